@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"slices"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Conditions of a Machine (SPEC B10).
+const (
+	ConditionCreated        = machinev1beta1.MachineCreated
+	ConditionInstanceExists = machinev1beta1.InstanceExistsCondition
+	ConditionDrained        = machinev1beta1.MachineDrained
+	ConditionDrainable      = machinev1beta1.MachineDrainable
+	ConditionTerminable     = machinev1beta1.MachineTerminable
+	ConditionPaused         = machinev1beta1.ConditionType("Paused")
+)
+
+// FindCondition returns the condition of type t, or nil.
+func FindCondition(cs []Condition, t machinev1beta1.ConditionType) *Condition {
+	if i := slices.IndexFunc(cs, func(c Condition) bool { return c.Type == t }); i >= 0 {
+		return &cs[i]
+	}
+	return nil
+}
+
+// IsTrue reports whether the condition of type t is present and True.
+func IsTrue(cs []Condition, t machinev1beta1.ConditionType) bool {
+	c := FindCondition(cs, t)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// SetCondition returns cs with want in place of the condition of its type. The transition time is now if the status
+// differs from what stood there, else it is kept; an equal condition changes nothing. The input is not modified.
+func SetCondition(cs []Condition, want Condition, now time.Time) []Condition {
+	out := slices.Clone(cs)
+	want.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
+	i := slices.IndexFunc(out, func(c Condition) bool { return c.Type == want.Type })
+	if i < 0 {
+		return append(out, want)
+	}
+	if out[i].Status == want.Status {
+		want.LastTransitionTime = out[i].LastTransitionTime
+	}
+	out[i] = want
+	return out
+}
+
+// True returns a condition of type t that holds.
+func True(t machinev1beta1.ConditionType, reason, message string) Condition {
+	return Condition{Type: t, Status: corev1.ConditionTrue, Reason: reason, Message: message}
+}
+
+// False returns a condition of type t that does not hold.
+func False(t machinev1beta1.ConditionType, severity machinev1beta1.ConditionSeverity, reason, message string) Condition {
+	return Condition{Type: t, Status: corev1.ConditionFalse, Severity: severity, Reason: reason, Message: message}
+}
+
+// NodeCondition returns the condition of type t of a Node, or nil.
+func NodeCondition(n *corev1.Node, t corev1.NodeConditionType) *corev1.NodeCondition {
+	for i := range n.Status.Conditions {
+		if n.Status.Conditions[i].Type == t {
+			return &n.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// NodeReady reports whether the Node's Ready condition is True.
+func NodeReady(n *corev1.Node) bool {
+	c := NodeCondition(n, corev1.NodeReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// IsControlPlane reports whether the Node carries a control-plane role (SPEC B32).
+func IsControlPlane(n *corev1.Node) bool {
+	_, cp := n.Labels[LabelControlPlane]
+	_, master := n.Labels[LabelMaster]
+	return cp || master
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const intentSchema = 1
+
+// Attempt outcomes. An attempt with neither is unresolved: an instance of it may still surface until the driver's
+// Horizon has passed since StartedAt (RELIABILITY 2b.4).
+const (
+	OutcomeCreated = "created" // the providerID is recorded
+	OutcomeRefused = "refused" // the cloud gave a definite, well-formed no
+)
+
+// Intent is provision-machine's claim on a Machine and the frozen request to the cloud, kept in AnnotationIntent.
+// It is written before the first call of an attempt, and again with what became of it.
+type Intent struct {
+	Schema  int    `json:"schema"`
+	Attempt int    `json:"attempt"` // counts from 1
+	Token   string `json:"token"`   // idempotency token of this attempt
+	Account string `json:"account"` // key of the cloud account that the attempt went to
+
+	StartedAt metav1.Time  `json:"startedAt"`           // of the attempt's latest call
+	Holder    string       `json:"holder,omitempty"`    // the invocation whose claim runs
+	Until     *metav1.Time `json:"until,omitempty"`     // end of that claim
+	NotBefore *metav1.Time `json:"notBefore,omitempty"` // no call earlier: backoff
+	Outcome   string       `json:"outcome,omitempty"`
+	Failures  int          `json:"failures,omitempty"` // refusals in a row
+
+	Request  json.RawMessage `json:"request,omitempty"`  // the resolved spec: identical for every call of the attempt
+	Progress []byte          `json:"progress,omitempty"` // the driver's own: ids of children and tasks
+}
+
+// ParseIntent reads the intent of m; nil if it has none, which means that no call to a cloud was ever made for m.
+func ParseIntent(m *Machine) (*Intent, error) {
+	text, ok := m.Annotations[AnnotationIntent]
+	if !ok {
+		return nil, nil
+	}
+	var i Intent
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&i); err != nil {
+		return nil, fmt.Errorf("annotation %s: %w", AnnotationIntent, err)
+	}
+	if i.Schema != intentSchema || i.Attempt < 1 || i.Token == "" {
+		return nil, fmt.Errorf("annotation %s: schema %d attempt %d is not ours to read", AnnotationIntent, i.Schema, i.Attempt)
+	}
+	return &i, nil
+}
+
+// NewIntent returns the intent of attempt n of m, not yet claimed.
+func NewIntent(m *Machine, n int, account string, request json.RawMessage) Intent {
+	return Intent{Schema: intentSchema, Attempt: n, Token: Token(m.UID, n, account), Account: account, Request: request}
+}
+
+// String returns the intent as it is stored.
+func (i Intent) String() string {
+	b, err := json.Marshal(i)
+	if err != nil { // Request comes from a driver or from ParseIntent: valid JSON
+		return ""
+	}
+	return string(b)
+}
+
+// Claimed returns the intent with a running claim of holder.
+func (i Intent) Claimed(holder string, now time.Time, d time.Duration) Intent {
+	until := metav1.NewTime(now.Add(d).Truncate(time.Second))
+	i.Holder, i.Until, i.StartedAt, i.NotBefore, i.Outcome = holder, &until, metav1.NewTime(now.Truncate(time.Second)), nil, ""
+	return i
+}
+
+// Released returns the intent with the claim ended and outcome recorded; the empty outcome leaves it unresolved.
+func (i Intent) Released(outcome string, notBefore time.Time) Intent {
+	i.Holder, i.Until, i.Outcome, i.NotBefore = "", nil, outcome, nil
+	if !notBefore.IsZero() {
+		t := metav1.NewTime(notBefore.Truncate(time.Second))
+		i.NotBefore = &t
+	}
+	return i
+}
+
+// ClaimedByOther reports whether a claim of somebody else still runs at now.
+func (i *Intent) ClaimedByOther(holder string, now time.Time) bool {
+	return i != nil && i.Until != nil && i.Holder != holder && now.Before(i.Until.Time)
+}
+
+// Unresolved reports whether an instance of the attempt may exist that nobody has recorded.
+func (i *Intent) Unresolved() bool { return i != nil && i.Outcome == "" }
+
+// SurfacesUntil returns when an unresolved attempt can no longer produce an instance.
+func (i *Intent) SurfacesUntil(horizon time.Duration) time.Time { return i.StartedAt.Add(horizon) }

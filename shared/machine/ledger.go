@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ledgerSchema is the version written; a higher one found belongs to a newer revision (RELIABILITY G9).
+const ledgerSchema = 1
+
+// maxOrdinals bounds what one ledger may hold active; it keeps a forged range from exhausting memory.
+const maxOrdinals = 100_000
+
+// Ledger is the committed decision of scale-machineset about one MachineSet, kept in AnnotationLedger: which
+// ordinals shall have a Machine. It is written by compare-and-swap on the set, together with spec.replicas.
+// A retired ordinal never becomes active again (R-S17).
+type Ledger struct {
+	Schema       int            `json:"schema"`
+	SetUID       types.UID      `json:"setUID"`
+	Next         int            `json:"next"`
+	Active       Ordinals       `json:"active"`
+	Adopted      map[int]Member `json:"adopted,omitempty"`
+	Failures     int            `json:"failures,omitempty"`
+	NextCreateAt *metav1.Time   `json:"nextCreateAt,omitempty"`
+}
+
+// Member is a Machine that was not created for its ordinal but adopted into it.
+type Member struct {
+	Name string    `json:"name"`
+	UID  types.UID `json:"uid"`
+}
+
+// NewLedger returns the empty ledger of a set.
+func NewLedger(setUID types.UID) Ledger {
+	return Ledger{Schema: ledgerSchema, SetUID: setUID}
+}
+
+// ParseLedger reads a ledger. It refuses unknown fields, a newer schema, and active ordinals that were never
+// allocated, so that what it returns can be executed.
+func ParseLedger(text string) (Ledger, error) {
+	var l Ledger
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&l); err != nil {
+		return Ledger{}, fmt.Errorf("parse ledger: %w", err)
+	}
+	switch {
+	case l.Schema != ledgerSchema:
+		return Ledger{}, fmt.Errorf("parse ledger: schema %d, want %d", l.Schema, ledgerSchema)
+	case l.Next < 0, len(l.Active) > 0 && l.Active[len(l.Active)-1] >= l.Next:
+		return Ledger{}, fmt.Errorf("parse ledger: active %v beyond next %d", l.Active, l.Next)
+	}
+	for k := range l.Adopted {
+		if !l.Active.Has(k) {
+			return Ledger{}, fmt.Errorf("parse ledger: adopted ordinal %d is not active", k)
+		}
+	}
+	return l, nil
+}
+
+// String returns the ledger as it is stored.
+func (l Ledger) String() string {
+	b, err := json.Marshal(l)
+	if err != nil { // no field of Ledger can fail to marshal
+		return ""
+	}
+	return string(b)
+}
+
+// Name returns the name of the Machine that ordinal k of the set stands for.
+func (l Ledger) Name(set string, k int) string {
+	if m, ok := l.Adopted[k]; ok {
+		return m.Name
+	}
+	return Name(set, l.SetUID, k)
+}
+
+// OrdinalOf returns the ordinal that m was created for or adopted into, and whether it has one.
+func (l Ledger) OrdinalOf(m *Machine) (int, bool) {
+	for k, a := range l.Adopted {
+		if a.UID == m.UID {
+			return k, true
+		}
+	}
+	k, err := strconv.Atoi(m.Labels[LabelOrdinal])
+	return k, err == nil && k >= 0
+}
+
+// Ordinals is a sorted set of ordinals; its text form is ranges: "0-3,7".
+type Ordinals []int
+
+// Has reports whether k is in the set.
+func (o Ordinals) Has(k int) bool {
+	_, ok := slices.BinarySearch(o, k)
+	return ok
+}
+
+// With returns the set with k added; the input is not modified.
+func (o Ordinals) With(k int) Ordinals {
+	i, ok := slices.BinarySearch(o, k)
+	if ok {
+		return o
+	}
+	return slices.Insert(slices.Clone(o), i, k)
+}
+
+// Without returns the set without k; the input is not modified.
+func (o Ordinals) Without(k int) Ordinals {
+	return slices.DeleteFunc(slices.Clone(o), func(x int) bool { return x == k })
+}
+
+// MarshalText writes ranges.
+func (o Ordinals) MarshalText() ([]byte, error) {
+	var parts []string
+	for i := 0; i < len(o); {
+		j := i
+		for j+1 < len(o) && o[j+1] == o[j]+1 {
+			j++
+		}
+		part := strconv.Itoa(o[i])
+		if j > i {
+			part += "-" + strconv.Itoa(o[j])
+		}
+		parts = append(parts, part)
+		i = j + 1
+	}
+	return []byte(strings.Join(parts, ",")), nil
+}
+
+// UnmarshalText reads ranges; they must be ascending, without overlap, and hold at most 100,000 ordinals.
+func (o *Ordinals) UnmarshalText(text []byte) error {
+	*o = nil
+	if len(text) == 0 {
+		return nil
+	}
+	last := -1
+	for part := range strings.SplitSeq(string(text), ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		a, err := strconv.Atoi(from)
+		if err != nil {
+			return fmt.Errorf("ordinals %q: %w", text, err)
+		}
+		b := a
+		if isRange {
+			if b, err = strconv.Atoi(to); err != nil {
+				return fmt.Errorf("ordinals %q: %w", text, err)
+			}
+		}
+		if a <= last || b < a || b-a+len(*o) >= maxOrdinals {
+			return fmt.Errorf("ordinals %q: not ascending, or too many", text)
+		}
+		for k := a; k <= b; k++ {
+			*o = append(*o, k)
+		}
+		last = b
+	}
+	return nil
+}
+
+// Victim is a Machine that evaluate-autoscale wants removed with the next commit of the set's ledger.
+type Victim struct {
+	Name string    `json:"name"`
+	UID  types.UID `json:"uid"`
+	Plan string    `json:"plan"`
+}
+
+// Victims reads AnnotationVictims of a set. Unreadable text is an error, never an empty list.
+func Victims(set *MachineSet) ([]Victim, error) {
+	text, ok := set.Annotations[AnnotationVictims]
+	if !ok {
+		return nil, nil
+	}
+	var v []Victim
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		return nil, fmt.Errorf("annotation %s: %w", AnnotationVictims, err)
+	}
+	return v, nil
+}

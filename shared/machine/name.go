@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// nameAlphabet is the one that apimachinery uses for generated names: no vowels, so no words.
+const nameAlphabet = "bcdfghjklmnpqrstvwxz2456789"
+
+// nameSuffix is how many characters Name appends (SPEC S15).
+const nameSuffix = 5
+
+// Name returns the name of the Machine at ordinal k of a set. It is a pure function of the set's UID and k, so that
+// two invocations that execute the same ledger ask for the same object (RELIABILITY 2a.2).
+func Name(set string, uid types.UID, k int) string {
+	h := sha256.Sum256(fmt.Appendf(nil, "%s|%d", uid, k))
+	var b strings.Builder
+	b.WriteString(set + "-")
+	for _, c := range h[:nameSuffix] {
+		b.WriteByte(nameAlphabet[int(c)%len(nameAlphabet)])
+	}
+	return b.String()
+}
+
+// SetName returns the name of the set that a Machine of this name would belong to, or "" if no set names Machines so.
+// It is a hint for Machines that are gone.
+func SetName(machine string) string {
+	if i := len(machine) - nameSuffix - 1; i > 0 && machine[i] == '-' {
+		return machine[:i]
+	}
+	return ""
+}
+
+// Token returns the idempotency token of one attempt to create the instance of a Machine: 32 characters [a-v0-9],
+// stable for the same attempt and zone, never repeated by another (RELIABILITY 2b.5).
+func Token(uid types.UID, attempt int, zone string) string {
+	h := sha256.Sum256(fmt.Appendf(nil, "%s|%d|%s", uid, attempt, zone))
+	return strings.ToLower(base32.HexEncoding.EncodeToString(h[:]))[:32]
+}

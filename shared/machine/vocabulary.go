@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package machine is the vocabulary of the machine layer: the API types, labels, annotations, conditions, derived
+// names, with the small records that functions keep on objects.
+package machine
+
+import (
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+)
+
+// The API types are OpenShift's own (SPEC B.1–B.3), so that manifests and clients written for it work unchanged.
+type (
+	// Machine is the wish for one Node, and the record of the instance that stands behind it.
+	Machine = machinev1beta1.Machine
+	// MachineSet keeps a number of Machines alive.
+	MachineSet = machinev1beta1.MachineSet
+	// MachineHealthCheck says when a Machine is replaced.
+	MachineHealthCheck = machinev1beta1.MachineHealthCheck
+	// Condition is one observed fact about a Machine, a MachineSet or a MachineHealthCheck.
+	Condition = machinev1beta1.Condition
+)
+
+// Phases of a Machine, in the order a healthy one visits them (SPEC B14). The empty phase means: not yet seen.
+const (
+	PhaseProvisioning = machinev1beta1.PhaseProvisioning
+	PhaseProvisioned  = machinev1beta1.PhaseProvisioned
+	PhaseRunning      = machinev1beta1.PhaseRunning
+	PhaseDeleting     = machinev1beta1.PhaseDeleting
+	PhaseFailed       = machinev1beta1.PhaseFailed
+)
+
+// Finalizer keeps a Machine until its instance is proven gone (SPEC B13).
+const Finalizer = machinev1beta1.MachineFinalizer
+
+// Namespace is where the objects, the functions and their state live unless configured otherwise (SPEC S2).
+const Namespace = "openshift-machine-api"
+
+// Labels (SPEC B.5).
+const (
+	LabelCluster       = "machine.openshift.io/cluster-api-cluster"
+	LabelRole          = "machine.openshift.io/cluster-api-machine-role"
+	LabelType          = "machine.openshift.io/cluster-api-machine-type"
+	LabelMachineSet    = "machine.openshift.io/cluster-api-machineset"
+	LabelRegion        = "machine.openshift.io/region"
+	LabelZone          = "machine.openshift.io/zone"
+	LabelInstanceType  = "machine.openshift.io/instance-type"
+	LabelInterruptible = "machine.openshift.io/interruptible-instance"
+	// LabelOrdinal carries the ledger ordinal that a Machine was created for (RELIABILITY 2a.2).
+	LabelOrdinal = "machine.openshift.io/ordinal"
+	// LabelControlPlane and LabelMaster mark control-plane Nodes (SPEC B32).
+	LabelControlPlane = "node-role.kubernetes.io/control-plane"
+	LabelMaster       = "node-role.kubernetes.io/master"
+)
+
+// Annotations (SPEC B.5; those of our own are written by the one function named).
+const (
+	AnnotationInstanceState  = "machine.openshift.io/instance-state"
+	AnnotationExcludeDrain   = "machine.openshift.io/exclude-node-draining"
+	AnnotationDelete         = "machine.openshift.io/delete-machine"
+	AnnotationDeleteAlias    = "machine.openshift.io/cluster-api-delete-machine"
+	AnnotationMachine        = "machine.openshift.io/machine"
+	AnnotationMinSize        = "machine.openshift.io/cluster-api-autoscaler-node-group-min-size"
+	AnnotationMaxSize        = "machine.openshift.io/cluster-api-autoscaler-node-group-max-size"
+	AnnotationAutoscaler     = "autoscaling.openshift.io/machineautoscaler"
+	AnnotationPausedMHC      = "cluster.x-k8s.io/paused"
+	AnnotationStrategy       = "machine.openshift.io/remediation-strategy"
+	AnnotationExternalRepair = "host.metal3.io/external-remediation"
+
+	// AnnotationLedger on a MachineSet is scale-machineset's committed decision.
+	AnnotationLedger = "machine.openshift.io/ledger"
+	// AnnotationVictims on a MachineSet names the Machines that evaluate-autoscale wants gone.
+	AnnotationVictims = "machine.openshift.io/scale-down-victims"
+	// AnnotationIntent on a Machine is provision-machine's claim, with the frozen request to the cloud.
+	AnnotationIntent = "machine.openshift.io/provision-intent"
+	// AnnotationInFlight on a MachineHealthCheck is remediate's list of remediations under way.
+	AnnotationInFlight = "machine.openshift.io/in-flight"
+	// AnnotationScaleDownReason on a Node says why it stays or goes (SPEC W2).
+	AnnotationScaleDownReason = "machine.openshift.io/scale-down-reason"
+)
+
+// Capacity annotations of a MachineSet: the old keys and the new (SPEC B.5, B88).
+const (
+	AnnotationVCPU     = "machine.openshift.io/vCPU"
+	AnnotationMemoryMb = "machine.openshift.io/memoryMb"
+	AnnotationGPU      = "machine.openshift.io/GPU"
+	AnnotationMaxPods  = "machine.openshift.io/maxPods"
+
+	CapacityPrefix     = "capacity.cluster-autoscaler.kubernetes.io/"
+	CapacityCPU        = CapacityPrefix + "cpu"
+	CapacityMemory     = CapacityPrefix + "memory"
+	CapacityDisk       = CapacityPrefix + "ephemeral-disk"
+	CapacityGPUType    = CapacityPrefix + "gpu-type"
+	CapacityGPUCount   = CapacityPrefix + "gpu-count"
+	CapacityMaxPods    = CapacityPrefix + "maxPods"
+	CapacityLabels     = CapacityPrefix + "labels"
+	CapacityTaints     = CapacityPrefix + "taints"
+	AnnotationPrice    = "machine.openshift.io/price-per-hour"
+	AnnotationArch     = "machine.openshift.io/arch"
+	TaintToBeDeleted   = "ToBeDeletedByClusterAutoscaler"
+	TaintCandidate     = "DeletionCandidateOfClusterAutoscaler"
+	ConfigMapStatus    = "cluster-autoscaler-status"
+	ConfigMapSweep     = "machine-sweep-state"
+	ConfigMapDisrupt   = "machine-disruption"
+	ConfigMapPriority  = "cluster-autoscaler-priority-expander"
+	InfrastructureName = "cluster"
+)

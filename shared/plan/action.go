@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// Action is one side effect. The set is closed: the types of this file. Every action names what it saw, so that it
+// fails instead of overwriting what somebody else did since (RELIABILITY G3).
+//
+//sumtype:decl
+type Action interface {
+	fmt.Stringer
+	// Key identifies the action within one invocation.
+	Key() Key
+	action()
+}
+
+// Create creates Object under its own name. An object of that name is the outcome Exists.
+type Create struct {
+	Object Object
+	Why    string
+}
+
+// Update changes Old, as it was observed, into New: a merge patch of metadata and spec at Old's resourceVersion.
+// Status is not written. Old and New are never modified.
+type Update struct {
+	Old, New Object
+	Why      string
+}
+
+// UpdateStatus is Update for the status subresource; metadata and spec are not written.
+type UpdateStatus struct {
+	Old, New Object
+	Why      string
+}
+
+// Delete deletes Object if it still has the UID, and with IfUnchanged also the resourceVersion, that was observed.
+// An object that is gone is the outcome Gone.
+type Delete struct {
+	Object      Object
+	IfUnchanged bool
+	Why         string
+}
+
+// Evict asks for the eviction of exactly this Pod, by UID. A disruption budget that does not allow it is the
+// outcome Blocked. GraceSeconds nil means the Pod's own.
+type Evict struct {
+	Pod          *corev1.Pod
+	GraceSeconds *int64
+	Why          string
+}
+
+// CreateInstance makes the next step of creating an instance in Account. The claim that covers it must have been
+// written earlier in the same sequence, or in an earlier round of the same invocation.
+type CreateInstance struct {
+	Account string
+	Ref     provider.Ref
+	Request json.RawMessage
+	Why     string
+}
+
+// DeleteInstance starts or continues the removal of an instance with all its children. One that is gone is the
+// outcome Gone.
+type DeleteInstance struct {
+	Account string
+	Ref     provider.Ref
+	Why     string
+}
+
+func (Create) action()         {}
+func (Update) action()         {}
+func (UpdateStatus) action()   {}
+func (Delete) action()         {}
+func (Evict) action()          {}
+func (CreateInstance) action() {}
+func (DeleteInstance) action() {}
+
+// Key returns the object's name.
+func (a Create) Key() Key { return Key("create " + NameOf(a.Object)) }
+
+// Key returns the object's name and observed revision.
+func (a Update) Key() Key { return Key("update " + NameOf(a.Old) + "@" + a.Old.GetResourceVersion()) }
+
+// Key returns the object's name and observed revision.
+func (a UpdateStatus) Key() Key {
+	return Key("update status " + NameOf(a.Old) + "@" + a.Old.GetResourceVersion())
+}
+
+// Key returns the object's name and UID.
+func (a Delete) Key() Key { return Key("delete " + NameOf(a.Object) + " " + string(a.Object.GetUID())) }
+
+// Key returns the Pod's name and UID.
+func (a Evict) Key() Key { return Key("evict " + NameOf(a.Pod) + " " + string(a.Pod.UID)) }
+
+// Key returns the Machine's UID and the attempt's token.
+func (a CreateInstance) Key() Key {
+	return Key(fmt.Sprintf("create instance %s %s", a.Ref.UID, a.Ref.Token))
+}
+
+// Key returns the Machine's UID and the instance's id.
+func (a DeleteInstance) Key() Key {
+	return Key(fmt.Sprintf("delete instance %s %s", a.Ref.UID, a.Ref.ID))
+}
+
+// String returns the name and the reason; what is created follows from the reason.
+func (a Create) String() string { return "create " + NameOf(a.Object) + because(a.Why) }
+
+// String returns the name, the reason and the fields that change.
+func (a Update) String() string {
+	return "update " + NameOf(a.Old) + because(a.Why) + changes(a.Old, a.New, false)
+}
+
+// String returns the name, the reason and the fields that change.
+func (a UpdateStatus) String() string {
+	return "update status of " + NameOf(a.Old) + because(a.Why) + changes(a.Old, a.New, true)
+}
+
+// String returns the name and the reason.
+func (a Delete) String() string { return "delete " + NameOf(a.Object) + because(a.Why) }
+
+// String returns the name and the reason.
+func (a Evict) String() string { return "evict " + NameOf(a.Pod) + because(a.Why) }
+
+// String returns the Machine's name and the reason.
+func (a CreateInstance) String() string { return "create instance " + a.Ref.Name + because(a.Why) }
+
+// String returns the Machine's name, the id where known, and the reason.
+func (a DeleteInstance) String() string {
+	s := "delete instance " + a.Ref.Name
+	if a.Ref.ID != "" {
+		s += " " + a.Ref.ID
+	}
+	return s + because(a.Why)
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return " (" + why + ")"
+}

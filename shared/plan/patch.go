@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// MergePatch returns what changes before into after as a JSON merge patch (RFC 7386) of metadata and spec, or of the
+// status alone; nil if nothing does. It carries before's resourceVersion, so that the server refuses it once the
+// object moved on. Fields that the Go types do not know are left as they are.
+func MergePatch(before, after Object, status bool) ([]byte, error) {
+	d, err := difference(before, after, status)
+	if err != nil || len(d) == 0 {
+		return nil, err
+	}
+	meta, _ := d["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	meta["resourceVersion"] = before.GetResourceVersion()
+	d["metadata"] = meta
+	return json.Marshal(d)
+}
+
+func difference(before, after Object, status bool) (map[string]any, error) {
+	o, err := tree(before, status)
+	if err != nil {
+		return nil, err
+	}
+	n, err := tree(after, status)
+	if err != nil {
+		return nil, err
+	}
+	return diff(o, n), nil
+}
+
+// tree returns the part of o that an update writes: everything but status, or status alone.
+func tree(o Object, status bool) (map[string]any, error) {
+	t, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, fmt.Errorf("%s as JSON: %w", NameOf(o), err)
+	}
+	if status {
+		return map[string]any{"status": t["status"]}, nil
+	}
+	delete(t, "status")
+	delete(t, "apiVersion")
+	delete(t, "kind")
+	return t, nil
+}
+
+// diff returns the merge patch from o to n: changed and added values, nil for removed ones. Lists are values.
+func diff(o, n map[string]any) map[string]any {
+	d := map[string]any{}
+	for k := range o {
+		if _, ok := n[k]; !ok {
+			d[k] = nil
+		}
+	}
+	for k, nv := range n {
+		ov, ok := o[k]
+		om, _ := ov.(map[string]any)
+		nm, isMap := nv.(map[string]any)
+		switch {
+		case ok && reflect.DeepEqual(ov, nv):
+		case isMap && om != nil:
+			d[k] = diff(om, nm)
+		default:
+			d[k] = nv
+		}
+	}
+	return d
+}
+
+// changes renders the difference between two objects, one line for each field that differs.
+func changes(before, after Object, status bool) string {
+	d, err := difference(before, after, status)
+	if err != nil {
+		return "\n    " + err.Error()
+	}
+	o, err := tree(before, status)
+	if err != nil {
+		return "\n    " + err.Error()
+	}
+	var b strings.Builder
+	render(&b, "", o, d)
+	return b.String()
+}
+
+func render(b *strings.Builder, path string, o, d map[string]any) {
+	for _, k := range slices.Sorted(maps.Keys(d)) {
+		at := path + "." + k
+		if strings.ContainsAny(k, "./") {
+			at = path + "[" + k + "]"
+		}
+		om, _ := o[k].(map[string]any)
+		if dm, ok := d[k].(map[string]any); ok && len(dm) > 0 {
+			render(b, at, om, dm)
+			continue
+		}
+		b.WriteString("\n    " + strings.TrimPrefix(at, ".") + ": ")
+		if was, ok := o[k]; ok && was != nil {
+			b.WriteString(value(was) + " → ")
+		}
+		b.WriteString(value(d[k]))
+	}
+}
+
+// value renders one JSON value; strings without quotes unless they are empty.
+func value(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "none"
+	case string:
+		if v == "" {
+			return `""`
+		}
+		return v
+	}
+	j, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(j)
+}

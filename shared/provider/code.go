@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Code classifies an error by what the caller does about it.
+type Code int
+
+// Codes. The zero Code is a failure that nobody has classified.
+const (
+	Unknown   Code = iota // retried with backoff; proves nothing, neither absence nor refusal
+	NotFound              // what was asked for does not exist
+	Invalid               // the spec can never work: the Machine fails
+	Exhausted             // no capacity, no quota, or a prerequisite is missing: retried later, elsewhere first
+	Throttled             // asked too often: RetryAfter says when again
+	Denied                // credentials are missing or lack permission: retried slowly, a person must act
+)
+
+var codeNames = [...]string{"Unknown", "NotFound", "Invalid", "Exhausted", "Throttled", "Denied"}
+
+// String returns the code's name.
+func (c Code) String() string {
+	if c < 0 || int(c) >= len(codeNames) {
+		return fmt.Sprintf("Code(%d)", int(c))
+	}
+	return codeNames[c]
+}
+
+// Definite reports whether an error with this code on Create proves that the call made nothing.
+func (c Code) Definite() bool {
+	return c == Invalid || c == Exhausted || c == Throttled || c == Denied || c == NotFound
+}
+
+// Error is a classified error. RetryAfter is the cloud's own advice, or 0.
+type Error struct {
+	Code       Code
+	RetryAfter time.Duration
+	err        error
+}
+
+// Error returns the text without the code.
+func (e *Error) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.err }
+
+// Errorf returns a classified error; format may wrap with %w.
+func Errorf(c Code, format string, args ...any) error {
+	return &Error{Code: c, err: fmt.Errorf(format, args...)}
+}
+
+// CodeOf returns the code of err, or Unknown.
+func CodeOf(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return Unknown
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package provider is the contract between the machine layer and a cloud.
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Driver is implemented by a cloud, bound to one account. Every method is idempotent and safe for concurrent use;
+// every call is one bounded step (≤ 10 s); every error carries a [Code].
+type Driver interface {
+	// Resolve turns the filters of a providerSpec into ids, reading only. The answer is frozen in the Machine's intent
+	// and given to every Create of the attempt. Invalid means the spec can never work as it stands; a filter that
+	// matches nothing is Exhausted or NotFound, because the cloud's side may be mended (SPEC S22).
+	Resolve(ctx context.Context, spec json.RawMessage) (json.RawMessage, error)
+	// Create makes the next step towards the instance of r.Token. State Incomplete with Progress means: record the
+	// progress and call again. On a driver with tokens, repeating it never makes a second instance.
+	Create(ctx context.Context, r Ref, resolved json.RawMessage) (Instance, error)
+	// Find returns every live instance with r's id or r's UID tag. It may lag behind Create by less than Horizon.
+	// An empty answer without an error is absence as far as the cloud can tell now.
+	Find(ctx context.Context, r Ref) ([]Instance, error)
+	// List returns every live instance of the cluster id in this account, leftover children included.
+	// A partial list is an error.
+	List(ctx context.Context) ([]Instance, error)
+	// Delete starts or continues removal, by id and by UID tag, children too. It returns nil while something is still
+	// there, and NotFound once nothing is.
+	Delete(ctx context.Context, r Ref) error
+	// InstanceTypes returns what the cloud offers, sorted by name.
+	InstanceTypes(ctx context.Context) ([]InstanceType, error)
+	// Horizon is how long a create whose answer was lost may still surface as an instance: deadline of the call, plus
+	// lag of List and Find, plus twice the clock skew (RELIABILITY G6).
+	Horizon() time.Duration
+}
+
+// Untokened is implemented by drivers whose Create is not idempotent by token: an unresolved attempt waits out the
+// Horizon instead of being repeated.
+type Untokened interface{ Untokened() }
+
+// Ref names the instance of one Machine. UID is the Machine's and stable over attempts; Token changes with the
+// attempt. ID is the recorded id, or empty.
+type Ref struct {
+	UID      types.UID
+	Name     string
+	ID       string
+	Token    string
+	Progress []byte
+}
+
+// State is the part of a cloud's state machine that matters here.
+type State string
+
+// States of an Instance.
+const (
+	StateIncomplete State = "incomplete" // call Create again with the Progress
+	StatePending    State = "pending"    // exists, not yet running
+	StateRunning    State = "running"
+	StateStopped    State = "stopped"
+	StateDeleting   State = "deleting" // still there, on its way out
+	StateFailed     State = "failed"   // the cloud says that it will never run
+)
+
+// Instance is the cloud's view of a Machine.
+type Instance struct {
+	ID         string    // the cloud's own id
+	ProviderID string    // what Node.spec.providerID will be
+	UID        types.UID // the Machine UID in the instance's tag; empty if untagged
+	Token      string
+	Name       string
+	State      State
+	CloudState string // the cloud's own word, for the instance-state annotation (SPEC S18)
+	Type       string
+	Region     string
+	Zone       string
+	Addresses  []corev1.NodeAddress
+	Created    time.Time // zero if the cloud does not tell
+	Message    string    // why it failed, in the cloud's words
+	Spot       bool
+	Child      bool            // a leftover port, disk or NIC without its instance
+	Status     json.RawMessage // providerStatus of the Machine, or nil
+	Progress   []byte          // with StateIncomplete
+}
+
+// InstanceType is one size a cloud offers.
+type InstanceType struct {
+	Name      string
+	Arch      string
+	MilliCPU  int64
+	Memory    int64 // bytes
+	Disk      int64 // bytes of ephemeral storage; 0 if unknown
+	GPU       int64
+	GPUType   string
+	Zones     []string
+	PriceHour float64 // 0 if unknown
+}
+
+// Account is what a driver is bound to.
+type Account struct {
+	Kind        string // of the providerSpec
+	ClusterID   string // tag of everything the driver makes (SPEC S79)
+	Region      string // or endpoint; as in the spec
+	Namespace   string // of the Machines, and of every Secret
+	Secret      string // name of the credentials Secret; empty if the cloud needs none
+	Credentials map[string][]byte
+	// UserData reads one Secret of the namespace; the second result is its resourceVersion.
+	UserData func(ctx context.Context, name string) (map[string][]byte, string, error)
+}
+
+// Key identifies the account in intents, state and metrics. It holds no secret.
+func (a Account) Key() string {
+	return a.Kind + "/" + a.Region + "/" + a.Namespace + "/" + a.Secret
+}
+
+// Open binds a driver to one account; it is called again when the Secret changes.
+type Open func(ctx context.Context, a Account) (Driver, error)
+
+// Provider is one line of the table of drivers: how a kind of providerSpec is served.
+type Provider struct {
+	Kinds []string
+	// Account says, from the spec alone, which region and Secret it needs. Its error is Invalid.
+	Account func(spec json.RawMessage) (region, secret string, err error)
+	// InstanceType returns the name of the type that the spec asks for, or the capacity that the spec itself states.
+	InstanceType func(spec json.RawMessage) (InstanceType, error)
+	Open         Open
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+// Scope is what a function wants to know.
+type Scope struct {
+	Objects  []Query
+	Lookups  []Lookup
+	Accounts []AccountQuery
+}
+
+// Query selects objects of one kind. It is comparable: the same Query is answered once per observation. Queries are
+// answered in the order in which they were asked (RELIABILITY 2a.1, 2d).
+type Query struct {
+	Kind      plan.Kind
+	Namespace string // empty: every namespace that the deployment serves
+	Name      string // one object; its absence is an answer
+	Labels    string // label selector
+	Node      string // Pods bound to this Node
+	Unbound   bool   // Pods bound to no Node
+	// Again marks a second reading of the same object: it replaces the first. A list that was made between two
+	// readings with the same resourceVersion is no older than the object.
+	Again bool
+}
+
+// Lookup asks the cloud behind one Machine, or MachineSet, of the snapshot.
+type Lookup struct {
+	UID     types.UID
+	Bulk    bool // one list per account will do; else a Find of its own
+	Resolve bool // resolve the providerSpec too
+	Type    bool // what the cloud says about the instance type
+}
+
+// AccountQuery asks for everything of the cluster in one account. Either Key is known from a Lookup of the same
+// observation, or Spec and Namespace name the account.
+type AccountQuery struct {
+	Key       string
+	Namespace string
+	Spec      string // raw providerSpec; of one Machine or remembered
+	ClusterID string
+}
+
+// One returns the query for one object.
+func One(k plan.Kind, namespace, name string) Query {
+	return Query{Kind: k, Namespace: namespace, Name: name}
+}
+
+// All returns the query for every object of a kind.
+func All(k plan.Kind) Query { return Query{Kind: k} }
+
+// Has reports whether q was answered in this observation: then what is not in the snapshot was not there.
+func (s Snapshot) Has(q Query) bool { return s.asked[q] }
+
+// Answered returns s with queries marked as answered. It is for whoever builds a snapshot.
+func (s Snapshot) Answered(queries ...Query) Snapshot {
+	asked := maps.Clone(s.asked)
+	if asked == nil {
+		asked = map[Query]bool{}
+	}
+	for _, q := range queries {
+		asked[q] = true
+	}
+	s.asked = asked
+	return s
+}
+
+// Missing returns what sc asks beyond what s holds.
+func (s Snapshot) Missing(sc Scope) Scope {
+	var m Scope
+	for _, q := range sc.Objects {
+		if !s.asked[q] && !slices.Contains(m.Objects, q) {
+			m.Objects = append(m.Objects, q)
+		}
+	}
+	for _, l := range sc.Lookups {
+		if _, ok := s.Clouds[l.UID]; !ok {
+			m.Lookups = append(m.Lookups, l)
+		}
+	}
+	for _, a := range sc.Accounts {
+		if _, ok := s.Accounts[a.Key]; !ok {
+			m.Accounts = append(m.Accounts, a)
+		}
+	}
+	return m
+}
+
+// Empty reports whether sc asks nothing.
+func (sc Scope) Empty() bool {
+	return len(sc.Objects) == 0 && len(sc.Lookups) == 0 && len(sc.Accounts) == 0
+}
+
+// Selects reports whether q asks for o. A label selector that does not parse selects nothing.
+func (q Query) Selects(o plan.Object) bool {
+	if plan.KindOf(o) != q.Kind || q.Namespace != "" && o.GetNamespace() != q.Namespace || q.Name != "" && o.GetName() != q.Name {
+		return false
+	}
+	if pod, ok := o.(*corev1.Pod); ok && (q.Node != "" && pod.Spec.NodeName != q.Node || q.Unbound && pod.Spec.NodeName != "") {
+		return false
+	}
+	if q.Labels == "" {
+		return true
+	}
+	sel, err := labels.Parse(q.Labels)
+	return err == nil && sel.Matches(labels.Set(o.GetLabels()))
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package snapshot is what a function knows when it decides: a copy of the objects it asked for, what the clouds
+// answered, the time.
+package snapshot
+
+import (
+	"encoding/json"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// Request is who woke the function, never what happened to it. Without a Name it is a scan.
+type Request struct {
+	APIVersion, Kind, Namespace, Name string
+}
+
+// Scan reports whether the clock woke the function.
+func (r Request) Scan() bool { return r.Name == "" }
+
+// Is reports whether an object of kind k woke the function.
+func (r Request) Is(k plan.Kind) bool { return r.Name != "" && r.Kind == string(k) }
+
+// Snapshot is immutable once a function sees it, and shared freely: whoever wants to change an object copies it first.
+// Objects of each kind are sorted by namespace and name. An object that is not here was not there, or was not
+// asked for; Reads decides which.
+type Snapshot struct {
+	Now        time.Time // the API server's clock
+	Request    Request
+	Invocation string                    // random per invocation: the holder of a claim
+	Outcomes   map[plan.Key]plan.Outcome // what every action of this invocation answered so far
+
+	Machines               []*machine.Machine
+	MachineSets            []*machine.MachineSet
+	HealthChecks           []*machine.MachineHealthCheck
+	MachineAutoscalers     []*autoscaling.MachineAutoscaler
+	ClusterAutoscalers     []*autoscaling.ClusterAutoscaler
+	Infrastructures        []*configv1.Infrastructure
+	Nodes                  []*corev1.Node
+	Pods                   []*corev1.Pod
+	ConfigMaps             []*corev1.ConfigMap
+	PersistentVolumes      []*corev1.PersistentVolume
+	PersistentVolumeClaims []*corev1.PersistentVolumeClaim
+	ReplicationControllers []*corev1.ReplicationController
+	DaemonSets             []*appsv1.DaemonSet
+	ReplicaSets            []*appsv1.ReplicaSet
+	StatefulSets           []*appsv1.StatefulSet
+	Jobs                   []*batchv1.Job
+	DisruptionBudgets      []*policyv1.PodDisruptionBudget
+	PriorityClasses        []*schedulingv1.PriorityClass
+	StorageClasses         []*storagev1.StorageClass
+	CSINodes               []*storagev1.CSINode
+	VolumeAttachments      []*storagev1.VolumeAttachment
+
+	Clouds   map[types.UID]Cloud // by Machine (or MachineSet) UID: the answer to each Lookup
+	Accounts map[string]Account  // by account key: the answer to each bulk list
+
+	asked map[Query]bool
+}
+
+// Cloud is what the cloud of one Machine answered in this observation. Code and Message are set if the lookup
+// failed: then Found proves nothing.
+type Cloud struct {
+	Account  string
+	Horizon  time.Duration
+	Tokens   bool // Create is idempotent by token
+	Found    []provider.Instance
+	Err      *Refusal        // of Open or Find
+	Resolved json.RawMessage // if asked for
+	Refused  *Refusal        // of Resolve
+	Type     *provider.InstanceType
+}
+
+// Account is what one account's bulk list answered.
+type Account struct {
+	Horizon   time.Duration
+	Instances []provider.Instance
+	Err       *Refusal
+}
+
+// Refusal is a cloud's error as data.
+type Refusal struct {
+	Code       provider.Code
+	Message    string
+	RetryAfter time.Duration
+}
+
+// Outcome returns what action a answered in this invocation, and whether it was tried.
+func (s Snapshot) Outcome(a plan.Action) (plan.Outcome, bool) {
+	o, ok := s.Outcomes[a.Key()]
+	return o, ok
+}
+
+// Machine returns the Machine, or nil.
+func (s Snapshot) Machine(namespace, name string) *machine.Machine {
+	return find(s.Machines, namespace, name)
+}
+
+// MachineSet returns the MachineSet, or nil.
+func (s Snapshot) MachineSet(namespace, name string) *machine.MachineSet {
+	return find(s.MachineSets, namespace, name)
+}
+
+// Node returns the Node, or nil.
+func (s Snapshot) Node(name string) *corev1.Node { return find(s.Nodes, "", name) }
+
+// ConfigMap returns the ConfigMap, or nil.
+func (s Snapshot) ConfigMap(namespace, name string) *corev1.ConfigMap {
+	return find(s.ConfigMaps, namespace, name)
+}
+
+// PodsOn returns the Pods bound to a Node, sorted.
+func (s Snapshot) PodsOn(node string) []*corev1.Pod {
+	var on []*corev1.Pod
+	for _, p := range s.Pods {
+		if p.Spec.NodeName == node {
+			on = append(on, p)
+		}
+	}
+	return on
+}
+
+// ClusterID returns the id that instances are tagged with: the Infrastructure's name where it exists (SPEC S79),
+// else the cluster label of o.
+func (s Snapshot) ClusterID(o plan.Object) string {
+	if i := find(s.Infrastructures, "", machine.InfrastructureName); i != nil && i.Status.InfrastructureName != "" {
+		return i.Status.InfrastructureName
+	}
+	return o.GetLabels()[machine.LabelCluster]
+}
+
+// find searches a sorted list.
+func find[T plan.Object](all []T, namespace, name string) T {
+	i, ok := search(all, namespace, name)
+	if !ok {
+		var none T
+		return none
+	}
+	return all[i]
+}

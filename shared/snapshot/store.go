@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+// Add puts objects into s, replacing those of the same kind and name. It is for whoever builds a snapshot; an object
+// of a kind that no function knows is reported as false.
+func (s *Snapshot) Add(objects ...plan.Object) bool {
+	known := true
+	for _, o := range objects {
+		known = s.add(o) && known
+	}
+	return known
+}
+
+func (s *Snapshot) add(o plan.Object) bool { //nolint:gocyclo,funlen // one line per kind
+	switch o := o.(type) {
+	case *machine.Machine:
+		put(&s.Machines, o)
+	case *machine.MachineSet:
+		put(&s.MachineSets, o)
+	case *machine.MachineHealthCheck:
+		put(&s.HealthChecks, o)
+	case *autoscaling.MachineAutoscaler:
+		put(&s.MachineAutoscalers, o)
+	case *autoscaling.ClusterAutoscaler:
+		put(&s.ClusterAutoscalers, o)
+	case *configv1.Infrastructure:
+		put(&s.Infrastructures, o)
+	case *corev1.Node:
+		put(&s.Nodes, o)
+	case *corev1.Pod:
+		put(&s.Pods, o)
+	case *corev1.ConfigMap:
+		put(&s.ConfigMaps, o)
+	case *corev1.PersistentVolume:
+		put(&s.PersistentVolumes, o)
+	case *corev1.PersistentVolumeClaim:
+		put(&s.PersistentVolumeClaims, o)
+	case *corev1.ReplicationController:
+		put(&s.ReplicationControllers, o)
+	case *appsv1.DaemonSet:
+		put(&s.DaemonSets, o)
+	case *appsv1.ReplicaSet:
+		put(&s.ReplicaSets, o)
+	case *appsv1.StatefulSet:
+		put(&s.StatefulSets, o)
+	case *batchv1.Job:
+		put(&s.Jobs, o)
+	case *policyv1.PodDisruptionBudget:
+		put(&s.DisruptionBudgets, o)
+	case *schedulingv1.PriorityClass:
+		put(&s.PriorityClasses, o)
+	case *storagev1.StorageClass:
+		put(&s.StorageClasses, o)
+	case *storagev1.CSINode:
+		put(&s.CSINodes, o)
+	case *storagev1.VolumeAttachment:
+		put(&s.VolumeAttachments, o)
+	default:
+		return false
+	}
+	return true
+}
+
+// Objects yields every object of s, kind by kind, sorted within a kind.
+func (s Snapshot) Objects() iter.Seq[plan.Object] {
+	return func(yield func(plan.Object) bool) {
+		_ = each(s.Machines, yield) && each(s.MachineSets, yield) && each(s.HealthChecks, yield) &&
+			each(s.MachineAutoscalers, yield) && each(s.ClusterAutoscalers, yield) && each(s.Infrastructures, yield) &&
+			each(s.Nodes, yield) && each(s.Pods, yield) && each(s.ConfigMaps, yield) &&
+			each(s.PersistentVolumes, yield) && each(s.PersistentVolumeClaims, yield) &&
+			each(s.ReplicationControllers, yield) && each(s.DaemonSets, yield) && each(s.ReplicaSets, yield) &&
+			each(s.StatefulSets, yield) && each(s.Jobs, yield) && each(s.DisruptionBudgets, yield) &&
+			each(s.PriorityClasses, yield) && each(s.StorageClasses, yield) && each(s.CSINodes, yield) &&
+			each(s.VolumeAttachments, yield)
+	}
+}
+
+func each[T plan.Object](all []T, yield func(plan.Object) bool) bool {
+	for _, o := range all {
+		if !yield(o) {
+			return false
+		}
+	}
+	return true
+}
+
+// put inserts o into a sorted list; in order it is an append.
+func put[T plan.Object](all *[]T, o T) {
+	if n := len(*all); n == 0 || before((*all)[n-1], o.GetNamespace(), o.GetName()) < 0 {
+		*all = append(*all, o)
+		return
+	}
+	i, ok := search(*all, o.GetNamespace(), o.GetName())
+	if ok {
+		(*all)[i] = o
+		return
+	}
+	*all = slices.Insert(*all, i, o)
+}
+
+func search[T plan.Object](all []T, namespace, name string) (int, bool) {
+	return slices.BinarySearchFunc(all, name, func(o T, name string) int { return before(o, namespace, name) })
+}
+
+func before(o plan.Object, namespace, name string) int {
+	return cmp.Or(cmp.Compare(o.GetNamespace(), namespace), cmp.Compare(o.GetName(), name))
+}
