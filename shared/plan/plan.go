@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -166,4 +167,14 @@ func (r Result) String() string {
 		return fmt.Sprintf("Result(%d)", int(r))
 	}
 	return resultNames[r]
+}
+
+// UnmarshalText reads a result's name.
+func (r *Result) UnmarshalText(text []byte) error {
+	i := slices.Index(resultNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("result %q is none of %v", text, resultNames)
+	}
+	*r = Result(i)
+	return nil
 }

@@ -5,6 +5,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -29,6 +30,16 @@ func (c Code) String() string {
 		return fmt.Sprintf("Code(%d)", int(c))
 	}
 	return codeNames[c]
+}
+
+// UnmarshalText reads a code's name.
+func (c *Code) UnmarshalText(text []byte) error {
+	i := slices.Index(codeNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("code %q is none of %v", text, codeNames)
+	}
+	*c = Code(i)
+	return nil
 }
 
 // Definite reports whether an error with this code on Create proves that the call made nothing.
