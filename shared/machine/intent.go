@@ -34,6 +34,7 @@ type Intent struct {
 	NotBefore *metav1.Time `json:"notBefore,omitempty"` // no call earlier: backoff
 	Outcome   string       `json:"outcome,omitempty"`
 	Failures  int          `json:"failures,omitempty"` // refusals in a row
+	Instance  string       `json:"instance,omitempty"` // the cloud's id, with OutcomeCreated
 
 	Request  json.RawMessage `json:"request,omitempty"`  // the resolved spec: identical for every call of the attempt
 	Progress []byte          `json:"progress,omitempty"` // the driver's own: ids of children and tasks

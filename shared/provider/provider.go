@@ -43,13 +43,15 @@ type Driver interface {
 type Untokened interface{ Untokened() }
 
 // Ref names the instance of one Machine. UID is the Machine's and stable over attempts; Token changes with the
-// attempt. ID is the recorded id, or empty.
+// attempt. ID and ProviderID are what was recorded of the instance, or empty; a Machine that another system made has
+// only the ProviderID.
 type Ref struct {
-	UID      types.UID
-	Name     string
-	ID       string
-	Token    string
-	Progress []byte
+	UID        types.UID
+	Name       string
+	ID         string
+	ProviderID string
+	Token      string
+	Progress   []byte
 }
 
 // State is the part of a cloud's state machine that matters here.

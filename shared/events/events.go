@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package events turns HTTP requests into CloudEvents, decisions into replies, errors into the status codes that
+// Knative understands.
+package events
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/binding"
+	"github.com/cloudevents/sdk-go/v2/event"
+	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
+)
+
+// maxBody bounds what is read of a request. A Reference event is under 1 kB.
+const maxBody = 1 << 20
+
+// Event types that wake functions.
+const (
+	TypeRefPrefix = "dev.knative.apiserver.ref."
+	TypePing      = "dev.knative.sources.ping"
+)
+
+// Event says who woke a function. Nothing else of an event is ever used (RELIABILITY G1).
+type Event struct {
+	ID, Type                          string
+	APIVersion, Kind, Namespace, Name string // all empty: a tick
+}
+
+// Tick reports whether the clock sent the event.
+func (e Event) Tick() bool { return e.Name == "" }
+
+// ErrMalformed is an event that no redelivery can mend; it goes to the dead-letter sink at once.
+var ErrMalformed = errors.New("malformed event")
+
+// names are DNS subdomains of at most 253 characters, kinds and versions are shorter still: what an API server can
+// have sent, so that nothing else gets into a path or a log.
+var (
+	nameForm    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
+	kindForm    = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+	versionForm = regexp.MustCompile(`^([a-z0-9.-]{1,253}/)?v[a-z0-9]{1,30}$`)
+)
+
+// Parse reads the event of a request in binary or structured mode. Its error is ErrMalformed: no CloudEvent, an
+// unknown type, more than 1 MiB, a name that no object can have, or a namespace that is not among the allowed ones.
+// Cluster-scoped objects have no namespace.
+func Parse(w http.ResponseWriter, r *http.Request, allowed []string) (Event, error) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	ev, err := binding.ToEvent(r.Context(), cehttp.NewMessageFromHttpRequest(r))
+	if err != nil {
+		return Event{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	e := Event{ID: ev.ID(), Type: ev.Type()}
+	switch {
+	case e.Type == TypePing:
+		return e, nil
+	case !strings.HasPrefix(e.Type, TypeRefPrefix):
+		return Event{}, fmt.Errorf("%w: type %q", ErrMalformed, e.Type)
+	}
+	e.APIVersion, e.Kind = extension(ev, "apiversion"), extension(ev, "kind")
+	e.Namespace, e.Name = extension(ev, "namespace"), extension(ev, "name")
+	return e, e.check(allowed)
+}
+
+func (e Event) check(allowed []string) error {
+	for _, f := range []struct {
+		field, value string
+		form         *regexp.Regexp
+	}{{"name", e.Name, nameForm}, {"kind", e.Kind, kindForm}, {"apiversion", e.APIVersion, versionForm}} {
+		if !f.form.MatchString(f.value) {
+			return fmt.Errorf("%w: %s %q", ErrMalformed, f.field, f.value)
+		}
+	}
+	if e.Namespace != "" && !slices.Contains(allowed, e.Namespace) {
+		return fmt.Errorf("%w: namespace %q is not served", ErrMalformed, e.Namespace)
+	}
+	return nil
+}
+
+func extension(ev *event.Event, name string) string {
+	s, _ := ev.Extensions()[name].(string)
+	return s
+}
+
+// RetryError is work that is not finished and shall be delivered again: because it waits for somebody else
+// (Busy: 429), or because something failed that may pass (503).
+type RetryError struct {
+	Busy  bool
+	After time.Duration
+	Err   error
+}
+
+// Error returns the cause.
+func (e *RetryError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *RetryError) Unwrap() error { return e.Err }
+
+// Status maps the result of an invocation to an HTTP status (RELIABILITY 2g). Knative redelivers 5xx, 404, 408, 409
+// and 429; any other 4xx goes to the dead-letter sink at once.
+func Status(err error) int {
+	retry, isRetry := errors.AsType[*RetryError](err)
+	switch {
+	case err == nil:
+		return http.StatusAccepted
+	case errors.Is(err, ErrMalformed):
+		return http.StatusBadRequest
+	case isRetry && retry.Busy:
+		return http.StatusTooManyRequests
+	}
+	return http.StatusServiceUnavailable
+}

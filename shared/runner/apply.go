@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// maxParallel bounds how many sequences are carried out at a time.
+const maxParallel = 8
+
+// apply carries out the sequences of p side by side and adds their outcomes. It reports whether anything was tried,
+// so that looking again makes sense, with everything that failed for reasons nobody can decide about.
+func (i *invocation) apply(ctx context.Context, p plan.Plan) (progressed bool, err error) {
+	var (
+		g    errgroup.Group
+		mu   sync.Mutex
+		errs []error
+	)
+	g.SetLimit(maxParallel)
+	for _, seq := range i.admissible(ctx, p.Do) {
+		progressed = true
+		g.Go(func() error {
+			outcomes, err := i.carryOut(ctx, seq)
+			mu.Lock()
+			defer mu.Unlock()
+			for k, o := range outcomes {
+				i.outcomes[k] = o
+				i.unfinished = i.unfinished || o.Result == plan.Failed
+			}
+			errs = append(errs, err)
+			return nil
+		})
+	}
+	return progressed, errors.Join(g.Wait(), errors.Join(errs...))
+}
+
+// admissible leaves out sequences that would change a cloud too late in the invocation, or the same Machine's
+// instance twice in it. A claim that such a sequence begins with is left out with it.
+func (i *invocation) admissible(ctx context.Context, all []plan.Sequence) []plan.Sequence {
+	deadline, _ := ctx.Deadline()
+	late := time.Until(deadline) < mutationBudget
+	var ok []plan.Sequence
+	for _, seq := range all {
+		uid, mutates := mutation(seq)
+		if mutates && (late || i.mutated[uid]) {
+			i.unfinished = true
+			continue
+		}
+		if mutates {
+			i.mutated[uid] = true
+		}
+		ok = append(ok, seq)
+	}
+	return ok
+}
+
+// mutation returns the Machine UID whose instance a sequence changes, if it changes one.
+func mutation(seq plan.Sequence) (string, bool) {
+	for _, a := range seq.Do {
+		switch a := a.(type) {
+		case plan.CreateInstance:
+			return string(a.Ref.UID), true
+		case plan.DeleteInstance:
+			return string(a.Ref.UID) + a.Ref.ID, true
+		case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict:
+		}
+	}
+	return "", false
+}
+
+// carryOut executes one sequence until its first failure. The error is what cannot be decided about: an answer of
+// the API server that is neither success nor a definite no.
+func (i *invocation) carryOut(ctx context.Context, seq plan.Sequence) (map[plan.Key]plan.Outcome, error) {
+	outcomes := map[plan.Key]plan.Outcome{}
+	for _, a := range seq.Do {
+		o, err := i.do(ctx, a)
+		outcomes[a.Key()] = o
+		i.logOutcome(a, o)
+		if err != nil {
+			return outcomes, fmt.Errorf("%s: %w", a.Key(), err)
+		}
+		if o.Result != plan.Done && o.Result != plan.Gone {
+			return outcomes, nil
+		}
+	}
+	i.tell(ctx, seq.Notes)
+	return outcomes, nil
+}
+
+func (i *invocation) do(ctx context.Context, a plan.Action) (plan.Outcome, error) {
+	switch a := a.(type) {
+	case plan.CreateInstance:
+		instance, err := i.withDriver(a.Account, func(d provider.Driver) (provider.Instance, error) {
+			ctx, cancel := context.WithTimeout(ctx, callTimeout)
+			defer cancel()
+			return d.Create(ctx, a.Ref, a.Request)
+		})
+		return cloudOutcome(instance, err), nil
+	case plan.DeleteInstance:
+		_, err := i.withDriver(a.Account, func(d provider.Driver) (provider.Instance, error) {
+			ctx, cancel := context.WithTimeout(ctx, callTimeout)
+			defer cancel()
+			return provider.Instance{}, d.Delete(ctx, a.Ref)
+		})
+		if provider.CodeOf(err) == provider.NotFound {
+			return plan.Outcome{Result: plan.Gone, Code: provider.NotFound}, nil
+		}
+		return cloudOutcome(provider.Instance{}, err), nil
+	case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict:
+	}
+	return apiOutcome(i.Cluster.Apply(ctx, a))
+}
+
+// cloudOutcome turns a driver's answer into data. An error that proves nothing is Failed: the call may have worked.
+func cloudOutcome(instance provider.Instance, err error) plan.Outcome {
+	if err == nil {
+		return plan.Outcome{Instance: instance}
+	}
+	o := plan.Outcome{Result: plan.Refused, Code: provider.CodeOf(err), Message: err.Error()}
+	if e, ok := errors.AsType[*provider.Error](err); ok {
+		o.RetryAfter = e.RetryAfter
+	}
+	if !o.Code.Definite() {
+		o.Result = plan.Failed
+	}
+	return o
+}
+
+func apiOutcome(err error) (plan.Outcome, error) {
+	blocked, isBlocked := errors.AsType[*cluster.BlockedError](err)
+	refused, isRefused := errors.AsType[*cluster.RefusedError](err)
+	switch {
+	case err == nil:
+		return plan.Outcome{}, nil
+	case errors.Is(err, cluster.ErrConflict):
+		return plan.Outcome{Result: plan.Conflict, Message: err.Error()}, nil
+	case errors.Is(err, cluster.ErrExists):
+		return plan.Outcome{Result: plan.Exists, Message: err.Error()}, nil
+	case errors.Is(err, cluster.ErrGone):
+		return plan.Outcome{Result: plan.Gone, Message: err.Error()}, nil
+	case isBlocked:
+		return plan.Outcome{Result: plan.Blocked, Message: blocked.Message, RetryAfter: blocked.RetryAfter}, nil
+	case isRefused:
+		return plan.Outcome{Result: plan.Refused, Message: refused.Err.Error()}, nil
+	}
+	return plan.Outcome{Result: plan.Failed, Message: err.Error()}, err
+}

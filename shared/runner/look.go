@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// subject is a Machine, or a MachineSet, whose cloud somebody asked about.
+type subject struct {
+	object plan.Object
+	spec   json.RawMessage
+	ref    provider.Ref
+}
+
+// look answers lookups and bulk lists into s. A cloud that does not answer is an answer too: Err, never absence.
+func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot.Scope) {
+	subjects := subjectsOf(*s)
+	if s.Clouds == nil {
+		s.Clouds, s.Accounts = map[types.UID]snapshot.Cloud{}, map[string]snapshot.Account{}
+	}
+	var mu sync.Mutex
+	var g errgroup.Group
+	g.SetLimit(maxParallel)
+	bulk := map[string][]snapshot.Lookup{}
+	for _, l := range sc.Lookups {
+		sub, known := subjects[l.UID]
+		if !known {
+			s.Clouds[l.UID] = snapshot.Cloud{Err: refusal(provider.Errorf(provider.Unknown, "no object with UID %s", l.UID))}
+			continue
+		}
+		a, err := i.Clouds.account(ctx, sub.object.GetNamespace(), s.ClusterID(sub.object), sub.spec)
+		if err != nil {
+			s.Clouds[l.UID] = snapshot.Cloud{Err: refusal(err)}
+			continue
+		}
+		i.accounts[a.Key()] = a
+		if l.Bulk {
+			bulk[a.Key()] = append(bulk[a.Key()], l)
+			continue
+		}
+		g.Go(func() error {
+			c := i.ask(ctx, a, sub, l)
+			mu.Lock()
+			defer mu.Unlock()
+			s.Clouds[l.UID] = c
+			return nil
+		})
+	}
+	_ = g.Wait() // no goroutine of it fails: errors are answers
+	for key, lookups := range bulk {
+		i.list(ctx, s, key, lookups, subjects)
+	}
+	for _, q := range sc.Accounts {
+		i.inventory(ctx, s, q)
+	}
+	for _, l := range sc.Lookups {
+		err := s.Clouds[l.UID].Err
+		i.unfinished = i.unfinished || err != nil && !err.Code.Definite()
+	}
+}
+
+// ask looks up one Machine's instance, and what else was asked about it.
+func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot.Lookup) snapshot.Cloud {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	c := cloudOf(a)
+	if plan.KindOf(sub.object) == "Machine" {
+		found, err := a.driver.Find(ctx, sub.ref)
+		c.Found, c.Err = found, refusal(err)
+	}
+	if l.Resolve && c.Err == nil {
+		resolved, err := a.driver.Resolve(ctx, sub.spec)
+		c.Resolved, c.Refused = resolved, refusal(err)
+	}
+	if l.Type && c.Err == nil {
+		t, err := i.Clouds.instanceType(ctx, a, sub.spec)
+		if err != nil {
+			c.Refused = refusal(err)
+		} else {
+			c.Type = t
+		}
+	}
+	return c
+}
+
+// list answers many lookups of one account with one bulk list.
+func (i *invocation) list(ctx context.Context, s *snapshot.Snapshot, key string, lookups []snapshot.Lookup, subjects map[types.UID]subject) {
+	a := i.accounts[key]
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	all, err := a.driver.List(ctx)
+	byUID, byID := map[types.UID][]provider.Instance{}, map[string]provider.Instance{}
+	for _, in := range all {
+		if !in.Child {
+			byUID[in.UID] = append(byUID[in.UID], in)
+			byID[in.ProviderID] = in
+		}
+	}
+	for _, l := range lookups {
+		c := cloudOf(a)
+		c.Found, c.Err = byUID[l.UID], refusal(err)
+		if id := subjects[l.UID].ref.ProviderID; len(c.Found) == 0 && id != "" {
+			if in, ok := byID[id]; ok && in.UID == "" { // made by another system, which tags nothing
+				c.Found = []provider.Instance{in}
+			}
+		}
+		s.Clouds[l.UID] = c
+	}
+}
+
+// inventory answers one account query.
+func (i *invocation) inventory(ctx context.Context, s *snapshot.Snapshot, q snapshot.AccountQuery) {
+	a, ok := i.accounts[q.Key]
+	if !ok {
+		var err error
+		if a, err = i.Clouds.account(ctx, q.Namespace, q.ClusterID, json.RawMessage(q.Spec)); err != nil {
+			s.Accounts[q.Key] = snapshot.Account{Err: refusal(err)}
+			return
+		}
+		i.accounts[a.Key()] = a
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	all, err := a.driver.List(ctx)
+	s.Accounts[q.Key] = snapshot.Account{Horizon: a.driver.Horizon(), Instances: all, Err: refusal(err)}
+}
+
+// withDriver calls f with the driver of an account that this round's observation opened.
+func (i *invocation) withDriver(key string, f func(provider.Driver) (provider.Instance, error)) (provider.Instance, error) {
+	a, ok := i.accounts[key]
+	if !ok {
+		return provider.Instance{}, provider.Errorf(provider.Unknown, "account %q was not observed", key)
+	}
+	return f(a.driver)
+}
+
+func cloudOf(a account) snapshot.Cloud {
+	_, untokened := a.driver.(provider.Untokened)
+	return snapshot.Cloud{Account: a.Key(), Horizon: a.driver.Horizon(), Tokens: !untokened}
+}
+
+func refusal(err error) *snapshot.Refusal {
+	if err == nil {
+		return nil
+	}
+	r := &snapshot.Refusal{Code: provider.CodeOf(err), Message: err.Error()}
+	if e, ok := errors.AsType[*provider.Error](err); ok {
+		r.RetryAfter = e.RetryAfter
+	}
+	return r
+}
+
+func subjectsOf(s snapshot.Snapshot) map[types.UID]subject {
+	subjects := map[types.UID]subject{}
+	for _, m := range s.Machines {
+		subjects[m.UID] = subject{object: m, spec: rawSpec(m.Spec.ProviderSpec.Value), ref: refOf(m)}
+	}
+	for _, set := range s.MachineSets {
+		subjects[set.UID] = subject{object: set, spec: rawSpec(set.Spec.Template.Spec.ProviderSpec.Value)}
+	}
+	return subjects
+}
+
+// refOf names the instance of m by everything that was recorded. An intent that cannot be read records nothing: the
+// UID tag finds the instance.
+func refOf(m *machine.Machine) provider.Ref {
+	r := provider.Ref{UID: m.UID, Name: m.Name}
+	if m.Spec.ProviderID != nil {
+		r.ProviderID = *m.Spec.ProviderID
+	}
+	if intent, err := machine.ParseIntent(m); err == nil && intent != nil {
+		r.ID, r.Token, r.Progress = intent.Instance, intent.Token, intent.Progress
+	}
+	return r
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+// Log keys.
+const (
+	keyRequest = "request"
+	keyError   = "error"
+	keyPlan    = "plan"
+	keyRound   = "round"
+	keyAction  = "action"
+	keyResult  = "result"
+	keyCode    = "code"
+	keyReason  = "reason"
+	keyObject  = "object"
+	keyMessage = "message"
+)
+
+// toldFor is how long the same note is not told again.
+const toldFor = 5 * time.Minute
+
+// tellOnce remembers what was told lately. Losing it repeats an Event, which the API server's record counts up.
+type tellOnce struct {
+	mu   sync.Mutex
+	last map[plan.Note]time.Time
+}
+
+func (t *tellOnce) fresh(n plan.Note, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at, ok := t.last[n]; ok && now.Sub(at) < toldFor {
+		return false
+	}
+	if t.last == nil {
+		t.last = map[plan.Note]time.Time{}
+	}
+	for old, at := range t.last {
+		if now.Sub(at) >= toldFor {
+			delete(t.last, old)
+		}
+	}
+	t.last[n] = now
+	return true
+}
+
+// tell records Events and log lines. An Event that cannot be recorded is logged: it never stops the work.
+func (i *invocation) tell(ctx context.Context, notes []plan.Note) {
+	for _, n := range notes {
+		if n.Source == "" {
+			n.Source = i.Function.Name
+		}
+		if !i.told.fresh(n, time.Now()) {
+			continue
+		}
+		if n.Object.Kind == "" {
+			i.log.Info("decision", keyMessage, n.Message)
+			continue
+		}
+		i.log.Info("event", keyObject, plan.Name(n.Object.Kind, n.Object.Namespace, n.Object.Name), keyReason, n.Reason, keyMessage, n.Message)
+		if err := i.Cluster.Tell(ctx, n); err != nil {
+			i.log.Warn("event was not recorded", keyReason, n.Reason, keyError, err)
+		}
+	}
+}
+
+func (i *invocation) logPlan(p plan.Plan, round int) {
+	if p.Quiet() {
+		i.log.Debug("nothing to do", keyRound, round)
+		return
+	}
+	i.log.Info("plan", keyRound, round, keyPlan, summary(p))
+}
+
+// summary is the plan without the fields it changes: names and reasons.
+func summary(p plan.Plan) []string {
+	var lines []string
+	for _, a := range p.Actions() {
+		line, _, _ := strings.Cut(a.String(), "\n")
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func (i *invocation) logOutcome(a plan.Action, o plan.Outcome) {
+	level := slog.LevelDebug
+	switch o.Result {
+	case plan.Done, plan.Gone, plan.Conflict, plan.Exists:
+	case plan.Refused, plan.Blocked, plan.Failed:
+		level = slog.LevelWarn
+	}
+	i.log.Log(context.Background(), level, "action", keyAction, string(a.Key()), keyResult, o.Result.String(), keyCode, o.Code.String(), keyMessage, o.Message)
+}
+
+func rawSpec(v *runtime.RawExtension) json.RawMessage {
+	if v == nil {
+		return nil
+	}
+	return v.Raw
+}

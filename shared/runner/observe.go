@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// observe builds a fresh snapshot: it asks the function what it reads until that asks nothing new. Nothing of an
+// earlier round is kept but the outcomes.
+func (i *invocation) observe(ctx context.Context) (snapshot.Snapshot, error) {
+	s := snapshot.Snapshot{Request: i.request, Invocation: i.id, Outcomes: i.outcomes}
+	i.accounts = map[string]account{}
+	for range maxReads {
+		missing := s.Missing(i.Function.Reads(s))
+		if missing.Empty() {
+			return s, nil
+		}
+		if len(missing.Objects) > 0 {
+			seen, err := i.Cluster.Observe(ctx, s, missing.Objects)
+			if err != nil {
+				return s, err
+			}
+			if err := i.checkClock(seen.Now); err != nil {
+				return s, err
+			}
+			s = seen
+		}
+		if len(missing.Lookups)+len(missing.Accounts) > 0 {
+			if i.Clouds == nil {
+				return s, fmt.Errorf("%s asks for clouds, but has none", i.Function.Name)
+			}
+			i.look(ctx, &s, missing)
+		}
+	}
+	if rest := s.Missing(i.Function.Reads(s)); !rest.Empty() {
+		return s, fmt.Errorf("%s still asks after %d readings: %+v", i.Function.Name, maxReads, rest)
+	}
+	return s, nil
+}
+
+// checkClock refuses to decide by timers that mean nothing (RELIABILITY G7).
+func (i *invocation) checkClock(server time.Time) error {
+	if i.Clock == nil {
+		return nil
+	}
+	if skew := i.Clock().Sub(server); skew.Abs() > maxSkew {
+		return fmt.Errorf("local clock is %v off the API server's", skew.Round(time.Second))
+	}
+	return nil
+}

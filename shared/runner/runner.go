@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package runner is the imperative shell around a function: observe, decide, apply, until quiet.
+package runner
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/events"
+	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+const (
+	// maxRounds bounds one invocation; a function that is not quiet by then asks for redelivery instead of looping.
+	maxRounds = 8
+	// maxReads bounds how often Reads is asked in one round.
+	maxReads = 4
+	// budget is how long one invocation may take. The runtime cuts requests off at 30 s (RELIABILITY G6).
+	budget = 20 * time.Second
+	// mutationBudget is what must remain of it for a change in a cloud to start: the 10 s call and its write-back.
+	mutationBudget = 12 * time.Second
+	// maxSkew is how far the API server's clock may be from ours before timers mean nothing (RELIABILITY G7).
+	maxSkew = 30 * time.Second
+)
+
+// Runner gives one function eyes and hands. It keeps nothing between invocations that correctness needs.
+type Runner struct {
+	Function function.Function
+	Cluster  cluster.Cluster
+	Clouds   *Clouds          // nil for functions that look at no cloud
+	Clock    func() time.Time // the local clock, compared with the API server's; nil: not compared
+	DryRun   bool             // plans are logged and replied, never applied
+	Log      *slog.Logger
+
+	told tellOnce
+}
+
+// Handle runs the function for whoever woke it, until it is quiet. It returns everything that was planned. The error
+// is a [*events.RetryError] or nil: what is wrong with an object is a decision about that object.
+func (r *Runner) Handle(ctx context.Context, req snapshot.Request) (plan.Plan, error) {
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	inv := &invocation{
+		Runner:   r,
+		request:  req,
+		id:       rand.Text(),
+		outcomes: map[plan.Key]plan.Outcome{},
+		mutated:  map[string]bool{},
+		log:      r.Log.With(keyRequest, requestName(req)),
+	}
+	err := inv.run(ctx)
+	if inv.unfinished && err == nil && !req.Scan() {
+		err = errors.New("not finished in one invocation")
+	}
+	if err == nil {
+		return inv.planned, nil
+	}
+	r.Log.Warn("invocation will be repeated", keyRequest, requestName(req), keyError, err)
+	return inv.planned, &events.RetryError{Err: fmt.Errorf("%s: %w", r.Function.Name, err)}
+}
+
+// invocation is the state of one Handle.
+type invocation struct {
+	*Runner
+	request    snapshot.Request
+	id         string
+	outcomes   map[plan.Key]plan.Outcome
+	accounts   map[string]account // drivers opened for the observation at hand
+	mutated    map[string]bool    // Machines whose instance this invocation changed
+	planned    plan.Plan
+	unfinished bool // something was left for later, for want of time or because an outcome is unknown
+	log        *slog.Logger
+}
+
+func (i *invocation) run(ctx context.Context) error {
+	for round := range maxRounds {
+		s, err := i.observe(ctx)
+		if err != nil {
+			return fmt.Errorf("observe: %w", err)
+		}
+		p := i.Function.Decide(s)
+		i.record(p)
+		i.logPlan(p, round)
+		if i.DryRun {
+			return nil
+		}
+		i.tell(ctx, p.Notes)
+		if p.Quiet() {
+			return nil
+		}
+		if err := i.repeats(p); err != nil {
+			return err
+		}
+		progressed, err := i.apply(ctx, p)
+		if err != nil {
+			return err
+		}
+		if !progressed {
+			return nil
+		}
+	}
+	return fmt.Errorf("not quiet after %d rounds", maxRounds)
+}
+
+// repeats reports an action that was already tried in this invocation: a fault of the function, which would loop.
+func (i *invocation) repeats(p plan.Plan) error {
+	for _, a := range p.Actions() {
+		if o, ok := i.outcomes[a.Key()]; ok {
+			return fmt.Errorf("%q was planned again after the outcome %v %s", a.Key(), o.Result, o.Message)
+		}
+	}
+	return nil
+}
+
+func (i *invocation) record(p plan.Plan) {
+	i.planned.Do = append(i.planned.Do, p.Do...)
+	i.planned.Notes = append(i.planned.Notes, p.Notes...)
+}
+
+func requestName(r snapshot.Request) string {
+	if r.Scan() {
+		return "scan"
+	}
+	return plan.Name(plan.Kind(r.Kind), r.Namespace, r.Name)
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/events"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+const (
+	// patience is how long a request waits for its answer. The runtime cuts it off at 30 s.
+	patience = 18 * time.Second
+	// maxInvocations bounds how many invocations of one process run at a time.
+	maxInvocations = 20
+)
+
+// Server answers events over HTTP. It is what the Knative Functions runtime calls.
+type Server struct {
+	Runner     *Runner
+	Namespaces []string // that Machines may live in
+
+	flights flights
+}
+
+// NewServer returns a server for r.
+func NewServer(r *Runner, namespaces []string) *Server {
+	return &Server{Runner: r, Namespaces: namespaces, flights: newFlights(maxInvocations)}
+}
+
+// Handle answers one request exactly once, within the patience of 18 s. Requests about the same object share an
+// invocation that began after they arrived.
+func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
+	e, err := events.Parse(w, r, s.Namespaces)
+	if err != nil {
+		s.Runner.Log.Warn("event refused", keyError, err)
+		s.reply(r.Context(), w, e, plan.Plan{}, err)
+		return
+	}
+	req := snapshot.Request{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	p, err := s.flights.join(ctx, req, func(ctx context.Context) (plan.Plan, error) { return s.handle(ctx, req) })
+	s.reply(r.Context(), w, e, p, err)
+}
+
+// handle turns a panic, which is a fault of ours, into an error: one poison object must not stop the process.
+func (s *Server) handle(ctx context.Context, req snapshot.Request) (p plan.Plan, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.Runner.Log.Error("panic", keyRequest, requestName(req), keyError, v, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	return s.Runner.Handle(ctx, req)
+}
+
+func (s *Server) reply(ctx context.Context, w http.ResponseWriter, e events.Event, p plan.Plan, err error) {
+	var d *events.Decision
+	if err == nil && !p.Quiet() {
+		d = &events.Decision{Function: s.Runner.Function.Name, DryRun: s.Runner.DryRun, Plan: p.String()}
+		if !e.Tick() {
+			d.Subject = plan.Name(plan.Kind(e.Kind), e.Namespace, e.Name)
+		}
+	}
+	if err := events.Reply(ctx, w, e.ID+"."+s.Runner.Function.Name, d, err); err != nil && !errors.Is(err, context.Canceled) {
+		s.Runner.Log.Debug("reply was not delivered", keyError, err)
+	}
+}
+
+// Ready reports whether the function can be invoked: when it can reach the API server.
+func (s *Server) Ready(ctx context.Context) (bool, error) {
+	_, err := s.Runner.Cluster.Observe(ctx, snapshot.Snapshot{}, nil)
+	return err == nil, err
+}
