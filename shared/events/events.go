@@ -39,6 +39,9 @@ func (e Event) Tick() bool { return e.Name == "" }
 // ErrMalformed is an event that no redelivery can mend; it goes to the dead-letter sink at once.
 var ErrMalformed = errors.New("malformed event")
 
+// ErrPanic is a fault of ours.
+var ErrPanic = errors.New("panic")
+
 // names are DNS subdomains of at most 253 characters, kinds and versions are shorter still: what an API server can
 // have sent, so that nothing else gets into a path or a log.
 var (
@@ -111,6 +114,8 @@ func Status(err error) int {
 		return http.StatusAccepted
 	case errors.Is(err, ErrMalformed):
 		return http.StatusBadRequest
+	case errors.Is(err, ErrPanic):
+		return http.StatusInternalServerError
 	case isRetry && retry.Busy:
 		return http.StatusTooManyRequests
 	}

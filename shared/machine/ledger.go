@@ -30,6 +30,8 @@ type Ledger struct {
 	Adopted      map[int]Member `json:"adopted,omitempty"`
 	Failures     int            `json:"failures,omitempty"`
 	NextCreateAt *metav1.Time   `json:"nextCreateAt,omitempty"`
+	// Rebuilt is the invocation that rebuilt the ledger from the Machines it saw; it creates and deletes nothing.
+	Rebuilt string `json:"rebuilt,omitempty"`
 }
 
 // Member is a Machine that was not created for its ordinal but adopted into it.
@@ -83,15 +85,16 @@ func (l Ledger) Name(set string, k int) string {
 	return Name(set, l.SetUID, k)
 }
 
-// OrdinalOf returns the ordinal that m was created for or adopted into, and whether it has one.
-func (l Ledger) OrdinalOf(m *Machine) (int, bool) {
+// OrdinalOf returns the ordinal of the named set that m was created for or adopted into, and whether it has one. A
+// label alone does not count: the name must be the one that follows from it.
+func (l Ledger) OrdinalOf(set string, m *Machine) (int, bool) {
 	for k, a := range l.Adopted {
 		if a.UID == m.UID {
 			return k, true
 		}
 	}
 	k, err := strconv.Atoi(m.Labels[LabelOrdinal])
-	return k, err == nil && k >= 0
+	return k, err == nil && k >= 0 && m.Name == Name(set, l.SetUID, k)
 }
 
 // Ordinals is a sorted set of ordinals; its text form is ranges: "0-3,7".

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/events"
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -56,7 +57,7 @@ func (s *Server) handle(ctx context.Context, req snapshot.Request) (p plan.Plan,
 	defer func() {
 		if v := recover(); v != nil {
 			s.Runner.Log.Error("panic", keyRequest, requestName(req), keyError, v, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", v)
+			err = fmt.Errorf("%w: %v", events.ErrPanic, v)
 		}
 	}()
 	return s.Runner.Handle(ctx, req)
@@ -77,6 +78,7 @@ func (s *Server) reply(ctx context.Context, w http.ResponseWriter, e events.Even
 
 // Ready reports whether the function can be invoked: when it can reach the API server.
 func (s *Server) Ready(ctx context.Context) (bool, error) {
-	_, err := s.Runner.Cluster.Observe(ctx, snapshot.Snapshot{}, nil)
+	infrastructure := snapshot.One("Infrastructure", "", machine.InfrastructureName)
+	_, err := s.Runner.Cluster.Observe(ctx, snapshot.Snapshot{}, []snapshot.Query{infrastructure})
 	return err == nil, err
 }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scalemachineset
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// maxCreates bounds the creations of one invocation; each of them wakes the next.
+const maxCreates = 20
+
+// execute carries out the committed ledger: every active ordinal has its Machine, every other Machine goes. Each step
+// may be repeated by anybody.
+func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) []plan.Sequence {
+	var all []plan.Sequence
+	do := func(a plan.Action) { all = append(all, plan.Sequence{Do: []plan.Action{a}}) }
+	for _, x := range m.released {
+		do(plan.Update{Old: x, New: withoutOwner(x, set), Why: "labels no longer match " + set.Name})
+	}
+	for _, x := range m.orphans {
+		if k, ok := l.OrdinalOf(set.Name, x); ok && l.Active.Has(k) {
+			do(plan.Update{Old: x, New: owned(x.DeepCopy(), set, k), Why: "adopted by " + set.Name})
+		}
+	}
+	for _, x := range m.alive() {
+		if k, ok := l.OrdinalOf(set.Name, x); ok && k < l.Next && !l.Active.Has(k) {
+			do(plan.Delete{Object: x, IfUnchanged: true, Why: fmt.Sprintf("ordinal %d is retired", k)})
+		}
+	}
+	return append(all, creations(s, set, l, m)...)
+}
+
+// creations starts slowly: one Machine, then two, then four, so that a cluster that refuses them is asked once. A name
+// that is taken by a foreign object burns the ordinal.
+func creations(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) []plan.Sequence {
+	var missing []plan.Action
+	created := 0
+	for _, k := range l.Active {
+		if m.at(l, set, k) != nil {
+			if _, ok := s.Outcomes[plan.Key("create "+plan.Name("Machine", set.Namespace, l.Name(set.Name, k)))]; ok {
+				created++
+			}
+			continue
+		}
+		a := plan.Create{Object: newMachine(set, l, k), Why: fmt.Sprintf("ordinal %d of %s", k, set.Name)}
+		switch o, tried := s.Outcome(a); {
+		case tried && o.Result == plan.Exists:
+			next := l
+			next.Active = l.Active.Without(k)
+			why := fmt.Sprintf("retire ordinal %d: the name %s is taken by another object", k, a.Object.GetName())
+			return []plan.Sequence{{Do: []plan.Action{commit(set, next, why)}}}
+		case tried:
+			return []plan.Sequence{{Notes: []plan.Note{
+				plan.Warning(set, "ReconcileError", fmt.Sprintf("create machine %s: %s", a.Object.GetName(), o.Message)),
+			}}}
+		}
+		missing = append(missing, a)
+	}
+	var all []plan.Sequence
+	for _, a := range missing[:min(len(missing), created+1, max(0, maxCreates-created))] {
+		all = append(all, plan.Sequence{Do: []plan.Action{a}})
+	}
+	return all
+}
+
+// newMachine returns the Machine of an ordinal: the template's labels, annotations and spec, with the owner and the
+// finalizer from the start, so that there is no moment without them (2a.2, S15, S17).
+func newMachine(set *machine.MachineSet, l machine.Ledger, k int) *machine.Machine {
+	t := set.Spec.Template.DeepCopy()
+	m := &machine.Machine{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        l.Name(set.Name, k),
+			Namespace:   set.Namespace,
+			Labels:      t.Labels,
+			Annotations: t.Annotations,
+			Finalizers:  []string{machine.Finalizer},
+		},
+		Spec: t.Spec,
+	}
+	return owned(m, set, k)
+}
+
+// owned makes m a member of the set at ordinal k.
+func owned(m *machine.Machine, set *machine.MachineSet, k int) *machine.Machine {
+	m.Labels = maps.Clone(m.Labels)
+	if m.Labels == nil {
+		m.Labels = map[string]string{}
+	}
+	m.Labels[machine.LabelOrdinal] = strconv.Itoa(k)
+	r, _ := plan.ResourceOf("MachineSet")
+	m.OwnerReferences = append(m.OwnerReferences, *metav1.NewControllerRef(set, r.Group.WithKind(string(r.Kind))))
+	if !slices.Contains(m.Finalizers, machine.Finalizer) {
+		m.Finalizers = append(m.Finalizers, machine.Finalizer)
+	}
+	return m
+}
+
+func withoutOwner(m *machine.Machine, set *machine.MachineSet) *machine.Machine {
+	next := m.DeepCopy()
+	next.OwnerReferences = slices.DeleteFunc(next.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == set.UID })
+	delete(next.Labels, machine.LabelOrdinal)
+	return next
+}

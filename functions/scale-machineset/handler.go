@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scalemachineset keeps the number of Machines equal to MachineSet.spec.replicas.
+//
+//	wakes on  MachineSet, Machine; scan
+//	reads     MachineSet, Machine, Node
+//	writes    MachineSet (ledger, status), Machine (create, adopt, release, delete)
+//
+// It decides by compare-and-swap: which Machines shall exist is committed to the set's ledger, in one write. Only what
+// is committed is carried out, under names that follow from the ledger, so that any number of invocations may do it at
+// the same time (DESIGN 5.3, RELIABILITY 2a).
+package scalemachineset
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// Function is the deployable function.
+var Function = function.Function{Name: "scale-machineset", Reads: reads, Decide: Decide}
+
+// Decide gives every set that was asked about what it needs now: first the commit, then in the next round what was
+// committed, then the status.
+func Decide(s snapshot.Snapshot) plan.Plan {
+	var p plan.Plan
+	for _, set := range s.MachineSets {
+		if set.DeletionTimestamp == nil { // garbage collection removes the Machines of a deleted set (B39)
+			scale(&p, s, set)
+		}
+	}
+	return p
+}
+
+func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet) {
+	selector, err := selectorOf(set)
+	if err != nil {
+		p.Add(invalid(s, set, err))
+		return
+	}
+	owned := membersOf(s, set, selector)
+	ledger, why := readLedger(set, owned)
+	if why != "" {
+		p.Then(commit(set, rebuild(s, set, owned), why))
+		return
+	}
+	next, why := decide(s.Now, set, ledger, owned)
+	if why != "" {
+		p.Then(commit(set, next, why))
+		return
+	}
+	if ledger.Rebuilt != s.Invocation {
+		if work := execute(s, set, ledger, owned); len(work) > 0 {
+			p.Add(work...)
+			return
+		}
+	}
+	p.Add(reportStatus(s, set, owned))
+}
+
+// selectorOf returns the set's selector. Its error names the field and the value.
+func selectorOf(set *machine.MachineSet) (labels.Selector, error) {
+	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
+	switch template := labels.Set(set.Spec.Template.Labels); {
+	case err != nil:
+		return nil, fmt.Errorf("spec.selector: %w", err)
+	case selector.Empty():
+		return nil, fmt.Errorf("spec.selector: empty, it would match every Machine")
+	case !selector.Matches(template):
+		return nil, fmt.Errorf("spec.selector: %q does not match spec.template.metadata.labels %q", selector, template)
+	}
+	return selector, nil
+}

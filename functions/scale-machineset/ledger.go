@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scalemachineset
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+const (
+	// backoffBase and backoffMax bound the pause after Machines that failed before they ever ran (2a.8, R-B27).
+	backoffBase = 10 * time.Second
+	backoffMax  = 10 * time.Minute
+)
+
+// readLedger returns the set's ledger, or why it has to be rebuilt.
+func readLedger(set *machine.MachineSet, m members) (machine.Ledger, string) {
+	text, ok := set.Annotations[machine.AnnotationLedger]
+	if !ok && len(m.owned)+len(m.released) == 0 {
+		return machine.NewLedger(set.UID), ""
+	}
+	l, err := machine.ParseLedger(text)
+	switch {
+	case !ok:
+		return l, "ledger is missing: rebuild it"
+	case err != nil:
+		return l, "ledger is unreadable: rebuild it"
+	case l.SetUID != set.UID:
+		return l, "ledger is another set's: rebuild it"
+	case beyond(l, set, m.owned):
+		return l, "ledger went backwards: rebuild it"
+	}
+	return l, ""
+}
+
+// rebuild returns the ledger that says what is there: no Machine is created or deleted for it. Ordinals of Machines
+// that are on their way out stay retired.
+func rebuild(s snapshot.Snapshot, set *machine.MachineSet, m members) machine.Ledger {
+	l := machine.NewLedger(set.UID)
+	l.Rebuilt = s.Invocation
+	for _, x := range m.owned {
+		if k, ok := l.OrdinalOf(set.Name, x); ok && k >= l.Next {
+			l.Next = k + 1
+		}
+	}
+	for _, x := range m.alive() {
+		if k, ok := l.OrdinalOf(set.Name, x); ok {
+			l.Active = l.Active.With(k)
+		} else {
+			adopt(&l, x)
+		}
+	}
+	return l
+}
+
+// adopt gives a Machine that was made elsewhere the next ordinal.
+func adopt(l *machine.Ledger, m *machine.Machine) {
+	adopted := maps.Clone(l.Adopted)
+	if adopted == nil {
+		adopted = map[int]machine.Member{}
+	}
+	adopted[l.Next] = machine.Member{Name: m.Name, UID: m.UID}
+	l.Adopted, l.Active, l.Next = adopted, l.Active.With(l.Next), l.Next+1
+}
+
+// decide returns the ledger that the set should have, with what changes; without a change the reason is empty.
+func decide(now time.Time, set *machine.MachineSet, l machine.Ledger, m members) (machine.Ledger, string) {
+	var why []string
+	l = leave(now, set, l, m, &why)
+	for _, x := range m.strangers(set, l) {
+		why = append(why, "adopt "+x.Name)
+		adopt(&l, x)
+	}
+	want := 1
+	if set.Spec.Replicas != nil {
+		want = int(*set.Spec.Replicas)
+	}
+	l = shrink(set, l, m, want, &why)
+	l = grow(now, l, want, &why)
+	if _, ok := set.Annotations[machine.AnnotationVictims]; ok && len(why) == 0 {
+		why = append(why, "drop victims that nothing has to make room for")
+	}
+	if len(why) > 0 {
+		l.Rebuilt = ""
+	}
+	return l, strings.Join(why, ", ")
+}
+
+// leave retires members that are being deleted, whose labels stopped matching, or that were adopted and are gone. A
+// member that was created for its ordinal and is absent stays: it was not created yet, or somebody removed it; either
+// way it is made again (2a.4).
+func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, why *[]string) machine.Ledger {
+	for _, k := range l.Active {
+		x := m.at(l, set, k)
+		_, adopted := l.Adopted[k]
+		switch {
+		case x == nil && adopted:
+			l = retire(l, k, "gone", why)
+		case x == nil:
+		case x.DeletionTimestamp != nil:
+			l = retire(l, k, x.Name+" is being deleted", why)
+			l = countFailure(now, l, x)
+		case slices.Contains(m.released, x):
+			l = retire(l, k, x.Name+" no longer matches the selector", why)
+		}
+	}
+	return l
+}
+
+func retire(l machine.Ledger, k int, reason string, why *[]string) machine.Ledger {
+	*why = append(*why, fmt.Sprintf("retire ordinal %d: %s", k, reason))
+	l.Active = l.Active.Without(k)
+	if _, ok := l.Adopted[k]; ok {
+		l.Adopted = maps.Clone(l.Adopted)
+		delete(l.Adopted, k)
+	}
+	return l
+}
+
+// countFailure makes the next creation wait if x failed before it ever had a Node, and forgets earlier failures if
+// it had one.
+func countFailure(now time.Time, l machine.Ledger, x *machine.Machine) machine.Ledger {
+	switch {
+	case x.Status.NodeRef != nil:
+		l.Failures, l.NextCreateAt = 0, nil
+	case x.Status.ErrorReason != nil:
+		pause := min(backoffBase<<min(l.Failures, 10), backoffMax)
+		l.Failures++
+		at := metav1.NewTime(now.Add(pause))
+		l.NextCreateAt = &at
+	}
+	return l
+}
+
+// grow allocates ordinals up to want, unless failures demand a pause.
+func grow(now time.Time, l machine.Ledger, want int, why *[]string) machine.Ledger {
+	if len(l.Active) >= want || l.NextCreateAt != nil && now.Before(l.NextCreateAt.Time) {
+		return l
+	}
+	from := l.Next
+	for len(l.Active) < want {
+		l.Active, l.Next = l.Active.With(l.Next), l.Next+1
+	}
+	*why = append(*why, fmt.Sprintf("allocate %d to have %d", l.Next-from, want))
+	return l
+}
+
+// commit writes the ledger, and consumes the victims with it: those that it did not take are dropped (B46).
+func commit(set *machine.MachineSet, l machine.Ledger, why string) plan.Action {
+	next := set.DeepCopy()
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	next.Annotations[machine.AnnotationLedger] = l.String()
+	delete(next.Annotations, machine.AnnotationVictims)
+	return plan.Update{Old: set, New: next, Why: why}
+}

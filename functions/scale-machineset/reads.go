@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scalemachineset
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// fewNodes is how many Nodes are read one by one before listing them all is cheaper.
+const fewNodes = 20
+
+// reads asks for the set before its Machines, so that the list is never older than the ledger. Where a Machine stands
+// at an ordinal that the ledger has not allocated, the set is read again: if that still does not know it, then the
+// ledger went backwards (RELIABILITY 2a.7).
+func reads(s snapshot.Snapshot) snapshot.Scope {
+	var sc snapshot.Scope
+	ask := func(q ...snapshot.Query) { sc.Objects = append(sc.Objects, q...) }
+	switch {
+	case s.Request.Scan():
+		ask(snapshot.All("MachineSet"), snapshot.All("Machine"), snapshot.All("Node"))
+	case s.Request.Is("MachineSet"):
+		ask(snapshot.One("MachineSet", s.Request.Namespace, s.Request.Name))
+	case s.Request.Is("Machine"):
+		self := snapshot.One("Machine", s.Request.Namespace, s.Request.Name)
+		ask(self)
+		if name := setOf(s); s.Has(self) && name != "" {
+			ask(snapshot.One("MachineSet", s.Request.Namespace, name))
+		}
+	}
+	for _, set := range s.MachineSets {
+		if !s.Request.Scan() {
+			ask(snapshot.Query{Kind: "Machine", Namespace: set.Namespace})
+		}
+		if backwards(s, set) {
+			ask(snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true})
+		}
+	}
+	if !s.Request.Scan() {
+		ask(nodes(s)...)
+	}
+	return sc
+}
+
+// setOf returns the name of the set that the waking Machine belongs, belonged or would belong to.
+func setOf(s snapshot.Snapshot) string {
+	m := s.Machine(s.Request.Namespace, s.Request.Name)
+	if m == nil {
+		return machine.SetName(s.Request.Name)
+	}
+	if owner := metav1.GetControllerOf(m); owner != nil {
+		return owner.Name
+	}
+	return m.Labels[machine.LabelMachineSet]
+}
+
+func nodes(s snapshot.Snapshot) []snapshot.Query {
+	var ask []snapshot.Query
+	for _, set := range s.MachineSets {
+		for _, m := range s.Machines {
+			if m.Status.NodeRef != nil && metav1.IsControlledBy(m, set) {
+				ask = append(ask, snapshot.One("Node", "", m.Status.NodeRef.Name))
+			}
+		}
+	}
+	if len(ask) > fewNodes {
+		return []snapshot.Query{snapshot.All("Node")}
+	}
+	return ask
+}
+
+func backwards(s snapshot.Snapshot, set *machine.MachineSet) bool {
+	l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
+	return err == nil && l.SetUID == set.UID && beyond(l, set, s.Machines)
+}
+
+// beyond reports whether one of the set's Machines stands at an ordinal that l has not allocated.
+func beyond(l machine.Ledger, set *machine.MachineSet, ms []*machine.Machine) bool {
+	for _, m := range ms {
+		if k, ok := l.OrdinalOf(set.Name, m); ok && k >= l.Next && metav1.IsControlledBy(m, set) {
+			return true
+		}
+	}
+	return false
+}

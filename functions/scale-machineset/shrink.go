@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scalemachineset
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// candidate is an active ordinal that may have to go.
+type candidate struct {
+	ordinal int
+	machine *machine.Machine // nil: never created
+	victim  bool             // named by evaluate-autoscale
+}
+
+// shrink retires what is too much: ordinals that have no Machine yet, then the victims that evaluate-autoscale named,
+// then by annotation, then by the set's policy (B43–B46). Ties go to the lower ordinal.
+func shrink(set *machine.MachineSet, l machine.Ledger, m members, want int, why *[]string) machine.Ledger {
+	surplus := len(l.Active) - want
+	if surplus <= 0 {
+		return l
+	}
+	named := map[string]bool{}
+	victims, err := machine.Victims(set)
+	if err != nil {
+		*why = append(*why, "drop victims that cannot be read")
+	}
+	for _, v := range victims {
+		named[v.Name+"/"+string(v.UID)] = true
+	}
+	var all []candidate
+	for _, k := range l.Active {
+		c := candidate{ordinal: k, machine: m.at(l, set, k)}
+		c.victim = c.machine != nil && named[c.machine.Name+"/"+string(c.machine.UID)]
+		all = append(all, c)
+	}
+	newest := newestOf(all)
+	slices.SortStableFunc(all, func(a, b candidate) int {
+		return cmp.Or(
+			cmp.Compare(class(a), class(b)),
+			-cmp.Compare(score(set, a.machine, newest), score(set, b.machine, newest)),
+			cmp.Compare(a.ordinal, b.ordinal))
+	})
+	for _, c := range all[:surplus] {
+		l = retire(l, c.ordinal, reason(set, c), why)
+	}
+	return l
+}
+
+// class orders by what the removal costs and by who asked for it.
+func class(c candidate) int {
+	switch {
+	case c.machine == nil:
+		return 0
+	case c.victim:
+		return 1
+	case marked(c.machine):
+		return 2
+	}
+	return 3
+}
+
+func reason(set *machine.MachineSet, c candidate) string {
+	switch class(c) {
+	case 0:
+		return "never created"
+	case 1:
+		return c.machine.Name + " is the autoscaler's victim"
+	case 2:
+		return c.machine.Name + " is marked for deletion"
+	}
+	policy := cmp.Or(set.Spec.DeletePolicy, string(machinev1beta1.RandomMachineSetDeletePolicy))
+	return c.machine.Name + " by policy " + policy
+}
+
+// marked reports the delete annotation or its old alias, with any value that is not empty (B45).
+func marked(m *machine.Machine) bool {
+	return m.Annotations[machine.AnnotationDelete] != "" || m.Annotations[machine.AnnotationDeleteAlias] != ""
+}
+
+// ageScale is OpenShift's constant: the score of age rises to half of its way in about 69 days (B44).
+const ageScale = 8_640_000.0
+
+// score ranks a Machine by the set's policy; the highest goes first (B43, B44). Ages count from the newest Machine, so
+// that the order does not depend on when it is asked for.
+func score(set *machine.MachineSet, m *machine.Machine, newest time.Time) float64 {
+	if m == nil {
+		return 0
+	}
+	if m.Status.ErrorReason != nil || m.Status.ErrorMessage != nil {
+		return 100
+	}
+	age := newest.Sub(m.CreationTimestamp.Time).Seconds()
+	oldest := 50 * (1 - math.Exp(-age/ageScale))
+	switch set.Spec.DeletePolicy {
+	case string(machinev1beta1.OldestMachineSetDeletePolicy):
+		return oldest
+	case string(machinev1beta1.NewestMachineSetDeletePolicy):
+		return 100 - oldest - 1
+	}
+	if m.Status.NodeRef == nil {
+		return 40
+	}
+	return 20
+}
+
+func newestOf(cs []candidate) time.Time {
+	var t time.Time
+	for _, c := range cs {
+		if c.machine != nil && c.machine.CreationTimestamp.After(t) {
+			t = c.machine.CreationTimestamp.Time
+		}
+	}
+	return t
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scalemachineset
+
+import (
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// reportStatus writes the status if it changed (B38, B41). Counts that are zero stay blank (S6).
+func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, m members) plan.Sequence {
+	next := set.DeepCopy()
+	st := &next.Status
+	st.Replicas, st.FullyLabeledReplicas, st.ReadyReplicas, st.AvailableReplicas = 0, 0, 0, 0
+	template := labels.SelectorFromSet(set.Spec.Template.Labels)
+	for _, x := range m.alive() {
+		st.Replicas++
+		if template.Matches(labels.Set(x.Labels)) {
+			st.FullyLabeledReplicas++
+		}
+		since, ready := readySince(s, x)
+		if ready {
+			st.ReadyReplicas++
+		}
+		if ready && !s.Now.Before(since.Add(time.Duration(set.Spec.MinReadySeconds)*time.Second)) {
+			st.AvailableReplicas++
+		}
+	}
+	st.ObservedGeneration = set.Generation
+	st.LabelSelector = metav1.FormatLabelSelector(&set.Spec.Selector)
+	st.ErrorReason, st.ErrorMessage = nil, nil
+	return statusIfChanged(set, next)
+}
+
+// readySince returns since when the Node of m is Ready. A Node of the same name with another UID is another Node.
+func readySince(s snapshot.Snapshot, m *machine.Machine) (time.Time, bool) {
+	if m.Status.NodeRef == nil {
+		return time.Time{}, false
+	}
+	n := s.Node(m.Status.NodeRef.Name)
+	if n == nil || n.UID != m.Status.NodeRef.UID || !machine.NodeReady(n) {
+		return time.Time{}, false
+	}
+	return machine.NodeCondition(n, corev1.NodeReady).LastTransitionTime.Time, true
+}
+
+// invalid reports a set that cannot work; nothing else happens to it.
+func invalid(s snapshot.Snapshot, set *machine.MachineSet, err error) plan.Sequence {
+	next := set.DeepCopy()
+	reason, message := machinev1beta1.InvalidConfigurationMachineSetError, err.Error()
+	next.Status.ErrorReason, next.Status.ErrorMessage = &reason, &message
+	next.Status.ObservedGeneration = set.Generation
+	seq := statusIfChanged(set, next)
+	seq.Notes = append(seq.Notes, plan.Warning(set, "ReconcileError", message))
+	return seq
+}
+
+func statusIfChanged(set, next *machine.MachineSet) plan.Sequence {
+	if equality.Semantic.DeepEqual(set.Status, next.Status) {
+		return plan.Sequence{}
+	}
+	return plan.Sequence{Do: []plan.Action{plan.UpdateStatus{Old: set, New: next, Why: "observed"}}}
+}
