@@ -6,6 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// Finalizer keeps a MachineAutoscaler until its target has lost bounds and owner (SPEC B86).
+const Finalizer = "machinetarget.autoscaling.openshift.io"
+
 // MachineAutoscaler lets one MachineSet be resized within bounds. Sets without one are never touched (SPEC S31).
 type MachineAutoscaler struct {
 	metav1.TypeMeta   `json:",inline"`

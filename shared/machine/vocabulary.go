@@ -76,6 +76,10 @@ const (
 	AnnotationInFlight = "machine.openshift.io/in-flight"
 	// AnnotationScaleDownReason on a Node says why it stays or goes (SPEC W2).
 	AnnotationScaleDownReason = "machine.openshift.io/scale-down-reason"
+	// AnnotationLastPlan on a MachineSet is the id of evaluate-autoscale's plan that last changed its replicas.
+	AnnotationLastPlan = "machine.openshift.io/last-autoscale-plan"
+	// AnnotationCordonedBy on a Node is the id of evaluate-autoscale's plan that cordoned it: who did may undo it.
+	AnnotationCordonedBy = "machine.openshift.io/cordoned-by-plan"
 )
 
 // Capacity annotations of a MachineSet: the old keys and the new (SPEC B.5, B88).

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package autoscaling
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Keys of the ConfigMap that the autoscaler keeps: what it tells people (SPEC C77) and what it must not forget.
+const (
+	StatusKey = "status"
+	StateKey  = "state"
+)
+
+// stateSchema is the version written; a higher one found belongs to a newer revision (RELIABILITY G9).
+const stateSchema = 1
+
+// State is everything evaluate-autoscale remembers from one scan to the next. It is written by compare-and-swap and
+// holds absolute times only, so that waiting writes nothing and a restart changes no decision (RELIABILITY 2d).
+type State struct {
+	Schema int `json:"schema"`
+
+	LastScaleUp   *metav1.Time `json:"lastScaleUp,omitempty"`
+	LastScaleDown *metav1.Time `json:"lastScaleDown,omitempty"`
+	LastFailure   *metav1.Time `json:"lastFailure,omitempty"` // of a scale-down
+
+	Groups   map[string]NodeGroup      `json:"groups,omitempty"`   // by group id: MachineSet/namespace/name
+	Unneeded map[types.UID]metav1.Time `json:"unneeded,omitempty"` // since when, by Node UID
+	Removals []Removal                 `json:"removals,omitempty"` // sorted by Node name
+	Seen     Seen                      `json:"seen,omitzero"`
+}
+
+// NodeGroup is what is remembered about one set of Machines that is resized.
+type NodeGroup struct {
+	Resize  *Resize  `json:"resize,omitempty"`
+	Request *Request `json:"request,omitempty"`
+
+	Failures     int          `json:"failures,omitempty"` // in a row, each after the backoff of the one before
+	LastFailure  *metav1.Time `json:"lastFailure,omitempty"`
+	BackoffUntil *metav1.Time `json:"backoffUntil,omitempty"`
+	Reason       string       `json:"reason,omitempty"` // of the backoff
+	FailedUIDs   []types.UID  `json:"failed,omitempty"` // Machines whose failure was counted, sorted
+}
+
+// Resize is a committed change of a set's replicas. It is executed once the set carries Plan in its annotation, and
+// void if the set moved on from ResourceVersion without.
+type Resize struct {
+	Plan            string      `json:"plan"`
+	SetUID          types.UID   `json:"setUID"`
+	ResourceVersion string      `json:"resourceVersion"`
+	From            int32       `json:"from"`
+	To              int32       `json:"to"`
+	At              metav1.Time `json:"at"`
+}
+
+// Request is a group's nodes being waited for. More of them extend it (SPEC C47).
+type Request struct {
+	At       metav1.Time `json:"at"`
+	Pods     []string    `json:"pods,omitempty"` // digests of the shapes of Pods that it was made for, sorted
+	TimedOut bool        `json:"timedOut,omitempty"`
+}
+
+// Removal is the plan to remove one Node. It is current as long as it stands in the state.
+type Removal struct {
+	Plan       string       `json:"plan"` // value of the Node's taint
+	Group      string       `json:"group"`
+	Node       string       `json:"node"`
+	NodeUID    types.UID    `json:"nodeUID"`
+	Machine    string       `json:"machine"`
+	MachineUID types.UID    `json:"machineUID"`
+	At         metav1.Time  `json:"at"`
+	Drain      bool         `json:"drain,omitempty"`     // Pods have to leave; without it a Pod that appears ends the plan
+	MaxGrace   int64        `json:"maxGrace"`            // seconds that an evicted Pod gets at most (SPEC C64)
+	Committed  *metav1.Time `json:"committed,omitempty"` // replicas was lowered, the Machine named as victim
+}
+
+// Seen is how much the last believed lists held, to notice lists that lost half of it (RELIABILITY G8).
+type Seen struct {
+	Nodes int          `json:"nodes,omitempty"`
+	Pods  int          `json:"pods,omitempty"`
+	Doubt *metav1.Time `json:"doubt,omitempty"` // since when a list is too short to be believed
+}
+
+// ParseState reads the value under StateKey; the empty text is a state without memories. It refuses unknown fields and
+// a newer schema.
+func ParseState(text string) (State, error) {
+	if text == "" {
+		return State{Schema: stateSchema}, nil
+	}
+	var s State
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return State{}, fmt.Errorf("parse autoscaler state: %w", err)
+	}
+	if s.Schema != stateSchema {
+		return State{}, fmt.Errorf("parse autoscaler state: schema %d, want %d", s.Schema, stateSchema)
+	}
+	return s, nil
+}
+
+// String returns the state as it is stored: a line for every fact.
+func (s State) String() string {
+	b, err := json.MarshalIndent(s, "", " ")
+	if err != nil { // no field of State can fail to marshal
+		return ""
+	}
+	return string(b) + "\n"
+}
+
+// RemovalOf returns the current plan to remove n, and whether there is one: its id is the value of n's taint with
+// this key. Whoever drains asks for Drain.
+func (s State) RemovalOf(n *corev1.Node, taintKey string) (Removal, bool) {
+	t := slices.IndexFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == taintKey })
+	if t < 0 {
+		return Removal{}, false
+	}
+	r := slices.IndexFunc(s.Removals, func(r Removal) bool {
+		return r.Plan == n.Spec.Taints[t].Value && r.NodeUID == n.UID
+	})
+	if r < 0 {
+		return Removal{}, false
+	}
+	return s.Removals[r], true
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package autoscaling
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+)
+
+func TestStateIsReadBackAsWritten(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		times := rapid.Custom(func(t *rapid.T) metav1.Time {
+			return metav1.NewTime(time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "seconds"), 0).UTC())
+		})
+		want := rapid.MakeCustom[State](rapid.MakeConfig{
+			Types: map[reflect.Type]*rapid.Generator[any]{
+				reflect.TypeFor[metav1.Time]():  times.AsAny(),
+				reflect.TypeFor[*metav1.Time](): rapid.Ptr(times, true).AsAny(),
+			},
+		}).Draw(t, "state")
+		want.Schema = stateSchema
+		got, err := ParseState(want.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.String(), got.String()); diff != "" {
+			t.Fatalf("state (-written +read):\n%s", diff)
+		}
+	})
+}
+
+func TestParseStateRefusesWhatItCannotKeep(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"newer schema":  `{"schema": 2}`,
+		"no schema":     `{}`,
+		"unknown field": `{"schema": 1, "plans": []}`,
+		"not JSON":      `schema: 1`,
+		"wrong time":    `{"schema": 1, "lastScaleUp": "soon"}`,
+	} {
+		if s, err := ParseState(text); err == nil {
+			t.Errorf("%s: read %+v", name, s)
+		}
+	}
+	if s, err := ParseState(""); err != nil || s.Schema != stateSchema {
+		t.Errorf("no text: state %+v, error %v", s, err)
+	}
+}
+
+func FuzzParseState(f *testing.F) {
+	f.Add(`{"schema": 1, "removals": [{"plan": "a", "node": "n"}]}`)
+	f.Add(`{"schema": 1, "unneeded": {"u": "2026-01-01T00:00:00Z"}, "seen": {"nodes": 3}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := ParseState(text)
+		if err != nil {
+			return
+		}
+		if again, err := ParseState(s.String()); err != nil || again.String() != s.String() {
+			t.Errorf("read %q, wrote %q, read again %q: %v", text, s, again, err)
+		}
+	})
+}
+
+func TestRemovalOfIsThePlanInTheTaint(t *testing.T) {
+	t.Parallel()
+	s := State{Removals: []Removal{{Plan: "a", NodeUID: "1"}, {Plan: "b", NodeUID: "2", Drain: true}}}
+	node := func(uid, key, value string) *corev1.Node {
+		n := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "other"}, {Key: key, Value: value}}}}
+		n.UID = types.UID(uid)
+		return n
+	}
+	tests := []struct {
+		name string
+		node *corev1.Node
+		want bool
+	}{
+		{"the plan of this Node", node("2", "gone", "b"), true},
+		{"the plan of another Node", node("1", "gone", "b"), false},
+		{"a plan of before", node("2", "gone", "z"), false},
+		{"another taint", node("2", "going", "b"), false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if r, ok := s.RemovalOf(tt.node, "gone"); ok != tt.want || ok && !r.Drain {
+				t.Errorf("got %+v, %v", r, ok)
+			}
+		})
+	}
+}
