@@ -22,7 +22,8 @@ func startEtcd(ctx context.Context, dir string) (*embed.Etcd, error) {
 	config.ListenClientUrls, config.AdvertiseClientUrls = anyPort, nominal
 	config.ListenPeerUrls, config.AdvertisePeerUrls = anyPort, nominal
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
-	config.UnsafeNoFsync = true // data of a development cluster need not outlive a power cut
+	config.UnsafeNoFsync = true      // data of a development cluster need not outlive a power cut
+	config.EnableGRPCGateway = false // it would dial the address it was told to listen on
 	config.QuotaBackendBytes = 8 << 30
 	config.AutoCompactionMode, config.AutoCompactionRetention = "periodic", "5m"
 	etcd, err := embed.StartEtcd(config)
