@@ -34,6 +34,8 @@ type Intent struct {
 	NotBefore *metav1.Time `json:"notBefore,omitempty"` // no call earlier: backoff
 	Outcome   string       `json:"outcome,omitempty"`
 	Failures  int          `json:"failures,omitempty"` // refusals in a row
+	Code      string       `json:"code,omitempty"`     // of the refusal
+	Message   string       `json:"message,omitempty"`  // of the refusal, in the cloud's words
 	Instance  string       `json:"instance,omitempty"` // the cloud's id, with OutcomeCreated
 
 	Request  json.RawMessage `json:"request,omitempty"`  // the resolved spec: identical for every call of the attempt
@@ -75,7 +77,8 @@ func (i Intent) String() string {
 // Claimed returns the intent with a running claim of holder.
 func (i Intent) Claimed(holder string, now time.Time, d time.Duration) Intent {
 	until := metav1.NewTime(now.Add(d).Truncate(time.Second))
-	i.Holder, i.Until, i.StartedAt, i.NotBefore, i.Outcome = holder, &until, metav1.NewTime(now.Truncate(time.Second)), nil, ""
+	i.Holder, i.Until, i.StartedAt = holder, &until, metav1.NewTime(now.Truncate(time.Second))
+	i.NotBefore, i.Outcome, i.Code, i.Message = nil, "", "", ""
 	return i
 }
 

@@ -80,19 +80,52 @@ func diff(o, n map[string]any) map[string]any {
 	return d
 }
 
-// changes renders the difference between two objects, one line for each field that differs.
+// changes renders the difference between two objects, one line for each field that differs; a list of conditions is
+// shown by type.
 func changes(before, after Object, status bool) string {
-	d, err := difference(before, after, status)
-	if err != nil {
-		return "\n    " + err.Error()
-	}
 	o, err := tree(before, status)
 	if err != nil {
 		return "\n    " + err.Error()
 	}
+	n, err := tree(after, status)
+	if err != nil {
+		return "\n    " + err.Error()
+	}
+	o, n = byType(o), byType(n)
 	var b strings.Builder
-	render(&b, "", o, d)
+	render(&b, "", o, diff(o, n))
 	return b.String()
+}
+
+// byType returns t with every list whose elements have a type turned into a map, for display.
+func byType(t map[string]any) map[string]any {
+	out := make(map[string]any, len(t))
+	for k, v := range t {
+		out[k] = v
+		switch v := v.(type) {
+		case map[string]any:
+			out[k] = byType(v)
+		case []any:
+			if m := typed(v); len(m) > 0 {
+				out[k] = m
+			}
+		}
+	}
+	return out
+}
+
+// typed returns the elements by type, or nil if one has none or two have the same.
+func typed(list []any) map[string]any {
+	m := map[string]any{}
+	for _, e := range list {
+		o, _ := e.(map[string]any)
+		t, _ := o["type"].(string)
+		if _, twice := m[t]; t == "" || twice {
+			return nil
+		}
+		m[t] = o
+	}
+	return m
 }
 
 func render(b *strings.Builder, path string, o, d map[string]any) {

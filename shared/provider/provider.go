@@ -28,8 +28,8 @@ type Driver interface {
 	// List returns every live instance of the cluster id in this account, leftover children included.
 	// A partial list is an error.
 	List(ctx context.Context) ([]Instance, error)
-	// Delete starts or continues removal, by id and by UID tag, children too. It returns nil while something is still
-	// there, and NotFound once nothing is.
+	// Delete starts or continues removal, by id and by UID tag, children too; without r.UID only of the one instance,
+	// or child, with r.ID. It returns nil while something is still there, and NotFound once nothing is.
 	Delete(ctx context.Context, r Ref) error
 	// InstanceTypes returns what the cloud offers, sorted by name.
 	InstanceTypes(ctx context.Context) ([]InstanceType, error)
@@ -123,6 +123,7 @@ type Open func(ctx context.Context, a Account) (Driver, error)
 
 // Provider is one line of the table of drivers: how a kind of providerSpec is served.
 type Provider struct {
+	Name  string // of the product: "openstack"; events come from "<name>_controller" (SPEC S23)
 	Kinds []string
 	// Account says, from the spec alone, which region and Secret it needs. Its error is Invalid.
 	Account func(spec json.RawMessage) (region, secret string, err error)

@@ -37,6 +37,7 @@ type Clouds struct {
 type account struct {
 	provider.Account
 	driver  provider.Driver
+	source  string // of Events
 	version string // of the credentials Secret
 	types   func(context.Context) ([]provider.InstanceType, error)
 }
@@ -98,7 +99,7 @@ func (c *Clouds) opened(ctx context.Context, p provider.Provider, a provider.Acc
 	if err != nil {
 		return account{}, fmt.Errorf("open %s: %w", a.Key(), err)
 	}
-	have := account{Account: a, driver: d, version: version, types: remember(d.InstanceTypes)}
+	have := account{Account: a, driver: d, source: p.Name + "_controller", version: version, types: remember(d.InstanceTypes)}
 	c.open[key] = have
 	return have, nil
 }

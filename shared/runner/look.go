@@ -76,7 +76,7 @@ func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	c := cloudOf(a)
-	if plan.KindOf(sub.object) == "Machine" {
+	if plan.KindOf(sub.object) == "Machine" && !l.Open {
 		found, err := a.driver.Find(ctx, sub.ref)
 		c.Found, c.Err = found, refusal(err)
 	}
@@ -148,7 +148,7 @@ func (i *invocation) withDriver(key string, f func(provider.Driver) (provider.In
 
 func cloudOf(a account) snapshot.Cloud {
 	_, untokened := a.driver.(provider.Untokened)
-	return snapshot.Cloud{Account: a.Key(), Horizon: a.driver.Horizon(), Tokens: !untokened}
+	return snapshot.Cloud{Account: a.Key(), Source: a.source, Horizon: a.driver.Horizon(), Tokens: !untokened}
 }
 
 func refusal(err error) *snapshot.Refusal {

@@ -75,6 +75,7 @@ type Snapshot struct {
 // failed: then Found proves nothing.
 type Cloud struct {
 	Account  string
+	Source   string // of Events about it: "openstack_controller" (SPEC S23)
 	Horizon  time.Duration
 	Tokens   bool // Create is idempotent by token
 	Found    []provider.Instance

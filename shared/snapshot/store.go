@@ -83,24 +83,68 @@ func (s *Snapshot) add(o plan.Object) bool { //nolint:gocyclo,funlen // one line
 // Objects yields every object of s, kind by kind, sorted within a kind.
 func (s Snapshot) Objects() iter.Seq[plan.Object] {
 	return func(yield func(plan.Object) bool) {
-		_ = each(s.Machines, yield) && each(s.MachineSets, yield) && each(s.HealthChecks, yield) &&
-			each(s.MachineAutoscalers, yield) && each(s.ClusterAutoscalers, yield) && each(s.Infrastructures, yield) &&
-			each(s.Nodes, yield) && each(s.Pods, yield) && each(s.ConfigMaps, yield) &&
-			each(s.PersistentVolumes, yield) && each(s.PersistentVolumeClaims, yield) &&
-			each(s.ReplicationControllers, yield) && each(s.DaemonSets, yield) && each(s.ReplicaSets, yield) &&
-			each(s.StatefulSets, yield) && each(s.Jobs, yield) && each(s.DisruptionBudgets, yield) &&
-			each(s.PriorityClasses, yield) && each(s.StorageClasses, yield) && each(s.CSINodes, yield) &&
-			each(s.VolumeAttachments, yield)
+		for _, l := range s.lists() {
+			if !l.each(yield) {
+				return
+			}
+		}
 	}
 }
 
-func each[T plan.Object](all []T, yield func(plan.Object) bool) bool {
-	for _, o := range all {
+// Clone returns a copy of s that Add and Drop change without changing s. The objects themselves are shared.
+func (s Snapshot) Clone() Snapshot {
+	for _, l := range s.lists() {
+		l.clone()
+	}
+	return s
+}
+
+// Drop removes the objects that q selects, because q is answered anew.
+func (s *Snapshot) Drop(q Query) {
+	for _, l := range s.lists() {
+		l.drop(q)
+	}
+}
+
+// lists returns the lists of s, which change with s.
+func (s *Snapshot) lists() []list {
+	return []list{
+		listOf(&s.Machines), listOf(&s.MachineSets), listOf(&s.HealthChecks), listOf(&s.MachineAutoscalers),
+		listOf(&s.ClusterAutoscalers), listOf(&s.Infrastructures), listOf(&s.Nodes), listOf(&s.Pods),
+		listOf(&s.ConfigMaps), listOf(&s.PersistentVolumes), listOf(&s.PersistentVolumeClaims),
+		listOf(&s.ReplicationControllers), listOf(&s.DaemonSets), listOf(&s.ReplicaSets), listOf(&s.StatefulSets),
+		listOf(&s.Jobs), listOf(&s.DisruptionBudgets), listOf(&s.PriorityClasses), listOf(&s.StorageClasses),
+		listOf(&s.CSINodes), listOf(&s.VolumeAttachments),
+	}
+}
+
+// list is one of the lists of a snapshot.
+type list interface {
+	each(yield func(plan.Object) bool) bool
+	clone()
+	drop(Query)
+}
+
+type sorted[T plan.Object] struct{ all *[]T }
+
+func listOf[T plan.Object](all *[]T) list { return sorted[T]{all} }
+
+func (l sorted[T]) each(yield func(plan.Object) bool) bool {
+	for _, o := range *l.all {
 		if !yield(o) {
 			return false
 		}
 	}
 	return true
+}
+
+func (l sorted[T]) clone() { *l.all = slices.Clone(*l.all) }
+
+func (l sorted[T]) drop(q Query) {
+	var none T
+	if plan.KindOf(none) == q.Kind {
+		*l.all = slices.DeleteFunc(*l.all, func(o T) bool { return q.Selects(o) })
+	}
 }
 
 // put inserts o into a sorted list; in order it is an append.

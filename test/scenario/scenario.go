@@ -188,6 +188,7 @@ func (s Scenario) look(seen *snapshot.Snapshot, sc snapshot.Scope) {
 		if c.Account == "" {
 			c.Account = "kubemark"
 		}
+		c.Source = "kubemark_controller"
 		if l.Resolve && c.Resolved == nil && c.Refused == nil {
 			c.Resolved = specs[l.UID]
 		}

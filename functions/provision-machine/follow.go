@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// follow keeps a Machine that has an instance, or had one, true to what the cloud shows. Where nothing was asked of
+// the cloud only the phase can move.
+func (l life) follow() plan.Sequence {
+	in := l.found()
+	_, asked := l.Clouds[l.m.UID]
+	switch {
+	case in == nil && !asked:
+		return l.report(l.phaseWithInstance(), nil)
+	case in == nil && l.cloud.Err != nil:
+		return l.reportError(l.cloud.Err.Message)
+	case in == nil:
+		return l.missing()
+	}
+	if next := l.recorded(*in); !equality.Semantic.DeepEqual(l.m.ObjectMeta, next.ObjectMeta) || !equality.Semantic.DeepEqual(l.m.Spec, next.Spec) {
+		seq := l.update(next, "instance "+in.ID)
+		if l.m.Spec.ProviderID == nil {
+			seq.Notes = []plan.Note{plan.Normal(l.m, "Create", "Created instance "+in.ID).From(cmp.Or(l.cloud.Source, name))}
+		}
+		return seq
+	}
+	seq := l.report(l.phaseWithInstance(), in)
+	if twin := l.twin(*in); twin != nil {
+		seq.Do = append(seq.Do, *twin)
+	}
+	return seq
+}
+
+func (l life) phaseWithInstance() string {
+	switch {
+	case l.m.Spec.ProviderID == nil || len(l.m.Status.Addresses) == 0 && l.found() == nil:
+		return phase(l.m)
+	case l.m.Status.NodeRef == nil:
+		return machine.PhaseProvisioned
+	}
+	return machine.PhaseRunning
+}
+
+// found returns the Machine's own instance: the one that this invocation created, the recorded one, else the only one that carries the Machine's UID; of several the smallest id once none can surface any more (2b.7).
+func (l life) found() *provider.Instance {
+	var mine []provider.Instance
+	for _, in := range l.cloud.Found {
+		if !in.Child && in.State != provider.StateIncomplete {
+			mine = append(mine, in)
+		}
+	}
+	if o, ok := created(l.Snapshot, l.m, l.intent); ok && o.Result == plan.Done && o.Instance.ID != "" && o.Instance.State != provider.StateIncomplete {
+		return &o.Instance
+	}
+	if l.m.Spec.ProviderID != nil {
+		i := slices.IndexFunc(mine, func(in provider.Instance) bool {
+			return in.ProviderID == *l.m.Spec.ProviderID && in.State != provider.StateDeleting
+		})
+		return at(mine, i)
+	}
+	mine = slices.DeleteFunc(mine, func(in provider.Instance) bool { return in.State == provider.StateDeleting })
+	if len(mine) > 1 && l.intent.Unresolved() && l.Now.Before(l.intent.SurfacesUntil(l.cloud.Horizon)) {
+		i := slices.IndexFunc(mine, func(in provider.Instance) bool { return in.Token == l.intent.Token })
+		return at(mine, i)
+	}
+	slices.SortFunc(mine, func(a, b provider.Instance) int { return cmp.Compare(a.ID, b.ID) })
+	return at(mine, min(0, len(mine)-1))
+}
+
+func at(all []provider.Instance, i int) *provider.Instance {
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
+// twin removes an instance that carries the Machine's UID but is not the recorded one: what a lost answer left behind.
+func (l life) twin(mine provider.Instance) *plan.DeleteInstance {
+	for _, in := range l.cloud.Found {
+		if in.Child || in.ID == mine.ID || in.UID != l.m.UID || in.State == provider.StateDeleting {
+			continue
+		}
+		a := plan.DeleteInstance{Account: l.cloud.Account, Why: "duplicate of " + mine.ID}
+		a.Ref = provider.Ref{Name: l.m.Name, ID: in.ID}
+		if _, tried := l.Outcome(a); !tried {
+			return &a
+		}
+	}
+	return nil
+}
+
+// recorded returns the Machine with what is known of its instance: the id is written once and never changes (R-S16),
+// labels that people set are kept.
+func (l life) recorded(in provider.Instance) *machine.Machine {
+	next := l.m.DeepCopy()
+	if next.Spec.ProviderID == nil {
+		next.Spec.ProviderID = &in.ProviderID
+	}
+	for label, value := range map[string]string{
+		machine.LabelInstanceType: in.Type, machine.LabelRegion: in.Region, machine.LabelZone: in.Zone,
+	} {
+		if _, set := next.Labels[label]; !set && value != "" {
+			metav1.SetMetaDataLabel(&next.ObjectMeta, label, value)
+		}
+	}
+	if in.Spot {
+		metav1.SetMetaDataLabel(&next.ObjectMeta, machine.LabelInterruptible, "")
+	}
+	if in.CloudState != "" {
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationInstanceState, in.CloudState)
+	}
+	if i := l.intent; i != nil && i.Outcome != machine.OutcomeCreated {
+		done := i.Released(machine.OutcomeCreated, time.Time{})
+		done.Instance, done.Failures, done.Code, done.Message = in.ID, 0, "", ""
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationIntent, done.String())
+	}
+	return next
+}
+
+// missing is a recorded instance that the cloud does not show. It is believed gone after the Horizon and two readings
+// (B21, R-S12); the first is remembered in the condition.
+func (l life) missing() plan.Sequence {
+	c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists)
+	if c != nil && c.Reason == machinev1beta1.InstanceMissingReason {
+		return l.lost(c.LastTransitionTime.Time)
+	}
+	return l.lost(l.Now)
+}
+
+// lost writes since when the instance is missing, and fails the Machine when the Horizon has passed since.
+func (l life) lost(since time.Time) plan.Sequence {
+	due := since.Add(max(l.cloud.Horizon, retryBase))
+	if !l.Now.Before(due) {
+		seq := l.fail("", "can't find created instance")
+		seq.Notes = append(seq.Notes, l.warning("FailedUpdate", "can't find created instance"))
+		return seq
+	}
+	next := l.m.DeepCopy()
+	l.set(next, machine.False(machine.ConditionInstanceExists, machinev1beta1.ConditionSeverityWarning,
+		machinev1beta1.InstanceMissingReason, "Instance not found since "+stamp(since)+", given up at "+stamp(due)))
+	return l.status(next, phase(l.m), "instance not found")
+}

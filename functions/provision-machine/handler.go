@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package provisionmachine gives every Machine its instance, and takes it away again before the Machine goes.
+//
+//	wakes on  Machine, MachineSet; scan
+//	reads     Machine, MachineSet, Node, Infrastructure, instances
+//	writes    Machine (finalizer, intent, providerID, labels, status), MachineSet (capacity), Node (delete); instances
+//
+// One Machine never has two instances, and no instance is left behind: before every call to a cloud the intent is
+// written on the Machine; an attempt whose answer was lost blocks the next one, and the finalizer, until nothing of it
+// can surface any more (DESIGN 5.4, RELIABILITY 2b).
+package provisionmachine
+
+import (
+	"cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+const name = "provision-machine"
+
+// Function is the deployable function.
+var Function = function.Function{Name: name, Reads: reads, Decide: Decide}
+
+// Decide moves each Machine that was asked about one step along its life (B15–B26), and gives each MachineSet the
+// capacity of its instance type.
+//
+//	""           → Provisioning   written before anything is created (B22)
+//	Provisioning → Provisioned    the instance exists and its providerID is recorded
+//	Provisioned  → Running        link-node found its Node
+//	any          → Deleting       drained → instance gone → Node gone → finalizer gone
+//	any          → Failed         the spec can never work, or the instance vanished; final (B18)
+func Decide(s snapshot.Snapshot) plan.Plan {
+	var p plan.Plan
+	for _, m := range s.Machines {
+		if s.Request.Scan() || s.Request.Is("Machine") && s.Request.Name == m.Name && s.Request.Namespace == m.Namespace {
+			p.Add(step(s, m))
+		}
+	}
+	if s.Request.Scan() || s.Request.Is("MachineSet") {
+		for _, set := range s.MachineSets {
+			p.Add(annotateCapacity(s, set))
+		}
+	}
+	return p
+}
+
+// step returns what one Machine needs now.
+func step(s snapshot.Snapshot, m *machine.Machine) plan.Sequence {
+	intent, err := machine.ParseIntent(m)
+	l := life{Snapshot: s, m: m, intent: intent, cloud: s.Clouds[m.UID]}
+	switch {
+	case m.DeletionTimestamp != nil:
+		return l.terminate(err)
+	case phase(m) == machine.PhaseFailed:
+		return l.markUnknown()
+	case !hasFinalizer(m):
+		return l.update(withFinalizer(m), "finalizer before anything else")
+	case err != nil:
+		return l.tell("FailedCreate", err.Error())
+	}
+	if problem := validate(m); problem != "" {
+		return l.tell("FailedValidate", problem)
+	}
+	if m.Spec.ProviderID == nil && l.found() == nil {
+		return l.launch()
+	}
+	return l.follow()
+}
+
+// life is one Machine in one decision.
+type life struct {
+	snapshot.Snapshot
+	m      *machine.Machine
+	intent *machine.Intent
+	cloud  snapshot.Cloud
+}
+
+func (l life) update(next *machine.Machine, why string) plan.Sequence {
+	return plan.Sequence{Do: []plan.Action{plan.Update{Old: l.m, New: next, Why: why}}}
+}
+
+// withIntent returns the update that writes i.
+func (l life) withIntent(i machine.Intent, why string) plan.Update {
+	next := l.m.DeepCopy()
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationIntent, i.String())
+	return plan.Update{Old: l.m, New: next, Why: why}
+}
+
+// tell returns a warning and nothing to do.
+func (l life) tell(reason, message string) plan.Sequence {
+	return plan.Sequence{Notes: []plan.Note{l.warning(reason, message)}}
+}
+
+func (l life) warning(reason, message string) plan.Note {
+	return plan.Warning(l.m, reason, message).From(cmp.Or(l.cloud.Source, name))
+}
+
+// validate names what every Machine must have, whatever its cloud (B15).
+func validate(m *machine.Machine) string {
+	switch {
+	case m.Labels[machine.LabelCluster] == "":
+		return "metadata.labels[" + machine.LabelCluster + "]: missing or empty"
+	case m.Spec.ProviderSpec.Value == nil || len(m.Spec.ProviderSpec.Value.Raw) == 0:
+		return "spec.providerSpec.value: missing"
+	}
+	return ""
+}
+
+func phase(m *machine.Machine) string {
+	if m.Status.Phase == nil {
+		return ""
+	}
+	return *m.Status.Phase
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+const (
+	// claimFor outlasts every invocation that holds a claim (RELIABILITY G6).
+	claimFor = 60 * time.Second
+	// retryBase doubles with every refusal in a row, up to retryMax. The walk-through saw a retry every 4 s (S23); a
+	// cloud that refuses is asked less and less often.
+	retryBase = 5 * time.Second
+	retryMax  = 5 * time.Minute
+)
+
+// launch takes a Machine without an instance one step towards it.
+func (l life) launch() plan.Sequence {
+	i := l.intent
+	o, tried := created(l.Snapshot, l.m, i)
+	switch {
+	case tried && i.Holder == l.Invocation:
+		return l.answered(o)
+	case phase(l.m) == "":
+		return l.report(machine.PhaseProvisioning, nil)
+	case i != nil && i.Outcome == machine.OutcomeRefused && l.unreported():
+		return l.refused()
+	case waits(l.Snapshot, i):
+		return plan.Sequence{}
+	case l.cloud.Err != nil:
+		return l.unreachable()
+	case i != nil && i.Outcome == machine.OutcomeCreated:
+		return l.missing() // somebody took the providerID off the Machine
+	case l.cloud.Refused != nil:
+		return l.refuse(*l.cloud.Refused)
+	}
+	if why := l.forbidden(); why != "" {
+		return plan.Sequence{Notes: []plan.Note{plan.Log(l.m.Name + " gets no instance: " + why)}}
+	}
+	return l.attempt()
+}
+
+// attempt claims the Machine and calls the cloud, in this order: for the first time, once more for an attempt whose
+// answer was lost, or anew after a refusal.
+func (l life) attempt() plan.Sequence {
+	var next machine.Intent
+	switch i := l.intent; {
+	case i == nil:
+		next = machine.NewIntent(l.m, 1, l.cloud.Account, l.cloud.Resolved)
+	case !i.Unresolved():
+		next = machine.NewIntent(l.m, i.Attempt+1, l.cloud.Account, l.cloud.Resolved)
+		next.Failures = i.Failures
+	case l.cloud.Tokens || len(i.Progress) > 0:
+		next = *i
+	case l.Now.Before(i.SurfacesUntil(l.cloud.Horizon)):
+		return plan.Sequence{} // without tokens a second call could make a second instance
+	default:
+		gone := i.Released(machine.OutcomeRefused, time.Time{})
+		gone.Message = "no answer, and nothing surfaced until " + stamp(i.SurfacesUntil(l.cloud.Horizon))
+		return plan.Sequence{Do: []plan.Action{l.withIntent(gone, gone.Message)}}
+	}
+	next = next.Claimed(l.Invocation, l.Now, claimFor)
+	ref := provider.Ref{UID: l.m.UID, Name: l.m.Name, Token: next.Token, Progress: next.Progress}
+	why := fmt.Sprintf("attempt %d", next.Attempt)
+	return plan.Sequence{Do: []plan.Action{
+		l.withIntent(next, "claim "+why),
+		plan.CreateInstance{Account: next.Account, Ref: ref, Request: next.Request, Why: why},
+	}}
+}
+
+// forbidden says why the owner does not want this Machine to have an instance: the fence against Machines that a
+// delayed invocation made for an ordinal that was retired meanwhile (RELIABILITY 2a.5).
+func (l life) forbidden() string {
+	owner := metav1.GetControllerOf(l.m)
+	if owner == nil || owner.Kind != "MachineSet" {
+		return ""
+	}
+	set := l.MachineSet(l.m.Namespace, owner.Name)
+	if set == nil || set.UID != owner.UID {
+		return "its MachineSet " + owner.Name + " is gone"
+	}
+	ledger, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
+	if err != nil || ledger.SetUID != set.UID {
+		return "the ledger of " + set.Name + " cannot be read"
+	}
+	if k, ok := ledger.OrdinalOf(set.Name, l.m); !ok || !ledger.Active.Has(k) {
+		return "it is not in the ledger of " + set.Name
+	}
+	return ""
+}
+
+// answered records what the cloud answered to this invocation's call: the outcome, the end of the claim and the
+// backoff in one write. An instance with an id is recorded by follow.
+func (l life) answered(o plan.Outcome) plan.Sequence {
+	i := *l.intent
+	switch {
+	case o.Result == plan.Done:
+		i.Progress = o.Instance.Progress
+		return plan.Sequence{Do: []plan.Action{l.withIntent(i.Released("", time.Time{}), "progress of attempt")}}
+	case o.Result == plan.Refused:
+		return l.record(i, o.Code, o.Message, o.RetryAfter)
+	}
+	seq := plan.Sequence{Do: []plan.Action{l.withIntent(i.Released("", l.Now.Add(retryBase)), "no clear answer: "+o.Message)}}
+	seq.Notes = []plan.Note{l.warning("FailedCreate", o.Message)}
+	return seq
+}
+
+// refuse records a spec that could not be resolved, as the refusal of an attempt that never called.
+func (l life) refuse(r refusal) plan.Sequence {
+	var i machine.Intent
+	switch {
+	case l.intent == nil:
+		i = machine.NewIntent(l.m, 1, l.cloud.Account, nil)
+		i.StartedAt = metav1.NewTime(l.Now)
+	case l.intent.Unresolved():
+		return plan.Sequence{} // an earlier attempt of other content may still surface
+	default:
+		i = *l.intent
+	}
+	return l.record(i, r.Code, r.Message, r.RetryAfter)
+}
+
+func (l life) record(i machine.Intent, code provider.Code, message string, after time.Duration) plan.Sequence {
+	pause := max(after, min(retryBase<<min(i.Failures, 10), retryMax))
+	i.Failures++
+	i = i.Released(machine.OutcomeRefused, l.Now.Add(pause))
+	i.Code, i.Message = code.String(), message
+	update := l.withIntent(i, "refused: "+message)
+	if next, ok := update.New.(*machine.Machine); ok {
+		next.Annotations[machine.AnnotationInstanceState] = stateError
+	}
+	return plan.Sequence{Do: []plan.Action{update}, Notes: []plan.Note{l.warning("FailedCreate", message)}}
+}
+
+// unreachable is a cloud that cannot be asked. A spec that nobody can read is final; all else may pass (B19).
+func (l life) unreachable() plan.Sequence {
+	e := *l.cloud.Err
+	if e.Code == provider.Invalid && l.intent == nil {
+		return l.fail(reasonInvalid, e.Message)
+	}
+	seq := l.reportError(e.Message)
+	seq.Notes = append(seq.Notes, l.warning("FailedCreate", cmp.Or(e.Message, e.Code.String())))
+	return seq
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+var infrastructure = snapshot.One("Infrastructure", "", machine.InfrastructureName)
+
+// reads asks for the Machine, the ledger that allows it, then the cloud; settled Machines cost one list per account in
+// a scan and nothing when an event wakes us. Nodes are read when one has to go with its instance.
+func reads(s snapshot.Snapshot) snapshot.Scope {
+	var sc snapshot.Scope
+	ask := func(q ...snapshot.Query) { sc.Objects = append(sc.Objects, q...) }
+	switch {
+	case s.Request.Scan():
+		ask(snapshot.All("Machine"), snapshot.All("MachineSet"), infrastructure)
+	case s.Request.Is("MachineSet"):
+		ask(snapshot.One("MachineSet", s.Request.Namespace, s.Request.Name), infrastructure)
+	case s.Request.Is("Machine"):
+		ask(snapshot.One("Machine", s.Request.Namespace, s.Request.Name), infrastructure)
+	}
+	for _, m := range s.Machines {
+		if owner := metav1.GetControllerOf(m); owner != nil && owner.Kind == "MachineSet" && !s.Request.Scan() {
+			ask(snapshot.One("MachineSet", m.Namespace, owner.Name))
+		}
+		if lookup, ok := lookupOf(s, m); ok {
+			sc.Lookups = append(sc.Lookups, lookup)
+		}
+		if m.DeletionTimestamp != nil && (life{Snapshot: s, m: m, intent: readable(m), cloud: s.Clouds[m.UID]}).gone() {
+			ask(snapshot.All("Node"))
+		}
+	}
+	if s.Request.Scan() || s.Request.Is("MachineSet") {
+		for _, set := range s.MachineSets {
+			if wantsCapacity(s, set) {
+				sc.Lookups = append(sc.Lookups, snapshot.Lookup{UID: set.UID, Type: true, Open: true})
+			}
+		}
+	}
+	return sc
+}
+
+// lookupOf returns what the cloud has to say about m for the next step, if anything.
+func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
+	intent := readable(m)
+	o, tried := created(s, m, intent)
+	switch {
+	case m.DeletionTimestamp != nil:
+		return snapshot.Lookup{UID: m.UID, Open: true}, intent != nil || m.Spec.ProviderID != nil
+	case phase(m) == machine.PhaseFailed, !hasFinalizer(m), validate(m) != "":
+		return snapshot.Lookup{}, false
+	case tried && o.Result == plan.Done:
+		return snapshot.Lookup{UID: m.UID, Open: true}, true // the answer is newer than any list
+	case m.Spec.ProviderID != nil && len(m.Status.Addresses) > 0 && phase(m) != machine.PhaseProvisioning:
+		return snapshot.Lookup{UID: m.UID, Bulk: true}, s.Request.Scan()
+	case m.Spec.ProviderID != nil:
+		return snapshot.Lookup{UID: m.UID}, true
+	case phase(m) == "", waits(s, intent):
+		return snapshot.Lookup{}, false
+	}
+	return snapshot.Lookup{UID: m.UID, Resolve: !intent.Unresolved()}, true
+}
+
+// waits reports whether another's claim or a backoff forbids any call now.
+func waits(s snapshot.Snapshot, i *machine.Intent) bool {
+	return i.ClaimedByOther(s.Invocation, s.Now) || i != nil && i.NotBefore != nil && s.Now.Before(i.NotBefore.Time)
+}
+
+// created returns what this invocation's call for the current attempt answered.
+func created(s snapshot.Snapshot, m *machine.Machine, i *machine.Intent) (plan.Outcome, bool) {
+	if i == nil {
+		return plan.Outcome{}, false
+	}
+	a := plan.CreateInstance{Account: i.Account}
+	a.Ref.UID, a.Ref.Token = m.UID, i.Token
+	return s.Outcome(a)
+}
+
+// readable returns the intent of m, or nil if it has none that can be read.
+func readable(m *machine.Machine) *machine.Intent {
+	i, err := machine.ParseIntent(m)
+	if err != nil {
+		return nil
+	}
+	return i
+}
+
+func hasFinalizer(m *machine.Machine) bool { return slices.Contains(m.Finalizers, machine.Finalizer) }
+
+func withFinalizer(m *machine.Machine) *machine.Machine {
+	next := m.DeepCopy()
+	next.Finalizers = append(next.Finalizers, machine.Finalizer)
+	return next
+}

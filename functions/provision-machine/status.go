@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+type refusal = snapshot.Refusal
+
+const (
+	reasonInvalid      = machinev1beta1.InvalidConfigurationMachineError
+	reasonInsufficient = machinev1beta1.InsufficientResourcesMachineError
+	reasonCreate       = machinev1beta1.CreateMachineError
+
+	stateError   = "ERROR"   // instance-state of a Machine whose instance the cloud refused (S18)
+	stateUnknown = "Unknown" // instance-state of a Failed Machine (B24)
+)
+
+// report writes the status of a Machine with its instance, or without one that was ever created, if it changed.
+// Errors are cleared (B24); lastUpdated moves with phase, addresses and providerStatus only (B25).
+func (l life) report(to string, in *provider.Instance) plan.Sequence {
+	next := l.m.DeepCopy()
+	next.Status.ErrorReason, next.Status.ErrorMessage = nil, nil
+	switch {
+	case in != nil:
+		next.Status.Addresses = in.Addresses
+		if len(in.Status) > 0 {
+			next.Status.ProviderStatus = &runtime.RawExtension{Raw: in.Status}
+		}
+		l.set(next, machine.True(machine.ConditionInstanceExists, "", ""))
+		l.set(next, machine.True(machine.ConditionCreated, machinev1beta1.MachineCreationSucceededConditionReason, ""))
+		if in.State == provider.StateFailed {
+			reason, message := reasonCreate, cmp.Or(in.Message, "the instance is in state "+in.CloudState)
+			next.Status.ErrorReason, next.Status.ErrorMessage = &reason, &message
+		}
+	case l.m.Spec.ProviderID == nil:
+		l.set(next, machine.False(machine.ConditionInstanceExists, machinev1beta1.ConditionSeverityWarning,
+			machinev1beta1.InstanceNotCreatedReason, "Instance has not been created"))
+	}
+	return l.status(next, to, "")
+}
+
+// refused puts the recorded refusal into the status: final if the spec can never work, else retried (E2).
+func (l life) refused() plan.Sequence {
+	var code provider.Code
+	if err := code.UnmarshalText([]byte(l.intent.Code)); err == nil && code == provider.Invalid {
+		return l.fail(reasonInvalid, l.intent.Message)
+	}
+	next := l.m.DeepCopy()
+	l.blame(next, code, l.intent.Message)
+	return l.status(next, phase(l.m), "refused")
+}
+
+// unreported reports whether the status does not show the recorded refusal yet.
+func (l life) unreported() bool {
+	shown := l.m.Status.ErrorMessage
+	return l.intent.Message != "" && (shown == nil || *shown != l.intent.Message)
+}
+
+func (l life) blame(next *machine.Machine, code provider.Code, message string) {
+	reason := reasonCreate
+	if code == provider.Exhausted {
+		reason = reasonInsufficient
+	}
+	next.Status.ErrorReason, next.Status.ErrorMessage = &reason, &message
+	l.set(next, machine.False(machine.ConditionCreated, machinev1beta1.ConditionSeverityError,
+		machinev1beta1.MachineCreationFailedConditionReason, message))
+}
+
+// fail ends the Machine: Failed is final, its set or its health check replaces it (B18, B21).
+func (l life) fail(reason machinev1beta1.MachineStatusError, message string) plan.Sequence {
+	next := l.m.DeepCopy()
+	next.Status.ErrorReason, next.Status.ErrorMessage = nil, &message
+	if reason != "" {
+		next.Status.ErrorReason = &reason
+	}
+	if reason == reasonInvalid {
+		l.set(next, machine.False(machine.ConditionCreated, machinev1beta1.ConditionSeverityError,
+			machinev1beta1.MachineCreationFailedConditionReason, message))
+	}
+	seq := l.status(next, machine.PhaseFailed, message)
+	if reason == reasonInvalid {
+		seq.Notes = append(seq.Notes, l.warning("FailedCreate", message))
+	}
+	return seq
+}
+
+// markUnknown says on a Failed Machine that nobody follows its instance any more (B24).
+func (l life) markUnknown() plan.Sequence {
+	if l.m.Annotations[machine.AnnotationInstanceState] == stateUnknown {
+		return plan.Sequence{}
+	}
+	next := l.m.DeepCopy()
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationInstanceState, stateUnknown)
+	return l.update(next, "Failed is final")
+}
+
+// reportError writes that the cloud could not be asked; the phase stays (B19).
+func (l life) reportError(message string) plan.Sequence {
+	next := l.m.DeepCopy()
+	c := machine.Condition{
+		Type: machine.ConditionInstanceExists, Status: "Unknown",
+		Reason: machinev1beta1.ErrorCheckingProviderReason, Message: message,
+	}
+	l.set(next, c)
+	return l.status(next, phase(l.m), "the cloud cannot be asked")
+}
+
+// status completes next with the phase, the hooks' conditions (B26) and lastUpdated, and writes it if it differs.
+func (l life) status(next *machine.Machine, to, why string) plan.Sequence {
+	st := &next.Status
+	l.set(next, hooks(machine.ConditionDrainable, l.m.Spec.LifecycleHooks.PreDrain))
+	l.set(next, hooks(machine.ConditionTerminable, l.m.Spec.LifecycleHooks.PreTerminate))
+	if to != "" {
+		st.Phase = &to
+	}
+	old := l.m.Status
+	if equality.Semantic.DeepEqual(old, *st) {
+		return plan.Sequence{}
+	}
+	if phase(l.m) != phase(next) || !equality.Semantic.DeepEqual(old.Addresses, st.Addresses) ||
+		!equality.Semantic.DeepEqual(old.ProviderStatus, st.ProviderStatus) {
+		now := metav1.NewTime(l.Now)
+		st.LastUpdated = &now
+	}
+	if from := phase(l.m); from != phase(next) {
+		why = strings.TrimSuffix(fmt.Sprintf("%s → %s: %s", cmp.Or(from, `""`), phase(next), why), ": ")
+	}
+	return plan.Sequence{Do: []plan.Action{plan.UpdateStatus{Old: l.m, New: next, Why: why}}}
+}
+
+func (l life) set(next *machine.Machine, c machine.Condition) {
+	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, c, l.Now)
+}
+
+// hooks returns the condition that says whether lifecycle hooks hold the Machine (B26).
+func hooks(t machinev1beta1.ConditionType, hs []machinev1beta1.LifecycleHook) machine.Condition {
+	if len(hs) == 0 {
+		return machine.True(t, "", "")
+	}
+	var names []string
+	for _, h := range hs {
+		names = append(names, fmt.Sprintf("%s (owner %s)", h.Name, h.Owner))
+	}
+	return machine.False(t, machinev1beta1.ConditionSeverityWarning, machinev1beta1.MachineHookPresent, "waits for "+strings.Join(names, ", "))
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// terminate takes a deleted Machine one step on its way out, in this order (B17, RELIABILITY 2e): phase, drained,
+// hooks, instance and children gone, Node gone, finalizer. unreadable is why the intent cannot be read, if so.
+func (l life) terminate(unreadable error) plan.Sequence {
+	switch {
+	case !hasFinalizer(l.m):
+		return plan.Sequence{}
+	case phase(l.m) != machine.PhaseDeleting:
+		return l.status(l.m.DeepCopy(), machine.PhaseDeleting, "")
+	case !machine.IsTrue(l.m.Status.Conditions, machine.ConditionDrained):
+		return plan.Sequence{}
+	case len(l.m.Spec.LifecycleHooks.PreTerminate) > 0:
+		return l.status(l.m.DeepCopy(), machine.PhaseDeleting, "hooks before termination")
+	case l.intent.ClaimedByOther(l.Invocation, l.Now):
+		return plan.Sequence{}
+	case unreadable != nil:
+		return l.blocked(unreadable.Error() + ": mend or remove it once no instance of this Machine exists")
+	case !l.gone():
+		return l.remove()
+	}
+	if until := l.surfaces(); l.Now.Before(until) {
+		return l.blocked(fmt.Sprintf("the answer to attempt %d was lost: its instance may surface until %s", l.intent.Attempt, stamp(until)))
+	}
+	if n := l.node(); n != nil && n.DeletionTimestamp == nil {
+		return plan.Sequence{Do: []plan.Action{plan.Delete{Object: n, Why: "the instance of " + l.m.Name + " is gone"}}}
+	}
+	next := l.m.DeepCopy()
+	next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool { return f == machine.Finalizer })
+	return l.update(next, "nothing of it is left")
+}
+
+// gone reports whether the cloud has confirmed in this invocation that nothing of the Machine is there, or was never
+// asked to make anything: then neither credentials nor a readable spec are needed (R-B34).
+func (l life) gone() bool {
+	if l.intent == nil && l.m.Spec.ProviderID == nil {
+		return true
+	}
+	o, tried := l.Outcome(l.removal())
+	return tried && o.Result == plan.Gone
+}
+
+func (l life) removal() plan.DeleteInstance {
+	a := plan.DeleteInstance{Account: l.cloud.Account, Why: "the Machine is deleted"}
+	a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name}
+	if l.intent != nil {
+		a.Ref.ID, a.Ref.Token, a.Ref.Progress = l.intent.Instance, l.intent.Token, l.intent.Progress
+	}
+	if l.m.Spec.ProviderID != nil {
+		a.Ref.ProviderID = *l.m.Spec.ProviderID
+	}
+	return a
+}
+
+// remove asks the cloud once in each invocation, until it says that nothing is left.
+func (l life) remove() plan.Sequence {
+	if e := l.cloud.Err; e != nil {
+		seq := l.blocked("the cloud cannot be asked: " + e.Message)
+		seq.Notes = append(seq.Notes, l.warning("FailedDelete", e.Message))
+		return seq
+	}
+	a := l.removal()
+	o, tried := l.Outcome(a)
+	switch {
+	case !tried:
+		return plan.Sequence{Do: []plan.Action{a}}
+	case o.Result == plan.Done:
+		return plan.Sequence{Notes: []plan.Note{l.deleting()}}
+	}
+	seq := l.blocked("the cloud does not delete the instance: " + o.Message)
+	seq.Notes = append(seq.Notes, l.warning("FailedDelete", o.Message))
+	return seq
+}
+
+func (l life) deleting() plan.Note {
+	n := plan.Normal(l.m, "Delete", "Deleting instance of "+l.m.Name)
+	return n.From(l.warning("", "").Source)
+}
+
+// surfaces returns until when an instance of an unresolved attempt may still appear; zero if none can.
+func (l life) surfaces() time.Time {
+	if !l.intent.Unresolved() {
+		return time.Time{}
+	}
+	return l.intent.SurfacesUntil(l.cloud.Horizon)
+}
+
+// node returns the Machine's Node: by providerID, else by nodeRef's UID. A Node of the same name that came later is
+// another Machine's (R-B32).
+func (l life) node() *corev1.Node {
+	for _, n := range l.Nodes {
+		byID := l.m.Spec.ProviderID != nil && n.Spec.ProviderID == *l.m.Spec.ProviderID
+		byRef := l.m.Status.NodeRef != nil && n.UID == l.m.Status.NodeRef.UID
+		if byID || byRef {
+			return n
+		}
+	}
+	return nil
+}
+
+// blocked says on the Machine why it is still there.
+func (l life) blocked(why string) plan.Sequence {
+	next := l.m.DeepCopy()
+	l.set(next, machine.Condition{
+		Type: machine.ConditionInstanceExists, Status: corev1.ConditionUnknown,
+		Reason: machinev1beta1.ErrorCheckingProviderReason, Message: why,
+	})
+	return l.status(next, machine.PhaseDeleting, why)
+}
