@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package linknode ties each Machine to its Node, and gives the Node what the Machine's spec wants it to carry.
+//
+//	wakes on  Node, Machine; scan
+//	reads     Node, Machine
+//	writes    Machine (nodeRef, lastUpdated), Node (labels, annotations, taints)
+//
+// A Node is never guessed: where more than one Machine, or more than one Node, fits, a Warning says so and nothing is
+// written (B63). A nodeRef stays when its Node is gone; that is how remediate learns of it (B65).
+package linknode
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// Function is the deployable function.
+var Function = function.Function{Name: "link-node", Reads: reads, Decide: Decide}
+
+// reads stops after one Node and one Machine where both agree; only a Node that is not linked yet costs a list. A
+// Machine that is not linked yet costs nothing more: its Node's own event, or the scan, does it.
+func reads(s snapshot.Snapshot) snapshot.Scope {
+	switch {
+	case s.Request.Scan():
+		return snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Machine"), snapshot.All("Node")}}
+	case s.Request.Is("Machine"):
+		return readsOfMachine(s)
+	case s.Request.Is("Node"):
+		return readsOfNode(s)
+	}
+	return snapshot.Scope{}
+}
+
+func readsOfMachine(s snapshot.Snapshot) snapshot.Scope {
+	ask := []snapshot.Query{snapshot.One("Machine", s.Request.Namespace, s.Request.Name)}
+	if m := s.Machine(s.Request.Namespace, s.Request.Name); m != nil && m.Status.NodeRef != nil {
+		ask = append(ask, snapshot.One("Node", "", m.Status.NodeRef.Name))
+	}
+	return snapshot.Scope{Objects: ask}
+}
+
+func readsOfNode(s snapshot.Snapshot) snapshot.Scope {
+	ask := []snapshot.Query{snapshot.One("Node", "", s.Request.Name)}
+	n := s.Node(s.Request.Name)
+	if n == nil {
+		return snapshot.Scope{Objects: ask}
+	}
+	if namespace, name, ok := machine.AnnotatedMachine(n); ok {
+		hint := snapshot.One("Machine", namespace, name)
+		ask = append(ask, hint)
+		if m := s.Machine(namespace, name); !s.Has(hint) || m != nil && machine.IsNodeOf(m, n) && !contradict(m, n) {
+			return snapshot.Scope{Objects: ask}
+		}
+	}
+	ask = append(ask, snapshot.All("Machine"))
+	if !s.Has(snapshot.All("Machine")) {
+		return snapshot.Scope{Objects: ask}
+	}
+	for _, m := range indexOf(s.Machines).of(n) { // is the Node that it is linked to still there?
+		if m.Status.NodeRef != nil && m.Status.NodeRef.Name != n.Name {
+			ask = append(ask, snapshot.One("Node", "", m.Status.NodeRef.Name))
+		}
+	}
+	return snapshot.Scope{Objects: ask}
+}
+
+// Decide links every Node of the snapshot that exactly one Machine fits, if it is the only one that fits the Machine.
+// Without the list of Machines nobody knows that; then only links that stand are kept up.
+func Decide(s snapshot.Snapshot) plan.Plan {
+	var p plan.Plan
+	machines := indexOf(s.Machines)
+	fits := map[*machine.Machine][]*corev1.Node{}
+	for _, n := range s.Nodes {
+		for _, m := range machines.of(n) {
+			fits[m] = append(fits[m], n)
+		}
+	}
+	for _, n := range s.Nodes {
+		ms := machines.of(n)
+		switch {
+		case len(ms) > 1:
+			p.Notes = append(p.Notes, plan.Warning(n, "AmbiguousMachine", "more than one machine fits, nothing is written: "+names(ms)))
+		case len(ms) == 0 || s.Request.Is("Node") && s.Request.Name != n.Name:
+		case len(fits[ms[0]]) > 1:
+			p.Notes = append(p.Notes, plan.Warning(ms[0], "AmbiguousNode", "more than one node fits, nothing is written: "+names(fits[ms[0]])))
+		case s.Has(snapshot.All("Machine")) || machine.IsNodeOf(ms[0], n):
+			p.Add(link(s, ms[0], n))
+		}
+	}
+	return p.Untried(s.Outcomes)
+}
+
+// link commits the link to the Machine, then marks the Node; a Machine or Node on its way out is not marked any more
+// (B66).
+func link(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) plan.Sequence {
+	var seq plan.Sequence
+	if !machine.IsNodeOf(m, n) {
+		next := m.DeepCopy()
+		now := metav1.NewTime(s.Now)
+		next.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: n.Name, UID: n.UID}
+		next.Status.LastUpdated = &now
+		seq.Do = append(seq.Do, plan.UpdateStatus{Old: m, New: next, Why: "link to node " + n.Name})
+	}
+	if m.DeletionTimestamp == nil && n.DeletionTimestamp == nil && !marked(m, n) {
+		seq.Do = append(seq.Do, plan.Update{Old: n, New: mark(m, n), Why: fmt.Sprintf("node of machine %s/%s", m.Namespace, m.Name)})
+	}
+	return seq
+}
+
+func names[T plan.Object](all []T) string {
+	var s []string
+	for _, o := range all {
+		s = append(s, o.GetName())
+	}
+	return strings.Join(s, ", ")
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package linknode
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// marked reports whether n carries everything that m wants: the annotation that names m, the labels and annotations
+// of m's spec (B2), its taints by key and effect (B3). What n carries beyond that is nobody's business here.
+func marked(m *machine.Machine, n *corev1.Node) bool {
+	return carries(n.Labels, m.Spec.Labels) && carries(n.Annotations, wanted(m)) && len(missing(m, n)) == 0
+}
+
+// mark returns n with everything that m wants; labels and annotations of the same key are overwritten (B64, S29).
+func mark(m *machine.Machine, n *corev1.Node) *corev1.Node {
+	next := n.DeepCopy()
+	for k, v := range m.Spec.Labels {
+		metav1.SetMetaDataLabel(&next.ObjectMeta, k, v)
+	}
+	for k, v := range wanted(m) {
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, k, v)
+	}
+	next.Spec.Taints = append(next.Spec.Taints, missing(m, n)...)
+	return next
+}
+
+// wanted returns the annotations for m's Node; the one that names m is ours whatever the spec says.
+func wanted(m *machine.Machine) map[string]string {
+	all := maps.Clone(m.Spec.Annotations)
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[machine.AnnotationMachine] = m.Namespace + "/" + m.Name
+	return all
+}
+
+func carries(has, wants map[string]string) bool {
+	for k, v := range wants {
+		if got, ok := has[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
+}
+
+func missing(m *machine.Machine, n *corev1.Node) []corev1.Taint {
+	var add []corev1.Taint
+	for _, t := range m.Spec.Taints {
+		same := func(have corev1.Taint) bool { return have.MatchTaint(&t) }
+		if !slices.ContainsFunc(n.Spec.Taints, same) && !slices.ContainsFunc(add, same) {
+			add = append(add, t)
+		}
+	}
+	return add
+}

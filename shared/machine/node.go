@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
+)
+
+// IsNodeOf reports whether n is the Node that m is linked to. A Node that was made anew under the same name is
+// another Node (R-B32).
+func IsNodeOf(m *Machine, n *corev1.Node) bool {
+	return n != nil && m.Status.NodeRef != nil && m.Status.NodeRef.Name == n.Name && m.Status.NodeRef.UID == n.UID
+}
+
+// SameInstance reports whether m and n both say which instance is theirs, and mean the same (SPEC B5).
+func SameInstance(m *Machine, n *corev1.Node) bool {
+	return ProviderID(m) != "" && ProviderID(m) == n.Spec.ProviderID
+}
+
+// ProviderID returns the recorded id of m's instance, or "".
+func ProviderID(m *Machine) string {
+	if m.Spec.ProviderID == nil {
+		return ""
+	}
+	return *m.Spec.ProviderID
+}
+
+// Phase returns the phase of m, or "".
+func Phase(m *Machine) string {
+	if m.Status.Phase == nil {
+		return ""
+	}
+	return *m.Status.Phase
+}
+
+// NodeUnreachable reports whether nothing was heard of the Node for so long that its state is unknown (SPEC B34).
+func NodeUnreachable(n *corev1.Node) bool {
+	c := NodeCondition(n, corev1.NodeReady)
+	return c != nil && c.Status == corev1.ConditionUnknown
+}
+
+// AnnotatedMachine returns the Machine that AnnotationMachine of n names; ok is false unless both parts are names that
+// an object can have. The annotation is a hint: kubelets may write it.
+func AnnotatedMachine(n *corev1.Node) (namespace, name string, ok bool) {
+	namespace, name, ok = strings.Cut(n.Annotations[AnnotationMachine], "/")
+	ok = ok && len(validation.ValidateNamespaceName(namespace, false)) == 0 && len(validation.NameIsDNSSubdomain(name, false)) == 0
+	return namespace, name, ok
+}
