@@ -9,6 +9,7 @@ require (
 	golang.org/x/sync v0.22.0
 	golang.org/x/tools v0.48.0
 	k8s.io/client-go v0.36.5
+	k8s.io/component-helpers v0.36.5
 	knative.dev/func-go v0.22.0
 	knative.dev/pkg v0.0.0-20260727151759-521cb33b33dd
 	pgregory.net/rapid v1.3.0
@@ -27,6 +28,7 @@ require (
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/rs/zerolog v1.32.0 // indirect
+	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	go.uber.org/zap v1.28.0 // indirect

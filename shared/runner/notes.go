@@ -17,16 +17,17 @@ import (
 
 // Log keys.
 const (
-	keyRequest = "request"
-	keyError   = "error"
-	keyPlan    = "plan"
-	keyRound   = "round"
-	keyAction  = "action"
-	keyResult  = "result"
-	keyCode    = "code"
-	keyReason  = "reason"
-	keyObject  = "object"
-	keyMessage = "message"
+	keyFunction = "function"
+	keyRequest  = "request"
+	keyError    = "error"
+	keyPlan     = "plan"
+	keyRound    = "round"
+	keyAction   = "action"
+	keyResult   = "result"
+	keyCode     = "code"
+	keyReason   = "reason"
+	keyObject   = "object"
+	keyMessage  = "message"
 )
 
 // toldFor is how long the same note is not told again.
