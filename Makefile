@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Needs Go, git and make. `make` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+least_go := 1.26
+# Where several goroutines meet. Everything else decides, and is tested without -race.
+racing := ./shared/runner ./shared/cluster/... ./shared/provider/kubemark ./shared/events
+# Modules beside the product's: Kubernetes and Knative, which ask for other versions than it does.
+nested := test/cluster test/eventing
+tool := go tool -modfile=$(CURDIR)/tools/go.mod
+say = echo "== $$(date -u +%T) $(1)"
+
+.PHONY: help
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: go
+go:
+	@command -v go >/dev/null || { echo "Go is missing: install Go $(least_go) or newer from https://go.dev/dl/"; exit 1; }
+	@have=$$(cd / && GOTOOLCHAIN=local go env GOVERSION) && \
+	  [ "$$(printf '%s\n' $(least_go) "$${have#go}" | sort -V | head -1)" = $(least_go) ] || \
+	  { echo "Go $${have#go} is too old: install Go $(least_go) or newer from https://go.dev/dl/"; exit 1; }
+
+.PHONY: run
+run: go build/local ## Start everything on this machine, until Ctrl-C
+	@exec build/local run
+
+.PHONY: demo
+demo: go build/local ## Play a story on what `make run` started, or start it
+	@exec build/local demo
+
+.PHONY: build/local
+build/local:
+	@go build -o $@ ./test/local
+
+.PHONY: test
+test: go ## All tests, the fast ones first; what CI runs
+	@$(call say,vet)
+	go vet ./...
+	@$(call say,unit and scenario tests)
+	go test -short -count=1 -shuffle=on ./...
+	@$(call say,control plane and eventing: built once then cached)
+	test/cluster/build.sh
+	test/eventing/build.sh
+	@$(call say,nested modules)
+	for module in $(nested); do (cd $$module && go vet ./... && go test -count=1 ./...); done
+	@$(MAKE) --no-print-directory test-race
+	@$(MAKE) --no-print-directory e2e
+
+.PHONY: test-race
+test-race: go ## Race detector over the packages where goroutines meet; needs a C compiler
+	@$(call say,race detector)
+	@[ "$$(go env CGO_ENABLED)" = 1 ] || echo "no C compiler: testing without the race detector"
+	go test -count=1 -timeout 20m $$([ "$$(go env CGO_ENABLED)" = 0 ] || echo -race) $(racing)
+
+.PHONY: e2e
+e2e: go ## Whole stories on a real control plane with real Knative Eventing
+	@$(call say,end to end)
+	go test -v -count=1 -timeout 30m ./test/e2e/...
+
+.PHONY: check
+check: go ## Format, vet, lint, unit and scenario tests: before every commit
+	@$(call say,lint: the linter is built once and then cached)
+	$(tool) golangci-lint run ./...
+	for module in $(nested); do (cd $$module && $(tool) golangci-lint run --config ../../.golangci.yml ./...); done
+	@$(call say,unit and scenario tests)
+	go test -short ./...
+
+.PHONY: golden
+golden: go ## Rewrite the plans of all scenarios; commit what you can explain
+	go test ./functions/... -update
+	git diff --stat -- functions
+
+.PHONY: explain
+explain: go ## Tell how a scenario is decided: FILE=functions/…/testdata/….txtar
+	@go run ./test/scenario/explain $(or $(FILE),$(error FILE= names a scenario))
+
+.PHONY: bench
+bench: go ## Run the benchmarks into build/bench.txt; OLD=file compares with an earlier one
+	@mkdir -p build
+	go test -run '^$$' -bench . -benchmem -count 6 ./... | tee build/bench.txt
+	@$(if $(OLD),$(tool) benchstat $(OLD) build/bench.txt)
+
+.PHONY: fuzz
+fuzz: go ## Run every fuzz test for TIME, 30s unless told
+	@grep -rlE --include='*_test.go' '^func Fuzz' . | while read -r file; do \
+	  for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*).*/\1/p' "$$file"); do \
+	    (cd "$$(dirname "$$file")" && go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(or $(TIME),30s) .); \
+	  done; \
+	done
+
+.PHONY: generate
+generate: go ## Write what is generated: the CRDs of openshift/api
+	config/crd/update.sh
+
+.PHONY: verify
+verify: go ## Fail if generate or tidy would change anything
+	config/crd/update.sh --verify
+	for module in . tools $(nested); do (cd $$module && go mod tidy -diff && go mod verify); done
+
+.PHONY: vulncheck
+vulncheck: go ## Known vulnerabilities that the product reaches; asks https://vuln.go.dev
+	$(tool) govulncheck ./...
+
+.PHONY: build
+build: go ## Build everything: the product, the control plane, eventing
+	go build ./...
+	test/cluster/build.sh
+	test/eventing/build.sh
+
+.PHONY: manifests
+manifests: go ## Render what is applied to a cluster into build/manifests
+	@mkdir -p build/manifests
+	for folder in config triggers; do "$$(test/cluster/build.sh)" kubectl kustomize $$folder >build/manifests/$$folder.yaml; done
+	ls -l build/manifests
+
+.PHONY: clean
+clean: ## Remove what was built here; the caches of go and of the control plane stay
+	rm -rf build
