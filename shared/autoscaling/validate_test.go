@@ -9,15 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func TestValidateClusterAutoscaler(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name, object, spec string
-		want               []string
-	}{
-		{"nothing said", "default", `{}`, nil},
-		{
-			"everything said well", "default", `
+var clusterAutoscalers = []struct {
+	name, object, spec string
+	want               []string
+}{
+	{"nothing said", "default", `{}`, nil},
+	{
+		"everything said well", "default", `
 resourceLimits: {maxNodesTotal: 12, cores: {min: 20, max: 48}, memory: {min: 80, max: 80}, gpus: [{type: t4, min: 0, max: 1}]}
 scaleDown: {enabled: true, delayAfterAdd: "0", delayAfterDelete: 0s, delayAfterFailure: 1.5h, unneededTime: 1h2m3s4ms5µs6us7ns,
   utilizationThreshold: "0.999", cordonNodeBeforeTerminating: Enabled}
@@ -27,59 +25,62 @@ podPriorityThreshold: -2147483648
 expanders: [Random, LeastWaste, Priority]
 enforceNodeGroupMinSize: Disabled
 logVerbosity: 10`, nil,
+	},
+	{"another name", "mine", `{}`, []string{`metadata.name: Invalid value: "mine": must be "default"`}},
+	{
+		"limits the wrong way round", "default",
+		`resourceLimits: {maxNodesTotal: -1, cores: {min: 48, max: 20}, memory: {min: -1, max: 5}, gpus: [{type: "", min: 3, max: 2}, {type: a, min: 0, max: 0}]}`,
+		[]string{
+			`spec.resourceLimits.maxNodesTotal: Invalid value: -1: must be at least 0`,
+			`spec.resourceLimits.cores.max: Invalid value: 20: must not be less than min 48`,
+			`spec.resourceLimits.memory.min: Invalid value: -1: must be at least 0`,
+			`spec.resourceLimits.gpus[0].type: Required value: must be the value of the Nodes' accelerator label`,
+			`spec.resourceLimits.gpus[0].max: Invalid value: 2: must not be less than min 3`,
+			`spec.resourceLimits.gpus[1].max: Invalid value: 0: must be at least 1`,
 		},
-		{"another name", "mine", `{}`, []string{`metadata.name: Invalid value: "mine": must be "default"`}},
-		{
-			"limits the wrong way round", "default",
-			`resourceLimits: {maxNodesTotal: -1, cores: {min: 48, max: 20}, memory: {min: -1, max: 5}, gpus: [{type: "", min: 3, max: 2}, {type: a, min: 0, max: 0}]}`,
-			[]string{
-				`spec.resourceLimits.maxNodesTotal: Invalid value: -1: must be at least 0`,
-				`spec.resourceLimits.cores.max: Invalid value: 20: must not be less than min 48`,
-				`spec.resourceLimits.memory.min: Invalid value: -1: must be at least 0`,
-				`spec.resourceLimits.gpus[0].type: Required value: must be the value of the Nodes' accelerator label`,
-				`spec.resourceLimits.gpus[0].max: Invalid value: 2: must not be less than min 3`,
-				`spec.resourceLimits.gpus[1].max: Invalid value: 0: must be at least 1`,
-			},
+	},
+	{
+		"durations that are none", "default",
+		`{scaleDown: {enabled: true, delayAfterAdd: -5m, delayAfterDelete: soon, delayAfterFailure: "", unneededTime: "10"}, maxNodeProvisionTime: 9999999999h, scaleUp: {newPodScaleUpDelay: 10 m}}`,
+		[]string{
+			`spec.scaleDown.delayAfterAdd: Invalid value: "-5m": must be a duration that is not negative, such as 10m or 1h30m`,
+			`spec.scaleDown.delayAfterDelete: Invalid value: "soon": must be a duration that is not negative, such as 10m or 1h30m`,
+			`spec.scaleDown.delayAfterFailure: Invalid value: "": must be a duration that is not negative, such as 10m or 1h30m`,
+			`spec.scaleDown.unneededTime: Invalid value: "10": must be a duration that is not negative, such as 10m or 1h30m`,
+			`spec.scaleUp.newPodScaleUpDelay: Invalid value: "10 m": must be a duration that is not negative, such as 10m or 1h30m`,
+			`spec.maxNodeProvisionTime: Invalid value: "9999999999h": must be a duration that is not negative, such as 10m or 1h30m`,
 		},
-		{
-			"durations that are none", "default",
-			`{scaleDown: {enabled: true, delayAfterAdd: -5m, delayAfterDelete: soon, delayAfterFailure: "", unneededTime: "10"}, maxNodeProvisionTime: 9999999999h, scaleUp: {newPodScaleUpDelay: 10 m}}`,
-			[]string{
-				`spec.scaleDown.delayAfterAdd: Invalid value: "-5m": must be a duration that is not negative, such as 10m or 1h30m`,
-				`spec.scaleDown.delayAfterDelete: Invalid value: "soon": must be a duration that is not negative, such as 10m or 1h30m`,
-				`spec.scaleDown.delayAfterFailure: Invalid value: "": must be a duration that is not negative, such as 10m or 1h30m`,
-				`spec.scaleDown.unneededTime: Invalid value: "10": must be a duration that is not negative, such as 10m or 1h30m`,
-				`spec.scaleUp.newPodScaleUpDelay: Invalid value: "10 m": must be a duration that is not negative, such as 10m or 1h30m`,
-				`spec.maxNodeProvisionTime: Invalid value: "9999999999h": must be a duration that is not negative, such as 10m or 1h30m`,
-			},
+	},
+	{
+		"a threshold of one and a half", "default", `scaleDown: {enabled: true, utilizationThreshold: "1.5"}`,
+		[]string{`spec.scaleDown.utilizationThreshold: Invalid value: "1.5": must be a decimal number strictly between 0 and 1, such as 0.5`},
+	},
+	{
+		"a threshold of nothing", "default", `scaleDown: {enabled: true, utilizationThreshold: "0.0"}`,
+		[]string{`spec.scaleDown.utilizationThreshold: Invalid value: "0.0": must be a decimal number strictly between 0 and 1, such as 0.5`},
+	},
+	{
+		"words outside their set", "default",
+		`{expanders: [MostPods, Random, Random], enforceNodeGroupMinSize: "Yes", scaleDown: {enabled: true, cordonNodeBeforeTerminating: "true"}}`,
+		[]string{
+			`spec.scaleDown.cordonNodeBeforeTerminating: Unsupported value: "true": supported values: "Enabled", "Disabled"`,
+			`spec.enforceNodeGroupMinSize: Unsupported value: "Yes": supported values: "Enabled", "Disabled"`,
+			`spec.expanders[0]: Unsupported value: "MostPods": supported values: "LeastWaste", "Priority", "Random"`,
+			`spec.expanders[2]: Duplicate value: "Random"`,
 		},
-		{
-			"a threshold of one and a half", "default", `scaleDown: {enabled: true, utilizationThreshold: "1.5"}`,
-			[]string{`spec.scaleDown.utilizationThreshold: Invalid value: "1.5": must be a decimal number strictly between 0 and 1, such as 0.5`},
+	},
+	{
+		"numbers below zero", "default", `{maxPodGracePeriod: -1, logVerbosity: -2}`,
+		[]string{
+			`spec.maxPodGracePeriod: Invalid value: -1: must be at least 0`,
+			`spec.logVerbosity: Invalid value: -2: must be at least 0`,
 		},
-		{
-			"a threshold of nothing", "default", `scaleDown: {enabled: true, utilizationThreshold: "0.0"}`,
-			[]string{`spec.scaleDown.utilizationThreshold: Invalid value: "0.0": must be a decimal number strictly between 0 and 1, such as 0.5`},
-		},
-		{
-			"words outside their set", "default",
-			`{expanders: [MostPods, Random, Random], enforceNodeGroupMinSize: "Yes", scaleDown: {enabled: true, cordonNodeBeforeTerminating: "true"}}`,
-			[]string{
-				`spec.scaleDown.cordonNodeBeforeTerminating: Unsupported value: "true": supported values: "Enabled", "Disabled"`,
-				`spec.enforceNodeGroupMinSize: Unsupported value: "Yes": supported values: "Enabled", "Disabled"`,
-				`spec.expanders[0]: Unsupported value: "MostPods": supported values: "LeastWaste", "Priority", "Random"`,
-				`spec.expanders[2]: Duplicate value: "Random"`,
-			},
-		},
-		{
-			"numbers below zero", "default", `{maxPodGracePeriod: -1, logVerbosity: -2}`,
-			[]string{
-				`spec.maxPodGracePeriod: Invalid value: -1: must be at least 0`,
-				`spec.logVerbosity: Invalid value: -2: must be at least 0`,
-			},
-		},
-	}
-	for _, tt := range tests {
+	},
+}
+
+func TestValidateClusterAutoscaler(t *testing.T) {
+	t.Parallel()
+	for _, tt := range clusterAutoscalers {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			ca := ClusterAutoscaler{Spec: parse(t, tt.spec)}

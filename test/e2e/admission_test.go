@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const (
+	crd    = "../../config/crd"
+	policy = "../../config/policy"
+	rbac   = "../../config/rbac"
+)
+
+// TestAdmission applies config/crd, config/policy and config/rbac to a real API server: what a user may say, what
+// answer a mistake gets, who may write the functions' records.
+func TestAdmission(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a control plane")
+	}
+	k := startCluster(t)
+	k.must(t, "apply", "--server-side", "-k", crd)
+	k.must(t, "apply", "-f", "../../config/namespace.yaml")
+	older := edit(t, "kubemark/infra-1a.yaml", "kind: KubemarkMachineProviderSpec", "kind: SomethingOlder")
+	k.mustGiven(t, strings.ReplaceAll(older, "infra-1a", "older"), "create", "-f", "-")
+	k.must(t, "apply", "-k", policy)
+	k.must(t, "apply", "-k", rbac)
+	// Jane may do everything that RBAC can allow, but is not of system:masters.
+	k.must(t, "create", "clusterrolebinding", "jane", "--clusterrole=cluster-admin", "--user=jane")
+	k.eventually(t, "policies are in force", func() bool {
+		_, err := k.run(edit(t, "kubemark/general-purpose-1b.yaml", "kind: KubemarkMachineProviderSpec", "kind: Nonsense"), "create", "--dry-run=server", "-f", "-")
+		return err != nil && strings.Contains(err.Error(), "Nonsense")
+	})
+
+	t.Run("good", func(t *testing.T) { testGoodSamples(t, k) })
+	t.Run("bad", func(t *testing.T) { testBadObjects(t, k) })
+	t.Run("older", func(t *testing.T) { testOlderObject(t, k) })
+	t.Run("unknown field", func(t *testing.T) { testMisplacedScaleDown(t, k) })
+	t.Run("warning", func(t *testing.T) { testGPUTypeWarning(t, k) })
+	t.Run("scale", func(t *testing.T) { testScaleAndColumns(t, k) })
+	t.Run("explain", func(t *testing.T) { testExplain(t, k) })
+	t.Run("owners", func(t *testing.T) { testFieldOwners(t, k) })
+	t.Run("hooks", func(t *testing.T) { testHooksWhileDeleting(t, k) })
+	t.Run("rights", func(t *testing.T) { testRights(t, k) })
+}
+
+func testGoodSamples(t *testing.T, k kubectl) {
+	samples, err := filepath.Glob("../../config/samples/*/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob("../../config/samples/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if samples = append(samples, more...); len(samples) < 10 {
+		t.Fatalf("found only %q", samples)
+	}
+	for _, file := range samples {
+		k.as("jane").must(t, "create", "--dry-run=server", "-f", file)
+	}
+	explicit := edit(t, "kubemark/infra-1a.yaml", "flavor: 4c12g30d", "numCores: 4\n          memoryCapacity: 12Gi")
+	k.as("jane").mustGiven(t, explicit, "create", "--dry-run=server", "-f", "-")
+	// The walk-through's own file has a creationTimestamp that no schema knows; kubectl takes it only when told to warn.
+	written := edit(t, "openstack/general-purpose-1a.yaml", "    metadata:\n      labels:", "    metadata:\n      creationTimestamp: null\n      labels:")
+	k.as("jane").mustGiven(t, written, "create", "--dry-run=server", "--validate=warn", "-f", "-")
+	expressions := edit(t, "kubemark/infra-1a.yaml", "    matchLabels:",
+		"    matchExpressions:\n    - {key: machine.openshift.io/cluster-api-machine-role, operator: In, values: [worker, infra]}\n"+
+			"    - {key: missing, operator: DoesNotExist}\n    matchLabels:")
+	k.as("jane").mustGiven(t, expressions, "create", "--dry-run=server", "-f", "-")
+}
+
+// machine is the Machine of a MachineSet's sample, by hand (SPEC S92).
+const machine = `
+apiVersion: machine.openshift.io/v1beta1
+kind: Machine
+metadata:
+  name: by-hand
+  namespace: openshift-machine-api
+  labels:
+    machine.openshift.io/cluster-api-cluster: cluster-a389-fmxsv
+  finalizers: [machine.machine.openshift.io]
+spec:
+  lifecycleHooks:
+    preDrain: [{name: example.com/Backup, owner: backup-operator}]
+  providerSpec:
+    value:
+      apiVersion: kubemarkproviderconfig.openshift.io/v1beta1
+      kind: KubemarkMachineProviderSpec
+      flavor: 4c12g30d
+`
+
+// The samples that bad objects are made of.
+const (
+	set = "kubemark/general-purpose-1a.yaml"
+	ma  = "machineautoscalers.yaml"
+	ca  = "clusterautoscaler.yaml"
+)
+
+// badObjects are samples with old replaced by new, and what the answer must say.
+var badObjects = []struct {
+	name, sample, old, new string
+	want                   []string
+}{
+	{
+		"selector that does not match the template", set, "    matchLabels:\n", "    matchLabels:\n      color: red\n",
+		[]string{`spec.selector.matchLabels[color] is "red"`, `spec.template.metadata.labels has no such label`},
+	},
+	{
+		"selector with another value", set, "cluster-api-machineset: general-purpose-1a\n  template", "cluster-api-machineset: other\n  template",
+		[]string{`spec.selector.matchLabels[machine.openshift.io/cluster-api-machineset] is "other"`, `has "general-purpose-1a"`},
+	},
+	{
+		"expression that does not match", set, "    matchLabels:\n",
+		"    matchExpressions: [{key: machine.openshift.io/cluster-api-machine-role, operator: NotIn, values: [worker, infra]}]\n    matchLabels:\n",
+		[]string{`spec.selector.matchExpressions wants machine.openshift.io/cluster-api-machine-role NotIn [worker, infra]`, `has "worker"`},
+	},
+	{
+		"empty selector", set, "    matchLabels:\n      machine.openshift.io/cluster-api-cluster: cluster-a389-fmxsv\n      machine.openshift.io/cluster-api-machineset: general-purpose-1a\n", "    matchLabels: {}\n",
+		[]string{"spec.selector must not be empty"},
+	},
+	{"negative replicas", set, "replicas: 0", "replicas: -1", []string{"spec.replicas: Invalid value: -1"}},
+	{
+		"template without a cluster", set,
+		"      machine.openshift.io/cluster-api-cluster: cluster-a389-fmxsv\n      machine.openshift.io/cluster-api-machineset: general-purpose-1a\n  template:\n    metadata:\n      labels:\n        machine.openshift.io/cluster-api-cluster: cluster-a389-fmxsv\n",
+		"      machine.openshift.io/cluster-api-machineset: general-purpose-1a\n  template:\n    metadata:\n      labels:\n",
+		[]string{"spec.template.metadata.labels[machine.openshift.io/cluster-api-cluster] must name the cluster, got none"},
+	},
+	{
+		"unknown provider", set, "kind: KubemarkMachineProviderSpec", "kind: NutanixMachineProviderConfig",
+		[]string{"spec.template.spec.providerSpec.value.kind must be one of AWSMachineProviderConfig, ", `got "NutanixMachineProviderConfig"`},
+	},
+	{
+		"provider without a kind", set, "          kind: KubemarkMachineProviderSpec\n", "",
+		[]string{"spec.template.spec.providerSpec.value.kind must be one of ", `got ""`},
+	},
+	{
+		"no provider", set, "        value:\n          apiVersion: kubemarkproviderconfig.openshift.io/v1beta1\n          kind: KubemarkMachineProviderSpec\n          flavor: 4c12g30d\n", "        {}\n",
+		[]string{"spec.template.spec.providerSpec.value is required"},
+	},
+	{
+		"missing flavor", set, "          flavor: 4c12g30d\n", "",
+		[]string{`spec.template.spec.providerSpec.value.flavor must name a flavor, got ""`},
+	},
+	{
+		"cores without memory", set, "flavor: 4c12g30d", "numCores: 4",
+		[]string{`spec.template.spec.providerSpec.value.flavor must name a flavor, got ""`, "memoryCapacity"},
+	},
+	{
+		"min above max", ma, "minReplicas: 1\n  maxReplicas: 4", "minReplicas: 5\n  maxReplicas: 4",
+		[]string{"spec.maxReplicas", "must not be less than minReplicas 5, got 4"},
+	},
+	{"negative min", ma, "minReplicas: 1", "minReplicas: -1", []string{"spec.minReplicas: Invalid value: -1"}},
+	{"max of nothing", ma, "minReplicas: 1\n  maxReplicas: 4", "minReplicas: 0\n  maxReplicas: 0", []string{"spec.maxReplicas: Invalid value: 0"}},
+	{"target without a name", ma, "    name: general-purpose-1a\n", "", []string{"spec.scaleTargetRef.name: Required value"}},
+	{"target with an empty kind", ma, "kind: MachineSet", `kind: ""`, []string{"spec.scaleTargetRef.kind", `""`}},
+	{"second ClusterAutoscaler", ca, "name: default", "name: second", []string{`metadata.name must be "default", got "second"`}},
+	{
+		"negative duration", ca, "unneededTime: 60s", "unneededTime: -60s",
+		[]string{"spec.scaleDown.unneededTime", `must be a duration that is not negative`, `got "-60s"`},
+	},
+	{"no duration", ca, "delayAfterAdd: 5m", "delayAfterAdd: soon", []string{"spec.scaleDown.delayAfterAdd", `got "soon"`}},
+	{"duration without a unit", ca, "delayAfterDelete: 5m", `delayAfterDelete: "10"`, []string{"spec.scaleDown.delayAfterDelete", `got "10"`}},
+	{"duration of an age", ca, "podPriorityThreshold: -10", "maxNodeProvisionTime: 9999999999h", []string{"spec.maxNodeProvisionTime"}},
+	{
+		"threshold above one", ca, "enabled: true", "enabled: true\n    utilizationThreshold: \"1.5\"",
+		[]string{"spec.scaleDown.utilizationThreshold", "strictly between 0 and 1", `got "1.5"`},
+	},
+	{
+		"threshold of nothing", ca, "enabled: true", "enabled: true\n    utilizationThreshold: \"0.0\"",
+		[]string{"spec.scaleDown.utilizationThreshold", `got "0.0"`},
+	},
+	{"cores the wrong way round", ca, "min: 20", "min: 50", []string{"spec.resourceLimits.cores.max", "must not be less than min 50, got 48"}},
+	{"memory below nothing", ca, "min: 80", "min: -80", []string{"spec.resourceLimits.memory.min: Invalid value: -80"}},
+	{"fewer nodes than none", ca, "maxNodesTotal: 12", "maxNodesTotal: -1", []string{"spec.resourceLimits.maxNodesTotal: Invalid value: -1"}},
+	{
+		"GPUs the wrong way round", ca, "maxNodesTotal: 12", "gpus: [{type: t4, min: 3, max: 2}]",
+		[]string{"spec.resourceLimits.gpus[0].max", "must not be less than min 3, got 2"},
+	},
+	{"scale-down neither on nor off", ca, "    enabled: true\n", "", []string{"spec.scaleDown.enabled: Required value"}},
+	{"unknown expander", ca, "podPriorityThreshold: -10", "expanders: [MostPods]", []string{"spec.expanders[0]", `"MostPods"`}},
+	{"expander twice", ca, "podPriorityThreshold: -10", "expanders: [Random, Random]", []string{"spec.expanders[1]: Duplicate value", `"Random"`}},
+}
+
+func testBadObjects(t *testing.T, k kubectl) {
+	for _, tt := range badObjects {
+		t.Run(tt.name, func(t *testing.T) {
+			k.as("jane").refused(t, edit(t, tt.sample, tt.old, tt.new), tt.want, "create", "--dry-run=server", "-f", "-")
+		})
+	}
+	t.Run("Machine without a cluster", func(t *testing.T) {
+		object := strings.Replace(machine, "cluster-api-cluster: cluster-a389-fmxsv", `cluster-api-cluster: ""`, 1)
+		k.as("jane").refused(t, object, []string{`metadata.labels[machine.openshift.io/cluster-api-cluster] must name the cluster, got ""`},
+			"create", "--dry-run=server", "-f", "-")
+	})
+	t.Run("Machine of an unknown provider", func(t *testing.T) {
+		object := strings.Replace(machine, "KubemarkMachineProviderSpec", "Nonsense", 1)
+		k.as("jane").refused(t, object, []string{"spec.providerSpec.value.kind must be one of ", `got "Nonsense"`},
+			"create", "--dry-run=server", "-f", "-")
+	})
+}
+
+// What was there before the policies stays usable, but cannot be made worse.
+func testOlderObject(t *testing.T, k kubectl) {
+	patch := func(change string) []string {
+		return []string{"-n", "openshift-machine-api", "patch", "machineset", "older", "--type=merge", "-p", change}
+	}
+	jane := k.as("jane")
+	jane.must(t, patch(`{"metadata":{"annotations":{"example.com/note":"seen"}},"spec":{"replicas":1}}`)...)
+	jane.refused(t, "", []string{`got "SomethingElse"`}, patch(`{"spec":{"template":{"spec":{"providerSpec":{"value":{"kind":"SomethingElse"}}}}}}`)...)
+	jane.must(t, patch(`{"spec":{"template":{"spec":{"providerSpec":{"value":{"kind":"KubemarkMachineProviderSpec"}}}}}}`)...)
+	jane.must(t, "-n", "openshift-machine-api", "delete", "machineset", "older")
+}
+
+// A field at the wrong indent is pruned by the server; kubectl says so (SPEC S84).
+func testMisplacedScaleDown(t *testing.T, k kubectl) {
+	object := edit(t, "clusterautoscaler.yaml", "  scaleDown:\n    enabled: true\n    delayAfterAdd: 5m\n    delayAfterDelete: 5m\n    delayAfterFailure: 5m\n    unneededTime: 60s\n",
+		"scaleDown:\n  enabled: true\n")
+	k.refused(t, object, []string{`unknown field "scaleDown"`}, "create", "--dry-run=server", "-f", "-")
+}
+
+func testGPUTypeWarning(t *testing.T, k kubectl) {
+	object := edit(t, "clusterautoscaler.yaml", "maxNodesTotal: 12", "gpus: [{type: two words, min: 0, max: 2}]")
+	out := k.mustGiven(t, object, "create", "--dry-run=server", "-f", "-")
+	if !strings.Contains(out, `spec.resourceLimits.gpus[].type should be the value of a label, got "two words"`) {
+		t.Errorf("no warning in:\n%s", out)
+	}
+}
+
+func testScaleAndColumns(t *testing.T, k kubectl) {
+	const ns = "openshift-machine-api"
+	k.must(t, "create", "-f", "../../config/samples/kubemark/general-purpose-1a.yaml", "-f", "../../config/samples/machineautoscalers.yaml")
+	k.mustGiven(t, machine, "create", "-f", "-")
+	if out := k.must(t, "-n", ns, "scale", "machineset", "general-purpose-1a", "--replicas=3"); out != "machineset.machine.openshift.io/general-purpose-1a scaled\n" {
+		t.Errorf("scale said %q", out)
+	}
+	if out := k.must(t, "-n", ns, "get", "machineset", "general-purpose-1a", "-o", "jsonpath={.spec.replicas}"); out != "3" {
+		t.Errorf("replicas are %s, want 3", out)
+	}
+	for resource, want := range map[string]string{
+		"machineset":        "NAME DESIRED CURRENT READY AVAILABLE AGE",
+		"machine":           "NAME PHASE TYPE REGION ZONE AGE",
+		"machineautoscaler": "NAME REF KIND REF NAME MIN MAX AGE",
+		"ma":                "NAME REF KIND REF NAME MIN MAX AGE",
+	} {
+		head, _, _ := strings.Cut(k.must(t, "-n", ns, "get", resource), "\n")
+		if got := strings.Join(strings.Fields(head), " "); got != want {
+			t.Errorf("get %s: columns %q, want %q", resource, got, want)
+		}
+	}
+	k.must(t, "create", "-f", "../../config/samples/clusterautoscaler.yaml")
+	if out := k.must(t, "get", "ca", "default", "-o", "jsonpath={.spec.scaleDown.utilizationThreshold} {.spec.maxNodeProvisionTime}"); out != "0.5 15m" {
+		t.Errorf("defaults are %q", out)
+	}
+	k.as("jane").refused(t, "", []string{"spec.selector cannot be changed"}, "-n", ns, "patch", "machineset", "general-purpose-1a", "--type=merge",
+		"-p", `{"spec":{"selector":{"matchLabels":{"machine.openshift.io/cluster-api-machineset":null}}}}`)
+}
+
+// The walk-through's tree (SPEC S32) with the additions of SPEC B91–B109.
+func testExplain(t *testing.T, k kubectl) {
+	out := k.must(t, "explain", "clusterautoscaler.spec", "--recursive")
+	var got []string
+	for _, m := range regexp.MustCompile(`(?m)^( +)([a-zA-Z]+)\t<(\S+)>`).FindAllStringSubmatch(out, -1) {
+		got = append(got, m[1]+m[2]+" "+m[3])
+	}
+	want := `  balanceSimilarNodeGroups boolean
+  balancingIgnoredLabels []string
+  enforceNodeGroupMinSize string
+  expanders []string
+  ignoreDaemonsetsUtilization boolean
+  logVerbosity integer
+  maxNodeProvisionTime string
+  maxPodGracePeriod integer
+  podPriorityThreshold integer
+  resourceLimits Object
+    cores Object
+      max integer
+      min integer
+    gpus []Object
+      max integer
+      min integer
+      type string
+    maxNodesTotal integer
+    memory Object
+      max integer
+      min integer
+  scaleDown Object
+    cordonNodeBeforeTerminating string
+    delayAfterAdd string
+    delayAfterDelete string
+    delayAfterFailure string
+    enabled boolean
+    unneededTime string
+    utilizationThreshold string
+  scaleUp Object
+    newPodScaleUpDelay string
+  skipNodesWithLocalStorage boolean
+  startupTaints []string`
+	if strings.Join(got, "\n") != want {
+		t.Errorf("explain says:\n%s\nwant:\n%s", strings.Join(got, "\n"), want)
+	}
+}
+
+// edit returns a sample with its first old replaced by new.
+func edit(t *testing.T, sample, old, new string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("../../config/samples", sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(b), old) {
+		t.Fatalf("%s does not contain %q", sample, old)
+	}
+	return strings.Replace(string(b), old, new, 1)
+}
