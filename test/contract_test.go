@@ -91,6 +91,9 @@ func parse(doc string) (contract, error) {
 	return contract{named["wakes on"], named["reads"], named["writes"]}, errors.Join(wrong...)
 }
 
+// sink is deployed like a function and decides nothing: it records what could not be delivered.
+const sink = "dead-letter"
+
 // functions returns the names of all functions, sorted.
 func (tr tree) functions() []string {
 	entries, err := fs.ReadDir(tr.fsys, "functions")
@@ -99,7 +102,7 @@ func (tr tree) functions() []string {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.IsDir() {
+		if e.IsDir() && e.Name() != sink {
 			names = append(names, e.Name())
 		}
 	}
