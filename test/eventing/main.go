@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command eventing runs Knative Eventing on an API server that has no kubelet: Knative's own programs as processes on loopback, their
+// Deployments read for how to start them, a proxy in the place of cluster DNS. It reconciles the manifests of a kustomization.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// namespace is where the functions are.
+const namespace = "openshift-machine-api"
+
+// startTimeout is several times what a start takes on two busy cores; removeTimeout what finalizers take.
+const (
+	startTimeout  = 3 * time.Minute
+	removeTimeout = 20 * time.Second
+)
+
+// readyFile appears in the folder once events flow.
+const readyFile = "ready"
+
+type options struct {
+	kubeconfig string
+	manifests  string
+	dir        string
+	services   map[string][]string
+	fastStop   bool
+	untilEOF   bool
+}
+
+func main() {
+	o := options{services: map[string][]string{}}
+	flag.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig of an administrator")
+	flag.StringVar(&o.manifests, "manifests", "triggers", "folder of the kustomization to apply")
+	flag.StringVar(&o.dir, "dir", "eventing", "folder for logs, kubeconfigs and the file `ready`")
+	flag.BoolVar(&o.fastStop, "fast-stop", false, "leave the Knative objects behind: the API server stops too")
+	flag.BoolVar(&o.untilEOF, "until-eof", false, "stop when standard input ends: a parent that dies leaves nothing behind")
+	flag.Func("service", "a function and where its replicas listen, `name=address,address`; repeat for each function", func(s string) error {
+		name, addresses, ok := strings.Cut(s, "=")
+		if !ok || addresses == "" {
+			return fmt.Errorf("%q is not name=address,address", s)
+		}
+		o.services[name] = strings.Split(addresses, ",")
+		return nil
+	})
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	if o.untilEOF {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			stop()
+		}()
+	}
+	if err := run(ctx, o); err != nil {
+		slog.Error("eventing ended", "error", err)
+		os.Exit(1)
+	}
+}
+
+// run starts everything, says so in the file `ready`, and stops everything when the context ends.
+func run(ctx context.Context, o options) error {
+	programs, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	programs = filepath.Dir(programs)
+	if err := os.MkdirAll(o.dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(o.dir, readyFile)); err != nil {
+		return err
+	}
+	c, err := connect(o.kubeconfig)
+	if err != nil {
+		return err
+	}
+	manifests, err := readKustomization(os.DirFS(o.manifests))
+	if err != nil {
+		return err
+	}
+	addresses, err := freeAddresses(3)
+	if err != nil {
+		return err
+	}
+	ends := endpoints{dispatcher: addresses[0], ingress: addresses[1], filter: addresses[2]}
+	// Stopping is the end of alive, not of ctx: the controllers must outlive the objects that they finalize.
+	alive, kill := context.WithCancel(context.WithoutCancel(ctx))
+	s := &supervisor{logs: o.dir, pids: map[string]int{}}
+	defer s.running.Wait()
+	defer kill()
+	proxy, err := serveNetwork(alive, o.services, ends)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	starting, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	start := starter{cluster: c, supervisor: s, options: o, programs: programs, proxy: proxy, ends: ends}
+	if err := start.all(starting, alive, manifests); err != nil {
+		if ctx.Err() != nil {
+			return nil // told to stop meanwhile
+		}
+		return err
+	}
+	if err := writeReady(o.dir, ends, s.processes()); err != nil {
+		return err
+	}
+	slog.Info("eventing is ready", "took", time.Since(began).Round(10*time.Millisecond).String())
+	<-ctx.Done()
+	if o.fastStop {
+		return nil
+	}
+	removing, cancel := context.WithTimeout(alive, removeTimeout)
+	defer cancel()
+	return c.remove(removing, knative(manifests))
+}
+
+// endpoints are the loopback addresses of Knative's servers.
+type endpoints struct{ dispatcher, ingress, filter string }
+
+// serveNetwork starts the proxy and returns its URL.
+func serveNetwork(ctx context.Context, functions map[string][]string, ends endpoints) (string, error) {
+	services := map[string]*service{
+		"broker-ingress.knative-eventing": newService(ends.ingress),
+		"broker-filter.knative-eventing":  newService(ends.filter),
+	}
+	for name, addresses := range functions {
+		services[name+"."+namespace] = newService(addresses...)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	server := &http.Server{Handler: newNetwork(services, newService(ends.dispatcher)).handler(), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }()
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	return "http://" + listener.Addr().String(), nil
+}
+
+// freeAddresses returns loopback addresses on which nobody listens.
+func freeAddresses(n int) ([]string, error) {
+	var addresses []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		addresses = append(addresses, l.Addr().String())
+	}
+	return addresses, nil
+}
+
+// writeReady writes the file whose existence says that events flow; it tells where the Broker takes events and which processes run.
+func writeReady(dir string, ends endpoints, processes map[string]int) error {
+	content, err := json.Marshal(map[string]any{
+		"broker":    "http://" + ends.ingress + "/" + namespace + "/machines",
+		"processes": processes,
+	})
+	if err != nil {
+		return err
+	}
+	temporary := filepath.Join(dir, ".ready")
+	if err := os.WriteFile(temporary, content, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(temporary, filepath.Join(dir, readyFile))
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kncloudevents
+
+import (
+	"os"
+	"strconv"
+)
+
+// listenAddress returns the loopback address that stands for the container's port.
+func listenAddress(port int) string {
+	if address := os.Getenv("LISTEN_" + strconv.Itoa(port)); address != "" {
+		return address
+	}
+	return "127.0.0.1:0"
+}
