@@ -38,7 +38,7 @@ var (
 		{"shared/cluster", false, core},
 		{"shared/cluster/*", false, append(slices.Clone(core), "shared/cluster")},
 		{"shared/provider/*", false, vocabulary},
-		{"shared/runner", false, append(slices.Clone(core), "shared/events", "shared/cluster")},
+		{"shared/runner", false, append(slices.Clone(core), "shared/events", "shared/cluster", "shared/cluster/kube")},
 		{".", false, []string{"functions/*", "shared/*", "shared/*/*"}},
 	}
 )
