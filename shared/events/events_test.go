@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+var served = []string{"openshift-machine-api"}
+
+func reference(kind, namespace, name string) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"kind":"Ignored"}`))
+	for k, v := range map[string]string{
+		"Ce-Specversion": "1.0", "Ce-Id": "1", "Ce-Source": "https://api", "Ce-Type": TypeRefPrefix + "update",
+		"Ce-Apiversion": "machine.openshift.io/v1beta1", "Ce-Kind": kind, "Ce-Namespace": namespace, "Ce-Name": name,
+		"Content-Type": "application/json",
+	} {
+		if v != "" {
+			r.Header.Set(k, v)
+		}
+	}
+	return r
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	ping := reference("Machine", "", "")
+	ping.Header.Set("Ce-Type", TypePing)
+	unknown := reference("Machine", served[0], "worker-a")
+	unknown.Header.Set("Ce-Type", "com.example.other")
+	huge := httptest.NewRequest(http.MethodPost, "/", io.LimitReader(zeros{}, maxBody+10))
+	huge.Header.Set("Content-Type", "application/cloudevents+json")
+	structured := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(
+		`{"specversion":"1.0","id":"2","source":"x","type":"dev.knative.apiserver.ref.add","apiversion":"v1","kind":"Node","name":"n1"}`))
+	structured.Header.Set("Content-Type", "application/cloudevents+json")
+
+	for _, tt := range []struct {
+		name    string
+		request *http.Request
+		want    string // kind namespace name, or the start of an error
+	}{
+		{"a machine", reference("Machine", served[0], "worker-a"), "Machine openshift-machine-api worker-a"},
+		{"a node in structured mode", structured, "Node  n1"},
+		{"a tick", ping, "  "},
+		{"a namespace that is not served", reference("Machine", "kube-system", "worker-a"), `malformed event: namespace "kube-system" is not served`},
+		{"a path in a name", reference("Machine", served[0], "../../secrets/x"), `malformed event: name "../../secrets/x"`},
+		{"a kind that is none", reference("machine/status", served[0], "a"), `malformed event: kind "machine/status"`},
+		{"another type", unknown, `malformed event: type "com.example.other"`},
+		{"no event at all", httptest.NewRequest(http.MethodPost, "/", nil), "malformed event: "},
+		{"too large", huge, "malformed event: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e, err := Parse(httptest.NewRecorder(), tt.request, served)
+			got := fmt.Sprintf("%s %s %s", e.Kind, e.Namespace, e.Name)
+			if err != nil {
+				got = err.Error()
+			}
+			if !strings.HasPrefix(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '0'
+	}
+	return len(p), nil
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	for _, tt := range []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"done", nil, http.StatusAccepted},
+		{"something failed that may pass", broken, http.StatusServiceUnavailable},
+		{"to be repeated", &RetryError{Err: broken}, http.StatusServiceUnavailable},
+		{"busy", &RetryError{Busy: true, Err: broken}, http.StatusTooManyRequests},
+		{"malformed", fmt.Errorf("%w: x", ErrMalformed), http.StatusBadRequest},
+		{"panic", fmt.Errorf("%w: x", ErrPanic), http.StatusInternalServerError},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := Status(tt.err); got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+// An error's text may hold what nobody else shall read: brokers copy bodies into dead letters.
+func TestReplyNeverTellsTheError(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	err := &RetryError{After: 1500 * time.Millisecond, Err: errors.New("password hunter2 refused")}
+	if err := Reply(t.Context(), w, "1", nil, err); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(w.Body.String(), "hunter2") || w.Header().Get("Retry-After") != "2" {
+		t.Errorf("body %q, Retry-After %q", w.Body, w.Header().Get("Retry-After"))
+	}
+}
+
+func TestReplyIsTheDecision(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	d := &Decision{Function: "link-node", Subject: "machine/a", Plan: strings.Repeat("ä", maxReply)}
+	if err := Reply(t.Context(), w, "1.link-node", d, nil); err != nil {
+		t.Fatal(err)
+	}
+	switch {
+	case w.Code != http.StatusOK || w.Header().Get("Ce-Type") != "machine.link-node.decided" || w.Header().Get("Ce-Subject") != "machine/a":
+		t.Errorf("code %d, headers %v", w.Code, w.Header())
+	case !bytes.Contains(w.Body.Bytes(), []byte(`"function":"link-node"`)) || w.Body.Len() > maxReply+200:
+		t.Errorf("body of %d bytes", w.Body.Len())
+	}
+}
+
+// A quiet decision is acknowledged without a body: a 2xx with a body that is no event is
+// delivered again.
+func TestReplyOfAQuietDecisionHasNoBody(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	if err := Reply(t.Context(), w, "1", nil, nil); err != nil || w.Code != http.StatusAccepted || w.Body.Len() != 0 {
+		t.Errorf("%v: code %d, body %q", err, w.Code, w.Body)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("application/cloudevents+json", []byte(`{"specversion":"1.0","id":"2","source":"x","type":"dev.knative.apiserver.ref.add"}`), "a")
+	f.Add("application/json", []byte(`{}`), "worker-a")
+	f.Fuzz(func(t *testing.T, contentType string, body []byte, name string) {
+		r := reference("Machine", served[0], "x")
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.Header.Set("Content-Type", contentType)
+		r.Header.Set("Ce-Name", name)
+		e, err := Parse(httptest.NewRecorder(), r, served)
+		if err == nil && !e.Tick() && (!nameForm.MatchString(e.Name) || e.Namespace != "" && e.Namespace != served[0]) {
+			t.Errorf("accepted %+v", e)
+		}
+	})
+}

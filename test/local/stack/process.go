@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stack
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	readyWithin = 30 * time.Second
+	stopWithin  = 5 * time.Second
+)
+
+// Process is one replica of a function, or the simulator: a child that ends with us in whatever way we end.
+type Process struct {
+	Name    string // of the function
+	Replica int
+	Address string // host:port; empty for what serves nothing
+	Log     string
+
+	path string
+	args []string
+	env  []string
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+// Start starts the process, or starts it again after Kill. Its log is appended to.
+func (p *Process) Start() error {
+	log, err := os.OpenFile(p.Log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", p.Name, err)
+	}
+	defer func() { _ = log.Close() }() // the child has its own
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cmd = exec.Command(p.path, p.args...)
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, log, log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", p.Name, err)
+	}
+	cmd, done := p.cmd, make(chan struct{})
+	p.done = done
+	go func() {
+		_ = cmd.Wait() // how it ended is in its log
+		close(done)
+	}()
+	return nil
+}
+
+// PID returns the process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Kill ends the process at once, as a crash would, and returns when it is gone.
+func (p *Process) Kill() { p.signal(syscall.SIGKILL) }
+
+// Stop ends the process, the hard way if it does not end in five seconds.
+func (p *Process) Stop() {
+	p.signal(syscall.SIGTERM)
+}
+
+func (p *Process) signal(s syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return
+	}
+	_ = p.cmd.Process.Signal(s)
+	select {
+	case <-p.done:
+	case <-time.After(stopWithin):
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+}
+
+// AwaitReady returns when the process answers its readiness probe.
+func (p *Process) AwaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.Address+"/health/readiness", nil)
+		if err != nil {
+			return err
+		}
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("%s ended; its log is %s", p.Name, p.Log)
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not ready; its log is %s: %w", p.Name, p.Log, ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func logPath(dir, name string, replica int) string {
+	if replica > 0 {
+		name = fmt.Sprintf("%s-%d", name, replica)
+	}
+	return filepath.Join(dir, name+".log")
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stack runs the whole system on this machine: a control plane, Knative Eventing, the functions.
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/machine-functions/machine-functions/test/local/controlplane"
+	"github.com/machine-functions/machine-functions/test/local/eventing"
+)
+
+// Functions are the services that the triggers name.
+var Functions = []string{
+	"scale-machineset", "provision-machine", "drain-node", "link-node", "remediate", "evaluate-autoscale",
+	"sweep-instances", "dead-letter",
+}
+
+// Options say what to run.
+type Options struct {
+	Root             string    // of the repository
+	Dir              string    // for data and logs
+	Replicas         int       // of every function; 0 means 1
+	ControlPlaneArgs []string  // further flags of the control plane
+	Progress         io.Writer // what people read while they wait
+}
+
+// Stack is a running system.
+type Stack struct {
+	ControlPlane *controlplane.ControlPlane
+	Eventing     *eventing.Eventing
+	Processes    []*Process // functions and the simulator
+	Logs         string     // folder
+
+	options  Options
+	programs string
+	started  time.Time
+}
+
+// Start returns when every part works. On an error nothing is left running. The context bounds the start only.
+func Start(ctx context.Context, o Options) (*Stack, error) {
+	if o.Replicas == 0 {
+		o.Replicas = 1
+	}
+	s := &Stack{options: o, Logs: filepath.Join(o.Dir, "logs"), programs: filepath.Join(o.Dir, "programs"), started: time.Now()}
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+func (s *Stack) start(ctx context.Context) error {
+	if err := s.layOut(); err != nil {
+		return err
+	}
+	s.say("building (a first build takes some minutes, later ones a second)")
+	binary, knative, err := s.build(ctx)
+	if err != nil {
+		return err
+	}
+	s.say("starting etcd, kube-apiserver, scheduler, controller-manager, kwok")
+	s.ControlPlane, err = controlplane.Start(ctx, controlplane.Options{
+		Dir: filepath.Join(s.options.Dir, "cluster"), Fresh: true, Binary: binary, Args: s.options.ControlPlaneArgs,
+	})
+	if err != nil {
+		return err
+	}
+	s.say("installing the API: config/crd, config/policy, config/rbac")
+	if err := s.install(ctx); err != nil {
+		return err
+	}
+	s.say(fmt.Sprintf("starting %d functions and the simulated cloud", len(Functions)))
+	services, err := s.startProcesses(ctx)
+	if err != nil {
+		return err
+	}
+	s.say("starting Knative Eventing with triggers/")
+	s.Eventing, err = eventing.Start(ctx, eventing.Options{
+		Programs: knative, Kubeconfig: s.ControlPlane.Kubeconfig, Dir: filepath.Join(s.Logs, "eventing"),
+		Manifests: filepath.Join(s.options.Root, "triggers"), Services: services, Leave: true,
+	})
+	return err
+}
+
+// layOut makes empty folders: what an earlier run left is of no use.
+func (s *Stack) layOut() error {
+	for _, dir := range []string{s.Logs, s.programs, filepath.Join(s.options.Dir, "identities")} {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Stack) build(ctx context.Context) (binary, knative string, err error) {
+	if binary, err = controlplane.Build(ctx, s.options.Progress); err != nil {
+		return "", "", err
+	}
+	if knative, err = eventing.Build(ctx, s.options.Progress); err != nil {
+		return "", "", err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", s.programs+"/", "./test/local/function", "./test/local/kubemark")
+	build.Dir = s.options.Root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", "", fmt.Errorf("build functions: %w\n%s", err, out)
+	}
+	return binary, knative, nil
+}
+
+// startProcesses starts the simulator and every replica, and returns the addresses by function.
+func (s *Stack) startProcesses(ctx context.Context) (map[string][]string, error) {
+	services := map[string][]string{}
+	identity, err := s.identity(ctx, "kubemark", "kubemark")
+	if err != nil {
+		return nil, err
+	}
+	s.Processes = append(s.Processes, &Process{
+		Name: "kubemark", Log: logPath(s.Logs, "kubemark", 0), path: filepath.Join(s.programs, "kubemark"),
+		args: []string{"-kubeconfig", identity}, env: os.Environ(),
+	})
+	for _, name := range Functions {
+		if identity, err = s.identity(ctx, "openshift-machine-api", name); err != nil {
+			return nil, err
+		}
+		for replica := range s.options.Replicas {
+			address, err := freeAddress()
+			if err != nil {
+				return nil, err
+			}
+			services[name] = append(services[name], address)
+			s.Processes = append(s.Processes, &Process{
+				Name: name, Replica: replica, Address: address, Log: logPath(s.Logs, name, replica),
+				path: filepath.Join(s.programs, "function"),
+				env:  append(os.Environ(), "FUNCTION="+name, "LISTEN_ADDRESS="+address, "KUBECONFIG="+identity),
+			})
+		}
+	}
+	var g errgroup.Group
+	for _, p := range s.Processes {
+		if err := p.Start(); err != nil {
+			return nil, err
+		}
+		if p.Address != "" {
+			g.Go(func() error { return p.AwaitReady(ctx) })
+		}
+	}
+	return services, g.Wait()
+}
+
+// Replica returns one replica of a function, or the simulator, which is called kubemark.
+func (s *Stack) Replica(name string, replica int) *Process {
+	for _, p := range s.Processes {
+		if p.Name == name && p.Replica == replica {
+			return p
+		}
+	}
+	return nil
+}
+
+// Kubectl runs kubectl as the administrator and returns what it prints.
+func (s *Stack) Kubectl(ctx context.Context, args ...string) (string, error) {
+	return s.ControlPlane.Kubectl(ctx, args...)
+}
+
+// Stop ends everything and removes the data; the logs stay. It may be called on a stack that is half started.
+func (s *Stack) Stop() error {
+	var errs []error
+	if s.Eventing != nil {
+		errs = append(errs, s.Eventing.Stop())
+	}
+	var all sync.WaitGroup
+	for _, p := range s.Processes {
+		all.Go(p.Stop)
+	}
+	all.Wait()
+	if s.ControlPlane != nil {
+		errs = append(errs, s.ControlPlane.Stop())
+	}
+	for _, dir := range []string{"cluster", "programs", "identities"} {
+		errs = append(errs, os.RemoveAll(filepath.Join(s.options.Dir, dir)))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Stack) say(what string) {
+	if s.options.Progress != nil {
+		_, _ = fmt.Fprintf(s.options.Progress, "%6.1fs  %s\n", time.Since(s.started).Seconds(), what)
+	}
+}
+
+// freeAddress returns a loopback address that nobody listened on a moment ago.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String(), nil
+}
