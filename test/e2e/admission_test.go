@@ -19,6 +19,7 @@ const (
 // TestAdmission applies config/crd, config/policy and config/rbac to a real API server: what a user may say, what
 // answer a mistake gets, who may write the functions' records.
 func TestAdmission(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}
@@ -36,42 +37,50 @@ func TestAdmission(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "Nonsense")
 	})
 
-	t.Run("good", func(t *testing.T) { testGoodSamples(t, k) })
-	t.Run("bad", func(t *testing.T) { testBadObjects(t, k) })
-	t.Run("older", func(t *testing.T) { testOlderObject(t, k) })
-	t.Run("unknown field", func(t *testing.T) { testMisplacedScaleDown(t, k) })
-	t.Run("warning", func(t *testing.T) { testGPUTypeWarning(t, k) })
-	t.Run("scale", func(t *testing.T) { testScaleAndColumns(t, k) })
-	t.Run("explain", func(t *testing.T) { testExplain(t, k) })
-	t.Run("owners", func(t *testing.T) { testFieldOwners(t, k) })
-	t.Run("hooks", func(t *testing.T) { testHooksWhileDeleting(t, k) })
-	t.Run("rights", func(t *testing.T) { testRights(t, k) })
+	story := edit(t, "kubemark/general-purpose-1a.yaml", "replicas: 0", "replicas: 1")
+	k.mustGiven(t, strings.ReplaceAll(story, "general-purpose-1a", "story"), "create", "-f", "-")
+	k.mustGiven(t, machine, "create", "-f", "-")
+
+	t.Run("good samples", goodSamples(k))
+	t.Run("bad objects", refusesBadObjects(k))
+	t.Run("older object", olderObject(k))
+	t.Run("misplaced field", misplacedScaleDown(k))
+	t.Run("strange GPU type", gpuTypeWarning(k))
+	t.Run("scale and columns", scaleAndColumns(k))
+	t.Run("defaults", defaults(k))
+	t.Run("explain", explain(k))
+	t.Run("owners of fields", fieldOwners(k))
+	t.Run("hooks while deleting", hooksWhileDeleting(k))
+	t.Run("rights", rights(k))
 }
 
-func testGoodSamples(t *testing.T, k kubectl) {
-	samples, err := filepath.Glob("../../config/samples/*/*.yaml")
-	if err != nil {
-		t.Fatal(err)
+func goodSamples(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		samples, err := filepath.Glob("../../config/samples/*/*.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		more, err := filepath.Glob("../../config/samples/*.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if samples = append(samples, more...); len(samples) < 10 {
+			t.Fatalf("found only %q", samples)
+		}
+		for _, file := range samples {
+			k.as("jane").must(t, "create", "--dry-run=server", "-f", file)
+		}
+		explicit := edit(t, "kubemark/infra-1a.yaml", "flavor: 4c12g30d", "numCores: 4\n          memoryCapacity: 12Gi")
+		k.as("jane").mustGiven(t, explicit, "create", "--dry-run=server", "-f", "-")
+		// The walk-through's own file has a creationTimestamp that no schema knows; kubectl takes it only when told to warn.
+		written := edit(t, "openstack/general-purpose-1a.yaml", "    metadata:\n      labels:", "    metadata:\n      creationTimestamp: null\n      labels:")
+		k.as("jane").mustGiven(t, written, "create", "--dry-run=server", "--validate=warn", "-f", "-")
+		expressions := edit(t, "kubemark/infra-1a.yaml", "    matchLabels:",
+			"    matchExpressions:\n    - {key: machine.openshift.io/cluster-api-machine-role, operator: In, values: [worker, infra]}\n"+
+				"    - {key: missing, operator: DoesNotExist}\n    matchLabels:")
+		k.as("jane").mustGiven(t, expressions, "create", "--dry-run=server", "-f", "-")
 	}
-	more, err := filepath.Glob("../../config/samples/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if samples = append(samples, more...); len(samples) < 10 {
-		t.Fatalf("found only %q", samples)
-	}
-	for _, file := range samples {
-		k.as("jane").must(t, "create", "--dry-run=server", "-f", file)
-	}
-	explicit := edit(t, "kubemark/infra-1a.yaml", "flavor: 4c12g30d", "numCores: 4\n          memoryCapacity: 12Gi")
-	k.as("jane").mustGiven(t, explicit, "create", "--dry-run=server", "-f", "-")
-	// The walk-through's own file has a creationTimestamp that no schema knows; kubectl takes it only when told to warn.
-	written := edit(t, "openstack/general-purpose-1a.yaml", "    metadata:\n      labels:", "    metadata:\n      creationTimestamp: null\n      labels:")
-	k.as("jane").mustGiven(t, written, "create", "--dry-run=server", "--validate=warn", "-f", "-")
-	expressions := edit(t, "kubemark/infra-1a.yaml", "    matchLabels:",
-		"    matchExpressions:\n    - {key: machine.openshift.io/cluster-api-machine-role, operator: In, values: [worker, infra]}\n"+
-			"    - {key: missing, operator: DoesNotExist}\n    matchLabels:")
-	k.as("jane").mustGiven(t, expressions, "create", "--dry-run=server", "-f", "-")
 }
 
 // machine is the Machine of a MachineSet's sample, by hand (SPEC S92).
@@ -186,88 +195,116 @@ var badObjects = []struct {
 	{"expander twice", ca, "podPriorityThreshold: -10", "expanders: [Random, Random]", []string{"spec.expanders[1]: Duplicate value", `"Random"`}},
 }
 
-func testBadObjects(t *testing.T, k kubectl) {
-	for _, tt := range badObjects {
-		t.Run(tt.name, func(t *testing.T) {
-			k.as("jane").refused(t, edit(t, tt.sample, tt.old, tt.new), tt.want, "create", "--dry-run=server", "-f", "-")
+func refusesBadObjects(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		for _, tt := range badObjects {
+			t.Run(tt.name, func(t *testing.T) {
+				t.Parallel()
+				k.as("jane").refused(t, edit(t, tt.sample, tt.old, tt.new), tt.want, "create", "--dry-run=server", "-f", "-")
+			})
+		}
+		t.Run("Machine without a cluster", func(t *testing.T) {
+			t.Parallel()
+			object := strings.Replace(machine, "cluster-api-cluster: cluster-a389-fmxsv", `cluster-api-cluster: ""`, 1)
+			k.as("jane").refused(t, object, []string{`metadata.labels[machine.openshift.io/cluster-api-cluster] must name the cluster, got ""`},
+				"create", "--dry-run=server", "-f", "-")
+		})
+		t.Run("Machine of an unknown provider", func(t *testing.T) {
+			t.Parallel()
+			object := strings.Replace(machine, "KubemarkMachineProviderSpec", "Nonsense", 1)
+			k.as("jane").refused(t, object, []string{"spec.providerSpec.value.kind must be one of ", `got "Nonsense"`},
+				"create", "--dry-run=server", "-f", "-")
 		})
 	}
-	t.Run("Machine without a cluster", func(t *testing.T) {
-		object := strings.Replace(machine, "cluster-api-cluster: cluster-a389-fmxsv", `cluster-api-cluster: ""`, 1)
-		k.as("jane").refused(t, object, []string{`metadata.labels[machine.openshift.io/cluster-api-cluster] must name the cluster, got ""`},
-			"create", "--dry-run=server", "-f", "-")
-	})
-	t.Run("Machine of an unknown provider", func(t *testing.T) {
-		object := strings.Replace(machine, "KubemarkMachineProviderSpec", "Nonsense", 1)
-		k.as("jane").refused(t, object, []string{"spec.providerSpec.value.kind must be one of ", `got "Nonsense"`},
-			"create", "--dry-run=server", "-f", "-")
-	})
 }
 
-// What was there before the policies stays usable, but cannot be made worse.
-func testOlderObject(t *testing.T, k kubectl) {
-	patch := func(change string) []string {
-		return []string{"-n", "openshift-machine-api", "patch", "machineset", "older", "--type=merge", "-p", change}
-	}
-	jane := k.as("jane")
-	jane.must(t, patch(`{"metadata":{"annotations":{"example.com/note":"seen"}},"spec":{"replicas":1}}`)...)
-	jane.refused(t, "", []string{`got "SomethingElse"`}, patch(`{"spec":{"template":{"spec":{"providerSpec":{"value":{"kind":"SomethingElse"}}}}}}`)...)
-	jane.must(t, patch(`{"spec":{"template":{"spec":{"providerSpec":{"value":{"kind":"KubemarkMachineProviderSpec"}}}}}}`)...)
-	jane.must(t, "-n", "openshift-machine-api", "delete", "machineset", "older")
-}
-
-// A field at the wrong indent is pruned by the server; kubectl says so (SPEC S84).
-func testMisplacedScaleDown(t *testing.T, k kubectl) {
-	object := edit(t, "clusterautoscaler.yaml", "  scaleDown:\n    enabled: true\n    delayAfterAdd: 5m\n    delayAfterDelete: 5m\n    delayAfterFailure: 5m\n    unneededTime: 60s\n",
-		"scaleDown:\n  enabled: true\n")
-	k.refused(t, object, []string{`unknown field "scaleDown"`}, "create", "--dry-run=server", "-f", "-")
-}
-
-func testGPUTypeWarning(t *testing.T, k kubectl) {
-	object := edit(t, "clusterautoscaler.yaml", "maxNodesTotal: 12", "gpus: [{type: two words, min: 0, max: 2}]")
-	out := k.mustGiven(t, object, "create", "--dry-run=server", "-f", "-")
-	if !strings.Contains(out, `spec.resourceLimits.gpus[].type should be the value of a label, got "two words"`) {
-		t.Errorf("no warning in:\n%s", out)
+// olderObject: what was there before the policies stays usable, but cannot be made worse.
+func olderObject(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		patch := func(change string) []string {
+			return []string{"-n", "openshift-machine-api", "patch", "machineset", "older", "--type=merge", "-p", change}
+		}
+		jane := k.as("jane")
+		jane.must(t, patch(`{"metadata":{"annotations":{"example.com/note":"seen"}},"spec":{"replicas":1}}`)...)
+		jane.refused(t, "", []string{`got "SomethingElse"`}, patch(`{"spec":{"template":{"spec":{"providerSpec":{"value":{"kind":"SomethingElse"}}}}}}`)...)
+		jane.must(t, patch(`{"spec":{"template":{"spec":{"providerSpec":{"value":{"kind":"KubemarkMachineProviderSpec"}}}}}}`)...)
+		jane.must(t, "-n", "openshift-machine-api", "delete", "machineset", "older")
 	}
 }
 
-func testScaleAndColumns(t *testing.T, k kubectl) {
-	const ns = "openshift-machine-api"
-	k.must(t, "create", "-f", "../../config/samples/kubemark/general-purpose-1a.yaml", "-f", "../../config/samples/machineautoscalers.yaml")
-	k.mustGiven(t, machine, "create", "-f", "-")
-	if out := k.must(t, "-n", ns, "scale", "machineset", "general-purpose-1a", "--replicas=3"); out != "machineset.machine.openshift.io/general-purpose-1a scaled\n" {
-		t.Errorf("scale said %q", out)
+// misplacedScaleDown: a field at the wrong indent is pruned by the server; kubectl says so (SPEC S84).
+func misplacedScaleDown(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		object := edit(t, "clusterautoscaler.yaml", "  scaleDown:\n    enabled: true\n    delayAfterAdd: 5m\n    delayAfterDelete: 5m\n    delayAfterFailure: 5m\n    unneededTime: 60s\n",
+			"scaleDown:\n  enabled: true\n")
+		k.refused(t, object, []string{`unknown field "scaleDown"`}, "create", "--dry-run=server", "-f", "-")
 	}
-	if out := k.must(t, "-n", ns, "get", "machineset", "general-purpose-1a", "-o", "jsonpath={.spec.replicas}"); out != "3" {
-		t.Errorf("replicas are %s, want 3", out)
-	}
-	for resource, want := range map[string]string{
-		"machineset":        "NAME DESIRED CURRENT READY AVAILABLE AGE",
-		"machine":           "NAME PHASE TYPE REGION ZONE AGE",
-		"machineautoscaler": "NAME REF KIND REF NAME MIN MAX AGE",
-		"ma":                "NAME REF KIND REF NAME MIN MAX AGE",
-	} {
-		head, _, _ := strings.Cut(k.must(t, "-n", ns, "get", resource), "\n")
-		if got := strings.Join(strings.Fields(head), " "); got != want {
-			t.Errorf("get %s: columns %q, want %q", resource, got, want)
+}
+
+func gpuTypeWarning(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		object := edit(t, "clusterautoscaler.yaml", "maxNodesTotal: 12", "gpus: [{type: two words, min: 0, max: 2}]")
+		out := k.mustGiven(t, object, "create", "--dry-run=server", "-f", "-")
+		if !strings.Contains(out, `spec.resourceLimits.gpus[].type should be the value of a label, got "two words"`) {
+			t.Errorf("no warning in:\n%s", out)
 		}
 	}
-	k.must(t, "create", "-f", "../../config/samples/clusterautoscaler.yaml")
-	if out := k.must(t, "get", "ca", "default", "-o", "jsonpath={.spec.scaleDown.utilizationThreshold} {.spec.maxNodeProvisionTime}"); out != "0.5 15m" {
-		t.Errorf("defaults are %q", out)
-	}
-	k.as("jane").refused(t, "", []string{"spec.selector cannot be changed"}, "-n", ns, "patch", "machineset", "general-purpose-1a", "--type=merge",
-		"-p", `{"spec":{"selector":{"matchLabels":{"machine.openshift.io/cluster-api-machineset":null}}}}`)
 }
 
-// The walk-through's tree (SPEC S32) with the additions of SPEC B91–B109.
-func testExplain(t *testing.T, k kubectl) {
-	out := k.must(t, "explain", "clusterautoscaler.spec", "--recursive")
-	var got []string
-	for _, m := range regexp.MustCompile(`(?m)^( +)([a-zA-Z]+)\t<(\S+)>`).FindAllStringSubmatch(out, -1) {
-		got = append(got, m[1]+m[2]+" "+m[3])
+func scaleAndColumns(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		const ns = "openshift-machine-api"
+		autoscaler := edit(t, "machineautoscalers.yaml", "name: ma-general-purpose-1a", "name: story")
+		autoscaler, _, _ = strings.Cut(autoscaler, "---")
+		k.mustGiven(t, autoscaler, "create", "-f", "-")
+		if out := k.must(t, "-n", ns, "scale", "machineset", "story", "--replicas=3"); out != "machineset.machine.openshift.io/story scaled\n" {
+			t.Errorf("scale said %q", out)
+		}
+		if out := k.must(t, "-n", ns, "get", "machineset", "story", "-o", "jsonpath={.spec.replicas}"); out != "3" {
+			t.Errorf("replicas are %s, want 3", out)
+		}
+		for resource, want := range map[string]string{
+			"machineset":        "NAME DESIRED CURRENT READY AVAILABLE AGE",
+			"machine":           "NAME PHASE TYPE REGION ZONE AGE",
+			"machineautoscaler": "NAME REF KIND REF NAME MIN MAX AGE",
+			"ma":                "NAME REF KIND REF NAME MIN MAX AGE",
+		} {
+			head, _, _ := strings.Cut(k.must(t, "-n", ns, "get", resource), "\n")
+			if got := strings.Join(strings.Fields(head), " "); got != want {
+				t.Errorf("get %s: columns %q, want %q", resource, got, want)
+			}
+		}
+		k.as("jane").refused(t, "", []string{"spec.selector cannot be changed"}, "-n", ns, "patch", "machineset", "story", "--type=merge",
+			"-p", `{"spec":{"selector":{"matchLabels":{"machine.openshift.io/cluster-api-machineset":null}}}}`)
 	}
-	want := `  balanceSimilarNodeGroups boolean
+}
+
+func defaults(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		got := k.must(t, "create", "--dry-run=server", "-f", "../../config/samples/clusterautoscaler.yaml",
+			"-o", "jsonpath={.spec.scaleDown.utilizationThreshold} {.spec.maxNodeProvisionTime} {.spec.balanceSimilarNodeGroups}")
+		if want := "0.5 15m true"; got != want {
+			t.Errorf("defaults are %q, want %q", got, want)
+		}
+	}
+}
+
+// explain shows the walk-through's tree (SPEC S32) with the additions of SPEC B91–B109.
+func explain(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		out := k.must(t, "explain", "clusterautoscaler.spec", "--recursive")
+		var got []string
+		for _, m := range regexp.MustCompile(`(?m)^( +)([a-zA-Z]+)\t<(\S+)>`).FindAllStringSubmatch(out, -1) {
+			got = append(got, m[1]+m[2]+" "+m[3])
+		}
+		want := `  balanceSimilarNodeGroups boolean
   balancingIgnoredLabels []string
   enforceNodeGroupMinSize string
   expanders []string
@@ -300,20 +337,21 @@ func testExplain(t *testing.T, k kubectl) {
     newPodScaleUpDelay string
   skipNodesWithLocalStorage boolean
   startupTaints []string`
-	if strings.Join(got, "\n") != want {
-		t.Errorf("explain says:\n%s\nwant:\n%s", strings.Join(got, "\n"), want)
+		if strings.Join(got, "\n") != want {
+			t.Errorf("explain says:\n%s\nwant:\n%s", strings.Join(got, "\n"), want)
+		}
 	}
 }
 
-// edit returns a sample with its first old replaced by new.
-func edit(t *testing.T, sample, old, new string) string {
+// edit returns a sample with its first before replaced by after.
+func edit(t *testing.T, sample, before, after string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("../../config/samples", sample))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(b), old) {
-		t.Fatalf("%s does not contain %q", sample, old)
+	if !strings.Contains(string(b), before) {
+		t.Fatalf("%s does not contain %q", sample, before)
 	}
-	return strings.Replace(string(b), old, new, 1)
+	return strings.Replace(string(b), before, after, 1)
 }
