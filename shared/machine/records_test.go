@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"fmt"
+	"regexp"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+)
+
+func TestOrdinalsSurviveTheirText(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var want Ordinals
+		for _, k := range rapid.SliceOf(rapid.IntRange(0, 50)).Draw(t, "ordinals") {
+			want = want.With(k)
+		}
+		text, err := want.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Ordinals
+		if err := got.UnmarshalText(text); err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("%v became %q became %v", want, text, got)
+		}
+	})
+}
+
+func TestOrdinalsAreASet(t *testing.T) {
+	t.Parallel()
+	o := Ordinals{}.With(3).With(1).With(3)
+	if fmt.Sprint(o) != "[1 3]" || !o.Has(3) || o.Has(2) || fmt.Sprint(o.Without(1)) != "[3]" || fmt.Sprint(o) != "[1 3]" {
+		t.Errorf("got %v", o)
+	}
+}
+
+func TestParseLedgerRefuses(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"no JSON":                     "x",
+		"an unknown field":            `{"schema":1,"setUID":"s","next":1,"active":"0","x":1}`,
+		"a newer schema":              `{"schema":2,"setUID":"s","next":1,"active":"0"}`,
+		"an ordinal beyond next":      `{"schema":1,"setUID":"s","next":1,"active":"0-1"}`,
+		"an adopted, retired ordinal": `{"schema":1,"setUID":"s","next":2,"active":"0","adopted":{"1":{"name":"a","uid":"u"}}}`,
+		"descending ordinals":         `{"schema":1,"setUID":"s","next":9,"active":"3,1"}`,
+		"a range that is a bomb":      `{"schema":1,"setUID":"s","next":9999999999,"active":"0-999999999"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if l, err := ParseLedger(text); err == nil {
+				t.Errorf("accepted as %v", l)
+			}
+		})
+	}
+}
+
+// Two ordinals of a set never have the same name in practice, and a name says which set it is of.
+func TestName(t *testing.T) {
+	t.Parallel()
+	form := regexp.MustCompile(`^general-purpose-1a-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
+	for k := range 100 {
+		name := Name("general-purpose-1a", "uid", k)
+		if !form.MatchString(name) || name != Name("general-purpose-1a", "uid", k) || SetName(name) != "general-purpose-1a" {
+			t.Errorf("ordinal %d: %q of set %q", k, name, SetName(name))
+		}
+	}
+	if Name("w", "uid-1", 0) == Name("w", "uid-2", 0) {
+		t.Error("a recreated set reuses the names of the old one")
+	}
+}
+
+func TestTokensDifferByAttempt(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, uid := range []types.UID{"a", "b"} {
+		for attempt := range 50 {
+			token := Token(uid, attempt, "zone")
+			if seen[token] || len(token) != 32 {
+				t.Fatalf("token %q of attempt %d", token, attempt)
+			}
+			seen[token] = true
+		}
+	}
+}
+
+func TestIntentSurvivesItsText(t *testing.T) {
+	t.Parallel()
+	m := &Machine{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	want := NewIntent(m, 1, "kubemark", []byte(`{"a":1}`)).Claimed("me", now, time.Minute)
+	metav1.SetMetaDataAnnotation(&m.ObjectMeta, AnnotationIntent, want.String())
+	got, err := ParseIntent(m)
+	if err != nil || got.String() != want.String() {
+		t.Fatalf("%v: got %v, want %v", err, got, want)
+	}
+	if !got.ClaimedByOther("you", now) || got.ClaimedByOther("me", now) || got.ClaimedByOther("you", now.Add(time.Hour)) || !got.Unresolved() {
+		t.Error("the claim is not what it was")
+	}
+	if done := got.Released(OutcomeCreated, time.Time{}); done.Unresolved() || done.Until != nil {
+		t.Errorf("released: %v", done)
+	}
+}
+
+func TestSetConditionKeepsTheTransitionOfAnEqualStatus(t *testing.T) {
+	t.Parallel()
+	t0 := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	cs := SetCondition(nil, True(ConditionDrained, "", "a"), t0)
+	cs = SetCondition(cs, True(ConditionDrained, "", "b"), t0.Add(time.Hour))
+	if c := FindCondition(cs, ConditionDrained); c.Message != "b" || !c.LastTransitionTime.Time.Equal(t0) {
+		t.Errorf("got %+v", c)
+	}
+	cs = SetCondition(cs, False(ConditionDrained, "Warning", "X", ""), t0.Add(time.Hour))
+	if c := FindCondition(cs, ConditionDrained); !c.LastTransitionTime.Time.Equal(t0.Add(time.Hour)) || IsTrue(cs, ConditionDrained) {
+		t.Errorf("got %+v", c)
+	}
+}
+
+func FuzzRecords(f *testing.F) {
+	f.Add(`{"schema":1,"setUID":"s","next":2,"active":"0-1"}`)
+	f.Add(`{"schema":1,"attempt":1,"token":"t","account":"a","startedAt":"2026-01-01T00:00:00Z"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		if l, err := ParseLedger(text); err == nil {
+			if again, err := ParseLedger(l.String()); err != nil || again.String() != l.String() {
+				t.Errorf("ledger %q became %q: %v", text, l, err)
+			}
+		}
+		m := &Machine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationIntent: text, AnnotationVictims: text}}}
+		if i, err := ParseIntent(m); err == nil && i.String() == "" {
+			t.Errorf("intent %q cannot be written again", text)
+		}
+	})
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/machine-functions/machine-functions/shared/cluster/kube"
+	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// Config wires a function to its surroundings. Policy lives in API objects, never here.
+type Config struct {
+	Namespaces []string   // MACHINE_NAMESPACES: where Machines may live, separated by commas; default machine.Namespace
+	DryRun     bool       // DRY_RUN: log and reply plans, apply nothing; default false
+	LogLevel   slog.Level // LOG_LEVEL: DEBUG, INFO, WARN or ERROR; default INFO
+	Kubeconfig string     // KUBECONFIG: only outside a cluster; default: the pod's own account
+}
+
+// ConfigFrom reads the environment. A value that cannot be understood is an error that names the variable.
+func ConfigFrom(getenv func(string) string) (Config, error) {
+	c := Config{Namespaces: []string{machine.Namespace}, Kubeconfig: getenv("KUBECONFIG")}
+	if v := getenv("MACHINE_NAMESPACES"); v != "" {
+		c.Namespaces = strings.Split(v, ",")
+		if slices.Contains(c.Namespaces, "") {
+			return c, fmt.Errorf("MACHINE_NAMESPACES=%q: empty name", v)
+		}
+	}
+	if v := getenv("DRY_RUN"); v != "" {
+		dry, err := strconv.ParseBool(v)
+		if err != nil {
+			return c, fmt.Errorf("DRY_RUN=%q: neither true nor false", v)
+		}
+		c.DryRun = dry
+	}
+	if v := getenv("LOG_LEVEL"); v != "" {
+		if err := c.LogLevel.UnmarshalText([]byte(v)); err != nil {
+			return c, fmt.Errorf("LOG_LEVEL=%q: none of DEBUG, INFO, WARN, ERROR", v)
+		}
+	}
+	return c, nil
+}
+
+// Table makes the drivers that a deployment has; nil for functions that look at no cloud.
+type Table func(*rest.Config) ([]provider.Provider, error)
+
+// Open returns a server that runs f as the environment says.
+func Open(f function.Function, table Table) (*Server, error) {
+	c, err := ConfigFrom(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: c.LogLevel})).With(keyFunction, f.Name)
+	api, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("find the API server: %w", err)
+	}
+	k, err := kube.New(api, kube.Options{FieldManager: f.Name, Namespaces: c.Namespaces})
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{Function: f, Cluster: k, Clock: time.Now, DryRun: c.DryRun, Log: log}
+	if table != nil {
+		providers, err := table(api)
+		if err != nil {
+			return nil, fmt.Errorf("drivers: %w", err)
+		}
+		r.Clouds = NewClouds(providers, k.Secret)
+	}
+	return NewServer(r, c.Namespaces), nil
+}
+
+// Must returns s, or ends the process with the reason: a function that is wired wrongly must not start.
+func Must(s *Server, err error) *Server {
+	if err != nil {
+		slog.Error("function cannot start", keyError, err)
+		os.Exit(1)
+	}
+	return s
+}
