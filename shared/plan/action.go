@@ -125,8 +125,14 @@ func (a UpdateStatus) String() string {
 // String returns the name and the reason.
 func (a Delete) String() string { return "delete " + NameOf(a.Object) + because(a.Why) }
 
-// String returns the name and the reason.
-func (a Evict) String() string { return "evict " + NameOf(a.Pod) + because(a.Why) }
+// String returns the name, the grace unless it is the Pod's own, and the reason.
+func (a Evict) String() string {
+	s := "evict " + NameOf(a.Pod)
+	if a.GraceSeconds != nil {
+		s += fmt.Sprintf(" within %d s", *a.GraceSeconds)
+	}
+	return s + because(a.Why)
+}
 
 // String returns the Machine's name and the reason.
 func (a CreateInstance) String() string { return "create instance " + a.Ref.Name + because(a.Why) }

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drainnode
+
+import (
+	"encoding/json"
+	"fmt"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// slotKey is the key in the ConfigMap machine-disruption that says which Machine disrupts the control plane.
+const slotKey = "control-plane"
+
+const slotSchema = 1
+
+// slot is the one permission to disrupt the control plane. Its holder keeps it until the Machine is gone; it is taken
+// by compare-and-swap, because two Nodes that are cordoned at the same time each look as if they were first
+// (RELIABILITY 2e, R-B28).
+type slot struct {
+	Schema    int       `json:"schema"`
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+}
+
+func slotOf(s snapshot.Snapshot) (slot, error) {
+	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapDisrupt)
+	if cm == nil || cm.Data[slotKey] == "" {
+		return slot{}, nil
+	}
+	var held slot
+	if err := json.Unmarshal([]byte(cm.Data[slotKey]), &held); err != nil {
+		return slot{}, fmt.Errorf("configmap %s key %s: %w", cm.Name, slotKey, err)
+	}
+	if held.Schema != slotSchema {
+		return slot{}, fmt.Errorf("configmap %s key %s: schema %d, want %d", cm.Name, slotKey, held.Schema, slotSchema)
+	}
+	return held, nil
+}
+
+// slotReads asks for what takeSlot decides by.
+func slotReads(s snapshot.Snapshot, n *corev1.Node) []snapshot.Query {
+	if !machine.IsControlPlane(n) {
+		return nil
+	}
+	ask := []snapshot.Query{
+		{Kind: "Node", Labels: machine.LabelControlPlane},
+		{Kind: "Node", Labels: machine.LabelMaster},
+		snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapDisrupt),
+	}
+	if held, err := slotOf(s); err == nil && held.Name != "" {
+		ask = append(ask, snapshot.One("Machine", held.Namespace, held.Name))
+	}
+	return ask
+}
+
+// takeSlot lets one control-plane Machine drain at a time; wait says that it is not, or not yet, this one's turn. A
+// Node that is cordoned already goes on although another one is cordoned too (B32).
+func (d drain) takeSlot(claimed *bool) (seq []plan.Sequence, wait bool) {
+	if !machine.IsControlPlane(d.n) {
+		return nil, false
+	}
+	if other := d.cordoned(); other != "" && !d.n.Spec.Unschedulable {
+		return d.queued("node " + other + " is cordoned"), true
+	}
+	held, err := slotOf(d.Snapshot)
+	if err != nil {
+		return d.queued(err.Error()), true
+	}
+	if held.UID == d.m.UID {
+		return nil, false
+	}
+	if holder := d.Machine(held.Namespace, held.Name); holder != nil && holder.UID == held.UID {
+		return d.queued("machine " + held.Name + " goes first"), true
+	}
+	if *claimed {
+		return nil, true
+	}
+	*claimed = true
+	return []plan.Sequence{{Do: []plan.Action{d.claim()}}}, true
+}
+
+func (d drain) claim() plan.Action {
+	mine := slot{Schema: slotSchema, Namespace: d.m.Namespace, Name: d.m.Name, UID: d.m.UID}
+	text, err := json.Marshal(mine)
+	if err != nil { // strings and a number always marshal
+		text = nil
+	}
+	why := "control-plane slot for machine " + d.m.Name
+	have := d.ConfigMap(machine.Namespace, machine.ConfigMapDisrupt)
+	if have == nil {
+		meta := metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.ConfigMapDisrupt}
+		return plan.Create{Object: &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{slotKey: string(text)}}, Why: why}
+	}
+	next := have.DeepCopy()
+	if next.Data == nil {
+		next.Data = map[string]string{}
+	}
+	next.Data[slotKey] = string(text)
+	return plan.Update{Old: have, New: next, Why: why}
+}
+
+// cordoned returns the name of another control-plane Node that takes no Pods.
+func (d drain) cordoned() string {
+	for _, n := range d.Nodes {
+		if n.Name != d.n.Name && n.Spec.Unschedulable && machine.IsControlPlane(n) {
+			return n.Name
+		}
+	}
+	return ""
+}
+
+// queued shows whose turn it is.
+func (d drain) queued(why string) []plan.Sequence {
+	reason := "one control-plane node at a time: " + why
+	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Queued", reason),
+		d.note("DrainRequeued", "Node drain requeued: "+reason))
+}

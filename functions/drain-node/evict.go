@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drainnode
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+const (
+	// maxEvictions bounds the evictions from one Node in one invocation (RELIABILITY 2e).
+	maxEvictions = 10
+	// unreachableGrace is what Pods get on a Node that nobody hears of (B34).
+	unreachableGrace = 1
+)
+
+// eviction is the Pods of one Node, by what has to happen to them.
+type eviction struct {
+	untried []plan.Evict  // to be evicted; those whose budget allows none come last
+	refused []plan.Evict  // asked in this invocation, not allowed now
+	leaving []*corev1.Pod // on their way out, and waited for
+	staying []*corev1.Pod // of DaemonSets and of the kubelet itself: they go with the Node
+	tried   int           // evictions asked in this invocation
+	seen    snapshot.Snapshot
+}
+
+// evictionOf sorts the Pods on n. The grace of each Pod is its own, but never more than most.
+func evictionOf(s snapshot.Snapshot, n *corev1.Node, most *int64) eviction {
+	e := eviction{seen: s}
+	unreachable := machine.NodeUnreachable(n)
+	var blocked []plan.Evict
+	for _, pod := range s.PodsOn(n.Name) {
+		switch {
+		case finished(pod):
+		case stays(pod):
+			e.staying = append(e.staying, pod)
+		case pod.DeletionTimestamp != nil:
+			if !unreachable || s.Now.Before(pod.DeletionTimestamp.Add(unreachableGrace*time.Second)) {
+				e.leaving = append(e.leaving, pod)
+			}
+		default:
+			a := plan.Evict{Pod: pod, GraceSeconds: grace(pod, unreachable, most), Why: "drain node " + n.Name}
+			o, tried := s.Outcome(a)
+			switch {
+			case !tried && budgetOf(s, pod, true) != nil:
+				blocked = append(blocked, a)
+			case !tried:
+				e.untried = append(e.untried, a)
+			case o.Result == plan.Blocked || o.Result == plan.Refused:
+				e.refused = append(e.refused, a)
+			default:
+				e.leaving = append(e.leaving, pod)
+			}
+			if tried {
+				e.tried++
+			}
+		}
+	}
+	e.untried = append(e.untried, blocked...)
+	return e
+}
+
+func finished(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+func stays(p *corev1.Pod) bool {
+	_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
+	owner := metav1.GetControllerOf(p)
+	return mirror || owner != nil && owner.Kind == "DaemonSet"
+}
+
+func grace(p *corev1.Pod, unreachable bool, most *int64) *int64 {
+	own := p.Spec.TerminationGracePeriodSeconds
+	switch {
+	case unreachable:
+		g := int64(unreachableGrace)
+		return &g
+	case most != nil && own != nil && *own > *most:
+		return most
+	}
+	return nil
+}
+
+// now returns the evictions to ask for next, side by side; once there are none, every Pod was asked for or the
+// invocation has done its share.
+func (e eviction) now() []plan.Sequence {
+	var all []plan.Sequence
+	for _, a := range e.untried[:min(len(e.untried), max(0, maxEvictions-e.tried))] {
+		all = append(all, plan.Sequence{Do: []plan.Action{a}})
+	}
+	return all
+}
+
+// obstacle names the Pod that may not be evicted, the budget that protects it, and what the API server said.
+func (e eviction) obstacle() string {
+	if len(e.refused) == 0 {
+		return ""
+	}
+	first := e.refused[0]
+	o, _ := e.seen.Outcome(first)
+	name := "pod " + first.Pod.Namespace + "/" + first.Pod.Name
+	if more := len(e.refused) - 1; more > 0 {
+		name += fmt.Sprintf(" and %d more", more)
+	}
+	if b := budgetOf(e.seen, first.Pod, false); b != nil {
+		name += ", protected by disruption budget " + b.Name
+	}
+	return fmt.Sprintf("cannot evict %s: %s", name, o.Message)
+}
+
+// progress says what is not done yet: more to evict, or a Pod that has not ended. One that is overdue is named.
+func (e eviction) progress() string {
+	if left := len(e.untried); left > 0 {
+		return fmt.Sprintf("%d pods are left to evict", left)
+	}
+	if len(e.leaving) == 0 {
+		return ""
+	}
+	overdue := slices.IndexFunc(e.leaving, func(p *corev1.Pod) bool {
+		return p.DeletionTimestamp != nil && e.seen.Now.After(p.DeletionTimestamp.Time)
+	})
+	if overdue < 0 {
+		return "waits for evicted pods to end"
+	}
+	p := e.leaving[overdue]
+	return fmt.Sprintf("waits for pod %s/%s, which should have ended at %s", p.Namespace, p.Name, p.DeletionTimestamp.UTC().Format(time.RFC3339))
+}
+
+// empty evicts for a scale-down. evaluate-autoscale sees the result, and takes everything back if it takes too long.
+func empty(s snapshot.Snapshot, n *corev1.Node, r autoscaling.Removal) []plan.Sequence {
+	e := evictionOf(s, n, &r.MaxGrace)
+	if reason := e.obstacle(); reason != "" && len(e.now()) == 0 {
+		return []plan.Sequence{{Notes: []plan.Note{plan.Warning(n, "DrainRequeued", "Node drain requeued: "+reason).From(source)}}}
+	}
+	return e.now()
+}
+
+// budgetOf returns a disruption budget that protects p, or nil; with exhausted only one that allows no disruption.
+func budgetOf(s snapshot.Snapshot, p *corev1.Pod, exhausted bool) *policyv1.PodDisruptionBudget {
+	for _, b := range s.DisruptionBudgets {
+		if b.Namespace != p.Namespace || exhausted && b.Status.DisruptionsAllowed > 0 {
+			continue
+		}
+		if sel, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil && sel.Matches(labels.Set(p.Labels)) {
+			return b
+		}
+	}
+	return nil
+}
+
+// pods asks for the Pods on n; then for the budgets of those that shall leave, or, where none is left, for the volumes.
+func pods(s snapshot.Snapshot, n *corev1.Node) []snapshot.Query {
+	on := snapshot.Query{Kind: "Pod", Node: n.Name}
+	ask := []snapshot.Query{on}
+	if !s.Has(on) {
+		return ask
+	}
+	e := evictionOf(s, n, nil)
+	for _, p := range slices.Concat(e.untried, e.refused) {
+		ask = append(ask, snapshot.Query{Kind: "PodDisruptionBudget", Namespace: p.Pod.Namespace})
+	}
+	if len(ask) == 1 && len(e.leaving) == 0 && !machine.NodeUnreachable(n) {
+		ask = append(ask, volumes(e.staying)...)
+	}
+	return ask
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package drainnode empties a Node before its instance goes.
+//
+//	wakes on  Machine, Node; scan
+//	reads     Machine, Node, Pod, PodDisruptionBudget, VolumeAttachment, PersistentVolumeClaim,
+//	          ConfigMap (cluster-autoscaler-status, machine-disruption)
+//	writes    Machine (condition Drained), Node (cordon), Pod (evict), ConfigMap (machine-disruption)
+//
+// It drains for a Machine that is being deleted, until the Machine's condition Drained is True, and for a plan of
+// evaluate-autoscale, which sees by itself when the Node is empty. Pods leave by eviction only, so that disruption
+// budgets hold (R-S8). Nothing is waited for: what is not done yet is looked at again by the next event or scan.
+package drainnode
+
+import (
+	"fmt"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// Function is the deployable function.
+var Function = function.Function{Name: "drain-node", Reads: reads, Decide: Decide}
+
+// source is the component that Events about draining come from (SPEC S65).
+const source = "machine-drain-controller"
+
+// Decide takes every Machine that has to be drained, and every Node that a scale-down wants empty, one step further.
+func Decide(s snapshot.Snapshot) plan.Plan {
+	var p plan.Plan
+	claimed := false // the control-plane slot is claimed by this plan
+	draining := map[string]bool{}
+	for _, m := range due(s) {
+		d := drain{Snapshot: s, m: m, n: nodeOf(s, m)}
+		if d.n != nil {
+			draining[d.n.Name] = true
+		}
+		p.Add(d.step(&claimed)...)
+	}
+	for _, n := range s.Nodes {
+		if r, ok := removalOf(s, n); ok && !draining[n.Name] {
+			p.Add(empty(s, n, r)...)
+		}
+	}
+	return p.Untried(s.Outcomes)
+}
+
+// drain is one Machine in one decision. Without a Node there is nothing to empty.
+type drain struct {
+	snapshot.Snapshot
+	m *machine.Machine
+	n *corev1.Node
+}
+
+// step: skip or wait for hooks, take the slot, cordon, evict, see everything go (B28–B34, RELIABILITY 2e).
+func (d drain) step(claimed *bool) []plan.Sequence {
+	_, excluded := d.m.Annotations[machine.AnnotationExcludeDrain]
+	switch {
+	case excluded, d.n == nil && d.m.Status.NodeRef == nil:
+		return d.drained("DrainSkipped", d.note("DrainSkipped", "Node drain skipped"))
+	case len(d.m.Spec.LifecycleHooks.PreDrain) > 0:
+		return []plan.Sequence{{Notes: []plan.Note{d.note("DrainBlocked", "Drain blocked by pre-drain hooks: "+hooks(d.m))}}}
+	case d.n == nil: // gone (B31)
+		return d.drained("NodeGone", d.note("DrainSucceeded", "Node drain succeeded"))
+	}
+	if seq, wait := d.takeSlot(claimed); wait {
+		return seq
+	}
+	if !d.n.Spec.Unschedulable {
+		next := d.n.DeepCopy()
+		next.Spec.Unschedulable = true
+		cordon := plan.Update{Old: d.n, New: next, Why: "cordon for machine " + d.m.Name}
+		return []plan.Sequence{{Do: []plan.Action{cordon}, Notes: d.proceeds()}}
+	}
+	e := evictionOf(d.Snapshot, d.n, nil)
+	if now := e.now(); len(now) > 0 {
+		now[0].Notes = d.proceeds()
+		return now
+	}
+	if reason := e.obstacle(); reason != "" {
+		requeued := plan.Warning(d.m, "DrainRequeued", "Node drain requeued: "+reason).From(source)
+		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityWarning, machinev1beta1.MachineDrainError, reason), requeued)
+	}
+	if progress := e.progress(); progress != "" {
+		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining", progress))
+	}
+	if volumes := attached(d.Snapshot, d.n, e.staying); len(volumes) > 0 {
+		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining",
+			"waits for volumes to be detached: "+strings.Join(volumes, ", ")))
+	}
+	return d.drained("Drained", append(d.proceeds(),
+		d.note("Deleted", fmt.Sprintf("Node %q drained", d.n.Name)), d.note("DrainSucceeded", "Node drain succeeded"))...)
+}
+
+// drained ends the drain: provision-machine goes on from here (B17).
+func (d drain) drained(reason string, notes ...plan.Note) []plan.Sequence {
+	return d.set(machine.True(machine.ConditionDrained, reason, ""), notes)
+}
+
+// undrained shows on the Machine what it waits for. The texts hold no durations, so that waiting writes nothing.
+func (d drain) undrained(c machine.Condition, notes ...plan.Note) []plan.Sequence {
+	have := machine.FindCondition(d.m.Status.Conditions, c.Type)
+	if have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message {
+		return []plan.Sequence{{Notes: notes}}
+	}
+	return d.set(c, notes)
+}
+
+func (d drain) set(c machine.Condition, notes []plan.Note) []plan.Sequence {
+	next := d.m.DeepCopy()
+	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, c, d.Now)
+	return []plan.Sequence{{Do: []plan.Action{plan.UpdateStatus{Old: d.m, New: next, Why: c.Reason}}, Notes: notes}}
+}
+
+// proceeds tells once that the drain begins.
+func (d drain) proceeds() []plan.Note {
+	if machine.FindCondition(d.m.Status.Conditions, machine.ConditionDrained) != nil {
+		return nil
+	}
+	return []plan.Note{d.note("DrainProceeds", "Node drain proceeds")}
+}
+
+func (d drain) note(reason, message string) plan.Note {
+	return plan.Normal(d.m, reason, message).From(source)
+}
+
+func hooks(m *machine.Machine) string {
+	var names []string
+	for _, h := range m.Spec.LifecycleHooks.PreDrain {
+		names = append(names, fmt.Sprintf("%s (owner %s)", h.Name, h.Owner))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drainnode
+
+import (
+	"hash/fnv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+const (
+	// maxDrains bounds the Machines of one scan, so that it ends in time; every Machine has its own events besides.
+	maxDrains = 50
+	// fewNodes is how many Nodes are read one by one before one list is cheaper.
+	fewNodes = 20
+	// settle is how old a scale-down must be before it is drained for: evaluate-autoscale has then seen the Pods that
+	// came before its taint (SPEC C63, R-B24).
+	settle = 5 * time.Second
+)
+
+var stateQuery = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapStatus)
+
+// reads asks, in this order: who wakes, its Node, the Pods on it, then what stands in the way of those.
+func reads(s snapshot.Snapshot) snapshot.Scope {
+	var ask []snapshot.Query
+	switch {
+	case s.Request.Scan():
+		ask = append(ask, snapshot.All("Machine"), stateQuery)
+		ask = append(ask, nodes(s)...)
+	case s.Request.Is("Machine"):
+		ask = append(ask, snapshot.One("Machine", s.Request.Namespace, s.Request.Name))
+		ask = append(ask, nodes(s)...)
+	case s.Request.Is("Node"):
+		ask = append(ask, snapshot.One("Node", "", s.Request.Name))
+		if n := s.Node(s.Request.Name); n != nil && tainted(n) {
+			ask = append(ask, stateQuery)
+		}
+	}
+	for _, m := range due(s) {
+		n := nodeOf(s, m)
+		if n == nil || held(m) {
+			continue
+		}
+		ask = append(ask, slotReads(s, n)...)
+		if n.Spec.Unschedulable { // else the cordon comes first
+			ask = append(ask, pods(s, n)...)
+		}
+	}
+	for _, n := range s.Nodes {
+		if _, ok := removalOf(s, n); ok {
+			ask = append(ask, pods(s, n)...)
+		}
+	}
+	return snapshot.Scope{Objects: ask}
+}
+
+// due returns the Machines to drain (B27): at most maxDrains of them, others every time, so that none that is stuck
+// holds up the rest for ever (R-L4).
+func due(s snapshot.Snapshot) []*machine.Machine {
+	var all []*machine.Machine
+	for _, m := range s.Machines {
+		waking := s.Request.Scan() || s.Request.Is("Machine") && m.Name == s.Request.Name && m.Namespace == s.Request.Namespace
+		if waking && m.DeletionTimestamp != nil && machine.Phase(m) == machine.PhaseDeleting && !machine.IsTrue(m.Status.Conditions, machine.ConditionDrained) {
+			all = append(all, m)
+		}
+	}
+	if len(all) <= maxDrains {
+		return all
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(s.Invocation)) // a hash never fails
+	start := int(h.Sum32()) % len(all)
+	return append(all[start:], all[:start]...)[:maxDrains]
+}
+
+// held reports that the Machine's Pods need not be looked at.
+func held(m *machine.Machine) bool {
+	_, excluded := m.Annotations[machine.AnnotationExcludeDrain]
+	return excluded || len(m.Spec.LifecycleHooks.PreDrain) > 0
+}
+
+// nodes asks for the Nodes of the Machines to drain and of the current scale-downs. A Machine without a nodeRef may
+// have a Node that nobody linked yet (R-B31).
+func nodes(s snapshot.Snapshot) []snapshot.Query {
+	var ask []snapshot.Query
+	for _, m := range due(s) {
+		if m.Status.NodeRef == nil {
+			return []snapshot.Query{snapshot.All("Node")}
+		}
+		ask = append(ask, snapshot.One("Node", "", m.Status.NodeRef.Name))
+	}
+	if s.Request.Scan() {
+		for _, r := range stateOf(s).Removals {
+			ask = append(ask, snapshot.One("Node", "", r.Node))
+		}
+	}
+	if len(ask) > fewNodes {
+		return []snapshot.Query{snapshot.All("Node")}
+	}
+	return ask
+}
+
+// nodeOf returns m's Node: the linked one, also if it registered anew under its name, else the one that carries m's
+// providerID.
+func nodeOf(s snapshot.Snapshot, m *machine.Machine) *corev1.Node {
+	if ref := m.Status.NodeRef; ref != nil {
+		if n := s.Node(ref.Name); machine.IsNodeOf(m, n) || n != nil && machine.SameInstance(m, n) {
+			return n
+		}
+		return nil
+	}
+	for _, n := range s.Nodes {
+		if machine.SameInstance(m, n) {
+			return n
+		}
+	}
+	return nil
+}
+
+// stateOf returns what evaluate-autoscale remembers; what cannot be read orders nothing.
+func stateOf(s snapshot.Snapshot) autoscaling.State {
+	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus)
+	if cm == nil {
+		return autoscaling.State{}
+	}
+	state, err := autoscaling.ParseState(cm.Data[autoscaling.StateKey])
+	if err != nil {
+		return autoscaling.State{}
+	}
+	return state
+}
+
+// removalOf returns the current scale-down that wants n empty.
+func removalOf(s snapshot.Snapshot, n *corev1.Node) (autoscaling.Removal, bool) {
+	if !tainted(n) {
+		return autoscaling.Removal{}, false
+	}
+	r, ok := stateOf(s).RemovalOf(n, machine.TaintToBeDeleted)
+	return r, ok && r.Drain && !s.Now.Before(r.At.Add(settle))
+}
+
+func tainted(n *corev1.Node) bool {
+	for _, t := range n.Spec.Taints {
+		if t.Key == machine.TaintToBeDeleted {
+			return true
+		}
+	}
+	return false
+}
