@@ -53,14 +53,16 @@ trap 'kill $job 2>/dev/null; exit 130' INT TERM
 
 # watched runs a command and says every ten seconds what it is at.
 watched() {
-  local what=$1 ticks=0
+  local what=$1 ticks=0 last
   shift
   "$@" 2>"$log" 9>&- &
   job=$!
   while kill -0 $job 2>/dev/null; do
     sleep 0.2
     ticks=$((ticks + 1))
-    [ $((ticks % 50)) -ne 0 ] || say "$SECONDS s, $what: $(wc -l <"$log") done, now $(tail -1 "$log")"
+    [ $((ticks % 50)) -eq 0 ] || continue
+    last=$(tail -1 "$log")
+    say "$SECONDS s, $what: $(wc -l <"$log") done${last:+, now $last}"
   done
   wait $job && return
   grep -q 'no space left on device' "$log" && die "disk full: free some space for $cache, $(go env GOCACHE) and ${TMPDIR:-/tmp}"
