@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kube is the port to a real Kubernetes API server, over plain HTTP with JSON or protobuf.
+package kube
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// Options say on whose behalf a Cluster acts.
+type Options struct {
+	FieldManager string   // who owns the fields that are written: the function's name
+	Component    string   // source of Events whose note names none; empty: the FieldManager
+	Namespaces   []string // that the deployment serves; empty: machine.Namespace
+}
+
+// Cluster is an API server. It knows the kinds of plan.Resources and asks no discovery for them.
+type Cluster struct {
+	client *http.Client
+	base   *url.URL
+	Options
+	// ahead is how far the local clock was ahead of the server's at its latest answer, in nanoseconds.
+	ahead atomic.Int64
+}
+
+var _ cluster.Cluster = (*Cluster)(nil)
+
+// New returns the API server that config describes, without asking it anything. Requests are not limited here; the
+// server's own priorities and fairness do that.
+func New(config *rest.Config, o Options) (*Cluster, error) {
+	config = rest.CopyConfig(config)
+	config.UserAgent = "machine-functions/" + o.FieldManager
+	config.DisableCompression = true // costs more time on both ends than it saves on a cluster's own network
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	if o.Component == "" {
+		o.Component = o.FieldManager
+	}
+	if len(o.Namespaces) == 0 {
+		o.Namespaces = []string{machine.Namespace}
+	}
+	return &Cluster{client: client, base: base, Options: o}, nil
+}
+
+// now is the server's clock as far as it is known without asking.
+func (c *Cluster) now() time.Time { return time.Now().Add(-time.Duration(c.ahead.Load())) }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+const (
+	// pageSize is how many objects one request of a list returns: client-go's number, small enough for the server to
+	// answer within requestTimeout when busy.
+	pageSize = 500
+	// maxListings bounds how often a list is begun anew because the server forgot the revision of its first page.
+	maxListings = 4
+)
+
+// Observe asks one query after the other, because their order is promised. It never sets resourceVersion: every
+// answer is as fresh as the storage (RELIABILITY G2).
+func (c *Cluster) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapshot.Query) (snapshot.Snapshot, error) {
+	seen := s.Clone()
+	for _, q := range queries {
+		r, ok := plan.ResourceOf(q.Kind)
+		if !ok {
+			return s, fmt.Errorf("observe %q: not a kind that functions know", q.Kind)
+		}
+		for _, q.Namespace = range cluster.Namespaces(q, c.Namespaces) {
+			objects, date, err := c.answer(ctx, r, q)
+			if err != nil {
+				return s, fmt.Errorf("observe %s: %w", plan.Name(q.Kind, q.Namespace, q.Name), err)
+			}
+			seen.Drop(q)
+			seen.Add(objects...)
+			seen.Now = date
+		}
+	}
+	return seen.Answered(queries...), nil
+}
+
+// answer returns what q selects in its namespace, and the server's clock.
+func (c *Cluster) answer(ctx context.Context, r plan.Resource, q snapshot.Query) (all []plan.Object, date time.Time, err error) {
+	if q.Name != "" && (q.Namespace != "" || !r.Namespaced) {
+		all, date, err = c.get(ctx, r, q)
+	} else {
+		all, date, err = c.list(ctx, r, q)
+	}
+	if page, ok := errors.AsType[*pageError](err); ok && page.code == http.StatusNotFound && cluster.Optional(r.Kind) {
+		if date, notServed := c.lacks(ctx, r); notServed == nil {
+			return nil, date, nil
+		}
+	}
+	if err == nil && date.IsZero() {
+		err = errors.New("the answer has no date")
+	}
+	for _, o := range all {
+		clean(o)
+	}
+	return all, date, err
+}
+
+// clean leaves out what no function wants to know: the kind, which the Go type says, and who wrote which field.
+func clean(o plan.Object) {
+	o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	o.SetManagedFields(nil)
+}
+
+// get reads one object. That it is not there is an answer, if the API server itself says so.
+func (c *Cluster) get(ctx context.Context, r plan.Resource, q snapshot.Query) ([]plan.Object, time.Time, error) {
+	a, err := c.read(ctx, address{group: r.Group, plural: r.Plural, namespace: q.Namespace, name: q.Name}, nil)
+	if apierrors.IsNotFound(err) {
+		return nil, a.date, nil
+	}
+	if err != nil {
+		return nil, a.date, err
+	}
+	o := r.New()
+	if err := a.object(r.Group.WithKind(string(r.Kind)), o); err != nil {
+		return nil, a.date, err
+	}
+	if !q.Selects(o) {
+		return nil, a.date, nil
+	}
+	return []plan.Object{o}, a.date, nil
+}
+
+// list reads all pages at one revision, or fails.
+func (c *Cluster) list(ctx context.Context, r plan.Resource, q snapshot.Query) (all []plan.Object, date time.Time, err error) {
+	for range maxListings {
+		all, date, err = c.pages(ctx, r, q)
+		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+			return all, date, err
+		}
+	}
+	return nil, date, fmt.Errorf("begun %d times: %w", maxListings, err)
+}
+
+func (c *Cluster) pages(ctx context.Context, r plan.Resource, q snapshot.Query) (all []plan.Object, date time.Time, err error) {
+	query := selectors(q)
+	for {
+		a, err := c.read(ctx, address{group: r.Group, plural: r.Plural, namespace: q.Namespace}, query)
+		if err != nil {
+			return nil, a.date, err
+		}
+		page, next, err := a.page(r)
+		if err != nil {
+			return nil, a.date, err
+		}
+		all = append(all, page...)
+		if next == "" {
+			return all, a.date, nil
+		}
+		query.Set("continue", next)
+	}
+}
+
+func selectors(q snapshot.Query) url.Values {
+	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	if q.Labels != "" {
+		query.Set("labelSelector", q.Labels)
+	}
+	switch {
+	case q.Name != "":
+		query.Set("fieldSelector", "metadata.name="+q.Name)
+	case q.Kind == "Pod" && (q.Node != "" || q.Unbound):
+		query.Set("fieldSelector", "spec.nodeName="+q.Node)
+	}
+	return query
+}
+
+// lacks succeeds if the API server does not serve r, proven by what it says it serves.
+func (c *Cluster) lacks(ctx context.Context, r plan.Resource) (time.Time, error) {
+	var groups metav1.APIGroupList
+	date, err := c.discover(ctx, "/apis", &groups, "APIGroupList")
+	if err != nil {
+		return date, err
+	}
+	if !slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool {
+		return g.Name == r.Group.Group && slices.ContainsFunc(g.Versions, func(v metav1.GroupVersionForDiscovery) bool {
+			return v.Version == r.Group.Version
+		})
+	}) {
+		return date, nil
+	}
+	var resources metav1.APIResourceList
+	date, err = c.discover(ctx, "/apis/"+r.Group.String(), &resources, "APIResourceList")
+	if err != nil {
+		return date, err
+	}
+	if slices.ContainsFunc(resources.APIResources, func(s metav1.APIResource) bool { return s.Name == r.Plural }) {
+		return date, fmt.Errorf("%s is served", r.Plural)
+	}
+	return date, nil
+}
+
+func (c *Cluster) discover(ctx context.Context, path string, into runtime.Object, kind string) (time.Time, error) {
+	a, err := c.call(ctx, http.MethodGet, path, nil, "", nil, typeJSON)
+	if err != nil {
+		return a.date, err
+	}
+	return a.date, a.object(schema.GroupVersionKind{Version: "v1", Kind: kind}, into)
+}
+
+// Secret reads one Secret. No error holds any of it.
+func (c *Cluster) Secret(ctx context.Context, namespace, name string) (data map[string][]byte, version string, err error) {
+	group := corev1.SchemeGroupVersion
+	a, err := c.read(ctx, address{group: group, plural: "secrets", namespace: namespace, name: name}, nil)
+	if apierrors.IsNotFound(err) {
+		return nil, "", fmt.Errorf("secret %s/%s: %w", namespace, name, cluster.ErrGone)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("secret %s/%s: %w", namespace, name, err)
+	}
+	var secret corev1.Secret
+	if err := a.object(group.WithKind("Secret"), &secret); err != nil {
+		return nil, "", fmt.Errorf("secret %s/%s: %w", namespace, name, err)
+	}
+	return secret.Data, secret.ResourceVersion, nil
+}

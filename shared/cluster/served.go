@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// Namespaces returns where the objects that q selects are read, given the namespaces that the deployment serves. The
+// machine layer's own kinds live in those; everything else that has a namespace is wanted from all of them, which is
+// the empty namespace, as is that of objects without one.
+func Namespaces(q snapshot.Query, served []string) []string {
+	if q.Namespace != "" {
+		return []string{q.Namespace}
+	}
+	switch q.Kind {
+	case "Machine", "MachineSet", "MachineHealthCheck", "MachineAutoscaler", "ConfigMap":
+		return served
+	}
+	return []string{""}
+}
+
+// Optional reports whether a cluster may lack kind k altogether: then there are no objects of it, and that is an
+// answer. The absence of any other kind is an error.
+func Optional(k plan.Kind) bool { return k == "Infrastructure" }
