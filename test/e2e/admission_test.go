@@ -98,7 +98,7 @@ spec:
     preDrain: [{name: example.com/Backup, owner: backup-operator}]
   providerSpec:
     value:
-      apiVersion: kubemarkproviderconfig.openshift.io/v1beta1
+      apiVersion: kubemark.machine.openshift.io/v1alpha1
       kind: KubemarkMachineProviderSpec
       flavor: 4c12g30d
 `
@@ -148,7 +148,7 @@ var badObjects = []struct {
 		[]string{"spec.template.spec.providerSpec.value.kind must be one of ", `got ""`},
 	},
 	{
-		"no provider", set, "        value:\n          apiVersion: kubemarkproviderconfig.openshift.io/v1beta1\n          kind: KubemarkMachineProviderSpec\n          flavor: 4c12g30d\n", "        {}\n",
+		"no provider", set, "        value:\n          apiVersion: kubemark.machine.openshift.io/v1alpha1\n          kind: KubemarkMachineProviderSpec\n          flavor: 4c12g30d\n", "        {}\n",
 		[]string{"spec.template.spec.providerSpec.value is required"},
 	},
 	{
