@@ -45,13 +45,13 @@ const (
 //	reads     Machine, MachineSet, Node, instances
 //	writes    Machine (metadata, status), Node (delete); instances
 //
-// Names are kinds of Kubernetes, and a few words in lower case. What stands in parentheses is for people. A line that
-// begins with none of the three continues the one above.
+// Names are kinds of Kubernetes, and a few words in lower case. What stands in parentheses is for people. A line of the
+// block that begins with none of the three continues the one above.
 type contract struct{ wakes, reads, writes set }
 
 var (
 	remark = regexp.MustCompile(`\([^)]*\)`)
-	clause = regexp.MustCompile(`^(wakes on|reads|writes)\s+(.*)$`)
+	clause = regexp.MustCompile(`^\t(wakes on|reads|writes)\s+(.*)$`)
 )
 
 // parse reads the contract in a package comment.
@@ -59,16 +59,15 @@ func parse(doc string) (contract, error) {
 	lines := map[string]string{}
 	key := ""
 	for line := range strings.Lines(doc) {
-		line = strings.TrimSpace(line)
-		found := clause.FindStringSubmatch(line)
+		found := clause.FindStringSubmatch(strings.TrimRight(line, "\n"))
 		switch {
-		case line == "":
+		case !strings.HasPrefix(line, "\t"):
 			key = ""
 		case found != nil:
 			key = found[1]
 			lines[key] = found[2]
 		case key != "":
-			lines[key] += " " + line
+			lines[key] += " " + strings.TrimSpace(line)
 		}
 	}
 	words := map[string][]string{"wakes on": {"scan", "sweep"}, "reads": {"instances"}, "writes": {"instances"}}

@@ -32,11 +32,13 @@ var (
 		{"shared/plan", true, vocabulary},
 		{"shared/snapshot", true, append(slices.Clone(vocabulary), "shared/plan")},
 		{"shared/function", true, []string{"shared/snapshot", "shared/plan"}},
+		{"functions/" + sink, false, []string{"shared/events"}},
 		{"functions/*", true, core},
 		// From here on the world may be touched.
 		{"shared/events", false, []string{"shared/plan", "shared/snapshot"}},
 		{"shared/cluster", false, core},
 		{"shared/cluster/*", false, append(slices.Clone(core), "shared/cluster")},
+		{"shared/provider/drivers", false, append(slices.Clone(vocabulary), "shared/provider/*")}, // the table of drivers
 		{"shared/provider/*", false, vocabulary},
 		{"shared/runner", false, append(slices.Clone(core), "shared/events", "shared/cluster", "shared/cluster/kube")},
 		{".", false, []string{"functions/*", "shared/*", "shared/*/*"}},

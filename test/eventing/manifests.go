@@ -102,6 +102,25 @@ func program(image string) string {
 	return path.Base(importPath)
 }
 
+// functionsIn returns the names of the Knative Services that the value, part of a manifest, refers to.
+func functionsIn(value any) []string {
+	var names []string
+	switch v := value.(type) {
+	case map[string]any:
+		if v["apiVersion"] == "serving.knative.dev/v1" && v["kind"] == "Service" {
+			return []string{fmt.Sprint(v["name"])}
+		}
+		for _, field := range v {
+			names = append(names, functionsIn(field)...)
+		}
+	case []any:
+		for _, item := range v {
+			names = append(names, functionsIn(item)...)
+		}
+	}
+	return names
+}
+
 // functionService is a Knative Service whose pods are processes that others run: only its address matters.
 func functionService(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{

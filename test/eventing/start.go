@@ -15,6 +15,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -30,6 +31,10 @@ type starter struct {
 
 // all returns once events flow; what it started runs until alive ends.
 func (s *starter) all(ctx, alive context.Context, manifests []*unstructured.Unstructured) error {
+	watched, err := s.check(manifests)
+	if err != nil {
+		return err
+	}
 	if err := s.install(ctx); err != nil {
 		return fmt.Errorf("install Knative Eventing: %w", err)
 	}
@@ -38,10 +43,6 @@ func (s *starter) all(ctx, alive context.Context, manifests []*unstructured.Unst
 		return fmt.Errorf("add functions: %w", err)
 	}
 	s.startProcesses(alive)
-	watched, err := s.cluster.watched(manifests)
-	if err != nil {
-		return err
-	}
 	if err := s.cluster.applyAll(ctx, manifests); err != nil {
 		return err
 	}
@@ -56,6 +57,18 @@ func (s *starter) all(ctx, alive context.Context, manifests []*unstructured.Unst
 		waitServing(ctx, s.ends.filter),
 		s.cluster.waitWatches(ctx, watched),
 	)
+}
+
+// check finds what would keep the manifests from getting ready, and returns the resources that their sources will watch.
+func (s *starter) check(manifests []*unstructured.Unstructured) ([]schema.GroupResource, error) {
+	for _, o := range knative(manifests) {
+		for _, name := range functionsIn(o.Object) {
+			if s.options.services[name] == nil {
+				return nil, fmt.Errorf("%s needs the function %s: say where it listens with -service", describe(o), name)
+			}
+		}
+	}
+	return s.cluster.watched(manifests)
 }
 
 // install applies Knative's own manifests and those that stand in for the missing kubelet.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package kncloudevents is a file for Knative's package of that name; build.sh puts it there.
 package kncloudevents
 
 import (

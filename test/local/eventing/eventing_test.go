@@ -283,13 +283,16 @@ func (w *world) testSlow(t *testing.T) {
 	})
 	w.createMachineSet(t, machineSets, "slow")
 	slow.await(t, soon, of("add", "MachineSet", "slow"))
+	var longest time.Duration
 	for i := range events {
 		name := fmt.Sprintf("quick-%d", i)
 		began := time.Now()
 		w.createMachineSet(t, machineSets, name)
-		if took := quick.await(t, soon, of("add", "MachineSet", name)).at.Sub(began); took > limit {
-			t.Errorf("another function heard of %s after %v", name, took)
-		}
+		longest = max(longest, quick.await(t, soon, of("add", "MachineSet", name)).at.Sub(began))
+	}
+	t.Logf("the longest that another function waited for an event: %v", longest)
+	if longest > limit {
+		t.Errorf("another function waited %v for an event, want at most %v", longest, limit)
 	}
 	select {
 	case <-woken:
