@@ -106,7 +106,7 @@ func rights(k kubectl) func(*testing.T) {
 			{"provision-machine", "default", "get", "secrets/worker-user-data", false},
 			{"provision-machine", local, "delete", "machines.machine.openshift.io", false},
 			{"provision-machine", kubemark, "create", "configmaps", true},
-			{"provision-machine", local, "patch", "configmaps/machine-sweep-state", true},
+			{"sweep-instances", local, "patch", "configmaps/machine-sweep-state", true},
 			{"provision-machine", local, "patch", "configmaps/cluster-autoscaler-status", false},
 			{"drain-node", "default", "list", "pods", true},
 			{"drain-node", "default", "delete", "pods", false},
