@@ -65,6 +65,11 @@ func Errorf(c Code, format string, args ...any) error {
 	return &Error{Code: c, err: fmt.Errorf(format, args...)}
 }
 
+// ErrorAfter is Errorf with the cloud's advice when to try again.
+func ErrorAfter(c Code, after time.Duration, format string, args ...any) error {
+	return &Error{Code: c, RetryAfter: after, err: fmt.Errorf(format, args...)}
+}
+
 // CodeOf returns the code of err, or Unknown.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package drivers is the table of clouds: the one place that knows them all.
+package drivers
+
+import (
+	"k8s.io/client-go/rest"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/kubemark"
+)
+
+// Table returns one line per cloud. The API server is where simulated instances live; nothing is asked yet.
+func Table(config *rest.Config) ([]provider.Provider, error) {
+	records, err := kubemark.NewConfigMaps(config)
+	if err != nil {
+		return nil, err
+	}
+	return []provider.Provider{kubemark.Provider(records)}, nil
+}
