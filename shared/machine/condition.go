@@ -19,6 +19,8 @@ const (
 	ConditionDrainable      = machinev1beta1.MachineDrainable
 	ConditionTerminable     = machinev1beta1.MachineTerminable
 	ConditionPaused         = machinev1beta1.ConditionType("Paused")
+	// ConditionHealthy is False on a Machine that a MachineHealthCheck finds sick, or will at the time that it names.
+	ConditionHealthy = machinev1beta1.ConditionType("HealthCheckSucceeded")
 )
 
 // FindCondition returns the condition of type t, or nil.

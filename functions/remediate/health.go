@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remediate
+
+import (
+	"fmt"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+const (
+	// missingFor is how long a Node must be gone: it is believed at the second look only (RELIABILITY 2f).
+	missingFor = time.Minute
+	// startupDefault is how long a Machine may be without a Node unless its check says otherwise (B48).
+	startupDefault = 10 * time.Minute
+)
+
+// Reasons of a Machine's health condition.
+const (
+	reasonFailed   = "MachineFailed"
+	reasonInvalid  = "InvalidConfiguration"
+	reasonNotFound = "NodeNotFound"
+	reasonStartup  = "NodeStartup"
+	reasonNode     = "UnhealthyNode"
+)
+
+// verdict is what a check says about a Machine. The zero verdict is: healthy.
+type verdict struct {
+	reason  string
+	message string    // facts with absolute times, so that waiting changes nothing
+	due     time.Time // when the Machine is sick; zero: not by waiting
+	early   bool      // not worth telling yet
+}
+
+func (v verdict) sick(now time.Time) bool { return !v.due.IsZero() && now.After(v.due) }
+
+// judge applies B51 in its order. A Machine that is being deleted is judged no more.
+func (c check) judge(m *machine.Machine, n *corev1.Node) verdict {
+	updated := m.CreationTimestamp.Time
+	if m.Status.LastUpdated != nil {
+		updated = m.Status.LastUpdated.Time
+	}
+	switch {
+	case m.DeletionTimestamp != nil:
+		return verdict{}
+	case machine.Phase(m) == machine.PhaseFailed && invalid(m): // its replacement would fail as well (R-B27)
+		return verdict{reason: reasonInvalid, message: "the spec can never work, a replacement would not help"}
+	case machine.Phase(m) == machine.PhaseFailed:
+		return verdict{reason: reasonFailed, message: "phase Failed since " + stamp(updated), due: updated}
+	case m.Status.NodeRef == nil:
+		return c.starting(updated)
+	case n == nil:
+		since := c.record.missingSince(m, c.Now)
+		return verdict{reason: reasonNotFound, message: "node " + m.Status.NodeRef.Name + " not found" + span(since, since.Add(missingFor)), due: since.Add(missingFor)}
+	}
+	return c.conditions(n)
+}
+
+// starting judges a Machine without a Node; it is told about once half of its time is gone.
+func (c check) starting(since time.Time) verdict {
+	timeout := startupDefault
+	if t := c.h.Spec.NodeStartupTimeout; t != nil {
+		timeout = t.Duration
+	}
+	if timeout <= 0 { // never sick, but not healthy either (B53)
+		return verdict{reason: reasonStartup, message: "no node yet", early: true}
+	}
+	due := since.Add(timeout)
+	return verdict{reason: reasonStartup, message: "no node" + span(since, due), due: due, early: c.Now.Before(since.Add(timeout / 2))}
+}
+
+// conditions judges a Node; of several conditions that match, the one that is due first speaks.
+func (c check) conditions(n *corev1.Node) verdict {
+	var first verdict
+	for _, u := range c.h.Spec.UnhealthyConditions {
+		have := machine.NodeCondition(n, u.Type)
+		if have == nil || have.Status != u.Status {
+			continue
+		}
+		since := have.LastTransitionTime.Time
+		due := since.Add(u.Timeout.Duration)
+		if first.reason == "" || due.Before(first.due) {
+			first = verdict{reason: reasonNode, message: fmt.Sprintf("node %s has %s=%s", n.Name, u.Type, u.Status) + span(since, due), due: due}
+		}
+	}
+	return first
+}
+
+func invalid(m *machine.Machine) bool {
+	return m.Status.ErrorReason != nil && *m.Status.ErrorReason == machinev1beta1.InvalidConfigurationMachineError
+}
+
+func span(since, due time.Time) string { return " since " + stamp(since) + ", due " + stamp(due) }
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

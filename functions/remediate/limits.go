@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remediate
+
+import (
+	"cmp"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+const (
+	// maxInFlight bounds the remediations under way of one check; of control-plane Machines there is only ever one.
+	maxInFlight             = 3
+	maxInFlightControlPlane = 1
+	// A third of the Nodes, and at least three, that nobody hears of are a broken network, not illness.
+	partitionPercent = 33
+	partitionNodes   = 3
+)
+
+// sum is how many Machines a check sees, and what follows.
+type sum struct {
+	machines, healthy, sick int
+	most                    int // unhealthy ones allowed
+	unreachable, nodes      int // of the whole cluster
+}
+
+func (s sum) unhealthy() int { return s.machines - s.healthy }
+func (s sum) tooMany() bool  { return s.unhealthy() > s.most }
+func (s sum) partitioned() bool {
+	return s.unreachable >= partitionNodes && s.unreachable*100 >= s.nodes*partitionPercent
+}
+func (s sum) allowed() bool { return !s.tooMany() && !s.partitioned() }
+
+// count counts as healthy only what has a Node, needs nothing now nor when a timer ends, and is neither deleted nor
+// repaired elsewhere (B53, R-B26).
+func (c check) count() sum {
+	s := sum{machines: len(c.targets), nodes: len(c.Nodes)}
+	for _, t := range c.targets {
+		_, repaired := t.m.Annotations[machine.AnnotationExternalRepair]
+		switch {
+		case t.sick(c.Now):
+			s.sick++
+		case t.reason == "" && t.n != nil && t.m.DeletionTimestamp == nil && !repaired:
+			s.healthy++
+		}
+	}
+	if most, err := maxUnhealthy(c.h, s.machines); err == nil {
+		s.most = most
+	}
+	for _, n := range c.Nodes {
+		if machine.NodeUnreachable(n) {
+			s.unreachable++
+		}
+	}
+	for _, m := range c.Machines { // a Node that vanished counts like one that is silent (R-B23)
+		if m.DeletionTimestamp == nil && m.Status.NodeRef != nil && nodeOf(c.Snapshot, m) == nil {
+			s.unreachable++
+			s.nodes++
+		}
+	}
+	return s
+}
+
+// admit adds the Machines to remediate next: those longest due first, as many as there is room for (RELIABILITY 2f).
+func (c check) admit(r record, s sum) record {
+	gone := 0 // under way, and not among the Machines any more
+	for _, f := range r.InFlight {
+		if !slices.ContainsFunc(c.targets, func(t target) bool { return t.m.UID == f.UID }) {
+			gone++
+		}
+	}
+	if !s.allowed() || s.unhealthy()+gone > s.most {
+		return r
+	}
+	var due []target
+	limit := min(s.most, maxInFlight)
+	for _, t := range c.targets {
+		if controlPlane(t) {
+			limit = min(limit, maxInFlightControlPlane)
+		}
+		if t.sick(c.Now) && !r.has(t.m) && (owned(t.m) || c.external()) {
+			due = append(due, t)
+		}
+	}
+	slices.SortStableFunc(due, func(a, b target) int {
+		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.m.Name, b.m.Name))
+	})
+	r.InFlight = slices.Clone(r.InFlight)
+	for _, t := range due[:max(0, min(len(due), limit-len(r.InFlight)))] {
+		f := remediation{Machine: t.m.Name, UID: t.m.UID, At: metav1.NewTime(c.Now)}
+		if owner := metav1.GetControllerOf(t.m); owner != nil && owner.Kind == "MachineSet" {
+			f.Set = owner.Name
+		}
+		r.InFlight = append(r.InFlight, f)
+	}
+	return r
+}
+
+func controlPlane(t target) bool {
+	return t.m.Labels[machine.LabelRole] == "master" || t.n != nil && machine.IsControlPlane(t.n)
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remediate
+
+import (
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// reads stops after one Machine and its Node where no check finds the Machine due. Whoever counts, or acts, reads all
+// Machines and all Nodes, and the sets whose Machines are being replaced.
+func reads(s snapshot.Snapshot) snapshot.Scope {
+	ask := []snapshot.Query{snapshot.All("MachineHealthCheck")}
+	all := s.Request.Is("MachineHealthCheck") || s.Request.Scan() && len(s.HealthChecks) > 0
+	switch {
+	case s.Request.Is("Machine"):
+		ask = append(ask, snapshot.One("Machine", s.Request.Namespace, s.Request.Name))
+		m := s.Machine(s.Request.Namespace, s.Request.Name)
+		if m == nil || len(s.HealthChecks) == 0 {
+			break
+		}
+		known := true
+		if ref := m.Status.NodeRef; ref != nil {
+			node := snapshot.One("Node", "", ref.Name)
+			ask, known = append(ask, node), s.Has(node)
+		}
+		all = known && pressing(s, m)
+	case s.Request.Is("Node"):
+		ask = append(ask, snapshot.One("Node", "", s.Request.Name))
+		n := s.Node(s.Request.Name)
+		if n == nil || len(s.HealthChecks) == 0 {
+			break
+		}
+		if namespace, name, ok := machine.AnnotatedMachine(n); ok {
+			ask = append(ask, snapshot.One("Machine", namespace, name))
+			m := s.Machine(namespace, name)
+			all = m != nil && pressing(s, m)
+		}
+	}
+	if all {
+		ask = append(ask, snapshot.All("Machine"), snapshot.All("Node"))
+	}
+	if s.Has(snapshot.All("Machine")) {
+		ask = append(ask, sets(s)...)
+	}
+	return snapshot.Scope{Objects: ask}
+}
+
+// pressing reports whether more has to be known about m than itself and its Node.
+func pressing(s snapshot.Snapshot, m *machine.Machine) bool {
+	checks, _ := checksOf(s)
+	for _, c := range checks {
+		for _, t := range c.targets {
+			if t.m == m && (t.sick(s.Now) || t.reason == reasonNotFound || c.record.has(m)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func sets(s snapshot.Snapshot) []snapshot.Query {
+	var ask []snapshot.Query
+	checks, _ := checksOf(s)
+	for _, c := range checks {
+		for _, f := range c.record.InFlight {
+			if f.Set != "" {
+				ask = append(ask, snapshot.One("MachineSet", c.h.Namespace, f.Set))
+			}
+		}
+	}
+	return ask
+}
