@@ -30,6 +30,8 @@ func (l life) launch() plan.Sequence {
 	switch {
 	case tried && i.Holder == l.Invocation:
 		return l.answered(o)
+	case tried:
+		return plan.Sequence{} // one call in one invocation; what became of it is recorded
 	case phase(l.m) == "":
 		return l.report(machine.PhaseProvisioning, nil)
 	case i != nil && i.Outcome == machine.OutcomeRefused && l.unreported():

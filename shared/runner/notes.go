@@ -82,7 +82,9 @@ func (i *invocation) logPlan(p plan.Plan, round int) {
 		i.log.Debug("nothing to do", keyRound, round)
 		return
 	}
-	i.log.Info("plan", keyRound, round, keyPlan, summary(p))
+	if i.log.Enabled(context.Background(), slog.LevelInfo) {
+		i.log.Info("plan", keyRound, round, keyPlan, summary(p))
+	}
 }
 
 // summary is the plan without the fields it changes: names and reasons.

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	drainnode "github.com/machine-functions/machine-functions/functions/drain-node"
+	linknode "github.com/machine-functions/machine-functions/functions/link-node"
+	provisionmachine "github.com/machine-functions/machine-functions/functions/provision-machine"
+	scalemachineset "github.com/machine-functions/machine-functions/functions/scale-machineset"
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	cloud "github.com/machine-functions/machine-functions/shared/provider/memory"
+)
+
+func machineLayer() *World {
+	return NewWorld(scalemachineset.Function, provisionmachine.Function, linknode.Function, drainnode.Function)
+}
+
+// settle ticks until a tick writes nothing, and fails if that takes more than limit ticks.
+func settle(t *testing.T, w *World, limit int) {
+	t.Helper()
+	for range limit {
+		before := len(w.API.Writes())
+		if err := w.Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(w.API.Writes()) == before {
+			return
+		}
+	}
+	var last []string
+	for _, wr := range w.API.Writes() {
+		last = append(last, wr.String())
+	}
+	t.Fatalf("still writing after %d ticks:\n%s", limit, strings.Join(last[max(0, len(last)-20):], "\n"))
+}
+
+// run ticks n times, because waiting is quiet, then holds that the world has settled.
+func run(t *testing.T, w *World, n int) {
+	t.Helper()
+	for range n {
+		if err := w.Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settle(t, w, 1)
+}
+
+// state is what a person would see: phases of the Machines, Nodes, instances with their children.
+func state(w *World) string {
+	phases := map[string]int{}
+	for _, m := range memory.List[*machine.Machine](w.API) {
+		p := ""
+		if m.Status.Phase != nil {
+			p = *m.Status.Phase
+		}
+		phases[p]++
+	}
+	return fmt.Sprintf("machines %v nodes %d instances %d", phases, len(memory.List[*corev1.Node](w.API)), len(w.Cloud.Instances()))
+}
+
+// The whole life in one process after another: up, down, replaced by hand, gone (S12, S26, S78; R-L1, R-S14).
+func TestLifeOfASet(t *testing.T) {
+	t.Parallel()
+	w := machineLayer()
+	if err := w.API.Put(Set("worker", 3)); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		name string
+		do   func() error
+		want string
+	}{
+		{"up to three", func() error { return nil }, "machines map[Running:3] nodes 3 instances 3"},
+		{"down to one", func() error { return w.API.Scale(machine.Namespace, "worker", 1) }, "machines map[Running:1] nodes 1 instances 1"},
+		{"one deleted by hand", func() error {
+			m := memory.List[*machine.Machine](w.API)[0]
+			return w.API.Remove("Machine", m.Namespace, m.Name, memory.Background)
+		}, "machines map[Running:1] nodes 1 instances 1"},
+		{"the set deleted", func() error {
+			return w.API.Remove("MachineSet", machine.Namespace, "worker", memory.Background)
+		}, "machines map[] nodes 0 instances 0"},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, w, 12)
+		if got := state(w); got != step.want {
+			t.Fatalf("%s: %s, want %s", step.name, got, step.want)
+		}
+	}
+	created := 0
+	for _, e := range w.Cloud.History() {
+		if e.What == cloud.Created {
+			created++
+		}
+	}
+	if created != 4 {
+		t.Errorf("%d instances were ever made, want 4", created)
+	}
+}
+
+// The same on a cloud that works in steps, lags, and gives no tokens.
+func TestLifeOnASlowCloud(t *testing.T) {
+	t.Parallel()
+	w := machineLayer()
+	w.Cloud.Untokened, w.Cloud.Ports, w.Cloud.Lag = true, 2, 15*time.Second
+	w.Cloud.Boot, w.Cloud.Removal = time.Minute, time.Minute
+	if err := w.API.Put(Set("worker", 2)); err != nil {
+		t.Fatal(err)
+	}
+	run(t, w, 20)
+	if got, want := state(w), "machines map[Running:2] nodes 2 instances 6"; got != want {
+		t.Fatalf("%s, want %s", got, want)
+	}
+	if err := w.API.Scale(machine.Namespace, "worker", 0); err != nil {
+		t.Fatal(err)
+	}
+	run(t, w, 30)
+	if got, want := state(w), "machines map[] nodes 0 instances 0"; got != want {
+		t.Fatalf("%s, want %s", got, want)
+	}
+}
