@@ -69,8 +69,14 @@ packages=$(go list -modfile "$temp/build.mod" -deps . ./controllers tool | wc -l
 say "compiling $packages packages (once; minutes on two idle cores) into $cache"
 # Knative refuses to start when the version that client-go was linked with is below its minimum.
 stamp='-X k8s.io/component-base/version.gitVersion=v1.36.3'
+compiled=0
 go build -modfile "$temp/build.mod" -v -buildvcs=false -ldflags "-s -w $stamp" -o "$temp/out/" . ./controllers tool 2>&1 9>&- |
-  awk '/^[^ :#]+$/ { if (++n % 100 == 0) print "eventing: " n " packages compiled"; next } { print }' >&2
+  while read -r line; do
+    case $line in
+      *[\ :#]*) echo "$line" >&2 ;;
+      *) [ $((++compiled % 100)) -ne 0 ] || say "$compiled of $packages packages compiled" ;;
+    esac
+  done
 
 core=$source/eventing/config/core
 channel=$source/eventing/config/channels/in-memory-channel
