@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deadletter counts and names the events that no function could take, and keeps nothing of what is in them.
+//
+//	wakes on  dead letters
+//	reads     nothing
+//	writes    a log line for each
+//
+// It decides nothing: what a lost event would have told, the next scan finds. Every line is an error, because a person
+// should look (RELIABILITY 2g).
+package deadletter
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/cloudevents/sdk-go/v2/binding"
+	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
+)
+
+// Name is the folder, the Knative service and the value of FUNCTION.
+const Name = "dead-letter"
+
+const (
+	maxBody  = 1 << 20 // of a request; events of our sources are under 1 kB
+	maxValue = 80      // of a logged value: eight of them, with their keys, stay under 1 kB
+)
+
+// extensions are what is told of an event besides its id and type: who it was about, and who could not take it.
+var extensions = []string{"kind", "namespace", "name", "scan", "knativeerrordest", "knativeerrorcode"}
+
+// Sink is the dead-letter sink. It is safe for concurrent use.
+type Sink struct {
+	log   *slog.Logger
+	count atomic.Uint64
+}
+
+// New returns a Sink that writes to log.
+func New(log *slog.Logger) *Sink { return &Sink{log: log.With("function", Name)} }
+
+// Count returns how many dead letters came since the process started.
+func (s *Sink) Count() uint64 { return s.count.Load() }
+
+// Handle takes every request for a dead letter and accepts it: sending it again could not help.
+func (s *Sink) Handle(w http.ResponseWriter, r *http.Request) {
+	line := []any{"count", s.count.Add(1)}
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	ev, err := binding.ToEvent(r.Context(), cehttp.NewMessageFromHttpRequest(r))
+	if err != nil {
+		s.log.Error("dead letter is not a cloudevent", line...)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	line = append(line, "event_id", cut(ev.ID()), "event_type", cut(ev.Type()))
+	for _, name := range extensions {
+		if value, ok := ev.Extensions()[name].(string); ok && value != "" {
+			line = append(line, name, cut(value))
+		}
+	}
+	s.log.Error("dead letter", line...)
+	w.WriteHeader(http.StatusAccepted)
+}
+
+func cut(s string) string {
+	if len(s) > maxValue {
+		s = s[:maxValue]
+	}
+	return strings.ToValidUTF8(s, "")
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deadletter
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+const secret = "canary"
+
+func TestSinkLogsMetadataOnly(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 500) + secret
+	for _, tt := range []struct {
+		name    string
+		header  http.Header
+		body    string
+		message string
+		want    []string
+	}{
+		{
+			name: "binary event",
+			header: http.Header{
+				"Ce-Id": {"1"}, "Ce-Specversion": {"1.0"}, "Ce-Source": {"s"}, "Ce-Type": {"dev.knative.apiserver.ref.update"},
+				"Ce-Kind": {"Machine"}, "Ce-Name": {"worker-a"}, "Ce-Knativeerrorcode": {"503"}, "Ce-Knativeerrordest": {"http://link-node/"},
+				"Ce-Knativeerrordata": {secret}, "Content-Type": {"application/json"},
+			},
+			body:    `{"password":"` + secret + `"}`,
+			message: `"msg":"dead letter"`,
+			want:    []string{`"event_id":"1"`, `"kind":"Machine"`, `"name":"worker-a"`, `"knativeerrorcode":"503"`, `"count":1`},
+		},
+		{
+			name:    "structured event",
+			header:  http.Header{"Content-Type": {"application/cloudevents+json"}},
+			body:    `{"specversion":"1.0","id":"2","source":"s","type":"t","kind":"Node","data":{"password":"` + secret + `"}}`,
+			message: `"msg":"dead letter"`,
+			want:    []string{`"event_id":"2"`, `"kind":"Node"`},
+		},
+		{
+			name: "long values are cut",
+			header: http.Header{
+				"Ce-Id": {long}, "Ce-Specversion": {"1.0"}, "Ce-Source": {long}, "Ce-Type": {long},
+				"Ce-Kind": {long}, "Ce-Namespace": {long}, "Ce-Name": {long}, "Ce-Scan": {long}, "Ce-Knativeerrordest": {long}, "Ce-Knativeerrorcode": {long},
+			},
+			message: `"msg":"dead letter"`,
+		},
+		{
+			name:    "no event at all",
+			body:    secret,
+			message: `"msg":"dead letter is not a cloudevent"`,
+		},
+		{
+			name:    "too much of it",
+			header:  http.Header{"Content-Type": {"application/cloudevents+json"}},
+			body:    strings.Repeat(" ", maxBody) + secret,
+			message: `"msg":"dead letter is not a cloudevent"`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			sink := New(slog.New(slog.NewJSONHandler(&log, nil)))
+			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(tt.body))
+			r.Header = tt.header
+			w := httptest.NewRecorder()
+
+			sink.Handle(w, r)
+
+			line := log.String()
+			if w.Code != http.StatusAccepted || w.Body.Len() > 0 {
+				t.Errorf("answered %d %q", w.Code, w.Body)
+			}
+			for _, want := range append(tt.want, tt.message, `"level":"ERROR"`) {
+				if !strings.Contains(line, want) {
+					t.Errorf("log %s does not contain %s", line, want)
+				}
+			}
+			if strings.Contains(line, secret) || strings.Count(line, "\n") != 1 || len(line) > 1024 {
+				t.Errorf("log has %d bytes: %s", len(line), line)
+			}
+			if sink.Count() != 1 {
+				t.Errorf("counted %d", sink.Count())
+			}
+		})
+	}
+}
