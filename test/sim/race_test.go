@@ -39,12 +39,12 @@ func compete(t *testing.T, untokened bool, seed uint64) {
 	w := machineLayer()
 	var mu sync.Mutex
 	faults := rand.New(rand.NewPCG(seed, 2))
-	w.Cloud.Untokened, w.Cloud.Window = untokened, 40*time.Second
-	w.Cloud.Lag, w.Cloud.Ports = time.Duration(rng.IntN(15))*time.Second, rng.IntN(2)
-	w.Cloud.Fault = func(context.Context, cloud.Call) error {
+	w.Cloud.Untokened, w.Cloud.Window = untokened, 50*time.Second
+	w.Cloud.Lag, w.Cloud.Ports = time.Duration(rng.IntN(30))*time.Second, rng.IntN(2)
+	w.Cloud.Fault = func(_ context.Context, c cloud.Call) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if faults.IntN(15) == 0 {
+		if faults.IntN(20) == 0 || c.Op == cloud.OpCreate && c.After && faults.IntN(3) == 0 {
 			return errLost
 		}
 		return nil
