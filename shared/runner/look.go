@@ -131,6 +131,10 @@ func (i *invocation) inventory(ctx context.Context, s *snapshot.Snapshot, q snap
 		}
 		i.accounts[a.Key()] = a
 	}
+	if a.Key() != q.Key { // the spec leads elsewhere by now: that tells nothing about this account
+		s.Accounts[q.Key] = snapshot.Account{Err: refusal(provider.Errorf(provider.Invalid, "its spec leads to account %s", a.Key()))}
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	all, err := a.driver.List(ctx)
