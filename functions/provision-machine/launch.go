@@ -51,17 +51,19 @@ func (l life) launch() plan.Sequence {
 	return l.attempt()
 }
 
-// attempt claims the Machine and calls the cloud, in this order: for the first time, once more for an attempt whose
-// answer was lost, or anew after a refusal.
+// attempt claims the Machine and calls the cloud, in this order: for the first time, for the next step, once more for
+// an attempt whose answer was lost, or anew after a refusal.
 func (l life) attempt() plan.Sequence {
 	var next machine.Intent
 	switch i := l.intent; {
 	case i == nil:
 		next = machine.NewIntent(l.m, 1, l.cloud.Account, l.cloud.Resolved)
+	case i.Outcome == machine.OutcomePartial:
+		next = *i
 	case !i.Unresolved():
 		next = machine.NewIntent(l.m, i.Attempt+1, l.cloud.Account, l.cloud.Resolved)
 		next.Failures = i.Failures
-	case l.cloud.Tokens || len(i.Progress) > 0:
+	case l.cloud.Tokens:
 		next = *i
 	case l.Now.Before(i.SurfacesUntil(l.cloud.Horizon)):
 		return plan.Sequence{} // without tokens a second call could make a second instance
@@ -107,7 +109,7 @@ func (l life) answered(o plan.Outcome) plan.Sequence {
 	switch {
 	case o.Result == plan.Done:
 		i.Progress = o.Instance.Progress
-		return plan.Sequence{Do: []plan.Action{l.withIntent(i.Released("", time.Time{}), "progress of attempt")}}
+		return plan.Sequence{Do: []plan.Action{l.withIntent(i.Released(machine.OutcomePartial, time.Time{}), fmt.Sprintf("attempt %d made a step", i.Attempt))}}
 	case o.Result == plan.Refused:
 		return l.record(i, o.Code, o.Message, o.RetryAfter)
 	}

@@ -66,7 +66,7 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 	case phase(m) == "", waits(s, intent):
 		return snapshot.Lookup{}, false
 	}
-	return snapshot.Lookup{UID: m.UID, Resolve: !intent.Unresolved()}, true
+	return snapshot.Lookup{UID: m.UID, Resolve: intent == nil || intent.Outcome == machine.OutcomeRefused}, true
 }
 
 // waits reports whether another's claim or a backoff forbids any call now.

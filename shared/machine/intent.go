@@ -13,10 +13,11 @@ import (
 
 const intentSchema = 1
 
-// Attempt outcomes. An attempt with neither is unresolved: an instance of it may still surface until the driver's
+// Attempt outcomes. An attempt with none is unresolved: an instance of it may still surface until the driver's
 // Horizon has passed since StartedAt (RELIABILITY 2b.4).
 const (
 	OutcomeCreated = "created" // the providerID is recorded
+	OutcomePartial = "partial" // a step is done, as Progress says; the same attempt goes on
 	OutcomeRefused = "refused" // the cloud gave a definite, well-formed no
 )
 
