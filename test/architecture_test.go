@@ -75,8 +75,8 @@ func (s source) made() bool   { return s.Go != nil && ast.IsGenerated(s.Go) }
 func (s source) head() string { return string(s.text[:min(len(s.text), 200)]) }
 
 // load reads the Go files, manifests and scripts of a repository; testdata, hidden and built files are left out.
-func load(t testing.TB, fsys fs.FS) tree {
-	t.Helper()
+func load(tb testing.TB, fsys fs.FS) tree {
+	tb.Helper()
 	tr := tree{fsys: fsys, fset: token.NewFileSet()}
 	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		switch name := d.Name(); {
@@ -103,7 +103,7 @@ func load(t testing.TB, fsys fs.FS) tree {
 		return nil
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return tr
 }
