@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sweepinstances
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// find is an instance, or what is left of one, that no Machine owns.
+type find struct {
+	account string
+	horizon time.Duration
+	in      provider.Instance
+	why     string
+	shared  bool // a Machine keeps another instance with the same tag
+	foreign bool // without our creator's tag: only ever reported
+}
+
+func (f find) key() string { return machine.SightingKey(f.account, cmp.Or(f.in.ID, f.in.ProviderID)) }
+
+func (f find) String() string {
+	kind := "instance"
+	if f.in.Child {
+		kind = "leftover"
+	}
+	return fmt.Sprintf("%s %s (%s) in %s", kind, cmp.Or(f.in.ID, f.in.ProviderID), f.in.Name, f.account)
+}
+
+// fate says what becomes of a find that was first seen at since.
+func (f find) fate(since time.Time) string {
+	if f.foreign {
+		return f.why + "; it is left alone"
+	}
+	return fmt.Sprintf("%s; removed after %s if that is still so", f.why, since.Add(f.horizon).UTC().Format(time.RFC3339))
+}
+
+// owners are the Machines, and the instances that they record.
+type owners struct {
+	byUID    map[types.UID]*machine.Machine
+	recorded map[string]bool
+}
+
+// findsIn returns the finds in every account that could be listed, in a fixed order.
+func findsIn(s snapshot.Snapshot) []find {
+	o := owners{byUID: map[types.UID]*machine.Machine{}, recorded: map[string]bool{}}
+	for _, m := range s.Machines {
+		o.byUID[m.UID] = m
+		if id := machine.ProviderID(m); id != "" {
+			o.recorded[id] = true
+		}
+	}
+	var all []find
+	for _, key := range slices.Sorted(maps.Keys(s.Accounts)) {
+		account := s.Accounts[key]
+		if account.Err != nil {
+			continue
+		}
+		kept := map[types.UID]bool{}
+		for _, in := range account.Instances {
+			kept[in.UID] = kept[in.UID] || o.owns(in) == ""
+		}
+		for _, in := range account.Instances {
+			why := o.owns(in)
+			if why == "" || in.State == provider.StateDeleting {
+				continue
+			}
+			all = append(all, find{account: key, horizon: account.Horizon, in: in, why: why, shared: kept[in.UID], foreign: in.UID == ""})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b find) int { return cmp.Compare(a.key(), b.key()) })
+	return all
+}
+
+// owns says why no Machine owns in; empty: one does. A Machine that has recorded no instance yet may be about to
+// record this one.
+func (o owners) owns(in provider.Instance) string {
+	m := o.byUID[in.UID]
+	switch {
+	case in.ProviderID != "" && o.recorded[in.ProviderID]:
+		return ""
+	case in.UID == "":
+		return "it carries no machine's tag"
+	case m == nil:
+		return fmt.Sprintf("there is no machine with UID %s", in.UID)
+	case in.ProviderID != "" && machine.ProviderID(m) != "":
+		return fmt.Sprintf("machine %s records %s", m.Name, machine.ProviderID(m))
+	}
+	return ""
+}
+
+// ripe returns the finds of which two sightings, a Horizon apart, are on record, and that are older than that.
+func (w sweep) ripe() []find {
+	var all []find
+	for _, f := range w.finds {
+		since, known := w.state.Sightings[f.key()]
+		if known && !f.foreign && !w.Now.Before(since.Add(f.horizon)) && w.Now.After(f.in.Created.Add(f.horizon)) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// held returns what must not be removed, because there are too many finds for accidents: more than three and more
+// than a tenth of all instances, not counting what a person has confirmed. A lost or restored set of Machines, or a
+// cloned cluster, looks like that.
+func (w sweep) held() (held map[string]bool, why string) {
+	confirmed, err := time.Parse(time.RFC3339, w.object().Annotations[annotationConfirmed])
+	held = map[string]bool{}
+	latest := time.Time{}
+	for _, f := range w.finds {
+		since, known := w.state.Sightings[f.key()]
+		if !known {
+			since = metav1.NewTime(w.Now.Truncate(time.Second))
+		}
+		if f.foreign || err == nil && !since.After(confirmed) {
+			continue
+		}
+		held[f.key()] = true
+		if since.After(latest) {
+			latest = since.Time
+		}
+	}
+	listed := 0
+	for _, a := range w.Accounts {
+		listed += len(a.Instances)
+	}
+	if len(held) <= max(3, listed/10) {
+		return nil, ""
+	}
+	return held, fmt.Sprintf("%d of %d instances have no owner: nothing is removed until annotation %s of configmap %s is %s or later",
+		len(held), listed, annotationConfirmed, machine.ConfigMapSweep, latest.UTC().Format(time.RFC3339))
+}
+
+// readyNode returns the name of a Ready Node on the instance: then it is in use, whatever the records say.
+func (w sweep) readyNode(f find) string {
+	for _, n := range w.Nodes {
+		if f.in.ProviderID != "" && n.Spec.ProviderID == f.in.ProviderID && machine.NodeReady(n) {
+			return n.Name
+		}
+	}
+	return ""
+}
+
+// of returns the sightings in one account.
+func of(sightings map[string]metav1.Time, account string) map[string]metav1.Time {
+	in := map[string]metav1.Time{}
+	for key, at := range sightings {
+		if strings.HasPrefix(key, machine.SightingKey(account, "")) {
+			in[key] = at
+		}
+	}
+	return in
+}

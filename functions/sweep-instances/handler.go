@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sweepinstances removes instances that no Machine owns: what lost answers and crashes left behind.
+//
+//	wakes on  sweep
+//	reads     ConfigMap (machine-sweep-state), Machine, Node, Infrastructure, instances
+//	writes    ConfigMap (machine-sweep-state); instances (delete)
+//
+// It is slow to believe: an instance goes only if it had no owner in two sweeps that lie the cloud's Horizon apart, if
+// it still has none in a list of Machines made after the cloud's, and if no Node runs on it. Many finds at once look
+// like lost Machines instead, so they are only reported until a person confirms (RELIABILITY 2b.10, R-S2).
+package sweepinstances
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// Function is the deployable function.
+var Function = function.Function{Name: "sweep-instances", Reads: reads, Decide: Decide}
+
+const (
+	// maxDeletes bounds what one sweep removes.
+	maxDeletes = 5
+	// annotationConfirmed on the state lets go, although they are many, what was found up to the time in it.
+	annotationConfirmed = "machine.openshift.io/sweep-confirmed"
+)
+
+// Decide remembers what it sees, and removes what it saw long enough ago.
+func Decide(s snapshot.Snapshot) plan.Plan {
+	var p plan.Plan
+	if !s.Has(stateQuery) {
+		return p
+	}
+	state, err := stateOf(s)
+	w := sweep{Snapshot: s, state: state, finds: findsIn(s)}
+	if err != nil {
+		p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepFailed", err.Error()))
+		return p
+	}
+	p.Add(w.remember(), w.failures())
+	held, why := w.held()
+	if why != "" {
+		p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepHeld", why))
+	}
+	deletes := deleted(s)
+	for _, f := range w.ripe() {
+		_, tried := s.Outcome(f.deletion())
+		switch node := w.readyNode(f); {
+		case tried, held[f.key()]:
+		case node != "":
+			p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepHeld", fmt.Sprintf("%s is kept: node %s runs on it", f, node)))
+		case deletes < maxDeletes:
+			deletes++
+			p.Then(f.deletion())
+		}
+	}
+	return p.Untried(s.Outcomes)
+}
+
+// sweep is one decision.
+type sweep struct {
+	snapshot.Snapshot
+	state machine.SweepState
+	finds []find
+}
+
+// remember writes the state if it changed, and tells of every find once.
+func (w sweep) remember() plan.Sequence {
+	next := machine.SweepState{Schema: w.state.Schema, Accounts: w.accounts(), Sightings: map[string]metav1.Time{}}
+	var notes []plan.Note
+	for _, f := range w.finds {
+		since, known := w.state.Sightings[f.key()]
+		if !known {
+			since = metav1.NewTime(w.Now.Truncate(time.Second))
+			notes = append(notes, plan.Warning(w.object(), "OrphanedInstance", fmt.Sprintf("%s: %s", f, f.fate(since.Time))))
+		}
+		next.Sightings[f.key()] = since
+	}
+	for key, account := range w.Accounts { // what could not be listed is neither there nor gone
+		if account.Err != nil {
+			maps.Copy(next.Sightings, of(w.state.Sightings, key))
+		}
+	}
+	if equality.Semantic.DeepEqual(next, w.state) {
+		return plan.Sequence{Notes: notes}
+	}
+	return plan.Sequence{Do: []plan.Action{w.write(next)}, Notes: notes}
+}
+
+// write creates or updates the ConfigMap.
+func (w sweep) write(next machine.SweepState) plan.Action {
+	why := fmt.Sprintf("%d instances without an owner in %d accounts", len(next.Sightings), len(next.Accounts))
+	have := w.ConfigMap(machine.Namespace, machine.ConfigMapSweep)
+	if have == nil {
+		created := w.object()
+		created.Data = map[string]string{machine.SweepKey: next.String()}
+		return plan.Create{Object: created, Why: why}
+	}
+	updated := have.DeepCopy()
+	if updated.Data == nil {
+		updated.Data = map[string]string{}
+	}
+	updated.Data[machine.SweepKey] = next.String()
+	return plan.Update{Old: have, New: updated, Why: why}
+}
+
+// object returns the ConfigMap that Events hang on.
+func (w sweep) object() *corev1.ConfigMap {
+	if have := w.ConfigMap(machine.Namespace, machine.ConfigMapSweep); have != nil {
+		return have
+	}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.ConfigMapSweep}}
+}
+
+// failures tells which accounts could not be listed.
+func (w sweep) failures() plan.Sequence {
+	var notes []plan.Note
+	for _, key := range slices.Sorted(maps.Keys(w.Accounts)) {
+		if err := w.Accounts[key].Err; err != nil {
+			notes = append(notes, plan.Warning(w.object(), "AccountNotListed", key+": "+err.Message))
+		}
+	}
+	return plan.Sequence{Notes: notes}
+}
+
+// deleted returns how many instances this sweep has removed in earlier rounds.
+func deleted(s snapshot.Snapshot) int {
+	n := 0
+	for key := range s.Outcomes {
+		if strings.HasPrefix(string(key), "delete instance ") {
+			n++
+		}
+	}
+	return n
+}
+
+// deletion removes the instance with its children; where its UID is also a kept instance's, only the one that is named.
+func (f find) deletion() plan.DeleteInstance {
+	ref := provider.Ref{Name: f.in.Name, ID: f.in.ID, ProviderID: f.in.ProviderID, Token: f.in.Token}
+	if !f.shared {
+		ref.UID = f.in.UID
+	}
+	return plan.DeleteInstance{Account: f.account, Ref: ref, Why: f.why}
+}
