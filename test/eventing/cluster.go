@@ -117,7 +117,7 @@ func (c *cluster) waitFor(ctx context.Context, objects []*unstructured.Unstructu
 			now, err := r.Get(ctx, o.GetName(), metav1.GetOptions{})
 			if err != nil {
 				why = err.Error()
-				return false, nil
+				return false, nil //nolint:nilerr // asked again
 			}
 			var ok bool
 			ok, why = holds(now, condition)

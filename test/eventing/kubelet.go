@@ -117,7 +117,7 @@ func (k *kubelet) run(ctx context.Context, d *unstructured.Unstructured) error {
 		return err
 	}
 	path := filepath.Join(k.programs, program(p.Containers[0].Image))
-	if info, err := os.Stat(path); err != nil || info.IsDir() {
+	if !isFile(path) {
 		return nil // the dispatcher, which runs with the controllers
 	}
 	env := environment(d, p.Containers[0].Env)
@@ -139,6 +139,11 @@ func (k *kubelet) run(ctx context.Context, d *unstructured.Unstructured) error {
 	k.running[d.GetName()] = running{env: env, stop: stop}
 	slog.Info("process started", "deployment", d.GetName())
 	return nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // environment is the container's, with the downward API filled in.

@@ -91,7 +91,7 @@ func waitServing(ctx context.Context, address string) error {
 		r.Header.Set("User-Agent", "kube-probe/") // Knative answers its probes by this name
 		response, err := client.Do(r)
 		if err != nil {
-			return false, nil
+			return false, nil //nolint:nilerr // asked again
 		}
 		response.Body.Close()
 		return response.StatusCode < 300, nil

@@ -94,7 +94,7 @@ func Start(ctx context.Context, o Options) (*Eventing, error) {
 			return nil, err
 		}
 	}
-	e, err := launch(o)
+	e, err := launch(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("start Knative Eventing: %w", err)
 	}
@@ -106,7 +106,7 @@ func Start(ctx context.Context, o Options) (*Eventing, error) {
 
 func readyFile(dir string) string { return filepath.Join(dir, "ready") }
 
-func launch(o Options) (*Eventing, error) {
+func launch(ctx context.Context, o Options) (*Eventing, error) {
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func launch(o Options) (*Eventing, error) {
 	}
 	e := &Eventing{
 		Log:     filepath.Join(o.Dir, "eventing.log"),
-		command: exec.Command(filepath.Join(o.Programs, "eventing"), args...),
+		command: exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(o.Programs, "eventing"), args...),
 		done:    make(chan struct{}),
 	}
 	log, err := os.Create(e.Log)

@@ -50,14 +50,19 @@ func TestEvents(t *testing.T) {
 	}
 	t.Parallel()
 	w := start(t)
-	t.Run("each function is woken by its objects", w.testObjects)
-	t.Run("latency", w.testLatency)
-	t.Run("group", func(t *testing.T) {
-		t.Run("the scan wakes functions", w.testScan)
-		t.Run("a failing function gets retries, then the dead letter is sent", w.testDeadLetter)
-		t.Run("a slow function does not delay another", w.testSlow)
-		t.Run("a dead replica is passed over", w.testReplicas)
-	})
+	w.testObjects(t)
+	w.testLatency(t)
+	for name, test := range map[string]func(*testing.T){
+		"the scan wakes functions":                                      w.testScan,
+		"a failing function gets retries, then the dead letter is sent": w.testDeadLetter,
+		"a slow function does not delay another":                        w.testSlow,
+		"a dead replica is passed over":                                 w.testReplicas,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
 }
 
 func start(t *testing.T) *world {
@@ -181,7 +186,9 @@ func (w *world) touch(t *testing.T, path, name string) {
 	})
 }
 
+// testObjects shows that each function is woken by its objects, and by no others.
 func (w *world) testObjects(t *testing.T) {
+	t.Helper()
 	w.create(t, namespaces, "v1", "Namespace", "elsewhere")
 	w.createMachineSet(t, foreignMachineSets, "foreign")
 	w.createMachineSet(t, machineSets, "workers")
@@ -214,6 +221,7 @@ func (w *world) testObjects(t *testing.T) {
 
 // testLatency tells how long a write takes to reach a function, one at a time.
 func (w *world) testLatency(t *testing.T) {
+	t.Helper()
 	const writes = 100
 	w.createMachineSet(t, machineSets, "timed")
 	r := w.function("scale-machineset")
@@ -236,7 +244,7 @@ func (w *world) testLatency(t *testing.T) {
 }
 
 func (w *world) testScan(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	for _, name := range []string{"scale-machineset", "provision-machine", "drain-node", "remediate", "evaluate-autoscale"} {
 		w.function(name).await(t, 15*time.Second, func(e event) bool { return e.scan == "fast" })
 	}
@@ -246,7 +254,7 @@ func (w *world) testScan(t *testing.T) {
 }
 
 func (w *world) testDeadLetter(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	failing := w.function("evaluate-autoscale")
 	failing.answers(func(e event) int {
 		if e.kind == "ClusterAutoscaler" {
@@ -266,7 +274,7 @@ func (w *world) testDeadLetter(t *testing.T) {
 }
 
 func (w *world) testSlow(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	const (
 		sleep  = 20 * time.Second
 		limit  = time.Second
@@ -303,7 +311,7 @@ func (w *world) testSlow(t *testing.T) {
 }
 
 func (w *world) testReplicas(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	replicas := w.functions["link-node"]
 	for i, r := range replicas {
 		w.create(t, nodes, "v1", "Node", fmt.Sprintf("early-%d", i))
