@@ -19,8 +19,8 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
-// Apply carries out one action on objects with one request, guarded by what the action saw (RELIABILITY G3). Only
-// when a UID does not match, a second request tells a changed object from another one of the same name.
+// Apply carries out one action on objects with one request, guarded by what the action saw (RELIABILITY G3). Only when
+// that does not match, a second request tells a changed object from another one of the same name.
 func (c *Cluster) Apply(ctx context.Context, a plan.Action) error {
 	switch a := a.(type) {
 	case plan.Create:
@@ -120,9 +120,11 @@ func blocked(err error) (*cluster.BlockedError, bool) {
 	return &cluster.BlockedError{RetryAfter: time.Duration(seconds) * time.Second, Message: cause.Message}, true
 }
 
-// replaced turns a conflict on o into ErrGone if the name belongs to another object by now.
+// replaced turns a conflict on o into ErrGone if the name belongs to another object by now. To an eviction with the UID
+// of another Pod the server may say nothing at all: it tries again for longer than a request may take.
 func (c *Cluster) replaced(ctx context.Context, o plan.Object, err error) error {
-	if !errors.Is(err, cluster.ErrConflict) {
+	silent := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+	if !silent && !errors.Is(err, cluster.ErrConflict) {
 		return err
 	}
 	r, at, _ := of(o)

@@ -3,6 +3,7 @@
 package memory
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,9 @@ import (
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 )
+
+// custom reports whether a kind is a custom resource.
+func custom(r plan.Resource) bool { return strings.HasSuffix(r.Group.Group, ".openshift.io") }
 
 // counted reports whether the server counts the generations of a kind.
 func counted(k plan.Kind) bool {

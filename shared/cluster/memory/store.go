@@ -5,6 +5,7 @@ package memory
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -246,6 +247,11 @@ func valid(r plan.Resource, o plan.Object) error {
 	wrong := validation.ValidateObjectMetaAccessor(o, r.Namespaced, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	if len(wrong) > 0 {
 		return refuse(wrong.ToAggregate())
+	}
+	for _, f := range o.GetFinalizers() {
+		if !custom(r) && !strings.Contains(f, "/") && f != metav1.FinalizerOrphanDependents && f != metav1.FinalizerDeleteDependents {
+			return refuse(fmt.Errorf("finalizer %q has no domain", f))
+		}
 	}
 	return nil
 }

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/machine-functions/machine-functions/shared/cluster/clustertest"
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/test/local/controlplane"
+)
+
+// TestRealServer runs against a Kubernetes API server with its own controllers, but without kubelets and without the
+// admission plug-ins that add to what is written. Its first run on a machine compiles Kubernetes.
+func TestRealServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a control plane")
+	}
+	plane, err := controlplane.Start(t.Context(), controlplane.Options{Dir: t.TempDir(), Fresh: true, Args: []string{
+		"--kwok=false", "--apiserver-arg=--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	install(t, plane)
+	config, err := clientcmd.BuildConfigFromFlags("", plane.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &realServer{config: config}
+	t.Run("conformance", func(t *testing.T) { clustertest.Run(t, server.harness) })
+	t.Run("same as memory", server.sameAsMemory)
+}
+
+// sameAsMemory proves the implementation in memory, which all other tests rely on.
+func (s *realServer) sameAsMemory(t *testing.T) {
+	for seed := range uint64(120) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			inMemory := memory.New(time.Now)
+			clustertest.Same(t, seed, clustertest.Harness{
+				Cluster: inMemory.As("one", "here"), Other: inMemory.As("other", "here"), Namespace: "here",
+			}, s.harness(t))
+		})
+	}
+}
+
+// install applies the custom resource definitions and waits until they are served.
+func install(t *testing.T, plane *controlplane.ControlPlane) {
+	t.Helper()
+	files, err := filepath.Glob("../../../config/crd/*openshift.io_*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("custom resource definitions: %v", err)
+	}
+	var all []string
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, string(text))
+	}
+	if err := plane.Apply(t.Context(), strings.Join(all, "\n---\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plane.Kubectl(t.Context(), "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// realServer makes harnesses that share one API server.
+type realServer struct {
+	config *rest.Config
+	used   atomic.Int64
+}
+
+func (s *realServer) as(t *testing.T, name string, namespaces ...string) *Cluster {
+	t.Helper()
+	c, err := New(s.config, Options{FieldManager: name, Namespaces: namespaces})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (s *realServer) harness(t *testing.T) clustertest.Harness {
+	here := fmt.Sprintf("test-%d", s.used.Add(1))
+	elsewhere := here + "-elsewhere"
+	admin := s.as(t, "admin")
+	for _, namespace := range []string{here, elsewhere} {
+		admin.post(t, "namespaces", "", &corev1.Namespace{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		})
+	}
+	return clustertest.Harness{
+		Cluster: s.as(t, "one", here), Other: s.as(t, "other", here), Namespace: here, Elsewhere: elsewhere, Clock: time.Now,
+		PutSecret: func(t *testing.T, secret *corev1.Secret) {
+			secret.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}
+			admin.post(t, "secrets", secret.Namespace, secret)
+		},
+		Events: admin.events,
+	}
+}
+
+func (c *Cluster) post(t *testing.T, plural, namespace string, body any) {
+	t.Helper()
+	at := address{group: corev1.SchemeGroupVersion, plural: plural, namespace: namespace}
+	if err := c.write(context.WithoutCancel(t.Context()), http.MethodPost, at, typeJSON, body); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *Cluster) events(t *testing.T, namespace string) []corev1.Event {
+	t.Helper()
+	a, err := c.call(t.Context(), http.MethodGet, "/api/v1/namespaces/"+namespace+"/events", nil, "", nil, typeJSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list corev1.EventList
+	if err := a.object(corev1.SchemeGroupVersion.WithKind("EventList"), &list); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
