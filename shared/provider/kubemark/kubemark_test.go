@@ -30,7 +30,7 @@ func harness(t *testing.T, store Store) drivertest.Harness {
 	return drivertest.Harness{
 		Provider: Provider(store),
 		Account:  provider.Account{Kind: Kind, Region: "regionTwo", Namespace: "machines"},
-		Spec:     json.RawMessage(`{"kind": "KubemarkMachineProviderSpec", "flavor": "4c12g30d", "region": "regionTwo", "bootSeconds": 1}`),
+		Spec:     json.RawMessage(`{"kind": "KubemarkMachineProviderSpec", "flavor": "4c12g30d", "region": "regionTwo", "bootSeconds": 1, "deletionTimeout": "300ms"}`),
 		Invalid: []drivertest.Bad{
 			{Spec: json.RawMessage(`{"zone": "nova"}`), Names: []string{"providerSpec.value.flavor", `""`}},
 			{Spec: json.RawMessage(`{"numCores": 4}`), Names: []string{"providerSpec.value.flavor"}},
