@@ -37,6 +37,7 @@ func TestConformanceOnAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Run("is a store", func(t *testing.T) { testStore(t, records) })
 	drivertest.Run(t, func(t *testing.T) drivertest.Harness {
 		store := &hanging{Store: records}
 		h := harness(t, store)
