@@ -49,6 +49,9 @@ func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	p, err := s.flights.join(ctx, req, func(ctx context.Context) (plan.Plan, error) { return s.handle(ctx, req) })
+	if errors.Is(err, errBusy) {
+		s.Runner.Log.Warn("request gave up waiting", keyRequest, requestName(req), "waited", patience)
+	}
 	s.reply(r.Context(), w, e, p, err)
 }
 

@@ -41,17 +41,25 @@ func TestSimulator(t *testing.T) {
 		t.Skip("starts a control plane")
 	}
 	s := start(t)
-	t.Run("instances", func(t *testing.T) {
-		t.Run("a node joins as the spec says and runs pods until its instance goes", s.joins)
-		t.Run("an instance that never boots has no node", s.neverBoots)
-		t.Run("a kubelet turns unhealthy once", s.turnsUnhealthy)
-		t.Run("a kubelet turns unhealthy in turns", s.turnsUnhealthyPeriodically)
-		t.Run("an instance that the cloud loses leaves its node", s.vanishes)
-		t.Run("a dead kubelet is not a dead instance", s.diesAlone)
-		t.Run("a deleted node comes back with the power", s.powerCycle)
-		t.Run("a node of the same name is taken over", s.takesOver)
+	tests := map[string]func(*testing.T){
+		"a node joins as the spec says and runs pods until its instance goes": s.joins,
+		"an instance that never boots has no node":                            s.neverBoots,
+		"a kubelet turns unhealthy once":                                      s.turnsUnhealthy,
+		"a kubelet turns unhealthy in turns":                                  s.turnsUnhealthyPeriodically,
+		"an instance that the cloud loses leaves its node":                    s.vanishes,
+		"a dead kubelet is not a dead instance":                               s.diesAlone,
+		"a deleted node comes back with the power":                            s.powerCycle,
+		"a node of the same name is taken over":                               s.takesOver,
+	}
+	t.Run("instances", func(t *testing.T) { //nolint:paralleltest // it ends before what follows
+		for name, test := range tests {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t)
+			})
+		}
 	})
-	t.Run("a restarted simulator changes nothing and forgets in time", s.restarts)
+	s.restarts(t)
 }
 
 func start(t *testing.T) *suite {
@@ -128,7 +136,7 @@ const (
 )
 
 func (s *suite) joins(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	begin := time.Now()
 	i := s.create(t, "general-purpose-1a-bggcg", `{"flavor": "4c12g30d", "zone": "nova", "labels": {"example.com/rack": "7"}, "bootSeconds": 3, "readySeconds": 2}`)
 	created := time.Since(begin)
@@ -161,7 +169,7 @@ func (s *suite) joins(t *testing.T) {
 }
 
 func (s *suite) neverBoots(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	i := s.create(t, "never", `{"flavor": "2c8g30d", "neverBoot": true, "bootSeconds": 1}`)
 	s.eventuallyState(t, i, "ACTIVE")
 	time.Sleep(3 * time.Second)
@@ -171,7 +179,7 @@ func (s *suite) neverBoots(t *testing.T) {
 }
 
 func (s *suite) turnsUnhealthy(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	i := s.create(t, "once", `{"flavor": "2c8g30d", "bootSeconds": 0, "turnUnhealthyAfter": true, "healthyDuration": "5s"}`)
 	s.eventually(t, "nodes/once", ready, "True")
 	s.eventually(t, "nodes/once", ready, "False")
@@ -179,7 +187,7 @@ func (s *suite) turnsUnhealthy(t *testing.T) {
 }
 
 func (s *suite) turnsUnhealthyPeriodically(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	s.create(t, "turns", `{"flavor": "2c8g30d", "bootSeconds": 0, "turnUnhealthyPeriodically": true, "healthyDuration": "5s", "unhealthyDuration": "4s"}`)
 	for range 2 {
 		s.eventually(t, "nodes/turns", ready, "True")
@@ -188,7 +196,7 @@ func (s *suite) turnsUnhealthyPeriodically(t *testing.T) {
 }
 
 func (s *suite) vanishes(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	i := s.create(t, "vanishes", `{"flavor": "2c8g30d", "bootSeconds": 0, "vanishAfter": "5s"}`)
 	s.eventually(t, "nodes/vanishes", ready, "True")
 	s.eventually(t, "nodes/vanishes", kubelet, "stopped")
@@ -198,7 +206,7 @@ func (s *suite) vanishes(t *testing.T) {
 }
 
 func (s *suite) diesAlone(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	i := s.create(t, "dies", `{"flavor": "2c8g30d", "bootSeconds": 0}`)
 	s.eventually(t, "nodes/dies", ready, "True")
 	s.fault(t, i, "stopped")
@@ -214,7 +222,7 @@ func (s *suite) diesAlone(t *testing.T) {
 }
 
 func (s *suite) powerCycle(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	i := s.create(t, "cycles", `{"flavor": "2c8g30d", "bootSeconds": 0}`)
 	s.eventually(t, "nodes/cycles", ready, "True")
 	s.kubectl(t, "delete", "node", "cycles")
@@ -230,7 +238,7 @@ func (s *suite) powerCycle(t *testing.T) {
 }
 
 func (s *suite) takesOver(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	before := s.create(t, "taken", `{"flavor": "2c8g30d", "bootSeconds": 0}`)
 	s.eventually(t, "nodes/taken", ready, "True")
 	s.delete(t, before)
@@ -244,7 +252,7 @@ func (s *suite) takesOver(t *testing.T) {
 }
 
 func (s *suite) restarts(t *testing.T) {
-	t.Parallel()
+	t.Helper()
 	again := s.simulator(t)
 	version := func() string {
 		return s.get(t, "namespaces/kubemark/configmaps", `{.items[*].metadata.resourceVersion}`)

@@ -33,12 +33,16 @@ func (s *Story) before() error {
 		{"apply", "-f", s.object("nodes.yaml")},
 		{"apply", "-f", s.object("nodes.yaml"), "--server-side", "--subresource", "status", "--force-conflicts"},
 		{"apply", "-f", s.object("daemonsets.yaml")},
+		{"apply", "-f", s.object("downloads.yaml")},
 	} {
 		if out, err := s.Kubectl(s.ctx, args...); err != nil {
 			return fmt.Errorf("kubectl %v: %w\n%s", args, err, out)
 		}
 	}
 	if err := s.await("all four nodes are Ready", soon, s.is("get nodes -o jsonpath={.items[*].status.conditions[?(@.type==\"Ready\")].status}", "True True True True")); err != nil {
+		return err
+	}
+	if err := s.await("the console's downloads run on the worker", soon, s.is("get pods -n openshift-console -o jsonpath={.items[*].status.phase}", "Running Running")); err != nil {
 		return err
 	}
 	return s.showAll("get nodes", "get machinesets"+inNamespace)
@@ -54,7 +58,7 @@ func (s *Story) mistake() error {
 		return err
 	}
 	describe := "describe machines" + inNamespace + " -l machine.openshift.io/cluster-api-machineset=" + set
-	cause := s.contains(describe, "FailedCreate", "kubemark_controller", "cluster-a389-fmxsv-nodes", "Phase:         Provisioning", "machine.openshift.io/instance-state: ERROR")
+	cause := s.contains(describe, "FailedCreate", "kubemark_controller", "cluster-a389-fmxsv-nodes", "Phase: Provisioning", "machine.openshift.io/instance-state: ERROR")
 	if err := s.await("the Machine says which network is missing", soon, cause); err != nil {
 		return err
 	}
@@ -99,6 +103,10 @@ func (s *Story) handMade() error {
 	const worker = "cluster-a389-fmxsv-worker-0"
 	if err := s.showAll("cordon "+worker, "get nodes "+worker,
 		"drain "+worker+" --ignore-daemonsets --delete-emptydir-data --force", "delete node "+worker); err != nil {
+		return err
+	}
+	moved := s.is("get pods -n openshift-console -o jsonpath={.items[*].status.phase}", "Running Running")
+	if err := s.await("what ran on it runs elsewhere", soon, moved); err != nil {
 		return err
 	}
 	return s.showAll("get nodes")

@@ -151,13 +151,14 @@ func (s *Story) is(command, want string) func() string {
 	}
 }
 
-// contains returns a condition for await: what command prints contains every want.
+// contains returns a condition for await: what command prints contains every want, whatever its columns' widths.
 func (s *Story) contains(command string, wants ...string) func() string {
 	return func() string {
 		got, err := s.ask(command)
 		if err != nil {
 			return fmt.Sprintf("%v %s", err, got)
 		}
+		got = strings.Join(strings.Fields(got), " ")
 		for _, want := range wants {
 			if !strings.Contains(got, want) {
 				return fmt.Sprintf("no %q in %s", want, got)
