@@ -54,7 +54,7 @@ func check(t *testing.T, f function.Function, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen, err := Observe(f, s)
+	seen, _, err := Observe(f, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,14 +140,17 @@ func request(text string) (snapshot.Request, error) {
 	return out, nil
 }
 
-// Observe asks f what it reads, as the runner does, and returns what it gets to see of the scenario's world.
-func Observe(f function.Function, s Scenario) (snapshot.Snapshot, error) {
+// Observe asks f what it reads, as the runner does, and returns what it gets to see of the scenario's world, with what
+// it asked for in each reading.
+func Observe(f function.Function, s Scenario) (snapshot.Snapshot, []snapshot.Scope, error) {
+	var asked []snapshot.Scope
 	seen := snapshot.Snapshot{Now: s.World.Now, Request: s.World.Request, Invocation: s.World.Invocation, Outcomes: s.World.Outcomes}
 	for range 4 {
 		missing := seen.Missing(f.Reads(seen))
 		if missing.Empty() {
-			return seen, nil
+			return seen, asked, nil
 		}
+		asked = append(asked, missing)
 		for _, q := range missing.Objects {
 			for o := range s.World.Objects() {
 				if q.Selects(o) {
@@ -159,9 +162,9 @@ func Observe(f function.Function, s Scenario) (snapshot.Snapshot, error) {
 		s.look(&seen, missing)
 	}
 	if rest := seen.Missing(f.Reads(seen)); !rest.Empty() {
-		return seen, fmt.Errorf("%s still asks after four readings: %+v", f.Name, rest)
+		return seen, asked, fmt.Errorf("%s still asks after four readings: %+v", f.Name, rest)
 	}
-	return seen, nil
+	return seen, asked, nil
 }
 
 // look answers for the clouds: what the scenario says, else a healthy cloud with tokens that has nothing.
