@@ -44,8 +44,8 @@ func Run(t *testing.T, ready func(*testing.T) Harness) {
 	}
 }
 
-// patience is how long the server's own controllers may take.
-const patience = 30 * time.Second
+// patience is how long the server's own controllers may take: the garbage collector looks for new kinds every 30 s.
+const patience = time.Minute
 
 // eventually waits for what happens in the background.
 func eventually(t *testing.T, what string, ok func() bool) {
