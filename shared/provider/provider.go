@@ -40,7 +40,10 @@ type Driver interface {
 
 // Untokened is implemented by drivers whose Create is not idempotent by token: an unresolved attempt waits out the
 // Horizon instead of being repeated.
-type Untokened interface{ Untokened() }
+type Untokened interface {
+	// Untokened marks the driver; it is never called.
+	Untokened()
+}
 
 // Ref names the instance of one Machine. UID is the Machine's and stable over attempts; Token changes with the
 // attempt. ID and ProviderID are what was recorded of the instance, or empty; a Machine that another system made has

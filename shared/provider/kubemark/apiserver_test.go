@@ -37,8 +37,9 @@ func TestConformanceOnAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("is a store", func(t *testing.T) { testStore(t, records) })
+	testStore(t, records)
 	drivertest.Run(t, func(t *testing.T) drivertest.Harness {
+		t.Helper()
 		store := &hanging{Store: records}
 		h := harness(t, store)
 		h.Hang, h.Pace = store.hangs.Store, 20*time.Millisecond

@@ -17,6 +17,7 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	drivertest.RunVirtual(t, func(t *testing.T) drivertest.Harness {
+		t.Helper()
 		store := &hanging{Store: new(Memory)}
 		h := harness(t, store)
 		h.Hang, h.Writes = store.hangs.Store, store.Store.(*Memory).Writes
@@ -35,7 +36,7 @@ func harness(t *testing.T, store Store) drivertest.Harness {
 			{Spec: json.RawMessage(`{"zone": "nova"}`), Names: []string{"providerSpec.value.flavor", `""`}},
 			{Spec: json.RawMessage(`{"numCores": 4}`), Names: []string{"providerSpec.value.flavor"}},
 			{Spec: json.RawMessage(`{"flavor": "m1.large"}`), Names: []string{"providerSpec.value.flavor", "m1.large"}},
-			{Spec: json.RawMessage(`{"flavor": "4c12g30d", "colour": "red"}`), Names: []string{"providerSpec.value.colour", "red"}},
+			{Spec: json.RawMessage(`{"flavor": "4c12g30d", "color": "red"}`), Names: []string{"providerSpec.value.color", "red"}},
 			{Spec: json.RawMessage(`{"numCores": 4, "memoryCapacity": "much"}`), Names: []string{"providerSpec.value.memoryCapacity", "much"}},
 			{Spec: json.RawMessage(`{"numCores": -4, "memoryCapacity": "1Gi"}`), Names: []string{"providerSpec.value.numCores", "-4"}},
 			{Spec: json.RawMessage(`{"flavor": "4c12g30d", "vanishAfter": "soon"}`), Names: []string{"providerSpec.value.vanishAfter", "soon"}},

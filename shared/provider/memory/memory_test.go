@@ -52,7 +52,7 @@ func harness(c *memory.Cloud) drivertest.Harness {
 		Invalid: []drivertest.Bad{
 			{Spec: json.RawMessage(`{"type": "huge"}`), Names: []string{"providerSpec.value.type", "huge"}},
 			{Spec: json.RawMessage(`{"zone": "z"}`), Names: []string{"providerSpec.value.type", `""`}},
-			{Spec: json.RawMessage(`{"type": "small", "colour": "red"}`), Names: []string{"colour"}},
+			{Spec: json.RawMessage(`{"type": "small", "color": "red"}`), Names: []string{"color"}},
 		},
 		Missing: &drivertest.Bad{Spec: json.RawMessage(`{"type": "small", "network": "outer"}`), Names: []string{"providerSpec.value.network", "outer"}},
 		Exhaust: func(exhausted bool) {

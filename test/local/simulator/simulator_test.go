@@ -41,21 +41,24 @@ func TestSimulator(t *testing.T) {
 		t.Skip("starts a control plane")
 	}
 	s := start(t)
-	tests := map[string]func(*testing.T){
-		"a node joins as the spec says and runs pods until its instance goes": s.joins,
-		"an instance that never boots has no node":                            s.neverBoots,
-		"a kubelet turns unhealthy once":                                      s.turnsUnhealthy,
-		"a kubelet turns unhealthy in turns":                                  s.turnsUnhealthyPeriodically,
-		"an instance that the cloud loses leaves its node":                    s.vanishes,
-		"a dead kubelet is not a dead instance":                               s.diesAlone,
-		"a deleted node comes back with the power":                            s.powerCycle,
-		"a node of the same name is taken over":                               s.takesOver,
+	tests := []struct { // the longest first
+		name string
+		run  func(*testing.T)
+	}{
+		{"a node joins as the spec says and runs pods until its instance goes", s.joins},
+		{"a kubelet turns unhealthy in turns", s.turnsUnhealthyPeriodically},
+		{"a kubelet turns unhealthy once", s.turnsUnhealthy},
+		{"a deleted node comes back with the power", s.powerCycle},
+		{"an instance that the cloud loses leaves its node", s.vanishes},
+		{"a dead kubelet is not a dead instance", s.diesAlone},
+		{"an instance that never boots has no node", s.neverBoots},
+		{"a node of the same name is taken over", s.takesOver},
 	}
-	t.Run("instances", func(t *testing.T) { //nolint:paralleltest // it ends before what follows
-		for name, test := range tests {
-			t.Run(name, func(t *testing.T) {
+	t.Run("instances", func(t *testing.T) {
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
 				t.Parallel()
-				test(t)
+				tt.run(t)
 			})
 		}
 	})
