@@ -107,7 +107,7 @@ func (q Query) Selects(o plan.Object) bool {
 	if plan.KindOf(o) != q.Kind || q.Namespace != "" && o.GetNamespace() != q.Namespace || q.Name != "" && o.GetName() != q.Name {
 		return false
 	}
-	if pod, ok := o.(*corev1.Pod); ok && (q.Node != "" && pod.Spec.NodeName != q.Node || q.Unbound && pod.Spec.NodeName != "") {
+	if pod, ok := o.(*corev1.Pod); ok && !q.places(pod) {
 		return false
 	}
 	if q.Labels == "" {
@@ -115,4 +115,9 @@ func (q Query) Selects(o plan.Object) bool {
 	}
 	sel, err := labels.Parse(q.Labels)
 	return err == nil && sel.Matches(labels.Set(o.GetLabels()))
+}
+
+// places reports whether q asks for Pods where pod is.
+func (q Query) places(pod *corev1.Pod) bool {
+	return (q.Node == "" || pod.Spec.NodeName == q.Node) && (!q.Unbound || pod.Spec.NodeName == "")
 }

@@ -30,7 +30,7 @@ func (s *Snapshot) Add(objects ...plan.Object) bool {
 	return known
 }
 
-func (s *Snapshot) add(o plan.Object) bool { //nolint:gocyclo,funlen // one line per kind
+func (s *Snapshot) add(o plan.Object) bool { //nolint:gocyclo // one line per kind
 	switch o := o.(type) {
 	case *machine.Machine:
 		put(&s.Machines, o)

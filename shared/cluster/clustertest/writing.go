@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,8 +41,6 @@ var writing = []test{
 	{"an update that changes a uid is refused", uidImmutable},
 	{"raw values come back with sorted keys", rawValues},
 	{"times come back in whole seconds", wholeSeconds},
-	{"of concurrent updates one wins", concurrentUpdates},
-	{"of concurrent creates one wins", concurrentCreates},
 	{"an action on an instance is an error", cloudActions},
 }
 
@@ -339,51 +336,6 @@ func wholeSeconds(t *testing.T, h Harness) {
 	if got := m.Status.LastUpdated; got == nil || got.Unix() != at.Unix() || got.Nanosecond() != 0 {
 		t.Errorf("wrote %v, read %v", at, got)
 	}
-}
-
-func concurrentUpdates(t *testing.T, h Harness) {
-	m := create(t, h, h.machine("a"))
-	won, others := race(func(i int) error {
-		return h.Cluster.Apply(t.Context(), edit(m, func(m *machine.Machine) { m.Labels = map[string]string{app: fmt.Sprint(i)} }))
-	})
-	if won != 1 {
-		t.Errorf("%d won", won)
-	}
-	for _, err := range others {
-		if !errors.Is(err, cluster.ErrConflict) {
-			t.Errorf("loser: %v", err)
-		}
-	}
-}
-
-func concurrentCreates(t *testing.T, h Harness) {
-	won, others := race(func(int) error { return h.Cluster.Apply(t.Context(), plan.Create{Object: h.machine("a")}) })
-	if won != 1 {
-		t.Errorf("%d won", won)
-	}
-	for _, err := range others {
-		if !errors.Is(err, cluster.ErrExists) {
-			t.Errorf("loser: %v", err)
-		}
-	}
-}
-
-// race runs f at once several times and returns how often it succeeded and the errors of the others.
-func race(f func(int) error) (won int, others []error) {
-	errs := make([]error, 8)
-	var all sync.WaitGroup
-	for i := range errs {
-		all.Go(func() { errs[i] = f(i) })
-	}
-	all.Wait()
-	for _, err := range errs {
-		if err == nil {
-			won++
-			continue
-		}
-		others = append(others, err)
-	}
-	return won, others
 }
 
 func cloudActions(t *testing.T, h Harness) {

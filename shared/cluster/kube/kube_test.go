@@ -26,6 +26,7 @@ import (
 // TestRealServer runs against a Kubernetes API server with its own controllers, but without kubelets and without the
 // admission plug-ins that add to what is written. Its first run on a machine compiles Kubernetes.
 func TestRealServer(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}
@@ -46,21 +47,22 @@ func TestRealServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := &realServer{config: config}
-	t.Run("conformance", func(t *testing.T) { clustertest.Run(t, server.harness) })
-	t.Run("same as memory", server.sameAsMemory)
-}
-
-// sameAsMemory proves the implementation in memory, which all other tests rely on.
-func (s *realServer) sameAsMemory(t *testing.T) {
-	for seed := range uint64(120) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			inMemory := memory.New(time.Now)
-			clustertest.Same(t, seed, clustertest.Harness{
-				Cluster: inMemory.As("one", "here"), Other: inMemory.As("other", "here"), Namespace: "here",
-			}, s.harness(t))
-		})
-	}
+	t.Run("conformance", func(t *testing.T) {
+		t.Parallel()
+		clustertest.Run(t, server.harness)
+	})
+	t.Run("same as memory", func(t *testing.T) {
+		t.Parallel()
+		for seed := range uint64(120) {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				inMemory := memory.New(time.Now)
+				clustertest.Same(t, seed, clustertest.Harness{
+					Cluster: inMemory.As("one", "here"), Other: inMemory.As("other", "here"), Namespace: "here",
+				}, server.harness(t))
+			})
+		}
+	})
 }
 
 // install applies the custom resource definitions and waits until they are served.
@@ -102,6 +104,7 @@ func (s *realServer) as(t *testing.T, name string, namespaces ...string) *Cluste
 }
 
 func (s *realServer) harness(t *testing.T) clustertest.Harness {
+	t.Helper()
 	here := fmt.Sprintf("test-%d", s.used.Add(1))
 	elsewhere := here + "-elsewhere"
 	admin := s.as(t, "admin")
@@ -113,6 +116,7 @@ func (s *realServer) harness(t *testing.T) clustertest.Harness {
 	return clustertest.Harness{
 		Cluster: s.as(t, "one", here), Other: s.as(t, "other", here), Namespace: here, Elsewhere: elsewhere, Clock: time.Now,
 		PutSecret: func(t *testing.T, secret *corev1.Secret) {
+			t.Helper()
 			secret.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}
 			admin.post(t, "secrets", secret.Namespace, secret)
 		},

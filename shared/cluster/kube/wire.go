@@ -15,7 +15,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	validation "k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -54,7 +54,7 @@ func (a address) path() (string, error) {
 		}
 	}
 	for _, p := range parts {
-		if wrong := validation.IsValidPathSegmentName(p); len(wrong) > 0 {
+		if wrong := content.IsPathSegmentName(p); len(wrong) > 0 {
 			return "", fmt.Errorf("name %q %s", p, wrong[0])
 		}
 	}

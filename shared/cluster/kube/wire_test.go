@@ -307,39 +307,50 @@ func TestErrorsOfWrites(t *testing.T) {
 	changed := old.DeepCopy()
 	changed.Labels = map[string]string{"a": "b"}
 	update, create := plan.Update{Old: old, New: changed}, plan.Create{Object: old}
-	unclassified := errors.New("unclassified")
-	refused := &cluster.RefusedError{}
+	class := func(err error) string {
+		_, refused := errors.AsType[*cluster.RefusedError](err)
+		switch {
+		case err == nil:
+			return "none"
+		case errors.Is(err, cluster.ErrConflict):
+			return "conflict"
+		case errors.Is(err, cluster.ErrGone):
+			return "gone"
+		case errors.Is(err, cluster.ErrExists):
+			return "exists"
+		case refused:
+			return "refused"
+		}
+		return "unclassified"
+	}
 	for _, tt := range []struct {
 		name   string
 		action plan.Action
 		answer http.HandlerFunc
-		want   error
+		want   string
 	}{
-		{"conflict", update, status(409, metav1.StatusReasonConflict, "modified"), cluster.ErrConflict},
-		{"gone", update, status(404, metav1.StatusReasonNotFound, "not found"), cluster.ErrGone},
-		{"exists", create, status(409, metav1.StatusReasonAlreadyExists, "exists"), cluster.ErrExists},
-		{"no namespace", create, status(404, metav1.StatusReasonNotFound, `namespaces "ns" not found`), refused},
-		{"terminating namespace", create, status(403, metav1.StatusReasonForbidden, "being terminated"), refused},
-		{"invalid", update, status(422, metav1.StatusReasonInvalid, "bad"), refused},
-		{"bad request", update, status(400, metav1.StatusReasonBadRequest, "bad"), refused},
-		{"too large", update, status(413, metav1.StatusReasonRequestEntityTooLarge, "large"), refused},
-		{"proxy's conflict", update, reply(409, "text/html", "conflict"), unclassified},
-		{"proxy's not found", update, reply(404, "text/plain", "404 page not found"), unclassified},
-		{"proxy's forbidden", update, reply(403, "text/html", "forbidden"), unclassified},
-		{"overloaded", update, reply(429, "text/plain", "later"), unclassified},
-		{"failed", update, status(500, metav1.StatusReasonInternalError, "etcd"), unclassified},
-		{"timed out", update, status(504, metav1.StatusReasonTimeout, "slow"), unclassified},
-		{"cut off", update, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, unclassified},
+		{"conflict", update, status(409, metav1.StatusReasonConflict, "modified"), "conflict"},
+		{"gone", update, status(404, metav1.StatusReasonNotFound, "not found"), "gone"},
+		{"exists", create, status(409, metav1.StatusReasonAlreadyExists, "exists"), "exists"},
+		{"no namespace", create, status(404, metav1.StatusReasonNotFound, `namespaces "ns" not found`), "refused"},
+		{"terminating namespace", create, status(403, metav1.StatusReasonForbidden, "being terminated"), "refused"},
+		{"invalid", update, status(422, metav1.StatusReasonInvalid, "bad"), "refused"},
+		{"bad request", update, status(400, metav1.StatusReasonBadRequest, "bad"), "refused"},
+		{"too large", update, status(413, metav1.StatusReasonRequestEntityTooLarge, "large"), "refused"},
+		{"proxy's conflict", update, reply(409, "text/html", "conflict"), "unclassified"},
+		{"proxy's not found", update, reply(404, "text/plain", "404 page not found"), "unclassified"},
+		{"proxy's forbidden", update, reply(403, "text/html", "forbidden"), "unclassified"},
+		{"overloaded", update, reply(429, "text/plain", "later"), "unclassified"},
+		{"failed", update, status(500, metav1.StatusReasonInternalError, "etcd"), "unclassified"},
+		{"timed out", update, status(504, metav1.StatusReasonTimeout, "slow"), "unclassified"},
+		{"cut off", update, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "unclassified"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			_, c := serve(t, tt.answer)
 			err := c.Apply(t.Context(), tt.action)
-			_, isRefused := errors.AsType[*cluster.RefusedError](err)
-			known := isRefused || errors.Is(err, cluster.ErrConflict) || errors.Is(err, cluster.ErrGone) || errors.Is(err, cluster.ErrExists)
-			switch {
-			case tt.want == refused && !isRefused, tt.want == unclassified && (err == nil || known), tt.want != refused && tt.want != unclassified && !errors.Is(err, tt.want):
-				t.Errorf("error %v", err)
+			if got := class(err); got != tt.want {
+				t.Errorf("%s, want %s: %v", got, tt.want, err)
 			}
 		})
 	}

@@ -149,24 +149,14 @@ func (s *Server) delete(r plan.Resource, at name, d deletion) error {
 
 // gracefully begins the deletion of a Pod, or shortens it. It returns how long its kubelet has for it by now.
 func (s *Server) gracefully(pod *corev1.Pod, wanted *int64) *int64 {
-	have := pod.DeletionGracePeriodSeconds
-	switch {
-	case pod.DeletionTimestamp == nil:
-		var grace int64
-		if pod.Spec.TerminationGracePeriodSeconds != nil {
-			grace = *pod.Spec.TerminationGracePeriodSeconds
-		}
-		if wanted != nil {
-			grace = *wanted
-		}
-		if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-			grace = 0
-		}
+	if pod.DeletionTimestamp == nil {
+		grace := graceOf(pod, wanted)
 		if grace > 0 {
 			s.terminate(pod, grace)
 		}
 		return &grace
-	case have != nil && *have > 0 && wanted != nil && *wanted < *have:
+	}
+	if have := pod.DeletionGracePeriodSeconds; have != nil && wanted != nil && *wanted < *have {
 		at := metav1.NewTime(pod.DeletionTimestamp.Add(time.Duration(*wanted-*have) * time.Second))
 		if now := metav1.NewTime(s.now()); at.Before(&now) {
 			at = now
@@ -174,6 +164,19 @@ func (s *Server) gracefully(pod *corev1.Pod, wanted *int64) *int64 {
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, wanted
 	}
 	return pod.DeletionGracePeriodSeconds
+}
+
+// graceOf returns how long a Pod may take to end. One that no kubelet runs takes no time.
+func graceOf(pod *corev1.Pod, wanted *int64) int64 {
+	switch {
+	case pod.Spec.NodeName == "", pod.Status.Phase == corev1.PodSucceeded, pod.Status.Phase == corev1.PodFailed:
+		return 0
+	case wanted != nil:
+		return *wanted
+	case pod.Spec.TerminationGracePeriodSeconds != nil:
+		return *pod.Spec.TerminationGracePeriodSeconds
+	}
+	return 0
 }
 
 // terminate marks o as being deleted, if it is not so already.
