@@ -3,12 +3,13 @@
 package drainnode
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -39,7 +40,6 @@ type eviction struct {
 func evictionOf(s snapshot.Snapshot, n *corev1.Node, most *int64) eviction {
 	e := eviction{seen: s}
 	unreachable := machine.NodeUnreachable(n)
-	var blocked []plan.Evict
 	for _, pod := range s.PodsOn(n.Name) {
 		switch {
 		case finished(pod):
@@ -50,25 +50,28 @@ func evictionOf(s snapshot.Snapshot, n *corev1.Node, most *int64) eviction {
 				e.leaving = append(e.leaving, pod)
 			}
 		default:
-			a := plan.Evict{Pod: pod, GraceSeconds: grace(pod, unreachable, most), Why: "drain node " + n.Name}
-			o, tried := s.Outcome(a)
-			switch {
-			case !tried && budgetOf(s, pod, true) != nil:
-				blocked = append(blocked, a)
-			case !tried:
-				e.untried = append(e.untried, a)
-			case o.Result == plan.Blocked || o.Result == plan.Refused:
-				e.refused = append(e.refused, a)
-			default:
-				e.leaving = append(e.leaving, pod)
-			}
-			if tried {
-				e.tried++
-			}
+			e.add(plan.Evict{Pod: pod, GraceSeconds: grace(pod, unreachable, most), Why: "drain node " + n.Name})
 		}
 	}
-	e.untried = append(e.untried, blocked...)
+	slices.SortStableFunc(e.untried, func(a, b plan.Evict) int {
+		return cmp.Compare(len(budgetsOf(s, a.Pod, true)), len(budgetsOf(s, b.Pod, true)))
+	})
 	return e
+}
+
+// add takes a Pod that shall leave.
+func (e *eviction) add(a plan.Evict) {
+	o, tried := e.seen.Outcome(a)
+	if !tried {
+		e.untried = append(e.untried, a)
+		return
+	}
+	e.tried++
+	if o.Result == plan.Blocked || o.Result == plan.Refused {
+		e.refused = append(e.refused, a)
+		return
+	}
+	e.leaving = append(e.leaving, a.Pod)
 }
 
 func finished(p *corev1.Pod) bool {
@@ -114,8 +117,8 @@ func (e eviction) obstacle() string {
 	if more := len(e.refused) - 1; more > 0 {
 		name += fmt.Sprintf(" and %d more", more)
 	}
-	if b := budgetOf(e.seen, first.Pod, false); b != nil {
-		name += ", protected by disruption budget " + b.Name
+	if budgets := budgetsOf(e.seen, first.Pod, false); len(budgets) > 0 {
+		name += ", protected by disruption budget " + strings.Join(budgets, ", ")
 	}
 	return fmt.Sprintf("cannot evict %s: %s", name, o.Message)
 }
@@ -147,17 +150,19 @@ func empty(s snapshot.Snapshot, n *corev1.Node, r autoscaling.Removal) []plan.Se
 	return e.now()
 }
 
-// budgetOf returns a disruption budget that protects p, or nil; with exhausted only one that allows no disruption.
-func budgetOf(s snapshot.Snapshot, p *corev1.Pod, exhausted bool) *policyv1.PodDisruptionBudget {
+// budgetsOf returns the names of the disruption budgets that protect p; with exhausted only of those that allow no
+// disruption now.
+func budgetsOf(s snapshot.Snapshot, p *corev1.Pod, exhausted bool) []string {
+	var names []string
 	for _, b := range s.DisruptionBudgets {
 		if b.Namespace != p.Namespace || exhausted && b.Status.DisruptionsAllowed > 0 {
 			continue
 		}
 		if sel, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil && sel.Matches(labels.Set(p.Labels)) {
-			return b
+			names = append(names, b.Name)
 		}
 	}
-	return nil
+	return names
 }
 
 // pods asks for the Pods on n; then for the budgets of those that shall leave, or, where none is left, for the volumes.

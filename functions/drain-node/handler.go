@@ -35,16 +35,17 @@ const source = "machine-drain-controller"
 func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
 	claimed := false // the control-plane slot is claimed by this plan
-	draining := map[string]bool{}
+	draining := map[*corev1.Node]bool{}
 	for _, m := range due(s) {
-		d := drain{Snapshot: s, m: m, n: nodeOf(s, m)}
-		if d.n != nil {
-			draining[d.n.Name] = true
+		n := nodeOf(s, m)
+		if n != nil && draining[n] {
+			continue // another Machine claims the same Node: one plan is enough
 		}
-		p.Add(d.step(&claimed)...)
+		draining[n] = true
+		p.Add(drain{Snapshot: s, m: m, n: n}.step(&claimed)...)
 	}
 	for _, n := range s.Nodes {
-		if r, ok := removalOf(s, n); ok && !draining[n.Name] {
+		if r, ok := removalOf(s, n); ok && !draining[n] {
 			p.Add(empty(s, n, r)...)
 		}
 	}

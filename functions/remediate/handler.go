@@ -26,7 +26,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	checks, warnings := checksOf(s)
 	p.Notes = append(p.Notes, warnings...)
 	verdicts := worst(checks)
-	shown := map[*machine.Machine]bool{} // written in this round, so deleted in the next at the earliest
+	touched := map[*machine.Machine]bool{} // by this plan: whatever else it needs, the next round does
 	for _, m := range s.Machines {
 		seq := plan.Sequence{}
 		if v, looked := verdicts[m]; looked {
@@ -34,19 +34,19 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 		} else if s.Has(snapshot.All("Machine")) && len(checks) == len(s.HealthChecks) {
 			seq = forget(m)
 		}
-		shown[m] = len(seq.Do) > 0
+		touched[m] = len(seq.Do) > 0
 		p.Add(seq)
 	}
 	if s.Has(snapshot.All("Machine")) {
 		for _, c := range checks {
-			p.Add(c.step(shown)...)
+			p.Add(c.step(touched)...)
 		}
 	}
 	return p.Untried(s.Outcomes)
 }
 
 // step commits what changes in the record of remediations, or else carries out what it holds and reports.
-func (c check) step(shown map[*machine.Machine]bool) []plan.Sequence {
+func (c check) step(touched map[*machine.Machine]bool) []plan.Sequence {
 	sum := c.count()
 	next := c.admit(c.settled(), sum)
 	if next.String() != c.record.String() {
@@ -55,7 +55,8 @@ func (c check) step(shown map[*machine.Machine]bool) []plan.Sequence {
 	var all []plan.Sequence
 	if sum.allowed() {
 		for _, t := range c.targets {
-			if c.record.has(t.m) && t.sick(c.Now) && !shown[t.m] {
+			if c.record.has(t.m) && t.sick(c.Now) && !touched[t.m] {
+				touched[t.m] = true
 				all = append(all, c.repair(t))
 			}
 		}

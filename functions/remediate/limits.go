@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 const (
@@ -37,7 +38,7 @@ func (s sum) allowed() bool { return !s.tooMany() && !s.partitioned() }
 // count counts as healthy only what has a Node, needs nothing now nor when a timer ends, and is neither deleted nor
 // repaired elsewhere (B53, R-B26).
 func (c check) count() sum {
-	s := sum{machines: len(c.targets), nodes: len(c.Nodes)}
+	s := sum{machines: len(c.targets)}
 	for _, t := range c.targets {
 		_, repaired := t.m.Annotations[machine.AnnotationExternalRepair]
 		switch {
@@ -50,44 +51,37 @@ func (c check) count() sum {
 	if most, err := maxUnhealthy(c.h, s.machines); err == nil {
 		s.most = most
 	}
-	for _, n := range c.Nodes {
-		if machine.NodeUnreachable(n) {
-			s.unreachable++
-		}
-	}
-	for _, m := range c.Machines { // a Node that vanished counts like one that is silent (R-B23)
-		if m.DeletionTimestamp == nil && m.Status.NodeRef != nil && nodeOf(c.Snapshot, m) == nil {
-			s.unreachable++
-			s.nodes++
-		}
-	}
+	s.unreachable, s.nodes = silent(c.Snapshot)
 	return s
+}
+
+// silent counts the Nodes of the cluster that nothing is heard of. One that vanished counts like them (R-B23).
+func silent(s snapshot.Snapshot) (unreachable, nodes int) {
+	nodes = len(s.Nodes)
+	for _, n := range s.Nodes {
+		if machine.NodeUnreachable(n) {
+			unreachable++
+		}
+	}
+	for _, m := range s.Machines {
+		if m.DeletionTimestamp == nil && m.Status.NodeRef != nil && nodeOf(s, m) == nil {
+			unreachable++
+			nodes++
+		}
+	}
+	return unreachable, nodes
 }
 
 // admit adds the Machines to remediate next: those longest due first, as many as there is room for (RELIABILITY 2f).
 func (c check) admit(r record, s sum) record {
-	gone := 0 // under way, and not among the Machines any more
-	for _, f := range r.InFlight {
-		if !slices.ContainsFunc(c.targets, func(t target) bool { return t.m.UID == f.UID }) {
-			gone++
-		}
-	}
-	if !s.allowed() || s.unhealthy()+gone > s.most {
+	if !s.allowed() || s.unhealthy()+c.gone(r) > s.most {
 		return r
 	}
-	var due []target
 	limit := min(s.most, maxInFlight)
-	for _, t := range c.targets {
-		if controlPlane(t) {
-			limit = min(limit, maxInFlightControlPlane)
-		}
-		if t.sick(c.Now) && !r.has(t.m) && (owned(t.m) || c.external()) {
-			due = append(due, t)
-		}
+	if slices.ContainsFunc(c.targets, controlPlane) {
+		limit = min(limit, maxInFlightControlPlane)
 	}
-	slices.SortStableFunc(due, func(a, b target) int {
-		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.m.Name, b.m.Name))
-	})
+	due := c.due(r)
 	r.InFlight = slices.Clone(r.InFlight)
 	for _, t := range due[:max(0, min(len(due), limit-len(r.InFlight)))] {
 		f := remediation{Machine: t.m.Name, UID: t.m.UID, At: metav1.NewTime(c.Now)}
@@ -97,6 +91,31 @@ func (c check) admit(r record, s sum) record {
 		r.InFlight = append(r.InFlight, f)
 	}
 	return r
+}
+
+// gone counts the remediations whose Machine is not among the selected any more.
+func (c check) gone(r record) int {
+	n := 0
+	for _, f := range r.InFlight {
+		if !slices.ContainsFunc(c.targets, func(t target) bool { return t.m.UID == f.UID }) {
+			n++
+		}
+	}
+	return n
+}
+
+// due returns the sick Machines that can be remediated and are not yet, those longest due first.
+func (c check) due(r record) []target {
+	var due []target
+	for _, t := range c.targets {
+		if t.sick(c.Now) && !r.has(t.m) && (owned(t.m) || c.external()) {
+			due = append(due, t)
+		}
+	}
+	slices.SortStableFunc(due, func(a, b target) int {
+		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.m.Name, b.m.Name))
+	})
+	return due
 }
 
 func controlPlane(t target) bool {

@@ -11,32 +11,19 @@ import (
 // Machines and all Nodes, and the sets whose Machines are being replaced.
 func reads(s snapshot.Snapshot) snapshot.Scope {
 	ask := []snapshot.Query{snapshot.All("MachineHealthCheck")}
-	all := s.Request.Is("MachineHealthCheck") || s.Request.Scan() && len(s.HealthChecks) > 0
+	var more []snapshot.Query
+	all := false
 	switch {
+	case s.Request.Scan():
+		all = len(s.HealthChecks) > 0
+	case s.Request.Is("MachineHealthCheck"):
+		all = true
 	case s.Request.Is("Machine"):
-		ask = append(ask, snapshot.One("Machine", s.Request.Namespace, s.Request.Name))
-		m := s.Machine(s.Request.Namespace, s.Request.Name)
-		if m == nil || len(s.HealthChecks) == 0 {
-			break
-		}
-		known := true
-		if ref := m.Status.NodeRef; ref != nil {
-			node := snapshot.One("Node", "", ref.Name)
-			ask, known = append(ask, node), s.Has(node)
-		}
-		all = known && pressing(s, m)
+		more, all = machineReads(s)
 	case s.Request.Is("Node"):
-		ask = append(ask, snapshot.One("Node", "", s.Request.Name))
-		n := s.Node(s.Request.Name)
-		if n == nil || len(s.HealthChecks) == 0 {
-			break
-		}
-		if namespace, name, ok := machine.AnnotatedMachine(n); ok {
-			ask = append(ask, snapshot.One("Machine", namespace, name))
-			m := s.Machine(namespace, name)
-			all = m != nil && pressing(s, m)
-		}
+		more, all = nodeReads(s)
 	}
+	ask = append(ask, more...)
 	if all {
 		ask = append(ask, snapshot.All("Machine"), snapshot.All("Node"))
 	}
@@ -44,6 +31,33 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		ask = append(ask, sets(s)...)
 	}
 	return snapshot.Scope{Objects: ask}
+}
+
+func machineReads(s snapshot.Snapshot) (ask []snapshot.Query, all bool) {
+	ask = []snapshot.Query{snapshot.One("Machine", s.Request.Namespace, s.Request.Name)}
+	m := s.Machine(s.Request.Namespace, s.Request.Name)
+	if m == nil || len(s.HealthChecks) == 0 {
+		return ask, false
+	}
+	if ref := m.Status.NodeRef; ref != nil {
+		node := snapshot.One("Node", "", ref.Name)
+		return append(ask, node), s.Has(node) && pressing(s, m)
+	}
+	return ask, pressing(s, m)
+}
+
+func nodeReads(s snapshot.Snapshot) (ask []snapshot.Query, all bool) {
+	ask = []snapshot.Query{snapshot.One("Node", "", s.Request.Name)}
+	n := s.Node(s.Request.Name)
+	if n == nil || len(s.HealthChecks) == 0 {
+		return ask, false
+	}
+	namespace, name, ok := machine.AnnotatedMachine(n)
+	if !ok {
+		return ask, false
+	}
+	m := s.Machine(namespace, name)
+	return append(ask, snapshot.One("Machine", namespace, name)), m != nil && pressing(s, m)
 }
 
 // pressing reports whether more has to be known about m than itself and its Node.

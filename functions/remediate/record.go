@@ -18,8 +18,12 @@ import (
 
 const recordSchema = 1
 
-// releaseAfter is when a remediation no longer counts as under way, whatever became of it (RELIABILITY 2f).
-const releaseAfter = 30 * time.Minute
+const (
+	// holdFor is how long a remediation counts as under way at least: the status of its set may be older than it.
+	holdFor = time.Minute
+	// releaseAfter is when it no longer does, whatever became of it (RELIABILITY 2f).
+	releaseAfter = 30 * time.Minute
+)
 
 // record is what a check remembers, in its annotation machine.AnnotationInFlight.
 type record struct {
@@ -100,6 +104,9 @@ func (c check) underWay(f remediation) bool {
 		if t.m.UID == f.UID {
 			return t.m.DeletionTimestamp != nil || t.sick(c.Now)
 		}
+	}
+	if c.Now.Before(f.At.Add(holdFor)) {
+		return true
 	}
 	set := c.MachineSet(c.h.Namespace, f.Set)
 	return set != nil && (set.Spec.Replicas == nil || set.Status.ReadyReplicas < *set.Spec.Replicas)

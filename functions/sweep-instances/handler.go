@@ -56,16 +56,16 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	if why != "" {
 		p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepHeld", why))
 	}
-	deletes := deleted(s)
+	deletes := deleted(s) // by key: two accounts may use the same ids
 	for _, f := range w.ripe() {
-		_, tried := s.Outcome(f.deletion())
+		a := f.deletion()
 		switch node := w.readyNode(f); {
-		case tried, held[f.key()]:
+		case deletes[a.Key()], held[f.key()]:
 		case node != "":
 			p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepHeld", fmt.Sprintf("%s is kept: node %s runs on it", f, node)))
-		case deletes < maxDeletes:
-			deletes++
-			p.Then(f.deletion())
+		case len(deletes) < maxDeletes:
+			deletes[a.Key()] = true
+			p.Then(a)
 		}
 	}
 	return p.Untried(s.Outcomes)
@@ -137,15 +137,15 @@ func (w sweep) failures() plan.Sequence {
 	return plan.Sequence{Notes: notes}
 }
 
-// deleted returns how many instances this sweep has removed in earlier rounds.
-func deleted(s snapshot.Snapshot) int {
-	n := 0
+// deleted returns what this sweep has removed in earlier rounds.
+func deleted(s snapshot.Snapshot) map[plan.Key]bool {
+	keys := map[plan.Key]bool{}
 	for key := range s.Outcomes {
 		if strings.HasPrefix(string(key), "delete instance ") {
-			n++
+			keys[key] = true
 		}
 	}
-	return n
+	return keys
 }
 
 // deletion removes the instance with its children; where its UID is also a kept instance's, only the one that is named.

@@ -14,6 +14,11 @@ func TestScenarios(t *testing.T) {
 	scenario.Run(t, Function)
 }
 
+func TestProperties(t *testing.T) {
+	t.Parallel()
+	scenario.Properties(t, Function)
+}
+
 func TestTagIsNamedOnlyWhereNothingKeptCarriesIt(t *testing.T) {
 	t.Parallel()
 	in := provider.Instance{ID: "i-1", ProviderID: "x://i-1", UID: "u", Name: "worker-a"}
