@@ -89,41 +89,20 @@ func (s *Scenario) carryOut(seq plan.Sequence, outcomes map[plan.Key]plan.Outcom
 }
 
 func (s *Scenario) apply(a plan.Action, written map[string]bool) plan.Outcome {
-	write := func(before, after plan.Object) plan.Outcome {
-		name := plan.NameOf(after)
-		if written[name] {
-			return plan.Outcome{Result: plan.Failed}
-		}
-		written[name] = true
-		have := s.object(after)
-		switch {
-		case strings.HasSuffix(name, "-d"):
-			return plan.Outcome{Result: plan.Refused, Message: "denied by policy"}
-		case before == nil && have != nil:
-			return plan.Outcome{Result: plan.Exists}
-		case before != nil && (have == nil || have.GetResourceVersion() != before.GetResourceVersion()):
-			return plan.Outcome{Result: plan.Conflict}
-		}
-		next, _ := after.DeepCopyObject().(plan.Object)
-		version, _ := strconv.Atoi(next.GetResourceVersion()) // of a new object: 0
-		next.SetResourceVersion(strconv.Itoa(version + 1))
-		s.World.Add(next)
-		return plan.Outcome{}
-	}
 	switch a := a.(type) {
 	case plan.Create:
-		return write(nil, a.Object)
+		return s.write(nil, a.Object, written)
 	case plan.Update:
-		return write(a.Old, a.New)
+		return s.write(a.Old, a.New, written)
 	case plan.UpdateStatus:
-		return write(a.Old, a.New)
+		return s.write(a.Old, a.New, written)
 	case plan.Delete:
 		if len(a.Object.GetFinalizers()) == 0 {
 			return s.remove(a.Object)
 		}
 		next, _ := a.Object.DeepCopyObject().(plan.Object)
 		next.SetDeletionTimestamp(new(metav1.NewTime(s.World.Now)))
-		return write(a.Object, next)
+		return s.write(a.Object, next, written)
 	case plan.Evict:
 		if a.Pod.Name[len(a.Pod.Name)-1]%3 == 0 {
 			return plan.Outcome{Result: plan.Blocked, Message: "not now"}
@@ -131,6 +110,28 @@ func (s *Scenario) apply(a plan.Action, written map[string]bool) plan.Outcome {
 		return s.remove(a.Pod)
 	case plan.CreateInstance, plan.DeleteInstance:
 	}
+	return plan.Outcome{}
+}
+
+// write puts after in the place of before, if that is still as it was seen.
+func (s *Scenario) write(before, after plan.Object, written map[string]bool) plan.Outcome {
+	name := plan.NameOf(after)
+	have := s.object(after)
+	switch {
+	case written[name]:
+		return plan.Outcome{Result: plan.Failed}
+	case strings.HasSuffix(name, "-d"):
+		return plan.Outcome{Result: plan.Refused, Message: "denied by policy"}
+	case before == nil && have != nil:
+		return plan.Outcome{Result: plan.Exists}
+	case before != nil && (have == nil || have.GetResourceVersion() != before.GetResourceVersion()):
+		return plan.Outcome{Result: plan.Conflict}
+	}
+	written[name] = true
+	next, _ := after.DeepCopyObject().(plan.Object)
+	version, _ := strconv.Atoi(next.GetResourceVersion()) // of a new object: 0
+	next.SetResourceVersion(strconv.Itoa(version + 1))
+	s.World.Add(next)
 	return plan.Outcome{}
 }
 
