@@ -169,6 +169,9 @@ func (r Result) String() string {
 	return resultNames[r]
 }
 
+// MarshalText writes the name.
+func (r Result) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
 // UnmarshalText reads a result's name.
 func (r *Result) UnmarshalText(text []byte) error {
 	i := slices.Index(resultNames[:], string(text))

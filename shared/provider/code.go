@@ -32,6 +32,9 @@ func (c Code) String() string {
 	return codeNames[c]
 }
 
+// MarshalText writes the name.
+func (c Code) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
 // UnmarshalText reads a code's name.
 func (c *Code) UnmarshalText(text []byte) error {
 	i := slices.Index(codeNames[:], string(text))

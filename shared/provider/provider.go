@@ -72,23 +72,23 @@ const (
 
 // Instance is the cloud's view of a Machine.
 type Instance struct {
-	ID         string    // the cloud's own id
-	ProviderID string    // what Node.spec.providerID will be
-	UID        types.UID // the Machine UID in the instance's tag; empty if untagged
-	Token      string
-	Name       string
-	State      State
-	CloudState string // the cloud's own word, for the instance-state annotation (SPEC S18)
-	Type       string
-	Region     string
-	Zone       string
-	Addresses  []corev1.NodeAddress
-	Created    time.Time // zero if the cloud does not tell
-	Message    string    // why it failed, in the cloud's words
-	Spot       bool
-	Child      bool            // a leftover port, disk or NIC without its instance
-	Status     json.RawMessage // providerStatus of the Machine, or nil
-	Progress   []byte          // with StateIncomplete
+	ID         string               `json:"id,omitempty"`         // the cloud's own id
+	ProviderID string               `json:"providerID,omitempty"` // what Node.spec.providerID will be
+	UID        types.UID            `json:"uid,omitempty"`        // the Machine UID in the instance's tag; empty if untagged
+	Token      string               `json:"token,omitempty"`
+	Name       string               `json:"name,omitempty"`
+	State      State                `json:"state,omitempty"`
+	CloudState string               `json:"cloudState,omitempty"` // the cloud's own word, for the instance-state annotation (SPEC S18)
+	Type       string               `json:"type,omitempty"`
+	Region     string               `json:"region,omitempty"`
+	Zone       string               `json:"zone,omitempty"`
+	Addresses  []corev1.NodeAddress `json:"addresses,omitempty"`
+	Created    time.Time            `json:"created,omitzero"`  // zero if the cloud does not tell
+	Message    string               `json:"message,omitempty"` // why it failed, in the cloud's words
+	Spot       bool                 `json:"spot,omitempty"`
+	Child      bool                 `json:"child,omitempty"`    // a leftover port, disk or NIC without its instance
+	Status     json.RawMessage      `json:"status,omitempty"`   // providerStatus of the Machine, or nil
+	Progress   []byte               `json:"progress,omitempty"` // with StateIncomplete
 }
 
 // InstanceType is one size a cloud offers.

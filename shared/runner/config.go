@@ -25,12 +25,13 @@ type Config struct {
 	Namespaces []string   // MACHINE_NAMESPACES: where Machines may live, separated by commas; default machine.Namespace
 	DryRun     bool       // DRY_RUN: log and reply plans, apply nothing; default false
 	LogLevel   slog.Level // LOG_LEVEL: DEBUG, INFO, WARN or ERROR; default INFO
+	Record     string     // RECORD: a folder for scenarios of what was decided; default none
 	Kubeconfig string     // KUBECONFIG: only outside a cluster; default: the pod's own account
 }
 
 // ConfigFrom reads the environment. A value that cannot be understood is an error that names the variable.
 func ConfigFrom(getenv func(string) string) (Config, error) {
-	c := Config{Namespaces: []string{machine.Namespace}, Kubeconfig: getenv("KUBECONFIG")}
+	c := Config{Namespaces: []string{machine.Namespace}, Kubeconfig: getenv("KUBECONFIG"), Record: getenv("RECORD")}
 	if v := getenv("MACHINE_NAMESPACES"); v != "" {
 		c.Namespaces = strings.Split(v, ",")
 		if slices.Contains(c.Namespaces, "") {
@@ -70,7 +71,7 @@ func Open(f function.Function, table Table) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{Function: f, Cluster: k, Clock: time.Now, DryRun: c.DryRun, Log: log}
+	r := &Runner{Function: f, Cluster: k, Clock: time.Now, DryRun: c.DryRun, Record: c.Record, Log: log}
 	if table != nil {
 		providers, err := table(api)
 		if err != nil {

@@ -38,6 +38,7 @@ type Runner struct {
 	Clouds   *Clouds          // nil for functions that look at no cloud
 	Clock    func() time.Time // the local clock, compared with the API server's; nil: not compared
 	DryRun   bool             // plans are logged and replied, never applied
+	Record   string           // folder that every decision which wants something is written to, as a scenario; or empty
 	Log      *slog.Logger
 
 	told tellOnce
@@ -88,6 +89,7 @@ func (i *invocation) run(ctx context.Context) error {
 		}
 		p := i.Function.Decide(s)
 		i.record(p)
+		i.recordScenario(s, p, round)
 		i.logPlan(p, round)
 		if i.DryRun {
 			return nil

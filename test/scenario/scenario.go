@@ -114,11 +114,11 @@ func (s *Scenario) read(dir string, section txtar.File) (err error) {
 			s.World.Add(objects...)
 		}
 	case "clouds":
-		s.Clouds, err = clouds(text)
+		s.Clouds, err = snapshot.DecodeClouds(text)
 	case "accounts":
-		s.Accounts, err = accounts(text)
+		s.Accounts, err = snapshot.DecodeAccounts(text)
 	case "outcomes":
-		s.World.Outcomes, err = outcomes(text)
+		s.World.Outcomes, err = snapshot.DecodeOutcomes(text)
 	case "plan":
 		s.Plan = string(text)
 	default:
@@ -186,12 +186,14 @@ func (s Scenario) look(seen *snapshot.Snapshot, sc snapshot.Scope) {
 	for _, l := range sc.Lookups {
 		c, told := s.Clouds[names[l.UID]]
 		if !told {
-			c.Horizon, c.Tokens = cloud{}.horizon(), true
+			c.Horizon, c.Tokens = 20*time.Second, true
 		}
 		if c.Account == "" {
 			c.Account = "kubemark"
 		}
-		c.Source = "kubemark_controller"
+		if c.Source == "" {
+			c.Source = "kubemark_controller"
+		}
 		if l.Resolve && c.Resolved == nil && c.Refused == nil {
 			c.Resolved = specs[l.UID]
 		}

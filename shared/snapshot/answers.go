@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"encoding/json"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// usualHorizon is what a cloud has that names none.
+const usualHorizon = 20 * time.Second
+
+// The answers of clouds and of earlier actions in YAML: durations and codes as words.
+type (
+	refusalText struct {
+		Code       provider.Code    `json:"code,omitempty"`
+		Message    string           `json:"message,omitempty"`
+		RetryAfter *metav1.Duration `json:"retryAfter,omitempty"`
+	}
+	cloudText struct {
+		Account   string                 `json:"account,omitempty"`
+		Source    string                 `json:"source,omitempty"`
+		Horizon   *metav1.Duration       `json:"horizon,omitempty"`
+		Tokens    *bool                  `json:"tokens,omitempty"`
+		Found     []provider.Instance    `json:"found,omitempty"`
+		Err       *refusalText           `json:"err,omitempty"`
+		Resolved  json.RawMessage        `json:"resolved,omitempty"`
+		Refused   *refusalText           `json:"refused,omitempty"`
+		Type      *provider.InstanceType `json:"type,omitempty"`
+		Instances []provider.Instance    `json:"instances,omitempty"`
+	}
+	outcomeText struct {
+		refusalText
+		Result   plan.Result        `json:"result"`
+		Instance *provider.Instance `json:"instance,omitempty"`
+	}
+)
+
+// DecodeClouds reads the answers to lookups, by the name of the object that they are about. A cloud gives tokens and
+// has a horizon of 20 s unless it says otherwise; a field that does not exist is an error.
+func DecodeClouds(text []byte) (map[string]Cloud, error) {
+	return decodeMap[string](text, func(c cloudText) Cloud {
+		return Cloud{
+			Account: c.Account, Source: c.Source, Horizon: c.horizon(), Tokens: c.Tokens == nil || *c.Tokens, Found: c.Found,
+			Err: c.Err.data(), Resolved: c.Resolved, Refused: c.Refused.data(), Type: c.Type,
+		}
+	})
+}
+
+// EncodeClouds writes what DecodeClouds reads.
+func EncodeClouds(clouds map[string]Cloud) ([]byte, error) {
+	return encodeMap(clouds, func(c Cloud) cloudText {
+		return cloudText{
+			Account: c.Account, Source: c.Source, Horizon: duration(c.Horizon), Tokens: &c.Tokens, Found: c.Found,
+			Err: textOf(c.Err), Resolved: c.Resolved, Refused: textOf(c.Refused), Type: c.Type,
+		}
+	})
+}
+
+// DecodeAccounts reads the answers to bulk lists, by account key.
+func DecodeAccounts(text []byte) (map[string]Account, error) {
+	return decodeMap[string](text, func(c cloudText) Account {
+		return Account{Horizon: c.horizon(), Instances: c.Instances, Err: c.Err.data()}
+	})
+}
+
+// EncodeAccounts writes what DecodeAccounts reads.
+func EncodeAccounts(accounts map[string]Account) ([]byte, error) {
+	return encodeMap(accounts, func(a Account) cloudText {
+		return cloudText{Horizon: duration(a.Horizon), Instances: a.Instances, Err: textOf(a.Err)}
+	})
+}
+
+// DecodeOutcomes reads what earlier actions answered.
+func DecodeOutcomes(text []byte) (map[plan.Key]plan.Outcome, error) {
+	return decodeMap[plan.Key](text, func(o outcomeText) plan.Outcome {
+		r := o.data()
+		out := plan.Outcome{Result: o.Result, Code: r.Code, Message: r.Message, RetryAfter: r.RetryAfter}
+		if o.Instance != nil {
+			out.Instance = *o.Instance
+		}
+		return out
+	})
+}
+
+// EncodeOutcomes writes what DecodeOutcomes reads.
+func EncodeOutcomes(outcomes map[plan.Key]plan.Outcome) ([]byte, error) {
+	return encodeMap(outcomes, func(o plan.Outcome) outcomeText {
+		r := textOf(&Refusal{Code: o.Code, Message: o.Message, RetryAfter: o.RetryAfter})
+		text := outcomeText{refusalText: *r, Result: o.Result}
+		if o.Instance.ID != "" || len(o.Instance.Progress) > 0 {
+			text.Instance = &o.Instance
+		}
+		return text
+	})
+}
+
+func decodeMap[K ~string, T, V any](text []byte, value func(T) V) (map[K]V, error) {
+	var told map[K]T
+	if err := yaml.UnmarshalStrict(text, &told); err != nil {
+		return nil, err
+	}
+	out := make(map[K]V, len(told))
+	for k, t := range told {
+		out[k] = value(t)
+	}
+	return out, nil
+}
+
+func encodeMap[K ~string, T, V any](values map[K]V, text func(V) T) ([]byte, error) {
+	told := make(map[K]T, len(values))
+	for k, v := range values {
+		told[k] = text(v)
+	}
+	return yaml.Marshal(told)
+}
+
+func (c cloudText) horizon() time.Duration {
+	if c.Horizon == nil {
+		return usualHorizon
+	}
+	return c.Horizon.Duration
+}
+
+func duration(d time.Duration) *metav1.Duration {
+	if d == 0 {
+		return nil
+	}
+	return &metav1.Duration{Duration: d}
+}
+
+func (r *refusalText) data() *Refusal {
+	if r == nil {
+		return nil
+	}
+	out := &Refusal{Code: r.Code, Message: r.Message}
+	if r.RetryAfter != nil {
+		out.RetryAfter = r.RetryAfter.Duration
+	}
+	return out
+}
+
+func textOf(r *Refusal) *refusalText {
+	if r == nil {
+		return nil
+	}
+	return &refusalText{Code: r.Code, Message: r.Message, RetryAfter: duration(r.RetryAfter)}
+}
