@@ -49,13 +49,15 @@ test: go ## All tests, the fast ones first; what CI runs
 	@$(call say,nested modules)
 	for module in $(nested); do (cd $$module && go vet ./... && go test -count=1 ./...); done
 	@$(MAKE) --no-print-directory test-race
+	@$(call say,the parts that make run starts)
+	go test -count=1 -p 1 -timeout 20m ./test/local/...
 	@$(MAKE) --no-print-directory e2e
 
 .PHONY: test-race
 test-race: go ## Race detector over the packages where goroutines meet; needs a C compiler
 	@$(call say,race detector)
 	@[ "$$(go env CGO_ENABLED)" = 1 ] || echo "no C compiler: testing without the race detector"
-	go test -count=1 -timeout 20m $$([ "$$(go env CGO_ENABLED)" = 0 ] || echo -race) $(racing)
+	go test -count=1 -timeout 20m $$([ "$$(go env CGO_ENABLED)" = 0 ] || echo -race) -p 1 $(racing)
 
 .PHONY: e2e
 e2e: go ## Whole stories on a real control plane with real Knative Eventing
