@@ -29,7 +29,7 @@ const (
 // eviction is the Pods of one Node, by what has to happen to them.
 type eviction struct {
 	untried []plan.Evict  // to be evicted; those whose budget allows none come last
-	refused []plan.Evict  // asked in this invocation, not allowed now
+	refused []plan.Evict  // not allowed now, as was asked in this invocation or can be foreseen
 	leaving []*corev1.Pod // on their way out, and waited for
 	staying []*corev1.Pod // of DaemonSets and of the kubelet itself: they go with the Node
 	tried   int           // evictions asked in this invocation
@@ -59,19 +59,21 @@ func evictionOf(s snapshot.Snapshot, n *corev1.Node, most *int64) eviction {
 	return e
 }
 
-// add takes a Pod that shall leave.
+// add takes a Pod that shall leave. The API server answers 500 to the eviction of one that several budgets protect,
+// for ever: that is not asked for.
 func (e *eviction) add(a plan.Evict) {
 	o, tried := e.seen.Outcome(a)
-	if !tried {
-		e.untried = append(e.untried, a)
-		return
+	if tried {
+		e.tried++
 	}
-	e.tried++
-	if o.Result == plan.Blocked || o.Result == plan.Refused {
+	switch {
+	case o.Result == plan.Blocked, o.Result == plan.Refused, a.Pod.Status.Phase != corev1.PodPending && len(budgetsOf(e.seen, a.Pod, false)) > 1:
 		e.refused = append(e.refused, a)
-		return
+	case !tried:
+		e.untried = append(e.untried, a)
+	default:
+		e.leaving = append(e.leaving, a.Pod)
 	}
-	e.leaving = append(e.leaving, a.Pod)
 }
 
 func finished(p *corev1.Pod) bool {
@@ -112,7 +114,10 @@ func (e eviction) obstacle() string {
 		return ""
 	}
 	first := e.refused[0]
-	o, _ := e.seen.Outcome(first)
+	o, tried := e.seen.Outcome(first)
+	if !tried {
+		o.Message = "the API server evicts no pod that several disruption budgets protect"
+	}
 	name := "pod " + first.Pod.Namespace + "/" + first.Pod.Name
 	if more := len(e.refused) - 1; more > 0 {
 		name += fmt.Sprintf(" and %d more", more)

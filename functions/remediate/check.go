@@ -25,6 +25,7 @@ type check struct {
 	selector labels.Selector
 	record   record
 	targets  []target
+	network  network
 }
 
 // target is one Machine with what the check says about it.
@@ -38,11 +39,13 @@ type target struct {
 func checksOf(s snapshot.Snapshot) ([]check, []plan.Note) {
 	var all []check
 	var warnings []plan.Note
+	net := networkOf(s)
 	for _, h := range s.HealthChecks {
 		if _, paused := h.Annotations[machine.AnnotationPausedMHC]; paused || h.DeletionTimestamp != nil {
 			continue
 		}
 		c, err := newCheck(s, h)
+		c.network = net
 		if err != nil {
 			warnings = append(warnings, plan.Warning(h, "RemediationRestricted", "nothing is remediated: "+err.Error()))
 			continue

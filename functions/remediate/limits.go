@@ -25,20 +25,24 @@ const (
 type sum struct {
 	machines, healthy, sick int
 	most                    int // unhealthy ones allowed
-	unreachable, nodes      int // of the whole cluster
+	network                 network
 }
+
+// network is how much of the whole cluster is heard of.
+type network struct{ unreachable, nodes int }
 
 func (s sum) unhealthy() int { return s.machines - s.healthy }
 func (s sum) tooMany() bool  { return s.unhealthy() > s.most }
-func (s sum) partitioned() bool {
-	return s.unreachable >= partitionNodes && s.unreachable*100 >= s.nodes*partitionPercent
+func (s sum) allowed() bool  { return !s.tooMany() && !s.network.partitioned() }
+
+func (n network) partitioned() bool {
+	return n.unreachable >= partitionNodes && n.unreachable*100 >= n.nodes*partitionPercent
 }
-func (s sum) allowed() bool { return !s.tooMany() && !s.partitioned() }
 
 // count counts as healthy only what has a Node, needs nothing now nor when a timer ends, and is neither deleted nor
 // repaired elsewhere (B53, R-B26).
 func (c check) count() sum {
-	s := sum{machines: len(c.targets)}
+	s := sum{machines: len(c.targets), network: c.network}
 	for _, t := range c.targets {
 		_, repaired := t.m.Annotations[machine.AnnotationExternalRepair]
 		switch {
@@ -51,25 +55,24 @@ func (c check) count() sum {
 	if most, err := maxUnhealthy(c.h, s.machines); err == nil {
 		s.most = most
 	}
-	s.unreachable, s.nodes = silent(c.Snapshot)
 	return s
 }
 
-// silent counts the Nodes of the cluster that nothing is heard of. One that vanished counts like them (R-B23).
-func silent(s snapshot.Snapshot) (unreachable, nodes int) {
-	nodes = len(s.Nodes)
+// networkOf counts the Nodes that nothing is heard of. One that vanished counts like them (R-B23).
+func networkOf(s snapshot.Snapshot) network {
+	net := network{nodes: len(s.Nodes)}
 	for _, n := range s.Nodes {
 		if machine.NodeUnreachable(n) {
-			unreachable++
+			net.unreachable++
 		}
 	}
 	for _, m := range s.Machines {
 		if m.DeletionTimestamp == nil && m.Status.NodeRef != nil && nodeOf(s, m) == nil {
-			unreachable++
-			nodes++
+			net.unreachable++
+			net.nodes++
 		}
 	}
-	return unreachable, nodes
+	return net
 }
 
 // admit adds the Machines to remediate next: those longest due first, as many as there is room for (RELIABILITY 2f).

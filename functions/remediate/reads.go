@@ -75,11 +75,14 @@ func pressing(s snapshot.Snapshot, m *machine.Machine) bool {
 
 func sets(s snapshot.Snapshot) []snapshot.Query {
 	var ask []snapshot.Query
-	checks, _ := checksOf(s)
-	for _, c := range checks {
-		for _, f := range c.record.InFlight {
+	for _, h := range s.HealthChecks {
+		r, err := parseRecord(h.Annotations[machine.AnnotationInFlight])
+		if err != nil {
+			continue // nothing is done for it
+		}
+		for _, f := range r.InFlight {
 			if f.Set != "" {
-				ask = append(ask, snapshot.One("MachineSet", c.h.Namespace, f.Set))
+				ask = append(ask, snapshot.One("MachineSet", h.Namespace, f.Set))
 			}
 		}
 	}

@@ -23,8 +23,8 @@ func (c check) report(s sum) plan.Sequence {
 	allowed := machine.True(machinev1beta1.RemediationAllowedCondition, "", "")
 	counts := fmt.Sprintf("%d of %d machines are not healthy (%d sick)", s.unhealthy(), s.machines, s.sick)
 	switch {
-	case s.partitioned():
-		allowed = restricted("NodesUnreachable", fmt.Sprintf("%d of %d nodes are unreachable: nothing is remediated", s.unreachable, s.nodes))
+	case s.network.partitioned():
+		allowed = restricted("NodesUnreachable", fmt.Sprintf("%d of %d nodes are unreachable: nothing is remediated", s.network.unreachable, s.network.nodes))
 		next.Status.RemediationsAllowed = 0
 	case s.tooMany():
 		allowed = restricted(machinev1beta1.TooManyUnhealthyReason, fmt.Sprintf("%s, more than maxUnhealthy %d allows: nothing is remediated", counts, s.most))
