@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package binpack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// LowerBound returns a price that no packing of all the pieces can go below, however clever: what Pack could have
+// saved at most. Pieces that no target admits are not counted. It proves itself by linear duality: if every piece is
+// worth something, and no new bin can hold more worth than its price, then the new bins cost at least the worth of all
+// pieces less the worth that fits into the bins that exist.
+func LowerBound(items []Item, bins []Bin, types []Type, fits Fits) int64 {
+	p := newProblem(items, bins, types, fits)
+	o := newOffers(p, p.left)
+	var sum int64
+	for _, part := range o.parts() {
+		sum = saturate(sum, o.boundOf(part))
+	}
+	return sum
+}
+
+// part is a set of items with the classes of types that admit them; no other part shares one.
+type part struct {
+	items, classes []int
+	free           [N]float64 // room in the bins that take a piece of any of the items
+}
+
+// parts divides the items that some type admits.
+func (o *offers) parts() []part {
+	root := make([]int, len(o.types))
+	for t := range root {
+		root[t] = t
+	}
+	for i := range o.items {
+		first := -1
+		for t := range o.types {
+			switch {
+			case o.most[t][i] == 0:
+			case first < 0:
+				first = top(root, t)
+			default:
+				root[top(root, t)] = first
+			}
+		}
+	}
+	byRoot := map[int]int{}
+	var parts []part
+	for t := range o.types {
+		r := top(root, t)
+		k, ok := byRoot[r]
+		if !ok {
+			k = len(parts)
+			byRoot[r] = k
+			parts = append(parts, part{})
+		}
+		if o.class[t] == t {
+			parts[k].classes = append(parts[k].classes, t)
+		}
+	}
+	for i := range o.items {
+		for t := range o.types {
+			if o.left[i] > 0 && o.most[t][i] > 0 {
+				k := byRoot[top(root, t)]
+				parts[k].items = append(parts[k].items, i)
+				break
+			}
+		}
+	}
+	for k := range parts {
+		for b := range o.bins {
+			if slices.ContainsFunc(parts[k].items, func(i int) bool { return o.items[i].Size.In(o.bins[b].Free) > 0 && o.fits(i, b) > 0 }) {
+				for r, v := range o.bins[b].Free {
+					parts[k].free[r] += float64(v)
+				}
+			}
+		}
+	}
+	return parts
+}
+
+func top(root []int, t int) int {
+	for root[t] != t {
+		t = root[t]
+	}
+	return t
+}
+
+// boundOf is the best bound known for one part, rounded up to what its prices can add up to.
+func (o *offers) boundOf(q part) int64 {
+	best := o.countBound(q)
+	for _, start := range o.weights {
+		best = max(best, o.climb(q, start))
+	}
+	unit := int64(0)
+	for _, t := range q.classes {
+		unit = gcd(o.price(t), unit)
+	}
+	if best <= 0 || unit == 0 {
+		return 0
+	}
+	// Slightly less than the floating-point sum says: what is proven must hold.
+	return int64(math.Ceil(best*(1-1e-9)/float64(unit)-1e-6)) * unit
+}
+
+// climb improves weights step by step; every step's bound is proven by itself.
+func (o *offers) climb(q part, w weights) float64 {
+	best := o.weightBound(q, w)
+	for step := 0.2; step > 0.01; step /= 2 {
+		for moved := true; moved; {
+			moved = false
+			for r := range w {
+				for _, d := range []float64{step, -step} {
+					v := w
+					v[r] = max(0, v[r]+d)
+					if b := o.weightBound(q, v); b > best+1e-6*math.Abs(best) {
+						best, w, moved = b, v, true
+					}
+				}
+			}
+		}
+	}
+	return best
+}
+
+// weightBound is the bound that values under weights prove.
+func (o *offers) weightBound(q part, w weights) float64 {
+	var most weights // the highest price of a unit of each resource
+	for _, t := range q.classes {
+		var all float64
+		for r := range w {
+			if o.types[t].Capacity[r] > 0 {
+				all += w[r]
+			}
+		}
+		for r := range w {
+			if c := o.types[t].Capacity[r]; c > 0 && w[r] > 0 {
+				most[r] = max(most[r], float64(o.price(t))*w[r]/all/float64(c))
+			}
+		}
+	}
+	var sum float64
+	for _, i := range q.items {
+		least := math.Inf(1)
+		for _, t := range q.classes {
+			if o.most[t][i] > 0 {
+				least = min(least, float64(o.price(t))*o.density(i, t, w))
+			}
+		}
+		sum += least * float64(o.left[i])
+	}
+	for r := range most {
+		sum -= most[r] * q.free[r]
+	}
+	return sum
+}
+
+// countBound is the bound that a single item proves: by how many of its pieces a bin can hold at most. It is the one
+// that counts where few pieces share a bin, and exact where there is one item and one price.
+func (o *offers) countBound(q part) float64 {
+	best := 0.0
+	for _, i := range q.items {
+		n := o.left[i]
+		for b := range o.bins {
+			if fit := o.items[i].Size.In(o.bins[b].Free); fit > 0 {
+				n -= max(0, min(fit, o.fits(i, b)))
+			}
+		}
+		best = max(best, o.cheapest(q, i, n))
+	}
+	return best
+}
+
+// cheapest is the least price of n pieces of one item, as if bins could be bought in parts where prices differ.
+func (o *offers) cheapest(q part, i, n int) float64 {
+	if n <= 0 {
+		return 0
+	}
+	one, kinds, least := math.Inf(1), 0, 0.0
+	for _, t := range q.classes {
+		if m := o.most[t][i]; m > 0 {
+			one = min(one, float64(o.price(t))/float64(m))
+			kinds++
+			least = math.Ceil(float64(n)/float64(m)) * float64(o.price(t))
+		}
+	}
+	if kinds == 1 {
+		return least
+	}
+	return one * float64(n)
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return cmp.Or(a, 1)
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package binpack
+
+import (
+	"cmp"
+	"slices"
+)
+
+// solution is a way to open new bins.
+type solution struct {
+	patterns []Pattern
+	left     []int
+	price    int64
+	bins     int
+}
+
+// better prefers fewer pieces without a place, then the lower price, then fewer bins.
+func (s solution) better(t solution) bool {
+	return cmp.Or(cmp.Compare(total(s.left), total(t.left)), cmp.Compare(s.price, t.price), cmp.Compare(s.bins, t.bins)) < 0
+}
+
+func total(left []int) (n int) {
+	for _, l := range left {
+		n += l
+	}
+	return n
+}
+
+// open places the waiting pieces into new bins: again and again the pattern of most worth for its price, as many times
+// as it can be repeated. What a piece is worth follows from weights on the resources; several are tried.
+func (p *problem) open(waiting []int) solution {
+	limits := make([]int, len(p.types))
+	for t := range p.types {
+		limits[t] = p.types[t].Limit
+	}
+	return p.openWithin(waiting, limits)
+}
+
+func (p *problem) openWithin(waiting, limits []int) solution {
+	best := solution{left: slices.Clone(waiting)}
+	o := newOffers(p, waiting)
+	for _, w := range o.weights[:min(valuations, len(o.weights))] {
+		s := o.greedy(o.values(w), waiting, limits)
+		o.shrink(&s, limits)
+		if s.better(best) {
+			best = s
+		}
+	}
+	return best
+}
+
+// openByPriority opens bins for one priority after the other, so that limits cut off the lowest. What the bins of the
+// higher ones have left, the lower ones fill first.
+func (p *problem) openByPriority() solution {
+	limits := make([]int, len(p.types))
+	for t := range p.types {
+		limits[t] = p.types[t].Limit
+	}
+	sum := solution{left: slices.Clone(p.left)}
+	for from := 0; from < len(p.items); {
+		to := from
+		for to < len(p.items) && p.items[to].Priority == p.items[from].Priority {
+			to++
+		}
+		waiting := make([]int, len(p.items))
+		copy(waiting[from:to], sum.left[from:to])
+		sum.patterns = p.topUp(sum.patterns, waiting)
+		s := p.openWithin(waiting, limits)
+		copy(sum.left[from:to], s.left[from:to])
+		for _, pat := range s.patterns {
+			limits[pat.Type] -= pat.Times
+		}
+		sum.patterns = append(sum.patterns, s.patterns...)
+		from = to
+	}
+	return sum
+}
+
+// topUp fills the room that opened bins have left with waiting pieces, and counts those down.
+func (p *problem) topUp(patterns []Pattern, waiting []int) []Pattern {
+	var bins []Bin
+	var of []int
+	for k, pat := range patterns {
+		for range pat.Times {
+			bins = append(bins, Bin{Free: p.types[pat.Type].Capacity})
+			of = append(of, k)
+		}
+	}
+	s := newSpace(p.items, bins, func(i, b int) int { return p.fits(i, len(p.bins)+patterns[of[b]].Type) }, p.apart)
+	for b, k := range of {
+		for _, h := range patterns[k].Holds {
+			s.put(h.Item, b, h.Count)
+		}
+	}
+	for i := range waiting {
+		waiting[i] -= s.Put(i, waiting[i])
+	}
+	var filled []Pattern
+	for b, k := range of {
+		last := len(filled) - 1
+		if last >= 0 && filled[last].Type == patterns[k].Type && slices.Equal(filled[last].Holds, s.Holds(b)) {
+			filled[last].Times++
+			continue
+		}
+		filled = append(filled, Pattern{Type: patterns[k].Type, Times: 1, Holds: s.Holds(b)})
+	}
+	return filled
+}
+
+// greedy opens bins until nothing waits or nothing fits.
+func (o *offers) greedy(worth []float64, waiting, limits []int) solution {
+	s := solution{left: slices.Clone(waiting)}
+	limits = slices.Clone(limits)
+	orders := o.orders(worth)
+	cache := make([]candidate, len(o.types))
+	for {
+		best := -1
+		for c := range o.types {
+			if o.class[c] != c || !o.available(c, limits) {
+				continue
+			}
+			if !cache[c].possible(s.left) {
+				cache[c] = o.fill(c, worth, s.left, orders[c])
+			}
+			if cache[c].worth > 0 && (best < 0 || cache[c].ratio > cache[best].ratio*(1+1e-9)) {
+				best = c
+			}
+		}
+		if best < 0 {
+			return s
+		}
+		o.take(&s, best, cache[best].holds, limits)
+	}
+}
+
+// candidate is the best pattern known for one type, while enough pieces wait for it.
+type candidate struct {
+	holds        []Held
+	worth, ratio float64
+	known        bool
+}
+
+func (c candidate) possible(left []int) bool {
+	return c.known && !slices.ContainsFunc(c.holds, func(h Held) bool { return left[h.Item] < h.Count })
+}
+
+func (o *offers) available(class int, limits []int) bool {
+	return slices.ContainsFunc(o.members[class], func(t int) bool { return limits[t] > 0 })
+}
+
+// take opens bins of a class that hold the pattern, as many as it can be repeated within the limits.
+func (o *offers) take(s *solution, class int, holds []Held, limits []int) {
+	times := Any
+	for _, h := range holds {
+		times = min(times, s.left[h.Item]/h.Count)
+	}
+	for _, t := range o.members[class] {
+		n := min(times, limits[t])
+		if n <= 0 {
+			continue
+		}
+		limits[t] -= n
+		times -= n
+		s.bins += n
+		s.price = saturate(s.price, Vector{o.price(t)}.Times(n)[0])
+		for _, h := range holds {
+			s.left[h.Item] -= n * h.Count
+		}
+		s.patterns = append(s.patterns, Pattern{Type: t, Times: n, Holds: holds})
+	}
+}
+
+// fill returns the best pattern for one type that any of the orders gives.
+func (o *offers) fill(t int, worth []float64, left []int, orders [][]int32) candidate {
+	best := candidate{known: true}
+	for _, order := range orders {
+		free := o.types[t].Capacity
+		var v float64
+		holds := o.scratch[:0]
+		for _, i := range order {
+			n := min(left[i], int(o.most[t][i]))
+			if n > 0 {
+				n = min(n, o.items[i].Size.In(free))
+			}
+			if n <= 0 || apartFromAny(holds, o.apart[i]) {
+				continue
+			}
+			free = free.Minus(o.items[i].Size.Times(n))
+			v += float64(n) * worth[i]
+			holds = append(holds, Held{Item: int(i), Count: n})
+		}
+		o.scratch = holds
+		if v > best.worth*(1+1e-9) {
+			best.worth, best.holds = v, slices.Clone(holds)
+		}
+	}
+	best.ratio = best.worth / float64(o.price(t))
+	return best
+}
+
+// apartFromAny is apartFrom for holds in any order.
+func apartFromAny(holds []Held, apart []int32) bool {
+	return len(apart) > 0 && apartFrom(holds, apart)
+}
+
+// shrink moves patterns to the cheapest type that holds them too.
+func (o *offers) shrink(s *solution, limits []int) {
+	limits = slices.Clone(limits)
+	for _, pat := range s.patterns {
+		limits[pat.Type] -= pat.Times
+	}
+	for k := range s.patterns {
+		pat := &s.patterns[k]
+		best := pat.Type
+		for t := range o.types {
+			if o.price(t) < o.price(best) && limits[t] >= pat.Times && o.holds(t, pat.Holds) {
+				best = t
+			}
+		}
+		if best != pat.Type {
+			limits[pat.Type] += pat.Times
+			limits[best] -= pat.Times
+			s.price -= int64(pat.Times) * (o.price(pat.Type) - o.price(best))
+			pat.Type = best
+		}
+	}
+}
+
+// holds reports whether a bin of type t can hold the pieces.
+func (o *offers) holds(t int, pieces []Held) bool {
+	free := o.types[t].Capacity
+	for _, h := range pieces {
+		if h.Count > int(o.most[t][h.Item]) || o.items[h.Item].Size.In(free) < h.Count {
+			return false
+		}
+		free = free.Minus(o.items[h.Item].Size.Times(h.Count))
+	}
+	return true
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package binpack packs equal pieces of many sizes into bins: those that exist first, then new ones at the lowest price
+// it finds, with a proven bound on how much lower the price could be.
+package binpack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Any is the answer of a Fits that sets no limit of its own.
+const Any = math.MaxInt32
+
+// Item is Count equal pieces. Cost grows with the number of items, hardly with their pieces.
+type Item struct {
+	Name     string // breaks ties; unique
+	Size     Vector // of one piece
+	Count    int
+	Priority int32 // higher ones are served first where not all can be
+	Apart    []int // items that share no bin with this one; it is enough that one of the two says so
+}
+
+// Bin is room that exists already.
+type Bin struct {
+	Name string // breaks ties; unique
+	Free Vector
+}
+
+// Type is an offer of new bins.
+type Type struct {
+	Name     string // breaks ties; unique
+	Capacity Vector
+	Price    int64 // of one bin, in any unit; at least 1
+	Limit    int   // how many there may be
+}
+
+// Fits returns how many pieces of an item may be in one bin of a target, whatever their sizes: 0 for none, Any for no
+// limit. Targets are the bins, then the types. It must always give the same answer.
+type Fits func(item, target int) int
+
+// Held is how many pieces of an item a bin holds.
+type Held struct{ Item, Count int }
+
+// Put is how many pieces of an item went into a bin that existed.
+type Put struct{ Bin, Item, Count int }
+
+// Pattern is a number of new bins of one type that all hold the same.
+type Pattern struct {
+	Type, Times int
+	Holds       []Held // sorted by item
+}
+
+// Result says where every piece went.
+type Result struct {
+	Puts     []Put     // sorted by bin, then item
+	Patterns []Pattern // in the order of their worth
+	Left     []int     // by item: pieces without a place
+}
+
+// Price returns what the new bins cost.
+func (r Result) Price(types []Type) int64 {
+	var sum int64
+	for _, p := range r.Patterns {
+		sum = saturate(sum, Vector{types[p.Type].Price}.Times(p.Times)[0])
+	}
+	return sum
+}
+
+// Pack places items into bins, and what is left into new bins of the types, within their limits. It is deterministic,
+// does not depend on the order of its arguments as long as names are unique, and leaves them untouched. No bin holds
+// more than it has room for, more of an item than fits allows, or two items that are apart. Pieces of higher priority
+// are left out only where no piece of lower priority has the room that they would need.
+func Pack(items []Item, bins []Bin, types []Type, fits Fits) Result {
+	p := newProblem(items, bins, types, fits)
+	p.fillBins()
+	best := p.open(p.left)
+	if slices.Max(append([]int{0}, best.left...)) > 0 && p.priorities() > 1 {
+		best = p.openByPriority()
+	}
+	return p.result(best)
+}
+
+// problem is the arguments of Pack in an order of its own, so that theirs does not matter.
+type problem struct {
+	items []Item
+	bins  []Bin
+	types []Type
+	fits  Fits // by index here
+
+	itemAt, binAt, typeAt []int     // index of the caller
+	apart                 [][]int32 // symmetric; by item
+	left                  []int     // pieces that wait for a place
+	puts                  []Put
+}
+
+func newProblem(items []Item, bins []Bin, types []Type, fits Fits) *problem {
+	p := &problem{}
+	ref := reference(bins, types)
+	p.itemAt = sortedBy(len(items), func(a, b int) int {
+		x, y := &items[a], &items[b]
+		return cmp.Or(cmp.Compare(y.Priority, x.Priority), cmp.Compare(share(y.Size, ref), share(x.Size, ref)), cmp.Compare(x.Name, y.Name))
+	})
+	p.binAt = sortedBy(len(bins), func(a, b int) int { return cmp.Compare(bins[a].Name, bins[b].Name) })
+	p.typeAt = sortedBy(len(types), func(a, b int) int { return cmp.Compare(types[a].Name, types[b].Name) })
+	p.items, p.bins, p.types = pick(items, p.itemAt), pick(bins, p.binAt), pick(types, p.typeAt)
+	p.fits = func(i, t int) int {
+		if t < len(bins) {
+			return fits(p.itemAt[i], p.binAt[t])
+		}
+		return fits(p.itemAt[i], len(bins)+p.typeAt[t-len(bins)])
+	}
+	p.apart = symmetric(items, p.itemAt)
+	p.left = make([]int, len(items))
+	for i := range p.items {
+		p.left[i] = max(0, p.items[i].Count)
+	}
+	return p
+}
+
+// fillBins places what it can into the bins that exist, the greatest first.
+func (p *problem) fillBins() {
+	s := newSpace(p.items, p.bins, p.fits, p.apart)
+	for i := range p.items {
+		p.left[i] -= s.Put(i, p.left[i])
+	}
+	for b := range p.bins {
+		for _, h := range s.Holds(b) {
+			p.puts = append(p.puts, Put{Bin: b, Item: h.Item, Count: h.Count})
+		}
+	}
+}
+
+func (p *problem) priorities() int {
+	seen := map[int32]bool{}
+	for i := range p.items {
+		seen[p.items[i].Priority] = true
+	}
+	return len(seen)
+}
+
+// result speaks of the caller's indices again.
+func (p *problem) result(s solution) Result {
+	r := Result{Left: make([]int, len(p.items))}
+	for i, n := range s.left {
+		r.Left[p.itemAt[i]] = n
+	}
+	for _, put := range p.puts {
+		r.Puts = append(r.Puts, Put{Bin: p.binAt[put.Bin], Item: p.itemAt[put.Item], Count: put.Count})
+	}
+	slices.SortFunc(r.Puts, func(a, b Put) int { return cmp.Or(cmp.Compare(a.Bin, b.Bin), cmp.Compare(a.Item, b.Item)) })
+	for _, pat := range s.patterns {
+		holds := make([]Held, len(pat.Holds))
+		for k, h := range pat.Holds {
+			holds[k] = Held{Item: p.itemAt[h.Item], Count: h.Count}
+		}
+		slices.SortFunc(holds, func(a, b Held) int { return cmp.Compare(a.Item, b.Item) })
+		r.Patterns = append(r.Patterns, Pattern{Type: p.typeAt[pat.Type], Times: pat.Times, Holds: holds})
+	}
+	return r
+}
+
+// reference is the most that any target offers of each resource.
+func reference(bins []Bin, types []Type) Vector {
+	var ref Vector
+	for i := range bins {
+		for r, v := range bins[i].Free {
+			ref[r] = max(ref[r], v)
+		}
+	}
+	for i := range types {
+		for r, v := range types[i].Capacity {
+			ref[r] = max(ref[r], v)
+		}
+	}
+	return ref
+}
+
+// share is how much of ref a size takes, added up over the resources (SPEC C18).
+func share(size, ref Vector) float64 {
+	var sum float64
+	for r := range size {
+		if size[r] > 0 && ref[r] > 0 {
+			sum += float64(size[r]) / float64(ref[r])
+		}
+	}
+	return sum
+}
+
+func sortedBy(n int, compare func(a, b int) int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, compare)
+	return order
+}
+
+func pick[T any](all []T, order []int) []T {
+	out := make([]T, len(order))
+	for i, at := range order {
+		out[i] = all[at]
+	}
+	return out
+}
+
+// symmetric returns which items are apart, by sorted index. Indices that name no item are ignored.
+func symmetric(items []Item, order []int) [][]int32 {
+	at := make([]int32, len(items))
+	for i, o := range order {
+		at[o] = int32(i)
+	}
+	apart := make([][]int32, len(items))
+	for o := range items {
+		for _, q := range items[o].Apart {
+			if q < 0 || q >= len(items) || q == o {
+				continue
+			}
+			apart[at[o]] = append(apart[at[o]], at[q])
+			apart[at[q]] = append(apart[at[q]], at[o])
+		}
+	}
+	for i := range apart {
+		slices.Sort(apart[i])
+		apart[i] = slices.Compact(apart[i])
+	}
+	return apart
+}

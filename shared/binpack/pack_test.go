@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package binpack
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// instance is the arguments of Pack; most answers for fits.
+type instance struct {
+	items []Item
+	bins  []Bin
+	types []Type
+	most  [][]int // by item, target
+}
+
+func (in instance) fits(i, t int) int { return in.most[i][t] }
+
+func (in instance) pack() Result { return Pack(in.items, in.bins, in.types, in.fits) }
+
+func instances(t *rapid.T) instance {
+	var in instance
+	size := func(label string, low, high int) (v Vector) {
+		for r := range 3 {
+			v[r] = int64(rapid.IntRange(low, high).Draw(t, fmt.Sprintf("%s %d", label, r)))
+		}
+		return v
+	}
+	for b := range rapid.IntRange(0, 4).Draw(t, "bins") {
+		in.bins = append(in.bins, Bin{Name: fmt.Sprintf("bin-%d", b), Free: size("free", 0, 20)})
+	}
+	for k := range rapid.IntRange(0, 4).Draw(t, "types") {
+		in.types = append(in.types, Type{
+			Name: fmt.Sprintf("type-%d", k), Capacity: size("capacity", 1, 30),
+			Price: int64(rapid.IntRange(1, 9).Draw(t, "price")), Limit: rapid.IntRange(0, 12).Draw(t, "limit"),
+		})
+	}
+	n := rapid.IntRange(0, 6).Draw(t, "items")
+	for i := range n {
+		it := Item{
+			Name: fmt.Sprintf("item-%d", i), Size: size("size", 0, 12), Count: rapid.IntRange(0, 15).Draw(t, "count"),
+			Priority: int32(rapid.IntRange(0, 2).Draw(t, "priority")),
+		}
+		it.Size[2] = max(1, it.Size[2]) // every piece takes a place, as every Pod does
+		if rapid.IntRange(0, 3).Draw(t, "has apart") == 0 {
+			it.Apart = []int{rapid.IntRange(-1, n).Draw(t, "apart")}
+		}
+		in.items = append(in.items, it)
+		var most []int
+		for range len(in.bins) + len(in.types) {
+			most = append(most, rapid.SampledFrom([]int{0, 1, 2, Any, Any, Any}).Draw(t, "most"))
+		}
+		in.most = append(in.most, most)
+	}
+	return in
+}
+
+func TestPackNeverOvercommits(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := instances(t)
+		if err := in.check(in.pack()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// check verifies a result against everything that Pack promises about one bin, and about counts and limits.
+func (in instance) check(r Result) error {
+	placed := make([]int, len(in.items))
+	held := make([][]Held, len(in.bins))
+	for _, p := range r.Puts {
+		held[p.Bin] = append(held[p.Bin], Held{p.Item, p.Count})
+		placed[p.Item] += p.Count
+	}
+	for b, h := range held {
+		if err := in.checkBin(b, in.bins[b].Free, h); err != nil {
+			return err
+		}
+	}
+	opened := make([]int, len(in.types))
+	for _, p := range r.Patterns {
+		opened[p.Type] += p.Times
+		if len(p.Holds) == 0 || p.Times < 1 {
+			return fmt.Errorf("%d bins of type %d hold nothing", p.Times, p.Type)
+		}
+		if err := in.checkBin(len(in.bins)+p.Type, in.types[p.Type].Capacity, p.Holds); err != nil {
+			return err
+		}
+		for _, h := range p.Holds {
+			placed[h.Item] += h.Count * p.Times
+		}
+	}
+	for k, n := range opened {
+		if n > in.types[k].Limit {
+			return fmt.Errorf("%d bins of type %d, limit %d", n, k, in.types[k].Limit)
+		}
+	}
+	for i, n := range placed {
+		if n+r.Left[i] != in.items[i].Count || r.Left[i] < 0 {
+			return fmt.Errorf("item %d: %d placed, %d left of %d", i, n, r.Left[i], in.items[i].Count)
+		}
+	}
+	return in.checkLeft(r, opened)
+}
+
+func (in instance) checkBin(target int, free Vector, holds []Held) error {
+	var used Vector
+	for _, h := range holds {
+		used = used.Plus(in.items[h.Item].Size.Times(h.Count))
+		if h.Count < 1 || h.Count > in.most[h.Item][target] {
+			return fmt.Errorf("target %d holds %d of item %d, at most %d fit", target, h.Count, h.Item, in.most[h.Item][target])
+		}
+		for _, other := range holds {
+			if other.Item != h.Item && slices.Contains(in.items[h.Item].Apart, other.Item) {
+				return fmt.Errorf("target %d holds items %d and %d, which are apart", target, h.Item, other.Item)
+			}
+		}
+	}
+	for r := range used {
+		if used[r] > free[r] {
+			return fmt.Errorf("target %d holds %v of %v", target, used, free)
+		}
+	}
+	return nil
+}
+
+// checkLeft verifies that a piece is left only if no type has a bin left that could take it alone.
+func (in instance) checkLeft(r Result, opened []int) error {
+	for i, n := range r.Left {
+		for k, ty := range in.types {
+			if n > 0 && opened[k] < ty.Limit && in.most[i][len(in.bins)+k] > 0 && in.items[i].Size.In(ty.Capacity) > 0 {
+				return fmt.Errorf("%d of item %d left although type %d admits them", n, i, k)
+			}
+		}
+	}
+	return nil
+}
+
+func TestPackDoesNotDependOnOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := instances(t)
+		mixed, items, bins, types := in.shuffled(t)
+		want, got := in.pack(), mixed.pack()
+		for k, i := range items {
+			if got.Left[k] != want.Left[i] {
+				t.Fatalf("item %d: %d left, shuffled %d", i, want.Left[i], got.Left[k])
+			}
+		}
+		if diff := cmp.Diff(lines(want, identity(6), identity(4), identity(4)), lines(got, items, bins, types)); diff != "" {
+			t.Fatalf("placement (-in order +shuffled):\n%s", diff)
+		}
+		if a, b := in.bound(), mixed.bound(); a != b {
+			t.Fatalf("bound %d, shuffled %d", a, b)
+		}
+	})
+}
+
+func (in instance) bound() int64 { return LowerBound(in.items, in.bins, in.types, in.fits) }
+
+// shuffled returns the same instance in another order, with what stands where.
+func (in instance) shuffled(t *rapid.T) (out instance, items, bins, types []int) {
+	items = rapid.Permutation(identity(len(in.items))).Draw(t, "order of items")
+	bins = rapid.Permutation(identity(len(in.bins))).Draw(t, "order of bins")
+	types = rapid.Permutation(identity(len(in.types))).Draw(t, "order of types")
+	out.bins, out.types = pick(in.bins, bins), pick(in.types, types)
+	for _, i := range items {
+		it := in.items[i]
+		it.Apart = nil
+		for _, q := range in.items[i].Apart {
+			if k := slices.Index(items, q); k >= 0 {
+				it.Apart = append(it.Apart, k)
+			}
+		}
+		out.items = append(out.items, it)
+		var most []int
+		for _, b := range bins {
+			most = append(most, in.most[i][b])
+		}
+		for _, k := range types {
+			most = append(most, in.most[i][len(in.bins)+k])
+		}
+		out.most = append(out.most, most)
+	}
+	return out, items, bins, types
+}
+
+// lines renders a result in the given names, sorted.
+func lines(r Result, items, bins, types []int) []string {
+	var all []string
+	for _, p := range r.Puts {
+		all = append(all, fmt.Sprintf("bin %d: %d of item %d", bins[p.Bin], p.Count, items[p.Item]))
+	}
+	for k, p := range r.Patterns {
+		var holds []string
+		for _, h := range p.Holds {
+			holds = append(holds, fmt.Sprintf("%d of item %d", h.Count, items[h.Item]))
+		}
+		slices.Sort(holds)
+		all = append(all, fmt.Sprintf("pattern %d: %d bins of type %d: %v", k, p.Times, types[p.Type], holds))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func identity(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+func TestPackLeavesItsArgumentsUntouched(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := instances(t)
+		before := fmt.Sprintf("%+v", in)
+		in.pack()
+		in.bound()
+		if after := fmt.Sprintf("%+v", in); after != before {
+			t.Fatalf("arguments (-before +after):\n%s", cmp.Diff(before, after))
+		}
+	})
+}
+
+func TestNoPackingIsCheaperThanTheBound(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := instances(t)
+		r := in.pack()
+		for i := range in.items { // the bound is about pieces that have a place
+			in.items[i].Count -= r.Left[i]
+		}
+		if bound, price := in.bound(), r.Price(in.types); bound > price {
+			t.Fatalf("bound %d, but there is a packing at %d: %+v", bound, price, r)
+		}
+	})
+}
+
+func TestHigherPriorityIsServedFirst(t *testing.T) {
+	t.Parallel()
+	one := Type{Name: "node", Capacity: Vector{4, 4, 10}, Price: 1, Limit: 1}
+	small := Item{Name: "small", Size: Vector{1, 1, 1}, Count: 8}
+	large := Item{Name: "large", Size: Vector{3, 3, 1}, Count: 1, Priority: 1}
+	any := func(int, int) int { return Any }
+	r := Pack([]Item{small, large}, nil, []Type{one}, any)
+	if diff := cmp.Diff([]int{7, 0}, r.Left); diff != "" {
+		t.Errorf("left over (-want +got):\n%s", diff)
+	}
+}
+
+func TestUndoRestoresTheSpace(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := instances(t)
+		if len(in.items) == 0 {
+			return
+		}
+		s := NewSpace(in.items, in.bins, in.fits)
+		puts := func(label string, n int) {
+			for range rapid.IntRange(0, n).Draw(t, label) {
+				if len(in.bins) > 0 && rapid.IntRange(0, 4).Draw(t, "close") == 0 {
+					s.Close(rapid.IntRange(0, len(in.bins)-1).Draw(t, "bin"))
+					continue
+				}
+				s.Put(rapid.IntRange(0, len(in.items)-1).Draw(t, "item"), rapid.IntRange(0, 5).Draw(t, "pieces"))
+			}
+		}
+		puts("first puts", 4)
+		state := func() string { return fmt.Sprint(s.free, s.holds, s.next, s.shut) }
+		mark, before := s.Mark(), state()
+		puts("more puts", 6)
+		s.Undo(mark)
+		if after := state(); after != before {
+			t.Fatalf("space (-before +after):\n%s", cmp.Diff(before, after))
+		}
+	})
+}
+
+func FuzzPack(f *testing.F) {
+	f.Add([]byte("one two three four five six seven"))
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
+		in := instances(t)
+		if err := in.check(in.pack()); err != nil {
+			t.Fatal(err)
+		}
+	}))
+}

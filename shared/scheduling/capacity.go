@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduling
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+const (
+	defaultPods = 110 // of a Node, where the set does not say (SPEC C15)
+	defaultArch = "amd64"
+	mebi        = 1 << 20
+)
+
+// Labels that a Node of the set, whatever its state, tells about the next one (SPEC C15).
+var inherited = []string{
+	corev1.LabelArchStable, corev1.LabelOSStable, corev1.LabelInstanceTypeStable, corev1.LabelTopologyRegion, corev1.LabelTopologyZone,
+	"beta.kubernetes.io/arch", "beta.kubernetes.io/os", corev1.LabelInstanceType, corev1.LabelFailureDomainBetaRegion, corev1.LabelFailureDomainBetaZone,
+}
+
+// FromZero reports whether the annotations of a set say how large its Nodes are: enough to scale it from zero.
+func FromZero(set *machine.MachineSet) bool {
+	_, ok := Capacity(set.Annotations)
+	return ok
+}
+
+// Capacity reads the capacity annotations of a set: the new keys, else the old (SPEC C15, B88). It is not ok unless
+// cpu and memory are there, and readable.
+func Capacity(a map[string]string) (corev1.ResourceList, bool) {
+	cpu, okCPU := quantity(cmp.Or(a[machine.CapacityCPU], a[machine.AnnotationVCPU]))
+	memory, okMemory := quantity(a[machine.CapacityMemory])
+	if !okMemory {
+		if mb, ok := quantity(a[machine.AnnotationMemoryMb]); ok && mb.Value() < 1<<40 {
+			memory, okMemory = *resource.NewQuantity(mb.Value()*mebi, resource.BinarySI), true
+		}
+	}
+	if !okCPU || !okMemory {
+		return nil, false
+	}
+	list := corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}
+	pods, ok := quantity(cmp.Or(a[machine.CapacityMaxPods], a[machine.AnnotationMaxPods]))
+	if !ok {
+		pods = *resource.NewQuantity(defaultPods, resource.DecimalSI)
+	}
+	list[corev1.ResourcePods] = pods
+	if disk, ok := quantity(a[machine.CapacityDisk]); ok {
+		list[corev1.ResourceEphemeralStorage] = disk
+	}
+	if n, ok := quantity(cmp.Or(a[machine.CapacityGPUCount], a[machine.AnnotationGPU])); ok {
+		list[corev1.ResourceName(cmp.Or(a[machine.CapacityGPUType], GPU))] = n
+	}
+	return list, true
+}
+
+// GPU is the resource of graphics processors, unless the set names another (SPEC B88).
+const GPU = "nvidia.com/gpu"
+
+// quantity parses an amount greater than zero.
+func quantity(s string) (resource.Quantity, bool) {
+	q, err := resource.ParseQuantity(s)
+	return q, err == nil && q.Sign() > 0
+}
+
+// fromAnnotations returns a template made from the set alone. Allocatable is all of the capacity.
+func (t Templates) fromAnnotations(set *machine.MachineSet, members []Node) (Node, bool) {
+	list, ok := Capacity(set.Annotations)
+	if !ok {
+		return Node{}, false
+	}
+	n := blank(set)
+	n.Status.Capacity, n.Status.Allocatable = list, list
+	arch := cmp.Or(set.Annotations[machine.AnnotationArch], defaultArch)
+	n.Labels[corev1.LabelArchStable], n.Labels["beta.kubernetes.io/arch"] = arch, arch
+	n.Labels[corev1.LabelOSStable], n.Labels["beta.kubernetes.io/os"] = "linux", "linux"
+	if len(members) > 0 {
+		for _, k := range inherited {
+			if v, ok := members[0].Labels[k]; ok {
+				n.Labels[k] = v
+			}
+		}
+	}
+	maps.Copy(n.Labels, set.Spec.Template.Spec.Labels)
+	maps.Copy(n.Labels, pairs(set.Annotations[machine.CapacityLabels]))
+	n.Labels[corev1.LabelHostname] = n.Name
+	for _, x := range withTaints(set.Spec.Template.Spec.Taints, set.Annotations[machine.CapacityTaints]) {
+		if !t.passing(x) {
+			n.Spec.Taints = append(n.Spec.Taints, x)
+		}
+	}
+	return Node{Node: n, Pods: t.DaemonPods(n)}, true
+}
+
+// pairs reads "k=v,k=v".
+func pairs(text string) map[string]string {
+	out := map[string]string{}
+	for part := range strings.SplitSeq(text, ",") {
+		if k, v, ok := strings.Cut(strings.TrimSpace(part), "="); ok && k != "" {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// withTaints adds taints written as "k=v:Effect,k:Effect"; one of the same key and effect takes the place of the other.
+func withTaints(taints []corev1.Taint, text string) []corev1.Taint {
+	out := slices.Clone(taints)
+	for part := range strings.SplitSeq(text, ",") {
+		kv, effect, ok := strings.Cut(strings.TrimSpace(part), ":")
+		k, v, _ := strings.Cut(kv, "=")
+		if !ok || k == "" {
+			continue
+		}
+		x := corev1.Taint{Key: k, Value: v, Effect: corev1.TaintEffect(effect)}
+		if i := slices.IndexFunc(out, func(t corev1.Taint) bool { return t.MatchTaint(&x) }); i >= 0 {
+			out[i] = x
+			continue
+		}
+		out = append(out, x)
+	}
+	return out
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduling
+
+import (
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/machine-functions/machine-functions/shared/binpack"
+)
+
+// domain is one value of a topology key.
+type domain struct{ key, value string }
+
+// demand is what one shape of Pod asks of a Node, compiled once.
+type demand struct {
+	pod      *corev1.Pod // one of the shape
+	size     binpack.Vector
+	bad      string // why it is not planned for, if so
+	affinity nodeaffinity.RequiredNodeAffinity
+	volumes  []*nodeaffinity.LazyErrorNodeSelector
+	ports    []port
+	spreads  []spread
+	near     []term
+	far      []term
+	byName   bool     // it may tell Nodes of one class apart
+	verdicts []string // by class: 0 characters if not yet asked
+
+	barred   map[domain]bool   // by running Pods that keep apart from this one
+	occupied map[domain]bool   // where Pods run that this one keeps apart from
+	homes    []map[string]bool // by near term: where Pods run that this one wants to be with
+	first    bool              // nobody runs to be with, and the shape matches its own terms
+	skews    []skew            // by spread on the host name: what each node holds
+}
+
+// skew is the state of one spread constraint over hosts: every node is filled up to the same level.
+type skew struct {
+	spread
+	counts map[int]int // by node: Pods that count
+	room   map[int]int // by node that counts: Pods that it could take beside
+	level  int
+}
+
+const fine = "fine"
+
+func nodeAffinityOf(p *corev1.Pod) nodeaffinity.RequiredNodeAffinity {
+	return nodeaffinity.GetRequiredNodeAffinity(p)
+}
+
+func (w *World) demand(p *corev1.Pod) *demand {
+	d := &demand{
+		pod: p, affinity: nodeAffinityOf(p), ports: portsOf(p), spreads: spreadsOf(p),
+		near: nearTerms(p), far: farTerms(p), verdicts: make([]string, len(w.samples)),
+	}
+	var odd corev1.ResourceName
+	if d.size, odd = w.axes.pod(p); odd != "" {
+		d.bad = reasonOdd + string(odd)
+	}
+	d.byName = asksByName(p)
+	if w.volumes != nil && len(p.Spec.Volumes) > 0 {
+		on, why := w.volumes(p)
+		for _, s := range on {
+			d.volumes = append(d.volumes, nodeaffinity.NewLazyErrorNodeSelector(s))
+		}
+		d.byName = d.byName || len(on) > 0 // local volumes name hosts
+		if why != "" {
+			d.bad = why
+		}
+	}
+	w.look(d)
+	return d
+}
+
+// look compares the demand with the Pods that run.
+func (w *World) look(d *demand) {
+	d.barred, d.occupied = map[domain]bool{}, map[domain]bool{}
+	for _, t := range w.far {
+		if t.pod(d.pod) {
+			d.barred[domain{t.key, t.value}] = true
+		}
+	}
+	for _, t := range d.far {
+		for n := range w.count(t.matcher, true) {
+			if value, ok := w.nodes[n].Labels[t.key]; ok {
+				d.occupied[domain{t.key, value}] = true
+			}
+		}
+	}
+	w.lookNear(d)
+}
+
+// lookNear finds where a Pod's company runs. A running Pod must match all terms to be company.
+func (w *World) lookNear(d *demand) {
+	if len(d.near) == 0 {
+		return
+	}
+	self := true
+	for _, t := range d.near {
+		self = self && t.pod(d.pod)
+		if t.vague {
+			d.bad = reasonNamespaces
+		}
+		d.homes = append(d.homes, map[string]bool{})
+	}
+	found := false
+	for i := range w.running() {
+		k := &w.kinds[i]
+		if slices.ContainsFunc(d.near, func(t term) bool { return !t.matches(k.namespace, k.labels) }) {
+			continue
+		}
+		for _, n := range slices.Concat(k.on, k.leaving) {
+			for j, t := range d.near {
+				if value, ok := w.nodes[n].Labels[t.key]; ok {
+					d.homes[j][value] = true
+					found = true
+				}
+			}
+		}
+	}
+	d.first = self && !found
+}
+
+// asksByName reports whether node affinity can tell hosts apart that are otherwise the same.
+func asksByName(p *corev1.Pod) bool {
+	if _, ok := p.Spec.NodeSelector[corev1.LabelHostname]; ok {
+		return true
+	}
+	a := p.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	for _, t := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		if len(t.MatchFields) > 0 || slices.ContainsFunc(t.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool { return r.Key == corev1.LabelHostname }) {
+			return true
+		}
+	}
+	return false
+}
+
+// admits returns why a Node is out of the question for the demand, whatever runs there; fine if it is not.
+func (d *demand) admits(n *corev1.Node) string {
+	unschedulable := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+	if n.Spec.Unschedulable && !Tolerated(d.pod.Spec.Tolerations, unschedulable) {
+		return ReasonUnschedulable
+	}
+	if t, no := forbids(n.Spec.Taints, d.pod.Spec.Tolerations); no {
+		return untolerated(t)
+	}
+	if ok, err := d.affinity.Match(n); !ok || err != nil {
+		return ReasonAffinity
+	}
+	for _, s := range d.volumes {
+		if ok, err := s.Match(n); !ok || err != nil {
+			return ReasonVolume
+		}
+	}
+	return fine
+}
+
+// admitted is admits for a node of the world.
+func (w *World) admitted(d *demand, n int) string {
+	if d.byName {
+		return d.admits(w.nodes[n].Node)
+	}
+	c := w.class[n]
+	if d.verdicts[c] == "" {
+		d.verdicts[c] = d.admits(w.nodes[w.samples[c]].Node)
+	}
+	return d.verdicts[c]
+}
+
+// company returns why a Node's topology domains are out of the question, given what runs in them; fine if they are
+// not. A Node that is to be added is alone on its host.
+func (d *demand) company(n *corev1.Node) string {
+	for i, t := range d.near {
+		value, ok := n.Labels[t.key]
+		if !ok || !d.first && !d.homes[i][value] {
+			return ReasonNear
+		}
+	}
+	for _, t := range d.far {
+		if value, ok := n.Labels[t.key]; ok && d.occupied[domain{t.key, value}] {
+			return ReasonFar
+		}
+	}
+	for b := range d.barred {
+		if n.Labels[b.key] == b.value {
+			return ReasonBarred
+		}
+	}
+	for _, s := range d.spreads {
+		if _, ok := n.Labels[s.key]; !ok {
+			return ReasonSpread
+		}
+	}
+	return fine
+}
+
+// perHost returns how many Pods of the shape one host may hold; n is its node in the world, or -1 for a new one.
+func (d *demand) perHost(n int) int {
+	most := math.MaxInt32
+	if len(d.ports) > 0 {
+		most = 1
+	}
+	for _, t := range d.far {
+		if t.key == corev1.LabelHostname && t.pod(d.pod) {
+			most = 1
+		}
+	}
+	for _, s := range d.skews {
+		switch {
+		case n < 0 && s.selfCounts:
+			most = min(most, s.maxSkew)
+		case n >= 0 && s.selfCounts:
+			most = min(most, max(0, s.level-s.counts[n]))
+		case n >= 0 && s.counts[n] > s.level:
+			most = 0
+		}
+	}
+	return most
+}
+
+// portsTaken reports whether a Pod that runs on the node has a port that the shape needs.
+func (w *World) portsTaken(d *demand, n int) bool {
+	return len(d.ports) > 0 && slices.ContainsFunc(w.nodes[n].Pods, func(p *corev1.Pod) bool { return clash(d.ports, portsOf(p)) })
+}

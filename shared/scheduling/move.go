@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduling
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/binpack"
+)
+
+// ReasonNoPlace says that a Pod would find no place if its Node went.
+const ReasonNoPlace = "no place to move pod "
+
+// Mover finds places for the Pods of Nodes that are to go, one Node after the other. What it found for one Node is
+// taken when the next one asks, so that all Nodes that it said yes to can go together.
+type Mover struct {
+	world  *World
+	order  []int // destinations: nodes of the world
+	at     map[int]int
+	shapes map[string]int // index of an item, by what the Pods ask for and where they are at home
+	items  []binpack.Item
+	moved  []*moved
+	space  *binpack.Space
+	taken  map[int]bool
+}
+
+// moved is a shape of Pods with the topology domains that it must not leave: whatever constraints over such domains
+// hold where it runs, go on to hold anywhere in the same domains.
+type moved struct {
+	*demand
+	home map[string]string
+}
+
+// NewMover returns a Mover for Pods that run on the given Nodes of the world. It prefers destinations in the order
+// given. A Node may be both: it can go until something was moved to it, and takes nothing once it goes.
+func (w *World) NewMover(pods map[int][]*corev1.Pod, destinations []int) *Mover {
+	m := &Mover{world: w, order: destinations, at: map[int]int{}, shapes: map[string]int{}, taken: map[int]bool{}}
+	for i, n := range destinations {
+		m.at[n] = i
+	}
+	for _, n := range slices.Sorted(maps.Keys(pods)) {
+		for _, p := range pods[n] {
+			m.add(p, n)
+		}
+	}
+	bins := make([]binpack.Bin, len(destinations))
+	free := w.free()
+	for i, n := range destinations {
+		bins[i] = binpack.Bin{Name: w.nodes[n].Name, Free: free[n]}
+		if w.nodes[n].Closed {
+			bins[i].Free = binpack.Vector{}
+		}
+	}
+	m.space = binpack.NewSpace(m.items, bins, m.fits)
+	return m
+}
+
+func (m *Mover) add(p *corev1.Pod, n int) {
+	key := m.key(p, n)
+	if _, ok := m.shapes[key]; ok {
+		return
+	}
+	d := m.world.demand(p)
+	home := map[string]string{}
+	for _, k := range d.wideKeys() {
+		home[k] = m.world.nodes[n].Labels[k]
+	}
+	m.world.settle(d)
+	m.shapes[key] = len(m.items)
+	m.moved = append(m.moved, &moved{demand: d, home: home})
+	m.items = append(m.items, binpack.Item{Name: key, Size: d.size})
+	for i, other := range m.moved {
+		if i < len(m.items)-1 && (clash(d.ports, other.ports) || keepsApart(d, other.demand, true) || keepsApart(other.demand, d, true)) {
+			m.items[len(m.items)-1].Apart = append(m.items[len(m.items)-1].Apart, i)
+		}
+	}
+}
+
+// key is the same for Pods that can be moved to the same places.
+func (m *Mover) key(p *corev1.Pod, n int) string {
+	key := appendSpec(nil, p)
+	if choosy(p) || len(m.world.far) > 0 {
+		key = appendMap(append(key, '\n'), p.Labels)
+	}
+	if choosy(p) {
+		key = append(append(key, '\n'), m.world.nodes[n].looks()...)
+	}
+	return string(key)
+}
+
+// wideKeys returns the topology keys of the shape's constraints on other Pods, the host's aside.
+func (d *demand) wideKeys() []string {
+	keys := map[string]bool{}
+	for _, s := range d.spreads {
+		keys[s.key] = true
+	}
+	for _, t := range slices.Concat(d.far, d.near) {
+		keys[t.key] = true
+	}
+	delete(keys, corev1.LabelHostname)
+	return slices.Sorted(maps.Keys(keys))
+}
+
+// settle makes the demand one of a Pod that stays in its wider domains: only terms over hosts are still to be checked.
+// While its old Node exists, that host counts as empty for spread over hosts.
+func (w *World) settle(d *demand) {
+	wide := func(t term) bool { return t.key != corev1.LabelHostname }
+	d.far = slices.DeleteFunc(d.far, wide)
+	for i := len(d.near) - 1; i >= 0; i-- {
+		if wide(d.near[i]) {
+			d.near = slices.Delete(d.near, i, i+1)
+			d.homes = slices.Delete(d.homes, i, i+1)
+		}
+	}
+	maps.DeleteFunc(d.occupied, func(o domain, _ bool) bool { return o.key != corev1.LabelHostname })
+	d.first = false
+	for _, s := range d.spreads {
+		if s.overHosts() {
+			d.skews = append(d.skews, skew{spread: s, counts: w.count(s.matcher, false), level: s.maxSkew})
+		}
+	}
+}
+
+func (m *Mover) fits(item, target int) int {
+	v := m.moved[item]
+	n := m.order[target]
+	node := m.world.nodes[n].Node
+	for k, value := range v.home {
+		if got, ok := node.Labels[k]; !ok || got != value {
+			return 0
+		}
+	}
+	most, _ := m.world.fit(v.demand, n)
+	return most
+}
+
+// Clear finds places elsewhere for the Pods that have to leave Node n. Either all have one, then they are taken and n
+// takes nothing any more; or why says what is missing, and nothing was taken.
+func (m *Mover) Clear(n int, pods []*corev1.Pod) (why string) {
+	mark := m.space.Mark()
+	if at, ok := m.at[n]; ok {
+		m.space.Close(at)
+	}
+	for _, p := range pods {
+		if m.space.Put(m.shapes[m.key(p, n)], 1) == 0 {
+			m.space.Undo(mark)
+			return ReasonNoPlace + p.Namespace + "/" + p.Name
+		}
+	}
+	m.space.Touched(mark, func(bin int) { m.taken[m.order[bin]] = true })
+	return ""
+}
+
+// Taken reports whether Pods of other Nodes were given a place on Node n: then it has to stay.
+func (m *Mover) Taken(n int) bool { return m.taken[n] }

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduling
+
+import (
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/binpack"
+)
+
+// Offer is a kind of Node that could be added.
+type Offer struct {
+	Name  string // unique
+	Node  Node   // the template; its Pods are those that every such Node runs
+	Price int64
+	Limit int // how many
+}
+
+// Placement says where waiting Pods fit. Slices by shape have the order of Shapes.
+type Placement struct {
+	Shapes   []Shape
+	Fit      []int     // by shape: Pods that fit Nodes that exist
+	Helped   []int     // by shape: Pods that fit the new Nodes
+	Left     []int     // by shape: Pods without a place
+	Openings []Opening // new Nodes, in the order of their worth
+
+	world  *World
+	offers []Offer
+	free   []binpack.Vector // by offer
+	layout *layout
+}
+
+// Price is what the new Nodes cost.
+func (p Placement) Price() int64 { return p.layout.result.Price(p.layout.types) }
+
+// Bound is a price that new Nodes for the same Pods, divided among topology domains in the same way, cannot go below.
+func (p Placement) Bound() int64 {
+	l := p.layout
+	placed := slices.Clone(l.items)
+	for i := range placed {
+		placed[i].Count -= l.result.Left[i]
+	}
+	return binpack.LowerBound(placed, l.room, l.types, l.fits)
+}
+
+// Opening is a number of new Nodes of one offer that are to hold the same Pods.
+type Opening struct {
+	Offer, Count int
+	Holds        []binpack.Held // Item is a shape; Count on each of the Nodes
+}
+
+// rounds bounds how often quotas over topology domains are corrected by what a packing could really place.
+const rounds = 4
+
+// Place finds room for the waiting Pods: on the Nodes of the world first, the rest on new Nodes of the offers. Pods of
+// higher priority are served first. A Pod whose rules are beyond what is planned for is never placed; Why says so.
+func (w *World) Place(waiting []*corev1.Pod, offers []Offer) Placement {
+	p := Placement{Shapes: w.shapes(waiting), world: w, offers: offers}
+	for s := range p.Shapes {
+		p.Shapes[s].demand = w.demand(p.Shapes[s].Pods[0])
+	}
+	for i := range offers {
+		p.free = append(p.free, w.fresh(&offers[i].Node))
+	}
+	for s := range p.Shapes {
+		w.lookSkews(p.Shapes[s].demand, len(p.Shapes[s].Pods))
+	}
+	l := p.lay()
+	for range rounds {
+		l.pack()
+		if !l.correct() {
+			break
+		}
+	}
+	l.report(&p)
+	return p
+}
+
+// fresh is what a new node has room for beside the Pods that every such node runs.
+func (w *World) fresh(n *Node) binpack.Vector {
+	free := w.axes.node(n.Status.Allocatable)
+	for _, pod := range n.Pods {
+		v, _ := w.axes.pod(pod)
+		free = free.Minus(v)
+	}
+	return free
+}
+
+// layout is a placement being worked out: shapes divided into rows, one for each topology domain where it matters.
+type layout struct {
+	*Placement
+	bins   []int // nodes of the world that take Pods
+	room   []binpack.Bin
+	types  []binpack.Type
+	split  []division // by shape
+	rows   []row
+	items  []binpack.Item // by row
+	result binpack.Result
+}
+
+// row is some Pods of a shape that are packed alike.
+type row struct {
+	shape int
+	count int
+	times int             // Pods that go together as one piece
+	key   string          // topology key of what follows
+	value string          // the domain that the row is the share of
+	only  map[string]bool // the domains that it may go to; nil: anywhere
+}
+
+func (p *Placement) lay() *layout {
+	l := &layout{Placement: p}
+	for n := range p.world.nodes {
+		if !p.world.nodes[n].Closed {
+			l.bins = append(l.bins, n)
+			l.room = append(l.room, binpack.Bin{Name: p.world.nodes[n].Name, Free: p.world.free()[n]})
+		}
+	}
+	for i, o := range p.offers {
+		l.types = append(l.types, binpack.Type{Name: o.Name, Capacity: p.free[i], Price: o.Price, Limit: o.Limit})
+	}
+	waits := l.deferred()
+	for s := range p.Shapes {
+		l.split = append(l.split, l.divide(s, waits[s]))
+	}
+	return l
+}
+
+// pack lays the shapes out in rows and packs them.
+func (l *layout) pack() {
+	l.rows, l.items = nil, nil
+	at := make([][]int, len(l.Shapes))
+	for s := range l.Shapes {
+		for _, r := range l.split[s].rows(s) {
+			d := l.Shapes[s].demand
+			at[s] = append(at[s], len(l.rows))
+			l.rows = append(l.rows, r)
+			l.items = append(l.items, binpack.Item{Name: l.Shapes[s].key + "\n" + r.value, Size: d.size.Times(r.times), Count: r.count, Priority: priorityOf(d.pod)})
+		}
+	}
+	for s, others := range l.apart() {
+		for _, i := range at[s] {
+			for _, o := range others {
+				l.items[i].Apart = append(l.items[i].Apart, at[o]...)
+			}
+		}
+	}
+	l.result = binpack.Pack(l.items, l.room, l.types, l.fits)
+}
+
+// fits is binpack.Fits for rows.
+func (l *layout) fits(i, target int) int {
+	r := &l.rows[i]
+	d := l.Shapes[r.shape].demand
+	node := l.node(target)
+	if r.only != nil && !r.only[node.Labels[r.key]] {
+		return 0
+	}
+	var most int
+	if target < len(l.bins) {
+		most, _ = l.world.fit(d, l.bins[target])
+	} else {
+		most, _ = l.world.fitNew(d, node)
+	}
+	if r.times > 1 {
+		return most / r.times
+	}
+	return most
+}
+
+func (l *layout) node(target int) *Node {
+	if target < len(l.bins) {
+		return &l.world.nodes[l.bins[target]]
+	}
+	return &l.offers[target-len(l.bins)].Node
+}
+
+// fit returns how many Pods of a shape one node of the world may take beside what the resources allow, or why none.
+func (w *World) fit(d *demand, n int) (int, string) {
+	if d.bad != "" {
+		return 0, d.bad
+	}
+	if why := w.admitted(d, n); why != fine {
+		return 0, why
+	}
+	if why := d.company(w.nodes[n].Node); why != fine {
+		return 0, why
+	}
+	if w.portsTaken(d, n) {
+		return 0, ReasonPorts
+	}
+	return atMost(d.perHost(n))
+}
+
+// fitNew is fit for a node that is to be added.
+func (w *World) fitNew(d *demand, n *Node) (int, string) {
+	if d.bad != "" {
+		return 0, d.bad
+	}
+	if why := d.admits(n.Node); why != fine {
+		return 0, why
+	}
+	if why := d.company(n.Node); why != fine {
+		return 0, why
+	}
+	for _, p := range n.Pods {
+		if why := d.besides(p, n.Node); why != fine {
+			return 0, why
+		}
+	}
+	return atMost(d.perHost(-1))
+}
+
+func atMost(n int) (int, string) {
+	if n <= 0 {
+		return 0, ReasonSpread
+	}
+	return n, fine
+}
+
+// besides returns why the shape cannot share a new node with a Pod that runs on every such node.
+func (d *demand) besides(p *corev1.Pod, n *corev1.Node) string {
+	if clash(d.ports, portsOf(p)) {
+		return ReasonPorts
+	}
+	if slices.ContainsFunc(d.far, func(t term) bool { return n.Labels[t.key] != "" && t.pod(p) }) {
+		return ReasonFar
+	}
+	if slices.ContainsFunc(farTerms(p), func(t term) bool { return n.Labels[t.key] != "" && t.pod(d.pod) }) {
+		return ReasonBarred
+	}
+	return fine
+}
+
+// report counts what became of every shape.
+func (l *layout) report(p *Placement) {
+	p.layout = l
+	p.Fit, p.Helped, p.Left = make([]int, len(p.Shapes)), make([]int, len(p.Shapes)), make([]int, len(p.Shapes))
+	for _, put := range l.result.Puts {
+		r := l.rows[put.Item]
+		p.Fit[r.shape] += put.Count * r.times
+	}
+	for _, pat := range l.result.Patterns {
+		o := Opening{Offer: pat.Type, Count: pat.Times}
+		for _, h := range pat.Holds {
+			r := l.rows[h.Item]
+			p.Helped[r.shape] += h.Count * r.times * pat.Times
+			o.Holds = append(o.Holds, binpack.Held{Item: r.shape, Count: h.Count * r.times})
+		}
+		p.Openings = append(p.Openings, o)
+	}
+	for s := range p.Shapes {
+		p.Left[s] = len(p.Shapes[s].Pods) - p.Fit[s] - p.Helped[s]
+	}
+}
+
+// Why returns why a Pod of a shape does not fit an empty new Node of an offer; the empty text if it does.
+func (p Placement) Why(shape, offer int) string {
+	d := p.Shapes[shape].demand
+	if _, why := p.world.fitNew(d, &p.offers[offer].Node); why != fine {
+		return why
+	}
+	return p.world.lack(d, p.free[offer])
+}
+
+// lack returns the first resource that there is too little of.
+func (w *World) lack(d *demand, free binpack.Vector) string {
+	for i, name := range w.axes.names {
+		if d.size[i] > free[i] {
+			return insufficient(name)
+		}
+	}
+	return ""
+}
+
+// Fits reports whether an empty new Node of an offer takes a Pod of a shape.
+func (p Placement) Fits(shape, offer int) bool { return p.Why(shape, offer) == "" }
+
+func priorityOf(p *corev1.Pod) int32 {
+	if p.Spec.Priority == nil {
+		return 0
+	}
+	return *p.Spec.Priority
+}
+
+// mostTogether returns how many Pods of a shape the roomiest target takes on one host.
+func (l *layout) mostTogether(d *demand) int {
+	most := 0
+	for t := range len(l.bins) + len(l.types) {
+		free, n := binpack.Vector{}, 0
+		if t < len(l.bins) {
+			free = l.room[t].Free
+			n, _ = l.world.fit(d, l.bins[t])
+		} else {
+			free = l.types[t-len(l.bins)].Capacity
+			n, _ = l.world.fitNew(d, l.node(t))
+		}
+		most = max(most, min(n, d.size.In(free), math.MaxInt32))
+	}
+	return most
+}

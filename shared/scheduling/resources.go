@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduling
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	helpers "k8s.io/component-helpers/resource"
+
+	"github.com/machine-functions/machine-functions/shared/binpack"
+)
+
+// axes says which resource stands at which place of a vector. The first four are always there; what Pods ask for
+// beyond takes the rest, in the order of its appearance.
+type axes struct{ names []corev1.ResourceName }
+
+const podsAxis = 2
+
+func newAxes() *axes {
+	return &axes{[]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage}}
+}
+
+// axis returns the place of a resource, making one if there is room.
+func (a *axes) axis(name corev1.ResourceName) (int, bool) {
+	if i := slices.Index(a.names, name); i >= 0 {
+		return i, true
+	}
+	if len(a.names) == binpack.N {
+		return 0, false
+	}
+	a.names = append(a.names, name)
+	return len(a.names) - 1, true
+}
+
+// pod returns what a Pod takes of a Node. The resource name is one that found no place in the vector, if there is one.
+func (a *axes) pod(p *corev1.Pod) (v binpack.Vector, odd corev1.ResourceName) {
+	if plain(p) {
+		for i := range p.Spec.Containers {
+			if o := a.add(&v, p.Spec.Containers[i].Resources.Requests); o != "" {
+				odd = o
+			}
+		}
+	} else {
+		odd = a.add(&v, Requests(p))
+	}
+	v[podsAxis]++
+	return v, odd
+}
+
+// learn gives an axis to whatever a Pod asks for.
+func (a *axes) learn(p *corev1.Pod) {
+	usual := plain(p)
+	for i := range p.Spec.Containers {
+		list := p.Spec.Containers[i].Resources.Requests
+		_, cpu := list[corev1.ResourceCPU]
+		_, memory := list[corev1.ResourceMemory]
+		usual = usual && (len(list) == 0 || len(list) == 1 && (cpu || memory) || len(list) == 2 && cpu && memory)
+	}
+	if !usual {
+		a.pod(p)
+	}
+}
+
+// plain reports whether a Pod's requests are the sum over its containers.
+func plain(p *corev1.Pod) bool {
+	if len(p.Spec.InitContainers) > 0 || len(p.Spec.Overhead) > 0 || p.Spec.Resources != nil {
+		return false
+	}
+	for i := range p.Status.ContainerStatuses { // being resized in place: the larger of wish and reality counts
+		if st := &p.Status.ContainerStatuses[i]; st.Resources != nil && !same(st.Resources.Requests, requestsOf(p, st.Name)) {
+			return false
+		}
+	}
+	return true
+}
+
+func requestsOf(p *corev1.Pod, container string) corev1.ResourceList {
+	for i := range p.Spec.Containers {
+		if p.Spec.Containers[i].Name == container {
+			return p.Spec.Containers[i].Resources.Requests
+		}
+	}
+	return nil
+}
+
+func same(a, b corev1.ResourceList) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for name, q := range a {
+		if other, ok := b[name]; !ok || q.Cmp(other) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Requests returns what the scheduler counts for a Pod: containers, sidecars, the largest init container, overhead,
+// requests of the Pod as a whole, a resize under way.
+func Requests(p *corev1.Pod) corev1.ResourceList {
+	return helpers.PodRequests(p, helpers.PodResourcesOptions{UseStatusResources: true})
+}
+
+// add adds a list to v. Resources without a place are named if anything is asked of them.
+func (a *axes) add(v *binpack.Vector, list corev1.ResourceList) (odd corev1.ResourceName) {
+	for name, q := range list {
+		n := amount(name, q)
+		if n == 0 {
+			continue
+		}
+		i, ok := a.axis(name)
+		if !ok {
+			odd = name
+			continue
+		}
+		v[i] = binpack.Vector{v[i]}.Plus(binpack.Vector{n})[0]
+	}
+	return odd
+}
+
+// node returns the amounts of a Node's resources that have an axis.
+func (a *axes) node(list corev1.ResourceList) (v binpack.Vector) {
+	for i, name := range a.names {
+		if q, ok := list[name]; ok {
+			v[i] = amount(name, q)
+		}
+	}
+	return v
+}
+
+// amount is a quantity as a whole number: of thousandths for cpu, else of units. Negative ones are none.
+func amount(name corev1.ResourceName, q resource.Quantity) int64 {
+	if name == corev1.ResourceCPU {
+		return max(0, q.MilliValue())
+	}
+	return max(0, q.Value())
+}

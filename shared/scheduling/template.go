@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduling
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// goodAfter is how long a Node has to be ready before it stands for others: its DaemonSets have settled by then.
+const goodAfter = time.Minute
+
+// Templates makes templates of node groups: what the next Node of a MachineSet will be (SPEC C13–C15).
+type Templates struct {
+	Now           time.Time
+	Daemons       []*appsv1.DaemonSet
+	StartupTaints []string // keys that go away by themselves (SPEC C76)
+}
+
+// Of returns the template of a set: made from a good Node of the set, else from the set's annotations, else from any
+// of its Nodes. Without any of them there is none. The members are the set's Nodes with the Pods that run there.
+func (t Templates) Of(set *machine.MachineSet, members []Node) (Node, bool) {
+	i := slices.IndexFunc(members, func(n Node) bool { return t.good(n.Node) })
+	if i >= 0 {
+		return t.like(set, members[i]), true
+	}
+	if n, ok := t.fromAnnotations(set, members); ok {
+		return n, true
+	}
+	if len(members) > 0 {
+		return t.like(set, members[0]), true
+	}
+	return Node{}, false
+}
+
+func (t Templates) good(n *corev1.Node) bool {
+	ready := machine.NodeCondition(n, corev1.NodeReady)
+	if n.Spec.Unschedulable || !Ready(n, t.StartupTaints) || ready.LastTransitionTime.Add(goodAfter).After(t.Now) {
+		return false
+	}
+	return !slices.ContainsFunc(n.Spec.Taints, func(x corev1.Taint) bool { return x.Key == machine.TaintToBeDeleted })
+}
+
+// Ready reports whether a Node takes Pods as far as it is concerned: its condition says so, and no taint says that it
+// is still starting.
+func Ready(n *corev1.Node, startupTaints []string) bool {
+	bad := func(t corev1.NodeConditionType) bool {
+		c := machine.NodeCondition(n, t)
+		return c != nil && c.Status == corev1.ConditionTrue
+	}
+	if !machine.NodeReady(n) || bad(corev1.NodeNetworkUnavailable) || bad(corev1.NodeDiskPressure) {
+		return false
+	}
+	return !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == corev1.TaintNodeNotReady || starting(t, startupTaints)
+	})
+}
+
+// Prefixes of taint keys with a meaning of their own (SPEC C76).
+const (
+	startupPrefix = "startup-taint.cluster-autoscaler.kubernetes.io/"
+	ignorePrefix  = "ignore-taint.cluster-autoscaler.kubernetes.io/"
+	statusPrefix  = "status-taint.cluster-autoscaler.kubernetes.io/"
+)
+
+func starting(t corev1.Taint, keys []string) bool {
+	return slices.Contains(keys, t.Key) || strings.HasPrefix(t.Key, startupPrefix) || strings.HasPrefix(t.Key, ignorePrefix)
+}
+
+// passing reports whether a taint says something about one Node at one time, not about its group (SPEC C14).
+func (t Templates) passing(x corev1.Taint) bool {
+	switch x.Key {
+	case machine.TaintToBeDeleted, machine.TaintCandidate, "node.cloudprovider.kubernetes.io/uninitialized":
+		return true
+	}
+	return starting(x, t.StartupTaints) || strings.HasPrefix(x.Key, statusPrefix) || strings.HasPrefix(x.Key, "node.kubernetes.io/")
+}
+
+// like returns a template made from a Node of the set.
+func (t Templates) like(set *machine.MachineSet, from Node) Node {
+	n := blank(set)
+	maps.Copy(n.Labels, from.Labels)
+	n.Labels[corev1.LabelHostname] = n.Name
+	for _, x := range from.Spec.Taints {
+		if !t.passing(x) {
+			n.Spec.Taints = append(n.Spec.Taints, x)
+		}
+	}
+	n.Status.Capacity, n.Status.Allocatable = from.Status.Capacity, from.Status.Allocatable
+	pods := t.DaemonPods(n)
+	for _, p := range from.Pods {
+		if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+			pods = append(pods, p)
+		}
+	}
+	return Node{Node: n, Pods: pods}
+}
+
+func blank(set *machine.MachineSet) *corev1.Node {
+	n := &corev1.Node{}
+	n.Name = "template-of-" + set.Namespace + "-" + set.Name
+	n.Labels = map[string]string{}
+	return n
+}
+
+// DaemonPods returns the Pods that DaemonSets would run on the Node.
+func (t Templates) DaemonPods(n *corev1.Node) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, ds := range t.Daemons {
+		if ds.DeletionTimestamp != nil {
+			continue
+		}
+		p := &corev1.Pod{ObjectMeta: *ds.Spec.Template.ObjectMeta.DeepCopy(), Spec: ds.Spec.Template.Spec}
+		p.Namespace, p.Name = ds.Namespace, ds.Name
+		p.Spec.Tolerations = append(slices.Clone(p.Spec.Tolerations), daemonTolerations(p)...)
+		d := demand{pod: p, affinity: nodeAffinityOf(p)}
+		if d.admits(n) == fine {
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}
+
+// daemonTolerations are those that the DaemonSet controller adds to every Pod.
+func daemonTolerations(p *corev1.Pod) []corev1.Toleration {
+	tolerate := func(key string, effect corev1.TaintEffect) corev1.Toleration {
+		return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
+	}
+	all := []corev1.Toleration{
+		tolerate(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute),
+		tolerate(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute),
+		tolerate(corev1.TaintNodeDiskPressure, corev1.TaintEffectNoSchedule),
+		tolerate(corev1.TaintNodeMemoryPressure, corev1.TaintEffectNoSchedule),
+		tolerate(corev1.TaintNodePIDPressure, corev1.TaintEffectNoSchedule),
+		tolerate(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule),
+	}
+	if p.Spec.HostNetwork {
+		all = append(all, tolerate(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule))
+	}
+	return all
+}

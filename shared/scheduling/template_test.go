@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduling
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func aSet(annotations map[string]string) *machine.MachineSet {
+	s := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "set", Annotations: annotations}}
+	s.Spec.Template.Spec.Labels = map[string]string{"role": "general"}
+	s.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "a", Effect: corev1.TaintEffectNoSchedule}, {Key: "kept", Effect: corev1.TaintEffectNoSchedule}}
+	return s
+}
+
+func readySince(at time.Time) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)}}
+	}
+}
+
+func TestTemplateComesFromTheBestSource(t *testing.T) {
+	t.Parallel()
+	annotations := map[string]string{machine.CapacityCPU: "4", machine.CapacityMemory: "12Gi"}
+	good := aNode("good", "3500m", "11Gi", readySince(noon.Add(-2*time.Minute)))
+	fresh := aNode("fresh", "3", "10Gi", readySince(noon.Add(-30*time.Second)))
+	cordoned := aNode("cordoned", "2", "10Gi", readySince(noon.Add(-2*time.Minute)), func(n *corev1.Node) { n.Spec.Unschedulable = true })
+	tests := []struct {
+		name        string
+		annotations map[string]string
+		members     []Node
+		want        string
+	}{
+		{"a good node", annotations, []Node{cordoned, fresh, good}, "3500m"},
+		{"else the annotations", annotations, []Node{cordoned, fresh}, "4"},
+		{"else any node", nil, []Node{fresh, cordoned}, "3"},
+		{"memory alone is not enough", map[string]string{machine.CapacityMemory: "12Gi"}, nil, ""},
+		{"nothing to go by", nil, nil, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			n, ok := Templates{Now: noon}.Of(aSet(tt.annotations), tt.members)
+			got := ""
+			if ok {
+				got = n.Status.Allocatable.Cpu().String()
+			}
+			if got != tt.want {
+				t.Errorf("cpu %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTemplateKeepsWhatIsOfTheGroup(t *testing.T) {
+	t.Parallel()
+	n := aNode("good", "4", "12Gi", readySince(noon.Add(-time.Hour)), func(n *corev1.Node) {
+		n.Labels["role"] = "general"
+		n.Spec.Taints = []corev1.Taint{
+			{Key: "dedicated", Value: "a", Effect: corev1.TaintEffectNoSchedule},
+			{Key: "node.kubernetes.io/memory-pressure", Effect: corev1.TaintEffectNoSchedule},
+			{Key: "status-taint.cluster-autoscaler.kubernetes.io/x", Effect: corev1.TaintEffectNoSchedule},
+		}
+	})
+	n.Pods = []*corev1.Pod{
+		aPod("work", "1", "1Gi"),
+		aPod("static", "100m", "1Gi", func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }),
+	}
+	daemon := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "agent"}}
+	picky := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "picky"}}
+	for _, ds := range []*appsv1.DaemonSet{daemon, picky} {
+		ds.Spec.Template.Spec = aPod("x", "200m", "1Gi").Spec
+		ds.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}}
+	}
+	picky.Spec.Template.Spec.NodeSelector = map[string]string{"role": "infra"}
+	got, ok := Templates{Now: noon, Daemons: []*appsv1.DaemonSet{daemon, picky}}.Of(aSet(nil), []Node{n})
+	if !ok {
+		t.Fatal("no template")
+	}
+	if diff := cmp.Diff([]corev1.Taint{{Key: "dedicated", Value: "a", Effect: corev1.TaintEffectNoSchedule}}, got.Spec.Taints); diff != "" {
+		t.Errorf("taints (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{zoneKey: "a", "role": "general", corev1.LabelHostname: "template-of-ns-set"}, got.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	var pods []string
+	for _, p := range got.Pods {
+		pods = append(pods, p.Name)
+	}
+	if !slices.Equal(pods, []string{"agent", "static"}) {
+		t.Errorf("pods %v", pods)
+	}
+}
+
+func TestTemplateFromAnnotations(t *testing.T) {
+	t.Parallel()
+	got, ok := Templates{Now: noon}.Of(aSet(map[string]string{
+		machine.AnnotationVCPU: "4", machine.AnnotationMemoryMb: "12288", machine.AnnotationGPU: "2", machine.CapacityGPUType: "amd.com/gpu",
+		machine.AnnotationArch: "arm64", machine.CapacityLabels: "role=special, zone=z", machine.CapacityTaints: "dedicated=b:NoSchedule,more:NoExecute",
+	}), []Node{aNode("starting", "1", "1Gi")})
+	if !ok {
+		t.Fatal("no template")
+	}
+	want := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("12Gi"),
+		corev1.ResourcePods: resource.MustParse("110"), "amd.com/gpu": resource.MustParse("2"),
+	}
+	if !same(want, got.Status.Allocatable) || !same(want, got.Status.Capacity) {
+		t.Errorf("capacity %v", got.Status.Capacity)
+	}
+	if diff := cmp.Diff(map[string]string{
+		corev1.LabelArchStable: "arm64", "beta.kubernetes.io/arch": "arm64", corev1.LabelOSStable: "linux", "beta.kubernetes.io/os": "linux",
+		"role": "special", "zone": "z", zoneKey: "a", corev1.LabelHostname: "template-of-ns-set",
+	}, got.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]corev1.Taint{
+		{Key: "dedicated", Value: "b", Effect: corev1.TaintEffectNoSchedule}, {Key: "kept", Effect: corev1.TaintEffectNoSchedule},
+		{Key: "more", Effect: corev1.TaintEffectNoExecute},
+	}, got.Spec.Taints); diff != "" {
+		t.Errorf("taints (-want +got):\n%s", diff)
+	}
+}
+
+func TestSimilar(t *testing.T) {
+	t.Parallel()
+	base := aNode("a", "4", "12000Mi")
+	tests := []struct {
+		name  string
+		other Node
+		want  bool
+	}{
+		{"another zone", aNode("b", "4", "12000Mi", inZone("b")), true},
+		{"a little less memory", aNode("b", "4", "11830Mi"), true},
+		{"much less memory", aNode("b", "4", "11800Mi"), false},
+		{"other cpu", aNode("b", "3990m", "12000Mi"), false},
+		{"another label", aNode("b", "4", "12000Mi", func(n *corev1.Node) { n.Labels["x"] = "y" }), false},
+		{"an ignored label", aNode("b", "4", "12000Mi", func(n *corev1.Node) { n.Labels["rack"] = "y" }), true},
+		{"another resource", aNode("b", "4", "12000Mi", func(n *corev1.Node) { n.Status.Capacity[GPU] = resource.MustParse("1") }), false},
+		{"more DaemonSets", holding(aNode("b", "4", "12000Mi"), aPod("ds", "300m", "1Mi")), false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			ignored := append(slices.Clone(IgnoredLabels), "rack")
+			if got := NewWorld(nil, nil, nil).Similar(base, tt.other, ignored); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestMoverKeepsNodesThatOthersNeed(t *testing.T) {
+	t.Parallel()
+	web := func(name string, more ...func(*corev1.Pod)) *corev1.Pod { return aPod(name, "1", "1Gi", more...) }
+	nodes := []Node{
+		holding(aNode("a", "2", "8Gi"), web("a1")), holding(aNode("b", "2", "8Gi"), web("b1")),
+		holding(aNode("c", "2", "8Gi"), web("c1")), holding(aNode("d", "2", "8Gi", inZone("z")), web("d1", spreadBy(zoneKey, 1))),
+	}
+	pods := map[int][]*corev1.Pod{}
+	for n := range nodes {
+		pods[n] = nodes[n].Pods
+	}
+	m := NewWorld(nodes, nil, nil).NewMover(pods, []int{3, 2, 1, 0})
+	clear := func(n int) string {
+		if m.Taken(n) {
+			return "taken"
+		}
+		return m.Clear(n, pods[n])
+	}
+	var got []string
+	for n := range nodes {
+		got = append(got, clear(n))
+	}
+	want := []string{"", "", "taken", "taken"} // a went to d, b to c
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("answers (-want +got):\n%s", diff)
+	}
+	m = NewWorld(nodes, nil, nil).NewMover(pods, []int{0, 1, 2})
+	if why := m.Clear(3, pods[3]); why != ReasonNoPlace+"default/d1" {
+		t.Errorf("a pod that is spread over zones leaves its zone: %q", why)
+	}
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scheduling answers, as the scheduler would, where Pods fit: on Nodes that exist, on Nodes that a group of
+// Machines could add, and why not elsewhere.
+package scheduling
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/machine-functions/machine-functions/shared/binpack"
+)
+
+// Node is a place for Pods: a Node of the cluster, or what the next one of a group will be.
+type Node struct {
+	*corev1.Node
+	Pods   []*corev1.Pod // that take room there; finished ones do not
+	Closed bool          // takes no Pod; what runs there counts for affinity and spread all the same
+}
+
+// Volumes returns which Nodes the volumes of a Pod can be used on: every selector must match. If it cannot be known,
+// why says so.
+type Volumes func(p *corev1.Pod) (on []*corev1.NodeSelector, why string)
+
+// World is all Nodes with the Pods on them, prepared for many questions. It never changes what it was made of, and is
+// not safe for concurrent use.
+type World struct {
+	nodes   []Node
+	axes    *axes
+	volumes Volumes
+	used    []binpack.Vector // by node
+	class   []int            // by node: equal in what Pods can ask for, the host name aside
+	samples []int            // by class: one of its nodes
+	far     []placedTerm     // required anti-affinity of running Pods
+	kinds   []kind           // of running Pods; nil until asked for
+	room    []binpack.Vector // by node, for as many axes as are known
+	known   int
+}
+
+// placedTerm is a running Pod's wish to be alone in a topology domain.
+type placedTerm struct {
+	term
+	value string
+}
+
+// kind is all running Pods with the same namespace and labels.
+type kind struct {
+	namespace string
+	labels    labels.Set
+	on        []int // nodes, one entry for each Pod that is not on its way out
+	leaving   []int // nodes of those that are
+}
+
+// NewWorld returns the world of nodes. The waiting Pods are those that will be asked about first: what they ask for
+// gets an axis before what others have.
+func NewWorld(nodes []Node, waiting []*corev1.Pod, volumes Volumes) *World {
+	w := &World{nodes: nodes, axes: newAxes(), volumes: volumes}
+	for _, p := range waiting {
+		w.axes.learn(p)
+	}
+	w.used = make([]binpack.Vector, len(nodes))
+	for n := range nodes {
+		for _, p := range nodes[n].Pods {
+			v, _ := w.axes.pod(p)
+			w.used[n] = w.used[n].Plus(v)
+			for _, t := range farTerms(p) {
+				if value, ok := nodes[n].Labels[t.key]; ok {
+					w.far = append(w.far, placedTerm{t, value})
+				}
+			}
+		}
+	}
+	w.classify()
+	return w
+}
+
+// free is what the nodes have left. The axes may have grown since it was last asked for.
+func (w *World) free() []binpack.Vector {
+	if len(w.axes.names) == w.known {
+		return w.room
+	}
+	w.known = len(w.axes.names)
+	w.room = make([]binpack.Vector, len(w.nodes))
+	for n := range w.nodes {
+		w.room[n] = w.axes.node(w.nodes[n].Status.Allocatable).Minus(w.used[n])
+	}
+	return w.room
+}
+
+// classify finds nodes that are the same to every Pod that does not ask for a host by name.
+func (w *World) classify() {
+	seen := map[string]int{}
+	w.class = make([]int, len(w.nodes))
+	for n := range w.nodes {
+		key := w.nodes[n].looks()
+		c, ok := seen[key]
+		if !ok {
+			c = len(w.samples)
+			seen[key] = c
+			w.samples = append(w.samples, n)
+		}
+		w.class[n] = c
+	}
+}
+
+func (n *Node) looks() string {
+	var b []byte
+	for _, k := range slices.Sorted(maps.Keys(n.Labels)) {
+		if k != corev1.LabelHostname {
+			b = append(append(append(append(b, k...), '='), n.Labels[k]...), '\n')
+		}
+	}
+	for _, t := range n.Spec.Taints {
+		b = append(append(append(append(append(append(b, t.Key...), '='), t.Value...), ':'), t.Effect...), '\n')
+	}
+	if n.Spec.Unschedulable {
+		b = append(b, '!')
+	}
+	return string(b)
+}
+
+// running returns the kinds of running Pods.
+func (w *World) running() []kind {
+	if w.kinds != nil {
+		return w.kinds
+	}
+	at := map[string]int{}
+	w.kinds = []kind{}
+	var buffer []byte
+	for n := range w.nodes {
+		for _, p := range w.nodes[n].Pods {
+			buffer = appendMap(append(append(buffer[:0], p.Namespace...), '\n'), p.Labels)
+			k, ok := at[string(buffer)]
+			if !ok {
+				k = len(w.kinds)
+				at[string(buffer)] = k
+				w.kinds = append(w.kinds, kind{namespace: p.Namespace, labels: p.Labels})
+			}
+			if p.DeletionTimestamp != nil {
+				w.kinds[k].leaving = append(w.kinds[k].leaving, n)
+				continue
+			}
+			w.kinds[k].on = append(w.kinds[k].on, n)
+		}
+	}
+	return w.kinds
+}
+
+// count adds up, by node, the running Pods that match. Pods on their way out count for affinity only.
+func (w *World) count(m matcher, leaving bool) map[int]int {
+	counts := map[int]int{}
+	for i := range w.running() {
+		k := &w.kinds[i]
+		if !m.matches(k.namespace, k.labels) {
+			continue
+		}
+		for _, n := range k.on {
+			counts[n]++
+		}
+		if leaving {
+			for _, n := range k.leaving {
+				counts[n]++
+			}
+		}
+	}
+	return counts
+}
