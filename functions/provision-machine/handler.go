@@ -47,7 +47,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 			p.Add(annotateCapacity(s, set))
 		}
 	}
-	return p
+	return p.Untried(s.Outcomes)
 }
 
 // step returns what one Machine needs now.

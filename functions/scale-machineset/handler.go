@@ -35,7 +35,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 			scale(&p, s, set)
 		}
 	}
-	return p
+	return p.Untried(s.Outcomes)
 }
 
 func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet) {

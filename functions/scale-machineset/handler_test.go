@@ -12,3 +12,8 @@ func TestScenarios(t *testing.T) {
 	t.Parallel()
 	scenario.Run(t, Function)
 }
+
+func TestProperties(t *testing.T) {
+	t.Parallel()
+	scenario.Properties(t, Function)
+}
