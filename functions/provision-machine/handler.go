@@ -3,8 +3,9 @@
 // Package provisionmachine gives every Machine its instance, and takes it away again before the Machine goes.
 //
 //	wakes on  Machine, MachineSet; scan
-//	reads     Machine, MachineSet, Node, Infrastructure, instances
-//	writes    Machine (finalizer, intent, providerID, labels, status), MachineSet (capacity), Node (delete); instances
+//	reads     Machine, MachineSet, Node, Infrastructure, ConfigMap (machine-sweep-state), instances
+//	writes    Machine (finalizer, intent, providerID, labels, status), MachineSet (capacity), Node (delete),
+//	          ConfigMap (machine-sweep-state); instances
 //
 // One Machine never has two instances, and no instance is left behind: before every call to a cloud the intent is
 // written on the Machine; an attempt whose answer was lost blocks the next one, and the finalizer, until nothing of it
@@ -37,10 +38,14 @@ var Function = function.Function{Name: name, Reads: reads, Decide: Decide}
 //	any          → Failed         the spec can never work, or the instance vanished; final (B18)
 func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
+	fresh := accounts{}
 	for _, m := range s.Machines {
 		if s.Request.Scan() || s.Request.Is("Machine") && s.Request.Name == m.Name && s.Request.Namespace == m.Namespace {
-			p.Add(step(s, m))
+			p.Add(step(s, m, fresh))
 		}
+	}
+	if a := fresh.remember(s); a != nil {
+		p.Then(a)
 	}
 	if s.Request.Scan() || s.Request.Is("MachineSet") {
 		for _, set := range s.MachineSets {
@@ -51,9 +56,9 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 }
 
 // step returns what one Machine needs now.
-func step(s snapshot.Snapshot, m *machine.Machine) plan.Sequence {
+func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence {
 	intent, err := machine.ParseIntent(m)
-	l := life{Snapshot: s, m: m, intent: intent, cloud: s.Clouds[m.UID]}
+	l := life{Snapshot: s, m: m, intent: intent, cloud: s.Clouds[m.UID], fresh: fresh}
 	switch {
 	case m.DeletionTimestamp != nil:
 		return l.terminate(err)
@@ -79,6 +84,7 @@ type life struct {
 	m      *machine.Machine
 	intent *machine.Intent
 	cloud  snapshot.Cloud
+	fresh  accounts
 }
 
 func (l life) update(next *machine.Machine, why string) plan.Sequence {

@@ -48,6 +48,9 @@ func (l life) launch() plan.Sequence {
 	if why := l.forbidden(); why != "" {
 		return plan.Sequence{Notes: []plan.Note{plan.Log(l.m.Name + " gets no instance: " + why)}}
 	}
+	if !l.fresh.remembered(l) {
+		return plan.Sequence{} // in the next round
+	}
 	return l.attempt()
 }
 

@@ -33,6 +33,9 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		}
 		if lookup, ok := lookupOf(s, m); ok {
 			sc.Lookups = append(sc.Lookups, lookup)
+			if m.Spec.ProviderID == nil && m.DeletionTimestamp == nil {
+				ask(sweepQuery)
+			}
 		}
 		if m.DeletionTimestamp != nil && (life{Snapshot: s, m: m, intent: readable(m), cloud: s.Clouds[m.UID]}).gone() {
 			ask(snapshot.All("Node"))

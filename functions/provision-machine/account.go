@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+var sweepQuery = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapSweep)
+
+// accounts collects the cloud accounts that this decision would be the first to call. sweep-instances has to know them
+// before anything is made there, because a Machine may be gone before its next sweep (RELIABILITY 2b.10).
+type accounts map[string]machine.SweptAccount
+
+// remembered reports whether m's account is on record, and asks for it if not. What cannot be read or written is left to
+// sweep-instances, which says so; it keeps nobody from getting a Machine.
+func (a accounts) remembered(l life) bool {
+	state, err := sweepState(l.Snapshot)
+	if err != nil {
+		return true
+	}
+	if _, ok := state.Accounts[l.cloud.Account]; ok || refusedToRemember(l.Snapshot) {
+		return true
+	}
+	a[l.cloud.Account] = machine.SweptAccount{
+		Namespace: l.m.Namespace, ClusterID: l.ClusterID(l.m), Spec: l.m.Spec.ProviderSpec.Value.Raw,
+	}
+	return false
+}
+
+// remember writes all accounts that were asked for, in one write.
+func (a accounts) remember(s snapshot.Snapshot) plan.Action {
+	state, err := sweepState(s)
+	if err != nil || len(a) == 0 {
+		return nil
+	}
+	known := maps.Clone(state.Accounts)
+	if known == nil {
+		known = map[string]machine.SweptAccount{}
+	}
+	maps.Copy(known, a)
+	state.Accounts = known
+	const why = "accounts to sweep"
+	have := s.ConfigMap(machine.Namespace, machine.ConfigMapSweep)
+	if have == nil {
+		return plan.Create{Why: why, Object: &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.ConfigMapSweep},
+			Data:       map[string]string{machine.SweepKey: state.String()},
+		}}
+	}
+	next := have.DeepCopy()
+	if next.Data == nil {
+		next.Data = map[string]string{}
+	}
+	next.Data[machine.SweepKey] = state.String()
+	return plan.Update{Old: have, New: next, Why: why}
+}
+
+func sweepState(s snapshot.Snapshot) (machine.SweepState, error) {
+	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapSweep)
+	if cm == nil {
+		return machine.ParseSweepState("")
+	}
+	return machine.ParseSweepState(cm.Data[machine.SweepKey])
+}
+
+func refusedToRemember(s snapshot.Snapshot) bool {
+	var a plan.Action = plan.Create{Object: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.ConfigMapSweep}}}
+	if have := s.ConfigMap(machine.Namespace, machine.ConfigMapSweep); have != nil {
+		a = plan.Update{Old: have, New: have}
+	}
+	o, tried := s.Outcome(a)
+	return tried && o.Result == plan.Refused
+}
