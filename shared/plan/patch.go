@@ -139,11 +139,40 @@ func render(b *strings.Builder, path string, o, d map[string]any) {
 			render(b, at, om, dm)
 			continue
 		}
-		b.WriteString("\n    " + strings.TrimPrefix(at, ".") + ": ")
+		b.WriteString("\n    " + strings.TrimPrefix(at, ".") + ":")
+		if is, ok := d[k].(string); ok && strings.Contains(is, "\n") {
+			was, _ := o[k].(string)
+			renderLines(b, strings.Split(was, "\n"), strings.Split(is, "\n"))
+			continue
+		}
+		b.WriteString(" ")
 		if was, ok := o[k]; ok && was != nil {
 			b.WriteString(value(was) + " → ")
 		}
 		b.WriteString(value(d[k]))
+	}
+}
+
+// renderLines renders the lines that a text loses, then those that it gains.
+func renderLines(b *strings.Builder, was, is []string) {
+	more := map[string]int{} // how many of a line are gained
+	for _, l := range is {
+		more[l]++
+	}
+	for _, l := range was {
+		more[l]--
+	}
+	for _, l := range was {
+		if more[l] < 0 {
+			more[l]++
+			b.WriteString("\n      - " + l)
+		}
+	}
+	for _, l := range is {
+		if more[l] > 0 {
+			more[l]--
+			b.WriteString("\n      + " + l)
+		}
 	}
 }
 

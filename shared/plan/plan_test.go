@@ -35,6 +35,19 @@ func ExamplePlan_String() {
 	//   tell Normal Deleted node/n1: Node "n1" drained [machine-drain-controller]
 }
 
+func ExampleUpdate_lines() {
+	old := &corev1.ConfigMap{Data: map[string]string{"state": "one\ntwo\nthree\n"}}
+	updated := &corev1.ConfigMap{Data: map[string]string{"state": "one\n2\nthree\nfour\n"}}
+	old.Name, updated.Name = "memory", "memory"
+	fmt.Println(Update{Old: old, New: updated, Why: "remember more"})
+	// Output:
+	// update configmap/memory (remember more)
+	//     data.state:
+	//       - two
+	//       + 2
+	//       + four
+}
+
 func ExampleMergePatch() {
 	old := node("7", map[string]string{"zone": "a", "old": "x"})
 	updated := node("7", map[string]string{"zone": "b"})
