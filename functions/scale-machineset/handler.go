@@ -30,21 +30,22 @@ var Function = function.Function{Name: "scale-machineset", Reads: reads, Decide:
 // committed, then the status.
 func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
+	all := herdOf(s)
 	for _, set := range s.MachineSets {
 		if set.DeletionTimestamp == nil { // garbage collection removes the Machines of a deleted set (B39)
-			scale(&p, s, set)
+			scale(&p, s, set, all)
 		}
 	}
 	return p.Untried(s.Outcomes)
 }
 
-func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet) {
+func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet, all herd) {
 	selector, err := selectorOf(set)
 	if err != nil {
 		p.Add(invalid(s, set, err))
 		return
 	}
-	owned := membersOf(s, set, selector)
+	owned := all.membersOf(set, selector)
 	ledger, why := readLedger(set, owned)
 	if why != "" {
 		p.Then(commit(set, rebuild(s, set, owned), why))

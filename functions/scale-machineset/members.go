@@ -5,6 +5,7 @@ package scalemachineset
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
@@ -17,19 +18,35 @@ type members struct {
 	orphans  []*machine.Machine // without a controller, alive, with labels that match
 }
 
-func membersOf(s snapshot.Snapshot, set *machine.MachineSet, selector labels.Selector) members {
-	var m members
-	for _, x := range s.Machines {
-		if x.Namespace != set.Namespace {
-			continue
+// herd is all Machines of a snapshot by who controls them, so that many sets cost one pass.
+type herd struct {
+	owned map[types.UID][]*machine.Machine // by the controller's UID
+	free  []*machine.Machine               // without a controller
+}
+
+func herdOf(s snapshot.Snapshot) herd {
+	h := herd{owned: map[types.UID][]*machine.Machine{}}
+	for _, m := range s.Machines {
+		if owner := metav1.GetControllerOfNoCopy(m); owner != nil {
+			h.owned[owner.UID] = append(h.owned[owner.UID], m)
+		} else {
+			h.free = append(h.free, m)
 		}
-		matches := selector.Matches(labels.Set(x.Labels))
-		switch {
-		case metav1.IsControlledBy(x, set) && (matches || x.DeletionTimestamp != nil):
+	}
+	return h
+}
+
+func (h herd) membersOf(set *machine.MachineSet, selector labels.Selector) members {
+	var m members
+	for _, x := range h.owned[set.UID] {
+		if x.DeletionTimestamp != nil || selector.Matches(labels.Set(x.Labels)) {
 			m.owned = append(m.owned, x)
-		case metav1.IsControlledBy(x, set):
+		} else {
 			m.released = append(m.released, x)
-		case matches && metav1.GetControllerOf(x) == nil && x.DeletionTimestamp == nil:
+		}
+	}
+	for _, x := range h.free {
+		if x.Namespace == set.Namespace && x.DeletionTimestamp == nil && selector.Matches(labels.Set(x.Labels)) {
 			m.orphans = append(m.orphans, x)
 		}
 	}

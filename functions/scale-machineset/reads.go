@@ -30,11 +30,12 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 			ask(snapshot.One("MachineSet", s.Request.Namespace, name))
 		}
 	}
+	all := herdOf(s)
 	for _, set := range s.MachineSets {
 		if !s.Request.Scan() {
 			ask(snapshot.Query{Kind: "Machine", Namespace: set.Namespace})
 		}
-		if backwards(s, set) {
+		if backwards(set, all.owned[set.UID]) {
 			ask(snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true})
 		}
 	}
@@ -71,15 +72,15 @@ func nodes(s snapshot.Snapshot) []snapshot.Query {
 	return ask
 }
 
-func backwards(s snapshot.Snapshot, set *machine.MachineSet) bool {
+func backwards(set *machine.MachineSet, owned []*machine.Machine) bool {
 	l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
-	return err == nil && l.SetUID == set.UID && beyond(l, set, s.Machines)
+	return err == nil && l.SetUID == set.UID && beyond(l, set, owned)
 }
 
-// beyond reports whether one of the set's Machines stands at an ordinal that l has not allocated.
-func beyond(l machine.Ledger, set *machine.MachineSet, ms []*machine.Machine) bool {
-	for _, m := range ms {
-		if k, ok := l.OrdinalOf(set.Name, m); ok && k >= l.Next && metav1.IsControlledBy(m, set) {
+// beyond reports whether one of the set's own Machines stands at an ordinal that l has not allocated.
+func beyond(l machine.Ledger, set *machine.MachineSet, owned []*machine.Machine) bool {
+	for _, m := range owned {
+		if k, ok := l.OrdinalOf(set.Name, m); ok && k >= l.Next {
 			return true
 		}
 	}
