@@ -35,6 +35,7 @@ func TestNodeStages(t *testing.T) {
 		{"a node that was given up is ready at once", node(ready(corev1.ConditionUnknown, -60), nil), "node-ready", -59 * time.Second},
 		{"a ready node is left alone", node(ready(corev1.ConditionTrue, -60), nil), "", 0},
 		{"a ready node can be told to be unready", unready(node(ready(corev1.ConditionTrue, -60), nil)), "node-unready", 0},
+		{"a node that nobody heard of can be unready next", unready(node(ready(corev1.ConditionUnknown, -60), nil)), "node-unready", 0},
 		{"an unready node stays so", unready(node(ready(corev1.ConditionFalse, -60), nil)), "", 0},
 	}
 	stages := lifecycleOf(t, "Node")
