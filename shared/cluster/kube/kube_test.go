@@ -20,6 +20,8 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/cluster/clustertest"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 	"github.com/machine-functions/machine-functions/test/local/controlplane"
 )
 
@@ -47,6 +49,10 @@ func TestRealServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := &realServer{config: config}
+	t.Run("an update keeps fields that the Go types do not know", func(t *testing.T) { //nolint:paralleltest // it changes a definition
+		extend(t, plane)
+		server.keepsUnknownFields(t)
+	})
 	t.Run("conformance", func(t *testing.T) {
 		t.Parallel()
 		clustertest.Run(t, server.harness)
@@ -86,6 +92,49 @@ func install(t *testing.T, plane *controlplane.ControlPlane) {
 	if _, err := plane.Kubectl(t.Context(), "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// extend lets Machines have a field that a later version of the API may bring.
+func extend(t *testing.T, plane *controlplane.ControlPlane) {
+	t.Helper()
+	patch := `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/later","value":{"type":"string"}}]`
+	if _, err := plane.Kubectl(t.Context(), "patch", "crd", "machines.machine.openshift.io", "--type=json", "--patch", patch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keepsUnknownFields holds for patches alone; memory knows no such fields.
+func (s *realServer) keepsUnknownFields(t *testing.T) {
+	t.Helper()
+	h, admin := s.harness(t), s.as(t, "admin")
+	at := address{group: plan.Resources()[0].Group, plural: "machines", namespace: h.Namespace}
+	for attempt := range 300 { // until the server knows the field
+		name := fmt.Sprintf("a-%d", attempt)
+		body := fmt.Sprintf(`{"apiVersion":"machine.openshift.io/v1beta1","kind":"Machine","metadata":{"name":%q},"spec":{"later":"x"}}`, name)
+		if err := admin.write(t.Context(), http.MethodPost, at, typeJSON, []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+		before, err := h.Cluster.Observe(t.Context(), snapshot.Snapshot{}, []snapshot.Query{snapshot.One("Machine", h.Namespace, name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := before.Machines[0].DeepCopy()
+		changed.Labels = map[string]string{"a": "b"}
+		if err := h.Cluster.Apply(t.Context(), plan.Update{Old: before.Machines[0], New: changed}); err != nil {
+			t.Fatal(err)
+		}
+		at := at
+		at.name = name
+		after, err := admin.read(t.Context(), at, nil)
+		if err != nil || !strings.Contains(string(after.body), `"manager":"one"`) {
+			t.Fatalf("%s, error %v", after.body, err)
+		}
+		if strings.Contains(string(after.body), `"later":"x"`) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Error("the field is lost")
 }
 
 // realServer makes harnesses that share one API server.

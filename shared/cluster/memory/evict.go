@@ -36,14 +36,16 @@ func (s *Server) evict(at name, d deletion) error {
 	if pod.UID != d.uid {
 		return cluster.ErrGone
 	}
-	n := pod.DeepCopy()
-	n.Status.Conditions = append(slices.DeleteFunc(n.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.DisruptionTarget
-	}), corev1.PodCondition{
-		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI",
-		LastTransitionTime: metav1.NewTime(s.now()),
-	})
-	s.keep(pods, at, n)
+	if !holds(pod, corev1.DisruptionTarget) {
+		n := pod.DeepCopy()
+		n.Status.Conditions = append(slices.DeleteFunc(n.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.DisruptionTarget
+		}), corev1.PodCondition{
+			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI",
+			LastTransitionTime: metav1.NewTime(s.now()),
+		})
+		s.keep(pods, at, n)
+	}
 	return s.delete(pods, at, d)
 }
 
@@ -58,7 +60,7 @@ func (s *Server) spend(pod *corev1.Pod) error {
 		return errors.New("more than one disruption budget covers the pod")
 	}
 	n := covering[0].DeepCopy()
-	if !ready(pod) && expendable(n) {
+	if !holds(pod, corev1.PodReady) && expendable(n) {
 		return nil
 	}
 	switch {
@@ -101,8 +103,9 @@ func expendable(b *policyv1.PodDisruptionBudget) bool {
 	return b.Status.DesiredHealthy > 0 && b.Status.CurrentHealthy >= b.Status.DesiredHealthy
 }
 
-func ready(pod *corev1.Pod) bool {
+// holds reports whether a condition of pod is True.
+func holds(pod *corev1.Pod, condition corev1.PodConditionType) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		return c.Type == condition && c.Status == corev1.ConditionTrue
 	})
 }
