@@ -20,13 +20,14 @@ type ring struct {
 }
 
 var (
-	vocabulary = []string{"shared/machine", "shared/autoscaling", "shared/provider"}
+	vocabulary = []string{"shared/machine", "shared/autoscaling", "shared/provider", "shared/providerspec"}
 	core       = append(slices.Clone(vocabulary), "shared/binpack", "shared/scheduling", "shared/plan", "shared/snapshot", "shared/function")
 
 	rings = []ring{
 		{"shared/machine", true, nil},
 		{"shared/autoscaling", true, nil},
 		{"shared/provider", true, nil},
+		{"shared/providerspec", true, nil},
 		{"shared/binpack", true, nil},
 		{"shared/scheduling", true, append(slices.Clone(vocabulary), "shared/binpack")},
 		{"shared/plan", true, vocabulary},
@@ -48,7 +49,7 @@ var (
 // Of other modules the core knows data only; of the standard library, nothing that touches the world, waits or rolls
 // dice.
 var (
-	coreModules = []string{"github.com/openshift/api", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/component-helpers", "sigs.k8s.io/yaml"}
+	coreModules = []string{"github.com/openshift/api", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/component-helpers", "sigs.k8s.io/json", "sigs.k8s.io/yaml"}
 	notInCore   = []string{
 		"context", "crypto/rand", "log", "math/rand", "net", "os", "plugin", "runtime", "sync", "syscall", "testing", "unsafe",
 		"k8s.io/apimachinery/pkg/util/clock", "k8s.io/apimachinery/pkg/util/rand", "k8s.io/apimachinery/pkg/util/uuid",
