@@ -14,6 +14,7 @@ package scalemachineset
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -32,7 +33,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
 	all := herdOf(s)
 	for _, set := range s.MachineSets {
-		if set.DeletionTimestamp == nil { // garbage collection removes the Machines of a deleted set (B39)
+		if set.DeletionTimestamp == nil && complete(s, set) { // garbage collection removes a deleted set's Machines (B39)
 			scale(&p, s, set, all)
 		}
 	}
@@ -40,6 +41,12 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 }
 
 func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet, all herd) {
+	if c, _ := machine.Paused(set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI); c.Status == corev1.ConditionTrue {
+		next := set.DeepCopy()
+		next.Status.Conditions = machine.SetCondition(next.Status.Conditions, c, s.Now)
+		p.Add(statusIfChanged(set, next))
+		return
+	}
 	selector, err := selectorOf(set)
 	if err != nil {
 		p.Add(invalid(s, set, err))

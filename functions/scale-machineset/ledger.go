@@ -80,10 +80,7 @@ func decide(now time.Time, set *machine.MachineSet, l machine.Ledger, m members)
 		why = append(why, "adopt "+x.Name)
 		adopt(&l, x)
 	}
-	want := 1
-	if set.Spec.Replicas != nil {
-		want = int(*set.Spec.Replicas)
-	}
+	want := wanted(set)
 	l = shrink(set, l, m, want, &why)
 	l = grow(now, l, want, &why)
 	if _, ok := set.Annotations[machine.AnnotationVictims]; ok && len(why) == 0 {
@@ -93,6 +90,13 @@ func decide(now time.Time, set *machine.MachineSet, l machine.Ledger, m members)
 		l.Rebuilt = ""
 	}
 	return l, strings.Join(why, ", ")
+}
+
+func wanted(set *machine.MachineSet) int {
+	if set.Spec.Replicas == nil {
+		return 1
+	}
+	return int(*set.Spec.Replicas)
 }
 
 // leave retires members that are being deleted, whose labels stopped matching, or that were adopted and are gone. A
@@ -132,7 +136,7 @@ func countFailure(now time.Time, l machine.Ledger, x *machine.Machine) machine.L
 	switch {
 	case x.Status.NodeRef != nil:
 		l.Failures, l.NextCreateAt = 0, nil
-	case x.Status.ErrorReason != nil:
+	case x.Status.ErrorMessage != nil:
 		pause := min(backoffBase<<min(l.Failures, 10), backoffMax)
 		l.Failures++
 		at := metav1.NewTime(now.Add(pause))

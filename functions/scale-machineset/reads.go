@@ -3,7 +3,10 @@
 package scalemachineset
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
@@ -32,8 +35,8 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	}
 	all := herdOf(s)
 	for _, set := range s.MachineSets {
-		if !s.Request.Scan() {
-			ask(snapshot.Query{Kind: "Machine", Namespace: set.Namespace})
+		if !s.Request.Scan() && (!s.Request.Is("Machine") || concerns(s, set)) {
+			ask(machinesOf(set))
 		}
 		if backwards(set, all.owned[set.UID]) {
 			ask(snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true})
@@ -43,6 +46,38 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		ask(nodes(s)...)
 	}
 	return sc
+}
+
+// machinesOf asks for every Machine that may belong to the set.
+func machinesOf(set *machine.MachineSet) snapshot.Query {
+	return snapshot.Query{Kind: "Machine", Namespace: set.Namespace}
+}
+
+// complete reports whether all Machines of the set were read; with less nothing can be decided about it.
+func complete(s snapshot.Snapshot, set *machine.MachineSet) bool {
+	return s.Has(snapshot.All("Machine")) || s.Has(machinesOf(set))
+}
+
+// concerns reports whether something about the set may follow from the waking Machine, so that the others are worth
+// reading: nothing does if the ledger holds as many as are wanted and the Machine is where the ledger says, or gone
+// where it says so. Who is ready is counted by the scan.
+func concerns(s snapshot.Snapshot, set *machine.MachineSet) bool {
+	l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
+	_, victims := set.Annotations[machine.AnnotationVictims]
+	if err != nil || l.SetUID != set.UID || victims || len(l.Active) != wanted(set) {
+		return true
+	}
+	m := s.Machine(s.Request.Namespace, s.Request.Name)
+	if m == nil {
+		return slices.ContainsFunc(l.Active, func(k int) bool { return l.Name(set.Name, k) == s.Request.Name })
+	}
+	k, ok := l.OrdinalOf(set.Name, m)
+	active := ok && l.Active.Has(k)
+	if m.DeletionTimestamp != nil {
+		return active
+	}
+	selector, err := selectorOf(set)
+	return err != nil || !active || !metav1.IsControlledBy(m, set) || !selector.Matches(labels.Set(m.Labels))
 }
 
 // setOf returns the name of the set that the waking Machine belongs, belonged or would belong to.

@@ -38,6 +38,9 @@ func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, m members) plan.
 	st.ObservedGeneration = set.Generation
 	st.LabelSelector = metav1.FormatLabelSelector(&set.Spec.Selector)
 	st.ErrorReason, st.ErrorMessage = nil, nil
+	if c, shown := machine.Paused(set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI); shown {
+		st.Conditions = machine.SetCondition(st.Conditions, c, s.Now)
+	}
 	return statusIfChanged(set, next)
 }
 

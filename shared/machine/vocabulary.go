@@ -66,6 +66,10 @@ const (
 	AnnotationStrategy       = "machine.openshift.io/remediation-strategy"
 	AnnotationExternalRepair = "host.metal3.io/external-remediation"
 
+	// AnnotationDrainTimeout on a Machine, by the template of its set or by hand, is the longest that its drain may take,
+	// as a Go duration. Without it a drain has no end (SPEC B33).
+	AnnotationDrainTimeout = "machine.openshift.io/node-drain-timeout"
+
 	// AnnotationLedger on a MachineSet is scale-machineset's committed decision.
 	AnnotationLedger = "machine.openshift.io/ledger"
 	// AnnotationVictims on a MachineSet names the Machines that evaluate-autoscale wants gone.

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scalemachineset
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// A new Machine is complete from the first moment: name, finalizer, owner, ordinal, the template's labels, annotations
+// and spec (S15, S17, B40). Plans show only its name.
+func TestNewMachineIsComplete(t *testing.T) {
+	t.Parallel()
+	set := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "worker", Namespace: machine.Namespace, UID: "set-1"}}
+	set.Spec.Template.Labels = map[string]string{machine.LabelMachineSet: "worker"}
+	set.Spec.Template.Annotations = map[string]string{machine.AnnotationDrainTimeout: "10m"}
+	set.Spec.Template.Spec.Labels = map[string]string{"node-role.kubernetes.io/general-use": ""}
+	set.Spec.Template.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(`{"kind":"x"}`)}
+	m := newMachine(set, machine.NewLedger("set-1"), 7)
+
+	if m.Name != machine.Name("worker", "set-1", 7) || m.Namespace != machine.Namespace || len(m.Name) != len("worker-12345") {
+		t.Errorf("it is called %s/%s", m.Namespace, m.Name)
+	}
+	if !slices.Equal(m.Finalizers, []string{machine.Finalizer}) {
+		t.Errorf("finalizers %v", m.Finalizers)
+	}
+	owner := metav1.OwnerReference{APIVersion: "machine.openshift.io/v1beta1", Kind: "MachineSet", Name: "worker", UID: "set-1"}
+	if len(m.OwnerReferences) != 1 {
+		t.Fatalf("owners %v", m.OwnerReferences)
+	}
+	got := m.OwnerReferences[0]
+	if got.Controller == nil || !*got.Controller || got.BlockOwnerDeletion == nil || !*got.BlockOwnerDeletion {
+		t.Errorf("owner %v neither controls nor blocks", got)
+	}
+	if got.Controller, got.BlockOwnerDeletion = nil, nil; got != owner {
+		t.Errorf("owner %v, want %v", got, owner)
+	}
+	if m.Labels[machine.LabelMachineSet] != "worker" || m.Labels[machine.LabelOrdinal] != "7" || m.Annotations[machine.AnnotationDrainTimeout] != "10m" {
+		t.Errorf("labels %v annotations %v", m.Labels, m.Annotations)
+	}
+	if _, ok := m.Spec.Labels["node-role.kubernetes.io/general-use"]; !ok || string(m.Spec.ProviderSpec.Value.Raw) != `{"kind":"x"}` {
+		t.Errorf("spec %v", m.Spec)
+	}
+	if set.Spec.Template.Labels[machine.LabelOrdinal] != "" {
+		t.Error("the template was written into")
+	}
+}
