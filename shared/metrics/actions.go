@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// untried is the result of an action behind one that failed in its sequence.
+const untried = "untried"
+
+func resultOf(o plan.Outcome, tried bool) string {
+	if !tried {
+		return untried
+	}
+	return strings.ToLower(o.Result.String())
+}
+
+// kind names what an action does.
+func kind(a plan.Action) string {
+	switch a.(type) {
+	case plan.Create:
+		return "create"
+	case plan.Update:
+		return "update"
+	case plan.UpdateStatus:
+		return "update_status"
+	case plan.Delete:
+		return "delete"
+	case plan.Evict:
+		return "evict"
+	case plan.CreateInstance:
+		return "create_instance"
+	case plan.DeleteInstance:
+		return "delete_instance"
+	}
+	return ""
+}
+
+// done measures what an action achieved.
+func (m *Metrics) done(ctx context.Context, s snapshot.Snapshot, a plan.Action) {
+	switch a := a.(type) {
+	case plan.UpdateStatus:
+		m.moved(ctx, a)
+	case plan.Update:
+		_, before := a.Old.GetAnnotations()[machine.AnnotationExternalRepair]
+		if _, after := a.New.GetAnnotations()[machine.AnnotationExternalRepair]; after && !before {
+			m.cured(ctx, s, a.Old)
+		}
+	case plan.Delete:
+		m.cured(ctx, s, a.Object)
+	case plan.Create, plan.Evict, plan.CreateInstance, plan.DeleteInstance:
+	}
+}
+
+// moved records how old a Machine was when it came into another phase. How long it took to go away says more about
+// its Pods than about the machine layer, so Deleting is left out (SPEC B70).
+func (m *Metrics) moved(ctx context.Context, a plan.UpdateStatus) {
+	before, ok := a.Old.(*machine.Machine)
+	if !ok || m.transition == nil {
+		return
+	}
+	after, ok := a.New.(*machine.Machine)
+	if !ok || after.Status.LastUpdated == nil {
+		return
+	}
+	phase := machine.Phase(after)
+	if phase == machine.Phase(before) || phase == "" || phase == machine.PhaseDeleting {
+		return
+	}
+	m.transition.Record(ctx, after.Status.LastUpdated.Sub(before.CreationTimestamp.Time).Seconds(), with(keyPhase.With(phase)))
+}
+
+// cured counts a remediation for the check that has the Machine in its record.
+func (m *Metrics) cured(ctx context.Context, s snapshot.Snapshot, o plan.Object) {
+	if _, ok := o.(*machine.Machine); !ok || m.remediated == nil {
+		return
+	}
+	for _, h := range s.HealthChecks {
+		if strings.Contains(h.Annotations[machine.AnnotationInFlight], string(o.GetUID())) {
+			m.remediated.Add(ctx, 1, with(keyName.With(h.Name), keyNamespace.With(h.Namespace)))
+		}
+	}
+}
+
+// failed maps the reason of an Event about a Machine to the metric that counts it.
+var failed = map[string]string{
+	"FailedCreate": "mapi_instance_create_failed",
+	"FailedUpdate": "mapi_instance_update_failed",
+	"FailedDelete": "mapi_instance_delete_failed",
+}
+
+// failure is what is counted about one Machine. The code stands for the cloud's message, which may hold anything.
+type failure struct{ reason, name, namespace, code string }
+
+// maxFailures bounds the Machines that failures are counted for; of what is beyond only the codes are told apart.
+const maxFailures = 1000
+
+// told counts what the plan tells, each Event once for the invocation, and the failures among it.
+func (m *Metrics) told(ctx context.Context, i Invocation) {
+	notes := map[plan.Note]bool{}
+	for _, n := range i.Planned.Notes {
+		notes[n] = true
+	}
+	for _, seq := range i.Planned.Do {
+		for _, n := range seq.Notes {
+			notes[n] = true
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for n := range notes {
+		if n.Object.Kind == "" {
+			continue
+		}
+		m.events.Add(ctx, 1, with(keyType.With(n.Type), keyReason.With(n.Reason)))
+		if _, fails := failed[n.Reason]; !fails || n.Object.Kind != "Machine" || m.function != provisions {
+			continue
+		}
+		f := failure{n.Reason, n.Object.Name, n.Object.Namespace, codeOf(i, n.Object)}
+		if _, known := m.failures[f]; !known && len(m.failures) >= maxFailures {
+			f.name, f.namespace = "", ""
+		}
+		m.failures[f]++
+	}
+}
+
+// codeOf returns the class of what went wrong with a Machine: of the call in this invocation, of the lookup, or of what
+// is recorded.
+func codeOf(i Invocation, about plan.Ref) string {
+	for key, o := range i.Outcomes {
+		if (o.Result == plan.Refused || o.Result == plan.Failed) && concerns(key, about.UID) {
+			return o.Code.String()
+		}
+	}
+	c := i.Seen.Clouds[about.UID]
+	switch {
+	case c.Err != nil:
+		return c.Err.Code.String()
+	case c.Refused != nil:
+		return c.Refused.Code.String()
+	}
+	if mach := i.Seen.Machine(about.Namespace, about.Name); mach != nil {
+		var code provider.Code
+		if intent, err := machine.ParseIntent(mach); err == nil && intent != nil && code.UnmarshalText([]byte(intent.Code)) == nil {
+			return code.String()
+		}
+	}
+	return provider.Unknown.String()
+}
+
+// concerns reports whether an action was a call to a cloud about the Machine.
+func concerns(key plan.Key, uid types.UID) bool {
+	for _, verb := range []string{"create", "delete"} {
+		if strings.HasPrefix(string(key), verb+" instance "+string(uid)+" ") {
+			return true
+		}
+	}
+	return false
+}
+
+// failed returns what was counted under one reason.
+func (m *Metrics) failed(reason string) map[failure]int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counts := map[failure]int64{}
+	for f, n := range m.failures {
+		if f.reason == reason {
+			counts[f] = n
+		}
+	}
+	return counts
+}
+
+// forget drops what was counted about Machines that are gone.
+func (m *Metrics) forget(s snapshot.Snapshot) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for f := range m.failures {
+		if f.name != "" && s.Machine(f.namespace, f.name) == nil {
+			delete(m.failures, f)
+		}
+	}
+}

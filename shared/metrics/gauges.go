@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// Functions whose scans read everything of a kind anyway: each is the one that tells how many there are.
+const (
+	provisions = "provision-machine"
+	scales     = "scale-machineset"
+	remediates = "remediate"
+	sweeps     = "sweep-instances"
+)
+
+const (
+	// scanned is how long what a scan saw is told. The tick comes every ten seconds, to any one of the processes.
+	scanned = 90 * time.Second
+	// swept is that of a sweep, which comes every five minutes.
+	swept = 11 * time.Minute
+)
+
+// family is one gauge: which function's scan it is computed from, and how.
+type family struct {
+	function, name, help string
+	kind                 plan.Kind // of which all must have been read; empty: none
+	keep                 time.Duration
+	labels               []string
+	of                   func(snapshot.Snapshot) []point
+}
+
+// point is one series: its value, and the values of the family's labels.
+type point struct {
+	value  float64
+	labels []string
+}
+
+// view is what a scan saw of a family.
+type view struct {
+	at     time.Time
+	points []point
+}
+
+var (
+	named    = []string{"name", "namespace"}
+	families = []family{
+		{provisions, "mapi_machine_items", "Machines.", "Machine", scanned, nil, machineItems},
+		{
+			provisions, "mapi_machine_created_timestamp_seconds", "When a Machine was created; those without a phase are left out.", "Machine", scanned,
+			[]string{"name", "namespace", "spec_provider_id", "node", "api_version", "phase"}, machinesCreated,
+		},
+		{provisions, "mapi_mao_collector_up", "Whether the last scan could read all objects.", "", scanned, []string{"kind"}, up("Machine", "mapi_machine_items")},
+		{scales, "mapi_machineset_items", "MachineSets.", "MachineSet", scanned, nil, setItems},
+		{
+			scales, "mapi_machineset_created_timestamp_seconds", "When a MachineSet was created.", "MachineSet", scanned,
+			[]string{"name", "namespace", "api_version"}, setsCreated,
+		},
+		{scales, "mapi_machine_set_status_replicas", "Machines of a MachineSet.", "MachineSet", scanned, named, ofSets(func(st machinev1beta1.MachineSetStatus) int32 { return st.Replicas })},
+		{scales, "mapi_machine_set_status_replicas_ready", "Machines of a MachineSet whose Node is Ready.", "MachineSet", scanned, named, ofSets(func(st machinev1beta1.MachineSetStatus) int32 { return st.ReadyReplicas })},
+		{scales, "mapi_machine_set_status_replicas_available", "Machines of a MachineSet whose Node was Ready for minReadySeconds.", "MachineSet", scanned, named, ofSets(func(st machinev1beta1.MachineSetStatus) int32 { return st.AvailableReplicas })},
+		{scales, "mapi_mao_collector_up", "Whether the last scan could read all objects.", "", scanned, []string{"kind"}, up("MachineSet", "mapi_machineset_items")},
+		{remediates, "mapi_machinehealthcheck_nodes_covered", "Machines that a MachineHealthCheck looks at.", "MachineHealthCheck", scanned, named, covered},
+		{remediates, "mapi_machinehealthcheck_short_circuit", "Whether a MachineHealthCheck is kept from remediating (0: no, 1: yes).", "MachineHealthCheck", scanned, named, shortCircuit},
+		{remediates, "mapi_mao_collector_up", "Whether the last scan could read all objects.", "", scanned, []string{"kind"}, up("MachineHealthCheck", "mapi_machinehealthcheck_items")},
+		{sweeps, "machines_sweep_instances_orphans", "Instances that no Machine owns.", "", swept, nil, orphans},
+	}
+)
+
+// look computes every gauge of the function from a scan. What could not be read leaves the gauge as it was, until that
+// is too old.
+func (m *Metrics) look(s snapshot.Snapshot) {
+	now := m.clock()
+	for _, f := range families {
+		if f.function == m.function && (f.kind == "" || s.Has(snapshot.All(f.kind))) {
+			v := view{at: now, points: f.of(s)}
+			m.mu.Lock()
+			m.views[f.name] = v
+			m.mu.Unlock()
+		}
+	}
+	if m.function == provisions && s.Has(snapshot.All("Machine")) {
+		m.forget(s)
+	}
+}
+
+// points returns what the last scan saw of f, unless that was too long ago.
+func (m *Metrics) points(f family) []point {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v, ok := m.views[f.name]
+	if !ok || m.clock().Sub(v.at) > f.keep {
+		return nil
+	}
+	return v.points
+}
+
+func (f family) attributes(p point) []attribute.KeyValue {
+	labels := make([]attribute.KeyValue, len(f.labels))
+	for i, key := range f.labels {
+		labels[i] = attribute.String(key, p.labels[i])
+	}
+	return labels
+}
+
+func machineItems(s snapshot.Snapshot) []point { return []point{{value: float64(len(s.Machines))}} }
+
+func setItems(s snapshot.Snapshot) []point { return []point{{value: float64(len(s.MachineSets))}} }
+
+func machinesCreated(s snapshot.Snapshot) []point {
+	var all []point
+	for _, m := range s.Machines {
+		if machine.Phase(m) == "" {
+			continue
+		}
+		node := ""
+		if m.Status.NodeRef != nil {
+			node = m.Status.NodeRef.Name
+		}
+		all = append(all, point{seconds(m.CreationTimestamp), []string{
+			m.Name, m.Namespace, machine.ProviderID(m), node, machinev1beta1.GroupVersion.String(), machine.Phase(m),
+		}})
+	}
+	return all
+}
+
+func setsCreated(s snapshot.Snapshot) []point {
+	var all []point
+	for _, set := range s.MachineSets {
+		all = append(all, point{seconds(set.CreationTimestamp), []string{set.Name, set.Namespace, machinev1beta1.GroupVersion.String()}})
+	}
+	return all
+}
+
+func seconds(t metav1.Time) float64 { return float64(t.Unix()) }
+
+func ofSets(count func(machinev1beta1.MachineSetStatus) int32) func(snapshot.Snapshot) []point {
+	return func(s snapshot.Snapshot) []point {
+		var all []point
+		for _, set := range s.MachineSets {
+			all = append(all, point{float64(count(set.Status)), []string{set.Name, set.Namespace}})
+		}
+		return all
+	}
+}
+
+func covered(s snapshot.Snapshot) []point {
+	var all []point
+	for _, h := range s.HealthChecks {
+		if n := h.Status.ExpectedMachines; n != nil {
+			all = append(all, point{float64(*n), []string{h.Name, h.Namespace}})
+		}
+	}
+	return all
+}
+
+func shortCircuit(s snapshot.Snapshot) []point {
+	var all []point
+	for _, h := range s.HealthChecks {
+		value := 0.0
+		if c := machine.FindCondition(h.Status.Conditions, machinev1beta1.RemediationAllowedCondition); c != nil && c.Status == corev1.ConditionFalse {
+			value = 1
+		}
+		all = append(all, point{value, []string{h.Name, h.Namespace}})
+	}
+	return all
+}
+
+// up tells whether everything of a kind was read, under the name that OpenShift's alert knows.
+func up(k plan.Kind, name string) func(snapshot.Snapshot) []point {
+	return func(s snapshot.Snapshot) []point {
+		value := 0.0
+		if s.Has(snapshot.All(k)) {
+			value = 1
+		}
+		return []point{{value, []string{name}}}
+	}
+}
+
+// orphans counts the sightings on record; a record that cannot be read tells nothing.
+func orphans(s snapshot.Snapshot) []point {
+	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapSweep)
+	if cm == nil {
+		return nil
+	}
+	state, err := machine.ParseSweepState(cm.Data[machine.SweepKey])
+	if err != nil {
+		return nil
+	}
+	return []point{{value: float64(len(state.Sightings))}}
+}

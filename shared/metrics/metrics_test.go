@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// clock is a time that tests move.
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+func measured(t *testing.T, function string) (*Metrics, *clock) {
+	t.Helper()
+	c := &clock{start}
+	m, err := New(function, c.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, c
+}
+
+func scrape(t *testing.T, m *Metrics) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK || w.Header().Get("Content-Type") != contentType {
+		t.Fatalf("%d %s: %s", w.Code, w.Header(), w.Body)
+	}
+	return w.Body.String()
+}
+
+// families is what Prometheus' own parser makes of a scrape.
+func parsed(t *testing.T, m *Metrics) map[string]*dto.MetricFamily {
+	t.Helper()
+	p := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := p.TextToMetricFamilies(strings.NewReader(scrape(t, m)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families
+}
+
+// series returns the lines of one metric.
+func series(t *testing.T, m *Metrics, name string) string {
+	t.Helper()
+	var lines strings.Builder
+	for line := range strings.Lines(scrape(t, m)) {
+		if strings.HasPrefix(line, name+" ") || strings.HasPrefix(line, name+"{") {
+			lines.WriteString(line)
+		}
+	}
+	return lines.String()
+}
+
+func want(t *testing.T, m *Metrics, name string, lines ...string) {
+	t.Helper()
+	text := ""
+	for _, line := range lines {
+		text += name + line + "\n"
+	}
+	if diff := cmp.Diff(text, series(t, m, name)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func running(name string) *machine.Machine {
+	m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{
+		Namespace: machine.Namespace, Name: name, UID: types.UID(name + "-uid"), CreationTimestamp: metav1.NewTime(start),
+	}}
+	m.Status.Phase = new(machine.PhaseRunning)
+	m.Status.NodeRef = &corev1.ObjectReference{Name: "node-" + name}
+	m.Spec.ProviderID = new("cloud://" + name)
+	return m
+}
+
+func scan(of plan.Kind, objects ...plan.Object) Invocation {
+	s := snapshot.Snapshot{}
+	s.Add(objects...)
+	return Invocation{Seen: s.Answered(snapshot.All(of)), Rounds: 1, Duration: 30 * time.Millisecond}
+}
+
+// What is served is what Prometheus reads: types, buckets that add up, values with every character that has a meaning.
+func TestPrometheusReadsIt(t *testing.T) {
+	t.Parallel()
+	m, _ := measured(t, provisions)
+	odd := running("a")
+	odd.Spec.ProviderID = new("x\\y\"z\n{a=\"b\"} 1")
+	m.Invoked(scan("Machine", odd, running("b")))
+	m.Invoked(Invocation{Duration: 3 * time.Second, Rounds: 9})
+	families := parsed(t, m)
+	created := families["mapi_machine_created_timestamp_seconds"]
+	if created.GetType() != dto.MetricType_GAUGE || len(created.GetMetric()) != 2 || created.GetMetric()[0].GetGauge().GetValue() != float64(start.Unix()) {
+		t.Fatalf("%v", created)
+	}
+	got := map[string]string{}
+	for _, l := range created.GetMetric()[0].GetLabel() {
+		got[l.GetName()] = l.GetValue()
+	}
+	if diff := cmp.Diff(map[string]string{
+		"name": "a", "namespace": machine.Namespace, "spec_provider_id": *odd.Spec.ProviderID, "node": "node-a",
+		"api_version": "machine.openshift.io/v1beta1", "phase": "Running",
+	}, got); diff != "" {
+		t.Errorf("labels (-want +got)\n%s", diff)
+	}
+	duration := families["machines_provision_machine_invocation_duration_seconds"].GetMetric()[0].GetHistogram()
+	if n := len(duration.GetBucket()); duration.GetSampleCount() != 2 || duration.GetSampleSum() != 3.03 || n != len(secondsOfInvocation)+1 ||
+		duration.GetBucket()[n-1].GetCumulativeCount() != 2 || duration.GetBucket()[3].GetCumulativeCount() != 1 {
+		t.Errorf("%v", duration)
+	}
+	if c := families["machines_provision_machine_invocations_total"]; c.GetType() != dto.MetricType_COUNTER || c.GetHelp() == "" {
+		t.Errorf("%v", c)
+	}
+}
+
+// Only the function whose scan reads all of a kind tells how many there are, and only for as long as it looks.
+func TestGaugesAreThoseOfTheLastScan(t *testing.T) {
+	t.Parallel()
+	m, now := measured(t, provisions)
+	other, _ := measured(t, "link-node")
+	for _, each := range []*Metrics{m, other} {
+		each.Invoked(scan("Machine", running("a"), running("b")))
+	}
+	want(t, m, "mapi_machine_items", " 2")
+	want(t, other, "mapi_machine_items")
+	m.Invoked(Invocation{Seen: snapshot.Snapshot{Request: snapshot.Request{Kind: "Machine", Name: "a"}}})
+	want(t, m, "mapi_machine_items", " 2")
+	now.now = now.now.Add(10 * time.Second)
+	m.Invoked(Invocation{}) // a scan that could not list
+	want(t, m, "mapi_machine_items", " 2")
+	want(t, m, "mapi_mao_collector_up", `{kind="mapi_machine_items"} 0`)
+	now.now = now.now.Add(scanned)
+	want(t, m, "mapi_machine_items")
+	want(t, m, "mapi_mao_collector_up", `{kind="mapi_machine_items"} 0`)
+	now.now = now.now.Add(time.Second)
+	want(t, m, "mapi_mao_collector_up")
+}
+
+func TestActionsAndResults(t *testing.T) {
+	t.Parallel()
+	m, _ := measured(t, provisions)
+	a, b := running("a"), running("b")
+	actions := []plan.Action{plan.Delete{Object: a}, plan.Create{Object: b}, plan.Evict{Pod: &corev1.Pod{}}}
+	i := scan("Machine")
+	i.Planned.Then(actions...)
+	i.Outcomes = map[plan.Key]plan.Outcome{actions[0].Key(): {}, actions[1].Key(): {Result: plan.Exists}}
+	m.Invoked(i)
+	i.Err = fmt.Errorf("etcd is gone")
+	m.Invoked(i)
+	m.Invoked(scan("Machine"))
+	m.Panicked()
+	m.Coalesced()
+	m.Called("create", nil)
+	m.Called("create", provider.Errorf(provider.Exhausted, "no network named x"))
+	const own = "machines_provision_machine_"
+	want(t, m, own+"actions_total", `{action="create",result="exists"} 2`, `{action="delete",result="done"} 2`, `{action="evict",result="untried"} 2`)
+	want(t, m, own+"invocations_total", `{result="acted"} 1`, `{result="panicked"} 1`, `{result="quiet"} 1`, `{result="repeated"} 1`)
+	want(t, m, own+"requests_coalesced_total", ` 1`)
+	want(t, m, own+"cloud_calls_total", `{code="Exhausted",op="create"} 1`, `{code="OK",op="create"} 1`)
+}
+
+func TestPhaseTransitions(t *testing.T) {
+	t.Parallel()
+	m, _ := measured(t, provisions)
+	into := func(from, to string, age time.Duration, result plan.Result) {
+		before, after := running("a"), running("a")
+		before.Status.Phase, after.Status.Phase = &from, &to
+		after.Status.LastUpdated = new(metav1.NewTime(start.Add(age)))
+		a := plan.UpdateStatus{Old: before, New: after}
+		i := scan("Machine")
+		i.Planned.Then(a)
+		i.Outcomes = map[plan.Key]plan.Outcome{a.Key(): {Result: result}}
+		m.Invoked(i)
+	}
+	into(machine.PhaseProvisioned, machine.PhaseRunning, 45*time.Second, plan.Done)
+	into(machine.PhaseProvisioned, machine.PhaseRunning, 45*time.Second, plan.Conflict) // it will be decided anew
+	into(machine.PhaseRunning, machine.PhaseRunning, time.Hour, plan.Done)
+	into(machine.PhaseRunning, machine.PhaseDeleting, time.Hour, plan.Done)
+	h := parsed(t, m)["mapi_machine_phase_transition_seconds"].GetMetric()
+	if len(h) != 1 || h[0].GetHistogram().GetSampleCount() != 1 || h[0].GetHistogram().GetSampleSum() != 45 || h[0].GetLabel()[0].GetValue() != "Running" {
+		t.Errorf("%v", h)
+	}
+}
+
+// What the cloud said may hold anything; only its class becomes a label.
+func TestFailuresByReason(t *testing.T) {
+	t.Parallel()
+	m, _ := measured(t, provisions)
+	refused, unreachable, recorded, unknown := running("a"), running("b"), running("c"), running("d")
+	metav1.SetMetaDataAnnotation(&recorded.ObjectMeta, machine.AnnotationIntent,
+		`{"schema":1,"attempt":1,"token":"t","account":"x","startedAt":"2026-01-01T00:00:00Z","outcome":"refused","code":"Denied"}`)
+	i := scan("Machine", refused, unreachable, recorded, unknown)
+	create := plan.CreateInstance{Ref: provider.Ref{UID: refused.UID, Token: "t"}}
+	i.Outcomes = map[plan.Key]plan.Outcome{create.Key(): {Result: plan.Refused, Code: provider.Exhausted, Message: "password=hunter2"}}
+	i.Seen.Clouds = map[types.UID]snapshot.Cloud{unreachable.UID: {Err: &snapshot.Refusal{Code: provider.Throttled}}}
+	i.Planned.Add(plan.Sequence{Do: []plan.Action{create}, Notes: []plan.Note{plan.Warning(refused, "FailedCreate", "password=hunter2")}})
+	i.Planned.Notes = []plan.Note{
+		plan.Warning(refused, "FailedCreate", "password=hunter2"), // told in two rounds of one invocation
+		plan.Warning(unreachable, "FailedDelete", "hunter2"), plan.Warning(recorded, "FailedUpdate", "hunter2"),
+		plan.Warning(unknown, "FailedUpdate", "hunter2"), plan.Log("a line"),
+		plan.Warning(&machine.MachineSet{}, "FailedUpdate", "capacity is unknown"),
+	}
+	m.Invoked(i)
+	in := `namespace="` + machine.Namespace + `",`
+	want(t, m, "mapi_instance_create_failed", `{name="a",`+in+`reason="Exhausted"} 1`)
+	want(t, m, "mapi_instance_delete_failed", `{name="b",`+in+`reason="Throttled"} 1`)
+	want(t, m, "mapi_instance_update_failed", `{name="c",`+in+`reason="Denied"} 1`, `{name="d",`+in+`reason="Unknown"} 1`)
+	want(t, m, "machines_provision_machine_events_total",
+		`{reason="FailedCreate",type="Warning"} 1`, `{reason="FailedDelete",type="Warning"} 1`, `{reason="FailedUpdate",type="Warning"} 3`)
+	if text := scrape(t, m); strings.Contains(text, "hunter2") {
+		t.Errorf("a secret is told:\n%s", text)
+	}
+	m.Invoked(scan("Machine", unreachable))
+	want(t, m, "mapi_instance_create_failed") // the Machine is gone
+	want(t, m, "mapi_instance_delete_failed", `{name="b",`+in+`reason="Throttled"} 1`)
+}
+
+func TestFailuresAreBounded(t *testing.T) {
+	t.Parallel()
+	m, _ := measured(t, provisions)
+	for k := range maxFailures + 10 {
+		i := Invocation{}
+		i.Planned.Notes = []plan.Note{plan.Warning(running(fmt.Sprint("m-", k)), "FailedCreate", "no")}
+		m.Invoked(i)
+	}
+	if lines := strings.Count(series(t, m, "mapi_instance_create_failed"), "\n"); lines != maxFailures+1 {
+		t.Errorf("%d series", lines)
+	}
+	if got := series(t, m, "mapi_instance_create_failed"); !strings.Contains(got, `{name="",namespace="",reason="Unknown"} 10`) {
+		t.Error("what is beyond the bound is not counted")
+	}
+}
+
+func TestHealthChecks(t *testing.T) {
+	t.Parallel()
+	m, _ := measured(t, remediates)
+	sick := running("a")
+	h := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "workers"}}
+	metav1.SetMetaDataAnnotation(&h.ObjectMeta, machine.AnnotationInFlight, `{"schema":1,"inFlight":[{"machine":"a","uid":"a-uid"}]}`)
+	h.Status.ExpectedMachines = new(3)
+	h.Status.Conditions = []machine.Condition{{Type: "RemediationAllowed", Status: corev1.ConditionFalse}}
+	idle := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "idle"}}
+	a := plan.Delete{Object: sick}
+	i := scan("MachineHealthCheck", sick, h, idle)
+	i.Planned.Then(a)
+	i.Outcomes = map[plan.Key]plan.Outcome{a.Key(): {}}
+	m.Invoked(i)
+	in := `",namespace="` + machine.Namespace + `"}`
+	want(t, m, "mapi_machinehealthcheck_nodes_covered", `{name="workers`+in+` 3`)
+	want(t, m, "mapi_machinehealthcheck_short_circuit", `{name="idle`+in+` 0`, `{name="workers`+in+` 1`)
+	want(t, m, "mapi_machinehealthcheck_remediation_success_total", `{name="workers`+in+` 1`)
+}
+
+func TestNoMetrics(t *testing.T) {
+	t.Parallel()
+	var none *Metrics
+	none.Invoked(Invocation{})
+	none.Panicked()
+	none.Coalesced()
+	none.Called("create", nil)
+	w := httptest.NewRecorder()
+	none.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusNotFound {
+		t.Errorf("%d", w.Code)
+	}
+}
+
+func BenchmarkScrape(b *testing.B) {
+	m, err := New(provisions, func() time.Time { return start })
+	if err != nil {
+		b.Fatal(err)
+	}
+	i := scan("Machine")
+	for k := range 5000 {
+		i.Seen.Add(running(fmt.Sprintf("m-%05d", k)))
+	}
+	b.Run("scan/machines=5000", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			m.Invoked(i)
+		}
+	})
+	b.Run("scrape/machines=5000", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			w := httptest.NewRecorder()
+			m.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+			b.SetBytes(int64(w.Body.Len()))
+		}
+	})
+}
