@@ -104,14 +104,18 @@ func (i *invocation) do(ctx context.Context, a plan.Action) (plan.Outcome, error
 		instance, err := i.withDriver(a.Account, func(d provider.Driver) (provider.Instance, error) {
 			ctx, cancel := context.WithTimeout(ctx, callTimeout)
 			defer cancel()
-			return d.Create(ctx, a.Ref, a.Request)
+			in, err := d.Create(ctx, a.Ref, a.Request)
+			i.Clouds.Metrics.Called("create", err)
+			return in, err
 		})
 		return cloudOutcome(instance, err), nil
 	case plan.DeleteInstance:
 		_, err := i.withDriver(a.Account, func(d provider.Driver) (provider.Instance, error) {
 			ctx, cancel := context.WithTimeout(ctx, callTimeout)
 			defer cancel()
-			return provider.Instance{}, d.Delete(ctx, a.Ref)
+			err := d.Delete(ctx, a.Ref)
+			i.Clouds.Metrics.Called("delete", err)
+			return provider.Instance{}, err
 		})
 		if provider.CodeOf(err) == provider.NotFound {
 			return plan.Outcome{Result: plan.Gone, Code: provider.NotFound}, nil

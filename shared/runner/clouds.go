@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/machine-functions/machine-functions/shared/metrics"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -26,6 +27,8 @@ type Secrets func(ctx context.Context, namespace, name string) (map[string][]byt
 // Clouds opens drivers and keeps them while their credentials stand. It is safe for concurrent use; what it keeps
 // only saves calls.
 type Clouds struct {
+	Metrics *metrics.Metrics // of the calls; nil: they are not counted
+
 	providers []provider.Provider
 	secrets   Secrets
 
@@ -99,9 +102,17 @@ func (c *Clouds) opened(ctx context.Context, p provider.Provider, a provider.Acc
 	if err != nil {
 		return account{}, fmt.Errorf("open %s: %w", a.Key(), err)
 	}
-	have := account{Account: a, driver: d, source: p.Name + "_controller", version: version, types: remember(d.InstanceTypes)}
+	have := account{Account: a, driver: d, source: p.Name + "_controller", version: version, types: remember(c.instanceTypes(d))}
 	c.open[key] = have
 	return have, nil
+}
+
+func (c *Clouds) instanceTypes(d provider.Driver) func(context.Context) ([]provider.InstanceType, error) {
+	return func(ctx context.Context) ([]provider.InstanceType, error) {
+		all, err := d.InstanceTypes(ctx)
+		c.Metrics.Called("instance_types", err)
+		return all, err
+	}
 }
 
 // instanceType returns what the cloud says about the type that a spec asks for, or what the spec itself states.

@@ -22,6 +22,8 @@ type flights struct {
 	slots chan struct{}
 	mu    *sync.Mutex
 	next  map[snapshot.Request]*flight // the last invocation of each object that has one in flight
+
+	joined func() // called for every request that shares an invocation; may be nil
 }
 
 // flight is one invocation, waiting or running.
@@ -46,6 +48,8 @@ func (f flights) join(ctx context.Context, req snapshot.Request, run func(contex
 		mine = &flight{done: make(chan struct{})}
 		f.next[req] = mine
 		go f.fly(context.WithoutCancel(ctx), req, mine, last, run)
+	} else if f.joined != nil {
+		f.joined()
 	}
 	f.mu.Unlock()
 	select {

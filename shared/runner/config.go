@@ -17,6 +17,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/cluster/kube"
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/metrics"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -71,13 +72,18 @@ func Open(f function.Function, table Table) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{Function: f, Cluster: k, Clock: time.Now, DryRun: c.DryRun, Record: c.Record, Log: log}
+	m, err := metrics.New(f.Name, time.Now)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	r := &Runner{Function: f, Cluster: k, Clock: time.Now, DryRun: c.DryRun, Record: c.Record, Log: log, Metrics: m}
 	if table != nil {
 		providers, err := table(api)
 		if err != nil {
 			return nil, fmt.Errorf("drivers: %w", err)
 		}
 		r.Clouds = NewClouds(providers, k.Secret)
+		r.Clouds.Metrics = m
 	}
 	return NewServer(r, c.Namespaces), nil
 }

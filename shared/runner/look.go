@@ -78,10 +78,12 @@ func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot
 	c := cloudOf(a)
 	if plan.KindOf(sub.object) == "Machine" && !l.Open {
 		found, err := a.driver.Find(ctx, sub.ref)
+		i.Clouds.Metrics.Called("find", err)
 		c.Found, c.Err = found, refusal(err)
 	}
 	if l.Resolve && c.Err == nil {
 		resolved, err := a.driver.Resolve(ctx, sub.spec)
+		i.Clouds.Metrics.Called("resolve", err)
 		c.Resolved, c.Refused = resolved, refusal(err)
 	}
 	if l.Type && c.Err == nil {
@@ -101,6 +103,7 @@ func (i *invocation) list(ctx context.Context, s *snapshot.Snapshot, key string,
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	all, err := a.driver.List(ctx)
+	i.Clouds.Metrics.Called("list", err)
 	byUID, byID := map[types.UID][]provider.Instance{}, map[string]provider.Instance{}
 	for _, in := range all {
 		if !in.Child {
@@ -138,6 +141,7 @@ func (i *invocation) inventory(ctx context.Context, s *snapshot.Snapshot, q snap
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	all, err := a.driver.List(ctx)
+	i.Clouds.Metrics.Called("list", err)
 	s.Accounts[q.Key] = snapshot.Account{Horizon: a.driver.Horizon(), Instances: all, Err: refusal(err)}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/events"
 	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/metrics"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -40,6 +41,7 @@ type Runner struct {
 	DryRun   bool             // plans are logged and replied, never applied
 	Record   string           // folder that every decision which wants something is written to, as a scenario; or empty
 	Log      *slog.Logger
+	Metrics  *metrics.Metrics // nil: nothing is measured
 
 	told tellOnce
 }
@@ -57,10 +59,14 @@ func (r *Runner) Handle(ctx context.Context, req snapshot.Request) (plan.Plan, e
 		mutated:  map[string]bool{},
 		log:      r.Log.With(keyRequest, requestName(req)),
 	}
+	start := time.Now()
 	err := inv.run(ctx)
 	if inv.unfinished && err == nil && !req.Scan() {
 		err = errors.New("not finished in one invocation")
 	}
+	r.Metrics.Invoked(metrics.Invocation{
+		Seen: inv.seen, Planned: inv.planned, Outcomes: inv.outcomes, Rounds: inv.rounds, Duration: time.Since(start), Err: err,
+	})
 	if err == nil {
 		return inv.planned, nil
 	}
@@ -77,6 +83,8 @@ type invocation struct {
 	accounts   map[string]account // drivers opened for the observation at hand
 	mutated    map[string]bool    // Machines whose instance this invocation changed
 	planned    plan.Plan
+	seen       snapshot.Snapshot // the last
+	rounds     int
 	unfinished bool // something was left for later, for want of time or because an outcome is unknown
 	log        *slog.Logger
 }
@@ -84,6 +92,7 @@ type invocation struct {
 func (i *invocation) run(ctx context.Context) error {
 	for round := range maxRounds {
 		s, err := i.observe(ctx)
+		i.seen, i.rounds = s, round+1
 		if err != nil {
 			return fmt.Errorf("observe: %w", err)
 		}

@@ -33,12 +33,18 @@ type Server struct {
 
 // NewServer returns a server for r.
 func NewServer(r *Runner, namespaces []string) *Server {
-	return &Server{Runner: r, Namespaces: namespaces, flights: newFlights(maxInvocations)}
+	s := &Server{Runner: r, Namespaces: namespaces, flights: newFlights(maxInvocations)}
+	s.flights.joined = r.Metrics.Coalesced
+	return s
 }
 
 // Handle answers one request exactly once, within the patience of 18 s. Requests about the same object share an
-// invocation that began after they arrived.
+// invocation that began after they arrived. A GET of /metrics is answered with the metrics.
 func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet && r.URL.Path == "/metrics" {
+		s.Runner.Metrics.ServeHTTP(w, r)
+		return
+	}
 	e, err := events.Parse(w, r, s.Namespaces)
 	if err != nil {
 		s.Runner.Log.Warn("event refused", keyError, err)
@@ -60,6 +66,7 @@ func (s *Server) handle(ctx context.Context, req snapshot.Request) (p plan.Plan,
 	defer func() {
 		if v := recover(); v != nil {
 			s.Runner.Log.Error("panic", keyRequest, requestName(req), keyError, v, "stack", string(debug.Stack()))
+			s.Runner.Metrics.Panicked()
 			err = fmt.Errorf("%w: %v", events.ErrPanic, v)
 		}
 	}()
