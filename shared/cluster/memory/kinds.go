@@ -22,8 +22,9 @@ func counted(k plan.Kind) bool {
 	switch k {
 	case "Node", "ConfigMap", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "VolumeAttachment":
 		return false
+	default:
+		return true
 	}
-	return true
 }
 
 // begin fills in defaults that functions rely on, and the status that the server itself gives to a new object.

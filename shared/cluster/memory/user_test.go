@@ -156,6 +156,11 @@ func TestScaleAndRemove(t *testing.T) {
 	if got := memory.Get[*machine.MachineSet](s, machine.Namespace, "set"); *got.Spec.Replicas != 5 || got.Generation != 2 {
 		t.Errorf("scaled: %+v", got)
 	}
+	before := memory.Get[*machine.MachineSet](s, machine.Namespace, "set").ResourceVersion
+	must(t, s.Scale(machine.Namespace, "set", 5))
+	if after := memory.Get[*machine.MachineSet](s, machine.Namespace, "set").ResourceVersion; after != before {
+		t.Errorf("scaled to what it was: version %s became %s", before, after)
+	}
 	must(t, s.Remove("MachineSet", machine.Namespace, "set", memory.Orphan))
 	if got := memory.Get[*machine.Machine](s, machine.Namespace, "a"); got == nil || len(got.OwnerReferences) != 0 {
 		t.Errorf("orphaned: %+v", got)
