@@ -27,9 +27,16 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 		do(plan.Update{Old: x, New: withoutOwner(x, set), Why: "labels no longer match " + set.Name})
 	}
 	for _, x := range m.orphans {
-		if k, ok := l.OrdinalOf(set.Name, x); ok && l.Active.Has(k) {
-			do(plan.Update{Old: x, New: owned(x.DeepCopy(), set, k), Why: "adopted by " + set.Name})
+		k, ok := l.OrdinalOf(set.Name, x)
+		if !ok || !l.Active.Has(k) {
+			continue
 		}
+		a := plan.Update{Old: x, New: owned(x.DeepCopy(), set, k), Why: "adopted by " + set.Name}
+		if o, _ := s.Outcome(a); o.Result == plan.Refused {
+			all = append(all, plan.Sequence{Notes: []plan.Note{plan.Warning(set, "ReconcileError", fmt.Sprintf("adopt machine %s: %s", x.Name, o.Message))}})
+			continue
+		}
+		do(a)
 	}
 	for _, x := range m.alive() {
 		if k, ok := l.OrdinalOf(set.Name, x); ok && k < l.Next && !l.Active.Has(k) {

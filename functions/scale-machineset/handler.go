@@ -58,12 +58,11 @@ func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet, all herd)
 		p.Then(commit(set, rebuild(s, set, owned), why))
 		return
 	}
-	next, why := decide(s.Now, set, ledger, owned)
-	if why != "" {
-		p.Then(commit(set, next, why))
-		return
-	}
-	if ledger.Rebuilt != s.Invocation {
+	if ledger.Rebuilt != s.Invocation { // else this invocation has done its share (2a.7)
+		if next, why := decide(s.Now, set, ledger, owned); why != "" {
+			p.Then(commit(set, next, why))
+			return
+		}
 		if work := execute(s, set, ledger, owned); len(work) > 0 {
 			p.Add(work...)
 			return

@@ -62,12 +62,13 @@ func rebuild(s snapshot.Snapshot, set *machine.MachineSet, m members) machine.Le
 	return l
 }
 
-// adopt gives a Machine that was made elsewhere the next ordinal.
+// adopt gives a Machine that was made elsewhere the next ordinal, and takes from it one that was retired.
 func adopt(l *machine.Ledger, m *machine.Machine) {
 	adopted := maps.Clone(l.Adopted)
 	if adopted == nil {
 		adopted = map[int]machine.Member{}
 	}
+	maps.DeleteFunc(adopted, func(_ int, a machine.Member) bool { return a.UID == m.UID })
 	adopted[l.Next] = machine.Member{Name: m.Name, UID: m.UID}
 	l.Adopted, l.Active, l.Next = adopted, l.Active.With(l.Next), l.Next+1
 }
@@ -81,13 +82,16 @@ func decide(now time.Time, set *machine.MachineSet, l machine.Ledger, m members)
 		adopt(&l, x)
 	}
 	want := wanted(set)
-	l = shrink(set, l, m, want, &why)
+	if len(m.orphans) == 0 { // else the adoption comes first, then the policy decides among all
+		l = shrink(set, l, m, want, &why)
+	}
 	l = grow(now, l, want, &why)
 	if _, ok := set.Annotations[machine.AnnotationVictims]; ok && len(why) == 0 {
 		why = append(why, "drop victims that nothing has to make room for")
 	}
 	if len(why) > 0 {
 		l.Rebuilt = ""
+		l = forget(set, l, m)
 	}
 	return l, strings.Join(why, ", ")
 }
@@ -123,10 +127,16 @@ func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, 
 func retire(l machine.Ledger, k int, reason string, why *[]string) machine.Ledger {
 	*why = append(*why, fmt.Sprintf("retire ordinal %d: %s", k, reason))
 	l.Active = l.Active.Without(k)
-	if _, ok := l.Adopted[k]; ok {
-		l.Adopted = maps.Clone(l.Adopted)
-		delete(l.Adopted, k)
-	}
+	return l
+}
+
+// forget drops adopted members that are gone or let go. It is no reason to write by itself.
+func forget(set *machine.MachineSet, l machine.Ledger, m members) machine.Ledger {
+	l.Adopted = maps.Clone(l.Adopted)
+	maps.DeleteFunc(l.Adopted, func(k int, _ machine.Member) bool {
+		x := m.at(l, set, k)
+		return !l.Active.Has(k) && (x == nil || slices.Contains(m.released, x))
+	})
 	return l
 }
 

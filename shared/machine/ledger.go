@@ -23,10 +23,12 @@ const maxOrdinals = 100_000
 // ordinals shall have a Machine. It is written by compare-and-swap on the set, together with spec.replicas.
 // A retired ordinal never becomes active again (R-S17).
 type Ledger struct {
-	Schema       int            `json:"schema"`
-	SetUID       types.UID      `json:"setUID"`
-	Next         int            `json:"next"`
-	Active       Ordinals       `json:"active"`
+	Schema int       `json:"schema"`
+	SetUID types.UID `json:"setUID"`
+	Next   int       `json:"next"`
+	Active Ordinals  `json:"active"`
+	// Adopted are the Machines at ordinals that they were not created for; each stays until it is gone, also when its
+	// ordinal is retired, because nothing else says which Machine has to go.
 	Adopted      map[int]Member `json:"adopted,omitempty"`
 	Failures     int            `json:"failures,omitempty"`
 	NextCreateAt *metav1.Time   `json:"nextCreateAt,omitempty"`
@@ -61,8 +63,8 @@ func ParseLedger(text string) (Ledger, error) {
 		return Ledger{}, fmt.Errorf("parse ledger: active %v beyond next %d", l.Active, l.Next)
 	}
 	for k := range l.Adopted {
-		if !l.Active.Has(k) {
-			return Ledger{}, fmt.Errorf("parse ledger: adopted ordinal %d is not active", k)
+		if k < 0 || k >= l.Next {
+			return Ledger{}, fmt.Errorf("parse ledger: adopted ordinal %d beyond next %d", k, l.Next)
 		}
 	}
 	return l, nil

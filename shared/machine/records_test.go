@@ -45,13 +45,13 @@ func TestOrdinalsAreASet(t *testing.T) {
 func TestParseLedgerRefuses(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"no JSON":                     "x",
-		"an unknown field":            `{"schema":1,"setUID":"s","next":1,"active":"0","x":1}`,
-		"a newer schema":              `{"schema":2,"setUID":"s","next":1,"active":"0"}`,
-		"an ordinal beyond next":      `{"schema":1,"setUID":"s","next":1,"active":"0-1"}`,
-		"an adopted, retired ordinal": `{"schema":1,"setUID":"s","next":2,"active":"0","adopted":{"1":{"name":"a","uid":"u"}}}`,
-		"descending ordinals":         `{"schema":1,"setUID":"s","next":9,"active":"3,1"}`,
-		"a range that is a bomb":      `{"schema":1,"setUID":"s","next":9999999999,"active":"0-999999999"}`,
+		"no JSON":                    "x",
+		"an unknown field":           `{"schema":1,"setUID":"s","next":1,"active":"0","x":1}`,
+		"a newer schema":             `{"schema":2,"setUID":"s","next":1,"active":"0"}`,
+		"an ordinal beyond next":     `{"schema":1,"setUID":"s","next":1,"active":"0-1"}`,
+		"an adopted one beyond next": `{"schema":1,"setUID":"s","next":2,"active":"0","adopted":{"2":{"name":"a","uid":"u"}}}`,
+		"descending ordinals":        `{"schema":1,"setUID":"s","next":9,"active":"3,1"}`,
+		"a range that is a bomb":     `{"schema":1,"setUID":"s","next":9999999999,"active":"0-999999999"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

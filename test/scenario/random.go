@@ -107,12 +107,18 @@ func (d dice) machine() plan.Object {
 	d.annotate(&m.ObjectMeta, machine.AnnotationIntent,
 		`{"schema":1,"attempt":1,"token":"t","account":"kubemark","startedAt":"2026-01-01T09:00:00Z","outcome":"created"}`)
 	if d.often() {
-		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "MachineSet", Name: d.name(), UID: "set", Controller: new(true)}}
+		set := d.name()
+		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "MachineSet", Name: set, UID: types.UID(set), Controller: new(true)}}
 	}
 	if d.often() {
 		m.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(`{"kind":"x"}`)}
 		m.Spec.ProviderID = new(d.providerID())
 	}
+	if d.rarely() {
+		metav1.SetMetaDataLabel(&m.ObjectMeta, machine.LabelCluster, "c")
+		m.Spec.AuthoritativeAPI = pick(d, "", machinev1beta1.MachineAuthorityClusterAPI)
+	}
+	d.annotate(&m.ObjectMeta, machine.AnnotationDrainTimeout, "1h", "10m", "-1s")
 	if d.rarely() {
 		m.Spec.Labels, m.Spec.Taints = d.labels(), []corev1.Taint{{Key: "k", Effect: "NoSchedule"}}
 		m.Spec.LifecycleHooks.PreDrain = []machinev1beta1.LifecycleHook{{Name: "Hook", Owner: "me"}}
@@ -173,6 +179,17 @@ func (d dice) set() plan.Object {
 	s := &machine.MachineSet{ObjectMeta: d.meta(machine.Namespace, d.name())}
 	s.Spec.Replicas = pick(d, nil, new(int32(d.IntN(4))))
 	s.Status.ReadyReplicas = int32(d.IntN(4))
+	s.Spec.DeletePolicy = pick(d, "", "Newest", "Oldest", "Random")
+	if d.often() { // else it selects nothing, or everything
+		s.Spec.Template.Labels = labelsOrNone{"app": d.letter()}
+		s.Spec.Selector.MatchLabels = s.Spec.Template.Labels
+	}
+	if d.rarely() {
+		s.Spec.AuthoritativeAPI = pick(d, machinev1beta1.MachineAuthorityClusterAPI, machinev1beta1.MachineAuthorityMachineAPI)
+	}
+	d.annotate(&s.ObjectMeta, machine.AnnotationLedger, fmt.Sprintf(`{"schema":1,"setUID":%q,"next":3,"active":"0-1"}`, s.UID),
+		fmt.Sprintf(`{"schema":1,"setUID":%q,"next":2,"active":"1","adopted":{"1":{"name":"worker-a","uid":"worker-a"}}}`, s.UID))
+	d.annotate(&s.ObjectMeta, machine.AnnotationVictims, `[{"name":"worker-b","uid":"worker-b","plan":"plan-1"}]`)
 	return s
 }
 
