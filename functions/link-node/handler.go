@@ -89,7 +89,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 		switch {
 		case len(ms) > 1:
 			p.Notes = append(p.Notes, plan.Warning(n, "AmbiguousMachine", "more than one machine fits, nothing is written: "+names(ms)))
-		case len(ms) == 0 || s.Request.Is("Node") && s.Request.Name != n.Name:
+		case len(ms) == 0 || s.Request.Is("Node") && s.Request.Name != n.Name || machine.IsPaused(ms[0]):
 		case len(fits[ms[0]]) > 1:
 			p.Notes = append(p.Notes, plan.Warning(ms[0], "AmbiguousNode", "more than one node fits, nothing is written: "+names(fits[ms[0]])))
 		case s.Has(snapshot.All("Machine")) || machine.IsNodeOf(ms[0], n):

@@ -3,6 +3,8 @@
 package linknode
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -10,39 +12,48 @@ import (
 
 // index finds Machines by what a Node knows of itself.
 type index struct {
-	byID, byIP map[string][]*machine.Machine
+	byID, byIP, byFirstIP map[string][]*machine.Machine
 }
 
 func indexOf(all []*machine.Machine) index {
-	ix := index{byID: map[string][]*machine.Machine{}, byIP: map[string][]*machine.Machine{}}
+	ix := index{byID: map[string][]*machine.Machine{}, byIP: map[string][]*machine.Machine{}, byFirstIP: map[string][]*machine.Machine{}}
 	for _, m := range all {
 		if id := machine.ProviderID(m); id != "" {
 			ix.byID[id] = append(ix.byID[id], m)
 		}
-		for ip := range internalIPs(m.Status.Addresses) {
+		for i, ip := range internalIPs(m.Status.Addresses) {
 			ix.byIP[ip] = append(ix.byIP[ip], m)
+			if i == 0 {
+				ix.byFirstIP[ip] = append(ix.byFirstIP[ip], m)
+			}
 		}
 	}
 	return ix
 }
 
 // of returns the Machines that fit n: those that record its providerID; if there are none, those that have its first
-// internal address (B62, S87) and do not record another instance, because addresses are used again.
+// internal address (S87); if there are none, those whose first internal address it has (B62).
 func (ix index) of(n *corev1.Node) []*machine.Machine {
 	if ms := ix.byID[n.Spec.ProviderID]; len(ms) > 0 { // an empty providerID is no key
 		return ms
 	}
+	ips := internalIPs(n.Status.Addresses)
+	if fit := fitting(n, ix.byIP, ips[:min(1, len(ips))]); len(fit) > 0 {
+		return fit
+	}
+	return fitting(n, ix.byFirstIP, ips)
+}
+
+// fitting returns the Machines at these addresses that do not record another instance, because addresses are used
+// again.
+func fitting(n *corev1.Node, at map[string][]*machine.Machine, ips []string) []*machine.Machine {
 	var fit []*machine.Machine
-	for _, a := range n.Status.Addresses {
-		if a.Type != corev1.NodeInternalIP {
-			continue
-		}
-		for _, m := range ix.byIP[a.Address] {
-			if !contradict(m, n) {
+	for _, ip := range ips {
+		for _, m := range at[ip] {
+			if !contradict(m, n) && !slices.Contains(fit, m) {
 				fit = append(fit, m)
 			}
 		}
-		break
 	}
 	return fit
 }
@@ -52,11 +63,11 @@ func contradict(m *machine.Machine, n *corev1.Node) bool {
 	return machine.ProviderID(m) != "" && n.Spec.ProviderID != "" && !machine.SameInstance(m, n)
 }
 
-func internalIPs(addresses []corev1.NodeAddress) map[string]bool {
-	ips := map[string]bool{}
+func internalIPs(addresses []corev1.NodeAddress) []string {
+	var ips []string
 	for _, a := range addresses {
-		if a.Type == corev1.NodeInternalIP && a.Address != "" {
-			ips[a.Address] = true
+		if a.Type == corev1.NodeInternalIP && a.Address != "" && !slices.Contains(ips, a.Address) {
+			ips = append(ips, a.Address)
 		}
 	}
 	return ips
