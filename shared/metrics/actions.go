@@ -5,6 +5,7 @@ package metrics
 import (
 	"context"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -101,8 +102,18 @@ var failed = map[string]string{
 // failure is what is counted about one Machine. The code stands for the cloud's message, which may hold anything.
 type failure struct{ reason, name, namespace, code string }
 
-// maxFailures bounds the Machines that failures are counted for; of what is beyond only the codes are told apart.
-const maxFailures = 1000
+// tally is how often, and when last.
+type tally struct {
+	n    int64
+	last time.Time
+}
+
+const (
+	// maxFailures bounds the Machines that failures are counted for; of what is beyond only the codes are told apart.
+	maxFailures = 1000
+	// mourned is how long the failures of a Machine that is gone are told: several scrapes.
+	mourned = 10 * time.Minute
+)
 
 // told counts what the plan tells, each Event once for the invocation, and the failures among it.
 func (m *Metrics) told(ctx context.Context, i Invocation) {
@@ -129,7 +140,7 @@ func (m *Metrics) told(ctx context.Context, i Invocation) {
 		if _, known := m.failures[f]; !known && len(m.failures) >= maxFailures {
 			f.name, f.namespace = "", ""
 		}
-		m.failures[f]++
+		m.failures[f] = tally{m.failures[f].n + 1, m.clock()}
 	}
 }
 
@@ -172,20 +183,20 @@ func (m *Metrics) failed(reason string) map[failure]int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	counts := map[failure]int64{}
-	for f, n := range m.failures {
+	for f, t := range m.failures {
 		if f.reason == reason {
-			counts[f] = n
+			counts[f] = t.n
 		}
 	}
 	return counts
 }
 
-// forget drops what was counted about Machines that are gone.
+// forget drops what was counted about Machines that are gone for some time.
 func (m *Metrics) forget(s snapshot.Snapshot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for f := range m.failures {
-		if f.name != "" && s.Machine(f.namespace, f.name) == nil {
+	for f, t := range m.failures {
+		if f.name != "" && s.Machine(f.namespace, f.name) == nil && m.clock().Sub(t.last) > mourned {
 			delete(m.failures, f)
 		}
 	}

@@ -71,13 +71,13 @@ type Metrics struct {
 
 	mu       sync.Mutex
 	views    map[string]view // by metric: what the last scans saw
-	failures map[failure]int64
+	failures map[failure]tally
 }
 
 // New returns the metrics of a function. Its error is about a name that no metric may have.
 func New(function string, clock func() time.Time) (*Metrics, error) {
 	m := &Metrics{
-		function: function, clock: clock, reader: sdk.NewManualReader(), views: map[string]view{}, failures: map[failure]int64{},
+		function: function, clock: clock, reader: sdk.NewManualReader(), views: map[string]view{}, failures: map[failure]tally{},
 	}
 	i := instruments{meter: sdk.NewMeterProvider(
 		sdk.WithReader(m.reader), sdk.WithResource(resource.Empty()), sdk.WithCardinalityLimit(maxSeries),

@@ -206,7 +206,7 @@ func TestPhaseTransitions(t *testing.T) {
 // What the cloud said may hold anything; only its class becomes a label.
 func TestFailuresByReason(t *testing.T) {
 	t.Parallel()
-	m, _ := measured(t, provisions)
+	m, now := measured(t, provisions)
 	refused, unreachable, recorded, unknown := running("a"), running("b"), running("c"), running("d")
 	metav1.SetMetaDataAnnotation(&recorded.ObjectMeta, machine.AnnotationIntent,
 		`{"schema":1,"attempt":1,"token":"t","account":"x","startedAt":"2026-01-01T00:00:00Z","outcome":"refused","code":"Denied"}`)
@@ -231,6 +231,9 @@ func TestFailuresByReason(t *testing.T) {
 	if text := scrape(t, m); strings.Contains(text, "hunter2") {
 		t.Errorf("a secret is told:\n%s", text)
 	}
+	m.Invoked(scan("Machine", unreachable))
+	want(t, m, "mapi_instance_create_failed", `{name="a",`+in+`reason="Exhausted"} 1`)
+	now.now = now.now.Add(mourned + time.Second)
 	m.Invoked(scan("Machine", unreachable))
 	want(t, m, "mapi_instance_create_failed") // the Machine is gone
 	want(t, m, "mapi_instance_delete_failed", `{name="b",`+in+`reason="Throttled"} 1`)

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/machine-functions/machine-functions/functions/remediate"
+	sweepinstances "github.com/machine-functions/machine-functions/functions/sweep-instances"
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/metrics"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	cloud "github.com/machine-functions/machine-functions/shared/provider/memory"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// gauged is a world whose functions are measured, each as one process that lasts.
+type gauged struct {
+	*World
+	metrics map[string]*metrics.Metrics
+}
+
+func measure(t *testing.T, w *World) gauged {
+	t.Helper()
+	g := gauged{w, map[string]*metrics.Metrics{}}
+	for _, f := range w.Functions {
+		m, err := metrics.New(f.Name, w.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.metrics[f.Name] = m
+	}
+	return g
+}
+
+func (g gauged) tick(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		g.Pass(10 * time.Second)
+		if err := g.Kubelets(); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range g.Functions {
+			r := g.Runner(f)
+			r.Metrics, r.Clouds.Metrics = g.metrics[f.Name], g.metrics[f.Name]
+			_, err := r.Handle(t.Context(), snapshot.Request{})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// scraped returns the lines of all functions.
+func (g gauged) scraped() string {
+	var all strings.Builder
+	for _, f := range g.Functions {
+		w := httptest.NewRecorder()
+		g.metrics[f.Name].ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		all.WriteString(w.Body.String())
+	}
+	return all.String()
+}
+
+// A life with everything that can happen tells every metric of OpenShift, with its labels (SPEC B70).
+func TestMetricsOfALife(t *testing.T) {
+	t.Parallel()
+	w := machineLayer()
+	w.Functions = append(w.Functions, remediate.Function, sweepinstances.Function)
+	g := measure(t, w)
+	refused := true
+	w.Cloud.Fault = func(_ context.Context, c cloud.Call) error {
+		if refused && (c.Op == cloud.OpCreate || c.Op == cloud.OpDelete) && !c.After {
+			return provider.Errorf(provider.Throttled, "too many requests: token=hunter2")
+		}
+		return nil
+	}
+	check := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "workers"}}
+	check.Spec.MaxUnhealthy = new(intstr.FromInt32(1))
+	check.Spec.UnhealthyConditions = []machinev1beta1.UnhealthyCondition{
+		{Type: "Ready", Status: corev1.ConditionFalse, Timeout: metav1.Duration{Duration: time.Minute}},
+	}
+	if err := w.API.Put(Set("worker", 3), check); err != nil {
+		t.Fatal(err)
+	}
+	g.tick(t, 2) // nothing can be created
+	refused = false
+	g.tick(t, 20)
+	refused = true
+	first := memory.List[*machine.Machine](w.API)[0]
+	if err := w.API.Remove("Machine", first.Namespace, first.Name, memory.Background); err != nil {
+		t.Fatal(err)
+	}
+	g.tick(t, 2) // nor deleted
+	deleteFailed := g.scraped()
+	refused = false
+	g.tick(t, 20)
+	for _, i := range w.Cloud.Instances()[:1] {
+		w.Cloud.Vanish(i.ID)
+	}
+	g.tick(t, 10)
+	updateFailed := g.scraped()
+	w.Cloud.Add(w.Cloud.History()[0].Account, "sim", provider.Instance{Name: "lost", UID: "nobody", Child: true})
+	sick := memory.List[*corev1.Node](w.API)[0]
+	if err := memory.Patch(w.API, "", sick.Name, func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }); err != nil {
+		t.Fatal(err)
+	}
+	g.tick(t, 30)
+	all := g.scraped() + deleteFailed + updateFailed
+	const in = `namespace="openshift-machine-api"`
+	for _, want := range []string{
+		"mapi_machine_items 3\n",
+		`mapi_machine_created_timestamp_seconds{api_version="machine.openshift.io/v1beta1",name="worker-`, `,node="worker-`, `,phase="Running",spec_provider_id="`,
+		"mapi_machineset_items 1\n",
+		`mapi_machineset_created_timestamp_seconds{api_version="machine.openshift.io/v1beta1",name="worker",` + in + "} ",
+		`mapi_machine_set_status_replicas{name="worker",` + in + "} 3\n",
+		`mapi_machine_set_status_replicas_ready{name="worker",` + in + "} 3\n",
+		`mapi_machine_set_status_replicas_available{name="worker",` + in + "} 3\n",
+		`mapi_mao_collector_up{kind="mapi_machine_items"} 1`, `mapi_mao_collector_up{kind="mapi_machineset_items"} 1`,
+		`mapi_instance_create_failed{name="worker-`, `mapi_instance_update_failed{name="worker-`, `mapi_instance_delete_failed{name="` + first.Name,
+		`reason="Throttled"}`,
+		`mapi_machine_phase_transition_seconds_bucket{phase="Provisioned",le="600"} `, `mapi_machine_phase_transition_seconds_count{phase="Running"} `,
+		`mapi_machinehealthcheck_nodes_covered{name="workers",` + in + "} 3\n",
+		`mapi_machinehealthcheck_remediation_success_total{name="workers",` + in + "} ",
+		`mapi_machinehealthcheck_short_circuit{name="workers",` + in + "} 0\n",
+		`machines_provision_machine_cloud_calls_total{code="OK",op="create"} `, `machines_provision_machine_actions_total{action="create_instance",result="refused"} `,
+		`machines_sweep_instances_events_total{reason="OrphanedInstance",type="Warning"} `, "machines_sweep_instances_orphans 0\n",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("nowhere: %s", want)
+		}
+	}
+	for _, never := range []string{`phase_transition_seconds_count{phase="Deleting"}`, "hunter2"} {
+		if strings.Contains(all, never) {
+			t.Errorf("told: %s", never)
+		}
+	}
+}
