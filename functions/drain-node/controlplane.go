@@ -121,6 +121,6 @@ func (d drain) cordoned() string {
 // queued shows whose turn it is.
 func (d drain) queued(why string) []plan.Sequence {
 	reason := "one control-plane node at a time: " + why
-	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Queued", reason),
+	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, reasonQueued, reason),
 		d.note("DrainRequeued", "Node drain requeued: "+reason))
 }

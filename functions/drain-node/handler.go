@@ -9,7 +9,8 @@
 //
 // It drains for a Machine that is being deleted, until the Machine's condition Drained is True, and for a plan of
 // evaluate-autoscale, which sees by itself when the Node is empty. Pods leave by eviction only, so that disruption
-// budgets hold (R-S8). Nothing is waited for: what is not done yet is looked at again by the next event or scan.
+// budgets hold (R-S8). Nothing is waited for: what is not done yet is looked at again by the next event or scan. Where the
+// Machine's annotation node-drain-timeout says so, a drain that does not end is ended with what is left.
 package drainnode
 
 import (
@@ -37,6 +38,9 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	claimed := false // the control-plane slot is claimed by this plan
 	draining := map[*corev1.Node]bool{}
 	for _, m := range due(s) {
+		if _, _, err := limitOf(m); err != nil {
+			p.Notes = append(p.Notes, plan.Warning(m, "FailedValidate", err.Error()).From(source))
+		}
 		n := nodeOf(s, m)
 		if n != nil && draining[n] {
 			continue // another Machine claims the same Node: one plan is enough
@@ -73,13 +77,24 @@ func (d drain) step(claimed *bool) []plan.Sequence {
 	if seq, wait := d.takeSlot(claimed); wait {
 		return seq
 	}
+	if seq := d.begin(); seq != nil {
+		return seq
+	}
 	if !d.n.Spec.Unschedulable {
 		next := d.n.DeepCopy()
 		next.Spec.Unschedulable = true
 		cordon := plan.Update{Old: d.n, New: next, Why: "cordon for machine " + d.m.Name}
 		return []plan.Sequence{{Do: []plan.Action{cordon}, Notes: d.proceeds()}}
 	}
+	return d.evict()
+}
+
+// evict empties the Node, then sees the volumes go.
+func (d drain) evict() []plan.Sequence {
 	e := evictionOf(d.Snapshot, d.n, nil)
+	if left := e.left(); left != "" && d.late() {
+		return d.timedOut(left)
+	}
 	if now := e.now(); len(now) > 0 {
 		now[0].Notes = d.proceeds()
 		return now
@@ -91,9 +106,12 @@ func (d drain) step(claimed *bool) []plan.Sequence {
 	if progress := e.progress(); progress != "" {
 		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining", progress))
 	}
-	if volumes := attached(d.Snapshot, d.n, e.staying); len(volumes) > 0 {
+	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes != "" {
+		if d.late() {
+			return d.timedOut("volumes " + volumes)
+		}
 		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining",
-			"waits for volumes to be detached: "+strings.Join(volumes, ", ")))
+			"waits for volumes to be detached: "+volumes))
 	}
 	return d.drained("Drained", append(d.proceeds(),
 		d.note("Deleted", fmt.Sprintf("Node %q drained", d.n.Name)), d.note("DrainSucceeded", "Node drain succeeded"))...)

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drainnode
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+const (
+	// reasonQueued is of a drain that has not begun, because another control-plane Node goes first.
+	reasonQueued = "Queued"
+	// fewPods is how many Pods a message names.
+	fewPods = 5
+)
+
+// limitOf returns the longest that the drain of m may take, if m's annotation says so. The error is what is wrong with
+// the annotation; then there is no limit.
+func limitOf(m *machine.Machine) (limit time.Duration, limited bool, err error) {
+	text, ok := m.Annotations[machine.AnnotationDrainTimeout]
+	if !ok {
+		return 0, false, nil
+	}
+	limit, err = time.ParseDuration(text)
+	if err == nil && limit <= 0 {
+		err = fmt.Errorf("%q is not more than nothing", text)
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("metadata.annotations[%s]: %w", machine.AnnotationDrainTimeout, err)
+	}
+	return limit, true, nil
+}
+
+// begin writes down when a drain with a limit began; without a limit nobody has to know. Waiting for hooks, or for
+// another control-plane Node, is not part of it.
+func (d drain) begin() []plan.Sequence {
+	limit, limited, _ := limitOf(d.m)
+	have := machine.FindCondition(d.m.Status.Conditions, machine.ConditionDrained)
+	if !limited || have != nil && have.Reason != reasonQueued {
+		return nil
+	}
+	next := d.m.DeepCopy()
+	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c machine.Condition) bool { return c.Type == machine.ConditionDrained })
+	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo,
+		"Draining", "ends at "+d.Now.Add(limit).UTC().Format(time.RFC3339)+" at the latest"), d.Now)
+	return []plan.Sequence{{Do: []plan.Action{plan.UpdateStatus{Old: d.m, New: next, Why: "drain within " + limit.String()}}, Notes: d.proceeds()}}
+}
+
+// late reports whether the drain has reached its limit.
+func (d drain) late() bool {
+	limit, limited, _ := limitOf(d.m)
+	began := machine.FindCondition(d.m.Status.Conditions, machine.ConditionDrained)
+	return limited && began != nil && !d.Now.Before(began.LastTransitionTime.Add(limit))
+}
+
+// timedOut ends the drain with what is left on the Node: no Pod is deleted against its budget, but the instance goes,
+// because the user wants that more (RELIABILITY 2e).
+func (d drain) timedOut(left string) []plan.Sequence {
+	limit, _, _ := limitOf(d.m)
+	message := fmt.Sprintf("after %v there are still %s", limit, left)
+	told := plan.Warning(d.m, "DrainTimedOut", "Node drain timed out: "+message).From(source)
+	return d.set(machine.True(machine.ConditionDrained, "DrainTimedOut", message), []plan.Note{told})
+}
+
+// left names the Pods that have not left yet.
+func (e eviction) left() string {
+	var names []string
+	add := func(p *corev1.Pod) { names = append(names, p.Namespace+"/"+p.Name) }
+	for _, a := range slices.Concat(e.refused, e.untried) {
+		add(a.Pod)
+	}
+	for _, p := range e.leaving {
+		add(p)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(names) - fewPods; n > 0 {
+		names, more = names[:fewPods], fmt.Sprintf(" and %d more", n)
+	}
+	return "pods " + strings.Join(names, ", ") + more
+}
