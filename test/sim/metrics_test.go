@@ -6,6 +6,8 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/yaml"
 
 	"github.com/machine-functions/machine-functions/functions/remediate"
 	sweepinstances "github.com/machine-functions/machine-functions/functions/sweep-instances"
@@ -71,6 +74,43 @@ func (g gauged) scraped() string {
 		all.WriteString(w.Body.String())
 	}
 	return all.String()
+}
+
+// metricName is what can only be the name of a metric, ours or another's.
+var metricName = regexp.MustCompile(`\b(?:mapi|machines|kube|cluster_autoscaler)_[a-z_.+]+`)
+
+// alerting returns the names of the metrics that the alerts look at; those of kube-state-metrics are left out.
+func alerting(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../config/monitoring/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules struct {
+		Spec struct {
+			Groups []struct {
+				Rules []struct{ Alert, Expr string }
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &rules); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, g := range rules.Spec.Groups {
+		for _, r := range g.Rules {
+			used := metricName.FindAllString(strings.ReplaceAll(r.Expr, `kind="mapi_`, ""), -1)
+			if r.Alert == "" || len(used) == 0 {
+				t.Errorf("alert %q looks at no metric: %s", r.Alert, r.Expr)
+			}
+			for _, name := range used {
+				if name = strings.ReplaceAll(name, ".+", "link_node"); name != "kube_node_info" {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return names
 }
 
 // A life with everything that can happen tells every metric of OpenShift, with its labels (SPEC B70).
@@ -139,6 +179,11 @@ func TestMetricsOfALife(t *testing.T) {
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("nowhere: %s", want)
+		}
+	}
+	for _, name := range alerting(t) {
+		if !strings.Contains(all, "\n"+name+"{") && !strings.Contains(all, "\n"+name+" ") {
+			t.Errorf("config/monitoring/alerts.yaml looks at %s, which nobody tells", name)
 		}
 	}
 	for _, never := range []string{`phase_transition_seconds_count{phase="Deleting"}`, "hunter2"} {
