@@ -3,7 +3,6 @@
 package drainnode
 
 import (
-	"hash/fnv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,10 +71,7 @@ func due(s snapshot.Snapshot) []*machine.Machine {
 	if len(all) <= maxDrains {
 		return all
 	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(s.Invocation)) // a hash never fails
-	start := int(h.Sum32()) % len(all)
-	return append(all[start:], all[:start]...)[:maxDrains]
+	return snapshot.Turn(s, all)[:maxDrains]
 }
 
 // held reports that the Machine's Pods need not be looked at.

@@ -4,6 +4,8 @@ package provisionmachine
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -31,8 +33,11 @@ func (l life) follow() plan.Sequence {
 	}
 	if next := l.recorded(*in); !equality.Semantic.DeepEqual(l.m.ObjectMeta, next.ObjectMeta) || !equality.Semantic.DeepEqual(l.m.Spec, next.Spec) {
 		seq := l.update(next, "instance "+in.ID)
-		if l.m.Spec.ProviderID == nil {
-			seq.Notes = []plan.Note{plan.Normal(l.m, "Create", "Created instance "+in.ID).From(cmp.Or(l.cloud.Source, name))}
+		switch {
+		case l.m.Spec.ProviderID == nil:
+			seq.Notes = []plan.Note{l.normal("Create", "Created instance "+in.ID)}
+		case in.State != provider.StatePending && in.State != provider.StateRunning:
+			seq.Notes = []plan.Note{l.normal("Update", fmt.Sprintf("Instance %s is %s", in.ID, in.CloudState))}
 		}
 		return seq
 	}
@@ -61,7 +66,9 @@ func (l life) found() *provider.Instance {
 			mine = append(mine, in)
 		}
 	}
-	if o, ok := created(l.Snapshot, l.m, l.intent); ok && o.Result == plan.Done && o.Instance.ID != "" && o.Instance.State != provider.StateIncomplete {
+	o, ok := created(l.Snapshot, l.m, l.intent)
+	made := ok && o.Result == plan.Done && o.Instance.ID != "" && o.Instance.State != provider.StateIncomplete
+	if made && (l.m.Spec.ProviderID == nil || *l.m.Spec.ProviderID == o.Instance.ProviderID) {
 		return &o.Instance
 	}
 	if l.m.Spec.ProviderID != nil {
@@ -115,8 +122,13 @@ func (l life) recorded(in provider.Instance) *machine.Machine {
 			metav1.SetMetaDataLabel(&next.ObjectMeta, label, value)
 		}
 	}
-	if in.Spot {
+	if in.Spot { // the spec's label is for the Node
 		metav1.SetMetaDataLabel(&next.ObjectMeta, machine.LabelInterruptible, "")
+		next.Spec.Labels = maps.Clone(next.Spec.Labels)
+		if next.Spec.Labels == nil {
+			next.Spec.Labels = map[string]string{}
+		}
+		next.Spec.Labels[machine.LabelInterruptible] = ""
 	}
 	if in.CloudState != "" {
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationInstanceState, in.CloudState)

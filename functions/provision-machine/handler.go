@@ -39,7 +39,7 @@ var Function = function.Function{Name: name, Reads: reads, Decide: Decide}
 func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
 	fresh := accounts{}
-	for _, m := range s.Machines {
+	for _, m := range snapshot.Turn(s, s.Machines) {
 		if s.Request.Scan() || s.Request.Is("Machine") && s.Request.Name == m.Name && s.Request.Namespace == m.Namespace {
 			p.Add(step(s, m, fresh))
 		}
@@ -60,6 +60,8 @@ func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence
 	intent, err := machine.ParseIntent(m)
 	l := life{Snapshot: s, m: m, intent: intent, cloud: s.Clouds[m.UID], fresh: fresh}
 	switch {
+	case machine.IsPaused(m):
+		return l.pause()
 	case m.DeletionTimestamp != nil:
 		return l.terminate(err)
 	case phase(m) == machine.PhaseFailed:
@@ -71,6 +73,9 @@ func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence
 	}
 	if problem := validate(m); problem != "" {
 		return l.tell("FailedValidate", problem)
+	}
+	if l.elsewhere() {
+		return l.misled()
 	}
 	if m.Spec.ProviderID == nil && l.found() == nil {
 		return l.launch()
@@ -105,6 +110,15 @@ func (l life) tell(reason, message string) plan.Sequence {
 
 func (l life) warning(reason, message string) plan.Note {
 	return plan.Warning(l.m, reason, message).From(cmp.Or(l.cloud.Source, name))
+}
+
+// normal returns a provider's Event. The clouds that OpenShift lets tell in the past do so here too (B68).
+func (l life) normal(verb, message string) plan.Note {
+	source := cmp.Or(l.cloud.Source, name)
+	if source == "openstack_controller" || source == "libvirt_controller" {
+		verb += "d"
+	}
+	return plan.Normal(l.m, verb, message).From(source)
 }
 
 // validate names what every Machine must have, whatever its cloud (B15).

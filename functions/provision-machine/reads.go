@@ -5,6 +5,7 @@ package provisionmachine
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -37,8 +38,8 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 				ask(sweepQuery)
 			}
 		}
-		if m.DeletionTimestamp != nil && (life{Snapshot: s, m: m, intent: readable(m), cloud: s.Clouds[m.UID]}).gone() {
-			ask(snapshot.All("Node"))
+		if leaving(m) && (life{Snapshot: s, m: m, intent: readable(m), cloud: s.Clouds[m.UID]}).gone() {
+			ask(nodeOf(s, m)...)
 		}
 	}
 	if s.Request.Scan() || s.Request.Is("MachineSet") {
@@ -56,11 +57,13 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 	intent := readable(m)
 	o, tried := created(s, m, intent)
 	switch {
+	case machine.IsPaused(m):
+		return snapshot.Lookup{}, false
 	case m.DeletionTimestamp != nil:
-		return snapshot.Lookup{UID: m.UID, Open: true}, intent != nil || m.Spec.ProviderID != nil
+		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Open: !s.Request.Scan()}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil)
 	case phase(m) == machine.PhaseFailed, !hasFinalizer(m), validate(m) != "":
 		return snapshot.Lookup{}, false
-	case tried && o.Result == plan.Done:
+	case tried && o.Result == plan.Done && (m.Spec.ProviderID == nil || *m.Spec.ProviderID == o.Instance.ProviderID):
 		return snapshot.Lookup{UID: m.UID, Open: true}, true // the answer is newer than any list
 	case m.Spec.ProviderID != nil && len(m.Status.Addresses) > 0 && phase(m) != machine.PhaseProvisioning:
 		return snapshot.Lookup{UID: m.UID, Bulk: true}, s.Request.Scan()
@@ -70,6 +73,28 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 		return snapshot.Lookup{}, false
 	}
 	return snapshot.Lookup{UID: m.UID, Resolve: intent == nil || intent.Outcome == machine.OutcomeRefused}, true
+}
+
+// leaving reports whether the instance of a deleted Machine is the next to go: the Node is drained and nobody holds it.
+func leaving(m *machine.Machine) bool {
+	return m.DeletionTimestamp != nil && hasFinalizer(m) && phase(m) == machine.PhaseDeleting &&
+		machine.IsTrue(m.Status.Conditions, machine.ConditionDrained) && len(m.Spec.LifecycleHooks.PreTerminate) == 0
+}
+
+// nodeOf asks for the Node that goes with the Machine's instance: the linked one, or all of them where none is linked,
+// or where the linked one is gone and not by us: the instance may have another by now (R-B31).
+func nodeOf(s snapshot.Snapshot, m *machine.Machine) []snapshot.Query {
+	all := []snapshot.Query{snapshot.All("Node")}
+	ref := m.Status.NodeRef
+	if ref == nil || s.Request.Scan() {
+		return all
+	}
+	linked := snapshot.One("Node", "", ref.Name)
+	_, deleted := s.Outcome(plan.Delete{Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: ref.Name, UID: ref.UID}}})
+	if !s.Has(linked) || deleted || machine.IsNodeOf(m, s.Node(ref.Name)) {
+		return []snapshot.Query{linked}
+	}
+	return append(all, linked)
 }
 
 // waits reports whether another's claim or a backoff forbids any call now.

@@ -4,10 +4,12 @@ package provisionmachine
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,6 +26,8 @@ const (
 	reasonInvalid      = machinev1beta1.InvalidConfigurationMachineError
 	reasonInsufficient = machinev1beta1.InsufficientResourcesMachineError
 	reasonCreate       = machinev1beta1.CreateMachineError
+	reasonDelete       = machinev1beta1.DeleteMachineError
+	reasonUnsupported  = machinev1beta1.UnsupportedChangeMachineError
 
 	stateError   = "ERROR"   // instance-state of a Machine whose instance the cloud refused (S18)
 	stateUnknown = "Unknown" // instance-state of a Failed Machine (B24)
@@ -84,6 +88,7 @@ func (l life) blame(next *machine.Machine, code provider.Code, message string) {
 func (l life) fail(reason machinev1beta1.MachineStatusError, message string) plan.Sequence {
 	next := l.m.DeepCopy()
 	next.Status.ErrorReason, next.Status.ErrorMessage = nil, &message
+	next.Status.ProviderStatus = forgotten(next.Status.ProviderStatus)
 	if reason != "" {
 		next.Status.ErrorReason = &reason
 	}
@@ -96,6 +101,24 @@ func (l life) fail(reason machinev1beta1.MachineStatusError, message string) pla
 		seq.Notes = append(seq.Notes, l.warning("FailedCreate", message))
 	}
 	return seq
+}
+
+// forgotten returns a providerStatus that tells of no state any more, where it told of one (B24).
+func forgotten(raw *runtime.RawExtension) *runtime.RawExtension {
+	var status map[string]json.RawMessage
+	if raw == nil || json.Unmarshal(raw.Raw, &status) != nil {
+		return raw
+	}
+	for _, key := range []string{"instanceState", "vmState"} {
+		if _, ok := status[key]; ok {
+			status[key] = json.RawMessage(`"` + stateUnknown + `"`)
+		}
+	}
+	text, err := json.Marshal(status)
+	if err != nil { // it was read a moment ago
+		return raw
+	}
+	return &runtime.RawExtension{Raw: text}
 }
 
 // markUnknown says on a Failed Machine that nobody follows its instance any more (B24).
@@ -111,12 +134,16 @@ func (l life) markUnknown() plan.Sequence {
 // reportError writes that the cloud could not be asked; the phase stays (B19).
 func (l life) reportError(message string) plan.Sequence {
 	next := l.m.DeepCopy()
-	c := machine.Condition{
-		Type: machine.ConditionInstanceExists, Status: "Unknown",
-		Reason: machinev1beta1.ErrorCheckingProviderReason, Message: message,
-	}
-	l.set(next, c)
+	l.set(next, unknown(message))
 	return l.status(next, phase(l.m), "the cloud cannot be asked")
+}
+
+// unknown is the condition of an instance that cannot be asked for.
+func unknown(why string) machine.Condition {
+	return machine.Condition{
+		Type: machine.ConditionInstanceExists, Status: corev1.ConditionUnknown,
+		Reason: machinev1beta1.ErrorCheckingProviderReason, Message: why,
+	}
 }
 
 // status completes next with the phase, the hooks' conditions (B26) and lastUpdated, and writes it if it differs.
@@ -124,6 +151,9 @@ func (l life) status(next *machine.Machine, to, why string) plan.Sequence {
 	st := &next.Status
 	l.set(next, hooks(machine.ConditionDrainable, l.m.Spec.LifecycleHooks.PreDrain))
 	l.set(next, hooks(machine.ConditionTerminable, l.m.Spec.LifecycleHooks.PreTerminate))
+	if c, shown := machine.Paused(l.m.Spec.AuthoritativeAPI, l.m.Status.AuthoritativeAPI); shown {
+		l.set(next, c)
+	}
 	if to != "" {
 		st.Phase = &to
 	}
@@ -144,6 +174,17 @@ func (l life) status(next *machine.Machine, to, why string) plan.Sequence {
 
 func (l life) set(next *machine.Machine, c machine.Condition) {
 	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, c, l.Now)
+}
+
+// pause shows that another API has the say; nothing else happens (B7).
+func (l life) pause() plan.Sequence {
+	next := l.m.DeepCopy()
+	c, _ := machine.Paused(l.m.Spec.AuthoritativeAPI, l.m.Status.AuthoritativeAPI)
+	l.set(next, c)
+	if equality.Semantic.DeepEqual(l.m.Status, next.Status) {
+		return plan.Sequence{}
+	}
+	return plan.Sequence{Do: []plan.Action{plan.UpdateStatus{Old: l.m, New: next, Why: c.Message}}}
 }
 
 // hooks returns the condition that says whether lifecycle hooks hold the Machine (B26).

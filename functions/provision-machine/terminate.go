@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -31,6 +30,8 @@ func (l life) terminate(unreadable error) plan.Sequence {
 		return plan.Sequence{}
 	case unreadable != nil:
 		return l.blocked(unreadable.Error() + ": mend or remove it once no instance of this Machine exists")
+	case l.elsewhere():
+		return l.misled()
 	case !l.gone():
 		return l.remove()
 	}
@@ -48,7 +49,7 @@ func (l life) terminate(unreadable error) plan.Sequence {
 // gone reports whether the cloud has confirmed in this invocation that nothing of the Machine is there, or was never
 // asked to make anything: then neither credentials nor a readable spec are needed (R-B34).
 func (l life) gone() bool {
-	if l.intent == nil && l.m.Spec.ProviderID == nil {
+	if !l.intent.Called() && l.m.Spec.ProviderID == nil {
 		return true
 	}
 	o, tried := l.Outcome(l.removal())
@@ -70,26 +71,48 @@ func (l life) removal() plan.DeleteInstance {
 // remove asks the cloud once in each invocation, until it says that nothing is left.
 func (l life) remove() plan.Sequence {
 	if e := l.cloud.Err; e != nil {
-		seq := l.blocked("the cloud cannot be asked: " + e.Message)
-		seq.Notes = append(seq.Notes, l.warning("FailedDelete", e.Message))
-		return seq
+		return l.undeleted("the cloud cannot be asked: " + e.Message)
 	}
 	a := l.removal()
 	o, tried := l.Outcome(a)
 	switch {
+	case !tried && l.going():
+		return plan.Sequence{}
 	case !tried:
 		return plan.Sequence{Do: []plan.Action{a}}
 	case o.Result == plan.Done:
-		return plan.Sequence{Notes: []plan.Note{l.deleting()}}
+		seq := l.accepted()
+		seq.Notes = []plan.Note{l.normal("Delete", "Deleting instance of "+l.m.Name)}
+		return seq
 	}
-	seq := l.blocked("the cloud does not delete the instance: " + o.Message)
-	seq.Notes = append(seq.Notes, l.warning("FailedDelete", o.Message))
+	return l.undeleted("the cloud does not delete the instance: " + o.Message)
+}
+
+// going reports whether the cloud's list shows the instance on its way out: then it needs no further call until it is
+// off the list.
+func (l life) going() bool {
+	return len(l.cloud.Found) > 0 && !slices.ContainsFunc(l.cloud.Found, func(in provider.Instance) bool { return in.State != provider.StateDeleting })
+}
+
+// undeleted says that the cloud refuses, or cannot be asked.
+func (l life) undeleted(why string) plan.Sequence {
+	next := l.m.DeepCopy()
+	reason := reasonDelete
+	next.Status.ErrorReason, next.Status.ErrorMessage = &reason, &why
+	l.set(next, unknown(why))
+	seq := l.status(next, machine.PhaseDeleting, why)
+	seq.Notes = append(seq.Notes, l.warning("FailedDelete", why))
 	return seq
 }
 
-func (l life) deleting() plan.Note {
-	n := plan.Normal(l.m, "Delete", "Deleting instance of "+l.m.Name)
-	return n.From(l.warning("", "").Source)
+// accepted takes back what undeleted said.
+func (l life) accepted() plan.Sequence {
+	next := l.m.DeepCopy()
+	if r := next.Status.ErrorReason; r != nil && *r == reasonDelete {
+		next.Status.ErrorReason, next.Status.ErrorMessage = nil, nil
+		l.set(next, machine.True(machine.ConditionInstanceExists, "", ""))
+	}
+	return l.status(next, machine.PhaseDeleting, "the instance is going")
 }
 
 // surfaces returns until when an instance of an unresolved attempt may still appear; zero if none can.
@@ -100,13 +123,12 @@ func (l life) surfaces() time.Time {
 	return l.intent.SurfacesUntil(l.cloud.Horizon)
 }
 
-// node returns the Machine's Node: by providerID, else by nodeRef's UID. A Node of the same name that came later is
-// another Machine's (R-B32).
+// node returns the Machine's Node: by providerID, else, where the Node has none, by nodeRef's UID. A Node of the same
+// name that came later is another Machine's (R-B32).
 func (l life) node() *corev1.Node {
 	for _, n := range l.Nodes {
-		byID := l.m.Spec.ProviderID != nil && n.Spec.ProviderID == *l.m.Spec.ProviderID
-		byRef := l.m.Status.NodeRef != nil && n.UID == l.m.Status.NodeRef.UID
-		if byID || byRef {
+		unnamed := n.Spec.ProviderID == "" || machine.ProviderID(l.m) == ""
+		if machine.SameInstance(l.m, n) || unnamed && machine.IsNodeOf(l.m, n) {
 			return n
 		}
 	}
@@ -116,9 +138,6 @@ func (l life) node() *corev1.Node {
 // blocked says on the Machine why it is still there.
 func (l life) blocked(why string) plan.Sequence {
 	next := l.m.DeepCopy()
-	l.set(next, machine.Condition{
-		Type: machine.ConditionInstanceExists, Status: corev1.ConditionUnknown,
-		Reason: machinev1beta1.ErrorCheckingProviderReason, Message: why,
-	})
+	l.set(next, unknown(why))
 	return l.status(next, machine.PhaseDeleting, why)
 }

@@ -98,6 +98,10 @@ func (i *Intent) ClaimedByOther(holder string, now time.Time) bool {
 	return i != nil && i.Until != nil && i.Holder != holder && now.Before(i.Until.Time)
 }
 
+// Called reports whether a cloud may have been asked to create under i, or before it. A spec that could never be
+// resolved was never sent anywhere.
+func (i *Intent) Called() bool { return i != nil && len(i.Request) > 0 }
+
 // Unresolved reports whether an instance of the attempt may exist that nobody has recorded.
 func (i *Intent) Unresolved() bool { return i != nil && i.Outcome == "" }
 
