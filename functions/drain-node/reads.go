@@ -3,6 +3,7 @@
 package drainnode
 
 import (
+	"hash/fnv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,7 +72,10 @@ func due(s snapshot.Snapshot) []*machine.Machine {
 	if len(all) <= maxDrains {
 		return all
 	}
-	return snapshot.Turn(s, all)[:maxDrains]
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(s.Invocation)) // a hash never fails
+	start := int(h.Sum32()) % len(all)
+	return append(all[start:], all[:start]...)[:maxDrains]
 }
 
 // held reports that the Machine's Pods need not be looked at.

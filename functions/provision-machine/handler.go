@@ -39,7 +39,7 @@ var Function = function.Function{Name: name, Reads: reads, Decide: Decide}
 func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
 	fresh := accounts{}
-	for _, m := range snapshot.Turn(s, s.Machines) {
+	for _, m := range s.Machines {
 		if s.Request.Scan() || s.Request.Is("Machine") && s.Request.Name == m.Name && s.Request.Namespace == m.Namespace {
 			p.Add(step(s, m, fresh))
 		}

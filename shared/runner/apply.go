@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,12 +30,18 @@ func (i *invocation) apply(ctx context.Context, p plan.Plan) (progressed bool, e
 		errs []error
 	)
 	g.SetLimit(maxParallel)
-	for _, seq := range i.admissible(ctx, p.Do) {
-		progressed = true
+	for _, seq := range i.admissible(p.Do) {
 		g.Go(func() error {
+			if late(ctx, seq) {
+				mu.Lock()
+				defer mu.Unlock()
+				i.unfinished = true
+				return nil
+			}
 			outcomes, err := i.carryOut(ctx, seq)
 			mu.Lock()
 			defer mu.Unlock()
+			progressed = true
 			for k, o := range outcomes {
 				i.outcomes[k] = o
 				i.unfinished = i.unfinished || o.Result == plan.Failed
@@ -42,18 +50,29 @@ func (i *invocation) apply(ctx context.Context, p plan.Plan) (progressed bool, e
 			return nil
 		})
 	}
-	return progressed, errors.Join(g.Wait(), errors.Join(errs...))
+	err = errors.Join(g.Wait(), errors.Join(errs...))
+	return progressed && !late(ctx, plan.Sequence{}), err
 }
 
-// admissible leaves out sequences that would change a cloud too late in the invocation, or the same Machine's
-// instance twice in it. A claim that such a sequence begins with is left out with it.
-func (i *invocation) admissible(ctx context.Context, all []plan.Sequence) []plan.Sequence {
+// late reports whether too little of the invocation is left to begin a sequence: it looks when the sequence's turn
+// comes, because those before it take their time. A claim that the sequence begins with is left out with it.
+func late(ctx context.Context, seq plan.Sequence) bool {
+	needs := writeBudget
+	if _, mutates := mutation(seq); mutates {
+		needs = mutationBudget
+	}
 	deadline, _ := ctx.Deadline()
-	late := time.Until(deadline) < mutationBudget
+	return time.Until(deadline) < needs
+}
+
+// admissible leaves out sequences that would change the same Machine's instance twice in the invocation. Each time
+// others come first, so that nobody waits for ever behind those who are stuck (R-L4).
+func (i *invocation) admissible(all []plan.Sequence) []plan.Sequence {
+	start := rand.IntN(max(1, len(all)))
 	var ok []plan.Sequence
-	for _, seq := range all {
+	for _, seq := range slices.Concat(all[start:], all[:start]) {
 		uid, mutates := mutation(seq)
-		if mutates && (late || i.mutated[uid]) {
+		if mutates && i.mutated[uid] {
 			i.unfinished = true
 			continue
 		}

@@ -19,6 +19,11 @@ const (
 	callTimeout = 10 * time.Second
 	// typesFor is how long a cloud's list of instance types is believed.
 	typesFor = 10 * time.Minute
+	// resolvedFor is how long what a providerSpec resolves to is believed: the Machines of a set come together and have
+	// the same.
+	resolvedFor = 10 * time.Second
+	// mostAnswers bounds what is remembered of one account.
+	mostAnswers = 1000
 )
 
 // Secrets reads one Secret with its resourceVersion.
@@ -42,7 +47,8 @@ type account struct {
 	driver  provider.Driver
 	source  string // of Events
 	version string // of the credentials Secret
-	types   func(context.Context) ([]provider.InstanceType, error)
+	types   func(context.Context, struct{}) ([]provider.InstanceType, error)
+	resolve func(ctx context.Context, spec string) (json.RawMessage, error)
 }
 
 // NewClouds returns the clouds that a table of drivers serves.
@@ -102,17 +108,21 @@ func (c *Clouds) opened(ctx context.Context, p provider.Provider, a provider.Acc
 	if err != nil {
 		return account{}, fmt.Errorf("open %s: %w", a.Key(), err)
 	}
-	have := account{Account: a, driver: d, source: p.Name + "_controller", version: version, types: remember(c.instanceTypes(d))}
+	have := account{
+		Account: a, driver: d, source: p.Name + "_controller", version: version,
+		types: remember(typesFor, func(ctx context.Context, _ struct{}) ([]provider.InstanceType, error) {
+			all, err := d.InstanceTypes(ctx)
+			c.Metrics.Called("instance_types", err)
+			return all, err
+		}),
+		resolve: remember(resolvedFor, func(ctx context.Context, spec string) (json.RawMessage, error) {
+			resolved, err := d.Resolve(ctx, json.RawMessage(spec))
+			c.Metrics.Called("resolve", err)
+			return resolved, err
+		}),
+	}
 	c.open[key] = have
 	return have, nil
-}
-
-func (c *Clouds) instanceTypes(d provider.Driver) func(context.Context) ([]provider.InstanceType, error) {
-	return func(ctx context.Context) ([]provider.InstanceType, error) {
-		all, err := d.InstanceTypes(ctx)
-		c.Metrics.Called("instance_types", err)
-		return all, err
-	}
 }
 
 // instanceType returns what the cloud says about the type that a spec asks for, or what the spec itself states.
@@ -125,7 +135,7 @@ func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessa
 	if err != nil || want.MilliCPU > 0 {
 		return &want, err
 	}
-	all, err := a.types(ctx)
+	all, err := a.types(ctx, struct{}{})
 	if err != nil {
 		return nil, err
 	}
@@ -136,23 +146,38 @@ func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessa
 	return &all[i], nil
 }
 
-// remember keeps the last good answer of f for a while.
-func remember(f func(context.Context) ([]provider.InstanceType, error)) func(context.Context) ([]provider.InstanceType, error) {
-	var (
+// remember returns f, keeping its last good answer to each question for a while. Who asks the same meanwhile waits for
+// that one answer.
+func remember[Q comparable, A any](d time.Duration, f func(context.Context, Q) (A, error)) func(context.Context, Q) (A, error) {
+	type answer struct {
 		mu   sync.Mutex
 		at   time.Time
-		last []provider.InstanceType
-	)
-	return func(ctx context.Context) ([]provider.InstanceType, error) {
+		last A
+	}
+	var mu sync.Mutex
+	answers := map[Q]*answer{}
+	of := func(q Q) *answer {
 		mu.Lock()
 		defer mu.Unlock()
-		if !at.IsZero() && time.Since(at) < typesFor {
-			return last, nil
+		if answers[q] == nil {
+			if len(answers) >= mostAnswers {
+				clear(answers)
+			}
+			answers[q] = &answer{}
 		}
-		all, err := f(ctx)
+		return answers[q]
+	}
+	return func(ctx context.Context, q Q) (A, error) {
+		a := of(q)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if !a.at.IsZero() && time.Since(a.at) < d {
+			return a.last, nil
+		}
+		got, err := f(ctx, q)
 		if err == nil {
-			at, last = time.Now(), all
+			a.at, a.last = time.Now(), got
 		}
-		return all, err
+		return got, err
 	}
 }

@@ -40,12 +40,11 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 			s.Clouds[l.UID] = snapshot.Cloud{Err: refusal(provider.Errorf(provider.Unknown, "no object with UID %s", l.UID))}
 			continue
 		}
-		a, err := i.Clouds.account(ctx, sub.object.GetNamespace(), s.ClusterID(sub.object), sub.spec)
+		a, err := i.account(ctx, sub.object.GetNamespace(), s.ClusterID(sub.object), sub.spec)
 		if err != nil {
 			s.Clouds[l.UID] = snapshot.Cloud{Err: refusal(err)}
 			continue
 		}
-		i.accounts[a.Key()] = a
 		if l.Bulk {
 			bulk[a.Key()] = append(bulk[a.Key()], l)
 			continue
@@ -71,6 +70,30 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 	}
 }
 
+// lead is what leads to an account.
+type lead struct{ namespace, clusterID, spec string }
+
+// opening is an account that was opened, or why it was not.
+type opening struct {
+	account
+	err error
+}
+
+// account opens the account that a providerSpec names. In one observation this happens once for all that have the same
+// spec, as the Machines of a set do.
+func (i *invocation) account(ctx context.Context, namespace, clusterID string, spec json.RawMessage) (account, error) {
+	by := lead{namespace, clusterID, string(spec)}
+	o, ok := i.opened[by]
+	if !ok {
+		o.account, o.err = i.Clouds.account(ctx, namespace, clusterID, spec)
+		i.opened[by] = o
+	}
+	if o.err == nil {
+		i.accounts[o.Key()] = o.account
+	}
+	return o.account, o.err
+}
+
 // ask looks up one Machine's instance, and what else was asked about it.
 func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot.Lookup) snapshot.Cloud {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -82,8 +105,7 @@ func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot
 		c.Found, c.Err = found, refusal(err)
 	}
 	if l.Resolve && c.Err == nil {
-		resolved, err := a.driver.Resolve(ctx, sub.spec)
-		i.Clouds.Metrics.Called("resolve", err)
+		resolved, err := a.resolve(ctx, string(sub.spec))
 		c.Resolved, c.Refused = resolved, refusal(err)
 	}
 	if l.Type && c.Err == nil {
@@ -128,11 +150,10 @@ func (i *invocation) inventory(ctx context.Context, s *snapshot.Snapshot, q snap
 	a, ok := i.accounts[q.Key]
 	if !ok {
 		var err error
-		if a, err = i.Clouds.account(ctx, q.Namespace, q.ClusterID, json.RawMessage(q.Spec)); err != nil {
+		if a, err = i.account(ctx, q.Namespace, q.ClusterID, json.RawMessage(q.Spec)); err != nil {
 			s.Accounts[q.Key] = snapshot.Account{Err: refusal(err)}
 			return
 		}
-		i.accounts[a.Key()] = a
 	}
 	if a.Key() != q.Key { // the spec leads elsewhere by now: that tells nothing about this account
 		s.Accounts[q.Key] = snapshot.Account{Err: refusal(provider.Errorf(provider.Invalid, "its spec leads to account %s", a.Key()))}

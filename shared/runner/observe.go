@@ -14,7 +14,7 @@ import (
 // earlier round is kept but the outcomes.
 func (i *invocation) observe(ctx context.Context) (snapshot.Snapshot, error) {
 	s := snapshot.Snapshot{Request: i.request, Invocation: i.id, Outcomes: i.outcomes}
-	i.accounts = map[string]account{}
+	i.accounts, i.opened = map[string]account{}, map[lead]opening{}
 	for range maxReads {
 		missing := s.Missing(i.Function.Reads(s))
 		if missing.Empty() {

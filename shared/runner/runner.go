@@ -28,6 +28,8 @@ const (
 	budget = 20 * time.Second
 	// mutationBudget is what must remain of it for a change in a cloud to start: the 10 s call and its write-back.
 	mutationBudget = 12 * time.Second
+	// writeBudget is what must remain of it for anything else to start.
+	writeBudget = time.Second
 	// maxSkew is how far the API server's clock may be from ours before timers mean nothing (RELIABILITY G7).
 	maxSkew = 30 * time.Second
 )
@@ -80,7 +82,8 @@ type invocation struct {
 	request    snapshot.Request
 	id         string
 	outcomes   map[plan.Key]plan.Outcome
-	accounts   map[string]account // drivers opened for the observation at hand
+	accounts   map[string]account // drivers opened for the observation at hand, by key
+	opened     map[lead]opening   // the same by what led to them
 	mutated    map[string]bool    // Machines whose instance this invocation changed
 	planned    plan.Plan
 	seen       snapshot.Snapshot // the last

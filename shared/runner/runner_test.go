@@ -57,12 +57,17 @@ func wantLabel(s snapshot.Snapshot) plan.Plan {
 func world(t *testing.T, nodes int) *memory.Server {
 	t.Helper()
 	api := memory.New(func() time.Time { return start })
+	fill(t, api, nodes)
+	return api
+}
+
+func fill(t *testing.T, api *memory.Server, nodes int) {
+	t.Helper()
 	for i := range nodes {
 		if err := api.Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return api
 }
 
 func testRunner(f function.Function, c cluster.Cluster) *Runner {
