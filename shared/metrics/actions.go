@@ -38,6 +38,8 @@ func kind(a plan.Action) string {
 		return "delete"
 	case plan.Evict:
 		return "evict"
+	case plan.Approve:
+		return "approve"
 	case plan.CreateInstance:
 		return "create_instance"
 	case plan.DeleteInstance:
@@ -58,7 +60,7 @@ func (m *Metrics) done(ctx context.Context, s snapshot.Snapshot, a plan.Action) 
 		}
 	case plan.Delete:
 		m.cured(ctx, s, a.Object)
-	case plan.Create, plan.Evict, plan.CreateInstance, plan.DeleteInstance:
+	case plan.Create, plan.Evict, plan.Approve, plan.CreateInstance, plan.DeleteInstance:
 	}
 }
 

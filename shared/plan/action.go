@@ -5,7 +5,9 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -57,6 +59,13 @@ type Evict struct {
 	Why          string
 }
 
+// Approve approves Request as it was observed, for the reason that stands in its condition. Approving what is approved
+// changes nothing.
+type Approve struct {
+	Request *certificatesv1.CertificateSigningRequest
+	Why     string
+}
+
 // CreateInstance makes the next step of creating an instance in Account. The claim that covers it must have been
 // written earlier in the same sequence, or in an earlier round of the same invocation.
 type CreateInstance struct {
@@ -79,6 +88,7 @@ func (Update) action()         {}
 func (UpdateStatus) action()   {}
 func (Delete) action()         {}
 func (Evict) action()          {}
+func (Approve) action()        {}
 func (CreateInstance) action() {}
 func (DeleteInstance) action() {}
 
@@ -98,6 +108,11 @@ func (a Delete) Key() Key { return Key("delete " + NameOf(a.Object) + " " + stri
 
 // Key returns the Pod's name and UID.
 func (a Evict) Key() Key { return Key("evict " + NameOf(a.Pod) + " " + string(a.Pod.UID)) }
+
+// Key returns the request's name and observed revision.
+func (a Approve) Key() Key {
+	return Key("approve " + NameOf(a.Request) + "@" + a.Request.ResourceVersion)
+}
 
 // Key returns the Machine's UID and the attempt's token.
 func (a CreateInstance) Key() Key {
@@ -134,6 +149,9 @@ func (a Evict) String() string {
 	return s + because(a.Why)
 }
 
+// String returns the name and the reason.
+func (a Approve) String() string { return "approve " + NameOf(a.Request) + because(a.Why) }
+
 // String returns the Machine's name and the reason.
 func (a CreateInstance) String() string { return "create instance " + a.Ref.Name + because(a.Why) }
 
@@ -144,6 +162,19 @@ func (a DeleteInstance) String() string {
 		s += " " + a.Ref.ID
 	}
 	return s + because(a.Why)
+}
+
+// Approved returns the request with the condition that approves it. When that was is for the server to say.
+func (a Approve) Approved() *certificatesv1.CertificateSigningRequest {
+	next := a.Request.DeepCopy()
+	if !slices.ContainsFunc(next.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
+		return c.Type == certificatesv1.CertificateApproved
+	}) {
+		next.Status.Conditions = append(next.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+			Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "MachineFound", Message: a.Why,
+		})
+	}
+	return next
 }
 
 func because(why string) string {

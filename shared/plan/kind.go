@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -60,6 +61,7 @@ var resources = []Resource{
 	{"StatefulSet", appsv1.SchemeGroupVersion, "statefulsets", true, func() Object { return &appsv1.StatefulSet{} }},
 	{"Job", batchv1.SchemeGroupVersion, "jobs", true, func() Object { return &batchv1.Job{} }},
 	{"PodDisruptionBudget", policyv1.SchemeGroupVersion, "poddisruptionbudgets", true, func() Object { return &policyv1.PodDisruptionBudget{} }},
+	{"CertificateSigningRequest", certificatesv1.SchemeGroupVersion, "certificatesigningrequests", false, func() Object { return &certificatesv1.CertificateSigningRequest{} }},
 	{"PriorityClass", schedulingv1.SchemeGroupVersion, "priorityclasses", false, func() Object { return &schedulingv1.PriorityClass{} }},
 	{"StorageClass", storagev1.SchemeGroupVersion, "storageclasses", false, func() Object { return &storagev1.StorageClass{} }},
 	{"CSINode", storagev1.SchemeGroupVersion, "csinodes", false, func() Object { return &storagev1.CSINode{} }},

@@ -92,7 +92,7 @@ func mutation(seq plan.Sequence) (string, bool) {
 			return string(a.Ref.UID), true
 		case plan.DeleteInstance:
 			return string(a.Ref.UID) + a.Ref.ID, true
-		case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict:
+		case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict, plan.Approve:
 		}
 	}
 	return "", false
@@ -140,7 +140,7 @@ func (i *invocation) do(ctx context.Context, a plan.Action) (plan.Outcome, error
 			return plan.Outcome{Result: plan.Gone, Code: provider.NotFound}, nil
 		}
 		return cloudOutcome(provider.Instance{}, err), nil
-	case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict:
+	case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict, plan.Approve:
 	}
 	return apiOutcome(i.Cluster.Apply(ctx, a))
 }

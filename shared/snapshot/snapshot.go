@@ -11,6 +11,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -60,6 +61,7 @@ type Snapshot struct {
 	StatefulSets           []*appsv1.StatefulSet
 	Jobs                   []*batchv1.Job
 	DisruptionBudgets      []*policyv1.PodDisruptionBudget
+	SigningRequests        []*certificatesv1.CertificateSigningRequest
 	PriorityClasses        []*schedulingv1.PriorityClass
 	StorageClasses         []*storagev1.StorageClass
 	CSINodes               []*storagev1.CSINode

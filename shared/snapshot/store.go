@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -66,6 +67,8 @@ func (s *Snapshot) add(o plan.Object) bool { //nolint:gocyclo // one line per ki
 		put(&s.Jobs, o)
 	case *policyv1.PodDisruptionBudget:
 		put(&s.DisruptionBudgets, o)
+	case *certificatesv1.CertificateSigningRequest:
+		put(&s.SigningRequests, o)
 	case *schedulingv1.PriorityClass:
 		put(&s.PriorityClasses, o)
 	case *storagev1.StorageClass:
@@ -110,7 +113,7 @@ func (s *Snapshot) Drop(q Query) {
 func (s *Snapshot) lists() []list {
 	return []list{
 		listOf(&s.Machines), listOf(&s.MachineSets), listOf(&s.HealthChecks), listOf(&s.MachineAutoscalers),
-		listOf(&s.ClusterAutoscalers), listOf(&s.Infrastructures), listOf(&s.Nodes), listOf(&s.Pods),
+		listOf(&s.ClusterAutoscalers), listOf(&s.Infrastructures), listOf(&s.Nodes), listOf(&s.Pods), listOf(&s.SigningRequests),
 		listOf(&s.ConfigMaps), listOf(&s.PersistentVolumes), listOf(&s.PersistentVolumeClaims),
 		listOf(&s.ReplicationControllers), listOf(&s.DaemonSets), listOf(&s.ReplicaSets), listOf(&s.StatefulSets),
 		listOf(&s.Jobs), listOf(&s.DisruptionBudgets), listOf(&s.PriorityClasses), listOf(&s.StorageClasses),

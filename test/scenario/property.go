@@ -108,6 +108,8 @@ func (s *Scenario) apply(a plan.Action, written map[string]bool) plan.Outcome {
 			return plan.Outcome{Result: plan.Blocked, Message: "not now"}
 		}
 		return s.remove(a.Pod)
+	case plan.Approve:
+		return s.write(a.Request, a.Approved(), written)
 	case plan.CreateInstance, plan.DeleteInstance:
 	}
 	return plan.Outcome{}

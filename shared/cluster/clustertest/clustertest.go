@@ -36,7 +36,7 @@ type test struct {
 
 // Run proves the promises to the implementation that ready makes, each in a subtest named after it.
 func Run(t *testing.T, ready func(*testing.T) Harness) {
-	for _, tt := range slices.Concat(reading, writing, racing, deleting, evicting, telling) {
+	for _, tt := range slices.Concat(reading, writing, racing, deleting, evicting, approving, telling) {
 		t.Run(tt.promise, func(t *testing.T) {
 			t.Parallel()
 			tt.run(t, ready(t))

@@ -26,13 +26,15 @@ func (c *Cluster) Apply(ctx context.Context, a plan.Action) error {
 	case plan.Create:
 		return c.create(ctx, a.Object)
 	case plan.Update:
-		return c.patch(ctx, a.Old, a.New, false)
+		return c.patch(ctx, a.Old, a.New, "")
 	case plan.UpdateStatus:
-		return c.patch(ctx, a.Old, a.New, true)
+		return c.patch(ctx, a.Old, a.New, "status")
 	case plan.Delete:
 		return c.remove(ctx, a)
 	case plan.Evict:
 		return c.evict(ctx, a)
+	case plan.Approve:
+		return c.patch(ctx, a.Request, a.Approved(), "approval")
 	case plan.CreateInstance, plan.DeleteInstance:
 	}
 	return fmt.Errorf("%T is not an action on objects", a)
@@ -53,18 +55,17 @@ func (c *Cluster) create(ctx context.Context, o plan.Object) error {
 	return classify(err)
 }
 
-func (c *Cluster) patch(ctx context.Context, before, after plan.Object, status bool) error {
+// patch writes metadata and spec, or through a subresource the status.
+func (c *Cluster) patch(ctx context.Context, before, after plan.Object, subresource string) error {
 	_, at, err := of(before)
 	if err != nil {
 		return err
 	}
-	body, err := plan.MergePatch(before, after, status)
+	body, err := plan.MergePatch(before, after, subresource != "")
 	if err != nil || body == nil {
 		return err
 	}
-	if status {
-		at.subresource = "status"
-	}
+	at.subresource = subresource
 	return classify(c.write(ctx, http.MethodPatch, at, typeMergePatch, body))
 }
 

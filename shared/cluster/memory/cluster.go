@@ -73,9 +73,9 @@ func (c *Cluster) Apply(ctx context.Context, a plan.Action) error {
 		}
 		return s.wrote(c.actor, "create", r, "", at, s.create(r, a.Object))
 	case plan.Update:
-		return c.patch(a.Old, a.New, false)
+		return c.patch(a.Old, a.New, "")
 	case plan.UpdateStatus:
-		return c.patch(a.Old, a.New, true)
+		return c.patch(a.Old, a.New, "status")
 	case plan.Delete:
 		r, at, err := of(a.Object)
 		if err != nil {
@@ -92,28 +92,26 @@ func (c *Cluster) Apply(ctx context.Context, a plan.Action) error {
 			return err
 		}
 		return s.wrote(c.actor, "create", r, "eviction", at, s.evict(at, deletion{uid: a.Pod.UID, grace: a.GraceSeconds}))
+	case plan.Approve:
+		return c.patch(a.Request, s.dated(a.Approved()), "approval")
 	case plan.CreateInstance, plan.DeleteInstance:
 	}
 	return fmt.Errorf("%T is not an action on objects", a)
 }
 
 // patch applies the very bytes that package kube sends.
-func (c *Cluster) patch(before, after plan.Object, status bool) error {
+func (c *Cluster) patch(before, after plan.Object, subresource string) error {
 	r, at, err := of(before)
 	if err != nil {
 		return err
 	}
-	body, err := plan.MergePatch(before, after, status)
+	body, err := plan.MergePatch(before, after, subresource != "")
 	if err != nil || body == nil {
 		return err
 	}
 	var change map[string]any
 	if err := json.Unmarshal(body, &change); err != nil {
 		return err
-	}
-	subresource := ""
-	if status {
-		subresource = "status"
 	}
 	return c.server.wrote(c.actor, "patch", r, subresource, at, c.server.patch(r, at, change))
 }

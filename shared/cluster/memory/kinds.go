@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -20,7 +21,8 @@ func custom(r plan.Resource) bool { return strings.HasSuffix(r.Group.Group, ".op
 // counted reports whether the server counts the generations of a kind.
 func counted(k plan.Kind) bool {
 	switch k {
-	case "Node", "ConfigMap", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "VolumeAttachment":
+	case "Node", "ConfigMap", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "VolumeAttachment",
+		"CertificateSigningRequest":
 		return false
 	default:
 		return true
@@ -38,6 +40,20 @@ func begin(o plan.Object) {
 	case *corev1.PersistentVolumeClaim:
 		o.Status.Phase = corev1.ClaimPending
 	}
+}
+
+// dated says when the conditions of a signing request came, where that is not said: as the server does.
+func (s *Server) dated(o *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
+	for i := range o.Status.Conditions {
+		c := &o.Status.Conditions[i]
+		if c.LastUpdateTime.IsZero() {
+			c.LastUpdateTime = metav1.NewTime(s.now())
+		}
+		if c.LastTransitionTime.IsZero() {
+			c.LastTransitionTime = c.LastUpdateTime
+		}
+	}
+	return o
 }
 
 func withDefaults(o plan.Object) {
