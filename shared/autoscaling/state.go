@@ -78,7 +78,8 @@ type Removal struct {
 	At         metav1.Time  `json:"at"`
 	Drain      bool         `json:"drain,omitempty"`     // Pods have to leave; without it a Pod that appears ends the plan
 	MaxGrace   int64        `json:"maxGrace"`            // seconds that an evicted Pod gets at most (SPEC C64)
-	Committed  *metav1.Time `json:"committed,omitempty"` // replicas was lowered, the Machine named as victim
+	Resize     string       `json:"resize,omitempty"`    // plan that lowers replicas and names the Machine as victim
+	Committed  *metav1.Time `json:"committed,omitempty"` // when that was decided
 }
 
 // Seen is how much the last believed lists held, to notice lists that lost half of it (RELIABILITY G8).

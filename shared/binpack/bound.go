@@ -30,6 +30,35 @@ type part struct {
 
 // parts divides the items that some type admits.
 func (o *offers) parts() []part {
+	root := o.roots()
+	byRoot := map[int]int{}
+	var parts []part
+	for t := range o.types {
+		k, ok := byRoot[root[t]]
+		if !ok {
+			k = len(parts)
+			byRoot[root[t]] = k
+			parts = append(parts, part{})
+		}
+		if o.class[t] == t {
+			parts[k].classes = append(parts[k].classes, t)
+		}
+	}
+	for i := range o.items {
+		t := slices.IndexFunc(o.most, func(most []int32) bool { return most[i] > 0 })
+		if t >= 0 && o.left[i] > 0 {
+			k := byRoot[root[t]]
+			parts[k].items = append(parts[k].items, i)
+		}
+	}
+	for k := range parts {
+		o.addRoom(&parts[k])
+	}
+	return parts
+}
+
+// roots gives types that admit the same item the same number.
+func (o *offers) roots() []int {
 	root := make([]int, len(o.types))
 	for t := range root {
 		root[t] = t
@@ -46,39 +75,21 @@ func (o *offers) parts() []part {
 			}
 		}
 	}
-	byRoot := map[int]int{}
-	var parts []part
-	for t := range o.types {
-		r := top(root, t)
-		k, ok := byRoot[r]
-		if !ok {
-			k = len(parts)
-			byRoot[r] = k
-			parts = append(parts, part{})
-		}
-		if o.class[t] == t {
-			parts[k].classes = append(parts[k].classes, t)
-		}
+	for t := range root {
+		root[t] = top(root, t)
 	}
-	for i := range o.items {
-		for t := range o.types {
-			if o.left[i] > 0 && o.most[t][i] > 0 {
-				k := byRoot[top(root, t)]
-				parts[k].items = append(parts[k].items, i)
-				break
+	return root
+}
+
+// addRoom adds up the bins that take a piece of any of the items.
+func (o *offers) addRoom(q *part) {
+	for b := range o.bins {
+		if slices.ContainsFunc(q.items, func(i int) bool { return o.items[i].Size.In(o.bins[b].Free) > 0 && o.fits(i, b) > 0 }) {
+			for r, v := range o.bins[b].Free {
+				q.free[r] += float64(v)
 			}
 		}
 	}
-	for k := range parts {
-		for b := range o.bins {
-			if slices.ContainsFunc(parts[k].items, func(i int) bool { return o.items[i].Size.In(o.bins[b].Free) > 0 && o.fits(i, b) > 0 }) {
-				for r, v := range o.bins[b].Free {
-					parts[k].free[r] += float64(v)
-				}
-			}
-		}
-	}
-	return parts
 }
 
 func top(root []int, t int) int {

@@ -249,8 +249,8 @@ func TestHigherPriorityIsServedFirst(t *testing.T) {
 	one := Type{Name: "node", Capacity: Vector{4, 4, 10}, Price: 1, Limit: 1}
 	small := Item{Name: "small", Size: Vector{1, 1, 1}, Count: 8}
 	large := Item{Name: "large", Size: Vector{3, 3, 1}, Count: 1, Priority: 1}
-	any := func(int, int) int { return Any }
-	r := Pack([]Item{small, large}, nil, []Type{one}, any)
+	anywhere := func(int, int) int { return Any }
+	r := Pack([]Item{small, large}, nil, []Type{one}, anywhere)
 	if diff := cmp.Diff([]int{7, 0}, r.Left); diff != "" {
 		t.Errorf("left over (-want +got):\n%s", diff)
 	}

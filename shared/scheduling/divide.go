@@ -153,7 +153,7 @@ func (l *layout) domains(d *demand, key string) []share {
 		if !ok {
 			continue
 		}
-		if fit, _ := l.world.fit(d, n); fit > 0 {
+		if fit := l.world.fit(d, n); fit > 0 {
 			s := at(value)
 			s.most = min(math.MaxInt32, s.most+min(fit, d.size.In(l.room[b].Free)))
 		}

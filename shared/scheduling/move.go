@@ -133,8 +133,7 @@ func (m *Mover) fits(item, target int) int {
 			return 0
 		}
 	}
-	most, _ := m.world.fit(v.demand, n)
-	return most
+	return m.world.fit(v.demand, n)
 }
 
 // Clear finds places elsewhere for the Pods that have to leave Node n. Either all have one, then they are taken and n

@@ -3,7 +3,6 @@
 package scheduling
 
 import (
-	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,6 +49,7 @@ func (p Placement) Bound() int64 {
 type Opening struct {
 	Offer, Count int
 	Holds        []binpack.Held // Item is a shape; Count on each of the Nodes
+	pattern      int
 }
 
 // rounds bounds how often quotas over topology domains are corrected by what a packing could really place.
@@ -161,7 +161,7 @@ func (l *layout) fits(i, target int) int {
 	}
 	var most int
 	if target < len(l.bins) {
-		most, _ = l.world.fit(d, l.bins[target])
+		most = l.world.fit(d, l.bins[target])
 	} else {
 		most, _ = l.world.fitNew(d, node)
 	}
@@ -178,24 +178,15 @@ func (l *layout) node(target int) *Node {
 	return &l.offers[target-len(l.bins)].Node
 }
 
-// fit returns how many Pods of a shape one node of the world may take beside what the resources allow, or why none.
-func (w *World) fit(d *demand, n int) (int, string) {
-	if d.bad != "" {
-		return 0, d.bad
+// fit returns how many Pods of a shape one node of the world may take beside what the resources allow.
+func (w *World) fit(d *demand, n int) int {
+	if d.bad != "" || w.admitted(d, n) != fine || d.company(w.nodes[n].Node) != fine || w.portsTaken(d, n) {
+		return 0
 	}
-	if why := w.admitted(d, n); why != fine {
-		return 0, why
-	}
-	if why := d.company(w.nodes[n].Node); why != fine {
-		return 0, why
-	}
-	if w.portsTaken(d, n) {
-		return 0, ReasonPorts
-	}
-	return atMost(d.perHost(n))
+	return max(0, d.perHost(n))
 }
 
-// fitNew is fit for a node that is to be added.
+// fitNew is fit for a node that is to be added; it says why not.
 func (w *World) fitNew(d *demand, n *Node) (int, string) {
 	if d.bad != "" {
 		return 0, d.bad
@@ -211,14 +202,10 @@ func (w *World) fitNew(d *demand, n *Node) (int, string) {
 			return 0, why
 		}
 	}
-	return atMost(d.perHost(-1))
-}
-
-func atMost(n int) (int, string) {
-	if n <= 0 {
-		return 0, ReasonSpread
+	if n := d.perHost(-1); n > 0 {
+		return n, fine
 	}
-	return n, fine
+	return 0, ReasonSpread
 }
 
 // besides returns why the shape cannot share a new node with a Pod that runs on every such node.
@@ -243,8 +230,8 @@ func (l *layout) report(p *Placement) {
 		r := l.rows[put.Item]
 		p.Fit[r.shape] += put.Count * r.times
 	}
-	for _, pat := range l.result.Patterns {
-		o := Opening{Offer: pat.Type, Count: pat.Times}
+	for k, pat := range l.result.Patterns {
+		o := Opening{Offer: pat.Type, Count: pat.Times, pattern: k}
 		for _, h := range pat.Holds {
 			r := l.rows[h.Item]
 			p.Helped[r.shape] += h.Count * r.times * pat.Times
@@ -276,8 +263,19 @@ func (w *World) lack(d *demand, free binpack.Vector) string {
 	return ""
 }
 
-// Fits reports whether an empty new Node of an offer takes a Pod of a shape.
-func (p Placement) Fits(shape, offer int) bool { return p.Why(shape, offer) == "" }
+// Movable reports whether a new Node of another offer takes all Pods of one of the opening's. Pods that were given to a
+// topology domain stay in it.
+func (p Placement) Movable(o Opening, offer int) bool {
+	l := p.layout
+	free := p.free[offer]
+	for _, h := range l.result.Patterns[o.pattern].Holds {
+		if l.items[h.Item].Size.In(free) < h.Count || l.fits(h.Item, len(l.bins)+offer) < h.Count {
+			return false
+		}
+		free = free.Minus(l.items[h.Item].Size.Times(h.Count))
+	}
+	return true
+}
 
 func priorityOf(p *corev1.Pod) int32 {
 	if p.Spec.Priority == nil {
@@ -289,16 +287,12 @@ func priorityOf(p *corev1.Pod) int32 {
 // mostTogether returns how many Pods of a shape the roomiest target takes on one host.
 func (l *layout) mostTogether(d *demand) int {
 	most := 0
-	for t := range len(l.bins) + len(l.types) {
-		free, n := binpack.Vector{}, 0
-		if t < len(l.bins) {
-			free = l.room[t].Free
-			n, _ = l.world.fit(d, l.bins[t])
-		} else {
-			free = l.types[t-len(l.bins)].Capacity
-			n, _ = l.world.fitNew(d, l.node(t))
-		}
-		most = max(most, min(n, d.size.In(free), math.MaxInt32))
+	for b, n := range l.bins {
+		most = max(most, min(l.world.fit(d, n), d.size.In(l.room[b].Free)))
+	}
+	for i := range l.offers {
+		n, _ := l.world.fitNew(d, &l.offers[i].Node)
+		most = max(most, min(n, d.size.In(l.free[i])))
 	}
 	return most
 }

@@ -174,7 +174,7 @@ func TestMoverKeepsNodesThatOthersNeed(t *testing.T) {
 		pods[n] = nodes[n].Pods
 	}
 	m := NewWorld(nodes, nil, nil).NewMover(pods, []int{3, 2, 1, 0})
-	clear := func(n int) string {
+	ask := func(n int) string {
 		if m.Taken(n) {
 			return "taken"
 		}
@@ -182,7 +182,7 @@ func TestMoverKeepsNodesThatOthersNeed(t *testing.T) {
 	}
 	var got []string
 	for n := range nodes {
-		got = append(got, clear(n))
+		got = append(got, ask(n))
 	}
 	want := []string{"", "", "taken", "taken"} // a went to d, b to c
 	if diff := cmp.Diff(want, got); diff != "" {

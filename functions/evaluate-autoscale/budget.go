@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+var budgetQuery = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapDisrupt)
+
+// budget is how many Machines of the whole cluster automation may disrupt. Every scale-down needs a slot, stored
+// before it begins (RELIABILITY G8, 2f).
+type budget struct {
+	cm     *corev1.ConfigMap
+	limits machine.DisruptionLimits
+	slots  machine.Disruptions // stored, with those that are wanted
+	taken  bool
+	err    error // why it cannot be read: then nothing is removed
+}
+
+func (sc *scan) readBudget() *budget {
+	b := &budget{cm: sc.ConfigMap(machine.Namespace, machine.ConfigMapDisrupt)}
+	if b.slots, b.err = machine.ParseDisruptions(b.cm); b.err == nil {
+		b.limits, b.err = machine.ParseDisruptionLimits(b.cm, len(sc.Machines))
+	}
+	return b
+}
+
+// take takes a slot for the Machine of a removal, if there is one to be had.
+func (b *budget) take(sc *scan, r autoscaling.Removal, namespace string) bool {
+	if b.err != nil || b.slots.Holds(r.MachineUID, sc.Now) {
+		return b.err == nil
+	}
+	next, ok := b.slots.Take(machine.Slot{Namespace: namespace, Machine: r.Machine, UID: r.MachineUID, By: name}, b.limits, sc.Now, sc.over)
+	b.slots = next
+	b.taken = b.taken || ok
+	return ok
+}
+
+// over reports that the Machine of a slot is gone, or was given back.
+func (sc *scan) over(s machine.Slot) bool {
+	m := sc.machines[s.UID]
+	if m == nil {
+		return true
+	}
+	return s.By == name && m.DeletionTimestamp == nil &&
+		!slices.ContainsFunc(sc.state.Removals, func(r autoscaling.Removal) bool { return r.MachineUID == s.UID })
+}
+
+// store returns the write of the slots.
+func (b *budget) store() plan.Action {
+	const why = "slots for scale-downs"
+	next := b.slots.In(b.cm)
+	if b.cm == nil {
+		return plan.Create{Object: next, Why: why}
+	}
+	return plan.Update{Old: b.cm, New: next, Why: why}
+}

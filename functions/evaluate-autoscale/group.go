@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// startup is how long a Node may take to turn ready before it counts as unready (SPEC C3).
+const startup = 15 * time.Minute
+
+// group is a MachineSet that is resized, with its Machines.
+type group struct {
+	id       string // MachineSet/namespace/name (SPEC S60)
+	set      *machine.MachineSet
+	min, max int32
+	members  []member
+	template scheduling.Node
+	known    bool // there is a template
+
+	target   int32 // wanted Machines: what was decided, carried out or not
+	ready    int32 // Nodes that take Pods, or would if nobody had cordoned them
+	starting int32 // Nodes that are not ready yet
+	unready  int32 // Nodes that are not ready any more
+	failed   int32 // Machines that will never have a Node
+	late     int32 // Machines without a Node for longer than it may take
+	upcoming int32 // Nodes that Pods may wait for
+}
+
+// member is one Machine of a group.
+type member struct {
+	machine *machine.Machine
+	node    *corev1.Node // nil: none yet
+	leaving bool         // nobody wants it any more: it is not part of the target
+}
+
+// anyGroup reports whether there is a set that may be resized.
+func anyGroup(s snapshot.Snapshot) bool {
+	return slices.ContainsFunc(s.MachineSets, func(set *machine.MachineSet) bool {
+		_, _, ok := boundsOf(s, set)
+		return ok
+	})
+}
+
+// boundsOf reads a set's bounds. Without a MachineAutoscaler of its own, with bounds that allow nothing, paused or on
+// its way out, a set is never resized (SPEC S31, C16).
+func boundsOf(s snapshot.Snapshot, set *machine.MachineSet) (least, most int32, ok bool) {
+	least, okLeast := number(set.Annotations[machine.AnnotationMinSize])
+	most, okMost := number(set.Annotations[machine.AnnotationMaxSize])
+	_, paused := set.Annotations[machine.AnnotationPausedMHC]
+	ok = okLeast && okMost && most > 0 && least <= most && !paused && set.DeletionTimestamp == nil
+	return least, most, ok && ownerOf(s, set) != nil
+}
+
+func number(text string) (int32, bool) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	return int32(n), err == nil && n >= 0
+}
+
+func replicasOf(set *machine.MachineSet) int32 {
+	if set.Spec.Replicas == nil {
+		return 1 // as the API server defaults it
+	}
+	return *set.Spec.Replicas
+}
+
+func idOf(set *machine.MachineSet) string { return "MachineSet/" + set.Namespace + "/" + set.Name }
+
+// groupsOf returns the groups, sorted by id, without what depends on the state.
+func groupsOf(s snapshot.Snapshot) []*group {
+	byName := map[string]*corev1.Node{}
+	byProvider := map[string]*corev1.Node{}
+	for _, n := range s.Nodes {
+		byName[n.Name] = n
+		if n.Spec.ProviderID != "" {
+			byProvider[n.Spec.ProviderID] = n
+		}
+	}
+	byUID := map[types.UID]*group{}
+	var groups []*group
+	for _, set := range s.MachineSets {
+		if least, most, ok := boundsOf(s, set); ok {
+			g := &group{id: idOf(set), set: set, min: least, max: most, target: replicasOf(set)}
+			groups = append(groups, g)
+			byUID[set.UID] = g
+		}
+	}
+	for _, m := range s.Machines {
+		owner := metav1.GetControllerOf(m)
+		if owner == nil || byUID[owner.UID] == nil {
+			continue
+		}
+		g := byUID[owner.UID]
+		g.members = append(g.members, member{machine: m, node: nodeOf(m, byName, byProvider)})
+	}
+	slices.SortFunc(groups, func(a, b *group) int { return cmp.Compare(a.id, b.id) })
+	return groups
+}
+
+// nodeOf returns the Node of a Machine: the linked one, else the one of the same instance.
+func nodeOf(m *machine.Machine, byName, byProvider map[string]*corev1.Node) *corev1.Node {
+	if ref := m.Status.NodeRef; ref != nil {
+		if n := byName[ref.Name]; n != nil && (ref.UID == "" || ref.UID == n.UID || machine.SameInstance(m, n)) {
+			return n
+		}
+		return nil
+	}
+	if id := machine.ProviderID(m); id != "" {
+		return byProvider[id]
+	}
+	return nil
+}
+
+// count adds up what the group has. Whoever leaves is counted nowhere: neither in the target nor here.
+func (sc *scan) count(g *group) {
+	for _, m := range g.members {
+		switch {
+		case m.leaving:
+		case m.node != nil && scheduling.Ready(m.node, sc.settings.StartupTaints):
+			g.ready++
+		case m.node != nil && sc.Now.Before(m.node.CreationTimestamp.Add(startup)):
+			g.starting++
+		case m.node != nil:
+			g.unready++
+		case machine.Phase(m.machine) == machine.PhaseFailed:
+			g.failed++
+		case !sc.Now.Before(m.machine.CreationTimestamp.Add(sc.settings.MaxNodeProvisionTime)):
+			g.late++
+		}
+	}
+}
+
+// awaited returns how many Nodes of the target are still to come (SPEC C44). Nodes that are starting are among them.
+func (g *group) awaited() int32 {
+	return max(0, g.target-g.ready-g.unready-g.failed-g.late)
+}
+
+// surplus reports that there are more Machines than wanted: somebody lowered the target, and nobody has chosen yet.
+func (g *group) surplus() bool {
+	staying := int32(0)
+	for _, m := range g.members {
+		if !m.leaving {
+			staying++
+		}
+	}
+	return staying > g.target
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package evaluateautoscale resizes MachineSets, so that Pods that do not fit get Nodes, while Nodes that nobody needs go.
+//
+//	wakes on  ClusterAutoscaler, MachineAutoscaler; scan
+//	reads     ClusterAutoscaler, ConfigMap (cluster-autoscaler-status, machine-disruption),
+//	          MachineAutoscaler, MachineSet, Machine, Node, Pod, DaemonSet, PodDisruptionBudget,
+//	          PersistentVolumeClaim, PersistentVolume, StorageClass
+//	writes    ConfigMap (cluster-autoscaler-status, machine-disruption), MachineSet (replicas, victims, bounds, capacity keys),
+//	          Node (scale-down taint, cordon), MachineAutoscaler (finalizer, status), ClusterAutoscaler (status)
+//
+// What it decides is committed to its state first, in one write by compare-and-swap, then carried out on the objects at
+// the revisions that the decision saw. Whoever finds a decision that was committed but not carried out finishes it; one
+// whose objects moved on is void (RELIABILITY 2d). It never evicts a Pod and never touches a cloud.
+package evaluateautoscale
+
+import (
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+const name = "evaluate-autoscale"
+
+// Function is the deployable function.
+var Function = function.Function{Name: name, Reads: reads, Decide: Decide}
+
+// source is the component that Events about scaling come from (SPEC S67).
+const source = "cluster-autoscaler"
+
+// Decide keeps the bounds of MachineAutoscalers on their sets; where those are settled, it evaluates the cluster.
+func Decide(s snapshot.Snapshot) plan.Plan {
+	p := bounds(s).Untried(s.Outcomes)
+	if !p.Quiet() || s.Request.Is("MachineAutoscaler") {
+		return p
+	}
+	p.Add(evaluate(s)...)
+	return p.Untried(s.Outcomes)
+}
+
+// evaluate is one look at the whole cluster: first what was begun is taken further, then the cluster grows, or shrinks.
+func evaluate(s snapshot.Snapshot) []plan.Sequence {
+	ca := clusterAutoscaler(s)
+	if ca == nil {
+		return abandon(s)
+	}
+	all := report(s, ca)
+	if len(ca.Validate()) > 0 || !s.Has(pods) {
+		return all
+	}
+	sc, err := newScan(s, ca)
+	if err != nil { // written by a newer revision, which will go on with it (RELIABILITY G9)
+		return append(all, plan.Sequence{Notes: []plan.Note{plan.Log("state is not readable, nothing is scaled: " + err.Error())}})
+	}
+	sc.settle()
+	sc.continueRemovals()
+	if sc.healthy() {
+		sc.look()
+		if !sc.scaleUp() {
+			sc.explain()
+		}
+		sc.scaleDown()
+	}
+	return append(all, sc.sequences()...)
+}
+
+// What is read in any case, then what is read if there is something to scale. The state comes before everything that
+// it speaks of.
+var (
+	settingsQuery = snapshot.One("ClusterAutoscaler", "", autoscaling.Name)
+	stateQuery    = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapStatus)
+	pods          = snapshot.All("Pod")
+)
+
+// reads asks little where nothing can scale: without the ClusterAutoscaler default only what bounds are kept on, and
+// the state, in case that scale-downs are to be called off (SPEC S81).
+func reads(s snapshot.Snapshot) snapshot.Scope {
+	ask := []snapshot.Query{snapshot.All("MachineAutoscaler"), snapshot.All("MachineSet")}
+	if s.Request.Is("MachineAutoscaler") {
+		return snapshot.Scope{Objects: ask}
+	}
+	ask = append([]snapshot.Query{settingsQuery, stateQuery}, ask...)
+	ca := clusterAutoscaler(s)
+	switch {
+	case !s.Has(settingsQuery):
+	case ca == nil && len(removals(s)) > 0:
+		ask = append(ask, snapshot.All("Node"))
+	case ca != nil && len(ca.Validate()) == 0 && (anyGroup(s) || len(removals(s)) > 0):
+		ask = append(ask, budgetQuery, snapshot.All("Machine"), snapshot.All("Node"), pods, snapshot.All("DaemonSet"), snapshot.All("PodDisruptionBudget"))
+		if claims(s) {
+			ask = append(ask, snapshot.All("PersistentVolumeClaim"), snapshot.All("PersistentVolume"), snapshot.All("StorageClass"))
+		}
+	}
+	return snapshot.Scope{Objects: ask}
+}
+
+// clusterAutoscaler returns the settings' object, unless it is not there or on its way out.
+func clusterAutoscaler(s snapshot.Snapshot) *autoscaling.ClusterAutoscaler {
+	for _, ca := range s.ClusterAutoscalers {
+		if ca.Name == autoscaling.Name && ca.DeletionTimestamp == nil {
+			return ca
+		}
+	}
+	return nil
+}
+
+// removals returns the scale-downs that are under way; none if the state cannot be read.
+func removals(s snapshot.Snapshot) []autoscaling.Removal {
+	state, err := stateOf(s)
+	if err != nil {
+		return nil
+	}
+	return state.Removals
+}
+
+// stateOf reads the state; without the ConfigMap it is empty.
+func stateOf(s snapshot.Snapshot) (autoscaling.State, error) {
+	text := ""
+	if cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus); cm != nil {
+		text = cm.Data[autoscaling.StateKey]
+	}
+	return autoscaling.ParseState(text)
+}
+
+// claims reports whether some Pod's place may depend on its volumes.
+func claims(s snapshot.Snapshot) bool {
+	for _, p := range s.Pods {
+		for i := range p.Spec.Volumes {
+			if v := &p.Spec.Volumes[i]; v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
+)
+
+// acceleratorLabel on a Node says of which type its GPUs are; limits go by it, not by the resource (SPEC C42).
+const acceleratorLabel = "cluster-api/accelerator"
+
+// size is what a Node counts for in the limits of the cluster: by capacity, cores rounded up (SPEC C7, C30).
+type size struct {
+	nodes, cores, memory int64
+	gpus                 map[string]int64 // by type
+}
+
+func sizeOf(n *corev1.Node) size {
+	s := size{nodes: 1, cores: (n.Status.Capacity.Cpu().MilliValue() + 999) / 1000, memory: n.Status.Capacity.Memory().Value()}
+	if q, ok := n.Status.Capacity[scheduling.GPU]; ok {
+		if t := n.Labels[acceleratorLabel]; t != "" {
+			s.gpus = map[string]int64{t: q.Value()}
+		}
+	}
+	return s
+}
+
+// plus returns the sum with times o; times may be negative.
+func (s size) plus(o size, times int64) size {
+	s.nodes += times * o.nodes
+	s.cores += times * o.cores
+	s.memory += times * o.memory
+	if len(o.gpus) > 0 {
+		sum := map[string]int64{}
+		for t, n := range s.gpus {
+			sum[t] = n
+		}
+		for t, n := range o.gpus {
+			sum[t] += times * n
+		}
+		s.gpus = sum
+	}
+	return s
+}
+
+// total is the size of the cluster: of all its Nodes, whoever made them, with those that are wanted and not there: late
+// or failed ones too, which may still come or be replaced (SPEC C7, S43, R-S4).
+func (sc *scan) total() (sum size) {
+	for _, n := range sc.Nodes {
+		sum = sum.plus(sizeOf(n), 1)
+	}
+	for _, g := range sc.groups {
+		one := size{nodes: 1}
+		if g.known {
+			one = sizeOf(g.template.Node)
+		}
+		sum = sum.plus(one, int64(max(0, g.target-g.ready-g.unready-g.starting)))
+	}
+	return sum
+}
+
+// staying is the size of the Nodes that are not about to go: what scale-down may take from.
+func (sc *scan) staying() (sum size) {
+	for _, n := range sc.Nodes {
+		if !sc.leaves(n) {
+			sum = sum.plus(sizeOf(n), 1)
+		}
+	}
+	return sum
+}
+
+// room returns how many Nodes of a size may be added to a cluster of a size. Where none may, it says whether the number
+// of Nodes is what stands against it, and which resources do (SPEC C25, C30, C41).
+func (sc *scan) room(total, one size) (count int64, nodes bool, resources []string) {
+	count = math.MaxInt32
+	limit := func(name string, have, each, most int64) {
+		if each <= 0 {
+			return
+		}
+		n := max(0, most-have) / each
+		if n < 1 {
+			resources = append(resources, name)
+		}
+		count = min(count, n)
+	}
+	limit("cpu", total.cores, one.cores, sc.settings.Cores.Max)
+	limit("memory", total.memory, one.memory, sc.settings.Memory.Max)
+	for _, g := range sc.settings.GPUs {
+		limit(g.Type, total.gpus[g.Type], one.gpus[g.Type], int64(g.Max))
+	}
+	if most := sc.settings.MaxNodesTotal; most > 0 {
+		left := max(0, most-total.nodes)
+		nodes = left < 1
+		count = min(count, left)
+	}
+	slices.Sort(resources)
+	return count, nodes, resources
+}
+
+// spare reports whether the cluster stays within its minimums without a Node of a size (SPEC C41, C87).
+func (sc *scan) spare(total, one size) bool {
+	rest := total.plus(one, -1)
+	short := slices.ContainsFunc(sc.settings.GPUs, func(g autoscaling.GPULimit) bool {
+		return one.gpus[g.Type] > 0 && rest.gpus[g.Type] < int64(g.Min)
+	})
+	return rest.cores >= sc.settings.Cores.Min && rest.memory >= sc.settings.Memory.Min && !short
+}
+
+// full reports that there are as many ready Nodes as there may be: then nothing is tried (SPEC C35).
+func (sc *scan) full() bool {
+	ready := int64(0)
+	for _, n := range sc.Nodes {
+		if scheduling.Ready(n, sc.settings.StartupTaints) {
+			ready++
+		}
+	}
+	return sc.settings.MaxNodesTotal > 0 && ready >= sc.settings.MaxNodesTotal
+}
+
+func quota(resources []string) string {
+	return "exceeded quota: " + strconv.Quote("cluster-wide") + ", resources: " + strings.Join(resources, ", ")
+}

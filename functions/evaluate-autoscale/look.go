@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
+)
+
+// look gathers what Pods can be placed on: Nodes that take Pods, and Nodes that are to come, in the shape of their
+// group's template, so that Pods wait for them instead of bringing more (SPEC C9, C44).
+func (sc *scan) look() {
+	var nodes []scheduling.Node
+	for _, n := range sc.Nodes {
+		closed := !scheduling.Ready(n, sc.settings.StartupTaints)
+		pods := sc.running[n.Name]
+		if sc.leaves(n) {
+			closed, pods = true, nil // they need a place elsewhere
+		}
+		nodes = append(nodes, scheduling.Node{Node: n, Pods: pods, Closed: closed})
+		sc.places = append(sc.places, place{node: n, group: sc.of[n.UID]})
+	}
+	templates := scheduling.Templates{Now: sc.Now, Daemons: sc.DaemonSets, StartupTaints: sc.settings.StartupTaints}
+	for _, g := range sc.groups {
+		g.template, g.known = templates.Of(g.set, sc.nodesOf(g))
+		for i := range g.upcoming {
+			if !g.known {
+				break
+			}
+			n := g.template.DeepCopy()
+			n.Name = fmt.Sprintf("upcoming-%s-%d", g.set.Name, i)
+			n.Labels[corev1.LabelHostname] = n.Name
+			nodes = append(nodes, scheduling.Node{Node: n, Pods: g.template.Pods})
+			sc.places = append(sc.places, place{node: n, group: g, fresh: true})
+		}
+	}
+	sc.waiting = sc.waitingPods()
+	sc.world = scheduling.NewWorld(nodes, sc.waiting, newVolumes(sc.Snapshot).of)
+}
+
+// nodesOf returns the Nodes of a group that stay, with their Pods.
+func (sc *scan) nodesOf(g *group) (nodes []scheduling.Node) {
+	for _, m := range g.members {
+		if m.node != nil && !m.leaving {
+			nodes = append(nodes, scheduling.Node{Node: m.node, Pods: sc.running[m.node.Name]})
+		}
+	}
+	return nodes
+}
+
+// leaves reports whether a Node is being emptied: by a scale-down, or because its Machine is being deleted.
+func (sc *scan) leaves(n *corev1.Node) bool {
+	for _, r := range sc.state.Removals {
+		if r.NodeUID == n.UID {
+			return true
+		}
+	}
+	return sc.deleting(n)
+}
+
+// waitingPods returns the Pods that need help: those that the scheduler found no place for, and those that lose theirs
+// (SPEC C5, C8, C10).
+func (sc *scan) waitingPods() (waiting []*corev1.Pod) {
+	for _, p := range sc.Pods {
+		if unschedulable(p) && placeOf(p) == "" && !finished(p) && !sc.expendable(p) && !ofDaemonSet(p) && sc.oldEnough(p) {
+			waiting = append(waiting, p)
+		}
+	}
+	for _, n := range sc.Nodes {
+		if sc.leaves(n) {
+			waiting = append(waiting, sc.toMove(n)...)
+		}
+	}
+	return waiting
+}
+
+// unschedulable reports that the scheduler looked at a Pod and found no place. Pods behind a scheduling gate, and those
+// that nobody has looked at yet, wait for something else.
+func unschedulable(p *corev1.Pod) bool {
+	return p.DeletionTimestamp == nil && p.Spec.NodeName == "" && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+	})
+}
+
+// oldEnough reports whether a Pod has waited for as long as the settings, or its own annotation, want it to.
+func (sc *scan) oldEnough(p *corev1.Pod) bool {
+	delay := sc.settings.NewPodScaleUpDelay
+	if own, err := time.ParseDuration(p.Annotations[delayAnnotation]); err == nil {
+		delay = max(delay, own)
+	}
+	return delay == 0 || sc.Now.Sub(p.CreationTimestamp.Time) > delay
+}
+
+// Health gate (SPEC C3): so many Nodes must be unready, by number and by part, that nothing is scaled at all.
+const (
+	toleratedUnready     = 3
+	toleratedUnreadyPart = 45 // percent
+)
+
+// healthy reports whether the cluster is well enough to be scaled. If it is not, what scale-down had measured counts
+// for nothing.
+func (sc *scan) healthy() bool {
+	if sc.healthyNow() {
+		return true
+	}
+	sc.state.Unneeded = nil
+	sc.tell(&sc.notes, corev1.EventTypeWarning, "ClusterUnhealthy", "Cluster is unhealthy")
+	sc.notes = append(sc.notes, plan.Log(fmt.Sprintf("Nothing is scaled while %d of %d nodes are unready", sc.unready(), len(sc.Nodes))))
+	return false
+}
+
+func (sc *scan) healthyNow() bool {
+	unready := sc.unready()
+	return unready <= toleratedUnready || 100*unready <= toleratedUnreadyPart*len(sc.Nodes)
+}
+
+// unready counts the Nodes that should be ready and are not.
+func (sc *scan) unready() (count int) {
+	for _, n := range sc.Nodes {
+		old := !sc.Now.Before(n.CreationTimestamp.Add(startup))
+		if old && !scheduling.Ready(n, sc.settings.StartupTaints) && !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == machine.TaintToBeDeleted }) {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+const (
+	// maSource is the component that Events on MachineAutoscalers come from (SPEC S66).
+	maSource = "machine_autoscaler_controller"
+	// conditionApplied says whether the bounds of a MachineAutoscaler stand on its target, or why not.
+	conditionApplied = "Applied"
+)
+
+// bounds keeps the bounds of every MachineAutoscaler as annotations on its target, with the owner's name, and frees
+// sets that no longer have an owner (SPEC B84–B90). It needs neither ClusterAutoscaler nor cloud.
+func bounds(s snapshot.Snapshot) plan.Plan {
+	var p plan.Plan
+	for _, set := range s.MachineSets {
+		p.Add(own(s, set))
+	}
+	for _, ma := range s.MachineAutoscalers {
+		p.Add(keep(s, ma))
+	}
+	return p
+}
+
+func keyOf(ma *autoscaling.MachineAutoscaler) string { return ma.Namespace + "/" + ma.Name }
+
+// targets reports whether a MachineAutoscaler wants a set, and may have it. Targets live where Machines do, whatever
+// the namespace of the MachineAutoscaler (SPEC B85). The finalizer comes first, so that bounds never outlive it.
+func targets(ma *autoscaling.MachineAutoscaler, set *machine.MachineSet) bool {
+	return ma.DeletionTimestamp == nil && slices.Contains(ma.Finalizers, autoscaling.Finalizer) &&
+		ma.Spec.ScaleTargetRef.IsMachineSet() && ma.Spec.ScaleTargetRef.Name == set.Name && set.Namespace == machine.Namespace
+}
+
+// ownerOf returns the MachineAutoscaler of a set: the one that has it already, else the first that wants it (SPEC B87).
+func ownerOf(s snapshot.Snapshot, set *machine.MachineSet) *autoscaling.MachineAutoscaler {
+	var first *autoscaling.MachineAutoscaler
+	for _, ma := range s.MachineAutoscalers {
+		switch {
+		case !targets(ma, set):
+		case keyOf(ma) == set.Annotations[machine.AnnotationAutoscaler]:
+			return ma
+		case first == nil && len(ma.Validate()) == 0:
+			first = ma
+		}
+	}
+	return first
+}
+
+// own gives a set the annotations that its owner wants, or takes them away if it has none any more.
+func own(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequence {
+	owner := ownerOf(s, set)
+	switch {
+	case set.DeletionTimestamp != nil, owner == nil && set.Annotations[machine.AnnotationAutoscaler] == "":
+		return plan.Sequence{}
+	case owner != nil && len(owner.Validate()) > 0: // it owns the set already: its last good bounds stay
+		return plan.Sequence{}
+	}
+	next := set.DeepCopy()
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	maps.DeleteFunc(next.Annotations, func(k, _ string) bool { return isBound(k) })
+	why := "it has no MachineAutoscaler any more"
+	var notes []plan.Note
+	if owner != nil {
+		maps.Copy(next.Annotations, wanted(owner))
+		maps.Copy(next.Annotations, newCapacityKeys(set.Annotations))
+		why = "bounds of machineautoscaler " + keyOf(owner)
+		notes = append(notes, plan.Normal(owner, "SuccessfulUpdate", "Updated MachineAutoscaler target: "+set.Namespace+"/"+set.Name).From(maSource))
+		if unlabeled(set, next.Annotations) {
+			notes = append(notes, plan.Warning(owner, "InvalidOrMissingGPUAcceleratorLabel",
+				fmt.Sprintf("%s/%s has GPUs, but its template has no valid label %s", set.Namespace, set.Name, acceleratorLabel)).From(maSource))
+		}
+	}
+	if maps.Equal(next.Annotations, set.Annotations) {
+		return plan.Sequence{}
+	}
+	return plan.Sequence{Do: []plan.Action{plan.Update{Old: set, New: next, Why: why}}, Notes: notes}
+}
+
+func isBound(key string) bool {
+	return key == machine.AnnotationMinSize || key == machine.AnnotationMaxSize || key == machine.AnnotationAutoscaler
+}
+
+func wanted(ma *autoscaling.MachineAutoscaler) map[string]string {
+	return map[string]string{
+		machine.AnnotationMinSize:    strconv.Itoa(int(ma.Spec.MinReplicas)),
+		machine.AnnotationMaxSize:    strconv.Itoa(int(ma.Spec.MaxReplicas)),
+		machine.AnnotationAutoscaler: keyOf(ma),
+	}
+}
+
+// newCapacityKeys copies what the old keys say about capacity to new keys that are not there (SPEC B88).
+func newCapacityKeys(a map[string]string) map[string]string {
+	out := map[string]string{}
+	put := func(key, value string) {
+		if _, ok := a[key]; !ok && value != "" {
+			out[key] = value
+		}
+	}
+	put(machine.CapacityCPU, a[machine.AnnotationVCPU])
+	if mb, err := strconv.ParseInt(a[machine.AnnotationMemoryMb], 10, 64); err == nil && 0 < mb && mb < 1<<40 {
+		put(machine.CapacityMemory, strconv.FormatInt(mb<<20, 10))
+	}
+	if n, err := strconv.ParseInt(a[machine.AnnotationGPU], 10, 64); err == nil && n >= 0 {
+		put(machine.CapacityGPUCount, a[machine.AnnotationGPU])
+		if n > 0 {
+			put(machine.CapacityGPUType, scheduling.GPU)
+		}
+	}
+	put(machine.CapacityMaxPods, a[machine.AnnotationMaxPods])
+	return out
+}
+
+// unlabeled reports a set with GPUs whose Nodes would not say of which type: limits would not count them.
+func unlabeled(set *machine.MachineSet, annotations map[string]string) bool {
+	n, err := strconv.ParseInt(annotations[machine.CapacityGPUCount], 10, 64)
+	return err == nil && n > 0 && set.Spec.Template.Spec.Labels[acceleratorLabel] == ""
+}
+
+// keep gives a MachineAutoscaler its finalizer, tells in its status what became of it, and lets it go once no set
+// carries its name.
+func keep(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler) plan.Sequence {
+	next := ma.DeepCopy()
+	switch has := slices.Contains(ma.Finalizers, autoscaling.Finalizer); {
+	case ma.DeletionTimestamp != nil && has && !owns(s, ma, ""):
+		next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool { return f == autoscaling.Finalizer })
+		return plan.Sequence{Do: []plan.Action{plan.Update{Old: ma, New: next, Why: "its target is free"}}}
+	case ma.DeletionTimestamp != nil:
+		return plan.Sequence{}
+	case !has:
+		next.Finalizers = append(next.Finalizers, autoscaling.Finalizer)
+		return plan.Sequence{Do: []plan.Action{plan.Update{Old: ma, New: next, Why: "keep it until its target is free"}}}
+	}
+	return tellStatus(s, ma)
+}
+
+// owns reports whether a set carries the name of a MachineAutoscaler: the set of this name, or any if it is empty.
+func owns(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler, set string) bool {
+	return slices.ContainsFunc(s.MachineSets, func(m *machine.MachineSet) bool {
+		return m.Annotations[machine.AnnotationAutoscaler] == keyOf(ma) && m.DeletionTimestamp == nil && (set == "" || set == m.Name)
+	})
+}
+
+func tellStatus(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler) plan.Sequence {
+	ref := ma.Spec.ScaleTargetRef
+	next := ma.DeepCopy()
+	c := metav1.Condition{Type: conditionApplied, Status: metav1.ConditionTrue, Reason: "SuccessfulUpdate", ObservedGeneration: ma.Generation}
+	var notes []plan.Note
+	if reason, message := problem(s, ma); reason != "" {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, message
+		notes = append(notes, plan.Warning(ma, reason, message).From(maSource))
+	} else if owns(s, ma, ref.Name) {
+		next.Status.LastTargetRef = &ref
+	} else { // the annotations come first
+		return plan.Sequence{}
+	}
+	changed := setCondition(&next.Status.Conditions, c, s)
+	if was := ma.Status.LastTargetRef; next.Status.LastTargetRef != nil && (was == nil || *was != *next.Status.LastTargetRef) {
+		changed = true
+	}
+	if !changed {
+		return plan.Sequence{Notes: notes}
+	}
+	return plan.Sequence{Do: []plan.Action{plan.UpdateStatus{Old: ma, New: next, Why: c.Reason}}, Notes: notes}
+}
+
+// problem returns why a MachineAutoscaler has no effect, if so.
+func problem(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler) (reason, message string) {
+	ref := ma.Spec.ScaleTargetRef
+	if errs := ma.Validate(); len(errs) > 0 {
+		return "FailedValidation", errs.ToAggregate().Error()
+	}
+	if !ref.IsMachineSet() {
+		return "FailedGetTarget", fmt.Sprintf("cannot scale %s %s: only machine.openshift.io/v1beta1 MachineSet", ref.APIVersion, ref.Kind)
+	}
+	set := s.MachineSet(machine.Namespace, ref.Name)
+	if set == nil {
+		return "FailedGetTarget", fmt.Sprintf("machineset %s/%s not found", machine.Namespace, ref.Name)
+	}
+	if owner := ownerOf(s, set); owner != nil && owner != ma {
+		return "FailedSetOwner", fmt.Sprintf("machineset %s/%s is already owned by machineautoscaler %s", set.Namespace, set.Name, keyOf(owner))
+	}
+	return "", ""
+}
+
+// setCondition puts a condition in its place and reports whether that changed anything.
+func setCondition(all *[]metav1.Condition, c metav1.Condition, s snapshot.Snapshot) bool {
+	c.LastTransitionTime = metav1.NewTime(s.Now.UTC().Truncate(1e9))
+	*all = slices.Clone(*all)
+	return meta.SetStatusCondition(all, c)
+}

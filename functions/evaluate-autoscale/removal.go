@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+const (
+	// settleTime is how long the taint has to stand before its Node counts as empty: the scheduler may have bound a Pod
+	// just before it saw the taint (SPEC C63, R-B24).
+	settleTime = 5 * time.Second
+	// maxPodEviction is how long Pods may resist eviction before everything is taken back (SPEC C64).
+	maxPodEviction = 2 * time.Minute
+	// maxDeletion is how long a Machine that was named as victim may stand unharmed (SPEC C65).
+	maxDeletion = 5 * time.Minute
+)
+
+func byNodeName(a, b autoscaling.Removal) int { return cmp.Compare(a.Node, b.Node) }
+
+// continueRemovals takes every scale-down that is under way one step further.
+//
+//	taint, cordon ─▶ list the Pods again ─▶ drain-node empties it ─▶ empty: replicas − n, n victims ─▶ Node gone
+//	      └──────────────┴── a Pod that cannot go, or 2 m ──▶ way back: untaint, uncordon, cool down
+func (sc *scan) continueRemovals() {
+	empty := map[*group][]autoscaling.Removal{}
+	var keep []autoscaling.Removal
+	for _, r := range sc.state.Removals {
+		n := sc.nodes[r.NodeUID]
+		if n == nil { // done, or nothing left to remove
+			continue
+		}
+		if why := sc.endOf(r, n); why != "" {
+			sc.takeBack(r, n, why)
+			continue
+		}
+		keep = append(keep, r)
+		if !sc.begun(r) && !sc.taint(r, n) && !sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 {
+			g := sc.byID[r.Group]
+			empty[g] = append(empty[g], r)
+		}
+	}
+	sc.state.Removals = keep
+	for _, g := range sortedGroups(empty) {
+		sc.commitRemovals(g, empty[g])
+	}
+	sc.dropStaleTaints()
+}
+
+// begun reports that the Machine is on its way out: by our commit, or because somebody deletes it anyway.
+func (sc *scan) begun(r autoscaling.Removal) bool {
+	m := sc.machines[r.MachineUID]
+	return m == nil || m.DeletionTimestamp != nil || r.Committed != nil
+}
+
+// endOf returns why a scale-down has to be taken back, if so.
+func (sc *scan) endOf(r autoscaling.Removal, n *corev1.Node) string {
+	switch m := sc.machines[r.MachineUID]; {
+	case m == nil || m.DeletionTimestamp != nil:
+		return ""
+	case r.Committed == nil:
+		return sc.hopeless(r, n, sc.byID[r.Group])
+	case sc.spared(r):
+		return "its machine was not deleted"
+	}
+	return ""
+}
+
+// spared reports that a victim was neither deleted in time nor is still named: scale-machineset dropped it, because
+// somebody raised replicas at the same moment.
+func (sc *scan) spared(r autoscaling.Removal) bool {
+	if sc.Now.Before(r.Committed.Add(maxDeletion)) {
+		return false
+	}
+	g := sc.byID[r.Group]
+	if g == nil {
+		return true
+	}
+	victims, err := machine.Victims(g.set)
+	return err == nil && !slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.UID == r.MachineUID })
+}
+
+// hopeless returns why a Node cannot be removed any more, if so.
+func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string {
+	switch {
+	case g == nil:
+		return "its machine set is no longer resized"
+	case !sc.settings.ScaleDownEnabled:
+		return "scale-down was disabled"
+	case n.Annotations[disabledAnnotation] == "true":
+		return "scale-down of the node was disabled"
+	}
+	for _, p := range sc.remaining(n) {
+		if !r.Drain {
+			return fmt.Sprintf("pod %s/%s came to the empty node", p.Namespace, p.Name)
+		}
+		if why := sc.blocks(p); why != "" {
+			return fmt.Sprintf("pod %s/%s cannot be moved: %s", p.Namespace, p.Name, why)
+		}
+		if p.DeletionTimestamp == nil && !sc.Now.Before(r.At.Add(maxPodEviction)) {
+			return fmt.Sprintf("pod %s/%s could not be evicted within %s", p.Namespace, p.Name, maxPodEviction)
+		}
+	}
+	return ""
+}
+
+// commitRemovals lowers a group's replicas by the Nodes that are empty, naming their Machines as victims, as far as
+// its minimum allows now.
+func (sc *scan) commitRemovals(g *group, empty []autoscaling.Removal) {
+	if r := sc.state.Groups[g.id].Resize; r != nil && r.Plan != g.set.Annotations[machine.AnnotationLastPlan] {
+		return // one change of a set at a time
+	}
+	room := max(0, min(len(empty), int(g.target-g.min)))
+	for _, r := range empty[room:] {
+		sc.takeBack(r, sc.nodes[r.NodeUID], "the machine set is at its minimum")
+	}
+	var names []string
+	for _, r := range empty[:room] {
+		names = append(names, r.Plan)
+	}
+	sc.state.Removals = slices.DeleteFunc(sc.state.Removals, func(r autoscaling.Removal) bool { return slices.Contains(empty[room:], r) })
+	if room == 0 {
+		return
+	}
+	id := sc.planID("remove", names...)
+	for i := range sc.state.Removals {
+		if slices.Contains(names, sc.state.Removals[i].Plan) {
+			sc.state.Removals[i].Resize, sc.state.Removals[i].Committed = id, sc.now()
+		}
+	}
+	sc.resize(g, id, g.target-int32(room))
+	sc.state.LastScaleDown = sc.now()
+	sc.markLeaving(g)
+	sc.recount(g)
+}
+
+// recount counts a group again after its target and its members have changed together.
+func (sc *scan) recount(g *group) {
+	g.ready, g.starting, g.unready, g.failed, g.late = 0, 0, 0, 0, 0
+	sc.count(g)
+	g.upcoming = min(g.upcoming, g.awaited())
+}
+
+// takeBack undoes a scale-down: nothing more was done than a taint and a cordon. The caller drops the removal.
+func (sc *scan) takeBack(r autoscaling.Removal, n *corev1.Node, why string) {
+	sc.state.LastFailure = sc.now()
+	sc.dropTimer(r.NodeUID)
+	message := "Scale-down: node " + r.Node + " stays: " + why
+	sc.tell(&sc.notes, corev1.EventTypeWarning, "ScaleDownFailed", message)
+	if n != nil {
+		sc.notes = append(sc.notes, plan.Warning(n, "ScaleDownFailed", "failed to drain the node, aborting ScaleDown: "+why).From(source))
+		sc.untaint(n, "scale-down is taken back")
+	}
+}
+
+// taint marks a Node as about to go, so that nothing new is scheduled there, and reports whether it had to.
+func (sc *scan) taint(r autoscaling.Removal, n *corev1.Node) bool {
+	want := corev1.Taint{Key: machine.TaintToBeDeleted, Value: r.Plan, Effect: corev1.TaintEffectNoSchedule}
+	cordon := sc.settings.CordonNodeBeforeTerminating && !n.Spec.Unschedulable
+	if slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == want.Key && t.Value == want.Value }) && !cordon {
+		return false
+	}
+	next := n.DeepCopy()
+	next.Spec.Taints = append(slices.DeleteFunc(next.Spec.Taints, ours), want)
+	if cordon {
+		next.Spec.Unschedulable = true
+		if next.Annotations == nil {
+			next.Annotations = map[string]string{}
+		}
+		next.Annotations[machine.AnnotationCordonedBy] = r.Plan
+	}
+	sc.do = append(sc.do, plan.Update{Old: n, New: next, Why: "scale-down"})
+	return true
+}
+
+func ours(t corev1.Taint) bool { return t.Key == machine.TaintToBeDeleted }
+
+// untaint gives a Node back. A cordon that somebody else made stays.
+func (sc *scan) untaint(n *corev1.Node, why string) {
+	if a, changed := givenBack(n, why); changed {
+		sc.do = append(sc.do, a)
+	}
+}
+
+func givenBack(n *corev1.Node, why string) (plan.Action, bool) {
+	_, cordoned := n.Annotations[machine.AnnotationCordonedBy]
+	if !slices.ContainsFunc(n.Spec.Taints, ours) && !cordoned {
+		return nil, false
+	}
+	next := n.DeepCopy()
+	next.Spec.Taints = slices.DeleteFunc(next.Spec.Taints, ours)
+	if cordoned {
+		next.Spec.Unschedulable = false
+		delete(next.Annotations, machine.AnnotationCordonedBy)
+	}
+	return plan.Update{Old: n, New: next, Why: why}, true
+}
+
+// dropStaleTaints frees Nodes whose taint belongs to no current plan (R-S11). Those of Machines that are being
+// deleted are left: they go anyway.
+func (sc *scan) dropStaleTaints() {
+	for _, n := range sc.Nodes {
+		_, current := sc.state.RemovalOf(n, machine.TaintToBeDeleted)
+		if current || sc.deleting(n) || slices.ContainsFunc(sc.state.Removals, func(r autoscaling.Removal) bool { return r.NodeUID == n.UID }) {
+			continue
+		}
+		if slices.ContainsFunc(sc.do, func(a plan.Action) bool { return touches(a, n) }) {
+			continue
+		}
+		if a, stale := givenBack(n, "no plan stands behind the taint"); stale {
+			sc.redo = append(sc.redo, plan.Sequence{Do: []plan.Action{a}, Notes: []plan.Note{
+				plan.Normal(n, "ClusterAutoscalerCleanup", "marking the node as schedulable").From(source),
+			}})
+		}
+	}
+}
+
+func touches(a plan.Action, n *corev1.Node) bool {
+	u, ok := a.(plan.Update)
+	return ok && u.Old == plan.Object(n)
+}
+
+// deleting reports whether the Machine behind a Node is on its way out.
+func (sc *scan) deleting(n *corev1.Node) bool {
+	g := sc.of[n.UID]
+	return g != nil && slices.ContainsFunc(g.members, func(m member) bool { return m.node == n && m.machine.DeletionTimestamp != nil })
+}
+
+// abandon calls off every scale-down: there is no ClusterAutoscaler any more.
+func abandon(s snapshot.Snapshot) []plan.Sequence {
+	state, err := stateOf(s)
+	if err != nil || len(state.Removals) == 0 {
+		return nil
+	}
+	var undo []plan.Action
+	for _, n := range s.Nodes {
+		if slices.ContainsFunc(state.Removals, func(r autoscaling.Removal) bool { return r.NodeUID == n.UID && r.Committed == nil }) {
+			if a, changed := givenBack(n, "there is no ClusterAutoscaler any more"); changed {
+				undo = append(undo, a)
+			}
+		}
+	}
+	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus)
+	next := cm.DeepCopy()
+	state.Removals = nil
+	next.Data[autoscaling.StateKey] = state.String()
+	return []plan.Sequence{{Do: append(undo, plan.Update{Old: cm, New: next, Why: "forget scale-downs"})}}
+}
+
+// reschedule names Pods as Events list them.
+func reschedule(pods []*corev1.Pod) string {
+	names := make([]string, len(pods))
+	for i, p := range pods {
+		names[i] = p.Name
+	}
+	return strings.Join(names, ",")
+}

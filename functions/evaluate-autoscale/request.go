@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// Backoff of a group whose Nodes do not come (SPEC C51).
+const (
+	firstBackoff   = 5 * time.Minute
+	longestBackoff = 30 * time.Minute
+	failureMemory  = 3 * time.Hour
+)
+
+// followRequest keeps the request for a group's Nodes: open while some are awaited, whoever asked for them, timed out
+// when they took too long. Only an open request of a group that is not backed off has Nodes that Pods may wait for;
+// else the Pods would seem to have a place for ever, and nobody would try another group (SPEC C45, C47).
+func (sc *scan) followRequest(g *group) {
+	sc.forget(g)
+	sc.noticeLost(g)
+	awaited := g.awaited()
+	sc.change(g, func(n *autoscaling.NodeGroup) {
+		switch {
+		case awaited == 0:
+			n.Request = nil
+		case n.Request == nil:
+			n.Request = &autoscaling.Request{At: *sc.now()}
+		case !n.Request.TimedOut && !sc.Now.Before(n.Request.At.Add(sc.settings.MaxNodeProvisionTime)):
+			r := *n.Request
+			r.TimedOut = true
+			n.Request = &r
+		}
+	})
+	after := sc.state.Groups[g.id]
+	if after.Request == nil {
+		return
+	}
+	if after.Request.TimedOut && !sc.wasTimedOut(g) {
+		took := sc.Now.Sub(after.Request.At.Time)
+		sc.tell(&sc.notes, corev1.EventTypeWarning, "ScaleUpTimedOut", fmt.Sprintf("Nodes added to group %s failed to register within %s", g.id, took))
+		sc.fail(g, "timed out")
+		sc.change(g, func(n *autoscaling.NodeGroup) { n.FailedUIDs = g.nodeless() })
+	}
+	if !after.Request.TimedOut && !sc.backedOff(g) {
+		g.upcoming = awaited
+	}
+}
+
+func (sc *scan) wasTimedOut(g *group) bool {
+	r := sc.before.Groups[g.id].Request
+	return r != nil && r.TimedOut
+}
+
+// noticeLost counts Machines that failed, or have had no Node for too long, each once (SPEC C48, C49).
+func (sc *scan) noticeLost(g *group) {
+	known := sc.state.Groups[g.id].FailedUIDs
+	var lost []types.UID
+	for _, m := range g.members {
+		if m.node != nil || m.leaving {
+			continue
+		}
+		failed := machine.Phase(m.machine) == machine.PhaseFailed
+		late := !sc.Now.Before(m.machine.CreationTimestamp.Add(sc.settings.MaxNodeProvisionTime))
+		seen := slices.Contains(known, m.machine.UID)
+		switch {
+		case failed && !seen:
+			message := "machine " + m.machine.Name + " failed"
+			if text := m.machine.Status.ErrorMessage; text != nil {
+				message = *text
+			}
+			sc.tell(&sc.notes, corev1.EventTypeWarning, "ScaleUpFailed", fmt.Sprintf("Failed adding 1 nodes to group %s due to ProvisioningFailed; source errors: %s", g.id, message))
+			sc.fail(g, message)
+		case late && !seen:
+			took := sc.Now.Sub(m.machine.CreationTimestamp.Time)
+			sc.tell(&sc.notes, corev1.EventTypeWarning, "ScaleUpTimedOut", fmt.Sprintf("Nodes added to group %s failed to register within %s", g.id, took))
+			sc.fail(g, "timed out")
+		}
+		if failed || late || seen {
+			lost = append(lost, m.machine.UID)
+		}
+	}
+	slices.Sort(lost)
+	sc.change(g, func(n *autoscaling.NodeGroup) { n.FailedUIDs = lost })
+}
+
+// nodeless returns the Machines without a Node, sorted.
+func (g *group) nodeless() (all []types.UID) {
+	for _, m := range g.members {
+		if m.node == nil && !m.leaving {
+			all = append(all, m.machine.UID)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// fail backs a group off. A failure during a backoff does not prolong it; one after it doubles it.
+func (sc *scan) fail(g *group, reason string) {
+	sc.change(g, func(n *autoscaling.NodeGroup) {
+		n.LastFailure = sc.now()
+		if n.BackoffUntil != nil && sc.Now.Before(n.BackoffUntil.Time) {
+			return
+		}
+		backoff := min(firstBackoff<<min(n.Failures, 8), longestBackoff)
+		n.Failures++
+		until := sc.now().Add(backoff)
+		n.BackoffUntil = sc.now()
+		n.BackoffUntil.Time = until
+		n.Reason = reason
+	})
+}
+
+func (sc *scan) backedOff(g *group) bool {
+	until := sc.state.Groups[g.id].BackoffUntil
+	return until != nil && sc.Now.Before(until.Time)
+}
+
+// forget drops failures that are long past.
+func (sc *scan) forget(g *group) {
+	if last := sc.state.Groups[g.id].LastFailure; last != nil && !sc.Now.Before(last.Add(failureMemory)) {
+		sc.change(g, func(n *autoscaling.NodeGroup) {
+			n.Failures, n.LastFailure, n.BackoffUntil, n.Reason = 0, nil, nil, ""
+		})
+	}
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+// resizeTTL is how long a committed change of replicas that nobody carried out is still right.
+const resizeTTL = time.Minute
+
+// planID names a decision: the same for the same decision in the same second, whoever takes it.
+func (sc *scan) planID(prefix string, about ...string) string {
+	h := sha256.New()
+	fmt.Fprintln(h, sc.now().Unix(), about)
+	return prefix + "-" + hex.EncodeToString(h.Sum(nil)[:5])
+}
+
+// settle finds out what became of the decisions of earlier scans, and of the Nodes that they brought.
+//
+//	set carries the plan's id                   → carried out
+//	set at the revision that was seen, in time  → to be carried out: its target counts already
+//	anything else                               → void
+func (sc *scan) settle() {
+	for _, g := range sc.groups {
+		r := sc.state.Groups[g.id].Resize
+		if r == nil || r.Plan == g.set.Annotations[machine.AnnotationLastPlan] {
+			continue
+		}
+		update := sc.resized(g, *r)
+		o, tried := sc.Outcome(update)
+		current := r.SetUID == g.set.UID && r.ResourceVersion == g.set.ResourceVersion && sc.Now.Before(r.At.Add(resizeTTL))
+		switch {
+		case tried && o.Result != plan.Done:
+			sc.refused(g, *r, o)
+			sc.void(g, *r)
+		case current:
+			g.target = r.To
+			sc.redo = append(sc.redo, plan.Sequence{Do: []plan.Action{update}, Notes: sc.done(g, *r)})
+		default:
+			sc.void(g, *r)
+		}
+	}
+	for _, g := range sc.groups {
+		sc.markLeaving(g)
+		sc.count(g)
+		sc.followRequest(g)
+	}
+}
+
+// void forgets a decision that can no longer be carried out. Nodes that were to be removed by it stay tainted: they
+// are decided about anew.
+func (sc *scan) void(g *group, r autoscaling.Resize) {
+	sc.change(g, func(n *autoscaling.NodeGroup) { n.Resize = nil })
+	for i := range sc.state.Removals {
+		if sc.state.Removals[i].Resize == r.Plan {
+			sc.state.Removals[i].Resize, sc.state.Removals[i].Committed = "", nil
+		}
+	}
+}
+
+// refused notes that the API server did not let a set be resized. One that grows is left alone for a while (SPEC C33).
+func (sc *scan) refused(g *group, r autoscaling.Resize, o plan.Outcome) {
+	if o.Result == plan.Conflict {
+		return
+	}
+	if r.To > r.From {
+		sc.tell(&sc.notes, corev1.EventTypeWarning, "FailedToScaleUpGroup", fmt.Sprintf("Scale-up failed for group %s: %s", g.id, o.Message))
+		sc.fail(g, o.Message)
+		return
+	}
+	sc.state.LastFailure = sc.now()
+	for _, x := range sc.state.Removals {
+		if x.Resize == r.Plan {
+			sc.tell(&sc.notes, corev1.EventTypeWarning, "ScaleDownFailed", fmt.Sprintf("Scale-down: node %s was not removed: %s", x.Node, o.Message))
+		}
+	}
+}
+
+// resize commits a new size of a group and plans the write that carries it out.
+func (sc *scan) resize(g *group, id string, to int32) {
+	r := autoscaling.Resize{Plan: id, SetUID: g.set.UID, ResourceVersion: g.set.ResourceVersion, From: g.target, To: to, At: *sc.now()}
+	sc.change(g, func(n *autoscaling.NodeGroup) { n.Resize = &r })
+	g.target = to
+	sc.do = append(sc.do, sc.resized(g, r))
+	sc.told = append(sc.told, sc.done(g, r)...)
+}
+
+// resized is the write that carries out a committed change: replicas, who wanted it, the Machines that are to go.
+func (sc *scan) resized(g *group, r autoscaling.Resize) plan.Action {
+	next := g.set.DeepCopy()
+	next.Spec.Replicas = &r.To
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	next.Annotations[machine.AnnotationLastPlan] = r.Plan
+	victims, err := machine.Victims(g.set)
+	if err != nil {
+		victims = nil // unreadable: scale-machineset would drop it, too
+	}
+	named := len(victims)
+	for _, x := range sc.state.Removals {
+		if x.Resize == r.Plan {
+			victims = append(victims, machine.Victim{Name: x.Machine, UID: x.MachineUID, Plan: x.Plan})
+		}
+	}
+	why := fmt.Sprintf("%d → %d replicas", r.From, r.To)
+	if len(victims) > named {
+		if text, err := json.Marshal(victims); err == nil { // strings marshal
+			next.Annotations[machine.AnnotationVictims] = string(text)
+		}
+	}
+	return plan.Update{Old: g.set, New: next, Why: why}
+}
+
+// done is what is told once a change was carried out (SPEC S67–S69).
+func (sc *scan) done(g *group, r autoscaling.Resize) (notes []plan.Note) {
+	if r.To > r.From {
+		sc.tell(&notes, corev1.EventTypeNormal, "ScaledUpGroup", fmt.Sprintf("Scale-up: group %s size set to %d instead of %d (max: %d)", g.id, r.To, r.From, g.max))
+		return notes
+	}
+	for _, x := range sc.state.Removals {
+		if x.Resize != r.Plan {
+			continue
+		}
+		reason, message := "ScaleDownEmpty", fmt.Sprintf("Scale-down: empty node %s removed", x.Node)
+		if x.Drain {
+			reason, message = "ScaleDown", fmt.Sprintf("Scale-down: node %s removed with drain", x.Node)
+		}
+		sc.tell(&notes, corev1.EventTypeNormal, reason, message)
+		if n := sc.nodes[x.NodeUID]; n != nil {
+			notes = append(notes, plan.Normal(n, "ScaleDown", "node removed by cluster autoscaler").From(source))
+		}
+	}
+	return notes
+}
+
+// markLeaving marks the Machines that are on their way out: deleted, named as victims, or about to be.
+func (sc *scan) markLeaving(g *group) {
+	gone := map[string]bool{}
+	victims, err := machine.Victims(g.set)
+	if err == nil {
+		for _, v := range victims {
+			gone[string(v.UID)] = true
+		}
+	}
+	for _, x := range sc.state.Removals {
+		if x.Committed != nil && !sc.spared(x) {
+			gone[string(x.MachineUID)] = true
+		}
+	}
+	for i := range g.members {
+		m := g.members[i].machine
+		g.members[i].leaving = m.DeletionTimestamp != nil || gone[string(m.UID)]
+	}
+}
+
+// sortedGroups returns the groups of a map, sorted by id.
+func sortedGroups[V any](m map[*group]V) []*group {
+	return slices.SortedFunc(maps.Keys(m), func(a, b *group) int {
+		if a.id < b.id {
+			return -1
+		}
+		return 1
+	})
+}

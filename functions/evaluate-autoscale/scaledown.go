@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
+)
+
+const (
+	unreadyTime  = 20 * time.Minute // how long a Node that is not ready has to be unneeded (SPEC C58)
+	maxRemovals  = 10               // Nodes that may be on their way out at a time, of which
+	maxDrains    = 1                // this many with Pods that have to move (SPEC C61)
+	recheckTime  = "5m0s"           // as operators know the line (SPEC S62); here every scan looks anew
+	doubtTime    = time.Minute      // how long a list that lost half of it is not believed (RELIABILITY G8)
+	fewestMissed = 5
+)
+
+// candidate is a Node that could go.
+type candidate struct {
+	place int // in the world
+	node  *corev1.Node
+	group *group
+	pods  []*corev1.Pod // that have to find another place
+	drain bool          // some Pod has to leave
+	use   scheduling.Utilization
+	since time.Time // unneeded, as far as known
+	ready bool
+}
+
+// scaleDown finds the Nodes that nobody needs, keeps the time since when, and begins to remove those whose time has
+// come. While the cluster cools down from something else, the times still run (SPEC C53).
+func (sc *scan) scaleDown() {
+	if !sc.settings.ScaleDownEnabled {
+		sc.state.Unneeded = nil
+		return
+	}
+	if sc.doubtful() {
+		return
+	}
+	unneeded := sc.findUnneeded()
+	timers := map[types.UID]metav1.Time{}
+	for _, c := range unneeded {
+		timers[c.node.UID] = metav1.NewTime(c.since)
+	}
+	for _, r := range sc.state.Removals {
+		if since, ok := sc.state.Unneeded[r.NodeUID]; ok && r.Committed == nil {
+			timers[r.NodeUID] = since
+		}
+	}
+	sc.state.Unneeded = timers
+	if len(timers) == 0 {
+		sc.state.Unneeded = nil
+	}
+	if sc.resizing || sc.coolingDown() || sc.tooManyUnready() {
+		return
+	}
+	sc.beginRemovals(unneeded)
+}
+
+// dropTimer makes a Node start anew.
+func (sc *scan) dropTimer(uid types.UID) {
+	rest := map[types.UID]metav1.Time{}
+	for k, v := range sc.state.Unneeded {
+		if k != uid {
+			rest[k] = v
+		}
+	}
+	sc.state.Unneeded = rest
+}
+
+// doubtful reports that the lists of Nodes or Pods lost so much at once that they are not believed before a second
+// look, a minute later, shows the same (RELIABILITY G8, R-B23).
+func (sc *scan) doubtful() bool {
+	seen := &sc.state.Seen
+	lost := func(now, before int) bool { return 2*now < before && before-now >= fewestMissed }
+	grown := func(now, before int) bool { return 4*now > 5*before && now-before >= fewestMissed }
+	nodes, pods := len(sc.Nodes), len(sc.Pods)
+	switch {
+	case !lost(nodes, seen.Nodes) && !lost(pods, seen.Pods):
+		seen.Doubt = nil
+		if grown(nodes, seen.Nodes) || grown(pods, seen.Pods) {
+			seen.Nodes, seen.Pods = max(nodes, seen.Nodes), max(pods, seen.Pods)
+		}
+	case seen.Doubt == nil:
+		seen.Doubt = sc.now()
+	case !sc.Now.Before(seen.Doubt.Add(doubtTime)):
+		*seen = autoscaling.Seen{Nodes: nodes, Pods: pods}
+	}
+	return seen.Doubt != nil
+}
+
+// findUnneeded returns the Nodes that could all go together, in the order in which they would: those that were
+// unneeded before come first, so that times are not lost to the order, then empty ones (SPEC C54–C57).
+func (sc *scan) findUnneeded() (unneeded []candidate) {
+	all, others := sc.candidates()
+	destinations := slices.Clone(others)
+	pods := map[int][]*corev1.Pod{}
+	for _, c := range slices.Backward(all) {
+		destinations = append(destinations, c.place)
+	}
+	for _, c := range all {
+		pods[c.place] = c.pods
+	}
+	mover := sc.world.NewMover(pods, destinations)
+	left := sc.budgets()
+	unremovable := 0
+	for _, c := range all {
+		if sc.stuck(c) != "" || mover.Taken(c.place) || left.short(sc, c.pods) || mover.Clear(c.place, c.pods) != "" {
+			unremovable++
+			continue
+		}
+		left.spend(sc, c.pods)
+		if c.since.IsZero() {
+			c.since = sc.now().Time
+		}
+		unneeded = append(unneeded, c)
+	}
+	if changed := len(unneeded) != len(sc.state.Unneeded); changed && unremovable > 0 {
+		sc.notes = append(sc.notes, plan.Log(fmt.Sprintf("Scale-down calculation: ignoring %d nodes unremovable in the last %s", unremovable, recheckTime)))
+	}
+	return unneeded
+}
+
+// candidates returns the Nodes that are used little enough, in the order in which they are tried, and the places of
+// all other Nodes that Pods may move to, the fullest first.
+func (sc *scan) candidates() (all []candidate, others []int) {
+	use := make([]scheduling.Utilization, len(sc.places))
+	for i, p := range sc.places {
+		if p.fresh {
+			continue
+		}
+		use[i] = sc.utilization(i)
+		c := candidate{place: i, node: p.node, group: p.group, use: use[i], ready: scheduling.Ready(p.node, sc.settings.StartupTaints)}
+		if !sc.mayGo(c) {
+			if c.ready {
+				others = append(others, i)
+			}
+			continue
+		}
+		c.pods, c.drain = sc.toMove(p.node), len(sc.remaining(p.node)) > 0
+		if since, ok := sc.state.Unneeded[p.node.UID]; ok {
+			c.since = since.Time
+		}
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(
+			compareSince(a.since, b.since), cmp.Compare(len(a.pods), len(b.pods)),
+			cmp.Compare(a.use.Max, b.use.Max), cmp.Compare(a.node.Name, b.node.Name))
+	})
+	slices.SortFunc(others, func(a, b int) int {
+		return cmp.Or(cmp.Compare(use[b].Max, use[a].Max), cmp.Compare(sc.places[a].node.Name, sc.places[b].node.Name))
+	})
+	return all, others
+}
+
+// compareSince puts the longest known first, the unknown last.
+func compareSince(a, b time.Time) int {
+	if a.IsZero() || b.IsZero() {
+		return cmp.Compare(truth(a.IsZero()), truth(b.IsZero()))
+	}
+	return a.Compare(b)
+}
+
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (sc *scan) utilization(place int) scheduling.Utilization {
+	left := func(p *corev1.Pod) bool {
+		return p.DeletionTimestamp != nil && !sc.Now.Before(p.DeletionTimestamp.Add(pastGrace))
+	}
+	daemons := func(p *corev1.Pod) bool { return sc.settings.IgnoreDaemonSetsUtilization && ofDaemonSet(p) }
+	return sc.world.Utilization(place, func(p *corev1.Pod) bool { return !left(p) && !daemons(p) }, daemons)
+}
+
+// mayGo reports whether a Node is looked at for scale-down at all (SPEC C54).
+func (sc *scan) mayGo(c candidate) bool {
+	starting := !c.ready && sc.Now.Before(c.node.CreationTimestamp.Add(startup))
+	return c.group != nil && !sc.leaves(c.node) && !starting && c.use.Max <= sc.settings.UtilizationThreshold &&
+		c.node.Annotations[disabledAnnotation] != "true"
+}
+
+// stuck returns the reason of the first Pod that must not be moved.
+func (sc *scan) stuck(c candidate) string {
+	for _, p := range c.pods {
+		if why := sc.blocks(p); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// coolingDown reports whether something else happened too lately (SPEC C53).
+func (sc *scan) coolingDown() bool {
+	within := func(t *metav1.Time, d time.Duration) bool { return t != nil && sc.Now.Before(t.Add(d)) }
+	return within(sc.state.LastScaleUp, sc.settings.DelayAfterAdd) ||
+		within(sc.state.LastScaleDown, sc.settings.DelayAfterDelete) ||
+		within(sc.state.LastFailure, sc.settings.DelayAfterFailure)
+}
+
+// tooManyUnready is the brake of scale-down: a third of the Nodes, and three at least, is an outage, not idleness
+// (RELIABILITY 2d).
+func (sc *scan) tooManyUnready() bool {
+	n := sc.unready()
+	return n >= toleratedUnready && 3*n > len(sc.Nodes)
+}
+
+// beginRemovals starts to remove Nodes that have been unneeded for long enough, as far as their groups, the cluster's
+// minimums and the number of removals at a time allow (SPEC C58, C61). Empty ones come first.
+func (sc *scan) beginRemovals(unneeded []candidate) {
+	sc.budget = sc.readBudget()
+	staying := sc.staying()
+	room := maxRemovals - len(sc.state.Removals)
+	less, drains := sc.underWay()
+	drains = maxDrains - drains
+	slices.SortStableFunc(unneeded, func(a, b candidate) int { return cmp.Compare(truth(a.drain), truth(b.drain)) })
+	for _, c := range unneeded {
+		one := sizeOf(c.node)
+		if room < 1 || c.drain && drains < 1 || !sc.due(c) || c.group.target-less[c.group] <= c.group.min || !sc.spare(staying, one) {
+			continue
+		}
+		if !sc.begin(c) {
+			sc.notes = append(sc.notes, plan.Log(heldBack))
+			return
+		}
+		staying = staying.plus(one, -1)
+		less[c.group]++
+		room--
+		drains -= truth(c.drain)
+	}
+}
+
+// underWay counts the scale-downs that still stand in their group's target, and those that drain.
+func (sc *scan) underWay() (less map[*group]int32, drains int) {
+	less = map[*group]int32{}
+	for _, r := range sc.state.Removals {
+		if g := sc.byID[r.Group]; g != nil && r.Committed == nil {
+			less[g]++
+		}
+		drains += truth(r.Drain)
+	}
+	return less, drains
+}
+
+// due reports whether a Node has been unneeded for long enough.
+func (sc *scan) due(c candidate) bool {
+	wait := sc.settings.UnneededTime
+	if !c.ready {
+		wait = max(wait, unreadyTime)
+	}
+	return !sc.Now.Before(c.since.Add(wait))
+}
+
+// heldBack is logged when the cluster's budget stops scale-down.
+const heldBack = "Scale-down: nothing more is removed while as many machines are disrupted as configmap/" + machine.ConfigMapDisrupt + " allows"
+
+// begin writes the plan to remove a Node and taints it, if the cluster's budget has a slot. Nothing is evicted here.
+func (sc *scan) begin(c candidate) bool {
+	r := autoscaling.Removal{
+		Plan: sc.planID("down", string(c.node.UID)), Group: c.group.id, Node: c.node.Name, NodeUID: c.node.UID,
+		At: *sc.now(), Drain: c.drain, MaxGrace: int64(sc.settings.MaxPodGracePeriod / time.Second),
+	}
+	for _, m := range c.group.members {
+		if m.node == c.node {
+			r.Machine, r.MachineUID = m.machine.Name, m.machine.UID
+		}
+	}
+	if !sc.budget.take(sc, r, c.group.set.Namespace) {
+		return false
+	}
+	sc.state.Removals = append(sc.state.Removals, r)
+	reason, message := "ScaleDownEmpty", fmt.Sprintf("Scale-down: removing empty node %q", c.node.Name)
+	if c.drain {
+		reason = "ScaleDown"
+		message = fmt.Sprintf("Scale-down: removing node %s, utilization: %v, pods to reschedule: %s", c.node.Name, c.use, reschedule(c.pods))
+	}
+	sc.tell(&sc.notes, corev1.EventTypeNormal, reason, message)
+	sc.notes = append(sc.notes, plan.Normal(c.node, "ScaleDown", "marked the node as toBeDeleted/unschedulable").From(source))
+	sc.taint(r, c.node)
+	return true
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
+)
+
+// maxTold bounds the Pods of one scan that are told what is done for them, each by an Event of its own.
+const maxTold = 100
+
+// option is a group that can grow, with what became of the Pods.
+type option struct {
+	*group
+	offer scheduling.Offer
+	more  int32 // Nodes to add
+}
+
+// scaleUp gives Pods that do not fit the Nodes that they need, of all groups at once, and reports whether it tried.
+func (sc *scan) scaleUp() bool {
+	sc.options = sc.growing()
+	options := sc.options
+	sc.placement = sc.place(options)
+	if slices.ContainsFunc(sc.waiting, waits) && len(sc.placement.Openings) == 0 && sum(sc.placement.Left) == 0 {
+		sc.notes = append(sc.notes, plan.Log("No unschedulable pods"))
+	}
+	if len(sc.placement.Openings) == 0 || sc.full() {
+		return false
+	}
+	digests := sc.choose(options)
+	if len(digests) == 0 {
+		return false
+	}
+	sc.resizing = true
+	sc.announce(options)
+	id := sc.planID("grow", planText(options))
+	for _, o := range options {
+		if o.more > 0 {
+			sc.grow(o, id, digests[o.group])
+		}
+	}
+	sc.state.LastScaleUp = sc.now()
+	sc.tellPods(options)
+	return true
+}
+
+// growing returns the groups that can grow. Those that cannot say why when Pods ask (SPEC C25).
+func (sc *scan) growing() (all []*option) {
+	total := sc.total()
+	for _, g := range sc.groups {
+		if sc.refusal(g, total) != "" {
+			continue
+		}
+		count, _, _ := sc.room(total, sizeOf(g.template.Node))
+		all = append(all, &option{group: g, offer: scheduling.Offer{
+			Name: g.id, Node: g.template, Price: price(g), Limit: int(min(int64(g.max-g.target), count)),
+		}})
+	}
+	return inOneCurrency(all)
+}
+
+// refusal returns why a group cannot grow by even one Node, or the empty text.
+func (sc *scan) refusal(g *group, total size) string {
+	r := sc.state.Groups[g.id].Resize
+	switch {
+	case sc.backedOff(g):
+		return "in backoff after failed scale-up"
+	case g.target >= g.max:
+		return "max node group size reached"
+	case !g.known, g.surplus(): // shrinking: what it is about to lose is not known yet (SPEC C46)
+		return "not ready for scale-up"
+	case r != nil && r.Plan != g.set.Annotations[machine.AnnotationLastPlan]:
+		return "not ready for scale-up" // a change of it is under way
+	}
+	_, nodes, resources := sc.room(total, sizeOf(g.template.Node))
+	switch {
+	case nodes:
+		return "max total nodes in cluster reached"
+	case len(resources) > 0:
+		return quota(resources)
+	}
+	return ""
+}
+
+// price is what the set says that a Node costs, in thousandths of a cent per hour; 0 if it does not say.
+func price(g *group) int64 {
+	f, err := strconv.ParseFloat(g.set.Annotations[machine.AnnotationPrice], 64)
+	if err != nil || !(f > 0 && f < 1e6) {
+		return 0
+	}
+	return int64(math.Ceil(f * 1e5))
+}
+
+// inOneCurrency prices every option by its size unless all have a price: least waste then (SPEC C29). A core is worth
+// four GiB; a GPU more than any Node without one.
+func inOneCurrency(all []*option) []*option {
+	if !slices.ContainsFunc(all, func(o *option) bool { return o.offer.Price == 0 }) {
+		return all
+	}
+	for _, o := range all {
+		c := o.template.Status.Allocatable
+		gpus := c[scheduling.GPU]
+		o.offer.Price = max(1, c.Cpu().MilliValue()+c.Memory().Value()>>20/4+min(gpus.Value(), 1000)*1_000_000)
+	}
+	return all
+}
+
+// place finds places for the waiting Pods. Those that an earlier request was made for wait for its Nodes: they fitted
+// when it was made, whatever another packing makes of it (RELIABILITY 2d).
+func (sc *scan) place(options []*option) scheduling.Placement {
+	offers := make([]scheduling.Offer, len(options))
+	for i, o := range options {
+		offers[i] = o.offer
+	}
+	p := sc.world.Place(sc.waiting, offers)
+	covered := sc.covered(p)
+	if len(covered) == 0 {
+		return p
+	}
+	rest := slices.DeleteFunc(slices.Clone(sc.waiting), func(x *corev1.Pod) bool { return covered[x] })
+	return sc.world.Place(rest, offers)
+}
+
+// covered returns Pods that found no place on Nodes that exist or are to come, although open requests were made for
+// such Pods when they waited already.
+func (sc *scan) covered(p scheduling.Placement) map[*corev1.Pod]bool {
+	covered := map[*corev1.Pod]bool{}
+	for i, shape := range p.Shapes {
+		left := p.Helped[i] + p.Left[i]
+		for _, g := range sc.groups {
+			r := sc.state.Groups[g.id].Request
+			if r == nil || g.upcoming == 0 || !slices.Contains(r.Pods, shape.Digest) {
+				continue
+			}
+			for _, x := range shape.Pods {
+				if left > 0 && !covered[x] && !x.CreationTimestamp.After(r.At.Time) {
+					covered[x] = true
+					left--
+				}
+			}
+		}
+	}
+	return covered
+}
+
+// choose decides how many Nodes each option adds: what the packing opened, within the cluster's limits, balanced
+// between similar groups. It returns the digests of the Pods' shapes that each group's Nodes are for.
+func (sc *scan) choose(options []*option) map[*group][]string {
+	digests := map[*group]map[string]bool{}
+	sc.helped = make([]int, len(sc.placement.Shapes))
+	total := sc.total()
+	for _, opening := range sc.placement.Openings {
+		best := options[opening.Offer]
+		candidates := sc.similar(options, best, opening)
+		for range opening.Count {
+			o := smallest(candidates)
+			if o == nil {
+				break
+			}
+			one := sizeOf(o.template.Node)
+			if count, _, _ := sc.room(total, one); count < 1 {
+				break
+			}
+			total = total.plus(one, 1)
+			o.more++
+			if digests[o.group] == nil {
+				digests[o.group] = map[string]bool{}
+			}
+			for _, h := range opening.Holds {
+				sc.helped[h.Item] += h.Count
+				digests[o.group][sc.placement.Shapes[h.Item].Digest] = true
+			}
+		}
+	}
+	if most := sc.settings.MaxNodesTotal; most > 0 && total.nodes >= most && sum(sc.placement.Left) > 0 {
+		sc.tell(&sc.notes, corev1.EventTypeWarning, "MaxNodesTotalReached", fmt.Sprintf("Max total nodes in cluster reached: %d", most))
+	}
+	out := map[*group][]string{}
+	for g, set := range digests {
+		out[g] = slices.Sorted(maps.Keys(set))
+	}
+	return out
+}
+
+// grow commits the new size of a group, with the request for its Nodes.
+func (sc *scan) grow(o *option, id string, digests []string) {
+	sc.tell(&sc.notes, corev1.EventTypeNormal, "ScaledUpGroup",
+		fmt.Sprintf("Scale-up: setting group %s size to %d instead of %d (max: %d)", o.id, o.target+o.more, o.target, o.max))
+	sc.change(o.group, func(n *autoscaling.NodeGroup) {
+		r := autoscaling.Request{At: *sc.now(), Pods: digests}
+		if n.Request != nil {
+			r.Pods = slices.Compact(slices.Sorted(slices.Values(slices.Concat(digests, n.Request.Pods))))
+		}
+		n.Request = &r
+	})
+	sc.resize(o.group, id, o.target+o.more)
+	o.upcoming = o.awaited()
+}
+
+// announce logs the decision in the words that operators look for (SPEC S59).
+func (sc *scan) announce(options []*option) {
+	needed := map[int]int{}
+	for _, x := range sc.placement.Openings {
+		needed[x.Offer] += x.Count
+	}
+	for _, i := range slices.Sorted(maps.Keys(needed)) {
+		sc.notes = append(sc.notes,
+			plan.Log("Best option to resize: "+options[i].id),
+			plan.Log(fmt.Sprintf("Estimated %d nodes needed in %s", needed[i], options[i].id)))
+	}
+	sc.notes = append(sc.notes, plan.Log("Final scale-up plan: "+planText(options)))
+	for _, o := range options {
+		if o.more > 0 {
+			sc.notes = append(sc.notes, plan.Log(fmt.Sprintf("Scale-up: setting group %s size to %d", o.id, o.target+o.more)))
+		}
+	}
+}
+
+// planText renders the new sizes: [{MachineSet/ns/name 2->3 (max: 3)}].
+func planText(options []*option) string {
+	var all []string
+	for _, o := range options {
+		if o.more > 0 {
+			all = append(all, fmt.Sprintf("{%s %d->%d (max: %d)}", o.id, o.target, o.target+o.more, o.max))
+		}
+	}
+	return "[" + strings.Join(all, " ") + "]"
+}
+
+// tellPods tells Pods that something is done for them, once it is (SPEC C33).
+func (sc *scan) tellPods(options []*option) {
+	var moves []string
+	for _, o := range options {
+		if o.more > 0 {
+			moves = append(moves, fmt.Sprintf("{%s %d->%d (max: %d)}", o.id, o.target-o.more, o.target, o.max))
+		}
+	}
+	message := "pod triggered scale-up: [" + strings.Join(moves, " ") + "]"
+	told := 0
+	for i, shape := range sc.placement.Shapes {
+		from := sc.placement.Fit[i]
+		for _, p := range shape.Pods[from : from+sc.helped[i]] {
+			if !waits(p) {
+				continue
+			}
+			if told++; told > maxTold {
+				return
+			}
+			sc.told = append(sc.told, plan.Normal(p, "TriggeredScaleUp", message).From(source))
+		}
+	}
+}
+
+// waits reports that a Pod waits for its first place, unlike those that are about to lose theirs.
+func waits(p *corev1.Pod) bool { return p.Spec.NodeName == "" }
+
+func sum(all []int) (total int) {
+	for _, n := range all {
+		total += n
+	}
+	return total
+}
+
+// smallest returns the option whose group will have the fewest Machines, among those that can still grow.
+func smallest(options []*option) *option {
+	var best *option
+	for _, o := range options {
+		if int(o.more) >= o.offer.Limit {
+			continue
+		}
+		if best == nil || cmp.Or(cmp.Compare(o.target+o.more, best.target+best.more), cmp.Compare(o.id, best.id)) < 0 {
+			best = o
+		}
+	}
+	return best
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// scan is one evaluation of the cluster in the making. The state changes as decisions are taken; at the end it is
+// committed, before anything that follows from it.
+type scan struct {
+	snapshot.Snapshot
+	settings autoscaling.Settings
+	before   autoscaling.State // as found
+	state    autoscaling.State // as it is to be
+	groups   []*group
+	byID     map[string]*group
+	of       map[types.UID]*group       // by Node UID
+	nodes    map[types.UID]*corev1.Node // by UID
+	running  map[string][]*corev1.Pod   // by Node name: Pods that take room there
+	machines map[types.UID]*machine.Machine
+	guards   map[string][]guard // disruption budgets by namespace
+
+	world   *scheduling.World
+	places  []place // what the world's nodes are
+	waiting []*corev1.Pod
+
+	options   []*option // groups that can grow
+	placement scheduling.Placement
+	helped    []int // by shape of the placement: Pods that new Nodes are for
+	resizing  bool  // the cluster grows in this scan
+	budget    *budget
+
+	do    []plan.Action   // to be done once the state is committed, in this order
+	told  []plan.Note     // once it was done
+	redo  []plan.Sequence // committed earlier and still to be done
+	notes []plan.Note     // told whatever comes of it
+}
+
+// place is a node of the world: a Node that exists, or one that is to come.
+type place struct {
+	node  *corev1.Node
+	group *group // nil: not resized
+	fresh bool   // does not exist yet
+}
+
+func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, error) {
+	state, err := stateOf(s)
+	if err != nil {
+		return nil, err
+	}
+	sc := &scan{
+		Snapshot: s, settings: autoscaling.Effective(ca.Spec), before: state, state: state, groups: groupsOf(s), byID: map[string]*group{},
+		of: map[types.UID]*group{}, nodes: map[types.UID]*corev1.Node{}, running: map[string][]*corev1.Pod{}, machines: map[types.UID]*machine.Machine{},
+	}
+	sc.state.Groups, sc.state.Removals = maps.Clone(state.Groups), slices.Clone(state.Removals)
+	if sc.state.Groups == nil {
+		sc.state.Groups = map[string]autoscaling.NodeGroup{}
+	}
+	sc.guards = guardsOf(s.DisruptionBudgets)
+	for _, n := range s.Nodes {
+		sc.nodes[n.UID] = n
+	}
+	for _, m := range s.Machines {
+		sc.machines[m.UID] = m
+	}
+	for _, g := range sc.groups {
+		sc.byID[g.id] = g
+		for _, m := range g.members {
+			if m.node != nil {
+				sc.of[m.node.UID] = g
+			}
+		}
+	}
+	for _, p := range s.Pods {
+		if node := placeOf(p); node != "" && !finished(p) && !sc.expendable(p) {
+			sc.running[node] = append(sc.running[node], p)
+		}
+	}
+	return sc, nil
+}
+
+// placeOf returns the Node whose room a Pod takes: where it runs, where it was nominated to, or the one that it was
+// made for as a DaemonSet's Pod (SPEC C5).
+func placeOf(p *corev1.Pod) string {
+	if p.Spec.NodeName != "" {
+		return p.Spec.NodeName
+	}
+	if p.Status.NominatedNodeName != "" {
+		return p.Status.NominatedNodeName
+	}
+	if !ofDaemonSet(p) {
+		return ""
+	}
+	return scheduling.NodeNamed(p)
+}
+
+func finished(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// expendable Pods bring no Nodes and keep none: they go where there is room to spare (SPEC C8).
+func (sc *scan) expendable(p *corev1.Pod) bool {
+	return p.Spec.Priority != nil && *p.Spec.Priority < sc.settings.PodPriorityThreshold
+}
+
+func ofDaemonSet(p *corev1.Pod) bool {
+	c := metav1.GetControllerOf(p)
+	return c != nil && c.Kind == "DaemonSet"
+}
+
+func (sc *scan) now() *metav1.Time {
+	t := metav1.NewTime(sc.Now.UTC().Truncate(1e9))
+	return &t
+}
+
+// change calls f with what is remembered about a group, and remembers what f makes of it.
+func (sc *scan) change(g *group, f func(*autoscaling.NodeGroup)) {
+	n := sc.state.Groups[g.id]
+	f(&n)
+	sc.state.Groups[g.id] = n
+}
+
+// tell adds a note about the autoscaler's own ConfigMap, where people look for them (SPEC S67).
+func (sc *scan) tell(list *[]plan.Note, kind, reason, message string) {
+	ref := plan.Ref{Kind: "ConfigMap", Namespace: machine.Namespace, Name: machine.ConfigMapStatus}
+	if cm := sc.ConfigMap(machine.Namespace, machine.ConfigMapStatus); cm != nil {
+		ref = plan.RefOf(cm)
+	}
+	*list = append(*list, plan.Note{Object: ref, Type: kind, Reason: reason, Message: message, Source: source})
+}
+
+// sequences returns what the scan wants done: the state and the status in one write, then what follows from it.
+func (sc *scan) sequences() []plan.Sequence {
+	sc.tidy()
+	all := sc.redo
+	if commit := sc.commit(); commit != nil {
+		sc.do = append([]plan.Action{commit}, sc.do...)
+	}
+	if sc.budget != nil && sc.budget.taken {
+		sc.do = append([]plan.Action{sc.budget.store()}, sc.do...)
+	}
+	return append(all, plan.Sequence{Do: sc.do, Notes: sc.told}, plan.Sequence{Notes: sc.notes})
+}
+
+// tidy drops what no longer matters. A change that was carried out is no reason to write, so it stays until something
+// else is.
+func (sc *scan) tidy() {
+	slices.SortFunc(sc.state.Removals, byNodeName)
+	drop := func(id string, g autoscaling.NodeGroup) bool {
+		return sc.byID[id] == nil || g.Resize == nil && g.Request == nil && g.LastFailure == nil && len(g.FailedUIDs) == 0
+	}
+	maps.DeleteFunc(sc.state.Groups, drop)
+	if sc.state.String() == sc.before.String() {
+		return
+	}
+	for id, g := range sc.state.Groups {
+		if g.Resize != nil && g.Resize.Plan == sc.byID[id].set.Annotations[machine.AnnotationLastPlan] {
+			g.Resize = nil
+			sc.state.Groups[id] = g
+		}
+	}
+	maps.DeleteFunc(sc.state.Groups, drop)
+}
+
+// commit returns the write of state and status, or nil if both stand there already.
+func (sc *scan) commit() plan.Action {
+	cm := sc.ConfigMap(machine.Namespace, machine.ConfigMapStatus)
+	var found map[string]string
+	if cm != nil {
+		found = cm.Data
+	}
+	state, status := found[autoscaling.StateKey], sc.statusText(found[autoscaling.StatusKey])
+	if now := sc.state.String(); now != sc.before.String() || state == "" {
+		state = now
+	}
+	if cm == nil {
+		created := &corev1.ConfigMap{Data: map[string]string{autoscaling.StateKey: state, autoscaling.StatusKey: status}}
+		created.Namespace, created.Name = machine.Namespace, machine.ConfigMapStatus
+		return plan.Create{Object: created, Why: "remember"}
+	}
+	if found[autoscaling.StateKey] == state && found[autoscaling.StatusKey] == status {
+		return nil
+	}
+	next := cm.DeepCopy()
+	if next.Data == nil {
+		next.Data = map[string]string{}
+	}
+	next.Data[autoscaling.StateKey], next.Data[autoscaling.StatusKey] = state, status
+	return plan.Update{Old: cm, New: next, Why: "remember"}
+}
