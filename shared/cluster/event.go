@@ -38,7 +38,7 @@ func Event(n plan.Note, component string, now time.Time) (*corev1.Event, error) 
 	return &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: cmp.Or(n.Object.Namespace, metav1.NamespaceDefault), Name: eventName(n, source)},
 		InvolvedObject: corev1.ObjectReference{
-			APIVersion: r.Group.String(), Kind: string(r.Kind),
+			APIVersion: r.Group.String(), Kind: r.GVK().Kind,
 			Namespace: n.Object.Namespace, Name: n.Object.Name, UID: n.Object.UID,
 		},
 		Type:                n.Type,

@@ -15,7 +15,7 @@ func Namespaces(q snapshot.Query, served []string) []string {
 		return []string{q.Namespace}
 	}
 	switch q.Kind {
-	case "Machine", "MachineSet", "MachineHealthCheck", "MachineAutoscaler", "ConfigMap":
+	case "Machine", "MachineSet", "MachineHealthCheck", plan.LegacyHealthCheck, "MachineAutoscaler", "ConfigMap":
 		return served
 	}
 	return []string{""}
@@ -23,4 +23,6 @@ func Namespaces(q snapshot.Query, served []string) []string {
 
 // Optional reports whether a cluster may lack kind k altogether: then there are no objects of it, and that is an
 // answer. The absence of any other kind is an error.
-func Optional(k plan.Kind) bool { return k == "Infrastructure" }
+func Optional(k plan.Kind) bool {
+	return k == "Infrastructure" || k == plan.LegacyHealthCheck || plan.Foreign(k)
+}

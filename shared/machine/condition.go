@@ -23,6 +23,14 @@ const (
 	ConditionHealthy = machinev1beta1.ConditionType("HealthCheckSucceeded")
 )
 
+// Conditions of a MachineHealthCheck of our own, beside those of SPEC B55 and B58.
+const (
+	// ConditionMachinesHealthy tells apart why Machines are not counted as healthy.
+	ConditionMachinesHealthy = machinev1beta1.ConditionType("MachinesHealthy")
+	// ConditionRemediating is True while remediations are under way, and names them.
+	ConditionRemediating = machinev1beta1.ConditionType("Remediating")
+)
+
 // FindCondition returns the condition of type t, or nil.
 func FindCondition(cs []Condition, t machinev1beta1.ConditionType) *Condition {
 	if i := slices.IndexFunc(cs, func(c Condition) bool { return c.Type == t }); i >= 0 {
@@ -38,17 +46,21 @@ func IsTrue(cs []Condition, t machinev1beta1.ConditionType) bool {
 }
 
 // SetCondition returns cs with want in place of the condition of its type. The transition time is now if the status
-// differs from what stood there, else it is kept; an equal condition changes nothing. The input is not modified.
+// differs from what stood there, else it is kept; an equal condition changes nothing, then cs itself is returned. The
+// input is not modified.
 func SetCondition(cs []Condition, want Condition, now time.Time) []Condition {
-	out := slices.Clone(cs)
 	want.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
-	i := slices.IndexFunc(out, func(c Condition) bool { return c.Type == want.Type })
+	i := slices.IndexFunc(cs, func(c Condition) bool { return c.Type == want.Type })
 	if i < 0 {
-		return append(out, want)
+		return append(slices.Clip(cs), want)
 	}
-	if out[i].Status == want.Status {
-		want.LastTransitionTime = out[i].LastTransitionTime
+	if cs[i].Status == want.Status {
+		want.LastTransitionTime = cs[i].LastTransitionTime
 	}
+	if cs[i] == want {
+		return cs
+	}
+	out := slices.Clone(cs)
 	out[i] = want
 	return out
 }

@@ -65,6 +65,7 @@ const (
 	AnnotationPausedMHC      = "cluster.x-k8s.io/paused"
 	AnnotationStrategy       = "machine.openshift.io/remediation-strategy"
 	AnnotationExternalRepair = "host.metal3.io/external-remediation"
+	AnnotationSkipRepair     = "cluster.x-k8s.io/skip-remediation"
 
 	// AnnotationDrainTimeout on a Machine, by the template of its set or by hand, is the longest that its drain may take,
 	// as a Go duration. Without it a drain has no end (SPEC B33).
@@ -78,6 +79,15 @@ const (
 	AnnotationIntent = "machine.openshift.io/provision-intent"
 	// AnnotationInFlight on a MachineHealthCheck is remediate's list of remediations under way.
 	AnnotationInFlight = "machine.openshift.io/in-flight"
+	// AnnotationRemediatedBy on a Machine is remediate's claim: which check, by which step, since when.
+	AnnotationRemediatedBy = "machine.openshift.io/remediated-by"
+	// AnnotationPreserve on a Machine keeps it from being remediated: people want to look at it.
+	AnnotationPreserve = "machine.openshift.io/preserve"
+	// These on a MachineHealthCheck are people's, beside its spec (docs/healing.md).
+	AnnotationMaxInFlight   = "machine.openshift.io/max-in-flight"
+	AnnotationSteps         = "machine.openshift.io/remediation-steps"
+	AnnotationStormCooldown = "machine.openshift.io/storm-cooldown"
+	AnnotationHealthyDelay  = "machine.openshift.io/healthy-delay"
 	// AnnotationScaleDownReason on a Node says why it stays or goes (SPEC W2).
 	AnnotationScaleDownReason = "machine.openshift.io/scale-down-reason"
 	// AnnotationLastPlan on a MachineSet is the id of evaluate-autoscale's plan that last changed its replicas.
@@ -109,6 +119,7 @@ const (
 	ConfigMapStatus    = "cluster-autoscaler-status"
 	ConfigMapSweep     = "machine-sweep-state"
 	ConfigMapDisrupt   = "machine-disruption"
+	ConfigMapUnhealthy = "node-unhealthy-conditions"
 	ConfigMapPriority  = "cluster-autoscaler-priority-expander"
 	InfrastructureName = "cluster"
 )

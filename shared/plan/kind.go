@@ -16,6 +16,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -29,7 +30,8 @@ type Object interface {
 	runtime.Object
 }
 
-// Kind names a kind of object, as in manifests.
+// Kind names a kind of object, as in manifests. Where that word is taken by another group, or the kind is not in the
+// table below, the name has version and group as well: "MachineHealthCheck.v1alpha1.healthchecking.openshift.io".
 type Kind string
 
 // Resource says where the objects of a Kind are served.
@@ -47,6 +49,7 @@ var resources = []Resource{
 	{"Machine", machineGroup, "machines", true, func() Object { return &machine.Machine{} }},
 	{"MachineSet", machineGroup, "machinesets", true, func() Object { return &machine.MachineSet{} }},
 	{"MachineHealthCheck", machineGroup, "machinehealthchecks", true, func() Object { return &machine.MachineHealthCheck{} }},
+	{LegacyHealthCheck, schema.GroupVersion{Group: machine.LegacyGroup, Version: "v1alpha1"}, "legacymachinehealthchecks", true, func() Object { return &machine.LegacyHealthCheck{} }},
 	{"MachineAutoscaler", schema.GroupVersion{Group: "autoscaling.openshift.io", Version: "v1beta1"}, "machineautoscalers", true, func() Object { return &autoscaling.MachineAutoscaler{} }},
 	{"ClusterAutoscaler", schema.GroupVersion{Group: "autoscaling.openshift.io", Version: "v1"}, "clusterautoscalers", false, func() Object { return &autoscaling.ClusterAutoscaler{} }},
 	{"Infrastructure", configv1.GroupVersion, "infrastructures", false, func() Object { return &configv1.Infrastructure{} }},
@@ -68,18 +71,27 @@ var resources = []Resource{
 	{"VolumeAttachment", storagev1.SchemeGroupVersion, "volumeattachments", false, func() Object { return &storagev1.VolumeAttachment{} }},
 }
 
+// LegacyHealthCheck is the MachineHealthCheck of SPEC B61.
+const LegacyHealthCheck Kind = "MachineHealthCheck.v1alpha1." + machine.LegacyGroup
+
 var machineGroup = schema.GroupVersion{Group: "machine.openshift.io", Version: "v1beta1"}
 
-// ResourceOf returns where objects of kind k are served, and whether k is known.
+// ResourceOf returns where objects of kind k are served, and whether k is known. Foreign kinds are.
 func ResourceOf(k Kind) (Resource, bool) {
 	i := slices.IndexFunc(resources, func(r Resource) bool { return r.Kind == k })
 	if i < 0 {
-		return Resource{}, false
+		return foreign(k)
 	}
 	return resources[i], true
 }
 
-// Resources returns all kinds that functions read or write.
+// GVK returns how manifests name the kind.
+func (r Resource) GVK() schema.GroupVersionKind {
+	word, _, _ := strings.Cut(string(r.Kind), ".")
+	return r.Group.WithKind(word)
+}
+
+// Resources returns all kinds that functions read or write, but for the foreign ones.
 func Resources() []Resource { return slices.Clone(resources) }
 
 // kinds maps the Go type of an object to its kind.
@@ -91,8 +103,14 @@ var kinds = func() map[reflect.Type]Kind {
 	return m
 }()
 
-// KindOf returns the kind of o, or "" for a foreign type. It works for nil pointers too.
-func KindOf(o Object) Kind { return kinds[reflect.TypeOf(o)] }
+// KindOf returns the kind of o, or "" for a type that is not known. It works for nil pointers too.
+func KindOf(o Object) Kind {
+	if u, ok := o.(*unstructured.Unstructured); ok && u != nil {
+		k, _ := KindFor(u.GroupVersionKind())
+		return k
+	}
+	return kinds[reflect.TypeOf(o)]
+}
 
 // Name returns "kind/name" in lower case, as plans, logs and errors show it. The namespace stands between the two
 // unless it is the one where Machines live.

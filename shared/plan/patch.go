@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -44,6 +45,9 @@ func difference(before, after Object, status bool) (map[string]any, error) {
 
 // tree returns the part of o that an update writes: everything but status, or status alone.
 func tree(o Object, status bool) (map[string]any, error) {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		o = u.DeepCopy() // the converter hands out its inside
+	}
 	t, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
 		return nil, fmt.Errorf("%s as JSON: %w", NameOf(o), err)

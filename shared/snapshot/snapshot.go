@@ -16,6 +16,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
@@ -47,6 +48,7 @@ type Snapshot struct {
 	Machines               []*machine.Machine
 	MachineSets            []*machine.MachineSet
 	HealthChecks           []*machine.MachineHealthCheck
+	LegacyHealthChecks     []*machine.LegacyHealthCheck
 	MachineAutoscalers     []*autoscaling.MachineAutoscaler
 	ClusterAutoscalers     []*autoscaling.ClusterAutoscaler
 	Infrastructures        []*configv1.Infrastructure
@@ -66,6 +68,7 @@ type Snapshot struct {
 	StorageClasses         []*storagev1.StorageClass
 	CSINodes               []*storagev1.CSINode
 	VolumeAttachments      []*storagev1.VolumeAttachment
+	Foreign                []*unstructured.Unstructured // of kinds that plan.Foreign knows; sorted by kind first
 
 	Clouds   map[types.UID]Cloud // by Machine (or MachineSet) UID: the answer to each Lookup
 	Accounts map[string]Account  // by account key: the answer to each bulk list

@@ -15,6 +15,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -39,6 +40,8 @@ func (s *Snapshot) add(o plan.Object) bool { //nolint:gocyclo // one line per ki
 		put(&s.MachineSets, o)
 	case *machine.MachineHealthCheck:
 		put(&s.HealthChecks, o)
+	case *machine.LegacyHealthCheck:
+		put(&s.LegacyHealthChecks, o)
 	case *autoscaling.MachineAutoscaler:
 		put(&s.MachineAutoscalers, o)
 	case *autoscaling.ClusterAutoscaler:
@@ -77,6 +80,8 @@ func (s *Snapshot) add(o plan.Object) bool { //nolint:gocyclo // one line per ki
 		put(&s.CSINodes, o)
 	case *storagev1.VolumeAttachment:
 		put(&s.VolumeAttachments, o)
+	case *unstructured.Unstructured:
+		return putForeign(&s.Foreign, o)
 	default:
 		return false
 	}
@@ -117,7 +122,7 @@ func (s *Snapshot) lists() []list {
 		listOf(&s.ConfigMaps), listOf(&s.PersistentVolumes), listOf(&s.PersistentVolumeClaims),
 		listOf(&s.ReplicationControllers), listOf(&s.DaemonSets), listOf(&s.ReplicaSets), listOf(&s.StatefulSets),
 		listOf(&s.Jobs), listOf(&s.DisruptionBudgets), listOf(&s.PriorityClasses), listOf(&s.StorageClasses),
-		listOf(&s.CSINodes), listOf(&s.VolumeAttachments),
+		listOf(&s.CSINodes), listOf(&s.VolumeAttachments), listOf(&s.LegacyHealthChecks), foreign{&s.Foreign},
 	}
 }
 

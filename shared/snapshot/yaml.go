@@ -6,13 +6,14 @@ import (
 	"bytes"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-functions/machine-functions/shared/plan"
 )
 
 // Decode reads kubectl YAML: documents separated by "---", or a List. A field that the kind does not know, a kind
-// that no function knows, and a wrong apiVersion are errors.
+// that no function knows, and a wrong apiVersion are errors; of foreign kinds everything is read.
 func Decode(text []byte) ([]plan.Object, error) {
 	var all []plan.Object
 	for i, doc := range documents(text) {
@@ -32,7 +33,7 @@ func Encode(o plan.Object) ([]byte, error) {
 		return nil, fmt.Errorf("encode %T: unknown kind", o)
 	}
 	o, _ = o.DeepCopyObject().(plan.Object)
-	o.GetObjectKind().SetGroupVersionKind(r.Group.WithKind(string(r.Kind)))
+	o.GetObjectKind().SetGroupVersionKind(r.GVK())
 	return yaml.Marshal(o)
 }
 
@@ -54,10 +55,11 @@ func decode(doc []byte) (plan.Object, error) {
 	if err := yaml.Unmarshal(doc, &head); err != nil {
 		return nil, err
 	}
-	r, ok := plan.ResourceOf(plan.Kind(head.Kind))
-	if !ok || r.Group.String() != head.APIVersion {
+	kind, ok := plan.KindFor(schema.FromAPIVersionAndKind(head.APIVersion, head.Kind))
+	if !ok {
 		return nil, fmt.Errorf("%s %s is not a kind that functions know", head.APIVersion, head.Kind)
 	}
+	r, _ := plan.ResourceOf(kind)
 	o := r.New()
 	if err := yaml.UnmarshalStrict(doc, o); err != nil {
 		return nil, fmt.Errorf("%s: %w", head.Kind, err)

@@ -12,6 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -45,8 +46,9 @@ func Random(seed uint64) Scenario {
 	}
 	for range d.IntN(3) {
 		s.World.Add(d.set(), d.check(), d.budget(), d.attachment(), d.claim())
+		s.World.Add(d.legacyCheck(), d.remediation("Metal3RemediationTemplate"), d.remediation("Metal3Remediation"))
 	}
-	for _, name := range []string{machine.ConfigMapStatus, machine.ConfigMapSweep, machine.ConfigMapDisrupt} {
+	for _, name := range []string{machine.ConfigMapStatus, machine.ConfigMapSweep, machine.ConfigMapDisrupt, machine.ConfigMapUnhealthy} {
 		if d.often() {
 			s.World.Add(d.configMap(name))
 		}
@@ -104,6 +106,8 @@ func (d dice) machine() plan.Object {
 	m := &machine.Machine{ObjectMeta: d.meta(machine.Namespace, d.name())}
 	d.annotate(&m.ObjectMeta, machine.AnnotationExcludeDrain)
 	d.annotate(&m.ObjectMeta, machine.AnnotationExternalRepair)
+	d.annotate(&m.ObjectMeta, machine.AnnotationPreserve, "1h", "2026-01-01T11:00:00Z")
+	d.annotate(&m.ObjectMeta, machine.AnnotationRemediatedBy, "machinehealthcheck/worker-a replace 2026-01-01T09:50:00Z", "machinehealthcheck/worker-b power-cycle 2026-01-01T09:50:00Z")
 	d.annotate(&m.ObjectMeta, machine.AnnotationIntent,
 		`{"schema":1,"attempt":1,"token":"t","account":"kubemark","startedAt":"2026-01-01T09:00:00Z","outcome":"created"}`)
 	if d.often() {
@@ -205,14 +209,51 @@ func (d dice) check() plan.Object {
 	}
 	d.annotate(&h.ObjectMeta, machine.AnnotationPausedMHC)
 	d.annotate(&h.ObjectMeta, machine.AnnotationStrategy, "external-baremetal")
-	d.annotate(&h.ObjectMeta, machine.AnnotationInFlight,
-		`{"schema":1,"inFlight":[{"machine":"worker-a","uid":"worker-a","set":"worker-a","at":"2026-01-01T09:50:00Z"}],"missing":{"worker-b":"2026-01-01T09:50:00Z"}}`)
+	d.annotate(&h.ObjectMeta, machine.AnnotationInFlight, records...)
+	d.annotate(&h.ObjectMeta, machine.AnnotationMaxInFlight, "1", "100%", "100%")
+	d.annotate(&h.ObjectMeta, machine.AnnotationSteps, "power-cycle=5m,replace", "power-cycle=1h,template=1m,replace")
+	d.annotate(&h.ObjectMeta, machine.AnnotationStormCooldown, "0s", "1h")
+	d.annotate(&h.ObjectMeta, machine.AnnotationHealthyDelay, "5m")
+	if d.rarely() {
+		h.Spec.RemediationTemplate = &corev1.ObjectReference{APIVersion: pick(d, "infrastructure.cluster.x-k8s.io/v1beta1", "v1"), Kind: "Metal3RemediationTemplate", Name: d.name()}
+	}
 	h.Spec.MaxUnhealthy = pick(d, nil, new(intstr.FromInt32(int32(d.IntN(4)-1))), new(intstr.FromString(pick(d, "40%", "100%", "many"))))
 	h.Spec.NodeStartupTimeout = pick(d, nil, &metav1.Duration{Duration: time.Duration(d.IntN(3)) * 5 * time.Minute})
 	h.Spec.UnhealthyConditions = []machinev1beta1.UnhealthyCondition{
 		{Type: "Ready", Status: corev1.ConditionStatus(d.status()), Timeout: metav1.Duration{Duration: time.Duration(d.IntN(20)) * time.Minute}},
 	}
 	return h
+}
+
+// records are what a MachineHealthCheck remembers.
+var records = []string{
+	`{"schema":1,"inFlight":[{"machine":"worker-a","uid":"worker-a","set":"worker-a","at":"2026-01-01T09:50:00Z"}],"seen":{"worker-b":{"what":"NodeNotFound","at":"2026-01-01T09:50:00Z"}}}`,
+	`{"schema":1,"inFlight":[{"machine":"worker-b","uid":"worker-b","at":"2026-01-01T09:50:00Z","step":1}],"failing":{"worker-a":{"count":0,"at":"2026-01-01T09:50:00Z"}}}`,
+	`{"schema":1,"storm":{"since":"2026-01-01T09:00:00Z","over":"2026-01-01T09:56:00Z"}}`,
+}
+
+func (d dice) legacyCheck() plan.Object {
+	h := &machine.LegacyHealthCheck{ObjectMeta: d.meta(machine.Namespace, d.name())}
+	d.annotate(&h.ObjectMeta, machine.AnnotationInFlight, records...)
+	return h
+}
+
+// remediation is a template for requests, or a request.
+func (d dice) remediation(kind string) plan.Object {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetAPIVersion("infrastructure.cluster.x-k8s.io/v1beta1")
+	u.SetKind(kind)
+	m := d.meta(machine.Namespace, d.name())
+	u.SetNamespace(m.Namespace)
+	u.SetName(m.Name)
+	u.SetUID(m.UID)
+	u.SetResourceVersion(m.ResourceVersion)
+	if d.often() {
+		u.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Machine", Name: m.Name, UID: types.UID(m.Name)}})
+		u.SetAnnotations(map[string]string{machine.AnnotationRemediatedBy: "machinehealthcheck/" + d.name() + " template 2026-01-01T09:50:00Z"})
+		_ = unstructured.SetNestedField(u.Object, map[string]any{"strategy": "reboot"}, "spec", "template", "spec") // nothing is in its way
+	}
+	return u
 }
 
 func (d dice) budget() plan.Object {
@@ -241,6 +282,10 @@ func (d dice) configMap(name string) plan.Object {
 		"state": pick(d, "", "broken", `{"schema":1}`, `{"schema":99}`,
 			`{"schema":1,"removals":[{"plan":"plan-1","group":"g","node":"worker-a","nodeUID":"worker-a","machine":"m","machineUID":"u","at":"2026-01-01T09:59:00Z","drain":true,"maxGrace":10}]}`,
 			`{"schema":1,"accounts":{"other":{"namespace":"n","clusterID":"c","spec":{}}},"sightings":{"other i-0":"2026-01-01T09:00:00Z","kubemark i-1":"2026-01-01T09:00:00Z"}}`),
+		"deletions": pick(d, "", "", "broken", `{"schema":99}`,
+			`{"schema":1,"slots":[{"namespace":"openshift-machine-api","machine":"worker-a","uid":"worker-a","by":"remediate","at":"2026-01-01T09:50:00Z"}]}`),
+		"max-at-once":   pick(d, "1", "10%", "100", "many"),
+		"conditions":    "items: [{name: Ready, timeout: 30s, status: " + pick(d, "False", "Unknown", "maybe") + "}]",
 		"control-plane": pick(d, "", "broken", `{"schema":1,"namespace":"`+machine.Namespace+`","name":"worker-a","uid":"worker-a"}`),
 	})
 	return cm

@@ -46,11 +46,12 @@ func (c *Cluster) create(ctx context.Context, o plan.Object) error {
 		return err
 	}
 	body := o.DeepCopyObject()
-	body.GetObjectKind().SetGroupVersionKind(r.Group.WithKind(string(r.Kind)))
+	body.GetObjectKind().SetGroupVersionKind(r.GVK())
 	at.name = ""
 	err = c.write(ctx, http.MethodPost, at, typeJSON, body)
-	if apierrors.IsNotFound(err) {
-		return &cluster.RefusedError{Err: err} // the namespace is not there
+	page, isPage := errors.AsType[*pageError](err)
+	if apierrors.IsNotFound(err) || isPage && page.code == http.StatusNotFound && plan.Foreign(r.Kind) {
+		return &cluster.RefusedError{Err: err} // the namespace, or the kind, is not there
 	}
 	return classify(err)
 }

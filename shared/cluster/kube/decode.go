@@ -62,7 +62,7 @@ func (a answer) page(r plan.Resource) (all []plan.Object, next string, err error
 	if err != nil {
 		return nil, "", err
 	}
-	gvk := r.Group.WithKind(string(r.Kind) + "List")
+	gvk := r.Group.WithKind(r.GVK().Kind + "List")
 	if protobuf {
 		return a.protobufPage(r, gvk)
 	}

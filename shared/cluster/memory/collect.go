@@ -18,7 +18,7 @@ const Collector = "garbage-collector"
 
 // orphaned looks at everything that the object of this UID, which is gone, owned.
 func (s *Server) orphaned(uid types.UID) {
-	for _, r := range plan.Resources() {
+	for _, r := range s.resources() {
 		for _, at := range s.names(r.Kind) {
 			if o, ok := s.objects[r.Kind][at]; ok && owns(uid, o) {
 				s.collect(r, at)
@@ -59,7 +59,7 @@ func (s *Server) dead(ref metav1.OwnerReference, namespace string) bool {
 
 // release makes what an object owns its own master, as the policy Orphan asks.
 func (s *Server) release(uid types.UID) {
-	for _, r := range plan.Resources() {
+	for _, r := range s.resources() {
 		for _, at := range s.names(r.Kind) {
 			o := s.objects[r.Kind][at]
 			if !owns(uid, o) {
@@ -75,6 +75,16 @@ func (s *Server) release(uid types.UID) {
 
 func owns(uid types.UID, o plan.Object) bool {
 	return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == uid })
+}
+
+// resources returns all kinds that there are objects of.
+func (s *Server) resources() []plan.Resource {
+	var all []plan.Resource
+	for _, k := range slices.Sorted(maps.Keys(s.objects)) {
+		r, _ := plan.ResourceOf(k)
+		all = append(all, r)
+	}
+	return all
 }
 
 // names returns the names of all objects of a kind, sorted.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,7 +44,7 @@ func (s *Server) create(r plan.Resource, o plan.Object) error {
 		return cluster.ErrExists
 	}
 	s.birth(r, n)
-	s.objects[r.Kind][at] = n
+	s.store(r, at, n)
 	s.collect(r, at)
 	return nil
 }
@@ -108,6 +109,13 @@ func (s *Server) commit(r plan.Resource, at name, old, n plan.Object) error {
 // keep stores o as it is, under a new resourceVersion.
 func (s *Server) keep(r plan.Resource, at name, o plan.Object) {
 	o.SetResourceVersion(s.next())
+	s.store(r, at, o)
+}
+
+func (s *Server) store(r plan.Resource, at name, o plan.Object) {
+	if s.objects[r.Kind] == nil {
+		s.objects[r.Kind] = map[name]plan.Object{} // a foreign kind
+	}
 	s.objects[r.Kind][at] = o
 }
 
@@ -202,6 +210,11 @@ func (s *Server) remove(r plan.Resource, at name) {
 // canonical returns o with a merge patch applied, as it comes back from storage: through JSON, so that times have
 // seconds and raw values sorted keys.
 func canonical(r plan.Resource, o plan.Object, change map[string]any) (plan.Object, error) {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		n := u.DeepCopy()
+		merge(n.Object, change)
+		return n, nil
+	}
 	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
 		return nil, err

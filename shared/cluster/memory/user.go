@@ -47,7 +47,7 @@ func (s *Server) put(r plan.Resource, at name, o plan.Object) error {
 		n.SetGeneration(old.GetGeneration() + 1)
 	}
 	s.birth(r, n)
-	s.objects[r.Kind][at] = n
+	s.store(r, at, n)
 	return nil
 }
 

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Keys of the ConfigMap of name ConfigMapDisrupt. The first is written by compare-and-swap by whoever automates the
+// deletion of Machines; the others are people's: numbers, or percentages of all Machines, rounded up.
+const (
+	DisruptionKey   = "deletions"
+	DisruptionAtMax = "max-at-once"
+	DisruptionHour  = "max-per-hour"
+)
+
+const (
+	disruptionSchema = 1
+	// slotFor is how long a slot counts as a disruption under way, even if its Machine still drains (RELIABILITY 2f).
+	slotFor = 30 * time.Minute
+)
+
+// Disruptions is the budget of the whole cluster: which Machines automation deleted lately, or has permission to
+// (RELIABILITY G8).
+type Disruptions struct {
+	Schema int    `json:"schema"`
+	Slots  []Slot `json:"slots,omitempty"`
+}
+
+// Slot is the permission to disrupt one Machine.
+type Slot struct {
+	Namespace    string      `json:"namespace"`
+	Machine      string      `json:"machine"`
+	UID          types.UID   `json:"uid"`
+	By           string      `json:"by"` // the function that took it
+	At           metav1.Time `json:"at"`
+	ControlPlane bool        `json:"controlPlane,omitempty"`
+}
+
+// DisruptionLimits is how much the budget allows. Of the control plane it is always one Machine at once (R-S10).
+type DisruptionLimits struct{ AtOnce, PerHour int }
+
+// ParseDisruptions reads the budget of a ConfigMap, which may be nil: nothing was disrupted yet. It refuses unknown
+// fields and a newer schema.
+func ParseDisruptions(cm *corev1.ConfigMap) (Disruptions, error) {
+	if cm == nil || cm.Data[DisruptionKey] == "" {
+		return Disruptions{Schema: disruptionSchema}, nil
+	}
+	var d Disruptions
+	from := json.NewDecoder(strings.NewReader(cm.Data[DisruptionKey]))
+	from.DisallowUnknownFields()
+	if err := from.Decode(&d); err != nil {
+		return Disruptions{}, fmt.Errorf("configmap %s key %s: %w", cm.Name, DisruptionKey, err)
+	}
+	if d.Schema != disruptionSchema {
+		return Disruptions{}, fmt.Errorf("configmap %s key %s: schema %d, want %d", cm.Name, DisruptionKey, d.Schema, disruptionSchema)
+	}
+	return d, nil
+}
+
+// ParseDisruptionLimits reads the limits for a cluster of so many Machines. Unless the ConfigMap says otherwise a tenth
+// of them, at least five, may be disrupted at once, and half of them, at least twenty and at most a thousand, within an
+// hour.
+func ParseDisruptionLimits(cm *corev1.ConfigMap, machines int) (DisruptionLimits, error) {
+	l := DisruptionLimits{AtOnce: max(5, machines/10), PerHour: min(max(20, machines/2), 1000)}
+	if cm == nil {
+		return l, nil
+	}
+	var wrong []error
+	limit := func(key string, usual int) int {
+		text, ok := cm.Data[key]
+		if !ok {
+			return usual
+		}
+		n, err := ParseShare(strings.TrimSpace(text), machines)
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("configmap %s key %s: %w", cm.Name, key, err))
+		}
+		return n
+	}
+	l = DisruptionLimits{AtOnce: limit(DisruptionAtMax, l.AtOnce), PerHour: limit(DisruptionHour, l.PerHour)}
+	return l, errors.Join(wrong...)
+}
+
+// ParseShare reads a number, or a percentage of so many, rounded up.
+func ParseShare(text string, of int) (int, error) {
+	share := intstr.Parse(text)
+	n, err := intstr.GetScaledValueFromIntOrPercent(&share, of, true)
+	if err == nil && n < 0 {
+		err = fmt.Errorf("%q is less than nothing", text)
+	}
+	return n, err
+}
+
+// Holds reports whether the Machine of this UID has a slot that is not used up.
+func (d Disruptions) Holds(uid types.UID, now time.Time) bool {
+	return slices.ContainsFunc(d.Slots, func(s Slot) bool { return s.UID == uid && s.current(now) })
+}
+
+// Take returns d with the slot want added, taken now, and without what is older than an hour. It reports false, and
+// returns d, if the limits do not allow that. Who knows that the Machine of a slot is gone, or is not disrupted after
+// all, says so by over: then it counts for its hour only.
+func (d Disruptions) Take(want Slot, l DisruptionLimits, now time.Time, over func(Slot) bool) (Disruptions, bool) {
+	want.At = metav1.NewTime(now.Truncate(time.Second))
+	next := Disruptions{Schema: disruptionSchema}
+	atOnce := 0
+	for _, s := range d.Slots {
+		if s.UID == want.UID && s.current(now) {
+			return d, true
+		}
+		if s.UID == want.UID || !now.Before(s.At.Add(time.Hour)) {
+			continue
+		}
+		next.Slots = append(next.Slots, s)
+		if !s.current(now) || over(s) {
+			continue
+		}
+		if s.ControlPlane && want.ControlPlane {
+			return d, false
+		}
+		atOnce++
+	}
+	if atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {
+		return d, false
+	}
+	next.Slots = append(next.Slots, want)
+	return next, true
+}
+
+// In returns cm, or a new ConfigMap if it is nil, with the budget in its place. cm is not modified.
+func (d Disruptions) In(cm *corev1.ConfigMap) *corev1.ConfigMap {
+	next := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: ConfigMapDisrupt}}
+	if cm != nil {
+		next = cm.DeepCopy()
+	}
+	if next.Data == nil {
+		next.Data = map[string]string{}
+	}
+	text, err := json.Marshal(d)
+	if err != nil { // strings, times and a number always marshal
+		return next
+	}
+	next.Data[DisruptionKey] = string(text)
+	return next
+}
+
+func (s Slot) current(now time.Time) bool { return now.Before(s.At.Add(slotFor)) }
