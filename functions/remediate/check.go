@@ -4,10 +4,13 @@ package remediate
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -15,16 +18,20 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
-// strategyBareMetal asks for a power-cycle instead of a new Machine (SPEC B57).
-const strategyBareMetal = "external-baremetal"
-
 // check is one MachineHealthCheck in one decision, with the Machines that it selects.
 type check struct {
 	snapshot.Snapshot
-	h        *machine.MachineHealthCheck
+	h        *machine.MachineHealthCheck // of a legacy check: what it was translated to
+	legacy   *machine.LegacyHealthCheck  // or nil
 	selector labels.Selector
-	record   record
-	targets  []target
+	policy   policy
+	external external
+	record   record // as it is stored
+	next     record // as it has to be
+	settled  []plan.Note
+	targets  []*target
+	sum      sum
+	closed   restriction // why nothing at all is remediated
 	network  network
 }
 
@@ -33,59 +40,84 @@ type target struct {
 	m *machine.Machine
 	n *corev1.Node
 	verdict
+	recovering bool // healthy again, but not yet for as long as the check's healthy delay
+	requested  bool // there is an object that asks somebody else to remediate it
 }
 
-// checksOf returns the checks that are not paused (B50) and can be understood, with a warning about each other one.
-func checksOf(s snapshot.Snapshot) ([]check, []plan.Note) {
-	var all []check
-	var warnings []plan.Note
-	net := networkOf(s)
-	for _, h := range s.HealthChecks {
-		if _, paused := h.Annotations[machine.AnnotationPausedMHC]; paused || h.DeletionTimestamp != nil {
-			continue
-		}
-		c, err := newCheck(s, h)
-		c.network = net
-		if err != nil {
-			warnings = append(warnings, plan.Warning(h, "RemediationRestricted", "nothing is remediated: "+err.Error()))
-			continue
-		}
-		all = append(all, c)
-	}
-	return all, warnings
-}
-
-// newCheck reads a check. Its error names the field.
-func newCheck(s snapshot.Snapshot, h *machine.MachineHealthCheck) (check, error) {
-	c := check{Snapshot: s, h: h}
+// newCheck reads a check. Its error names what cannot be understood; a record that cannot be is kept as it is.
+func newCheck(s snapshot.Snapshot, h *machine.MachineHealthCheck, legacy *machine.LegacyHealthCheck, net network) (*check, error) {
+	c := &check{Snapshot: s, h: h, legacy: legacy, network: net}
 	var err error
-	if c.selector, err = metav1.LabelSelectorAsSelector(&h.Spec.Selector); err != nil { // an empty one selects all (B48)
-		return check{}, fmt.Errorf("spec.selector: %w", err)
+	if c.record, err = parseRecord(h.Annotations[machine.AnnotationInFlight]); err != nil {
+		return c, &recordError{err}
 	}
-	if h.Spec.RemediationTemplate != nil {
-		return check{}, fmt.Errorf("spec.remediationTemplate: remediation by template is not supported")
+	if c.selector, err = metav1.LabelSelectorAsSelector(&h.Spec.Selector); err != nil { // an empty one selects all (B48)
+		return c, fmt.Errorf("spec.selector: %w", err)
+	}
+	if c.external, err = externalOf(h); err != nil {
+		return c, fmt.Errorf("spec.remediationTemplate: %w", err)
 	}
 	if _, err = maxUnhealthy(h, 1); err != nil {
-		return check{}, fmt.Errorf("spec.maxUnhealthy: %w", err)
+		return c, fmt.Errorf("spec.maxUnhealthy: %w", err)
 	}
-	if c.record, err = parseRecord(h.Annotations[machine.AnnotationInFlight]); err != nil {
-		return check{}, fmt.Errorf("annotation %s: %w", machine.AnnotationInFlight, err)
+	if c.policy, err = policyOf(h); err != nil {
+		return c, err
 	}
 	for _, m := range s.Machines {
-		if c.selects(m) {
-			n := nodeOf(s, m)
-			c.targets = append(c.targets, target{m: m, n: n, verdict: c.judge(m, n)})
+		if m.Namespace == h.Namespace && c.selector.Matches(labels.Set(m.Labels)) {
+			c.targets = append(c.targets, c.look(m))
 		}
 	}
+	c.sum = c.count()
 	return c, nil
 }
 
-func (c check) selects(m *machine.Machine) bool {
-	return m.Namespace == c.h.Namespace && c.selector.Matches(labels.Set(m.Labels))
+// recordError is a record that this version does not understand: a newer one may be at work (RELIABILITY G9).
+type recordError struct{ err error }
+
+func (e *recordError) Error() string {
+	return fmt.Sprintf("annotation %s: %v", machine.AnnotationInFlight, e.err)
 }
 
-func (c check) external() bool {
-	return c.h.Annotations[machine.AnnotationStrategy] == strategyBareMetal
+func (c *check) look(m *machine.Machine) *target {
+	n := nodeOf(c.Snapshot, m)
+	t := &target{m: m, n: n, verdict: c.judge(m, n), requested: c.request(m) != nil}
+	healthy := machine.FindCondition(m.Status.Conditions, machine.ConditionHealthy)
+	if t.reason == "" && c.policy.healthyDelay > 0 && healthy != nil { // what was never ill carries no condition
+		t.recovering = healthy.Status != corev1.ConditionTrue || c.Now.Before(healthy.LastTransitionTime.Add(c.policy.healthyDelay))
+	}
+	return t
+}
+
+// name returns how plans and people call the check.
+func (c *check) name() string { return plan.NameOf(c.object(c.h)) }
+
+// object returns h, or the legacy check that it was translated from with h's metadata and status.
+func (c *check) object(h *machine.MachineHealthCheck) plan.Object {
+	if c.legacy == nil {
+		return h
+	}
+	l := c.legacy.DeepCopy()
+	l.ObjectMeta, l.Status = h.ObjectMeta, h.Status
+	return l
+}
+
+func (c *check) target(uid types.UID) *target {
+	i := slices.IndexFunc(c.targets, func(t *target) bool { return t.m.UID == uid })
+	if i < 0 {
+		return nil
+	}
+	return c.targets[i]
+}
+
+// does returns what the step that f is at does about its Machine. What Failed has no host to power on and off (B57).
+func (c *check) does(f remediation, t *target) string {
+	for _, s := range c.policy.steps[min(f.Step, len(c.policy.steps)-1):] {
+		if s.does != stepPowerCycle || machine.Phase(t.m) != machine.PhaseFailed {
+			return s.does
+		}
+	}
+	return stepReplace
 }
 
 // maxUnhealthy returns how many of so many Machines may be unhealthy; a percentage is rounded down (B54), the default
@@ -115,4 +147,24 @@ func nodeOf(s snapshot.Snapshot, m *machine.Machine) *corev1.Node {
 	return nil
 }
 
-func owned(m *machine.Machine) bool { return metav1.GetControllerOf(m) != nil }
+func (t *target) controlPlane() bool {
+	return t.m.Labels[machine.LabelRole] == "master" || t.n != nil && machine.IsControlPlane(t.n)
+}
+
+// preserved returns until when people want to look at a sick Machine (D19): a time, or so long after it was due.
+func (t *target) preserved() (until time.Time, ok bool) {
+	text, ok := t.m.Annotations[machine.AnnotationPreserve]
+	if !ok || text == "false" {
+		return time.Time{}, false
+	}
+	if until, err := time.Parse(time.RFC3339, text); err == nil {
+		return until, true
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		return t.due.Add(d), true
+	}
+	return t.due.Add(preserveFor), true // whatever it says, it does not say that the Machine may go
+}
+
+// preserveFor is how long a sick Machine is preserved unless its annotation says otherwise.
+const preserveFor = 96 * time.Hour

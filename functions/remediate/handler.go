@@ -2,12 +2,21 @@
 
 // Package remediate replaces Machines that a MachineHealthCheck finds sick, never many at a time.
 //
-//	wakes on  MachineHealthCheck, Machine, Node; scan
-//	reads     MachineHealthCheck, Machine, Node, MachineSet
-//	writes    MachineHealthCheck (in-flight annotation, status), Machine (health condition, delete)
+//	wakes on  MachineHealthCheck (of both groups), Machine, Node; scan
+//	reads     MachineHealthCheck (and what its remediationTemplate names), Machine, Node, MachineSet,
+//	          MachineHealthCheck.v1alpha1.healthchecking.openshift.io, ConfigMap (budget; rules of legacy checks)
+//	writes    MachineHealthCheck (in-flight annotation, status; requests made from its remediationTemplate),
+//	          MachineHealthCheck.v1alpha1.healthchecking.openshift.io (likewise), Machine (health condition, claim,
+//	          delete), ConfigMap (budget)
 //
-// A remediation is committed to the check's in-flight record first, by compare-and-swap. Only the next round, on fresh
-// reads and if the Machine is still sick, deletes it; its MachineSet makes the replacement (RELIABILITY 2f).
+// A remediation goes through four rounds, each decided on fresh reads and only if the Machine is still sick
+// (RELIABILITY 2f):
+//
+//	sick ──▶ in flight ──▶ slot ──▶ claim ──▶ act
+//	         the check's   the      the       delete the Machine, or another of the check's steps
+//	         annotation    budget   Machine
+//
+// What was written by compare-and-swap is never acted upon in the round that writes it.
 package remediate
 
 import (
@@ -17,82 +26,51 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
+const name = "remediate"
+
 // Function is the deployable function.
-var Function = function.Function{Name: "remediate", Reads: reads, Decide: Decide}
+var Function = function.Function{Name: name, Reads: reads, Decide: Decide}
 
 // Decide shows on every Machine of the snapshot how healthy it is. Where all Machines were read, each check acts.
 func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
-	checks, warnings := checksOf(s)
-	p.Notes = append(p.Notes, warnings...)
-	verdicts := worst(checks)
+	w := newWard(s)
+	for _, c := range w.wrong {
+		p.Add(c.refuse())
+	}
+	if w.whole {
+		w.admit()
+	}
+	verdicts := worst(w.checks)
 	touched := map[*machine.Machine]bool{} // by this plan: whatever else it needs, the next round does
 	for _, m := range s.Machines {
 		seq := plan.Sequence{}
 		if v, looked := verdicts[m]; looked {
-			seq = show(s, m, v)
-		} else if s.Has(snapshot.All("Machine")) && len(checks) == len(s.HealthChecks) {
+			seq = w.show(m, v)
+		} else if w.whole && len(w.wrong)+w.paused == 0 {
 			seq = forget(m)
 		}
 		touched[m] = len(seq.Do) > 0
 		p.Add(seq)
 	}
-	if s.Has(snapshot.All("Machine")) {
-		for _, c := range checks {
-			p.Add(c.step(touched)...)
-		}
+	if w.whole {
+		p.Add(w.act(touched)...)
+		p.Add(w.release(verdicts, touched)...)
 	}
 	return p.Untried(s.Outcomes)
 }
 
-// step commits what changes in the record of remediations, or else carries out what it holds and reports.
-func (c check) step(touched map[*machine.Machine]bool) []plan.Sequence {
-	sum := c.count()
-	next := c.admit(c.settled(), sum)
-	if next.String() != c.record.String() {
-		return []plan.Sequence{c.commit(next)}
-	}
-	var all []plan.Sequence
-	if sum.allowed() {
-		for _, t := range c.targets {
-			if c.record.has(t.m) && t.sick(c.Now) && !touched[t.m] {
-				touched[t.m] = true
-				all = append(all, c.repair(t))
-			}
+// act stores what the checks have to remember, or else carries out what they have in flight, and reports.
+func (w *ward) act(touched map[*machine.Machine]bool) []plan.Sequence {
+	all := []plan.Sequence{w.budget.commit()}
+	for _, c := range w.checks {
+		if c.next.String() != c.record.String() {
+			all = append(all, c.commit())
+			continue
 		}
+		all = append(all, w.repair(c, touched)...)
+		all = append(all, c.withdraw()...)
+		all = append(all, c.report())
 	}
-	for _, t := range c.targets {
-		if t.sick(c.Now) && !c.external() && !owned(t.m) {
-			all = append(all, plan.Sequence{Notes: []plan.Note{
-				plan.Warning(t.m, "SkippedNoController", "not remediated: nothing would replace it, it has no controller"),
-			}})
-		}
-	}
-	return append(all, c.report(sum))
-}
-
-// repair has one Machine replaced, or its host power-cycled where the check asks for that (B56, B57).
-func (c check) repair(t target) plan.Sequence {
-	if c.external() && machine.Phase(t.m) != machine.PhaseFailed {
-		if _, asked := t.m.Annotations[machine.AnnotationExternalRepair]; asked {
-			return plan.Sequence{}
-		}
-		next := t.m.DeepCopy()
-		if next.Annotations == nil {
-			next.Annotations = map[string]string{}
-		}
-		next.Annotations[machine.AnnotationExternalRepair] = ""
-		return plan.Sequence{
-			Do:    []plan.Action{plan.Update{Old: t.m, New: next, Why: t.message}},
-			Notes: []plan.Note{plan.Normal(t.m, "ExternalAnnotationAdded", "power-cycle requested: "+t.message)},
-		}
-	}
-	a := plan.Delete{Object: t.m, IfUnchanged: true, Why: t.message}
-	if o, tried := c.Outcome(a); tried && o.Result == plan.Refused {
-		return plan.Sequence{Notes: []plan.Note{plan.Warning(t.m, "MachineDeletionFailed", o.Message)}}
-	}
-	return plan.Sequence{
-		Do:    []plan.Action{a},
-		Notes: []plan.Note{plan.Normal(t.m, "MachineDeleted", "remediated by deletion: "+t.message)},
-	}
+	return all
 }

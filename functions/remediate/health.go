@@ -15,6 +15,10 @@ import (
 const (
 	// missingFor is how long a Node must be gone: it is believed at the second look only (RELIABILITY 2f).
 	missingFor = time.Minute
+	// sightFor is how far apart two looks at a condition are whose timeout proves little by itself: the Node of a spot
+	// instance that is reclaimed has two minutes left.
+	sightFor     = 10 * time.Second
+	shortTimeout = time.Minute
 	// startupDefault is how long a Machine may be without a Node unless its check says otherwise (B48).
 	startupDefault = 10 * time.Minute
 )
@@ -34,12 +38,13 @@ type verdict struct {
 	message string    // facts with absolute times, so that waiting changes nothing
 	due     time.Time // when the Machine is sick; zero: not by waiting
 	early   bool      // not worth telling yet
+	sight   string    // what has to be seen twice; empty: once is enough
 }
 
 func (v verdict) sick(now time.Time) bool { return !v.due.IsZero() && now.After(v.due) }
 
 // judge applies B51 in its order. A Machine that is being deleted is judged no more.
-func (c check) judge(m *machine.Machine, n *corev1.Node) verdict {
+func (c *check) judge(m *machine.Machine, n *corev1.Node) verdict {
 	updated := m.CreationTimestamp.Time
 	if m.Status.LastUpdated != nil {
 		updated = m.Status.LastUpdated.Time
@@ -54,14 +59,16 @@ func (c check) judge(m *machine.Machine, n *corev1.Node) verdict {
 	case m.Status.NodeRef == nil:
 		return c.starting(updated)
 	case n == nil:
-		since := c.record.missingSince(m, c.Now)
-		return verdict{reason: reasonNotFound, message: "node " + m.Status.NodeRef.Name + " not found" + span(since, since.Add(missingFor)), due: since.Add(missingFor)}
+		since, before := c.record.seen(m, reasonNotFound, c.Now)
+		v := verdict{reason: reasonNotFound, due: since.Add(missingFor), sight: reasonNotFound, early: !before}
+		v.message = "node " + m.Status.NodeRef.Name + " not found" + v.span(since)
+		return v
 	}
-	return c.conditions(n)
+	return c.conditions(m, n)
 }
 
 // starting judges a Machine without a Node; it is told about once half of its time is gone.
-func (c check) starting(since time.Time) verdict {
+func (c *check) starting(since time.Time) verdict {
 	timeout := startupDefault
 	if t := c.h.Spec.NodeStartupTimeout; t != nil {
 		timeout = t.Duration
@@ -69,22 +76,33 @@ func (c check) starting(since time.Time) verdict {
 	if timeout <= 0 { // never sick, but not healthy either (B53)
 		return verdict{reason: reasonStartup, message: "no node yet", early: true}
 	}
-	due := since.Add(timeout)
-	return verdict{reason: reasonStartup, message: "no node" + span(since, due), due: due, early: c.Now.Before(since.Add(timeout / 2))}
+	v := verdict{reason: reasonStartup, due: since.Add(timeout)}
+	v.message = "no node" + v.span(since)
+	v.early = c.Now.Before(since.Add(timeout / 2))
+	return v
 }
 
 // conditions judges a Node; of several conditions that match, the one that is due first speaks.
-func (c check) conditions(n *corev1.Node) verdict {
+func (c *check) conditions(m *machine.Machine, n *corev1.Node) verdict {
 	var first verdict
 	for _, u := range c.h.Spec.UnhealthyConditions {
 		have := machine.NodeCondition(n, u.Type)
 		if have == nil || have.Status != u.Status {
 			continue
 		}
+		what := fmt.Sprintf("%s=%s", u.Type, u.Status)
 		since := have.LastTransitionTime.Time
-		due := since.Add(u.Timeout.Duration)
-		if first.reason == "" || due.Before(first.due) {
-			first = verdict{reason: reasonNode, message: fmt.Sprintf("node %s has %s=%s", n.Name, u.Type, u.Status) + span(since, due), due: due}
+		v := verdict{reason: reasonNode, due: since.Add(u.Timeout.Duration)}
+		if u.Timeout.Duration < shortTimeout {
+			first, before := c.record.seen(m, what, c.Now)
+			v.sight, v.early = what, !before
+			if twice := first.Add(sightFor); twice.After(v.due) {
+				v.due = twice
+			}
+		}
+		v.message = fmt.Sprintf("node %s has %s", n.Name, what) + v.span(since)
+		if first.reason == "" || v.due.Before(first.due) {
+			first = v
 		}
 	}
 	return first
@@ -94,6 +112,12 @@ func invalid(m *machine.Machine) bool {
 	return m.Status.ErrorReason != nil && *m.Status.ErrorReason == machinev1beta1.InvalidConfigurationMachineError
 }
 
-func span(since, due time.Time) string { return " since " + stamp(since) + ", due " + stamp(due) }
+// span tells since when, and until when; while nobody remembers the first look, which would move, neither.
+func (v verdict) span(since time.Time) string {
+	if v.early {
+		return ""
+	}
+	return " since " + stamp(since) + ", due " + stamp(v.due)
+}
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

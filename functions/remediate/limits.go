@@ -3,52 +3,70 @@
 package remediate
 
 import (
-	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 const (
-	// maxInFlight bounds the remediations under way of one check; of control-plane Machines there is only ever one.
-	maxInFlight             = 3
-	maxInFlightControlPlane = 1
 	// A third of the Nodes, and at least three, that nobody hears of are a broken network, not illness.
 	partitionPercent = 33
 	partitionNodes   = 3
 )
 
-// sum is how many Machines a check sees, and what follows.
+// sum is how many Machines a check sees, and why some of them are not healthy (B53).
 type sum struct {
-	machines, healthy, sick int
-	most                    int // unhealthy ones allowed
-	network                 network
+	machines, healthy int
+	sick              int // due now
+	waiting           int // will be due unless they recover
+	starting          int // have no Node yet
+	hopeless          int // can never work
+	most              int // unhealthy ones allowed
+	names             []string
 }
 
-// network is how much of the whole cluster is heard of.
-type network struct{ unreachable, nodes int }
-
 func (s sum) unhealthy() int { return s.machines - s.healthy }
-func (s sum) tooMany() bool  { return s.unhealthy() > s.most }
-func (s sum) allowed() bool  { return !s.tooMany() && !s.network.partitioned() }
 
-func (n network) partitioned() bool {
-	return n.unreachable >= partitionNodes && n.unreachable*100 >= n.nodes*partitionPercent
+// String tells the unhealthy Machines apart.
+func (s sum) String() string {
+	var kinds []string
+	for _, k := range []struct {
+		n    int
+		what string
+	}{
+		{s.sick, "sick"}, {s.waiting, "with a running timer"}, {s.starting, "starting"},
+		{s.hopeless, "failed for ever"},
+		{s.unhealthy() - s.sick - s.waiting - s.starting - s.hopeless, "going or being repaired"},
+	} {
+		if k.n > 0 {
+			kinds = append(kinds, fmt.Sprintf("%d %s", k.n, k.what))
+		}
+	}
+	return fmt.Sprintf("%d of %d machines are not healthy (%s)", s.unhealthy(), s.machines, strings.Join(kinds, ", "))
 }
 
 // count counts as healthy only what has a Node, needs nothing now nor when a timer ends, and is neither deleted nor
-// repaired elsewhere (B53, R-B26).
-func (c check) count() sum {
-	s := sum{machines: len(c.targets), network: c.network}
+// repaired elsewhere nor just recovering (B53, R-B26, D18).
+func (c *check) count() sum {
+	s := sum{machines: len(c.targets)}
 	for _, t := range c.targets {
 		_, repaired := t.m.Annotations[machine.AnnotationExternalRepair]
 		switch {
 		case t.sick(c.Now):
 			s.sick++
-		case t.reason == "" && t.n != nil && t.m.DeletionTimestamp == nil && !repaired:
+			s.names = append(s.names, t.m.Name)
+		case t.reason == reasonStartup:
+			s.starting++
+		case t.reason == reasonInvalid:
+			s.hopeless++
+		case t.reason != "":
+			s.waiting++
+		case t.reason == "" && t.n != nil && t.m.DeletionTimestamp == nil && !repaired && !t.requested && !t.recovering:
 			s.healthy++
 		}
 	}
@@ -56,6 +74,31 @@ func (c check) count() sum {
 		s.most = most
 	}
 	return s
+}
+
+// restriction is why a check remediates nothing at all; the zero one is none.
+type restriction struct{ reason, message string }
+
+func (c *check) restricted(b *budget) restriction {
+	s := c.next.Storm
+	switch {
+	case b.err != nil:
+		return restriction{"DisruptionBudgetUnreadable", "nothing is remediated: " + b.err.Error()}
+	case c.network.partitioned():
+		return restriction{"NodesUnreachable", fmt.Sprintf("%d of %d nodes are unreachable: nothing is remediated", c.network.unreachable, c.network.nodes)}
+	case c.sum.unhealthy() > c.sum.most:
+		return restriction{machinev1beta1.TooManyUnhealthyReason, fmt.Sprintf("%v, more than maxUnhealthy %d allows: nothing is remediated", c.sum, c.sum.most)}
+	case s != nil && s.Over != nil:
+		return restriction{"StormCooldown", fmt.Sprintf("too many were unhealthy until %s: nothing is remediated before %s", stamp(s.Over.Time), stamp(s.Over.Add(c.policy.cooldown)))}
+	}
+	return restriction{}
+}
+
+// network is how much of the whole cluster is heard of.
+type network struct{ unreachable, nodes int }
+
+func (n network) partitioned() bool {
+	return n.unreachable >= partitionNodes && n.unreachable*100 >= n.nodes*partitionPercent
 }
 
 // networkOf counts the Nodes that nothing is heard of. One that vanished counts like them (R-B23).
@@ -75,52 +118,13 @@ func networkOf(s snapshot.Snapshot) network {
 	return net
 }
 
-// admit adds the Machines to remediate next: those longest due first, as many as there is room for (RELIABILITY 2f).
-func (c check) admit(r record, s sum) record {
-	if !s.allowed() || s.unhealthy()+c.gone(r) > s.most {
-		return r
-	}
-	limit := min(s.most, maxInFlight)
-	if slices.ContainsFunc(c.targets, controlPlane) {
-		limit = min(limit, maxInFlightControlPlane)
-	}
-	due := c.due(r)
-	r.InFlight = slices.Clone(r.InFlight)
-	for _, t := range due[:max(0, min(len(due), limit-len(r.InFlight)))] {
-		f := remediation{Machine: t.m.Name, UID: t.m.UID, At: metav1.NewTime(c.Now)}
-		if owner := metav1.GetControllerOf(t.m); owner != nil && owner.Kind == "MachineSet" {
-			f.Set = owner.Name
-		}
-		r.InFlight = append(r.InFlight, f)
-	}
-	return r
-}
-
 // gone counts the remediations whose Machine is not among the selected any more.
-func (c check) gone(r record) int {
+func (c *check) gone() int {
 	n := 0
-	for _, f := range r.InFlight {
-		if !slices.ContainsFunc(c.targets, func(t target) bool { return t.m.UID == f.UID }) {
+	for _, f := range c.next.InFlight {
+		if !slices.ContainsFunc(c.targets, func(t *target) bool { return t.m.UID == f.UID }) {
 			n++
 		}
 	}
 	return n
-}
-
-// due returns the sick Machines that can be remediated and are not yet, those longest due first.
-func (c check) due(r record) []target {
-	var due []target
-	for _, t := range c.targets {
-		if t.sick(c.Now) && !r.has(t.m) && (owned(t.m) || c.external()) {
-			due = append(due, t)
-		}
-	}
-	slices.SortStableFunc(due, func(a, b target) int {
-		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.m.Name, b.m.Name))
-	})
-	return due
-}
-
-func controlPlane(t target) bool {
-	return t.m.Labels[machine.LabelRole] == "master" || t.n != nil && machine.IsControlPlane(t.n)
 }

@@ -8,35 +8,43 @@ import (
 )
 
 // reads stops after one Machine and its Node where no check finds the Machine due. Whoever counts, or acts, reads all
-// Machines and all Nodes, and the sets whose Machines are being replaced.
+// Machines and all Nodes, the budget, what remediates from outside, and the sets whose Machines are being replaced.
 func reads(s snapshot.Snapshot) snapshot.Scope {
-	ask := []snapshot.Query{snapshot.All("MachineHealthCheck")}
+	ask := []snapshot.Query{snapshot.All("MachineHealthCheck"), snapshot.All(legacyKind)}
+	if len(s.LegacyHealthChecks) > 0 {
+		ask = append(ask, rulesQuery)
+	}
+	checks := len(s.HealthChecks)+len(s.LegacyHealthChecks) > 0
 	var more []snapshot.Query
 	all := false
 	switch {
 	case s.Request.Scan():
-		all = len(s.HealthChecks) > 0
-	case s.Request.Is("MachineHealthCheck"):
+		all = checks
+	case s.Request.Is("MachineHealthCheck"): // of either group
 		all = true
 	case s.Request.Is("Machine"):
-		more, all = machineReads(s)
+		more, all = machineReads(s, checks)
 	case s.Request.Is("Node"):
-		more, all = nodeReads(s)
+		more, all = nodeReads(s, checks)
 	}
 	ask = append(ask, more...)
 	if all {
-		ask = append(ask, snapshot.All("Machine"), snapshot.All("Node"))
-	}
-	if s.Has(snapshot.All("Machine")) {
-		ask = append(ask, sets(s)...)
+		ask = append(ask, snapshot.All("Machine"), snapshot.All("Node"), budgetQuery)
+		for _, h := range s.HealthChecks {
+			ask = append(ask, setReads(h.Namespace, h.Annotations)...)
+			ask = append(ask, externalReads(h)...)
+		}
+		for _, h := range s.LegacyHealthChecks {
+			ask = append(ask, setReads(h.Namespace, h.Annotations)...)
+		}
 	}
 	return snapshot.Scope{Objects: ask}
 }
 
-func machineReads(s snapshot.Snapshot) (ask []snapshot.Query, all bool) {
+func machineReads(s snapshot.Snapshot, checks bool) (ask []snapshot.Query, all bool) {
 	ask = []snapshot.Query{snapshot.One("Machine", s.Request.Namespace, s.Request.Name)}
 	m := s.Machine(s.Request.Namespace, s.Request.Name)
-	if m == nil || len(s.HealthChecks) == 0 {
+	if m == nil || !checks {
 		return ask, false
 	}
 	if ref := m.Status.NodeRef; ref != nil {
@@ -46,10 +54,10 @@ func machineReads(s snapshot.Snapshot) (ask []snapshot.Query, all bool) {
 	return ask, pressing(s, m)
 }
 
-func nodeReads(s snapshot.Snapshot) (ask []snapshot.Query, all bool) {
+func nodeReads(s snapshot.Snapshot, checks bool) (ask []snapshot.Query, all bool) {
 	ask = []snapshot.Query{snapshot.One("Node", "", s.Request.Name)}
 	n := s.Node(s.Request.Name)
-	if n == nil || len(s.HealthChecks) == 0 {
+	if n == nil || !checks {
 		return ask, false
 	}
 	namespace, name, ok := machine.AnnotatedMachine(n)
@@ -62,10 +70,9 @@ func nodeReads(s snapshot.Snapshot) (ask []snapshot.Query, all bool) {
 
 // pressing reports whether more has to be known about m than itself and its Node.
 func pressing(s snapshot.Snapshot, m *machine.Machine) bool {
-	checks, _ := checksOf(s)
-	for _, c := range checks {
+	for _, c := range newWard(s).checks {
 		for _, t := range c.targets {
-			if t.m == m && (t.sick(s.Now) || t.reason == reasonNotFound || c.record.has(m)) {
+			if t.m == m && (t.sick(s.Now) || t.sight != "" || c.record.has(m.UID)) {
 				return true
 			}
 		}
@@ -73,17 +80,16 @@ func pressing(s snapshot.Snapshot, m *machine.Machine) bool {
 	return false
 }
 
-func sets(s snapshot.Snapshot) []snapshot.Query {
+// setReads asks for the sets whose Machines a check has in flight.
+func setReads(namespace string, annotations map[string]string) []snapshot.Query {
+	r, err := parseRecord(annotations[machine.AnnotationInFlight])
+	if err != nil {
+		return nil // nothing is done for it
+	}
 	var ask []snapshot.Query
-	for _, h := range s.HealthChecks {
-		r, err := parseRecord(h.Annotations[machine.AnnotationInFlight])
-		if err != nil {
-			continue // nothing is done for it
-		}
-		for _, f := range r.InFlight {
-			if f.Set != "" {
-				ask = append(ask, snapshot.One("MachineSet", h.Namespace, f.Set))
-			}
+	for _, f := range r.InFlight {
+		if f.Set != "" {
+			ask = append(ask, snapshot.One("MachineSet", namespace, f.Set))
 		}
 	}
 	return ask

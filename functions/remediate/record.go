@@ -13,31 +13,49 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
-	"github.com/machine-functions/machine-functions/shared/plan"
 )
 
-const recordSchema = 1
-
 const (
-	// holdFor is how long a remediation counts as under way at least: the status of its set may be older than it.
-	holdFor = time.Minute
-	// releaseAfter is when it no longer does, whatever became of it (RELIABILITY 2f).
-	releaseAfter = 30 * time.Minute
+	recordSchema = 1
+	// maxSightings bounds the record. So many Nodes are not lost to illness, and those left out are seen again.
+	maxSightings = 200
 )
 
 // record is what a check remembers, in its annotation machine.AnnotationInFlight.
 type record struct {
-	Schema   int                       `json:"schema"`
-	InFlight []remediation             `json:"inFlight,omitempty"`
-	Missing  map[types.UID]metav1.Time `json:"missing,omitempty"` // Machines whose Node is gone: since when that is known
+	Schema   int                    `json:"schema"`
+	InFlight []remediation          `json:"inFlight,omitempty"`
+	Seen     map[types.UID]sighting `json:"seen,omitempty"`    // by Machine: what has to be seen twice
+	Failing  map[string]failure     `json:"failing,omitempty"` // by set: what was made there never worked (R-B27)
+	Storm    *storm                 `json:"storm,omitempty"`
 }
 
-// remediation is one Machine being replaced, until its replacement works.
+// remediation is one Machine being replaced, or repaired, until something works in its place.
 type remediation struct {
-	Machine string      `json:"machine"`
-	UID     types.UID   `json:"uid"`
-	Set     string      `json:"set,omitempty"`
-	At      metav1.Time `json:"at"`
+	Machine      string      `json:"machine"`
+	UID          types.UID   `json:"uid"`
+	Set          string      `json:"set,omitempty"`
+	At           metav1.Time `json:"at"`             // begin of its step
+	Step         int         `json:"step,omitempty"` // index in the check's steps
+	ControlPlane bool        `json:"controlPlane,omitempty"`
+}
+
+// sighting is the first look at something.
+type sighting struct {
+	What string      `json:"what"`
+	At   metav1.Time `json:"at"`
+}
+
+// failure counts remediations in a row of Machines of one set that never had a Node.
+type failure struct {
+	Count int         `json:"count"`
+	At    metav1.Time `json:"at"` // of the last
+}
+
+// storm is a time when more was sick than may be. Over is when it ended: then the cool-down begins.
+type storm struct {
+	Since metav1.Time  `json:"since"`
+	Over  *metav1.Time `json:"over,omitempty"`
 }
 
 func parseRecord(text string) (record, error) {
@@ -53,12 +71,15 @@ func parseRecord(text string) (record, error) {
 	if r.Schema != recordSchema {
 		return record{}, fmt.Errorf("schema %d, want %d", r.Schema, recordSchema)
 	}
+	if slices.ContainsFunc(r.InFlight, func(f remediation) bool { return f.Step < 0 }) {
+		return record{}, fmt.Errorf("a step below 0")
+	}
 	return r, nil
 }
 
 // String returns the record as it is stored; empty if there is nothing to remember.
 func (r record) String() string {
-	if len(r.InFlight)+len(r.Missing) == 0 {
+	if len(r.InFlight)+len(r.Seen)+len(r.Failing) == 0 && r.Storm == nil {
 		return ""
 	}
 	b, err := json.Marshal(r)
@@ -68,68 +89,33 @@ func (r record) String() string {
 	return string(b)
 }
 
-func (r record) has(m *machine.Machine) bool {
-	return slices.ContainsFunc(r.InFlight, func(f remediation) bool { return f.UID == m.UID })
-}
-
-func (r record) missingSince(m *machine.Machine, now time.Time) time.Time {
-	if t, ok := r.Missing[m.UID]; ok {
-		return t.Time
-	}
-	return now.Truncate(time.Second)
-}
-
-// settled returns the record with what is over left out, and with the Machines whose Node is gone.
-func (c check) settled() record {
-	next := record{Schema: recordSchema}
-	for _, f := range c.record.InFlight {
-		if c.Now.Before(f.At.Add(releaseAfter)) && c.underWay(f) {
-			next.InFlight = append(next.InFlight, f)
-		}
-	}
-	for _, t := range c.targets {
-		if t.reason == reasonNotFound {
-			if next.Missing == nil {
-				next.Missing = map[types.UID]metav1.Time{}
-			}
-			next.Missing[t.m.UID] = metav1.NewTime(c.record.missingSince(t.m, c.Now))
-		}
-	}
-	return next
-}
-
-// underWay reports whether a Machine is still sick or going, or gone without its set having all Machines ready again.
-func (c check) underWay(f remediation) bool {
-	for _, t := range c.targets {
-		if t.m.UID == f.UID {
-			return t.m.DeletionTimestamp != nil || t.sick(c.Now)
-		}
-	}
-	if c.Now.Before(f.At.Add(holdFor)) {
-		return true
-	}
-	set := c.MachineSet(c.h.Namespace, f.Set)
-	return set != nil && (set.Spec.Replicas == nil || set.Status.ReadyReplicas < *set.Spec.Replicas)
-}
-
-func (c check) commit(next record) plan.Sequence {
-	h := c.h.DeepCopy()
-	if h.Annotations == nil {
-		h.Annotations = map[string]string{}
-	}
-	h.Annotations[machine.AnnotationInFlight] = next.String()
-	if next.String() == "" {
-		delete(h.Annotations, machine.AnnotationInFlight)
+// why tells in a few words what is to be remembered.
+func (r record) why() string {
+	var names []string
+	for _, f := range r.InFlight {
+		names = append(names, f.Machine)
 	}
 	why := "nothing in flight"
-	if len(next.InFlight) > 0 {
-		why = "in flight: " + next.InFlight[0].Machine
+	if len(names) > 0 {
+		why = "in flight: " + strings.Join(names, ", ")
 	}
-	for _, f := range next.InFlight[min(1, len(next.InFlight)):] {
-		why += ", " + f.Machine
+	if len(r.Seen) > 0 {
+		why += fmt.Sprintf("; %d seen once", len(r.Seen))
 	}
-	if len(next.Missing) > 0 {
-		why += fmt.Sprintf("; %d nodes not found", len(next.Missing))
+	if r.Storm != nil {
+		why += "; storm since " + stamp(r.Storm.Since.Time)
 	}
-	return plan.Sequence{Do: []plan.Action{plan.Update{Old: c.h, New: h, Why: why}}}
+	return why
+}
+
+func (r record) has(uid types.UID) bool {
+	return slices.ContainsFunc(r.InFlight, func(f remediation) bool { return f.UID == uid })
+}
+
+// seen returns when what was first seen of m, and whether that was before now.
+func (r record) seen(m *machine.Machine, what string, now time.Time) (time.Time, bool) {
+	if s, ok := r.Seen[m.UID]; ok && s.What == what {
+		return s.At.Time, true
+	}
+	return now.Truncate(time.Second), false
 }

@@ -4,49 +4,114 @@ package remediate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
-	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
+// maxNames bounds the names in one message.
+const maxNames = 5
+
 // report writes the check's status if it changed (B49), with the reason where nothing may be remediated (B55).
-func (c check) report(s sum) plan.Sequence {
+func (c *check) report() plan.Sequence {
 	next := c.h.DeepCopy()
-	next.Status.ExpectedMachines, next.Status.CurrentHealthy = &s.machines, &s.healthy
-	next.Status.RemediationsAllowed = int32(max(0, s.most-s.unhealthy()))
+	next.Status.ExpectedMachines, next.Status.CurrentHealthy = &c.sum.machines, &c.sum.healthy
+	next.Status.RemediationsAllowed = int32(max(0, c.sum.most-c.sum.unhealthy()))
 	allowed := machine.True(machinev1beta1.RemediationAllowedCondition, "", "")
-	counts := fmt.Sprintf("%d of %d machines are not healthy (%d sick)", s.unhealthy(), s.machines, s.sick)
-	switch {
-	case s.network.partitioned():
-		allowed = restricted("NodesUnreachable", fmt.Sprintf("%d of %d nodes are unreachable: nothing is remediated", s.network.unreachable, s.network.nodes))
+	var notes []plan.Note
+	if c.closed.reason != "" {
 		next.Status.RemediationsAllowed = 0
-	case s.tooMany():
-		allowed = restricted(machinev1beta1.TooManyUnhealthyReason, fmt.Sprintf("%s, more than maxUnhealthy %d allows: nothing is remediated", counts, s.most))
+		allowed = machine.False(allowed.Type, machinev1beta1.ConditionSeverityWarning, c.closed.reason, c.closed.message)
+		notes = []plan.Note{plan.Warning(c.object(c.h), "RemediationRestricted", c.closed.message)}
 	}
-	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, allowed, c.Now)
+	for _, condition := range slices.Concat([]machine.Condition{allowed, c.wellbeing()}, c.remediating(), c.available()) {
+		next.Status.Conditions = machine.SetCondition(next.Status.Conditions, condition, c.Now)
+	}
+	return c.tell(next, notes, "counted")
+}
+
+// refuse writes into the status what cannot be understood about a check. Next to a newer version it writes nothing.
+func (w wrong) refuse() plan.Sequence {
+	message := "nothing is remediated: " + w.err.Error()
+	notes := []plan.Note{plan.Warning(w.object(w.h), "RemediationRestricted", message)}
+	if _, newer := errors.AsType[*recordError](w.err); newer {
+		return plan.Sequence{Notes: notes}
+	}
+	next := w.h.DeepCopy()
+	next.Status.RemediationsAllowed = 0
+	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, machine.False(machinev1beta1.RemediationAllowedCondition,
+		machinev1beta1.ConditionSeverityError, "NotUnderstood", message), w.Now)
+	return w.tell(next, notes, "not understood")
+}
+
+func (c *check) tell(next *machine.MachineHealthCheck, notes []plan.Note, why string) plan.Sequence {
 	if equality.Semantic.DeepEqual(c.h.Status, next.Status) {
 		return plan.Sequence{}
 	}
-	seq := plan.Sequence{Do: []plan.Action{plan.UpdateStatus{Old: c.h, New: next, Why: "counted"}}}
-	if !s.allowed() {
-		seq.Notes = []plan.Note{plan.Warning(c.h, "RemediationRestricted", allowed.Message)}
+	return plan.Sequence{Do: []plan.Action{plan.UpdateStatus{Old: c.object(c.h), New: c.object(next), Why: why}}, Notes: notes}
+}
+
+// wellbeing tells apart why Machines are not healthy: starting is not sick (B53).
+func (c *check) wellbeing() machine.Condition {
+	if c.sum.unhealthy() == 0 {
+		return machine.True(machine.ConditionMachinesHealthy, "", "")
 	}
-	return seq
+	message := c.sum.String()
+	if len(c.sum.names) > 0 {
+		message += "; sick: " + listed(c.sum.names)
+	}
+	return machine.False(machine.ConditionMachinesHealthy, machinev1beta1.ConditionSeverityInfo, "NotAllHealthy", message)
 }
 
-func restricted(reason, message string) machine.Condition {
-	return machine.False(machinev1beta1.RemediationAllowedCondition, machinev1beta1.ConditionSeverityWarning, reason, message)
+// remediating names what is in flight, with its step. A check that never remediated anything carries no condition.
+func (c *check) remediating() []machine.Condition {
+	if len(c.next.InFlight) == 0 {
+		if machine.FindCondition(c.h.Status.Conditions, machine.ConditionRemediating) == nil {
+			return nil
+		}
+		return []machine.Condition{machine.False(machine.ConditionRemediating, machinev1beta1.ConditionSeverityInfo, "NothingInFlight", "")}
+	}
+	var flying []string
+	for _, f := range c.next.InFlight {
+		does := "replaced"
+		if t := c.target(f.UID); t != nil && t.m.DeletionTimestamp == nil {
+			does = c.does(f, t)
+		}
+		flying = append(flying, fmt.Sprintf("%s (%s since %s)", f.Machine, does, stamp(f.At.Time)))
+	}
+	return []machine.Condition{machine.True(machine.ConditionRemediating, "InFlight", listed(flying))}
 }
 
-// show writes on the Machine what the checks say about it. A Machine that was never found unhealthy carries no
-// condition.
-func show(s snapshot.Snapshot, m *machine.Machine, v verdict) plan.Sequence {
+func listed(names []string) string {
+	if more := len(names) - maxNames; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// commit stores what a check has to remember.
+func (c *check) commit() plan.Sequence {
+	next := c.h.DeepCopy()
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	next.Annotations[machine.AnnotationInFlight] = c.next.String()
+	if c.next.String() == "" {
+		delete(next.Annotations, machine.AnnotationInFlight)
+	}
+	return plan.Sequence{Do: []plan.Action{plan.Update{Old: c.object(c.h), New: c.object(next), Why: c.next.why()}}, Notes: c.settled}
+}
+
+// show writes on a Machine what the checks say about it, and why it is not remediated if it is not. A Machine that was
+// never found unhealthy carries no condition.
+func (w *ward) show(m *machine.Machine, v verdict) plan.Sequence {
 	have := machine.FindCondition(m.Status.Conditions, machine.ConditionHealthy)
 	if m.DeletionTimestamp != nil || have == nil && (v.reason == "" || v.early) {
 		return plan.Sequence{}
@@ -54,11 +119,18 @@ func show(s snapshot.Snapshot, m *machine.Machine, v verdict) plan.Sequence {
 	want := machine.True(machine.ConditionHealthy, "", "")
 	var notes []plan.Note
 	if v.reason != "" {
-		want = machine.False(machine.ConditionHealthy, machinev1beta1.ConditionSeverityWarning, v.reason, v.message)
-		notes = []plan.Note{plan.Normal(m, "DetectedUnhealthy", v.message)}
+		message, held := v.message, w.held[m.UID]
+		if held != "" {
+			message += "; " + held
+		}
+		want = machine.False(machine.ConditionHealthy, machinev1beta1.ConditionSeverityWarning, v.reason, message)
+		notes = []plan.Note{plan.Normal(m, "DetectedUnhealthy", message)}
+		if held == heldOwner {
+			notes = append(notes, plan.Warning(m, "SkippedNoController", held))
+		}
 	}
 	next := m.DeepCopy()
-	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, want, s.Now)
+	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, want, w.Now)
 	if equality.Semantic.DeepEqual(m.Status, next.Status) {
 		return plan.Sequence{}
 	}
@@ -76,7 +148,7 @@ func forget(m *machine.Machine) plan.Sequence {
 }
 
 // worst returns for every Machine that a check looks at what the checks say: of several, the one that is due first.
-func worst(checks []check) map[*machine.Machine]verdict {
+func worst(checks []*check) map[*machine.Machine]verdict {
 	all := map[*machine.Machine]verdict{}
 	for _, c := range checks {
 		for _, t := range c.targets {

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remediate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// usualInFlight bounds the remediations under way of one check, unless its annotation does. Of control-plane Machines
+// there is only ever one (R-S10).
+const usualInFlight = 3
+
+// Why a sick Machine is not remediated now. Texts without counts: they stand on every Machine of a storm.
+const (
+	heldBack   = "not remediated: "
+	heldOwner  = heldBack + "no controller would replace it"
+	heldSkip   = heldBack + "annotation " + machine.AnnotationSkipRepair
+	heldFlight = heldBack + "as many as %s allows are in flight"
+	heldBudget = heldBack + "as many as configmap/" + machine.ConfigMapDisrupt + " allows are disrupted"
+	heldClosed = heldBack + "%s is restricted: %s"
+	heldFailed = heldBack + "%d in a row of set %s never worked, next not before %s"
+)
+
+// admit works out what every check has in flight next: what is not over, and more where there is room. It is decided
+// before anything is shown, so that every sick Machine shows why it is not remediated.
+func (w *ward) admit() {
+	for _, c := range w.checks {
+		c.next, c.settled = c.settle()
+		c.closed = c.restricted(w.budget)
+		c.next.InFlight = slices.DeleteFunc(c.next.InFlight, func(f remediation) bool {
+			t := c.target(f.UID)
+			if t == nil {
+				return false
+			}
+			if w.claimed[f.UID] != nil || !w.free(t.m, c.name()) { // another check was faster
+				return true
+			}
+			w.claimed[f.UID] = c
+			return false
+		})
+	}
+	for _, c := range w.checks {
+		w.reserve(c)
+	}
+	for _, c := range w.checks {
+		for _, t := range c.due() {
+			w.enter(c, t)
+		}
+	}
+}
+
+// reserve wants slots for what is committed and not yet acted upon.
+func (w *ward) reserve(c *check) {
+	for _, f := range c.next.InFlight {
+		t := c.target(f.UID)
+		switch {
+		case t == nil || !t.sick(w.Now):
+		case c.lost(f, t):
+			w.held[f.UID] = heldOwner
+		case c.closed.reason != "":
+			w.held[f.UID] = fmt.Sprintf(heldClosed, c.name(), c.closed.reason)
+		case !w.budget.take(t):
+			w.held[f.UID] = heldBudget
+		}
+	}
+}
+
+// enter puts a sick Machine in flight, or says why not.
+func (w *ward) enter(c *check, t *target) {
+	if w.claimed[t.m.UID] != nil || !w.free(t.m, c.name()) { // it is remediated, and says by whom
+		return
+	}
+	f := remediation{Machine: t.m.Name, UID: t.m.UID, At: metav1.NewTime(w.Now), ControlPlane: t.controlPlane()}
+	owner := metav1.GetControllerOf(t.m)
+	if owner != nil && owner.Kind == "MachineSet" {
+		f.Set = owner.Name
+	}
+	if why := w.hindrance(c, t, f); why != "" {
+		w.held[t.m.UID] = why
+		return
+	}
+	if owner != nil && t.m.Status.NodeRef == nil {
+		c.next.Failing[owner.Name] = failure{Count: c.next.Failing[owner.Name].Count + 1, At: metav1.NewTime(w.Now)}
+	}
+	c.next.InFlight = append(c.next.InFlight, f)
+	w.claimed[t.m.UID] = c
+	delete(w.held, t.m.UID)
+}
+
+// excused says why people do not want a sick Machine to be remediated, or "".
+func (c *check) excused(t *target) string {
+	_, skip := t.m.Annotations[machine.AnnotationSkipRepair]
+	until, preserved := t.preserved()
+	switch {
+	case skip:
+		return heldSkip
+	case preserved && c.Now.Before(until):
+		return heldBack + "preserved until " + stamp(until)
+	}
+	return ""
+}
+
+// lost reports that f would delete a Machine that no controller replaces (B56).
+func (c *check) lost(f remediation, t *target) bool {
+	return metav1.GetControllerOf(t.m) == nil && c.does(f, t) == stepReplace
+}
+
+// hindrance says why a sick Machine is not put in flight, or "".
+func (w *ward) hindrance(c *check, t *target, f remediation) string {
+	failing := c.failingSet(t)
+	switch excuse := c.excused(t); {
+	case excuse != "":
+		return excuse
+	case c.lost(f, t):
+		return heldOwner
+	case c.closed.reason != "":
+		return fmt.Sprintf(heldClosed, c.name(), c.closed.reason)
+	case failing.Count > 0 && w.Now.Before(failing.pause()):
+		return fmt.Sprintf(heldFailed, failing.Count, metav1.GetControllerOf(t.m).Name, stamp(failing.pause()))
+	case !c.room(t):
+		return fmt.Sprintf(heldFlight, c.name())
+	case !w.budget.foresee(t):
+		return heldBudget
+	}
+	return ""
+}
+
+// failingSet returns what is known of the set of a Machine that never had a Node (R-B27).
+func (c *check) failingSet(t *target) failure {
+	owner := metav1.GetControllerOf(t.m)
+	if owner == nil || t.m.Status.NodeRef != nil {
+		return failure{}
+	}
+	return c.next.Failing[owner.Name]
+}
+
+// room reports whether one more Machine may be in flight, and be missing, without more being unhealthy than may be.
+func (c *check) room(t *target) bool {
+	limit := min(c.sum.most, usualInFlight)
+	if c.policy.maxInFlight != "" {
+		share, err := machine.ParseShare(c.policy.maxInFlight, c.sum.machines)
+		if err != nil {
+			return false // policyOf read it
+		}
+		limit = min(c.sum.most, share)
+	}
+	masters := slices.ContainsFunc(c.next.InFlight, func(f remediation) bool { return f.ControlPlane })
+	return len(c.next.InFlight) < limit && c.sum.unhealthy()+c.gone() <= c.sum.most && !(masters && t.controlPlane())
+}
+
+// due returns the sick Machines, those longest due first.
+func (c *check) due() []*target {
+	var due []*target
+	for _, t := range c.targets {
+		if t.sick(c.Now) {
+			due = append(due, t)
+		}
+	}
+	slices.SortStableFunc(due, func(a, b *target) int {
+		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.m.Name, b.m.Name))
+	})
+	return due
+}

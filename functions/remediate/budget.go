@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remediate
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+var budgetQuery = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapDisrupt)
+
+// budget is how many Machines of the whole cluster automation may disrupt (RELIABILITY G8). Every remediation needs a
+// slot, stored before it acts.
+type budget struct {
+	cm       *corev1.ConfigMap
+	now      time.Time
+	limits   machine.DisruptionLimits
+	stored   machine.Disruptions
+	wanted   machine.Disruptions // stored, with slots for what is in flight
+	foreseen machine.Disruptions // wanted, with slots for what will be in flight next
+	takers   []string            // Machines whose slots are wanted and not stored
+	over     func(machine.Slot) bool
+	err      error // why it cannot be read: then nothing is remediated
+}
+
+func budgetOf(s snapshot.Snapshot, over func(machine.Slot) bool) *budget {
+	b := &budget{cm: s.ConfigMap(machine.Namespace, machine.ConfigMapDisrupt), now: s.Now, over: over}
+	if b.stored, b.err = machine.ParseDisruptions(b.cm); b.err == nil {
+		b.limits, b.err = machine.ParseDisruptionLimits(b.cm, len(s.Machines))
+	}
+	b.wanted, b.foreseen = b.stored, b.stored
+	return b
+}
+
+// take wants a slot for t's Machine, which is in flight. It reports false if there is none to be had.
+func (b *budget) take(t *target) bool {
+	next, ok := b.wanted.Take(slotOf(t), b.limits, b.now, b.over)
+	if ok && !b.stored.Holds(t.m.UID, b.now) {
+		b.takers = append(b.takers, t.m.Name)
+	}
+	b.wanted, b.foreseen = next, next
+	return ok
+}
+
+// foresee reports whether t's Machine could have a slot as well once it is in flight.
+func (b *budget) foresee(t *target) (ok bool) {
+	b.foreseen, ok = b.foreseen.Take(slotOf(t), b.limits, b.now, b.over)
+	return ok
+}
+
+func slotOf(t *target) machine.Slot {
+	return machine.Slot{Namespace: t.m.Namespace, Machine: t.m.Name, UID: t.m.UID, By: name, ControlPlane: t.controlPlane()}
+}
+
+// commit stores the slots that are wanted.
+func (b *budget) commit() plan.Sequence {
+	if len(b.takers) == 0 {
+		return plan.Sequence{}
+	}
+	why, next := "slots for "+strings.Join(b.takers, ", "), b.wanted.In(b.cm)
+	if b.cm == nil {
+		return plan.Sequence{Do: []plan.Action{plan.Create{Object: next, Why: why}}}
+	}
+	return plan.Sequence{Do: []plan.Action{plan.Update{Old: b.cm, New: next, Why: why}}}
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remediate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// external is remediation by somebody else: a request, made from a template, is an object of the template's kind
+// without the word Template, named like the Machine that it is about and owned by it (SPEC B58). The zero external is
+// none.
+type external struct {
+	template, request plan.Kind
+	gvk               schema.GroupVersionKind // of the request
+	name              string                  // of the template
+}
+
+func externalOf(h *machine.MachineHealthCheck) (external, error) {
+	ref := h.Spec.RemediationTemplate
+	if ref == nil {
+		return external{}, nil
+	}
+	gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	e := external{name: ref.Name, gvk: gvk}
+	var isTemplate bool
+	if e.gvk.Kind, isTemplate = strings.CutSuffix(gvk.Kind, "Template"); !isTemplate {
+		return external{}, fmt.Errorf("kind %q does not end with Template", ref.Kind)
+	}
+	var known [2]bool
+	e.template, known[0] = plan.KindFor(gvk)
+	e.request, known[1] = plan.KindFor(e.gvk)
+	switch {
+	case !known[0] || !known[1] || !plan.Foreign(e.template):
+		return external{}, fmt.Errorf("%s %s is not a kind of template", ref.APIVersion, ref.Kind)
+	case ref.Namespace != "" && ref.Namespace != h.Namespace:
+		return external{}, fmt.Errorf("namespace %q is not that of the check", ref.Namespace)
+	}
+	return e, nil
+}
+
+// externalReads asks for the template of a check and for all requests in its namespace.
+func externalReads(h *machine.MachineHealthCheck) []snapshot.Query {
+	e, err := externalOf(h)
+	if err != nil || e.name == "" {
+		return nil
+	}
+	return []snapshot.Query{snapshot.One(e.template, h.Namespace, e.name), {Kind: e.request, Namespace: h.Namespace}}
+}
+
+// request returns the request to remediate m, or nil. An object of its name that is not about m is none.
+func (c *check) request(m *machine.Machine) *unstructured.Unstructured {
+	if c.external.name == "" {
+		return nil
+	}
+	r := c.ForeignObject(c.external.request, m.Namespace, m.Name)
+	if r == nil || !slices.ContainsFunc(r.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == m.UID }) {
+		return nil
+	}
+	return r
+}
+
+// form returns what a request is made from. Its error says what is wrong with the template.
+func (c *check) form() (map[string]any, error) {
+	t := c.ForeignObject(c.external.template, c.h.Namespace, c.external.name)
+	if t == nil {
+		return nil, fmt.Errorf("%s is not there, or may not be read", plan.Name(c.external.template, c.h.Namespace, c.external.name))
+	}
+	form, ok, err := unstructured.NestedMap(t.Object, "spec", "template") // a copy
+	if err != nil || !ok {
+		return nil, fmt.Errorf("%s has no spec.template", plan.NameOf(t))
+	}
+	return form, nil
+}
+
+// ask creates the request to remediate t's Machine.
+func (c *check) ask(t *target, claim string) (plan.Action, error) {
+	form, err := c.form()
+	if err != nil {
+		return nil, err
+	}
+	labels, _, _ := unstructured.NestedStringMap(form, "metadata", "labels") // what is malformed is left out
+	annotations, _, _ := unstructured.NestedStringMap(form, "metadata", "annotations")
+	r := &unstructured.Unstructured{Object: form}
+	delete(form, "metadata")
+	r.SetGroupVersionKind(c.external.gvk)
+	r.SetNamespace(t.m.Namespace)
+	r.SetName(t.m.Name)
+	r.SetLabels(labels)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[machine.AnnotationRemediatedBy] = claim
+	r.SetAnnotations(annotations)
+	owner, _ := plan.ResourceOf("Machine")
+	r.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: owner.Group.String(), Kind: string(owner.Kind), Name: t.m.Name, UID: t.m.UID,
+	}})
+	return plan.Create{Object: r, Why: t.message}, nil
+}
+
+// withdraw deletes the check's own requests about Machines that are well again.
+func (c *check) withdraw() []plan.Sequence {
+	var all []plan.Sequence
+	for _, t := range c.targets {
+		r := c.request(t.m)
+		if r == nil || t.reason != "" || t.recovering || t.m.DeletionTimestamp != nil || r.GetDeletionTimestamp() != nil {
+			continue
+		}
+		if strings.HasPrefix(r.GetAnnotations()[machine.AnnotationRemediatedBy], c.name()+" ") {
+			all = append(all, plan.Sequence{Do: []plan.Action{plan.Delete{Object: r, Why: "machine/" + t.m.Name + " is healthy again"}}})
+		}
+	}
+	return all
+}
+
+// available returns the two conditions of a check that has a template (B58). Whether a request could be made is known
+// only when one was: until then what stands there stands.
+func (c *check) available() []machine.Condition {
+	if c.external.name == "" {
+		return nil
+	}
+	template := machine.True(machinev1beta1.ExternalRemediationTemplateAvailable, "", "")
+	if _, err := c.form(); err != nil {
+		template = machine.False(template.Type, machinev1beta1.ConditionSeverityError, machinev1beta1.ExternalRemediationTemplateNotFound, err.Error())
+	}
+	conditions := []machine.Condition{template}
+	for _, f := range c.record.InFlight {
+		t := c.target(f.UID)
+		if t == nil || c.does(f, t) != stepTemplate {
+			continue
+		}
+		request := machine.True(machinev1beta1.ExternalRemediationRequestAvailable, "", "")
+		if t.requested {
+			return append(conditions, request)
+		}
+		a, err := c.ask(t, c.claim(f, t))
+		if err != nil {
+			return conditions
+		}
+		if o, tried := c.Outcome(a); tried && o.Result != plan.Done {
+			request = machine.False(request.Type, machinev1beta1.ConditionSeverityError, machinev1beta1.ExternalRemediationRequestCreationFailed, o.Message)
+			return append(conditions, request)
+		}
+	}
+	return conditions
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remediate
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+// repair makes the next step of what is in flight, if the Machine is still sick and holds a slot of the budget: claim
+// it, then act. touched are the Machines that are written in this round already.
+func (w *ward) repair(c *check, touched map[*machine.Machine]bool) []plan.Sequence {
+	var all []plan.Sequence
+	for _, f := range c.record.InFlight {
+		t := c.target(f.UID)
+		if t == nil || !t.sick(w.Now) || touched[t.m] || w.held[f.UID] != "" || !w.budget.stored.Holds(f.UID, w.Now) {
+			continue
+		}
+		claim := c.claim(f, t)
+		switch does := c.does(f, t); {
+		case t.m.Annotations[machine.AnnotationRemediatedBy] != claim:
+			all = append(all, c.take(t, claim, does))
+		case does == stepReplace:
+			all = append(all, c.replace(t))
+		case does == stepTemplate && !t.requested:
+			all = append(all, c.handOver(t, claim))
+		}
+		touched[t.m] = true
+	}
+	return all
+}
+
+// take claims a Machine, by compare-and-swap: two checks may look at it (RELIABILITY 2f). A power-cycle is asked for
+// in the same write, once for each claim: whoever carries it out takes that annotation away (B57).
+func (c *check) take(t *target, claim, does string) plan.Sequence {
+	next := t.m.DeepCopy()
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationRemediatedBy, claim)
+	if does != stepPowerCycle {
+		return plan.Sequence{Do: []plan.Action{plan.Update{Old: t.m, New: next, Why: t.message}}}
+	}
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationExternalRepair, "")
+	a := plan.Update{Old: t.m, New: next, Why: t.message}
+	if o, tried := c.Outcome(a); tried && o.Result == plan.Refused {
+		return plan.Sequence{Notes: []plan.Note{plan.Warning(t.m, "ExternalAnnotationFailed", o.Message)}}
+	}
+	return plan.Sequence{
+		Do:    []plan.Action{a},
+		Notes: []plan.Note{plan.Normal(t.m, "ExternalAnnotationAdded", "power-cycle requested: "+t.message)},
+	}
+}
+
+// replace deletes a Machine as it was seen; its set makes another (B56).
+func (c *check) replace(t *target) plan.Sequence {
+	a := plan.Delete{Object: t.m, IfUnchanged: true, Why: t.message}
+	if o, tried := c.Outcome(a); tried && o.Result == plan.Refused {
+		return plan.Sequence{Notes: []plan.Note{plan.Warning(t.m, "MachineDeletionFailed", o.Message)}}
+	}
+	return plan.Sequence{
+		Do:    []plan.Action{a},
+		Notes: []plan.Note{plan.Normal(t.m, "MachineDeleted", "remediated by deletion: "+t.message)},
+	}
+}
+
+// handOver asks somebody else to remediate a Machine (B58). What is wrong with the template is in the check's status.
+func (c *check) handOver(t *target, claim string) plan.Sequence {
+	a, err := c.ask(t, claim)
+	if err != nil {
+		return plan.Sequence{}
+	}
+	return plan.Sequence{
+		Do:    []plan.Action{a},
+		Notes: []plan.Note{plan.Normal(t.m, "RemediationRequested", "by "+string(c.external.request)+": "+t.message)},
+	}
+}
+
+// release takes claims off Machines that are well and in no check's flight any more, with a power-cycle that was asked
+// for and never carried out.
+func (w *ward) release(verdicts map[*machine.Machine]verdict, touched map[*machine.Machine]bool) []plan.Sequence {
+	var all []plan.Sequence
+	for _, m := range w.Machines {
+		claim, is := m.Annotations[machine.AnnotationRemediatedBy]
+		v, looked := verdicts[m]
+		if !is || looked && v.reason != "" || touched[m] || m.DeletionTimestamp != nil || w.claimed[m.UID] != nil || !w.free(m, "") {
+			continue
+		}
+		next := m.DeepCopy()
+		delete(next.Annotations, machine.AnnotationRemediatedBy)
+		if fields := strings.Fields(claim); len(fields) > 1 && fields[1] == stepPowerCycle {
+			delete(next.Annotations, machine.AnnotationExternalRepair)
+		}
+		all = append(all, plan.Sequence{Do: []plan.Action{plan.Update{Old: m, New: next, Why: "remediation is over"}}})
+	}
+	return all
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remediate
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+const (
+	// holdFor is how long a remediation counts as under way at least: the status of its set may be older than it.
+	holdFor = time.Minute
+	// releaseAfter is when the last step no longer does, whatever became of it (RELIABILITY 2f).
+	releaseAfter = 30 * time.Minute
+	// A set whose replacements never work gets the next one after failurePause, then after twice as long, and so on.
+	failurePause = 15 * time.Minute
+	failureLimit = 8 * time.Hour
+	// forgetAfter is when a set is tried as if nothing had ever failed there.
+	forgetAfter = 24 * time.Hour
+)
+
+// settle returns the record with what is over left out, with what was seen, and with the notes to tell about it.
+func (c *check) settle() (record, []plan.Note) {
+	next := record{Schema: recordSchema, Storm: c.weather()}
+	var notes []plan.Note
+	for _, f := range c.record.InFlight {
+		t := c.target(f.UID)
+		if !c.underWay(f, t) || t != nil && t.sick(c.Now) && c.excused(t) != "" {
+			continue
+		}
+		last := f.Step >= len(c.policy.steps)-1
+		switch {
+		case last && !c.Now.Before(f.At.Add(releaseAfter)):
+			if t != nil {
+				notes = append(notes, plan.Warning(t.m, "RemediationReleased", "not over after "+releaseAfter.String()+": others may go on"+hindrance(t.m)))
+			}
+			continue
+		case !last && t != nil && t.reason != "" && !c.Now.Before(f.At.Add(c.policy.steps[f.Step].timeout)):
+			f.Step, f.At = f.Step+1, metav1.NewTime(c.Now.Truncate(time.Second))
+			notes = append(notes, plan.Warning(t.m, "RemediationEscalated", "the next step is "+c.does(f, t)+": "+t.message))
+		}
+		next.InFlight = append(next.InFlight, f)
+	}
+	next.Seen = c.sightings()
+	next.Failing = c.failing()
+	return next, notes
+}
+
+// underWay reports whether a Machine is not healthy yet or going, or gone without its set having all Machines ready
+// again.
+func (c *check) underWay(f remediation, t *target) bool {
+	if t != nil {
+		return t.m.DeletionTimestamp != nil || t.reason != "" || t.recovering
+	}
+	if c.Now.Before(f.At.Add(holdFor)) {
+		return true
+	}
+	set := c.MachineSet(c.h.Namespace, f.Set)
+	return set != nil && (set.Spec.Replicas == nil || set.Status.ReadyReplicas < *set.Spec.Replicas)
+}
+
+// hindrance is what keeps a Machine from going.
+func hindrance(m *machine.Machine) string {
+	if d := machine.FindCondition(m.Status.Conditions, machine.ConditionDrained); d != nil && d.Message != "" && m.DeletionTimestamp != nil {
+		return "; " + d.Message
+	}
+	return ""
+}
+
+func (c *check) sightings() map[types.UID]sighting {
+	seen := map[types.UID]sighting{}
+	for _, t := range c.targets {
+		if t.sight == "" || len(seen) >= maxSightings {
+			continue
+		}
+		at, _ := c.record.seen(t.m, t.sight, c.Now)
+		seen[t.m.UID] = sighting{What: t.sight, At: metav1.NewTime(at)}
+	}
+	return seen
+}
+
+// failing keeps what is known of sets whose Machines never worked, until one does.
+func (c *check) failing() map[string]failure {
+	failing := map[string]failure{}
+	for set, f := range c.record.Failing {
+		if c.Now.Before(f.At.Add(forgetAfter)) && !c.works(set, f.At.Time) {
+			failing[set] = f
+		}
+	}
+	return failing
+}
+
+// works reports whether a Machine that a set made since then has a Node and is well.
+func (c *check) works(set string, since time.Time) bool {
+	return slices.ContainsFunc(c.targets, func(t *target) bool {
+		owner := metav1.GetControllerOf(t.m)
+		return owner != nil && owner.Name == set && !t.m.CreationTimestamp.Time.Before(since) &&
+			t.n != nil && t.reason == "" && t.m.DeletionTimestamp == nil
+	})
+}
+
+// pause returns until when a set with failures waits for its next remediation.
+func (f failure) pause() time.Time {
+	return f.At.Add(min(failurePause<<min(max(0, f.Count-1), 10), failureLimit))
+}
+
+// weather returns the storm that the check is in, or was in until a moment ago: more Machines are ill than may be, or
+// the network is broken. Machines that only start make no storm.
+func (c *check) weather() *storm {
+	s, now := c.record.Storm, metav1.NewTime(c.Now.Truncate(time.Second))
+	raging := c.sum.most > 0 && c.sum.sick+c.sum.waiting > c.sum.most || c.network.partitioned()
+	switch {
+	case c.policy.cooldown == 0:
+		return nil
+	case raging && s == nil:
+		return &storm{Since: now}
+	case raging:
+		return &storm{Since: s.Since}
+	case s != nil && s.Over == nil:
+		return &storm{Since: s.Since, Over: &now}
+	case s != nil && !c.Now.Before(s.Over.Add(c.policy.cooldown)):
+		return nil
+	}
+	return s
+}

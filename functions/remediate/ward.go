@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remediate
+
+import (
+	"cmp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// ward is all checks of one decision, with what they have in common.
+type ward struct {
+	snapshot.Snapshot
+	whole  bool // all Machines and Nodes were read: only then anything is remediated
+	checks []*check
+	wrong  []wrong
+	paused int
+	budget *budget
+	// claimed says which check remediates a Machine; held says why a sick one is not remediated now.
+	claimed map[types.UID]*check
+	held    map[types.UID]string
+}
+
+// wrong is a check that cannot be understood.
+type wrong struct {
+	*check
+	err error
+}
+
+func newWard(s snapshot.Snapshot) *ward {
+	w := &ward{Snapshot: s, whole: s.Has(snapshot.All("Machine")), claimed: map[types.UID]*check{}, held: map[types.UID]string{}}
+	net := networkOf(s)
+	for _, h := range s.HealthChecks {
+		w.add(newCheck(s, h, nil, net))
+	}
+	rules := s.ConfigMap(machine.Namespace, machine.ConfigMapUnhealthy)
+	for _, l := range s.LegacyHealthChecks {
+		h, err := translate(l, rules)
+		c, failed := newCheck(s, h, l, net)
+		w.add(c, cmp.Or(failed, err))
+	}
+	w.budget = budgetOf(s, w.over)
+	return w
+}
+
+// add adds a check, unless people paused it (B50) or are done with it.
+func (w *ward) add(c *check, err error) {
+	if _, paused := c.h.Annotations[machine.AnnotationPausedMHC]; paused || c.h.DeletionTimestamp != nil {
+		w.paused++
+		return
+	}
+	if err != nil {
+		w.wrong = append(w.wrong, wrong{c, err})
+		return
+	}
+	w.checks = append(w.checks, c)
+}
+
+// over reports that a slot of the budget is not needed any more: its Machine is gone, or it was ours and the Machine
+// recovered.
+func (w *ward) over(slot machine.Slot) bool {
+	m := w.Machine(slot.Namespace, slot.Machine)
+	if m == nil || m.UID != slot.UID {
+		return true
+	}
+	return slot.By == name && m.DeletionTimestamp == nil && w.claimed[m.UID] == nil
+}
+
+// claim is what stands on a Machine that a check remediates: check, step, begin of the step.
+func (c *check) claim(f remediation, t *target) string {
+	return strings.Join([]string{c.name(), c.does(f, t), stamp(f.At.Time)}, " ")
+}
+
+// free reports whether no other check than the named one remediates m: none that has it in flight stands behind its
+// claim. A check that this version does not understand may.
+func (w *ward) free(m *machine.Machine, check string) bool {
+	by, _, _ := strings.Cut(m.Annotations[machine.AnnotationRemediatedBy], " ")
+	if by == "" || by == check {
+		return true
+	}
+	for _, other := range w.wrong {
+		if other.name() == by {
+			return false
+		}
+	}
+	for _, other := range w.checks {
+		if other.name() == by && other.record.has(m.UID) {
+			return false
+		}
+	}
+	return true
+}
