@@ -14,6 +14,7 @@ import (
 
 	deadletter "github.com/machine-functions/machine-functions/functions/dead-letter"
 	drainnode "github.com/machine-functions/machine-functions/functions/drain-node"
+	evaluateautoscale "github.com/machine-functions/machine-functions/functions/evaluate-autoscale"
 	linknode "github.com/machine-functions/machine-functions/functions/link-node"
 	provisionmachine "github.com/machine-functions/machine-functions/functions/provision-machine"
 	"github.com/machine-functions/machine-functions/functions/remediate"
@@ -34,12 +35,13 @@ var functions = map[string]struct {
 	function.Function
 	drivers runner.Table
 }{
-	scalemachineset.Function.Name:  {scalemachineset.Function, nil},
-	provisionmachine.Function.Name: {provisionmachine.Function, drivers.Table},
-	drainnode.Function.Name:        {drainnode.Function, nil},
-	linknode.Function.Name:         {linknode.Function, nil},
-	remediate.Function.Name:        {remediate.Function, nil},
-	sweepinstances.Function.Name:   {sweepinstances.Function, drivers.Table},
+	scalemachineset.Function.Name:   {scalemachineset.Function, nil},
+	provisionmachine.Function.Name:  {provisionmachine.Function, drivers.Table},
+	drainnode.Function.Name:         {drainnode.Function, nil},
+	linknode.Function.Name:          {linknode.Function, nil},
+	remediate.Function.Name:         {remediate.Function, nil},
+	evaluateautoscale.Function.Name: {evaluateautoscale.Function, nil},
+	sweepinstances.Function.Name:    {sweepinstances.Function, drivers.Table},
 }
 
 // New returns the function that FUNCTION names, wired as the environment says (runner.Config). The process ends with
