@@ -5,12 +5,10 @@ package provisionmachine
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -31,7 +29,7 @@ func (l life) follow() plan.Sequence {
 	case in == nil:
 		return l.missing()
 	}
-	if next := l.recorded(*in); !equality.Semantic.DeepEqual(l.m.ObjectMeta, next.ObjectMeta) || !equality.Semantic.DeepEqual(l.m.Spec, next.Spec) {
+	if next := l.recorded(*in); next != nil {
 		seq := l.update(next, "instance "+in.ID)
 		switch {
 		case l.m.Spec.ProviderID == nil:
@@ -108,37 +106,51 @@ func (l life) twin(mine provider.Instance) *plan.DeleteInstance {
 	return nil
 }
 
-// recorded returns the Machine with what is known of its instance: the id is written once and never changes (R-S16),
-// labels that people set are kept.
+// recorded returns the Machine with what is known of its instance, or nil if all of it is on record: the id is written
+// once and never changes (R-S16), labels that people set are kept.
 func (l life) recorded(in provider.Instance) *machine.Machine {
-	next := l.m.DeepCopy()
-	if next.Spec.ProviderID == nil {
-		next.Spec.ProviderID = &in.ProviderID
+	var edits []func(*machine.Machine)
+	edit := func(f func(*machine.Machine)) { edits = append(edits, f) }
+	if l.m.Spec.ProviderID == nil {
+		edit(func(m *machine.Machine) { m.Spec.ProviderID = &in.ProviderID })
 	}
-	for label, value := range map[string]string{
-		machine.LabelInstanceType: in.Type, machine.LabelRegion: in.Region, machine.LabelZone: in.Zone,
-	} {
-		if _, set := next.Labels[label]; !set && value != "" {
-			metav1.SetMetaDataLabel(&next.ObjectMeta, label, value)
+	for _, label := range [][2]string{{machine.LabelInstanceType, in.Type}, {machine.LabelRegion, in.Region}, {machine.LabelZone, in.Zone}} {
+		if _, set := l.m.Labels[label[0]]; !set && label[1] != "" {
+			edit(func(m *machine.Machine) { metav1.SetMetaDataLabel(&m.ObjectMeta, label[0], label[1]) })
 		}
 	}
-	if in.Spot { // the spec's label is for the Node
-		metav1.SetMetaDataLabel(&next.ObjectMeta, machine.LabelInterruptible, "")
-		next.Spec.Labels = maps.Clone(next.Spec.Labels)
-		if next.Spec.Labels == nil {
-			next.Spec.Labels = map[string]string{}
-		}
-		next.Spec.Labels[machine.LabelInterruptible] = ""
+	if _, marked := l.m.Spec.Labels[machine.LabelInterruptible]; in.Spot && !marked {
+		edit(markSpot)
 	}
-	if in.CloudState != "" {
-		metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationInstanceState, in.CloudState)
+	if in.CloudState != "" && l.m.Annotations[machine.AnnotationInstanceState] != in.CloudState {
+		edit(func(m *machine.Machine) {
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, machine.AnnotationInstanceState, in.CloudState)
+		})
 	}
 	if i := l.intent; i != nil && i.Outcome != machine.OutcomeCreated {
 		done := i.Released(machine.OutcomeCreated, time.Time{})
 		done.Instance, done.Failures, done.Code, done.Message = in.ID, 0, "", ""
-		metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationIntent, done.String())
+		edit(func(m *machine.Machine) {
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, machine.AnnotationIntent, done.String())
+		})
+	}
+	if len(edits) == 0 {
+		return nil
+	}
+	next := l.m.DeepCopy()
+	for _, f := range edits {
+		f(next)
 	}
 	return next
+}
+
+// markSpot marks an instance that the cloud may take back; the spec's label is for the Node.
+func markSpot(m *machine.Machine) {
+	metav1.SetMetaDataLabel(&m.ObjectMeta, machine.LabelInterruptible, "")
+	if m.Spec.Labels == nil {
+		m.Spec.Labels = map[string]string{}
+	}
+	m.Spec.Labels[machine.LabelInterruptible] = ""
 }
 
 // missing is a recorded instance that the cloud does not show. It is believed gone after the Horizon and two readings

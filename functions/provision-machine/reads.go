@@ -54,6 +54,9 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 
 // lookupOf returns what the cloud has to say about m for the next step, if anything.
 func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
+	if settled(m) && len(s.Outcomes) == 0 { // the most, so nothing else is looked at
+		return snapshot.Lookup{UID: m.UID, Bulk: true}, s.Request.Scan() && validate(m) == ""
+	}
 	intent := readable(m)
 	o, tried := created(s, m, intent)
 	switch {
@@ -65,7 +68,7 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 		return snapshot.Lookup{}, false
 	case tried && o.Result == plan.Done && (m.Spec.ProviderID == nil || *m.Spec.ProviderID == o.Instance.ProviderID):
 		return snapshot.Lookup{UID: m.UID, Open: true}, true // the answer is newer than any list
-	case m.Spec.ProviderID != nil && len(m.Status.Addresses) > 0 && phase(m) != machine.PhaseProvisioning:
+	case settled(m):
 		return snapshot.Lookup{UID: m.UID, Bulk: true}, s.Request.Scan()
 	case m.Spec.ProviderID != nil:
 		return snapshot.Lookup{UID: m.UID}, true
@@ -73,6 +76,12 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 		return snapshot.Lookup{}, false
 	}
 	return snapshot.Lookup{UID: m.UID, Resolve: intent == nil || intent.Outcome == machine.OutcomeRefused}, true
+}
+
+// settled reports whether m has its instance and everything that is known of it.
+func settled(m *machine.Machine) bool {
+	return m.DeletionTimestamp == nil && m.Spec.ProviderID != nil && len(m.Status.Addresses) > 0 && hasFinalizer(m) &&
+		(phase(m) == machine.PhaseProvisioned || phase(m) == machine.PhaseRunning) && !machine.IsPaused(m)
 }
 
 // leaving reports whether the instance of a deleted Machine is the next to go: the Node is drained and nobody holds it.

@@ -36,7 +36,7 @@ const (
 // report writes the status of a Machine with its instance, or without one that was ever created, if it changed.
 // Errors are cleared (B24); lastUpdated moves with phase, addresses and providerStatus only (B25).
 func (l life) report(to string, in *provider.Instance) plan.Sequence {
-	next := l.m.DeepCopy()
+	next := new(*l.m) // no deeper: what follows replaces, and writes into nothing
 	next.Status.ErrorReason, next.Status.ErrorMessage = nil, nil
 	switch {
 	case in != nil:

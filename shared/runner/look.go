@@ -21,7 +21,6 @@ import (
 type subject struct {
 	object plan.Object
 	spec   json.RawMessage
-	ref    provider.Ref
 }
 
 // look answers lookups and bulk lists into s. A cloud that does not answer is an answer too: Err, never absence.
@@ -99,8 +98,8 @@ func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	c := cloudOf(a)
-	if plan.KindOf(sub.object) == "Machine" && !l.Open {
-		found, err := a.driver.Find(ctx, sub.ref)
+	if m, ok := sub.object.(*machine.Machine); ok && !l.Open {
+		found, err := a.driver.Find(ctx, refOf(m))
 		i.Clouds.Metrics.Called("find", err)
 		c.Found, c.Err = found, refusal(err)
 	}
@@ -136,8 +135,8 @@ func (i *invocation) list(ctx context.Context, s *snapshot.Snapshot, key string,
 	for _, l := range lookups {
 		c := cloudOf(a)
 		c.Found, c.Err = byUID[l.UID], refusal(err)
-		if id := subjects[l.UID].ref.ProviderID; len(c.Found) == 0 && id != "" {
-			if in, ok := byID[id]; ok && in.UID == "" { // made by another system, which tags nothing
+		if m, ok := subjects[l.UID].object.(*machine.Machine); ok && len(c.Found) == 0 {
+			if in, ok := byID[machine.ProviderID(m)]; ok && in.ProviderID != "" && in.UID == "" { // made by another system, which tags nothing
 				c.Found = []provider.Instance{in}
 			}
 		}
@@ -194,7 +193,7 @@ func refusal(err error) *snapshot.Refusal {
 func subjectsOf(s snapshot.Snapshot) map[types.UID]subject {
 	subjects := map[types.UID]subject{}
 	for _, m := range s.Machines {
-		subjects[m.UID] = subject{object: m, spec: rawSpec(m.Spec.ProviderSpec.Value), ref: refOf(m)}
+		subjects[m.UID] = subject{object: m, spec: rawSpec(m.Spec.ProviderSpec.Value)}
 	}
 	for _, set := range s.MachineSets {
 		subjects[set.UID] = subject{object: set, spec: rawSpec(set.Spec.Template.Spec.ProviderSpec.Value)}
