@@ -44,10 +44,13 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 func evaluate(s snapshot.Snapshot) []plan.Sequence {
 	ca := clusterAutoscaler(s)
 	if ca == nil {
-		return abandon(s)
+		return abandon(s, "there is no ClusterAutoscaler any more")
 	}
 	all := report(s, ca)
-	if len(ca.Validate()) > 0 || !s.Has(pods) {
+	switch {
+	case len(ca.Validate()) > 0:
+		return append(all, abandon(s, "the ClusterAutoscaler is not valid")...)
+	case !s.Has(pods):
 		return all
 	}
 	sc, err := newScan(s, ca)
@@ -83,11 +86,13 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	}
 	ask = append([]snapshot.Query{settingsQuery, stateQuery}, ask...)
 	ca := clusterAutoscaler(s)
-	switch {
+	switch begun := len(removals(s)) > 0; {
 	case !s.Has(settingsQuery):
-	case ca == nil && len(removals(s)) > 0:
-		ask = append(ask, snapshot.All("Node"))
-	case ca != nil && len(ca.Validate()) == 0 && (anyGroup(s) || len(removals(s)) > 0):
+	case ca == nil || len(ca.Validate()) > 0:
+		if begun {
+			ask = append(ask, snapshot.All("Node"))
+		}
+	case begun || anyGroup(s):
 		ask = append(ask, budgetQuery, snapshot.All("Machine"), snapshot.All("Node"), pods, snapshot.All("DaemonSet"), snapshot.All("PodDisruptionBudget"))
 		if claims(s) {
 			ask = append(ask, snapshot.All("PersistentVolumeClaim"), snapshot.All("PersistentVolume"), snapshot.All("StorageClass"))

@@ -237,8 +237,8 @@ func (sc *scan) deleting(n *corev1.Node) bool {
 	return g != nil && slices.ContainsFunc(g.members, func(m member) bool { return m.node == n && m.machine.DeletionTimestamp != nil })
 }
 
-// abandon calls off every scale-down: there is no ClusterAutoscaler any more.
-func abandon(s snapshot.Snapshot) []plan.Sequence {
+// abandon calls off every scale-down that was not committed: nothing may scale any more.
+func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
 	state, err := stateOf(s)
 	if err != nil || len(state.Removals) == 0 {
 		return nil
@@ -246,7 +246,7 @@ func abandon(s snapshot.Snapshot) []plan.Sequence {
 	var undo []plan.Action
 	for _, n := range s.Nodes {
 		if slices.ContainsFunc(state.Removals, func(r autoscaling.Removal) bool { return r.NodeUID == n.UID && r.Committed == nil }) {
-			if a, changed := givenBack(n, "there is no ClusterAutoscaler any more"); changed {
+			if a, changed := givenBack(n, why); changed {
 				undo = append(undo, a)
 			}
 		}

@@ -21,6 +21,9 @@ const (
 	failureMemory  = 3 * time.Hour
 )
 
+// maxUpcoming bounds the Nodes of one group that are planned with before they exist: what a mistyped number may cost.
+const maxUpcoming = 5000
+
 // followRequest keeps the request for a group's Nodes: open while some are awaited, whoever asked for them, timed out
 // when they took too long. Only an open request of a group that is not backed off has Nodes that Pods may wait for;
 // else the Pods would seem to have a place for ever, and nobody would try another group (SPEC C45, C47).
@@ -51,7 +54,7 @@ func (sc *scan) followRequest(g *group) {
 		sc.change(g, func(n *autoscaling.NodeGroup) { n.FailedUIDs = g.nodeless() })
 	}
 	if !after.Request.TimedOut && !sc.backedOff(g) {
-		g.upcoming = awaited
+		g.upcoming = min(awaited, maxUpcoming)
 	}
 }
 

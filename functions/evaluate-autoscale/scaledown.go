@@ -46,9 +46,7 @@ func (sc *scan) scaleDown() {
 		sc.state.Unneeded = nil
 		return
 	}
-	if sc.doubtful() {
-		return
-	}
+	doubtful := sc.doubtful()
 	unneeded := sc.findUnneeded()
 	timers := map[types.UID]metav1.Time{}
 	for _, c := range unneeded {
@@ -63,7 +61,7 @@ func (sc *scan) scaleDown() {
 	if len(timers) == 0 {
 		sc.state.Unneeded = nil
 	}
-	if sc.resizing || sc.coolingDown() || sc.tooManyUnready() {
+	if doubtful || sc.resizing || sc.coolingDown() || sc.tooManyUnready() {
 		return
 	}
 	sc.beginRemovals(unneeded)

@@ -207,7 +207,6 @@ func (sc *scan) grow(o *option, id string, digests []string) {
 		n.Request = &r
 	})
 	sc.resize(o.group, id, o.target+o.more)
-	o.upcoming = o.awaited()
 }
 
 // announce logs the decision in the words that operators look for (SPEC S59).

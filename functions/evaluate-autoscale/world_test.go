@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -29,15 +30,21 @@ type world struct {
 	now  time.Time
 	scan func(context.Context, snapshot.Request) (plan.Plan, error)
 	born int
+
+	broken bool // calls may fail
 }
 
 func newWorld(t testing.TB, now time.Time) *world {
 	t.Helper()
 	w := &world{now: now}
 	w.Server = memory.New(func() time.Time { return w.now })
-	r := &runner.Runner{Function: Function, Cluster: w.As(Function.Name), Log: slog.New(slog.DiscardHandler)}
-	w.scan = r.Handle
+	w.through(w.As(Function.Name))
 	return w
+}
+
+// through makes the function see and act through a port.
+func (w *world) through(c cluster.Cluster) {
+	w.scan = (&runner.Runner{Function: Function, Cluster: c, Log: slog.New(slog.DiscardHandler)}).Handle
 }
 
 func (w *world) load(t testing.TB, files ...string) {
@@ -61,7 +68,7 @@ func (w *world) load(t testing.TB, files ...string) {
 func (w *world) run(t testing.TB, d time.Duration) {
 	t.Helper()
 	for end := w.now.Add(d); w.now.Before(end); w.now = w.now.Add(10 * time.Second) {
-		if _, err := w.scan(t.Context(), snapshot.Request{}); err != nil {
+		if _, err := w.scan(t.Context(), snapshot.Request{}); err != nil && !w.broken {
 			t.Fatalf("%s: %v", w.now, err)
 		}
 		w.machines(t)

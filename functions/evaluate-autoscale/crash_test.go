@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+// crashing is a port that breaks once, at one write, before or after it took effect. The invocation ends there, as if
+// its process were killed.
+type crashing struct {
+	cluster.Cluster
+	left  int
+	after bool
+	seen  func()
+}
+
+var errKilled = errors.New("killed")
+
+// Apply counts down to the write that breaks.
+func (c *crashing) Apply(ctx context.Context, a plan.Action) error {
+	c.left--
+	if c.left != 0 {
+		defer c.seen()
+		return c.Cluster.Apply(ctx, a)
+	}
+	if c.after {
+		if err := c.Cluster.Apply(ctx, a); err != nil {
+			return err
+		}
+	}
+	return errKilled
+}
+
+// Wherever the function dies, once, the sets never grow beyond what the Pods need, and end where they would have ended
+// (R-B16, R-B17, R-B25).
+func TestAnyCrashIsHealed(t *testing.T) {
+	t.Parallel()
+	for _, after := range []bool{false, true} {
+		for at := 1; ; at++ {
+			w := newWorld(t, epoch)
+			w.load(t, "story.yaml", "job.yaml")
+			most := int32(0)
+			c := &crashing{Cluster: w.As(Function.Name), left: at, after: after, seen: func() {
+				most = max(most, slices.Max(w.replicas("general-purpose-1a", "general-purpose-1b")))
+			}}
+			w.through(c)
+			w.broken = true
+			w.comeAndGo(t)
+			name := fmt.Sprintf("killed at write %d, after it took effect %v", at, after)
+			if got := w.replicas("general-purpose-1a", "general-purpose-1b", "infra-1a"); most > 3 || !slices.Equal(got, []int32{1, 1, 0}) {
+				t.Errorf("%s: replicas %v, at most %d", name, got, most)
+			}
+			for _, n := range memory.List[*corev1.Node](w.Server) {
+				if len(n.Spec.Taints) > 0 && !machine.IsControlPlane(n) || n.Spec.Unschedulable {
+					t.Errorf("%s: node %s keeps %v", name, n.Name, n.Spec.Taints)
+				}
+			}
+			if c.left > 0 {
+				break // it never came to this write
+			}
+		}
+	}
+}
+
+// comeAndGo lets the fifty Pods run for two minutes and everything settle for ten.
+func (w *world) comeAndGo(t testing.TB) {
+	t.Helper()
+	w.run(t, 2*time.Minute)
+	for _, p := range memory.List[*corev1.Pod](w.Server) {
+		if p.Namespace == "work" {
+			w.must(t, memory.Patch(w.Server, p.Namespace, p.Name, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }))
+		}
+	}
+	w.run(t, 8*time.Minute)
+}
+
+// An idle Node with a Pod is drained: the Pod moves, the Node goes, nothing else does (SPEC C61, C63, S68).
+func TestIdleNodeWithAPodIsDrained(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, epoch)
+	w.load(t, "story.yaml")
+	pods := w.work(t, 20) // nine on the first Node, nine on the next, two on one that comes
+	w.run(t, 12*time.Minute)
+	if got := w.replicas("general-purpose-1a", "general-purpose-1b"); !slices.Equal(got, []int32{2, 1}) {
+		t.Errorf("while the two have no other place: replicas %v", got)
+	}
+	for _, p := range pods[:4] { // now there is room beside the first
+		w.must(t, memory.Patch(w.Server, p.Namespace, p.Name, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }))
+	}
+	w.run(t, 12*time.Minute)
+	if got := w.replicas("general-purpose-1a", "general-purpose-1b"); !slices.Equal(got, []int32{1, 1}) {
+		t.Errorf("replicas %v", got)
+	}
+	if !slices.ContainsFunc(w.Events(), func(e corev1.Event) bool { return strings.HasSuffix(e.Message, "removed with drain") }) {
+		t.Errorf("no Node was removed with drain: %v", w.ours())
+	}
+	for _, p := range pods {
+		if got := memory.Get[*corev1.Pod](w.Server, p.Namespace, p.Name); got == nil || got.Spec.NodeName == "" {
+			t.Errorf("pod %s has no place", p.Name)
+		}
+	}
+}
+
+// work makes some of the Job's Pods.
+func (w *world) work(t testing.TB, n int) []*corev1.Pod {
+	t.Helper()
+	other := newWorld(t, w.now)
+	other.load(t, "job.yaml")
+	pods := memory.List[*corev1.Pod](other.Server)[:n]
+	for _, p := range pods {
+		p.ResourceVersion, p.UID = "", ""
+		w.must(t, w.Put(p))
+	}
+	return pods
+}
