@@ -18,15 +18,17 @@ var (
 	clusterQuery = snapshot.One("Infrastructure", "", machine.InfrastructureName)
 	// lastLook lists the Machines once more, after the clouds: those that came meanwhile own what came meanwhile.
 	lastLook = snapshot.Query{Kind: "Machine", Again: true}
+	// lastNodes does the same for the Nodes, before anything goes.
+	lastNodes = snapshot.Query{Kind: "Node", Again: true}
 )
 
-// reads asks for the Machines, then for everything in the accounts that they use or ever used; where something seems to
-// have no owner, for the Machines once more, and for the Nodes before it is removed.
+// reads asks for the Machines with the Nodes, then for everything in the accounts that they use or ever used; where
+// something seems to have no owner, for the Machines once more, and for the Nodes before it is removed.
 func reads(s snapshot.Snapshot) snapshot.Scope {
 	if !s.Request.Scan() {
 		return snapshot.Scope{}
 	}
-	sc := snapshot.Scope{Objects: []snapshot.Query{stateQuery, clusterQuery, snapshot.All("Machine")}}
+	sc := snapshot.Scope{Objects: []snapshot.Query{stateQuery, clusterQuery, snapshot.All("Machine"), snapshot.All("Node")}}
 	state, err := stateOf(s)
 	if !s.Has(stateQuery) || err != nil {
 		return sc
@@ -36,12 +38,12 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		a := accounts[key]
 		sc.Accounts = append(sc.Accounts, snapshot.AccountQuery{Key: key, Namespace: a.Namespace, Spec: string(a.Spec), ClusterID: a.ClusterID})
 	}
-	w := sweep{Snapshot: s, state: state, finds: findsIn(s)}
-	if len(w.finds) > 0 {
+	w := sweepOf(s, state)
+	if len(w.finds)+len(w.ghosts) > 0 {
 		sc.Objects = append(sc.Objects, lastLook)
 	}
 	if len(w.ripe()) > 0 {
-		sc.Objects = append(sc.Objects, snapshot.All("Node"))
+		sc.Objects = append(sc.Objects, lastNodes)
 	}
 	return sc
 }
@@ -79,14 +81,14 @@ func known(s snapshot.Snapshot, state machine.SweepState) map[string]machine.Swe
 }
 
 // accounts returns what to remember: every account in use, and each other one until it was empty twice, a Horizon
-// apart.
+// apart, while no Node is left whose instance may have been there.
 func (w sweep) accounts() map[string]machine.SweptAccount {
 	all, inUse := known(w.Snapshot, w.state), used(w.Snapshot)
 	for key, a := range all {
 		seen, asked := w.Accounts[key]
 		_, busy := inUse[key]
 		switch {
-		case busy || asked && len(seen.Instances) > 0:
+		case busy || asked && len(seen.Instances)+len(w.ghosts) > 0:
 			a.EmptySince = nil
 		case !asked || seen.Err != nil:
 		case a.EmptySince == nil:

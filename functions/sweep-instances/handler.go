@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweepinstances removes instances that no Machine owns: what lost answers and crashes left behind.
+// Package sweepinstances removes instances, and Nodes, that no Machine owns: what lost answers and crashes left behind.
 //
 //	wakes on  sweep
 //	reads     ConfigMap (machine-sweep-state), Machine, Node, Infrastructure, instances
-//	writes    ConfigMap (machine-sweep-state); instances (delete)
+//	writes    ConfigMap (machine-sweep-state), Node (delete); instances (delete)
 //
 // It is slow to believe: an instance goes only if it had no owner in two sweeps that lie the cloud's Horizon apart, if
 // it still has none in a list of Machines made after the cloud's, and if no Node runs on it. Many finds at once look
-// like lost Machines instead, so they are only reported until a person confirms (RELIABILITY 2b.10, R-S2).
+// like lost Machines instead, so they are only reported until a person confirms (RELIABILITY 2b.10, R-S2). A Node goes in
+// the same way once its Machine and its instance are gone.
 package sweepinstances
 
 import (
@@ -46,7 +47,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 		return p
 	}
 	state, err := stateOf(s)
-	w := sweep{Snapshot: s, state: state, finds: findsIn(s)}
+	w := sweepOf(s, state)
 	if err != nil {
 		p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepFailed", err.Error()))
 		return p
@@ -65,17 +66,23 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 			p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepHeld", fmt.Sprintf("%s is kept: node %s runs on it", f, node)))
 		case len(deletes) < maxDeletes:
 			deletes[a.Key()] = true
-			p.Then(a)
+			p.Add(plan.Sequence{Do: []plan.Action{a}, Notes: []plan.Note{plan.Normal(w.object(), "OrphanRemoved", f.String())}})
 		}
 	}
+	p.Add(w.exorcise()...)
 	return p.Untried(s.Outcomes)
 }
 
 // sweep is one decision.
 type sweep struct {
 	snapshot.Snapshot
-	state machine.SweepState
-	finds []find
+	state  machine.SweepState
+	finds  []find
+	ghosts []*corev1.Node
+}
+
+func sweepOf(s snapshot.Snapshot, state machine.SweepState) sweep {
+	return sweep{Snapshot: s, state: state, finds: findsIn(s), ghosts: ghostsIn(s, state)}
 }
 
 // remember writes the state if it changed, and tells of every find once.
@@ -90,9 +97,11 @@ func (w sweep) remember() plan.Sequence {
 		}
 		next.Sightings[f.key()] = since
 	}
+	notes = append(notes, w.sightGhosts(next.Sightings)...)
 	for key, account := range w.Accounts { // what could not be listed is neither there nor gone
 		if account.Err != nil {
 			maps.Copy(next.Sightings, of(w.state.Sightings, key))
+			maps.Copy(next.Sightings, of(w.state.Sightings, nodes))
 		}
 	}
 	if equality.Semantic.DeepEqual(next, w.state) {
@@ -103,7 +112,7 @@ func (w sweep) remember() plan.Sequence {
 
 // write creates or updates the ConfigMap.
 func (w sweep) write(next machine.SweepState) plan.Action {
-	why := fmt.Sprintf("%d instances without an owner in %d accounts", len(next.Sightings), len(next.Accounts))
+	why := fmt.Sprintf("%d sightings in %d accounts", len(next.Sightings), len(next.Accounts))
 	have := w.ConfigMap(machine.Namespace, machine.ConfigMapSweep)
 	if have == nil {
 		created := w.object()

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sweepinstances
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// nodes takes the place of an account in the keys of sightings.
+const nodes = "node"
+
+func ghostKey(n *corev1.Node) string { return machine.SightingKey(nodes, n.Name+"/"+string(n.UID)) }
+
+// ghostsIn returns the Nodes that have outlived their Machine: link-node marked them for one that is gone, they are not
+// Ready, and no account shows their instance (R-B31, R-S2). While an account cannot be listed nobody knows that. A Node
+// that nobody marked was never ours (S30).
+func ghostsIn(s snapshot.Snapshot, state machine.SweepState) []*corev1.Node {
+	listed, namespaces := map[string]bool{}, map[string]bool{}
+	for _, account := range s.Accounts {
+		if account.Err != nil {
+			return nil
+		}
+		for _, in := range account.Instances {
+			listed[in.ProviderID] = true
+		}
+	}
+	for _, a := range known(s, state) {
+		namespaces[a.Namespace] = true
+	}
+	linked := map[types.UID]bool{}
+	for _, m := range s.Machines {
+		listed[machine.ProviderID(m)] = true
+		if m.Status.NodeRef != nil {
+			linked[m.Status.NodeRef.UID] = true
+		}
+	}
+	var all []*corev1.Node
+	for _, n := range s.Nodes {
+		namespace, name, marked := machine.AnnotatedMachine(n)
+		gone := marked && namespaces[namespace] && s.Machine(namespace, name) == nil && !linked[n.UID]
+		if gone && n.DeletionTimestamp == nil && !machine.NodeReady(n) && n.Spec.ProviderID != "" && !listed[n.Spec.ProviderID] {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// horizon is the longest of all accounts.
+func (w sweep) horizon() time.Duration {
+	var most time.Duration
+	for _, a := range w.Accounts {
+		most = max(most, a.Horizon)
+	}
+	return most
+}
+
+// exorcise deletes the Nodes of which two sightings, a Horizon apart, are on record, a few in each sweep. Many at once
+// are only told of: then something else is wrong.
+func (w sweep) exorcise() []plan.Sequence {
+	if len(w.ghosts) > max(maxDeletes, len(w.Nodes)/10) {
+		why := fmt.Sprintf("%d of %d nodes have outlived their machines: none is deleted", len(w.ghosts), len(w.Nodes))
+		return []plan.Sequence{{Notes: []plan.Note{plan.Warning(w.object(), "SweepHeld", why)}}}
+	}
+	var all []plan.Sequence
+	for _, n := range w.ghosts {
+		since, seen := w.state.Sightings[ghostKey(n)]
+		if seen && !w.Now.Before(since.Add(w.horizon())) && w.Now.After(n.CreationTimestamp.Add(w.horizon())) {
+			all = append(all, plan.Sequence{
+				Do:    []plan.Action{plan.Delete{Object: n, IfUnchanged: true, Why: "its machine and its instance are gone"}},
+				Notes: []plan.Note{plan.Normal(w.object(), "OrphanRemoved", "node "+n.Name)},
+			})
+		}
+	}
+	return all
+}
+
+// sightGhosts adds the ghosts to the sightings, and tells of new ones.
+func (w sweep) sightGhosts(sightings map[string]metav1.Time) (notes []plan.Note) {
+	for _, n := range w.ghosts {
+		since, seen := w.state.Sightings[ghostKey(n)]
+		if !seen {
+			since = metav1.NewTime(w.Now.Truncate(time.Second))
+			notes = append(notes, plan.Warning(w.object(), "OrphanedNode", fmt.Sprintf("node %s: %s is gone, and no account shows %s; deleted after %s if that is still so",
+				n.Name, n.Annotations[machine.AnnotationMachine], n.Spec.ProviderID, since.Add(w.horizon()).UTC().Format(time.RFC3339))))
+		}
+		sightings[ghostKey(n)] = since
+	}
+	return notes
+}
