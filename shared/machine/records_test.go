@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
@@ -126,6 +127,7 @@ func TestSetConditionKeepsTheTransitionOfAnEqualStatus(t *testing.T) {
 func FuzzRecords(f *testing.F) {
 	f.Add(`{"schema":1,"setUID":"s","next":2,"active":"0-1"}`)
 	f.Add(`{"schema":1,"attempt":1,"token":"t","account":"a","startedAt":"2026-01-01T00:00:00Z"}`)
+	f.Add(`{"schema":1,"slots":[{"namespace":"n","machine":"m","uid":"u","by":"b","at":"2026-01-01T00:00:00Z"}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		if l, err := ParseLedger(text); err == nil {
 			if again, err := ParseLedger(l.String()); err != nil || again.String() != l.String() {
@@ -133,6 +135,11 @@ func FuzzRecords(f *testing.F) {
 			}
 		}
 		m := &Machine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationIntent: text, AnnotationVictims: text}}}
+		if d, err := ParseDisruptions(&corev1.ConfigMap{Data: map[string]string{DisruptionKey: text}}); err == nil {
+			if again, err := ParseDisruptions(d.In(nil)); err != nil || len(again.Slots) != len(d.Slots) {
+				t.Errorf("disruptions %q became %v: %v", text, again, err)
+			}
+		}
 		if i, err := ParseIntent(m); err == nil && i.String() == "" {
 			t.Errorf("intent %q cannot be written again", text)
 		}

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
@@ -89,5 +91,51 @@ func TestEveryKindIsKnownByItsType(t *testing.T) {
 	}
 	if got := Name("Pod", "default", "a"); got != "pod/default/a" {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestForeignKinds(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[Kind]bool{
+		"Metal3Remediation.v1beta1.infrastructure.cluster.x-k8s.io":     true,
+		"SelfNodeRemediation.v1alpha1.self-node-remediation.medik8s.io": true,
+		"Machine.v1beta1.machine.openshift.io":                          false, // a group of ours
+		"ClusterRole.v1.rbac.authorization.k8s.io":                      false, // of Kubernetes itself
+		"Secret.v1.":   false,
+		"Secret.v1":    false,
+		"Pod":          false,
+		"x.v1.a.b":     false,
+		"X.v1.a/../.b": false,
+	} {
+		if got := Foreign(text); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+	r, ok := ResourceOf("Metal3Remediation.v1beta1.infrastructure.cluster.x-k8s.io")
+	if !ok || r.Plural != "metal3remediations" || KindOf(r.New()) != r.Kind {
+		t.Errorf("got %v %v, of kind %s", r, ok, KindOf(r.New()))
+	}
+	if k, ok := KindFor(schema.FromAPIVersionAndKind("healthchecking.openshift.io/v1alpha1", "MachineHealthCheck")); !ok || k != LegacyHealthCheck {
+		t.Errorf("got %s, %v", k, ok)
+	}
+}
+
+// What is rendered of an object without a type is a copy: the object stays as it is.
+func TestPatchesLeaveForeignObjectsAlone(t *testing.T) {
+	t.Parallel()
+	before := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a", "resourceVersion": "1"},
+		"spec": map[string]any{"n": int64(1)}, "status": map[string]any{"ready": true},
+	}}
+	after := before.DeepCopy()
+	if err := unstructured.SetNestedField(after.Object, int64(2), "spec", "n"); err != nil {
+		t.Fatal(err)
+	}
+	patch, err := MergePatch(before, after, false)
+	if err != nil || string(patch) != `{"metadata":{"resourceVersion":"1"},"spec":{"n":2}}` {
+		t.Errorf("got %s, %v", patch, err)
+	}
+	if before.GetKind() != "Thing" || before.Object["status"] == nil {
+		t.Errorf("became %v", before.Object)
 	}
 }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+const (
+	requestKind plan.Kind = "Metal3Remediation.v1beta1.infrastructure.cluster.x-k8s.io"
+	requests              = "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/ns/metal3remediations"
+	requestA              = `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"Metal3Remediation","metadata":{"name":"a","namespace":"ns","uid":"1","managedFields":[]},"spec":{"retryLimit":2}}`
+)
+
+// Kinds that this module has no type for are read and written as they are (SPEC B58).
+func TestForeignObjects(t *testing.T) {
+	t.Parallel()
+	f, c := serve(t,
+		reply(200, typeJSON, requestA),
+		reply(200, typeJSON, `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"Metal3RemediationList","metadata":{},"items":[`+requestA+`]}`),
+		reply(200, typeJSON, `{}`),
+	)
+	for _, q := range []snapshot.Query{snapshot.One(requestKind, "ns", "a"), {Kind: requestKind, Namespace: "ns"}} {
+		s, err := c.Observe(t.Context(), snapshot.Snapshot{}, []snapshot.Query{q})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := s.ForeignObject(requestKind, "ns", "a")
+		if a == nil || a.GetKind() != "Metal3Remediation" || len(a.GetManagedFields()) != 0 {
+			t.Fatalf("%v: got %v", q, a)
+		}
+		if limit, _, err := unstructured.NestedInt64(a.Object, "spec", "retryLimit"); limit != 2 || err != nil {
+			t.Errorf("%v: the spec became %v", q, a.Object["spec"])
+		}
+	}
+	var a unstructured.Unstructured
+	if err := json.Unmarshal([]byte(requestA), &a); err != nil {
+		t.Fatal(err)
+	}
+	for _, action := range []plan.Action{plan.Create{Object: &a}, plan.Delete{Object: &a}} {
+		if err := c.Apply(t.Context(), action); err != nil {
+			t.Errorf("%s: %v", action.Key(), err)
+		}
+	}
+	want := []string{"GET " + requests + "/a", "GET " + requests + "?limit=500", "POST " + requests + "?fieldManager=tester", "DELETE " + requests + "/a"}
+	if !slices.Equal(f.asked, want) {
+		t.Errorf("asked %q", f.asked)
+	}
+	if !strings.Contains(f.bodies[2], `"kind":"Metal3Remediation"`) || !strings.Contains(f.bodies[3], `"uid":"1"`) {
+		t.Errorf("sent %q", f.bodies)
+	}
+}
+
+// What a deployment does not grant, or a cluster does not serve, is not there: one check that names it must not stop all
+// others (R-L4). Of kinds of our own it is an error.
+func TestForeignKindsAreOptional(t *testing.T) {
+	t.Parallel()
+	forbidden := status(403, metav1.StatusReasonForbidden, "no")
+	for name, answers := range map[string]*Cluster{
+		"forbidden": second(serve(t, forbidden)),
+		"not served": second(serve(t, reply(404, "text/plain", "404 page not found"),
+			reply(200, typeJSON, `{"apiVersion":"v1","kind":"APIGroupList","groups":[]}`))),
+	} {
+		s, err := answers.Observe(t.Context(), snapshot.Snapshot{}, []snapshot.Query{{Kind: requestKind, Namespace: "ns"}})
+		if err != nil || len(s.Foreign) != 0 {
+			t.Errorf("%s: %v, error %v", name, s.Foreign, err)
+		}
+	}
+	if _, err := observeMachines(t, second(serve(t, forbidden))); err == nil {
+		t.Error("Machines that may not be read count as none")
+	}
+	var a unstructured.Unstructured
+	if err := json.Unmarshal([]byte(requestA), &a); err != nil {
+		t.Fatal(err)
+	}
+	err := second(serve(t, reply(404, "text/plain", "404 page not found"))).Apply(t.Context(), plan.Create{Object: &a})
+	if _, refused := errors.AsType[*cluster.RefusedError](err); !refused {
+		t.Errorf("creating what is not served: %v", err)
+	}
+}
+
+func second(_ *fakeServer, c *Cluster) *Cluster { return c }

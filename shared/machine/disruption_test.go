@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+)
+
+// However often whoever asks, no more Machines are disrupted at once, nor within an hour, than the limits say, and of the
+// control plane one (RELIABILITY G8, R-S10).
+func TestDisruptionsNeverExceedTheirLimits(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		limits := DisruptionLimits{AtOnce: rapid.IntRange(0, 4).Draw(t, "at once"), PerHour: rapid.IntRange(0, 8).Draw(t, "per hour")}
+		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		gone := map[types.UID]bool{}
+		over := func(s Slot) bool { return gone[s.UID] }
+		var d Disruptions
+		var taken []Slot
+		for range 60 {
+			now = now.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "minutes")) * time.Minute)
+			uid := types.UID(fmt.Sprint(rapid.IntRange(0, 12).Draw(t, "machine")))
+			if rapid.IntRange(0, 9).Draw(t, "what") == 0 {
+				gone[uid] = true
+			}
+			if gone[uid] {
+				continue
+			}
+			held := d.Holds(uid, now)
+			next, ok := d.Take(Slot{UID: uid, ControlPlane: uid < "3"}, limits, now, over)
+			if ok != next.Holds(uid, now) || held && !ok {
+				t.Fatalf("taken %v, held %v before and %v after", ok, held, next.Holds(uid, now))
+			}
+			d = next
+			if ok && !held {
+				taken = append(taken, d.Slots[len(d.Slots)-1])
+			}
+			checkLimits(t, taken, limits, now, gone)
+		}
+	})
+}
+
+// checkLimits counts what was taken, independently of how the budget stores it.
+func checkLimits(t *rapid.T, taken []Slot, limits DisruptionLimits, now time.Time, gone map[types.UID]bool) {
+	atOnce, masters, hour := map[types.UID]bool{}, map[types.UID]bool{}, map[types.UID]bool{}
+	for _, s := range taken {
+		if now.Before(s.At.Add(time.Hour)) {
+			hour[s.UID] = true
+		}
+		if now.Before(s.At.Add(30*time.Minute)) && !gone[s.UID] {
+			atOnce[s.UID] = true
+			if s.ControlPlane {
+				masters[s.UID] = true
+			}
+		}
+	}
+	if len(atOnce) > limits.AtOnce || len(hour) > limits.PerHour || len(masters) > 1 {
+		t.Fatalf("%d at once, %d within an hour, %d of the control plane; limits %+v", len(atOnce), len(hour), len(masters), limits)
+	}
+}
+
+func TestDisruptionsSurviveTheirConfigMap(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	none := func(Slot) bool { return false }
+	cm := &corev1.ConfigMap{Data: map[string]string{"control-plane": "held", DisruptionAtMax: " 50% ", DisruptionHour: "3"}}
+	limits, err := ParseDisruptionLimits(cm, 5)
+	if err != nil || limits != (DisruptionLimits{AtOnce: 3, PerHour: 3}) {
+		t.Fatalf("limits %+v, %v", limits, err)
+	}
+	want, ok := Disruptions{}.Take(Slot{Namespace: Namespace, Machine: "a", UID: "1", By: "me"}, limits, now, none)
+	stored := want.In(cm)
+	got, err := ParseDisruptions(stored)
+	if !ok || err != nil || fmt.Sprint(got) != fmt.Sprint(want) || stored.Data["control-plane"] != "held" || cm.Data[DisruptionKey] != "" {
+		t.Errorf("%v became %v: %v, %v", want, got, stored.Data, err)
+	}
+	fresh := want.In(nil)
+	if fresh.Name != ConfigMapDisrupt || fresh.Namespace != Namespace {
+		t.Errorf("got %v", fresh.ObjectMeta)
+	}
+	for _, machines := range []int{0, 100, 100_000} {
+		if l, err := ParseDisruptionLimits(nil, machines); err != nil || l.AtOnce < 5 || l.PerHour < 20 || l.PerHour > 1000 {
+			t.Errorf("%d machines: %+v, %v", machines, l, err)
+		}
+	}
+	for _, text := range []string{"x", `{"schema":2}`, `{}`, `{"schema":1,"x":1}`} {
+		if d, err := ParseDisruptions(&corev1.ConfigMap{Data: map[string]string{DisruptionKey: text}}); err == nil {
+			t.Errorf("%s was read as %v", text, d)
+		}
+	}
+	for _, text := range []string{"many", "-1", "", "1.5"} {
+		if l, err := ParseDisruptionLimits(&corev1.ConfigMap{Data: map[string]string{DisruptionAtMax: text}}, 5); err == nil {
+			t.Errorf("%q was read as %+v", text, l)
+		}
+	}
+}
