@@ -16,6 +16,8 @@ type members struct {
 	owned    []*machine.Machine // controlled by the set, with labels that match
 	released []*machine.Machine // controlled by the set, with labels that no longer match
 	orphans  []*machine.Machine // without a controller, alive, with labels that match
+	byName   map[string]*machine.Machine
+	byUID    map[types.UID]*machine.Machine
 }
 
 // herd is all Machines of a snapshot by who controls them, so that many sets cost one pass.
@@ -50,6 +52,12 @@ func (h herd) membersOf(set *machine.MachineSet, selector labels.Selector) membe
 			m.orphans = append(m.orphans, x)
 		}
 	}
+	m.byName, m.byUID = map[string]*machine.Machine{}, map[types.UID]*machine.Machine{}
+	for _, list := range [][]*machine.Machine{m.owned, m.orphans, m.released} {
+		for _, x := range list {
+			m.byName[x.Name], m.byUID[x.UID] = x, x
+		}
+	}
 	return m
 }
 
@@ -66,16 +74,10 @@ func (m members) alive() []*machine.Machine {
 
 // at returns the Machine of ordinal k, in whatever state, or nil if there is none.
 func (m members) at(l machine.Ledger, set *machine.MachineSet, k int) *machine.Machine {
-	adopted, isAdopted := l.Adopted[k]
-	name := l.Name(set.Name, k)
-	for _, list := range [][]*machine.Machine{m.owned, m.orphans, m.released} {
-		for _, x := range list {
-			if isAdopted && x.UID == adopted.UID || !isAdopted && x.Name == name {
-				return x
-			}
-		}
+	if adopted, ok := l.Adopted[k]; ok {
+		return m.byUID[adopted.UID]
 	}
-	return nil
+	return m.byName[l.Name(set.Name, k)]
 }
 
 // strangers returns the living Machines that belong to the set but stand at none of its ordinals: orphans whose labels

@@ -21,6 +21,9 @@ import (
 // maxParallel bounds how many sequences are carried out at a time.
 const maxParallel = 8
 
+// deletedFor is how long a removal that a cloud accepted is not asked for again.
+const deletedFor = 5 * time.Second
+
 // apply carries out the sequences of p side by side and adds their outcomes. It reports whether anything was tried,
 // so that looking again makes sense, with everything that failed for reasons nobody can decide about.
 func (i *invocation) apply(ctx context.Context, p plan.Plan) (progressed bool, err error) {
@@ -129,20 +132,33 @@ func (i *invocation) do(ctx context.Context, a plan.Action) (plan.Outcome, error
 		})
 		return cloudOutcome(instance, err), nil
 	case plan.DeleteInstance:
-		_, err := i.withDriver(a.Account, func(d provider.Driver) (provider.Instance, error) {
-			ctx, cancel := context.WithTimeout(ctx, callTimeout)
-			defer cancel()
-			err := d.Delete(ctx, a.Ref)
-			i.Clouds.Metrics.Called("delete", err)
-			return provider.Instance{}, err
-		})
-		if provider.CodeOf(err) == provider.NotFound {
-			return plan.Outcome{Result: plan.Gone, Code: provider.NotFound}, nil
-		}
-		return cloudOutcome(provider.Instance{}, err), nil
+		return i.deleteInstance(ctx, a), nil
 	case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict, plan.Approve:
 	}
 	return apiOutcome(i.Cluster.Apply(ctx, a))
+}
+
+// deleteInstance asks for a removal, unless one was accepted a moment ago: events about the same change come in twos and
+// threes.
+func (i *invocation) deleteInstance(ctx context.Context, a plan.DeleteInstance) plan.Outcome {
+	key := fmt.Sprint(a.Account, " ", a.Ref.UID, " ", a.Ref.ID, " ", a.Ref.ProviderID)
+	if !i.deleted.fresh(key, i.now, deletedFor) {
+		return plan.Outcome{}
+	}
+	_, err := i.withDriver(a.Account, func(d provider.Driver) (provider.Instance, error) {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		err := d.Delete(ctx, a.Ref)
+		i.Clouds.Metrics.Called("delete", err)
+		return provider.Instance{}, err
+	})
+	if err != nil {
+		i.deleted.forget(key)
+	}
+	if provider.CodeOf(err) == provider.NotFound {
+		return plan.Outcome{Result: plan.Gone, Code: provider.NotFound}
+	}
+	return cloudOutcome(provider.Instance{}, err)
 }
 
 // cloudOutcome turns a driver's answer into data. An error that proves nothing is Failed: the call may have worked.

@@ -33,28 +33,37 @@ const (
 // toldFor is how long the same note is not told again.
 const toldFor = 5 * time.Minute
 
-// tellOnce remembers what was told lately. Losing it repeats an Event, which the API server's record counts up.
-type tellOnce struct {
+// once remembers what was done lately, so that it is not done again. Losing it repeats something harmless: an Event,
+// which the API server's record counts up, or the deletion of what is being deleted.
+type once[K comparable] struct {
 	mu   sync.Mutex
-	last map[plan.Note]time.Time
+	last map[K]time.Time
 }
 
-func (t *tellOnce) fresh(n plan.Note, now time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if at, ok := t.last[n]; ok && now.Sub(at) < toldFor {
+// fresh reports whether k was not done in the last d, and remembers that it is done now.
+func (o *once[K]) fresh(k K, now time.Time, d time.Duration) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if at, ok := o.last[k]; ok && now.Sub(at) < d {
 		return false
 	}
-	if t.last == nil {
-		t.last = map[plan.Note]time.Time{}
+	if o.last == nil {
+		o.last = map[K]time.Time{}
 	}
-	for old, at := range t.last {
-		if now.Sub(at) >= toldFor {
-			delete(t.last, old)
+	for old, at := range o.last {
+		if now.Sub(at) >= d {
+			delete(o.last, old)
 		}
 	}
-	t.last[n] = now
+	o.last[k] = now
 	return true
+}
+
+// forget takes back that k was done.
+func (o *once[K]) forget(k K) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.last, k)
 }
 
 // tell records Events and log lines. An Event that cannot be recorded is logged: it never stops the work.
@@ -63,7 +72,7 @@ func (i *invocation) tell(ctx context.Context, notes []plan.Note) {
 		if n.Source == "" {
 			n.Source = i.Function.Name
 		}
-		if !i.told.fresh(n, time.Now()) {
+		if !i.told.fresh(n, time.Now(), toldFor) {
 			continue
 		}
 		if n.Object.Kind == "" {

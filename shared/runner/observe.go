@@ -28,6 +28,7 @@ func (i *invocation) observe(ctx context.Context) (snapshot.Snapshot, error) {
 			if err := i.checkClock(seen.Now); err != nil {
 				return s, err
 			}
+			i.now = seen.Now
 			s = seen
 		}
 		if len(missing.Lookups)+len(missing.Accounts) > 0 {

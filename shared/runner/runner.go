@@ -45,7 +45,8 @@ type Runner struct {
 	Log      *slog.Logger
 	Metrics  *metrics.Metrics // nil: nothing is measured
 
-	told tellOnce
+	told    once[plan.Note]
+	deleted once[string] // instances whose removal a cloud accepted
 }
 
 // Handle runs the function for whoever woke it, until it is quiet. It returns everything that was planned. The error
@@ -85,6 +86,7 @@ type invocation struct {
 	accounts   map[string]account // drivers opened for the observation at hand, by key
 	opened     map[lead]opening   // the same by what led to them
 	mutated    map[string]bool    // Machines whose instance this invocation changed
+	now        time.Time          // the API server's, when it was last asked
 	planned    plan.Plan
 	seen       snapshot.Snapshot // the last
 	rounds     int
