@@ -17,6 +17,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // crashing is a port that breaks once, at one write, before or after it took effect. The invocation ends there, as if
@@ -72,6 +73,56 @@ func TestAnyCrashIsHealed(t *testing.T) {
 			if c.left > 0 {
 				break // it never came to this write
 			}
+		}
+	}
+}
+
+// racing is a port through which another scan runs to its end, once, just before one call.
+type racing struct {
+	cluster.Cluster
+	left  int
+	other func()
+}
+
+func (r *racing) count() {
+	if r.left--; r.left == 0 {
+		r.other()
+	}
+}
+
+// Observe counts down to the other scan.
+func (r *racing) Observe(ctx context.Context, s snapshot.Snapshot, q []snapshot.Query) (snapshot.Snapshot, error) {
+	r.count()
+	return r.Cluster.Observe(ctx, s, q)
+}
+
+// Apply counts down to the other scan.
+func (r *racing) Apply(ctx context.Context, a plan.Action) error {
+	r.count()
+	return r.Cluster.Apply(ctx, a)
+}
+
+// Two scans at the same time, wherever the second one cuts in, bring what one would have brought (R-B16).
+func TestConcurrentScansActOnce(t *testing.T) {
+	t.Parallel()
+	for at := 1; ; at++ {
+		w := newWorld(t, epoch)
+		w.load(t, "story.yaml", "job.yaml")
+		other := w.scan
+		r := &racing{Cluster: w.As(Function.Name), left: at, other: func() {
+			if _, err := other(t.Context(), snapshot.Request{}); err != nil {
+				t.Error(err)
+			}
+		}}
+		w.through(r)
+		if _, err := w.scan(t.Context(), snapshot.Request{}); err != nil {
+			t.Fatalf("cut in at call %d: %v", at, err)
+		}
+		if got := w.replicas("general-purpose-1a", "general-purpose-1b"); !slices.Equal(got, []int32{3, 3}) {
+			t.Errorf("cut in at call %d: replicas %v", at, got)
+		}
+		if r.left > 0 {
+			return
 		}
 	}
 }

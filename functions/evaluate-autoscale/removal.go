@@ -128,6 +128,9 @@ func (sc *scan) commitRemovals(g *group, empty []autoscaling.Removal) {
 	var names []string
 	for _, r := range empty[:room] {
 		names = append(names, r.Plan)
+		if r.Drain {
+			sc.notes = append(sc.notes, plan.Log("All pods removed from "+r.Node))
+		}
 	}
 	sc.state.Removals = slices.DeleteFunc(sc.state.Removals, func(r autoscaling.Removal) bool { return slices.Contains(empty[room:], r) })
 	if room == 0 {
