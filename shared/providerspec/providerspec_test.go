@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package providerspec_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-functions/machine-functions/shared/providerspec"
+	"github.com/machine-functions/machine-functions/test/admission"
+)
+
+// The same table is judged by the policies in test/e2e.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	for _, table := range admission.Tables(t, "testdata") {
+		if len(table.Cases) < 12 {
+			t.Errorf("%s has only %d cases", table.Provider, len(table.Cases))
+		}
+		for _, c := range table.Cases {
+			t.Run(table.Provider+"/"+c.Name, func(t *testing.T) {
+				t.Parallel()
+				raw := providerspec.Default(c.Spec, c.Subject())
+				found, warnings := providerspec.Validate(raw, c.Subject())
+				var errs []string
+				for _, e := range found {
+					errs = append(errs, e.Error())
+				}
+				missing, more := admission.Match(c.Errors, errs)
+				for _, m := range missing {
+					t.Errorf("does not say %q", m)
+				}
+				for _, m := range more {
+					t.Errorf("says %q", m)
+				}
+				missing, more = admission.Match(c.Warnings, warnings)
+				for _, m := range missing {
+					t.Errorf("does not warn %q", m)
+				}
+				for _, m := range more {
+					t.Errorf("warns %q", m)
+				}
+			})
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	for _, table := range admission.Tables(t, "testdata") {
+		for _, d := range table.Defaults {
+			t.Run(table.Provider+"/"+d.Name, func(t *testing.T) {
+				t.Parallel()
+				got := providerspec.Default(d.Spec, d.Subject())
+				if diff := cmp.Diff(parsed(t, d.Want), parsed(t, got)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if again := providerspec.Default(got, d.Subject()); !bytes.Equal(again, got) {
+					t.Errorf("defaulted again, %s became %s", got, again)
+				}
+			})
+		}
+	}
+}
+
+func TestUnknownKindsAreLeftToTheirDriver(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{``, `null`, `[]`, `{}`, `{"kind":5}`, `{"kind":"MemoryMachineProviderSpec","type":5}`, `{"KIND":"AWSMachineProviderConfig"}`} {
+		errs, warnings := providerspec.Validate(json.RawMessage(raw), admission.Subject)
+		if len(errs)+len(warnings) > 0 {
+			t.Errorf("%s: %v %v", raw, errs, warnings)
+		}
+		if got := providerspec.Default(json.RawMessage(raw), admission.Subject); string(got) != raw {
+			t.Errorf("%s became %s", raw, got)
+		}
+		if kind := providerspec.KindOf(json.RawMessage(raw)); providerspec.Known(kind) {
+			t.Errorf("%s is known", raw)
+		}
+	}
+}
+
+// FuzzValidate: up to 64 kB of anything is judged at once, whatever it is, and defaults settle after one pass.
+func FuzzValidate(f *testing.F) {
+	for _, table := range admission.Tables(f, "testdata") {
+		for _, c := range table.Cases {
+			f.Add([]byte(c.Spec))
+		}
+	}
+	f.Add([]byte(`{"kind":"AWSMachineProviderConfig","tags":[` + strings.Repeat(`{},`, 20000) + `{}]}`))
+	for _, q := range []string{`"1e999999999"`, `1e999999999`, `"-1E-99"`, `"` + strings.Repeat("9", 60000) + `E"`} {
+		f.Add([]byte(`{"kind":"KubemarkMachineProviderSpec","numCores":` + q + `}`))
+	}
+	f.Add([]byte(`{"kind":"AzureMachineProviderSpec","dataDisks":` + strings.Repeat(`[`, 30000)))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if len(raw) > 64<<10 {
+			return
+		}
+		start := time.Now()
+		filled := providerspec.Default(raw, admission.Subject)
+		errs, _ := providerspec.Validate(filled, admission.Subject)
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("took %v", took)
+		}
+		for _, e := range errs {
+			if e.Field == "" {
+				t.Errorf("%v names no field", e)
+			}
+		}
+		if again := providerspec.Default(filled, admission.Subject); !bytes.Equal(again, filled) {
+			t.Errorf("defaulted again, %s became %s", filled, again)
+		}
+	})
+}
+
+func parsed(t *testing.T, raw json.RawMessage) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
