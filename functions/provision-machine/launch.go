@@ -78,10 +78,13 @@ func (l life) attempt() plan.Sequence {
 	next = next.Claimed(l.Invocation, l.Now, claimFor)
 	ref := provider.Ref{UID: l.m.UID, Name: l.m.Name, Token: next.Token, Progress: next.Progress}
 	why := fmt.Sprintf("attempt %d", next.Attempt)
-	return plan.Sequence{Do: []plan.Action{
-		l.withIntent(next, "claim "+why),
-		plan.CreateInstance{Account: next.Account, Ref: ref, Request: next.Request, Why: why},
-	}}
+	return plan.Sequence{
+		Do: []plan.Action{
+			l.withIntent(next, "claim "+why),
+			plan.CreateInstance{Account: next.Account, Ref: ref, Request: next.Request, Why: why},
+		},
+		Notes: []plan.Note{plan.Log(l.m.Name + ": reconciling machine triggers idempotent create")}, // as operators grep (S24)
+	}
 }
 
 // forbidden says why the owner does not want this Machine to have an instance: the fence against Machines that a
@@ -145,7 +148,10 @@ func (l life) record(i machine.Intent, code provider.Code, message string, after
 	if next, ok := update.New.(*machine.Machine); ok {
 		next.Annotations[machine.AnnotationInstanceState] = stateError
 	}
-	return plan.Sequence{Do: []plan.Action{update}, Notes: []plan.Note{l.warning("FailedCreate", message)}}
+	return plan.Sequence{Do: []plan.Action{update}, Notes: []plan.Note{
+		l.warning("FailedCreate", message),
+		plan.Log("Machine error " + l.m.Name + ": failed to create machine: " + message), // as operators grep (S24)
+	}}
 }
 
 // unreachable is a cloud that cannot be asked. A spec that nobody can read is final; all else may pass (B19).

@@ -28,7 +28,27 @@ func MergePatch(before, after Object, status bool) ([]byte, error) {
 	}
 	meta["resourceVersion"] = before.GetResourceVersion()
 	d["metadata"] = meta
+	if err := withReplicas(d, after, status); err != nil {
+		return nil, err
+	}
 	return json.Marshal(d)
+}
+
+// withReplicas puts status.replicas into a patch of the status in any case: an object that never had a status reads as
+// if it had none wanted, and zero replicas would never be stored (SPEC S6, S10).
+func withReplicas(d map[string]any, after Object, status bool) error {
+	patch, _ := d["status"].(map[string]any)
+	if !status || patch == nil {
+		return nil
+	}
+	t, err := tree(after, true)
+	if err != nil {
+		return err
+	}
+	if st, _ := t["status"].(map[string]any); st["replicas"] != nil {
+		patch["replicas"] = st["replicas"]
+	}
+	return nil
 }
 
 func difference(before, after Object, status bool) (map[string]any, error) {

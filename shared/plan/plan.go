@@ -79,8 +79,8 @@ func (p Plan) String() string {
 	return b.String()
 }
 
-// Note tells people something: a Kubernetes Event if it has an Object, else a log line. An Event told for the same
-// (object UID, reason, message) within five minutes is dropped by the runner.
+// Note tells people something: a Kubernetes Event if it has an Object, else a log line. A note of a
+// plan, unlike that of a sequence, is dropped by the runner when the same was told within five minutes.
 type Note struct {
 	Object  Ref
 	Type    string // corev1.EventTypeNormal or corev1.EventTypeWarning

@@ -116,7 +116,7 @@ func (i *invocation) carryOut(ctx context.Context, seq plan.Sequence) (map[plan.
 			return outcomes, nil
 		}
 	}
-	i.tell(ctx, seq.Notes)
+	i.tell(ctx, seq.Notes, true)
 	return outcomes, nil
 }
 

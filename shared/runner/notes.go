@@ -66,13 +66,15 @@ func (o *once[K]) forget(k K) {
 	delete(o.last, k)
 }
 
-// tell records Events and log lines. An Event that cannot be recorded is logged: it never stops the work.
-func (i *invocation) tell(ctx context.Context, notes []plan.Note) {
+// tell records Events and log lines. What accompanies a deed is told every time, so that Events count how often it was
+// tried (SPEC S23); what only describes a state is told once in five minutes. An Event that cannot be recorded is
+// logged: it never stops the work.
+func (i *invocation) tell(ctx context.Context, notes []plan.Note, deed bool) {
 	for _, n := range notes {
 		if n.Source == "" {
 			n.Source = i.Function.Name
 		}
-		if !i.told.fresh(n, time.Now(), toldFor) {
+		if !deed && !i.told.fresh(n, time.Now(), toldFor) {
 			continue
 		}
 		if n.Object.Kind == "" {

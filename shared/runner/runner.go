@@ -108,7 +108,7 @@ func (i *invocation) run(ctx context.Context) error {
 		if i.DryRun {
 			return nil
 		}
-		i.tell(ctx, p.Notes)
+		i.tell(ctx, p.Notes, false)
 		if p.Quiet() {
 			return nil
 		}
