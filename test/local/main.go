@@ -10,7 +10,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -67,7 +66,6 @@ type local struct{ options stack.Options }
 
 // place is what a running system tells others who want to use it.
 type place struct {
-	PID        int    `json:"pid"`
 	Kubectl    string `json:"kubectl"` // program; its first argument is kubectl
 	Kubeconfig string `json:"kubeconfig"`
 }
@@ -91,21 +89,24 @@ func (l local) run(ctx context.Context) error {
 		ended = fmt.Errorf("Knative Eventing ended by itself; its log is %s", s.Eventing.Log)
 	}
 	fmt.Fprintln(os.Stderr, "\nstopping")
-	return errors.Join(ended, s.Stop())
+	err = errors.Join(ended, s.Stop())
+	fmt.Fprintln(os.Stderr, "stopped; the logs are in", s.Logs)
+	return err
 }
 
+// start takes the folder's lock, which lasts as long as this process, then starts everything.
 func (l local) start(ctx context.Context) (*stack.Stack, error) {
-	if p, ok := l.running(); ok {
-		return nil, fmt.Errorf("it runs already, as process %d (kubeconfig %s); stop that one, or choose another folder with -dir", p.PID, p.Kubeconfig)
-	}
 	if err := os.MkdirAll(l.options.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := l.lock(); err != nil {
 		return nil, err
 	}
 	s, err := stack.Start(ctx, l.options)
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(place{PID: os.Getpid(), Kubectl: s.ControlPlane.Binary, Kubeconfig: s.ControlPlane.Kubeconfig})
+	text, err := json.Marshal(place{Kubectl: s.ControlPlane.Binary, Kubeconfig: s.ControlPlane.Kubeconfig})
 	if err == nil {
 		err = os.WriteFile(l.placeFile(), text, 0o600)
 	}
@@ -115,31 +116,50 @@ func (l local) start(ctx context.Context) (*stack.Stack, error) {
 	return s, nil
 }
 
+// lock refuses a second system in the same folder, also while the first one still starts.
+func (l local) lock() error {
+	fd, err := syscall.Open(filepath.Join(l.options.Dir, "lock"), syscall.O_CREAT|syscall.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", l.options.Dir, err)
+	}
+	if err := syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return errors.Join(fmt.Errorf("it runs already, or starts, in %s: stop that one first, with Ctrl-C where it runs", l.options.Dir), syscall.Close(fd))
+	}
+	return os.RemoveAll(l.placeFile()) // of one that was killed
+}
+
 // running returns the system that runs in this folder, if one does.
 func (l local) running() (place, bool) {
 	var p place
-	text, err := os.ReadFile(l.placeFile())
-	if errors.Is(err, fs.ErrNotExist) || json.Unmarshal(text, &p) != nil {
+	fd, err := syscall.Open(filepath.Join(l.options.Dir, "lock"), syscall.O_RDWR|syscall.O_CLOEXEC, 0)
+	if err != nil {
 		return p, false
 	}
-	return p, syscall.Kill(p.PID, 0) == nil
+	defer func() { _ = syscall.Close(fd) }()
+	if syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		return p, false // nobody holds it
+	}
+	text, err := os.ReadFile(l.placeFile())
+	return p, err == nil && json.Unmarshal(text, &p) == nil
 }
 
 func (l local) introduce(s *stack.Stack) {
-	kubectl := fmt.Sprintf("KUBECONFIG=%s %s kubectl", s.ControlPlane.Kubeconfig, s.ControlPlane.Binary)
+	kubectl := s.ControlPlane.Binary + " kubectl"
 	if path, err := exec.LookPath("kubectl"); err == nil {
-		kubectl = fmt.Sprintf("KUBECONFIG=%s %s", s.ControlPlane.Kubeconfig, path)
+		kubectl = path
 	}
 	fmt.Fprintf(os.Stdout, `
 The system runs: the API server on %s, Knative Eventing, %d functions, a simulated cloud.
   logs        %s
   kubeconfig  %s
 Try:
-  %s get machinesets,machines -n openshift-machine-api
-  %s create -f config/samples/kubemark/general-purpose-1a.yaml
+  export KUBECONFIG=%s
+  %s create -f %s
   %s scale machineset general-purpose-1a --replicas=2 -n openshift-machine-api
+  %s get machinesets,machines,nodes -A
 or, in another terminal, make demo. Ctrl-C stops everything.
-`, s.ControlPlane.Server, len(stack.Functions), s.Logs, s.ControlPlane.Kubeconfig, kubectl, kubectl, kubectl)
+`, s.ControlPlane.Server, len(stack.Functions), s.Logs, s.ControlPlane.Kubeconfig, s.ControlPlane.Kubeconfig,
+		kubectl, filepath.Join(l.options.Root, "config", "samples", "kubemark", "general-purpose-1a.yaml"), kubectl, kubectl)
 }
 
 // demo plays the walk-through on the running system, or on one of its own.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -71,7 +72,7 @@ func (s *Stack) start(ctx context.Context) error {
 	}
 	s.say("starting etcd, kube-apiserver, scheduler, controller-manager, kwok")
 	s.ControlPlane, err = controlplane.Start(ctx, controlplane.Options{
-		Dir: filepath.Join(s.options.Dir, "cluster"), Fresh: true, Binary: binary, Args: s.options.ControlPlaneArgs,
+		Dir: filepath.Join(s.options.Dir, "cluster"), Binary: binary, Args: s.options.ControlPlaneArgs,
 	})
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func (s *Stack) start(ctx context.Context) error {
 
 // layOut makes empty folders: what an earlier run left is of no use.
 func (s *Stack) layOut() error {
-	for _, dir := range []string{s.Logs, s.programs, filepath.Join(s.options.Dir, "identities")} {
+	for _, dir := range []string{s.Logs, s.programs, filepath.Join(s.options.Dir, "identities"), filepath.Join(s.options.Dir, "cluster")} {
 		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}
@@ -103,7 +104,22 @@ func (s *Stack) layOut() error {
 			return err
 		}
 	}
-	return nil
+	if err := os.Mkdir(filepath.Join(s.Logs, "eventing"), 0o700); err != nil {
+		return err
+	}
+	return os.Symlink(filepath.Join(s.options.Dir, "cluster", controlPlaneLog), filepath.Join(s.Logs, controlPlaneLog))
+}
+
+// controlPlaneLog is where the components of the control plane log together.
+const controlPlaneLog = "control-plane.log"
+
+// keepLog makes the link to the control plane's log the log itself, which outlives the data beside it.
+func (s *Stack) keepLog() error {
+	err := os.Rename(filepath.Join(s.options.Dir, "cluster", controlPlaneLog), filepath.Join(s.Logs, controlPlaneLog))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it never started
+	}
+	return err
 }
 
 func (s *Stack) build(ctx context.Context) (binary, knative string, err error) {
@@ -190,8 +206,15 @@ func (s *Stack) Stop() error {
 	if s.ControlPlane != nil {
 		errs = append(errs, s.ControlPlane.Stop())
 	}
+	errs = append(errs, s.keepLog())
 	for _, dir := range []string{"cluster", "programs", "identities"} {
 		errs = append(errs, os.RemoveAll(filepath.Join(s.options.Dir, dir)))
+	}
+	secrets, _ := filepath.Glob(filepath.Join(s.Logs, "eventing", "*.kubeconfig")) // the pattern is well-formed
+	for _, file := range append(secrets, filepath.Join(s.Logs, "eventing", "ready")) {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }

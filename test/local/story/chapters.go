@@ -18,6 +18,7 @@ const (
 )
 
 var chapters = []chapter{
+	{"What an earlier play left", (*Story).cleanUp},
 	{"The cluster before the Machine API", (*Story).before},
 	{"A MachineSet with a mistake (S22-S26)", (*Story).mistake},
 	{"Two zones, one Machine each (S27-S29)", (*Story).twoZones},
@@ -25,6 +26,30 @@ var chapters = []chapter{
 	{"MachineAutoscalers and the ClusterAutoscaler (S31-S37)", (*Story).autoscalers},
 	{"Fifty pods (S38-S41)", (*Story).fiftyPods},
 	{"The Job is done (S42, S43)", (*Story).shrink},
+}
+
+// cleanUp removes what the story makes, so that it can be played again, and after trying things by hand.
+func (s *Story) cleanUp() error {
+	left, err := s.ask("get machinesets,machines,machineautoscalers,clusterautoscalers,nodes -A -o name")
+	if err != nil {
+		return err
+	}
+	if left == "" {
+		s.tell("Nothing.\n")
+		return nil
+	}
+	if err := s.showAll(
+		"delete clusterautoscalers --all",
+		"delete machineautoscalers --all"+inNamespace,
+		"delete machinesets --all"+inNamespace,
+		"delete namespace work-queue openshift-console --ignore-not-found",
+	); err != nil {
+		return err
+	}
+	if err := s.await("every Machine is gone", aWhile, s.is("get machines"+inNamespace+" -o name", "")); err != nil {
+		return err
+	}
+	return s.showAll("delete nodes --all")
 }
 
 func (s *Story) before() error {
@@ -35,8 +60,8 @@ func (s *Story) before() error {
 		{"apply", "-f", s.object("daemonsets.yaml")},
 		{"apply", "-f", s.object("downloads.yaml")},
 	} {
-		if out, err := s.Kubectl(s.ctx, args...); err != nil {
-			return fmt.Errorf("kubectl %v: %w\n%s", args, err, out)
+		if err := s.show(args...); err != nil {
+			return err
 		}
 	}
 	if err := s.await("all four nodes are Ready", soon, s.is("get nodes -o jsonpath={.items[*].status.conditions[?(@.type==\"Ready\")].status}", "True True True True")); err != nil {
@@ -119,6 +144,7 @@ func (s *Story) autoscalers() error {
 	if err := s.showAll("get machineautoscalers" + inNamespace); err != nil {
 		return err
 	}
+	s.tell("\nThe walk-through's ClusterAutoscaler. Only its delays of five minutes are shortened: to 10, 5 and 10 seconds, and\nunneededTime from 60 to 10.\n")
 	if err := s.show("create", "-f", s.object("autoscaler.yaml")); err != nil {
 		return err
 	}
@@ -133,8 +159,9 @@ func (s *Story) autoscalers() error {
 }
 
 func (s *Story) fiftyPods() error {
-	if out, err := s.Kubectl(s.ctx, "create", "namespace", "work-queue"); err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
+	s.tell("The walk-through's Job, but its pods work for 60 seconds instead of 300.\n")
+	if err := s.showAll("create namespace work-queue"); err != nil {
+		return err
 	}
 	if err := s.show("create", "-n", "work-queue", "-f", s.object("job.yaml")); err != nil {
 		return err
@@ -157,6 +184,13 @@ func (s *Story) fiftyPods() error {
 }
 
 func (s *Story) shrink() error {
+	leaving := s.contains("get nodes", "SchedulingDisabled")
+	if err := s.await("a Node that nobody needs is cordoned", untilIdle, leaving); err != nil {
+		return err
+	}
+	if err := s.showAll("get nodes", "get machines"+inNamespace); err != nil {
+		return err
+	}
 	const replicas = "get machinesets" + inNamespace + " -o jsonpath={.items[*].spec.replicas}"
 	if err := s.await("the sets are back at 1 and 1", untilIdle, s.is(replicas, "1 1 1")); err != nil {
 		return err

@@ -5,18 +5,12 @@ package story
 
 import (
 	"context"
-	"embed"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 )
-
-//go:embed objects
-var objects embed.FS
 
 // Story is one performance. Every chapter checks what it shows: Play fails when the system does something else.
 type Story struct {
@@ -26,7 +20,6 @@ type Story struct {
 	// Between is called before each chapter with its title; nil does nothing. Tests break things in it.
 	Between func(chapter string) error
 
-	dir     string
 	started time.Time
 	ctx     context.Context //nolint:containedctx // of one Play, so that chapters read like the story they tell
 }
@@ -37,15 +30,8 @@ type chapter struct {
 }
 
 // Play plays all chapters in order and returns what went wrong first.
-func (s *Story) Play(ctx context.Context) (err error) {
+func (s *Story) Play(ctx context.Context) error {
 	s.ctx, s.started = ctx, time.Now()
-	if s.dir, err = os.MkdirTemp("", "story-"); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
-	if err := s.unpack(); err != nil {
-		return err
-	}
 	for _, c := range chapters {
 		if s.Between != nil {
 			if err := s.Between(c.title); err != nil {
@@ -61,25 +47,9 @@ func (s *Story) Play(ctx context.Context) (err error) {
 	return nil
 }
 
-// unpack writes the story's objects where kubectl can read them.
-func (s *Story) unpack() error {
-	entries, err := objects.ReadDir("objects")
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		text, err := objects.ReadFile("objects/" + e.Name())
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(s.dir, e.Name()), text, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+func (s *Story) object(name string) string {
+	return filepath.Join(s.Root, "test", "local", "story", "objects", name)
 }
-
-func (s *Story) object(name string) string { return filepath.Join(s.dir, name) }
 
 func (s *Story) sample(name string) string { return filepath.Join(s.Root, "config", "samples", name) }
 
@@ -127,6 +97,7 @@ func (s *Story) await(what string, within time.Duration, f func() string) error 
 			return nil
 		}
 		if time.Since(began) > within {
+			s.tell("\n")
 			return fmt.Errorf("not within %v: %s: %s", within, what, missing)
 		}
 		select {
