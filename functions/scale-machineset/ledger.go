@@ -20,6 +20,8 @@ const (
 	// backoffBase and backoffMax bound the pause after Machines that failed before they ever ran (2a.8, R-B27).
 	backoffBase = 10 * time.Second
 	backoffMax  = 10 * time.Minute
+	// maxReasons is how many reasons of a commit are told.
+	maxReasons = 20
 )
 
 // readLedger returns the set's ledger, or why it has to be rebuilt.
@@ -93,7 +95,15 @@ func decide(now time.Time, set *machine.MachineSet, l machine.Ledger, m members)
 		l.Rebuilt = ""
 		l = forget(set, l, m)
 	}
-	return l, strings.Join(why, ", ")
+	return l, brief(why)
+}
+
+// brief joins reasons; of many it names the first.
+func brief(why []string) string {
+	if more := len(why) - maxReasons; more > 0 {
+		why = append(slices.Clip(why[:maxReasons]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(why, ", ")
 }
 
 func wanted(set *machine.MachineSet) int {
@@ -125,10 +135,12 @@ func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, 
 }
 
 func retire(l machine.Ledger, k int, reason string, why *[]string) machine.Ledger {
-	*why = append(*why, fmt.Sprintf("retire ordinal %d: %s", k, reason))
+	*why = append(*why, retired(k, reason))
 	l.Active = l.Active.Without(k)
 	return l
 }
+
+func retired(k int, reason string) string { return fmt.Sprintf("retire ordinal %d: %s", k, reason) }
 
 // forget drops adopted members that are gone or let go. It is no reason to write by itself.
 func forget(set *machine.MachineSet, l machine.Ledger, m members) machine.Ledger {
@@ -161,8 +173,9 @@ func grow(now time.Time, l machine.Ledger, want int, why *[]string) machine.Ledg
 		return l
 	}
 	from := l.Next
+	l.Active = slices.Clip(l.Active)
 	for len(l.Active) < want {
-		l.Active, l.Next = l.Active.With(l.Next), l.Next+1
+		l.Active, l.Next = append(l.Active, l.Next), l.Next+1
 	}
 	*why = append(*why, fmt.Sprintf("allocate %d to have %d", l.Next-from, want))
 	return l

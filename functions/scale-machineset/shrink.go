@@ -48,9 +48,12 @@ func shrink(set *machine.MachineSet, l machine.Ledger, m members, want int, why 
 			-cmp.Compare(score(set, a.machine, newest), score(set, b.machine, newest)),
 			cmp.Compare(a.ordinal, b.ordinal))
 	})
+	gone := map[int]bool{}
 	for _, c := range all[:surplus] {
-		l = retire(l, c.ordinal, reason(set, c), why)
+		gone[c.ordinal] = true
+		*why = append(*why, retired(c.ordinal, reason(set, c)))
 	}
+	l.Active = slices.DeleteFunc(slices.Clone(l.Active), func(k int) bool { return gone[k] })
 	return l
 }
 

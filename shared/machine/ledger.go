@@ -90,12 +90,15 @@ func (l Ledger) Name(set string, k int) string {
 // OrdinalOf returns the ordinal of the named set that m was created for or adopted into, and whether it has one. A
 // label alone does not count: the name must be the one that follows from it.
 func (l Ledger) OrdinalOf(set string, m *Machine) (int, bool) {
+	k, err := strconv.Atoi(m.Labels[LabelOrdinal])
+	if a, ok := l.Adopted[k]; ok && err == nil && a.UID == m.UID {
+		return k, true
+	}
 	for k, a := range l.Adopted {
 		if a.UID == m.UID {
 			return k, true
 		}
 	}
-	k, err := strconv.Atoi(m.Labels[LabelOrdinal])
 	return k, err == nil && k >= 0 && m.Name == Name(set, l.SetUID, k)
 }
 

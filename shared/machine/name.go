@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -20,13 +21,12 @@ const nameSuffix = 5
 // Name returns the name of the Machine at ordinal k of a set. It is a pure function of the set's UID and k, so that
 // two invocations that execute the same ledger ask for the same object (RELIABILITY 2a.2).
 func Name(set string, uid types.UID, k int) string {
-	h := sha256.Sum256(fmt.Appendf(nil, "%s|%d", uid, k))
-	var b strings.Builder
-	b.WriteString(set + "-")
-	for _, c := range h[:nameSuffix] {
-		b.WriteByte(nameAlphabet[int(c)%len(nameAlphabet)])
+	h := sha256.Sum256([]byte(string(uid) + "|" + strconv.Itoa(k)))
+	var suffix [nameSuffix]byte
+	for i := range suffix {
+		suffix[i] = nameAlphabet[int(h[i])%len(nameAlphabet)]
 	}
-	return b.String()
+	return set + "-" + string(suffix[:])
 }
 
 // SetName returns the name of the set that a Machine of this name would belong to, or "" if no set names Machines so.
