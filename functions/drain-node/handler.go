@@ -96,7 +96,9 @@ func (d drain) evict() []plan.Sequence {
 		return d.timedOut(left)
 	}
 	if now := e.now(); len(now) > 0 {
-		now[0].Notes = d.proceeds()
+		if e.tried == 0 {
+			now[0].Notes = d.proceeds()
+		}
 		return now
 	}
 	if reason := e.obstacle(); reason != "" {
@@ -137,8 +139,15 @@ func (d drain) set(c machine.Condition, notes []plan.Note) []plan.Sequence {
 	return []plan.Sequence{{Do: []plan.Action{plan.UpdateStatus{Old: d.m, New: next, Why: c.Reason}}, Notes: notes}}
 }
 
-// proceeds tells once that the drain begins.
+// proceeds tells once that the drain begins: with the cordon, or with what comes first where the Node is cordoned
+// already.
 func (d drain) proceeds() []plan.Note {
+	cordon := "update " + plan.NameOf(d.n) + "@"
+	for key := range d.Outcomes {
+		if strings.HasPrefix(string(key), cordon) {
+			return nil
+		}
+	}
 	if machine.FindCondition(d.m.Status.Conditions, machine.ConditionDrained) != nil {
 		return nil
 	}
