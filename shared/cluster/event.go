@@ -56,7 +56,8 @@ func eventName(n plan.Note, source string) string {
 	h := sha256.Sum256(fmt.Appendf(nil, "%q", []string{
 		string(n.Object.Kind), n.Object.Namespace, n.Object.Name, string(n.Object.UID), n.Type, n.Reason, n.Message, source,
 	}))
-	return strings.TrimRight(shorten(n.Object.Name, maxEventName), "-.") + "." + hex.EncodeToString(h[:eventHash])
+	name := strings.ToLower(strings.ReplaceAll(n.Object.Name, "_", "-")) // a signing request may have names that no Event may have
+	return strings.TrimRight(shorten(name, maxEventName), "-.") + "." + hex.EncodeToString(h[:eventHash])
 }
 
 // shorten cuts s to at most limit bytes without cutting a character.

@@ -47,6 +47,7 @@ var ErrPanic = errors.New("panic")
 var (
 	nameForm    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 	kindForm    = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+	requestForm = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9._]{0,252}$`) // kubelets name their signing requests by a hash
 	versionForm = regexp.MustCompile(`^([a-z0-9.-]{1,253}/)?v[a-z0-9]{1,30}$`)
 )
 
@@ -72,10 +73,14 @@ func Parse(w http.ResponseWriter, r *http.Request, allowed []string) (Event, err
 }
 
 func (e Event) check(allowed []string) error {
+	names := nameForm
+	if e.Kind == "CertificateSigningRequest" {
+		names = requestForm
+	}
 	for _, f := range []struct {
 		field, value string
 		form         *regexp.Regexp
-	}{{"name", e.Name, nameForm}, {"kind", e.Kind, kindForm}, {"apiversion", e.APIVersion, versionForm}} {
+	}{{"name", e.Name, names}, {"kind", e.Kind, kindForm}, {"apiversion", e.APIVersion, versionForm}} {
 		if !f.form.MatchString(f.value) {
 			return fmt.Errorf("%w: %s %q", ErrMalformed, f.field, f.value)
 		}

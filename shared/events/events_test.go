@@ -42,6 +42,8 @@ func TestParse(t *testing.T) {
 		`{"specversion":"1.0","id":"2","source":"x","type":"dev.knative.apiserver.ref.add","apiversion":"v1","kind":"Node","name":"n1"}`))
 	structured.Header.Set("Content-Type", "application/cloudevents+json")
 
+	request := reference("CertificateSigningRequest", "", "node-csr-c69HXe7_YcqkS1b-")
+
 	for _, tt := range []struct {
 		name    string
 		request *http.Request
@@ -51,6 +53,8 @@ func TestParse(t *testing.T) {
 		{"a node in structured mode", structured, "Node  n1"},
 		{"a tick", ping, "  "},
 		{"a namespace that is not served", reference("Machine", "kube-system", "worker-a"), `malformed event: namespace "kube-system" is not served`},
+		{"a name with capitals", reference("Machine", served[0], "Worker"), `malformed event: name "Worker"`},
+		{"a request as kubelets name it", request, "CertificateSigningRequest  node-csr-c69HXe7_YcqkS1b-"},
 		{"a path in a name", reference("Machine", served[0], "../../secrets/x"), `malformed event: name "../../secrets/x"`},
 		{"a kind that is none", reference("machine/status", served[0], "a"), `malformed event: kind "machine/status"`},
 		{"another type", unknown, `malformed event: type "com.example.other"`},
@@ -151,7 +155,7 @@ func FuzzParse(f *testing.F) {
 		r.Header.Set("Content-Type", contentType)
 		r.Header.Set("Ce-Name", name)
 		e, err := Parse(httptest.NewRecorder(), r, served)
-		if err == nil && !e.Tick() && (!nameForm.MatchString(e.Name) || e.Namespace != "" && e.Namespace != served[0]) {
+		if err == nil && !e.Tick() && (!requestForm.MatchString(e.Name) || e.Namespace != "" && e.Namespace != served[0]) {
 			t.Errorf("accepted %+v", e)
 		}
 	})

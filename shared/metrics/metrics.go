@@ -28,7 +28,7 @@ import (
 )
 
 // maxSeries bounds the series of one metric: four times the Machines that one deployment is made for. What is beyond
-// shares one series, labelled otel_metric_overflow.
+// shares one series, labeled otel_metric_overflow.
 const maxSeries = 20_000
 
 // Labels.

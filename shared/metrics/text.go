@@ -104,7 +104,7 @@ func labels(set attribute.Set) []string {
 	all := make([]string, 0, set.Len())
 	for i := set.Iter(); i.Next(); {
 		kv := i.Attribute()
-		all = append(all, strings.ReplaceAll(string(kv.Key), ".", "_")+`="`+escape.Replace(kv.Value.Emit())+`"`)
+		all = append(all, strings.ReplaceAll(string(kv.Key), ".", "_")+`="`+escape.Replace(kv.Value.String())+`"`)
 	}
 	return all
 }

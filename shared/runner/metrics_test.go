@@ -46,7 +46,7 @@ func TestServerTellsItsMetrics(t *testing.T) {
 	for _, line := range []string{
 		`machines_label_invocations_total{result="acted"} 1`, `machines_label_invocations_total{result="quiet"} 1`,
 		`machines_label_invocations_total{result="panicked"} 1`, `machines_label_actions_total{action="update",result="done"} 2`,
-		`machines_label_events_total{reason="Labelled",type="Normal"} 2`, `machines_label_invocation_rounds_bucket{le="1"} 1`,
+		`machines_label_events_total{reason="Labeled",type="Normal"} 2`, `machines_label_invocation_rounds_bucket{le="1"} 1`,
 		`machines_label_invocation_rounds_sum 3`,
 	} {
 		if !strings.Contains(w.Body.String(), line+"\n") {

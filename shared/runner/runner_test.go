@@ -47,7 +47,7 @@ func wantLabel(s snapshot.Snapshot) plan.Plan {
 			metav1.SetMetaDataLabel(&next.ObjectMeta, "wanted", "yes")
 			p.Add(plan.Sequence{
 				Do:    []plan.Action{plan.Update{Old: n, New: next, Why: "wanted"}},
-				Notes: []plan.Note{plan.Normal(n, "Labelled", "now it has it")},
+				Notes: []plan.Note{plan.Normal(n, "Labeled", "now it has it")},
 			})
 		}
 	}

@@ -25,6 +25,7 @@ var approving = []test{
 	{"approving what is approved changes nothing", approveTwice},
 	{"an approval of what changed is ErrConflict", approveChanged},
 	{"an approval of what is gone is ErrGone", approveGone},
+	{"what is told about a request finds its event again", tellOfRequest},
 }
 
 // signingRequest returns a request for a kubelet's certificate, under a name that no other test uses.
@@ -40,7 +41,7 @@ func (h Harness) signingRequest(t *testing.T, name string) *certificatesv1.Certi
 		t.Fatal(err)
 	}
 	return &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{Name: h.Namespace + "-" + name},
+		ObjectMeta: metav1.ObjectMeta{Name: h.Namespace + "-node-csr-Wm0_" + name + "_"}, // as kubelets make them
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
 			SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName,
@@ -95,4 +96,20 @@ func approveGone(t *testing.T, h Harness) {
 	if err := h.Cluster.Apply(t.Context(), plan.Approve{Request: r}); !errors.Is(err, cluster.ErrGone) {
 		t.Errorf("error %v", err)
 	}
+}
+
+// The names of requests know capitals and underscores, those of Events do not.
+func tellOfRequest(t *testing.T, h Harness) {
+	r := create(t, h, h.signingRequest(t, "a"))
+	for range 2 {
+		if err := h.Cluster.Tell(t.Context(), plan.Warning(r, "NodeNotApproved", "no machine of "+h.Namespace)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range h.Events(t, metav1.NamespaceDefault) {
+		if e.InvolvedObject.Name == r.Name && e.InvolvedObject.UID == r.UID && e.Count == 2 {
+			return
+		}
+	}
+	t.Errorf("events %v", h.Events(t, metav1.NamespaceDefault))
 }

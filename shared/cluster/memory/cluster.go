@@ -77,15 +77,7 @@ func (c *Cluster) Apply(ctx context.Context, a plan.Action) error {
 	case plan.UpdateStatus:
 		return c.patch(a.Old, a.New, "status")
 	case plan.Delete:
-		r, at, err := of(a.Object)
-		if err != nil {
-			return err
-		}
-		d := deletion{uid: a.Object.GetUID()}
-		if a.IfUnchanged {
-			d.version = a.Object.GetResourceVersion()
-		}
-		return s.wrote(c.actor, "delete", r, "", at, s.delete(r, at, d))
+		return c.remove(a)
 	case plan.Evict:
 		r, at, err := of(a.Pod)
 		if err != nil {
@@ -97,6 +89,18 @@ func (c *Cluster) Apply(ctx context.Context, a plan.Action) error {
 	case plan.CreateInstance, plan.DeleteInstance:
 	}
 	return fmt.Errorf("%T is not an action on objects", a)
+}
+
+func (c *Cluster) remove(a plan.Delete) error {
+	r, at, err := of(a.Object)
+	if err != nil {
+		return err
+	}
+	d := deletion{uid: a.Object.GetUID()}
+	if a.IfUnchanged {
+		d.version = a.Object.GetResourceVersion()
+	}
+	return c.server.wrote(c.actor, "delete", r, "", at, c.server.delete(r, at, d))
 }
 
 // patch applies the very bytes that package kube sends.

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -260,7 +261,11 @@ func zero(o runtime.Object, fields ...string) runtime.Object {
 }
 
 func valid(r plan.Resource, o plan.Object) error {
-	wrong := validation.ValidateObjectMetaAccessor(o, r.Namespaced, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	name := validation.NameIsDNSSubdomain
+	if r.Kind == "CertificateSigningRequest" {
+		name = func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
+	}
+	wrong := validation.ValidateObjectMetaAccessor(o, r.Namespaced, name, field.NewPath("metadata"))
 	if len(wrong) > 0 {
 		return refuse(wrong.ToAggregate())
 	}
