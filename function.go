@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	approvenode "github.com/machine-functions/machine-functions/functions/approve-node"
 	deadletter "github.com/machine-functions/machine-functions/functions/dead-letter"
 	drainnode "github.com/machine-functions/machine-functions/functions/drain-node"
 	evaluateautoscale "github.com/machine-functions/machine-functions/functions/evaluate-autoscale"
@@ -42,6 +43,7 @@ var functions = map[string]struct {
 	remediate.Function.Name:         {remediate.Function, nil},
 	evaluateautoscale.Function.Name: {evaluateautoscale.Function, nil},
 	sweepinstances.Function.Name:    {sweepinstances.Function, drivers.Table},
+	approvenode.Function.Name:       {approvenode.Function, nil}, // optional: config/overlays/approve-node
 }
 
 // New returns the function that FUNCTION names, wired as the environment says (runner.Config). The process ends with

@@ -116,6 +116,26 @@ func (tr tree) find(p string) (source, bool) {
 	return tr.files[i], true
 }
 
+// overlays are where the manifests of a function lie that is not installed by default.
+var overlays = map[string]string{
+	"triggers":        "triggers/overlays/%s/trigger.yaml",
+	"config/rbac":     "config/overlays/%s/rbac.yaml",
+	"config/services": "config/overlays/%s/service.yaml",
+}
+
+// optional reports whether a function has overlays of its own.
+func (tr tree) optional(name string) bool {
+	return tr.has("triggers/overlays/"+name) || tr.has("config/overlays/"+name)
+}
+
+// manifest returns where a part of a function's deployment lies.
+func (tr tree) manifest(folder, name string) string {
+	if tr.optional(name) {
+		return fmt.Sprintf(overlays[folder], name)
+	}
+	return folder + "/" + name + ".yaml"
+}
+
 // complete wants all parts of every function.
 func complete(tr tree) (wrong []string) {
 	if len(tr.functions()) == 0 {
@@ -126,7 +146,7 @@ func complete(tr tree) (wrong []string) {
 		dir := "functions/" + name
 		for _, part := range []string{
 			dir + "/handler.go", dir + "/handler_test.go", dir + "/func.yaml",
-			"triggers/" + name + ".yaml", "config/rbac/" + name + ".yaml", "config/services/" + name + ".yaml",
+			tr.manifest("triggers", name), tr.manifest("config/rbac", name), tr.manifest("config/services", name),
 		} {
 			if !tr.has(part) {
 				wrong = append(wrong, dir+" wants "+part)
@@ -139,7 +159,8 @@ func complete(tr tree) (wrong []string) {
 			wrong = append(wrong, dir+" wants a line in function.go")
 		}
 		for _, folder := range []string{"triggers", "config/rbac", "config/services"} {
-			if list, ok := tr.find(folder + "/kustomization.yaml"); ok && !strings.Contains(string(list.text), "- "+name+".yaml\n") {
+			in, file := path.Split(tr.manifest(folder, name))
+			if list, ok := tr.find(in + "kustomization.yaml"); ok && !strings.Contains(string(list.text), "- "+file+"\n") {
 				wrong = append(wrong, dir+" wants a line in "+list.path)
 			}
 		}
@@ -177,8 +198,8 @@ func contracted(tr tree) (wrong []string) {
 			wrong = append(wrong, s.path+": contract: "+strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 		wrong = append(wrong, tr.asked(dir, c)...)
-		wrong = append(wrong, tr.woken(dir, "triggers/"+name+".yaml", c)...)
-		wrong = append(wrong, tr.allowed(dir, "config/rbac/"+name+".yaml", c)...)
+		wrong = append(wrong, tr.woken(dir, tr.manifest("triggers", name), c)...)
+		wrong = append(wrong, tr.allowed(dir, tr.manifest("config/rbac", name), c)...)
 	}
 	return wrong
 }
@@ -276,6 +297,9 @@ func (tr tree) woken(dir, file string, c contract) (wrong []string) {
 	sources, err := documents[trigger](tr, "triggers/source.yaml")
 	if err != nil {
 		return []string{err.Error()}
+	}
+	if own, err := documents[trigger](tr, path.Dir(file)+"/source.yaml"); err == nil && path.Dir(file) != "triggers" {
+		sources = append(sources, own...)
 	}
 	wakes := set{}
 	for _, t := range triggers {
@@ -411,6 +435,8 @@ func kindOf(group, plural string) (string, bool) {
 	switch {
 	case group == "" && plural == "secrets":
 		return credentials, true
+	case group == "certificates.k8s.io" && plural == "signers": // to approve for them
+		return "CertificateSigningRequest", true
 	case plural == "events" && (group == "" || group == "events.k8s.io"):
 		return voice, true
 	}

@@ -54,6 +54,7 @@ func Random(seed uint64) Scenario {
 		}
 	}
 	s.Accounts = map[string]snapshot.Account{"kubemark": d.account(), "other": d.account()}
+	dice{rand.New(rand.NewPCG(seed, 2))}.certify(&s.World) // of its own chance, so that the rest stays as it was
 	return s
 }
 
