@@ -191,12 +191,12 @@ func refusal(err error) *snapshot.Refusal {
 }
 
 func subjectsOf(s snapshot.Snapshot) map[types.UID]subject {
-	subjects := map[types.UID]subject{}
+	subjects, known := map[types.UID]subject{}, specs{}
 	for _, m := range s.Machines {
-		subjects[m.UID] = subject{object: m, spec: rawSpec(m.Spec.ProviderSpec.Value)}
+		subjects[m.UID] = subject{object: m, spec: known.filled(s, m)}
 	}
 	for _, set := range s.MachineSets {
-		subjects[set.UID] = subject{object: set, spec: rawSpec(set.Spec.Template.Spec.ProviderSpec.Value)}
+		subjects[set.UID] = subject{object: set, spec: known.filled(s, set)}
 	}
 	return subjects
 }

@@ -4,13 +4,10 @@ package runner
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"strings"
 	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/machine-functions/machine-functions/shared/plan"
 )
@@ -116,11 +113,4 @@ func (i *invocation) logOutcome(a plan.Action, o plan.Outcome) {
 		level = slog.LevelWarn
 	}
 	i.log.Log(context.Background(), level, "action", keyAction, string(a.Key()), keyResult, o.Result.String(), keyCode, o.Code.String(), keyMessage, o.Message)
-}
-
-func rawSpec(v *runtime.RawExtension) json.RawMessage {
-	if v == nil {
-		return nil
-	}
-	return v.Raw
 }

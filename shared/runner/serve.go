@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/events"
-	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -88,7 +87,6 @@ func (s *Server) reply(ctx context.Context, w http.ResponseWriter, e events.Even
 
 // Ready reports whether the function can be invoked: when it can reach the API server.
 func (s *Server) Ready(ctx context.Context) (bool, error) {
-	infrastructure := snapshot.One("Infrastructure", "", machine.InfrastructureName)
-	_, err := s.Runner.Cluster.Observe(ctx, snapshot.Snapshot{}, []snapshot.Query{infrastructure})
+	err := s.Runner.Cluster.Ready(ctx)
 	return err == nil, err
 }

@@ -182,6 +182,12 @@ func (c *Cluster) discover(ctx context.Context, path string, into runtime.Object
 	return a.date, a.object(schema.GroupVersionKind{Version: "v1", Kind: kind}, into)
 }
 
+// Ready asks for the server's version, which every account may read.
+func (c *Cluster) Ready(ctx context.Context) error {
+	_, err := c.call(ctx, http.MethodGet, "/version", nil, "", nil, "application/json")
+	return err
+}
+
 // Secret reads one Secret. No error holds any of it.
 func (c *Cluster) Secret(ctx context.Context, namespace, name string) (data map[string][]byte, version string, err error) {
 	group := corev1.SchemeGroupVersion

@@ -147,6 +147,9 @@ func (c *Cluster) Tell(ctx context.Context, n plan.Note) error {
 	return s.wrote(c.actor, "create", events, "", at, nil)
 }
 
+// Ready is always nil.
+func (c *Cluster) Ready(context.Context) error { return nil }
+
 // Secret implements cluster.Cluster.
 func (c *Cluster) Secret(ctx context.Context, namespace, secret string) (map[string][]byte, string, error) {
 	if err := ctx.Err(); err != nil {
