@@ -10,6 +10,7 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -29,8 +30,9 @@ func (a accounts) remembered(l life) bool {
 	if _, ok := state.Accounts[l.cloud.Account]; ok || refusedToRemember(l.Snapshot) {
 		return true
 	}
+	raw, of := l.ProviderSpec(l.m)
 	a[l.cloud.Account] = machine.SweptAccount{
-		Namespace: l.m.Namespace, ClusterID: l.ClusterID(l.m), Spec: l.m.Spec.ProviderSpec.Value.Raw,
+		Namespace: l.m.Namespace, ClusterID: of.ClusterID, Spec: providerspec.Default(raw, of),
 	}
 	return false
 }

@@ -78,7 +78,7 @@ func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence
 		return l.misled()
 	}
 	if m.Spec.ProviderID == nil && l.found() == nil {
-		return l.launch()
+		return l.launchValid()
 	}
 	return l.follow()
 }

@@ -64,7 +64,7 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 		return snapshot.Lookup{}, false
 	case m.DeletionTimestamp != nil:
 		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Open: !s.Request.Scan()}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil)
-	case phase(m) == machine.PhaseFailed, !hasFinalizer(m), validate(m) != "":
+	case phase(m) == machine.PhaseFailed, !hasFinalizer(m), validate(m) != "", hopeless(s, m):
 		return snapshot.Lookup{}, false
 	case tried && o.Result == plan.Done && (m.Spec.ProviderID == nil || *m.Spec.ProviderID == o.Instance.ProviderID):
 		return snapshot.Lookup{UID: m.UID, Open: true}, true // the answer is newer than any list

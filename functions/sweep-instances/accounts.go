@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -66,7 +67,8 @@ func used(s snapshot.Snapshot) map[string]machine.SweptAccount {
 			continue
 		}
 		if _, ok := all[intent.Account]; !ok && json.Valid(m.Spec.ProviderSpec.Value.Raw) {
-			all[intent.Account] = machine.SweptAccount{Namespace: m.Namespace, ClusterID: s.ClusterID(m), Spec: m.Spec.ProviderSpec.Value.Raw}
+			raw, of := s.ProviderSpec(m)
+			all[intent.Account] = machine.SweptAccount{Namespace: m.Namespace, ClusterID: of.ClusterID, Spec: providerspec.Default(raw, of)}
 		}
 	}
 	return all
