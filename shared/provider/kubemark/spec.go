@@ -12,11 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
 )
 
 const (
@@ -45,17 +45,17 @@ type Spec struct {
 	Kind       string          `json:"kind,omitempty"`
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
 
-	Flavor         string             `json:"flavor,omitempty"`         // <cores>c<GiB of memory>g<GiB of disk>d, such as 4c12g30d
-	NumCores       *resource.Quantity `json:"numCores,omitempty"`       // instead of the flavor's, or without a flavor
-	MemoryCapacity *resource.Quantity `json:"memoryCapacity,omitempty"` // likewise
-	GPUs           int64              `json:"gpus,omitempty"`
-	MaxPods        int64              `json:"maxPods,omitempty"`
-	Arch           string             `json:"arch,omitempty"`
-	Labels         map[string]string  `json:"labels,omitempty"` // that the kubelet gives its Node
-	Region         string             `json:"region,omitempty"`
-	Zone           string             `json:"zone,omitempty"`
-	Network        string             `json:"network,omitempty"`
-	Image          string             `json:"image,omitempty"`
+	Flavor         string                 `json:"flavor,omitempty"`         // <cores>c<GiB of memory>g<GiB of disk>d, such as 4c12g30d
+	NumCores       *providerspec.Quantity `json:"numCores,omitempty"`       // instead of the flavor's, or without a flavor
+	MemoryCapacity *providerspec.Quantity `json:"memoryCapacity,omitempty"` // likewise
+	GPUs           int64                  `json:"gpus,omitempty"`
+	MaxPods        int64                  `json:"maxPods,omitempty"`
+	Arch           string                 `json:"arch,omitempty"`
+	Labels         map[string]string      `json:"labels,omitempty"` // that the kubelet gives its Node
+	Region         string                 `json:"region,omitempty"`
+	Zone           string                 `json:"zone,omitempty"`
+	Network        string                 `json:"network,omitempty"`
+	Image          string                 `json:"image,omitempty"`
 
 	BootSeconds     *int64           `json:"bootSeconds,omitempty"`     // from creation to the Node
 	ReadySeconds    *int64           `json:"readySeconds,omitempty"`    // from the Node to Ready
@@ -98,7 +98,7 @@ func (s Spec) check() error {
 	if _, ok := parseFlavor(s.Flavor); s.Flavor != "" && !ok {
 		return invalid("flavor", s.Flavor, "a flavor is <cores>c<GiB of memory>g<GiB of disk>d")
 	}
-	for name, q := range map[string]*resource.Quantity{"numCores": s.NumCores, "memoryCapacity": s.MemoryCapacity} {
+	for name, q := range map[string]*providerspec.Quantity{"numCores": s.NumCores, "memoryCapacity": s.MemoryCapacity} {
 		if q != nil && q.Sign() <= 0 {
 			return invalid(name, q.String(), "must be positive")
 		}
