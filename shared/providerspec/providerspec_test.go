@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/machine-functions/machine-functions/shared/provider/kubemark"
 	"github.com/machine-functions/machine-functions/shared/providerspec"
 	"github.com/machine-functions/machine-functions/test/admission"
 )
@@ -46,6 +47,22 @@ func TestRules(t *testing.T) {
 					t.Errorf("warns %q", m)
 				}
 			})
+		}
+	}
+}
+
+// The simulated cloud has rules of its own; whatever is refused here it refuses too, so no Machine fails late.
+func TestKubemarkAgrees(t *testing.T) {
+	t.Parallel()
+	cloud := kubemark.Provider(nil)
+	for _, table := range admission.Tables(t, "testdata") {
+		for _, c := range table.Cases {
+			if table.Provider != "kubemark" {
+				continue
+			}
+			if _, err := cloud.InstanceType(c.Spec); (err != nil) != (len(c.Errors) > 0) {
+				t.Errorf("%s: want %q, the cloud says %v", c.Name, c.Errors, err)
+			}
 		}
 	}
 }
