@@ -47,7 +47,7 @@ test: go ## All tests, the fast ones first; what CI runs
 	test/cluster/build.sh
 	test/eventing/build.sh
 	@$(call say,nested modules)
-	for module in $(nested); do (cd $$module && go vet ./... && go test -count=1 ./...); done
+	for module in $(nested); do (cd $$module && go test -count=1 ./...); done
 	@$(MAKE) --no-print-directory test-race
 	@$(call say,the parts that make run starts)
 	go test -count=1 -p 1 -timeout 20m ./test/local/...
