@@ -128,6 +128,7 @@ func (m *Metrics) told(ctx context.Context, i Invocation) {
 			notes[n] = true
 		}
 	}
+	m.skip(ctx, notes)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for n := range notes {

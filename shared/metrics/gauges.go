@@ -21,6 +21,7 @@ const (
 	provisions = "provision-machine"
 	scales     = "scale-machineset"
 	remediates = "remediate"
+	autoscales = "evaluate-autoscale"
 	sweeps     = "sweep-instances"
 )
 
@@ -73,6 +74,8 @@ var (
 		{remediates, "mapi_machinehealthcheck_nodes_covered", "Machines that a MachineHealthCheck looks at.", "MachineHealthCheck", scanned, named, covered},
 		{remediates, "mapi_machinehealthcheck_short_circuit", "Whether a MachineHealthCheck is kept from remediating (0: no, 1: yes).", "MachineHealthCheck", scanned, named, shortCircuit},
 		{remediates, "mapi_mao_collector_up", "Whether the last scan could read all objects.", "", scanned, []string{"kind"}, up("MachineHealthCheck", "mapi_machinehealthcheck_items")},
+		{autoscales, "cluster_autoscaler_unschedulable_pods_count", "Pods that the scheduler found no Node for.", "Pod", scanned, nil, unschedulable},
+		{autoscales, "cluster_autoscaler_cluster_safe_to_autoscale", "Whether enough Nodes are ready for scaling (0: no, 1: yes).", "Pod", scanned, nil, safe},
 		{sweeps, "machines_sweep_instances_orphans", "Instances that no Machine owns.", "", swept, nil, orphans},
 	}
 )

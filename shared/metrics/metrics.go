@@ -42,6 +42,7 @@ const (
 	keyType      = attributekey.String("type")
 	keyOp        = attributekey.String("op")
 	keyCode      = attributekey.String("code")
+	keyDirection = attributekey.String("direction")
 )
 
 // Results of an invocation.
@@ -66,8 +67,8 @@ type Metrics struct {
 	clock    func() time.Time
 	reader   *sdk.ManualReader
 
-	invocations, actions, events, calls, coalesced, remediated metric.Int64Counter
-	duration, rounds, transition                               metric.Float64Histogram
+	invocations, actions, events, calls, coalesced, remediated, skipped metric.Int64Counter
+	duration, rounds, transition                                        metric.Float64Histogram
 
 	mu       sync.Mutex
 	views    map[string]view // by metric: what the last scans saw
@@ -102,6 +103,8 @@ func New(function string, clock func() time.Time) (*Metrics, error) {
 		for reason, name := range failed {
 			i.observed(name, "How often an instance could not be created, updated or deleted.", reason, m.failed)
 		}
+	case autoscales:
+		m.skipped = i.counter("cluster_autoscaler_skipped_scale_events_count", "Scans that a limit of the cluster kept from adding Nodes.")
 	case remediates:
 		m.remediated = i.counter("mapi_machinehealthcheck_remediation_success_total", "Machines that were remediated.")
 	}

@@ -51,7 +51,7 @@ func scrape(t *testing.T, m *Metrics) string {
 	return w.Body.String()
 }
 
-// families is what Prometheus' own parser makes of a scrape.
+// parsed is what Prometheus' own parser makes of a scrape.
 func parsed(t *testing.T, m *Metrics) map[string]*dto.MetricFamily {
 	t.Helper()
 	p := expfmt.NewTextParser(model.LegacyValidation)
@@ -273,6 +273,21 @@ func TestHealthChecks(t *testing.T) {
 	want(t, m, "mapi_machinehealthcheck_nodes_covered", `{name="workers`+in+` 3`)
 	want(t, m, "mapi_machinehealthcheck_short_circuit", `{name="idle`+in+` 0`, `{name="workers`+in+` 1`)
 	want(t, m, "mapi_machinehealthcheck_remediation_success_total", `{name="workers`+in+` 1`)
+}
+
+// However many Pods and groups a limit concerns, a scan hits it once.
+func TestLimitsThatStopGrowth(t *testing.T) {
+	t.Parallel()
+	m, _ := measured(t, autoscales)
+	const quota = `exceeded quota: "cluster-wide", resources: `
+	i := Invocation{}
+	for k, why := range []string{"2 " + quota + "cpu, memory, 1 max node group size reached", "1 " + quota + "cpu", "3 Insufficient memory"} {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("p", k)}}
+		i.Planned.Notes = append(i.Planned.Notes, plan.Normal(p, "NotTriggerScaleUp", "pod didn't trigger scale-up: "+why))
+	}
+	m.Invoked(i)
+	want(t, m, "cluster_autoscaler_skipped_scale_events_count",
+		`{direction="up",reason="CpuResourceLimit"} 1`, `{direction="up",reason="MemoryResourceLimit"} 1`)
 }
 
 func TestNoMetrics(t *testing.T) {

@@ -18,14 +18,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
+	approvenode "github.com/machine-functions/machine-functions/functions/approve-node"
+	evaluateautoscale "github.com/machine-functions/machine-functions/functions/evaluate-autoscale"
 	"github.com/machine-functions/machine-functions/functions/remediate"
 	sweepinstances "github.com/machine-functions/machine-functions/functions/sweep-instances"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/metrics"
+	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
 	cloud "github.com/machine-functions/machine-functions/shared/provider/memory"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
+	"github.com/machine-functions/machine-functions/test/scenario"
 )
 
 // gauged is a world whose functions are measured, each as one process that lasts.
@@ -74,6 +79,50 @@ func (g gauged) scraped() string {
 		all.WriteString(w.Body.String())
 	}
 	return all.String()
+}
+
+// decided returns what a function tells after the decisions of some of its scenarios, each with what it wrote.
+func decided(t *testing.T, f function.Function, scenarios ...string) string {
+	t.Helper()
+	all := ""
+	for _, name := range scenarios {
+		s, _, err := scenario.Load("../../functions/" + f.Name + "/testdata/" + name + ".txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, _, err := scenario.Observe(f, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := metrics.New(f.Name, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := f.Decide(seen)
+		for _, a := range p.Actions() {
+			if u, ok := a.(plan.Update); ok {
+				seen.Add(u.New)
+			}
+		}
+		m.Invoked(metrics.Invocation{Seen: seen, Planned: p})
+		w := httptest.NewRecorder()
+		m.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		all += w.Body.String()
+	}
+	return all
+}
+
+func TestMetricsOfScaling(t *testing.T) {
+	t.Parallel()
+	all := decided(t, evaluateautoscale.Function, "unhealthy-cluster-is-not-scaled", "cores-limit-is-named")
+	for _, want := range []string{
+		"cluster_autoscaler_cluster_safe_to_autoscale 0\n", "cluster_autoscaler_unschedulable_pods_count 1\n",
+		`cluster_autoscaler_skipped_scale_events_count{direction="up",reason="CpuResourceLimit"} 1` + "\n",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("nowhere: %s in\n%s", want, all)
+		}
+	}
 }
 
 // metricName is what can only be the name of a metric, ours or another's.
@@ -181,8 +230,10 @@ func TestMetricsOfALife(t *testing.T) {
 			t.Errorf("nowhere: %s", want)
 		}
 	}
+	told := all + decided(t, evaluateautoscale.Function, "unhealthy-cluster-is-not-scaled", "cores-limit-is-named") +
+		decided(t, approvenode.Function, "two-machines-of-that-name")
 	for _, name := range alerting(t) {
-		if !strings.Contains(all, "\n"+name+"{") && !strings.Contains(all, "\n"+name+" ") {
+		if !strings.Contains(told, "\n"+name+"{") && !strings.Contains(told, "\n"+name+" ") {
 			t.Errorf("config/monitoring/alerts.yaml looks at %s, which nobody tells", name)
 		}
 	}
