@@ -16,7 +16,7 @@ import (
 const (
 	// holdFor is how long a remediation counts as under way at least: the status of its set may be older than it.
 	holdFor = time.Minute
-	// releaseAfter is when the last step no longer does, whatever became of it (RELIABILITY 2f).
+	// releaseAfter is when it no longer does, unless a step follows, whatever became of it (RELIABILITY 2f).
 	releaseAfter = 30 * time.Minute
 	// A set whose replacements never work gets the next one after failurePause, then after twice as long, and so on.
 	failurePause = 15 * time.Minute
@@ -34,16 +34,16 @@ func (c *check) settle() (record, []plan.Note) {
 		if !c.underWay(f, t) || t != nil && t.sick(c.Now) && c.excused(t) != "" {
 			continue
 		}
-		last := f.Step >= len(c.policy.steps)-1
+		escalates := f.Step < len(c.policy.steps)-1 && t != nil && t.reason != ""
 		switch {
-		case last && !c.Now.Before(f.At.Add(releaseAfter)):
+		case escalates && !c.Now.Before(f.At.Add(c.policy.steps[f.Step].timeout)):
+			f.Step, f.At = f.Step+1, metav1.NewTime(c.Now.Truncate(time.Second))
+			notes = append(notes, plan.Warning(t.m, "RemediationEscalated", "the next step is "+c.does(f, t)+": "+t.message))
+		case !escalates && !c.Now.Before(f.At.Add(releaseAfter)):
 			if t != nil {
 				notes = append(notes, plan.Warning(t.m, "RemediationReleased", "not over after "+releaseAfter.String()+": others may go on"+hindrance(t.m)))
 			}
 			continue
-		case !last && t != nil && t.reason != "" && !c.Now.Before(f.At.Add(c.policy.steps[f.Step].timeout)):
-			f.Step, f.At = f.Step+1, metav1.NewTime(c.Now.Truncate(time.Second))
-			notes = append(notes, plan.Warning(t.m, "RemediationEscalated", "the next step is "+c.does(f, t)+": "+t.message))
 		}
 		next.InFlight = append(next.InFlight, f)
 	}

@@ -4,6 +4,7 @@ package remediate
 
 import (
 	"cmp"
+	"errors"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -76,14 +77,14 @@ func (c *check) claim(f remediation, t *target) string {
 }
 
 // free reports whether no other check than the named one remediates m: none that has it in flight stands behind its
-// claim. A check that this version does not understand may.
+// claim. One whose record only a newer version understands may (RELIABILITY G9).
 func (w *ward) free(m *machine.Machine, check string) bool {
 	by, _, _ := strings.Cut(m.Annotations[machine.AnnotationRemediatedBy], " ")
 	if by == "" || by == check {
 		return true
 	}
 	for _, other := range w.wrong {
-		if other.name() == by {
+		if _, newer := errors.AsType[*recordError](other.err); newer && other.name() == by {
 			return false
 		}
 	}

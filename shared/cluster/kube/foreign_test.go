@@ -23,6 +23,22 @@ const (
 	requestA              = `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"Metal3Remediation","metadata":{"name":"a","namespace":"ns","uid":"1","managedFields":[]},"spec":{"retryLimit":2}}`
 )
 
+// A kind that a cluster does without is not asked for with every event.
+func TestKindsThatAreNotServedAreNotAskedForAgain(t *testing.T) {
+	t.Parallel()
+	f, c := serve(t, reply(404, "text/plain", "404 page not found"), reply(200, typeJSON, `{"apiVersion":"v1","kind":"APIGroupList","groups":[]}`))
+	for range 3 {
+		s, err := c.Observe(t.Context(), snapshot.Snapshot{}, []snapshot.Query{snapshot.All(plan.LegacyHealthCheck)})
+		if err != nil || s.Now.IsZero() || s.Now.Nanosecond() != 0 || !s.Has(snapshot.All(plan.LegacyHealthCheck)) {
+			t.Fatalf("now %v, error %v", s.Now, err)
+		}
+	}
+	want := []string{"GET /apis/healthchecking.openshift.io/v1alpha1/namespaces/ns/machinehealthchecks?limit=500", "GET /apis"}
+	if !slices.Equal(f.asked, want) {
+		t.Errorf("asked %q", f.asked)
+	}
+}
+
 // Kinds that this module has no type for are read and written as they are (SPEC B58).
 func TestForeignObjects(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,8 @@ type Cluster struct {
 	Options
 	// ahead is how far the local clock was ahead of the server's at its latest answer, in nanoseconds.
 	ahead atomic.Int64
+	// notServed says when a kind was last proven not to be served. Losing it costs a request.
+	notServed sync.Map // plan.Kind → time.Time
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)

@@ -30,6 +30,9 @@ const (
 	pageSize = 500
 	// maxListings bounds how often a list is begun anew because the server forgot the revision of its first page.
 	maxListings = 4
+	// notServedFor is how long a kind that a deployment may do without is not asked for again once the server proved not
+	// to serve it.
+	notServedFor = time.Minute
 )
 
 // Observe asks one query after the other, because their order is promised. It never sets resourceVersion: every
@@ -56,6 +59,10 @@ func (c *Cluster) Observe(ctx context.Context, s snapshot.Snapshot, queries []sn
 
 // answer returns what q selects in its namespace, and the server's clock.
 func (c *Cluster) answer(ctx context.Context, r plan.Resource, q snapshot.Query) (all []plan.Object, date time.Time, err error) {
+	v, _ := c.notServed.Load(r.Kind)
+	if at, known := v.(time.Time); known && time.Since(at) < notServedFor {
+		return nil, c.now().UTC().Truncate(time.Second), nil
+	}
 	if q.Name != "" && (q.Namespace != "" || !r.Namespaced) {
 		all, date, err = c.get(ctx, r, q)
 	} else {
@@ -63,6 +70,9 @@ func (c *Cluster) answer(ctx context.Context, r plan.Resource, q snapshot.Query)
 	}
 	if page, ok := errors.AsType[*pageError](err); ok && page.code == http.StatusNotFound && cluster.Optional(r.Kind) {
 		if date, notServed := c.lacks(ctx, r); notServed == nil {
+			if r.Kind == plan.LegacyHealthCheck || plan.Foreign(r.Kind) {
+				c.notServed.Store(r.Kind, time.Now())
+			}
 			return nil, date, nil
 		}
 	}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/machine-functions/machine-functions/test/local/stack"
+)
+
+// Three sets with a check each, on the whole system: the recipe of the walk-through with a check of either group, and
+// remediation by somebody else (S88–S90, B58).
+func TestHealing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts the whole system")
+	}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	defer cancel()
+	s, err := stack.Start(ctx, stack.Options{Root: root, Dir: filepath.Join(t.TempDir(), "run"), Progress: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			keepLogs(t, s.Logs)
+		}
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	c := clinic{s}
+	c.kubectl(t, "apply -k "+filepath.Join(root, "config", "overlays", "legacy-health-checks"))
+	c.kubectl(t, "wait --for=condition=Established crd machinehealthchecks.healthchecking.openshift.io --timeout=60s")
+	c.kubectl(t, "wait --for=condition=Ready apiserversource/legacy-health-checks trigger/remediate-legacy --timeout=120s")
+	c.apply(t, "healing.yaml")
+	c.await(t, "five Machines run", "get machines -o jsonpath={.items[*].status.phase}", "Running Running Running Running Running")
+	c.await(t, "all Nodes are Ready", `get nodes -o jsonpath={.items[*].status.conditions[?(@.type=="Ready")].status}`, "True True True True True")
+	c.await(t, "the check counts them", "get mhc modern -o jsonpath={.status.expectedMachines}/{.status.currentHealthy}", "3/3")
+	for name, test := range map[string]func(*testing.T){
+		"a kubelet stops":      func(t *testing.T) { c.replaces(t, "modern", "stopped", 3) },
+		"legacy check":         func(t *testing.T) { c.replaces(t, "legacy", "unready", 1) },
+		"somebody else's turn": c.handsOver,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
+
+// clinic is a running system with checks.
+type clinic struct{ *stack.Stack }
+
+func (c clinic) kubectl(t *testing.T, command string) string {
+	t.Helper()
+	out, err := c.Kubectl(t.Context(), append([]string{"-n", "openshift-machine-api"}, strings.Fields(command)...)...)
+	if err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", command, err, out)
+	}
+	return strings.TrimSpace(out)
+}
+
+func (c clinic) apply(t *testing.T, file string) {
+	t.Helper()
+	c.kubectl(t, "apply -f "+filepath.Join("testdata", file))
+}
+
+// await waits until a command prints what is wanted; *this* is wanted within what it prints.
+func (c clinic) await(t *testing.T, what, command, want string) {
+	t.Helper()
+	part, contains := strings.CutPrefix(want, "*")
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(time.Second) {
+		got, err := c.Kubectl(t.Context(), append([]string{"-n", "openshift-machine-api"}, strings.Fields(command)...)...)
+		got = strings.TrimSpace(got)
+		if err == nil && (got == want || contains && strings.Contains(got, strings.TrimSuffix(part, "*"))) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("not within 5 minutes: %s: kubectl %s says %q (%v), want %q", what, command, got, err, want)
+		}
+	}
+}
+
+// sickness makes the kubelet of a set's first Machine stop, or say that it is not ready.
+func (c clinic) sickness(t *testing.T, set, how string) (machine, node string) {
+	t.Helper()
+	first := c.kubectl(t, "get machines -l set="+set+" -o jsonpath={.items[0].metadata.name}/{.items[0].status.nodeRef.name}")
+	machine, node, _ = strings.Cut(first, "/")
+	c.kubectl(t, "label node "+node+" machine-functions.dev/kubelet="+how)
+	return machine, node
+}
+
+// replaces plays the recipe of S90: NotReady, the Machine says since when and until when, it goes, another one comes, and
+// its Node is Ready.
+func (c clinic) replaces(t *testing.T, set, how string, machines int) {
+	t.Helper()
+	machine, node := c.sickness(t, set, how)
+	shown := "get machines -l set=" + set + ` -o jsonpath={.items[*].status.conditions[?(@.type=="HealthCheckSucceeded")].message}`
+	c.await(t, "the Machine shows what is wrong", shown, "*node "+node+" has Ready=*")
+	c.await(t, "the Machine goes", "get machines --ignore-not-found -o name --field-selector metadata.name="+machine, "")
+	c.await(t, "others run", "get machines -l set="+set+" -o jsonpath={.items[*].status.phase}", strings.TrimSpace(strings.Repeat("Running ", machines)))
+	c.await(t, "the Node is gone", "get nodes --ignore-not-found -o name --field-selector metadata.name="+node, "")
+	c.await(t, "the set is whole", "get machineset "+set+" -o jsonpath={.status.readyReplicas}", strconv.Itoa(machines))
+	c.await(t, "it was told", "get events --field-selector involvedObject.name="+machine+" -o jsonpath={.items[*].reason}", "*MachineDeleted*")
+	checks := map[string]string{"modern": "mhc", "legacy": "machinehealthchecks.healthchecking.openshift.io"}[set]
+	c.await(t, "nothing is in flight any more", "get "+checks+" "+set+" -o jsonpath={.metadata.annotations.machine\\.openshift\\.io/in-flight}", "")
+	c.await(t, "the check counts them all again", "get "+checks+" "+set+" -o jsonpath={.status.currentHealthy}", strconv.Itoa(machines))
+	c.await(t, "the deletion took a slot", "get configmap machine-disruption -o jsonpath={.data.deletions}", "*"+machine+"*")
+}
+
+// handsOver shows a check with a remediationTemplate: as long as its kind is neither served nor granted, the check says so
+// and all others go on; then the Machine gets a request, which goes when its Node is Ready again.
+func (c clinic) handsOver(t *testing.T) {
+	t.Helper()
+	available := `get mhc template -o jsonpath={.status.conditions[?(@.type=="ExternalRemediationTemplateAvailable")].status}`
+	c.await(t, "the template is missed", available, "False")
+	c.apply(t, "reboot.yaml")
+	c.kubectl(t, "wait --for=condition=Established crd reboots.remediation.example.com reboottemplates.remediation.example.com --timeout=60s")
+	c.apply(t, "template.yaml")
+	c.await(t, "the template is found", available, "True")
+	machine, node := c.sickness(t, "template", "unready")
+	c.await(t, "a request is there", "get reboots "+machine+" -o jsonpath={.spec.seconds}/{.metadata.ownerReferences[0].name}", "30/"+machine)
+	c.kubectl(t, "label node "+node+" machine-functions.dev/kubelet-")
+	c.await(t, "the request is gone", "get reboots --ignore-not-found -o name", "")
+	c.await(t, "the Machine is not", "get machine "+machine+" -o jsonpath={.status.phase}/{.metadata.annotations.machine\\.openshift\\.io/remediated-by}", "Running/")
+	c.await(t, "the check says that all is well", `get mhc template -o jsonpath={.status.conditions[?(@.type=="MachinesHealthy")].status}`, "True")
+}
