@@ -3,8 +3,8 @@
 // Package evaluateautoscale resizes MachineSets, so that Pods that do not fit get Nodes, while Nodes that nobody needs go.
 //
 //	wakes on  ClusterAutoscaler, MachineAutoscaler; scan
-//	reads     ClusterAutoscaler, ConfigMap (cluster-autoscaler-status, machine-disruption),
-//	          MachineAutoscaler, MachineSet, Machine, Node, Pod, DaemonSet, PodDisruptionBudget,
+//	reads     ClusterAutoscaler, ConfigMap (cluster-autoscaler-status, machine-disruption,
+//	          cluster-autoscaler-priority-expander, cluster-autoscaler-prices), MachineAutoscaler, MachineSet, Machine, Node, Pod, DaemonSet, PodDisruptionBudget,
 //	          PersistentVolumeClaim, PersistentVolume, StorageClass
 //	writes    ConfigMap (cluster-autoscaler-status, machine-disruption), MachineSet (replicas, victims, bounds, capacity keys),
 //	          Node (scale-down taint, cordon), MachineAutoscaler (finalizer, status), ClusterAutoscaler (status)
@@ -94,6 +94,12 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		}
 	case begun || anyGroup(s):
 		ask = append(ask, budgetQuery, snapshot.All("Machine"), snapshot.All("Node"), pods, snapshot.All("DaemonSet"), snapshot.All("PodDisruptionBudget"))
+		if asksFor(s.ClusterAutoscalers, autoscaling.Priority) {
+			ask = append(ask, prioritiesQuery)
+		}
+		if asksFor(s.ClusterAutoscalers, autoscaling.Price) {
+			ask = append(ask, pricesQuery)
+		}
 		if claims(s) {
 			ask = append(ask, snapshot.All("PersistentVolumeClaim"), snapshot.All("PersistentVolume"), snapshot.All("StorageClass"))
 		}

@@ -6,9 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,10 +64,13 @@ func (sc *scan) growing() (all []*option) {
 		}
 		count, _, _ := sc.room(total, sizeOf(g.template.Node))
 		all = append(all, &option{group: g, offer: scheduling.Offer{
-			Name: g.id, Node: g.template, Price: price(g), Limit: int(min(int64(g.max-g.target), count)),
+			Name: g.id, Node: g.template, Limit: int(min(int64(g.max-g.target), count)),
 		}})
 	}
-	return inOneCurrency(all)
+	if len(sc.waiting) > 0 {
+		sc.expand(all)
+	}
+	return all
 }
 
 // refusal returns why a group cannot grow by even one Node, or the empty text.
@@ -93,29 +94,6 @@ func (sc *scan) refusal(g *group, total size) string {
 		return quota(resources)
 	}
 	return ""
-}
-
-// price is what the set says that a Node costs, in thousandths of a cent per hour; 0 if it does not say.
-func price(g *group) int64 {
-	f, err := strconv.ParseFloat(g.set.Annotations[machine.AnnotationPrice], 64)
-	if err != nil || !(f > 0 && f < 1e6) {
-		return 0
-	}
-	return int64(math.Ceil(f * 1e5))
-}
-
-// inOneCurrency prices every option by its size unless all have a price: least waste then (SPEC C29). A core is worth
-// four GiB; a GPU more than any Node without one.
-func inOneCurrency(all []*option) []*option {
-	if !slices.ContainsFunc(all, func(o *option) bool { return o.offer.Price == 0 }) {
-		return all
-	}
-	for _, o := range all {
-		c := o.template.Status.Allocatable
-		gpus := c[scheduling.GPU]
-		o.offer.Price = max(1, c.Cpu().MilliValue()+c.Memory().Value()>>20/4+min(gpus.Value(), 1000)*1_000_000)
-	}
-	return all
 }
 
 // place finds places for the waiting Pods. Those that an earlier request was made for wait for its Nodes: they fitted

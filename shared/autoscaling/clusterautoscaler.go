@@ -88,11 +88,12 @@ type ScaleUp struct {
 // Expander ranks the node groups that could take the waiting Pods (SPEC B106).
 type Expander string
 
-// The expanders that a ClusterAutoscaler may list.
+// The expanders that a ClusterAutoscaler may list. Price is ours: OpenShift knows the other three.
 const (
 	LeastWaste Expander = "LeastWaste"
 	Priority   Expander = "Priority"
 	Random     Expander = "Random"
+	Price      Expander = "Price"
 )
 
 // Toggle turns one behavior on or off; empty means its default.

@@ -90,7 +90,7 @@ func Effective(s ClusterAutoscalerSpec) Settings {
 		LogVerbosity:            or(s.LogVerbosity, 1),
 	}
 	if len(e.Expanders) == 0 {
-		e.Expanders = []Expander{LeastWaste} // SPEC B106
+		e.Expanders = []Expander{Price, LeastWaste} // SPEC B106: least waste, but where every set has a price that decides
 	}
 	return e
 }

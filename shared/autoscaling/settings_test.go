@@ -28,7 +28,7 @@ func defaults() Settings {
 		MaxNodeProvisionTime:        15 * time.Minute,
 		PodPriorityThreshold:        -10,
 		SkipNodesWithLocalStorage:   true,
-		Expanders:                   []Expander{LeastWaste},
+		Expanders:                   []Expander{Price, LeastWaste},
 		LogVerbosity:                1,
 	}
 }
@@ -156,7 +156,7 @@ func TestWhatValidateAcceptsIsSane(t *testing.T) {
 				t.Errorf("bounds %+v", b)
 			}
 		}
-		if len(s.Expanders) < 1 || len(s.Expanders) > 3 || s.MaxNodesTotal < 0 || s.LogVerbosity < 0 {
+		if len(s.Expanders) < 1 || len(s.Expanders) > 4 || s.MaxNodesTotal < 0 || s.LogVerbosity < 0 {
 			t.Errorf("settings %+v", s)
 		}
 	})
@@ -203,7 +203,7 @@ func specs() *rapid.Generator[ClusterAutoscalerSpec] {
 			reflect.TypeFor[Range]():     {"Max": high.AsAny()},
 			reflect.TypeFor[ScaleDown](): {"UtilizationThreshold": rapid.Ptr(fraction, true).AsAny()},
 			reflect.TypeFor[ClusterAutoscalerSpec](): {
-				"Expanders": rapid.SliceOfNDistinct(rapid.SampledFrom([]Expander{LeastWaste, Priority, Random}), 0, 3, rapid.ID).AsAny(),
+				"Expanders": rapid.SliceOfNDistinct(rapid.SampledFrom([]Expander{LeastWaste, Priority, Random, Price}), 0, 4, rapid.ID).AsAny(),
 			},
 			reflect.TypeFor[ResourceLimits](): {"GPUs": rapid.SliceOfN(rapid.Custom(func(t *rapid.T) GPULimit {
 				return GPULimit{Type: text.Draw(t, "type"), Min: low.Draw(t, "min"), Max: high.Draw(t, "max")}

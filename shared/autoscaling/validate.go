@@ -120,7 +120,7 @@ func validToggle(p *field.Path, value Toggle) field.ErrorList {
 
 func validExpanders(p *field.Path, list []Expander) field.ErrorList {
 	var errs field.ErrorList
-	known := []Expander{LeastWaste, Priority, Random}
+	known := []Expander{LeastWaste, Priority, Random, Price}
 	for i, e := range list {
 		if !slices.Contains(known, e) {
 			errs = append(errs, field.NotSupported(p.Index(i), e, known))

@@ -22,7 +22,7 @@ scaleDown: {enabled: true, delayAfterAdd: "0", delayAfterDelete: 0s, delayAfterF
 scaleUp: {newPodScaleUpDelay: 10s}
 maxPodGracePeriod: 0
 podPriorityThreshold: -2147483648
-expanders: [Random, LeastWaste, Priority]
+expanders: [Random, LeastWaste, Priority, Price]
 enforceNodeGroupMinSize: Disabled
 logVerbosity: 10`, nil,
 	},
@@ -65,7 +65,7 @@ logVerbosity: 10`, nil,
 		[]string{
 			`spec.scaleDown.cordonNodeBeforeTerminating: Unsupported value: "true": supported values: "Enabled", "Disabled"`,
 			`spec.enforceNodeGroupMinSize: Unsupported value: "Yes": supported values: "Enabled", "Disabled"`,
-			`spec.expanders[0]: Unsupported value: "MostPods": supported values: "LeastWaste", "Priority", "Random"`,
+			`spec.expanders[0]: Unsupported value: "MostPods": supported values: "LeastWaste", "Priority", "Random", "Price"`,
 			`spec.expanders[2]: Duplicate value: "Random"`,
 		},
 	},

@@ -121,5 +121,6 @@ const (
 	ConfigMapDisrupt   = "machine-disruption"
 	ConfigMapUnhealthy = "node-unhealthy-conditions"
 	ConfigMapPriority  = "cluster-autoscaler-priority-expander"
+	ConfigMapPrices    = "cluster-autoscaler-prices"
 	InfrastructureName = "cluster"
 )

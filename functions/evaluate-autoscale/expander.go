@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+var (
+	prioritiesQuery = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapPriority)
+	pricesQuery     = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapPrices)
+)
+
+const (
+	prioritiesKey = "priorities" // SPEC B113
+	pricesKey     = "prices"
+
+	// The packing takes what is cheapest. An expander that ranks groups instead of pricing them multiplies the prices of
+	// every rank but the first, so that a lower rank is opened only for what no higher one takes.
+	rankFactor    = 1000
+	mostRanks     = 20
+	highestPrice  = 1_000_000_000 // before that
+	highestRanked = 1e15          // after that: as many as there may be Nodes add up without overflow
+)
+
+// expand gives every option the price by which the packing chooses, so that it chooses as the expanders say, each
+// narrowing the choice of those before (SPEC B106, C28). All groups are planned at once: an expander orders them instead
+// of picking one. What is still equal is decided by name, never by chance.
+func (sc *scan) expand(options []*option) {
+	var above, below [][]int64 // ranks that come before the price, and that decide between equal prices
+	var base []int64
+	for _, e := range sc.settings.Expanders {
+		var score []int64
+		switch e {
+		case autoscaling.Priority:
+			score = sc.byPriority(options)
+		case autoscaling.Random:
+			score = sc.byChance(options)
+		case autoscaling.Price:
+			score = sc.byPrice(options)
+		case autoscaling.LeastWaste:
+			score = bySize(options)
+		}
+		priced := e == autoscaling.Price || e == autoscaling.LeastWaste
+		switch {
+		case score == nil:
+		case base != nil:
+			below = append(below, score)
+		case priced:
+			base = score
+		default:
+			above = append(above, score)
+		}
+	}
+	if base == nil {
+		base = bySize(options)
+	}
+	combine(options, ranks(above, len(options)), base, ranks(below, len(options)))
+}
+
+// combine makes one price of a rank, a price and a rank among equal prices.
+func combine(options []*option, above, base, below []int64) {
+	steps, ties := slices.Max(append(above, 0)), slices.Max(append(below, 0))+1
+	highest := int64(1)
+	for _, b := range base {
+		highest = max(highest, b)
+	}
+	shrink := int64(1)
+	if steps > 0 {
+		shrink = max(1, highest*ties/highestPrice)
+	}
+	factor := 1.0
+	if steps > 0 {
+		factor = math.Floor(math.Min(rankFactor, math.Pow(highestRanked/float64(highest*ties/shrink), 1/float64(min(steps, mostRanks)))))
+	}
+	for i, o := range options {
+		price := max(1, (base[i]*ties+below[i])/shrink)
+		o.offer.Price = price * int64(math.Pow(factor, float64(min(above[i], mostRanks))))
+	}
+}
+
+// ranks numbers n options from 0, those with the same scores alike.
+func ranks(scores [][]int64, n int) []int64 {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	compare := func(a, b int) int {
+		for _, s := range scores {
+			if c := cmp.Compare(s[a], s[b]); c != 0 {
+				return c
+			}
+		}
+		return 0
+	}
+	slices.SortStableFunc(order, compare)
+	out := make([]int64, n)
+	for k := 1; k < n; k++ {
+		out[order[k]] = out[order[k-1]]
+		if compare(order[k-1], order[k]) != 0 {
+			out[order[k]]++
+		}
+	}
+	return out
+}
+
+// bySize prices by what a Node has: the least waste is the least that is added (SPEC C29). A core is worth four GiB; a
+// GPU more than any Node without one.
+func bySize(options []*option) []int64 {
+	out := make([]int64, len(options))
+	for i, o := range options {
+		c := o.template.Status.Allocatable
+		gpus := c[scheduling.GPU]
+		out[i] = max(1, c.Cpu().MilliValue()+c.Memory().Value()>>20/4+min(gpus.Value(), 1000)*1_000_000)
+	}
+	return out
+}
+
+// byPrice prices by money, in thousandths of a cent per hour. It has no say unless every option has a price: a price
+// cannot be compared with none.
+func (sc *scan) byPrice(options []*option) []int64 {
+	table := sc.priceTable()
+	out := make([]int64, len(options))
+	for i, o := range options {
+		if out[i] = priceOf(o.group, table); out[i] == 0 {
+			if asksFor(sc.ClusterAutoscalers, autoscaling.Price) {
+				sc.notes = append(sc.notes, plan.Log("Price expander: the price of "+o.id+" is not known, prices are left out"))
+			}
+			return nil
+		}
+	}
+	return out
+}
+
+// priceOf returns what a Node of a group costs per hour, in thousandths of a cent: what the set says, else what the
+// table says of the group, the set or the instance type; 0 if nobody does.
+func priceOf(g *group, table map[string]float64) int64 {
+	if f, err := strconv.ParseFloat(g.set.Annotations[machine.AnnotationPrice], 64); err == nil {
+		return milliCents(f)
+	}
+	for _, key := range []string{g.id, g.set.Name, g.typeOfTemplate(), g.typeOfMachines()} {
+		if f, ok := table[key]; ok && key != "" {
+			return milliCents(f)
+		}
+	}
+	return 0
+}
+
+func milliCents(perHour float64) int64 {
+	if !(perHour > 0 && perHour < 1e6) {
+		return 0
+	}
+	return int64(math.Ceil(perHour * 1e5))
+}
+
+// typeOfTemplate returns the instance type that the group's Nodes are labeled with.
+func (g *group) typeOfTemplate() string {
+	if !g.known {
+		return ""
+	}
+	return g.template.Labels[corev1.LabelInstanceTypeStable]
+}
+
+// typeOfMachines returns the instance type that a Machine of the group is labeled with (SPEC B1).
+func (g *group) typeOfMachines() string {
+	for _, m := range g.members {
+		if t := m.machine.Labels[machine.LabelInstanceType]; t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// priceTable reads prices for sets whose cloud tells none. One that cannot be read prices nothing.
+func (sc *scan) priceTable() map[string]float64 {
+	cm := sc.ConfigMap(machine.Namespace, machine.ConfigMapPrices)
+	if cm == nil {
+		return nil
+	}
+	var table map[string]float64
+	if err := yaml.UnmarshalStrict([]byte(cm.Data[pricesKey]), &table); err != nil {
+		sc.notes = append(sc.notes, plan.Warning(cm, "PriceConfigMapInvalid", fmt.Sprintf("wrong configuration in prices: %v", err)).From(source))
+		return nil
+	}
+	return table
+}
+
+// byPriority ranks by the highest priority that the ConfigMap has for a group (SPEC B113). Groups that it does not name
+// come last; if it names none, it has no say.
+func (sc *scan) byPriority(options []*option) []int64 {
+	cm := sc.ConfigMap(machine.Namespace, machine.ConfigMapPriority)
+	if cm == nil {
+		sc.notes = append(sc.notes, plan.Log("Priority expander: there is no configmap/"+machine.ConfigMapPriority))
+		return nil
+	}
+	priorities, err := parsePriorities(cm.Data[prioritiesKey])
+	if err != nil {
+		sc.notes = append(sc.notes, plan.Warning(cm, "PriorityConfigMapInvalid", fmt.Sprintf("wrong configuration in %s: %v", prioritiesKey, err)).From(source))
+		return nil
+	}
+	out := make([]int64, len(options))
+	matched := false
+	for i, o := range options {
+		out[i] = math.MaxInt64
+		for _, p := range priorities {
+			if p.of.MatchString(o.id) {
+				out[i], matched = -int64(p.priority), true
+				break
+			}
+		}
+		if out[i] == math.MaxInt64 {
+			sc.notes = append(sc.notes, plan.Warning(cm, "PriorityConfigMapNotMatchedGroup",
+				fmt.Sprintf("Priority expander: node group %s not found in priority expander configuration. The group is used last.", o.id)).From(source))
+		}
+	}
+	if !matched {
+		return nil
+	}
+	return out
+}
+
+// prioritized is a pattern of group ids with their priority.
+type prioritized struct {
+	priority int
+	of       *regexp.Regexp
+}
+
+// parsePriorities reads a map from priority to patterns, the highest first.
+func parsePriorities(text string) (all []prioritized, err error) {
+	var table map[int][]string
+	if err := yaml.UnmarshalStrict([]byte(text), &table); err != nil {
+		return nil, err
+	}
+	for _, priority := range slices.Backward(slices.Sorted(maps.Keys(table))) {
+		for _, pattern := range table[priority] {
+			of, err := regexp.Compile(pattern)
+			if err != nil {
+				return nil, fmt.Errorf("priority %d: %w", priority, err)
+			}
+			all = append(all, prioritized{priority, of})
+		}
+	}
+	return all, nil
+}
+
+// byChance shuffles the groups, in another way after every scale-up. Whoever decides on the same state shuffles alike:
+// two scans at a time must want the same.
+func (sc *scan) byChance(options []*option) []int64 {
+	out := make([]int64, len(options))
+	for i, o := range options {
+		h := fnv.New32a()
+		fmt.Fprintln(h, o.id, sc.before.LastScaleUp)
+		out[i] = int64(h.Sum32())
+	}
+	return out
+}
+
+// asksFor reports whether the settings list an expander.
+func asksFor(all []*autoscaling.ClusterAutoscaler, e autoscaling.Expander) bool {
+	return slices.ContainsFunc(all, func(ca *autoscaling.ClusterAutoscaler) bool {
+		return ca.Name == autoscaling.Name && slices.Contains(ca.Spec.Expanders, e)
+	})
+}

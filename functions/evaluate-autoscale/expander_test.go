@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+)
+
+// Whatever is ranked and priced: a better rank is always cheaper, within a rank the cheaper one is, and no price
+// overflows when as many Nodes as there may be are added up.
+func TestRanksComeBeforePrices(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 30).Draw(t, "options")
+		draw := func(label string, low, high int64) []int64 {
+			return rapid.SliceOfN(rapid.Int64Range(low, high), n, n).Draw(t, label)
+		}
+		above, base := ranks([][]int64{draw("above", -5, 5)}, n), draw("base", 1, rapid.SampledFrom([]int64{3, 100_000, 100_000_000_000}).Draw(t, "highest"))
+		below := ranks([][]int64{draw("below", 0, 3)}, n)
+		options := make([]*option, n)
+		for i := range options {
+			options[i] = &option{}
+		}
+		combine(options, above, base, below)
+		for i := range n {
+			a := options[i].offer.Price
+			if a < 1 || a*maxUpcoming < a {
+				t.Fatalf("price %d", a)
+			}
+			for k := range n {
+				b := options[k].offer.Price
+				sameRank := above[i] == above[k]
+				switch {
+				case sameRank && base[i] < base[k] && a > b, sameRank && base[i] == base[k] && below[i] < below[k] && a > b:
+					t.Fatalf("%d costs %d, %d costs %d: the order of prices is lost", i, a, k, b)
+				case above[i] < above[k] && above[k] <= mostRanks && base[i] <= base[k] && a >= b:
+					t.Fatalf("rank %d costs %d, rank %d costs %d", above[i], a, above[k], b)
+				}
+			}
+		}
+	})
+}
+
+// Every set is drawn at some time, and always the same one on the same state (SPEC C28).
+func TestRandomDrawsEverySet(t *testing.T) {
+	t.Parallel()
+	options := []*option{{group: &group{id: "a"}}, {group: &group{id: "b"}}, {group: &group{id: "c"}}}
+	first := map[int]int{}
+	for i := range 60 {
+		sc := &scan{}
+		sc.before.LastScaleUp = new(metav1.NewTime(epoch.Add(time.Duration(i) * time.Minute)))
+		got := sc.byChance(options)
+		if again := sc.byChance(options); !slices.Equal(got, again) {
+			t.Fatalf("drawn %v, then %v", got, again)
+		}
+		first[slices.Index(got, slices.Min(got))]++
+	}
+	for i := range options {
+		if first[i] < 5 {
+			t.Errorf("set %d came first %d times of 60: %v", i, first[i], first)
+		}
+	}
+}
