@@ -7,40 +7,42 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
 
+// Reasons why a group does not grow, in the words of SPEC C25, C34.
+const (
+	reasonBackoff  = "in backoff after failed scale-up"
+	reasonMax      = "max node group size reached"
+	reasonNotReady = "not ready for scale-up"
+	reasonNodes    = "max total nodes in cluster reached"
+	reasonAll      = "not all pods would fit and scale-up is using all-or-nothing strategy"
+)
+
+// no is one group's answer to Pods that ask for Nodes: why not, with the number that stands against it (SPEC W3).
+// Without a reason it is no answer.
+type no struct{ reason, limit string }
+
 // explain tells Pods that nothing is done for them, with the reason of every group (SPEC C34). It says so only in a
 // scan that does not grow anything.
 func (sc *scan) explain() {
-	refusals := map[string]int{}
-	total := sc.total()
-	for _, g := range sc.groups {
-		if why := sc.refusal(g, total); why != "" {
-			refusals[why]++
-		}
-	}
 	told := 0
+	refusals := sc.refusals()
 	for i, shape := range sc.placement.Shapes {
 		from := len(shape.Pods) - sc.placement.Left[i] - sc.placement.Helped[i]
 		if from == len(shape.Pods) {
 			continue
 		}
-		reasons := maps.Clone(refusals)
-		for k := range sc.options {
-			why := sc.placement.Why(i, k)
-			switch {
-			case why == "" && sc.full():
-				why = "max total nodes in cluster reached"
-			case why == "": // an empty Node would take it, its place among the others forbids it
-				why = scheduling.ReasonSpread
-			}
-			reasons[why]++
-		}
-		message := "pod didn't trigger scale-up: " + counted(reasons)
+		message := "pod didn't trigger scale-up: " + counted(sc.answers(i, refusals))
 		for _, p := range shape.Pods[from:] {
 			if !waits(p) {
 				continue
@@ -53,17 +55,139 @@ func (sc *scan) explain() {
 	}
 }
 
-// counted renders reasons with how many groups gave each, the most frequent first.
-func counted(reasons map[string]int) string {
-	if len(reasons) == 0 {
+// answer is what one group says.
+type answer struct {
+	group *group
+	no
+}
+
+// refusals are the answers of the groups that cannot grow, whoever asks.
+func (sc *scan) refusals() (all []answer) {
+	total := sc.total()
+	for _, g := range sc.groups {
+		if n := sc.refusal(g, total); n.reason != "" {
+			all = append(all, answer{g, n})
+		}
+	}
+	return all
+}
+
+// answers are what all groups say to the Pods of a shape.
+func (sc *scan) answers(shape int, refusals []answer) []answer {
+	all := slices.Clone(refusals)
+	for k, o := range sc.options {
+		n := no{reason: sc.placement.Why(shape, k)}
+		resource, short := strings.CutPrefix(n.reason, "Insufficient ")
+		switch {
+		case short:
+			n.limit = lacking(corev1.ResourceName(resource), sc.placement.Shapes[shape].Pods[0], o.template)
+		case n.reason == "" && sc.full():
+			n = no{reasonNodes, "max " + strconv.FormatInt(sc.settings.MaxNodesTotal, 10)}
+		case n.reason == "": // an empty Node would take it, its place among the others forbids it
+			n.reason = scheduling.ReasonSpread
+		}
+		all = append(all, answer{o.group, n})
+	}
+	return all
+}
+
+// lacking says how much of a resource a Pod wants, and how much a new Node has beside what runs on every Node.
+func lacking(name corev1.ResourceName, p *corev1.Pod, n scheduling.Node) string {
+	wants, has := scheduling.Requests(p)[name], n.Status.Allocatable[name].DeepCopy()
+	for _, daemon := range n.Pods {
+		has.Sub(scheduling.Requests(daemon)[name])
+	}
+	if has.Sign() < 0 {
+		has = resource.Quantity{}
+	}
+	return fmt.Sprintf("wants %s, a new node has %s", wants.String(), has.String())
+}
+
+// refusal returns why a group cannot grow by even one Node.
+func (sc *scan) refusal(g *group, total size) no {
+	n := sc.state.Groups[g.id]
+	switch {
+	case sc.backedOff(g):
+		return no{reasonBackoff, backoffText(n)}
+	case g.target >= g.max:
+		return no{reasonMax, fmt.Sprintf("%d of %d", g.target, g.max)}
+	case !g.known:
+		return no{reasonNotReady, "the size of its nodes is not known"}
+	case g.surplus(): // what it is about to lose is not known yet (SPEC C46)
+		return no{reasonNotReady, fmt.Sprintf("it is shrinking to %d", g.target)}
+	case pendingResize(g, n):
+		return no{reasonNotReady, fmt.Sprintf("it is being resized to %d", n.Resize.To)}
+	}
+	one := sizeOf(g.template.Node)
+	_, nodes, resources := sc.room(total, one)
+	switch {
+	case nodes:
+		return no{reasonNodes, fmt.Sprintf("%d of %d", total.nodes, sc.settings.MaxNodesTotal)}
+	case len(resources) > 0:
+		return no{quota(resources), sc.overQuota(total, one)}
+	}
+	return no{}
+}
+
+// backoffText says until when a group is left alone, with the reason: it does not change while that is so.
+func backoffText(n autoscaling.NodeGroup) string {
+	return "until " + n.BackoffUntil.UTC().Format(time.RFC3339) + ": " + clip(n.Reason)
+}
+
+// counted renders reasons with how many groups gave each, the most frequent first, and what stands against each group.
+func counted(all []answer) string {
+	if len(all) == 0 {
 		return "no node group can be resized"
 	}
-	keys := slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
-		return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
+	byReason := map[string][]answer{}
+	for _, a := range all {
+		byReason[a.reason] = append(byReason[a.reason], a)
+	}
+	keys := slices.SortedFunc(maps.Keys(byReason), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(byReason[b]), len(byReason[a])), cmp.Compare(a, b))
 	})
 	parts := make([]string, len(keys))
 	for i, k := range keys {
-		parts[i] = fmt.Sprintf("%d %s", reasons[k], k)
+		parts[i] = fmt.Sprintf("%d %s%s", len(byReason[k]), k, limitsOf(byReason[k]))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// maxNamed bounds the groups that one reason names: an Event has room for a thousand characters.
+const maxNamed = 3
+
+// limitsOf names the groups of one reason with what stands against each; groups with the same limit share it.
+func limitsOf(all []answer) string {
+	byLimit := map[string][]string{}
+	var limits []string
+	for _, a := range all {
+		if a.limit == "" {
+			continue
+		}
+		if byLimit[a.limit] == nil {
+			limits = append(limits, a.limit)
+		}
+		byLimit[a.limit] = append(byLimit[a.limit], a.group.set.Name)
+	}
+	if len(limits) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, l := range limits[:min(len(limits), maxNamed)] {
+		names := byLimit[l]
+		if len(names) > maxNamed {
+			names = append(slices.Clone(names[:maxNamed]), fmt.Sprintf("%d more", len(names)-maxNamed))
+		}
+		parts = append(parts, strings.Join(names, " ")+": "+l)
+	}
+	if len(limits) > maxNamed {
+		parts = append(parts, "…")
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
+}
+
+// clip bounds a text that somebody else wrote.
+func clip(text string) string {
+	const longest = 200
+	return strings.ToValidUTF8(text[:min(len(text), longest)], "")
 }

@@ -3,6 +3,7 @@
 package evaluateautoscale
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -123,6 +124,22 @@ func (sc *scan) full() bool {
 		}
 	}
 	return sc.settings.MaxNodesTotal > 0 && ready >= sc.settings.MaxNodesTotal
+}
+
+// overQuota says which limits one more Node would break, and by how much.
+func (sc *scan) overQuota(total, one size) string {
+	var parts []string
+	over := func(name string, have, each, most int64, unit int64, suffix string) {
+		if each > 0 && have+each > most {
+			parts = append(parts, fmt.Sprintf("%s %d%s + %d%s of %d%s", name, have/unit, suffix, each/unit, suffix, most/unit, suffix))
+		}
+	}
+	over("cpu", total.cores, one.cores, sc.settings.Cores.Max, 1, "")
+	over("memory", total.memory, one.memory, sc.settings.Memory.Max, 1<<30, "Gi")
+	for _, g := range sc.settings.GPUs {
+		over(g.Type, total.gpus[g.Type], one.gpus[g.Type], int64(g.Max), 1, "")
+	}
+	return strings.Join(parts, ", ")
 }
 
 func quota(resources []string) string {

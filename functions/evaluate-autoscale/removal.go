@@ -118,7 +118,7 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 // commitRemovals lowers a group's replicas by the Nodes that are empty, naming their Machines as victims, as far as
 // its minimum allows now.
 func (sc *scan) commitRemovals(g *group, empty []autoscaling.Removal) {
-	if r := sc.state.Groups[g.id].Resize; r != nil && r.Plan != g.set.Annotations[machine.AnnotationLastPlan] {
+	if pendingResize(g, sc.state.Groups[g.id]) {
 		return // one change of a set at a time
 	}
 	room := max(0, min(len(empty), int(g.target-g.min)))

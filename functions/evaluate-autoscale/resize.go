@@ -60,6 +60,11 @@ func (sc *scan) settle() {
 	}
 }
 
+// pendingResize reports that a committed change of a group was not carried out yet.
+func pendingResize(g *group, n autoscaling.NodeGroup) bool {
+	return n.Resize != nil && n.Resize.Plan != g.set.Annotations[machine.AnnotationLastPlan]
+}
+
 // void forgets a decision that can no longer be carried out. Nodes that were to be removed by it stay tainted: they
 // are decided about anew.
 func (sc *scan) void(g *group, r autoscaling.Resize) {

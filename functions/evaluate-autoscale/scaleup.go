@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
-	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
@@ -59,7 +58,7 @@ func (sc *scan) scaleUp() bool {
 func (sc *scan) growing() (all []*option) {
 	total := sc.total()
 	for _, g := range sc.groups {
-		if sc.refusal(g, total) != "" {
+		if sc.refusal(g, total).reason != "" {
 			continue
 		}
 		count, _, _ := sc.room(total, sizeOf(g.template.Node))
@@ -71,29 +70,6 @@ func (sc *scan) growing() (all []*option) {
 		sc.expand(all)
 	}
 	return all
-}
-
-// refusal returns why a group cannot grow by even one Node, or the empty text.
-func (sc *scan) refusal(g *group, total size) string {
-	r := sc.state.Groups[g.id].Resize
-	switch {
-	case sc.backedOff(g):
-		return "in backoff after failed scale-up"
-	case g.target >= g.max:
-		return "max node group size reached"
-	case !g.known, g.surplus(): // shrinking: what it is about to lose is not known yet (SPEC C46)
-		return "not ready for scale-up"
-	case r != nil && r.Plan != g.set.Annotations[machine.AnnotationLastPlan]:
-		return "not ready for scale-up" // a change of it is under way
-	}
-	_, nodes, resources := sc.room(total, sizeOf(g.template.Node))
-	switch {
-	case nodes:
-		return "max total nodes in cluster reached"
-	case len(resources) > 0:
-		return quota(resources)
-	}
-	return ""
 }
 
 // place finds places for the waiting Pods. Those that an earlier request was made for wait for its Nodes: they fitted
