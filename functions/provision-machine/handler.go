@@ -80,7 +80,10 @@ func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence
 	if m.Spec.ProviderID == nil && l.found() == nil {
 		return l.launchValid()
 	}
-	return l.follow()
+	if seq := l.follow(); len(seq.Do) > 0 {
+		return seq
+	}
+	return l.powerCycle()
 }
 
 // life is one Machine in one decision.

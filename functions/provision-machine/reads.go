@@ -54,7 +54,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 
 // lookupOf returns what the cloud has to say about m for the next step, if anything.
 func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
-	if settled(m) && len(s.Outcomes) == 0 { // the most, so nothing else is looked at
+	if settled(m) && len(s.Outcomes) == 0 && !wantsPowerCycle(m) { // the most, so nothing else is looked at
 		return snapshot.Lookup{UID: m.UID, Bulk: true}, s.Request.Scan() && validate(m) == ""
 	}
 	intent := readable(m)
@@ -69,7 +69,7 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 	case tried && o.Result == plan.Done && (m.Spec.ProviderID == nil || *m.Spec.ProviderID == o.Instance.ProviderID):
 		return snapshot.Lookup{UID: m.UID, Open: true}, true // the answer is newer than any list
 	case settled(m):
-		return snapshot.Lookup{UID: m.UID, Bulk: true}, s.Request.Scan()
+		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan()}, s.Request.Scan() || wantsPowerCycle(m)
 	case m.Spec.ProviderID != nil:
 		return snapshot.Lookup{UID: m.UID}, true
 	case phase(m) == "", waits(s, intent):

@@ -83,6 +83,14 @@ type DeleteInstance struct {
 	Why     string
 }
 
+// PowerCycle powers an instance off and on, in a cloud that can (provider.PowerCycler). The claim that covers it must
+// have been written earlier in the same sequence. An instance that is gone is the outcome Gone.
+type PowerCycle struct {
+	Account string
+	Ref     provider.Ref
+	Why     string
+}
+
 func (Create) action()         {}
 func (Update) action()         {}
 func (UpdateStatus) action()   {}
@@ -91,6 +99,7 @@ func (Evict) action()          {}
 func (Approve) action()        {}
 func (CreateInstance) action() {}
 func (DeleteInstance) action() {}
+func (PowerCycle) action()     {}
 
 // Key returns the object's name.
 func (a Create) Key() Key { return Key("create " + NameOf(a.Object)) }
@@ -122,6 +131,11 @@ func (a CreateInstance) Key() Key {
 // Key returns the Machine's UID and the instance's id.
 func (a DeleteInstance) Key() Key {
 	return Key(fmt.Sprintf("delete instance %s %s", a.Ref.UID, a.Ref.ID))
+}
+
+// Key returns the Machine's UID and the instance's id.
+func (a PowerCycle) Key() Key {
+	return Key(fmt.Sprintf("power-cycle instance %s %s", a.Ref.UID, a.Ref.ID))
 }
 
 // String returns the name and the reason; what is created follows from the reason.
@@ -163,6 +177,9 @@ func (a DeleteInstance) String() string {
 	}
 	return s + because(a.Why)
 }
+
+// String returns the Machine's name and the reason.
+func (a PowerCycle) String() string { return "power-cycle instance " + a.Ref.Name + because(a.Why) }
 
 // Approved returns the request with the condition that approves it. When that was is for the server to say.
 func (a Approve) Approved() *certificatesv1.CertificateSigningRequest {

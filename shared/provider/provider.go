@@ -45,6 +45,14 @@ type Untokened interface {
 	Untokened()
 }
 
+// PowerCycler is implemented by drivers that can power an instance off and on again (SPEC D17).
+type PowerCycler interface {
+	// PowerCycle powers the instance with r's id or UID tag off and on, and does not wait until it runs: the same
+	// instance, with its id, addresses and disks. NotFound means that there is none. Repeating it does it again, so
+	// whoever calls claims first.
+	PowerCycle(ctx context.Context, r Ref) error
+}
+
 // Ref names the instance of one Machine. UID is the Machine's and stable over attempts; Token changes with the
 // attempt. ID and ProviderID are what was recorded of the instance, or empty; a Machine that another system made has
 // only the ProviderID.

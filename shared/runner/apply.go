@@ -95,6 +95,8 @@ func mutation(seq plan.Sequence) (string, bool) {
 			return string(a.Ref.UID), true
 		case plan.DeleteInstance:
 			return string(a.Ref.UID) + a.Ref.ID, true
+		case plan.PowerCycle:
+			return string(a.Ref.UID), true
 		case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict, plan.Approve:
 		}
 	}
@@ -133,6 +135,8 @@ func (i *invocation) do(ctx context.Context, a plan.Action) (plan.Outcome, error
 		return cloudOutcome(instance, err), nil
 	case plan.DeleteInstance:
 		return i.deleteInstance(ctx, a), nil
+	case plan.PowerCycle:
+		return i.powerCycle(ctx, a), nil
 	case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict, plan.Approve:
 	}
 	return apiOutcome(i.Cluster.Apply(ctx, a))
@@ -155,6 +159,24 @@ func (i *invocation) deleteInstance(ctx context.Context, a plan.DeleteInstance) 
 	if err != nil {
 		i.deleted.forget(key)
 	}
+	if provider.CodeOf(err) == provider.NotFound {
+		return plan.Outcome{Result: plan.Gone, Code: provider.NotFound}
+	}
+	return cloudOutcome(provider.Instance{}, err)
+}
+
+func (i *invocation) powerCycle(ctx context.Context, a plan.PowerCycle) plan.Outcome {
+	_, err := i.withDriver(a.Account, func(d provider.Driver) (provider.Instance, error) {
+		cycler, can := d.(provider.PowerCycler)
+		if !can {
+			return provider.Instance{}, provider.Errorf(provider.Invalid, "this cloud cannot power-cycle")
+		}
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		err := cycler.PowerCycle(ctx, a.Ref)
+		i.Clouds.Metrics.Called("power_cycle", err)
+		return provider.Instance{}, err
+	})
 	if provider.CodeOf(err) == provider.NotFound {
 		return plan.Outcome{Result: plan.Gone, Code: provider.NotFound}
 	}

@@ -176,7 +176,8 @@ func (i *invocation) withDriver(key string, f func(provider.Driver) (provider.In
 
 func cloudOf(a account) snapshot.Cloud {
 	_, untokened := a.driver.(provider.Untokened)
-	return snapshot.Cloud{Account: a.Key(), Source: a.source, Horizon: a.driver.Horizon(), Tokens: !untokened}
+	_, cycles := a.driver.(provider.PowerCycler)
+	return snapshot.Cloud{Account: a.Key(), Source: a.source, Horizon: a.driver.Horizon(), Tokens: !untokened, Cycles: cycles}
 }
 
 func refusal(err error) *snapshot.Refusal {

@@ -28,6 +28,7 @@ type (
 		Source    string                 `json:"source,omitempty"`
 		Horizon   *metav1.Duration       `json:"horizon,omitempty"`
 		Tokens    *bool                  `json:"tokens,omitempty"`
+		Cycles    bool                   `json:"cycles,omitempty"`
 		Found     []provider.Instance    `json:"found,omitempty"`
 		Err       *refusalText           `json:"err,omitempty"`
 		Resolved  json.RawMessage        `json:"resolved,omitempty"`
@@ -47,7 +48,7 @@ type (
 func DecodeClouds(text []byte) (map[string]Cloud, error) {
 	return decodeMap[string](text, func(c cloudText) Cloud {
 		return Cloud{
-			Account: c.Account, Source: c.Source, Horizon: c.horizon(), Tokens: c.Tokens == nil || *c.Tokens, Found: c.Found,
+			Account: c.Account, Source: c.Source, Horizon: c.horizon(), Tokens: c.Tokens == nil || *c.Tokens, Cycles: c.Cycles, Found: c.Found,
 			Err: c.Err.data(), Resolved: c.Resolved, Refused: c.Refused.data(), Type: c.Type,
 		}
 	})
@@ -57,7 +58,7 @@ func DecodeClouds(text []byte) (map[string]Cloud, error) {
 func EncodeClouds(clouds map[string]Cloud) ([]byte, error) {
 	return encodeMap(clouds, func(c Cloud) cloudText {
 		return cloudText{
-			Account: c.Account, Source: c.Source, Horizon: duration(c.Horizon), Tokens: &c.Tokens, Found: c.Found,
+			Account: c.Account, Source: c.Source, Horizon: duration(c.Horizon), Tokens: &c.Tokens, Cycles: c.Cycles, Found: c.Found,
 			Err: textOf(c.Err), Resolved: c.Resolved, Refused: textOf(c.Refused), Type: c.Type,
 		}
 	})

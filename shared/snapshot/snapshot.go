@@ -83,6 +83,7 @@ type Cloud struct {
 	Source   string // of Events about it: "openstack_controller" (SPEC S23)
 	Horizon  time.Duration
 	Tokens   bool // Create is idempotent by token
+	Cycles   bool // it can power instances off and on (provider.PowerCycler)
 	Found    []provider.Instance
 	Err      *Refusal        // of Open or Find
 	Resolved json.RawMessage // if asked for

@@ -3,41 +3,57 @@
 package sim
 
 import (
+	"context"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	cloud "github.com/machine-functions/machine-functions/shared/provider/memory"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
-// Power-cycle first: where somebody carries it out and it helps, the Machine stays; where nobody does, it is replaced ten
-// minutes later. Either way nothing is left behind (D15, D17, R-S11).
+// Power-cycle first: where that helps, the Machine stays; where it does not, or where the cloud refuses, it is replaced ten
+// minutes later. With three copies of every function the instance is power-cycled once, and nothing is left behind (D15,
+// D17, W19, R-S11).
 func TestPowerCycleFirst(t *testing.T) {
 	t.Parallel()
-	for name, helped := range map[string]bool{"somebody does it": true, "nobody does it": false} {
+	for name, tt := range map[string]struct {
+		refused, helps bool
+		cycles         int
+	}{
+		"it helps":          {helps: true, cycles: 1},
+		"it does not help":  {cycles: 1},
+		"the cloud refuses": {refused: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := clinic(t, 3, check("40%", map[string]string{machine.AnnotationSteps: "power-cycle=10m,replace"}))
 			before := memory.List[*machine.Machine](w.API)[0]
-			strike(t, w, 1, corev1.ConditionUnknown)
-			asked := 0
-			for range 6 * 25 {
-				if err := w.Tick(t.Context()); err != nil {
-					t.Fatal(err)
+			w.Cloud.Fault = func(_ context.Context, c cloud.Call) error {
+				if tt.refused && c.Op == cloud.OpPowerCycle {
+					return provider.Errorf(provider.Denied, "not allowed to reboot")
 				}
-				if _, is := machineNamed(w, before.Name).Annotations[machine.AnnotationExternalRepair]; is && helped {
-					asked++
-					powerCycle(t, w, before.Name)
+				return nil
+			}
+			strike(t, w, 1, corev1.ConditionUnknown)
+			for range 6 * 25 {
+				storm(t.Context(), w)
+				if tt.helps && cycled(w, before.UID) > 0 {
+					strike(t, w, 1, corev1.ConditionTrue)
 				}
 			}
-			settle(t, w, 1)
-			if got := machineNamed(w, before.Name).UID == before.UID; got != helped || helped && asked != 1 || running(w) != 3 {
-				t.Errorf("the Machine is still there: %v, want %v; asked %d times; %s", got, helped, asked, state(w))
+			settle(t, w, 3)
+			kept := slices.ContainsFunc(memory.List[*machine.Machine](w.API), func(m *machine.Machine) bool { return m.UID == before.UID })
+			if n := cycled(w, before.UID); kept != tt.helps || n != tt.cycles || running(w) != 3 {
+				t.Errorf("the Machine is still there: %v, want %v; power-cycled %d times, want %d; %s", kept, tt.helps, n, tt.cycles, state(w))
 			}
 			for _, m := range memory.List[*machine.Machine](w.API) {
 				if len(m.Annotations[machine.AnnotationRemediatedBy]+m.Annotations[machine.AnnotationExternalRepair]) != 0 {
@@ -51,21 +67,15 @@ func TestPowerCycleFirst(t *testing.T) {
 	}
 }
 
-func machineNamed(w *World, name string) *machine.Machine {
-	if m := memory.Get[*machine.Machine](w.API, machine.Namespace, name); m != nil {
-		return m
+// cycled counts how often the cloud powered the instance of a Machine off and on.
+func cycled(w *World, uid types.UID) int {
+	n := 0
+	for _, e := range w.Cloud.History() {
+		if e.What == cloud.Cycled && e.UID == uid {
+			n++
+		}
 	}
-	return &machine.Machine{}
-}
-
-// powerCycle does what the host's operator does.
-func powerCycle(t *testing.T, w *World, name string) {
-	t.Helper()
-	strike(t, w, 1, corev1.ConditionTrue)
-	err := memory.Patch(w.API, machine.Namespace, name, func(m *machine.Machine) { delete(m.Annotations, machine.AnnotationExternalRepair) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	return n
 }
 
 // With a template somebody else remediates: the request comes when the Machine is sick and goes when it is well (B58).

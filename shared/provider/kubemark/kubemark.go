@@ -48,7 +48,10 @@ type driver struct {
 	cluster, region string
 }
 
-var _ provider.Driver = (*driver)(nil)
+var (
+	_ provider.Driver      = (*driver)(nil)
+	_ provider.PowerCycler = (*driver)(nil)
+)
 
 // call does one thing to the cloud, unless its settings let it fail; every error gets a code.
 func (d *driver) call(ctx context.Context, name, machine string, effect func(settings) error) error {
@@ -142,6 +145,35 @@ func (d *driver) remove(ctx context.Context, r provider.Ref) error {
 	}
 	if !there {
 		return provider.Errorf(provider.NotFound, "delete %s: no instance is there", r.Name)
+	}
+	return nil
+}
+
+// PowerCycle implements [provider.PowerCycler]: what ails the kubelet is over when the instance has booted again.
+func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
+	return d.call(ctx, "PowerCycle", r.Name, func(settings) error {
+		return again(ctx, func() error { return d.restart(ctx, r) })
+	})
+}
+
+func (d *driver) restart(ctx context.Context, r provider.Ref) error {
+	records, err := d.named(ctx, r)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	there := slices.DeleteFunc(records, func(rec Record) bool { return !rec.Admitted || rec.IsGone(now) || !rec.Deleted.IsZero() })
+	for _, rec := range there {
+		rec.Cycled = now
+		if rec.Fault != FaultError {
+			rec.Fault = FaultNone
+		}
+		if _, err := rec.Save(ctx, d.store); err != nil {
+			return err
+		}
+	}
+	if len(there) == 0 {
+		return provider.Errorf(provider.NotFound, "power-cycle %s: no instance is there", r.Name)
 	}
 	return nil
 }

@@ -74,6 +74,7 @@ type Record struct {
 	Created    time.Time // of the instance, or of the claim
 	Deleted    time.Time // when its deletion was asked for; zero before
 	Gone       time.Time // when it was seen to be gone; zero before
+	Cycled     time.Time // when it was last powered off and on; zero before
 	Fault      Fault
 	Registered bool // its kubelet has made, or found, its Node
 
@@ -92,7 +93,7 @@ func Load(o Object) (Record, error) {
 			err = fmt.Errorf("record %s: %s: %w", o.Name, key, why)
 		}
 	}
-	for key, into := range map[string]*time.Time{"created": &r.Created, "deleted": &r.Deleted, "gone": &r.Gone} {
+	for key, into := range map[string]*time.Time{"created": &r.Created, "deleted": &r.Deleted, "gone": &r.Gone, "cycled": &r.Cycled} {
 		if text := o.Data[key]; text != "" {
 			at, why := time.Parse(time.RFC3339Nano, text)
 			fail(key, why)
@@ -132,7 +133,7 @@ func (r Record) object() (Object, error) {
 			"spec": string(spec),
 		},
 	}
-	for key, at := range map[string]time.Time{"created": r.Created, "deleted": r.Deleted, "gone": r.Gone} {
+	for key, at := range map[string]time.Time{"created": r.Created, "deleted": r.Deleted, "gone": r.Gone, "cycled": r.Cycled} {
 		if !at.IsZero() {
 			o.Data[key] = at.UTC().Format(time.RFC3339Nano)
 		}
@@ -194,9 +195,15 @@ func (r Record) IsGone(now time.Time) bool {
 
 // Kubelet returns what the instance's kubelet does.
 func (r Record) Kubelet(now time.Time) Kubelet {
-	up := now.Sub(r.Created) - r.Spec.boot()
+	started := r.Created
+	if !r.Cycled.IsZero() {
+		started = r.Cycled
+	}
+	up := now.Sub(started) - r.Spec.boot()
 	switch {
 	case r.IsGone(now), !r.Deleted.IsZero(), r.Fault == FaultStopped, r.Fault == FaultOff, r.Fault == FaultError:
+		return KubeletStopped
+	case up < 0 && r.Registered: // it boots again
 		return KubeletStopped
 	case !r.Admitted, r.Spec.NeverBoot, up < 0:
 		return KubeletNone

@@ -69,6 +69,12 @@ func TestLife(t *testing.T) {
 		{"is powered off", `{"flavor": "2c8g30d"}`, fault(FaultOff), []moment{{time.Hour, provider.StateStopped, KubeletStopped}}},
 		{"has a dead kubelet", `{"flavor": "2c8g30d"}`, fault(FaultStopped), []moment{{time.Hour, provider.StateRunning, KubeletStopped}}},
 		{"has an unready kubelet", `{"flavor": "2c8g30d"}`, fault(FaultUnready), []moment{{time.Hour, provider.StateRunning, KubeletUnready}}},
+		{"boots again", `{"flavor": "2c8g30d", "turnUnhealthyAfter": true, "healthyDuration": "10s"}`, func(r *Record) {
+			r.Cycled, r.Registered = begin.Add(time.Minute), true
+		}, []moment{
+			{time.Minute, provider.StateRunning, KubeletStopped}, {63 * time.Second, provider.StateRunning, KubeletReady},
+			{73 * time.Second, provider.StateRunning, KubeletUnready},
+		}},
 		{"fails", `{"flavor": "2c8g30d"}`, fault(FaultError), []moment{{0, provider.StateFailed, KubeletStopped}}},
 		{"is a claim", `{"flavor": "2c8g30d"}`, func(r *Record) { r.Admitted = false }, []moment{{time.Hour, provider.StateRunning, KubeletNone}}},
 	}

@@ -59,6 +59,7 @@ const (
 	OpList          Op = "list"
 	OpDelete        Op = "delete"
 	OpInstanceTypes Op = "types"
+	OpPowerCycle    Op = "power-cycle"
 )
 
 // Call is one call to the cloud, as a fault sees it.

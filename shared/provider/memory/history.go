@@ -19,6 +19,7 @@ const (
 	Created  What = "created"
 	Deleted  What = "deleted"  // was asked to go; Gone says when it is
 	Vanished What = "vanished" // went without being asked
+	Cycled   What = "cycled"   // was powered off and on
 )
 
 // Event is one line of a cloud's history.

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// cycleAgain is when a power-cycle that was not answered, or refused, is asked for again.
+const cycleAgain = time.Minute
+
+// powerCycle carries out the wish of annotation machine.AnnotationExternalRepair where the cloud can (SPEC B57, D17). It
+// claims the wish first, in the annotation's value, so that of several invocations one asks the cloud; when the cloud
+// has accepted, the wish is taken away. Where the cloud cannot, it is left to whoever runs the host.
+func (l life) powerCycle() plan.Sequence {
+	in := l.found()
+	if !wantsPowerCycle(l.m) || !l.cloud.Cycles || in == nil {
+		return plan.Sequence{}
+	}
+	a := plan.PowerCycle{Account: l.cloud.Account, Why: "as " + machine.AnnotationExternalRepair + " wishes"}
+	a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, ID: in.ID, ProviderID: in.ProviderID}
+	next := l.m.DeepCopy()
+	if o, tried := l.Outcome(a); tried {
+		if o.Result != plan.Done { // asked again when the claim is over
+			return l.tell("FailedPowerCycle", cmp.Or(o.Message, "there is no such instance"))
+		}
+		delete(next.Annotations, machine.AnnotationExternalRepair)
+		seq := l.update(next, "instance "+in.ID+" is power-cycled")
+		seq.Notes = []plan.Note{l.normal("PowerCycle", "Power-cycled instance "+in.ID)}
+		return seq
+	}
+	if _, until, _ := strings.Cut(l.m.Annotations[machine.AnnotationExternalRepair], claimUntil); until != "" {
+		if t, err := time.Parse(time.RFC3339, until); err == nil && l.Now.Before(t) {
+			return plan.Sequence{}
+		}
+	}
+	next.Annotations[machine.AnnotationExternalRepair] = l.Invocation + claimUntil + stamp(l.Now.Add(cycleAgain))
+	return plan.Sequence{Do: []plan.Action{plan.Update{Old: l.m, New: next, Why: "claim the power-cycle"}, a}}
+}
+
+// claimUntil stands in the value of the annotation between the invocation that claims the wish and the claim's end.
+const claimUntil = " until "
+
+func wantsPowerCycle(m *machine.Machine) bool {
+	_, wanted := m.Annotations[machine.AnnotationExternalRepair]
+	return wanted
+}
