@@ -435,6 +435,8 @@ func kindOf(group, plural string) (string, bool) {
 	switch {
 	case group == "" && plural == "secrets":
 		return credentials, true
+	case group == "metal3.io" && plural == "baremetalhosts": // what bare metal's instances are
+		return "instances", true
 	case group == "certificates.k8s.io" && plural == "signers": // to approve for them
 		return "CertificateSigningRequest", true
 	case plural == "events" && (group == "" || group == "events.k8s.io"):

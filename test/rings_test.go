@@ -40,7 +40,8 @@ var (
 		{"shared/cluster", false, core},
 		{"shared/cluster/*", false, append(slices.Clone(core), "shared/cluster")},
 		{"shared/provider/drivers", false, append(slices.Clone(vocabulary), "shared/provider/*")}, // the table of drivers
-		{"shared/provider/*", false, vocabulary},
+		{"shared/provider/kubeapi", false, vocabulary},
+		{"shared/provider/*", false, append(slices.Clone(vocabulary), "shared/provider/kubeapi")},
 		{"shared/metrics", false, core},
 		{"shared/runner", false, append(slices.Clone(core), "shared/events", "shared/cluster", "shared/cluster/kube", "shared/metrics")},
 		{".", false, []string{"functions/*", "shared/*", "shared/*/*"}},

@@ -4,7 +4,7 @@
 //
 //	wakes on  Node, Machine; scan
 //	reads     Node, Machine
-//	writes    Machine (nodeRef, lastUpdated), Node (labels, annotations, taints)
+//	writes    Machine (nodeRef, lastUpdated), Node (labels, annotations, taints, a host's providerID)
 //
 // A Node is never guessed: where more than one Machine, or more than one Node, fits, a Warning says so and nothing is
 // written (B63). A nodeRef stays when its Node is gone; that is how remediate learns of it (B65).

@@ -15,7 +15,7 @@ import (
 // marked reports whether n carries everything that m wants: the annotation that names m, the labels and annotations
 // of m's spec (B2), its taints by key and effect (B3). What n carries beyond that is nobody's business here.
 func marked(m *machine.Machine, n *corev1.Node) bool {
-	return carries(n.Labels, m.Spec.Labels) && carries(n.Annotations, wanted(m)) && len(missing(m, n)) == 0
+	return !unnamed(m, n) && carries(n.Labels, m.Spec.Labels) && carries(n.Annotations, wanted(m)) && len(missing(m, n)) == 0
 }
 
 // mark returns n with everything that m wants; labels and annotations of the same key are overwritten (B64, S29).
@@ -28,7 +28,15 @@ func mark(m *machine.Machine, n *corev1.Node) *corev1.Node {
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, k, v)
 	}
 	next.Spec.Taints = append(next.Spec.Taints, missing(m, n)...)
+	if unnamed(m, n) {
+		next.Spec.ProviderID = machine.ProviderID(m)
+	}
 	return next
+}
+
+// unnamed reports whether n is a bare-metal host that nobody told its provider id: no cloud controller does (E34).
+func unnamed(m *machine.Machine, n *corev1.Node) bool {
+	return n.Spec.ProviderID == "" && machine.BareMetalHost(machine.ProviderID(m)) != ""
 }
 
 // wanted returns the annotations for m's Node; the one that names m is ours whatever the spec says.

@@ -127,6 +127,11 @@ func (l life) recorded(in provider.Instance) *machine.Machine {
 			metav1.SetMetaDataAnnotation(&m.ObjectMeta, machine.AnnotationInstanceState, in.CloudState)
 		})
 	}
+	if host := machine.BareMetalHost(in.ProviderID); host != "" && l.m.Annotations[machine.AnnotationBareMetalHost] != host {
+		edit(func(m *machine.Machine) {
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, machine.AnnotationBareMetalHost, host)
+		})
+	}
 	if i := l.intent; i != nil && i.Outcome != machine.OutcomeCreated {
 		done := i.Released(machine.OutcomeCreated, time.Time{})
 		done.Instance, done.Failures, done.Code, done.Message = in.ID, 0, "", ""

@@ -28,6 +28,15 @@ func ProviderID(m *Machine) string {
 	return *m.Spec.ProviderID
 }
 
+// BareMetalHost returns namespace/name of the host that a provider id names, or "" (SPEC E34).
+func BareMetalHost(providerID string) string {
+	rest, ok := strings.CutPrefix(providerID, SchemeBareMetal)
+	if end := strings.LastIndexByte(rest, '/'); ok && end > 0 {
+		return rest[:end]
+	}
+	return ""
+}
+
 // Phase returns the phase of m, or "".
 func Phase(m *Machine) string {
 	if m.Status.Phase == nil {

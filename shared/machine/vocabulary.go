@@ -66,6 +66,8 @@ const (
 	AnnotationStrategy       = "machine.openshift.io/remediation-strategy"
 	AnnotationExternalRepair = "host.metal3.io/external-remediation"
 	AnnotationSkipRepair     = "cluster.x-k8s.io/skip-remediation"
+	// AnnotationBareMetalHost on a Machine names its host, as namespace/name (SPEC B.5).
+	AnnotationBareMetalHost = "metal3.io/BareMetalHost"
 
 	// AnnotationDrainTimeout on a Machine, by the template of its set or by hand, is the longest that its drain may take,
 	// as a Go duration. Without it a drain has no end (SPEC B33).
@@ -124,3 +126,6 @@ const (
 	ConfigMapPrices    = "cluster-autoscaler-prices"
 	InfrastructureName = "cluster"
 )
+
+// SchemeBareMetal begins the provider id of a host: baremetalhost:///namespace/name/uid (SPEC E34).
+const SchemeBareMetal = "baremetalhost:///"

@@ -125,7 +125,8 @@ func (c *Clouds) opened(ctx context.Context, p provider.Provider, a provider.Acc
 	return have, nil
 }
 
-// instanceType returns what the cloud says about the type that a spec asks for, or what the spec itself states.
+// instanceType returns what the cloud says about the type that a spec asks for, or what the spec itself states; nil if
+// instances are of no type.
 func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessage) (*provider.InstanceType, error) {
 	p, _, err := c.lookup(spec)
 	if err != nil {
@@ -134,6 +135,9 @@ func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessa
 	want, err := p.InstanceType(spec)
 	if err != nil || want.MilliCPU > 0 {
 		return &want, err
+	}
+	if want.Name == "" {
+		return nil, nil
 	}
 	all, err := a.types(ctx, struct{}{})
 	if err != nil {

@@ -8,13 +8,18 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/provider/kubemark"
+	"github.com/machine-functions/machine-functions/shared/provider/metal3"
 )
 
-// Table returns one line per cloud. The API server is where simulated instances live; nothing is asked yet.
+// Table returns one line per cloud. The API server is where hosts and simulated instances are; nothing is asked yet.
 func Table(config *rest.Config) ([]provider.Provider, error) {
 	records, err := kubemark.NewConfigMaps(config)
 	if err != nil {
 		return nil, err
 	}
-	return []provider.Provider{kubemark.Provider(records)}, nil
+	hosts, err := metal3.NewHosts(config)
+	if err != nil {
+		return nil, err
+	}
+	return []provider.Provider{kubemark.Provider(records), metal3.Provider(hosts)}, nil
 }

@@ -36,6 +36,7 @@ type Harness struct {
 	OnePerMachine bool // two instances of one Machine cannot exist
 	UniqueNames   bool // two instances of one name cannot exist
 	TokensReused  bool // a token makes another instance once its first is gone
+	OwnNames      bool // an instance has the name of its hardware, and no type
 }
 
 // Bad is a providerSpec that is refused, with what the refusal must name: the field and its value.

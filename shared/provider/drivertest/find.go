@@ -63,7 +63,7 @@ var findTests = []test{
 		c.launch(t, r)
 		c.eventually(t, "the instance has an InternalIP, and its name as InternalDNS or Hostname", func() bool {
 			found := c.find(t, r)
-			return len(found) == 1 && addressed(found[0], r.Name)
+			return len(found) == 1 && c.addressed(found[0], r.Name)
 		})
 	}},
 	{"two instances have different addresses", func(t *testing.T, c *cloud) {
@@ -73,7 +73,7 @@ var findTests = []test{
 			c.launch(t, r)
 			c.eventually(t, "the instance has addresses", func() bool {
 				found := c.find(t, r)
-				return len(found) == 1 && addressed(found[0], r.Name)
+				return len(found) == 1 && c.addressed(found[0], r.Name)
 			})
 			for _, a := range c.find(t, r)[0].Addresses {
 				if other, taken := seen[a.Address]; taken && other != r.Name {
@@ -119,11 +119,11 @@ var findTests = []test{
 }
 
 // addressed reports whether i has an address and can be recognized when its node asks to join (SPEC B80, B83).
-func addressed(i provider.Instance, name string) bool {
+func (c *cloud) addressed(i provider.Instance, name string) bool {
 	ip, dns := false, false
 	for _, a := range i.Addresses {
 		ip = ip || a.Type == corev1.NodeInternalIP && a.Address != ""
-		dns = dns || a.Type == corev1.NodeInternalDNS && a.Address == name
+		dns = dns || a.Type == corev1.NodeInternalDNS && (a.Address == name || c.OwnNames)
 	}
 	return ip && dns
 }

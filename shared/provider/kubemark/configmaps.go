@@ -3,65 +3,54 @@
 package kubemark
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 
-	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/kubeapi"
 )
 
 // Namespace is where the records of simulated instances are.
 const Namespace = "kubemark"
 
-// maxAnswer bounds what is read of one answer: some 50,000 records.
-const maxAnswer = 128 << 20
-
 // ConfigMaps is a Store of ConfigMaps in Namespace.
 type ConfigMaps struct {
-	client *http.Client
-	base   *url.URL
+	api *kubeapi.Client
 }
 
 var _ Store = (*ConfigMaps)(nil)
 
 // NewConfigMaps returns a Store in the API server that config describes, without asking it anything.
 func NewConfigMaps(config *rest.Config) (*ConfigMaps, error) {
-	client, err := rest.HTTPClientFor(config)
+	api, err := kubeapi.New(config)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+		return nil, err
 	}
-	base, _, err := rest.DefaultServerUrlFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
-	}
-	return &ConfigMaps{client, base.JoinPath("api/v1/namespaces", Namespace, "configmaps")}, nil
+	return &ConfigMaps{api}, nil
 }
 
 // Create implements [Store].
 func (c *ConfigMaps) Create(ctx context.Context, o Object) (Object, error) {
-	return c.one(ctx, http.MethodPost, "", configMap(o))
+	return c.one(ctx, kubeapi.Request{Method: http.MethodPost, Body: configMap(o)})
 }
 
 // Get implements [Store].
 func (c *ConfigMaps) Get(ctx context.Context, name string) (Object, error) {
-	return c.one(ctx, http.MethodGet, name, nil)
+	return c.one(ctx, kubeapi.Request{Method: http.MethodGet, Path: []string{name}})
 }
 
 // List implements [Store].
 func (c *ConfigMaps) List(ctx context.Context, want map[string]string) ([]Object, error) {
 	var out corev1.ConfigMapList
 	query := url.Values{"labelSelector": {labels.SelectorFromValidatedSet(want).String()}}
-	if err := c.call(ctx, http.MethodGet, "", query, nil, &out); err != nil {
+	if err := c.call(ctx, kubeapi.Request{Method: http.MethodGet, Query: query}, &out); err != nil {
 		return nil, err
 	}
 	var all []Object
@@ -73,7 +62,7 @@ func (c *ConfigMaps) List(ctx context.Context, want map[string]string) ([]Object
 
 // Update implements [Store].
 func (c *ConfigMaps) Update(ctx context.Context, o Object) (Object, error) {
-	return c.one(ctx, http.MethodPut, o.Name, configMap(o))
+	return c.one(ctx, kubeapi.Request{Method: http.MethodPut, Path: []string{o.Name}, Body: configMap(o)})
 }
 
 // Delete implements [Store].
@@ -82,73 +71,32 @@ func (c *ConfigMaps) Delete(ctx context.Context, o Object) error {
 		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions: &metav1.Preconditions{ResourceVersion: &o.Version},
 	}
-	return c.call(ctx, http.MethodDelete, o.Name, nil, only, &struct{}{})
+	return c.call(ctx, kubeapi.Request{Method: http.MethodDelete, Path: []string{o.Name}, Body: only}, &struct{}{})
 }
 
-func (c *ConfigMaps) one(ctx context.Context, method, name string, body any) (Object, error) {
+func (c *ConfigMaps) one(ctx context.Context, r kubeapi.Request) (Object, error) {
 	var out corev1.ConfigMap
-	if err := c.call(ctx, method, name, nil, body, &out); err != nil {
+	if err := c.call(ctx, r, &out); err != nil {
 		return Object{}, err
 	}
 	return object(out), nil
 }
 
-// call makes one request and reads its answer to the end.
-func (c *ConfigMaps) call(ctx context.Context, method, name string, query url.Values, body, out any) error {
-	target := c.base.JoinPath(name)
-	target.RawQuery = query.Encode()
-	var content io.Reader = http.NoBody
-	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			return fmt.Errorf("write record: %w", err)
-		}
-		content = bytes.NewReader(b)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, target.String(), content)
-	if err != nil {
-		return fmt.Errorf("request record: %w", err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json")
-	resp, err := c.client.Do(req)
-	if err != nil {
-		return fmt.Errorf("reach records: %w", err)
-	}
-	defer func() { _ = resp.Body.Close() }() // everything was read, or the error says why not
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return fmt.Errorf("read records: %w", err)
-	}
-	if resp.StatusCode/100 != 2 {
-		return refusal(resp.StatusCode, method, answer)
-	}
-	if err := json.Unmarshal(answer, out); err != nil {
-		return fmt.Errorf("read records: %w", err)
-	}
-	return nil
-}
-
-// refusal turns an answer of the API server into a store's or a cloud's. An answer that another than the API server
-// gave proves nothing.
-func refusal(code int, method string, answer []byte) error {
-	var s metav1.Status
-	if err := json.Unmarshal(answer, &s); err != nil || s.Kind != "Status" {
-		return fmt.Errorf("reach records: HTTP status %d: %.200s", code, answer)
-	}
+// call makes one request; what the API server refuses becomes a store's or a cloud's answer.
+func (c *ConfigMaps) call(ctx context.Context, r kubeapi.Request, out any) error {
+	r.Path = append([]string{"api/v1/namespaces", Namespace, "configmaps"}, r.Path...)
+	err := kubeapi.Classify(c.api.Do(ctx, r, out))
 	switch {
-	case s.Reason == metav1.StatusReasonNotFound && method != http.MethodPost:
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err) && r.Method != http.MethodPost:
 		return ErrGone
-	case s.Reason == metav1.StatusReasonAlreadyExists:
+	case apierrors.IsAlreadyExists(err):
 		return ErrExists
-	case s.Reason == metav1.StatusReasonConflict:
+	case apierrors.IsConflict(err):
 		return ErrConflict
-	case code == http.StatusForbidden, code == http.StatusUnauthorized:
-		return provider.Errorf(provider.Denied, "reach records: %s", s.Message)
-	case code == http.StatusTooManyRequests && s.Details != nil:
-		return provider.ErrorAfter(provider.Throttled, time.Duration(s.Details.RetryAfterSeconds)*time.Second, "reach records: %s", s.Message)
 	}
-	return fmt.Errorf("reach records: %s", s.Message)
+	return fmt.Errorf("reach records: %w", err)
 }
 
 func configMap(o Object) *corev1.ConfigMap {

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kubeapi reaches the API server for the drivers whose cloud is one: hosts of bare metal, simulated instances.
+// It knows no kinds; the product's own objects go through cluster.
+package kubeapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// maxAnswer bounds what is read of one answer: some 50,000 small objects.
+const maxAnswer = 128 << 20
+
+// Client makes requests to one API server. It is safe for concurrent use.
+type Client struct {
+	client *http.Client
+	base   *url.URL
+}
+
+// New returns a client of the API server that config describes, without asking it anything.
+func New(config *rest.Config) (*Client, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	return &Client{client, base}, nil
+}
+
+// Request is one request: a path below the server's root, and a body that is written as JSON unless it is nil.
+type Request struct {
+	Method string
+	Path   []string
+	Query  url.Values
+	Body   any
+}
+
+// Do makes a request and decodes the answer into out. What the API server refuses is an [apierrors.APIStatus]; an answer
+// that something else gave proves nothing and is none.
+func (c *Client) Do(ctx context.Context, r Request, out any) error {
+	target := c.base.JoinPath(r.Path...)
+	target.RawQuery = r.Query.Encode()
+	var content io.Reader = http.NoBody
+	if r.Body != nil {
+		b, err := json.Marshal(r.Body)
+		if err != nil {
+			return fmt.Errorf("write request: %w", err)
+		}
+		content = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, target.String(), content)
+	if err != nil {
+		return fmt.Errorf("write request: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if r.Method == http.MethodPatch {
+		req.Header.Set("Content-Type", "application/merge-patch+json")
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("reach the API server: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }() // everything was read, or the error says why not
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("read the API server's answer: %w", err)
+	}
+	if resp.StatusCode/100 != 2 {
+		return refusal(resp.StatusCode, answer)
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return fmt.Errorf("read the API server's answer: %w", err)
+	}
+	return nil
+}
+
+func refusal(code int, answer []byte) error {
+	var s metav1.Status
+	if err := json.Unmarshal(answer, &s); err != nil || s.Kind != "Status" {
+		return fmt.Errorf("reach the API server: HTTP status %d: %.200s", code, answer)
+	}
+	return &apierrors.StatusError{ErrStatus: s}
+}
+
+// Classify gives what speaks of rights or of haste its code, and leaves every other error as it is.
+func Classify(err error) error {
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return provider.Errorf(provider.Denied, "%w", err)
+	case apierrors.IsTooManyRequests(err):
+		after, _ := apierrors.SuggestsClientDelay(err)
+		return provider.ErrorAfter(provider.Throttled, time.Duration(after)*time.Second, "%w", err)
+	}
+	return err
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+func open(t *testing.T, s *stock) provider.Driver {
+	t.Helper()
+	d, err := Provider(s).Open(t.Context(), provider.Account{Kind: Kind, ClusterID: "abi-sb5b6", Namespace: "machines", UserData: secrets})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+var worker = provider.Ref{UID: "machine-uid", Name: "abi-sb5b6-worker-0-x2x7k", Token: "token-1"}
+
+// chosen makes the first step and returns what would be recorded.
+func chosen(t *testing.T, d provider.Driver, r provider.Ref, spec json.RawMessage) provider.Ref {
+	t.Helper()
+	in, err := d.Create(t.Context(), r, spec)
+	if err != nil || in.State != provider.StateIncomplete {
+		t.Fatalf("first step = %+v, %v", in, err)
+	}
+	r.Progress = in.Progress
+	return r
+}
+
+// SPEC E30, E32, E33: one write claims a host and starts it; its return takes as many steps as the operator needs.
+func TestLifeOfAClaim(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStock(1)
+		d := open(t, s)
+		spec := specOf(image + `, "userData": {"name": "worker-user-data-managed"}`)
+		in, err := d.Create(t.Context(), chosen(t, d, worker, spec), spec)
+		if err != nil || in.State != provider.StatePending || in.ProviderID != "baremetalhost:///machines/host-0/uid-host-0" || in.Name != worker.Name {
+			t.Fatalf("Create = %+v, %v", in, err)
+		}
+		h := s.hosts["host-0"]
+		want := corev1.ObjectReference{APIVersion: "machine.openshift.io/v1beta1", Kind: "Machine", Namespace: "machines", Name: worker.Name, UID: worker.UID}
+		if *h.Spec.ConsumerRef != want || h.Spec.Image.URL == "" || h.Spec.UserData.Namespace != "machines" || !h.Spec.Online || s.writes != 1 {
+			t.Errorf("after %d writes the host is %+v", s.writes, h.Spec)
+		}
+		states := follow(t, d, provider.StateRunning)
+		if err := d.Delete(t.Context(), worker); err != nil {
+			t.Fatal(err)
+		}
+		if h := s.hosts["host-0"]; h.Spec.Image != nil || h.Spec.UserData != nil || h.Spec.Online || h.Spec.ConsumerRef == nil {
+			t.Errorf("a host that is being cleaned is still the Machine's, without image: %+v", h.Spec)
+		}
+		for end := time.Now().Add(time.Minute); provider.CodeOf(d.Delete(t.Context(), worker)) != provider.NotFound; time.Sleep(step / 3) {
+			if time.Now().After(end) {
+				t.Fatal("the host is not released")
+			}
+			states = append(states, string(s.hosts["host-0"].Status.Provisioning.State))
+		}
+		if got := strings.Join(compact(states), " "); got != "available provisioning provisioned deprovisioning" {
+			t.Errorf("the host was %s", got)
+		}
+		if h := s.hosts["host-0"]; h.Spec.ConsumerRef != nil || len(h.Annotations) > 0 {
+			t.Errorf("released: %+v %v", h.Spec, h.Annotations)
+		}
+	})
+}
+
+// follow looks until the worker's only instance is in a state, and returns the cloud's words on the way.
+func follow(t *testing.T, d provider.Driver, until provider.State) (states []string) {
+	t.Helper()
+	for range 100 {
+		found, err := d.Find(t.Context(), worker)
+		if err != nil || len(found) != 1 {
+			t.Fatalf("Find = %+v, %v", found, err)
+		}
+		if states = append(states, found[0].CloudState); found[0].State == until {
+			return states
+		}
+		time.Sleep(step / 3)
+	}
+	t.Fatalf("never %s: %v", until, states)
+	return nil
+}
+
+func compact(all []string) (short []string) {
+	for i, s := range all {
+		if i == 0 || s != all[i-1] {
+			short = append(short, s)
+		}
+	}
+	return short
+}
+
+// RELIABILITY R-B33: a step that slept with an old choice takes no second host, whatever happened meanwhile.
+func TestAnOldChoiceTakesNothing(t *testing.T) {
+	t.Parallel()
+	s := newStock(1)
+	d := open(t, s)
+	spec := specOf(image)
+	sleeper := chosen(t, d, worker, spec)
+	s.change(t, "host-0", func(h *host) { h.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Name: "faster"} })
+	s.add(free(1))
+	if _, err := d.Create(t.Context(), chosen(t, d, sleeper, spec), spec); err != nil {
+		t.Fatal(err)
+	}
+	s.change(t, "host-0", func(h *host) { h.Spec.ConsumerRef = nil }) // free again, as a newer version
+	in, err := d.Create(t.Context(), sleeper, spec)
+	if err != nil || in.ProviderID != "baremetalhost:///machines/host-1/uid-host-1" || s.hosts["host-0"].Spec.ConsumerRef != nil {
+		t.Errorf("the sleeper got %+v, %v; host-0 is %+v", in, err, s.hosts["host-0"].Spec.ConsumerRef)
+	}
+	// Even with nothing claimed yet, a choice of an older version only leads to a new choice.
+	other := worker
+	other.UID, other.Progress = "other-uid", sleeper.Progress
+	if in, err := d.Create(t.Context(), other, spec); err != nil || in.State != provider.StateIncomplete {
+		t.Errorf("an outdated choice = %+v, %v, want a new one", in, err)
+	}
+}
+
+// SPEC E30: what speaks against a host; E31: none left says why, and when to look again.
+func TestHostsThatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	now := metav1.Now()
+	tests := map[string]func(*host){
+		"1 consumed":                     func(h *host) { h.Spec.ConsumerRef = &corev1.ObjectReference{Name: "x"} },
+		"1 being deleted":                func(h *host) { h.DeletionTimestamp = &now },
+		"1 in error":                     func(h *host) { h.Status.ErrorMessage = "no power" },
+		"1 externally provisioned":       func(h *host) { h.Spec.ExternallyProvisioned = true },
+		"1 not selected by hostSelector": func(h *host) { h.Labels["size"] = "small" },
+		"1 not available yet":            func(h *host) { h.Status.Provisioning.State = metal3v1alpha1.StateInspecting },
+		"1 paused":                       func(h *host) { h.Annotations = map[string]string{metal3v1alpha1.PausedAnnotation: ""} },
+		"1 detached":                     func(h *host) { h.Annotations = map[string]string{metal3v1alpha1.DetachedAnnotation: ""} },
+		"1 provisioned by somebody else": func(h *host) { h.Spec.Image = &metal3v1alpha1.Image{URL: "http://192.0.2.7/a"} },
+	}
+	for want, f := range tests {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			s := newStock(1)
+			s.change(t, "host-0", f)
+			spec := specOf(image + `, "hostSelector": {"matchExpressions": [{"key": "size", "operator": "!"}]}`)
+			_, err := open(t, s).Create(t.Context(), worker, spec)
+			if provider.CodeOf(err) != provider.Exhausted || !strings.HasPrefix(err.Error(), "No available BareMetalHost found: of 1, ") || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("error %v", err)
+			}
+			if e, ok := err.(*provider.Error); ok && e.RetryAfter != 30*time.Second {
+				t.Errorf("retry after %v", e.RetryAfter)
+			}
+		})
+	}
+	if _, err := open(t, newStock(0)).Create(t.Context(), worker, specOf(image)); err == nil || !strings.Contains(err.Error(), "there is none in the namespace") {
+		t.Errorf("an empty namespace: %v", err)
+	}
+}
+
+// SPEC E32, E33, E35: what a claimed host's state means.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	type f = func(*host)
+	tests := []struct {
+		name  string
+		state metal3v1alpha1.ProvisioningState
+		and   f
+		want  provider.State
+	}{
+		{"just claimed", metal3v1alpha1.StateAvailable, nil, provider.StatePending},
+		{"being written", metal3v1alpha1.StateProvisioning, nil, provider.StatePending},
+		{"written", metal3v1alpha1.StateProvisioned, nil, provider.StateRunning},
+		{"switched off on purpose", metal3v1alpha1.StateProvisioned, func(h *host) { h.Spec.Online, h.Status.PoweredOn = false, false }, provider.StateStopped},
+		{"registered again", metal3v1alpha1.StateRegistering, func(h *host) { h.Status.Provisioning.Image.URL = "http://192.0.2.9/a" }, provider.StateRunning},
+		{"registered for the first time", metal3v1alpha1.StateRegistering, nil, provider.StatePending},
+		{"an installer's", metal3v1alpha1.StateUnmanaged, func(h *host) { h.Spec.Image = nil }, provider.StateRunning},
+		{"somebody else's image", metal3v1alpha1.StateExternallyProvisioned, func(h *host) { h.Spec.Image, h.Spec.ExternallyProvisioned = nil, true }, provider.StateRunning},
+		{"the image was taken away", metal3v1alpha1.StateProvisioned, func(h *host) { h.Spec.Image = nil }, provider.StateDeleting},
+		{"being cleaned", metal3v1alpha1.StateDeprovisioning, nil, provider.StateDeleting},
+		{"the host itself is being deleted", metal3v1alpha1.StateProvisioned, func(h *host) { h.DeletionTimestamp = new(metav1.Now()) }, provider.StateDeleting},
+		{"an error is no end", metal3v1alpha1.StateProvisioning, func(h *host) { h.Status.ErrorMessage = "no route" }, provider.StatePending},
+	}
+	for _, tt := range tests {
+		h := free(0)
+		h.Spec.Image = &metal3v1alpha1.Image{URL: "http://192.0.2.9/a"}
+		h.Status.Provisioning.State = tt.state
+		if tt.and != nil {
+			tt.and(&h)
+		}
+		if got := state(h); got != tt.want {
+			t.Errorf("%s: %s is %s, want %s", tt.name, tt.state, got, tt.want)
+		}
+	}
+}
+
+// SPEC E33: a host of the operator's own making is let go when it is off; disablePowerOff is respected.
+func TestReleaseOfOtherHosts(t *testing.T) {
+	t.Parallel()
+	s := newStock(0)
+	id, claimed := s.untagged()
+	d := open(t, s)
+	adopted := provider.Ref{UID: "master-uid", Name: "master-0", ProviderID: id}
+	if found, err := d.Find(t.Context(), adopted); err != nil || len(found) != 1 || found[0].State != provider.StateRunning {
+		t.Fatalf("an adopted Machine's host = %+v, %v", found, err)
+	}
+	if err := d.Delete(t.Context(), adopted); err != nil || s.hosts["host-99"].Spec.Online || !claimed() {
+		t.Errorf("first step: %v, %+v", err, s.hosts["host-99"].Spec)
+	}
+	if err := d.Delete(t.Context(), adopted); err != nil || !claimed() {
+		t.Errorf("while it is on: %v", err)
+	}
+	s.change(t, "host-99", func(h *host) { h.Status.PoweredOn = false })
+	if err := d.Delete(t.Context(), adopted); provider.CodeOf(err) != provider.NotFound || claimed() {
+		t.Errorf("once it is off: %v", err)
+	}
+	id, claimed = s.untagged()
+	s.change(t, "host-99", func(h *host) { h.Spec.DisablePowerOff = true; h.Spec.Online = true })
+	adopted.ProviderID = id
+	if err := d.Delete(t.Context(), adopted); provider.CodeOf(err) != provider.NotFound || claimed() || !s.hosts["host-99"].Spec.Online {
+		t.Errorf("with disablePowerOff: %v, %+v", err, s.hosts["host-99"].Spec)
+	}
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
+)
+
+// choice is the progress of a creation: one host as it was read. It is recorded in the Machine's intent before the host
+// is claimed, and only that very version of the host can be claimed by it. So a Machine whose recorded choice changes
+// can never take the former host too: it changed, or it would still be the choice (RELIABILITY R-B33).
+type choice struct {
+	Host    string    `json:"host"`
+	UID     types.UID `json:"uid"`
+	Version string    `json:"version"`
+}
+
+// Create implements [provider.Driver]: choose a host, then claim it. A Machine that has a host gets no other.
+func (d *driver) Create(ctx context.Context, r provider.Ref, resolved json.RawMessage) (provider.Instance, error) {
+	s, err := parse(resolved, d.namespace)
+	if err != nil {
+		return provider.Instance{}, err
+	}
+	in, err := d.create(ctx, r, s)
+	if errors.Is(err, ErrConflict) || errors.Is(err, ErrGone) { // somebody was faster: the next step chooses again
+		in, err = d.create(ctx, r, s)
+	}
+	return in, coded(err)
+}
+
+func (d *driver) create(ctx context.Context, r provider.Ref, s providerspec.BareMetal) (provider.Instance, error) {
+	all, err := d.hosts.List(ctx, d.namespace)
+	if err != nil {
+		return provider.Instance{}, err
+	}
+	for _, h := range all {
+		if !d.means(provider.Ref{UID: r.UID}, h) {
+			continue
+		}
+		if in := d.instance(h); in.State != provider.StateDeleting {
+			return in, nil
+		}
+		return provider.Instance{}, provider.Errorf(provider.Exhausted, "host %s is still being released by this Machine", h.Name)
+	}
+	var chosen choice
+	if len(r.Progress) > 0 {
+		if err := json.Unmarshal(r.Progress, &chosen); err != nil {
+			return provider.Instance{}, fmt.Errorf("read progress %q: %w", r.Progress, err)
+		}
+	}
+	for _, h := range all {
+		if chosen == (choice{h.Name, h.UID, h.ResourceVersion}) && why(h, s.HostSelector) == "" {
+			h, err := d.hosts.Patch(ctx, h.Namespace, h.Name, d.claim(r, s, chosen))
+			if err != nil {
+				return provider.Instance{}, fmt.Errorf("claim host %s: %w", chosen.Host, err)
+			}
+			return d.instance(h), nil
+		}
+	}
+	return choose(r, all, s.HostSelector)
+}
+
+// choose returns the first step: of the hosts that are free, the one that r's Machine ranks highest. Every Machine ranks
+// them in an order of its own, so that many Machines at once seldom want the same.
+func choose(r provider.Ref, all []host, want providerspec.BareMetalHostSelector) (provider.Instance, error) {
+	var best host
+	var most uint64
+	refused := map[string]int{}
+	for _, h := range all {
+		if no := why(h, want); no != "" {
+			refused[no]++
+			continue
+		}
+		if n := rank(r.UID, h.UID); best.Name == "" || n > most {
+			best, most = h, n
+		}
+	}
+	if best.Name == "" {
+		return provider.Instance{}, provider.ErrorAfter(provider.Exhausted, restock, "No available BareMetalHost found: %s", tally(len(all), refused))
+	}
+	progress, err := json.Marshal(choice{best.Name, best.UID, best.ResourceVersion})
+	if err != nil {
+		return provider.Instance{}, fmt.Errorf("record the choice of %s: %w", best.Name, err)
+	}
+	return provider.Instance{UID: r.UID, Token: r.Token, Name: r.Name, State: provider.StateIncomplete, Progress: progress}, nil
+}
+
+func rank(machine, host types.UID) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(string(machine) + "/" + string(host))) // a hash takes everything
+	return h.Sum64()
+}
+
+// claim is the one write that makes a host the Machine's and lets its image be written (SPEC E30, E32).
+func (d *driver) claim(r provider.Ref, s providerspec.BareMetal, c choice) patch {
+	spec := map[string]any{
+		"consumerRef": corev1.ObjectReference{
+			APIVersion: consumerVersion, Kind: consumerKind, Namespace: d.namespace, Name: r.Name, UID: r.UID,
+		},
+		"image": nil, "customDeploy": nil, "userData": nil,
+		"online": true,
+	}
+	if s.Image.URL != "" {
+		spec["image"] = metal3v1alpha1.Image{URL: s.Image.URL, Checksum: s.Image.Checksum}
+	} else {
+		spec["customDeploy"] = metal3v1alpha1.CustomDeploy{Method: s.CustomDeploy.Method}
+	}
+	if s.UserData.Name != "" {
+		spec["userData"] = corev1.SecretReference{Name: s.UserData.Name, Namespace: d.namespace}
+	}
+	return patch{
+		Metadata: patchMetadata{c.Version, map[string]any{annotationCluster: d.cluster, annotationToken: r.Token}},
+		Spec:     spec,
+	}
+}
+
+// why returns what speaks against a Machine taking h, or "" (SPEC E30).
+func why(h host, want providerspec.BareMetalHostSelector) string {
+	_, paused := h.Annotations[metal3v1alpha1.PausedAnnotation]
+	_, detached := h.Annotations[metal3v1alpha1.DetachedAnnotation]
+	state := h.Status.Provisioning.State
+	switch {
+	case !matches(want, h.Labels):
+		return "not selected by hostSelector"
+	case h.Spec.ConsumerRef != nil:
+		return "consumed"
+	case h.DeletionTimestamp != nil:
+		return "being deleted"
+	case h.Spec.ExternallyProvisioned:
+		return "externally provisioned"
+	case h.Status.ErrorMessage != "":
+		return "in error"
+	case paused:
+		return "paused"
+	case detached:
+		return "detached"
+	case h.Spec.Image != nil, h.Spec.CustomDeploy != nil:
+		return "provisioned by somebody else"
+	case state != metal3v1alpha1.StateReady && state != metal3v1alpha1.StateAvailable:
+		return "not available yet"
+	}
+	return ""
+}
+
+// tally says in a fixed order why none of n hosts could be had.
+func tally(n int, refused map[string]int) string {
+	if n == 0 {
+		return "there is none in the namespace"
+	}
+	parts := make([]string, 0, len(refused))
+	for _, reason := range []string{
+		"not selected by hostSelector", "consumed", "being deleted", "externally provisioned", "in error", "paused", "detached",
+		"provisioned by somebody else", "not available yet",
+	} {
+		if refused[reason] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", refused[reason], reason))
+		}
+	}
+	return fmt.Sprintf("of %d, %s", n, strings.Join(parts, ", "))
+}
+
+// matches reports whether labels satisfy all that a selector wants; a spec that was parsed has no bad requirement.
+func matches(want providerspec.BareMetalHostSelector, have map[string]string) bool {
+	if !labels.SelectorFromSet(want.MatchLabels).Matches(labels.Set(have)) {
+		return false
+	}
+	for _, e := range want.MatchExpressions {
+		r, err := labels.NewRequirement(e.Key, selection.Operator(strings.ToLower(e.Operator)), e.Values)
+		if err != nil || !r.Matches(labels.Set(have)) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// Delete implements [provider.Driver]: take the image away, wait until the operator has cleaned the host, let it go
+// (SPEC E33). Every write is of the version that was judged, so a host that another Machine took meanwhile is left.
+func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
+	hosts, err := d.named(ctx, r)
+	if err != nil {
+		return coded(err)
+	}
+	there := false
+	for _, h := range hosts {
+		gone, err := d.release(ctx, h)
+		if errors.Is(err, ErrConflict) { // the next call looks again
+			gone, err = false, nil
+		}
+		if err != nil && !errors.Is(err, ErrGone) {
+			return coded(fmt.Errorf("release host %s: %w", h.Name, err))
+		}
+		there = there || !gone
+	}
+	if !there {
+		return provider.Errorf(provider.NotFound, "delete %s: it has no host", r.Name)
+	}
+	return nil
+}
+
+// release makes the next step towards a free host, and reports whether it was the last one.
+func (d *driver) release(ctx context.Context, h host) (gone bool, err error) {
+	p := patch{Metadata: patchMetadata{ResourceVersion: h.ResourceVersion}}
+	off := h.Spec.DisablePowerOff || !h.Spec.Online
+	if h.Spec.Image != nil || h.Spec.CustomDeploy != nil || h.Spec.UserData != nil || !off {
+		p.Spec = map[string]any{"image": nil, "customDeploy": nil, "userData": nil}
+		if !off {
+			p.Spec["online"] = false
+		}
+		_, err = d.hosts.Patch(ctx, h.Namespace, h.Name, p)
+		return false, err
+	}
+	if busy(h) {
+		return false, nil
+	}
+	p.Metadata.Annotations = map[string]any{annotationCluster: nil, annotationToken: nil}
+	p.Spec = map[string]any{"consumerRef": nil}
+	_, err = d.hosts.Patch(ctx, h.Namespace, h.Name, p)
+	return err == nil, err
+}
+
+// busy reports whether the operator has not finished with a host that was asked to stop.
+func busy(h host) bool {
+	switch h.Status.Provisioning.State {
+	case metal3v1alpha1.StateProvisioning, metal3v1alpha1.StateProvisioned, metal3v1alpha1.StateDeprovisioning:
+		return true
+	case metal3v1alpha1.StateExternallyProvisioned:
+		return h.Status.PoweredOn && !h.Spec.DisablePowerOff
+	}
+	return false
+}

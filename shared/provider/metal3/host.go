@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"cmp"
+	"strings"
+
+	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// How a host says whose it is.
+const (
+	consumerKind    = "Machine"
+	consumerGroup   = "machine.openshift.io/"
+	consumerVersion = consumerGroup + "v1beta1"
+
+	annotationCluster = machine.LabelCluster
+	annotationToken   = "machine.openshift.io/provision-token"
+)
+
+// isOurs reports whether a consumer is a Machine of ours, with that UID.
+func isOurs(ref *corev1.ObjectReference, uid string) bool {
+	return ref != nil && ref.Kind == consumerKind && strings.HasPrefix(ref.APIVersion, consumerGroup) && string(ref.UID) == uid
+}
+
+// id names a claim of a host, not the host: what was claimed by another Machine meanwhile is another instance.
+func id(h host) string { return h.Name + "/" + string(h.Spec.ConsumerRef.UID) }
+
+func (d *driver) instances(hosts []host) []provider.Instance {
+	var all []provider.Instance
+	for _, h := range hosts {
+		all = append(all, d.instance(h))
+	}
+	return all
+}
+
+// instance returns a host as an instance (SPEC E34); type, region and zone it has none (S54).
+func (d *driver) instance(h host) provider.Instance {
+	in := provider.Instance{
+		ID: h.Name, ProviderID: providerIDOf(h), State: state(h), CloudState: string(h.Status.Provisioning.State),
+		Token: h.Annotations[annotationToken], Message: h.Status.ErrorMessage, Addresses: addresses(h),
+	}
+	in.CloudState = cmp.Or(in.CloudState, string(metal3v1alpha1.StateRegistering))
+	if ref := h.Spec.ConsumerRef; ref != nil {
+		in.Name = ref.Name
+		if d.ours(h) {
+			in.ID, in.UID = id(h), ref.UID
+		}
+	}
+	if start := h.Status.OperationHistory.Provision.Start; !start.IsZero() {
+		in.Created = start.Time
+	}
+	return in
+}
+
+// state is where a claimed host is on its way (SPEC E32, E33, E35). An error is no end: the operator tries again.
+func state(h host) provider.State {
+	if h.DeletionTimestamp != nil || !deployed(h) {
+		return provider.StateDeleting
+	}
+	switch h.Status.Provisioning.State {
+	case metal3v1alpha1.StateProvisioned, metal3v1alpha1.StateExternallyProvisioned:
+		if !h.Status.PoweredOn && !h.Spec.Online {
+			return provider.StateStopped
+		}
+		return provider.StateRunning
+	case metal3v1alpha1.StateUnmanaged:
+		return provider.StateRunning
+	case metal3v1alpha1.StateRegistering: // again: the operator lost its provisioner's record
+		if h.Status.Provisioning.Image.URL != "" {
+			return provider.StateRunning
+		}
+	case metal3v1alpha1.StateDeprovisioning, metal3v1alpha1.StateDeleting, metal3v1alpha1.StatePoweringOffBeforeDelete:
+		return provider.StateDeleting
+	}
+	return provider.StatePending
+}
+
+// deployed reports whether something is, or shall be, on the host's disks.
+func deployed(h host) bool {
+	return h.Spec.Image != nil || h.Spec.CustomDeploy != nil || h.Spec.ExternallyProvisioned ||
+		h.Status.Provisioning.State == metal3v1alpha1.StateUnmanaged
+}
+
+// addresses returns what inspection found.
+func addresses(h host) []corev1.NodeAddress {
+	var all []corev1.NodeAddress
+	found := h.Status.HardwareDetails
+	if found == nil {
+		return nil
+	}
+	for _, nic := range found.NIC {
+		if nic.IP != "" {
+			all = append(all, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: nic.IP})
+		}
+	}
+	if found.Hostname != "" {
+		all = append(all,
+			corev1.NodeAddress{Type: corev1.NodeHostName, Address: found.Hostname},
+			corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: found.Hostname})
+	}
+	return all
+}

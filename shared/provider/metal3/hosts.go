@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/kubeapi"
+)
+
+// Hosts is what the driver needs of an API server: the hosts that the baremetal-operator looks after. It is consistent:
+// what was written is read.
+type Hosts interface {
+	// List returns the hosts of a namespace in the order of their names.
+	List(ctx context.Context, namespace string) ([]host, error)
+	// Get returns a host, or ErrGone.
+	Get(ctx context.Context, namespace, name string) (host, error)
+	// Patch merges a change into a host if its version is still the one that the patch names, else it answers
+	// ErrConflict, or ErrGone. What the patch does not name is kept, also fields that this product does not know.
+	Patch(ctx context.Context, namespace, name string, p patch) (host, error)
+}
+
+// What Hosts answer beside their own errors.
+var (
+	ErrGone     = errors.New("host is gone")
+	ErrConflict = errors.New("host changed since it was read")
+)
+
+// patch is a JSON merge patch; a nil removes.
+type patch struct {
+	Metadata patchMetadata  `json:"metadata"`
+	Spec     map[string]any `json:"spec"`
+}
+
+type patchMetadata struct {
+	ResourceVersion string         `json:"resourceVersion"`
+	Annotations     map[string]any `json:"annotations,omitempty"`
+}
+
+// api is the hosts of an API server.
+type api struct {
+	client *kubeapi.Client
+}
+
+// NewHosts returns the hosts of the API server that config describes, without asking it anything.
+func NewHosts(config *rest.Config) (Hosts, error) {
+	client, err := kubeapi.New(config)
+	if err != nil {
+		return nil, err
+	}
+	return &api{client}, nil
+}
+
+// List implements [Hosts].
+func (a *api) List(ctx context.Context, namespace string) ([]host, error) {
+	var all metal3v1alpha1.BareMetalHostList
+	err := a.call(ctx, http.MethodGet, namespace, "", nil, &all)
+	if errors.Is(err, ErrGone) {
+		return nil, provider.Errorf(provider.Denied, "the API server knows no BareMetalHosts: is the baremetal-operator installed?")
+	}
+	return all.Items, err
+}
+
+// Get implements [Hosts].
+func (a *api) Get(ctx context.Context, namespace, name string) (h host, err error) {
+	err = a.call(ctx, http.MethodGet, namespace, name, nil, &h)
+	return h, err
+}
+
+// Patch implements [Hosts].
+func (a *api) Patch(ctx context.Context, namespace, name string, p patch) (h host, err error) {
+	err = a.call(ctx, http.MethodPatch, namespace, name, p, &h)
+	return h, err
+}
+
+func (a *api) call(ctx context.Context, method, namespace, name string, body, out any) error {
+	path := []string{"apis/metal3.io/v1alpha1/namespaces", namespace, "baremetalhosts", name}
+	err := kubeapi.Classify(a.client.Do(ctx, kubeapi.Request{Method: method, Path: path, Body: body}, out))
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err):
+		return ErrGone
+	case apierrors.IsConflict(err):
+		return ErrConflict
+	case apierrors.IsInvalid(err):
+		return provider.Errorf(provider.Invalid, "%w", err)
+	}
+	return fmt.Errorf("hosts in %s: %w", namespace, err)
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// What is not an answer of the API server itself proves nothing (RELIABILITY 2b.4).
+func TestAnswersOfAnAPIServer(t *testing.T) {
+	t.Parallel()
+	const status = `{"kind": "Status", "apiVersion": "v1", "reason": %q, "message": "told so"}`
+	tests := []struct {
+		name string
+		code int
+		body string
+		is   error
+		has  provider.Code
+	}{
+		{"gone", 404, fmt.Sprintf(status, "NotFound"), ErrGone, provider.Unknown},
+		{"a proxy's page", 404, "<html>not here</html>", nil, provider.Unknown},
+		{"conflict", 409, fmt.Sprintf(status, "Conflict"), ErrConflict, provider.Unknown},
+		{"forbidden", 403, fmt.Sprintf(status, "Forbidden"), nil, provider.Denied},
+		{"refused by the schema", 422, fmt.Sprintf(status, "Invalid"), nil, provider.Invalid},
+		{"cut off", 200, `{"kind": "BareMetalHost", "spec"`, nil, provider.Unknown},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			hosts := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(tt.code)
+				_, _ = w.Write([]byte(tt.body))
+			})
+			_, err := hosts.Patch(t.Context(), "machines", "host-0", patch{})
+			if err == nil || tt.is != nil && !errors.Is(err, tt.is) || provider.CodeOf(err) != tt.has {
+				t.Errorf("error %v with code %v, want %v, %v", err, provider.CodeOf(err), tt.is, tt.has)
+			}
+			if tt.is == nil && (errors.Is(err, ErrGone) || errors.Is(err, ErrConflict)) {
+				t.Errorf("error %v proves too much", err)
+			}
+		})
+	}
+	missing := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte(fmt.Sprintf(status, "NotFound")))
+	})
+	if _, err := missing.List(t.Context(), "machines"); provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "baremetal-operator") {
+		t.Errorf("a cluster without the kind: %v", err)
+	}
+}
+
+func serve(t *testing.T, f http.HandlerFunc) Hosts {
+	t.Helper()
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	hosts, err := NewHosts(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hosts
+}
+
+// A claim is one merge patch of the version that was chosen: fields that nobody here knows are kept.
+func TestClaimOnTheWire(t *testing.T) {
+	t.Parallel()
+	var got string
+	hosts := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		got = fmt.Sprint(r.Method, " ", r.URL.Path, " ", r.Header.Get("Content-Type"), " ", string(body))
+		_, _ = w.Write([]byte(`{"metadata": {"name": "host-0"}}`))
+	})
+	s, err := parse(specOf(image), "machines")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := driver{cluster: "abi", namespace: "machines"}
+	if _, err := hosts.Patch(t.Context(), "machines", "host-0", d.claim(worker, s, choice{"host-0", "uid", "7"})); err != nil {
+		t.Fatal(err)
+	}
+	want := `PATCH /apis/metal3.io/v1alpha1/namespaces/machines/baremetalhosts/host-0 application/merge-patch+json ` +
+		`{"metadata":{"resourceVersion":"7","annotations":{"machine.openshift.io/cluster-api-cluster":"abi","machine.openshift.io/provision-token":"token-1"}},` +
+		`"spec":{"consumerRef":{"kind":"Machine","namespace":"machines","name":"abi-sb5b6-worker-0-x2x7k","uid":"machine-uid","apiVersion":"machine.openshift.io/v1beta1"},` +
+		`"customDeploy":null,"image":{"url":"http://192.0.2.9/rhcos.qcow2","checksum":"http://192.0.2.9/rhcos.sum"},"online":true,"userData":null}}`
+	if got != want {
+		t.Errorf("sent %s\nwant %s", got, want)
+	}
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metal3 is the driver for bare metal: an instance is a BareMetalHost that a Machine has claimed.
+package metal3
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
+)
+
+const (
+	// Kind is the kind of providerSpec that is served here (SPEC E29).
+	Kind = "BareMetalMachineProviderSpec"
+
+	// horizon is a call's deadline, twice: the API server's reads do not lag behind its writes.
+	horizon = 20 * time.Second
+	// restock is when a Machine that found no host looks again (SPEC E31).
+	restock = 30 * time.Second
+)
+
+// host is what the cloud is made of.
+type host = metal3v1alpha1.BareMetalHost
+
+// Provider returns the line for bare metal in the table of drivers; the hosts are those of the Machine's namespace.
+func Provider(hosts Hosts) provider.Provider {
+	return provider.Provider{
+		Name:  "baremetal",
+		Kinds: []string{Kind},
+		Account: func(spec json.RawMessage) (region, secret string, err error) {
+			_, err = parse(spec, "")
+			return "", "", err
+		},
+		// A host's capacity is known once it was inspected, not before it was chosen (SPEC E37).
+		InstanceType: func(spec json.RawMessage) (provider.InstanceType, error) {
+			_, err := parse(spec, "")
+			return provider.InstanceType{}, err
+		},
+		Open: func(_ context.Context, a provider.Account) (provider.Driver, error) {
+			if a.ClusterID == "" {
+				return nil, provider.Errorf(provider.Invalid, "cluster id %q: hosts cannot be told from another cluster's", a.ClusterID)
+			}
+			return &driver{hosts: hosts, cluster: a.ClusterID, namespace: a.Namespace, secret: a.UserData}, nil
+		},
+	}
+}
+
+// driver is one cluster's view of the hosts in a namespace.
+type driver struct {
+	hosts              Hosts
+	cluster, namespace string
+	secret             func(ctx context.Context, name string) (map[string][]byte, string, error)
+}
+
+var _ provider.Driver = (*driver)(nil)
+
+// parse reads a spec of a Machine in a namespace, if that is known; an unknown field is an error (SPEC E29).
+func parse(raw json.RawMessage, namespace string) (providerspec.BareMetal, error) {
+	var s providerspec.BareMetal
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return s, provider.Errorf(provider.Invalid, "providerSpec.value: %w", err)
+	}
+	if s.Kind != Kind {
+		return s, provider.Errorf(provider.Invalid, "providerSpec.value.kind: %q is not %s", s.Kind, Kind)
+	}
+	of := providerspec.Subject{Namespace: cmp.Or(namespace, s.UserData.Namespace)}
+	if errs, _ := providerspec.Validate(raw, of); len(errs) > 0 {
+		return s, provider.Errorf(provider.Invalid, "%w", errs.ToAggregate())
+	}
+	return s, nil
+}
+
+// Resolve implements [provider.Driver]. Which host it will be is chosen in Create, under the intent.
+func (d *driver) Resolve(ctx context.Context, raw json.RawMessage) (json.RawMessage, error) {
+	s, err := parse(raw, d.namespace)
+	if err != nil {
+		return nil, err
+	}
+	if s.UserData.Name != "" {
+		if _, _, err := d.secret(ctx, s.UserData.Name); err != nil {
+			return nil, provider.Errorf(provider.NotFound, "providerSpec.value.userData.name: %q: %w", s.UserData.Name, err)
+		}
+	}
+	frozen, err := json.Marshal(s)
+	return frozen, coded(err)
+}
+
+// Find implements [provider.Driver].
+func (d *driver) Find(ctx context.Context, r provider.Ref) ([]provider.Instance, error) {
+	hosts, err := d.named(ctx, r)
+	if err != nil {
+		return nil, coded(err)
+	}
+	return d.instances(hosts), nil
+}
+
+// List implements [provider.Driver].
+func (d *driver) List(ctx context.Context) ([]provider.Instance, error) {
+	all, err := d.hosts.List(ctx, d.namespace)
+	if err != nil {
+		return nil, coded(err)
+	}
+	return d.instances(slices.DeleteFunc(all, func(h host) bool { return !d.ours(h) })), nil
+}
+
+// InstanceTypes implements [provider.Driver]: hosts are of no type (SPEC S54).
+func (d *driver) InstanceTypes(context.Context) ([]provider.InstanceType, error) { return nil, nil }
+
+// Horizon implements [provider.Driver].
+func (d *driver) Horizon() time.Duration { return horizon }
+
+// named returns the hosts that r means: those that its Machine claimed, or what carries no claim of ours and is recorded
+// by provider id. A host is never recognized by the name of its consumer: that may be made anew.
+func (d *driver) named(ctx context.Context, r provider.Ref) ([]host, error) {
+	var all []host
+	switch name, _ := nameOf(r); {
+	case r.UID != "":
+		listed, err := d.hosts.List(ctx, d.namespace)
+		if err != nil {
+			return nil, err
+		}
+		all = listed
+	case name != "":
+		h, err := d.hosts.Get(ctx, d.namespace, name)
+		if errors.Is(err, ErrGone) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = []host{h}
+	}
+	return slices.DeleteFunc(all, func(h host) bool { return !d.means(r, h) }), nil
+}
+
+func (d *driver) means(r provider.Ref, h host) bool {
+	recorded := r.ProviderID != "" && r.ProviderID == providerIDOf(h)
+	switch {
+	case !d.ours(h):
+		return recorded && h.Annotations[annotationCluster] == "" && isOurs(h.Spec.ConsumerRef, "")
+	case r.UID == "":
+		return r.ID == id(h)
+	}
+	return isOurs(h.Spec.ConsumerRef, string(r.UID))
+}
+
+// ours reports whether a Machine of this cluster claimed h through this driver.
+func (d *driver) ours(h host) bool {
+	ref := h.Spec.ConsumerRef
+	return ref != nil && ref.UID != "" && isOurs(ref, string(ref.UID)) && h.Annotations[annotationCluster] == d.cluster
+}
+
+// nameOf returns the name of the host that r records, and whether it records one.
+func nameOf(r provider.Ref) (string, bool) {
+	if name, _, ok := strings.Cut(r.ID, "/"); ok {
+		return name, true
+	}
+	if rest, ok := strings.CutPrefix(r.ProviderID, machine.SchemeBareMetal); ok {
+		if parts := strings.Split(rest, "/"); len(parts) == 3 {
+			return parts[1], true
+		}
+	}
+	return "", false
+}
+
+// coded gives an error without a code the one that proves nothing.
+func coded(err error) error {
+	if _, classified := errors.AsType[*provider.Error](err); err == nil || classified {
+		return err
+	}
+	return provider.Errorf(provider.Unknown, "%w", err)
+}
+
+// providerIDOf is how the Node of a host is named (SPEC E34).
+func providerIDOf(h host) string {
+	return fmt.Sprintf("%s%s/%s/%s", machine.SchemeBareMetal, h.Namespace, h.Name, h.UID)
+}
