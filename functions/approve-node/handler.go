@@ -13,6 +13,7 @@ package approvenode
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,13 +52,21 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 			fmt.Sprintf("nothing is approved: more than %d requests of kubelets were made in the last hour and are pending", most)))
 		return p
 	}
-	asking := bootstrappersIn(s)
-	for _, r := range open {
+	asking, all := bootstrappersIn(s), indexOf(s)
+	for _, r := range meant(s, open) {
 		if r.serving() || asking.has(r) {
-			p.Add(decide(s, r))
+			p.Add(decide(all, r))
 		}
 	}
 	return p.Untried(s.Outcomes)
+}
+
+// meant returns the requests to decide about: all, unless one of them woke us. Each other one has its own event.
+func meant(s snapshot.Snapshot, open []request) []request {
+	if !s.Request.Is("CertificateSigningRequest") {
+		return open
+	}
+	return slices.DeleteFunc(slices.Clone(open), func(r request) bool { return r.Name != s.Request.Name })
 }
 
 // pending counts the requests of the last hour.
@@ -72,7 +81,7 @@ func pending(open []request, now time.Time) int {
 }
 
 // decide approves one request, or tells why not.
-func decide(s snapshot.Snapshot, r request) plan.Sequence {
+func decide(s known, r request) plan.Sequence {
 	c, err := r.claim()
 	if err != nil {
 		return tell(r.CertificateSigningRequest, "NodeRequestRefused", err.Error())

@@ -204,17 +204,19 @@ func TestServingUnderIPv6(t *testing.T) {
 	}
 }
 
-// What an idle cluster costs: a Machine's event one list of requests, a request of no interest one object.
+// What an idle cluster costs: an event of a settled Machine, and of a request that is decided, one object.
 func TestReadsLittle(t *testing.T) {
 	t.Parallel()
-	done := client(t, "a", 0)
+	done, settled := client(t, "a", 0), joining("a")
 	done.Status.Certificate = []byte("x")
+	settled.Status.NodeRef = &corev1.ObjectReference{Name: "a"}
+	settled.Status.LastUpdated = new(metav1.NewTime(now.Add(-time.Hour)))
 	for request, want := range map[snapshot.Request]string{
-		{Kind: "Machine", Namespace: machine.Namespace, Name: "a"}: "CertificateSigningRequest ",
+		{Kind: "Machine", Namespace: machine.Namespace, Name: "a"}: "Machine a",
 		{Kind: "CertificateSigningRequest", Name: done.Name}:       "CertificateSigningRequest csr-a",
 	} {
 		world := scenario.Scenario{World: snapshot.Snapshot{Now: now, Request: request}}
-		world.World.Add(done, joining("a"))
+		world.World.Add(done, settled)
 		_, asked, err := scenario.Observe(Function, world)
 		if err != nil || len(asked) != 1 || len(asked[0].Objects) != 1 {
 			t.Fatalf("%v: %+v", err, asked)
@@ -222,6 +224,24 @@ func TestReadsLittle(t *testing.T) {
 		if q := asked[0].Objects[0]; fmt.Sprint(q.Kind, " ", q.Name) != want {
 			t.Errorf("%v asks for %+v", request, q)
 		}
+	}
+}
+
+func BenchmarkDecide(b *testing.B) {
+	for _, size := range []int{100, 5000} {
+		b.Run(fmt.Sprintf("machines=%d/requests=%d", size, size), func(b *testing.B) {
+			s := snapshot.Snapshot{Now: now}
+			for k := range size {
+				s.Add(joining(fmt.Sprintf("n%04d", k)), client(b, fmt.Sprintf("n%04d", k), time.Minute))
+			}
+			s = s.Answered(allRequests, allMachines)
+			b.ReportAllocs()
+			for b.Loop() {
+				if p := Decide(s); len(p.Do) != size {
+					b.Fatal(len(p.Do))
+				}
+			}
+		})
 	}
 }
 

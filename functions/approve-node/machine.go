@@ -19,14 +19,56 @@ const (
 	// where the two come from another cluster's storage.
 	earliest = -10 * time.Second
 	latest   = 2 * time.Hour
+	// linkedLately is how long a Machine's events are looked at after its last change: a kubelet asks at once.
+	linkedLately = 10 * time.Minute
 )
+
+// known are the Machines by what a Node says of itself.
+type known struct {
+	snapshot.Snapshot
+	byDNS, byNode map[string][]*machine.Machine
+}
+
+func indexOf(s snapshot.Snapshot) known {
+	k := known{s, map[string][]*machine.Machine{}, map[string][]*machine.Machine{}}
+	for _, m := range s.Machines {
+		for dns := range internalNames(m) {
+			k.byDNS[dns] = append(k.byDNS[dns], m)
+		}
+		if ref := m.Status.NodeRef; ref != nil {
+			k.byNode[ref.Name] = append(k.byNode[ref.Name], m)
+		}
+	}
+	return k
+}
+
+// internalNames returns the names that the provider gave to m's instance.
+func internalNames(m *machine.Machine) map[string]bool {
+	names := map[string]bool{}
+	for _, a := range m.Status.Addresses {
+		if a.Type == corev1.NodeInternalDNS {
+			names[a.Address] = true
+		}
+	}
+	return names
+}
+
+// awaited reports whether a request may wait for what just became known of m: its name, or its Node. What settled
+// earlier is found by the sweep.
+func awaited(m *machine.Machine, now time.Time) bool {
+	switch {
+	case m.DeletionTimestamp != nil:
+		return false
+	case m.Status.NodeRef == nil:
+		return len(internalNames(m)) > 0 && now.Sub(m.CreationTimestamp.Time) <= latest
+	}
+	return m.Status.LastUpdated != nil && now.Sub(m.Status.LastUpdated.Time) < linkedLately
+}
 
 // clientOf returns the Machine that a new Node is of: the only one that its provider says has the Node's name (B80). It
 // says why the Node may not join; then the Machine is the one to tell it of, if there is one.
-func clientOf(s snapshot.Snapshot, c claim) (m *machine.Machine, why string) {
-	m, why = single(s, "has the internal DNS name "+c.node, func(m *machine.Machine) bool {
-		return slices.Contains(m.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: c.node})
-	})
+func clientOf(k known, c claim) (m *machine.Machine, why string) {
+	m, why = single(k.byDNS[c.node], "has the internal DNS name "+c.node)
 	if m == nil {
 		return nil, why
 	}
@@ -35,7 +77,7 @@ func clientOf(s snapshot.Snapshot, c claim) (m *machine.Machine, why string) {
 		return m, "the machine is being deleted"
 	case m.Status.NodeRef != nil:
 		return m, "the machine has its node already"
-	case s.Node(c.node) != nil:
+	case k.Node(c.node) != nil:
 		return m, "a node of that name exists"
 	case asked < earliest, asked > latest:
 		return m, fmt.Sprintf("it was made at %s, which is not between %v before and %v after the machine was", stamp(c.CreationTimestamp.Time), -earliest, latest)
@@ -45,12 +87,13 @@ func clientOf(s snapshot.Snapshot, c claim) (m *machine.Machine, why string) {
 
 // servingOf returns the Machine that a Node is linked to, if that has all the addresses that the Node wants to serve
 // under (B81).
-func servingOf(s snapshot.Snapshot, c claim) (m *machine.Machine, why string) {
-	n := s.Node(c.node)
+func servingOf(k known, c claim) (m *machine.Machine, why string) {
+	n := k.Node(c.node)
 	if n == nil {
 		return nil, "there is no such node"
 	}
-	m, why = single(s, "is linked to it", func(m *machine.Machine) bool { return machine.IsNodeOf(m, n) })
+	linked := slices.DeleteFunc(slices.Clone(k.byNode[c.node]), func(m *machine.Machine) bool { return !machine.IsNodeOf(m, n) })
+	m, why = single(linked, "is linked to it")
 	if m == nil {
 		return nil, why
 	}
@@ -70,28 +113,24 @@ func servingOf(s snapshot.Snapshot, c claim) (m *machine.Machine, why string) {
 	return m, ""
 }
 
+// single returns the only one of the Machines that fit.
+func single(fit []*machine.Machine, what string) (*machine.Machine, string) {
+	switch len(fit) {
+	case 0:
+		return nil, "no machine " + what
+	case 1:
+		return fit[0], ""
+	}
+	var names []string
+	for _, m := range fit {
+		names = append(names, m.Name)
+	}
+	return nil, "more than one machine " + what + ": " + strings.Join(names, ", ")
+}
+
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // named reports whether an address is a name.
 func named(a corev1.NodeAddress) bool {
 	return a.Type == corev1.NodeHostName || a.Type == corev1.NodeInternalDNS || a.Type == corev1.NodeExternalDNS
-}
-
-// single returns the Machine that fits, if it is the only one.
-func single(s snapshot.Snapshot, what string, fits func(*machine.Machine) bool) (*machine.Machine, string) {
-	var found []*machine.Machine
-	var names []string
-	for _, m := range s.Machines {
-		if fits(m) {
-			found = append(found, m)
-			names = append(names, m.Name)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return nil, "no machine " + what
-	case 1:
-		return found[0], ""
-	}
-	return nil, "more than one machine " + what + ": " + strings.Join(names, ", ")
 }

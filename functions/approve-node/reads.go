@@ -16,15 +16,24 @@ var (
 	settings    = snapshot.One("ConfigMap", machine.Namespace, name)
 )
 
-// reads stops after the requests while none is open: that is what a Machine's event costs. Nodes are read by name; all
-// of them are counted only where there are requests enough for the count to matter (B82).
+// fewNodes is how many Nodes are read one by one before listing them all is cheaper.
+const fewNodes = 20
+
+// reads stops after the one object that woke us unless it is an open request, or a Machine that a request may wait for;
+// and after the requests while none is open. Nodes are read by name; all of them are counted only where there are
+// requests enough for the count to matter (B82).
 func reads(s snapshot.Snapshot) snapshot.Scope {
 	var sc snapshot.Scope
 	ask := func(q ...snapshot.Query) { sc.Objects = append(sc.Objects, q...) }
-	if s.Request.Is("CertificateSigningRequest") {
-		self := snapshot.One("CertificateSigningRequest", "", s.Request.Name)
-		ask(self)
+	switch {
+	case s.Request.Is("CertificateSigningRequest"):
+		ask(snapshot.One("CertificateSigningRequest", "", s.Request.Name))
 		if len(openIn(s)) == 0 { // not read yet, or of no interest
+			return sc
+		}
+	case s.Request.Is("Machine"):
+		ask(snapshot.One("Machine", s.Request.Namespace, s.Request.Name))
+		if m := s.Machine(s.Request.Namespace, s.Request.Name); m == nil || !awaited(m, s.Now) {
 			return sc
 		}
 	}
@@ -34,11 +43,11 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		return sc
 	}
 	ask(settings, allMachines)
-	if len(open) > spare {
+	if len(open) > spare || len(meant(s, open)) > fewNodes {
 		ask(snapshot.All("Node"))
 		return sc
 	}
-	for _, r := range open {
+	for _, r := range meant(s, open) {
 		if c, err := r.claim(); err == nil {
 			ask(snapshot.One("Node", "", c.node))
 		}

@@ -237,7 +237,7 @@ func joins(t *testing.T, k kubectl) {
 	}
 	uid := k.must(t, "get", "node", "worker-a", "-o", "jsonpath={.metadata.uid}")
 	k.must(t, "-n", namespace, "patch", "machine", "worker-a", "--subresource=status", "--type=merge", "-p",
-		fmt.Sprintf(`{"status":{"nodeRef":{"kind":"Node","name":"worker-a","uid":%q}}}`, uid))
+		fmt.Sprintf(`{"status":{"nodeRef":{"kind":"Node","name":"worker-a","uid":%q},"lastUpdated":%q}}`, uid, time.Now().UTC().Format(time.RFC3339)))
 	wake("Machine", namespace, "worker-a")
 	if cert := k.issued(t, second); !slices.Equal(cert.DNSNames, addresses.DNSNames) || len(cert.IPAddresses) != 1 || !slices.Contains(cert.ExtKeyUsage, x509.ExtKeyUsageServerAuth) {
 		t.Errorf("issued for %q %v", cert.DNSNames, cert.IPAddresses)
