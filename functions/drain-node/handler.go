@@ -67,8 +67,10 @@ type drain struct {
 func (d drain) step(claimed *bool) []plan.Sequence {
 	_, excluded := d.m.Annotations[machine.AnnotationExcludeDrain]
 	switch {
-	case excluded, d.n == nil && d.m.Status.NodeRef == nil:
+	case excluded:
 		return d.drained("DrainSkipped", d.note("DrainSkipped", "Node drain skipped"))
+	case d.n == nil && d.m.Status.NodeRef == nil:
+		return d.drained(machine.ReasonNoNode, d.note("DrainSkipped", "Node drain skipped"))
 	case len(d.m.Spec.LifecycleHooks.PreDrain) > 0:
 		return []plan.Sequence{{Notes: []plan.Note{d.note("DrainBlocked", "Drain blocked by pre-drain hooks: "+hooks(d.m))}}}
 	case d.n == nil: // gone (B31)
@@ -139,6 +141,15 @@ func (d drain) set(c machine.Condition, notes []plan.Note) []plan.Sequence {
 	return []plan.Sequence{{Do: []plan.Action{plan.UpdateStatus{Old: d.m, New: next, Why: c.Reason}}, Notes: notes}}
 }
 
+// begun returns the condition of a drain that is under way, or waits for its turn; nil if there is none yet.
+func (d drain) begun() *machine.Condition {
+	c := machine.FindCondition(d.m.Status.Conditions, machine.ConditionDrained)
+	if c == nil || c.Status == corev1.ConditionTrue {
+		return nil
+	}
+	return c
+}
+
 // proceeds tells once that the drain begins: with the cordon, or with what comes first where the Node is cordoned
 // already.
 func (d drain) proceeds() []plan.Note {
@@ -148,7 +159,7 @@ func (d drain) proceeds() []plan.Note {
 			return nil
 		}
 	}
-	if machine.FindCondition(d.m.Status.Conditions, machine.ConditionDrained) != nil {
+	if d.begun() != nil {
 		return nil
 	}
 	return []plan.Note{d.note("DrainProceeds", "Node drain proceeds")}

@@ -43,7 +43,7 @@ func limitOf(m *machine.Machine) (limit time.Duration, limited bool, err error) 
 // another control-plane Node, is not part of it.
 func (d drain) begin() []plan.Sequence {
 	limit, limited, _ := limitOf(d.m)
-	have := machine.FindCondition(d.m.Status.Conditions, machine.ConditionDrained)
+	have := d.begun()
 	if !limited || have != nil && have.Reason != reasonQueued {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (d drain) begin() []plan.Sequence {
 // late reports whether the drain has reached its limit.
 func (d drain) late() bool {
 	limit, limited, _ := limitOf(d.m)
-	began := machine.FindCondition(d.m.Status.Conditions, machine.ConditionDrained)
+	began := d.begun()
 	return limited && began != nil && !d.Now.Before(began.LastTransitionTime.Add(limit))
 }
 

@@ -65,7 +65,7 @@ func due(s snapshot.Snapshot) []*machine.Machine {
 	var all []*machine.Machine
 	for _, m := range s.Machines {
 		waking := s.Request.Scan() || s.Request.Is("Machine") && m.Name == s.Request.Name && m.Namespace == s.Request.Namespace
-		if waking && !machine.IsPaused(m) && m.DeletionTimestamp != nil && machine.Phase(m) == machine.PhaseDeleting && !machine.IsTrue(m.Status.Conditions, machine.ConditionDrained) {
+		if waking && !machine.IsPaused(m) && m.DeletionTimestamp != nil && machine.Phase(m) == machine.PhaseDeleting && !machine.Drained(m) {
 			all = append(all, m)
 		}
 	}

@@ -77,7 +77,7 @@ func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence
 	if l.elsewhere() {
 		return l.misled()
 	}
-	if m.Spec.ProviderID == nil && l.found() == nil {
+	if m.Spec.ProviderID == nil && l.found() == nil && !unrecorded(m) {
 		return l.launchValid()
 	}
 	if seq := l.follow(); len(seq.Do) > 0 {

@@ -63,14 +63,14 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 	case machine.IsPaused(m):
 		return snapshot.Lookup{}, false
 	case m.DeletionTimestamp != nil:
-		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Open: !s.Request.Scan()}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil)
+		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Open: !s.Request.Scan()}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil || unrecorded(m))
 	case phase(m) == machine.PhaseFailed, !hasFinalizer(m), validate(m) != "", hopeless(s, m):
 		return snapshot.Lookup{}, false
 	case tried && o.Result == plan.Done && (m.Spec.ProviderID == nil || *m.Spec.ProviderID == o.Instance.ProviderID):
 		return snapshot.Lookup{UID: m.UID, Open: true}, true // the answer is newer than any list
 	case settled(m):
 		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan()}, s.Request.Scan() || wantsPowerCycle(m)
-	case m.Spec.ProviderID != nil:
+	case m.Spec.ProviderID != nil, unrecorded(m):
 		return snapshot.Lookup{UID: m.UID}, true
 	case phase(m) == "", waits(s, intent):
 		return snapshot.Lookup{}, false
@@ -84,10 +84,16 @@ func settled(m *machine.Machine) bool {
 		(phase(m) == machine.PhaseProvisioned || phase(m) == machine.PhaseRunning) && !machine.IsPaused(m)
 }
 
+// unrecorded reports whether m has, or had, an instance that is on no record of ours: another system gave it addresses.
+// Nothing is made for it again, and nothing of it is forgotten (B17, B21).
+func unrecorded(m *machine.Machine) bool {
+	return m.Spec.ProviderID == nil && len(m.Status.Addresses) > 0 && !readable(m).Called()
+}
+
 // leaving reports whether the instance of a deleted Machine is the next to go: the Node is drained and nobody holds it.
 func leaving(m *machine.Machine) bool {
 	return m.DeletionTimestamp != nil && hasFinalizer(m) && phase(m) == machine.PhaseDeleting &&
-		machine.IsTrue(m.Status.Conditions, machine.ConditionDrained) && len(m.Spec.LifecycleHooks.PreTerminate) == 0
+		machine.Drained(m) && len(m.Spec.LifecycleHooks.PreTerminate) == 0
 }
 
 // nodeOf asks for the Node that goes with the Machine's instance: the linked one, or all of them where none is linked,

@@ -19,6 +19,9 @@ func (l life) launchValid() plan.Sequence {
 		return l.fail(reasonInvalid, problem)
 	}
 	seq := l.launch()
+	if len(seq.Do) > 0 {
+		seq.Notes = append([]plan.Note{plan.Log(l.m.Name + ": reconciling Machine")}, seq.Notes...) // as operators grep (S24)
+	}
 	if phase(l.m) == "" {
 		for _, w := range warnings {
 			seq.Notes = append(seq.Notes, plan.Log(l.m.Name+": "+w))
@@ -30,7 +33,7 @@ func (l life) launchValid() plan.Sequence {
 // judge returns why m's spec can never work, naming field and value, and what is strange about it. Once a cloud was
 // asked for an instance, what stands in the spec decides nothing any more. Kinds without rules are left to their driver.
 func judge(s snapshot.Snapshot, m *machine.Machine) (problem string, warnings []string) {
-	if m.Spec.ProviderID != nil || readable(m).Called() {
+	if m.Spec.ProviderID != nil || readable(m).Called() || unrecorded(m) {
 		return "", nil
 	}
 	raw, of := s.ProviderSpec(m)

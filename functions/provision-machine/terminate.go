@@ -22,7 +22,7 @@ func (l life) terminate(unreadable error) plan.Sequence {
 		return plan.Sequence{}
 	case phase(l.m) != machine.PhaseDeleting:
 		return l.status(l.m.DeepCopy(), machine.PhaseDeleting, "")
-	case !machine.IsTrue(l.m.Status.Conditions, machine.ConditionDrained):
+	case !machine.Drained(l.m):
 		return plan.Sequence{}
 	case len(l.m.Spec.LifecycleHooks.PreTerminate) > 0:
 		return l.status(l.m.DeepCopy(), machine.PhaseDeleting, "hooks before termination")
@@ -49,7 +49,7 @@ func (l life) terminate(unreadable error) plan.Sequence {
 // gone reports whether the cloud has confirmed in this invocation that nothing of the Machine is there, or was never
 // asked to make anything: then neither credentials nor a readable spec are needed (R-B34).
 func (l life) gone() bool {
-	if !l.intent.Called() && l.m.Spec.ProviderID == nil {
+	if !l.intent.Called() && l.m.Spec.ProviderID == nil && !unrecorded(l.m) {
 		return true
 	}
 	o, tried := l.Outcome(l.removal())

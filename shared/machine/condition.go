@@ -45,6 +45,16 @@ func IsTrue(cs []Condition, t machinev1beta1.ConditionType) bool {
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
+// ReasonNoNode is of ConditionDrained, where there was no Node to drain.
+const ReasonNoNode = "NoNode"
+
+// Drained reports whether nothing is left to be drained for m: the condition says so, and if it says that there was no
+// Node, there still is none (RELIABILITY 2e).
+func Drained(m *Machine) bool {
+	c := FindCondition(m.Status.Conditions, ConditionDrained)
+	return c != nil && c.Status == corev1.ConditionTrue && (c.Reason != ReasonNoNode || m.Status.NodeRef == nil)
+}
+
 // SetCondition returns cs with want in place of the condition of its type. The transition time is now if the status
 // differs from what stood there, else it is kept; an equal condition changes nothing, then cs itself is returned. The
 // input is not modified.
