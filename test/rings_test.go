@@ -41,7 +41,8 @@ var (
 		{"shared/cluster/*", false, append(slices.Clone(core), "shared/cluster")},
 		{"shared/provider/drivers", false, append(slices.Clone(vocabulary), "shared/provider/*")}, // the table of drivers
 		{"shared/provider/kubeapi", false, vocabulary},
-		{"shared/provider/*", false, append(slices.Clone(vocabulary), "shared/provider/kubeapi")},
+		{"shared/provider/throttle", false, vocabulary},
+		{"shared/provider/*", false, append(slices.Clone(vocabulary), "shared/provider/kubeapi", "shared/provider/throttle")},
 		{"shared/metrics", false, core},
 		{"shared/runner", false, append(slices.Clone(core), "shared/events", "shared/cluster", "shared/cluster/kube", "shared/metrics")},
 		{".", false, []string{"functions/*", "shared/*", "shared/*/*"}},

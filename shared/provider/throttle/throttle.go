@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package throttle keeps the calls with one credential within what its cloud stands.
+package throttle
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// longest is how long a cloud's advice to wait is believed: a wrong date in a header must not end all calls for ever.
+const longest = 10 * time.Minute
+
+// Limiter spreads the calls of everybody who uses one credential. It is safe for concurrent use.
+type Limiter struct {
+	calls *rate.Limiter
+
+	mu    sync.Mutex
+	until time.Time // the cloud wants no call before
+}
+
+var (
+	mu       sync.Mutex
+	limiters = map[[sha256.Size]byte]*Limiter{}
+)
+
+// most bounds how many credentials are remembered.
+const most = 1000
+
+// Of returns the limiter of a credential, the same for all drivers and accounts of this process that use it. The
+// credential is whatever identifies who is limited: an endpoint with a user, or an access key's id; only its hash is
+// kept. The rate, in calls per second, and how many may come at once are those of who asks first.
+func Of(credential string, perSecond float64, atOnce int) *Limiter {
+	key := sha256.Sum256([]byte(credential))
+	mu.Lock()
+	defer mu.Unlock()
+	l, ok := limiters[key]
+	if !ok {
+		if len(limiters) >= most { // who still has a limiter keeps it; a new driver gets a new one
+			clear(limiters)
+		}
+		l = New(perSecond, atOnce)
+		limiters[key] = l
+	}
+	return l
+}
+
+// New returns a limiter that nobody else has.
+func New(perSecond float64, atOnce int) *Limiter {
+	return &Limiter{calls: rate.NewLimiter(rate.Limit(perSecond), atOnce)}
+}
+
+// Turn waits for the turn of one call. If it cannot come before ctx ends, nothing is waited for: the error has the code
+// Throttled and says after which time to try again, and no turn is used. If ctx has ended, that is the error.
+func (l *Limiter) Turn(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	now := time.Now()
+	turn := l.calls.ReserveN(now, 1)
+	wait := max(turn.DelayFrom(now), l.paused(now))
+	if deadline, ok := ctx.Deadline(); ok && now.Add(wait).After(deadline) {
+		turn.CancelAt(now)
+		return provider.ErrorAfter(provider.Throttled, wait, "the cloud is asked too often with this credential: next call in %v", wait.Round(time.Millisecond))
+	}
+	if wait <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Pause lets no further call begin before d has passed. A pause that lasts longer already stands.
+func (l *Limiter) Pause(d time.Duration) {
+	until := time.Now().Add(min(d, longest))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if until.After(l.until) {
+		l.until = until
+	}
+}
+
+func (l *Limiter) paused(now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.until.Sub(now)
+}
+
+// After returns what the header Retry-After of an answer says, in seconds or as a date, or 0.
+func After(header http.Header) time.Duration {
+	text := header.Get("Retry-After")
+	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil && seconds > 0 {
+		return min(time.Duration(seconds)*time.Second, longest)
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(time.Until(at), 0), longest)
+	}
+	return 0
+}
+
+// Transport sends requests when it is their turn. An answer that asks to come later makes all wait.
+type Transport struct {
+	Base    http.RoundTripper
+	Limiter *Limiter
+}
+
+// RoundTrip implements [http.RoundTripper]. Its error is Throttled, and nothing was sent, if the turn would come too
+// late for the request.
+func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := t.Limiter.Turn(r.Context()); err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close()
+		}
+		return nil, err
+	}
+	answer, err := t.Base.RoundTrip(r)
+	if err == nil && (answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusServiceUnavailable) {
+		if after := After(answer.Header); after > 0 {
+			t.Limiter.Pause(after)
+		}
+	}
+	return answer, err
+}

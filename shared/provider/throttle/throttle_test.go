@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package throttle
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+func TestOneCredentialHasOneLimiter(t *testing.T) {
+	t.Parallel()
+	a, b, c := Of("test/one", 5, 1), Of("test/one", 9, 9), Of("test/two", 5, 1)
+	if a != b {
+		t.Error("one credential has two limiters")
+	}
+	if a == c {
+		t.Error("two credentials share a limiter")
+	}
+}
+
+func TestCallsAreSpread(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, begin := New(10, 5), time.Now()
+		for range 25 {
+			if err := l.Turn(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(begin); took != 2*time.Second {
+			t.Errorf("25 calls, 5 at once and 10 a second, took %v", took)
+		}
+	})
+}
+
+func TestTurnThatComesTooLateIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, begin := New(10, 1), time.Now()
+		l.Pause(30 * time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		err := l.Turn(ctx)
+		if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != provider.Throttled || e.RetryAfter != 30*time.Second {
+			t.Errorf("Turn = %v, want Throttled for 30 s", err)
+		}
+		if time.Since(begin) != 0 {
+			t.Errorf("it was waited for %v", time.Since(begin))
+		}
+		l.Pause(time.Second) // the longer pause stands
+		if err := l.Turn(t.Context()); err != nil || time.Since(begin) != 30*time.Second {
+			t.Errorf("Turn = %v after %v, want the end of the pause", err, time.Since(begin))
+		}
+	})
+}
+
+func TestCallThatEndsMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := New(10, 1)
+		l.Pause(time.Minute)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if err := l.Turn(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Turn = %v", err)
+		}
+		if err := l.Turn(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Turn with a context that has ended = %v", err)
+		}
+	})
+}
+
+type answers func(*http.Request) *http.Response
+
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) { return a(r), nil }
+
+func TestAdviceOfOneAnswerHoldsForAll(t *testing.T) {
+	t.Parallel()
+	for name, header := range map[string]func() string{
+		"seconds": func() string { return "20" },
+		"a date":  func() string { return time.Now().Add(20 * time.Second).UTC().Format(http.TimeFormat) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				sent := 0
+				l := New(100, 10)
+				base := answers(func(*http.Request) *http.Response {
+					sent++
+					return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {header()}}, Body: http.NoBody}
+				})
+				begin := time.Now()
+				for range 2 { // two drivers, one credential
+					r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://cloud.test", nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					answer, err := Transport{base, l}.RoundTrip(r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					_ = answer.Body.Close()
+				}
+				if sent != 2 || time.Since(begin) != 20*time.Second {
+					t.Errorf("%d calls in %v, want the second after 20 s", sent, time.Since(begin))
+				}
+			})
+		})
+	}
+}
+
+func TestAdviceIsBounded(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"": 0, "soon": 0, "-5": 0, "0": 0, "7": 7 * time.Second, "100000000": longest, "Fri, 31 Dec 2999 23:59:59 GMT": longest, "Fri, 31 Dec 1999 23:59:59 GMT": 0,
+	} {
+		if got := After(http.Header{"Retry-After": {text}}); got != want {
+			t.Errorf("After(%q) = %v, want %v", text, got, want)
+		}
+	}
+}
