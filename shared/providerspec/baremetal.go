@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"strings"
 
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -59,16 +57,14 @@ func (s *BareMetal) check(f *findings, of Subject) {
 	}
 	f.ownNamespace(at("userData"), s.UserData, of)
 	p := at("hostSelector")
-	f.errs = append(f.errs, metav1validation.ValidateLabels(s.HostSelector.MatchLabels, p.Child("matchLabels"))...)
+	f.labels(p.Child("matchLabels"), s.HostSelector.MatchLabels)
 	for i, r := range s.HostSelector.MatchExpressions {
 		r.check(f, p.Child("matchExpressions").Index(i))
 	}
 }
 
 func (r BareMetalRequirement) check(f *findings, p *field.Path) {
-	if wrong := validation.IsQualifiedName(r.Key); len(wrong) > 0 {
-		f.fail(field.Invalid(p.Child("key"), r.Key, "must be the key of a label"))
-	}
+	f.labelKey(p.Child("key"), r.Key)
 	values := p.Child("values")
 	switch operator := strings.ToLower(r.Operator); operator {
 	case "in", "notin":

@@ -3,13 +3,14 @@
 package providerspec
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 )
@@ -19,67 +20,94 @@ func decodeInto(raw json.RawMessage, into any) error {
 	return kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
 }
 
-// decode reads raw into s field by field, so that every field that cannot be read is named with its value.
+// decode reads raw into s. What cannot be read, or is not known, is named where it stands, however deep inside. A field
+// that nobody knows is worth a warning, or an error if the kind is strict (B72, E29).
 func (f *findings) decode(raw json.RawMessage, s spec, strict bool) {
-	var fields map[string]json.RawMessage
-	if err := decodeInto(raw, &fields); err != nil || fields == nil {
-		f.fail(field.Invalid(root, text(raw), "must be an object"))
+	unknown, err := kjson.UnmarshalStrict(raw, s, kjson.DisallowUnknownFields)
+	if err == nil && len(unknown) == 0 {
+		return // as nearly always: the walk below is for whoever has to be told
+	}
+	before := len(f.errs)
+	f.walk(root, raw, reflect.TypeOf(s).Elem(), strict)
+	if err != nil && len(f.errs) == before {
+		f.fail(field.Invalid(root, text(raw), "cannot be read"))
+	}
+}
+
+// walk compares a value with the type that it should have.
+func (f *findings) walk(p *field.Path, raw json.RawMessage, t reflect.Type, strict bool) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if string(bytes.TrimSpace(raw)) == "null" {
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		one, err := json.Marshal(map[string]json.RawMessage{name: fields[name]})
-		if err != nil {
-			f.fail(field.Invalid(at(name), text(fields[name]), err.Error()))
-			continue
+	switch _, custom := reflect.New(t).Interface().(json.Unmarshaler); {
+	case custom:
+		f.leaf(p, raw, t)
+	case t.Kind() == reflect.Struct:
+		f.walkObject(p, raw, t, strict)
+	case t.Kind() == reflect.Map:
+		var values map[string]json.RawMessage
+		if !f.readable(p, raw, &values, t) {
+			return
 		}
-		unknown, err := kjson.UnmarshalStrict(one, s, kjson.DisallowUnknownFields)
-		if err != nil {
-			f.fail(unreadable(name, fields, err))
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			f.walk(p.Key(name), values[name], t.Elem(), strict)
 		}
-		for _, u := range unknown {
-			f.unknown(u, strict)
+	case t.Kind() == reflect.Slice:
+		var values []json.RawMessage
+		if !f.readable(p, raw, &values, t) {
+			return
 		}
-	}
-}
-
-// unknown is a field that nobody reads: worth a warning, or an error if the kind is strict (B72, E29).
-func (f *findings) unknown(err error, strict bool) {
-	fe, ok := errors.AsType[kjson.FieldError](err)
-	switch {
-	case !ok:
-		f.fail(field.Invalid(root, "", err.Error()))
-	case strict:
-		f.fail(field.Forbidden(at(fe.FieldPath()), "unknown field"))
+		for i, value := range values {
+			f.walk(p.Index(i), value, t.Elem(), strict)
+		}
 	default:
-		f.warn(at(fe.FieldPath()), "unknown field, it has no effect")
+		f.leaf(p, raw, t)
 	}
 }
 
-// unreadable names the field, as deep inside as it is known, with its value and the type that it should have.
-func unreadable(name string, fields map[string]json.RawMessage, err error) *field.Error {
-	te, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	if !ok {
-		return field.Invalid(at(name), text(fields[name]), err.Error())
+func (f *findings) walkObject(p *field.Path, raw json.RawMessage, t reflect.Type, strict bool) {
+	var values map[string]json.RawMessage
+	if !f.readable(p, raw, &values, t) {
+		return
 	}
-	value, found := valueAt(fields, te.Field)
-	if !found {
-		return field.Invalid(at(te.Field), te.Value, "must be "+word(te.Type))
+	known := fieldsOf(t)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch inner, ok := known[name]; {
+		case ok:
+			f.walk(p.Child(name), values[name], inner, strict)
+		case strict:
+			f.fail(field.Forbidden(p.Child(name), "unknown field"))
+		default:
+			f.warn(p.Child(name), "unknown field, it has no effect")
+		}
 	}
-	return field.Invalid(at(te.Field), text(value), "must be "+word(te.Type))
 }
 
-// valueAt returns what stands at a path of objects.
-func valueAt(fields map[string]json.RawMessage, path string) (json.RawMessage, bool) {
-	name, rest, deeper := strings.Cut(path, ".")
-	value, ok := fields[name]
-	if !ok || !deeper {
-		return value, ok
+func (f *findings) leaf(p *field.Path, raw json.RawMessage, t reflect.Type) {
+	f.readable(p, raw, reflect.New(t).Interface(), t)
+}
+
+// readable reports whether raw can be read, and says what it should be if not.
+func (f *findings) readable(p *field.Path, raw json.RawMessage, into any, t reflect.Type) bool {
+	err := decodeInto(raw, into)
+	if err != nil {
+		f.fail(field.Invalid(p, text(raw), "must be "+word(t)))
 	}
-	var inner map[string]json.RawMessage
-	if decodeInto(value, &inner) != nil {
-		return nil, false
+	return err == nil
+}
+
+// fieldsOf returns the types of an object's fields by their names in JSON.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	all := map[string]reflect.Type{}
+	for _, one := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(one.Tag.Get("json"), ","); name != "" {
+			all[name] = one.Type
+		}
 	}
-	return valueAt(inner, rest)
+	return all
 }
 
 // text returns a value as it is shown: a string without its quotes, anything long cut off.
@@ -95,8 +123,14 @@ func text(raw json.RawMessage) string {
 	return s
 }
 
-// word names a Go type in the words of JSON.
+// word names a Go type in words for whoever writes manifests.
 func word(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[Quantity]():
+		return "a quantity such as 12Gi"
+	case reflect.TypeFor[metav1.Duration]():
+		return "a duration such as 5m"
+	}
 	switch t.Kind() {
 	case reflect.String:
 		return "a string"

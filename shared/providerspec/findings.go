@@ -4,9 +4,11 @@ package providerspec
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -25,6 +27,17 @@ func (f *findings) fail(err *field.Error) { f.errs = append(f.errs, err) }
 
 func (f *findings) warn(p *field.Path, format string, args ...any) {
 	f.warnings = append(f.warnings, p.String()+": "+fmt.Sprintf(format, args...))
+}
+
+// Brief returns the first of some errors with the number of all, or "" if there is none.
+func Brief(errs field.ErrorList) string {
+	switch len(errs) {
+	case 0:
+		return ""
+	case 1:
+		return errs[0].Error()
+	}
+	return fmt.Sprintf("%v (errors in all: %d)", errs[0], len(errs))
 }
 
 // need wants a value to be given.
@@ -61,6 +74,26 @@ func (f *findings) atMost(p *field.Path, n, most int) bool {
 		f.fail(field.TooMany(p, n, most))
 	}
 	return n <= most
+}
+
+// labels wants labels as a Node or a host may have them.
+func (f *findings) labels(p *field.Path, labels map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		f.labelKey(p, key)
+		f.labelValue(p.Key(key), labels[key])
+	}
+}
+
+func (f *findings) labelKey(p *field.Path, key string) {
+	if len(validation.IsQualifiedName(key)) > 0 {
+		f.fail(field.Invalid(p, key, "must be the key of a label"))
+	}
+}
+
+func (f *findings) labelValue(p *field.Path, value string) {
+	if len(validation.IsValidLabelValue(value)) > 0 {
+		f.fail(field.Invalid(p, value, "must be the value of a label"))
+	}
 }
 
 // secret wants a Secret to be named, in the Machine's own namespace: nothing else may be read for it.

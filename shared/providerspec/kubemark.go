@@ -3,12 +3,12 @@
 package providerspec
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -39,27 +39,63 @@ type Kubemark struct {
 	VanishAfter               *metav1.Duration `json:"vanishAfter,omitempty"`               // from creation until the cloud loses it
 }
 
-var flavorPattern = regexp.MustCompile(`^[1-9][0-9]{0,3}c[1-9][0-9]{0,4}g[0-9]{1,5}d$`)
+// The sizes that a flavor may have. A spec with cores and memory of its own has the same bounds.
+var (
+	flavorPattern = regexp.MustCompile(`^[0-9]+c[0-9]+g[0-9]+d$`)
+	flavorCores   = regexp.MustCompile(`^[1-9][0-9]{0,3}c`)
+	flavorMemory  = regexp.MustCompile(`c[1-9][0-9]{0,4}g`)
+	flavorDisk    = regexp.MustCompile(`g[0-9]{1,5}d$`)
+	mostCores     = resource.MustParse("9999")
+	mostMemory    = resource.MustParse("99999Gi")
+)
+
+// mostOfAny bounds numbers of things and of seconds: far more than anybody simulates, far less than overflows.
+const mostOfAny = 99999
+
+// ReadKubemark returns a spec without defaults, whatever its kind, or what is wrong with it.
+func ReadKubemark(raw json.RawMessage) (Kubemark, field.ErrorList) {
+	var f findings
+	s := new(Kubemark)
+	f.decode(raw, s, true)
+	if len(f.errs) == 0 {
+		s.check(&f, Subject{})
+	}
+	return *s, f.errs
+}
 
 // check holds rules of our own.
 func (s *Kubemark) check(f *findings, _ Subject) {
-	switch flavor := s.Flavor; {
-	case flavor != "" && !flavorPattern.MatchString(flavor):
-		f.fail(field.Invalid(at("flavor"), flavor, "must be <cores>c<GiB of memory>g<GiB of disk>d, such as 4c12g30d"))
-	case flavor == "" && (s.NumCores == nil || s.MemoryCapacity == nil):
-		f.fail(field.Required(at("flavor"), "name a flavor such as 4c12g30d, or give numCores and memoryCapacity"))
-	}
+	s.checkFlavor(f)
 	f.positive(at("numCores"), s.NumCores)
+	f.atMostQuantity(at("numCores"), s.NumCores, mostCores)
 	f.positive(at("memoryCapacity"), s.MemoryCapacity)
-	f.atLeast(at("gpus"), s.GPUs, 0)
-	f.atLeast(at("maxPods"), s.MaxPods, 0)
-	f.natural(at("bootSeconds"), s.BootSeconds)
-	f.natural(at("readySeconds"), s.ReadySeconds)
-	f.errs = append(f.errs, metav1validation.ValidateLabels(s.Labels, at("labels"))...)
+	f.atMostQuantity(at("memoryCapacity"), s.MemoryCapacity, mostMemory)
+	f.between(at("gpus"), s.GPUs, 0, mostOfAny)
+	f.between(at("maxPods"), s.MaxPods, 0, mostOfAny)
+	f.between(at("bootSeconds"), orZero(s.BootSeconds), 0, mostOfAny)
+	f.between(at("readySeconds"), orZero(s.ReadySeconds), 0, mostOfAny)
+	f.labels(at("labels"), s.Labels)
 	f.labelValue(at("region"), s.Region)
 	f.labelValue(at("zone"), s.Zone)
 	f.labelValue(at("arch"), s.Arch)
 	s.checkFailures(f)
+}
+
+func (s *Kubemark) checkFlavor(f *findings) {
+	flavor, p := s.Flavor, at("flavor")
+	switch {
+	case flavor == "" && (s.NumCores == nil || s.MemoryCapacity == nil):
+		f.fail(field.Required(p, "name a flavor such as 4c12g30d, or give numCores and memoryCapacity"))
+	case flavor == "":
+	case !flavorPattern.MatchString(flavor):
+		f.fail(field.Invalid(p, flavor, "must be <cores>c<GiB of memory>g<GiB of disk>d, such as 4c12g30d"))
+	case !flavorCores.MatchString(flavor):
+		f.fail(field.Invalid(p, flavor, "must have between 1 and 9999 cores"))
+	case !flavorMemory.MatchString(flavor):
+		f.fail(field.Invalid(p, flavor, "must have between 1 and 99999 GiB of memory"))
+	case !flavorDisk.MatchString(flavor):
+		f.fail(field.Invalid(p, flavor, "must have between 0 and 99999 GiB of disk"))
+	}
 }
 
 // checkFailures refuses failures that contradict themselves.
@@ -86,14 +122,9 @@ func (s *Kubemark) checkFailures(f *findings) {
 	}
 }
 
-func (f *findings) natural(p *field.Path, n *int64) {
-	if n != nil {
-		f.atLeast(p, *n, 0)
+func orZero(n *int64) int64 {
+	if n == nil {
+		return 0
 	}
-}
-
-func (f *findings) labelValue(p *field.Path, value string) {
-	if len(validation.IsValidLabelValue(value)) > 0 {
-		f.fail(field.Invalid(p, value, "must be the value of a label"))
-	}
+	return *n
 }

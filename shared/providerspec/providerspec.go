@@ -22,9 +22,9 @@ type Subject struct {
 
 // Head is what every kind of spec begins with.
 type Head struct {
-	APIVersion string          `json:"apiVersion,omitempty"`
-	Kind       string          `json:"kind,omitempty"`
-	Metadata   json.RawMessage `json:"metadata,omitempty"` // manifests carry one; nobody reads it
+	APIVersion string         `json:"apiVersion,omitempty"`
+	Kind       string         `json:"kind,omitempty"`
+	Metadata   map[string]any `json:"metadata,omitempty"` // manifests carry one; nobody reads it
 }
 
 // LocalRef names an object in the Machine's own namespace.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/machine-functions/machine-functions/shared/provider/kubemark"
 	"github.com/machine-functions/machine-functions/shared/providerspec"
@@ -85,6 +86,31 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// What cannot be read is named where it stands, with what stands there, in words that nobody has to know Go for.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ spec, want string }{
+		{`{"kind":"AWSMachineProviderConfig","tags":5}`, `tags: Invalid value: "5": must be a list`},
+		{`{"kind":"AWSMachineProviderConfig","tags":[{"name":"a"},5]}`, `tags[1]: Invalid value: "5": must be an object`},
+		{`{"kind":"AWSMachineProviderConfig","tags":[{"name":5}]}`, `tags[0].name: Invalid value: "5": must be a string`},
+		{`{"kind":"AWSMachineProviderConfig","ami":{"filters":[{"values":["a",{}]}]}}`, `ami.filters[0].values[1]: Invalid value: "{}": must be a string`},
+		{`{"kind":"AWSMachineProviderConfig","blockDevices":[{"ebs":{"volumeSize":"5"}}]}`, `blockDevices[0].ebs.volumeSize: Invalid value: "5": must be an integer`},
+		{`{"kind":"AWSMachineProviderConfig","publicIp":"yes"}`, `publicIp: Invalid value: "yes": must be a boolean`},
+		{`{"kind":"AzureMachineProviderSpec","tags":{"team":["a"]}}`, `tags[team]: Invalid value: "[\"a\"]": must be a string`},
+		{`{"kind":"AzureMachineProviderSpec","spotVMOptions":{"maxPrice":"x"}}`, `spotVMOptions.maxPrice: Invalid value: "x": must be a quantity such as 12Gi`},
+		{`{"kind":"LibvirtMachineProviderConfig","volume":{"volumeSize":{}}}`, `volume.volumeSize: Invalid value: "{}": must be a quantity such as 12Gi`},
+		{`{"kind":"LibvirtMachineProviderConfig","domainVcpu":99999999999999999999}`, `domainVcpu: Invalid value: "99999999999999999999": must be an integer`},
+		{`{"kind":"KubemarkMachineProviderSpec","vanishAfter":{}}`, `vanishAfter: Invalid value: "{}": must be a duration such as 5m`},
+		{`{"kind":"KubemarkMachineProviderSpec","metadata":[]}`, `metadata: Invalid value: "[]": must be an object`},
+		{`{"kind":"KubemarkMachineProviderSpec","flavour":"4c12g30d"}`, `flavour: Forbidden: unknown field`},
+	} {
+		errs, _ := providerspec.Validate(json.RawMessage(tt.spec), admission.Subject)
+		if len(errs) != 1 || errs[0].Error() != "providerSpec.value."+tt.want {
+			t.Errorf("%s\n says %v\nwant %s", tt.spec, errs, tt.want)
+		}
+	}
+}
+
 func TestUnknownKindsAreLeftToTheirDriver(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{``, `null`, `[]`, `{}`, `{"kind":5}`, `{"kind":"MemoryMachineProviderSpec","type":5}`, `{"KIND":"AWSMachineProviderConfig"}`} {
@@ -124,8 +150,8 @@ func FuzzValidate(f *testing.F) {
 			t.Errorf("took %v", took)
 		}
 		for _, e := range errs {
-			if e.Field == "" {
-				t.Errorf("%v names no field", e)
+			if !strings.HasPrefix(e.Field, "providerSpec.value") || strings.HasSuffix(e.Field, ".") || e.Detail == "" && e.Type != field.ErrorTypeDuplicate {
+				t.Errorf("%v names no field or says nothing", e)
 			}
 		}
 		if again := providerspec.Default(filled, admission.Subject); !bytes.Equal(again, filled) {

@@ -48,3 +48,10 @@ func (f *findings) positive(p *field.Path, q *Quantity) {
 		f.fail(field.Invalid(p, q.String(), "must be positive"))
 	}
 }
+
+// atMostQuantity wants a quantity, if it is given, that is not above most.
+func (f *findings) atMostQuantity(p *field.Path, q *Quantity, most resource.Quantity) {
+	if q != nil && q.Cmp(most) > 0 {
+		f.fail(field.Invalid(p, q.String(), "must be at most "+most.String()))
+	}
+}

@@ -3,17 +3,12 @@
 package kubemark
 
 import (
-	"bytes"
 	"encoding/json"
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/providerspec"
@@ -40,119 +35,15 @@ const (
 )
 
 // Spec is the providerSpec of a simulated instance: what it is, and how it shall fail (SPEC E46).
-type Spec struct {
-	APIVersion string          `json:"apiVersion,omitempty"`
-	Kind       string          `json:"kind,omitempty"`
-	Metadata   json.RawMessage `json:"metadata,omitempty"`
+type Spec providerspec.Kubemark
 
-	Flavor         string                 `json:"flavor,omitempty"`         // <cores>c<GiB of memory>g<GiB of disk>d, such as 4c12g30d
-	NumCores       *providerspec.Quantity `json:"numCores,omitempty"`       // instead of the flavor's, or without a flavor
-	MemoryCapacity *providerspec.Quantity `json:"memoryCapacity,omitempty"` // likewise
-	GPUs           int64                  `json:"gpus,omitempty"`
-	MaxPods        int64                  `json:"maxPods,omitempty"`
-	Arch           string                 `json:"arch,omitempty"`
-	Labels         map[string]string      `json:"labels,omitempty"` // that the kubelet gives its Node
-	Region         string                 `json:"region,omitempty"`
-	Zone           string                 `json:"zone,omitempty"`
-	Network        string                 `json:"network,omitempty"`
-	Image          string                 `json:"image,omitempty"`
-
-	BootSeconds     *int64           `json:"bootSeconds,omitempty"`     // from creation to the Node
-	ReadySeconds    *int64           `json:"readySeconds,omitempty"`    // from the Node to Ready
-	DeletionTimeout *metav1.Duration `json:"deletionTimeout,omitempty"` // from deletion to gone
-
-	NeverBoot                 bool             `json:"neverBoot,omitempty"`                 // the instance runs, its Node never comes
-	HealthyDuration           *metav1.Duration `json:"healthyDuration,omitempty"`           // from the Node to unhealthy
-	UnhealthyDuration         *metav1.Duration `json:"unhealthyDuration,omitempty"`         // until it is healthy again
-	TurnUnhealthyAfter        bool             `json:"turnUnhealthyAfter,omitempty"`        // once, for good
-	TurnUnhealthyPeriodically bool             `json:"turnUnhealthyPeriodically,omitempty"` // in turns
-	VanishAfter               *metav1.Duration `json:"vanishAfter,omitempty"`               // from creation until the cloud loses it
-}
-
-// parse reads a spec field by field, so that what it refuses is named with its value.
+// parse reads a spec. What it refuses is named with its value.
 func parse(raw json.RawMessage) (Spec, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
-		return Spec{}, provider.Errorf(provider.Invalid, "providerSpec.value: %.40q is no object", raw)
+	s, wrong := providerspec.ReadKubemark(raw)
+	if len(wrong) > 0 {
+		return Spec{}, provider.Errorf(provider.Invalid, "%w", wrong[0])
 	}
-	var s Spec
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		one, err := json.Marshal(map[string]json.RawMessage{name: fields[name]})
-		if err == nil {
-			d := json.NewDecoder(bytes.NewReader(one))
-			d.DisallowUnknownFields()
-			err = d.Decode(&s)
-		}
-		if err != nil {
-			return Spec{}, provider.Errorf(provider.Invalid, "providerSpec.value.%s: %s: %w", name, fields[name], err)
-		}
-	}
-	return s, s.check()
-}
-
-// check refuses what no cloud could serve.
-func (s Spec) check() error {
-	if s.Flavor == "" && (s.NumCores == nil || s.MemoryCapacity == nil) {
-		return invalid("flavor", "", "name a flavor such as 4c12g30d, or give numCores and memoryCapacity")
-	}
-	if _, ok := parseFlavor(s.Flavor); s.Flavor != "" && !ok {
-		return invalid("flavor", s.Flavor, "a flavor is <cores>c<GiB of memory>g<GiB of disk>d")
-	}
-	for name, q := range map[string]*providerspec.Quantity{"numCores": s.NumCores, "memoryCapacity": s.MemoryCapacity} {
-		if q != nil && q.Sign() <= 0 {
-			return invalid(name, q.String(), "must be positive")
-		}
-	}
-	for name, n := range map[string]int64{"gpus": s.GPUs, "maxPods": s.MaxPods, "bootSeconds": value(s.BootSeconds), "readySeconds": value(s.ReadySeconds)} {
-		if n < 0 {
-			return invalid(name, strconv.FormatInt(n, 10), "must not be negative")
-		}
-	}
-	if err := s.checkLabels(); err != nil {
-		return err
-	}
-	return s.checkSwitches()
-}
-
-// checkLabels refuses words that cannot become labels.
-func (s Spec) checkLabels() error {
-	for _, name := range slices.Sorted(maps.Keys(s.Labels)) {
-		if wrong := validation.IsQualifiedName(name); len(wrong) > 0 {
-			return invalid("labels", name, strings.Join(wrong, ", "))
-		}
-		if wrong := validation.IsValidLabelValue(s.Labels[name]); len(wrong) > 0 {
-			return invalid("labels."+name, s.Labels[name], strings.Join(wrong, ", "))
-		}
-	}
-	for name, word := range map[string]string{"region": s.Region, "zone": s.Zone, "arch": s.Arch} {
-		if wrong := validation.IsValidLabelValue(word); len(wrong) > 0 {
-			return invalid(name, word, strings.Join(wrong, ", "))
-		}
-	}
-	return nil
-}
-
-// checkSwitches refuses failures that contradict themselves.
-func (s Spec) checkSwitches() error {
-	for name, d := range map[string]*metav1.Duration{
-		"deletionTimeout": s.DeletionTimeout, "healthyDuration": s.HealthyDuration,
-		"unhealthyDuration": s.UnhealthyDuration, "vanishAfter": s.VanishAfter,
-	} {
-		if d != nil && d.Duration < 0 {
-			return invalid(name, d.Duration.String(), "must not be negative")
-		}
-	}
-	switch {
-	case s.TurnUnhealthyAfter && s.TurnUnhealthyPeriodically:
-		return invalid("turnUnhealthyPeriodically", "true", "contradicts turnUnhealthyAfter")
-	case s.TurnUnhealthyPeriodically && (duration(s.HealthyDuration) == 0 || duration(s.UnhealthyDuration) == 0):
-		return invalid("turnUnhealthyPeriodically", "true", "needs healthyDuration and unhealthyDuration")
-	}
-	return nil
-}
-
-func invalid(field, value, why string) error {
-	return provider.Errorf(provider.Invalid, "providerSpec.value.%s: %q: %s", field, value, why)
+	return Spec(s), nil
 }
 
 // filled returns the spec with what it leaves open.
