@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/machine-functions/machine-functions/test/admission"
 )
 
 const (
@@ -28,14 +30,12 @@ func TestAdmission(t *testing.T) {
 	k.must(t, "apply", "-f", "../../config/namespace.yaml")
 	older := edit(t, "kubemark/infra-1a.yaml", "kind: KubemarkMachineProviderSpec", "kind: SomethingOlder")
 	k.mustGiven(t, strings.ReplaceAll(older, "infra-1a", "older"), "create", "-f", "-")
+	k.mustGiven(t, strings.NewReplacer("by-hand", "older", "flavor: 4c12g30d", "flavour: unknown").Replace(machine), "create", "-f", "-")
 	k.must(t, "apply", "-k", policy)
 	k.must(t, "apply", "-k", rbac)
 	// Jane may do everything that RBAC can allow, but is not of system:masters.
 	k.must(t, "create", "clusterrolebinding", "jane", "--clusterrole=cluster-admin", "--user=jane")
-	k.eventually(t, "policies are in force", func() bool {
-		_, err := k.run(edit(t, "kubemark/general-purpose-1b.yaml", "kind: KubemarkMachineProviderSpec", "kind: Nonsense"), "create", "--dry-run=server", "-f", "-")
-		return err != nil && strings.Contains(err.Error(), "Nonsense")
-	})
+	policiesInForce(t, k, admission.Tables(t, "../../shared/providerspec/testdata"))
 
 	story := edit(t, "kubemark/general-purpose-1a.yaml", "replicas: 0", "replicas: 1")
 	k.mustGiven(t, strings.ReplaceAll(story, "general-purpose-1a", "story"), "create", "-f", "-")
@@ -51,6 +51,9 @@ func TestAdmission(t *testing.T) {
 	t.Run("explain", explain(k))
 	t.Run("owners of fields", fieldOwners(k))
 	t.Run("hooks while deleting", hooksWhileDeleting(k))
+	t.Run("older Machine", olderMachine(k))
+	t.Run("identity", identity(k))
+	t.Run("no Infrastructure", noInfrastructure(k))
 	t.Run("rights", rights(k))
 }
 
@@ -69,7 +72,9 @@ func goodSamples(k kubectl) func(*testing.T) {
 			t.Fatalf("found only %q", samples)
 		}
 		for _, file := range samples {
-			k.as("jane").must(t, "create", "--dry-run=server", "-f", file)
+			if out := k.as("jane").must(t, "create", "--dry-run=server", "-f", file); strings.Contains(out, "Warning") {
+				t.Errorf("%s: %s", file, out)
+			}
 		}
 		explicit := edit(t, "kubemark/infra-1a.yaml", "flavor: 4c12g30d", "numCores: 4\n          memoryCapacity: 12Gi")
 		k.as("jane").mustGiven(t, explicit, "create", "--dry-run=server", "-f", "-")
@@ -153,11 +158,11 @@ var badObjects = []struct {
 	},
 	{
 		"missing flavor", set, "          flavor: 4c12g30d\n", "",
-		[]string{`spec.template.spec.providerSpec.value.flavor must name a flavor, got ""`},
+		[]string{"spec.template.spec.providerSpec.value.flavor: Required value: name a flavor"},
 	},
 	{
 		"cores without memory", set, "flavor: 4c12g30d", "numCores: 4",
-		[]string{`spec.template.spec.providerSpec.value.flavor must name a flavor, got ""`, "memoryCapacity"},
+		[]string{"spec.template.spec.providerSpec.value.flavor: Required value: name a flavor", "memoryCapacity"},
 	},
 	{
 		"min above max", ma, "minReplicas: 1\n  maxReplicas: 4", "minReplicas: 5\n  maxReplicas: 4",
@@ -234,13 +239,21 @@ func olderObject(k kubectl) func(*testing.T) {
 	}
 }
 
-// misplacedScaleDown: a field at the wrong indent is pruned by the server; kubectl says so (SPEC S84).
+// misplacedScaleDown: the walk-through's indent is accepted and has no effect; whoever writes it is told, asked for
+// validation or not (SPEC S84). Other fields beside spec are refused by kubectl, as nothing here knows them.
 func misplacedScaleDown(k kubectl) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
-		object := edit(t, "clusterautoscaler.yaml", "  scaleDown:\n    enabled: true\n    delayAfterAdd: 5m\n    delayAfterDelete: 5m\n    delayAfterFailure: 5m\n    unneededTime: 60s\n",
-			"scaleDown:\n  enabled: true\n")
-		k.refused(t, object, []string{`unknown field "scaleDown"`}, "create", "--dry-run=server", "-f", "-")
+		const right = "  scaleDown:\n    enabled: true\n    delayAfterAdd: 5m\n    delayAfterDelete: 5m\n    delayAfterFailure: 5m\n    unneededTime: 60s\n"
+		object := edit(t, "clusterautoscaler.yaml", right, "scaleDown:\n  enabled: true\n  delayAfterAdd: 3m\n  unneededTime: 3m\n")
+		for _, validate := range []string{"true", "false"} {
+			out := k.as("jane").mustGiven(t, object, "create", "--dry-run=server", "--validate="+validate, "-o", "jsonpath={.spec.scaleDown}", "-f", "-")
+			if !strings.HasPrefix(out, "Warning: ") || !strings.Contains(out, "scaleDown stands beside spec, where it has no effect") {
+				t.Errorf("--validate=%s: want no scaleDown in spec, and a warning:\n%s", validate, out)
+			}
+		}
+		elsewhere := edit(t, "clusterautoscaler.yaml", right, "scaleUp: {}\n")
+		k.refused(t, elsewhere, []string{`unknown field "scaleUp"`}, "create", "--dry-run=server", "-f", "-")
 	}
 }
 

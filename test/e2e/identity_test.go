@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+// olderMachine: a Machine whose spec the policies would refuse stays usable and goes when it is deleted, down to its
+// last finalizer (SPEC B72).
+func olderMachine(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		const ns = "openshift-machine-api"
+		patch := func(change string) []string {
+			return []string{"-n", ns, "patch", "machine", "older", "--type=merge", "-p", change}
+		}
+		jane := k.as("jane")
+		jane.must(t, patch(`{"metadata":{"annotations":{"example.com/note":"seen"}}}`)...)
+		jane.refused(t, "", []string{"spec.providerSpec.value.flavour: Forbidden: unknown field"}, patch(`{"spec":{"providerSpec":{"value":{"image":"i"}}}}`)...)
+		jane.must(t, "-n", ns, "delete", "machine", "older", "--wait=false")
+		jane.must(t, patch(`{"spec":{"providerSpec":{"value":{"image":"i"}}}}`)...)
+		k.asFunction("provision-machine").must(t, patch(`{"metadata":{"finalizers":null}}`)...)
+		k.refused(t, "", []string{"not found"}, "-n", ns, "get", "machine", "older")
+	}
+}
+
+// identity: what ties a Machine to its instance stays (R-S16, SPEC S91), and a change of the spec that comes too late is
+// not silent.
+func identity(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		k.mustGiven(t, strings.Replace(machine, "name: by-hand", "name: identity", 1), "create", "-f", "-")
+		patch := func(change string) []string {
+			return []string{"-n", "openshift-machine-api", "patch", "machine", "identity", "--type=merge", "-p", change}
+		}
+		const later = `{"spec":{"providerSpec":{"value":{"flavor":"%s"}}}}`
+		jane := k.as("jane")
+		if out := jane.must(t, patch(strings.Replace(later, "%s", "4c16g30d", 1))...); strings.Contains(out, "Warning") {
+			t.Errorf("a change in time: %s", out)
+		}
+		provision := k.asFunction("provision-machine")
+		provision.must(t, patch(`{"spec":{"providerID":"kubemark:///one"}}`)...)
+		provision.must(t, patch(`{"spec":{"providerID":"kubemark:///one"}}`)...)
+		for change, got := range map[string]string{`"kubemark:///two"`: `got "kubemark:///two"`, `null`: `got ""`} {
+			want := []string{`spec.providerID cannot be changed from "kubemark:///one"`, got}
+			jane.refused(t, "", want, patch(`{"spec":{"providerID":`+change+`}}`)...)
+			provision.refused(t, "", want, patch(`{"spec":{"providerID":`+change+`}}`)...)
+		}
+		out := jane.must(t, patch(strings.Replace(later, "%s", "2c8g30d", 1))...)
+		if !strings.Contains(out, `Warning: `) || !strings.Contains(out, `instance "kubemark:///one" was made from the spec before this change`) {
+			t.Errorf("a change too late: %s", out)
+		}
+		const label = `{"metadata":{"labels":{"machine.openshift.io/cluster-api-cluster":`
+		for change, got := range map[string]string{`"other"`: `got "other"`, `null`: `got ""`} {
+			jane.refused(t, "", []string{`cannot be changed from "cluster-a389-fmxsv"`, got}, patch(label+change+`}}}`)...)
+		}
+		k.must(t, patch(`{"spec":{"providerID":"kubemark:///two"}}`)...)
+	}
+}
+
+// noInfrastructure: where nobody says a region there is no default for it, and nothing else is in the way.
+func noInfrastructure(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		const aws = "apiVersion: machine.openshift.io/v1beta1\n      kind: AWSMachineProviderConfig\n      ami: {id: ami-1}"
+		object := strings.Replace(strings.Replace(machine, "name: by-hand", "name: elsewhere", 1), "apiVersion: kubemark.machine.openshift.io/v1alpha1\n      kind: KubemarkMachineProviderSpec\n      flavor: 4c12g30d", aws, 1)
+		jane := k.as("jane")
+		complete := strings.Replace(object, "ami: {id: ami-1}", "ami: {id: ami-1}\n      placement: {region: eu-west-1}", 1)
+		k.eventually(t, "defaults are filled in", func() bool {
+			got, err := jane.run(complete, "create", "--dry-run=server", "-o", "jsonpath={.spec.providerSpec.value.instanceType} {.spec.providerSpec.value.userDataSecret.name}", "-f", "-")
+			return err == nil && strings.HasPrefix(got, "m5.large worker-user-data")
+		})
+		jane.refused(t, object, []string{"spec.providerSpec.value.placement.region: Required value: must name a region"}, "create", "--dry-run=server", "-f", "-")
+	}
+}
