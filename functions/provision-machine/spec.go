@@ -3,8 +3,6 @@
 package provisionmachine
 
 import (
-	"fmt"
-
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/providerspec"
@@ -38,13 +36,7 @@ func judge(s snapshot.Snapshot, m *machine.Machine) (problem string, warnings []
 	}
 	raw, of := s.ProviderSpec(m)
 	errs, warnings := providerspec.Validate(providerspec.Default(raw, of), of)
-	switch len(errs) {
-	case 0:
-		return "", warnings
-	case 1:
-		return errs[0].Error(), warnings
-	}
-	return fmt.Sprintf("%v (errors in all: %d)", errs[0], len(errs)), warnings
+	return providerspec.Brief(errs), warnings
 }
 
 // hopeless reports whether m's spec can never work: then its cloud has nothing to say.

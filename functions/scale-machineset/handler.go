@@ -3,7 +3,7 @@
 // Package scalemachineset keeps the number of Machines equal to MachineSet.spec.replicas.
 //
 //	wakes on  MachineSet, Machine; scan
-//	reads     MachineSet, Machine, Node
+//	reads     MachineSet, Machine, Node, Infrastructure
 //	writes    MachineSet (ledger, status), Machine (create, adopt, release, delete)
 //
 // It decides by compare-and-swap: which Machines shall exist is committed to the set's ledger, in one write. Only what

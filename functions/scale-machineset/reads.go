@@ -38,6 +38,9 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		if !s.Request.Scan() && (!s.Request.Is("Machine") || concerns(s, set)) {
 			ask(machinesOf(set))
 		}
+		if misfit(s, set) != "" {
+			ask(snapshot.One("Infrastructure", "", machine.InfrastructureName)) // which may say the region that is missing
+		}
 		if backwards(set, all.owned[set.UID]) {
 			ask(snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true})
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -38,10 +39,30 @@ func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, m members) plan.
 	st.ObservedGeneration = set.Generation
 	st.LabelSelector = metav1.FormatLabelSelector(&set.Spec.Selector)
 	st.ErrorReason, st.ErrorMessage = nil, nil
+	problem := misfit(s, set)
+	if problem != "" {
+		reason := machinev1beta1.InvalidConfigurationMachineSetError
+		st.ErrorReason, st.ErrorMessage = &reason, &problem
+	}
 	if c, shown := machine.Paused(set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI); shown {
 		st.Conditions = machine.SetCondition(st.Conditions, c, s.Now)
 	}
-	return statusIfChanged(set, next)
+	seq := statusIfChanged(set, next)
+	if problem != "" && len(seq.Do) > 0 && (set.Status.ErrorMessage == nil || *set.Status.ErrorMessage != problem) {
+		seq.Notes = append(seq.Notes, plan.Warning(set, "ReconcileError", problem))
+	}
+	return seq
+}
+
+// misfit returns why no Machine of the set's template can ever work, by the rules that its Machines are judged by (SPEC
+// B72–B79), or "". It keeps nobody from scaling: Machines that exist are as they are, and new ones say the same.
+func misfit(s snapshot.Snapshot, set *machine.MachineSet) string {
+	raw, of := s.ProviderSpec(set)
+	errs, _ := providerspec.Validate(providerspec.Default(raw, of), of)
+	if len(errs) == 0 {
+		return ""
+	}
+	return "spec.template.spec." + providerspec.Brief(errs)
 }
 
 // readySince returns since when the Node of m is Ready. A Node of the same name with another UID is another Node.

@@ -28,6 +28,7 @@ func (s Snapshot) ProviderSpec(o plan.Object) (json.RawMessage, providerspec.Sub
 	case *machine.MachineSet:
 		value, node = o.Spec.Template.Spec.ProviderSpec.Value, o.Spec.Template.Spec.Labels
 		labels = o.Spec.Template.Labels
+		of.Name = machine.Name(o.Name, o.UID, 0) // its Machines have names as long as this
 	}
 	if value == nil {
 		return nil, of
