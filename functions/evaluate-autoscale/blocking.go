@@ -3,6 +3,7 @@
 package evaluateautoscale
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,8 @@ const (
 )
 
 const (
+	// onCompletion holds a Node until its Pod has ended (SPEC C62).
+	onCompletion = "BlockedByOnCompletionPod"
 	// systemPodAge is how old a Pod of kube-system without a budget has to be before it may be moved (SPEC C72).
 	systemPodAge = time.Hour
 	// pastGrace is how long after its grace period a Pod that is being deleted counts as gone (SPEC C68).
@@ -60,7 +63,7 @@ func (sc *scan) blocks(p *corev1.Pod) string {
 	case "true":
 		return ""
 	case "on-completion":
-		return "BlockedByOnCompletionPod"
+		return onCompletion
 	}
 	owner := metav1.GetControllerOf(p)
 	switch {
@@ -123,12 +126,17 @@ func (sc *scan) budgets() budgets {
 	return b
 }
 
-// short reports whether a budget of any of the Pods allows no eviction at all. One eviction is enough: the Pods of a
-// Node are evicted one after the other, as fast as their budgets allow.
-func (b budgets) short(sc *scan, pods []*corev1.Pod) bool {
-	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
-		return slices.ContainsFunc(sc.budgetsOf(p), func(x *policyv1.PodDisruptionBudget) bool { return b[x] < 1 })
-	})
+// short returns the reason if a budget of any of the Pods allows no eviction at all. One eviction is enough: the Pods
+// of a Node are evicted one after the other, as fast as their budgets allow.
+func (b budgets) short(sc *scan, pods []*corev1.Pod) string {
+	for _, p := range pods {
+		for _, x := range sc.budgetsOf(p) {
+			if b[x] < 1 {
+				return blockedBy(p, fmt.Sprintf("NotEnoughPdb: %s allows %d disruptions", x.Name, x.Status.DisruptionsAllowed))
+			}
+		}
+	}
+	return ""
 }
 
 // spend takes the evictions of Pods from their budgets.

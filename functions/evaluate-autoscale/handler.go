@@ -6,8 +6,8 @@
 //	reads     ClusterAutoscaler, ConfigMap (cluster-autoscaler-status, machine-disruption,
 //	          cluster-autoscaler-priority-expander, cluster-autoscaler-prices), MachineAutoscaler, MachineSet, Machine, Node, Pod, DaemonSet, PodDisruptionBudget,
 //	          PersistentVolumeClaim, PersistentVolume, StorageClass
-//	writes    ConfigMap (cluster-autoscaler-status, machine-disruption), MachineSet (replicas, victims, bounds, capacity keys),
-//	          Node (scale-down taint, cordon), MachineAutoscaler (finalizer, status), ClusterAutoscaler (status)
+//	writes    ConfigMap (cluster-autoscaler-status, machine-disruption), MachineSet (replicas, victims, bounds, capacity keys, backoff),
+//	          Node (scale-down taint, cordon, reason), MachineAutoscaler (finalizer, status), ClusterAutoscaler (status)
 //
 // What it decides is committed to its state first, in one write by compare-and-swap, then carried out on the objects at
 // the revisions that the decision saw. Whoever finds a decision that was committed but not carried out finishes it; one
@@ -65,7 +65,9 @@ func evaluate(s snapshot.Snapshot) []plan.Sequence {
 			sc.explain()
 		}
 		sc.scaleDown()
+		sc.writeReasons()
 	}
+	sc.showBackoff()
 	return append(all, sc.sequences()...)
 }
 

@@ -115,6 +115,25 @@ func (sc *scan) spare(total, one size) bool {
 	return rest.cores >= sc.settings.Cores.Min && rest.memory >= sc.settings.Memory.Min && !short
 }
 
+// underMinimum says which minimums a cluster would fall below without a Node of a size.
+func (sc *scan) underMinimum(total, one size) string {
+	rest := total.plus(one, -1)
+	var parts []string
+	under := func(name string, rest, least, unit int64, suffix string) {
+		if rest < least {
+			parts = append(parts, fmt.Sprintf("%s %d%s without it, minimum %d%s", name, rest/unit, suffix, least/unit, suffix))
+		}
+	}
+	under("cpu", rest.cores, sc.settings.Cores.Min, 1, "")
+	under("memory", rest.memory, sc.settings.Memory.Min, 1<<30, "Gi")
+	for _, g := range sc.settings.GPUs {
+		if one.gpus[g.Type] > 0 {
+			under(g.Type, rest.gpus[g.Type], int64(g.Min), 1, "")
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 // full reports that there are as many ready Nodes as there may be: then nothing is tried (SPEC C35).
 func (sc *scan) full() bool {
 	ready := int64(0)

@@ -54,6 +54,7 @@ func (sc *scan) settle() {
 		}
 	}
 	for _, g := range sc.groups {
+		sc.grantRetry(g)
 		sc.markLeaving(g)
 		sc.count(g)
 		sc.followRequest(g)
@@ -111,6 +112,7 @@ func (sc *scan) resized(g *group, r autoscaling.Resize) plan.Action {
 		next.Annotations = map[string]string{}
 	}
 	next.Annotations[machine.AnnotationLastPlan] = r.Plan
+	sc.withBackoff(g, next)
 	victims, err := machine.Victims(g.set)
 	if err != nil {
 		victims = nil // unreadable: scale-machineset would drop it, too

@@ -61,10 +61,7 @@ func (sc *scan) scaleDown() {
 	if len(timers) == 0 {
 		sc.state.Unneeded = nil
 	}
-	if doubtful || sc.resizing || sc.coolingDown() || sc.tooManyUnready() {
-		return
-	}
-	sc.beginRemovals(unneeded)
+	sc.beginRemovals(unneeded, sc.halted(doubtful))
 }
 
 // dropTimer makes a Node start anew.
@@ -115,7 +112,8 @@ func (sc *scan) findUnneeded() (unneeded []candidate) {
 	left := sc.budgets()
 	unremovable := 0
 	for _, c := range all {
-		if sc.stuck(c) != "" || mover.Taken(c.place) || left.short(sc, c.pods) || mover.Clear(c.place, c.pods) != "" {
+		if why := sc.unmovable(c, mover, left); why != "" {
+			sc.because(c.node, why)
 			unremovable++
 			continue
 		}
@@ -131,6 +129,23 @@ func (sc *scan) findUnneeded() (unneeded []candidate) {
 	return unneeded
 }
 
+// unmovable returns why the Pods of a candidate cannot all move elsewhere; if they can, their places are taken.
+func (sc *scan) unmovable(c candidate, mover *scheduling.Mover, left budgets) string {
+	if why := sc.stuck(c); why != "" {
+		return why
+	}
+	if mover.Taken(c.place) {
+		return whyOther + "pods of other nodes are to move here"
+	}
+	if why := left.short(sc, c.pods); why != "" {
+		return why
+	}
+	if why := mover.Clear(c.place, c.pods); why != "" {
+		return "NoPlaceToMovePods: " + why
+	}
+	return ""
+}
+
 // candidates returns the Nodes that are used little enough, in the order in which they are tried, and the places of
 // all other Nodes that Pods may move to, the fullest first.
 func (sc *scan) candidates() (all []candidate, others []int) {
@@ -141,7 +156,10 @@ func (sc *scan) candidates() (all []candidate, others []int) {
 		}
 		use[i] = sc.utilization(i)
 		c := candidate{place: i, node: p.node, group: p.group, use: use[i], ready: scheduling.Ready(p.node, sc.settings.StartupTaints)}
-		if !sc.mayGo(c) {
+		if why, may := sc.mayGo(c); !may {
+			if why != "" {
+				sc.because(c.node, why)
+			}
 			if c.ready {
 				others = append(others, i)
 			}
@@ -187,29 +205,63 @@ func (sc *scan) utilization(place int) scheduling.Utilization {
 	return sc.world.Utilization(place, func(p *corev1.Pod) bool { return !left(p) && !daemons(p) }, daemons)
 }
 
-// mayGo reports whether a Node is looked at for scale-down at all (SPEC C54).
-func (sc *scan) mayGo(c candidate) bool {
-	starting := !c.ready && sc.Now.Before(c.node.CreationTimestamp.Add(startup))
-	return c.group != nil && !sc.leaves(c.node) && !starting && c.use.Max <= sc.settings.UtilizationThreshold &&
-		c.node.Annotations[disabledAnnotation] != "true"
+// mayGo reports whether a Node is looked at for scale-down at all (SPEC C54), and if not, why; a Node that is starting
+// or leaving has no reason of its own.
+func (sc *scan) mayGo(c candidate) (why string, may bool) {
+	switch {
+	case c.group == nil:
+		return whyNotAutoscaled, false
+	case sc.leaves(c.node), !c.ready && sc.Now.Before(c.node.CreationTimestamp.Add(startup)):
+		return "", false
+	case c.node.Annotations[disabledAnnotation] == "true":
+		return whyDisabled, false
+	case c.use.Max > sc.settings.UtilizationThreshold:
+		return sc.notUnderutilized(c), false
+	}
+	return "", true
 }
 
 // stuck returns the reason of the first Pod that must not be moved.
 func (sc *scan) stuck(c candidate) string {
 	for _, p := range c.pods {
 		if why := sc.blocks(p); why != "" {
-			return why
+			return blockedBy(p, why)
 		}
 	}
 	return ""
 }
 
-// coolingDown reports whether something else happened too lately (SPEC C53).
-func (sc *scan) coolingDown() bool {
-	within := func(t *metav1.Time, d time.Duration) bool { return t != nil && sc.Now.Before(t.Add(d)) }
-	return within(sc.state.LastScaleUp, sc.settings.DelayAfterAdd) ||
-		within(sc.state.LastScaleDown, sc.settings.DelayAfterDelete) ||
-		within(sc.state.LastFailure, sc.settings.DelayAfterFailure)
+// halted returns why nothing is removed in this scan, whatever is unneeded.
+func (sc *scan) halted(doubtful bool) string {
+	switch cooling := sc.coolingDown(); {
+	case doubtful:
+		return whyOther + "the lists of nodes and pods lost half of what they held"
+	case cooling != "":
+		return whyOther + cooling
+	case sc.resizing:
+		return whyOther + "the cluster grows"
+	case sc.tooManyUnready():
+		return whyOther + "a third of the nodes are unready"
+	}
+	return ""
+}
+
+// coolingDown returns what happened too lately for scale-down, and until when it waits (SPEC C53).
+func (sc *scan) coolingDown() string {
+	for _, x := range []struct {
+		last  *metav1.Time
+		delay time.Duration
+		after string
+	}{
+		{sc.state.LastScaleUp, sc.settings.DelayAfterAdd, "scale-up"},
+		{sc.state.LastScaleDown, sc.settings.DelayAfterDelete, "scale-down"},
+		{sc.state.LastFailure, sc.settings.DelayAfterFailure, "failed scale-down"},
+	} {
+		if x.last != nil && sc.Now.Before(x.last.Add(x.delay)) {
+			return "cooling down after a " + x.after + " until " + x.last.Add(x.delay).UTC().Format(time.RFC3339)
+		}
+	}
+	return ""
 }
 
 // tooManyUnready is the brake of scale-down: a third of the Nodes, and three at least, is an outage, not idleness
@@ -220,28 +272,58 @@ func (sc *scan) tooManyUnready() bool {
 }
 
 // beginRemovals starts to remove Nodes that have been unneeded for long enough, as far as their groups, the cluster's
-// minimums and the number of removals at a time allow (SPEC C58, C61). Empty ones come first.
-func (sc *scan) beginRemovals(unneeded []candidate) {
+// minimums and the number of removals at a time allow (SPEC C58, C61). Empty ones come first. Nothing begins while
+// scale-down is halted.
+func (sc *scan) beginRemovals(unneeded []candidate, halted string) {
 	sc.budget = sc.readBudget()
-	staying := sc.staying()
-	room := maxRemovals - len(sc.state.Removals)
-	less, drains := sc.underWay()
-	drains = maxDrains - drains
+	r := room{removals: maxRemovals - len(sc.state.Removals), staying: sc.staying(), halted: halted}
+	r.less, r.drains = sc.underWay()
+	r.drains = maxDrains - r.drains
 	slices.SortStableFunc(unneeded, func(a, b candidate) int { return cmp.Compare(truth(a.drain), truth(b.drain)) })
 	for _, c := range unneeded {
-		one := sizeOf(c.node)
-		if room < 1 || c.drain && drains < 1 || !sc.due(c) || c.group.target-less[c.group] <= c.group.min || !sc.spare(staying, one) {
+		why := sc.held(c, r)
+		if why == "" && !sc.begin(c) {
+			sc.notes = append(sc.notes, plan.Log(heldBack))
+			r.halted, why = whyOther+heldBack, whyOther+heldBack
+		}
+		if why != "" {
+			sc.because(c.node, why)
 			continue
 		}
-		if !sc.begin(c) {
-			sc.notes = append(sc.notes, plan.Log(heldBack))
-			return
-		}
-		staying = staying.plus(one, -1)
-		less[c.group]++
-		room--
-		drains -= truth(c.drain)
+		r.staying = r.staying.plus(sizeOf(c.node), -1)
+		r.less[c.group]++
+		r.removals--
+		r.drains -= truth(c.drain)
 	}
+}
+
+// room is what removals have left while they are begun one after the other.
+type room struct {
+	removals, drains int
+	less             map[*group]int32
+	staying          size
+	halted           string
+}
+
+// held returns why an unneeded Node is not removed now, if so.
+func (sc *scan) held(c candidate, r room) string {
+	switch {
+	case c.group.target-r.less[c.group] <= c.group.min:
+		return fmt.Sprintf("NodeGroupMinSizeReached: %s is at its minimum of %d", c.group.id, c.group.min)
+	case !sc.spare(r.staying, sizeOf(c.node)):
+		return "MinimalResourceLimitExceeded: " + sc.underMinimum(r.staying, sizeOf(c.node))
+	case !sc.due(c):
+		reason := "NotUnneededLongEnough"
+		if !c.ready {
+			reason = "NotUnreadyLongEnough"
+		}
+		return fmt.Sprintf("%s: unneeded since %s, due %s", reason, c.since.UTC().Format(time.RFC3339), c.since.Add(sc.patience(c)).UTC().Format(time.RFC3339))
+	case r.halted != "":
+		return r.halted
+	case r.removals < 1, c.drain && r.drains < 1:
+		return whyOther + "as many nodes are being removed as may be at a time"
+	}
+	return ""
 }
 
 // underWay counts the scale-downs that still stand in their group's target, and those that drain.
@@ -256,14 +338,15 @@ func (sc *scan) underWay() (less map[*group]int32, drains int) {
 	return less, drains
 }
 
-// due reports whether a Node has been unneeded for long enough.
-func (sc *scan) due(c candidate) bool {
-	wait := sc.settings.UnneededTime
+// patience is how long a Node has to be unneeded before it goes.
+func (sc *scan) patience(c candidate) time.Duration {
 	if !c.ready {
-		wait = max(wait, unreadyTime)
+		return max(sc.settings.UnneededTime, unreadyTime)
 	}
-	return !sc.Now.Before(c.since.Add(wait))
+	return sc.settings.UnneededTime
 }
+
+func (sc *scan) due(c candidate) bool { return !sc.Now.Before(c.since.Add(sc.patience(c))) }
 
 // heldBack is logged when the cluster's budget stops scale-down.
 const heldBack = "Scale-down: nothing more is removed while as many machines are disrupted as configmap/" + machine.ConfigMapDisrupt + " allows"

@@ -38,8 +38,9 @@ type scan struct {
 
 	options   []*option // groups that can grow
 	placement scheduling.Placement
-	helped    []int // by shape of the placement: Pods that new Nodes are for
-	resizing  bool  // the cluster grows in this scan
+	why       map[types.UID]string // by Node UID: why it is not removed
+	helped    []int                // by shape of the placement: Pods that new Nodes are for
+	resizing  bool                 // the cluster grows in this scan
 	budget    *budget
 
 	do    []plan.Action   // to be done once the state is committed, in this order

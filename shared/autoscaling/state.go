@@ -33,8 +33,15 @@ type State struct {
 
 	Groups   map[string]NodeGroup      `json:"groups,omitempty"`   // by group id: MachineSet/namespace/name
 	Unneeded map[types.UID]metav1.Time `json:"unneeded,omitempty"` // since when, by Node UID
+	Held     map[types.UID]Held        `json:"held,omitempty"`     // reasons that are not on their Nodes yet, by Node UID
 	Removals []Removal                 `json:"removals,omitempty"` // sorted by Node name
 	Seen     Seen                      `json:"seen,omitzero"`
+}
+
+// Held is a reason why a Node stays that has not held for long enough to be written on the Node.
+type Held struct {
+	Reason string      `json:"reason"` // digest
+	Since  metav1.Time `json:"since"`
 }
 
 // NodeGroup is what is remembered about one set of Machines that is resized.

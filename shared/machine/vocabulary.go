@@ -92,6 +92,10 @@ const (
 	AnnotationHealthyDelay  = "machine.openshift.io/healthy-delay"
 	// AnnotationScaleDownReason on a Node says why it stays or goes (SPEC W2).
 	AnnotationScaleDownReason = "machine.openshift.io/scale-down-reason"
+	// AnnotationBackoff on a MachineSet says until when evaluate-autoscale does not grow it, and why.
+	AnnotationBackoff = "machine.openshift.io/scale-up-backoff"
+	// AnnotationRetryScaleUp on a MachineSet is a person's wish to end the backoff; evaluate-autoscale takes it off.
+	AnnotationRetryScaleUp = "machine.openshift.io/retry-scale-up"
 	// AnnotationLastPlan on a MachineSet is the id of evaluate-autoscale's plan that last changed its replicas.
 	AnnotationLastPlan = "machine.openshift.io/last-autoscale-plan"
 	// AnnotationCordonedBy on a Node is the id of evaluate-autoscale's plan that cordoned it: who did may undo it.
