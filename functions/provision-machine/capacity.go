@@ -7,6 +7,8 @@ import (
 	"maps"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -17,7 +19,8 @@ import (
 // a scan while it has none (E4).
 func wantsCapacity(s snapshot.Snapshot, set *machine.MachineSet) bool {
 	_, known := set.Annotations[machine.AnnotationVCPU]
-	return set.DeletionTimestamp == nil && (!known || s.Request.Is("MachineSet"))
+	paused, _ := machine.Paused(set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI)
+	return set.DeletionTimestamp == nil && paused.Status != corev1.ConditionTrue && (!known || s.Request.Is("MachineSet"))
 }
 
 // annotateCapacity writes what the cloud says about the set's instance type, so that evaluate-autoscale can plan
