@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	provenRow = regexp.MustCompile(`(?m)^\| ([SBCE]\d+|2[abe][.\d]*) \| (.*) \|$`)
+	proof     = regexp.MustCompile("`([^`]+)`")
+	// A row of a table, an entry of a list, a paragraph, or what is set in bold.
+	definedRow = regexp.MustCompile(`(?m)(?:^\| |^\d+\. |\*\*|^)((?:R-)?[SBCDEWL]\d+)(?: \||\*\*| —)`)
+	citedRow   = regexp.MustCompile(`\b(?:R-)?[SBCDEW]\d+\b`)
+)
+
+// rowsToProve are the rows that docs/rows.md has to name.
+func rowsToProve() (rows []string) {
+	for _, r := range []struct {
+		prefix   string
+		from, to int
+	}{
+		{"S", 1, 79}, {"S", 84, 94}, {"B", 1, 46}, {"B", 62, 83}, {"C", 52, 52},
+		{"E", 1, 4}, {"E", 7, 9}, {"E", 13, 13}, {"E", 16, 16}, {"E", 18, 18}, {"E", 21, 21}, {"E", 23, 23}, {"E", 30, 30}, {"E", 45, 45}, {"E", 47, 47},
+		{"2a.", 1, 10}, {"2b.", 1, 11},
+	} {
+		for i := r.from; i <= r.to; i++ {
+			rows = append(rows, fmt.Sprint(r.prefix, i))
+		}
+	}
+	return append(rows, "2e")
+}
+
+// Every row of docs/rows.md names what proves it, and that exists.
+func TestRowsAreProved(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/rows.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proofs := map[string]string{}
+	for _, m := range provenRow.FindAllStringSubmatch(string(text), -1) {
+		proofs[m[1]] = m[2]
+	}
+	for _, row := range rowsToProve() {
+		named := proof.FindAllStringSubmatch(proofs[row], -1)
+		if len(named) == 0 && !strings.HasPrefix(proofs[row], "–") {
+			t.Errorf("row %s has no proof", row)
+		}
+		for _, p := range named {
+			if why := unproved(p[1]); why != "" {
+				t.Errorf("row %s: %s", row, why)
+			}
+		}
+		delete(proofs, row)
+	}
+	for row := range proofs {
+		t.Errorf("row %s is none of those to prove", row)
+	}
+}
+
+// What a scenario cites is a row of the specification, or a rule.
+func TestCitedRowsExist(t *testing.T) {
+	t.Parallel()
+	var known strings.Builder
+	for _, doc := range []string{"SPEC", "RELIABILITY"} {
+		text, err := os.ReadFile("../docs/" + doc + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		known.Write(text)
+	}
+	rows := map[string]bool{}
+	for _, m := range definedRow.FindAllStringSubmatch(known.String(), -1) {
+		rows[m[1]] = true
+	}
+	scenarios, err := filepath.Glob("../functions/*/testdata/*.txtar")
+	if err != nil || len(scenarios) == 0 {
+		t.Fatal(err)
+	}
+	for _, file := range scenarios {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		story, _, _ := strings.Cut(string(text), "\n-- ")
+		for _, m := range citedRow.FindAllString(story, -1) {
+			if !rows[m] {
+				t.Errorf("%s cites %s, which is no row", file, m)
+			}
+		}
+	}
+}
+
+// unproved says what is wrong with a proof: a file, a file with a test in it, a field of an API in passing, or a
+// scenario.
+func unproved(name string) string {
+	file, test, _ := strings.Cut(name, ":")
+	if !strings.Contains(name, "/") {
+		return ""
+	}
+	if path.Ext(file) == "" {
+		function, scenario := path.Split(file)
+		file = "functions/" + function + "testdata/" + scenario + ".txtar"
+	}
+	text, err := os.ReadFile("../" + file)
+	switch {
+	case err != nil:
+		return err.Error()
+	case test != "" && !strings.Contains(string(text), "func "+test+"("):
+		return file + " has no " + test
+	}
+	return ""
+}
