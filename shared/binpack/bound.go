@@ -16,7 +16,8 @@ func LowerBound(items []Item, bins []Bin, types []Type, fits Fits) int64 {
 	p := newProblem(items, bins, types, fits)
 	o := newOffers(p, p.left)
 	var sum int64
-	for _, part := range o.parts() {
+	for _, part := range o.parts(p.left) {
+		o.addRoom(&part)
 		sum = saturate(sum, o.boundOf(part))
 	}
 	return sum
@@ -29,7 +30,7 @@ type part struct {
 }
 
 // parts divides the items that some type admits.
-func (o *offers) parts() []part {
+func (o *offers) parts(waiting []int) []part {
 	root := o.roots()
 	byRoot := map[int]int{}
 	var parts []part
@@ -46,15 +47,12 @@ func (o *offers) parts() []part {
 	}
 	for i := range o.items {
 		t := slices.IndexFunc(o.most, func(most []int32) bool { return most[i] > 0 })
-		if t >= 0 && o.left[i] > 0 {
+		if t >= 0 && waiting[i] > 0 {
 			k := byRoot[root[t]]
 			parts[k].items = append(parts[k].items, i)
 		}
 	}
-	for k := range parts {
-		o.addRoom(&parts[k])
-	}
-	return parts
+	return slices.DeleteFunc(parts, func(q part) bool { return len(q.items) == 0 })
 }
 
 // roots gives types that admit the same item the same number.
@@ -101,7 +99,7 @@ func top(root []int, t int) int {
 
 // boundOf is the best bound known for one part, rounded up to what its prices can add up to.
 func (o *offers) boundOf(q part) int64 {
-	best := o.countBound(q)
+	best := max(o.countBound(q), o.rateBound(q))
 	for _, start := range o.weights {
 		best = max(best, o.climb(q, start))
 	}
@@ -114,6 +112,25 @@ func (o *offers) boundOf(q part) int64 {
 	}
 	// Slightly less than the floating-point sum says: what is proven must hold.
 	return int64(math.Ceil(best*(1-1e-9)/float64(unit)-1e-6)) * unit
+}
+
+// rateBound is the bound that values by rates prove: by any rates at which no bin is worth more than its price.
+func (o *offers) rateBound(q part) float64 {
+	l := o.lot(q)
+	need := l.need(l.waiting(o.left))
+	for k, r := range l.axes {
+		need[k] -= q.free[r]
+	}
+	w := l.rates(need, func(int) bool { return true })
+	over := 1.0 // what rounding made of "no more than its price"
+	for c := range l.room {
+		over = max(over, w.worth(&l.room[c], len(l.axes))/l.price[c])
+	}
+	var sum float64
+	for k := range l.axes {
+		sum += need[k] * w[k] / over
+	}
+	return sum
 }
 
 // climb improves weights step by step; every step's bound is proven by itself.

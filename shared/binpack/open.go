@@ -38,8 +38,13 @@ func (p *problem) open(waiting []int) solution {
 }
 
 func (p *problem) openWithin(waiting, limits []int) solution {
-	best := solution{left: slices.Clone(waiting)}
 	o := newOffers(p, waiting)
+	return o.improve(o.firstOf(waiting, limits), waiting, limits)
+}
+
+// firstOf is the best that the greedy finds.
+func (o *offers) firstOf(waiting, limits []int) solution {
+	best := solution{left: slices.Clone(waiting)}
 	for _, w := range o.weights[:min(valuations, len(o.weights))] {
 		s := o.greedy(o.values(w), waiting, limits)
 		o.shrink(&s, limits)

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package binpack
+
+import "slices"
+
+// improve packs every part again in other ways, and keeps what is better.
+func (o *offers) improve(s solution, waiting, limits []int) solution {
+	limits = slices.Clone(limits)
+	out := solution{left: slices.Clone(s.left)}
+	for _, q := range o.parts(waiting) {
+		was := s.within(o, q)
+		now := o.solve(q, waiting, limits)
+		if now.better(was) {
+			was = now
+		}
+		for _, pat := range was.patterns {
+			limits[pat.Type] -= pat.Times
+		}
+		for _, i := range q.items {
+			out.left[i] = was.left[i]
+		}
+		out.patterns = append(out.patterns, was.patterns...)
+		out.price, out.bins = saturate(out.price, was.price), out.bins+was.bins
+	}
+	return out
+}
+
+// within is the part of a solution that is about one part; left is zero elsewhere.
+func (s solution) within(o *offers, q part) solution {
+	out := solution{left: make([]int, len(s.left))}
+	for _, i := range q.items {
+		out.left[i] = s.left[i]
+	}
+	for _, pat := range s.patterns {
+		if slices.Contains(q.classes, o.class[pat.Type]) {
+			out.add(o, pat)
+		}
+	}
+	return out
+}
+
+func (s *solution) add(o *offers, pat Pattern) {
+	s.patterns = append(s.patterns, pat)
+	s.bins += pat.Times
+	s.price = saturate(s.price, Vector{o.price(pat.Type)}.Times(pat.Times)[0])
+}
+
+// solve packs one part.
+func (o *offers) solve(q part, waiting, limits []int) solution {
+	l := o.lot(q)
+	left := l.waiting(waiting)
+	stacks := l.mix(left, l.limits(limits))
+	out := solution{left: make([]int, len(waiting))}
+	for k, i := range q.items {
+		out.left[i] = int(left[k])
+	}
+	for _, pat := range l.patterns(stacks, slices.Clone(limits)) {
+		out.add(o, pat)
+	}
+	return out
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package binpack
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestPackIsNeverWorseThanTheGreedy(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := instances(t)
+		p := newProblem(in.items, in.bins, in.types, in.fits)
+		p.fillBins()
+		limits := make([]int, len(p.types))
+		for k := range p.types {
+			limits[k] = p.types[k].Limit
+		}
+		first := newOffers(p, p.left).firstOf(p.left, limits)
+		if got := p.openWithin(p.left, limits); first.better(got) {
+			t.Fatalf("%d left at %d, the greedy: %d left at %d", total(got.left), got.price, total(first.left), first.price)
+		}
+	})
+}
+
+// Millions of pieces, thousands of which share a bin, are packed in as many steps as a few.
+func TestStepsDoNotGrowWithPieces(t *testing.T) {
+	t.Parallel()
+	steps := func(scale int64) int {
+		items := []Item{
+			{Name: "thin", Size: Vector{3, 1, 1}, Count: int(100 * scale)}, {Name: "wide", Size: Vector{1, 4, 1}, Count: int(90 * scale)},
+			{Name: "even", Size: Vector{2, 2, 1}, Count: int(77 * scale)},
+		}
+		types := []Type{{Name: "a", Capacity: Vector{1 << 20, 1 << 20, 1 << 20}, Price: 3, Limit: Any}, {Name: "b", Capacity: Vector{1 << 19, 1 << 20, 1 << 20}, Price: 2, Limit: Any}}
+		p := newProblem(items, nil, types, func(int, int) int { return Any })
+		o := newOffers(p, p.left)
+		parts := o.parts(p.left)
+		l := o.lot(parts[0])
+		l.mix(l.waiting(p.left), l.limits([]int{Any, Any}))
+		return l.steps
+	}
+	if few, many := steps(1_000_000), steps(20_000_000); many > 3*few {
+		t.Errorf("%d steps, for twenty times as many pieces %d", few, many)
+	}
+}
