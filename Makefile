@@ -64,6 +64,10 @@ e2e: go ## Whole stories on a real control plane with real Knative Eventing
 	@$(call say,end to end)
 	go test -v -count=1 -timeout 30m ./test/e2e/...
 
+.PHONY: test-metal3
+test-metal3: go ## Bare metal against the real baremetal-operator, built once
+	METAL3=$$(test/metal3/build.sh) go test -v -count=1 -timeout 30m -run TestConformanceWithTheOperator ./shared/provider/metal3
+
 .PHONY: check
 check: go ## Format, vet, lint, unit and scenario tests: before every commit
 	@$(call say,lint: the linter is built once and then cached)
