@@ -106,7 +106,7 @@ generate: go ## Write what is generated: the CRDs of openshift/api
 .PHONY: verify
 verify: go ## Fail if generate or tidy would change anything
 	config/crd/update.sh --verify
-	for module in . tools $(nested); do (cd $$module && go mod tidy -diff && go mod verify); done
+	for module in . tools $(nested) test/metal3; do (cd $$module && go mod tidy -diff && go mod verify); done
 
 .PHONY: vulncheck
 vulncheck: go ## Known vulnerabilities that the product reaches; asks https://vuln.go.dev

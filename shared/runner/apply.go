@@ -125,7 +125,7 @@ func (i *invocation) carryOut(ctx context.Context, seq plan.Sequence) (map[plan.
 func (i *invocation) do(ctx context.Context, a plan.Action) (plan.Outcome, error) {
 	switch a := a.(type) {
 	case plan.CreateInstance:
-		instance, err := i.withDriver(a.Account, func(d provider.Driver) (provider.Instance, error) {
+		instance, err := i.withDriver(a.Account, func(d *patient) (provider.Instance, error) {
 			ctx, cancel := context.WithTimeout(ctx, callTimeout)
 			defer cancel()
 			in, err := d.Create(ctx, a.Ref, a.Request)
@@ -149,7 +149,7 @@ func (i *invocation) deleteInstance(ctx context.Context, a plan.DeleteInstance) 
 	if !i.deleted.fresh(key, i.now, deletedFor) {
 		return plan.Outcome{}
 	}
-	_, err := i.withDriver(a.Account, func(d provider.Driver) (provider.Instance, error) {
+	_, err := i.withDriver(a.Account, func(d *patient) (provider.Instance, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		err := d.Delete(ctx, a.Ref)
@@ -166,14 +166,10 @@ func (i *invocation) deleteInstance(ctx context.Context, a plan.DeleteInstance) 
 }
 
 func (i *invocation) powerCycle(ctx context.Context, a plan.PowerCycle) plan.Outcome {
-	_, err := i.withDriver(a.Account, func(d provider.Driver) (provider.Instance, error) {
-		cycler, can := d.(provider.PowerCycler)
-		if !can {
-			return provider.Instance{}, provider.Errorf(provider.Invalid, "this cloud cannot power-cycle")
-		}
+	_, err := i.withDriver(a.Account, func(d *patient) (provider.Instance, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		err := cycler.PowerCycle(ctx, a.Ref)
+		err := d.PowerCycle(ctx, a.Ref)
 		i.Clouds.Metrics.Called("power_cycle", err)
 		return provider.Instance{}, err
 	})

@@ -38,22 +38,21 @@ type Clouds struct {
 	secrets   Secrets
 
 	mu   sync.Mutex
-	open map[string]account
+	open map[string]*slot
 }
 
 // account is an opened driver.
 type account struct {
 	provider.Account
-	driver  provider.Driver
+	driver  *patient
 	source  string // of Events
-	version string // of the credentials Secret
 	types   func(context.Context, struct{}) ([]provider.InstanceType, error)
 	resolve func(ctx context.Context, spec string) (json.RawMessage, error)
 }
 
 // NewClouds returns the clouds that a table of drivers serves.
 func NewClouds(table []provider.Provider, secrets Secrets) *Clouds {
-	return &Clouds{providers: table, secrets: secrets, open: map[string]account{}}
+	return &Clouds{providers: table, secrets: secrets, open: map[string]*slot{}}
 }
 
 // lookup returns the provider that serves a providerSpec. Its error is Invalid and names the field and the value.
@@ -94,22 +93,33 @@ func (c *Clouds) account(ctx context.Context, namespace, clusterID string, spec 
 	return c.opened(ctx, p, a, version)
 }
 
+// opened returns the account that was opened with this version of its credentials, or opens it.
 func (c *Clouds) opened(ctx context.Context, p provider.Provider, a provider.Account, version string) (account, error) {
 	key := a.Key() + "|" + a.ClusterID
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if have, ok := c.open[key]; ok && have.version == version {
-		return have, nil
+	o := c.open[key]
+	if o == nil {
+		o = &slot{}
+		c.open[key] = o
 	}
+	c.mu.Unlock()
+	return o.get(version, func() (account, error) { return c.bind(ctx, p, a) })
+}
+
+// bind opens a driver.
+func (c *Clouds) bind(ctx context.Context, p provider.Provider, a provider.Account) (account, error) {
 	a.UserData = func(ctx context.Context, name string) (map[string][]byte, string, error) {
 		return c.secrets(ctx, a.Namespace, name)
 	}
-	d, err := p.Open(ctx, a)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	driver, err := p.Open(ctx, a)
 	if err != nil {
 		return account{}, fmt.Errorf("open %s: %w", a.Key(), err)
 	}
-	have := account{
-		Account: a, driver: d, source: p.Name + "_controller", version: version,
+	d := &patient{Driver: driver}
+	return account{
+		Account: a, driver: d, source: p.Name + "_controller",
 		types: remember(typesFor, func(ctx context.Context, _ struct{}) ([]provider.InstanceType, error) {
 			all, err := d.InstanceTypes(ctx)
 			c.Metrics.Called("instance_types", err)
@@ -120,9 +130,7 @@ func (c *Clouds) opened(ctx context.Context, p provider.Provider, a provider.Acc
 			c.Metrics.Called("resolve", err)
 			return resolved, err
 		}),
-	}
-	c.open[key] = have
-	return have, nil
+	}, nil
 }
 
 // instanceType returns what the cloud says about the type that a spec asks for, or what the spec itself states; nil if

@@ -166,7 +166,7 @@ func (i *invocation) inventory(ctx context.Context, s *snapshot.Snapshot, q snap
 }
 
 // withDriver calls f with the driver of an account that this round's observation opened.
-func (i *invocation) withDriver(key string, f func(provider.Driver) (provider.Instance, error)) (provider.Instance, error) {
+func (i *invocation) withDriver(key string, f func(*patient) (provider.Instance, error)) (provider.Instance, error) {
 	a, ok := i.accounts[key]
 	if !ok {
 		return provider.Instance{}, provider.Errorf(provider.Unknown, "account %q was not observed", key)
@@ -175,8 +175,8 @@ func (i *invocation) withDriver(key string, f func(provider.Driver) (provider.In
 }
 
 func cloudOf(a account) snapshot.Cloud {
-	_, untokened := a.driver.(provider.Untokened)
-	_, cycles := a.driver.(provider.PowerCycler)
+	_, untokened := a.driver.Driver.(provider.Untokened)
+	_, cycles := a.driver.Driver.(provider.PowerCycler)
 	return snapshot.Cloud{Account: a.Key(), Source: a.source, Horizon: a.driver.Horizon(), Tokens: !untokened, Cycles: cycles}
 }
 

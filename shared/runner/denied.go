@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// deniedFor is how long a cloud's no to these credentials is believed: nothing but a person changes it, and who asks
+// again and again is locked out. New credentials are tried at once.
+const deniedFor = time.Minute
+
+// patient is a driver that does not repeat a call that was denied a moment ago. What is denied to one call may be
+// allowed to another.
+type patient struct {
+	provider.Driver
+	mu     sync.Mutex
+	denied map[string]denial // by call
+}
+
+type denial struct {
+	err   error
+	until time.Time
+}
+
+var _ provider.PowerCycler = (*patient)(nil)
+
+// unlessDenied makes a call, unless it was denied a moment ago; the error is then the same, with the time to wait.
+func unlessDenied[T any](p *patient, call string, f func() (T, error)) (T, error) {
+	p.mu.Lock()
+	last := p.denied[call]
+	p.mu.Unlock()
+	if wait := time.Until(last.until); last.err != nil && wait > 0 {
+		var none T
+		return none, provider.ErrorAfter(provider.Denied, wait, "%w", last.err)
+	}
+	answer, err := f()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if delete(p.denied, call); provider.CodeOf(err) == provider.Denied {
+		if p.denied == nil {
+			p.denied = map[string]denial{}
+		}
+		p.denied[call] = denial{err, time.Now().Add(deniedFor)}
+	}
+	return answer, err
+}
+
+func (p *patient) Resolve(ctx context.Context, spec json.RawMessage) (json.RawMessage, error) {
+	return unlessDenied(p, "resolve", func() (json.RawMessage, error) { return p.Driver.Resolve(ctx, spec) })
+}
+
+func (p *patient) Create(ctx context.Context, r provider.Ref, resolved json.RawMessage) (provider.Instance, error) {
+	return unlessDenied(p, "create", func() (provider.Instance, error) { return p.Driver.Create(ctx, r, resolved) })
+}
+
+func (p *patient) Find(ctx context.Context, r provider.Ref) ([]provider.Instance, error) {
+	return unlessDenied(p, "find", func() ([]provider.Instance, error) { return p.Driver.Find(ctx, r) })
+}
+
+func (p *patient) List(ctx context.Context) ([]provider.Instance, error) {
+	return unlessDenied(p, "list", func() ([]provider.Instance, error) { return p.Driver.List(ctx) })
+}
+
+func (p *patient) Delete(ctx context.Context, r provider.Ref) error {
+	_, err := unlessDenied(p, "delete", func() (struct{}, error) { return struct{}{}, p.Driver.Delete(ctx, r) })
+	return err
+}
+
+func (p *patient) InstanceTypes(ctx context.Context) ([]provider.InstanceType, error) {
+	return unlessDenied(p, "types", func() ([]provider.InstanceType, error) { return p.Driver.InstanceTypes(ctx) })
+}
+
+// PowerCycle implements [provider.PowerCycler] for drivers that do.
+func (p *patient) PowerCycle(ctx context.Context, r provider.Ref) error {
+	cycler, can := p.Driver.(provider.PowerCycler)
+	if !can {
+		return provider.Errorf(provider.Invalid, "this cloud cannot power-cycle")
+	}
+	_, err := unlessDenied(p, "power-cycle", func() (struct{}, error) { return struct{}{}, cycler.PowerCycle(ctx, r) })
+	return err
+}
+
+// slot holds one account that is being opened, or was. Who wants another account does not wait for it.
+type slot struct {
+	mu      sync.Mutex
+	version string // of the credentials
+	done    bool
+	account account
+	refused denial
+}
+
+// get returns the account for a version of its credentials, and opens it if that is not done yet.
+func (o *slot) get(version string, open func() (account, error)) (account, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.version != version {
+		o.version, o.done, o.refused = version, false, denial{}
+	}
+	if o.done {
+		return o.account, nil
+	}
+	if wait := time.Until(o.refused.until); o.refused.err != nil && wait > 0 {
+		return account{}, provider.ErrorAfter(provider.Denied, wait, "%w", o.refused.err)
+	}
+	a, err := open()
+	switch e, _ := errors.AsType[*provider.Error](err); {
+	case err == nil:
+		o.account, o.done = a, true
+	case e != nil && e.Code == provider.Denied:
+		o.refused = denial{err, time.Now().Add(deniedFor)}
+	}
+	return a, err
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/memory"
+)
+
+// gate is a cloud whose calls are counted, and denied while it is shut.
+type gate struct {
+	shut  bool
+	calls int
+	cloud *memory.Cloud
+}
+
+func newGate() *gate {
+	g := &gate{}
+	g.cloud = &memory.Cloud{Fault: func(_ context.Context, c memory.Call) error {
+		if c.After || c.Op != memory.OpList {
+			return nil
+		}
+		if g.calls++; g.shut {
+			return provider.Errorf(provider.Denied, "wrong password")
+		}
+		return nil
+	}}
+	return g
+}
+
+// What was denied is asked again a minute later, or as soon as the credentials are others.
+func TestDeniedIsBelievedForAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		p := g.cloud.Provider()
+		p.Account = func(json.RawMessage) (string, string, error) { return "here", "credentials", nil }
+		version := "1"
+		clouds := NewClouds([]provider.Provider{p}, func(context.Context, string, string) (map[string][]byte, string, error) {
+			return nil, version, nil
+		})
+		list := func() error {
+			a, err := clouds.account(t.Context(), "machines", "c", json.RawMessage(`{"kind": "`+memory.Kind+`", "type": "small"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = a.driver.List(t.Context())
+			return err
+		}
+		want := func(when string, calls int, denied bool) {
+			t.Helper()
+			if err := list(); g.calls != calls || (provider.CodeOf(err) == provider.Denied) != denied {
+				t.Errorf("%s: %d calls, want %d; error %v", when, g.calls, calls, err)
+			}
+		}
+		g.shut = true
+		want("first", 1, true)
+		want("again", 1, true)
+		if e, ok := errors.AsType[*provider.Error](list()); !ok || e.RetryAfter != deniedFor {
+			t.Errorf("a remembered denial says nothing of when to try again: %+v", e)
+		}
+		if a, err := clouds.account(t.Context(), "machines", "c", json.RawMessage(`{"kind": "`+memory.Kind+`", "type": "small"}`)); err != nil {
+			t.Error(err)
+		} else if _, err := a.driver.Find(t.Context(), provider.Ref{UID: "m"}); err != nil {
+			t.Errorf("what was denied to one call is denied to another: %v", err)
+		}
+		time.Sleep(deniedFor)
+		want("a minute later", 2, true)
+		version, g.shut = "2", false
+		want("with other credentials", 3, false)
+		want("and so on", 4, false)
+	})
+}
+
+// An account whose cloud does not answer keeps nobody from another one; one that denies is not knocked at again at once.
+func TestAccountsAreOpenedByThemselves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		opened := map[string]int{}
+		p := newGate().cloud.Provider()
+		open := p.Open
+		p.Account = func(spec json.RawMessage) (region, secret string, err error) {
+			var s struct{ Region string }
+			err = json.Unmarshal(spec, &s)
+			return s.Region, "", err
+		}
+		p.Open = func(ctx context.Context, a provider.Account) (provider.Driver, error) {
+			opened[a.Region]++
+			switch a.Region {
+			case "silent":
+				<-ctx.Done()
+				return nil, provider.Errorf(provider.Unknown, "%w", ctx.Err())
+			case "closed":
+				return nil, provider.Errorf(provider.Denied, "wrong password")
+			}
+			return open(ctx, a)
+		}
+		clouds := NewClouds([]provider.Provider{p}, nil)
+		account := func(region string) error {
+			_, err := clouds.account(t.Context(), "machines", "c", json.RawMessage(`{"kind": "`+memory.Kind+`", "region": "`+region+`"}`))
+			return err
+		}
+		begin := time.Now()
+		silent := make(chan error)
+		go func() { silent <- account("silent") }()
+		synctest.Wait()
+		if err := account("here"); err != nil || time.Since(begin) > 0 {
+			t.Errorf("another account: %v after %v", err, time.Since(begin))
+		}
+		if err := <-silent; !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != callTimeout {
+			t.Errorf("the silent one: %v after %v", err, time.Since(begin))
+		}
+		for range 3 {
+			if err := account("closed"); provider.CodeOf(err) != provider.Denied {
+				t.Errorf("the closed one: %v", err)
+			}
+		}
+		time.Sleep(deniedFor)
+		if err := account("closed"); opened["closed"] != 2 || provider.CodeOf(err) != provider.Denied {
+			t.Errorf("the closed one was opened %d times, %v", opened["closed"], err)
+		}
+	})
+}
