@@ -46,6 +46,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("older object", olderObject(k))
 	t.Run("misplaced field", misplacedScaleDown(k))
 	t.Run("strange GPU type", gpuTypeWarning(k))
+	t.Run("namespace that is not served", elsewhere(k))
 	t.Run("scale and columns", scaleAndColumns(k))
 	t.Run("defaults", defaults(k))
 	t.Run("explain", explain(k))
@@ -264,6 +265,22 @@ func gpuTypeWarning(k kubectl) func(*testing.T) {
 		out := k.mustGiven(t, object, "create", "--dry-run=server", "-f", "-")
 		if !strings.Contains(out, `spec.resourceLimits.gpus[].type should be the value of a label, got "two words"`) {
 			t.Errorf("no warning in:\n%s", out)
+		}
+	}
+}
+
+// elsewhere: what nobody will look at is not made without a word (SPEC S2).
+func elsewhere(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		for kind, sample := range map[string]string{"MachineSet": "kubemark/general-purpose-1a.yaml", "MachineAutoscaler": "machineautoscalers.yaml"} {
+			object := edit(t, sample, "namespace: openshift-machine-api", "namespace: default")
+			object, _, _ = strings.Cut(object, "---")
+			out := k.as("jane").mustGiven(t, object, "create", "--dry-run=server", "-f", "-")
+			want := `metadata.namespace: "default" is not served, nothing will happen to this ` + kind + "; make it in openshift-machine-api"
+			if !strings.Contains(out, "Warning: ") || !strings.Contains(out, want) {
+				t.Errorf("want a warning, %s:\n%s", want, out)
+			}
 		}
 	}
 }
