@@ -50,8 +50,23 @@ func (sc *scan) over(s machine.Slot) bool {
 	if m == nil {
 		return true
 	}
-	return s.By == name && m.DeletionTimestamp == nil &&
+	return s.By == name && m.DeletionTimestamp == nil && !sc.isVictim(m) &&
 		!slices.ContainsFunc(sc.state.Removals, func(r autoscaling.Removal) bool { return r.MachineUID == s.UID })
+}
+
+// isVictim reports that a Machine is named to go: in its set, or by a change that is still to be carried out.
+func (sc *scan) isVictim(m *machine.Machine) bool {
+	for _, g := range sc.groups {
+		victims, err := machine.Victims(g.set)
+		r := sc.state.Groups[g.id].Resize
+		if r != nil && slices.ContainsFunc(r.Lost, func(x autoscaling.Lost) bool { return x.UID == m.UID }) {
+			return true
+		}
+		if err == nil && slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.UID == m.UID }) {
+			return true
+		}
+	}
+	return false
 }
 
 // store returns the write of the slots.

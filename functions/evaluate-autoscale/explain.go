@@ -111,6 +111,8 @@ func (sc *scan) refusal(g *group, total size) no {
 		return no{reasonBackoff, backoffText(n)}
 	case g.target >= g.max:
 		return no{reasonMax, fmt.Sprintf("%d of %d", g.target, g.max)}
+	case g.ill():
+		return no{reasonNotReady, fmt.Sprintf("%d of %d nodes are unready", g.unready+g.failed, g.target)}
 	case !g.known:
 		return no{reasonNotReady, "the size of its nodes is not known"}
 	case g.surplus(): // what it is about to lose is not known yet (SPEC C46)

@@ -59,12 +59,15 @@ func evaluate(s snapshot.Snapshot) []plan.Sequence {
 	}
 	sc.settle()
 	sc.continueRemovals()
+	sc.doubt = sc.doubtful()
 	if sc.healthy() {
+		sc.giveUp()
 		sc.look()
 		if !sc.scaleUp() {
 			sc.explain()
 		}
 		sc.scaleDown()
+		sc.enforceMinimums()
 		sc.writeReasons()
 	}
 	sc.showBackoff()

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,7 +80,7 @@ func own(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequence {
 	why := "it has no MachineAutoscaler any more"
 	var notes []plan.Note
 	if owner != nil {
-		maps.Copy(next.Annotations, wanted(owner))
+		maps.Copy(next.Annotations, wanted(owner, s.Now))
 		maps.Copy(next.Annotations, newCapacityKeys(set.Annotations))
 		why = "bounds of machineautoscaler " + keyOf(owner)
 		notes = append(notes, plan.Normal(owner, "SuccessfulUpdate", "Updated MachineAutoscaler target: "+set.Namespace+"/"+set.Name).From(maSource))
@@ -98,10 +99,13 @@ func isBound(key string) bool {
 	return key == machine.AnnotationMinSize || key == machine.AnnotationMaxSize || key == machine.AnnotationAutoscaler
 }
 
-func wanted(ma *autoscaling.MachineAutoscaler) map[string]string {
+// wanted is what a MachineAutoscaler wants on its set now: its schedule may change the bounds (SPEC W9). It is valid, so
+// that the schedule can be read.
+func wanted(ma *autoscaling.MachineAutoscaler, now time.Time) map[string]string {
+	least, most, _ := ma.BoundsAt(now)
 	return map[string]string{
-		machine.AnnotationMinSize:    strconv.Itoa(int(ma.Spec.MinReplicas)),
-		machine.AnnotationMaxSize:    strconv.Itoa(int(ma.Spec.MaxReplicas)),
+		machine.AnnotationMinSize:    strconv.Itoa(int(least)),
+		machine.AnnotationMaxSize:    strconv.Itoa(int(most)),
 		machine.AnnotationAutoscaler: keyOf(ma),
 	}
 }

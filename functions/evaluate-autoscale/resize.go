@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -87,6 +88,10 @@ func (sc *scan) refused(g *group, r autoscaling.Resize, o plan.Outcome) {
 		sc.fail(g, o.Message)
 		return
 	}
+	if strings.HasPrefix(r.Plan, revert+"-") {
+		sc.notReverted(g, r, o.Message)
+		return
+	}
 	sc.state.LastFailure = sc.now()
 	for _, x := range sc.state.Removals {
 		if x.Resize == r.Plan {
@@ -97,9 +102,14 @@ func (sc *scan) refused(g *group, r autoscaling.Resize, o plan.Outcome) {
 
 // resize commits a new size of a group and plans the write that carries it out.
 func (sc *scan) resize(g *group, id string, to int32) {
-	r := autoscaling.Resize{Plan: id, SetUID: g.set.UID, ResourceVersion: g.set.ResourceVersion, From: g.target, To: to, At: *sc.now()}
+	sc.commitResize(g, autoscaling.Resize{Plan: id, To: to})
+}
+
+// commitResize is resize with victims that are no removals.
+func (sc *scan) commitResize(g *group, r autoscaling.Resize) {
+	r.SetUID, r.ResourceVersion, r.From, r.At = g.set.UID, g.set.ResourceVersion, g.target, *sc.now()
 	sc.change(g, func(n *autoscaling.NodeGroup) { n.Resize = &r })
-	g.target = to
+	g.target = r.To
 	sc.do = append(sc.do, sc.resized(g, r))
 	sc.told = append(sc.told, sc.done(g, r)...)
 }
@@ -118,6 +128,9 @@ func (sc *scan) resized(g *group, r autoscaling.Resize) plan.Action {
 		victims = nil // unreadable: scale-machineset would drop it, too
 	}
 	named := len(victims)
+	for _, x := range r.Lost {
+		victims = append(victims, machine.Victim{Name: x.Machine, UID: x.UID, Plan: r.Plan})
+	}
 	for _, x := range sc.state.Removals {
 		if x.Resize == r.Plan {
 			victims = append(victims, machine.Victim{Name: x.Machine, UID: x.MachineUID, Plan: x.Plan})
@@ -138,6 +151,7 @@ func (sc *scan) done(g *group, r autoscaling.Resize) (notes []plan.Note) {
 		sc.tell(&notes, corev1.EventTypeNormal, "ScaledUpGroup", fmt.Sprintf("Scale-up: group %s size set to %d instead of %d (max: %d)", g.id, r.To, r.From, g.max))
 		return notes
 	}
+	notes = sc.reverted(g, r)
 	for _, x := range sc.state.Removals {
 		if x.Resize != r.Plan {
 			continue
@@ -160,6 +174,11 @@ func (sc *scan) markLeaving(g *group) {
 	victims, err := machine.Victims(g.set)
 	if err == nil {
 		for _, v := range victims {
+			gone[string(v.UID)] = true
+		}
+	}
+	if r := sc.state.Groups[g.id].Resize; r != nil && pendingResize(g, sc.state.Groups[g.id]) {
+		for _, v := range r.Lost {
 			gone[string(v.UID)] = true
 		}
 	}

@@ -46,7 +46,6 @@ func (sc *scan) scaleDown() {
 		sc.state.Unneeded = nil
 		return
 	}
-	doubtful := sc.doubtful()
 	unneeded := sc.findUnneeded()
 	timers := map[types.UID]metav1.Time{}
 	for _, c := range unneeded {
@@ -61,7 +60,7 @@ func (sc *scan) scaleDown() {
 	if len(timers) == 0 {
 		sc.state.Unneeded = nil
 	}
-	sc.beginRemovals(unneeded, sc.halted(doubtful))
+	sc.beginRemovals(unneeded, sc.halted())
 }
 
 // dropTimer makes a Node start anew.
@@ -232,12 +231,14 @@ func (sc *scan) stuck(c candidate) string {
 }
 
 // halted returns why nothing is removed in this scan, whatever is unneeded.
-func (sc *scan) halted(doubtful bool) string {
+func (sc *scan) halted() string {
 	switch cooling := sc.coolingDown(); {
-	case doubtful:
+	case sc.doubt:
 		return whyOther + "the lists of nodes and pods lost half of what they held"
 	case cooling != "":
 		return whyOther + cooling
+	case sc.young:
+		return whyOther + "new pods wait"
 	case sc.resizing:
 		return whyOther + "the cluster grows"
 	case sc.tooManyUnready():
@@ -275,7 +276,9 @@ func (sc *scan) tooManyUnready() bool {
 // minimums and the number of removals at a time allow (SPEC C58, C61). Empty ones come first. Nothing begins while
 // scale-down is halted.
 func (sc *scan) beginRemovals(unneeded []candidate, halted string) {
-	sc.budget = sc.readBudget()
+	if sc.budget == nil {
+		sc.budget = sc.readBudget()
+	}
 	r := room{removals: maxRemovals - len(sc.state.Removals), staying: sc.staying(), halted: halted}
 	r.less, r.drains = sc.underWay()
 	r.drains = maxDrains - r.drains

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -28,6 +29,10 @@ type option struct {
 
 // scaleUp gives Pods that do not fit the Nodes that they need, of all groups at once, and reports whether it tried.
 func (sc *scan) scaleUp() bool {
+	if sc.young = sc.allYoung(); sc.young {
+		sc.notes = append(sc.notes, plan.Log("Unschedulable pods are very new, waiting one iteration for more"))
+		return true
+	}
 	sc.options = sc.growing()
 	options := sc.options
 	sc.placement = sc.place(options)
@@ -52,6 +57,31 @@ func (sc *scan) scaleUp() bool {
 	sc.state.LastScaleUp = sc.now()
 	sc.tellPods(options)
 	return true
+}
+
+// Pods that came together are helped together: while all that wait are this new, one scan is let pass (SPEC C6).
+const (
+	youngAge    = 2 * time.Second
+	youngGPUAge = 30 * time.Second
+)
+
+// allYoung reports that Pods wait for their first place, and all of them are very new.
+func (sc *scan) allYoung() bool {
+	var oldest, oldestGPU time.Time
+	for _, p := range sc.waiting {
+		if !waits(p) {
+			continue
+		}
+		at := p.CreationTimestamp.Time
+		if oldest.IsZero() || at.Before(oldest) {
+			oldest = at
+		}
+		if _, gpu := scheduling.Requests(p)[scheduling.GPU]; gpu && (oldestGPU.IsZero() || at.Before(oldestGPU)) {
+			oldestGPU = at
+		}
+	}
+	newer := func(t time.Time, age time.Duration) bool { return !t.IsZero() && sc.Now.Before(t.Add(age)) }
+	return newer(oldest, youngAge) || !oldest.IsZero() && newer(oldestGPU, youngGPUAge)
 }
 
 // growing returns the groups that can grow. Those that cannot say why when Pods ask (SPEC C25).

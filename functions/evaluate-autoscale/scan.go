@@ -41,6 +41,8 @@ type scan struct {
 	why       map[types.UID]string // by Node UID: why it is not removed
 	helped    []int                // by shape of the placement: Pods that new Nodes are for
 	resizing  bool                 // the cluster grows in this scan
+	doubt     bool                 // lists lost so much that they are not believed
+	young     bool                 // all Pods that wait are so new that more are awaited
 	budget    *budget
 
 	do    []plan.Action   // to be done once the state is committed, in this order

@@ -188,11 +188,17 @@ func (g *group) unregistered() int {
 	return int(max(0, g.awaited()-g.starting))
 }
 
+// ill reports that so many Nodes of a group that should be ready are not that it is not safe to grow (SPEC C4). Those
+// that have not come, in time or not, are not among them (C46).
+func (g *group) ill() bool {
+	missing := g.unready + g.failed
+	return missing > toleratedUnready && 100*missing > toleratedUnreadyPart*g.target
+}
+
 func (sc *scan) statusOf(g *group) groupStatus {
 	s := groupStatus{Name: g.id}
 	n := sc.state.Groups[g.id]
-	ill := g.unready + g.failed + g.late
-	s.Health.Status = word(ill > toleratedUnready && 100*ill > toleratedUnreadyPart*g.target, "Unhealthy", "Healthy")
+	s.Health.Status = word(g.ill(), "Unhealthy", "Healthy")
 	c := &s.Health.NodeCounts
 	c.Registered.Ready, c.Registered.NotStarted, c.Registered.Unready.Total = int(g.ready), int(g.starting), int(g.unready)
 	for _, m := range g.members {

@@ -65,6 +65,14 @@ type Resize struct {
 	From            int32       `json:"from"`
 	To              int32       `json:"to"`
 	At              metav1.Time `json:"at"`
+
+	Lost []Lost `json:"lost,omitempty"` // go with it by name
+}
+
+// Lost is a Machine that will not bring a Node.
+type Lost struct {
+	Machine string    `json:"machine"`
+	UID     types.UID `json:"uid"`
 }
 
 // Request is a group's nodes being waited for. More of them extend it (SPEC C47).

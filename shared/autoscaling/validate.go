@@ -38,6 +38,9 @@ func (a *MachineAutoscaler) Validate() field.ErrorList {
 	if s.ScaleTargetRef.Name == "" {
 		errs = append(errs, field.Required(ref.Child("name"), "must name what is scaled"))
 	}
+	if _, err := ParseSchedule(a.Annotations[ScheduleAnnotation]); err != nil {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations").Key(ScheduleAnnotation), a.Annotations[ScheduleAnnotation], err.Error()))
+	}
 	return errs
 }
 

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+// revert begins the ids of plans that lower a target by what did not come.
+const revert = "revert"
+
+// giveUp lowers the targets of groups by what will not come (SPEC C47–C50): Machines that failed, or have had no Node
+// for longer than it may take, go by name; Machines that were never made are no longer waited for. No group falls below
+// its minimum, no Machine goes that ever had a Node, and the cluster's budget bounds how many go. A list of Nodes that
+// is not believed proves nothing.
+func (sc *scan) giveUp() {
+	if sc.doubt {
+		return
+	}
+	for _, g := range sc.groups {
+		if pendingResize(g, sc.state.Groups[g.id]) || g.surplus() || g.target <= g.min {
+			continue
+		}
+		room := int(g.target - g.min)
+		victims := sc.lost(g, room)
+		less := len(victims)
+		if r := sc.state.Groups[g.id].Request; r != nil && r.TimedOut {
+			less += max(0, min(room-less, int(g.target)-g.staying()))
+		}
+		if less == 0 {
+			continue
+		}
+		sc.notes = append(sc.notes, plan.Log(fmt.Sprintf("Decreasing size of %s from %d to %d: %d nodes did not come", g.id, g.target, int(g.target)-less, less)))
+		sc.commitResize(g, autoscaling.Resize{Plan: sc.planID(revert, g.id), To: g.target - int32(less), Lost: victims})
+		sc.markLeaving(g)
+		sc.recount(g)
+	}
+}
+
+// lost returns as many Machines as may go, of those that will not bring a Node; those that people want to look at stay.
+func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
+	if sc.budget == nil {
+		sc.budget = sc.readBudget()
+	}
+	for _, m := range g.members {
+		_, preserved := m.machine.Annotations[machine.AnnotationPreserve]
+		if len(victims) == room || m.leaving || m.node != nil || m.machine.Status.NodeRef != nil || preserved || !sc.isLost(m.machine) {
+			continue
+		}
+		r := autoscaling.Removal{Machine: m.machine.Name, MachineUID: m.machine.UID}
+		if sc.budget.take(sc, r, g.set.Namespace) {
+			victims = append(victims, autoscaling.Lost{Machine: r.Machine, UID: r.MachineUID})
+		}
+	}
+	slices.SortFunc(victims, func(a, b autoscaling.Lost) int { return cmp.Compare(a.Machine, b.Machine) })
+	return victims
+}
+
+// isLost reports that a Machine without a Node failed, or had none for longer than it may take.
+func (sc *scan) isLost(m *machine.Machine) bool {
+	return machine.Phase(m) == machine.PhaseFailed || !sc.Now.Before(m.CreationTimestamp.Add(sc.settings.MaxNodeProvisionTime))
+}
+
+// staying counts the Machines that are part of the target.
+func (g *group) staying() (n int) {
+	for _, m := range g.members {
+		n += truth(!m.leaving)
+	}
+	return n
+}
+
+// reverted tells what became of a target that was lowered by what did not come.
+func (sc *scan) reverted(g *group, r autoscaling.Resize) (notes []plan.Note) {
+	for _, v := range r.Lost {
+		sc.tell(&notes, corev1.EventTypeNormal, "DeleteUnregistered", "Removed unregistered node "+v.Machine+" of group "+g.id)
+	}
+	return notes
+}
+
+// notReverted tells that it could not be.
+func (sc *scan) notReverted(g *group, r autoscaling.Resize, why string) {
+	for _, v := range r.Lost {
+		sc.tell(&sc.notes, corev1.EventTypeWarning, "DeleteUnregisteredFailed", fmt.Sprintf("Failed to remove node %s of group %s: %s", v.Machine, g.id, why))
+	}
+	sc.tell(&sc.notes, corev1.EventTypeWarning, "FailedToRevertScaleUp", fmt.Sprintf("Failed to decrease size of group %s to %d: %s", g.id, r.To, why))
+}

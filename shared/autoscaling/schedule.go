@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package autoscaling
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ScheduleAnnotation on a MachineAutoscaler gives its bounds other values at certain times (SPEC W9, D48). One window
+// after the other, separated by semicolons or new lines:
+//
+//	0 8 * * mon-fri for 10h min=4 max=12; 0 0 * * sat,sun for 24h max=2
+//
+// The five fields are those of cron: minute, hour, day of the month, month, day of the week. A window opens at every
+// time that they match, in UTC, and is open for as long as it says, at most 31 days. While several are open, the last one listed
+// decides. What a window does not say stays as in the spec; a bound that would cross the other one takes it along.
+const ScheduleAnnotation = "machine.openshift.io/schedule"
+
+// longestWindow bounds how far back the beginning of a window is looked for.
+const longestWindow = 31 * 24 * time.Hour
+
+// Window is a time at which bounds differ.
+type Window struct {
+	start    [5]field5
+	For      time.Duration
+	Min, Max *int32
+}
+
+// field5 is one of cron's fields: the values that it admits, and whether that is all of them.
+type field5 struct {
+	values map[int]bool
+	any    bool
+}
+
+var fields = [5]struct {
+	name      string
+	low, high int
+	words     []string
+}{
+	{"minute", 0, 59, nil},
+	{"hour", 0, 23, nil},
+	{"day of the month", 1, 31, nil},
+	{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
+	{"day of the week", 0, 7, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
+}
+
+// ParseSchedule reads the value of a ScheduleAnnotation. Its error names the window and the part.
+func ParseSchedule(text string) (all []Window, err error) {
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ';' || r == '\n' }) {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		w, err := parseWindow(strings.Fields(strings.ToLower(part)))
+		if err != nil {
+			return nil, fmt.Errorf("window %q: %w", strings.TrimSpace(part), err)
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+func parseWindow(words []string) (w Window, err error) {
+	if len(words) < 8 || words[5] != "for" {
+		return w, errors.New(`must read "minute hour day month weekday for 10h min=N max=N"`)
+	}
+	for i := range fields {
+		if w.start[i], err = parseField(i, words[i]); err != nil {
+			return w, fmt.Errorf("%s: %w", fields[i].name, err)
+		}
+	}
+	if w.For, err = time.ParseDuration(words[6]); err != nil || w.For < time.Minute || w.For > longestWindow {
+		return w, fmt.Errorf("%q is no duration between 1m and %s", words[6], longestWindow)
+	}
+	for _, word := range words[7:] {
+		key, value, _ := strings.Cut(word, "=")
+		n, err := strconv.ParseInt(value, 10, 32)
+		bound := int32(n)
+		switch {
+		case err != nil || n < 0 || key == "max" && n < 1:
+			return w, fmt.Errorf("%q is neither min=N nor max=N", word)
+		case key == "min" && w.Min == nil:
+			w.Min = &bound
+		case key == "max" && w.Max == nil:
+			w.Max = &bound
+		default:
+			return w, fmt.Errorf("%q is neither min=N nor max=N, or said twice", word)
+		}
+	}
+	if w.Min != nil && w.Max != nil && *w.Min > *w.Max {
+		return w, fmt.Errorf("max=%d is less than min=%d", *w.Max, *w.Min)
+	}
+	return w, nil
+}
+
+// parseField reads lists of values, ranges and steps.
+func parseField(i int, text string) (field5, error) {
+	f := field5{values: map[int]bool{}, any: strings.HasPrefix(text, "*")}
+	for part := range strings.SplitSeq(text, ",") {
+		span, every, stepped := strings.Cut(part, "/")
+		low, high, step := fields[i].low, fields[i].high, 1
+		var err error
+		if stepped {
+			if step, err = strconv.Atoi(every); err != nil || step < 1 {
+				return f, fmt.Errorf("step %q", every)
+			}
+		}
+		if span != "*" {
+			from, to, ranged := strings.Cut(span, "-")
+			if low, err = value(i, from); err != nil {
+				return f, err
+			}
+			switch {
+			case ranged:
+				if high, err = value(i, to); err != nil {
+					return f, err
+				}
+			case !stepped:
+				high = low
+			}
+		}
+		if low > high {
+			return f, fmt.Errorf("%q goes backwards", span)
+		}
+		for v := low; v <= high; v += step {
+			f.values[v] = true
+		}
+	}
+	if i == 4 && f.values[7] { // Sunday has two numbers
+		f.values[0] = true
+	}
+	return f, nil
+}
+
+func value(i int, text string) (int, error) {
+	if k := slices.Index(fields[i].words, text); k >= 0 {
+		return k + fields[i].low, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < fields[i].low || n > fields[i].high {
+		return 0, fmt.Errorf("%q is not between %d and %d", text, fields[i].low, fields[i].high)
+	}
+	return n, nil
+}
+
+// Open reports whether the window is open at a time.
+func (w Window) Open(now time.Time) bool {
+	now = now.UTC().Truncate(time.Minute)
+	for t := now; now.Sub(t) < w.For; {
+		switch {
+		case !w.day(t): // to the last minute of the day before
+			t = time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC).Add(-time.Minute)
+		case !w.start[1].values[t.Hour()]:
+			t = t.Truncate(time.Hour).Add(-time.Minute)
+		case !w.start[0].values[t.Minute()]:
+			t = t.Add(-time.Minute)
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// day is cron's rule: if both days are restricted, either will do.
+func (w Window) day(t time.Time) bool {
+	month, week := w.start[2].values[t.Day()], w.start[4].values[int(t.Weekday())]
+	if !w.start[2].any && !w.start[4].any {
+		return w.start[3].values[int(t.Month())] && (month || week)
+	}
+	return w.start[3].values[int(t.Month())] && month && week
+}
+
+// BoundsAt returns the bounds that hold at a time: those of the spec, unless a window of the schedule is open. A
+// schedule that cannot be read is an error.
+func (a *MachineAutoscaler) BoundsAt(now time.Time) (least, most int32, err error) {
+	least, most = a.Spec.MinReplicas, a.Spec.MaxReplicas
+	text := a.Annotations[ScheduleAnnotation]
+	if text == "" {
+		return least, most, nil
+	}
+	windows, err := ParseSchedule(text)
+	if err != nil {
+		return least, most, err
+	}
+	for _, w := range slices.Backward(windows) {
+		if !w.Open(now) {
+			continue
+		}
+		switch {
+		case w.Min != nil && w.Max != nil:
+			return *w.Min, *w.Max, nil
+		case w.Min != nil:
+			return *w.Min, max(most, *w.Min), nil
+		case w.Max != nil:
+			return min(least, *w.Max), *w.Max, nil
+		}
+		return least, most, nil
+	}
+	return least, most, nil
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package autoscaling
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestScheduleOpensAndCloses(t *testing.T) {
+	t.Parallel()
+	const office = "0 8 * * mon-fri for 10h min=4 max=12; 0 0 * * sat,sun for 24h max=2"
+	for _, tt := range []struct {
+		name, schedule, now string
+		least, most         int32
+	}{
+		{"no schedule", "", "2026-01-01T12:00:00Z", 3, 6},
+		{"a minute before", office, "2026-01-01T07:59:59Z", 3, 6},
+		{"it opens", office, "2026-01-01T08:00:00Z", 4, 12},
+		{"its last minute", office, "2026-01-01T17:59:59Z", 4, 12},
+		{"it closes", office, "2026-01-01T18:00:00Z", 3, 6},
+		{"the weekend takes the minimum along", office, "2026-01-03T23:59:00Z", 2, 2},
+		{"another zone's clock", office, "2026-01-01T10:30:00+02:00", 4, 12},
+		{"over midnight", "0 22 * * * for 4h min=8", "2026-01-02T01:30:00Z", 8, 8},
+		{"the last one listed decides", "0 0 * * * for 24h min=4; 0 12 * * * for 1h min=5", "2026-01-01T12:30:00Z", 5, 6},
+		{"either day will do", "0 0 13 * fri for 1h max=1", "2026-01-02T00:10:00Z", 1, 1},
+		{"neither day", "0 0 13 * fri for 1h max=1", "2026-01-12T00:10:00Z", 3, 6},
+		{"steps and lists", "*/20,5 9-17/4 * jan,mar * for 2m min=5", "2026-03-01T13:41:00Z", 5, 6},
+		{"sunday is seven, too", "0 0 * * 7 for 1h min=5", "2026-01-04T00:30:00Z", 5, 6},
+		{"a month long", "0 0 1 dec * for 744h min=5", "2026-12-31T23:59:00Z", 5, 6},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			ma := &MachineAutoscaler{Spec: MachineAutoscalerSpec{MinReplicas: 3, MaxReplicas: 6}}
+			ma.Annotations = map[string]string{ScheduleAnnotation: tt.schedule}
+			now, err := time.Parse(time.RFC3339, tt.now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if least, most, err := ma.BoundsAt(now); err != nil || least != tt.least || most != tt.most {
+				t.Errorf("got %d to %d, error %v, want %d to %d", least, most, err, tt.least, tt.most)
+			}
+		})
+	}
+}
+
+func TestScheduleThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for schedule, want := range map[string]string{
+		"0 8 * * mon-fri for 10h":           "must read",
+		"0 8 * * mon-fri min=1 for 10h a":   "must read",
+		"60 8 * * * for 10h min=1":          `minute: "60" is not between 0 and 59`,
+		"0 8 * * fri-mon for 10h min=1":     `day of the week: "fri-mon" goes backwards`,
+		"0 8 * * * for 1000h min=1":         "no duration between 1m and 744h0m0s",
+		"0 8 * * * for 1h max=0":            "neither min=N nor max=N",
+		"0 8 * * * for 1h min=5 max=4":      "max=4 is less than min=5",
+		"0 8 * * * for 1h min=5 min=4":      "said twice",
+		"0 8/0 * * * for 1h min=5":          `hour: step "0"`,
+		"0 8 * * * for 1h min=99999999999":  "neither min=N nor max=N",
+		"0 8 * * * for 1h min=1; nonsense ": `window "nonsense"`,
+	} {
+		if _, err := ParseSchedule(schedule); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want one with %q", schedule, err, want)
+		}
+	}
+}
