@@ -99,19 +99,24 @@ func top(root []int, t int) int {
 
 // boundOf is the best bound known for one part, rounded up to what its prices can add up to.
 func (o *offers) boundOf(q part) int64 {
-	best := max(o.countBound(q), o.rateBound(q))
+	best := max(o.countBound(q), o.rateBound(q), o.columnBound(q))
 	for _, start := range o.weights {
 		best = max(best, o.climb(q, start))
 	}
-	unit := int64(0)
-	for _, t := range q.classes {
-		unit = gcd(o.price(t), unit)
-	}
-	if best <= 0 || unit == 0 {
+	if best <= 0 || len(q.classes) == 0 {
 		return 0
 	}
+	return int64(o.lot(q).roundUp(best))
+}
+
+// roundUp returns the least that prices of the classes can add up to without being less than a bound.
+func (l *lot) roundUp(bound float64) float64 {
+	unit := int64(0)
+	for _, t := range l.part.classes {
+		unit = gcd(l.o.price(t), unit)
+	}
 	// Slightly less than the floating-point sum says: what is proven must hold.
-	return int64(math.Ceil(best*(1-1e-9)/float64(unit)-1e-6)) * unit
+	return math.Ceil(bound*(1-1e-9)/float64(unit)-1e-6) * float64(unit)
 }
 
 // rateBound is the bound that values by rates prove: by any rates at which no bin is worth more than its price.
@@ -131,6 +136,41 @@ func (o *offers) rateBound(q part) float64 {
 		sum += need[k] * w[k] / over
 	}
 	return sum
+}
+
+// columnBound is the bound that the worth of items in the program of columns proves: it is the best that any worth
+// proves where few items wait and every search comes to its end. What no search could rule out is allowed for.
+func (o *offers) columnBound(q part) float64 {
+	l := o.lot(q)
+	left := l.waiting(o.left)
+	if len(q.items) > fewItems {
+		return 0
+	}
+	m := l.newMaster(left, func(int) bool { return true }, columnSteps)
+	if m == nil {
+		return 0
+	}
+	m.solve()
+	over := m.over(10 * searchSteps)
+	w := l.rates(l.need(left), func(int) bool { return true })
+	sum, dearest := 0.0, 0.0 // dearest: what a rate's worth of room can hold at most
+	for i, v := range m.worth {
+		if v > 0 {
+			sum += v * float64(left[i])
+			dearest = max(dearest, v/w.worth(&l.size[i], len(l.axes)))
+		}
+	}
+	free := l.compact(Vector{})
+	for k, r := range l.axes {
+		free[k] = int64(math.Ceil(q.free[r]))
+	}
+	if free != (Vector{}) {
+		sum -= dearest * w.worth(&free, len(l.axes))
+	}
+	if over == 0 || math.IsNaN(sum) {
+		return 0
+	}
+	return sum / over
 }
 
 // climb improves weights step by step; every step's bound is proven by itself.

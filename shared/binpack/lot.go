@@ -140,6 +140,14 @@ func (l *lot) keepsApart(item int32, holds []held) bool {
 	})
 }
 
+// cost adds up the prices of stacks.
+func (l *lot) cost(stacks []stack) (sum float64) {
+	for _, s := range stacks {
+		sum += l.price[s.class] * float64(s.times)
+	}
+	return sum
+}
+
 // patterns speaks of types and items of the problem again, and takes the bins off the limits.
 func (l *lot) patterns(stacks []stack, limits []int) []Pattern {
 	slices.SortStableFunc(stacks, func(a, b stack) int {

@@ -50,7 +50,12 @@ func (s *solution) add(o *offers, pat Pattern) {
 func (o *offers) solve(q part, waiting, limits []int) solution {
 	l := o.lot(q)
 	left := l.waiting(waiting)
-	stacks := l.mix(left, l.limits(limits))
+	var stacks []stack
+	if len(q.items) <= fewItems {
+		stacks, left = l.byColumns(left, l.limits(limits))
+	} else {
+		stacks = l.mix(left, l.limits(limits))
+	}
 	out := solution{left: make([]int, len(waiting))}
 	for k, i := range q.items {
 		out.left[i] = int(left[k])
