@@ -70,7 +70,7 @@ func parse(doc string) (contract, error) {
 			lines[key] += " " + strings.TrimSpace(line)
 		}
 	}
-	words := map[string][]string{"wakes on": {"scan", "sweep"}, "reads": {"instances"}, "writes": {"instances"}}
+	words := map[string][]string{"wakes on": {"scan", "sweep", "question"}, "reads": {"instances"}, "writes": {"instances"}}
 	named := map[string]set{}
 	var wrong []error
 	for _, key := range []string{"wakes on", "reads", "writes"} {
@@ -312,6 +312,8 @@ func (tr tree) woken(dir, file string, c contract) (wrong []string) {
 				wakes["sweep"] = true
 			case exact["type"] == "dev.knative.sources.ping":
 				wakes["scan"] = true
+			case exact["type"] == "machine.autoscale.simulate":
+				wakes["question"] = true
 			case !sends(sources, exact["apiversion"], kind):
 				wrong = append(wrong, fmt.Sprintf("%s waits for %s %s, which triggers/source.yaml does not send", file, exact["apiversion"], kind))
 			default:

@@ -76,6 +76,9 @@ func (sc *scan) refusals() (all []answer) {
 func (sc *scan) answers(shape int, refusals []answer) []answer {
 	all := slices.Clone(refusals)
 	for k, o := range sc.options {
+		if slices.ContainsFunc(refusals, func(a answer) bool { return a.group == o.group }) {
+			continue // it grew in this scan, and cannot any further
+		}
 		n := no{reason: sc.placement.Why(shape, k)}
 		resource, short := strings.CutPrefix(n.reason, "Insufficient ")
 		switch {
@@ -117,8 +120,6 @@ func (sc *scan) refusal(g *group, total size) no {
 		return no{reasonNotReady, "the size of its nodes is not known"}
 	case g.surplus(): // what it is about to lose is not known yet (SPEC C46)
 		return no{reasonNotReady, fmt.Sprintf("it is shrinking to %d", g.target)}
-	case pendingResize(g, n):
-		return no{reasonNotReady, fmt.Sprintf("it is being resized to %d", n.Resize.To)}
 	}
 	one := sizeOf(g.template.Node)
 	_, nodes, resources := sc.room(total, one)
@@ -127,6 +128,8 @@ func (sc *scan) refusal(g *group, total size) no {
 		return no{reasonNodes, fmt.Sprintf("%d of %d", total.nodes, sc.settings.MaxNodesTotal)}
 	case len(resources) > 0:
 		return no{quota(resources), sc.overQuota(total, one)}
+	case pendingResize(g, n):
+		return no{reasonNotReady, fmt.Sprintf("it is being resized to %d", n.Resize.To)}
 	}
 	return no{}
 }

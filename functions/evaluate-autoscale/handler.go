@@ -2,7 +2,7 @@
 
 // Package evaluateautoscale resizes MachineSets, so that Pods that do not fit get Nodes, while Nodes that nobody needs go.
 //
-//	wakes on  ClusterAutoscaler, MachineAutoscaler; scan
+//	wakes on  ClusterAutoscaler, MachineAutoscaler; scan; question (what would be decided if)
 //	reads     ClusterAutoscaler, ConfigMap (cluster-autoscaler-status, machine-disruption,
 //	          cluster-autoscaler-priority-expander, cluster-autoscaler-prices), MachineAutoscaler, MachineSet, Machine, Node, Pod, DaemonSet, PodDisruptionBudget,
 //	          PersistentVolumeClaim, PersistentVolume, StorageClass
@@ -25,7 +25,7 @@ import (
 const name = "evaluate-autoscale"
 
 // Function is the deployable function.
-var Function = function.Function{Name: name, Reads: reads, Decide: Decide}
+var Function = function.Function{Name: name, Reads: reads, Decide: Decide, Answer: Answer}
 
 // source is the component that Events about scaling come from (SPEC S67).
 const source = "cluster-autoscaler"
@@ -57,6 +57,12 @@ func evaluate(s snapshot.Snapshot) []plan.Sequence {
 	if err != nil { // written by a newer revision, which will go on with it (RELIABILITY G9)
 		return append(all, plan.Sequence{Notes: []plan.Note{plan.Log("state is not readable, nothing is scaled: " + err.Error())}})
 	}
+	sc.decide()
+	return append(all, sc.sequences()...)
+}
+
+// decide takes what was begun further, then grows the cluster, or shrinks it, and says why not.
+func (sc *scan) decide() {
 	sc.settle()
 	sc.continueRemovals()
 	sc.doubt = sc.doubtful()
@@ -71,7 +77,6 @@ func evaluate(s snapshot.Snapshot) []plan.Sequence {
 		sc.writeReasons()
 	}
 	sc.showBackoff()
-	return append(all, sc.sequences()...)
 }
 
 // What is read in any case, then what is read if there is something to scale. The state comes before everything that
@@ -90,6 +95,10 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		return snapshot.Scope{Objects: ask}
 	}
 	ask = append([]snapshot.Query{settingsQuery, stateQuery}, ask...)
+	if s.Request.Is(function.Question) { // it may bring what is missing
+		ask = append(ask, prioritiesQuery, pricesQuery)
+		return snapshot.Scope{Objects: append(ask, everything(s)...)}
+	}
 	ca := clusterAutoscaler(s)
 	switch begun := len(removals(s)) > 0; {
 	case !s.Has(settingsQuery):
@@ -98,18 +107,26 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 			ask = append(ask, snapshot.All("Node"))
 		}
 	case begun || anyGroup(s):
-		ask = append(ask, budgetQuery, snapshot.All("Machine"), snapshot.All("Node"), pods, snapshot.All("DaemonSet"), snapshot.All("PodDisruptionBudget"))
+		ask = append(ask, everything(s)...)
 		if asksFor(s.ClusterAutoscalers, autoscaling.Priority) {
 			ask = append(ask, prioritiesQuery)
 		}
 		if asksFor(s.ClusterAutoscalers, autoscaling.Price) {
 			ask = append(ask, pricesQuery)
 		}
-		if claims(s) {
-			ask = append(ask, snapshot.All("PersistentVolumeClaim"), snapshot.All("PersistentVolume"), snapshot.All("StorageClass"))
-		}
 	}
 	return snapshot.Scope{Objects: ask}
+}
+
+// everything is what a decision about scaling needs beside settings and state.
+func everything(s snapshot.Snapshot) []snapshot.Query {
+	ask := []snapshot.Query{
+		budgetQuery, snapshot.All("Machine"), snapshot.All("Node"), pods, snapshot.All("DaemonSet"), snapshot.All("PodDisruptionBudget"),
+	}
+	if claims(s) {
+		ask = append(ask, snapshot.All("PersistentVolumeClaim"), snapshot.All("PersistentVolume"), snapshot.All("StorageClass"))
+	}
+	return ask
 }
 
 // clusterAutoscaler returns the settings' object, unless it is not there or on its way out.

@@ -109,13 +109,14 @@ func (sc *scan) place(options []*option) scheduling.Placement {
 	for i, o := range options {
 		offers[i] = o.offer
 	}
+	sc.packed = sc.waiting
 	p := sc.world.Place(sc.waiting, offers)
 	covered := sc.covered(p)
 	if len(covered) == 0 {
 		return p
 	}
-	rest := slices.DeleteFunc(slices.Clone(sc.waiting), func(x *corev1.Pod) bool { return covered[x] })
-	return sc.world.Place(rest, offers)
+	sc.packed = slices.DeleteFunc(slices.Clone(sc.waiting), func(x *corev1.Pod) bool { return covered[x] })
+	return sc.world.Place(sc.packed, offers)
 }
 
 // covered returns Pods that found no place on Nodes that exist or are to come, although open requests were made for

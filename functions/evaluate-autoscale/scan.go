@@ -35,6 +35,7 @@ type scan struct {
 	world   *scheduling.World
 	places  []place // what the world's nodes are
 	waiting []*corev1.Pod
+	packed  []*corev1.Pod // of those, the ones that the placement is for
 
 	options   []*option // groups that can grow
 	placement scheduling.Placement

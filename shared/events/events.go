@@ -25,16 +25,22 @@ const maxBody = 1 << 20
 const (
 	TypeRefPrefix = "dev.knative.apiserver.ref."
 	TypePing      = "dev.knative.sources.ping"
+	// TypeSimulate asks what would be decided if. It is answered from its data and never applied.
+	TypeSimulate = "machine.autoscale.simulate"
+	// TypeSimulated is the answer.
+	TypeSimulated = "machine.autoscale.simulated"
 )
 
-// Event says who woke a function. Nothing else of an event is ever used (RELIABILITY G1).
+// Event says who woke a function. Nothing else of an event is ever used (RELIABILITY G1), but for questions: their data
+// leads to an answer, never to a deed.
 type Event struct {
 	ID, Type                          string
-	APIVersion, Kind, Namespace, Name string // all empty: a tick
+	APIVersion, Kind, Namespace, Name string // all empty: a tick, or a question
+	Question                          []byte // of a TypeSimulate
 }
 
 // Tick reports whether the clock sent the event.
-func (e Event) Tick() bool { return e.Name == "" }
+func (e Event) Tick() bool { return e.Name == "" && e.Type != TypeSimulate }
 
 // ErrMalformed is an event that no redelivery can mend; it goes to the dead-letter sink at once.
 var ErrMalformed = errors.New("malformed event")
@@ -63,6 +69,9 @@ func Parse(w http.ResponseWriter, r *http.Request, allowed []string) (Event, err
 	e := Event{ID: ev.ID(), Type: ev.Type()}
 	switch {
 	case e.Type == TypePing:
+		return e, nil
+	case e.Type == TypeSimulate:
+		e.Question = ev.Data()
 		return e, nil
 	case !strings.HasPrefix(e.Type, TypeRefPrefix):
 		return Event{}, fmt.Errorf("%w: type %q", ErrMalformed, e.Type)

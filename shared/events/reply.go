@@ -4,6 +4,7 @@ package events
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"net/http"
@@ -50,7 +51,20 @@ func Reply(ctx context.Context, w http.ResponseWriter, id string, d *Decision, e
 	if d.Subject != "" {
 		ev.SetSubject(d.Subject)
 	}
-	if err := ev.SetData(event.ApplicationJSON, d); err != nil {
+	return send(ctx, w, ev, d)
+}
+
+// Answer answers a question of TypeSimulate by function with data, which is JSON, as a CloudEvent with 200.
+func Answer(ctx context.Context, w http.ResponseWriter, id, function string, data json.RawMessage) error {
+	ev := event.New()
+	ev.SetID(id)
+	ev.SetType(TypeSimulated)
+	ev.SetSource("/functions/" + function)
+	return send(ctx, w, ev, data)
+}
+
+func send(ctx context.Context, w http.ResponseWriter, ev event.Event, data any) error {
+	if err := ev.SetData(event.ApplicationJSON, data); err != nil {
 		return err
 	}
 	return cehttp.WriteResponseWriter(ctx, binding.ToMessage(&ev), http.StatusOK, w)

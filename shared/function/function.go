@@ -4,6 +4,8 @@
 package function
 
 import (
+	"encoding/json"
+
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -18,4 +20,10 @@ type Function struct {
 	// Decide returns what to do. It is pure and total: no error, no clock, no context. A bad object is a decision
 	// about that object. Deciding again on the result of its plan wants nothing.
 	Decide func(snapshot.Snapshot) plan.Plan
+	// Answer, of functions that can be asked what they would do, answers a question about a snapshot that was read for a
+	// request of the kind Question. Its error is about a question that makes no sense. Nothing of it is ever applied.
+	Answer func(s snapshot.Snapshot, question json.RawMessage) (json.RawMessage, error)
 }
+
+// Question is the kind of request that a question is read for: by it Reads knows that nothing will be done.
+const Question plan.Kind = "Question"

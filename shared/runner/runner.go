@@ -6,6 +6,7 @@ package runner
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -75,6 +76,25 @@ func (r *Runner) Handle(ctx context.Context, req snapshot.Request) (plan.Plan, e
 	}
 	r.Log.Warn("invocation will be repeated", keyRequest, requestName(req), keyError, err)
 	return inv.planned, &events.RetryError{Err: fmt.Errorf("%s: %w", r.Function.Name, err)}
+}
+
+// Answer reads what the function needs to know and answers a question about it. It never writes: there is no plan.
+func (r *Runner) Answer(ctx context.Context, question json.RawMessage) (json.RawMessage, error) {
+	if r.Function.Answer == nil {
+		return nil, fmt.Errorf("%w: %s answers no questions", events.ErrMalformed, r.Function.Name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	inv := &invocation{Runner: r, request: snapshot.Request{Kind: string(function.Question), Name: "question"}, id: rand.Text(), log: r.Log}
+	s, err := inv.observe(ctx)
+	if err != nil {
+		return nil, &events.RetryError{Err: fmt.Errorf("%s: observe: %w", r.Function.Name, err)}
+	}
+	answer, err := r.Function.Answer(s, question)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", events.ErrMalformed, err)
+	}
+	return answer, nil
 }
 
 // invocation is the state of one Handle.

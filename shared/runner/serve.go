@@ -4,6 +4,8 @@ package runner
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/events"
+	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -50,6 +53,10 @@ func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 		s.reply(r.Context(), w, e, plan.Plan{}, err)
 		return
 	}
+	if e.Type == events.TypeSimulate {
+		s.answer(w, r, e)
+		return
+	}
 	req := snapshot.Request{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
@@ -60,16 +67,39 @@ func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 	s.reply(r.Context(), w, e, p, err)
 }
 
+// answer answers a question. What it leads to is written nowhere but into the answer.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, e events.Event) {
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	answers := make(chan json.RawMessage, 1)
+	_, err := s.flights.join(ctx, snapshot.Request{Kind: string(function.Question), Name: rand.Text()}, func(ctx context.Context) (p plan.Plan, err error) {
+		defer s.recovered(&err, e.Type)
+		text, err := s.Runner.Answer(ctx, e.Question)
+		answers <- text
+		return p, err
+	})
+	if err != nil {
+		s.Runner.Log.Warn("question was not answered", keyError, err)
+		s.reply(r.Context(), w, e, plan.Plan{}, err)
+		return
+	}
+	if err := events.Answer(r.Context(), w, e.ID+"."+s.Runner.Function.Name, s.Runner.Function.Name, <-answers); err != nil {
+		s.Runner.Log.Debug("answer was not delivered", keyError, err)
+	}
+}
+
 // handle turns a panic, which is a fault of ours, into an error: one poison object must not stop the process.
 func (s *Server) handle(ctx context.Context, req snapshot.Request) (p plan.Plan, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			s.Runner.Log.Error("panic", keyRequest, requestName(req), keyError, v, "stack", string(debug.Stack()))
-			s.Runner.Metrics.Panicked()
-			err = fmt.Errorf("%w: %v", events.ErrPanic, v)
-		}
-	}()
+	defer s.recovered(&err, requestName(req))
 	return s.Runner.Handle(ctx, req)
+}
+
+func (s *Server) recovered(err *error, request string) {
+	if v := recover(); v != nil {
+		s.Runner.Log.Error("panic", keyRequest, request, keyError, v, "stack", string(debug.Stack()))
+		s.Runner.Metrics.Panicked()
+		*err = fmt.Errorf("%w: %v", events.ErrPanic, v)
+	}
 }
 
 func (s *Server) reply(ctx context.Context, w http.ResponseWriter, e events.Event, p plan.Plan, err error) {

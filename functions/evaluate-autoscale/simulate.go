@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// Question asks what would be decided if the cluster had, beside what it has, more Pods and sets, other limits, prices
+// or expanders (SPEC W1, D43). What it leaves out is as it is.
+type Question struct {
+	Pods      []Pods                      `json:"pods,omitempty"`
+	Sets      []Set                       `json:"machineSets,omitempty"`
+	Limits    *autoscaling.ResourceLimits `json:"limits,omitempty"`
+	Expanders []autoscaling.Expander      `json:"expanders,omitempty"`
+	Prices    map[string]float64          `json:"prices,omitempty"` // per hour, by set, group id or instance type
+}
+
+// Pods are Count Pods that wait, all alike.
+type Pods struct {
+	Count    int               `json:"count"`
+	Metadata metav1.ObjectMeta `json:"metadata,omitzero"`
+	Spec     corev1.PodSpec    `json:"spec"`
+}
+
+// Set is a MachineSet that there could be, or what would be different about one that there is.
+type Set struct {
+	Name        string            `json:"name"`
+	MinReplicas int32             `json:"minReplicas,omitempty"`
+	MaxReplicas int32             `json:"maxReplicas"`
+	CPU         string            `json:"cpu,omitempty"`
+	Memory      string            `json:"memory,omitempty"`
+	GPUs        string            `json:"gpus,omitempty"`
+	MaxPods     string            `json:"maxPods,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"` // of its Nodes
+	Taints      []corev1.Taint    `json:"taints,omitempty"`
+}
+
+// Bounds of a question: what one answer may cost.
+const (
+	maxAskedPods = 100_000
+	maxAskedSets = 500
+	maxListed    = 50
+)
+
+// Reply is what would be decided.
+type Reply struct {
+	At       time.Time  `json:"at"`
+	Resize   []Growth   `json:"resize"`             // sets that would grow
+	Remove   []string   `json:"remove,omitempty"`   // Nodes whose removal would begin
+	Unneeded int        `json:"unneeded"`           // Nodes that could go now or later
+	Pods     Counts     `json:"pods"`               // that wait
+	Unplaced []Unplaced `json:"unplaced,omitempty"` // the first fifty kinds
+	Cost     float64    `json:"cost"`               // of the Nodes that would be added
+	Bound    float64    `json:"lowerBound"`         // that no plan for the same Pods can cost less than, divided among domains alike
+	AboveIt  float64    `json:"aboveLowerBound"`    // (cost - bound) / bound
+	CostUnit string     `json:"costUnit"`           // "price per hour", or "size" where a price is missing
+	Plan     string     `json:"plan"`               // as it would be applied, cut after 32 KiB
+}
+
+// Growth is a set that would get Nodes.
+type Growth struct {
+	Group string  `json:"group"`
+	From  int32   `json:"from"`
+	To    int32   `json:"to"`
+	Max   int32   `json:"max"`
+	Each  float64 `json:"costEach"`
+}
+
+// Counts says what would become of the Pods that wait.
+type Counts struct {
+	Waiting  int `json:"waiting"`
+	Fit      int `json:"fit"`    // on Nodes that are there or to come
+	Helped   int `json:"helped"` // by new Nodes
+	Unplaced int `json:"unplaced"`
+}
+
+// Unplaced are Pods that nothing would be done for, with the answer of every set.
+type Unplaced struct {
+	Pod   string `json:"pod"` // one of them
+	Count int    `json:"count"`
+	Why   string `json:"why"`
+}
+
+// Answer decides about a snapshot as if it were as the question says, and tells what would be done. It decides with the
+// code that decides in earnest; nothing of the answer is carried out.
+func Answer(s snapshot.Snapshot, question json.RawMessage) (json.RawMessage, error) {
+	var q Question
+	d := json.NewDecoder(bytes.NewReader(question))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&q); err != nil {
+		return nil, fmt.Errorf("question: %w", err)
+	}
+	if err := q.check(); err != nil {
+		return nil, fmt.Errorf("question: %w", err)
+	}
+	s, ca, err := q.ask(s)
+	if err != nil {
+		return nil, fmt.Errorf("question: %w", err)
+	}
+	sc, err := newScan(s, ca)
+	if err != nil {
+		return nil, err
+	}
+	sc.decide()
+	return json.Marshal(sc.reply())
+}
+
+func (q Question) check() error {
+	total := 0
+	for i, p := range q.Pods {
+		if p.Count < 1 || p.Count > maxAskedPods {
+			return fmt.Errorf("pods[%d]: count %d is not between 1 and %d", i, p.Count, maxAskedPods)
+		}
+		total += p.Count
+	}
+	switch {
+	case total > maxAskedPods:
+		return fmt.Errorf("%d pods are more than %d", total, maxAskedPods)
+	case len(q.Sets) > maxAskedSets:
+		return fmt.Errorf("%d machine sets are more than %d", len(q.Sets), maxAskedSets)
+	}
+	for i, m := range q.Sets {
+		if m.Name == "" || m.MaxReplicas < 1 || m.MinReplicas < 0 || m.MinReplicas > m.MaxReplicas {
+			return fmt.Errorf("machineSets[%d]: wants a name and minReplicas ≤ maxReplicas", i)
+		}
+	}
+	return nil
+}
+
+// ask returns the snapshot as the question would have it, with the settings.
+func (q Question) ask(s snapshot.Snapshot) (snapshot.Snapshot, *autoscaling.ClusterAutoscaler, error) {
+	s = s.Clone()
+	ca := &autoscaling.ClusterAutoscaler{}
+	if found := clusterAutoscaler(s); found != nil {
+		ca = found.DeepCopy()
+	}
+	ca.Name = autoscaling.Name
+	if q.Limits != nil {
+		ca.Spec.ResourceLimits = q.Limits
+	}
+	if q.Expanders != nil {
+		ca.Spec.Expanders = q.Expanders
+	}
+	if errs := ca.Validate(); len(errs) > 0 {
+		return s, nil, errs.ToAggregate()
+	}
+	s.Add(ca)
+	for _, m := range q.Sets {
+		m.put(&s)
+	}
+	for i, p := range q.Pods {
+		s.Pods = append(s.Pods, p.all(i, s.Now)...)
+	}
+	slices.SortStableFunc(s.Pods, func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return s, ca, q.price(&s)
+}
+
+// put puts the set into a snapshot, with a MachineAutoscaler if it has none.
+func (m Set) put(s *snapshot.Snapshot) {
+	set := &machine.MachineSet{}
+	set.Namespace, set.Name, set.UID = machine.Namespace, m.Name, types.UID("simulated-"+m.Name)
+	set.Spec.Replicas = new(int32)
+	if found := s.MachineSet(machine.Namespace, m.Name); found != nil {
+		set = found.DeepCopy()
+	}
+	if set.Annotations == nil {
+		set.Annotations = map[string]string{}
+	}
+	a := set.Annotations
+	a[machine.AnnotationMinSize], a[machine.AnnotationMaxSize] = strconv.Itoa(int(m.MinReplicas)), strconv.Itoa(int(m.MaxReplicas))
+	for key, value := range map[string]string{
+		machine.CapacityCPU: m.CPU, machine.CapacityMemory: m.Memory, machine.CapacityGPUCount: m.GPUs, machine.CapacityMaxPods: m.MaxPods,
+	} {
+		if value != "" {
+			a[key] = value
+		}
+	}
+	if m.Labels != nil {
+		set.Spec.Template.Spec.Labels = maps.Clone(set.Spec.Template.Spec.Labels)
+		if set.Spec.Template.Spec.Labels == nil {
+			set.Spec.Template.Spec.Labels = map[string]string{}
+		}
+		maps.Copy(set.Spec.Template.Spec.Labels, m.Labels)
+	}
+	if m.Taints != nil {
+		set.Spec.Template.Spec.Taints = m.Taints
+	}
+	s.Add(set)
+	if ownerOf(*s, set) == nil {
+		ma := &autoscaling.MachineAutoscaler{Spec: autoscaling.MachineAutoscalerSpec{
+			MinReplicas: m.MinReplicas, MaxReplicas: m.MaxReplicas,
+			ScaleTargetRef: autoscaling.ScaleTargetRef{APIVersion: "machine.openshift.io/v1beta1", Kind: "MachineSet", Name: m.Name},
+		}}
+		ma.Namespace, ma.Name, ma.Finalizers = machine.Namespace, m.Name, []string{autoscaling.Finalizer}
+		s.Add(ma)
+	}
+}
+
+// all returns the Pods, as the scheduler would have left them an hour ago.
+func (p Pods) all(i int, now time.Time) []*corev1.Pod {
+	out := make([]*corev1.Pod, p.Count)
+	name, namespace := cmp.Or(p.Metadata.Name, fmt.Sprintf("simulated-%d", i)), cmp.Or(p.Metadata.Namespace, metav1.NamespaceDefault)
+	status := corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+	}}}
+	for k := range out {
+		pod := &corev1.Pod{ObjectMeta: p.Metadata, Spec: p.Spec, Status: status}
+		pod.Namespace, pod.Name = namespace, fmt.Sprintf("%s-%06d", name, k)
+		pod.UID, pod.CreationTimestamp = types.UID("simulated-"+namespace+"/"+pod.Name), metav1.NewTime(now.Add(-time.Hour))
+		pod.Spec.NodeName, pod.DeletionTimestamp = "", nil
+		out[k] = pod
+	}
+	return out
+}
+
+// price puts prices where the decision looks for them.
+func (q Question) price(s *snapshot.Snapshot) error {
+	if q.Prices == nil {
+		return nil
+	}
+	text, err := yaml.Marshal(q.Prices)
+	if err != nil {
+		return err
+	}
+	cm := &corev1.ConfigMap{Data: map[string]string{pricesKey: string(text)}}
+	cm.Namespace, cm.Name = machine.Namespace, machine.ConfigMapPrices
+	s.Add(cm)
+	for _, found := range slices.Clone(s.MachineSets) {
+		if _, said := found.Annotations[machine.AnnotationPrice]; said && (q.Prices[found.Name] > 0 || q.Prices[idOf(found)] > 0) {
+			set := found.DeepCopy()
+			delete(set.Annotations, machine.AnnotationPrice)
+			s.Add(set)
+		}
+	}
+	for key, f := range q.Prices {
+		if milliCents(f) == 0 {
+			return errors.New("prices: " + key + " has none")
+		}
+	}
+	return nil
+}
+
+// reply tells what the scan decided.
+func (sc *scan) reply() Reply {
+	r := Reply{At: sc.Now, Resize: []Growth{}, Unneeded: len(sc.state.Unneeded)}
+	price := sc.trueCosts()
+	r.CostUnit = price.unit
+	for i, o := range sc.options {
+		if o.more > 0 {
+			each := price.of(i)
+			r.Resize = append(r.Resize, Growth{Group: o.id, From: o.target - o.more, To: o.target, Max: o.max, Each: each})
+			r.Cost += each * float64(o.more)
+		}
+	}
+	for _, x := range sc.state.Removals {
+		if !slices.ContainsFunc(sc.before.Removals, func(b autoscaling.Removal) bool { return b.NodeUID == x.NodeUID }) {
+			r.Remove = append(r.Remove, x.Node)
+		}
+	}
+	r.Pods.Waiting = len(sc.waiting)
+	refusals := sc.refusals()
+	for i, shape := range sc.placement.Shapes {
+		left := len(shape.Pods) - sc.placement.Fit[i]
+		r.Pods.Fit += sc.placement.Fit[i]
+		if sc.helped != nil {
+			r.Pods.Helped += sc.helped[i]
+			left -= sc.helped[i]
+		}
+		r.Pods.Unplaced += left
+		if left > 0 && len(r.Unplaced) < maxListed {
+			p := shape.Pods[len(shape.Pods)-1]
+			r.Unplaced = append(r.Unplaced, Unplaced{Pod: p.Namespace + "/" + p.Name, Count: left, Why: counted(sc.answers(i, refusals))})
+		}
+	}
+	if r.Cost > 0 {
+		r.Bound = price.bound(sc)
+		if r.Bound > 0 {
+			r.AboveIt = max(0, r.Cost-r.Bound) / r.Bound
+		}
+	}
+	const longest = 32 << 10
+	var p plan.Plan
+	p.Add(sc.sequences()...)
+	text := p.String()
+	r.Plan = text[:min(len(text), longest)]
+	return r
+}
+
+// costs are what Nodes of the options really cost, whatever the expanders made of it.
+type costs struct {
+	each []int64
+	per  float64
+	unit string
+}
+
+func (sc *scan) trueCosts() costs {
+	if each := sc.byPrice(sc.options); each != nil {
+		return costs{each, 1e5, "price per hour"}
+	}
+	return costs{bySize(sc.options), 1, "size"}
+}
+
+func (c costs) of(option int) float64 { return float64(c.each[option]) / c.per }
+
+// bound packs the same Pods at the true costs, and returns what no such packing can cost less than.
+func (c costs) bound(sc *scan) float64 {
+	offers := make([]scheduling.Offer, len(sc.options))
+	for i, o := range sc.options {
+		offers[i] = o.offer
+		offers[i].Price = c.each[i]
+	}
+	return float64(sc.world.Place(sc.packed, offers).Bound()) / c.per
+}
