@@ -4,6 +4,7 @@ package remediate
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -13,12 +14,13 @@ import (
 )
 
 const (
-	// missingFor is how long a Node must be gone: it is believed at the second look only (RELIABILITY 2f).
-	missingFor = time.Minute
-	// sightFor is how far apart two looks at a condition are whose timeout proves little by itself: the Node of a spot
-	// instance that is reclaimed has two minutes left.
-	sightFor     = 10 * time.Second
-	shortTimeout = time.Minute
+	// looksApart is how far apart two looks are at what is not believed at the first: a Node that is gone, a condition
+	// that is due already when it is first seen (RELIABILITY 2f).
+	looksApart = time.Minute
+	// With a timeout shorter than shortTimeout there is no time for that: the Node of a spot instance that is reclaimed
+	// has two minutes left.
+	shortTimeout    = time.Minute
+	looksApartShort = 10 * time.Second
 	// startupDefault is how long a Machine may be without a Node unless its check says otherwise (B48).
 	startupDefault = 10 * time.Minute
 )
@@ -60,7 +62,7 @@ func (c *check) judge(m *machine.Machine, n *corev1.Node) verdict {
 		return c.starting(updated)
 	case n == nil:
 		since, before := c.record.seen(m, reasonNotFound, c.Now)
-		v := verdict{reason: reasonNotFound, due: since.Add(missingFor), sight: reasonNotFound, early: !before}
+		v := verdict{reason: reasonNotFound, due: since.Add(looksApart), sight: reasonNotFound, early: !before}
 		v.message = "node " + m.Status.NodeRef.Name + " not found" + v.span(since)
 		return v
 	}
@@ -93,19 +95,36 @@ func (c *check) conditions(m *machine.Machine, n *corev1.Node) verdict {
 		what := fmt.Sprintf("%s=%s", u.Type, u.Status)
 		since := have.LastTransitionTime.Time
 		v := verdict{reason: reasonNode, due: since.Add(u.Timeout.Duration)}
-		if u.Timeout.Duration < shortTimeout {
-			first, before := c.record.seen(m, what, c.Now)
+		v.message = fmt.Sprintf("node %s has %s", n.Name, what)
+		seen, before := c.record.seen(m, what, c.Now)
+		if apart := c.apart(m, u, v, since, before); apart > 0 {
 			v.sight, v.early = what, !before
-			if twice := first.Add(sightFor); twice.After(v.due) {
+			if twice := seen.Add(apart); twice.After(v.due) {
 				v.due = twice
 			}
 		}
-		v.message = fmt.Sprintf("node %s has %s", n.Name, what) + v.span(since)
+		v.message += v.span(since)
 		if first.reason == "" || v.due.Before(first.due) {
 			first = v
 		}
 	}
 	return first
+}
+
+// apart is how far apart two looks at a condition must be; zero if one is enough: with a long timeout the Machine told
+// of it well before it was due. What is due at the first look already was nowhere to be seen until then: the Node's clock
+// may be behind, or nobody looked.
+func (c *check) apart(m *machine.Machine, u machinev1beta1.UnhealthyCondition, v verdict, since time.Time, before bool) time.Duration {
+	told := machine.FindCondition(m.Status.Conditions, machine.ConditionHealthy)
+	switch {
+	case u.Timeout.Duration < shortTimeout:
+		return looksApartShort
+	case before:
+		return looksApart
+	case v.due.After(c.Now.Add(looksApart)), told != nil && strings.HasPrefix(told.Message, v.message+sinceWhen(since)):
+		return 0
+	}
+	return looksApart
 }
 
 func invalid(m *machine.Machine) bool {
@@ -117,7 +136,9 @@ func (v verdict) span(since time.Time) string {
 	if v.early {
 		return ""
 	}
-	return " since " + stamp(since) + ", due " + stamp(v.due)
+	return sinceWhen(since) + ", due " + stamp(v.due)
 }
+
+func sinceWhen(t time.Time) string { return " since " + stamp(t) }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
