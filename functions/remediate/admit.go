@@ -20,6 +20,7 @@ const usualInFlight = 3
 const (
 	heldBack   = "not remediated: "
 	heldOwner  = heldBack + "no controller would replace it"
+	heldPaused = heldBack + "another API has the say"
 	heldSkip   = heldBack + "annotation " + machine.AnnotationSkipRepair
 	heldFlight = heldBack + "as many as %s allows are in flight"
 	heldBudget = heldBack + "as many as configmap/" + machine.ConfigMapDisrupt + " allows are disrupted"
@@ -29,75 +30,77 @@ const (
 
 // admit works out what every check has in flight next: what is not over, and more where there is room. It is decided
 // before anything is shown, so that every sick Machine shows why it is not remediated.
-func (w *ward) admit() {
-	for _, c := range w.checks {
+func (d *decision) admit() {
+	for _, c := range d.checks {
 		c.next, c.settled = c.settle()
-		c.closed = c.restricted(w.budget)
+		c.restriction = c.restricted(d.budget)
 		c.next.InFlight = slices.DeleteFunc(c.next.InFlight, func(f remediation) bool {
 			t := c.target(f.UID)
 			if t == nil {
 				return false
 			}
-			if w.claimed[f.UID] != nil || !w.free(t.m, c.name()) { // another check was faster
+			if d.claimed[f.UID] != nil || !d.free(t.m, c.name()) { // another check was faster
 				return true
 			}
-			w.claimed[f.UID] = c
+			d.claimed[f.UID] = c
 			return false
 		})
 	}
-	for _, c := range w.checks {
-		w.reserve(c)
+	for _, c := range d.checks {
+		d.reserve(c)
 	}
-	for _, c := range w.checks {
+	for _, c := range d.checks {
 		for _, t := range c.due() {
-			w.enter(c, t)
+			d.enter(c, t)
 		}
 	}
 }
 
 // reserve wants slots for what is committed and not yet acted upon.
-func (w *ward) reserve(c *check) {
+func (d *decision) reserve(c *check) {
 	for _, f := range c.next.InFlight {
 		t := c.target(f.UID)
 		switch {
-		case t == nil || !t.sick(w.Now):
+		case t == nil || !t.sick(d.Now):
 		case c.lost(f, t):
-			w.held[f.UID] = heldOwner
-		case c.closed.reason != "":
-			w.held[f.UID] = fmt.Sprintf(heldClosed, c.name(), c.closed.reason)
-		case !w.budget.take(t):
-			w.held[f.UID] = heldBudget
+			d.held[f.UID] = heldOwner
+		case c.restriction.reason != "":
+			d.held[f.UID] = fmt.Sprintf(heldClosed, c.name(), c.restriction.reason)
+		case !d.budget.take(t):
+			d.held[f.UID] = heldBudget
 		}
 	}
 }
 
 // enter puts a sick Machine in flight, or says why not.
-func (w *ward) enter(c *check, t *target) {
-	if w.claimed[t.m.UID] != nil || !w.free(t.m, c.name()) { // it is remediated, and says by whom
+func (d *decision) enter(c *check, t *target) {
+	if d.claimed[t.m.UID] != nil || !d.free(t.m, c.name()) { // it is remediated, and says by whom
 		return
 	}
-	f := remediation{Machine: t.m.Name, UID: t.m.UID, At: metav1.NewTime(w.Now), ControlPlane: t.controlPlane()}
+	f := remediation{Machine: t.m.Name, UID: t.m.UID, At: metav1.NewTime(d.Now), ControlPlane: t.controlPlane()}
 	owner := metav1.GetControllerOf(t.m)
 	if owner != nil && owner.Kind == "MachineSet" {
 		f.Set = owner.Name
 	}
-	if why := w.hindrance(c, t, f); why != "" {
-		w.held[t.m.UID] = why
+	if why := d.hindrance(c, t, f); why != "" {
+		d.held[t.m.UID] = why
 		return
 	}
 	if owner != nil && t.m.Status.NodeRef == nil {
-		c.next.Failing[owner.Name] = failure{Count: c.next.Failing[owner.Name].Count + 1, At: metav1.NewTime(w.Now)}
+		c.next.Failing[owner.Name] = failure{Count: c.next.Failing[owner.Name].Count + 1, At: metav1.NewTime(d.Now)}
 	}
 	c.next.InFlight = append(c.next.InFlight, f)
-	w.claimed[t.m.UID] = c
-	delete(w.held, t.m.UID)
+	d.claimed[t.m.UID] = c
+	delete(d.held, t.m.UID)
 }
 
-// excused says why people do not want a sick Machine to be remediated, or "".
+// excused says why a sick Machine is nobody's to remediate (SPEC B7), or people do not want it to be, or "".
 func (c *check) excused(t *target) string {
 	_, skip := t.m.Annotations[machine.AnnotationSkipRepair]
 	until, preserved := t.preserved()
 	switch {
+	case machine.IsPaused(t.m):
+		return heldPaused
 	case skip:
 		return heldSkip
 	case preserved && c.Now.Before(until):
@@ -112,20 +115,20 @@ func (c *check) lost(f remediation, t *target) bool {
 }
 
 // hindrance says why a sick Machine is not put in flight, or "".
-func (w *ward) hindrance(c *check, t *target, f remediation) string {
+func (d *decision) hindrance(c *check, t *target, f remediation) string {
 	failing := c.failingSet(t)
 	switch excuse := c.excused(t); {
 	case excuse != "":
 		return excuse
 	case c.lost(f, t):
 		return heldOwner
-	case c.closed.reason != "":
-		return fmt.Sprintf(heldClosed, c.name(), c.closed.reason)
-	case failing.Count > 0 && w.Now.Before(failing.pause()):
+	case c.restriction.reason != "":
+		return fmt.Sprintf(heldClosed, c.name(), c.restriction.reason)
+	case failing.Count > 0 && d.Now.Before(failing.pause()):
 		return fmt.Sprintf(heldFailed, failing.Count, metav1.GetControllerOf(t.m).Name, stamp(failing.pause()))
 	case !c.room(t):
 		return fmt.Sprintf(heldFlight, c.name())
-	case !w.budget.foresee(t):
+	case !d.budget.foresee(t):
 		return heldBudget
 	}
 	return ""

@@ -21,18 +21,18 @@ import (
 // check is one MachineHealthCheck in one decision, with the Machines that it selects.
 type check struct {
 	snapshot.Snapshot
-	h        *machine.MachineHealthCheck // of a legacy check: what it was translated to
-	legacy   *machine.LegacyHealthCheck  // or nil
-	selector labels.Selector
-	policy   policy
-	external external
-	record   record // as it is stored
-	next     record // as it has to be
-	settled  []plan.Note
-	targets  []*target
-	sum      sum
-	closed   restriction // why nothing at all is remediated
-	network  network
+	h           *machine.MachineHealthCheck // of a legacy check: what it was translated to
+	legacy      *machine.LegacyHealthCheck  // or nil
+	selector    labels.Selector
+	policy      policy
+	external    external
+	record      record // as it is stored
+	next        record // as it has to be
+	settled     []plan.Note
+	targets     []*target
+	sum         sum
+	restriction restriction // why nothing at all is remediated
+	network     network
 }
 
 // target is one Machine with what the check says about it.

@@ -2,7 +2,7 @@
 
 // Package remediate replaces Machines that a MachineHealthCheck finds sick, never many at a time.
 //
-//	wakes on  MachineHealthCheck (of both groups), Machine, Node; scan
+//	wakes on  MachineHealthCheck, Machine, Node; scan
 //	reads     MachineHealthCheck (and what its remediationTemplate names), Machine, Node, MachineSet,
 //	          MachineHealthCheck.v1alpha1.healthchecking.openshift.io, ConfigMap (budget; rules of legacy checks)
 //	writes    MachineHealthCheck (in-flight annotation, status; requests made from its remediationTemplate),
@@ -34,41 +34,41 @@ var Function = function.Function{Name: name, Reads: reads, Decide: Decide}
 // Decide shows on every Machine of the snapshot how healthy it is. Where all Machines were read, each check acts.
 func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
-	w := newWard(s)
-	for _, c := range w.wrong {
+	d := newDecision(s)
+	for _, c := range d.wrong {
 		p.Add(c.refuse())
 	}
-	if w.whole {
-		w.admit()
+	if d.whole {
+		d.admit()
 	}
-	verdicts := worst(w.checks)
+	verdicts := worst(d.checks)
 	touched := map[*machine.Machine]bool{} // by this plan: whatever else it needs, the next round does
 	for _, m := range s.Machines {
 		seq := plan.Sequence{}
 		if v, looked := verdicts[m]; looked {
-			seq = w.show(m, v)
-		} else if w.whole && len(w.wrong)+w.paused == 0 {
+			seq = d.show(m, v)
+		} else if d.whole && len(d.wrong)+d.paused == 0 {
 			seq = forget(m)
 		}
 		touched[m] = len(seq.Do) > 0
 		p.Add(seq)
 	}
-	if w.whole {
-		p.Add(w.act(touched)...)
-		p.Add(w.release(verdicts, touched)...)
+	if d.whole {
+		p.Add(d.act(touched)...)
+		p.Add(d.release(verdicts, touched)...)
 	}
 	return p.Untried(s.Outcomes)
 }
 
 // act stores what the checks have to remember, or else carries out what they have in flight, and reports.
-func (w *ward) act(touched map[*machine.Machine]bool) []plan.Sequence {
-	all := []plan.Sequence{w.budget.commit()}
-	for _, c := range w.checks {
+func (d *decision) act(touched map[*machine.Machine]bool) []plan.Sequence {
+	all := []plan.Sequence{d.budget.commit()}
+	for _, c := range d.checks {
 		if c.next.String() != c.record.String() {
 			all = append(all, c.commit())
 			continue
 		}
-		all = append(all, w.repair(c, touched)...)
+		all = append(all, d.repair(c, touched)...)
 		all = append(all, c.withdraw()...)
 		all = append(all, c.report())
 	}

@@ -20,7 +20,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	switch {
 	case s.Request.Scan():
 		all = checks
-	case s.Request.Is("MachineHealthCheck"): // of either group
+	case s.Request.Is("MachineHealthCheck"):
 		all = true
 	case s.Request.Is("Machine"):
 		more, all = machineReads(s, checks)
@@ -70,7 +70,7 @@ func nodeReads(s snapshot.Snapshot, checks bool) (ask []snapshot.Query, all bool
 
 // pressing reports whether more has to be known about m than itself and its Node.
 func pressing(s snapshot.Snapshot, m *machine.Machine) bool {
-	for _, c := range newWard(s).checks {
+	for _, c := range newDecision(s).checks {
 		for _, t := range c.targets {
 			if t.m == m && (t.sick(s.Now) || t.sight != "" || c.record.has(m.UID)) {
 				return true

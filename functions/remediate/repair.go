@@ -13,11 +13,11 @@ import (
 
 // repair makes the next step of what is in flight, if the Machine is still sick and holds a slot of the budget: claim
 // it, then act. touched are the Machines that are written in this round already.
-func (w *ward) repair(c *check, touched map[*machine.Machine]bool) []plan.Sequence {
+func (d *decision) repair(c *check, touched map[*machine.Machine]bool) []plan.Sequence {
 	var all []plan.Sequence
 	for _, f := range c.record.InFlight {
 		t := c.target(f.UID)
-		if t == nil || !t.sick(w.Now) || touched[t.m] || w.held[f.UID] != "" || !w.budget.stored.Holds(f.UID, w.Now) {
+		if t == nil || !t.sick(d.Now) || touched[t.m] || d.held[f.UID] != "" || !d.budget.stored.Holds(f.UID, d.Now) {
 			continue
 		}
 		claim := c.claim(f, t)
@@ -79,12 +79,12 @@ func (c *check) handOver(t *target, claim string) plan.Sequence {
 
 // release takes claims off Machines that are well and in no check's flight any more, with a power-cycle that was asked
 // for and never carried out.
-func (w *ward) release(verdicts map[*machine.Machine]verdict, touched map[*machine.Machine]bool) []plan.Sequence {
+func (d *decision) release(verdicts map[*machine.Machine]verdict, touched map[*machine.Machine]bool) []plan.Sequence {
 	var all []plan.Sequence
-	for _, m := range w.Machines {
+	for _, m := range d.Machines {
 		claim, is := m.Annotations[machine.AnnotationRemediatedBy]
 		v, looked := verdicts[m]
-		if !is || looked && v.reason != "" || touched[m] || m.DeletionTimestamp != nil || w.claimed[m.UID] != nil || !w.free(m, "") {
+		if !is || looked && v.reason != "" || touched[m] || m.DeletionTimestamp != nil || machine.IsPaused(m) || d.claimed[m.UID] != nil || !d.free(m, "") {
 			continue
 		}
 		next := m.DeepCopy()

@@ -27,7 +27,7 @@ const (
 
 // settle returns the record with what is over left out, with what was seen, and with the notes to tell about it.
 func (c *check) settle() (record, []plan.Note) {
-	next := record{Schema: recordSchema, Storm: c.weather()}
+	next := record{Schema: recordSchema, Storm: c.storm()}
 	var notes []plan.Note
 	for _, f := range c.record.InFlight {
 		t := c.target(f.UID)
@@ -41,7 +41,7 @@ func (c *check) settle() (record, []plan.Note) {
 			notes = append(notes, plan.Warning(t.m, "RemediationEscalated", "the next step is "+c.does(f, t)+": "+t.message))
 		case !escalates && !c.Now.Before(f.At.Add(releaseAfter)):
 			if t != nil {
-				notes = append(notes, plan.Warning(t.m, "RemediationReleased", "not over after "+releaseAfter.String()+": others may go on"+hindrance(t.m)))
+				notes = append(notes, plan.Warning(t.m, "RemediationReleased", "not over after "+releaseAfter.String()+": others may go on"+drainBlock(t.m)))
 			}
 			continue
 		}
@@ -65,8 +65,8 @@ func (c *check) underWay(f remediation, t *target) bool {
 	return set != nil && (set.Spec.Replicas == nil || set.Status.ReadyReplicas < *set.Spec.Replicas)
 }
 
-// hindrance is what keeps a Machine from going.
-func hindrance(m *machine.Machine) string {
+// drainBlock is what keeps a Machine from going.
+func drainBlock(m *machine.Machine) string {
 	if d := machine.FindCondition(m.Status.Conditions, machine.ConditionDrained); d != nil && d.Message != "" && m.DeletionTimestamp != nil {
 		return "; " + d.Message
 	}
@@ -110,9 +110,9 @@ func (f failure) pause() time.Time {
 	return f.At.Add(min(failurePause<<min(max(0, f.Count-1), 10), failureLimit))
 }
 
-// weather returns the storm that the check is in, or was in until a moment ago: more Machines are ill than may be, or
+// storm returns the storm that the check is in, or was in until a moment ago: more Machines are ill than may be, or
 // the network is broken. Machines that only start make no storm.
-func (c *check) weather() *storm {
+func (c *check) storm() *storm {
 	s, now := c.record.Storm, metav1.NewTime(c.Now.Truncate(time.Second))
 	raging := c.sum.most > 0 && c.sum.sick+c.sum.waiting > c.sum.most || c.network.partitioned()
 	switch {

@@ -26,10 +26,10 @@ func (c *check) report() plan.Sequence {
 	next.Status.RemediationsAllowed = int32(max(0, c.sum.most-c.sum.unhealthy()))
 	allowed := machine.True(machinev1beta1.RemediationAllowedCondition, "", "")
 	var notes []plan.Note
-	if c.closed.reason != "" {
+	if c.restriction.reason != "" {
 		next.Status.RemediationsAllowed = 0
-		allowed = machine.False(allowed.Type, machinev1beta1.ConditionSeverityWarning, c.closed.reason, c.closed.message)
-		notes = []plan.Note{plan.Warning(c.object(c.h), "RemediationRestricted", c.closed.message)}
+		allowed = machine.False(allowed.Type, machinev1beta1.ConditionSeverityWarning, c.restriction.reason, c.restriction.message)
+		notes = []plan.Note{plan.Warning(c.object(c.h), "RemediationRestricted", c.restriction.message)}
 	}
 	for _, condition := range slices.Concat([]machine.Condition{allowed, c.wellbeing()}, c.remediating(), c.available()) {
 		next.Status.Conditions = machine.SetCondition(next.Status.Conditions, condition, c.Now)
@@ -111,15 +111,15 @@ func (c *check) commit() plan.Sequence {
 
 // show writes on a Machine what the checks say about it, and why it is not remediated if it is not. A Machine that was
 // never found unhealthy carries no condition.
-func (w *ward) show(m *machine.Machine, v verdict) plan.Sequence {
+func (d *decision) show(m *machine.Machine, v verdict) plan.Sequence {
 	have := machine.FindCondition(m.Status.Conditions, machine.ConditionHealthy)
-	if m.DeletionTimestamp != nil || have == nil && (v.reason == "" || v.early) {
+	if m.DeletionTimestamp != nil || machine.IsPaused(m) || have == nil && (v.reason == "" || v.early) {
 		return plan.Sequence{}
 	}
 	want := machine.True(machine.ConditionHealthy, "", "")
 	var notes []plan.Note
 	if v.reason != "" {
-		message, held := v.message, w.held[m.UID]
+		message, held := v.message, d.held[m.UID]
 		if held != "" {
 			message += "; " + held
 		}
@@ -130,7 +130,7 @@ func (w *ward) show(m *machine.Machine, v verdict) plan.Sequence {
 		}
 	}
 	next := m.DeepCopy()
-	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, want, w.Now)
+	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, want, d.Now)
 	if equality.Semantic.DeepEqual(m.Status, next.Status) {
 		return plan.Sequence{}
 	}
@@ -139,7 +139,7 @@ func (w *ward) show(m *machine.Machine, v verdict) plan.Sequence {
 
 // forget takes the verdict off a Machine that no check looks at any more.
 func forget(m *machine.Machine) plan.Sequence {
-	if machine.FindCondition(m.Status.Conditions, machine.ConditionHealthy) == nil {
+	if machine.IsPaused(m) || machine.FindCondition(m.Status.Conditions, machine.ConditionHealthy) == nil {
 		return plan.Sequence{}
 	}
 	next := m.DeepCopy()

@@ -13,8 +13,8 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
-// ward is all checks of one decision, with what they have in common.
-type ward struct {
+// decision is all checks of one call of Decide, with what they have in common.
+type decision struct {
 	snapshot.Snapshot
 	whole  bool // all Machines and Nodes were read: only then anything is remediated
 	checks []*check
@@ -32,43 +32,43 @@ type wrong struct {
 	err error
 }
 
-func newWard(s snapshot.Snapshot) *ward {
-	w := &ward{Snapshot: s, whole: s.Has(snapshot.All("Machine")), claimed: map[types.UID]*check{}, held: map[types.UID]string{}}
+func newDecision(s snapshot.Snapshot) *decision {
+	d := &decision{Snapshot: s, whole: s.Has(snapshot.All("Machine")), claimed: map[types.UID]*check{}, held: map[types.UID]string{}}
 	net := networkOf(s)
 	for _, h := range s.HealthChecks {
-		w.add(newCheck(s, h, nil, net))
+		d.add(newCheck(s, h, nil, net))
 	}
 	rules := s.ConfigMap(machine.Namespace, machine.ConfigMapUnhealthy)
 	for _, l := range s.LegacyHealthChecks {
 		h, err := translate(l, rules)
 		c, failed := newCheck(s, h, l, net)
-		w.add(c, cmp.Or(failed, err))
+		d.add(c, cmp.Or(failed, err))
 	}
-	w.budget = budgetOf(s, w.over)
-	return w
+	d.budget = budgetOf(s, d.over)
+	return d
 }
 
 // add adds a check, unless people paused it (B50) or are done with it.
-func (w *ward) add(c *check, err error) {
+func (d *decision) add(c *check, err error) {
 	if _, paused := c.h.Annotations[machine.AnnotationPausedMHC]; paused || c.h.DeletionTimestamp != nil {
-		w.paused++
+		d.paused++
 		return
 	}
 	if err != nil {
-		w.wrong = append(w.wrong, wrong{c, err})
+		d.wrong = append(d.wrong, wrong{c, err})
 		return
 	}
-	w.checks = append(w.checks, c)
+	d.checks = append(d.checks, c)
 }
 
 // over reports that a slot of the budget is not needed any more: its Machine is gone, or it was ours and the Machine
 // recovered.
-func (w *ward) over(slot machine.Slot) bool {
-	m := w.Machine(slot.Namespace, slot.Machine)
+func (d *decision) over(slot machine.Slot) bool {
+	m := d.Machine(slot.Namespace, slot.Machine)
 	if m == nil || m.UID != slot.UID {
 		return true
 	}
-	return slot.By == name && m.DeletionTimestamp == nil && w.claimed[m.UID] == nil
+	return slot.By == name && m.DeletionTimestamp == nil && d.claimed[m.UID] == nil
 }
 
 // claim is what stands on a Machine that a check remediates: check, step, begin of the step.
@@ -78,17 +78,17 @@ func (c *check) claim(f remediation, t *target) string {
 
 // free reports whether no other check than the named one remediates m: none that has it in flight stands behind its
 // claim. One whose record only a newer version understands may (RELIABILITY G9).
-func (w *ward) free(m *machine.Machine, check string) bool {
+func (d *decision) free(m *machine.Machine, check string) bool {
 	by, _, _ := strings.Cut(m.Annotations[machine.AnnotationRemediatedBy], " ")
 	if by == "" || by == check {
 		return true
 	}
-	for _, other := range w.wrong {
+	for _, other := range d.wrong {
 		if _, newer := errors.AsType[*recordError](other.err); newer && other.name() == by {
 			return false
 		}
 	}
-	for _, other := range w.checks {
+	for _, other := range d.checks {
 		if other.name() == by && other.record.has(m.UID) {
 			return false
 		}
