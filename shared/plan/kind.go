@@ -49,7 +49,7 @@ var resources = []Resource{
 	{"Machine", machineGroup, "machines", true, func() Object { return &machine.Machine{} }},
 	{"MachineSet", machineGroup, "machinesets", true, func() Object { return &machine.MachineSet{} }},
 	{"MachineHealthCheck", machineGroup, "machinehealthchecks", true, func() Object { return &machine.MachineHealthCheck{} }},
-	{LegacyHealthCheck, schema.GroupVersion{Group: machine.LegacyGroup, Version: "v1alpha1"}, "machinehealthchecks", true, func() Object { return &machine.LegacyHealthCheck{} }},
+	{LegacyHealthCheck, schema.GroupVersion{Group: machine.LegacyGroup, Version: "v1alpha1"}, "legacymachinehealthchecks", true, func() Object { return &machine.LegacyHealthCheck{} }},
 	{"MachineAutoscaler", schema.GroupVersion{Group: "autoscaling.openshift.io", Version: "v1beta1"}, "machineautoscalers", true, func() Object { return &autoscaling.MachineAutoscaler{} }},
 	{"ClusterAutoscaler", schema.GroupVersion{Group: "autoscaling.openshift.io", Version: "v1"}, "clusterautoscalers", false, func() Object { return &autoscaling.ClusterAutoscaler{} }},
 	{"Infrastructure", configv1.GroupVersion, "infrastructures", false, func() Object { return &configv1.Infrastructure{} }},

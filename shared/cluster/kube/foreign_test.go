@@ -33,7 +33,7 @@ func TestKindsThatAreNotServedAreNotAskedForAgain(t *testing.T) {
 			t.Fatalf("now %v, error %v", s.Now, err)
 		}
 	}
-	want := []string{"GET /apis/healthchecking.openshift.io/v1alpha1/namespaces/ns/machinehealthchecks?limit=500", "GET /apis"}
+	want := []string{"GET /apis/healthchecking.openshift.io/v1alpha1/namespaces/ns/legacymachinehealthchecks?limit=500", "GET /apis"}
 	if !slices.Equal(f.asked, want) {
 		t.Errorf("asked %q", f.asked)
 	}
