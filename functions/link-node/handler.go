@@ -13,6 +13,7 @@ package linknode
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,10 +111,20 @@ func link(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) plan.Sequence
 		next.Status.LastUpdated = &now
 		seq.Do = append(seq.Do, plan.UpdateStatus{Old: m, New: next, Why: "link to node " + n.Name})
 	}
-	if m.DeletionTimestamp == nil && n.DeletionTimestamp == nil && !marked(m, n) {
+	if m.DeletionTimestamp == nil && n.DeletionTimestamp == nil && !marked(m, n) && !beingLinked(s, m) {
 		seq.Do = append(seq.Do, plan.Update{Old: n, New: mark(m, n), Why: fmt.Sprintf("node of machine %s/%s", m.Namespace, m.Name)})
 	}
 	return seq
+}
+
+// linkedWithin is how long the invocation that links a Machine takes to mark its Node.
+const linkedWithin = 5 * time.Second
+
+// beingLinked reports whether the link, or another phase, has only now woken us for m: whoever wrote the link is marking
+// the Node, and both would write it at once. If that one died, the Node's next event or the scan marks it.
+func beingLinked(s snapshot.Snapshot, m *machine.Machine) bool {
+	at := m.Status.LastUpdated
+	return s.Request.Is("Machine") && at != nil && s.Now.Sub(at.Time) < linkedWithin
 }
 
 func names[T plan.Object](all []T) string {

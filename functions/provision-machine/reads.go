@@ -4,6 +4,7 @@ package provisionmachine
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,8 +76,13 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 	case phase(m) == "", waits(s, intent):
 		return snapshot.Lookup{}, false
 	}
-	return snapshot.Lookup{UID: m.UID, Resolve: intent == nil || intent.Outcome == machine.OutcomeRefused}, true
+	fresh := intent == nil && s.Now.Sub(m.CreationTimestamp.Time) < young
+	return snapshot.Lookup{UID: m.UID, Open: fresh, Resolve: intent == nil || intent.Outcome == machine.OutcomeRefused}, true
 }
+
+// young is how old a Machine without a record may be to be believed that nothing was made for it: its record can only be
+// missing because the API server's storage was set back to a time before it, which takes longer (2b.3).
+const young = time.Minute
 
 // settled reports whether m has its instance and everything that is known of it.
 func settled(m *machine.Machine) bool {
