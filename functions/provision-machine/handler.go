@@ -83,7 +83,13 @@ func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence
 	if seq := l.follow(); len(seq.Do) > 0 {
 		return seq
 	}
-	return l.powerCycle()
+	tags := l.retag()
+	if len(tags.Do) > 0 {
+		return tags
+	}
+	seq := l.powerCycle()
+	seq.Notes = append(tags.Notes, seq.Notes...)
+	return seq
 }
 
 // life is one Machine in one decision.

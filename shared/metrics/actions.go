@@ -44,6 +44,8 @@ func kind(a plan.Action) string {
 		return "create_instance"
 	case plan.DeleteInstance:
 		return "delete_instance"
+	case plan.UpdateInstance:
+		return "update_instance"
 	case plan.PowerCycle:
 		return "power_cycle"
 	}
@@ -62,7 +64,7 @@ func (m *Metrics) done(ctx context.Context, s snapshot.Snapshot, a plan.Action) 
 		}
 	case plan.Delete:
 		m.cured(ctx, s, a.Object)
-	case plan.Create, plan.Evict, plan.Approve, plan.CreateInstance, plan.DeleteInstance, plan.PowerCycle:
+	case plan.Create, plan.Evict, plan.Approve, plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
 	}
 }
 
@@ -175,7 +177,7 @@ func codeOf(i Invocation, about plan.Ref) string {
 
 // concerns reports whether an action was a call to a cloud about the Machine.
 func concerns(key plan.Key, uid types.UID) bool {
-	for _, verb := range []string{"create", "delete", "power-cycle"} {
+	for _, verb := range []string{"create", "delete", "update", "power-cycle"} {
 		if strings.HasPrefix(string(key), verb+" instance "+string(uid)+" ") {
 			return true
 		}

@@ -5,6 +5,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -83,6 +84,15 @@ type DeleteInstance struct {
 	Why     string
 }
 
+// UpdateInstance gives tags to an instance, in a cloud that can (provider.Updater). An instance that is gone is the
+// outcome Gone.
+type UpdateInstance struct {
+	Account string
+	Ref     provider.Ref
+	Tags    map[string]string
+	Why     string
+}
+
 // PowerCycle powers an instance off and on, in a cloud that can (provider.PowerCycler). The claim that covers it must
 // have been written earlier in the same sequence. An instance that is gone is the outcome Gone.
 type PowerCycle struct {
@@ -99,6 +109,7 @@ func (Evict) action()          {}
 func (Approve) action()        {}
 func (CreateInstance) action() {}
 func (DeleteInstance) action() {}
+func (UpdateInstance) action() {}
 func (PowerCycle) action()     {}
 
 // Key returns the object's name.
@@ -131,6 +142,11 @@ func (a CreateInstance) Key() Key {
 // Key returns the Machine's UID and the instance's id.
 func (a DeleteInstance) Key() Key {
 	return Key(fmt.Sprintf("delete instance %s %s", a.Ref.UID, a.Ref.ID))
+}
+
+// Key returns the Machine's UID and the instance's id.
+func (a UpdateInstance) Key() Key {
+	return Key(fmt.Sprintf("update instance %s %s", a.Ref.UID, a.Ref.ID))
 }
 
 // Key returns the Machine's UID and the instance's id.
@@ -176,6 +192,15 @@ func (a DeleteInstance) String() string {
 		s += " " + a.Ref.ID
 	}
 	return s + because(a.Why)
+}
+
+// String returns the Machine's name, the tags and the reason.
+func (a UpdateInstance) String() string {
+	s := "update instance " + a.Ref.Name + because(a.Why)
+	for _, name := range slices.Sorted(maps.Keys(a.Tags)) {
+		s += fmt.Sprintf("\n    tags[%s]: %s", name, a.Tags[name])
+	}
+	return s
 }
 
 // String returns the Machine's name and the reason.

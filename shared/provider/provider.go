@@ -53,6 +53,16 @@ type PowerCycler interface {
 	PowerCycle(ctx context.Context, r Ref) error
 }
 
+// Updater is implemented by drivers that can change the tags of an instance while it lives (SPEC E1). Their lists tell
+// the tags of every instance.
+type Updater interface {
+	// Tags returns the tags that a providerSpec wants for its instance, without asking the cloud; nil if it wants none.
+	Tags(spec json.RawMessage) (map[string]string, error)
+	// Update gives these tags to the instance with r's id or UID tag. Other tags stay as they are, and those by which a
+	// driver knows whose an instance is never change. Repeating it changes nothing. NotFound means that there is none.
+	Update(ctx context.Context, r Ref, tags map[string]string) error
+}
+
 // Ref names the instance of one Machine. UID is the Machine's and stable over attempts; Token changes with the
 // attempt. ID and ProviderID are what was recorded of the instance, or empty; a Machine that another system made has
 // only the ProviderID.
@@ -94,6 +104,7 @@ type Instance struct {
 	Created    time.Time            `json:"created,omitzero"`  // zero if the cloud does not tell
 	Message    string               `json:"message,omitempty"` // why it failed, in the cloud's words
 	Spot       bool                 `json:"spot,omitempty"`
+	Tags       map[string]string    `json:"tags,omitempty"`     // that a providerSpec may set, where the driver is an Updater
 	Child      bool                 `json:"child,omitempty"`    // a leftover port, disk or NIC without its instance
 	Status     json.RawMessage      `json:"status,omitempty"`   // providerStatus of the Machine, or nil
 	Progress   []byte               `json:"progress,omitempty"` // with StateIncomplete

@@ -26,6 +26,7 @@ type Kubemark struct {
 	Zone           string            `json:"zone,omitempty"`
 	Network        string            `json:"network,omitempty"`
 	Image          string            `json:"image,omitempty"`
+	Tags           map[string]string `json:"tags,omitempty"` // may be changed while the instance lives
 
 	BootSeconds     *int64           `json:"bootSeconds,omitempty"`     // from creation to the Node
 	ReadySeconds    *int64           `json:"readySeconds,omitempty"`    // from the Node to Ready

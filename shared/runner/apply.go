@@ -95,6 +95,8 @@ func mutation(seq plan.Sequence) (string, bool) {
 			return string(a.Ref.UID), true
 		case plan.DeleteInstance:
 			return string(a.Ref.UID) + a.Ref.ID, true
+		case plan.UpdateInstance:
+			return string(a.Ref.UID), true
 		case plan.PowerCycle:
 			return string(a.Ref.UID), true
 		case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict, plan.Approve:
@@ -135,6 +137,8 @@ func (i *invocation) do(ctx context.Context, a plan.Action) (plan.Outcome, error
 		return cloudOutcome(instance, err), nil
 	case plan.DeleteInstance:
 		return i.deleteInstance(ctx, a), nil
+	case plan.UpdateInstance:
+		return i.updateInstance(ctx, a), nil
 	case plan.PowerCycle:
 		return i.powerCycle(ctx, a), nil
 	case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict, plan.Approve:
@@ -159,6 +163,20 @@ func (i *invocation) deleteInstance(ctx context.Context, a plan.DeleteInstance) 
 	if err != nil {
 		i.deleted.forget(key)
 	}
+	if provider.CodeOf(err) == provider.NotFound {
+		return plan.Outcome{Result: plan.Gone, Code: provider.NotFound}
+	}
+	return cloudOutcome(provider.Instance{}, err)
+}
+
+func (i *invocation) updateInstance(ctx context.Context, a plan.UpdateInstance) plan.Outcome {
+	_, err := i.withDriver(a.Account, func(d *patient) (provider.Instance, error) {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		err := d.Update(ctx, a.Ref, a.Tags)
+		i.Clouds.Metrics.Called("update", err)
+		return provider.Instance{}, err
+	})
 	if provider.CodeOf(err) == provider.NotFound {
 		return plan.Outcome{Result: plan.Gone, Code: provider.NotFound}
 	}

@@ -45,7 +45,8 @@ type Clouds struct {
 type account struct {
 	provider.Account
 	driver  *patient
-	source  string // of Events
+	source  string            // of Events
+	tags    map[string]string // that the spec wants which it was opened for
 	types   func(context.Context, struct{}) ([]provider.InstanceType, error)
 	resolve func(ctx context.Context, spec string) (json.RawMessage, error)
 }

@@ -118,3 +118,13 @@ func (o *slot) get(version string, open func() (account, error)) (account, error
 	}
 	return a, err
 }
+
+// Update gives tags to an instance, for drivers that can; the others are refused it.
+func (p *patient) Update(ctx context.Context, r provider.Ref, tags map[string]string) error {
+	updater, can := p.Driver.(provider.Updater)
+	if !can {
+		return provider.Errorf(provider.Invalid, "this cloud cannot change tags")
+	}
+	_, err := unlessDenied(p, "update", func() (struct{}, error) { return struct{}{}, updater.Update(ctx, r, tags) })
+	return err
+}

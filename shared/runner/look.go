@@ -32,7 +32,7 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 	var mu sync.Mutex
 	var g errgroup.Group
 	g.SetLimit(maxParallel)
-	bulk := map[string][]snapshot.Lookup{}
+	bulk := map[string][]listed{}
 	for _, l := range sc.Lookups {
 		sub, known := subjects[l.UID]
 		if !known {
@@ -45,7 +45,7 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 			continue
 		}
 		if l.Bulk {
-			bulk[a.Key()] = append(bulk[a.Key()], l)
+			bulk[a.Key()] = append(bulk[a.Key()], listed{l, a})
 			continue
 		}
 		g.Go(func() error {
@@ -57,8 +57,8 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 		})
 	}
 	_ = g.Wait() // no goroutine of it fails: errors are answers
-	for key, lookups := range bulk {
-		i.list(ctx, s, key, lookups, subjects)
+	for _, lookups := range bulk {
+		i.list(ctx, s, lookups, subjects)
 	}
 	for _, q := range sc.Accounts {
 		i.inventory(ctx, s, q)
@@ -67,6 +67,12 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 		err := s.Clouds[l.UID].Err
 		i.unfinished = i.unfinished || err != nil && !err.Code.Definite()
 	}
+}
+
+// listed is a lookup that a bulk list answers, with the account that its spec leads to.
+type listed struct {
+	snapshot.Lookup
+	account
 }
 
 // lead is what leads to an account.
@@ -85,6 +91,9 @@ func (i *invocation) account(ctx context.Context, namespace, clusterID string, s
 	o, ok := i.opened[by]
 	if !ok {
 		o.account, o.err = i.Clouds.account(ctx, namespace, clusterID, spec)
+		if o.err == nil {
+			o.tags = tagsOf(o.account, spec)
+		}
 		i.opened[by] = o
 	}
 	if o.err == nil {
@@ -119,8 +128,8 @@ func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot
 }
 
 // list answers many lookups of one account with one bulk list.
-func (i *invocation) list(ctx context.Context, s *snapshot.Snapshot, key string, lookups []snapshot.Lookup, subjects map[types.UID]subject) {
-	a := i.accounts[key]
+func (i *invocation) list(ctx context.Context, s *snapshot.Snapshot, lookups []listed, subjects map[types.UID]subject) {
+	a := lookups[0].account
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	all, err := a.driver.List(ctx)
@@ -133,7 +142,7 @@ func (i *invocation) list(ctx context.Context, s *snapshot.Snapshot, key string,
 		}
 	}
 	for _, l := range lookups {
-		c := cloudOf(a)
+		c := cloudOf(l.account)
 		c.Found, c.Err = byUID[l.UID], refusal(err)
 		if m, ok := subjects[l.UID].object.(*machine.Machine); ok && len(c.Found) == 0 {
 			if in, ok := byID[machine.ProviderID(m)]; ok && in.ProviderID != "" && in.UID == "" { // made by another system, which tags nothing
@@ -177,7 +186,21 @@ func (i *invocation) withDriver(key string, f func(*patient) (provider.Instance,
 func cloudOf(a account) snapshot.Cloud {
 	_, untokened := a.driver.Driver.(provider.Untokened)
 	_, cycles := a.driver.Driver.(provider.PowerCycler)
-	return snapshot.Cloud{Account: a.Key(), Source: a.source, Horizon: a.driver.Horizon(), Tokens: !untokened, Cycles: cycles}
+	return snapshot.Cloud{Account: a.Key(), Source: a.source, Horizon: a.driver.Horizon(), Tokens: !untokened, Cycles: cycles, Tags: a.tags}
+}
+
+// tagsOf returns the tags that spec wants, of an account whose driver can change them. What is wrong with the spec is told
+// where it is resolved.
+func tagsOf(a account, spec json.RawMessage) map[string]string {
+	updater, can := a.driver.Driver.(provider.Updater)
+	if !can {
+		return nil
+	}
+	tags, err := updater.Tags(spec)
+	if err != nil {
+		return nil
+	}
+	return tags
 }
 
 func refusal(err error) *snapshot.Refusal {

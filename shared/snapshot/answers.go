@@ -29,6 +29,7 @@ type (
 		Horizon   *metav1.Duration       `json:"horizon,omitempty"`
 		Tokens    *bool                  `json:"tokens,omitempty"`
 		Cycles    bool                   `json:"cycles,omitempty"`
+		Tags      map[string]string      `json:"tags,omitempty"`
 		Found     []provider.Instance    `json:"found,omitempty"`
 		Err       *refusalText           `json:"err,omitempty"`
 		Resolved  json.RawMessage        `json:"resolved,omitempty"`
@@ -48,8 +49,8 @@ type (
 func DecodeClouds(text []byte) (map[string]Cloud, error) {
 	return decodeMap[string](text, func(c cloudText) Cloud {
 		return Cloud{
-			Account: c.Account, Source: c.Source, Horizon: c.horizon(), Tokens: c.Tokens == nil || *c.Tokens, Cycles: c.Cycles, Found: c.Found,
-			Err: c.Err.data(), Resolved: c.Resolved, Refused: c.Refused.data(), Type: c.Type,
+			Account: c.Account, Source: c.Source, Horizon: c.horizon(), Tokens: c.Tokens == nil || *c.Tokens, Cycles: c.Cycles, Tags: c.Tags,
+			Found: c.Found, Err: c.Err.data(), Resolved: c.Resolved, Refused: c.Refused.data(), Type: c.Type,
 		}
 	})
 }
@@ -58,8 +59,8 @@ func DecodeClouds(text []byte) (map[string]Cloud, error) {
 func EncodeClouds(clouds map[string]Cloud) ([]byte, error) {
 	return encodeMap(clouds, func(c Cloud) cloudText {
 		return cloudText{
-			Account: c.Account, Source: c.Source, Horizon: duration(c.Horizon), Tokens: &c.Tokens, Cycles: c.Cycles, Found: c.Found,
-			Err: textOf(c.Err), Resolved: c.Resolved, Refused: textOf(c.Refused), Type: c.Type,
+			Account: c.Account, Source: c.Source, Horizon: duration(c.Horizon), Tokens: &c.Tokens, Cycles: c.Cycles, Tags: c.Tags,
+			Found: c.Found, Err: textOf(c.Err), Resolved: c.Resolved, Refused: textOf(c.Refused), Type: c.Type,
 		}
 	})
 }

@@ -82,8 +82,9 @@ type Cloud struct {
 	Account  string
 	Source   string // of Events about it: "openstack_controller" (SPEC S23)
 	Horizon  time.Duration
-	Tokens   bool // Create is idempotent by token
-	Cycles   bool // it can power instances off and on (provider.PowerCycler)
+	Tokens   bool              // Create is idempotent by token
+	Cycles   bool              // it can power instances off and on (provider.PowerCycler)
+	Tags     map[string]string // that the providerSpec wants; nil where the cloud cannot change them (provider.Updater)
 	Found    []provider.Instance
 	Err      *Refusal        // of Open or Find
 	Resolved json.RawMessage // if asked for

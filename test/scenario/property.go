@@ -110,7 +110,7 @@ func (s *Scenario) apply(a plan.Action, written map[string]bool) plan.Outcome {
 		return s.remove(a.Pod)
 	case plan.Approve:
 		return s.write(a.Request, a.Approved(), written)
-	case plan.CreateInstance, plan.DeleteInstance, plan.PowerCycle:
+	case plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
 	}
 	return plan.Outcome{}
 }

@@ -3,8 +3,11 @@
 package sim
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -126,5 +129,38 @@ func TestLifeOnASlowCloud(t *testing.T) {
 	run(t, w, 30)
 	if got, want := state(w), "machines map[] nodes 0 instances 0"; got != want {
 		t.Fatalf("%s, want %s", got, want)
+	}
+}
+
+// Tags that are changed on a Machine that runs come to its instance, in one call; tags of others stay (E1, B20).
+func TestTagsFollowTheSpec(t *testing.T) {
+	t.Parallel()
+	w := machineLayer()
+	var updates atomic.Int32
+	w.Cloud.Fault = func(_ context.Context, c cloud.Call) error {
+		if c.Op == cloud.OpUpdate && !c.After {
+			updates.Add(1)
+		}
+		return nil
+	}
+	set := Set("worker", 1)
+	set.Spec.Template.Spec.ProviderSpec.Value = rawExtension(fmt.Sprintf(`{"kind":%q,"type":"small","tags":{"team":"a","keep":"1"}}`, cloud.Kind))
+	if err := w.API.Put(set); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, w, 12)
+	m := memory.List[*machine.Machine](w.API)[0]
+	if err := memory.Patch(w.API, m.Namespace, m.Name, func(m *machine.Machine) {
+		m.Spec.ProviderSpec.Value = rawExtension(fmt.Sprintf(`{"kind":%q,"type":"small","tags":{"team":"b"}}`, cloud.Kind))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	run(t, w, 3)
+	want := map[string]string{"team": "b", "keep": "1"}
+	if in := w.Cloud.Instances(); len(in) != 1 || !maps.Equal(in[0].Tags, want) {
+		t.Errorf("instances %+v, want one with the tags %v", in, want)
+	}
+	if n := updates.Load(); n != 1 {
+		t.Errorf("%d calls, want one", n)
 	}
 }

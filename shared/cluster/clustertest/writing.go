@@ -339,7 +339,7 @@ func wholeSeconds(t *testing.T, h Harness) {
 }
 
 func cloudActions(t *testing.T, h Harness) {
-	for _, a := range []plan.Action{plan.CreateInstance{}, plan.DeleteInstance{}, plan.PowerCycle{}} {
+	for _, a := range []plan.Action{plan.CreateInstance{}, plan.DeleteInstance{}, plan.UpdateInstance{}, plan.PowerCycle{}} {
 		if err := h.Cluster.Apply(t.Context(), a); err == nil {
 			t.Errorf("%T: no error", a)
 		}

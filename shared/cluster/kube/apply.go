@@ -35,7 +35,7 @@ func (c *Cluster) Apply(ctx context.Context, a plan.Action) error {
 		return c.evict(ctx, a)
 	case plan.Approve:
 		return c.patch(ctx, a.Request, a.Approved(), "approval")
-	case plan.CreateInstance, plan.DeleteInstance, plan.PowerCycle:
+	case plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
 	}
 	return fmt.Errorf("%T is not an action on objects", a)
 }

@@ -86,7 +86,7 @@ func (c *Cluster) Apply(ctx context.Context, a plan.Action) error {
 		return s.wrote(c.actor, "create", r, "eviction", at, s.evict(at, deletion{uid: a.Pod.UID, grace: a.GraceSeconds}))
 	case plan.Approve:
 		return c.patch(a.Request, s.dated(a.Approved()), "approval")
-	case plan.CreateInstance, plan.DeleteInstance, plan.PowerCycle:
+	case plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
 	}
 	return fmt.Errorf("%T is not an action on objects", a)
 }

@@ -46,6 +46,8 @@ var wrongs = map[string]string{
 	"deletes by tag always":     "delete by id alone leaves the machine's other instance",
 	"deletes any id":            "delete never takes another machine's instance for its id",
 	"deletes the recorded only": "delete by tag takes every instance of the machine",
+	"drops tags":                "tags are added and changed",
+	"tags any id":               "update never takes another machine's instance for its id",
 	"forgets the codes":         "a call that has ended already is an error with a code",
 	"ignores its context":       "a call that has ended already is an error with a code",
 	"has unsorted types":        "instance types are sorted and have capacity",
@@ -203,4 +205,24 @@ func (b *broken) Horizon() time.Duration {
 		return 0
 	}
 	return b.Driver.Horizon()
+}
+
+func (b *broken) Tags(spec json.RawMessage) (map[string]string, error) {
+	tags, err := b.updater().Tags(spec)
+	return tags, err
+}
+
+func (b *broken) Update(ctx context.Context, r provider.Ref, tags map[string]string) error {
+	switch b.wrong {
+	case "drops tags":
+		tags = nil
+	case "tags any id":
+		r.UID = ""
+	}
+	return b.updater().Update(ctx, r, tags)
+}
+
+func (b *broken) updater() provider.Updater {
+	u, _ := b.Driver.(provider.Updater)
+	return u
 }

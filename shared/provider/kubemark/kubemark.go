@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -51,6 +52,7 @@ type driver struct {
 var (
 	_ provider.Driver      = (*driver)(nil)
 	_ provider.PowerCycler = (*driver)(nil)
+	_ provider.Updater     = (*driver)(nil)
 )
 
 // call does one thing to the cloud, unless its settings let it fail; every error gets a code.
@@ -157,6 +159,37 @@ func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
 }
 
 func (d *driver) restart(ctx context.Context, r provider.Ref) error {
+	return d.change(ctx, "power-cycle", r, func(rec *Record, now time.Time) {
+		rec.Cycled = now
+		if rec.Fault != FaultError {
+			rec.Fault = FaultNone
+		}
+	})
+}
+
+// Tags implements [provider.Updater].
+func (d *driver) Tags(spec json.RawMessage) (map[string]string, error) {
+	s, err := parse(spec)
+	return s.Tags, err
+}
+
+// Update implements [provider.Updater].
+func (d *driver) Update(ctx context.Context, r provider.Ref, tags map[string]string) error {
+	return d.call(ctx, "Update", r.Name, func(settings) error {
+		return again(ctx, func() error {
+			return d.change(ctx, "update", r, func(rec *Record, _ time.Time) {
+				rec.Spec.Tags = maps.Clone(rec.Spec.Tags)
+				if rec.Spec.Tags == nil {
+					rec.Spec.Tags = map[string]string{}
+				}
+				maps.Copy(rec.Spec.Tags, tags)
+			})
+		})
+	})
+}
+
+// change writes what an edit makes of every instance that r names and that nobody has asked to go.
+func (d *driver) change(ctx context.Context, what string, r provider.Ref, edit func(*Record, time.Time)) error {
 	records, err := d.named(ctx, r)
 	if err != nil {
 		return err
@@ -164,16 +197,13 @@ func (d *driver) restart(ctx context.Context, r provider.Ref) error {
 	now := time.Now()
 	there := slices.DeleteFunc(records, func(rec Record) bool { return !rec.Admitted || rec.IsGone(now) || !rec.Deleted.IsZero() })
 	for _, rec := range there {
-		rec.Cycled = now
-		if rec.Fault != FaultError {
-			rec.Fault = FaultNone
-		}
+		edit(&rec, now)
 		if _, err := rec.Save(ctx, d.store); err != nil {
 			return err
 		}
 	}
 	if len(there) == 0 {
-		return provider.Errorf(provider.NotFound, "power-cycle %s: no instance is there", r.Name)
+		return provider.Errorf(provider.NotFound, "%s %s: no instance is there", what, r.Name)
 	}
 	return nil
 }

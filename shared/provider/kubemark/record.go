@@ -237,7 +237,7 @@ func (r Record) instance(now time.Time) (provider.Instance, error) {
 	i := provider.Instance{
 		ID: r.ID, ProviderID: r.ProviderID(), UID: r.UID, Token: r.Token, Name: r.Name, State: state, CloudState: word,
 		Type: r.Spec.InstanceType().Name, Region: r.Spec.Region, Zone: r.Spec.Zone, Addresses: r.Addresses(),
-		Created: r.Created, Status: status,
+		Created: r.Created, Status: status, Tags: r.Spec.Tags,
 	}
 	if r.Fault == FaultError {
 		i.Message = "the record's fault says so"

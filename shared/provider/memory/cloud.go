@@ -59,6 +59,7 @@ const (
 	OpList          Op = "list"
 	OpDelete        Op = "delete"
 	OpInstanceTypes Op = "types"
+	OpUpdate        Op = "update"
 	OpPowerCycle    Op = "power-cycle"
 )
 

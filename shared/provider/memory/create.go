@@ -34,7 +34,7 @@ func (d *driver) create(r provider.Ref, s spec) (provider.Instance, error) {
 	if d.exhausted(s.Type) {
 		return provider.Instance{}, provider.Errorf(provider.Exhausted, "create %s: no %s is left", r.Name, s.Type)
 	}
-	tags.Type = s.Type
+	tags.Type, tags.Tags = s.Type, s.Tags
 	t := c.add(&thing{Instance: tags, account: d.account, cluster: d.cluster, ports: ports}, "i")
 	for _, id := range ports {
 		c.byID[id].owned = true

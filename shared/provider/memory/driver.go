@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -26,6 +27,7 @@ func (untokened) Untokened() {}
 var (
 	_ provider.Driver      = (*driver)(nil)
 	_ provider.PowerCycler = (*driver)(nil)
+	_ provider.Updater     = (*driver)(nil)
 	_ provider.Untokened   = untokened{}
 )
 
@@ -129,6 +131,33 @@ func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
 		}
 		if !there {
 			return struct{}{}, provider.Errorf(provider.NotFound, "power-cycle %s: nothing is there", r.Name)
+		}
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// Tags implements [provider.Updater].
+func (d *driver) Tags(raw json.RawMessage) (map[string]string, error) {
+	s, err := parse(raw)
+	return s.Tags, err
+}
+
+// Update implements [provider.Updater].
+func (d *driver) Update(ctx context.Context, r provider.Ref, tags map[string]string) error {
+	_, err := call(ctx, d, Call{Op: OpUpdate, Ref: r}, func() (struct{}, error) {
+		there := false
+		for _, t := range d.cloud.all {
+			if t.Child || !t.removed.IsZero() || !d.means(r, t) {
+				continue
+			}
+			next := map[string]string{}
+			maps.Copy(next, t.Tags)
+			maps.Copy(next, tags)
+			there, t.Tags = true, next
+		}
+		if !there {
+			return struct{}{}, provider.Errorf(provider.NotFound, "update %s: nothing is there", r.Name)
 		}
 		return struct{}{}, nil
 	})

@@ -21,6 +21,8 @@ type spec struct {
 	Zone       string          `json:"zone,omitempty"`
 	Network    string          `json:"network,omitempty"`
 	Secret     string          `json:"secret,omitempty"` // name of the credentials Secret
+
+	Tags map[string]string `json:"tags,omitempty"`
 }
 
 // standardTypes are offered where a Cloud names none.
