@@ -35,6 +35,7 @@ type no struct{ reason, limit string }
 // explain tells Pods that nothing is done for them, with the reason of every group (SPEC C34). It says so only in a
 // scan that does not grow anything.
 func (sc *scan) explain() {
+	sc.explainGroups()
 	told := 0
 	refusals := sc.refusals()
 	for i, shape := range sc.placement.Shapes {

@@ -35,14 +35,10 @@ func (sc *scan) scaleUp() bool {
 	}
 	sc.options = sc.growing()
 	options := sc.options
-	sc.placement = sc.place(options)
-	if slices.ContainsFunc(sc.waiting, waits) && len(sc.placement.Openings) == 0 && sum(sc.placement.Left) == 0 {
+	digests := sc.plan(options)
+	if slices.ContainsFunc(sc.waiting, waits) && len(sc.placement.Openings) == 0 && sum(sc.placement.Left) == 0 && len(sc.broken) == 0 {
 		sc.notes = append(sc.notes, plan.Log("No unschedulable pods"))
 	}
-	if len(sc.placement.Openings) == 0 || sc.full() {
-		return false
-	}
-	digests := sc.choose(options)
 	if len(digests) == 0 {
 		return false
 	}
@@ -57,6 +53,33 @@ func (sc *scan) scaleUp() bool {
 	sc.state.LastScaleUp = sc.now()
 	sc.tellPods(options)
 	return true
+}
+
+// plan places the Pods and decides how many Nodes each option adds for them. Groups of Pods that would be torn apart are
+// left out, one after the other, and the rest is planned anew.
+func (sc *scan) plan(options []*option) map[*group][]string {
+	sc.broken = sc.incomplete()
+	for round := 0; ; round++ {
+		sc.placement = sc.place(options)
+		sc.helped = make([]int, len(sc.placement.Shapes))
+		if sc.full() {
+			return nil
+		}
+		notes := len(sc.notes)
+		digests := sc.choose(options)
+		torn := sc.torn(round < maxTornRounds)
+		if len(torn) == 0 {
+			return digests
+		}
+		if sc.broken == nil {
+			sc.broken = map[string]broken{}
+		}
+		maps.Copy(sc.broken, torn)
+		sc.notes = sc.notes[:notes]
+		for _, o := range options {
+			o.more = 0
+		}
+	}
 }
 
 // Pods that came together are helped together: while all that wait are this new, one scan is let pass (SPEC C6).
@@ -110,12 +133,15 @@ func (sc *scan) place(options []*option) scheduling.Placement {
 		offers[i] = o.offer
 	}
 	sc.packed = sc.waiting
-	p := sc.world.Place(sc.waiting, offers)
+	if len(sc.broken) > 0 {
+		sc.packed = slices.DeleteFunc(slices.Clone(sc.waiting), func(x *corev1.Pod) bool { _, out := sc.broken[podGroupOf(x)]; return out && waits(x) })
+	}
+	p := sc.world.Place(sc.packed, offers)
 	covered := sc.covered(p)
 	if len(covered) == 0 {
 		return p
 	}
-	sc.packed = slices.DeleteFunc(slices.Clone(sc.waiting), func(x *corev1.Pod) bool { return covered[x] })
+	sc.packed = slices.DeleteFunc(slices.Clone(sc.packed), func(x *corev1.Pod) bool { return covered[x] })
 	return sc.world.Place(sc.packed, offers)
 }
 
@@ -145,7 +171,6 @@ func (sc *scan) covered(p scheduling.Placement) map[*corev1.Pod]bool {
 // between similar groups. It returns the digests of the Pods' shapes that each group's Nodes are for.
 func (sc *scan) choose(options []*option) map[*group][]string {
 	digests := map[*group]map[string]bool{}
-	sc.helped = make([]int, len(sc.placement.Shapes))
 	total := sc.total()
 	for _, opening := range sc.placement.Openings {
 		best := options[opening.Offer]

@@ -37,7 +37,8 @@ type scan struct {
 	waiting []*corev1.Pod
 	packed  []*corev1.Pod // of those, the ones that the placement is for
 
-	options   []*option // groups that can grow
+	broken    map[string]broken // groups of Pods that nothing is done for, because it could not be done for all
+	options   []*option         // groups that can grow
 	placement scheduling.Placement
 	why       map[types.UID]string // by Node UID: why it is not removed
 	helped    []int                // by shape of the placement: Pods that new Nodes are for

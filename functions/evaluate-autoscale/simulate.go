@@ -294,6 +294,11 @@ func (sc *scan) reply() Reply {
 			r.Unplaced = append(r.Unplaced, Unplaced{Pod: p.Namespace + "/" + p.Name, Count: left, Why: counted(sc.answers(i, refusals))})
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(sc.broken)) {
+		b := sc.broken[name]
+		r.Pods.Unplaced += len(b.pods)
+		r.Unplaced = append(r.Unplaced, Unplaced{Pod: b.pods[0].Namespace + "/" + b.pods[0].Name, Count: len(b.pods), Why: b.answer()})
+	}
 	if r.Cost > 0 {
 		r.Bound = price.bound(sc)
 		if r.Bound > 0 {

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+// Pods that are worth nothing one by one: all of them get a place, or no Node is added for any (SPEC C31, W12, D38).
+const (
+	// groupAnnotation on Pods names their group within the namespace; the labels of coscheduling do as well.
+	groupAnnotation = "machine.openshift.io/pod-group"
+	// sizeAnnotation says how many Pods the group has to have, running ones included, before anything is done for it.
+	sizeAnnotation = "machine.openshift.io/pod-group-size"
+)
+
+var (
+	groupLabels = []string{"scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io"}
+	sizeLabel   = "pod-group.scheduling.sigs.k8s.io/min-available"
+)
+
+// podGroupOf returns the group that a Pod belongs to; the empty text if it stands for itself.
+func podGroupOf(p *corev1.Pod) string {
+	name := p.Annotations[groupAnnotation]
+	for _, key := range groupLabels {
+		name = cmp.Or(name, p.Labels[key])
+	}
+	if name == "" {
+		return ""
+	}
+	return p.Namespace + "/" + name
+}
+
+// broken is a group that cannot have a place for all its Pods.
+type broken struct {
+	pods []*corev1.Pod
+	why  string
+}
+
+// incomplete returns the groups that have fewer Pods than they say, with those of them that wait.
+func (sc *scan) incomplete() map[string]broken {
+	wants, waiting := map[string]int{}, map[string][]*corev1.Pod{}
+	for _, p := range sc.waiting {
+		if g := podGroupOf(p); g != "" && waits(p) {
+			waiting[g] = append(waiting[g], p)
+			if n, err := strconv.Atoi(cmp.Or(p.Annotations[sizeAnnotation], p.Labels[sizeLabel])); err == nil {
+				wants[g] = max(wants[g], n)
+			}
+		}
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	there := map[string]int{}
+	for _, p := range sc.Pods {
+		if g := podGroupOf(p); wants[g] > 0 && !finished(p) && p.DeletionTimestamp == nil {
+			there[g]++
+		}
+	}
+	all := map[string]broken{}
+	for g, n := range wants {
+		if there[g] < n {
+			all[g] = broken{waiting[g], fmt.Sprintf("pod group %s has %d of %d pods", g, there[g], n)}
+		}
+	}
+	return all
+}
+
+// maxTornRounds bounds how often groups are left out one by one; then all that are torn are.
+const maxTornRounds = 10
+
+// torn returns the groups some of whose Pods the placement, as far as the limits let it come true, leaves without a
+// place. With one, it is the last of them by name alone, so that the others may have the room that it took.
+func (sc *scan) torn(one bool) map[string]broken {
+	left := map[string]int{}
+	for i, shape := range sc.placement.Shapes {
+		short := len(shape.Pods) - sc.placement.Fit[i] - sc.helped[i]
+		for _, p := range slices.Backward(shape.Pods) {
+			if short <= 0 {
+				break
+			}
+			if g := podGroupOf(p); g != "" && waits(p) {
+				left[g]++
+				short--
+			}
+		}
+	}
+	if one && len(left) > 1 {
+		last := slices.Max(slices.Collect(maps.Keys(left)))
+		left = map[string]int{last: left[last]}
+	}
+	all := map[string]broken{}
+	for name, n := range left {
+		b := broken{}
+		for _, p := range sc.packed {
+			if podGroupOf(p) == name && waits(p) {
+				b.pods = append(b.pods, p)
+			}
+		}
+		b.why = fmt.Sprintf("pod group %s: %d of %d pods have no place", name, n, len(b.pods))
+		all[name] = b
+	}
+	return all
+}
+
+// explainGroups tells the Pods of groups that nothing is done for them because it could not be done for all.
+func (sc *scan) explainGroups() {
+	told := 0
+	for _, name := range slices.Sorted(maps.Keys(sc.broken)) {
+		b := sc.broken[name]
+		message := "pod didn't trigger scale-up: " + b.answer()
+		for _, p := range b.pods {
+			if told++; told > maxTold {
+				return
+			}
+			sc.notes = append(sc.notes, plan.Normal(p, "NotTriggerScaleUp", message).From(source))
+		}
+	}
+}
+
+func (b broken) answer() string { return "1 " + reasonAll + " (" + b.why + ")" }
