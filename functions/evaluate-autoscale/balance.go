@@ -14,15 +14,40 @@ func (sc *scan) similar(options []*option, best *option, opening scheduling.Open
 	if !sc.settings.BalanceSimilarNodeGroups {
 		return []*option{best}
 	}
-	ignored := slices.Concat(scheduling.IgnoredLabels, sc.settings.BalancingIgnoredLabels)
-	if sc.settings.IgnorePlatformLabels {
-		ignored = append(ignored, scheduling.PlatformLabels...)
-	}
 	all := []*option{best}
 	for i, o := range options {
-		if o != best && sc.world.Similar(best.template, o.template, ignored) && sc.placement.Movable(opening, i) {
+		if o != best && sc.alike(best.group, o.group) && sc.placement.Movable(opening, i) {
 			all = append(all, o)
 		}
 	}
 	return all
+}
+
+// alike reports whether two groups are similar (SPEC C37, C38).
+func (sc *scan) alike(a, b *group) bool {
+	if !a.known || !b.known {
+		return false
+	}
+	ignored := slices.Concat(scheduling.IgnoredLabels, sc.settings.BalancingIgnoredLabels)
+	if sc.settings.IgnorePlatformLabels {
+		ignored = append(ignored, scheduling.PlatformLabels...)
+	}
+	return sc.world.Similar(a.template, b.template, ignored)
+}
+
+// evenOut brings to the front of the Nodes that may go the one whose group is the largest among the groups similar to
+// that of the first: what balance brought, balance takes (SPEC D29). It changes nothing between Nodes of which one is
+// empty and the other is not, and takes none that has to stay for a reason of its own.
+func (sc *scan) evenOut(rest []candidate, r room) {
+	if !sc.settings.BalanceSimilarNodeGroups {
+		return
+	}
+	size := func(g *group) int32 { return g.target - r.less[g] }
+	first, best := rest[0], 0
+	for i, c := range rest {
+		if size(c.group) > size(rest[best].group) && c.drain == first.drain && sc.alike(first.group, c.group) && sc.held(c, r) == "" {
+			best = i
+		}
+	}
+	rest[0], rest[best] = rest[best], rest[0]
 }

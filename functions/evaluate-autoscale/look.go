@@ -29,7 +29,9 @@ func (sc *scan) look() {
 	}
 	templates := scheduling.Templates{Now: sc.Now, Daemons: sc.DaemonSets, StartupTaints: sc.settings.StartupTaints}
 	for _, g := range sc.groups {
-		g.template, g.known = templates.Of(g.set, sc.nodesOf(g))
+		if g.template, g.known = templates.Of(g.set, sc.nodesOf(g)); g.known && len(sc.CSINodes) > 0 {
+			sc.withVolumes(g.template.Node)
+		}
 		for i := range g.upcoming {
 			if !g.known {
 				break

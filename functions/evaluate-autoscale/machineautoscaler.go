@@ -79,6 +79,12 @@ func own(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequence {
 	maps.DeleteFunc(next.Annotations, func(k, _ string) bool { return isBound(k) })
 	why := "it has no MachineAutoscaler any more"
 	var notes []plan.Note
+	if owner == nil { // what was copied goes with whom it was copied for; what people wrote stays
+		copied := newCapacityKeys(oldCapacityKeys(set.Annotations))
+		maps.DeleteFunc(next.Annotations, func(k, v string) bool { return copied[k] == v && v != "" })
+		delete(next.Annotations, machine.AnnotationBackoff)
+		delete(next.Annotations, machine.AnnotationRetryScaleUp)
+	}
 	if owner != nil {
 		maps.Copy(next.Annotations, wanted(owner, s.Now))
 		maps.Copy(next.Annotations, newCapacityKeys(set.Annotations))
@@ -108,6 +114,17 @@ func wanted(ma *autoscaling.MachineAutoscaler, now time.Time) map[string]string 
 		machine.AnnotationMaxSize:    strconv.Itoa(int(most)),
 		machine.AnnotationAutoscaler: keyOf(ma),
 	}
+}
+
+// oldCapacityKeys returns what the old keys say.
+func oldCapacityKeys(a map[string]string) map[string]string {
+	old := map[string]string{}
+	for _, k := range []string{machine.AnnotationVCPU, machine.AnnotationMemoryMb, machine.AnnotationGPU, machine.AnnotationMaxPods} {
+		if v, ok := a[k]; ok {
+			old[k] = v
+		}
+	}
+	return old
 }
 
 // newCapacityKeys copies what the old keys say about capacity to new keys that are not there (SPEC B88).

@@ -283,8 +283,12 @@ func (sc *scan) beginRemovals(unneeded []candidate, halted string) {
 	r.less, r.drains = sc.underWay()
 	r.drains = maxDrains - r.drains
 	slices.SortStableFunc(unneeded, func(a, b candidate) int { return cmp.Compare(truth(a.drain), truth(b.drain)) })
-	for _, c := range unneeded {
+	for i, c := range unneeded {
 		why := sc.held(c, r)
+		if why == "" {
+			sc.evenOut(unneeded[i:], r)
+			c = unneeded[i]
+		}
 		if why == "" && !sc.begin(c) {
 			sc.notes = append(sc.notes, plan.Log(heldBack))
 			r.halted, why = whyOther+heldBack, whyOther+heldBack

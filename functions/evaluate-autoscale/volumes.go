@@ -36,14 +36,8 @@ func newVolumes(s snapshot.Snapshot) volumes {
 // consumer to where the class may make one.
 func (v volumes) of(p *corev1.Pod) (on []*corev1.NodeSelector, why string) {
 	for i := range p.Spec.Volumes {
-		x := &p.Spec.Volumes[i]
-		name := ""
-		switch {
-		case x.PersistentVolumeClaim != nil:
-			name = x.PersistentVolumeClaim.ClaimName
-		case x.Ephemeral != nil:
-			name = p.Name + "-" + x.Name
-		default:
+		name := claimOf(p, &p.Spec.Volumes[i])
+		if name == "" {
 			continue
 		}
 		selector, why := v.claim(p.Namespace, name)
@@ -55,6 +49,17 @@ func (v volumes) of(p *corev1.Pod) (on []*corev1.NodeSelector, why string) {
 		}
 	}
 	return on, ""
+}
+
+// claimOf returns the name of the claim behind a volume, if there is one.
+func claimOf(p *corev1.Pod, x *corev1.Volume) string {
+	switch {
+	case x.PersistentVolumeClaim != nil:
+		return x.PersistentVolumeClaim.ClaimName
+	case x.Ephemeral != nil:
+		return p.Name + "-" + x.Name
+	}
+	return ""
 }
 
 func (v volumes) claim(namespace, name string) (*corev1.NodeSelector, string) {
