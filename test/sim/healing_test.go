@@ -3,6 +3,8 @@
 package sim
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -17,9 +19,11 @@ import (
 	provisionmachine "github.com/machine-functions/machine-functions/functions/provision-machine"
 	"github.com/machine-functions/machine-functions/functions/remediate"
 	scalemachineset "github.com/machine-functions/machine-functions/functions/scale-machineset"
+	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // clinic returns a world with a set whose Machines all run, and a check.
@@ -227,4 +231,88 @@ func TestMachinesThatNeverWork(t *testing.T) {
 	if n := attempts(true); n < 30 {
 		t.Errorf("control: %d attempts in twelve hours without the guard", n)
 	}
+}
+
+// A Node's clock is three hours behind when it says that it is not ready; half a minute later it is. One look would have cost its
+// Machine; the control gives the check the memory of an earlier look (RELIABILITY 2f).
+func TestTwoLooks(t *testing.T) {
+	t.Parallel()
+	deleted := func(seen bool) int {
+		w := clinic(t, 3, check("40%", nil))
+		m := memory.List[*machine.Machine](w.API)[0]
+		if seen {
+			record := fmt.Sprintf(`{"schema":1,"seen":{%q:{"what":"Ready=False","at":%q}}}`, m.UID, w.Now().Add(-time.Hour).Format(time.RFC3339))
+			err := memory.Patch(w.API, machine.Namespace, "workers", func(h *machine.MachineHealthCheck) {
+				metav1.SetMetaDataAnnotation(&h.ObjectMeta, machine.AnnotationInFlight, record)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := memory.Patch(w.API, "", m.Status.NodeRef.Name, func(n *corev1.Node) {
+			n.Status.Conditions[0].Status = corev1.ConditionFalse
+			n.Status.Conditions[0].LastTransitionTime = metav1.NewTime(w.Now().Add(-3 * time.Hour))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			storm(t.Context(), w)
+		}
+		strike(t, w, 3, corev1.ConditionTrue)
+		for range 12 {
+			storm(t.Context(), w)
+		}
+		return deletions(w)
+	}
+	if n := deleted(false); n != 0 {
+		t.Errorf("%d Machines were deleted for one look", n)
+	}
+	if n := deleted(true); n != 1 {
+		t.Errorf("control: %d Machines were deleted, want 1", n)
+	}
+}
+
+// A Node is well again at the moment when its Machine is claimed: between the claim and the delete the check looks again. The
+// control is a Node that does not recover (RELIABILITY 2f).
+func TestRecoversInTime(t *testing.T) {
+	t.Parallel()
+	deleted := func(recovers bool) (claims, deleted int) {
+		w := clinic(t, 3, check("40%", nil))
+		strike(t, w, 1, corev1.ConditionFalse)
+		r := w.Runner(remediate.Function)
+		r.Cluster = watched{r.Cluster, func() {
+			claims++
+			if recovers {
+				strike(t, w, 1, corev1.ConditionTrue)
+			}
+		}}
+		for range 36 {
+			w.Pass(10 * time.Second)
+			if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return claims, deletions(w)
+	}
+	if claims, n := deleted(true); claims != 1 || n != 0 {
+		t.Errorf("%d claims, %d Machines were deleted", claims, n)
+	}
+	if claims, n := deleted(false); claims != 1 || n != 1 {
+		t.Errorf("control: %d claims, %d Machines were deleted", claims, n)
+	}
+}
+
+// watched is a cluster that tells when a Machine is claimed.
+type watched struct {
+	cluster.Cluster
+	claimed func()
+}
+
+func (c watched) Apply(ctx context.Context, a plan.Action) error {
+	err := c.Cluster.Apply(ctx, a)
+	if u, is := a.(plan.Update); is && err == nil && u.New.GetAnnotations()[machine.AnnotationRemediatedBy] != "" {
+		c.claimed()
+	}
+	return err
 }
