@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// Delete implements [provider.Driver]: instances first, their ports, trunks and volumes once they are gone.
+func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
+	ctx, cancel, c, err := d.connect(ctx)
+	defer cancel()
+	if err != nil {
+		return err
+	}
+	found, err := d.find(ctx, c, r)
+	if err != nil {
+		return err
+	}
+	for _, s := range found {
+		if s.deleting() {
+			continue
+		}
+		if r.UID == "" {
+			if err := d.bind(ctx, c, s); err != nil {
+				return err
+			}
+		}
+		if err := c.remove(ctx, c.compute, "delete instance "+s.ID, "servers/"+s.ID); err != nil {
+			return err
+		}
+	}
+	if len(found) > 0 {
+		return nil
+	}
+	there, err := d.removeChildren(ctx, c, r)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return provider.Errorf(provider.NotFound, "delete %s: nothing is there", r.Name)
+	}
+	return nil
+}
+
+// bind marks the ports of an instance that is removed by its id alone: once it is gone nothing else says that they were
+// its ports, and not those of another instance of the same Machine.
+func (d *driver) bind(ctx context.Context, c caller, s server) error {
+	o := d.tags.owner(s.Tags)
+	if !o.cluster || o.token == "" {
+		return nil
+	}
+	ports, err := c.ports(ctx, tag(tagCluster, d.tags.cluster), tag(tagToken, o.token))
+	if err != nil {
+		return err
+	}
+	alone := true
+	if slices.ContainsFunc(ports, func(p port) bool { return p.Device == "" }) {
+		twins, err := c.servers(ctx, tag(tagToken, o.token))
+		if err != nil {
+			return err
+		}
+		alone = len(twins) <= 1
+	}
+	for _, p := range ports {
+		if p.Device != s.ID && (p.Device != "" || !alone) {
+			continue
+		}
+		path := "ports/" + p.ID + "/tags/" + url.PathEscape(tag(tagServer, s.ID))
+		if err := c.request(ctx, c.network, "tag port "+p.ID, http.MethodPut, path, gophercloud.RequestOpts{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeChildren removes what is left of instances that are gone. It reports whether there was anything.
+func (d *driver) removeChildren(ctx context.Context, c caller, r provider.Ref) (there bool, err error) {
+	ports, volumes, err := d.children(ctx, c, r)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range ports {
+		there = true
+		if err := c.removePort(ctx, p); err != nil {
+			return there, err
+		}
+	}
+	for _, v := range volumes {
+		there = true
+		if !v.idle() {
+			continue // it is being made, detached or deleted
+		}
+		if err := c.remove(ctx, c.volume, "delete volume "+v.ID, "volumes/"+v.ID); err != nil {
+			return there, err
+		}
+	}
+	return there, nil
+}
+
+// children lists the ports and volumes of a Machine, or those that go with an instance that was removed by its id, or
+// the one port or volume with this id.
+func (d *driver) children(ctx context.Context, c caller, r provider.Ref) (ports []port, volumes []volume, err error) {
+	if r.UID != "" {
+		if ports, err = c.portsOf(ctx, d.tags, r.UID); err != nil {
+			return nil, nil, err
+		}
+		volumes, err = c.volumes(ctx, map[string]string{tagUID: string(r.UID), tagCluster: d.tags.cluster})
+		return ports, volumes, err
+	}
+	if !isID(r.ID) {
+		return nil, nil, nil
+	}
+	if ports, err = c.ports(ctx, tag(tagCluster, d.tags.cluster), tag(tagServer, r.ID)); err != nil {
+		return nil, nil, err
+	}
+	var p struct {
+		Port port `json:"port"`
+	}
+	switch err := c.get(ctx, c.network, "get port "+r.ID, "ports/"+r.ID, &p); {
+	case provider.CodeOf(err) == provider.NotFound:
+	case err != nil:
+		return nil, nil, err
+	case d.tags.ownerOfPort(p.Port).cluster:
+		ports = append(ports, p.Port)
+	}
+	var v struct {
+		Volume volume `json:"volume"`
+	}
+	if c.volume == nil {
+		return ports, nil, nil
+	}
+	switch err := c.get(ctx, c.volume, "get volume "+r.ID, "volumes/"+r.ID, &v); {
+	case provider.CodeOf(err) == provider.NotFound:
+	case err != nil:
+		return nil, nil, err
+	case d.tags.ownerOf(v.Volume.tag).cluster:
+		volumes = append(volumes, v.Volume)
+	}
+	return ports, volumes, nil
+}
+
+var _ provider.PowerCycler = (*driver)(nil)
+
+// PowerCycle implements [provider.PowerCycler]. An instance that is being built, or was reset a moment ago, starts from
+// power-off anyhow.
+func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
+	ctx, cancel, c, err := d.connect(ctx)
+	defer cancel()
+	if err != nil {
+		return err
+	}
+	found, err := d.find(ctx, c, r)
+	if err != nil {
+		return err
+	}
+	there := false
+	for _, s := range found {
+		if s.deleting() {
+			continue
+		}
+		there = true
+		if s.Status == "BUILD" || s.Status == "HARD_REBOOT" {
+			continue
+		}
+		body := map[string]any{"reboot": map[string]any{"type": "HARD"}}
+		if err := c.post(ctx, c.compute, "power-cycle instance "+s.ID, "servers/"+s.ID+"/action", body, nil); err != nil {
+			return err
+		}
+	}
+	if !there {
+		return provider.Errorf(provider.NotFound, "power-cycle %s: no instance is there", r.Name)
+	}
+	return nil
+}

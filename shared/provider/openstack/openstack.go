@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package openstack is the driver for instances of OpenStack's Nova, with their ports in Neutron, volumes in Cinder.
+package openstack
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
+)
+
+const (
+	// Kind is the kind of providerSpec that is served here (SPEC S9).
+	Kind = "OpenstackProviderSpec"
+	// horizon is how long a request whose answer was lost may still make something: proxies and workers hold one for up
+	// to ten minutes, queues between them for some more (RELIABILITY 2b).
+	horizon = 15 * time.Minute
+	// callTimeout bounds one method, whatever deadline its caller has (RELIABILITY G6).
+	callTimeout = 10 * time.Second
+)
+
+// Provider returns the line for OpenStack in the table of drivers.
+func Provider() provider.Provider { return line(dial) }
+
+// line lets tests replace the network.
+func line(dial dialer) provider.Provider {
+	return provider.Provider{
+		Name:  "openstack",
+		Kinds: []string{Kind},
+		Account: func(spec json.RawMessage) (region, secret string, err error) {
+			s, err := parse(spec, "")
+			return s.CloudName, s.CloudsSecret.Name, err
+		},
+		InstanceType: func(spec json.RawMessage) (provider.InstanceType, error) {
+			s, err := parse(spec, "")
+			return provider.InstanceType{Name: s.Flavor}, err
+		},
+		Open: func(_ context.Context, a provider.Account) (provider.Driver, error) {
+			if a.ClusterID == "" {
+				return nil, provider.Errorf(provider.Invalid, "cluster id: missing")
+			}
+			c, err := readClouds(a.Credentials, a.Region)
+			if err != nil {
+				return nil, provider.Errorf(provider.Denied, "credentials secret %s/%s: %w", a.Namespace, a.Secret, err)
+			}
+			s, err := newSession(c, dial)
+			if err != nil {
+				return nil, provider.Errorf(provider.Denied, "credentials secret %s/%s: %w", a.Namespace, a.Secret, err)
+			}
+			return &driver{account: a, session: s, tags: tagsOf(a.ClusterID)}, nil
+		},
+	}
+}
+
+// dialer returns what sends the requests of one cloud.
+type dialer func(*cloud) (http.RoundTripper, error)
+
+// driver is one cluster's view of one project.
+type driver struct {
+	account provider.Account
+	session *session
+	tags    tags
+}
+
+var _ provider.Driver = (*driver)(nil)
+
+// Horizon implements [provider.Driver].
+func (*driver) Horizon() time.Duration { return horizon }
+
+// parse reads a spec of a Machine in a namespace, if that is known.
+func parse(raw json.RawMessage, namespace string) (providerspec.OpenStack, error) {
+	var s providerspec.OpenStack
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return s, provider.Errorf(provider.Invalid, "providerSpec.value: %w", err)
+	}
+	if s.Kind != Kind {
+		return s, provider.Errorf(provider.Invalid, "providerSpec.value.kind: %q is not %s", s.Kind, Kind)
+	}
+	of := providerspec.Subject{Namespace: cmp.Or(namespace, s.CloudsSecret.Namespace)}
+	if errs, _ := providerspec.Validate(raw, of); len(errs) > 0 {
+		return s, provider.Errorf(provider.Invalid, "%w", errs.ToAggregate())
+	}
+	return s, nil
+}
+
+// connect returns who calls the cloud, and a context for one call to the driver.
+func (d *driver) connect(ctx context.Context) (context.Context, context.CancelFunc, caller, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	s, err := d.session.connect(ctx)
+	return ctx, cancel, caller{s, d.session}, err
+}
+
+// userData returns what an instance boots with, or nil if the spec names no Secret. A missing Secret may come yet.
+func (d *driver) userData(ctx context.Context, secret string) ([]byte, error) {
+	if secret == "" || d.account.UserData == nil {
+		return nil, nil
+	}
+	values, _, err := d.account.UserData(ctx, secret)
+	if err != nil {
+		return nil, provider.Errorf(provider.Exhausted, "user data secret %s/%s: %w", d.account.Namespace, secret, err)
+	}
+	text, ok := values["userData"]
+	if !ok {
+		return nil, provider.Errorf(provider.Exhausted, "user data secret %s/%s has no key userData", d.account.Namespace, secret)
+	}
+	const most = 65535 / 4 * 3 // Nova's limit is on its base64 text
+	if len(text) > most {
+		return nil, provider.Errorf(provider.Exhausted, "user data secret %s/%s: %d bytes of userData are more than the %d that Nova takes", d.account.Namespace, secret, len(text), most)
+	}
+	return text, nil
+}
+
+func providerID(id string) string { return "openstack:///" + id }
+
+// owner is what the tags of a thing say: whose it is.
+type owner struct {
+	cluster bool // it is the cluster's
+	uid     types.UID
+	token   string
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// server is what is read of an instance of Nova's. Of one in a cell that does not answer only the id is told, with the
+// status UNKNOWN.
+type server struct {
+	ID       string            `json:"id"`
+	Name     string            `json:"name"`
+	Status   string            `json:"status"`
+	Created  time.Time         `json:"created"`
+	Task     string            `json:"OS-EXT-STS:task_state"`
+	Zone     string            `json:"OS-EXT-AZ:availability_zone"`
+	Launched *string           `json:"OS-SRV-USG:launched_at"`
+	Tags     []string          `json:"tags"`
+	Metadata map[string]string `json:"metadata"`
+	Flavor   struct {
+		Name string `json:"original_name"`
+	} `json:"flavor"`
+	Addresses map[string][]struct {
+		Address string `json:"addr"`
+		Type    string `json:"OS-EXT-IPS:type"`
+	} `json:"addresses"`
+	Fault struct {
+		Message string `json:"message"`
+	} `json:"fault"`
+}
+
+func (s server) id() string { return s.ID }
+
+// unknown reports whether nobody knows how the instance is, or whose.
+func (s server) unknown() bool { return s.Status == "UNKNOWN" && s.Name == "" }
+
+func (s server) deleting() bool {
+	return s.Status == "DELETED" || s.Status == "SOFT_DELETED" || s.Task == "deleting" || s.Task == "soft-deleting"
+}
+
+// port is what is read of a port of Neutron's.
+type port struct {
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	Description string    `json:"description"`
+	MAC         string    `json:"mac_address"`
+	Device      string    `json:"device_id"`
+	Tags        []string  `json:"tags"`
+	Created     time.Time `json:"created_at"`
+	Revision    int       `json:"revision_number"`
+	Trunk       *struct {
+		ID string `json:"trunk_id"`
+	} `json:"trunk_details"`
+}
+
+func (p port) id() string { return p.ID }
+
+// volume is what is read of a volume of Cinder's.
+type volume struct {
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Status      string            `json:"status"`
+	Created     string            `json:"created_at"`
+	Metadata    map[string]string `json:"metadata"`
+	Attachments []struct {
+		Server string `json:"server_id"`
+	} `json:"attachments"`
+}
+
+func (v volume) id() string { return v.ID }
+
+func (v volume) tag(name string) string { return v.Metadata[name] }
+
+// named is anything with a name: a network, an image, a flavor, a group.
+type named struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Status  string `json:"status"`
+	Project string `json:"project_id"`
+	Network string `json:"network_id"` // of subnets
+}
+
+func (n named) id() string { return n.ID }
+
+// String names it as a person would search for it.
+func (n named) String() string { return fmt.Sprintf("%s (%s)", cmp.Or(n.Name, "without name"), n.ID) }
+
+// servers lists instances that carry all of some tags. Cells that do not answer are left out: absence has to be proven
+// otherwise.
+func (c caller) servers(ctx context.Context, tags ...string) ([]server, error) {
+	q := url.Values{}
+	if len(tags) > 0 {
+		q.Set("tags", join(tags))
+	}
+	return pages[server](ctx, c, c.compute, "list instances", "servers/detail", "servers", q)
+}
+
+func (c caller) server(ctx context.Context, id string) (server, error) {
+	var answer struct {
+		Server *server `json:"server"`
+	}
+	err := c.get(ctx, c.compute, "get instance "+id, "servers/"+url.PathEscape(id), &answer)
+	if err == nil && (answer.Server == nil || answer.Server.ID == "") {
+		err = coded("get instance "+id, errEmpty)
+	}
+	if err != nil {
+		return server{}, err
+	}
+	return *answer.Server, nil
+}
+
+// portFields keeps the lists of ports short.
+var portFields = []string{"id", "name", "description", "mac_address", "device_id", "tags", "created_at", "revision_number", "trunk_details"}
+
+// ports lists ports that carry all of some tags.
+func (c caller) ports(ctx context.Context, tags ...string) ([]port, error) {
+	return c.portsWith(ctx, url.Values{"tags": {join(tags)}})
+}
+
+func (c caller) portsWith(ctx context.Context, q url.Values) ([]port, error) {
+	q["fields"] = portFields
+	return pages[port](ctx, c, c.network, "list ports", "ports", "ports", q)
+}
+
+// portsOf lists the ports of a Machine, with those that have no tags yet.
+func (c caller) portsOf(ctx context.Context, t tags, uid types.UID) ([]port, error) {
+	all, err := c.ports(ctx, tag(tagUID, string(uid)), tag(tagCluster, t.cluster))
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := c.portsWith(ctx, url.Values{"description": {t.description(uid)}})
+	return union(all, fresh), err
+}
+
+// portsOfCluster lists the ports of a cluster, with those that have no tags yet.
+func (c caller) portsOfCluster(ctx context.Context, t tags) ([]port, error) {
+	mark := tag(tagCluster, t.cluster)
+	all, err := c.ports(ctx, mark)
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := c.portsWith(ctx, url.Values{"not-tags": {mark}, "device_id": {""}})
+	return union(all, fresh), err
+}
+
+// union adds what is in b alone: a port may get its tags between two lists.
+func union(a, b []port) []port {
+	for _, p := range b {
+		if !slices.ContainsFunc(a, func(q port) bool { return q.ID == p.ID }) {
+			a = append(a, p)
+		}
+	}
+	return a
+}
+
+// volumes lists volumes that carry some metadata. A cloud without Cinder has none.
+func (c caller) volumes(ctx context.Context, metadata map[string]string) ([]volume, error) {
+	if c.volume == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(metadata)
+	if err != nil {
+		return nil, coded("list volumes", err)
+	}
+	return pages[volume](ctx, c, c.volume, "list volumes", "volumes/detail", "volumes", url.Values{"metadata": {string(text)}})
+}
+
+// removePort deletes a port, with the trunk that it is the parent of.
+func (c caller) removePort(ctx context.Context, p port) error {
+	if p.Trunk != nil && p.Trunk.ID != "" {
+		if err := c.remove(ctx, c.network, "delete trunk "+p.Trunk.ID, "trunks/"+p.Trunk.ID); err != nil {
+			return err
+		}
+	}
+	return c.remove(ctx, c.network, "delete port "+p.ID, "ports/"+p.ID)
+}
+
+// describe changes a port's description if the port is still as it was read, and says so if it is not: of several calls
+// that do this at the same time one succeeds.
+func (c caller) describe(ctx context.Context, p port, text string) (bool, error) {
+	err := c.request(ctx, c.network, "claim port "+p.ID, http.MethodPut, "ports/"+p.ID, gophercloud.RequestOpts{
+		JSONBody:    map[string]any{"port": map[string]any{"description": text}},
+		MoreHeaders: map[string]string{"If-Match": fmt.Sprintf("revision_number=%d", p.Revision)},
+	})
+	if refusedWith(err, http.StatusPreconditionFailed) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func join(tags []string) string {
+	text := ""
+	for i, t := range tags {
+		if i > 0 {
+			text += ","
+		}
+		text += t
+	}
+	return text
+}
