@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// spending counts what functions did, by their own metrics.
+type spending map[item]int
+
+// item is one series of a function's metrics.
+type item struct{ function, metric, labels string }
+
+var told = regexp.MustCompile(`(?m)^machines_([a-z_]+)_(actions|cloud_calls|events|invocations)_total\{(.*)\} (\d+)$`)
+
+// spent asks every process of every function.
+func (y yard) spent(t *testing.T) spending {
+	t.Helper()
+	s := spending{}
+	for _, p := range y.Processes {
+		if p.Name == "kubemark" || p.Name == "dead-letter" {
+			continue // the simulated cloud, and what only logs
+		}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.Address+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s %v", p.Name, response.Status, err)
+		}
+		for _, m := range told.FindAllStringSubmatch(string(text), -1) {
+			n, err := strconv.Atoi(m[4])
+			if err != nil {
+				t.Fatal(err)
+			}
+			s[item{strings.ReplaceAll(m[1], "_", "-"), m[2], strings.ReplaceAll(m[3], `"`, "")}] += n
+		}
+	}
+	return s
+}
+
+func (s spending) since(before spending) spending {
+	more := spending{}
+	for what, n := range s {
+		more[what] = n - before[what]
+	}
+	return more
+}
+
+func (s spending) sum(counts func(item) bool) (n int) {
+	for what, times := range s {
+		if counts(what) {
+			n += times
+		}
+	}
+	return n
+}
+
+// isRequest reports a request that would write an object. Evictions are as many as there are Pods.
+func isRequest(i item) bool {
+	return i.metric == "actions" && !strings.Contains(i.labels, "_instance,") && !strings.Contains(i.labels, "action=evict,") &&
+		!strings.Contains(i.labels, "action=power_cycle,") && !strings.HasSuffix(i.labels, "result=untried")
+}
+
+// isWrite reports a request that had an effect; of the others somebody else was faster.
+func isWrite(i item) bool { return isRequest(i) && strings.HasSuffix(i.labels, "result=done") }
+
+func isCall(i item) bool { return i.metric == "cloud_calls" }
+
+func isEvent(i item) bool { return i.metric == "events" }
+
+// isOwnCall reports a call about one Machine; what many share does not grow with their number.
+func isOwnCall(i item) bool {
+	return isCall(i) && (strings.HasSuffix(i.labels, "op=find") || strings.HasSuffix(i.labels, "op=create") || strings.HasSuffix(i.labels, "op=delete"))
+}
+
+// limits holds what n lives cost to what docs/calls.md promises.
+func (s spending) limits(t *testing.T, n int) {
+	t.Helper()
+	for what, limit := range map[string]struct {
+		counts func(item) bool
+		most   float64
+	}{
+		"writes of objects":          {isWrite, 18},
+		"calls about one Machine":    {isOwnCall, 4},
+		"calls to the cloud, shared": {func(i item) bool { return isCall(i) && !isOwnCall(i) }, 1},
+	} {
+		if got := float64(s.sum(limit.counts)) / float64(n); got > limit.most {
+			t.Errorf("%s: %.3f in each life, at most %.1f are wanted", what, got, limit.most)
+		}
+	}
+}
