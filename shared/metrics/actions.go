@@ -58,6 +58,7 @@ func (m *Metrics) done(ctx context.Context, s snapshot.Snapshot, a plan.Action) 
 	case plan.UpdateStatus:
 		m.moved(ctx, a)
 	case plan.Update:
+		m.resizedBy(ctx, a)
 		_, before := a.Old.GetAnnotations()[machine.AnnotationExternalRepair]
 		if _, after := a.New.GetAnnotations()[machine.AnnotationExternalRepair]; after && !before {
 			m.cured(ctx, s, a.Old)
@@ -133,6 +134,7 @@ func (m *Metrics) told(ctx context.Context, i Invocation) {
 		}
 	}
 	m.skip(ctx, notes)
+	m.scalingTold(ctx, notes)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for n := range notes {

@@ -3,6 +3,7 @@
 package metrics
 
 import (
+	"slices"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -55,7 +56,7 @@ type view struct {
 
 var (
 	named    = []string{"name", "namespace"}
-	families = []family{
+	families = slices.Concat(scalings, []family{
 		{provisions, "mapi_machine_items", "Machines.", "Machine", scanned, nil, machineItems},
 		{
 			provisions, "mapi_machine_created_timestamp_seconds", "When a Machine was created; those without a phase are left out.", "Machine", scanned,
@@ -77,7 +78,7 @@ var (
 		{autoscales, "cluster_autoscaler_unschedulable_pods_count", "Pods that the scheduler found no Node for.", "Pod", scanned, nil, unschedulable},
 		{autoscales, "cluster_autoscaler_cluster_safe_to_autoscale", "Whether enough Nodes are ready for scaling (0: no, 1: yes).", "Pod", scanned, nil, safe},
 		{sweeps, "machines_sweep_instances_orphans", "Instances that no Machine owns.", "", swept, nil, orphans},
-	}
+	})
 )
 
 // look computes every gauge of the function from a scan. What could not be read leaves the gauge as it was, until that

@@ -4,7 +4,7 @@
 // format.
 //
 // Functions know nothing of it: snapshots, plans and outcomes say everything (SPEC B70). The names of OpenShift are kept
-// where one exists; ours are machines_<function>_<what>_<unit>. Labels that name an object are those of SPEC B70 alone;
+// where one exists; ours are machines_<function>_<what>_<unit>. Labels that name an object are those of SPEC B70 and C79 alone;
 // what a cloud or a person wrote never becomes one.
 package metrics
 
@@ -70,6 +70,8 @@ type Metrics struct {
 	invocations, actions, events, calls, coalesced, remediated, skipped metric.Int64Counter
 	duration, rounds, transition                                        metric.Float64Histogram
 
+	scaling scaling
+
 	mu       sync.Mutex
 	views    map[string]view // by metric: what the last scans saw
 	failures map[failure]tally
@@ -104,6 +106,7 @@ func New(function string, clock func() time.Time) (*Metrics, error) {
 			i.observed(name, "How often an instance could not be created, updated or deleted.", reason, m.failed)
 		}
 	case autoscales:
+		m.openScaling(&i)
 		m.skipped = i.counter("cluster_autoscaler_skipped_scale_events_count", "Scans that a limit of the cluster kept from adding Nodes.")
 	case remediates:
 		m.remediated = i.counter("mapi_machinehealthcheck_remediation_success_total", "Machines that were remediated.")

@@ -15,9 +15,11 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -273,6 +275,49 @@ func TestHealthChecks(t *testing.T) {
 	want(t, m, "mapi_machinehealthcheck_nodes_covered", `{name="workers`+in+` 3`)
 	want(t, m, "mapi_machinehealthcheck_short_circuit", `{name="idle`+in+` 0`, `{name="workers`+in+` 1`)
 	want(t, m, "mapi_machinehealthcheck_remediation_success_total", `{name="workers`+in+` 1`)
+}
+
+// What the autoscaler is up to can be read from the objects alone, under upstream's names (SPEC C79).
+func TestScalingIsMeasured(t *testing.T) {
+	t.Parallel()
+	m, _ := measured(t, autoscales)
+	set := &machine.MachineSet{}
+	set.Namespace, set.Name, set.Spec.Replicas = machine.Namespace, "worker", new(int32(2))
+	set.Annotations = map[string]string{
+		machine.AnnotationAutoscaler: "x/worker", machine.AnnotationMinSize: "1", machine.AnnotationMaxSize: "4", machine.AnnotationBackoff: "until later: timed out",
+	}
+	ca := &autoscaling.ClusterAutoscaler{}
+	ca.Name = autoscaling.Name
+	ca.Spec.ResourceLimits = &autoscaling.ResourceLimits{MaxNodesTotal: new(int32(12)), Cores: &autoscaling.Range{Min: 20, Max: 48}}
+	state := autoscaling.State{Schema: 1, LastScaleUp: new(metav1.NewTime(start)), Unneeded: map[types.UID]metav1.Time{"a": {}}, Removals: []autoscaling.Removal{{Node: "a"}, {Node: "b"}}}
+	cm := &corev1.ConfigMap{Data: map[string]string{autoscaling.StateKey: state.String()}}
+	cm.Namespace, cm.Name = machine.Namespace, machine.ConfigMapStatus
+	n := &corev1.Node{}
+	n.Name, n.Annotations = "a", map[string]string{machine.AnnotationScaleDownReason: "NotUnderutilized: cpu above 0.60, threshold 0.5"}
+	n.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3500m"), corev1.ResourceMemory: resource.MustParse("1Ki")}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	i := scan("Node", set, ca, cm, n)
+	i.Seen = i.Seen.Answered(snapshot.All("MachineSet"))
+	grown := set.DeepCopy()
+	grown.Spec.Replicas = new(int32(4))
+	a := plan.Update{Old: set, New: grown}
+	i.Planned.Then(a)
+	i.Planned.Notes = append(i.Planned.Notes, plan.Warning(cm, "ScaleUpTimedOut", "late"), plan.Normal(cm, "DeleteUnregistered", "gone"))
+	i.Outcomes = map[plan.Key]plan.Outcome{a.Key(): {}}
+	m.Invoked(i)
+	const group = `{node_group="MachineSet/openshift-machine-api/worker"} `
+	for name, lines := range map[string][]string{
+		"nodes_count":               {`{state="notStarted"} 0`, `{state="ready"} 1`, `{state="unready"} 0`, `{state="unregistered"} 0`},
+		"node_groups_count":         {`{node_group_type="autoscaled"} 1`},
+		"max_nodes_count":           {` 12`},
+		"cluster_cpu_current_cores": {` 4`}, "cpu_limits_cores": {`{direction="maximum"} 48`, `{direction="minimum"} 20`},
+		"cluster_memory_current_bytes": {` 1024`}, "node_group_min_count": {group + "1"}, "node_group_max_count": {group + "4"},
+		"node_group_target_count": {group + "2"}, "node_group_backoff_status": {group + "1"}, "unneeded_nodes_count": {` 1`},
+		"unremovable_nodes_count": {`{reason="NotUnderutilized"} 1`}, "pending_node_deletions": {` 2`}, "scale_down_in_cooldown": {` 1`},
+		"scaled_up_nodes_total": {` 2`}, "failed_scale_ups_total": {`{reason="timeout"} 1`}, "old_unregistered_nodes_removed_count": {` 1`},
+	} {
+		want(t, m, "cluster_autoscaler_"+name, lines...)
+	}
 }
 
 // However many Pods and groups a limit concerns, a scan hits it once.
