@@ -10,6 +10,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider/kubemark"
 	"github.com/machine-functions/machine-functions/shared/provider/metal3"
 	"github.com/machine-functions/machine-functions/shared/provider/openstack"
+	"github.com/machine-functions/machine-functions/shared/provider/vsphere"
 )
 
 // Table returns one line per cloud. The API server is where hosts and simulated instances are; nothing is asked yet.
@@ -22,5 +23,5 @@ func Table(config *rest.Config) ([]provider.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []provider.Provider{kubemark.Provider(records), metal3.Provider(hosts), openstack.Provider()}, nil
+	return []provider.Provider{kubemark.Provider(records), metal3.Provider(hosts), openstack.Provider(), vsphere.Provider()}, nil
 }

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vsphere
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// clone is what is known of an instance.
+type clone struct {
+	Ref          reference
+	Name         string
+	UUID         string // of the BIOS: the instance's id
+	InstanceUUID string // the Machine's UID, unless the vCenter changed it
+	Version      string // of the settings: a change of them names it
+	Created      time.Time
+	Power        types.VirtualMachinePowerState
+	Guest        []types.GuestNicInfo
+	Mark         mark
+	Configured   string // the attempt that did it
+	Launched     *launched
+	Customizing  string
+}
+
+// details are the properties that a clone is made of.
+var details = []string{
+	"name", "config.uuid", "config.instanceUuid", "config.changeVersion", "config.createDate", "runtime.powerState", "guest.net",
+	"config.tools.pendingCustomization", keyed(keyMark), keyed(keyConfigured), keyed(keyLaunched),
+}
+
+// read makes a clone of properties; those that the vCenter left out stay empty. A mark that cannot be read is an error:
+// its instance is somebody's.
+func read(o types.ObjectContent) (clone, error) {
+	m := clone{Ref: o.Obj}
+	for _, p := range o.PropSet {
+		switch v := p.Val.(type) {
+		case string:
+			m.text(p.Name, v)
+		case time.Time:
+			m.Created = v
+		case types.VirtualMachinePowerState:
+			m.Power = v
+		case types.ArrayOfGuestNicInfo:
+			m.Guest = v.GuestNicInfo
+		case types.OptionValue:
+			if err := m.note(p.Name, fmt.Sprint(v.Value)); err != nil {
+				return m, err
+			}
+		}
+	}
+	return m, nil
+}
+
+func (m *clone) text(property, value string) {
+	switch property {
+	case "name":
+		m.Name = value
+	case "config.uuid":
+		m.UUID = strings.ToLower(value)
+	case "config.instanceUuid":
+		m.InstanceUUID = strings.ToLower(value)
+	case "config.changeVersion":
+		m.Version = value
+	case "config.tools.pendingCustomization":
+		m.Customizing = value
+	}
+}
+
+func (m *clone) note(property, value string) error {
+	var err error
+	switch property {
+	case keyed(keyMark):
+		err = json.Unmarshal([]byte(value), &m.Mark)
+	case keyed(keyLaunched):
+		m.Launched = &launched{}
+		err = json.Unmarshal([]byte(value), m.Launched)
+	case keyed(keyConfigured):
+		m.Configured = value
+	}
+	if err != nil {
+		return fmt.Errorf("%s of %s: %w", property, m.Ref.Value, err)
+	}
+	return nil
+}
+
+// pageSize is how many instances one answer tells of.
+const pageSize = 500
+
+// retrieve reads properties, page by page. A page that does not come is an error.
+func retrieve(ctx context.Context, c *vim25.Client, of types.PropertyFilterSpec) ([]types.ObjectContent, error) {
+	return pages(ctx, c, of, pageSize)
+}
+
+func pages(ctx context.Context, c *vim25.Client, of types.PropertyFilterSpec, size int32) ([]types.ObjectContent, error) {
+	collector := c.ServiceContent.PropertyCollector
+	req := types.RetrievePropertiesEx{This: collector, SpecSet: []types.PropertyFilterSpec{of}}
+	req.Options.MaxObjects = size
+	first, err := methods.RetrievePropertiesEx(ctx, c, &req)
+	if err != nil {
+		return nil, err
+	}
+	var all []types.ObjectContent
+	for page := first.Returnval; page != nil; {
+		all = append(all, page.Objects...)
+		if page.Token == "" {
+			break
+		}
+		next, err := methods.ContinueRetrievePropertiesEx(ctx, c, &types.ContinueRetrievePropertiesEx{This: collector, Token: page.Token})
+		if err != nil {
+			return nil, fmt.Errorf("next page of a list: %w", err)
+		}
+		page = &next.Returnval
+	}
+	return all, nil
+}
+
+// of asks for properties of given instances.
+func of(refs []reference, properties ...string) types.PropertyFilterSpec {
+	f := types.PropertyFilterSpec{PropSet: []types.PropertySpec{{Type: "VirtualMachine", PathSet: properties}}}
+	for _, r := range refs {
+		f.ObjectSet = append(f.ObjectSet, types.ObjectSpec{Obj: r})
+	}
+	return f
+}
+
+// everywhere reads properties of every virtual machine that the account may see.
+func everywhere(ctx context.Context, c *vim25.Client, properties ...string) ([]types.ObjectContent, error) {
+	view, err := methods.CreateContainerView(ctx, c, &types.CreateContainerView{
+		This: *c.ServiceContent.ViewManager, Container: c.ServiceContent.RootFolder, Type: []string{"VirtualMachine"}, Recursive: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	f := of([]reference{view.Returnval}, properties...)
+	f.ObjectSet[0].Skip = types.NewBool(true)
+	f.ObjectSet[0].SelectSet = []types.BaseSelectionSpec{&types.TraversalSpec{Type: "ContainerView", Path: "view"}}
+	all, err := retrieve(ctx, c, f)
+	if _, left := methods.DestroyView(ctx, c, &types.DestroyView{This: view.Returnval}); err == nil && left != nil {
+		err = left // a view that stays costs the vCenter memory until the session ends
+	}
+	return all, err
+}
+
+// marked returns every instance with the cluster's mark: first the marks of all, which are short, then the details of
+// those that are ours.
+func (d *driver) marked(ctx context.Context, c *vim25.Client) ([]clone, error) {
+	for {
+		marks, err := everywhere(ctx, c, keyed(keyMark))
+		if err != nil {
+			return nil, err
+		}
+		var ours []reference
+		for _, o := range marks {
+			m, err := read(o)
+			if err != nil {
+				return nil, err
+			}
+			if m.Mark.Cluster == d.account.ClusterID {
+				ours = append(ours, m.Ref)
+			}
+		}
+		all, err := known(ctx, c, ours)
+		if name(faultOf(err)) != "ManagedObjectNotFound" || ctx.Err() != nil {
+			return all, err
+		} // one of them went meanwhile: look again
+	}
+}
+
+// known returns the details of instances. One that is gone makes the answer ManagedObjectNotFound.
+func known(ctx context.Context, c *vim25.Client, refs []reference) ([]clone, error) {
+	var all []clone
+	for some := range slices.Chunk(refs, pageSize) {
+		found, err := retrieve(ctx, c, of(some, details...))
+		if err != nil {
+			return nil, err
+		}
+		if len(found) != len(some) {
+			return nil, provider.Errorf(provider.Unknown, "the vCenter told of %d instances, asked for %d", len(found), len(some))
+		}
+		for _, o := range found {
+			m, err := read(o)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, m)
+		}
+	}
+	return all, nil
+}
+
+var uuidPattern = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// named returns the instances that r names: by the Machine's UID, or by an id unless the mark is another Machine's.
+func (d *driver) named(ctx context.Context, c *vim25.Client, r provider.Ref) ([]clone, error) {
+	refs := map[reference]bool{}
+	recorded := strings.TrimPrefix(r.ProviderID, scheme)
+	for _, q := range []struct {
+		uuid     string
+		instance bool
+	}{{string(r.UID), true}, {r.ID, false}, {recorded, false}} {
+		if !uuidPattern.MatchString(q.uuid) {
+			continue
+		}
+		found, err := object.NewSearchIndex(c).FindAllByUuid(ctx, nil, q.uuid, true, &q.instance)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			refs[f.Reference()] = true
+		}
+	}
+	var all []clone
+	for _, ref := range slices.SortedFunc(maps.Keys(refs), func(a, b reference) int { return strings.Compare(a.Value, b.Value) }) {
+		found, err := known(ctx, c, []reference{ref})
+		if name(faultOf(err)) == "ManagedObjectNotFound" {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if d.means(r, found[0]) {
+			all = append(all, found[0])
+		}
+	}
+	return all, nil
+}
+
+// means reports whether r names m. What carries no mark was made by another system: it is the Machine's whose UID it
+// carries as OpenShift's instances do, or that records its id.
+func (d *driver) means(r provider.Ref, m clone) bool {
+	recorded := r.ProviderID != "" && r.ProviderID == m.providerID()
+	switch {
+	case m.Mark.Cluster == "":
+		return recorded || r.UID != "" && m.InstanceUUID == string(r.UID)
+	case m.Mark.Cluster != d.account.ClusterID:
+		return false
+	case r.UID == "":
+		return recorded || r.ID != "" && r.ID == m.UUID
+	}
+	return m.Mark.UID == string(r.UID)
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vsphere
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
+)
+
+// How a guest learns its addresses: what keyConfigured says.
+const (
+	byUserData      = "user data"     // Ignition and its kernel arguments
+	byCustomization = "customization" // the vCenter tells the tools in the guest
+)
+
+// configure sets sizes, names and user data. Repeating it changes nothing.
+func (d *driver) configure(ctx context.Context, c *vim25.Client, r provider.Ref, req request, m clone) (reference, error) {
+	data, err := d.userData(ctx, req.Spec.UserDataSecret.Name)
+	if err != nil {
+		return reference{}, err
+	}
+	s := req.Spec
+	spec := types.VirtualMachineConfigSpec{
+		NumCPUs: int32(min(s.NumCPUs, 1<<20)), MemoryMB: s.MemoryMiB, //nolint:gosec // in range
+		Flags:       &types.VirtualMachineFlagInfo{DiskUuidEnabled: types.NewBool(true)}, // volumes are found by it
+		ExtraConfig: guestinfo(r.Name, s.Network.Devices, data),
+	}
+	if n := int32(min(s.NumCoresPerSocket, 1<<20)); n > 0 { //nolint:gosec // in range
+		spec.NumCoresPerSocket = &n
+	}
+	return reconfigure(ctx, c, m, spec)
+}
+
+// userData reads what the guest gets at its first start.
+func (d *driver) userData(ctx context.Context, secret string) ([]byte, error) {
+	values, _, err := d.account.UserData(ctx, secret)
+	if err != nil {
+		return nil, provider.Errorf(provider.Exhausted, "user data secret %s/%s: %w", d.account.Namespace, secret, err)
+	}
+	data, ok := values["userData"]
+	if !ok {
+		return nil, provider.Errorf(provider.Exhausted, "user data secret %s/%s has no key userData: add it", d.account.Namespace, secret)
+	}
+	return data, nil
+}
+
+// guestinfo is what the guest reads of its settings (SPEC E24). Ignition knows its addresses by kernel arguments;
+// other user data is for cloud-init, and addresses come by customization.
+func guestinfo(name string, cards []providerspec.VSphereDevice, data []byte) []types.BaseOptionValue {
+	encode := base64.StdEncoding.EncodeToString
+	all := []types.BaseOptionValue{option("guestinfo.hostname", name), option("stealclock.enable", "TRUE")}
+	if !ignition(data) {
+		how := byUserData
+		if static(cards) {
+			how = byCustomization
+		}
+		metadata := fmt.Sprintf("instance-id: %q\nlocal-hostname: %q\n", name, name)
+		return append(all,
+			option("guestinfo.userdata", encode(data)), option("guestinfo.userdata.encoding", "base64"),
+			option("guestinfo.metadata", encode([]byte(metadata))), option("guestinfo.metadata.encoding", "base64"),
+			option(keyConfigured, how))
+	}
+	all = append(all,
+		option("guestinfo.ignition.config.data", encode(data)), option("guestinfo.ignition.config.data.encoding", "base64"),
+		option(keyConfigured, byUserData))
+	if static(cards) {
+		all = append(all, option("guestinfo.afterburn.initrd.network-kargs", kernelArguments(cards)))
+	}
+	return all
+}
+
+// ignition reports whether user data is for Ignition.
+func ignition(data []byte) bool {
+	var config struct {
+		Ignition *struct{} `json:"ignition"`
+	}
+	return json.Unmarshal(data, &config) == nil && config.Ignition != nil
+}
+
+func static(cards []providerspec.VSphereDevice) bool {
+	for _, d := range cards {
+		if len(d.IPAddrs) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// checkDevice refuses addresses that no guest could take.
+func checkDevice(d providerspec.VSphereDevice) error {
+	if len(d.AddressesFromPools) > 0 {
+		return fmt.Errorf("addressesFromPools: %q: pools are not served, give ipAddrs or use DHCP", d.AddressesFromPools[0].Name)
+	}
+	for _, a := range d.IPAddrs {
+		if _, err := netip.ParsePrefix(a); err != nil {
+			return fmt.Errorf("ipAddrs: %q must be an address with its prefix length", a)
+		}
+	}
+	for _, a := range append([]string{d.Gateway}, d.Nameservers...) {
+		if _, err := netip.ParseAddr(a); err != nil && a != "" {
+			return fmt.Errorf("gateway, nameservers: %q is no address", a)
+		}
+	}
+	return nil
+}
+
+// kernelArguments are ip= and nameserver= as dracut reads them.
+func kernelArguments(cards []providerspec.VSphereDevice) string {
+	var args []string
+	for _, d := range cards {
+		for _, a := range d.IPAddrs {
+			p, err := netip.ParsePrefix(a)
+			if err != nil { // checkDevice refused it
+				continue
+			}
+			address, gateway, mask := p.Addr().String(), d.Gateway, netmask(p)
+			if p.Addr().Is6() {
+				address, mask = "["+address+"]", fmt.Sprint(p.Bits())
+				if gateway != "" {
+					gateway = "[" + gateway + "]"
+				}
+			}
+			args = append(args, fmt.Sprintf("ip=%s::%s:%s:::none", address, gateway, mask))
+		}
+		for _, n := range d.Nameservers {
+			args = append(args, "nameserver="+n)
+		}
+	}
+	return strings.Join(args, " ")
+}
+
+func netmask(p netip.Prefix) string {
+	bits := ^uint32(0) << (32 - max(0, min(32, p.Bits())))
+	return netip.AddrFrom4([4]byte{byte(bits >> 24), byte(bits >> 16), byte(bits >> 8), byte(bits)}).String()
+}
+
+// customize tells the tools in the guest its name and addresses.
+func customize(ctx context.Context, c *vim25.Client, r provider.Ref, req request, m clone) (reference, error) {
+	spec := types.CustomizationSpec{
+		Identity: &types.CustomizationLinuxPrep{HostName: &types.CustomizationFixedName{Name: r.Name}, Domain: "localdomain"},
+	}
+	for _, d := range req.Spec.Network.Devices {
+		spec.NicSettingMap = append(spec.NicSettingMap, types.CustomizationAdapterMapping{Adapter: adapter(d)})
+		spec.GlobalIPSettings.DnsServerList = append(spec.GlobalIPSettings.DnsServerList, d.Nameservers...)
+	}
+	task, err := object.NewVirtualMachine(c, m.Ref).Customize(ctx, spec)
+	return refOf(task), err
+}
+
+func adapter(d providerspec.VSphereDevice) types.CustomizationIPSettings {
+	s := types.CustomizationIPSettings{Ip: &types.CustomizationDhcpIpGenerator{}, DnsServerList: d.Nameservers}
+	var six types.CustomizationIPSettingsIpV6AddressSpec
+	for _, a := range d.IPAddrs {
+		p, err := netip.ParsePrefix(a)
+		switch {
+		case err != nil: // checkDevice refused it
+		case p.Addr().Is6():
+			six.Ip = append(six.Ip, &types.CustomizationFixedIpV6{IpAddress: p.Addr().String(), SubnetMask: int32(p.Bits())}) //nolint:gosec // at most 128
+		default:
+			s.Ip, s.SubnetMask = &types.CustomizationFixedIp{IpAddress: p.Addr().String()}, netmask(p)
+		}
+	}
+	if gateway, err := netip.ParseAddr(d.Gateway); err == nil && gateway.Is6() {
+		six.Gateway = []string{d.Gateway}
+	} else if err == nil {
+		s.Gateway = []string{d.Gateway}
+	}
+	if len(six.Ip) > 0 {
+		s.IpV6Spec = &six
+	}
+	return s
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vsphere
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+	apitypes "k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// progress is what the next step needs to know: the task that runs, and what leaves no trace on the instance. If it is
+// lost, what it says is done is done again, which changes nothing.
+type progress struct {
+	Step       string     `json:"step,omitempty"` // what Task does
+	Task       *reference `json:"task,omitempty"`
+	Customized bool       `json:"customized,omitempty"`
+	Tagged     bool       `json:"tagged,omitempty"`
+}
+
+// The steps of a creation, in their order.
+const (
+	stepClone     = "clone"
+	stepConfigure = "configure"
+	stepCustomize = "customize"
+	stepGroup     = "join VM group"
+	stepStart     = "power on"
+	stepNote      = "note disks"
+)
+
+const (
+	// patience is how long one call waits for a task: most are done sooner, and then the next step needs no new call.
+	patience = 4 * time.Second
+	// lookAgain is between two looks at a task, at most.
+	lookAgain = time.Second
+)
+
+// create makes the next step. What it is follows from the instance itself, so that steps may be lost, repeated, or made
+// by several at once: of a clone that two ask for the vCenter makes one, because names are unique in a folder.
+func (d *driver) create(ctx context.Context, c *vim25.Client, r provider.Ref, req request) (provider.Instance, error) {
+	var p progress
+	if len(r.Progress) > 0 {
+		if err := json.Unmarshal(r.Progress, &p); err != nil {
+			return provider.Instance{}, provider.Errorf(provider.Unknown, "progress of %s: %w", r.Name, err)
+		}
+	}
+	for again := false; ; again = true {
+		done, err := d.settle(ctx, c, r, req, &p)
+		if err != nil {
+			return provider.Instance{}, err
+		}
+		if !done || again && hurried(ctx) {
+			return p.incomplete(r)
+		}
+		m, err := d.one(ctx, c, r)
+		if err != nil {
+			return provider.Instance{}, err
+		}
+		began := p
+		if err := d.step(ctx, c, r, req, m, &p); err != nil {
+			return provider.Instance{}, err
+		}
+		switch {
+		case m != nil && p == began:
+			return d.instance(*m), nil
+		case p.Step == stepClone: // record the task before anything else: it alone leads to the clone
+			return p.incomplete(r)
+		}
+	}
+}
+
+// margin is what a call keeps to answer in time.
+const margin = 2 * time.Second
+
+// hurried reports whether too little of the call is left to begin a step.
+func hurried(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ok && time.Until(end) < margin
+}
+
+// incomplete is what a creation looks like that has further steps.
+func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
+	b, err := json.Marshal(p)
+	if err != nil {
+		return provider.Instance{}, fmt.Errorf("write progress: %w", err)
+	}
+	return provider.Instance{UID: r.UID, Name: r.Name, Token: r.Token, State: provider.StateIncomplete, Progress: b}, nil
+}
+
+// settle waits for the task that runs, if there is one, and reports whether it ended.
+func (d *driver) settle(ctx context.Context, c *vim25.Client, r provider.Ref, req request, p *progress) (bool, error) {
+	if p.Task == nil {
+		return true, nil
+	}
+	info, err := await(ctx, c, *p.Task, patience)
+	if err != nil && p.Step == stepClone { // whatever is wrong, the clone is being made: nothing was refused
+		return false, provider.Errorf(provider.Unknown, "clone %s: %v", r.Name, d.session.coded(err))
+	}
+	if err != nil || info != nil && info.State != types.TaskInfoStateSuccess && info.State != types.TaskInfoStateError {
+		return false, err
+	}
+	step := p.Step
+	p.Task, p.Step = nil, ""
+	p.Customized = p.Customized || step == stepCustomize
+	if info == nil || info.Error == nil { // nil: vCenters forget tasks; the instance shows what became of it
+		return true, nil
+	}
+	switch fault := name(info.Error.Fault); {
+	case step == stepClone && fault == "DuplicateName":
+		return true, d.taken(ctx, c, r, req)
+	case step == stepStart && fault == "InvalidPowerState": // somebody else did it
+		return true, nil
+	case fault == "ConcurrentAccess": // somebody else changed it: look again
+		return true, nil
+	}
+	return false, failed(step+" "+r.Name, info.Error)
+}
+
+// taken is a clone whose name exists in the folder: as the Machine's own, made by somebody faster, or as a stranger.
+func (d *driver) taken(ctx context.Context, c *vim25.Client, r provider.Ref, req request) error {
+	found, err := d.named(ctx, c, r)
+	if err != nil || len(found) > 0 {
+		return err
+	}
+	ref, err := object.NewSearchIndex(c).FindChild(ctx, req.Folder, r.Name)
+	if err != nil {
+		return err
+	}
+	if ref == nil {
+		return provider.Errorf(provider.Unknown, "clone %s: its name is taken by a clone that is being made, or is just gone", r.Name)
+	}
+	return provider.Errorf(provider.Exhausted, "clone %s: folder %q has a virtual machine of that name (%s) that is not this Machine's: rename or remove it",
+		r.Name, req.Spec.Workspace.Folder, ref.Reference().Value)
+}
+
+// one returns the Machine's instance, or nil. Two cannot be in one folder; of those in several the first counts, so that
+// everybody goes on with the same.
+func (d *driver) one(ctx context.Context, c *vim25.Client, r provider.Ref) (*clone, error) {
+	found, err := d.named(ctx, c, provider.Ref{UID: r.UID})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// step begins what is missing of m, and notes the task in p. Nothing is missing if p stays as it is.
+func (d *driver) step(ctx context.Context, c *vim25.Client, r provider.Ref, req request, m *clone, p *progress) error {
+	begin := func(step string, task reference, err error) error {
+		if err == nil {
+			p.Step, p.Task = step, &task
+		}
+		return err
+	}
+	if m == nil {
+		task, err := d.clone(ctx, c, r, req)
+		if name(faultOf(err)) == "DuplicateName" {
+			return d.taken(ctx, c, r, req)
+		}
+		return begin(stepClone, task, err)
+	}
+	started := m.Power == types.VirtualMachinePowerStatePoweredOn || m.Launched != nil
+	switch {
+	case m.Configured == "" && !started:
+		task, err := d.configure(ctx, c, r, req, *m)
+		return begin(stepConfigure, task, err)
+	case !started && !p.Tagged && len(req.Spec.TagIDs) > 0:
+		p.Tagged = true
+		return d.attach(ctx, c, req.Spec.TagIDs, m.Ref)
+	case !started && !p.Customized && m.Customizing == "" && m.Configured == byCustomization:
+		task, err := customize(ctx, c, r, req, *m)
+		return begin(stepCustomize, task, err)
+	}
+	if req.Group != nil && m.Launched == nil {
+		task, err := join(ctx, c, *req.Group, req.Spec.Workspace.VMGroup, m.Ref)
+		if err != nil || task != nil {
+			return begin(stepGroup, value(task), err)
+		}
+	}
+	switch {
+	case !started:
+		task, err := object.NewVirtualMachine(c, m.Ref).PowerOn(ctx)
+		return begin(stepStart, refOf(task), err)
+	case m.Launched == nil:
+		task, err := note(ctx, c, *m)
+		return begin(stepNote, task, err)
+	}
+	return nil
+}
+
+// note writes down the disks that the instance has before any pod brought one: Delete destroys those only.
+func note(ctx context.Context, c *vim25.Client, m clone) (reference, error) {
+	disks, err := attached(ctx, c, m.Ref)
+	if err != nil {
+		return reference{}, err
+	}
+	var own launched
+	for _, disk := range disks {
+		if disk.VDiskId == nil {
+			own.Disks = append(own.Disks, diskID(disk))
+		}
+	}
+	slices.Sort(own.Disks)
+	setting, err := noted(keyLaunched, own)
+	if err != nil {
+		return reference{}, err
+	}
+	return reconfigure(ctx, c, m, types.VirtualMachineConfigSpec{ExtraConfig: []types.BaseOptionValue{setting}})
+}
+
+// reconfigure changes m unless somebody changed it since it was read.
+func reconfigure(ctx context.Context, c *vim25.Client, m clone, spec types.VirtualMachineConfigSpec) (reference, error) {
+	spec.ChangeVersion = m.Version
+	task, err := object.NewVirtualMachine(c, m.Ref).Reconfigure(ctx, spec)
+	return refOf(task), err
+}
+
+// await looks at a task until it has ended, for a while; nil is a task that the vCenter has forgotten.
+func await(ctx context.Context, c *vim25.Client, task reference, patience time.Duration) (*types.TaskInfo, error) {
+	if end, ok := ctx.Deadline(); ok {
+		patience = min(patience, time.Until(end)-margin)
+	}
+	wait := 10 * time.Millisecond
+	for begin := time.Now(); ; wait = min(2*wait, lookAgain) {
+		var t mo.Task
+		err := property.DefaultCollector(c).RetrieveOne(ctx, task, []string{"info"}, &t)
+		if name(faultOf(err)) == "ManagedObjectNotFound" {
+			return nil, nil
+		}
+		ended := t.Info.State == types.TaskInfoStateSuccess || t.Info.State == types.TaskInfoStateError
+		if err != nil || ended || time.Since(begin)+wait > patience {
+			return &t.Info, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// cancel asks a task to end. One that has ended, or cannot, goes on as it is.
+func cancel(ctx context.Context, c *vim25.Client, task reference) error {
+	_, err := methods.CancelTask(ctx, c, &types.CancelTask{This: task})
+	switch name(faultOf(err)) {
+	case "InvalidState", "NotSupported", "ManagedObjectNotFound":
+		return nil
+	}
+	return err
+}
+
+func refOf(t *object.Task) reference {
+	if t == nil {
+		return reference{}
+	}
+	return t.Reference()
+}
+
+func value(r *reference) reference {
+	if r == nil {
+		return reference{}
+	}
+	return *r
+}
+
+// owner returns the mark of a new instance.
+func (d *driver) owner(r provider.Ref, req request) mark {
+	return mark{Cluster: d.account.ClusterID, UID: string(apitypes.UID(r.UID)), Token: r.Token, Region: req.Region, Zone: req.Zone}
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vsphere
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vapi/tags"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// make creates an instance of a spec, as often as it takes.
+func create(t *testing.T, d *driver, name string, spec json.RawMessage) (provider.Ref, provider.Instance, error) {
+	t.Helper()
+	r := provider.Ref{UID: uuid.NewUUID(), Name: name, Token: "token-" + name}
+	resolved, err := d.Resolve(t.Context(), spec)
+	if err != nil {
+		return r, provider.Instance{}, err
+	}
+	i, err := proceed(t.Context(), d, r, resolved)
+	return r, i, err
+}
+
+// proceed calls Create until the instance is complete. Errors that prove nothing are tried again, with the progress of
+// before.
+func proceed(ctx context.Context, d *driver, r provider.Ref, resolved json.RawMessage) (provider.Instance, error) {
+	for try := 0; ; try++ {
+		i, err := d.Create(ctx, r, resolved)
+		switch {
+		case try == 100, err != nil && provider.CodeOf(err) != provider.Unknown && provider.CodeOf(err) != provider.Throttled:
+			return i, err
+		case err == nil && i.State != provider.StateIncomplete:
+			return i, nil
+		case err == nil:
+			r.Progress = i.Progress
+		}
+	}
+}
+
+func TestEveryFieldArrives(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	ctx, c := t.Context(), v.client(t)
+	d, _ := v.wired(t, v.account())
+	tag := v.tag(t, d, "owner", "team-a", reference{})
+	cluster, err := find.NewFinder(c).ClusterComputeResource(ctx, "/DC0/host/DC0_C0")
+	must(t, err)
+	dc, err := find.NewFinder(c).Datacenter(ctx, "/DC0")
+	must(t, err)
+	v.tag(t, d, regionCategory, "eu", dc.Reference())
+	v.tag(t, d, zoneCategory, "eu-1", cluster.Reference())
+	r, i, err := create(t, d, "worker-a", v.spec(map[string]any{
+		"tagIDs": []string{tag}, "workspace": map[string]any{"vmGroup": "zone-a"},
+		"dataDisks": []any{
+			map[string]any{"name": "a", "sizeGiB": 1, "provisioningMode": "Thick"},
+			map[string]any{"name": "b", "sizeGiB": 2, "provisioningMode": "EagerlyZeroed"},
+		},
+		"network": map[string]any{"devices": []any{
+			map[string]any{"networkName": "DC0_DVPG0", "ipAddrs": []string{"10.1.0.7/20"}, "gateway": "10.1.0.1", "nameservers": []string{"10.1.0.2"}},
+			map[string]any{"networkName": "VM Network"},
+		}},
+	}))
+	must(t, err)
+	m := v.machines(t)["worker-a"]
+	if i.ProviderID != "vsphere://"+m.Config.Uuid || i.Region != "eu" || i.Zone != "eu-1" || i.CloudState != "poweredOn" || i.State != provider.StateRunning {
+		t.Errorf("instance = %+v", i)
+	}
+	got := map[string]any{
+		"instanceUuid": m.Config.InstanceUuid, "cpu": m.Config.Hardware.NumCPU, "cores": *m.Config.Hardware.NumCoresPerSocket,
+		"memory": m.Config.Hardware.MemoryMB, "diskUUID": *m.Config.Flags.DiskUuidEnabled, "cards": cards(m), "disks": disks(m),
+		"folder": pathOf(t, v, *m.Parent), "pool": pathOf(t, v, *m.ResourcePool), "status": string(i.Status),
+	}
+	want := map[string]any{
+		"instanceUuid": string(r.UID), "cpu": int32(4), "cores": int32(2), "memory": int32(12288), "diskUUID": true,
+		"cards":  []string{"*types.VirtualEthernetCardDistributedVirtualPortBackingInfo", "*types.VirtualEthernetCardNetworkBackingInfo"},
+		"disks":  []string{"30GiB", "1GiB thin=false scrub=false", "2GiB thin=false scrub=true"},
+		"folder": "/DC0/vm/cluster-a389-fmxsv", "pool": "/DC0/host/DC0_C0/Resources/workers",
+		"status": fmt.Sprintf(`{"instanceId":%q,"instanceState":"poweredOn"}`, i.ID),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("instance (-want +got):\n%s", diff)
+	}
+	settings := settingsOf(m)
+	for key, want := range map[string]string{
+		"guestinfo.ignition.config.data":           "eyJpZ25pdGlvbiI6IHsidmVyc2lvbiI6ICIzLjIuMCJ9fQ==",
+		"guestinfo.ignition.config.data.encoding":  "base64",
+		"guestinfo.hostname":                       "worker-a",
+		"stealclock.enable":                        "TRUE",
+		"guestinfo.afterburn.initrd.network-kargs": "ip=10.1.0.7::10.1.0.1:255.255.240.0:::none nameserver=10.1.0.2",
+	} {
+		if settings[key] != want {
+			t.Errorf("%s = %q, want %q", key, settings[key], want)
+		}
+	}
+	group, err := members(ctx, c, cluster.Reference(), "zone-a")
+	if err != nil || !slices.Contains(group, m.Self) {
+		t.Errorf("VM group has %v, %v, want %v", group, err, m.Self)
+	}
+	must(t, d.session.tagging(ctx, c, func(tm *tags.Manager) error {
+		ids, err := tm.ListAttachedTags(ctx, m.Self)
+		if err == nil && !slices.Contains(ids, tag) {
+			t.Errorf("tags %v, want %s", ids, tag)
+		}
+		return err
+	}))
+}
+
+func TestLinkedClone(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	for name, tt := range map[string]struct {
+		snapshot, names string
+		code            provider.Code
+	}{
+		"worker-a": {"", "", 0},
+		"worker-b": {"golden", "", 0},
+		"worker-c": {"silver", "silver", provider.NotFound},
+	} {
+		_, _, err := create(t, d, name, v.spec(map[string]any{"cloneMode": "linkedClone", "snapshot": tt.snapshot}))
+		if provider.CodeOf(err) != tt.code || err != nil && !strings.Contains(err.Error(), tt.names) {
+			t.Errorf("%s: %v, want code %v", name, err, tt.code)
+		}
+	}
+	if n := w.count("CloneVM_Task"); n != 2 {
+		t.Errorf("%d clones, want 2", n)
+	}
+	var req request
+	resolved, err := d.Resolve(t.Context(), v.spec(map[string]any{"cloneMode": "linkedClone"}))
+	must(t, err)
+	must(t, json.Unmarshal(resolved, &req))
+	if req.Snapshot == nil {
+		t.Errorf("resolved %s: no snapshot", resolved)
+	}
+}
+
+func TestOtherUserDataIsForCloudInit(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	_, _, err := create(t, d, "worker-a", v.spec(map[string]any{
+		"userDataSecret": map[string]any{"name": "cloud-init"},
+		"network":        map[string]any{"devices": []any{map[string]any{"networkName": "VM Network", "ipAddrs": []string{"10.9.0.7/24"}, "gateway": "10.9.0.1"}}},
+	}))
+	must(t, err)
+	m := v.machines(t)["worker-a"]
+	if s := settingsOf(m); s["guestinfo.userdata"] != "I2Nsb3VkLWNvbmZpZwo=" || s["guestinfo.ignition.config.data"] != "" {
+		t.Errorf("settings = %v", s)
+	}
+	if w.count("CustomizeVM_Task") != 1 || m.Guest.HostName != "worker-a" || m.Guest.IpAddress != "10.9.0.7" {
+		t.Errorf("customized %d times: guest %q has %q", w.count("CustomizeVM_Task"), m.Guest.HostName, m.Guest.IpAddress)
+	}
+}
+
+func TestPrerequisiteThatIsMissingIsNamed(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, _ := v.wired(t, v.account())
+	for _, tt := range []struct {
+		change map[string]any
+		code   provider.Code
+		names  []string
+	}{
+		{map[string]any{"userDataSecret": map[string]any{"name": "absent"}}, provider.Exhausted, []string{"machines/absent", "not found"}},
+		{map[string]any{"userDataSecret": map[string]any{"name": "empty"}}, provider.Exhausted, []string{"machines/empty", "no key userData"}},
+		{map[string]any{"workspace": map[string]any{"vmGroup": "zone-z"}}, provider.NotFound, []string{"providerSpec.value.workspace.vmGroup", "zone-z"}},
+		{map[string]any{"tagIDs": []string{"urn:vmomi:InventoryServiceTag:5736bf56-49f5-4667-b38c-b97e09dc9578:GLOBAL"}}, provider.NotFound, []string{"providerSpec.value.tagIDs[0]", "5736bf56"}},
+	} {
+		_, _, err := create(t, d, "worker-"+tt.names[0][len(tt.names[0])-3:len(tt.names[0])-1], v.spec(tt.change))
+		if provider.CodeOf(err) != tt.code {
+			t.Errorf("%v: %v, want %v", tt.change, err, tt.code)
+			continue
+		}
+		for _, want := range tt.names {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%v does not name %s", err, want)
+			}
+		}
+	}
+}
+
+// A volume of a pod is attached to the instance when that is deleted: it outlives it (SPEC E25, R-B29).
+func TestForeignDisksOutliveTheInstance(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	ctx, c := t.Context(), v.client(t)
+	d, w := v.wired(t, v.account())
+	r, _, err := create(t, d, "worker-a", v.spec(nil))
+	must(t, err)
+	vm := object.NewVirtualMachine(c, v.machines(t)["worker-a"].Self)
+	devices, err := vm.Device(ctx)
+	must(t, err)
+	controller, err := devices.FindDiskController("")
+	must(t, err)
+	finder := find.NewFinder(c)
+	store, err := finder.Datastore(ctx, "/DC0/datastore/LocalDS_0")
+	must(t, err)
+	dc, err := finder.Datacenter(ctx, "/DC0")
+	must(t, err)
+	must(t, object.NewFileManager(c).MakeDirectory(ctx, store.Path("kubevols"), dc, true))
+	disk := devices.CreateDisk(controller, store.Reference(), store.Path("kubevols/pvc-1.vmdk"))
+	disk.CapacityInKB = 1 << 20
+	must(t, vm.AddDevice(ctx, disk))
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		if err = d.Delete(ctx, r); err != nil {
+			break
+		}
+	}
+	if provider.CodeOf(err) != provider.NotFound || len(v.machines(t)) != 0 {
+		t.Fatalf("Delete = %v, left %v", err, v.machines(t))
+	}
+	if w.count("ReconfigVM_Task") < 3 { // configure, note disks, detach
+		t.Error("nothing was detached")
+	}
+	if _, err := store.Stat(ctx, "kubevols/pvc-1.vmdk"); err != nil {
+		t.Errorf("the volume is gone: %v", err)
+	}
+}
+
+func TestStrangerOfTheSameName(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, _ := v.wired(t, v.account())
+	_, _, err := create(t, d, "worker-a", v.spec(nil))
+	must(t, err)
+	_, _, err = create(t, d, "worker-a", v.spec(nil))
+	if provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "rename or remove it") {
+		t.Errorf("Create = %v", err)
+	}
+}
+
+func TestAddressesAreTheGuests(t *testing.T) {
+	t.Parallel()
+	m := clone{Name: "worker-a", Guest: []types.GuestNicInfo{
+		{DeviceConfigId: 4000, IpAddress: []string{"10.0.0.7", "fe80::1", "fd00::7"}},
+		{DeviceConfigId: -1, IpAddress: []string{"10.128.0.1"}}, // a bridge of pods
+	}}
+	want := []corev1.NodeAddress{{Type: "InternalDNS", Address: "worker-a"}, {Type: "InternalIP", Address: "10.0.0.7"}, {Type: "InternalIP", Address: "fd00::7"}}
+	if diff := cmp.Diff(want, m.addresses()); diff != "" {
+		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+}
+
+// tag makes a tag in a category, and attaches it unless to is empty.
+func (v *vcenter) tag(t *testing.T, d *driver, category, name string, to reference) (id string) {
+	t.Helper()
+	ctx := t.Context()
+	c, err := d.session.connect(ctx)
+	must(t, err)
+	must(t, d.session.tagging(ctx, c, func(m *tags.Manager) error {
+		cid, err := m.CreateCategory(ctx, &tags.Category{Name: category, Cardinality: "SINGLE"})
+		if err != nil {
+			return err
+		}
+		if id, err = m.CreateTag(ctx, &tags.Tag{Name: name, CategoryID: cid}); err != nil || to.Value == "" {
+			return err
+		}
+		return m.AttachTag(ctx, id, to)
+	}))
+	return id
+}
+
+func pathOf(t *testing.T, v *vcenter, ref reference) string {
+	t.Helper()
+	p, err := find.InventoryPath(t.Context(), v.client(t), ref)
+	must(t, err)
+	return p
+}
+
+func settingsOf(m mo.VirtualMachine) map[string]string {
+	all := map[string]string{}
+	for _, o := range m.Config.ExtraConfig {
+		all[o.GetOptionValue().Key] = fmt.Sprint(o.GetOptionValue().Value)
+	}
+	return all
+}
+
+func cards(m mo.VirtualMachine) (all []string) {
+	for _, d := range m.Config.Hardware.Device {
+		if card, ok := d.(types.BaseVirtualEthernetCard); ok {
+			all = append(all, fmt.Sprintf("%T", card.GetVirtualEthernetCard().Backing))
+		}
+	}
+	return all
+}
+
+func disks(m mo.VirtualMachine) (all []string) {
+	for i, d := range disksOf(m.Config.Hardware.Device) {
+		text := fmt.Sprintf("%dGiB", d.CapacityInKB/kibPerGiB)
+		if b := d.Backing.(*types.VirtualDiskFlatVer2BackingInfo); i > 0 {
+			text += fmt.Sprintf(" thin=%v scrub=", *b.ThinProvisioned)
+			if b.EagerlyScrub != nil {
+				text += fmt.Sprint(*b.EagerlyScrub)
+			}
+		}
+		all = append(all, text)
+	}
+	return all
+}

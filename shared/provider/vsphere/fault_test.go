@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vsphere
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// faults are what may become of a call on its way, each with whether the vCenter did it.
+var faults = map[string]struct {
+	effect bool
+	answer func(effect *http.Response) (*http.Response, error)
+	names  string
+	code   provider.Code
+}{
+	"the answer is lost": {true, func(*http.Response) (*http.Response, error) { return nil, errors.New("connection reset by peer") }, "connection reset", provider.Unknown},
+	"the answer is cut":  {true, cutBody, "EOF", provider.Unknown},
+	"the call is lost":   {false, func(*http.Response) (*http.Response, error) { return nil, errors.New("i/o timeout") }, "i/o timeout", provider.Unknown},
+	"overloaded after":   {true, page(503, "text/plain", "busy", ""), "overloaded", provider.Unknown},
+	"too many requests":  {false, page(429, "application/json", "{}", ""), "too many requests", provider.Throttled},
+	"a proxy's page":     {false, page(502, "text/html; charset=utf-8", "<html><p>Bad Gateway</html>", ""), "proxy", provider.Unknown},
+	"a login page":       {false, page(200, "text/html", "<html><br>Log in", ""), "proxy", provider.Unknown},
+	"no such page":       {false, page(404, "text/plain", "not here", ""), "404", provider.Unknown},
+}
+
+func page(status int, kind, body, after string) func(*http.Response) (*http.Response, error) {
+	return func(*http.Response) (*http.Response, error) {
+		h := http.Header{"Content-Type": {kind}}
+		if after != "" {
+			h.Set("Retry-After", after)
+		}
+		return &http.Response{Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)), Request: new(http.Request)}, nil
+	}
+}
+
+func cutBody(res *http.Response) (*http.Response, error) {
+	b, err := io.ReadAll(res.Body)
+	res.Body, res.ContentLength = io.NopCloser(strings.NewReader(string(b[:len(b)/2]))), -1
+	return res, err
+}
+
+// once lets the n-th call of a method fail.
+func once(w *wire, method string, n int, f string) {
+	fault := faults[f]
+	var mu sync.Mutex
+	w.set(func(m string, next func() (*http.Response, error)) (*http.Response, error) {
+		mu.Lock()
+		if m == method {
+			n--
+		}
+		hit := m == method && n == 0
+		mu.Unlock()
+		if !hit {
+			return next()
+		}
+		res := &http.Response{Request: new(http.Request)}
+		if fault.effect {
+			var err error
+			if res, err = next(); err != nil {
+				return nil, err
+			}
+		}
+		req := res.Request
+		res, err := fault.answer(res)
+		if res != nil {
+			res.Request = req
+			if req == nil || req.URL == nil {
+				res.Request = &http.Request{Method: http.MethodPost, URL: &url.URL{Path: "/sdk"}}
+			}
+		}
+		return res, err
+	})
+}
+
+// Whatever becomes of whichever call: one instance, then none.
+func TestNoFaultMakesTwoInstancesOrLeavesOne(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	for f := range faults {
+		if testing.Short() && f != "the answer is lost" && f != "a proxy's page" { // all of them take a minute
+			continue
+		}
+		for _, method := range []string{"CloneVM_Task", "ReconfigVM_Task", "PowerOnVM_Task", "RetrievePropertiesEx", "FindAllByUuid", "PowerOffVM_Task", "Destroy_Task"} {
+			t.Run(f+" of "+method, func(t *testing.T) {
+				d, w := v.wired(t, v.account())
+				resolved, err := d.Resolve(t.Context(), v.spec(nil))
+				must(t, err)
+				r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+				for n := 1; n <= 2 && (n == 1 || !testing.Short()); n++ {
+					once(w, method, n, f)
+					_, err = proceed(t.Context(), d, r, resolved)
+					must(t, err)
+					if all := v.machines(t); len(all) != 1 {
+						t.Fatalf("%d instances", len(all))
+					}
+					begin := time.Now()
+					for err = error(nil); provider.CodeOf(err) != provider.NotFound; err = d.Delete(t.Context(), r) {
+						if time.Since(begin) > 20*time.Second {
+							t.Fatalf("Delete = %v", err)
+						}
+					}
+					w.set(nil)
+					if all := v.machines(t); len(all) != 0 {
+						t.Fatalf("%d instances are left", len(all))
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestFaultIsCodedAndNamesItsCause(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	for f, fault := range faults {
+		d, w := v.wired(t, v.account())
+		_, err := d.List(t.Context())
+		must(t, err)
+		once(w, "CreateContainerView", 1, f)
+		_, err = d.List(t.Context())
+		if provider.CodeOf(err) != fault.code || !strings.Contains(fmt.Sprint(err), fault.names) {
+			t.Errorf("%s: List = %v (%v), want %v naming %q", f, err, provider.CodeOf(err), fault.code, fault.names)
+		}
+		if _, ok := errors.AsType[*provider.Error](err); !ok {
+			t.Errorf("%s: no code", f)
+		}
+		if strings.Contains(fmt.Sprint(err), "canary") {
+			t.Errorf("%s tells a secret: %v", f, err)
+		}
+	}
+}
+
+// A list that is cut off is no list.
+func TestPageThatDoesNotComeIsAnError(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	for _, name := range []string{"worker-a", "worker-b", "worker-c"} {
+		_, _, err := create(t, d, name, v.spec(nil))
+		must(t, err)
+	}
+	c, err := d.session.connect(t.Context())
+	must(t, err)
+	all, err := d.List(t.Context())
+	must(t, err)
+	var refs []reference
+	for _, m := range v.machines(t) {
+		refs = append(refs, m.Self)
+	}
+	before := w.count("ContinueRetrievePropertiesEx")
+	got, err := pages(t.Context(), c, of(refs, "name"), 1)
+	if err != nil || len(got) != len(all) || w.count("ContinueRetrievePropertiesEx")-before != 2 {
+		t.Fatalf("pages = %d, %v, %d calls", len(got), err, w.count("ContinueRetrievePropertiesEx")-before)
+	}
+	once(w, "ContinueRetrievePropertiesEx", 2, "the answer is cut")
+	if got, err = pages(t.Context(), c, of(refs, "name"), 1); err == nil {
+		t.Errorf("pages = %v without the last", got)
+	}
+}
+
+// The scan reads a vCenter with the same few calls however many instances it has.
+func TestListCostsAHandfulOfCalls(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	calls := func() int {
+		before := len(w.sent)
+		_, err := d.List(t.Context())
+		must(t, err)
+		return len(w.sent) - before
+	}
+	calls() // logs in
+	for i := range 8 {
+		_, _, err := create(t, d, fmt.Sprintf("worker-%d", i), v.spec(nil))
+		must(t, err)
+	}
+	if n := calls(); n != 4 { // view, marks, details, view's end
+		t.Errorf("List of 8 instances made %d calls: %v", n, w.sent[len(w.sent)-n:])
+	}
+	if n := w.count("Login"); n != 1 {
+		t.Errorf("%d logins", n)
+	}
+}
+
+func TestSessionThatEndedIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	r, _, err := create(t, d, "worker-a", v.spec(nil))
+	must(t, err)
+	for sessions := 2; sessions <= 3; sessions++ {
+		c, err := d.session.connect(t.Context())
+		must(t, err)
+		_, err = methods.Logout(t.Context(), d.session.soap, &types.Logout{This: *c.ServiceContent.SessionManager})
+		must(t, err)
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				if found, err := d.Find(t.Context(), r); err != nil || len(found) != 1 {
+					t.Errorf("Find = %v, %v", found, err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := w.count("Login"); n != sessions {
+			t.Errorf("%d logins, want %d: one for all who ask at once", n, sessions)
+		}
+	}
+}
+
+func TestWrongCredentialsAreTriedOnce(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	v.service.Listen = &url.URL{Host: v.host, User: url.UserPassword("admin", "right")}
+	d, w := v.wired(t, v.account())
+	for range 3 {
+		_, err := d.List(t.Context())
+		e, ok := errors.AsType[*provider.Error](err)
+		if !ok || e.Code != provider.Denied || e.RetryAfter <= 0 || e.RetryAfter > refusedFor {
+			t.Fatalf("List = %v", err)
+		}
+		for _, want := range []string{"machines/vsphere-cloud-credentials", v.host + ".password"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%v does not name %s", err, want)
+			}
+		}
+		if strings.Contains(err.Error(), "canary") {
+			t.Errorf("%v tells the password", err)
+		}
+	}
+	if n := w.count("Login"); n != 1 {
+		t.Errorf("%d logins: an account locks after a few", n)
+	}
+}
+
+func TestSecretThatLacksKeys(t *testing.T) {
+	t.Parallel()
+	a := provider.Account{ClusterID: "c", Region: "vc.example.com", Namespace: "machines", Secret: "creds"}
+	for want, credentials := range map[string]map[string][]byte{
+		"vc.example.com.username": {},
+		"vc.example.com.password": {"vc.example.com.username": []byte("u")},
+		"vc.example.com.ca":       {"vc.example.com.username": []byte("u"), "vc.example.com.password": []byte("p"), "vc.example.com.ca": []byte("?")},
+	} {
+		a.Credentials = credentials
+		_, err := open(t.Context(), a)
+		if provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "machines/creds") {
+			t.Errorf("Open = %v, want Denied naming %s", err, want)
+		}
+	}
+}
+
+// A clone that takes long is waited for, and taken back when its Machine is deleted meanwhile: nothing of it can be
+// found yet.
+func TestCloneThatRunsIsNoAbsence(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	root := v.client(t).ServiceContent.RootFolder
+	running := types.TaskInfo{State: types.TaskInfoStateRunning, Cancelable: true, Entity: &root}
+	d, w := v.wired(t, v.account())
+	task := &simulator.Task{Execute: func(*simulator.Task) (types.AnyType, types.BaseMethodFault) { return nil, nil }}
+	task.Self, task.Info = reference{Type: "Task", Value: "task-slow"}, running
+	v.service.Context.Map.Put(task)
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Progress: []byte(`{"step":"clone","task":{"type":"Task","value":"task-slow"}}`)}
+	resolved, err := d.Resolve(t.Context(), v.spec(nil))
+	must(t, err)
+	i, err := d.Create(t.Context(), r, resolved)
+	if err != nil || i.State != provider.StateIncomplete || !slices.Equal(i.Progress, r.Progress) {
+		t.Errorf("Create = %+v, %v", i, err)
+	}
+	if err := d.Delete(t.Context(), r); err != nil {
+		t.Errorf("Delete = %v, though a clone is being made", err)
+	}
+	if w.count("CancelTask") != 1 || w.count("CloneVM_Task") != 0 {
+		t.Errorf("calls: %v", w.sent)
+	}
+}

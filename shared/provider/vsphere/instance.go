@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vsphere
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/netip"
+	"slices"
+
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
+	corev1 "k8s.io/api/core/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// scheme is what a provider id begins with (SPEC E26).
+const scheme = "vsphere://"
+
+func (m clone) providerID() string { return scheme + m.UUID }
+
+// status is the providerStatus of a Machine, as OpenShift writes it (SPEC E22).
+type status struct {
+	InstanceID    string `json:"instanceId"`
+	InstanceState string `json:"instanceState"`
+}
+
+// instance returns the machine layer's view of m.
+func (d *driver) instance(m clone) provider.Instance {
+	i := provider.Instance{
+		ID: m.UUID, ProviderID: m.providerID(), UID: apitypes.UID(m.Mark.UID), Token: m.Mark.Token, Name: m.Name,
+		State: m.state(), CloudState: string(m.Power), Region: m.Mark.Region, Zone: m.Mark.Zone,
+		Addresses: m.addresses(), Created: m.Created,
+	}
+	i.Status, _ = json.Marshal(status{m.UUID, string(m.Power)}) // two strings
+	return i
+}
+
+// state tells an instance that was stopped from one that has yet to be started. Only Create can go on with the latter.
+func (m clone) state() provider.State {
+	switch {
+	case m.Power == types.VirtualMachinePowerStatePoweredOn:
+		return provider.StateRunning
+	case m.Launched != nil || m.Mark.UID == "":
+		return provider.StateStopped
+	}
+	return provider.StateIncomplete
+}
+
+// addresses are those of the guest's network cards; pods' and bridges' are not (they have no card). The name is there
+// from the beginning (SPEC E26, B80).
+func (m clone) addresses() []corev1.NodeAddress {
+	all := []corev1.NodeAddress{{Type: corev1.NodeInternalDNS, Address: m.Name}}
+	for _, nic := range m.Guest {
+		if nic.DeviceConfigId < 0 {
+			continue
+		}
+		for _, address := range nic.IpAddress {
+			ip, err := netip.ParseAddr(address)
+			if err != nil || ip.IsLinkLocalUnicast() || ip.IsLoopback() {
+				continue
+			}
+			all = append(all, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip.String()})
+		}
+	}
+	return all
+}
+
+// templates returns the sizes of templates. A name that several have is not offered.
+func templates(ctx context.Context, c *vim25.Client) ([]provider.InstanceType, error) {
+	found, err := everywhere(ctx, c, "name", "config.template", "config.hardware.numCPU", "config.hardware.memoryMB")
+	if err != nil {
+		return nil, err
+	}
+	count := map[string]int{}
+	var all []provider.InstanceType
+	for _, o := range found {
+		it := provider.InstanceType{Arch: arch}
+		template := false
+		for _, p := range o.PropSet {
+			switch v := p.Val.(type) {
+			case string:
+				it.Name = v
+			case bool:
+				template = v
+			case int32:
+				if p.Name == "config.hardware.numCPU" {
+					it.MilliCPU = int64(v) * 1000
+				} else {
+					it.Memory = int64(v) << 20
+				}
+			}
+		}
+		if template && it.Name != "" && it.MilliCPU > 0 && it.Memory > 0 {
+			count[it.Name]++
+			all = append(all, it)
+		}
+	}
+	all = slices.DeleteFunc(all, func(it provider.InstanceType) bool { return count[it.Name] > 1 })
+	slices.SortFunc(all, func(a, b provider.InstanceType) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}

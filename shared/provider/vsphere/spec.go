@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vsphere
+
+import (
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
+)
+
+// Kind is that of the providerSpec (SPEC E22).
+const Kind = "VSphereMachineProviderSpec"
+
+// at returns the path of a field of the spec, as findings name it.
+func at(names ...string) *field.Path {
+	return field.NewPath("providerSpec", "value").Child(names[0], names[1:]...)
+}
+
+// decode reads a spec without judging it.
+func decode(raw json.RawMessage) (providerspec.VSphere, error) {
+	var s providerspec.VSphere
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &s); err != nil {
+		return s, provider.Errorf(provider.Invalid, "providerSpec.value: %w", err)
+	}
+	if s.Kind != Kind {
+		return s, provider.Errorf(provider.Invalid, "providerSpec.value.kind: %q is not %s", s.Kind, Kind)
+	}
+	return s, nil
+}
+
+// parse reads a spec that can be resolved.
+func parse(raw json.RawMessage) (providerspec.VSphere, error) {
+	if wrong, _ := providerspec.Validate(raw, providerspec.Subject{}); len(wrong) > 0 {
+		return providerspec.VSphere{}, provider.Errorf(provider.Invalid, "%w", wrong.ToAggregate())
+	}
+	s, err := decode(raw)
+	if err != nil {
+		return s, err
+	}
+	for i, d := range s.Network.Devices {
+		if err := checkDevice(d); err != nil {
+			return s, provider.Errorf(provider.Invalid, "%s: %w", at("network", "devices").Index(i), err)
+		}
+	}
+	return s, nil
+}
+
+// instanceType returns the capacity that a spec states (SPEC E28), or its template's name: then the vCenter is asked.
+func instanceType(raw json.RawMessage) (provider.InstanceType, error) {
+	s, err := decode(raw)
+	if err != nil {
+		return provider.InstanceType{}, err
+	}
+	it := provider.InstanceType{Name: s.Template, Arch: arch}
+	if s.NumCPUs > 0 && s.MemoryMiB > 0 {
+		it.MilliCPU, it.Memory, it.Disk = s.NumCPUs*1000, s.MemoryMiB<<20, s.DiskGiB<<30
+	}
+	return it, nil
+}
+
+// arch is that of every host that a vCenter manages.
+const arch = "amd64"
