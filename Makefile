@@ -10,7 +10,7 @@ least_go := 1.26
 # Where several goroutines meet. Everything else decides, and is tested without -race.
 racing := ./shared/runner ./shared/cluster/... ./shared/provider/kubemark ./shared/events
 # Modules beside the product's: Kubernetes and Knative, which ask for other versions than it does.
-nested := test/cluster test/eventing
+nested := test/cluster test/eventing test/scheduling
 tool := go tool -modfile=$(CURDIR)/tools/go.mod
 say = echo "== $$(date -u +%T) $(1)"
 

@@ -5,7 +5,7 @@
 //	wakes on  ClusterAutoscaler, MachineAutoscaler; scan; question (what would be decided if)
 //	reads     ClusterAutoscaler, ConfigMap (cluster-autoscaler-status, machine-disruption,
 //	          cluster-autoscaler-priority-expander, cluster-autoscaler-prices), MachineAutoscaler, MachineSet, Machine, Node, Pod, DaemonSet, PodDisruptionBudget,
-//	          PersistentVolumeClaim, PersistentVolume, StorageClass, CSINode
+//	          PersistentVolumeClaim, PersistentVolume, StorageClass, CSINode, VolumeAttachment
 //	writes    ConfigMap (cluster-autoscaler-status, machine-disruption), MachineSet (replicas, victims, bounds, capacity keys, backoff),
 //	          Node (scale-down taint, cordon, reason), MachineAutoscaler (finalizer, status), ClusterAutoscaler (status)
 //
@@ -124,7 +124,7 @@ func everything(s snapshot.Snapshot) []snapshot.Query {
 		budgetQuery, snapshot.All("Machine"), snapshot.All("Node"), pods, snapshot.All("DaemonSet"), snapshot.All("PodDisruptionBudget"),
 	}
 	if claims(s) {
-		ask = append(ask, snapshot.All("PersistentVolumeClaim"), snapshot.All("PersistentVolume"), snapshot.All("StorageClass"), snapshot.All("CSINode"))
+		ask = append(ask, snapshot.All("PersistentVolumeClaim"), snapshot.All("PersistentVolume"), snapshot.All("StorageClass"), snapshot.All("CSINode"), snapshot.All("VolumeAttachment"))
 	}
 	return ask
 }

@@ -27,11 +27,9 @@ func (sc *scan) look() {
 		nodes = append(nodes, scheduling.Node{Node: n, Pods: pods, Closed: closed})
 		sc.places = append(sc.places, place{node: n, group: sc.of[n.UID]})
 	}
-	templates := scheduling.Templates{Now: sc.Now, Daemons: sc.DaemonSets, StartupTaints: sc.settings.StartupTaints}
+	templates := scheduling.Templates{Now: sc.Now, Daemons: sc.DaemonSets, CSINodes: sc.CSINodes, StartupTaints: sc.settings.StartupTaints}
 	for _, g := range sc.groups {
-		if g.template, g.known = templates.Of(g.set, sc.nodesOf(g)); g.known && len(sc.CSINodes) > 0 {
-			sc.withVolumes(g.template.Node)
-		}
+		g.template, g.known = templates.Of(g.set, sc.nodesOf(g))
 		for i := range g.upcoming {
 			if !g.known {
 				break
@@ -39,12 +37,12 @@ func (sc *scan) look() {
 			n := g.template.DeepCopy()
 			n.Name = fmt.Sprintf("upcoming-%s-%d", g.set.Name, i)
 			n.Labels[corev1.LabelHostname] = n.Name
-			nodes = append(nodes, scheduling.Node{Node: n, Pods: g.template.Pods})
+			nodes = append(nodes, scheduling.Node{Node: n, Pods: g.template.Pods, Attach: g.template.Attach})
 			sc.places = append(sc.places, place{node: n, group: g, fresh: true})
 		}
 	}
 	sc.waiting = sc.waitingPods()
-	sc.world = scheduling.NewWorld(nodes, sc.waiting, newVolumes(sc.Snapshot).of)
+	sc.world = scheduling.NewWorld(nodes, sc.waiting, facts(sc.Snapshot))
 }
 
 // nodesOf returns the Nodes of a group that stay, with their Pods.

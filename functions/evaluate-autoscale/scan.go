@@ -65,7 +65,6 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 	if err != nil {
 		return nil, err
 	}
-	s = withAttachLimits(s)
 	sc := &scan{
 		Snapshot: s, settings: autoscaling.Effective(ca.Spec), before: state, state: state, groups: groupsOf(s), byID: map[string]*group{},
 		of: map[types.UID]*group{}, nodes: map[types.UID]*corev1.Node{}, running: map[string][]*corev1.Pod{}, machines: map[types.UID]*machine.Machine{},

@@ -95,7 +95,7 @@ func (t Templates) fromAnnotations(set *machine.MachineSet, members []Node) (Nod
 			n.Spec.Taints = append(n.Spec.Taints, x)
 		}
 	}
-	return Node{Node: n, Pods: t.DaemonPods(n)}, true
+	return Node{Node: n, Pods: t.DaemonPods(n), Attach: t.attachLimits("")}, true
 }
 
 // pairs reads "k=v,k=v".

@@ -3,6 +3,8 @@
 package scheduling
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -19,9 +21,12 @@ type domain struct{ key, value string }
 type demand struct {
 	pod      *corev1.Pod // one of the shape
 	size     binpack.Vector
-	bad      string // why it is not planned for, if so
+	odd      corev1.ResourceName // one that has no place in the size
+	bad      string              // why no Node is planned for it, if so
 	affinity nodeaffinity.RequiredNodeAffinity
-	volumes  []*nodeaffinity.LazyErrorNodeSelector
+	claims   claimed
+	attaches map[string]string // volumes that count against limits: their CSI drivers
+	disks    []disk
 	ports    []port
 	spreads  []spread
 	near     []term
@@ -50,28 +55,52 @@ func nodeAffinityOf(p *corev1.Pod) nodeaffinity.RequiredNodeAffinity {
 	return nodeaffinity.GetRequiredNodeAffinity(p)
 }
 
+// demand compiles what a Pod asks for, as far as it can be planned for.
 func (w *World) demand(p *corev1.Pod) *demand {
+	d := w.compile(p)
+	if d.odd != "" {
+		d.bad = cmp.Or(d.bad, reasonOdd+string(d.odd))
+	}
+	for _, driver := range slices.Sorted(maps.Values(d.attaches)) {
+		if !w.storage.limited[driver] {
+			continue
+		}
+		i, ok := w.axes.axis(attachAxis(driver))
+		if !ok {
+			d.bad = cmp.Or(d.bad, reasonOdd+driver)
+			continue
+		}
+		d.size[i]++
+	}
+	return d
+}
+
+// compile is demand for questions that are not about planning.
+func (w *World) compile(p *corev1.Pod) *demand {
 	d := &demand{
 		pod: p, affinity: nodeAffinityOf(p), ports: portsOf(p), spreads: spreadsOf(p),
-		near: nearTerms(p), far: farTerms(p), verdicts: make([]string, len(w.samples)),
+		near: w.nearTerms(p), far: w.farTerms(p), disks: disksOf(p), verdicts: make([]string, len(w.samples)),
 	}
-	var odd corev1.ResourceName
-	if d.size, odd = w.axes.pod(p); odd != "" {
-		d.bad = reasonOdd + string(odd)
-	}
+	d.size, d.odd = w.axes.pod(p)
 	d.byName = asksByName(p)
-	if w.volumes != nil && len(p.Spec.Volumes) > 0 {
-		on, why := w.volumes(p)
-		for _, s := range on {
-			d.volumes = append(d.volumes, nodeaffinity.NewLazyErrorNodeSelector(s))
-		}
-		d.byName = d.byName || len(on) > 0 // local volumes name hosts
-		if why != "" {
-			d.bad = why
-		}
+	if w.storage != nil && len(p.Spec.Volumes) > 0 {
+		w.mount(d)
 	}
 	w.look(d)
 	return d
+}
+
+// mount adds what the Pod's volumes ask for.
+func (w *World) mount(d *demand) {
+	d.claims = w.storage.claimed(d.pod)
+	d.byName = d.byName || len(d.claims.selectors)+len(d.claims.unbound) > 0 // local volumes name hosts
+	d.bad = d.claims.bad
+	for _, name := range d.claims.exclusive {
+		if slices.ContainsFunc(w.claims[d.pod.Namespace+"/"+name], func(p *corev1.Pod) bool { return !samePod(p, d.pod) }) {
+			d.bad = cmp.Or(d.bad, ReasonExclusive)
+		}
+	}
+	d.attaches = w.storage.attachments(d.pod)
 }
 
 // look compares the demand with the Pods that run.
@@ -152,12 +181,7 @@ func (d *demand) admits(n *corev1.Node) string {
 	if ok, err := d.affinity.Match(n); !ok || err != nil {
 		return ReasonAffinity
 	}
-	for _, s := range d.volumes {
-		if ok, err := s.Match(n); !ok || err != nil {
-			return ReasonVolume
-		}
-	}
-	return fine
+	return d.claims.admits(n)
 }
 
 // admitted is admits for a node of the world.
@@ -193,7 +217,7 @@ func (d *demand) company(n *corev1.Node) string {
 	}
 	for _, s := range d.spreads {
 		if _, ok := n.Labels[s.key]; !ok {
-			return ReasonSpread
+			return ReasonSpreadLabel
 		}
 	}
 	return fine
@@ -202,7 +226,7 @@ func (d *demand) company(n *corev1.Node) string {
 // perHost returns how many Pods of the shape one host may hold; n is its node in the world, or -1 for a new one.
 func (d *demand) perHost(n int) int {
 	most := math.MaxInt32
-	if len(d.ports) > 0 {
+	if len(d.ports) > 0 || collide(d.disks, d.disks) {
 		most = 1
 	}
 	for _, t := range d.far {
@@ -226,4 +250,9 @@ func (d *demand) perHost(n int) int {
 // portsTaken reports whether a Pod that runs on the node has a port that the shape needs.
 func (w *World) portsTaken(d *demand, n int) bool {
 	return len(d.ports) > 0 && slices.ContainsFunc(w.nodes[n].Pods, func(p *corev1.Pod) bool { return clash(d.ports, portsOf(p)) })
+}
+
+// disksTaken reports whether a Pod that runs on the node has a disk that the shape needs for itself.
+func (w *World) disksTaken(d *demand, n int) bool {
+	return len(d.disks) > 0 && slices.ContainsFunc(w.nodes[n].Pods, func(p *corev1.Pod) bool { return collide(d.disks, disksOf(p)) })
 }

@@ -48,6 +48,9 @@ func (v division) rows(shape int) []row {
 func (l *layout) divide(s int, waits bool) division {
 	d := l.Shapes[s].demand
 	count := len(l.Shapes[s].Pods)
+	if len(d.claims.exclusive) > 0 {
+		count = min(count, 1)
+	}
 	if waits && d.bad == "" {
 		d.bad = reasonOthers
 	}
@@ -176,7 +179,7 @@ func (l *layout) domains(d *demand, key string) []share {
 // countIn counts what runs in each domain under a spread constraint. Domains of Nodes that count for the constraint
 // although they have no room are added: they hold the others down.
 func (l *layout) countIn(d *demand, s *spread, shares []share) []share {
-	counts := l.world.count(s.matcher, false)
+	counts := l.world.held(s)
 	for n := range l.world.nodes {
 		node := l.world.nodes[n].Node
 		if !d.counts(s, node) {
@@ -311,7 +314,7 @@ func (l *layout) apart() [][]int {
 }
 
 func (l *layout) clashOnHost(a, b *demand) bool {
-	return clash(a.ports, b.ports) || keepsApart(a, b, true) || keepsApart(b, a, true)
+	return clash(a.ports, b.ports) || collide(a.disks, b.disks) || keepsApart(a, b, true) || keepsApart(b, a, true)
 }
 
 // keepsApart reports whether a has a term against b on hosts, or on other topology domains.

@@ -46,13 +46,14 @@ func forbids(taints []corev1.Taint, tolerations []corev1.Toleration) (corev1.Tai
 
 // matcher selects Pods by namespace and labels, as a term of affinity or a spread constraint does.
 type matcher struct {
-	namespaces []string // sorted; nil: all
+	namespaces []string // sorted
+	everywhere bool     // in any namespace
 	selector   labels.Selector
-	vague      bool // some namespaces may be in it that are not meant: their labels decide
+	vague      bool // some namespaces may be in it that are not meant: their labels decide, and are not known
 }
 
 func (m matcher) matches(namespace string, set labels.Set) bool {
-	if m.namespaces != nil && !slices.Contains(m.namespaces, namespace) {
+	if !m.everywhere && !slices.Contains(m.namespaces, namespace) {
 		return false
 	}
 	return m.selector.Matches(set)
@@ -62,7 +63,7 @@ func (m matcher) pod(p *corev1.Pod) bool { return m.matches(p.Namespace, p.Label
 
 // String is the same for matchers that match the same.
 func (m matcher) String() string {
-	return strings.Join(m.namespaces, ",") + "|" + strconv.FormatBool(m.namespaces == nil) + "|" + m.selector.String()
+	return strings.Join(m.namespaces, ",") + "|" + strconv.FormatBool(m.everywhere) + "|" + m.selector.String()
 }
 
 // selectorOf compiles a label selector. One that does not parse matches nothing, as in the scheduler.
@@ -80,17 +81,24 @@ type term struct {
 	key string // topology key
 }
 
-func termsOf(p *corev1.Pod, list []corev1.PodAffinityTerm) []term {
+// termsOf compiles terms of a Pod: they mean the namespaces that they name and those that they select, else the Pod's.
+// For a Pod that waits, the scheduler takes a selector that wants no label to be there for one of all namespaces.
+func (s spaces) termsOf(p *corev1.Pod, list []corev1.PodAffinityTerm, waits bool) []term {
 	var terms []term
 	for i := range list {
 		t := &list[i]
 		m := matcher{selector: selectorOf(t.LabelSelector), namespaces: slices.Clone(t.Namespaces)}
+		chosen := selectorOf(t.NamespaceSelector)
 		switch {
 		case t.NamespaceSelector == nil && len(m.namespaces) == 0:
 			m.namespaces = []string{p.Namespace}
-		case t.NamespaceSelector != nil:
-			m.vague = len(t.NamespaceSelector.MatchLabels)+len(t.NamespaceSelector.MatchExpressions) > 0
-			m.namespaces = nil
+		case t.NamespaceSelector == nil:
+		case chosen.Empty(), waits && chosen.Matches(labels.Set{}):
+			m.everywhere = true
+		case s == nil:
+			m.everywhere, m.vague = true, true
+		default:
+			m.namespaces = append(m.namespaces, s.selected(chosen)...)
 		}
 		slices.Sort(m.namespaces)
 		terms = append(terms, term{matcher: m, key: t.TopologyKey})
@@ -98,17 +106,22 @@ func termsOf(p *corev1.Pod, list []corev1.PodAffinityTerm) []term {
 	return terms
 }
 
-// nearTerms and farTerms return the required terms; preferred ones decide nothing.
-func nearTerms(p *corev1.Pod) []term {
+// nearTerms and farTerms return the required terms of a Pod that waits; preferred ones decide nothing.
+func (w *World) nearTerms(p *corev1.Pod) []term {
 	if a := p.Spec.Affinity; a != nil && a.PodAffinity != nil {
-		return termsOf(p, a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+		return w.spaces.termsOf(p, a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, true)
 	}
 	return nil
 }
 
-func farTerms(p *corev1.Pod) []term {
+func (w *World) farTerms(p *corev1.Pod) []term { return w.spaces.termsOf(p, apartTerms(p), true) }
+
+// standing returns the terms that a Pod that runs holds against others.
+func (w *World) standing(p *corev1.Pod) []term { return w.spaces.termsOf(p, apartTerms(p), false) }
+
+func apartTerms(p *corev1.Pod) []corev1.PodAffinityTerm {
 	if a := p.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
-		return termsOf(p, a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+		return a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	}
 	return nil
 }

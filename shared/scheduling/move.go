@@ -119,7 +119,7 @@ func (w *World) settle(d *demand) {
 	d.first = false
 	for _, s := range d.spreads {
 		if s.overHosts() {
-			d.skews = append(d.skews, skew{spread: s, counts: w.count(s.matcher, false), level: s.maxSkew})
+			d.skews = append(d.skews, skew{spread: s, counts: w.held(&s), level: s.maxSkew})
 		}
 	}
 }

@@ -86,6 +86,7 @@ func (w *World) fresh(n *Node) binpack.Vector {
 		v, _ := w.axes.pod(pod)
 		free = free.Minus(v)
 	}
+	w.limit(&free, n.Attach, nil)
 	return free
 }
 
@@ -180,7 +181,7 @@ func (l *layout) node(target int) *Node {
 
 // fit returns how many Pods of a shape one node of the world may take beside what the resources allow.
 func (w *World) fit(d *demand, n int) int {
-	if d.bad != "" || w.admitted(d, n) != fine || d.company(w.nodes[n].Node) != fine || w.portsTaken(d, n) {
+	if d.bad != "" || w.admitted(d, n) != fine || d.company(w.nodes[n].Node) != fine || w.portsTaken(d, n) || w.disksTaken(d, n) {
 		return 0
 	}
 	return max(0, d.perHost(n))
@@ -198,7 +199,7 @@ func (w *World) fitNew(d *demand, n *Node) (int, string) {
 		return 0, why
 	}
 	for _, p := range n.Pods {
-		if why := d.besides(p, n.Node); why != fine {
+		if why := w.besides(d, p, n.Node); why != fine {
 			return 0, why
 		}
 	}
@@ -209,14 +210,17 @@ func (w *World) fitNew(d *demand, n *Node) (int, string) {
 }
 
 // besides returns why the shape cannot share a new node with a Pod that runs on every such node.
-func (d *demand) besides(p *corev1.Pod, n *corev1.Node) string {
+func (w *World) besides(d *demand, p *corev1.Pod, n *corev1.Node) string {
 	if clash(d.ports, portsOf(p)) {
 		return ReasonPorts
+	}
+	if collide(d.disks, disksOf(p)) {
+		return ReasonDisk
 	}
 	if slices.ContainsFunc(d.far, func(t term) bool { return n.Labels[t.key] != "" && t.pod(p) }) {
 		return ReasonFar
 	}
-	if slices.ContainsFunc(farTerms(p), func(t term) bool { return n.Labels[t.key] != "" && t.pod(d.pod) }) {
+	if slices.ContainsFunc(w.standing(p), func(t term) bool { return n.Labels[t.key] != "" && t.pod(d.pod) }) {
 		return ReasonBarred
 	}
 	return fine

@@ -315,12 +315,12 @@ func keepsRules(nodes []Node, at int, p *corev1.Pod) error {
 			return fmt.Errorf("%s and %s share a port on %s", p.Name, other.Name, n.Name)
 		}
 	}
-	for _, t := range farTerms(p) {
+	for _, t := range (&World{}).farTerms(p) {
 		if matching(nodes, t, n.Labels[t.key], p) > 0 {
 			return fmt.Errorf("%s is not apart on %s by %s", p.Name, n.Name, t.key)
 		}
 	}
-	for _, t := range nearTerms(p) {
+	for _, t := range (&World{}).nearTerms(p) {
 		everywhere := 0
 		for _, m := range nodes {
 			everywhere = max(everywhere, matching(nodes, t, m.Labels[t.key], p))

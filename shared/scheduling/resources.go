@@ -4,6 +4,7 @@ package scheduling
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -17,6 +18,11 @@ import (
 type axes struct{ names []corev1.ResourceName }
 
 const podsAxis = 2
+
+// attachPrefix begins the names of axes that stand for volumes of one CSI driver.
+const attachPrefix = "attachable-volumes-csi-"
+
+func attachAxis(driver string) corev1.ResourceName { return corev1.ResourceName(attachPrefix + driver) }
 
 func newAxes() *axes {
 	return &axes{[]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage}}
@@ -68,8 +74,10 @@ func plain(p *corev1.Pod) bool {
 	if len(p.Spec.InitContainers) > 0 || len(p.Spec.Overhead) > 0 || p.Spec.Resources != nil {
 		return false
 	}
-	for i := range p.Status.ContainerStatuses { // being resized in place: the larger of wish and reality counts
-		if st := &p.Status.ContainerStatuses[i]; st.Resources != nil && !same(st.Resources.Requests, requestsOf(p, st.Name)) {
+	for i := range p.Status.ContainerStatuses { // being resized in place: the largest of wish, promise and reality counts
+		st := &p.Status.ContainerStatuses[i]
+		if want := requestsOf(p, st.Name); st.Resources != nil &&
+			(!same(st.Resources.Requests, want) || st.AllocatedResources != nil && !same(st.AllocatedResources, want)) {
 			return false
 		}
 	}
@@ -100,24 +108,34 @@ func same(a, b corev1.ResourceList) bool {
 // Requests returns what the scheduler counts for a Pod: containers, sidecars, the largest init container, overhead,
 // requests of the Pod as a whole, a resize under way.
 func Requests(p *corev1.Pod) corev1.ResourceList {
-	return helpers.PodRequests(p, helpers.PodResourcesOptions{UseStatusResources: true})
+	return helpers.PodRequests(p, helpers.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true})
 }
 
 // add adds a list to v. Resources without a place are named if anything is asked of them.
 func (a *axes) add(v *binpack.Vector, list corev1.ResourceList) (odd corev1.ResourceName) {
+	var few [8]corev1.ResourceName
+	fresh := few[:0]
 	for name, q := range list {
 		n := amount(name, q)
 		if n == 0 {
 			continue
 		}
-		i, ok := a.axis(name)
-		if !ok {
-			odd = name
+		i := slices.Index(a.names, name)
+		if i < 0 {
+			fresh = append(fresh, name)
 			continue
 		}
 		v[i] = binpack.Vector{v[i]}.Plus(binpack.Vector{n})[0]
 	}
-	return odd
+	slices.Sort(fresh) // places are given in an order that is the same each time
+	for _, name := range fresh {
+		i, ok := a.axis(name)
+		if !ok {
+			return name
+		}
+		v[i] = amount(name, list[name])
+	}
+	return ""
 }
 
 // node returns the amounts of a Node's resources that have an axis.
@@ -136,4 +154,38 @@ func amount(name corev1.ResourceName, q resource.Quantity) int64 {
 		return max(0, q.MilliValue())
 	}
 	return max(0, q.Value())
+}
+
+// unlimited is room for more volumes than any node takes.
+const unlimited = 1 << 20
+
+// attachable sets how many volumes of each driver a node of the world can still have attached.
+func (w *World) attachable(free *binpack.Vector, n int) {
+	if w.storage == nil || len(w.storage.limited) == 0 {
+		return
+	}
+	node := &w.nodes[n]
+	limits := node.Attach
+	if own, ok := w.storage.limits[node.Name]; ok {
+		limits = own
+	}
+	if len(limits) == 0 {
+		w.limit(free, nil, nil)
+		return
+	}
+	counts, _ := w.storage.inUse(node.Name, node.Pods)
+	w.limit(free, limits, counts)
+}
+
+func (w *World) limit(free *binpack.Vector, limits, counts map[string]int64) {
+	for i, name := range w.axes.names {
+		driver, ok := strings.CutPrefix(string(name), attachPrefix)
+		if !ok {
+			continue
+		}
+		free[i] = unlimited
+		if limit, ok := limits[driver]; ok {
+			free[i] = max(0, limit-counts[driver])
+		}
+	}
 }

@@ -95,7 +95,7 @@ func (w *World) matchers(pods []*corev1.Pod, each func(yield func(*corev1.Pod)))
 		return all
 	}
 	each(func(p *corev1.Pod) {
-		for _, t := range slices.Concat(nearTerms(p), farTerms(p)) {
+		for _, t := range slices.Concat(w.nearTerms(p), w.farTerms(p)) {
 			add(t.matcher)
 		}
 		for _, s := range spreadsOf(p) {
@@ -154,6 +154,11 @@ func appendSpec(b []byte, p *corev1.Pod) []byte {
 			b = append(append(b, "\nclaim "...), v.PersistentVolumeClaim.ClaimName...)
 		} else if v.Ephemeral != nil {
 			b = append(append(b, "\nclaim "...), p.Name+"-"+v.Name...)
+		}
+	}
+	if len(p.Spec.Volumes) > 0 {
+		if disks := disksOf(p); len(disks) > 0 {
+			b = fmt.Appendf(b, "\ndisks %v", disks)
 		}
 	}
 	return b

@@ -13,7 +13,7 @@ func (w *World) lookSkews(d *demand, waiting int) {
 		if !s.overHosts() {
 			continue
 		}
-		k := skew{spread: *s, counts: w.count(s.matcher, false), room: map[int]int{}}
+		k := skew{spread: *s, counts: w.held(s), room: map[int]int{}}
 		free := w.free()
 		for n := range w.nodes {
 			if !d.counts(s, w.nodes[n].Node) {

@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
@@ -21,6 +22,7 @@ const goodAfter = time.Minute
 type Templates struct {
 	Now           time.Time
 	Daemons       []*appsv1.DaemonSet
+	CSINodes      []*storagev1.CSINode
 	StartupTaints []string // keys that go away by themselves (SPEC C76)
 }
 
@@ -100,7 +102,23 @@ func (t Templates) like(set *machine.MachineSet, from Node) Node {
 			pods = append(pods, p)
 		}
 	}
-	return Node{Node: n, Pods: pods}
+	return Node{Node: n, Pods: pods, Attach: t.attachLimits(from.Name)}
+}
+
+// attachLimits returns how many volumes of each driver a Node takes. One that has not said is like the others, of which
+// the largest counts.
+func (t Templates) attachLimits(node string) map[string]int64 {
+	most := map[string]int64{}
+	for _, c := range t.CSINodes {
+		limits := attachLimits(c)
+		if c.Name == node && len(limits) > 0 {
+			return limits
+		}
+		for driver, n := range limits {
+			most[driver] = max(most[driver], n)
+		}
+	}
+	return most
 }
 
 func blank(set *machine.MachineSet) *corev1.Node {

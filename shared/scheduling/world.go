@@ -19,25 +19,27 @@ type Node struct {
 	*corev1.Node
 	Pods   []*corev1.Pod // that take room there; finished ones do not
 	Closed bool          // takes no Pod; what runs there counts for affinity and spread all the same
-}
 
-// Volumes returns which Nodes the volumes of a Pod can be used on: every selector must match. If it cannot be known,
-// why says so.
-type Volumes func(p *corev1.Pod) (on []*corev1.NodeSelector, why string)
+	Attach map[string]int64 // of a template: volumes that can be attached, by CSI driver; what is not there has no limit
+}
 
 // World is all Nodes with the Pods on them, prepared for many questions. It never changes what it was made of, and is
 // not safe for concurrent use.
 type World struct {
 	nodes   []Node
 	axes    *axes
-	volumes Volumes
-	used    []binpack.Vector // by node
-	class   []int            // by node: equal in what Pods can ask for, the host name aside
-	samples []int            // by class: one of its nodes
-	far     []placedTerm     // required anti-affinity of running Pods
-	kinds   []kind           // of running Pods; nil until asked for
-	room    []binpack.Vector // by node, for as many axes as are known
+	spaces  spaces
+	storage *storage                 // nil: nothing is known of volumes
+	claims  map[string][]*corev1.Pod // by claim: the running Pods that use it
+	used    []binpack.Vector         // by node
+	class   []int                    // by node: equal in what Pods can ask for, the host name aside
+	samples []int                    // by class: one of its nodes
+	far     []placedTerm             // required anti-affinity of running Pods
+	kinds   []kind                   // of running Pods; nil until asked for
+	room    []binpack.Vector         // by node, for as many axes as are known
 	known   int
+	bare    *World // see bound
+	others  [][]*corev1.Pod
 }
 
 // placedTerm is a running Pod's wish to be alone in a topology domain.
@@ -56,25 +58,38 @@ type kind struct {
 
 // NewWorld returns the world of nodes. The waiting Pods are those that will be asked about first: what they ask for
 // gets an axis before what others have.
-func NewWorld(nodes []Node, waiting []*corev1.Pod, volumes Volumes) *World {
-	w := &World{nodes: nodes, axes: newAxes(), volumes: volumes}
+func NewWorld(nodes []Node, waiting []*corev1.Pod, facts *Facts) *World {
+	w := &World{nodes: nodes, axes: newAxes(), spaces: facts.spaces(), storage: facts.storage()}
 	for _, p := range waiting {
 		w.axes.learn(p)
 	}
+	w.prepare()
+	return w
+}
+
+// prepare looks at all Pods of the nodes.
+func (w *World) prepare() {
+	nodes := w.nodes
+	w.claims = map[string][]*corev1.Pod{}
 	w.used = make([]binpack.Vector, len(nodes))
 	for n := range nodes {
 		for _, p := range nodes[n].Pods {
 			v, _ := w.axes.pod(p)
 			w.used[n] = w.used[n].Plus(v)
-			for _, t := range farTerms(p) {
+			for _, t := range w.standing(p) {
 				if value, ok := nodes[n].Labels[t.key]; ok {
 					w.far = append(w.far, placedTerm{t, value})
+				}
+			}
+			for i := range p.Spec.Volumes {
+				if c := p.Spec.Volumes[i].PersistentVolumeClaim; c != nil {
+					key := p.Namespace + "/" + c.ClaimName
+					w.claims[key] = append(w.claims[key], p)
 				}
 			}
 		}
 	}
 	w.classify()
-	return w
 }
 
 // free is what the nodes have left. The axes may have grown since it was last asked for.
@@ -86,6 +101,7 @@ func (w *World) free() []binpack.Vector {
 	w.room = make([]binpack.Vector, len(w.nodes))
 	for n := range w.nodes {
 		w.room[n] = w.axes.node(w.nodes[n].Status.Allocatable).Minus(w.used[n])
+		w.attachable(&w.room[n], n)
 	}
 	return w.room
 }
@@ -167,4 +183,12 @@ func (w *World) count(m matcher, leaving bool) map[int]int {
 		}
 	}
 	return counts
+}
+
+// held is count for a spread constraint. The scheduler holds that a selector of everything selects nothing that runs.
+func (w *World) held(s *spread) map[int]int {
+	if s.selector.Empty() {
+		return nil
+	}
+	return w.count(s.matcher, false)
 }
