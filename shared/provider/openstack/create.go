@@ -127,16 +127,24 @@ func (a *attempt) incomplete() provider.Instance {
 
 // launching claims the right to send a request that must not be sent twice, or says until when somebody else has it:
 // a note in the first port's description, which is changed by compare-and-swap. Whoever finds that the thing exists
-// needs no claim; a claim that led to nothing is taken over after launchFor.
+// needs no claim; a claim that led to nothing is taken over after launchFor. A port changes for other reasons as well,
+// such as tags: then it is read again.
 func (a *attempt) launching(ctx context.Context, what string) error {
-	p, now := a.ports[0], time.Now()
-	claimed, at := readClaim(p.Description)
-	if age := now.Sub(at); claimed == what && age < launchFor && age > -launchFor {
-		return provider.ErrorAfter(provider.Unknown, launchFor-age, "create %s: it was asked for %v ago, and nothing is there yet", what, age.Round(time.Second))
+	const tries = 5
+	p := a.ports[0]
+	for range tries {
+		now := time.Now()
+		claimed, at := readClaim(p.Description)
+		if age := now.Sub(at); claimed == what && age.Abs() < launchFor {
+			return provider.ErrorAfter(provider.Unknown, launchFor-age.Abs(), "create %s: it was asked for %v ago, and nothing is there yet", what, age.Round(time.Second))
+		}
+		won, err := a.describe(ctx, p, writeClaim(a.wanted.Ports[0].Body.Description, what, now))
+		if won || err != nil {
+			return err
+		}
+		if p, err = a.port(ctx, p.ID); err != nil {
+			return err
+		}
 	}
-	won, err := a.describe(ctx, p, writeClaim(a.wanted.Ports[0].Body.Description, what, now))
-	if err == nil && !won {
-		err = provider.Errorf(provider.Unknown, "create %s: another call is about to do so", what)
-	}
-	return err
+	return provider.Errorf(provider.Unknown, "create %s: port %s does not stand still", what, p.ID)
 }

@@ -121,15 +121,12 @@ func (d *driver) children(ctx context.Context, c caller, r provider.Ref) (ports 
 	if ports, err = c.ports(ctx, tag(tagCluster, d.tags.cluster), tag(tagServer, r.ID)); err != nil {
 		return nil, nil, err
 	}
-	var p struct {
-		Port port `json:"port"`
-	}
-	switch err := c.get(ctx, c.network, "get port "+r.ID, "ports/"+r.ID, &p); {
+	switch p, err := c.port(ctx, r.ID); {
 	case provider.CodeOf(err) == provider.NotFound:
 	case err != nil:
 		return nil, nil, err
-	case d.tags.ownerOfPort(p.Port).cluster:
-		ports = append(ports, p.Port)
+	case d.tags.ownerOfPort(p).cluster:
+		ports = append(ports, p)
 	}
 	var v struct {
 		Volume volume `json:"volume"`

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -29,6 +30,9 @@ func coded(doing string, err error) error {
 		return coded(doing, e.ErrOriginal)
 	}
 	answer, ok := answerOf(err)
+	if e, isURL := errors.AsType[*url.Error](err); isURL { // the address, with all that was asked for, helps nobody
+		err = e.Err
+	}
 	if !ok {
 		return provider.Errorf(provider.Unknown, "%s: %w", doing, err)
 	}

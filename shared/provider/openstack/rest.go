@@ -5,7 +5,6 @@ package openstack
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -31,8 +30,8 @@ func (c caller) request(ctx context.Context, to *gophercloud.ServiceClient, doin
 	if err == nil {
 		return nil
 	}
-	if cause := ctx.Err(); cause != nil { // also where a body was cut by it
-		err = errors.Join(cause, err)
+	if _, answered := answerOf(err); !answered && ctx.Err() != nil { // also where a body was cut by it
+		err = ctx.Err()
 	}
 	err = coded(doing, err)
 	if refusedWith(err, http.StatusUnauthorized) { // with a token, and a new one could not be had

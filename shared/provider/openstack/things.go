@@ -133,6 +133,20 @@ func (c caller) portsWith(ctx context.Context, q url.Values) ([]port, error) {
 	return pages[port](ctx, c, c.network, "list ports", "ports", "ports", q)
 }
 
+func (c caller) port(ctx context.Context, id string) (port, error) {
+	var answer struct {
+		Port *port `json:"port"`
+	}
+	err := c.get(ctx, c.network, "get port "+id, "ports/"+url.PathEscape(id), &answer)
+	if err == nil && (answer.Port == nil || answer.Port.ID == "") {
+		err = coded("get port "+id, errEmpty)
+	}
+	if err != nil {
+		return port{}, err
+	}
+	return *answer.Port, nil
+}
+
 // portsOf lists the ports of a Machine, with those that have no tags yet.
 func (c caller) portsOf(ctx context.Context, t tags, uid types.UID) ([]port, error) {
 	all, err := c.ports(ctx, tag(tagUID, string(uid)), tag(tagCluster, t.cluster))

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// TestFilterTrap is the walk-through's failure (SPEC E15, S22, S24): one message, which names the filter.
+func TestFilterTrap(t *testing.T) {
+	t.Parallel()
+	const none = "error creating Openstack instance: No network was found or provided: "
+	for name, c := range map[string]struct {
+		more string
+		want string // the message, or the networks of the ports
+	}{
+		"an empty filter with subnets means their network":    {`"networks": [{"filter": {}, "subnets": [{"filter": {"name": "ocp43-nodes"}}]}]`, "ocp43-net/ocp43-nodes"},
+		"a port for each subnet":                              {`"networks": [{"subnets": [{"filter": {"name": "ocp43-nodes"}}, {"filter": {"name": "ocp43-both"}}]}]`, "ocp43-net/ocp43-nodes ocp43-net/ocp43-both"},
+		"a network without subnets":                           {`"networks": [{"filter": {"name": "storage"}}]`, "storage/"},
+		"a subnet of the network":                             {`"networks": [{"filter": {"name": "storage"}, "subnets": [{"filter": {"tags": "both"}}]}]`, "storage/storage-v4"},
+		"a subnet that is not there":                          {`"networks": [{"filter": {}, "subnets": [{"filter": {"name": "nowhere", "tags": "a=b"}}]}]`, none + `providerSpec.value.networks[0].subnets[0].filter {name: "nowhere", tags: "a=b"} matches no subnet. Check the machine's configuration`},
+		"a subnet of another network":                         {`"networks": [{"filter": {"name": "storage"}, "subnets": [{"filter": {"name": "ocp43-nodes"}}]}]`, none + `providerSpec.value.networks[0].subnets[0].filter {name: "ocp43-nodes", network: "`},
+		"a network that is not there":                         {`"networks": [{"filter": {"name": "nowhere"}}]`, none + `providerSpec.value.networks[0].filter {name: "nowhere"} matches no network. Check the machine's configuration`},
+		"a network id that is not there":                      {`"networks": [{"uuid": "nowhere"}]`, none + `providerSpec.value.networks[0] {uuid: "nowhere"} matches no network`},
+		"subnets of several networks":                         {`"networks": [{"subnets": [{"filter": {"tags": "both"}}]}]`, none + `providerSpec.value.networks[0].subnets[0].filter {tags: "both"} matches subnets of several networks, and must match those of one: `},
+		"several networks":                                    {`"networks": [{"filter": {"projectId": "` + own + `"}}]`, none + `providerSpec.value.networks[0].filter {projectId: "` + own + `"} matches 2 networks, and must match one: `},
+		"a port's network that is not there":                  {`"ports": [{"networkID": "nowhere"}]`, none + `providerSpec.value.ports[0] {networkID: "nowhere"} matches no network`},
+		"an empty filter without subnets never means all":     {`"networks": [{"filter": {}}]`, "providerSpec.value.networks[0].filter: Required value: an empty filter selects every network; give uuid, filter or subnets"},
+		"paging selects nothing":                              {`"networks": [{"filter": {"limit": 1, "sortKey": "name"}}]`, "an empty filter selects every network"},
+		"an empty subnet filter never means all":              {`"networks": [{"subnets": [{"filter": {}}]}]`, "an empty filter selects every subnet"},
+		"a security group that is not there":                  {`"securityGroups": [{"name": "nowhere"}]`, `error creating Openstack instance: No security group was found: providerSpec.value.securityGroups[0] {name: "nowhere"} matches no security group`},
+		"a server group that is not there":                    {`"serverGroupName": "nowhere"`, `providerSpec.value {serverGroupName: "nowhere"} matches no server group`},
+		"a floating IP that is not there":                     {`"floatingIP": "198.51.100.8"`, `providerSpec.value.floatingIP {address: "198.51.100.8"} matches no floating IP`},
+		"user data that is not there":                         {`"userDataSecret": {"name": "nobody-wrote-it"}`, `user data secret openshift-machine-api/nobody-wrote-it: secret not found`},
+		"a primary subnet that is not there":                  {`"primarySubnet": "nowhere"`, none + `providerSpec.value.primarySubnet {id: "nowhere"} matches no subnet`},
+		"a Secret of another namespace is not for the asking": {`"userDataSecret": {"name": "a", "namespace": "kube-system"}`, `providerSpec.value.userDataSecret.namespace: Invalid value: "kube-system"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.add("networks", map[string]any{"name": "other", "project_id": own})
+				d, err := providerOf(f).Open(t.Context(), accountOf("secret"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				raw, err := d.Resolve(t.Context(), specWith(c.more))
+				got := fmt.Sprint(err)
+				if err == nil {
+					got = f.networksOf(t, raw)
+				}
+				if !strings.Contains(got, c.want) {
+					t.Errorf("got  %s\nwant %s", got, c.want)
+				}
+				if code := provider.CodeOf(err); err != nil && strings.HasPrefix(got, "error creating") && code != provider.NotFound && code != provider.Exhausted {
+					t.Errorf("%v has the code %v", err, code)
+				}
+			})
+		})
+	}
+}
+
+// networksOf names the networks and subnets of the ports.
+func (f *fake) networksOf(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	var w wanted
+	if err := json.Unmarshal(raw, &w); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, p := range w.Ports {
+		text := f.things["networks"][p.Body.Network].text("name") + "/"
+		for _, ip := range p.Body.FixedIPs {
+			text += f.things["subnets"][ip.Subnet].text("name")
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, " ")
+}
+
+// TestEveryField holds what is asked of the cloud against the spec (SPEC E14).
+func TestEveryField(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		group := ""
+		for id := range f.things["server_groups"] {
+			group = id
+		}
+		subnet, net := "", ""
+		for id, s := range f.things["subnets"] {
+			if s.text("name") == "ocp43-nodes" {
+				subnet, net = id, s.text("network_id")
+			}
+		}
+		l := newLife(t, f, fmt.Sprintf(`"keyName": "core", "availabilityZone": "nova", "configDrive": true, "trunk": true, "serverGroupID": %q, "serverGroupName": "ocp43-worker",
+			"primarySubnet": %q, "floatingIP": "198.51.100.7", "rootVolume": {"diskSize": 20, "volumeType": "fast", "availabilityZone": "cinder"},
+			"additionalBlockDevices": [{"name": "etcd", "sizeGiB": 10, "storage": {"type": "Volume", "volume": {"type": "nvme"}}}, {"name": "scratch", "sizeGiB": 5, "storage": {"type": "Local"}}],
+			"networks": [{"filter": {"name": "storage"}, "portTags": ["a"], "vnicType": "direct", "profile": {"capabilities": "switchdev"}, "portSecurity": false}],
+			"ports": [{"networkID": %q, "nameSuffix": "api", "description": "of people", "adminStateUp": true, "macAddress": "fa:16:3e:00:00:01", "fixedIPs": [{"subnetID": %q, "ipAddress": "10.0.9.9"}],
+				"securityGroups": ["sg-1"], "allowedAddressPairs": [{"ipAddress": "10.0.0.5"}], "tags": ["b"], "trunk": false}]`, group, subnet, net, subnet))
+		in := l.up(t)
+		wantJSON(t, "instance", f.only(t, "servers"), `"key_name": "core", "availability_zone": "nova", "config_drive": true, "name": "`+l.ref.Name+`",
+			"metadata": {"Name": "ocp43-worker", "openshiftClusterID": "ocp43-abcde", "machine-primary-network": "ocp43-net"}, "user_data": "eyJpZ25pdGlvbiI6IHsidmVyc2lvbiI6ICIzLjIuMCJ9fQ=="`)
+		devices, err := json.Marshal(f.only(t, "servers")["block_device_mapping_v2"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(devices); strings.Count(text, `"delete_on_termination":true`) != 3 || !strings.Contains(text, `"tag":"scratch","volume_size":5`) || !strings.Contains(text, `"boot_index":0,"delete_on_termination":true,"destination_type":"volume","source_type":"volume"`) {
+			t.Errorf("devices %s", text)
+		}
+		for _, p := range f.things["ports"] {
+			switch p.text("name") {
+			case l.ref.Name + "-0":
+				wantJSON(t, "port 0", p.fields, `"binding:vnic_type": "direct", "binding:profile": {"capabilities": "switchdev"}, "port_security_enabled": false, "security_groups": []`)
+				if p.fields["trunk_details"] == nil {
+					t.Error("port 0 has no trunk")
+				}
+			case l.ref.Name + "-api":
+				wantJSON(t, "port 1", p.fields, `"description": "of people", "admin_state_up": true, "mac_address": "fa:16:3e:00:00:01", "security_groups": ["sg-1"],
+					"fixed_ips": [{"subnet_id": "`+subnet+`", "ip_address": "10.0.9.9"}], "allowed_address_pairs": [{"ip_address": "10.0.0.5"}]`)
+				if p.fields["trunk_details"] != nil {
+					t.Error("port 1 has a trunk")
+				}
+			default:
+				t.Errorf("port %s", p.text("name"))
+			}
+		}
+		wantJSON(t, "floating IP", f.only(t, "floatingips"), `"floating_ip_address": "198.51.100.7"`)
+		if f.only(t, "floatingips")["port_id"] == nil {
+			t.Error("the floating IP is attached to nothing")
+		}
+		if n := len(f.things["volumes"]); n != 2 {
+			t.Errorf("%d volumes", n)
+		}
+		if in.Region != "regionOne" || in.Zone != "nova" || in.Type != "4c12g30d" || in.CloudState != "ACTIVE" {
+			t.Errorf("instance %+v", in)
+		}
+		l.down(t)
+		wantNothing(t, f, "every field")
+	})
+}
+
+func (f *fake) only(t *testing.T, kind string) map[string]any {
+	t.Helper()
+	if len(f.things[kind]) != 1 {
+		t.Fatalf("%d %s", len(f.things[kind]), kind)
+	}
+	for _, one := range f.things[kind] {
+		return one.fields
+	}
+	return nil
+}
+
+// wantJSON wants fields to have these values.
+func wantJSON(t *testing.T, what string, fields map[string]any, text string) {
+	t.Helper()
+	var want map[string]any
+	if err := json.Unmarshal([]byte("{"+text+"}"), &want); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range want {
+		a, _ := json.Marshal(value)
+		if b, err := json.Marshal(fields[name]); err != nil || string(a) != string(b) {
+			t.Errorf("%s: %s is %s, want %s", what, name, b, a)
+		}
+	}
+}
+
+func TestListCostsFourRequests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, "")
+		l.up(t)
+		for range 100 {
+			s := f.only0("servers")
+			fields := map[string]any{}
+			for k, v := range s {
+				fields[k] = v
+			}
+			f.add("servers", fields)
+		}
+		before := len(f.calls)
+		all, err := l.List(t.Context())
+		if err != nil || len(all) != 101 {
+			t.Errorf("List = %d, %v", len(all), err)
+		}
+		if asked := f.calls[before:]; len(asked) != 4 {
+			t.Errorf("List asked %v", asked)
+		}
+	})
+}
+
+func (f *fake) only0(kind string) map[string]any {
+	for _, one := range f.things[kind] {
+		return one.fields
+	}
+	return nil
+}
+
+// TestCellThatDoesNotAnswer: Nova leaves its instances out of lists by tag, and tells of the others' ids only.
+func TestCellThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, "")
+		l.up(t)
+		s := f.only(t, "servers")
+		for name := range s {
+			if name != "id" {
+				delete(s, name)
+			}
+		}
+		s["status"], s["created"] = "UNKNOWN", time.Now().UTC().Format(time.RFC3339)
+		if found, err := l.Find(t.Context(), l.ref); provider.CodeOf(err) != provider.Unknown || !strings.Contains(err.Error(), "its cell does not answer") {
+			t.Errorf("Find = %v, %v", found, err)
+		}
+		if all, err := l.List(t.Context()); provider.CodeOf(err) != provider.Unknown {
+			t.Errorf("List = %v, %v", all, err)
+		}
+		if err := l.Delete(t.Context(), l.ref); provider.CodeOf(err) != provider.Unknown {
+			t.Errorf("Delete = %v", err)
+		}
+		if f.count("ports") != 1 {
+			t.Error("the port of an instance in a cell that does not answer was deleted")
+		}
+	})
+}
+
+func TestStates(t *testing.T) {
+	t.Parallel()
+	launched := "2026-01-01T00:00:00.000000"
+	for _, c := range []struct {
+		server server
+		want   provider.State
+	}{
+		{server{Status: "BUILD"}, provider.StatePending},
+		{server{Status: "ACTIVE"}, provider.StateRunning},
+		{server{Status: "ACTIVE", Task: "deleting"}, provider.StateDeleting},
+		{server{Status: "SHUTOFF"}, provider.StateStopped},
+		{server{Status: "SHELVED_OFFLOADED"}, provider.StateStopped},
+		{server{Status: "HARD_REBOOT"}, provider.StateRunning},
+		{server{Status: "ERROR"}, provider.StateFailed},
+		{server{Status: "ERROR", Launched: &launched}, provider.StateStopped},
+		{server{Status: "SOFT_DELETED"}, provider.StateDeleting},
+	} {
+		if got := c.server.state(); got != c.want {
+			t.Errorf("%+v is %s, want %s", c.server, got, c.want)
+		}
+	}
+}
+
+func TestAddressesOfThePrimaryNetworkComeFirst(t *testing.T) {
+	t.Parallel()
+	var s server
+	if err := json.Unmarshal([]byte(`{"name": "w", "metadata": {"machine-primary-network": "b"}, "addresses": {
+		"a": [{"addr": "10.1.0.1", "OS-EXT-IPS:type": "fixed"}],
+		"b": [{"addr": "10.0.0.1", "OS-EXT-IPS:type": "fixed"}, {"addr": "198.51.100.7", "OS-EXT-IPS:type": "floating"}]}}`), &s); err != nil {
+		t.Fatal(err)
+	}
+	want := []corev1.NodeAddress{
+		{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}, {Type: corev1.NodeExternalIP, Address: "198.51.100.7"}, {Type: corev1.NodeInternalIP, Address: "10.1.0.1"},
+		{Type: corev1.NodeHostName, Address: "w"}, {Type: corev1.NodeInternalDNS, Address: "w"},
+	}
+	if got := s.addresses(); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("addresses %v, want %v", got, want)
+	}
+}
