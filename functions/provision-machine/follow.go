@@ -19,7 +19,7 @@ import (
 // follow keeps a Machine that has an instance, or had one, true to what the cloud shows. Where nothing was asked of
 // the cloud only the phase can move.
 func (l life) follow() plan.Sequence {
-	in := l.found()
+	in := l.in
 	_, asked := l.Clouds[l.m.UID]
 	switch {
 	case in == nil && !asked:
@@ -48,7 +48,7 @@ func (l life) follow() plan.Sequence {
 
 func (l life) phaseWithInstance() string {
 	switch {
-	case l.m.Spec.ProviderID == nil || len(l.m.Status.Addresses) == 0 && l.found() == nil:
+	case l.m.Spec.ProviderID == nil || len(l.m.Status.Addresses) == 0 && l.in == nil:
 		return phase(l.m)
 	case l.m.Status.NodeRef == nil:
 		return machine.PhaseProvisioned
@@ -58,37 +58,30 @@ func (l life) phaseWithInstance() string {
 
 // found returns the Machine's own instance: the one that this invocation created, the recorded one, else the only one that carries the Machine's UID; of several the smallest id once none can surface any more (2b.7).
 func (l life) found() *provider.Instance {
-	var mine []provider.Instance
-	for _, in := range l.cloud.Found {
-		if !in.Child && in.State != provider.StateIncomplete {
+	o, ok := created(l.Snapshot, l.m, l.intent)
+	made := ok && o.Result == plan.Done && o.Instance.ID != "" && o.Instance.State != provider.StateIncomplete
+	id, recorded := machine.ProviderID(l.m), l.m.Spec.ProviderID != nil
+	if made && (!recorded || id == o.Instance.ProviderID) {
+		return &o.Instance
+	}
+	var mine []*provider.Instance
+	for k := range l.cloud.Found {
+		in := &l.cloud.Found[k]
+		switch {
+		case in.Child, in.State == provider.StateIncomplete, in.State == provider.StateDeleting:
+		case recorded && in.ProviderID == id:
+			return in
+		case !recorded:
 			mine = append(mine, in)
 		}
 	}
-	o, ok := created(l.Snapshot, l.m, l.intent)
-	made := ok && o.Result == plan.Done && o.Instance.ID != "" && o.Instance.State != provider.StateIncomplete
-	if made && (l.m.Spec.ProviderID == nil || *l.m.Spec.ProviderID == o.Instance.ProviderID) {
-		return &o.Instance
-	}
-	if l.m.Spec.ProviderID != nil {
-		i := slices.IndexFunc(mine, func(in provider.Instance) bool {
-			return in.ProviderID == *l.m.Spec.ProviderID && in.State != provider.StateDeleting
-		})
-		return at(mine, i)
-	}
-	mine = slices.DeleteFunc(mine, func(in provider.Instance) bool { return in.State == provider.StateDeleting })
 	if len(mine) > 1 && l.intent.Unresolved() && l.Now.Before(l.intent.SurfacesUntil(l.cloud.Horizon)) {
-		i := slices.IndexFunc(mine, func(in provider.Instance) bool { return in.Token == l.intent.Token })
-		return at(mine, i)
+		mine = slices.DeleteFunc(mine, func(in *provider.Instance) bool { return in.Token != l.intent.Token })
 	}
-	slices.SortFunc(mine, func(a, b provider.Instance) int { return cmp.Compare(a.ID, b.ID) })
-	return at(mine, min(0, len(mine)-1))
-}
-
-func at(all []provider.Instance, i int) *provider.Instance {
-	if i < 0 {
+	if len(mine) == 0 {
 		return nil
 	}
-	return &all[i]
+	return slices.MinFunc(mine, func(a, b *provider.Instance) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // twin removes an instance that carries the Machine's UID but is not the recorded one: what a lost answer left behind.

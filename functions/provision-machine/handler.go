@@ -20,6 +20,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -59,6 +60,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence {
 	intent, err := machine.ParseIntent(m)
 	l := life{Snapshot: s, m: m, intent: intent, cloud: s.Clouds[m.UID], fresh: fresh}
+	l.in = l.found()
 	switch {
 	case machine.IsPaused(m):
 		return l.pause()
@@ -77,7 +79,7 @@ func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence
 	if l.elsewhere() {
 		return l.misled()
 	}
-	if m.Spec.ProviderID == nil && l.found() == nil && !unrecorded(m) {
+	if m.Spec.ProviderID == nil && l.in == nil && !unrecorded(m) {
 		return l.launchValid()
 	}
 	if seq := l.follow(); len(seq.Do) > 0 {
@@ -98,6 +100,7 @@ type life struct {
 	m      *machine.Machine
 	intent *machine.Intent
 	cloud  snapshot.Cloud
+	in     *provider.Instance // the Machine's own; nil if there is none, as far as is known
 	fresh  accounts
 }
 

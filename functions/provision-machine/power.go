@@ -19,7 +19,7 @@ const cycleAgain = time.Minute
 // claims the wish first, in the annotation's value, so that of several invocations one asks the cloud; when the cloud
 // has accepted, the wish is taken away. Where the cloud cannot, it is left to whoever runs the host.
 func (l life) powerCycle() plan.Sequence {
-	in := l.found()
+	in := l.in
 	if !wantsPowerCycle(l.m) || !l.cloud.Cycles || in == nil {
 		return plan.Sequence{}
 	}

@@ -125,7 +125,7 @@ func waits(s snapshot.Snapshot, i *machine.Intent) bool {
 
 // created returns what this invocation's call for the current attempt answered.
 func created(s snapshot.Snapshot, m *machine.Machine, i *machine.Intent) (plan.Outcome, bool) {
-	if i == nil {
+	if i == nil || len(s.Outcomes) == 0 { // in nearly every Machine of a scan
 		return plan.Outcome{}, false
 	}
 	a := plan.CreateInstance{Account: i.Account}

@@ -16,17 +16,20 @@ import (
 // Tags that the spec no longer names stay, as labels do on Nodes: nobody knows who else set them. What just came out of a
 // call has the tags that it was made with.
 func (l life) retag() plan.Sequence {
-	in := l.found()
+	in := l.in
 	if _, called := created(l.Snapshot, l.m, l.intent); called || in == nil || !settled(l.m) {
 		return plan.Sequence{}
 	}
-	lacks := map[string]string{}
+	var lacks map[string]string
 	for name, value := range l.cloud.Tags {
 		if has, ok := in.Tags[name]; !ok || has != value {
+			if lacks == nil {
+				lacks = map[string]string{}
+			}
 			lacks[name] = value
 		}
 	}
-	if len(lacks) == 0 {
+	if lacks == nil {
 		return plan.Sequence{}
 	}
 	names := strings.Join(slices.Sorted(maps.Keys(lacks)), ", ")
