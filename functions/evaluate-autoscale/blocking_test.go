@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+)
+
+// The rules in their order: the first decisive one wins (SPEC C67–C75).
+func TestWhichPodsBlock(t *testing.T) {
+	t.Parallel()
+	annotated := func(key, value string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, key, value) }
+	}
+	of := func(kind string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: "x", Controller: new(true)}}
+		}
+	}
+	volume := func(v corev1.VolumeSource) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: v}} }
+	}
+	local := volume(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
+	system := func(age time.Duration) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Namespace, p.CreationTimestamp = metav1.NamespaceSystem, metav1.NewTime(epoch.Add(-age))
+		}
+	}
+	for _, tt := range []struct {
+		name  string
+		made  []func(*corev1.Pod)
+		keeps bool // local storage
+		want  string
+	}{
+		{"of a ReplicaSet", nil, false, ""},
+		{"of a Job", []func(*corev1.Pod){of("Job")}, false, ""},
+		{"of a StatefulSet", []func(*corev1.Pod){of("StatefulSet")}, false, ""},
+		{"of a ReplicationController", []func(*corev1.Pod){of("ReplicationController")}, false, ""},
+		{"of something else", []func(*corev1.Pod){of("Workflow")}, false, "NotReplicated"},
+		{"of nobody", []func(*corev1.Pod){func(p *corev1.Pod) { p.OwnerReferences = nil }}, false, "NotReplicated"},
+		{"of nobody, but safe", []func(*corev1.Pod){func(p *corev1.Pod) { p.OwnerReferences = nil }, annotated(safeAnnotation, "true")}, false, ""},
+		{"safe beats local storage", []func(*corev1.Pod){local, annotated(safeAnnotation, "true")}, false, ""},
+		{"not safe", []func(*corev1.Pod){annotated(safeAnnotation, "false")}, false, "NotSafeToEvictAnnotation"},
+		{"on completion", []func(*corev1.Pod){annotated(safeAnnotation, "on-completion")}, false, onCompletion},
+		{"emptyDir", []func(*corev1.Pod){local}, false, "LocalStorageRequested"},
+		{"emptyDir, where it may", []func(*corev1.Pod){local}, true, ""},
+		{"emptyDir that is named", []func(*corev1.Pod){local, annotated(volumesAnnotation, "other,scratch")}, false, ""},
+		{"emptyDir in memory", []func(*corev1.Pod){volume(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}})}, false, ""},
+		{"hostPath", []func(*corev1.Pod){volume(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}})}, false, "LocalStorageRequested"},
+		{"young in kube-system", []func(*corev1.Pod){system(59 * time.Minute)}, false, "UnmovableKubeSystemPod"},
+		{"an hour old in kube-system", []func(*corev1.Pod){system(time.Hour)}, false, ""},
+		{"young in kube-system, with a budget", []func(*corev1.Pod){system(time.Minute), func(p *corev1.Pod) { p.Labels = map[string]string{"app": "dns"} }}, false, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}
+			of("ReplicaSet")(p)
+			for _, f := range tt.made {
+				f(p)
+			}
+			b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "dns"}}
+			b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "dns"}}
+			sc := &scan{settings: autoscaling.Settings{SkipNodesWithLocalStorage: !tt.keeps}, guards: guardsOf([]*policyv1.PodDisruptionBudget{b})}
+			sc.Now = epoch
+			if got := sc.blocks(p); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+)
+
+func sized(cpu, memory string) size {
+	n := &corev1.Node{}
+	n.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+	return sizeOf(n)
+}
+
+// The arithmetic of the walk-through (SPEC C87, S35, S43, S83): six Nodes with 24 cores and 84 GiB, three of them
+// masters. Four more bring 40 cores of 48, 132 GiB of 156, ten Nodes of twelve; one less would leave the 20 cores that
+// have to stay, but 72 GiB of 80.
+func TestArithmeticOfTheStory(t *testing.T) {
+	t.Parallel()
+	one := sized("4", "12Gi")
+	six := size{}.plus(sized("4", "16Gi"), 3).plus(one, 3)
+	if six.nodes != 6 || six.cores != 24 || six.memory != 84<<30 {
+		t.Fatalf("six Nodes are %+v", six)
+	}
+	sc := &scan{settings: autoscaling.Effective(autoscaling.ClusterAutoscalerSpec{ResourceLimits: &autoscaling.ResourceLimits{
+		MaxNodesTotal: new(int32(12)), Cores: &autoscaling.Range{Min: 20, Max: 48}, Memory: &autoscaling.Range{Min: 80, Max: 156},
+	}})}
+	ten := six.plus(one, 4)
+	if ten.nodes != 10 || ten.cores != 40 || ten.memory != 132<<30 {
+		t.Errorf("ten Nodes are %+v", ten)
+	}
+	for _, tt := range []struct {
+		have size
+		want int64
+	}{{six, 6}, {ten, 2}, {ten.plus(one, 2), 0}} {
+		if got, _, _ := sc.room(tt.have, one); got != tt.want {
+			t.Errorf("room for %d more beside %d Nodes, want %d: reaching the limit is allowed", got, tt.have.nodes, tt.want)
+		}
+		if tt.want == 0 {
+			_, nodes, resources := sc.room(tt.have, one)
+			if !nodes || len(resources) != 2 {
+				t.Errorf("full: nodes %v, resources %v", nodes, resources)
+			}
+		}
+	}
+	if sc.spare(six, one) {
+		t.Error("the cluster can spare a Node of 12 GiB, although 72 of 80 GiB would be left")
+	}
+	if got, want := sc.underMinimum(six, one), "memory 72Gi without it, minimum 80Gi"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if !sc.spare(six.plus(one, 1), one) {
+		t.Error("seven Nodes cannot spare one")
+	}
+	if odd := sized("3500m", "1Gi"); odd.cores != 4 {
+		t.Errorf("3.5 cores count as %d", odd.cores)
+	}
+}
