@@ -5,7 +5,7 @@
 //	wakes on  ClusterAutoscaler, MachineAutoscaler; scan; question (what would be decided if)
 //	reads     ClusterAutoscaler, ConfigMap (cluster-autoscaler-status, machine-disruption,
 //	          cluster-autoscaler-priority-expander, cluster-autoscaler-prices), MachineAutoscaler, MachineSet, Machine, Node, Pod, DaemonSet, PodDisruptionBudget,
-//	          PersistentVolumeClaim, PersistentVolume, StorageClass, CSINode, VolumeAttachment
+//	          PersistentVolumeClaim, PersistentVolume, StorageClass, CSINode, VolumeAttachment, Namespace
 //	writes    ConfigMap (cluster-autoscaler-status, machine-disruption), MachineSet (replicas, victims, bounds, capacity keys, backoff),
 //	          Node (scale-down taint, cordon, reason), MachineAutoscaler (finalizer, status), ClusterAutoscaler (status)
 //
@@ -15,10 +15,13 @@
 package evaluateautoscale
 
 import (
+	"slices"
+
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -125,6 +128,9 @@ func everything(s snapshot.Snapshot) []snapshot.Query {
 	}
 	if claims(s) {
 		ask = append(ask, snapshot.All("PersistentVolumeClaim"), snapshot.All("PersistentVolume"), snapshot.All("StorageClass"), snapshot.All("CSINode"), snapshot.All("VolumeAttachment"))
+	}
+	if slices.ContainsFunc(s.Pods, scheduling.SelectsNamespaces) {
+		ask = append(ask, snapshot.All("Namespace"))
 	}
 	return ask
 }

@@ -10,7 +10,7 @@ import (
 // facts is what places depend on beside Pods and Nodes.
 func facts(s snapshot.Snapshot) *scheduling.Facts {
 	return &scheduling.Facts{
-		Claims: s.PersistentVolumeClaims, Volumes: s.PersistentVolumes, Classes: s.StorageClasses,
+		Namespaces: s.Namespaces, Claims: s.PersistentVolumeClaims, Volumes: s.PersistentVolumes, Classes: s.StorageClasses,
 		CSINodes: s.CSINodes, Attachments: s.VolumeAttachments,
 	}
 }

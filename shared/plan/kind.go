@@ -54,6 +54,7 @@ var resources = []Resource{
 	{"ClusterAutoscaler", schema.GroupVersion{Group: "autoscaling.openshift.io", Version: "v1"}, "clusterautoscalers", false, func() Object { return &autoscaling.ClusterAutoscaler{} }},
 	{"Infrastructure", configv1.GroupVersion, "infrastructures", false, func() Object { return &configv1.Infrastructure{} }},
 	{"Node", corev1.SchemeGroupVersion, "nodes", false, func() Object { return &corev1.Node{} }},
+	{"Namespace", corev1.SchemeGroupVersion, "namespaces", false, func() Object { return &corev1.Namespace{} }},
 	{"Pod", corev1.SchemeGroupVersion, "pods", true, func() Object { return &corev1.Pod{} }},
 	{"ConfigMap", corev1.SchemeGroupVersion, "configmaps", true, func() Object { return &corev1.ConfigMap{} }},
 	{"PersistentVolume", corev1.SchemeGroupVersion, "persistentvolumes", false, func() Object { return &corev1.PersistentVolume{} }},

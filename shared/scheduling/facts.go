@@ -36,6 +36,22 @@ func (f *Facts) spaces() spaces {
 	return s
 }
 
+// SelectsNamespaces reports whether a Pod has a required rule about Pods of namespaces that it selects by their labels:
+// then Facts should have all Namespaces.
+func SelectsNamespaces(p *corev1.Pod) bool {
+	a := p.Spec.Affinity
+	if a == nil {
+		return false
+	}
+	terms := apartTerms(p)
+	if a.PodAffinity != nil {
+		terms = slices.Concat(terms, a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	return slices.ContainsFunc(terms, func(t corev1.PodAffinityTerm) bool {
+		return t.NamespaceSelector != nil && !selectorOf(t.NamespaceSelector).Empty()
+	})
+}
+
 // selected returns the names of the namespaces that a selector means.
 func (s spaces) selected(selector labels.Selector) (names []string) {
 	for name, set := range s {

@@ -53,6 +53,7 @@ type Snapshot struct {
 	ClusterAutoscalers     []*autoscaling.ClusterAutoscaler
 	Infrastructures        []*configv1.Infrastructure
 	Nodes                  []*corev1.Node
+	Namespaces             []*corev1.Namespace
 	Pods                   []*corev1.Pod
 	ConfigMaps             []*corev1.ConfigMap
 	PersistentVolumes      []*corev1.PersistentVolume

@@ -50,6 +50,8 @@ func (s *Snapshot) add(o plan.Object) bool { //nolint:gocyclo // one line per ki
 		put(&s.Infrastructures, o)
 	case *corev1.Node:
 		put(&s.Nodes, o)
+	case *corev1.Namespace:
+		put(&s.Namespaces, o)
 	case *corev1.Pod:
 		put(&s.Pods, o)
 	case *corev1.ConfigMap:
@@ -118,7 +120,7 @@ func (s *Snapshot) Drop(q Query) {
 func (s *Snapshot) lists() []list {
 	return []list{
 		listOf(&s.Machines), listOf(&s.MachineSets), listOf(&s.HealthChecks), listOf(&s.MachineAutoscalers),
-		listOf(&s.ClusterAutoscalers), listOf(&s.Infrastructures), listOf(&s.Nodes), listOf(&s.Pods), listOf(&s.SigningRequests),
+		listOf(&s.ClusterAutoscalers), listOf(&s.Infrastructures), listOf(&s.Nodes), listOf(&s.Namespaces), listOf(&s.Pods), listOf(&s.SigningRequests),
 		listOf(&s.ConfigMaps), listOf(&s.PersistentVolumes), listOf(&s.PersistentVolumeClaims),
 		listOf(&s.ReplicationControllers), listOf(&s.DaemonSets), listOf(&s.ReplicaSets), listOf(&s.StatefulSets),
 		listOf(&s.Jobs), listOf(&s.DisruptionBudgets), listOf(&s.PriorityClasses), listOf(&s.StorageClasses),

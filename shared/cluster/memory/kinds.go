@@ -21,7 +21,7 @@ func custom(r plan.Resource) bool { return strings.HasSuffix(r.Group.Group, ".op
 // counted reports whether the server counts the generations of a kind.
 func counted(k plan.Kind) bool {
 	switch k {
-	case "Node", "ConfigMap", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "VolumeAttachment",
+	case "Node", "Namespace", "ConfigMap", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "VolumeAttachment",
 		"CertificateSigningRequest":
 		return false
 	default:
