@@ -154,7 +154,7 @@ func (c *check) room(t *target) bool {
 		limit = min(c.sum.most, share)
 	}
 	masters := slices.ContainsFunc(c.next.InFlight, func(f remediation) bool { return f.ControlPlane })
-	return len(c.next.InFlight) < limit && c.sum.unhealthy()+c.gone() <= c.sum.most && !(masters && t.controlPlane())
+	return len(c.next.InFlight) < limit && c.sum.unhealthy()+c.gone() <= c.sum.most && (!masters || !t.controlPlane())
 }
 
 // due returns the sick Machines, those longest due first.

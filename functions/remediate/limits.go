@@ -50,12 +50,17 @@ func (s sum) String() string {
 	return fmt.Sprintf("%d of %d machines are not healthy (%s)", s.unhealthy(), s.machines, strings.Join(kinds, ", "))
 }
 
-// count counts as healthy only what has a Node, needs nothing now nor when a timer ends, and is neither deleted nor
+// healthy reports whether a Machine has a Node, needs nothing now nor when a timer ends, and is neither deleted nor
 // repaired elsewhere nor just recovering (B53, R-B26, D18).
+func (t *target) healthy() bool {
+	_, repaired := t.m.Annotations[machine.AnnotationExternalRepair]
+	return t.reason == "" && t.n != nil && t.m.DeletionTimestamp == nil && !repaired && !t.requested && !t.recovering
+}
+
+// count tells the Machines of a check apart.
 func (c *check) count() sum {
 	s := sum{machines: len(c.targets)}
 	for _, t := range c.targets {
-		_, repaired := t.m.Annotations[machine.AnnotationExternalRepair]
 		switch {
 		case t.sick(c.Now):
 			s.sick++
@@ -66,7 +71,7 @@ func (c *check) count() sum {
 			s.hopeless++
 		case t.reason != "":
 			s.waiting++
-		case t.reason == "" && t.n != nil && t.m.DeletionTimestamp == nil && !repaired && !t.requested && !t.recovering:
+		case t.healthy():
 			s.healthy++
 		}
 	}

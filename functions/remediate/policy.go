@@ -88,26 +88,35 @@ func stepsOf(h *machine.MachineHealthCheck) ([]step, error) {
 	var steps []step
 	parts := strings.Split(text, ",")
 	for i, part := range parts {
-		does, timeout, timed := strings.Cut(strings.TrimSpace(part), "=")
-		s := step{does: does}
-		if timed {
-			var err error
-			if s.timeout, err = time.ParseDuration(timeout); err != nil {
-				return nil, fmt.Errorf("step %q: %w", part, err)
-			}
+		s, err := parseStep(strings.TrimSpace(part), i == len(parts)-1)
+		if err == nil && s.does == stepTemplate && h.Spec.RemediationTemplate == nil {
+			err = fmt.Errorf("step %q without spec.remediationTemplate", s.does)
 		}
-		last := i == len(parts)-1
-		switch {
-		case does != stepReplace && does != stepPowerCycle && does != stepTemplate:
-			return nil, fmt.Errorf("step %q is none of %s, %s, %s", does, stepPowerCycle, stepTemplate, stepReplace)
-		case does == stepTemplate && h.Spec.RemediationTemplate == nil:
-			return nil, fmt.Errorf("step %q without spec.remediationTemplate", does)
-		case !last && s.timeout <= 0:
-			return nil, fmt.Errorf("step %q needs a timeout before the next one", does)
-		case last && timed:
-			return nil, fmt.Errorf("step %q is the last one, it cannot have a timeout", does)
+		if err != nil {
+			return nil, err
 		}
 		steps = append(steps, s)
 	}
 	return steps, nil
+}
+
+// parseStep reads "power-cycle=10m": every step but the last has a timeout.
+func parseStep(text string, last bool) (step, error) {
+	does, timeout, timed := strings.Cut(text, "=")
+	s := step{does: does}
+	if timed {
+		var err error
+		if s.timeout, err = time.ParseDuration(timeout); err != nil {
+			return step{}, fmt.Errorf("step %q: %w", text, err)
+		}
+	}
+	switch {
+	case does != stepReplace && does != stepPowerCycle && does != stepTemplate:
+		return step{}, fmt.Errorf("step %q is none of %s, %s, %s", does, stepPowerCycle, stepTemplate, stepReplace)
+	case !last && s.timeout <= 0:
+		return step{}, fmt.Errorf("step %q needs a timeout before the next one", does)
+	case last && timed:
+		return step{}, fmt.Errorf("step %q is the last one, it cannot have a timeout", does)
+	}
+	return s, nil
 }

@@ -30,26 +30,35 @@ func (c *check) settle() (record, []plan.Note) {
 	next := record{Schema: recordSchema, Storm: c.storm()}
 	var notes []plan.Note
 	for _, f := range c.record.InFlight {
-		t := c.target(f.UID)
-		if !c.underWay(f, t) || t != nil && t.sick(c.Now) && c.excused(t) != "" {
-			continue
+		f, flies, told := c.proceed(f)
+		notes = append(notes, told...)
+		if flies {
+			next.InFlight = append(next.InFlight, f)
 		}
-		escalates := f.Step < len(c.policy.steps)-1 && t != nil && t.reason != ""
-		switch {
-		case escalates && !c.Now.Before(f.At.Add(c.policy.steps[f.Step].timeout)):
-			f.Step, f.At = f.Step+1, metav1.NewTime(c.Now.Truncate(time.Second))
-			notes = append(notes, plan.Warning(t.m, "RemediationEscalated", "the next step is "+c.does(f, t)+": "+t.message))
-		case !escalates && !c.Now.Before(f.At.Add(releaseAfter)):
-			if t != nil {
-				notes = append(notes, plan.Warning(t.m, "RemediationReleased", "not over after "+releaseAfter.String()+": others may go on"+drainBlock(t.m)))
-			}
-			continue
-		}
-		next.InFlight = append(next.InFlight, f)
 	}
 	next.Seen = c.sightings()
 	next.Failing = c.failing()
 	return next, notes
+}
+
+// proceed takes a remediation to its next step when the time for its step is over. It reports false when the remediation
+// is over, is not wanted any more, or has held up others long enough.
+func (c *check) proceed(f remediation) (next remediation, flies bool, notes []plan.Note) {
+	t := c.target(f.UID)
+	if !c.underWay(f, t) || t != nil && t.sick(c.Now) && c.excused(t) != "" {
+		return f, false, nil
+	}
+	escalates := f.Step < len(c.policy.steps)-1 && t != nil && t.reason != ""
+	switch {
+	case escalates && !c.Now.Before(f.At.Add(c.policy.steps[f.Step].timeout)):
+		f.Step, f.At = f.Step+1, metav1.NewTime(c.Now.Truncate(time.Second))
+		return f, true, []plan.Note{plan.Warning(t.m, "RemediationEscalated", "the next step is "+c.does(f, t)+": "+t.message)}
+	case escalates || c.Now.Before(f.At.Add(releaseAfter)):
+		return f, true, nil
+	case t == nil:
+		return f, false, nil
+	}
+	return f, false, []plan.Note{plan.Warning(t.m, "RemediationReleased", "not over after "+releaseAfter.String()+": others may go on"+drainBlock(t.m))}
 }
 
 // underWay reports whether a Machine is not healthy yet or going, or gone without its set having all Machines ready

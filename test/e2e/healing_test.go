@@ -47,8 +47,8 @@ func TestHealing(t *testing.T) {
 	c.await(t, "the check counts them", "get mhc modern -o jsonpath={.status.expectedMachines}/{.status.currentHealthy}", "3/3")
 	var stories sync.WaitGroup // they wait most of the time: all at once, whatever -parallel says
 	for name, test := range map[string]func(*testing.T){
-		"a kubelet stops":      func(t *testing.T) { c.replaces(t, "modern", "stopped", 3) },
-		"legacy check":         func(t *testing.T) { c.replaces(t, "legacy", "unready", 1) },
+		"a kubelet stops":      c.replaces("modern", "stopped", 3),
+		"legacy check":         c.replaces("legacy", "unready", 1),
 		"somebody else's turn": c.handsOver,
 		"power-cycle first":    c.powerCycles,
 		"storm":                c.weathers,
@@ -106,20 +106,22 @@ func (c clinic) sickness(t *testing.T, set string, i int, how string) (machine, 
 
 // replaces plays the recipe of S90: NotReady, the Machine says since when and until when, it goes, another one comes, and
 // its Node is Ready.
-func (c clinic) replaces(t *testing.T, set, how string, machines int) {
-	t.Helper()
-	machine, node := c.sickness(t, set, 0, how)
-	shown := "get machines -l set=" + set + ` -o jsonpath={.items[*].status.conditions[?(@.type=="HealthCheckSucceeded")].message}`
-	c.await(t, "the Machine shows what is wrong", shown, "*node "+node+" has Ready=*")
-	c.await(t, "the Machine goes", "get machines --ignore-not-found -o name --field-selector metadata.name="+machine, "")
-	c.await(t, "others run", "get machines -l set="+set+" -o jsonpath={.items[*].status.phase}", times(machines, "Running"))
-	c.await(t, "the Node is gone", "get nodes --ignore-not-found -o name --field-selector metadata.name="+node, "")
-	c.await(t, "the set is whole", "get machineset "+set+" -o jsonpath={.status.readyReplicas}", strconv.Itoa(machines))
-	c.await(t, "it was told", "get events --field-selector involvedObject.name="+machine+" -o jsonpath={.items[*].reason}", "*MachineDeleted*")
-	checks := map[string]string{"modern": "mhc", "legacy": "legacymhc"}[set]
-	c.await(t, "nothing is in flight any more", "get "+checks+" "+set+" -o jsonpath={.metadata.annotations.machine\\.openshift\\.io/in-flight}", "")
-	c.await(t, "the check counts them all again", "get "+checks+" "+set+" -o jsonpath={.status.currentHealthy}", strconv.Itoa(machines))
-	c.await(t, "the deletion took a slot", "get configmap machine-disruption -o jsonpath={.data.deletions}", "*"+machine+"*")
+func (c clinic) replaces(set, how string, machines int) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Helper()
+		machine, node := c.sickness(t, set, 0, how)
+		shown := "get machines -l set=" + set + ` -o jsonpath={.items[*].status.conditions[?(@.type=="HealthCheckSucceeded")].message}`
+		c.await(t, "the Machine shows what is wrong", shown, "*node "+node+" has Ready=*")
+		c.await(t, "the Machine goes", "get machines --ignore-not-found -o name --field-selector metadata.name="+machine, "")
+		c.await(t, "others run", "get machines -l set="+set+" -o jsonpath={.items[*].status.phase}", times(machines, "Running"))
+		c.await(t, "the Node is gone", "get nodes --ignore-not-found -o name --field-selector metadata.name="+node, "")
+		c.await(t, "the set is whole", "get machineset "+set+" -o jsonpath={.status.readyReplicas}", strconv.Itoa(machines))
+		c.await(t, "it was told", "get events --field-selector involvedObject.name="+machine+" -o jsonpath={.items[*].reason}", "*MachineDeleted*")
+		checks := map[string]string{"modern": "mhc", "legacy": "legacymhc"}[set]
+		c.await(t, "nothing is in flight any more", "get "+checks+" "+set+" -o jsonpath={.metadata.annotations.machine\\.openshift\\.io/in-flight}", "")
+		c.await(t, "the check counts them all again", "get "+checks+" "+set+" -o jsonpath={.status.currentHealthy}", strconv.Itoa(machines))
+		c.await(t, "the deletion took a slot", "get configmap machine-disruption -o jsonpath={.data.deletions}", "*"+machine+"*")
+	}
 }
 
 // handsOver shows a check with a remediationTemplate: as long as its kind is neither served nor granted, the check says so
