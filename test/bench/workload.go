@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
@@ -61,6 +62,8 @@ type app struct {
 	}
 	Pending int
 	Running [][2]int // index of a Node, Pods there
+
+	PDBMaxUnavailable *int32 // nil: no disruption budget
 }
 
 // Load reads a workload file.
@@ -90,9 +93,9 @@ func (w *Workload) NodesWithPods() []scheduling.Node {
 		nodes[i] = w.node(byName[n.Group], n.Name)
 	}
 	for _, a := range w.Apps {
-		for _, r := range a.Running {
+		for at, r := range a.Running { // a Node may be named more than once
 			for k := range r[1] {
-				p := a.pod(fmt.Sprintf("%s-on-%d-%d", a.Name, r[0], k))
+				p := a.pod(fmt.Sprintf("%s-on-%d-%d-%d", a.Name, r[0], at, k))
 				p.Spec.NodeName = nodes[r[0]].Name
 				nodes[r[0]].Pods = append(nodes[r[0]].Pods, p)
 			}
@@ -161,6 +164,7 @@ func (a app) pod(name string) *corev1.Pod {
 	p.Spec.NodeSelector = a.NodeSelector
 	p.Spec.Tolerations = tolerations(a.Tolerations)
 	p.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: requests(a.CPU, a.Mem, a.GPU)}}}
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: a.Name, UID: types.UID(a.Name), Controller: new(true)}}
 	self := &metav1.LabelSelector{MatchLabels: map[string]string{"app": a.Name}}
 	if a.AntiAffinityHost {
 		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
