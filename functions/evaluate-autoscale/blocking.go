@@ -3,7 +3,9 @@
 package evaluateautoscale
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -65,7 +67,7 @@ func (sc *scan) blocks(p *corev1.Pod) string {
 	case "on-completion":
 		return onCompletion
 	}
-	owner := metav1.GetControllerOf(p)
+	owner := metav1.GetControllerOfNoCopy(p)
 	switch {
 	case owner == nil || !slices.Contains([]string{"ReplicationController", "Job", "ReplicaSet", "StatefulSet"}, owner.Kind):
 		return "NotReplicated"
@@ -90,27 +92,61 @@ func hasLocalStorage(p *corev1.Pod) bool {
 
 // guard is a disruption budget, compiled.
 type guard struct {
+	at       int // in the list of budgets
 	budget   *policyv1.PodDisruptionBudget
 	selector labels.Selector
 }
 
+// guards are the budgets of one namespace, by a label that their Pods have; those that ask for none are apart.
+type guards struct {
+	byLabel map[[2]string][]guard
+	rest    []guard
+}
+
 // guardsOf compiles the budgets of every namespace. A selector that does not parse covers nothing.
-func guardsOf(all []*policyv1.PodDisruptionBudget) map[string][]guard {
-	by := map[string][]guard{}
-	for _, b := range all {
-		if selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil {
-			by[b.Namespace] = append(by[b.Namespace], guard{b, selector})
+func guardsOf(all []*policyv1.PodDisruptionBudget) map[string]*guards {
+	by := map[string]*guards{}
+	for i, b := range all {
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil {
+			continue
 		}
+		if by[b.Namespace] == nil {
+			by[b.Namespace] = &guards{byLabel: map[[2]string][]guard{}}
+		}
+		in, g := by[b.Namespace], guard{i, b, selector}
+		if b.Spec.Selector == nil || len(b.Spec.Selector.MatchLabels) == 0 {
+			in.rest = append(in.rest, g)
+			continue
+		}
+		k := slices.Min(slices.Collect(maps.Keys(b.Spec.Selector.MatchLabels)))
+		label := [2]string{k, b.Spec.Selector.MatchLabels[k]}
+		in.byLabel[label] = append(in.byLabel[label], g)
 	}
 	return by
 }
 
-// budgetsOf returns the disruption budgets that cover a Pod.
+// budgetsOf returns the disruption budgets that cover a Pod, in the order of the list.
 func (sc *scan) budgetsOf(p *corev1.Pod) (all []*policyv1.PodDisruptionBudget) {
-	for _, g := range sc.guards[p.Namespace] {
-		if g.selector.Matches(labels.Set(p.Labels)) {
-			all = append(all, g.budget)
+	in := sc.guards[p.Namespace]
+	if in == nil {
+		return nil
+	}
+	var found []guard
+	look := func(list []guard) {
+		for _, g := range list {
+			if g.selector.Matches(labels.Set(p.Labels)) {
+				found = append(found, g)
+			}
 		}
+	}
+	look(in.rest)
+	for k, v := range p.Labels {
+		look(in.byLabel[[2]string{k, v}])
+	}
+	slices.SortFunc(found, func(a, b guard) int { return cmp.Compare(a.at, b.at) })
+	for _, g := range found {
+		all = append(all, g.budget)
 	}
 	return all
 }

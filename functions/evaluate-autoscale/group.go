@@ -97,7 +97,7 @@ func groupsOf(s snapshot.Snapshot) []*group {
 		}
 	}
 	for _, m := range s.Machines {
-		owner := metav1.GetControllerOf(m)
+		owner := metav1.GetControllerOfNoCopy(m)
 		if owner == nil || byUID[owner.UID] == nil {
 			continue
 		}

@@ -235,10 +235,7 @@ func touches(a plan.Action, n *corev1.Node) bool {
 }
 
 // deleting reports whether the Machine behind a Node is on its way out.
-func (sc *scan) deleting(n *corev1.Node) bool {
-	g := sc.of[n.UID]
-	return g != nil && slices.ContainsFunc(g.members, func(m member) bool { return m.node == n && m.machine.DeletionTimestamp != nil })
-}
+func (sc *scan) deleting(n *corev1.Node) bool { return sc.goes[n] }
 
 // abandon calls off every scale-down that was not committed: nothing may scale any more.
 func abandon(s snapshot.Snapshot, why string) []plan.Sequence {

@@ -172,7 +172,7 @@ func (sc *scan) candidates() (all []candidate, others []int) {
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(
-			compareSince(a.since, b.since), cmp.Compare(len(a.pods), len(b.pods)),
+			compareSince(a.since, b.since), cmp.Compare(truth(len(a.pods) > 0), truth(len(b.pods) > 0)),
 			cmp.Compare(a.use.Max, b.use.Max), cmp.Compare(a.node.Name, b.node.Name))
 	})
 	slices.SortFunc(others, func(a, b int) int {

@@ -99,12 +99,23 @@ func (sc *scan) allYoung() bool {
 		if oldest.IsZero() || at.Before(oldest) {
 			oldest = at
 		}
-		if _, gpu := scheduling.Requests(p)[scheduling.GPU]; gpu && (oldestGPU.IsZero() || at.Before(oldestGPU)) {
+		if asksGPU(p) && (oldestGPU.IsZero() || at.Before(oldestGPU)) {
 			oldestGPU = at
 		}
 	}
 	newer := func(t time.Time, age time.Duration) bool { return !t.IsZero() && sc.Now.Before(t.Add(age)) }
 	return newer(oldest, youngAge) || !oldest.IsZero() && newer(oldestGPU, youngGPUAge)
+}
+
+func asksGPU(p *corev1.Pod) bool {
+	for _, list := range [...][]corev1.Container{p.Spec.Containers, p.Spec.InitContainers} {
+		for i := range list {
+			if _, gpu := list[i].Resources.Requests[scheduling.GPU]; gpu {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // growing returns the groups that can grow. Those that cannot say why when Pods ask (SPEC C25).

@@ -30,7 +30,8 @@ type scan struct {
 	nodes    map[types.UID]*corev1.Node // by UID
 	running  map[string][]*corev1.Pod   // by Node name: Pods that take room there
 	machines map[types.UID]*machine.Machine
-	guards   map[string][]guard // disruption budgets by namespace
+	goes     map[*corev1.Node]bool // its Machine is on its way out
+	guards   map[string]*guards    // disruption budgets by namespace
 
 	world   *scheduling.World
 	places  []place // what the world's nodes are
@@ -67,7 +68,7 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 	}
 	sc := &scan{
 		Snapshot: s, settings: autoscaling.Effective(ca.Spec), before: state, state: state, groups: groupsOf(s), byID: map[string]*group{},
-		of: map[types.UID]*group{}, nodes: map[types.UID]*corev1.Node{}, running: map[string][]*corev1.Pod{}, machines: map[types.UID]*machine.Machine{},
+		of: map[types.UID]*group{}, nodes: map[types.UID]*corev1.Node{}, running: map[string][]*corev1.Pod{}, machines: map[types.UID]*machine.Machine{}, goes: map[*corev1.Node]bool{},
 	}
 	sc.state.Groups, sc.state.Removals = maps.Clone(state.Groups), slices.Clone(state.Removals)
 	if sc.state.Groups == nil {
@@ -85,6 +86,9 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 		for _, m := range g.members {
 			if m.node != nil {
 				sc.of[m.node.UID] = g
+				if m.machine.DeletionTimestamp != nil {
+					sc.goes[m.node] = true
+				}
 			}
 		}
 	}
@@ -121,7 +125,7 @@ func (sc *scan) expendable(p *corev1.Pod) bool {
 }
 
 func ofDaemonSet(p *corev1.Pod) bool {
-	c := metav1.GetControllerOf(p)
+	c := metav1.GetControllerOfNoCopy(p)
 	return c != nil && c.Kind == "DaemonSet"
 }
 

@@ -20,7 +20,9 @@ type Mover struct {
 	world  *World
 	order  []int // destinations: nodes of the world
 	at     map[int]int
-	shapes map[string]int // index of an item, by what the Pods ask for and where they are at home
+	shapes map[string]int      // index of an item, by what the Pods ask for and where they are at home
+	known  map[*corev1.Pod]int // the same, by Pod
+	buffer []byte
 	items  []binpack.Item
 	moved  []*moved
 	space  *binpack.Space
@@ -37,7 +39,7 @@ type moved struct {
 // NewMover returns a Mover for Pods that run on the given Nodes of the world. It prefers destinations in the order
 // given. A Node may be both: it can go until something was moved to it, and takes nothing once it goes.
 func (w *World) NewMover(pods map[int][]*corev1.Pod, destinations []int) *Mover {
-	m := &Mover{world: w, order: destinations, at: map[int]int{}, shapes: map[string]int{}, taken: map[int]bool{}}
+	m := &Mover{world: w, order: destinations, at: map[int]int{}, shapes: map[string]int{}, known: map[*corev1.Pod]int{}, taken: map[int]bool{}}
 	for i, n := range destinations {
 		m.at[n] = i
 	}
@@ -59,10 +61,13 @@ func (w *World) NewMover(pods map[int][]*corev1.Pod, destinations []int) *Mover 
 }
 
 func (m *Mover) add(p *corev1.Pod, n int) {
-	key := m.key(p, n)
-	if _, ok := m.shapes[key]; ok {
+	m.buffer = m.key(m.buffer[:0], p, n)
+	if i, ok := m.shapes[string(m.buffer)]; ok { // looking it up makes no copy
+		m.known[p] = i
 		return
 	}
+	key := string(m.buffer)
+	m.known[p] = len(m.items)
 	d := m.world.demand(p)
 	home := map[string]string{}
 	for _, k := range d.wideKeys() {
@@ -79,16 +84,16 @@ func (m *Mover) add(p *corev1.Pod, n int) {
 	}
 }
 
-// key is the same for Pods that can be moved to the same places.
-func (m *Mover) key(p *corev1.Pod, n int) string {
-	key := appendSpec(nil, p)
+// key appends what is the same for Pods that can be moved to the same places.
+func (m *Mover) key(key []byte, p *corev1.Pod, n int) []byte {
+	key = appendSpec(key, p)
 	if choosy(p) || len(m.world.far) > 0 {
 		key = appendMap(append(key, '\n'), p.Labels)
 	}
 	if choosy(p) {
 		key = append(append(key, '\n'), m.world.nodes[n].looks()...)
 	}
-	return string(key)
+	return key
 }
 
 // wideKeys returns the topology keys of the shape's constraints on other Pods, the host's aside.
@@ -144,13 +149,22 @@ func (m *Mover) Clear(n int, pods []*corev1.Pod) (why string) {
 		m.space.Close(at)
 	}
 	for _, p := range pods {
-		if m.space.Put(m.shapes[m.key(p, n)], 1) == 0 {
+		if i, ok := m.item(p, n); !ok || m.space.Put(i, 1) == 0 {
 			m.space.Undo(mark)
 			return ReasonNoPlace + p.Namespace + "/" + p.Name
 		}
 	}
 	m.space.Touched(mark, func(bin int) { m.taken[m.order[bin]] = true })
 	return ""
+}
+
+// item returns which item a Pod on Node n is a piece of.
+func (m *Mover) item(p *corev1.Pod, n int) (int, bool) {
+	if i, ok := m.known[p]; ok {
+		return i, true
+	}
+	i, ok := m.shapes[string(m.key(nil, p, n))]
+	return i, ok
 }
 
 // Taken reports whether Pods of other Nodes were given a place on Node n: then it has to stay.

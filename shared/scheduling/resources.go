@@ -3,6 +3,7 @@
 package scheduling
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -113,9 +114,22 @@ func Requests(p *corev1.Pod) corev1.ResourceList {
 
 // add adds a list to v. Resources without a place are named if anything is asked of them.
 func (a *axes) add(v *binpack.Vector, list corev1.ResourceList) (odd corev1.ResourceName) {
+	known := 0
+	for i, name := range a.names[:podsAxis] { // almost all that most lists have
+		if q, ok := list[name]; ok {
+			known++
+			v[i] = plus(v[i], amount(name, q))
+		}
+	}
+	if known == len(list) {
+		return ""
+	}
 	var few [8]corev1.ResourceName
 	fresh := few[:0]
 	for name, q := range list {
+		if name == a.names[0] || name == a.names[1] {
+			continue
+		}
 		n := amount(name, q)
 		if n == 0 {
 			continue
@@ -125,7 +139,7 @@ func (a *axes) add(v *binpack.Vector, list corev1.ResourceList) (odd corev1.Reso
 			fresh = append(fresh, name)
 			continue
 		}
-		v[i] = binpack.Vector{v[i]}.Plus(binpack.Vector{n})[0]
+		v[i] = plus(v[i], n)
 	}
 	slices.Sort(fresh) // places are given in an order that is the same each time
 	for _, name := range fresh {
@@ -188,4 +202,12 @@ func (w *World) limit(free *binpack.Vector, limits, counts map[string]int64) {
 			free[i] = max(0, limit-counts[driver])
 		}
 	}
+}
+
+// plus saturates instead of overflowing.
+func plus(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }

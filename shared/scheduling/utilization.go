@@ -21,13 +21,14 @@ func (w *World) Utilization(n int, uses, spared func(*corev1.Pod) bool) Utilizat
 		gpu, hasGPU = w.axes.axis(GPU)
 	}
 	size := w.axes.node(w.nodes[n].Status.Allocatable)
-	used := size.Minus(size)
+	used := w.used[n]
 	for _, p := range w.nodes[n].Pods {
+		if uses(p) {
+			continue
+		}
 		v, _ := w.axes.pod(p)
-		switch {
-		case uses(p):
-			used = used.Plus(v)
-		case spared(p):
+		used = used.Minus(v)
+		if spared(p) {
 			size = size.Minus(v)
 		}
 	}
