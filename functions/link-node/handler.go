@@ -27,7 +27,8 @@ import (
 // Function is the deployable function.
 var Function = function.Function{Name: "link-node", Reads: reads, Decide: Decide}
 
-// reads stops after one Node and one Machine where both agree; only a Node that is not linked yet costs a list. A
+// reads stops after one Node and one Machine where both agree; only a Node that is not linked yet, under another name than
+// its Machine's, costs a list. A
 // Machine that is not linked yet costs nothing more: its Node's own event, or the scan, does it.
 func reads(s snapshot.Snapshot) snapshot.Scope {
 	switch {
@@ -61,6 +62,12 @@ func readsOfNode(s snapshot.Snapshot) snapshot.Scope {
 		if m := s.Machine(namespace, name); !s.Has(hint) || m != nil && machine.IsNodeOf(m, n) && !contradict(m, n) {
 			return snapshot.Scope{Objects: ask}
 		}
+	} else {
+		hint := snapshot.One("Machine", machine.Namespace, n.Name)
+		ask = append(ask, hint)
+		if m := s.Machine(machine.Namespace, n.Name); !s.Has(hint) || m != nil && named(m, n) {
+			return snapshot.Scope{Objects: ask}
+		}
 	}
 	ask = append(ask, snapshot.All("Machine"))
 	if !s.Has(snapshot.All("Machine")) {
@@ -74,8 +81,15 @@ func readsOfNode(s snapshot.Snapshot) snapshot.Scope {
 	return snapshot.Scope{Objects: ask}
 }
 
+// named reports whether n has m's name and providerID, and m no other Node: then nobody else can be meant.
+func named(m *machine.Machine, n *corev1.Node) bool {
+	ref := m.Status.NodeRef
+	return m.Name == n.Name && machine.SameInstance(m, n) && (ref == nil || ref.Name == n.Name)
+}
+
 // Decide links every Node of the snapshot that exactly one Machine fits, if it is the only one that fits the Machine.
-// Without the list of Machines nobody knows that; then only links that stand are kept up.
+// Without the list of Machines nobody knows that, unless name and providerID both say so; then only links that stand are
+// kept up.
 func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
 	machines := indexOf(s.Machines)
@@ -93,7 +107,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 		case len(ms) == 0 || s.Request.Is("Node") && s.Request.Name != n.Name || machine.IsPaused(ms[0]):
 		case len(fits[ms[0]]) > 1:
 			p.Notes = append(p.Notes, plan.Warning(ms[0], "AmbiguousNode", "more than one node fits, nothing is written: "+names(fits[ms[0]])))
-		case s.Has(snapshot.All("Machine")) || machine.IsNodeOf(ms[0], n):
+		case s.Has(snapshot.All("Machine")) || machine.IsNodeOf(ms[0], n) || named(ms[0], n):
 			p.Add(link(s, ms[0], n))
 		}
 	}
