@@ -24,7 +24,7 @@ func decodeInto(raw json.RawMessage, into any) error {
 // that nobody knows is worth a warning, or an error if the kind is strict (B72, E29).
 func (f *findings) decode(raw json.RawMessage, s spec, strict bool) {
 	unknown, err := kjson.UnmarshalStrict(raw, s, kjson.DisallowUnknownFields)
-	if err == nil && len(unknown) == 0 {
+	if err == nil && len(unknown) == 0 && !bytes.Contains(raw, []byte("null")) {
 		return // as nearly always: the walk below is for whoever has to be told
 	}
 	before := len(f.errs)
@@ -39,7 +39,7 @@ func (f *findings) walk(p *field.Path, raw json.RawMessage, t reflect.Type, stri
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if string(bytes.TrimSpace(raw)) == "null" {
+	if isNull(raw) {
 		return
 	}
 	switch _, custom := reflect.New(t).Interface().(json.Unmarshaler); {
@@ -61,12 +61,18 @@ func (f *findings) walk(p *field.Path, raw json.RawMessage, t reflect.Type, stri
 			return
 		}
 		for i, value := range values {
+			if isNull(value) {
+				f.fail(field.Invalid(p.Index(i), "null", "must be "+word(t.Elem()))) // of an object it says that a field is not given
+				continue
+			}
 			f.walk(p.Index(i), value, t.Elem(), strict)
 		}
 	default:
 		f.leaf(p, raw, t)
 	}
 }
+
+func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
 func (f *findings) walkObject(p *field.Path, raw json.RawMessage, t reflect.Type, strict bool) {
 	var values map[string]json.RawMessage

@@ -4,11 +4,13 @@ package providerspec
 
 import (
 	"bytes"
+	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,67 +46,63 @@ func TestFieldsAreThoseOfOpenShift(t *testing.T) {
 	}
 }
 
-// The policies know the same fields, types and versions of the API.
+// deepest is how many objects, lists and maps the policies look into, one inside the other.
+const deepest = 8
+
+// The policies know the same fields, however deep inside, of the same types, and the same versions of the API.
 func TestFieldsAreThoseOfThePolicies(t *testing.T) {
 	t.Parallel()
 	for name, kind := range providers {
-		want := map[string]string{}
-		for field, typ := range first(structOf(kind)) {
-			want[field] = typ
-		}
-		k, _ := kindOf(kind)
 		policies := variablesOf(t, name)
-		got := map[string]string{}
-		for _, m := range regexp.MustCompile(`'([^']+)': '([^']+)'`).FindAllStringSubmatch(policies[name+"-spec"]["fields"], -1) {
-			got[m[1]] = m[2]
+		want, got := map[string]map[string]string{}, map[string]map[string]string{}
+		schemaOf(structOf(kind), "spec", structOf(kind).Name(), want)
+		schema := strings.ReplaceAll(policies[name+"-rules"]["schema"], "'", `"`)
+		if err := json.Unmarshal([]byte(schema), &got); err != nil {
+			t.Errorf("%s: schema: %v", name, err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: fields that are judged (-struct +policy):\n%s", name, diff)
+			t.Errorf("%s: fields (-struct +policy):\n%s", name, diff)
 		}
-		if known := policies[name+"-warnings"]["fields"]; !k.strict {
-			if diff := cmp.Diff(keys(want), keys(quoted(known))); diff != "" {
-				t.Errorf("%s: fields that are known (-struct +policy):\n%s", name, diff)
-			}
+		if d := depth(want, "spec"); d > deepest {
+			t.Errorf("%s: values stand %d deep, the policies look only %d deep", name, d, deepest)
 		}
+		k, _ := kindOf(kind)
 		if versions := policies[name+"-warnings"]["validation"]; !cmp.Equal(keys(quotedIn(k.versions)), keys(quoted(versions))) {
 			t.Errorf("%s: versions are %v, the policy has %s", name, k.versions, versions)
 		}
 	}
 }
 
+func depth(schema map[string]map[string]string, typ string) int {
+	deep := 0
+	for strings.HasPrefix(typ, "[]") || strings.HasPrefix(typ, "{}") {
+		typ, deep = typ[2:], deep+1
+	}
+	inside := 0
+	for _, field := range schema[typ] {
+		inside = max(inside, 1+depth(schema, field))
+	}
+	return deep + inside
+}
+
 // What CEL reads as a quantity it must be able to read in no time.
 func TestPoliciesGuardQuantities(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"kubemark", "libvirt"} {
-		b, err := os.ReadFile("../../config/policy/" + name + ".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(b), "matches('"+quantityPattern.String()+"')") {
-			t.Errorf("%s.yaml does not match %s", name, quantityPattern)
-		}
+	b, err := os.ReadFile("../../config/policy/common/judging.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(b), "matches('"+quantityPattern.String()+"')") {
+		t.Errorf("judging.yaml does not match %s", quantityPattern)
+	}
+	if !strings.Contains(string(b), "name: level"+strconv.Itoa(deepest)) || strings.Contains(string(b), "name: level"+strconv.Itoa(deepest+1)) {
+		t.Errorf("judging.yaml does not look %d deep", deepest)
 	}
 }
 
 func structOf(kind string) reflect.Type {
 	k, _ := kindOf(kind)
 	return reflect.TypeOf(k.empty()).Elem()
-}
-
-// first returns the fields of a spec itself, in the words of the policies.
-func first(t reflect.Type) map[string]string {
-	all, top := map[string]string{}, map[string]string{}
-	paths(t, "", all)
-	words := map[string]string{
-		"string": "a string", "integer": "an integer", "boolean": "a boolean", "object": "an object", "quantity": "a quantity",
-		"list of string": "a list of strings", "list of object": "a list of objects",
-	}
-	for path, typ := range all {
-		if !strings.Contains(path, ".") {
-			top[path] = words[typ]
-		}
-	}
-	return top
 }
 
 // paths lists every field below t with the type that it has in JSON.
@@ -200,4 +198,43 @@ func keys(m map[string]string) map[string]bool {
 		set[k] = true
 	}
 	return set
+}
+
+// schemaOf writes down what fields each object below t has, in the words of the policies. A type is called as here,
+// without the provider.
+func schemaOf(t reflect.Type, name, provider string, into map[string]map[string]string) {
+	if into[name] != nil {
+		return
+	}
+	into[name] = map[string]string{}
+	for field, typ := range fieldsOf(t) {
+		into[name][field] = schemaType(typ, provider, into)
+	}
+}
+
+func schemaType(t reflect.Type, provider string, into map[string]map[string]string) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == reflect.TypeFor[Quantity]():
+		return "quantity"
+	case t == reflect.TypeFor[metav1.Duration]():
+		return "duration"
+	case t.Kind() == reflect.Struct:
+		name := strings.TrimPrefix(t.Name(), provider)
+		schemaOf(t, name, provider, into)
+		return name
+	case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Interface:
+		return "object"
+	case t.Kind() == reflect.Map:
+		return "{}" + schemaType(t.Elem(), provider, into)
+	case t.Kind() == reflect.Slice:
+		return "[]" + schemaType(t.Elem(), provider, into)
+	case t.Kind() == reflect.Bool:
+		return "boolean"
+	case t.Kind() == reflect.String:
+		return "string"
+	}
+	return "integer"
 }

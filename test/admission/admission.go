@@ -36,8 +36,6 @@ type Case struct {
 	ControlPlane bool            `json:"controlPlane"`
 	Errors       []string        `json:"errors"`
 	Warnings     []string        `json:"warnings"`
-	// OnlyGo marks what no policy looks at: the policies find nothing.
-	OnlyGo bool `json:"onlyGo"`
 }
 
 // Default is a spec and what it becomes.
