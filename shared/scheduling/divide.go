@@ -26,6 +26,7 @@ type share struct {
 	runs  int  // Pods that count there already
 	lives bool // some Node of the domain exists
 	most  int  // Pods that could be placed there at most
+	old   int  // of them, those that Nodes take that exist
 	gets  int
 }
 
@@ -118,17 +119,31 @@ func (l *layout) divideBy(d *demand, key string, count int) division {
 	}
 	if slices.ContainsFunc(d.far, func(t term) bool { return t.key == key && t.pod(d.pod) }) {
 		for i := range v.shares {
-			v.shares[i].most = min(1, v.shares[i].most)
+			if v.shares[i].value != nowhere {
+				v.shares[i].most = min(1, v.shares[i].most)
+			}
 		}
 	}
 	switch {
 	case v.spread != nil && !v.spread.selfCounts:
 		return division{whole: &row{count: count, times: 1, key: key, only: v.level()}}
 	case v.spread == nil && d.first && len(v.shares) > 0:
-		v.shares = []share{slices.MaxFunc(v.shares, func(a, b share) int { return cmp.Compare(a.most, b.most) })}
+		v.shares = []share{slices.MaxFunc(v.shares, func(a, b share) int {
+			return cmp.Or(cmp.Compare(min(a.most, count), min(b.most, count)), cmp.Compare(a.old, b.old), cmp.Compare(a.most, b.most))
+		})}
 	}
 	v.fill()
 	return v
+}
+
+// nowhere stands for the Nodes without a topology key, which Pods that keep apart do not meet on. It is no label's value.
+const nowhere = "\x00"
+
+func domainOf(n *Node, key string) string {
+	if value, ok := n.Labels[key]; ok {
+		return value
+	}
+	return nowhere
 }
 
 // level returns the domains that are not too far ahead of the emptiest.
@@ -152,19 +167,16 @@ func (l *layout) domains(d *demand, key string) []share {
 		return by[value]
 	}
 	for b, n := range l.bins {
-		value, ok := l.world.nodes[n].Labels[key]
-		if !ok {
-			continue
-		}
+		value := domainOf(&l.world.nodes[n], key)
 		if fit := l.world.fit(d, n); fit > 0 {
 			s := at(value)
-			s.most = min(math.MaxInt32, s.most+min(fit, d.size.In(l.room[b].Free)))
+			s.old = min(math.MaxInt32, s.old+min(fit, d.size.In(l.room[b].Free)))
+			s.most = s.old
 		}
 	}
 	for i := range l.offers {
-		value, ok := l.offers[i].Node.Labels[key]
-		if fit, _ := l.world.fitNew(d, &l.offers[i].Node); ok && fit > 0 {
-			s := at(value)
+		if fit, _ := l.world.fitNew(d, &l.offers[i].Node); fit > 0 {
+			s := at(domainOf(&l.offers[i].Node, key))
 			s.most = min(math.MaxInt32, s.most+min(fit, d.size.In(l.free[i]))*min(max(0, l.offers[i].Limit), math.MaxInt16))
 		}
 	}
@@ -216,7 +228,8 @@ func (d *demand) counts(s *spread, n *corev1.Node) bool {
 	return true
 }
 
-// fill gives one Pod after the other to the domain with the fewest, as far as constraint and room allow.
+// fill gives one Pod after the other to the domain with the fewest, as far as constraint and room allow. Nodes that exist
+// come before new ones.
 func (v *division) fill() {
 	for i := range v.shares {
 		v.shares[i].gets = 0
@@ -229,7 +242,7 @@ func (v *division) fill() {
 			if s.gets >= s.most || v.spread != nil && s.runs+s.gets+1-least > v.spread.maxSkew {
 				continue
 			}
-			if best < 0 || s.runs+s.gets < v.shares[best].runs+v.shares[best].gets {
+			if best < 0 || s.before(&v.shares[best]) {
 				best = i
 			}
 		}
@@ -238,6 +251,14 @@ func (v *division) fill() {
 		}
 		v.shares[best].gets++
 	}
+}
+
+// before reports whether a Pod goes here rather than there, where it may go to both.
+func (s *share) before(t *share) bool {
+	if here, there := s.gets < s.old, t.gets < t.old; here != there {
+		return here
+	}
+	return s.runs+s.gets < t.runs+t.gets
 }
 
 // least is what the emptiest domain holds, or zero while there are fewer domains than the constraint asks for.

@@ -157,7 +157,7 @@ func (l *layout) fits(i, target int) int {
 	r := &l.rows[i]
 	d := l.Shapes[r.shape].demand
 	node := l.node(target)
-	if r.only != nil && !r.only[node.Labels[r.key]] {
+	if r.only != nil && !r.only[domainOf(node, r.key)] {
 		return 0
 	}
 	var most int

@@ -160,6 +160,9 @@ func TestPlace(t *testing.T) {
 			togetherBy(zoneKey)(p)
 			p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector = self(web())
 		})), three, "0 fit, 0 helped by map[], 2 left"},
+		{"a node that exists comes before a new one in an emptier zone", []Node{aNode("n", "4", "8Gi", inZone("b"))}, several(1, web(spreadBy(zoneKey, 1))), three, "1 fit, 0 helped by map[], 0 left"},
+		{"without the topology key nobody meets", []Node{holding(aNode("n", "4", "8Gi", func(n *corev1.Node) { delete(n.Labels, zoneKey) }), web(apartBy(zoneKey)))},
+			several(2, web(apartBy(zoneKey))), nil, "2 fit, 0 helped by map[], 0 left"},
 		{"two topology keys at once are not planned for", nil, several(2, web(spreadBy(zoneKey, 1), spreadBy("rack", 1))), three, "0 fit, 0 helped by map[], 2 left"},
 	}
 	for _, tt := range tests {

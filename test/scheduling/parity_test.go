@@ -77,17 +77,23 @@ func ofClaims(why string) bool {
 	})
 }
 
+// firstSeed is where the random situations begin.
+func firstSeed(t *testing.T) uint64 {
+	t.Helper()
+	text := os.Getenv("SEED")
+	if text == "" {
+		return 1
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func TestVerdictsAreTheSchedulers(t *testing.T) {
 	t.Parallel()
 	s := newScheduler(t)
-	first := uint64(1)
-	if text := os.Getenv("SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		first = n
-	}
 	total, yes := 0, 0
 	no, admitted := map[string]int{}, map[string]int{}
 	count := func(a answer) {
@@ -104,7 +110,7 @@ func TestVerdictsAreTheSchedulers(t *testing.T) {
 			}
 		}
 	}
-	for seed := first; total < cases; seed++ {
+	for seed := firstSeed(t); total < cases; seed++ {
 		x := throw(seed)
 		if d := s.all(t, x, count); d.text != "" {
 			small := x.shrunk(func(y *situation) bool { return s.all(t, y, func(answer) {}).kind == d.kind })
