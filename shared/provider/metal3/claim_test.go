@@ -225,3 +225,17 @@ func TestReleaseOfOtherHosts(t *testing.T) {
 		t.Errorf("with disablePowerOff: %v, %+v", err, s.hosts["host-99"].Spec)
 	}
 }
+
+// The operator writes to its hosts all the time: a removal that it overtakes is begun all the same.
+func TestDeleteIsNotOvertaken(t *testing.T) {
+	t.Parallel()
+	s := newStock(1)
+	d := open(t, s)
+	if _, err := d.Create(t.Context(), chosen(t, d, worker, specOf(image)), specOf(image)); err != nil {
+		t.Fatal(err)
+	}
+	s.overtake = 2
+	if err := d.Delete(t.Context(), worker); err != nil || s.hosts["host-0"].Spec.Image != nil {
+		t.Errorf("Delete = %v, the host is %+v", err, s.hosts["host-0"].Spec)
+	}
+}

@@ -15,25 +15,34 @@ import (
 // Delete implements [provider.Driver]: take the image away, wait until the operator has cleaned the host, let it go
 // (SPEC E33). Every write is of the version that was judged, so a host that another Machine took meanwhile is left.
 func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
+	for {
+		there, err := d.remove(ctx, r)
+		switch {
+		case errors.Is(err, ErrConflict) && ctx.Err() == nil: // the operator wrote meanwhile: judge what it wrote
+		case err != nil:
+			return coded(err)
+		case !there:
+			return provider.Errorf(provider.NotFound, "delete %s: it has no host", r.Name)
+		default:
+			return nil
+		}
+	}
+}
+
+// remove makes the next step for every host that r means, and reports whether one is still there.
+func (d *driver) remove(ctx context.Context, r provider.Ref) (there bool, err error) {
 	hosts, err := d.named(ctx, r)
 	if err != nil {
-		return coded(err)
+		return true, err
 	}
-	there := false
 	for _, h := range hosts {
 		gone, err := d.release(ctx, h)
-		if errors.Is(err, ErrConflict) { // the next call looks again
-			gone, err = false, nil
-		}
 		if err != nil && !errors.Is(err, ErrGone) {
-			return coded(fmt.Errorf("release host %s: %w", h.Name, err))
+			return true, fmt.Errorf("release host %s: %w", h.Name, err)
 		}
-		there = there || !gone
+		there = there || !gone && err == nil
 	}
-	if !there {
-		return provider.Errorf(provider.NotFound, "delete %s: it has no host", r.Name)
-	}
-	return nil
+	return there, nil
 }
 
 // release makes the next step towards a free host, and reports whether it was the last one.
@@ -67,3 +76,44 @@ func busy(h host) bool {
 	}
 	return false
 }
+
+// PowerCycle implements [provider.PowerCycler]: the operator powers the host off, hard, and on again, and takes the
+// annotation away.
+func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
+	for {
+		err := d.reboot(ctx, r)
+		if !errors.Is(err, ErrConflict) || ctx.Err() != nil {
+			return coded(err)
+		}
+	}
+}
+
+func (d *driver) reboot(ctx context.Context, r provider.Ref) error {
+	hosts, err := d.named(ctx, r)
+	if err != nil {
+		return err
+	}
+	there := false
+	for _, h := range hosts {
+		if state(h) == provider.StateDeleting {
+			continue
+		}
+		there = true
+		if _, asked := h.Annotations[metal3v1alpha1.RebootAnnotationPrefix]; asked {
+			continue
+		}
+		_, err := d.hosts.Patch(ctx, h.Namespace, h.Name, patch{Metadata: patchMetadata{
+			h.ResourceVersion, map[string]any{metal3v1alpha1.RebootAnnotationPrefix: hardReboot},
+		}})
+		if err != nil {
+			return fmt.Errorf("power-cycle host %s: %w", h.Name, err)
+		}
+	}
+	if !there {
+		return provider.Errorf(provider.NotFound, "power-cycle %s: it has no host", r.Name)
+	}
+	return nil
+}
+
+// hardReboot does not ask an operating system that may hang.
+const hardReboot = `{"mode":"hard"}`

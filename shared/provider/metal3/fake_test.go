@@ -31,6 +31,8 @@ type stock struct {
 	version int
 	writes  int
 	hangs   bool
+
+	overtake int // so many patches meet a version that the operator has just written
 }
 
 // newStock has n hosts that are free.
@@ -98,6 +100,10 @@ func (s *stock) operate() {
 			next[metal3v1alpha1.StateProvisioning] = metal3v1alpha1.StateDeprovisioning
 			next[metal3v1alpha1.StateProvisioned] = metal3v1alpha1.StateDeprovisioning
 			next[metal3v1alpha1.StateDeprovisioning] = metal3v1alpha1.StateAvailable
+		}
+		if _, asked := h.Annotations[metal3v1alpha1.RebootAnnotationPrefix]; asked { // done at once
+			delete(h.Annotations, metal3v1alpha1.RebootAnnotationPrefix)
+			s.put(h)
 		}
 		if h.Status.PoweredOn != h.Spec.Online {
 			next[metal3v1alpha1.StateExternallyProvisioned] = metal3v1alpha1.StateExternallyProvisioned
@@ -167,6 +173,10 @@ func (s *stock) Patch(ctx context.Context, namespace, name string, p patch) (hos
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.overtake > 0 {
+		s.overtake--
+		s.put(s.hosts[name])
+	}
 	old, ok := s.hosts[name]
 	switch {
 	case !ok || old.Namespace != namespace:

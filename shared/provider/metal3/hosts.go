@@ -37,7 +37,7 @@ var (
 // patch is a JSON merge patch; a nil removes.
 type patch struct {
 	Metadata patchMetadata  `json:"metadata"`
-	Spec     map[string]any `json:"spec"`
+	Spec     map[string]any `json:"spec,omitempty"`
 }
 
 type patchMetadata struct {

@@ -18,7 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/provider/drivertest"
 	"github.com/machine-functions/machine-functions/test/local/controlplane"
 )
@@ -43,14 +42,11 @@ func TestConformanceWithTheOperator(t *testing.T) {
 	hosts := operate(t, plane, programs, 6)
 	drivertest.Run(t, func(t *testing.T) drivertest.Harness {
 		t.Helper()
-		return drivertest.Harness{
-			Provider: Provider(hosts),
-			Account:  provider.Account{Kind: Kind, Namespace: "machines", UserData: secrets},
-			Spec:     specOf(image + `, "userData": {"name": "worker-user-data-managed"}, "hostSelector": {"matchLabels": {"role": "worker"}}`),
-			Patience: 3 * time.Minute, Pace: time.Second / 2,
-			Exhaust:       func(exhausted bool) { take(t, hosts, exhausted) },
-			OnePerMachine: true, TokensReused: true, OwnNames: true,
-		}
+		h := harness(newStock(0))
+		h.Provider, h.Patience, h.Pace = Provider(hosts), 3*time.Minute, time.Second/2
+		h.Exhaust = func(exhausted bool) { take(t, hosts, exhausted) }
+		h.Hang, h.Writes, h.Untagged = nil, nil, nil
+		return h
 	})
 }
 
