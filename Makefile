@@ -68,6 +68,10 @@ e2e: go ## Whole stories on a real control plane with real Knative Eventing
 test-metal3: go ## Bare metal against the real baremetal-operator, built once
 	METAL3=$$(test/metal3/build.sh) go test -v -count=1 -timeout 30m -run TestConformanceWithTheOperator ./shared/provider/metal3
 
+.PHONY: test-openstack
+test-openstack: go ## OpenStack against a real one, which is installed once: root, 1 GB, an hour; ARGS=-test.run=…
+	test/openstack/run.sh $(ARGS)
+
 .PHONY: load-machines
 load-machines: go ## N Machines, 1000 unless told, up and down; writes docs/evidence/load-N.txt
 	LOAD=$(or $(N),1000) LOAD_REPORT=$(CURDIR)/docs/evidence/load-$(or $(N),1000).txt go test -v -count=1 -timeout 90m -run '^TestLoad$$' ./test/e2e

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -113,7 +114,8 @@ func (a *attempt) boot(ctx context.Context, volumes map[string]string) (provider
 		return provider.Instance{}, coded("create instance", errEmpty)
 	}
 	in := a.incomplete()
-	in.ID, in.ProviderID, in.Zone, in.Progress = answer.Server.ID, providerID(answer.Server.ID), a.wanted.Zone, nil
+	in.ID, in.ProviderID, in.Progress = answer.Server.ID, providerID(answer.Server.ID), nil
+	in.Zone, _, _ = strings.Cut(a.wanted.Zone, ":") // an administrator's host behind it is no part of the name
 	in.State, in.CloudState = provider.StatePending, "BUILD"
 	return in, nil
 }

@@ -274,7 +274,7 @@ func (f *fake) list(kind, key string, q url.Values) (int, any, http.Header) {
 		if !matches(t, q) || id <= q.Get("marker") {
 			continue
 		}
-		if kind == "servers" && len(all) == f.page {
+		if kind == "servers" && len(all) == f.page { // f.page is also the most that a limit may ask for
 			links = append(links, map[string]any{"rel": "next", "href": "http://wrong.test/"})
 			break
 		}

@@ -105,7 +105,7 @@ func (d *driver) List(ctx context.Context) ([]provider.Instance, error) {
 		volumes []volume
 	)
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) { servers, err = c.servers(ctx); return err })
+	g.Go(func() (err error) { servers, err = c.everyServer(ctx); return err })
 	g.Go(func() (err error) { ports, err = c.portsOfCluster(ctx, d.tags); return err })
 	g.Go(func() (err error) {
 		volumes, err = c.volumes(ctx, map[string]string{tagCluster: d.tags.cluster})

@@ -3,8 +3,11 @@
 package openstack
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -182,13 +185,9 @@ func TestListCostsFourRequests(t *testing.T) {
 		f := newFake()
 		l := newLife(t, f, "")
 		l.up(t)
+		one := f.only(t, "servers")
 		for range 100 {
-			s := f.only0("servers")
-			fields := map[string]any{}
-			for k, v := range s {
-				fields[k] = v
-			}
-			f.add("servers", fields)
+			f.add("servers", maps.Clone(one))
 		}
 		before := len(f.calls)
 		all, err := l.List(t.Context())
@@ -199,13 +198,6 @@ func TestListCostsFourRequests(t *testing.T) {
 			t.Errorf("List asked %v", asked)
 		}
 	})
-}
-
-func (f *fake) only0(kind string) map[string]any {
-	for _, one := range f.things[kind] {
-		return one.fields
-	}
-	return nil
 }
 
 // TestCellThatDoesNotAnswer: Nova leaves its instances out of lists by tag, and tells of the others' ids only.
@@ -275,4 +267,33 @@ func TestAddressesOfThePrimaryNetworkComeFirst(t *testing.T) {
 	if got := s.addresses(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("addresses %v, want %v", got, want)
 	}
+}
+
+// TestPagesAreReadSideBySide: 5,000 instances take as long as two pages and a list of ids.
+func TestPagesAreReadSideBySide(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.page = 100
+		l := newLife(t, f, "")
+		l.up(t)
+		one := f.only(t, "servers")
+		for range 499 {
+			f.add("servers", maps.Clone(one))
+		}
+		f.wire = func(_ context.Context, r *http.Request, after bool) (*http.Response, error) {
+			if after && strings.HasSuffix(r.URL.Path, "/servers/detail") {
+				time.Sleep(3 * time.Second)
+			}
+			return nil, nil
+		}
+		begin := time.Now()
+		all, err := l.List(t.Context())
+		if err != nil || len(all) != 500 {
+			t.Errorf("List = %d, %v", len(all), err)
+		}
+		if took := time.Since(begin); took > 7*time.Second {
+			t.Errorf("five pages of 3 s took %v", took)
+		}
+	})
 }

@@ -66,22 +66,13 @@ func pages[T interface{ id() string }](ctx context.Context, c caller, to *gopher
 		query[name] = values
 	}
 	for {
-		var page map[string]json.RawMessage
-		if err := c.get(ctx, to, doing, path+"?"+query.Encode(), &page); err != nil {
+		some, more, err := page[T](ctx, c, to, doing, path, key, query)
+		if err != nil {
 			return nil, err
 		}
-		var some []T
-		if raw, ok := page[key]; !ok {
-			return nil, provider.Errorf(provider.Unknown, "%s: the answer has no %s", doing, key)
-		} else if err := json.Unmarshal(raw, &some); err != nil {
-			return nil, provider.Errorf(provider.Unknown, "%s: %w", doing, err)
-		}
 		all = append(all, some...)
-		if !follows(page, key) {
+		if !more {
 			return all, nil
-		}
-		if len(some) == 0 {
-			return nil, provider.Errorf(provider.Unknown, "%s: an empty page says that more follow", doing)
 		}
 		marker := some[len(some)-1].id()
 		if query.Get("marker") == marker {
@@ -89,6 +80,26 @@ func pages[T interface{ id() string }](ctx context.Context, c caller, to *gopher
 		}
 		query.Set("marker", marker)
 	}
+}
+
+// page reads one page, and reports whether more follow, of which an empty page never tells.
+func page[T interface{ id() string }](ctx context.Context, c caller, to *gophercloud.ServiceClient, doing, path, key string, q url.Values) (some []T, more bool, err error) {
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
+	var answer map[string]json.RawMessage
+	if err := c.get(ctx, to, doing, path, &answer); err != nil {
+		return nil, false, err
+	}
+	if raw, ok := answer[key]; !ok {
+		return nil, false, provider.Errorf(provider.Unknown, "%s: the answer has no %s", doing, key)
+	} else if err := json.Unmarshal(raw, &some); err != nil {
+		return nil, false, provider.Errorf(provider.Unknown, "%s: %w", doing, err)
+	}
+	if more = follows(answer, key); more && len(some) == 0 {
+		return nil, false, provider.Errorf(provider.Unknown, "%s: an empty page says that more follow", doing)
+	}
+	return some, more, nil
 }
 
 // follows reports whether a page says that more follow.

@@ -10,10 +10,14 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
 // server is what is read of an instance of Nova's. Of one in a cell that does not answer only the id is told, with the
@@ -96,14 +100,68 @@ func (n named) id() string { return n.ID }
 // String names it as a person would search for it.
 func (n named) String() string { return fmt.Sprintf("%s (%s)", cmp.Or(n.Name, "without name"), n.ID) }
 
+// everyServer lists the instances of the project. Nova needs seconds for the details of a thousand, so beyond the first
+// page they are asked for side by side: a list of the ids alone, which is fast, tells where each page begins. New
+// instances come first, so none is missed between two pages; one that is deleted meanwhile may be told twice.
+func (c caller) everyServer(ctx context.Context) ([]server, error) {
+	const doing, path, key = "list instances", "servers/detail", "servers"
+	first, more, err := page[server](ctx, c, c.compute, doing, path, key, nil)
+	if err != nil || !more {
+		return first, err
+	}
+	ids, err := pages[named](ctx, c, c.compute, doing, "servers", key, url.Values{"marker": {first[len(first)-1].ID}})
+	if err != nil {
+		return nil, err
+	}
+	var markers []string
+	for i := -1; i < len(ids); i += len(first) {
+		if i < 0 {
+			markers = append(markers, first[len(first)-1].ID)
+		} else if i+1 < len(ids) {
+			markers = append(markers, ids[i].ID)
+		}
+	}
+	rest := make([][]server, len(markers))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(5)
+	for i, marker := range markers {
+		g.Go(func() (err error) {
+			rest[i], _, err = page[server](ctx, c, c.compute, doing, path, key, url.Values{"marker": {marker}, "limit": {strconv.Itoa(len(first))}})
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	var all []server
+	for _, s := range slices.Concat(first, slices.Concat(rest...)) {
+		if !seen[s.ID] {
+			seen[s.ID] = true
+			all = append(all, s)
+		}
+	}
+	return all, whole(ids, seen)
+}
+
+// whole reports an error if something was not told of in detail.
+func whole(ids []named, seen map[string]bool) error {
+	missing := 0
+	for _, n := range ids {
+		if !seen[n.ID] {
+			missing++
+		}
+	}
+	if missing > len(ids)/100+1 { // some are deleted in between
+		return provider.Errorf(provider.Unknown, "list instances: %d of %d are not told of in detail", missing, len(ids))
+	}
+	return nil
+}
+
 // servers lists instances that carry all of some tags. Cells that do not answer are left out: absence has to be proven
 // otherwise.
 func (c caller) servers(ctx context.Context, tags ...string) ([]server, error) {
-	q := url.Values{}
-	if len(tags) > 0 {
-		q.Set("tags", join(tags))
-	}
-	return pages[server](ctx, c, c.compute, "list instances", "servers/detail", "servers", q)
+	return pages[server](ctx, c, c.compute, "list instances", "servers/detail", "servers", url.Values{"tags": {join(tags)}})
 }
 
 func (c caller) server(ctx context.Context, id string) (server, error) {

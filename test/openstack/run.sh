@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The OpenStack driver against a real OpenStack: installs it once, starts it, tests, stops it. Arguments go to the test
+# program, such as -test.run=TestWalkThrough. A run of all tests writes docs/evidence/openstack.txt.
+set -euo pipefail
+cd "$(dirname "$0")"
+root=$(git rev-parse --show-toplevel)
+export OPENSTACK_STATE=${OPENSTACK_STATE:-$root/build/openstack}
+mkdir -p "$OPENSTACK_STATE"
+
+begin=$(date +%s)
+versions=$(./install.sh)
+installed=$(date +%s)
+trap './up.sh down' EXIT
+./up.sh
+started=$(date +%s)
+go test -c -o "$OPENSTACK_STATE/openstack.test" .
+status=0
+OPENSTACK_CLOUDS=$OPENSTACK_STATE/clouds.yaml "$OPENSTACK_STATE/openstack.test" -test.v -test.timeout=90m "$@" >"$OPENSTACK_STATE/test.log" 2>&1 || status=$?
+ended=$(date +%s)
+grep -E '^(--- |PASS|FAIL|    [a-z]+_test.go)|^ +--- FAIL' "$OPENSTACK_STATE/test.log" || true
+if [ $# = 0 ] && [ $status = 0 ]; then
+  mkdir -p "$root/docs/evidence"
+  {
+    echo "make test-openstack: the driver of shared/provider/openstack against OpenStack Zed, all services real but Nova's hypervisor,"
+    echo "Neutron's agent and Cinder's backend, which are the fakes that these projects ship."
+    echo
+    echo "commit   $(git rev-parse HEAD)$(git diff --quiet HEAD || echo ', with changes')"
+    echo "date     $(date -u +%FT%TZ)"
+    echo "machine  $(nproc) cores, $(awk '/MemTotal/ {printf "%d GiB", $2 / 1048576}' /proc/meminfo), load $(cut -d' ' -f1-3 /proc/loadavg)"
+    echo "memory   $(./up.sh status | awk '{s += $3} END {print s}') MiB for OpenStack"
+    echo "time     install $((installed - begin)) s, start $((started - installed)) s, tests $((ended - started)) s"
+    echo "sdk      $(go list -m github.com/gophercloud/gophercloud/v2)"
+    echo
+    echo "$versions"
+    echo
+    echo "passed   $(grep -cE '^ *--- PASS' "$OPENSTACK_STATE/test.log") tests, skipped $(grep -cE '^ *--- SKIP' "$OPENSTACK_STATE/test.log"), failed $(grep -cE '^ *--- FAIL' "$OPENSTACK_STATE/test.log" || true)"
+    echo
+    grep -E '^ *--- (PASS|SKIP)|^    (story|crash)_test.go' "$OPENSTACK_STATE/test.log"
+  } >"$root/docs/evidence/openstack.txt"
+  echo "written: docs/evidence/openstack.txt"
+fi
+[ $status = 0 ] || echo "everything that was said: $OPENSTACK_STATE/test.log"
+exit $status

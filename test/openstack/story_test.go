@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	driver "github.com/machine-functions/machine-functions/shared/provider/openstack"
+)
+
+// TestWalkThrough is the cloud's part of the walk-through (SPEC S9, S20-S24): a wrong network and its message, the right
+// one, the instance as `openstack server list` shows it, its capacity, and its end.
+func TestWalkThrough(t *testing.T) {
+	c := theCloud(t)
+	a := c.account()
+	a.ClusterID = "ocp43-" + string(uuid.NewUUID()[:5])
+	d, err := driver.Provider().Open(t.Context(), a)
+	must(t, err)
+
+	_, err = d.Resolve(t.Context(), brokenNetwork(t))
+	const want = `error creating Openstack instance: No network was found or provided: providerSpec.value.networks[0].subnets[0].filter {name: "ocp43-nowhere", tags: "openshiftClusterID=ocp43-abcde"} matches no subnet. Check the machine's configuration`
+	if provider.CodeOf(err) != provider.NotFound || err.Error() != want {
+		t.Errorf("Resolve = %v\nwant %s", err, want)
+	}
+
+	begin := time.Now()
+	resolved, err := d.Resolve(t.Context(), spec(t, map[string]any{"serverGroupName": "ocp43-worker", "configDrive": true, "availabilityZone": "nova", "primarySubnet": c.subnet}))
+	must(t, err)
+	uid := uuid.NewUUID()
+	r := provider.Ref{UID: uid, Name: "general-purpose-1a-bggcg", Token: machine.Token(uid, 1, "zone")}
+	in := upTo(t, d, r, resolved)
+	t.Logf("%s is %s after %v: %s in %s/%s, %v", in.Name, in.CloudState, time.Since(begin).Round(100*time.Millisecond), in.Type, in.Region, in.Zone, in.Addresses)
+	if in.Name != r.Name || in.Type != "4c12g30d" || in.Region != "regionOne" || in.Zone != "nova" || in.CloudState != "ACTIVE" || in.ProviderID != "openstack:///"+in.ID {
+		t.Errorf("instance %+v", in)
+	}
+	s, err := servers.Get(t.Context(), c.user.compute, in.ID).Extract()
+	must(t, err)
+	if s.Metadata["Name"] != "ocp43-worker" || s.Metadata["openshiftClusterID"] != "ocp43-abcde" || !strings.Contains(strings.Join(*s.Tags, " "), "openshiftClusterID=ocp43-abcde") || !s.ConfigDrive {
+		t.Errorf("metadata %v, tags %v, config drive %v", s.Metadata, *s.Tags, s.ConfigDrive)
+	}
+	if groups := s.SecurityGroups; len(groups) != 1 || groups[0]["name"] != "ocp43-worker" {
+		t.Errorf("security groups %v", groups)
+	}
+	mark := "machine-uid=" + string(uid)
+	if n := c.count(t, mark); n.Servers != 1 || n.Ports != 1 || n.Trunks != 1 || n.Volumes != 0 {
+		t.Errorf("made %+v", n)
+	}
+	types, err := d.InstanceTypes(t.Context())
+	must(t, err)
+	if len(types) != 1 || types[0].MilliCPU != 4000 || types[0].Memory != 12<<30 || types[0].Disk != 30<<30 {
+		t.Errorf("instance types %+v", types)
+	}
+	begin = time.Now()
+	downTo(t, d, r)
+	t.Logf("gone after %v", time.Since(begin).Round(100*time.Millisecond))
+	if n := c.count(t, mark); n.Servers+n.Ports+n.Trunks+n.Volumes != 0 {
+		t.Errorf("left %+v", n)
+	}
+}
+
+// TestLoserForThePorts: Nova takes two requests with one port. Only one of the instances ever runs, the other says why,
+// and both go with the Machine.
+func TestLoserForThePorts(t *testing.T) {
+	c := theCloud(t)
+	a := c.account()
+	a.ClusterID = "loser-" + string(uuid.NewUUID()[:5])
+	d, err := driver.Provider().Open(t.Context(), a)
+	must(t, err)
+	resolved, err := d.Resolve(t.Context(), spec(t, nil))
+	must(t, err)
+	uid := uuid.NewUUID()
+	r := provider.Ref{UID: uid, Name: "worker-twice", Token: machine.Token(uid, 1, "zone")}
+	first := upTo(t, d, r, resolved)
+	flavor, image := c.ids(t)
+	port := c.portOf(t, first.ID)
+	tags := []string{"machine-cluster=" + a.ClusterID, "machine-uid=" + string(uid), "machine-token=" + r.Token}
+	_, err = servers.Create(t.Context(), c.user.compute, servers.CreateOpts{
+		Name: r.Name, FlavorRef: flavor, ImageRef: image, Networks: []servers.Network{{Port: port}}, Tags: tags,
+	}, nil).Extract()
+	if err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("a second instance with the port of the first: %v", err)
+	}
+	again, err := d.Create(t.Context(), r, resolved)
+	if err != nil || again.ID != first.ID {
+		t.Errorf("Create = %s, %v, want %s", again.ID, err, first.ID)
+	}
+	downTo(t, d, r)
+	if n := c.count(t, "machine-uid="+string(uid)); n.Servers+n.Ports+n.Trunks != 0 {
+		t.Errorf("left %+v", n)
+	}
+}
+
+func upTo(t *testing.T, d provider.Driver, r provider.Ref, resolved []byte) provider.Instance {
+	t.Helper()
+	rec := record{Ref: r, Resolved: resolved, Attempt: 1}
+	for end := time.Now().Add(3 * time.Minute); !rec.up(t, d); time.Sleep(500 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the instance does not come to run")
+		}
+	}
+	found, err := d.Find(t.Context(), r)
+	must(t, err)
+	return found[0]
+}
+
+func downTo(t *testing.T, d provider.Driver, r provider.Ref) {
+	t.Helper()
+	rec := record{Ref: r}
+	for end := time.Now().Add(3 * time.Minute); !rec.down(t, d); time.Sleep(500 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the instance does not go")
+		}
+	}
+}
