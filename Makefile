@@ -94,7 +94,13 @@ explain: go ## Tell how a scenario is decided: FILE=functions/…/testdata/….t
 	@go run ./test/scenario/explain $(or $(FILE),$(error FILE= names a scenario))
 
 .PHONY: bench
-bench: go ## Run the benchmarks into build/bench.txt; OLD=file compares with an earlier one
+bench: go ## Decide about every workload, a line each into build/bench.jsonl; WORKLOADS=files takes others
+	@mkdir -p build
+	@go build -o build/bench ./test/bench/run
+	@for file in $(or $(WORKLOADS),test/bench/testdata/*.json*); do build/bench "$$file"; done | tee build/bench.jsonl
+
+.PHONY: benchstat
+benchstat: go ## Run the benchmarks into build/bench.txt; OLD=file compares with an earlier one
 	@mkdir -p build
 	go test -run '^$$' -bench . -benchmem -count 6 ./... | tee build/bench.txt
 	@$(if $(OLD),$(tool) benchstat $(OLD) build/bench.txt)

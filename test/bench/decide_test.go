@@ -3,8 +3,6 @@
 package bench
 
 import (
-	"path/filepath"
-	"strings"
 	"testing"
 
 	evaluateautoscale "github.com/machine-functions/machine-functions/functions/evaluate-autoscale"
@@ -14,12 +12,12 @@ import (
 
 // BenchmarkDecide is one whole evaluation by evaluate-autoscale, from the objects in memory to the plan.
 func BenchmarkDecide(b *testing.B) {
-	files, err := filepath.Glob(*workloads + "/*.json")
-	if err != nil || len(files) == 0 {
-		b.Fatalf("no workloads in %s: %v", *workloads, err)
+	files, err := Files(*workloads)
+	if err != nil {
+		b.Fatal(err)
 	}
 	for _, file := range files {
-		b.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(b *testing.B) {
+		b.Run(titleOf(file), func(b *testing.B) {
 			w, err := Load(file)
 			if err != nil {
 				b.Fatal(err)

@@ -15,12 +15,12 @@ var workloads = flag.String("workloads", "testdata", "folder of workload files")
 
 // BenchmarkPlace goes from Kubernetes objects in memory to the Nodes to add, grouping included.
 func BenchmarkPlace(b *testing.B) {
-	files, err := filepath.Glob(*workloads + "/*.json")
-	if err != nil || len(files) == 0 {
-		b.Fatalf("no workloads in %s: %v", *workloads, err)
+	files, err := Files(*workloads)
+	if err != nil {
+		b.Fatal(err)
 	}
 	for _, file := range files {
-		b.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(b *testing.B) {
+		b.Run(titleOf(file), func(b *testing.B) {
 			w, err := Load(file)
 			if err != nil {
 				b.Fatal(err)
@@ -56,4 +56,9 @@ func report(b *testing.B, p scheduling.Placement, offers []scheduling.Offer) {
 	b.ReportMetric(float64(bound)/1e5, "bound")
 	b.ReportMetric(100*(float64(price)/float64(bound)-1), "%over")
 	b.ReportMetric(float64(left), "left")
+}
+
+func titleOf(file string) string {
+	title, _, _ := strings.Cut(filepath.Base(file), ".json")
+	return title
 }

@@ -4,11 +4,16 @@
 package bench
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -66,14 +71,34 @@ type app struct {
 	PDBMaxUnavailable *int32 // nil: no disruption budget
 }
 
-// Load reads a workload file.
-func Load(path string) (*Workload, error) {
-	b, err := os.ReadFile(path)
+// Files returns the workload files of a folder, sorted.
+func Files(folder string) ([]string, error) {
+	plain, err := filepath.Glob(folder + "/*.json")
 	if err != nil {
 		return nil, err
 	}
+	zipped, err := filepath.Glob(folder + "/*.json.gz")
+	if err == nil && len(plain)+len(zipped) == 0 {
+		err = fmt.Errorf("no workloads in %s", folder)
+	}
+	return slices.Sorted(slices.Values(append(plain, zipped...))), err
+}
+
+// Load reads a workload file, which may be zipped.
+func Load(path string) (*Workload, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	var r io.Reader = f
+	if strings.HasSuffix(path, ".gz") {
+		if r, err = gzip.NewReader(f); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
 	w := &Workload{}
-	if err := json.Unmarshal(b, w); err != nil {
+	if err := json.NewDecoder(r).Decode(w); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return w, nil
