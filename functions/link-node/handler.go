@@ -56,18 +56,9 @@ func readsOfNode(s snapshot.Snapshot) snapshot.Scope {
 	if n == nil {
 		return snapshot.Scope{Objects: ask}
 	}
-	if namespace, name, ok := machine.AnnotatedMachine(n); ok {
-		hint := snapshot.One("Machine", namespace, name)
-		ask = append(ask, hint)
-		if m := s.Machine(namespace, name); !s.Has(hint) || m != nil && machine.IsNodeOf(m, n) && !contradict(m, n) {
-			return snapshot.Scope{Objects: ask}
-		}
-	} else {
-		hint := snapshot.One("Machine", machine.Namespace, n.Name)
-		ask = append(ask, hint)
-		if m := s.Machine(machine.Namespace, n.Name); !s.Has(hint) || m != nil && named(m, n) {
-			return snapshot.Scope{Objects: ask}
-		}
+	hint, enough := hintOf(s, n)
+	if ask = append(ask, hint); enough || !s.Has(hint) {
+		return snapshot.Scope{Objects: ask}
 	}
 	ask = append(ask, snapshot.All("Machine"))
 	if !s.Has(snapshot.All("Machine")) {
@@ -79,6 +70,17 @@ func readsOfNode(s snapshot.Snapshot) snapshot.Scope {
 		}
 	}
 	return snapshot.Scope{Objects: ask}
+}
+
+// hintOf asks for the Machine that n is probably of: the one that its annotation names, else the one of its name. It is
+// enough if both agree.
+func hintOf(s snapshot.Snapshot, n *corev1.Node) (hint snapshot.Query, enough bool) {
+	if namespace, name, ok := machine.AnnotatedMachine(n); ok {
+		m := s.Machine(namespace, name)
+		return snapshot.One("Machine", namespace, name), m != nil && machine.IsNodeOf(m, n) && !contradict(m, n)
+	}
+	m := s.Machine(machine.Namespace, n.Name)
+	return snapshot.One("Machine", machine.Namespace, n.Name), m != nil && named(m, n)
 }
 
 // named reports whether n has m's name and providerID, and m no other Node: then nobody else can be meant.

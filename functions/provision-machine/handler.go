@@ -82,6 +82,11 @@ func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence
 	if m.Spec.ProviderID == nil && l.in == nil && !unrecorded(m) {
 		return l.launchValid()
 	}
+	return l.keep()
+}
+
+// keep serves a Machine that has its instance: first the record, then what is wished for the instance.
+func (l life) keep() plan.Sequence {
 	if seq := l.follow(); len(seq.Do) > 0 {
 		return seq
 	}
