@@ -79,7 +79,7 @@ type AzureEncryptionSet struct {
 	ID string `json:"id,omitempty"`
 }
 
-// AzureDiskSettings: Local puts the boot disk on the host itself.
+// AzureDiskSettings says where an ephemeral boot disk is: Local is on the host itself.
 type AzureDiskSettings struct {
 	EphemeralStorageLocation string `json:"ephemeralStorageLocation,omitempty"`
 }

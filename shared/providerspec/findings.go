@@ -68,12 +68,11 @@ func (f *findings) atLeast(p *field.Path, n, lowest int64) {
 	}
 }
 
-// atMost wants a list that is short enough, and reports whether it is.
-func (f *findings) atMost(p *field.Path, n, most int) bool {
+// atMost wants a list that is short enough.
+func (f *findings) atMost(p *field.Path, n, most int) {
 	if n > most {
 		f.fail(field.TooMany(p, n, most))
 	}
-	return n <= most
 }
 
 // labels wants labels as a Node or a host may have them.

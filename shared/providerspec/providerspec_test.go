@@ -102,7 +102,7 @@ func TestUnreadable(t *testing.T) {
 		{`{"kind":"LibvirtMachineProviderConfig","domainVcpu":99999999999999999999}`, `domainVcpu: Invalid value: "99999999999999999999": must be an integer`},
 		{`{"kind":"KubemarkMachineProviderSpec","vanishAfter":{}}`, `vanishAfter: Invalid value: "{}": must be a duration such as 5m`},
 		{`{"kind":"KubemarkMachineProviderSpec","metadata":[]}`, `metadata: Invalid value: "[]": must be an object`},
-		{`{"kind":"KubemarkMachineProviderSpec","flavour":"4c12g30d"}`, `flavour: Forbidden: unknown field`},
+		{`{"kind":"KubemarkMachineProviderSpec","flavors":"4c12g30d"}`, `flavors: Forbidden: unknown field`},
 	} {
 		errs, _ := providerspec.Validate(json.RawMessage(tt.spec), admission.Subject)
 		if len(errs) != 1 || errs[0].Error() != "providerSpec.value."+tt.want {

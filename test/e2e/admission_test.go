@@ -30,7 +30,7 @@ func TestAdmission(t *testing.T) {
 	k.must(t, "apply", "-f", "../../config/namespace.yaml")
 	older := edit(t, "kubemark/infra-1a.yaml", "kind: KubemarkMachineProviderSpec", "kind: SomethingOlder")
 	k.mustGiven(t, strings.ReplaceAll(older, "infra-1a", "older"), "create", "-f", "-")
-	k.mustGiven(t, strings.NewReplacer("by-hand", "older", "flavor: 4c12g30d", "flavour: unknown").Replace(machine), "create", "-f", "-")
+	k.mustGiven(t, strings.NewReplacer("by-hand", "older", "flavor: 4c12g30d", "flavors: unknown").Replace(machine), "create", "-f", "-")
 	k.must(t, "apply", "-k", policy)
 	k.must(t, "apply", "-k", rbac)
 	// Jane may do everything that RBAC can allow, but is not of system:masters.

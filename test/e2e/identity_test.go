@@ -18,7 +18,7 @@ func olderMachine(k kubectl) func(*testing.T) {
 		}
 		jane := k.as("jane")
 		jane.must(t, patch(`{"metadata":{"annotations":{"example.com/note":"seen"}}}`)...)
-		jane.refused(t, "", []string{"spec.providerSpec.value.flavour: Forbidden: unknown field"}, patch(`{"spec":{"providerSpec":{"value":{"image":"i"}}}}`)...)
+		jane.refused(t, "", []string{"spec.providerSpec.value.flavors: Forbidden: unknown field"}, patch(`{"spec":{"providerSpec":{"value":{"image":"i"}}}}`)...)
 		jane.must(t, "-n", ns, "delete", "machine", "older", "--wait=false")
 		jane.must(t, patch(`{"spec":{"providerSpec":{"value":{"image":"i"}}}}`)...)
 		k.asFunction("provision-machine").must(t, patch(`{"metadata":{"finalizers":null}}`)...)
