@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/aws"
 	"github.com/machine-functions/machine-functions/shared/provider/kubemark"
 	"github.com/machine-functions/machine-functions/shared/provider/metal3"
 	"github.com/machine-functions/machine-functions/shared/provider/openstack"
@@ -23,5 +24,5 @@ func Table(config *rest.Config) ([]provider.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []provider.Provider{kubemark.Provider(records), metal3.Provider(hosts), openstack.Provider(), vsphere.Provider()}, nil
+	return []provider.Provider{aws.Provider(nil), kubemark.Provider(records), metal3.Provider(hosts), openstack.Provider(), vsphere.Provider()}, nil
 }

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aws
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	classictypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	networktypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
+)
+
+// balancers are the load balancers of a spec as the instance's tag holds them: Delete has no spec.
+func balancers(s providerspec.AWS) string {
+	var all []string
+	for _, b := range s.LoadBalancers {
+		kind := b.Type
+		if kind == "" {
+			kind = "classic"
+		}
+		all = append(all, kind+":"+b.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+// join registers an instance with its load balancers. Repeating it changes nothing.
+func (d *driver) join(ctx context.Context, i types.Instance) error {
+	for b := range strings.FieldsSeq(tagOf(i, tagBalancers)) {
+		kind, name, _ := strings.Cut(b, ":")
+		if kind != "network" {
+			_, err := d.classic.RegisterInstancesWithLoadBalancer(ctx, &elb.RegisterInstancesWithLoadBalancerInput{
+				LoadBalancerName: &name, Instances: []classictypes.Instance{{InstanceId: i.InstanceId}},
+			})
+			if err != nil {
+				return d.about(at("loadBalancers"), fmt.Errorf("join %q: %w", name, err))
+			}
+			continue
+		}
+		groups, err := d.targets(ctx, name)
+		if err != nil {
+			return d.about(at("loadBalancers"), err)
+		}
+		for _, g := range groups {
+			_, err := d.network.RegisterTargets(ctx, &elbv2.RegisterTargetsInput{TargetGroupArn: g.TargetGroupArn, Targets: []networktypes.TargetDescription{target(g, i)}})
+			if err != nil {
+				return d.about(at("loadBalancers"), fmt.Errorf("join %q: %w", name, err))
+			}
+		}
+	}
+	return nil
+}
+
+// leave takes an instance out of the target groups of its network load balancers, so that they send nothing to who has
+// its address next (SPEC E10). Classic ones notice by themselves. One that is gone holds nobody.
+func (d *driver) leave(ctx context.Context, i types.Instance) error {
+	for b := range strings.FieldsSeq(tagOf(i, tagBalancers)) {
+		kind, name, _ := strings.Cut(b, ":")
+		if kind != "network" {
+			continue
+		}
+		groups, err := d.targets(ctx, name)
+		if provider.CodeOf(err) == provider.NotFound {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, g := range groups {
+			_, err := d.network.DeregisterTargets(ctx, &elbv2.DeregisterTargetsInput{TargetGroupArn: g.TargetGroupArn, Targets: []networktypes.TargetDescription{target(g, i)}})
+			if code := refusal(err); err != nil && code != "TargetGroupNotFound" && code != "InvalidTarget" {
+				return fmt.Errorf("leave %q: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// targets returns the target groups of a network load balancer.
+func (d *driver) targets(ctx context.Context, name string) ([]networktypes.TargetGroup, error) {
+	found, err := d.network.DescribeLoadBalancers(ctx, &elbv2.DescribeLoadBalancersInput{Names: []string{name}})
+	if refusal(err) == "LoadBalancerNotFound" || err == nil && len(found.LoadBalancers) == 0 {
+		return nil, provider.Errorf(provider.NotFound, "there is no load balancer %q", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load balancer %q: %w", name, err)
+	}
+	var all []networktypes.TargetGroup
+	in := &elbv2.DescribeTargetGroupsInput{LoadBalancerArn: found.LoadBalancers[0].LoadBalancerArn}
+	for pages := elbv2.NewDescribeTargetGroupsPaginator(d.network, in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("target groups of %q: %w", name, err)
+		}
+		all = append(all, page.TargetGroups...)
+	}
+	return all, nil
+}
+
+// target names an instance as its group wants it.
+func target(g networktypes.TargetGroup, i types.Instance) networktypes.TargetDescription {
+	if g.TargetType == networktypes.TargetTypeEnumIp {
+		return networktypes.TargetDescription{Id: aws.String(aws.ToString(i.PrivateIpAddress))}
+	}
+	return networktypes.TargetDescription{Id: i.InstanceId}
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aws
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/throttle"
+)
+
+// EC2 fills the buckets of its describing calls with 20 tokens a second and holds 100; those of changing calls with 2 to
+// 5, of which it says itself when they are empty.
+const (
+	perSecond = 20
+	atOnce    = 100
+)
+
+// clients speak to one region with one credential. The SDK repeats nothing: a call that failed is judged here.
+type clients struct {
+	ec2     *ec2.Client
+	classic *elb.Client
+	network *elbv2.Client
+	http    *http.Client
+}
+
+// connect reads the credentials; nothing is asked yet. The Secret holds, as OpenShift's does, the keys
+// aws_access_key_id and aws_secret_access_key. Beside them may stand aws_session_token, aws_endpoint_url for a cloud
+// that speaks EC2's protocol elsewhere, aws_ca_bundle with its authority in PEM.
+func connect(a provider.Account) (*clients, error) {
+	secret := a.Namespace + "/" + a.Secret
+	for _, key := range []string{"aws_access_key_id", "aws_secret_access_key"} {
+		if len(a.Credentials[key]) == 0 {
+			return nil, provider.Errorf(provider.Denied, "credentials secret %s has no key %s: add it", secret, key)
+		}
+	}
+	value := func(key string) string { return string(a.Credentials[key]) }
+	var endpoint *string
+	if text := value("aws_endpoint_url"); text != "" {
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+			return nil, provider.Errorf(provider.Denied, "credentials secret %s: key aws_endpoint_url is no URL", secret)
+		}
+		endpoint = &text
+	}
+	transport := &http.Transport{
+		DialContext:           (&net.Dialer{Timeout: deadline, KeepAlive: 30 * time.Second, Control: refuseLinkLocal}).DialContext,
+		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
+		Proxy:                 http.ProxyFromEnvironment,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   10,
+		IdleConnTimeout:       90 * time.Second,
+		ResponseHeaderTimeout: deadline,
+	}
+	if ca := a.Credentials["aws_ca_bundle"]; len(ca) > 0 {
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(ca) {
+			return nil, provider.Errorf(provider.Denied, "credentials secret %s: key aws_ca_bundle holds no certificate in PEM", secret)
+		}
+		transport.TLSClientConfig.RootCAs = pool
+	}
+	limiter := throttle.Of(a.Kind+" "+a.Region+" "+value("aws_access_key_id"), perSecond, atOnce)
+	client := &http.Client{
+		Transport:     apiOnly{throttle.Transport{Base: transport, Limiter: limiter}},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	keys := credentials.NewStaticCredentialsProvider(value("aws_access_key_id"), value("aws_secret_access_key"), value("aws_session_token"))
+	return &clients{
+		http:    client,
+		ec2:     ec2.New(ec2.Options{Region: a.Region, Credentials: keys, HTTPClient: client, BaseEndpoint: endpoint, Retryer: aws.NopRetryer{}}),
+		classic: elb.New(elb.Options{Region: a.Region, Credentials: keys, HTTPClient: client, BaseEndpoint: endpoint, Retryer: aws.NopRetryer{}}),
+		network: elbv2.New(elbv2.Options{Region: a.Region, Credentials: keys, HTTPClient: client, BaseEndpoint: endpoint, Retryer: aws.NopRetryer{}}),
+	}, nil
+}
+
+// refuseLinkLocal keeps the driver from where clouds keep the credentials of their instances.
+func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
+	a, err := netip.ParseAddrPort(address)
+	if err == nil && a.Addr().Unmap().IsLinkLocalUnicast() {
+		return provider.Errorf(provider.Denied, "%s is a link-local address: no cloud is asked there", a.Addr())
+	}
+	return err
+}
+
+// apiOnly makes an error of an answer that is not the API's. The SDK takes whatever comes with status 200 and no known
+// element for an empty answer, and that would be absence (RELIABILITY G5).
+type apiOnly struct{ next http.RoundTripper }
+
+// RoundTrip implements [http.RoundTripper].
+func (t apiOnly) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := t.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	body := bufio.NewReaderSize(res.Body, headSize)
+	head, _ := body.Peek(headSize) // who reads on gets the error
+	if kind == "text/html" || res.StatusCode == http.StatusOK && !answerPattern.Match(head) {
+		_ = res.Body.Close() // nobody reads it
+		return nil, fmt.Errorf("HTTP status %s with what is no answer of EC2 (%s): is a proxy between, or another service behind this name", res.Status, kind)
+	}
+	res.Body = replayed{body, res.Body}
+	return res, nil
+}
+
+const headSize = 1024
+
+// answerPattern is how every answer of the Query protocol begins.
+var answerPattern = regexp.MustCompile(`^\s*(<\?xml[^>]*\?>)?\s*<[A-Za-z]+Response[\s>/]`)
+
+// replayed is a body whose beginning was looked at.
+type replayed struct {
+	io.Reader
+	io.Closer
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aws
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// progress names the instance that has yet to join its load balancers.
+type progress struct {
+	Instance string `json:"instance"`
+}
+
+// create makes the instance, and lets it join its load balancers once it runs.
+func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provider.Instance, error) {
+	var p progress
+	if len(r.Progress) > 0 {
+		if err := json.Unmarshal(r.Progress, &p); err != nil {
+			return provider.Instance{}, provider.Errorf(provider.Unknown, "progress of %s: %w", r.Name, err)
+		}
+	}
+	made, err := d.made(ctx, r, req, p.Instance)
+	if err != nil {
+		return provider.Instance{}, err
+	}
+	if tagOf(*made, tagBalancers) == "" || tagOf(*made, tagJoined) != "" {
+		return d.instance(ctx, *made)
+	}
+	if p.Instance != "" && made.State != nil && made.State.Name == types.InstanceStateNameRunning {
+		return d.joined(ctx, *made)
+	}
+	return incomplete(r, aws.ToString(made.InstanceId))
+}
+
+func incomplete(r provider.Ref, id string) (provider.Instance, error) {
+	b, err := json.Marshal(progress{id})
+	if err != nil {
+		return provider.Instance{}, fmt.Errorf("write progress: %w", err)
+	}
+	return provider.Instance{UID: r.UID, Name: r.Name, Token: r.Token, State: provider.StateIncomplete, Progress: b}, nil
+}
+
+// made returns the instance of an attempt: the recorded one as it is now, or what the token stands for.
+func (d *driver) made(ctx context.Context, r provider.Ref, req request, id string) (*types.Instance, error) {
+	if id != "" {
+		found, err := d.describe(ctx, has("instance-id", id))
+		if err != nil {
+			return nil, err
+		}
+		if all := live(found); len(all) > 0 {
+			return &all[0], nil
+		}
+		if len(found) > 0 {
+			return nil, provider.Errorf(provider.Exhausted, "instance %s ended before it was ready: %s", id, why(found[0]))
+		} // not shown yet: the token tells
+	}
+	data, _, err := d.userData(ctx, req.Spec.UserDataSecret.Name)
+	if err != nil {
+		return nil, err
+	}
+	out, err := d.ec2.RunInstances(ctx, d.run(r, req, data))
+	switch {
+	case refusal(err) == otherParameters:
+		return d.other(ctx, r, req)
+	case err != nil:
+		return nil, err
+	case len(out.Instances) != 1:
+		return nil, provider.Errorf(provider.Unknown, "EC2 answered with %d instances, one was asked for", len(out.Instances))
+	}
+	made := &out.Instances[0]
+	if len(made.Tags) == 0 { // an answer that a token repeats may lack them
+		made.Tags = d.tags(r, req.Spec)
+	}
+	return made, nil
+}
+
+// other is an attempt that was made with other parameters: its user data was changed since. What it made is the
+// Machine's all the same.
+func (d *driver) other(ctx context.Context, r provider.Ref, req request) (*types.Instance, error) {
+	token := clientToken(r, req.Zone)
+	found, err := d.describe(ctx, d.ours(), has("client-token", token))
+	if err != nil {
+		return nil, err
+	}
+	if all := live(found); len(all) > 0 {
+		return &all[0], nil
+	}
+	if len(found) > 0 {
+		return nil, provider.Errorf(provider.Exhausted, "the instance %s of this attempt ended: %s", aws.ToString(found[0].InstanceId), why(found[0]))
+	}
+	return nil, provider.Errorf(provider.Unknown, "an instance was asked for with this attempt's token and other parameters, such as user data: it has yet to show")
+}
+
+// joined lets a running instance join its load balancers, and notes that it did.
+func (d *driver) joined(ctx context.Context, i types.Instance) (provider.Instance, error) {
+	if err := d.join(ctx, i); err != nil {
+		return provider.Instance{}, err
+	}
+	note := types.Tag{Key: aws.String(tagJoined), Value: aws.String("true")}
+	if _, err := d.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{aws.ToString(i.InstanceId)}, Tags: []types.Tag{note}}); err != nil {
+		return provider.Instance{}, err
+	}
+	i.Tags = append(i.Tags, note)
+	return d.instance(ctx, i)
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aws
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// domainsFor is how long the domain names of a network are believed.
+const domainsFor = 10 * time.Minute
+
+// domains remembers the domain names that networks give by DHCP. Losing it costs two calls.
+type domains struct {
+	mu    sync.Mutex
+	known map[string]suffixes
+}
+
+type suffixes struct {
+	names []string
+	read  time.Time
+}
+
+// suffixes returns the domain names that a network gives its instances beside the cloud's own.
+func (d *driver) suffixes(ctx context.Context, vpc string) ([]string, error) {
+	if vpc == "" {
+		return nil, nil
+	}
+	d.domains.mu.Lock()
+	defer d.domains.mu.Unlock()
+	if have, ok := d.domains.known[vpc]; ok && time.Since(have.read) < domainsFor {
+		return have.names, nil
+	}
+	names, err := d.dhcp(ctx, vpc)
+	if err != nil {
+		return nil, fmt.Errorf("domain names of %s: %w", vpc, err)
+	}
+	if d.domains.known == nil {
+		d.domains.known = map[string]suffixes{}
+	}
+	d.domains.known[vpc] = suffixes{names, time.Now()}
+	return names, nil
+}
+
+func (d *driver) dhcp(ctx context.Context, vpc string) ([]string, error) {
+	vpcs, err := d.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: []types.Filter{has("vpc-id", vpc)}})
+	if err != nil || len(vpcs.Vpcs) == 0 {
+		return nil, err
+	}
+	id := aws.ToString(vpcs.Vpcs[0].DhcpOptionsId)
+	if id == "" || id == "default" {
+		return nil, nil
+	}
+	options, err := d.ec2.DescribeDhcpOptions(ctx, &ec2.DescribeDhcpOptionsInput{Filters: []types.Filter{has("dhcp-options-id", id)}})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, o := range options.DhcpOptions {
+		for _, c := range o.DhcpConfigurations {
+			if aws.ToString(c.Key) != "domain-name" {
+				continue
+			}
+			for _, v := range c.Values {
+				names = append(names, strings.Fields(aws.ToString(v.Value))...)
+			}
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aws
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/throttle"
+)
+
+// The two answers to a token that was used before (https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html).
+const (
+	otherParameters = "IdempotentParameterMismatch"
+	terminated      = "IdempotentInstanceTerminated"
+)
+
+var (
+	throttled = []string{
+		"RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled",
+		"RequestThrottledException", "TooManyRequestsException", "EC2ThrottledException", "SlowDown", "BandwidthLimitExceeded",
+	}
+	refused = []string{
+		"UnauthorizedOperation", "AuthFailure", "AccessDenied", "AccessDeniedException", "InvalidClientTokenId",
+		"SignatureDoesNotMatch", "RequestExpired", "ExpiredToken", "ExpiredTokenException", "UnrecognizedClientException",
+		"MissingAuthenticationToken", "InvalidAccessKeyId", "IncompleteSignature", "OptInRequired", "Blocked",
+		"InvalidSignatureException", "NotAuthorized", "InvalidSecurityToken", "InvalidToken",
+	}
+	// exhausted are shortages that name themselves neither Insufficient… nor …LimitExceeded; terminated is a token whose
+	// instance is gone: another attempt has another token.
+	exhausted = []string{
+		"MaxSpotInstanceCountExceeded", "MaxSpotFleetRequestCountExceeded", "SpotMaxPriceTooLow", "ReservationCapacityExceeded",
+		"IncorrectInstanceState", "IncorrectState", "InvalidState", "ResourceNotReady", "DependencyViolation", "PendingVerification",
+		"OperationNotPermitted", "InvalidPlacementGroup.InUse", terminated,
+	}
+)
+
+// codeOf says what an error code of EC2 means (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html).
+// Shortages are quota and stock, whatever their HTTP status, so that no Machine fails because of them (SPEC E2, E12).
+// A code that nobody knows is a refusal if the status says so, and may pass.
+func codeOf(code string, status int) provider.Code {
+	switch {
+	case slices.Contains(throttled, code):
+		return provider.Throttled
+	case slices.Contains(refused, code):
+		return provider.Denied
+	case slices.Contains(exhausted, code), strings.HasPrefix(code, "Insufficient"), strings.HasSuffix(code, "LimitExceeded"),
+		strings.Contains(code, "TooMany"):
+		return provider.Exhausted
+	case status >= http.StatusInternalServerError, status < http.StatusBadRequest, code == "", code == "UnknownError":
+		return provider.Unknown
+	case strings.HasSuffix(code, "NotFound"), strings.HasSuffix(code, ".Unknown"), strings.HasSuffix(code, "Unavailable"):
+		return provider.NotFound
+	case strings.HasPrefix(code, "Invalid"), strings.HasPrefix(code, "Missing"), strings.HasPrefix(code, "Unsupported"),
+		strings.HasPrefix(code, "Malformed"), strings.HasPrefix(code, "Unknown"), strings.HasPrefix(code, "ValidationError"):
+		return provider.Invalid
+	}
+	return provider.Exhausted
+}
+
+// refusal returns the error code of an answer, or "".
+func refusal(err error) string {
+	if e, ok := errors.AsType[smithy.APIError](err); ok {
+		return e.ErrorCode()
+	}
+	return ""
+}
+
+// coded gives an error of a call its code.
+func (d *driver) coded(err error) error {
+	if e, ok := errors.AsType[*provider.Error](err); ok {
+		return provider.ErrorAfter(e.Code, e.RetryAfter, "EC2 in %s: %w", d.account.Region, err)
+	}
+	status, after := 0, time.Duration(0)
+	if e, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && e.Response != nil {
+		status, after = e.HTTPStatusCode(), throttle.After(e.Response.Header)
+	}
+	api, ok := errors.AsType[smithy.APIError](err)
+	switch {
+	case status == http.StatusTooManyRequests:
+		return provider.ErrorAfter(provider.Throttled, after, "EC2 in %s: HTTP status %d: too many requests", d.account.Region, status)
+	case !ok || api.ErrorCode() == "UnknownError":
+		return provider.ErrorAfter(provider.Unknown, after, "EC2 in %s: %w", d.account.Region, err)
+	}
+	code := codeOf(api.ErrorCode(), status)
+	remedy := ""
+	if code == provider.Denied {
+		remedy = fmt.Sprintf("; see to the credentials in secret %s/%s and what they allow", d.account.Namespace, d.account.Secret)
+	}
+	return provider.ErrorAfter(code, after, "EC2 in %s: %s: %s%s", d.account.Region, api.ErrorCode(), api.ErrorMessage(), remedy)
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aws
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/test/ec2"
+)
+
+// actionOf reads what a request asks for.
+func actionOf(r *http.Request) string {
+	b, _ := io.ReadAll(r.Body) // a request of this process
+	r.Body = io.NopCloser(bytes.NewReader(b))
+	form, _ := url.ParseQuery(string(b))
+	return form.Get("Action")
+}
+
+// faults are what may become of a call on its way, each with whether EC2 did it.
+var faults = map[string]struct {
+	effect bool
+	answer func(effect *http.Response) (*http.Response, error)
+	names  string
+	code   provider.Code
+}{
+	"the answer is lost": {true, func(*http.Response) (*http.Response, error) { return nil, errors.New("connection reset by peer") }, "connection reset", provider.Unknown},
+	"the answer is cut":  {true, cutBody, "EOF", provider.Unknown},
+	"the call is lost":   {false, func(*http.Response) (*http.Response, error) { return nil, errors.New("i/o timeout") }, "i/o timeout", provider.Unknown},
+	"failed after":       {true, page(500, "text/xml", errorXML("InternalError", "An internal error has occurred")), "InternalError", provider.Unknown},
+	"unavailable":        {false, page(503, "text/xml", errorXML("Unavailable", "The server is overloaded")), "overloaded", provider.Unknown},
+	"too many requests":  {false, page(503, "text/xml", errorXML("RequestLimitExceeded", "Request limit exceeded.")), "RequestLimitExceeded", provider.Throttled},
+	"a gateway's haste":  {false, page(429, "text/plain", "slow down"), "429", provider.Throttled},
+	"a proxy's page":     {false, page(502, "text/html; charset=utf-8", "<html><p>Bad Gateway</html>"), "proxy", provider.Unknown},
+	"a login page":       {false, page(200, "text/html", "<html><br>Log in"), "proxy", provider.Unknown},
+	"not even XML":       {true, page(200, "text/xml", "ok"), "", provider.Unknown},
+}
+
+func errorXML(code, message string) string {
+	return "<Response><Errors><Error><Code>" + code + "</Code><Message>" + message + "</Message></Error></Errors><RequestID>5a71e8e6</RequestID></Response>"
+}
+
+func page(status int, kind, body string) func(*http.Response) (*http.Response, error) {
+	return func(*http.Response) (*http.Response, error) {
+		return &http.Response{Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), StatusCode: status, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+	}
+}
+
+func cutBody(res *http.Response) (*http.Response, error) {
+	b, err := io.ReadAll(res.Body)
+	res.Body, res.ContentLength = io.NopCloser(strings.NewReader(string(b[:len(b)/2]))), -1
+	return res, err
+}
+
+// once lets the n-th call of an action fail.
+func once(w *wire, action string, n int, f string) {
+	fault := faults[f]
+	var mu sync.Mutex
+	w.set(func(a string, next func() (*http.Response, error)) (*http.Response, error) {
+		mu.Lock()
+		if a == action {
+			n--
+		}
+		hit := a == action && n == 0
+		mu.Unlock()
+		if !hit {
+			return next()
+		}
+		var res *http.Response
+		if fault.effect {
+			var err error
+			if res, err = next(); err != nil {
+				return nil, err
+			}
+		}
+		return fault.answer(res)
+	})
+}
+
+// Whatever becomes of whichever call: one instance, then none.
+func TestNoFaultMakesTwoInstancesOrLeavesOne(t *testing.T) {
+	t.Parallel()
+	for f := range faults {
+		for _, action := range []string{"RunInstances", "DescribeInstances", "CreateTags", "RegisterTargets", "TerminateInstances", "DeregisterTargets", "DescribeVpcs"} {
+			t.Run(f+" of "+action, func(t *testing.T) {
+				t.Parallel()
+				cloud := &ec2.Cloud{Lag: 5 * time.Millisecond, Boot: 5 * time.Millisecond, Shutdown: 5 * time.Millisecond}
+				region := serve(t, cloud)
+				d, w := region.wired(t, region.account())
+				resolved, err := d.Resolve(t.Context(), spec(map[string]any{"loadBalancers": []any{map[string]any{"name": "cluster-8trtb-rlgsx-int", "type": "network"}}}))
+				must(t, err)
+				r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+				once(w, action, 1, f)
+				i, err := proceed(t.Context(), d, r, resolved)
+				must(t, err)
+				if all := cloud.Live(); len(all) != 1 || all[i.ID] == nil {
+					t.Fatalf("%d instances", len(all))
+				}
+				r.ID, r.ProviderID = i.ID, i.ProviderID
+				for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+					err := d.Delete(t.Context(), r)
+					if provider.CodeOf(err) == provider.NotFound {
+						break
+					}
+					if time.Since(begin) > 20*time.Second {
+						t.Fatalf("Delete = %v", err)
+					}
+				}
+				if all := cloud.Live(); len(all) != 0 || len(cloud.Targets()) != 0 {
+					t.Fatalf("%d instances, targets %v are left", len(all), cloud.Targets())
+				}
+			})
+		}
+	}
+}
+
+func TestFaultIsCodedAndNamesItsCause(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{}
+	region := serve(t, cloud)
+	for f, fault := range faults {
+		d, w := region.wired(t, region.account())
+		once(w, "DescribeInstances", 1, f)
+		_, err := d.List(t.Context())
+		if provider.CodeOf(err) != fault.code || !strings.Contains(fmt.Sprint(err), fault.names) {
+			t.Errorf("%s: List = %v (%v), want %v naming %q", f, err, provider.CodeOf(err), fault.code, fault.names)
+		}
+		if _, ok := errors.AsType[*provider.Error](err); !ok {
+			t.Errorf("%s: no code", f)
+		}
+		if strings.Contains(fmt.Sprint(err), "canary") {
+			t.Errorf("%s tells a secret: %v", f, err)
+		}
+	}
+}
+
+// A list that is cut off is no list.
+func TestPageThatDoesNotComeIsAnError(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{Page: 1}
+	region := serve(t, cloud)
+	d, w := region.wired(t, region.account())
+	for _, name := range []string{"a", "b", "c"} {
+		_, _, err := create(t, d, name, spec(nil))
+		must(t, err)
+	}
+	for f := range faults {
+		once(w, "DescribeInstances", 3, f)
+		if all, err := d.List(t.Context()); err == nil {
+			t.Errorf("%s: List = %d instances", f, len(all))
+		}
+	}
+}
+
+func TestCodesOfErrors(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]struct {
+		status int
+		code   provider.Code
+	}{
+		"InsufficientInstanceCapacity":      {500, provider.Exhausted},
+		"InsufficientFreeAddressesInSubnet": {400, provider.Exhausted},
+		"VcpuLimitExceeded":                 {400, provider.Exhausted},
+		"MaxSpotInstanceCountExceeded":      {400, provider.Exhausted},
+		"RequestLimitExceeded":              {503, provider.Throttled},
+		"Throttling":                        {400, provider.Throttled},
+		"AuthFailure":                       {401, provider.Denied},
+		"UnauthorizedOperation":             {403, provider.Denied},
+		"RequestExpired":                    {400, provider.Denied},
+		"InvalidSubnetID.NotFound":          {400, provider.NotFound},
+		"InvalidAMIID.Unavailable":          {400, provider.NotFound},
+		"InvalidParameterValue":             {400, provider.Invalid},
+		"Unsupported":                       {400, provider.Invalid},
+		"IdempotentInstanceTerminated":      {400, provider.Exhausted},
+		"SomethingNew":                      {400, provider.Exhausted},
+		"InternalError":                     {500, provider.Unknown},
+		"UnknownError":                      {404, provider.Unknown},
+	} {
+		if got := codeOf(code, want.status); got != want.code {
+			t.Errorf("%s = %v, want %v", code, got, want.code)
+		}
+	}
+}
+
+func TestKeysThatAreNotLetInAreNamed(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{Key: "AKIAOTHER"}
+	region := serve(t, cloud)
+	d, _ := region.wired(t, region.account())
+	_, err := d.List(t.Context())
+	if provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "machines/aws-cloud-credentials") || strings.Contains(err.Error(), "canary") {
+		t.Errorf("List = %v", err)
+	}
+	a := region.account() // the Secret was changed: the account is opened anew
+	a.Credentials["aws_access_key_id"] = []byte("AKIAOTHER")
+	d, _ = region.wired(t, a)
+	if _, err := d.List(t.Context()); err != nil {
+		t.Errorf("List = %v", err)
+	}
+}
+
+func TestSecretThatLacksKeys(t *testing.T) {
+	t.Parallel()
+	good := serve(t, &ec2.Cloud{}).account()
+	for _, key := range []string{"aws_access_key_id", "aws_secret_access_key"} {
+		a := good
+		a.Credentials = map[string][]byte{"aws_access_key_id": []byte("a"), "aws_secret_access_key": []byte("b")}
+		delete(a.Credentials, key)
+		_, err := open(a, nil)
+		if provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), "machines/aws-cloud-credentials") {
+			t.Errorf("Open = %v, want Denied naming %s", err, key)
+		}
+	}
+}
+
+func TestUserDataThatIsMissingIsNamed(t *testing.T) {
+	t.Parallel()
+	region := serve(t, &ec2.Cloud{})
+	d, _ := region.wired(t, region.account())
+	_, err := d.Resolve(t.Context(), spec(map[string]any{"userDataSecret": map[string]any{"name": "absent"}}))
+	if provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "machines/absent") {
+		t.Errorf("Resolve = %v", err)
+	}
+}

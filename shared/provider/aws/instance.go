@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aws
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// alive are the states of an instance that is still there. A terminated one is shown for an hour more (SPEC E9).
+var alive = []string{"pending", "running", "stopping", "stopped", "shutting-down"}
+
+// pageSize is the most that EC2 tells in one answer.
+const pageSize = 1000
+
+// describe returns every instance that all filters select, in whatever state.
+func (d *driver) describe(ctx context.Context, filters ...types.Filter) ([]types.Instance, error) {
+	var all []types.Instance
+	in := &ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(pageSize)}
+	for pages := ec2.NewDescribeInstancesPaginator(d.ec2, in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Reservations {
+			all = append(all, r.Instances...)
+		}
+	}
+	return all, nil
+}
+
+// live leaves out what is gone.
+func live(all []types.Instance) []types.Instance {
+	return slices.DeleteFunc(slices.Clone(all), func(i types.Instance) bool {
+		return i.State != nil && i.State.Name == types.InstanceStateNameTerminated
+	})
+}
+
+var idPattern = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
+
+// scheme is what a provider id begins with; zone and id follow (SPEC E11).
+const scheme = "aws:///"
+
+// idsOf returns the instance ids that r records.
+func idsOf(r provider.Ref) []string {
+	var ids []string
+	for _, id := range []string{r.ID, r.ProviderID[strings.LastIndexByte(r.ProviderID, '/')+1:]} {
+		if idPattern.MatchString(id) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// named returns the instances that r names, terminated ones too: by the Machine's tag, or by an id unless the tag is
+// another Machine's.
+func (d *driver) named(ctx context.Context, r provider.Ref) ([]types.Instance, error) {
+	var all []types.Instance
+	if r.UID != "" {
+		tagged, err := d.describe(ctx, d.ours(), has("tag:"+tagUID, string(r.UID)))
+		if err != nil {
+			return nil, err
+		}
+		all = tagged
+	}
+	unknown := slices.DeleteFunc(idsOf(r), func(id string) bool {
+		return slices.ContainsFunc(all, func(i types.Instance) bool { return aws.ToString(i.InstanceId) == id })
+	})
+	if len(unknown) > 0 {
+		recorded, err := d.describe(ctx, has("instance-id", unknown...))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, recorded...)
+	}
+	return slices.DeleteFunc(all, func(i types.Instance) bool { return !d.means(r, i) }), nil
+}
+
+// means reports whether r names i. What carries no Machine's tag was made by another system: it is the Machine's that
+// records its provider id.
+func (d *driver) means(r provider.Ref, i types.Instance) bool {
+	uid, id := tagOf(i, tagUID), aws.ToString(i.InstanceId)
+	recorded := r.ProviderID != "" && r.ProviderID == providerID(i)
+	switch {
+	case uid == "":
+		return recorded
+	case tagOf(i, d.tagCluster()) != owned:
+		return false
+	case r.UID == "":
+		return recorded || r.ID == id
+	}
+	return uid == string(r.UID)
+}
+
+func tagOf(i types.Instance, key string) string {
+	for _, t := range i.Tags {
+		if aws.ToString(t.Key) == key {
+			return aws.ToString(t.Value)
+		}
+	}
+	return ""
+}
+
+func zoneOf(i types.Instance) string {
+	if i.Placement == nil {
+		return ""
+	}
+	return aws.ToString(i.Placement.AvailabilityZone)
+}
+
+func providerID(i types.Instance) string {
+	return scheme + zoneOf(i) + "/" + aws.ToString(i.InstanceId)
+}
+
+// why says in the cloud's words how an instance ended.
+func why(i types.Instance) string {
+	if i.StateReason != nil && aws.ToString(i.StateReason.Message) != "" {
+		return aws.ToString(i.StateReason.Message)
+	}
+	if reason := aws.ToString(i.StateTransitionReason); reason != "" {
+		return reason
+	}
+	return "terminated"
+}
+
+// status is the providerStatus of a Machine, as OpenShift writes it (SPEC E5).
+type status struct {
+	InstanceID    string `json:"instanceId"`
+	InstanceState string `json:"instanceState"`
+}
+
+func (d *driver) instances(ctx context.Context, found []types.Instance) ([]provider.Instance, error) {
+	var all []provider.Instance
+	for _, i := range found {
+		in, err := d.instance(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, in)
+	}
+	return all, nil
+}
+
+// instance returns the machine layer's view of i.
+func (d *driver) instance(ctx context.Context, i types.Instance) (provider.Instance, error) {
+	suffixes, err := d.suffixes(ctx, aws.ToString(i.VpcId))
+	if err != nil {
+		return provider.Instance{}, err
+	}
+	cloudState := ""
+	if i.State != nil {
+		cloudState = string(i.State.Name)
+	}
+	in := provider.Instance{
+		ID: aws.ToString(i.InstanceId), ProviderID: providerID(i), UID: apitypes.UID(tagOf(i, tagUID)),
+		Token: attemptOf(aws.ToString(i.ClientToken)), Name: tagOf(i, tagName), State: state(i), CloudState: cloudState,
+		Type: string(i.InstanceType), Region: d.account.Region, Zone: zoneOf(i), Addresses: addresses(i, suffixes),
+		Created: aws.ToTime(i.LaunchTime), Spot: i.InstanceLifecycle == types.InstanceLifecycleTypeSpot, Tags: map[string]string{},
+	}
+	for _, t := range i.Tags {
+		if k := aws.ToString(t.Key); !reserved(k) {
+			in.Tags[k] = aws.ToString(t.Value)
+		}
+	}
+	in.Status, _ = json.Marshal(status{in.ID, cloudState}) // two strings
+	return in, nil
+}
+
+// state tells an instance that has yet to join its load balancers from a complete one.
+func state(i types.Instance) provider.State {
+	if i.State == nil {
+		return provider.StatePending
+	}
+	waiting := tagOf(i, tagBalancers) != "" && tagOf(i, tagJoined) == ""
+	switch i.State.Name {
+	case types.InstanceStateNameShuttingDown, types.InstanceStateNameTerminated:
+		return provider.StateDeleting
+	case types.InstanceStateNameStopping, types.InstanceStateNameStopped:
+		return provider.StateStopped
+	case types.InstanceStateNamePending, types.InstanceStateNameRunning:
+	}
+	switch {
+	case waiting:
+		return provider.StateIncomplete
+	case i.State.Name == types.InstanceStateNameRunning:
+		return provider.StateRunning
+	}
+	return provider.StatePending
+}
+
+// addresses are those of the interfaces in use, then the names (SPEC E11).
+func addresses(i types.Instance, suffixes []string) []corev1.NodeAddress {
+	var all []corev1.NodeAddress
+	add := func(kind corev1.NodeAddressType, address string) {
+		a := corev1.NodeAddress{Type: kind, Address: address}
+		if address != "" && !slices.Contains(all, a) {
+			all = append(all, a)
+		}
+	}
+	for _, n := range i.NetworkInterfaces {
+		if n.Status != types.NetworkInterfaceStatusInUse {
+			continue
+		}
+		for _, six := range n.Ipv6Addresses {
+			add(corev1.NodeInternalIP, aws.ToString(six.Ipv6Address))
+		}
+		for _, four := range n.PrivateIpAddresses {
+			add(corev1.NodeInternalIP, aws.ToString(four.PrivateIpAddress))
+			if four.Association != nil {
+				add(corev1.NodeExternalIP, aws.ToString(four.Association.PublicIp))
+			}
+		}
+	}
+	name := aws.ToString(i.PrivateDnsName)
+	add(corev1.NodeInternalDNS, name)
+	add(corev1.NodeHostName, name)
+	host, _, _ := strings.Cut(name, ".")
+	for _, suffix := range suffixes {
+		if host != "" {
+			add(corev1.NodeInternalDNS, host+"."+suffix)
+		}
+	}
+	add(corev1.NodeExternalDNS, aws.ToString(i.PublicDnsName))
+	return all
+}

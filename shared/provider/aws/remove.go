@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aws
+
+import (
+	"context"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// remove terminates every instance that r names. Volumes and interfaces go with it.
+func (d *driver) remove(ctx context.Context, r provider.Ref) error {
+	found, err := d.named(ctx, r)
+	if err != nil {
+		return err
+	}
+	there := live(found)
+	if len(found) == 0 && r.UID != "" && r.ID != "" && r.ID == lastID(r) {
+		return d.unseen(ctx, r)
+	}
+	if len(there) == 0 {
+		return provider.Errorf(provider.NotFound, "delete %s: no instance is there", r.Name)
+	}
+	var ids []string
+	for _, i := range there {
+		if i.State != nil && i.State.Name == types.InstanceStateNameShuttingDown {
+			continue
+		}
+		if err := d.leave(ctx, i); err != nil {
+			return err
+		}
+		ids = append(ids, aws.ToString(i.InstanceId))
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err = d.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
+	if refusal(err) == "InvalidInstanceID.NotFound" {
+		return nil // gone in between: the next call says so
+	}
+	return err
+}
+
+func lastID(r provider.Ref) string {
+	ids := idsOf(r)
+	if len(ids) != 1 || r.ProviderID == "" {
+		return ""
+	}
+	return ids[0]
+}
+
+// unseen is a recorded instance that no list shows, neither as terminated, though EC2 shows that for an hour: it may be
+// so new that reads lag behind (SPEC E9). It is asked for by its id without filters, which names another's as well.
+func (d *driver) unseen(ctx context.Context, r provider.Ref) error {
+	out, err := d.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{r.ID}})
+	if refusal(err) == "InvalidInstanceID.NotFound" || err == nil && !slices.ContainsFunc(out.Reservations, func(v types.Reservation) bool {
+		return slices.ContainsFunc(v.Instances, func(i types.Instance) bool { return d.means(r, i) && len(live([]types.Instance{i})) > 0 })
+	}) {
+		return provider.Errorf(provider.NotFound, "delete %s: no instance is there", r.Name)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = d.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{r.ID}})
+	return err
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aws
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
+)
+
+// Tags by which an instance is known. The cluster's is also on what the installer made: the Machine's tells ours.
+const (
+	tagName      = "Name"
+	tagUID       = "machine-functions/machine-uid"
+	tagBalancers = "machine-functions/load-balancers" // that the instance is to join, as type:name
+	tagJoined    = "machine-functions/joined"         // set once it has
+	tagCluster   = "kubernetes.io/cluster/"           // and the cluster's id
+	owned        = "owned"
+)
+
+func (d *driver) tagCluster() string { return tagCluster + d.account.ClusterID }
+
+// ours filters what carries the cluster's tag.
+func (d *driver) ours() types.Filter { return has("tag:"+d.tagCluster(), owned) }
+
+// tags are those of a new instance, and of its volumes.
+func (d *driver) tags(r provider.Ref, s providerspec.AWS) []types.Tag {
+	all := wanted(s)
+	all[tagName], all[tagUID], all[d.tagCluster()] = r.Name, string(r.UID), owned
+	if b := balancers(s); b != "" {
+		all[tagBalancers] = b
+	}
+	return pairs(all)
+}
+
+func pairs(all map[string]string) []types.Tag {
+	var tags []types.Tag
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		tags = append(tags, types.Tag{Key: aws.String(k), Value: aws.String(all[k])})
+	}
+	return tags
+}
+
+// wanted are the spec's own tags; of several with one name the first counts.
+func wanted(s providerspec.AWS) map[string]string {
+	all := map[string]string{}
+	for _, t := range s.Tags {
+		if _, seen := all[t.Name]; !seen && !reserved(t.Name) {
+			all[t.Name] = t.Value
+		}
+	}
+	return all
+}
+
+// reserved reports whether a tag says whose an instance is.
+func reserved(name string) bool {
+	return name == tagName || strings.HasPrefix(name, "machine-functions/") || strings.HasPrefix(name, tagCluster) || strings.HasPrefix(name, "aws:")
+}
+
+// Tags implements [provider.Updater].
+func (*driver) Tags(spec json.RawMessage) (map[string]string, error) {
+	s, err := decode(spec)
+	if err != nil || len(s.Tags) == 0 {
+		return nil, err
+	}
+	return wanted(s), nil
+}
+
+// Update implements [provider.Updater].
+func (d *driver) Update(ctx context.Context, r provider.Ref, tags map[string]string) error {
+	return d.call(ctx, func(ctx context.Context) error {
+		all, err := d.named(ctx, r)
+		if err != nil {
+			return err
+		}
+		var ids []string
+		for _, i := range live(all) {
+			ids = append(ids, aws.ToString(i.InstanceId))
+		}
+		if len(ids) == 0 {
+			return provider.Errorf(provider.NotFound, "tag %s: no instance is there", r.Name)
+		}
+		mine := maps.Clone(tags)
+		maps.DeleteFunc(mine, func(name, _ string) bool { return reserved(name) })
+		if len(mine) == 0 {
+			return nil
+		}
+		_, err = d.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: ids, Tags: pairs(mine)})
+		return err
+	})
+}

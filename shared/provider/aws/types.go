@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aws
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// Prices returns what instance types cost in a region, in dollars an hour. A type that is not there has no known price.
+type Prices func(ctx context.Context, region string) (map[string]float64, error)
+
+// InstanceTypes implements [provider.Driver], from EC2's own description of its types (SPEC E13).
+func (d *driver) InstanceTypes(ctx context.Context) (all []provider.InstanceType, err error) {
+	err = d.call(ctx, func(ctx context.Context) error {
+		zones, err := d.zones(ctx)
+		if err != nil {
+			return err
+		}
+		prices := map[string]float64{}
+		if d.prices != nil {
+			if prices, err = d.prices(ctx, d.account.Region); err != nil {
+				return fmt.Errorf("prices: %w", err)
+			}
+		}
+		for pages := ec2.NewDescribeInstanceTypesPaginator(d.ec2, &ec2.DescribeInstanceTypesInput{MaxResults: aws.Int32(100)}); pages.HasMorePages(); {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return err
+			}
+			for _, t := range page.InstanceTypes {
+				it := offered(t)
+				it.Zones, it.PriceHour = zones[it.Name], prices[it.Name]
+				if it.MilliCPU > 0 && it.Memory > 0 {
+					all = append(all, it)
+				}
+			}
+		}
+		slices.SortFunc(all, func(a, b provider.InstanceType) int { return cmp.Compare(a.Name, b.Name) })
+		return nil
+	})
+	return all, err
+}
+
+// zones returns where each type is offered.
+func (d *driver) zones(ctx context.Context) (map[string][]string, error) {
+	all := map[string][]string{}
+	in := &ec2.DescribeInstanceTypeOfferingsInput{LocationType: types.LocationTypeAvailabilityZone, MaxResults: aws.Int32(pageSize)}
+	for pages := ec2.NewDescribeInstanceTypeOfferingsPaginator(d.ec2, in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range page.InstanceTypeOfferings {
+			all[string(o.InstanceType)] = append(all[string(o.InstanceType)], aws.ToString(o.Location))
+		}
+	}
+	for _, zones := range all {
+		slices.Sort(zones)
+	}
+	return all, nil
+}
+
+// offered reads the capacity of a type.
+func offered(t types.InstanceTypeInfo) provider.InstanceType {
+	it := provider.InstanceType{Name: string(t.InstanceType), Arch: arch(t)}
+	if t.VCpuInfo != nil {
+		it.MilliCPU = int64(aws.ToInt32(t.VCpuInfo.DefaultVCpus)) * 1000
+	}
+	if t.MemoryInfo != nil {
+		it.Memory = aws.ToInt64(t.MemoryInfo.SizeInMiB) << 20
+	}
+	if t.InstanceStorageInfo != nil {
+		it.Disk = aws.ToInt64(t.InstanceStorageInfo.TotalSizeInGB) * 1e9
+	}
+	if t.GpuInfo != nil {
+		for _, g := range t.GpuInfo.Gpus {
+			it.GPU += int64(aws.ToInt32(g.Count))
+			if aws.ToString(g.Manufacturer) == "NVIDIA" {
+				it.GPUType = "nvidia.com/gpu"
+			} else if it.GPUType == "" {
+				it.GPUType = "amd.com/gpu"
+			}
+		}
+	}
+	return it
+}
+
+// arch is the architecture as Nodes say it.
+func arch(t types.InstanceTypeInfo) string {
+	if t.ProcessorInfo != nil {
+		for _, a := range t.ProcessorInfo.SupportedArchitectures {
+			if a == types.ArchitectureTypeArm64 {
+				return "arm64"
+			}
+		}
+	}
+	return "amd64"
+}
