@@ -37,7 +37,7 @@ func disksOf(p *corev1.Pod) (all []disk) {
 func collide(a, b []disk) bool {
 	return slices.ContainsFunc(a, func(x disk) bool {
 		return slices.ContainsFunc(b, func(y disk) bool {
-			return x.kind == y.kind && x.name == y.name && !(x.reads && y.reads) &&
+			return x.kind == y.kind && x.name == y.name && (!x.reads || !y.reads) &&
 				(x.kind != "rbd" || slices.ContainsFunc(x.monitors, func(m string) bool { return slices.Contains(y.monitors, m) }))
 		})
 	})

@@ -156,10 +156,8 @@ func appendSpec(b []byte, p *corev1.Pod) []byte {
 			b = append(append(b, "\nclaim "...), p.Name+"-"+v.Name...)
 		}
 	}
-	if len(p.Spec.Volumes) > 0 {
-		if disks := disksOf(p); len(disks) > 0 {
-			b = fmt.Appendf(b, "\ndisks %v", disks)
-		}
+	if disks := disksOf(p); len(disks) > 0 {
+		b = fmt.Appendf(b, "\ndisks %v", disks)
 	}
 	return b
 }
