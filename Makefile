@@ -62,7 +62,7 @@ test-race: go ## Race detector over the packages where goroutines meet; needs a 
 .PHONY: e2e
 e2e: go ## Whole stories on a real control plane with real Knative Eventing
 	@$(call say,end to end)
-	go test -v -count=1 -timeout 30m ./test/e2e/...
+	go test -v -count=1 -timeout 60m ./test/e2e/...
 
 .PHONY: test-metal3
 test-metal3: go ## Bare metal against the real baremetal-operator, built once
