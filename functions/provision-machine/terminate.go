@@ -91,7 +91,7 @@ func (l life) remove() plan.Sequence {
 // going reports whether the cloud's list shows the instance on its way out: then it needs no further call until it is
 // off the list.
 func (l life) going() bool {
-	return len(l.cloud.Found) > 0 && !slices.ContainsFunc(l.cloud.Found, func(in provider.Instance) bool { return in.State != provider.StateDeleting })
+	return len(l.cloud.Found) > 0 && !slices.ContainsFunc(l.cloud.Found, func(in provider.Instance) bool { return !in.Going() })
 }
 
 // undeleted says that the cloud refuses, or cannot be asked.

@@ -73,7 +73,7 @@ func findsIn(s snapshot.Snapshot) []find {
 		}
 		for _, in := range account.Instances {
 			why := o.owns(in)
-			if why == "" || in.State == provider.StateDeleting {
+			if why == "" || in.Going() {
 				continue
 			}
 			all = append(all, find{account: key, horizon: account.Horizon, in: in, why: why, shared: kept[in.UID], foreign: in.UID == ""})

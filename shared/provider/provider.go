@@ -96,6 +96,7 @@ type Instance struct {
 	Token      string               `json:"token,omitempty"`
 	Name       string               `json:"name,omitempty"`
 	State      State                `json:"state,omitempty"`
+	Again      bool                 `json:"again,omitempty"`      // with StateDeleting: stays so until Delete is called again
 	CloudState string               `json:"cloudState,omitempty"` // the cloud's own word, for the instance-state annotation (SPEC S18)
 	Type       string               `json:"type,omitempty"`
 	Region     string               `json:"region,omitempty"`
@@ -109,6 +110,9 @@ type Instance struct {
 	Status     json.RawMessage      `json:"status,omitempty"`   // providerStatus of the Machine, or nil
 	Progress   []byte               `json:"progress,omitempty"` // with StateIncomplete
 }
+
+// Going reports whether the cloud removes the instance without any further call.
+func (in Instance) Going() bool { return in.State == StateDeleting && !in.Again }
 
 // InstanceType is one size a cloud offers.
 type InstanceType struct {

@@ -102,6 +102,28 @@ func compact(all []string) (short []string) {
 	return short
 }
 
+// SPEC E33: a host that was cleaned stays the Machine's until it is let go, which nobody else does.
+func TestACleanHostWaitsToBeLetGo(t *testing.T) {
+	t.Parallel()
+	s := newStock(1)
+	d := open(t, s)
+	if _, err := d.Create(t.Context(), chosen(t, d, worker, specOf(image)), specOf(image)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Delete(t.Context(), worker); err != nil {
+		t.Fatal(err)
+	}
+	for state, again := range map[metal3v1alpha1.ProvisioningState]bool{
+		metal3v1alpha1.StateProvisioned: false, metal3v1alpha1.StateDeprovisioning: false, metal3v1alpha1.StateAvailable: true,
+	} {
+		s.change(t, "host-0", func(h *host) { h.Status.Provisioning.State = state })
+		found := open(t, s).(*driver).instances([]host{s.hosts["host-0"]})
+		if found[0].State != provider.StateDeleting || found[0].Again != again || found[0].Going() == again {
+			t.Errorf("%s: %+v", state, found[0])
+		}
+	}
+}
+
 // RELIABILITY R-B33: a step that slept with an old choice takes no second host, whatever happened meanwhile.
 func TestAnOldChoiceTakesNothing(t *testing.T) {
 	t.Parallel()

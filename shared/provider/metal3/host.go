@@ -45,6 +45,7 @@ func (d *driver) instance(h host) provider.Instance {
 		ID: h.Name, ProviderID: providerIDOf(h), State: state(h), CloudState: string(h.Status.Provisioning.State),
 		Token: h.Annotations[annotationToken], Message: h.Status.ErrorMessage, Addresses: addresses(h),
 	}
+	in.Again = in.State == provider.StateDeleting && !busy(h)
 	in.CloudState = cmp.Or(in.CloudState, string(metal3v1alpha1.StateRegistering))
 	if ref := h.Spec.ConsumerRef; ref != nil {
 		in.Name = ref.Name
