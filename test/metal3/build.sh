@@ -40,10 +40,26 @@ go mod download github.com/metal3-io/baremetal-operator
 source=$(go list -m -f '{{.Dir}}' github.com/metal3-io/baremetal-operator)
 cp -R "$source" "$temp/source"
 chmod -R u+w "$temp/source"
-# The operator's own test provisioner stands for the hardware. It waits ten seconds for nothing; here, half of one.
+# The operator's own test provisioner stands for the hardware. It takes ten seconds to write or clean a disk; here half of
+# one, or what FIXTURE_DELAY says.
 fixture=$temp/source/pkg/provisioner/fixture/fixture.go
-sed -i.before 's/\(ovisionRequeueDelay = \)time.Second \* 10/\1time.Second \/ 2/; s/\(inspectionRequeueDelay = \)time.Second \* 2/\1time.Second \/ 2/; s/\(DefaultRequeueSecs *= \)5/\11/' "$fixture"
+sed -i.before 's/\(ovisionRequeueDelay = \)time.Second \* 10/\1delay()/; s/\(inspectionRequeueDelay = \)time.Second \* 2/\1time.Second \/ 2/; s/\(DefaultRequeueSecs *= \)5/\11/' "$fixture"
 [ "$(diff "$fixture.before" "$fixture" | grep -c '^>')" = 4 ] || die "the test provisioner has other delays than expected"
+cat >"${fixture%/*}/delay.go" <<'END'
+package fixture
+
+import (
+	"os"
+	"time"
+)
+
+func delay() time.Duration {
+	if d, err := time.ParseDuration(os.Getenv("FIXTURE_DELAY")); err == nil {
+		return d
+	}
+	return time.Second / 2
+}
+END
 cp go.mod "$temp/build.mod"
 cp go.sum "$temp/build.sum"
 go mod edit -replace "github.com/metal3-io/baremetal-operator=$temp/source" "$temp/build.mod"
