@@ -241,12 +241,21 @@ func (sc *scan) announce(options []*option) {
 			plan.Log("Best option to resize: "+options[i].id),
 			plan.Log(fmt.Sprintf("Estimated %d nodes needed in %s", needed[i], options[i].id)))
 	}
-	sc.notes = append(sc.notes, plan.Log("Final scale-up plan: "+planText(options)))
+	sc.notes = append(sc.notes, plan.Log("Final scale-up plan: "+planText(options)), plan.Log(distance(sc.placement)))
 	for _, o := range options {
 		if o.more > 0 {
 			sc.notes = append(sc.notes, plan.Log(fmt.Sprintf("Scale-up: setting group %s size to %d", o.id, o.target+o.more)))
 		}
 	}
+}
+
+// distance says how good the packing is that the plan follows from: how much cheaper another one could be at most.
+func distance(p scheduling.Placement) string {
+	price, bound := p.Price(), p.Bound()
+	if bound <= 0 || price <= bound {
+		return "Scale-up: in what the expanders count, no other new nodes for these pods come cheaper"
+	}
+	return fmt.Sprintf("Scale-up: in what the expanders count, the new nodes are at most %.1f%% above the proven least", 100*(float64(price)/float64(bound)-1))
 }
 
 // planText renders the new sizes: [{MachineSet/ns/name 2->3 (max: 3)}].

@@ -81,6 +81,17 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 	for _, m := range s.Machines {
 		sc.machines[m.UID] = m
 	}
+	sc.index()
+	for _, p := range s.Pods {
+		if node := placeOf(p); node != "" && !finished(p) && !sc.expendable(p) {
+			sc.running[node] = append(sc.running[node], p)
+		}
+	}
+	return sc, nil
+}
+
+// index makes groups be found by id and by Node.
+func (sc *scan) index() {
 	for _, g := range sc.groups {
 		sc.byID[g.id] = g
 		for _, m := range g.members {
@@ -92,12 +103,6 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 			}
 		}
 	}
-	for _, p := range s.Pods {
-		if node := placeOf(p); node != "" && !finished(p) && !sc.expendable(p) {
-			sc.running[node] = append(sc.running[node], p)
-		}
-	}
-	return sc, nil
 }
 
 // placeOf returns the Node whose room a Pod takes: where it runs, where it was nominated to, or the one that it was

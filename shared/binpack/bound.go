@@ -14,11 +14,38 @@ import (
 // pieces less the worth that fits into the bins that exist.
 func LowerBound(items []Item, bins []Bin, types []Type, fits Fits) int64 {
 	p := newProblem(items, bins, types, fits)
+	return p.bound(newOffers(p, p.left), nil)
+}
+
+// Bound returns a price that no packing of the pieces that have a place can go below. It is LowerBound of those, found
+// sooner where the result is the best there is.
+func (r Result) Bound(items []Item, bins []Bin, types []Type, fits Fits) int64 {
+	placed := slices.Clone(items)
+	for i := range placed {
+		placed[i].Count -= r.Left[i]
+	}
+	p := newProblem(placed, bins, types, fits)
 	o := newOffers(p, p.left)
-	var sum int64
+	paid := make([]int64, len(types)) // by class
+	for _, pat := range r.Patterns {
+		t := slices.Index(p.typeAt, pat.Type)
+		paid[o.class[t]] += o.price(t) * int64(pat.Times)
+	}
+	return p.bound(o, paid)
+}
+
+// bound adds up the bounds of all parts; what was paid by class, if that is known, is enough.
+func (p *problem) bound(o *offers, paid []int64) (sum int64) {
 	for _, part := range o.parts(p.left) {
 		o.addRoom(&part)
-		sum = saturate(sum, o.boundOf(part))
+		enough := int64(math.MaxInt64)
+		if paid != nil {
+			enough = 0
+			for _, c := range part.classes {
+				enough += paid[c]
+			}
+		}
+		sum = saturate(sum, o.boundOf(part, enough))
 	}
 	return sum
 }
@@ -97,16 +124,28 @@ func top(root []int, t int) int {
 	return t
 }
 
-// boundOf is the best bound known for one part, rounded up to what its prices can add up to.
-func (o *offers) boundOf(q part) int64 {
-	best := max(o.countBound(q), o.rateBound(q), o.columnBound(q))
-	for _, start := range o.weights {
-		best = max(best, o.climb(q, start))
-	}
-	if best <= 0 || len(q.classes) == 0 {
+// boundOf is the best bound known for one part, rounded up to what its prices can add up to. The cheap proofs come
+// first; nothing more is tried once one of them is enough.
+func (o *offers) boundOf(q part, enough int64) int64 {
+	if len(q.classes) == 0 {
 		return 0
 	}
-	return int64(o.lot(q).roundUp(best))
+	l, best := o.lot(q), 0.0
+	proofs := []func() float64{
+		func() float64 { return o.countBound(q) },
+		func() float64 { return o.rateBound(q) },
+		func() float64 { return o.columnBound(q) },
+	}
+	for _, start := range o.weights {
+		proofs = append(proofs, func() float64 { return o.climb(q, start) })
+	}
+	for _, proof := range proofs {
+		best = max(best, proof())
+		if int64(l.roundUp(best)) >= enough {
+			break
+		}
+	}
+	return int64(l.roundUp(best))
 }
 
 // roundUp returns the least that prices of the classes can add up to without being less than a bound.

@@ -45,3 +45,18 @@ func TestStepsDoNotGrowWithPieces(t *testing.T) {
 		t.Errorf("%d steps, for twenty times as many pieces %d", few, many)
 	}
 }
+
+func TestBoundOfAResultIsABoundAndNoLooserThanItsPrice(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := instances(t)
+		r := in.pack()
+		got := r.Bound(in.items, in.bins, in.types, in.fits)
+		for i := range in.items {
+			in.items[i].Count -= r.Left[i]
+		}
+		if want := min(in.bound(), r.Price(in.types)); got < want || got > r.Price(in.types) {
+			t.Fatalf("bound %d of a packing at %d; of all packings %d", got, r.Price(in.types), want)
+		}
+	})
+}

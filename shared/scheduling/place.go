@@ -38,11 +38,7 @@ func (p Placement) Price() int64 { return p.layout.result.Price(p.layout.types) 
 // Bound is a price that new Nodes for the same Pods, divided among topology domains in the same way, cannot go below.
 func (p Placement) Bound() int64 {
 	l := p.layout
-	placed := slices.Clone(l.items)
-	for i := range placed {
-		placed[i].Count -= l.result.Left[i]
-	}
-	return binpack.LowerBound(placed, l.room, l.types, l.fits)
+	return l.result.Bound(l.items, l.room, l.types, l.fits)
 }
 
 // Opening is a number of new Nodes of one offer that are to hold the same Pods.

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	evaluateautoscale "github.com/machine-functions/machine-functions/functions/evaluate-autoscale"
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -94,16 +96,14 @@ func (r *Result) decide(seen snapshot.Snapshot, p *plan.Plan) (wall, cpu float64
 // read takes from the plan which sets grow, and which Nodes are unneeded.
 func (r *Result) read(w *Workload, seen snapshot.Snapshot, p plan.Plan) error {
 	for _, a := range p.Actions() {
-		switch a := a.(type) {
-		case plan.Update:
-			if set, ok := a.New.(*machine.MachineSet); ok {
-				r.grow(w, set.Name, int(*set.Spec.Replicas-*a.Old.(*machine.MachineSet).Spec.Replicas))
+		if u, ok := a.(plan.Update); ok {
+			if set, ok := u.New.(*machine.MachineSet); ok {
+				r.grow(w, set.Name, int(*set.Spec.Replicas-*u.Old.(*machine.MachineSet).Spec.Replicas))
 			}
-		case plan.Create:
-			cm := snapshot.Snapshot{}
-			cm.Add(a.Object)
-			if got := cm.ConfigMap(machine.Namespace, machine.ConfigMapStatus); got != nil {
-				state, err := autoscaling.ParseState(got.Data[autoscaling.StateKey])
+		}
+		if c, ok := a.(plan.Create); ok {
+			if cm, ok := c.Object.(*corev1.ConfigMap); ok && cm.Name == machine.ConfigMapStatus {
+				state, err := autoscaling.ParseState(cm.Data[autoscaling.StateKey])
 				if err != nil {
 					return err
 				}
