@@ -38,6 +38,7 @@ func (sc *scan) explain() {
 	sc.explainGroups()
 	told := 0
 	refusals := sc.refusals()
+	sc.explainHeadroom(refusals)
 	for i, shape := range sc.placement.Shapes {
 		from := len(shape.Pods) - sc.placement.Left[i] - sc.placement.Helped[i]
 		if from == len(shape.Pods) {

@@ -41,7 +41,8 @@ func (sc *scan) look() {
 			sc.places = append(sc.places, place{node: n, group: g, fresh: true})
 		}
 	}
-	sc.waiting = sc.waitingPods()
+	sc.waiting = append(sc.waitingPods(), sc.headroom()...)
+	sc.seen = nodes
 	sc.world = scheduling.NewWorld(nodes, sc.waiting, facts(sc.Snapshot))
 }
 

@@ -260,9 +260,11 @@ func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
 
 // reschedule names Pods as Events list them.
 func reschedule(pods []*corev1.Pod) string {
-	names := make([]string, len(pods))
-	for i, p := range pods {
-		names[i] = p.Name
+	var names []string
+	for _, p := range pods {
+		if !stands(p) {
+			names = append(names, p.Name)
+		}
 	}
 	return strings.Join(names, ",")
 }

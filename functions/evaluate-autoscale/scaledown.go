@@ -46,6 +46,7 @@ func (sc *scan) scaleDown() {
 		sc.state.Unneeded = nil
 		return
 	}
+	sc.occupy()
 	unneeded := sc.findUnneeded()
 	timers := map[types.UID]metav1.Time{}
 	for _, c := range unneeded {
@@ -164,7 +165,7 @@ func (sc *scan) candidates() (all []candidate, others []int) {
 			}
 			continue
 		}
-		c.pods, c.drain = sc.toMove(p.node), len(sc.remaining(p.node)) > 0
+		c.pods, c.drain = append(sc.toMove(p.node), sc.reserved[i]...), len(sc.remaining(p.node)) > 0
 		if since, ok := sc.state.Unneeded[p.node.UID]; ok {
 			c.since = since.Time
 		}

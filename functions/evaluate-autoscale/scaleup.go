@@ -294,7 +294,7 @@ func (sc *scan) tellPods(options []*option) {
 }
 
 // waits reports that a Pod waits for its first place, unlike those that are about to lose theirs.
-func waits(p *corev1.Pod) bool { return p.Spec.NodeName == "" }
+func waits(p *corev1.Pod) bool { return p.Spec.NodeName == "" && !stands(p) }
 
 func sum(all []int) (total int) {
 	for _, n := range all {

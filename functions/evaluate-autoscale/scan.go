@@ -33,10 +33,12 @@ type scan struct {
 	goes     map[*corev1.Node]bool // its Machine is on its way out
 	guards   map[string]*guards    // disruption budgets by namespace
 
-	world   *scheduling.World
-	places  []place // what the world's nodes are
-	waiting []*corev1.Pod
-	packed  []*corev1.Pod // of those, the ones that the placement is for
+	world    *scheduling.World
+	seen     []scheduling.Node     // what it was made of
+	reserved map[int][]*corev1.Pod // by place: room that is kept free
+	places   []place               // what the world's nodes are
+	waiting  []*corev1.Pod
+	packed   []*corev1.Pod // of those, the ones that the placement is for
 
 	broken    map[string]broken // groups of Pods that nothing is done for, because it could not be done for all
 	options   []*option         // groups that can grow

@@ -25,6 +25,7 @@ type Placement struct {
 	Helped   []int     // by shape: Pods that fit the new Nodes
 	Left     []int     // by shape: Pods without a place
 	Openings []Opening // new Nodes, in the order of their worth
+	On       []On      // where the Pods are that fit Nodes that exist
 
 	world  *World
 	offers []Offer
@@ -40,6 +41,9 @@ func (p Placement) Bound() int64 {
 	l := p.layout
 	return l.result.Bound(l.items, l.room, l.types, l.fits)
 }
+
+// On is a number of Pods of a shape that fit one Node of the world.
+type On struct{ Node, Shape, Count int }
 
 // Opening is a number of new Nodes of one offer that are to hold the same Pods.
 type Opening struct {
@@ -229,6 +233,7 @@ func (l *layout) report(p *Placement) {
 	for _, put := range l.result.Puts {
 		r := l.rows[put.Item]
 		p.Fit[r.shape] += put.Count * r.times
+		p.On = append(p.On, On{Node: l.bins[put.Bin], Shape: r.shape, Count: put.Count * r.times})
 	}
 	for k, pat := range l.result.Patterns {
 		o := Opening{Offer: pat.Type, Count: pat.Times, pattern: k}

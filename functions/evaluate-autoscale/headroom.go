@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
+)
+
+// headroomOf is the namespace, and the beginning of the UIDs, of Pods that stand for room to be kept free (SPEC W7, C83).
+const headroomOf = "headroom"
+
+// movable is the kind of owner whose Pods may be moved (SPEC C71).
+const movable = "ReplicaSet"
+
+// stands reports whether a Pod only stands for room.
+func stands(p *corev1.Pod) bool { return strings.HasPrefix(string(p.UID), headroomOf+"/") }
+
+// headroom returns Pods that stand for the room to be kept free: they wait behind all others, are moved like those of a
+// ReplicaSet, and are told nothing.
+func (sc *scan) headroom() (pods []*corev1.Pod) {
+	ca := clusterAutoscaler(sc.Snapshot)
+	if ca == nil {
+		return nil
+	}
+	rooms, err := autoscaling.ParseHeadroom(ca.Annotations[autoscaling.HeadroomAnnotation])
+	if err != nil {
+		sc.notes = append(sc.notes, plan.Warning(ca, "HeadroomInvalid", err.Error()).From(caSource))
+		return nil
+	}
+	for i, room := range rooms {
+		spec := corev1.PodSpec{
+			Priority: new(int32(math.MinInt32)), NodeSelector: room.On,
+			Containers: []corev1.Container{{Name: headroomOf, Resources: corev1.ResourceRequirements{Requests: room.Requests}}},
+		}
+		for k := range room.Count {
+			p := &corev1.Pod{Spec: spec}
+			p.Namespace, p.Name = headroomOf, fmt.Sprintf("%d-%05d", i, k)
+			p.UID = types.UID(headroomOf + "/" + p.Name)
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: movable, Name: headroomOf, Controller: new(true)}}
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}
+
+// occupy makes the room that was found on Nodes for headroom taken, before it is asked which Nodes could go: those that
+// it needs stay, unless it finds another place.
+func (sc *scan) occupy() {
+	next := make([]int, len(sc.placement.Shapes))
+	for _, put := range sc.placement.On {
+		shape := sc.placement.Shapes[put.Shape]
+		if !stands(shape.Pods[0]) {
+			continue
+		}
+		if sc.reserved == nil {
+			sc.reserved = map[int][]*corev1.Pod{}
+		}
+		from := next[put.Shape]
+		next[put.Shape] += put.Count
+		sc.reserved[put.Node] = append(sc.reserved[put.Node], shape.Pods[from:from+put.Count]...)
+	}
+	if len(sc.reserved) == 0 {
+		return
+	}
+	nodes := slices.Clone(sc.seen)
+	for n, pods := range sc.reserved {
+		nodes[n].Pods = slices.Concat(nodes[n].Pods, pods)
+	}
+	sc.world = scheduling.NewWorld(nodes, sc.waiting, facts(sc.Snapshot))
+}
+
+// explainHeadroom logs the room that is missing, with the answer of every set.
+func (sc *scan) explainHeadroom(refusals []answer) {
+	for i, shape := range sc.placement.Shapes {
+		if left := len(shape.Pods) - sc.placement.Fit[i] - sc.placement.Helped[i]; left > 0 && stands(shape.Pods[0]) {
+			sc.notes = append(sc.notes, plan.Log(fmt.Sprintf("Headroom: %d of %d places are missing: %s", left, len(shape.Pods), counted(sc.answers(i, refusals)))))
+		}
+	}
+}
