@@ -135,10 +135,10 @@ func bySize(options []*option) []int64 {
 // byPrice prices by money, in thousandths of a cent per hour. It has no say unless every option has a price: a price
 // cannot be compared with none.
 func (sc *scan) byPrice(options []*option) []int64 {
-	table := sc.priceTable()
+	sc.prices = sc.priceTable()
 	out := make([]int64, len(options))
 	for i, o := range options {
-		if out[i] = priceOf(o.group, table); out[i] == 0 {
+		if out[i] = priceOf(o.group, sc.prices); out[i] == 0 {
 			if asksFor(sc.ClusterAutoscalers, autoscaling.Price) {
 				sc.notes = append(sc.notes, plan.Log("Price expander: the price of "+o.id+" is not known, prices are left out"))
 			}

@@ -69,6 +69,7 @@ func (sc *scan) decide() {
 	sc.settle()
 	sc.continueRemovals()
 	sc.doubt = sc.doubtful()
+	sc.followRepack()
 	if sc.healthy() {
 		sc.giveUp()
 		sc.look()
@@ -114,7 +115,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		if asksFor(s.ClusterAutoscalers, autoscaling.Priority) {
 			ask = append(ask, prioritiesQuery)
 		}
-		if asksFor(s.ClusterAutoscalers, autoscaling.Price) {
+		if asksFor(s.ClusterAutoscalers, autoscaling.Price) || ca.Annotations[autoscaling.RepackAnnotation] != "" {
 			ask = append(ask, pricesQuery)
 		}
 	}

@@ -51,8 +51,19 @@ func (d dice) cluster(w *world) {
 	if d.rarely("limited") {
 		ca.Spec.ResourceLimits = &autoscaling.ResourceLimits{MaxNodesTotal: new(int32(d.n("nodes", 1, 9))), Cores: &autoscaling.Range{Min: int32(d.n("cores", 0, 9)), Max: 40}}
 	}
+	ca.Spec.Expanders = anyOf(d, "expanders", nil, []autoscaling.Expander{autoscaling.Random}, []autoscaling.Expander{autoscaling.Priority, autoscaling.Price})
+	ca.Annotations = map[string]string{}
+	if d.rarely("headroom") {
+		ca.Annotations[autoscaling.HeadroomAnnotation] = "2 of cpu=1"
+	}
+	if d.rarely("repack") {
+		ca.Annotations[autoscaling.RepackAnnotation] = "migration=0.001"
+	}
+	if d.rarely("enforced") {
+		ca.Spec.EnforceNodeGroupMinSize = autoscaling.Enabled
+	}
 	d.put(w, ca)
-	state := autoscaling.State{Schema: 1, Groups: map[string]autoscaling.NodeGroup{}, Unneeded: map[types.UID]metav1.Time{}}
+	state := autoscaling.State{Schema: 1, Groups: map[string]autoscaling.NodeGroup{}, Unneeded: map[types.UID]metav1.Time{}, Held: map[types.UID]autoscaling.Held{}}
 	for i := range d.n("sets", 1, 3) {
 		d.set(w, fmt.Sprintf("set-%d", i), &state)
 	}
@@ -80,6 +91,15 @@ func (d dice) set(w *world, name string, state *autoscaling.State) {
 	set.Namespace, set.Name, set.UID = machine.Namespace, name, types.UID(name)
 	set.Spec.Replicas = new(int32(d.n("replicas", 0, 4)))
 	set.Annotations = map[string]string{machine.AnnotationVCPU: anyOf(d, "cpu", "2", "4"), machine.AnnotationMemoryMb: "8192"}
+	if !d.rarely("no price") {
+		set.Annotations[machine.AnnotationPrice] = anyOf(d, "price", "0.1", "0.4")
+	}
+	if d.rarely("retry") {
+		set.Annotations[machine.AnnotationRetryScaleUp] = ""
+	}
+	if d.rarely("schedule") {
+		ma.Annotations = map[string]string{autoscaling.ScheduleAnnotation: "0 12 * * * for 1h min=2"}
+	}
 	if d.rarely("half known") {
 		delete(set.Annotations, machine.AnnotationMemoryMb)
 	}
@@ -126,6 +146,12 @@ func (d dice) machine(w *world, set *machine.MachineSet, name string, state *aut
 			state.Removals = append(state.Removals, r)
 		}
 	}
+	if d.rarely("held") {
+		state.Held[n.UID] = autoscaling.Held{Reason: digestOf(anyOf(d, "why", whyDisabled, "NotUnderutilized: cpu above 0.50, threshold 0.5")), Since: d.ago("held")}
+	}
+	if d.rarely("repacked") {
+		state.Repack = &autoscaling.Repack{Node: name, NodeUID: n.UID, At: d.ago("repack"), Failed: d.rarely("failed")}
+	}
 	if d.rarely("idle before") {
 		state.Unneeded[n.UID] = d.ago("unneeded")
 	}
@@ -137,6 +163,9 @@ func (d dice) pods(w *world) {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("pod-%02d", i), CreationTimestamp: d.ago("pod"), Labels: map[string]string{"app": anyOf(d, "app", "a", "b")}}}
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: anyOf(d, "owner", "ReplicaSet", "ReplicaSet", "ReplicaSet", "DaemonSet", "Other"), Name: "x", UID: "x", Controller: new(true)}}
 		p.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(anyOf(d, "request", "100m", "1", "3", "9"))}}}}
+		if d.rarely("group") {
+			p.Annotations = map[string]string{groupAnnotation: anyOf(d, "of", "x", "y"), sizeAnnotation: anyOf(d, "size", "1", "3")}
+		}
 		if d.rarely("apart") {
 			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
 				{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels}},
@@ -219,7 +248,8 @@ func (w *world) keeps(before map[string]int32) error {
 		if err != nil {
 			return err
 		}
-		if is < was && len(victims) != int(was-is) {
+		// What goes is named, but for Machines that nobody made.
+		if is < was && len(victims) != int(was-is) && w.machinesOf(s)-len(victims) > int(is) {
 			return fmt.Errorf("%s went from %d to %d with victims %v", s.Name, was, is, victims)
 		}
 		for _, v := range victims {
@@ -234,6 +264,13 @@ func (w *world) keeps(before map[string]int32) error {
 		}
 	}
 	return nil
+}
+
+func (w *world) machinesOf(s *machine.MachineSet) (n int) {
+	for _, m := range memory.List[*machine.Machine](w.Server) {
+		n += truth(metav1.IsControlledBy(m, s))
+	}
+	return n
 }
 
 // emptied wants no Pod that counts on the Node of a victim.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,6 +63,7 @@ func (sc *scan) scaleDown() {
 		sc.state.Unneeded = nil
 	}
 	sc.beginRemovals(unneeded, sc.halted())
+	sc.repack(sc.used)
 }
 
 // dropTimer makes a Node start anew.
@@ -114,6 +116,9 @@ func (sc *scan) findUnneeded() (unneeded []candidate) {
 	for _, c := range all {
 		if why := sc.unmovable(c, mover, left); why != "" {
 			sc.because(c.node, why)
+			if strings.HasPrefix(why, noPlace) {
+				sc.used = append(sc.used, c)
+			}
 			unremovable++
 			continue
 		}
@@ -141,7 +146,7 @@ func (sc *scan) unmovable(c candidate, mover *scheduling.Mover, left budgets) st
 		return why
 	}
 	if why := mover.Clear(c.place, c.pods); why != "" {
-		return "NoPlaceToMovePods: " + why
+		return noPlace + why
 	}
 	return ""
 }
@@ -163,6 +168,10 @@ func (sc *scan) candidates() (all []candidate, others []int) {
 			if c.ready {
 				others = append(others, i)
 			}
+			if c.group != nil && why != "" && why != whyDisabled && c.ready {
+				c.pods = sc.toMove(p.node)
+				sc.used = append(sc.used, c)
+			}
 			continue
 		}
 		c.pods, c.drain = append(sc.toMove(p.node), sc.reserved[i]...), len(sc.remaining(p.node)) > 0
@@ -173,6 +182,7 @@ func (sc *scan) candidates() (all []candidate, others []int) {
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(
+			cmp.Compare(truth(sc.replaced(b.node)), truth(sc.replaced(a.node))), // what it is replaced by must not go before it
 			compareSince(a.since, b.since), cmp.Compare(truth(len(a.pods) > 0), truth(len(b.pods) > 0)),
 			cmp.Compare(a.use.Max, b.use.Max), cmp.Compare(a.node.Name, b.node.Name))
 	})
@@ -215,7 +225,7 @@ func (sc *scan) mayGo(c candidate) (why string, may bool) {
 		return "", false
 	case c.node.Annotations[disabledAnnotation] == "true":
 		return whyDisabled, false
-	case c.use.Max > sc.settings.UtilizationThreshold:
+	case c.use.Max > sc.settings.UtilizationThreshold && !sc.replaced(c.node):
 		return sc.notUnderutilized(c), false
 	}
 	return "", true

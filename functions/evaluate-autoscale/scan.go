@@ -40,14 +40,16 @@ type scan struct {
 	waiting  []*corev1.Pod
 	packed   []*corev1.Pod // of those, the ones that the placement is for
 
-	broken    map[string]broken // groups of Pods that nothing is done for, because it could not be done for all
-	options   []*option         // groups that can grow
+	prices    map[string]float64 // what the table says
+	broken    map[string]broken  // groups of Pods that nothing is done for, because it could not be done for all
+	options   []*option          // groups that can grow
 	placement scheduling.Placement
 	why       map[types.UID]string // by Node UID: why it is not removed
 	helped    []int                // by shape of the placement: Pods that new Nodes are for
 	resizing  bool                 // the cluster grows in this scan
 	doubt     bool                 // lists lost so much that they are not believed
 	young     bool                 // all Pods that wait are so new that more are awaited
+	used      []candidate          // Nodes that stay because they are used
 	budget    *budget
 
 	do    []plan.Action   // to be done once the state is committed, in this order

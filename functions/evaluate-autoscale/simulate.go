@@ -320,9 +320,12 @@ type costs struct {
 	unit string
 }
 
+// perHour is the unit of costs that are money.
+const perHour = "price per hour"
+
 func (sc *scan) trueCosts() costs {
 	if each := sc.byPrice(sc.options); each != nil {
-		return costs{each, 1e5, "price per hour"}
+		return costs{each, 1e5, perHour}
 	}
 	return costs{bySize(sc.options), 1, "size"}
 }

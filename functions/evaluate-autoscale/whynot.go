@@ -23,6 +23,7 @@ const (
 	whyDisabled      = "ScaleDownDisabledAnnotation: annotation " + disabledAnnotation
 	whyNotAutoscaled = "NotAutoscaled: it belongs to no machine set that is resized"
 	whyOther         = "NotUnneededOtherReason: "
+	noPlace          = "NoPlaceToMovePods: "
 )
 
 const (

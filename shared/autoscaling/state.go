@@ -35,6 +35,7 @@ type State struct {
 	Unneeded map[types.UID]metav1.Time `json:"unneeded,omitempty"` // since when, by Node UID
 	Held     map[types.UID]Held        `json:"held,omitempty"`     // reasons that are not on their Nodes yet, by Node UID
 	Removals []Removal                 `json:"removals,omitempty"` // sorted by Node name
+	Repack   *Repack                   `json:"repack,omitempty"`
 	Seen     Seen                      `json:"seen,omitzero"`
 }
 
@@ -42,6 +43,14 @@ type State struct {
 type Held struct {
 	Reason string      `json:"reason"` // digest
 	Since  metav1.Time `json:"since"`
+}
+
+// Repack is a Node that is to go although it is used, because what its Pods need elsewhere is cheaper.
+type Repack struct {
+	Node    string      `json:"node"`
+	NodeUID types.UID   `json:"nodeUID"`
+	At      metav1.Time `json:"at"`
+	Failed  bool        `json:"failed,omitempty"` // it did not come true in time; no other one is tried for a while
 }
 
 // NodeGroup is what is remembered about one set of Machines that is resized.

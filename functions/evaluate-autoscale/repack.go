@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
+)
+
+const (
+	// repackTries is how many Nodes one scan looks at; which ones changes with every minute.
+	repackTries = 3
+	// repackSlack is how much longer a replacement may take than its Nodes and the old one's time.
+	repackSlack = 10 * time.Minute
+)
+
+// repack replaces a Node by cheaper ones, or empties it although it is used, where that pays (SPEC W10, W13, D32): off
+// unless the settings say what moving a Pod costs. It does so one Node at a time, while nothing else goes on. First the
+// cheaper Nodes are asked for; the old one goes as any unneeded Node, once its Pods have a place.
+//
+//	nothing else goes on ─▶ cheaper Nodes asked for, Node noted ─▶ its Pods fit elsewhere for unneededTime ─▶ removed
+//	                                  └── not within maxNodeProvisionTime and unneededTime ──▶ failed: no other one for three hours
+func (sc *scan) repack(candidates []candidate) {
+	rule, on := sc.repacking()
+	if !on || sc.state.Repack != nil || sc.busy() {
+		return
+	}
+	costs := sc.trueCosts()
+	if costs.unit != perHour || len(candidates) == 0 {
+		return
+	}
+	slices.SortStableFunc(candidates, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(sc.priceOf(b.group), sc.priceOf(a.group)), cmp.Compare(a.node.Name, b.node.Name))
+	})
+	first := int(sc.Now.Unix()/60) * repackTries
+	for i := range min(repackTries, len(candidates)) {
+		c := candidates[(first+i)%len(candidates)]
+		if c.group.target > c.group.min && sc.movable(c) && sc.replace(c, rule, costs) {
+			return
+		}
+	}
+}
+
+// repacking returns what the settings say of it.
+func (sc *scan) repacking() (autoscaling.Repacking, bool) {
+	ca := clusterAutoscaler(sc.Snapshot)
+	if ca == nil || ca.Annotations[autoscaling.RepackAnnotation] == "" {
+		return autoscaling.Repacking{}, false
+	}
+	r, err := autoscaling.ParseRepacking(ca.Annotations[autoscaling.RepackAnnotation])
+	if err != nil {
+		sc.notes = append(sc.notes, plan.Warning(ca, "RepackInvalid", err.Error()).From(caSource))
+	}
+	return r, err == nil
+}
+
+// busy reports that something goes on that a replacement would disturb.
+func (sc *scan) busy() bool {
+	pending := slices.ContainsFunc(sc.groups, func(g *group) bool {
+		return pendingResize(g, sc.state.Groups[g.id]) || g.awaited() > 0 || g.surplus()
+	})
+	return pending || len(sc.state.Removals) > 0 || slices.ContainsFunc(sc.waiting, waits) || sc.halted() != ""
+}
+
+// movable reports whether the Pods of a Node may be moved at all.
+func (sc *scan) movable(c candidate) bool {
+	return sc.stuck(c) == "" && sc.budgets().short(sc, c.pods) == "" && c.ready && c.node.Annotations[disabledAnnotation] != "true"
+}
+
+// priceOf is what a Node of a group costs per hour; 0 if nobody says.
+func (sc *scan) priceOf(g *group) int64 { return priceOf(g, sc.prices) }
+
+// replace asks for the Nodes that the Pods of a Node would need if it went, if they are cheaper by enough, and notes
+// that it is to go.
+func (sc *scan) replace(c candidate, rule autoscaling.Repacking, costs costs) bool {
+	nodes := slices.Clone(sc.seen)
+	nodes[c.place].Pods, nodes[c.place].Closed = nil, true
+	for n, pods := range sc.reserved {
+		nodes[n].Pods = slices.Concat(nodes[n].Pods, pods)
+	}
+	offers := make([]scheduling.Offer, len(sc.options))
+	for i, o := range sc.options {
+		offers[i] = o.offer
+		if offers[i].Price = costs.each[i]; offers[i].Price >= sc.priceOf(c.group) {
+			offers[i].Limit = 0
+		}
+	}
+	p := scheduling.NewWorld(nodes, c.pods, facts(sc.Snapshot)).Place(c.pods, offers)
+	saving := float64(sc.priceOf(c.group)-p.Price()) / costs.per
+	if sum(p.Left) > 0 || !rule.Worth(saving, len(c.pods)) {
+		return false
+	}
+	sc.state.Repack = &autoscaling.Repack{Node: c.node.Name, NodeUID: c.node.UID, At: *sc.now()}
+	text := fmt.Sprintf("Repacking: node %s is to go, which saves %.4g per hour for %d pods to move", c.node.Name, saving, len(c.pods))
+	sc.notes = append(sc.notes, plan.Log(text), plan.Normal(c.node, "Repack", text).From(source))
+	id := sc.planID("repack", string(c.node.UID))
+	for _, o := range p.Openings {
+		sc.options[o.Offer].more += int32(o.Count)
+	}
+	for _, o := range sc.options {
+		if o.more > 0 {
+			sc.grow(o, id, nil)
+		}
+	}
+	return true
+}
+
+// followRepack forgets a replacement that came true, or came to nothing.
+func (sc *scan) followRepack() {
+	r := sc.state.Repack
+	if r == nil {
+		return
+	}
+	_, on := sc.repacking()
+	over := sc.Now.After(r.At.Add(sc.settings.MaxNodeProvisionTime + sc.settings.UnneededTime + repackSlack))
+	removing := slices.ContainsFunc(sc.state.Removals, func(x autoscaling.Removal) bool { return x.NodeUID == r.NodeUID })
+	switch {
+	case !on, sc.nodes[r.NodeUID] == nil && !r.Failed, r.Failed && sc.Now.After(r.At.Add(failureMemory)):
+		sc.state.Repack = nil
+	case over && !removing && !r.Failed:
+		failed := *r
+		failed.Failed = true
+		sc.state.Repack = &failed
+		sc.notes = append(sc.notes, plan.Log("Repacking: node "+r.Node+" could not be replaced in time"))
+	}
+}
+
+// replaced reports whether a Node is to be replaced: then it may go although it is used.
+func (sc *scan) replaced(n *corev1.Node) bool {
+	return sc.state.Repack != nil && sc.state.Repack.NodeUID == n.UID && !sc.state.Repack.Failed
+}
