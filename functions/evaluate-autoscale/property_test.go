@@ -59,6 +59,9 @@ func (d dice) cluster(w *world) {
 	if d.rarely("repack") {
 		ca.Annotations[autoscaling.RepackAnnotation] = "migration=0.001"
 	}
+	if d.rarely("soft") {
+		ca.Annotations[autoscaling.SoftTaintAnnotation] = "Enabled"
+	}
 	if d.rarely("enforced") {
 		ca.Spec.EnforceNodeGroupMinSize = autoscaling.Enabled
 	}

@@ -45,6 +45,7 @@ type candidate struct {
 func (sc *scan) scaleDown() {
 	if !sc.settings.ScaleDownEnabled {
 		sc.state.Unneeded = nil
+		sc.softTaint(nil)
 		return
 	}
 	sc.occupy()
@@ -64,6 +65,7 @@ func (sc *scan) scaleDown() {
 	}
 	sc.beginRemovals(unneeded, sc.halted())
 	sc.repack(sc.used)
+	sc.softTaint(unneeded)
 }
 
 // dropTimer makes a Node start anew.

@@ -9,6 +9,10 @@ import (
 // Name is the only name that a ClusterAutoscaler may have (SPEC B112).
 const Name = "default"
 
+// SoftTaintAnnotation on the ClusterAutoscaler, with the value Enabled, marks Nodes that nobody needs with the taint
+// DeletionCandidateOfClusterAutoscaler (SPEC C60).
+const SoftTaintAnnotation = "machine.openshift.io/soft-taint"
+
 // ClusterAutoscaler says whether, when and within which limits the cluster grows and shrinks. There is at most one.
 type ClusterAutoscaler struct {
 	metav1.TypeMeta   `json:",inline"`
