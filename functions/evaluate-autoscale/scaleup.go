@@ -137,7 +137,8 @@ func (sc *scan) growing() (all []*option) {
 }
 
 // place finds places for the waiting Pods. Those that an earlier request was made for wait for its Nodes: they fitted
-// when it was made, whatever another packing makes of it (RELIABILITY 2d).
+// when it was made, whatever another packing makes of it (RELIABILITY 2d). Without them another packing may leave
+// others of them over, so that this is asked until none is.
 func (sc *scan) place(options []*option) scheduling.Placement {
 	offers := make([]scheduling.Offer, len(options))
 	for i, o := range options {
@@ -147,13 +148,14 @@ func (sc *scan) place(options []*option) scheduling.Placement {
 	if len(sc.broken) > 0 {
 		sc.packed = slices.DeleteFunc(slices.Clone(sc.waiting), func(x *corev1.Pod) bool { _, out := sc.broken[podGroupOf(x)]; return out && waits(x) })
 	}
-	p := sc.world.Place(sc.packed, offers)
-	covered := sc.covered(p)
-	if len(covered) == 0 {
-		return p
+	for {
+		p := sc.world.Place(sc.packed, offers)
+		covered := sc.covered(p)
+		if len(covered) == 0 {
+			return p
+		}
+		sc.packed = slices.DeleteFunc(slices.Clone(sc.packed), func(x *corev1.Pod) bool { return covered[x] })
 	}
-	sc.packed = slices.DeleteFunc(slices.Clone(sc.packed), func(x *corev1.Pod) bool { return covered[x] })
-	return sc.world.Place(sc.packed, offers)
 }
 
 // covered returns Pods that found no place on Nodes that exist or are to come, although open requests were made for
@@ -162,6 +164,9 @@ func (sc *scan) covered(p scheduling.Placement) map[*corev1.Pod]bool {
 	covered := map[*corev1.Pod]bool{}
 	for i, shape := range p.Shapes {
 		left := p.Helped[i] + p.Left[i]
+		if left > 0 { // by parts of a size that keep the rounds few
+			left = max(left, len(shape.Pods)/4)
+		}
 		for _, g := range sc.groups {
 			r := sc.state.Groups[g.id].Request
 			if r == nil || g.upcoming == 0 || !slices.Contains(r.Pods, shape.Digest) {

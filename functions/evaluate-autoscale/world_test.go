@@ -261,3 +261,34 @@ func TestFiftyPodsComeAndGo(t *testing.T) {
 		t.Errorf("%d writes of sets: %v", resizes, w.ours())
 	}
 }
+
+// What one scan decided, the next one does not decide again, however it would pack the same Pods: with spread, hosts kept
+// apart, ports and company, another packing beside the Nodes that are to come may leave other Pods over (R-B16).
+func TestNextScanAddsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, epoch)
+	w.load(t, "../../../test/e2e/testdata/packing.yaml")
+	for _, p := range memory.List[*corev1.Pod](w.Server) {
+		w.must(t, memory.Patch(w.Server, p.Namespace, p.Name, func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+		}))
+	}
+	w.now = w.now.Add(5 * time.Second)
+	sets := []string{"zone-a", "zone-b", "zone-c", "fpga", "tainted"}
+	for range 3 {
+		if _, err := w.scan(t.Context(), snapshot.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		w.now = w.now.Add(10 * time.Second)
+	}
+	grown := 0
+	for _, x := range w.ours() {
+		if x.Resource == "machinesets" && x.Err == nil {
+			grown++
+		}
+	}
+	// one write of bounds and one of replicas
+	if used := len(slices.DeleteFunc(w.replicas(sets...), func(n int32) bool { return n == 0 })); grown != len(sets)+used {
+		t.Errorf("%d writes of sets, %d of them have Nodes: %v", grown, used, w.replicas(sets...))
+	}
+}
