@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the catalog of the test cloud, and a project with a user of its own. Called once by up.sh."""
+"""Writes the catalog of the test cloud, and projects, each with a user of its name. Called once by up.sh."""
 
 import json
 import sys
 import time
 import urllib.request
 
-PASSWORD, KEYSTONE, GLANCE, PLACEMENT, NOVA, NEUTRON, CINDER = sys.argv[1:]
+PASSWORD, PROJECTS, KEYSTONE, GLANCE, PLACEMENT, NOVA, NEUTRON, CINDER = sys.argv[1:]
 URL = "http://127.0.0.1:%s"
 SERVICES = [
     ("image", "glance", URL % GLANCE),
@@ -49,8 +49,9 @@ for kind, name, url in SERVICES:
     for interface in ("public", "internal", "admin"):
         endpoint = {"service_id": service, "interface": interface, "url": url, "region_id": "regionOne"}
         call("POST", "/endpoints", {"endpoint": endpoint}, token)
-project = call("POST", "/projects", {"project": {"name": "openshift", "domain_id": "default"}}, token)[1]["project"]["id"]
-user = {"name": "openshift", "domain_id": "default", "password": PASSWORD}
-user = call("POST", "/users", {"user": user}, token)[1]["user"]["id"]
 roles = {r["name"]: r["id"] for r in call("GET", "/roles", token=token)[1]["roles"]}
-call("PUT", "/projects/%s/users/%s/roles/%s" % (project, user, roles["member"]), token=token)
+for name in PROJECTS.split():
+    project = call("POST", "/projects", {"project": {"name": name, "domain_id": "default"}}, token)[1]["project"]["id"]
+    user = {"name": name, "domain_id": "default", "password": PASSWORD}
+    user = call("POST", "/users", {"user": user}, token)[1]["user"]["id"]
+    call("PUT", "/projects/%s/users/%s/roles/%s" % (project, user, roles["member"]), token=token)

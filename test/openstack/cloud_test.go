@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"sync"
 	"testing"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -39,6 +40,7 @@ const variable = "OPENSTACK_CLOUDS"
 // cloud is the real one, as its administrator and as the project that the driver works in see it.
 type cloud struct {
 	clouds          []byte
+	name            string // of the project, which is that of the entry in clouds.yaml
 	admin, user     clients
 	flavor, image   string
 	network, subnet string
@@ -50,8 +52,9 @@ type clients struct {
 	compute, network, image, volume *gophercloud.ServiceClient
 }
 
-// theCloud returns the cloud with what the walk-through's spec names (SPEC S9), or skips the test.
-func theCloud(t *testing.T) *cloud {
+// theCloud returns the cloud with what the walk-through's spec names (SPEC S9), or skips the test. Tests with projects of
+// their own run side by side.
+func theCloud(t *testing.T, project string) *cloud {
 	t.Helper()
 	path := os.Getenv(variable)
 	if path == "" {
@@ -61,7 +64,7 @@ func theCloud(t *testing.T) *cloud {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cloud{clouds: text, admin: login(t, text, "admin"), user: login(t, text, "openshift")}
+	c := &cloud{clouds: text, name: project, admin: login(t, text, "admin"), user: login(t, text, project)}
 	c.prepare(t)
 	return c
 }
@@ -111,9 +114,13 @@ func (c *cloud) ids(t *testing.T) (flavor, image string) {
 	return flavor, all(t, images.List(c.user.image, images.ListOpts{Name: c.image}), images.ExtractImages)[0].ID
 }
 
+var preparing sync.Mutex
+
 // prepare makes what is there before any Machine: once, whichever test comes first.
 func (c *cloud) prepare(t *testing.T) {
 	t.Helper()
+	preparing.Lock()
+	defer preparing.Unlock()
 	ctx := t.Context()
 	c.flavor, c.image = "4c12g30d", "rhcos-ocp43"
 	err := flavors.Create(ctx, c.admin.compute, flavors.CreateOpts{Name: c.flavor, VCPUs: 4, RAM: 12288, Disk: pointer(30)}).Err
@@ -146,7 +153,7 @@ func (c *cloud) prepare(t *testing.T) {
 // account is what the runner would open for a spec of the walk-through.
 func (c *cloud) account() provider.Account {
 	return provider.Account{
-		Kind: driver.Kind, Region: "openshift", Namespace: "openshift-machine-api", Secret: "openstack-cloud-credentials",
+		Kind: driver.Kind, Region: c.name, Namespace: "openshift-machine-api", Secret: "openstack-cloud-credentials",
 		Credentials: map[string][]byte{"clouds.yaml": c.clouds},
 		UserData: func(_ context.Context, name string) (map[string][]byte, string, error) {
 			if name != "worker-user-data" {
@@ -158,10 +165,10 @@ func (c *cloud) account() provider.Account {
 }
 
 // spec is the walk-through's (SPEC S9), with some fields changed.
-func spec(t *testing.T, changes map[string]any) json.RawMessage {
+func (c *cloud) spec(t *testing.T, changes map[string]any) json.RawMessage {
 	t.Helper()
 	s := map[string]any{
-		"apiVersion": "openstackproviderconfig.openshift.io/v1alpha1", "kind": driver.Kind, "cloudName": "openshift",
+		"apiVersion": "openstackproviderconfig.openshift.io/v1alpha1", "kind": driver.Kind, "cloudName": c.name,
 		"cloudsSecret": map[string]any{"name": "openstack-cloud-credentials", "namespace": "openshift-machine-api"},
 		"flavor":       "4c12g30d", "image": "rhcos-ocp43",
 		"networks": []any{map[string]any{

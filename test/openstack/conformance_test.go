@@ -16,19 +16,21 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	c := theCloud(t)
+	t.Parallel()
+	c := theCloud(t, "suite")
 	drivertest.Run(t, func(t *testing.T) drivertest.Harness {
 		t.Helper()
-		return c.harness(t, spec(t, nil))
+		return c.harness(t, c.spec(t, nil))
 	})
 }
 
 // TestConformanceWithVolumes is the suite for instances that boot from a volume and have another one.
 func TestConformanceWithVolumes(t *testing.T) {
-	c := theCloud(t)
+	t.Parallel()
+	c := theCloud(t, "volumes")
 	drivertest.Run(t, func(t *testing.T) drivertest.Harness {
 		t.Helper()
-		return c.harness(t, spec(t, map[string]any{
+		return c.harness(t, c.spec(t, map[string]any{
 			"rootVolume": map[string]any{"diskSize": 2}, "trunk": false,
 			"additionalBlockDevices": []any{map[string]any{"name": "etcd", "sizeGiB": 1, "storage": map[string]any{"type": "Volume"}}},
 		}))
@@ -42,9 +44,9 @@ func (c *cloud) harness(t *testing.T, spec json.RawMessage) drivertest.Harness {
 		Provider: driver.Provider(),
 		Account:  c.account(),
 		Spec:     spec,
-		Invalid:  invalid(t),
+		Invalid:  c.invalid(t),
 		Missing: &drivertest.Bad{
-			Spec:  brokenNetwork(t),
+			Spec:  c.brokenNetwork(t),
 			Names: []string{"No network was found or provided", "providerSpec.value.networks[0].subnets[0].filter", `name: "ocp43-nowhere"`},
 		},
 		Patience: 2 * time.Minute,
@@ -66,21 +68,21 @@ func (c *cloud) harness(t *testing.T, spec json.RawMessage) drivertest.Harness {
 	}
 }
 
-func brokenNetwork(t *testing.T) json.RawMessage {
+func (c *cloud) brokenNetwork(t *testing.T) json.RawMessage {
 	t.Helper()
-	return spec(t, map[string]any{"networks": []any{map[string]any{
+	return c.spec(t, map[string]any{"networks": []any{map[string]any{
 		"filter": map[string]any{}, "subnets": []any{map[string]any{"filter": map[string]any{"name": "ocp43-nowhere", "tags": "openshiftClusterID=ocp43-abcde"}}},
 	}}})
 }
 
-func invalid(t *testing.T) []drivertest.Bad {
+func (c *cloud) invalid(t *testing.T) []drivertest.Bad {
 	t.Helper()
 	return []drivertest.Bad{
-		{Spec: spec(t, map[string]any{"flavor": "99c99g"}), Names: []string{"providerSpec.value.flavor", "99c99g"}},
-		{Spec: spec(t, map[string]any{"image": "rhcos-nowhere"}), Names: []string{"providerSpec.value.image", "rhcos-nowhere"}},
-		{Spec: spec(t, map[string]any{"availabilityZone": "mars"}), Names: []string{"providerSpec.value.availabilityZone", "mars", "nova"}},
-		{Spec: spec(t, map[string]any{"flavor": ""}), Names: []string{"providerSpec.value.flavor"}},
-		{Spec: spec(t, map[string]any{"networks": []any{map[string]any{"filter": map[string]any{}}}}), Names: []string{"providerSpec.value.networks[0].filter"}},
+		{Spec: c.spec(t, map[string]any{"flavor": "99c99g"}), Names: []string{"providerSpec.value.flavor", "99c99g"}},
+		{Spec: c.spec(t, map[string]any{"image": "rhcos-nowhere"}), Names: []string{"providerSpec.value.image", "rhcos-nowhere"}},
+		{Spec: c.spec(t, map[string]any{"availabilityZone": "mars"}), Names: []string{"providerSpec.value.availabilityZone", "mars", "nova"}},
+		{Spec: c.spec(t, map[string]any{"flavor": ""}), Names: []string{"providerSpec.value.flavor"}},
+		{Spec: c.spec(t, map[string]any{"networks": []any{map[string]any{"filter": map[string]any{}}}}), Names: []string{"providerSpec.value.networks[0].filter"}},
 	}
 }
 

@@ -60,7 +60,7 @@ func TestCaller(t *testing.T) {
 	must(t, err)
 	var r record
 	must(t, json.Unmarshal(text, &r))
-	a := (&cloud{clouds: r.Account["clouds.yaml"]}).account()
+	a := (&cloud{clouds: r.Account["clouds.yaml"], name: "openshift"}).account()
 	a.ClusterID = r.Cluster
 	d, err := driver.Provider().Open(t.Context(), a)
 	must(t, err)
@@ -113,11 +113,12 @@ func (r *record) down(t *testing.T, d provider.Driver) bool {
 // half of a request, before it is sent or before its answer is read, and once more every eleven requests; another one
 // goes on. What is left is counted by tag.
 func TestFiftyInstancesWhileCallersAreKilled(t *testing.T) {
-	c := theCloud(t)
+	t.Parallel()
+	c := theCloud(t, "openshift")
 	cluster := "crash-" + string(uuid.NewUUID()[:8])
 	mark := "machine-cluster=" + cluster
 	lives := make([]*life, manyMachines)
-	trunk, volume := c.resolve(t, spec(t, nil)), c.resolve(t, spec(t, map[string]any{"rootVolume": map[string]any{"diskSize": 2}, "trunk": false}))
+	trunk, volume := c.resolve(t, c.spec(t, nil)), c.resolve(t, c.spec(t, map[string]any{"rootVolume": map[string]any{"diskSize": 2}, "trunk": false}))
 	for k := range lives {
 		resolved := trunk
 		if k%5 == 0 {

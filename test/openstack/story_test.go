@@ -18,20 +18,21 @@ import (
 // TestWalkThrough is the cloud's part of the walk-through (SPEC S9, S20-S24): a wrong network and its message, the right
 // one, the instance as `openstack server list` shows it, its capacity, and its end.
 func TestWalkThrough(t *testing.T) {
-	c := theCloud(t)
+	t.Parallel()
+	c := theCloud(t, "story")
 	a := c.account()
 	a.ClusterID = "ocp43-" + string(uuid.NewUUID()[:5])
 	d, err := driver.Provider().Open(t.Context(), a)
 	must(t, err)
 
-	_, err = d.Resolve(t.Context(), brokenNetwork(t))
+	_, err = d.Resolve(t.Context(), c.brokenNetwork(t))
 	const want = `error creating Openstack instance: No network was found or provided: providerSpec.value.networks[0].subnets[0].filter {name: "ocp43-nowhere", tags: "openshiftClusterID=ocp43-abcde"} matches no subnet. Check the machine's configuration`
 	if provider.CodeOf(err) != provider.NotFound || err.Error() != want {
 		t.Errorf("Resolve = %v\nwant %s", err, want)
 	}
 
 	begin := time.Now()
-	resolved, err := d.Resolve(t.Context(), spec(t, map[string]any{"serverGroupName": "ocp43-worker", "configDrive": true, "availabilityZone": "nova", "primarySubnet": c.subnet}))
+	resolved, err := d.Resolve(t.Context(), c.spec(t, map[string]any{"serverGroupName": "ocp43-worker", "configDrive": true, "availabilityZone": "nova", "primarySubnet": c.subnet}))
 	must(t, err)
 	uid := uuid.NewUUID()
 	r := provider.Ref{UID: uid, Name: "general-purpose-1a-bggcg", Token: machine.Token(uid, 1, "zone")}
@@ -68,12 +69,13 @@ func TestWalkThrough(t *testing.T) {
 // TestLoserForThePorts: Nova takes two requests with one port. Only one of the instances ever runs, the other says why,
 // and both go with the Machine.
 func TestLoserForThePorts(t *testing.T) {
-	c := theCloud(t)
+	t.Parallel()
+	c := theCloud(t, "story")
 	a := c.account()
 	a.ClusterID = "loser-" + string(uuid.NewUUID()[:5])
 	d, err := driver.Provider().Open(t.Context(), a)
 	must(t, err)
-	resolved, err := d.Resolve(t.Context(), spec(t, nil))
+	resolved, err := d.Resolve(t.Context(), c.spec(t, nil))
 	must(t, err)
 	uid := uuid.NewUUID()
 	r := provider.Ref{UID: uid, Name: "worker-twice", Token: machine.Token(uid, 1, "zone")}

@@ -20,6 +20,7 @@ keystone=15000 glance=19292 placement=18778 nova=18774 neutron=19696 cinder=1877
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin PYTHONWARNINGS=ignore
 socket=$state/run/mysql.sock
 transport="rabbit://guest:guest@$ip:$rabbitmq/"
+projects="openshift story suite volumes" # for tests that run side by side
 databases="keystone glance placement nova_api nova nova_cell0 neutron cinder"
 services="keystone placement glance neutron cinder-api cinder-scheduler cinder-volume nova-conductor nova-scheduler nova-compute nova-api"
 begin=$(date +%s)
@@ -153,7 +154,7 @@ start_services() {
   web placement $placement /usr/bin/placement-api 1 OS_PLACEMENT_CONFIG_DIR="$etc/placement"
   until_true rabbitmq open $rabbitmq
   until_true keystone open $keystone
-  [ -s "$dump" ] || /usr/bin/python3 "$here/catalog.py" $password $keystone $glance $placement $nova $neutron $cinder
+  [ -s "$dump" ] || /usr/bin/python3 "$here/catalog.py" $password "$projects" $keystone $glance $placement $nova $neutron $cinder
   start glance glance-api --config-file "$etc/glance-api.conf"
   start neutron neutron-server --config-file "$etc/neutron.conf"
   start nova-conductor nova-conductor --config-file "$etc/nova.conf"
@@ -177,7 +178,7 @@ start_services() {
 write_clouds() {
   {
     echo "clouds:"
-    for who in openshift admin; do
+    for who in $projects admin; do
       cat <<EOF
   $who:
     auth: {auth_url: http://$ip:$keystone/v3, username: $who, password: $password, project_name: $who, user_domain_name: Default, project_domain_name: Default}

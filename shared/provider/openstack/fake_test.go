@@ -34,6 +34,10 @@ type fake struct {
 	macs    bool          // tenants may choose MAC addresses
 	volumes bool          // there is a Cinder
 	slow    time.Duration // how long a volume takes
+	takes   time.Duration // how long the wire takes, each way
+
+	// late lets a request have its effect long after its caller has given up.
+	late func() bool
 
 	// wire is asked before a request has its effect, and after. It answers in place of the cloud.
 	wire func(ctx context.Context, r *http.Request, after bool) (*http.Response, error)
@@ -63,6 +67,7 @@ func (t *thing) tags() []string {
 const (
 	builds  = 2 * time.Second // from the request to ACTIVE
 	removes = time.Second
+	lateBy  = 25 * time.Second                   // after a request was sent; its caller gives up after 10 s
 	own     = "11111111111111111111111111111111" // the project
 )
 
@@ -113,25 +118,38 @@ func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 		body, _ = io.ReadAll(r.Body)
 		_ = r.Body.Close()
 	}
+	if f.late != nil && f.late() {
+		go func() {
+			time.Sleep(lateBy)
+			f.handle(r, body)
+		}()
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
 	if f.wire != nil {
 		if answer, err := f.wire(r.Context(), r, false); answer != nil || err != nil {
 			return answer, err
 		}
 	}
-	f.mu.Lock()
-	f.settle()
-	f.calls = append(f.calls, r.Method+" "+r.URL.Path)
-	status, answer, header := f.serve(r, body)
-	if r.Method != http.MethodGet && status < 300 && !strings.HasSuffix(r.URL.Path, "/auth/tokens") {
-		f.writes++
-	}
-	f.mu.Unlock()
+	status, answer, header := f.handle(r, body)
 	if f.wire != nil {
 		if answer, err := f.wire(r.Context(), r, true); answer != nil || err != nil {
 			return answer, err
 		}
 	}
 	return reply(status, answer, header), nil
+}
+
+func (f *fake) handle(r *http.Request, body []byte) (status int, answer any, header http.Header) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.settle()
+	f.calls = append(f.calls, r.Method+" "+r.URL.Path)
+	status, answer, header = f.serve(r, body)
+	if r.Method != http.MethodGet && status < 300 && !strings.HasSuffix(r.URL.Path, "/auth/tokens") {
+		f.writes++
+	}
+	return status, answer, header
 }
 
 // reply is an answer in JSON.

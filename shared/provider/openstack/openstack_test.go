@@ -35,6 +35,7 @@ func TestConformance(t *testing.T) {
 		"two networks":       {shared, func(*fake) {}},
 		"no MAC addresses":   {"", func(f *fake) { f.macs = false }},
 		"no Cinder":          {"", func(f *fake) { f.volumes = false }},
+		"slow wire":          {"", func(f *fake) { f.takes = 100 * time.Millisecond }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +102,8 @@ func harness(t *testing.T, f *fake, more string) drivertest.Harness {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		return nil, nil
+		time.Sleep(f.takes)
+		return nil, ctx.Err()
 	}
 	bad := func(more string, names ...string) drivertest.Bad {
 		return drivertest.Bad{Spec: specWith(more), Names: names}

@@ -294,3 +294,49 @@ func TestPageThatIsCutIsNoList(t *testing.T) {
 		}
 	})
 }
+
+// TestLateEffects has one request work after its caller has given up, and has begun to try again: the ports' addresses
+// and the claim keep it from making anything twice.
+func TestLateEffects(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		more string
+		want map[string]int
+	}{
+		"trunk":   {`"trunk": true`, map[string]int{"servers": 1, "ports": 1, "trunks": 1, "volumes": 0}},
+		"volumes": {`"rootVolume": {"diskSize": 20}, "additionalBlockDevices": [{"name": "etcd", "sizeGiB": 10, "storage": {"type": "Volume"}}]`, map[string]int{"servers": 1, "ports": 1, "trunks": 0, "volumes": 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for n := 1; ; n++ {
+				reached := false
+				synctest.Test(t, func(t *testing.T) { reached = lateAt(t, n, c.more, c.want) })
+				if !reached {
+					return
+				}
+			}
+		})
+	}
+}
+
+func lateAt(t *testing.T, n int, more string, want map[string]int) (reached bool) {
+	t.Helper()
+	f := newFake()
+	l := newLife(t, f, more)
+	count := 0
+	f.late = func() bool {
+		count++
+		reached = reached || count == n
+		return count == n
+	}
+	l.up(t)
+	time.Sleep(time.Minute)
+	for kind, number := range want {
+		if got := f.count(kind); got != number {
+			t.Errorf("request %d late: %d %s, want %d: %v", n, got, kind, number, f.calls)
+		}
+	}
+	l.down(t)
+	wantNothing(t, f, fmt.Sprintf("request %d late", n))
+	return reached
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// TestRefusedAttemptsDoNotPileUp: a quota that is used up for hours costs one set of ports and volumes, not one for each
+// attempt; and none once the Machine goes.
+func TestRefusedAttemptsDoNotPileUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.quota = -1
+		l := newLife(t, f, everything)
+		for range 100 {
+			l.step(t)
+			time.Sleep(5 * time.Second)
+		}
+		if l.attempt < 10 {
+			t.Errorf("%d attempts only", l.attempt)
+		}
+		if p, v, n := f.count("ports"), f.count("volumes"), f.count("trunks"); p > 2 || v > 2 || n > 2 {
+			t.Errorf("%d attempts left %d ports, %d trunks, %d volumes", l.attempt, p, n, v)
+		}
+		for _, err := range l.errs {
+			if provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "Quota exceeded for instances") {
+				t.Errorf("%v has the code %v", err, provider.CodeOf(err))
+			}
+		}
+		l.down(t)
+		wantNothing(t, f, "refused")
+	})
+}
+
+// TestAttemptThatHasToWaitKeepsItsPorts: giving it up would make more requests of what is asked too much already.
+func TestAttemptThatHasToWaitKeepsItsPorts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, "")
+		throttled := answers(429, `{"overLimit": {"code": 429, "message": "This request was rate-limited."}}`, http.Header{"Retry-After": {"30"}})
+		f.wire = func(ctx context.Context, r *http.Request, after bool) (*http.Response, error) {
+			if !after && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/servers") {
+				return throttled(ctx)
+			}
+			return nil, nil
+		}
+		l.step(t)
+		before := len(f.calls)
+		begin := time.Now()
+		for range 20 { // the limiter stands between: asking costs nothing
+			l.step(t)
+		}
+		if asked := len(f.calls) - before; asked > 10 || time.Since(begin) > time.Second {
+			t.Errorf("20 tries asked the cloud %d times in %v", asked, time.Since(begin))
+		}
+		f.wire = nil
+		l.up(t)
+		if l.attempt != 1 || f.count("ports") != 1 {
+			t.Errorf("attempt %d, %d ports", l.attempt, f.count("ports"))
+		}
+	})
+}
+
+func TestThrottledCallSaysWhenAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, "")
+		f.wire = func(ctx context.Context, _ *http.Request, after bool) (*http.Response, error) {
+			if after {
+				return nil, nil
+			}
+			return answers(429, `{"overLimit": {"code": 429, "message": "This request was rate-limited."}}`, http.Header{"Retry-After": {"30"}})(ctx)
+		}
+		for range 2 { // first the cloud says so, then the limiter
+			_, err := l.InstanceTypes(t.Context())
+			e, ok := errors.AsType[*provider.Error](err)
+			if !ok || e.Code != provider.Throttled || e.RetryAfter != 30*time.Second {
+				t.Errorf("InstanceTypes = %v", err)
+			}
+		}
+		if n := len(f.calls); n > 20 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
