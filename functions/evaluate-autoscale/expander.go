@@ -71,6 +71,7 @@ func (sc *scan) expand(options []*option) {
 	if base == nil {
 		base = bySize(options)
 	}
+	sc.ranked = len(above) > 0
 	combine(options, ranks(above, len(options)), base, ranks(below, len(options)))
 }
 

@@ -246,7 +246,10 @@ func (sc *scan) announce(options []*option) {
 			plan.Log("Best option to resize: "+options[i].id),
 			plan.Log(fmt.Sprintf("Estimated %d nodes needed in %s", needed[i], options[i].id)))
 	}
-	sc.notes = append(sc.notes, plan.Log("Final scale-up plan: "+planText(options)), plan.Log(distance(sc.placement)))
+	sc.notes = append(sc.notes, plan.Log("Final scale-up plan: "+planText(options)))
+	if !sc.ranked {
+		sc.notes = append(sc.notes, plan.Log(distance(sc.placement)))
+	}
 	for _, o := range options {
 		if o.more > 0 {
 			sc.notes = append(sc.notes, plan.Log(fmt.Sprintf("Scale-up: setting group %s size to %d", o.id, o.target+o.more)))

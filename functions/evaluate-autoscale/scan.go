@@ -41,6 +41,7 @@ type scan struct {
 	packed   []*corev1.Pod // of those, the ones that the placement is for
 
 	prices    map[string]float64 // what the table says
+	ranked    bool               // an expander ranks the groups: what the packing compares is no cost
 	broken    map[string]broken  // groups of Pods that nothing is done for, because it could not be done for all
 	options   []*option          // groups that can grow
 	placement scheduling.Placement
