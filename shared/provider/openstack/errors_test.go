@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// TestOnlyAnAnswerInOpenStacksWordsProvesAnything (RELIABILITY 2b.4), and none makes a Machine Failed (SPEC E2).
+func TestOnlyAnAnswerInOpenStacksWordsProvesAnything(t *testing.T) {
+	t.Parallel()
+	quota := `{"forbidden": {"code": 403, "message": "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"}}`
+	for _, c := range []struct {
+		status int
+		body   string
+		after  string
+		want   provider.Code
+	}{
+		{400, `{"badRequest": {"code": 400, "message": "Invalid key_name provided."}}`, "", provider.Exhausted},
+		{401, `{"error": {"code": 401, "title": "Unauthorized", "message": "The request you have made requires authentication."}}`, "", provider.Denied},
+		{403, quota, "", provider.Exhausted},
+		{403, `{"forbidden": {"code": 403, "message": "Policy doesn't allow os_compute_api:servers:create to be performed."}}`, "", provider.Denied},
+		{403, "<html>Blocked by the firewall</html>", "", provider.Unknown},
+		{404, `{"NeutronError": {"type": "PortNotFound", "message": "Port x could not be found.", "detail": ""}}`, "", provider.NotFound},
+		{404, `{"message": "The resource could not be found.<br />", "code": "404 Not Found", "title": "Not Found"}`, "", provider.NotFound},
+		{404, "<html>no such site</html>", "", provider.Unknown},
+		{409, `{"NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: ['port'].", "detail": ""}}`, "", provider.Exhausted},
+		{409, `{"NeutronError": "No more IP addresses available on network x."}`, "", provider.Exhausted},
+		{413, `{"overLimit": {"code": 413, "message": "VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded", "retryAfter": "0"}}`, "0", provider.Exhausted},
+		{413, `{"overLimit": {"code": 413, "message": "This request was rate-limited."}}`, "7", provider.Throttled},
+		{429, `{"overLimit": {"code": 429, "message": "This request was rate-limited."}}`, "7", provider.Throttled},
+		{429, "slow down", "7", provider.Unknown},
+		{500, `{"computeFault": {"code": 500, "message": "Unexpected API Error."}}`, "", provider.Unknown},
+		{503, `{"serviceUnavailable": {"code": 503, "message": "Quota exceeded"}}`, "7", provider.Unknown},
+		{504, "<html>Gateway Time-out</html>", "", provider.Unknown},
+		{302, "", "", provider.Unknown},
+		{400, `["a list"]`, "", provider.Unknown},
+		{400, `{}`, "", provider.Unknown},
+	} {
+		header := http.Header{}
+		if c.after != "" {
+			header.Set("Retry-After", c.after)
+		}
+		err := coded("create instance", gophercloud.ErrUnexpectedResponseCode{Actual: c.status, Body: []byte(c.body), ResponseHeader: header, URL: "http://cloud.test/?secret"})
+		e, ok := errors.AsType[*provider.Error](err)
+		if !ok || e.Code != c.want || strings.Contains(err.Error(), "secret") || !strings.HasPrefix(err.Error(), "create instance: ") {
+			t.Errorf("%d %s is %v: %v, want %v", c.status, c.body, provider.CodeOf(err), err, c.want)
+		}
+		if c.after == "7" && e.RetryAfter != 7*time.Second {
+			t.Errorf("%d %s is retried after %v", c.status, c.body, e.RetryAfter)
+		}
+	}
+	for _, cause := range []error{io.ErrUnexpectedEOF, context.DeadlineExceeded, &url.Error{Op: "Get", URL: "http://cloud.test/?secret", Err: io.EOF}} {
+		if err := coded("list instances", cause); provider.CodeOf(err) != provider.Unknown || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%v is %v: %v", cause, provider.CodeOf(err), err)
+		}
+	}
+}
