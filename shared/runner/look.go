@@ -144,13 +144,23 @@ func (i *invocation) list(ctx context.Context, s *snapshot.Snapshot, lookups []l
 	for _, l := range lookups {
 		c := cloudOf(l.account)
 		c.Found, c.Err = byUID[l.UID], refusal(err)
-		if m, ok := subjects[l.UID].object.(*machine.Machine); ok && len(c.Found) == 0 {
-			if in, ok := byID[machine.ProviderID(m)]; ok && in.ProviderID != "" && in.UID == "" { // made by another system, which tags nothing
+		if m, ok := subjects[l.UID].object.(*machine.Machine); ok && len(c.Found) == 0 && m.Spec.ProviderID != nil {
+			if in, ok := byID[*m.Spec.ProviderID]; ok && in.UID == "" { // made by another system, which knows no such tag
 				c.Found = []provider.Instance{in}
+			} else if !ok && err == nil && m.DeletionTimestamp == nil {
+				i.askAgain(ctx, a, m, &c)
 			}
 		}
 		s.Clouds[l.UID] = c
 	}
+}
+
+// askAgain asks for one instance that a list does not show: a list shows nothing that carries no tag at all, as the hosts
+// that an installer gave to its Machines.
+func (i *invocation) askAgain(ctx context.Context, a account, m *machine.Machine, c *snapshot.Cloud) {
+	found, err := a.driver.Find(ctx, refOf(m))
+	i.Clouds.Metrics.Called("find", err)
+	c.Found, c.Err = found, refusal(err)
 }
 
 // inventory answers one account query.

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/memory"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// A bulk list shows nothing that carries no tag. The Machine that records such an instance, as an installer's masters do,
+// has it all the same: it is asked for by itself, and nothing else is (SPEC B21, R-S12).
+func TestInstanceWithoutATagIsNotMissing(t *testing.T) {
+	t.Parallel()
+	finds := 0
+	cloud := &memory.Cloud{Fault: func(_ context.Context, c memory.Call) error {
+		if c.Op == memory.OpFind && !c.After {
+			finds++
+		}
+		return nil
+	}}
+	adopted := "memory:///" + cloud.Add("", "", provider.Instance{Name: "master-0", State: provider.StateRunning})
+	tagged := "memory:///" + cloud.Add(memory.Kind+"//"+machine.Namespace+"/", "c", provider.Instance{Name: "worker-0", UID: "worker-0", State: provider.StateRunning})
+	api := apiserver.New(time.Now)
+	for name, id := range map[string]string{"master-0": adopted, "worker-0": tagged} {
+		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: name}}
+		m.UID = "worker-0"
+		if id == adopted {
+			m.UID = "master-0"
+		}
+		m.Labels = map[string]string{machine.LabelCluster: "c"}
+		m.Spec.ProviderID = &id
+		m.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"kind":%q,"type":"small"}`, memory.Kind)}
+		if err := api.Put(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]string{}
+	r := testRunner(function.Function{
+		Name: "look",
+		Reads: func(s snapshot.Snapshot) snapshot.Scope {
+			sc := snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Machine")}}
+			for _, m := range s.Machines {
+				sc.Lookups = append(sc.Lookups, snapshot.Lookup{UID: m.UID, Bulk: true})
+			}
+			return sc
+		},
+		Decide: func(s snapshot.Snapshot) plan.Plan {
+			for uid, c := range s.Clouds {
+				if c.Err != nil || len(c.Found) != 1 {
+					t.Errorf("%s: %+v", uid, c)
+					continue
+				}
+				got[string(uid)] = c.Found[0].ProviderID
+			}
+			return plan.Plan{}
+		},
+	}, api.As("look"))
+	r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
+	if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	if got["master-0"] != adopted || got["worker-0"] != tagged || finds != 1 {
+		t.Errorf("found %v with %d calls for one instance", got, finds)
+	}
+}
