@@ -217,7 +217,7 @@ func TestTypesHaveCapacityZonesAndPrice(t *testing.T) {
 	cloud := &ec2.Cloud{}
 	r := serve(t, cloud)
 	d, _ := r.wired(t, r.account())
-	d.prices = func(_ context.Context, region string) (map[string]float64, error) {
+	d.prices = func(context.Context, string, string) (map[string]float64, error) {
 		return map[string]float64{"m6g.large": 0.077}, nil
 	}
 	got, err := d.InstanceTypes(t.Context())

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/smithy-go"
@@ -43,6 +43,13 @@ var (
 	}
 )
 
+// shortages, absences and mistakes are families of codes by how they begin, end, or what they contain.
+var (
+	shortages = regexp.MustCompile(`^Insufficient|LimitExceeded$|TooMany`)
+	absences  = regexp.MustCompile(`NotFound$|\.Unknown$|Unavailable$`)
+	mistakes  = regexp.MustCompile(`^(Invalid|Missing|Unsupported|Malformed|Unknown|ValidationError)`)
+)
+
 // codeOf says what an error code of EC2 means (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html).
 // Shortages are quota and stock, whatever their HTTP status, so that no Machine fails because of them (SPEC E2, E12).
 // A code that nobody knows is a refusal if the status says so, and may pass.
@@ -52,15 +59,13 @@ func codeOf(code string, status int) provider.Code {
 		return provider.Throttled
 	case slices.Contains(refused, code):
 		return provider.Denied
-	case slices.Contains(exhausted, code), strings.HasPrefix(code, "Insufficient"), strings.HasSuffix(code, "LimitExceeded"),
-		strings.Contains(code, "TooMany"):
+	case slices.Contains(exhausted, code), shortages.MatchString(code):
 		return provider.Exhausted
-	case status >= http.StatusInternalServerError, status < http.StatusBadRequest, code == "", code == "UnknownError":
+	case status/100 != 4, code == "", code == "UnknownError":
 		return provider.Unknown
-	case strings.HasSuffix(code, "NotFound"), strings.HasSuffix(code, ".Unknown"), strings.HasSuffix(code, "Unavailable"):
+	case absences.MatchString(code):
 		return provider.NotFound
-	case strings.HasPrefix(code, "Invalid"), strings.HasPrefix(code, "Missing"), strings.HasPrefix(code, "Unsupported"),
-		strings.HasPrefix(code, "Malformed"), strings.HasPrefix(code, "Unknown"), strings.HasPrefix(code, "ValidationError"):
+	case mistakes.MatchString(code):
 		return provider.Invalid
 	}
 	return provider.Exhausted

@@ -20,7 +20,7 @@ func (d *driver) remove(ctx context.Context, r provider.Ref) error {
 		return err
 	}
 	there := live(found)
-	if len(found) == 0 && r.UID != "" && r.ID != "" && r.ID == lastID(r) {
+	if len(found) == 0 && recorded(r) {
 		return d.unseen(ctx, r)
 	}
 	if len(there) == 0 {
@@ -46,12 +46,10 @@ func (d *driver) remove(ctx context.Context, r provider.Ref) error {
 	return err
 }
 
-func lastID(r provider.Ref) string {
+// recorded reports whether a Machine records r's one instance, as it does of what the driver made for it.
+func recorded(r provider.Ref) bool {
 	ids := idsOf(r)
-	if len(ids) != 1 || r.ProviderID == "" {
-		return ""
-	}
-	return ids[0]
+	return r.UID != "" && r.ProviderID != "" && len(ids) == 1 && ids[0] == r.ID
 }
 
 // unseen is a recorded instance that no list shows, neither as terminated, though EC2 shows that for an hour: it may be

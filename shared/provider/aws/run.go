@@ -69,7 +69,7 @@ func (d *driver) run(r provider.Ref, req request, data []byte) *ec2.RunInstances
 func card(req request) types.InstanceNetworkInterfaceSpecification {
 	s := req.Spec
 	n := types.InstanceNetworkInterfaceSpecification{
-		DeviceIndex: aws.Int32(int32(min(s.DeviceIndex, 1<<15))), //nolint:gosec // in range
+		DeviceIndex: aws.Int32(int32(min(s.DeviceIndex, 1<<15))), // in range
 		SubnetId:    optional(req.Subnet), Groups: req.Groups,
 		AssociatePublicIpAddress: s.PublicIP, DeleteOnTermination: aws.Bool(true),
 	}
@@ -151,5 +151,5 @@ func number(n *int64) *int32 {
 	if n == nil {
 		return nil
 	}
-	return aws.Int32(int32(max(-1<<31, min(*n, 1<<31-1)))) //nolint:gosec // in range
+	return aws.Int32(int32(max(-1<<31, min(*n, 1<<31-1)))) // in range
 }

@@ -15,9 +15,6 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
-// Prices returns what instance types cost in a region, in dollars an hour. A type that is not there has no known price.
-type Prices func(ctx context.Context, region string) (map[string]float64, error)
-
 // InstanceTypes implements [provider.Driver], from EC2's own description of its types (SPEC E13).
 func (d *driver) InstanceTypes(ctx context.Context) (all []provider.InstanceType, err error) {
 	err = d.call(ctx, func(ctx context.Context) error {
@@ -27,7 +24,7 @@ func (d *driver) InstanceTypes(ctx context.Context) (all []provider.InstanceType
 		}
 		prices := map[string]float64{}
 		if d.prices != nil {
-			if prices, err = d.prices(ctx, d.account.Region); err != nil {
+			if prices, err = d.prices(ctx, d.account.Namespace, d.account.Region); err != nil {
 				return fmt.Errorf("prices: %w", err)
 			}
 		}

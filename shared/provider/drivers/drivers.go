@@ -24,5 +24,9 @@ func Table(config *rest.Config) ([]provider.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []provider.Provider{aws.Provider(nil), kubemark.Provider(records), metal3.Provider(hosts), openstack.Provider(), vsphere.Provider()}, nil
+	prices, err := aws.NewPrices(config)
+	if err != nil {
+		return nil, err
+	}
+	return []provider.Provider{aws.Provider(prices), kubemark.Provider(records), metal3.Provider(hosts), openstack.Provider(), vsphere.Provider()}, nil
 }

@@ -32,11 +32,11 @@ func (d *driver) configure(ctx context.Context, c *vim25.Client, r provider.Ref,
 	}
 	s := req.Spec
 	spec := types.VirtualMachineConfigSpec{
-		NumCPUs: int32(min(s.NumCPUs, 1<<20)), MemoryMB: s.MemoryMiB, //nolint:gosec // in range
+		NumCPUs: int32(min(s.NumCPUs, 1<<20)), MemoryMB: s.MemoryMiB, // in range
 		Flags:       &types.VirtualMachineFlagInfo{DiskUuidEnabled: types.NewBool(true)}, // volumes are found by it
 		ExtraConfig: guestinfo(r.Name, s.Network.Devices, data),
 	}
-	if n := int32(min(s.NumCoresPerSocket, 1<<20)); n > 0 { //nolint:gosec // in range
+	if n := int32(min(s.NumCoresPerSocket, 1<<20)); n > 0 { // in range
 		spec.NumCoresPerSocket = &n
 	}
 	return reconfigure(ctx, c, m, spec)
@@ -166,7 +166,7 @@ func adapter(d providerspec.VSphereDevice) types.CustomizationIPSettings {
 		switch {
 		case err != nil: // checkDevice refused it
 		case p.Addr().Is6():
-			six.Ip = append(six.Ip, &types.CustomizationFixedIpV6{IpAddress: p.Addr().String(), SubnetMask: int32(p.Bits())}) //nolint:gosec // at most 128
+			six.Ip = append(six.Ip, &types.CustomizationFixedIpV6{IpAddress: p.Addr().String(), SubnetMask: int32(p.Bits())}) // at most 128
 		default:
 			s.Ip, s.SubnetMask = &types.CustomizationFixedIp{IpAddress: p.Addr().String()}, netmask(p)
 		}

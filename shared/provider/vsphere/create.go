@@ -15,7 +15,6 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
-	apitypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -49,11 +48,9 @@ const (
 // create makes the next step. What it is follows from the instance itself, so that steps may be lost, repeated, or made
 // by several at once: of a clone that two ask for the vCenter makes one, because names are unique in a folder.
 func (d *driver) create(ctx context.Context, c *vim25.Client, r provider.Ref, req request) (provider.Instance, error) {
-	var p progress
-	if len(r.Progress) > 0 {
-		if err := json.Unmarshal(r.Progress, &p); err != nil {
-			return provider.Instance{}, provider.Errorf(provider.Unknown, "progress of %s: %w", r.Name, err)
-		}
+	p, err := parseProgress(r)
+	if err != nil {
+		return provider.Instance{}, err
 	}
 	for again := false; ; again = true {
 		done, err := d.settle(ctx, c, r, req, &p)
@@ -63,21 +60,37 @@ func (d *driver) create(ctx context.Context, c *vim25.Client, r provider.Ref, re
 		if !done || again && hurried(ctx) {
 			return p.incomplete(r)
 		}
-		m, err := d.one(ctx, c, r)
-		if err != nil {
-			return provider.Instance{}, err
-		}
-		began := p
-		if err := d.step(ctx, c, r, req, m, &p); err != nil {
-			return provider.Instance{}, err
-		}
+		m, finished, err := d.advance(ctx, c, r, req, &p)
 		switch {
-		case m != nil && p == began:
+		case err != nil:
+			return provider.Instance{}, err
+		case finished:
 			return d.instance(*m), nil
 		case p.Step == stepClone: // record the task before anything else: it alone leads to the clone
 			return p.incomplete(r)
 		}
 	}
+}
+
+func parseProgress(r provider.Ref) (p progress, err error) {
+	if len(r.Progress) == 0 {
+		return p, nil
+	}
+	if err := json.Unmarshal(r.Progress, &p); err != nil {
+		return p, provider.Errorf(provider.Unknown, "progress of %s: %w", r.Name, err)
+	}
+	return p, nil
+}
+
+// advance begins the next step, and reports whether there is none.
+func (d *driver) advance(ctx context.Context, c *vim25.Client, r provider.Ref, req request, p *progress) (*clone, bool, error) {
+	m, err := d.one(ctx, c, r)
+	if err != nil {
+		return nil, false, err
+	}
+	began := *p
+	err = d.step(ctx, c, r, req, m, p)
+	return m, m != nil && *p == began, err
 }
 
 // margin is what a call keeps to answer in time.
@@ -107,7 +120,7 @@ func (d *driver) settle(ctx context.Context, c *vim25.Client, r provider.Ref, re
 	if err != nil && p.Step == stepClone { // whatever is wrong, the clone is being made: nothing was refused
 		return false, provider.Errorf(provider.Unknown, "clone %s: %v", r.Name, d.session.coded(err))
 	}
-	if err != nil || info != nil && info.State != types.TaskInfoStateSuccess && info.State != types.TaskInfoStateError {
+	if err != nil || !ended(info) {
 		return false, err
 	}
 	step := p.Step
@@ -116,15 +129,19 @@ func (d *driver) settle(ctx context.Context, c *vim25.Client, r provider.Ref, re
 	if info == nil || info.Error == nil { // nil: vCenters forget tasks; the instance shows what became of it
 		return true, nil
 	}
-	switch fault := name(info.Error.Fault); {
-	case step == stepClone && fault == "DuplicateName":
+	fault := name(info.Error.Fault)
+	if step == stepClone && fault == "DuplicateName" {
 		return true, d.taken(ctx, c, r, req)
-	case step == stepStart && fault == "InvalidPowerState": // somebody else did it
-		return true, nil
-	case fault == "ConcurrentAccess": // somebody else changed it: look again
+	}
+	if step == stepStart && fault == "InvalidPowerState" || fault == "ConcurrentAccess" { // somebody else did it: look again
 		return true, nil
 	}
 	return false, failed(step+" "+r.Name, info.Error)
+}
+
+// ended reports whether a task is over; one that the vCenter has forgotten is.
+func ended(info *types.TaskInfo) bool {
+	return info == nil || info.State == types.TaskInfoStateSuccess || info.State == types.TaskInfoStateError
 }
 
 // taken is a clone whose name exists in the folder: as the Machine's own, made by somebody faster, or as a stranger.
@@ -154,48 +171,60 @@ func (d *driver) one(ctx context.Context, c *vim25.Client, r provider.Ref) (*clo
 	return &found[0], nil
 }
 
+// begin notes the task of a step that begins.
+func (p *progress) begin(step string, task reference, err error) error {
+	if err == nil {
+		p.Step, p.Task = step, &task
+	}
+	return err
+}
+
 // step begins what is missing of m, and notes the task in p. Nothing is missing if p stays as it is.
 func (d *driver) step(ctx context.Context, c *vim25.Client, r provider.Ref, req request, m *clone, p *progress) error {
-	begin := func(step string, task reference, err error) error {
-		if err == nil {
-			p.Step, p.Task = step, &task
-		}
-		return err
-	}
 	if m == nil {
 		task, err := d.clone(ctx, c, r, req)
 		if name(faultOf(err)) == "DuplicateName" {
 			return d.taken(ctx, c, r, req)
 		}
-		return begin(stepClone, task, err)
+		return p.begin(stepClone, task, err)
 	}
-	started := m.Power == types.VirtualMachinePowerStatePoweredOn || m.Launched != nil
-	switch {
-	case m.Configured == "" && !started:
-		task, err := d.configure(ctx, c, r, req, *m)
-		return begin(stepConfigure, task, err)
-	case !started && !p.Tagged && len(req.Spec.TagIDs) > 0:
-		p.Tagged = true
-		return d.attach(ctx, c, req.Spec.TagIDs, m.Ref)
-	case !started && !p.Customized && m.Customizing == "" && m.Configured == byCustomization:
-		task, err := customize(ctx, c, r, req, *m)
-		return begin(stepCustomize, task, err)
+	on := m.Power == types.VirtualMachinePowerStatePoweredOn
+	if began, err := d.prepare(ctx, c, r, req, *m, p); began || err != nil {
+		return err
 	}
 	if req.Group != nil && m.Launched == nil {
 		task, err := join(ctx, c, *req.Group, req.Spec.Workspace.VMGroup, m.Ref)
 		if err != nil || task != nil {
-			return begin(stepGroup, value(task), err)
+			return p.begin(stepGroup, value(task), err)
 		}
 	}
 	switch {
-	case !started:
-		task, err := object.NewVirtualMachine(c, m.Ref).PowerOn(ctx)
-		return begin(stepStart, refOf(task), err)
-	case m.Launched == nil:
+	case m.Launched != nil:
+		return nil
+	case on:
 		task, err := note(ctx, c, *m)
-		return begin(stepNote, task, err)
+		return p.begin(stepNote, task, err)
 	}
-	return nil
+	task, err := object.NewVirtualMachine(c, m.Ref).PowerOn(ctx)
+	return p.begin(stepStart, refOf(task), err)
+}
+
+// prepare begins what comes before the first start, and reports whether it did.
+func (d *driver) prepare(ctx context.Context, c *vim25.Client, r provider.Ref, req request, m clone, p *progress) (bool, error) {
+	switch {
+	case m.Launched != nil || m.Power == types.VirtualMachinePowerStatePoweredOn:
+		return false, nil
+	case m.Configured == "":
+		task, err := d.configure(ctx, c, r, req, m)
+		return true, p.begin(stepConfigure, task, err)
+	case !p.Tagged && len(req.Spec.TagIDs) > 0:
+		p.Tagged = true
+		return true, d.attach(ctx, c, req.Spec.TagIDs, m.Ref)
+	case !p.Customized && m.Customizing == "" && m.Configured == byCustomization:
+		task, err := customize(ctx, c, r, req, m)
+		return true, p.begin(stepCustomize, task, err)
+	}
+	return false, nil
 }
 
 // note writes down the disks that the instance has before any pod brought one: Delete destroys those only.
@@ -237,8 +266,7 @@ func await(ctx context.Context, c *vim25.Client, task reference, patience time.D
 		if name(faultOf(err)) == "ManagedObjectNotFound" {
 			return nil, nil
 		}
-		ended := t.Info.State == types.TaskInfoStateSuccess || t.Info.State == types.TaskInfoStateError
-		if err != nil || ended || time.Since(begin)+wait > patience {
+		if err != nil || ended(&t.Info) || time.Since(begin)+wait > patience {
 			return &t.Info, err
 		}
 		select {
@@ -275,5 +303,5 @@ func value(r *reference) reference {
 
 // owner returns the mark of a new instance.
 func (d *driver) owner(r provider.Ref, req request) mark {
-	return mark{Cluster: d.account.ClusterID, UID: string(apitypes.UID(r.UID)), Token: r.Token, Region: req.Region, Zone: req.Zone}
+	return mark{Cluster: d.account.ClusterID, UID: string(r.UID), Token: r.Token, Region: req.Region, Zone: req.Zone}
 }

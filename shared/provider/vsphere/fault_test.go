@@ -92,7 +92,7 @@ func once(w *wire, method string, n int, f string) {
 func TestNoFaultMakesTwoInstancesOrLeavesOne(t *testing.T) {
 	t.Parallel()
 	v := newVCenter(t)
-	for f := range faults {
+	for f := range faults { //nolint:paralleltest // each part counts all instances of the one vCenter
 		if testing.Short() && f != "the answer is lost" && f != "a proxy's page" { // all of them take a minute
 			continue
 		}

@@ -4,7 +4,6 @@ package vsphere
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"path"
 	"slices"
@@ -46,12 +45,12 @@ func (d *driver) remove(ctx context.Context, c *vim25.Client, r provider.Ref) er
 // stopCloning cancels the clone that the recorded progress speaks of, and reports whether it still runs: nothing of it
 // can be found yet, but it will be.
 func (d *driver) stopCloning(ctx context.Context, c *vim25.Client, r provider.Ref) (bool, error) {
-	var p progress
-	if len(r.Progress) == 0 || json.Unmarshal(r.Progress, &p) != nil || p.Task == nil || p.Step != stepClone {
+	p, unreadable := parseProgress(r) // then the UID alone leads to what there is
+	if unreadable != nil || p.Task == nil || p.Step != stepClone {
 		return false, nil
 	}
 	info, err := await(ctx, c, *p.Task, 0)
-	if err != nil || info == nil || info.State == types.TaskInfoStateSuccess || info.State == types.TaskInfoStateError {
+	if err != nil || ended(info) {
 		return false, err
 	}
 	return true, cancel(ctx, c, *p.Task)

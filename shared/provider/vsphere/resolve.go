@@ -83,13 +83,11 @@ func (d *driver) resolve(ctx context.Context, c *vim25.Client, s providerspec.VS
 // missing says which field names what the vCenter lacks, or has more than once.
 func (d *driver) missing(p *field.Path, value string, err error) error {
 	err = d.session.coded(err)
-	switch provider.CodeOf(err) {
-	case provider.NotFound:
-		return provider.Errorf(provider.NotFound, "%s: %q: %w; create it, or name another", p, value, err)
-	case provider.Invalid:
-		return provider.Errorf(provider.Invalid, "%s: %q: %w; give its full path", p, value, err)
+	remedy := map[provider.Code]string{provider.NotFound: "create it, or name another", provider.Invalid: "give its full path"}[provider.CodeOf(err)]
+	if remedy == "" {
+		return err
 	}
-	return err
+	return provider.Errorf(provider.CodeOf(err), "%s: %q: %w; %s", p, value, err, remedy)
 }
 
 // inspect judges the template, and chooses the snapshot of a linked clone.

@@ -319,6 +319,7 @@ func must(t *testing.T, err error) {
 }
 
 func done(t *testing.T) func(*object.Task, error) {
+	t.Helper()
 	return func(task *object.Task, err error) {
 		t.Helper()
 		must(t, err)
