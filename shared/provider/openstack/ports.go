@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -207,39 +208,57 @@ func (a *attempt) dressPorts(ctx context.Context) (changed bool, err error) {
 			return false, err
 		}
 	}
+	trunks, err := a.haveTrunks(ctx)
+	return changed || trunks, err
+}
+
+// haveTrunks makes each port that shall be one the parent of a trunk, which carries the port's tags. They are a request
+// of their own, so a trunk may be there without them. One without tags goes with its port all the same.
+func (a *attempt) haveTrunks(ctx context.Context) (changed bool, err error) {
+	if !slices.ContainsFunc(a.wanted.Ports, func(w wantedPort) bool { return w.Trunk }) {
+		return false, nil
+	}
+	tags := a.tags.of(a.ref.UID, a.ref.Token)
+	done, err := pages[named](ctx, a.caller, a.network, "list trunks", "trunks", "trunks", url.Values{"tags": {join(tags)}})
+	if err != nil {
+		return false, err
+	}
 	for i, w := range a.wanted.Ports {
-		p := a.ports[i]
-		if !w.Trunk || p.Trunk != nil {
+		id := ""
+		if t := a.ports[i].Trunk; t != nil {
+			id = t.ID
+		}
+		if !w.Trunk || id != "" && slices.ContainsFunc(done, func(n named) bool { return n.ID == id }) {
 			continue
 		}
 		changed = true
-		if err := a.makeTrunk(ctx, p); err != nil {
+		if id == "" {
+			if id, err = a.makeTrunk(ctx, a.ports[i]); err != nil || id == "" {
+				return true, err
+			}
+		}
+		err := a.request(ctx, a.network, "tag trunk "+id, http.MethodPut, "trunks/"+id+"/tags", gophercloud.RequestOpts{JSONBody: map[string]any{"tags": tags}})
+		if err != nil {
 			return false, err
 		}
 	}
 	return changed, nil
 }
 
-// makeTrunk makes a port the parent of a trunk, which carries the port's tags. A trunk without them goes with its port
-// all the same.
-func (a *attempt) makeTrunk(ctx context.Context, p port) error {
+// makeTrunk makes a trunk and returns its id, or "" if another call was faster.
+func (a *attempt) makeTrunk(ctx context.Context, p port) (id string, err error) {
 	var answer struct {
-		Trunk struct {
-			ID string `json:"id"`
-		} `json:"trunk"`
+		Trunk named `json:"trunk"`
 	}
 	body := map[string]any{"trunk": map[string]any{"name": p.Name, "port_id": p.ID}}
-	err := a.post(ctx, a.network, "create trunk of port "+p.ID, "trunks", body, &answer)
+	err = a.post(ctx, a.network, "create trunk of port "+p.ID, "trunks", body, &answer)
 	switch {
 	case refusedWith(err, http.StatusConflict):
-		return nil // another call was faster
-	case err != nil:
-		return err
-	case answer.Trunk.ID == "":
-		return coded("create trunk of port "+p.ID, errEmpty)
+		return "", nil
+	case err == nil && answer.Trunk.ID == "":
+		err = coded("create trunk of port "+p.ID, errEmpty)
 	}
-	return a.request(ctx, a.network, "tag trunk "+answer.Trunk.ID, http.MethodPut, "trunks/"+answer.Trunk.ID+"/tags",
-		gophercloud.RequestOpts{JSONBody: map[string]any{"tags": a.tags.of(a.ref.UID, a.ref.Token)}})
+	return answer.Trunk.ID, err
 }
 
 // attach gives the floating IP to the first port. It is never taken away from another one.

@@ -188,6 +188,13 @@ func wantOne(t *testing.T, f *fake, when string) {
 	if s, p := f.count("servers"), f.count("ports"); s != 1 || p < 2 {
 		t.Errorf("%s: %d instances, %d ports", when, s, p)
 	}
+	for kind, things := range f.things {
+		for id, one := range things {
+			if ours := kind == "ports" || kind == "trunks" || kind == "servers"; ours && valueOf(one.tags(), tagUID) == "" {
+				t.Errorf("%s: %s %s has the tags %v", when, kind, id, one.tags())
+			}
+		}
+	}
 }
 
 func wantNothing(t *testing.T, f *fake, when string) {
