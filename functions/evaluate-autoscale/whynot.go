@@ -62,40 +62,48 @@ func blockedBy(p *corev1.Pod, why string) string {
 // is remembered when it is new, written once it has held, and costs nothing from then on.
 func (sc *scan) writeReasons() {
 	held := map[types.UID]autoscaling.Held{}
-	var due []*corev1.Node
 	room := maxExplained - sc.nodesWritten()
 	for _, n := range sc.Nodes {
-		why, judged := sc.why[n.UID]
-		if !judged && sc.settings.ScaleDownEnabled || why == n.Annotations[machine.AnnotationScaleDownReason] {
-			continue
-		}
-		h, known := sc.state.Held[n.UID]
-		if of := digestOf(why); !known || h.Reason != of {
-			h = autoscaling.Held{Reason: of, Since: *sc.now()}
-		}
-		if !sc.Now.Before(h.Since.Add(heldFor)) && len(due) < room && !sc.touched(n) {
-			due = append(due, n)
-		}
-		if known || len(held) < maxHeld {
+		h, known, changed := sc.hold(n)
+		switch {
+		case !changed:
+		case room > 0 && !sc.Now.Before(h.Since.Add(heldFor)) && !sc.touched(n):
+			room--
+			sc.writeReason(n)
+		case known || len(held) < maxHeld:
 			held[n.UID] = h
 		}
-	}
-	for _, n := range due {
-		delete(held, n.UID)
-		next := n.DeepCopy()
-		if next.Annotations == nil {
-			next.Annotations = map[string]string{}
-		}
-		next.Annotations[machine.AnnotationScaleDownReason] = sc.why[n.UID]
-		if sc.why[n.UID] == "" {
-			delete(next.Annotations, machine.AnnotationScaleDownReason)
-		}
-		sc.redo = append(sc.redo, plan.Sequence{Do: []plan.Action{plan.Update{Old: n, New: next, Why: "why it stays"}}})
 	}
 	sc.state.Held = held
 	if len(held) == 0 {
 		sc.state.Held = nil
 	}
+}
+
+// hold returns since when a reason holds that is not the one on its Node, and whether that was known before. What was not
+// judged does not change.
+func (sc *scan) hold(n *corev1.Node) (h autoscaling.Held, known, changed bool) {
+	why, judged := sc.why[n.UID]
+	if !judged && sc.settings.ScaleDownEnabled || why == n.Annotations[machine.AnnotationScaleDownReason] {
+		return h, false, false
+	}
+	h, known = sc.state.Held[n.UID]
+	if of := digestOf(why); !known || h.Reason != of {
+		h = autoscaling.Held{Reason: of, Since: *sc.now()}
+	}
+	return h, known, true
+}
+
+func (sc *scan) writeReason(n *corev1.Node) {
+	next := n.DeepCopy()
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	next.Annotations[machine.AnnotationScaleDownReason] = sc.why[n.UID]
+	if sc.why[n.UID] == "" {
+		delete(next.Annotations, machine.AnnotationScaleDownReason)
+	}
+	sc.redo = append(sc.redo, plan.Sequence{Do: []plan.Action{plan.Update{Old: n, New: next, Why: "why it stays"}}})
 }
 
 // nodesWritten counts the writes of Nodes of this invocation: a scan looks again after it wrote, and has one allowance.

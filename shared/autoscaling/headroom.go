@@ -56,29 +56,40 @@ func parseRoom(words []string) (h Headroom, err error) {
 	if h.Count, err = strconv.Atoi(words[0]); err != nil || h.Count < 1 || h.Count > maxHeadroom {
 		return h, fmt.Errorf("%q is no number between 1 and %d", words[0], maxHeadroom)
 	}
+	what, on, labels := strings.Cut(strings.Join(words[2:], " "), " on ")
+	if words[len(words)-1] == "on" || words[2] == "on" || labels && strings.TrimSpace(on) == "" {
+		return h, errTooLittle
+	}
 	h.Requests = corev1.ResourceList{}
-	labels := false
-	for _, word := range words[2:] {
-		if word == "on" && !labels {
-			labels, h.On = true, map[string]string{}
-			continue
-		}
-		key, value, ok := strings.Cut(word, "=")
-		if !ok || key == "" {
-			return h, fmt.Errorf("%q is not NAME=VALUE", word)
-		}
-		if labels {
-			h.On[key] = value
-			continue
-		}
+	if err := pairs(what, func(key, value string) error {
 		q, err := resource.ParseQuantity(value)
 		if err != nil || q.Sign() <= 0 {
-			return h, fmt.Errorf("%q is no amount", word)
+			return fmt.Errorf("%q is no amount", key+"="+value)
 		}
 		h.Requests[corev1.ResourceName(key)] = q
+		return nil
+	}); err != nil || !labels {
+		return h, err
 	}
-	if len(h.Requests) == 0 || labels && len(h.On) == 0 {
-		return h, errors.New("says too little")
+	h.On = map[string]string{}
+	return h, pairs(on, func(key, value string) error {
+		h.On[key] = value
+		return nil
+	})
+}
+
+var errTooLittle = errors.New("says too little")
+
+// pairs calls f with every NAME=VALUE of a text.
+func pairs(text string, f func(key, value string) error) error {
+	for _, word := range strings.Fields(text) {
+		key, value, ok := strings.Cut(word, "=")
+		if !ok || key == "" {
+			return fmt.Errorf("%q is not NAME=VALUE", word)
+		}
+		if err := f(key, value); err != nil {
+			return err
+		}
 	}
-	return h, nil
+	return nil
 }

@@ -5,7 +5,6 @@ package autoscaling
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -24,34 +23,39 @@ type Repacking struct {
 }
 
 // ParseRepacking reads the value of a RepackAnnotation.
-func ParseRepacking(text string) (r Repacking, err error) {
-	r.Payback = 24 * time.Hour
+func ParseRepacking(text string) (Repacking, error) {
+	r := Repacking{Payback: 24 * time.Hour}
 	said := map[string]bool{}
-	for _, word := range strings.Fields(text) {
-		key, value, _ := strings.Cut(word, "=")
-		switch {
-		case said[key]:
-			err = fmt.Errorf("says %s twice", key)
-		case key == "migration":
-			if r.Migration, err = strconv.ParseFloat(value, 64); err == nil && !(r.Migration >= 0 && r.Migration < 1e6) {
-				err = fmt.Errorf("a pod costs between 0 and a million")
-			}
-		case key == "payback":
-			if r.Payback, err = time.ParseDuration(value); err == nil && (r.Payback < time.Minute || r.Payback > 365*24*time.Hour) {
-				err = fmt.Errorf("the payback is between a minute and a year")
-			}
-		default:
-			err = fmt.Errorf("knows migration=COST and payback=DURATION")
-		}
-		if err != nil {
-			return Repacking{}, fmt.Errorf("%q: %w", word, err)
+	err := pairs(text, func(key, value string) error {
+		if said[key] {
+			return fmt.Errorf("says %s twice", key)
 		}
 		said[key] = true
-	}
-	if !said["migration"] {
+		return r.set(key, value)
+	})
+	switch {
+	case err != nil:
+		return Repacking{}, err
+	case !said["migration"]:
 		return Repacking{}, fmt.Errorf("%q says no migration=COST", text)
 	}
 	return r, nil
+}
+
+func (r *Repacking) set(key, value string) (err error) {
+	switch key {
+	case "migration":
+		if r.Migration, err = strconv.ParseFloat(value, 64); err != nil || !(r.Migration >= 0 && r.Migration < 1e6) {
+			return fmt.Errorf("%q is no cost between 0 and a million", value)
+		}
+	case "payback":
+		if r.Payback, err = time.ParseDuration(value); err != nil || r.Payback < time.Minute || r.Payback > 365*24*time.Hour {
+			return fmt.Errorf("%q is no time between a minute and a year", value)
+		}
+	default:
+		return fmt.Errorf("%q is neither migration nor payback", key)
+	}
+	return nil
 }
 
 // Worth reports whether a saving per hour makes up for moving so many Pods.

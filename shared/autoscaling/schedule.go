@@ -76,20 +76,8 @@ func parseWindow(words []string) (w Window, err error) {
 	if w.For, err = time.ParseDuration(words[6]); err != nil || w.For < time.Minute || w.For > longestWindow {
 		return w, fmt.Errorf("%q is no duration between 1m and %s", words[6], longestWindow)
 	}
-	for _, word := range words[7:] {
-		key, value, _ := strings.Cut(word, "=")
-		n, err := strconv.ParseInt(value, 10, 32)
-		bound := int32(n)
-		switch {
-		case err != nil || n < 0 || key == "max" && n < 1:
-			return w, fmt.Errorf("%q is neither min=N nor max=N", word)
-		case key == "min" && w.Min == nil:
-			w.Min = &bound
-		case key == "max" && w.Max == nil:
-			w.Max = &bound
-		default:
-			return w, fmt.Errorf("%q is neither min=N nor max=N, or said twice", word)
-		}
+	if err := pairs(strings.Join(words[7:], " "), w.bound); err != nil {
+		return w, err
 	}
 	if w.Min != nil && w.Max != nil && *w.Min > *w.Max {
 		return w, fmt.Errorf("max=%d is less than min=%d", *w.Max, *w.Min)
@@ -97,34 +85,31 @@ func parseWindow(words []string) (w Window, err error) {
 	return w, nil
 }
 
+// bound reads min=N or max=N.
+func (w *Window) bound(key, value string) error {
+	n, err := strconv.ParseInt(value, 10, 32)
+	if err != nil || n < 0 || key == "max" && n < 1 {
+		return fmt.Errorf("%q is neither min=N nor max=N", key+"="+value)
+	}
+	bound := int32(n)
+	switch {
+	case key == "min" && w.Min == nil:
+		w.Min = &bound
+	case key == "max" && w.Max == nil:
+		w.Max = &bound
+	default:
+		return fmt.Errorf("%q is neither min=N nor max=N, or said twice", key+"="+value)
+	}
+	return nil
+}
+
 // parseField reads lists of values, ranges and steps.
 func parseField(i int, text string) (field5, error) {
 	f := field5{values: map[int]bool{}, any: strings.HasPrefix(text, "*")}
 	for part := range strings.SplitSeq(text, ",") {
-		span, every, stepped := strings.Cut(part, "/")
-		low, high, step := fields[i].low, fields[i].high, 1
-		var err error
-		if stepped {
-			if step, err = strconv.Atoi(every); err != nil || step < 1 {
-				return f, fmt.Errorf("step %q", every)
-			}
-		}
-		if span != "*" {
-			from, to, ranged := strings.Cut(span, "-")
-			if low, err = value(i, from); err != nil {
-				return f, err
-			}
-			switch {
-			case ranged:
-				if high, err = value(i, to); err != nil {
-					return f, err
-				}
-			case !stepped:
-				high = low
-			}
-		}
-		if low > high {
-			return f, fmt.Errorf("%q goes backwards", span)
+		low, high, step, err := parseSpan(i, part)
+		if err != nil {
+			return f, err
 		}
 		for v := low; v <= high; v += step {
 			f.values[v] = true
@@ -134,6 +119,31 @@ func parseField(i int, text string) (field5, error) {
 		f.values[0] = true
 	}
 	return f, nil
+}
+
+// parseSpan reads *, a, a-b, each with /step behind it where wanted.
+func parseSpan(i int, part string) (low, high, step int, err error) {
+	span, every, stepped := strings.Cut(part, "/")
+	low, high, step = fields[i].low, fields[i].high, 1
+	if stepped {
+		if step, err = strconv.Atoi(every); err != nil || step < 1 {
+			return low, high, step, fmt.Errorf("step %q", every)
+		}
+	}
+	if span == "*" {
+		return low, high, step, nil
+	}
+	from, to, ranged := strings.Cut(span, "-")
+	if low, err = value(i, from); err == nil && ranged {
+		high, err = value(i, to)
+	}
+	if !ranged && !stepped {
+		high = low
+	}
+	if err == nil && low > high {
+		err = fmt.Errorf("%q goes backwards", span)
+	}
+	return low, high, step, err
 }
 
 func value(i int, text string) (int, error) {
