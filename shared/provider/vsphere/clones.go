@@ -244,6 +244,8 @@ func (d *driver) named(ctx context.Context, c *vim25.Client, r provider.Ref) ([]
 func (d *driver) means(r provider.Ref, m clone) bool {
 	recorded := r.ProviderID != "" && r.ProviderID == m.providerID()
 	switch {
+	case m.UUID == "": // a vCenter that is still making it does not tell
+		return false
 	case m.Mark.Cluster == "":
 		return recorded || r.UID != "" && m.InstanceUUID == string(r.UID)
 	case m.Mark.Cluster != d.account.ClusterID:

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/vmware/govmomi/object"
@@ -129,14 +128,18 @@ func (d *driver) settle(ctx context.Context, c *vim25.Client, r provider.Ref, re
 	if info == nil || info.Error == nil { // nil: vCenters forget tasks; the instance shows what became of it
 		return true, nil
 	}
-	fault := name(info.Error.Fault)
-	if step == stepClone && fault == "DuplicateName" {
-		return true, d.taken(ctx, c, r, req)
+	return true, d.failure(ctx, c, r, req, step, info.Error)
+}
+
+// failure is what a task that failed means; nothing if somebody else did what it was to do.
+func (d *driver) failure(ctx context.Context, c *vim25.Client, r provider.Ref, req request, step string, e *types.LocalizedMethodFault) error {
+	switch fault := name(e.Fault); {
+	case step == stepClone && fault == "DuplicateName":
+		return d.taken(ctx, c, r, req)
+	case step == stepStart && fault == "InvalidPowerState", fault == "ConcurrentAccess":
+		return nil
 	}
-	if step == stepStart && fault == "InvalidPowerState" || fault == "ConcurrentAccess" { // somebody else did it: look again
-		return true, nil
-	}
-	return false, failed(step+" "+r.Name, info.Error)
+	return failed(step+" "+r.Name, e)
 }
 
 // ended reports whether a task is over; one that the vCenter has forgotten is.
@@ -227,20 +230,17 @@ func (d *driver) prepare(ctx context.Context, c *vim25.Client, r provider.Ref, r
 	return false, nil
 }
 
-// note writes down the disks that the instance has before any pod brought one: Delete destroys those only.
+// note writes down the disks that are the instance's own: Delete destroys those only.
 func note(ctx context.Context, c *vim25.Client, m clone) (reference, error) {
 	disks, err := attached(ctx, c, m.Ref)
 	if err != nil {
 		return reference{}, err
 	}
-	var own launched
-	for _, disk := range disks {
-		if disk.VDiskId == nil {
-			own.Disks = append(own.Disks, diskID(disk))
-		}
+	home, err := folderOf(ctx, c, m.Ref)
+	if err != nil {
+		return reference{}, err
 	}
-	slices.Sort(own.Disks)
-	setting, err := noted(keyLaunched, own)
+	setting, err := noted(keyLaunched, launched{ownDisks(disks, home)})
 	if err != nil {
 		return reference{}, err
 	}

@@ -231,6 +231,26 @@ func TestForeignDisksOutliveTheInstance(t *testing.T) {
 	}
 }
 
+func TestOwnDisksAreThoseOfTheFolderThatHaveNoOtherLife(t *testing.T) {
+	t.Parallel()
+	disk := func(file, id, other string) *types.VirtualDisk {
+		b := &types.VirtualDiskFlatVer2BackingInfo{Uuid: id}
+		b.FileName = file
+		d := &types.VirtualDisk{VirtualDevice: types.VirtualDevice{Backing: b}}
+		if other != "" {
+			d.VDiskId = &types.ID{Id: other}
+		}
+		return d
+	}
+	all := []*types.VirtualDisk{
+		disk("[ds1] worker-a/worker-a.vmdk", "root", ""), disk("[ds2] worker-a/worker-a_1.vmdk", "data", ""),
+		disk("[ds1] kubevols/pvc-1.vmdk", "volume", ""), disk("[ds1] worker-a/moved.vmdk", "fcd", "a-life"), disk("[ds1] worker-a/nameless.vmdk", "", ""),
+	}
+	if got, want := ownDisks(all, "worker-a"), []string{"data", "root"}; !slices.Equal(got, want) {
+		t.Errorf("own disks %v, want %v", got, want)
+	}
+}
+
 func TestStrangerOfTheSameName(t *testing.T) {
 	t.Parallel()
 	v := newVCenter(t)

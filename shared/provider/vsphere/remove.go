@@ -45,15 +45,24 @@ func (d *driver) remove(ctx context.Context, c *vim25.Client, r provider.Ref) er
 // stopCloning cancels the clone that the recorded progress speaks of, and reports whether it still runs: nothing of it
 // can be found yet, but it will be.
 func (d *driver) stopCloning(ctx context.Context, c *vim25.Client, r provider.Ref) (bool, error) {
-	p, unreadable := parseProgress(r) // then the UID alone leads to what there is
-	if unreadable != nil || p.Task == nil || p.Step != stepClone {
+	task, ok := cloning(r)
+	if !ok {
 		return false, nil
 	}
-	info, err := await(ctx, c, *p.Task, 0)
+	info, err := await(ctx, c, task, 0)
 	if err != nil || ended(info) {
 		return false, err
 	}
-	return true, cancel(ctx, c, *p.Task)
+	return true, cancel(ctx, c, task)
+}
+
+// cloning returns the clone task that r records. Of a record that nobody can read the UID alone leads to what there is.
+func cloning(r provider.Ref) (reference, bool) {
+	p, err := parseProgress(r)
+	if err == nil && p.Task != nil && p.Step == stepClone {
+		return *p.Task, true
+	}
+	return reference{}, false
 }
 
 // destroy switches m off, lets go of disks that are not its own, and destroys the rest.
@@ -103,8 +112,8 @@ func (d *driver) finished(ctx context.Context, c *vim25.Client, what string, tas
 }
 
 // foreignDisks returns the disks of m that must outlive it: volumes of pods, which a vCenter would destroy with it
-// (SPEC E25, R-B29). What the instance had when it was started is its own; of one that was never noted, what lies in
-// its own folder.
+// (SPEC E25, R-B29). Those noted when the instance was started are its own wherever they have been moved since; of one
+// that was never noted, those that would be noted now.
 func foreignDisks(ctx context.Context, c *vim25.Client, m clone) ([]*types.VirtualDisk, error) {
 	disks, err := attached(ctx, c, m.Ref)
 	if err != nil {
@@ -114,16 +123,30 @@ func foreignDisks(ctx context.Context, c *vim25.Client, m clone) ([]*types.Virtu
 	if err != nil {
 		return nil, err
 	}
+	own := ownDisks(disks, home)
+	if m.Launched != nil {
+		own = m.Launched.Disks
+	}
 	return slices.DeleteFunc(disks, func(disk *types.VirtualDisk) bool {
-		switch {
-		case disk.VDiskId != nil: // a disk with a life of its own
-			return false
-		case m.Launched != nil:
-			return slices.Contains(m.Launched.Disks, diskID(disk))
-		}
-		file, ok := disk.Backing.(types.BaseVirtualDeviceFileBackingInfo)
-		return ok && folder(file.GetVirtualDeviceFileBackingInfo().FileName) == home
+		return disk.VDiskId == nil && diskID(disk) != "" && slices.Contains(own, diskID(disk))
 	}), nil
+}
+
+// ownDisks returns the ids of the disks that lie in an instance's own folder and have no life of their own. A pod's
+// volume may be attached before the disks are noted: it lies elsewhere. A disk without an id is nobody's to destroy.
+func ownDisks(disks []*types.VirtualDisk, home string) []string {
+	own := []string{}
+	for _, disk := range disks {
+		file, ok := disk.Backing.(types.BaseVirtualDeviceFileBackingInfo)
+		if !ok || disk.VDiskId != nil || diskID(disk) == "" {
+			continue
+		}
+		if folder(file.GetVirtualDeviceFileBackingInfo().FileName) == home {
+			own = append(own, diskID(disk))
+		}
+	}
+	slices.Sort(own)
+	return own
 }
 
 // folderOf returns the datastore's folder in which an instance lives.
