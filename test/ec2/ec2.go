@@ -17,6 +17,7 @@ import (
 // Cloud is one region. The zero Cloud is empty and knows no key. Its fields are set before it serves.
 type Cloud struct {
 	Key      string        // access key id that is let in; empty: any
+	Deny     string        // an action that nobody may call
 	Lag      time.Duration // how long reads do not show a new instance
 	Boot     time.Duration // from pending to running
 	Shutdown time.Duration // from shutting-down to terminated
@@ -76,6 +77,8 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case c.Key != "" && key != c.Key:
 		no = refuse(http.StatusUnauthorized, "AuthFailure", "AWS was not able to validate the provided access credentials")
+	case action == c.Deny:
+		no = refuse(http.StatusForbidden, "UnauthorizedOperation", "You are not authorized to perform this operation.")
 	case !known:
 		no = refuse(http.StatusBadRequest, "InvalidAction", "The action %s is not valid for this web service.", action)
 	default:

@@ -231,3 +231,18 @@ func TestTypesHaveCapacityZonesAndPrice(t *testing.T) {
 		t.Errorf("types (-want +got):\n%s", diff)
 	}
 }
+
+// The credentials that OpenShift makes allow to ask for types, and not where they are offered.
+func TestTypesNeedNoRightToTheirZones(t *testing.T) {
+	t.Parallel()
+	r := serve(t, &ec2.Cloud{Deny: "DescribeInstanceTypeOfferings"})
+	d, _ := r.wired(t, r.account())
+	if got, err := d.InstanceTypes(t.Context()); err != nil || len(got) != 3 || got[0].MilliCPU != 16000 || got[0].Zones != nil {
+		t.Errorf("types = %+v, %v", got, err)
+	}
+	r = serve(t, &ec2.Cloud{Deny: "DescribeInstanceTypes"})
+	d, _ = r.wired(t, r.account())
+	if _, err := d.InstanceTypes(t.Context()); provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "machines/aws-cloud-credentials") {
+		t.Errorf("types that may not be asked for: %v", err)
+	}
+}
