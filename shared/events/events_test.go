@@ -160,3 +160,21 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Only a question brings data, and no object: what wakes functions stays a hint (RELIABILITY G1).
+func TestOnlyQuestionsCarryData(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]string{TypeSimulate: `{"pods":[]}`, TypePing: "", TypeRefPrefix + "add": ""} {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"pods":[]}`))
+		for key, value := range map[string]string{
+			"Ce-Id": "1", "Ce-Source": "x", "Ce-Specversion": "1.0", "Ce-Type": kind, "Content-Type": "application/json",
+			"Ce-Kind": "Machine", "Ce-Apiversion": "machine.openshift.io/v1beta1", "Ce-Namespace": served[0], "Ce-Name": "worker-a",
+		} {
+			r.Header.Set(key, value)
+		}
+		e, err := Parse(httptest.NewRecorder(), r, served)
+		if err != nil || string(e.Question) != want || kind == TypeSimulate && (e.Name != "" || e.Tick()) {
+			t.Errorf("%s: %+v, error %v", kind, e, err)
+		}
+	}
+}
