@@ -26,12 +26,12 @@ go:
 	  { echo "Go $${have#go} is too old: install Go $(least_go) or newer from https://go.dev/dl/"; exit 1; }
 
 .PHONY: run
-run: go build/local ## Start everything on this machine, until Ctrl-C
-	@exec build/local run
+run: go build/local ## Start everything on this machine, until Ctrl-C; PROVIDER=metal3 with bare metal
+	@exec build/local run $(if $(PROVIDER),-cloud $(PROVIDER))
 
 .PHONY: demo
-demo: go build/local ## Play a story on what `make run` started, or start it
-	@exec build/local demo
+demo: go build/local ## Play a story on what `make run` started, or start it; PROVIDER=metal3 plays that of bare metal
+	@exec build/local demo $(if $(PROVIDER),-cloud $(PROVIDER))
 
 .PHONY: build/local
 build/local:
@@ -66,7 +66,9 @@ e2e: go ## Whole stories on a real control plane with real Knative Eventing
 
 .PHONY: test-metal3
 test-metal3: go ## Bare metal against the real baremetal-operator, built once
-	METAL3=$$(test/metal3/build.sh) go test -v -count=1 -timeout 30m -run TestConformanceWithTheOperator ./shared/provider/metal3
+	METAL3=$$(test/metal3/build.sh) && export METAL3 && \
+	go test -v -count=1 -timeout 30m -run TestConformanceWithTheOperator ./shared/provider/metal3 && \
+	go test -v -count=1 -timeout 30m -run TestBareMetalStory ./test/e2e
 
 .PHONY: test-openstack
 test-openstack: go ## OpenStack against a real one, which is installed once: root, 1 GB, an hour; ARGS=-test.run=…

@@ -39,6 +39,7 @@ func command(ctx context.Context, args []string) error {
 	}
 	flags := flag.NewFlagSet("local "+name, flag.ContinueOnError)
 	replicas := flags.Int("replicas", 1, "processes of every function")
+	cloud := flags.String("cloud", "", "whose instances there are beside simulated ones, and whose story is played: metal3")
 	dir := flags.String("dir", filepath.Join("build", "run"), "folder for data and logs")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -51,14 +52,14 @@ func command(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	l := local{options: stack.Options{Root: root, Dir: absolute, Replicas: *replicas, Progress: os.Stderr}}
+	l := local{options: stack.Options{Root: root, Dir: absolute, Replicas: *replicas, Cloud: *cloud, Progress: os.Stderr}}
 	switch name {
 	case "run":
 		return l.run(ctx)
 	case "demo":
 		return l.demo(ctx)
 	}
-	return fmt.Errorf("usage: local run|demo [-replicas N] [-dir DIR]; got %q", name)
+	return fmt.Errorf("usage: local run|demo [-cloud metal3] [-replicas N] [-dir DIR]; got %q", name)
 }
 
 // local is one installation in one folder.
@@ -68,6 +69,7 @@ type local struct{ options stack.Options }
 type place struct {
 	Kubectl    string `json:"kubectl"` // program; its first argument is kubectl
 	Kubeconfig string `json:"kubeconfig"`
+	Cloud      string `json:"cloud,omitempty"`
 }
 
 func (l local) placeFile() string { return filepath.Join(l.options.Dir, "running.json") }
@@ -106,7 +108,7 @@ func (l local) start(ctx context.Context) (*stack.Stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(place{Kubectl: s.ControlPlane.Binary, Kubeconfig: s.ControlPlane.Kubeconfig})
+	text, err := json.Marshal(place{Kubectl: s.ControlPlane.Binary, Kubeconfig: s.ControlPlane.Kubeconfig, Cloud: l.options.Cloud})
 	if err == nil {
 		err = os.WriteFile(l.placeFile(), text, 0o600)
 	}
@@ -177,9 +179,12 @@ func (l local) demo(ctx context.Context) error {
 				fmt.Fprintln(os.Stderr, "stop:", err)
 			}
 		}()
-		p = place{Kubectl: s.ControlPlane.Binary, Kubeconfig: s.ControlPlane.Kubeconfig}
+		p = place{Kubectl: s.ControlPlane.Binary, Kubeconfig: s.ControlPlane.Kubeconfig, Cloud: l.options.Cloud}
 	}
-	tale := story.Story{Root: l.options.Root, Out: os.Stdout, Kubectl: p.kubectl}
+	if p.Cloud != l.options.Cloud {
+		return fmt.Errorf("what runs in %s is of cloud %q, not %q: stop it first, or use another -dir", l.options.Dir, p.Cloud, l.options.Cloud)
+	}
+	tale := story.Story{Root: l.options.Root, Cloud: l.options.Cloud, Out: os.Stdout, Kubectl: p.kubectl}
 	return tale.Play(ctx)
 }
 

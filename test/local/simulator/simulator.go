@@ -53,11 +53,16 @@ func New(config *rest.Config, log *slog.Logger) (*Simulator, error) {
 
 // Run plays until ctx ends. What fails is logged and tried again.
 func (s *Simulator) Run(ctx context.Context) {
+	repeat(ctx, s.log, s.Round)
+}
+
+// repeat plays rounds until ctx ends.
+func repeat(ctx context.Context, log *slog.Logger, round func(context.Context, time.Time) error) {
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
 	for {
-		if err := s.Round(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			s.log.Error("round failed", "error", err)
+		if err := round(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			log.Error("round failed", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -16,7 +16,7 @@ import (
 // install applies what a real cluster gets from config/, but for the Knative Services, which run here as processes.
 func (s *Stack) install(ctx context.Context) error {
 	config := filepath.Join(s.options.Root, "config")
-	infrastructure := filepath.Join(config, "samples", "infrastructure.yaml")
+	infrastructure := filepath.Join(config, "samples", s.options.Cloud, "infrastructure.yaml")
 	steps := [][]string{
 		{"apply", "-f", filepath.Join(config, "namespace.yaml")},
 		{"apply", "-k", filepath.Join(config, "crd")},
@@ -26,7 +26,7 @@ func (s *Stack) install(ctx context.Context) error {
 		{"apply", "-f", infrastructure},
 		{"apply", "-f", infrastructure, "--server-side", "--subresource", "status"},
 	}
-	for _, args := range steps {
+	for _, args := range append(s.cloudsAPI(), steps...) {
 		if out, err := s.Kubectl(ctx, args...); err != nil {
 			return fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, out)
 		}

@@ -33,6 +33,7 @@ type Options struct {
 	Root             string    // of the repository
 	Dir              string    // for data and logs
 	Replicas         int       // of every function; 0 means 1
+	Cloud            string    // beside the simulated one: metal3, with hosts; empty for none
 	ControlPlaneArgs []string  // further flags of the control plane
 	Progress         io.Writer // what people read while they wait
 }
@@ -46,6 +47,7 @@ type Stack struct {
 
 	options  Options
 	programs string
+	metal3   string // folder of the baremetal-operator, if it runs
 	started  time.Time
 }
 
@@ -129,6 +131,9 @@ func (s *Stack) build(ctx context.Context) (binary, knative string, err error) {
 	if knative, err = eventing.Build(ctx, s.options.Progress); err != nil {
 		return "", "", err
 	}
+	if err := s.buildCloud(ctx); err != nil {
+		return "", "", err
+	}
 	build := exec.CommandContext(ctx, "go", "build", "-o", s.programs+"/", "./test/local/function", "./test/local/kubemark")
 	build.Dir = s.options.Root
 	if out, err := build.CombinedOutput(); err != nil {
@@ -148,6 +153,7 @@ func (s *Stack) startProcesses(ctx context.Context) (map[string][]string, error)
 		Name: "kubemark", Log: logPath(s.Logs, "kubemark", 0), path: filepath.Join(s.programs, "kubemark"),
 		args: []string{"-kubeconfig", identity}, env: os.Environ(),
 	})
+	s.Processes = append(s.Processes, s.cloud()...)
 	for _, name := range Functions {
 		if identity, err = s.identity(ctx, "openshift-machine-api", name); err != nil {
 			return nil, err

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package story plays the OpenStack walk-through (SPEC A.0) against a running system, told with kubectl.
+// Package story plays walk-throughs (SPEC A.0, A.1) against a running system, told with kubectl.
 package story
 
 import (
@@ -15,6 +15,7 @@ import (
 // Story is one performance. Every chapter checks what it shows: Play fails when the system does something else.
 type Story struct {
 	Root    string // of the repository: the samples are played as they are
+	Cloud   string // whose walk-through: metal3, or empty for OpenStack's with simulated instances
 	Kubectl func(ctx context.Context, args ...string) (string, error)
 	Out     io.Writer // nil plays without telling
 	// Between is called before each chapter with its title; nil does nothing. Tests break things in it.
@@ -29,10 +30,17 @@ type chapter struct {
 	play  func(*Story) error
 }
 
+// tales are the walk-throughs by cloud.
+var tales = map[string][]chapter{"": chapters, "metal3": bareMetal}
+
 // Play plays all chapters in order and returns what went wrong first.
 func (s *Story) Play(ctx context.Context) error {
 	s.ctx, s.started = ctx, time.Now()
-	for _, c := range chapters {
+	told, ok := tales[s.Cloud]
+	if !ok {
+		return fmt.Errorf("there is no story of %q", s.Cloud)
+	}
+	for _, c := range told {
 		if s.Between != nil {
 			if err := s.Between(c.title); err != nil {
 				return fmt.Errorf("before %q: %w", c.title, err)
