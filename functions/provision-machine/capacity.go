@@ -29,7 +29,7 @@ func annotateCapacity(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequenc
 	c, asked := s.Clouds[set.UID]
 	problem := cmp.Or(c.Err, c.Refused)
 	switch {
-	case !asked:
+	case !asked, !wantsCapacity(s, set):
 		return plan.Sequence{}
 	case problem != nil:
 		n := plan.Warning(set, "FailedUpdate", "capacity is unknown: "+problem.Message)

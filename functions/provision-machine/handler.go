@@ -4,7 +4,7 @@
 //
 //	wakes on  Machine, MachineSet; scan
 //	reads     Machine, MachineSet, Node, Infrastructure, ConfigMap (machine-sweep-state), instances
-//	writes    Machine (finalizer, intent, providerID, labels, status), MachineSet (capacity), Node (delete),
+//	writes    Machine (finalizer, intent, providerID, labels, status), MachineSet (capacity, replicas as hosts), Node (delete),
 //	          ConfigMap (machine-sweep-state); instances
 //
 // One Machine never has two instances, and no instance is left behind: before every call to a cloud the intent is
@@ -50,7 +50,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	}
 	if s.Request.Scan() || s.Request.Is("MachineSet") {
 		for _, set := range s.MachineSets {
-			p.Add(annotateCapacity(s, set))
+			p.Add(annotateCapacity(s, set), followStock(s, set))
 		}
 	}
 	return p.Untried(s.Outcomes)

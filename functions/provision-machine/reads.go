@@ -45,8 +45,8 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	}
 	if s.Request.Scan() || s.Request.Is("MachineSet") {
 		for _, set := range s.MachineSets {
-			if wantsCapacity(s, set) {
-				sc.Lookups = append(sc.Lookups, snapshot.Lookup{UID: set.UID, Type: true, Open: true})
+			if capacity, stock := wantsCapacity(s, set), wantsStock(s, set); capacity || stock {
+				sc.Lookups = append(sc.Lookups, snapshot.Lookup{UID: set.UID, Type: capacity, Stock: stock, Open: true})
 			}
 		}
 	}

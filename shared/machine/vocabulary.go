@@ -69,6 +69,9 @@ const (
 	// AnnotationBareMetalHost on a Machine names its host, as namespace/name (SPEC B.5).
 	AnnotationBareMetalHost = "metal3.io/BareMetalHost"
 
+	// AnnotationFollowHosts on a MachineSet makes its replicas follow the number of hosts; its value means nothing (SPEC E37).
+	AnnotationFollowHosts = "metal3.io/autoscale-to-hosts"
+
 	// AnnotationDrainTimeout on a Machine, by the template of its set or by hand, is the longest that its drain may take,
 	// as a Go duration. Without it a drain has no end (SPEC B33).
 	AnnotationDrainTimeout = "machine.openshift.io/node-drain-timeout"

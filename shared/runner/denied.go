@@ -87,6 +87,15 @@ func (p *patient) PowerCycle(ctx context.Context, r provider.Ref) error {
 	return err
 }
 
+// Stock implements [provider.Stocked] for drivers that do.
+func (p *patient) Stock(ctx context.Context, spec json.RawMessage) (provider.Stock, error) {
+	stocked, can := p.Driver.(provider.Stocked)
+	if !can {
+		return provider.Stock{}, provider.Errorf(provider.Invalid, "this cloud has no stock")
+	}
+	return unlessDenied(p, "stock", func() (provider.Stock, error) { return stocked.Stock(ctx, spec) })
+}
+
 // slot holds one account that is being opened, or was. Who wants another account does not wait for it.
 type slot struct {
 	mu      sync.Mutex

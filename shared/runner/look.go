@@ -124,7 +124,23 @@ func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot
 			c.Type = t
 		}
 	}
+	if l.Stock && c.Err == nil {
+		c.Stock, c.Err = i.stock(ctx, a, sub)
+	}
 	return c
+}
+
+// stock asks a cloud what it holds ready, or returns nil where it has no such thing.
+func (i *invocation) stock(ctx context.Context, a account, sub subject) (*provider.Stock, *snapshot.Refusal) {
+	if _, has := a.driver.Driver.(provider.Stocked); !has {
+		return nil, nil
+	}
+	stock, err := a.driver.Stock(ctx, sub.spec)
+	i.Clouds.Metrics.Called("stock", err)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	return &stock, nil
 }
 
 // list answers many lookups of one account with one bulk list.

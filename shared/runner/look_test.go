@@ -4,6 +4,7 @@ package runner
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -74,5 +75,58 @@ func TestInstanceWithoutATagIsNotMissing(t *testing.T) {
 	}
 	if got["master-0"] != adopted || got["worker-0"] != tagged || finds != 1 {
 		t.Errorf("found %v with %d calls for one instance", got, finds)
+	}
+}
+
+// stocked is a cloud with a stock.
+type stocked struct{ provider.Driver }
+
+func (stocked) Stock(_ context.Context, spec json.RawMessage) (provider.Stock, error) {
+	return provider.Stock{Free: len(spec), Taken: []string{"worker-0"}}, nil
+}
+
+// Whoever asks for the stock of a MachineSet's spec gets it where there is one, and nothing from every other cloud (E37).
+func TestStockIsToldWhereThereIsOne(t *testing.T) {
+	t.Parallel()
+	spec := fmt.Appendf(nil, `{"kind":%q,"type":"small"}`, memory.Kind)
+	for _, has := range []bool{true, false} {
+		api := apiserver.New(time.Now)
+		set := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "worker", UID: "set-1"}}
+		set.Spec.Template.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: spec}
+		set.Labels = map[string]string{machine.LabelCluster: "c"}
+		if err := api.Put(set); err != nil {
+			t.Fatal(err)
+		}
+		p := new(memory.Cloud).Provider()
+		open := p.Open
+		p.Open = func(ctx context.Context, a provider.Account) (provider.Driver, error) {
+			d, err := open(ctx, a)
+			if has {
+				d = stocked{d}
+			}
+			return d, err
+		}
+		told := 0
+		r := testRunner(function.Function{
+			Name: "look",
+			Reads: func(s snapshot.Snapshot) snapshot.Scope {
+				sc := snapshot.Scope{Objects: []snapshot.Query{snapshot.All("MachineSet")}}
+				for _, set := range s.MachineSets {
+					sc.Lookups = append(sc.Lookups, snapshot.Lookup{UID: set.UID, Open: true, Stock: true})
+				}
+				return sc
+			},
+			Decide: func(s snapshot.Snapshot) plan.Plan {
+				c, asked := s.Clouds["set-1"]
+				if told++; !asked || c.Err != nil || (c.Stock != nil) != has || has && (c.Stock.Free != len(spec) || len(c.Stock.Taken) != 1) {
+					t.Errorf("with a stock %v: %+v", has, c)
+				}
+				return plan.Plan{}
+			},
+		}, api.As("look"))
+		r.Clouds = NewClouds([]provider.Provider{p}, nil)
+		if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil || told == 0 {
+			t.Errorf("%d decisions, %v", told, err)
+		}
 	}
 }

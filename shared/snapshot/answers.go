@@ -35,6 +35,7 @@ type (
 		Resolved  json.RawMessage        `json:"resolved,omitempty"`
 		Refused   *refusalText           `json:"refused,omitempty"`
 		Type      *provider.InstanceType `json:"type,omitempty"`
+		Stock     *provider.Stock        `json:"stock,omitempty"`
 		Instances []provider.Instance    `json:"instances,omitempty"`
 	}
 	outcomeText struct {
@@ -50,7 +51,7 @@ func DecodeClouds(text []byte) (map[string]Cloud, error) {
 	return decodeMap[string](text, func(c cloudText) Cloud {
 		return Cloud{
 			Account: c.Account, Source: c.Source, Horizon: c.horizon(), Tokens: c.Tokens == nil || *c.Tokens, Cycles: c.Cycles, Tags: c.Tags,
-			Found: c.Found, Err: c.Err.data(), Resolved: c.Resolved, Refused: c.Refused.data(), Type: c.Type,
+			Found: c.Found, Err: c.Err.data(), Resolved: c.Resolved, Refused: c.Refused.data(), Type: c.Type, Stock: c.Stock,
 		}
 	})
 }
@@ -60,7 +61,7 @@ func EncodeClouds(clouds map[string]Cloud) ([]byte, error) {
 	return encodeMap(clouds, func(c Cloud) cloudText {
 		return cloudText{
 			Account: c.Account, Source: c.Source, Horizon: duration(c.Horizon), Tokens: &c.Tokens, Cycles: c.Cycles, Tags: c.Tags,
-			Found: c.Found, Err: textOf(c.Err), Resolved: c.Resolved, Refused: textOf(c.Refused), Type: c.Type,
+			Found: c.Found, Err: textOf(c.Err), Resolved: c.Resolved, Refused: textOf(c.Refused), Type: c.Type, Stock: c.Stock,
 		}
 	})
 }

@@ -41,6 +41,7 @@ type Lookup struct {
 	Open    bool // no call at all: only which account it is, with its properties
 	Resolve bool // resolve the providerSpec too
 	Type    bool // what the cloud says about the instance type
+	Stock   bool // what the cloud holds ready for the providerSpec, where it has a stock (provider.Stocked)
 }
 
 // AccountQuery asks for everything of the cluster in one account. Either Key is known from a Lookup of the same

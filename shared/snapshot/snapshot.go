@@ -91,6 +91,7 @@ type Cloud struct {
 	Resolved json.RawMessage // if asked for
 	Refused  *Refusal        // of Resolve
 	Type     *provider.InstanceType
+	Stock    *provider.Stock // if asked for; nil where the cloud has none
 }
 
 // Account is what one account's bulk list answered.

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// wantsStock reports whether a set's replicas follow its cloud's stock (E37). Only a scan looks, because no event tells
+// of a host that joins or leaves, and because it knows every Machine.
+func wantsStock(s snapshot.Snapshot, set *machine.MachineSet) bool {
+	_, follows := set.Annotations[machine.AnnotationFollowHosts]
+	paused, _ := machine.Paused(set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI)
+	return follows && s.Request.Scan() && set.DeletionTimestamp == nil && paused.Status != corev1.ConditionTrue
+}
+
+// followStock makes a set as large as its stock: a Machine for each that has a host, and for each host that is free. A
+// Machine on its way out counts until its host is clean, so that the one that replaces it waits for that host instead of
+// being removed for it. Where a MachineAutoscaler decides, it alone does.
+func followStock(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequence {
+	c, asked := s.Clouds[set.UID]
+	if !asked || !wantsStock(s, set) {
+		return plan.Sequence{}
+	}
+	tell := func(message string) plan.Sequence {
+		return plan.Sequence{Notes: []plan.Note{plan.Warning(set, "FailedAutoscaleToHosts", message).From(cmp.Or(c.Source, name))}}
+	}
+	switch problem := cmp.Or(c.Err, c.Refused); {
+	case autoscaled(set):
+		return tell("a MachineAutoscaler has the say over replicas: take one of the two annotations away")
+	case problem != nil:
+		return tell("the hosts are unknown: " + problem.Message)
+	case c.Stock == nil:
+		return tell("this cloud has no stock of hosts")
+	}
+	want := int32(c.Stock.Free)
+	for _, m := range s.Machines {
+		if m.Namespace == set.Namespace && metav1.IsControlledBy(m, set) && slices.Contains(c.Stock.Taken, m.Name) {
+			want++
+		}
+	}
+	if set.Spec.Replicas != nil && *set.Spec.Replicas == want {
+		return plan.Sequence{}
+	}
+	next := set.DeepCopy()
+	next.Spec.Replicas = &want
+	return plan.Sequence{Do: []plan.Action{plan.Update{Old: set, New: next, Why: fmt.Sprintf("as many as there are hosts, %d of them free", c.Stock.Free)}}}
+}
+
+// autoscaled reports whether evaluate-autoscale decides about a set's replicas.
+func autoscaled(set *machine.MachineSet) bool {
+	return slices.ContainsFunc([]string{machine.AnnotationAutoscaler, machine.AnnotationMinSize, machine.AnnotationMaxSize}, func(key string) bool {
+		_, has := set.Annotations[key]
+		return has
+	})
+}
