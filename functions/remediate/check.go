@@ -51,14 +51,14 @@ func newCheck(s snapshot.Snapshot, h *machine.MachineHealthCheck, legacy *machin
 	if c.record, err = parseRecord(h.Annotations[machine.AnnotationInFlight]); err != nil {
 		return c, &recordError{err}
 	}
+	if err = understand(h); err != nil {
+		return c, err
+	}
 	if c.selector, err = metav1.LabelSelectorAsSelector(&h.Spec.Selector); err != nil { // an empty one selects all (B48)
 		return c, fmt.Errorf("spec.selector: %w", err)
 	}
 	if c.external, err = externalOf(h); err != nil {
 		return c, fmt.Errorf("spec.remediationTemplate: %w", err)
-	}
-	if _, err = maxUnhealthy(h, 1); err != nil {
-		return c, fmt.Errorf("spec.maxUnhealthy: %w", err)
 	}
 	if c.policy, err = policyOf(h); err != nil {
 		return c, err

@@ -84,6 +84,9 @@ const (
 	AnnotationIntent = "machine.openshift.io/provision-intent"
 	// AnnotationInFlight on a MachineHealthCheck is remediate's list of remediations under way.
 	AnnotationInFlight = "machine.openshift.io/in-flight"
+	// AnnotationUnreadable on a MachineHealthCheck that was read says why its spec could not be: it stands there empty.
+	// It is never written.
+	AnnotationUnreadable = "machine.openshift.io/unreadable"
 	// AnnotationRemediatedBy on a Machine is remediate's claim: which check, by which step, since when.
 	AnnotationRemediatedBy = "machine.openshift.io/remediated-by"
 	// AnnotationPreserve on a Machine keeps it from being remediated: people want to look at it.

@@ -73,7 +73,7 @@ func (a answer) page(r plan.Resource) (all []plan.Object, next string, err error
 		Items    any             `json:"items"`
 	}{Items: items.Interface()}
 	if err := json.UnmarshalCaseSensitivePreserveInts(a.body, &list); err != nil {
-		return nil, "", fmt.Errorf("read %s: %w", gvk.Kind, err)
+		return a.piecemeal(r, gvk)
 	}
 	if err := expect(gvk, list.GroupVersionKind()); err != nil {
 		return nil, "", err
