@@ -5,9 +5,7 @@ package vsphere
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,22 +15,19 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
 	_ "github.com/vmware/govmomi/vapi/simulator" // the tagging service
 	"github.com/vmware/govmomi/vim25"
-	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
-	"github.com/vmware/govmomi/vim25/soap"
-	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
+	local "github.com/machine-functions/machine-functions/test/local/vcenter"
 )
 
 // vcenter is VMware's own simulator, vcsim, over HTTPS.
 type vcenter struct {
-	server  *simulator.Server
+	*local.VCenter
 	service *simulator.Service
 	host    string
 	ca      []byte
@@ -41,61 +36,17 @@ type vcenter struct {
 }
 
 const (
-	templateName = "cluster-a389-fmxsv-rhcos"
+	templateName = local.Template
 	ignitionData = `{"ignition": {"version": "3.2.0"}}`
 )
 
 // newVCenter starts a vCenter with a cluster, a template, a resource pool, a folder and a VM group.
 func newVCenter(t *testing.T) *vcenter {
 	t.Helper()
-	model := simulator.VPX()
-	model.Machine = 2
-	if err := model.Create(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(model.Remove)
-	model.Service.TLS = new(tls.Config)
-	model.Service.RegisterEndpoints = true
-	v := &vcenter{service: model.Service, server: model.Service.NewServer()}
-	t.Cleanup(v.server.Close)
-	v.host = v.server.URL.Host
-	v.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.server.Certificate().Raw})
-	v.prepare(t)
-	return v
-}
-
-// prepare makes what an administrator makes.
-func (v *vcenter) prepare(t *testing.T) {
-	t.Helper()
-	ctx, c := t.Context(), v.client(t)
-	f := find.NewFinder(c)
-	vm, err := f.VirtualMachine(ctx, "/DC0/vm/DC0_C0_RP0_VM0")
+	sim, err := local.Start(t.Context())
 	must(t, err)
-	done(t)(vm.PowerOff(ctx))
-	done(t)(vm.Rename(ctx, templateName))
-	v.edit(vm.Reference(), func(m *simulator.VirtualMachine) { m.Config.Version = "vmx-19" })
-	done(t)(vm.CreateSnapshot(ctx, "golden", "", false, false))
-	must(t, vm.MarkAsTemplate(ctx))
-	sim := v.service.Context
-	g := &guests{taken: map[reference]bool{}, cloning: map[string]*types.VirtualMachineConfigSpec{}}
-	sim.Map.AddHandler(g)
-	sim.Map.Put(&golden{sim.Map.Get(vm.Reference()).(*simulator.VirtualMachine), g})
-	dc, err := f.Datacenter(ctx, "/DC0")
-	must(t, err)
-	folders, err := dc.Folders(ctx)
-	must(t, err)
-	_, err = folders.VmFolder.CreateFolder(ctx, "cluster-a389-fmxsv")
-	must(t, err)
-	pool, err := f.ResourcePool(ctx, "/DC0/host/DC0_C0/Resources")
-	must(t, err)
-	_, err = pool.Create(ctx, "workers", types.DefaultResourceConfigSpec())
-	must(t, err)
-	cluster, err := f.ClusterComputeResource(ctx, "/DC0/host/DC0_C0")
-	must(t, err)
-	done(t)(cluster.Reconfigure(ctx, &types.ClusterConfigSpecEx{GroupSpec: []types.ClusterGroupSpec{{
-		ArrayUpdateSpec: types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationAdd},
-		Info:            &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: "zone-a"}},
-	}}}, true))
+	t.Cleanup(sim.Stop)
+	return &vcenter{VCenter: sim, service: sim.Service, host: sim.Host, ca: sim.CA}
 }
 
 // client is the administrator's.
@@ -162,13 +113,6 @@ func (v *vcenter) spec(change map[string]any) json.RawMessage {
 	return b
 }
 
-// edit changes a virtual machine behind everybody's back.
-func (v *vcenter) edit(ref reference, f func(*simulator.VirtualMachine)) {
-	sim := v.service.Context
-	vm := sim.Map.Get(ref).(*simulator.VirtualMachine)
-	sim.Map.WithLock(sim, ref, func() { f(vm) })
-}
-
 // machines returns all virtual machines but the template and those that the model has, by name.
 func (v *vcenter) machines(t *testing.T) map[string]mo.VirtualMachine {
 	t.Helper()
@@ -185,61 +129,6 @@ func (v *vcenter) machines(t *testing.T) map[string]mo.VirtualMachine {
 		}
 	}
 	return all
-}
-
-// golden is a template whose clones get the identity that the call asks for, as API and vCenter have it
-// (VirtualMachineCloneSpec.config). vcsim sets it on a copy that it throws away.
-type golden struct {
-	*simulator.VirtualMachine
-	guests *guests
-}
-
-// CloneVMTask overrides vcsim's.
-func (g *golden) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Task) soap.HasFault {
-	g.guests.mu.Lock()
-	if g.guests.cloning[req.Name] == nil { // else its name is taken, and the call is going to fail
-		g.guests.cloning[req.Name] = req.Spec.Config
-	}
-	g.guests.mu.Unlock()
-	res := g.VirtualMachine.CloneVMTask(ctx, req)
-	if body, ok := res.(*methods.CloneVM_TaskBody); ok && body.Res != nil {
-		ctx.Map.Get(body.Res.Returnval).(*simulator.Task).Wait() // vCenters let nobody at a clone that is not done; vcsim does
-	}
-	return res
-}
-
-// guests plays what vcsim lacks: a started instance's first network card gets an address.
-type guests struct {
-	mu      sync.Mutex
-	taken   map[reference]bool
-	cloning map[string]*types.VirtualMachineConfigSpec
-}
-
-func (*guests) Reference() reference                       { return reference{Type: "Guests", Value: "guests"} }
-func (*guests) RemoveObject(*simulator.Context, reference) {}
-
-func (*guests) PutObject(*simulator.Context, mo.Reference) {}
-
-func (g *guests) UpdateObject(_ *simulator.Context, o mo.Reference, changes []types.PropertyChange) {
-	vm, ok := o.(*mo.VirtualMachine)
-	if !ok {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if config := g.cloning[vm.Name]; config != nil {
-		delete(g.cloning, vm.Name)
-		vm.Config.InstanceUuid, vm.Summary.Config.InstanceUuid = config.InstanceUuid, config.InstanceUuid
-		vm.Config.ExtraConfig = append(vm.Config.ExtraConfig, config.ExtraConfig...)
-	}
-	started := slices.ContainsFunc(changes, func(c types.PropertyChange) bool {
-		return c.Name == "runtime.powerState" && c.Val == types.VirtualMachinePowerStatePoweredOn
-	})
-	if started && len(vm.Guest.Net) > 0 && len(vm.Guest.Net[0].IpAddress) == 0 {
-		g.taken[vm.Self] = true
-		n := len(g.taken)
-		vm.Guest.Net[0].IpAddress = []string{fmt.Sprintf("10.0.%d.%d", n/250, n%250+1), "fe80::1"}
-	}
 }
 
 // wire is the HTTP traffic of a driver, where a test may look and cut.
