@@ -111,9 +111,10 @@ spec:
 
 // The samples that bad objects are made of.
 const (
-	set = "kubemark/general-purpose-1a.yaml"
-	ma  = "machineautoscalers.yaml"
-	ca  = "clusterautoscaler.yaml"
+	set         = "kubemark/general-purpose-1a.yaml"
+	healthCheck = "machinehealthcheck.yaml"
+	ma          = "machineautoscalers.yaml"
+	ca          = "clusterautoscaler.yaml"
 )
 
 // badObjects are samples with old replaced by new, and what the answer must say.
@@ -138,6 +139,11 @@ var badObjects = []struct {
 		"empty selector", set, "    matchLabels:\n      machine.openshift.io/cluster-api-cluster: cluster-a389-fmxsv\n      machine.openshift.io/cluster-api-machineset: general-purpose-1a\n", "    matchLabels: {}\n",
 		[]string{"spec.selector must not be empty"},
 	},
+	{"startup timeout that is no duration", healthCheck, "nodeStartupTimeout: 10m", "nodeStartupTimeout: 0abc", []string{`spec.nodeStartupTimeout "0abc" is no duration`}},
+	{"startup timeout below zero", healthCheck, "nodeStartupTimeout: 10m", "nodeStartupTimeout: -5m", []string{`spec.nodeStartupTimeout "-5m" is no duration`}},
+	{"timeout of more years than there are", healthCheck, "timeout: 300s", "timeout: 9999999999h", []string{`spec.unhealthyConditions wants a timeout`, `got "9999999999h"`}},
+	{"condition without a timeout", healthCheck, "\n    timeout: 300s", "", []string{`spec.unhealthyConditions wants a timeout`, `got none`}},
+	{"status that no Node has", healthCheck, "status: Unknown", "status: Maybe", []string{`True, False or Unknown`}},
 	{"negative replicas", set, "replicas: 0", "replicas: -1", []string{"spec.replicas: Invalid value: -1"}},
 	{
 		"template without a cluster", set,
