@@ -21,8 +21,10 @@ import (
 )
 
 const (
-	// maxRounds bounds one invocation; a function that is not quiet by then asks for redelivery instead of looping.
-	maxRounds = 8
+	// maxRounds bounds one invocation; a function that is not quiet by then asks for redelivery instead of looping. The
+	// longest way to quiet has nine: one scan writes a set's bounds, then raises it to its minimum, grows it and gives up
+	// what did not come, each committed first and then carried out, and reports.
+	maxRounds = 12
 	// maxReads bounds how often Reads is asked in one round.
 	maxReads = 4
 	// budget is how long one invocation may take. The runtime cuts requests off at 30 s (RELIABILITY G6).

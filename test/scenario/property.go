@@ -19,7 +19,7 @@ import (
 
 const (
 	worlds    = 3000 // random worlds that a property is tried on
-	maxRounds = 8    // of one invocation, as in package runner
+	maxRounds = 12   // of one invocation, as in package runner
 )
 
 // Properties checks on random worlds what every function promises (package function): Decide is total and
