@@ -89,7 +89,7 @@ func (s *session) coded(err error) error {
 func (s *session) denied(err error) error {
 	a := s.account
 	return provider.Errorf(provider.Denied, "vCenter %s refuses the credentials in secret %s/%s, mend %s.username, %s.password there: %w",
-		a.Region, a.Namespace, a.Secret, a.Region, a.Region, err)
+		a.Region, a.Namespace, a.Secret, keyOf(a.Region), keyOf(a.Region), err)
 }
 
 // failed is what a task that failed means.

@@ -235,7 +235,7 @@ func TestWrongCredentialsAreTriedOnce(t *testing.T) {
 		if !ok || e.Code != provider.Denied || e.RetryAfter <= 0 || e.RetryAfter > refusedFor {
 			t.Fatalf("List = %v", err)
 		}
-		for _, want := range []string{"machines/vsphere-cloud-credentials", v.host + ".password"} {
+		for _, want := range []string{"machines/vsphere-cloud-credentials", keyOf(v.host) + ".password"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%v does not name %s", err, want)
 			}

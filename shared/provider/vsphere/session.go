@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -46,13 +47,13 @@ type session struct {
 
 // newSession reads the credentials; nothing is asked yet. The Secret holds, as OpenShift's does, the keys
 // <server>.username, <server>.password; beside them <server>.ca may be the authority that signed the vCenter's
-// certificate, in PEM.
+// certificate, in PEM. The keys have the server's name without its port.
 func newSession(a provider.Account) (*session, error) {
-	secret := a.Namespace + "/" + a.Secret
+	secret, server := a.Namespace+"/"+a.Secret, keyOf(a.Region)
 	value := func(key string) (string, error) {
-		v := a.Credentials[a.Region+"."+key]
+		v := a.Credentials[server+"."+key]
 		if len(v) == 0 {
-			return "", provider.Errorf(provider.Denied, "credentials secret %s has no key %s.%s: add it", secret, a.Region, key)
+			return "", provider.Errorf(provider.Denied, "credentials secret %s has no key %s.%s: add it", secret, server, key)
 		}
 		return string(v), nil
 	}
@@ -71,15 +72,24 @@ func newSession(a provider.Account) (*session, error) {
 	client := soap.NewClient(u, false)
 	transport := client.DefaultTransport()
 	transport.TLSClientConfig.MinVersion = tls.VersionTLS12
-	if ca := a.Credentials[a.Region+".ca"]; len(ca) > 0 {
+	if ca := a.Credentials[server+".ca"]; len(ca) > 0 {
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(ca) {
-			return nil, provider.Errorf(provider.Denied, "credentials secret %s: key %s.ca holds no certificate in PEM", secret, a.Region)
+			return nil, provider.Errorf(provider.Denied, "credentials secret %s: key %s.ca holds no certificate in PEM", secret, server)
 		}
 		transport.TLSClientConfig.RootCAs = pool
 	}
 	guard(&client.Client, transport, throttle.Of(a.Kind+" "+a.Region+" "+name, perSecond, atOnce))
 	return &session{account: a, user: url.UserPassword(name, password), soap: client, turn: make(chan struct{}, 1)}, nil
+}
+
+// keyOf returns what the keys of a server's credentials begin with: its name without the port, which no Secret's key may
+// contain.
+func keyOf(server string) string {
+	if host, _, err := net.SplitHostPort(server); err == nil {
+		return host
+	}
+	return server
 }
 
 // lock waits for the turn to log in, no longer than ctx.
