@@ -21,6 +21,8 @@ const (
 	// has two minutes left.
 	shortTimeout    = time.Minute
 	looksApartShort = 10 * time.Second
+	// firstWord is how much later than its Node a kubelet's first word may be: they are of two clocks.
+	firstWord = 10 * time.Second
 	// startupDefault is how long a Machine may be without a Node unless its check says otherwise (B48).
 	startupDefault = 10 * time.Minute
 )
@@ -41,6 +43,7 @@ type verdict struct {
 	due     time.Time // when the Machine is sick; zero: not by waiting
 	early   bool      // not worth telling yet
 	sight   string    // what has to be seen twice; empty: once is enough
+	young   bool      // not yet for looksApart: it makes no storm
 }
 
 func (v verdict) sick(now time.Time) bool { return !v.due.IsZero() && now.After(v.due) }
@@ -94,7 +97,7 @@ func (c *check) conditions(m *machine.Machine, n *corev1.Node) verdict {
 		}
 		what := fmt.Sprintf("%s=%s", u.Type, u.Status)
 		since := have.LastTransitionTime.Time
-		v := verdict{reason: reasonNode, due: since.Add(u.Timeout.Duration)}
+		v := verdict{reason: reasonNode, due: since.Add(u.Timeout.Duration), young: c.Now.Before(since.Add(looksApart))}
 		v.message = fmt.Sprintf("node %s has %s", n.Name, what)
 		seen, before := c.record.seen(m, what, c.Now)
 		if apart := c.apart(m, u, v, since, before); apart > 0 {
@@ -109,6 +112,14 @@ func (c *check) conditions(m *machine.Machine, n *corev1.Node) verdict {
 		}
 	}
 	return first
+}
+
+// neverReady reports whether n was not Ready since it registered: what a kubelet says of itself first is that it is not,
+// and the time of that stays until it is.
+func neverReady(n *corev1.Node) bool {
+	ready := machine.NodeCondition(n, corev1.NodeReady)
+	return ready != nil && ready.Status != corev1.ConditionTrue && !n.CreationTimestamp.IsZero() &&
+		!ready.LastTransitionTime.After(n.CreationTimestamp.Add(firstWord))
 }
 
 // apart is how far apart two looks at a condition must be; zero if one is enough: with a long timeout the Machine told

@@ -24,7 +24,8 @@ type sum struct {
 	machines, healthy int
 	sick              int // due now
 	waiting           int // will be due unless they recover
-	starting          int // have no Node yet
+	young             int // of those waiting: only just
+	starting          int // have no Node yet, or one that was never Ready, and are not due
 	hopeless          int // can never work
 	most              int // unhealthy ones allowed
 	names             []string
@@ -65,12 +66,15 @@ func (c *check) count() sum {
 		case t.sick(c.Now):
 			s.sick++
 			s.names = append(s.names, t.m.Name)
-		case t.reason == reasonStartup:
+		case t.reason == reasonStartup, t.reason == reasonNode && neverReady(t.n):
 			s.starting++
 		case t.reason == reasonInvalid:
 			s.hopeless++
 		case t.reason != "":
 			s.waiting++
+			if t.young {
+				s.young++
+			}
 		case t.healthy():
 			s.healthy++
 		}

@@ -70,7 +70,7 @@ func item(r plan.Resource, raw []byte) (plan.Object, error) {
 // why. It returns nil if the rest cannot be read either.
 func withoutSpec(raw []byte, why error) *machine.MachineHealthCheck {
 	var rest struct {
-		Metadata metav1.ObjectMeta                `json:"metadata"`
+		Metadata metav1.ObjectMeta                       `json:"metadata"`
 		Status   machinev1beta1.MachineHealthCheckStatus `json:"status"`
 	}
 	if err := sigsjson.UnmarshalCaseSensitivePreserveInts(raw, &rest); err != nil {
