@@ -151,6 +151,11 @@ func (t *target) controlPlane() bool {
 	return t.m.Labels[machine.LabelRole] == "master" || t.n != nil && machine.IsControlPlane(t.n)
 }
 
+// neverWorked reports whether a Machine never had a Node, or one that was never Ready.
+func (t *target) neverWorked() bool {
+	return t.m.Status.NodeRef == nil || t.n != nil && neverReady(t.n)
+}
+
 // preserved returns until when people want to look at a sick Machine (D19): a time, or so long after it was due.
 func (t *target) preserved() (until time.Time, ok bool) {
 	text, ok := t.m.Annotations[machine.AnnotationPreserve]

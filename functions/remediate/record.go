@@ -46,7 +46,7 @@ type sighting struct {
 	At   metav1.Time `json:"at"`
 }
 
-// failure counts remediations in a row of Machines of one set that never had a Node.
+// failure counts remediations in a row of Machines of one set that never worked.
 type failure struct {
 	Count int         `json:"count"`
 	At    metav1.Time `json:"at"` // of the last
