@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -97,8 +98,8 @@ func (s *Machines) look(ctx context.Context) (world, error) {
 		s.list(ctx, &sets, group, s.namespace, "machinesets"),
 		s.list(ctx, &all, "api/v1/nodes"),
 	)
-	if e := s.list(ctx, &hosts, "apis/metal3.io/v1alpha1/namespaces", s.namespace, "baremetalhosts"); !apierrors.IsNotFound(e) {
-		err = errors.Join(err, e) // without the operator there are no hosts
+	if slices.ContainsFunc(machines.Items, onHost) { // elsewhere the API server knows no hosts
+		err = errors.Join(err, s.list(ctx, &hosts, "apis/metal3.io/v1alpha1/namespaces", s.namespace, "baremetalhosts"))
 	}
 	for _, set := range sets.Items {
 		w.sets[set.Name] = set
@@ -109,6 +110,8 @@ func (s *Machines) look(ctx context.Context) (world, error) {
 	w.machines, w.nodes = machines.Items, all.Items
 	return w, err
 }
+
+func onHost(m machine.Machine) bool { return m.Annotations[machine.AnnotationBareMetalHost] != "" }
 
 func (s *Machines) list(ctx context.Context, out any, path ...string) error {
 	return s.api.Do(ctx, kubeapi.Request{Method: http.MethodGet, Path: path}, out)
