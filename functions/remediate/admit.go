@@ -23,6 +23,7 @@ const (
 	heldPaused = heldBack + "another API has the say"
 	heldSkip   = heldBack + "annotation " + machine.AnnotationSkipRepair
 	heldFlight = heldBack + "as many as %s allows are in flight"
+	heldMaster = heldBack + "another one of the control plane is in flight"
 	heldBudget = heldBack + "as many as configmap/" + machine.ConfigMapDisrupt + " allows are disrupted"
 	heldClosed = heldBack + "%s is restricted: %s"
 	heldFailed = heldBack + "%d in a row of set %s never worked, next not before %s"
@@ -126,8 +127,10 @@ func (d *decision) hindrance(c *check, t *target, f remediation) string {
 		return fmt.Sprintf(heldClosed, c.name(), c.restriction.reason)
 	case failing.Count > 0 && d.Now.Before(failing.pause()):
 		return fmt.Sprintf(heldFailed, failing.Count, metav1.GetControllerOf(t.m).Name, stamp(failing.pause()))
-	case !c.room(t):
+	case !c.room():
 		return fmt.Sprintf(heldFlight, c.name())
+	case t.controlPlane() && d.masterInFlight():
+		return heldMaster
 	case !d.budget.foresee(t):
 		return heldBudget
 	}
@@ -144,7 +147,7 @@ func (c *check) failingSet(t *target) failure {
 }
 
 // room reports whether one more Machine may be in flight, and be missing, without more being unhealthy than may be.
-func (c *check) room(t *target) bool {
+func (c *check) room() bool {
 	limit := min(c.sum.most, usualInFlight)
 	if c.policy.maxInFlight != "" {
 		share, err := machine.ParseShare(c.policy.maxInFlight, c.sum.machines)
@@ -153,8 +156,7 @@ func (c *check) room(t *target) bool {
 		}
 		limit = min(c.sum.most, share)
 	}
-	masters := slices.ContainsFunc(c.next.InFlight, func(f remediation) bool { return f.ControlPlane })
-	return len(c.next.InFlight) < limit && c.sum.unhealthy()+c.gone() <= c.sum.most && (!masters || !t.controlPlane())
+	return len(c.next.InFlight) < limit && c.sum.unhealthy()+c.gone() <= c.sum.most
 }
 
 // due returns the sick Machines, those longest due first.

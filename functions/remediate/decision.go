@@ -19,7 +19,8 @@ type decision struct {
 	whole  bool // all Machines and Nodes were read: only then anything is remediated
 	checks []*check
 	wrong  []wrong
-	paused int
+	idle   []*check // that remediate nothing now, and stand behind their claims: paused, or not understood
+	done   int      // checks that are being deleted
 	budget *budget
 	// claimed says which check remediates a Machine; held says why a sick one is not remediated now.
 	claimed map[types.UID]*check
@@ -50,23 +51,26 @@ func newDecision(s snapshot.Snapshot) *decision {
 
 // add adds a check, unless people paused it (B50) or are done with it.
 func (d *decision) add(c *check, err error) {
-	if _, paused := c.h.Annotations[machine.AnnotationPausedMHC]; paused || c.h.DeletionTimestamp != nil {
-		d.paused++
-		return
-	}
-	if err != nil {
+	_, paused := c.h.Annotations[machine.AnnotationPausedMHC]
+	switch {
+	case c.h.DeletionTimestamp != nil:
+		d.done++
+	case paused:
+		d.idle = append(d.idle, c)
+	case err != nil:
 		d.wrong = append(d.wrong, wrong{c, err})
-		return
+		d.idle = append(d.idle, c)
+	default:
+		d.checks = append(d.checks, c)
 	}
-	d.checks = append(d.checks, c)
 }
 
 // over reports that a slot of the budget is not needed any more: its Machine is gone, or it was ours and the Machine
-// recovered.
+// recovered. One of ours for the control plane is until another Machine is Ready in its place.
 func (d *decision) over(slot machine.Slot) bool {
 	m := d.Machine(slot.Namespace, slot.Machine)
 	if m == nil || m.UID != slot.UID {
-		return true
+		return !slot.ControlPlane || slot.By != name || succeeded(d.Snapshot, slot.Namespace, slot.At.Time)
 	}
 	return slot.By == name && m.DeletionTimestamp == nil && d.claimed[m.UID] == nil
 }

@@ -47,7 +47,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 		seq := plan.Sequence{}
 		if v, looked := verdicts[m]; looked {
 			seq = d.show(m, v)
-		} else if d.whole && len(d.wrong)+d.paused == 0 {
+		} else if d.whole && len(d.idle)+d.done == 0 {
 			seq = forget(m)
 		}
 		touched[m] = len(seq.Do) > 0

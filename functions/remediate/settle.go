@@ -62,13 +62,16 @@ func (c *check) proceed(f remediation) (next remediation, flies bool, notes []pl
 }
 
 // underWay reports whether a Machine is not healthy yet or going, or gone without its set having all Machines ready
-// again.
+// again. In the place of a control-plane Machine another one has to be Ready, whoever makes it (R-S10).
 func (c *check) underWay(f remediation, t *target) bool {
 	if t != nil {
 		return t.m.DeletionTimestamp != nil || t.reason != "" || t.recovering
 	}
 	if c.Now.Before(f.At.Add(holdFor)) {
 		return true
+	}
+	if f.ControlPlane {
+		return !succeeded(c.Snapshot, c.h.Namespace, f.At.Time)
 	}
 	set := c.MachineSet(c.h.Namespace, f.Set)
 	return set != nil && (set.Spec.Replicas == nil || set.Status.ReadyReplicas < *set.Spec.Replicas)
