@@ -28,6 +28,7 @@ import (
 
 // Handler is what the Knative Functions runtime calls.
 type Handler interface {
+	// Handle answers one request.
 	Handle(http.ResponseWriter, *http.Request)
 }
 

@@ -92,7 +92,7 @@ func TestFlightsOutliveTheirRequests(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if !finished {
-			t.Error("the invocation was cancelled with the request")
+			t.Error("the invocation was canceled with the request")
 		}
 	})
 }

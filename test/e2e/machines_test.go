@@ -167,6 +167,7 @@ spec:
 
 // wholeLife is what one sees of a set between nothing and nothing (S5, S6, S10, S12, S14–S21, S29, S78, B1, B35, B36).
 func (y yard) wholeLife(t *testing.T) {
+	t.Helper()
 	const set = "general"
 	y.set(t, set, 0, "4c12g30d", "")
 	y.shows(t, "get machineset "+set+inMachines, `(?m)^NAME\s+DESIRED\s+CURRENT\s+READY\s+AVAILABLE\s+AGE$`, `(?m)^general\s+0\s+0\s+\d+s$`)
@@ -200,6 +201,7 @@ func (y yard) wholeLife(t *testing.T) {
 
 // byHand is a Machine that no set makes (S92); beside its spec it needs only the label that names the cluster (S91).
 func (y yard) byHand(t *testing.T) {
+	t.Helper()
 	y.mustGiven(t, `apiVersion: machine.openshift.io/v1beta1
 kind: Machine
 metadata: {name: alone, namespace: openshift-machine-api, labels: {machine.openshift.io/cluster-api-cluster: cluster-a389-fmxsv}}
@@ -222,6 +224,7 @@ spec:
 // mistake: a set names a network that does not exist; its Machine stays Provisioning and says so, is not made failed by
 // it, and goes at once with its set's replicas (S22–S24, S26).
 func (y yard) mistake(t *testing.T) {
+	t.Helper()
 	const set = "mistaken"
 	y.set(t, set, 1, "4c12g30d, network: nowhere", "")
 	await(t, "there is a Machine", func() string {
@@ -244,6 +247,7 @@ func (y yard) mistake(t *testing.T) {
 // edits: labels, annotations and taints that are added to a running Machine's spec come to its Node; what a person takes
 // off the Node comes back (B2, B3, B64).
 func (y yard) edits(t *testing.T) {
+	t.Helper()
 	const set = "edited"
 	y.set(t, set, 1, "4c12g30d", "")
 	one := y.running(t, set, 1)[0]
@@ -260,6 +264,7 @@ func (y yard) edits(t *testing.T) {
 // outlives: a set deleted with --cascade=orphan leaves its Machines, and the next set takes them as they are; deleted
 // in the background it takes them along (B39, RELIABILITY 2a.6, 2a.10).
 func (y yard) outlives(t *testing.T) {
+	t.Helper()
 	const set = "outlived"
 	y.set(t, set, 2, "4c12g30d", "")
 	before := y.running(t, set, 2)
@@ -334,6 +339,7 @@ metadata: {name: nobody, namespace: %s}
 
 // budget: a disruption budget holds the drain, and condition and event say which Pod and which budget (B33, W-D8).
 func (y yard) budget(t *testing.T) {
+	t.Helper()
 	const set = "guarded"
 	machine := y.guarded(t, set, "")
 	drained := "get machine " + machine + inMachines + ` -o jsonpath={.status.conditions[?(@.type=="Drained")]}`
@@ -350,6 +356,7 @@ func (y yard) budget(t *testing.T) {
 
 // limit: the set's template says how long a drain may take; then the Machine goes with what is left on it.
 func (y yard) limit(t *testing.T) {
+	t.Helper()
 	const set = "limited"
 	machine := y.guarded(t, set, "machine.openshift.io/node-drain-timeout: 20s")
 	await(t, "the Machine goes in spite of the budget", func() string { return y.get(t, "machine/"+machine, ".metadata.name") })
@@ -358,6 +365,7 @@ func (y yard) limit(t *testing.T) {
 
 // vanishes: the cloud loses an instance; its Machine fails for good, and its health check replaces it (B18, B21).
 func (y yard) vanishes(t *testing.T) {
+	t.Helper()
 	const set = "lossy"
 	y.mustGiven(t, `apiVersion: machine.openshift.io/v1beta1
 kind: MachineHealthCheck
@@ -384,6 +392,7 @@ spec:
 // stock: the cloud has one instance of a type left where two are wanted; the second Machine says so, is not failed, and
 // goes on by itself when there is more (E2, B12).
 func (y yard) stock(t *testing.T) {
+	t.Helper()
 	const set = "scarce"
 	y.mustGiven(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cloud, namespace: kubemark}\ndata: {stock: '{2c4g10d: 1}'}\n", "create", "-f", "-")
 	y.set(t, set, 2, "2c4g10d", "")
@@ -397,6 +406,7 @@ func (y yard) stock(t *testing.T) {
 
 // hooks: preDrain holds the drain, preTerminate the instance, and conditions name both (B6, B17, B26, B29).
 func (y yard) hooks(t *testing.T) {
+	t.Helper()
 	const set = "hooked"
 	y.set(t, set, 1, "4c12g30d", "")
 	machine := y.running(t, set, 1)[0]

@@ -185,7 +185,7 @@ func checkQuiet(t *testing.T, s *stack.Stack) {
 // keepLogs shows where a failed run's logs are kept.
 func keepLogs(t *testing.T, logs string) {
 	t.Helper()
-	kept, err := os.MkdirTemp("", "machine-functions-logs-")
+	kept, err := os.MkdirTemp("", "machine-functions-logs-") //nolint:usetesting // it outlives the test
 	if err == nil {
 		err = os.CopyFS(filepath.Join(kept, "logs"), os.DirFS(logs))
 	}

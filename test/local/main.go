@@ -88,7 +88,7 @@ func (l local) run(ctx context.Context) error {
 	case <-s.ControlPlane.Done():
 		ended = fmt.Errorf("the control plane ended by itself; its log is %s", s.ControlPlane.Log)
 	case <-s.Eventing.Done():
-		ended = fmt.Errorf("Knative Eventing ended by itself; its log is %s", s.Eventing.Log)
+		ended = fmt.Errorf("eventing ended by itself; its log is %s", s.Eventing.Log)
 	}
 	fmt.Fprintln(os.Stderr, "\nstopping")
 	err = errors.Join(ended, s.Stop())

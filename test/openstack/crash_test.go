@@ -51,7 +51,7 @@ func (r record) save(path string) error {
 }
 
 // TestCaller is the process that is killed. It goes on from what is on record.
-func TestCaller(t *testing.T) {
+func TestCaller(t *testing.T) { //nolint:paralleltest // it is a process of its own
 	path := os.Getenv(callerVariable)
 	if path == "" {
 		t.Skip("run by TestFiftyInstancesWhileCallersAreKilled")

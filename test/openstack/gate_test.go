@@ -48,7 +48,7 @@ func newGate(t *testing.T, kill func(n int) (before, after bool)) *gate {
 		},
 		Transport:      g,
 		ModifyResponse: g.rename,
-		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, _ error) { panic(http.ErrAbortHandler) },
+		ErrorHandler:   func(_ http.ResponseWriter, _ *http.Request, _ error) { panic(http.ErrAbortHandler) },
 	})
 	t.Cleanup(g.Close)
 	var pairs []string

@@ -19,8 +19,8 @@ import (
 
 const (
 	requestKind plan.Kind = "Metal3Remediation.v1beta1.infrastructure.cluster.x-k8s.io"
-	requests              = "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/ns/metal3remediations"
-	requestA              = `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"Metal3Remediation","metadata":{"name":"a","namespace":"ns","uid":"1","managedFields":[]},"spec":{"retryLimit":2}}`
+	requests    string    = "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/ns/metal3remediations"
+	requestA    string    = `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"Metal3Remediation","metadata":{"name":"a","namespace":"ns","uid":"1","managedFields":[]},"spec":{"retryLimit":2}}`
 )
 
 // A kind that a cluster does without is not asked for with every event.

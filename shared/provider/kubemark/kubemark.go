@@ -212,8 +212,7 @@ func (d *driver) change(ctx context.Context, what string, r provider.Ref, edit f
 func (d *driver) InstanceTypes(ctx context.Context) (all []provider.InstanceType, err error) {
 	err = d.call(ctx, "InstanceTypes", "", func(settings) error {
 		for _, name := range flavors {
-			it, _ := parseFlavor(name)
-			all = append(all, it)
+			all = append(all, parseFlavor(name))
 		}
 		return nil
 	})

@@ -67,7 +67,7 @@ func fill[T comparable](field *T, value T) {
 
 // InstanceType returns what the spec asks for. The spec must have been parsed.
 func (s Spec) InstanceType() provider.InstanceType {
-	it, _ := parseFlavor(s.Flavor)
+	it := parseFlavor(s.Flavor)
 	if s.Flavor == "" {
 		it.Name = customType
 	}
@@ -92,17 +92,17 @@ var flavors = []string{"16c64g200d", "2c8g30d", "4c12g30d", "4c16g30d", "8c32g10
 
 var flavorPattern = regexp.MustCompile(`^([1-9][0-9]{0,3})c([1-9][0-9]{0,4})g([0-9]{1,5})d$`)
 
-// parseFlavor reads capacity from a flavor's name.
-func parseFlavor(name string) (provider.InstanceType, bool) {
+// parseFlavor reads capacity from a flavor's name; one that is none has no capacity.
+func parseFlavor(name string) provider.InstanceType {
 	m := flavorPattern.FindStringSubmatch(name)
 	if m == nil {
-		return provider.InstanceType{}, false
+		return provider.InstanceType{}
 	}
 	var n [3]int64
 	for i := range n {
 		n[i], _ = strconv.ParseInt(m[i+1], 10, 64) // the pattern has few digits
 	}
-	return provider.InstanceType{Name: name, Arch: defaultArch, MilliCPU: n[0] * 1000, Memory: n[1] << 30, Disk: n[2] << 30, Zones: []string{defaultZone}}, true
+	return provider.InstanceType{Name: name, Arch: defaultArch, MilliCPU: n[0] * 1000, Memory: n[1] << 30, Disk: n[2] << 30, Zones: []string{defaultZone}}
 }
 
 // boot returns how long the instance takes from creation to its Node.

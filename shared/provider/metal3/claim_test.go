@@ -4,6 +4,7 @@ package metal3
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -174,7 +175,7 @@ func TestHostsThatNobodyTakes(t *testing.T) {
 			if provider.CodeOf(err) != provider.Exhausted || !strings.HasPrefix(err.Error(), "No available BareMetalHost found: of 1, ") || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("error %v", err)
 			}
-			if e, ok := err.(*provider.Error); ok && e.RetryAfter != 30*time.Second {
+			if e, ok := errors.AsType[*provider.Error](err); ok && e.RetryAfter != 30*time.Second {
 				t.Errorf("retry after %v", e.RetryAfter)
 			}
 		})

@@ -68,7 +68,7 @@ func (d *driver) release(ctx context.Context, h host) (gone bool, err error) {
 
 // busy reports whether the operator has not finished with a host that was asked to stop.
 func busy(h host) bool {
-	switch h.Status.Provisioning.State {
+	switch h.Status.Provisioning.State { //nolint:exhaustive // in every other state it does nothing
 	case metal3v1alpha1.StateProvisioning, metal3v1alpha1.StateProvisioned, metal3v1alpha1.StateDeprovisioning:
 		return true
 	case metal3v1alpha1.StateExternallyProvisioned:

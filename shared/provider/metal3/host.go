@@ -64,7 +64,7 @@ func state(h host) provider.State {
 	if h.DeletionTimestamp != nil || !deployed(h) {
 		return provider.StateDeleting
 	}
-	switch h.Status.Provisioning.State {
+	switch h.Status.Provisioning.State { //nolint:exhaustive // every other state is one on the way
 	case metal3v1alpha1.StateProvisioned, metal3v1alpha1.StateExternallyProvisioned:
 		if !h.Status.PoweredOn && !h.Spec.Online {
 			return provider.StateStopped

@@ -52,7 +52,7 @@ func TestAnswersOfAnAPIServer(t *testing.T) {
 	}
 	missing := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
-		_, _ = w.Write([]byte(fmt.Sprintf(status, "NotFound")))
+		_, _ = fmt.Fprintf(w, status, "NotFound")
 	})
 	if _, err := missing.List(t.Context(), "machines"); provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "baremetal-operator") {
 		t.Errorf("a cluster without the kind: %v", err)

@@ -37,8 +37,8 @@ func coded(doing string, err error) error {
 		return provider.Errorf(provider.Unknown, "%s: %w", doing, err)
 	}
 	after := throttle.After(answer.ResponseHeader)
-	said, clear := message(answer.Body)
-	if !clear {
+	said, understood := message(answer.Body)
+	if !understood {
 		return provider.ErrorAfter(provider.Unknown, after, "%s: %d %s, and no error of OpenStack's", doing, answer.Actual, http.StatusText(answer.Actual))
 	}
 	code := codeOf(answer.Actual, said)
