@@ -27,6 +27,7 @@ type check struct {
 	policy      policy
 	external    external
 	record      record // as it is stored
+	newer       bool   // the record is of a version that this one does not understand
 	next        record // as it has to be
 	settled     []plan.Note
 	targets     []*target
@@ -49,7 +50,8 @@ func newCheck(s snapshot.Snapshot, h *machine.MachineHealthCheck, legacy *machin
 	c := &check{Snapshot: s, h: h, legacy: legacy, network: net}
 	var err error
 	if c.record, err = parseRecord(h.Annotations[machine.AnnotationInFlight]); err != nil {
-		return c, &recordError{err}
+		c.newer = true
+		return c, fmt.Errorf("annotation %s: %w", machine.AnnotationInFlight, err)
 	}
 	if err = understand(h); err != nil {
 		return c, err
@@ -70,13 +72,6 @@ func newCheck(s snapshot.Snapshot, h *machine.MachineHealthCheck, legacy *machin
 	}
 	c.sum = c.count()
 	return c, nil
-}
-
-// recordError is a record that this version does not understand: a newer one may be at work (RELIABILITY G9).
-type recordError struct{ err error }
-
-func (e *recordError) Error() string {
-	return fmt.Sprintf("annotation %s: %v", machine.AnnotationInFlight, e.err)
 }
 
 func (c *check) look(m *machine.Machine) *target {

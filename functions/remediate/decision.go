@@ -4,7 +4,7 @@ package remediate
 
 import (
 	"cmp"
-	"errors"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -72,7 +72,8 @@ func (d *decision) over(slot machine.Slot) bool {
 	if m == nil || m.UID != slot.UID {
 		return !slot.ControlPlane || slot.By != name || succeeded(d.Snapshot, slot.Namespace, slot.At.Time)
 	}
-	return slot.By == name && m.DeletionTimestamp == nil && d.claimed[m.UID] == nil
+	return slot.By == name && m.DeletionTimestamp == nil && d.claimed[m.UID] == nil &&
+		!slices.ContainsFunc(d.idle, func(c *check) bool { return c.standsBehind(m.UID) })
 }
 
 // claim is what stands on a Machine that a check remediates: check, step, begin of the step.
@@ -81,21 +82,20 @@ func (c *check) claim(f remediation, t *target) string {
 }
 
 // free reports whether no other check than the named one remediates m: none that has it in flight stands behind its
-// claim. One whose record only a newer version understands may (RELIABILITY G9).
-func (d *decision) free(m *machine.Machine, check string) bool {
+// claim. One that is idle does as well, and what it began goes on; one whose record only a newer version understands may
+// (RELIABILITY G9).
+func (d *decision) free(m *machine.Machine, asks string) bool {
 	by, _, _ := strings.Cut(m.Annotations[machine.AnnotationRemediatedBy], " ")
-	if by == "" || by == check {
+	if by == "" || by == asks {
 		return true
-	}
-	for _, other := range d.wrong {
-		if _, newer := errors.AsType[*recordError](other.err); newer && other.name() == by {
-			return false
-		}
 	}
 	for _, other := range d.checks {
 		if other.name() == by && other.record.has(m.UID) {
 			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(d.idle, func(c *check) bool { return c.name() == by && c.standsBehind(m.UID) })
 }
+
+// standsBehind reports whether an idle check has a Machine in flight, as far as its record can be read.
+func (c *check) standsBehind(uid types.UID) bool { return c.newer || c.record.has(uid) }

@@ -4,7 +4,6 @@ package remediate
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,7 +42,7 @@ func (c *check) report() plan.Sequence {
 func (w wrong) refuse() plan.Sequence {
 	message := "nothing is remediated: " + w.err.Error()
 	notes := []plan.Note{plan.Warning(w.object(w.h), "RemediationRestricted", message)}
-	if _, newer := errors.AsType[*recordError](w.err); newer {
+	if w.newer {
 		return plan.Sequence{Notes: notes}
 	}
 	next := w.h.DeepCopy()
