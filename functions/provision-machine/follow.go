@@ -9,6 +9,7 @@ import (
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -155,21 +156,22 @@ func markSpot(m *machine.Machine) {
 // (B21, R-S12); the first is remembered in the condition.
 func (l life) missing() plan.Sequence {
 	c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists)
-	if c != nil && c.Reason == machinev1beta1.InstanceMissingReason {
-		return l.lost(c.LastTransitionTime.Time)
+	if c != nil && c.Status == corev1.ConditionFalse && c.Reason == machinev1beta1.InstanceMissingReason {
+		return l.lost(l.m.DeepCopy(), c.LastTransitionTime.Time)
 	}
-	return l.lost(l.Now)
+	next := l.m.DeepCopy() // without what was False for another reason: its time would be taken for the first reading's
+	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c machine.Condition) bool { return c.Type == machine.ConditionInstanceExists })
+	return l.lost(next, l.Now)
 }
 
-// lost writes since when the instance is missing, and fails the Machine when the Horizon has passed since.
-func (l life) lost(since time.Time) plan.Sequence {
+// lost writes into next since when the instance is missing, and fails the Machine when the Horizon has passed since.
+func (l life) lost(next *machine.Machine, since time.Time) plan.Sequence {
 	due := since.Add(max(l.cloud.Horizon, retryBase))
 	if !l.Now.Before(due) {
 		seq := l.fail("", "can't find created instance")
 		seq.Notes = append(seq.Notes, l.warning("FailedUpdate", "can't find created instance"))
 		return seq
 	}
-	next := l.m.DeepCopy()
 	l.set(next, machine.False(machine.ConditionInstanceExists, machinev1beta1.ConditionSeverityWarning,
 		machinev1beta1.InstanceMissingReason, "Instance not found since "+stamp(since)+", given up at "+stamp(due)))
 	return l.status(next, phase(l.m), "instance not found")
