@@ -33,6 +33,7 @@ type check struct {
 	targets     []*target
 	sum         sum
 	restriction restriction // why nothing at all is remediated
+	idles       restriction // why the check is not even asked
 	network     network
 }
 
@@ -60,18 +61,17 @@ func newCheck(s snapshot.Snapshot, h *machine.MachineHealthCheck, legacy *machin
 		return c, fmt.Errorf("spec.selector: %w", err)
 	}
 	if c.external, err = externalOf(h); err != nil {
-		return c, fmt.Errorf("spec.remediationTemplate: %w", err)
+		err = fmt.Errorf("spec.remediationTemplate: %w", err)
+	} else {
+		c.policy, err = policyOf(h)
 	}
-	if c.policy, err = policyOf(h); err != nil {
-		return c, err
-	}
-	for _, m := range s.Machines {
+	for _, m := range s.Machines { // also for a check that is not understood, to say so on them
 		if m.Namespace == h.Namespace && c.selector.Matches(labels.Set(m.Labels)) {
 			c.targets = append(c.targets, c.look(m))
 		}
 	}
 	c.sum = c.count()
-	return c, nil
+	return c, err
 }
 
 func (c *check) look(m *machine.Machine) *target {

@@ -4,6 +4,7 @@ package remediate
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -18,19 +19,12 @@ type decision struct {
 	snapshot.Snapshot
 	whole  bool // all Machines and Nodes were read: only then anything is remediated
 	checks []*check
-	wrong  []wrong
 	idle   []*check // that remediate nothing now, and stand behind their claims: paused, or not understood
 	done   int      // checks that are being deleted
 	budget *budget
 	// claimed says which check remediates a Machine; held says why a sick one is not remediated now.
 	claimed map[types.UID]*check
 	held    map[types.UID]string
-}
-
-// wrong is a check that cannot be understood.
-type wrong struct {
-	*check
-	err error
 }
 
 func newDecision(s snapshot.Snapshot) *decision {
@@ -43,6 +37,9 @@ func newDecision(s snapshot.Snapshot) *decision {
 	for _, l := range s.LegacyHealthChecks {
 		h, err := translate(l, rules)
 		c, failed := newCheck(s, h, l, net)
+		if err != nil { // nothing is known of when a Machine is sick
+			c.targets = nil
+		}
 		d.add(c, cmp.Or(failed, err))
 	}
 	d.budget = budgetOf(s, d.over)
@@ -56,13 +53,32 @@ func (d *decision) add(c *check, err error) {
 	case c.h.DeletionTimestamp != nil:
 		d.done++
 	case paused:
+		c.idles = restriction{"Paused", "nothing is remediated: annotation " + machine.AnnotationPausedMHC}
 		d.idle = append(d.idle, c)
 	case err != nil:
-		d.wrong = append(d.wrong, wrong{c, err})
+		c.idles = restriction{"NotUnderstood", "nothing is remediated: " + err.Error()}
 		d.idle = append(d.idle, c)
 	default:
 		d.checks = append(d.checks, c)
 	}
+}
+
+// verdicts returns for every Machine that a check looks at what is said about it. Where only idle checks look, it is also
+// said that they are.
+func (d *decision) verdicts() map[*machine.Machine]verdict {
+	all := worst(d.checks)
+	for _, c := range d.idle {
+		for m, v := range worst([]*check{c}) {
+			if have, known := all[m]; known && (have.reason != "" || v.reason == "") {
+				continue
+			}
+			all[m] = v
+			if v.reason != "" {
+				d.held[m.UID] = fmt.Sprintf(heldClosed, c.name(), c.idles.reason)
+			}
+		}
+	}
+	return all
 }
 
 // over reports that a slot of the budget is not needed any more: its Machine is gone, or it was ours and the Machine

@@ -35,13 +35,13 @@ var Function = function.Function{Name: name, Reads: reads, Decide: Decide}
 func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
 	d := newDecision(s)
-	for _, c := range d.wrong {
+	for _, c := range d.idle {
 		p.Add(c.refuse())
 	}
 	if d.whole {
 		d.admit()
 	}
-	verdicts := worst(d.checks)
+	verdicts := d.verdicts()
 	touched := map[*machine.Machine]bool{} // by this plan: whatever else it needs, the next round does
 	for _, m := range s.Machines {
 		seq := plan.Sequence{}

@@ -38,18 +38,20 @@ func (c *check) report() plan.Sequence {
 	return c.tell(next, notes, "counted")
 }
 
-// refuse writes into the status what cannot be understood about a check. Next to a newer version it writes nothing.
-func (w wrong) refuse() plan.Sequence {
-	message := "nothing is remediated: " + w.err.Error()
-	notes := []plan.Note{plan.Warning(w.object(w.h), "RemediationRestricted", message)}
-	if w.newer {
+// refuse writes into the status why the check is idle. Next to a newer version it writes nothing.
+func (c *check) refuse() plan.Sequence {
+	severity, notes := machinev1beta1.ConditionSeverityError, []plan.Note{plan.Warning(c.object(c.h), "RemediationRestricted", c.idles.message)}
+	if _, paused := c.h.Annotations[machine.AnnotationPausedMHC]; paused { // people did that, and know
+		severity, notes = machinev1beta1.ConditionSeverityInfo, nil
+	}
+	if c.newer {
 		return plan.Sequence{Notes: notes}
 	}
-	next := w.h.DeepCopy()
+	next := c.h.DeepCopy()
 	next.Status.RemediationsAllowed = 0
 	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, machine.False(machinev1beta1.RemediationAllowedCondition,
-		machinev1beta1.ConditionSeverityError, "NotUnderstood", message), w.Now)
-	return w.tell(next, notes, "not understood")
+		severity, c.idles.reason, c.idles.message), c.Now)
+	return c.tell(next, notes, "idle: "+c.idles.reason)
 }
 
 func (c *check) tell(next *machine.MachineHealthCheck, notes []plan.Note, why string) plan.Sequence {
