@@ -35,9 +35,11 @@ func (d *decision) repair(c *check, touched map[*machine.Machine]bool) []plan.Se
 }
 
 // take claims a Machine, by compare-and-swap: two checks may look at it (RELIABILITY 2f). A power-cycle is asked for
-// in the same write, once for each claim: whoever carries it out takes that annotation away (B57).
+// in the same write, once for each claim: whoever carries it out takes that annotation away (B57). A later step takes
+// back what nobody carried out.
 func (c *check) take(t *target, claim, does string) plan.Sequence {
 	next := t.m.DeepCopy()
+	withdrawPowerCycle(next)
 	metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationRemediatedBy, claim)
 	if does != stepPowerCycle {
 		return plan.Sequence{Do: []plan.Action{plan.Update{Old: t.m, New: next, Why: t.message}}}
@@ -82,17 +84,22 @@ func (c *check) handOver(t *target, claim string) plan.Sequence {
 func (d *decision) release(verdicts map[*machine.Machine]verdict, touched map[*machine.Machine]bool) []plan.Sequence {
 	var all []plan.Sequence
 	for _, m := range d.Machines {
-		claim, is := m.Annotations[machine.AnnotationRemediatedBy]
+		_, is := m.Annotations[machine.AnnotationRemediatedBy]
 		v, looked := verdicts[m]
 		if !is || looked && v.reason != "" || touched[m] || m.DeletionTimestamp != nil || machine.IsPaused(m) || d.claimed[m.UID] != nil || !d.free(m, "") {
 			continue
 		}
 		next := m.DeepCopy()
+		withdrawPowerCycle(next)
 		delete(next.Annotations, machine.AnnotationRemediatedBy)
-		if fields := strings.Fields(claim); len(fields) > 1 && fields[1] == stepPowerCycle {
-			delete(next.Annotations, machine.AnnotationExternalRepair)
-		}
 		all = append(all, plan.Sequence{Do: []plan.Action{plan.Update{Old: m, New: next, Why: "remediation is over"}}})
 	}
 	return all
+}
+
+// withdrawPowerCycle takes the wish for a power-cycle off m if the claim on m asked for it.
+func withdrawPowerCycle(m *machine.Machine) {
+	if fields := strings.Fields(m.Annotations[machine.AnnotationRemediatedBy]); len(fields) > 1 && fields[1] == stepPowerCycle {
+		delete(m.Annotations, machine.AnnotationExternalRepair)
+	}
 }
