@@ -64,7 +64,7 @@ func creations(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m
 			next := l
 			next.Active = l.Active.Without(k)
 			why := fmt.Sprintf("retire ordinal %d: the name %s is taken by another object", k, a.Object.GetName())
-			return []plan.Sequence{{Do: []plan.Action{commit(set, next, why)}}}
+			return []plan.Sequence{{Do: []plan.Action{commit(set, change{ledger: next, why: why})}}}
 		case tried:
 			return []plan.Sequence{{Notes: []plan.Note{
 				plan.Warning(set, "ReconcileError", fmt.Sprintf("create machine %s: %s", a.Object.GetName(), o.Message)),

@@ -55,12 +55,12 @@ func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet, all herd)
 	owned := all.membersOf(set, selector)
 	ledger, why := readLedger(set, owned)
 	if why != "" {
-		p.Then(commit(set, rebuild(s, set, owned), why))
+		p.Then(commit(set, change{ledger: rebuild(s, set, owned), why: why}))
 		return
 	}
 	if ledger.Rebuilt != s.Invocation { // else this invocation has done its share (2a.7)
-		if next, why := decide(s.Now, set, ledger, owned); why != "" {
-			p.Then(commit(set, next, why))
+		if next := decide(s.Now, set, ledger, owned); next.why != "" {
+			p.Then(commit(set, next))
 			return
 		}
 		if work := execute(s, set, ledger, owned); len(work) > 0 {

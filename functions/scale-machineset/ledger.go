@@ -75,27 +75,37 @@ func adopt(l *machine.Ledger, m *machine.Machine) {
 	l.Adopted, l.Active, l.Next = adopted, l.Active.With(l.Next), l.Next+1
 }
 
-// decide returns the ledger that the set should have, with what changes; without a change the reason is empty.
-func decide(now time.Time, set *machine.MachineSet, l machine.Ledger, m members) (machine.Ledger, string) {
+// change is what the next write of a set's ledger does.
+type change struct {
+	ledger machine.Ledger
+	why    string // empty: there is nothing to write
+	// compared says that the Machines that are there were held against those that are wanted, so that victims which
+	// are still named were not needed.
+	compared bool
+}
+
+// decide returns the ledger that the set should have. While an orphan is still to be adopted nobody is chosen to go:
+// the policy decides among all, and so do victims, which stay until then.
+func decide(now time.Time, set *machine.MachineSet, l machine.Ledger, m members) change {
 	var why []string
 	l = leave(now, set, l, m, &why)
 	for _, x := range m.strangers(set, l) {
 		why = append(why, "adopt "+x.Name)
 		adopt(&l, x)
 	}
-	want := wanted(set)
-	if len(m.orphans) == 0 { // else the adoption comes first, then the policy decides among all
+	want, compared := wanted(set), len(m.orphans) == 0
+	if compared {
 		l = shrink(set, l, m, want, &why)
 	}
 	l = grow(now, l, want, &why)
-	if _, ok := set.Annotations[machine.AnnotationVictims]; ok && len(why) == 0 {
+	if _, ok := set.Annotations[machine.AnnotationVictims]; ok && compared && len(why) == 0 {
 		why = append(why, "drop victims that nothing has to make room for")
 	}
 	if len(why) > 0 {
 		l.Rebuilt = ""
 		l = forget(set, l, m)
 	}
-	return l, brief(why)
+	return change{ledger: l, why: brief(why), compared: compared}
 }
 
 // brief joins reasons; of many it names the first.
@@ -181,13 +191,15 @@ func grow(now time.Time, l machine.Ledger, want int, why *[]string) machine.Ledg
 	return l
 }
 
-// commit writes the ledger, and consumes the victims with it: those that it did not take are dropped (B46).
-func commit(set *machine.MachineSet, l machine.Ledger, why string) plan.Action {
+// commit writes the ledger. With what was compared it consumes the victims: those that it did not take are dropped (B46).
+func commit(set *machine.MachineSet, c change) plan.Action {
 	next := set.DeepCopy()
 	if next.Annotations == nil {
 		next.Annotations = map[string]string{}
 	}
-	next.Annotations[machine.AnnotationLedger] = l.String()
-	delete(next.Annotations, machine.AnnotationVictims)
-	return plan.Update{Old: set, New: next, Why: why}
+	next.Annotations[machine.AnnotationLedger] = c.ledger.String()
+	if c.compared {
+		delete(next.Annotations, machine.AnnotationVictims)
+	}
+	return plan.Update{Old: set, New: next, Why: c.why}
 }
