@@ -5,6 +5,7 @@ package drainnode
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -46,8 +47,9 @@ func slotOf(s snapshot.Snapshot) (slot, error) {
 	return held, nil
 }
 
-// slotReads asks for what takeSlot decides by.
-func slotReads(s snapshot.Snapshot, n *corev1.Node) []snapshot.Query {
+// slotReads asks for what takeSlot decides by. The holder whose turn is held up by a cordon needs to know whether it is of a
+// Machine that waits for the slot itself.
+func slotReads(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) []snapshot.Query {
 	if !machine.IsControlPlane(n) {
 		return nil
 	}
@@ -56,8 +58,13 @@ func slotReads(s snapshot.Snapshot, n *corev1.Node) []snapshot.Query {
 		{Kind: "Node", Labels: machine.LabelMaster},
 		snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapDisrupt),
 	}
-	if held, err := slotOf(s); err == nil && held.Name != "" {
+	held, err := slotOf(s)
+	switch {
+	case err != nil, held.Name == "":
+	case held.UID != m.UID:
 		ask = append(ask, snapshot.One("Machine", held.Namespace, held.Name))
+	case !n.Spec.Unschedulable && drain{Snapshot: s, m: m, n: n}.cordoned(false) != "":
+		ask = append(ask, snapshot.All("Machine"))
 	}
 	return ask
 }
@@ -68,14 +75,15 @@ func (d drain) takeSlot(claimed *bool) (seq []plan.Sequence, wait bool) {
 	if !machine.IsControlPlane(d.n) {
 		return nil, false
 	}
-	if other := d.cordoned(); other != "" && !d.n.Spec.Unschedulable {
+	held, err := slotOf(d.Snapshot)
+	holds := err == nil && held.UID == d.m.UID
+	if other := d.cordoned(holds); other != "" && !d.n.Spec.Unschedulable {
 		return d.queued("node " + other + " is cordoned"), true
 	}
-	held, err := slotOf(d.Snapshot)
 	if err != nil {
 		return d.queued(err.Error()), true
 	}
-	if held.UID == d.m.UID {
+	if holds {
 		return nil, false
 	}
 	if holder := d.Machine(held.Namespace, held.Name); holder != nil && holder.UID == held.UID {
@@ -108,14 +116,26 @@ func (d drain) claim() plan.Action {
 	return plan.Update{Old: have, New: next, Why: why}
 }
 
-// cordoned returns the name of another control-plane Node that takes no Pods.
-func (d drain) cordoned() string {
+// cordoned returns the name of another control-plane Node that takes no Pods. The holder of the slot does not count those
+// whose Machines wait for it: each would wait for the other for ever, and those disrupt nothing before they have it.
+func (d drain) cordoned(holds bool) string {
 	for _, n := range d.Nodes {
-		if n.Name != d.n.Name && n.Spec.Unschedulable && machine.IsControlPlane(n) {
+		if n.Name != d.n.Name && n.Spec.Unschedulable && machine.IsControlPlane(n) && !(holds && d.waiting(n)) {
 			return n.Name
 		}
 	}
 	return ""
+}
+
+// waiting reports whether n is of a Machine that is queued for the slot. It cannot get it while the holder's Machine is
+// there; one whose drain is skipped never asks for it.
+func (d drain) waiting(n *corev1.Node) bool {
+	return slices.ContainsFunc(d.Machines, func(m *machine.Machine) bool {
+		_, excluded := m.Annotations[machine.AnnotationExcludeDrain]
+		c := machine.FindCondition(m.Status.Conditions, machine.ConditionDrained)
+		return machine.IsNodeOf(m, n) && m.DeletionTimestamp != nil && !excluded &&
+			c != nil && c.Status == corev1.ConditionFalse && c.Reason == reasonQueued
+	})
 }
 
 // queued shows whose turn it is.

@@ -46,7 +46,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		if n == nil || held(m) {
 			continue
 		}
-		ask = append(ask, slotReads(s, n)...)
+		ask = append(ask, slotReads(s, m, n)...)
 		if n.Spec.Unschedulable { // else the cordon comes first
 			ask = append(ask, pods(s, n)...)
 		}
