@@ -73,8 +73,11 @@ func (d drain) step(claimed *bool) []plan.Sequence {
 		return d.drained(machine.ReasonNoNode, d.note("DrainSkipped", "Node drain skipped"))
 	case len(d.m.Spec.LifecycleHooks.PreDrain) > 0:
 		return []plan.Sequence{{Notes: []plan.Note{d.note("DrainBlocked", "Drain blocked by pre-drain hooks: "+hooks(d.m))}}}
+	case d.n == nil && unlinked(d.Snapshot, d.m) != nil:
+		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, reasonQueued,
+			"waits for node "+d.m.Status.NodeRef.Name+", which registered anew, to be linked to its machine"))
 	case d.n == nil: // gone (B31)
-		return d.drained("NodeGone", d.note("DrainSucceeded", "Node drain succeeded"))
+		return d.set(machine.NodeGone(d.m.Status.NodeRef.UID), []plan.Note{d.note("DrainSucceeded", "Node drain succeeded")})
 	}
 	if seq, wait := d.takeSlot(claimed); wait {
 		return seq

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// reasonQueued is of a drain that has not begun, because another control-plane Node goes first.
+	// reasonQueued is of a drain that has not begun, because another control-plane Node goes first, or because it is not
+	// known yet whose the Node is.
 	reasonQueued = "Queued"
 	// fewPods is how many Pods a message names.
 	fewPods = 5

@@ -4,6 +4,7 @@ package drainnode
 
 import (
 	"hash/fnv"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -120,6 +121,21 @@ func nodeOf(s snapshot.Snapshot, m *machine.Machine) *corev1.Node {
 		}
 	}
 	return nil
+}
+
+// unlinked returns the Node that registered anew under the name of m's linked one and does not say yet which instance it
+// is, or nil: it may be m's, with Pods on it, until it says so or is linked to another Machine.
+func unlinked(s snapshot.Snapshot, m *machine.Machine) *corev1.Node {
+	ref := m.Status.NodeRef
+	if ref == nil {
+		return nil
+	}
+	n := s.Node(ref.Name)
+	others := func(other *machine.Machine) bool { return machine.IsNodeOf(other, n) }
+	if n == nil || n.Spec.ProviderID != "" || slices.ContainsFunc(s.Machines, others) {
+		return nil
+	}
+	return n
 }
 
 // stateOf returns what evaluate-autoscale remembers; what cannot be read orders nothing.

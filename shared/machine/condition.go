@@ -9,6 +9,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Conditions of a Machine (SPEC B10).
@@ -45,14 +46,32 @@ func IsTrue(cs []Condition, t machinev1beta1.ConditionType) bool {
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// ReasonNoNode is of ConditionDrained, where there was no Node to drain.
-const ReasonNoNode = "NoNode"
+// Reasons of ConditionDrained where there was no Node to drain: never one, or none any more.
+const (
+	ReasonNoNode   = "NoNode"
+	ReasonNodeGone = "NodeGone"
+)
+
+// NodeGone returns the condition Drained of a Machine whose Node, the one with this UID, is gone.
+func NodeGone(node types.UID) Condition {
+	return True(ConditionDrained, ReasonNodeGone, "node with UID "+string(node)+" is gone")
+}
 
 // Drained reports whether nothing is left to be drained for m: the condition says so, and if it says that there was no
-// Node, there still is none (RELIABILITY 2e).
+// Node, there still is none, or that the Node was gone, m is linked to no other since (RELIABILITY 2e).
 func Drained(m *Machine) bool {
 	c := FindCondition(m.Status.Conditions, ConditionDrained)
-	return c != nil && c.Status == corev1.ConditionTrue && (c.Reason != ReasonNoNode || m.Status.NodeRef == nil)
+	if c == nil || c.Status != corev1.ConditionTrue {
+		return false
+	}
+	ref := m.Status.NodeRef
+	switch c.Reason {
+	case ReasonNoNode:
+		return ref == nil
+	case ReasonNodeGone:
+		return ref == nil || c.Message == NodeGone(ref.UID).Message
+	}
+	return true
 }
 
 // SetCondition returns cs with want in place of the condition of its type. The transition time is now if the status
