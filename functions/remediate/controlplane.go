@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -16,11 +14,7 @@ import (
 func succeeded(s snapshot.Snapshot, namespace string, since time.Time) bool {
 	return slices.ContainsFunc(s.Machines, func(m *machine.Machine) bool {
 		t := target{m: m, n: nodeOf(s, m)}
-		if m.Namespace != namespace || m.DeletionTimestamp != nil || m.CreationTimestamp.Time.Before(since) || t.n == nil || !t.controlPlane() {
-			return false
-		}
-		ready := machine.NodeCondition(t.n, corev1.NodeReady)
-		return ready != nil && ready.Status == corev1.ConditionTrue
+		return m.Namespace == namespace && m.DeletionTimestamp == nil && !m.CreationTimestamp.Time.Before(since) && ready(t.n) && t.controlPlane()
 	})
 }
 

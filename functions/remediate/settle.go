@@ -74,7 +74,19 @@ func (c *check) underWay(f remediation, t *target) bool {
 		return !succeeded(c.Snapshot, c.h.Namespace, f.At.Time)
 	}
 	set := c.MachineSet(c.h.Namespace, f.Set)
-	return set != nil && (set.Spec.Replicas == nil || set.Status.ReadyReplicas < *set.Spec.Replicas)
+	return set != nil && (set.Spec.Replicas == nil || int(set.Status.ReadyReplicas)+c.sickOf(set) < int(*set.Spec.Replicas))
+}
+
+// sickOf counts the Machines of a set that are not Ready for a reason of their own: they wait for their turn, or nobody
+// may remediate them, so nobody can wait for them.
+func (c *check) sickOf(set *machine.MachineSet) int {
+	n := 0
+	for _, t := range c.targets {
+		if metav1.IsControlledBy(t.m, set) && (t.sick(c.Now) || t.reason == reasonInvalid) && !ready(t.n) {
+			n++
+		}
+	}
+	return n
 }
 
 // drainBlock is what keeps a Machine from going.
