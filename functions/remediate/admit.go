@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -57,9 +58,9 @@ func (d *decision) admit() {
 	}
 }
 
-// reserve wants slots for what is committed and not yet acted upon.
+// reserve wants slots for what is committed and not yet acted upon. The time of a step that waited begins anew.
 func (d *decision) reserve(c *check) {
-	for _, f := range c.next.InFlight {
+	for i, f := range c.next.InFlight {
 		t := c.target(f.UID)
 		switch {
 		case t == nil || !t.sick(d.Now):
@@ -69,6 +70,8 @@ func (d *decision) reserve(c *check) {
 			d.held[f.UID] = fmt.Sprintf(heldClosed, c.name(), c.restriction.reason)
 		case !d.budget.take(t):
 			d.held[f.UID] = heldBudget
+		case c.waited(f, t):
+			c.next.InFlight[i].At = metav1.NewTime(d.Now.Truncate(time.Second))
 		}
 	}
 }

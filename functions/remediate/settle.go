@@ -4,6 +4,7 @@ package remediate
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,14 +42,14 @@ func (c *check) settle() (record, []plan.Note) {
 	return next, notes
 }
 
-// proceed takes a remediation to its next step when the time for its step is over. It reports false when the remediation
+// proceed takes a remediation to its next step when the time for its step is over, which runs from the claim. It reports false when the remediation
 // is over, is not wanted any more, or has held up others long enough.
 func (c *check) proceed(f remediation) (next remediation, flies bool, notes []plan.Note) {
 	t := c.target(f.UID)
 	if !c.underWay(f, t) || t != nil && t.sick(c.Now) && c.excused(t) != "" {
 		return f, false, nil
 	}
-	escalates := f.Step < len(c.policy.steps)-1 && t != nil && t.reason != ""
+	escalates := f.Step < len(c.policy.steps)-1 && t != nil && t.reason != "" && c.began(f, t)
 	switch {
 	case escalates && !c.Now.Before(f.At.Add(c.policy.steps[f.Step].timeout)):
 		f.Step, f.At = f.Step+1, metav1.NewTime(c.Now.Truncate(time.Second))
@@ -59,6 +60,20 @@ func (c *check) proceed(f remediation) (next remediation, flies bool, notes []pl
 		return f, false, nil
 	}
 	return f, false, []plan.Note{plan.Warning(t.m, "RemediationReleased", "not over after "+releaseAfter.String()+": others may go on"+drainBlock(t.m))}
+}
+
+// began reports whether the step that f is at was claimed: until then nothing was tried.
+func (c *check) began(f remediation, t *target) bool {
+	return t.m.Annotations[machine.AnnotationRemediatedBy] == c.claim(f, t)
+}
+
+// waited reports whether a step with a timeout was held back until now, so that there would be less time for it.
+func (c *check) waited(f remediation, t *target) bool {
+	if f.Step >= len(c.policy.steps)-1 || c.began(f, t) || c.Now.Before(f.At.Add(holdFor)) {
+		return false
+	}
+	told := machine.FindCondition(t.m.Status.Conditions, machine.ConditionHealthy)
+	return told != nil && strings.Contains(told.Message, heldBack) || !c.Now.Before(f.At.Add(c.policy.steps[f.Step].timeout))
 }
 
 // underWay reports whether a Machine is not healthy yet or going, or gone without its set having all Machines ready
