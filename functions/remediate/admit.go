@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -162,7 +163,8 @@ func (c *check) room() bool {
 	return len(c.next.InFlight) < limit && c.sum.unhealthy()+c.gone() <= c.sum.most
 }
 
-// due returns the sick Machines, those longest due first.
+// due returns the sick Machines, those longest due first; whoever the check had its try with goes behind the others, the
+// latest try last.
 func (c *check) due() []*target {
 	var due []*target
 	for _, t := range c.targets {
@@ -171,7 +173,20 @@ func (c *check) due() []*target {
 		}
 	}
 	slices.SortStableFunc(due, func(a, b *target) int {
-		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.m.Name, b.m.Name))
+		return cmp.Or(c.tried(a).Compare(c.tried(b)), a.due.Compare(b.due), cmp.Compare(a.m.Name, b.m.Name))
 	})
 	return due
+}
+
+// tried returns when the step began that the check claimed a Machine for; the zero time if it did not.
+func (c *check) tried(t *target) time.Time {
+	fields := strings.Fields(t.m.Annotations[machine.AnnotationRemediatedBy])
+	if len(fields) != 3 || fields[0] != c.name() {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339, fields[2])
+	if err != nil {
+		return time.Time{} // not of ours
+	}
+	return at
 }
