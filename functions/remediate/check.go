@@ -122,7 +122,13 @@ func maxUnhealthy(h *machine.MachineHealthCheck, machines int) (int, error) {
 		return machines, nil
 	}
 	n, err := intstr.GetScaledValueFromIntOrPercent(h.Spec.MaxUnhealthy, machines, false)
-	return max(0, n), err
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q: want a number or a percentage", h.Spec.MaxUnhealthy.StrVal)
+	case n < 0:
+		return 0, fmt.Errorf("%v is less than nothing", h.Spec.MaxUnhealthy)
+	}
+	return n, nil
 }
 
 // nodeOf returns m's Node: the linked one, else the one that carries m's providerID; a Node that nobody linked again

@@ -3,6 +3,7 @@
 package remediate
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,6 +44,8 @@ func externalOf(h *machine.MachineHealthCheck) (external, error) {
 	switch {
 	case !known[0] || !known[1] || !plan.Foreign(e.template):
 		return external{}, fmt.Errorf("%s %s is not a kind of template", ref.APIVersion, ref.Kind)
+	case ref.Name == "":
+		return external{}, errors.New("no name")
 	case ref.Namespace != "" && ref.Namespace != h.Namespace:
 		return external{}, fmt.Errorf("namespace %q is not that of the check", ref.Namespace)
 	}

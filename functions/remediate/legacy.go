@@ -45,13 +45,20 @@ func translate(old *machine.LegacyHealthCheck, rules *corev1.ConfigMap) (*machin
 			Status  string                   `json:"status"` // YAML reads the True of S89 as a boolean
 		} `json:"items"`
 	}
-	if err := yaml.UnmarshalStrict([]byte(rules.Data["conditions"]), &list); err != nil {
+	text, ok := rules.Data["conditions"]
+	if !ok {
+		return h, fmt.Errorf("configmap %s has no key conditions", rules.Name)
+	}
+	if err := yaml.UnmarshalStrict([]byte(text), &list); err != nil {
 		return h, fmt.Errorf("configmap %s key conditions: %w", rules.Name, err)
 	}
 	for _, i := range list.Items {
 		status, known := statuses[strings.ToLower(i.Status)]
 		if !known || i.Name == "" {
 			return h, fmt.Errorf("configmap %s key conditions: condition %q has the status %q", rules.Name, i.Name, i.Status)
+		}
+		if i.Timeout.Duration <= 0 {
+			return h, fmt.Errorf("configmap %s key conditions: condition %q has no timeout above 0", rules.Name, i.Name)
 		}
 		h.Spec.UnhealthyConditions = append(h.Spec.UnhealthyConditions, machinev1beta1.UnhealthyCondition{Type: i.Name, Status: status, Timeout: i.Timeout})
 	}

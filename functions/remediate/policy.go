@@ -113,7 +113,9 @@ func parseStep(text string, last bool) (step, error) {
 	switch {
 	case does != stepReplace && does != stepPowerCycle && does != stepTemplate:
 		return step{}, fmt.Errorf("step %q is none of %s, %s, %s", does, stepPowerCycle, stepTemplate, stepReplace)
-	case !last && s.timeout <= 0:
+	case s.timeout < 0:
+		return step{}, fmt.Errorf("step %q: %v is less than nothing", does, s.timeout)
+	case !last && s.timeout == 0:
 		return step{}, fmt.Errorf("step %q needs a timeout before the next one", does)
 	case last && timed:
 		return step{}, fmt.Errorf("step %q is the last one, it cannot have a timeout", does)
