@@ -5,6 +5,7 @@ package provisionmachine
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,10 +43,26 @@ func annotateCapacity(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequenc
 		next.Annotations = map[string]string{}
 	}
 	maps.Copy(next.Annotations, capacity(*c.Type))
+	if anotherType(set.Annotations, next.Annotations) { // what was said of the former one is not true of this one
+		for _, key := range []string{machine.AnnotationArch, machine.AnnotationPrice} {
+			if _, said := capacity(*c.Type)[key]; !said {
+				delete(next.Annotations, key)
+			}
+		}
+	}
 	if maps.Equal(next.Annotations, set.Annotations) {
 		return plan.Sequence{}
 	}
 	return plan.Sequence{Do: []plan.Action{plan.Update{Old: set, New: next, Why: "capacity of " + c.Type.Name}}}
+}
+
+// anotherType reports whether the sizes in old are of another instance type than those in next. Where they are the same, or
+// none were known, an architecture or a price that the cloud does not tell may be a person's word, which stays.
+func anotherType(old, next map[string]string) bool {
+	return slices.ContainsFunc([]string{machine.AnnotationVCPU, machine.AnnotationMemoryMb, machine.AnnotationGPU}, func(key string) bool {
+		was, known := old[key]
+		return known && was != next[key]
+	})
 }
 
 func capacity(t provider.InstanceType) map[string]string {
