@@ -32,7 +32,7 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 			continue
 		}
 		a := plan.Update{Old: x, New: owned(x.DeepCopy(), set, k), Why: "adopted by " + set.Name}
-		if o, _ := s.Outcome(a); o.Result == plan.Refused {
+		if o, _ := adoption(s, x); o.Result == plan.Refused {
 			all = append(all, plan.Sequence{Notes: []plan.Note{plan.Warning(set, "ReconcileError", fmt.Sprintf("adopt machine %s: %s", x.Name, o.Message))}})
 			continue
 		}
@@ -44,6 +44,11 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 		}
 	}
 	return append(all, creations(s, set, l, m)...)
+}
+
+// adoption returns what became of the adoption of x in this invocation, if it was tried.
+func adoption(s snapshot.Snapshot, x *machine.Machine) (plan.Outcome, bool) {
+	return s.Outcome(plan.Update{Old: x})
 }
 
 // creations starts slowly: one Machine, then two, then four, so that a cluster that refuses them is asked once. A name

@@ -59,7 +59,7 @@ func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet, all herd)
 		return
 	}
 	if ledger.Rebuilt != s.Invocation { // else this invocation has done its share (2a.7)
-		if next := decide(s.Now, set, ledger, owned); next.why != "" {
+		if next := decide(s, set, ledger, owned); next.why != "" {
 			p.Then(commit(set, next))
 			return
 		}

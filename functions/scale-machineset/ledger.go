@@ -85,19 +85,22 @@ type change struct {
 }
 
 // decide returns the ledger that the set should have. While an orphan is still to be adopted nobody is chosen to go:
-// the policy decides among all, and so do victims, which stay until then.
-func decide(now time.Time, set *machine.MachineSet, l machine.Ledger, m members) change {
+// the policy decides among all, and so do victims, which stay until then. An orphan that may not be adopted is out of
+// the set's hands: it neither goes nor makes others go, and holds nobody up.
+func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) change {
 	var why []string
-	l = leave(now, set, l, m, &why)
+	l = leave(s.Now, set, l, m, &why)
 	for _, x := range m.strangers(set, l) {
 		why = append(why, "adopt "+x.Name)
 		adopt(&l, x)
 	}
-	want, compared := wanted(set), len(m.orphans) == 0
+	want := wanted(set)
+	refused := outOfReach(s, set, l, m)
+	compared := len(refused) == len(m.orphans)
 	if compared {
-		l = shrink(set, l, m, want, &why)
+		l = shrink(set, l, m, refused, want, &why)
 	}
-	l = grow(now, l, want, &why)
+	l = grow(s.Now, l, want, &why)
 	if _, ok := set.Annotations[machine.AnnotationVictims]; ok && compared && len(why) == 0 {
 		why = append(why, "drop victims that nothing has to make room for")
 	}
@@ -106,6 +109,18 @@ func decide(now time.Time, set *machine.MachineSet, l machine.Ledger, m members)
 		l = forget(set, l, m)
 	}
 	return change{ledger: l, why: brief(why), compared: compared}
+}
+
+// outOfReach returns the ordinals of orphans that may not be adopted: their adoption was refused in this invocation.
+func outOfReach(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) machine.Ordinals {
+	var refused machine.Ordinals
+	for _, x := range m.orphans {
+		o, _ := adoption(s, x)
+		if k, ok := l.OrdinalOf(set.Name, x); ok && l.Active.Has(k) && o.Result == plan.Refused {
+			refused = refused.With(k)
+		}
+	}
+	return refused
 }
 
 // brief joins reasons; of many it names the first.

@@ -21,9 +21,10 @@ type candidate struct {
 }
 
 // shrink retires what is too much: ordinals that have no Machine yet, then the victims that evaluate-autoscale named,
-// then by annotation, then by the set's policy (B43–B46). Ties go to the lower ordinal.
-func shrink(set *machine.MachineSet, l machine.Ledger, m members, want int, why *[]string) machine.Ledger {
-	surplus := len(l.Active) - want
+// then by annotation, then by the set's policy (B43–B46). Ties go to the lower ordinal. Ordinals out of reach are not
+// counted.
+func shrink(set *machine.MachineSet, l machine.Ledger, m members, outOfReach machine.Ordinals, want int, why *[]string) machine.Ledger {
+	surplus := len(l.Active) - len(outOfReach) - want
 	if surplus <= 0 {
 		return l
 	}
@@ -37,6 +38,9 @@ func shrink(set *machine.MachineSet, l machine.Ledger, m members, want int, why 
 	}
 	var all []candidate
 	for _, k := range l.Active {
+		if outOfReach.Has(k) {
+			continue
+		}
 		c := candidate{ordinal: k, machine: m.at(l, set, k)}
 		c.victim = c.machine != nil && named[c.machine.Name+"/"+string(c.machine.UID)]
 		all = append(all, c)
