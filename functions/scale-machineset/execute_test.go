@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // A new Machine is complete from the first moment: name, finalizer, owner, ordinal, the template's labels, annotations
@@ -48,5 +50,22 @@ func TestNewMachineIsComplete(t *testing.T) {
 	}
 	if set.Spec.Template.Labels[machine.LabelOrdinal] != "" {
 		t.Error("the template was written into")
+	}
+}
+
+// A Machine that is retired goes only as it was seen: whoever changed it meanwhile is looked at first (2a.4). Plans do not
+// show the condition.
+func TestRetiredMachineGoesOnlyUnchanged(t *testing.T) {
+	t.Parallel()
+	set := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "worker", Namespace: machine.Namespace, UID: "set-1"}}
+	l := machine.NewLedger("set-1")
+	x := newMachine(set, l, 0)
+	l.Next = 1
+	all := execute(snapshot.Snapshot{}, set, l, members{owned: []*machine.Machine{x}})
+	if len(all) != 1 || len(all[0].Do) != 1 {
+		t.Fatalf("plan %v", all)
+	}
+	if d, ok := all[0].Do[0].(plan.Delete); !ok || d.Object != plan.Object(x) || !d.IfUnchanged {
+		t.Errorf("got %#v", all[0].Do[0])
 	}
 }

@@ -53,7 +53,11 @@ func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet, all herd)
 		return
 	}
 	owned := all.membersOf(set, selector)
-	ledger, why := readLedger(set, owned)
+	ledger, why, err := readLedger(set, owned)
+	if err != nil {
+		p.Notes = append(p.Notes, plan.Warning(set, "ReconcileError", err.Error()+": nothing is done to the set"))
+		return
+	}
 	if why != "" {
 		p.Then(commit(set, change{ledger: rebuild(s, set, owned), why: why}))
 		return

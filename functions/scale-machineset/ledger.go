@@ -3,6 +3,7 @@
 package scalemachineset
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,24 +25,27 @@ const (
 	maxReasons = 20
 )
 
-// readLedger returns the set's ledger, or why it has to be rebuilt.
-func readLedger(set *machine.MachineSet, m members) (machine.Ledger, string) {
+// readLedger returns the set's ledger, or why it has to be rebuilt. The error is machine.ErrNewerLedger: nothing may be
+// done to the set.
+func readLedger(set *machine.MachineSet, m members) (l machine.Ledger, rebuild string, err error) {
 	text, ok := set.Annotations[machine.AnnotationLedger]
 	if !ok && len(m.owned)+len(m.released) == 0 {
-		return machine.NewLedger(set.UID), ""
+		return machine.NewLedger(set.UID), "", nil
 	}
-	l, err := machine.ParseLedger(text)
+	l, err = machine.ParseLedger(text)
 	switch {
+	case errors.Is(err, machine.ErrNewerLedger):
+		return l, "", err
 	case !ok:
-		return l, "ledger is missing: rebuild it"
+		return l, "ledger is missing: rebuild it", nil
 	case err != nil:
-		return l, "ledger is unreadable: rebuild it"
+		return l, "ledger is unreadable: rebuild it", nil
 	case l.SetUID != set.UID:
-		return l, "ledger is another set's: rebuild it"
+		return l, "ledger is another set's: rebuild it", nil
 	case beyond(l, set, m.owned):
-		return l, "ledger went backwards: rebuild it"
+		return l, "ledger went backwards: rebuild it", nil
 	}
-	return l, ""
+	return l, "", nil
 }
 
 // rebuild returns the ledger that says what is there: no Machine is created or deleted for it. Ordinals of Machines

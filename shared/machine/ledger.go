@@ -4,6 +4,7 @@ package machine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,6 +16,9 @@ import (
 
 // ledgerSchema is the version written; a higher one found belongs to a newer revision (RELIABILITY G9).
 const ledgerSchema = 1
+
+// ErrNewerLedger says that a newer version wrote a ledger: whoever reads it leaves its set alone (RELIABILITY G9).
+var ErrNewerLedger = errors.New("ledger of a newer version")
 
 // maxOrdinals bounds what one ledger may hold active; it keeps a forged range from exhausting memory.
 const maxOrdinals = 100_000
@@ -48,9 +52,15 @@ func NewLedger(setUID types.UID) Ledger {
 }
 
 // ParseLedger reads a ledger. It refuses unknown fields, a newer schema, and active ordinals that were never
-// allocated, so that what it returns can be executed.
+// allocated, so that what it returns can be executed. A newer schema, whatever its fields, is ErrNewerLedger.
 func ParseLedger(text string) (Ledger, error) {
 	var l Ledger
+	var version struct {
+		Schema int `json:"schema"`
+	}
+	if err := json.Unmarshal([]byte(text), &version); err == nil && version.Schema > ledgerSchema {
+		return Ledger{}, fmt.Errorf("parse ledger: schema %d, want %d: %w", version.Schema, ledgerSchema, ErrNewerLedger)
+	}
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&l); err != nil {
