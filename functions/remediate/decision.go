@@ -53,7 +53,7 @@ func (d *decision) add(c *check, err error) {
 	case c.h.DeletionTimestamp != nil:
 		d.done++
 	case paused:
-		c.idles = restriction{"Paused", "nothing is remediated: annotation " + machine.AnnotationPausedMHC}
+		c.idles = restriction{machine.ReasonPaused, "nothing is remediated: annotation " + machine.AnnotationPausedMHC}
 		d.idle = append(d.idle, c)
 	case err != nil:
 		c.idles = restriction{"NotUnderstood", "nothing is remediated: " + err.Error()}

@@ -46,6 +46,9 @@ func IsTrue(cs []Condition, t machinev1beta1.ConditionType) bool {
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
+// ReasonPaused is why a MachineHealthCheck that people paused remediates nothing; it is no fault, and alarms nobody.
+const ReasonPaused = "Paused"
+
 // Reasons of ConditionDrained where there was no Node to drain: never one, or none any more.
 const (
 	ReasonNoNode   = "NoNode"

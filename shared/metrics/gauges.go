@@ -172,7 +172,7 @@ func shortCircuit(s snapshot.Snapshot) []point {
 	var all []point
 	for _, h := range s.HealthChecks {
 		value := 0.0
-		if c := machine.FindCondition(h.Status.Conditions, machinev1beta1.RemediationAllowedCondition); c != nil && c.Status == corev1.ConditionFalse {
+		if c := machine.FindCondition(h.Status.Conditions, machinev1beta1.RemediationAllowedCondition); c != nil && c.Status == corev1.ConditionFalse && c.Reason != machine.ReasonPaused {
 			value = 1
 		}
 		all = append(all, point{value, []string{h.Name, h.Namespace}})

@@ -266,6 +266,7 @@ func TestHealthChecks(t *testing.T) {
 	h.Status.ExpectedMachines = new(3)
 	h.Status.Conditions = []machine.Condition{{Type: "RemediationAllowed", Status: corev1.ConditionFalse}}
 	idle := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "idle"}}
+	idle.Status.Conditions = []machine.Condition{{Type: "RemediationAllowed", Status: corev1.ConditionFalse, Reason: machine.ReasonPaused}}
 	a := plan.Delete{Object: sick}
 	i := scan("MachineHealthCheck", sick, h, idle)
 	i.Planned.Then(a)
