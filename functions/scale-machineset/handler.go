@@ -72,7 +72,7 @@ func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet, all herd)
 			return
 		}
 	}
-	p.Add(reportStatus(s, set, owned))
+	p.Add(reportStatus(s, set, ledger, owned))
 }
 
 // selectorOf returns the set's selector. Its error names the field and the value.

@@ -93,7 +93,7 @@ type change struct {
 // the set's hands: it neither goes nor makes others go, and holds nobody up.
 func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) change {
 	var why []string
-	l = leave(s.Now, set, l, m, &why)
+	l = leave(s.Now, set, forgive(l, m), m, &why)
 	for _, x := range m.strangers(set, l) {
 		why = append(why, "adopt "+x.Name)
 		adopt(&l, x)
@@ -181,19 +181,44 @@ func forget(set *machine.MachineSet, l machine.Ledger, m members) machine.Ledger
 	return l
 }
 
-// countFailure makes the next creation wait if x failed before it ever had a Node, and forgets earlier failures if
-// it had one.
-func countFailure(now time.Time, l machine.Ledger, x *machine.Machine) machine.Ledger {
-	switch {
-	case x.Status.NodeRef != nil:
-		l.Failures, l.NextCreateAt = 0, nil
-	case x.Status.ErrorMessage != nil:
-		pause := min(backoffBase<<min(l.Failures, 10), backoffMax)
-		l.Failures++
-		at := metav1.NewTime(now.Add(pause))
-		l.NextCreateAt = &at
+// pauseAfter is how long nothing is created after so many failures in a row.
+func pauseAfter(failures int) time.Duration {
+	return min(backoffBase<<min(failures-1, 10), backoffMax)
+}
+
+// forgive forgets failures once a Machine that was created after the last of them has had a Node: whatever made them
+// fail is over. A Machine that ran before them proves nothing.
+func forgive(l machine.Ledger, m members) machine.Ledger {
+	if l.Failures == 0 || l.NextCreateAt == nil {
+		return l
+	}
+	last := l.NextCreateAt.Add(-pauseAfter(l.Failures))
+	for _, x := range m.owned {
+		if x.Status.NodeRef != nil && x.CreationTimestamp.After(last) {
+			l.Failures, l.NextCreateAt = 0, nil
+			return l
+		}
 	}
 	return l
+}
+
+// countFailure makes the next creation wait if x failed before it ever had a Node.
+func countFailure(now time.Time, l machine.Ledger, x *machine.Machine) machine.Ledger {
+	if x.Status.NodeRef != nil || x.Status.ErrorMessage == nil {
+		return l
+	}
+	l.Failures++
+	l.NextCreateAt = new(metav1.NewTime(now.Add(pauseAfter(l.Failures))))
+	return l
+}
+
+// paused returns why a set has fewer Machines than it wants, if failures have made it pause, or "".
+func paused(now time.Time, set *machine.MachineSet, l machine.Ledger) string {
+	if len(l.Active) >= wanted(set) || l.NextCreateAt == nil || !now.Before(l.NextCreateAt.Time) {
+		return ""
+	}
+	return fmt.Sprintf("%d Machines in a row failed before they had a Node: the next is created after %s",
+		l.Failures, l.NextCreateAt.UTC().Format(time.RFC3339))
 }
 
 // grow allocates ordinals up to want, unless failures demand a pause.

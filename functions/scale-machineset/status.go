@@ -17,8 +17,11 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
+// reasonCreate is the reason of a set whose Machines fail, by the word that its Machines have for it (R-B27).
+const reasonCreate = machinev1beta1.MachineSetStatusError(machinev1beta1.CreateMachineError)
+
 // reportStatus writes the status if it changed (B38, B41). Counts that are zero stay blank (S6).
-func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, m members) plan.Sequence {
+func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) plan.Sequence {
 	next := set.DeepCopy()
 	st := &next.Status
 	st.Replicas, st.FullyLabeledReplicas, st.ReadyReplicas, st.AvailableReplicas = 0, 0, 0, 0
@@ -39,9 +42,11 @@ func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, m members) plan.
 	st.ObservedGeneration = set.Generation
 	st.LabelSelector = metav1.FormatLabelSelector(&set.Spec.Selector)
 	st.ErrorReason, st.ErrorMessage = nil, nil
-	problem := misfit(s, set)
+	reason, problem := machinev1beta1.InvalidConfigurationMachineSetError, misfit(s, set)
+	if problem == "" {
+		reason, problem = reasonCreate, paused(s.Now, set, l)
+	}
 	if problem != "" {
-		reason := machinev1beta1.InvalidConfigurationMachineSetError
 		st.ErrorReason, st.ErrorMessage = &reason, &problem
 	}
 	if c, shown := machine.Paused(set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI); shown {
