@@ -124,7 +124,7 @@ func (y yard) running(t *testing.T, set string, n int) []string {
 	await(t, fmt.Sprintf("%d machines of %s run", n, set), func() string {
 		got := y.do(t, "get machines"+inMachines+" -l machine.openshift.io/cluster-api-machineset="+set+" -o jsonpath={.items[*].status.phase}")
 		if got != want {
-			return got
+			return fmt.Sprintf("%q instead of %q", got, want)
 		}
 		return ""
 	})
