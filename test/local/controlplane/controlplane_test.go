@@ -125,7 +125,7 @@ func (c cluster) knowsUsers(t *testing.T) {
 		t.Errorf("user is %q", got)
 	}
 	c.kubectl(t, "--kubeconfig="+path, "get", "pods")
-	c.forbidden(t, "--kubeconfig="+path, "create", "configmap", "of-a-viewer")
+	c.forbidden(t, "--kubeconfig="+path, "delete", "configmap", "kube-root-ca.crt")
 }
 
 func (c cluster) knowsServiceAccounts(t *testing.T) {
