@@ -138,9 +138,9 @@ func (i *invocation) do(ctx context.Context, a plan.Action) (plan.Outcome, error
 	case plan.DeleteInstance:
 		return i.deleteInstance(ctx, a), nil
 	case plan.UpdateInstance:
-		return i.updateInstance(ctx, a), nil
+		return i.act(ctx, a.Account, "update", func(ctx context.Context, d *patient) error { return d.Update(ctx, a.Ref, a.Tags) }), nil
 	case plan.PowerCycle:
-		return i.powerCycle(ctx, a), nil
+		return i.act(ctx, a.Account, "power_cycle", func(ctx context.Context, d *patient) error { return d.PowerCycle(ctx, a.Ref) }), nil
 	case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict, plan.Approve:
 	}
 	return apiOutcome(i.Cluster.Apply(ctx, a))
@@ -153,42 +153,20 @@ func (i *invocation) deleteInstance(ctx context.Context, a plan.DeleteInstance) 
 	if !i.deleted.fresh(key, i.now, deletedFor) {
 		return plan.Outcome{}
 	}
-	_, err := i.withDriver(a.Account, func(d *patient) (provider.Instance, error) {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		err := d.Delete(ctx, a.Ref)
-		i.Clouds.Metrics.Called("delete", err)
-		return provider.Instance{}, err
-	})
-	if err != nil {
+	o := i.act(ctx, a.Account, "delete", func(ctx context.Context, d *patient) error { return d.Delete(ctx, a.Ref) })
+	if o.Result != plan.Done {
 		i.deleted.forget(key)
 	}
-	if provider.CodeOf(err) == provider.NotFound {
-		return plan.Outcome{Result: plan.Gone, Code: provider.NotFound}
-	}
-	return cloudOutcome(provider.Instance{}, err)
+	return o
 }
 
-func (i *invocation) updateInstance(ctx context.Context, a plan.UpdateInstance) plan.Outcome {
-	_, err := i.withDriver(a.Account, func(d *patient) (provider.Instance, error) {
+// act makes one call about an instance. That there is none is the outcome Gone.
+func (i *invocation) act(ctx context.Context, key, call string, f func(context.Context, *patient) error) plan.Outcome {
+	_, err := i.withDriver(key, func(d *patient) (provider.Instance, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		err := d.Update(ctx, a.Ref, a.Tags)
-		i.Clouds.Metrics.Called("update", err)
-		return provider.Instance{}, err
-	})
-	if provider.CodeOf(err) == provider.NotFound {
-		return plan.Outcome{Result: plan.Gone, Code: provider.NotFound}
-	}
-	return cloudOutcome(provider.Instance{}, err)
-}
-
-func (i *invocation) powerCycle(ctx context.Context, a plan.PowerCycle) plan.Outcome {
-	_, err := i.withDriver(a.Account, func(d *patient) (provider.Instance, error) {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		err := d.PowerCycle(ctx, a.Ref)
-		i.Clouds.Metrics.Called("power_cycle", err)
+		err := f(ctx, d)
+		i.Clouds.Metrics.Called(call, err)
 		return provider.Instance{}, err
 	})
 	if provider.CodeOf(err) == provider.NotFound {

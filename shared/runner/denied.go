@@ -5,7 +5,6 @@ package runner
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"sync"
 	"time"
 
@@ -24,9 +23,27 @@ type patient struct {
 	denied map[string]denial // by call
 }
 
+// denial is a no to the credentials, or nothing.
 type denial struct {
 	err   error
 	until time.Time
+}
+
+// denialOf returns the denial that an error is, if it is one.
+func denialOf(err error) denial {
+	if provider.CodeOf(err) != provider.Denied {
+		return denial{}
+	}
+	return denial{err, time.Now().Add(deniedFor)}
+}
+
+// standing returns the error of a denial that is still believed, with the time to wait, or nil.
+func (d denial) standing() error {
+	wait := time.Until(d.until)
+	if d.err == nil || wait <= 0 {
+		return nil
+	}
+	return provider.ErrorAfter(provider.Denied, wait, "%w", d.err)
 }
 
 var _ provider.PowerCycler = (*patient)(nil)
@@ -34,21 +51,19 @@ var _ provider.PowerCycler = (*patient)(nil)
 // unlessDenied makes a call, unless it was denied a moment ago; the error is then the same, with the time to wait.
 func unlessDenied[T any](p *patient, call string, f func() (T, error)) (T, error) {
 	p.mu.Lock()
-	last := p.denied[call]
+	err := p.denied[call].standing()
 	p.mu.Unlock()
-	if wait := time.Until(last.until); last.err != nil && wait > 0 {
+	if err != nil {
 		var none T
-		return none, provider.ErrorAfter(provider.Denied, wait, "%w", last.err)
+		return none, err
 	}
 	answer, err := f()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if delete(p.denied, call); provider.CodeOf(err) == provider.Denied {
-		if p.denied == nil {
-			p.denied = map[string]denial{}
-		}
-		p.denied[call] = denial{err, time.Now().Add(deniedFor)}
+	if p.denied == nil {
+		p.denied = map[string]denial{}
 	}
+	p.denied[call] = denialOf(err)
 	return answer, err
 }
 
@@ -87,6 +102,16 @@ func (p *patient) PowerCycle(ctx context.Context, r provider.Ref) error {
 	return err
 }
 
+// Update implements [provider.Updater], but for Tags, for drivers that do.
+func (p *patient) Update(ctx context.Context, r provider.Ref, tags map[string]string) error {
+	updater, can := p.Driver.(provider.Updater)
+	if !can {
+		return provider.Errorf(provider.Invalid, "this cloud cannot change tags")
+	}
+	_, err := unlessDenied(p, "update", func() (struct{}, error) { return struct{}{}, updater.Update(ctx, r, tags) })
+	return err
+}
+
 // Stock implements [provider.Stocked] for drivers that do.
 func (p *patient) Stock(ctx context.Context, spec json.RawMessage) (provider.Stock, error) {
 	stocked, can := p.Driver.(provider.Stocked)
@@ -115,25 +140,10 @@ func (o *slot) get(version string, open func() (account, error)) (account, error
 	if o.done {
 		return o.account, nil
 	}
-	if wait := time.Until(o.refused.until); o.refused.err != nil && wait > 0 {
-		return account{}, provider.ErrorAfter(provider.Denied, wait, "%w", o.refused.err)
+	if err := o.refused.standing(); err != nil {
+		return account{}, err
 	}
 	a, err := open()
-	switch e, _ := errors.AsType[*provider.Error](err); {
-	case err == nil:
-		o.account, o.done = a, true
-	case e != nil && e.Code == provider.Denied:
-		o.refused = denial{err, time.Now().Add(deniedFor)}
-	}
+	o.account, o.done, o.refused = a, err == nil, denialOf(err)
 	return a, err
-}
-
-// Update gives tags to an instance, for drivers that can; the others are refused it.
-func (p *patient) Update(ctx context.Context, r provider.Ref, tags map[string]string) error {
-	updater, can := p.Driver.(provider.Updater)
-	if !can {
-		return provider.Errorf(provider.Invalid, "this cloud cannot change tags")
-	}
-	_, err := unlessDenied(p, "update", func() (struct{}, error) { return struct{}{}, updater.Update(ctx, r, tags) })
-	return err
 }
