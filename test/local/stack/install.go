@@ -16,7 +16,10 @@ import (
 // install applies what a real cluster gets from config/, but for the Knative Services, which run here as processes.
 func (s *Stack) install(ctx context.Context) error {
 	config := filepath.Join(s.options.Root, "config")
-	infrastructure := filepath.Join(config, "samples", s.options.Cloud, "infrastructure.yaml")
+	infrastructure := filepath.Join(config, "samples", "infrastructure.yaml")
+	if s.metal3 != "" {
+		infrastructure = filepath.Join(config, "samples", "metal3", "infrastructure.yaml")
+	}
 	steps := [][]string{
 		{"apply", "-f", filepath.Join(config, "namespace.yaml")},
 		{"apply", "-k", filepath.Join(config, "crd")},
@@ -31,7 +34,7 @@ func (s *Stack) install(ctx context.Context) error {
 			return fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, out)
 		}
 	}
-	return nil
+	return s.enter(ctx)
 }
 
 // identity returns the path of a kubeconfig that acts as a service account: functions have no more rights here than

@@ -20,6 +20,7 @@ import (
 
 	"github.com/machine-functions/machine-functions/test/local/controlplane"
 	"github.com/machine-functions/machine-functions/test/local/eventing"
+	"github.com/machine-functions/machine-functions/test/local/vcenter"
 )
 
 // Functions are the services that the triggers name.
@@ -33,7 +34,7 @@ type Options struct {
 	Root             string    // of the repository
 	Dir              string    // for data and logs
 	Replicas         int       // of every function; 0 means 1
-	Cloud            string    // beside the simulated one: metal3, with hosts; empty for none
+	Cloud            string    // beside the simulated one: metal3 with hosts, vsphere with a simulated vCenter; empty for none
 	ControlPlaneArgs []string  // further flags of the control plane
 	Progress         io.Writer // what people read while they wait
 }
@@ -48,6 +49,7 @@ type Stack struct {
 	options  Options
 	programs string
 	metal3   string // folder of the baremetal-operator, if it runs
+	vcenter  *vcenter.VCenter
 	started  time.Time
 }
 
@@ -211,6 +213,9 @@ func (s *Stack) Stop() error {
 	all.Wait()
 	if s.ControlPlane != nil {
 		errs = append(errs, s.ControlPlane.Stop())
+	}
+	if s.vcenter != nil {
+		s.vcenter.Stop()
 	}
 	errs = append(errs, s.keepLog())
 	for _, dir := range []string{"cluster", "programs", "identities"} {

@@ -4,8 +4,6 @@ package story
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -41,12 +39,14 @@ func (s *Story) installed() error {
 	if err := s.await("the operator knows the hosts", soon, s.is("get bmh"+inNamespace+" -o jsonpath={.items[*].status.provisioning.state}", unmanaged)); err != nil {
 		return err
 	}
-	machines, err := s.withUIDs("metal3/machines.yaml")
+	words, err := s.uids()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(filepath.Dir(machines)) }() // a folder of this play only
-	if err := s.showAll("create -f "+machines, "create -f "+s.sample("metal3/"+hostSet+".yaml")); err != nil {
+	if err := s.showFilled("create", s.object("metal3/machines.yaml"), words...); err != nil {
+		return err
+	}
+	if err := s.showAll("create -f " + s.sample("metal3/"+hostSet+".yaml")); err != nil {
 		return err
 	}
 	running := strings.TrimSpace(strings.Repeat("Running ", 5))
@@ -67,27 +67,15 @@ func (s *Story) installed() error {
 	return s.showAll("get nodes", "get bmh"+inNamespace, "get machinesets"+inNamespace, "get machines"+inNamespace)
 }
 
-// withUIDs returns the path of a copy of an object file in which the hosts' UIDs are filled in.
-func (s *Story) withUIDs(name string) (string, error) {
-	text, err := os.ReadFile(s.object(name))
-	if err != nil {
-		return "", err
-	}
+// uids returns what stands for the hosts' UIDs in object files, each with the UID.
+func (s *Story) uids() (words []string, err error) {
 	pairs, err := s.ask("get bmh" + inNamespace + " --no-headers -o custom-columns=NAME:.metadata.name,UID:.metadata.uid")
-	if err != nil {
-		return "", err
-	}
 	for pair := range strings.Lines(pairs) {
 		if f := strings.Fields(pair); len(f) == 2 {
-			text = []byte(strings.ReplaceAll(string(text), "UID-OF-"+f[0], f[1]))
+			words = append(words, "UID-OF-"+f[0], f[1])
 		}
 	}
-	dir, err := os.MkdirTemp("", "story-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, filepath.Base(name))
-	return path, os.WriteFile(path, text, 0o600)
+	return words, err
 }
 
 func (s *Story) stock() error {

@@ -3,6 +3,7 @@
 package story
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -76,14 +77,14 @@ func (s *Story) before() error {
 func (s *Story) mistake() error {
 	s.tell("The set names a network that does not exist. Its Machine stays Provisioning, and says why.\n")
 	const set = "cluster-a389-fmxsv-worker"
-	if err := s.show("apply", "-f", s.object("broken.yaml")); err != nil {
+	if err := s.showSet("apply", s.broken()); err != nil {
 		return err
 	}
 	if err := s.showAll("scale machineset "+set+" --replicas=1"+inNamespace, "get machinesets"+inNamespace); err != nil {
 		return err
 	}
 	describe := "describe machines" + inNamespace + " -l machine.openshift.io/cluster-api-machineset=" + set
-	cause := s.contains(describe, "FailedCreate", "kubemark_controller", "cluster-a389-fmxsv-nodes", "Phase: Provisioning", "machine.openshift.io/instance-state: ERROR")
+	cause := s.contains(describe, "FailedCreate", s.controller(), "cluster-a389-fmxsv-nodes", "Phase: Provisioning", "machine.openshift.io/instance-state: ERROR")
 	if err := s.await("the Machine says which network is missing", soon, cause); err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (s *Story) mistake() error {
 
 func (s *Story) twoZones() error {
 	for _, set := range []string{"general-purpose-1a", "general-purpose-1b", "infra-1a"} {
-		if err := s.show("create", "-f", s.sample("kubemark/"+set+".yaml")); err != nil {
+		if err := s.showSet("create", s.sample(cmp.Or(s.Cloud, "kubemark")+"/"+set+".yaml")); err != nil {
 			return err
 		}
 	}

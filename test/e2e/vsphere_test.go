@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import "testing"
+
+// The walk-through on a vCenter that VMware wrote, with a network that does not exist, and instances up and down
+// (S12–S43, E22, E27).
+func TestStoryOnVSphere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts the whole system")
+	}
+	playOn(t, "vsphere")
+}
