@@ -73,6 +73,14 @@ func ErrorAfter(c Code, after time.Duration, format string, args ...any) error {
 	return &Error{Code: c, RetryAfter: after, err: fmt.Errorf(format, args...)}
 }
 
+// Coded returns err with the code Unknown, unless it carries a code, or is nil.
+func Coded(err error) error {
+	if _, coded := errors.AsType[*Error](err); err == nil || coded {
+		return err
+	}
+	return Errorf(Unknown, "%w", err)
+}
+
 // CodeOf returns the code of err, or Unknown.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {

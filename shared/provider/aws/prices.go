@@ -4,11 +4,11 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
@@ -34,11 +34,11 @@ func NewPrices(config *rest.Config) (Prices, error) {
 	return func(ctx context.Context, namespace, region string) (map[string]float64, error) {
 		var m corev1.ConfigMap
 		err := api.Do(ctx, kubeapi.Request{Method: http.MethodGet, Path: []string{"api/v1/namespaces", namespace, "configmaps", pricesName}}, &m)
-		if apierrors.IsNotFound(err) {
+		if errors.Is(err, kubeapi.ErrGone) {
 			return nil, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("ConfigMap %s/%s: %w", namespace, pricesName, kubeapi.Classify(err))
+			return nil, fmt.Errorf("ConfigMap %s/%s: %w", namespace, pricesName, err)
 		}
 		prices := map[string]float64{}
 		if err := yaml.Unmarshal([]byte(m.Data[region]), &prices); err != nil {

@@ -8,10 +8,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,6 +25,13 @@ import (
 
 // maxAnswer bounds what is read of one answer: some 50,000 small objects.
 const maxAnswer = 128 << 20
+
+// What the API server answers about an object.
+var (
+	ErrExists   = errors.New("object exists")
+	ErrGone     = errors.New("object is gone")
+	ErrConflict = errors.New("object changed since it was read")
+)
 
 // Client makes requests to one API server. It is safe for concurrent use.
 type Client struct {
@@ -51,8 +60,9 @@ type Request struct {
 	Body   any
 }
 
-// Do makes a request and decodes the answer into out. What the API server refuses is an [apierrors.APIStatus]; an answer
-// that something else gave proves nothing and is none.
+// Do makes a request and decodes the answer into out. What the API server refuses is ErrExists, ErrGone, ErrConflict, an
+// error with a code where it speaks of rights or of haste, or an [apierrors.APIStatus]; an answer that something else gave
+// proves nothing and is none of these.
 func (c *Client) Do(ctx context.Context, r Request, out any) error {
 	target := c.base.JoinPath(r.Path...)
 	target.RawQuery = r.Query.Encode()
@@ -83,7 +93,7 @@ func (c *Client) Do(ctx context.Context, r Request, out any) error {
 		return fmt.Errorf("read the API server's answer: %w", err)
 	}
 	if resp.StatusCode/100 != 2 {
-		return refusal(resp.StatusCode, answer)
+		return classify(r.Method, refusal(resp.StatusCode, answer))
 	}
 	if err := json.Unmarshal(answer, out); err != nil {
 		return fmt.Errorf("read the API server's answer: %w", err)
@@ -99,9 +109,16 @@ func refusal(code int, answer []byte) error {
 	return &apierrors.StatusError{ErrStatus: s}
 }
 
-// Classify gives what speaks of rights or of haste its code, and leaves every other error as it is.
-func Classify(err error) error {
+// classify turns a refusal into what a driver does about it. That there is nothing to create something in is no absence of
+// that.
+func classify(method string, err error) error {
 	switch {
+	case apierrors.IsNotFound(err) && method != http.MethodPost:
+		return ErrGone
+	case apierrors.IsAlreadyExists(err):
+		return ErrExists
+	case apierrors.IsConflict(err):
+		return ErrConflict
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return provider.Errorf(provider.Denied, "%w", err)
 	case apierrors.IsTooManyRequests(err):
@@ -109,4 +126,17 @@ func Classify(err error) error {
 		return provider.ErrorAfter(provider.Throttled, time.Duration(after)*time.Second, "%w", err)
 	}
 	return err
+}
+
+// Again repeats f as long as others are faster: as long as its error is one of those.
+func Again(ctx context.Context, f func() error, faster ...error) error {
+	for {
+		err := f()
+		if !slices.ContainsFunc(faster, func(e error) bool { return errors.Is(err, e) }) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return errors.Join(ctx.Err(), err)
+		}
+	}
 }

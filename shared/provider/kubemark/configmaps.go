@@ -9,7 +9,6 @@ import (
 	"net/url"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
@@ -82,21 +81,12 @@ func (c *ConfigMaps) one(ctx context.Context, r kubeapi.Request) (Object, error)
 	return object(out), nil
 }
 
-// call makes one request; what the API server refuses becomes a store's or a cloud's answer.
 func (c *ConfigMaps) call(ctx context.Context, r kubeapi.Request, out any) error {
 	r.Path = append([]string{"api/v1/namespaces", Namespace, "configmaps"}, r.Path...)
-	err := kubeapi.Classify(c.api.Do(ctx, r, out))
-	switch {
-	case err == nil:
-		return nil
-	case apierrors.IsNotFound(err) && r.Method != http.MethodPost:
-		return ErrGone
-	case apierrors.IsAlreadyExists(err):
-		return ErrExists
-	case apierrors.IsConflict(err):
-		return ErrConflict
+	if err := c.api.Do(ctx, r, out); err != nil {
+		return fmt.Errorf("reach records: %w", err)
 	}
-	return fmt.Errorf("reach records: %w", err)
+	return nil
 }
 
 func configMap(o Object) *corev1.ConfigMap {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/kubeapi"
 )
 
 // horizon is a call's deadline, twice: nothing lags here, and the clocks are one machine's.
@@ -67,10 +68,7 @@ func (d *driver) call(ctx context.Context, name, machine string, effect func(set
 	if err == nil {
 		err = s.failure(name, machine, true)
 	}
-	if _, classified := errors.AsType[*provider.Error](err); err == nil || classified {
-		return err
-	}
-	return provider.Errorf(provider.Unknown, "%w", err)
+	return provider.Coded(err)
 }
 
 // Resolve implements [provider.Driver].
@@ -290,13 +288,5 @@ func existing(records []Record) ([]provider.Instance, error) {
 
 // again repeats f as long as others are faster.
 func again(ctx context.Context, f func() error) error {
-	for {
-		err := f()
-		if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrExists) && !errors.Is(err, ErrGone) {
-			return err
-		}
-		if ctx.Err() != nil {
-			return errors.Join(ctx.Err(), err)
-		}
-	}
+	return kubeapi.Again(ctx, f, ErrConflict, ErrExists, ErrGone)
 }

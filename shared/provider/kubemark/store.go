@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/machine-functions/machine-functions/shared/provider/kubeapi"
 )
 
 // Object is what a Store keeps: a named bag of words.
@@ -37,9 +39,9 @@ type Store interface {
 
 // What a Store answers beside its own errors.
 var (
-	ErrExists   = errors.New("object exists")
-	ErrGone     = errors.New("object is gone")
-	ErrConflict = errors.New("object changed since it was read")
+	ErrExists   = kubeapi.ErrExists
+	ErrGone     = kubeapi.ErrGone
+	ErrConflict = kubeapi.ErrConflict
 )
 
 // Memory is a Store in a map. The zero Memory is empty.

@@ -39,7 +39,7 @@ func (d *driver) Create(ctx context.Context, r provider.Ref, resolved json.RawMe
 	if errors.Is(err, ErrConflict) || errors.Is(err, ErrGone) { // somebody was faster: the next step chooses again
 		in, err = d.create(ctx, r, s)
 	}
-	return in, coded(err)
+	return in, provider.Coded(err)
 }
 
 func (d *driver) create(ctx context.Context, r provider.Ref, s providerspec.BareMetal) (provider.Instance, error) {

@@ -10,23 +10,26 @@ import (
 	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/kubeapi"
 )
 
 // Delete implements [provider.Driver]: take the image away, wait until the operator has cleaned the host, let it go
 // (SPEC E33). Every write is of the version that was judged, so a host that another Machine took meanwhile is left.
 func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
-	for {
-		there, err := d.remove(ctx, r)
-		switch {
-		case errors.Is(err, ErrConflict) && ctx.Err() == nil: // the operator wrote meanwhile: judge what it wrote
-		case err != nil:
-			return coded(err)
-		case !there:
-			return provider.Errorf(provider.NotFound, "delete %s: it has no host", r.Name)
-		default:
-			return nil
-		}
+	there := false
+	err := unlessOvertaken(ctx, func() (err error) {
+		there, err = d.remove(ctx, r)
+		return err
+	})
+	if err == nil && !there {
+		return provider.Errorf(provider.NotFound, "delete %s: it has no host", r.Name)
 	}
+	return err
+}
+
+// unlessOvertaken repeats f when the operator wrote meanwhile: what it wrote is judged.
+func unlessOvertaken(ctx context.Context, f func() error) error {
+	return provider.Coded(kubeapi.Again(ctx, f, ErrConflict))
 }
 
 // remove makes the next step for every host that r means, and reports whether one is still there.
@@ -80,12 +83,7 @@ func busy(h host) bool {
 // PowerCycle implements [provider.PowerCycler]: the operator powers the host off, hard, and on again, and takes the
 // annotation away.
 func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
-	for {
-		err := d.reboot(ctx, r)
-		if !errors.Is(err, ErrConflict) || ctx.Err() != nil {
-			return coded(err)
-		}
-	}
+	return unlessOvertaken(ctx, func() error { return d.reboot(ctx, r) })
 }
 
 func (d *driver) reboot(ctx context.Context, r provider.Ref) error {

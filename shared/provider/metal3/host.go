@@ -23,9 +23,14 @@ const (
 	annotationToken   = "machine.openshift.io/provision-token"
 )
 
+// isMachine reports whether a consumer is a Machine, of whichever version.
+func isMachine(ref *corev1.ObjectReference) bool {
+	return ref != nil && ref.Kind == consumerKind && strings.HasPrefix(ref.APIVersion, consumerGroup)
+}
+
 // isOurs reports whether a consumer is a Machine of ours, with that UID.
 func isOurs(ref *corev1.ObjectReference, uid string) bool {
-	return ref != nil && ref.Kind == consumerKind && strings.HasPrefix(ref.APIVersion, consumerGroup) && string(ref.UID) == uid
+	return isMachine(ref) && string(ref.UID) == uid
 }
 
 // id names a claim of a host, not the host: what was claimed by another Machine meanwhile is another instance.

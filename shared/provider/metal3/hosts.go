@@ -30,8 +30,8 @@ type Hosts interface {
 
 // What Hosts answer beside their own errors.
 var (
-	ErrGone     = errors.New("host is gone")
-	ErrConflict = errors.New("host changed since it was read")
+	ErrGone     = kubeapi.ErrGone
+	ErrConflict = kubeapi.ErrConflict
 )
 
 // patch is a JSON merge patch; a nil removes.
@@ -83,14 +83,10 @@ func (a *api) Patch(ctx context.Context, namespace, name string, p patch) (h hos
 
 func (a *api) call(ctx context.Context, method, namespace, name string, body, out any) error {
 	path := []string{"apis/metal3.io/v1alpha1/namespaces", namespace, "baremetalhosts", name}
-	err := kubeapi.Classify(a.client.Do(ctx, kubeapi.Request{Method: method, Path: path, Body: body}, out))
+	err := a.client.Do(ctx, kubeapi.Request{Method: method, Path: path, Body: body}, out)
 	switch {
 	case err == nil:
 		return nil
-	case apierrors.IsNotFound(err):
-		return ErrGone
-	case apierrors.IsConflict(err):
-		return ErrConflict
 	case apierrors.IsInvalid(err):
 		return provider.Errorf(provider.Invalid, "%w", err)
 	}

@@ -96,14 +96,14 @@ func (d *driver) Resolve(ctx context.Context, raw json.RawMessage) (json.RawMess
 		}
 	}
 	frozen, err := json.Marshal(s)
-	return frozen, coded(err)
+	return frozen, provider.Coded(err)
 }
 
 // Find implements [provider.Driver].
 func (d *driver) Find(ctx context.Context, r provider.Ref) ([]provider.Instance, error) {
 	hosts, err := d.named(ctx, r)
 	if err != nil {
-		return nil, coded(err)
+		return nil, provider.Coded(err)
 	}
 	return d.instances(hosts), nil
 }
@@ -112,7 +112,7 @@ func (d *driver) Find(ctx context.Context, r provider.Ref) ([]provider.Instance,
 func (d *driver) List(ctx context.Context) ([]provider.Instance, error) {
 	all, err := d.hosts.List(ctx, d.namespace)
 	if err != nil {
-		return nil, coded(err)
+		return nil, provider.Coded(err)
 	}
 	return d.instances(slices.DeleteFunc(all, func(h host) bool { return !d.ours(h) })), nil
 }
@@ -175,14 +175,6 @@ func nameOf(r provider.Ref) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// coded gives an error without a code the one that proves nothing.
-func coded(err error) error {
-	if _, classified := errors.AsType[*provider.Error](err); err == nil || classified {
-		return err
-	}
-	return provider.Errorf(provider.Unknown, "%w", err)
 }
 
 // providerIDOf is how the Node of a host is named (SPEC E34).

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -22,11 +21,11 @@ func (d *driver) Stock(ctx context.Context, spec json.RawMessage) (provider.Stoc
 	}
 	all, err := d.hosts.List(ctx, d.namespace)
 	if err != nil {
-		return provider.Stock{}, coded(err)
+		return provider.Stock{}, provider.Coded(err)
 	}
 	var stock provider.Stock
 	for _, h := range all {
-		if ref := h.Spec.ConsumerRef; ref != nil && ref.Kind == consumerKind && strings.HasPrefix(ref.APIVersion, consumerGroup) {
+		if ref := h.Spec.ConsumerRef; isMachine(ref) {
 			stock.Taken = append(stock.Taken, ref.Name)
 		} else if why(h, s.HostSelector) == "" {
 			stock.Free++
