@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,24 +20,7 @@ func TestHealing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the whole system")
 	}
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
-	defer cancel()
-	s, err := stack.Start(ctx, stack.Options{Root: root, Dir: filepath.Join(t.TempDir(), "run"), Progress: os.Stderr})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			keepLogs(t, s.Logs)
-		}
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	s, _ := startSystem(t, 15*time.Minute, stack.Options{})
 	c := clinic{s}
 	c.apply(t, "healing.yaml")
 	c.await(t, "ten Machines run", "get machines -o jsonpath={.items[*].status.phase}", times(10, "Running"))

@@ -3,10 +3,7 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -50,24 +47,7 @@ const inMachines = " -n openshift-machine-api"
 
 func startYard(t *testing.T) yard {
 	t.Helper()
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
-	defer cancel()
-	s, err := stack.Start(ctx, stack.Options{Root: root, Dir: filepath.Join(t.TempDir(), "run"), Progress: os.Stderr})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			keepLogs(t, s.Logs)
-		}
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	s, _ := startSystem(t, 15*time.Minute, stack.Options{})
 	return yard{kubectl{plane: s.ControlPlane}, s}
 }
 

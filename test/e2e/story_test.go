@@ -24,29 +24,9 @@ func TestStoryWithKilledReplicas(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the whole system")
 	}
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
-	defer cancel()
-	s, err := stack.Start(ctx, stack.Options{Root: root, Dir: filepath.Join(t.TempDir(), "run"), Replicas: 2, Progress: os.Stderr})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			keepLogs(t, s.Logs)
-		}
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	s, ctx := startSystem(t, 25*time.Minute, stack.Options{Replicas: 2})
 	crashes := &crashes{stack: s}
-	tale := story.Story{Root: root, Kubectl: s.Kubectl, Out: os.Stderr, Between: crashes.between}
-	if err := tale.Play(ctx); err != nil {
-		t.Fatal(err)
-	}
+	play(ctx, t, s, story.Story{Between: crashes.between})
 	crashes.mu.Lock()
 	defer crashes.mu.Unlock()
 	if len(crashes.killed) != 2*len(stack.Functions) {
