@@ -55,9 +55,10 @@ func play(ctx context.Context, t *testing.T, s *stack.Stack, tale story.Story) {
 }
 
 // playOn plays a cloud's walk-through on a system of its own, which is quiet in the end.
-func playOn(t *testing.T, cloud string) {
+func playOn(t *testing.T, cloud string) *stack.Stack {
 	t.Helper()
 	s, ctx := startSystem(t, 20*time.Minute, stack.Options{Cloud: cloud})
 	play(ctx, t, s, story.Story{Cloud: cloud})
 	t.Run("quiet", func(t *testing.T) { checkQuiet(t, s) })
+	return s
 }

@@ -70,12 +70,13 @@ func (c *Cloud) run(form url.Values) (any, *refusal) {
 	return reservation(c, i), nil
 }
 
-// Add makes an instance as somebody else does, with these tags, and returns its provider id.
-func (c *Cloud) Add(zone string, tags map[string]string) string {
+// Add makes an instance of a type as somebody else does, with these tags, and returns its provider id: those that are
+// made first have the ids i-0000000000000b001, i-0000000000000b002 … and the addresses 10.0.0.2, 10.0.0.3 …
+func (c *Cloud) Add(zone, instanceType string, tags map[string]string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := len(c.instances) + 1
-	i := &instance{id: fmt.Sprintf("i-%017x", 0xb000+n), zone: zone, address: fmt.Sprintf("10.9.%d.%d", n/250, n%250+1), form: url.Values{"InstanceType": {"m5.large"}}, tags: tags, created: time.Now().Add(-time.Hour)}
+	i := &instance{id: fmt.Sprintf("i-%017x", 0xb000+n), zone: zone, address: fmt.Sprintf("10.0.%d.%d", n/250, n%250+1), form: url.Values{"InstanceType": {instanceType}}, tags: tags, created: time.Now().Add(-time.Hour)}
 	c.instances = append(c.instances, i)
 	return "aws:///" + zone + "/" + i.id
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// What is there beside instances: two subnets, two security groups, an image, a network, two types.
+// What is there beside instances: three subnets, two security groups, an image, a network, two types.
 
 type named struct {
 	id   string
@@ -18,8 +18,8 @@ type named struct {
 }
 
 var (
-	allSubnets = []named{{"subnet-a", "cluster-8trtb-rlgsx-private-us-east-2a", "us-east-2a"}, {"subnet-b", "cluster-8trtb-rlgsx-private-us-east-2b", "us-east-2b"}}
-	allGroups  = []named{{"sg-1", "cluster-8trtb-rlgsx-node", ""}, {"sg-2", "cluster-8trtb-rlgsx-lb", ""}}
+	allSubnets = []named{{"subnet-a", "cluster-8trtb-rlgsx-private-us-east-2a", "us-east-2a"}, {"subnet-b", "cluster-8trtb-rlgsx-private-us-east-2b", "us-east-2b"}, {"subnet-c", "cluster-8trtb-rlgsx-private-us-east-2c", "us-east-2c"}}
+	allGroups  = []named{{"sg-1", "cluster-8trtb-rlgsx-worker-sg", ""}, {"sg-2", "cluster-8trtb-rlgsx-lb", ""}}
 	allImages  = []named{{"ami-0f1d83dd6ffe4c9de", "rhcos", ""}}
 )
 

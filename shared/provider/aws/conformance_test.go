@@ -51,7 +51,7 @@ func harness(t *testing.T) drivertest.Harness {
 		Invalid: []drivertest.Bad{
 			{Spec: spec(map[string]any{"instanceType": ""}), Names: []string{"providerSpec.value.instanceType"}},
 			{Spec: spec(map[string]any{"placement": map[string]any{"region": "us-east-2", "tenancy": "shared"}}), Names: []string{"providerSpec.value.placement.tenancy", "shared"}},
-			{Spec: spec(map[string]any{"placement": map[string]any{"region": "us-east-2", "availabilityZone": "us-east-2c"}}), Names: []string{"providerSpec.value.subnet", "us-east-2c"}},
+			{Spec: spec(map[string]any{"placement": map[string]any{"region": "us-east-2", "availabilityZone": "us-east-2f"}}), Names: []string{"providerSpec.value.subnet", "us-east-2f"}},
 			{Spec: spec(map[string]any{"securityGroups": []any{map[string]any{}}}), Names: []string{"providerSpec.value.securityGroups[0]"}},
 			{Spec: spec(map[string]any{"deviceIndex": "first"}), Names: []string{"providerSpec.value.deviceIndex", "first"}},
 		},
@@ -62,7 +62,7 @@ func harness(t *testing.T) drivertest.Harness {
 		Pace: 10 * time.Millisecond, Lag: lag, Exhaust: cloud.Exhaust, Hang: func(hang bool) { hangs.Store(hang) },
 		Writes: func() int { return writes(cloud) },
 		Untagged: func() (string, func() bool) {
-			id := cloud.Add("us-east-2b", map[string]string{"Name": "somebody-elses"})
+			id := cloud.Add("us-east-2b", "m5.large", map[string]string{"Name": "somebody-elses"})
 			return id, func() bool { _, live := cloud.Live()[id[strings.LastIndexByte(id, '/')+1:]]; return live }
 		},
 		OwnNames: true, // Nodes have the names that the cloud gives (SPEC S77)

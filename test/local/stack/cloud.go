@@ -11,11 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/test/ec2"
 	"github.com/machine-functions/machine-functions/test/local/vcenter"
 )
 
@@ -27,13 +29,17 @@ func (s *Stack) buildCloud(ctx context.Context) error {
 	switch s.options.Cloud {
 	case "":
 		return nil
+	case "aws":
+		var err error
+		s.EC2, err = region(ctx)
+		return err
 	case "vsphere":
 		var err error
 		s.vcenter, err = vcenter.Start(ctx)
 		return err
 	case "metal3":
 	default:
-		return fmt.Errorf("unknown cloud %q: metal3, vsphere, or none", s.options.Cloud)
+		return fmt.Errorf("unknown cloud %q: aws, metal3, vsphere, or none", s.options.Cloud)
 	}
 	build := exec.CommandContext(ctx, filepath.Join(s.options.Root, "test", "metal3", "build.sh"))
 	build.Stderr = s.options.Progress
@@ -43,6 +49,17 @@ func (s *Stack) buildCloud(ctx context.Context) error {
 	}
 	s.metal3 = strings.TrimSpace(string(out))
 	return nil
+}
+
+// region is us-east-2 with the masters that an installer makes; an instance starts in twenty seconds, and ends in ten.
+func region(ctx context.Context) (*ec2.Region, error) {
+	cloud := &ec2.Cloud{Lag: 300 * time.Millisecond, Boot: 20 * time.Second, Shutdown: 10 * time.Second}
+	for i, zone := range []string{"us-east-2a", "us-east-2b", "us-east-2c"} {
+		cloud.Add(zone, "c6in.2xlarge", map[string]string{
+			"Name": fmt.Sprintf("cluster-8trtb-rlgsx-master-%d", i), "kubernetes.io/cluster/cluster-8trtb-rlgsx": "owned",
+		})
+	}
+	return cloud.Serve(ctx)
 }
 
 // cloudsAPI are the steps that install what the cloud's objects are.
@@ -78,22 +95,30 @@ func (s *Stack) cloud() []*Process {
 
 // enter gives the functions the cloud's credentials, and its instances their user data.
 func (s *Stack) enter(ctx context.Context) error {
-	if s.vcenter == nil {
+	credentials := corev1.Secret{}
+	switch {
+	case s.EC2 != nil:
+		credentials.Name = "aws-cloud-credentials"
+		credentials.StringData = map[string]string{
+			"aws_access_key_id": "AKIAIOSFODNN7EXAMPLE", "aws_secret_access_key": "on loopback", "aws_endpoint_url": s.EC2.URL,
+		}
+	case s.vcenter != nil:
+		host, _, err := net.SplitHostPort(s.vcenter.Host)
+		if err != nil {
+			return err
+		}
+		credentials.Name, credentials.Annotations = "vsphere-cloud-credentials", map[string]string{"server": s.vcenter.Host}
+		credentials.StringData = map[string]string{
+			host + ".username": "machines@vsphere.local", host + ".password": "on loopback", host + ".ca": string(s.vcenter.CA),
+		}
+	default:
 		return nil
 	}
-	host, _, err := net.SplitHostPort(s.vcenter.Host)
-	if err != nil {
-		return err
-	}
-	secrets := []corev1.Secret{
-		{ObjectMeta: metav1.ObjectMeta{Name: "vsphere-cloud-credentials", Annotations: map[string]string{"server": s.vcenter.Host}}, StringData: map[string]string{
-			host + ".username": "machines@vsphere.local", host + ".password": "on loopback", host + ".ca": string(s.vcenter.CA),
-		}},
-		{ObjectMeta: metav1.ObjectMeta{Name: "worker-user-data"}, StringData: map[string]string{"userData": `{"ignition": {"version": "3.2.0"}}`}},
-	}
-	for i := range secrets {
-		secrets[i].TypeMeta, secrets[i].Namespace = metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, machine.Namespace
-		text, err := json.Marshal(secrets[i])
+	userData := corev1.Secret{StringData: map[string]string{"userData": `{"ignition": {"version": "3.2.0"}}`}}
+	userData.Name = "worker-user-data"
+	for _, secret := range []corev1.Secret{credentials, userData} {
+		secret.TypeMeta, secret.Namespace = metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, machine.Namespace
+		text, err := json.Marshal(secret)
 		if err != nil {
 			return err
 		}

@@ -16,9 +16,9 @@ import (
 // install applies what a real cluster gets from config/, but for the Knative Services, which run here as processes.
 func (s *Stack) install(ctx context.Context) error {
 	config := filepath.Join(s.options.Root, "config")
-	infrastructure := filepath.Join(config, "samples", "infrastructure.yaml")
-	if s.metal3 != "" {
-		infrastructure = filepath.Join(config, "samples", "metal3", "infrastructure.yaml")
+	infrastructure := filepath.Join(config, "samples", s.options.Cloud, "infrastructure.yaml")
+	if _, err := os.Stat(infrastructure); err != nil { // the cloud's is that of the walk-through
+		infrastructure = filepath.Join(config, "samples", "infrastructure.yaml")
 	}
 	steps := [][]string{
 		{"apply", "-f", filepath.Join(config, "namespace.yaml")},

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/machine-functions/machine-functions/test/ec2"
 	"github.com/machine-functions/machine-functions/test/local/controlplane"
 	"github.com/machine-functions/machine-functions/test/local/eventing"
 	"github.com/machine-functions/machine-functions/test/local/vcenter"
@@ -34,7 +35,7 @@ type Options struct {
 	Root             string    // of the repository
 	Dir              string    // for data and logs
 	Replicas         int       // of every function; 0 means 1
-	Cloud            string    // beside the simulated one: metal3 with hosts, vsphere with a simulated vCenter; empty for none
+	Cloud            string    // beside the simulated one: aws with a region, metal3 with hosts, vsphere with a vCenter; empty for none
 	ControlPlaneArgs []string  // further flags of the control plane
 	Progress         io.Writer // what people read while they wait
 }
@@ -43,8 +44,9 @@ type Options struct {
 type Stack struct {
 	ControlPlane *controlplane.ControlPlane
 	Eventing     *eventing.Eventing
-	Processes    []*Process // functions and the simulator
-	Logs         string     // folder
+	Processes    []*Process  // functions and the simulator
+	Logs         string      // folder
+	EC2          *ec2.Region // where the cloud is aws
 
 	options  Options
 	programs string
@@ -216,6 +218,9 @@ func (s *Stack) Stop() error {
 	}
 	if s.vcenter != nil {
 		s.vcenter.Stop()
+	}
+	if s.EC2 != nil {
+		s.EC2.Stop()
 	}
 	errs = append(errs, s.keepLog())
 	for _, dir := range []string{"cluster", "programs", "identities"} {
