@@ -128,19 +128,29 @@ func (e eviction) obstacle() string {
 	return fmt.Sprintf("cannot evict %s: %s", name, o.Message)
 }
 
+const waitsForPods = "waits for evicted pods to end"
+
+// after says what is not done yet once so many more evictions are accepted, so that the phase and this are one write.
+func (e eviction) after(more int) string {
+	switch left := len(e.untried) - more; {
+	case left > 0:
+		return fmt.Sprintf("%d pods are left to evict", left)
+	case more+len(e.leaving) > 0:
+		return waitsForPods
+	}
+	return ""
+}
+
 // progress says what is not done yet: more to evict, or a Pod that has not ended. One that is overdue is named.
 func (e eviction) progress() string {
-	if left := len(e.untried); left > 0 {
-		return fmt.Sprintf("%d pods are left to evict", left)
-	}
-	if len(e.leaving) == 0 {
-		return ""
+	if len(e.untried) > 0 || len(e.leaving) == 0 {
+		return e.after(0)
 	}
 	overdue := slices.IndexFunc(e.leaving, func(p *corev1.Pod) bool {
 		return p.DeletionTimestamp != nil && e.seen.Now.After(p.DeletionTimestamp.Time)
 	})
 	if overdue < 0 {
-		return "waits for evicted pods to end"
+		return waitsForPods
 	}
 	p := e.leaving[overdue]
 	return fmt.Sprintf("waits for pod %s/%s, which should have ended at %s", p.Namespace, p.Name, p.DeletionTimestamp.UTC().Format(time.RFC3339))

@@ -5,7 +5,7 @@
 //	wakes on  Machine, Node; scan
 //	reads     Machine, Node, Pod, PodDisruptionBudget, VolumeAttachment, PersistentVolumeClaim,
 //	          ConfigMap (cluster-autoscaler-status, machine-disruption)
-//	writes    Machine (condition Drained), Node (cordon), Pod (evict), ConfigMap (machine-disruption)
+//	writes    Machine (condition Drained, phase Deleting with it), Node (cordon), Pod (evict), ConfigMap (machine-disruption)
 //
 // It drains for a Machine that is being deleted, until the Machine's condition Drained is True, and for a plan of
 // evaluate-autoscale, which sees by itself when the Node is empty. Pods leave by eviction only, so that disruption
@@ -19,6 +19,7 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -72,7 +73,7 @@ func (d drain) step(claimed *bool) []plan.Sequence {
 	case d.n == nil && d.m.Status.NodeRef == nil:
 		return d.drained(machine.ReasonNoNode, d.note("DrainSkipped", "Node drain skipped"))
 	case len(d.m.Spec.LifecycleHooks.PreDrain) > 0:
-		return []plan.Sequence{{Notes: []plan.Note{d.note("DrainBlocked", "Drain blocked by pre-drain hooks: "+hooks(d.m))}}}
+		return d.shown("hooks before the drain", d.note("DrainBlocked", "Drain blocked by pre-drain hooks: "+hooks(d.m)))
 	case d.n == nil && unlinked(d.Snapshot, d.m) != nil:
 		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, reasonQueued,
 			"waits for node "+d.m.Status.NodeRef.Name+", which registered anew, to be linked to its machine"))
@@ -101,6 +102,9 @@ func (d drain) evict() []plan.Sequence {
 		return d.timedOut(left)
 	}
 	if now := e.now(); len(now) > 0 {
+		if machine.Phase(d.m) != machine.PhaseDeleting { // nobody's Pods go before everybody can see why (B27)
+			return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining", e.after(len(now))), d.proceeds()...)
+		}
 		if e.tried == 0 {
 			now[0].Notes = d.proceeds()
 		}
@@ -133,15 +137,34 @@ func (d drain) drained(reason string, notes ...plan.Note) []plan.Sequence {
 func (d drain) undrained(c machine.Condition, notes ...plan.Note) []plan.Sequence {
 	have := machine.FindCondition(d.m.Status.Conditions, c.Type)
 	if have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message {
-		return []plan.Sequence{{Notes: notes}}
+		return d.shown(c.Reason, notes...)
 	}
 	return d.set(c, notes)
 }
 
 func (d drain) set(c machine.Condition, notes []plan.Note) []plan.Sequence {
-	next := d.m.DeepCopy()
+	next := d.deleting()
 	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, c, d.Now)
 	return []plan.Sequence{{Do: []plan.Action{plan.UpdateStatus{Old: d.m, New: next, Why: c.Reason}}, Notes: notes}}
+}
+
+// deleting returns a copy of the Machine in phase Deleting. The first word about a drain says so too: the Machine's other
+// writer would do it at the same moment, and one of the two would come too late (B17).
+func (d drain) deleting() *machine.Machine {
+	next := d.m.DeepCopy()
+	if machine.Phase(next) != machine.PhaseDeleting {
+		now := metav1.NewTime(d.Now)
+		next.Status.Phase, next.Status.LastUpdated = new(machine.PhaseDeleting), &now
+	}
+	return next
+}
+
+// shown tells notes of a drain that has nothing to write but, where it is not shown yet, the phase.
+func (d drain) shown(why string, notes ...plan.Note) []plan.Sequence {
+	if machine.Phase(d.m) == machine.PhaseDeleting {
+		return []plan.Sequence{{Notes: notes}}
+	}
+	return []plan.Sequence{{Do: []plan.Action{plan.UpdateStatus{Old: d.m, New: d.deleting(), Why: why}}, Notes: notes}}
 }
 
 // begun returns the condition of a drain that is under way, or waits for its turn; nil if there is none yet.

@@ -27,8 +27,7 @@ func TestEveryMachineHasItsTurn(t *testing.T) {
 	t.Parallel()
 	var s snapshot.Snapshot
 	for i := range 3 * maxDrains {
-		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("worker-%03d", i), DeletionTimestamp: &metav1.Time{}}}
-		m.Status.Phase = new(machine.PhaseDeleting)
+		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("worker-%03d", i), DeletionTimestamp: &metav1.Time{}, Finalizers: []string{machine.Finalizer}}}
 		s.Add(m)
 	}
 	seen := map[string]bool{}

@@ -48,7 +48,7 @@ func (d drain) begin() []plan.Sequence {
 	if !limited || have != nil && have.Reason != reasonQueued {
 		return nil
 	}
-	next := d.m.DeepCopy()
+	next := d.deleting()
 	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c machine.Condition) bool { return c.Type == machine.ConditionDrained })
 	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo,
 		"Draining", "ends at "+d.Now.Add(limit).UTC().Format(time.RFC3339)+" at the latest"), d.Now)

@@ -60,13 +60,13 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	return snapshot.Scope{Objects: ask}
 }
 
-// due returns the Machines to drain (B27): at most maxDrains of them, others every time, so that none that is stuck
+// due returns the Machines to drain (B27), those too whose phase nobody has shown yet: at most maxDrains of them, others every time, so that none that is stuck
 // holds up the rest for ever (R-L4).
 func due(s snapshot.Snapshot) []*machine.Machine {
 	var all []*machine.Machine
 	for _, m := range s.Machines {
 		waking := s.Request.Scan() || s.Request.Is("Machine") && m.Name == s.Request.Name && m.Namespace == s.Request.Namespace
-		if waking && !machine.IsPaused(m) && m.DeletionTimestamp != nil && machine.Phase(m) == machine.PhaseDeleting && !machine.Drained(m) {
+		if waking && !machine.IsPaused(m) && m.DeletionTimestamp != nil && machine.HasFinalizer(m) && !machine.Drained(m) {
 			all = append(all, m)
 		}
 	}

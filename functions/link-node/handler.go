@@ -4,7 +4,7 @@
 //
 //	wakes on  Node, Machine; scan
 //	reads     Node, Machine
-//	writes    Machine (nodeRef, lastUpdated), Node (labels, annotations, taints, a host's providerID)
+//	writes    Machine (nodeRef, phase Running with it, lastUpdated), Node (labels, annotations, taints, a host's providerID)
 //
 // A Node is never guessed: where more than one Machine, or more than one Node, fits, a Warning says so and nothing is
 // written (B63). A nodeRef stays when its Node is gone; that is how remediate learns of it (B65).
@@ -117,7 +117,8 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 }
 
 // link commits the link to the Machine, then marks the Node; a Machine or Node on its way out is not marked any more
-// (B66).
+// (B66). A Machine that only waited for its Node runs with the same write (B20): what provision-machine would write next
+// follows from nothing else.
 func link(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) plan.Sequence {
 	var seq plan.Sequence
 	if !machine.IsNodeOf(m, n) {
@@ -125,6 +126,9 @@ func link(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) plan.Sequence
 		now := metav1.NewTime(s.Now)
 		next.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: n.Name, UID: n.UID}
 		next.Status.LastUpdated = &now
+		if m.DeletionTimestamp == nil && machine.Phase(m) == machine.PhaseProvisioned {
+			next.Status.Phase = new(machine.PhaseRunning)
+		}
 		seq.Do = append(seq.Do, plan.UpdateStatus{Old: m, New: next, Why: "link to node " + n.Name})
 	}
 	if m.DeletionTimestamp == nil && n.DeletionTimestamp == nil && !marked(m, n) && !beingLinked(s, m) {

@@ -68,7 +68,7 @@ func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence
 		return l.terminate(err)
 	case phase(m) == machine.PhaseFailed:
 		return l.markUnknown()
-	case !hasFinalizer(m):
+	case !machine.HasFinalizer(m):
 		return l.update(withFinalizer(m), "finalizer before anything else")
 	case err != nil:
 		return l.tell("FailedCreate", err.Error())

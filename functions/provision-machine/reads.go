@@ -3,7 +3,6 @@
 package provisionmachine
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,7 +64,7 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 		return snapshot.Lookup{}, false
 	case m.DeletionTimestamp != nil:
 		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Open: !s.Request.Scan()}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil || unrecorded(m))
-	case phase(m) == machine.PhaseFailed, !hasFinalizer(m), validate(m) != "", hopeless(s, m):
+	case phase(m) == machine.PhaseFailed, !machine.HasFinalizer(m), validate(m) != "", hopeless(s, m):
 		return snapshot.Lookup{}, false
 	case tried && o.Result == plan.Done && (m.Spec.ProviderID == nil || *m.Spec.ProviderID == o.Instance.ProviderID):
 		return snapshot.Lookup{UID: m.UID, Open: true}, true // the answer is newer than any list
@@ -86,7 +85,7 @@ const young = time.Minute
 
 // settled reports whether m has its instance and everything that is known of it.
 func settled(m *machine.Machine) bool {
-	return m.DeletionTimestamp == nil && m.Spec.ProviderID != nil && len(m.Status.Addresses) > 0 && hasFinalizer(m) &&
+	return m.DeletionTimestamp == nil && m.Spec.ProviderID != nil && len(m.Status.Addresses) > 0 && machine.HasFinalizer(m) &&
 		(phase(m) == machine.PhaseProvisioned || phase(m) == machine.PhaseRunning) && !machine.IsPaused(m)
 }
 
@@ -98,7 +97,7 @@ func unrecorded(m *machine.Machine) bool {
 
 // leaving reports whether the instance of a deleted Machine is the next to go: the Node is drained and nobody holds it.
 func leaving(m *machine.Machine) bool {
-	return m.DeletionTimestamp != nil && hasFinalizer(m) && phase(m) == machine.PhaseDeleting &&
+	return m.DeletionTimestamp != nil && machine.HasFinalizer(m) && phase(m) == machine.PhaseDeleting &&
 		machine.Drained(m) && len(m.Spec.LifecycleHooks.PreTerminate) == 0
 }
 
@@ -141,8 +140,6 @@ func readable(m *machine.Machine) *machine.Intent {
 	}
 	return i
 }
-
-func hasFinalizer(m *machine.Machine) bool { return slices.Contains(m.Finalizers, machine.Finalizer) }
 
 func withFinalizer(m *machine.Machine) *machine.Machine {
 	next := m.DeepCopy()

@@ -3,6 +3,7 @@
 package provisionmachine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -15,10 +16,13 @@ import (
 )
 
 // terminate takes a deleted Machine one step on its way out, in this order (B17, RELIABILITY 2e): phase, drained,
-// hooks, instance and children gone, Node gone, finalizer. unreadable is why the intent cannot be read, if so.
+// hooks, instance and children gone, Node gone, finalizer. unreadable is why the intent cannot be read, if so. That it is
+// deleted is told with the finalizer, whose write succeeds once, however often the cloud was asked (B68).
 func (l life) terminate(unreadable error) plan.Sequence {
 	switch {
-	case !hasFinalizer(l.m):
+	case !machine.HasFinalizer(l.m):
+		return plan.Sequence{}
+	case phase(l.m) != machine.PhaseDeleting && l.announced():
 		return plan.Sequence{}
 	case phase(l.m) != machine.PhaseDeleting:
 		return l.status(l.m.DeepCopy(), machine.PhaseDeleting, "")
@@ -43,7 +47,28 @@ func (l life) terminate(unreadable error) plan.Sequence {
 	}
 	next := l.m.DeepCopy()
 	next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool { return f == machine.Finalizer })
-	return l.update(next, "nothing of it is left")
+	seq := l.update(next, "nothing of it is left")
+	if l.intent.Called() || l.m.Spec.ProviderID != nil {
+		seq.Notes = []plan.Note{l.normal("Delete", "Deleted "+l.instance())}
+	}
+	return seq
+}
+
+// announced reports whether drain-node is about to show the phase with its first word about the drain. Where it says
+// nothing, as when it is not there, we do.
+func (l life) announced() bool {
+	return !machine.Drained(l.m) && l.Now.Sub(l.m.DeletionTimestamp.Time) < wordOfDrain
+}
+
+// wordOfDrain is how long drain-node takes at most, when nothing is wrong, to say something about a drain.
+const wordOfDrain = 5 * time.Second
+
+// instance names what was there, as far as it is on record.
+func (l life) instance() string {
+	if id := cmp.Or(l.removal().Ref.ID, machine.ProviderID(l.m)); id != "" {
+		return "instance " + id
+	}
+	return "what was made for " + l.m.Name
 }
 
 // gone reports whether the cloud has confirmed in this invocation that nothing of the Machine is there, or was never
@@ -81,9 +106,7 @@ func (l life) remove() plan.Sequence {
 	case !tried:
 		return plan.Sequence{Do: []plan.Action{a}}
 	case o.Result == plan.Done:
-		seq := l.accepted()
-		seq.Notes = []plan.Note{l.normal("Delete", "Deleting instance of "+l.m.Name)}
-		return seq
+		return l.accepted()
 	}
 	return l.undeleted("the cloud does not delete the instance: " + o.Message)
 }

@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,6 +45,9 @@ func Phase(m *Machine) string {
 	}
 	return *m.Status.Phase
 }
+
+// HasFinalizer reports whether m stays, when it is deleted, until nothing of it is left in a cloud (SPEC B13).
+func HasFinalizer(m *Machine) bool { return slices.Contains(m.Finalizers, Finalizer) }
 
 // NodeUnreachable reports whether nothing was heard of the Node for so long that its state is unknown (SPEC B34).
 func NodeUnreachable(n *corev1.Node) bool {

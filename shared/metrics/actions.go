@@ -122,8 +122,11 @@ const (
 	mourned = 10 * time.Minute
 )
 
-// told counts what the plan tells, each Event once for the invocation, and the failures among it.
+// told counts the Events that were recorded, and the failures that the plan tells of, each once for the invocation.
 func (m *Metrics) told(ctx context.Context, i Invocation) {
+	for _, n := range i.Told {
+		m.events.Add(ctx, 1, with(keyType.With(n.Type), keyReason.With(n.Reason)))
+	}
 	notes := map[plan.Note]bool{}
 	for _, n := range i.Planned.Notes {
 		notes[n] = true
@@ -141,7 +144,6 @@ func (m *Metrics) told(ctx context.Context, i Invocation) {
 		if n.Object.Kind == "" {
 			continue
 		}
-		m.events.Add(ctx, 1, with(keyType.With(n.Type), keyReason.With(n.Reason)))
 		if _, fails := failed[n.Reason]; !fails || n.Object.Kind != "Machine" || m.function != provisions {
 			continue
 		}

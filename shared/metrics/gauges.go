@@ -20,6 +20,7 @@ import (
 // Functions whose scans read everything of a kind anyway: each is the one that tells how many there are.
 const (
 	provisions = "provision-machine"
+	links      = "link-node"
 	scales     = "scale-machineset"
 	remediates = "remediate"
 	autoscales = "evaluate-autoscale"

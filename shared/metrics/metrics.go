@@ -27,6 +27,9 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
+// transitions is told by both functions that move Machines from phase to phase.
+const transitions = "mapi_machine_phase_transition_seconds"
+
 // maxSeries bounds the series of one metric: four times the Machines that one deployment is made for. What is beyond
 // shares one series, labeled otel_metric_overflow.
 const maxSeries = 20_000
@@ -91,7 +94,7 @@ func New(function string, clock func() time.Time) (*Metrics, error) {
 	m.duration = i.histogram(own+"invocation_duration_seconds", "How long invocations took.", secondsOfInvocation)
 	m.rounds = i.histogram(own+"invocation_rounds", "How often one invocation looked and decided.", roundsOfInvocation)
 	m.actions = i.counter(own+"actions_total", "Planned actions by kind and result.")
-	m.events = i.counter(own+"events_total", "Decisions to tell a Kubernetes Event.")
+	m.events = i.counter(own+"events_total", "Kubernetes Events that were recorded.")
 	m.calls = i.counter(own+"cloud_calls_total", "Calls to clouds by operation and code.")
 	m.coalesced = i.counter(own+"requests_coalesced_total", "Requests that shared an invocation with another.")
 	for _, f := range families {
@@ -100,8 +103,10 @@ func New(function string, clock func() time.Time) (*Metrics, error) {
 		}
 	}
 	switch function {
+	case links:
+		m.transition = i.histogram(transitions, "Age of a Machine when it reached a phase.", secondsOfPhase)
 	case provisions:
-		m.transition = i.histogram("mapi_machine_phase_transition_seconds", "Age of a Machine when it reached a phase.", secondsOfPhase)
+		m.transition = i.histogram(transitions, "Age of a Machine when it reached a phase.", secondsOfPhase)
 		for reason, name := range failed {
 			i.observed(name, "How often an instance could not be created, updated or deleted.", reason, m.failed)
 		}
@@ -118,6 +123,7 @@ func New(function string, clock func() time.Time) (*Metrics, error) {
 type Invocation struct {
 	Seen     snapshot.Snapshot // the last one
 	Planned  plan.Plan         // in all rounds
+	Told     []plan.Note       // the Events that were recorded: not what is told too often, or goes with what did not succeed
 	Outcomes map[plan.Key]plan.Outcome
 	Rounds   int
 	Duration time.Duration

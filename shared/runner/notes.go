@@ -81,7 +81,11 @@ func (i *invocation) tell(ctx context.Context, notes []plan.Note, deed bool) {
 		i.log.Info("event", keyObject, plan.Name(n.Object.Kind, n.Object.Namespace, n.Object.Name), keyReason, n.Reason, keyMessage, n.Message)
 		if err := i.Cluster.Tell(ctx, n); err != nil {
 			i.log.Warn("event was not recorded", keyReason, n.Reason, keyError, err)
+			continue
 		}
+		i.telling.Lock()
+		i.events = append(i.events, n)
+		i.telling.Unlock()
 	}
 }
 

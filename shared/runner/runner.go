@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/cluster"
@@ -71,7 +72,7 @@ func (r *Runner) Handle(ctx context.Context, req snapshot.Request) (plan.Plan, e
 		err = errors.New("not finished in one invocation")
 	}
 	r.Metrics.Invoked(metrics.Invocation{
-		Seen: inv.seen, Planned: inv.planned, Outcomes: inv.outcomes, Rounds: inv.rounds, Duration: time.Since(start), Err: err,
+		Seen: inv.seen, Planned: inv.planned, Told: inv.events, Outcomes: inv.outcomes, Rounds: inv.rounds, Duration: time.Since(start), Err: err,
 	})
 	if err == nil {
 		return inv.planned, nil
@@ -112,7 +113,9 @@ type invocation struct {
 	planned    plan.Plan
 	seen       snapshot.Snapshot // the last
 	rounds     int
-	unfinished bool // something was left for later, for want of time or because an outcome is unknown
+	telling    sync.Mutex
+	events     []plan.Note // Kubernetes Events that were recorded
+	unfinished bool        // something was left for later, for want of time or because an outcome is unknown
 	log        *slog.Logger
 }
 

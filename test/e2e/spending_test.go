@@ -89,11 +89,16 @@ func isOwnCall(i item) bool {
 // limits holds what n lives cost to what docs/calls.md promises.
 func (s spending) limits(t *testing.T, n int) {
 	t.Helper()
+	for _, reason := range []string{"Create", "Delete"} { // once each, exactly (B68)
+		if got := s[item{"provision-machine", "events", "reason=" + reason + ",type=Normal"}]; got != n {
+			t.Errorf("%d Machines told the Event %s %d times", n, reason, got)
+		}
+	}
 	for what, limit := range map[string]struct {
 		counts func(item) bool
 		most   float64
 	}{
-		"writes of objects":          {isWrite, 18},
+		"writes, Events included":    {func(i item) bool { return isWrite(i) || isEvent(i) }, 19.5}, // 18, the simulated providerStatus, what lives share
 		"calls about one Machine":    {isOwnCall, 4},
 		"calls to the cloud, shared": {func(i item) bool { return isCall(i) && !isOwnCall(i) }, 1},
 	} {

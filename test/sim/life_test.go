@@ -26,15 +26,15 @@ func machineLayer() *World {
 	return NewWorld(scalemachineset.Function, provisionmachine.Function, linknode.Function, drainnode.Function)
 }
 
-// settle ticks until a tick writes nothing, and fails if that takes more than limit ticks.
+// settle ticks until a tick writes nothing and changes nothing in the cloud, and fails if that takes more than limit ticks.
 func settle(t *testing.T, w *World, limit int) {
 	t.Helper()
 	for range limit {
-		before := len(w.API.Writes())
+		before, cloud := len(w.API.Writes()), len(w.Cloud.History())
 		if err := w.Tick(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if len(w.API.Writes()) == before {
+		if len(w.API.Writes()) == before && len(w.Cloud.History()) == cloud {
 			return
 		}
 	}
@@ -129,6 +129,15 @@ func TestLifeOnASlowCloud(t *testing.T) {
 	run(t, w, 30)
 	if got, want := state(w), "machines map[] nodes 0 instances 0"; got != want {
 		t.Fatalf("%s, want %s", got, want)
+	}
+	deleted := 0 // told once by every Machine, though each of those scans was a process that remembers nothing (B68)
+	for _, e := range w.API.Events() {
+		if e.Reason == "Delete" {
+			deleted += int(e.Count)
+		}
+	}
+	if deleted != 2 {
+		t.Errorf("two Machines told %d times that they are deleted", deleted)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,12 +105,21 @@ func decided(t *testing.T, f function.Function, scenarios ...string) string {
 				seen.Add(u.New)
 			}
 		}
-		m.Invoked(metrics.Invocation{Seen: seen, Planned: p})
+		m.Invoked(metrics.Invocation{Seen: seen, Planned: p, Told: notesOf(p)})
 		w := httptest.NewRecorder()
 		m.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 		all += w.Body.String()
 	}
 	return all
+}
+
+// notesOf returns everything that a plan tells.
+func notesOf(p plan.Plan) []plan.Note {
+	all := slices.Clone(p.Notes)
+	for _, seq := range p.Do {
+		all = append(all, seq.Notes...)
+	}
+	return slices.DeleteFunc(all, func(n plan.Note) bool { return n.Object.Kind == "" })
 }
 
 func TestMetricsOfScaling(t *testing.T) {
