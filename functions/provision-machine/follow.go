@@ -25,6 +25,8 @@ func (l life) follow() plan.Sequence {
 	switch {
 	case in == nil && !asked:
 		return l.report(l.phaseWithInstance(), nil)
+	case in == nil && l.cloud.Err != nil && l.Request.Scan() && !l.turn():
+		return plan.Sequence{}
 	case in == nil && l.cloud.Err != nil:
 		return l.reportError(l.cloud.Err.Message)
 	case in == nil:

@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"strings"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -136,6 +138,16 @@ func (l life) reportError(message string) plan.Sequence {
 	next := l.m.DeepCopy()
 	l.set(next, unknown(message))
 	return l.status(next, phase(l.m), "the cloud cannot be asked")
+}
+
+// turn reports whether this scan may tell the Machine that its cloud does not answer: a scan tells about 20 of them, others
+// every time, so that a cloud which was silent for a moment costs no write on every Machine, and another when it is back.
+func (l life) turn() bool {
+	const perScan, period = 20, 10 * time.Second
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(l.m.UID)) // a hash never fails
+	turns := (len(l.Machines) + perScan - 1) / perScan
+	return int(h.Sum32())%turns == int(l.Now.Unix()/int64(period.Seconds()))%turns
 }
 
 // unknown is the condition of an instance that cannot be asked for.

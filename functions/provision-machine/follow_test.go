@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+	"github.com/machine-functions/machine-functions/test/scenario"
+)
+
+// A cloud that answers no scan for a while is told on all its Machines in the end, about 20 in a scan; one that is asked
+// about by itself is told at once (B19).
+func TestSilentCloudCostsFewWritesInAScan(t *testing.T) {
+	t.Parallel()
+	const machines, period = 1000, 10 * time.Second
+	silent, _, err := scenario.Load("testdata/cloud-that-does-not-answer-proves-nothing.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := snapshot.Snapshot{Now: silent.World.Now, Clouds: map[types.UID]snapshot.Cloud{}}
+	for o := range silent.World.Objects() {
+		m, is := o.(*machine.Machine)
+		if !is {
+			s.Add(o)
+			continue
+		}
+		for k := range machines {
+			next := m.DeepCopy()
+			next.Name, next.UID = fmt.Sprintf("worker-%d", k), types.UID(fmt.Sprintf("m-%d", k))
+			s.Add(next)
+			s.Clouds[next.UID] = snapshot.Cloud{Account: "kubemark", Err: &snapshot.Refusal{Message: "503 service unavailable"}}
+		}
+	}
+	told := map[string]bool{}
+	for scan := range machines / 20 {
+		s.Now = silent.World.Now.Add(time.Duration(scan) * period)
+		writes := 0
+		for _, a := range Decide(s).Actions() {
+			u := a.(plan.UpdateStatus)
+			c := machine.FindCondition(u.New.(*machine.Machine).Status.Conditions, machine.ConditionInstanceExists)
+			if c == nil || c.Status != corev1.ConditionUnknown || c.Reason != machinev1beta1.ErrorCheckingProviderReason {
+				t.Fatalf("%s is told %v", u.New.GetName(), c)
+			}
+			told[u.New.GetName()] = true
+			writes++
+		}
+		if writes > 60 {
+			t.Errorf("scan %d writes %d Machines", scan, writes)
+		}
+	}
+	if len(told) != machines {
+		t.Errorf("%d of %d Machines were told", len(told), machines)
+	}
+	one := s.Machines[7]
+	s.Request = snapshot.Request{Kind: "Machine", Namespace: one.Namespace, Name: one.Name}
+	for later := range machines / 20 {
+		s.Now = silent.World.Now.Add(time.Duration(later) * period)
+		if p := Decide(s); p.Quiet() {
+			t.Errorf("%s is not told when it is asked about", one.Name)
+		}
+	}
+}
