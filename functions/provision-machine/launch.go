@@ -42,6 +42,10 @@ func (l life) launch() plan.Sequence {
 		return l.unreachable()
 	case i != nil && i.Outcome == machine.OutcomeCreated:
 		return l.missing() // somebody took the providerID off the Machine
+	case l.leftover():
+		return l.clear()
+	case l.cleared():
+		return plan.Sequence{}
 	case l.cloud.Refused != nil:
 		return l.refuse(*l.cloud.Refused)
 	}
@@ -140,9 +144,9 @@ func (l life) refuse(r refusal) plan.Sequence {
 }
 
 func (l life) record(i machine.Intent, code provider.Code, message string, after time.Duration) plan.Sequence {
-	pause := max(after, min(retryBase<<min(i.Failures, 10), retryMax))
+	again := l.Now.Add(pause(i.Failures, after))
 	i.Failures++
-	i = i.Released(machine.OutcomeRefused, l.Now.Add(pause))
+	i = i.Released(machine.OutcomeRefused, again)
 	i.Code, i.Message = code.String(), message
 	update := l.withIntent(i, "refused: "+message)
 	if next, ok := update.New.(*machine.Machine); ok {
@@ -152,6 +156,11 @@ func (l life) record(i machine.Intent, code provider.Code, message string, after
 		l.warning("FailedCreate", message),
 		plan.Log("Machine error " + l.m.Name + ": failed to create machine: " + message), // as operators grep (S24)
 	}}
+}
+
+// pause is how long nothing is asked of a cloud that has refused so often in a row, or longer if it says so.
+func pause(failures int, after time.Duration) time.Duration {
+	return max(after, min(retryBase<<min(failures, 10), retryMax))
 }
 
 // unreachable is a cloud that cannot be asked. A spec that nobody can read is final; all else may pass (B19).

@@ -83,6 +83,13 @@ func (i Intent) Claimed(holder string, now time.Time, d time.Duration) Intent {
 	return i
 }
 
+// Held returns the intent with a running claim of holder for something else than an attempt: the outcome stays.
+func (i Intent) Held(holder string, now time.Time, d time.Duration) Intent {
+	until := metav1.NewTime(now.Add(d).Truncate(time.Second))
+	i.Holder, i.Until, i.NotBefore = holder, &until, nil
+	return i
+}
+
 // Released returns the intent with the claim ended and outcome recorded; the empty outcome leaves it unresolved.
 func (i Intent) Released(outcome string, notBefore time.Time) Intent {
 	i.Holder, i.Until, i.Outcome, i.NotBefore = "", nil, outcome, nil

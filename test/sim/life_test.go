@@ -19,6 +19,7 @@ import (
 	scalemachineset "github.com/machine-functions/machine-functions/functions/scale-machineset"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
 	cloud "github.com/machine-functions/machine-functions/shared/provider/memory"
 )
 
@@ -138,6 +139,42 @@ func TestLifeOnASlowCloud(t *testing.T) {
 	}
 	if deleted != 2 {
 		t.Errorf("two Machines told %d times that they are deleted", deleted)
+	}
+}
+
+// A cloud that works in steps refuses after some of them: what the refused attempt made is removed before the next one
+// makes it anew, without any sweep, so that a quota of ports is never used up by attempts (R-B12, RELIABILITY 2b.8).
+func TestRefusedAttemptLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, untokened := range []bool{false, true} {
+		t.Run(fmt.Sprintf("untokened=%v", untokened), func(t *testing.T) {
+			t.Parallel()
+			const ports, refusals = 2, 3
+			w := machineLayer()
+			w.Cloud.Untokened, w.Cloud.Ports = untokened, ports
+			var refused atomic.Int32
+			w.Cloud.Fault = func(_ context.Context, c cloud.Call) error {
+				if c.Op == cloud.OpCreate && !c.After && strings.Count(string(c.Ref.Progress), ",") == ports-1 && refused.Load() < refusals {
+					refused.Add(1)
+					return provider.Errorf(provider.Exhausted, "no host has room")
+				}
+				return nil
+			}
+			if err := w.API.Put(Set("worker", 1)); err != nil {
+				t.Fatal(err)
+			}
+			for range 6 * 10 {
+				if err := w.Tick(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if n := len(w.Cloud.Instances()); n > 1+ports {
+					t.Fatalf("%s after %d refusals: those of former attempts are left", state(w), refused.Load())
+				}
+			}
+			if got, want := state(w), "machines map[Running:1] nodes 1 instances 3"; got != want || refused.Load() != refusals {
+				t.Errorf("%s after %d refusals, want %s after %d", got, refused.Load(), want, refusals)
+			}
+		})
 	}
 }
 

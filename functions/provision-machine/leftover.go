@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// leftover reports whether a refused attempt got so far that something of it may be there: children that nobody would
+// remove before the Machine goes, while every further attempt makes its own, up to the quota (R-B12, RELIABILITY 2b.8). In
+// another account than the one that is asked now sweep-instances finds them.
+func (l life) leftover() bool {
+	i := l.intent
+	return i != nil && i.Outcome == machine.OutcomeRefused && len(i.Progress) > 0 && i.Account == l.cloud.Account
+}
+
+// clear has the cloud remove it, under a claim: what is removed is known by the Machine's tag, which what the next attempt
+// makes carries too. Only then the Progress is forgotten, and another attempt may begin.
+func (l life) clear() plan.Sequence {
+	i := *l.intent
+	a := plan.DeleteInstance{Account: i.Account, Why: fmt.Sprintf("left by attempt %d, which was refused", i.Attempt)}
+	a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, Token: i.Token, Progress: i.Progress}
+	o, tried := l.Outcome(a)
+	released := func(again time.Duration, why string) plan.Sequence {
+		var at time.Time
+		if again > 0 {
+			at = l.Now.Add(again)
+		}
+		return plan.Sequence{Do: []plan.Action{l.withIntent(i.Released(machine.OutcomeRefused, at), why)}}
+	}
+	switch {
+	case !tried:
+		return plan.Sequence{Do: []plan.Action{l.withIntent(i.Held(l.Invocation, l.Now, claimFor), "claim before removing what was "+a.Why), a}}
+	case i.Holder != l.Invocation: // what became of it is recorded
+		return plan.Sequence{}
+	case o.Result == plan.Gone:
+		i.Progress = nil
+		return released(0, fmt.Sprintf("nothing of attempt %d is left", i.Attempt))
+	case o.Result == plan.Done:
+		return released(retryBase, "what was "+a.Why+", is going")
+	}
+	again := pause(i.Failures, o.RetryAfter)
+	i.Failures++
+	seq := released(again, "not removed: "+o.Message)
+	seq.Notes = []plan.Note{l.warning("FailedCreate", "the cloud does not remove what was "+a.Why+": "+o.Message)}
+	return seq
+}
+
+// cleared reports whether this invocation asked for such a removal: the next attempt is the next invocation's.
+func (l life) cleared() bool {
+	_, tried := l.Outcome(plan.DeleteInstance{Ref: provider.Ref{UID: l.m.UID}})
+	return tried
+}
