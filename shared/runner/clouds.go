@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -74,8 +75,8 @@ func (c *Clouds) lookup(spec json.RawMessage) (provider.Provider, string, error)
 	return c.providers[i], head.Kind, nil
 }
 
-// account opens the account that a providerSpec names, in the namespace of its Machine.
-func (c *Clouds) account(ctx context.Context, namespace, clusterID string, spec json.RawMessage) (account, error) {
+// account opens the account that a providerSpec names, in the namespace of its Machine, for a cluster with these virtual IPs.
+func (c *Clouds) account(ctx context.Context, namespace, clusterID string, spec json.RawMessage, virtualIPs ...string) (account, error) {
 	p, kind, err := c.lookup(spec)
 	if err != nil {
 		return account{}, err
@@ -84,7 +85,7 @@ func (c *Clouds) account(ctx context.Context, namespace, clusterID string, spec 
 	if err != nil {
 		return account{}, err
 	}
-	a := provider.Account{Kind: kind, ClusterID: clusterID, Region: region, Namespace: namespace, Secret: secret}
+	a := provider.Account{Kind: kind, ClusterID: clusterID, Region: region, Namespace: namespace, Secret: secret, VirtualIPs: virtualIPs}
 	version := ""
 	if secret != "" {
 		if a.Credentials, version, err = c.secrets(ctx, namespace, secret); err != nil {
@@ -96,7 +97,7 @@ func (c *Clouds) account(ctx context.Context, namespace, clusterID string, spec 
 
 // opened returns the account that was opened with this version of its credentials, or opens it.
 func (c *Clouds) opened(ctx context.Context, p provider.Provider, a provider.Account, version string) (account, error) {
-	key := a.Key() + "|" + a.ClusterID
+	key := strings.Join(append([]string{a.Key(), a.ClusterID}, a.VirtualIPs...), "|")
 	c.mu.Lock()
 	o := c.open[key]
 	if o == nil {

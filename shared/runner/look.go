@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -39,7 +40,7 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 			s.Clouds[l.UID] = snapshot.Cloud{Err: refusal(provider.Errorf(provider.Unknown, "no object with UID %s", l.UID))}
 			continue
 		}
-		a, err := i.account(ctx, sub.object.GetNamespace(), s.ClusterID(sub.object), sub.spec)
+		a, err := i.account(ctx, sub.object.GetNamespace(), s.ClusterID(sub.object), sub.spec, s.VirtualIPs()...)
 		if err != nil {
 			s.Clouds[l.UID] = snapshot.Cloud{Err: refusal(err)}
 			continue
@@ -76,7 +77,7 @@ type listed struct {
 }
 
 // lead is what leads to an account.
-type lead struct{ namespace, clusterID, spec string }
+type lead struct{ namespace, clusterID, virtualIPs, spec string }
 
 // opening is an account that was opened, or why it was not.
 type opening struct {
@@ -86,11 +87,11 @@ type opening struct {
 
 // account opens the account that a providerSpec names. In one observation this happens once for all that have the same
 // spec, as the Machines of a set do.
-func (i *invocation) account(ctx context.Context, namespace, clusterID string, spec json.RawMessage) (account, error) {
-	by := lead{namespace, clusterID, string(spec)}
+func (i *invocation) account(ctx context.Context, namespace, clusterID string, spec json.RawMessage, virtualIPs ...string) (account, error) {
+	by := lead{namespace, clusterID, strings.Join(virtualIPs, "|"), string(spec)}
 	o, ok := i.opened[by]
 	if !ok {
-		o.account, o.err = i.Clouds.account(ctx, namespace, clusterID, spec)
+		o.account, o.err = i.Clouds.account(ctx, namespace, clusterID, spec, virtualIPs...)
 		if o.err == nil {
 			o.tags = tagsOf(o.account, spec)
 		}

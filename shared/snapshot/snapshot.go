@@ -6,6 +6,7 @@ package snapshot
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -150,6 +151,22 @@ func (s Snapshot) ClusterID(o plan.Object) string {
 		return i.Status.InfrastructureName
 	}
 	return o.GetLabels()[machine.LabelCluster]
+}
+
+// VirtualIPs returns the addresses that move between the cluster's Nodes, sorted, where the Infrastructure tells them, and
+// does not leave them to somebody's load balancer (SPEC E14).
+func (s Snapshot) VirtualIPs() []string {
+	i := find(s.Infrastructures, "", machine.InfrastructureName)
+	if i == nil || i.Status.PlatformStatus == nil || i.Status.PlatformStatus.OpenStack == nil {
+		return nil
+	}
+	p := i.Status.PlatformStatus.OpenStack
+	if p.LoadBalancer != nil && p.LoadBalancer.Type == configv1.LoadBalancerTypeUserManaged {
+		return nil
+	}
+	all := slices.Concat(p.APIServerInternalIPs, p.IngressIPs, []string{p.APIServerInternalIP, p.IngressIP}) // the single ones are the older form
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(ip string) bool { return ip == "" })
 }
 
 // find searches a sorted list.

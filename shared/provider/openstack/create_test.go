@@ -95,3 +95,46 @@ func TestThrottledCallSaysWhenAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestVolumeOfAnInstanceThatIsGone: Cinder did not answer while Nova removed the instance, so the volumes stayed attached
+// to nothing. What another instance has is left alone.
+func TestVolumeOfAnInstanceThatIsGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, everything)
+		l.up(t)
+		f.absent = true
+		l.down(t)
+		wantNothing(t, f, "detached")
+		if n := f.count("attachments"); n != 0 {
+			t.Errorf("%d attachments are left", n)
+		}
+		if len(l.errs) != 0 {
+			t.Errorf("errors %v", l.errs)
+		}
+	})
+}
+
+// TestVolumeThatDoesNotEnd: nothing is there but a volume that Cinder is busy with. Whoever asks is told after a while.
+func TestVolumeThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, "")
+		id := f.add("volumes", map[string]any{
+			"name": "worker-root", "status": "deleting", "created_at": "1999-01-01T00:00:00.000000", "updated_at": time.Now().UTC().Format("2006-01-02T15:04:05.000000"),
+			"metadata": map[string]any{tagCluster: "ocp43-abcde", tagUID: string(l.ref.UID), tagToken: l.ref.Token, tagPart: rootName},
+		})
+		if err := l.Delete(t.Context(), l.ref); err != nil {
+			t.Errorf("Delete = %v", err)
+		}
+		time.Sleep(stuckAfter)
+		err := l.Delete(t.Context(), l.ref)
+		for _, want := range []string{"worker-root", id, "in the state deleting since", "openstack volume service list"} {
+			if provider.CodeOf(err) != provider.Unknown || !strings.Contains(err.Error(), want) {
+				t.Errorf("Delete = %v, want %q in it", err, want)
+			}
+		}
+	})
+}

@@ -96,7 +96,10 @@ func (d *driver) removeChildren(ctx context.Context, c caller, r provider.Ref) (
 	for _, v := range volumes {
 		there = true
 		if !v.idle() {
-			continue // it is being made, detached or deleted
+			if err := c.release(ctx, v); err != nil {
+				return there, err
+			}
+			continue
 		}
 		if err := c.remove(ctx, c.volume, "delete volume "+v.ID, "volumes/"+v.ID); err != nil {
 			return there, err

@@ -34,6 +34,7 @@ type fake struct {
 	macs    bool          // tenants may choose MAC addresses
 	volumes bool          // there is a Cinder
 	slow    time.Duration // how long a volume takes
+	absent  bool          // Cinder does not answer Nova, which forgets its instances all the same
 	takes   time.Duration // how long the wire takes, each way
 
 	// late lets a request have its effect long after its caller has given up.
@@ -223,7 +224,8 @@ func (f *fake) unbind(id string) {
 		}
 	}
 	for v, t := range f.things["volumes"] {
-		if t.text("server") == id {
+		if t.text("server") == id && !f.absent {
+			f.detach(v)
 			delete(f.things["volumes"], v)
 		}
 	}

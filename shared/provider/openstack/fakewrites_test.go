@@ -31,6 +31,10 @@ func (f *fake) drop(kind, id string) (int, any, http.Header) {
 		if t.dying.IsZero() {
 			t.dying, t.fields["OS-EXT-STS:task_state"] = time.Now(), "deleting"
 		}
+	case kind == "attachments" && f.things["servers"][t.text("instance")] != nil:
+		return refuse(http.StatusConflict, "conflictingRequest", "Detach volume from instance %s using the Compute API", t.text("instance"))
+	case kind == "attachments":
+		f.detach(t.text("volume_id"))
 	case kind == "volumes" && (t.text("status") != "available" && t.text("status") != "error"):
 		return refuse(http.StatusBadRequest, "badRequest", "Volume status must be available or error")
 	case kind == "volumes":
@@ -83,7 +87,7 @@ func (f *fake) make(parts []string, asked map[string]any) (int, any, http.Header
 	case parts[0] == "ports":
 		return f.makePorts(asked["ports"].([]any))
 	case parts[0] == "servers":
-		return f.makeServer(asked["server"].(map[string]any))
+		return f.makeServer(asked["server"].(map[string]any), asked["os:scheduler_hints"])
 	case parts[0] == "trunks":
 		fields := asked["trunk"].(map[string]any)
 		p, ok := f.things["ports"][fmt.Sprint(fields["port_id"])]
@@ -100,6 +104,14 @@ func (f *fake) make(parts []string, asked map[string]any) (int, any, http.Header
 		return http.StatusAccepted, map[string]any{"volume": fields}, nil
 	}
 	return refuse(http.StatusNotFound, "itemNotFound", "nothing is made at %v", parts)
+}
+
+// detach ends what instances have of a volume.
+func (f *fake) detach(volume string) {
+	maps.DeleteFunc(f.things["attachments"], func(_ string, t *thing) bool { return t.text("volume_id") == volume })
+	v := f.things["volumes"][volume].fields
+	v["status"], v["attachments"] = "available", []any{}
+	delete(v, "server")
 }
 
 func (f *fake) reboot(id string) (int, any, http.Header) {
@@ -139,7 +151,7 @@ func (f *fake) makePorts(all []any) (int, any, http.Header) {
 	return http.StatusCreated, map[string]any{"ports": made}, nil
 }
 
-func (f *fake) makeServer(asked map[string]any) (int, any, http.Header) {
+func (f *fake) makeServer(asked map[string]any, hints any) (int, any, http.Header) {
 	if f.quota != 0 && len(f.things["servers"]) >= f.quota {
 		return refuse(http.StatusForbidden, "forbidden", "Quota exceeded for instances: Requested 1, but already used %d of %d instances", f.quota, f.quota)
 	}
@@ -158,12 +170,14 @@ func (f *fake) makeServer(asked map[string]any) (int, any, http.Header) {
 	flavor := f.things["flavors"][fmt.Sprint(asked["flavorRef"])]
 	fields := maps.Clone(asked)
 	fields["status"], fields["created"], fields["ports"] = "BUILD", time.Now().UTC().Format(time.RFC3339), ids
+	fields["hints"] = hints
 	fields["flavor"] = map[string]any{"original_name": flavor.text("name")}
 	id := f.add("servers", fields)
 	devices, _ := asked["block_device_mapping_v2"].([]any)
 	for _, d := range devices {
 		if v, ok := f.things["volumes"][fmt.Sprint(d.(map[string]any)["uuid"])]; ok {
 			v.fields["status"], v.fields["server"], v.fields["attachments"] = "in-use", id, []any{map[string]any{"server_id": id}}
+			f.add("attachments", map[string]any{"instance": id, "volume_id": v.text("id"), "status": "attached"})
 		}
 	}
 	return http.StatusAccepted, map[string]any{"server": map[string]any{"id": id}}, nil

@@ -21,81 +21,125 @@ func noNetwork(err error) error {
 	return provider.Errorf(provider.CodeOf(err), "No network was found or provided: %w. Check the machine's configuration", err)
 }
 
-// networks turns the entries for networks into ports: one for a network, or one for each of its subnets. An entry
-// without uuid and filter means the networks of its subnets (SPEC E15).
+// networks turns the entries for networks into ports: one for a network, with an address of each of its subnets that the
+// entry names. An entry without uuid and filter means the networks of its subnets: a port for each (SPEC E15).
 func (r *resolver) networks(ctx context.Context) error {
 	if err := r.securityGroups(ctx); err != nil {
 		return err
 	}
 	for i, n := range r.spec.Networks {
-		var network named
+		join := r.joinSubnets
 		if n.UUID != "" || n.Filter.Selects() {
-			q := networkQuery(i, n)
-			all, err := r.list(ctx, "networks", q)
-			if err != nil {
-				return err
-			}
-			if network, err = one(all, q.String(), "network"); err != nil {
-				return noNetwork(err)
-			}
+			join = r.joinNetwork
 		}
-		if len(n.Subnets) == 0 {
-			r.joinNetwork(n, network, nil, providerspec.OpenStackSubnet{})
-		}
-		for j, s := range n.Subnets {
-			if err := r.joinSubnets(ctx, n, network, subnetQuery(i, j, s), s); err != nil {
-				return err
-			}
+		if err := join(ctx, i, n); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// joinSubnets makes a port for each subnet that a filter matches: all are of one network.
-func (r *resolver) joinSubnets(ctx context.Context, n providerspec.OpenStackNetwork, network named, q *query, s providerspec.OpenStackSubnet) error {
-	if network.ID != "" {
-		q.add("network", "network_id", network.ID)
-	}
-	all, err := r.list(ctx, "subnets", q)
+// joinNetwork makes the port of an entry that says which network it means.
+func (r *resolver) joinNetwork(ctx context.Context, i int, n providerspec.OpenStackNetwork) error {
+	q := networkQuery(i, n)
+	all, err := r.list(ctx, "networks", q)
 	if err != nil {
 		return err
 	}
-	if len(all) == 0 {
-		return noNetwork(provider.Errorf(provider.NotFound, "%s matches no subnet", q))
+	network, err := one(all, q.String(), "network")
+	if err != nil {
+		return noNetwork(err)
 	}
-	for _, other := range all[1:] {
-		if other.Network != all[0].Network {
-			return noNetwork(provider.Errorf(provider.NotFound, "%s matches subnets of several networks, and must match those of one: %s", q, names(all)))
+	var subnets []named
+	tags := n.PortTags
+	for j, s := range n.Subnets {
+		q := subnetQuery(i, j, s)
+		q.add("network", "network_id", network.ID)
+		found, err := r.subnets(ctx, q)
+		if err != nil {
+			return err
 		}
+		subnets, tags = append(subnets, found...), slices.Concat(tags, s.PortTags)
 	}
-	if network.ID == "" {
+	r.join(n, network, subnets, tags)
+	return nil
+}
+
+// joinSubnets makes the ports of an entry that says its subnets alone. All that one filter matches are of one network.
+func (r *resolver) joinSubnets(ctx context.Context, i int, n providerspec.OpenStackNetwork) error {
+	for j, s := range n.Subnets {
+		q := subnetQuery(i, j, s)
+		all, err := r.subnets(ctx, q)
+		if err != nil {
+			return err
+		}
 		found, err := pages[named](ctx, r.caller, r.network, "list networks", "networks", "networks", url.Values{"id": {all[0].Network}})
 		if err != nil {
 			return err
 		}
-		if network, err = one(found, q.String(), "network that is visible"); err != nil {
+		network, err := one(found, q.String(), "network that is visible")
+		if err != nil {
 			return noNetwork(err)
 		}
-	}
-	slices.SortFunc(all, func(a, b named) int { return strings.Compare(a.ID, b.ID) })
-	for _, subnet := range all {
-		r.joinNetwork(n, network, &subnet, s)
+		for _, subnet := range all {
+			r.join(n, network, []named{subnet}, slices.Concat(n.PortTags, s.PortTags))
+		}
 	}
 	return nil
 }
 
-func (r *resolver) joinNetwork(n providerspec.OpenStackNetwork, network named, subnet *named, s providerspec.OpenStackSubnet) {
-	p := wantedPort{Trunk: r.spec.Trunk, Own: r.own(network), Tags: slices.Concat(n.PortTags, s.PortTags), Body: portBody{
-		Network: network.ID, VNICType: n.VNICType, Profile: n.Profile, Security: n.PortSecurity,
-	}}
-	if s.PortSecurity != nil {
-		p.Body.Security = s.PortSecurity
+// subnets returns what a filter matches, sorted: one at least, all of one network.
+func (r *resolver) subnets(ctx context.Context, q *query) ([]named, error) {
+	all, err := r.list(ctx, "subnets", q)
+	if err != nil {
+		return nil, err
 	}
-	if subnet != nil {
-		p.Body.FixedIPs = []fixedIP{{Subnet: subnet.ID}}
+	if len(all) == 0 {
+		return nil, noNetwork(provider.Errorf(provider.NotFound, "%s matches no subnet", q))
+	}
+	for _, other := range all[1:] {
+		if other.Network != all[0].Network {
+			return nil, noNetwork(provider.Errorf(provider.NotFound, "%s matches subnets of several networks, and must match those of one: %s", q, names(all)))
+		}
+	}
+	slices.SortFunc(all, func(a, b named) int { return strings.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+// join makes a port. Whatever of the cluster's own addresses moves to this instance may be sent from it.
+func (r *resolver) join(n providerspec.OpenStackNetwork, network named, subnets []named, tags []string) {
+	p := wantedPort{Trunk: r.spec.Trunk, Own: r.own(network), Tags: tags, Body: portBody{
+		Network: network.ID, VNICType: n.VNICType, Profile: profile(n.Profile), Security: n.PortSecurity,
+	}}
+	for _, subnet := range subnets {
+		p.Body.FixedIPs = append(p.Body.FixedIPs, fixedIP{Subnet: subnet.ID})
+	}
+	if !n.NoAllowedAddressPairs {
+		for _, ip := range r.virtualIPs {
+			p.Body.Pairs = append(p.Body.Pairs, addressPair{Address: ip})
+		}
 	}
 	r.protect(&p.Body, nil)
 	r.wanted.Ports = append(r.wanted.Ports, p)
+}
+
+// profile gives Neutron what its drivers read, of the texts that a spec has: a list of capabilities, a flag.
+func profile(texts map[string]string) map[string]any {
+	if texts == nil {
+		return nil
+	}
+	all := map[string]any{}
+	for name, text := range texts {
+		switch {
+		case name == "capabilities":
+			all[name] = strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(`[]", `, c) })
+		case name == "trusted" && (text == "true" || text == "false"):
+			all[name] = text == "true"
+		default:
+			all[name] = text
+		}
+	}
+	return all
 }
 
 // protect gives a port its security groups. One without port security must not name any.
@@ -149,7 +193,7 @@ func (r *resolver) ports(ctx context.Context) error {
 		}
 		p := wantedPort{Suffix: s.NameSuffix, Trunk: r.spec.Trunk, Own: r.own(network), Tags: s.Tags, Body: portBody{
 			Network: network.ID, Description: s.Description, AdminStateUp: s.AdminStateUp, MAC: s.MACAddress,
-			Project: first(s.ProjectID, s.TenantID), VNICType: s.VNICType, Profile: s.Profile, Security: s.PortSecurity,
+			VNICType: s.VNICType, Profile: profile(s.Profile), Security: s.PortSecurity,
 		}}
 		if s.Trunk != nil {
 			p.Trunk = *s.Trunk

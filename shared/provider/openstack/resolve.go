@@ -26,7 +26,7 @@ func (d *driver) Resolve(ctx context.Context, raw json.RawMessage) (json.RawMess
 	if err != nil {
 		return nil, creating(err)
 	}
-	r := resolver{caller: c, spec: s, wanted: wanted{
+	r := resolver{caller: c, spec: s, virtualIPs: d.account.VirtualIPs, wanted: wanted{
 		Key: s.KeyName, Zone: s.AvailabilityZone, UserData: s.UserDataSecret.Name, Tags: s.Tags, Metadata: s.ServerMetadata, ConfigDrive: s.ConfigDrive,
 	}}
 	for _, part := range []func(context.Context) error{r.flavor, r.image, r.zone, r.serverGroup, r.disks, r.networks, r.ports, r.primary, r.floatingIP} {
@@ -50,9 +50,10 @@ func creating(err error) error { return fmt.Errorf("error creating Openstack ins
 // resolver is one spec on its way to ids.
 type resolver struct {
 	caller
-	spec   providerspec.OpenStack
-	groups []string // security groups of every port that names none
-	wanted wanted
+	spec       providerspec.OpenStack
+	virtualIPs []string
+	groups     []string // security groups of every port that names none
+	wanted     wanted
 }
 
 func (r *resolver) flavor(ctx context.Context) error {

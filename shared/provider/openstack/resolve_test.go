@@ -30,6 +30,7 @@ func TestFilterTrap(t *testing.T) {
 		"a port for each subnet":                              {`"networks": [{"subnets": [{"filter": {"name": "ocp43-nodes"}}, {"filter": {"name": "ocp43-both"}}]}]`, "ocp43-net/ocp43-nodes ocp43-net/ocp43-both"},
 		"a network without subnets":                           {`"networks": [{"filter": {"name": "storage"}}]`, "storage/"},
 		"a subnet of the network":                             {`"networks": [{"filter": {"name": "storage"}, "subnets": [{"filter": {"tags": "both"}}]}]`, "storage/storage-v4"},
+		"an address of each subnet of the network":            {`"networks": [{"filter": {"name": "ocp43-net"}, "subnets": [{"filter": {"name": "ocp43-nodes"}}, {"filter": {"name": "ocp43-both"}}]}]`, "ocp43-net/ocp43-nodes+ocp43-both"},
 		"a subnet that is not there":                          {`"networks": [{"filter": {}, "subnets": [{"filter": {"name": "nowhere", "tags": "a=b"}}]}]`, none + `providerSpec.value.networks[0].subnets[0].filter {name: "nowhere", tags: "a=b"} matches no subnet. Check the machine's configuration`},
 		"a subnet of another network":                         {`"networks": [{"filter": {"name": "storage"}, "subnets": [{"filter": {"name": "ocp43-nodes"}}]}]`, none + `providerSpec.value.networks[0].subnets[0].filter {name: "ocp43-nodes", network: "`},
 		"a network that is not there":                         {`"networks": [{"filter": {"name": "nowhere"}}]`, none + `providerSpec.value.networks[0].filter {name: "nowhere"} matches no network. Check the machine's configuration`},
@@ -81,76 +82,13 @@ func (f *fake) networksOf(t *testing.T, raw json.RawMessage) string {
 	}
 	var all []string
 	for _, p := range w.Ports {
-		text := f.things["networks"][p.Body.Network].text("name") + "/"
+		var subnets []string
 		for _, ip := range p.Body.FixedIPs {
-			text += f.things["subnets"][ip.Subnet].text("name")
+			subnets = append(subnets, f.things["subnets"][ip.Subnet].text("name"))
 		}
-		all = append(all, text)
+		all = append(all, f.things["networks"][p.Body.Network].text("name")+"/"+strings.Join(subnets, "+"))
 	}
 	return strings.Join(all, " ")
-}
-
-// TestEveryField holds what is asked of the cloud against the spec (SPEC E14).
-func TestEveryField(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		group := ""
-		for id := range f.things["server_groups"] {
-			group = id
-		}
-		subnet, net := "", ""
-		for id, s := range f.things["subnets"] {
-			if s.text("name") == "ocp43-nodes" {
-				subnet, net = id, s.text("network_id")
-			}
-		}
-		l := newLife(t, f, fmt.Sprintf(`"keyName": "core", "availabilityZone": "nova", "configDrive": true, "trunk": true, "serverGroupID": %q, "serverGroupName": "ocp43-worker",
-			"primarySubnet": %q, "floatingIP": "198.51.100.7", "rootVolume": {"diskSize": 20, "volumeType": "fast", "availabilityZone": "cinder"},
-			"additionalBlockDevices": [{"name": "etcd", "sizeGiB": 10, "storage": {"type": "Volume", "volume": {"type": "nvme"}}}, {"name": "scratch", "sizeGiB": 5, "storage": {"type": "Local"}}],
-			"networks": [{"filter": {"name": "storage"}, "portTags": ["a"], "vnicType": "direct", "profile": {"capabilities": "switchdev"}, "portSecurity": false}],
-			"ports": [{"networkID": %q, "nameSuffix": "api", "description": "of people", "adminStateUp": true, "macAddress": "fa:16:3e:00:00:01", "fixedIPs": [{"subnetID": %q, "ipAddress": "10.0.9.9"}],
-				"securityGroups": ["sg-1"], "allowedAddressPairs": [{"ipAddress": "10.0.0.5"}], "tags": ["b"], "trunk": false}]`, group, subnet, net, subnet))
-		in := l.up(t)
-		wantJSON(t, "instance", f.only(t, "servers"), `"key_name": "core", "availability_zone": "nova", "config_drive": true, "name": "`+l.ref.Name+`",
-			"metadata": {"Name": "ocp43-worker", "openshiftClusterID": "ocp43-abcde", "machine-primary-network": "ocp43-net"}, "user_data": "eyJpZ25pdGlvbiI6IHsidmVyc2lvbiI6ICIzLjIuMCJ9fQ=="`)
-		devices, err := json.Marshal(f.only(t, "servers")["block_device_mapping_v2"])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text := string(devices); strings.Count(text, `"delete_on_termination":true`) != 3 || !strings.Contains(text, `"tag":"scratch","volume_size":5`) || !strings.Contains(text, `"boot_index":0,"delete_on_termination":true,"destination_type":"volume","source_type":"volume"`) {
-			t.Errorf("devices %s", text)
-		}
-		for _, p := range f.things["ports"] {
-			switch p.text("name") {
-			case l.ref.Name + "-0":
-				wantJSON(t, "port 0", p.fields, `"binding:vnic_type": "direct", "binding:profile": {"capabilities": "switchdev"}, "port_security_enabled": false, "security_groups": []`)
-				if p.fields["trunk_details"] == nil {
-					t.Error("port 0 has no trunk")
-				}
-			case l.ref.Name + "-api":
-				wantJSON(t, "port 1", p.fields, `"description": "of people", "admin_state_up": true, "mac_address": "fa:16:3e:00:00:01", "security_groups": ["sg-1"],
-					"fixed_ips": [{"subnet_id": "`+subnet+`", "ip_address": "10.0.9.9"}], "allowed_address_pairs": [{"ip_address": "10.0.0.5"}]`)
-				if p.fields["trunk_details"] != nil {
-					t.Error("port 1 has a trunk")
-				}
-			default:
-				t.Errorf("port %s", p.text("name"))
-			}
-		}
-		wantJSON(t, "floating IP", f.only(t, "floatingips"), `"floating_ip_address": "198.51.100.7"`)
-		if f.only(t, "floatingips")["port_id"] == nil {
-			t.Error("the floating IP is attached to nothing")
-		}
-		if n := len(f.things["volumes"]); n != 2 {
-			t.Errorf("%d volumes", n)
-		}
-		if in.Region != "regionOne" || in.Zone != "nova" || in.Type != "4c12g30d" || in.CloudState != "ACTIVE" {
-			t.Errorf("instance %+v", in)
-		}
-		l.down(t)
-		wantNothing(t, f, "every field")
-	})
 }
 
 func (f *fake) only(t *testing.T, kind string) map[string]any {

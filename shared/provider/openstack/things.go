@@ -75,7 +75,8 @@ type volume struct {
 	ID          string            `json:"id"`
 	Name        string            `json:"name"`
 	Status      string            `json:"status"`
-	Created     string            `json:"created_at"`
+	Created     string            `json:"created_at"` // in UTC, without saying so
+	Updated     string            `json:"updated_at"` // likewise; empty before the first change
 	Metadata    map[string]string `json:"metadata"`
 	Attachments []struct {
 		Server string `json:"server_id"`

@@ -33,18 +33,17 @@ type wantedPort struct {
 
 // portBody is a port as Neutron's API has it.
 type portBody struct {
-	Network        string            `json:"network_id"`
-	Name           string            `json:"name,omitempty"`
-	Description    string            `json:"description,omitempty"`
-	AdminStateUp   *bool             `json:"admin_state_up,omitempty"`
-	MAC            string            `json:"mac_address,omitempty"`
-	FixedIPs       []fixedIP         `json:"fixed_ips,omitempty"`
-	Project        string            `json:"project_id,omitempty"`
-	SecurityGroups *[]string         `json:"security_groups,omitempty"`
-	Pairs          []addressPair     `json:"allowed_address_pairs,omitempty"`
-	VNICType       string            `json:"binding:vnic_type,omitempty"`
-	Profile        map[string]string `json:"binding:profile,omitempty"`
-	Security       *bool             `json:"port_security_enabled,omitempty"`
+	Network        string         `json:"network_id"`
+	Name           string         `json:"name,omitempty"`
+	Description    string         `json:"description,omitempty"`
+	AdminStateUp   *bool          `json:"admin_state_up,omitempty"`
+	MAC            string         `json:"mac_address,omitempty"`
+	FixedIPs       []fixedIP      `json:"fixed_ips,omitempty"`
+	SecurityGroups *[]string      `json:"security_groups,omitempty"`
+	Pairs          []addressPair  `json:"allowed_address_pairs,omitempty"`
+	VNICType       string         `json:"binding:vnic_type,omitempty"`
+	Profile        map[string]any `json:"binding:profile,omitempty"`
+	Security       *bool          `json:"port_security_enabled,omitempty"`
 }
 
 type fixedIP struct {

@@ -66,7 +66,12 @@ type life struct {
 
 func newLife(t *testing.T, f *fake, more string) *life {
 	t.Helper()
-	d, err := providerOf(f).Open(t.Context(), accountOf("secret"))
+	return lifeOf(t, f, accountOf("secret"), more)
+}
+
+func lifeOf(t *testing.T, f *fake, a provider.Account, more string) *life {
+	t.Helper()
+	d, err := providerOf(f).Open(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
