@@ -26,11 +26,11 @@ go:
 	  { echo "Go $${have#go} is too old: install Go $(least_go) or newer from https://go.dev/dl/"; exit 1; }
 
 .PHONY: run
-run: go build/local ## Start everything on this machine, until Ctrl-C; PROVIDER=aws|metal3|vsphere with that cloud
+run: go build/local ## Start everything on this machine, until Ctrl-C; PROVIDER=aws|metal3|openstack|vsphere with that cloud
 	@exec build/local run $(if $(PROVIDER),-cloud $(PROVIDER))
 
 .PHONY: demo
-demo: go build/local ## Play a story on what `make run` started, or start it; PROVIDER=aws|metal3|vsphere plays on that cloud
+demo: go build/local ## Play a story on what `make run` started, or start it; PROVIDER=aws|metal3|openstack|vsphere plays on that cloud
 	@exec build/local demo $(if $(PROVIDER),-cloud $(PROVIDER))
 
 .PHONY: build/local

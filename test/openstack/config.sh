@@ -9,6 +9,13 @@ database() { echo "mysql+pymysql://os:$password@localhost/$1?unix_socket=$socket
 pool='max_pool_size = 5
 max_overflow = 20'
 
+# patient keeps services together on a machine that is busy with something else, where one may get no turn for a minute: the
+# broker would drop who sends no heartbeat, and callers would take a service that is slow for one that is down.
+patient='rpc_response_timeout = 600
+service_down_time = 600
+[oslo_messaging_rabbit]
+heartbeat_timeout_threshold = 0'
+
 # authenticated tells a service where the tokens of its callers are checked.
 authenticated() {
   cat <<EOF
@@ -21,6 +28,8 @@ user_domain_id = default
 project_name = admin
 username = admin
 password = $password
+service_token_roles = admin
+service_token_roles_required = true
 [oslo_concurrency]
 lock_path = $state/lock
 EOF
@@ -134,6 +143,7 @@ vif_plugging_is_fatal = false
 vif_plugging_timeout = 0
 sync_power_state_interval = -1
 update_resources_interval = 600
+$patient
 [api]
 auth_strategy = keystone
 use_forwarded_for = false
@@ -159,6 +169,8 @@ ram = 100000000
 [filter_scheduler]
 track_instance_changes = false
 EOF
+  # Cinder lets nobody but Nova detach what an instance has, and knows Nova by this (OSSA-2023-003).
+  calls service_user; echo 'send_service_user_token = true'
   calls placement; calls neutron; calls cinder; authenticated; } >"$state/etc/nova.conf"
 }
 
@@ -183,6 +195,7 @@ notify_nova_on_port_status_changes = false
 notify_nova_on_port_data_changes = false
 agent_down_time = 1000000000
 dhcp_agent_notification = false
+$patient
 [database]
 connection = $(database neutron)
 $pool
@@ -228,6 +241,7 @@ glance_api_servers = http://$ip:$glance
 quota_volumes = 10000
 quota_gigabytes = 10000000
 image_conversion_dir = $state/tmp/conversion
+$patient
 [fake]
 volume_backend_name = fake
 volume_driver = fakevolume.Driver

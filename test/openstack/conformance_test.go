@@ -56,11 +56,11 @@ func (c *cloud) harness(t *testing.T, spec json.RawMessage) drivertest.Harness {
 			if exhausted {
 				instances = 0
 			}
-			servers := all(t, servers.List(c.user.compute, servers.ListOpts{}), servers.ExtractServers)
+			servers := all(t, servers.List(c.user.Compute, servers.ListOpts{}), servers.ExtractServers)
 			if exhausted {
 				instances = len(servers)
 			}
-			must(t, quotasets.Update(t.Context(), c.admin.compute, c.user.project, quotasets.UpdateOpts{Instances: &instances, Force: true}).Err)
+			must(t, quotasets.Update(t.Context(), c.admin.Compute, c.user.Project, quotasets.UpdateOpts{Instances: &instances, Force: true}).Err)
 		},
 		Children:     func() int { return c.count(t, "").children() - before },
 		Untagged:     func() (string, func() bool) { return c.untagged(t) },
@@ -90,13 +90,13 @@ func (c *cloud) invalid(t *testing.T) []drivertest.Bad {
 func (c *cloud) untagged(t *testing.T) (providerID string, exists func() bool) {
 	t.Helper()
 	flavor, image := c.ids(t)
-	s, err := servers.Create(t.Context(), c.user.compute, servers.CreateOpts{
+	s, err := servers.Create(t.Context(), c.user.Compute, servers.CreateOpts{
 		Name: "somebody-elses", FlavorRef: flavor, ImageRef: image, Networks: []servers.Network{{UUID: c.network}},
 	}, nil).Extract()
 	must(t, err)
-	t.Cleanup(func() { _ = servers.Delete(t.Context(), c.user.compute, s.ID) })
+	t.Cleanup(func() { _ = servers.Delete(t.Context(), c.user.Compute, s.ID) })
 	return "openstack:///" + s.ID, func() bool {
-		_, err := servers.Get(t.Context(), c.user.compute, s.ID).Extract()
+		_, err := servers.Get(t.Context(), c.user.Compute, s.ID).Extract()
 		return err == nil
 	}
 }
@@ -104,5 +104,5 @@ func (c *cloud) untagged(t *testing.T) (providerID string, exists func() bool) {
 // portOf returns the first port of an instance.
 func (c *cloud) portOf(t *testing.T, server string) string {
 	t.Helper()
-	return all(t, ports.List(c.user.network, ports.ListOpts{DeviceID: server}), ports.ExtractPorts)[0].ID
+	return all(t, ports.List(c.user.Network, ports.ListOpts{DeviceID: server}), ports.ExtractPorts)[0].ID
 }

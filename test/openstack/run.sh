@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The OpenStack driver against a real OpenStack: installs it once, starts it, tests, stops it. Arguments go to the test
-# program, such as -test.run=TestWalkThrough. A run of all tests writes docs/evidence/openstack.txt.
+# The OpenStack driver against a real OpenStack, then the walk-through with all functions: installs it once, starts it,
+# tests, stops it. Arguments go to the test program of the driver, such as -test.run=TestWalkThrough, and leave out the
+# walk-through. A run of everything writes docs/evidence/openstack.txt.
 set -euo pipefail
 cd "$(dirname "$0")"
 root=$(git rev-parse --show-toplevel)
@@ -17,14 +18,19 @@ trap './up.sh down' EXIT
 started=$(date +%s)
 go test -c -o "$OPENSTACK_STATE/openstack.test" .
 status=0
-OPENSTACK_CLOUDS=$OPENSTACK_STATE/clouds.yaml "$OPENSTACK_STATE/openstack.test" -test.v -test.timeout=90m "$@" >"$OPENSTACK_STATE/test.log" 2>&1 || status=$?
+export OPENSTACK_CLOUDS=$OPENSTACK_STATE/clouds.yaml
+"$OPENSTACK_STATE/openstack.test" -test.v -test.timeout=90m "$@" >"$OPENSTACK_STATE/test.log" 2>&1 || status=$?
+if [ $# = 0 ]; then
+  (cd "$root" && go test -v -count=1 -timeout 40m -run '^TestStoryOnOpenStack$' ./test/e2e) >"$OPENSTACK_STATE/story.log" 2>&1 || status=$?
+  cat "$OPENSTACK_STATE/story.log" >>"$OPENSTACK_STATE/test.log"
+fi
 ended=$(date +%s)
 grep -E '^(--- |PASS|FAIL|    [a-z]+_test.go)|^ +--- FAIL' "$OPENSTACK_STATE/test.log" || true
 if [ $# = 0 ] && [ $status = 0 ]; then
   mkdir -p "$root/docs/evidence"
   {
-    echo "make test-openstack: the driver of shared/provider/openstack against OpenStack Zed, all services real but Nova's hypervisor,"
-    echo "Neutron's agent and Cinder's backend, which are the fakes that these projects ship."
+    echo "make test-openstack: the driver of shared/provider/openstack against OpenStack Zed, then the walk-through with all functions on"
+    echo "it. All services are real but Nova's hypervisor, Neutron's agent and Cinder's backend: the fakes that these projects ship."
     echo
     echo "commit   $(git rev-parse HEAD)$(git diff --quiet HEAD || echo ', with changes')"
     echo "date     $(date -u +%FT%TZ)"
@@ -38,8 +44,10 @@ if [ $# = 0 ] && [ $status = 0 ]; then
     echo "passed   $(grep -cE '^ *--- PASS' "$OPENSTACK_STATE/test.log") tests, skipped $(grep -cE '^ *--- SKIP' "$OPENSTACK_STATE/test.log"), failed $(grep -cE '^ *--- FAIL' "$OPENSTACK_STATE/test.log" || true)"
     echo
     grep -E '^ *--- (PASS|SKIP)|^    (story|crash)_test.go' "$OPENSTACK_STATE/test.log"
+    echo
+    grep -E '^== |^… ' "$OPENSTACK_STATE/story.log"
   } >"$root/docs/evidence/openstack.txt"
   echo "written: docs/evidence/openstack.txt"
 fi
-[ $status = 0 ] || echo "everything that was said: $OPENSTACK_STATE/test.log"
+[ $status = 0 ] || echo "everything that was said: $OPENSTACK_STATE/test.log, and by OpenStack: $OPENSTACK_STATE/log"
 exit $status

@@ -41,7 +41,7 @@ func TestWalkThrough(t *testing.T) {
 	if in.Name != r.Name || in.Type != "4c12g30d" || in.Region != "regionOne" || in.Zone != "nova" || in.CloudState != "ACTIVE" || in.ProviderID != "openstack:///"+in.ID {
 		t.Errorf("instance %+v", in)
 	}
-	s, err := servers.Get(t.Context(), c.user.compute, in.ID).Extract()
+	s, err := servers.Get(t.Context(), c.user.Compute, in.ID).Extract()
 	must(t, err)
 	if s.Metadata["Name"] != "ocp43-worker" || s.Metadata["openshiftClusterID"] != "ocp43-abcde" || !strings.Contains(strings.Join(*s.Tags, " "), "openshiftClusterID=ocp43-abcde") || !s.ConfigDrive {
 		t.Errorf("metadata %v, tags %v, config drive %v", s.Metadata, *s.Tags, s.ConfigDrive)
@@ -83,7 +83,7 @@ func TestLoserForThePorts(t *testing.T) {
 	flavor, image := c.ids(t)
 	port := c.portOf(t, first.ID)
 	tags := []string{"machine-cluster=" + a.ClusterID, "machine-uid=" + string(uid), "machine-token=" + r.Token}
-	_, err = servers.Create(t.Context(), c.user.compute, servers.CreateOpts{
+	_, err = servers.Create(t.Context(), c.user.Compute, servers.CreateOpts{
 		Name: r.Name, FlavorRef: flavor, ImageRef: image, Networks: []servers.Network{{Port: port}}, Tags: tags,
 	}, nil).Extract()
 	if err == nil || !strings.Contains(err.Error(), "in use") {

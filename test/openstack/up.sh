@@ -20,7 +20,7 @@ keystone=15000 glance=19292 placement=18778 nova=18774 neutron=19696 cinder=1877
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin PYTHONWARNINGS=ignore
 socket=$state/run/mysql.sock
 transport="rabbit://guest:guest@$ip:$rabbitmq/"
-projects="openshift story suite volumes" # for tests that run side by side
+projects="openstack openshift story suite volumes" # the first for the samples, the others for tests that run side by side
 databases="keystone glance placement nova_api nova nova_cell0 neutron cinder"
 services="keystone placement glance neutron cinder-api cinder-scheduler cinder-volume nova-conductor nova-scheduler nova-compute nova-api"
 begin=$(date +%s)
@@ -46,11 +46,12 @@ until_true() {
 open() { (exec 3<>"/dev/tcp/$ip/$1") 2>/dev/null; }
 is() { [ "$(sql -N "$1" -e "$2")" = 1 ]; }
 
-# start runs a service in a session of its own, so that all of its processes can be ended by their group.
+# start runs a service in a session of its own, so that all of its processes can be ended by their group. One that ends by
+# itself is started again.
 start() {
   local name=$1
   shift
-  setsid nice -n "${NICE:-5}" "$@" >"$state/log/$name.log" 2>&1 </dev/null &
+  setsid nice -n "${NICE:-5}" bash -c 'while :; do "$@"; echo "up.sh: it ended with $?, and is started again"; sleep 1; done' "$name" "$@" >"$state/log/$name.log" 2>&1 </dev/null &
   echo $! >"$state/run/$name.pid"
 }
 

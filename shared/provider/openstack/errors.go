@@ -3,9 +3,11 @@
 package openstack
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,18 +36,33 @@ func coded(doing string, err error) error {
 		err = e.Err
 	}
 	if !ok {
-		return provider.Errorf(provider.Unknown, "%s: %w", doing, err)
+		return provider.Errorf(provider.Unknown, "%s: %s%w", doing, lost(err), err)
 	}
 	after := throttle.After(answer.ResponseHeader)
 	said, understood := message(answer.Body)
 	if !understood {
-		return provider.ErrorAfter(provider.Unknown, after, "%s: %d %s, and no error of OpenStack's", doing, answer.Actual, http.StatusText(answer.Actual))
+		return provider.ErrorAfter(provider.Unknown, after, "%s: %d %s, and no error of OpenStack's: see what answers in its place, such as a proxy", doing, answer.Actual, http.StatusText(answer.Actual))
 	}
 	code := codeOf(answer.Actual, said)
+	if code == provider.Denied && answer.Actual == http.StatusForbidden {
+		said += "; the user of the credentials lacks a role"
+	}
 	if code == provider.Exhausted && answer.Actual == http.StatusRequestEntityTooLarge && after > 0 { // of rate limits in older services
 		code = provider.Throttled
 	}
 	return provider.ErrorAfter(code, after, "%s: %w", doing, &refusal{answer.Actual, said})
+}
+
+// lost begins the message about an answer that did not come, or not whole.
+func lost(err error) string {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer in time, see whether the service works: "
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.As(err, &syntax):
+		return "the answer is cut off or not OpenStack's, see what answers in its place, such as a proxy: "
+	}
+	return ""
 }
 
 // errEmpty is an answer without what was asked for.

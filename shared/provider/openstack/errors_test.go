@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -65,5 +66,63 @@ func TestOnlyAnAnswerInOpenStacksWordsProvesAnything(t *testing.T) {
 		if err := coded("list instances", cause); provider.CodeOf(err) != provider.Unknown || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v is %v: %v", cause, provider.CodeOf(err), err)
 		}
+	}
+}
+
+// TestFaultNamesCauseAndRemedy has each fault befall a call, with the code that says what the caller does.
+func TestFaultNamesCauseAndRemedy(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]struct {
+		code provider.Code
+		says []string
+	}{
+		"silence before": {provider.Unknown, []string{"no answer in time", "see whether the service works"}},
+		"silence after":  {provider.Unknown, []string{"no answer in time", "see whether the service works"}},
+		"reset after":    {provider.Unknown, []string{"cut off", "proxy", "unexpected EOF"}},
+		"500 before":     {provider.Unknown, []string{"Unexpected API Error. (500)"}},
+		"503 after":      {provider.Unknown, []string{"unavailable (503)"}},
+		"502 in HTML":    {provider.Unknown, []string{"502 Bad Gateway", "no error of OpenStack's", "proxy"}},
+		"200 in HTML":    {provider.Unknown, []string{"not OpenStack's", "proxy"}},
+		"403 in HTML":    {provider.Unknown, []string{"403 Forbidden", "no error of OpenStack's", "proxy"}},
+		"redirect":       {provider.Unknown, []string{"302 Found", "no error of OpenStack's", "proxy"}},
+		"cut body":       {provider.Unknown, []string{"cut off"}},
+		"empty object":   {provider.Unknown, []string{"the answer has no"}},
+		"429":            {provider.Throttled, []string{"This request was rate-limited. (429)"}},
+		"expired token":  {provider.Denied, []string{"requires authentication. (401)"}},
+		"policy":         {provider.Denied, []string{"Policy doesn't allow", "the user of the credentials lacks a role"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				l := newLife(t, f, "")
+				fault := faults[name]
+				if name == "policy" {
+					fault.do = answers(403, `{"forbidden": {"code": 403, "message": "Policy doesn't allow os_compute_api:servers:detail to be performed."}}`, nil)
+				}
+				f.wire = func(ctx context.Context, r *http.Request, after bool) (*http.Response, error) {
+					if after == fault.after && !strings.HasSuffix(r.URL.Path, "/auth/tokens") {
+						return fault.do(ctx)
+					}
+					return nil, nil
+				}
+				_, err := l.InstanceTypes(t.Context())
+				e, ok := errors.AsType[*provider.Error](err)
+				if !ok || e.Code != want.code || want.code == provider.Throttled && e.RetryAfter != 3*time.Second {
+					t.Errorf("%v is %+v, want %v", err, e, want.code)
+				}
+				for _, text := range append(want.says, "list flavors") {
+					if !strings.Contains(err.Error(), text) {
+						t.Errorf("%v does not say %q", err, text)
+					}
+				}
+				if strings.Contains(err.Error(), "http://") {
+					t.Errorf("%v tells an address", err)
+				}
+			})
+		})
+	}
+	if len(faults) != 13 {
+		t.Errorf("%d faults, and not all are here", len(faults))
 	}
 }

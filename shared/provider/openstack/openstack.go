@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -94,6 +95,9 @@ func parse(raw json.RawMessage, namespace string) (providerspec.OpenStack, error
 func (d *driver) connect(ctx context.Context) (context.Context, context.CancelFunc, caller, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	s, err := d.session.connect(ctx)
+	if e, ok := errors.AsType[*provider.Error](err); ok && e.Code == provider.Denied {
+		err = provider.ErrorAfter(e.Code, e.RetryAfter, "credentials secret %s/%s: %w", d.account.Namespace, d.account.Secret, e)
+	}
 	return ctx, cancel, caller{s, d.session}, err
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/test/ec2"
 	"github.com/machine-functions/machine-functions/test/local/vcenter"
+	"github.com/machine-functions/machine-functions/test/openstack"
 )
 
 // diskTakes is how long a simulated host takes to be written or cleaned: long enough to be seen.
@@ -33,13 +34,18 @@ func (s *Stack) buildCloud(ctx context.Context) error {
 		var err error
 		s.EC2, err = region(ctx)
 		return err
+	case "openstack":
+		s.say("starting OpenStack (the first time it is installed, as root: minutes)")
+		var err error
+		s.openstack, err = openstack.Start(ctx, s.options.Root, s.options.Progress)
+		return err
 	case "vsphere":
 		var err error
 		s.vcenter, err = vcenter.Start(ctx)
 		return err
 	case "metal3":
 	default:
-		return fmt.Errorf("unknown cloud %q: aws, metal3, vsphere, or none", s.options.Cloud)
+		return fmt.Errorf("unknown cloud %q: aws, metal3, openstack, vsphere, or none", s.options.Cloud)
 	}
 	build := exec.CommandContext(ctx, filepath.Join(s.options.Root, "test", "metal3", "build.sh"))
 	build.Stderr = s.options.Progress
@@ -102,6 +108,12 @@ func (s *Stack) enter(ctx context.Context) error {
 		credentials.StringData = map[string]string{
 			"aws_access_key_id": "AKIAIOSFODNN7EXAMPLE", "aws_secret_access_key": "on loopback", "aws_endpoint_url": s.EC2.URL,
 		}
+	case s.openstack != nil:
+		clouds, err := s.openstack.Credentials()
+		if err != nil {
+			return err
+		}
+		credentials.Name, credentials.Data = "openstack-cloud-credentials", map[string][]byte{"clouds.yaml": clouds}
 	case s.vcenter != nil:
 		host, _, err := net.SplitHostPort(s.vcenter.Host)
 		if err != nil {

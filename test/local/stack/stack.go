@@ -22,6 +22,7 @@ import (
 	"github.com/machine-functions/machine-functions/test/local/controlplane"
 	"github.com/machine-functions/machine-functions/test/local/eventing"
 	"github.com/machine-functions/machine-functions/test/local/vcenter"
+	"github.com/machine-functions/machine-functions/test/openstack"
 )
 
 // Functions are the services that the triggers name.
@@ -35,7 +36,7 @@ type Options struct {
 	Root             string    // of the repository
 	Dir              string    // for data and logs
 	Replicas         int       // of every function; 0 means 1
-	Cloud            string    // beside the simulated one: aws with a region, metal3 with hosts, vsphere with a vCenter; empty for none
+	Cloud            string    // beside the simulated one: aws with a region, metal3 with hosts, openstack, vsphere with a vCenter; empty for none
 	ControlPlaneArgs []string  // further flags of the control plane
 	Progress         io.Writer // what people read while they wait
 }
@@ -48,11 +49,12 @@ type Stack struct {
 	Logs         string      // folder
 	EC2          *ec2.Region // where the cloud is aws
 
-	options  Options
-	programs string
-	metal3   string // folder of the baremetal-operator, if it runs
-	vcenter  *vcenter.VCenter
-	started  time.Time
+	options   Options
+	programs  string
+	metal3    string // folder of the baremetal-operator, if it runs
+	vcenter   *vcenter.VCenter
+	openstack *openstack.OpenStack
+	started   time.Time
 }
 
 // Start returns when every part works. On an error nothing is left running. The context bounds the start only.
@@ -218,6 +220,9 @@ func (s *Stack) Stop() error {
 	}
 	if s.vcenter != nil {
 		s.vcenter.Stop()
+	}
+	if s.openstack != nil {
+		s.openstack.Stop()
 	}
 	if s.EC2 != nil {
 		s.EC2.Stop()

@@ -111,7 +111,7 @@ func (s *Story) twoZones() error {
 			return err
 		}
 	}
-	if err := s.await("three Machines are Running", soon, s.is("get machines"+inNamespace+" -o jsonpath={.items[*].status.phase}", "Running Running Running")); err != nil {
+	if err := s.await("three Machines are Running", aWhile, s.is("get machines"+inNamespace+" -o jsonpath={.items[*].status.phase}", "Running Running Running")); err != nil {
 		return err
 	}
 	if err := s.await("the sets count them as available", soon, s.is("get machinesets"+inNamespace+" -o jsonpath={.items[*].status.availableReplicas}", "1 1 1")); err != nil {

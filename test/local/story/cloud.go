@@ -11,8 +11,11 @@ import (
 
 // broken returns the object file of the set whose network does not exist (S22).
 func (s *Story) broken() string {
-	if s.Cloud == "" {
+	switch s.Cloud {
+	case "":
 		return s.object("broken.yaml")
+	case "openstack":
+		return s.sample("openstack/cluster-a389-fmxsv-worker.yaml")
 	}
 	return s.object(s.Cloud + "/broken.yaml")
 }
