@@ -117,6 +117,7 @@ func (a *attempt) boot(ctx context.Context, volumes map[string]string) (provider
 	in.ID, in.ProviderID, in.Progress = answer.Server.ID, providerID(answer.Server.ID), nil
 	in.Zone, _, _ = strings.Cut(a.wanted.Zone, ":") // an administrator's host behind it is no part of the name
 	in.State, in.CloudState = provider.StatePending, "BUILD"
+	in.Tags = labeled(a.wanted.Tags, a.metadata())
 	return in, nil
 }
 

@@ -82,6 +82,8 @@ func (f *fake) change(parts []string, asked map[string]any, match string) (int, 
 
 func (f *fake) make(parts []string, asked map[string]any) (int, any, http.Header) {
 	switch {
+	case len(parts) == 3 && parts[2] == "metadata":
+		return f.annotate(parts[1], asked["metadata"].(map[string]any))
 	case len(parts) == 3 && parts[2] == "action":
 		return f.reboot(parts[1])
 	case parts[0] == "ports":
@@ -112,6 +114,20 @@ func (f *fake) detach(volume string) {
 	v := f.things["volumes"][volume].fields
 	v["status"], v["attachments"] = "available", []any{}
 	delete(v, "server")
+}
+
+// annotate adds metadata to an instance.
+func (f *fake) annotate(id string, metadata map[string]any) (int, any, http.Header) {
+	s, ok := f.things["servers"][id]
+	if !ok {
+		return refuse(http.StatusNotFound, "itemNotFound", "Instance %s could not be found.", id)
+	}
+	have, _ := s.fields["metadata"].(map[string]any)
+	all := map[string]any{}
+	maps.Copy(all, have)
+	maps.Copy(all, metadata)
+	s.fields["metadata"] = all
+	return http.StatusOK, map[string]any{"metadata": all}, nil
 }
 
 func (f *fake) reboot(id string) (int, any, http.Header) {
