@@ -11,7 +11,7 @@ max_overflow = 20'
 
 # patient keeps services together on a machine that is busy with something else, where one may get no turn for a minute: the
 # broker would drop who sends no heartbeat, and callers would take a service that is slow for one that is down.
-patient='rpc_response_timeout = 600
+patient='rpc_response_timeout = 120
 service_down_time = 600
 [oslo_messaging_rabbit]
 heartbeat_timeout_threshold = 0'

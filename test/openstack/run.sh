@@ -19,7 +19,7 @@ started=$(date +%s)
 go test -c -o "$OPENSTACK_STATE/openstack.test" .
 status=0
 export OPENSTACK_CLOUDS=$OPENSTACK_STATE/clouds.yaml
-"$OPENSTACK_STATE/openstack.test" -test.v -test.timeout=90m "$@" >"$OPENSTACK_STATE/test.log" 2>&1 || status=$?
+"$OPENSTACK_STATE/openstack.test" -test.v -test.parallel=3 -test.timeout=90m "$@" >"$OPENSTACK_STATE/test.log" 2>&1 || status=$?
 if [ $# = 0 ]; then
   (cd "$root" && go test -v -count=1 -timeout 40m -run '^TestStoryOnOpenStack$' ./test/e2e) >"$OPENSTACK_STATE/story.log" 2>&1 || status=$?
   cat "$OPENSTACK_STATE/story.log" >>"$OPENSTACK_STATE/test.log"
@@ -43,7 +43,7 @@ if [ $# = 0 ] && [ $status = 0 ]; then
     echo
     echo "passed   $(grep -cE '^ *--- PASS' "$OPENSTACK_STATE/test.log") tests, skipped $(grep -cE '^ *--- SKIP' "$OPENSTACK_STATE/test.log"), failed $(grep -cE '^ *--- FAIL' "$OPENSTACK_STATE/test.log" || true)"
     echo
-    grep -E '^ *--- (PASS|SKIP)|^    (story|crash)_test.go' "$OPENSTACK_STATE/test.log"
+    grep -E '^ *--- (PASS|SKIP)|^    (away|crash|story)_test.go' "$OPENSTACK_STATE/test.log"
     echo
     grep -E '^== |^… ' "$OPENSTACK_STATE/story.log"
   } >"$root/docs/evidence/openstack.txt"

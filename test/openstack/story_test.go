@@ -115,7 +115,7 @@ func upTo(t *testing.T, d provider.Driver, r provider.Ref, resolved []byte) prov
 func downTo(t *testing.T, d provider.Driver, r provider.Ref) {
 	t.Helper()
 	rec := record{Ref: r}
-	for end := time.Now().Add(3 * time.Minute); !rec.down(t, d); time.Sleep(500 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !rec.down(t, d); time.Sleep(500 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the instance does not go")
 		}
