@@ -43,15 +43,16 @@ const (
 //
 //	wakes on  Machine, MachineSet; scan
 //	reads     Machine, MachineSet, Node, instances
+//	watches   Machine
 //	writes    Machine (metadata, status), Node (delete); instances
 //
 // Names are kinds of Kubernetes, and a few words in lower case. What stands in parentheses is for people. A line of the
-// block that begins with none of the three continues the one above.
-type contract struct{ wakes, reads, writes set }
+// block that begins with none of the four continues the one above. Few functions watch; all have the other three.
+type contract struct{ wakes, reads, watches, writes set }
 
 var (
 	remark = regexp.MustCompile(`\([^)]*\)`)
-	clause = regexp.MustCompile(`^\t(wakes on|reads|writes)\s+(.*)$`)
+	clause = regexp.MustCompile(`^\t(wakes on|reads|watches|writes)\s+(.*)$`)
 )
 
 // parse reads the contract in a package comment.
@@ -73,9 +74,9 @@ func parse(doc string) (contract, error) {
 	words := map[string][]string{"wakes on": {"scan", "sweep", "question"}, "reads": {"instances"}, "writes": {"instances"}}
 	named := map[string]set{}
 	var wrong []error
-	for _, key := range []string{"wakes on", "reads", "writes"} {
+	for _, key := range []string{"wakes on", "reads", "watches", "writes"} {
 		text, ok := lines[key]
-		if !ok {
+		if !ok && key != "watches" {
 			wrong = append(wrong, fmt.Errorf("no line %q", key))
 		}
 		named[key] = set{}
@@ -87,7 +88,7 @@ func parse(doc string) (contract, error) {
 			named[key][name] = true
 		}
 	}
-	return contract{named["wakes on"], named["reads"], named["writes"]}, errors.Join(wrong...)
+	return contract{named["wakes on"], named["reads"], named["watches"], named["writes"]}, errors.Join(wrong...)
 }
 
 // sink is deployed like a function and decides nothing: it records what could not be delivered.
@@ -206,7 +207,7 @@ func contracted(tr tree) (wrong []string) {
 
 // asked compares a contract with the kinds that the function's code asks for: snapshot.One and All, snapshot.Query.
 func (tr tree) asked(dir string, c contract) (wrong []string) {
-	mentioned := set{}
+	mentioned, watched := set{}, set{}
 	for _, s := range tr.golang() {
 		if s.dir() != dir || s.test() {
 			continue
@@ -215,11 +216,18 @@ func (tr tree) asked(dir string, c contract) (wrong []string) {
 			if kind := kindIn(n); kind != "" {
 				mentioned[kind] = true
 			}
+			maps.Copy(watched, watchedIn(n))
 			if kind := queried(n); kind != "" && !c.reads[kind] {
 				wrong = append(wrong, fmt.Sprintf("%s: asks for %s, which the contract of %s does not read", tr.at(n), kind, dir))
 			}
 			return true
 		})
+	}
+	for _, kind := range watched.minus(c.watches) {
+		wrong = append(wrong, fmt.Sprintf("%s watches %s, which its contract does not say", dir, kind))
+	}
+	for _, kind := range c.watches.minus(watched) {
+		wrong = append(wrong, fmt.Sprintf("%s watches %s by its contract, but its Function does not", dir, kind))
 	}
 	for _, kind := range c.reads.minus(mentioned) {
 		if _, ok := plan.ResourceOf(plan.Kind(kind)); ok {
@@ -227,6 +235,24 @@ func (tr tree) asked(dir string, c contract) (wrong []string) {
 		}
 	}
 	return wrong
+}
+
+// watchedIn returns the kinds of a Function's field Watches.
+func watchedIn(n ast.Node) set {
+	kinds := set{}
+	field, ok := n.(*ast.KeyValueExpr)
+	if !ok {
+		return kinds
+	}
+	key, _ := field.Key.(*ast.Ident)
+	list, _ := field.Value.(*ast.CompositeLit)
+	if key == nil || list == nil || key.Name != "Watches" {
+		return kinds
+	}
+	for _, e := range list.Elts {
+		kinds[kindIn(e)] = true
+	}
+	return kinds
 }
 
 // queried returns the kind that an expression queries, or "".
@@ -368,13 +394,13 @@ func (tr tree) allowed(dir, file string, c contract) (wrong []string) {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	reads, writes := set{}, set{}
+	reads, watches, writes := set{}, set{}, set{}
 	for _, role := range roles {
 		if role.Kind == "Role" && role.Namespace != machine.Namespace { // a driver's own store
 			continue
 		}
 		for _, rule := range role.Rules {
-			for _, message := range grant(rule, reads, writes) {
+			for _, message := range grant(rule, reads, watches, writes) {
 				wrong = append(wrong, file+" "+message)
 			}
 		}
@@ -390,11 +416,12 @@ func (tr tree) allowed(dir, file string, c contract) (wrong []string) {
 		named, granted set
 	}{
 		{"read", "get/list", c.reads, reads},
+		{"watch", "watch", c.watches, watches},
 		{"write", "create/update/patch/delete", c.writes, writes},
 	} {
 		for _, kind := range side.named.minus(side.granted) {
 			if r, ok := plan.ResourceOf(plan.Kind(kind)); ok {
-				wrong = append(wrong, fmt.Sprintf("%s %ss %s but %s does not allow %s %s", dir, side.verb, kind, file, side.verbs, r.Plural))
+				wrong = append(wrong, fmt.Sprintf("%s %s %s but %s does not allow %s %s", dir, thirdPerson(side.verb), kind, file, side.verbs, r.Plural))
 			}
 		}
 		for _, kind := range side.granted.minus(side.named) {
@@ -406,8 +433,15 @@ func (tr tree) allowed(dir, file string, c contract) (wrong []string) {
 	return wrong
 }
 
-// grant adds the kinds that a rule lets read and write, and says what is wrong with it.
-func grant(rule rbacv1.PolicyRule, reads, writes set) (wrong []string) {
+func thirdPerson(verb string) string {
+	if strings.HasSuffix(verb, "ch") {
+		return verb + "es"
+	}
+	return verb + "s"
+}
+
+// grant adds the kinds that a rule lets read, watch and write, and says what is wrong with it.
+func grant(rule rbacv1.PolicyRule, reads, watches, writes set) (wrong []string) {
 	for _, group := range rule.APIGroups {
 		for _, resource := range rule.Resources {
 			plural, _, _ := strings.Cut(resource, "/")
@@ -417,9 +451,12 @@ func grant(rule rbacv1.PolicyRule, reads, writes set) (wrong []string) {
 				continue
 			}
 			for _, verb := range rule.Verbs {
-				if slices.Contains([]string{"get", "list", "watch"}, verb) {
+				switch verb {
+				case "get", "list":
 					reads[kind] = true
-				} else {
+				case "watch":
+					watches[kind] = true
+				default:
 					writes[kind] = true
 				}
 			}

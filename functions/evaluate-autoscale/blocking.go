@@ -61,7 +61,8 @@ func (sc *scan) toMove(n *corev1.Node) (pods []*corev1.Pod) {
 
 // blocks returns why a Pod must not be moved for a scale-down, budgets aside (SPEC C70–C74).
 func (sc *scan) blocks(p *corev1.Pod) string {
-	switch p.Annotations[safeAnnotation] {
+	safe := p.Annotations[safeAnnotation]
+	switch safe {
 	case "true":
 		return ""
 	case "on-completion":
@@ -73,7 +74,7 @@ func (sc *scan) blocks(p *corev1.Pod) string {
 		return "NotReplicated"
 	case p.Namespace == metav1.NamespaceSystem && sc.Now.Before(p.CreationTimestamp.Add(systemPodAge)) && len(sc.budgetsOf(p)) == 0:
 		return "UnmovableKubeSystemPod"
-	case p.Annotations[safeAnnotation] == "false":
+	case safe == "false":
 		return "NotSafeToEvictAnnotation"
 	case sc.settings.SkipNodesWithLocalStorage && hasLocalStorage(p):
 		return "LocalStorageRequested"
@@ -83,6 +84,9 @@ func (sc *scan) blocks(p *corev1.Pod) string {
 
 // hasLocalStorage reports a volume that would be lost with the Node, unless the Pod says that it may be.
 func hasLocalStorage(p *corev1.Pod) bool {
+	if len(p.Spec.Volumes) == 0 {
+		return false
+	}
 	may := strings.Split(p.Annotations[volumesAnnotation], ",")
 	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
 		lost := v.HostPath != nil || v.EmptyDir != nil && v.EmptyDir.Medium != corev1.StorageMediumMemory

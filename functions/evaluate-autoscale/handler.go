@@ -6,6 +6,7 @@
 //	reads     ClusterAutoscaler, ConfigMap (cluster-autoscaler-status, machine-disruption,
 //	          cluster-autoscaler-priority-expander, cluster-autoscaler-prices), MachineAutoscaler, MachineSet, Machine, Node, Pod, DaemonSet, PodDisruptionBudget,
 //	          PersistentVolumeClaim, PersistentVolume, StorageClass, CSINode, VolumeAttachment, Namespace
+//	watches   Pod, Node (lists too long to be read anew each time)
 //	writes    ConfigMap (cluster-autoscaler-status, machine-disruption), MachineSet (replicas, victims, bounds, capacity keys, backoff),
 //	          Node (scale-down taint, cordon, reason), MachineAutoscaler (finalizer, status), ClusterAutoscaler (status)
 //
@@ -28,7 +29,7 @@ import (
 const name = "evaluate-autoscale"
 
 // Function is the deployable function.
-var Function = function.Function{Name: name, Reads: reads, Decide: Decide, Answer: Answer}
+var Function = function.Function{Name: name, Reads: reads, Watches: []plan.Kind{"Pod", "Node"}, Decide: Decide, Answer: Answer}
 
 // source is the component that Events about scaling come from (SPEC S67).
 const source = "cluster-autoscaler"
@@ -127,11 +128,12 @@ func everything(s snapshot.Snapshot) []snapshot.Query {
 	ask := []snapshot.Query{
 		budgetQuery, snapshot.All("Machine"), snapshot.All("Node"), pods, snapshot.All("DaemonSet"), snapshot.All("PodDisruptionBudget"),
 	}
-	if claims(s) {
-		ask = append(ask, snapshot.All("PersistentVolumeClaim"), snapshot.All("PersistentVolume"), snapshot.All("StorageClass"), snapshot.All("CSINode"), snapshot.All("VolumeAttachment"))
+	volumes := []snapshot.Query{snapshot.All("PersistentVolumeClaim"), snapshot.All("PersistentVolume"), snapshot.All("StorageClass"), snapshot.All("CSINode"), snapshot.All("VolumeAttachment")}
+	if s.Has(volumes[0]) || claims(s) { // what was asked once need not be found out again
+		ask = append(ask, volumes...)
 	}
-	if slices.ContainsFunc(s.Pods, scheduling.SelectsNamespaces) {
-		ask = append(ask, snapshot.All("Namespace"))
+	if namespaces := snapshot.All("Namespace"); s.Has(namespaces) || slices.ContainsFunc(s.Pods, scheduling.SelectsNamespaces) {
+		ask = append(ask, namespaces)
 	}
 	return ask
 }

@@ -75,7 +75,7 @@ func (sc *scan) occupy() {
 	}
 	nodes := slices.Clone(sc.seen)
 	for n, pods := range sc.reserved {
-		nodes[n].Pods = slices.Concat(nodes[n].Pods, pods)
+		nodes[n].Pods, nodes[n].Briefs = slices.Concat(nodes[n].Pods, pods), nil
 	}
 	sc.world = scheduling.NewWorld(nodes, sc.waiting, facts(sc.Snapshot))
 }

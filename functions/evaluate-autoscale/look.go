@@ -20,11 +20,11 @@ func (sc *scan) look() {
 	var nodes []scheduling.Node
 	for _, n := range sc.Nodes {
 		closed := !scheduling.Ready(n, sc.settings.StartupTaints)
-		pods := sc.running[n.Name]
+		pods, briefs := sc.running[n.Name], sc.briefs[n.Name]
 		if sc.leaves(n) {
-			closed, pods = true, nil // they need a place elsewhere
+			closed, pods, briefs = true, nil, nil // they need a place elsewhere
 		}
-		nodes = append(nodes, scheduling.Node{Node: n, Pods: pods, Closed: closed})
+		nodes = append(nodes, scheduling.Node{Node: n, Pods: pods, Briefs: briefs, Closed: closed})
 		sc.places = append(sc.places, place{node: n, group: sc.of[n.UID]})
 	}
 	templates := scheduling.Templates{Now: sc.Now, Daemons: sc.DaemonSets, CSINodes: sc.CSINodes, StartupTaints: sc.settings.StartupTaints}
@@ -69,7 +69,7 @@ func (sc *scan) leaves(n *corev1.Node) bool {
 // waitingPods returns the Pods that need help: those that the scheduler found no place for, and those that lose theirs
 // (SPEC C5, C8, C10).
 func (sc *scan) waitingPods() (waiting []*corev1.Pod) {
-	for _, p := range sc.Pods {
+	for _, p := range sc.unbound {
 		if unschedulable(p) && placeOf(p) == "" && !finished(p) && !sc.expendable(p) && !ofDaemonSet(p) && sc.oldEnough(p) {
 			waiting = append(waiting, p)
 		}

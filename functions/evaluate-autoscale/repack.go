@@ -82,9 +82,9 @@ func (sc *scan) priceOf(g *group) int64 { return priceOf(g, sc.prices) }
 // that it is to go.
 func (sc *scan) replace(c candidate, rule autoscaling.Repacking, costs costs) bool {
 	nodes := slices.Clone(sc.seen)
-	nodes[c.place].Pods, nodes[c.place].Closed = nil, true
+	nodes[c.place].Pods, nodes[c.place].Briefs, nodes[c.place].Closed = nil, nil, true
 	for n, pods := range sc.reserved {
-		nodes[n].Pods = slices.Concat(nodes[n].Pods, pods)
+		nodes[n].Pods, nodes[n].Briefs = slices.Concat(nodes[n].Pods, pods), nil
 	}
 	offers := make([]scheduling.Offer, len(sc.options))
 	for i, o := range sc.options {

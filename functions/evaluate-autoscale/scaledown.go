@@ -20,12 +20,10 @@ import (
 )
 
 const (
-	unreadyTime  = 20 * time.Minute // how long a Node that is not ready has to be unneeded (SPEC C58)
-	maxRemovals  = 10               // Nodes that may be on their way out at a time, of which
-	maxDrains    = 1                // this many with Pods that have to move (SPEC C61)
-	recheckTime  = "5m0s"           // as operators know the line (SPEC S62); here every scan looks anew
-	doubtTime    = time.Minute      // how long a list that lost half of it is not believed (RELIABILITY G8)
-	fewestMissed = 5
+	unreadyTime = 20 * time.Minute // how long a Node that is not ready has to be unneeded (SPEC C58)
+	maxRemovals = 10               // Nodes that may be on their way out at a time, of which
+	maxDrains   = 1                // this many with Pods that have to move (SPEC C61)
+	recheckTime = "5m0s"           // as operators know the line (SPEC S62); here every scan looks anew
 )
 
 // candidate is a Node that could go.
@@ -35,6 +33,7 @@ type candidate struct {
 	group *group
 	pods  []*corev1.Pod // that have to find another place
 	drain bool          // some Pod has to leave
+	stuck string        // the reason of the first Pod that must not be moved
 	use   scheduling.Utilization
 	since time.Time // unneeded, as far as known
 	ready bool
@@ -79,27 +78,6 @@ func (sc *scan) dropTimer(uid types.UID) {
 	sc.state.Unneeded = rest
 }
 
-// doubtful reports that the lists of Nodes or Pods lost so much at once that they are not believed before a second
-// look, a minute later, shows the same (RELIABILITY G8, R-B23).
-func (sc *scan) doubtful() bool {
-	seen := &sc.state.Seen
-	lost := func(now, before int) bool { return 2*now < before && before-now >= fewestMissed }
-	grown := func(now, before int) bool { return 4*now > 5*before && now-before >= fewestMissed }
-	nodes, pods := len(sc.Nodes), len(sc.Pods)
-	switch {
-	case !lost(nodes, seen.Nodes) && !lost(pods, seen.Pods):
-		seen.Doubt = nil
-		if grown(nodes, seen.Nodes) || grown(pods, seen.Pods) {
-			seen.Nodes, seen.Pods = max(nodes, seen.Nodes), max(pods, seen.Pods)
-		}
-	case seen.Doubt == nil:
-		seen.Doubt = sc.now()
-	case !sc.Now.Before(seen.Doubt.Add(doubtTime)):
-		*seen = autoscaling.Seen{Nodes: nodes, Pods: pods}
-	}
-	return seen.Doubt != nil
-}
-
 // findUnneeded returns the Nodes that could all go together, in the order in which they would: those that were
 // unneeded before come first, so that times are not lost to the order, then empty ones (SPEC C54–C57).
 func (sc *scan) findUnneeded() (unneeded []candidate) {
@@ -138,8 +116,8 @@ func (sc *scan) findUnneeded() (unneeded []candidate) {
 
 // unmovable returns why the Pods of a candidate cannot all move elsewhere; if they can, their places are taken.
 func (sc *scan) unmovable(c candidate, mover *scheduling.Mover, left budgets) string {
-	if why := sc.stuck(c); why != "" {
-		return why
+	if c.stuck != "" {
+		return c.stuck
 	}
 	if mover.Taken(c.place) {
 		return whyOther + "pods of other nodes are to move here"
@@ -157,6 +135,7 @@ func (sc *scan) unmovable(c candidate, mover *scheduling.Mover, left budgets) st
 // all other Nodes that Pods may move to, the fullest first.
 func (sc *scan) candidates() (all []candidate, others []int) {
 	use := make([]scheduling.Utilization, len(sc.places))
+	repacks := clusterAutoscaler(sc.Snapshot).Annotations[autoscaling.RepackAnnotation] != ""
 	for i, p := range sc.places {
 		if p.fresh {
 			continue
@@ -170,13 +149,14 @@ func (sc *scan) candidates() (all []candidate, others []int) {
 			if c.ready {
 				others = append(others, i)
 			}
-			if c.group != nil && why != "" && why != whyDisabled && c.ready {
+			if repacks && c.group != nil && why != "" && why != whyDisabled && c.ready {
 				c.pods = sc.toMove(p.node)
 				sc.used = append(sc.used, c)
 			}
 			continue
 		}
 		c.pods, c.drain = append(sc.toMove(p.node), sc.reserved[i]...), len(sc.remaining(p.node)) > 0
+		c.stuck = sc.stuck(c) // while its Pods are at hand
 		if since, ok := sc.state.Unneeded[p.node.UID]; ok {
 			c.since = since.Time
 		}
@@ -212,6 +192,9 @@ func truth(b bool) int {
 func (sc *scan) utilization(place int) scheduling.Utilization {
 	left := func(p *corev1.Pod) bool {
 		return p.DeletionTimestamp != nil && !sc.Now.Before(p.DeletionTimestamp.Add(pastGrace))
+	}
+	if !sc.settings.IgnoreDaemonSetsUtilization && !sc.leavers[sc.places[place].node.Name] {
+		return sc.world.Utilization(place, nil, nil)
 	}
 	daemons := func(p *corev1.Pod) bool { return sc.settings.IgnoreDaemonSetsUtilization && ofDaemonSet(p) }
 	return sc.world.Utilization(place, func(p *corev1.Pod) bool { return !left(p) && !daemons(p) }, daemons)

@@ -26,9 +26,12 @@ type scan struct {
 	state    autoscaling.State // as it is to be
 	groups   []*group
 	byID     map[string]*group
-	of       map[types.UID]*group       // by Node UID
-	nodes    map[types.UID]*corev1.Node // by UID
-	running  map[string][]*corev1.Pod   // by Node name: Pods that take room there
+	of       map[types.UID]*group          // by Node UID
+	nodes    map[types.UID]*corev1.Node    // by UID
+	running  map[string][]*corev1.Pod      // by Node name: Pods that take room there
+	briefs   map[string][]scheduling.Brief // the same Pods, looked at
+	unbound  []*corev1.Pod                 // that no Node has
+	leavers  map[string]bool               // by Node name: some Pod is on its way out
 	machines map[types.UID]*machine.Machine
 	goes     map[*corev1.Node]bool // its Machine is on its way out
 	guards   map[string]*guards    // disruption budgets by namespace
@@ -87,12 +90,52 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 		sc.machines[m.UID] = m
 	}
 	sc.index()
-	for _, p := range s.Pods {
-		if node := placeOf(p); node != "" && !finished(p) && !sc.expendable(p) {
-			sc.running[node] = append(sc.running[node], p)
+	sc.tenants()
+	return sc, nil
+}
+
+// tenants finds out which Pods take room where. It is the one look at all Pods that every scan takes, in the order in which
+// they lie in memory; what later questions need of most of them is kept.
+func (sc *scan) tenants() {
+	at, names, counts := map[string]int{}, []string{}, []int{}
+	homes := make([]int, len(sc.Pods))
+	briefs := make([]scheduling.Brief, len(sc.Pods))
+	sc.leavers = map[string]bool{}
+	var looked scheduling.Briefs
+	for i, p := range sc.Pods {
+		homes[i] = -1
+		if p.Spec.NodeName == "" {
+			sc.unbound = append(sc.unbound, p)
+		}
+		node := placeOf(p)
+		if node == "" || finished(p) || sc.expendable(p) {
+			continue
+		}
+		n, known := at[node]
+		if !known {
+			n = len(names)
+			at[node], names, counts = n, append(names, node), append(counts, 0)
+		}
+		homes[i], briefs[i] = n, looked.Of(p)
+		counts[n]++
+		if p.DeletionTimestamp != nil {
+			sc.leavers[node] = true
 		}
 	}
-	return sc, nil
+	pods, held := make([][]*corev1.Pod, len(names)), make([][]scheduling.Brief, len(names))
+	for i, n := range homes {
+		if n < 0 {
+			continue
+		}
+		if pods[n] == nil {
+			pods[n], held[n] = make([]*corev1.Pod, 0, counts[n]), make([]scheduling.Brief, 0, counts[n])
+		}
+		pods[n], held[n] = append(pods[n], sc.Pods[i]), append(held[n], briefs[i])
+	}
+	sc.briefs = make(map[string][]scheduling.Brief, len(names))
+	for n, name := range names {
+		sc.running[name], sc.briefs[name] = pods[n], held[n]
+	}
 }
 
 // index makes groups be found by id and by Node.

@@ -135,10 +135,11 @@ func (sc *scan) showBackoff() {
 		if pendingResize(g, sc.state.Groups[g.id]) {
 			continue // one change of a set at a time: its write shows the backoff as well
 		}
-		next := g.set.DeepCopy()
-		if !sc.withBackoff(g, next) {
+		if _, _, differs := sc.backoffOf(g); !differs {
 			continue
 		}
+		next := g.set.DeepCopy()
+		sc.withBackoff(g, next)
 		update := plan.Update{Old: g.set, New: next, Why: "backoff"}
 		if _, tried := sc.Outcome(update); !tried {
 			sc.redo = append(sc.redo, plan.Sequence{Do: []plan.Action{update}})
@@ -146,16 +147,22 @@ func (sc *scan) showBackoff() {
 	}
 }
 
-// withBackoff puts the backoff of a group onto its set, and reports whether that changed anything.
-func (sc *scan) withBackoff(g *group, set *machine.MachineSet) bool {
-	text := ""
+// backoffOf returns what a group's set is to say of its backoff, whether its wish to try again was granted, and whether the
+// set says otherwise.
+func (sc *scan) backoffOf(g *group) (text string, granted, differs bool) {
 	if sc.backedOff(g) {
 		text = backoffText(sc.state.Groups[g.id])
 	}
-	_, wished := set.Annotations[machine.AnnotationRetryScaleUp]
-	granted := wished && sc.before.Groups[g.id].LastFailure == nil
-	if text == set.Annotations[machine.AnnotationBackoff] && !granted {
-		return false
+	_, wished := g.set.Annotations[machine.AnnotationRetryScaleUp]
+	granted = wished && sc.before.Groups[g.id].LastFailure == nil
+	return text, granted, granted || text != g.set.Annotations[machine.AnnotationBackoff]
+}
+
+// withBackoff puts the backoff of a group onto a copy of its set.
+func (sc *scan) withBackoff(g *group, set *machine.MachineSet) {
+	text, granted, differs := sc.backoffOf(g)
+	if !differs {
+		return
 	}
 	if set.Annotations == nil {
 		set.Annotations = map[string]string{}
@@ -167,7 +174,6 @@ func (sc *scan) withBackoff(g *group, set *machine.MachineSet) bool {
 	if text != "" {
 		set.Annotations[machine.AnnotationBackoff] = text
 	}
-	return true
 }
 
 // grantRetry forgets the failures of a group whose set asks for another try.

@@ -18,6 +18,13 @@ func (v Vector) Plus(w Vector) Vector {
 	return v
 }
 
+// Add adds w to v in place; it saturates instead of overflowing.
+func (v *Vector) Add(w *Vector) {
+	for r := range v {
+		v[r] = saturate(v[r], w[r])
+	}
+}
+
 // Minus returns the difference, zero where w is larger.
 func (v Vector) Minus(w Vector) Vector {
 	for r := range v {

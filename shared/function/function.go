@@ -17,6 +17,10 @@ type Function struct {
 	// Reads returns what must be known, given what is known. It is asked again with the answers until it asks nothing
 	// new, at most four times. It must be pure; its first question follows from the Request alone.
 	Reads func(snapshot.Snapshot) snapshot.Scope
+	// Watches are the kinds of which Reads asks for all objects, in clusters where these are too many to be listed each
+	// time: the list is kept, and brought up to date with what has changed. It is as fresh as any other answer, trimmed
+	// as snapshot.Commons does. The function needs the right to watch them.
+	Watches []plan.Kind
 	// Decide returns what to do. It is pure and total: no error, no clock, no context. A bad object is a decision
 	// about that object. Deciding again on the result of its plan wants nothing.
 	Decide func(snapshot.Snapshot) plan.Plan

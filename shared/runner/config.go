@@ -68,7 +68,7 @@ func Open(f function.Function, table Table) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the API server: %w", err)
 	}
-	k, err := kube.New(api, kube.Options{FieldManager: f.Name, Namespaces: c.Namespaces})
+	k, err := kube.New(api, kube.Options{FieldManager: f.Name, Namespaces: c.Namespaces, Watched: f.Watches})
 	if err != nil {
 		return nil, err
 	}

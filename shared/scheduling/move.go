@@ -20,8 +20,9 @@ type Mover struct {
 	world  *World
 	order  []int // destinations: nodes of the world
 	at     map[int]int
-	shapes map[string]int      // index of an item, by what the Pods ask for and where they are at home
-	known  map[*corev1.Pod]int // the same, by Pod
+	shapes map[string]int                      // index of an item, by what the Pods ask for and where they are at home
+	known  map[*corev1.Pod]int                 // the same, by Pod
+	likes  map[*corev1.Container][]*corev1.Pod // Pods of different items, by the containers that they share with others
 	buffer []byte
 	items  []binpack.Item
 	moved  []*moved
@@ -39,10 +40,15 @@ type moved struct {
 // NewMover returns a Mover for Pods that run on the given Nodes of the world. It prefers destinations in the order
 // given. A Node may be both: it can go until something was moved to it, and takes nothing once it goes.
 func (w *World) NewMover(pods map[int][]*corev1.Pod, destinations []int) *Mover {
-	m := &Mover{world: w, order: destinations, at: map[int]int{}, shapes: map[string]int{}, known: map[*corev1.Pod]int{}, taken: map[int]bool{}}
+	m := &Mover{world: w, order: destinations, at: map[int]int{}, shapes: map[string]int{}, taken: map[int]bool{}, likes: map[*corev1.Container][]*corev1.Pod{}}
 	for i, n := range destinations {
 		m.at[n] = i
 	}
+	all := 0
+	for _, on := range pods {
+		all += len(on)
+	}
+	m.known = make(map[*corev1.Pod]int, all)
 	for _, n := range slices.Sorted(maps.Keys(pods)) {
 		for _, p := range pods[n] {
 			m.add(p, n)
@@ -61,6 +67,10 @@ func (w *World) NewMover(pods map[int][]*corev1.Pod, destinations []int) *Mover 
 }
 
 func (m *Mover) add(p *corev1.Pod, n int) {
+	if i, ok := m.liked(p); ok {
+		m.known[p] = i
+		return
+	}
 	m.buffer = m.key(m.buffer[:0], p, n)
 	if i, ok := m.shapes[string(m.buffer)]; ok { // looking it up makes no copy
 		m.known[p] = i
@@ -82,6 +92,39 @@ func (m *Mover) add(p *corev1.Pod, n int) {
 			m.items[len(m.items)-1].Apart = append(m.items[len(m.items)-1].Apart, i)
 		}
 	}
+}
+
+// liked returns the item of a Pod that shares its parts with one that was added, whose key is the same therefore. It
+// remembers p if there is none.
+func (m *Mover) liked(p *corev1.Pod) (int, bool) {
+	own := func(v corev1.Volume) bool { return v.Ephemeral != nil } // its claim has the Pod's name
+	if len(m.world.far) > 0 || choosy(p) || len(p.Spec.Containers) == 0 || !plain(p) || slices.ContainsFunc(p.Spec.Volumes, own) {
+		return 0, false
+	}
+	first := &p.Spec.Containers[0]
+	for _, like := range m.likes[first] {
+		if sharesParts(p, like) {
+			return m.known[like], true
+		}
+	}
+	if len(m.likes) < mostLikes {
+		m.likes[first] = append(m.likes[first], p)
+	}
+	return 0, false
+}
+
+// sharesParts reports whether two Pods whose containers are the same in memory have everything else in common too that a
+// place depends on. It may say no of Pods that are equal.
+func sharesParts(p, q *corev1.Pod) bool {
+	a, b := &p.Spec, &q.Spec
+	return p.Namespace == q.Namespace && priorityOf(p) == priorityOf(q) && a.Affinity == b.Affinity && len(a.Containers) == len(b.Containers) &&
+		sameSlice(a.Tolerations, b.Tolerations) && sameSlice(a.Volumes, b.Volumes) &&
+		len(a.NodeSelector) == len(b.NodeSelector) && maps.Equal(a.NodeSelector, b.NodeSelector)
+}
+
+// sameSlice reports whether two slices are one.
+func sameSlice[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // key appends what is the same for Pods that can be moved to the same places.

@@ -13,8 +13,8 @@ type Utilization struct {
 	Max              float64
 }
 
-// Utilization returns how much of a node of the world the Pods ask for that uses selects. Pods that it leaves out and
-// spared selects are taken out of the node's size as well (SPEC C55). Where there are GPUs, they alone count.
+// Utilization returns how much of a node of the world the Pods ask for that uses selects; nil selects all. Pods that it
+// leaves out and spared selects are taken out of the node's size as well (SPEC C55). Where there are GPUs, they alone count.
 func (w *World) Utilization(n int, uses, spared func(*corev1.Pod) bool) Utilization {
 	gpu, hasGPU := 0, false
 	if q, ok := w.nodes[n].Status.Allocatable[GPU]; ok && q.Sign() > 0 {
@@ -23,6 +23,9 @@ func (w *World) Utilization(n int, uses, spared func(*corev1.Pod) bool) Utilizat
 	size := w.axes.node(w.nodes[n].Status.Allocatable)
 	used := w.used[n]
 	for _, p := range w.nodes[n].Pods {
+		if uses == nil {
+			break
+		}
 		if uses(p) {
 			continue
 		}

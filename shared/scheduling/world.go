@@ -19,6 +19,7 @@ type Node struct {
 	*corev1.Node
 	Pods   []*corev1.Pod // that take room there; finished ones do not
 	Closed bool          // takes no Pod; what runs there counts for affinity and spread all the same
+	Briefs []Brief       // of the Pods, in their order, where somebody looked at them already; else nil
 
 	Attach map[string]int64 // of a template: volumes that can be attached, by CSI driver; what is not there has no limit
 }
@@ -72,24 +73,38 @@ func (w *World) prepare() {
 	nodes := w.nodes
 	w.claims = map[string][]*corev1.Pod{}
 	w.used = make([]binpack.Vector, len(nodes))
+	asked := map[*corev1.Pod]binpack.Vector{}
 	for n := range nodes {
-		for _, p := range nodes[n].Pods {
-			v, _ := w.axes.pod(p)
-			w.used[n] = w.used[n].Plus(v)
-			for _, t := range w.standing(p) {
-				if value, ok := nodes[n].Labels[t.key]; ok {
-					w.far = append(w.far, placedTerm{t, value})
+		for i, b := range nodes[n].briefs() {
+			v, ok := asked[b.like]
+			if !ok {
+				v, _ = w.axes.pod(b.like)
+				if b.like != nodes[n].Pods[i] || len(asked) < mostLikes {
+					asked[b.like] = v
 				}
 			}
-			for i := range p.Spec.Volumes {
-				if c := p.Spec.Volumes[i].PersistentVolumeClaim; c != nil {
-					key := p.Namespace + "/" + c.ClaimName
-					w.claims[key] = append(w.claims[key], p)
-				}
+			w.used[n].Add(&v)
+			if b.apart || b.claim {
+				w.note(nodes[n].Pods[i], n)
 			}
 		}
 	}
 	w.classify()
+}
+
+// note remembers what a running Pod means to others: rules that keep them away, and claims.
+func (w *World) note(p *corev1.Pod, n int) {
+	for _, t := range w.standing(p) {
+		if value, ok := w.nodes[n].Labels[t.key]; ok {
+			w.far = append(w.far, placedTerm{t, value})
+		}
+	}
+	for i := range p.Spec.Volumes {
+		if c := p.Spec.Volumes[i].PersistentVolumeClaim; c != nil {
+			key := p.Namespace + "/" + c.ClaimName
+			w.claims[key] = append(w.claims[key], p)
+		}
+	}
 }
 
 // free is what the nodes have left. The axes may have grown since it was last asked for.

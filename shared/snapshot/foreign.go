@@ -35,6 +35,9 @@ func (l foreign) drop(q Query) {
 	*l.all = slices.DeleteFunc(*l.all, func(o *unstructured.Unstructured) bool { return q.Selects(o) })
 }
 
+// hold leaves it to drop and add: the list is of several kinds.
+func (l foreign) hold(plan.Kind, []plan.Object) bool { return false }
+
 // putForeign inserts o into the sorted list; an object of no foreign kind is left out.
 func putForeign(all *[]*unstructured.Unstructured, o *unstructured.Unstructured) bool {
 	k := plan.KindOf(o)

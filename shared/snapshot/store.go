@@ -116,6 +116,20 @@ func (s *Snapshot) Drop(q Query) {
 	}
 }
 
+// Hold puts in place of what q selects a list that is sorted by namespace and name, because q is answered in full. It is
+// Drop and Add at once, for long lists: where q selects all objects of its kind, none of them is looked at.
+func (s *Snapshot) Hold(q Query, objects []plan.Object) {
+	if q == All(q.Kind) {
+		for _, l := range s.lists() {
+			if l.hold(q.Kind, objects) {
+				return
+			}
+		}
+	}
+	s.Drop(q)
+	s.Add(objects...)
+}
+
 // lists returns the lists of s, which change with s.
 func (s *Snapshot) lists() []list {
 	return []list{
@@ -133,6 +147,7 @@ type list interface {
 	each(yield func(plan.Object) bool) bool
 	clone()
 	drop(Query)
+	hold(plan.Kind, []plan.Object) bool // false: of another kind
 }
 
 type sorted[T plan.Object] struct{ all *[]T }
@@ -149,6 +164,21 @@ func (l sorted[T]) each(yield func(plan.Object) bool) bool {
 }
 
 func (l sorted[T]) clone() { *l.all = slices.Clone(*l.all) }
+
+func (l sorted[T]) hold(k plan.Kind, objects []plan.Object) bool {
+	var none T
+	if plan.KindOf(none) != k {
+		return false
+	}
+	held := make([]T, 0, len(objects))
+	for _, o := range objects {
+		if o, ok := o.(T); ok {
+			held = append(held, o)
+		}
+	}
+	*l.all = held
+	return true
+}
 
 func (l sorted[T]) drop(q Query) {
 	var none T

@@ -18,6 +18,8 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
+var ofDaemonSet = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "ds", UID: "ds", Controller: new(true)}}
+
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // Snapshot returns the objects of a cluster in the workload's situation.
@@ -43,7 +45,7 @@ func (w *Workload) Snapshot() snapshot.Snapshot {
 			p.Spec.NodeName, p.Status.Phase = n.Name, corev1.PodRunning
 			if p.Namespace == "system" {
 				p.Name = fmt.Sprintf("%s-%d-on-%s", p.Name, k, n.Name)
-				p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "ds", UID: "ds", Controller: new(true)}}
+				p.OwnerReferences = ofDaemonSet
 			}
 			s.Add(p)
 		}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/scheduling"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // Workload is one situation: groups that can grow, Nodes, Pods that run and wait. CPU is in millicores, memory in MiB,
@@ -107,21 +108,27 @@ func Load(path string) (*Workload, error) {
 // Price is a group's price as offers have it: in thousandths of a cent.
 func (g group) price() int64 { return int64(math.Round(g.Price * 1e5)) }
 
-// NodesWithPods returns the Nodes that exist with what runs there.
+// NodesWithPods returns the Nodes that exist with what runs there, trimmed like lists that are kept.
 func (w *Workload) NodesWithPods() []scheduling.Node {
 	byName := map[string]*group{}
 	for i := range w.Groups {
 		byName[w.Groups[i].Name] = &w.Groups[i]
 	}
 	nodes := make([]scheduling.Node, len(w.Nodes))
+	var common snapshot.Commons
 	for i, n := range w.Nodes {
 		nodes[i] = w.node(byName[n.Group], n.Name)
+		common.Trim(nodes[i].Node)
+		for _, p := range nodes[i].Pods {
+			common.Trim(p)
+		}
 	}
 	for _, a := range w.Apps {
 		for at, r := range a.Running { // a Node may be named more than once
 			for k := range r[1] {
 				p := a.pod(fmt.Sprintf("%s-on-%d-%d-%d", a.Name, r[0], at, k))
 				p.Spec.NodeName = nodes[r[0]].Name
+				common.Trim(p)
 				nodes[r[0]].Pods = append(nodes[r[0]].Pods, p)
 			}
 		}
@@ -132,9 +139,12 @@ func (w *Workload) NodesWithPods() []scheduling.Node {
 // Waiting returns the Pods that wait for a place.
 func (w *Workload) Waiting() []*corev1.Pod {
 	var pods []*corev1.Pod
+	var common snapshot.Commons
 	for _, a := range w.Apps {
 		for k := range a.Pending {
-			pods = append(pods, a.pod(fmt.Sprintf("%s-%d", a.Name, k)))
+			p := a.pod(fmt.Sprintf("%s-%d", a.Name, k))
+			common.Trim(p)
+			pods = append(pods, p)
 		}
 	}
 	return pods

@@ -20,6 +20,7 @@ import (
 var reading = []test{
 	{"an object that is not there is an answer", absentObject},
 	{"a list sees every write before it", readAfterWrite},
+	{"a list of everything sees every write before it", everythingAfterWrite},
 	{"a list is sorted by name", sortedList},
 	{"a list by labels holds what the selector matches", listByLabels},
 	{"a label selector that does not parse is an error", badSelector},
@@ -67,6 +68,38 @@ func readAfterWrite(t *testing.T, h Harness) {
 		h.apply(t, plan.Delete{Object: m})
 		if got := list(); len(got) != 0 {
 			t.Fatalf("after the delete: %q", got)
+		}
+	}
+}
+
+// everythingAfterWrite is about the lists that an implementation may keep, and bring up to date.
+func everythingAfterWrite(t *testing.T, h Harness) {
+	all := []snapshot.Query{snapshot.All("Pod"), snapshot.All("Node")}
+	list := func() (seen []string) {
+		for o := range h.observe(t, all...).Objects() {
+			if strings.HasPrefix(o.GetNamespace()+o.GetName(), h.Namespace) && (o.GetNamespace() == "" || o.GetNamespace() == h.Namespace) {
+				seen = append(seen, strings.TrimPrefix(o.GetName(), h.Namespace+"-")+" "+o.GetLabels()[app])
+			}
+		}
+		slices.Sort(seen)
+		return seen
+	}
+	for round := range 3 {
+		n, p := create(t, h, h.node("n")), create(t, h, h.pod("p", ""))
+		if got, want := list(), []string{"n ", "p web"}; !slices.Equal(got, want) {
+			t.Fatalf("round %d, after the creates: %q, want %q", round, got, want)
+		}
+		n = update(t, h, n, func(n *corev1.Node) { n.Labels = map[string]string{app: "x"} })
+		p = update(t, h, p, func(p *corev1.Pod) { p.Labels = map[string]string{app: "y"} })
+		other := create(t, h, h.pod("q", ""))
+		if got, want := list(), []string{"n x", "p y", "q web"}; !slices.Equal(got, want) {
+			t.Fatalf("round %d, after the updates: %q, want %q", round, got, want)
+		}
+		for _, o := range []plan.Object{n, p, other} {
+			h.apply(t, plan.Delete{Object: o})
+		}
+		if got := list(); len(got) != 0 {
+			t.Fatalf("round %d, after the deletes: %q", round, got)
 		}
 	}
 }

@@ -56,11 +56,11 @@ func (a answer) object(gvk schema.GroupVersionKind, into runtime.Object) error {
 	return unmarshal(raw, into)
 }
 
-// page reads one page of a list, and says where the next begins.
-func (a answer) page(r plan.Resource) (all []plan.Object, next string, err error) {
+// page reads one page of a list. Its metadata say where the next begins.
+func (a answer) page(r plan.Resource) (all []plan.Object, meta metav1.ListMeta, err error) {
 	protobuf, err := a.protobuf()
 	if err != nil {
-		return nil, "", err
+		return nil, meta, err
 	}
 	gvk := r.Group.WithKind(r.GVK().Kind + "List")
 	if protobuf {
@@ -76,31 +76,30 @@ func (a answer) page(r plan.Resource) (all []plan.Object, next string, err error
 		return a.piecemeal(r, gvk)
 	}
 	if err := expect(gvk, list.GroupVersionKind()); err != nil {
-		return nil, "", err
+		return nil, meta, err
 	}
 	for i := range items.Elem().Len() {
 		item := items.Elem().Index(i)
 		o, ok := item.Interface().(plan.Object)
 		if !ok || item.IsNil() {
-			return nil, "", fmt.Errorf("read %s: item %d is no object", gvk.Kind, i)
+			return nil, meta, fmt.Errorf("read %s: item %d is no object", gvk.Kind, i)
 		}
 		all = append(all, o)
 	}
-	return all, list.Metadata.Continue, nil
+	return all, list.Metadata, nil
 }
 
 // protobufPage relies on what all lists of Kubernetes have in common: field 1 is the metadata, field 2 an item.
-func (a answer) protobufPage(r plan.Resource, gvk schema.GroupVersionKind) (all []plan.Object, next string, err error) {
+func (a answer) protobufPage(r plan.Resource, gvk schema.GroupVersionKind) (all []plan.Object, meta metav1.ListMeta, err error) {
 	raw, err := a.envelope(gvk)
 	if err != nil {
-		return nil, "", err
+		return nil, meta, err
 	}
-	var meta metav1.ListMeta
 	for len(raw) > 0 {
 		var field uint64
 		var message []byte
 		if field, message, raw, err = cut(raw); err != nil {
-			return nil, "", fmt.Errorf("read %s: %w", gvk.Kind, err)
+			return nil, meta, fmt.Errorf("read %s: %w", gvk.Kind, err)
 		}
 		switch field {
 		case 1:
@@ -111,10 +110,10 @@ func (a answer) protobufPage(r plan.Resource, gvk schema.GroupVersionKind) (all 
 			err = unmarshal(message, o)
 		}
 		if err != nil {
-			return nil, "", fmt.Errorf("read %s: %w", gvk.Kind, err)
+			return nil, meta, fmt.Errorf("read %s: %w", gvk.Kind, err)
 		}
 	}
-	return all, meta.Continue, nil
+	return all, meta, nil
 }
 
 // protobuf reports which of the two formats the answer has.

@@ -15,13 +15,16 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // Options say on whose behalf a Cluster acts.
 type Options struct {
-	FieldManager string   // who owns the fields that are written: the function's name
-	Component    string   // source of Events whose note names none; empty: the FieldManager
-	Namespaces   []string // that the deployment serves; empty: machine.Namespace
+	FieldManager string      // who owns the fields that are written: the function's name
+	Component    string      // source of Events whose note names none; empty: the FieldManager
+	Namespaces   []string    // that the deployment serves; empty: machine.Namespace
+	Watched      []plan.Kind // of which lists in full are kept and brought up to date; needs the right to watch them
 }
 
 // Cluster is an API server. It knows the kinds of plan.Resources and asks no discovery for them.
@@ -33,6 +36,7 @@ type Cluster struct {
 	ahead atomic.Int64
 	// notServed says when a kind was last proven not to be served. Losing it costs a request.
 	notServed sync.Map // plan.Kind → time.Time
+	views     map[snapshot.Query]*view
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
@@ -57,7 +61,13 @@ func New(config *rest.Config, o Options) (*Cluster, error) {
 	if len(o.Namespaces) == 0 {
 		o.Namespaces = []string{machine.Namespace}
 	}
-	return &Cluster{client: client, base: base, Options: o}, nil
+	c := &Cluster{client: client, base: base, Options: o, views: map[snapshot.Query]*view{}}
+	for _, k := range o.Watched {
+		for _, namespace := range cluster.Namespaces(snapshot.All(k), o.Namespaces) {
+			c.views[snapshot.Query{Kind: k, Namespace: namespace}] = &view{namespace: namespace, page: keptPage, fewest: keptPage + 1}
+		}
+	}
+	return c, nil
 }
 
 // now is the server's clock as far as it is known without asking.

@@ -57,6 +57,15 @@ func TestRealServer(t *testing.T) {
 		t.Parallel()
 		clustertest.Run(t, server.harness)
 	})
+	t.Run("conformance of lists that are kept", func(t *testing.T) {
+		t.Parallel()
+		clustertest.Run(t, func(t *testing.T) clustertest.Harness {
+			t.Helper()
+			h := server.harness(t)
+			h.Cluster = keeping(t, server.config, Options{FieldManager: "one", Namespaces: []string{h.Namespace}, Watched: []plan.Kind{"Pod", "Node"}})
+			return h
+		})
+	})
 	t.Run("same as memory", func(t *testing.T) {
 		t.Parallel()
 		for seed := range uint64(120) {
@@ -148,6 +157,19 @@ func (s *realServer) as(t *testing.T, name string, namespaces ...string) *Cluste
 	c, err := New(s.config, Options{FieldManager: name, Namespaces: namespaces})
 	if err != nil {
 		t.Fatal(err)
+	}
+	return c
+}
+
+// keeping returns a Cluster that keeps lists of any length, a few objects in a page.
+func keeping(t *testing.T, config *rest.Config, o Options) *Cluster {
+	t.Helper()
+	c, err := New(config, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range c.views {
+		v.page, v.fewest = 3, 0
 	}
 	return c
 }

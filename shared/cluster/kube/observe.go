@@ -45,20 +45,36 @@ func (c *Cluster) Observe(ctx context.Context, s snapshot.Snapshot, queries []sn
 			return s, fmt.Errorf("observe %q: not a kind that functions know", q.Kind)
 		}
 		for _, q.Namespace = range cluster.Namespaces(q, c.Namespaces) {
-			objects, date, err := c.answer(ctx, r, q)
+			date, err := c.answer(ctx, r, q, &seen)
 			if err != nil {
 				return s, fmt.Errorf("observe %s: %w", plan.Name(q.Kind, q.Namespace, q.Name), err)
 			}
-			seen.Drop(q)
-			seen.Add(objects...)
 			seen.Now = date
 		}
 	}
 	return seen.Answered(queries...), nil
 }
 
-// answer returns what q selects in its namespace, and the server's clock.
-func (c *Cluster) answer(ctx context.Context, r plan.Resource, q snapshot.Query) (all []plan.Object, date time.Time, err error) {
+// answer puts what q selects in its namespace into seen, and returns the server's clock.
+func (c *Cluster) answer(ctx context.Context, r plan.Resource, q snapshot.Query, seen *snapshot.Snapshot) (time.Time, error) {
+	if v := c.views[q]; v != nil {
+		objects, date, err := v.list(ctx, c, r)
+		if err == nil {
+			seen.Hold(q, objects)
+		}
+		return date, err
+	}
+	objects, date, err := c.ask(ctx, r, q)
+	if err != nil {
+		return date, err
+	}
+	seen.Drop(q)
+	seen.Add(objects...)
+	return date, nil
+}
+
+// ask reads what q selects in its namespace, with the server's clock.
+func (c *Cluster) ask(ctx context.Context, r plan.Resource, q snapshot.Query) (all []plan.Object, date time.Time, err error) {
 	v, _ := c.notServed.Load(r.Kind)
 	if at, known := v.(time.Time); known && time.Since(at) < notServedFor {
 		return nil, c.now().UTC().Truncate(time.Second), nil
@@ -80,13 +96,16 @@ func (c *Cluster) answer(ctx context.Context, r plan.Resource, q snapshot.Query)
 		err = nil
 	}
 	if err == nil && date.IsZero() {
-		err = errors.New("the answer has no date")
+		err = errDateless
 	}
 	for _, o := range all {
 		clean(o)
 	}
 	return all, date, err
 }
+
+// errDateless is about an answer of which nobody knows when it was true.
+var errDateless = errors.New("the answer has no date")
 
 // clean leaves out what no function wants to know: the kind, where the Go type says it, and who wrote which field.
 func clean(o plan.Object) {
@@ -133,15 +152,15 @@ func (c *Cluster) pages(ctx context.Context, r plan.Resource, q snapshot.Query) 
 		if err != nil {
 			return nil, a.date, err
 		}
-		page, next, err := a.page(r)
+		page, meta, err := a.page(r)
 		if err != nil {
 			return nil, a.date, err
 		}
 		all = append(all, page...)
-		if next == "" {
+		if meta.Continue == "" {
 			return all, a.date, nil
 		}
-		query.Set("continue", next)
+		query.Set("continue", meta.Continue)
 	}
 }
 

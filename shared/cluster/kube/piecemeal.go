@@ -20,26 +20,26 @@ import (
 // left out of a list: functions decide on what is not in it (an instance without a Machine, a Node without one). A
 // MachineHealthCheck alone may stay unreadable: the CRD admits durations that are none, and one mistake must not end the
 // healing that all others ask for.
-func (a answer) piecemeal(r plan.Resource, gvk schema.GroupVersionKind) (all []plan.Object, next string, err error) {
+func (a answer) piecemeal(r plan.Resource, gvk schema.GroupVersionKind) (all []plan.Object, meta metav1.ListMeta, err error) {
 	var list struct {
 		metav1.TypeMeta
 		Metadata metav1.ListMeta   `json:"metadata"`
 		Items    []json.RawMessage `json:"items"`
 	}
 	if err := sigsjson.UnmarshalCaseSensitivePreserveInts(a.body, &list); err != nil {
-		return nil, "", fmt.Errorf("read %s: %w", gvk.Kind, err)
+		return nil, meta, fmt.Errorf("read %s: %w", gvk.Kind, err)
 	}
 	if err := expect(gvk, list.GroupVersionKind()); err != nil {
-		return nil, "", err
+		return nil, meta, err
 	}
 	for i, raw := range list.Items {
 		o, err := item(r, raw)
 		if err != nil {
-			return nil, "", fmt.Errorf("read %s: item %d: %w", gvk.Kind, i, err)
+			return nil, meta, fmt.Errorf("read %s: item %d: %w", gvk.Kind, i, err)
 		}
 		all = append(all, o)
 	}
-	return all, list.Metadata.Continue, nil
+	return all, list.Metadata, nil
 }
 
 // item reads one item of a list.

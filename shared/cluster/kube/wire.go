@@ -101,25 +101,35 @@ func (c *Cluster) write(ctx context.Context, method string, a address, contentTy
 func (c *Cluster) call(ctx context.Context, method, path string, query url.Values, contentType string, body []byte, accept string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	response, err := c.send(ctx, method, path, query, contentType, body, accept)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = response.Body.Close() }() // read to its end, or of no more interest
+	return c.readAll(response)
+}
+
+// send makes one request and returns the beginning of its answer.
+func (c *Cluster) send(ctx context.Context, method, path string, query url.Values, contentType string, body []byte, accept string) (*http.Response, error) {
 	u := *c.base
 	u.Path = strings.TrimSuffix(u.Path, "/") + path
 	u.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
-		return answer{}, err
+		return nil, err
 	}
 	request.Header.Set("Accept", accept)
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)
 	}
-	response, err := c.client.Do(request)
-	if err != nil {
-		return answer{}, err
-	}
-	defer func() { _ = response.Body.Close() }() // read to its end, or of no more interest
-	a := answer{contentType: response.Header.Get("Content-Type")}
+	return c.client.Do(request)
+}
+
+// readAll reads an answer to its end.
+func (c *Cluster) readAll(response *http.Response) (a answer, err error) {
+	a.contentType = response.Header.Get("Content-Type")
 	if a.body, err = io.ReadAll(response.Body); err != nil {
-		return answer{}, fmt.Errorf("%s %s: %w", method, path, err)
+		return answer{}, fmt.Errorf("%s %s: %w", response.Request.Method, response.Request.URL.Path, err)
 	}
 	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
 		a.date = date

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+)
+
+const (
+	doubtTime    = time.Minute // how long a list that lost half of it is not believed (RELIABILITY G8)
+	fewestMissed = 5
+)
+
+// doubtful reports that the lists of Nodes or Pods lost so much at once that they are not believed before a second
+// look, a minute later, shows the same (RELIABILITY G8, R-B23).
+func (sc *scan) doubtful() bool {
+	seen := &sc.state.Seen
+	lost := func(now, before int) bool { return 2*now < before && before-now >= fewestMissed }
+	grown := func(now, before int) bool { return 4*now > 5*before && now-before >= fewestMissed }
+	nodes, pods := len(sc.Nodes), len(sc.Pods)
+	switch {
+	case !lost(nodes, seen.Nodes) && !lost(pods, seen.Pods):
+		seen.Doubt = nil
+		if grown(nodes, seen.Nodes) || grown(pods, seen.Pods) {
+			seen.Nodes, seen.Pods = max(nodes, seen.Nodes), max(pods, seen.Pods)
+		}
+	case seen.Doubt == nil:
+		seen.Doubt = sc.now()
+	case !sc.Now.Before(seen.Doubt.Add(doubtTime)):
+		*seen = autoscaling.Seen{Nodes: nodes, Pods: pods}
+	}
+	return seen.Doubt != nil
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// watching is a server that answers in turn, and a client that keeps lists of Pods of any length.
+func watching(t *testing.T, answers ...http.HandlerFunc) (*fakeServer, *Cluster) {
+	t.Helper()
+	f := &fakeServer{answers: answers}
+	f.Server = httptest.NewServer(http.HandlerFunc(f.answer))
+	t.Cleanup(f.Close)
+	return f, keeping(t, &rest.Config{Host: f.URL}, Options{FieldManager: "tester", Watched: []plan.Kind{"Pod"}})
+}
+
+// podPage is a page of a list of Pods at a revision.
+func podPage(version, next string, names ...string) http.HandlerFunc {
+	var items []string
+	for _, n := range names {
+		items = append(items, fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"ns","labels":{"seen":"at-%s"}}}`, n, version))
+	}
+	return reply(200, typeJSON, fmt.Sprintf(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":%q,"continue":%q},"items":[%s]}`,
+		version, next, strings.Join(items, ",")))
+}
+
+// happened is what a watch tells of a Pod.
+func happened(what, name, version string) string {
+	return fmt.Sprintf(`{"type":%q,"object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":%q,"namespace":"ns","resourceVersion":%q,"labels":{"seen":"at-%s"}}}}`,
+		what, name, version, version) + "\n"
+}
+
+const expiredWatch = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","code":410,"reason":"Expired","message":"too old"}}`
+
+func told(events ...string) http.HandlerFunc { return reply(200, typeJSON, strings.Join(events, "")) }
+
+func observePods(t *testing.T, c *Cluster) ([]string, error) {
+	t.Helper()
+	s, err := c.Observe(t.Context(), snapshot.Snapshot{}, []snapshot.Query{snapshot.All("Pod")})
+	var seen []string
+	for _, p := range s.Pods {
+		seen = append(seen, p.Name+" "+p.Labels["seen"])
+	}
+	return seen, err
+}
+
+func mustSee(t *testing.T, c *Cluster, want ...string) {
+	t.Helper()
+	if got, err := observePods(t, c); err != nil || !slices.Equal(got, want) {
+		t.Errorf("pods %q, error %v, want %q", got, err, want)
+	}
+}
+
+func TestKeptListCostsWhatChanged(t *testing.T) {
+	t.Parallel()
+	f, c := watching(t,
+		podPage("7", "more", "a", "c"), podPage("7", "", "d"),
+		podPage("9", "x", "a"), told(happened("DELETED", "c", "8"), happened("ADDED", "b", "9")),
+		podPage("9", "x", "a"),
+		podPage("12", "x", "a"), told(happened("MODIFIED", "d", "10"), happened("ADDED", "e", "11"), happened("DELETED", "e", "12"), happened("ADDED", "too-late", "13")),
+		podPage("20", "x", "a"), told(happened("BOOKMARK", "", "21")),
+	)
+	mustSee(t, c, "a at-7", "c at-7", "d at-7")
+	mustSee(t, c, "a at-7", "b at-9", "d at-7")
+	mustSee(t, c, "a at-7", "b at-9", "d at-7")
+	mustSee(t, c, "a at-7", "b at-9", "d at-10")
+	mustSee(t, c, "a at-7", "b at-9", "d at-10")
+	const pods, since = "GET /api/v1/pods", "?allowWatchBookmarks=true&resourceVersion=%d&timeoutSeconds=3&watch=1"
+	want := []string{
+		pods + "?limit=3", pods + "?continue=more&limit=3",
+		pods + "?limit=1", fmt.Sprintf(pods+since, 7),
+		pods + "?limit=1",
+		pods + "?limit=1", fmt.Sprintf(pods+since, 9),
+		pods + "?limit=1", fmt.Sprintf(pods+since, 12),
+	}
+	if !slices.Equal(f.asked, want) {
+		t.Errorf("asked %q", f.asked)
+	}
+}
+
+// An earlier snapshot is not touched by what happens later.
+func TestKeptListsAreApart(t *testing.T) {
+	t.Parallel()
+	_, c := watching(t, podPage("7", "", "a", "b"), podPage("8", "", "a"), told(happened("DELETED", "a", "8")))
+	first, err := c.Observe(t.Context(), snapshot.Snapshot{}, []snapshot.Query{snapshot.All("Pod")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustSee(t, c, "b at-7")
+	if len(first.Pods) != 2 || first.Pods[0].Name != "a" {
+		t.Errorf("the first observation became %v", first.Pods)
+	}
+}
+
+// Whatever is wrong with a watch, the list says what is true.
+func TestWatchThatFailsEndsInAList(t *testing.T) {
+	t.Parallel()
+	for what, watch := range map[string]http.HandlerFunc{
+		"expired":             status(410, metav1.StatusReasonExpired, "too old"),
+		"expired in between":  told(happened("ADDED", "x", "8"), expiredWatch),
+		"ended by the server": told(happened("ADDED", "x", "8")),
+		"not the API's":       reply(200, "text/html", "<html>"),
+		"without revision":    told(happened("ADDED", "x", "")),
+		"refused":             status(500, metav1.StatusReasonInternalError, "no"),
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			f, c := watching(t, podPage("7", "", "a"), podPage("9", "", "a"), watch, podPage("10", "", "b"))
+			mustSee(t, c, "a at-7")
+			mustSee(t, c, "b at-10")
+			if len(f.asked) != 4 {
+				t.Errorf("asked %q", f.asked)
+			}
+		})
+	}
+}
+
+func TestDeniedWatchIsNotTriedEachTime(t *testing.T) {
+	t.Parallel()
+	f, c := watching(t, podPage("7", "", "a"), podPage("9", "", "a"), status(403, metav1.StatusReasonForbidden, "may not watch"),
+		podPage("10", "", "b"), podPage("11", "", "c"))
+	mustSee(t, c, "a at-7")
+	mustSee(t, c, "b at-10")
+	mustSee(t, c, "c at-11")
+	if len(f.asked) != 5 {
+		t.Errorf("asked %q", f.asked)
+	}
+}
+
+// A list that one invocation has no time for is gone on with by the next.
+func TestLoadingGoesOn(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	f, c := watching(t, podPage("7", "one", "a"),
+		func(w http.ResponseWriter, r *http.Request) { cancel(); <-r.Context().Done() },
+		podPage("7", "", "b"), podPage("8", "", "a"), told(happened("DELETED", "a", "8")))
+	if _, err := c.Observe(ctx, snapshot.Snapshot{}, []snapshot.Query{snapshot.All("Pod")}); err == nil {
+		t.Fatal("a list without its second page is no list")
+	}
+	mustSee(t, c, "b at-7")
+	if want := "GET /api/v1/pods?continue=one&limit=3"; f.asked[2] != want {
+		t.Errorf("asked %q, want %s", f.asked, want)
+	}
+}
+
+func TestShortListsAreNotKept(t *testing.T) {
+	t.Parallel()
+	f, c := watching(t, podPage("7", "", "a"), podPage("8", "", "b"))
+	for _, v := range c.views {
+		v.fewest = 2
+	}
+	mustSee(t, c, "a at-7")
+	mustSee(t, c, "b at-8")
+	if len(f.asked) != 2 {
+		t.Errorf("asked %q", f.asked)
+	}
+}
+
+// As the API server sends it: frames with their length, objects in the usual envelope.
+func TestWatchInProtobuf(t *testing.T) {
+	t.Parallel()
+	stream := func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.Header.Get("Accept"), typeProtobuf) {
+			t.Errorf("asks for %s", r.Header.Get("Accept"))
+		}
+		w.Header().Set("Content-Type", typeProtobuf+";stream=watch")
+		for i, what := range []string{"ADDED", "BOOKMARK"} {
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", ResourceVersion: fmt.Sprint(8 + i), Labels: map[string]string{"seen": "now"}}}
+			_, _ = w.Write(framed(t, what, p))
+		}
+	}
+	_, c := watching(t, podPage("7", "", "a"), podPage("9", "", "a"), stream)
+	mustSee(t, c, "a at-7")
+	mustSee(t, c, "a at-7", "p now")
+}
+
+func framed(t *testing.T, what string, p *corev1.Pod) []byte {
+	t.Helper()
+	raw, err := p.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: raw}
+	body, err := envelope.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := metav1.WatchEvent{Type: what, Object: runtime.RawExtension{Raw: append([]byte("k8s\x00"), body...)}}
+	message, err := event.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
+}
+
+func TestMergedListStaysSorted(t *testing.T) {
+	t.Parallel()
+	pod := func(namespace, n string) plan.Object {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: n}}
+	}
+	all := []plan.Object{pod("a", "x"), pod("a-b", "x"), pod("b", "a"), pod("b", "c")}
+	got := merged(all, map[name]change{
+		{"a", "x"}: {was: pod("a", "x")}, {"b", "b"}: {now: pod("b", "b")}, {"b", "c"}: {now: pod("b", "c")}, {"0", "x"}: {now: pod("0", "x")},
+		{"c", "gone"}: {was: pod("c", "gone")}, {"c", "z"}: {now: pod("c", "z")},
+	})
+	var names []string
+	for _, o := range got {
+		names = append(names, o.GetNamespace()+"/"+o.GetName())
+	}
+	if want := "0/x a-b/x b/a b/b b/c c/z"; strings.Join(names, " ") != want {
+		t.Errorf("%q, want %q", names, want)
+	}
+	if len(all) != 4 || got[4] == all[3] {
+		t.Error("the old list changed, or the new one did not")
+	}
+}
+
+// BenchmarkMerge is a scan's share of keeping 150,000 Pods of which 1,000 changed.
+func BenchmarkMerge(b *testing.B) {
+	var all []plan.Object
+	for i := range 150_000 {
+		all = append(all, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("p-%06d", i), CreationTimestamp: metav1.NewTime(time.Unix(0, 0))}})
+	}
+	changed := map[name]change{}
+	for i := 0; i < len(all); i += 150 {
+		changed[name{"default", all[i].GetName()}] = change{now: all[i]}
+	}
+	for b.Loop() {
+		merged(all, changed)
+	}
+}
