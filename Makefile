@@ -43,6 +43,8 @@ test: go ## All tests, the fast ones first; what CI runs
 	go vet ./...
 	@$(call say,unit and scenario tests)
 	go test -short -count=1 -shuffle=on -timeout 5m ./...
+	@$(call say,simulation: a hundred thousand schedules)
+	go test -v -count=1 -timeout 10m -run 'TestSwarm|TestPriorities|TestSleeper|TestEveryCall|TestAllSchedules' ./test/sim
 	@$(call say,control plane and eventing: built once then cached)
 	test/cluster/build.sh
 	test/eventing/build.sh
@@ -52,6 +54,10 @@ test: go ## All tests, the fast ones first; what CI runs
 	@$(call say,the parts that make run starts)
 	go test -count=1 -p 1 -timeout 20m ./test/local/...
 	@$(MAKE) --no-print-directory e2e
+
+.PHONY: sim
+sim: go ## N schedules of all functions together under faults, 1000000 unless told; SEED is the first
+	go test -v -count=1 -timeout 12h -run 'TestSwarm|TestPriorities|TestSleeper|TestEveryCall|TestAllSchedules' ./test/sim -args -times $$(( $(or $(N),1000000) / 100000 )) -seed $(or $(SEED),0)
 
 .PHONY: test-race
 test-race: go ## Race detector over the packages where goroutines meet; needs a C compiler

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package remediate
+package remediate_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/functions/remediate"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
@@ -20,6 +21,7 @@ import (
 // BenchmarkScan is one scan over many Machines and checks of which all are well: from the API server's objects to the
 // decision that nothing is to be done. It must write nothing (R-S14).
 func BenchmarkScan(b *testing.B) {
+	f := remediate.Function
 	for _, size := range []struct{ machines, checks int }{{500, 10}, {5000, 50}} {
 		w := sim.NewWorld()
 		for i := range size.machines {
@@ -35,7 +37,7 @@ func BenchmarkScan(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		r := w.Runner(Function)
+		r := w.Runner(f)
 		if _, err := r.Handle(b.Context(), snapshot.Request{}); err != nil { // writes every status
 			b.Fatal(err)
 		}
@@ -54,14 +56,14 @@ func BenchmarkScan(b *testing.B) {
 		b.Run(fmt.Sprintf("decide/machines=%d/checks=%d", size.machines, size.checks), func(b *testing.B) {
 			b.ReportAllocs()
 			var s snapshot.Snapshot
-			for rest := s.Missing(reads(s)); !rest.Empty(); rest = s.Missing(reads(s)) {
+			for rest := s.Missing(f.Reads(s)); !rest.Empty(); rest = s.Missing(f.Reads(s)) {
 				var err error
-				if s, err = w.API.As(name).Observe(b.Context(), s, rest.Objects); err != nil {
+				if s, err = w.API.As(f.Name).Observe(b.Context(), s, rest.Objects); err != nil {
 					b.Fatal(err)
 				}
 			}
 			for b.Loop() {
-				if p := Decide(s); !p.Quiet() {
+				if p := f.Decide(s); !p.Quiet() {
 					b.Fatal(p)
 				}
 			}

@@ -28,11 +28,10 @@ const deletedFor = 5 * time.Second
 // so that looking again makes sense, with everything that failed for reasons nobody can decide about.
 func (i *invocation) apply(ctx context.Context, p plan.Plan) (progressed bool, err error) {
 	var (
-		g    errgroup.Group
+		g    = i.lanes()
 		mu   sync.Mutex
 		errs []error
 	)
-	g.SetLimit(maxParallel)
 	for _, seq := range i.admissible(p.Do) {
 		g.Go(func() error {
 			if late(ctx, seq) {
@@ -57,6 +56,41 @@ func (i *invocation) apply(ctx context.Context, p plan.Plan) (progressed bool, e
 	return progressed && !late(ctx, plan.Sequence{}), err
 }
 
+// lanes carry out what does not depend on each other.
+type lanes interface {
+	Go(f func() error)
+	Wait() error
+}
+
+func (r *Runner) lanes() lanes {
+	if r.Order != nil {
+		return &lane{}
+	}
+	g := &errgroup.Group{}
+	g.SetLimit(maxParallel)
+	return g
+}
+
+// lane carries out one thing after the other.
+type lane struct{ first error }
+
+// Go is done when it returns.
+func (l *lane) Go(f func() error) {
+	if err := f(); l.first == nil {
+		l.first = err
+	}
+}
+
+// Wait returns the first error.
+func (l *lane) Wait() error { return l.first }
+
+func (r *Runner) order() func(int) int {
+	if r.Order != nil {
+		return r.Order
+	}
+	return rand.IntN
+}
+
 // late reports whether too little of the invocation is left to begin a sequence: it looks when the sequence's turn
 // comes, because those before it take their time. A claim that the sequence begins with is left out with it.
 func late(ctx context.Context, seq plan.Sequence) bool {
@@ -71,7 +105,7 @@ func late(ctx context.Context, seq plan.Sequence) bool {
 // admissible leaves out sequences that would change the same Machine's instance twice in the invocation. Each time
 // others come first, so that nobody waits for ever behind those who are stuck (R-L4).
 func (i *invocation) admissible(all []plan.Sequence) []plan.Sequence {
-	start := rand.IntN(max(1, len(all)))
+	start := i.order()(max(1, len(all)))
 	var ok []plan.Sequence
 	for _, seq := range slices.Concat(all[start:], all[:start]) {
 		uid, mutates := mutation(seq)

@@ -6,10 +6,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -31,8 +32,7 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 		s.Clouds, s.Accounts = map[types.UID]snapshot.Cloud{}, map[string]snapshot.Account{}
 	}
 	var mu sync.Mutex
-	var g errgroup.Group
-	g.SetLimit(maxParallel)
+	g := i.lanes()
 	bulk := map[string][]listed{}
 	for _, l := range sc.Lookups {
 		sub, known := subjects[l.UID]
@@ -58,8 +58,8 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 		})
 	}
 	_ = g.Wait() // no goroutine of it fails: errors are answers
-	for _, lookups := range bulk {
-		i.list(ctx, s, lookups, subjects)
+	for _, key := range slices.Sorted(maps.Keys(bulk)) {
+		i.list(ctx, s, bulk[key], subjects)
 	}
 	for _, q := range sc.Accounts {
 		i.inventory(ctx, s, q)

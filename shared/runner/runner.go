@@ -48,6 +48,9 @@ type Runner struct {
 	Record   string           // folder that every decision which wants something is written to, as a scenario; or empty
 	Log      *slog.Logger
 	Metrics  *metrics.Metrics // nil: nothing is measured
+	// Order, if it is set, makes an invocation do one thing at a time, in the order that begins with the one of n that
+	// it chooses: in a simulation nothing happens by chance. nil: side by side, in any order.
+	Order func(n int) int
 
 	told    once[plan.Note]
 	deleted once[string] // instances whose removal a cloud accepted

@@ -25,9 +25,10 @@ var wakes = map[string][]string{
 	"provision-machine": {"machines", "machinesets"},
 	"link-node":         {"nodes", "machines"},
 	"drain-node":        {"machines", "nodes"},
+	"remediate":         {"machinehealthchecks", "machines", "nodes"},
 }
 
-var kinds = map[string]string{"machinesets": "MachineSet", "machines": "Machine", "nodes": "Node"}
+var kinds = map[string]string{"machinesets": "MachineSet", "machines": "Machine", "nodes": "Node", "machinehealthchecks": "MachineHealthCheck"}
 
 // NewBroker starts one process of every function of w.
 func NewBroker(w *World, functions ...function.Function) *Broker {

@@ -60,7 +60,7 @@ func Get[T plan.Object](s *Server, namespace, object string) T {
 	if !ok {
 		return none
 	}
-	found, _ := copyOf(o).(T)
+	found, _ := s.out(o).(T)
 	return found
 }
 
@@ -71,7 +71,7 @@ func List[T plan.Object](s *Server) []T {
 	var none T
 	var all []T
 	for _, at := range s.names(plan.KindOf(none)) {
-		o, _ := copyOf(s.objects[plan.KindOf(none)][at]).(T)
+		o, _ := s.out(s.objects[plan.KindOf(none)][at]).(T)
 		all = append(all, o)
 	}
 	return all

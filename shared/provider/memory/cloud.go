@@ -38,6 +38,8 @@ type Cloud struct {
 	// Fault, if set, is asked before and after the effect of every call; the error that it returns is the call's
 	// answer. It is called concurrently and may block.
 	Fault func(ctx context.Context, c Call) error
+	// Behind, if set, says how far what one call sees lies back; it is at most Lag, which is otherwise the answer.
+	Behind func(ctx context.Context, c Call) time.Duration
 
 	mu      sync.Mutex
 	all     []*thing // instances and ports in the order in which they were made, those that are gone too

@@ -84,21 +84,21 @@ func (d *driver) Create(ctx context.Context, r provider.Ref, resolved json.RawMe
 // Find implements [provider.Driver]; ports are not instances.
 func (d *driver) Find(ctx context.Context, r provider.Ref) ([]provider.Instance, error) {
 	return call(ctx, d, Call{Op: OpFind, Ref: r}, func() ([]provider.Instance, error) {
-		return d.cloud.existing(d.seen(), func(t *thing) bool { return !t.Child && d.means(r, t) }), nil
+		return d.cloud.existing(d.seen(ctx, Call{Op: OpFind, Ref: r}), func(t *thing) bool { return !t.Child && d.means(r, t) }), nil
 	})
 }
 
 // List implements [provider.Driver].
 func (d *driver) List(ctx context.Context) ([]provider.Instance, error) {
 	return call(ctx, d, Call{Op: OpList}, func() ([]provider.Instance, error) {
-		return d.cloud.existing(d.seen(), func(t *thing) bool { return d.ours(t) && !t.owned }), nil
+		return d.cloud.existing(d.seen(ctx, Call{Op: OpList}), func(t *thing) bool { return d.ours(t) && !t.owned }), nil
 	})
 }
 
 // Delete implements [provider.Driver].
 func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
 	_, err := call(ctx, d, Call{Op: OpDelete, Ref: r}, func() (struct{}, error) {
-		now, seen, there := d.cloud.now(), d.seen(), false
+		now, seen, there := d.cloud.now(), d.seen(ctx, Call{Op: OpDelete, Ref: r}), false
 		for _, t := range d.cloud.all {
 			byID := t.ID == r.ID || t.ProviderID == r.ProviderID
 			if t.owned || t.gone(now) || !d.means(r, t) || !byID && t.Created.After(seen) {
@@ -180,7 +180,13 @@ func (d *driver) Horizon() time.Duration {
 }
 
 // seen is the time of which the cloud's lists tell.
-func (d *driver) seen() time.Time { return d.cloud.now().Add(-d.cloud.Lag) }
+func (d *driver) seen(ctx context.Context, c Call) time.Time {
+	lag := d.cloud.Lag
+	if d.cloud.Behind != nil {
+		lag = min(lag, d.cloud.Behind(ctx, c))
+	}
+	return d.cloud.now().Add(-lag)
+}
 
 // ours reports whether t carries the cluster's tag in this account.
 func (d *driver) ours(t *thing) bool { return t.cluster == d.cluster && t.account == d.account }

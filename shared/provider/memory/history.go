@@ -3,6 +3,7 @@
 package memory
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -71,4 +72,39 @@ func (c *Cloud) InstanceOf(uid types.UID) (provider.Instance, bool) {
 		return provider.Instance{}, false
 	}
 	return all[0], true
+}
+
+// Since returns what happened after the first n events of the history.
+func (c *Cloud) Since(n int) []Event {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.history[min(n, len(c.history)):])
+}
+
+// Backup returns what makes the cloud what it is now.
+func (c *Cloud) Backup() (restore func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept := make([]thing, 0, len(c.all))
+	for _, t := range c.all {
+		kept = append(kept, *t)
+	}
+	tokens := map[string]string{}
+	for key, t := range c.byToken {
+		tokens[key] = t.ID
+	}
+	ports, history := maps.Clone(c.ports), slices.Clone(c.history)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.all, c.byID, c.byToken, c.ports, c.history = nil, map[string]*thing{}, map[string]*thing{}, map[string][]string{}, slices.Clone(history)
+		for _, t := range kept {
+			c.all = append(c.all, &t)
+			c.byID[t.ID] = &t
+		}
+		for key, id := range tokens {
+			c.byToken[key] = c.byID[id]
+		}
+		maps.Copy(c.ports, ports)
+	}
 }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+// adopted returns what a change of before into after leaves behind, if the server is trusting and before is the very
+// object that it holds: then the merge patch that package kube would send changes nothing but what differs, and the
+// result is after, with the status or with everything but the status of before. nil sends the patch its usual way.
+func (s *Server) adopted(r plan.Resource, at name, before, after plan.Object, subresource string) plan.Object {
+	if !s.Trusting || s.objects[r.Kind][at] != before || after.GetResourceVersion() != before.GetResourceVersion() {
+		return nil
+	}
+	status := subresource != ""
+	switch old := before.(type) {
+	case *machine.Machine:
+		if n, ok := after.(*machine.Machine); ok {
+			return merged(old, n, status, func(to, from *machine.Machine) { to.Status = from.Status })
+		}
+	case *machine.MachineSet:
+		if n, ok := after.(*machine.MachineSet); ok {
+			return merged(old, n, status, func(to, from *machine.MachineSet) { to.Status = from.Status })
+		}
+	case *machine.MachineHealthCheck:
+		if n, ok := after.(*machine.MachineHealthCheck); ok {
+			return merged(old, n, status, func(to, from *machine.MachineHealthCheck) { to.Status = from.Status })
+		}
+	case *corev1.Node:
+		if n, ok := after.(*corev1.Node); ok {
+			return merged(old, n, status, func(to, from *corev1.Node) { to.Status = from.Status })
+		}
+	case *corev1.ConfigMap:
+		if n, ok := after.(*corev1.ConfigMap); ok && !status {
+			return shallow(n)
+		}
+	}
+	return nil
+}
+
+// merged takes the status from the one and everything else from the other.
+func merged[T any](before, after *T, status bool, setStatus func(to, from *T)) *T {
+	if status {
+		n := shallow(before)
+		setStatus(n, after)
+		return n
+	}
+	n := shallow(after)
+	setStatus(n, before)
+	return n
+}
+
+func shallow[T any](o *T) *T {
+	n := *o
+	return &n
+}
+
+// adopt stores n, which is nobody else's.
+func (c *Cluster) adopt(r plan.Resource, at name, old, n plan.Object, subresource string) error {
+	s := c.server
+	if equality.Semantic.DeepEqual(old, n) {
+		return nil
+	}
+	return s.wrote(c.actor, "patch", r, subresource, at, s.commitTrusted(r, at, old, n, subresource))
+}
+
+// commitTrusted is commit for objects that functions made of what they were given: their metadata is what it was but for
+// labels, annotations, finalizers and owners.
+func (s *Server) commitTrusted(r plan.Resource, at name, old, n plan.Object, subresource string) error {
+	if counted(r.Kind) && subresource == "" && !equality.Semantic.DeepEqual(specOf(old), specOf(n)) {
+		n.SetGeneration(old.GetGeneration() + 1)
+	}
+	s.keep(r, at, n)
+	if grace := old.GetDeletionGracePeriodSeconds(); old.GetDeletionTimestamp() != nil && len(n.GetFinalizers()) == 0 && (grace == nil || *grace == 0) {
+		s.remove(r, at)
+	}
+	return nil
+}
+
+// specOf returns what generations count.
+func specOf(o plan.Object) any {
+	switch o := o.(type) {
+	case *machine.Machine:
+		return &o.Spec
+	case *machine.MachineSet:
+		return &o.Spec
+	case *machine.MachineHealthCheck:
+		return &o.Spec
+	}
+	return nil
+}
+
+// Backup returns what restores every object as it is now, at the resourceVersion that it has; versions that were given
+// since are not given again. The server must be trusting: then no object is ever changed in place.
+func (s *Server) Backup() (restore func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := map[plan.Kind]map[name]plan.Object{}
+	for k, objects := range s.objects {
+		kept[k] = maps.Clone(objects)
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for k := range s.objects {
+			s.objects[k] = maps.Clone(kept[k])
+			if s.objects[k] == nil {
+				s.objects[k] = map[name]plan.Object{}
+			}
+		}
+		s.version++
+	}
+}

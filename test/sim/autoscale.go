@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+const (
+	mostReplicas = 4
+	mostNodes    = 3 + mostReplicas
+	workload     = "work"
+)
+
+// autoscaling returns what makes the set be resized: settings without long delays, and bounds.
+func (p *Play) autoscaling() []plan.Object {
+	ca := &autoscaling.ClusterAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: autoscaling.Name}}
+	short := "20s"
+	ca.Spec.ResourceLimits = &autoscaling.ResourceLimits{MaxNodesTotal: new(int32(mostNodes))}
+	ca.Spec.ScaleDown = &autoscaling.ScaleDown{Enabled: true, DelayAfterAdd: &short, DelayAfterDelete: &short, DelayAfterFailure: &short, UnneededTime: &short}
+	ma := &autoscaling.MachineAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: setName}}
+	ma.Spec.MinReplicas, ma.Spec.MaxReplicas = 1, mostReplicas
+	ma.Spec.ScaleTargetRef.APIVersion, ma.Spec.ScaleTargetRef.Kind, ma.Spec.ScaleTargetRef.Name = "machine.openshift.io/v1beta1", "MachineSet", setName
+	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: "app", UID: "app"}}
+	rs.Spec.Replicas = new(int32(1))
+	p.pods = 1
+	return []plan.Object{ca, ma, rs, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workload}}}
+}
+
+// podNamed returns a Pod that takes most of a Node.
+func (p *Play) podNamed(i int) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: fmt.Sprintf("app-%d", i), Labels: map[string]string{"app": "app"}}}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "app", UID: types.UID("app"), Controller: new(true)}}
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(5))
+	pod.Spec.Containers = []corev1.Container{{Name: "app", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("1500m"), corev1.ResourceMemory: resource.MustParse("1Gi"),
+	}}}}
+	pod.Status.Phase = corev1.PodPending
+	return pod
+}
+
+// workloads is what ReplicaSets, kubelets and the scheduler do: there are as many Pods as are wanted, those that shall
+// end do, and each that waits is bound to the first Node with room.
+func (p *Play) workloads(nodes []*corev1.Node) {
+	if p.Level < Scaling {
+		return
+	}
+	alive, on := map[string]bool{}, map[string]int{}
+	for _, pod := range p.allPods() {
+		if at := pod.DeletionTimestamp; at != nil && !p.clock.Before(at.Time) {
+			p.remove("Pod", pod.Namespace, pod.Name)
+			continue
+		}
+		if pod.Spec.NodeName != "" && p.node(nodes, pod.Spec.NodeName) == nil { // the Pod garbage collector
+			p.remove("Pod", pod.Namespace, pod.Name)
+			continue
+		}
+		alive[pod.Name] = true
+		if pod.Spec.NodeName != "" {
+			on[pod.Spec.NodeName]++
+		}
+	}
+	for i := range p.pods {
+		if pod := p.podNamed(i); !alive[pod.Name] {
+			p.put(pod)
+		}
+	}
+	for _, pod := range p.allPods() {
+		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
+			p.schedule(pod, nodes, on)
+		}
+	}
+}
+
+func (p *Play) schedule(pod *corev1.Pod, nodes []*corev1.Node, on map[string]int) {
+	for _, n := range nodes {
+		if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || on[n.Name] > 0 || !machine.NodeReady(n) {
+			continue
+		}
+		on[n.Name]++
+		p.change(pod, func(o *corev1.Pod) {
+			o.Spec.NodeName, o.Status.Phase, o.Status.Conditions = n.Name, corev1.PodRunning, nil
+		})
+		return
+	}
+	if len(pod.Status.Conditions) == 0 {
+		p.change(pod, func(o *corev1.Pod) {
+			o.Status.Conditions = []corev1.PodCondition{{
+				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.NewTime(p.clock),
+			}}
+		})
+	}
+}
+
+func (p *Play) node(nodes []*corev1.Node, name string) *corev1.Node {
+	for _, n := range nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// load wants so many Pods.
+func (p *Play) load(n int) {
+	p.pods = n
+	for _, pod := range p.allPods() {
+		var i int
+		if _, err := fmt.Sscanf(pod.Name, "app-%d", &i); err == nil && i >= n {
+			p.remove("Pod", pod.Namespace, pod.Name)
+		}
+	}
+	p.tracef("people want %d pods", n)
+}
+
+// settleTime is what the autoscaler may take from the last change until nothing moves any more.
+const settleTime = 25 * time.Minute

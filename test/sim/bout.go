@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"maps"
+	"slices"
+)
+
+// Bout is a few invocations at the same time in a world that was brought to a stage of the story: small enough for all
+// their schedules to be played.
+type Bout struct {
+	Config
+	World     []byte // how the world is made
+	Stage     int    // rounds of the story before it
+	Functions []int
+	Faults    int // at most
+	Switches  int // from one invocation to another that could go on, at most
+
+	play    *Play
+	api     func()
+	cloud   func()
+	watched watch
+	begun   int
+}
+
+// Prepare plays the story up to the stage.
+func (b *Bout) Prepare() {
+	b.play = NewPlay(b.Config, &Script{Given: b.World})
+	p := b.play
+	for p.story < b.Stage {
+		p.collect()
+		p.proceed()
+	}
+	p.finish()
+	for len(p.queue) > 0 && b.Stage%2 == 0 { // at even stages everything was delivered, at odd ones nothing
+		p.event(whatDeliver, 0)
+		p.finish()
+		p.collect()
+	}
+	p.queue = nil
+	b.api, b.cloud, b.begun = p.API.Backup(), p.Cloud.Backup(), p.born
+	b.watched = p.watch
+	b.watched.ever = maps.Clone(p.ever)
+}
+
+// Play plays one schedule of the bout, then lets each function run twice alone: the second time it has to be quiet.
+func (b *Bout) Play(s *Script) error {
+	p := b.play
+	clock := p.clock
+	defer func() { p.clock = clock }()
+	b.api()
+	b.cloud()
+	p.Script, p.Violation, p.procs, p.queue, p.calm, p.read = s, nil, nil, nil, false, len(p.API.Writes())
+	p.watch = b.watched
+	p.ever, p.rebuilt, p.doubts = maps.Clone(b.watched.ever), map[int]bool{}, map[doubt]bool{}
+	clear(p.warm)
+	for _, fn := range b.Functions {
+		p.start(queued{fn: fn})
+	}
+	faults, switches, current := b.Faults, b.Switches, 0
+	for len(p.procs) > 0 && p.Violation == nil {
+		current = min(current, len(p.procs)-1)
+		if len(p.procs) > 1 && switches > 0 {
+			if v := p.pick(KindWho, len(p.procs)); v > 0 {
+				current, switches = (current+v)%len(p.procs), switches-1
+			}
+		}
+		q := p.procs[current]
+		p.calm = faults == 0
+		before := s.zeros
+		p.resume(q)
+		if !p.calm && q.verdict != works && before >= 0 {
+			faults--
+		}
+	}
+	for _, q := range p.procs {
+		q.stop()
+	}
+	if p.Violation == nil {
+		b.again()
+	}
+	return p.Violation
+}
+
+func (b *Bout) again() {
+	p := b.play
+	p.calm, p.queue, p.procs = true, nil, nil
+	p.clock = p.clock.Add(61e9) // claims are over
+	for _, fn := range slices.Compact(slices.Clone(b.Functions)) {
+		for range 2 {
+			p.start(queued{fn: fn})
+			p.finish()
+		}
+		before := len(p.API.Writes())
+		p.start(queued{fn: fn})
+		p.finish()
+		if len(p.API.Writes()) != before && p.Violation == nil && !b.busy() {
+			p.violate("R-S14", "%s writes a third time: %v", p.Functions[fn].Name, p.API.Writes()[before:])
+		}
+	}
+	for _, m := range p.machines() {
+		if n := len(p.liveOf(m.UID)); n > 1 {
+			p.violate("R-S1", "%d instances of %s", n, m.Name)
+		}
+	}
+}
+
+// busy reports whether the cloud is at work, which functions follow.
+func (b *Bout) busy() bool {
+	for _, i := range b.play.Cloud.Instances() {
+		if i.State != "running" {
+			return true
+		}
+	}
+	return false
+}

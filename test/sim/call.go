@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	cloud "github.com/machine-functions/machine-functions/shared/provider/memory"
+	"github.com/machine-functions/machine-functions/shared/runner"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// verdict is what becomes of a call.
+type verdict uint8
+
+const (
+	works     verdict = iota
+	fails             // an error, without effect
+	lost              // the effect, but an error for an answer
+	dies              // the process is killed before
+	diesAfter         // and after
+	throttled         // a cloud's 429
+	exhausted         // a cloud without capacity
+	stale             // a cloud's list as far back as its lag allows
+	numVerdicts
+)
+
+var verdictNames = [...]string{"", "fails", "takes effect, the answer is lost", "killed before it", "killed after it", "throttled", "no capacity", "stale"}
+
+// What can become of each kind of call.
+var (
+	ofRead   = []verdict{works, fails, dies}
+	ofWrite  = []verdict{works, fails, lost, dies, diesAfter}
+	ofLook   = []verdict{works, fails, dies, throttled, stale}
+	ofCreate = []verdict{works, fails, lost, dies, diesAfter, throttled, exhausted}
+	ofDelete = []verdict{works, fails, lost, dies, diesAfter, throttled, stale}
+)
+
+var (
+	errFault = errors.New("connection reset by peer")
+	errLate  = fmt.Errorf("deadline: %w", context.DeadlineExceeded)
+)
+
+// killed ends an invocation where it stands.
+type killed struct{}
+
+const (
+	invocationFor = 20 * time.Second // RELIABILITY G6
+	cloudCallFor  = 10 * time.Second
+	callTakes     = 200 * time.Millisecond
+)
+
+// proc is one invocation of a function, stopped before its next call.
+type proc struct {
+	id      int
+	play    *Play
+	fn      int
+	queued  queued
+	began   time.Time
+	runner  *runner.Runner
+	yield   func(call) bool
+	next    func() (call, bool)
+	stop    func()
+	pending call
+	since   time.Time // pending
+	verdict verdict
+	err     error
+	frozen  bool
+	skew    time.Duration // of its clock when it last read
+}
+
+// call is one call to the API server or to a cloud.
+type call struct {
+	what   string
+	action plan.Action // of a write
+	may    []verdict
+	cloud  bool
+}
+
+// step hands the turn to the scheduler before a call, and returns the error that the call ends with before its effect.
+func (q *proc) step(c call) error {
+	if !q.yield(c) {
+		panic(killed{})
+	}
+	p := q.play
+	late := p.clock.Sub(q.began) > invocationFor || c.cloud && p.clock.Sub(q.since) > cloudCallFor
+	switch {
+	case late && !(p.unbounded && q.frozen):
+		q.verdict = works
+		return errLate
+	case q.verdict == dies:
+		panic(killed{})
+	case q.verdict == fails:
+		return errFault
+	case q.verdict == throttled:
+		return provider.ErrorAfter(provider.Throttled, time.Second, "rate exceeded")
+	case q.verdict == exhausted:
+		return provider.Errorf(provider.Exhausted, "no capacity")
+	}
+	return nil
+}
+
+// after is the end of a call whose effect has happened.
+func (q *proc) after() error {
+	switch q.verdict {
+	case lost:
+		return errFault
+	case diesAfter:
+		panic(killed{})
+	default:
+		return nil
+	}
+}
+
+// port is the API server as one invocation uses it.
+type port struct {
+	*memory.Cluster
+	q *proc
+}
+
+// Observe implements cluster.Cluster. Queries that come together are separate calls: between them others run.
+func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapshot.Query) (snapshot.Snapshot, error) {
+	for i := range queries {
+		if err := c.q.step(call{what: "read", may: ofRead}); err != nil {
+			return s, err
+		}
+		seen, err := c.Cluster.Observe(ctx, s, queries[i:i+1])
+		if err != nil {
+			return s, err
+		}
+		s = seen
+	}
+	c.q.skew = c.q.play.skew
+	return s, nil
+}
+
+// Apply implements cluster.Cluster.
+func (c port) Apply(ctx context.Context, a plan.Action) error {
+	if err := c.q.step(call{what: "write", action: a, may: ofWrite}); err != nil {
+		return err
+	}
+	p := c.q.play
+	old := p.current(a)
+	c.q.err = c.Cluster.Apply(ctx, a)
+	p.watchWrite(c.q, a, old, c.q.err)
+	if err := c.q.after(); err != nil {
+		return err
+	}
+	return c.q.err
+}
+
+// Tell implements cluster.Cluster. What is told changes nothing, so it is no step.
+func (c port) Tell(ctx context.Context, n plan.Note) error {
+	c.q.play.told(n.Message)
+	if c.q.play.quietly {
+		return nil
+	}
+	return c.Cluster.Tell(ctx, n)
+}
+
+// Secret implements cluster.Cluster.
+func (c port) Secret(ctx context.Context, namespace, name string) (map[string][]byte, string, error) {
+	if err := c.q.step(call{what: "read secret", may: ofRead}); err != nil {
+		return nil, "", err
+	}
+	return c.Cluster.Secret(ctx, namespace, name)
+}
+
+type procKey struct{}
+
+// strike is the cloud's hook: the step before a call, what is watched after it.
+func (p *Play) strike(ctx context.Context, c cloud.Call) error {
+	q, ok := ctx.Value(procKey{}).(*proc)
+	if !ok {
+		return nil
+	}
+	if !c.After {
+		may := ofLook
+		switch c.Op {
+		case cloud.OpCreate:
+			may = ofCreate
+		case cloud.OpDelete, cloud.OpUpdate, cloud.OpPowerCycle:
+			may = ofDelete
+		case cloud.OpResolve, cloud.OpFind, cloud.OpList, cloud.OpInstanceTypes:
+		}
+		err := q.step(call{what: "cloud " + string(c.Op) + " " + c.Ref.Name, may: may, cloud: true})
+		p.asked(q, c, err == nil)
+		return err
+	}
+	p.watchCloud(q)
+	return q.after()
+}
+
+// behind is how far back what a call sees lies: nothing, or as far as the cloud's lag allows.
+func (p *Play) behind(ctx context.Context, _ cloud.Call) time.Duration {
+	if q, ok := ctx.Value(procKey{}).(*proc); ok && q.verdict == stale {
+		return p.Cloud.Lag
+	}
+	return 0
+}

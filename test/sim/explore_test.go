@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Every number of schedules is for `make test`; `make sim` multiplies them.
+var (
+	times     = flag.Float64("times", 1, "so many times as many schedules")
+	firstSeed = flag.Uint64("seed", 0, "the first seed")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		*times /= 20
+	}
+	debug.SetGCPercent(400) // many small schedules: memory is cheaper than time
+	os.Exit(m.Run())
+}
+
+// play plays one schedule and returns its violation, with what it takes to play it again.
+func play(c Config, s *Script) (*Play, error) {
+	p := NewPlay(c, s)
+	return p, p.Run()
+}
+
+// story returns the smallest schedule with the violation of a failing one, and its trace.
+func story(c Config, vector []byte, err error) ([]byte, string) {
+	rule, _, _ := strings.Cut(err.Error(), ":")
+	end := time.Now().Add(20 * time.Second)
+	small := Shrink(vector, func(v []byte) bool {
+		if time.Now().After(end) {
+			return false
+		}
+		_, e := play(c, &Script{Given: v})
+		return e != nil && strings.HasPrefix(e.Error(), rule+":")
+	})
+	var trace strings.Builder
+	again := NewPlay(c, &Script{Given: small})
+	again.Trace = &trace
+	_ = again.Run() // it fails
+	text := trace.String()
+	if len(text) > 12000 {
+		text = text[:4000] + "\n…\n" + text[len(text)-8000:]
+	}
+	return small, text
+}
+
+// campaign plays n schedules on all cores and reports the first that fails.
+func campaign(t *testing.T, name string, n int, schedule func(seed uint64) (Config, *Script)) {
+	t.Helper()
+	n = max(1, int(float64(n)**times))
+	var next, calls atomic.Int64
+	var workers sync.WaitGroup
+	var failed atomic.Bool
+	begin := time.Now()
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for !failed.Load() {
+				i := next.Add(1) - 1
+				if i >= int64(n) {
+					return
+				}
+				c, s := schedule(*firstSeed + uint64(i))
+				p, err := play(c, s)
+				calls.Add(int64(p.calls))
+				if err != nil && !failed.Swap(true) {
+					vector, trace := story(c, p.Vector(), err)
+					t.Errorf("%s, seed %d: %v\nkeep it: {%d, %v, %d, %q}\n%s", name, *firstSeed+uint64(i), err, c.Level, c.Frozen, c.Steps, hex.EncodeToString(vector), trace)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	d := time.Since(begin)
+	t.Logf("schedules: %-10s %7d in %6.1f s, %6.0f/s, %3.0f calls each", name, next.Load(), d.Seconds(), float64(next.Load())/d.Seconds(), float64(calls.Load())/float64(next.Load()))
+}
+
+func steps(seed uint64) int { return 20 + int(seed%5)*20 }
+
+// Whatever fails and in whatever order, nothing is done that must not be, and in the end everything is as it is wanted
+// (R-S1–R-S17, R-L1–R-L3): random schedules, with mixes of faults that are random themselves.
+func TestSwarm(t *testing.T) {
+	for level, n := range map[Level]int{Machines: 2400, Healing: 800, Scaling: 400} { //nolint:paralleltest // it uses all cores
+		campaign(t, "swarm "+level.String(), n, func(seed uint64) (Config, *Script) {
+			return Config{Level: level, Steps: steps(seed)}, &Script{Strategy: NewSwarm(seed)}
+		})
+	}
+}
+
+// The same where the API server stores what it would store over HTTP: what is compared is what was sent.
+func TestSwarmExactly(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "exact", 200, func(seed uint64) (Config, *Script) {
+		return Config{Level: Level(seed % numLevels), Steps: steps(seed), Exact: true}, &Script{Strategy: NewSwarm(seed)}
+	})
+}
+
+// The same with priorities and a few points of change: what needs a few turns at the right moments is found.
+func TestPriorities(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "priorities", 1600, func(seed uint64) (Config, *Script) {
+		c := Config{Level: Level(seed % 2), Steps: steps(seed)}
+		return c, &Script{Strategy: NewPriorities(seed, 3+int(seed%3), c.Steps)}
+	})
+}
+
+// The same with one invocation frozen before one call until all is quiet. On clouds without tokens a second instance
+// may come of it; it is gone in the end (RELIABILITY §0.4).
+func TestSleeper(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "sleeper", 1600, func(seed uint64) (Config, *Script) {
+		c := Config{Level: Level(seed % 2), Steps: steps(seed), Frozen: true}
+		return c, &Script{Strategy: NewSleeper(seed, c.Steps)}
+	})
+}
+
+// worlds are the ones that stories are told in: with tokens and without, at once and slow.
+var worlds = [][]byte{{0, 0, 0, 0, 0, 1}, {1, 1, 1, 1, 1, 1}}
+
+// Every call of the whole story fails, loses its answer, sees what is old, or is the last of its process: all of Sieve's
+// patterns at every call site (OSDI 2022).
+func TestEveryCallIsStruck(t *testing.T) { //nolint:paralleltest // it uses all cores
+	type at struct {
+		level   Level
+		world   []byte
+		call    int
+		verdict verdict
+	}
+	var all []at
+	for level := range Level(2) {
+		for _, w := range worlds {
+			p, err := play(Config{Level: level, Steps: 700}, &Script{Given: w})
+			if err != nil {
+				t.Fatalf("the story itself: %v", err)
+			}
+			for call := 0; call < p.calls; call += 1 + int(level)*3 {
+				for v := fails; v < numVerdicts; v++ {
+					all = append(all, at{level, w, call, v})
+				}
+			}
+		}
+	}
+	stride := max(1, int(float64(len(all))/1600 / *times))
+	campaign(t, fmt.Sprintf("struck 1/%d", stride), int(float64(len(all)/stride) / *times), func(i uint64) (Config, *Script) {
+		a := all[(int(i)*stride+int(i)%stride)%len(all)]
+		return Config{Level: a.level, Steps: 700}, &Script{Given: a.world, Strategy: &Strike{Call: a.call, Verdict: a.verdict}}
+	})
+}
+
+// All schedules of two invocations of a function at the same time, with up to two turns and one fault, at the stages of a
+// life.
+func TestAllSchedulesOfTwo(t *testing.T) { //nolint:paralleltest // it uses all cores
+	var bouts []*Bout
+	for _, w := range worlds {
+		for _, stage := range []int{0, 1, 2, 4, 5, 8, 9, 10, 11, 13} {
+			for fn := range Level.functions(Machines) {
+				bouts = append(bouts, &Bout{Config: Config{Level: Machines}, World: w, Stage: stage, Functions: []int{fn, fn}, Faults: 1, Switches: 2})
+			}
+			bouts = append(bouts, &Bout{Config: Config{Level: Machines}, World: w, Stage: stage, Functions: []int{0, 1}, Faults: 1, Switches: 2})
+		}
+	}
+	most := int(1000 * *times)
+	var next, played, complete atomic.Int64
+	var workers sync.WaitGroup
+	begin := time.Now()
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(bouts); i = next.Add(1) - 1 {
+				n, whole := exhaust(t, bouts[i], most)
+				played.Add(int64(n))
+				if whole {
+					complete.Add(1)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	d := time.Since(begin)
+	t.Logf("schedules: %-10s %7d in %6.1f s, %6.0f/s; %d of %d scopes to their end", "exhaustive", played.Load(), d.Seconds(), float64(played.Load())/d.Seconds(), complete.Load(), len(bouts))
+}
+
+func exhaust(t *testing.T, b *Bout, most int) (n int, whole bool) {
+	t.Helper()
+	b.Prepare()
+	for s := (&Script{}); n < most; {
+		n++
+		if err := b.Play(s); err != nil {
+			var trace strings.Builder
+			b.play.Trace = &trace
+			_ = b.Play(&Script{Given: s.Taken})
+			t.Errorf("stage %d, functions %v, world %v: %v\n%s", b.Stage, b.Functions, b.World, err, trace.String())
+			return n, false
+		}
+		if !s.Next() {
+			return n, true
+		}
+	}
+	return n, false
+}
+
+// FuzzSchedule lets coverage choose what happens.
+func FuzzSchedule(f *testing.F) {
+	for seed := range uint64(4) {
+		p, _ := play(Config{Level: Machines, Steps: 60}, &Script{Strategy: NewSwarm(seed)})
+		f.Add(byte(0), p.Vector())
+	}
+	f.Fuzz(func(t *testing.T, level byte, vector []byte) {
+		c := Config{Level: Level(level) % numLevels, Steps: min(len(vector), 100)}
+		if _, err := play(c, &Script{Given: vector}); err != nil {
+			_, trace := story(c, vector, err)
+			t.Errorf("%v\n%s", err, trace)
+		}
+	})
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	drainnode "github.com/machine-functions/machine-functions/functions/drain-node"
+	evaluateautoscale "github.com/machine-functions/machine-functions/functions/evaluate-autoscale"
+	linknode "github.com/machine-functions/machine-functions/functions/link-node"
+	provisionmachine "github.com/machine-functions/machine-functions/functions/provision-machine"
+	"github.com/machine-functions/machine-functions/functions/remediate"
+	scalemachineset "github.com/machine-functions/machine-functions/functions/scale-machineset"
+	sweepinstances "github.com/machine-functions/machine-functions/functions/sweep-instances"
+	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+// Level is which functions take part in a schedule.
+type Level int
+
+// Levels.
+const (
+	Machines  Level = iota // sets, Machines, instances, Nodes, leftovers
+	Healing                // with health checks
+	Scaling                // with the autoscaler
+	numLevels = iota
+)
+
+// String names the level.
+func (l Level) String() string { return [...]string{"machines", "healing", "scaling"}[l] }
+
+func (l Level) functions() []function.Function {
+	all := []function.Function{scalemachineset.Function, provisionmachine.Function, linknode.Function, drainnode.Function, sweepinstances.Function}
+	if l >= Healing {
+		all = append(all, remediate.Function)
+	}
+	if l >= Scaling {
+		all = append(all, evaluateautoscale.Function)
+	}
+	return all
+}
+
+// canary stands in the Secret of every world, and may be found nowhere else (R-S13).
+const canary = "canary-6f1d"
+
+const setName = "worker"
+
+// setUp makes the world.
+func (p *Play) setUp() {
+	c := p.Cloud
+	c.Untokened = p.pick(KindWorld, 2) == 1
+	c.Lag = []time.Duration{0, 10 * time.Second, 30 * time.Second}[p.pick(KindWorld, 3)]
+	c.Ports = p.pick(KindWorld, 2)
+	c.Boot = []time.Duration{0, 20 * time.Second, time.Minute}[p.pick(KindWorld, 3)]
+	c.Removal = []time.Duration{0, 15 * time.Second}[p.pick(KindWorld, 2)]
+	replicas := int32(1 + p.pick(KindWorld, 3))
+	p.policy = []string{"", "Newest", "Oldest"}[p.pick(KindWorld, 3)]
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "cloud"}, Data: map[string][]byte{"key": []byte(canary)}}
+	p.API.PutSecret(secret)
+	set := Set(setName, replicas)
+	set.Spec.DeletePolicy = p.policy
+	set.Spec.Template.Spec.ProviderSpec.Value = rawExtension(`{"kind":"MemoryMachineProviderSpec","type":"small","secret":"cloud"}`)
+	p.put(set)
+	if p.Level >= Healing {
+		p.put(checkOf(p.pick(KindWorld, 2) == 1))
+	}
+	if p.Level >= Scaling {
+		p.put(p.autoscaling()...)
+	}
+	p.mastersUp()
+	p.wanted(replicas)
+	p.tracef("untokened=%v lag=%v ports=%d boot=%v removal=%v replicas=%d policy=%s", c.Untokened, c.Lag, c.Ports, c.Boot, c.Removal, replicas, p.policy)
+	p.scans()
+}
+
+// mastersUp puts three Nodes there that nobody's Machines are.
+func (p *Play) mastersUp() {
+	if p.Level < Healing {
+		return
+	}
+	for i := range 3 {
+		n := p.nodeNamed(fmt.Sprintf("master-%d", i), "", nil)
+		n.Labels[machine.LabelMaster] = ""
+		n.Spec.Taints = []corev1.Taint{{Key: machine.LabelMaster, Effect: corev1.TaintEffectNoSchedule}}
+		p.put(n)
+	}
+}
+
+func (p *Play) put(objects ...plan.Object) {
+	if err := p.API.Put(objects...); err != nil {
+		panic(fmt.Sprintf("the simulation puts what cannot be: %v", err))
+	}
+}
+
+func checkOf(two bool) plan.Object {
+	h := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "workers", Annotations: map[string]string{
+		machine.AnnotationStormCooldown: "30s",
+	}}}
+	h.Spec.Selector.MatchLabels = map[string]string{machine.LabelMachineSet: setName}
+	h.Spec.MaxUnhealthy = new(intstr.FromString("100%"))
+	if two {
+		h.Annotations[machine.AnnotationMaxInFlight] = "1"
+		h.Annotations[machine.AnnotationSteps] = "power-cycle=1m,replace"
+	}
+	h.Spec.NodeStartupTimeout = &metav1.Duration{Duration: 5 * time.Minute}
+	for _, status := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown} {
+		h.Spec.UnhealthyConditions = append(h.Spec.UnhealthyConditions, machinev1beta1.UnhealthyCondition{
+			Type: corev1.NodeReady, Status: status, Timeout: metav1.Duration{Duration: time.Minute},
+		})
+	}
+	return h
+}
+
+// scans queues a scan of every function.
+func (p *Play) scans() {
+	for i := range p.Functions {
+		if e := (queued{fn: i}); len(p.queue) < maxQueued {
+			p.queue = append(p.queue, e)
+		}
+	}
+}
+
+// tell goes on with the story that is told where nothing special happens: time passes, people scale up, delete a
+// Machine, scale down, all of it long enough apart to be carried out.
+func (p *Play) tell() {
+	p.story++
+	p.pass(10 * time.Second)
+	p.nature()
+	if !p.NoStory {
+		switch p.story {
+		case 4:
+			p.scale(int32(1 + p.replicas))
+		case 8:
+			p.deleteMachine(0)
+		case 12:
+			p.scale(1)
+		}
+	}
+	p.scans()
+}

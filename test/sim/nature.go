@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// nature is what kubelets, the node controller, ReplicaSets and the scheduler do by themselves.
+func (p *Play) nature() {
+	instances := p.Cloud.Instances()
+	for _, i := range instances {
+		if !i.Child && i.State == provider.StateRunning && !p.known(i.ProviderID) && !p.silent[i.ProviderID] {
+			p.tracef("node %s registers for %s", i.Name, i.ProviderID)
+			p.register(i)
+		}
+	}
+	nodes := memory.List[*corev1.Node](p.API)
+	for _, n := range nodes {
+		if n.Spec.ProviderID != "" {
+			p.pulse(n, slices.ContainsFunc(instances, func(i provider.Instance) bool {
+				return i.ProviderID == n.Spec.ProviderID && i.State == provider.StateRunning
+			}))
+		}
+	}
+	p.workloads(memory.List[*corev1.Node](p.API))
+}
+
+func (p *Play) known(id string) bool {
+	return slices.ContainsFunc(memory.List[*corev1.Node](p.API), func(n *corev1.Node) bool { return n.Spec.ProviderID == id })
+}
+
+// register makes a kubelet's Node; one of its name that is another instance's is gone first: instances of one Machine
+// have one name.
+func (p *Play) register(i provider.Instance) {
+	if old := memory.Get[*corev1.Node](p.API, "", i.Name); old != nil {
+		return // the node controller removes it once its instance is gone
+	}
+	p.joined(i)
+	p.put(p.nodeNamed(i.Name, i.ProviderID, i.Addresses))
+}
+
+// pulse keeps a Node's Ready condition true to its instance.
+func (p *Play) pulse(n *corev1.Node, alive bool) {
+	want := corev1.ConditionTrue
+	switch {
+	case !alive || p.silent[n.Spec.ProviderID]:
+		want = corev1.ConditionUnknown
+	case p.sick[n.Spec.ProviderID]:
+		want = corev1.ConditionFalse
+	}
+	if c := machine.NodeCondition(n, corev1.NodeReady); c != nil && c.Status == want {
+		return
+	}
+	p.tracef("node %s becomes Ready=%s", n.Name, want)
+	p.change(n, func(o *corev1.Node) { o.Status.Conditions = p.ready(want) })
+}
+
+func (p *Play) ready(s corev1.ConditionStatus) []corev1.NodeCondition {
+	return []corev1.NodeCondition{{Type: corev1.NodeReady, Status: s, LastTransitionTime: metav1.NewTime(p.clock.Truncate(1e9))}}
+}
+
+func (p *Play) nodeNamed(name, id string, addresses []corev1.NodeAddress) *corev1.Node {
+	size := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("110")}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
+		Spec:       corev1.NodeSpec{ProviderID: id},
+		Status:     corev1.NodeStatus{Addresses: addresses, Conditions: p.ready(corev1.ConditionTrue), Capacity: size, Allocatable: size},
+	}
+}
+
+func (p *Play) allPods() []*corev1.Pod { return memory.List[*corev1.Pod](p.API) }
+
+func (p *Play) remove(k plan.Kind, namespace, name string) {
+	how := memory.Background
+	if k == "Pod" {
+		how = memory.Force
+	}
+	if err := p.API.Remove(k, namespace, name, how); err != nil && !errors.Is(err, cluster.ErrGone) {
+		panic(err)
+	}
+}
+
+// change does what people and controllers of Kubernetes do to an object, whatever its version.
+func (p *Play) change(o plan.Object, f any) {
+	var err error
+	switch f := f.(type) {
+	case func(*corev1.Node):
+		err = memory.Patch(p.API, "", o.GetName(), f)
+	case func(*corev1.Pod):
+		err = memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)
+	case func(*machine.Machine):
+		err = memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)
+	case func(*machine.MachineSet):
+		err = memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)
+	}
+	if err != nil && !errors.Is(err, cluster.ErrGone) {
+		panic(err)
+	}
+}

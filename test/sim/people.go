@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// What people do, and what happens to them.
+const (
+	userScale = iota
+	userDelete
+	userMark
+	userTemplate
+	userLoad
+	userSick
+	userSilent
+	userVanish
+	userNode
+	userRelease
+	userHook
+	userStock
+	userSkew
+	userRestoreSet
+	userStripLedger
+	userRestoreAll
+	numUser
+)
+
+// user lets a person do something.
+func (p *Play) user() {
+	what := p.pick(KindUser, numUser)
+	switch what {
+	case userScale:
+		p.scale(int32(p.pick(KindWhich, 5)))
+	case userLoad:
+		if p.Level >= Scaling {
+			p.load(p.pick(KindWhich, mostReplicas+1))
+		}
+	case userRestoreSet, userStripLedger, userRestoreAll:
+		p.tamper(what)
+	case userSkew:
+		p.skew = []time.Duration{0, 20 * time.Second, -20 * time.Second, time.Minute, -time.Hour}[p.pick(KindWhich, 5)]
+		p.tracef("the clocks of the functions are %v off", p.skew)
+	case userStock:
+		n := p.pick(KindWhich, 4) - 1
+		p.Cloud.SetStock("small", n)
+		p.tracef("the cloud has room for %d (-1: no limit)", n)
+		p.disturbed = true
+	case userTemplate:
+		p.tracef("people edit the template")
+		p.editSet(func(s *machine.MachineSet) {
+			s.Spec.Template.Annotations = map[string]string{"edited": fmt.Sprint(p.steps)}
+		})
+	case userSick, userSilent, userVanish:
+		p.illness(what)
+	case userNode:
+		nodes := memory.List[*corev1.Node](p.API)
+		if i := p.pick(KindWhich, len(nodes)); i < len(nodes) && nodes[i].Spec.ProviderID != "" {
+			p.tracef("people delete node %s", nodes[i].Name)
+			p.remove("Node", "", nodes[i].Name)
+		}
+	default:
+		all := p.machines()
+		if i := p.pick(KindWhich, len(all)); i < len(all) {
+			p.userMachine(what, i, all[i])
+		}
+	}
+}
+
+func (p *Play) userMachine(what, i int, m *machine.Machine) {
+	switch what {
+	case userDelete:
+		p.deleteMachine(i)
+	case userMark:
+		p.tracef("people mark %s for deletion", m.Name)
+		p.change(m, func(o *machine.Machine) { metav1.SetMetaDataAnnotation(&o.ObjectMeta, machine.AnnotationDelete, "yes") })
+	case userRelease:
+		if m.DeletionTimestamp == nil {
+			p.tracef("people take %s out of its set", m.Name)
+			p.change(m, func(o *machine.Machine) { o.OwnerReferences = nil })
+		}
+	case userHook:
+		if m.DeletionTimestamp == nil {
+			p.tracef("people hold %s by a hook", m.Name)
+			p.change(m, func(o *machine.Machine) {
+				o.Spec.LifecycleHooks.PreTerminate = []machinev1beta1.LifecycleHook{{Name: "backup", Owner: "people"}}
+			})
+		}
+	}
+}
+
+// illness strikes an instance, or heals it.
+func (p *Play) illness(what int) {
+	var alive []provider.Instance
+	for _, i := range p.Cloud.Instances() {
+		if !i.Child && i.State == provider.StateRunning {
+			alive = append(alive, i)
+		}
+	}
+	n := p.pick(KindWhich, len(alive))
+	if n >= len(alive) {
+		return
+	}
+	i := alive[n]
+	p.disturbed = true
+	switch what {
+	case userSick:
+		p.sick[i.ProviderID] = !p.sick[i.ProviderID]
+		p.tracef("instance %s is sick: %v", i.ID, p.sick[i.ProviderID])
+	case userSilent:
+		p.silent[i.ProviderID] = !p.silent[i.ProviderID]
+		p.tracef("nobody hears of instance %s: %v", i.ID, p.silent[i.ProviderID])
+	case userVanish:
+		p.tracef("the cloud loses instance %s", i.ID)
+		p.Cloud.Vanish(i.ID)
+		p.seen += len(p.Cloud.Since(p.seen))
+	}
+}
+
+// tamper sets records back, as restored backups do.
+func (p *Play) tamper(what int) {
+	set := p.set()
+	switch {
+	case what == userStripLedger && set != nil:
+		p.tracef("people remove the ledger")
+		p.tampered = true
+		p.editSet(func(s *machine.MachineSet) { delete(s.Annotations, machine.AnnotationLedger) })
+	case what == userRestoreSet && p.backup.set != nil && set != nil:
+		p.tracef("the set is restored from a backup")
+		p.tampered = true
+		p.put(p.backup.set.DeepCopy())
+		p.wanted(*p.backup.set.Spec.Replicas)
+	case what == userRestoreAll && p.backup.all != nil:
+		p.tracef("the storage of the API server is restored from a backup")
+		p.tampered, p.restored, p.disturbed = true, true, true
+		for _, q := range p.procs {
+			q.stop()
+		}
+		p.procs, p.queue = nil, nil
+		p.pass(5 * time.Minute)
+		p.backup.all()
+		p.read = len(p.API.Writes())
+		if s := p.set(); s != nil {
+			p.wanted(*s.Spec.Replicas)
+		}
+	}
+	if p.Exact { // else what is stored is never changed in place
+		return
+	}
+	if s := p.set(); s != nil && (what == userRestoreSet || p.backup.set == nil) {
+		p.backup.set, p.backup.all = s, p.API.Backup()
+	}
+}
+
+func (p *Play) scale(n int32) {
+	p.tracef("people scale to %d", n)
+	if p.set() == nil {
+		return
+	}
+	p.wanted(n)
+	if err := p.API.Scale(machine.Namespace, setName, n); err != nil {
+		panic(err)
+	}
+}
+
+// wanted remembers what is wanted now, and was the most.
+func (p *Play) wanted(n int32) { p.replicas, p.most = int(n), max(p.most, int(n)) }
+
+func (p *Play) deleteMachine(i int) {
+	all := p.machines()
+	if i >= len(all) {
+		return
+	}
+	p.tracef("people delete %s", all[i].Name)
+	p.remove("Machine", all[i].Namespace, all[i].Name)
+}
+
+func (p *Play) editSet(f func(*machine.MachineSet)) {
+	if s := p.set(); s != nil {
+		p.change(s, f)
+	}
+}
+
+func (p *Play) set() *machine.MachineSet {
+	return memory.Get[*machine.MachineSet](p.API, machine.Namespace, setName)
+}
+
+func (p *Play) machines() []*machine.Machine { return memory.List[*machine.Machine](p.API) }
+
+// relent takes back what keeps things from ever becoming as they are wanted.
+func (p *Play) relent() {
+	p.Cloud.SetStock("small", -1)
+	p.skew = 0
+	clear(p.silent)
+	kept := false
+	for _, i := range p.Cloud.Instances() {
+		if p.sick[i.ProviderID] && kept {
+			delete(p.sick, i.ProviderID)
+		}
+		kept = kept || p.sick[i.ProviderID]
+	}
+	for _, m := range p.machines() {
+		if len(m.Spec.LifecycleHooks.PreTerminate) > 0 {
+			p.change(m, func(o *machine.Machine) { o.Spec.LifecycleHooks.PreTerminate = nil })
+		}
+	}
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+const (
+	quickRounds = 8 // of a scan's 10 s, then of 30 s
+	mostRounds  = 80
+)
+
+// settle is the end of every schedule: nothing fails any more, what runs runs to its end, then the functions' scans
+// alone have to make everything as it is wanted (R-L1, R-L3), and to leave it alone from then on (R-S14).
+func (p *Play) settle() {
+	if p.Violation != nil {
+		return
+	}
+	p.calm = true
+	p.tracef("calm")
+	p.relent()
+	p.finish()
+	last := ""
+	for round := range mostRounds {
+		p.round(round)
+		if p.Violation != nil {
+			return
+		}
+		last = p.wrong()
+		if q := p.sleeper(); q != nil && (last == "" || round > 20) {
+			p.tracef("%s wakes up", q)
+			p.wake(q)
+			continue
+		}
+		if last == "" && p.sleeper() == nil && p.quiet() {
+			return
+		}
+	}
+	if last == "" {
+		last = "it is written to on and on"
+	}
+	p.violate("R-L1", "after %v of calm: %s", p.clock.Sub(Start), last)
+}
+
+// finish runs every invocation to its end, but the one that is frozen.
+func (p *Play) finish() {
+	for {
+		q := p.runnable()
+		if q == nil || p.Violation != nil {
+			return
+		}
+		p.resume(q)
+	}
+}
+
+func (p *Play) sleeper() *proc {
+	for _, q := range p.procs {
+		if q.frozen {
+			return q
+		}
+	}
+	return nil
+}
+
+// wake lets the call take effect that was frozen, and the invocation end.
+func (p *Play) wake(q *proc) {
+	p.resume(q)
+	q.frozen = false
+	p.finish()
+}
+
+// round lets time pass and every function scan, once. Events are lost.
+func (p *Play) round(n int) {
+	d := 10 * time.Second
+	if n >= quickRounds {
+		d = 30 * time.Second
+	}
+	p.clock = p.clock.Add(d)
+	p.nature()
+	p.confirm()
+	p.read, p.queue = len(p.API.Writes()), nil
+	for i := range p.Functions {
+		p.start(queued{fn: i})
+		p.finish()
+	}
+}
+
+// quiet reports whether another round writes nothing (R-S14).
+func (p *Play) quiet() bool {
+	before := len(p.API.Writes())
+	p.round(quickRounds)
+	return len(p.API.Writes()) == before && p.wrong() == ""
+}
+
+// confirm is a person who has looked at what many orphans at once are.
+func (p *Play) confirm() {
+	cm := memory.Get[*corev1.ConfigMap](p.API, machine.Namespace, machine.ConfigMapSweep)
+	if cm == nil || !p.restored && !p.unbounded {
+		return
+	}
+	const confirmed = "machine.openshift.io/sweep-confirmed"
+	if cm.Annotations[confirmed] == "" && strings.Contains(cm.Data[machine.SweepKey], "sightings") {
+		next := cm.DeepCopy()
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, confirmed, p.clock.Add(time.Hour).UTC().Format(time.RFC3339))
+		p.put(next)
+	}
+}
+
+// wrong says what is not as it is wanted, or "".
+func (p *Play) wrong() string {
+	set, machines := p.set(), p.machines()
+	if set == nil {
+		return "the set is gone"
+	}
+	if len(machines) != int(*set.Spec.Replicas) {
+		return fmt.Sprintf("%d Machines, %d are wanted", len(machines), *set.Spec.Replicas)
+	}
+	if p.restored { // instances of a time that nobody remembers may hold names of Nodes: a person has to look
+		return ""
+	}
+	nodes := map[string]*corev1.Node{}
+	for _, n := range memory.List[*corev1.Node](p.API) {
+		nodes[n.Name] = n
+	}
+	live := map[string]bool{}
+	for _, i := range p.Cloud.Instances() {
+		live[i.ProviderID] = live[i.ProviderID] || !i.Child
+	}
+	for _, m := range machines {
+		if why := p.wrongMachine(m, nodes, live); why != "" {
+			return m.Name + " " + why
+		}
+	}
+	if why := p.leftovers(machines, nodes); why != "" {
+		return why
+	}
+	return p.wrongLoad(set)
+}
+
+func (p *Play) wrongMachine(m *machine.Machine, nodes map[string]*corev1.Node, live map[string]bool) string {
+	phase := machine.Phase(m)
+	failed := phase == machine.PhaseFailed
+	switch {
+	case m.DeletionTimestamp != nil:
+		return "is still being deleted"
+	case failed && p.Level == Machines:
+		return "" // nobody replaces it
+	case phase != machine.PhaseRunning:
+		return "is in phase " + phase
+	case !live[machine.ProviderID(m)]:
+		return "has no instance"
+	case m.Status.NodeRef == nil || !machine.IsNodeOf(m, nodes[m.Status.NodeRef.Name]):
+		return "has no Node"
+	case !machine.NodeReady(nodes[m.Status.NodeRef.Name]) && p.Level >= Healing:
+		return "has a Node that is not Ready"
+	case m.Annotations[machine.AnnotationRemediatedBy] != "":
+		return "keeps the claim of a check (R-S11)"
+	}
+	return ""
+}
+
+// leftovers names what nobody owns: instances, their children, Nodes, taints (R-S1, R-S2, R-S11).
+func (p *Play) leftovers(machines []*machine.Machine, nodes map[string]*corev1.Node) string {
+	owned := map[string]bool{}
+	for _, m := range machines {
+		if machine.Phase(m) != machine.PhaseFailed || p.Level >= Healing {
+			owned[string(m.UID)] = true
+		}
+	}
+	count, ready := map[string]int{}, map[string]bool{}
+	for _, n := range nodes {
+		ready[n.Spec.ProviderID] = machine.NodeReady(n)
+	}
+	for _, i := range p.Cloud.Instances() {
+		switch {
+		case i.Child && i.State != provider.StateDeleting && !p.joinedPort(i):
+			return "leftover " + i.ID
+		case i.Child:
+		case p.restored && ready[i.ProviderID]: // somebody works there, whatever the records say: only reported
+			delete(nodes, i.Name)
+		default:
+			count[string(i.UID)]++
+			if !owned[string(i.UID)] && !p.failedOwner(i) || count[string(i.UID)] > 1 {
+				return fmt.Sprintf("instance %s (%s) of %s is left, %d of that Machine", i.ID, i.State, i.Name, count[string(i.UID)])
+			}
+		}
+	}
+	for _, n := range nodes {
+		switch {
+		case n.Spec.ProviderID == "" || p.restored:
+		case p.orphaned(n, machines):
+			return "node " + n.Name + " is left"
+		case len(n.Spec.Taints) > 0 && !p.removing():
+			return fmt.Sprintf("node %s keeps %v (R-S11)", n.Name, n.Spec.Taints)
+		}
+	}
+	return ""
+}
+
+// joinedPort reports whether a port belongs to an instance, or to a Machine that still has to get one.
+func (p *Play) joinedPort(port provider.Instance) bool { return len(p.liveOf(port.UID)) > 0 }
+
+func (p *Play) failedOwner(i provider.Instance) bool { return p.owner(i.UID) != nil }
+
+func (p *Play) orphaned(n *corev1.Node, machines []*machine.Machine) bool {
+	for _, m := range machines {
+		if machine.IsNodeOf(m, n) || machine.ProviderID(m) == n.Spec.ProviderID {
+			return false
+		}
+	}
+	return true
+}
+
+// removing reports whether a scale-down may be under way.
+func (p *Play) removing() bool {
+	cm := memory.Get[*corev1.ConfigMap](p.API, machine.Namespace, machine.ConfigMapStatus)
+	return cm != nil && strings.Contains(cm.Data["state"], "removals")
+}
+
+// wrongLoad says which Pods wait although they could run, and which Nodes stay although nobody needs them.
+func (p *Play) wrongLoad(set *machine.MachineSet) string {
+	if p.Level < Scaling {
+		return ""
+	}
+	for _, pod := range p.allPods() {
+		if pod.Spec.NodeName == "" {
+			return "pod " + pod.Name + " waits"
+		}
+	}
+	if n := int(*set.Spec.Replicas); n > max(1, p.pods) {
+		return fmt.Sprintf("%d replicas for %d pods", n, p.pods)
+	}
+	return ""
+}

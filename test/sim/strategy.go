@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import "math/rand/v2"
+
+// Swarm is a random schedule whose mix of faults and events is itself random: some of them never happen in a schedule,
+// so that others can happen often.
+type Swarm struct {
+	rng    *rand.Rand
+	what   [numWhat]int
+	fault  int // out of 256
+	faults [numVerdicts]int
+}
+
+// NewSwarm returns the strategy of one seed.
+func NewSwarm(seed uint64) *Swarm {
+	s := &Swarm{rng: rand.New(rand.NewPCG(seed, 11))} //nolint:gosec // to be repeated
+	weights := []int{0, 1, 1, 3, 8}
+	for i := range s.what {
+		s.what[i] = weights[s.rng.IntN(len(weights))]
+	}
+	s.what[whatRun] = 6 + 20*s.rng.IntN(3)
+	s.what[whatTime] = min(s.what[whatTime], 3)
+	s.what[whatFreeze] = 0
+	s.fault = []int{0, 6, 16, 40, 90}[s.rng.IntN(5)]
+	for i := range s.faults {
+		s.faults[i] = weights[s.rng.IntN(len(weights))]
+	}
+	return s
+}
+
+// Pick implements [Strategy].
+func (s *Swarm) Pick(p *Play, k Kind, n int) int {
+	switch k {
+	case KindWhat:
+		return weighted(s.rng, s.what[:n])
+	case KindFault:
+		if s.rng.IntN(256) >= s.fault {
+			return 0
+		}
+		var w [numVerdicts]int
+		for i, v := range p.verdicts[:n] {
+			w[i] = s.faults[v]
+		}
+		return weighted(s.rng, w[:n])
+	case KindWorld, KindWho, KindUser, KindWhich, KindOrder:
+	}
+	return s.rng.IntN(n)
+}
+
+func weighted(rng *rand.Rand, weights []int) int {
+	sum := 0
+	for _, w := range weights {
+		sum += w
+	}
+	if sum == 0 {
+		return 0
+	}
+	at := rng.IntN(sum)
+	for i, w := range weights {
+		if at -= w; at < 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+// Priorities is probabilistic concurrency testing (Burckhardt and others, ASPLOS 2010): of all invocations the one with
+// the highest priority goes on, and a few times the one that runs falls behind all others.
+type Priorities struct {
+	Swarm
+	order   map[int]int // by invocation: the priority
+	changes map[int]bool
+	low     int
+}
+
+// NewPriorities returns the strategy of one seed with d points of change in so many steps.
+func NewPriorities(seed uint64, d, steps int) *Priorities {
+	s := &Priorities{Swarm: *NewSwarm(seed), order: map[int]int{}, changes: map[int]bool{}}
+	for range d {
+		s.changes[s.rng.IntN(steps)] = true
+	}
+	s.what[whatOther] = 0
+	return s
+}
+
+// Pick implements [Strategy].
+func (s *Priorities) Pick(p *Play, k Kind, n int) int {
+	if k != KindWho {
+		if k == KindWhat && len(p.procs) > 0 && len(p.procs) < maxProcs && s.rng.IntN(3) == 0 {
+			return whatDeliver
+		}
+		if k == KindWhat && len(p.procs) > 1 && s.rng.IntN(4) > 0 {
+			return whatOther
+		}
+		return s.Swarm.Pick(p, k, n)
+	}
+	best := 0
+	for i, q := range p.procs[:min(n, len(p.procs))] {
+		if _, known := s.order[q.id]; !known {
+			s.order[q.id] = 1 + s.rng.IntN(1<<20)
+		}
+		if s.order[q.id] > s.order[p.procs[best].id] {
+			best = i
+		}
+	}
+	if s.changes[p.steps] {
+		s.low--
+		s.order[p.procs[best].id] = s.low
+	}
+	return best
+}
+
+// Sleeper freezes one invocation at one call until everything else is quiet: the request that a network delayed, the
+// process that was stopped. Without tokens nothing that a client does can rule out what follows, so what is wanted then
+// holds in the end instead of always (RELIABILITY §0.4).
+type Sleeper struct {
+	Swarm
+	at int
+}
+
+// NewSleeper returns the strategy of one seed.
+func NewSleeper(seed uint64, steps int) *Sleeper {
+	s := &Sleeper{Swarm: *NewSwarm(seed)}
+	s.at = s.rng.IntN(steps)
+	return s
+}
+
+// Pick implements [Strategy].
+func (s *Sleeper) Pick(p *Play, k Kind, n int) int {
+	if k == KindWhat && p.steps >= s.at && len(p.procs) > 0 && !p.unbounded && n > whatFreeze {
+		return whatFreeze
+	}
+	return s.Swarm.Pick(p, k, n)
+}
+
+// Strike perturbs one call of the story without faults, by number: what Sieve does (OSDI 2022), at every call.
+type Strike struct {
+	World   []byte // how the world is made
+	Call    int
+	Verdict verdict
+	worlds  int
+}
+
+// Pick implements [Strategy].
+func (s *Strike) Pick(p *Play, k Kind, n int) int {
+	switch k {
+	case KindWorld:
+		if s.worlds++; s.worlds <= len(s.World) {
+			return int(s.World[s.worlds-1]) % n
+		}
+	case KindFault:
+		if p.calls == s.Call {
+			for i, v := range p.verdicts[:n] {
+				if v == s.Verdict {
+					return i
+				}
+			}
+		}
+	case KindWhat, KindWho, KindUser, KindWhich, KindOrder:
+	}
+	return 0
+}

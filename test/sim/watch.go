@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// watch is what is known of a play beside what its API server and its cloud hold: the invariants of RELIABILITY §3.2
+// are checked against it after each effect.
+type watch struct {
+	policy         string
+	replicas, most int // wanted now, and at most ever
+	pods, mostPods int
+	sick, silent   map[string]bool // by provider id
+	ever           map[int]bool    // ordinals that were active in some committed ledger
+	rebuilt        map[int]bool    // invocations that rebuilt the ledger
+	doubts         map[doubt]bool  // what an invocation asked of a cloud and was not answered
+	seen           int             // of the cloud's history
+	tampered       bool            // people set records back
+	restored       bool            // all of them
+	disturbed      bool            // instances were ill, or the cloud refused
+	backup         struct {
+		set *machine.MachineSet
+		all func()
+	}
+}
+
+// doubt is an unanswered question of an invocation about the instance of a Machine; about all of them without UID.
+type doubt struct {
+	proc int
+	uid  types.UID
+}
+
+func (p *Play) begin() {
+	p.watch = watch{sick: map[string]bool{}, silent: map[string]bool{}, ever: map[int]bool{}, rebuilt: map[int]bool{}, doubts: map[doubt]bool{}}
+}
+
+// current returns what an action changes as it is before.
+func (p *Play) current(a plan.Action) plan.Object {
+	switch a := a.(type) {
+	case plan.Update:
+		return p.peek(a.Old)
+	case plan.UpdateStatus:
+		return p.peek(a.Old)
+	case plan.Delete:
+		return p.peek(a.Object)
+	case plan.Create, plan.Evict, plan.Approve, plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
+	}
+	return nil
+}
+
+func (p *Play) peek(o plan.Object) plan.Object {
+	switch o := o.(type) {
+	case *machine.Machine:
+		return orNil(memory.Get[*machine.Machine](p.API, o.Namespace, o.Name))
+	case *machine.MachineSet:
+		return orNil(memory.Get[*machine.MachineSet](p.API, o.Namespace, o.Name))
+	case *machine.MachineHealthCheck:
+		return orNil(memory.Get[*machine.MachineHealthCheck](p.API, o.Namespace, o.Name))
+	case *corev1.Node:
+		return orNil(memory.Get[*corev1.Node](p.API, "", o.Name))
+	}
+	return nil
+}
+
+func orNil[T any, P interface {
+	*T
+	plan.Object
+}](o P) plan.Object {
+	if o == nil {
+		return nil
+	}
+	return o
+}
+
+// watchWrite looks at what a write of a function did.
+func (p *Play) watchWrite(q *proc, a plan.Action, old plan.Object, err error) {
+	if q.skew.Abs() > 30e9 && err == nil {
+		p.violate("G7", "%s writes although its clock was %v off", q, q.skew)
+	}
+	if err != nil {
+		return
+	}
+	switch a := a.(type) {
+	case plan.Create:
+		if m, ok := a.Object.(*machine.Machine); ok {
+			p.watchBirth(q, m)
+		}
+	case plan.Update:
+		p.watchUpdate(q, old, a.New)
+	case plan.Delete:
+		p.watchDelete(q, old, a)
+	case plan.UpdateStatus, plan.Evict, plan.Approve, plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
+	}
+}
+
+func (p *Play) watchBirth(q *proc, m *machine.Machine) {
+	k, ok := machine.NewLedger(ownerOf(m)).OrdinalOf(setName, m)
+	switch {
+	case p.rebuilt[q.id]:
+		p.violate("2a.7", "%s creates %s in the invocation that rebuilt the ledger", q, m.Name)
+	case !slices.Contains(m.Finalizers, machine.Finalizer):
+		p.violate("2a.2", "%s is created without a finalizer", m.Name)
+	case !ok || !p.ever[k] && !p.tampered:
+		p.violate("R-S4", "%s creates %s, which no committed ledger holds", q, m.Name)
+	}
+}
+
+func ownerOf(m *machine.Machine) types.UID {
+	if owner := metav1.GetControllerOfNoCopy(m); owner != nil {
+		return owner.UID
+	}
+	return ""
+}
+
+func (p *Play) watchUpdate(q *proc, old, now plan.Object) {
+	switch n := now.(type) {
+	case *machine.MachineSet:
+		if o, ok := old.(*machine.MachineSet); ok {
+			p.watchLedger(q, o, n)
+			p.watchReplicas(q, o, n)
+		}
+	case *machine.Machine:
+		if o, ok := old.(*machine.Machine); ok {
+			p.watchMachine(q, o, n)
+		}
+	case *machine.MachineHealthCheck:
+		p.watchInFlight(n)
+	}
+}
+
+// watchLedger holds R-S4, R-S5 and R-S17 for one commit.
+func (p *Play) watchLedger(q *proc, old, now *machine.MachineSet) {
+	text := now.Annotations[machine.AnnotationLedger]
+	if text == old.Annotations[machine.AnnotationLedger] {
+		return
+	}
+	next, err := machine.ParseLedger(text)
+	if err != nil {
+		p.violate("2a.1", "%s commits a ledger that nobody can read: %v", q, err)
+		return
+	}
+	for _, k := range next.Active {
+		p.ever[k] = true
+	}
+	before, err := machine.ParseLedger(old.Annotations[machine.AnnotationLedger])
+	if next.Rebuilt != "" {
+		p.rebuilt[q.id] = true
+		return
+	}
+	if err != nil || before.SetUID != old.UID {
+		before = machine.NewLedger(old.UID)
+	}
+	grown := 0
+	for _, k := range next.Active {
+		_, adopted := next.Adopted[k]
+		switch {
+		case before.Active.Has(k):
+		case k < before.Next:
+			p.violate("R-S17", "%s: the retired ordinal %d returns", q, k)
+		case !adopted:
+			grown++
+		}
+	}
+	want := int(*old.Spec.Replicas)
+	switch {
+	case next.Next < before.Next:
+		p.violate("R-S17", "%s: next goes back from %d to %d", q, before.Next, next.Next)
+	case grown > 0 && len(next.Active) > want:
+		p.violate("R-S4", "%s: %d ordinals are active, %d are wanted", q, len(next.Active), want)
+	}
+	p.watchVictims(q, old, before, next)
+}
+
+// watchVictims holds that nobody else goes while a victim stays (R-S5).
+func (p *Play) watchVictims(q *proc, set *machine.MachineSet, before, next machine.Ledger) {
+	victims, err := machine.Victims(set)
+	if err != nil || len(victims) == 0 {
+		return
+	}
+	spared, others := "", ""
+	for _, m := range p.machines() {
+		k, ok := before.OrdinalOf(setName, m)
+		if !ok || m.DeletionTimestamp != nil || !before.Active.Has(k) || ownerOf(m) != set.UID {
+			continue
+		}
+		victim := slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.UID == m.UID })
+		switch {
+		case victim && next.Active.Has(k):
+			spared = m.Name
+		case !victim && !next.Active.Has(k):
+			others = m.Name
+		}
+	}
+	if spared != "" && others != "" {
+		p.violate("R-S5", "%s: %s goes instead of the victim %s", q, others, spared)
+	}
+}
+
+// watchReplicas holds what the autoscaler may do to a set (R-S4, R-S5).
+func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
+	from, to := int(*old.Spec.Replicas), int(*now.Spec.Replicas)
+	if from == to {
+		return
+	}
+	if name := p.Functions[q.fn].Name; name != "evaluate-autoscale" {
+		p.violate("writers", "%s changes replicas", name)
+	}
+	p.replicas = to
+	victims, err := machine.Victims(now)
+	p.mostPods = max(p.mostPods, p.pods)
+	switch {
+	case to > from && to > mostReplicas:
+		p.violate("R-S4", "%s: %d replicas, at most %d are allowed", q, to, mostReplicas)
+	case to > from && to > max(p.mostPods, 1) && !p.disturbed && !p.tampered:
+		p.violate("R-S4", "%s: %d replicas for %d pods", q, to, p.mostPods)
+	case to < from && (err != nil || len(victims) < from-to):
+		p.violate("R-S5", "%s: %d less with %d victims", q, from-to, len(victims))
+	case to < 1:
+		p.violate("R-S4", "%s: %d replicas are less than the minimum", q, to)
+	}
+	p.most = max(p.most, to)
+}
+
+// watchMachine holds R-S15 and R-S16.
+func (p *Play) watchMachine(q *proc, old, now *machine.Machine) {
+	was, is := machine.ProviderID(old), machine.ProviderID(now)
+	if was != "" && is != was {
+		p.violate("R-S16", "%s: the provider id of %s changes from %s to %s", q, now.Name, was, is)
+	}
+	if !slices.Contains(old.Finalizers, machine.Finalizer) || slices.Contains(now.Finalizers, machine.Finalizer) {
+		return
+	}
+	intent, _ := machine.ParseIntent(old)
+	horizon := p.horizon()
+	switch {
+	case intent.ClaimedByOther("", p.clock):
+		p.violate("R-S15", "%s lets %s go while a claim runs", q, now.Name)
+	case intent.Called() && intent.Unresolved() && p.clock.Before(intent.SurfacesUntil(horizon)):
+		p.violate("R-S15", "%s lets %s go while an instance may surface", q, now.Name)
+	case len(p.liveOf(now.UID)) > 0 && !p.unbounded && !p.restored:
+		p.violate("R-S15", "%s lets %s go, but %s is there", q, now.Name, p.liveOf(now.UID)[0].ID)
+	}
+}
+
+// watchDelete holds R-S6, R-S8 and R-S9.
+func (p *Play) watchDelete(q *proc, old plan.Object, a plan.Delete) {
+	name := p.Functions[q.fn].Name
+	switch o := old.(type) {
+	case *machine.Machine:
+		switch {
+		case p.rebuilt[q.id]:
+			p.violate("2a.7", "%s deletes %s in the invocation that rebuilt the ledger", q, o.Name)
+		case o.UID != a.Object.GetUID():
+		case name == "scale-machineset":
+			p.causedByLedger(q, o)
+		case name == "remediate":
+			p.causedByCheck(q, o)
+		default:
+			p.violate("R-S6", "%s deletes %s", q, o.Name)
+		}
+	case *corev1.Node:
+		for _, i := range p.Cloud.Instances() {
+			if i.ProviderID == o.Spec.ProviderID && o.Spec.ProviderID != "" && o.UID == a.Object.GetUID() {
+				p.violate("R-S9", "%s deletes node %s while %s is there", q, o.Name, i.ID)
+			}
+		}
+	case *corev1.Pod:
+		p.violate("R-S8", "%s deletes pod %s", q, o.Name)
+	}
+}
+
+func (p *Play) causedByLedger(q *proc, m *machine.Machine) {
+	set := p.set()
+	if set == nil || p.tampered {
+		return
+	}
+	l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
+	k, ok := l.OrdinalOf(setName, m)
+	if err != nil || !ok || k >= l.Next || l.Active.Has(k) {
+		p.violate("R-S6", "%s deletes %s, which the ledger has not retired", q, m.Name)
+	}
+}
+
+func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
+	h := memory.Get[*machine.MachineHealthCheck](p.API, machine.Namespace, "workers")
+	cm := memory.Get[*corev1.ConfigMap](p.API, machine.Namespace, machine.ConfigMapDisrupt)
+	budget, err := machine.ParseDisruptions(cm)
+	node := memory.Get[*corev1.Node](p.API, "", m.Name)
+	switch {
+	case h == nil || p.restored:
+	case !strings.Contains(h.Annotations[machine.AnnotationInFlight], string(m.UID)):
+		p.violate("R-S6", "%s deletes %s, which no check has in flight", q, m.Name)
+	case err != nil || !budget.Holds(m.UID, p.clock):
+		p.violate("R-S10", "%s deletes %s, which has no slot of the budget", q, m.Name)
+	case machine.Phase(m) == machine.PhaseRunning && node != nil && machine.IsNodeOf(m, node) && machine.NodeReady(node) && !p.disturbed:
+		p.violate("R-S6", "%s deletes %s, which is well", q, m.Name)
+	}
+}
+
+// watchInFlight holds R-S10 for one check.
+func (p *Play) watchInFlight(h *machine.MachineHealthCheck) {
+	var r struct {
+		InFlight []json.RawMessage `json:"inFlight"`
+	}
+	limit := 3
+	if h.Annotations[machine.AnnotationMaxInFlight] == "1" {
+		limit = 1
+	}
+	if text := h.Annotations[machine.AnnotationInFlight]; text != "" && json.Unmarshal([]byte(text), &r) == nil && len(r.InFlight) > limit {
+		p.violate("R-S10", "%d in flight, at most %d are allowed", len(r.InFlight), limit)
+	}
+}
+
+// told holds R-S13 for what people are told.
+func (p *Play) told(message string) {
+	if strings.Contains(message, canary) {
+		p.violate("R-S13", "a secret is told: %s", message)
+	}
+}
+
+func (p *Play) planned(q *proc, planned plan.Plan) {
+	for _, n := range planned.Notes {
+		p.told(n.Message)
+	}
+	_ = q
+}
+
+// joined holds that two Nodes never run for one Machine (R-S1).
+func (p *Play) joined(i provider.Instance) {
+	for _, other := range p.liveOf(i.UID) {
+		if other.ID != i.ID && p.known(other.ProviderID) && !p.unbounded && !p.restored {
+			p.violate("R-S1", "%s and %s of one Machine both have Nodes", i.ID, other.ID)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	cloud "github.com/machine-functions/machine-functions/shared/provider/memory"
+)
+
+// horizon is what the cloud's driver says.
+func (p *Play) horizon() time.Duration { return 20*time.Second + p.Cloud.Lag }
+
+// liveOf returns the instances of a Machine that exist.
+func (p *Play) liveOf(uid types.UID) (all []provider.Instance) {
+	for _, i := range p.Cloud.Instances() {
+		if i.UID == uid && !i.Child {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// watchCloud looks at what a call to the cloud did.
+func (p *Play) watchCloud(q *proc) {
+	events := p.Cloud.Since(p.seen)
+	p.seen += len(events)
+	for _, e := range events {
+		switch {
+		case e.What == cloud.Created && !e.Child:
+			p.watchCreated(q, e)
+		case e.What == cloud.Deleted && !e.Child:
+			p.watchDeleted(q, e)
+		}
+	}
+}
+
+func (p *Play) owner(uid types.UID) *machine.Machine {
+	for _, m := range p.machines() {
+		if m.UID == uid {
+			return m
+		}
+	}
+	return nil
+}
+
+// watchCreated holds R-S1, R-S2 and R-S4 for a new instance.
+func (p *Play) watchCreated(q *proc, e cloud.Event) {
+	m := p.owner(e.UID)
+	live := p.liveOf(e.UID)
+	bounded := !p.unbounded && !p.restored
+	switch {
+	case len(live) > 1 && (bounded || !p.Cloud.Untokened && !p.restored):
+		p.violate("R-S1", "%s makes %s beside %s for %s", q, e.ID, live[0].ID, e.Name)
+	case m == nil && bounded:
+		p.violate("R-S2", "%s makes %s for %s, which is gone", q, e.ID, e.Name)
+	case m != nil && machine.ProviderID(m) != "" && bounded:
+		p.violate("R-S1", "%s makes %s for %s, which has %s", q, e.ID, e.Name, machine.ProviderID(m))
+	}
+	if p.doubts[doubt{q.id, e.UID}] {
+		p.violate("R-S12", "%s makes %s although the cloud did not say that there is none", q, e.ID)
+	}
+	if set := p.set(); set != nil && bounded && !p.tampered {
+		l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
+		active := 0
+		for _, i := range p.Cloud.Instances() {
+			if o := p.owner(i.UID); o != nil && !i.Child && i.State != provider.StateDeleting && ownerOf(o) == set.UID {
+				if k, ok := l.OrdinalOf(setName, o); ok && err == nil && l.Active.Has(k) {
+					active++
+				}
+			}
+		}
+		if active > p.most {
+			p.violate("R-S4", "%d instances of active ordinals, at most %d were ever wanted", active, p.most)
+		}
+	}
+}
+
+// watchDeleted holds R-S3 and R-S7 for an instance that is told to go.
+func (p *Play) watchDeleted(q *proc, e cloud.Event) {
+	m := p.owner(e.UID)
+	sweeps := p.Functions[q.fn].Name == "sweep-instances"
+	if m == nil {
+		return
+	}
+	recorded := machine.ProviderID(m) == "memory:///"+e.ID
+	switch {
+	case m.DeletionTimestamp == nil && recorded:
+		p.violate("R-S3", "%s deletes %s, which %s records", q, e.ID, m.Name)
+	case m.DeletionTimestamp == nil && machine.ProviderID(m) == "":
+		p.violate("R-S3", "%s deletes %s, which may be %s's only instance", q, e.ID, m.Name)
+	case m.DeletionTimestamp == nil, sweeps && !recorded:
+	case !machine.Drained(m):
+		p.violate("R-S7", "%s deletes %s, but %s is not drained", q, e.ID, m.Name)
+	case len(m.Spec.LifecycleHooks.PreTerminate) > 0:
+		p.violate("R-S7", "%s deletes %s, but %s is held by a hook", q, e.ID, m.Name)
+	}
+	if p.doubts[doubt{q.id, ""}] && !sweeps {
+		p.violate("R-S12", "%s deletes %s although it could not list the cloud", q, e.ID)
+	}
+}
+
+// asked remembers what a cloud did not answer, until it does.
+func (p *Play) asked(q *proc, c cloud.Call, answered bool) {
+	switch c.Op {
+	case cloud.OpFind:
+		p.doubts[doubt{q.id, c.Ref.UID}] = !answered
+	case cloud.OpList:
+		p.doubts[doubt{q.id, ""}] = !answered
+	case cloud.OpResolve, cloud.OpCreate, cloud.OpDelete, cloud.OpInstanceTypes, cloud.OpUpdate, cloud.OpPowerCycle:
+	}
+}
