@@ -96,7 +96,7 @@ func set(body map[string]any, name, value string) {
 }
 
 // boot asks for the instance. Whatever it is told, it is asked for once in a minute at most.
-func (a *attempt) boot(ctx context.Context, volumes map[string]string) (provider.Instance, error) {
+func (a *attempt) boot(ctx context.Context, volumes map[string]string, group string) (provider.Instance, error) {
 	userData, err := a.userData(ctx, a.wanted.UserData)
 	if err != nil {
 		return provider.Instance{}, err
@@ -107,7 +107,7 @@ func (a *attempt) boot(ctx context.Context, volumes map[string]string) (provider
 	var answer struct {
 		Server server `json:"server"`
 	}
-	if err := a.post(ctx, a.compute, "create instance", "servers", a.order(volumes, userData), &answer); err != nil {
+	if err := a.post(ctx, a.compute, "create instance", "servers", a.order(volumes, group, userData), &answer); err != nil {
 		return provider.Instance{}, err
 	}
 	if answer.Server.ID == "" {
@@ -122,7 +122,7 @@ func (a *attempt) boot(ctx context.Context, volumes map[string]string) (provider
 }
 
 // order is the request for the instance.
-func (a *attempt) order(volumes map[string]string, userData []byte) map[string]any {
+func (a *attempt) order(volumes map[string]string, group string, userData []byte) map[string]any {
 	w := a.wanted
 	networks := []map[string]any{}
 	for _, p := range a.ports {
@@ -148,8 +148,8 @@ func (a *attempt) order(volumes map[string]string, userData []byte) map[string]a
 		server["block_device_mapping_v2"] = disks
 	}
 	order := map[string]any{"server": server}
-	if w.ServerGroup != "" {
-		order["os:scheduler_hints"] = map[string]any{"group": w.ServerGroup}
+	if group != "" {
+		order["os:scheduler_hints"] = map[string]any{"group": group}
 	}
 	return order
 }

@@ -21,6 +21,7 @@ import (
 //	floating IP    belongs to the first port from then on
 //	trunks         a port is the parent of one at most
 //	volumes        claimed, then made: see launching
+//	server group   one by its name, which outlives the instance
 //	instance       likewise
 
 // launchFor is how long a request for an instance or a volume is waited for before it is sent again. Whatever is made
@@ -92,7 +93,11 @@ func (a *attempt) step(ctx context.Context) (provider.Instance, error) {
 	if err != nil || !ready {
 		return a.incomplete(), err
 	}
-	return a.boot(ctx, disks)
+	group, err := a.haveGroup(ctx)
+	if err != nil {
+		return a.incomplete(), err
+	}
+	return a.boot(ctx, disks, group)
 }
 
 // existing returns the instance of the token. Of several the one that has the ports is it, else the one that may get

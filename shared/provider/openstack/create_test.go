@@ -5,12 +5,20 @@ package openstack
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -137,4 +145,53 @@ func TestVolumeThatDoesNotEnd(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestServerGroupThatIsNotThereIsMade: one for all that name it, whatever becomes of which request; one also where another
+// process makes one at the same time.
+func TestServerGroupThatIsNotThereIsMade(t *testing.T) {
+	t.Parallel()
+	names := slices.Sorted(maps.Keys(faults))
+	for n := 1; n < 12; n++ {
+		for _, name := range append(names, "") {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				const more = `"serverGroupName": "spread"`
+				first, beside := newLife(t, f, more), newLife(t, f, more)
+				same := *first
+				same.ref.UID, same.ref.Name = uuid.NewUUID(), "worker-same"
+				same.ref.Token = machine.Token(same.ref.UID, 1, "zone")
+				var asked atomic.Int64
+				f.wire = func(ctx context.Context, r *http.Request, after bool) (*http.Response, error) {
+					if !strings.Contains(r.URL.Path, "os-server-groups") {
+						return nil, nil
+					}
+					if !after {
+						time.Sleep(100 * time.Millisecond) // the others ask meanwhile
+					}
+					if fault := faults[name]; name != "" && after == fault.after && asked.Add(1) == int64(n) {
+						return fault.do(ctx)
+					}
+					return nil, nil
+				}
+				var all sync.WaitGroup
+				lives := []*life{first, &same}
+				if name == "" {
+					lives = append(lives, beside)
+				}
+				for _, l := range lives {
+					all.Go(func() { l.up(t) })
+				}
+				all.Wait()
+				if f.count("server_groups") != 2 {
+					t.Errorf("%s at request %d: %d groups: %v", name, n, f.count("server_groups"), f.calls)
+				}
+				for _, s := range f.things["servers"] {
+					if hint := fmt.Sprint(s.fields["hints"]); hint != "map[group:"+f.named("server_groups", "spread")+"]" {
+						t.Errorf("%s at request %d: an instance was made in %s", name, n, hint)
+					}
+				}
+			})
+		}
+	}
 }

@@ -249,8 +249,13 @@ func (f *fake) serve(r *http.Request, body []byte) (int, any, http.Header) {
 	switch {
 	case path == "os-availability-zone":
 		return http.StatusOK, map[string]any{"availabilityZoneInfo": []any{map[string]any{"zoneName": "nova"}}}, nil
-	case parts[0] == "os-server-groups":
+	case parts[0] == "os-server-groups" && r.Method == http.MethodGet:
 		return f.list("server_groups", "server_groups", r.URL.Query())
+	case parts[0] == "os-server-groups":
+		parts[0] = "server_groups"
+		if r.Method == http.MethodDelete {
+			return f.drop(parts[0], parts[1])
+		}
 	case r.Method == http.MethodGet && (len(parts) == 1 || parts[1] == "detail"):
 		return f.list(parts[0], strings.ReplaceAll(parts[0], "-", "_"), r.URL.Query())
 	case r.Method == http.MethodGet:

@@ -99,6 +99,10 @@ func (f *fake) make(parts []string, asked map[string]any) (int, any, http.Header
 		id := f.add("trunks", fields)
 		p.fields["trunk_details"] = map[string]any{"trunk_id": id}
 		return http.StatusCreated, map[string]any{"trunk": fields}, nil
+	case parts[0] == "server_groups":
+		fields := asked["server_group"].(map[string]any)
+		f.add("server_groups", fields)
+		return http.StatusOK, map[string]any{"server_group": fields}, nil
 	case parts[0] == "volumes":
 		fields := asked["volume"].(map[string]any)
 		fields["status"], fields["created_at"] = "creating", time.Now().UTC().Format("2006-01-02T15:04:05.000000")

@@ -138,24 +138,23 @@ func (r *resolver) serverGroup(ctx context.Context) error {
 	if id == "" && name == "" {
 		return nil
 	}
-	var answer struct {
-		Groups *[]named `json:"server_groups"`
-	}
-	if err := r.get(ctx, r.compute, "list server groups", "os-server-groups?limit=1000", &answer); err != nil {
+	all, err := r.serverGroups(ctx)
+	if err != nil {
 		return err
-	}
-	if answer.Groups == nil {
-		return coded("list server groups", errEmpty)
 	}
 	q := newQuery("")
 	q.at = "providerSpec.value"
 	q.add("serverGroupID", "", id)
 	q.add("serverGroupName", "", name)
-	match := slices.DeleteFunc(*answer.Groups, func(n named) bool { return id != "" && n.ID != id || id == "" && n.Name != name })
-	group, err := one(match, q.String(), "server group")
-	if err != nil {
-		return err
+	match := slices.DeleteFunc(all, func(n named) bool { return id != "" && n.ID != id || id == "" && n.Name != name })
+	if len(match) == 0 && id == "" {
+		r.wanted.NewGroup = name
+		return nil
 	}
+	if len(match) == 0 {
+		return provider.Errorf(provider.NotFound, "%s matches no server group", q)
+	}
+	group := smallest(match)
 	if name != "" && group.Name != name {
 		return provider.Errorf(provider.Invalid, "providerSpec.value.serverGroupName: %q: the server group with the id %s is called %q", name, id, group.Name)
 	}

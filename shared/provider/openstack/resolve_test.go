@@ -42,7 +42,7 @@ func TestFilterTrap(t *testing.T) {
 		"paging selects nothing":                              {`"networks": [{"filter": {"limit": 1, "sortKey": "name"}}]`, "an empty filter selects every network"},
 		"an empty subnet filter never means all":              {`"networks": [{"subnets": [{"filter": {}}]}]`, "an empty filter selects every subnet"},
 		"a security group that is not there":                  {`"securityGroups": [{"name": "nowhere"}]`, `error creating Openstack instance: No security group was found: providerSpec.value.securityGroups[0] {name: "nowhere"} matches no security group`},
-		"a server group that is not there":                    {`"serverGroupName": "nowhere"`, `providerSpec.value {serverGroupName: "nowhere"} matches no server group`},
+		"a server group that is not there":                    {`"serverGroupID": "nowhere"`, `providerSpec.value {serverGroupID: "nowhere"} matches no server group`},
 		"a floating IP that is not there":                     {`"floatingIP": "198.51.100.8"`, `providerSpec.value.floatingIP {address: "198.51.100.8"} matches no floating IP`},
 		"user data that is not there":                         {`"userDataSecret": {"name": "nobody-wrote-it"}`, `user data secret openshift-machine-api/nobody-wrote-it: secret not found`},
 		"a primary subnet that is not there":                  {`"primarySubnet": "nowhere"`, none + `providerSpec.value.primarySubnet {id: "nowhere"} matches no subnet`},

@@ -35,6 +35,8 @@ type session struct {
 	cloud  *cloud
 	client http.Client
 	turn   chan struct{} // of logging in; whoever waits for it can give up
+	// grouping is the turn of making server groups.
+	grouping chan struct{}
 
 	mu     sync.Mutex
 	made   *services
@@ -53,7 +55,7 @@ func newSession(c *cloud, dial dialer) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{cloud: c, turn: make(chan struct{}, 1)}
+	s := &session{cloud: c, turn: make(chan struct{}, 1), grouping: make(chan struct{}, 1)}
 	s.client = http.Client{
 		Transport: throttle.Transport{Base: wire, Limiter: throttle.Of("openstack|"+c.identity(), perSecond, atOnce)},
 		Timeout:   callTimeout,

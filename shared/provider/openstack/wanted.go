@@ -11,6 +11,7 @@ type wanted struct {
 	Key         string            `json:"key,omitempty"`
 	Zone        string            `json:"zone,omitempty"`
 	ServerGroup string            `json:"serverGroup,omitempty"`
+	NewGroup    string            `json:"newGroup,omitempty"` // name of a server group that was not there
 	UserData    string            `json:"userData,omitempty"` // name of the Secret
 	Tags        []string          `json:"tags,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
