@@ -61,6 +61,9 @@ func (sc *scan) toMove(n *corev1.Node) (pods []*corev1.Pod) {
 
 // blocks returns why a Pod must not be moved for a scale-down, budgets aside (SPEC C70–C74).
 func (sc *scan) blocks(p *corev1.Pod) string {
+	if stands(p) {
+		return ""
+	}
 	safe := p.Annotations[safeAnnotation]
 	switch safe {
 	case "true":
@@ -133,7 +136,7 @@ func guardsOf(all []*policyv1.PodDisruptionBudget) map[string]*guards {
 // budgetsOf returns the disruption budgets that cover a Pod, in the order of the list.
 func (sc *scan) budgetsOf(p *corev1.Pod) (all []*policyv1.PodDisruptionBudget) {
 	in := sc.guards[p.Namespace]
-	if in == nil {
+	if in == nil || stands(p) {
 		return nil
 	}
 	var found []guard

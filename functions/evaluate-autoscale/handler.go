@@ -5,10 +5,12 @@
 //	wakes on  ClusterAutoscaler, MachineAutoscaler; scan; question (what would be decided if)
 //	reads     ClusterAutoscaler, ConfigMap (cluster-autoscaler-status, machine-disruption,
 //	          cluster-autoscaler-priority-expander, cluster-autoscaler-prices), MachineAutoscaler, MachineSet, Machine, Node, Pod, DaemonSet, PodDisruptionBudget,
-//	          PersistentVolumeClaim, PersistentVolume, StorageClass, CSINode, VolumeAttachment, Namespace
+//	          PersistentVolumeClaim, PersistentVolume, StorageClass, CSINode, VolumeAttachment, Namespace,
+//	          PodTemplate, Deployment, ReplicaSet, StatefulSet (what CapacityBuffers refer to, where these are installed)
 //	watches   Pod, Node (lists too long to be read anew each time)
 //	writes    ConfigMap (cluster-autoscaler-status, machine-disruption), MachineSet (replicas, victims, bounds, capacity keys, backoff),
 //	          Node (scale-down taint, cordon, reason), MachineAutoscaler (finalizer, status), ClusterAutoscaler (status)
+//	          (CapacityBuffer: status, where its API is installed)
 //
 // What it decides is committed to its state first, in one write by compare-and-swap, then carried out on the objects at
 // the revisions that the decision saw. Whoever finds a decision that was committed but not carried out finishes it; one
@@ -77,6 +79,7 @@ func (sc *scan) decide() {
 		if !sc.scaleUp() {
 			sc.explain()
 		}
+		sc.reportBuffers()
 		sc.scaleDown()
 		sc.enforceMinimums()
 		sc.writeReasons()
@@ -135,7 +138,7 @@ func everything(s snapshot.Snapshot) []snapshot.Query {
 	if namespaces := snapshot.All("Namespace"); s.Has(namespaces) || slices.ContainsFunc(s.Pods, scheduling.SelectsNamespaces) {
 		ask = append(ask, namespaces)
 	}
-	return ask
+	return append(ask, bufferReads(s)...)
 }
 
 // clusterAutoscaler returns the settings' object, unless it is not there or on its way out.

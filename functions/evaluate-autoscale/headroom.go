@@ -36,8 +36,9 @@ func (sc *scan) headroom() (pods []*corev1.Pod) {
 	rooms, err := autoscaling.ParseHeadroom(ca.Annotations[autoscaling.HeadroomAnnotation])
 	if err != nil {
 		sc.notes = append(sc.notes, plan.Warning(ca, "HeadroomInvalid", err.Error()).From(caSource))
-		return nil
+		rooms = nil
 	}
+	pods = sc.findBuffers()
 	for i, room := range rooms {
 		spec := corev1.PodSpec{
 			Priority: new(int32(math.MinInt32)), NodeSelector: room.On,

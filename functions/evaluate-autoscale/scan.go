@@ -31,7 +31,8 @@ type scan struct {
 	running  map[string][]*corev1.Pod      // by Node name: Pods that take room there
 	briefs   map[string][]scheduling.Brief // the same Pods, looked at
 	unbound  []*corev1.Pod                 // that no Node has
-	leavers  map[string]bool               // by Node name: some Pod is on its way out
+	buffers  []*buffer
+	leavers  map[string]bool // by Node name: some Pod is on its way out
 	machines map[types.UID]*machine.Machine
 	goes     map[*corev1.Node]bool // its Machine is on its way out
 	guards   map[string]*guards    // disruption budgets by namespace

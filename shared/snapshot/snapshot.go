@@ -60,7 +60,9 @@ type Snapshot struct {
 	PersistentVolumes      []*corev1.PersistentVolume
 	PersistentVolumeClaims []*corev1.PersistentVolumeClaim
 	ReplicationControllers []*corev1.ReplicationController
+	PodTemplates           []*corev1.PodTemplate
 	DaemonSets             []*appsv1.DaemonSet
+	Deployments            []*appsv1.Deployment
 	ReplicaSets            []*appsv1.ReplicaSet
 	StatefulSets           []*appsv1.StatefulSet
 	Jobs                   []*batchv1.Job

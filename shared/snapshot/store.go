@@ -62,6 +62,10 @@ func (s *Snapshot) add(o plan.Object) bool { //nolint:gocyclo // one line per ki
 		put(&s.PersistentVolumeClaims, o)
 	case *corev1.ReplicationController:
 		put(&s.ReplicationControllers, o)
+	case *corev1.PodTemplate:
+		put(&s.PodTemplates, o)
+	case *appsv1.Deployment:
+		put(&s.Deployments, o)
 	case *appsv1.DaemonSet:
 		put(&s.DaemonSets, o)
 	case *appsv1.ReplicaSet:
@@ -138,7 +142,7 @@ func (s *Snapshot) lists() []list {
 		listOf(&s.ConfigMaps), listOf(&s.PersistentVolumes), listOf(&s.PersistentVolumeClaims),
 		listOf(&s.ReplicationControllers), listOf(&s.DaemonSets), listOf(&s.ReplicaSets), listOf(&s.StatefulSets),
 		listOf(&s.Jobs), listOf(&s.DisruptionBudgets), listOf(&s.PriorityClasses), listOf(&s.StorageClasses),
-		listOf(&s.CSINodes), listOf(&s.VolumeAttachments), listOf(&s.LegacyHealthChecks), foreign{&s.Foreign},
+		listOf(&s.CSINodes), listOf(&s.VolumeAttachments), listOf(&s.LegacyHealthChecks), listOf(&s.PodTemplates), listOf(&s.Deployments), foreign{&s.Foreign},
 	}
 }
 

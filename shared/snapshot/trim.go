@@ -53,7 +53,7 @@ func (c *Commons) Trim(o plan.Object) {
 }
 
 func (c *Commons) meta(m *metav1.ObjectMeta) {
-	m.ManagedFields, m.GenerateName, m.SelfLink = nil, "", ""
+	m.ManagedFields, m.GenerateName = nil, ""
 	m.Namespace = c.word(m.Namespace)
 	m.Labels = c.pairs(m.Labels)
 	maps.DeleteFunc(m.Annotations, func(k, _ string) bool {

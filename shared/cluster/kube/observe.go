@@ -84,13 +84,8 @@ func (c *Cluster) ask(ctx context.Context, r plan.Resource, q snapshot.Query) (a
 	} else {
 		all, date, err = c.list(ctx, r, q)
 	}
-	if page, ok := errors.AsType[*pageError](err); ok && page.code == http.StatusNotFound && cluster.Optional(r.Kind) {
-		if date, notServed := c.lacks(ctx, r); notServed == nil {
-			if r.Kind == plan.LegacyHealthCheck || plan.Foreign(r.Kind) {
-				c.notServed.Store(r.Kind, time.Now())
-			}
-			return nil, date, nil
-		}
+	if at, absent := c.absent(ctx, r, err); absent {
+		return nil, at, nil
 	}
 	if apierrors.IsForbidden(err) && plan.Foreign(r.Kind) {
 		err = nil
@@ -102,6 +97,22 @@ func (c *Cluster) ask(ctx context.Context, r plan.Resource, q snapshot.Query) (a
 		clean(o)
 	}
 	return all, date, err
+}
+
+// absent reports whether err means that the cluster has no such kind, where it may have none; and the server's clock.
+func (c *Cluster) absent(ctx context.Context, r plan.Resource, err error) (time.Time, bool) {
+	page, ok := errors.AsType[*pageError](err)
+	if !ok || page.code != http.StatusNotFound || !cluster.Optional(r.Kind) {
+		return time.Time{}, false
+	}
+	date, served := c.lacks(ctx, r)
+	if served != nil {
+		return date, false
+	}
+	if r.Kind == plan.LegacyHealthCheck || plan.Foreign(r.Kind) {
+		c.notServed.Store(r.Kind, time.Now())
+	}
+	return date, true
 }
 
 // errDateless is about an answer of which nobody knows when it was true.

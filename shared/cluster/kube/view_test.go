@@ -149,7 +149,7 @@ func TestLoadingGoesOn(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	f, c := watching(t, podPage("7", "one", "a"),
-		func(w http.ResponseWriter, r *http.Request) { cancel(); <-r.Context().Done() },
+		func(_ http.ResponseWriter, r *http.Request) { cancel(); <-r.Context().Done() },
 		podPage("7", "", "b"), podPage("8", "", "a"), told(happened("DELETED", "a", "8")))
 	if _, err := c.Observe(ctx, snapshot.Snapshot{}, []snapshot.Query{snapshot.All("Pod")}); err == nil {
 		t.Fatal("a list without its second page is no list")

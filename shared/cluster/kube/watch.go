@@ -73,6 +73,7 @@ func (c *Cluster) changes(ctx context.Context, r plan.Resource, a address, after
 			changed[key] = change{now: o}
 		case watch.Deleted:
 			changed[key] = change{was: o}
+		case watch.Bookmark, watch.Error: // how far it is is all that it says; an error does not come here
 		}
 	}
 	return changed, after, nil

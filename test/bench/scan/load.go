@@ -68,17 +68,16 @@ func (l *loader) define(ctx context.Context, plane *controlplane.ControlPlane, f
 
 // fill creates all objects of s, sets before their Machines, and gives them the status that they have in s.
 func (l *loader) fill(ctx context.Context, s snapshot.Snapshot) error {
-	var settings, rest []plan.Object
+	var settings, nodes, rest []plan.Object
 	for o := range s.Objects() {
 		switch o := o.(type) {
 		case *corev1.Pod:
 			rest = append(rest, dressed(o))
 		case *corev1.Node:
-			rest = append(rest, dressedNode(o))
+			nodes = append(nodes, dressedNode(o))
 		case *machine.Machine:
 			rest = append(rest, o)
-		case *appsv1.DaemonSet:
-			rest = append(rest, dressedDaemons(o))
+		case *appsv1.DaemonSet: // its controller would make Pods of its own
 		default:
 			settings = append(settings, o)
 		}
@@ -101,7 +100,7 @@ func (l *loader) fill(ctx context.Context, s snapshot.Snapshot) error {
 			m.Status.NodeRef.UID = "" // the Node's is the server's to choose
 		}
 	}
-	return l.create(ctx, rest)
+	return errors.Join(l.create(ctx, nodes), l.create(ctx, rest))
 }
 
 // create creates objects side by side.
@@ -216,17 +215,6 @@ func dressed(p *corev1.Pod) *corev1.Pod {
 		}
 	}
 	return p
-}
-
-// dressedDaemons returns a DaemonSet with what the server asks for.
-func dressedDaemons(d *appsv1.DaemonSet) *appsv1.DaemonSet {
-	d = d.DeepCopy()
-	labels := map[string]string{"daemons": d.Name}
-	d.Spec.Selector, d.Spec.Template.Labels = &metav1.LabelSelector{MatchLabels: labels}, labels
-	for i := range d.Spec.Template.Spec.Containers {
-		d.Spec.Template.Spec.Containers[i].Image = "registry.example.com/daemon"
-	}
-	return d
 }
 
 // dressedNode returns a Node as large as Nodes are.

@@ -55,7 +55,9 @@ func run(ctx context.Context, workload, crds string, scans, churn int) error {
 	defer func() { _ = os.RemoveAll(dir) }()
 	plane, err := controlplane.Start(ctx, controlplane.Options{Dir: dir, Fresh: true, Progress: os.Stderr, Args: []string{
 		"--kwok=false", "--apiserver-arg=--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
-		"--controller-manager-arg=--controllers=namespace-controller", // others would clear away what no kubelet stands behind
+		// Nothing is to be cleared away because no kubelet and no ReplicaSet stands behind it.
+		"--controller-manager-arg=--enable-garbage-collector=false", "--controller-manager-arg=--node-monitor-grace-period=5h",
+		"--controller-manager-arg=--node-startup-grace-period=5h",
 	}})
 	if err != nil {
 		return err

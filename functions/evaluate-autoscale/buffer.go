@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// bufferKind is the kind of objects that ask for room to be kept free, where its API is installed (SPEC W7, C83).
+const bufferKind plan.Kind = "CapacityBuffer.v1beta1.autoscaling.x-k8s.io"
+
+// buffer is one CapacityBuffer, with the Pods that stand for its room.
+type buffer struct {
+	object     *unstructured.Unstructured
+	wish       autoscaling.CapacityBuffer
+	template   string // name of the PodTemplate, if that is what it refers to
+	generation int64
+	pods       []*corev1.Pod
+	reason     string // why no room is kept for it
+	message    string
+}
+
+// bufferReads asks for all CapacityBuffers, then for what they refer to.
+func bufferReads(s snapshot.Snapshot) []snapshot.Query {
+	ask := []snapshot.Query{snapshot.All(bufferKind)}
+	for _, o := range s.Foreign {
+		if b, err := autoscaling.ParseCapacityBuffer(o.Object); err == nil && plan.KindOf(o) == bufferKind && b.Ours() {
+			if q, ok := referred(o.GetNamespace(), b); ok {
+				ask = append(ask, q)
+			}
+		}
+	}
+	return ask
+}
+
+// referred returns the query for what a buffer refers to.
+func referred(namespace string, b autoscaling.CapacityBuffer) (snapshot.Query, bool) {
+	if ref := b.Spec.PodTemplateRef; ref != nil {
+		return snapshot.One("PodTemplate", namespace, ref.Name), true
+	}
+	if ref := b.Spec.ScalableRef; ref != nil && ref.APIGroup == "apps" {
+		switch ref.Kind {
+		case "Deployment":
+			return snapshot.One("Deployment", namespace, ref.Name), true
+		case "ReplicaSet":
+			return snapshot.One("ReplicaSet", namespace, ref.Name), true
+		case "StatefulSet":
+			return snapshot.One("StatefulSet", namespace, ref.Name), true
+		}
+	}
+	return snapshot.Query{}, false
+}
+
+// findBuffers reads the CapacityBuffers and makes the Pods that stand for them.
+func (sc *scan) findBuffers() (pods []*corev1.Pod) {
+	for _, o := range sc.Foreign {
+		if plan.KindOf(o) != bufferKind || o.GetDeletionTimestamp() != nil {
+			continue
+		}
+		b := &buffer{object: o}
+		var err error
+		if b.wish, err = autoscaling.ParseCapacityBuffer(o.Object); err != nil {
+			b.reason, b.message = "Invalid", err.Error()
+		} else if !b.wish.Ours() {
+			continue
+		} else {
+			sc.fill(b)
+		}
+		sc.buffers = append(sc.buffers, b)
+		pods = append(pods, b.pods...)
+	}
+	return pods
+}
+
+// fill gives a buffer its Pods, or the reason why it has none.
+func (sc *scan) fill(b *buffer) {
+	template, scaled, found := sc.templateOf(b)
+	if !found {
+		return
+	}
+	count, err := b.wish.Count(scaled, scheduling.Requests(&corev1.Pod{Spec: template.Spec}))
+	if err != nil {
+		b.reason, b.message = "Invalid", err.Error()
+		return
+	}
+	spec := template.Spec
+	spec.NodeName, spec.Priority = "", new(int32(math.MinInt32)) // every Pod is served before it
+	for i := range count {
+		p := &corev1.Pod{Spec: spec}
+		p.Namespace, p.Name = b.object.GetNamespace(), fmt.Sprintf("%s-%05d", b.object.GetName(), i)
+		p.Labels, p.Annotations = template.Labels, template.Annotations
+		p.UID = types.UID(headroomOf + "/" + string(b.object.GetUID()) + "/" + p.Name)
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: movable, Name: headroomOf, Controller: new(true)}}
+		b.pods = append(b.pods, p)
+	}
+}
+
+// templateOf returns what one Pod of a buffer looks like, and how many there are of the workload that it refers to.
+func (sc *scan) templateOf(b *buffer) (t corev1.PodTemplateSpec, scaled int32, found bool) {
+	q, ok := referred(b.object.GetNamespace(), b.wish)
+	if !ok {
+		b.reason, b.message = "Invalid", "wants a podTemplateRef, or a scalableRef to a Deployment, ReplicaSet or StatefulSet of apps"
+		return t, 0, false
+	}
+	b.reason, b.message = "NotFound", strings.ToLower(string(q.Kind))+" "+q.Name+" does not exist"
+	var o plan.Object
+	switch q.Kind {
+	case "PodTemplate":
+		o = named(sc.PodTemplates, q)
+	case "Deployment":
+		o = named(sc.Deployments, q)
+	case "ReplicaSet":
+		o = named(sc.ReplicaSets, q)
+	case "StatefulSet":
+		o = named(sc.StatefulSets, q)
+	}
+	if o == nil {
+		return t, 0, false
+	}
+	b.reason, b.message = "", ""
+	if x, is := o.(*corev1.PodTemplate); is {
+		b.template, b.generation = x.Name, x.Generation
+		return x.Template, 0, true
+	}
+	t, scaled = workload(o)
+	return t, scaled, true
+}
+
+// named returns the object that a query for one asked for, or nil.
+func named[T plan.Object](all []T, q snapshot.Query) plan.Object {
+	i := slices.IndexFunc(all, func(o T) bool { return o.GetNamespace() == q.Namespace && o.GetName() == q.Name })
+	if i < 0 {
+		return nil
+	}
+	return all[i]
+}
+
+// workload returns the template and the number of Pods of an object that can be scaled.
+func workload(o plan.Object) (corev1.PodTemplateSpec, int32) {
+	scale := func(t corev1.PodTemplateSpec, replicas *int32) (corev1.PodTemplateSpec, int32) {
+		if replicas == nil {
+			return t, 1 // as the API server defaults it
+		}
+		return t, *replicas
+	}
+	switch o := o.(type) {
+	case *appsv1.Deployment:
+		return scale(o.Spec.Template, o.Spec.Replicas)
+	case *appsv1.ReplicaSet:
+		return scale(o.Spec.Template, o.Spec.Replicas)
+	case *appsv1.StatefulSet:
+		return scale(o.Spec.Template, o.Spec.Replicas)
+	}
+	return corev1.PodTemplateSpec{}, 0
+}
+
+// reportBuffers keeps the status of every CapacityBuffer: whether it is understood, and whether its room is there.
+func (sc *scan) reportBuffers() {
+	if len(sc.buffers) == 0 || sc.world == nil || sc.young {
+		return
+	}
+	missing := map[types.UID]bool{}
+	for i, shape := range sc.placement.Shapes {
+		for _, p := range shape.Pods[min(len(shape.Pods), sc.placement.Fit[i]+sc.helped[i]):] {
+			missing[p.UID] = true
+		}
+	}
+	for _, b := range sc.buffers {
+		next := b.status(sc, missing)
+		if next == nil {
+			continue
+		}
+		update := plan.UpdateStatus{Old: b.object, New: next, Why: "room"}
+		if _, tried := sc.Outcome(update); !tried {
+			sc.redo = append(sc.redo, plan.Sequence{Do: []plan.Action{update}})
+		}
+	}
+}
+
+// status returns the object with its new status, or nil if that is what it has.
+func (b *buffer) status(sc *scan, missing map[types.UID]bool) *unstructured.Unstructured {
+	absent := 0
+	for _, p := range b.pods {
+		absent += truth(missing[p.UID])
+	}
+	ready := metav1.Condition{Type: autoscaling.BufferReady, Status: metav1.ConditionTrue, Reason: "Resolved", ObservedGeneration: b.object.GetGeneration()}
+	room := metav1.Condition{Type: autoscaling.BufferProvisioning, Status: metav1.ConditionTrue, Reason: "RoomIsKept", ObservedGeneration: b.object.GetGeneration()}
+	switch {
+	case b.reason != "":
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, b.reason, b.message
+		room.Status, room.Reason = metav1.ConditionFalse, "NotReady"
+	case absent > 0:
+		room.Status, room.Reason = metav1.ConditionFalse, "RoomIsMissing"
+		room.Message = fmt.Sprintf("%d of %d places are missing", absent, len(b.pods))
+	}
+	st := b.wish.Status
+	changed := setCondition(&st.Conditions, ready, sc.Snapshot)
+	changed = setCondition(&st.Conditions, room, sc.Snapshot) || changed
+	if count := int32(len(b.pods)); st.Replicas == nil || *st.Replicas != count {
+		st.Replicas, changed = &count, true
+	}
+	if st.ProvisioningStrategy == nil || *st.ProvisioningStrategy != autoscaling.ActiveCapacity {
+		st.ProvisioningStrategy, changed = new(autoscaling.ActiveCapacity), true
+	}
+	if b.template != "" && (st.PodTemplateGeneration == nil || *st.PodTemplateGeneration != b.generation || st.PodTemplateRef == nil || st.PodTemplateRef.Name != b.template) {
+		st.PodTemplateRef, st.PodTemplateGeneration, changed = b.wish.Spec.PodTemplateRef, &b.generation, true
+	}
+	if !changed {
+		return nil
+	}
+	var content map[string]any
+	text, err := json.Marshal(st)
+	if err != nil || json.Unmarshal(text, &content) != nil { // plain data marshals
+		return nil
+	}
+	next := b.object.DeepCopy()
+	next.Object["status"] = content
+	return next
+}
