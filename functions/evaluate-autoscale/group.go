@@ -6,19 +6,16 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
-
-// startup is how long a Node may take to turn ready before it counts as unready (SPEC C3).
-const startup = 15 * time.Minute
 
 // group is a MachineSet that is resized, with its Machines.
 type group struct {
@@ -28,6 +25,7 @@ type group struct {
 	members  []member
 	template scheduling.Node
 	known    bool // there is a template
+	own      autoscaling.Options
 
 	target   int32 // wanted Machines: what was decided, carried out or not
 	ready    int32 // Nodes that take Pods, or would if nobody had cordoned them
@@ -129,13 +127,13 @@ func (sc *scan) count(g *group) {
 		case m.leaving:
 		case m.node != nil && scheduling.Ready(m.node, sc.settings.StartupTaints):
 			g.ready++
-		case m.node != nil && sc.Now.Before(m.node.CreationTimestamp.Add(startup)):
+		case m.node != nil && sc.starting(m.node):
 			g.starting++
 		case m.node != nil:
 			g.unready++
 		case machine.Phase(m.machine) == machine.PhaseFailed:
 			g.failed++
-		case !sc.Now.Before(m.machine.CreationTimestamp.Add(sc.settings.MaxNodeProvisionTime)):
+		case !sc.Now.Before(m.machine.CreationTimestamp.Add(g.own.MaxNodeProvisionTime)):
 			g.late++
 		}
 	}

@@ -125,8 +125,7 @@ func (sc *scan) healthyNow() bool {
 // unready counts the Nodes that should be ready and are not.
 func (sc *scan) unready() (count int) {
 	for _, n := range sc.Nodes {
-		old := !sc.Now.Before(n.CreationTimestamp.Add(startup))
-		if old && !scheduling.Ready(n, sc.settings.StartupTaints) && !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == machine.TaintToBeDeleted }) {
+		if !sc.starting(n) && !scheduling.Ready(n, sc.settings.StartupTaints) && !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == machine.TaintToBeDeleted }) {
 			count++
 		}
 	}

@@ -52,7 +52,7 @@ func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 	}
 	for _, m := range g.members {
 		_, preserved := m.machine.Annotations[machine.AnnotationPreserve]
-		if len(victims) == room || m.leaving || m.node != nil || m.machine.Status.NodeRef != nil || preserved || !sc.isLost(m.machine) {
+		if len(victims) == room || m.leaving || m.node != nil || m.machine.Status.NodeRef != nil || preserved || !sc.isLost(g, m.machine) {
 			continue
 		}
 		r := autoscaling.Removal{Machine: m.machine.Name, MachineUID: m.machine.UID}
@@ -65,8 +65,8 @@ func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 }
 
 // isLost reports that a Machine without a Node failed, or had none for longer than it may take.
-func (sc *scan) isLost(m *machine.Machine) bool {
-	return machine.Phase(m) == machine.PhaseFailed || !sc.Now.Before(m.CreationTimestamp.Add(sc.settings.MaxNodeProvisionTime))
+func (sc *scan) isLost(g *group, m *machine.Machine) bool {
+	return machine.Phase(m) == machine.PhaseFailed || !sc.Now.Before(m.CreationTimestamp.Add(g.own.MaxNodeProvisionTime))
 }
 
 // staying counts the Machines that are part of the target.

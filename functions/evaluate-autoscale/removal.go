@@ -46,7 +46,7 @@ func (sc *scan) continueRemovals() {
 			continue
 		}
 		keep = append(keep, r)
-		if !sc.begun(r) && !sc.taint(r, n) && !sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 {
+		if !sc.begun(r) && !sc.taint(r, n) && !sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 && !sc.delayed(r, n) {
 			g := sc.byID[r.Group]
 			empty[g] = append(empty[g], r)
 		}

@@ -120,7 +120,7 @@ func (sc *scan) followRepack() {
 		return
 	}
 	_, on := sc.repacking()
-	over := sc.Now.After(r.At.Add(sc.settings.MaxNodeProvisionTime + sc.settings.UnneededTime + repackSlack))
+	over := sc.Now.After(r.At.Add(sc.ofGroup(sc.of[r.NodeUID]).MaxNodeProvisionTime + sc.ofGroup(sc.of[r.NodeUID]).UnneededTime + repackSlack))
 	removing := slices.ContainsFunc(sc.state.Removals, func(x autoscaling.Removal) bool { return x.NodeUID == r.NodeUID })
 	switch {
 	case !on, sc.nodes[r.NodeUID] == nil && !r.Failed, r.Failed && sc.Now.After(r.At.Add(failureMemory)):

@@ -37,7 +37,7 @@ func (sc *scan) followRequest(g *group) {
 			n.Request = nil
 		case n.Request == nil:
 			n.Request = &autoscaling.Request{At: *sc.now()}
-		case !n.Request.TimedOut && !sc.Now.Before(n.Request.At.Add(sc.settings.MaxNodeProvisionTime)):
+		case !n.Request.TimedOut && !sc.Now.Before(n.Request.At.Add(g.own.MaxNodeProvisionTime)):
 			r := *n.Request
 			r.TimedOut = true
 			n.Request = &r
@@ -72,7 +72,7 @@ func (sc *scan) noticeLost(g *group) {
 			continue
 		}
 		failed := machine.Phase(m.machine) == machine.PhaseFailed
-		late := !sc.Now.Before(m.machine.CreationTimestamp.Add(sc.settings.MaxNodeProvisionTime))
+		late := !sc.Now.Before(m.machine.CreationTimestamp.Add(g.own.MaxNodeProvisionTime))
 		seen := slices.Contains(known, m.machine.UID)
 		switch {
 		case failed && !seen:

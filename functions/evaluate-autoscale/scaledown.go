@@ -20,10 +20,9 @@ import (
 )
 
 const (
-	unreadyTime = 20 * time.Minute // how long a Node that is not ready has to be unneeded (SPEC C58)
-	maxRemovals = 10               // Nodes that may be on their way out at a time, of which
-	maxDrains   = 1                // this many with Pods that have to move (SPEC C61)
-	recheckTime = "5m0s"           // as operators know the line (SPEC S62); here every scan looks anew
+	maxRemovals = 10     // Nodes that may be on their way out at a time, of which
+	maxDrains   = 1      // this many with Pods that have to move (SPEC C61)
+	recheckTime = "5m0s" // as operators know the line (SPEC S62); here every scan looks anew
 )
 
 // candidate is a Node that could go.
@@ -206,11 +205,11 @@ func (sc *scan) mayGo(c candidate) (why string, may bool) {
 	switch {
 	case c.group == nil:
 		return whyNotAutoscaled, false
-	case sc.leaves(c.node), !c.ready && sc.Now.Before(c.node.CreationTimestamp.Add(startup)):
+	case sc.leaves(c.node), !c.ready && sc.starting(c.node):
 		return "", false
 	case c.node.Annotations[disabledAnnotation] == "true":
 		return whyDisabled, false
-	case c.use.Max > sc.settings.UtilizationThreshold && !sc.replaced(c.node):
+	case c.use.Max > sc.threshold(c) && !sc.replaced(c.node):
 		return sc.notUnderutilized(c), false
 	}
 	return "", true
@@ -344,9 +343,9 @@ func (sc *scan) underWay() (less map[*group]int32, drains int) {
 // patience is how long a Node has to be unneeded before it goes.
 func (sc *scan) patience(c candidate) time.Duration {
 	if !c.ready {
-		return max(sc.settings.UnneededTime, unreadyTime)
+		return sc.ofGroup(c.group).UnreadyTime
 	}
-	return sc.settings.UnneededTime
+	return sc.ofGroup(c.group).UnneededTime
 }
 
 func (sc *scan) due(c candidate) bool { return !sc.Now.Before(c.since.Add(sc.patience(c))) }

@@ -91,6 +91,7 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 		sc.machines[m.UID] = m
 	}
 	sc.index()
+	sc.readOptions()
 	sc.tenants()
 	return sc, nil
 }

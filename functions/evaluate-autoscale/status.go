@@ -170,7 +170,7 @@ func (sc *scan) allNodes() (c nodeCounts) {
 			c.Registered.BeingDeleted++
 		case scheduling.Ready(n, sc.settings.StartupTaints):
 			c.Registered.Ready++
-		case sc.Now.Before(n.CreationTimestamp.Add(startup)):
+		case sc.starting(n):
 			c.Registered.NotStarted++
 		default:
 			c.Registered.Unready.Total++

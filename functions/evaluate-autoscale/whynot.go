@@ -46,7 +46,7 @@ func (sc *scan) because(n *corev1.Node, why string) {
 // notUnderutilized is the reason of a Node that is used too much. The part is rounded down to a twentieth, so that not
 // every Pod changes the reason.
 func (sc *scan) notUnderutilized(c candidate) string {
-	return fmt.Sprintf("NotUnderutilized: %s above %.2f, threshold %g", c.use.Resource, math.Floor(c.use.Max*20)/20, sc.settings.UtilizationThreshold)
+	return fmt.Sprintf("NotUnderutilized: %s above %.2f, threshold %g", c.use.Resource, math.Floor(c.use.Max*20)/20, sc.threshold(c))
 }
 
 // blockedBy is the reason of a Node that a Pod keeps.

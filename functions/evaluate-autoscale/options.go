@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
+)
+
+// readOptions gives every group the settings that its set wants for itself (SPEC B67), and tells of those that nobody can
+// read: then the cluster's hold.
+func (sc *scan) readOptions() {
+	for _, g := range sc.groups {
+		var wrong []string
+		if g.own, wrong = sc.settings.Options(g.set.Annotations); len(wrong) > 0 {
+			sc.notes = append(sc.notes, plan.Warning(g.set, "FailedValidate", strings.Join(wrong, "; ")).From(source))
+		}
+	}
+}
+
+// ofGroup returns what holds for a group, or for Nodes of none.
+func (sc *scan) ofGroup(g *group) autoscaling.Options {
+	if g == nil {
+		o, _ := sc.settings.Options(nil)
+		return o
+	}
+	return g.own
+}
+
+// threshold is how much of a Node may be used for it to go, by what counts on it (SPEC C55).
+func (sc *scan) threshold(c candidate) float64 {
+	if c.use.Resource == scheduling.GPU {
+		return sc.ofGroup(c.group).GPUUtilizationThreshold
+	}
+	return sc.ofGroup(c.group).UtilizationThreshold
+}
+
+// starting reports whether a Node is so young that it need not be ready yet (SPEC C3).
+func (sc *scan) starting(n *corev1.Node) bool {
+	return sc.Now.Before(n.CreationTimestamp.Add(sc.ofGroup(sc.of[n.UID]).MaxNodeStartupTime))
+}
+
+const (
+	// delayPrefix begins the names of annotations by which somebody asks for time before a Node goes.
+	delayPrefix = "delay-deletion.cluster-autoscaler.kubernetes.io/"
+	// maxDelay is how much of it there is, once the Node's Pods had theirs (SPEC C63).
+	maxDelay = 2 * time.Minute
+)
+
+// delayed reports whether an empty Node is kept a while for somebody who wants to see to something first. The time begins
+// when the Pods' own is over, at the latest, so that nothing has to be remembered.
+func (sc *scan) delayed(r autoscaling.Removal, n *corev1.Node) bool {
+	until := r.At.Add(settleTime + maxDelay)
+	if r.Drain {
+		until = r.At.Add(maxPodEviction + maxDelay)
+	}
+	if !sc.Now.Before(until) {
+		return false
+	}
+	for name := range n.Annotations {
+		if strings.HasPrefix(name, delayPrefix) {
+			return true
+		}
+	}
+	return false
+}
