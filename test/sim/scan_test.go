@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+
+	sweepinstances "github.com/machine-functions/machine-functions/functions/sweep-instances"
+	cloud "github.com/machine-functions/machine-functions/shared/provider/memory"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// A scan of a converged cluster of 500 sets with 5,000 Machines in two accounts writes nothing, and asks each account for one
+// list at most: not one call more than for ten Machines (R-S14, RELIABILITY G11, 2c).
+func TestConvergedScanCostsTwoLists(t *testing.T) {
+	t.Parallel()
+	sets, each := 500, int32(10)
+	if testing.Short() {
+		sets = 20
+	}
+	w := machineLayer()
+	for i := range sets {
+		set := Set(fmt.Sprintf("set-%03d", i), each)
+		set.Spec.Template.Spec.ProviderSpec.Value = rawExtension(fmt.Sprintf(`{"kind":%q,"type":"small","region":%q}`, cloud.Kind, []string{"east", "west"}[i%2]))
+		if err := w.API.Put(set); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settle(t, w, 200)
+	n := sets * int(each)
+	if got, want := state(w), fmt.Sprintf("machines map[Running:%d] nodes %d instances %d", n, n, n); got != want {
+		t.Fatalf("%s, want %s", got, want)
+	}
+	sweep(t, w) // the first one remembers the accounts
+	var mu sync.Mutex
+	calls := map[string]int{}
+	w.Cloud.Fault = func(_ context.Context, c cloud.Call) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if !c.After {
+			calls[string(c.Op)+" in "+c.Account]++
+		}
+		return nil
+	}
+	once := map[string]int{}
+	for _, region := range []string{"east", "west"} {
+		once["list in "+cloud.Kind+"/"+region+"/openshift-machine-api/"] = 1
+	}
+	for _, f := range append(w.Functions, sweepinstances.Function) {
+		before := len(w.API.Writes())
+		clear(calls)
+		if p, err := w.Runner(f).Handle(t.Context(), snapshot.Request{}); err != nil || !p.Quiet() {
+			t.Errorf("%s: %v, plans\n%v", f.Name, err, p)
+		}
+		if writes := len(w.API.Writes()) - before; writes != 0 {
+			t.Errorf("%s writes %d times", f.Name, writes)
+		}
+		want := map[string]int{}
+		if f.Name == "provision-machine" || f.Name == "sweep-instances" {
+			want = once
+		}
+		if !maps.Equal(calls, want) {
+			t.Errorf("%s calls %v, want %v", f.Name, calls, want)
+		}
+	}
+}
