@@ -63,7 +63,8 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 	case machine.IsPaused(m):
 		return snapshot.Lookup{}, false
 	case m.DeletionTimestamp != nil:
-		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Open: !s.Request.Scan()}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil || unrecorded(m))
+		known := m.Spec.ProviderID != nil || !intent.Unresolved() // else what surfaced is recorded before it goes
+		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Open: !s.Request.Scan() && known}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil || unrecorded(m))
 	case phase(m) == machine.PhaseFailed, !machine.HasFinalizer(m), validate(m) != "", hopeless(s, m):
 		return snapshot.Lookup{}, false
 	case tried && o.Result == plan.Done && (m.Spec.ProviderID == nil || *m.Spec.ProviderID == o.Instance.ProviderID):

@@ -36,6 +36,8 @@ func (l life) terminate(unreadable error) plan.Sequence {
 		return l.blocked(unreadable.Error() + ": mend or remove it once no instance of this Machine exists")
 	case l.elsewhere():
 		return l.misled()
+	case l.m.Spec.ProviderID == nil && l.in != nil && l.intent.Unresolved(): // its Node has to be found (R-B31)
+		return l.update(l.recorded(*l.in), "instance "+l.in.ID+" of a lost answer")
 	case !l.gone():
 		return l.remove()
 	}

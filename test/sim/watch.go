@@ -156,6 +156,7 @@ func (p *Play) watchLedger(q *proc, old, now *machine.MachineSet) {
 		p.ever[k] = true
 	}
 	before, err := machine.ParseLedger(old.Annotations[machine.AnnotationLedger])
+	clear(p.rebuilt) // whoever carries this ledger out carries out what was decided since
 	if next.Rebuilt != "" {
 		p.rebuilt[q.id] = true
 		return
