@@ -18,9 +18,14 @@ func marked(m *machine.Machine, n *corev1.Node) bool {
 	return !unnamed(m, n) && carries(n.Labels, m.Spec.Labels) && carries(n.Annotations, wanted(m)) && len(missing(m, n)) == 0
 }
 
-// mark returns n with everything that m wants; labels and annotations of the same key are overwritten (B64, S29).
+// mark returns n with everything that m wants; labels and annotations of the same key are overwritten (B64, S29). A Node
+// that is made anew gets back what the former one carried, once: what people take off it later stays off (E36).
 func mark(m *machine.Machine, n *corev1.Node) *corev1.Node {
 	next := n.DeepCopy()
+	if n.Annotations[machine.AnnotationMachine] == "" && machine.Restarting(m) {
+		labels, annotations := machine.KeptNode(m)
+		next.Labels, next.Annotations = union(labels, n.Labels), union(annotations, n.Annotations)
+	}
 	for k, v := range m.Spec.Labels {
 		metav1.SetMetaDataLabel(&next.ObjectMeta, k, v)
 	}
@@ -32,6 +37,14 @@ func mark(m *machine.Machine, n *corev1.Node) *corev1.Node {
 		next.Spec.ProviderID = machine.ProviderID(m)
 	}
 	return next
+}
+
+// union returns everything of both; of one key what is newer.
+func union(older, newer map[string]string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, older)
+	maps.Copy(all, newer)
+	return all
 }
 
 // unnamed reports whether n is a bare-metal host that nobody told its provider id: no cloud controller does (E34).

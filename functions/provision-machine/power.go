@@ -15,31 +15,43 @@ import (
 // cycleAgain is when a power-cycle that was not answered, or refused, is asked for again.
 const cycleAgain = time.Minute
 
-// powerCycle carries out the wish of annotation machine.AnnotationExternalRepair where the cloud can (SPEC B57, D17). It
+// powerCycle carries out the wish of annotation machine.AnnotationExternalRepair where the cloud can (SPEC B57, D17). Where
+// instances can be held off that is a row of steps; elsewhere one call. It
 // claims the wish first, in the annotation's value, so that of several invocations one asks the cloud; when the cloud
 // has accepted, the wish is taken away. Where the cloud cannot, it is left to whoever runs the host.
 func (l life) powerCycle() plan.Sequence {
 	in := l.in
-	if !wantsPowerCycle(l.m) || !l.cloud.Cycles || in == nil {
+	switch {
+	case in == nil:
+		return plan.Sequence{}
+	case in.Power != "" || machine.Restarting(l.m):
+		return l.restart()
+	case !wantsPowerCycle(l.m) || !l.cloud.Cycles:
 		return plan.Sequence{}
 	}
 	a := plan.PowerCycle{Account: l.cloud.Account, Why: "as " + machine.AnnotationExternalRepair + " wishes"}
 	a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, ID: in.ID, ProviderID: in.ProviderID}
-	next := l.m.DeepCopy()
 	if o, tried := l.Outcome(a); tried {
 		if o.Result != plan.Done { // asked again when the claim is over
 			return l.tell("FailedPowerCycle", cmp.Or(o.Message, "there is no such instance"))
 		}
+		next := l.m.DeepCopy()
 		delete(next.Annotations, machine.AnnotationExternalRepair)
 		seq := l.update(next, "instance "+in.ID+" is power-cycled")
 		seq.Notes = []plan.Note{l.normal("PowerCycle", "Power-cycled instance "+in.ID)}
 		return seq
 	}
+	return l.underClaim(a)
+}
+
+// underClaim does something to the power of the instance that the wish asks for, unless another invocation is about to.
+func (l life) underClaim(a plan.PowerCycle) plan.Sequence {
 	if _, until, _ := strings.Cut(l.m.Annotations[machine.AnnotationExternalRepair], claimUntil); until != "" {
 		if t, err := time.Parse(time.RFC3339, until); err == nil && l.Now.Before(t) {
 			return plan.Sequence{}
 		}
 	}
+	next := l.m.DeepCopy()
 	next.Annotations[machine.AnnotationExternalRepair] = l.Invocation + claimUntil + stamp(l.Now.Add(cycleAgain))
 	return plan.Sequence{Do: []plan.Action{plan.Update{Old: l.m, New: next, Why: "claim the power-cycle"}, a}}
 }

@@ -38,7 +38,12 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 				ask(sweepQuery)
 			}
 		}
-		if leaving(m) && (life{Snapshot: s, m: m, intent: readable(m), cloud: s.Clouds[m.UID]}).gone() {
+		if !leaving(m) && !cycling(m) {
+			continue
+		}
+		l := life{Snapshot: s, m: m, intent: readable(m), cloud: s.Clouds[m.UID]}
+		l.in = l.found()
+		if leaving(m) && l.gone() || m.DeletionTimestamp == nil && l.wantsNode() {
 			ask(nodeOf(s, m)...)
 		}
 	}
@@ -54,7 +59,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 
 // lookupOf returns what the cloud has to say about m for the next step, if anything.
 func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
-	if settled(m) && len(s.Outcomes) == 0 && !wantsPowerCycle(m) { // the most, so nothing else is looked at
+	if settled(m) && len(s.Outcomes) == 0 && !cycling(m) { // the most, so nothing else is looked at
 		return snapshot.Lookup{UID: m.UID, Bulk: true}, s.Request.Scan() && validate(m) == ""
 	}
 	intent := readable(m)
@@ -70,7 +75,7 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 	case tried && o.Result == plan.Done && (m.Spec.ProviderID == nil || *m.Spec.ProviderID == o.Instance.ProviderID):
 		return snapshot.Lookup{UID: m.UID, Open: true}, true // the answer is newer than any list
 	case settled(m):
-		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan()}, s.Request.Scan() || wantsPowerCycle(m)
+		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan()}, s.Request.Scan() || cycling(m)
 	case m.Spec.ProviderID != nil, unrecorded(m):
 		return snapshot.Lookup{UID: m.UID}, true
 	case phase(m) == "", waits(s, intent):

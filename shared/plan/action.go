@@ -94,10 +94,12 @@ type UpdateInstance struct {
 }
 
 // PowerCycle powers an instance off and on, in a cloud that can (provider.PowerCycler). The claim that covers it must
-// have been written earlier in the same sequence. An instance that is gone is the outcome Gone.
+// have been written earlier in the same sequence. With To it is one half of that: the instance is held off, or no longer
+// (provider.PowerSwitch). An instance that is gone is the outcome Gone.
 type PowerCycle struct {
 	Account string
 	Ref     provider.Ref
+	To      provider.Power
 	Why     string
 }
 
@@ -151,7 +153,17 @@ func (a UpdateInstance) Key() Key {
 
 // Key returns the Machine's UID and the instance's id.
 func (a PowerCycle) Key() Key {
-	return Key(fmt.Sprintf("power-cycle instance %s %s", a.Ref.UID, a.Ref.ID))
+	return Key(fmt.Sprintf("%s instance %s %s", a.verb(), a.Ref.UID, a.Ref.ID))
+}
+
+func (a PowerCycle) verb() string {
+	switch a.To {
+	case provider.PowerHeld:
+		return "power off"
+	case provider.PowerOn:
+		return "power on"
+	}
+	return "power-cycle"
 }
 
 // String returns the name and the reason; what is created follows from the reason.
@@ -204,7 +216,7 @@ func (a UpdateInstance) String() string {
 }
 
 // String returns the Machine's name and the reason.
-func (a PowerCycle) String() string { return "power-cycle instance " + a.Ref.Name + because(a.Why) }
+func (a PowerCycle) String() string { return a.verb() + " instance " + a.Ref.Name + because(a.Why) }
 
 // Approved returns the request with the condition that approves it. When that was is for the server to say.
 func (a Approve) Approved() *certificatesv1.CertificateSigningRequest {

@@ -45,14 +45,6 @@ type Untokened interface {
 	Untokened()
 }
 
-// PowerCycler is implemented by drivers that can power an instance off and on again (SPEC D17).
-type PowerCycler interface {
-	// PowerCycle powers the instance with r's id or UID tag off and on, and does not wait until it runs: the same
-	// instance, with its id, addresses and disks. NotFound means that there is none. Repeating it does it again, so
-	// whoever calls claims first.
-	PowerCycle(ctx context.Context, r Ref) error
-}
-
 // Updater is implemented by drivers that can change the tags of an instance while it lives (SPEC E1). Their lists tell
 // the tags of every instance.
 type Updater interface {
@@ -97,6 +89,7 @@ type Instance struct {
 	Name       string               `json:"name,omitempty"`
 	State      State                `json:"state,omitempty"`
 	Again      bool                 `json:"again,omitempty"`      // with StateDeleting: stays so until Delete is called again
+	Power      Power                `json:"power,omitempty"`      // where the driver is a PowerSwitch
 	CloudState string               `json:"cloudState,omitempty"` // the cloud's own word, for the instance-state annotation (SPEC S18)
 	Type       string               `json:"type,omitempty"`
 	Region     string               `json:"region,omitempty"`

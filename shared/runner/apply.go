@@ -174,7 +174,7 @@ func (i *invocation) do(ctx context.Context, a plan.Action) (plan.Outcome, error
 	case plan.UpdateInstance:
 		return i.act(ctx, a.Account, "update", func(ctx context.Context, d *patient) error { return d.Update(ctx, a.Ref, a.Tags) }), nil
 	case plan.PowerCycle:
-		return i.act(ctx, a.Account, "power_cycle", func(ctx context.Context, d *patient) error { return d.PowerCycle(ctx, a.Ref) }), nil
+		return i.act(ctx, a.Account, "power_cycle", func(ctx context.Context, d *patient) error { return d.power(ctx, a.Ref, a.To) }), nil
 	case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict, plan.Approve:
 	}
 	return apiOutcome(i.Cluster.Apply(ctx, a))

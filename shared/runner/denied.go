@@ -46,8 +46,6 @@ func (d denial) standing() error {
 	return provider.ErrorAfter(provider.Denied, wait, "%w", d.err)
 }
 
-var _ provider.PowerCycler = (*patient)(nil)
-
 // unlessDenied makes a call, unless it was denied a moment ago; the error is then the same, with the time to wait.
 func unlessDenied[T any](p *patient, call string, f func() (T, error)) (T, error) {
 	p.mu.Lock()
@@ -92,13 +90,20 @@ func (p *patient) InstanceTypes(ctx context.Context) ([]provider.InstanceType, e
 	return unlessDenied(p, "types", func() ([]provider.InstanceType, error) { return p.Driver.InstanceTypes(ctx) })
 }
 
-// PowerCycle implements [provider.PowerCycler] for drivers that do.
-func (p *patient) PowerCycle(ctx context.Context, r provider.Ref) error {
-	cycler, can := p.Driver.(provider.PowerCycler)
-	if !can {
-		return provider.Errorf(provider.Invalid, "this cloud cannot power-cycle")
+// power powers an instance off and on, or does one half of it, with drivers that can.
+func (p *patient) power(ctx context.Context, r provider.Ref, to provider.Power) error {
+	cycler, cycles := p.Driver.(provider.PowerCycler)
+	switcher, switches := p.Driver.(provider.PowerSwitch)
+	call, do := "power-cycle", func() error { return provider.Errorf(provider.Invalid, "this cloud cannot power-cycle") }
+	switch {
+	case to == provider.PowerHeld && switches:
+		call, do = "power off", func() error { return switcher.PowerOff(ctx, r) }
+	case to == provider.PowerOn && switches:
+		call, do = "power on", func() error { return switcher.PowerOn(ctx, r) }
+	case to == "" && cycles:
+		do = func() error { return cycler.PowerCycle(ctx, r) }
 	}
-	_, err := unlessDenied(p, "power-cycle", func() (struct{}, error) { return struct{}{}, cycler.PowerCycle(ctx, r) })
+	_, err := unlessDenied(p, call, func() (struct{}, error) { return struct{}{}, do() })
 	return err
 }
 

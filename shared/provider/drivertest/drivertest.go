@@ -71,7 +71,7 @@ func RunVirtual(t *testing.T, open func(t *testing.T) Harness) {
 
 func tests() []test {
 	all := specTests
-	for _, more := range [][]test{createTests, findTests, deleteTests, updateTests, powerTests, faultTests} {
+	for _, more := range [][]test{createTests, findTests, deleteTests, updateTests, powerTests, switchTests, faultTests} {
 		all = append(all[:len(all):len(all)], more...)
 	}
 	return all

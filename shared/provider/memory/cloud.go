@@ -30,6 +30,7 @@ type Cloud struct {
 	Ports     int           // ports that are made before the instance, one with each Create
 	Boot      time.Duration // from creation to running
 	Removal   time.Duration // from Delete to gone
+	Hold      time.Duration // from PowerOff to off; 0: power cannot be held off
 	Window    time.Duration // the Horizon; 20 s more than Lag if 0
 	Networks  []string      // that a spec may name; any if empty
 	Types     []provider.InstanceType
@@ -63,6 +64,8 @@ const (
 	OpInstanceTypes Op = "types"
 	OpUpdate        Op = "update"
 	OpPowerCycle    Op = "power-cycle"
+	OpPowerOff      Op = "power-off"
+	OpPowerOn       Op = "power-on"
 )
 
 // Call is one call to the cloud, as a fault sees it.
@@ -81,6 +84,7 @@ type thing struct {
 	owned            bool           // a port that belongs to an instance
 	removed          time.Time      // when it is gone; zero while nobody asked
 	override         provider.State // set by hand
+	held             time.Time      // when its power was cut; zero while it is on
 }
 
 // Open binds a driver to an account of this cloud.
@@ -211,6 +215,8 @@ func (c *Cloud) view(t *thing, at time.Time) provider.Instance {
 	switch {
 	case !t.removed.IsZero():
 		i.State = provider.StateDeleting
+	case !t.held.IsZero() && !at.Before(t.held.Add(c.Hold)):
+		i.State = provider.StateStopped
 	case t.override != "":
 		i.State = t.override
 	case at.Before(t.Created.Add(c.Boot)):
@@ -219,6 +225,12 @@ func (c *Cloud) view(t *thing, at time.Time) provider.Instance {
 		i.State = provider.StateRunning
 	}
 	i.CloudState = string(i.State)
+	if c.Hold > 0 && !t.Child {
+		i.Power = provider.PowerOn
+	}
+	if !t.held.IsZero() {
+		i.Power = provider.PowerHeld
+	}
 	return i
 }
 

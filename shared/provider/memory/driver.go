@@ -25,10 +25,9 @@ type untokened struct{ *driver }
 func (untokened) Untokened() {}
 
 var (
-	_ provider.Driver      = (*driver)(nil)
-	_ provider.PowerCycler = (*driver)(nil)
-	_ provider.Updater     = (*driver)(nil)
-	_ provider.Untokened   = untokened{}
+	_ provider.Driver    = (*driver)(nil)
+	_ provider.Updater   = (*driver)(nil)
+	_ provider.Untokened = untokened{}
 )
 
 // call does one thing to the cloud, with the faults before and after it. The effect runs with the cloud locked.
@@ -113,24 +112,6 @@ func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
 		}
 		if !there {
 			return struct{}{}, provider.Errorf(provider.NotFound, "delete %s: nothing is there", r.Name)
-		}
-		return struct{}{}, nil
-	})
-	return err
-}
-
-// PowerCycle implements [provider.PowerCycler]. What it cures is for a test to say: the history has it.
-func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
-	_, err := call(ctx, d, Call{Op: OpPowerCycle, Ref: r}, func() (struct{}, error) {
-		there := false
-		for _, t := range d.cloud.all {
-			if !t.Child && t.removed.IsZero() && d.means(r, t) {
-				there, t.override = true, ""
-				d.cloud.record(t, Cycled, d.cloud.now())
-			}
-		}
-		if !there {
-			return struct{}{}, provider.Errorf(provider.NotFound, "power-cycle %s: nothing is there", r.Name)
 		}
 		return struct{}{}, nil
 	})

@@ -21,6 +21,7 @@ func TestConformance(t *testing.T) {
 		"slow":       func() *memory.Cloud { return &memory.Cloud{Boot: 3 * time.Second, Removal: 2 * time.Second} },
 		"with ports": func() *memory.Cloud { return &memory.Cloud{Ports: 2, Removal: time.Second} },
 		"lagging":    func() *memory.Cloud { return &memory.Cloud{Lag: 3 * time.Second, Removal: time.Second} },
+		"held off":   func() *memory.Cloud { return &memory.Cloud{Hold: time.Second, Boot: time.Second, Removal: time.Second} },
 		"untokened":  func() *memory.Cloud { return &memory.Cloud{Untokened: true} },
 		"all at once": func() *memory.Cloud {
 			return &memory.Cloud{Untokened: true, Ports: 2, Lag: 3 * time.Second, Boot: time.Second, Removal: time.Second}

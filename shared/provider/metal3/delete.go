@@ -63,7 +63,7 @@ func (d *driver) release(ctx context.Context, h host) (gone bool, err error) {
 	if busy(h) {
 		return false, nil
 	}
-	p.Metadata.Annotations = map[string]any{annotationCluster: nil, annotationToken: nil}
+	p.Metadata.Annotations = map[string]any{annotationCluster: nil, annotationToken: nil, annotationHold: nil}
 	p.Spec = map[string]any{"consumerRef": nil}
 	_, err = d.hosts.Patch(ctx, h.Namespace, h.Name, p)
 	return err == nil, err
@@ -79,39 +79,3 @@ func busy(h host) bool {
 	}
 	return false
 }
-
-// PowerCycle implements [provider.PowerCycler]: the operator powers the host off, hard, and on again, and takes the
-// annotation away.
-func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
-	return unlessOvertaken(ctx, func() error { return d.reboot(ctx, r) })
-}
-
-func (d *driver) reboot(ctx context.Context, r provider.Ref) error {
-	hosts, err := d.named(ctx, r)
-	if err != nil {
-		return err
-	}
-	there := false
-	for _, h := range hosts {
-		if state(h) == provider.StateDeleting {
-			continue
-		}
-		there = true
-		if _, asked := h.Annotations[metal3v1alpha1.RebootAnnotationPrefix]; asked {
-			continue
-		}
-		_, err := d.hosts.Patch(ctx, h.Namespace, h.Name, patch{Metadata: patchMetadata{
-			h.ResourceVersion, map[string]any{metal3v1alpha1.RebootAnnotationPrefix: hardReboot},
-		}})
-		if err != nil {
-			return fmt.Errorf("power-cycle host %s: %w", h.Name, err)
-		}
-	}
-	if !there {
-		return provider.Errorf(provider.NotFound, "power-cycle %s: it has no host", r.Name)
-	}
-	return nil
-}
-
-// hardReboot does not ask an operating system that may hang.
-const hardReboot = `{"mode":"hard"}`

@@ -49,7 +49,9 @@ func free(i int) host {
 	name := fmt.Sprintf("host-%d", i)
 	h := host{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "machines", UID: types.UID("uid-" + name), Labels: map[string]string{"role": "worker"}},
-		Spec:       metal3v1alpha1.BareMetalHostSpec{Online: true},
+		Spec: metal3v1alpha1.BareMetalHostSpec{
+			Online: true, BMC: metal3v1alpha1.BMCDetails{Address: fmt.Sprintf("redfish+http://192.0.2.%d/redfish/v1/Systems/1", i+1), CredentialsName: "bmc"},
+		},
 	}
 	h.Status.Provisioning.State = metal3v1alpha1.StateAvailable
 	h.Status.PoweredOn = true
@@ -105,8 +107,13 @@ func (s *stock) operate() {
 			delete(h.Annotations, metal3v1alpha1.RebootAnnotationPrefix)
 			s.put(h)
 		}
-		if h.Status.PoweredOn != h.Spec.Online {
-			next[metal3v1alpha1.StateExternallyProvisioned] = metal3v1alpha1.StateExternallyProvisioned
+		shallBeOn := h.Spec.Online && !held(h)
+		if h.Status.PoweredOn != shallBeOn {
+			for _, steady := range []metal3v1alpha1.ProvisioningState{metal3v1alpha1.StateExternallyProvisioned, metal3v1alpha1.StateProvisioned} {
+				if _, moves := next[steady]; !moves {
+					next[steady] = steady
+				}
+			}
 		}
 		to, moving := next[h.Status.Provisioning.State]
 		due, timed := s.moves[name]
@@ -116,7 +123,7 @@ func (s *stock) operate() {
 		case !timed:
 			s.moves[name] = now.Add(step)
 		case !now.Before(due):
-			h.Status.Provisioning.State, h.Status.PoweredOn = to, h.Spec.Online
+			h.Status.Provisioning.State, h.Status.PoweredOn = to, shallBeOn
 			h.Status.OperationHistory.Provision.Start = metav1.NewTime(now)
 			delete(s.moves, name)
 			s.put(h)

@@ -49,6 +49,7 @@ func (d *driver) instance(h host) provider.Instance {
 	in := provider.Instance{
 		ID: h.Name, ProviderID: providerIDOf(h), State: state(h), CloudState: string(h.Status.Provisioning.State),
 		Token: h.Annotations[annotationToken], Message: h.Status.ErrorMessage, Addresses: addresses(h),
+		Power: power(h),
 	}
 	in.Again = in.State == provider.StateDeleting && !busy(h)
 	in.CloudState = cmp.Or(in.CloudState, string(metal3v1alpha1.StateRegistering))
@@ -71,7 +72,7 @@ func state(h host) provider.State {
 	}
 	switch h.Status.Provisioning.State { //nolint:exhaustive // every other state is one on the way
 	case metal3v1alpha1.StateProvisioned, metal3v1alpha1.StateExternallyProvisioned:
-		if !h.Status.PoweredOn && !h.Spec.Online {
+		if !h.Status.PoweredOn && (!h.Spec.Online || held(h)) {
 			return provider.StateStopped
 		}
 		return provider.StateRunning

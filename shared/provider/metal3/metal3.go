@@ -63,10 +63,7 @@ type driver struct {
 	secret             func(ctx context.Context, name string) (map[string][]byte, string, error)
 }
 
-var (
-	_ provider.Driver      = (*driver)(nil)
-	_ provider.PowerCycler = (*driver)(nil)
-)
+var _ provider.Driver = (*driver)(nil)
 
 // parse reads a spec of a Machine in a namespace, if that is known; an unknown field is an error (SPEC E29).
 func parse(raw json.RawMessage, namespace string) (providerspec.BareMetal, error) {

@@ -25,8 +25,8 @@ const (
 // active are the clouds' words for an instance that runs, in small letters.
 var active = []string{"active", "running", "poweredon", "provisioned", "externally provisioned", "unmanaged"}
 
-// moves returns what has to change, in the order of the Machines. A kubelet registers once: a Node that somebody deleted
-// stays away. Nodes that it did not register are not its own, whatever they are called.
+// moves returns what has to change, in the order of the Machines. A kubelet registers when its instance starts: a Node that
+// somebody deleted stays away, unless the instance was off since. Nodes that it did not register are not its own, whatever they are called.
 func (w world) moves() []move {
 	var all []move
 	own, taken := map[string]*corev1.Node{}, map[string]bool{}
@@ -45,7 +45,7 @@ func (w world) moves() []move {
 		switch {
 		case registered && kubeletOf(n) != want:
 			all = append(all, move{n, want})
-		case !registered && want == kubemark.KubeletReady && m.Status.NodeRef == nil && len(m.Status.Addresses) > 0:
+		case !registered && want == kubemark.KubeletReady && (m.Status.NodeRef == nil || machine.Restarting(m)) && len(m.Status.Addresses) > 0:
 			if n := w.newNode(m); !taken[n.Name] {
 				taken[n.Name] = true
 				all = append(all, move{n, want})

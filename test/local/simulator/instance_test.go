@@ -134,4 +134,8 @@ func TestKubeletsAreTheirNodesOwn(t *testing.T) {
 	if moves := worldOf(m, h).moves(); len(moves) != 0 {
 		t.Errorf("a deleted Node comes back: %+v", moves)
 	}
+	m.Annotations[machine.AnnotationPoweredOff] = ""
+	if moves := worldOf(m, h).moves(); len(moves) != 1 || moves[0].node.UID != "" {
+		t.Errorf("a kubelet that starts again does not register: %+v", moves)
+	}
 }

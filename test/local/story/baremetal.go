@@ -14,6 +14,7 @@ var bareMetal = []chapter{
 	{"A host joins the stock (S49-S51)", (*Story).stock},
 	{"MachineAutoscaler and ClusterAutoscaler (S55-S57)", (*Story).hostAutoscalers},
 	{"220 pods (S58-S61)", (*Story).manyPods},
+	{"A host that is power-cycled (E36)", (*Story).powerCycle},
 	{"100 pods (S62-S64)", (*Story).fewPods},
 	{"What was told (S65-S71)", (*Story).told},
 }
@@ -140,6 +141,44 @@ func (s *Story) manyPods() error {
 		return err
 	}
 	return s.showAll("get machines"+inNamespace, "get bmh"+inNamespace, "get nodes", "get machinesets"+inNamespace, "get deployment -n test")
+}
+
+// powerCycle wishes what remediate wishes for a sick Machine.
+func (s *Story) powerCycle() error {
+	s.tell("The annotation is what a MachineHealthCheck with strategy external-baremetal sets. What the Node carries outlives it.\n")
+	former, err := s.ask("get node " + hostNode + " -o jsonpath={.metadata.uid}")
+	if err != nil {
+		return err
+	}
+	name, err := s.ask(newMachine + ".metadata.name}")
+	if err != nil {
+		return err
+	}
+	if err := s.showAll("label node "+hostNode+" rack=b12", "annotate node "+hostNode+" owner=team-a",
+		"annotate machine "+name+inNamespace+" host.metal3.io/external-remediation="); err != nil {
+		return err
+	}
+	anew := func() string {
+		if uid, err := s.ask("get node " + hostNode + " -o jsonpath={.metadata.uid}"); err != nil || uid == former {
+			return fmt.Sprintf("it is %s, %v", uid, err)
+		}
+		return s.is("get node "+hostNode+" -o jsonpath={.metadata.labels.rack}/{.metadata.annotations.owner}/{.status.conditions[?(@.type==\"Ready\")].status}", "b12/team-a/True")()
+	}
+	if err := s.await("its Node went while the host was off, and is back with what it carried", aWhile, anew); err != nil {
+		return err
+	}
+	const told = "get events" + inNamespace + " -o custom-columns=REASON:.reason,SOURCE:.source.component,MESSAGE:.message"
+	if err := s.await("host and Machine tell of it", soon, s.contains(told, "PowerOff metal3-baremetal-controller", "PowerOn metal3-baremetal-controller", "PowerCycle baremetal_controller")); err != nil {
+		return err
+	}
+	clean := s.is("get machine "+name+inNamespace+" -o jsonpath={.metadata.annotations.host\\.metal3\\.io/external-remediation}{.metadata.annotations.remediation\\.metal3\\.io/powered-off-for-remediation}{.metadata.annotations.remediation\\.metal3\\.io/node-labels-backup}", "")
+	if err := s.await("nothing of it is left on the Machine", soon, clean); err != nil {
+		return err
+	}
+	if err := s.await("all 220 pods run again", aWhile, s.is("get deployment test-deployment -n test -o jsonpath={.status.readyReplicas}", "220")); err != nil {
+		return err
+	}
+	return s.showAll("get nodes", "get bmh"+inNamespace, "get machines"+inNamespace)
 }
 
 func (s *Story) fewPods() error {

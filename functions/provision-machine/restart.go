@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// restart takes an instance whose power can be held off one step further through a power-cycle (SPEC E36). What it reads
+// says which step is next, so that any may be lost or made twice. Power is switched by whoever wrote the Machine as it was
+// read, or it might be switched back by somebody who slept:
+//
+//	wished                    → claimed, and held off
+//	held, but on              → wait
+//	off, Node there           → what the Node carries is written on the Machine, then the Node goes: its pods run nowhere
+//	off, Node gone            → the Machine is marked, with the claim of the remediation
+//	marked                    → power on
+//	held, and nobody wishes   → marked, and power on
+//	on, Node back and marked  → marks and wish go; link-node has given the Node back what it carried
+func (l life) restart() plan.Sequence {
+	claim, off := l.m.Annotations[machine.AnnotationPoweredOff]
+	held := l.in.Power == provider.PowerHeld
+	begins := wantsPowerCycle(l.m) && (!off || claim != l.m.Annotations[machine.AnnotationRemediatedBy])
+	switch {
+	case begins && !held:
+		return l.power(provider.PowerHeld, "as "+machine.AnnotationExternalRepair+" wishes", l.underClaim)
+	case begins && l.in.State != provider.StateStopped:
+		return plan.Sequence{}
+	case begins:
+		return l.takeNode()
+	case held && off:
+		return l.power(provider.PowerOn, "its Node is gone", func(a plan.PowerCycle) plan.Sequence { return plan.Sequence{Do: []plan.Action{a}} })
+	case held:
+		return l.power(provider.PowerOn, "nobody wishes it to be off", func(a plan.PowerCycle) plan.Sequence {
+			return plan.Sequence{Do: []plan.Action{plan.Update{Old: l.m, New: l.markedOff(), Why: a.Why}, a}}
+		})
+	case !machine.Restarting(l.m):
+		return plan.Sequence{}
+	}
+	return l.welcome()
+}
+
+// power switches the instance's power, as a sequence of its own, once in an invocation.
+func (l life) power(to provider.Power, why string, as func(plan.PowerCycle) plan.Sequence) plan.Sequence {
+	a := plan.PowerCycle{Account: l.cloud.Account, To: to, Why: why}
+	a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, ID: l.in.ID, ProviderID: l.in.ProviderID}
+	switch o, tried := l.Outcome(a); {
+	case !tried:
+		return as(a)
+	case o.Result == plan.Done: // the cloud's list shows it in the next scan
+		return plan.Sequence{}
+	default: // tried again by a later scan
+		return l.tell("FailedPowerCycle", cmp.Or(o.Message, "there is no such instance"))
+	}
+}
+
+func (l life) markedOff() *machine.Machine {
+	next := l.m.DeepCopy()
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationPoweredOff, l.m.Annotations[machine.AnnotationRemediatedBy])
+	return next
+}
+
+// takeNode removes the Node of an instance that is off, and marks the Machine when it is gone.
+func (l life) takeNode() plan.Sequence {
+	n := l.node()
+	if n == nil {
+		return l.update(l.markedOff(), "instance "+l.in.ID+" is off, its Node is gone")
+	}
+	if n.DeletionTimestamp != nil || !machine.IsNodeOf(l.m, n) { // one that registered meanwhile is not the one that was off
+		return plan.Sequence{}
+	}
+	var seq plan.Sequence
+	if _, kept := l.m.Annotations[machine.AnnotationNodeLabels]; !kept {
+		next := l.m.DeepCopy()
+		if err := machine.KeepNode(next, n); err != nil {
+			return l.tell("FailedPowerCycle", err.Error())
+		}
+		seq = l.update(next, "keep what node "+n.Name+" carries")
+	}
+	seq.Do = append(seq.Do, plan.Delete{Object: n, Why: "instance " + l.in.ID + " is off"})
+	return seq
+}
+
+// welcome ends the power-cycle when the Node is back, with what the former one carried.
+func (l life) welcome() plan.Sequence {
+	n := l.node()
+	if n == nil || n.DeletionTimestamp != nil || n.Annotations[machine.AnnotationMachine] == "" {
+		return plan.Sequence{}
+	}
+	next := l.m.DeepCopy()
+	machine.ForgetNode(next)
+	delete(next.Annotations, machine.AnnotationExternalRepair)
+	seq := l.update(next, "node "+n.Name+" is back")
+	seq.Notes = []plan.Note{l.normal("PowerCycle", "Power-cycled instance "+l.in.ID+", node "+n.Name+" is back")}
+	return seq
+}
+
+// wantsNode reports whether the next step of a power-cycle is about the Node.
+func (l life) wantsNode() bool {
+	return l.in != nil && cycling(l.m) && (machine.Restarting(l.m) || l.in.Power == provider.PowerHeld && l.in.State == provider.StateStopped)
+}
+
+// cycling reports whether a power-cycle is wished for, or has begun.
+func cycling(m *machine.Machine) bool { return wantsPowerCycle(m) || machine.Restarting(m) }

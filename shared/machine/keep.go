@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// passing are annotations that say what is being done with a Node: of one that comes back it is not true any more.
+var passing = []string{AnnotationCordonedBy, AnnotationScaleDownReason}
+
+// KeepNode writes on m what n carries, for the Node that will take n's place (SPEC E36).
+func KeepNode(m *Machine, n *corev1.Node) error {
+	annotations := maps.Clone(n.Annotations)
+	maps.DeleteFunc(annotations, func(k, _ string) bool { return slices.Contains(passing, k) })
+	for key, values := range map[string]map[string]string{AnnotationNodeLabels: n.Labels, AnnotationNodeAnnotations: annotations} {
+		text, err := json.Marshal(values)
+		if err != nil {
+			return fmt.Errorf("keep what node %s carries: %w", n.Name, err)
+		}
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, key, string(text))
+	}
+	return nil
+}
+
+// KeptNode returns what m's Node carried before it was removed; nothing of what cannot be read.
+func KeptNode(m *Machine) (labels, annotations map[string]string) {
+	for key, into := range map[string]*map[string]string{AnnotationNodeLabels: &labels, AnnotationNodeAnnotations: &annotations} {
+		if json.Unmarshal([]byte(m.Annotations[key]), into) != nil {
+			*into = nil
+		}
+	}
+	return labels, annotations
+}
+
+// ForgetNode takes off m what KeepNode wrote, and that its host was off.
+func ForgetNode(m *Machine) {
+	for _, key := range []string{AnnotationPoweredOff, AnnotationNodeLabels, AnnotationNodeAnnotations} {
+		delete(m.Annotations, key)
+	}
+}
+
+// Restarting reports whether m's Node was taken away with the host's power, or is about to be.
+func Restarting(m *Machine) bool {
+	_, off := m.Annotations[AnnotationPoweredOff]
+	_, kept := m.Annotations[AnnotationNodeLabels]
+	return off || kept
+}
