@@ -33,6 +33,9 @@ var (
 	ErrConflict = errors.New("object changed since it was read")
 )
 
+// ErrUnserved is a path that nothing is served under: the API server knows no such kind, or does not get the request.
+var ErrUnserved = errors.New("nothing is served there")
+
 // Client makes requests to one API server. It is safe for concurrent use.
 type Client struct {
 	client *http.Client
@@ -101,9 +104,20 @@ func (c *Client) Do(ctx context.Context, r Request, out any) error {
 	return nil
 }
 
+// Lacks reports whether the API server says that it serves nothing of a group. It says so of a path by a page that a proxy
+// might have written as well (ErrUnserved); the list of its groups nobody else writes.
+func (c *Client) Lacks(ctx context.Context, group string) bool {
+	var served metav1.APIGroupList
+	err := c.Do(ctx, Request{Method: http.MethodGet, Path: []string{"apis"}}, &served)
+	return err == nil && served.Kind == "APIGroupList" && !slices.ContainsFunc(served.Groups, func(g metav1.APIGroup) bool { return g.Name == group })
+}
+
 func refusal(code int, answer []byte) error {
 	var s metav1.Status
 	if err := json.Unmarshal(answer, &s); err != nil || s.Kind != "Status" {
+		if code == http.StatusNotFound {
+			return fmt.Errorf("reach the API server: HTTP status %d: %.200s: %w", code, answer, ErrUnserved)
+		}
 		return fmt.Errorf("reach the API server: HTTP status %d: %.200s", code, answer)
 	}
 	return &apierrors.StatusError{ErrStatus: s}

@@ -63,7 +63,7 @@ func NewHosts(config *rest.Config) (Hosts, error) {
 func (a *api) List(ctx context.Context, namespace string) ([]host, error) {
 	var all metal3v1alpha1.BareMetalHostList
 	err := a.call(ctx, http.MethodGet, namespace, "", nil, &all)
-	if errors.Is(err, ErrGone) {
+	if errors.Is(err, kubeapi.ErrUnserved) && a.client.Lacks(ctx, "metal3.io") {
 		return nil, provider.Errorf(provider.Denied, "the API server knows no BareMetalHosts: is the baremetal-operator installed?")
 	}
 	return all.Items, err

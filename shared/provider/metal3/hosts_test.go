@@ -50,12 +50,33 @@ func TestAnswersOfAnAPIServer(t *testing.T) {
 			}
 		})
 	}
-	missing := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = fmt.Fprintf(w, status, "NotFound")
-	})
-	if _, err := missing.List(t.Context(), "machines"); provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "baremetal-operator") {
-		t.Errorf("a cluster without the kind: %v", err)
+}
+
+// A kube-apiserver answers a path of a kind that it does not serve with a page that a proxy might have written: whether the
+// operator is missing is told by the list of groups.
+func TestAClusterWithoutTheOperator(t *testing.T) {
+	t.Parallel()
+	for groups, want := range map[string]provider.Code{
+		`{"kind": "APIGroupList", "groups": [{"name": "apps"}]}`:                           provider.Denied,
+		`{"kind": "APIGroupList", "groups": [{"name": "apps"}, {"name": "metal3.io"}]}`:    provider.Unknown,
+		`{"kind": "Status", "reason": "Forbidden", "message": "not for you", "code": 403}`: provider.Unknown,
+		"<html>Not Found": provider.Unknown,
+	} {
+		t.Run(groups, func(t *testing.T) {
+			t.Parallel()
+			hosts := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/apis" {
+					_, _ = io.WriteString(w, groups)
+					return
+				}
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = io.WriteString(w, "404 page not found\n")
+			})
+			_, err := hosts.List(t.Context(), "machines")
+			if told := err != nil && strings.Contains(err.Error(), "is the baremetal-operator installed?"); provider.CodeOf(err) != want || told != (want == provider.Denied) {
+				t.Errorf("List = %v (%v), want %v", err, provider.CodeOf(err), want)
+			}
+		})
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/provider/drivertest"
 	"github.com/machine-functions/machine-functions/test/local/controlplane"
 )
@@ -53,6 +54,17 @@ func TestConformanceWithTheOperator(t *testing.T) {
 // operate installs the operator with n hosts, and returns when they are available.
 func operate(t *testing.T, plane *controlplane.ControlPlane, programs string, n int) Hosts {
 	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", plane.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts, err := NewHosts(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hosts.List(t.Context(), "machines"); provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "is the baremetal-operator installed?") {
+		t.Errorf("List without the operator: %v", err)
+	}
 	crds, err := filepath.Glob(filepath.Join(programs, "crd", "*.yaml"))
 	if err != nil || len(crds) == 0 {
 		t.Fatalf("no CRDs in %s: %v", programs, err)
@@ -70,14 +82,6 @@ func operate(t *testing.T, plane *controlplane.ControlPlane, programs string, n 
 		t.Fatal(err)
 	}
 	run(t, filepath.Join(programs, "baremetal-operator"), plane.Kubeconfig)
-	config, err := clientcmd.BuildConfigFromFlags("", plane.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hosts, err := NewHosts(config)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Second / 2) {
 		all, err := hosts.List(t.Context(), "machines")
 		if err != nil {
