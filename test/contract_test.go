@@ -476,6 +476,8 @@ func kindOf(group, plural string) (string, bool) {
 		return credentials, true
 	case group == "metal3.io" && plural == "baremetalhosts": // what bare metal's instances are
 		return "instances", true
+	case group == "ipam.cluster.x-k8s.io" && (plural == "ipaddressclaims" || plural == "ipaddresses"): // what instances on vSphere may have of pools
+		return "instances", true
 	case group == "certificates.k8s.io" && plural == "signers": // to approve for them
 		return "CertificateSigningRequest", true
 	case plural == "events" && (group == "" || group == "events.k8s.io"):

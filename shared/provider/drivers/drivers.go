@@ -28,5 +28,9 @@ func Table(config *rest.Config) ([]provider.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []provider.Provider{aws.Provider(prices), kubemark.Provider(records), metal3.Provider(hosts), openstack.Provider(), vsphere.Provider()}, nil
+	addresses, err := vsphere.NewAddresses(config)
+	if err != nil {
+		return nil, err
+	}
+	return []provider.Provider{aws.Provider(prices), kubemark.Provider(records), metal3.Provider(hosts), openstack.Provider(), vsphere.Provider(addresses)}, nil
 }

@@ -99,8 +99,10 @@ func static(cards []providerspec.VSphereDevice) bool {
 
 // checkDevice refuses addresses that no guest could take.
 func checkDevice(d providerspec.VSphereDevice) error {
-	if len(d.AddressesFromPools) > 0 {
-		return fmt.Errorf("addressesFromPools: %q: pools are not served, give ipAddrs or use DHCP", d.AddressesFromPools[0].Name)
+	for _, p := range d.AddressesFromPools {
+		if p.Name == "" || p.Resource == "" {
+			return fmt.Errorf("addressesFromPools: %q: must have a resource and a name", p.Name)
+		}
 	}
 	for _, a := range d.IPAddrs {
 		if _, err := netip.ParsePrefix(a); err != nil {

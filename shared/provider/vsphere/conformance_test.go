@@ -33,7 +33,7 @@ func harness(t *testing.T, v *vcenter) drivertest.Harness {
 	t.Helper()
 	var hangs atomic.Bool
 	var writes atomic.Int64
-	p := Provider()
+	p := Provider(nil)
 	p.Open = func(_ context.Context, a provider.Account) (provider.Driver, error) {
 		d, w := v.wired(t, a)
 		w.set(func(method string, next func() (*http.Response, error)) (*http.Response, error) {

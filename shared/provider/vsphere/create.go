@@ -51,6 +51,13 @@ func (d *driver) create(ctx context.Context, c *vim25.Client, r provider.Ref, re
 	if err != nil {
 		return provider.Instance{}, err
 	}
+	cards, given, err := d.addresses.give(ctx, d.account.Namespace, r, req.Spec.Network.Devices)
+	if err != nil {
+		return provider.Instance{}, err
+	}
+	if req.Spec.Network.Devices = cards; !given {
+		return p.incomplete(r)
+	}
 	for again := false; ; again = true {
 		done, err := d.settle(ctx, c, r, req, &p)
 		if err != nil {

@@ -258,7 +258,7 @@ func TestSecretThatLacksKeys(t *testing.T) {
 		"vc.example.com.ca":       {"vc.example.com.username": []byte("u"), "vc.example.com.password": []byte("p"), "vc.example.com.ca": []byte("?")},
 	} {
 		a.Credentials = credentials
-		_, err := open(t.Context(), a)
+		_, err := open(t.Context(), a, nil)
 		if provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "machines/creds") {
 			t.Errorf("Open = %v, want Denied naming %s", err, want)
 		}

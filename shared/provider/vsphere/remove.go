@@ -28,6 +28,9 @@ func (d *driver) remove(ctx context.Context, c *vim25.Client, r provider.Ref) er
 		return err
 	}
 	if len(found) == 0 && !cloning {
+		if err := d.release(ctx, r); err != nil {
+			return err
+		}
 		return provider.Errorf(provider.NotFound, "delete %s: no instance is there", r.Name)
 	}
 	var errs []error
@@ -40,6 +43,14 @@ func (d *driver) remove(ctx context.Context, c *vim25.Client, r provider.Ref) er
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// release lets the addresses of a Machine go when nothing of it is left that could use them (SPEC E25).
+func (d *driver) release(ctx context.Context, r provider.Ref) error {
+	if r.UID == "" || d.addresses == nil {
+		return nil
+	}
+	return d.addresses.release(ctx, d.account.Namespace, r)
 }
 
 // stopCloning cancels the clone that the recorded progress speaks of, and reports whether it still runs: nothing of it

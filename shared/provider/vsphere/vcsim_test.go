@@ -55,7 +55,7 @@ func (v *vcenter) client(t *testing.T) *vim25.Client {
 	if v.admin != nil {
 		return v.admin
 	}
-	d, err := open(t.Context(), v.account())
+	d, err := open(t.Context(), v.account(), nil)
 	must(t, err)
 	v.admin, err = d.(*driver).session.connect(t.Context())
 	must(t, err)
@@ -191,7 +191,7 @@ func (replay) Close() error { return nil }
 // wired opens a driver whose traffic the test holds.
 func (v *vcenter) wired(t *testing.T, a provider.Account) (*driver, *wire) {
 	t.Helper()
-	d, err := open(t.Context(), a)
+	d, err := open(t.Context(), a, nil)
 	must(t, err)
 	s := d.(*driver).session
 	guarded := s.soap.Client.Transport.(vcenterOnly)

@@ -21,8 +21,9 @@ const (
 	horizon = 15 * time.Minute
 )
 
-// Provider returns the line for vCenters in the table of drivers.
-func Provider() provider.Provider {
+// Provider returns the line for vCenters in the table of drivers. Addresses come from the pools of the API server; nil
+// serves no pools.
+func Provider(addresses *Addresses) provider.Provider {
 	return provider.Provider{
 		Name:  "vsphere",
 		Kinds: []string{Kind},
@@ -31,19 +32,22 @@ func Provider() provider.Provider {
 			return s.Workspace.Server, s.CredentialsSecret.Name, err
 		},
 		InstanceType: instanceType,
-		Open:         open,
+		Open: func(ctx context.Context, a provider.Account) (provider.Driver, error) {
+			return open(ctx, a, addresses)
+		},
 	}
 }
 
 // driver is one cluster's view of a vCenter.
 type driver struct {
-	account provider.Account
-	session *session
+	account   provider.Account
+	session   *session
+	addresses *Addresses
 }
 
 var _ provider.Driver = (*driver)(nil)
 
-func open(_ context.Context, a provider.Account) (provider.Driver, error) {
+func open(_ context.Context, a provider.Account, addresses *Addresses) (provider.Driver, error) {
 	if a.ClusterID == "" {
 		return nil, provider.Errorf(provider.Invalid, "the cluster has no id to mark its instances with")
 	}
@@ -51,7 +55,7 @@ func open(_ context.Context, a provider.Account) (provider.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &driver{account: a, session: s}, nil
+	return &driver{account: a, session: s, addresses: addresses}, nil
 }
 
 // call does one bounded step; every error gets a code.

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vsphere
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/rest"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
+)
+
+// pools is an API server with claims of addresses, and whoever gives them.
+type pools struct {
+	mu     sync.Mutex
+	claims map[string]claim
+	gives  string // prefix of what is given; empty: nothing yet
+	absent bool   // nobody has installed the kinds
+	since  time.Duration
+}
+
+func (p *pools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	c, is := p.claims[name]
+	body, _ := io.ReadAll(r.Body) // of a request of this process
+	switch {
+	case r.URL.Path == "/apis" && p.absent:
+		_, _ = io.WriteString(w, `{"kind": "APIGroupList", "groups": [{"name": "apps"}]}`)
+	case p.absent:
+		http.Error(w, "404 page not found", http.StatusNotFound)
+	case strings.Contains(r.URL.Path, "/ipaddresses/"):
+		_, _ = fmt.Fprintf(w, `{"spec": {"address": "%s%c", "prefix": 24, "gateway": "%s1"}}`, p.gives, '7'+name[len(name)-1]-'0', p.gives)
+	case r.Method == http.MethodPost:
+		if json.Unmarshal(body, &c) != nil {
+			http.Error(w, "what is that?", http.StatusBadRequest)
+			return
+		}
+		c.ResourceVersion, c.CreationTimestamp = "1", metav1.NewTime(time.Now().Add(-p.since))
+		p.claims[c.Name] = c
+		_ = json.NewEncoder(w).Encode(c)
+	case !is:
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"kind": "Status", "reason": "NotFound", "code": 404}`)
+	case r.Method == http.MethodPatch:
+		c.Finalizers = nil
+		if json.Unmarshal(body, &c) == nil {
+			p.claims[name] = c
+		}
+		_ = json.NewEncoder(w).Encode(c)
+	default:
+		if p.gives != "" {
+			c.Status.AddressRef.Name = name
+		}
+		_ = json.NewEncoder(w).Encode(c)
+	}
+}
+
+func (p *pools) set(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
+}
+
+// east is one of them.
+var east = providerspec.VSpherePool{Group: "installer.openshift.io", Resource: "IPPool", Name: "east"}
+
+// pooled is a spec whose second network card takes two addresses from pools.
+func pooled(v *vcenter) json.RawMessage {
+	return v.spec(map[string]any{"network": map[string]any{"devices": []any{
+		map[string]any{"networkName": "DC0_DVPG0"},
+		map[string]any{"networkName": "VM Network", "nameservers": []string{"10.1.0.2"}, "addressesFromPools": []any{
+			map[string]any{"group": "installer.openshift.io", "resource": "IPPool", "name": "east"},
+			map[string]any{"group": "installer.openshift.io", "resource": "IPPool", "name": "west"},
+		}},
+	}}})
+}
+
+func withPools(t *testing.T, v *vcenter, p *pools) (*driver, *wire) {
+	t.Helper()
+	s := httptest.NewServer(p)
+	t.Cleanup(s.Close)
+	d, w := v.wired(t, v.account())
+	var err error
+	d.addresses, err = NewAddresses(&rest.Config{Host: s.URL})
+	must(t, err)
+	return d, w
+}
+
+// SPEC E22, E25: a claim for each pool, as OpenShift writes them; no clone before every address is given; the guest gets
+// them; the claims are protected until the instance is gone.
+func TestAddressesFromPools(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	p := &pools{claims: map[string]claim{}}
+	d, w := withPools(t, v, p)
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	resolved, err := d.Resolve(t.Context(), pooled(v))
+	must(t, err)
+	for range 2 {
+		i, err := d.Create(t.Context(), r, resolved)
+		if err != nil || i.State != provider.StateIncomplete || w.count("CloneVM_Task") != 0 {
+			t.Fatalf("Create before an address is given = %+v, %v with %d clones", i, err, w.count("CloneVM_Task"))
+		}
+	}
+	group := "installer.openshift.io"
+	want := newClaim("machines", "worker-a-claim-1-1", r, east)
+	want.Spec.PoolRef = corev1.TypedLocalObjectReference{APIGroup: &group, Kind: "IPPool", Name: "west"}
+	want.ResourceVersion, want.CreationTimestamp = "1", p.claims["worker-a-claim-1-1"].CreationTimestamp
+	if diff := cmp.Diff(want, p.claims["worker-a-claim-1-1"]); diff != "" || len(p.claims) != 2 {
+		t.Errorf("%d claims (-want +got):\n%s", len(p.claims), diff)
+	}
+	p.set(func() { p.gives = "10.1.0." })
+	i, err := proceed(t.Context(), d, r, resolved)
+	must(t, err)
+	const args = "ip=10.1.0.7::10.1.0.1:255.255.255.0:::none ip=10.1.0.8::10.1.0.1:255.255.255.0:::none nameserver=10.1.0.2"
+	if got := settingsOf(v.machines(t)["worker-a"])["guestinfo.afterburn.initrd.network-kargs"]; got != args {
+		t.Errorf("the guest gets %q, want %q", got, args)
+	}
+	r.ID, r.ProviderID = i.ID, i.ProviderID
+	for err = error(nil); provider.CodeOf(err) != provider.NotFound; err = d.Delete(t.Context(), r) {
+		must(t, err)
+		if _, there := v.machines(t)["worker-a"]; there && len(p.claims["worker-a-claim-1-0"].Finalizers) != 1 {
+			t.Fatal("an address is let go before its instance")
+		}
+	}
+	for name, c := range p.claims {
+		if len(c.Finalizers) != 0 {
+			t.Errorf("%s is protected by %v for ever", name, c.Finalizers)
+		}
+	}
+}
+
+// What no pool gives is said, and heals.
+func TestAddressThatIsNotGiven(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	old := newClaim("machines", "worker-a-claim-1-0", r, east)
+	old.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
+	old.Status.Conditions = []claimCondition{{Type: "Ready", Status: "False", Message: "pool east has no address left"}}
+	other := newClaim("machines", "worker-a-claim-1-0", provider.Ref{UID: "before", Name: "worker-a"}, east)
+	for name, tt := range map[string]struct {
+		p    *pools
+		want []string
+	}{
+		"nobody gives addresses":      {&pools{absent: true}, []string{"providerSpec.value.network.devices[1].addressesFromPools[0]", "east", "install"}},
+		"the pool is empty":           {&pools{claims: map[string]claim{old.Name: old}}, []string{"machines/worker-a-claim-1-0", "east", "no address left"}},
+		"the claim is of another":     {&pools{claims: map[string]claim{old.Name: other}}, []string{"machines/worker-a-claim-1-0", "another Machine's"}},
+		"given, but it is no address": {&pools{claims: map[string]claim{}, gives: "10.1.0.1."}, []string{"machines/worker-a-claim-1-0", "is no address"}},
+	} {
+		d, w := withPools(t, v, tt.p)
+		resolved, err := d.Resolve(t.Context(), pooled(v))
+		must(t, err)
+		for range 2 { // a claim that is made in this call has its address in the next
+			_, err = d.Create(t.Context(), r, resolved)
+		}
+		if provider.CodeOf(err) != provider.Exhausted || w.count("CloneVM_Task") != 0 {
+			t.Errorf("%s: %v (%v)", name, err, provider.CodeOf(err))
+			continue
+		}
+		for _, words := range tt.want {
+			if !strings.Contains(err.Error(), words) {
+				t.Errorf("%s: %v does not name %s", name, err, words)
+			}
+		}
+		if err := d.Delete(t.Context(), r); provider.CodeOf(err) != provider.NotFound {
+			t.Errorf("%s: Delete = %v", name, err)
+		}
+		for _, c := range tt.p.claims {
+			if kept := len(c.Finalizers) == 1; kept != (ownerOf(c) != string(r.UID)) {
+				t.Errorf("%s: %s of %s is protected by %v", name, c.Name, ownerOf(c), c.Finalizers)
+			}
+		}
+	}
+}
