@@ -10,7 +10,7 @@ least_go := 1.26
 # Where several goroutines meet. Everything else decides, and is tested without -race.
 racing := ./shared/runner ./shared/cluster/... ./shared/provider/kubemark ./shared/events
 # Modules beside the product's: Kubernetes and Knative, which ask for other versions than it does.
-nested := test/cluster test/eventing test/scheduling
+nested := test/cluster test/eventing test/scheduling test/node
 tool := go tool -modfile=$(CURDIR)/tools/go.mod
 say = echo "== $$(date -u +%T) $(1)"
 
@@ -70,6 +70,17 @@ e2e: go ## Whole stories on a real control plane with real Knative Eventing
 	@$(call say,end to end)
 	go test -v -count=1 -timeout 60m ./test/e2e/...
 
+.PHONY: e2e-knative
+e2e-knative: go ## The stories on a real node with real Knative: root on Linux; writes docs/evidence/e2e-knative.txt
+	@mkdir -p build
+	FUNC_GO=$(CURDIR)/test/node/native-go.sh tools/func/deploy.sh build # once with a network: the node has none
+	@{ echo "make e2e-knative, $$(git log -1 --format='commit %h of %cs: %s')"; \
+	  echo "$$(nproc) cores, $$(uname -sr), $$(go env GOVERSION), $$(runc --version | head -1), $$(containerd --version)"; \
+	  (cd test/node && go list -m knative.dev/eventing knative.dev/serving github.com/coredns/coredns); \
+	  (cd test/node/kubernetes && go list -m k8s.io/kubernetes); (cd tools/func && go list -m knative.dev/func); echo; } >build/e2e-knative.txt
+	REPORT=$(CURDIR)/build/e2e-knative.txt test/node/run.sh go test -v -count=1 -timeout 90m -run '^TestKnative$$' ./test/e2e
+	cp build/e2e-knative.txt docs/evidence/e2e-knative.txt
+
 .PHONY: test-metal3
 test-metal3: go ## Bare metal against the real baremetal-operator, built once
 	METAL3=$$(test/metal3/build.sh) && export METAL3 && \
@@ -128,7 +139,7 @@ generate: go ## Write what is generated: the CRDs of openshift/api
 .PHONY: verify
 verify: go ## Fail if generate or tidy would change anything
 	config/crd/update.sh --verify
-	for module in . tools $(nested) test/metal3; do (cd $$module && go mod tidy -diff && go mod verify); done
+	for module in . tools tools/func $(nested) test/node/kubernetes test/metal3; do (cd $$module && go mod tidy -diff && go mod verify); done
 
 .PHONY: vulncheck
 vulncheck: go ## Known vulnerabilities that the product reaches; asks https://vuln.go.dev
@@ -145,6 +156,18 @@ manifests: go ## Render what is applied to a cluster into build/manifests
 	@mkdir -p build/manifests
 	for folder in config triggers; do "$$(test/cluster/build.sh)" kubectl kustomize $$folder >build/manifests/$$folder.yaml; done
 	ls -l build/manifests
+
+.PHONY: deploy
+deploy: go ## Deploy functions with kn func: REGISTRY=where images go; FN=link-node that one alone
+	FUNC_REGISTRY=$(or $(REGISTRY),$(FUNC_REGISTRY)) tools/func/deploy.sh deploy $(FN)
+
+.PHONY: undeploy
+undeploy: go ## Take functions away again; FN=link-node that one alone
+	tools/func/deploy.sh undeploy $(FN)
+
+.PHONY: release
+release: go ## Push all images to REGISTRY and write build/release: config/ with their digests
+	FUNC_REGISTRY=$(or $(REGISTRY),$(FUNC_REGISTRY)) tools/func/deploy.sh release
 
 .PHONY: clean
 clean: ## Remove what was built here; the caches of go and of the control plane stay

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"bytes"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// whole is the root of the repository as a function: all of them in one image.
+const whole = "machine-functions"
+
+// run runs a command in the root of the repository or elsewhere and returns what it prints.
+func run(t *testing.T, dir string, env []string, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	var complaint bytes.Buffer
+	cmd.Dir, cmd.Stderr, cmd.Env = dir, &complaint, append(os.Environ(), env...)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, complaint.Bytes())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// What make deploy hands to kn func is a function root that holds one function, with the clouds' drivers only where they
+// are used, and differs in nothing from what is committed (KNATIVE: func rewrites the func.yaml that it deploys).
+func TestStagedRoots(t *testing.T) {
+	t.Parallel()
+	house := load(t, os.DirFS(".."))
+	for _, name := range append(house.functions(), sink, whole) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := run(t, "..", []string{"STAGE=" + t.TempDir()}, "tools/func/deploy.sh", "stage", name)
+			committed := filepath.Join("..", "functions", name, "func.yaml")
+			if name == whole {
+				committed = filepath.Join("..", "func.yaml")
+			}
+			if diff := cmp.Diff(text(t, committed), text(t, filepath.Join(root, "func.yaml"))); diff != "" {
+				t.Errorf("func.yaml (-committed +staged):\n%s", diff)
+			}
+			deps := strings.Fields(run(t, root, []string{"GOWORK=off", "GOFLAGS=-mod=readonly"}, "go", "list", "-deps", "."))
+			var others []string
+			for _, dep := range deps {
+				if own, ok := strings.CutPrefix(dep, module+"functions/"); ok && own != name {
+					others = append(others, own)
+				}
+			}
+			if name != whole && len(others) > 0 {
+				t.Errorf("holds %q beside %s", others, name)
+			}
+			clouds := name == whole || name == "provision-machine" || name == "sweep-instances"
+			if has := slices.Contains(deps, module+"shared/provider/drivers"); has != clouds {
+				t.Errorf("holds drivers: %v, want %v", has, clouds)
+			}
+			if !slices.Contains(deps, "knative.dev/func-go/http") {
+				t.Error("does not keep the runtime in go.mod")
+			}
+			noTests(t, root)
+		})
+	}
+}
+
+func text(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func noTests(t *testing.T, root string) {
+	t.Helper()
+	if err := fs.WalkDir(os.DirFS(root), ".", func(p string, d fs.DirEntry, err error) error {
+		if err == nil && (strings.HasSuffix(p, "_test.go") || d.Name() == "testdata" || d.Name() == "func.yaml" && p != "func.yaml") {
+			t.Errorf("%s does not belong into an image", p)
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// deployment is what both ways of deploying say about a function.
+type deployment struct {
+	Account, Min, Max, Concurrency, CPU, Memory, MemoryLimit string
+	Labels, Env                                              map[string]string
+}
+
+// kn func deploy and kubectl apply -k config lead to the same Service: whoever changes one changes the other.
+func TestBothWaysDeployTheSame(t *testing.T) {
+	t.Parallel()
+	house := load(t, os.DirFS(".."))
+	for _, name := range append(house.functions(), sink) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			byFunc, byManifest := house.byFunc(t, name), house.byManifest(t, name)
+			// func's images listen on all interfaces; a staged root is one function and needs no FUNCTION.
+			for _, only := range []string{"FUNCTION", "LISTEN_ADDRESS"} {
+				if byManifest.Env[only] == "" {
+					t.Errorf("config/services does not set %s", only)
+				}
+				delete(byManifest.Env, only)
+			}
+			if diff := cmp.Diff(byManifest, byFunc); diff != "" {
+				t.Errorf("-config/services +func.yaml:\n%s", diff)
+			}
+		})
+	}
+}
+
+type pair struct{ Key, Name, Value string }
+
+func pairs(all []pair) map[string]string {
+	m := map[string]string{}
+	for _, p := range all {
+		m[p.Key+p.Name] = p.Value
+	}
+	return m
+}
+
+func (tr tree) byFunc(t *testing.T, name string) deployment {
+	t.Helper()
+	var f struct {
+		Run    struct{ Envs []pair }
+		Deploy struct {
+			ServiceAccountName string
+			Labels             []pair
+			Options            struct {
+				Scale     struct{ Min, Max int }
+				Resources struct {
+					Requests struct{ CPU, Memory string }
+					Limits   struct {
+						Memory      string
+						Concurrency int
+					}
+				}
+			}
+		}
+	}
+	s, _ := tr.find("functions/" + name + "/func.yaml")
+	if err := yaml.Unmarshal(s.text, &f); err != nil {
+		t.Fatal(err)
+	}
+	o := f.Deploy.Options
+	return deployment{
+		Account: f.Deploy.ServiceAccountName, Min: strconv.Itoa(o.Scale.Min), Max: strconv.Itoa(o.Scale.Max),
+		Concurrency: strconv.Itoa(o.Resources.Limits.Concurrency), CPU: o.Resources.Requests.CPU,
+		Memory: o.Resources.Requests.Memory, MemoryLimit: o.Resources.Limits.Memory,
+		Labels: pairs(f.Deploy.Labels), Env: pairs(f.Run.Envs),
+	}
+}
+
+func (tr tree) byManifest(t *testing.T, name string) deployment {
+	t.Helper()
+	var s struct {
+		Metadata struct{ Labels map[string]string }
+		Spec     struct {
+			Template struct {
+				Metadata struct{ Annotations map[string]string }
+				Spec     struct {
+					ServiceAccountName   string
+					ContainerConcurrency int
+					Containers           []struct {
+						Env       []pair
+						Resources struct{ Requests, Limits map[string]string }
+					}
+				}
+			}
+		}
+	}
+	file, _ := tr.find(tr.manifest("config/services", name))
+	if err := yaml.Unmarshal(file.text, &s); err != nil || len(s.Spec.Template.Spec.Containers) != 1 {
+		t.Fatalf("%s: %v, %d containers", file.path, err, len(s.Spec.Template.Spec.Containers))
+	}
+	in, c := s.Spec.Template, s.Spec.Template.Spec.Containers[0]
+	return deployment{
+		Account: in.Spec.ServiceAccountName, Min: in.Metadata.Annotations["autoscaling.knative.dev/min-scale"],
+		Max:         in.Metadata.Annotations["autoscaling.knative.dev/max-scale"],
+		Concurrency: strconv.Itoa(in.Spec.ContainerConcurrency), CPU: c.Resources.Requests["cpu"],
+		Memory: c.Resources.Requests["memory"], MemoryLimit: c.Resources.Limits["memory"],
+		Labels: maps.Clone(s.Metadata.Labels), Env: pairs(c.Env),
+	}
+}
