@@ -21,6 +21,12 @@ func TestHealing(t *testing.T) {
 		t.Skip("starts the whole system")
 	}
 	s, _ := startSystem(t, 15*time.Minute, stack.Options{})
+	heal(t, s)
+}
+
+// heal plays all of healing on a system that has no Machines.
+func heal(t *testing.T, s *stack.Stack) {
+	t.Helper()
 	c := clinic{s}
 	c.apply(t, "healing.yaml")
 	c.await(t, "ten Machines run", "get machines -o jsonpath={.items[*].status.phase}", times(10, "Running"))

@@ -17,7 +17,12 @@ func TestMachines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the whole system")
 	}
-	y := startYard(t)
+	live(t, startYard(t))
+}
+
+// live plays the lives of Machines, all at once.
+func live(t *testing.T, y yard) {
+	t.Helper()
 	for name, story := range map[string]func(yard, *testing.T){
 		"a set from the first to the last":      yard.wholeLife,
 		"a machine by hand":                     yard.byHand,

@@ -42,6 +42,7 @@ type ControlPlane struct {
 	Kubeconfig string // path of the administrator's kubeconfig
 	Log        string // path of the log that all components share
 
+	nodes string // which are meant by "nodes"; Attach
 	child *exec.Cmd
 	alive io.Closer // the child stops when this closes, as it does when this process dies
 	done  chan struct{}

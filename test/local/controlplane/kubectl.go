@@ -14,7 +14,7 @@ import (
 
 // Command is kubectl with the administrator's rights, ready to run. It leaves no cache in the user's home.
 func (c *ControlPlane) Command(ctx context.Context, args ...string) *exec.Cmd {
-	kubectl := exec.CommandContext(ctx, c.Binary, append([]string{"kubectl"}, args...)...)
+	kubectl := exec.CommandContext(ctx, c.Binary, append([]string{"kubectl"}, choosing(c.nodes, args)...)...)
 	kubectl.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "KUBECACHEDIR="+filepath.Join(c.Dir, "kubectl-cache"))
 	return kubectl
 }

@@ -55,6 +55,7 @@ type Stack struct {
 	vcenter   *vcenter.VCenter
 	openstack *openstack.OpenStack
 	started   time.Time
+	attached  bool // the control plane is somebody else's
 }
 
 // Start returns when every part works. On an error nothing is left running. The context bounds the start only.
@@ -151,17 +152,15 @@ func (s *Stack) build(ctx context.Context) (binary, knative string, err error) {
 // startProcesses starts the simulator and every replica, and returns the addresses by function.
 func (s *Stack) startProcesses(ctx context.Context) (map[string][]string, error) {
 	services := map[string][]string{}
-	identity, err := s.identity(ctx, "kubemark", "kubemark")
+	simulator, err := s.simulator(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.Processes = append(s.Processes, &Process{
-		Name: "kubemark", Log: logPath(s.Logs, "kubemark", 0), path: filepath.Join(s.programs, "kubemark"),
-		args: []string{"-kubeconfig", identity}, env: os.Environ(),
-	})
+	s.Processes = append(s.Processes, simulator)
 	s.Processes = append(s.Processes, s.cloud()...)
 	for _, name := range Functions {
-		if identity, err = s.identity(ctx, "openshift-machine-api", name); err != nil {
+		identity, err := s.identity(ctx, "openshift-machine-api", name)
+		if err != nil {
 			return nil, err
 		}
 		for replica := range s.options.Replicas {
@@ -215,6 +214,9 @@ func (s *Stack) Stop() error {
 		all.Go(p.Stop)
 	}
 	all.Wait()
+	if s.attached {
+		return errors.Join(errs...)
+	}
 	if s.ControlPlane != nil {
 		errs = append(errs, s.ControlPlane.Stop())
 	}

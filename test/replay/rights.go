@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/component-helpers/auth/rbac/validation"
+	"sigs.k8s.io/yaml"
+)
+
+// Rights are what one function may do: by namespace, and everywhere under the empty one.
+type Rights map[string][]rbacv1.PolicyRule
+
+// ReadRights reads the roles of a function from its file in config: what is bound to the account of its name.
+func ReadRights(root, function string) (Rights, error) {
+	file := filepath.Join(root, "config", "rbac", function+".yaml")
+	if _, err := os.Stat(file); err != nil {
+		file = filepath.Join(root, "config", "overlays", function, "rbac.yaml")
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	rights := Rights{}
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		var role rbacv1.ClusterRole // has all that a Role has
+		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if role.Kind == "Role" || role.Kind == "ClusterRole" {
+			rights[role.Namespace] = append(rights[role.Namespace], role.Rules...)
+		}
+	}
+	return rights, nil
+}
+
+// Allow reports whether a call is allowed.
+func (r Rights) Allow(c Call) bool {
+	rules := r[""]
+	if c.Namespace != "" {
+		rules = append(rules[:len(rules):len(rules)], r[c.Namespace]...)
+	}
+	ok, _ := validation.Covers(rules, []rbacv1.PolicyRule{c.wants()})
+	return ok
+}
+
+// Unused returns the rights that none of the calls needs, a line each: verb resource.group namespace name.
+func (r Rights) Unused(calls map[Call]bool) (unused []string) {
+	for namespace, rules := range r {
+		for _, rule := range rules {
+			for _, right := range validation.BreakdownRule(rule) {
+				if !used(right, namespace, calls) {
+					name := strings.Join(right.ResourceNames, "")
+					unused = append(unused, strings.TrimSpace(fmt.Sprintf("%s %s.%s %s %s", right.Verbs[0], right.Resources[0], right.APIGroups[0], namespace, name)))
+				}
+			}
+		}
+	}
+	return unused
+}
+
+func used(right rbacv1.PolicyRule, namespace string, calls map[Call]bool) bool {
+	for c := range calls {
+		if namespace != "" && c.Namespace != namespace {
+			continue
+		}
+		if ok, _ := validation.Covers([]rbacv1.PolicyRule{right}, []rbacv1.PolicyRule{c.wants()}); ok {
+			return true
+		}
+	}
+	return false
+}
