@@ -4,6 +4,7 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -138,7 +139,7 @@ func TestMetricsOfScaling(t *testing.T) {
 // metricName is what can only be the name of a metric, ours or another's.
 var metricName = regexp.MustCompile(`\b(?:mapi|machines|kube|cluster_autoscaler)_[a-z_.+]+`)
 
-// alerting returns the names of the metrics that the alerts look at; those of kube-state-metrics are left out.
+// alerting returns the names of the metrics that the alerts and the dashboard look at; those of kube-state-metrics are left out.
 func alerting(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../config/monitoring/alerts.yaml")
@@ -166,6 +167,36 @@ func alerting(t *testing.T) []string {
 				if name = strings.ReplaceAll(name, ".+", "link_node"); name != "kube_node_info" {
 					names = append(names, name)
 				}
+			}
+		}
+	}
+	return append(names, charted(t)...)
+}
+
+// charted returns the names of the metrics that the dashboard shows.
+func charted(t *testing.T) (names []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../config/monitoring/dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(text, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	for _, panel := range dashboard.Panels {
+		for _, target := range panel.Targets {
+			used := metricName.FindAllString(target.Expr, -1)
+			if len(used) == 0 {
+				t.Errorf("panel %q shows no metric: %s", panel.Title, target.Expr)
+			}
+			for _, name := range used {
+				names = append(names, strings.ReplaceAll(name, ".+", "link_node"))
 			}
 		}
 	}
@@ -244,7 +275,7 @@ func TestMetricsOfALife(t *testing.T) {
 		decided(t, approvenode.Function, "two-machines-of-that-name")
 	for _, name := range alerting(t) {
 		if !strings.Contains(told, "\n"+name+"{") && !strings.Contains(told, "\n"+name+" ") {
-			t.Errorf("config/monitoring/alerts.yaml looks at %s, which nobody tells", name)
+			t.Errorf("config/monitoring looks at %s, which nobody tells", name)
 		}
 	}
 	for _, never := range []string{`phase_transition_seconds_count{phase="Deleting"}`, "hunter2"} {
