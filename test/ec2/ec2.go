@@ -29,6 +29,7 @@ type Cloud struct {
 	calls     []string
 	exhausted bool
 	targets   map[string]bool // of load balancers and target groups
+	dedicated []*host
 }
 
 // token is a call that was made with a client token.
@@ -54,6 +55,7 @@ func (c *Cloud) actions() map[string]func(url.Values) (any, *refusal) {
 		"RebootInstances": c.reboot, "StartInstances": c.start, "CreateTags": c.tag,
 		"DescribeSubnets": subnets, "DescribeSecurityGroups": groups, "DescribeImages": images, "DescribeVpcs": vpcs,
 		"DescribeDhcpOptions": dhcpOptions, "DescribeInstanceTypes": instanceTypes, "DescribeInstanceTypeOfferings": offerings,
+		"AllocateHosts": c.allocate, "DescribeHosts": c.hosts, "ReleaseHosts": c.release,
 		"RegisterInstancesWithLoadBalancer": c.register, "DescribeLoadBalancers": balancers,
 		"DescribeTargetGroups": targetGroups, "RegisterTargets": c.register, "DeregisterTargets": c.deregister,
 	}

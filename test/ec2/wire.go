@@ -33,6 +33,7 @@ type instanceItem struct {
 	Type       string     `xml:"instanceType"`
 	Launched   string     `xml:"launchTime"`
 	Zone       string     `xml:"placement>availabilityZone"`
+	Host       string     `xml:"placement>hostId,omitempty"`
 	Subnet     string     `xml:"subnetId"`
 	VPC        string     `xml:"vpcId"`
 	Address    string     `xml:"privateIpAddress"`
@@ -67,7 +68,7 @@ func reservation(c *Cloud, i *instance) *reservationItem {
 	code, state := i.state(c, time.Now())
 	item := instanceItem{
 		ID: i.id, Image: i.form.Get("ImageId"), StateCode: code, StateName: state, Type: i.form.Get("InstanceType"),
-		Launched: i.created.UTC().Format("2006-01-02T15:04:05.000Z"), Zone: i.zone, Subnet: i.form.Get("NetworkInterface.1.SubnetId"),
+		Launched: i.created.UTC().Format("2006-01-02T15:04:05.000Z"), Zone: i.zone, Host: i.form.Get("Placement.HostId"), Subnet: i.form.Get("NetworkInterface.1.SubnetId"),
 		VPC: "vpc-1", Token: i.form.Get("ClientToken"), Lifecycle: strings.ReplaceAll(i.form.Get("InstanceMarketOptions.MarketType"), "capacity-block", ""),
 	}
 	for _, k := range slices.Sorted(maps.Keys(i.tags)) {

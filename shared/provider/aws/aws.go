@@ -133,9 +133,17 @@ func (d *driver) List(ctx context.Context) (all []provider.Instance, err error) 
 		if err == nil {
 			all, err = d.instances(ctx, found)
 		}
+		if err != nil {
+			return err
+		}
+		hosts, err := d.freeHosts(ctx)
+		all = append(all, hosts...)
 		return err
 	})
-	return all, err
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 // Delete implements [provider.Driver].

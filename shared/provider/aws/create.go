@@ -14,9 +14,10 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
-// progress names the instance that has yet to join its load balancers.
+// progress names the host that was allocated, and the instance that has yet to join its load balancers.
 type progress struct {
-	Instance string `json:"instance"`
+	Instance string `json:"instance,omitempty"`
+	Host     string `json:"host,omitempty"`
 }
 
 // create makes the instance, and lets it join its load balancers once it runs.
@@ -27,6 +28,14 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 			return provider.Instance{}, provider.Errorf(provider.Unknown, "progress of %s: %w", r.Name, err)
 		}
 	}
+	if dynamic(req.Spec) && p.Host == "" && p.Instance == "" {
+		host, err := d.allocate(ctx, r, req)
+		if err != nil {
+			return provider.Instance{}, err
+		}
+		return progress{Host: host}.incomplete(r) // recorded before it is used
+	}
+	req.Host = p.Host
 	made, err := d.made(ctx, r, req, p.Instance)
 	if err != nil {
 		return provider.Instance{}, err
@@ -37,11 +46,11 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 	if p.Instance != "" && made.State != nil && made.State.Name == types.InstanceStateNameRunning {
 		return d.joined(ctx, *made)
 	}
-	return incomplete(r, aws.ToString(made.InstanceId))
+	return progress{aws.ToString(made.InstanceId), p.Host}.incomplete(r)
 }
 
-func incomplete(r provider.Ref, id string) (provider.Instance, error) {
-	b, err := json.Marshal(progress{id})
+func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
+	b, err := json.Marshal(p)
 	if err != nil {
 		return provider.Instance{}, fmt.Errorf("write progress: %w", err)
 	}

@@ -207,7 +207,7 @@ func TestListCostsACallForAPage(t *testing.T) {
 	}
 	before := len(w.since(0))
 	all, err := d.List(t.Context())
-	if calls := w.since(before); err != nil || len(all) != 10 || !slices.Equal(calls, []string{"DescribeInstances", "DescribeInstances", "DescribeInstances"}) {
+	if calls := w.since(before); err != nil || len(all) != 10 || !slices.Equal(calls, []string{"DescribeInstances", "DescribeInstances", "DescribeInstances", "DescribeHosts"}) {
 		t.Errorf("List = %d, %v with %v", len(all), err, calls)
 	}
 }

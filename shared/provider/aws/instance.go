@@ -136,8 +136,13 @@ func why(i types.Instance) string {
 
 // status is the providerStatus of a Machine, as OpenShift writes it (SPEC E5).
 type status struct {
-	InstanceID    string `json:"instanceId"`
-	InstanceState string `json:"instanceState"`
+	InstanceID    string         `json:"instanceId"`
+	InstanceState string         `json:"instanceState"`
+	DedicatedHost *dedicatedHost `json:"dedicatedHost,omitempty"`
+}
+
+type dedicatedHost struct {
+	ID string `json:"id"`
 }
 
 func (d *driver) instances(ctx context.Context, found []types.Instance) ([]provider.Instance, error) {
@@ -173,7 +178,11 @@ func (d *driver) instance(ctx context.Context, i types.Instance) (provider.Insta
 			in.Tags[k] = aws.ToString(t.Value)
 		}
 	}
-	in.Status, _ = json.Marshal(status{in.ID, cloudState}) // two strings
+	told := status{InstanceID: in.ID, InstanceState: cloudState}
+	if i.Placement != nil && aws.ToString(i.Placement.HostId) != "" {
+		told.DedicatedHost = &dedicatedHost{*i.Placement.HostId}
+	}
+	in.Status, _ = json.Marshal(told) // strings only
 	return in, nil
 }
 

@@ -13,8 +13,21 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
-// remove terminates every instance that r names. Volumes and interfaces go with it.
+// remove terminates every instance that r names, then gives back the host that was allocated for it (SPEC E10).
 func (d *driver) remove(ctx context.Context, r provider.Ref) error {
+	none := d.terminate(ctx, r)
+	if provider.CodeOf(none) != provider.NotFound {
+		return none
+	}
+	there, err := d.release(ctx, r)
+	if there || err != nil {
+		return err
+	}
+	return none
+}
+
+// terminate ends every instance that r names. Volumes and interfaces go with it.
+func (d *driver) terminate(ctx context.Context, r provider.Ref) error {
 	found, err := d.named(ctx, r)
 	if err != nil {
 		return err

@@ -27,6 +27,7 @@ type request struct {
 	Groups  []string         `json:"groups,omitempty"`
 	Root    string           `json:"root,omitempty"` // the image's root device
 	Version string           `json:"userDataVersion,omitempty"`
+	Host    string           `json:"-"` // that was allocated for the attempt
 }
 
 // resolve looks up everything that s selects by filters, and what only the cloud knows.

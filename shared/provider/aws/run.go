@@ -3,6 +3,7 @@
 package aws
 
 import (
+	"cmp"
 	"encoding/base64"
 	"strings"
 
@@ -117,7 +118,7 @@ func placement(req request) *types.Placement {
 			p.Affinity = aws.String("host")
 		}
 		if h.DedicatedHost != nil {
-			p.HostId = optional(h.DedicatedHost.ID)
+			p.HostId = optional(cmp.Or(h.DedicatedHost.ID, req.Host))
 		}
 	}
 	return p

@@ -37,13 +37,5 @@ func parse(raw json.RawMessage) (providerspec.AWS, error) {
 	if wrong, _ := providerspec.Validate(raw, providerspec.Subject{}); len(wrong) > 0 {
 		return providerspec.AWS{}, provider.Errorf(provider.Invalid, "%w", wrong.ToAggregate())
 	}
-	s, err := decode(raw)
-	if err != nil {
-		return s, err
-	}
-	if h := s.Placement.Host; h != nil && h.DedicatedHost != nil && h.DedicatedHost.AllocationStrategy == "Dynamic" {
-		return s, provider.Errorf(provider.Invalid, "%s: %q: hosts are not allocated, name one that is",
-			at("placement", "host", "dedicatedHost", "allocationStrategy"), h.DedicatedHost.AllocationStrategy)
-	}
-	return s, nil
+	return decode(raw)
 }

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aws
+
+import (
+	"context"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	apitypes "k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
+)
+
+// dynamic reports whether a host is allocated for the Machine (SPEC E5). It is paid for until it is released.
+func dynamic(s providerspec.AWS) bool {
+	h := s.Placement.Host
+	return h != nil && h.DedicatedHost != nil && h.DedicatedHost.AllocationStrategy == "Dynamic"
+}
+
+// allocate returns the host of a Machine: one that an earlier attempt left, or that of this attempt, which its token makes
+// once (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_AllocateHosts.html).
+func (d *driver) allocate(ctx context.Context, r provider.Ref, req request) (string, error) {
+	left, err := d.hosts(ctx, has("tag:"+tagUID, string(r.UID)))
+	if err != nil {
+		return "", err
+	}
+	for _, h := range left {
+		if len(h.Instances) == 0 && aws.ToString(h.AvailabilityZone) == req.Zone {
+			return aws.ToString(h.HostId), nil
+		}
+	}
+	all := map[string]string{}
+	if a := req.Spec.Placement.Host.DedicatedHost.DynamicHostAllocation; a != nil {
+		all = wanted(providerspec.AWS{Tags: a.Tags})
+	}
+	all[tagName], all[tagUID], all[d.tagCluster()] = r.Name, string(r.UID), owned
+	out, err := d.ec2.AllocateHosts(ctx, &ec2.AllocateHostsInput{
+		AvailabilityZone: optional(req.Zone), InstanceType: &req.Spec.InstanceType, Quantity: aws.Int32(1), AutoPlacement: types.AutoPlacementOff,
+		ClientToken:       aws.String(clientToken(r, req.Zone)),
+		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeDedicatedHost, Tags: pairs(all)}},
+	})
+	if err != nil {
+		return "", d.about(at("placement", "host", "dedicatedHost"), err)
+	}
+	if len(out.HostIds) != 1 {
+		return "", provider.Errorf(provider.Unknown, "EC2 answered with %d hosts, one was asked for", len(out.HostIds))
+	}
+	return out.HostIds[0], nil
+}
+
+// hosts returns the cluster's allocated hosts that filters select and that are not released. Whose credentials do not allow
+// to ask has none: those that OpenShift made before it knew allocation do not.
+func (d *driver) hosts(ctx context.Context, filters ...types.Filter) ([]types.Host, error) {
+	var all []types.Host
+	in := &ec2.DescribeHostsInput{Filter: append(filters, d.ours(), has("tag-key", tagUID)), MaxResults: aws.Int32(mostHosts)}
+	for pages := ec2.NewDescribeHostsPaginator(d.ec2, in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if refusal(err) == "UnauthorizedOperation" {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range page.Hosts {
+			if h.State != types.AllocationStateReleased && h.State != types.AllocationStateReleasedPermanentFailure {
+				all = append(all, h)
+			}
+		}
+	}
+	return all, nil
+}
+
+// mostHosts is the most that EC2 tells in one answer.
+const mostHosts = 500
+
+// freeHosts returns hosts on which nothing runs, as leftovers of their Machines' instances.
+func (d *driver) freeHosts(ctx context.Context) ([]provider.Instance, error) {
+	found, err := d.hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []provider.Instance
+	for _, h := range found {
+		if len(h.Instances) > 0 {
+			continue
+		}
+		of := types.Instance{Tags: h.Tags}
+		all = append(all, provider.Instance{
+			ID: aws.ToString(h.HostId), UID: apitypes.UID(tagOf(of, tagUID)), Name: tagOf(of, tagName), State: provider.StateRunning,
+			CloudState: string(h.State), Zone: aws.ToString(h.AvailabilityZone), Region: d.account.Region, Created: aws.ToTime(h.AllocationTime), Child: true,
+		})
+	}
+	return all, nil
+}
+
+// release gives back the hosts that r names, by the Machine's tag or as a leftover by id, and reports whether one is still
+// there. EC2 keeps a host until its instance is terminated.
+func (d *driver) release(ctx context.Context, r provider.Ref) (there bool, err error) {
+	var which types.Filter
+	switch {
+	case r.UID != "":
+		which = has("tag:"+tagUID, string(r.UID))
+	case strings.HasPrefix(r.ID, "h-"):
+		which = has("host-id", r.ID)
+	default:
+		return false, nil
+	}
+	found, err := d.hosts(ctx, which)
+	if err != nil || len(found) == 0 {
+		return false, err
+	}
+	var ids []string
+	for _, h := range found {
+		ids = append(ids, aws.ToString(h.HostId))
+	}
+	_, err = d.ec2.ReleaseHosts(ctx, &ec2.ReleaseHostsInput{HostIds: ids}) // what it could not release is there in the next call
+	return true, err
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aws
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/test/ec2"
+)
+
+// onHost is a spec that wants a host of its own.
+func onHost() json.RawMessage {
+	return spec(map[string]any{"placement": map[string]any{
+		"region": "us-east-2", "availabilityZone": "us-east-2b", "tenancy": "host",
+		"host": map[string]any{"affinity": "DedicatedHost", "dedicatedHost": map[string]any{
+			"allocationStrategy": "Dynamic", "dynamicHostAllocation": map[string]any{"tags": []any{map[string]any{"name": "owner", "value": "team-a"}}},
+		}},
+	}})
+}
+
+// SPEC E5, E10: a host is allocated for the Machine, recorded before it is used, told in its status, and given back when
+// its instance is gone.
+func TestHostIsAllocatedAndGivenBack(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{Shutdown: 20 * time.Millisecond}
+	region := serve(t, cloud)
+	d, _ := region.wired(t, region.account())
+	resolved, err := d.Resolve(t.Context(), onHost())
+	must(t, err)
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	first, err := d.Create(t.Context(), r, resolved)
+	if err != nil || first.State != provider.StateIncomplete || len(cloud.Live()) != 0 || len(cloud.Hosts()) != 1 {
+		t.Fatalf("Create = %+v, %v with %d instances on %d hosts", first, err, len(cloud.Live()), len(cloud.Hosts()))
+	}
+	id := slices.Collect(maps.Keys(cloud.Hosts()))[0]
+	want := map[string]string{"Name": "worker-a", "owner": "team-a", "kubernetes.io/cluster/cluster-8trtb-rlgsx": "owned", "machine-functions/machine-uid": string(r.UID)}
+	if got := cloud.Hosts()[id]; !maps.Equal(got, want) {
+		t.Errorf("the host's tags are %v, want %v", got, want)
+	}
+	left, err := d.List(t.Context())
+	if err != nil || len(left) != 1 || left[0].ID != id || !left[0].Child || left[0].UID != r.UID {
+		t.Errorf("a host without its instance is listed as %+v, %v", left, err)
+	}
+	i, err := proceed(t.Context(), d, r, resolved) // whose progress was lost
+	must(t, err)
+	form := cloud.Live()[i.ID]
+	if form.Get("Placement.HostId") != id || form.Get("Placement.Tenancy") != "host" || form.Get("Placement.Affinity") != "host" || len(cloud.Hosts()) != 1 {
+		t.Errorf("the instance is placed by %q %q %q, of %d hosts", form.Get("Placement.HostId"), form.Get("Placement.Tenancy"), form.Get("Placement.Affinity"), len(cloud.Hosts()))
+	}
+	if !strings.Contains(string(i.Status), `"dedicatedHost":{"id":"`+id+`"}`) {
+		t.Errorf("status %s", i.Status)
+	}
+	r.ID, r.ProviderID = i.ID, i.ProviderID
+	for err = error(nil); provider.CodeOf(err) != provider.NotFound; time.Sleep(5 * time.Millisecond) {
+		must(t, err)
+		err = d.Delete(t.Context(), r)
+	}
+	if len(cloud.Live()) != 0 || len(cloud.Hosts()) != 0 {
+		t.Errorf("%d instances, %d hosts are left", len(cloud.Live()), len(cloud.Hosts()))
+	}
+}
+
+// What an attempt that was refused allocated is used by the next, and never kept for nothing.
+func TestHostOfARefusedAttempt(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{}
+	region := serve(t, cloud)
+	d, _ := region.wired(t, region.account())
+	resolved, err := d.Resolve(t.Context(), onHost())
+	must(t, err)
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	first, err := d.Create(t.Context(), r, resolved)
+	must(t, err)
+	r.Progress = first.Progress
+	cloud.Exhaust(true)
+	if _, err = d.Create(t.Context(), r, resolved); provider.CodeOf(err) != provider.Exhausted {
+		t.Errorf("Create = %v", err)
+	}
+	again := provider.Ref{UID: r.UID, Name: r.Name, Token: "t2"}
+	if _, err = d.Create(t.Context(), again, resolved); err != nil || len(cloud.Hosts()) != 1 {
+		t.Errorf("the next attempt = %v with %d hosts", err, len(cloud.Hosts()))
+	}
+	for id := range cloud.Hosts() { // as a sweep does that found it
+		must(t, d.Delete(t.Context(), provider.Ref{Name: r.Name, ID: id}))
+	}
+	if err := d.Delete(t.Context(), r); provider.CodeOf(err) != provider.NotFound || len(cloud.Hosts()) != 0 {
+		t.Errorf("Delete = %v, %d hosts are left", err, len(cloud.Hosts()))
+	}
+}
+
+// Credentials of before know nothing of hosts: what they may not ask for is not there.
+func TestHostsNeedNoRightWhereThereAreNone(t *testing.T) {
+	t.Parallel()
+	region := serve(t, &ec2.Cloud{Deny: "DescribeHosts"})
+	d, _ := region.wired(t, region.account())
+	r, _, err := create(t, d, "worker-a", spec(nil))
+	must(t, err)
+	if all, err := d.List(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("List = %v, %v", all, err)
+	}
+	must(t, d.Delete(t.Context(), r))
+}
