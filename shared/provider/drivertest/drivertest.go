@@ -31,6 +31,7 @@ type Harness struct {
 	Writes   func() int                                     // how many changes were made to the cloud so far
 	Children func() int                                     // how many ports, disks or NICs exist, whoever owns them
 	Untagged func() (providerID string, exists func() bool) // makes an instance that carries no tag at all
+	Tags     []map[string]string                            // what Update is asked for, one after the other; any text if nil
 
 	// What the cloud itself makes impossible.
 	OnePerMachine bool // two instances of one Machine cannot exist

@@ -16,20 +16,17 @@ var updateTests = []test{
 		r := c.ref()
 		before := c.launch(t, r)
 		r.ID, r.ProviderID = before.ID, before.ProviderID
-		for _, step := range []struct{ tags, want map[string]string }{
-			{map[string]string{"team": "a"}, map[string]string{"team": "a"}},
-			{map[string]string{"team": "a"}, map[string]string{"team": "a"}},
-			{map[string]string{"cost": "7"}, map[string]string{"team": "a", "cost": "7"}},
-			{map[string]string{"team": "b"}, map[string]string{"team": "b", "cost": "7"}},
-		} {
-			if err := updater.Update(t.Context(), r, step.tags); err != nil {
-				t.Fatalf("Update %v: %v", step.tags, err)
+		steps := c.Tags
+		if steps == nil {
+			steps = []map[string]string{{"team": "a"}, {"team": "a"}, {"cost": "7"}, {"team": "b"}}
+		}
+		want := map[string]string{}
+		maps.Copy(want, before.Tags)
+		for _, tags := range steps {
+			if err := updater.Update(t.Context(), r, tags); err != nil {
+				t.Fatalf("Update %v: %v", tags, err)
 			}
-			want := maps.Clone(before.Tags)
-			if want == nil {
-				want = map[string]string{}
-			}
-			maps.Copy(want, step.want)
+			maps.Copy(want, tags)
 			c.eventually(t, "the tags are told", func() bool {
 				found, listed := c.find(t, r), c.list(t)
 				return len(found) == 1 && maps.Equal(found[0].Tags, want) && len(listed) == 1 && maps.Equal(listed[0].Tags, want)

@@ -33,13 +33,14 @@ type clone struct {
 	Mark         mark
 	Configured   string // the attempt that did it
 	Launched     *launched
+	Tags         []string // that the driver attached, by id
 	Customizing  string
 }
 
 // details are the properties that a clone is made of.
 var details = []string{
 	"name", "config.uuid", "config.instanceUuid", "config.changeVersion", "config.createDate", "runtime.powerState", "guest.net",
-	"config.tools.pendingCustomization", keyed(keyMark), keyed(keyConfigured), keyed(keyLaunched),
+	"config.tools.pendingCustomization", keyed(keyMark), keyed(keyConfigured), keyed(keyLaunched), keyed(keyTags),
 }
 
 // read makes a clone of properties; those that the vCenter left out stay empty. A mark that cannot be read is an error:
@@ -88,6 +89,8 @@ func (m *clone) note(property, value string) error {
 	case keyed(keyLaunched):
 		m.Launched = &launched{}
 		err = json.Unmarshal([]byte(value), m.Launched)
+	case keyed(keyTags):
+		err = json.Unmarshal([]byte(value), &m.Tags)
 	case keyed(keyConfigured):
 		m.Configured = value
 	}

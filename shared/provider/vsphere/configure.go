@@ -36,6 +36,13 @@ func (d *driver) configure(ctx context.Context, c *vim25.Client, r provider.Ref,
 		Flags:       &types.VirtualMachineFlagInfo{DiskUuidEnabled: types.NewBool(true)}, // volumes are found by it
 		ExtraConfig: guestinfo(r.Name, s.Network.Devices, data),
 	}
+	if len(s.TagIDs) > 0 { // attached next
+		note, err := noted(keyTags, s.TagIDs)
+		if err != nil {
+			return reference{}, err
+		}
+		spec.ExtraConfig = append(spec.ExtraConfig, note)
+	}
 	if n := int32(min(s.NumCoresPerSocket, 1<<20)); n > 0 { // in range
 		spec.NumCoresPerSocket = &n
 	}

@@ -23,9 +23,13 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	v := newVCenter(t)
+	d, _ := v.wired(t, v.account())
+	a, b := v.tag(t, d, "owner", "team-a", reference{}), v.tag(t, d, "cost", "7", reference{})
 	drivertest.Run(t, func(t *testing.T) drivertest.Harness {
 		t.Helper()
-		return harness(t, v)
+		h := harness(t, v)
+		h.Tags = []map[string]string{{a: ""}, {a: ""}, {b: ""}}
+		return h
 	})
 }
 

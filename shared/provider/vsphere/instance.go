@@ -33,7 +33,7 @@ func (d *driver) instance(m clone) provider.Instance {
 	i := provider.Instance{
 		ID: m.UUID, ProviderID: m.providerID(), UID: apitypes.UID(m.Mark.UID), Token: m.Mark.Token, Name: m.Name,
 		State: m.state(), CloudState: string(m.Power), Region: m.Mark.Region, Zone: m.Mark.Zone,
-		Addresses: m.addresses(), Created: m.Created,
+		Addresses: m.addresses(), Created: m.Created, Tags: valueless(m.Tags),
 	}
 	i.Status, _ = json.Marshal(status{m.UUID, string(m.Power)}) // two strings
 	return i
