@@ -49,10 +49,19 @@ func (sc *scan) remaining(n *corev1.Node) (pods []*corev1.Pod) {
 	return pods
 }
 
+// occupied reports whether Pods have to leave before a Node is empty.
+func (sc *scan) occupied(n *corev1.Node) bool {
+	return slices.ContainsFunc(sc.running[n.Name], func(p *corev1.Pod) bool { return p.Spec.NodeName == n.Name && !sc.stays(p) })
+}
+
 // toMove returns the Pods that need a place elsewhere if a Node goes: those that are leaving already need none.
 func (sc *scan) toMove(n *corev1.Node) (pods []*corev1.Pod) {
-	for _, p := range sc.running[n.Name] {
+	all := sc.running[n.Name]
+	for i, p := range all {
 		if !sc.stays(p) && p.DeletionTimestamp == nil {
+			if pods == nil {
+				pods = make([]*corev1.Pod, 0, len(all)-i)
+			}
 			pods = append(pods, p)
 		}
 	}

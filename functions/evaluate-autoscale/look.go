@@ -17,7 +17,8 @@ import (
 // look gathers what Pods can be placed on: Nodes that take Pods, and Nodes that are to come, in the shape of their
 // group's template, so that Pods wait for them instead of bringing more (SPEC C9, C44).
 func (sc *scan) look() {
-	var nodes []scheduling.Node
+	nodes := make([]scheduling.Node, 0, len(sc.Nodes))
+	sc.places = make([]place, 0, len(sc.Nodes))
 	for _, n := range sc.Nodes {
 		closed := !scheduling.Ready(n, sc.settings.StartupTaints)
 		pods, briefs := sc.running[n.Name], sc.briefs[n.Name]

@@ -81,8 +81,8 @@ func (sc *scan) dropTimer(uid types.UID) {
 // unneeded before come first, so that times are not lost to the order, then empty ones (SPEC C54–C57).
 func (sc *scan) findUnneeded() (unneeded []candidate) {
 	all, others := sc.candidates()
-	destinations := slices.Clone(others)
-	pods := map[int][]*corev1.Pod{}
+	destinations := append(make([]int, 0, len(others)+len(all)), others...)
+	pods := make(map[int][]*corev1.Pod, len(all))
 	for _, c := range slices.Backward(all) {
 		destinations = append(destinations, c.place)
 	}
@@ -91,6 +91,7 @@ func (sc *scan) findUnneeded() (unneeded []candidate) {
 	}
 	mover := sc.world.NewMover(pods, destinations)
 	left := sc.budgets()
+	unneeded = make([]candidate, 0, len(all))
 	unremovable := 0
 	for _, c := range all {
 		if why := sc.unmovable(c, mover, left); why != "" {
@@ -154,7 +155,7 @@ func (sc *scan) candidates() (all []candidate, others []int) {
 			}
 			continue
 		}
-		c.pods, c.drain = append(sc.toMove(p.node), sc.reserved[i]...), len(sc.remaining(p.node)) > 0
+		c.pods, c.drain = append(sc.toMove(p.node), sc.reserved[i]...), sc.occupied(p.node)
 		c.stuck = sc.stuck(c) // while its Pods are at hand
 		if since, ok := sc.state.Unneeded[p.node.UID]; ok {
 			c.since = since.Time

@@ -134,7 +134,7 @@ func (m *Mover) key(key []byte, p *corev1.Pod, n int) []byte {
 		key = appendMap(append(key, '\n'), p.Labels)
 	}
 	if choosy(p) {
-		key = append(append(key, '\n'), m.world.nodes[n].looks()...)
+		key = m.world.nodes[n].looks(append(key, '\n'))
 	}
 	return key
 }

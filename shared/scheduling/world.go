@@ -5,7 +5,6 @@
 package scheduling
 
 import (
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -125,21 +124,28 @@ func (w *World) free() []binpack.Vector {
 func (w *World) classify() {
 	seen := map[string]int{}
 	w.class = make([]int, len(w.nodes))
+	var buffer []byte
 	for n := range w.nodes {
-		key := w.nodes[n].looks()
-		c, ok := seen[key]
+		buffer = w.nodes[n].looks(buffer[:0])
+		c, ok := seen[string(buffer)] // looking it up makes no copy
 		if !ok {
 			c = len(w.samples)
-			seen[key] = c
+			seen[string(buffer)] = c
 			w.samples = append(w.samples, n)
 		}
 		w.class[n] = c
 	}
 }
 
-func (n *Node) looks() string {
-	var b []byte
-	for _, k := range slices.Sorted(maps.Keys(n.Labels)) {
+// looks appends what makes a node's class.
+func (n *Node) looks(b []byte) []byte {
+	var few [16]string
+	keys := few[:0]
+	for k := range n.Labels {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
 		if k != corev1.LabelHostname {
 			b = append(append(append(append(b, k...), '='), n.Labels[k]...), '\n')
 		}
@@ -150,7 +156,7 @@ func (n *Node) looks() string {
 	if n.Spec.Unschedulable {
 		b = append(b, '!')
 	}
-	return string(b)
+	return b
 }
 
 // running returns the kinds of running Pods.

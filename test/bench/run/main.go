@@ -22,7 +22,7 @@ func main() {
 	flag.Parse()
 	// As the function runs: on one core, with the memory that it is given.
 	runtime.GOMAXPROCS(1)
-	debug.SetGCPercent(25) // config/services
+	debug.SetGCPercent(50) // config/services
 	if err := run(flag.Args(), *runs, *profile); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

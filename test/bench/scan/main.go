@@ -19,7 +19,7 @@ import (
 )
 
 // settings is what config/services gives the function.
-var settings = []string{"GOMEMLIMIT=768MiB", "GOGC=25"}
+var settings = []string{"GOMEMLIMIT=768MiB", "GOGC=50"}
 
 func main() {
 	workload := flag.String("workload", "test/bench/testdata/W4-5000.json.gz", "whose objects the cluster holds")
