@@ -12,7 +12,6 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 
 	"github.com/machine-functions/machine-functions/shared/provider/drivertest"
-	driver "github.com/machine-functions/machine-functions/shared/provider/openstack"
 )
 
 func TestConformance(t *testing.T) {
@@ -41,7 +40,7 @@ func (c *cloud) harness(t *testing.T, spec json.RawMessage) drivertest.Harness {
 	t.Helper()
 	before := c.count(t, "").children()
 	return drivertest.Harness{
-		Provider: driver.Provider(),
+		Provider: patientProvider(),
 		Account:  c.account(),
 		Spec:     spec,
 		Invalid:  c.invalid(t),
@@ -49,7 +48,7 @@ func (c *cloud) harness(t *testing.T, spec json.RawMessage) drivertest.Harness {
 			Spec:  c.brokenNetwork(t),
 			Names: []string{"No network was found or provided", "providerSpec.value.networks[0].subnets[0].filter", `name: "ocp43-nowhere"`},
 		},
-		Patience: 2 * time.Minute,
+		Patience: patience,
 		Pace:     300 * time.Millisecond,
 		Exhaust: func(exhausted bool) {
 			instances := 10000

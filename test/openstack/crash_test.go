@@ -166,7 +166,7 @@ func (c *cloud) resolve(t *testing.T, spec json.RawMessage) json.RawMessage {
 	t.Helper()
 	a := c.account()
 	a.ClusterID = "crash"
-	d, err := driver.Provider().Open(t.Context(), a)
+	d, err := patientProvider().Open(t.Context(), a)
 	must(t, err)
 	resolved, err := d.Resolve(t.Context(), spec)
 	must(t, err)
@@ -224,7 +224,7 @@ func run(t *testing.T, lives []*life) (kills int64) {
 
 // call starts callers until one ends by itself.
 func (l *life) call(ctx context.Context) error {
-	const patience = 15 * time.Minute
+	const most = 15 * time.Minute
 	for begin := time.Now(); ; {
 		one, end := context.WithCancel(ctx)
 		cmd := exec.CommandContext(one, os.Args[0], "-test.run=^TestCaller$", "-test.v")
@@ -242,8 +242,8 @@ func (l *life) call(ctx context.Context) error {
 			return ctx.Err()
 		case !killed:
 			return fmt.Errorf("%s: %w\n%s", l.path, err, out)
-		case time.Since(begin) > patience:
-			return fmt.Errorf("%s is not done after %v:\n%s", l.path, patience, out)
+		case time.Since(begin) > most:
+			return fmt.Errorf("%s is not done after %v:\n%s", l.path, most, out)
 		}
 	}
 }

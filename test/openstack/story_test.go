@@ -3,6 +3,7 @@
 package openstack
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
-	driver "github.com/machine-functions/machine-functions/shared/provider/openstack"
 )
 
 // TestWalkThrough is the cloud's part of the walk-through (SPEC S9, S20-S24): a wrong network and its message, the right
@@ -22,7 +22,7 @@ func TestWalkThrough(t *testing.T) {
 	c := theCloud(t, "story")
 	a := c.account()
 	a.ClusterID = "ocp43-" + string(uuid.NewUUID()[:5])
-	d, err := driver.Provider().Open(t.Context(), a)
+	d, err := patientProvider().Open(t.Context(), a)
 	must(t, err)
 
 	_, err = d.Resolve(t.Context(), c.brokenNetwork(t))
@@ -55,7 +55,8 @@ func TestWalkThrough(t *testing.T) {
 	}
 	types, err := d.InstanceTypes(t.Context())
 	must(t, err)
-	if len(types) != 1 || types[0].MilliCPU != 4000 || types[0].Memory != 12<<30 || types[0].Disk != 30<<30 {
+	i := slices.IndexFunc(types, func(t provider.InstanceType) bool { return t.Name == "4c12g30d" })
+	if i < 0 || types[i].MilliCPU != 4000 || types[i].Memory != 12<<30 || types[i].Disk != 30<<30 {
 		t.Errorf("instance types %+v", types)
 	}
 	begin = time.Now()
@@ -73,7 +74,7 @@ func TestLoserForThePorts(t *testing.T) {
 	c := theCloud(t, "story")
 	a := c.account()
 	a.ClusterID = "loser-" + string(uuid.NewUUID()[:5])
-	d, err := driver.Provider().Open(t.Context(), a)
+	d, err := patientProvider().Open(t.Context(), a)
 	must(t, err)
 	resolved, err := d.Resolve(t.Context(), c.spec(t, nil))
 	must(t, err)
@@ -102,7 +103,7 @@ func TestLoserForThePorts(t *testing.T) {
 func upTo(t *testing.T, d provider.Driver, r provider.Ref, resolved []byte) provider.Instance {
 	t.Helper()
 	rec := record{Ref: r, Resolved: resolved, Attempt: 1}
-	for end := time.Now().Add(3 * time.Minute); !rec.up(t, d); time.Sleep(500 * time.Millisecond) {
+	for end := time.Now().Add(2 * patience); !rec.up(t, d); time.Sleep(500 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the instance does not come to run")
 		}
@@ -115,7 +116,7 @@ func upTo(t *testing.T, d provider.Driver, r provider.Ref, resolved []byte) prov
 func downTo(t *testing.T, d provider.Driver, r provider.Ref) {
 	t.Helper()
 	rec := record{Ref: r}
-	for end := time.Now().Add(5 * time.Minute); !rec.down(t, d); time.Sleep(500 * time.Millisecond) {
+	for end := time.Now().Add(2 * patience); !rec.down(t, d); time.Sleep(500 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the instance does not go")
 		}
