@@ -131,6 +131,7 @@ release() {
 
 verb=${1:-}
 shift || true
+declare -A pids=()
 [ $# -gt 0 ] || mapfile -t names < <(defaults)
 [ $# -eq 0 ] || names=("$@")
 case $verb in
@@ -143,6 +144,13 @@ case $verb in
   push) for name in "${names[@]}"; do push "$name"; done ;;
   deploy) for name in "${names[@]}"; do stage "$name" >&2 && push "$name"; done ;;
   release) release "${names[@]}" ;;
-  undeploy) for name in "${names[@]}"; do "$(cli)" delete "$name" --namespace $namespace; done ;;
+  undeploy)
+    func=$(cli)
+    for name in "${names[@]}"; do
+      "$func" delete "$name" --namespace $namespace & # it waits until the function is gone
+      pids[$!]=$name
+    done
+    for pid in "${!pids[@]}"; do wait "$pid" || die "${pids[$pid]} was not deleted"; done
+    ;;
   *) die "usage: deploy.sh deploy|undeploy|stage|build|push|release [FUNCTION...], or deploy.sh cli" ;;
 esac
