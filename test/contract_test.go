@@ -31,8 +31,8 @@ func (s set) minus(other set) []string {
 	return slices.DeleteFunc(s.sorted(), func(name string) bool { return other[name] })
 }
 
-// The runner's own needs are granted to every function and need not be in a contract: the object that its clock and
-// cluster id come from, and the telling of notes. Credentials are Secrets; contracts call what they open "instances".
+// What the runner needs for itself is granted where it is used and need not be in a contract: the object that the
+// cluster id comes from, and the telling of notes. Credentials are Secrets; contracts call what they open "instances".
 const (
 	clock       = "Infrastructure"
 	voice       = "Event"

@@ -82,13 +82,14 @@ func (a as) answer(c Call) (code int, body any) {
 	case c.Verb == "get":
 		return http.StatusNotFound, status(http.StatusNotFound, metav1.StatusReasonNotFound)
 	case c.Verb == "list":
-		kind, version := "List", "v1"
 		for _, r := range plan.Resources() {
 			if r.Plural == c.Resource && r.Group.Group == c.Group {
-				kind, version = r.GVK().Kind+"List", r.Group.String()
+				return http.StatusOK, map[string]any{
+					"kind": r.GVK().Kind + "List", "apiVersion": r.Group.String(), "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{},
+				}
 			}
 		}
-		return http.StatusOK, map[string]any{"kind": kind, "apiVersion": version, "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{}}
+		return http.StatusForbidden, status(http.StatusForbidden, metav1.StatusReasonForbidden) // somebody else's kind
 	case c.Verb == "delete", c.Resource == "pods/eviction":
 		return http.StatusConflict, status(http.StatusConflict, metav1.StatusReasonConflict)
 	}
