@@ -210,3 +210,38 @@ func TestTagsFollowTheSpec(t *testing.T) {
 		t.Errorf("%d calls, want one", n)
 	}
 }
+
+// A process freezes just before it asks the cloud to remove what a refused attempt left. Nobody begins the next attempt before its
+// claim ends: what is removed late is known by the Machine's tag, which the next instance would carry too (RELIABILITY 2b.2).
+func TestFrozenCleanUpRemovesNoInstance(t *testing.T) {
+	t.Parallel()
+	w := machineLayer()
+	w.Cloud.Ports = 1
+	var refused, frozen atomic.Bool
+	w.Cloud.Fault = func(_ context.Context, c cloud.Call) error {
+		switch {
+		case c.After:
+		case c.Op == cloud.OpCreate && len(c.Ref.Progress) > 0 && !refused.Swap(true):
+			return provider.Errorf(provider.Exhausted, "no host has room")
+		case c.Op == cloud.OpDelete && !frozen.Swap(true):
+			for range 4 { // others go on meanwhile
+				if err := w.Tick(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		return nil
+	}
+	if err := w.API.Put(Set("worker", 1)); err != nil {
+		t.Fatal(err)
+	}
+	run(t, w, 30)
+	if got, want := state(w), "machines map[Running:1] nodes 1 instances 2"; got != want || !frozen.Load() {
+		t.Errorf("%s, want %s", got, want)
+	}
+	for _, e := range w.Cloud.History() {
+		if e.What == cloud.Deleted && !e.Child {
+			t.Errorf("instance %s was removed", e.ID)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
 	cloud "github.com/machine-functions/machine-functions/shared/provider/memory"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -46,6 +47,9 @@ func compete(t *testing.T, untokened bool, seed uint64) {
 		defer mu.Unlock()
 		if faults.IntN(20) == 0 || c.Op == cloud.OpCreate && c.After && faults.IntN(3) == 0 {
 			return errLost
+		}
+		if c.Op == cloud.OpCreate && !c.After && len(c.Ref.Progress) > 0 && faults.IntN(2) == 0 {
+			return provider.Errorf(provider.Exhausted, "no host has room") // what was made so far has to go first (R-B12)
 		}
 		return nil
 	}
