@@ -32,17 +32,22 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 		s.Clouds, s.Accounts = map[types.UID]snapshot.Cloud{}, map[string]snapshot.Account{}
 	}
 	var mu sync.Mutex
+	answer := func(uid types.UID, c snapshot.Cloud) { // also while others are being asked
+		mu.Lock()
+		defer mu.Unlock()
+		s.Clouds[uid] = c
+	}
 	g := i.lanes()
 	bulk := map[string][]listed{}
 	for _, l := range sc.Lookups {
 		sub, known := subjects[l.UID]
 		if !known {
-			s.Clouds[l.UID] = snapshot.Cloud{Err: refusal(provider.Errorf(provider.Unknown, "no object with UID %s", l.UID))}
+			answer(l.UID, snapshot.Cloud{Err: refusal(provider.Errorf(provider.Unknown, "no object with UID %s", l.UID))})
 			continue
 		}
 		a, err := i.account(ctx, sub.object.GetNamespace(), s.ClusterID(sub.object), sub.spec, s.VirtualIPs()...)
 		if err != nil {
-			s.Clouds[l.UID] = snapshot.Cloud{Err: refusal(err)}
+			answer(l.UID, snapshot.Cloud{Err: refusal(err)})
 			continue
 		}
 		if l.Bulk {
@@ -50,10 +55,7 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 			continue
 		}
 		g.Go(func() error {
-			c := i.ask(ctx, a, sub, l)
-			mu.Lock()
-			defer mu.Unlock()
-			s.Clouds[l.UID] = c
+			answer(l.UID, i.ask(ctx, a, sub, l))
 			return nil
 		})
 	}

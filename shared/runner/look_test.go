@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/function"
@@ -128,5 +129,44 @@ func TestStockIsToldWhereThereIsOne(t *testing.T) {
 		if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil || told == 0 {
 			t.Errorf("%d decisions, %v", told, err)
 		}
+	}
+}
+
+// While some Machines' clouds are asked, others lead to no cloud at all: their answers come together, and all of them.
+func TestAnswersOfGoodAndBadAccountsComeTogether(t *testing.T) {
+	t.Parallel()
+	const machines = 200
+	api := apiserver.New(time.Now)
+	for n := range machines {
+		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: fmt.Sprint("worker-", n), UID: types.UID(fmt.Sprint("worker-", n))}}
+		m.Labels = map[string]string{machine.LabelCluster: "c"}
+		m.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"kind":%q,"type":"small"}`, []string{memory.Kind, "Unheard-of"}[n%2])}
+		if err := api.Put(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answered := 0
+	r := testRunner(function.Function{
+		Name: "look",
+		Reads: func(s snapshot.Snapshot) snapshot.Scope {
+			sc := snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Machine")}}
+			for _, m := range s.Machines {
+				sc.Lookups = append(sc.Lookups, snapshot.Lookup{UID: m.UID})
+			}
+			return sc
+		},
+		Decide: func(s snapshot.Snapshot) plan.Plan {
+			answered = 0
+			for n := range machines {
+				if c, ok := s.Clouds[types.UID(fmt.Sprint("worker-", n))]; ok && (c.Err != nil) == (n%2 == 1) {
+					answered++
+				}
+			}
+			return plan.Plan{}
+		},
+	}, api.As("look"))
+	r.Clouds = NewClouds([]provider.Provider{new(memory.Cloud).Provider()}, nil)
+	if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil || answered != machines {
+		t.Errorf("%d of %d are answered rightly, %v", answered, machines, err)
 	}
 }
