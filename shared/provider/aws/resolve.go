@@ -144,9 +144,14 @@ func (d *driver) userData(ctx context.Context, secret string) ([]byte, string, e
 	return data, version, nil
 }
 
-// about says which field an error is about.
+// about says which field an error is about. That EC2 does not let anybody in with these credentials is about none: it is
+// the same whatever was asked, and told once.
 func (d *driver) about(p *field.Path, err error) error {
+	strangers := refusal(err) != "UnauthorizedOperation"
 	err = d.coded(err)
+	if strangers && provider.CodeOf(err) == provider.Denied {
+		return err
+	}
 	if e, ok := err.(*provider.Error); ok { //nolint:errorlint // coded returns no other
 		return provider.ErrorAfter(e.Code, e.RetryAfter, "%s: %w", p, err)
 	}
