@@ -128,6 +128,8 @@ func Status(err error) int {
 		return http.StatusAccepted
 	case errors.Is(err, ErrMalformed):
 		return http.StatusBadRequest
+	case errors.Is(err, ErrUnauthorized):
+		return http.StatusUnauthorized
 	case errors.Is(err, ErrPanic):
 		return http.StatusInternalServerError
 	case isRetry && retry.Busy:

@@ -98,6 +98,7 @@ func TestStatus(t *testing.T) {
 		{"busy", &RetryError{Busy: true, Err: broken}, http.StatusTooManyRequests},
 		{"malformed", fmt.Errorf("%w: x", ErrMalformed), http.StatusBadRequest},
 		{"panic", fmt.Errorf("%w: x", ErrPanic), http.StatusInternalServerError},
+		{"from somebody else", fmt.Errorf("%w: x", ErrUnauthorized), http.StatusUnauthorized},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/machine-functions/machine-functions/shared/cluster/kube"
+	"github.com/machine-functions/machine-functions/shared/events"
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/metrics"
@@ -28,6 +30,14 @@ type Config struct {
 	LogLevel   slog.Level // LOG_LEVEL: DEBUG, INFO, WARN or ERROR; default INFO
 	Record     string     // RECORD: a folder for scenarios of what was decided; default none
 	Kubeconfig string     // KUBECONFIG: only outside a cluster; default: the pod's own account
+	Senders    Senders    // OIDC_…: who may send events; default: whoever reaches the function
+}
+
+// Senders are those who may send events where Eventing's flag authentication-oidc is on (docs/authentication.md).
+type Senders struct {
+	Audience string   // OIDC_AUDIENCE: whom a token must be meant for; empty: nobody has to have one
+	Issuer   string   // OIDC_ISSUER: default https://kubernetes.default.svc.cluster.local
+	Subjects []string // OIDC_SUBJECTS: patterns, separated by commas, of which one must fit
 }
 
 // ConfigFrom reads the environment. A value that cannot be understood is an error that names the variable.
@@ -45,6 +55,12 @@ func ConfigFrom(getenv func(string) string) (Config, error) {
 			return c, fmt.Errorf("DRY_RUN=%q: neither true nor false", v)
 		}
 		c.DryRun = dry
+	}
+	if v := getenv("OIDC_AUDIENCE"); v != "" {
+		c.Senders = Senders{v, cmp.Or(getenv("OIDC_ISSUER"), "https://kubernetes.default.svc.cluster.local"), strings.Split(getenv("OIDC_SUBJECTS"), ",")}
+		if slices.Contains(c.Senders.Subjects, "") {
+			return c, fmt.Errorf("OIDC_SUBJECTS=%q: with OIDC_AUDIENCE it must name who may send", getenv("OIDC_SUBJECTS"))
+		}
 	}
 	if v := getenv("LOG_LEVEL"); v != "" {
 		if err := c.LogLevel.UnmarshalText([]byte(v)); err != nil {
@@ -85,7 +101,11 @@ func Open(f function.Function, table Table) (*Server, error) {
 		r.Clouds = NewClouds(providers, k.Secret)
 		r.Clouds.Metrics = m
 	}
-	return NewServer(r, c.Namespaces), nil
+	s := NewServer(r, c.Namespaces)
+	if c.Senders.Audience != "" {
+		s.Senders = &events.Verifier{Issuer: c.Senders.Issuer, Audience: c.Senders.Audience, Subjects: c.Senders.Subjects, Keys: k.IssuerKeys, Clock: time.Now}
+	}
+	return s, nil
 }
 
 // Must returns s, or ends the process with the reason: a function that is wired wrongly must not start.

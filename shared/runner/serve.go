@@ -29,6 +29,8 @@ const (
 type Server struct {
 	Runner     *Runner
 	Namespaces []string // that Machines may live in
+	// Senders checks who sends; nil lets everybody.
+	Senders *events.Verifier
 
 	flights flights
 }
@@ -46,6 +48,13 @@ func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && r.URL.Path == "/metrics" {
 		s.Runner.Metrics.ServeHTTP(w, r)
 		return
+	}
+	if s.Senders != nil {
+		if err := s.Senders.Verify(r); err != nil {
+			s.Runner.Log.Warn("sender refused", keyError, err)
+			s.reply(r.Context(), w, events.Event{}, plan.Plan{}, err)
+			return
+		}
 	}
 	e, err := events.Parse(w, r, s.Namespaces)
 	if err != nil {

@@ -4,6 +4,7 @@
 package kube
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -72,3 +73,10 @@ func New(config *rest.Config, o Options) (*Cluster, error) {
 
 // now is the server's clock as far as it is known without asking.
 func (c *Cluster) now() time.Time { return time.Now().Add(-time.Duration(c.ahead.Load())) }
+
+// IssuerKeys returns the keys that tokens of service accounts are signed with, a JSON Web Key Set. Every service account may
+// ask for it.
+func (c *Cluster) IssuerKeys(ctx context.Context) ([]byte, error) {
+	a, err := c.call(ctx, http.MethodGet, "/openid/v1/jwks", nil, "", nil, "application/jwk-set+json")
+	return a.body, err
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/machine-functions/machine-functions/functions/remediate"
+	sweepinstances "github.com/machine-functions/machine-functions/functions/sweep-instances"
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/runner"
+)
+
+// A hundred thousand events that nobody who may send them sent: about what is there, as if it were gone or changed, about
+// what never was, and about nothing that makes sense. No Machine, Node or instance goes, and nothing is written at all
+// (R-S6: an event is a hint).
+func TestForgedEventsDoNothing(t *testing.T) {
+	t.Parallel()
+	n := 100_000
+	if testing.Short() {
+		n = 3_000
+	}
+	w := machineLayer()
+	w.Functions = append(w.Functions, remediate.Function, sweepinstances.Function)
+	if err := w.API.Put(Set("worker", 3)); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if err := w.Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	machines := memory.List[*machine.Machine](w.API)
+	if len(machines) != 3 || machines[0].Status.NodeRef == nil {
+		t.Fatalf("the world is not settled: %d Machines", len(machines))
+	}
+	writes, calls := len(w.API.Writes()), len(w.Cloud.History())
+	servers := make([]*runner.Server, len(w.Functions))
+	for i, f := range w.Functions {
+		servers[i] = runner.NewServer(w.Runner(f), []string{machine.Namespace})
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	codes := map[int]int{}
+	for i := range n {
+		answer := httptest.NewRecorder()
+		servers[i%len(servers)].Handle(answer, forge(r, machines).WithContext(t.Context()))
+		codes[answer.Code]++
+		if answer.Code == http.StatusInternalServerError {
+			t.Fatalf("a panic after %d events", i)
+		}
+	}
+	if wrote := w.API.Writes()[writes:]; len(wrote) > 0 || len(w.Cloud.History()) != calls {
+		t.Errorf("%d writes, %d changes in the cloud: %v", len(wrote), len(w.Cloud.History())-calls, wrote[:min(5, len(wrote))])
+	}
+	if codes[http.StatusAccepted] < n/10 || codes[http.StatusBadRequest] < n/10 {
+		t.Errorf("the events are too much alike: %v", codes)
+	}
+	t.Logf("%d events: %v", n, codes)
+}
+
+// forge returns an event as anybody could make one who reaches a function.
+func forge(r *rand.Rand, machines []*machine.Machine) *http.Request {
+	m := machines[r.IntN(len(machines))]
+	pick := func(words ...string) string { return words[r.IntN(len(words))] }
+	body := pick("", "{}", `{"kind":"Machine","status":{"phase":"Deleting"}}`, strings.Repeat("x", 2000), `[[[[[[`)
+	request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	for name, value := range map[string]string{
+		"Ce-Specversion": pick("1.0", "1.0", "1.0", "0.3", ""), "Ce-Id": pick("1", "2", ""), "Ce-Source": pick("https://10.0.0.1", "/"),
+		"Ce-Type":       pick("dev.knative.apiserver.ref.delete", "dev.knative.apiserver.ref.update", "dev.knative.apiserver.ref.add", "dev.knative.sources.ping", "machine.remediate.decided", "machine.autoscale.simulate"),
+		"Ce-Apiversion": pick("machine.openshift.io/v1beta1", "machine.openshift.io/v1beta1", "v1", "v1beta9", ""),
+		"Ce-Kind":       pick("Machine", "Machine", "Node", "MachineSet", "MachineHealthCheck", "Secret", "machine/../secrets"),
+		"Ce-Namespace":  pick(machine.Namespace, machine.Namespace, "", "kube-system", "../.."),
+		"Ce-Name":       pick(m.Name, m.Status.NodeRef.Name, "worker", "gone", "..", strings.Repeat("a", 300)),
+		"Content-Type":  pick("application/json", "application/cloudevents+json", "text/plain"),
+	} {
+		if value != "" {
+			request.Header.Set(name, value)
+		}
+	}
+	return request
+}
