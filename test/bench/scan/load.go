@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -226,4 +227,41 @@ func dressedNode(n *corev1.Node) *corev1.Node {
 	}
 	n.Annotations = map[string]string{"example.com/network": strings.Repeat("x", 1000)}
 	return n
+}
+
+// alive returns the objects of a cluster as kubelets leave them behind, with UIDs.
+func alive(s snapshot.Snapshot) (full snapshot.Snapshot) {
+	n := 0
+	for o := range s.Objects() {
+		uid := o.GetUID()
+		switch x := o.(type) {
+		case *corev1.Pod:
+			o = dressed(x)
+			running(o.(*corev1.Pod)) //nolint:forcetypeassert // it is what dressed returned
+		case *corev1.Node:
+			o = dressedNode(x)
+		}
+		n++
+		o.SetUID(types.UID(cmp.Or(string(uid), fmt.Sprintf("%08x-0000-4000-8000-000000000000", n))))
+		full.Add(o)
+	}
+	return full
+}
+
+// running gives a Pod that has a Node the status that its kubelet reports.
+func running(p *corev1.Pod) {
+	if p.Spec.NodeName == "" {
+		return
+	}
+	p.Status.HostIP, p.Status.PodIP, p.Status.StartTime = "10.0.0.1", "10.128.0.1", new(metav1.Now())
+	for _, t := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: t, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()})
+	}
+	for _, c := range p.Spec.Containers {
+		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name: c.Name, Ready: true, Image: c.Image, ImageID: c.Image, ContainerID: "cri-o://" + strings.Repeat("0", 64),
+			State:              corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
+			AllocatedResources: c.Resources.Requests, Resources: &corev1.ResourceRequirements{Requests: c.Resources.Requests},
+		})
+	}
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command scan measures whole scans of evaluate-autoscale against a real API server: it starts a control plane, fills it
-// with the objects of a workload, and has another process, as large as the function's, scan it in the shadow.
+// Command scan measures whole scans of evaluate-autoscale, with the objects of a workload as an API server encodes them: it
+// has another process, set as the function's is, scan them in the shadow. They come from a server of its own, which answers
+// as an API server does, or with -real from a control plane that it starts and fills.
 package main
 
 import (
@@ -9,6 +10,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -19,22 +22,26 @@ import (
 )
 
 // settings is what config/services gives the function.
-var settings = []string{"GOMEMLIMIT=768MiB", "GOGC=50"}
+var settings = []string{"GOMEMLIMIT=440MiB", "GOGC=50"}
 
 func main() {
 	workload := flag.String("workload", "test/bench/testdata/W4-5000.json.gz", "whose objects the cluster holds")
 	scans := flag.Int("scans", 5, "scans after the first")
 	churn := flag.Int("churn", 100, "Pods that change each second meanwhile")
 	crds := flag.String("crds", "config/crd", "folder of the custom resource definitions")
-	measured := flag.String("measure", "", "kubeconfig: only measure, in this process")
+	real := flag.Bool("real", false, "ask a real API server, which is filled first: minutes on a quiet machine")
+	measured := flag.String("measure", "", "kubeconfig, or address of a server: only measure, in this process")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var err error
-	if *measured != "" {
+	switch {
+	case *measured != "":
 		err = measure(ctx, *measured, *scans)
-	} else {
+	case *real:
 		err = run(ctx, *workload, *crds, *scans, *churn)
+	default:
+		err = serve(ctx, *workload, *scans, *churn)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -78,11 +85,42 @@ func run(ctx context.Context, workload, crds string, scans, churn int) error {
 	changing, stop := context.WithCancel(ctx)
 	defer stop()
 	go l.churn(changing, churn)
+	return scanned(ctx, plane.Kubeconfig, scans)
+}
+
+// serve answers as an API server does, while Pods and Nodes change, and measures in a process of its own.
+func serve(ctx context.Context, workload string, scans, churn int) error {
+	w, err := bench.Load(workload)
+	if err != nil {
+		return err
+	}
+	a, err := newAPI(alive(w.Snapshot()))
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: a, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(listener) }() // until this process ends
+	go func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			time.Sleep(time.Second)
+			a.change("Pod", i*churn*7, 7, churn)
+			a.change("Node", i*17, 1, 17) // each reports every five minutes
+		}
+	}()
+	return scanned(ctx, "http://"+listener.Addr().String(), scans)
+}
+
+// scanned measures in a process as the function's is set.
+func scanned(ctx context.Context, server string, scans int) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	child := exec.CommandContext(ctx, self, "-measure", plane.Kubeconfig, "-scans", fmt.Sprint(scans))
+	child := exec.CommandContext(ctx, self, "-measure", server, "-scans", fmt.Sprint(scans))
 	child.Env = append(os.Environ(), settings...)
 	child.Stdout, child.Stderr = os.Stdout, os.Stderr
 	return child.Run()

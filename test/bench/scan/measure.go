@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	evaluateautoscale "github.com/machine-functions/machine-functions/functions/evaluate-autoscale"
@@ -49,10 +50,13 @@ type One struct {
 }
 
 // measure scans as the function does, in the shadow: once cold, then each ten seconds.
-func measure(ctx context.Context, kubeconfig string, scans int) error {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return err
+func measure(ctx context.Context, server string, scans int) error {
+	config := &rest.Config{Host: server}
+	if !strings.HasPrefix(server, "http://") {
+		var err error
+		if config, err = clientcmd.BuildConfigFromFlags("", server); err != nil {
+			return err
+		}
 	}
 	counter := &counter{}
 	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper { counter.next = next; return counter }
@@ -88,7 +92,7 @@ func scan(ctx context.Context, r *runner.Runner, c *counter) (o One, err error) 
 	c.reset()
 	began, used := time.Now(), cpuTime()
 	for o.Retries = 0; ; o.Retries++ {
-		if _, err = r.Handle(ctx, snapshot.Request{}); err == nil || o.Retries == 5 {
+		if _, err = r.Handle(ctx, snapshot.Request{}); err == nil || o.Retries == 20 {
 			break
 		}
 	}
@@ -178,7 +182,19 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func peakRSS() float64 { return float64(usage().Maxrss) / 1024 }
+// peakRSS is of this program alone: what rusage has includes the one that it was started from.
+func peakRSS() (kilobytes float64) {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			_, _ = fmt.Sscan(rest, &kilobytes)
+		}
+	}
+	return kilobytes / 1024
+}
 
 func rss() float64 {
 	var size, resident float64
