@@ -52,7 +52,7 @@ func (p patient) InstanceTypes(ctx context.Context) ([]provider.InstanceType, er
 }
 
 func again[A any](ctx context.Context, ask func() (A, error)) (A, error) {
-	for begin := time.Now(); ; {
+	for begin := time.Now(); ; time.Sleep(time.Second) {
 		answer, err := ask()
 		if err == nil || provider.CodeOf(err) != provider.Unknown || ctx.Err() != nil || time.Since(begin) > patience {
 			return answer, err

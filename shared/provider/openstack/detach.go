@@ -60,9 +60,9 @@ func (c caller) release(ctx context.Context, v volume) error {
 // stuck says so of a volume that Cinder has been busy with for too long.
 func (v volume) stuck() error {
 	since, err := time.Parse("2006-01-02T15:04:05.999999", first(v.Updated, v.Created))
-	if err != nil || time.Since(since) < stuckAfter {
-		return nil
+	if err == nil && time.Since(since) >= stuckAfter {
+		return provider.ErrorAfter(provider.Unknown, time.Minute, "delete volume %s (%s): it has been in the state %s since %s: see whether Cinder's service for volumes runs (openstack volume service list)",
+			v.Name, v.ID, v.Status, since.Format(time.RFC3339))
 	}
-	return provider.ErrorAfter(provider.Unknown, time.Minute, "delete volume %s (%s): it has been in the state %s since %s: see whether Cinder's service for volumes runs (openstack volume service list)",
-		v.Name, v.ID, v.Status, since.Format(time.RFC3339))
+	return nil // Cinder may need a while, and may not say since when it does
 }
