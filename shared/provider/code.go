@@ -81,6 +81,14 @@ func Coded(err error) error {
 	return Errorf(Unknown, "%w", err)
 }
 
+// Refused returns err with a code, unless it is nil.
+func Refused(c Code, err error) error {
+	if err == nil {
+		return nil
+	}
+	return Errorf(c, "%w", err)
+}
+
 // CodeOf returns the code of err, or Unknown.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/providerspec"
@@ -15,27 +14,16 @@ import (
 // Kind is that of the providerSpec (SPEC E5).
 const Kind = "AWSMachineProviderConfig"
 
-// at returns the path of a field of the spec, as findings name it.
-func at(names ...string) *field.Path {
-	return field.NewPath("providerSpec", "value").Child(names[0], names[1:]...)
-}
+func at(names ...string) *field.Path { return providerspec.At(names...) }
 
 // decode reads a spec without judging it.
 func decode(raw json.RawMessage) (providerspec.AWS, error) {
-	var s providerspec.AWS
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &s); err != nil {
-		return s, provider.Errorf(provider.Invalid, "providerSpec.value: %w", err)
-	}
-	if s.Kind != Kind {
-		return s, provider.Errorf(provider.Invalid, "providerSpec.value.kind: %q is not %s", s.Kind, Kind)
-	}
-	return s, nil
+	s, err := providerspec.Read[providerspec.AWS](raw, Kind)
+	return s, provider.Refused(provider.Invalid, err)
 }
 
 // parse reads a spec that can be resolved.
 func parse(raw json.RawMessage) (providerspec.AWS, error) {
-	if wrong, _ := providerspec.Validate(raw, providerspec.Subject{}); len(wrong) > 0 {
-		return providerspec.AWS{}, provider.Errorf(provider.Invalid, "%w", wrong.ToAggregate())
-	}
-	return decode(raw)
+	s, err := providerspec.ReadValid[providerspec.AWS](raw, Kind)
+	return s, provider.Refused(provider.Invalid, err)
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/providerspec"
@@ -15,31 +14,19 @@ import (
 // Kind is that of the providerSpec (SPEC E22).
 const Kind = "VSphereMachineProviderSpec"
 
-// at returns the path of a field of the spec, as findings name it.
-func at(names ...string) *field.Path {
-	return field.NewPath("providerSpec", "value").Child(names[0], names[1:]...)
-}
+func at(names ...string) *field.Path { return providerspec.At(names...) }
 
 // decode reads a spec without judging it.
 func decode(raw json.RawMessage) (providerspec.VSphere, error) {
-	var s providerspec.VSphere
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &s); err != nil {
-		return s, provider.Errorf(provider.Invalid, "providerSpec.value: %w", err)
-	}
-	if s.Kind != Kind {
-		return s, provider.Errorf(provider.Invalid, "providerSpec.value.kind: %q is not %s", s.Kind, Kind)
-	}
-	return s, nil
+	s, err := providerspec.Read[providerspec.VSphere](raw, Kind)
+	return s, provider.Refused(provider.Invalid, err)
 }
 
 // parse reads a spec that can be resolved.
 func parse(raw json.RawMessage) (providerspec.VSphere, error) {
-	if wrong, _ := providerspec.Validate(raw, providerspec.Subject{}); len(wrong) > 0 {
-		return providerspec.VSphere{}, provider.Errorf(provider.Invalid, "%w", wrong.ToAggregate())
-	}
-	s, err := decode(raw)
+	s, err := providerspec.ReadValid[providerspec.VSphere](raw, Kind)
 	if err != nil {
-		return s, err
+		return s, provider.Refused(provider.Invalid, err)
 	}
 	for i, d := range s.Network.Devices {
 		if err := checkDevice(d); err != nil {
