@@ -113,7 +113,7 @@ explain: go ## Tell how a scenario is decided: FILE=functions/…/testdata/….t
 	@go run ./test/scenario/explain $(or $(FILE),$(error FILE= names a scenario))
 
 .PHONY: bench
-bench: go ## Decide about every workload, a line each into build/bench.jsonl; WORKLOADS=files takes others
+bench: go ## Decide about every workload, a line each into build/bench.jsonl (WORKLOADS=files takes others); then images and starts
 	@mkdir -p build
 	@go build -o build/bench ./test/bench/run
 	@for file in $(or $(WORKLOADS),test/bench/testdata/*.json*); do build/bench "$$file"; done | tee build/bench.jsonl
@@ -123,6 +123,8 @@ bench-scan: go ## Whole scans at 5,000 Nodes and 155,000 Pods, a line into build
 	@mkdir -p build
 	@go build -o build/scan ./test/bench/scan
 	@build/scan $(ARGS) | tee build/scan.jsonl
+	FUNC_GO=$(CURDIR)/test/node/native-go.sh tools/func/deploy.sh build
+	go run ./test/bench/start | tee build/start.txt
 
 .PHONY: benchstat
 benchstat: go ## Run the benchmarks into build/bench.txt; OLD=file compares with an earlier one

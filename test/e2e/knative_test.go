@@ -202,7 +202,7 @@ func (k knative) walkThrough(t *testing.T) {
 	var swap sync.WaitGroup
 	var swapped error
 	killed := 0
-	play(t.Context(), t, k.Stack, story.Story{Between: func(chapter string) error {
+	play(t.Context(), t, k.Stack, story.Story{Unhurried: true, Between: func(chapter string) error {
 		switch {
 		case strings.HasPrefix(chapter, "The hand-made worker"), strings.HasPrefix(chapter, "The Job is done"):
 			for _, name := range stack.Functions {

@@ -18,6 +18,9 @@ type Story struct {
 	Cloud   string // aws and metal3 for theirs, else OpenStack's: openstack, vsphere, or empty with simulated instances
 	Kubectl func(ctx context.Context, args ...string) (string, error)
 	Out     io.Writer // nil plays without telling
+	// Unhurried plays the Job as the walk-through has it, with pods that work for 300 seconds: where a scan may take twenty
+	// seconds, those of sixty are done before the last Node is there.
+	Unhurried bool
 	// Between is called before each chapter with its title; nil does nothing. Tests break things in it.
 	Between func(chapter string) error
 
