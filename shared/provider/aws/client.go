@@ -9,12 +9,9 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"regexp"
-	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -62,7 +59,7 @@ func connect(a provider.Account) (*clients, error) {
 		endpoint = &text
 	}
 	transport := &http.Transport{
-		DialContext:           (&net.Dialer{Timeout: deadline, KeepAlive: 30 * time.Second, Control: refuseLinkLocal}).DialContext,
+		DialContext:           throttle.Dialer(deadline).DialContext,
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
 		Proxy:                 http.ProxyFromEnvironment,
 		ForceAttemptHTTP2:     true,
@@ -89,15 +86,6 @@ func connect(a provider.Account) (*clients, error) {
 		classic: elb.New(elb.Options{Region: a.Region, Credentials: keys, HTTPClient: client, BaseEndpoint: endpoint, Retryer: aws.NopRetryer{}}),
 		network: elbv2.New(elbv2.Options{Region: a.Region, Credentials: keys, HTTPClient: client, BaseEndpoint: endpoint, Retryer: aws.NopRetryer{}}),
 	}, nil
-}
-
-// refuseLinkLocal keeps the driver from where clouds keep the credentials of their instances.
-func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
-	a, err := netip.ParseAddrPort(address)
-	if err == nil && a.Addr().Unmap().IsLinkLocalUnicast() {
-		return provider.Errorf(provider.Denied, "%s is a link-local address: no cloud is asked there", a.Addr())
-	}
-	return err
 }
 
 // apiOnly makes an error of an answer that is not the API's. The SDK takes whatever comes with status 200 and no known

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package throttle keeps the calls with one credential within what its cloud stands.
+// Package throttle keeps the calls with one credential within what its cloud stands, at addresses where clouds are.
 package throttle
 
 import (

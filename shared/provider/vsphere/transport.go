@@ -5,11 +5,7 @@ package vsphere
 import (
 	"fmt"
 	"mime"
-	"net"
 	"net/http"
-	"net/netip"
-	"syscall"
-	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/provider/throttle"
@@ -25,19 +21,10 @@ const (
 // guard makes an HTTP client speak to a vCenter only: no redirects, no link-local addresses, where clouds keep the
 // credentials of their instances; answers that no vCenter gives are errors that say so.
 func guard(c *http.Client, t *http.Transport, l *throttle.Limiter) {
-	dialer := &net.Dialer{Timeout: deadline, KeepAlive: 30 * time.Second, Control: refuseLinkLocal}
-	t.DialContext = dialer.DialContext
+	t.DialContext = throttle.Dialer(deadline).DialContext
 	t.ResponseHeaderTimeout = deadline
 	c.Transport = vcenterOnly{throttle.Transport{Base: t, Limiter: l}}
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-}
-
-func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
-	a, err := netip.ParseAddrPort(address)
-	if err == nil && a.Addr().Unmap().IsLinkLocalUnicast() {
-		return provider.Errorf(provider.Denied, "%s is a link-local address: no vCenter is asked there", a.Addr())
-	}
-	return err
 }
 
 type vcenterOnly struct{ next http.RoundTripper }
