@@ -119,7 +119,7 @@ func (sc *scan) templateOf(b *buffer) (t corev1.PodTemplateSpec, scaled int32, f
 	}
 	b.reason, b.message = "NotFound", strings.ToLower(string(q.Kind))+" "+q.Name+" does not exist"
 	var o plan.Object
-	switch q.Kind {
+	switch string(q.Kind) {
 	case "PodTemplate":
 		o = named(sc.PodTemplates, q)
 	case "Deployment":
@@ -194,6 +194,40 @@ func (sc *scan) reportBuffers() {
 
 // status returns the object with its new status, or nil if that is what it has.
 func (b *buffer) status(sc *scan, missing map[types.UID]bool) *unstructured.Unstructured {
+	st, count := b.wish.Status, int32(len(b.pods))
+	changed := false
+	for _, c := range b.conditions(missing) {
+		changed = setCondition(&st.Conditions, c, sc.Snapshot) || changed
+	}
+	if st.Replicas == nil || *st.Replicas != count {
+		st.Replicas, changed = &count, true
+	}
+	if st.ProvisioningStrategy == nil || *st.ProvisioningStrategy != autoscaling.ActiveCapacity {
+		st.ProvisioningStrategy, changed = new(autoscaling.ActiveCapacity), true
+	}
+	if b.template != "" && !b.tells(st) {
+		st.PodTemplateRef, st.PodTemplateGeneration, changed = b.wish.Spec.PodTemplateRef, &b.generation, true
+	}
+	if !changed {
+		return nil
+	}
+	var content map[string]any
+	text, err := json.Marshal(st)
+	if err != nil || json.Unmarshal(text, &content) != nil { // plain data marshals
+		return nil
+	}
+	next := b.object.DeepCopy()
+	next.Object["status"] = content
+	return next
+}
+
+// tells reports whether a status names the template that the buffer was made of.
+func (b *buffer) tells(st autoscaling.CapacityBufferStatus) bool {
+	return st.PodTemplateRef != nil && st.PodTemplateRef.Name == b.template && st.PodTemplateGeneration != nil && *st.PodTemplateGeneration == b.generation
+}
+
+// conditions says whether a buffer is understood, and whether its room is there or on its way.
+func (b *buffer) conditions(missing map[types.UID]bool) []metav1.Condition {
 	absent := 0
 	for _, p := range b.pods {
 		absent += truth(missing[p.UID])
@@ -208,27 +242,5 @@ func (b *buffer) status(sc *scan, missing map[types.UID]bool) *unstructured.Unst
 		room.Status, room.Reason = metav1.ConditionFalse, "RoomIsMissing"
 		room.Message = fmt.Sprintf("%d of %d places are missing", absent, len(b.pods))
 	}
-	st := b.wish.Status
-	changed := setCondition(&st.Conditions, ready, sc.Snapshot)
-	changed = setCondition(&st.Conditions, room, sc.Snapshot) || changed
-	if count := int32(len(b.pods)); st.Replicas == nil || *st.Replicas != count {
-		st.Replicas, changed = &count, true
-	}
-	if st.ProvisioningStrategy == nil || *st.ProvisioningStrategy != autoscaling.ActiveCapacity {
-		st.ProvisioningStrategy, changed = new(autoscaling.ActiveCapacity), true
-	}
-	if b.template != "" && (st.PodTemplateGeneration == nil || *st.PodTemplateGeneration != b.generation || st.PodTemplateRef == nil || st.PodTemplateRef.Name != b.template) {
-		st.PodTemplateRef, st.PodTemplateGeneration, changed = b.wish.Spec.PodTemplateRef, &b.generation, true
-	}
-	if !changed {
-		return nil
-	}
-	var content map[string]any
-	text, err := json.Marshal(st)
-	if err != nil || json.Unmarshal(text, &content) != nil { // plain data marshals
-		return nil
-	}
-	next := b.object.DeepCopy()
-	next.Object["status"] = content
-	return next
+	return []metav1.Condition{ready, room}
 }

@@ -29,7 +29,7 @@ func main() {
 	scans := flag.Int("scans", 5, "scans after the first")
 	churn := flag.Int("churn", 100, "Pods that change each second meanwhile")
 	crds := flag.String("crds", "config/crd", "folder of the custom resource definitions")
-	real := flag.Bool("real", false, "ask a real API server, which is filled first: minutes on a quiet machine")
+	realServer := flag.Bool("real", false, "ask a real API server, which is filled first: minutes on a quiet machine")
 	measured := flag.String("measure", "", "kubeconfig, or address of a server: only measure, in this process")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -38,7 +38,7 @@ func main() {
 	switch {
 	case *measured != "":
 		err = measure(ctx, *measured, *scans)
-	case *real:
+	case *realServer:
 		err = run(ctx, *workload, *crds, *scans, *churn)
 	default:
 		err = serve(ctx, *workload, *scans, *churn)
