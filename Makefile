@@ -117,14 +117,14 @@ bench: go ## Decide about every workload, a line each into build/bench.jsonl (WO
 	@mkdir -p build
 	@go build -o build/bench ./test/bench/run
 	@for file in $(or $(WORKLOADS),test/bench/testdata/*.json*); do build/bench "$$file"; done | tee build/bench.jsonl
+	FUNC_GO=$(CURDIR)/test/node/native-go.sh tools/func/deploy.sh build
+	go run ./test/bench/start | tee build/start.txt
 
 .PHONY: bench-scan
 bench-scan: go ## Whole scans at 5,000 Nodes and 155,000 Pods, a line into build/scan.jsonl; ARGS=-real asks a real API server
 	@mkdir -p build
 	@go build -o build/scan ./test/bench/scan
 	@build/scan $(ARGS) | tee build/scan.jsonl
-	FUNC_GO=$(CURDIR)/test/node/native-go.sh tools/func/deploy.sh build
-	go run ./test/bench/start | tee build/start.txt
 
 .PHONY: benchstat
 benchstat: go ## Run the benchmarks into build/bench.txt; OLD=file compares with an earlier one
