@@ -45,6 +45,7 @@ test: go ## All tests, the fast ones first; what CI runs
 	go test -short -count=1 -shuffle=on -timeout 5m ./...
 	@$(call say,simulation: a hundred thousand schedules)
 	go test -v -count=1 -timeout 10m -run 'TestSwarm|TestPriorities|TestSleeper|TestEveryCall|TestAllSchedules' ./test/sim
+	go test -count=1 -timeout 20m ./test/history
 	@$(call say,control plane and eventing: built once then cached)
 	test/cluster/build.sh
 	test/eventing/build.sh
@@ -58,6 +59,14 @@ test: go ## All tests, the fast ones first; what CI runs
 .PHONY: sim
 sim: go ## N schedules of all functions together under faults, 1000000 unless told; SEED is the first
 	go test -v -count=1 -timeout 12h -run 'TestSwarm|TestPriorities|TestSleeper|TestEveryCall|TestAllSchedules' ./test/sim -args -times $$(( $(or $(N),1000000) / 100000 )) -seed $(or $(SEED),0)
+
+.PHONY: guards
+guards: go ## Take every guard away in turn and want tests to fail; ONLY=name; takes hours
+	go test -v -count=1 -timeout 24h -run WithoutEachGuard ./test/guards -args -remove -quick -only '$(or $(ONLY),.)' $(if $(ONLY),,-table $(CURDIR)/docs/guards.md)
+
+.PHONY: spin
+spin: ## Check the model of the ledger; installs spin on Debian
+	test/spin/run.sh
 
 .PHONY: test-race
 test-race: go ## Race detector over the packages where goroutines meet; needs a C compiler

@@ -199,7 +199,7 @@ func (p *Play) strike(ctx context.Context, c cloud.Call) error {
 
 // behind is how far back what a call sees lies: nothing, or as far as the cloud's lag allows.
 func (p *Play) behind(ctx context.Context, _ cloud.Call) time.Duration {
-	if q, ok := ctx.Value(procKey{}).(*proc); ok && q.verdict == stale {
+	if q, ok := ctx.Value(procKey{}).(*proc); ok && (q.verdict == stale || p.lagging) {
 		return p.Cloud.Lag
 	}
 	return 0

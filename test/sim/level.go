@@ -57,7 +57,8 @@ const setName = "worker"
 func (p *Play) setUp() {
 	c := p.Cloud
 	c.Untokened = p.pick(KindWorld, 2) == 1
-	c.Lag = []time.Duration{0, 10 * time.Second, 30 * time.Second}[p.pick(KindWorld, 3)]
+	lag := p.pick(KindWorld, 4) // the last: every list lags, not only those that a schedule says
+	c.Lag, p.lagging = []time.Duration{0, 10 * time.Second, 30 * time.Second, 30 * time.Second}[lag], lag == 3
 	c.Ports = p.pick(KindWorld, 2)
 	c.Boot = []time.Duration{0, 20 * time.Second, time.Minute}[p.pick(KindWorld, 3)]
 	c.Removal = []time.Duration{0, 15 * time.Second}[p.pick(KindWorld, 2)]

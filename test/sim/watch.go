@@ -30,6 +30,7 @@ type watch struct {
 	seen           int             // of the cloud's history
 	tampered       bool            // people set records back
 	restored       bool            // all of them
+	lagging        bool            // the cloud's lists always lag
 	disturbed      bool            // instances were ill, or the cloud refused
 	backup         struct {
 		set *machine.MachineSet

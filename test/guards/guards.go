@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package guards lists what keeps the functions safe, line by line, so that a test can take each of it away.
+package guards
+
+// Guard is one thing in the code that a rule of docs/RELIABILITY.md §2 asks for.
+type Guard struct {
+	Name  string
+	Rule  string // of RELIABILITY §2
+	File  string
+	Text  string // stands in File exactly once
+	Gone  string // what stands there without the guard
+	Tests string // packages whose tests notice, beside the simulation; empty: that of File
+}
+
+const (
+	scale     = "functions/scale-machineset/"
+	provision = "functions/provision-machine/"
+	sweep     = "functions/sweep-instances/"
+	drain     = "functions/drain-node/"
+	heal      = "functions/remediate/"
+	autoscale = "functions/evaluate-autoscale/"
+	run       = "shared/runner/"
+	words     = "shared/machine/"
+)
+
+// All returns every guard.
+func All() []Guard {
+	var all []Guard
+	for _, some := range [][]Guard{port, ledgers, launches, ends, sweeps, drains, repairs, scalings} {
+		all = append(all, some...)
+	}
+	return all
+}
+
+// Rules are those of RELIABILITY §2 that code can break: each has a guard.
+var Rules = []string{
+	"G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11",
+	"2a.1", "2a.2", "2a.3", "2a.4", "2a.5", "2a.6", "2a.7", "2a.8", "2a.9", "2a.10",
+	"2b.1", "2b.2", "2b.3", "2b.4", "2b.5", "2b.7", "2b.9", "2b.10",
+	"2c", "2d", "2e", "2f", "2g",
+}
+
+var port = []Guard{
+	{"version-in-every-patch", "G3", "shared/plan/patch.go", `	meta["resourceVersion"] = before.GetResourceVersion()` + "\n", "", "./shared/cluster/kube ./shared/cluster/memory"},
+	{"uid-in-every-delete", "G3", "shared/cluster/kube/apply.go", `Preconditions: &metav1.Preconditions{UID: &uid},`, `Preconditions: &metav1.Preconditions{},`, ""},
+	{"version-in-delete", "G3", "shared/cluster/kube/apply.go", `	if a.IfUnchanged {`, `	if false {`, ""},
+	{"names-of-events", "G1", "shared/events/events.go", `		if !f.form.MatchString(f.value) {`, `		if false {`, ""},
+	{"namespaces-of-events", "G1", "shared/events/events.go", `	if e.Namespace != "" && !slices.Contains(allowed, e.Namespace) {`, `	if false {`, ""},
+	{"body-limit", "2g", "shared/events/events.go", `	r.Body = http.MaxBytesReader(w, r.Body, maxBody)` + "\n", "	_ = w\n", ""},
+	{"list-of-errors-is-no-list", "G5", run + "look.go", `		c.Found, c.Err = byUID[l.UID], refusal(err)`, `		c.Found, c.Err = byUID[l.UID], nil`, ""},
+	{"failed-find-is-no-absence", "G5", run + "look.go", `		found, err := a.driver.Find(ctx, refOf(m))
+		i.Clouds.Metrics.Called("find", err)
+		c.Found, c.Err = found, refusal(err)`, `		found, err := a.driver.Find(ctx, refOf(m))
+		i.Clouds.Metrics.Called("find", err)
+		c.Found, c.Err = found, nil`, ""},
+	{"inventory-of-errors-is-none", "G5", run + "look.go", `Instances: all, Err: refusal(err)}`, `Instances: all}`, ""},
+	{"unknown-is-no-refusal", "G5", "shared/provider/code.go", `	return c == Invalid ||`, `	return c == Unknown || c == Invalid ||`, ""},
+	{"time-for-a-mutation", "G6", run + "apply.go", `		needs = mutationBudget`, `		needs = writeBudget`, ""},
+	{"time-for-one-call", "G6", run + "clouds.go", `	callTimeout = 10 * time.Second`, `	callTimeout = 100 * time.Hour`, ""},
+	{"one-clock", "G7", run + "observe.go", `skew.Abs() > maxSkew`, `skew.Abs() > maxSkew*1000`, ""},
+	{"sequence-ends-at-failure", "G4", run + "apply.go", `		if o.Result != plan.Done && o.Result != plan.Gone {
+			return outcomes, nil
+		}
+`, "", ""},
+	{"one-change-of-an-instance", "2c", run + "apply.go", `		if mutates && i.mutated[uid] {`, `		if false && i.mutated[uid] {`, ""},
+	{"fresh-reads-each-round", "G2", run + "observe.go", `		missing := s.Missing(i.Function.Reads(s))
+`, `		if i.rounds > 0 && len(i.seen.MachineSets) > 0 {
+			old := i.seen
+			old.Outcomes = i.outcomes
+			s = old
+		}
+		missing := s.Missing(i.Function.Reads(s))
+`, ""},
+	{"asked-for-once", "G11", run + "runner.go", `		if o, ok := i.outcomes[a.Key()]; ok {`, `		if o, ok := i.outcomes[a.Key()]; ok && false {`, ""},
+}
+
+var ledgers = []Guard{
+	{"newer-ledger-is-left-alone", "G9", words + "ledger.go", `version.Schema > ledgerSchema {`, `version.Schema > ledgerSchema+9 {`, "./functions/scale-machineset ./shared/machine"},
+	{"ledger-of-this-set", "2a.1", scale + "ledger.go", `	case l.SetUID != set.UID:`, `	case false:`, ""},
+	{"names-follow-from-the-set", "2a.2", words + "name.go", `sha256.Sum256([]byte(string(uid) + "|" + strconv.Itoa(k)))`, `sha256.Sum256([]byte(set + "|" + strconv.Itoa(k)))`, "./shared/machine ./functions/scale-machineset"},
+	{"born-with-a-finalizer", "2a.2", scale + "execute.go", `	if !slices.Contains(m.Finalizers, machine.Finalizer) {
+		m.Finalizers = append(m.Finalizers, machine.Finalizer)
+	}
+`, "	m.Finalizers = slices.DeleteFunc(m.Finalizers, func(f string) bool { return f == machine.Finalizer })\n", ""},
+	{"commit-before-execution", "G4", scale + "handler.go", `			p.Then(commit(set, next))
+			return
+		}
+		if work`, `			p.Then(commit(set, next))
+			p.Add(execute(s, set, next.ledger, owned)...)
+			return
+		}
+		if work`, ""},
+	{"all-machines-were-read", "2a.3", scale + "handler.go", ` && complete(s, set) {`, ` {`, ""},
+	{"never-created-goes-first", "2a.3", scale + "shrink.go", `	case c.machine == nil:
+		return 0`, `	case c.machine == nil:
+		return 4`, ""},
+	{"members-on-their-way-out-leave", "2a.3", scale + "ledger.go", `		case x.DeletionTimestamp != nil:
+			l = retire(l, k, x.Name+" is being deleted", why)
+			l = countFailure(now, l, x)
+`, "", ""},
+	{"absent-is-not-deleted", "2a.4", scale + "ledger.go", `		case x == nil:
+		case x.Del`, `		case x == nil:
+			l = retire(l, k, "absent", why)
+		case x.Del`, ""},
+	{"retired-stays-retired", "2a.4", scale + "ledger.go", `		l.Active, l.Next = append(l.Active, l.Next), l.Next+1
+`, `		k := 0
+		for l.Active.Has(k) {
+			k++
+		}
+		l.Active, l.Next = l.Active.With(k), max(l.Next, k+1)
+`, ""},
+	{"gate-of-the-ledger", "2a.5", provision + "launch.go", `	if why := l.forbidden(); why != "" {`, `	if why := l.forbidden(); why != "" && false {`, ""},
+	{"adopted-by-uid", "2a.6", scale + "members.go", `		return m.byUID[adopted.UID]`, `		return m.byName[adopted.Name]`, ""},
+	{"rebuild-creates-nothing", "2a.7", scale + "handler.go", `	if ledger.Rebuilt != s.Invocation {`, `	if ledger.Rebuilt != "nobody" {`, ""},
+	{"ledger-never-goes-back", "2a.7", scale + "ledger.go", `	case beyond(l, set, m.owned):`, `	case false:`, ""},
+	{"missing-ledger-is-rebuilt", "2a.7", scale + "ledger.go", `	if !ok && len(m.owned)+len(m.released) == 0 {`, `	if !ok {`, ""},
+	{"pause-after-failures", "2a.8", scale + "ledger.go", `	if len(l.Active) >= want || l.NextCreateAt != nil && now.Before(l.NextCreateAt.Time) {`, `	if len(l.Active) >= want {`, ""},
+	{"victims-go-first", "2a.9", scale + "shrink.go", `	case c.victim:
+		return 1
+`, "", ""},
+	{"deleted-set-does-nothing", "2a.10", scale + "handler.go", `set.DeletionTimestamp == nil && `, ``, ""},
+}
+
+var launches = []Guard{
+	{"finalizer-first", "2b.1", provision + "handler.go", `	case !machine.HasFinalizer(m):
+		return l.update(withFinalizer(m), "finalizer before anything else")
+`, "", ""},
+	{"deleted-gets-nothing", "2b.1", provision + "handler.go", `	case m.DeletionTimestamp != nil:
+		return l.terminate(err)
+`, "", ""},
+	{"others-claims-hold", "2b.2", provision + "reads.go", `	return i.ClaimedByOther(s.Invocation, s.Now) || i`, `	return i`, ""},
+	{"find-before-create", "2b.3", provision + "reads.go", `	fresh := intent == nil && s.Now.Sub(m.CreationTimestamp.Time) < young`, `	fresh := true`, ""},
+	{"error-is-no-absence", "G5", provision + "launch.go", `	case l.cloud.Err != nil:
+		return l.unreachable()
+`, "", ""},
+	{"horizon-blocks-the-retry", "2b.4", provision + "launch.go", `	case l.Now.Before(i.SurfacesUntil(l.cloud.Horizon)):
+		return plan.Sequence{} // without tokens a second call could make a second instance
+`, "", ""},
+	{"same-token-for-a-lost-answer", "2b.4", provision + "launch.go", `	case l.cloud.Tokens:
+		next = *i
+`, `	case l.cloud.Tokens:
+		next = machine.NewIntent(l.m, i.Attempt+1, l.cloud.Account, l.cloud.Resolved)
+`, ""},
+	{"no-answer-stays-unresolved", "2b.4", provision + "launch.go", `l.withIntent(i.Released("", l.Now.Add(retryBase))`, `l.withIntent(i.Released(machine.OutcomeRefused, l.Now.Add(retryBase))`, ""},
+	{"claim-before-the-call", "2b.5", provision + "launch.go", `			l.withIntent(next, "claim "+why),
+			plan.CreateInstance{Account: next.Account, Ref: ref, Request: next.Request, Why: why},
+`, `			plan.CreateInstance{Account: next.Account, Ref: ref, Request: next.Request, Why: why},
+			l.withIntent(next, "claim "+why),
+`, ""},
+	{"account-is-remembered-first", "2b.10", provision + "launch.go", `	if !l.fresh.remembered(l) {
+		return plan.Sequence{} // in the next round
+	}
+`, "", ""},
+	{"another-account-is-left-alone", "2b.7", provision + "handler.go", `	if l.elsewhere() {`, `	if false {`, ""},
+	{"provider-id-is-written-once", "2b.7", provision + "follow.go", `		case recorded && in.ProviderID == id:
+			return in
+		case !recorded:`, `		default:`, ""},
+	{"twin-goes-by-its-id", "2b.7", provision + "follow.go", `		a.Ref = provider.Ref{Name: l.m.Name, ID: in.ID}`, `		a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, ID: in.ID}`, ""},
+	{"smallest-only-after-the-horizon", "2b.7", provision + "follow.go", `	if len(mine) > 1 && l.intent.Unresolved()`, `	if false && l.intent.Unresolved()`, ""},
+	{"missing-is-believed-late", "2b.7", provision + "follow.go", `	due := since.Add(max(l.cloud.Horizon, retryBase))`, `	due := since`, ""},
+}
+
+var ends = []Guard{
+	{"drained-first", "2e", provision + "terminate.go", `	case !machine.Drained(l.m):
+		return plan.Sequence{}
+`, "", ""},
+	{"hooks-before-termination", "2e", provision + "terminate.go", `	case len(l.m.Spec.LifecycleHooks.PreTerminate) > 0:
+		return l.status(l.m.DeepCopy(), machine.PhaseDeleting, "hooks before termination")
+`, "", ""},
+	{"claim-holds-the-finalizer", "2b.9", provision + "terminate.go", `	case l.intent.ClaimedByOther(l.Invocation, l.Now):
+		return plan.Sequence{}
+`, "", ""},
+	{"cloud-confirms-first", "2b.9", provision + "terminate.go", `	case !l.gone():
+		return l.remove()
+`, "", ""},
+	{"only-gone-is-gone", "2b.9", provision + "terminate.go", `	return tried && o.Result == plan.Gone`, `	return tried`, ""},
+	{"horizon-holds-the-finalizer", "2b.9", provision + "terminate.go", `	if until := l.surfaces(); l.Now.Before(until) {`, `	if until := l.surfaces(); false && l.Now.Before(until) {`, ""},
+	{"unreadable-intent-holds-the-finalizer", "2b.9", provision + "terminate.go", `	case unreadable != nil:`, `	case false:`, ""},
+	{"node-goes-with-its-instance", "2e", provision + "terminate.go", `	if n := l.node(); n != nil && n.DeletionTimestamp == nil {`, `	if n := l.node(); false && n != nil {`, ""},
+	{"node-by-uid", "2e", words + "node.go", `m.Status.NodeRef.Name == n.Name && m.Status.NodeRef.UID == n.UID`, `m.Status.NodeRef.Name == n.Name`, "./functions/provision-machine ./functions/drain-node ./functions/remediate"},
+}
+
+var sweeps = []Guard{
+	{"two-sightings", "2b.10", sweep + "find.go", `		if known && !f.foreign && !w.Now.Before(since.Add(f.horizon)) && w`, `		if since = since.Add(0); !f.foreign && w`, ""},
+	{"old-enough", "2b.10", sweep + "find.go", ` && w.Now.After(f.in.Created.Add(f.horizon)) {`, ` {`, ""},
+	{"last-look-at-machines", "2b.10", sweep + "accounts.go", `		sc.Objects = append(sc.Objects, lastLook)
+`, "", ""},
+	{"last-look-at-nodes", "2b.10", sweep + "accounts.go", `		sc.Objects = append(sc.Objects, lastNodes)
+`, "", ""},
+	{"many-are-only-told-of", "2b.10", sweep + "find.go", `	if len(held) <= max(3, listed/10) {`, `	if true {`, ""},
+	{"ready-node-keeps-its-instance", "2b.10", sweep + "handler.go", `		case node != "":`, `		case node == "nowhere":`, ""},
+	{"another-recorded-instance", "2b.10", sweep + "find.go", `	case in.ProviderID != "" && machine.ProviderID(m) != "":
+		return fmt.Sprintf("machine %s records %s", m.Name, machine.ProviderID(m))
+`, "", ""},
+	{"kept-instance-of-the-same-tag", "2b.10", sweep + "handler.go", `	if !f.shared {`, `	if true {`, ""},
+	{"few-at-a-time", "G8", sweep + "handler.go", `		case len(deletes) < maxDeletes:`, `		case len(deletes) < maxDeletes*1000:`, ""},
+	{"unlisted-account-has-no-finds", "G5", sweep + "find.go", `		if account.Err != nil {
+			continue
+		}
+`, "", ""},
+	{"foreign-instances-are-left-alone", "2b.10", sweep + "find.go", `foreign: in.UID == ""}`, `foreign: false}`, ""},
+}
+
+var drains = []Guard{
+	{"one-of-the-control-plane", "2e", drain + "controlplane.go", `	if !machine.IsControlPlane(d.n) {`, `	if true {`, ""},
+	{"volumes-are-waited-for", "2e", drain + "handler.go", `	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes != "" {`, `	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes == "never" {`, ""},
+	{"pods-are-waited-for", "2e", drain + "handler.go", `	if progress := e.progress(); progress != "" {`, `	if progress := e.progress(); progress == "never" {`, ""},
+	{"blocked-pods-block", "2e", drain + "handler.go", `	if reason := e.obstacle(); reason != "" {
+		requeued`, `	if reason := e.obstacle(); reason == "never" {
+		requeued`, ""},
+	{"hooks-before-the-drain", "2e", drain + "handler.go", `	case len(d.m.Spec.LifecycleHooks.PreDrain) > 0:`, `	case false:`, ""},
+	{"drained-of-this-node", "2e", words + "condition.go", `	case ReasonNoNode:
+		return ref == nil
+`, "", "./functions/provision-machine ./shared/machine ./functions/drain-node"},
+}
+
+var repairs = []Guard{
+	{"as-many-in-flight", "2f", heal + "admit.go", `	case !c.room():
+		return fmt.Sprintf(heldFlight, c.name())
+`, "", ""},
+	{"slot-of-the-budget", "G8", heal + "repair.go", ` || !d.budget.stored.Holds(f.UID, d.Now) {`, ` {`, ""},
+	{"budget-at-once", "G8", words + "disruption.go", `	if atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {`, `	if len(next.Slots) >= l.PerHour {`, ""},
+	{"budget-per-hour", "G8", words + "disruption.go", `atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {`, `atOnce >= l.AtOnce {`, ""},
+	{"claim-before-remediation", "2f", heal + "repair.go", `		case t.m.Annotations[machine.AnnotationRemediatedBy] != claim:
+			all = append(all, c.take(t, claim, does))
+`, "", ""},
+	{"record-before-remediation", "G4", heal + "handler.go", `			all = append(all, c.commit())
+			continue
+`, `			all = append(all, c.commit())
+			c.record = c.next
+`, ""},
+	{"still-sick", "2f", heal + "repair.go", `		if t == nil || !t.sick(d.Now) ||`, `		if t == nil ||`, ""},
+	{"partition-is-no-illness", "2f", heal + "limits.go", `	case c.network.partitioned():`, `	case false:`, ""},
+	{"too-many-unhealthy", "2f", heal + "limits.go", `	case c.sum.unhealthy() > c.sum.most:`, `	case false:`, ""},
+	{"storm-cools-down", "2f", heal + "limits.go", `	case s != nil && s.Over != nil:`, `	case false:`, ""},
+	{"node-gone-is-seen-twice", "2f", heal + "health.go", `due: since.Add(looksApart), sight: reasonNotFound`, `due: since.Add(-looksApart), sight: reasonNotFound`, ""},
+	{"hopeless-spec-is-not-replaced", "2f", heal + "health.go", `reason: reasonInvalid, message: "the spec can never work, a replacement would not help"}`, `reason: reasonInvalid, due: updated, message: "the spec can never work, a replacement would not help"}`, ""},
+	{"one-master-in-flight", "2f", heal + "admit.go", `	case t.controlPlane() && d.masterInFlight():
+		return heldMaster
+`, "", ""},
+}
+
+var scalings = []Guard{
+	{"state-before-deeds", "G4", autoscale + "scan.go", `		sc.do = append([]plan.Action{commit}, sc.do...)`, `		sc.do = append(sc.do, commit)`, ""},
+	{"plan-of-this-revision", "2d", autoscale + "resize.go", `	return n.Resize != nil && n.Resize.Plan != g.set.Annotations[machine.AnnotationLastPlan]`, `	return n.Resize != nil`, ""},
+	{"lists-that-lost-half", "G8", autoscale + "doubt.go", `	return seen.Doubt != nil`, `	return false`, ""},
+	{"pods-again-after-the-taint", "2d", autoscale + "removal.go", `!sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 && `, `len(sc.remaining(n)) == 0 && `, ""},
+	{"empty-before-it-goes", "2d", autoscale + "removal.go", ` && len(sc.remaining(n)) == 0 && !sc`, ` && !sc`, ""},
+	{"minimum-at-the-commit", "2d", autoscale + "removal.go", `	room := max(0, min(len(empty), int(g.target-g.min)))`, `	room := len(empty)`, ""},
+	{"unready-nodes-stop-scale-down", "2d", autoscale + "scaledown.go", `	case sc.tooManyUnready():`, `	case false:`, ""},
+	{"stale-taints-go", "2d", autoscale + "removal.go", `	sc.dropStaleTaints()
+}`, `}`, ""},
+	{"one-change-of-a-set", "2d", autoscale + "removal.go", `	if pendingResize(g, sc.state.Groups[g.id]) {
+		return // one change of a set at a time
+	}
+`, "", ""},
+	{"memory-is-in-objects", "G10", autoscale + "scaledown.go", `	sc.state.Unneeded = timers
+	if`, `	sc.state.Unneeded = nil
+	if`, ""},
+}
