@@ -200,7 +200,7 @@ rm -rf "${state:?}"/{etc,log,run,db,rmq,tmp,glance,lock,nova,cinder,fernet,cred}
 mkdir -p "$state"/{etc,log,run,db,rmq,tmp/staging,tmp/tasks,tmp/conversion,glance,lock,nova/instances,cinder,fernet,cred} "$cache"
 chmod 700 "$state/fernet" "$state/cred" "$cache"
 packages=$(dpkg-query -W -f='${Package}=${Version}\n' python3-keystone python3-glance python3-placement python3-nova python3-neutron python3-cinder)
-dump=$cache/$(echo "$packages $state $password" | cat - "$here/up.sh" "$here/catalog.py" | sha256sum | cut -c1-16).sql.gz
+dump=$cache/$(echo "$packages $state $password" | cat - "$here/up.sh" "$here/config.sh" "$here/catalog.py" | sha256sum | cut -c1-16).sql.gz
 for w in rabbitmq keystone glance placement nova neutron cinder; do "write_$w"; done
 start_stores
 if [ -s "$dump" ]; then restore; else migrate; fi
