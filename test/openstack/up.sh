@@ -46,7 +46,7 @@ until_true() {
 open() { (exec 3<>"/dev/tcp/$ip/$1") 2>/dev/null; }
 is() { [ "$(sql -N "$1" -e "$2")" = 1 ]; }
 
-# start runs a service in a session of its own, so that all of its processes can be ended by their group. One that ends by
+# start runs a service in a session of its own, so that all of its processes can be ended together: Glance leaves its group. One that ends by
 # itself is started again.
 start() {
   local name=$1
@@ -62,17 +62,17 @@ down() {
       group=$(cat "$state/run/$name.pid")
       rm "$state/run/$name.pid"
       if grep -qs "$state" "/proc/$group/cmdline" "/proc/$group/environ"; then
-        kill -TERM -- "-$group" 2>/dev/null && all="$all $group"
+        pkill -TERM -s "$group" && all="$all $group"
       fi
     fi
   done
   for _ in $(seq 50); do
     local left=""
-    for group in $all; do kill -0 -- "-$group" 2>/dev/null && left="$left $group"; done
+    for group in $all; do pgrep -s "$group" >/dev/null && left="$left $group"; done
     [ -z "$left" ] && break
     sleep 0.1
   done
-  for group in $all; do kill -KILL -- "-$group" 2>/dev/null || true; done # what it kept is thrown away at the next start
+  for group in $all; do pkill -KILL -s "$group" || true; done # what it kept is thrown away at the next start
   ERL_EPMD_PORT=$epmd ERL_EPMD_ADDRESS=$ip epmd -kill >/dev/null 2>&1 || true
 }
 
