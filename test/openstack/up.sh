@@ -68,7 +68,7 @@ down() {
   done
   for _ in $(seq 50); do
     local left=""
-    for group in $all; do pgrep -s "$group" >/dev/null && left="$left $group"; done
+    for group in $all; do pgrep -r R,S,D,T -s "$group" >/dev/null && left="$left $group"; done
     [ -z "$left" ] && break
     sleep 0.1
   done
