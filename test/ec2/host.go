@@ -72,7 +72,7 @@ func (c *Cloud) hosts(form url.Values) (any, *refusal) {
 	for _, h := range c.dedicated {
 		as := &instance{id: h.id, tags: h.tags}
 		if slices.ContainsFunc(filtersOf(form), func(f filter) bool {
-			return !(f.name == "host-id" && slices.Contains(f.values, h.id)) && !as.matches(c, f, time.Now())
+			return (f.name != "host-id" || !slices.Contains(f.values, h.id)) && !as.matches(c, f, time.Now())
 		}) {
 			continue
 		}

@@ -71,7 +71,7 @@ func (c *Cloud) run(form url.Values) (any, *refusal) {
 }
 
 // Add makes an instance of a type as somebody else does, with these tags, and returns its provider id: those that are
-// made first have the ids i-0000000000000b001, i-0000000000000b002 … and the addresses 10.0.0.2, 10.0.0.3 …
+// made first have the ids i-0000000000000b001, i-0000000000000b002 and so on, the addresses 10.0.0.2, 10.0.0.3 and so on.
 func (c *Cloud) Add(zone, instanceType string, tags map[string]string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
