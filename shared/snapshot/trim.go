@@ -32,7 +32,8 @@ type Commons struct {
 // mostShared bounds what is remembered of one sort to be shared with objects still to come. Forgetting costs memory alone.
 const mostShared = 1 << 16
 
-// spoken are the annotations that a decision about places may read: by the domain of their key.
+// spoken are the annotations that a decision about places may read: by the domain of their key, or the end of it
+// (delay-deletion.cluster-autoscaler.kubernetes.io).
 var spoken = []string{"machine.openshift.io/", "cluster-autoscaler.kubernetes.io/", "kubernetes.io/config.mirror"}
 
 // scheduled are the conditions of a Pod that count: whether it has a place, and how a resize of it stands.
@@ -57,7 +58,7 @@ func (c *Commons) meta(m *metav1.ObjectMeta) {
 	m.Namespace = c.word(m.Namespace)
 	m.Labels = c.pairs(m.Labels)
 	maps.DeleteFunc(m.Annotations, func(k, _ string) bool {
-		return !slices.ContainsFunc(spoken, func(domain string) bool { return strings.HasPrefix(k, domain) })
+		return !slices.ContainsFunc(spoken, func(domain string) bool { return strings.Contains(k, domain) })
 	})
 	m.Annotations = c.pairs(m.Annotations)
 	if len(m.OwnerReferences) > 0 {
