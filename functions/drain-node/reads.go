@@ -47,6 +47,12 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		if n == nil || held(m) {
 			continue
 		}
+		if !machine.IsNodeOf(m, n) { // is it another Machine's?
+			ask = append(ask, snapshot.All("Machine"))
+			if !s.Has(snapshot.All("Machine")) {
+				continue
+			}
+		}
 		ask = append(ask, slotReads(s, m, n)...)
 		if n.Spec.Unschedulable { // else the cordon comes first
 			ask = append(ask, pods(s, n)...)
@@ -107,20 +113,24 @@ func nodes(s snapshot.Snapshot) []snapshot.Query {
 }
 
 // nodeOf returns m's Node: the linked one, also if it registered anew under its name, else the one that carries m's
-// providerID.
+// providerID and that no other Machine claims, as far as the others are known.
 func nodeOf(s snapshot.Snapshot, m *machine.Machine) *corev1.Node {
 	if ref := m.Status.NodeRef; ref != nil {
-		if n := s.Node(ref.Name); machine.IsNodeOf(m, n) || n != nil && machine.SameInstance(m, n) {
+		if n := s.Node(ref.Name); machine.IsNodeOf(m, n) || n != nil && unclaimed(s, m, n) {
 			return n
 		}
 		return nil
 	}
 	for _, n := range s.Nodes {
-		if machine.SameInstance(m, n) {
+		if unclaimed(s, m, n) {
 			return n
 		}
 	}
 	return nil
+}
+
+func unclaimed(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) bool {
+	return machine.SameInstance(m, n) && !machine.ClaimedByAnother(m, n, s.Machines)
 }
 
 // unlinked returns the Node that registered anew under the name of m's linked one and does not say yet which instance it

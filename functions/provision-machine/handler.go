@@ -41,7 +41,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
 	fresh := accounts{}
 	for _, m := range s.Machines {
-		if s.Request.Scan() || s.Request.Is("Machine") && s.Request.Name == m.Name && s.Request.Namespace == m.Namespace {
+		if asked(s, m) {
 			p.Add(step(s, m, fresh))
 		}
 	}

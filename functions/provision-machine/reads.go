@@ -29,6 +29,9 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		ask(snapshot.One("Machine", s.Request.Namespace, s.Request.Name), infrastructure)
 	}
 	for _, m := range s.Machines {
+		if !asked(s, m) {
+			continue
+		}
 		if owner := metav1.GetControllerOf(m); owner != nil && owner.Kind == "MachineSet" && !s.Request.Scan() {
 			ask(snapshot.One("MachineSet", m.Namespace, owner.Name))
 		}
@@ -45,6 +48,9 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		l.in = l.found()
 		if leaving(m) && l.gone() || m.DeletionTimestamp == nil && l.wantsNode() {
 			ask(nodeOf(s, m)...)
+			if n := l.node(); n != nil && !machine.IsNodeOf(m, n) { // is it another Machine's?
+				ask(snapshot.All("Machine"))
+			}
 		}
 	}
 	if s.Request.Scan() || s.Request.Is("MachineSet") {
@@ -55,6 +61,11 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		}
 	}
 	return sc
+}
+
+// asked reports whether m is to be decided about; the others are read for their claims to a Node alone.
+func asked(s snapshot.Snapshot, m *machine.Machine) bool {
+	return s.Request.Scan() || s.Request.Is("Machine") && s.Request.Name == m.Name && s.Request.Namespace == m.Namespace
 }
 
 // lookupOf returns what the cloud has to say about m for the next step, if anything.

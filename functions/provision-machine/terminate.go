@@ -148,12 +148,16 @@ func (l life) surfaces() time.Time {
 	return l.intent.SurfacesUntil(l.cloud.Horizon)
 }
 
-// node returns the Machine's Node: by providerID, else, where the Node has none, by nodeRef's UID. A Node of the same
-// name that came later is another Machine's (R-B32).
+// node returns the Machine's Node: the linked one, unless it names another instance, else the one of its instance that no
+// other Machine claims, as far as the others are known. A Node of the same name that came later is another Machine's
+// (R-B32), as is one whose Machine was copied together with the id of its instance (R-S3).
 func (l life) node() *corev1.Node {
 	for _, n := range l.Nodes {
 		unnamed := n.Spec.ProviderID == "" || machine.ProviderID(l.m) == ""
-		if machine.SameInstance(l.m, n) || unnamed && machine.IsNodeOf(l.m, n) {
+		switch same := machine.SameInstance(l.m, n); {
+		case (same || unnamed) && machine.IsNodeOf(l.m, n):
+			return n
+		case same && !machine.ClaimedByAnother(l.m, n, l.Machines):
 			return n
 		}
 	}

@@ -84,8 +84,8 @@ func creations(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m
 	return all
 }
 
-// newMachine returns the Machine of an ordinal: the template's labels, annotations and spec, with the owner and the
-// finalizer from the start, so that there is no moment without them (2a.2, S15, S17).
+// newMachine returns the Machine of an ordinal: the template's labels, annotations and spec, without the
+// id of another's instance, with the owner and the finalizer from the start, so that there is no moment without them (2a.2, S15, S17).
 func newMachine(set *machine.MachineSet, l machine.Ledger, k int) *machine.Machine {
 	t := set.Spec.Template.DeepCopy()
 	m := &machine.Machine{
@@ -98,6 +98,7 @@ func newMachine(set *machine.MachineSet, l machine.Ledger, k int) *machine.Machi
 		},
 		Spec: t.Spec,
 	}
+	m.Spec.ProviderID = nil // an instance is one Machine's (R-S3)
 	return owned(m, set, k)
 }
 

@@ -23,6 +23,7 @@ func TestNewMachineIsComplete(t *testing.T) {
 	set.Spec.Template.Annotations = map[string]string{machine.AnnotationDrainTimeout: "10m"}
 	set.Spec.Template.Spec.Labels = map[string]string{"node-role.kubernetes.io/general-use": ""}
 	set.Spec.Template.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(`{"kind":"x"}`)}
+	set.Spec.Template.Spec.ProviderID = new("kubemark://abi/i-1")
 	m := newMachine(set, machine.NewLedger("set-1"), 7)
 
 	if m.Name != machine.Name("worker", "set-1", 7) || m.Namespace != machine.Namespace || len(m.Name) != len("worker-12345") {
@@ -47,6 +48,9 @@ func TestNewMachineIsComplete(t *testing.T) {
 	}
 	if _, ok := m.Spec.Labels["node-role.kubernetes.io/general-use"]; !ok || string(m.Spec.ProviderSpec.Value.Raw) != `{"kind":"x"}` {
 		t.Errorf("spec %v", m.Spec)
+	}
+	if m.Spec.ProviderID != nil {
+		t.Errorf("it claims the instance %s of another Machine", *m.Spec.ProviderID)
 	}
 	if set.Spec.Template.Labels[machine.LabelOrdinal] != "" {
 		t.Error("the template was written into")

@@ -3,6 +3,7 @@
 package scalemachineset
 
 import (
+	"fmt"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -44,6 +45,9 @@ func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger
 	st.ErrorReason, st.ErrorMessage = nil, nil
 	reason, problem := machinev1beta1.InvalidConfigurationMachineSetError, misfit(s, set)
 	if problem == "" {
+		problem = foreignInstance(set)
+	}
+	if problem == "" {
 		reason, problem = reasonCreate, paused(s.Now, set, l)
 	}
 	if problem != "" {
@@ -57,6 +61,15 @@ func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger
 		seq.Notes = append(seq.Notes, plan.Warning(set, "ReconcileError", problem))
 	}
 	return seq
+}
+
+// foreignInstance says that the template names an instance, which none of its Machines can have, or "".
+func foreignInstance(set *machine.MachineSet) string {
+	id := set.Spec.Template.Spec.ProviderID
+	if id == nil || *id == "" {
+		return ""
+	}
+	return fmt.Sprintf("spec.template.spec.providerID: %q is ignored: every Machine of a set gets an instance of its own", *id)
 }
 
 // misfit returns why no Machine of the set's template can ever work, by the rules that its Machines are judged by (SPEC

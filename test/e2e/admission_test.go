@@ -144,6 +144,10 @@ var badObjects = []struct {
 	{"timeout of more years than there are", healthCheck, "timeout: 300s", "timeout: 9999999999h", []string{`spec.unhealthyConditions wants a timeout`, `got "9999999999h"`}},
 	{"condition without a timeout", healthCheck, "\n    timeout: 300s", "", []string{`spec.unhealthyConditions wants a timeout`, `got none`}},
 	{"status that no Node has", healthCheck, "status: Unknown", "status: Maybe", []string{`True, False or Unknown`}},
+	{
+		"template that names an instance", set, "      providerSpec:\n", "      providerID: kubemark://abi/i-1\n      providerSpec:\n",
+		[]string{"spec.template.spec.providerID must be empty", `got "kubemark://abi/i-1"`},
+	},
 	{"negative replicas", set, "replicas: 0", "replicas: -1", []string{"spec.replicas: Invalid value: -1"}},
 	{
 		"template without a cluster", set,
