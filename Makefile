@@ -43,7 +43,7 @@ test: go ## All tests, the fast ones first; what CI runs
 	go vet ./...
 	@$(call say,unit and scenario tests)
 	go test -short -count=1 -shuffle=on -timeout 5m ./...
-	@$(call say,simulation: a hundred thousand schedules)
+	@$(call say,simulation: schedules of the real functions)
 	go test -v -count=1 -timeout 10m -run 'TestSwarm|TestPriorities|TestSleeper|TestEveryCall|TestAllSchedules' ./test/sim
 	go test -count=1 -timeout 20m ./test/history
 	@$(call say,control plane and eventing: built once then cached)
