@@ -5,14 +5,13 @@ package provisionmachine
 import (
 	"fmt"
 
-	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 )
 
 // elsewhere reports whether the providerSpec leads to another account than the one where the Machine's instance is, or
 // may be: what that account shows, or does not show, says nothing about this Machine.
 func (l life) elsewhere() bool {
-	return l.intent.Called() && l.intent.Outcome != machine.OutcomeRefused && l.cloud.Account != "" && l.cloud.Account != l.intent.Account
+	return l.intent.Called() && !l.intent.Over() && l.cloud.Account != "" && l.cloud.Account != l.intent.Account
 }
 
 // misled says so; nothing else happens until the providerSpec leads back.

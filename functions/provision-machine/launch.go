@@ -21,6 +21,9 @@ const (
 	// cloud that refuses is asked less and less often.
 	retryBase = 5 * time.Second
 	retryMax  = 5 * time.Minute
+	// patience is how many refusals in a row an attempt that has made something outlasts: with these pauses five minutes of
+	// a cloud that has no room now. Then it counts as one that will not pass.
+	patience = 6
 )
 
 // launch takes a Machine without an instance one step towards it.
@@ -34,7 +37,7 @@ func (l life) launch() plan.Sequence {
 		return plan.Sequence{} // one call in one invocation; what became of it is recorded
 	case phase(l.m) == "":
 		return l.report(machine.PhaseProvisioning, nil)
-	case i != nil && i.Outcome == machine.OutcomeRefused && l.unreported():
+	case i != nil && l.unreported():
 		return l.refused()
 	case waits(l.Snapshot, i):
 		return plan.Sequence{}
@@ -46,7 +49,7 @@ func (l life) launch() plan.Sequence {
 		return l.clear()
 	case l.cleared():
 		return plan.Sequence{}
-	case l.cloud.Refused != nil:
+	case l.cloud.Refused != nil && (i == nil || i.Over()):
 		return l.refuse(*l.cloud.Refused)
 	}
 	if why := l.forbidden(); why != "" {
@@ -65,17 +68,16 @@ func (l life) attempt() plan.Sequence {
 	switch i := l.intent; {
 	case i == nil:
 		next = machine.NewIntent(l.m, 1, l.cloud.Account, l.cloud.Resolved)
-	case i.Outcome == machine.OutcomePartial:
-		next = *i
-	case !i.Unresolved():
+	case i.Over():
 		next = machine.NewIntent(l.m, i.Attempt+1, l.cloud.Account, l.cloud.Resolved)
 		next.Failures = i.Failures
-	case l.cloud.Tokens:
+	case i.Outcome == machine.OutcomePartial, l.cloud.Tokens:
 		next = *i
 	case l.Now.Before(i.SurfacesUntil(l.cloud.Horizon)):
 		return plan.Sequence{} // without tokens a second call could make a second instance
 	default:
 		gone := i.Released(machine.OutcomeRefused, time.Time{})
+		gone.Unanswered = nil
 		gone.Message = "no answer, and nothing surfaced until " + stamp(i.SurfacesUntil(l.cloud.Horizon))
 		return plan.Sequence{Do: []plan.Action{l.withIntent(gone, gone.Message)}}
 	}
@@ -120,10 +122,25 @@ func (l life) answered(o plan.Outcome) plan.Sequence {
 	case o.Result == plan.Done:
 		i.Progress = o.Instance.Progress
 		return plan.Sequence{Do: []plan.Action{l.withIntent(i.Released(machine.OutcomePartial, time.Time{}), fmt.Sprintf("attempt %d made a step", i.Attempt))}}
+	case o.Result == plan.Unsent:
+		return l.unsent(i, o)
 	case o.Result == plan.Refused:
-		return l.record(i, o.Code, o.Message, o.RetryAfter)
+		outcome := l.outcome(i, o.Code)
+		if i.Unanswered != nil && !l.surfacing(i) {
+			i.Unanswered = nil
+		}
+		return l.record(i, outcome, o.Code, o.Message, o.RetryAfter)
 	}
 	seq := plan.Sequence{Do: []plan.Action{l.withIntent(i.Released("", l.Now.Add(retryBase)), "no clear answer: "+o.Message)}}
+	seq.Notes = []plan.Note{l.warning("FailedCreate", o.Message)}
+	return seq
+}
+
+// unsent ends the claim of a call that was not sent: the attempt is as it was before it.
+func (l life) unsent(i machine.Intent, o plan.Outcome) plan.Sequence {
+	i = i.Released(machine.OutcomePartial, l.Now.Add(pause(i.Failures, o.RetryAfter)))
+	i.Code, i.Message = o.Code.String(), o.Message
+	seq := plan.Sequence{Do: []plan.Action{l.withIntent(i, "not sent: "+o.Message)}}
 	seq.Notes = []plan.Note{l.warning("FailedCreate", o.Message)}
 	return seq
 }
@@ -131,22 +148,35 @@ func (l life) answered(o plan.Outcome) plan.Sequence {
 // refuse records a spec that could not be resolved, as the refusal of an attempt that never called.
 func (l life) refuse(r refusal) plan.Sequence {
 	var i machine.Intent
-	switch {
-	case l.intent == nil:
+	if l.intent != nil {
+		i = *l.intent
+	} else {
 		i = machine.NewIntent(l.m, 1, l.cloud.Account, nil)
 		i.StartedAt = metav1.NewTime(l.Now)
-	case l.intent.Unresolved():
-		return plan.Sequence{} // an earlier attempt of other content may still surface
-	default:
-		i = *l.intent
 	}
-	return l.record(i, r.Code, r.Message, r.RetryAfter)
+	return l.record(i, machine.OutcomeRefused, r.Code, r.Message, r.RetryAfter)
 }
 
-func (l life) record(i machine.Intent, code provider.Code, message string, after time.Duration) plan.Sequence {
+// outcome returns what the refusal of i's latest call makes of the attempt: the end, unless it may pass and the attempt
+// has something to lose. While a call before it may still make an instance, its token keeps the next one from making
+// another; a spec that can never work is told at once.
+func (l life) outcome(i machine.Intent, code provider.Code) string {
+	if code != provider.Invalid && l.surfacing(i) || len(i.Progress) > 0 && passes(code, i.Failures+1) {
+		return machine.OutcomePartial
+	}
+	return machine.OutcomeRefused
+}
+
+// surfacing reports whether an instance of an unanswered call before the latest may still appear. A cloud that cannot be
+// asked tells no horizon.
+func (l life) surfacing(i machine.Intent) bool {
+	return i.Unanswered != nil && (l.cloud.Account == "" || l.Now.Before(i.Unanswered.Add(l.cloud.Horizon)))
+}
+
+func (l life) record(i machine.Intent, outcome string, code provider.Code, message string, after time.Duration) plan.Sequence {
 	again := l.Now.Add(pause(i.Failures, after))
 	i.Failures++
-	i = i.Released(machine.OutcomeRefused, again)
+	i = i.Released(outcome, again)
 	i.Code, i.Message = code.String(), message
 	update := l.withIntent(i, "refused: "+message)
 	if next, ok := update.New.(*machine.Machine); ok {
@@ -156,6 +186,19 @@ func (l life) record(i machine.Intent, code provider.Code, message string, after
 		l.warning("FailedCreate", message),
 		plan.Log("Machine error " + l.m.Name + ": failed to create machine: " + message), // as operators grep (S24)
 	}}
+}
+
+// passes reports whether the same step may be allowed later, when it was refused so often in a row. To be asked too much
+// is no reason to remove what was made and make it anew, which asks for more.
+func passes(code provider.Code, failures int) bool {
+	switch code {
+	case provider.Throttled:
+		return true
+	case provider.Exhausted, provider.Denied:
+		return failures%patience != 0
+	case provider.Invalid, provider.NotFound, provider.Unknown: // of what was made something is gone, or will never do
+	}
+	return false
 }
 
 // pause is how long nothing is asked of a cloud that has refused so often in a row, or longer if it says so.

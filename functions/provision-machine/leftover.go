@@ -16,7 +16,7 @@ import (
 // another account than the one that is asked now sweep-instances finds them.
 func (l life) leftover() bool {
 	i := l.intent
-	return i != nil && i.Outcome == machine.OutcomeRefused && len(i.Progress) > 0 && i.Account == l.cloud.Account
+	return i.Over() && len(i.Progress) > 0 && i.Account == l.cloud.Account
 }
 
 // clear has the cloud remove it, under a claim: what is removed is known by the Machine's tag, which what the next attempt

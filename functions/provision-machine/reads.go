@@ -93,7 +93,7 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 		return snapshot.Lookup{}, false
 	}
 	fresh := intent == nil && s.Now.Sub(m.CreationTimestamp.Time) < young
-	return snapshot.Lookup{UID: m.UID, Open: fresh, Resolve: intent == nil || intent.Outcome == machine.OutcomeRefused}, true
+	return snapshot.Lookup{UID: m.UID, Open: fresh, Resolve: intent == nil || intent.Over()}, true
 }
 
 // young is how old a Machine without a record may be to be believed that nothing was made for it: its record can only be

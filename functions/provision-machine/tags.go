@@ -4,10 +4,15 @@ package provisionmachine
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -29,7 +34,15 @@ func (l life) retag() plan.Sequence {
 			lacks[name] = value
 		}
 	}
-	if lacks == nil {
+	waits := tagPauseOf(l.m)
+	switch {
+	case lacks == nil && waits.NotBefore.IsZero():
+		return plan.Sequence{}
+	case lacks == nil:
+		next := l.m.DeepCopy()
+		delete(next.Annotations, machine.AnnotationTagsRefused)
+		return l.update(next, "instance "+in.ID+" has its tags")
+	case waits.Generation == l.m.Generation && l.Now.Before(waits.NotBefore.Time):
 		return plan.Sequence{}
 	}
 	names := strings.Join(slices.Sorted(maps.Keys(lacks)), ", ")
@@ -40,7 +53,46 @@ func (l life) retag() plan.Sequence {
 		return plan.Sequence{Do: []plan.Action{a}, Notes: []plan.Note{l.normal("Update", "Updated tags of instance "+in.ID+": "+names)}}
 	case o.Result == plan.Done, o.Result == plan.Gone:
 		return plan.Sequence{} // the cloud's list tells in the next scan
-	default: // tried again by the next scan
-		return l.tell("FailedUpdate", "tags "+names+": "+cmp.Or(o.Message, "there is no such instance"))
+	default:
+		why := "tags " + names + ": " + cmp.Or(o.Message, "there is no such instance")
+		seq := l.update(l.withTagPause(waits, o.RetryAfter, why), why)
+		seq.Notes = []plan.Note{l.warning("FailedUpdate", why)}
+		return seq
 	}
+}
+
+// tagPause is what provision-machine remembers of tags that a cloud did not set, in AnnotationTagsRefused, until it sets
+// them or the spec changes: a call for every Machine in every scan would use up what the account may ask.
+type tagPause struct {
+	Schema     int         `json:"schema"`
+	Generation int64       `json:"generation,omitempty"` // of the Machine whose tags they are
+	Failures   int         `json:"failures"`             // in a row
+	NotBefore  metav1.Time `json:"notBefore"`
+	Message    string      `json:"message,omitempty"` // in the cloud's words
+}
+
+const tagPauseSchema = 1
+
+// tagPauseOf returns the pause of m; none where there is no record that can be read.
+func tagPauseOf(m *machine.Machine) tagPause {
+	var p tagPause
+	text, ok := m.Annotations[machine.AnnotationTagsRefused]
+	if !ok || json.Unmarshal([]byte(text), &p) != nil || p.Schema > tagPauseSchema {
+		return tagPause{}
+	}
+	return p
+}
+
+// withTagPause returns the Machine with a pause that is twice as long as the last, or longer if the cloud says so.
+func (l life) withTagPause(last tagPause, after time.Duration, why string) *machine.Machine {
+	if last.Generation != l.m.Generation {
+		last.Failures = 0
+	}
+	due := metav1.NewTime(l.Now.Add(pause(last.Failures, after)).Truncate(time.Second))
+	text, err := json.Marshal(tagPause{tagPauseSchema, l.m.Generation, last.Failures + 1, due, why})
+	next := l.m.DeepCopy()
+	if err == nil { // it has only words, numbers and a time
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationTagsRefused, string(text))
+	}
+	return next
 }

@@ -13,11 +13,11 @@ import (
 
 const intentSchema = 1
 
-// Attempt outcomes. An attempt with none is unresolved: an instance of it may still surface until the driver's
-// Horizon has passed since StartedAt (RELIABILITY 2b.4).
+// Attempt outcomes, which are what became of its latest call. An attempt with none is unresolved: an instance of it may
+// still surface until the driver's Horizon has passed since StartedAt (RELIABILITY 2b.4).
 const (
 	OutcomeCreated = "created" // the providerID is recorded
-	OutcomePartial = "partial" // a step is done, as Progress says; the same attempt goes on
+	OutcomePartial = "partial" // the same attempt goes on from where Progress says, also after a refusal that may pass
 	OutcomeRefused = "refused" // the cloud gave a definite, well-formed no
 )
 
@@ -29,7 +29,11 @@ type Intent struct {
 	Token   string `json:"token"`   // idempotency token of this attempt
 	Account string `json:"account"` // key of the cloud account that the attempt went to
 
-	StartedAt metav1.Time  `json:"startedAt"`           // of the attempt's latest call
+	StartedAt metav1.Time `json:"startedAt"` // of the attempt's latest call
+	// Unanswered is when the latest call of the attempt began that nobody knows the answer of; nil if there is none. What a
+	// later call is answered tells nothing about it. A record of before there was this field is one whose Outcome tells.
+	Unanswered *metav1.Time `json:"unanswered,omitempty"`
+
 	Holder    string       `json:"holder,omitempty"`    // the invocation whose claim runs
 	Until     *metav1.Time `json:"until,omitempty"`     // end of that claim
 	NotBefore *metav1.Time `json:"notBefore,omitempty"` // no call earlier: backoff
@@ -75,8 +79,12 @@ func (i Intent) String() string {
 	return string(b)
 }
 
-// Claimed returns the intent with a running claim of holder.
+// Claimed returns the intent with a running claim of holder for one more call. If the latest one has no outcome, its
+// answer was lost, or its claim was left by a process that may have sent it.
 func (i Intent) Claimed(holder string, now time.Time, d time.Duration) Intent {
+	if i.Outcome == "" && !i.StartedAt.IsZero() {
+		i.Unanswered = new(i.StartedAt)
+	}
 	until := metav1.NewTime(now.Add(d).Truncate(time.Second))
 	i.Holder, i.Until, i.StartedAt = holder, &until, metav1.NewTime(now.Truncate(time.Second))
 	i.NotBefore, i.Outcome, i.Code, i.Message = nil, "", "", ""
@@ -90,8 +98,12 @@ func (i Intent) Held(holder string, now time.Time, d time.Duration) Intent {
 	return i
 }
 
-// Released returns the intent with the claim ended and outcome recorded; the empty outcome leaves it unresolved.
+// Released returns the intent with the claim ended and outcome recorded; the empty outcome leaves it unresolved. The
+// instance that was created is what every call of the attempt led to.
 func (i Intent) Released(outcome string, notBefore time.Time) Intent {
+	if outcome == OutcomeCreated {
+		i.Unanswered = nil
+	}
 	i.Holder, i.Until, i.Outcome, i.NotBefore = "", nil, outcome, nil
 	if !notBefore.IsZero() {
 		t := metav1.NewTime(notBefore.Truncate(time.Second))
@@ -109,8 +121,21 @@ func (i *Intent) ClaimedByOther(holder string, now time.Time) bool {
 // resolved was never sent anywhere.
 func (i *Intent) Called() bool { return i != nil && len(i.Request) > 0 }
 
-// Unresolved reports whether an instance of the attempt may exist that nobody has recorded.
-func (i *Intent) Unresolved() bool { return i != nil && i.Outcome == "" }
+// Unresolved reports whether an instance of the attempt may exist that nobody has recorded: one of its calls is
+// unanswered, be it the latest or one before it.
+func (i *Intent) Unresolved() bool { return i != nil && (i.Outcome == "" || i.Unanswered != nil) }
 
-// SurfacesUntil returns when an unresolved attempt can no longer produce an instance.
-func (i *Intent) SurfacesUntil(horizon time.Duration) time.Time { return i.StartedAt.Add(horizon) }
+// Over reports whether no call of the attempt can have led to anything that the next call could go on with, or repeat: it
+// was refused, or never sent. Then the next call is another attempt's.
+func (i *Intent) Over() bool {
+	return i != nil && !i.Unresolved() && (i.Outcome == OutcomeRefused || i.Outcome == OutcomePartial && len(i.Progress) == 0)
+}
+
+// SurfacesUntil returns when an unresolved attempt can no longer produce an instance: the horizon after its latest call
+// that is unanswered.
+func (i *Intent) SurfacesUntil(horizon time.Duration) time.Time {
+	if i.Outcome != "" && i.Unanswered != nil {
+		return i.Unanswered.Add(horizon)
+	}
+	return i.StartedAt.Add(horizon)
+}

@@ -110,6 +110,35 @@ func TestIntentSurvivesItsText(t *testing.T) {
 	}
 }
 
+// What a later call is answered resolves no call before it (RELIABILITY 2b.4).
+func TestUnansweredCallIsRemembered(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) time.Time { return now.Add(d) }
+	first := NewIntent(&Machine{ObjectMeta: metav1.ObjectMeta{UID: "u"}}, 1, "kubemark", []byte(`{}`)).Claimed("me", now, time.Minute)
+	refused := first.Released(OutcomeRefused, time.Time{})
+	if refused.Unresolved() || !refused.Over() {
+		t.Errorf("refused: %v", refused)
+	}
+	lost := first.Released("", time.Time{}).Claimed("me", at(10*time.Second), time.Minute)
+	for _, outcome := range []string{OutcomeRefused, OutcomePartial} {
+		later := lost.Released(outcome, time.Time{})
+		if !later.Unresolved() || later.Over() || !later.SurfacesUntil(time.Minute).Equal(at(time.Minute)) {
+			t.Errorf("%s after a lost answer: %v until %v", outcome, later, later.SurfacesUntil(time.Minute))
+		}
+		again := later.Claimed("me", at(20*time.Second), time.Minute).Released(outcome, time.Time{})
+		if !again.SurfacesUntil(time.Minute).Equal(at(time.Minute)) {
+			t.Errorf("the answered call before it counts as lost: %v", again)
+		}
+	}
+	if until := lost.SurfacesUntil(time.Minute); !until.Equal(at(70 * time.Second)) {
+		t.Errorf("a call under way may surface until %v", until)
+	}
+	if done := lost.Released(OutcomeCreated, time.Time{}); done.Unresolved() {
+		t.Errorf("created: %v", done)
+	}
+}
+
 func TestSetConditionKeepsTheTransitionOfAnEqualStatus(t *testing.T) {
 	t.Parallel()
 	t0 := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -87,6 +87,8 @@ const (
 	AnnotationVictims = "machine.openshift.io/scale-down-victims"
 	// AnnotationIntent on a Machine is provision-machine's claim, with the frozen request to the cloud.
 	AnnotationIntent = "machine.openshift.io/provision-intent"
+	// AnnotationTagsRefused on a Machine is provision-machine's: until when it asks for no tags, and why.
+	AnnotationTagsRefused = "machine.openshift.io/tags-refused"
 	// AnnotationInFlight on a MachineHealthCheck is remediate's list of remediations under way.
 	AnnotationInFlight = "machine.openshift.io/in-flight"
 	// AnnotationUnreadable on a MachineHealthCheck that was read says why its spec could not be: it stands there empty.

@@ -159,7 +159,7 @@ func (m *Metrics) told(ctx context.Context, i Invocation) {
 // is recorded.
 func codeOf(i Invocation, about plan.Ref) string {
 	for key, o := range i.Outcomes {
-		if (o.Result == plan.Refused || o.Result == plan.Failed) && concerns(key, about.UID) {
+		if (o.Result == plan.Refused || o.Result == plan.Failed || o.Result == plan.Unsent) && concerns(key, about.UID) {
 			return o.Code.String()
 		}
 	}

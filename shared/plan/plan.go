@@ -157,9 +157,10 @@ const (
 	Refused         // a definite, well-formed no; Code and Message say which
 	Blocked         // an eviction that a disruption budget does not allow now; RetryAfter says when again
 	Failed          // anything else: it may or may not have happened
+	Unsent          // the cloud was not asked, as Code and Message say: proves nothing; RetryAfter says when again
 )
 
-var resultNames = [...]string{"Done", "Conflict", "Exists", "Gone", "Refused", "Blocked", "Failed"}
+var resultNames = [...]string{"Done", "Conflict", "Exists", "Gone", "Refused", "Blocked", "Failed", "Unsent"}
 
 // String returns the result's name.
 func (r Result) String() string {

@@ -218,7 +218,9 @@ func cloudOutcome(instance provider.Instance, err error) plan.Outcome {
 	if e, ok := errors.AsType[*provider.Error](err); ok {
 		o.RetryAfter = e.RetryAfter
 	}
-	if !o.Code.Definite() {
+	if _, unsent := errors.AsType[unsentError](err); unsent {
+		o.Result = plan.Unsent
+	} else if !o.Code.Definite() {
 		o.Result = plan.Failed
 	}
 	return o

@@ -37,13 +37,20 @@ func denialOf(err error) denial {
 	return denial{err, time.Now().Add(deniedFor)}
 }
 
+// unsentError is a denial of a moment ago in place of a call: the cloud was not asked, so it proves nothing about what
+// the call was for.
+type unsentError struct{ error }
+
+// Unwrap returns the denial.
+func (e unsentError) Unwrap() error { return e.error }
+
 // standing returns the error of a denial that is still believed, with the time to wait, or nil.
 func (d denial) standing() error {
 	wait := time.Until(d.until)
 	if d.err == nil || wait <= 0 {
 		return nil
 	}
-	return provider.ErrorAfter(provider.Denied, wait, "%w", d.err)
+	return unsentError{provider.ErrorAfter(provider.Denied, wait, "%w", d.err)}
 }
 
 // unlessDenied makes a call, unless it was denied a moment ago; the error is then the same, with the time to wait.

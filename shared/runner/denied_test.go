@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/provider/memory"
 )
@@ -73,6 +74,10 @@ func TestDeniedIsBelievedForAMinute(t *testing.T) {
 		}
 		time.Sleep(deniedFor)
 		want("a minute later", 2, true)
+		sent, unsent := cloudOutcome(provider.Instance{}, provider.Errorf(provider.Denied, "wrong password")), cloudOutcome(provider.Instance{}, list())
+		if sent.Result != plan.Refused || unsent.Result != plan.Unsent || unsent.Code != provider.Denied || unsent.RetryAfter != deniedFor {
+			t.Errorf("a denial is %v, a remembered one %+v", sent.Result, unsent)
+		}
 		version, g.shut = "2", false
 		want("with other credentials", 3, false)
 		want("and so on", 4, false)

@@ -113,7 +113,7 @@ func (i *invocation) logOutcome(a plan.Action, o plan.Outcome) {
 	level := slog.LevelDebug
 	switch o.Result {
 	case plan.Done, plan.Gone, plan.Conflict, plan.Exists:
-	case plan.Refused, plan.Blocked, plan.Failed:
+	case plan.Refused, plan.Blocked, plan.Failed, plan.Unsent:
 		level = slog.LevelWarn
 	}
 	i.log.Log(context.Background(), level, "action", keyAction, string(a.Key()), keyResult, o.Result.String(), keyCode, o.Code.String(), keyMessage, o.Message)

@@ -99,6 +99,7 @@ func (r *record) up(t *testing.T, d provider.Driver) bool {
 	switch {
 	case err == nil && in.State == provider.StateIncomplete:
 		r.Ref.Progress = in.Progress
+	case provider.CodeOf(err) == provider.Throttled && len(r.Ref.Progress) > 0: // the same step later
 	case err != nil && provider.CodeOf(err).Definite():
 		r.Attempt++
 		r.Ref.Progress, r.Ref.Token = nil, machine.Token(r.Ref.UID, r.Attempt, "crash")

@@ -149,7 +149,7 @@ func TestRefusedAttemptLeavesNothing(t *testing.T) {
 	for _, untokened := range []bool{false, true} {
 		t.Run(fmt.Sprintf("untokened=%v", untokened), func(t *testing.T) {
 			t.Parallel()
-			const ports, refusals = 2, 3
+			const ports, refusals = 2, 7 // of which the sixth is one too many
 			w := machineLayer()
 			w.Cloud.Untokened, w.Cloud.Ports = untokened, ports
 			var refused atomic.Int32
@@ -163,7 +163,7 @@ func TestRefusedAttemptLeavesNothing(t *testing.T) {
 			if err := w.API.Put(Set("worker", 1)); err != nil {
 				t.Fatal(err)
 			}
-			for range 6 * 10 {
+			for range 6 * 15 {
 				if err := w.Tick(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -222,7 +222,7 @@ func TestFrozenCleanUpRemovesNoInstance(t *testing.T) {
 		switch {
 		case c.After:
 		case c.Op == cloud.OpCreate && len(c.Ref.Progress) > 0 && !refused.Swap(true):
-			return provider.Errorf(provider.Exhausted, "no host has room")
+			return provider.Errorf(provider.NotFound, "what was made is gone")
 		case c.Op == cloud.OpDelete && !frozen.Swap(true):
 			for range 4 { // others go on meanwhile
 				if err := w.Tick(t.Context()); err != nil {

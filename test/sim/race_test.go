@@ -49,7 +49,10 @@ func compete(t *testing.T, untokened bool, seed uint64) {
 			return errLost
 		}
 		if c.Op == cloud.OpCreate && !c.After && len(c.Ref.Progress) > 0 && faults.IntN(2) == 0 {
-			return provider.Errorf(provider.Exhausted, "no host has room") // what was made so far has to go first (R-B12)
+			if faults.IntN(2) == 0 {
+				return provider.Errorf(provider.Exhausted, "no host has room") // tried again with what was made so far
+			}
+			return provider.Errorf(provider.NotFound, "no such port") // what was made so far has to go first (R-B12)
 		}
 		return nil
 	}

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -50,19 +49,9 @@ func (d *driver) Create(ctx context.Context, r provider.Ref, resolved json.RawMe
 		in, err = a.step(ctx)
 	}
 	if err != nil {
-		return provider.Instance{}, creating(a.goesOn(err))
+		return provider.Instance{}, creating(err)
 	}
 	return in, nil
-}
-
-// goesOn keeps an attempt that has ports from being given up because it has to wait: the next one would remove them and
-// make others, which is more to ask of a cloud that is asked too much.
-func (a *attempt) goesOn(err error) error {
-	e, ok := errors.AsType[*provider.Error](err)
-	if !ok || e.Code != provider.Throttled || len(a.ref.Progress) == 0 {
-		return err
-	}
-	return provider.ErrorAfter(provider.Unknown, e.RetryAfter, "%w", err)
 }
 
 // attempt is one call to Create.

@@ -83,7 +83,8 @@ func lifeOf(t *testing.T, f *fake, a provider.Account, more string) *life {
 	return &life{Driver: d, ref: provider.Ref{UID: uid, Name: "worker-" + string(uid[:5]), Token: machine.Token(uid, 1, "zone")}, resolved: resolved, attempt: 1}
 }
 
-// up creates as provision-machine does: it finds, else makes a step, and begins another attempt after a definite refusal.
+// up creates as provision-machine does: it finds, else makes a step, and begins another attempt after a definite refusal,
+// but keeps what it made when it is told to wait.
 func (l *life) up(t *testing.T) provider.Instance {
 	t.Helper()
 	for range 200 {
@@ -110,6 +111,7 @@ func (l *life) step(t *testing.T) {
 	switch {
 	case err == nil && in.State == provider.StateIncomplete:
 		l.ref.Progress = in.Progress
+	case provider.CodeOf(err) == provider.Throttled && len(l.ref.Progress) > 0:
 	case err != nil && provider.CodeOf(err).Definite():
 		l.attempt++
 		l.ref.Progress, l.ref.Token = nil, machine.Token(l.ref.UID, l.attempt, "zone")
