@@ -104,7 +104,7 @@ func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m me
 	if compared {
 		l = shrink(set, l, m, refused, want, &why)
 	}
-	l = grow(s.Now, l, want, &why)
+	l = grow(s.Now, set, l, m, want, &why)
 	if _, ok := set.Annotations[machine.AnnotationVictims]; ok && compared && len(why) == 0 {
 		why = append(why, "drop victims that nothing has to make room for")
 	}
@@ -144,7 +144,7 @@ func wanted(set *machine.MachineSet) int {
 
 // leave retires members that are being deleted, whose labels stopped matching, or that were adopted and are gone. A
 // member that was created for its ordinal and is absent stays: it was not created yet, or somebody removed it; either
-// way it is made again (2a.4).
+// way it is made again (2a.4). Of two ordinals with one Machine, by names that are alike, that one stays where it stands.
 func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, why *[]string) machine.Ledger {
 	for _, k := range l.Active {
 		x := m.at(l, set, k)
@@ -158,6 +158,10 @@ func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, 
 			l = countFailure(now, l, x)
 		case slices.Contains(m.released, x):
 			l = retire(l, k, x.Name+" no longer matches the selector", why)
+		default:
+			if at, ok := l.OrdinalOf(set.Name, x); ok && at != k && l.Active.Has(at) {
+				l = retire(l, k, fmt.Sprintf("%s stands at ordinal %d", x.Name, at), why)
+			}
 		}
 	}
 	return l
@@ -221,17 +225,27 @@ func paused(now time.Time, set *machine.MachineSet, l machine.Ledger) string {
 		l.Failures, l.NextCreateAt.UTC().Format(time.RFC3339))
 }
 
-// grow allocates ordinals up to want, unless failures demand a pause.
-func grow(now time.Time, l machine.Ledger, want int, why *[]string) machine.Ledger {
+// grow allocates ordinals up to want, unless failures demand a pause. An ordinal whose name another has is passed over:
+// names of five characters repeat in large sets, and one Machine cannot count twice.
+func grow(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, want int, why *[]string) machine.Ledger {
 	if len(l.Active) >= want || l.NextCreateAt != nil && now.Before(l.NextCreateAt.Time) {
 		return l
 	}
-	from := l.Next
-	l.Active = slices.Clip(l.Active)
-	for len(l.Active) < want {
-		l.Active, l.Next = append(l.Active, l.Next), l.Next+1
+	taken := map[string]bool{}
+	for name := range m.byName {
+		taken[name] = true
 	}
-	*why = append(*why, fmt.Sprintf("allocate %d to have %d", l.Next-from, want))
+	for _, k := range l.Active {
+		taken[l.Name(set.Name, k)] = true
+	}
+	before := len(l.Active)
+	l.Active = slices.Clip(l.Active)
+	for ; len(l.Active) < want; l.Next++ {
+		if name := machine.Name(set.Name, set.UID, l.Next); !taken[name] {
+			l.Active, taken[name] = append(l.Active, l.Next), true
+		}
+	}
+	*why = append(*why, fmt.Sprintf("allocate %d to have %d", want-before, want))
 	return l
 }
 

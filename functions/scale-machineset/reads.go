@@ -80,7 +80,7 @@ func concerns(s snapshot.Snapshot, set *machine.MachineSet) bool {
 		return active
 	}
 	selector, err := selectorOf(set)
-	return err != nil || !active || !metav1.IsControlledBy(m, set) || !selector.Matches(labels.Set(m.Labels))
+	return err != nil || !active || mislabelled(m, k) || !metav1.IsControlledBy(m, set) || !selector.Matches(labels.Set(m.Labels))
 }
 
 // setOf returns the name of the set that the waking Machine belongs, belonged or would belong to.

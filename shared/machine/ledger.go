@@ -97,8 +97,9 @@ func (l Ledger) Name(set string, k int) string {
 	return Name(set, l.SetUID, k)
 }
 
-// OrdinalOf returns the ordinal of the named set that m was created for or adopted into, and whether it has one. A
-// label alone does not count: the name must be the one that follows from it.
+// OrdinalOf returns the ordinal of the named set that m was created for or adopted into, and whether it has one. It follows
+// from the ledger and m's name; the label merely says where to look first, because anybody may have changed it (R-S5). Of
+// an ordinal that the ledger has not allocated yet nothing but the label knows.
 func (l Ledger) OrdinalOf(set string, m *Machine) (int, bool) {
 	k, err := strconv.Atoi(m.Labels[LabelOrdinal])
 	if a, ok := l.Adopted[k]; ok && err == nil && a.UID == m.UID {
@@ -109,7 +110,29 @@ func (l Ledger) OrdinalOf(set string, m *Machine) (int, bool) {
 			return k, true
 		}
 	}
-	return k, err == nil && k >= 0 && m.Name == Name(set, l.SetUID, k)
+	if err == nil && k >= 0 && m.Name == Name(set, l.SetUID, k) {
+		return k, true
+	}
+	return l.named(set, m.Name)
+}
+
+// named returns the ordinal that a Machine of this name was created for: an active one before a retired one.
+func (l Ledger) named(set, name string) (int, bool) {
+	suffix, ok := strings.CutPrefix(name, nameBase(set))
+	if !ok || len(suffix) != nameSuffix {
+		return 0, false
+	}
+	for _, k := range l.Active {
+		if suffixOf(l.SetUID, k) == suffix {
+			return k, true
+		}
+	}
+	for k := range l.Next {
+		if suffixOf(l.SetUID, k) == suffix {
+			return k, true
+		}
+	}
+	return 0, false
 }
 
 // Ordinals is a sorted set of ordinals; its text form is ranges: "0-3,7".

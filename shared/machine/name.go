@@ -21,12 +21,19 @@ const nameSuffix = 5
 // Name returns the name of the Machine at ordinal k of a set. It is a pure function of the set's UID and k, so that
 // two invocations that execute the same ledger ask for the same object (RELIABILITY 2a.2).
 func Name(set string, uid types.UID, k int) string {
+	return nameBase(set) + suffixOf(uid, k)
+}
+
+// nameBase is what the names of all Machines of a set begin with.
+func nameBase(set string) string { return set + "-" }
+
+func suffixOf(uid types.UID, k int) string {
 	h := sha256.Sum256([]byte(string(uid) + "|" + strconv.Itoa(k)))
 	var suffix [nameSuffix]byte
 	for i := range suffix {
 		suffix[i] = nameAlphabet[int(h[i])%len(nameAlphabet)]
 	}
-	return set + "-" + string(suffix[:])
+	return string(suffix[:])
 }
 
 // SetName returns the name of the set that a Machine of this name would belong to, or "" if no set names Machines so.

@@ -15,6 +15,7 @@ func fieldOwners(k kubectl) func(*testing.T) {
 			ns     = "openshift-machine-api"
 			ledger = `{"metadata":{"annotations":{"machine.openshift.io/ledger":"{}"}}}`
 			intent = `{"metadata":{"annotations":{"machine.openshift.io/provision-intent":"{}"}}}`
+			place  = `{"metadata":{"labels":{"machine.openshift.io/ordinal":"7"}}}`
 			note   = `{"metadata":{"annotations":{"example.com/note":"seen"}}}`
 			free   = `{"metadata":{"finalizers":null}}`
 		)
@@ -33,6 +34,8 @@ func fieldOwners(k kubectl) func(*testing.T) {
 			{"the intent by another function", "scale-machineset", one, intent, "metadata.annotations[machine.openshift.io/provision-intent] is written by provision-machine only"},
 			{"the finalizer by its writer", "provision-machine", one, free, ""},
 			{"the finalizer by another function", "scale-machineset", one, free, "machine.machine.openshift.io is removed by provision-machine only"},
+			{"the ordinal by its writer", "scale-machineset", one, place, ""},
+			{"the ordinal by another function", "provision-machine", one, place, "metadata.labels[machine.openshift.io/ordinal] is written by scale-machineset only"},
 			{"another annotation of a Machine", "scale-machineset", one, note, ""},
 		}
 		for _, tt := range tests {
@@ -54,6 +57,7 @@ func fieldOwners(k kubectl) func(*testing.T) {
 				jane.refused(t, "", []string{"only, not by", `"jane"`}, patch(object, change)...)
 			}
 			jane.refused(t, "", []string{`"jane"`}, patch(one, free)...)
+			jane.refused(t, "", []string{"only, not by", `"jane"`}, patch(one, place)...)
 			withIntent := strings.Replace(strings.Replace(machine, "name: by-hand", "name: forged", 1), "  labels:\n", "  annotations: {machine.openshift.io/provision-intent: \"{}\"}\n  labels:\n", 1)
 			jane.refused(t, withIntent, []string{"provision-intent", `"jane"`}, "create", "--dry-run=server", "-f", "-")
 		})
