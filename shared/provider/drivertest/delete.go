@@ -3,6 +3,7 @@
 package drivertest
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -157,6 +158,7 @@ var deleteTests = []test{
 		r := c.ref()
 		var exists func() bool
 		r.ProviderID, exists = c.Untagged()
+		r.Name = cmp.Or(c.UntaggedOf, r.Name)
 		c.eventually(t, "it is found", func() bool {
 			found := c.find(t, r)
 			return len(found) == 1 && found[0].ProviderID == r.ProviderID

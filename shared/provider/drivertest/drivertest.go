@@ -25,13 +25,14 @@ type Harness struct {
 	Lag      time.Duration // how long Find and List may tell of the past
 
 	// What cannot be done to every cloud. The tests that need it are skipped where it is missing.
-	Missing  *Bad                                           // a providerSpec naming what the cloud lacks now
-	Exhaust  func(exhausted bool)                           // takes the capacity for Spec away, gives it back
-	Hang     func(hang bool)                                // lets the cloud take calls, and answer none
-	Writes   func() int                                     // how many changes were made to the cloud so far
-	Children func() int                                     // how many ports, disks or NICs exist, whoever owns them
-	Untagged func() (providerID string, exists func() bool) // makes an instance that carries no tag at all
-	Tags     []map[string]string                            // what Update is asked for, one after the other; any text if nil
+	Missing    *Bad                                           // a providerSpec naming what the cloud lacks now
+	Exhaust    func(exhausted bool)                           // takes the capacity for Spec away, gives it back
+	Hang       func(hang bool)                                // lets the cloud take calls, and answer none
+	Writes     func() int                                     // how many changes were made to the cloud so far
+	Children   func() int                                     // how many ports, disks or NICs exist, whoever owns them
+	Untagged   func() (providerID string, exists func() bool) // makes an instance that carries no tag at all
+	UntaggedOf string                                         // the Machine whose that instance is, where the cloud says so by name
+	Tags       []map[string]string                            // what Update is asked for, one after the other; any text if nil
 
 	// What the cloud itself makes impossible.
 	OnePerMachine bool // two instances of one Machine cannot exist

@@ -262,3 +262,36 @@ func TestDeleteIsNotOvertaken(t *testing.T) {
 		t.Errorf("Delete = %v, the host is %+v", err, s.hosts["host-0"].Spec)
 	}
 }
+
+// SPEC E33, RELIABILITY 2b: a host keeps its provider id from one consumer to the next. A Machine that still records it has
+// nothing to say about a host that OpenShift's actuator, which writes no UID, gave to another one since.
+func TestARecordedHostThatIsAnothersNowIsLetBe(t *testing.T) {
+	t.Parallel()
+	for what, consumer := range map[string]corev1.ObjectReference{
+		"another name":      {APIVersion: consumerVersion, Kind: consumerKind, Namespace: "machines", Name: "machine-b"},
+		"another namespace": {APIVersion: consumerVersion, Kind: consumerKind, Namespace: "elsewhere", Name: worker.Name},
+	} {
+		s := newStock(1)
+		s.change(t, "host-0", func(h *host) {
+			h.Spec.ConsumerRef = &consumer
+			h.Spec.Image = &metal3v1alpha1.Image{URL: "http://192.0.2.9/a"}
+			h.Status.Provisioning.State = metal3v1alpha1.StateProvisioned
+		})
+		d := open(t, s)
+		r := worker
+		r.ProviderID = providerIDOf(s.hosts["host-0"])
+		if found, err := d.Find(t.Context(), r); err != nil || len(found) != 0 {
+			t.Errorf("%s: Find = %+v, %v", what, found, err)
+		}
+		for doing, err := range map[string]error{
+			"Delete": d.Delete(t.Context(), r), "PowerCycle": d.(*driver).PowerCycle(t.Context(), r), "PowerOff": d.(*driver).PowerOff(t.Context(), r),
+		} {
+			if provider.CodeOf(err) != provider.NotFound {
+				t.Errorf("%s: %s = %v", what, doing, err)
+			}
+		}
+		if h := s.hosts["host-0"]; s.writes != 0 || h.Spec.Image == nil || h.Spec.ConsumerRef == nil {
+			t.Errorf("%s: after %d writes the host is %+v", what, s.writes, h.Spec)
+		}
+	}
+}

@@ -120,8 +120,9 @@ func (d *driver) InstanceTypes(context.Context) ([]provider.InstanceType, error)
 // Horizon implements [provider.Driver].
 func (d *driver) Horizon() time.Duration { return horizon }
 
-// named returns the hosts that r means: those that its Machine claimed, or what carries no claim of ours and is recorded
-// by provider id. A host is never recognized by the name of its consumer: that may be made anew.
+// named returns the hosts that r means: those that its Machine claimed, or what carries no claim of ours, is recorded by
+// provider id and has the Machine for its consumer. By its consumer's name alone a host is never recognized: that may be
+// made anew.
 func (d *driver) named(ctx context.Context, r provider.Ref) ([]host, error) {
 	var all []host
 	switch name, _ := nameOf(r); {
@@ -145,14 +146,16 @@ func (d *driver) named(ctx context.Context, r provider.Ref) ([]host, error) {
 }
 
 func (d *driver) means(r provider.Ref, h host) bool {
-	recorded := r.ProviderID != "" && r.ProviderID == providerIDOf(h)
+	ref := h.Spec.ConsumerRef
 	switch {
-	case !d.ours(h):
-		return recorded && h.Annotations[annotationCluster] == "" && isOurs(h.Spec.ConsumerRef, "")
-	case r.UID == "":
+	case d.ours(h) && r.UID == "":
 		return r.ID == id(h)
+	case d.ours(h):
+		return ref.UID == r.UID
 	}
-	return isOurs(h.Spec.ConsumerRef, string(r.UID))
+	// Who claims without a UID names its Machine. A host's provider id is the same for its next consumer.
+	return isOurs(ref, "") && ref.Name == r.Name && (ref.Namespace == "" || ref.Namespace == h.Namespace) &&
+		h.Annotations[annotationCluster] == "" && r.ProviderID == providerIDOf(h)
 }
 
 // ours reports whether a Machine of this cluster claimed h through this driver.

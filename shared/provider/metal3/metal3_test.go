@@ -46,6 +46,7 @@ func harness(s *stock) drivertest.Harness {
 		Hang:          func(hang bool) { s.mu.Lock(); s.hangs = hang; s.mu.Unlock() },
 		Writes:        func() int { s.mu.Lock(); defer s.mu.Unlock(); return s.writes },
 		Untagged:      s.untagged,
+		UntaggedOf:    "master-0",
 		OnePerMachine: true,
 		TokensReused:  true,
 		OwnNames:      true,
