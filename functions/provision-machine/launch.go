@@ -118,18 +118,19 @@ func (l life) forbidden() string {
 // backoff in one write. An instance with an id is recorded by follow.
 func (l life) answered(o plan.Outcome) plan.Sequence {
 	i := *l.intent
-	switch {
-	case o.Result == plan.Done:
+	switch o.Result {
+	case plan.Done:
 		i.Progress = o.Instance.Progress
 		return plan.Sequence{Do: []plan.Action{l.withIntent(i.Released(machine.OutcomePartial, time.Time{}), fmt.Sprintf("attempt %d made a step", i.Attempt))}}
-	case o.Result == plan.Unsent:
+	case plan.Unsent:
 		return l.unsent(i, o)
-	case o.Result == plan.Refused:
+	case plan.Refused:
 		outcome := l.outcome(i, o.Code)
 		if i.Unanswered != nil && !l.surfacing(i) {
 			i.Unanswered = nil
 		}
 		return l.record(i, outcome, o.Code, o.Message, o.RetryAfter)
+	case plan.Failed, plan.Gone, plan.Conflict, plan.Exists, plan.Blocked: // of a cloud only the first
 	}
 	seq := plan.Sequence{Do: []plan.Action{l.withIntent(i.Released("", l.Now.Add(retryBase)), "no clear answer: "+o.Message)}}
 	seq.Notes = []plan.Note{l.warning("FailedCreate", o.Message)}

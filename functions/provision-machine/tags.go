@@ -25,16 +25,7 @@ func (l life) retag() plan.Sequence {
 	if _, called := created(l.Snapshot, l.m, l.intent); called || in == nil || !settled(l.m) {
 		return plan.Sequence{}
 	}
-	var lacks map[string]string
-	for name, value := range l.cloud.Tags {
-		if has, ok := in.Tags[name]; !ok || has != value {
-			if lacks == nil {
-				lacks = map[string]string{}
-			}
-			lacks[name] = value
-		}
-	}
-	waits := tagPauseOf(l.m)
+	lacks, waits := l.lacking(*in), tagPauseOf(l.m)
 	switch {
 	case lacks == nil && waits.NotBefore.IsZero():
 		return plan.Sequence{}
@@ -59,6 +50,20 @@ func (l life) retag() plan.Sequence {
 		seq.Notes = []plan.Note{l.warning("FailedUpdate", why)}
 		return seq
 	}
+}
+
+// lacking returns the tags that the spec wants and in does not have; nil if there are none.
+func (l life) lacking(in provider.Instance) map[string]string {
+	var lacks map[string]string
+	for name, value := range l.cloud.Tags {
+		if has, ok := in.Tags[name]; !ok || has != value {
+			if lacks == nil {
+				lacks = map[string]string{}
+			}
+			lacks[name] = value
+		}
+	}
+	return lacks
 }
 
 // tagPause is what provision-machine remembers of tags that a cloud did not set, in AnnotationTagsRefused, until it sets
