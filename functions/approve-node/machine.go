@@ -65,10 +65,15 @@ func awaited(m *machine.Machine, now time.Time) bool {
 	return m.Status.LastUpdated != nil && now.Sub(m.Status.LastUpdated.Time) < linkedLately
 }
 
-// clientOf returns the Machine that a new Node is of: the only one that its provider says has the Node's name (B80). It
-// says why the Node may not join; then the Machine is the one to tell it of, if there is one.
+// clientOf returns the Machine that a new Node is of: the only one that its provider says has the Node's name and that
+// still waits for its Node (B80); a cloud gives a name again. It says why the Node may not join; then the Machine is the
+// one to tell it of, if there is one.
 func clientOf(k known, c claim) (m *machine.Machine, why string) {
-	m, why = single(k.byDNS[c.node], "has the internal DNS name "+c.node)
+	fit := k.byDNS[c.node]
+	if waiting := slices.DeleteFunc(slices.Clone(fit), served); len(waiting) > 0 {
+		fit = waiting
+	}
+	m, why = single(fit, "has the internal DNS name "+c.node)
 	if m == nil {
 		return nil, why
 	}
@@ -84,6 +89,9 @@ func clientOf(k known, c claim) (m *machine.Machine, why string) {
 	}
 	return m, ""
 }
+
+// served reports whether no Node of m may join any more.
+func served(m *machine.Machine) bool { return m.DeletionTimestamp != nil || m.Status.NodeRef != nil }
 
 // servingOf returns the Machine that a Node is linked to, if that has all the addresses that the Node wants to serve
 // under (B81).
