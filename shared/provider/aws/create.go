@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -14,19 +15,32 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
-// progress names the host that was allocated, and the instance that has yet to join its load balancers.
+// progress names the host that was allocated, and the instance that has yet to join its load balancers. No list may show
+// them yet (SPEC E9).
 type progress struct {
-	Instance string `json:"instance,omitempty"`
-	Host     string `json:"host,omitempty"`
+	Instance string    `json:"instance,omitempty"`
+	Host     string    `json:"host,omitempty"`
+	At       time.Time `json:"at,omitzero"` // when they were last known to be there
 }
+
+func parseProgress(r provider.Ref) (p progress, err error) {
+	if len(r.Progress) == 0 {
+		return p, nil
+	}
+	if err := json.Unmarshal(r.Progress, &p); err != nil {
+		return p, provider.Errorf(provider.Unknown, "progress of %s: %w", r.Name, err)
+	}
+	return p, nil
+}
+
+// fresh reports whether what p names may be so new that EC2 does not know its id everywhere.
+func (p progress) fresh() bool { return time.Since(p.At) < horizon }
 
 // create makes the instance, and lets it join its load balancers once it runs.
 func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provider.Instance, error) {
-	var p progress
-	if len(r.Progress) > 0 {
-		if err := json.Unmarshal(r.Progress, &p); err != nil {
-			return provider.Instance{}, provider.Errorf(provider.Unknown, "progress of %s: %w", r.Name, err)
-		}
+	p, err := parseProgress(r)
+	if err != nil {
+		return provider.Instance{}, err
 	}
 	if dynamic(req.Spec) && p.Host == "" && p.Instance == "" {
 		host, err := d.allocate(ctx, r, req)
@@ -46,10 +60,11 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 	if p.Instance != "" && made.State != nil && made.State.Name == types.InstanceStateNameRunning {
 		return d.joined(ctx, *made)
 	}
-	return progress{aws.ToString(made.InstanceId), p.Host}.incomplete(r)
+	return progress{Instance: aws.ToString(made.InstanceId), Host: p.Host}.incomplete(r)
 }
 
 func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
+	p.At = time.Now().UTC().Truncate(time.Second)
 	b, err := json.Marshal(p)
 	if err != nil {
 		return provider.Instance{}, fmt.Errorf("write progress: %w", err)

@@ -4,6 +4,7 @@ package aws
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -97,9 +98,9 @@ func (d *driver) freeHosts(ctx context.Context) ([]provider.Instance, error) {
 	return all, nil
 }
 
-// release gives back the hosts that r names, by the Machine's tag or as a leftover by id, and reports whether one is still
-// there. EC2 keeps a host until its instance is terminated.
-func (d *driver) release(ctx context.Context, r provider.Ref) (there bool, err error) {
+// release gives back the hosts that r names, by the Machine's tag or as a leftover by id, and the one that p names, and
+// reports whether one is still there. EC2 keeps a host until its instance is terminated.
+func (d *driver) release(ctx context.Context, r provider.Ref, p progress) (there bool, err error) {
 	var which types.Filter
 	switch {
 	case r.UID != "":
@@ -110,13 +111,36 @@ func (d *driver) release(ctx context.Context, r provider.Ref) (there bool, err e
 		return false, nil
 	}
 	found, err := d.hosts(ctx, which)
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return false, err
 	}
 	var ids []string
 	for _, h := range found {
 		ids = append(ids, aws.ToString(h.HostId))
 	}
+	if p.Host != "" && p.fresh() && !slices.Contains(ids, p.Host) {
+		released, err := d.released(ctx, p.Host)
+		if err != nil {
+			return true, err
+		}
+		if !released {
+			ids = append(ids, p.Host)
+		}
+	}
+	if len(ids) == 0 {
+		return false, nil
+	}
 	_, err = d.ec2.ReleaseHosts(ctx, &ec2.ReleaseHostsInput{HostIds: ids}) // what it could not release is there in the next call
 	return true, err
+}
+
+// released reports whether EC2 shows a host as released, which it does for a while. One that it does not show is too new.
+func (d *driver) released(ctx context.Context, id string) (bool, error) {
+	out, err := d.ec2.DescribeHosts(ctx, &ec2.DescribeHostsInput{Filter: []types.Filter{has("host-id", id)}})
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(out.Hosts, func(h types.Host) bool {
+		return h.State == types.AllocationStateReleased || h.State == types.AllocationStateReleasedPermanentFailure
+	}), nil
 }

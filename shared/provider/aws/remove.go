@@ -15,11 +15,12 @@ import (
 
 // remove terminates every instance that r names, then gives back the host that was allocated for it (SPEC E10).
 func (d *driver) remove(ctx context.Context, r provider.Ref) error {
-	none := d.terminate(ctx, r)
+	p, _ := parseProgress(r) // where nobody can read it, the tags lead to what there is
+	none := d.terminate(ctx, r, p)
 	if provider.CodeOf(none) != provider.NotFound {
 		return none
 	}
-	there, err := d.release(ctx, r)
+	there, err := d.release(ctx, r, p)
 	if there || err != nil {
 		return err
 	}
@@ -27,10 +28,15 @@ func (d *driver) remove(ctx context.Context, r provider.Ref) error {
 }
 
 // terminate ends every instance that r names. Volumes and interfaces go with it.
-func (d *driver) terminate(ctx context.Context, r provider.Ref) error {
+func (d *driver) terminate(ctx context.Context, r provider.Ref, p progress) error {
 	found, err := d.named(ctx, r)
 	if err != nil {
 		return err
+	}
+	if p.Instance != "" && !slices.ContainsFunc(found, func(i types.Instance) bool { return aws.ToString(i.InstanceId) == p.Instance }) {
+		if there, err := d.halfMade(ctx, p); there || err != nil {
+			return err
+		}
 	}
 	there := live(found)
 	if len(found) == 0 && recorded(r) {
@@ -57,6 +63,16 @@ func (d *driver) terminate(ctx context.Context, r provider.Ref) error {
 		return nil // gone in between: the next call says so
 	}
 	return err
+}
+
+// halfMade terminates an instance that only an attempt's progress names and no list shows, and reports whether it may be
+// there. A terminated one is listed for an hour: this one is too new, or gone for long.
+func (d *driver) halfMade(ctx context.Context, p progress) (there bool, err error) {
+	_, err = d.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{p.Instance}})
+	if refusal(err) == "InvalidInstanceID.NotFound" {
+		return p.fresh(), nil
+	}
+	return true, err
 }
 
 // recorded reports whether a Machine records r's one instance, as it does of what the driver made for it.

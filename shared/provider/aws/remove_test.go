@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aws
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/test/ec2"
+)
+
+// deleted calls Delete until nothing is left.
+func deleted(t *testing.T, d *driver, r provider.Ref) {
+	t.Helper()
+	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		err := d.Delete(t.Context(), r)
+		if provider.CodeOf(err) == provider.NotFound {
+			return
+		}
+		must(t, err)
+		if time.Since(begin) > 20*time.Second {
+			t.Fatal("Delete does not end")
+		}
+	}
+}
+
+// SPEC E9, E10: an instance that only the progress names, because no list shows it yet, is terminated.
+func TestHalfMadeInstanceThatNoListShowsIsDeleted(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{Lag: 50 * time.Millisecond, Boot: time.Hour}
+	region := serve(t, cloud)
+	d, _ := region.wired(t, region.account())
+	resolved, err := d.Resolve(t.Context(), spec(map[string]any{"loadBalancers": []any{map[string]any{"name": "apps", "type": "classic"}}}))
+	must(t, err)
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	i, err := d.Create(t.Context(), r, resolved)
+	must(t, err)
+	r.Progress = i.Progress
+	deleted(t, d, r)
+	if n := len(cloud.Live()); n != 0 {
+		t.Errorf("nothing is there, says Delete, and %d instances live", n)
+	}
+}
+
+// An id that EC2 does not know yet is no absence; one that it has forgotten is.
+func TestHalfMadeInstanceThatEC2DoesNotKnow(t *testing.T) {
+	t.Parallel()
+	region := serve(t, &ec2.Cloud{})
+	d, _ := region.wired(t, region.account())
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	i, err := progress{Instance: "i-0123456789abcdef0"}.incomplete(r)
+	must(t, err)
+	r.Progress = i.Progress
+	if err := d.Delete(t.Context(), r); err != nil {
+		t.Errorf("Delete of what was made a moment ago = %v", err)
+	}
+	r.Progress = []byte(`{"instance": "i-0123456789abcdef0", "at": "2020-01-02T03:04:05Z"}`)
+	if err := d.Delete(t.Context(), r); provider.CodeOf(err) != provider.NotFound {
+		t.Errorf("Delete of what ended long ago = %v", err)
+	}
+}
+
+// SPEC E10: the host that the progress names is given back although no list shows it yet.
+func TestHostThatNoListShowsIsGivenBack(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{}
+	region := serve(t, cloud)
+	d, w := region.wired(t, region.account())
+	resolved, err := d.Resolve(t.Context(), onHost())
+	must(t, err)
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	i, err := d.Create(t.Context(), r, resolved)
+	must(t, err)
+	r.Progress = i.Progress
+	lag := time.Now().Add(50 * time.Millisecond)
+	w.set(func(action string, next func() (*http.Response, error)) (*http.Response, error) {
+		if action == "DescribeHosts" && time.Now().Before(lag) {
+			return page(200, "text/xml", `<DescribeHostsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><hostSet/></DescribeHostsResponse>`)(nil)
+		}
+		return next()
+	})
+	deleted(t, d, r)
+	if n := len(cloud.Hosts()); n != 0 {
+		t.Errorf("nothing is there, says Delete, and %d hosts are paid for", n)
+	}
+}
