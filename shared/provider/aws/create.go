@@ -55,7 +55,7 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 		return provider.Instance{}, err
 	}
 	if tagOf(*made, tagBalancers) == "" || tagOf(*made, tagJoined) != "" {
-		return d.instance(ctx, *made)
+		return d.launched(ctx, *made), nil
 	}
 	if p.Instance != "" && made.State != nil && made.State.Name == types.InstanceStateNameRunning {
 		return d.joined(ctx, *made)
@@ -111,8 +111,8 @@ func (d *driver) made(ctx context.Context, r provider.Ref, req request, id strin
 func (d *driver) other(ctx context.Context, r provider.Ref, req request) (*types.Instance, error) {
 	token := clientToken(r, req.Zone)
 	found, err := d.describe(ctx, d.ours(), has("client-token", token))
-	if err != nil {
-		return nil, err
+	if err != nil { // no refusal of the attempt, which made something
+		return nil, provider.Errorf(provider.Unknown, "look for what this attempt made: %v", d.coded(err))
 	}
 	if all := live(found); len(all) > 0 {
 		return &all[0], nil
@@ -133,5 +133,15 @@ func (d *driver) joined(ctx context.Context, i types.Instance) (provider.Instanc
 		return provider.Instance{}, err
 	}
 	i.Tags = append(i.Tags, note)
-	return d.instance(ctx, i)
+	return d.launched(ctx, i), nil
+}
+
+// launched is the view of an instance that is there: a read that fails would refuse the attempt that made it, so the
+// names that the network gives are left to the next list.
+func (d *driver) launched(ctx context.Context, i types.Instance) provider.Instance {
+	suffixes, err := d.suffixes(ctx, aws.ToString(i.VpcId))
+	if err != nil {
+		suffixes = nil
+	}
+	return d.view(i, suffixes)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -183,6 +184,56 @@ func TestTokenOfOtherParametersLeadsToItsInstance(t *testing.T) {
 	cloud.End(first.ID)
 	if _, err = d.Create(t.Context(), r, resolved); provider.CodeOf(err) != provider.Exhausted {
 		t.Errorf("Create after its end = %v, want a refusal", err)
+	}
+}
+
+// Once RunInstances has answered, no other read decides about the attempt: its refusal would have the next one make another
+// instance.
+func TestReadsAfterTheLaunchRefuseNothing(t *testing.T) {
+	t.Parallel()
+	for action, deny := range map[string]string{"DescribeVpcs": "RequestLimitExceeded", "DescribeDhcpOptions": "UnauthorizedOperation"} {
+		cloud := &ec2.Cloud{}
+		region := serve(t, cloud)
+		d, w := region.wired(t, region.account())
+		resolved, err := d.Resolve(t.Context(), spec(nil))
+		must(t, err)
+		w.set(func(a string, next func() (*http.Response, error)) (*http.Response, error) {
+			if a == action {
+				return page(403, "text/xml", errorXML(deny, "no"))(nil)
+			}
+			return next()
+		})
+		i, err := d.Create(t.Context(), provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}, resolved)
+		if err != nil || cloud.Live()[i.ID] == nil || len(i.Addresses) == 0 {
+			t.Errorf("%s of %s: Create = %+v, %v", deny, action, i, err)
+		}
+	}
+}
+
+// Of an attempt that was made with other parameters something exists, whatever the question for it is answered.
+func TestLookForAnAttemptRefusesNothing(t *testing.T) {
+	t.Parallel()
+	for _, deny := range []string{"RequestLimitExceeded", "UnauthorizedOperation"} {
+		cloud := &ec2.Cloud{}
+		region := serve(t, cloud)
+		d, w := region.wired(t, region.account())
+		r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+		resolved, err := d.Resolve(t.Context(), spec(nil))
+		must(t, err)
+		_, err = d.Create(t.Context(), r, resolved)
+		must(t, err)
+		d.account.UserData = func(context.Context, string) (map[string][]byte, string, error) {
+			return map[string][]byte{"userData": []byte("rotated")}, "2", nil
+		}
+		w.set(func(a string, next func() (*http.Response, error)) (*http.Response, error) {
+			if a == "DescribeInstances" {
+				return page(403, "text/xml", errorXML(deny, "no"))(nil)
+			}
+			return next()
+		})
+		if _, err = d.Create(t.Context(), r, resolved); provider.CodeOf(err) != provider.Unknown || !strings.Contains(err.Error(), deny) {
+			t.Errorf("Create = %v (%v), want Unknown naming %s", err, provider.CodeOf(err), deny)
+		}
 	}
 }
 

@@ -163,6 +163,11 @@ func (d *driver) instance(ctx context.Context, i types.Instance) (provider.Insta
 	if err != nil {
 		return provider.Instance{}, err
 	}
+	return d.view(i, suffixes), nil
+}
+
+// view is what instance returns, with names below the domains that the network gives.
+func (d *driver) view(i types.Instance, suffixes []string) provider.Instance {
 	cloudState := ""
 	if i.State != nil {
 		cloudState = string(i.State.Name)
@@ -183,7 +188,7 @@ func (d *driver) instance(ctx context.Context, i types.Instance) (provider.Insta
 		told.DedicatedHost = &dedicatedHost{*i.Placement.HostId}
 	}
 	in.Status, _ = json.Marshal(told) // strings only
-	return in, nil
+	return in
 }
 
 // state tells an instance that has yet to join its load balancers from a complete one.
