@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -81,18 +80,4 @@ func (w sweep) exorcise() []plan.Sequence {
 		}
 	}
 	return all
-}
-
-// sightGhosts adds the ghosts to the sightings, and tells of new ones.
-func (w sweep) sightGhosts(sightings map[string]metav1.Time) (notes []plan.Note) {
-	for _, n := range w.ghosts {
-		since, seen := w.state.Sightings[ghostKey(n)]
-		if !seen {
-			since = metav1.NewTime(w.Now.Truncate(time.Second))
-			notes = append(notes, plan.Warning(w.object(), "OrphanedNode", fmt.Sprintf("node %s: %s is gone, and no account shows %s; deleted after %s if that is still so",
-				n.Name, n.Annotations[machine.AnnotationMachine], n.Spec.ProviderID, since.Add(w.horizon()).UTC().Format(time.RFC3339))))
-		}
-		sightings[ghostKey(n)] = since
-	}
-	return notes
 }

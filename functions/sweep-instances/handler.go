@@ -17,10 +17,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/function"
@@ -58,16 +56,22 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 		p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepHeld", why))
 	}
 	deletes := deleted(s) // by key: two accounts may use the same ids
+	kept := 0
 	for _, f := range w.ripe() {
 		a := f.deletion()
 		switch node := w.readyNode(f); {
 		case deletes[a.Key()], held[f.key()]:
 		case node != "":
-			p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepHeld", fmt.Sprintf("%s is kept: node %s runs on it", f, node)))
+			if kept++; kept <= maxTold {
+				p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepHeld", fmt.Sprintf("%s is kept: node %s runs on it", f, node)))
+			}
 		case len(deletes) < maxDeletes:
 			deletes[a.Key()] = true
 			p.Add(plan.Sequence{Do: []plan.Action{a}, Notes: []plan.Note{plan.Normal(w.object(), "OrphanRemoved", f.String())}})
 		}
+	}
+	if more := kept - maxTold; more > 0 {
+		p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepHeld", fmt.Sprintf("%d more are kept: nodes run on them", more)))
 	}
 	p.Add(w.exorcise()...)
 	return p.Untried(s.Outcomes)
@@ -83,31 +87,6 @@ type sweep struct {
 
 func sweepOf(s snapshot.Snapshot, state machine.SweepState) sweep {
 	return sweep{Snapshot: s, state: state, finds: findsIn(s), ghosts: ghostsIn(s, state)}
-}
-
-// remember writes the state if it changed, and tells of every find once.
-func (w sweep) remember() plan.Sequence {
-	next := machine.SweepState{Schema: w.state.Schema, Accounts: w.accounts(), Sightings: map[string]metav1.Time{}}
-	var notes []plan.Note
-	for _, f := range w.finds {
-		since, known := w.state.Sightings[f.key()]
-		if !known {
-			since = metav1.NewTime(w.Now.Truncate(time.Second))
-			notes = append(notes, plan.Warning(w.object(), "OrphanedInstance", fmt.Sprintf("%s: %s", f, f.fate(since.Time))))
-		}
-		next.Sightings[f.key()] = since
-	}
-	notes = append(notes, w.sightGhosts(next.Sightings)...)
-	for key, account := range w.Accounts { // what could not be listed is neither there nor gone
-		if account.Err != nil {
-			maps.Copy(next.Sightings, of(w.state.Sightings, key))
-			maps.Copy(next.Sightings, of(w.state.Sightings, nodes))
-		}
-	}
-	if equality.Semantic.DeepEqual(next, w.state) {
-		return plan.Sequence{Notes: notes}
-	}
-	return plan.Sequence{Do: []plan.Action{w.write(next)}, Notes: notes}
 }
 
 // write creates or updates the ConfigMap.

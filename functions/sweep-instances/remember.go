@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sweepinstances
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+const (
+	// maxSightings bounds the state: a ConfigMap holds 1 MiB, and a sighting takes up to some 250 bytes.
+	maxSightings = 2000
+	// maxTold bounds the Events of one kind in one sweep.
+	maxTold = 20
+)
+
+// Ranks of sightings, the most urgent first.
+const (
+	rankInstance = iota
+	rankNode
+	rankForeign
+)
+
+// sighting is one find, or one Node that outlived its Machine, on its way into the state.
+type sighting struct {
+	key     string
+	since   metav1.Time
+	known   bool // on record already
+	rank    int  // what is only ever reported keeps nothing off the record that is to go
+	created time.Time
+	news    plan.Note // that tells of a new one
+}
+
+// remember writes the state if it changed, and tells of every find once. Of too many the oldest are remembered, those
+// first that may go, and the first are told of by name: whatever is not on record only goes later.
+func (w sweep) remember() plan.Sequence {
+	seen := w.sightings()
+	slices.SortStableFunc(seen, func(a, b sighting) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), a.since.Compare(b.since.Time), a.created.Compare(b.created), cmp.Compare(a.key, b.key))
+	})
+	next := machine.SweepState{Schema: w.state.Schema, Accounts: w.accounts(), Sightings: map[string]metav1.Time{}}
+	var notes []plan.Note
+	unnamed, left := 0, 0
+	for _, x := range seen {
+		switch _, twice := next.Sightings[x.key]; {
+		case !twice && len(next.Sightings) == maxSightings:
+			left++
+			continue
+		case twice || x.known:
+		case len(notes) == maxTold:
+			unnamed++
+		default:
+			notes = append(notes, x.news)
+		}
+		next.Sightings[x.key] = x.since
+	}
+	if unnamed > 0 {
+		notes = append(notes, plan.Warning(w.object(), "OrphansUnnamed", fmt.Sprintf("%d more have no owner: configmap %s names them", unnamed, machine.ConfigMapSweep)))
+	}
+	if left > 0 {
+		notes = append(notes, plan.Warning(w.object(), "OrphansNotRemembered", fmt.Sprintf("%d of %d finds are not on record, which holds the %d oldest: they stay until those are gone", left, len(seen), maxSightings)))
+	}
+	if equality.Semantic.DeepEqual(next, w.state) {
+		return plan.Sequence{Notes: notes}
+	}
+	return plan.Sequence{Do: []plan.Action{w.write(next)}, Notes: notes}
+}
+
+// sightings returns what is seen now, and what is on record of accounts that could not be listed: that is neither there
+// nor gone.
+func (w sweep) sightings() []sighting {
+	var all []sighting
+	for _, f := range w.finds {
+		x := w.sight(f.key(), f.in.Created)
+		if f.foreign {
+			x.rank = rankForeign
+		}
+		if !x.known {
+			x.news = plan.Warning(w.object(), "OrphanedInstance", fmt.Sprintf("%s: %s", f, f.fate(x.since.Time)))
+		}
+		all = append(all, x)
+	}
+	for _, n := range w.ghosts {
+		x := w.sight(ghostKey(n), n.CreationTimestamp.Time)
+		x.rank = rankNode
+		if !x.known {
+			x.news = plan.Warning(w.object(), "OrphanedNode", fmt.Sprintf("node %s: %s is gone, and no account shows %s; deleted after %s if that is still so",
+				n.Name, n.Annotations[machine.AnnotationMachine], n.Spec.ProviderID, stamp(x.since.Add(w.horizon()))))
+		}
+		all = append(all, x)
+	}
+	unlisted := false
+	for account, seen := range w.Accounts {
+		if seen.Err != nil {
+			unlisted = true
+			all = append(all, w.carried(account, rankInstance)...)
+		}
+	}
+	if unlisted {
+		all = append(all, w.carried(nodes, rankNode)...)
+	}
+	return all
+}
+
+// carried returns what is on record of one account.
+func (w sweep) carried(account string, rank int) []sighting {
+	var all []sighting
+	for key, since := range of(w.state.Sightings, account) {
+		all = append(all, sighting{key: key, since: since, known: true, rank: rank})
+	}
+	return all
+}
+
+// sight returns the sighting of what is called key: since it is on record, else since now.
+func (w sweep) sight(key string, created time.Time) sighting {
+	since, known := w.state.Sightings[key]
+	if !known {
+		since = metav1.NewTime(w.Now.Truncate(time.Second))
+	}
+	return sighting{key: key, since: since, known: known, created: created}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sweepinstances
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// A first sweep in an account with twelve thousand strange instances and five thousand strange Nodes writes what a
+// ConfigMap holds, tells of a few, and says how many it leaves for later; the oldest come first.
+func TestManyFindsAreBounded(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	const account = "https://keystone.example.com:5000/v3/0123456789abcdef0123456789abcdef/RegionOne"
+	var all []provider.Instance
+	for k := range 12000 {
+		id := fmt.Sprintf("0123456789ab-%024d", k)
+		all = append(all, provider.Instance{
+			ID: id, ProviderID: "openstack:///" + id, UID: types.UID("gone-" + id), Name: "worker-" + id,
+			State: provider.StateRunning, Created: now.Add(-time.Hour - time.Duration(k)*time.Second), // the last are the oldest
+		})
+	}
+	w := sweep{Snapshot: snapshot.Snapshot{Now: now, Accounts: map[string]snapshot.Account{account: {Horizon: time.Minute, Instances: all}}}}
+	w.state.Schema = 1
+	w.finds = findsIn(w.Snapshot)
+	for k := range 5000 {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", k), UID: types.UID(fmt.Sprint(k)), CreationTimestamp: metav1.NewTime(now.Add(-time.Minute))}}
+		w.ghosts = append(w.ghosts, n)
+	}
+
+	text, notes := remembered(t, w)
+	if len(text) >= 1<<20 {
+		t.Errorf("%d bytes, a ConfigMap holds %d", len(text), 1<<20)
+	}
+	if len(notes) > maxTold+2 {
+		t.Errorf("%d notes", len(notes))
+	}
+	said := notes[len(notes)-2].Message + "\n" + notes[len(notes)-1].Message
+	if want := "1980 more have no owner: configmap machine-sweep-state names them\n" +
+		"15000 of 17000 finds are not on record, which holds the 2000 oldest: they stay until those are gone"; said != want {
+		t.Errorf("it says\n%s\nwant\n%s", said, want)
+	}
+	state, err := machine.ParseSweepState(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range map[int]bool{11999: true, 10000: true, 9999: false, 0: false} {
+		if _, got := state.Sightings[machine.SightingKey(account, all[k].ID)]; got != want {
+			t.Errorf("instance %d is on record: %v", k, got)
+		}
+	}
+
+	// What is on record stays there before anything new, so that it can become old enough.
+	first := state
+	w.state, w.Now = state, now.Add(5*time.Minute)
+	if seq := w.remember(); len(seq.Do) > 0 {
+		t.Errorf("written again: %s", seq.Do[0].Key())
+	}
+	gone := all[11999]
+	w.Accounts[account] = snapshot.Account{Horizon: time.Minute, Instances: all[:11999]}
+	w.finds = findsIn(w.Snapshot)
+	text, _ = remembered(t, w)
+	if state, err = machine.ParseSweepState(text); err != nil {
+		t.Fatal(err)
+	}
+	delete(first.Sightings, machine.SightingKey(account, gone.ID))
+	for key, since := range first.Sightings {
+		if got := state.Sightings[key]; !got.Equal(&since) {
+			t.Fatalf("%s: since %s, was %s", key, got, since)
+		}
+	}
+	if _, next := state.Sightings[machine.SightingKey(account, all[9999].ID)]; len(state.Sightings) != maxSightings || !next {
+		t.Errorf("%d sightings; the next oldest among them: %v", len(state.Sightings), next)
+	}
+}
+
+// What is only ever reported takes no place from what is to go.
+func TestForeignFindsGiveWay(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	w := sweep{Snapshot: snapshot.Snapshot{Now: now}}
+	w.state.Schema, w.state.Sightings = 1, map[string]metav1.Time{}
+	for k := range maxSightings {
+		f := find{account: "a", in: provider.Instance{ID: fmt.Sprint(k)}, foreign: true}
+		w.finds = append(w.finds, f)
+		w.state.Sightings[f.key()] = metav1.NewTime(now.Add(-time.Hour))
+	}
+	orphan := find{account: "a", in: provider.Instance{ID: "orphan", UID: "gone", Created: now}}
+	w.finds = append(w.finds, orphan)
+	text, _ := remembered(t, w)
+	state, err := machine.ParseSweepState(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := state.Sightings[orphan.key()]; !ok || len(state.Sightings) != maxSightings {
+		t.Errorf("%d sightings; the orphan among them: %v", len(state.Sightings), ok)
+	}
+}
+
+// remembered returns the state that w writes, and what it tells.
+func remembered(t *testing.T, w sweep) (string, []plan.Note) {
+	t.Helper()
+	seq := w.remember()
+	if len(seq.Do) != 1 {
+		t.Fatalf("%d actions", len(seq.Do))
+	}
+	created, ok := seq.Do[0].(plan.Create)
+	if !ok {
+		t.Fatalf("%T", seq.Do[0])
+	}
+	return created.Object.(*corev1.ConfigMap).Data[machine.SweepKey], seq.Notes //nolint:forcetypeassert // it panics if not
+}
