@@ -4,6 +4,8 @@ package aws
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -53,19 +55,33 @@ func (d *driver) allocate(ctx context.Context, r provider.Ref, req request) (str
 	return out.HostIds[0], nil
 }
 
-// hosts returns the cluster's allocated hosts that filters select and that are not released. Whose credentials do not allow
-// to ask has none: those that OpenShift made before it knew allocation do not.
+// allocated returns the cluster's hosts, as hosts does, where none may ever have been allocated: whose credentials do not
+// allow to ask has none. Those that OpenShift made before it knew allocation do not.
+func (d *driver) allocated(ctx context.Context, filters ...types.Filter) ([]types.Host, error) {
+	all, err := d.hosts(ctx, filters...)
+	if errors.Is(err, errMayNotAsk) {
+		return nil, nil
+	}
+	return all, err
+}
+
+// errMayNotAsk is what credentials without the right to DescribeHosts get, as long as nothing was told.
+var errMayNotAsk = errors.New("ask for hosts")
+
+// hosts returns the cluster's allocated hosts that filters select and that are not released.
 func (d *driver) hosts(ctx context.Context, filters ...types.Filter) ([]types.Host, error) {
 	var all []types.Host
+	told := false
 	in := &ec2.DescribeHostsInput{Filter: append(filters, d.ours(), has("tag-key", tagUID)), MaxResults: aws.Int32(mostHosts)}
 	for pages := ec2.NewDescribeHostsPaginator(d.ec2, in); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
-		if refusal(err) == "UnauthorizedOperation" {
-			return nil, nil
+		if refusal(err) == "UnauthorizedOperation" && !told {
+			return nil, fmt.Errorf("%w: %w", errMayNotAsk, err)
 		}
 		if err != nil {
 			return nil, err
 		}
+		told = true
 		for _, h := range page.Hosts {
 			if h.State != types.AllocationStateReleased && h.State != types.AllocationStateReleasedPermanentFailure {
 				all = append(all, h)
@@ -80,7 +96,7 @@ const mostHosts = 500
 
 // freeHosts returns hosts on which nothing runs, as leftovers of their Machines' instances.
 func (d *driver) freeHosts(ctx context.Context) ([]provider.Instance, error) {
-	found, err := d.hosts(ctx)
+	found, err := d.allocated(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +118,10 @@ func (d *driver) freeHosts(ctx context.Context) ([]provider.Instance, error) {
 // reports whether one is still there. EC2 keeps a host until its instance is terminated.
 func (d *driver) release(ctx context.Context, r provider.Ref, p progress) (there bool, err error) {
 	var which types.Filter
+	look := d.hosts
 	switch {
+	case r.UID != "" && p.Host == "":
+		which, look = has("tag:"+tagUID, string(r.UID)), d.allocated
 	case r.UID != "":
 		which = has("tag:"+tagUID, string(r.UID))
 	case strings.HasPrefix(r.ID, "h-"):
@@ -110,7 +129,7 @@ func (d *driver) release(ctx context.Context, r provider.Ref, p progress) (there
 	default:
 		return false, nil
 	}
-	found, err := d.hosts(ctx, which)
+	found, err := look(ctx, which)
 	if err != nil {
 		return false, err
 	}

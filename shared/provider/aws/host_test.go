@@ -5,6 +5,7 @@ package aws
 import (
 	"encoding/json"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -107,4 +108,52 @@ func TestHostsNeedNoRightWhereThereAreNone(t *testing.T) {
 		t.Errorf("List = %v, %v", all, err)
 	}
 	must(t, d.Delete(t.Context(), r))
+}
+
+// A host that was allocated is asked for and given back, also with credentials that were narrowed since: what may not be
+// asked is said, not taken for absence.
+func TestHostIsNotForgottenForLackOfARight(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{Page: 1}
+	region := serve(t, cloud)
+	d, w := region.wired(t, region.account())
+	resolved, err := d.Resolve(t.Context(), onHost())
+	must(t, err)
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	i, err := d.Create(t.Context(), r, resolved)
+	must(t, err)
+	one := page(200, "text/xml", `<DescribeHostsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><hostSet/><nextToken>2</nextToken></DescribeHostsResponse>`)
+	pages := 0
+	denied := func(after int) {
+		pages = 0
+		w.set(func(action string, next func() (*http.Response, error)) (*http.Response, error) {
+			if action != "DescribeHosts" {
+				return next()
+			}
+			if pages++; pages <= after {
+				return one(nil)
+			}
+			return page(403, "text/xml", errorXML("UnauthorizedOperation", "You are not authorized to perform this operation."))(nil)
+		})
+	}
+	denied(0)
+	r.Progress = i.Progress
+	for begin := 0; begin < 2; begin++ { // so new that no list shows it, and old
+		if err := d.Delete(t.Context(), r); provider.CodeOf(err) != provider.Denied {
+			t.Errorf("Delete = %v, want Denied", err)
+		}
+		r.Progress = []byte(strings.ReplaceAll(string(r.Progress), `"at":"2`, `"at":"1`))
+	}
+	for id := range cloud.Hosts() {
+		if err := d.Delete(t.Context(), provider.Ref{Name: r.Name, ID: id}); provider.CodeOf(err) != provider.Denied {
+			t.Errorf("Delete of a host that was listed = %v, want Denied", err)
+		}
+	}
+	if _, err := d.Create(t.Context(), provider.Ref{UID: r.UID, Name: r.Name, Token: "t2"}, resolved); provider.CodeOf(err) != provider.Denied || len(cloud.Hosts()) != 1 {
+		t.Errorf("the next attempt = %v with %d hosts, want Denied with the one", err, len(cloud.Hosts()))
+	}
+	denied(1)
+	if all, err := d.List(t.Context()); provider.CodeOf(err) != provider.Denied {
+		t.Errorf("List that is denied its second page = %v, %v", all, err)
+	}
 }
