@@ -93,12 +93,15 @@ type change struct {
 // the set's hands: it neither goes nor makes others go, and holds nobody up.
 func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) change {
 	var why []string
+	want := wanted(set, l)
 	l = leave(s.Now, set, forgive(l, m), m, &why)
 	for _, x := range m.strangers(set, l) {
 		why = append(why, "adopt "+x.Name)
 		adopt(&l, x)
 	}
-	want := wanted(set)
+	if unbounded(set) != "" { // nobody goes for one that is adopted
+		want = max(want, len(l.Active))
+	}
 	refused := outOfReach(s, set, l, m)
 	compared := len(refused) == len(m.orphans)
 	if compared {
@@ -135,11 +138,28 @@ func brief(why []string) string {
 	return strings.Join(why, ", ")
 }
 
-func wanted(set *machine.MachineSet) int {
-	if set.Spec.Replicas == nil {
+// maxReplicas bounds a set: the ledger of so many still fits into the annotations of an object, whatever was retired between
+// them, and a typing error makes no Machines without end.
+const maxReplicas = 20_000
+
+// wanted returns how many Machines the set shall have; a number that no set can have changes nothing about it.
+func wanted(set *machine.MachineSet, l machine.Ledger) int {
+	switch n := set.Spec.Replicas; {
+	case n == nil:
 		return 1
+	case *n < 0 || *n > maxReplicas:
+		return len(l.Active)
+	default:
+		return int(*n)
 	}
-	return int(*set.Spec.Replicas)
+}
+
+// unbounded says that spec.replicas is a number that no set can have, or "".
+func unbounded(set *machine.MachineSet) string {
+	if n := set.Spec.Replicas; n != nil && (*n < 0 || *n > maxReplicas) {
+		return fmt.Sprintf("spec.replicas: %d is not between 0 and %d: the set keeps the Machines that it has", *n, maxReplicas)
+	}
+	return ""
 }
 
 // leave retires members that are being deleted, whose labels stopped matching, or that were adopted and are gone. A
@@ -218,7 +238,7 @@ func countFailure(now time.Time, l machine.Ledger, x *machine.Machine) machine.L
 
 // paused returns why a set has fewer Machines than it wants, if failures have made it pause, or "".
 func paused(now time.Time, set *machine.MachineSet, l machine.Ledger) string {
-	if len(l.Active) >= wanted(set) || l.NextCreateAt == nil || !now.Before(l.NextCreateAt.Time) {
+	if len(l.Active) >= wanted(set, l) || l.NextCreateAt == nil || !now.Before(l.NextCreateAt.Time) {
 		return ""
 	}
 	return fmt.Sprintf("%d Machines in a row failed before they had a Node: the next is created after %s",

@@ -67,7 +67,7 @@ func complete(s snapshot.Snapshot, set *machine.MachineSet) bool {
 func concerns(s snapshot.Snapshot, set *machine.MachineSet) bool {
 	l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
 	_, victims := set.Annotations[machine.AnnotationVictims]
-	if err != nil || l.SetUID != set.UID || victims || len(l.Active) != wanted(set) {
+	if err != nil || l.SetUID != set.UID || victims || len(l.Active) != wanted(set, l) {
 		return true
 	}
 	m := s.Machine(s.Request.Namespace, s.Request.Name)

@@ -45,6 +45,9 @@ func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger
 	st.ErrorReason, st.ErrorMessage = nil, nil
 	reason, problem := machinev1beta1.InvalidConfigurationMachineSetError, misfit(s, set)
 	if problem == "" {
+		problem = unbounded(set)
+	}
+	if problem == "" {
 		problem = foreignInstance(set)
 	}
 	if problem == "" {

@@ -148,6 +148,7 @@ var badObjects = []struct {
 		"template that names an instance", set, "      providerSpec:\n", "      providerID: kubemark://abi/i-1\n      providerSpec:\n",
 		[]string{"spec.template.spec.providerID must be empty", `got "kubemark://abi/i-1"`},
 	},
+	{"more replicas than a set can have", set, "replicas: 0", "replicas: 20001", []string{"spec.replicas must not be more than 20000, got 20001"}},
 	{"negative replicas", set, "replicas: 0", "replicas: -1", []string{"spec.replicas: Invalid value: -1"}},
 	{
 		"template without a cluster", set,
