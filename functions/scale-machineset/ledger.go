@@ -3,6 +3,8 @@
 package scalemachineset
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -94,7 +96,7 @@ type change struct {
 func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) change {
 	var why []string
 	want := wanted(set, l)
-	l = leave(s.Now, set, forgive(l, m), m, &why)
+	l = leave(s.Now, set, forgive(set, l, m), m, &why)
 	for _, x := range m.strangers(set, l) {
 		why = append(why, "adopt "+x.Name)
 		adopt(&l, x)
@@ -175,7 +177,7 @@ func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, 
 		case x == nil:
 		case x.DeletionTimestamp != nil:
 			l = retire(l, k, x.Name+" is being deleted", why)
-			l = countFailure(now, l, x)
+			l = countFailure(now, set, l, x)
 		case slices.Contains(m.released, x):
 			l = retire(l, k, x.Name+" no longer matches the selector", why)
 		default:
@@ -210,29 +212,43 @@ func pauseAfter(failures int) time.Duration {
 	return min(backoffBase<<min(failures-1, 10), backoffMax)
 }
 
-// forgive forgets failures once a Machine that was created after the last of them has had a Node: whatever made them
-// fail is over. A Machine that ran before them proves nothing.
-func forgive(l machine.Ledger, m members) machine.Ledger {
+// forgive forgets failures once a Machine that was created after the last of them has had a Node, or the template is
+// another one: whatever made them fail is over. A Machine that ran before them proves nothing.
+func forgive(set *machine.MachineSet, l machine.Ledger, m members) machine.Ledger {
 	if l.Failures == 0 || l.NextCreateAt == nil {
 		return l
 	}
-	last := l.NextCreateAt.Add(-pauseAfter(l.Failures))
+	over := l.FailedTemplate != "" && l.FailedTemplate != templateOf(set)
 	for _, x := range m.owned {
-		if x.Status.NodeRef != nil && x.CreationTimestamp.After(last) {
-			l.Failures, l.NextCreateAt = 0, nil
-			return l
-		}
+		over = over || x.Status.NodeRef != nil && x.CreationTimestamp.After(lastFailure(l))
+	}
+	if over {
+		l.Failures, l.NextCreateAt, l.FailedTemplate = 0, nil, ""
 	}
 	return l
 }
 
-// countFailure makes the next creation wait if x failed before it ever had a Node.
-func countFailure(now time.Time, l machine.Ledger, x *machine.Machine) machine.Ledger {
-	if x.Status.NodeRef != nil || x.Status.ErrorMessage == nil {
+func lastFailure(l machine.Ledger) time.Time { return l.NextCreateAt.Add(-pauseAfter(l.Failures)) }
+
+// templateOf returns a digest of what the set makes its Machines from.
+func templateOf(set *machine.MachineSet) string {
+	text, err := json.Marshal(set.Spec.Template.Spec)
+	if err != nil { // what was decoded can be encoded
+		return ""
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))[:8]
+}
+
+// countFailure makes the next creation wait if x failed before it ever had a Node. Those that were created before the last
+// failure failed with that one, in whatever number and order they are removed: a row is longer only by one that was tried
+// again.
+func countFailure(now time.Time, set *machine.MachineSet, l machine.Ledger, x *machine.Machine) machine.Ledger {
+	if x.Status.NodeRef != nil || x.Status.ErrorMessage == nil ||
+		l.Failures > 0 && l.NextCreateAt != nil && x.CreationTimestamp.Time.Before(lastFailure(l)) {
 		return l
 	}
 	l.Failures++
-	l.NextCreateAt = new(metav1.NewTime(now.Add(pauseAfter(l.Failures))))
+	l.NextCreateAt, l.FailedTemplate = new(metav1.NewTime(now.Add(pauseAfter(l.Failures)))), templateOf(set)
 	return l
 }
 

@@ -36,6 +36,8 @@ type Ledger struct {
 	Adopted      map[int]Member `json:"adopted,omitempty"`
 	Failures     int            `json:"failures,omitempty"`
 	NextCreateAt *metav1.Time   `json:"nextCreateAt,omitempty"`
+	// FailedTemplate is a digest of the template that the failures are of; with another one they are over.
+	FailedTemplate string `json:"failedTemplate,omitempty"`
 	// Rebuilt is the invocation that rebuilt the ledger from the Machines it saw; it creates and deletes nothing.
 	Rebuilt string `json:"rebuilt,omitempty"`
 }
