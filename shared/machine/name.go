@@ -24,8 +24,15 @@ func Name(set string, uid types.UID, k int) string {
 	return nameBase(set) + suffixOf(uid, k)
 }
 
+// maxNameBase is how much of a generated name is not generated (SPEC S15): with the suffix it is still a label's value and
+// a host's name, of 63 characters.
+const maxNameBase = 63 - nameSuffix
+
 // nameBase is what the names of all Machines of a set begin with.
-func nameBase(set string) string { return set + "-" }
+func nameBase(set string) string {
+	base := set + "-"
+	return base[:min(len(base), maxNameBase)]
+}
 
 func suffixOf(uid types.UID, k int) string {
 	h := sha256.Sum256([]byte(string(uid) + "|" + strconv.Itoa(k)))
@@ -36,8 +43,8 @@ func suffixOf(uid types.UID, k int) string {
 	return string(suffix[:])
 }
 
-// SetName returns the name of the set that a Machine of this name would belong to, or "" if no set names Machines so.
-// It is a hint for Machines that are gone.
+// SetName returns the name of the set that a Machine of this name would belong to, or "" if no set names Machines so, or
+// one whose name is too long to be in it. It is a hint for Machines that are gone.
 func SetName(machine string) string {
 	if i := len(machine) - nameSuffix - 1; i > 0 && machine[i] == '-' {
 		return machine[:i]

@@ -5,6 +5,7 @@ package machine
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,6 +76,22 @@ func TestName(t *testing.T) {
 	}
 	if Name("w", "uid-1", 0) == Name("w", "uid-2", 0) {
 		t.Error("a recreated set reuses the names of the old one")
+	}
+}
+
+// What is generated is at most as long as a label's value (SPEC S15).
+func TestLongNamesAreCut(t *testing.T) {
+	t.Parallel()
+	for length, want := range map[int]int{57: 63, 58: 63, 63: 63, 253: 63, 56: 62} {
+		set := strings.Repeat("s", length)
+		name := Name(set, "uid", 7)
+		if len(name) != want || length <= 57 && name[:length+1] != set+"-" {
+			t.Errorf("set of %d characters: %q has %d, want %d", length, name, len(name), want)
+		}
+		l := Ledger{Schema: ledgerSchema, SetUID: "uid", Next: 8, Active: Ordinals{7}}
+		if k, ok := l.OrdinalOf(set, &Machine{ObjectMeta: metav1.ObjectMeta{Name: name}}); !ok || k != 7 {
+			t.Errorf("set of %d characters: %q is at ordinal %d, %v", length, name, k, ok)
+		}
 	}
 }
 
