@@ -5,6 +5,7 @@ package drainnode
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -53,10 +54,23 @@ func evictionOf(s snapshot.Snapshot, n *corev1.Node, most *int64) eviction {
 			e.add(plan.Evict{Pod: pod, GraceSeconds: grace(pod, unreachable, most), Why: "drain node " + n.Name})
 		}
 	}
+	many := e.tried+len(e.untried) > maxEvictions
 	slices.SortStableFunc(e.untried, func(a, b plan.Evict) int {
-		return cmp.Compare(len(budgetsOf(s, a.Pod, true)), len(budgetsOf(s, b.Pod, true)))
+		budgets := cmp.Compare(len(budgetsOf(s, a.Pod, true)), len(budgetsOf(s, b.Pod, true)))
+		if budgets == 0 && many {
+			return cmp.Compare(turn(s, a.Pod), turn(s, b.Pod))
+		}
+		return budgets
 	})
 	return e
+}
+
+// turn orders Pods otherwise in every invocation: what a webhook denies is known only once it was asked for, and those
+// that it denies must not hold up the rest (R-L4).
+func turn(s snapshot.Snapshot, p *corev1.Pod) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(s.Invocation + "/" + p.Namespace + "/" + p.Name)) // a hash never fails
+	return h.Sum64()
 }
 
 // add takes a Pod that shall leave. The API server answers 500 to the eviction of one that several budgets protect,

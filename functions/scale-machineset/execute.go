@@ -126,7 +126,9 @@ func labelled(m *machine.Machine, k int) *machine.Machine {
 	return m
 }
 
-func mislabelled(m *machine.Machine, k int) bool { return m.Labels[machine.LabelOrdinal] != strconv.Itoa(k) }
+func mislabelled(m *machine.Machine, k int) bool {
+	return m.Labels[machine.LabelOrdinal] != strconv.Itoa(k)
+}
 
 func withoutOwner(m *machine.Machine, set *machine.MachineSet) *machine.Machine {
 	next := m.DeepCopy()
