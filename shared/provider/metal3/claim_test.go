@@ -295,3 +295,31 @@ func TestARecordedHostThatIsAnothersNowIsLetBe(t *testing.T) {
 		}
 	}
 }
+
+// SPEC E30: the UID in a consumerRef says whose a host is, also when somebody has taken our annotations away. Its Machine
+// gets no second host, and whoever looks for hosts that belong to nobody sees it.
+func TestAClaimedHostIsKnownWithoutItsAnnotations(t *testing.T) {
+	t.Parallel()
+	s := newStock(2)
+	d := open(t, s)
+	spec := specOf(image)
+	first, err := d.Create(t.Context(), chosen(t, d, worker, spec), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _, _ := strings.Cut(first.ID, "/")
+	s.change(t, name, func(h *host) { h.Annotations = nil })
+	if in, err := d.Create(t.Context(), worker, spec); err != nil || in.ID != first.ID {
+		t.Errorf("Create = %+v, %v, want %s again", in, err, first.ID)
+	}
+	if all, err := d.List(t.Context()); err != nil || len(all) != 1 || all[0].ID != first.ID || all[0].UID != worker.UID {
+		t.Errorf("List = %+v, %v", all, err)
+	}
+	if err := d.Delete(t.Context(), provider.Ref{Name: worker.Name, ID: first.ID}); err != nil || s.hosts[name].Spec.Image != nil {
+		t.Errorf("Delete = %v, the host is %+v", err, s.hosts[name].Spec)
+	}
+	s.change(t, name, func(h *host) { h.Annotations = map[string]string{annotationCluster: "another"} })
+	if all, err := d.List(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("of another cluster, List = %+v, %v", all, err)
+	}
+}

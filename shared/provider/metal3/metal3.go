@@ -158,10 +158,11 @@ func (d *driver) means(r provider.Ref, h host) bool {
 		h.Annotations[annotationCluster] == "" && r.ProviderID == providerIDOf(h)
 }
 
-// ours reports whether a Machine of this cluster claimed h through this driver.
+// ours reports whether a Machine of this cluster claimed h through this driver, which alone writes a consumer's UID. An
+// annotation that somebody took away says nothing; that of another cluster does.
 func (d *driver) ours(h host) bool {
-	ref := h.Spec.ConsumerRef
-	return ref != nil && ref.UID != "" && isOurs(ref, string(ref.UID)) && h.Annotations[annotationCluster] == d.cluster
+	ref, of := h.Spec.ConsumerRef, h.Annotations[annotationCluster]
+	return isMachine(ref) && ref.UID != "" && (of == "" || of == d.cluster)
 }
 
 // nameOf returns the name of the host that r records, and whether it records one.
