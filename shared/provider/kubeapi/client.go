@@ -13,11 +13,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -100,6 +103,28 @@ func (c *Client) Do(ctx context.Context, r Request, out any) error {
 	}
 	if err := json.Unmarshal(answer, out); err != nil {
 		return fmt.Errorf("read the API server's answer: %w", err)
+	}
+	return asked(answer, out)
+}
+
+// asked reports an error unless an answer is of the kind that it was read as, with items if that is a list: the API server
+// always tells both, and an answer without them proves no absence. Of what is no API type it is asked only that it is of
+// some kind.
+func asked(answer []byte, out any) error {
+	o, typed := out.(runtime.Object)
+	if !typed {
+		var some metav1.TypeMeta
+		if err := json.Unmarshal(answer, &some); err != nil || some.Kind == "" {
+			return fmt.Errorf("read the API server's answer: it is of no kind: %.200s", answer)
+		}
+		return nil
+	}
+	want, got := reflect.TypeOf(o).Elem().Name(), o.GetObjectKind().GroupVersionKind().Kind
+	if got != want {
+		return fmt.Errorf("read the API server's answer: it is of kind %q, not %s: %.200s", got, want, answer)
+	}
+	if items, err := meta.GetItemsPtr(o); err == nil && reflect.ValueOf(items).Elem().IsNil() {
+		return fmt.Errorf("read the API server's answer: %s without items: %.200s", want, answer)
 	}
 	return nil
 }

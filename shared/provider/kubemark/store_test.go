@@ -105,6 +105,7 @@ func TestAnswersOfAnAPIServer(t *testing.T) {
 		{"too many requests", 429, fmt.Sprintf(status, "TooManyRequests"), nil, provider.Throttled},
 		{"broken", 500, fmt.Sprintf(status, "InternalError"), nil, provider.Unknown},
 		{"cut off", 200, `{"kind": "ConfigMap", "data"`, nil, provider.Unknown},
+		{"nothing", 200, `{}`, nil, provider.Unknown},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -127,6 +128,9 @@ func TestAnswersOfAnAPIServer(t *testing.T) {
 			}
 			if e, ok := errors.AsType[*provider.Error](err); tt.has == provider.Throttled && (!ok || e.RetryAfter != 7*time.Second) {
 				t.Errorf("error %#v, want advice to wait", err)
+			}
+			if all, err := store.List(t.Context(), map[string]string{"set": "x"}); err == nil {
+				t.Errorf("List = %v", all)
 			}
 		})
 	}

@@ -33,6 +33,7 @@ func TestAnswersOfAnAPIServer(t *testing.T) {
 		{"forbidden", 403, fmt.Sprintf(status, "Forbidden"), nil, provider.Denied},
 		{"refused by the schema", 422, fmt.Sprintf(status, "Invalid"), nil, provider.Invalid},
 		{"cut off", 200, `{"kind": "BareMetalHost", "spec"`, nil, provider.Unknown},
+		{"nothing", 200, `{}`, nil, provider.Unknown},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -49,6 +50,19 @@ func TestAnswersOfAnAPIServer(t *testing.T) {
 				t.Errorf("error %v proves too much", err)
 			}
 		})
+	}
+}
+
+// An answer without a list is not taken for a namespace without hosts.
+func TestAnAnswerWithoutHostsIsNoList(t *testing.T) {
+	t.Parallel()
+	for body, good := range map[string]bool{
+		`{"kind": "BareMetalHostList", "items": []}`: true, `{"kind": "BareMetalHostList"}`: false, `{"items": []}`: false, `{}`: false,
+	} {
+		hosts := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })
+		if all, err := hosts.List(t.Context(), "machines"); (err == nil) != good || len(all) != 0 {
+			t.Errorf("%s: List = %v, %v", body, all, err)
+		}
 	}
 }
 
@@ -101,7 +115,7 @@ func TestClaimOnTheWire(t *testing.T) {
 			t.Error(err)
 		}
 		got = fmt.Sprint(r.Method, " ", r.URL.Path, " ", r.Header.Get("Content-Type"), " ", string(body))
-		_, _ = w.Write([]byte(`{"metadata": {"name": "host-0"}}`))
+		_, _ = w.Write([]byte(`{"kind": "BareMetalHost", "metadata": {"name": "host-0"}}`))
 	})
 	s, err := parse(specOf(image), "machines")
 	if err != nil {

@@ -44,7 +44,7 @@ func (p *pools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case p.absent:
 		http.Error(w, "404 page not found", http.StatusNotFound)
 	case strings.Contains(r.URL.Path, "/ipaddresses/"):
-		_, _ = fmt.Fprintf(w, `{"spec": {"address": "%s%c", "prefix": 24, "gateway": "%s1"}}`, p.gives, '7'+name[len(name)-1]-'0', p.gives)
+		_, _ = fmt.Fprintf(w, `{"kind": "IPAddress", "spec": {"address": "%s%c", "prefix": 24, "gateway": "%s1"}}`, p.gives, '7'+name[len(name)-1]-'0', p.gives)
 	case r.Method == http.MethodPost:
 		if json.Unmarshal(body, &c) != nil {
 			http.Error(w, "what is that?", http.StatusBadRequest)
