@@ -24,10 +24,9 @@ import (
 // the Machine; what is given is another object
 // (https://github.com/openshift/enhancements/blob/master/enhancements/installer/vsphere-ipi-static-ip.md).
 const (
-	ipamGroup        = "ipam.cluster.x-k8s.io"
-	ipamVersion      = "v1beta1"
-	claimProtection  = "machine.openshift.io/ip-claim-protection" // until the instance is gone (SPEC E25)
-	mostNetworkCards = 10
+	ipamGroup       = "ipam.cluster.x-k8s.io"
+	ipamVersion     = "v1beta1"
+	claimProtection = "machine.openshift.io/ip-claim-protection" // until the instance is gone (SPEC E25)
 	// givenWithin is how long an address may take before people are told that none is given.
 	givenWithin = time.Minute
 )
@@ -51,6 +50,12 @@ type claim struct {
 
 	Spec   claimSpec   `json:"spec"`
 	Status claimStatus `json:"status,omitzero"`
+}
+
+// claims is a list of them.
+type claims struct {
+	Kind  string  `json:"kind"`
+	Items []claim `json:"items"`
 }
 
 type claimSpec struct {
@@ -182,23 +187,26 @@ func (a *Addresses) take(ctx context.Context, c claim, card *providerspec.VSpher
 	return nil
 }
 
-// release lets the addresses of r's Machine go with it: its claims are the Machine's own and go when it does.
+// release lets the addresses of r's Machine go with it: its claims are the Machine's own and go when it does. Its error is
+// [kubeapi.ErrConflict] if somebody else writes one: then it is still there.
 func (a *Addresses) release(ctx context.Context, namespace string, r provider.Ref) error {
-	for i := range mostNetworkCards {
-		for j := 0; ; j++ {
-			c, err := a.find(ctx, namespace, claimName(r, i, j))
-			if errors.Is(err, kubeapi.ErrGone) {
-				break
-			}
-			if errors.Is(err, kubeapi.ErrUnserved) && a.api.Lacks(ctx, ipamGroup) {
-				return nil
-			}
-			if err == nil && ownerOf(c) == string(r.UID) {
-				err = a.unprotect(ctx, c)
-			}
-			if err != nil {
-				return fmt.Errorf("release address claim %s/%s: %w", namespace, claimName(r, i, j), err)
-			}
+	var all claims
+	err := a.api.Do(ctx, kubeapi.Request{Method: http.MethodGet, Path: ipamPath(namespace, "ipaddressclaims", "")}, &all)
+	switch {
+	case errors.Is(err, kubeapi.ErrUnserved) && a.api.Lacks(ctx, ipamGroup):
+		return nil
+	case err == nil && all.Kind != "IPAddressClaimList":
+		err = fmt.Errorf("the answer is a %q and no list of them", all.Kind)
+	}
+	if err != nil {
+		return fmt.Errorf("address claims in %s: %w", namespace, err)
+	}
+	for _, c := range all.Items {
+		if ownerOf(c) != string(r.UID) {
+			continue
+		}
+		if err := a.unprotect(ctx, c); err != nil {
+			return fmt.Errorf("release address claim %s/%s: %w", namespace, c.Name, err)
 		}
 	}
 	return nil
@@ -213,7 +221,7 @@ func (a *Addresses) unprotect(ctx context.Context, c claim) error {
 		"finalizers":      slices.DeleteFunc(slices.Clone(c.Finalizers), func(f string) bool { return f == claimProtection }),
 	}}
 	err := a.api.Do(ctx, kubeapi.Request{Method: http.MethodPatch, Path: ipamPath(c.Namespace, "ipaddressclaims", c.Name), Body: change}, &c)
-	if errors.Is(err, kubeapi.ErrGone) || errors.Is(err, kubeapi.ErrConflict) { // the next call looks again
+	if errors.Is(err, kubeapi.ErrGone) {
 		return nil
 	}
 	return err

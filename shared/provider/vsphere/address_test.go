@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +32,7 @@ type pools struct {
 	gives  string // prefix of what is given; empty: nothing yet
 	absent bool   // nobody has installed the kinds
 	since  time.Duration
+	races  int // how many patches come too late
 }
 
 func (p *pools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -53,6 +56,16 @@ func (p *pools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.ResourceVersion, c.CreationTimestamp = "1", metav1.NewTime(time.Now().Add(-p.since))
 		p.claims[c.Name] = c
 		_ = json.NewEncoder(w).Encode(c)
+	case name == "ipaddressclaims":
+		all := claims{Kind: "IPAddressClaimList", Items: []claim{}}
+		for _, name := range slices.Sorted(maps.Keys(p.claims)) {
+			all.Items = append(all.Items, p.claims[name])
+		}
+		_ = json.NewEncoder(w).Encode(all)
+	case r.Method == http.MethodPatch && p.races > 0:
+		p.races--
+		w.WriteHeader(http.StatusConflict)
+		_, _ = io.WriteString(w, `{"kind": "Status", "reason": "Conflict", "code": 409}`)
 	case !is:
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, `{"kind": "Status", "reason": "NotFound", "code": 404}`)
@@ -142,6 +155,28 @@ func TestAddressesFromPools(t *testing.T) {
 		if len(c.Finalizers) != 0 {
 			t.Errorf("%s is protected by %v for ever", name, c.Finalizers)
 		}
+	}
+}
+
+// SPEC E25: every claim of the Machine is let go, also after one that is gone, and also if somebody wrote at the same time.
+func TestNoClaimStaysProtected(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	second, others := newClaim("machines", "worker-a-claim-0-1", r, east), newClaim("machines", "worker-a-claim-0-2", provider.Ref{UID: "another", Name: "worker-a"}, east)
+	p := &pools{claims: map[string]claim{second.Name: second, others.Name: others}, races: 1}
+	d, _ := withPools(t, v, p)
+	if err := d.Delete(t.Context(), r); err != nil {
+		t.Errorf("Delete while somebody else writes the claim = %v", err)
+	}
+	if err := d.Delete(t.Context(), r); provider.CodeOf(err) != provider.NotFound {
+		t.Errorf("Delete = %v", err)
+	}
+	if got := p.claims[second.Name].Finalizers; len(got) != 0 {
+		t.Errorf("%s is protected by %v for ever", second.Name, got)
+	}
+	if got := p.claims[others.Name].Finalizers; len(got) != 1 {
+		t.Errorf("another Machine's claim is protected by %v", got)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/kubeapi"
 )
 
 // remove takes every instance that r names, and the clone that is being made for it, further on its way out.
@@ -28,7 +29,11 @@ func (d *driver) remove(ctx context.Context, c *vim25.Client, r provider.Ref) er
 		return err
 	}
 	if len(found) == 0 && !cloning {
-		if err := d.release(ctx, r); err != nil {
+		err := d.release(ctx, r)
+		if errors.Is(err, kubeapi.ErrConflict) {
+			return nil // whoever writes the claim keeps it: the next call looks again
+		}
+		if err != nil {
 			return err
 		}
 		return provider.Errorf(provider.NotFound, "delete %s: no instance is there", r.Name)
