@@ -36,6 +36,7 @@ type fake struct {
 	slow    time.Duration // how long a volume takes
 	absent  bool          // Cinder does not answer Nova, which forgets its instances all the same
 	takes   time.Duration // how long the wire takes, each way
+	untold  string        // the instance that no list in detail tells of
 
 	// late lets a request have its effect long after its caller has given up.
 	late func() bool
@@ -257,6 +258,10 @@ func (f *fake) serve(r *http.Request, body []byte) (int, any, http.Header) {
 			return f.drop(parts[0], parts[1])
 		}
 	case r.Method == http.MethodGet && (len(parts) == 1 || parts[1] == "detail"):
+		if one := f.things["servers"][f.untold]; one != nil && path == "servers/detail" {
+			delete(f.things["servers"], f.untold)
+			defer func() { f.things["servers"][f.untold] = one }()
+		}
 		return f.list(parts[0], strings.ReplaceAll(parts[0], "-", "_"), r.URL.Query())
 	case r.Method == http.MethodGet:
 		return f.show(parts[0], parts[1])

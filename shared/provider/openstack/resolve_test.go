@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -234,4 +235,44 @@ func TestPagesAreReadSideBySide(t *testing.T) {
 			t.Errorf("five pages of 3 s took %v", took)
 		}
 	})
+}
+
+// SPEC B21: an instance of the list of ids that its page does not tell of is asked for by itself: only Nova's 404 says that
+// it was deleted in between.
+func TestFewThatNoPageTellsOfAreAskedFor(t *testing.T) {
+	t.Parallel()
+	for what, is := range map[string]struct {
+		answer func() (int, any, http.Header) // in place of the one instance; nil: it is there
+		want   int
+	}{
+		"there":  {nil, 150},
+		"gone":   {func() (int, any, http.Header) { return refuse(http.StatusNotFound, "itemNotFound", "gone") }, 149},
+		"unsaid": {func() (int, any, http.Header) { return refuse(http.StatusServiceUnavailable, "x", "no") }, 0},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				l := newLife(t, f, "")
+				l.up(t)
+				one := f.only(t, "servers")
+				f.page = 100
+				for range 149 {
+					f.add("servers", maps.Clone(one))
+				}
+				last := slices.Max(slices.Collect(maps.Keys(f.things["servers"])))
+				f.wire = func(_ context.Context, r *http.Request, _ bool) (*http.Response, error) {
+					if strings.HasSuffix(r.URL.Path, "/servers/"+last) && is.answer != nil {
+						return reply(is.answer()), nil
+					}
+					return nil, nil
+				}
+				f.untold = last
+				all, err := l.List(t.Context())
+				if len(all) != is.want || (err == nil) != (is.want > 0) {
+					t.Errorf("List = %d, %v, want %d", len(all), err, is.want)
+				}
+			})
+		})
+	}
 }

@@ -123,11 +123,11 @@ func (c caller) everyServer(ctx context.Context) ([]server, error) {
 		}
 	}
 	rest := make([][]server, len(markers))
-	g, ctx := errgroup.WithContext(ctx)
+	g, side := errgroup.WithContext(ctx)
 	g.SetLimit(5)
 	for i, marker := range markers {
 		g.Go(func() (err error) {
-			rest[i], _, err = page[server](ctx, c, c.compute, doing, path, key, url.Values{"marker": {marker}, "limit": {strconv.Itoa(len(first))}})
+			rest[i], _, err = page[server](side, c, c.compute, doing, path, key, url.Values{"marker": {marker}, "limit": {strconv.Itoa(len(first))}})
 			return err
 		})
 	}
@@ -142,21 +142,29 @@ func (c caller) everyServer(ctx context.Context) ([]server, error) {
 			all = append(all, s)
 		}
 	}
-	return all, whole(ids, seen)
+	few, err := c.untold(ctx, ids, seen)
+	return append(all, few...), err
 }
 
-// whole reports an error if something was not told of in detail.
-func whole(ids []named, seen map[string]bool) error {
-	missing := 0
-	for _, n := range ids {
-		if !seen[n.ID] {
-			missing++
+// untold gets what no page told of in detail: some are deleted in between, of which only a 404 is the proof. Many more
+// than that are an error, and not as many requests.
+func (c caller) untold(ctx context.Context, ids []named, seen map[string]bool) ([]server, error) {
+	missing := slices.DeleteFunc(slices.Clone(ids), func(n named) bool { return seen[n.ID] })
+	if len(missing) > len(ids)/100+1 {
+		return nil, provider.Errorf(provider.Unknown, "list instances: %d of %d are not told of in detail", len(missing), len(ids))
+	}
+	var all []server
+	for _, n := range missing {
+		s, err := c.server(ctx, n.ID)
+		if provider.CodeOf(err) == provider.NotFound {
+			continue
 		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
 	}
-	if missing > len(ids)/100+1 { // some are deleted in between
-		return provider.Errorf(provider.Unknown, "list instances: %d of %d are not told of in detail", missing, len(ids))
-	}
-	return nil
+	return all, nil
 }
 
 // servers lists instances that carry all of some tags. Cells that do not answer are left out: absence has to be proven
