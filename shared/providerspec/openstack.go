@@ -32,7 +32,7 @@ type OpenStack struct {
 // them, if there is neither (E15).
 type OpenStackNetwork struct {
 	UUID                  string            `json:"uuid,omitempty"`
-	FixedIP               string            `json:"fixedIp,omitempty"` // nobody reads it
+	FixedIP               string            `json:"fixedIp,omitempty"` // OpenShift ignores it since it is deprecated, and so do we
 	Filter                OpenStackFilter   `json:"filter,omitzero"`
 	Subnets               []OpenStackSubnet `json:"subnets,omitempty"`
 	NoAllowedAddressPairs bool              `json:"noAllowedAddressPairs,omitempty"`

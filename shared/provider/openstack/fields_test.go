@@ -41,7 +41,7 @@ func TestEveryField(t *testing.T) {
 		}
 		f.wantDisks(t, one)
 		f.wantPort(t, l.ref.Name+"-0", "a", true, `"network_id": "`+shared+`", "binding:vnic_type": "direct", "binding:profile": {"capabilities": ["switchdev"], "trusted": true, "local_link": "x"},
-			"port_security_enabled": false, "security_groups": [], "allowed_address_pairs": null`)
+			"port_security_enabled": false, "security_groups": [], "allowed_address_pairs": null, "fixed_ips": null`)
 		f.wantPort(t, l.ref.Name+"-1", "b c", true, `"network_id": "`+own+`", "fixed_ips": [{"subnet_id": "`+subnet+`"}], "security_groups": ["`+guards+`"], "allowed_address_pairs": null`)
 		f.wantPort(t, l.ref.Name+"-2", "d", true, `"network_id": "`+own+`", "fixed_ips": [{"subnet_id": "`+f.named("subnets", "ocp43-both")+`"}], "security_groups": ["`+guards+`"],
 			"allowed_address_pairs": [{"ip_address": "10.0.0.5"}, {"ip_address": "10.0.0.7"}]`)
