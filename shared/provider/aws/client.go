@@ -25,10 +25,11 @@ import (
 )
 
 // EC2 fills the buckets of its describing calls with 20 tokens a second and holds 100; those of changing calls with 2 to
-// 5, of which it says itself when they are empty.
+// 5, of which it says itself when they are empty, without saying until when: breather is how long nobody asks then.
 const (
 	perSecond = 20
 	atOnce    = 100
+	breather  = time.Second
 )
 
 // clients speak to one region with one credential. The SDK repeats nothing: a call that failed is judged here.
@@ -37,6 +38,7 @@ type clients struct {
 	classic *elb.Client
 	network *elbv2.Client
 	http    *http.Client
+	limiter *throttle.Limiter // of everybody who uses this key
 }
 
 // connect reads the credentials; nothing is asked yet. The Secret holds, as OpenShift's does, the keys
@@ -82,6 +84,7 @@ func connect(a provider.Account) (*clients, error) {
 	keys := credentials.NewStaticCredentialsProvider(value("aws_access_key_id"), value("aws_secret_access_key"), value("aws_session_token"))
 	return &clients{
 		http:    client,
+		limiter: limiter,
 		ec2:     ec2.New(ec2.Options{Region: a.Region, Credentials: keys, HTTPClient: client, BaseEndpoint: endpoint, Retryer: aws.NopRetryer{}}),
 		classic: elb.New(elb.Options{Region: a.Region, Credentials: keys, HTTPClient: client, BaseEndpoint: endpoint, Retryer: aws.NopRetryer{}}),
 		network: elbv2.New(elbv2.Options{Region: a.Region, Credentials: keys, HTTPClient: client, BaseEndpoint: endpoint, Retryer: aws.NopRetryer{}}),

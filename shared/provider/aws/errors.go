@@ -96,6 +96,10 @@ func (d *driver) coded(err error) error {
 		return provider.ErrorAfter(provider.Unknown, after, "EC2 in %s: %w", d.account.Region, err)
 	}
 	code := codeOf(api.ErrorCode(), status)
+	if code == provider.Throttled { // EC2 sends no Retry-After, which the transport would see
+		after = max(after, breather)
+		d.limiter.Pause(after)
+	}
 	remedy := ""
 	if code == provider.Denied {
 		remedy = fmt.Sprintf("; see to the credentials in secret %s/%s and what they allow", d.account.Namespace, d.account.Secret)

@@ -4,6 +4,7 @@ package aws
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -122,6 +123,25 @@ func TestNoFaultMakesTwoInstancesOrLeavesOne(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// That EC2 is asked too often holds for everybody who uses the key.
+func TestHasteOfOnePausesAll(t *testing.T) {
+	t.Parallel()
+	region := serve(t, &ec2.Cloud{})
+	a := region.account()
+	d, w := region.wired(t, a)
+	once(w, "DescribeInstances", 1, "too many requests")
+	_, err := d.List(t.Context())
+	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != provider.Throttled || e.RetryAfter < breather {
+		t.Errorf("List = %v, want Throttled for %v", err, breather)
+	}
+	other, _ := region.wired(t, a)
+	ctx, cancel := context.WithTimeout(t.Context(), breather/2)
+	defer cancel()
+	if err := other.limiter.Turn(ctx); provider.CodeOf(err) != provider.Throttled {
+		t.Errorf("a turn of another driver with this key = %v, want Throttled", err)
 	}
 }
 
