@@ -26,8 +26,9 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 	for _, x := range m.released {
 		do(plan.Update{Old: x, New: withoutOwner(x, set), Why: "labels no longer match " + set.Name})
 	}
+	ordinalOf := l.Finder(set.Name)
 	for _, x := range m.orphans {
-		k, ok := l.OrdinalOf(set.Name, x)
+		k, ok := ordinalOf(x)
 		if !ok || !l.Active.Has(k) {
 			continue
 		}
@@ -39,7 +40,7 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 		do(a)
 	}
 	for _, x := range m.alive() {
-		switch k, ok := l.OrdinalOf(set.Name, x); {
+		switch k, ok := ordinalOf(x); {
 		case ok && k < l.Next && !l.Active.Has(k):
 			do(plan.Delete{Object: x, IfUnchanged: true, Why: fmt.Sprintf("ordinal %d is retired", k)})
 		case ok && mislabelled(x, k):

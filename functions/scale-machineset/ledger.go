@@ -13,6 +13,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -60,25 +61,56 @@ func rebuild(s snapshot.Snapshot, set *machine.MachineSet, m members) machine.Le
 			l.Next = k + 1
 		}
 	}
+	var strangers []*machine.Machine
 	for _, x := range m.alive() {
 		if k, ok := l.OrdinalOf(set.Name, x); ok {
 			l.Active = l.Active.With(k)
 		} else {
-			adopt(&l, x)
+			strangers = append(strangers, x)
 		}
 	}
+	adopt(&l, strangers)
 	return l
 }
 
-// adopt gives a Machine that was made elsewhere the next ordinal, and takes from it one that was retired.
-func adopt(l *machine.Ledger, m *machine.Machine) {
-	adopted := maps.Clone(l.Adopted)
-	if adopted == nil {
-		adopted = map[int]machine.Member{}
+// maxAdopted is how many Machines that were made elsewhere a ledger remembers: each takes about 107 bytes, and an object has
+// 262,144 for all its annotations.
+const maxAdopted = 2_000
+
+// adopt gives Machines that were made elsewhere the next ordinals, and takes from them those that were retired. It returns
+// the Machines that the ledger has no room for.
+func adopt(l *machine.Ledger, all []*machine.Machine) []*machine.Machine {
+	adopted, anew := map[int]machine.Member{}, map[types.UID]bool{}
+	for _, x := range all {
+		anew[x.UID] = true
 	}
-	maps.DeleteFunc(adopted, func(_ int, a machine.Member) bool { return a.UID == m.UID })
-	adopted[l.Next] = machine.Member{Name: m.Name, UID: m.UID}
-	l.Adopted, l.Active, l.Next = adopted, l.Active.With(l.Next), l.Next+1
+	for k, a := range l.Adopted {
+		if !anew[a.UID] {
+			adopted[k] = a
+		}
+	}
+	n := min(len(all), max(0, maxAdopted-len(adopted)))
+	if n == 0 {
+		return all
+	}
+	l.Adopted, l.Active = adopted, slices.Clip(l.Active)
+	for _, x := range all[:n] {
+		adopted[l.Next] = machine.Member{Name: x.Name, UID: x.UID}
+		l.Active, l.Next = append(l.Active, l.Next), l.Next+1
+	}
+	return all[n:]
+}
+
+// crowded says that the ledger has no room for Machines that are the set's by their labels, or "".
+func crowded(set *machine.MachineSet, l machine.Ledger, m members) string {
+	if len(l.Adopted) < maxAdopted {
+		return ""
+	}
+	if n := len(m.strangers(set, l)); n > 0 {
+		return fmt.Sprintf("spec.selector: %d Machines wait to be adopted, a set remembers at most %d that it did not make: "+
+			"it neither grows nor shrinks; let another set select them, or delete Machines that were adopted", n, maxAdopted)
+	}
+	return ""
 }
 
 // change is what the next write of a set's ledger does.
@@ -97,19 +129,22 @@ func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m me
 	var why []string
 	want := wanted(set, l)
 	l = leave(s.Now, set, forgive(set, l, m), m, &why)
-	for _, x := range m.strangers(set, l) {
+	strangers := m.strangers(set, l)
+	waiting := adopt(&l, strangers)
+	for _, x := range strangers[:len(strangers)-len(waiting)] {
 		why = append(why, "adopt "+x.Name)
-		adopt(&l, x)
 	}
 	if unbounded(set) != "" { // nobody goes for one that is adopted
 		want = max(want, len(l.Active))
 	}
 	refused := outOfReach(s, set, l, m)
-	compared := len(refused) == len(m.orphans)
+	compared := len(refused) == len(m.orphans) && len(waiting) == 0
 	if compared {
 		l = shrink(set, l, m, refused, want, &why)
 	}
-	l = grow(s.Now, set, l, m, want, &why)
+	if len(waiting) == 0 { // else there are more than the ledger knows
+		l = grow(s.Now, set, l, m, want, &why)
+	}
 	if _, ok := set.Annotations[machine.AnnotationVictims]; ok && compared && len(why) == 0 {
 		why = append(why, "drop victims that nothing has to make room for")
 	}
@@ -124,8 +159,10 @@ func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m me
 func outOfReach(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) machine.Ordinals {
 	var refused machine.Ordinals
 	for _, x := range m.orphans {
-		o, _ := adoption(s, x)
-		if k, ok := l.OrdinalOf(set.Name, x); ok && l.Active.Has(k) && o.Result == plan.Refused {
+		if o, _ := adoption(s, x); o.Result != plan.Refused {
+			continue
+		}
+		if k, ok := l.OrdinalOf(set.Name, x); ok && l.Active.Has(k) {
 			refused = refused.With(k)
 		}
 	}
@@ -168,6 +205,7 @@ func unbounded(set *machine.MachineSet) string {
 // member that was created for its ordinal and is absent stays: it was not created yet, or somebody removed it; either
 // way it is made again (2a.4). Of two ordinals with one Machine, by names that are alike, that one stays where it stands.
 func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, why *[]string) machine.Ledger {
+	ordinalOf := l.Finder(set.Name) // by what is active now; what is retired here is asked for below
 	for _, k := range l.Active {
 		x := m.at(l, set, k)
 		_, adopted := l.Adopted[k]
@@ -181,7 +219,7 @@ func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, 
 		case slices.Contains(m.released, x):
 			l = retire(l, k, x.Name+" no longer matches the selector", why)
 		default:
-			if at, ok := l.OrdinalOf(set.Name, x); ok && at != k && l.Active.Has(at) {
+			if at, ok := ordinalOf(x); ok && at != k && l.Active.Has(at) {
 				l = retire(l, k, fmt.Sprintf("%s stands at ordinal %d", x.Name, at), why)
 			}
 		}

@@ -84,13 +84,14 @@ func (m members) at(l machine.Ledger, set *machine.MachineSet, k int) *machine.M
 // match, and Machines that somebody else made for it.
 func (m members) strangers(set *machine.MachineSet, l machine.Ledger) []*machine.Machine {
 	var out []*machine.Machine
+	ordinalOf := l.Finder(set.Name)
 	for _, x := range m.alive() {
-		if _, ok := l.OrdinalOf(set.Name, x); !ok {
+		if _, ok := ordinalOf(x); !ok {
 			out = append(out, x)
 		}
 	}
 	for _, x := range m.orphans {
-		if k, ok := l.OrdinalOf(set.Name, x); !ok || !l.Active.Has(k) {
+		if k, ok := ordinalOf(x); !ok || !l.Active.Has(k) {
 			out = append(out, x)
 		}
 	}

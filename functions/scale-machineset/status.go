@@ -48,6 +48,9 @@ func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger
 		problem = unbounded(set)
 	}
 	if problem == "" {
+		problem = crowded(set, l, m)
+	}
+	if problem == "" {
 		problem = foreignInstance(set)
 	}
 	if problem == "" {

@@ -118,6 +118,34 @@ func (l Ledger) OrdinalOf(set string, m *Machine) (int, bool) {
 	return l.named(set, m.Name)
 }
 
+// Finder returns OrdinalOf for many Machines: what it has to search for it searches once.
+func (l Ledger) Finder(set string) func(*Machine) (int, bool) {
+	byUID := map[types.UID]int{}
+	for k, a := range l.Adopted {
+		byUID[a.UID] = k
+	}
+	var byName map[string]int
+	return func(m *Machine) (int, bool) {
+		if k, ok := byUID[m.UID]; ok {
+			return k, true
+		}
+		if k, err := strconv.Atoi(m.Labels[LabelOrdinal]); err == nil && k >= 0 && m.Name == Name(set, l.SetUID, k) {
+			return k, true
+		}
+		if byName == nil {
+			byName = map[string]int{}
+			for k := l.Next - 1; k >= 0; k-- {
+				byName[Name(set, l.SetUID, k)] = k
+			}
+			for _, k := range slices.Backward(l.Active) {
+				byName[Name(set, l.SetUID, k)] = k
+			}
+		}
+		k, ok := byName[m.Name]
+		return k, ok
+	}
+}
+
 // named returns the ordinal that a Machine of this name was created for: an active one before a retired one.
 func (l Ledger) named(set, name string) (int, bool) {
 	suffix, ok := strings.CutPrefix(name, nameBase(set))

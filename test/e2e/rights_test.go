@@ -28,8 +28,8 @@ func fieldOwners(k kubectl) func(*testing.T) {
 			want                       string // empty: allowed
 		}{
 			{"the ledger by its writer", "scale-machineset", set, ledger, ""},
-			{"the ledger by another function", "evaluate-autoscale", set, ledger, "metadata.annotations[machine.openshift.io/ledger] is written by scale-machineset only"},
-			{"another annotation by another function", "evaluate-autoscale", set, note, ""},
+			{"the ledger by another function", "provision-machine", set, ledger, "metadata.annotations[machine.openshift.io/ledger] is written by scale-machineset only"},
+			{"another annotation by another function", "provision-machine", set, note, ""},
 			{"the intent by its writer", "provision-machine", one, intent, ""},
 			{"the intent by another function", "scale-machineset", one, intent, "metadata.annotations[machine.openshift.io/provision-intent] is written by provision-machine only"},
 			{"the finalizer by its writer", "provision-machine", one, free, ""},
