@@ -39,7 +39,7 @@ func (l life) launch() plan.Sequence {
 		return l.report(machine.PhaseProvisioning, nil)
 	case i != nil && l.unreported():
 		return l.refused()
-	case waits(l.Snapshot, i):
+	case waits(l.Snapshot, l.m, i):
 		return plan.Sequence{}
 	case l.cloud.Err != nil:
 		return l.unreachable()
@@ -70,7 +70,9 @@ func (l life) attempt() plan.Sequence {
 		next = machine.NewIntent(l.m, 1, l.cloud.Account, l.cloud.Resolved)
 	case i.Over():
 		next = machine.NewIntent(l.m, i.Attempt+1, l.cloud.Account, l.cloud.Resolved)
-		next.Failures = i.Failures
+		if !i.Edited(l.m) {
+			next.Failures = i.Failures
+		}
 	case i.Outcome == machine.OutcomePartial, l.cloud.Tokens:
 		next = *i
 	case l.Now.Before(i.SurfacesUntil(l.cloud.Horizon)):
@@ -175,9 +177,15 @@ func (l life) surfacing(i machine.Intent) bool {
 }
 
 func (l life) record(i machine.Intent, outcome string, code provider.Code, message string, after time.Duration) plan.Sequence {
+	if i.Edited(l.m) {
+		i.Failures = 0
+	}
 	again := l.Now.Add(pause(i.Failures, after))
 	i.Failures++
 	i = i.Released(outcome, again)
+	if after == 0 { // else the cloud says when it may be asked again, whatever for
+		i.Generation = l.m.Generation
+	}
 	i.Code, i.Message = code.String(), message
 	update := l.withIntent(i, "refused: "+message)
 	if next, ok := update.New.(*machine.Machine); ok {

@@ -89,7 +89,7 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan()}, s.Request.Scan() || cycling(m)
 	case m.Spec.ProviderID != nil, unrecorded(m):
 		return snapshot.Lookup{UID: m.UID}, true
-	case phase(m) == "", waits(s, intent):
+	case phase(m) == "", waits(s, m, intent):
 		return snapshot.Lookup{}, false
 	}
 	fresh := intent == nil && s.Now.Sub(m.CreationTimestamp.Time) < young
@@ -134,9 +134,10 @@ func nodeOf(s snapshot.Snapshot, m *machine.Machine) []snapshot.Query {
 	return append(all, linked)
 }
 
-// waits reports whether another's claim or a backoff forbids any call now.
-func waits(s snapshot.Snapshot, i *machine.Intent) bool {
-	return i.ClaimedByOther(s.Invocation, s.Now) || i != nil && i.NotBefore != nil && s.Now.Before(i.NotBefore.Time)
+// waits reports whether another's claim or a backoff forbids any call now. The backoff after a refusal is over when
+// somebody mends the spec.
+func waits(s snapshot.Snapshot, m *machine.Machine, i *machine.Intent) bool {
+	return i.ClaimedByOther(s.Invocation, s.Now) || i != nil && i.NotBefore != nil && s.Now.Before(i.NotBefore.Time) && !i.Edited(m)
 }
 
 // created returns what this invocation's call for the current attempt answered.

@@ -67,13 +67,32 @@ func (l life) refused() plan.Sequence {
 	}
 	next := l.m.DeepCopy()
 	l.blame(next, code, l.intent.Message)
+	l.set(next, l.notCreated())
 	return l.status(next, phase(l.m), "refused")
 }
 
 // unreported reports whether the status does not show the recorded refusal yet.
 func (l life) unreported() bool {
 	shown := l.m.Status.ErrorMessage
-	return l.intent.Message != "" && (shown == nil || *shown != l.intent.Message)
+	if l.intent.Message == "" {
+		return false
+	}
+	if shown == nil || *shown != l.intent.Message {
+		return true
+	}
+	c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionCreated)
+	again := l.intent.NotBefore
+	return again != nil && l.Now.Before(again.Time) && !l.intent.Edited(l.m) && (c == nil || c.Message != l.notCreated().Message)
+}
+
+// notCreated is the condition of a Machine that a cloud refused, with the time of the next attempt if there is one.
+func (l life) notCreated() machine.Condition {
+	message := l.intent.Message
+	if again := l.intent.NotBefore; again != nil {
+		message += " (next attempt after " + stamp(again.Time) + ")"
+	}
+	return machine.False(machine.ConditionCreated, machinev1beta1.ConditionSeverityError,
+		machinev1beta1.MachineCreationFailedConditionReason, message)
 }
 
 func (l life) blame(next *machine.Machine, code provider.Code, message string) {

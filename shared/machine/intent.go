@@ -37,11 +37,14 @@ type Intent struct {
 	Holder    string       `json:"holder,omitempty"`    // the invocation whose claim runs
 	Until     *metav1.Time `json:"until,omitempty"`     // end of that claim
 	NotBefore *metav1.Time `json:"notBefore,omitempty"` // no call earlier: backoff
-	Outcome   string       `json:"outcome,omitempty"`
-	Failures  int          `json:"failures,omitempty"` // refusals in a row
-	Code      string       `json:"code,omitempty"`     // of the refusal
-	Message   string       `json:"message,omitempty"`  // of the refusal, in the cloud's words
-	Instance  string       `json:"instance,omitempty"` // the cloud's id, with OutcomeCreated
+	// Generation is the Machine's that NotBefore is for; 0 if it holds for any spec.
+	Generation int64 `json:"generation,omitempty"`
+
+	Outcome  string `json:"outcome,omitempty"`
+	Failures int    `json:"failures,omitempty"` // refusals in a row
+	Code     string `json:"code,omitempty"`     // of the refusal
+	Message  string `json:"message,omitempty"`  // of the refusal, in the cloud's words
+	Instance string `json:"instance,omitempty"` // the cloud's id, with OutcomeCreated
 
 	Request  json.RawMessage `json:"request,omitempty"`  // the resolved spec: identical for every call of the attempt
 	Progress []byte          `json:"progress,omitempty"` // the driver's own: ids of children and tasks
@@ -87,14 +90,14 @@ func (i Intent) Claimed(holder string, now time.Time, d time.Duration) Intent {
 	}
 	until := metav1.NewTime(now.Add(d).Truncate(time.Second))
 	i.Holder, i.Until, i.StartedAt = holder, &until, metav1.NewTime(now.Truncate(time.Second))
-	i.NotBefore, i.Outcome, i.Code, i.Message = nil, "", "", ""
+	i.NotBefore, i.Generation, i.Outcome, i.Code, i.Message = nil, 0, "", "", ""
 	return i
 }
 
 // Held returns the intent with a running claim of holder for something else than an attempt: the outcome stays.
 func (i Intent) Held(holder string, now time.Time, d time.Duration) Intent {
 	until := metav1.NewTime(now.Add(d).Truncate(time.Second))
-	i.Holder, i.Until, i.NotBefore = holder, &until, nil
+	i.Holder, i.Until, i.NotBefore, i.Generation = holder, &until, nil, 0
 	return i
 }
 
@@ -104,7 +107,7 @@ func (i Intent) Released(outcome string, notBefore time.Time) Intent {
 	if outcome == OutcomeCreated {
 		i.Unanswered = nil
 	}
-	i.Holder, i.Until, i.Outcome, i.NotBefore = "", nil, outcome, nil
+	i.Holder, i.Until, i.Outcome, i.NotBefore, i.Generation = "", nil, outcome, nil, 0
 	if !notBefore.IsZero() {
 		t := metav1.NewTime(notBefore.Truncate(time.Second))
 		i.NotBefore = &t
@@ -115,6 +118,11 @@ func (i Intent) Released(outcome string, notBefore time.Time) Intent {
 // ClaimedByOther reports whether a claim of somebody else still runs at now.
 func (i *Intent) ClaimedByOther(holder string, now time.Time) bool {
 	return i != nil && i.Until != nil && i.Holder != holder && now.Before(i.Until.Time)
+}
+
+// Edited reports whether the spec of m changed since the refusal that i waits out: what was refused is no longer wanted.
+func (i *Intent) Edited(m *Machine) bool {
+	return i != nil && i.Generation != 0 && i.Generation != m.Generation
 }
 
 // Called reports whether a cloud may have been asked to create under i, or before it. A spec that could never be
