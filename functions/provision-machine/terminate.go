@@ -41,7 +41,7 @@ func (l life) terminate(unreadable error) plan.Sequence {
 	case !l.gone():
 		return l.remove()
 	}
-	if until := l.surfaces(); l.Now.Before(until) {
+	if until := l.surfaces(); l.confirmed().Before(until) {
 		return l.blocked(fmt.Sprintf("the answer to attempt %d was lost: its instance may surface until %s", l.intent.Attempt, stamp(until)))
 	}
 	if n := l.node(); n != nil && n.DeletionTimestamp == nil {
@@ -81,6 +81,15 @@ func (l life) gone() bool {
 	}
 	o, tried := l.Outcome(l.removal())
 	return tried && o.Result == plan.Gone
+}
+
+// confirmed returns when the cloud was asked what it says in this invocation: what is not there at one time may surface
+// after it, also where the answer is read later (2b.9).
+func (l life) confirmed() time.Time {
+	if o, tried := l.Outcome(l.removal()); tried {
+		return o.Asked
+	}
+	return l.Now
 }
 
 func (l life) removal() plan.DeleteInstance {

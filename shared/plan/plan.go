@@ -143,6 +143,7 @@ type Outcome struct {
 	Message    string
 	RetryAfter time.Duration
 	Instance   provider.Instance // of a successful CreateInstance
+	Asked      time.Time         // of a DeleteInstance: the API server's time, or a little before it, when the cloud was asked
 }
 
 // Result classifies an Outcome.

@@ -170,7 +170,9 @@ func (i *invocation) do(ctx context.Context, a plan.Action) (plan.Outcome, error
 		})
 		return cloudOutcome(instance, err), nil
 	case plan.DeleteInstance:
-		return i.deleteInstance(ctx, a), nil
+		o := i.deleteInstance(ctx, a)
+		o.Asked = i.now
+		return o, nil
 	case plan.UpdateInstance:
 		return i.act(ctx, a.Account, "update", func(ctx context.Context, d *patient) error { return d.Update(ctx, a.Ref, a.Tags) }), nil
 	case plan.PowerCycle:

@@ -42,6 +42,7 @@ type (
 		refusalText
 		Result   plan.Result        `json:"result"`
 		Instance *provider.Instance `json:"instance,omitempty"`
+		Asked    *time.Time         `json:"asked,omitempty"`
 	}
 )
 
@@ -88,6 +89,9 @@ func DecodeOutcomes(text []byte) (map[plan.Key]plan.Outcome, error) {
 		if o.Instance != nil {
 			out.Instance = *o.Instance
 		}
+		if o.Asked != nil {
+			out.Asked = *o.Asked
+		}
 		return out
 	})
 }
@@ -99,6 +103,9 @@ func EncodeOutcomes(outcomes map[plan.Key]plan.Outcome) ([]byte, error) {
 		text := outcomeText{refusalText: *r, Result: o.Result}
 		if o.Instance.ID != "" || len(o.Instance.Progress) > 0 {
 			text.Instance = &o.Instance
+		}
+		if !o.Asked.IsZero() {
+			text.Asked = &o.Asked
 		}
 		return text
 	})

@@ -175,7 +175,9 @@ var ends = []Guard{
 		return l.remove()
 `, "", ""},
 	{"only-gone-is-gone", "2b.9", provision + "terminate.go", `	return tried && o.Result == plan.Gone`, `	return tried`, ""},
-	{"horizon-holds-the-finalizer", "2b.9", provision + "terminate.go", `	if until := l.surfaces(); l.Now.Before(until) {`, `	if until := l.surfaces(); false && l.Now.Before(until) {`, ""},
+	{"horizon-holds-the-finalizer", "2b.9", provision + "terminate.go", `	if until := l.surfaces(); l.confirmed().Before(until) {`, `	if until := l.surfaces(); false && l.confirmed().Before(until) {`, ""},
+	{"answer-of-after-the-horizon", "2b.9", provision + "terminate.go", `		return o.Asked
+`, "		return l.Now\n", ""},
 	{"unreadable-intent-holds-the-finalizer", "2b.9", provision + "terminate.go", `	case unreadable != nil:`, `	case false:`, ""},
 	{"node-goes-with-its-instance", "2e", provision + "terminate.go", `	if n := l.node(); n != nil && n.DeletionTimestamp == nil {`, `	if n := l.node(); false && n != nil {`, ""},
 	{"node-by-uid", "2e", words + "node.go", `m.Status.NodeRef.Name == n.Name && m.Status.NodeRef.UID == n.UID`, `m.Status.NodeRef.Name == n.Name`, "./functions/provision-machine ./functions/drain-node ./functions/remediate"},
