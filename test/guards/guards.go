@@ -97,18 +97,17 @@ var ledgers = []Guard{
 		return 4`, ""},
 	{"members-on-their-way-out-leave", "2a.3", scale + "ledger.go", `		case x.DeletionTimestamp != nil:
 			l = retire(l, k, x.Name+" is being deleted", why)
-			l = countFailure(now, l, x)
+			l = countFailure(now, set, l, x)
 `, "", ""},
 	{"absent-is-not-deleted", "2a.4", scale + "ledger.go", `		case x == nil:
 		case x.Del`, `		case x == nil:
 			l = retire(l, k, "absent", why)
 		case x.Del`, ""},
-	{"retired-stays-retired", "2a.4", scale + "ledger.go", `		l.Active, l.Next = append(l.Active, l.Next), l.Next+1
-`, `		k := 0
-		for l.Active.Has(k) {
-			k++
+	{"retired-stays-retired", "2a.4", scale + "ledger.go", `	for ; len(l.Active) < want; l.Next++ {
+`, `	for l.Next = 0; len(l.Active) < want; l.Next++ {
+		if l.Active.Has(l.Next) {
+			continue
 		}
-		l.Active, l.Next = l.Active.With(k), max(l.Next, k+1)
 `, ""},
 	{"gate-of-the-ledger", "2a.5", provision + "launch.go", `	if why := l.forbidden(); why != "" {`, `	if why := l.forbidden(); why != "" && false {`, ""},
 	{"adopted-by-uid", "2a.6", scale + "members.go", `		return m.byUID[adopted.UID]`, `		return m.byName[adopted.Name]`, ""},
@@ -137,9 +136,11 @@ var launches = []Guard{
 	{"horizon-blocks-the-retry", "2b.4", provision + "launch.go", `	case l.Now.Before(i.SurfacesUntil(l.cloud.Horizon)):
 		return plan.Sequence{} // without tokens a second call could make a second instance
 `, "", ""},
-	{"same-token-for-a-lost-answer", "2b.4", provision + "launch.go", `	case l.cloud.Tokens:
+	{"same-token-for-a-lost-answer", "2b.4", provision + "launch.go", `	case i.Outcome == machine.OutcomePartial, l.cloud.Tokens:
 		next = *i
-`, `	case l.cloud.Tokens:
+`, `	case i.Outcome == machine.OutcomePartial:
+		next = *i
+	case l.cloud.Tokens:
 		next = machine.NewIntent(l.m, i.Attempt+1, l.cloud.Account, l.cloud.Resolved)
 `, ""},
 	{"no-answer-stays-unresolved", "2b.4", provision + "launch.go", `l.withIntent(i.Released("", l.Now.Add(retryBase))`, `l.withIntent(i.Released(machine.OutcomeRefused, l.Now.Add(retryBase))`, ""},
@@ -176,8 +177,7 @@ var ends = []Guard{
 `, "", ""},
 	{"only-gone-is-gone", "2b.9", provision + "terminate.go", `	return tried && o.Result == plan.Gone`, `	return tried`, ""},
 	{"horizon-holds-the-finalizer", "2b.9", provision + "terminate.go", `	if until := l.surfaces(); l.confirmed().Before(until) {`, `	if until := l.surfaces(); false && l.confirmed().Before(until) {`, ""},
-	{"answer-of-after-the-horizon", "2b.9", provision + "terminate.go", `		return o.Asked
-`, "		return l.Now\n", ""},
+	{"answer-of-after-the-horizon", "2b.9", provision + "terminate.go", `l.Outcome(l.removal()); tried {`, `l.Outcome(l.removal()); tried && false {`, ""},
 	{"unreadable-intent-holds-the-finalizer", "2b.9", provision + "terminate.go", `	case unreadable != nil:`, `	case false:`, ""},
 	{"node-goes-with-its-instance", "2e", provision + "terminate.go", `	if n := l.node(); n != nil && n.DeletionTimestamp == nil {`, `	if n := l.node(); false && n != nil {`, ""},
 	{"node-by-uid", "2e", words + "node.go", `m.Status.NodeRef.Name == n.Name && m.Status.NodeRef.UID == n.UID`, `m.Status.NodeRef.Name == n.Name`, "./functions/provision-machine ./functions/drain-node ./functions/remediate"},
