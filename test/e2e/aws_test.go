@@ -14,6 +14,7 @@ import (
 // The AWS workshop against an endpoint that speaks EC2's protocol: masters of no set, a set for each zone, one of them
 // scaled up and down. In the end EC2 has the Machines' instances and no other (S73–S79, E5, E11, E12).
 func TestStoryOnAWS(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	if testing.Short() {
 		t.Skip("starts the whole system")
 	}

@@ -7,6 +7,7 @@ import "testing"
 // The walk-through on a vCenter that VMware wrote, with a network that does not exist, and instances up and down
 // (S12–S43, E22, E27).
 func TestStoryOnVSphere(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	if testing.Short() {
 		t.Skip("starts the whole system")
 	}
