@@ -109,6 +109,11 @@ type life struct {
 	fresh  accounts
 }
 
+// refOf names the Machine's instance to its cloud.
+func (l life) refOf(in provider.Instance) provider.Ref {
+	return provider.Ref{UID: l.m.UID, Name: l.m.Name, ID: in.ID, ProviderID: in.ProviderID}
+}
+
 func (l life) update(next *machine.Machine, why string) plan.Sequence {
 	return plan.Sequence{Do: []plan.Action{plan.Update{Old: l.m, New: next, Why: why}}}
 }

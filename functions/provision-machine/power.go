@@ -9,7 +9,6 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
-	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
 // cycleAgain is when a power-cycle that was not answered, or refused, is asked for again.
@@ -30,7 +29,7 @@ func (l life) powerCycle() plan.Sequence {
 		return plan.Sequence{}
 	}
 	a := plan.PowerCycle{Account: l.cloud.Account, Why: "as " + machine.AnnotationExternalRepair + " wishes"}
-	a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, ID: in.ID, ProviderID: in.ProviderID}
+	a.Ref = l.refOf(*in)
 	if o, tried := l.Outcome(a); tried {
 		if o.Result != plan.Done { // asked again when the claim is over
 			return l.tell("FailedPowerCycle", cmp.Or(o.Message, "there is no such instance"))

@@ -49,7 +49,7 @@ func (l life) restart() plan.Sequence {
 // power switches the instance's power, as a sequence of its own, once in an invocation.
 func (l life) power(to provider.Power, why string, as func(plan.PowerCycle) plan.Sequence) plan.Sequence {
 	a := plan.PowerCycle{Account: l.cloud.Account, To: to, Why: why}
-	a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, ID: l.in.ID, ProviderID: l.in.ProviderID}
+	a.Ref = l.refOf(*l.in)
 	switch o, tried := l.Outcome(a); {
 	case !tried:
 		return as(a)

@@ -66,8 +66,12 @@ func (l life) refused() plan.Sequence {
 		return l.fail(reasonInvalid, l.intent.Message)
 	}
 	next := l.m.DeepCopy()
-	l.blame(next, code, l.intent.Message)
-	l.set(next, l.notCreated())
+	reason := reasonCreate
+	if code == provider.Exhausted {
+		reason = reasonInsufficient
+	}
+	next.Status.ErrorReason, next.Status.ErrorMessage = &reason, new(l.intent.Message)
+	l.set(next, notCreated(l.refusal()))
 	return l.status(next, phase(l.m), "refused")
 }
 
@@ -82,27 +86,22 @@ func (l life) unreported() bool {
 	}
 	c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionCreated)
 	again := l.intent.NotBefore
-	return again != nil && l.Now.Before(again.Time) && !l.intent.Edited(l.m) && (c == nil || c.Message != l.notCreated().Message)
+	return again != nil && l.Now.Before(again.Time) && !l.intent.Edited(l.m) && (c == nil || c.Message != l.refusal())
 }
 
-// notCreated is the condition of a Machine that a cloud refused, with the time of the next attempt if there is one.
-func (l life) notCreated() machine.Condition {
-	message := l.intent.Message
-	if again := l.intent.NotBefore; again != nil {
-		message += " (next attempt after " + stamp(again.Time) + ")"
+// refusal is the recorded refusal, with the time of the next attempt if there is one.
+func (l life) refusal() string {
+	again := l.intent.NotBefore
+	if again == nil {
+		return l.intent.Message
 	}
+	return l.intent.Message + " (next attempt after " + stamp(again.Time) + ")"
+}
+
+// notCreated is the condition of a Machine that has no instance, and why.
+func notCreated(why string) machine.Condition {
 	return machine.False(machine.ConditionCreated, machinev1beta1.ConditionSeverityError,
-		machinev1beta1.MachineCreationFailedConditionReason, message)
-}
-
-func (l life) blame(next *machine.Machine, code provider.Code, message string) {
-	reason := reasonCreate
-	if code == provider.Exhausted {
-		reason = reasonInsufficient
-	}
-	next.Status.ErrorReason, next.Status.ErrorMessage = &reason, &message
-	l.set(next, machine.False(machine.ConditionCreated, machinev1beta1.ConditionSeverityError,
-		machinev1beta1.MachineCreationFailedConditionReason, message))
+		machinev1beta1.MachineCreationFailedConditionReason, why)
 }
 
 // fail ends the Machine: Failed is final, its set or its health check replaces it (B18, B21).
@@ -114,8 +113,7 @@ func (l life) fail(reason machinev1beta1.MachineStatusError, message string) pla
 		next.Status.ErrorReason = &reason
 	}
 	if reason == reasonInvalid {
-		l.set(next, machine.False(machine.ConditionCreated, machinev1beta1.ConditionSeverityError,
-			machinev1beta1.MachineCreationFailedConditionReason, message))
+		l.set(next, notCreated(message))
 	}
 	seq := l.status(next, machine.PhaseFailed, message)
 	if reason == reasonInvalid {

@@ -38,7 +38,7 @@ func (l life) retag() plan.Sequence {
 	}
 	names := strings.Join(slices.Sorted(maps.Keys(lacks)), ", ")
 	a := plan.UpdateInstance{Account: l.cloud.Account, Tags: lacks, Why: "tags that the providerSpec wants"}
-	a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, ID: in.ID, ProviderID: in.ProviderID}
+	a.Ref = l.refOf(*in)
 	switch o, tried := l.Outcome(a); {
 	case !tried:
 		return plan.Sequence{Do: []plan.Action{a}, Notes: []plan.Note{l.normal("Update", "Updated tags of instance "+in.ID+": "+names)}}
