@@ -66,8 +66,8 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	return snapshot.Scope{Objects: ask}
 }
 
-// due returns the Machines to drain (B27), those too whose phase nobody has shown yet: at most maxDrains of them, others every time, so that none that is stuck
-// holds up the rest for ever (R-L4).
+// due returns the Machines to drain (B27), those too whose phase nobody has shown yet: at most maxDrains of them, others
+// every time, so that none that is stuck holds up the rest for ever (R-L4).
 func due(s snapshot.Snapshot) []*machine.Machine {
 	var all []*machine.Machine
 	for _, m := range s.Machines {

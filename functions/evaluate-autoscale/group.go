@@ -133,7 +133,7 @@ func (sc *scan) count(g *group) {
 			g.unready++
 		case machine.Phase(m.machine) == machine.PhaseFailed:
 			g.failed++
-		case !sc.Now.Before(m.machine.CreationTimestamp.Add(g.own.MaxNodeProvisionTime)):
+		case sc.late(g, m.machine):
 			g.late++
 		}
 	}

@@ -66,7 +66,12 @@ func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 
 // isLost reports that a Machine without a Node failed, or had none for longer than it may take.
 func (sc *scan) isLost(g *group, m *machine.Machine) bool {
-	return machine.Phase(m) == machine.PhaseFailed || !sc.Now.Before(m.CreationTimestamp.Add(g.own.MaxNodeProvisionTime))
+	return machine.Phase(m) == machine.PhaseFailed || sc.late(g, m)
+}
+
+// late reports whether a Machine exists for longer than it may take to get its Node.
+func (sc *scan) late(g *group, m *machine.Machine) bool {
+	return !sc.Now.Before(m.CreationTimestamp.Add(g.own.MaxNodeProvisionTime))
 }
 
 // staying counts the Machines that are part of the target.

@@ -120,7 +120,8 @@ func (sc *scan) followRepack() {
 		return
 	}
 	_, on := sc.repacking()
-	over := sc.Now.After(r.At.Add(sc.ofGroup(sc.of[r.NodeUID]).MaxNodeProvisionTime + sc.ofGroup(sc.of[r.NodeUID]).UnneededTime + repackSlack))
+	own := sc.ofGroup(sc.of[r.NodeUID])
+	over := sc.Now.After(r.At.Add(own.MaxNodeProvisionTime + own.UnneededTime + repackSlack))
 	removing := slices.ContainsFunc(sc.state.Removals, func(x autoscaling.Removal) bool { return x.NodeUID == r.NodeUID })
 	switch {
 	case !on, sc.nodes[r.NodeUID] == nil && !r.Failed, r.Failed && sc.Now.After(r.At.Add(failureMemory)):

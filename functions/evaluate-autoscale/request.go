@@ -72,7 +72,7 @@ func (sc *scan) noticeLost(g *group) {
 			continue
 		}
 		failed := machine.Phase(m.machine) == machine.PhaseFailed
-		late := !sc.Now.Before(m.machine.CreationTimestamp.Add(g.own.MaxNodeProvisionTime))
+		late := sc.late(g, m.machine)
 		seen := slices.Contains(known, m.machine.UID)
 		switch {
 		case failed && !seen:

@@ -43,7 +43,7 @@ func (f find) fate(since time.Time) string {
 	if f.foreign {
 		return f.why + "; it is left alone"
 	}
-	return fmt.Sprintf("%s; removed after %s if that is still so", f.why, since.Add(f.horizon).UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s; removed after %s if that is still so", f.why, stamp(since.Add(f.horizon)))
 }
 
 // owners are the Machines, and the instances that they record.
@@ -140,7 +140,7 @@ func (w sweep) held() (held map[string]bool, why string) {
 		return nil, ""
 	}
 	return held, fmt.Sprintf("%d of %d instances have no owner: nothing is removed until annotation %s of configmap %s is %s or later",
-		len(held), listed, annotationConfirmed, machine.ConfigMapSweep, latest.UTC().Format(time.RFC3339))
+		len(held), listed, annotationConfirmed, machine.ConfigMapSweep, stamp(latest))
 }
 
 // readyNode returns the name of a Ready Node on the instance: then it is in use, whatever the records say.
