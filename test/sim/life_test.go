@@ -178,6 +178,17 @@ func TestRefusedAttemptLeavesNothing(t *testing.T) {
 	}
 }
 
+// retag has the only Machine ask for the tag team=b alone.
+func retag(t *testing.T, w *World) {
+	t.Helper()
+	m := memory.List[*machine.Machine](w.API)[0]
+	if err := memory.Patch(w.API, m.Namespace, m.Name, func(m *machine.Machine) {
+		m.Spec.ProviderSpec.Value = rawExtension(fmt.Sprintf(`{"kind":%q,"type":"small","tags":{"team":"b"}}`, cloud.Kind))
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Tags that are changed on a Machine that runs come to its instance, in one call; tags of others stay (E1, B20).
 func TestTagsFollowTheSpec(t *testing.T) {
 	t.Parallel()
@@ -195,12 +206,7 @@ func TestTagsFollowTheSpec(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle(t, w, 12)
-	m := memory.List[*machine.Machine](w.API)[0]
-	if err := memory.Patch(w.API, m.Namespace, m.Name, func(m *machine.Machine) {
-		m.Spec.ProviderSpec.Value = rawExtension(fmt.Sprintf(`{"kind":%q,"type":"small","tags":{"team":"b"}}`, cloud.Kind))
-	}); err != nil {
-		t.Fatal(err)
-	}
+	retag(t, w)
 	run(t, w, 3)
 	want := map[string]string{"team": "b", "keep": "1"}
 	if in := w.Cloud.Instances(); len(in) != 1 || !maps.Equal(in[0].Tags, want) {

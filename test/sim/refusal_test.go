@@ -116,12 +116,7 @@ func TestRefusedTagsAreAskedForSeldom(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle(t, w, 12)
-	m := memory.List[*machine.Machine](w.API)[0]
-	if err := memory.Patch(w.API, m.Namespace, m.Name, func(m *machine.Machine) {
-		m.Spec.ProviderSpec.Value = rawExtension(fmt.Sprintf(`{"kind":%q,"type":"small","tags":{"team":"b"}}`, cloud.Kind))
-	}); err != nil {
-		t.Fatal(err)
-	}
+	retag(t, w)
 	for range 60 { // ten minutes
 		if err := w.Tick(t.Context()); err != nil {
 			t.Fatal(err)

@@ -27,6 +27,20 @@ func onHost() json.RawMessage {
 	}})
 }
 
+// allocated has a host allocated for a Machine, and returns how to go on with it.
+func allocated(t *testing.T, cloud *ec2.Cloud) (*driver, *wire, provider.Ref, json.RawMessage) {
+	t.Helper()
+	region := serve(t, cloud)
+	d, w := region.wired(t, region.account())
+	resolved, err := d.Resolve(t.Context(), onHost())
+	must(t, err)
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	i, err := d.Create(t.Context(), r, resolved)
+	must(t, err)
+	r.Progress = i.Progress
+	return d, w, r, resolved
+}
+
 // SPEC E5, E10: a host is allocated for the Machine, recorded before it is used, told in its status, and given back when
 // its instance is gone.
 func TestHostIsAllocatedAndGivenBack(t *testing.T) {
@@ -73,20 +87,13 @@ func TestHostIsAllocatedAndGivenBack(t *testing.T) {
 func TestHostOfARefusedAttempt(t *testing.T) {
 	t.Parallel()
 	cloud := &ec2.Cloud{}
-	region := serve(t, cloud)
-	d, _ := region.wired(t, region.account())
-	resolved, err := d.Resolve(t.Context(), onHost())
-	must(t, err)
-	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
-	first, err := d.Create(t.Context(), r, resolved)
-	must(t, err)
-	r.Progress = first.Progress
+	d, _, r, resolved := allocated(t, cloud)
 	cloud.Exhaust(true)
-	if _, err = d.Create(t.Context(), r, resolved); provider.CodeOf(err) != provider.Exhausted {
+	if _, err := d.Create(t.Context(), r, resolved); provider.CodeOf(err) != provider.Exhausted {
 		t.Errorf("Create = %v", err)
 	}
 	again := provider.Ref{UID: r.UID, Name: r.Name, Token: "t2"}
-	if _, err = d.Create(t.Context(), again, resolved); err != nil || len(cloud.Hosts()) != 1 {
+	if _, err := d.Create(t.Context(), again, resolved); err != nil || len(cloud.Hosts()) != 1 {
 		t.Errorf("the next attempt = %v with %d hosts", err, len(cloud.Hosts()))
 	}
 	for id := range cloud.Hosts() { // as a sweep does that found it
@@ -115,13 +122,7 @@ func TestHostsNeedNoRightWhereThereAreNone(t *testing.T) {
 func TestHostIsNotForgottenForLackOfARight(t *testing.T) {
 	t.Parallel()
 	cloud := &ec2.Cloud{Page: 1}
-	region := serve(t, cloud)
-	d, w := region.wired(t, region.account())
-	resolved, err := d.Resolve(t.Context(), onHost())
-	must(t, err)
-	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
-	i, err := d.Create(t.Context(), r, resolved)
-	must(t, err)
+	d, w, r, resolved := allocated(t, cloud)
 	one := page(200, "text/xml", `<DescribeHostsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><hostSet/><nextToken>2</nextToken></DescribeHostsResponse>`)
 	pages := 0
 	denied := func(after int) {
@@ -137,7 +138,6 @@ func TestHostIsNotForgottenForLackOfARight(t *testing.T) {
 		})
 	}
 	denied(0)
-	r.Progress = i.Progress
 	for begin := 0; begin < 2; begin++ { // so new that no list shows it, and old
 		if err := d.Delete(t.Context(), r); provider.CodeOf(err) != provider.Denied {
 			t.Errorf("Delete = %v, want Denied", err)

@@ -68,14 +68,7 @@ func TestHalfMadeInstanceThatEC2DoesNotKnow(t *testing.T) {
 func TestHostThatNoListShowsIsGivenBack(t *testing.T) {
 	t.Parallel()
 	cloud := &ec2.Cloud{}
-	region := serve(t, cloud)
-	d, w := region.wired(t, region.account())
-	resolved, err := d.Resolve(t.Context(), onHost())
-	must(t, err)
-	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
-	i, err := d.Create(t.Context(), r, resolved)
-	must(t, err)
-	r.Progress = i.Progress
+	d, w, r, _ := allocated(t, cloud)
 	lag := time.Now().Add(50 * time.Millisecond)
 	w.set(func(action string, next func() (*http.Response, error)) (*http.Response, error) {
 		if action == "DescribeHosts" && time.Now().Before(lag) {
