@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Needs Go, git and make. `make` lists the targets.
+# Needs Go, git and make; to deploy, bash 4.4 or newer too. `make` lists the targets.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -42,15 +42,20 @@ test: go ## All tests, the fast ones first; what CI runs
 	@$(call say,vet)
 	go vet ./...
 	@$(call say,unit and scenario tests)
-	go test -short -count=1 -shuffle=on -timeout 5m ./...
+	go test -short -count=1 -shuffle=on -timeout 15m ./...
 	@$(call say,simulation: schedules of the real functions)
-	go test -v -count=1 -timeout 10m -run 'TestSwarm|TestPriorities|TestSleeper|TestEveryCall|TestAllSchedules' ./test/sim
+	go test -v -count=1 -timeout 20m -run 'TestSwarm|TestPriorities|TestSleeper|TestEveryCall|TestAllSchedules|TestForged' ./test/sim
 	go test -count=1 -timeout 20m ./test/history
+	@$(call say,the protocols as models)
+	test/spin/run.sh
 	@$(call say,control plane and eventing: built once then cached)
 	test/cluster/build.sh
 	test/eventing/build.sh
+	go test -count=1 -run '^TestOverlays' ./test
+	@$(call say,schedules of the simulation on a real API server)
+	go test -v -count=1 -timeout 20m -run '^TestSeedsOnARealServer$$' ./test/sim | grep -vE '^ *(=== |--- PASS: .*/)'
 	@$(call say,nested modules)
-	for module in $(nested); do (cd $$module && go test -count=1 ./...); done
+	for module in $(nested); do (cd $$module && go test -count=1 -timeout 20m ./...); done
 	@$(MAKE) --no-print-directory test-race
 	@$(call say,the parts that make run starts)
 	go test -count=1 -p 1 -timeout 20m ./test/local/...
@@ -61,11 +66,11 @@ sim: go ## N schedules of all functions together under faults, 1000000 unless to
 	go test -v -count=1 -timeout 12h -run 'TestSwarm|TestPriorities|TestSleeper|TestEveryCall|TestAllSchedules' ./test/sim -args -times $$(( $(or $(N),1000000) / 100000 )) -seed $(or $(SEED),0)
 
 .PHONY: guards
-guards: go ## Take every guard away in turn and want tests to fail; ONLY=name; takes hours
-	go test -v -count=1 -timeout 24h -run WithoutEachGuard ./test/guards -args -remove -quick -only '$(or $(ONLY),.)' $(if $(ONLY),,-table $(CURDIR)/docs/guards.md)
+guards: go ## Take every guard away in turn and want tests to fail: docs/guards.md; ONLY=name; some 15 minutes
+	go test -v -count=1 -timeout 24h -run WithoutEachGuard ./test/guards -args -remove -quick -only '$(or $(ONLY),.)' -table $(CURDIR)/docs/guards.md
 
 .PHONY: spin
-spin: ## Check the model of the ledger; installs spin on Debian
+spin: ## Check the models of the ledger and of the claim; installs spin on Debian
 	test/spin/run.sh
 
 .PHONY: test-race
@@ -103,6 +108,10 @@ test-openstack: go ## OpenStack against a real one, which is installed once: roo
 .PHONY: load-machines
 load-machines: go ## N Machines, 1000 unless told, up and down; writes docs/evidence/load-N.txt
 	LOAD=$(or $(N),1000) LOAD_REPORT=$(CURDIR)/docs/evidence/load-$(or $(N),1000).txt go test -v -count=1 -timeout 90m -run '^TestLoad$$' ./test/e2e
+
+.PHONY: load
+load: go ## Floods of events through the Broker and at the functions, which are killed meanwhile; writes docs/evidence/load-events.txt
+	FLOOD_REPORT=$(CURDIR)/docs/evidence/load-events.txt go test -v -count=1 -timeout 45m -run '^TestFlood$$' ./test/e2e
 
 .PHONY: check
 check: go ## Format, vet, lint, unit and scenario tests: before every commit
@@ -162,6 +171,11 @@ verify: go ## Fail if generate or tidy would change anything
 vulncheck: go ## Known vulnerabilities that the product reaches; asks https://vuln.go.dev
 	$(tool) govulncheck ./...
 
+.PHONY: sbom
+sbom: go ## The bill of materials, SPDX 2.3, into build/sbom.spdx.json
+	@mkdir -p build
+	go run ./test/sbom >build/sbom.spdx.json
+
 .PHONY: build
 build: go ## Build everything: the product, the control plane, eventing
 	go build ./...
@@ -169,22 +183,20 @@ build: go ## Build everything: the product, the control plane, eventing
 	test/eventing/build.sh
 
 .PHONY: manifests
-manifests: go ## Render what is applied to a cluster into build/manifests
-	@mkdir -p build/manifests
-	for folder in config triggers; do "$$(test/cluster/build.sh)" kubectl kustomize $$folder >build/manifests/$$folder.yaml; done
-	ls -l build/manifests
+manifests: ## Write build/manifests: an installation but the functions, for make deploy; OVERLAYS="namespaces oidc" with these
+	OVERLAYS='$(OVERLAYS)' tools/func/deploy.sh manifests
 
 .PHONY: deploy
-deploy: go ## Deploy functions with kn func: REGISTRY=where images go; FN=link-node that one alone
-	FUNC_REGISTRY=$(or $(REGISTRY),$(FUNC_REGISTRY)) tools/func/deploy.sh deploy $(FN)
+deploy: go ## Deploy functions with kn func: REGISTRY=where images go; FN=link-node that one alone; ENV="NAME=VALUE NAME-" settings
+	ENV='$(ENV)' OVERLAYS='$(OVERLAYS)' FUNC_REGISTRY=$(or $(REGISTRY),$(FUNC_REGISTRY)) tools/func/deploy.sh deploy $(FN)
 
 .PHONY: undeploy
 undeploy: go ## Take functions away again; FN=link-node that one alone
 	tools/func/deploy.sh undeploy $(FN)
 
 .PHONY: release
-release: go ## Push all images to REGISTRY and write build/release: config/ with their digests
-	FUNC_REGISTRY=$(or $(REGISTRY),$(FUNC_REGISTRY)) tools/func/deploy.sh release
+release: go ## Push all images to REGISTRY and write build/release: an installation with their digests; OVERLAYS="namespaces oidc"
+	OVERLAYS='$(OVERLAYS)' FUNC_REGISTRY=$(or $(REGISTRY),$(FUNC_REGISTRY)) tools/func/deploy.sh release
 
 .PHONY: clean
 clean: ## Remove what was built here; the caches of go and of the control plane stay

@@ -106,7 +106,7 @@ func TestBothWaysDeployTheSame(t *testing.T) {
 	for _, name := range append(house.functions(), sink) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			byFunc, byManifest := house.byFunc(t, name), house.byManifest(t, name)
+			byFunc, byManifest := house.byFunc(t, "functions/"+name+"/func.yaml"), house.byManifest(t, name)
 			// func's images listen on all interfaces; a staged root is one function and needs no FUNCTION.
 			for _, only := range []string{"FUNCTION", "LISTEN_ADDRESS"} {
 				if byManifest.Env[only] == "" {
@@ -121,6 +121,33 @@ func TestBothWaysDeployTheSame(t *testing.T) {
 	}
 }
 
+// The root is deployed as a function too. It is provision-machine until FUNCTION says otherwise, so it is bound as that is: reached from
+// inside the cluster, within bounds.
+func TestRootIsBoundAsItsFunction(t *testing.T) {
+	t.Parallel()
+	house := load(t, os.DirFS(".."))
+	root := house.byFunc(t, "func.yaml")
+	like := house.byManifest(t, root.Env["FUNCTION"])
+	delete(like.Env, "LISTEN_ADDRESS")
+	if diff := cmp.Diff(like, root); diff != "" {
+		t.Errorf("-config/services/%s +func.yaml:\n%s", root.Env["FUNCTION"], diff)
+	}
+}
+
+// A shadow is compared with the one that works: it has the same room and the same settings, and does nothing (docs/shadow.md).
+func TestShadowIsBoundAsTheOneThatWorks(t *testing.T) {
+	t.Parallel()
+	house := load(t, os.DirFS(".."))
+	works, shadow := house.byManifest(t, "evaluate-autoscale"), house.serviceIn(t, "overlays/shadow/service.yaml")
+	if shadow.Env["DRY_RUN"] != "true" {
+		t.Errorf("DRY_RUN=%q", shadow.Env["DRY_RUN"])
+	}
+	delete(shadow.Env, "DRY_RUN")
+	if diff := cmp.Diff(works, shadow); diff != "" {
+		t.Errorf("-config/services +overlays/shadow:\n%s", diff)
+	}
+}
+
 type pair struct{ Key, Name, Value string }
 
 func pairs(all []pair) map[string]string {
@@ -131,7 +158,7 @@ func pairs(all []pair) map[string]string {
 	return m
 }
 
-func (tr tree) byFunc(t *testing.T, name string) deployment {
+func (tr tree) byFunc(t *testing.T, path string) deployment {
 	t.Helper()
 	var f struct {
 		Run    struct{ Envs []pair }
@@ -150,7 +177,7 @@ func (tr tree) byFunc(t *testing.T, name string) deployment {
 			}
 		}
 	}
-	s, _ := tr.find("functions/" + name + "/func.yaml")
+	s, _ := tr.find(path)
 	if err := yaml.Unmarshal(s.text, &f); err != nil {
 		t.Fatal(err)
 	}
@@ -164,6 +191,11 @@ func (tr tree) byFunc(t *testing.T, name string) deployment {
 }
 
 func (tr tree) byManifest(t *testing.T, name string) deployment {
+	t.Helper()
+	return tr.serviceIn(t, tr.manifest("config/services", name))
+}
+
+func (tr tree) serviceIn(t *testing.T, path string) deployment {
 	t.Helper()
 	var s struct {
 		Metadata struct{ Labels map[string]string }
@@ -181,7 +213,7 @@ func (tr tree) byManifest(t *testing.T, name string) deployment {
 			}
 		}
 	}
-	file, _ := tr.find(tr.manifest("config/services", name))
+	file, _ := tr.find(path)
 	if err := yaml.Unmarshal(file.text, &s); err != nil || len(s.Spec.Template.Spec.Containers) != 1 {
 		t.Fatalf("%s: %v, %d containers", file.path, err, len(s.Spec.Template.Spec.Containers))
 	}

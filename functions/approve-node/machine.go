@@ -85,7 +85,7 @@ func clientOf(k known, c claim) (m *machine.Machine, why string) {
 	case k.Node(c.node) != nil:
 		return m, "a node of that name exists"
 	case asked < earliest, asked > latest:
-		return m, fmt.Sprintf("it was made at %s, which is not between %v before and %v after the machine was", stamp(c.CreationTimestamp.Time), -earliest, latest)
+		return m, fmt.Sprintf("it was made at %s, which is not between %v before and %v after the machine was", machine.Stamp(c.CreationTimestamp.Time), -earliest, latest)
 	}
 	return m, ""
 }
@@ -135,8 +135,6 @@ func single(fit []*machine.Machine, what string) (*machine.Machine, string) {
 	}
 	return nil, "more than one machine " + what + ": " + strings.Join(names, ", ")
 }
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // named reports whether an address is a name.
 func named(a corev1.NodeAddress) bool {

@@ -4,7 +4,7 @@
 //
 //	wakes on  dead letters
 //	reads     nothing
-//	writes    a log line for each
+//	writes    a log line for each, and a metric
 //
 // It decides nothing: what a lost event would have told, the next scan finds. Every line is an error, because a person
 // should look (RELIABILITY 2g).
@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync/atomic"
 
 	"github.com/cloudevents/sdk-go/v2/binding"
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
@@ -34,26 +33,30 @@ var extensions = []string{"kind", "namespace", "name", "scan", "knativeerrordest
 // Sink is the dead-letter sink. It is safe for concurrent use.
 type Sink struct {
 	log   *slog.Logger
-	count atomic.Uint64
+	count tally
 }
 
 // New returns a Sink that writes to log.
 func New(log *slog.Logger) *Sink { return &Sink{log: log.With("function", Name)} }
 
 // Count returns how many dead letters came since the process started.
-func (s *Sink) Count() uint64 { return s.count.Load() }
+func (s *Sink) Count() uint64 { return s.count.total() }
 
-// Handle takes every request for a dead letter and accepts it: sending it again could not help.
+// Handle takes every request for a dead letter and accepts it: sending it again could not help. A GET of /metrics is answered with
+// the counts.
 func (s *Sink) Handle(w http.ResponseWriter, r *http.Request) {
-	line := []any{"count", s.count.Add(1)}
+	if r.Method == http.MethodGet && r.URL.Path == "/metrics" {
+		s.count.ServeHTTP(w, r)
+		return
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	ev, err := binding.ToEvent(r.Context(), cehttp.NewMessageFromHttpRequest(r))
 	if err != nil {
-		s.log.Error("dead letter is not a cloudevent", line...)
+		s.log.Error("dead letter is not a cloudevent", "count", s.count.add(series{}))
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	line = append(line, "event_id", cut(ev.ID()), "event_type", cut(ev.Type()))
+	line := []any{"count", s.count.add(seriesOf(ev.Extensions())), "event_id", cut(ev.ID()), "event_type", cut(ev.Type())}
 	for _, name := range extensions {
 		if value, ok := ev.Extensions()[name].(string); ok && value != "" {
 			line = append(line, name, cut(value))

@@ -4,6 +4,7 @@ package deadletter
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -87,5 +88,53 @@ func TestSinkLogsMetadataOnly(t *testing.T) {
 				t.Errorf("counted %d", sink.Count())
 			}
 		})
+	}
+}
+
+// What is told survives its process in whoever reads it: by function, kind and code, and by nothing that a stranger may choose.
+func TestSinkTellsItsCounts(t *testing.T) {
+	t.Parallel()
+	sink := New(slog.New(slog.DiscardHandler))
+	post := func(attributes map[string]string) {
+		r := httptest.NewRequest(http.MethodPost, "/", http.NoBody)
+		for name, value := range map[string]string{"id": "1", "specversion": "1.0", "source": "s", "type": "t"} {
+			r.Header.Set("Ce-"+name, value)
+		}
+		for name, value := range attributes {
+			r.Header.Set("Ce-"+name, value)
+		}
+		sink.Handle(httptest.NewRecorder(), r)
+	}
+	scrape := func() string {
+		w := httptest.NewRecorder()
+		sink.Handle(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+		return w.Body.String()
+	}
+	if got := scrape(); strings.Contains(got, metric+"{") || !strings.Contains(got, "# TYPE "+metric+" counter\n") {
+		t.Errorf("before any: %s", got)
+	}
+	refused := map[string]string{"kind": "Machine", "knativeerrordest": "http://link-node.openshift-machine-api.svc.cluster.local/", "knativeerrorcode": "401"}
+	post(refused)
+	post(refused)
+	post(map[string]string{"scan": "fast", "knativeerrordest": "http://remediate.openshift-machine-api.svc.cluster.local"})
+	post(map[string]string{"kind": "a\"b", "knativeerrordest": "http://A_" + secret + "/", "knativeerrorcode": secret})
+	sink.Handle(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", strings.NewReader(secret)))
+	got := scrape()
+	for _, want := range []string{
+		`{code="401",function="link-node",kind="Machine"} 2`, `{code="",function="remediate",kind="Scan"} 1`,
+		`{code="other",function="other",kind="other"} 1`, `{code="",function="",kind=""} 1`,
+	} {
+		if !strings.Contains(got, metric+want+"\n") {
+			t.Errorf("nowhere: %s in\n%s", want, got)
+		}
+	}
+	for i := range 2 * maxSeries {
+		post(map[string]string{"kind": fmt.Sprintf("Kind%d", i)})
+	}
+	if got = scrape(); strings.Count(got, metric+"{") != maxSeries-1 || strings.Contains(got, secret) { // "other" is there already
+		t.Errorf("%d series, at most %d:\n%.300s", strings.Count(got, metric+"{"), maxSeries, got)
+	}
+	if sink.Count() != 5+2*maxSeries {
+		t.Errorf("counted %d", sink.Count())
 	}
 }

@@ -120,7 +120,7 @@ func (d drain) claim() plan.Action {
 // whose Machines wait for it: each would wait for the other for ever, and those disrupt nothing before they have it.
 func (d drain) cordoned(holds bool) string {
 	for _, n := range d.Nodes {
-		if n.Name != d.n.Name && n.Spec.Unschedulable && machine.IsControlPlane(n) && !(holds && d.waiting(n)) {
+		if n.Name != d.n.Name && n.Spec.Unschedulable && machine.IsControlPlane(n) && (!holds || !d.waiting(n)) {
 			return n.Name
 		}
 	}

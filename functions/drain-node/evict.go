@@ -21,8 +21,12 @@ import (
 )
 
 const (
-	// maxEvictions bounds the evictions from one Node in one invocation (RELIABILITY 2e).
+	// maxEvictions bounds the evictions from one Node in one invocation (RELIABILITY 2e). For a Machine what is left is
+	// written, and that event is the next invocation.
 	maxEvictions = 10
+	// maxEmptied bounds those for a scale-down, ten at a time: only the scan goes on with it, and after two minutes
+	// everything is taken back (SPEC C64). A Node has 250 Pods at most, as a rule.
+	maxEmptied = 50
 	// unreachableGrace is what Pods get on a Node that nobody hears of (B34).
 	unreachableGrace = 1
 )
@@ -30,16 +34,19 @@ const (
 // eviction is the Pods of one Node, by what has to happen to them.
 type eviction struct {
 	untried []plan.Evict  // to be evicted; those whose budget allows none come last
-	refused []plan.Evict  // not allowed now, as was asked in this invocation or can be foreseen
+	refused []plan.Evict  // not allowed now, as was asked in this invocation or can be foreseen; the first is what is told
 	leaving []*corev1.Pod // on their way out, and waited for
 	staying []*corev1.Pod // of DaemonSets and of the kubelet itself: they go with the Node
-	tried   int           // evictions asked in this invocation
+	tried   int           // evictions from the Node that this invocation asked for, also of Pods that are going or gone by now
+	most    int           // of those in one invocation
 	seen    snapshot.Snapshot
+	// exhausted counts, of each Pod that shall leave, the budgets that allow no disruption now.
+	exhausted map[*corev1.Pod]int
 }
 
 // evictionOf sorts the Pods on n. The grace of each Pod is its own, but never more than most.
 func evictionOf(s snapshot.Snapshot, n *corev1.Node, most *int64) eviction {
-	e := eviction{seen: s}
+	e := eviction{seen: s, exhausted: map[*corev1.Pod]int{}, tried: plan.EvictionsFrom(n.Name, s.Outcomes), most: maxEvictions}
 	unreachable := machine.NodeUnreachable(n)
 	for _, pod := range s.PodsOn(n.Name) {
 		switch {
@@ -54,15 +61,21 @@ func evictionOf(s snapshot.Snapshot, n *corev1.Node, most *int64) eviction {
 			e.add(plan.Evict{Pod: pod, GraceSeconds: grace(pod, unreachable, most), Why: "drain node " + n.Name})
 		}
 	}
-	many := e.tried+len(e.untried) > maxEvictions
-	slices.SortStableFunc(e.untried, func(a, b plan.Evict) int {
-		budgets := cmp.Compare(len(budgetsOf(s, a.Pod, true)), len(budgetsOf(s, b.Pod, true)))
-		if budgets == 0 && many {
-			return cmp.Compare(turn(s, a.Pod), turn(s, b.Pod))
-		}
-		return budgets
-	})
+	slices.SortFunc(e.refused, e.compare)
+	slices.SortFunc(e.untried, e.compare)
+	if e.tried+len(e.untried) > maxEvictions && len(e.untried) > 0 {
+		slices.SortStableFunc(e.untried[1:], func(a, b plan.Evict) int {
+			return cmp.Or(cmp.Compare(e.exhausted[a.Pod], e.exhausted[b.Pod]), cmp.Compare(turn(s, a.Pod), turn(s, b.Pod)))
+		})
+	}
 	return e
+}
+
+// compare puts those first whose budgets allow it, by name. The first of all is asked for in every invocation, so that what
+// is told of a drain that waits is told of the same Pod every time, and waiting writes nothing (R-S14).
+func (e eviction) compare(a, b plan.Evict) int {
+	return cmp.Or(cmp.Compare(e.exhausted[a.Pod], e.exhausted[b.Pod]),
+		cmp.Compare(a.Pod.Namespace, b.Pod.Namespace), cmp.Compare(a.Pod.Name, b.Pod.Name))
 }
 
 // turn orders Pods otherwise in every invocation: what a webhook denies is known only once it was asked for, and those
@@ -76,10 +89,8 @@ func turn(s snapshot.Snapshot, p *corev1.Pod) uint64 {
 // add takes a Pod that shall leave. The API server answers 500 to the eviction of one that several budgets protect,
 // for ever: that is not asked for.
 func (e *eviction) add(a plan.Evict) {
+	e.exhausted[a.Pod] = len(budgetsOf(e.seen, a.Pod, true))
 	o, tried := e.seen.Outcome(a)
-	if tried {
-		e.tried++
-	}
 	switch {
 	case o.Result == plan.Blocked, o.Result == plan.Refused, a.Pod.Status.Phase != corev1.PodPending && len(budgetsOf(e.seen, a.Pod, false)) > 1:
 		e.refused = append(e.refused, a)
@@ -116,13 +127,14 @@ func grace(p *corev1.Pod, unreachable bool, most *int64) *int64 {
 // invocation has done its share.
 func (e eviction) now() []plan.Sequence {
 	var all []plan.Sequence
-	for _, a := range e.untried[:min(len(e.untried), max(0, maxEvictions-e.tried))] {
+	for _, a := range e.untried[:min(len(e.untried), maxEvictions, max(0, e.most-e.tried))] {
 		all = append(all, plan.Sequence{Do: []plan.Action{a}})
 	}
 	return all
 }
 
-// obstacle names the Pod that may not be evicted, the budget that protects it, and what the API server said.
+// obstacle names the first Pod that may not be evicted, the budget that protects it, and what the API server said. Of many
+// it counts those that were asked for and those that are left: the same ones while nothing changes.
 func (e eviction) obstacle() string {
 	if len(e.refused) == 0 {
 		return ""
@@ -135,6 +147,9 @@ func (e eviction) obstacle() string {
 	name := "pod " + first.Pod.Namespace + "/" + first.Pod.Name
 	if more := len(e.refused) - 1; more > 0 {
 		name += fmt.Sprintf(" and %d more", more)
+	}
+	if len(e.untried) > 0 {
+		name += fmt.Sprintf(" of %d", len(e.refused)+len(e.untried))
 	}
 	if budgets := budgetsOf(e.seen, first.Pod, false); len(budgets) > 0 {
 		name += ", protected by disruption budget " + strings.Join(budgets, ", ")
@@ -167,12 +182,13 @@ func (e eviction) progress() string {
 		return waitsForPods
 	}
 	p := e.leaving[overdue]
-	return fmt.Sprintf("waits for pod %s/%s, which should have ended at %s", p.Namespace, p.Name, p.DeletionTimestamp.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("waits for pod %s/%s, which should have ended at %s", p.Namespace, p.Name, machine.Stamp(p.DeletionTimestamp.Time))
 }
 
 // empty evicts for a scale-down. evaluate-autoscale sees the result, and takes everything back if it takes too long.
 func empty(s snapshot.Snapshot, n *corev1.Node, r autoscaling.Removal) []plan.Sequence {
 	e := evictionOf(s, n, &r.MaxGrace)
+	e.most = maxEmptied
 	if reason := e.obstacle(); reason != "" && len(e.now()) == 0 {
 		return []plan.Sequence{{Notes: []plan.Note{plan.Warning(n, "DrainRequeued", "Node drain requeued: "+reason).From(source)}}}
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
@@ -74,5 +75,128 @@ func TestEveryPodHasItsTurn(t *testing.T) {
 	}
 	if len(seen) != 3*maxEvictions {
 		t.Errorf("%d of %d pods had their turn in 100 invocations", len(seen), 3*maxEvictions)
+	}
+}
+
+// A scale-down has two minutes, of which each scan has its share: a full Node is empty by then, and no scan goes on for longer
+// than one invocation can (RELIABILITY 2d, SPEC C64).
+func TestScaleDownEmptiesAFullNodeInTime(t *testing.T) {
+	t.Parallel()
+	const pods, scans, rounds = 250, 10, 8
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}
+	left := map[string]*corev1.Pod{}
+	for i := range pods {
+		meta := metav1.ObjectMeta{Name: fmt.Sprintf("web-%03d", i), Namespace: "default", UID: types.UID(fmt.Sprint("pod-", i))}
+		left[meta.Name] = &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{NodeName: n.Name}}
+	}
+	for scan := range scans {
+		outcomes := map[plan.Key]plan.Outcome{}
+		for round := 0; ; round++ {
+			if round > rounds {
+				t.Fatalf("scan %d is not quiet after %d rounds", scan, rounds)
+			}
+			s := snapshot.Snapshot{Invocation: fmt.Sprint(scan), Outcomes: outcomes}
+			s.Add(n)
+			for _, p := range left {
+				s.Add(p)
+			}
+			all := empty(s, n, autoscaling.Removal{})
+			if len(all) == 0 {
+				break
+			}
+			for _, seq := range all {
+				if a, ok := seq.Do[0].(plan.Evict); ok {
+					outcomes[a.Key()] = plan.Outcome{}
+					delete(left, a.Pod.Name)
+				}
+			}
+		}
+	}
+	if len(left) > 0 {
+		t.Errorf("%d pods are left after %d scans", len(left), scans)
+	}
+}
+
+// A drain that waits says so once, however many Pods may not be evicted and whoever forbids it: its own write would wake it
+// again at once (R-S14, B27).
+func TestBlockedDrainIsQuiet(t *testing.T) {
+	t.Parallel()
+	spent, denied := plan.Outcome{Result: plan.Blocked, Message: "too few are healthy"}, plan.Outcome{Result: plan.Refused, Message: "denied by a webhook"}
+	for _, c := range []struct {
+		pods, free, twice int // free are the last ones, of no budget; twice every so-manieth, of several
+		answer            plan.Outcome
+	}{
+		{pods: 1, answer: spent},
+		{pods: maxEvictions, answer: spent},
+		{pods: maxEvictions + 1, answer: spent},
+		{pods: 3 * maxEvictions, answer: spent},
+		{pods: 3 * maxEvictions, answer: denied},
+		{pods: 3 * maxEvictions, free: 1, answer: spent},
+		{pods: 3 * maxEvictions, free: maxEvictions + 2, answer: denied},
+		{pods: 3 * maxEvictions, free: maxEvictions + 2, twice: 3, answer: denied},
+	} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			t.Parallel()
+			s, _, err := scenario.Load("testdata/budget-blocks.txtar")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.World.Pods = nil
+			again := s.World.DisruptionBudgets[0].DeepCopy()
+			again.Name, again.Spec.Selector.MatchLabels = "again", map[string]string{"twice": ""}
+			s.World.Add(again)
+			for i := range c.pods {
+				labels := map[string]string{"app": "web"}
+				if c.twice > 0 && i%c.twice == 1 {
+					labels["twice"] = ""
+				}
+				if i >= c.pods-c.free {
+					labels = nil
+				}
+				meta := metav1.ObjectMeta{Name: fmt.Sprintf("web-%02d", i), Namespace: "default", UID: types.UID(fmt.Sprint("pod-", i)), Labels: labels}
+				s.World.Add(&corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}})
+			}
+			writes := 0
+			for i := range 20 {
+				s.World.Invocation = fmt.Sprint(i)
+				writes += blocked(t, &s, c.answer)
+			}
+			if writes != 1 {
+				t.Errorf("%d status writes in 20 invocations in which nothing changed, want 1", writes)
+			}
+		})
+	}
+}
+
+// blocked plays one invocation in which every eviction is answered alike, and returns how often it wrote the status.
+func blocked(t *testing.T, s *scenario.Scenario, answer plan.Outcome) int {
+	t.Helper()
+	writes := 0
+	s.World.Outcomes = map[plan.Key]plan.Outcome{}
+	for {
+		seen, _, err := scenario.Observe(Function, *s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := Decide(seen)
+		if p.Quiet() {
+			return writes
+		}
+		for _, a := range p.Actions() {
+			switch a := a.(type) {
+			case plan.Evict:
+				s.World.Outcomes[a.Key()] = answer
+			case plan.UpdateStatus:
+				next, ok := a.New.DeepCopyObject().(*machine.Machine)
+				if !ok {
+					t.Fatal(a)
+				}
+				writes++
+				next.ResourceVersion += "1"
+				s.World.Machines = []*machine.Machine{next}
+			case plan.Approve, plan.Create, plan.CreateInstance, plan.Delete, plan.DeleteInstance, plan.PowerCycle, plan.Update, plan.UpdateInstance:
+				t.Fatal(a)
+			}
+		}
 	}
 }

@@ -51,7 +51,7 @@ func (d drain) begin() []plan.Sequence {
 	next := d.deleting()
 	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c machine.Condition) bool { return c.Type == machine.ConditionDrained })
 	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo,
-		"Draining", "ends at "+d.Now.Add(limit).UTC().Format(time.RFC3339)+" at the latest"), d.Now)
+		"Draining", "ends at "+machine.Stamp(d.Now.Add(limit))+" at the latest"), d.Now)
 	return []plan.Sequence{{Do: []plan.Action{plan.UpdateStatus{Old: d.m, New: next, Why: "drain within " + limit.String()}}, Notes: d.proceeds()}}
 }
 

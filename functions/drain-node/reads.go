@@ -28,20 +28,7 @@ var stateQuery = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapS
 
 // reads asks, in this order: who wakes, its Node, the Pods on it, then what stands in the way of those.
 func reads(s snapshot.Snapshot) snapshot.Scope {
-	var ask []snapshot.Query
-	switch {
-	case s.Request.Scan():
-		ask = append(ask, snapshot.All("Machine"), stateQuery)
-		ask = append(ask, nodes(s)...)
-	case s.Request.Is("Machine"):
-		ask = append(ask, snapshot.One("Machine", s.Request.Namespace, s.Request.Name))
-		ask = append(ask, nodes(s)...)
-	case s.Request.Is("Node"):
-		ask = append(ask, snapshot.One("Node", "", s.Request.Name))
-		if n := s.Node(s.Request.Name); n != nil && tainted(n) {
-			ask = append(ask, stateQuery)
-		}
-	}
+	ask := woken(s)
 	for _, m := range due(s) {
 		n := nodeOf(s, m)
 		if n == nil || held(m) {
@@ -64,6 +51,25 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		}
 	}
 	return snapshot.Scope{Objects: ask}
+}
+
+// woken asks for what a request names, and for the Nodes of its Machines.
+func woken(s snapshot.Snapshot) []snapshot.Query {
+	var ask []snapshot.Query
+	switch {
+	case s.Request.Scan():
+		ask = append(ask, snapshot.All("Machine"), stateQuery)
+		ask = append(ask, nodes(s)...)
+	case s.Request.Is("Machine"):
+		ask = append(ask, snapshot.One("Machine", s.Request.Namespace, s.Request.Name))
+		ask = append(ask, nodes(s)...)
+	case s.Request.Is("Node"):
+		ask = append(ask, snapshot.One("Node", "", s.Request.Name))
+		if n := s.Node(s.Request.Name); n != nil && tainted(n) {
+			ask = append(ask, stateQuery)
+		}
+	}
+	return ask
 }
 
 // due returns the Machines to drain (B27), those too whose phase nobody has shown yet: at most maxDrains of them, others

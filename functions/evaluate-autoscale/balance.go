@@ -5,18 +5,19 @@ package evaluateautoscale
 import (
 	"slices"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
 
 // similar returns the options among which the Nodes of an opening are balanced: the one that was chosen, with every
-// similar one that takes the same Pods, if the settings want balance (SPEC C37–C40).
+// similar one that takes the same Pods and that the expanders like as well, if the settings want balance (SPEC C28, C37–C40).
 func (sc *scan) similar(options []*option, best *option, opening scheduling.Opening) []*option {
 	if !sc.settings.BalanceSimilarNodeGroups {
 		return []*option{best}
 	}
 	all := []*option{best}
 	for i, o := range options {
-		if o != best && sc.alike(best.group, o.group) && sc.placement.Movable(opening, i) {
+		if o != best && slices.Equal(o.score, best.score) && sc.alike(best.group, o.group) && sc.placement.Movable(opening, i) {
 			all = append(all, o)
 		}
 	}
@@ -35,6 +36,15 @@ func (sc *scan) alike(a, b *group) bool {
 	return sc.world.Similar(a.template, b.template, ignored)
 }
 
+// costsAlike reports whether two groups cost the same, as far as anybody asks for prices.
+func (sc *scan) costsAlike(a, b *group) bool {
+	if !slices.Contains(sc.settings.Expanders, autoscaling.Price) {
+		return true
+	}
+	sc.readPrices()
+	return sc.priceOf(a) == sc.priceOf(b)
+}
+
 // evenOut brings to the front of the Nodes that may go the one whose group is the largest among the groups similar to
 // that of the first: what balance brought, balance takes (SPEC D29). It changes nothing between Nodes of which one is
 // empty and the other is not, and takes none that has to stay for a reason of its own.
@@ -45,7 +55,7 @@ func (sc *scan) evenOut(rest []candidate, r room) {
 	size := func(g *group) int32 { return g.target - r.less[g] }
 	first, best := rest[0], 0
 	for i, c := range rest {
-		if size(c.group) > size(rest[best].group) && c.drain == first.drain && sc.alike(first.group, c.group) && sc.held(c, r) == "" {
+		if size(c.group) > size(rest[best].group) && c.drain == first.drain && sc.alike(first.group, c.group) && sc.costsAlike(first.group, c.group) && sc.held(c, r) == "" {
 			best = i
 		}
 	}

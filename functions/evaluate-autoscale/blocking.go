@@ -70,9 +70,6 @@ func (sc *scan) toMove(n *corev1.Node) (pods []*corev1.Pod) {
 
 // blocks returns why a Pod must not be moved for a scale-down, budgets aside (SPEC C70–C74).
 func (sc *scan) blocks(p *corev1.Pod) string {
-	if stands(p) {
-		return ""
-	}
 	safe := p.Annotations[safeAnnotation]
 	switch safe {
 	case "true":
@@ -108,15 +105,21 @@ func hasLocalStorage(p *corev1.Pod) bool {
 
 // guard is a disruption budget, compiled.
 type guard struct {
-	at       int // in the list of budgets
-	budget   *policyv1.PodDisruptionBudget
+	at       int                             // in the list of budgets
+	alone    []*policyv1.PodDisruptionBudget // itself
 	selector labels.Selector
 }
 
 // guards are the budgets of one namespace, by a label that their Pods have; those that ask for none are apart.
 type guards struct {
-	byLabel map[[2]string][]guard
+	byLabel []labeled
 	rest    []guard
+}
+
+// labeled are budgets whose Pods have a label with some value.
+type labeled struct {
+	key     string
+	byValue map[string][]guard
 }
 
 // guardsOf compiles the budgets of every namespace. A selector that does not parse covers nothing.
@@ -128,43 +131,59 @@ func guardsOf(all []*policyv1.PodDisruptionBudget) map[string]*guards {
 			continue
 		}
 		if by[b.Namespace] == nil {
-			by[b.Namespace] = &guards{byLabel: map[[2]string][]guard{}}
+			by[b.Namespace] = &guards{}
 		}
-		in, g := by[b.Namespace], guard{i, b, selector}
+		in, g := by[b.Namespace], guard{i, []*policyv1.PodDisruptionBudget{b}, selector}
 		if b.Spec.Selector == nil || len(b.Spec.Selector.MatchLabels) == 0 {
 			in.rest = append(in.rest, g)
 			continue
 		}
-		k := slices.Min(slices.Collect(maps.Keys(b.Spec.Selector.MatchLabels)))
-		label := [2]string{k, b.Spec.Selector.MatchLabels[k]}
-		in.byLabel[label] = append(in.byLabel[label], g)
+		key := slices.Min(slices.Collect(maps.Keys(b.Spec.Selector.MatchLabels)))
+		k := slices.IndexFunc(in.byLabel, func(l labeled) bool { return l.key == key })
+		if k < 0 {
+			k, in.byLabel = len(in.byLabel), append(in.byLabel, labeled{key, map[string][]guard{}})
+		}
+		value := b.Spec.Selector.MatchLabels[key]
+		in.byLabel[k].byValue[value] = append(in.byLabel[k].byValue[value], g)
 	}
 	return by
 }
 
 // budgetsOf returns the disruption budgets that cover a Pod, in the order of the list.
-func (sc *scan) budgetsOf(p *corev1.Pod) (all []*policyv1.PodDisruptionBudget) {
+func (sc *scan) budgetsOf(p *corev1.Pod) []*policyv1.PodDisruptionBudget {
 	in := sc.guards[p.Namespace]
-	if in == nil || stands(p) {
+	if in == nil {
 		return nil
 	}
-	var found []guard
-	look := func(list []guard) {
-		for _, g := range list {
-			if g.selector.Matches(labels.Set(p.Labels)) {
-				found = append(found, g)
-			}
+	var few [4]guard
+	found := cover(few[:0], in.rest, p)
+	for i := range in.byLabel {
+		if value, ok := p.Labels[in.byLabel[i].key]; ok {
+			found = cover(found, in.byLabel[i].byValue[value], p)
 		}
 	}
-	look(in.rest)
-	for k, v := range p.Labels {
-		look(in.byLabel[[2]string{k, v}])
+	switch len(found) {
+	case 0:
+		return nil
+	case 1: // as nearly always
+		return found[0].alone
 	}
 	slices.SortFunc(found, func(a, b guard) int { return cmp.Compare(a.at, b.at) })
+	var all []*policyv1.PodDisruptionBudget
 	for _, g := range found {
-		all = append(all, g.budget)
+		all = append(all, g.alone...)
 	}
 	return all
+}
+
+// cover appends those of a list that cover a Pod.
+func cover(found, list []guard, p *corev1.Pod) []guard {
+	for _, g := range list {
+		if g.selector.Matches(labels.Set(p.Labels)) {
+			found = append(found, g)
+		}
+	}
+	return found
 }
 
 // budgets are what disruption budgets have left while scale-downs are planned one after the other (SPEC C75).
@@ -178,11 +197,26 @@ func (sc *scan) budgets() budgets {
 	return b
 }
 
+// twice returns the reason if several budgets cover a Pod: the API server refuses to evict it for as long as they do, however
+// much each of them allows. It looks at no budget for a Pod that does not run yet (RELIABILITY 2e).
+func (sc *scan) twice(p *corev1.Pod) string { return twice(p, sc.budgetsOf(p)) }
+
+func twice(p *corev1.Pod, all []*policyv1.PodDisruptionBudget) string {
+	if len(all) > 1 && p.Status.Phase != corev1.PodPending {
+		return fmt.Sprintf("NotEnoughPdb: %s and %s both cover it, and no pod of two budgets is evicted", all[0].Name, all[1].Name)
+	}
+	return ""
+}
+
 // short returns the reason if a budget of any of the Pods allows no eviction at all. One eviction is enough: the Pods
 // of a Node are evicted one after the other, as fast as their budgets allow.
 func (b budgets) short(sc *scan, pods []*corev1.Pod) string {
 	for _, p := range pods {
-		for _, x := range sc.budgetsOf(p) {
+		all := sc.budgetsOf(p)
+		if why := twice(p, all); why != "" {
+			return blockedBy(p, why)
+		}
+		for _, x := range all {
 			if b[x] < 1 {
 				return blockedBy(p, fmt.Sprintf("NotEnoughPdb: %s allows %d disruptions", x.Name, x.Status.DisruptionsAllowed))
 			}

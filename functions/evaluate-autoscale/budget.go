@@ -58,11 +58,13 @@ func (sc *scan) over(s machine.Slot) bool {
 func (sc *scan) isVictim(m *machine.Machine) bool {
 	for _, g := range sc.groups {
 		victims, err := machine.Victims(g.set)
-		r := sc.state.Groups[g.id].Resize
-		if r != nil && slices.ContainsFunc(r.Lost, func(x autoscaling.Lost) bool { return x.UID == m.UID }) {
-			return true
+		if err != nil {
+			victims = nil // scale-machineset will drop them
 		}
-		if err == nil && slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.UID == m.UID }) {
+		if r := sc.state.Groups[g.id].Resize; r != nil {
+			victims = append(victims, victimsOf(*r)...)
+		}
+		if slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.Is(m) }) {
 			return true
 		}
 	}

@@ -21,8 +21,12 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
-// bufferKind is the kind of objects that ask for room to be kept free, where its API is installed (SPEC W7, C83).
-const bufferKind plan.Kind = "CapacityBuffer.v1beta1.autoscaling.x-k8s.io"
+// Kinds of objects that ask for room to be kept free, where their API is installed (SPEC W7, C83). The older version says the
+// same; it is asked for only where the newer one has none.
+const (
+	bufferKind    plan.Kind = "CapacityBuffer.v1beta1.autoscaling.x-k8s.io"
+	oldBufferKind plan.Kind = "CapacityBuffer.v1alpha1.autoscaling.x-k8s.io"
+)
 
 // buffer is one CapacityBuffer, with the Pods that stand for its room.
 type buffer struct {
@@ -31,21 +35,35 @@ type buffer struct {
 	template   string // name of the PodTemplate, if that is what it refers to
 	generation int64
 	pods       []*corev1.Pod
+	limited    string // by which quotas, and how
 	reason     string // why no room is kept for it
 	message    string
 }
 
-// bufferReads asks for all CapacityBuffers, then for what they refer to.
+// bufferReads asks for all CapacityBuffers, then for what they refer to, and what they are held to.
 func bufferReads(s snapshot.Snapshot) []snapshot.Query {
 	ask := []snapshot.Query{snapshot.All(bufferKind)}
+	if s.Has(ask[0]) && !slices.ContainsFunc(s.Foreign, func(o *unstructured.Unstructured) bool { return plan.KindOf(o) == bufferKind }) {
+		ask = append(ask, snapshot.All(oldBufferKind))
+	}
+	found := false
 	for _, o := range s.Foreign {
-		if b, err := autoscaling.ParseCapacityBuffer(o.Object); err == nil && plan.KindOf(o) == bufferKind && b.Ours() {
+		if b, err := autoscaling.ParseCapacityBuffer(o.Object); err == nil && isBuffer(o) && b.Ours() {
+			found = true
 			if q, ok := referred(o.GetNamespace(), b); ok {
 				ask = append(ask, q)
 			}
 		}
 	}
+	if found {
+		ask = append(ask, snapshot.All("ResourceQuota"))
+	}
 	return ask
+}
+
+func isBuffer(o *unstructured.Unstructured) bool {
+	k := plan.KindOf(o)
+	return k == bufferKind || k == oldBufferKind
 }
 
 // referred returns the query for what a buffer refers to.
@@ -68,8 +86,9 @@ func referred(namespace string, b autoscaling.CapacityBuffer) (snapshot.Query, b
 
 // findBuffers reads the CapacityBuffers and makes the Pods that stand for them.
 func (sc *scan) findBuffers() (pods []*corev1.Pod) {
+	quotas := autoscaling.NewQuotas(sc.ResourceQuotas)
 	for _, o := range sc.Foreign {
-		if plan.KindOf(o) != bufferKind || o.GetDeletionTimestamp() != nil {
+		if !isBuffer(o) || o.GetDeletionTimestamp() != nil {
 			continue
 		}
 		b := &buffer{object: o}
@@ -79,7 +98,7 @@ func (sc *scan) findBuffers() (pods []*corev1.Pod) {
 		} else if !b.wish.Ours() {
 			continue
 		} else {
-			sc.fill(b)
+			sc.fill(b, quotas)
 		}
 		sc.buffers = append(sc.buffers, b)
 		pods = append(pods, b.pods...)
@@ -88,15 +107,21 @@ func (sc *scan) findBuffers() (pods []*corev1.Pod) {
 }
 
 // fill gives a buffer its Pods, or the reason why it has none.
-func (sc *scan) fill(b *buffer) {
+func (sc *scan) fill(b *buffer, quotas autoscaling.Quotas) {
 	template, scaled, found := sc.templateOf(b)
 	if !found {
 		return
 	}
+	template.Spec = scheduling.Complete(template.Spec)
 	count, err := b.wish.Count(scaled, scheduling.Requests(&corev1.Pod{Spec: template.Spec}))
 	if err != nil {
 		b.reason, b.message = "Invalid", err.Error()
 		return
+	}
+	var held []string
+	wanted := count
+	if count, held = quotas.Take(b.object.GetNamespace(), template.Spec, scheduling.Requests(&corev1.Pod{Spec: template.Spec}), count); count < wanted {
+		b.limited = fmt.Sprintf("Buffer replicas limited from %d to %d due to quotas: %s", wanted, count, strings.Join(held, ", "))
 	}
 	spec := template.Spec
 	spec.NodeName, spec.Priority = "", new(int32(math.MinInt32)) // every Pod is served before it
@@ -171,7 +196,7 @@ func workload(o plan.Object) (corev1.PodTemplateSpec, int32) {
 
 // reportBuffers keeps the status of every CapacityBuffer: whether it is understood, and whether its room is there.
 func (sc *scan) reportBuffers() {
-	if len(sc.buffers) == 0 || sc.world == nil || sc.young {
+	if len(sc.buffers) == 0 || sc.world == nil || sc.young || sc.unsettled {
 		return
 	}
 	missing := map[types.UID]bool{}
@@ -185,10 +210,7 @@ func (sc *scan) reportBuffers() {
 		if next == nil {
 			continue
 		}
-		update := plan.UpdateStatus{Old: b.object, New: next, Why: "room"}
-		if _, tried := sc.Outcome(update); !tried {
-			sc.redo = append(sc.redo, plan.Sequence{Do: []plan.Action{update}})
-		}
+		sc.once(plan.UpdateStatus{Old: b.object, New: next, Why: "room"})
 	}
 }
 
@@ -226,7 +248,7 @@ func (b *buffer) tells(st autoscaling.CapacityBufferStatus) bool {
 	return st.PodTemplateRef != nil && st.PodTemplateRef.Name == b.template && st.PodTemplateGeneration != nil && *st.PodTemplateGeneration == b.generation
 }
 
-// conditions says whether a buffer is understood, and whether its room is there or on its way.
+// conditions says whether a buffer is understood, whether its room is there or on its way, and whether quotas make it smaller.
 func (b *buffer) conditions(missing map[types.UID]bool) []metav1.Condition {
 	absent := 0
 	for _, p := range b.pods {
@@ -242,5 +264,12 @@ func (b *buffer) conditions(missing map[types.UID]bool) []metav1.Condition {
 		room.Status, room.Reason = metav1.ConditionFalse, "RoomIsMissing"
 		room.Message = fmt.Sprintf("%d of %d places are missing", absent, len(b.pods))
 	}
-	return []metav1.Condition{ready, room}
+	if b.reason != "" {
+		return []metav1.Condition{ready, room}
+	}
+	limited := metav1.Condition{Type: autoscaling.BufferLimited, Status: metav1.ConditionFalse, Reason: "ResourceQuotasAllocated", ObservedGeneration: b.object.GetGeneration()}
+	if b.limited != "" {
+		limited.Status, limited.Message = metav1.ConditionTrue, b.limited
+	}
+	return []metav1.Condition{ready, room, limited}
 }

@@ -3,6 +3,8 @@
 package evaluateautoscale
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -32,9 +34,14 @@ func report(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) []plan.Seque
 	case meta.FindStatusCondition(ca.Status.Conditions, conditionValid) == nil:
 		note = plan.Normal(ca, "SuccessfulCreate", "Created ClusterAutoscaler deployment: "+effect)
 	}
+	notes := []plan.Note{note.From(caSource)}
+	if warnings := strings.Join(ca.Warnings(), "; "); len(errs) == 0 && warnings != "" {
+		c.Message = warnings
+		notes = append(notes, plan.Warning(ca, "FailedValidation", warnings).From(caSource))
+	}
 	next := ca.DeepCopy()
 	if !setCondition(&next.Status.Conditions, c, s) {
 		return nil
 	}
-	return []plan.Sequence{{Do: []plan.Action{plan.UpdateStatus{Old: ca, New: next, Why: c.Reason}}, Notes: []plan.Note{note.From(caSource)}}}
+	return []plan.Sequence{{Do: []plan.Action{plan.UpdateStatus{Old: ca, New: next, Why: c.Reason}}, Notes: notes}}
 }

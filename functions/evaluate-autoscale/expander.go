@@ -18,7 +18,6 @@ import (
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
-	"github.com/machine-functions/machine-functions/shared/scheduling"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -50,12 +49,14 @@ func (sc *scan) expand(options []*option) {
 		switch e {
 		case autoscaling.Priority:
 			score = sc.byPriority(options)
+			sc.prefer(options, score)
 		case autoscaling.Random:
 			score = sc.byChance(options)
 		case autoscaling.Price:
 			score = sc.byPrice(options)
+			sc.prefer(options, score)
 		case autoscaling.LeastWaste:
-			score = bySize(options)
+			score = sc.bySize(options)
 		}
 		priced := e == autoscaling.Price || e == autoscaling.LeastWaste
 		switch {
@@ -69,10 +70,18 @@ func (sc *scan) expand(options []*option) {
 		}
 	}
 	if base == nil {
-		base = bySize(options)
+		base = sc.bySize(options)
 	}
 	sc.ranked = len(above) > 0
 	combine(options, ranks(above, len(options)), base, ranks(below, len(options)))
+}
+
+// prefer keeps what an expander says by which people prefer one group to another: where they do, nothing is balanced. A
+// little more or less size is no preference, and neither is chance.
+func (sc *scan) prefer(options []*option, score []int64) {
+	for i := range score {
+		options[i].score = append(options[i].score, score[i])
+	}
 }
 
 // combine makes one price of a rank, a price and a rank among equal prices.
@@ -123,12 +132,12 @@ func ranks(scores [][]int64, n int) []int64 {
 
 // bySize prices by what a Node has: the least waste is the least that is added (SPEC C29). A core is worth four GiB; a
 // GPU more than any Node without one.
-func bySize(options []*option) []int64 {
+func (sc *scan) bySize(options []*option) []int64 {
 	out := make([]int64, len(options))
 	for i, o := range options {
 		c := o.template.Status.Allocatable
-		gpus := c[scheduling.GPU]
-		out[i] = max(1, c.Cpu().MilliValue()+c.Memory().Value()>>20/4+min(gpus.Value(), 1000)*1_000_000)
+		_, gpus := sc.gpus.In(c)
+		out[i] = max(1, c.Cpu().MilliValue()+c.Memory().Value()>>20/4+min(gpus, 1000)*1_000_000)
 	}
 	return out
 }
@@ -136,10 +145,10 @@ func bySize(options []*option) []int64 {
 // byPrice prices by money, in thousandths of a cent per hour. It has no say unless every option has a price: a price
 // cannot be compared with none.
 func (sc *scan) byPrice(options []*option) []int64 {
-	sc.prices = sc.priceTable()
+	sc.readPrices()
 	out := make([]int64, len(options))
 	for i, o := range options {
-		if out[i] = priceOf(o.group, sc.prices); out[i] == 0 {
+		if out[i] = sc.priceOf(o.group); out[i] == 0 {
 			if asksFor(sc.ClusterAutoscalers, autoscaling.Price) {
 				sc.notes = append(sc.notes, plan.Log("Price expander: the price of "+o.id+" is not known, prices are left out"))
 			}
@@ -155,7 +164,15 @@ func priceOf(g *group, table map[string]float64) int64 {
 	if f, err := strconv.ParseFloat(g.set.Annotations[machine.AnnotationPrice], 64); err == nil {
 		return milliCents(f)
 	}
-	for _, key := range []string{g.id, g.set.Name, g.typeOfTemplate(), g.typeOfMachines()} {
+	return tablePrice(g, table)
+}
+
+// tablePrice returns what a table says that a Node of a group costs; 0 if it says nothing.
+func tablePrice(g *group, table map[string]float64) int64 {
+	if len(table) == 0 {
+		return 0
+	}
+	for _, key := range append([]string{g.id, g.set.Name, g.typeOfTemplate()}, g.typesOfMachines()...) {
 		if f, ok := table[key]; ok && key != "" {
 			return milliCents(f)
 		}
@@ -167,7 +184,7 @@ func milliCents(perHour float64) int64 {
 	if !(perHour > 0 && perHour < 1e6) {
 		return 0
 	}
-	return int64(math.Ceil(perHour * 1e5))
+	return max(1, int64(math.Round(perHour*1e5)))
 }
 
 // typeOfTemplate returns the instance type that the group's Nodes are labeled with.
@@ -178,14 +195,22 @@ func (g *group) typeOfTemplate() string {
 	return g.template.Labels[corev1.LabelInstanceTypeStable]
 }
 
-// typeOfMachines returns the instance type that a Machine of the group is labeled with (SPEC B1).
-func (g *group) typeOfMachines() string {
+// typesOfMachines returns the instance type of a Machine of the group, in its cloud's words and as its label says (SPEC B1).
+func (g *group) typesOfMachines() []string {
 	for _, m := range g.members {
-		if t := m.machine.Labels[machine.LabelInstanceType]; t != "" {
-			return t
+		if t := machine.Word(m.machine, machine.LabelInstanceType); t != "" {
+			return []string{t, m.machine.Labels[machine.LabelInstanceType]}
 		}
 	}
-	return ""
+	return nil
+}
+
+// readPrices makes the table of prices known.
+func (sc *scan) readPrices() {
+	if sc.prices == nil {
+		sc.prices = map[string]float64{}
+		maps.Copy(sc.prices, sc.priceTable())
+	}
 }
 
 // priceTable reads prices for sets whose cloud tells none. One that cannot be read prices nothing.
@@ -270,6 +295,20 @@ func (sc *scan) byChance(options []*option) []int64 {
 		out[i] = int64(h.Sum32())
 	}
 	return out
+}
+
+// wantsPrices reports whether an expander, listed or by default, compares sets of which some do not say themselves what
+// they cost.
+func wantsPrices(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) bool {
+	resized, silent := 0, false
+	for _, set := range s.MachineSets {
+		if _, _, ok := boundsOf(s, set); ok {
+			_, said := set.Annotations[machine.AnnotationPrice]
+			resized, silent = resized+1, silent || !said
+		}
+	}
+	listed := len(ca.Spec.Expanders) > 0
+	return slices.Contains(autoscaling.Effective(ca.Spec).Expanders, autoscaling.Price) && (listed || resized > 1 && silent)
 }
 
 // asksFor reports whether the settings list an expander.

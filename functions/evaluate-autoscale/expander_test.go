@@ -9,7 +9,26 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 )
+
+// A table of prices names an instance type as its cloud does, or as the label of its Machines, where that is another word.
+func TestPriceOfATypeThatIsNoLabel(t *testing.T) {
+	t.Parallel()
+	const flavor = "SCS-4V:16:100"
+	m := &machine.Machine{}
+	machine.SetWord(m, machine.LabelInstanceType, flavor)
+	g := &group{set: &machine.MachineSet{}, members: []member{{machine: m}}}
+	for _, name := range []string{flavor, "SCS-4V-16-100"} {
+		if got := priceOf(g, map[string]float64{name: 0.2}); got != milliCents(0.2) {
+			t.Errorf("%s costs %d", name, got)
+		}
+	}
+	if got := priceOf(g, map[string]float64{"SCS-8V:32": 0.2}); got != 0 {
+		t.Errorf("a price of another type is taken: %d", got)
+	}
+}
 
 // Whatever is ranked and priced: a better rank is always cheaper, within a rank the cheaper one is, and no price
 // overflows when as many Nodes as there may be are added up.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
@@ -36,25 +37,53 @@ type no struct{ reason, limit string }
 // scan that does not grow anything.
 func (sc *scan) explain() {
 	sc.explainGroups()
-	told := 0
 	refusals := sc.refusals()
 	sc.explainHeadroom(refusals)
+	var first, more []unhelped
 	for i, shape := range sc.placement.Shapes {
 		from := len(shape.Pods) - sc.placement.Left[i] - sc.placement.Helped[i]
-		if from == len(shape.Pods) {
-			continue
-		}
-		message := "pod didn't trigger scale-up: " + counted(sc.answers(i, refusals))
+		one := true
 		for _, p := range shape.Pods[from:] {
-			if !waits(p) {
-				continue
+			switch {
+			case !waits(p):
+			case one:
+				first, one = append(first, unhelped{p, i}), false
+			default:
+				more = append(more, unhelped{p, i})
 			}
-			if told++; told > maxTold {
-				return
-			}
-			sc.notes = append(sc.notes, plan.Normal(p, "NotTriggerScaleUp", message).From(source))
 		}
 	}
+	messages := map[int]string{}
+	for _, u := range sc.inTurn(first, more) {
+		if messages[u.shape] == "" {
+			messages[u.shape] = "pod didn't trigger scale-up: " + counted(sc.answers(u.shape, refusals))
+		}
+		sc.notes = append(sc.notes, plan.Normal(u.pod, "NotTriggerScaleUp", messages[u.shape]).From(source))
+	}
+}
+
+// unhelped is a Pod that nothing is done for.
+type unhelped struct {
+	pod   *corev1.Pod
+	shape int
+}
+
+// turn is how long the same Pods are told, of more than can be told at a time; then it is the next ones' turn.
+const turn = time.Minute
+
+// inTurn returns the Pods that this scan tells: of every kind one, as far as half of what may be told reaches, then others.
+// Whoever is left out has its turn in one of the next minutes, which ones nobody has to remember.
+func (sc *scan) inTurn(first, more []unhelped) (all []unhelped) {
+	heads := min(len(first), max(maxTold/2, maxTold-len(more)))
+	minute := sc.Now.Unix() / int64(turn/time.Second)
+	take := func(list []unhelped, n int) {
+		for i := range min(n, len(list)) {
+			all = append(all, list[(minute*int64(n)+int64(i))%int64(len(list))])
+		}
+	}
+	take(first, heads)
+	take(more, maxTold-heads)
+	return all
 }
 
 // answer is what one group says.
@@ -84,12 +113,14 @@ func (sc *scan) answers(shape int, refusals []answer) []answer {
 		n := no{reason: sc.placement.Why(shape, k)}
 		resource, short := strings.CutPrefix(n.reason, "Insufficient ")
 		switch {
+		case n.reason == scheduling.ReasonUseless:
+			n.limit = sc.uselessText(o.group, sc.placement.Shapes[shape].Digest)
 		case short:
 			n.limit = lacking(corev1.ResourceName(resource), sc.placement.Shapes[shape].Pods[0], o.template)
 		case n.reason == "" && sc.full():
 			n = no{reasonNodes, "max " + strconv.FormatInt(sc.settings.MaxNodesTotal, 10)}
 		case n.reason == "": // an empty Node would take it, its place among the others forbids it
-			n.reason = scheduling.ReasonSpread
+			n.reason = sc.refusedAmong(shape, k)
 		}
 		all = append(all, answer{o.group, n})
 	}
@@ -112,6 +143,8 @@ func lacking(name corev1.ResourceName, p *corev1.Pod, n scheduling.Node) string 
 func (sc *scan) refusal(g *group, total size) no {
 	n := sc.state.Groups[g.id]
 	switch {
+	case !sc.healthyNow():
+		return no{reasonNotReady, fmt.Sprintf("the cluster is unhealthy, %d of %d nodes are unready", sc.unready(), len(sc.Nodes))}
 	case sc.backedOff(g):
 		return no{reasonBackoff, backoffText(n)}
 	case g.target >= g.max:
@@ -123,7 +156,7 @@ func (sc *scan) refusal(g *group, total size) no {
 	case g.surplus(): // what it is about to lose is not known yet (SPEC C46)
 		return no{reasonNotReady, fmt.Sprintf("it is shrinking to %d", g.target)}
 	}
-	one := sizeOf(g.template.Node)
+	one := sc.sizeOf(g.template.Node)
 	_, nodes, resources := sc.room(total, one)
 	switch {
 	case nodes:
@@ -138,7 +171,7 @@ func (sc *scan) refusal(g *group, total size) no {
 
 // backoffText says until when a group is left alone, with the reason: it does not change while that is so.
 func backoffText(n autoscaling.NodeGroup) string {
-	return "until " + n.BackoffUntil.UTC().Format(time.RFC3339) + ": " + clip(n.Reason)
+	return "until " + machine.Stamp(n.BackoffUntil.Time) + ": " + clip(n.Reason)
 }
 
 // counted renders reasons with how many groups gave each, the most frequent first, and what stands against each group.

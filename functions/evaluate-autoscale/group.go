@@ -29,6 +29,7 @@ type group struct {
 
 	target   int32 // wanted Machines: what was decided, carried out or not
 	ready    int32 // Nodes that take Pods, or would if nobody had cordoned them
+	settling int32 // of these, Nodes that are ready for so short a time that their Pods may not have come yet
 	starting int32 // Nodes that are not ready yet
 	unready  int32 // Nodes that are not ready any more
 	failed   int32 // Machines that will never have a Node
@@ -42,6 +43,9 @@ type member struct {
 	node    *corev1.Node // nil: none yet
 	leaving bool         // nobody wants it any more: it is not part of the target
 }
+
+// came reports that the Machine has, or had, a Node.
+func (m member) came() bool { return m.node != nil || m.machine.Status.NodeRef != nil }
 
 // anyGroup reports whether there is a set that may be resized.
 func anyGroup(s snapshot.Snapshot) bool {
@@ -77,14 +81,7 @@ func idOf(set *machine.MachineSet) string { return "MachineSet/" + set.Namespace
 
 // groupsOf returns the groups, sorted by id, without what depends on the state.
 func groupsOf(s snapshot.Snapshot) []*group {
-	byName := map[string]*corev1.Node{}
-	byProvider := map[string]*corev1.Node{}
-	for _, n := range s.Nodes {
-		byName[n.Name] = n
-		if n.Spec.ProviderID != "" {
-			byProvider[n.Spec.ProviderID] = n
-		}
-	}
+	byName, byProvider := namesOf(s.Nodes)
 	byUID := map[types.UID]*group{}
 	var groups []*group
 	for _, set := range s.MachineSets {
@@ -106,6 +103,34 @@ func groupsOf(s snapshot.Snapshot) []*group {
 	return groups
 }
 
+// namesOf returns Nodes by name, and by the instance that they are.
+func namesOf(nodes []*corev1.Node) (byName, byProvider map[string]*corev1.Node) {
+	byName, byProvider = make(map[string]*corev1.Node, len(nodes)), make(map[string]*corev1.Node, len(nodes))
+	for _, n := range nodes {
+		byName[n.Name] = n
+		if n.Spec.ProviderID != "" {
+			byProvider[n.Spec.ProviderID] = n
+		}
+	}
+	return byName, byProvider
+}
+
+// dying returns the Nodes whose Machines are being deleted, whoever resizes their sets.
+func dying(s snapshot.Snapshot) map[*corev1.Node]bool {
+	gone := slices.DeleteFunc(slices.Clone(s.Machines), func(m *machine.Machine) bool { return m.DeletionTimestamp == nil })
+	if len(gone) == 0 {
+		return nil
+	}
+	byName, byProvider := namesOf(s.Nodes)
+	all := map[*corev1.Node]bool{}
+	for _, m := range gone {
+		if n := nodeOf(m, byName, byProvider); n != nil {
+			all[n] = true
+		}
+	}
+	return all
+}
+
 // nodeOf returns the Node of a Machine: the linked one, else the one of the same instance.
 func nodeOf(m *machine.Machine, byName, byProvider map[string]*corev1.Node) *corev1.Node {
 	if ref := m.Status.NodeRef; ref != nil {
@@ -125,8 +150,9 @@ func (sc *scan) count(g *group) {
 	for _, m := range g.members {
 		switch {
 		case m.leaving:
-		case m.node != nil && scheduling.Ready(m.node, sc.settings.StartupTaints):
+		case m.node != nil && sc.ready(m.node):
 			g.ready++
+			g.settling += int32(truth(!scheduling.Settled(m.node, sc.Now)))
 		case m.node != nil && sc.starting(m.node):
 			g.starting++
 		case m.node != nil:

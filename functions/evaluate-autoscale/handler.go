@@ -6,9 +6,9 @@
 //	reads     ClusterAutoscaler, ConfigMap (cluster-autoscaler-status, machine-disruption,
 //	          cluster-autoscaler-priority-expander, cluster-autoscaler-prices), MachineAutoscaler, MachineSet, Machine, Node, Pod, DaemonSet, PodDisruptionBudget,
 //	          PersistentVolumeClaim, PersistentVolume, StorageClass, CSINode, VolumeAttachment, Namespace,
-//	          PodTemplate, Deployment, ReplicaSet, StatefulSet (what CapacityBuffers refer to, where these are installed)
+//	          PodTemplate, Deployment, ReplicaSet, StatefulSet, ResourceQuota (what CapacityBuffers refer to and are held to, where these are installed)
 //	watches   Pod, Node (lists too long to be read anew each time)
-//	writes    ConfigMap (cluster-autoscaler-status, machine-disruption), MachineSet (replicas, victims, bounds, capacity keys, backoff),
+//	writes    ConfigMap (cluster-autoscaler-status, machine-disruption), MachineSet (replicas, victims, bounds, capacity keys, backoff, last Node),
 //	          Node (scale-down taint, cordon, reason), MachineAutoscaler (finalizer, status), ClusterAutoscaler (status)
 //	          (CapacityBuffer: status, where its API is installed)
 //
@@ -57,7 +57,7 @@ func evaluate(s snapshot.Snapshot) []plan.Sequence {
 	case len(ca.Validate()) > 0:
 		return append(all, abandon(s, "the ClusterAutoscaler is not valid")...)
 	case !s.Has(pods):
-		return all
+		return append(all, abandon(s, "no machine set is resized any more")...)
 	}
 	sc, err := newScan(s, ca)
 	if err != nil { // written by a newer revision, which will go on with it (RELIABILITY G9)
@@ -73,7 +73,13 @@ func (sc *scan) decide() {
 	sc.continueRemovals()
 	sc.doubt = sc.doubtful()
 	sc.followRepack()
-	if sc.healthy() {
+	switch {
+	case !sc.healthy(): // no set can grow, and Pods are told
+		sc.look()
+		if !sc.scaleUp() {
+			sc.explain()
+		}
+	default:
 		sc.giveUp()
 		sc.look()
 		if !sc.scaleUp() {
@@ -85,6 +91,7 @@ func (sc *scan) decide() {
 		sc.writeReasons()
 	}
 	sc.showBackoff()
+	sc.keepMemory()
 }
 
 // What is read in any case, then what is read if there is something to scale. The state comes before everything that
@@ -93,6 +100,7 @@ var (
 	settingsQuery = snapshot.One("ClusterAutoscaler", "", autoscaling.Name)
 	stateQuery    = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapStatus)
 	pods          = snapshot.All("Pod")
+	nodesQuery    = snapshot.All("Node")
 )
 
 // reads asks little where nothing can scale: without the ClusterAutoscaler default only what bounds are kept on, and
@@ -110,16 +118,16 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	ca := clusterAutoscaler(s)
 	switch begun := len(removals(s)) > 0; {
 	case !s.Has(settingsQuery):
-	case ca == nil || len(ca.Validate()) > 0:
-		if begun {
-			ask = append(ask, snapshot.All("Node"))
+	case ca == nil || len(ca.Validate()) > 0 || !begun && !anyGroup(s):
+		if restless(s) {
+			ask = append(ask, nodesQuery)
 		}
-	case begun || anyGroup(s):
+	default:
 		ask = append(ask, everything(s)...)
 		if asksFor(s.ClusterAutoscalers, autoscaling.Priority) {
 			ask = append(ask, prioritiesQuery)
 		}
-		if asksFor(s.ClusterAutoscalers, autoscaling.Price) || ca.Annotations[autoscaling.RepackAnnotation] != "" {
+		if ca.Annotations[autoscaling.RepackAnnotation] != "" || wantsPrices(s, ca) {
 			ask = append(ask, pricesQuery)
 		}
 	}
@@ -129,7 +137,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 // everything is what a decision about scaling needs beside settings and state.
 func everything(s snapshot.Snapshot) []snapshot.Query {
 	ask := []snapshot.Query{
-		budgetQuery, snapshot.All("Machine"), snapshot.All("Node"), pods, snapshot.All("DaemonSet"), snapshot.All("PodDisruptionBudget"),
+		budgetQuery, snapshot.All("Machine"), nodesQuery, pods, snapshot.All("DaemonSet"), snapshot.All("PodDisruptionBudget"),
 	}
 	volumes := []snapshot.Query{snapshot.All("PersistentVolumeClaim"), snapshot.All("PersistentVolume"), snapshot.All("StorageClass"), snapshot.All("CSINode"), snapshot.All("VolumeAttachment")}
 	if s.Has(volumes[0]) || claims(s) { // what was asked once need not be found out again

@@ -5,7 +5,6 @@ package evaluateautoscale
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/plan"
-	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
 
 // headroomOf is the namespace, and the beginning of the UIDs, of Pods that stand for room to be kept free (SPEC W7, C83).
@@ -33,11 +31,14 @@ func (sc *scan) headroom() (pods []*corev1.Pod) {
 	if ca == nil {
 		return nil
 	}
-	rooms, err := autoscaling.ParseHeadroom(ca.Annotations[autoscaling.HeadroomAnnotation])
-	if err != nil {
+	text := ca.Annotations[autoscaling.HeadroomAnnotation]
+	rooms, err := autoscaling.ParseHeadroom(text)
+	if err != nil { // what was asked for last is kept, or a slip of the pen would cost all of it
 		sc.notes = append(sc.notes, plan.Warning(ca, "HeadroomInvalid", err.Error()).From(caSource))
-		rooms = nil
+		text = sc.state.Headroom
+		rooms, _ = autoscaling.ParseHeadroom(text) // it could be read
 	}
+	sc.state.Headroom = text
 	pods = sc.findBuffers()
 	for i, room := range rooms {
 		spec := corev1.PodSpec{
@@ -55,15 +56,13 @@ func (sc *scan) headroom() (pods []*corev1.Pod) {
 	return pods
 }
 
-// occupy makes the room that was found on Nodes for headroom taken, before it is asked which Nodes could go: those that
-// it needs stay, unless it finds another place.
+// occupy makes the room that was found on Nodes for Pods that wait, and for headroom, taken, before it is asked which
+// Nodes could go: those that it is on stay, unless whoever counts on it finds another place (SPEC C2, C9). Else what one
+// scan promises the next one takes away, and a Node comes and goes for a Pod that the scheduler is slow to bind.
 func (sc *scan) occupy() {
 	next := make([]int, len(sc.placement.Shapes))
 	for _, put := range sc.placement.On {
 		shape := sc.placement.Shapes[put.Shape]
-		if !stands(shape.Pods[0]) {
-			continue
-		}
 		if sc.reserved == nil {
 			sc.reserved = map[int][]*corev1.Pod{}
 		}
@@ -71,14 +70,9 @@ func (sc *scan) occupy() {
 		next[put.Shape] += put.Count
 		sc.reserved[put.Node] = append(sc.reserved[put.Node], shape.Pods[from:from+put.Count]...)
 	}
-	if len(sc.reserved) == 0 {
-		return
+	if sc.promised = sc.world; len(sc.reserved) > 0 {
+		sc.promised = sc.world.With(sc.reserved)
 	}
-	nodes := slices.Clone(sc.seen)
-	for n, pods := range sc.reserved {
-		nodes[n].Pods, nodes[n].Briefs = slices.Concat(nodes[n].Pods, pods), nil
-	}
-	sc.world = scheduling.NewWorld(nodes, sc.waiting, facts(sc.Snapshot))
 }
 
 // explainHeadroom logs the room that is missing, with the answer of every set.

@@ -15,21 +15,25 @@ import (
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
 
-// acceleratorLabel on a Node says of which type its GPUs are; limits go by it, not by the resource (SPEC C42).
-const acceleratorLabel = "cluster-api/accelerator"
-
 // size is what a Node counts for in the limits of the cluster: by capacity, cores rounded up (SPEC C7, C30).
 type size struct {
 	nodes, cores, memory int64
 	gpus                 map[string]int64 // by type
 }
 
-func sizeOf(n *corev1.Node) size {
+func (sc *scan) sizeOf(n *corev1.Node) size {
 	s := size{nodes: 1, cores: (n.Status.Capacity.Cpu().MilliValue() + 999) / 1000, memory: n.Status.Capacity.Memory().Value()}
-	if q, ok := n.Status.Capacity[scheduling.GPU]; ok {
-		if t := n.Labels[acceleratorLabel]; t != "" {
-			s.gpus = map[string]int64{t: q.Value()}
-		}
+	t := n.Labels[scheduling.AcceleratorLabel]
+	if t == "" {
+		return s
+	}
+	_, count := sc.gpus.In(n.Status.Capacity)
+	if g := sc.of[n.UID]; g != nil && count == 0 { // they are there before the driver that tells of them
+		list, _ := scheduling.Capacity(g.set.Annotations)
+		_, count = sc.gpus.In(list)
+	}
+	if count > 0 {
+		s.gpus = map[string]int64{t: count}
 	}
 	return s
 }
@@ -56,12 +60,12 @@ func (s size) plus(o size, times int64) size {
 // or failed ones too, which may still come or be replaced (SPEC C7, S43, R-S4).
 func (sc *scan) total() (sum size) {
 	for _, n := range sc.Nodes {
-		sum = sum.plus(sizeOf(n), 1)
+		sum = sum.plus(sc.sizeOf(n), 1)
 	}
 	for _, g := range sc.groups {
 		one := size{nodes: 1}
 		if g.known {
-			one = sizeOf(g.template.Node)
+			one = sc.sizeOf(g.template.Node)
 		}
 		sum = sum.plus(one, int64(max(0, g.target-g.ready-g.unready-g.starting)))
 	}
@@ -72,7 +76,7 @@ func (sc *scan) total() (sum size) {
 func (sc *scan) staying() (sum size) {
 	for _, n := range sc.Nodes {
 		if !sc.leaves(n) {
-			sum = sum.plus(sizeOf(n), 1)
+			sum = sum.plus(sc.sizeOf(n), 1)
 		}
 	}
 	return sum
@@ -138,7 +142,7 @@ func (sc *scan) underMinimum(total, one size) string {
 func (sc *scan) full() bool {
 	ready := int64(0)
 	for _, n := range sc.Nodes {
-		if scheduling.Ready(n, sc.settings.StartupTaints) {
+		if sc.ready(n) {
 			ready++
 		}
 	}

@@ -3,18 +3,23 @@
 package evaluateautoscale
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
 
 func sized(cpu, memory string) size {
 	n := &corev1.Node{}
 	n.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
-	return sizeOf(n)
+	return (&scan{}).sizeOf(n)
 }
 
 // The arithmetic of the walk-through (SPEC C87, S35, S43, S83): six Nodes with 24 cores and 84 GiB, three of them
@@ -59,5 +64,29 @@ func TestArithmeticOfTheStory(t *testing.T) {
 	}
 	if odd := sized("3500m", "1Gi"); odd.cores != 4 {
 		t.Errorf("3.5 cores count as %d", odd.cores)
+	}
+}
+
+// A limit of GPUs goes by the label of their type, whoever made them and whatever their resource is called, and holds before
+// their driver tells of them (SPEC C42, B88). A Pod that asks for none is given none.
+func TestGPUsOfEveryVendorAreLimited(t *testing.T) {
+	t.Parallel()
+	for _, gpu := range []string{"nvidia.com/gpu", "amd.com/gpu", "habana.ai/gaudi", "example.com/npu"} {
+		w := fresh(t, "{scaleDown: {enabled: true}, resourceLimits: {gpus: [{type: x1, min: 0, max: 3}]}}")
+		own := map[string]string{machine.CapacityGPUCount: "1", machine.CapacityGPUType: gpu}
+		w.pool(t, "a-gpu", 1, 9, own, map[string]string{scheduling.AcceleratorLabel: "x1"})
+		w.pool(t, "b-plain", 0, 9, nil, nil)
+		w.idler(t, "a-gpu", "starting")
+		w.must(t, memory.Patch(w.Server, "", "starting", func(n *corev1.Node) {
+			n.Labels[scheduling.AcceleratorLabel], n.Status.Conditions[0].Status = "x1", corev1.ConditionFalse
+		}))
+		w.must(t, w.Put(pod("default", "web", "", resources("cpu", "2"))))
+		for i := range 5 {
+			w.must(t, w.Put(pod("default", fmt.Sprint("train-", i), "", resources("cpu", "3", gpu, "1"))))
+		}
+		w.pass(t, 20*time.Second)
+		if got := w.replicas("a-gpu", "b-plain"); got[0] != 3 || got[1] != 1 {
+			t.Errorf("%s: of GPUs, of which there may be three, and of others: %v", gpu, got)
+		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
@@ -20,17 +20,21 @@ func (sc *scan) look() {
 	nodes := make([]scheduling.Node, 0, len(sc.Nodes))
 	sc.places = make([]place, 0, len(sc.Nodes))
 	for _, n := range sc.Nodes {
-		closed := !scheduling.Ready(n, sc.settings.StartupTaints)
+		closed := !sc.ready(n)
 		pods, briefs := sc.running[n.Name], sc.briefs[n.Name]
+		shown := n
 		if sc.leaves(n) {
 			closed, pods, briefs = true, nil, nil // they need a place elsewhere
+		} else {
+			shown, _ = givenBack(n) // a taint of ours that no scale-down holds any more goes with this scan
 		}
-		nodes = append(nodes, scheduling.Node{Node: n, Pods: pods, Briefs: briefs, Closed: closed})
+		nodes = append(nodes, scheduling.Node{Node: shown, Pods: pods, Briefs: briefs, Closed: closed})
 		sc.places = append(sc.places, place{node: n, group: sc.of[n.UID]})
 	}
-	templates := scheduling.Templates{Now: sc.Now, Daemons: sc.DaemonSets, CSINodes: sc.CSINodes, StartupTaints: sc.settings.StartupTaints}
+	templates := sc.templates()
 	for _, g := range sc.groups {
-		g.template, g.known = templates.Of(g.set, sc.nodesOf(g))
+		members := sc.nodesOf(g)
+		g.template, g.known = templates.Of(sc.remembering(g, members), members)
 		for i := range g.upcoming {
 			if !g.known {
 				break
@@ -44,14 +48,18 @@ func (sc *scan) look() {
 	}
 	sc.waiting = append(sc.waitingPods(), sc.headroom()...)
 	sc.seen = nodes
-	sc.world = scheduling.NewWorld(nodes, sc.waiting, facts(sc.Snapshot))
+	sc.world = scheduling.NewWorld(nodes, sc.waiting, sc.facts())
+}
+
+func (sc *scan) templates() scheduling.Templates {
+	return scheduling.Templates{Now: sc.Now, Daemons: sc.DaemonSets, CSINodes: sc.CSINodes, StartupTaints: sc.settings.StartupTaints, Changed: sc.changed}
 }
 
 // nodesOf returns the Nodes of a group that stay, with their Pods.
 func (sc *scan) nodesOf(g *group) (nodes []scheduling.Node) {
 	for _, m := range g.members {
 		if m.node != nil && !m.leaving {
-			nodes = append(nodes, scheduling.Node{Node: m.node, Pods: sc.running[m.node.Name]})
+			nodes = append(nodes, scheduling.Node{Node: m.node, Pods: sc.running[m.node.Name], Machine: m.machine})
 		}
 	}
 	return nodes
@@ -68,20 +76,42 @@ func (sc *scan) leaves(n *corev1.Node) bool {
 }
 
 // waitingPods returns the Pods that need help: those that the scheduler found no place for, and those that lose theirs
-// (SPEC C5, C8, C10).
+// (SPEC C5, C8, C10). A Pod that nobody makes anew ends with its Node. Of a group of Pods all wait as soon as one does.
 func (sc *scan) waitingPods() (waiting []*corev1.Pod) {
+	groups := map[string]bool{}
+	needs := func(p *corev1.Pod) bool { return unschedulable(p) && sc.homeless(p) && sc.oldEnough(p) }
 	for _, p := range sc.unbound {
-		if unschedulable(p) && placeOf(p) == "" && !finished(p) && !sc.expendable(p) && !ofDaemonSet(p) && sc.oldEnough(p) {
+		if needs(p) {
+			waiting = append(waiting, p)
+			groups[podGroupOf(p)] = true
+		}
+	}
+	delete(groups, "") // the Pods that stand for themselves
+	for _, p := range sc.unbound {
+		if len(groups) > 0 && groups[podGroupOf(p)] && sc.comesAlong(p) && !needs(p) {
 			waiting = append(waiting, p)
 		}
 	}
 	for _, n := range sc.Nodes {
 		if sc.leaves(n) {
-			waiting = append(waiting, sc.toMove(n)...)
+			waiting = append(waiting, slices.DeleteFunc(sc.toMove(n), func(p *corev1.Pod) bool { return metav1.GetControllerOfNoCopy(p) == nil })...)
 		}
 	}
 	return waiting
 }
+
+// comesAlong reports whether a Pod of a group of which another one waits is planned for too.
+func (sc *scan) comesAlong(p *corev1.Pod) bool {
+	return p.DeletionTimestamp == nil && !gated(p) && sc.homeless(p)
+}
+
+// homeless reports whether a Pod has no place, and Nodes may be added for it.
+func (sc *scan) homeless(p *corev1.Pod) bool {
+	return sc.placeOf(p) == "" && !finished(p) && !sc.expendable(p) && !ofDaemonSet(p)
+}
+
+// gated reports whether somebody has asked the scheduler not to look at a Pod yet.
+func gated(p *corev1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 }
 
 // unschedulable reports that the scheduler looked at a Pod and found no place. Pods behind a scheduling gate, and those
 // that nobody has looked at yet, wait for something else.
@@ -123,10 +153,10 @@ func (sc *scan) healthyNow() bool {
 	return unready <= toleratedUnready || 100*unready <= toleratedUnreadyPart*len(sc.Nodes)
 }
 
-// unready counts the Nodes that should be ready and are not.
+// unready counts the Nodes that should be ready and are not. One that somebody takes away need not be.
 func (sc *scan) unready() (count int) {
 	for _, n := range sc.Nodes {
-		if !sc.starting(n) && !scheduling.Ready(n, sc.settings.StartupTaints) && !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == machine.TaintToBeDeleted }) {
+		if !sc.starting(n) && !scheduling.Ready(n, sc.settings.StartupTaints) && !slices.ContainsFunc(n.Spec.Taints, ours) && !sc.dying[n] {
 			count++
 		}
 	}

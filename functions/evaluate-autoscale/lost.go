@@ -33,7 +33,10 @@ func (sc *scan) giveUp() {
 		victims := sc.lost(g, room)
 		less := len(victims)
 		if r := sc.state.Groups[g.id].Request; r != nil && r.TimedOut {
-			less += max(0, min(room-less, int(g.target)-g.staying()))
+			never, unmade := g.unmade()
+			never = max(0, min(room-less, never))
+			less += never
+			victims = append(victims, unmade[:min(never, len(unmade))]...)
 		}
 		if less == 0 {
 			continue
@@ -74,17 +77,36 @@ func (sc *scan) late(g *group, m *machine.Machine) bool {
 	return !sc.Now.Before(m.CreationTimestamp.Add(g.own.MaxNodeProvisionTime))
 }
 
-// staying counts the Machines that are part of the target.
-func (g *group) staying() (n int) {
+// unmade counts the Machines of the target that do not exist or are on their way out, and names those that scale-machineset may
+// be about to make, or to make anew: should one come before the target is lower, it goes, and not another by the set's policy.
+// The others cannot come: what allocates them writes the set, too.
+func (g *group) unmade() (n int, about []autoscaling.Lost) {
+	n = int(g.target)
+	made := map[string]bool{}
 	for _, m := range g.members {
-		n += truth(!m.leaving)
+		n -= truth(!m.leaving)
+		made[m.machine.Name] = !m.leaving
 	}
-	return n
+	l, err := machine.ParseLedger(g.set.Annotations[machine.AnnotationLedger])
+	if err != nil || l.SetUID != g.set.UID {
+		return 0, nil // scale-machineset will make another
+	}
+	for _, k := range slices.Backward(l.Active) {
+		if name := l.Name(g.set.Name, k); !made[name] {
+			about = append(about, autoscaling.Lost{Machine: name})
+		}
+	}
+	return n, about
+}
+
+// existed returns the Machines of r that were there when it was decided.
+func existed(r autoscaling.Resize) []autoscaling.Lost {
+	return slices.DeleteFunc(slices.Clone(r.Lost), func(x autoscaling.Lost) bool { return x.UID == "" })
 }
 
 // reverted tells what became of a target that was lowered by what did not come.
 func (sc *scan) reverted(g *group, r autoscaling.Resize) (notes []plan.Note) {
-	for _, v := range r.Lost {
+	for _, v := range existed(r) {
 		sc.tell(&notes, corev1.EventTypeNormal, "DeleteUnregistered", "Removed unregistered node "+v.Machine+" of group "+g.id)
 	}
 	return notes
@@ -92,7 +114,7 @@ func (sc *scan) reverted(g *group, r autoscaling.Resize) (notes []plan.Note) {
 
 // notReverted tells that it could not be.
 func (sc *scan) notReverted(g *group, r autoscaling.Resize, why string) {
-	for _, v := range r.Lost {
+	for _, v := range existed(r) {
 		sc.tell(&sc.notes, corev1.EventTypeWarning, "DeleteUnregisteredFailed", fmt.Sprintf("Failed to remove node %s of group %s: %s", v.Machine, g.id, why))
 	}
 	sc.tell(&sc.notes, corev1.EventTypeWarning, "FailedToRevertScaleUp", fmt.Sprintf("Failed to decrease size of group %s to %d: %s", g.id, r.To, why))

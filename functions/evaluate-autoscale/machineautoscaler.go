@@ -80,7 +80,7 @@ func own(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequence {
 	why := "it has no MachineAutoscaler any more"
 	var notes []plan.Note
 	if owner == nil { // what was copied goes with whom it was copied for; what people wrote stays
-		copied := newCapacityKeys(oldCapacityKeys(set.Annotations))
+		copied := machine.CopiedCapacity(set.Annotations)
 		maps.DeleteFunc(next.Annotations, func(k, v string) bool { return copied[k] == v && v != "" })
 		delete(next.Annotations, machine.AnnotationBackoff)
 		delete(next.Annotations, machine.AnnotationRetryScaleUp)
@@ -92,7 +92,7 @@ func own(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequence {
 		notes = append(notes, plan.Normal(owner, "SuccessfulUpdate", "Updated MachineAutoscaler target: "+set.Namespace+"/"+set.Name).From(maSource))
 		if unlabeled(set, next.Annotations) {
 			notes = append(notes, plan.Warning(owner, "InvalidOrMissingGPUAcceleratorLabel",
-				fmt.Sprintf("%s/%s has GPUs, but its template has no valid label %s", set.Namespace, set.Name, acceleratorLabel)).From(maSource))
+				fmt.Sprintf("%s/%s has GPUs, but its template has no valid label %s", set.Namespace, set.Name, scheduling.AcceleratorLabel)).From(maSource))
 		}
 	}
 	if maps.Equal(next.Annotations, set.Annotations) {
@@ -116,43 +116,17 @@ func wanted(ma *autoscaling.MachineAutoscaler, now time.Time) map[string]string 
 	}
 }
 
-// oldCapacityKeys returns what the old keys say.
-func oldCapacityKeys(a map[string]string) map[string]string {
-	old := map[string]string{}
-	for _, k := range []string{machine.AnnotationVCPU, machine.AnnotationMemoryMb, machine.AnnotationGPU, machine.AnnotationMaxPods} {
-		if v, ok := a[k]; ok {
-			old[k] = v
-		}
-	}
-	return old
-}
-
 // newCapacityKeys copies what the old keys say about capacity to new keys that are not there (SPEC B88).
 func newCapacityKeys(a map[string]string) map[string]string {
-	out := map[string]string{}
-	put := func(key, value string) {
-		if _, ok := a[key]; !ok && value != "" {
-			out[key] = value
-		}
-	}
-	put(machine.CapacityCPU, a[machine.AnnotationVCPU])
-	if mb, err := strconv.ParseInt(a[machine.AnnotationMemoryMb], 10, 64); err == nil && 0 < mb && mb < 1<<40 {
-		put(machine.CapacityMemory, strconv.FormatInt(mb<<20, 10))
-	}
-	if n, err := strconv.ParseInt(a[machine.AnnotationGPU], 10, 64); err == nil && n >= 0 {
-		put(machine.CapacityGPUCount, a[machine.AnnotationGPU])
-		if n > 0 {
-			put(machine.CapacityGPUType, scheduling.GPU)
-		}
-	}
-	put(machine.CapacityMaxPods, a[machine.AnnotationMaxPods])
+	out := machine.CopiedCapacity(a)
+	maps.DeleteFunc(out, func(key, _ string) bool { _, there := a[key]; return there })
 	return out
 }
 
 // unlabeled reports a set with GPUs whose Nodes would not say of which type: limits would not count them.
 func unlabeled(set *machine.MachineSet, annotations map[string]string) bool {
 	n, err := strconv.ParseInt(annotations[machine.CapacityGPUCount], 10, 64)
-	return err == nil && n > 0 && set.Spec.Template.Spec.Labels[acceleratorLabel] == ""
+	return err == nil && n > 0 && set.Spec.Template.Spec.Labels[scheduling.AcceleratorLabel] == ""
 }
 
 // keep gives a MachineAutoscaler its finalizer, tells in its status what became of it, and lets it go once no set

@@ -23,7 +23,7 @@ func (sc *scan) enforceMinimums() {
 		}
 		one := size{nodes: 1}
 		if g.known {
-			one = sizeOf(g.template.Node)
+			one = sc.sizeOf(g.template.Node)
 		}
 		count, _, _ := sc.room(total, one)
 		more := min(int64(g.min-g.target), count)
@@ -37,11 +37,7 @@ func (sc *scan) enforceMinimums() {
 		sc.tell(&sc.notes, corev1.EventTypeNormal, "ScaledUpGroup",
 			fmt.Sprintf("Scale-up: setting group %s size to %d instead of %d (max: %d)", g.id, to, g.target, g.max))
 		sc.change(g, func(n *autoscaling.NodeGroup) {
-			r := autoscaling.Request{At: *sc.now()}
-			if n.Request != nil {
-				r.Pods = n.Request.Pods
-			}
-			n.Request = &r
+			n.Request = &autoscaling.Request{At: *sc.now()}
 		})
 		sc.resize(g, sc.planID("minimum", g.id), to)
 		sc.state.LastScaleUp = sc.now()

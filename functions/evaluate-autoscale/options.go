@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
@@ -35,7 +36,7 @@ func (sc *scan) ofGroup(g *group) autoscaling.Options {
 
 // threshold is how much of a Node may be used for it to go, by what counts on it (SPEC C55).
 func (sc *scan) threshold(c candidate) float64 {
-	if c.use.Resource == scheduling.GPU {
+	if sc.gpus[c.use.Resource] {
 		return sc.ofGroup(c.group).GPUUtilizationThreshold
 	}
 	return sc.ofGroup(c.group).UtilizationThreshold
@@ -44,6 +45,16 @@ func (sc *scan) threshold(c candidate) float64 {
 // starting reports whether a Node is so young that it need not be ready yet (SPEC C3).
 func (sc *scan) starting(n *corev1.Node) bool {
 	return sc.Now.Before(n.CreationTimestamp.Add(sc.ofGroup(sc.of[n.UID]).MaxNodeStartupTime))
+}
+
+// ready reports whether a Node takes Pods. One that is to have GPUs is not before it offers them, for as long as it may
+// take to start (SPEC B67): what waits for them waits for this Node.
+func (sc *scan) ready(n *corev1.Node) bool {
+	var set *machine.MachineSet
+	if g := sc.of[n.UID]; g != nil {
+		set = g.set
+	}
+	return scheduling.Ready(n, sc.settings.StartupTaints) && (scheduling.Equipped(set, n) || !sc.starting(n))
 }
 
 const (

@@ -45,7 +45,8 @@ type broken struct {
 	why  string
 }
 
-// incomplete returns the groups that have fewer Pods than they say, with those of them that wait.
+// incomplete returns the groups of which fewer Pods wait or have a place than they say, with those of them that wait. Of
+// a group that does not say it, none may be behind a scheduling gate.
 func (sc *scan) incomplete() map[string]broken {
 	wants, waiting := map[string]int{}, map[string][]*corev1.Pod{}
 	for _, p := range sc.waiting {
@@ -59,19 +60,35 @@ func (sc *scan) incomplete() map[string]broken {
 	if len(waiting) == 0 {
 		return nil
 	}
-	there := map[string]int{}
-	for _, p := range sc.Pods {
-		if g := podGroupOf(p); wants[g] > 0 && !finished(p) && p.DeletionTimestamp == nil {
-			there[g]++
-		}
-	}
+	placed, behind := sc.others(waiting)
 	all := map[string]broken{}
-	for g, n := range wants {
-		if there[g] < n {
-			all[g] = broken{waiting[g], fmt.Sprintf("pod group %s has %d of %d pods", g, there[g], n)}
+	for g, pods := range waiting {
+		n, sized := wants[g]
+		has := placed[g] + len(pods)
+		switch {
+		case sized && has < n:
+			all[g] = broken{pods, fmt.Sprintf("pod group %s has %d of %d pods", g, has, n)}
+		case !sized && behind[g] > 0:
+			all[g] = broken{pods, fmt.Sprintf("pod group %s has %d pods behind a scheduling gate", g, behind[g])}
 		}
 	}
 	return all
+}
+
+// others counts the Pods of groups that have a place, and those that are behind a scheduling gate.
+func (sc *scan) others(waiting map[string][]*corev1.Pod) (placed, behind map[string]int) {
+	placed, behind = map[string]int{}, map[string]int{}
+	for _, p := range sc.Pods {
+		g := podGroupOf(p)
+		switch {
+		case waiting[g] == nil || finished(p) || p.DeletionTimestamp != nil:
+		case gated(p):
+			behind[g]++
+		case sc.placeOf(p) != "":
+			placed[g]++
+		}
+	}
+	return placed, behind
 }
 
 // maxTornRounds bounds how often groups are left out one by one; then all that are torn are.

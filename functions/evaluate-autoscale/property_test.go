@@ -19,6 +19,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 	"github.com/machine-functions/machine-functions/test/scenario"
 )
@@ -109,6 +110,12 @@ func (d dice) set(w *world, name string, state *autoscaling.State) {
 	d.put(w, ma, set)
 	for i := range d.n("machines", 0, 4) {
 		d.machine(w, set, fmt.Sprintf("%s-%d", name, i), state)
+	}
+	if d.rarely("waves") {
+		g := state.Groups[idOf(set)]
+		g.Waves = []autoscaling.Wave{{At: d.ago("wave"), To: int32(d.n("to", 0, 5)), Pods: anyOf(d, "marks", "", "AAAA", "B9s4ig", "no text of marks")}}
+		g.Useless = []autoscaling.Useless{{Shape: "0123456789", Of: anyOf(d, "of", "other", scheduling.MadeOf(set)), Node: name + "-0", NodeUID: types.UID("node-" + name + "-0"), Times: 1, Until: d.ago("until")}}
+		state.Groups[idOf(set)] = g
 	}
 	if d.rarely("history") {
 		version := memory.Get[*machine.MachineSet](w.Server, set.Namespace, name).ResourceVersion

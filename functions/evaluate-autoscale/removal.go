@@ -14,7 +14,6 @@ import (
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
-	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 const (
@@ -23,7 +22,8 @@ const (
 	settleTime = 5 * time.Second
 	// maxPodEviction is how long Pods may resist eviction before everything is taken back (SPEC C64).
 	maxPodEviction = 2 * time.Minute
-	// maxDeletion is how long a Machine that was named as victim may stand unharmed (SPEC C65).
+	// maxDeletion is how long a Machine that was named as victim may stand unharmed, and how long a scale-down takes the
+	// place of another one after it was committed (SPEC C65).
 	maxDeletion = 5 * time.Minute
 )
 
@@ -38,7 +38,7 @@ func (sc *scan) continueRemovals() {
 	var keep []autoscaling.Removal
 	for _, r := range sc.state.Removals {
 		n := sc.nodes[r.NodeUID]
-		if n == nil { // done, or nothing left to remove
+		if n == nil || sc.expired(r) { // done, or nothing left to remove
 			continue
 		}
 		if why := sc.endOf(r, n); why != "" {
@@ -64,6 +64,25 @@ func (sc *scan) begun(r autoscaling.Removal) bool {
 	return m == nil || m.DeletionTimestamp != nil || r.Committed != nil
 }
 
+// expired reports that the Machine is gone and only its Node is left: for so long that nobody is about to remove that. A
+// Node that looks alive a little longer than its Machine must not take Pods in the meantime.
+func (sc *scan) expired(r autoscaling.Removal) bool {
+	since := r.At
+	if r.Committed != nil {
+		since = *r.Committed
+	}
+	return sc.machines[r.MachineUID] == nil && !sc.Now.Before(since.Add(maxDeletion))
+}
+
+// occupies reports whether a scale-down takes one of the places that there are at a time: until its Machine is gone, or has
+// been named as victim for as long as a deletion may take. One that takes longer is left to whoever deletes it.
+func (sc *scan) occupies(r autoscaling.Removal) bool {
+	if r.Committed == nil {
+		return !sc.begun(r)
+	}
+	return sc.machines[r.MachineUID] != nil && sc.Now.Before(r.Committed.Add(maxDeletion))
+}
+
 // endOf returns why a scale-down has to be taken back, if so.
 func (sc *scan) endOf(r autoscaling.Removal, n *corev1.Node) string {
 	switch m := sc.machines[r.MachineUID]; {
@@ -80,15 +99,26 @@ func (sc *scan) endOf(r autoscaling.Removal, n *corev1.Node) string {
 // spared reports that a victim was neither deleted in time nor is still named: scale-machineset dropped it, because
 // somebody raised replicas at the same moment.
 func (sc *scan) spared(r autoscaling.Removal) bool {
-	if sc.Now.Before(r.Committed.Add(maxDeletion)) {
-		return false
-	}
-	g := sc.byID[r.Group]
+	late, g := !sc.Now.Before(r.Committed.Add(maxDeletion)), sc.byID[r.Group]
 	if g == nil {
-		return true
+		return late
 	}
 	victims, err := machine.Victims(g.set)
-	return err == nil && !slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.UID == r.MachineUID })
+	if err != nil || slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.UID == r.MachineUID }) {
+		return false
+	}
+	return late || !pendingResize(g, sc.state.Groups[g.id]) && sc.kept(r, g)
+}
+
+// kept reports that the ledger, whose commit drops the victims that it does not take, still wants the Machine.
+func (sc *scan) kept(r autoscaling.Removal, g *group) bool {
+	l, err := machine.ParseLedger(g.set.Annotations[machine.AnnotationLedger])
+	m := sc.machines[r.MachineUID]
+	if err != nil || m == nil {
+		return false
+	}
+	k, ok := l.OrdinalOf(g.set.Name, m)
+	return ok && l.Active.Has(k)
 }
 
 // hopeless returns why a Node cannot be removed any more, if so.
@@ -105,7 +135,7 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 		if !r.Drain {
 			return fmt.Sprintf("pod %s/%s came to the empty node", p.Namespace, p.Name)
 		}
-		if why := sc.blocks(p); why != "" {
+		if why := cmp.Or(sc.blocks(p), sc.twice(p)); why != "" {
 			return fmt.Sprintf("pod %s/%s cannot be moved: %s", p.Namespace, p.Name, why)
 		}
 		if p.DeletionTimestamp == nil && !sc.Now.Before(r.At.Add(maxPodEviction)) {
@@ -121,6 +151,7 @@ func (sc *scan) commitRemovals(g *group, empty []autoscaling.Removal) {
 	if pendingResize(g, sc.state.Groups[g.id]) {
 		return // one change of a set at a time
 	}
+	sc.state.Removals, empty = sc.withinMinimums(empty)
 	room := max(0, min(len(empty), int(g.target-g.min)))
 	for _, r := range empty[room:] {
 		sc.takeBack(r, sc.nodes[r.NodeUID], "the machine set is at its minimum")
@@ -146,6 +177,25 @@ func (sc *scan) commitRemovals(g *group, empty []autoscaling.Removal) {
 	sc.state.LastScaleDown = sc.now()
 	sc.markLeaving(g)
 	sc.recount(g)
+}
+
+// withinMinimums takes back those of some removals without which the cluster would be below its minimums now: these may have
+// been raised, or Nodes lost, since the removals began (SPEC C41, RELIABILITY 2d). It returns all removals that are left, and
+// those of the given ones.
+func (sc *scan) withinMinimums(empty []autoscaling.Removal) (all, left []autoscaling.Removal) {
+	rest := sc.staying() // without everything that is about to go
+	short := map[string]bool{}
+	for _, r := range empty {
+		n := sc.nodes[r.NodeUID]
+		with := rest.plus(sc.sizeOf(n), 1)
+		if sc.spare(with, sc.sizeOf(n)) {
+			left = append(left, r)
+			continue
+		}
+		sc.takeBack(r, n, "the cluster is at its minimum: "+sc.underMinimum(with, sc.sizeOf(n)))
+		short[r.Plan], rest = true, with
+	}
+	return slices.DeleteFunc(sc.state.Removals, func(r autoscaling.Removal) bool { return short[r.Plan] }), left
 }
 
 // recount counts a group again after its target and its members have changed together.
@@ -191,23 +241,24 @@ func ours(t corev1.Taint) bool { return t.Key == machine.TaintToBeDeleted }
 
 // untaint gives a Node back. A cordon that somebody else made stays.
 func (sc *scan) untaint(n *corev1.Node, why string) {
-	if a, changed := givenBack(n, why); changed {
-		sc.do = append(sc.do, a)
+	if next, changed := givenBack(n); changed {
+		sc.do = append(sc.do, plan.Update{Old: n, New: next, Why: why})
 	}
 }
 
-func givenBack(n *corev1.Node, why string) (plan.Action, bool) {
+// givenBack returns a Node without the taint and the cordon of a removal, and whether it had any.
+func givenBack(n *corev1.Node) (next *corev1.Node, changed bool) {
 	_, cordoned := n.Annotations[machine.AnnotationCordonedBy]
 	if !slices.ContainsFunc(n.Spec.Taints, ours) && !cordoned {
-		return nil, false
+		return n, false
 	}
-	next := n.DeepCopy()
+	next = n.DeepCopy()
 	next.Spec.Taints = slices.DeleteFunc(next.Spec.Taints, ours)
 	if cordoned {
 		next.Spec.Unschedulable = false
 		delete(next.Annotations, machine.AnnotationCordonedBy)
 	}
-	return plan.Update{Old: n, New: next, Why: why}, true
+	return next, true
 }
 
 // dropStaleTaints frees Nodes whose taint belongs to no current plan (R-S11). Those of Machines that are being
@@ -221,7 +272,8 @@ func (sc *scan) dropStaleTaints() {
 		if slices.ContainsFunc(sc.do, func(a plan.Action) bool { return touches(a, n) }) {
 			continue
 		}
-		if a, stale := givenBack(n, "no plan stands behind the taint"); stale {
+		if next, stale := givenBack(n); stale {
+			a := plan.Update{Old: n, New: next, Why: "no plan stands behind the taint"}
 			sc.redo = append(sc.redo, plan.Sequence{Do: []plan.Action{a}, Notes: []plan.Note{
 				plan.Normal(n, "ClusterAutoscalerCleanup", "marking the node as schedulable").From(source),
 			}})
@@ -237,34 +289,11 @@ func touches(a plan.Action, n *corev1.Node) bool {
 // deleting reports whether the Machine behind a Node is on its way out.
 func (sc *scan) deleting(n *corev1.Node) bool { return sc.goes[n] }
 
-// abandon calls off every scale-down that was not committed: nothing may scale any more.
-func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
-	state, err := stateOf(s)
-	if err != nil || len(state.Removals) == 0 {
-		return nil
-	}
-	var undo []plan.Action
-	for _, n := range s.Nodes {
-		if slices.ContainsFunc(state.Removals, func(r autoscaling.Removal) bool { return r.NodeUID == n.UID && r.Committed == nil }) {
-			if a, changed := givenBack(n, why); changed {
-				undo = append(undo, a)
-			}
-		}
-	}
-	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus)
-	next := cm.DeepCopy()
-	state.Removals = nil
-	next.Data[autoscaling.StateKey] = state.String()
-	return []plan.Sequence{{Do: append(undo, plan.Update{Old: cm, New: next, Why: "forget scale-downs"})}}
-}
-
 // reschedule names Pods as Events list them.
 func reschedule(pods []*corev1.Pod) string {
 	var names []string
 	for _, p := range pods {
-		if !stands(p) {
-			names = append(names, p.Name)
-		}
+		names = append(names, p.Name)
 	}
 	return strings.Join(names, ",")
 }

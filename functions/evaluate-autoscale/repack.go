@@ -67,16 +67,21 @@ func (sc *scan) busy() bool {
 	pending := slices.ContainsFunc(sc.groups, func(g *group) bool {
 		return pendingResize(g, sc.state.Groups[g.id]) || g.awaited() > 0 || g.surplus()
 	})
-	return pending || len(sc.state.Removals) > 0 || slices.ContainsFunc(sc.waiting, waits) || sc.halted() != ""
+	return pending || slices.ContainsFunc(sc.state.Removals, sc.occupies) || slices.ContainsFunc(sc.waiting, waits) || sc.halted() != ""
 }
 
 // movable reports whether the Pods of a Node may be moved at all.
 func (sc *scan) movable(c candidate) bool {
-	return sc.stuck(c) == "" && sc.budgets().short(sc, c.pods) == "" && c.ready && c.node.Annotations[disabledAnnotation] != "true"
+	return sc.stuck(c) == "" && sc.budgets().short(sc, c.own) == "" && c.ready && c.node.Annotations[disabledAnnotation] != "true"
 }
 
 // priceOf is what a Node of a group costs per hour; 0 if nobody says.
-func (sc *scan) priceOf(g *group) int64 { return priceOf(g, sc.prices) }
+func (sc *scan) priceOf(g *group) int64 {
+	if p := tablePrice(g, sc.asked); p > 0 { // a question knows better than anybody
+		return p
+	}
+	return priceOf(g, sc.prices)
+}
 
 // replace asks for the Nodes that the Pods of a Node would need if it went, if they are cheaper by enough, and notes
 // that it is to go.
@@ -93,13 +98,13 @@ func (sc *scan) replace(c candidate, rule autoscaling.Repacking, costs costs) bo
 			offers[i].Limit = 0
 		}
 	}
-	p := scheduling.NewWorld(nodes, c.pods, facts(sc.Snapshot)).Place(c.pods, offers)
+	p := scheduling.NewWorld(nodes, c.pods, sc.facts()).Place(c.pods, offers)
 	saving := float64(sc.priceOf(c.group)-p.Price()) / costs.per
-	if sum(p.Left) > 0 || !rule.Worth(saving, len(c.pods)) {
+	if sum(p.Left) > 0 || !rule.Worth(saving, len(c.own)) || !sc.affords(p.Openings, c) {
 		return false
 	}
 	sc.state.Repack = &autoscaling.Repack{Node: c.node.Name, NodeUID: c.node.UID, At: *sc.now()}
-	text := fmt.Sprintf("Repacking: node %s is to go, which saves %.4g per hour for %d pods to move", c.node.Name, saving, len(c.pods))
+	text := fmt.Sprintf("Repacking: node %s is to go, which saves %.4g per hour for %d pods to move", c.node.Name, saving, len(c.own))
 	sc.notes = append(sc.notes, plan.Log(text), plan.Normal(c.node, "Repack", text).From(source))
 	id := sc.planID("repack", string(c.node.UID))
 	for _, o := range p.Openings {
@@ -111,6 +116,20 @@ func (sc *scan) replace(c candidate, rule autoscaling.Repacking, costs costs) bo
 		}
 	}
 	return true
+}
+
+// affords reports whether the limits of the cluster, which sets share, leave room for new Nodes beside the one that they
+// replace, and its minimums let that go once they are there (SPEC C30, C41).
+func (sc *scan) affords(openings []scheduling.Opening, c candidate) bool {
+	total, staying := sc.total(), sc.staying()
+	for _, o := range openings {
+		one := sc.sizeOf(sc.options[o.Offer].template.Node)
+		if count, _, _ := sc.room(total, one); count < int64(o.Count) {
+			return false
+		}
+		total, staying = total.plus(one, int64(o.Count)), staying.plus(one, int64(o.Count))
+	}
+	return sc.spare(staying, sc.sizeOf(c.node))
 }
 
 // followRepack forgets a replacement that came true, or came to nothing.

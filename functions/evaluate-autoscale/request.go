@@ -29,6 +29,7 @@ const maxUpcoming = 5000
 // else the Pods would seem to have a place for ever, and nobody would try another group (SPEC C45, C47).
 func (sc *scan) followRequest(g *group) {
 	sc.forget(g)
+	sc.forgetUseless(g)
 	sc.noticeLost(g)
 	awaited := g.awaited()
 	sc.change(g, func(n *autoscaling.NodeGroup) {
@@ -43,6 +44,7 @@ func (sc *scan) followRequest(g *group) {
 			n.Request = &r
 		}
 	})
+	sc.followWaves(g)
 	after := sc.state.Groups[g.id]
 	if after.Request == nil {
 		return
@@ -63,12 +65,13 @@ func (sc *scan) wasTimedOut(g *group) bool {
 	return r != nil && r.TimedOut
 }
 
-// noticeLost counts Machines that failed, or have had no Node for too long, each once (SPEC C48, C49).
+// noticeLost counts Machines that failed, or have had no Node for too long, each once (SPEC C48, C49). One that had a Node
+// came: whatever became of it since says nothing about the next one.
 func (sc *scan) noticeLost(g *group) {
 	known := sc.state.Groups[g.id].FailedUIDs
 	var lost []types.UID
 	for _, m := range g.members {
-		if m.node != nil || m.leaving {
+		if m.leaving || m.came() {
 			continue
 		}
 		failed := machine.Phase(m.machine) == machine.PhaseFailed
@@ -95,10 +98,10 @@ func (sc *scan) noticeLost(g *group) {
 	sc.change(g, func(n *autoscaling.NodeGroup) { n.FailedUIDs = lost })
 }
 
-// nodeless returns the Machines without a Node, sorted.
+// nodeless returns the Machines that never had a Node, sorted.
 func (g *group) nodeless() (all []types.UID) {
 	for _, m := range g.members {
-		if m.node == nil && !m.leaving {
+		if !m.leaving && !m.came() {
 			all = append(all, m.machine.UID)
 		}
 	}

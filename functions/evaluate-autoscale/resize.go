@@ -49,6 +49,7 @@ func (sc *scan) settle() {
 			sc.void(g, *r)
 		case current:
 			g.target = r.To
+			sc.unsettled = sc.unsettled || r.To > r.From
 			sc.redo = append(sc.redo, plan.Sequence{Do: []plan.Action{update}, Notes: sc.done(g, *r)})
 		default:
 			sc.void(g, *r)
@@ -123,14 +124,13 @@ func (sc *scan) resized(g *group, r autoscaling.Resize) plan.Action {
 	}
 	next.Annotations[machine.AnnotationLastPlan] = r.Plan
 	sc.withBackoff(g, next)
+	sc.withMemory(g, next)
 	victims, err := machine.Victims(g.set)
 	if err != nil {
 		victims = nil // unreadable: scale-machineset would drop it, too
 	}
 	named := len(victims)
-	for _, x := range r.Lost {
-		victims = append(victims, machine.Victim{Name: x.Machine, UID: x.UID, Plan: r.Plan})
-	}
+	victims = append(victims, victimsOf(r)...)
 	for _, x := range sc.state.Removals {
 		if x.Resize == r.Plan {
 			victims = append(victims, machine.Victim{Name: x.Machine, UID: x.MachineUID, Plan: x.Plan})
@@ -143,6 +143,14 @@ func (sc *scan) resized(g *group, r autoscaling.Resize) plan.Action {
 		}
 	}
 	return plan.Update{Old: g.set, New: next, Why: why}
+}
+
+// victimsOf returns the Machines that a change names and that are no removals.
+func victimsOf(r autoscaling.Resize) (all []machine.Victim) {
+	for _, x := range r.Lost {
+		all = append(all, machine.Victim{Name: x.Machine, UID: x.UID, Plan: r.Plan})
+	}
+	return all
 }
 
 // done is what is told once a change was carried out (SPEC S67–S69).
@@ -170,26 +178,26 @@ func (sc *scan) done(g *group, r autoscaling.Resize) (notes []plan.Note) {
 
 // markLeaving marks the Machines that are on their way out: deleted, named as victims, or about to be.
 func (sc *scan) markLeaving(g *group) {
-	gone := map[string]bool{}
 	victims, err := machine.Victims(g.set)
-	if err == nil {
-		for _, v := range victims {
-			gone[string(v.UID)] = true
-		}
+	if err != nil {
+		victims = nil // scale-machineset will drop them
 	}
 	if r := sc.state.Groups[g.id].Resize; r != nil && pendingResize(g, sc.state.Groups[g.id]) {
-		for _, v := range r.Lost {
-			gone[string(v.UID)] = true
-		}
+		victims = append(victims, victimsOf(*r)...)
 	}
 	for _, x := range sc.state.Removals {
 		if x.Committed != nil && !sc.spared(x) {
-			gone[string(x.MachineUID)] = true
+			victims = append(victims, machine.Victim{Name: x.Machine, UID: x.MachineUID})
 		}
+	}
+	gone := map[string]machine.Victim{}
+	for _, v := range victims {
+		gone[g.set.Namespace+"/"+v.Name] = v
 	}
 	for i := range g.members {
 		m := g.members[i].machine
-		g.members[i].leaving = m.DeletionTimestamp != nil || gone[string(m.UID)]
+		v, named := gone[m.Namespace+"/"+m.Name]
+		g.members[i].leaving = m.DeletionTimestamp != nil || named && v.Is(m)
 	}
 }
 

@@ -30,7 +30,8 @@ type candidate struct {
 	place int // in the world
 	node  *corev1.Node
 	group *group
-	pods  []*corev1.Pod // that have to find another place
+	own   []*corev1.Pod // that run there, or are to, and have to leave
+	pods  []*corev1.Pod // that have to find another place: these, and whoever counts on room there
 	drain bool          // some Pod has to leave
 	stuck string        // the reason of the first Pod that must not be moved
 	use   scheduling.Utilization
@@ -89,7 +90,7 @@ func (sc *scan) findUnneeded() (unneeded []candidate) {
 	for _, c := range all {
 		pods[c.place] = c.pods
 	}
-	mover := sc.world.NewMover(pods, destinations)
+	mover := sc.promised.NewMover(pods, destinations)
 	left := sc.budgets()
 	unneeded = make([]candidate, 0, len(all))
 	unremovable := 0
@@ -102,7 +103,7 @@ func (sc *scan) findUnneeded() (unneeded []candidate) {
 			unremovable++
 			continue
 		}
-		left.spend(sc, c.pods)
+		left.spend(sc, c.own)
 		if c.since.IsZero() {
 			c.since = sc.now().Time
 		}
@@ -122,7 +123,7 @@ func (sc *scan) unmovable(c candidate, mover *scheduling.Mover, left budgets) st
 	if mover.Taken(c.place) {
 		return whyOther + "pods of other nodes are to move here"
 	}
-	if why := left.short(sc, c.pods); why != "" {
+	if why := left.short(sc, c.own); why != "" {
 		return why
 	}
 	if why := mover.Clear(c.place, c.pods); why != "" {
@@ -141,7 +142,7 @@ func (sc *scan) candidates() (all []candidate, others []int) {
 			continue
 		}
 		use[i] = sc.utilization(i)
-		c := candidate{place: i, node: p.node, group: p.group, use: use[i], ready: scheduling.Ready(p.node, sc.settings.StartupTaints)}
+		c := candidate{place: i, node: p.node, group: p.group, use: use[i], ready: sc.ready(p.node)}
 		if why, may := sc.mayGo(c); !may {
 			if why != "" {
 				sc.because(c.node, why)
@@ -150,12 +151,13 @@ func (sc *scan) candidates() (all []candidate, others []int) {
 				others = append(others, i)
 			}
 			if repacks && c.group != nil && why != "" && why != whyDisabled && c.ready {
-				c.pods = sc.toMove(p.node)
+				c.own, c.pods = sc.moves(i)
 				sc.used = append(sc.used, c)
 			}
 			continue
 		}
-		c.pods, c.drain = append(sc.toMove(p.node), sc.reserved[i]...), sc.occupied(p.node)
+		c.own, c.pods = sc.moves(i)
+		c.drain = sc.occupied(p.node)
 		c.stuck = sc.stuck(c) // while its Pods are at hand
 		if since, ok := sc.state.Unneeded[p.node.UID]; ok {
 			c.since = since.Time
@@ -194,10 +196,10 @@ func (sc *scan) utilization(place int) scheduling.Utilization {
 		return p.DeletionTimestamp != nil && !sc.Now.Before(p.DeletionTimestamp.Add(pastGrace))
 	}
 	if !sc.settings.IgnoreDaemonSetsUtilization && !sc.leavers[sc.places[place].node.Name] {
-		return sc.world.Utilization(place, nil, nil)
+		return sc.promised.Utilization(place, nil, nil)
 	}
 	daemons := func(p *corev1.Pod) bool { return sc.settings.IgnoreDaemonSetsUtilization && ofDaemonSet(p) }
-	return sc.world.Utilization(place, func(p *corev1.Pod) bool { return !left(p) && !daemons(p) }, daemons)
+	return sc.promised.Utilization(place, func(p *corev1.Pod) bool { return !left(p) && !daemons(p) }, daemons)
 }
 
 // mayGo reports whether a Node is looked at for scale-down at all (SPEC C54), and if not, why; a Node that is starting
@@ -216,9 +218,18 @@ func (sc *scan) mayGo(c candidate) (why string, may bool) {
 	return "", true
 }
 
+// moves returns the Pods that have to leave a place if its Node goes, and all that have to find another one then.
+func (sc *scan) moves(i int) (own, all []*corev1.Pod) {
+	own = sc.toMove(sc.places[i].node)
+	if len(sc.reserved[i]) == 0 {
+		return own, own
+	}
+	return own, slices.Concat(own, sc.reserved[i])
+}
+
 // stuck returns the reason of the first Pod that must not be moved.
 func (sc *scan) stuck(c candidate) string {
-	for _, p := range c.pods {
+	for _, p := range c.own {
 		if why := sc.blocks(p); why != "" {
 			return blockedBy(p, why)
 		}
@@ -255,7 +266,7 @@ func (sc *scan) coolingDown() string {
 		{sc.state.LastFailure, sc.settings.DelayAfterFailure, "failed scale-down"},
 	} {
 		if x.last != nil && sc.Now.Before(x.last.Add(x.delay)) {
-			return "cooling down after a " + x.after + " until " + x.last.Add(x.delay).UTC().Format(time.RFC3339)
+			return "cooling down after a " + x.after + " until " + machine.Stamp(x.last.Add(x.delay))
 		}
 	}
 	return ""
@@ -275,9 +286,8 @@ func (sc *scan) beginRemovals(unneeded []candidate, halted string) {
 	if sc.budget == nil {
 		sc.budget = sc.readBudget()
 	}
-	r := room{removals: maxRemovals - len(sc.state.Removals), staying: sc.staying(), halted: halted}
-	r.less, r.drains = sc.underWay()
-	r.drains = maxDrains - r.drains
+	less, removals, drains := sc.underWay()
+	r := room{removals: maxRemovals - removals, drains: maxDrains - drains, less: less, staying: sc.staying(), halted: halted}
 	slices.SortStableFunc(unneeded, func(a, b candidate) int { return cmp.Compare(truth(a.drain), truth(b.drain)) })
 	for i, c := range unneeded {
 		why := sc.held(c, r)
@@ -293,7 +303,7 @@ func (sc *scan) beginRemovals(unneeded []candidate, halted string) {
 			sc.because(c.node, why)
 			continue
 		}
-		r.staying = r.staying.plus(sizeOf(c.node), -1)
+		r.staying = r.staying.plus(sc.sizeOf(c.node), -1)
 		r.less[c.group]++
 		r.removals--
 		r.drains -= truth(c.drain)
@@ -313,14 +323,14 @@ func (sc *scan) held(c candidate, r room) string {
 	switch {
 	case c.group.target-r.less[c.group] <= c.group.min:
 		return fmt.Sprintf("NodeGroupMinSizeReached: %s is at its minimum of %d", c.group.id, c.group.min)
-	case !sc.spare(r.staying, sizeOf(c.node)):
-		return "MinimalResourceLimitExceeded: " + sc.underMinimum(r.staying, sizeOf(c.node))
+	case !sc.spare(r.staying, sc.sizeOf(c.node)):
+		return "MinimalResourceLimitExceeded: " + sc.underMinimum(r.staying, sc.sizeOf(c.node))
 	case !sc.due(c):
 		reason := "NotUnneededLongEnough"
 		if !c.ready {
 			reason = "NotUnreadyLongEnough"
 		}
-		return fmt.Sprintf("%s: unneeded since %s, due %s", reason, c.since.UTC().Format(time.RFC3339), c.since.Add(sc.patience(c)).UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s: unneeded since %s, due %s", reason, machine.Stamp(c.since), machine.Stamp(c.since.Add(sc.patience(c))))
 	case r.halted != "":
 		return r.halted
 	case r.removals < 1, c.drain && r.drains < 1:
@@ -329,16 +339,20 @@ func (sc *scan) held(c candidate, r room) string {
 	return ""
 }
 
-// underWay counts the scale-downs that still stand in their group's target, and those that drain.
-func (sc *scan) underWay() (less map[*group]int32, drains int) {
+// underWay counts the scale-downs that still stand in their group's target, those that take one of the places at a time,
+// and the drains among these.
+func (sc *scan) underWay() (less map[*group]int32, removals, drains int) {
 	less = map[*group]int32{}
 	for _, r := range sc.state.Removals {
-		if g := sc.byID[r.Group]; g != nil && r.Committed == nil {
+		if g := sc.byID[r.Group]; g != nil && !sc.begun(r) {
 			less[g]++
 		}
-		drains += truth(r.Drain)
+		if sc.occupies(r) {
+			removals++
+			drains += truth(r.Drain)
+		}
 	}
-	return less, drains
+	return less, removals, drains
 }
 
 // patience is how long a Node has to be unneeded before it goes.
@@ -372,7 +386,7 @@ func (sc *scan) begin(c candidate) bool {
 	reason, message := "ScaleDownEmpty", fmt.Sprintf("Scale-down: removing empty node %q", c.node.Name)
 	if c.drain {
 		reason = "ScaleDown"
-		message = fmt.Sprintf("Scale-down: removing node %s, utilization: %v, pods to reschedule: %s", c.node.Name, c.use, reschedule(c.pods))
+		message = fmt.Sprintf("Scale-down: removing node %s, utilization: %v, pods to reschedule: %s", c.node.Name, c.use, reschedule(c.own))
 	}
 	sc.tell(&sc.notes, corev1.EventTypeNormal, reason, message)
 	sc.notes = append(sc.notes, plan.Normal(c.node, "ScaleDown", "marked the node as toBeDeleted/unschedulable").From(source))

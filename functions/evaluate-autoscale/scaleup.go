@@ -6,11 +6,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -24,22 +26,31 @@ const maxTold = 100
 type option struct {
 	*group
 	offer scheduling.Offer
-	more  int32 // Nodes to add
+	room  int     // Nodes that the group and the limits of the cluster leave for it alone
+	score []int64 // by priority and by price, as far as expanders ask for them
+	more  int32   // Nodes to add
 }
 
 // scaleUp gives Pods that do not fit the Nodes that they need, of all groups at once, and reports whether it tried.
 func (sc *scan) scaleUp() bool {
+	if sc.unsettled { // the set that is being resized cannot take its share now: the next look can
+		sc.resizing = true
+		return true
+	}
 	if sc.young = sc.allYoung(); sc.young {
 		sc.notes = append(sc.notes, plan.Log("Unschedulable pods are very new, waiting one iteration for more"))
 		return true
 	}
 	sc.options = sc.growing()
 	options := sc.options
-	digests := sc.plan(options)
+	served := sc.plan(options)
+	if sc.onTheWay > 0 {
+		sc.notes = append(sc.notes, plan.Log(fmt.Sprintf("%d pods wait for nodes that were asked for earlier", sc.onTheWay)))
+	}
 	if slices.ContainsFunc(sc.waiting, waits) && len(sc.placement.Openings) == 0 && sum(sc.placement.Left) == 0 && len(sc.broken) == 0 {
 		sc.notes = append(sc.notes, plan.Log("No unschedulable pods"))
 	}
-	if len(digests) == 0 {
+	if len(served) == 0 {
 		return false
 	}
 	sc.resizing = true
@@ -47,7 +58,7 @@ func (sc *scan) scaleUp() bool {
 	id := sc.planID("grow", planText(options))
 	for _, o := range options {
 		if o.more > 0 {
-			sc.grow(o, id, digests[o.group])
+			sc.grow(o, id, served[o.group])
 		}
 	}
 	sc.state.LastScaleUp = sc.now()
@@ -57,29 +68,70 @@ func (sc *scan) scaleUp() bool {
 
 // plan places the Pods and decides how many Nodes each option adds for them. Groups of Pods that would be torn apart are
 // left out, one after the other, and the rest is planned anew.
-func (sc *scan) plan(options []*option) map[*group][]string {
+func (sc *scan) plan(options []*option) map[*group][]*corev1.Pod {
 	sc.broken = sc.incomplete()
+	sc.counted = sc.countedOn()
 	for round := 0; ; round++ {
-		sc.placement = sc.place(options)
-		sc.helped = make([]int, len(sc.placement.Shapes))
+		notes := len(sc.notes)
+		served := sc.attempt(options)
 		if sc.full() {
 			return nil
 		}
-		notes := len(sc.notes)
-		digests := sc.choose(options)
+		if learnt, told := sc.judge(options); learnt {
+			sc.notes = append(sc.notes[:notes], told...)
+			continue
+		}
 		torn := sc.torn(round < maxTornRounds)
 		if len(torn) == 0 {
-			return digests
+			return served
 		}
 		if sc.broken == nil {
 			sc.broken = map[string]broken{}
 		}
 		maps.Copy(sc.broken, torn)
 		sc.notes = sc.notes[:notes]
-		for _, o := range options {
-			o.more = 0
-		}
 	}
+}
+
+// attempt is one try at a plan. The packing knows nothing of limits that groups share: where these cut it short, and
+// Pods of several priorities wait, they are packed again into no more Nodes than there may be, so that nobody has a
+// place that somebody more important could have had (SPEC C9, C30).
+func (sc *scan) attempt(options []*option) map[*group][]*corev1.Pod {
+	sc.pack(options)
+	if sc.full() {
+		return nil
+	}
+	notes := len(sc.notes)
+	served, cut := sc.choose(options)
+	if !cut || !sc.ranksPods() {
+		return served
+	}
+	sc.notes = sc.notes[:notes]
+	for _, o := range options {
+		o.offer.Limit = int(o.more)
+	}
+	sc.pack(options)
+	served, _ = sc.choose(options)
+	for _, o := range options {
+		o.offer.Limit = o.room
+	}
+	return served
+}
+
+// pack places the Pods anew, with nothing chosen.
+func (sc *scan) pack(options []*option) {
+	for _, o := range options {
+		o.more = 0
+	}
+	sc.placement = sc.place(options)
+	sc.helped = make([]int, len(sc.placement.Shapes))
+}
+
+// ranksPods reports that Pods of several priorities wait.
+func (sc *scan) ranksPods() bool {
+	return slices.ContainsFunc(sc.placement.Shapes, func(s scheduling.Shape) bool {
+		return corev1helpers.PodPriority(s.Pods[0]) != corev1helpers.PodPriority(sc.placement.Shapes[0].Pods[0])
+	})
 }
 
 // Pods that came together are helped together: while all that wait are this new, one scan is let pass (SPEC C6).
@@ -99,23 +151,12 @@ func (sc *scan) allYoung() bool {
 		if oldest.IsZero() || at.Before(oldest) {
 			oldest = at
 		}
-		if asksGPU(p) && (oldestGPU.IsZero() || at.Before(oldestGPU)) {
+		if sc.gpus.AskedBy(p) && (oldestGPU.IsZero() || at.Before(oldestGPU)) {
 			oldestGPU = at
 		}
 	}
 	newer := func(t time.Time, age time.Duration) bool { return !t.IsZero() && sc.Now.Before(t.Add(age)) }
 	return newer(oldest, youngAge) || !oldest.IsZero() && newer(oldestGPU, youngGPUAge)
-}
-
-func asksGPU(p *corev1.Pod) bool {
-	for _, list := range [...][]corev1.Container{p.Spec.Containers, p.Spec.InitContainers} {
-		for i := range list {
-			if _, gpu := list[i].Resources.Requests[scheduling.GPU]; gpu {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // growing returns the groups that can grow. Those that cannot say why when Pods ask (SPEC C25).
@@ -125,10 +166,11 @@ func (sc *scan) growing() (all []*option) {
 		if sc.refusal(g, total).reason != "" {
 			continue
 		}
-		count, _, _ := sc.room(total, sizeOf(g.template.Node))
-		all = append(all, &option{group: g, offer: scheduling.Offer{
-			Name: g.id, Node: g.template, Limit: int(min(int64(g.max-g.target), count)),
-		}})
+		count, _, _ := sc.room(total, sc.sizeOf(g.template.Node))
+		room := int(min(int64(g.max-g.target), count))
+		node := g.template
+		node.Useless = sc.useless(g)
+		all = append(all, &option{group: g, room: room, offer: scheduling.Offer{Name: g.id, Node: node, Limit: room}})
 	}
 	if len(sc.waiting) > 0 {
 		sc.expand(all)
@@ -136,9 +178,9 @@ func (sc *scan) growing() (all []*option) {
 	return all
 }
 
-// place finds places for the waiting Pods. Those that an earlier request was made for wait for its Nodes: they fitted
-// when it was made, whatever another packing makes of it (RELIABILITY 2d). Without them another packing may leave
-// others of them over, so that this is asked until none is.
+// place finds places for the waiting Pods. Those that were counted on when Nodes were asked for wait for these Nodes: they
+// fitted then, whatever another packing makes of it (RELIABILITY 2d). Without them another packing may leave others of
+// them over, so that this is asked until none is.
 func (sc *scan) place(options []*option) scheduling.Placement {
 	offers := make([]scheduling.Offer, len(options))
 	for i, o := range options {
@@ -148,47 +190,25 @@ func (sc *scan) place(options []*option) scheduling.Placement {
 	if len(sc.broken) > 0 {
 		sc.packed = slices.DeleteFunc(slices.Clone(sc.waiting), func(x *corev1.Pod) bool { _, out := sc.broken[podGroupOf(x)]; return out && waits(x) })
 	}
-	for {
+	sc.onTheWay = 0
+	for round := 0; ; round++ {
 		p := sc.world.Place(sc.packed, offers)
-		covered := sc.covered(p)
+		covered := sc.covered(p, round)
 		if len(covered) == 0 {
 			return p
 		}
+		sc.onTheWay += len(covered)
 		sc.packed = slices.DeleteFunc(slices.Clone(sc.packed), func(x *corev1.Pod) bool { return covered[x] })
 	}
 }
 
-// covered returns Pods that found no place on Nodes that exist or are to come, although open requests were made for
-// such Pods when they waited already.
-func (sc *scan) covered(p scheduling.Placement) map[*corev1.Pod]bool {
-	covered := map[*corev1.Pod]bool{}
-	for i, shape := range p.Shapes {
-		left := p.Helped[i] + p.Left[i]
-		if left > 0 { // by parts of a size that keep the rounds few
-			left = max(left, len(shape.Pods)/4)
-		}
-		for _, g := range sc.groups {
-			r := sc.state.Groups[g.id].Request
-			if r == nil || g.upcoming == 0 || !slices.Contains(r.Pods, shape.Digest) {
-				continue
-			}
-			for _, x := range shape.Pods {
-				if left > 0 && !covered[x] && !x.CreationTimestamp.After(r.At.Time) {
-					covered[x] = true
-					left--
-				}
-			}
-		}
-	}
-	return covered
-}
-
 // choose decides how many Nodes each option adds: what the packing opened, within the cluster's limits, balanced
-// between similar groups. It returns the digests of the Pods' shapes that each group's Nodes are for.
-func (sc *scan) choose(options []*option) map[*group][]string {
-	digests := map[*group]map[string]bool{}
+// between similar groups; those for Pods of higher priority come first. It returns the Pods that each group's Nodes are
+// for, and whether the limits cut the plan short.
+func (sc *scan) choose(options []*option) (served map[*group][]*corev1.Pod, cut bool) {
+	served = map[*group][]*corev1.Pod{}
 	total := sc.total()
-	for _, opening := range sc.placement.Openings {
+	for _, opening := range sc.byUrgency() {
 		best := options[opening.Offer]
 		candidates := sc.similar(options, best, opening)
 		for range opening.Count {
@@ -196,41 +216,58 @@ func (sc *scan) choose(options []*option) map[*group][]string {
 			if o == nil {
 				break
 			}
-			one := sizeOf(o.template.Node)
+			one := sc.sizeOf(o.template.Node)
 			if count, _, _ := sc.room(total, one); count < 1 {
+				cut = true
 				break
 			}
 			total = total.plus(one, 1)
 			o.more++
-			if digests[o.group] == nil {
-				digests[o.group] = map[string]bool{}
-			}
 			for _, h := range opening.Holds {
-				sc.helped[h.Item] += h.Count
-				digests[o.group][sc.placement.Shapes[h.Item].Digest] = true
+				served[o.group] = append(served[o.group], sc.serve(h.Item, h.Count)...)
 			}
 		}
 	}
 	if most := sc.settings.MaxNodesTotal; most > 0 && total.nodes >= most && sum(sc.placement.Left) > 0 {
 		sc.tell(&sc.notes, corev1.EventTypeWarning, "MaxNodesTotalReached", fmt.Sprintf("Max total nodes in cluster reached: %d", most))
 	}
-	out := map[*group][]string{}
-	for g, set := range digests {
-		out[g] = slices.Sorted(maps.Keys(set))
-	}
-	return out
+	return served, cut
 }
 
-// grow commits the new size of a group, with the request for its Nodes.
-func (sc *scan) grow(o *option, id string, digests []string) {
+// byUrgency returns what the packing opened: the Nodes with the Pods of the highest priority first, else in the order of
+// their worth.
+func (sc *scan) byUrgency() []scheduling.Opening {
+	highest := func(o scheduling.Opening) int32 {
+		top := int32(math.MinInt32)
+		for _, h := range o.Holds {
+			top = max(top, corev1helpers.PodPriority(sc.placement.Shapes[h.Item].Pods[0]))
+		}
+		return top
+	}
+	return slices.SortedStableFunc(slices.Values(sc.placement.Openings), func(a, b scheduling.Opening) int {
+		return cmp.Compare(highest(b), highest(a))
+	})
+}
+
+// serve notes that so many more Pods of a shape get new Nodes, and returns them. The first time it returns the ones that
+// fit elsewhere as well: the plan counts on their places, too.
+func (sc *scan) serve(shape, count int) []*corev1.Pod {
+	from := sc.placement.Fit[shape] + sc.helped[shape]
+	to := from + count
+	if sc.helped[shape] == 0 {
+		from = 0
+	}
+	sc.helped[shape] += count
+	return sc.placement.Shapes[shape].Pods[from:to]
+}
+
+// grow commits the new size of a group, with the request for its Nodes and the Pods that are counted on.
+func (sc *scan) grow(o *option, id string, served []*corev1.Pod) {
 	sc.tell(&sc.notes, corev1.EventTypeNormal, "ScaledUpGroup",
 		fmt.Sprintf("Scale-up: setting group %s size to %d instead of %d (max: %d)", o.id, o.target+o.more, o.target, o.max))
 	sc.change(o.group, func(n *autoscaling.NodeGroup) {
-		r := autoscaling.Request{At: *sc.now(), Pods: digests}
-		if n.Request != nil {
-			r.Pods = slices.Compact(slices.Sorted(slices.Values(slices.Concat(digests, n.Request.Pods))))
-		}
-		n.Request = &r
+		n.Request = &autoscaling.Request{At: *sc.now()}
+		n.Waves = append(slices.Clone(n.Waves), sc.wave(o.target+o.more, served))
 	})
 	sc.resize(o.group, id, o.target+o.more)
 }

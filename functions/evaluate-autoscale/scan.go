@@ -28,30 +28,41 @@ type scan struct {
 	byID     map[string]*group
 	of       map[types.UID]*group          // by Node UID
 	nodes    map[types.UID]*corev1.Node    // by UID
+	names    map[string]bool               // of Nodes
 	running  map[string][]*corev1.Pod      // by Node name: Pods that take room there
 	briefs   map[string][]scheduling.Brief // the same Pods, looked at
 	unbound  []*corev1.Pod                 // that no Node has
 	buffers  []*buffer
 	leavers  map[string]bool // by Node name: some Pod is on its way out
 	machines map[types.UID]*machine.Machine
-	goes     map[*corev1.Node]bool // its Machine is on its way out
+	goes     map[*corev1.Node]bool // its Machine, of a group, is on its way out
+	gpus     scheduling.GPUs
+	dying    map[*corev1.Node]bool // its Machine, of whatever set, is on its way out
 	guards   map[string]*guards    // disruption budgets by namespace
 
 	world    *scheduling.World
 	seen     []scheduling.Node     // what it was made of
-	reserved map[int][]*corev1.Pod // by place: room that is kept free
+	promised *scheduling.World     // with whoever counts on room there
+	reserved map[int][]*corev1.Pod // by place: Pods that count on room there and do not run there
 	places   []place               // what the world's nodes are
 	waiting  []*corev1.Pod
-	packed   []*corev1.Pod // of those, the ones that the placement is for
+	packed   []*corev1.Pod     // of those, the ones that the placement is for
+	counted  autoscaling.Marks // Pods that waves on their way are for
+	arrived  []arrival         // waves whose Nodes are there since the last scan
+	onTheWay int               // Pods that are not packed because they are
 
 	prices    map[string]float64 // what the table says
+	asked     map[string]float64 // what a question says in its place
+	changed   map[types.UID]bool // sets that a question gives another size than their Nodes have
 	ranked    bool               // an expander ranks the groups: what the packing compares is no cost
 	broken    map[string]broken  // groups of Pods that nothing is done for, because it could not be done for all
 	options   []*option          // groups that can grow
 	placement scheduling.Placement
+	among     *among               // what the placement leaves, once somebody asks
 	why       map[types.UID]string // by Node UID: why it is not removed
 	helped    []int                // by shape of the placement: Pods that new Nodes are for
 	resizing  bool                 // the cluster grows in this scan
+	unsettled bool                 // and by what was decided earlier, of which nobody knows yet whether it can be carried out
 	doubt     bool                 // lists lost so much that they are not believed
 	young     bool                 // all Pods that wait are so new that more are awaited
 	used      []candidate          // Nodes that stay because they are used
@@ -77,15 +88,18 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 	}
 	sc := &scan{
 		Snapshot: s, settings: autoscaling.Effective(ca.Spec), before: state, state: state, groups: groupsOf(s), byID: map[string]*group{},
-		of: map[types.UID]*group{}, nodes: map[types.UID]*corev1.Node{}, running: map[string][]*corev1.Pod{}, machines: map[types.UID]*machine.Machine{}, goes: map[*corev1.Node]bool{},
+		of: map[types.UID]*group{}, nodes: map[types.UID]*corev1.Node{}, names: map[string]bool{}, running: map[string][]*corev1.Pod{}, machines: map[types.UID]*machine.Machine{}, goes: map[*corev1.Node]bool{},
+		dying: dying(s),
+		gpus:  scheduling.GPUsOf(s.MachineSets),
 	}
 	sc.state.Groups, sc.state.Removals = maps.Clone(state.Groups), slices.Clone(state.Removals)
+	sc.state.Stopped = nil
 	if sc.state.Groups == nil {
 		sc.state.Groups = map[string]autoscaling.NodeGroup{}
 	}
 	sc.guards = guardsOf(s.DisruptionBudgets)
 	for _, n := range s.Nodes {
-		sc.nodes[n.UID] = n
+		sc.nodes[n.UID], sc.names[n.Name] = n, true
 	}
 	for _, m := range s.Machines {
 		sc.machines[m.UID] = m
@@ -109,7 +123,7 @@ func (sc *scan) tenants() {
 		if p.Spec.NodeName == "" {
 			sc.unbound = append(sc.unbound, p)
 		}
-		node := placeOf(p)
+		node := sc.placeOf(p)
 		if node == "" || finished(p) || sc.expendable(p) {
 			continue
 		}
@@ -156,18 +170,25 @@ func (sc *scan) index() {
 }
 
 // placeOf returns the Node whose room a Pod takes: where it runs, where it was nominated to, or the one that it was
-// made for as a DaemonSet's Pod (SPEC C5).
-func placeOf(p *corev1.Pod) string {
+// made for as a DaemonSet's Pod (SPEC C5). To be nominated to a Node that is gone is no place.
+func (sc *scan) placeOf(p *corev1.Pod) string {
 	if p.Spec.NodeName != "" {
 		return p.Spec.NodeName
 	}
-	if p.Status.NominatedNodeName != "" {
+	if sc.names[p.Status.NominatedNodeName] {
 		return p.Status.NominatedNodeName
 	}
 	if !ofDaemonSet(p) {
 		return ""
 	}
 	return scheduling.NodeNamed(p)
+}
+
+// once does what depends on no decision of this scan, unless it was tried in this invocation.
+func (sc *scan) once(a plan.Action) {
+	if _, tried := sc.Outcome(a); !tried {
+		sc.redo = append(sc.redo, plan.Sequence{Do: []plan.Action{a}})
+	}
 }
 
 func finished(p *corev1.Pod) bool {
@@ -223,7 +244,7 @@ func (sc *scan) sequences() []plan.Sequence {
 func (sc *scan) tidy() {
 	slices.SortFunc(sc.state.Removals, byNodeName)
 	drop := func(id string, g autoscaling.NodeGroup) bool {
-		return sc.byID[id] == nil || g.Resize == nil && g.Request == nil && g.LastFailure == nil && len(g.FailedUIDs) == 0
+		return sc.byID[id] == nil || g.Resize == nil && g.Request == nil && g.LastFailure == nil && len(g.FailedUIDs) == 0 && len(g.Waves) == 0 && len(g.Useless) == 0
 	}
 	maps.DeleteFunc(sc.state.Groups, drop)
 	if sc.state.String() == sc.before.String() {

@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -45,8 +44,8 @@ type Pods struct {
 // Set is a MachineSet that there could be, or what would be different about one that there is.
 type Set struct {
 	Name        string            `json:"name"`
-	MinReplicas int32             `json:"minReplicas,omitempty"`
-	MaxReplicas int32             `json:"maxReplicas"`
+	MinReplicas *int32            `json:"minReplicas,omitempty"`
+	MaxReplicas *int32            `json:"maxReplicas,omitempty"` // which a set that there is not has to have
 	CPU         string            `json:"cpu,omitempty"`
 	Memory      string            `json:"memory,omitempty"`
 	GPUs        string            `json:"gpus,omitempty"`
@@ -113,7 +112,8 @@ func Answer(s snapshot.Snapshot, question json.RawMessage) (json.RawMessage, err
 	if err := q.check(); err != nil {
 		return nil, fmt.Errorf("question: %w", err)
 	}
-	s, ca, err := q.ask(s)
+	changed := map[types.UID]bool{}
+	s, ca, err := q.ask(s, changed)
 	if err != nil {
 		return nil, fmt.Errorf("question: %w", err)
 	}
@@ -121,6 +121,7 @@ func Answer(s snapshot.Snapshot, question json.RawMessage) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
+	sc.asked, sc.changed = q.Prices, changed
 	sc.decide()
 	return json.Marshal(sc.reply())
 }
@@ -140,24 +141,27 @@ func (q Question) check() error {
 		return fmt.Errorf("%d machine sets are more than %d", len(q.Sets), maxAskedSets)
 	}
 	for i, m := range q.Sets {
-		if m.Name == "" || m.MaxReplicas < 1 || m.MinReplicas < 0 || m.MinReplicas > m.MaxReplicas {
-			return fmt.Errorf("machineSets[%d]: wants a name and minReplicas ≤ maxReplicas", i)
+		if m.Name == "" {
+			return fmt.Errorf("machineSets[%d]: wants a name", i)
+		}
+	}
+	for key, f := range q.Prices {
+		if milliCents(f) == 0 {
+			return errors.New("prices: " + key + " has none")
 		}
 	}
 	return nil
 }
 
-// ask returns the snapshot as the question would have it, with the settings.
-func (q Question) ask(s snapshot.Snapshot) (snapshot.Snapshot, *autoscaling.ClusterAutoscaler, error) {
+// ask returns the snapshot as the question would have it, with the settings; changed gets the sets that it gives another size.
+func (q Question) ask(s snapshot.Snapshot, changed map[types.UID]bool) (snapshot.Snapshot, *autoscaling.ClusterAutoscaler, error) {
 	s = s.Clone()
 	ca := &autoscaling.ClusterAutoscaler{}
 	if found := clusterAutoscaler(s); found != nil {
 		ca = found.DeepCopy()
 	}
 	ca.Name = autoscaling.Name
-	if q.Limits != nil {
-		ca.Spec.ResourceLimits = q.Limits
-	}
+	ca.Spec.ResourceLimits = q.limits(ca.Spec.ResourceLimits)
 	if q.Expanders != nil {
 		ca.Spec.Expanders = q.Expanders
 	}
@@ -165,8 +169,10 @@ func (q Question) ask(s snapshot.Snapshot) (snapshot.Snapshot, *autoscaling.Clus
 		return s, nil, errs.ToAggregate()
 	}
 	s.Add(ca)
-	for _, m := range q.Sets {
-		m.put(&s)
+	for i, m := range q.Sets {
+		if err := m.put(&s, changed); err != nil {
+			return s, nil, fmt.Errorf("machineSets[%d]: %w", i, err)
+		}
 	}
 	for i, p := range q.Pods {
 		s.Pods = append(s.Pods, p.all(i, s.Now)...)
@@ -174,11 +180,24 @@ func (q Question) ask(s snapshot.Snapshot) (snapshot.Snapshot, *autoscaling.Clus
 	slices.SortStableFunc(s.Pods, func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	return s, ca, q.price(&s)
+	return s, ca, nil
+}
+
+// limits returns limits with those that the question has in their place.
+func (q Question) limits(found *autoscaling.ResourceLimits) *autoscaling.ResourceLimits {
+	if q.Limits == nil || found == nil {
+		return cmp.Or(q.Limits, found)
+	}
+	next := *found
+	next.MaxNodesTotal, next.Cores, next.Memory = cmp.Or(q.Limits.MaxNodesTotal, found.MaxNodesTotal), cmp.Or(q.Limits.Cores, found.Cores), cmp.Or(q.Limits.Memory, found.Memory)
+	if q.Limits.GPUs != nil {
+		next.GPUs = q.Limits.GPUs
+	}
+	return &next
 }
 
 // put puts the set into a snapshot, with a MachineAutoscaler if it has none.
-func (m Set) put(s *snapshot.Snapshot) {
+func (m Set) put(s *snapshot.Snapshot, changed map[types.UID]bool) error {
 	set := &machine.MachineSet{}
 	set.Namespace, set.Name, set.UID = machine.Namespace, m.Name, types.UID("simulated-"+m.Name)
 	set.Spec.Replicas = new(int32)
@@ -189,13 +208,20 @@ func (m Set) put(s *snapshot.Snapshot) {
 		set.Annotations = map[string]string{}
 	}
 	a := set.Annotations
-	a[machine.AnnotationMinSize], a[machine.AnnotationMaxSize] = strconv.Itoa(int(m.MinReplicas)), strconv.Itoa(int(m.MaxReplicas))
+	least, most, err := m.bounds(a)
+	if err != nil {
+		return err
+	}
+	a[machine.AnnotationMinSize], a[machine.AnnotationMaxSize] = strconv.Itoa(int(least)), strconv.Itoa(int(most))
 	for key, value := range map[string]string{
 		machine.CapacityCPU: m.CPU, machine.CapacityMemory: m.Memory, machine.CapacityGPUCount: m.GPUs, machine.CapacityMaxPods: m.MaxPods,
 	} {
 		if value != "" {
-			a[key] = value
+			a[key], changed[set.UID] = value, true
 		}
+	}
+	if changed[set.UID] && !scheduling.FromZero(set) {
+		return errors.New("cpu and memory together say how large its Nodes are")
 	}
 	if m.Labels != nil {
 		set.Spec.Template.Spec.Labels = maps.Clone(set.Spec.Template.Spec.Labels)
@@ -210,12 +236,29 @@ func (m Set) put(s *snapshot.Snapshot) {
 	s.Add(set)
 	if ownerOf(*s, set) == nil {
 		ma := &autoscaling.MachineAutoscaler{Spec: autoscaling.MachineAutoscalerSpec{
-			MinReplicas: m.MinReplicas, MaxReplicas: m.MaxReplicas,
+			MinReplicas: least, MaxReplicas: most,
 			ScaleTargetRef: autoscaling.ScaleTargetRef{APIVersion: "machine.openshift.io/v1beta1", Kind: "MachineSet", Name: m.Name},
 		}}
 		ma.Namespace, ma.Name, ma.Finalizers = machine.Namespace, m.Name, []string{autoscaling.Finalizer}
 		s.Add(ma)
 	}
+	return nil
+}
+
+// bounds returns the bounds that the question gives the set; what it leaves out is as annotations say.
+func (m Set) bounds(a map[string]string) (least, most int32, err error) {
+	least, _ = number(a[machine.AnnotationMinSize])
+	most, _ = number(a[machine.AnnotationMaxSize])
+	if m.MinReplicas != nil {
+		least = *m.MinReplicas
+	}
+	if m.MaxReplicas != nil {
+		most = *m.MaxReplicas
+	}
+	if least < 0 || most < 1 || least > most {
+		return 0, 0, fmt.Errorf("wants minReplicas %d ≤ maxReplicas %d", least, most)
+	}
+	return least, most, nil
 }
 
 // all returns the Pods, as the scheduler would have left them an hour ago.
@@ -226,40 +269,13 @@ func (p Pods) all(i int, now time.Time) []*corev1.Pod {
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
 	}}}
 	for k := range out {
-		pod := &corev1.Pod{ObjectMeta: p.Metadata, Spec: p.Spec, Status: status}
+		pod := &corev1.Pod{ObjectMeta: p.Metadata, Spec: scheduling.Complete(p.Spec), Status: status}
 		pod.Namespace, pod.Name = namespace, fmt.Sprintf("%s-%06d", name, k)
 		pod.UID, pod.CreationTimestamp = types.UID("simulated-"+namespace+"/"+pod.Name), metav1.NewTime(now.Add(-time.Hour))
 		pod.Spec.NodeName, pod.DeletionTimestamp = "", nil
 		out[k] = pod
 	}
 	return out
-}
-
-// price puts prices where the decision looks for them.
-func (q Question) price(s *snapshot.Snapshot) error {
-	if q.Prices == nil {
-		return nil
-	}
-	text, err := yaml.Marshal(q.Prices)
-	if err != nil {
-		return err
-	}
-	cm := &corev1.ConfigMap{Data: map[string]string{pricesKey: string(text)}}
-	cm.Namespace, cm.Name = machine.Namespace, machine.ConfigMapPrices
-	s.Add(cm)
-	for _, found := range slices.Clone(s.MachineSets) {
-		if _, said := found.Annotations[machine.AnnotationPrice]; said && (q.Prices[found.Name] > 0 || q.Prices[idOf(found)] > 0) {
-			set := found.DeepCopy()
-			delete(set.Annotations, machine.AnnotationPrice)
-			s.Add(set)
-		}
-	}
-	for key, f := range q.Prices {
-		if milliCents(f) == 0 {
-			return errors.New("prices: " + key + " has none")
-		}
-	}
-	return nil
 }
 
 // reply tells what the scan decided.
@@ -279,7 +295,7 @@ func (sc *scan) reply() Reply {
 			r.Remove = append(r.Remove, x.Node)
 		}
 	}
-	r.Pods.Waiting = len(sc.waiting)
+	r.Pods.Waiting, r.Pods.Fit = len(sc.waiting), sc.onTheWay
 	refusals := sc.refusals()
 	for i, shape := range sc.placement.Shapes {
 		left := len(shape.Pods) - sc.placement.Fit[i]
@@ -327,7 +343,7 @@ func (sc *scan) trueCosts() costs {
 	if each := sc.byPrice(sc.options); each != nil {
 		return costs{each, 1e5, perHour}
 	}
-	return costs{bySize(sc.options), 1, "size"}
+	return costs{sc.bySize(sc.options), 1, "size"}
 }
 
 func (c costs) of(option int) float64 { return float64(c.each[option]) / c.per }

@@ -12,10 +12,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/metrics"
 	"github.com/machine-functions/machine-functions/shared/runner"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // post asks over HTTP, as Knative delivers it.
@@ -114,5 +118,95 @@ func TestSimulateRefusesNonsense(t *testing.T) {
 		if answer := post(t, w, question); answer.Code != http.StatusBadRequest || len(w.ours()) > 0 {
 			t.Errorf("%s: status %d, writes %v", question, answer.Code, w.ours())
 		}
+	}
+}
+
+// In the shadow, timers run as in earnest: what is idle for long enough is shown to go, also where bounds that a MachineAutoscaler
+// wants do not stand on its set; and nothing is written (W1, D43).
+func TestDryRunShowsScaleDown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, epoch)
+	w.load(t, "small.yaml")
+	w.must(t, w.Remove("Pod", "default", "web-b", memory.Force))
+	w.must(t, memory.Patch(w.Server, machine.Namespace, "worker", func(s *machine.MachineSet) { s.Annotations = nil }))
+	before := len(w.ours())
+	r := &runner.Runner{Function: Function, Cluster: w.As(Function.Name), DryRun: true, Shadow: &runner.Shadow{}, Log: slog.New(slog.DiscardHandler)}
+	shown := time.Duration(0)
+	for ; w.now.Sub(epoch) < 15*time.Minute; w.now = w.now.Add(10 * time.Second) {
+		p, err := r.Handle(t.Context(), snapshot.Request{})
+		w.must(t, err)
+		if shown == 0 && strings.Contains(p.String(), "2 → 1 replicas") {
+			shown = w.now.Sub(epoch)
+		}
+	}
+	if shown < 10*time.Minute || shown > 11*time.Minute {
+		t.Errorf("the idle Node was shown to go after %s", shown)
+	}
+	if got := w.ours()[before:]; len(got) > 0 {
+		t.Errorf("it wrote %v", got)
+	}
+}
+
+// asked is what the function answers.
+func asked(t *testing.T, w *world, question string) (r Reply) {
+	t.Helper()
+	answer := post(t, w, question)
+	if err := json.Unmarshal(answer.Body.Bytes(), &r); err != nil {
+		t.Fatalf("%s: %v: %s", question, err, answer.Body)
+	}
+	return r
+}
+
+// What a question leaves out is as it is: prices of other sets, other limits, bounds. What it says counts, whatever a set's
+// Nodes, annotations, or the table say (SPEC W1, D43).
+func TestQuestionChangesWhatItSaysAndNothingElse(t *testing.T) {
+	t.Parallel()
+	const pod = `"pods": [{"count": 1, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "7"}}}]}}]`
+	for _, tt := range []struct {
+		name, question string
+		helped         int
+		cost           float64
+		unit           string
+		removed        int
+	}{
+		{"as it is", `{` + pod + `}`, 0, 0, perHour, 0},
+		{"more cores for the whole cluster", `{` + pod + `, "limits": {"cores": {"min": 0, "max": 100}}}`, 1, 0.9, perHour, 0},
+		{"another limit says nothing about cores", `{` + pod + `, "limits": {"maxNodesTotal": 20}}`, 0, 0, perHour, 0},
+		{"other machines in a set that has a node", `{` + pod + `, "machineSets": [{"name": "small", "cpu": "8", "memory": "16Gi"}], "prices": {"small": 1.1}}`, 1, 1.1, perHour, 0},
+		{"the price of one set", `{` + pod + `, "limits": {"cores": {"min": 0, "max": 100}}, "prices": {"large": 2}}`, 1, 2, perHour, 0},
+		{"the price of a type", `{` + pod + `, "limits": {"cores": {"min": 0, "max": 100}}, "prices": {"l.type": 0.57}}`, 1, 0.57, perHour, 0},
+		{"another maximum leaves the minimum", `{"machineSets": [{"name": "small", "maxReplicas": 20}]}`, 0, 0, perHour, 0},
+		{"another minimum", `{"machineSets": [{"name": "small", "minReplicas": 0}]}`, 0, 0, perHour, 1},
+		{"pods that say only limits ask for as much", `{"pods": [{"count": 1, "spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "7"}}}]}}]}`, 0, 0, perHour, 0},
+	} {
+		w := fresh(t, "{scaleDown: {enabled: true, unneededTime: 0s}, resourceLimits: {cores: {min: 0, max: 15}}}")
+		w.set(t, "small", 1, 9, midsize(), nil)
+		w.set(t, "large", 0, 9, map[string]string{machine.CapacityCPU: "16", machine.CapacityMemory: "64Gi", machine.AnnotationPrice: "0.9"},
+			map[string]string{corev1.LabelInstanceTypeStable: "l.type"})
+		w.must(t, memory.Patch(w.Server, machine.Namespace, "small", func(ma *autoscaling.MachineAutoscaler) { ma.Spec.MinReplicas = 1 }))
+		w.member(t, "small", "a", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+		w.yaml(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: cluster-autoscaler-prices, namespace: openshift-machine-api}, data: {prices: "{small: 0.2}"}}`)
+		w.scans(t, 2)
+		r := asked(t, w, tt.question)
+		if r.Pods.Helped != tt.helped || r.Cost != tt.cost || r.CostUnit != tt.unit || len(r.Remove) != tt.removed {
+			t.Errorf("%s: helped %d, cost %v %s, removed %v, %v", tt.name, r.Pods.Helped, r.Cost, r.CostUnit, r.Remove, r.Unplaced)
+		}
+	}
+}
+
+// While nothing is scaled because the cluster is unhealthy, an answer says so of every Pod (SPEC C3, W1, W3).
+func TestQuestionToAnUnhealthyCluster(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{scaleDown: {enabled: true}}")
+	w.set(t, "s", 4, 9, midsize(), nil)
+	for _, n := range []string{"a", "b", "c", "d"} {
+		w.member(t, "s", n, epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+		w.must(t, memory.Patch(w.Server, "", n, func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }))
+	}
+	w.scans(t, 1)
+	r := asked(t, w, `{"pods": [{"count": 6, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1900m"}}}]}}]}`)
+	want := "1 not ready for scale-up (s: the cluster is unhealthy, 4 of 4 nodes are unready)"
+	if r.Pods != (Counts{Waiting: 6, Unplaced: 6}) || len(r.Unplaced) != 1 || r.Unplaced[0].Why != want {
+		t.Errorf("%+v %+v", r.Pods, r.Unplaced)
 	}
 }

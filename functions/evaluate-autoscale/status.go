@@ -11,8 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
-
-	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
 
 // status is what the ConfigMap tells people, in the form that tools know (SPEC C77). Its times are those of changes:
@@ -168,7 +166,7 @@ func (sc *scan) allNodes() (c nodeCounts) {
 		switch {
 		case sc.leaves(n):
 			c.Registered.BeingDeleted++
-		case scheduling.Ready(n, sc.settings.StartupTaints):
+		case sc.ready(n):
 			c.Registered.Ready++
 		case sc.starting(n):
 			c.Registered.NotStarted++

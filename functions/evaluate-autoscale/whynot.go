@@ -140,10 +140,7 @@ func (sc *scan) showBackoff() {
 		}
 		next := g.set.DeepCopy()
 		sc.withBackoff(g, next)
-		update := plan.Update{Old: g.set, New: next, Why: "backoff"}
-		if _, tried := sc.Outcome(update); !tried {
-			sc.redo = append(sc.redo, plan.Sequence{Do: []plan.Action{update}})
-		}
+		sc.once(plan.Update{Old: g.set, New: next, Why: "backoff"})
 	}
 }
 
@@ -182,7 +179,7 @@ func (sc *scan) grantRetry(g *group) {
 		return
 	}
 	sc.change(g, func(n *autoscaling.NodeGroup) {
-		n.Failures, n.LastFailure, n.BackoffUntil, n.Reason = 0, nil, nil, ""
+		n.Failures, n.LastFailure, n.BackoffUntil, n.Reason, n.Useless = 0, nil, nil, "", nil
 		if n.Request != nil && n.Request.TimedOut {
 			n.Request = nil
 		}

@@ -36,6 +36,11 @@ func TestNodesSayWhyTheyStay(t *testing.T) {
 			"budget", idle + "\n---\n" + `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web, namespace: default}, spec: {selector: {matchLabels: {app: web}}}, status: {disruptionsAllowed: 0}}`,
 			"BlockedByPod: pod default/web-b: NotEnoughPdb: web allows 0 disruptions",
 		},
+		{
+			"two budgets", idle + "\n---\n" + fmt.Sprintf(budgetOfAll, "x") + "\n---\n" + fmt.Sprintf(budgetOfAll, "z"),
+			"BlockedByPod: pod default/web-b: NotEnoughPdb: x and z both cover it, and no pod of two budgets is evicted",
+		},
+		{"two budgets of a pod that does not run yet", strings.Replace(idle, "Running", "Pending", 1) + "\n---\n" + fmt.Sprintf(budgetOfAll, "x") + "\n---\n" + fmt.Sprintf(budgetOfAll, "z"), "NotUnneededLongEnough: unneeded since 2026-01-01T12:00:00Z, due 2026-01-01T12:10:00Z"},
 		{"no place", fmt.Sprintf(podOnB, "", "1600m"), "NoPlaceToMovePods: no place to move pod default/web-b"},
 		{"annotated", idle + "\n---\n" + disabledNode, "ScaleDownDisabledAnnotation: annotation cluster-autoscaler.kubernetes.io/scale-down-disabled"},
 		{"minimum of the set", idle + "\n---\n" + `{apiVersion: autoscaling.openshift.io/v1beta1, kind: MachineAutoscaler, metadata: {name: worker, namespace: openshift-machine-api, finalizers: [machinetarget.autoscaling.openshift.io]},
@@ -71,6 +76,7 @@ func TestNodesSayWhyTheyStay(t *testing.T) {
 }
 
 const (
+	budgetOfAll = `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: %s, namespace: default}, spec: {selector: {}}, status: {disruptionsAllowed: 1}}`
 	podOfNobody = `{apiVersion: v1, kind: Pod, metadata: {name: web-b, namespace: default, uid: pod-web-b, creationTimestamp: "2026-01-01T09:30:00Z"},
   spec: {nodeName: b, containers: [{name: c, resources: {requests: {cpu: 500m}}}]}, status: {phase: Running}}`
 	disabledNode = `{apiVersion: v1, kind: Node, metadata: {name: b, uid: node-b, creationTimestamp: "2026-01-01T09:05:00Z", labels: {kubernetes.io/hostname: b}, annotations: {cluster-autoscaler.kubernetes.io/scale-down-disabled: "true"}},

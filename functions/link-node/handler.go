@@ -95,12 +95,7 @@ func named(m *machine.Machine, n *corev1.Node) bool {
 func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
 	machines := indexOf(s.Machines)
-	fits := map[*machine.Machine][]*corev1.Node{}
-	for _, n := range s.Nodes {
-		for _, m := range machines.of(n) {
-			fits[m] = append(fits[m], n)
-		}
-	}
+	fits := machines.nodesOf(s.Nodes)
 	for _, n := range s.Nodes {
 		ms := machines.of(n)
 		switch {
@@ -131,8 +126,20 @@ func link(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) plan.Sequence
 		}
 		seq.Do = append(seq.Do, plan.UpdateStatus{Old: m, New: next, Why: "link to node " + n.Name})
 	}
-	if m.DeletionTimestamp == nil && n.DeletionTimestamp == nil && !marked(m, n) && !beingLinked(s, m) {
-		seq.Do = append(seq.Do, plan.Update{Old: n, New: mark(m, n), Why: fmt.Sprintf("node of machine %s/%s", m.Namespace, m.Name)})
+	if m.DeletionTimestamp != nil || n.DeletionTimestamp != nil || marked(m, n, machine.CarriedBy(m)) || beingLinked(s, m) {
+		return seq
+	}
+	fit, wrong := machine.CarriedBy(m).Fit()
+	if len(wrong) > 0 {
+		seq.Notes = append(seq.Notes, plan.Warning(m, "FailedUpdate", "left out on node "+n.Name+": "+wrong.ToAggregate().Error()))
+	}
+	a := plan.Update{Old: n, New: mark(m, n, fit), Why: fmt.Sprintf("node of machine %s/%s", m.Namespace, m.Name)}
+	switch o, tried := s.Outcome(a); {
+	case marked(m, n, fit):
+	case tried && o.Result == plan.Refused:
+		seq.Notes = append(seq.Notes, plan.Warning(m, "FailedUpdate", "node "+n.Name+" cannot be given what the spec wants: "+o.Message))
+	default:
+		seq.Do = append(seq.Do, a)
 	}
 	return seq
 }

@@ -14,25 +14,25 @@ import (
 
 // marked reports whether n carries everything that m wants: the annotation that names m, the labels and annotations
 // of m's spec (B2), its taints by key and effect (B3). What n carries beyond that is nobody's business here.
-func marked(m *machine.Machine, n *corev1.Node) bool {
-	return !unnamed(m, n) && carries(n.Labels, m.Spec.Labels) && carries(n.Annotations, wanted(m)) && len(missing(m, n)) == 0
+func marked(m *machine.Machine, n *corev1.Node, c machine.Carried) bool {
+	return !unnamed(m, n) && carries(n.Labels, c.Labels) && carries(n.Annotations, wanted(m, c)) && len(missing(c, n)) == 0
 }
 
 // mark returns n with everything that m wants; labels and annotations of the same key are overwritten (B64, S29). A Node
 // that is made anew gets back what the former one carried, once: what people take off it later stays off (E36).
-func mark(m *machine.Machine, n *corev1.Node) *corev1.Node {
+func mark(m *machine.Machine, n *corev1.Node, c machine.Carried) *corev1.Node {
 	next := n.DeepCopy()
 	if n.Annotations[machine.AnnotationMachine] == "" && machine.Restarting(m) {
 		labels, annotations := machine.KeptNode(m)
 		next.Labels, next.Annotations = union(labels, n.Labels), union(annotations, n.Annotations)
 	}
-	for k, v := range m.Spec.Labels {
+	for k, v := range c.Labels {
 		metav1.SetMetaDataLabel(&next.ObjectMeta, k, v)
 	}
-	for k, v := range wanted(m) {
+	for k, v := range wanted(m, c) {
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, k, v)
 	}
-	next.Spec.Taints = append(next.Spec.Taints, missing(m, n)...)
+	next.Spec.Taints = append(next.Spec.Taints, missing(c, n)...)
 	if unnamed(m, n) {
 		next.Spec.ProviderID = machine.ProviderID(m)
 	}
@@ -53,8 +53,8 @@ func unnamed(m *machine.Machine, n *corev1.Node) bool {
 }
 
 // wanted returns the annotations for m's Node; the one that names m is ours whatever the spec says.
-func wanted(m *machine.Machine) map[string]string {
-	all := maps.Clone(m.Spec.Annotations)
+func wanted(m *machine.Machine, c machine.Carried) map[string]string {
+	all := maps.Clone(c.Annotations)
 	if all == nil {
 		all = map[string]string{}
 	}
@@ -71,9 +71,9 @@ func carries(has, wants map[string]string) bool {
 	return true
 }
 
-func missing(m *machine.Machine, n *corev1.Node) []corev1.Taint {
+func missing(c machine.Carried, n *corev1.Node) []corev1.Taint {
 	var add []corev1.Taint
-	for _, t := range m.Spec.Taints {
+	for _, t := range c.Taints {
 		same := func(have corev1.Taint) bool { return have.MatchTaint(&t) }
 		if !slices.ContainsFunc(n.Spec.Taints, same) && !slices.ContainsFunc(add, same) {
 			add = append(add, t)

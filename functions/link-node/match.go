@@ -44,6 +44,17 @@ func (ix index) of(n *corev1.Node) []*machine.Machine {
 	return fitting(n, ix.byFirstIP, ips)
 }
 
+// nodesOf returns the Nodes that each Machine fits.
+func (ix index) nodesOf(all []*corev1.Node) map[*machine.Machine][]*corev1.Node {
+	nodes := map[*machine.Machine][]*corev1.Node{}
+	for _, n := range all {
+		for _, m := range ix.of(n) {
+			nodes[m] = append(nodes[m], n)
+		}
+	}
+	return nodes
+}
+
 // fitting returns the Machines at these addresses that do not record another instance, because addresses are used
 // again.
 func fitting(n *corev1.Node, at map[string][]*machine.Machine, ips []string) []*machine.Machine {

@@ -4,6 +4,7 @@ package provisionmachine
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,12 +28,14 @@ func (a accounts) remembered(l life) bool {
 	if err != nil {
 		return true
 	}
-	if _, ok := state.Accounts[l.cloud.Account]; ok || refusedToRemember(l.Snapshot) {
+	raw, of := l.ProviderSpec(l.m)
+	key := machine.SweptKey(l.cloud.Account, of.ClusterID, state.Accounts, a)
+	known, ok := state.Accounts[key]
+	if ok && (l.cloud.Owner == "" || known.Owner == l.cloud.Owner) || refusedToRemember(l.Snapshot) {
 		return true
 	}
-	raw, of := l.ProviderSpec(l.m)
-	a[l.cloud.Account] = machine.SweptAccount{
-		Namespace: l.m.Namespace, ClusterID: of.ClusterID, Spec: providerspec.Default(raw, of),
+	a[key] = machine.SweptAccount{
+		Namespace: l.m.Namespace, ClusterID: of.ClusterID, Spec: providerspec.Default(raw, of), Owner: l.cloud.Owner,
 	}
 	return false
 }
@@ -47,7 +50,12 @@ func (a accounts) remember(s snapshot.Snapshot) plan.Action {
 	if known == nil {
 		known = map[string]machine.SweptAccount{}
 	}
-	maps.Copy(known, a)
+	for _, key := range slices.Sorted(maps.Keys(a)) {
+		if _, ok := known[key]; !ok {
+			known[key] = a[key]
+		}
+		machine.LedTo(known, key, a[key].Owner, false)
+	}
 	state.Accounts = known
 	const why = "accounts to sweep"
 	have := s.ConfigMap(machine.Namespace, machine.ConfigMapSweep)
@@ -66,11 +74,7 @@ func (a accounts) remember(s snapshot.Snapshot) plan.Action {
 }
 
 func sweepState(s snapshot.Snapshot) (machine.SweepState, error) {
-	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapSweep)
-	if cm == nil {
-		return machine.ParseSweepState("")
-	}
-	return machine.ParseSweepState(cm.Data[machine.SweepKey])
+	return machine.SweepStateIn(s.ConfigMap(machine.Namespace, machine.ConfigMapSweep))
 }
 
 func refusedToRemember(s snapshot.Snapshot) bool {

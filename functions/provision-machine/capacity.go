@@ -4,24 +4,55 @@ package provisionmachine
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
-// wantsCapacity reports whether the cloud is asked for the capacity of a set: whenever the set itself changed, and in
-// a scan while it has none (E4).
+// unknownTo begins the record of a providerSpec that the cloud tells no capacity of.
+const unknownTo = "unknown:"
+
+// wantsCapacity reports whether the cloud is asked for the capacity of a set: whenever the set itself changed; in a scan while
+// it has none, or has that of another providerSpec: the event about the change may have been lost, or the cloud did not answer
+// then (E4).
 func wantsCapacity(s snapshot.Snapshot, set *machine.MachineSet) bool {
-	_, known := set.Annotations[machine.AnnotationVCPU]
 	paused, _ := machine.Paused(set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI)
-	return set.DeletionTimestamp == nil && paused.Status != corev1.ConditionTrue && (!known || s.Request.Is("MachineSet"))
+	return set.DeletionTimestamp == nil && paused.Status != corev1.ConditionTrue && (s.Request.Is("MachineSet") || outdated(s, set))
+}
+
+// outdated reports whether nobody has asked the cloud about the capacity of the set's present providerSpec. A set without a
+// record whose sizes are not all there has them from a person.
+func outdated(s snapshot.Snapshot, set *machine.MachineSet) bool {
+	was, recorded := set.Annotations[machine.AnnotationCapacityOf]
+	whole := !slices.ContainsFunc(sizes, func(key string) bool { _, known := set.Annotations[key]; return !known })
+	of, unknown := strings.CutPrefix(was, unknownTo)
+	if _, known := set.Annotations[machine.AnnotationVCPU]; !known {
+		return true
+	}
+	if !recorded {
+		return whole
+	}
+	return !whole && !unknown || of != specOf(s, set)
+}
+
+// sizes are the annotations that a cloud's answer always has.
+var sizes = []string{machine.AnnotationVCPU, machine.AnnotationMemoryMb, machine.AnnotationGPU}
+
+// specOf returns a digest of what the set asks of its cloud: it decides which instance type is meant, and whose.
+func specOf(s snapshot.Snapshot, set *machine.MachineSet) string {
+	raw, of := s.ProviderSpec(set)
+	return fmt.Sprintf("%x", sha256.Sum256(providerspec.Default(raw, of)))[:16]
 }
 
 // annotateCapacity writes what the cloud says about the set's instance type, so that evaluate-autoscale can plan
@@ -32,17 +63,23 @@ func annotateCapacity(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequenc
 	switch {
 	case !asked, !wantsCapacity(s, set):
 		return plan.Sequence{}
+	case problem == nil && c.Type == nil:
+		return untold(s, set)
 	case problem != nil:
+		var seq plan.Sequence
+		if c.Err == nil && problem.Code == provider.NotFound {
+			seq = untold(s, set)
+		}
 		n := plan.Warning(set, "FailedUpdate", "capacity is unknown: "+problem.Message)
-		return plan.Sequence{Notes: []plan.Note{n.From(cmp.Or(c.Source, name))}}
-	case c.Type == nil:
-		return plan.Sequence{}
+		seq.Notes = append(seq.Notes, n.From(cmp.Or(c.Source, name)))
+		return seq
 	}
 	next := set.DeepCopy()
 	if next.Annotations == nil {
 		next.Annotations = map[string]string{}
 	}
 	maps.Copy(next.Annotations, capacity(*c.Type))
+	next.Annotations[machine.AnnotationCapacityOf] = specOf(s, set)
 	if anotherType(set.Annotations, next.Annotations) { // what was said of the former one is not true of this one
 		for _, key := range []string{machine.AnnotationArch, machine.AnnotationPrice} {
 			if _, said := capacity(*c.Type)[key]; !said {
@@ -50,16 +87,56 @@ func annotateCapacity(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequenc
 			}
 		}
 	}
-	if maps.Equal(next.Annotations, set.Annotations) {
-		return plan.Sequence{}
+	follow(next.Annotations, set.Annotations)
+	var seq plan.Sequence
+	if c.Type.Problem != "" {
+		seq.Notes = []plan.Note{plan.Warning(set, "FailedUpdate", c.Type.Problem).From(cmp.Or(c.Source, name))}
 	}
-	return plan.Sequence{Do: []plan.Action{plan.Update{Old: set, New: next, Why: "capacity of " + c.Type.Name}}}
+	if !maps.Equal(next.Annotations, set.Annotations) {
+		seq.Do = []plan.Action{plan.Update{Old: set, New: next, Why: "capacity of " + c.Type.Name}}
+	}
+	return seq
+}
+
+// untold is a set of whose instances the cloud tells no capacity. That of a former providerSpec goes; a person's word stays, and
+// the record keeps the next scan from asking again.
+func untold(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequence {
+	of, was := specOf(s, set), set.Annotations[machine.AnnotationCapacityOf]
+	next := set.DeepCopy()
+	switch ours := was != "" && !strings.HasPrefix(was, unknownTo); {
+	case !outdated(s, set), !ours && set.Annotations[machine.AnnotationVCPU] == "":
+		return plan.Sequence{}
+	case ours:
+		for _, key := range append([]string{machine.AnnotationArch, machine.AnnotationPrice, machine.AnnotationCapacityOf}, sizes...) {
+			delete(next.Annotations, key)
+		}
+		follow(next.Annotations, set.Annotations)
+	default:
+		next.Annotations[machine.AnnotationCapacityOf] = unknownTo + of
+	}
+	return plan.Sequence{Do: []plan.Action{plan.Update{Old: set, New: next, Why: "the cloud tells no capacity of what it asks for"}}}
+}
+
+// follow keeps copies of sizes under the new keys true to next's sizes, where was has the same under both: they were copied
+// for a MachineAutoscaler, and are read first.
+func follow(next, was map[string]string) {
+	copies := machine.CopiedCapacity(next)
+	for key, value := range machine.CopiedCapacity(was) {
+		if was[key] != value {
+			continue
+		}
+		if copied, ok := copies[key]; ok {
+			next[key] = copied
+		} else {
+			delete(next, key)
+		}
+	}
 }
 
 // anotherType reports whether the sizes in old are of another instance type than those in next. Where they are the same, or
 // none were known, an architecture or a price that the cloud does not tell may be a person's word, which stays.
 func anotherType(old, next map[string]string) bool {
-	return slices.ContainsFunc([]string{machine.AnnotationVCPU, machine.AnnotationMemoryMb, machine.AnnotationGPU}, func(key string) bool {
+	return slices.ContainsFunc(sizes, func(key string) bool {
 		was, known := old[key]
 		return known && was != next[key]
 	})

@@ -5,23 +5,62 @@ package provisionmachine
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 )
 
-// elsewhere reports whether the providerSpec leads to another account than the one where the Machine's instance is, or
-// may be: what that account shows, or does not show, says nothing about this Machine.
+// elsewhere reports whether the providerSpec, or its credentials, lead to another account than the one where the Machine's
+// instance is, or may be: what that account shows, or does not show, says nothing about this Machine.
 func (l life) elsewhere() bool {
-	return l.intent.Called() && !l.intent.Over() && l.cloud.Account != "" && l.cloud.Account != l.intent.Account
+	return l.abroad() || l.intent.Called() && !l.intent.Over() && l.cloud.Account != "" && l.cloud.Account != l.intent.Account
 }
 
-// misled says so; nothing else happens until the providerSpec leads back.
+// abroad reports whether the credentials lead to another of the cloud's accounts than on record, though nobody changed the
+// providerSpec: somebody changed the Secret. What is found there all the same has moved with them.
+func (l life) abroad() bool {
+	i, was := l.intent, l.m.Annotations[machine.AnnotationCloudAccount]
+	if was == "" || l.cloud.Owner == "" || l.cloud.Owner == was || l.in != nil || l.former != nil {
+		return false
+	}
+	return l.m.Spec.ProviderID != nil || unrecorded(l.m) || i.Called() && (!i.Over() || len(i.Progress) > 0)
+}
+
+// owned notes on next in which of the cloud's accounts its instance is, or will be; nothing where the cloud cannot tell.
+func (l life) owned(next *machine.Machine) {
+	if l.cloud.Owner == "" {
+		delete(next.Annotations, machine.AnnotationCloudAccount)
+		return
+	}
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationCloudAccount, l.cloud.Owner)
+}
+
+// misled says so; nothing else happens until the providerSpec, or the Secret, leads back.
 func (l life) misled() plan.Sequence {
+	if l.abroad() {
+		return l.misledBySecret()
+	}
 	message := fmt.Sprintf("spec.providerSpec: leads to account %s, but the instance is in %s", l.cloud.Account, l.intent.Account)
 	next := l.m.DeepCopy()
 	reason := reasonUnsupported
 	next.Status.ErrorReason, next.Status.ErrorMessage = &reason, &message
 	l.set(next, unknown(message))
 	seq := l.status(next, phase(l.m), string(reason))
+	seq.Notes = append(seq.Notes, l.warning("FailedUpdate", message))
+	return seq
+}
+
+// misledBySecret says so in the condition, of which a scan writes a few at a time: all Machines of the Secret have it.
+func (l life) misledBySecret() plan.Sequence {
+	if l.Request.Scan() && !l.turn() {
+		return plan.Sequence{}
+	}
+	message := fmt.Sprintf("the credentials lead to account %s of the cloud, but the instance is in account %s: give the Secret credentials of that one",
+		l.cloud.Owner, l.m.Annotations[machine.AnnotationCloudAccount])
+	next := l.m.DeepCopy()
+	l.set(next, unknown(message))
+	seq := l.status(next, phase(l.m), message)
 	seq.Notes = append(seq.Notes, l.warning("FailedUpdate", message))
 	return seq
 }

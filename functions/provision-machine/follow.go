@@ -4,13 +4,11 @@ package provisionmachine
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -21,32 +19,34 @@ import (
 // the cloud only the phase can move.
 func (l life) follow() plan.Sequence {
 	in := l.in
-	_, asked := l.Clouds[l.m.UID]
-	switch {
-	case in == nil && !asked:
-		return l.report(l.phaseWithInstance(), nil)
-	case in == nil && l.cloud.Err != nil && l.Request.Scan() && !l.turn():
-		return plan.Sequence{}
-	case in == nil && l.cloud.Err != nil:
-		return l.reportError(l.cloud.Err.Message)
-	case in == nil:
-		return l.missing()
+	if in == nil {
+		return l.followUnseen()
 	}
-	if next := l.recorded(*in); next != nil {
-		seq := l.update(next, "instance "+in.ID)
-		switch {
-		case l.m.Spec.ProviderID == nil:
-			seq.Notes = []plan.Note{l.normal("Create", "Created instance "+in.ID)}
-		case in.State != provider.StatePending && in.State != provider.StateRunning:
-			seq.Notes = []plan.Note{l.normal("Update", fmt.Sprintf("Instance %s is %s", in.ID, in.CloudState))}
-		}
-		return seq
+	record := l.recordInstance(*in)
+	if len(record.Do) > 0 {
+		return record
 	}
 	seq := l.report(l.phaseWithInstance(), in)
-	if twin := l.twin(*in); twin != nil {
-		seq.Do = append(seq.Do, *twin)
+	seq.Notes = slices.Concat(seq.Notes, record.Notes, l.renamed(*in))
+	twin := l.twin(*in)
+	return plan.Sequence{Do: append(seq.Do, twin.Do...), Notes: append(seq.Notes, twin.Notes...)}
+}
+
+// followUnseen does so where the cloud shows no instance, was not asked or did not answer.
+func (l life) followUnseen() plan.Sequence {
+	_, asked := l.Clouds[l.m.UID]
+	switch {
+	case !asked:
+		return l.report(l.phaseWithInstance(), nil)
+	case l.cloud.Err != nil && l.Request.Scan() && !l.turn():
+		return plan.Sequence{}
+	case l.cloud.Err != nil:
+		return l.reportError(l.cloud.Err.Message)
 	}
-	return seq
+	if seq := l.inherit(); seq != nil {
+		return *seq
+	}
+	return l.missing()
 }
 
 func (l life) phaseWithInstance() string {
@@ -59,25 +59,57 @@ func (l life) phaseWithInstance() string {
 	return machine.PhaseRunning
 }
 
-// found returns the Machine's own instance: the one that this invocation created, the recorded one, else the only one that carries the Machine's UID; of several the smallest id once none can surface any more (2b.7).
+// found returns the Machine's own instance: the one that this invocation created, the recorded one, or one that no other
+// can be; else the only one that carries the Machine's UID; of several the smallest id once none can surface any more (2b.7).
 func (l life) found() *provider.Instance {
-	o, ok := created(l.Snapshot, l.m, l.intent)
-	made := ok && o.Result == plan.Done && o.Instance.ID != "" && o.Instance.State != provider.StateIncomplete
-	id, recorded := machine.ProviderID(l.m), l.m.Spec.ProviderID != nil
-	if made && (!recorded || id == o.Instance.ProviderID) {
-		return &o.Instance
+	if in := l.made(); in != nil {
+		return in
 	}
+	return l.shown()
+}
+
+// shown returns the one of them that the cloud shows. What the attempt has yet to finish is none to record, nor what the cloud
+// found no room for: the attempt goes on (E2). One that is on record stays what it is.
+func (l life) shown() *provider.Instance {
+	id, recorded := machine.ProviderID(l.m), l.m.Spec.ProviderID != nil
 	var mine []*provider.Instance
+	var renamed *provider.Instance
 	for k := range l.cloud.Found {
 		in := &l.cloud.Found[k]
 		switch {
-		case in.Child, in.State == provider.StateIncomplete, in.State == provider.StateDeleting:
-		case recorded && in.ProviderID == id:
+		case in.Child, in.State == provider.StateDeleting, !recorded && l.unfinished(*in):
+		case recorded && in.ProviderID == id && (in.UID == "" || in.UID == machine.InstanceUID(l.m)):
 			return in
+		case recorded && in.Sole && in.UID == machine.InstanceUID(l.m):
+			renamed = in
 		case !recorded:
 			mine = append(mine, in)
 		}
 	}
+	if recorded {
+		return renamed
+	}
+	return l.smallest(mine)
+}
+
+// unfinished reports whether in is what an attempt has not come to its end with.
+func (l life) unfinished(in provider.Instance) bool {
+	roomless := in.State == provider.StateFailed && in.Code == provider.Exhausted
+	return in.State == provider.StateIncomplete || roomless && l.intent != nil && !l.intent.Over() && in.Token == l.intent.Token && len(l.intent.Progress) > 0
+}
+
+// made returns the instance that this invocation created, unless another is recorded.
+func (l life) made() *provider.Instance {
+	o, ok := created(l.Snapshot, l.m, l.intent)
+	done := ok && o.Result == plan.Done && o.Instance.ID != "" && o.Instance.State != provider.StateIncomplete
+	if done && (l.m.Spec.ProviderID == nil || machine.ProviderID(l.m) == o.Instance.ProviderID) {
+		return &o.Instance
+	}
+	return nil
+}
+
+// smallest returns the one of mine with the smallest id, or nil. While others may surface it is the one of the last attempt.
+func (l life) smallest(mine []*provider.Instance) *provider.Instance {
 	if len(mine) > 1 && l.intent.Unresolved() && l.Now.Before(l.intent.SurfacesUntil(l.cloud.Horizon)) {
 		mine = slices.DeleteFunc(mine, func(in *provider.Instance) bool { return in.Token != l.intent.Token })
 	}
@@ -87,78 +119,10 @@ func (l life) found() *provider.Instance {
 	return slices.MinFunc(mine, func(a, b *provider.Instance) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// twin removes an instance that carries the Machine's UID but is not the recorded one: what a lost answer left behind.
-func (l life) twin(mine provider.Instance) *plan.DeleteInstance {
-	for _, in := range l.cloud.Found {
-		if in.Child || in.ID == mine.ID || in.UID != l.m.UID || in.State == provider.StateDeleting {
-			continue
-		}
-		a := plan.DeleteInstance{Account: l.cloud.Account, Why: "duplicate of " + mine.ID}
-		a.Ref = provider.Ref{Name: l.m.Name, ID: in.ID}
-		if _, tried := l.Outcome(a); !tried {
-			return &a
-		}
-	}
-	return nil
-}
-
-// recorded returns the Machine with what is known of its instance, or nil if all of it is on record: the id is written
-// once and never changes (R-S16), labels that people set are kept.
-func (l life) recorded(in provider.Instance) *machine.Machine {
-	var edits []func(*machine.Machine)
-	edit := func(f func(*machine.Machine)) { edits = append(edits, f) }
-	if l.m.Spec.ProviderID == nil {
-		edit(func(m *machine.Machine) { m.Spec.ProviderID = &in.ProviderID })
-	}
-	for _, label := range [][2]string{{machine.LabelInstanceType, in.Type}, {machine.LabelRegion, in.Region}, {machine.LabelZone, in.Zone}} {
-		if _, set := l.m.Labels[label[0]]; !set && label[1] != "" {
-			edit(func(m *machine.Machine) { metav1.SetMetaDataLabel(&m.ObjectMeta, label[0], label[1]) })
-		}
-	}
-	if _, marked := l.m.Spec.Labels[machine.LabelInterruptible]; in.Spot && !marked {
-		edit(markSpot)
-	}
-	if in.CloudState != "" && l.m.Annotations[machine.AnnotationInstanceState] != in.CloudState {
-		edit(func(m *machine.Machine) {
-			metav1.SetMetaDataAnnotation(&m.ObjectMeta, machine.AnnotationInstanceState, in.CloudState)
-		})
-	}
-	if host := machine.BareMetalHost(in.ProviderID); host != "" && l.m.Annotations[machine.AnnotationBareMetalHost] != host {
-		edit(func(m *machine.Machine) {
-			metav1.SetMetaDataAnnotation(&m.ObjectMeta, machine.AnnotationBareMetalHost, host)
-		})
-	}
-	if i := l.intent; i != nil && i.Outcome != machine.OutcomeCreated {
-		done := i.Released(machine.OutcomeCreated, time.Time{})
-		done.Instance, done.Failures, done.Code, done.Message = in.ID, 0, "", ""
-		edit(func(m *machine.Machine) {
-			metav1.SetMetaDataAnnotation(&m.ObjectMeta, machine.AnnotationIntent, done.String())
-		})
-	}
-	if len(edits) == 0 {
-		return nil
-	}
-	next := l.m.DeepCopy()
-	for _, f := range edits {
-		f(next)
-	}
-	return next
-}
-
-// markSpot marks an instance that the cloud may take back; the spec's label is for the Node.
-func markSpot(m *machine.Machine) {
-	metav1.SetMetaDataLabel(&m.ObjectMeta, machine.LabelInterruptible, "")
-	if m.Spec.Labels == nil {
-		m.Spec.Labels = map[string]string{}
-	}
-	m.Spec.Labels[machine.LabelInterruptible] = ""
-}
-
 // missing is a recorded instance that the cloud does not show. It is believed gone after the Horizon and two readings
 // (B21, R-S12); the first is remembered in the condition.
 func (l life) missing() plan.Sequence {
-	c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists)
-	if c != nil && c.Status == corev1.ConditionFalse && c.Reason == machinev1beta1.InstanceMissingReason {
+	if c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists); missed(l.m) {
 		return l.lost(l.m.DeepCopy(), c.LastTransitionTime.Time)
 	}
 	next := l.m.DeepCopy() // without what was False for another reason: its time would be taken for the first reading's
@@ -166,15 +130,51 @@ func (l life) missing() plan.Sequence {
 	return l.lost(next, l.Now)
 }
 
+// believed is how far apart two readings without an instance lie at least, however short the cloud's Horizon is: a list that
+// was full a moment ago may be empty by mishap, and Failed is final (G8, R-S12).
+const believed = time.Minute
+
 // lost writes into next since when the instance is missing, and fails the Machine when the Horizon has passed since.
 func (l life) lost(next *machine.Machine, since time.Time) plan.Sequence {
-	due := since.Add(max(l.cloud.Horizon, retryBase))
-	if !l.Now.Before(due) {
-		seq := l.fail("", "can't find created instance")
-		seq.Notes = append(seq.Notes, l.warning("FailedUpdate", "can't find created instance"))
+	due := since.Add(max(l.cloud.Horizon, believed))
+	if n := l.runningNode(); n != nil && !l.Now.Before(due) {
+		why := "Instance not found since " + machine.Stamp(since) + ", but node " + n.Name + " on it is Ready: not given up"
+		l.set(next, missingCondition(why))
+		seq := l.status(next, phase(l.m), "instance not found")
+		seq.Notes = append(seq.Notes, l.warning("FailedUpdate", why))
 		return seq
 	}
-	l.set(next, machine.False(machine.ConditionInstanceExists, machinev1beta1.ConditionSeverityWarning,
-		machinev1beta1.InstanceMissingReason, "Instance not found since "+stamp(since)+", given up at "+stamp(due)))
+	if !l.Now.Before(due) {
+		seq := l.fail("", l.withCause("can't find created instance"))
+		seq.Notes = append(seq.Notes, l.warning("FailedUpdate", l.withCause("can't find created instance")))
+		return seq
+	}
+	l.set(next, missingCondition(l.withCause("Instance not found since "+machine.Stamp(since)+", given up at "+machine.Stamp(due))))
 	return l.status(next, phase(l.m), "instance not found")
+}
+
+// withCause adds to a text about an instance that is missing why it ended, if the cloud says so.
+func (l life) withCause(text string) string {
+	if l.cloud.Ended == "" {
+		return text
+	}
+	return text + ": " + l.cloud.Ended
+}
+
+// aboutToFail reports whether an instance is missing for so long that only its Node can say that it is there.
+func (l life) aboutToFail() bool {
+	c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists)
+	_, asked := l.Clouds[l.m.UID]
+	return asked && l.m.DeletionTimestamp == nil && l.cloud.Err == nil && !l.cloud.Later && len(l.cloud.Found) == 0 && missed(l.m) && phase(l.m) != machine.PhaseFailed &&
+		!l.Now.Before(c.LastTransitionTime.Add(max(l.cloud.Horizon, believed)))
+}
+
+// missed reports whether the instance is on record as missing.
+func missed(m *machine.Machine) bool {
+	c := machine.FindCondition(m.Status.Conditions, machine.ConditionInstanceExists)
+	return c != nil && c.Status == corev1.ConditionFalse && c.Reason == machinev1beta1.InstanceMissingReason
+}
+
+func missingCondition(why string) machine.Condition {
+	return machine.False(machine.ConditionInstanceExists, machinev1beta1.ConditionSeverityWarning, machinev1beta1.InstanceMissingReason, why)
 }

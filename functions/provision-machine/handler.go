@@ -48,6 +48,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	if a := fresh.remember(s); a != nil {
 		p.Then(a)
 	}
+	p.Notes = append(p.Notes, clusterChanged(s)...)
 	if s.Request.Scan() || s.Request.Is("MachineSet") {
 		for _, set := range s.MachineSets {
 			p.Add(annotateCapacity(s, set), followStock(s, set))
@@ -58,12 +59,16 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 
 // step returns what one Machine needs now.
 func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence {
-	intent, err := machine.ParseIntent(m)
+	intent, err := intentOf(m)
 	l := life{Snapshot: s, m: m, intent: intent, cloud: s.Clouds[m.UID], fresh: fresh}
-	l.in = l.found()
+	l.in, l.former = l.found(), l.foreignTag()
 	switch {
 	case machine.IsPaused(m):
 		return l.pause()
+	case l.ahead():
+		return l.bounded()
+	case l.cloud.Later: // its turn comes
+		return plan.Sequence{}
 	case m.DeletionTimestamp != nil:
 		return l.terminate(err)
 	case phase(m) == machine.PhaseFailed:
@@ -106,12 +111,13 @@ type life struct {
 	intent *machine.Intent
 	cloud  snapshot.Cloud
 	in     *provider.Instance // the Machine's own; nil if there is none, as far as is known
+	former *provider.Instance // what it records, where that carries another Machine's tag; nil if not
 	fresh  accounts
 }
 
 // refOf names the Machine's instance to its cloud.
 func (l life) refOf(in provider.Instance) provider.Ref {
-	return provider.Ref{UID: l.m.UID, Name: l.m.Name, ID: in.ID, ProviderID: in.ProviderID}
+	return provider.Ref{UID: machine.InstanceUID(l.m), Name: l.m.Name, ID: in.ID, ProviderID: in.ProviderID}
 }
 
 func (l life) update(next *machine.Machine, why string) plan.Sequence {
@@ -123,6 +129,18 @@ func (l life) withIntent(i machine.Intent, why string) plan.Update {
 	next := l.m.DeepCopy()
 	metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationIntent, i.String())
 	return plan.Update{Old: l.m, New: next, Why: why}
+}
+
+// ahead reports whether the intent of a Machine that is followed has a time that only a wrong clock can have written.
+func (l life) ahead() bool {
+	_, wrong := l.intent.Bounded(l.Now)
+	return wrong != "" && machine.HasFinalizer(l.m) && (l.m.DeletionTimestamp != nil || phase(l.m) != machine.PhaseFailed)
+}
+
+// bounded writes what such an intent counts as, and tells why.
+func (l life) bounded() plan.Sequence {
+	next, wrong := l.intent.Bounded(l.Now)
+	return plan.Sequence{Do: []plan.Action{l.withIntent(next, "times that lie too far ahead")}, Notes: []plan.Note{l.warning("FailedUpdate", wrong)}}
 }
 
 // tell returns a warning and nothing to do.

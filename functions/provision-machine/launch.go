@@ -15,12 +15,16 @@ import (
 )
 
 const (
-	// claimFor outlasts every invocation that holds a claim (RELIABILITY G6).
-	claimFor = 60 * time.Second
+	claimFor = machine.LongestClaim
 	// retryBase doubles with every refusal in a row, up to retryMax. The walk-through saw a retry every 4 s (S23); a
 	// cloud that refuses is asked less and less often.
 	retryBase = 5 * time.Second
 	retryMax  = 5 * time.Minute
+	// unclearMax bounds the same pause where nobody knows what became of the call: sooner or later it is repeated to find out,
+	// but a cloud that answers nothing clear must not spend on that all that one credential may ask.
+	unclearMax = time.Minute
+	// restock is how often a stock is looked into that people fill, however often it was found empty (SPEC E31).
+	restock = 30 * time.Second
 	// patience is how many refusals in a row an attempt that has made something outlasts: with these pauses five minutes of
 	// a cloud that has no room now. Then it counts as one that will not pass.
 	patience = 6
@@ -53,7 +57,7 @@ func (l life) launch() plan.Sequence {
 		return l.refuse(*l.cloud.Refused)
 	}
 	if why := l.forbidden(); why != "" {
-		return plan.Sequence{Notes: []plan.Note{plan.Log(l.m.Name + " gets no instance: " + why)}}
+		return l.withhold(why)
 	}
 	if !l.fresh.remembered(l) {
 		return plan.Sequence{} // in the next round
@@ -67,48 +71,88 @@ func (l life) attempt() plan.Sequence {
 	var next machine.Intent
 	switch i := l.intent; {
 	case i == nil:
-		next = machine.NewIntent(l.m, 1, l.cloud.Account, l.cloud.Resolved)
+		next = machine.NewIntent(l.m, 1, l.cloud.Account, l.cloud.Resolved).In(l.m, l.cloud.Cluster)
 	case i.Over():
-		next = machine.NewIntent(l.m, i.Attempt+1, l.cloud.Account, l.cloud.Resolved)
+		next = machine.NewIntent(l.m, i.Attempt+1, l.cloud.Account, l.cloud.Resolved).In(l.m, l.cloud.Cluster)
 		if !i.Edited(l.m) {
 			next.Failures = i.Failures
 		}
 	case i.Outcome == machine.OutcomePartial, l.cloud.Tokens:
 		next = *i
 	case l.Now.Before(i.SurfacesUntil(l.cloud.Horizon)):
-		return plan.Sequence{} // without tokens a second call could make a second instance
+		return l.await() // without tokens a second call could make a second instance
 	default:
 		gone := i.Released(machine.OutcomeRefused, time.Time{})
 		gone.Unanswered = nil
-		gone.Message = "no answer, and nothing surfaced until " + stamp(i.SurfacesUntil(l.cloud.Horizon))
+		gone.Message = "no answer, and nothing surfaced until " + machine.Stamp(i.SurfacesUntil(l.cloud.Horizon))
 		return plan.Sequence{Do: []plan.Action{l.withIntent(gone, gone.Message)}}
 	}
 	next = next.Claimed(l.Invocation, l.Now, claimFor)
 	ref := provider.Ref{UID: l.m.UID, Name: l.m.Name, Token: next.Token, Progress: next.Progress}
 	why := fmt.Sprintf("attempt %d", next.Attempt)
+	claim := l.withIntent(next, "claim "+why)
+	if m, ok := claim.New.(*machine.Machine); ok {
+		l.owned(m)
+	}
 	return plan.Sequence{
 		Do: []plan.Action{
-			l.withIntent(next, "claim "+why),
-			plan.CreateInstance{Account: next.Account, Ref: ref, Request: next.Request, Why: why},
+			claim,
+			plan.CreateInstance{Account: next.Account, Cluster: l.cloud.Cluster, Ref: ref, Request: next.Request, Why: why},
 		},
 		Notes: []plan.Note{plan.Log(l.m.Name + ": reconciling machine triggers idempotent create")}, // as operators grep (S24)
 	}
 }
 
+// await says, once, until when nothing is asked for because an answer was lost: that may take a quarter of an hour.
+func (l life) await() plan.Sequence {
+	why := l.lostAnswer()
+	next := l.m.DeepCopy()
+	l.set(next, notCreated(why+", and no other is made before"))
+	seq := l.status(next, phase(l.m), "an answer was lost")
+	if len(seq.Do) > 0 {
+		seq.Notes = append(seq.Notes, l.warning("FailedCreate", why))
+	}
+	return seq
+}
+
+// lostAnswer says what is not known of the latest attempt, and until when.
+func (l life) lostAnswer() string {
+	return fmt.Sprintf("the answer to attempt %d was lost: its instance may surface until %s", l.intent.Attempt, machine.Stamp(l.intent.SurfacesUntil(l.cloud.Horizon)))
+}
+
+// withhold tells of a Machine that gets no instance because of its owner. A young one goes again in a moment, as a rule; one
+// that stays says what it waits for.
+func (l life) withhold(why string) plan.Sequence {
+	if l.Now.Sub(l.m.CreationTimestamp.Time) < young {
+		return plan.Sequence{Notes: []plan.Note{plan.Log(l.m.Name + " gets no instance: " + why)}}
+	}
+	next := l.m.DeepCopy()
+	l.set(next, notCreated("gets no instance: "+why))
+	seq := l.status(next, phase(l.m), "its owner does not want it")
+	seq.Notes = append(seq.Notes, l.warning("FailedCreate", "gets no instance: "+why))
+	return seq
+}
+
 // forbidden says why the owner does not want this Machine to have an instance: the fence against Machines that a
 // delayed invocation made for an ordinal that was retired meanwhile (RELIABILITY 2a.5).
 func (l life) forbidden() string {
-	owner := metav1.GetControllerOf(l.m)
-	if owner == nil || owner.Kind != "MachineSet" {
+	owner := machine.OwningSet(l.m)
+	if owner == nil {
 		return ""
 	}
 	set := l.MachineSet(l.m.Namespace, owner.Name)
 	if set == nil || set.UID != owner.UID {
 		return "its MachineSet " + owner.Name + " is gone"
 	}
+	if set.DeletionTimestamp != nil {
+		return "its MachineSet " + owner.Name + " is being deleted"
+	}
 	ledger, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
-	if err != nil || ledger.SetUID != set.UID {
-		return "the ledger of " + set.Name + " cannot be read"
+	if err != nil {
+		return "the ledger of its MachineSet " + set.Name + " cannot be read: " + err.Error()
+	}
+	if ledger.SetUID != set.UID {
+		return "the ledger of its MachineSet " + set.Name + " is another set's"
 	}
 	if k, ok := ledger.OrdinalOf(set.Name, l.m); !ok || !ledger.Active.Has(k) {
 		return "it is not in the ledger of " + set.Name
@@ -127,6 +171,9 @@ func (l life) answered(o plan.Outcome) plan.Sequence {
 	case plan.Unsent:
 		return l.unsent(i, o)
 	case plan.Refused:
+		if after := o.Instance.Progress; len(after) > 0 {
+			i.Progress = after
+		}
 		outcome := l.outcome(i, o.Code)
 		if i.Unanswered != nil && !l.surfacing(i) {
 			i.Unanswered = nil
@@ -134,7 +181,9 @@ func (l life) answered(o plan.Outcome) plan.Sequence {
 		return l.record(i, outcome, o.Code, o.Message, o.RetryAfter)
 	case plan.Failed, plan.Gone, plan.Conflict, plan.Exists, plan.Blocked: // of a cloud only the first
 	}
-	seq := plan.Sequence{Do: []plan.Action{l.withIntent(i.Released("", l.Now.Add(retryBase)), "no clear answer: "+o.Message)}}
+	again := l.Now.Add(max(min(o.RetryAfter, machine.LongestPause), min(pause(i.Failures, 0), unclearMax)))
+	i.Failures++
+	seq := plan.Sequence{Do: []plan.Action{l.withIntent(i.Released("", again), "no clear answer: "+o.Message)}}
 	seq.Notes = []plan.Note{l.warning("FailedCreate", o.Message)}
 	return seq
 }
@@ -180,9 +229,12 @@ func (l life) record(i machine.Intent, outcome string, code provider.Code, messa
 	if i.Edited(l.m) {
 		i.Failures = 0
 	}
-	again := l.Now.Add(pause(i.Failures, after))
+	wait := pause(i.Failures, after)
+	if code == provider.Exhausted && after > 0 { // the cloud says when it may have room: then that is soon enough (SPEC E31)
+		wait = max(min(after, machine.LongestPause), min(wait, restock))
+	}
 	i.Failures++
-	i = i.Released(outcome, again)
+	i = i.Released(outcome, l.Now.Add(wait))
 	if after == 0 { // else the cloud says when it may be asked again, whatever for
 		i.Generation = l.m.Generation
 	}
@@ -210,9 +262,10 @@ func passes(code provider.Code, failures int) bool {
 	return false
 }
 
-// pause is how long nothing is asked of a cloud that has refused so often in a row, or longer if it says so.
+// pause is how long nothing is asked of a cloud that has refused so often in a row, or longer if it says so, but never so
+// long that nobody would believe the record.
 func pause(failures int, after time.Duration) time.Duration {
-	return max(after, min(retryBase<<min(failures, 10), retryMax))
+	return min(max(after, min(retryBase<<min(failures, 10), retryMax)), machine.LongestPause)
 }
 
 // unreachable is a cloud that cannot be asked. A spec that nobody can read is final; all else may pass (B19).
@@ -225,5 +278,3 @@ func (l life) unreachable() plan.Sequence {
 	seq.Notes = append(seq.Notes, l.warning("FailedCreate", cmp.Or(e.Message, e.Code.String())))
 	return seq
 }
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

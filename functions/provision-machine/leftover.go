@@ -16,14 +16,14 @@ import (
 // another account than the one that is asked now sweep-instances finds them.
 func (l life) leftover() bool {
 	i := l.intent
-	return i.Over() && len(i.Progress) > 0 && i.Account == l.cloud.Account
+	return i.Over() && len(i.Progress) > 0 && i.Account == l.cloud.Account && l.sameCluster()
 }
 
 // clear has the cloud remove it, under a claim: what is removed is known by the Machine's tag, which what the next attempt
 // makes carries too. Only then the Progress is forgotten, and another attempt may begin.
 func (l life) clear() plan.Sequence {
 	i := *l.intent
-	a := plan.DeleteInstance{Account: i.Account, Why: fmt.Sprintf("left by attempt %d, which was refused", i.Attempt)}
+	a := plan.DeleteInstance{Account: i.Account, Cluster: l.cloud.Cluster, Why: fmt.Sprintf("left by attempt %d, which was refused", i.Attempt)}
 	a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, Token: i.Token, Progress: i.Progress}
 	o, tried := l.Outcome(a)
 	released := func(again time.Duration, why string) plan.Sequence {

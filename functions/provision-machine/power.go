@@ -28,7 +28,7 @@ func (l life) powerCycle() plan.Sequence {
 	case !wantsPowerCycle(l.m) || !l.cloud.Cycles:
 		return plan.Sequence{}
 	}
-	a := plan.PowerCycle{Account: l.cloud.Account, Why: "as " + machine.AnnotationExternalRepair + " wishes"}
+	a := plan.PowerCycle{Account: l.cloud.Account, Cluster: l.cloud.Cluster, Why: "as " + machine.AnnotationExternalRepair + " wishes"}
 	a.Ref = l.refOf(*in)
 	if o, tried := l.Outcome(a); tried {
 		if o.Result != plan.Done { // asked again when the claim is over
@@ -46,12 +46,12 @@ func (l life) powerCycle() plan.Sequence {
 // underClaim does something to the power of the instance that the wish asks for, unless another invocation is about to.
 func (l life) underClaim(a plan.PowerCycle) plan.Sequence {
 	if _, until, _ := strings.Cut(l.m.Annotations[machine.AnnotationExternalRepair], claimUntil); until != "" {
-		if t, err := time.Parse(time.RFC3339, until); err == nil && l.Now.Before(t) {
+		if t, err := time.Parse(time.RFC3339, until); err == nil && l.Now.Before(t) && !machine.TooFar(t, l.Now, cycleAgain) {
 			return plan.Sequence{}
 		}
 	}
 	next := l.m.DeepCopy()
-	next.Annotations[machine.AnnotationExternalRepair] = l.Invocation + claimUntil + stamp(l.Now.Add(cycleAgain))
+	next.Annotations[machine.AnnotationExternalRepair] = l.Invocation + claimUntil + machine.Stamp(l.Now.Add(cycleAgain))
 	return plan.Sequence{Do: []plan.Action{plan.Update{Old: l.m, New: next, Why: "claim the power-cycle"}, a}}
 }
 

@@ -32,7 +32,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		if !asked(s, m) {
 			continue
 		}
-		if owner := metav1.GetControllerOf(m); owner != nil && owner.Kind == "MachineSet" && !s.Request.Scan() {
+		if owner := machine.OwningSet(m); owner != nil && !s.Request.Scan() {
 			ask(snapshot.One("MachineSet", m.Namespace, owner.Name))
 		}
 		if lookup, ok := lookupOf(s, m); ok {
@@ -41,17 +41,9 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 				ask(sweepQuery)
 			}
 		}
-		if !leaving(m) && !cycling(m) {
-			continue
-		}
 		l := life{Snapshot: s, m: m, intent: readable(m), cloud: s.Clouds[m.UID]}
 		l.in = l.found()
-		if leaving(m) && l.gone() || m.DeletionTimestamp == nil && l.wantsNode() {
-			ask(nodeOf(s, m)...)
-			if n := l.node(); n != nil && !machine.IsNodeOf(m, n) { // is it another Machine's?
-				ask(snapshot.All("Machine"))
-			}
-		}
+		ask(l.reads()...)
 	}
 	if s.Request.Scan() || s.Request.Is("MachineSet") {
 		for _, set := range s.MachineSets {
@@ -61,6 +53,28 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		}
 	}
 	return sc
+}
+
+// reads returns what the cloud's answer about m makes necessary to know: whose an instance is, and which Node goes with it.
+func (l life) reads() (all []snapshot.Query) {
+	if l.foreignTag() != nil {
+		all = append(all, heirQueries...)
+	} else if l.aboutToFail() {
+		all = append(all, nodeOf(l.Snapshot, l.m)...)
+	}
+	if l.doubled() {
+		all = append(all, snapshot.All("Node"))
+	}
+	if leaving(l.m) && l.unproved() {
+		all = append(all, claimQuery)
+	}
+	if leaving(l.m) && l.gone() || l.m.DeletionTimestamp == nil && cycling(l.m) && l.wantsNode() {
+		all = append(all, nodeOf(l.Snapshot, l.m)...)
+		if n := l.node(); n != nil && !machine.IsNodeOf(l.m, n) { // is it another Machine's?
+			all = append(all, snapshot.All("Machine"))
+		}
+	}
+	return all
 }
 
 // asked reports whether m is to be decided about; the others are read for their claims to a Node alone.
@@ -80,7 +94,7 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 		return snapshot.Lookup{}, false
 	case m.DeletionTimestamp != nil:
 		known := m.Spec.ProviderID != nil || !intent.Unresolved() // else what surfaced is recorded before it goes
-		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Open: !s.Request.Scan() && known}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil || unrecorded(m))
+		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Open: !s.Request.Scan() && known && (m.Spec.ProviderID == nil || intent.Made(m) && s.OtherClusterID(m) == "")}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil || unrecorded(m))
 	case phase(m) == machine.PhaseFailed, !machine.HasFinalizer(m), validate(m) != "", hopeless(s, m):
 		return snapshot.Lookup{}, false
 	case tried && o.Result == plan.Done && (m.Spec.ProviderID == nil || *m.Spec.ProviderID == o.Instance.ProviderID):
@@ -150,9 +164,19 @@ func created(s snapshot.Snapshot, m *machine.Machine, i *machine.Intent) (plan.O
 	return s.Outcome(a)
 }
 
+// intentOf reads the intent of m. Without a providerID one of another Machine, that m was made from, is none: under its token
+// a cloud would answer with the other's instance.
+func intentOf(m *machine.Machine) (*machine.Intent, error) {
+	i, err := machine.ParseIntent(m)
+	if m.Spec.ProviderID == nil && !i.Own(m) {
+		return nil, err
+	}
+	return i, err
+}
+
 // readable returns the intent of m, or nil if it has none that can be read.
 func readable(m *machine.Machine) *machine.Intent {
-	i, err := machine.ParseIntent(m)
+	i, err := intentOf(m)
 	if err != nil {
 		return nil
 	}

@@ -48,7 +48,7 @@ func (l life) restart() plan.Sequence {
 
 // power switches the instance's power, as a sequence of its own, once in an invocation.
 func (l life) power(to provider.Power, why string, as func(plan.PowerCycle) plan.Sequence) plan.Sequence {
-	a := plan.PowerCycle{Account: l.cloud.Account, To: to, Why: why}
+	a := plan.PowerCycle{Account: l.cloud.Account, Cluster: l.cloud.Cluster, To: to, Why: why}
 	a.Ref = l.refOf(*l.in)
 	switch o, tried := l.Outcome(a); {
 	case !tried:

@@ -21,6 +21,9 @@ func (l life) launchValid() plan.Sequence {
 		seq.Notes = append([]plan.Note{plan.Log(l.m.Name + ": reconciling Machine")}, seq.Notes...) // as operators grep (S24)
 	}
 	if phase(l.m) == "" {
+		if why := machine.CarriedBy(l.m).Unfit(); why != "" { // once, before there is a Node; link-node tells it of the Node
+			seq.Notes = append(seq.Notes, l.warning("FailedUpdate", why))
+		}
 		for _, w := range warnings {
 			seq.Notes = append(seq.Notes, plan.Log(l.m.Name+": "+w))
 		}

@@ -6,9 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"strings"
-	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -35,21 +33,27 @@ const (
 	stateUnknown = "Unknown" // instance-state of a Failed Machine (B24)
 )
 
-// report writes the status of a Machine with its instance, or without one that was ever created, if it changed.
-// Errors are cleared (B24); lastUpdated moves with phase, addresses and providerStatus only (B25).
+// report writes the status of a Machine with its instance, or without one that was ever created, if it changed. Errors
+// are cleared (B24), but not of an instance that the cloud was not asked about: nobody knows that they are over.
+// lastUpdated moves with phase, addresses and providerStatus only (B25).
 func (l life) report(to string, in *provider.Instance) plan.Sequence {
 	next := new(*l.m) // no deeper: what follows replaces, and writes into nothing
-	next.Status.ErrorReason, next.Status.ErrorMessage = nil, nil
+	if in != nil || l.m.Spec.ProviderID == nil {
+		next.Status.ErrorReason, next.Status.ErrorMessage = nil, nil
+	}
 	switch {
 	case in != nil:
 		next.Status.Addresses = in.Addresses
 		if len(in.Status) > 0 {
 			next.Status.ProviderStatus = &runtime.RawExtension{Raw: in.Status}
 		}
-		l.set(next, machine.True(machine.ConditionInstanceExists, "", ""))
+		l.set(next, l.exists(*in))
 		l.set(next, machine.True(machine.ConditionCreated, machinev1beta1.MachineCreationSucceededConditionReason, ""))
 		if in.State == provider.StateFailed {
 			reason, message := reasonCreate, cmp.Or(in.Message, "the instance is in state "+in.CloudState)
+			if in.Code == provider.Exhausted {
+				reason = reasonInsufficient
+			}
 			next.Status.ErrorReason, next.Status.ErrorMessage = &reason, &message
 		}
 	case l.m.Spec.ProviderID == nil:
@@ -95,7 +99,7 @@ func (l life) refusal() string {
 	if again == nil {
 		return l.intent.Message
 	}
-	return l.intent.Message + " (next attempt after " + stamp(again.Time) + ")"
+	return l.intent.Message + " (next attempt after " + machine.Stamp(again.Time) + ")"
 }
 
 // notCreated is the condition of a Machine that has no instance, and why.
@@ -154,17 +158,15 @@ func (l life) markUnknown() plan.Sequence {
 func (l life) reportError(message string) plan.Sequence {
 	next := l.m.DeepCopy()
 	l.set(next, unknown(message))
+	l.keepWords(next)
 	return l.status(next, phase(l.m), "the cloud cannot be asked")
 }
 
 // turn reports whether this scan may tell the Machine that its cloud does not answer: a scan tells about 20 of them, others
 // every time, so that a cloud which was silent for a moment costs no write on every Machine, and another when it is back.
 func (l life) turn() bool {
-	const perScan, period = 20, 10 * time.Second
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(l.m.UID)) // a hash never fails
-	turns := (len(l.Machines) + perScan - 1) / perScan
-	return int(h.Sum32())%turns == int(l.Now.Unix()/int64(period.Seconds()))%turns
+	const perScan = 20
+	return l.inTurn((len(l.Machines) + perScan - 1) / perScan)
 }
 
 // unknown is the condition of an instance that cannot be asked for.

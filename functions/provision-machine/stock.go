@@ -12,6 +12,7 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -25,7 +26,9 @@ func wantsStock(s snapshot.Snapshot, set *machine.MachineSet) bool {
 
 // followStock makes a set as large as its stock: a Machine for each that has a host, and for each host that is free. A
 // Machine on its way out counts until its host is clean, so that the one that replaces it waits for that host instead of
-// being removed for it. Where a MachineAutoscaler decides, it alone does.
+// being removed for it. One that records a host counts also while that is in no list: lists are empty for a moment when hosts
+// are restored, and a set that shrank would have the disks of the others wiped (R-S12). Where a MachineAutoscaler decides, it
+// alone does.
 func followStock(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequence {
 	c, asked := s.Clouds[set.UID]
 	if !asked || !wantsStock(s, set) {
@@ -42,18 +45,25 @@ func followStock(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequence {
 	case c.Stock == nil:
 		return tell("this cloud has no stock of hosts")
 	}
-	want := int32(c.Stock.Free)
-	for _, m := range s.Machines {
-		if m.Namespace == set.Namespace && metav1.IsControlledBy(m, set) && slices.Contains(c.Stock.Taken, m.Name) {
-			want++
-		}
-	}
+	want := hosts(s, set, *c.Stock)
 	if set.Spec.Replicas != nil && *set.Spec.Replicas == want {
 		return plan.Sequence{}
 	}
 	next := set.DeepCopy()
 	next.Spec.Replicas = &want
 	return plan.Sequence{Do: []plan.Action{plan.Update{Old: set, New: next, Why: fmt.Sprintf("as many as there are hosts, %d of them free", c.Stock.Free)}}}
+}
+
+// hosts counts what is free and what the set's Machines hold.
+func hosts(s snapshot.Snapshot, set *machine.MachineSet, stock provider.Stock) int32 {
+	all := int32(stock.Free)
+	for _, m := range s.Machines {
+		holds := m.Spec.ProviderID != nil && m.DeletionTimestamp == nil || slices.Contains(stock.Taken, m.Name)
+		if holds && m.Namespace == set.Namespace && metav1.IsControlledBy(m, set) {
+			all++
+		}
+	}
+	return all
 }
 
 // autoscaled reports whether evaluate-autoscale decides about a set's replicas.

@@ -33,11 +33,11 @@ func (l life) retag() plan.Sequence {
 		next := l.m.DeepCopy()
 		delete(next.Annotations, machine.AnnotationTagsRefused)
 		return l.update(next, "instance "+in.ID+" has its tags")
-	case waits.Generation == l.m.Generation && l.Now.Before(waits.NotBefore.Time):
+	case waits.Generation == l.m.Generation && l.Now.Before(waits.NotBefore.Time) && !machine.TooFar(waits.NotBefore.Time, l.Now, machine.LongestPause):
 		return plan.Sequence{}
 	}
 	names := strings.Join(slices.Sorted(maps.Keys(lacks)), ", ")
-	a := plan.UpdateInstance{Account: l.cloud.Account, Tags: lacks, Why: "tags that the providerSpec wants"}
+	a := plan.UpdateInstance{Account: l.cloud.Account, Cluster: l.cloud.Cluster, Tags: lacks, Why: "tags that the providerSpec wants"}
 	a.Ref = l.refOf(*in)
 	switch o, tried := l.Outcome(a); {
 	case !tried:

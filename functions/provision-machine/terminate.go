@@ -4,7 +4,6 @@ package provisionmachine
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -26,33 +25,58 @@ func (l life) terminate(unreadable error) plan.Sequence {
 		return plan.Sequence{}
 	case phase(l.m) != machine.PhaseDeleting:
 		return l.status(l.m.DeepCopy(), machine.PhaseDeleting, "")
+	case !machine.Drained(l.m) && l.hooksMoved():
+		return l.status(l.m.DeepCopy(), machine.PhaseDeleting, "other hooks")
 	case !machine.Drained(l.m):
 		return plan.Sequence{}
 	case len(l.m.Spec.LifecycleHooks.PreTerminate) > 0:
 		return l.status(l.m.DeepCopy(), machine.PhaseDeleting, "hooks before termination")
+	}
+	return l.dismantle(unreadable)
+}
+
+// hooksMoved reports whether the conditions about hooks are out of date (B26). A Machine without them gets them with the next word
+// about it.
+func (l life) hooksMoved() bool {
+	moved := func(want machine.Condition) bool {
+		have := machine.FindCondition(l.m.Status.Conditions, want.Type)
+		return have != nil && (have.Status != want.Status || have.Message != want.Message)
+	}
+	return moved(hooks(machine.ConditionDrainable, l.m.Spec.LifecycleHooks.PreDrain)) || moved(hooks(machine.ConditionTerminable, l.m.Spec.LifecycleHooks.PreTerminate))
+}
+
+// dismantle has the cloud remove what was made for a Machine that is drained and that no hook holds.
+func (l life) dismantle(unreadable error) plan.Sequence {
+	switch {
 	case l.intent.ClaimedByOther(l.Invocation, l.Now):
 		return plan.Sequence{}
 	case unreadable != nil:
 		return l.blocked(unreadable.Error() + ": mend or remove it once no instance of this Machine exists")
 	case l.elsewhere():
 		return l.misled()
-	case l.m.Spec.ProviderID == nil && l.in != nil && l.intent.Unresolved(): // its Node has to be found (R-B31)
-		return l.update(l.recorded(*l.in), "instance "+l.in.ID+" of a lost answer")
+	case l.m.Spec.ProviderID == nil && l.in != nil && l.intent.Unresolved() && !l.gone():
+		return l.surfaced()
 	case !l.gone():
 		return l.remove()
 	}
+	return l.release()
+}
+
+// release lets a Machine go of which the cloud has nothing, with its Node, once nothing can surface any more.
+func (l life) release() plan.Sequence {
 	if until := l.surfaces(); l.confirmed().Before(until) {
-		return l.blocked(fmt.Sprintf("the answer to attempt %d was lost: its instance may surface until %s", l.intent.Attempt, stamp(until)))
+		return l.blocked(l.lostAnswer())
 	}
-	if n := l.node(); n != nil && n.DeletionTimestamp == nil {
+	if n := l.runningNode(); n != nil && l.doubted() {
+		return l.kept(n)
+	}
+	if n := l.node(); n != nil && n.DeletionTimestamp == nil && l.claimant() == nil {
 		return plan.Sequence{Do: []plan.Action{plan.Delete{Object: n, Why: "the instance of " + l.m.Name + " is gone"}}}
 	}
 	next := l.m.DeepCopy()
 	next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool { return f == machine.Finalizer })
 	seq := l.update(next, "nothing of it is left")
-	if l.intent.Called() || l.m.Spec.ProviderID != nil {
-		seq.Notes = []plan.Note{l.normal("Delete", "Deleted "+l.instance())}
-	}
+	seq.Notes = l.ended()
 	return seq
 }
 
@@ -62,8 +86,9 @@ func (l life) announced() bool {
 	return !machine.Drained(l.m) && l.Now.Sub(l.m.DeletionTimestamp.Time) < wordOfDrain
 }
 
-// wordOfDrain is how long drain-node takes at most, when nothing is wrong, to say something about a drain.
-const wordOfDrain = 5 * time.Second
+// wordOfDrain is how long drain-node takes at most, when nothing is wrong, to say something about a drain: where it missed the
+// event, its next scan does.
+const wordOfDrain = 15 * time.Second
 
 // instance names what was there, as far as it is on record.
 func (l life) instance() string {
@@ -93,8 +118,12 @@ func (l life) confirmed() time.Time {
 }
 
 func (l life) removal() plan.DeleteInstance {
-	a := plan.DeleteInstance{Account: l.cloud.Account, Why: "the Machine is deleted"}
-	a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name}
+	a := plan.DeleteInstance{Account: l.cloud.Account, Cluster: l.cloud.Cluster, Why: "the Machine is deleted"}
+	if o := l.claimant(); o != nil {
+		a.Ref, a.Why = l.ownRef(), "only what carries its tag, machine "+o.Name+" records the same instance"
+		return a
+	}
+	a.Ref = provider.Ref{UID: machine.InstanceUID(l.m), Name: l.m.Name}
 	if l.intent != nil {
 		a.Ref.ID, a.Ref.Token, a.Ref.Progress = l.intent.Instance, l.intent.Token, l.intent.Progress
 	}
@@ -104,8 +133,13 @@ func (l life) removal() plan.DeleteInstance {
 	return a
 }
 
-// remove asks the cloud once in each invocation, until it says that nothing is left.
+// remove asks the cloud once in each invocation, until it says that nothing is left. What the Machine may take over it takes
+// over first: by the tag that it has then it is removed. A cloud that refuses is asked less and less often, and not for the
+// sake of the event about what we wrote of it.
 func (l life) remove() plan.Sequence {
+	if seq := l.inherit(); seq != nil && len(seq.Do) > 0 {
+		return *seq
+	}
 	if e := l.cloud.Err; e != nil {
 		return l.undeleted("the cloud cannot be asked: " + e.Message)
 	}
@@ -113,6 +147,8 @@ func (l life) remove() plan.Sequence {
 	o, tried := l.Outcome(a)
 	switch {
 	case !tried && l.going():
+		return l.slow()
+	case !tried && l.postponed():
 		return plan.Sequence{}
 	case !tried:
 		return plan.Sequence{Do: []plan.Action{a}}
@@ -134,6 +170,7 @@ func (l life) undeleted(why string) plan.Sequence {
 	reason := reasonDelete
 	next.Status.ErrorReason, next.Status.ErrorMessage = &reason, &why
 	l.set(next, unknown(why))
+	l.keepWords(next)
 	seq := l.status(next, machine.PhaseDeleting, why)
 	seq.Notes = append(seq.Notes, l.warning("FailedDelete", why))
 	return seq
@@ -146,7 +183,10 @@ func (l life) accepted() plan.Sequence {
 		next.Status.ErrorReason, next.Status.ErrorMessage = nil, nil
 		l.set(next, machine.True(machine.ConditionInstanceExists, "", ""))
 	}
-	return l.status(next, machine.PhaseDeleting, "the instance is going")
+	if seq := l.status(next, machine.PhaseDeleting, "the instance is going"); len(seq.Do) > 0 {
+		return seq
+	}
+	return l.slow()
 }
 
 // surfaces returns until when an instance of an unresolved attempt may still appear; zero if none can.

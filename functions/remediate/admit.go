@@ -84,8 +84,8 @@ func (d *decision) enter(c *check, t *target) {
 	}
 	f := remediation{Machine: t.m.Name, UID: t.m.UID, At: metav1.NewTime(d.Now), ControlPlane: t.controlPlane()}
 	owner := metav1.GetControllerOf(t.m)
-	if owner != nil && owner.Kind == "MachineSet" {
-		f.Set = owner.Name
+	if set := machine.OwningSet(t.m); set != nil {
+		f.Set = set.Name
 	}
 	if why := d.hindrance(c, t, f); why != "" {
 		d.held[t.m.UID] = why
@@ -109,7 +109,7 @@ func (c *check) excused(t *target) string {
 	case skip:
 		return heldSkip
 	case preserved && c.Now.Before(until):
-		return heldBack + "preserved until " + stamp(until)
+		return heldBack + "preserved until " + machine.Stamp(until)
 	}
 	return ""
 }
@@ -130,7 +130,7 @@ func (d *decision) hindrance(c *check, t *target, f remediation) string {
 	case c.restriction.reason != "":
 		return fmt.Sprintf(heldClosed, c.name(), c.restriction.reason)
 	case failing.Count > 0 && d.Now.Before(failing.pause()):
-		return fmt.Sprintf(heldFailed, failing.Count, metav1.GetControllerOf(t.m).Name, stamp(failing.pause()))
+		return fmt.Sprintf(heldFailed, failing.Count, metav1.GetControllerOf(t.m).Name, machine.Stamp(failing.pause()))
 	case !c.room():
 		return fmt.Sprintf(heldFlight, c.name())
 	case t.controlPlane() && d.masterInFlight():

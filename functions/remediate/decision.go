@@ -94,7 +94,7 @@ func (d *decision) over(slot machine.Slot) bool {
 
 // claim is what stands on a Machine that a check remediates: check, step, begin of the step.
 func (c *check) claim(f remediation, t *target) string {
-	return strings.Join([]string{c.name(), c.does(f, t), stamp(f.At.Time)}, " ")
+	return strings.Join([]string{c.name(), c.does(f, t), machine.Stamp(f.At.Time)}, " ")
 }
 
 // free reports whether no other check than the named one remediates m: none that has it in flight stands behind its

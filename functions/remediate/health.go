@@ -60,7 +60,7 @@ func (c *check) judge(m *machine.Machine, n *corev1.Node) verdict {
 	case machine.Phase(m) == machine.PhaseFailed && invalid(m): // its replacement would fail as well (R-B27)
 		return verdict{reason: reasonInvalid, message: "the spec can never work, a replacement would not help"}
 	case machine.Phase(m) == machine.PhaseFailed:
-		return verdict{reason: reasonFailed, message: "phase Failed since " + stamp(updated), due: updated}
+		return verdict{reason: reasonFailed, message: "phase Failed since " + machine.Stamp(updated), due: updated}
 	case m.Status.NodeRef == nil:
 		return c.starting(updated)
 	case n == nil:
@@ -156,9 +156,7 @@ func (v verdict) span(since time.Time) string {
 	if v.early {
 		return ""
 	}
-	return sinceWhen(since) + ", due " + stamp(v.due)
+	return sinceWhen(since) + ", due " + machine.Stamp(v.due)
 }
 
-func sinceWhen(t time.Time) string { return " since " + stamp(t) }
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func sinceWhen(t time.Time) string { return " since " + machine.Stamp(t) }

@@ -98,7 +98,7 @@ func (c *check) restricted(b *budget) restriction {
 	case c.sum.unhealthy() > c.sum.most:
 		return restriction{machinev1beta1.TooManyUnhealthyReason, fmt.Sprintf("%v, more than maxUnhealthy %d allows: nothing is remediated", c.sum, c.sum.most)}
 	case s != nil && s.Over != nil:
-		return restriction{"StormCooldown", fmt.Sprintf("too many were unhealthy until %s: nothing is remediated before %s", stamp(s.Over.Time), stamp(s.Over.Add(c.policy.cooldown)))}
+		return restriction{"StormCooldown", fmt.Sprintf("too many were unhealthy until %s: nothing is remediated before %s", machine.Stamp(s.Over.Time), machine.Stamp(s.Over.Add(c.policy.cooldown)))}
 	}
 	return restriction{}
 }

@@ -103,7 +103,7 @@ func (r record) why() string {
 		why += fmt.Sprintf("; %d seen once", len(r.Seen))
 	}
 	if r.Storm != nil {
-		why += "; storm since " + stamp(r.Storm.Since.Time)
+		why += "; storm since " + machine.Stamp(r.Storm.Since.Time)
 	}
 	return why
 }

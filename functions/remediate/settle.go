@@ -49,7 +49,7 @@ func (c *check) proceed(f remediation) (next remediation, flies bool, notes []pl
 	if !c.underWay(f, t) || t != nil && t.sick(c.Now) && c.excused(t) != "" {
 		return f, false, nil
 	}
-	escalates := f.Step < len(c.policy.steps)-1 && t != nil && t.reason != "" && c.began(f, t)
+	escalates := c.escalates(f, t)
 	switch {
 	case escalates && !c.Now.Before(f.At.Add(c.policy.steps[f.Step].timeout)):
 		f.Step, f.At = f.Step+1, metav1.NewTime(c.Now.Truncate(time.Second))
@@ -60,6 +60,11 @@ func (c *check) proceed(f remediation) (next remediation, flies bool, notes []pl
 		return f, false, nil
 	}
 	return f, false, []plan.Note{plan.Warning(t.m, "RemediationReleased", "not over after "+releaseAfter.String()+": others may go on"+drainBlock(t.m))}
+}
+
+// escalates reports whether a remediation that has begun has a step left, and its target is still unhealthy.
+func (c *check) escalates(f remediation, t *target) bool {
+	return f.Step < len(c.policy.steps)-1 && t != nil && t.reason != "" && c.began(f, t)
 }
 
 // began reports whether the step that f is at was claimed: until then nothing was tried.

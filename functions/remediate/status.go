@@ -87,7 +87,7 @@ func (c *check) remediating() []machine.Condition {
 		if t := c.target(f.UID); t != nil && t.m.DeletionTimestamp == nil {
 			does = c.does(f, t)
 		}
-		flying = append(flying, fmt.Sprintf("%s (%s since %s)", f.Machine, does, stamp(f.At.Time)))
+		flying = append(flying, fmt.Sprintf("%s (%s since %s)", f.Machine, does, machine.Stamp(f.At.Time)))
 	}
 	return []machine.Condition{machine.True(machine.ConditionRemediating, "InFlight", listed(flying))}
 }

@@ -43,8 +43,8 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 		switch k, ok := ordinalOf(x); {
 		case ok && k < l.Next && !l.Active.Has(k):
 			do(plan.Delete{Object: x, IfUnchanged: true, Why: fmt.Sprintf("ordinal %d is retired", k)})
-		case ok && mislabelled(x, k):
-			do(plan.Update{Old: x, New: labelled(x.DeepCopy(), k), Why: fmt.Sprintf("it stands at ordinal %d", k)})
+		case ok && mislabeled(x, k):
+			do(plan.Update{Old: x, New: labeled(x.DeepCopy(), k), Why: fmt.Sprintf("it stands at ordinal %d", k)})
 		}
 	}
 	return append(all, creations(s, set, l, m)...)
@@ -108,7 +108,7 @@ func newMachine(set *machine.MachineSet, l machine.Ledger, k int) *machine.Machi
 
 // owned makes m a member of the set at ordinal k.
 func owned(m *machine.Machine, set *machine.MachineSet, k int) *machine.Machine {
-	m = labelled(m, k)
+	m = labeled(m, k)
 	r, _ := plan.ResourceOf("MachineSet")
 	m.OwnerReferences = append(m.OwnerReferences, *metav1.NewControllerRef(set, r.Group.WithKind(string(r.Kind))))
 	if !slices.Contains(m.Finalizers, machine.Finalizer) {
@@ -117,8 +117,8 @@ func owned(m *machine.Machine, set *machine.MachineSet, k int) *machine.Machine 
 	return m
 }
 
-// labelled shows m's ordinal on m.
-func labelled(m *machine.Machine, k int) *machine.Machine {
+// labeled shows m's ordinal on m.
+func labeled(m *machine.Machine, k int) *machine.Machine {
 	m.Labels = maps.Clone(m.Labels)
 	if m.Labels == nil {
 		m.Labels = map[string]string{}
@@ -127,7 +127,7 @@ func labelled(m *machine.Machine, k int) *machine.Machine {
 	return m
 }
 
-func mislabelled(m *machine.Machine, k int) bool {
+func mislabeled(m *machine.Machine, k int) bool {
 	return m.Labels[machine.LabelOrdinal] != strconv.Itoa(k)
 }
 

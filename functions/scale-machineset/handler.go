@@ -64,6 +64,9 @@ func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet, all herd)
 	}
 	if ledger.Rebuilt != s.Invocation { // else this invocation has done its share (2a.7)
 		if next := decide(s, set, ledger, owned); next.why != "" {
+			if _, wrong := ledger.Bounded(s.Now); wrong != "" {
+				p.Notes = append(p.Notes, plan.Warning(set, "ReconcileError", wrong))
+			}
 			p.Then(commit(set, next))
 			return
 		}

@@ -23,7 +23,7 @@ import (
 const (
 	// backoffBase and backoffMax bound the pause after Machines that failed before they ever ran (2a.8, R-B27).
 	backoffBase = 10 * time.Second
-	backoffMax  = 10 * time.Minute
+	backoffMax  = machine.LongestPause
 	// maxReasons is how many reasons of a commit are told.
 	maxReasons = 20
 )
@@ -42,7 +42,7 @@ func readLedger(set *machine.MachineSet, m members) (l machine.Ledger, rebuild s
 	case !ok:
 		return l, "ledger is missing: rebuild it", nil
 	case err != nil:
-		return l, "ledger is unreadable: rebuild it", nil
+		return l, "ledger is unreadable: rebuild it", nil //nolint:nilerr // it is told as the reason to rebuild
 	case l.SetUID != set.UID:
 		return l, "ledger is another set's: rebuild it", nil
 	case beyond(l, set, m.owned):
@@ -128,6 +128,10 @@ type change struct {
 func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) change {
 	var why []string
 	want := wanted(set, l)
+	l, wrong := l.Bounded(s.Now)
+	if wrong != "" {
+		why = append(why, wrong)
+	}
 	l = leave(s.Now, set, forgive(set, l, m), m, &why)
 	strangers := m.strangers(set, l)
 	waiting := adopt(&l, strangers)
@@ -296,7 +300,7 @@ func paused(now time.Time, set *machine.MachineSet, l machine.Ledger) string {
 		return ""
 	}
 	return fmt.Sprintf("%d Machines in a row failed before they had a Node: the next is created after %s",
-		l.Failures, l.NextCreateAt.UTC().Format(time.RFC3339))
+		l.Failures, machine.Stamp(l.NextCreateAt.Time))
 }
 
 // grow allocates ordinals up to want, unless failures demand a pause. An ordinal whose name another has is passed over:

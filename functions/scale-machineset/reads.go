@@ -19,29 +19,17 @@ const fewNodes = 20
 // at an ordinal that the ledger has not allocated, the set is read again: if that still does not know it, then the
 // ledger went backwards (RELIABILITY 2a.7).
 func reads(s snapshot.Snapshot) snapshot.Scope {
-	var sc snapshot.Scope
+	sc := snapshot.Scope{Objects: woken(s)}
 	ask := func(q ...snapshot.Query) { sc.Objects = append(sc.Objects, q...) }
-	switch {
-	case s.Request.Scan():
-		ask(snapshot.All("MachineSet"), snapshot.All("Machine"), snapshot.All("Node"))
-	case s.Request.Is("MachineSet"):
-		ask(snapshot.One("MachineSet", s.Request.Namespace, s.Request.Name))
-	case s.Request.Is("Machine"):
-		self := snapshot.One("Machine", s.Request.Namespace, s.Request.Name)
-		ask(self)
-		if name := setOf(s); s.Has(self) && name != "" {
-			ask(snapshot.One("MachineSet", s.Request.Namespace, name))
-		}
-	}
 	all := herdOf(s)
 	for _, set := range s.MachineSets {
-		if !s.Request.Scan() && (!s.Request.Is("Machine") || concerns(s, set)) {
+		if s.Request.Is("Machine") && concerns(s, set) || s.Request.Is("MachineSet") && !settled(s, set) {
 			ask(machinesOf(set))
 		}
 		if misfit(s, set) != "" {
 			ask(snapshot.One("Infrastructure", "", machine.InfrastructureName)) // which may say the region that is missing
 		}
-		if backwards(set, all.owned[set.UID]) {
+		if owned := all.owned[set.UID]; backwards(set, owned) || retires(set, owned) {
 			ask(snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true})
 		}
 	}
@@ -49,6 +37,39 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		ask(nodes(s)...)
 	}
 	return sc
+}
+
+// woken asks for what a request names, and for the set of a Machine.
+func woken(s snapshot.Snapshot) []snapshot.Query {
+	switch {
+	case s.Request.Scan():
+		return []snapshot.Query{snapshot.All("MachineSet"), snapshot.All("Machine"), snapshot.All("Node")}
+	case s.Request.Is("MachineSet"):
+		return []snapshot.Query{snapshot.One("MachineSet", s.Request.Namespace, s.Request.Name)}
+	case s.Request.Is("Machine"):
+		self := snapshot.One("Machine", s.Request.Namespace, s.Request.Name)
+		ask := []snapshot.Query{self}
+		if name := setOf(s); s.Has(self) && name != "" {
+			ask = append(ask, snapshot.One("MachineSet", s.Request.Namespace, name))
+		}
+		return ask
+	}
+	return nil
+}
+
+// retires reports that a Machine of the set has to go by the ledger that was read before the Machines were: it may have been
+// released and adopted anew since, and stand at another ordinal (2a.1). Who adopts it after the set is read again finds it
+// changed by its release, so that its deletion fails.
+func retires(set *machine.MachineSet, owned []*machine.Machine) bool {
+	l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
+	if err != nil || l.SetUID != set.UID {
+		return false
+	}
+	ordinalOf := l.Finder(set.Name)
+	return slices.ContainsFunc(owned, func(m *machine.Machine) bool {
+		k, ok := ordinalOf(m)
+		return ok && m.DeletionTimestamp == nil && k < l.Next && !l.Active.Has(k)
+	})
 }
 
 // machinesOf asks for every Machine that may belong to the set.
@@ -80,7 +101,17 @@ func concerns(s snapshot.Snapshot, set *machine.MachineSet) bool {
 		return active
 	}
 	selector, err := selectorOf(set)
-	return err != nil || !active || mislabelled(m, k) || !metav1.IsControlledBy(m, set) || !selector.Matches(labels.Set(m.Labels))
+	return err != nil || !active || mislabeled(m, k) || !metav1.IsControlledBy(m, set) || !selector.Matches(labels.Set(m.Labels))
+}
+
+// settled reports whether an event about the set can only tell what this function wrote itself, its status first of all:
+// nothing is wanted that was not done, and this invocation has done nothing. To count its Machines again for it would be
+// another write, and that another event; who became ready is counted by the scan.
+func settled(s snapshot.Snapshot, set *machine.MachineSet) bool {
+	l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
+	_, victims := set.Annotations[machine.AnnotationVictims]
+	return err == nil && l.SetUID == set.UID && l.Rebuilt == "" && !victims && len(s.Outcomes) == 0 && set.Status.ObservedGeneration == set.Generation &&
+		len(l.Active) == wanted(set, l) && int(set.Status.Replicas) == len(l.Active)
 }
 
 // setOf returns the name of the set that the waking Machine belongs, belonged or would belong to.

@@ -28,13 +28,13 @@ func shrink(set *machine.MachineSet, l machine.Ledger, m members, outOfReach mac
 	if surplus <= 0 {
 		return l
 	}
-	named := map[string]bool{}
 	victims, err := machine.Victims(set)
 	if err != nil {
 		*why = append(*why, "drop victims that cannot be read")
 	}
+	named := map[string]machine.Victim{}
 	for _, v := range victims {
-		named[v.Name+"/"+string(v.UID)] = true
+		named[v.Name] = v
 	}
 	var all []candidate
 	for _, k := range l.Active {
@@ -42,7 +42,10 @@ func shrink(set *machine.MachineSet, l machine.Ledger, m members, outOfReach mac
 			continue
 		}
 		c := candidate{ordinal: k, machine: m.at(l, set, k)}
-		c.victim = c.machine != nil && named[c.machine.Name+"/"+string(c.machine.UID)]
+		if c.machine != nil {
+			v, ok := named[c.machine.Name]
+			c.victim = ok && v.Is(c.machine)
+		}
 		all = append(all, c)
 	}
 	newest := newestOf(all)

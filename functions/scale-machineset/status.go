@@ -3,6 +3,7 @@
 package scalemachineset
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -43,19 +44,7 @@ func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger
 	st.ObservedGeneration = set.Generation
 	st.LabelSelector = metav1.FormatLabelSelector(&set.Spec.Selector)
 	st.ErrorReason, st.ErrorMessage = nil, nil
-	reason, problem := machinev1beta1.InvalidConfigurationMachineSetError, misfit(s, set)
-	if problem == "" {
-		problem = unbounded(set)
-	}
-	if problem == "" {
-		problem = crowded(set, l, m)
-	}
-	if problem == "" {
-		problem = foreignInstance(set)
-	}
-	if problem == "" {
-		reason, problem = reasonCreate, paused(s.Now, set, l)
-	}
+	reason, problem := problemOf(s, set, l, m)
 	if problem != "" {
 		st.ErrorReason, st.ErrorMessage = &reason, &problem
 	}
@@ -69,6 +58,19 @@ func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger
 	return seq
 }
 
+// problemOf returns what the set's status says is wrong, or "": what lets no Machine work first, what the next ones merely go
+// without last.
+func problemOf(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) (machinev1beta1.MachineSetStatusError, string) {
+	invalid := machinev1beta1.InvalidConfigurationMachineSetError
+	if problem := cmp.Or(misfit(s, set), unbounded(set), crowded(set, l, m), foreignInstance(set)); problem != "" {
+		return invalid, problem
+	}
+	if problem := paused(s.Now, set, l); problem != "" {
+		return reasonCreate, problem
+	}
+	return invalid, unfit(set)
+}
+
 // foreignInstance says that the template names an instance, which none of its Machines can have, or "".
 func foreignInstance(set *machine.MachineSet) string {
 	id := set.Spec.Template.Spec.ProviderID
@@ -76,6 +78,15 @@ func foreignInstance(set *machine.MachineSet) string {
 		return ""
 	}
 	return fmt.Sprintf("spec.template.spec.providerID: %q is ignored: every Machine of a set gets an instance of its own", *id)
+}
+
+// unfit says that the template wants Nodes to carry what none can (SPEC B2, B3), or "". The rest is carried, so it keeps nobody from
+// scaling.
+func unfit(set *machine.MachineSet) string {
+	if why := machine.CarriedByTemplate(set).Unfit(); why != "" {
+		return "spec.template." + why
+	}
+	return ""
 }
 
 // misfit returns why no Machine of the set's template can ever work, by the rules that its Machines are judged by (SPEC

@@ -34,12 +34,14 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	if !s.Has(stateQuery) || err != nil {
 		return sc
 	}
-	accounts := known(s, state)
-	for _, key := range slices.Sorted(maps.Keys(accounts)) {
-		a := accounts[key]
+	w := sweepOf(s, state)
+	for _, key := range slices.Sorted(maps.Keys(w.known)) {
+		a := w.known[key]
+		if a.Of != "" { // its credentials lead elsewhere
+			continue
+		}
 		sc.Accounts = append(sc.Accounts, snapshot.AccountQuery{Key: key, Namespace: a.Namespace, Spec: string(a.Spec), ClusterID: a.ClusterID})
 	}
-	w := sweepOf(s, state)
 	if len(w.finds)+len(w.ghosts) > 0 {
 		sc.Objects = append(sc.Objects, lastLook)
 	}
@@ -50,53 +52,79 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 }
 
 func stateOf(s snapshot.Snapshot) (machine.SweepState, error) {
-	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapSweep)
-	if cm == nil {
-		return machine.ParseSweepState("")
-	}
-	return machine.ParseSweepState(cm.Data[machine.SweepKey])
+	return machine.SweepStateIn(s.ConfigMap(machine.Namespace, machine.ConfigMapSweep))
 }
 
 // used returns the accounts that Machines name in their intents. A Machine without an intent was never made by a call
 // of ours (RELIABILITY 2b.9).
-func used(s snapshot.Snapshot) map[string]machine.SweptAccount {
+func used(s snapshot.Snapshot, state machine.SweepState) map[string]machine.SweptAccount {
 	all := map[string]machine.SweptAccount{}
 	for _, m := range s.Machines {
 		intent, err := machine.ParseIntent(m)
 		if err != nil || intent == nil || intent.Account == "" || m.Spec.ProviderSpec.Value == nil {
 			continue
 		}
-		if _, ok := all[intent.Account]; !ok && json.Valid(m.Spec.ProviderSpec.Value.Raw) {
+		id := s.ClusterID(m)
+		key := machine.SweptKey(intent.Account, id, state.Accounts, all)
+		if _, ok := all[key]; !ok && json.Valid(m.Spec.ProviderSpec.Value.Raw) {
 			raw, of := s.ProviderSpec(m)
-			all[intent.Account] = machine.SweptAccount{Namespace: m.Namespace, ClusterID: of.ClusterID, Spec: providerspec.Default(raw, of)}
+			all[key] = machine.SweptAccount{Namespace: m.Namespace, ClusterID: of.ClusterID, Spec: providerspec.Default(raw, of)}
 		}
 	}
 	return all
 }
 
 // known returns the accounts to look into: those on record as they were recorded, because a spec may have changed
-// since, and those that are new.
-func known(s snapshot.Snapshot, state machine.SweepState) map[string]machine.SweptAccount {
-	all := used(s)
+// since, and those that are new; and those that credentials led to before somebody changed them.
+func known(s snapshot.Snapshot, inUse map[string]machine.SweptAccount, state machine.SweepState) map[string]machine.SweptAccount {
+	all := map[string]machine.SweptAccount{}
+	maps.Copy(all, inUse)
 	maps.Copy(all, state.Accounts)
+	for _, key := range slices.Sorted(maps.Keys(s.Accounts)) {
+		if seen := s.Accounts[key]; seen.Err == nil {
+			machine.LedTo(all, key, seen.Owner, all[key].EmptyFor(seen.Horizon, s.Now))
+		}
+	}
 	return all
 }
 
+// untold reports whether nobody tells now to which of the cloud's accounts the credentials of a lead, though that is on record:
+// what is not there may be in another.
+func untold(a machine.SweptAccount, seen snapshot.Account) bool {
+	return seen.Err == nil && a.Owner != "" && seen.Owner == ""
+}
+
+// unseen returns the keys of the accounts that nobody can look into any more, because their credentials lead elsewhere.
+func unseen(known map[string]machine.SweptAccount) []string {
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(known)) {
+		if known[key].Of != "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // accounts returns what to remember: every account in use, and each other one until it was empty twice, a Horizon
-// apart, while no Node is left whose instance may have been there.
+// apart, while no Node is left whose instance may have been there. One whose credentials led elsewhere before is kept: they
+// may lead back.
 func (w sweep) accounts() map[string]machine.SweptAccount {
-	all, inUse := known(w.Snapshot, w.state), used(w.Snapshot)
+	all := maps.Clone(w.known)
+	needed := map[string]bool{}
+	for _, key := range unseen(w.known) {
+		needed[w.known[key].Of] = true
+	}
 	for key, a := range all {
 		seen, asked := w.Accounts[key]
-		_, busy := inUse[key]
+		_, busy := w.inUse[key]
 		switch {
-		case busy || asked && len(seen.Instances)+len(w.ghosts) > 0:
+		case busy && !needed[key] || asked && len(seen.Instances)+len(w.ghosts) > 0:
 			a.EmptySince = nil
-		case !asked || seen.Err != nil:
+		case !asked || seen.Err != nil || untold(a, seen):
 		case a.EmptySince == nil:
 			now := metav1.NewTime(w.Now)
 			a.EmptySince = &now
-		case !w.Now.Before(a.EmptySince.Add(seen.Horizon)):
+		case a.EmptyFor(seen.Horizon, w.Now) && !needed[key]:
 			delete(all, key)
 			continue
 		}

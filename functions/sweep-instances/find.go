@@ -25,7 +25,7 @@ type find struct {
 	in      provider.Instance
 	why     string
 	shared  bool // a Machine keeps another instance with the same tag
-	foreign bool // without our creator's tag: only ever reported
+	foreign bool // without our creator's tag, or a Machine's that shows no other: only ever reported
 }
 
 func (f find) key() string { return machine.SightingKey(f.account, cmp.Or(f.in.ID, f.in.ProviderID)) }
@@ -43,24 +43,40 @@ func (f find) fate(since time.Time) string {
 	if f.foreign {
 		return f.why + "; it is left alone"
 	}
-	return fmt.Sprintf("%s; removed after %s if that is still so", f.why, stamp(since.Add(f.horizon)))
+	return fmt.Sprintf("%s; removed after %s if that is still so", f.why, machine.Stamp(since.Add(f.horizon)))
 }
 
-// owners are the Machines, and the instances that they record.
+// owners are the Machines, the instances that they record, and those that an account shows.
 type owners struct {
 	byUID    map[types.UID]*machine.Machine
 	recorded map[string]bool
+	listed   map[string]bool
 }
 
-// findsIn returns the finds in every account that could be listed, in a fixed order.
-func findsIn(s snapshot.Snapshot) []find {
-	o := owners{byUID: map[types.UID]*machine.Machine{}, recorded: map[string]bool{}}
+func ownersIn(s snapshot.Snapshot) owners {
+	o := owners{byUID: map[types.UID]*machine.Machine{}, recorded: map[string]bool{}, listed: listed(s)}
 	for _, m := range s.Machines {
 		o.byUID[m.UID] = m
 		if id := machine.ProviderID(m); id != "" {
 			o.recorded[id] = true
 		}
 	}
+	return o
+}
+
+// listed returns the provider ids of all instances that an account shows.
+func listed(s snapshot.Snapshot) map[string]bool {
+	ids := map[string]bool{}
+	for _, account := range s.Accounts {
+		for _, in := range account.Instances {
+			ids[in.ProviderID] = true
+		}
+	}
+	return ids
+}
+
+// findsIn returns the finds in every account that could be listed, in a fixed order.
+func findsIn(s snapshot.Snapshot, o owners) []find {
 	var all []find
 	for _, key := range slices.Sorted(maps.Keys(s.Accounts)) {
 		account := s.Accounts[key]
@@ -76,7 +92,11 @@ func findsIn(s snapshot.Snapshot) []find {
 			if why == "" || in.Going() {
 				continue
 			}
-			all = append(all, find{account: key, horizon: account.Horizon, in: in, why: why, shared: kept[in.UID], foreign: in.UID == ""})
+			f := find{account: key, horizon: account.Horizon, in: in, why: why, shared: kept[in.UID], foreign: in.UID == ""}
+			if o.alone(in) {
+				f.foreign, f.why = true, why+", which is in no list"
+			}
+			all = append(all, f)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b find) int { return cmp.Compare(a.key(), b.key()) })
@@ -91,13 +111,20 @@ func (o owners) owns(in provider.Instance) string {
 	case in.ProviderID != "" && o.recorded[in.ProviderID]:
 		return ""
 	case in.UID == "":
-		return "it carries no machine's tag"
+		return cmp.Or(in.Message, "it carries no machine's tag")
 	case m == nil:
 		return fmt.Sprintf("there is no machine with UID %s", in.UID)
-	case in.ProviderID != "" && machine.ProviderID(m) != "":
+	case in.ProviderID != "" && machine.ProviderID(m) != "" && !in.Sole:
 		return fmt.Sprintf("machine %s records %s", m.Name, machine.ProviderID(m))
 	}
 	return ""
+}
+
+// alone reports whether in may be what its Machine runs on, though the Machine records another: that one is in no list, as
+// when a host, or a whole cloud, was restored and its ids are new.
+func (o owners) alone(in provider.Instance) bool {
+	m := o.byUID[in.UID]
+	return m != nil && !in.Child && !o.listed[machine.ProviderID(m)]
 }
 
 // ripe returns the finds of which two sightings, a Horizon apart, are on record, and that are older than that.
@@ -140,13 +167,19 @@ func (w sweep) held() (held map[string]bool, why string) {
 		return nil, ""
 	}
 	return held, fmt.Sprintf("%d of %d instances have no owner: nothing is removed until annotation %s of configmap %s is %s or later",
-		len(held), listed, annotationConfirmed, machine.ConfigMapSweep, stamp(latest))
+		len(held), listed, annotationConfirmed, machine.ConfigMapSweep, machine.Stamp(latest))
 }
 
-// readyNode returns the name of a Ready Node on the instance: then it is in use, whatever the records say.
+// readyNode returns the name of a Ready Node on the instance: then it is in use, whatever the records say. A Node may still
+// name its instance as it was called before, and its Machine may be gone: then the Machine's name tells.
 func (w sweep) readyNode(f find) string {
+	if f.in.ProviderID == "" {
+		return ""
+	}
 	for _, n := range w.Nodes {
-		if f.in.ProviderID != "" && n.Spec.ProviderID == f.in.ProviderID && machine.NodeReady(n) {
+		namespace, name, marked := machine.AnnotatedMachine(n)
+		former := marked && name == f.in.Name && namespace == w.known[f.account].Namespace && !w.owners.listed[n.Spec.ProviderID]
+		if (n.Spec.ProviderID == f.in.ProviderID || former) && machine.NodeReady(n) {
 			return n.Name
 		}
 	}

@@ -14,43 +14,52 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
-// nodes takes the place of an account in the keys of sightings.
-const nodes = "node"
-
-func ghostKey(n *corev1.Node) string { return machine.SightingKey(nodes, n.Name+"/"+string(n.UID)) }
+func ghostKey(n *corev1.Node) string {
+	return machine.SightingKey(machine.SweptNodes, n.Name+"/"+string(n.UID))
+}
 
 // ghostsIn returns the Nodes that have outlived their Machine: link-node marked them for one that is gone, they are not
 // Ready, and no account shows their instance (R-B31, R-S2). While an account cannot be listed nobody knows that. A Node
 // that nobody marked was never ours (S30).
-func ghostsIn(s snapshot.Snapshot, state machine.SweepState) []*corev1.Node {
-	listed, namespaces := map[string]bool{}, map[string]bool{}
-	for _, account := range s.Accounts {
-		if account.Err != nil {
-			return nil
-		}
-		for _, in := range account.Instances {
-			listed[in.ProviderID] = true
-		}
+func ghostsIn(s snapshot.Snapshot, known map[string]machine.SweptAccount) []*corev1.Node {
+	if !allListed(s, known) {
+		return nil
 	}
-	for _, a := range known(s, state) {
+	namespaces := map[string]bool{}
+	for _, a := range known {
 		namespaces[a.Namespace] = true
 	}
-	linked := map[types.UID]bool{}
-	for _, m := range s.Machines {
-		listed[machine.ProviderID(m)] = true
-		if m.Status.NodeRef != nil {
-			linked[m.Status.NodeRef.UID] = true
-		}
-	}
+	shown, linked := claimed(s)
 	var all []*corev1.Node
 	for _, n := range s.Nodes {
 		namespace, name, marked := machine.AnnotatedMachine(n)
 		gone := marked && namespaces[namespace] && s.Machine(namespace, name) == nil && !linked[n.UID]
-		if gone && n.DeletionTimestamp == nil && !machine.NodeReady(n) && n.Spec.ProviderID != "" && !listed[n.Spec.ProviderID] {
+		if gone && n.DeletionTimestamp == nil && !machine.NodeReady(n) && n.Spec.ProviderID != "" && !shown[n.Spec.ProviderID] {
 			all = append(all, n)
 		}
 	}
 	return all
+}
+
+func allListed(s snapshot.Snapshot, known map[string]machine.SweptAccount) bool {
+	for key, account := range s.Accounts {
+		if account.Err != nil || untold(known[key], account) {
+			return false
+		}
+	}
+	return len(unseen(known)) == 0
+}
+
+// claimed returns the instances that an account shows or a Machine records, and the Nodes that Machines are linked to.
+func claimed(s snapshot.Snapshot) (instances map[string]bool, nodes map[types.UID]bool) {
+	instances, nodes = listed(s), map[types.UID]bool{}
+	for _, m := range s.Machines {
+		instances[machine.ProviderID(m)] = true
+		if m.Status.NodeRef != nil {
+			nodes[m.Status.NodeRef.UID] = true
+		}
+	}
+	return instances, nodes
 }
 
 // horizon is the longest of all accounts.

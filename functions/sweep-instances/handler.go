@@ -81,12 +81,19 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 type sweep struct {
 	snapshot.Snapshot
 	state  machine.SweepState
+	inUse  map[string]machine.SweptAccount // by key
+	known  map[string]machine.SweptAccount // with those on record
+	owners owners
 	finds  []find
 	ghosts []*corev1.Node
 }
 
 func sweepOf(s snapshot.Snapshot, state machine.SweepState) sweep {
-	return sweep{Snapshot: s, state: state, finds: findsIn(s), ghosts: ghostsIn(s, state)}
+	w := sweep{Snapshot: s, state: state, inUse: used(s, state), owners: ownersIn(s)}
+	w.finds = findsIn(s, w.owners)
+	w.known = known(s, w.inUse, state)
+	w.ghosts = ghostsIn(s, w.known)
+	return w
 }
 
 // write creates or updates the ConfigMap.
@@ -121,6 +128,11 @@ func (w sweep) failures() plan.Sequence {
 		if err := w.Accounts[key].Err; err != nil {
 			notes = append(notes, plan.Warning(w.object(), "AccountNotListed", key+": "+err.Message))
 		}
+	}
+	for _, key := range unseen(w.known) {
+		a := w.known[key]
+		notes = append(notes, plan.Warning(w.object(), "AccountNotListed", fmt.Sprintf("%s: its credentials led to account %s of the cloud and now lead to %s, so nobody sees what is left there: "+
+			"give the Secret those of %s until two sweeps found nothing there, or take %q off configmap %s if nothing is", a.Of, a.Owner, w.known[a.Of].Owner, a.Owner, key, machine.ConfigMapSweep)))
 	}
 	return plan.Sequence{Notes: notes}
 }

@@ -93,7 +93,7 @@ func (w sweep) sightings() []sighting {
 		x.rank = rankNode
 		if !x.known {
 			x.news = plan.Warning(w.object(), "OrphanedNode", fmt.Sprintf("node %s: %s is gone, and no account shows %s; deleted after %s if that is still so",
-				n.Name, n.Annotations[machine.AnnotationMachine], n.Spec.ProviderID, stamp(x.since.Add(w.horizon()))))
+				n.Name, n.Annotations[machine.AnnotationMachine], n.Spec.ProviderID, machine.Stamp(x.since.Add(w.horizon()))))
 		}
 		all = append(all, x)
 	}
@@ -105,7 +105,7 @@ func (w sweep) sightings() []sighting {
 		}
 	}
 	if unlisted {
-		all = append(all, w.carried(nodes, rankNode)...)
+		all = append(all, w.carried(machine.SweptNodes, rankNode)...)
 	}
 	return all
 }
@@ -127,5 +127,3 @@ func (w sweep) sight(key string, created time.Time) sighting {
 	}
 	return sighting{key: key, since: since, known: known, created: created}
 }
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

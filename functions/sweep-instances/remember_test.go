@@ -33,7 +33,7 @@ func TestManyFindsAreBounded(t *testing.T) {
 	}
 	w := sweep{Snapshot: snapshot.Snapshot{Now: now, Accounts: map[string]snapshot.Account{account: {Horizon: time.Minute, Instances: all}}}}
 	w.state.Schema = 1
-	w.finds = findsIn(w.Snapshot)
+	w.finds = findsIn(w.Snapshot, ownersIn(w.Snapshot))
 	for k := range 5000 {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", k), UID: types.UID(fmt.Sprint(k)), CreationTimestamp: metav1.NewTime(now.Add(-time.Minute))}}
 		w.ghosts = append(w.ghosts, n)
@@ -69,7 +69,7 @@ func TestManyFindsAreBounded(t *testing.T) {
 	}
 	gone := all[11999]
 	w.Accounts[account] = snapshot.Account{Horizon: time.Minute, Instances: all[:11999]}
-	w.finds = findsIn(w.Snapshot)
+	w.finds = findsIn(w.Snapshot, ownersIn(w.Snapshot))
 	text, _ = remembered(t, w)
 	if state, err = machine.ParseSweepState(text); err != nil {
 		t.Fatal(err)

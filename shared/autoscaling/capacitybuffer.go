@@ -19,6 +19,7 @@ const ActiveCapacity = "buffer.x-k8s.io/active-capacity"
 const (
 	BufferReady        = "ReadyForProvisioning" // it is understood, and what it refers to is there
 	BufferProvisioning = "Provisioning"         // its room is there, or Nodes for it are on their way
+	BufferLimited      = "LimitedByQuotas"      // it is smaller than it says, because quotas would not admit its Pods
 )
 
 // CapacityBuffer is what autoscaling.x-k8s.io/v1beta1 says of one: room that is kept free for Pods like those of a template,

@@ -60,20 +60,24 @@ func parseRoom(words []string) (h Headroom, err error) {
 	if words[len(words)-1] == "on" || words[2] == "on" || labels && strings.TrimSpace(on) == "" {
 		return h, errTooLittle
 	}
-	h.Requests = corev1.ResourceList{}
-	if err := pairs(what, func(key, value string) error {
-		q, err := resource.ParseQuantity(value)
-		if err != nil || q.Sign() <= 0 {
-			return fmt.Errorf("%q is no amount", key+"="+value)
-		}
-		h.Requests[corev1.ResourceName(key)] = q
-		return nil
-	}); err != nil || !labels {
+	if h.Requests, err = amounts(what); err != nil || !labels {
 		return h, err
 	}
 	h.On = map[string]string{}
 	return h, pairs(on, func(key, value string) error {
 		h.On[key] = value
+		return nil
+	})
+}
+
+func amounts(text string) (corev1.ResourceList, error) {
+	all := corev1.ResourceList{}
+	return all, pairs(text, func(key, value string) error {
+		q, err := resource.ParseQuantity(value)
+		if err != nil || q.Sign() <= 0 {
+			return fmt.Errorf("%q is no amount", key+"="+value)
+		}
+		all[corev1.ResourceName(key)] = q
 		return nil
 	})
 }

@@ -38,7 +38,7 @@ func TestOptionsOfASet(t *testing.T) {
 		"too much":                    {"scaledowngpuutilizationthreshold", "50", usual, `metadata.annotations[machine.openshift.io/autoscaling-options-scaledowngpuutilizationthreshold]: "50" must be a number from 0 to 1`},
 		"no duration":                 {"scaledownunreadytime", "ten", usual, `metadata.annotations[machine.openshift.io/autoscaling-options-scaledownunreadytime]: "ten" must be a duration like 10m`},
 		"less than none":              {"maxnodeprovisiontime", "-1m", usual, `metadata.annotations[machine.openshift.io/autoscaling-options-maxnodeprovisiontime]: "-1m" must be a duration like 10m`},
-		"something that nobody knows": {"colour", "red", usual, `metadata.annotations[machine.openshift.io/autoscaling-options-colour]: there is no such option`},
+		"something that nobody knows": {"color", "red", usual, `metadata.annotations[machine.openshift.io/autoscaling-options-color]: there is no such option`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

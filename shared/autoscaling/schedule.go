@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // images have none
 )
 
 // ScheduleAnnotation on a MachineAutoscaler gives its bounds other values at certain times (SPEC W9, D48). One window
@@ -17,8 +18,9 @@ import (
 //	0 8 * * mon-fri for 10h min=4 max=12; 0 0 * * sat,sun for 24h max=2
 //
 // The five fields are those of cron: minute, hour, day of the month, month, day of the week. A window opens at every
-// time that they match, in UTC, and is open for as long as it says, at most 31 days. While several are open, the last one listed
-// decides. What a window does not say stays as in the spec; a bound that would cross the other one takes it along.
+// time that they match, in UTC unless CRON_TZ=Europe/Berlin stands before them, and is open for as long as it says, at most 31
+// days, both by the clock on the wall there: office hours stay office hours when the clocks change. While several are open, the last
+// one listed decides. What a window does not say stays as in the spec; a bound that would cross the other one takes it along.
 const ScheduleAnnotation = "machine.openshift.io/schedule"
 
 // longestWindow bounds how far back the beginning of a window is looked for.
@@ -26,6 +28,7 @@ const longestWindow = 31 * 24 * time.Hour
 
 // Window is a time at which bounds differ.
 type Window struct {
+	zone     *time.Location // nil: UTC
 	start    [5]field5
 	For      time.Duration
 	Min, Max *int32
@@ -55,8 +58,12 @@ func ParseSchedule(text string) (all []Window, err error) {
 		if strings.TrimSpace(part) == "" {
 			continue
 		}
-		w, err := parseWindow(strings.Fields(strings.ToLower(part)))
+		zone, words, err := zoned(strings.Fields(part))
 		if err != nil {
+			return nil, fmt.Errorf("window %q: %w", strings.TrimSpace(part), err)
+		}
+		w, err := parseWindow(words)
+		if w.zone = zone; err != nil {
 			return nil, fmt.Errorf("window %q: %w", strings.TrimSpace(part), err)
 		}
 		all = append(all, w)
@@ -83,6 +90,18 @@ func parseWindow(words []string) (w Window, err error) {
 		return w, fmt.Errorf("max=%d is less than min=%d", *w.Max, *w.Min)
 	}
 	return w, nil
+}
+
+// zoned takes the time zone off the words of a window, if it begins with one, and returns the others in small letters. The zone
+// of the process is none: it would differ from place to place.
+func zoned(words []string) (zone *time.Location, rest []string, err error) {
+	if name, given := strings.CutPrefix(words[0], "CRON_TZ="); given {
+		if zone, err = time.LoadLocation(name); err != nil || name == "" || name == "Local" {
+			return nil, nil, fmt.Errorf("%q is no time zone, such as Europe/Berlin", name)
+		}
+		words = words[1:]
+	}
+	return zone, strings.Fields(strings.ToLower(strings.Join(words, " "))), nil
 }
 
 // bound reads min=N or max=N.
@@ -159,6 +178,10 @@ func value(i int, text string) (int, error) {
 
 // Open reports whether the window is open at a time.
 func (w Window) Open(now time.Time) bool {
+	if w.zone != nil { // the clock on the wall, in which days are as long as in UTC
+		l := now.In(w.zone)
+		now = time.Date(l.Year(), l.Month(), l.Day(), l.Hour(), l.Minute(), l.Second(), 0, time.UTC)
+	}
 	now = now.UTC().Truncate(time.Minute)
 	for t := now; now.Sub(t) < w.For; {
 		switch {

@@ -28,6 +28,13 @@ func TestScheduleOpensAndCloses(t *testing.T) {
 		{"neither day", "0 0 13 * fri for 1h max=1", "2026-01-12T00:10:00Z", 3, 6},
 		{"steps and lists", "*/20,5 9-17/4 * jan,mar * for 2m min=5", "2026-03-01T13:41:00Z", 5, 6},
 		{"sunday is seven, too", "0 0 * * 7 for 1h min=5", "2026-01-04T00:30:00Z", 5, 6},
+		{"office hours in winter", "CRON_TZ=Europe/Berlin 0 8 * * mon-fri for 10h min=5", "2026-01-05T07:00:00Z", 5, 6},
+		{"they are over", "CRON_TZ=Europe/Berlin 0 8 * * mon-fri for 10h min=5", "2026-01-05T17:00:00Z", 3, 6},
+		{"office hours in summer", "CRON_TZ=Europe/Berlin 0 8 * * mon-fri for 10h min=5", "2026-07-06T06:00:00Z", 5, 6},
+		{"they are over, too", "CRON_TZ=Europe/Berlin 0 8 * * mon-fri for 10h min=5", "2026-07-06T16:00:00Z", 3, 6},
+		{"an hour that the clocks skip", "CRON_TZ=Europe/Berlin 30 2 * * * for 2h min=5", "2026-03-29T01:10:00Z", 5, 6},
+		{"the day there", "CRON_TZ=Asia/Kolkata 0 0 * * mon for 24h min=5", "2026-01-04T18:30:00Z", 5, 6},
+		{"the day is not over there", "CRON_TZ=America/New_York 0 0 * * sun for 24h min=5", "2026-01-05T04:59:00Z", 5, 6},
 		{"a month long", "0 0 1 dec * for 744h min=5", "2026-12-31T23:59:00Z", 5, 6},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -48,7 +55,11 @@ func TestScheduleOpensAndCloses(t *testing.T) {
 func TestScheduleThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for schedule, want := range map[string]string{
-		"0 8 * * mon-fri for 10h":           "must read",
+		"0 8 * * mon-fri for 10h":                        "must read",
+		"CRON_TZ=Local 0 8 * * * for 1h min=1":           `"Local" is no time zone`,
+		"CRON_TZ= 0 8 * * * for 1h min=1":                `"" is no time zone`,
+		"CRON_TZ=Europe/Paradise 0 8 * * * for 1h min=1": `"Europe/Paradise" is no time zone`,
+		"CRON_TZ=UTC":                       "must read",
 		"0 8 * * mon-fri min=1 for 10h a":   "must read",
 		"60 8 * * * for 10h min=1":          `minute: "60" is not between 0 and 59`,
 		"0 8 * * fri-mon for 10h min=1":     `day of the week: "fri-mon" goes backwards`,

@@ -36,6 +36,8 @@ type State struct {
 	Held     map[types.UID]Held        `json:"held,omitempty"`     // reasons that are not on their Nodes yet, by Node UID
 	Removals []Removal                 `json:"removals,omitempty"` // sorted by Node name
 	Repack   *Repack                   `json:"repack,omitempty"`
+	Headroom string                    `json:"headroom,omitempty"` // the last that could be read
+	Stopped  *metav1.Time              `json:"stopped,omitempty"`  // since when nothing may scale, and nothing is left to be put to rest
 	Seen     Seen                      `json:"seen,omitzero"`
 }
 
@@ -55,8 +57,10 @@ type Repack struct {
 
 // NodeGroup is what is remembered about one set of Machines that is resized.
 type NodeGroup struct {
-	Resize  *Resize  `json:"resize,omitempty"`
-	Request *Request `json:"request,omitempty"`
+	Resize  *Resize   `json:"resize,omitempty"`
+	Request *Request  `json:"request,omitempty"`
+	Waves   []Wave    `json:"waves,omitempty"`   // in the order in which they were asked for
+	Useless []Useless `json:"useless,omitempty"` // sorted by shape
 
 	Failures     int          `json:"failures,omitempty"` // in a row, each after the backoff of the one before
 	LastFailure  *metav1.Time `json:"lastFailure,omitempty"`
@@ -78,17 +82,36 @@ type Resize struct {
 	Lost []Lost `json:"lost,omitempty"` // go with it by name
 }
 
-// Lost is a Machine that will not bring a Node.
+// Lost is a Machine that will not bring a Node; without a UID one that was not created when that was decided.
 type Lost struct {
 	Machine string    `json:"machine"`
-	UID     types.UID `json:"uid"`
+	UID     types.UID `json:"uid,omitempty"`
 }
 
 // Request is a group's nodes being waited for. More of them extend it (SPEC C47).
 type Request struct {
 	At       metav1.Time `json:"at"`
-	Pods     []string    `json:"pods,omitempty"` // digests of the shapes of Pods that it was made for, sorted
+	Pods     []string    `json:"pods,omitempty"` // what an earlier revision wrote: Wave takes its place, it is not looked at
 	TimedOut bool        `json:"timedOut,omitempty"`
+}
+
+// Wave is Nodes that were asked for at once, with the Pods that had a place once they are there: these Pods bring no
+// other Nodes while the wave is on its way, whatever another packing makes of them.
+type Wave struct {
+	At   metav1.Time `json:"at"`
+	To   int32       `json:"to"`   // Machines that the set was to have with them
+	Pods string      `json:"pods"` // marks of the Pods, as Marks writes them
+}
+
+// Useless says that a Node came for Pods and cannot hold them: the set brings no other one for such Pods for a while.
+type Useless struct {
+	Shape   string      `json:"shape"` // digest of what the Pods ask for
+	Of      string      `json:"of"`    // what the set made its Machines of
+	Node    string      `json:"node"`
+	NodeUID types.UID   `json:"nodeUID"`
+	Reason  string      `json:"reason"`
+	Times   int         `json:"times"` // in a row
+	Until   metav1.Time `json:"until"`
 }
 
 // Removal is the plan to remove one Node. It is current as long as it stands in the state.

@@ -3,11 +3,13 @@
 package autoscaling
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -19,6 +21,19 @@ func (a *ClusterAutoscaler) Validate() field.ErrorList {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), a.Name, "must be "+strconv.Quote(Name)))
 	}
 	return append(errs, a.Spec.validate(field.NewPath("spec"))...)
+}
+
+// Warnings names what is valid and has no effect (SPEC B94).
+func (a *ClusterAutoscaler) Warnings() (all []string) {
+	if a.Spec.ResourceLimits == nil {
+		return nil
+	}
+	for i, g := range a.Spec.ResourceLimits.GPUs {
+		if wrong := validation.IsValidLabelValue(g.Type); len(wrong) > 0 {
+			all = append(all, fmt.Sprintf("spec.resourceLimits.gpus[%d].type: %q can be the value of no Node's label, so that the limit holds for nothing", i, g.Type))
+		}
+	}
+	return all
 }
 
 // Validate repeats the rules of the CustomResourceDefinition, for objects that were admitted without it. Every error

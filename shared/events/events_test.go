@@ -75,6 +75,28 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// A body is read to its limit and not on, whoever sends it (RELIABILITY 2g).
+func TestBodiesAreReadToTheirLimit(t *testing.T) {
+	t.Parallel()
+	endless := &counted{Reader: io.MultiReader(strings.NewReader(`{"specversion":"1.0","id":"2","source":"x","type":"`), io.LimitReader(zeros{}, 16*maxBody))}
+	r := httptest.NewRequest(http.MethodPost, "/", endless)
+	r.Header.Set("Content-Type", "application/cloudevents+json")
+	if _, err := Parse(httptest.NewRecorder(), r, served); !errors.Is(err, ErrMalformed) || endless.n > maxBody+64<<10 {
+		t.Errorf("%d bytes were read, error %v", endless.n, err)
+	}
+}
+
+type counted struct {
+	io.Reader
+	n int
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += n
+	return n, err
+}
+
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

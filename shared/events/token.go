@@ -171,7 +171,7 @@ func (v *Verifier) key(ctx context.Context, id string) (crypto.PublicKey, error)
 	return nil, fmt.Errorf("%w: key %q is not the issuer's", ErrUnauthorized, id)
 }
 
-// parseKeys reads a JSON Web Key Set. Keys of other kinds than RSA and P-256 are left out.
+// parseKeys reads a JSON Web Key Set. Keys of other kinds than RSA and P-256 are left out, as are those that verify nothing.
 func parseKeys(text []byte) (map[string]crypto.PublicKey, error) {
 	var set struct {
 		Keys []struct{ Kty, Kid, Use, Crv, N, E, X, Y string }
@@ -181,7 +181,7 @@ func parseKeys(text []byte) (map[string]crypto.PublicKey, error) {
 	}
 	known := map[string]crypto.PublicKey{}
 	number := func(s string) *big.Int {
-		raw, _ := base64.RawURLEncoding.DecodeString(s) // what is no number makes a key that verifies nothing
+		raw, _ := base64.RawURLEncoding.DecodeString(s) // what is no number makes no key
 		return new(big.Int).SetBytes(raw)
 	}
 	for _, k := range set.Keys {
@@ -193,8 +193,26 @@ func parseKeys(text []byte) (map[string]crypto.PublicKey, error) {
 				known[k.Kid] = key
 			}
 		case k.Kty == "EC" && k.Crv == "P-256":
-			known[k.Kid] = &ecdsa.PublicKey{Curve: elliptic.P256(), X: number(k.X), Y: number(k.Y)}
+			if key := onP256(number(k.X), number(k.Y)); key != nil {
+				known[k.Kid] = key
+			}
 		}
 	}
 	return known, nil
+}
+
+// onP256 returns the key with these coordinates, or nil if they are no point of the curve.
+func onP256(x, y *big.Int) *ecdsa.PublicKey {
+	if x.BitLen() > 256 || y.BitLen() > 256 {
+		return nil
+	}
+	point := make([]byte, 1+32+32)
+	point[0] = 4 // uncompressed (SEC 1 §2.3.3)
+	x.FillBytes(point[1:33])
+	y.FillBytes(point[33:])
+	key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
+	if err != nil {
+		return nil
+	}
+	return key
 }

@@ -63,6 +63,9 @@ func (a *authority) keys(context.Context) ([]byte, error) {
 	return json.Marshal(map[string]any{"keys": []map[string]string{
 		{"kty": "RSA", "kid": "rsa", "use": "sig", "n": b64(a.rsa.N.Bytes()), "e": b64(big.NewInt(int64(a.rsa.E)).Bytes())},
 		{"kty": "EC", "kid": "ec", "use": "sig", "crv": "P-256", "x": b64(point[1:33]), "y": b64(point[33:])},
+		{"kty": "EC", "kid": "zero", "use": "sig", "crv": "P-256", "x": b64(append([]byte{0}, point[1:33]...)), "y": b64(point[33:])},
+		{"kty": "EC", "kid": "off", "use": "sig", "crv": "P-256", "x": b64(point[33:]), "y": b64(point[1:33])},
+		{"kty": "EC", "kid": "long", "use": "sig", "crv": "P-256", "x": b64(point), "y": b64(point[33:])},
 	}})
 }
 
@@ -112,6 +115,9 @@ func TestSendersProveWhoTheyAre(t *testing.T) {
 	}{
 		{"a Trigger's", good, true},
 		{"with the other kind of key", a.token(t, es, nil), true},
+		{"with a key whose numbers begin with zeros", a.token(t, map[string]string{"alg": "ES256", "kid": "zero"}, nil), true},
+		{"with a key that is off the curve", a.token(t, map[string]string{"alg": "ES256", "kid": "off"}, nil), false},
+		{"with a key of too many digits", a.token(t, map[string]string{"alg": "ES256", "kid": "long"}, nil), false},
 		{"with one audience as a word", a.token(t, rs, with("aud", audience)), true},
 		{"none", "", false},
 		{"of another issuer", a.token(t, rs, with("iss", "https://evil.example.com")), false},

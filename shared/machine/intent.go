@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const intentSchema = 1
@@ -41,10 +42,16 @@ type Intent struct {
 	Generation int64 `json:"generation,omitempty"`
 
 	Outcome  string `json:"outcome,omitempty"`
-	Failures int    `json:"failures,omitempty"` // refusals in a row
+	Failures int    `json:"failures,omitempty"` // refusals, and answers that were none, in a row
 	Code     string `json:"code,omitempty"`     // of the refusal
 	Message  string `json:"message,omitempty"`  // of the refusal, in the cloud's words
 	Instance string `json:"instance,omitempty"` // the cloud's id, with OutcomeCreated
+	// Tag is the UID in the tag of an instance that was made for another Machine, which is gone, and that this one records:
+	// it was made anew from that one's manifest, as a backup is restored. Empty: the tag is the Machine's own UID.
+	Tag types.UID `json:"tag,omitempty"`
+	// Cluster is the id of the cluster in the tag of what the attempt makes, or of what was taken over. Empty: it is the
+	// Machine's cluster label.
+	Cluster string `json:"cluster,omitempty"`
 
 	Request  json.RawMessage `json:"request,omitempty"`  // the resolved spec: identical for every call of the attempt
 	Progress []byte          `json:"progress,omitempty"` // the driver's own: ids of children and tasks
@@ -71,6 +78,70 @@ func ParseIntent(m *Machine) (*Intent, error) {
 // NewIntent returns the intent of attempt n of m, not yet claimed.
 func NewIntent(m *Machine, n int, account string, request json.RawMessage) Intent {
 	return Intent{Schema: intentSchema, Attempt: n, Token: Token(m.UID, n, account), Account: account, Request: request}
+}
+
+// Own reports whether i was written for m itself: a copy of a Machine, and one that is restored under another UID, has the
+// intent of the Machine that it was made from.
+func (i *Intent) Own(m *Machine) bool {
+	return i != nil && i.Token == Token(m.UID, i.Attempt, i.Account)
+}
+
+// Made reports whether i says of m itself that the recorded instance was made for it, or that it took it over: then its tag
+// proves whose it is.
+func (i *Intent) Made(m *Machine) bool { return i.Own(m) && i.Outcome == OutcomeCreated }
+
+// Adopted returns the intent of m for an instance of account that carries another UID than m's.
+func (i *Intent) Adopted(m *Machine, account, instance string, tag types.UID, now time.Time) Intent {
+	next := Intent{Schema: intentSchema, Attempt: 1, StartedAt: metav1.NewTime(now.Truncate(time.Second))}
+	if i != nil {
+		next = *i
+	}
+	next.Account, next.Token = account, Token(m.UID, next.Attempt, account)
+	next = next.Released(OutcomeCreated, time.Time{})
+	next.Instance, next.Tag, next.Failures, next.Code, next.Message = instance, tag, 0, "", ""
+	return next
+}
+
+// InstanceUID returns the UID in the tag of m's instance: its own, but for one that was taken over.
+func InstanceUID(m *Machine) types.UID {
+	if !strings.Contains(m.Annotations[AnnotationIntent], `"tag":"`) { // nearly every Machine's has none
+		return m.UID
+	}
+	if i, err := ParseIntent(m); err == nil && i.Tag != "" && i.Made(m) {
+		return i.Tag
+	}
+	return m.UID
+}
+
+// In returns the intent for what carries the id of that cluster.
+func (i Intent) In(m *Machine, cluster string) Intent {
+	i.Cluster = cluster
+	if cluster == m.Labels[LabelCluster] {
+		i.Cluster = ""
+	}
+	return i
+}
+
+// InstanceCluster returns the id of the cluster in the tag of m's instance, or of what may become it: the recorded one,
+// else m's label. Empty where there is nothing of m: what is made next gets the cluster's present id. told is false where
+// nobody recorded it.
+func InstanceCluster(m *Machine) (id string, told bool) {
+	label, text := m.Labels[LabelCluster], m.Annotations[AnnotationIntent]
+	has := m.Spec.ProviderID != nil || len(m.Status.Addresses) > 0
+	if has && !strings.Contains(text, `"cluster":"`) { // nearly every Machine
+		return label, false
+	}
+	i, err := ParseIntent(m)
+	switch {
+	case err != nil:
+		return label, false
+	case has, i.Called() && (!i.Over() || m.DeletionTimestamp != nil):
+		if i != nil && i.Cluster != "" {
+			return i.Cluster, true
+		}
+		return label, i.Called() && !has
+	}
+	return "", true
 }
 
 // String returns the intent as it is stored.

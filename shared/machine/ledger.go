@@ -20,8 +20,16 @@ const ledgerSchema = 1
 // ErrNewerLedger says that a newer version wrote a ledger: whoever reads it leaves its set alone (RELIABILITY G9).
 var ErrNewerLedger = errors.New("ledger of a newer version")
 
-// maxOrdinals bounds what one ledger may hold active; it keeps a forged range from exhausting memory.
-const maxOrdinals = 100_000
+const (
+	// maxOrdinals bounds what one ledger may hold active, and how many of the latest ordinals are searched for a Machine
+	// whose label does not tell: a forged range exhausts no memory, a long history no time.
+	maxOrdinals = 100_000
+	// maxNext bounds what one ledger may have allocated: a Machine in each second of thirty years. An int has 32 bits on
+	// some machines.
+	maxNext = 1_000_000_000
+	// maxLabelled bounds the ordinals that nothing but a label tells, so that no label uses up those of its set.
+	maxLabelled = maxNext / 2
+)
 
 // Ledger is the committed decision of scale-machineset about one MachineSet, kept in AnnotationLedger: which
 // ordinals shall have a Machine. It is written by compare-and-swap on the set, together with spec.replicas.
@@ -53,8 +61,8 @@ func NewLedger(setUID types.UID) Ledger {
 	return Ledger{Schema: ledgerSchema, SetUID: setUID}
 }
 
-// ParseLedger reads a ledger. It refuses unknown fields, a newer schema, and active ordinals that were never
-// allocated, so that what it returns can be executed. A newer schema, whatever its fields, is ErrNewerLedger.
+// ParseLedger reads a ledger. It refuses unknown fields, a newer schema, more ordinals than a set ever has, and active ones
+// that were never allocated, so that what it returns can be executed. A newer schema, whatever its fields, is ErrNewerLedger.
 func ParseLedger(text string) (Ledger, error) {
 	var l Ledger
 	var version struct {
@@ -71,6 +79,8 @@ func ParseLedger(text string) (Ledger, error) {
 	switch {
 	case l.Schema != ledgerSchema:
 		return Ledger{}, fmt.Errorf("parse ledger: schema %d, want %d", l.Schema, ledgerSchema)
+	case l.Next > maxNext:
+		return Ledger{}, fmt.Errorf("parse ledger: next %d, at most %d can be", l.Next, maxNext)
 	case l.Next < 0, len(l.Active) > 0 && l.Active[len(l.Active)-1] >= l.Next:
 		return Ledger{}, fmt.Errorf("parse ledger: active %v beyond next %d", l.Active, l.Next)
 	}
@@ -101,7 +111,8 @@ func (l Ledger) Name(set string, k int) string {
 
 // OrdinalOf returns the ordinal of the named set that m was created for or adopted into, and whether it has one. It follows
 // from the ledger and m's name; the label merely says where to look first, because anybody may have changed it (R-S5). Of
-// an ordinal that the ledger has not allocated yet nothing but the label knows.
+// an ordinal that the ledger has not allocated yet nothing but the label knows; one that was retired a hundred thousand
+// Machines ago is found by the label alone.
 func (l Ledger) OrdinalOf(set string, m *Machine) (int, bool) {
 	k, err := strconv.Atoi(m.Labels[LabelOrdinal])
 	if a, ok := l.Adopted[k]; ok && err == nil && a.UID == m.UID {
@@ -112,7 +123,7 @@ func (l Ledger) OrdinalOf(set string, m *Machine) (int, bool) {
 			return k, true
 		}
 	}
-	if err == nil && k >= 0 && m.Name == Name(set, l.SetUID, k) {
+	if err == nil && l.conceivable(k) && m.Name == Name(set, l.SetUID, k) {
 		return k, true
 	}
 	return l.named(set, m.Name)
@@ -129,12 +140,12 @@ func (l Ledger) Finder(set string) func(*Machine) (int, bool) {
 		if k, ok := byUID[m.UID]; ok {
 			return k, true
 		}
-		if k, err := strconv.Atoi(m.Labels[LabelOrdinal]); err == nil && k >= 0 && m.Name == Name(set, l.SetUID, k) {
+		if k, err := strconv.Atoi(m.Labels[LabelOrdinal]); err == nil && l.conceivable(k) && m.Name == Name(set, l.SetUID, k) {
 			return k, true
 		}
 		if byName == nil {
 			byName = map[string]int{}
-			for k := l.Next - 1; k >= 0; k-- {
+			for k := l.Next - 1; k >= l.searched(); k-- {
 				byName[Name(set, l.SetUID, k)] = k
 			}
 			for _, k := range slices.Backward(l.Active) {
@@ -157,13 +168,19 @@ func (l Ledger) named(set, name string) (int, bool) {
 			return k, true
 		}
 	}
-	for k := range l.Next {
+	for k := l.searched(); k < l.Next; k++ {
 		if suffixOf(l.SetUID, k) == suffix {
 			return k, true
 		}
 	}
 	return 0, false
 }
+
+// conceivable reports whether a label may tell ordinal k.
+func (l Ledger) conceivable(k int) bool { return k >= 0 && k < max(l.Next, maxLabelled) }
+
+// searched returns the first of the ordinals that are searched for a Machine's name, beside the active ones.
+func (l Ledger) searched() int { return max(0, l.Next-maxOrdinals) }
 
 // Ordinals is a sorted set of ordinals; its text form is ranges: "0-3,7".
 type Ordinals []int
@@ -236,12 +253,16 @@ func (o *Ordinals) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Victim is a Machine that evaluate-autoscale wants removed with the next commit of the set's ledger.
+// Victim is a Machine that evaluate-autoscale wants removed with the next commit of the set's ledger. One that was not
+// created yet has no UID: it is whoever gets the name, which an ordinal lends once (R-S17).
 type Victim struct {
 	Name string    `json:"name"`
 	UID  types.UID `json:"uid"`
 	Plan string    `json:"plan"`
 }
+
+// Is reports whether m is meant.
+func (v Victim) Is(m *Machine) bool { return v.Name == m.Name && (v.UID == m.UID || v.UID == "") }
 
 // Victims reads AnnotationVictims of a set. Unreadable text is an error, never an empty list.
 func Victims(set *MachineSet) ([]Victim, error) {

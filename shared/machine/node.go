@@ -5,6 +5,7 @@ package machine
 import (
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -61,6 +62,17 @@ func HasFinalizer(m *Machine) bool { return slices.Contains(m.Finalizers, Finali
 func NodeUnreachable(n *corev1.Node) bool {
 	c := NodeCondition(n, corev1.NodeReady)
 	return c != nil && c.Status == corev1.ConditionUnknown
+}
+
+// aliveFor is how old the last word of a kubelet may be: where nothing changes it reports every five minutes, somewhat
+// earlier or later, and says meanwhile by its lease that it lives, on which the Ready condition depends.
+const aliveFor = 10 * time.Minute
+
+// NodeAlive reports whether something runs on the Node that says so: it is Ready, and its kubelet was heard of lately. Where
+// nobody marks the Nodes that are silent, Ready alone says nothing.
+func NodeAlive(n *corev1.Node, now time.Time) bool {
+	c := NodeCondition(n, corev1.NodeReady)
+	return c != nil && c.Status == corev1.ConditionTrue && (c.LastHeartbeatTime.IsZero() || now.Sub(c.LastHeartbeatTime.Time) < aliveFor)
 }
 
 // AnnotatedMachine returns the Machine that AnnotationMachine of n names; ok is false unless both parts are names that

@@ -52,6 +52,8 @@ func TestParseLedgerRefuses(t *testing.T) {
 		"a newer schema":             `{"schema":2,"setUID":"s","next":1,"active":"0"}`,
 		"an ordinal beyond next":     `{"schema":1,"setUID":"s","next":1,"active":"0-1"}`,
 		"an adopted one beyond next": `{"schema":1,"setUID":"s","next":2,"active":"0","adopted":{"2":{"name":"a","uid":"u"}}}`,
+		"more than a set can have":   `{"schema":1,"setUID":"s","next":9000000000000000000,"active":"0"}`,
+		"one more":                   `{"schema":1,"setUID":"s","next":1000000001,"active":"0"}`,
 		"descending ordinals":        `{"schema":1,"setUID":"s","next":9,"active":"3,1"}`,
 		"a range that is a bomb":     `{"schema":1,"setUID":"s","next":9999999999,"active":"0-999999999"}`,
 	} {
@@ -92,6 +94,45 @@ func TestLongNamesAreCut(t *testing.T) {
 		if k, ok := l.OrdinalOf(set, &Machine{ObjectMeta: metav1.ObjectMeta{Name: name}}); !ok || k != 7 {
 			t.Errorf("set of %d characters: %q is at ordinal %d, %v", length, name, k, ok)
 		}
+	}
+}
+
+// However long the history of a set, or what a typing error makes of it, to look for one Machine costs the same. What is active
+// is found, whatever its label says; so is what was retired lately (R-L4, R-S5).
+func TestLongHistoryIsNotSearched(t *testing.T) {
+	t.Parallel()
+	const next = maxNext
+	l, err := ParseLedger(fmt.Sprintf(`{"schema":1,"setUID":"uid","next":%d,"active":"3,%d"}`, next, next-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	finder := l.Finder("worker")
+	for name, tt := range map[string]struct {
+		machine, label string
+		at             int
+		found          bool
+	}{
+		"active":                               {Name("worker", "uid", 3), "", 3, true},
+		"active, label of another":             {Name("worker", "uid", 3), "9", 3, true},
+		"latest":                               {Name("worker", "uid", next-1), "x", next - 1, true},
+		"retired lately":                       {Name("worker", "uid", next-9), "", next - 9, true},
+		"retired long ago":                     {Name("worker", "uid", 9), "9", 9, true},
+		"retired long ago, without a label":    {Name("worker", "uid", 9), "", 0, false},
+		"of another name":                      {"worker-orphan", "", 0, false},
+		"label beyond what a set can have":     {Name("worker", "uid", next), fmt.Sprint(next), 0, false},
+		"label that only a forger would write": {Name("worker", "uid", next+1), fmt.Sprint(next + 1), 0, false},
+	} {
+		m := &Machine{ObjectMeta: metav1.ObjectMeta{Name: tt.machine, UID: "m", Labels: map[string]string{LabelOrdinal: tt.label}}}
+		for by, find := range map[string]func(*Machine) (int, bool){"OrdinalOf": func(m *Machine) (int, bool) { return l.OrdinalOf("worker", m) }, "Finder": finder} {
+			if k, found := find(m); found != tt.found || found && k != tt.at {
+				t.Errorf("%s: %s says ordinal %d, %v", name, by, k, found)
+			}
+		}
+	}
+	fresh := NewLedger("uid")
+	forged := &Machine{ObjectMeta: metav1.ObjectMeta{Name: Name("worker", "uid", maxLabelled), Labels: map[string]string{LabelOrdinal: fmt.Sprint(maxLabelled)}}}
+	if k, ok := fresh.OrdinalOf("worker", forged); ok {
+		t.Errorf("a label uses up the ordinals: %d", k)
 	}
 }
 
@@ -172,8 +213,12 @@ func TestSetConditionKeepsTheTransitionOfAnEqualStatus(t *testing.T) {
 
 func FuzzRecords(f *testing.F) {
 	f.Add(`{"schema":1,"setUID":"s","next":2,"active":"0-1"}`)
-	f.Add(`{"schema":1,"attempt":1,"token":"t","account":"a","startedAt":"2026-01-01T00:00:00Z"}`)
+	f.Add(`{"schema":1,"attempt":1,"token":"oihuu5dj3kupkj3p5k82l21em1487h6s","account":"a","startedAt":"2026-01-01T00:00:00Z"}`)
 	f.Add(`{"schema":1,"slots":[{"namespace":"n","machine":"m","uid":"u","by":"b","at":"2026-01-01T00:00:00Z"}]}`)
+	f.Add(`{"schema":1,"accounts":{"a":{"namespace":"n","clusterID":"c","spec":{}}},"sightings":{"a/b":"2026-01-01T00:00:00Z"}}`)
+	f.Add(`[{"name":"a","uid":"u","plan":"p"}]`)
+	f.Add(`{"schema":2}`)
+	f.Add(`{"schema":1,"setUID":"s","next":-1,"active":"5-1,3"}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		if l, err := ParseLedger(text); err == nil {
 			if again, err := ParseLedger(l.String()); err != nil || again.String() != l.String() {
@@ -186,8 +231,17 @@ func FuzzRecords(f *testing.F) {
 				t.Errorf("disruptions %q became %v: %v", text, again, err)
 			}
 		}
-		if i, err := ParseIntent(m); err == nil && i.String() == "" {
+		if i, err := ParseIntent(m); err == nil && i != nil && i.String() == "" {
 			t.Errorf("intent %q cannot be written again", text)
+		}
+		if s, err := ParseSweepState(text); err == nil {
+			if again, err := ParseSweepState(s.String()); err != nil || again.String() != s.String() {
+				t.Errorf("state %q became %q: %v", text, s, err)
+			}
+		}
+		set := &MachineSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationVictims: text}}}
+		if _, err := Victims(set); err != nil && !strings.Contains(err.Error(), AnnotationVictims) {
+			t.Errorf("victims %q: %v does not say where they stand", text, err)
 		}
 	})
 }

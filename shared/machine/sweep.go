@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -31,10 +33,80 @@ type SweptAccount struct {
 	ClusterID  string          `json:"clusterID"`
 	Spec       json.RawMessage `json:"spec"` // a providerSpec that leads to it
 	EmptySince *metav1.Time    `json:"emptySince,omitempty"`
+	// Owner is what the cloud calls the account that its credentials led to; empty if it cannot tell.
+	Owner string `json:"owner,omitempty"`
+	// Of is set where the credentials have led elsewhere since: the key of the account that has them. Nobody can see what is
+	// left there until they lead back, or others do.
+	Of string `json:"of,omitempty"`
+}
+
+// EmptyFor reports whether the account was found empty twice, this long apart.
+func (a SweptAccount) EmptyFor(horizon time.Duration, now time.Time) bool {
+	return a.EmptySince != nil && !now.Before(a.EmptySince.Add(horizon))
+}
+
+// LedTo notes in known, which it changes, that the credentials of the account key lead to owner. Where they led before stays
+// on record, until somebody can look into it, unless it was empty. An owner that nobody told says nothing.
+func LedTo(known map[string]SweptAccount, key, owner string, empty bool) {
+	a, ok := known[key]
+	if !ok || owner == "" {
+		return
+	}
+	if a.Owner != "" && a.Owner != owner {
+		if former := a; !empty {
+			former.Of, former.EmptySince = key, nil
+			known[key+"#"+a.Owner] = former
+		}
+		a.EmptySince = nil
+	}
+	a.Owner = owner
+	known[key] = a
+	for k, former := range known {
+		if former.Of != "" && former.Owner == owner {
+			delete(known, k)
+		}
+	}
+}
+
+// SweptKey returns under which key of known the instances of a cluster in an account are, or will be: the account's own, but
+// for a cluster whose id has changed, of whose former instances some are left.
+func SweptKey(account, clusterID string, known ...map[string]SweptAccount) string {
+	for _, k := range known {
+		if of, ok := k[account]; ok && of.ClusterID != clusterID && clusterID != "" {
+			return account + "@" + clusterID
+		}
+	}
+	return account
+}
+
+// SweptOf returns the account that a key of SweptKey is about.
+func SweptOf(key, clusterID string) string { return strings.TrimSuffix(key, "@"+clusterID) }
+
+// SweptNodes takes the place of an account in the keys of sightings that are Nodes.
+const SweptNodes = "node"
+
+// Orphans returns how many of the sightings are instances; the others are Nodes that outlived their Machines.
+func (s SweepState) Orphans() int {
+	n := 0
+	for key := range s.Sightings {
+		if !strings.HasPrefix(key, SightingKey(SweptNodes, "")) {
+			n++
+		}
+	}
+	return n
 }
 
 // SightingKey identifies an instance of an account in Sightings.
 func SightingKey(account, id string) string { return account + " " + id }
+
+// SweepStateIn returns the state in the ConfigMap of name ConfigMapSweep; nil, which has none, is a state without memories. Its
+// errors are those of [ParseSweepState].
+func SweepStateIn(cm *corev1.ConfigMap) (SweepState, error) {
+	if cm == nil {
+		return ParseSweepState("")
+	}
+	return ParseSweepState(cm.Data[SweepKey])
+}
 
 // ParseSweepState reads a state; the empty text is a state without memories. It refuses unknown fields and a newer
 // schema.

@@ -87,6 +87,12 @@ const (
 	AnnotationVictims = "machine.openshift.io/scale-down-victims"
 	// AnnotationIntent on a Machine is provision-machine's claim, with the frozen request to the cloud.
 	AnnotationIntent = "machine.openshift.io/provision-intent"
+	// AnnotationCloudAccount on a Machine is what the cloud calls the account in which its instance is, or may be: a project,
+	// an AWS account, a vCenter. Provision-machine writes it.
+	AnnotationCloudAccount = "machine.openshift.io/cloud-account"
+	// AnnotationCapacityOf on a MachineSet is provision-machine's: a digest of the providerSpec that its capacity annotations are
+	// of. After "unknown:" it is one that the cloud tells no capacity of: what stands there is a person's word.
+	AnnotationCapacityOf = "machine.openshift.io/capacity-of"
 	// AnnotationTagsRefused on a Machine is provision-machine's: until when it asks for no tags, and why.
 	AnnotationTagsRefused = "machine.openshift.io/tags-refused"
 	// AnnotationInFlight on a MachineHealthCheck is remediate's list of remediations under way.
@@ -111,6 +117,8 @@ const (
 	AnnotationRetryScaleUp = "machine.openshift.io/retry-scale-up"
 	// AnnotationLastPlan on a MachineSet is the id of evaluate-autoscale's plan that last changed its replicas.
 	AnnotationLastPlan = "machine.openshift.io/last-autoscale-plan"
+	// AnnotationLastNode on a MachineSet is what its Nodes were like, for the time when it has none.
+	AnnotationLastNode = "machine.openshift.io/last-node"
 	// AnnotationCordonedBy on a Node is the id of evaluate-autoscale's plan that cordoned it: who did may undo it.
 	AnnotationCordonedBy = "machine.openshift.io/cordoned-by-plan"
 )

@@ -202,5 +202,5 @@ func orphans(s snapshot.Snapshot) []point {
 	if err != nil {
 		return nil
 	}
-	return []point{{value: float64(len(state.Sightings))}}
+	return []point{{value: float64(state.Orphans())}}
 }

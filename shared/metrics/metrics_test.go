@@ -218,7 +218,7 @@ func TestFailuresByReason(t *testing.T) {
 	m, now := measured(t, provisions)
 	refused, unreachable, recorded, unknown := running("a"), running("b"), running("c"), running("d")
 	metav1.SetMetaDataAnnotation(&recorded.ObjectMeta, machine.AnnotationIntent,
-		`{"schema":1,"attempt":1,"token":"t","account":"x","startedAt":"2026-01-01T00:00:00Z","outcome":"refused","code":"Denied"}`)
+		`{"schema":1,"attempt":1,"token":"`+machine.Token(recorded.UID, 1, "x")+`","account":"x","startedAt":"2026-01-01T00:00:00Z","outcome":"refused","code":"Denied"}`)
 	i := scan("Machine", refused, unreachable, recorded, unknown)
 	create := plan.CreateInstance{Ref: provider.Ref{UID: refused.UID, Token: "t"}}
 	i.Outcomes = map[plan.Key]plan.Outcome{create.Key(): {Result: plan.Refused, Code: provider.Exhausted, Message: "password=hunter2"}}
@@ -284,6 +284,18 @@ func TestHealthChecks(t *testing.T) {
 	want(t, m, "mapi_machinehealthcheck_nodes_covered", `{name="workers`+in+` 3`)
 	want(t, m, "mapi_machinehealthcheck_short_circuit", `{name="idle`+in+` 0`, `{name="workers`+in+` 1`)
 	want(t, m, "mapi_machinehealthcheck_remediation_success_total", `{name="workers`+in+` 1`)
+}
+
+// A Node that outlived its Machine is remembered beside the instances without an owner, and is none (RELIABILITY 2b.10).
+func TestOrphansAreInstances(t *testing.T) {
+	t.Parallel()
+	m, _ := measured(t, sweeps)
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.ConfigMapSweep}}
+	cm.Data = map[string]string{machine.SweepKey: machine.SweepState{Schema: 1, Sightings: map[string]metav1.Time{
+		machine.SightingKey("nova", "i-1"): {}, machine.SightingKey("nova", "i-2"): {}, machine.SightingKey(machine.SweptNodes, "worker/n-1"): {},
+	}}.String()}
+	m.Invoked(scan("Machine", cm))
+	want(t, m, "machines_sweep_instances_orphans", ` 2`)
 }
 
 // What the autoscaler is up to can be read from the objects alone, under upstream's names (SPEC C79).

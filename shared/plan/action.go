@@ -3,10 +3,12 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,10 +34,12 @@ type Create struct {
 }
 
 // Update changes Old, as it was observed, into New: a merge patch of metadata and spec at Old's resourceVersion.
-// Status is not written. Old and New are never modified.
+// Status is not written. Old and New are never modified. Part names a smaller change that is tried at the same revision
+// after a larger one was refused; it is empty for the only one, and for the first.
 type Update struct {
 	Old, New Object
 	Why      string
+	Part     string
 }
 
 // UpdateStatus is Update for the status subresource; metadata and spec are not written.
@@ -71,6 +75,7 @@ type Approve struct {
 // written earlier in the same sequence, or in an earlier round of the same invocation.
 type CreateInstance struct {
 	Account string
+	Cluster string // the id under which the account was opened; empty where there is but one
 	Ref     provider.Ref
 	Request json.RawMessage
 	Why     string
@@ -80,6 +85,7 @@ type CreateInstance struct {
 // outcome Gone.
 type DeleteInstance struct {
 	Account string
+	Cluster string // the id under which the account was opened; empty where there is but one
 	Ref     provider.Ref
 	Why     string
 }
@@ -88,6 +94,7 @@ type DeleteInstance struct {
 // outcome Gone.
 type UpdateInstance struct {
 	Account string
+	Cluster string // the id under which the account was opened; empty where there is but one
 	Ref     provider.Ref
 	Tags    map[string]string
 	Why     string
@@ -98,6 +105,7 @@ type UpdateInstance struct {
 // (provider.PowerSwitch). An instance that is gone is the outcome Gone.
 type PowerCycle struct {
 	Account string
+	Cluster string // the id under which the account was opened; empty where there is but one
 	Ref     provider.Ref
 	To      provider.Power
 	Why     string
@@ -117,8 +125,14 @@ func (PowerCycle) action()     {}
 // Key returns the object's name.
 func (a Create) Key() Key { return Key("create " + NameOf(a.Object)) }
 
-// Key returns the object's name and observed revision.
-func (a Update) Key() Key { return Key("update " + NameOf(a.Old) + "@" + a.Old.GetResourceVersion()) }
+// Key returns the object's name and observed revision, with the part if it names one.
+func (a Update) Key() Key {
+	key := Key("update " + NameOf(a.Old) + "@" + a.Old.GetResourceVersion())
+	if a.Part != "" {
+		key += Key(" " + a.Part)
+	}
+	return key
+}
 
 // Key returns the object's name and observed revision.
 func (a UpdateStatus) Key() Key {
@@ -128,8 +142,23 @@ func (a UpdateStatus) Key() Key {
 // Key returns the object's name and UID.
 func (a Delete) Key() Key { return Key("delete " + NameOf(a.Object) + " " + string(a.Object.GetUID())) }
 
-// Key returns the Pod's name and UID.
-func (a Evict) Key() Key { return Key("evict " + NameOf(a.Pod) + " " + string(a.Pod.UID)) }
+// Key returns the Pod's name and UID, with the Node that it leaves.
+func (a Evict) Key() Key {
+	return Key("evict " + NameOf(a.Pod) + " " + string(a.Pod.UID) + from(a.Pod.Spec.NodeName))
+}
+
+func from(node string) string { return " from " + node }
+
+// EvictionsFrom returns how many evictions from a Node were tried, whatever became of the Pods.
+func EvictionsFrom(node string, tried map[Key]Outcome) int {
+	n := 0
+	for key := range tried {
+		if strings.HasPrefix(string(key), "evict ") && strings.HasSuffix(string(key), from(node)) {
+			n++
+		}
+	}
+	return n
+}
 
 // Key returns the request's name and observed revision.
 func (a Approve) Key() Key {
@@ -143,7 +172,7 @@ func (a CreateInstance) Key() Key {
 
 // Key returns the Machine's UID and the instance's id.
 func (a DeleteInstance) Key() Key {
-	return Key(fmt.Sprintf("delete instance %s %s", a.Ref.UID, a.Ref.ID))
+	return Key(fmt.Sprintf("delete instance %s %s", a.Ref.UID, cmp.Or(a.Ref.ID, a.Ref.ProviderID)))
 }
 
 // Key returns the Machine's UID and the instance's id.
@@ -236,4 +265,24 @@ func because(why string) string {
 		return ""
 	}
 	return " (" + why + ")"
+}
+
+// Subject returns the object that an action is about, a change's as it was seen; nil if it is about an instance.
+func Subject(a Action) Object {
+	switch a := a.(type) {
+	case Create:
+		return a.Object
+	case Update:
+		return a.Old
+	case UpdateStatus:
+		return a.Old
+	case Delete:
+		return a.Object
+	case Evict:
+		return a.Pod
+	case Approve:
+		return a.Request
+	case CreateInstance, DeleteInstance, UpdateInstance, PowerCycle:
+	}
+	return nil
 }

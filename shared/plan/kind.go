@@ -58,6 +58,7 @@ var resources = []Resource{
 	{"Pod", corev1.SchemeGroupVersion, "pods", true, func() Object { return &corev1.Pod{} }},
 	{"ConfigMap", corev1.SchemeGroupVersion, "configmaps", true, func() Object { return &corev1.ConfigMap{} }},
 	{"PodTemplate", corev1.SchemeGroupVersion, "podtemplates", true, func() Object { return &corev1.PodTemplate{} }},
+	{"ResourceQuota", corev1.SchemeGroupVersion, "resourcequotas", true, func() Object { return &corev1.ResourceQuota{} }},
 	{"PersistentVolume", corev1.SchemeGroupVersion, "persistentvolumes", false, func() Object { return &corev1.PersistentVolume{} }},
 	{"PersistentVolumeClaim", corev1.SchemeGroupVersion, "persistentvolumeclaims", true, func() Object { return &corev1.PersistentVolumeClaim{} }},
 	{"ReplicationController", corev1.SchemeGroupVersion, "replicationcontrollers", true, func() Object { return &corev1.ReplicationController{} }},

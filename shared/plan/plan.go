@@ -25,7 +25,7 @@ type Plan struct {
 // depends on the outcome of a write is decided in the next round.
 type Sequence struct {
 	Do    []Action
-	Notes []Note // told once all of Do succeeded
+	Notes []Note // told once all of Do succeeded, or a deletion at its end got no clear answer
 }
 
 // Quiet reports whether p wants nothing done. Notes alone are quiet.
@@ -142,7 +142,7 @@ type Outcome struct {
 	Code       provider.Code // of a cloud's error
 	Message    string
 	RetryAfter time.Duration
-	Instance   provider.Instance // of a successful CreateInstance
+	Instance   provider.Instance // of a successful CreateInstance; of a refused one the Progress, if that changed
 	Asked      time.Time         // of a DeleteInstance: the API server's time, or a little before it, when the cloud was asked
 }
 
@@ -160,6 +160,20 @@ const (
 	Failed          // anything else: it may or may not have happened
 	Unsent          // the cloud was not asked, as Code and Message say: proves nothing; RetryAfter says when again
 )
+
+// Achieves reports whether r is what a wanted: it was done, or what was to be removed is not there. What follows on a in its
+// sequence is carried out then alone: a claim on an object that is gone is no claim.
+func (r Result) Achieves(a Action) bool {
+	if r != Gone {
+		return r == Done
+	}
+	switch a.(type) {
+	case Delete, Evict, DeleteInstance:
+		return true
+	default:
+		return false
+	}
+}
 
 var resultNames = [...]string{"Done", "Conflict", "Exists", "Gone", "Refused", "Blocked", "Failed", "Unsent"}
 

@@ -20,9 +20,11 @@ type Driver interface {
 	// matches nothing is Exhausted or NotFound, because the cloud's side may be mended (SPEC S22).
 	Resolve(ctx context.Context, spec json.RawMessage) (json.RawMessage, error)
 	// Create makes the next step towards the instance of r.Token. State Incomplete with Progress means: record the
-	// progress and call again. On a driver with tokens, repeating it never makes a second instance.
+	// progress and call again. On a driver with tokens, repeating it never makes a second instance. An error that is
+	// [Code.Definite] may come with Progress too, which takes the place of what r has: a step that failed is over.
 	Create(ctx context.Context, r Ref, resolved json.RawMessage) (Instance, error)
-	// Find returns every live instance with r's id or r's UID tag. It may lag behind Create by less than Horizon.
+	// Find returns every live instance with r's id or r's UID tag; without r.UID those of the cluster with r's id, whosever
+	// tag they carry. It may lag behind Create by less than Horizon.
 	// An empty answer without an error is absence as far as the cloud can tell now.
 	Find(ctx context.Context, r Ref) ([]Instance, error)
 	// List returns every live instance of the cluster id in this account, leftover children included.
@@ -43,6 +45,21 @@ type Driver interface {
 type Untokened interface {
 	// Untokened marks the driver; it is never called.
 	Untokened()
+}
+
+// Identified is implemented by drivers that can tell in which of the cloud's accounts they are: the same Secret may lead to
+// another one tomorrow, where nothing of what was made today is, or is missing.
+type Identified interface {
+	// Identity returns what the cloud calls the account that the credentials lead to, the same for as long as they do; empty
+	// if this cloud cannot tell. It writes nothing, and costs a call at most once in the driver's life.
+	Identity(ctx context.Context) (string, error)
+}
+
+// Ended is implemented by drivers whose clouds remember instances for a while after their end.
+type Ended interface {
+	// Ended returns why the instance that r names is gone, in the cloud's words; empty if the cloud does not know of it, or
+	// does not say. It writes nothing.
+	Ended(ctx context.Context, r Ref) (string, error)
 }
 
 // Updater is implemented by drivers that can change the tags of an instance while it lives (SPEC E1). Their lists tell
@@ -85,6 +102,7 @@ type Instance struct {
 	ID         string               `json:"id,omitempty"`         // the cloud's own id
 	ProviderID string               `json:"providerID,omitempty"` // what Node.spec.providerID will be
 	UID        types.UID            `json:"uid,omitempty"`        // the Machine UID in the instance's tag; empty if untagged
+	Sole       bool                 `json:"sole,omitempty"`       // no other instance can have this UID: it is the Machine's, whatever ids it has by now
 	Token      string               `json:"token,omitempty"`
 	Name       string               `json:"name,omitempty"`
 	State      State                `json:"state,omitempty"`
@@ -97,6 +115,7 @@ type Instance struct {
 	Addresses  []corev1.NodeAddress `json:"addresses,omitempty"`
 	Created    time.Time            `json:"created,omitzero"`  // zero if the cloud does not tell
 	Message    string               `json:"message,omitempty"` // why it failed, in the cloud's words
+	Code       Code                 `json:"code,omitempty"`    // of that; Exhausted: there was no room for it
 	Spot       bool                 `json:"spot,omitempty"`
 	Tags       map[string]string    `json:"tags,omitempty"`     // that a providerSpec may set, where the driver is an Updater
 	Child      bool                 `json:"child,omitempty"`    // a leftover port, disk or NIC without its instance
@@ -118,6 +137,7 @@ type InstanceType struct {
 	GPUType   string
 	Zones     []string
 	PriceHour float64 // 0 if unknown
+	Problem   string  // what is unknown for a reason that a person should mend, and which
 }
 
 // Account is what a driver is bound to.

@@ -143,14 +143,17 @@ func mutation(seq plan.Sequence) (string, bool) {
 // the API server that is neither success nor a definite no.
 func (i *invocation) carryOut(ctx context.Context, seq plan.Sequence) (map[plan.Key]plan.Outcome, error) {
 	outcomes := map[plan.Key]plan.Outcome{}
-	for _, a := range seq.Do {
+	for n, a := range seq.Do {
 		o, err := i.do(ctx, a)
 		outcomes[a.Key()] = o
 		i.logOutcome(a, o)
 		if err != nil {
+			if _, deletes := a.(plan.Delete); deletes && n == len(seq.Do)-1 {
+				i.tell(ctx, seq.Notes, true) // of what is gone by then nobody tells later
+			}
 			return outcomes, fmt.Errorf("%s: %w", a.Key(), err)
 		}
-		if o.Result != plan.Done && o.Result != plan.Gone {
+		if !o.Result.Achieves(a) {
 			return outcomes, nil
 		}
 	}
@@ -161,7 +164,7 @@ func (i *invocation) carryOut(ctx context.Context, seq plan.Sequence) (map[plan.
 func (i *invocation) do(ctx context.Context, a plan.Action) (plan.Outcome, error) {
 	switch a := a.(type) {
 	case plan.CreateInstance:
-		instance, err := i.withDriver(a.Account, func(d *patient) (provider.Instance, error) {
+		instance, err := i.withDriver(a.Account, a.Cluster, func(d *patient) (provider.Instance, error) {
 			ctx, cancel := context.WithTimeout(ctx, callTimeout)
 			defer cancel()
 			in, err := d.Create(ctx, a.Ref, a.Request)
@@ -174,9 +177,9 @@ func (i *invocation) do(ctx context.Context, a plan.Action) (plan.Outcome, error
 		o.Asked = i.now
 		return o, nil
 	case plan.UpdateInstance:
-		return i.act(ctx, a.Account, "update", func(ctx context.Context, d *patient) error { return d.Update(ctx, a.Ref, a.Tags) }), nil
+		return i.act(ctx, a.Account, a.Cluster, "update", func(ctx context.Context, d *patient) error { return d.Update(ctx, a.Ref, a.Tags) }), nil
 	case plan.PowerCycle:
-		return i.act(ctx, a.Account, "power_cycle", func(ctx context.Context, d *patient) error { return d.power(ctx, a.Ref, a.To) }), nil
+		return i.act(ctx, a.Account, a.Cluster, "power_cycle", func(ctx context.Context, d *patient) error { return d.power(ctx, a.Ref, a.To) }), nil
 	case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict, plan.Approve:
 	}
 	return apiOutcome(i.Cluster.Apply(ctx, a))
@@ -185,11 +188,11 @@ func (i *invocation) do(ctx context.Context, a plan.Action) (plan.Outcome, error
 // deleteInstance asks for a removal, unless one was accepted a moment ago: events about the same change come in twos and
 // threes.
 func (i *invocation) deleteInstance(ctx context.Context, a plan.DeleteInstance) plan.Outcome {
-	key := fmt.Sprint(a.Account, " ", a.Ref.UID, " ", a.Ref.ID, " ", a.Ref.ProviderID)
+	key := fmt.Sprint(a.Account, " ", a.Cluster, " ", a.Ref.UID, " ", a.Ref.ID, " ", a.Ref.ProviderID)
 	if !i.deleted.fresh(key, i.now, deletedFor) {
 		return plan.Outcome{}
 	}
-	o := i.act(ctx, a.Account, "delete", func(ctx context.Context, d *patient) error { return d.Delete(ctx, a.Ref) })
+	o := i.act(ctx, a.Account, a.Cluster, "delete", func(ctx context.Context, d *patient) error { return d.Delete(ctx, a.Ref) })
 	if o.Result != plan.Done {
 		i.deleted.forget(key)
 	}
@@ -197,8 +200,8 @@ func (i *invocation) deleteInstance(ctx context.Context, a plan.DeleteInstance) 
 }
 
 // act makes one call about an instance. That there is none is the outcome Gone.
-func (i *invocation) act(ctx context.Context, key, call string, f func(context.Context, *patient) error) plan.Outcome {
-	_, err := i.withDriver(key, func(d *patient) (provider.Instance, error) {
+func (i *invocation) act(ctx context.Context, key, cluster, call string, f func(context.Context, *patient) error) plan.Outcome {
+	_, err := i.withDriver(key, cluster, func(d *patient) (provider.Instance, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		err := f(ctx, d)
@@ -217,6 +220,7 @@ func cloudOutcome(instance provider.Instance, err error) plan.Outcome {
 		return plan.Outcome{Instance: instance}
 	}
 	o := plan.Outcome{Result: plan.Refused, Code: provider.CodeOf(err), Message: err.Error()}
+	o.Instance.Progress = instance.Progress
 	if e, ok := errors.AsType[*provider.Error](err); ok {
 		o.RetryAfter = e.RetryAfter
 	}

@@ -46,11 +46,17 @@ type Clouds struct {
 type account struct {
 	provider.Account
 	driver  *patient
+	turns   *turns            // of those who are asked for by themselves
 	source  string            // of Events
 	tags    map[string]string // that the spec wants which it was opened for
 	types   func(context.Context, struct{}) ([]provider.InstanceType, error)
 	resolve func(ctx context.Context, spec string) (json.RawMessage, error)
 }
+
+// id tells an opened account from the same one that was opened for another cluster's id.
+func (a account) id() string { return accountID(a.Key(), a.ClusterID) }
+
+func accountID(key, cluster string) string { return key + "|" + cluster }
 
 // NewClouds returns the clouds that a table of drivers serves.
 func NewClouds(table []provider.Provider, secrets Secrets) *Clouds {
@@ -121,7 +127,7 @@ func (c *Clouds) bind(ctx context.Context, p provider.Provider, a provider.Accou
 	}
 	d := &patient{Driver: driver}
 	return account{
-		Account: a, driver: d, source: p.Name + "_controller",
+		Account: a, driver: d, turns: &turns{}, source: p.Name + "_controller",
 		types: remember(typesFor, func(ctx context.Context, _ struct{}) ([]provider.InstanceType, error) {
 			all, err := d.InstanceTypes(ctx)
 			c.Metrics.Called("instance_types", err)
@@ -150,6 +156,9 @@ func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessa
 		return nil, nil
 	}
 	all, err := a.types(ctx, struct{}{})
+	if provider.CodeOf(err) == provider.NotFound { // there is no list: that says nothing about the type
+		return nil, provider.Errorf(provider.Unknown, "list of instance types: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}

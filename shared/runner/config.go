@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +29,7 @@ type Config struct {
 	Namespaces []string   // MACHINE_NAMESPACES: where Machines may live, separated by commas; default machine.Namespace
 	DryRun     bool       // DRY_RUN: log and reply plans, apply nothing; default false
 	LogLevel   slog.Level // LOG_LEVEL: DEBUG, INFO, WARN or ERROR; default INFO
-	Record     string     // RECORD: a folder for scenarios of what was decided; default none
+	Record     string     // RECORD: a folder for scenarios of what was decided, or 1 for one among the temporary files; default none
 	Kubeconfig string     // KUBECONFIG: only outside a cluster; default: the pod's own account
 	Senders    Senders    // OIDC_…: who may send events; default: whoever reaches the function
 }
@@ -43,6 +44,11 @@ type Senders struct {
 // ConfigFrom reads the environment. A value that cannot be understood is an error that names the variable.
 func ConfigFrom(getenv func(string) string) (Config, error) {
 	c := Config{Namespaces: []string{machine.Namespace}, Kubeconfig: getenv("KUBECONFIG"), Record: getenv("RECORD")}
+	if on, err := strconv.ParseBool(c.Record); err == nil {
+		if c.Record = ""; on {
+			c.Record = filepath.Join(os.TempDir(), "recordings")
+		}
+	}
 	if v := getenv("MACHINE_NAMESPACES"); v != "" {
 		c.Namespaces = strings.Split(v, ",")
 		if slices.Contains(c.Namespaces, "") {
@@ -92,7 +98,7 @@ func Open(f function.Function, table Table) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	r := &Runner{Function: f, Cluster: k, Clock: time.Now, DryRun: c.DryRun, Record: c.Record, Log: log, Metrics: m}
+	r := &Runner{Function: f, Cluster: k, Clock: time.Now, DryRun: c.DryRun, Shadow: &Shadow{}, Record: c.Record, Log: log, Metrics: m}
 	if table != nil {
 		providers, err := table(api)
 		if err != nil {

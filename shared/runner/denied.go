@@ -124,6 +124,24 @@ func (p *patient) Update(ctx context.Context, r provider.Ref, tags map[string]st
 	return err
 }
 
+// Identity implements [provider.Identified] for drivers that do; of the others it is empty.
+func (p *patient) Identity(ctx context.Context) (string, error) {
+	identified, can := p.Driver.(provider.Identified)
+	if !can {
+		return "", nil
+	}
+	return unlessDenied(p, "identity", func() (string, error) { return identified.Identity(ctx) })
+}
+
+// Ended implements [provider.Ended] for drivers that do; of the others it is empty.
+func (p *patient) Ended(ctx context.Context, r provider.Ref) (string, error) {
+	ended, can := p.Driver.(provider.Ended)
+	if !can {
+		return "", nil
+	}
+	return unlessDenied(p, "ended", func() (string, error) { return ended.Ended(ctx, r) })
+}
+
 // Stock implements [provider.Stocked] for drivers that do.
 func (p *patient) Stock(ctx context.Context, spec json.RawMessage) (provider.Stock, error) {
 	stocked, can := p.Driver.(provider.Stocked)

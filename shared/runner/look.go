@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -25,8 +26,14 @@ type subject struct {
 	spec   json.RawMessage
 }
 
-// look answers lookups and bulk lists into s. A cloud that does not answer is an answer too: Err, never absence.
-func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot.Scope) {
+// look answers lookups and bulk lists into s, when it is its turn. A cloud that does not answer is an answer too: Err, never
+// absence.
+func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot.Scope) error {
+	done, err := i.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	subjects := subjectsOf(*s)
 	if s.Clouds == nil {
 		s.Clouds, s.Accounts = map[types.UID]snapshot.Cloud{}, map[string]snapshot.Account{}
@@ -50,12 +57,13 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 			answer(l.UID, snapshot.Cloud{Err: refusal(err)})
 			continue
 		}
+		other := i.other(ctx, *s, sub)
 		if l.Bulk {
-			bulk[a.Key()] = append(bulk[a.Key()], listed{l, a})
+			bulk[a.id()] = append(bulk[a.id()], listed{l, a, other})
 			continue
 		}
 		g.Go(func() error {
-			answer(l.UID, i.ask(ctx, a, sub, l))
+			answer(l.UID, i.askBoth(ctx, sub, listed{l, a, other}))
 			return nil
 		})
 	}
@@ -70,12 +78,31 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 		err := s.Clouds[l.UID].Err
 		i.unfinished = i.unfinished || err != nil && !err.Code.Definite()
 	}
+	return nil
 }
 
 // listed is a lookup that a bulk list answers, with the account that its spec leads to.
 type listed struct {
 	snapshot.Lookup
 	account
+	other *account // where it is looked for if it is not there, or nil
+}
+
+// other returns the same account for the cluster's other id, under which a Machine's instance may be, or nil.
+func (i *invocation) other(ctx context.Context, s snapshot.Snapshot, sub subject) *account {
+	m, ok := sub.object.(*machine.Machine)
+	if !ok {
+		return nil
+	}
+	id := s.OtherClusterID(m)
+	if id == "" {
+		return nil
+	}
+	a, err := i.account(ctx, m.Namespace, id, sub.spec, s.VirtualIPs()...)
+	if err != nil { // it is the same account, which was opened a moment ago
+		return nil
+	}
+	return &a
 }
 
 // lead is what leads to an account.
@@ -100,9 +127,18 @@ func (i *invocation) account(ctx context.Context, namespace, clusterID string, s
 		i.opened[by] = o
 	}
 	if o.err == nil {
-		i.accounts[o.Key()] = o.account
+		i.accounts[o.id()] = o.account
 	}
 	return o.account, o.err
+}
+
+// askBoth asks about one object, under the cluster's other id where there is nothing under the first.
+func (i *invocation) askBoth(ctx context.Context, sub subject, l listed) snapshot.Cloud {
+	c := i.ask(ctx, l.account, sub, l.Lookup)
+	if l.other != nil && c.Err == nil && len(c.Found) == 0 {
+		c = i.ask(ctx, *l.other, sub, l.Lookup)
+	}
+	return c
 }
 
 // ask looks up one Machine's instance, and what else was asked about it.
@@ -110,16 +146,38 @@ func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	c := cloudOf(a)
-	if m, ok := sub.object.(*machine.Machine); ok && !l.Open {
+	m, isMachine := sub.object.(*machine.Machine)
+	if isMachine && !l.Open {
 		found, err := a.driver.Find(ctx, refOf(m))
 		i.Clouds.Metrics.Called("find", err)
+		if err == nil && len(found) == 0 && foreign(m) {
+			r := refOf(m)
+			r.UID = "" // whosever tag it carries
+			found, err = a.driver.Find(ctx, r)
+			i.Clouds.Metrics.Called("find", err)
+		}
 		c.Found, c.Err = found, refusal(err)
 	}
-	if l.Resolve && c.Err == nil {
+	if isMachine && !l.Open && m.DeletionTimestamp == nil {
+		ended(ctx, a, m, &c)
+	}
+	if isMachine && c.Err == nil {
+		owner, err := a.driver.Identity(ctx)
+		owned(&c, m, owner, err)
+	}
+	if c.Err == nil {
+		i.askOfSpec(ctx, a, sub, l, &c)
+	}
+	return c
+}
+
+// askOfSpec adds to c what a lookup asks about the spec.
+func (i *invocation) askOfSpec(ctx context.Context, a account, sub subject, l snapshot.Lookup, c *snapshot.Cloud) {
+	if l.Resolve {
 		resolved, err := a.resolve(ctx, string(sub.spec))
 		c.Resolved, c.Refused = resolved, refusal(err)
 	}
-	if l.Type && c.Err == nil {
+	if l.Type {
 		t, err := i.Clouds.instanceType(ctx, a, sub.spec)
 		if err != nil {
 			c.Refused = refusal(err)
@@ -127,10 +185,9 @@ func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot
 			c.Type = t
 		}
 	}
-	if l.Stock && c.Err == nil {
+	if l.Stock {
 		c.Stock, c.Err = i.stock(ctx, a, sub)
 	}
-	return c
 }
 
 // stock asks a cloud what it holds ready, or returns nil where it has no such thing.
@@ -148,11 +205,53 @@ func (i *invocation) stock(ctx context.Context, a account, sub subject) (*provid
 
 // list answers many lookups of one account with one bulk list.
 func (i *invocation) list(ctx context.Context, s *snapshot.Snapshot, lookups []listed, subjects map[types.UID]subject) {
+	elsewhere := map[string][]listed{}
+	i.listOne(ctx, s, lookups, subjects, elsewhere)
+	for _, key := range slices.Sorted(maps.Keys(elsewhere)) {
+		i.listOne(ctx, s, elsewhere[key], subjects, nil)
+	}
+}
+
+// listOne answers them from one account and cluster. What that does not show goes to elsewhere, where it may be under another
+// id of the cluster.
+func (i *invocation) listOne(ctx context.Context, s *snapshot.Snapshot, lookups []listed, subjects map[types.UID]subject, elsewhere map[string][]listed) {
 	a := lookups[0].account
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	all, err := a.driver.List(ctx)
-	i.Clouds.Metrics.Called("list", err)
+	all, owner, untold, err := i.listed(ctx, a)
+	tell := func(m *machine.Machine, c snapshot.Cloud) {
+		if c.Err == nil {
+			owned(&c, m, owner, untold)
+		}
+		s.Clouds[m.UID] = c
+	}
+	var silent []listed
+	byUID, byID := index(all)
+	for _, l := range lookups {
+		c := cloudOf(l.account)
+		c.Found, c.Err = byUID[l.UID], refusal(err)
+		m, ok := subjects[l.UID].object.(*machine.Machine)
+		if !ok {
+			s.Clouds[l.UID] = c
+			continue
+		}
+		c.Found = byUID[machine.InstanceUID(m)]
+		if in, known := byID[machine.ProviderID(m)]; len(c.Found) > 0 || m.Spec.ProviderID == nil {
+		} else if known { // made by another system, which knows no such tag, or for a Machine that this one was before
+			c.Found = []provider.Instance{in}
+		} else if o := l.other; o != nil && err == nil {
+			elsewhere[o.id()] = append(elsewhere[o.id()], listed{l.Lookup, *o, nil})
+		} else if err == nil && m.DeletionTimestamp == nil {
+			silent = append(silent, l)
+			continue
+		}
+		tell(m, c)
+	}
+	if len(silent) > 0 {
+		i.askInTurn(ctx, a, silent, subjects, tell)
+	}
+}
+
+// index returns the instances by the UID and by the providerID that they carry; what only belongs to one is left out.
+func index(all []provider.Instance) (map[types.UID][]provider.Instance, map[string]provider.Instance) {
 	byUID, byID := map[types.UID][]provider.Instance{}, map[string]provider.Instance{}
 	for _, in := range all {
 		if !in.Child {
@@ -160,26 +259,44 @@ func (i *invocation) list(ctx context.Context, s *snapshot.Snapshot, lookups []l
 			byID[in.ProviderID] = in
 		}
 	}
-	for _, l := range lookups {
-		c := cloudOf(l.account)
-		c.Found, c.Err = byUID[l.UID], refusal(err)
-		if m, ok := subjects[l.UID].object.(*machine.Machine); ok && len(c.Found) == 0 && m.Spec.ProviderID != nil {
-			if in, ok := byID[*m.Spec.ProviderID]; ok && in.UID == "" { // made by another system, which knows no such tag
-				c.Found = []provider.Instance{in}
-			} else if !ok && err == nil && m.DeletionTimestamp == nil {
-				i.askAgain(ctx, a, m, &c)
-			}
-		}
-		s.Clouds[l.UID] = c
+	return byUID, byID
+}
+
+// listed lists an account, and says which of the cloud's accounts it is.
+func (i *invocation) listed(ctx context.Context, a account) (all []provider.Instance, owner string, untold, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	all, err = a.driver.List(ctx)
+	i.Clouds.Metrics.Called("list", err)
+	if err == nil {
+		owner, untold = a.driver.Identity(ctx)
+	}
+	return all, owner, untold, err
+}
+
+// owned tells in c which of the cloud's accounts was asked. Where m records one, and nobody can tell now whether it is this,
+// what the cloud does not show proves nothing.
+func owned(c *snapshot.Cloud, m *machine.Machine, owner string, err error) {
+	c.Owner = owner
+	if was := m.Annotations[machine.AnnotationCloudAccount]; err != nil && was != "" {
+		c.Err = refusal(fmt.Errorf("whether the credentials still lead to account %s: %w", was, err))
 	}
 }
 
-// askAgain asks for one instance that a list does not show: a list shows nothing that carries no tag at all, as the hosts
-// that an installer gave to its Machines.
-func (i *invocation) askAgain(ctx context.Context, a account, m *machine.Machine, c *snapshot.Cloud) {
-	found, err := a.driver.Find(ctx, refOf(m))
-	i.Clouds.Metrics.Called("find", err)
-	c.Found, c.Err = found, refusal(err)
+// foreign reports whether m records an instance that nothing says was made for it: it may carry another Machine's tag.
+func foreign(m *machine.Machine) bool {
+	intent, err := machine.ParseIntent(m)
+	return m.Spec.ProviderID != nil && err == nil && !intent.Made(m)
+}
+
+// ended asks why a recorded instance that the cloud does not show is gone. That nobody says so is no obstacle.
+func ended(ctx context.Context, a account, m *machine.Machine, c *snapshot.Cloud) {
+	if c.Err != nil || len(c.Found) > 0 || m.Spec.ProviderID == nil {
+		return
+	}
+	if why, err := a.driver.Ended(ctx, refOf(m)); err == nil {
+		c.Ended = why
+	}
 }
 
 // inventory answers one account query.
@@ -192,20 +309,24 @@ func (i *invocation) inventory(ctx context.Context, s *snapshot.Snapshot, q snap
 			return
 		}
 	}
-	if a.Key() != q.Key { // the spec leads elsewhere by now: that tells nothing about this account
+	if a.Key() != machine.SweptOf(q.Key, q.ClusterID) { // the spec leads elsewhere by now: that tells nothing about this account
 		s.Accounts[q.Key] = snapshot.Account{Err: refusal(provider.Errorf(provider.Invalid, "its spec leads to account %s", a.Key()))}
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	all, err := a.driver.List(ctx)
-	i.Clouds.Metrics.Called("list", err)
-	s.Accounts[q.Key] = snapshot.Account{Horizon: a.driver.Horizon(), Instances: all, Err: refusal(err)}
+	i.accounts[q.Key] = a
+	all, owner, untold, err := i.listed(ctx, a)
+	if untold != nil {
+		owner = ""
+	}
+	s.Accounts[q.Key] = snapshot.Account{Owner: owner, Horizon: a.driver.Horizon(), Instances: all, Err: refusal(err)}
 }
 
 // withDriver calls f with the driver of an account that this round's observation opened.
-func (i *invocation) withDriver(key string, f func(*patient) (provider.Instance, error)) (provider.Instance, error) {
+func (i *invocation) withDriver(key, cluster string, f func(*patient) (provider.Instance, error)) (provider.Instance, error) {
 	a, ok := i.accounts[key]
+	if cluster != "" {
+		a, ok = i.accounts[accountID(key, cluster)]
+	}
 	if !ok {
 		return provider.Instance{}, provider.Errorf(provider.Unknown, "account %q was not observed", key)
 	}
@@ -215,7 +336,7 @@ func (i *invocation) withDriver(key string, f func(*patient) (provider.Instance,
 func cloudOf(a account) snapshot.Cloud {
 	_, untokened := a.driver.Driver.(provider.Untokened)
 	_, cycles := a.driver.Driver.(provider.PowerCycler)
-	return snapshot.Cloud{Account: a.Key(), Source: a.source, Horizon: a.driver.Horizon(), Tokens: !untokened, Cycles: cycles, Tags: a.tags}
+	return snapshot.Cloud{Account: a.Key(), Cluster: a.ClusterID, Source: a.source, Horizon: a.driver.Horizon(), Tokens: !untokened, Cycles: cycles, Tags: a.tags}
 }
 
 // tagsOf returns the tags that spec wants, of an account whose driver can change them. What is wrong with the spec is told
@@ -257,7 +378,7 @@ func subjectsOf(s snapshot.Snapshot) map[types.UID]subject {
 // refOf names the instance of m by everything that was recorded. An intent that cannot be read records nothing: the
 // UID tag finds the instance.
 func refOf(m *machine.Machine) provider.Ref {
-	r := provider.Ref{UID: m.UID, Name: m.Name}
+	r := provider.Ref{UID: machine.InstanceUID(m), Name: m.Name}
 	if m.Spec.ProviderID != nil {
 		r.ProviderID = *m.Spec.ProviderID
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,14 +38,8 @@ func TestInstanceWithoutATagIsNotMissing(t *testing.T) {
 	tagged := "memory:///" + cloud.Add(memory.Kind+"//"+machine.Namespace+"/", "c", provider.Instance{Name: "worker-0", UID: "worker-0", State: provider.StateRunning})
 	api := apiserver.New(time.Now)
 	for name, id := range map[string]string{"master-0": adopted, "worker-0": tagged} {
-		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: name}}
-		m.UID = "worker-0"
-		if id == adopted {
-			m.UID = "master-0"
-		}
-		m.Labels = map[string]string{machine.LabelCluster: "c"}
+		m := machineIn(name, types.UID(name))
 		m.Spec.ProviderID = &id
-		m.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"kind":%q,"type":"small"}`, memory.Kind)}
 		if err := api.Put(m); err != nil {
 			t.Fatal(err)
 		}
@@ -76,6 +71,107 @@ func TestInstanceWithoutATagIsNotMissing(t *testing.T) {
 	}
 	if got["master-0"] != adopted || got["worker-0"] != tagged || finds != 1 {
 		t.Errorf("found %v with %d calls for one instance", got, finds)
+	}
+}
+
+// A Machine that was made anew from its manifest, as a backup is restored, has another UID than its instance's tag. It is
+// shown its instance all the same, with that tag, by a list and by itself; who took it over has it by the tag (R-S3, B21).
+func TestInstanceWithTheFormerTagIsShown(t *testing.T) {
+	t.Parallel()
+	for _, bulk := range []bool{true, false} {
+		for _, taken := range []bool{true, false} {
+			cloud := &memory.Cloud{}
+			id := "memory:///" + cloud.Add(memory.Kind+"//"+machine.Namespace+"/", "c", provider.Instance{Name: "worker-0", UID: "old", State: provider.StateRunning})
+			api := apiserver.New(time.Now)
+			m := machineIn("worker-0", "new")
+			m.Spec.ProviderID = &id
+			if taken {
+				var none *machine.Intent
+				m.Annotations = map[string]string{machine.AnnotationIntent: none.Adopted(m, "a", "i", "old", time.Now()).String()}
+			}
+			if err := api.Put(m); err != nil {
+				t.Fatal(err)
+			}
+			r := testRunner(function.Function{
+				Name: "look",
+				Reads: func(snapshot.Snapshot) snapshot.Scope {
+					return snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Machine")}, Lookups: []snapshot.Lookup{{UID: "new", Bulk: bulk}}}
+				},
+				Decide: func(s snapshot.Snapshot) plan.Plan {
+					if c := s.Clouds["new"]; c.Err != nil || len(c.Found) != 1 || c.Found[0].ProviderID != id || c.Found[0].UID != "old" {
+						t.Errorf("bulk %v, taken over %v: %+v", bulk, taken, c)
+					}
+					return plan.Plan{}
+				},
+			}, api.As("look"))
+			r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
+			if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// An Infrastructure that is made, or called otherwise, after the Machines changes the id of new instances only: what carries
+// the former id is shown, by a list and by itself, and is removed under that id. Where nobody recorded it both are tried.
+func TestInstanceOfTheFormerClusterIDIsShown(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ of, label, recorded string }{
+		"by its label":                   {of: "c", label: "c"},
+		"by the Infrastructure's name":   {of: "c-x7f2k", label: "c"},
+		"by the record":                  {of: "former", label: "c", recorded: "former"},
+		"by a record of the same as now": {of: "c-x7f2k", label: "c", recorded: "c-x7f2k"},
+	} {
+		for _, bulk := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, " in a list ", bulk), func(t *testing.T) {
+				t.Parallel()
+				cloud := &memory.Cloud{}
+				id := "memory:///" + cloud.Add(memory.Kind+"//"+machine.Namespace+"/", c.of, provider.Instance{Name: "worker-0", UID: "u", State: provider.StateRunning})
+				api := apiserver.New(time.Now)
+				m := machineIn("worker-0", "u")
+				m.Labels[machine.LabelCluster] = c.label
+				m.Spec.ProviderID = &id
+				if c.recorded != "" {
+					made := machine.NewIntent(m, 1, memory.Kind+"//"+machine.Namespace+"/", []byte(`{}`)).In(m, c.recorded).Released(machine.OutcomeCreated, time.Time{})
+					m.Annotations = map[string]string{machine.AnnotationIntent: made.String()}
+				}
+				infra := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: machine.InfrastructureName}}
+				infra.Status.InfrastructureName = "c-x7f2k"
+				for _, o := range []plan.Object{m, infra} {
+					if err := api.Put(o); err != nil {
+						t.Fatal(err)
+					}
+				}
+				r := testRunner(function.Function{
+					Name: "look",
+					Reads: func(snapshot.Snapshot) snapshot.Scope {
+						return snapshot.Scope{
+							Objects: []snapshot.Query{snapshot.All("Machine"), snapshot.One("Infrastructure", "", machine.InfrastructureName)},
+							Lookups: []snapshot.Lookup{{UID: "u", Bulk: bulk}},
+						}
+					},
+					Decide: func(s snapshot.Snapshot) (p plan.Plan) {
+						seen := s.Clouds["u"]
+						d := plan.DeleteInstance{Account: seen.Account, Cluster: seen.Cluster, Ref: provider.Ref{UID: "u"}}
+						o, tried := s.Outcome(d)
+						switch {
+						case tried && o.Result != plan.Done:
+							t.Errorf("the removal answers %+v", o)
+						case tried: // nothing is left to show
+						case seen.Err != nil || len(seen.Found) != 1 || seen.Cluster != c.of:
+							t.Errorf("%+v", seen)
+						default:
+							p.Then(d)
+						}
+						return p
+					},
+				}, api.As("look"))
+				r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
+				if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
 	}
 }
 

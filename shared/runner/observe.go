@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -15,6 +16,7 @@ import (
 func (i *invocation) observe(ctx context.Context) (snapshot.Snapshot, error) {
 	s := snapshot.Snapshot{Request: i.request, Invocation: i.id, Outcomes: i.outcomes}
 	i.accounts, i.opened = map[string]account{}, map[lead]opening{}
+	i.pretended.found = map[snapshot.Query]map[string]string{}
 	for range maxReads {
 		missing := s.Missing(i.Function.Reads(s))
 		if missing.Empty() {
@@ -30,12 +32,15 @@ func (i *invocation) observe(ctx context.Context) (snapshot.Snapshot, error) {
 			}
 			i.now = seen.Now
 			s = seen
+			i.cover(&s)
 		}
 		if len(missing.Lookups)+len(missing.Accounts) > 0 {
 			if i.Clouds == nil {
 				return s, fmt.Errorf("%s asks for clouds, but has none", i.Function.Name)
 			}
-			i.look(ctx, &s, missing)
+			if err := i.look(ctx, &s, missing); err != nil {
+				return s, err
+			}
 		}
 	}
 	if rest := s.Missing(i.Function.Reads(s)); !rest.Empty() {
@@ -49,7 +54,7 @@ func (i *invocation) checkClock(server time.Time) error {
 	if i.Clock == nil {
 		return nil
 	}
-	if skew := i.Clock().Sub(server); skew.Abs() > maxSkew {
+	if skew := i.Clock().Sub(server); skew.Abs() > machine.Skew {
 		return fmt.Errorf("local clock is %v off the API server's", skew.Round(time.Second))
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
-// recordScenario writes one decision as a scenario into the folder Record, so that what misbehaved can be replayed and kept as
+// recordScenario writes one decision as a scenario into the folder Record, which it makes if it is not there, so that what misbehaved can be replayed and kept as
 // a test. A scenario holds whatever the objects hold; Secrets are never among them.
 func (i *invocation) recordScenario(s snapshot.Snapshot, p plan.Plan, round int) {
 	if i.Record == "" || p.Quiet() {
@@ -23,6 +23,9 @@ func (i *invocation) recordScenario(s snapshot.Snapshot, p plan.Plan, round int)
 	}
 	name := fmt.Sprintf("%s-%s-%s-%d.txtar", i.Function.Name, s.Now.UTC().Format("20060102T150405Z"), i.id, round)
 	text, err := scenario(s, p)
+	if err == nil {
+		err = os.MkdirAll(i.Record, 0o700)
+	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(i.Record, name), text, 0o600)
 	}

@@ -34,8 +34,6 @@ const (
 	mutationBudget = 12 * time.Second
 	// writeBudget is what must remain of it for anything else to start.
 	writeBudget = time.Second
-	// maxSkew is how far the API server's clock may be from ours before timers mean nothing (RELIABILITY G7).
-	maxSkew = 30 * time.Second
 )
 
 // Runner gives one function eyes and hands. It keeps nothing between invocations that correctness needs.
@@ -45,6 +43,7 @@ type Runner struct {
 	Clouds   *Clouds          // nil for functions that look at no cloud
 	Clock    func() time.Time // the local clock, compared with the API server's; nil: not compared
 	DryRun   bool             // plans are logged and replied, never applied
+	Shadow   *Shadow          // what a dry run remembers; nil: it begins anew each time, and is one round
 	Record   string           // folder that every decision which wants something is written to, as a scenario; or empty
 	Log      *slog.Logger
 	Metrics  *metrics.Metrics // nil: nothing is measured
@@ -52,6 +51,7 @@ type Runner struct {
 	// it chooses: in a simulation nothing happens by chance. nil: side by side, in any order.
 	Order func(n int) int
 
+	busy    chan struct{} // one for each invocation that does more than wait for the API server; nil: any number
 	told    once[plan.Note]
 	deleted once[string] // instances whose removal a cloud accepted
 }
@@ -96,6 +96,11 @@ func (r *Runner) Answer(ctx context.Context, question json.RawMessage) (json.Raw
 	if err != nil {
 		return nil, &events.RetryError{Err: fmt.Errorf("%s: observe: %w", r.Function.Name, err)}
 	}
+	done, err := r.begin(ctx)
+	if err != nil {
+		return nil, &events.RetryError{Err: fmt.Errorf("%s: %w", r.Function.Name, err)}
+	}
+	defer done()
 	answer, err := r.Function.Answer(s, question)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", events.ErrMalformed, err)
@@ -119,6 +124,7 @@ type invocation struct {
 	telling    sync.Mutex
 	events     []plan.Note // Kubernetes Events that were recorded
 	unfinished bool        // something was left for later, for want of time or because an outcome is unknown
+	pretended  pretended   // by a dry run
 	log        *slog.Logger
 }
 
@@ -129,29 +135,48 @@ func (i *invocation) run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("observe: %w", err)
 		}
-		p := i.Function.Decide(s)
-		i.record(p)
-		i.recordScenario(s, p, round)
-		i.logPlan(p, round)
-		if i.DryRun {
-			return nil
-		}
-		i.tell(ctx, p.Notes, false)
-		if p.Quiet() {
-			return nil
-		}
-		if err := i.repeats(p); err != nil {
+		if again, err := i.proceed(ctx, s, round); !again || err != nil {
 			return err
-		}
-		progressed, err := i.apply(ctx, p)
-		if err != nil {
-			return err
-		}
-		if !progressed {
-			return nil
 		}
 	}
 	return fmt.Errorf("not quiet after %d rounds", maxRounds)
+}
+
+// proceed decides on s and carries out what is decided. It reports whether to look again.
+func (i *invocation) proceed(ctx context.Context, s snapshot.Snapshot, round int) (again bool, err error) {
+	done, err := i.begin(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	p := i.Function.Decide(s)
+	i.record(p)
+	i.recordScenario(s, p, round)
+	i.logPlan(p, round)
+	if i.DryRun {
+		return i.pretend(p) && round+1 < maxRounds, nil
+	}
+	i.tell(ctx, p.Notes, false)
+	if p.Quiet() {
+		return false, nil
+	}
+	if err := i.repeats(p); err != nil {
+		return false, err
+	}
+	return i.apply(ctx, p)
+}
+
+// begin waits until one more invocation may be busy, for as long as ctx lasts. It is not any more when done is called.
+func (r *Runner) begin(ctx context.Context) (done func(), err error) {
+	if r.busy == nil {
+		return func() {}, nil
+	}
+	select {
+	case r.busy <- struct{}{}:
+		return func() { <-r.busy }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for %d other invocations: %w", maxBusy, ctx.Err())
+	}
 }
 
 // repeats reports an action that was already tried in this invocation: a fault of the function, which would loop.

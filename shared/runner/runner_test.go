@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -257,5 +259,25 @@ func TestConfigFrom(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// RECORD is a switch or a folder, and a folder that is not there is made.
+func TestDecisionsAreRecorded(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{"": "", "0": "", "1": filepath.Join(os.TempDir(), "recordings"), "true": filepath.Join(os.TempDir(), "recordings"), "/var/x": "/var/x"} {
+		c, err := ConfigFrom(func(key string) string { return map[string]string{"RECORD": value}[key] })
+		if err != nil || c.Record != want {
+			t.Errorf("RECORD=%q is the folder %q, want %q (%v)", value, c.Record, want, err)
+		}
+	}
+	r := testRunner(label(wantLabel), world(t, 1).As("label"))
+	r.Record = filepath.Join(t.TempDir(), "made", "for it")
+	if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(r.Record, "label-*.txtar"))
+	if err != nil || len(files) != 1 {
+		t.Errorf("recorded %v, error %v", files, err)
 	}
 }

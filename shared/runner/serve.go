@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/events"
+	"github.com/machine-functions/machine-functions/shared/flights"
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
@@ -21,8 +22,11 @@ import (
 const (
 	// patience is how long a request waits for its answer. The runtime cuts it off at 30 s.
 	patience = 18 * time.Second
-	// maxInvocations bounds how many invocations of one process run at a time.
-	maxInvocations = 20
+	// maxInvocations bounds how many invocations of one process are under way at a time. Most of them wait for the API
+	// server, many for the same answer: that takes little memory, and nobody is turned away for it.
+	maxInvocations = 100
+	// maxBusy bounds how many of those decide, ask clouds or write at a time.
+	maxBusy = 20
 )
 
 // Server answers events over HTTP. It is what the Knative Functions runtime calls.
@@ -32,13 +36,14 @@ type Server struct {
 	// Senders checks who sends; nil lets everybody.
 	Senders *events.Verifier
 
-	flights flights
+	flights *flights.Group[snapshot.Request, plan.Plan]
 }
 
-// NewServer returns a server for r.
+// NewServer returns a server for r, whose work it bounds.
 func NewServer(r *Runner, namespaces []string) *Server {
-	s := &Server{Runner: r, Namespaces: namespaces, flights: newFlights(maxInvocations)}
-	s.flights.joined = r.Metrics.Coalesced
+	s := &Server{Runner: r, Namespaces: namespaces, flights: flights.New[snapshot.Request, plan.Plan](maxInvocations)}
+	s.flights.Joined = r.Metrics.Coalesced
+	r.busy = make(chan struct{}, maxBusy)
 	return s
 }
 
@@ -69,8 +74,8 @@ func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 	req := snapshot.Request{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	p, err := s.flights.join(ctx, req, func(ctx context.Context) (plan.Plan, error) { return s.handle(ctx, req) })
-	if errors.Is(err, errBusy) {
+	p, err := s.join(ctx, req, func(ctx context.Context) (plan.Plan, error) { return s.handle(ctx, req) })
+	if errors.Is(err, flights.ErrLeft) {
 		s.Runner.Log.Warn("request gave up waiting", keyRequest, requestName(req), "waited", patience)
 	}
 	s.reply(r.Context(), w, e, p, err)
@@ -81,7 +86,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e events.Event) 
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	answers := make(chan json.RawMessage, 1)
-	_, err := s.flights.join(ctx, snapshot.Request{Kind: string(function.Question), Name: rand.Text()}, func(ctx context.Context) (p plan.Plan, err error) {
+	_, err := s.join(ctx, snapshot.Request{Kind: string(function.Question), Name: rand.Text()}, func(ctx context.Context) (p plan.Plan, err error) {
 		defer s.recovered(&err, e.Type)
 		text, err := s.Runner.Answer(ctx, e.Question)
 		answers <- text
@@ -95,6 +100,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e events.Event) 
 	if err := events.Answer(r.Context(), w, e.ID+"."+s.Runner.Function.Name, s.Runner.Function.Name, <-answers); err != nil {
 		s.Runner.Log.Debug("answer was not delivered", keyError, err)
 	}
+}
+
+// join shares invocations. An answer that did not come in time is asked for again: the invocation goes on.
+func (s *Server) join(ctx context.Context, req snapshot.Request, run func(context.Context) (plan.Plan, error)) (plan.Plan, error) {
+	p, err := s.flights.Do(ctx, req, run)
+	if errors.Is(err, flights.ErrLeft) {
+		err = &events.RetryError{Busy: true, After: time.Second, Err: err}
+	}
+	return p, err
 }
 
 // handle turns a panic, which is a fault of ours, into an error: one poison object must not stop the process.

@@ -26,7 +26,7 @@ import (
 func TestDriverIsToldTheVirtualIPs(t *testing.T) {
 	t.Parallel()
 	status := configv1.OpenStackPlatformStatus{
-		APIServerInternalIP: "10.0.0.5", APIServerInternalIPs: []string{"10.0.0.5", "fd00::5"}, IngressIPs: []string{"10.0.0.7"},
+		APIServerInternalIP: "10.0.0.5", APIServerInternalIPs: []string{"10.0.0.5", "fd00::5"}, IngressIPs: []string{"10.0.0.7"}, //nolint:staticcheck // the older form is read too
 	}
 	theirs := status
 	theirs.LoadBalancer = &configv1.OpenStackPlatformLoadBalancer{Type: configv1.LoadBalancerTypeUserManaged}

@@ -60,9 +60,6 @@ func Capacity(a map[string]string) (corev1.ResourceList, bool) {
 	return list, true
 }
 
-// GPU is the resource of graphics processors, unless the set names another (SPEC B88).
-const GPU = "nvidia.com/gpu"
-
 // quantity parses an amount greater than zero.
 func quantity(s string) (resource.Quantity, bool) {
 	q, err := resource.ParseQuantity(s)
@@ -82,20 +79,25 @@ func (t Templates) fromAnnotations(set *machine.MachineSet, members []Node) (Nod
 	n.Labels[corev1.LabelOSStable], n.Labels["beta.kubernetes.io/os"] = "linux", "linux"
 	if len(members) > 0 {
 		for _, k := range inherited {
-			if v, ok := members[0].Labels[k]; ok {
+			if v, ok := members[0].Labels[k]; ok && !(isType(k) && t.outdated(set, members[0])) {
 				n.Labels[k] = v
 			}
 		}
 	}
-	maps.Copy(n.Labels, set.Spec.Template.Spec.Labels)
+	carried, _ := machine.CarriedByTemplate(set).Fit() // what no Node can carry its Nodes go without
+	maps.Copy(n.Labels, carried.Labels)
 	maps.Copy(n.Labels, pairs(set.Annotations[machine.CapacityLabels]))
 	n.Labels[corev1.LabelHostname] = n.Name
-	for _, x := range withTaints(set.Spec.Template.Spec.Taints, set.Annotations[machine.CapacityTaints]) {
+	for _, x := range withTaints(carried.Taints, set.Annotations[machine.CapacityTaints]) {
 		if !t.passing(x) {
 			n.Spec.Taints = append(n.Spec.Taints, x)
 		}
 	}
 	return Node{Node: n, Pods: t.DaemonPods(n), Attach: t.attachLimits("")}, true
+}
+
+func isType(label string) bool {
+	return label == corev1.LabelInstanceTypeStable || label == corev1.LabelInstanceType
 }
 
 // pairs reads "k=v,k=v".

@@ -20,6 +20,7 @@ type domain struct{ key, value string }
 // demand is what one shape of Pod asks of a Node, compiled once.
 type demand struct {
 	pod      *corev1.Pod // one of the shape
+	digest   string      // of the shape, where it is one of a placement
 	size     binpack.Vector
 	odd      corev1.ResourceName // one that has no place in the size
 	bad      string              // why no Node is planned for it, if so
@@ -226,13 +227,8 @@ func (d *demand) company(n *corev1.Node) string {
 // perHost returns how many Pods of the shape one host may hold; n is its node in the world, or -1 for a new one.
 func (d *demand) perHost(n int) int {
 	most := math.MaxInt32
-	if len(d.ports) > 0 || collide(d.disks, d.disks) {
+	if len(d.ports) > 0 || collide(d.disks, d.disks) || d.repels(corev1.LabelHostname) {
 		most = 1
-	}
-	for _, t := range d.far {
-		if t.key == corev1.LabelHostname && t.pod(d.pod) {
-			most = 1
-		}
 	}
 	for _, s := range d.skews {
 		switch {
@@ -245,6 +241,11 @@ func (d *demand) perHost(n int) int {
 		}
 	}
 	return most
+}
+
+// repels reports whether the shape's own Pods keep each other out of a domain of the key.
+func (d *demand) repels(key string) bool {
+	return slices.ContainsFunc(d.far, func(t term) bool { return t.key == key && t.pod(d.pod) })
 }
 
 // portsTaken reports whether a Pod that runs on the node has a port that the shape needs.

@@ -117,7 +117,7 @@ func (l *layout) divideBy(d *demand, key string, count int) division {
 			v.shares = l.countIn(d, s, v.shares)
 		}
 	}
-	if slices.ContainsFunc(d.far, func(t term) bool { return t.key == key && t.pod(d.pod) }) {
+	if d.repels(key) {
 		for i := range v.shares {
 			if v.shares[i].value != nowhere {
 				v.shares[i].most = min(1, v.shares[i].most)

@@ -20,6 +20,14 @@ type Facts struct {
 	Classes     []*storagev1.StorageClass
 	CSINodes    []*storagev1.CSINode
 	Attachments []*storagev1.VolumeAttachment
+	GPUs        GPUs // nil: those of the vendors that are known
+}
+
+func (f *Facts) gpus() GPUs {
+	if f == nil || f.GPUs == nil {
+		return vendors
+	}
+	return f.GPUs
 }
 
 // spaces is the labels of namespaces by name. Nil: they are not known.

@@ -61,6 +61,7 @@ func (w *World) Place(waiting []*corev1.Pod, offers []Offer) Placement {
 	p := Placement{Shapes: w.shapes(waiting), world: w, offers: offers}
 	for s := range p.Shapes {
 		p.Shapes[s].demand = w.demand(p.Shapes[s].Pods[0])
+		p.Shapes[s].demand.digest = p.Shapes[s].Digest
 	}
 	for i := range offers {
 		p.free = append(p.free, w.fresh(&offers[i].Node))
@@ -192,6 +193,9 @@ func (w *World) fitNew(d *demand, n *Node) (int, string) {
 	if d.bad != "" {
 		return 0, d.bad
 	}
+	if n.Useless[d.digest] {
+		return 0, ReasonUseless
+	}
 	if why := d.admits(n.Node); why != fine {
 		return 0, why
 	}
@@ -250,12 +254,15 @@ func (l *layout) report(p *Placement) {
 }
 
 // Why returns why a Pod of a shape does not fit an empty new Node of an offer; the empty text if it does.
-func (p Placement) Why(shape, offer int) string {
+func (p Placement) Why(shape, offer int) string { return p.WhyNot(shape, p.offers[offer].Node) }
+
+// WhyNot is Why for any Node that there could be.
+func (p Placement) WhyNot(shape int, n Node) string {
 	d := p.Shapes[shape].demand
-	if _, why := p.world.fitNew(d, &p.offers[offer].Node); why != fine {
+	if _, why := p.world.fitNew(d, &n); why != fine {
 		return why
 	}
-	return p.world.lack(d, p.free[offer])
+	return p.world.lack(d, p.world.fresh(&n))
 }
 
 // lack returns the first resource that there is too little of.

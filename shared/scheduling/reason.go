@@ -30,6 +30,9 @@ const (
 	ReasonBarred        = "node(s) didn't satisfy existing pods anti-affinity rules"
 )
 
+// ReasonUseless says that a Node like this came for such a Pod, and could not hold it.
+const ReasonUseless = "a node that came for such pods could not hold them"
+
 // Reasons why a Pod cannot be planned for at all. The answer is no although the scheduler might say yes.
 const (
 	reasonSeveralKeys = "constraints on several topology keys at once are not planned for"

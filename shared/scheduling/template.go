@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
@@ -23,31 +24,42 @@ type Templates struct {
 	Now           time.Time
 	Daemons       []*appsv1.DaemonSet
 	CSINodes      []*storagev1.CSINode
-	StartupTaints []string // keys that go away by themselves (SPEC C76)
+	StartupTaints []string           // keys that go away by themselves (SPEC C76)
+	Changed       map[types.UID]bool // sets whose next Machine has another size than their Nodes, for certain
 }
 
-// Of returns the template of a set: made from a good Node of the set, else from the set's annotations, else from any
-// of its Nodes. Without any of them there is none. The members are the set's Nodes with the Pods that run there.
+// Of returns the template of a set: made from a good Node of the set, else from what is remembered of its Nodes, else from
+// the set's annotations, else from any of its Nodes. Without any of them there is none. The members are the set's Nodes with the Pods that run there.
 func (t Templates) Of(set *machine.MachineSet, members []Node) (Node, bool) {
-	i := slices.IndexFunc(members, func(n Node) bool { return t.good(n.Node) })
+	i := slices.IndexFunc(members, func(n Node) bool { return t.Good(set, n) })
 	if i >= 0 {
-		return t.like(set, members[i]), true
+		return t.Like(set, renewed(set, members[i])), true
+	}
+	if n, ok := t.remembered(set); ok {
+		return n, true
 	}
 	if n, ok := t.fromAnnotations(set, members); ok {
 		return n, true
 	}
 	if len(members) > 0 {
-		return t.like(set, members[0]), true
+		return t.Like(set, renewed(set, members[0])), true
 	}
 	return Node{}, false
 }
 
-func (t Templates) good(n *corev1.Node) bool {
-	ready := machine.NodeCondition(n, corev1.NodeReady)
-	if n.Spec.Unschedulable || !Ready(n, t.StartupTaints) || ready.LastTransitionTime.Add(goodAfter).After(t.Now) {
+// Good reports whether a Node of a set stands for those to come: it is ready for long enough, nobody wants it gone, and the
+// set still makes such Machines.
+func (t Templates) Good(set *machine.MachineSet, n Node) bool {
+	if n.Spec.Unschedulable || !Ready(n.Node, t.StartupTaints) || !Settled(n.Node, t.Now) || !Equipped(set, n.Node) || t.outdated(set, n) {
 		return false
 	}
 	return !slices.ContainsFunc(n.Spec.Taints, func(x corev1.Taint) bool { return x.Key == machine.TaintToBeDeleted })
+}
+
+// Settled reports whether a Node has been as it is, ready or not, for long enough to be believed.
+func Settled(n *corev1.Node, now time.Time) bool {
+	ready := machine.NodeCondition(n, corev1.NodeReady)
+	return ready != nil && !ready.LastTransitionTime.Add(goodAfter).After(now)
 }
 
 // Ready reports whether a Node takes Pods as far as it is concerned: its condition says so, and no taint says that it
@@ -85,8 +97,8 @@ func (t Templates) passing(x corev1.Taint) bool {
 	return starting(x, t.StartupTaints) || strings.HasPrefix(x.Key, statusPrefix) || strings.HasPrefix(x.Key, "node.kubernetes.io/")
 }
 
-// like returns a template made from a Node of the set.
-func (t Templates) like(set *machine.MachineSet, from Node) Node {
+// Like returns a template made from a Node of the set.
+func (t Templates) Like(set *machine.MachineSet, from Node) Node {
 	n := blank(set)
 	maps.Copy(n.Labels, from.Labels)
 	n.Labels[corev1.LabelHostname] = n.Name
@@ -135,7 +147,7 @@ func (t Templates) DaemonPods(n *corev1.Node) []*corev1.Pod {
 		if ds.DeletionTimestamp != nil {
 			continue
 		}
-		p := &corev1.Pod{ObjectMeta: *ds.Spec.Template.ObjectMeta.DeepCopy(), Spec: ds.Spec.Template.Spec}
+		p := &corev1.Pod{ObjectMeta: *ds.Spec.Template.ObjectMeta.DeepCopy(), Spec: Complete(ds.Spec.Template.Spec)}
 		p.Namespace, p.Name = ds.Namespace, ds.Name
 		p.Spec.Tolerations = append(slices.Clone(p.Spec.Tolerations), daemonTolerations(p)...)
 		d := demand{pod: p, affinity: nodeAffinityOf(p)}

@@ -134,6 +134,22 @@ func TestTemplateFromAnnotations(t *testing.T) {
 	}
 }
 
+// A set whose Nodes go without a taint that none can have is planned with as they will be (SPEC B2, B3, C15).
+func TestTemplateLeavesOutWhatNoNodeCanCarry(t *testing.T) {
+	t.Parallel()
+	set := aSet(map[string]string{machine.AnnotationVCPU: "4", machine.AnnotationMemoryMb: "12288"})
+	set.Spec.Template.Spec.Labels = map[string]string{"example.com/rack": "row 7", "example.com/row": "7"}
+	good := corev1.Taint{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}
+	set.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "no key", Effect: good.Effect}, good}
+	got, ok := Templates{Now: noon}.Of(set, nil)
+	if _, bad := got.Labels["example.com/rack"]; !ok || bad || got.Labels["example.com/row"] != "7" {
+		t.Errorf("labels %v", got.Labels)
+	}
+	if diff := cmp.Diff([]corev1.Taint{good}, got.Spec.Taints); diff != "" {
+		t.Errorf("taints (-want +got):\n%s", diff)
+	}
+}
+
 func TestSimilar(t *testing.T) {
 	t.Parallel()
 	base := aNode("a", "4", "12000Mi")

@@ -17,8 +17,9 @@ type Utilization struct {
 // leaves out and spared selects are taken out of the node's size as well (SPEC C55). Where there are GPUs, they alone count.
 func (w *World) Utilization(n int, uses, spared func(*corev1.Pod) bool) Utilization {
 	gpu, hasGPU := 0, false
-	if q, ok := w.nodes[n].Status.Allocatable[GPU]; ok && q.Sign() > 0 {
-		gpu, hasGPU = w.axes.axis(GPU)
+	of, count := w.gpus.In(w.nodes[n].Status.Allocatable)
+	if count > 0 {
+		gpu, hasGPU = w.axes.axis(of)
 	}
 	size := w.axes.node(w.nodes[n].Status.Allocatable)
 	used := w.used[n]
@@ -47,7 +48,7 @@ func (w *World) Utilization(n int, uses, spared func(*corev1.Pod) bool) Utilizat
 		u.Resource, u.Max = corev1.ResourceMemory, u.Memory
 	}
 	if hasGPU {
-		u = Utilization{GPU: part(gpu), Resource: GPU, Max: part(gpu)}
+		u = Utilization{GPU: part(gpu), Resource: of, Max: part(gpu)}
 	}
 	return u
 }

@@ -63,7 +63,7 @@ func (w *World) bound() (*World, [][]*corev1.Pod) {
 				}
 			}
 		}
-		w.bare = &World{nodes: nodes, axes: w.axes, spaces: w.spaces, storage: w.storage}
+		w.bare = &World{nodes: nodes, axes: w.axes, spaces: w.spaces, gpus: w.gpus, storage: w.storage}
 		w.bare.prepare()
 	}
 	return w.bare, w.others

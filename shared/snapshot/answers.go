@@ -25,12 +25,16 @@ type (
 	}
 	cloudText struct {
 		Account   string                 `json:"account,omitempty"`
+		Cluster   string                 `json:"cluster,omitempty"`
+		Owner     string                 `json:"owner,omitempty"`
 		Source    string                 `json:"source,omitempty"`
 		Horizon   *metav1.Duration       `json:"horizon,omitempty"`
 		Tokens    *bool                  `json:"tokens,omitempty"`
 		Cycles    bool                   `json:"cycles,omitempty"`
 		Tags      map[string]string      `json:"tags,omitempty"`
 		Found     []provider.Instance    `json:"found,omitempty"`
+		Ended     string                 `json:"ended,omitempty"`
+		Later     bool                   `json:"later,omitempty"`
 		Err       *refusalText           `json:"err,omitempty"`
 		Resolved  json.RawMessage        `json:"resolved,omitempty"`
 		Refused   *refusalText           `json:"refused,omitempty"`
@@ -51,8 +55,8 @@ type (
 func DecodeClouds(text []byte) (map[string]Cloud, error) {
 	return decodeMap[string](text, func(c cloudText) Cloud {
 		return Cloud{
-			Account: c.Account, Source: c.Source, Horizon: c.horizon(), Tokens: c.Tokens == nil || *c.Tokens, Cycles: c.Cycles, Tags: c.Tags,
-			Found: c.Found, Err: c.Err.data(), Resolved: c.Resolved, Refused: c.Refused.data(), Type: c.Type, Stock: c.Stock,
+			Account: c.Account, Cluster: c.Cluster, Owner: c.Owner, Source: c.Source, Horizon: c.horizon(), Tokens: c.Tokens == nil || *c.Tokens, Cycles: c.Cycles, Tags: c.Tags,
+			Found: c.Found, Ended: c.Ended, Later: c.Later, Err: c.Err.data(), Resolved: c.Resolved, Refused: c.Refused.data(), Type: c.Type, Stock: c.Stock,
 		}
 	})
 }
@@ -61,8 +65,8 @@ func DecodeClouds(text []byte) (map[string]Cloud, error) {
 func EncodeClouds(clouds map[string]Cloud) ([]byte, error) {
 	return encodeMap(clouds, func(c Cloud) cloudText {
 		return cloudText{
-			Account: c.Account, Source: c.Source, Horizon: duration(c.Horizon), Tokens: &c.Tokens, Cycles: c.Cycles, Tags: c.Tags,
-			Found: c.Found, Err: textOf(c.Err), Resolved: c.Resolved, Refused: textOf(c.Refused), Type: c.Type, Stock: c.Stock,
+			Account: c.Account, Cluster: c.Cluster, Owner: c.Owner, Source: c.Source, Horizon: duration(c.Horizon), Tokens: &c.Tokens, Cycles: c.Cycles, Tags: c.Tags,
+			Found: c.Found, Ended: c.Ended, Later: c.Later, Err: textOf(c.Err), Resolved: c.Resolved, Refused: textOf(c.Refused), Type: c.Type, Stock: c.Stock,
 		}
 	})
 }
@@ -70,14 +74,14 @@ func EncodeClouds(clouds map[string]Cloud) ([]byte, error) {
 // DecodeAccounts reads the answers to bulk lists, by account key.
 func DecodeAccounts(text []byte) (map[string]Account, error) {
 	return decodeMap[string](text, func(c cloudText) Account {
-		return Account{Horizon: c.horizon(), Instances: c.Instances, Err: c.Err.data()}
+		return Account{Owner: c.Owner, Horizon: c.horizon(), Instances: c.Instances, Err: c.Err.data()}
 	})
 }
 
 // EncodeAccounts writes what DecodeAccounts reads.
 func EncodeAccounts(accounts map[string]Account) ([]byte, error) {
 	return encodeMap(accounts, func(a Account) cloudText {
-		return cloudText{Horizon: duration(a.Horizon), Instances: a.Instances, Err: textOf(a.Err)}
+		return cloudText{Owner: a.Owner, Horizon: duration(a.Horizon), Instances: a.Instances, Err: textOf(a.Err)}
 	})
 }
 

@@ -5,6 +5,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -61,6 +62,7 @@ type Snapshot struct {
 	PersistentVolumeClaims []*corev1.PersistentVolumeClaim
 	ReplicationControllers []*corev1.ReplicationController
 	PodTemplates           []*corev1.PodTemplate
+	ResourceQuotas         []*corev1.ResourceQuota
 	DaemonSets             []*appsv1.DaemonSet
 	Deployments            []*appsv1.Deployment
 	ReplicaSets            []*appsv1.ReplicaSet
@@ -84,12 +86,16 @@ type Snapshot struct {
 // failed: then Found proves nothing.
 type Cloud struct {
 	Account  string
+	Cluster  string // the id of the cluster under which it was asked
+	Owner    string // what the cloud calls the account that the credentials lead to now; empty if it cannot tell (provider.Identified)
 	Source   string // of Events about it: "openstack_controller" (SPEC S23)
 	Horizon  time.Duration
 	Tokens   bool              // Create is idempotent by token
 	Cycles   bool              // it can power instances off and on (provider.PowerCycler)
 	Tags     map[string]string // that the providerSpec wants; nil where the cloud cannot change them (provider.Updater)
 	Found    []provider.Instance
+	Ended    string          // why a recorded instance is gone, in the cloud's words, if it says so (provider.Ended)
+	Later    bool            // there was no time to ask, its turn comes in a later scan: Found proves nothing
 	Err      *Refusal        // of Open or Find
 	Resolved json.RawMessage // if asked for
 	Refused  *Refusal        // of Resolve
@@ -99,6 +105,7 @@ type Cloud struct {
 
 // Account is what one account's bulk list answered.
 type Account struct {
+	Owner     string // as in Cloud
 	Horizon   time.Duration
 	Instances []provider.Instance
 	Err       *Refusal
@@ -146,13 +153,34 @@ func (s Snapshot) PodsOn(node string) []*corev1.Pod {
 	return on
 }
 
-// ClusterID returns the id that instances are tagged with: the Infrastructure's name where it exists (SPEC S79),
-// else the cluster label of o.
+// ClusterID returns the id that the instance of o is tagged with (SPEC S91): for a Machine that has one, or may have, that of
+// the time when it was made, whatever the Infrastructure is called since; else the one for new instances, which is the
+// Infrastructure's name where it exists (S79), or the cluster label of o.
 func (s Snapshot) ClusterID(o plan.Object) string {
-	if i := find(s.Infrastructures, "", machine.InfrastructureName); i != nil && i.Status.InfrastructureName != "" {
+	if m, ok := o.(*machine.Machine); ok {
+		if id, _ := machine.InstanceCluster(m); id != "" {
+			return id
+		}
+	}
+	return cmp.Or(s.InfrastructureName(), o.GetLabels()[machine.LabelCluster])
+}
+
+// OtherClusterID returns the id that the instance of m may be tagged with where it is not found by ClusterID, or "": nobody
+// recorded which it was, and the Infrastructure has another name than m's label.
+func (s Snapshot) OtherClusterID(m *machine.Machine) string {
+	id, told := machine.InstanceCluster(m)
+	if name := s.InfrastructureName(); id != "" && !told && name != id {
+		return name
+	}
+	return ""
+}
+
+// InfrastructureName returns the cluster's name as far as an Infrastructure tells it.
+func (s Snapshot) InfrastructureName() string {
+	if i := find(s.Infrastructures, "", machine.InfrastructureName); i != nil {
 		return i.Status.InfrastructureName
 	}
-	return o.GetLabels()[machine.LabelCluster]
+	return ""
 }
 
 // VirtualIPs returns the addresses that move between the cluster's Nodes, sorted, where the Infrastructure tells them, and
@@ -166,7 +194,7 @@ func (s Snapshot) VirtualIPs() []string {
 	if p.LoadBalancer != nil && p.LoadBalancer.Type == configv1.LoadBalancerTypeUserManaged {
 		return nil
 	}
-	all := slices.Concat(p.APIServerInternalIPs, p.IngressIPs, []string{p.APIServerInternalIP, p.IngressIP}) // the single ones are the older form
+	all := slices.Concat(p.APIServerInternalIPs, p.IngressIPs, []string{p.APIServerInternalIP, p.IngressIP}) //nolint:staticcheck // the single ones are the older form, which older clusters have
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(ip string) bool { return ip == "" })
 }

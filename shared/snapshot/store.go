@@ -64,6 +64,8 @@ func (s *Snapshot) add(o plan.Object) bool { //nolint:gocyclo // one line per ki
 		put(&s.ReplicationControllers, o)
 	case *corev1.PodTemplate:
 		put(&s.PodTemplates, o)
+	case *corev1.ResourceQuota:
+		put(&s.ResourceQuotas, o)
 	case *appsv1.Deployment:
 		put(&s.Deployments, o)
 	case *appsv1.DaemonSet:
@@ -135,14 +137,14 @@ func (s *Snapshot) Hold(q Query, objects []plan.Object) {
 }
 
 // lists returns the lists of s, which change with s.
-func (s *Snapshot) lists() []list {
-	return []list{
+func (s *Snapshot) lists() [28]list {
+	return [28]list{
 		listOf(&s.Machines), listOf(&s.MachineSets), listOf(&s.HealthChecks), listOf(&s.MachineAutoscalers),
 		listOf(&s.ClusterAutoscalers), listOf(&s.Infrastructures), listOf(&s.Nodes), listOf(&s.Namespaces), listOf(&s.Pods), listOf(&s.SigningRequests),
 		listOf(&s.ConfigMaps), listOf(&s.PersistentVolumes), listOf(&s.PersistentVolumeClaims),
 		listOf(&s.ReplicationControllers), listOf(&s.DaemonSets), listOf(&s.ReplicaSets), listOf(&s.StatefulSets),
 		listOf(&s.Jobs), listOf(&s.DisruptionBudgets), listOf(&s.PriorityClasses), listOf(&s.StorageClasses),
-		listOf(&s.CSINodes), listOf(&s.VolumeAttachments), listOf(&s.LegacyHealthChecks), listOf(&s.PodTemplates), listOf(&s.Deployments), foreign{&s.Foreign},
+		listOf(&s.CSINodes), listOf(&s.VolumeAttachments), listOf(&s.LegacyHealthChecks), listOf(&s.PodTemplates), listOf(&s.ResourceQuotas), listOf(&s.Deployments), foreign{&s.Foreign},
 	}
 }
 
@@ -186,7 +188,7 @@ func (l sorted[T]) hold(k plan.Kind, objects []plan.Object) bool {
 
 func (l sorted[T]) drop(q Query) {
 	var none T
-	if plan.KindOf(none) == q.Kind {
+	if len(*l.all) > 0 && plan.KindOf(none) == q.Kind {
 		*l.all = slices.DeleteFunc(*l.all, func(o T) bool { return q.Selects(o) })
 	}
 }

@@ -33,8 +33,11 @@ func TestAdmission(t *testing.T) {
 	k.mustGiven(t, strings.NewReplacer("by-hand", "older", "flavor: 4c12g30d", "flavors: unknown").Replace(machine), "create", "-f", "-")
 	k.must(t, "apply", "-k", policy)
 	k.must(t, "apply", "-k", rbac)
-	// Jane may do everything that RBAC can allow, but is not of system:masters.
-	k.must(t, "create", "clusterrolebinding", "jane", "--clusterrole=cluster-admin", "--user=jane")
+	k.must(t, "apply", "-k", "../../config/overlays/kubemark")
+	// Jane may do everything that kubectl knows a verb for. Rosa is an administrator as kubeadm makes them: of no special group.
+	k.must(t, "create", "clusterrole", "jane", "--verb=get,list,watch,create,update,patch,delete,deletecollection", "--resource=*.*")
+	k.must(t, "create", "clusterrolebinding", "jane", "--clusterrole=jane", "--user=jane")
+	k.must(t, "create", "clusterrolebinding", "rosa", "--clusterrole=cluster-admin", "--user=rosa")
 	policiesInForce(t, k, admission.Tables(t, "../../shared/providerspec/testdata"))
 
 	story := edit(t, "kubemark/general-purpose-1a.yaml", "replicas: 0", "replicas: 1")
@@ -51,6 +54,8 @@ func TestAdmission(t *testing.T) {
 	t.Run("defaults", defaults(k))
 	t.Run("explain", explain(k))
 	t.Run("owners of fields", fieldOwners(k))
+	t.Run("records in manifests", recordsInManifests(k))
+	t.Run("repair", repair(k))
 	t.Run("hooks while deleting", hooksWhileDeleting(k))
 	t.Run("older Machine", olderMachine(k))
 	t.Run("identity", identity(k))

@@ -23,9 +23,9 @@ type kubectl struct {
 }
 
 // startCluster starts a control plane that lasts until the test ends.
-func startCluster(t *testing.T) kubectl {
+func startCluster(t *testing.T, args ...string) kubectl {
 	t.Helper()
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{Dir: t.TempDir(), Args: []string{"--kwok=false"}, Progress: os.Stderr})
+	plane, err := controlplane.Start(t.Context(), controlplane.Options{Dir: t.TempDir(), Args: append(args, "--kwok=false"), Progress: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,12 +66,14 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// counts waits up to half an hour until a command prints so many dots.
+// counts waits up to half an hour until a command prints so many dots. It looks a tenth of the time, not to be the load itself.
 func (y yard) counts(t *testing.T, what string, want int, command string) {
 	t.Helper()
 	end, told := time.Now().Add(30*time.Minute), time.Now()
 	for {
+		asked := time.Now()
 		got := len(y.do(t, command))
+		took := time.Since(asked)
 		if got == want {
 			return
 		}
@@ -82,7 +84,7 @@ func (y yard) counts(t *testing.T, what string, want int, command string) {
 			told = time.Now()
 			t.Logf("%s: %d of %d", what, got, want)
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(max(2*time.Second, 9*took))
 	}
 }
 

@@ -58,8 +58,6 @@ func fieldOwners(k kubectl) func(*testing.T) {
 			}
 			jane.refused(t, "", []string{`"jane"`}, patch(one, free)...)
 			jane.refused(t, "", []string{"only, not by", `"jane"`}, patch(one, place)...)
-			withIntent := strings.Replace(strings.Replace(machine, "name: by-hand", "name: forged", 1), "  labels:\n", "  annotations: {machine.openshift.io/provision-intent: \"{}\"}\n  labels:\n", 1)
-			jane.refused(t, withIntent, []string{"provision-intent", `"jane"`}, "create", "--dry-run=server", "-f", "-")
 		})
 		t.Run("an administrator", func(t *testing.T) {
 			t.Parallel()

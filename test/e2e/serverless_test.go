@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/machine-functions/machine-functions/test/local/stack"
 )
+
+// whole is the root of the repository as a function: all of them in one image.
+const whole = "machine-functions"
 
 // coldStart pauses the clock: functions that nothing wakes have no pods. One event wakes them all the same, and a Machine
 // comes up from nothing.
@@ -72,13 +76,68 @@ func (k knative) coldStart(t *testing.T) {
 	k.took("warm: kubectl scale to Running", began)
 }
 
-// root deploys the repository itself as one function, which FUNCTION makes link-node's like.
+// root deploys the repository itself as one function, which FUNCTION makes link-node's like. It stays so when it is deployed again,
+// and nobody outside the cluster reaches it.
 func (k knative) root(t *testing.T) {
 	began := time.Now()
-	k.make(t, "deploy", "FN=machine-functions")
+	k.make(t, "deploy", "FN=machine-functions", "ENV=FUNCTION=link-node")
 	k.ready(t, "ksvc/machine-functions")
 	k.took("make deploy FN=machine-functions: all functions in one image", began)
-	k.make(t, "undeploy", "FN=machine-functions")
+	k.make(t, "deploy", "FN=machine-functions")
+	k.ready(t, "ksvc/machine-functions")
+	if got := k.setting(t, whole, "FUNCTION"); got != "link-node" {
+		t.Errorf("deployed again it is %s", got)
+	}
+	for path, want := range map[string]string{
+		`.status.url`:                            "http://machine-functions.openshift-machine-api.svc.cluster.local",
+		`.spec.template.spec.serviceAccountName`: "link-node",
+		`.spec.template.metadata.annotations.autoscaling\.knative\.dev/max-scale`: "5",
+	} {
+		if got := strings.TrimSpace(k.must(t, "get", "ksvc", whole, "-n", "openshift-machine-api", "-o", "jsonpath={"+path+"}")); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	k.make(t, "undeploy", "FN="+whole)
+}
+
+// release pushes link-node's image as docs/deploying.md says for those who deploy with kubectl. What it names is what the registry has:
+// the index of the images of all platforms, by its digest; from there and with the manifest's own settings the function is Ready.
+func (k knative) release(t *testing.T) {
+	began := time.Now()
+	if err := k.command(t.Context(), "tools/func/deploy.sh", "release", "link-node"); err != nil {
+		t.Fatal(err)
+	}
+	host, folder, _ := strings.Cut(os.Getenv("REGISTRY"), "/")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodHead, "http://"+host+"/v2/"+folder+"/link-node/manifests/latest", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = held.Body.Close() // of a HEAD
+	kind, digest := held.Header.Get("Content-Type"), held.Header.Get("Docker-Content-Digest")
+	if kind != "application/vnd.oci.image.index.v1+json" {
+		t.Errorf("the registry has %s, %s", kind, held.Status)
+	}
+	image := os.Getenv("REGISTRY") + "/link-node@" + digest
+	for manifest := range strings.SplitSeq(k.must(t, "kustomize", filepath.Join(k.repo, "build", "release")), "\n---\n") {
+		if strings.Contains(manifest, "kind: Service\n") && strings.Contains(manifest, "\n  name: link-node\n") {
+			k.mustGiven(t, manifest, "apply", "-f", "-")
+		}
+	}
+	if got := k.image(t, "link-node"); got != image {
+		t.Errorf("image %s, the registry has %s", got, image)
+	}
+	await(t, "what serves is that image", func() string {
+		revision := k.revisions(t)["link-node"]
+		if got := strings.TrimSpace(k.must(t, "get", "revision", revision, "-n", "openshift-machine-api", "-o", "jsonpath={.spec.containers[0].image}")); got != image {
+			return revision + ": " + got
+		}
+		return ""
+	})
+	k.took("make release, and link-node applied with kubectl from there", began)
 }
 
 // undeploy takes all functions away.
@@ -89,21 +148,28 @@ func (k knative) undeploy(t *testing.T) {
 	}
 }
 
-// secondNamespace serves Machines in two namespaces, with the overlay's rights, source and setting. What lies in a third
+// setting is a variable of a function's Service.
+func (k knative) setting(t *testing.T, function, name string) string {
+	t.Helper()
+	return strings.TrimSpace(k.must(t, "get", "ksvc", function, "-n", "openshift-machine-api", "-o", `jsonpath={.spec.template.spec.containers[0].env[?(@.name=="`+name+`")].value}`))
+}
+
+// secondNamespace serves Machines in two namespaces, by the overlay, as docs/deploying.md says. What lies in a third
 // one is left alone, and an event about it is refused (DESIGN: MACHINE_NAMESPACES).
 func (k knative) secondNamespace(t *testing.T) {
 	y := yard{k.kubectl, k.Stack}
-	overlay := filepath.Join(k.repo, "overlays", "namespaces")
-	k.must(t, "apply", "-f", filepath.Join(overlay, "namespace.yaml"))
-	k.must(t, "apply", "-k", filepath.Join(overlay, "rights"))
-	const setting = `[{"op":"add","path":"/spec/template/spec/containers/0/env/-","value":{"name":"MACHINE_NAMESPACES","value":"openshift-machine-api,machines-b"}}]`
-	for _, name := range []string{"scale-machineset", "provision-machine", "link-node", "drain-node"} {
-		k.must(t, "patch", "ksvc", name, "-n", "openshift-machine-api", "--type=json", "-p", setting)
-	}
-	k.must(t, "patch", "apiserversource", "machines", "-n", "openshift-machine-api", "--type=merge", "-p",
-		`{"spec":{"namespaceSelector":{"matchExpressions":[{"key":"kubernetes.io/metadata.name","operator":"In","values":["openshift-machine-api","machines-b"]}]}}}`)
-	k.ready(t, "ksvc", "apiserversource")
 	began := time.Now()
+	k.make(t, "manifests", "OVERLAYS=namespaces")
+	k.must(t, "apply", "-k", filepath.Join(k.repo, "build", "manifests"))
+	k.make(t, "deploy", "OVERLAYS=namespaces")
+	k.ready(t, "ksvc", "apiserversource", "trigger")
+	k.took("make manifests, make deploy, OVERLAYS=namespaces: all Ready again", began)
+	for _, name := range stack.Functions {
+		if got := k.setting(t, name, "MACHINE_NAMESPACES"); got != "openshift-machine-api,machines-b" {
+			t.Errorf("MACHINE_NAMESPACES of %s: %q", name, got)
+		}
+	}
+	began = time.Now()
 	for _, namespace := range []string{"machines-b", "default"} {
 		text := fmt.Sprintf(setText, "elsewhere", 1, "elsewhere", "elsewhere", "", "elsewhere", "4c12g30d")
 		k.mustGiven(t, strings.Replace(text, "namespace: openshift-machine-api", "namespace: "+namespace, 1), "create", "-f", "-")

@@ -25,8 +25,8 @@ func (k knative) shadow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text += "---\n" + strings.Replace(strings.Replace(string(sink), "name: dead-letter", "name: compare-decisions", 1), `min-scale: "0"`, `min-scale: "1"`, 1)
-	text = strings.NewReplacer("machine-functions/evaluate-autoscale-next", k.image(t, "evaluate-autoscale"), "machine-functions/dead-letter", k.image(t, "dead-letter")).Replace(text)
+	text += "---\n" + strings.Replace(string(sink), "name: dead-letter", "name: compare-decisions", 1)
+	text = strings.NewReplacer("images.invalid/machine-functions/evaluate-autoscale-next", k.image(t, "evaluate-autoscale"), "images.invalid/machine-functions/dead-letter", k.image(t, "dead-letter")).Replace(text)
 	k.mustGiven(t, text, "apply", "-f", "-")
 	t.Cleanup(func() { k.mustGiven(t, text, "delete", "--ignore-not-found", "-f", "-") })
 	k.ready(t, "ksvc", "trigger")

@@ -89,7 +89,8 @@ func isOwnCall(i item) bool {
 // isLook reports a call that only looks whether a Machine's instance is there.
 func isLook(i item) bool { return isOwnCall(i) && strings.HasSuffix(i.labels, "op=find") }
 
-// limits holds what n lives cost to what docs/calls.md promises.
+// limits holds what n lives cost to what docs/calls.md promises, with a quarter to spare and more for what grows with time:
+// a starved machine asks and writes again what it was not told in time. test/sim holds the exact figures.
 func (s spending) limits(t *testing.T, n int) {
 	t.Helper()
 	// Once each (B68): test/sim holds that it is not less either. Here an API server that is starved may lose an Event.
@@ -102,10 +103,10 @@ func (s spending) limits(t *testing.T, n int) {
 		counts func(item) bool
 		most   float64
 	}{
-		"writes, Events included":    {func(i item) bool { return isWrite(i) || isEvent(i) }, 20}, // 18, the simulated providerStatus, and what fifty lives share
-		"calls about one Machine":    {func(i item) bool { return isOwnCall(i) && !isLook(i) }, 4},
-		"looks for one Machine":      {isLook, 2}, // none but for a Machine that is not begun within a minute, or gets no clear answer
-		"calls to the cloud, shared": {func(i item) bool { return isCall(i) && !isOwnCall(i) }, 1},
+		"writes, Events included":    {func(i item) bool { return isWrite(i) || isEvent(i) }, 25}, // 18, the simulated providerStatus, and what fifty lives share, make 20
+		"calls about one Machine":    {func(i item) bool { return isOwnCall(i) && !isLook(i) }, 5},
+		"looks for one Machine":      {isLook, 4},                                                  // none but for a Machine that is not begun within a minute, or gets no clear answer
+		"calls to the cloud, shared": {func(i item) bool { return isCall(i) && !isOwnCall(i) }, 4}, // a list for each scan
 	} {
 		if got := float64(s.sum(limit.counts)) / float64(n); got > limit.most {
 			t.Errorf("%s: %.3f in each life, at most %.1f are wanted", what, got, limit.most)

@@ -21,6 +21,7 @@ type Cloud struct {
 	Lag      time.Duration // how long reads do not show a new instance
 	Boot     time.Duration // from pending to running
 	Shutdown time.Duration // from shutting-down to terminated
+	Account  string        // whose it is; empty: 123456789012
 	Page     int           // most instances in one answer; 0: as many as the call asks for
 
 	mu        sync.Mutex
@@ -30,6 +31,14 @@ type Cloud struct {
 	exhausted bool
 	targets   map[string]bool // of load balancers and target groups
 	dedicated []*host
+	without   []string // load balancers that were removed
+}
+
+// CatchUp ends the lag of reads.
+func (c *Cloud) CatchUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Lag = 0
 }
 
 // token is a call that was made with a client token.
@@ -55,8 +64,9 @@ func (c *Cloud) actions() map[string]func(url.Values) (any, *refusal) {
 		"RebootInstances": c.reboot, "StartInstances": c.start, "CreateTags": c.tag,
 		"DescribeSubnets": subnets, "DescribeSecurityGroups": groups, "DescribeImages": images, "DescribeVpcs": vpcs,
 		"DescribeDhcpOptions": dhcpOptions, "DescribeInstanceTypes": instanceTypes, "DescribeInstanceTypeOfferings": offerings,
-		"AllocateHosts": c.allocate, "DescribeHosts": c.hosts, "ReleaseHosts": c.release,
-		"RegisterInstancesWithLoadBalancer": c.register, "DescribeLoadBalancers": balancers,
+		"GetCallerIdentity": c.whose,
+		"AllocateHosts":     c.allocate, "DescribeHosts": c.hosts, "ReleaseHosts": c.release,
+		"RegisterInstancesWithLoadBalancer": c.register, "DescribeLoadBalancers": c.balancers,
 		"DescribeTargetGroups": targetGroups, "RegisterTargets": c.register, "DeregisterTargets": c.deregister,
 	}
 }

@@ -20,6 +20,7 @@ type instance struct {
 	tags              map[string]string
 	created, ended    time.Time
 	rebooted          int
+	reason            string // why it ended
 }
 
 // state follows from the clock.
@@ -110,6 +111,15 @@ func (c *Cloud) End(id string) {
 	defer c.mu.Unlock()
 	if i := c.named(id); i != nil {
 		i.ended = time.Now()
+	}
+}
+
+// Fail ends an instance as a launch ends that fails after it was accepted, for a reason such as Client.InternalError.
+func (c *Cloud) Fail(id, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := c.named(id); i != nil {
+		i.ended, i.reason = time.Now(), reason
 	}
 }
 

@@ -3,6 +3,7 @@
 package ec2
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ type instanceItem struct {
 	PrivateDNS string     `xml:"privateDnsName"`
 	PublicDNS  string     `xml:"dnsName"`
 	Reason     string     `xml:"reason"`
+	Cause      string     `xml:"stateReason>message,omitempty"`
 	Type       string     `xml:"instanceType"`
 	Launched   string     `xml:"launchTime"`
 	Zone       string     `xml:"placement>availabilityZone"`
@@ -69,7 +71,7 @@ func reservation(c *Cloud, i *instance) *reservationItem {
 	item := instanceItem{
 		ID: i.id, Image: i.form.Get("ImageId"), StateCode: code, StateName: state, Type: i.form.Get("InstanceType"),
 		Launched: i.created.UTC().Format("2006-01-02T15:04:05.000Z"), Zone: i.zone, Host: i.form.Get("Placement.HostId"), Subnet: i.form.Get("NetworkInterface.1.SubnetId"),
-		VPC: "vpc-1", Token: i.form.Get("ClientToken"), Lifecycle: strings.ReplaceAll(i.form.Get("InstanceMarketOptions.MarketType"), "capacity-block", ""),
+		VPC: "vpc-1", Cause: i.reason, Token: i.form.Get("ClientToken"), Lifecycle: strings.ReplaceAll(i.form.Get("InstanceMarketOptions.MarketType"), "capacity-block", ""),
 	}
 	for _, k := range slices.Sorted(maps.Keys(i.tags)) {
 		item.Tags = append(item.Tags, pair{k, i.tags[k]})
@@ -82,5 +84,5 @@ func reservation(c *Cloud, i *instance) *reservationItem {
 		}
 		item.Cards = []cardItem{{"in-use", []sixItem{{"2600:1f16::" + i.id[len(i.id)-4:]}}, []addressItem{four}}, {"detaching", nil, []addressItem{{Address: "10.8.8.8"}}}}
 	}
-	return &reservationItem{"r-1", "123456789012", []instanceItem{item}}
+	return &reservationItem{"r-1", cmp.Or(c.Account, usualAccount), []instanceItem{item}}
 }

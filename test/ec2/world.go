@@ -3,6 +3,7 @@
 package ec2
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,6 +11,16 @@ import (
 )
 
 // What is there beside instances: three subnets, two security groups, an image, a network, two types.
+
+// usualAccount is whose a cloud is that names nobody.
+const usualAccount = "123456789012"
+
+// whose answers as the token service does (API_GetCallerIdentity).
+func (c *Cloud) whose(url.Values) (any, *refusal) {
+	return struct {
+		Account string
+	}{cmp.Or(c.Account, usualAccount)}, nil
+}
 
 type named struct {
 	id   string
@@ -134,9 +145,30 @@ func offerings(url.Values) (any, *refusal) {
 }
 
 // Of load balancers: a classic one and a network one, with a target group of ids and one of addresses.
+const (
+	classicBalancer = "apps"
+	networkBalancer = "cluster-8trtb-rlgsx-int"
+)
 
-func balancers(form url.Values) (any, *refusal) {
-	if names := list(form, "Names.member"); len(names) != 1 || names[0] != "cluster-8trtb-rlgsx-int" {
+// RemoveBalancer takes a load balancer away.
+func (c *Cloud) RemoveBalancer(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.without = append(c.without, name)
+}
+
+func (c *Cloud) balancers(form url.Values) (any, *refusal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	there := func(names []string, has string) bool {
+		return len(names) == 1 && names[0] == has && !slices.Contains(c.without, has)
+	}
+	if classic := list(form, "LoadBalancerNames.member"); there(classic, classicBalancer) {
+		return struct {
+			Name string `xml:"LoadBalancerDescriptions>member>LoadBalancerName"`
+		}{classic[0]}, nil
+	}
+	if !there(list(form, "Names.member"), networkBalancer) {
 		return nil, refuse(http.StatusBadRequest, "LoadBalancerNotFound", "One or more load balancers not found")
 	}
 	return struct {
@@ -159,6 +191,9 @@ func (c *Cloud) register(form url.Values) (any, *refusal) {
 	defer c.mu.Unlock()
 	if c.targets == nil {
 		c.targets = map[string]bool{}
+	}
+	if slices.Contains(c.without, form.Get("LoadBalancerName")) {
+		return nil, refuse(http.StatusBadRequest, "LoadBalancerNotFound", "There is no ACTIVE Load Balancer named '%s'", form.Get("LoadBalancerName"))
 	}
 	for _, name := range targetsOf(form) {
 		c.targets[name] = true

@@ -3,6 +3,10 @@
 package history
 
 import (
+	"bytes"
+	"io"
+	"net/http"
+	"regexp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,53 +25,30 @@ const (
 )
 
 var (
-	untokened = []byte{1, 3, 0, 0, 0, 1} // a list that lags, no ports, at once running
+	untokened = []byte{1, 3, 0, 0, 0, 1}          // a list that lags, no ports, at once running
+	bareMetal = []byte{2, 0, 1, 0, 0, 2, 0, 0, 1} // fewer hosts than Machines, which have chosen theirs
 	doubles   = []string{"R-S1"}
 	orphans   = []string{"R-S1", "R-S2", "R-S15", "R-L1"}
 )
 
 var classes = []class{
-	{"R-B01", "the record of an instance is lost, the lookup lags: another one is made", doubles, sim.Machines, untokened, of(provision, forgetful)},
-	{"R-B02", "the process ends after the create: another one is made at each start", doubles, sim.Machines, untokened, of(provision, forgetful)},
-	{"R-B03", "what guards the launch is in memory", doubles, sim.Machines, untokened, of(provision, withoutClaim)},
-	{"R-B04", "whoever is interrupted between create and write makes a duplicate", doubles, sim.Machines, untokened, of(provision, forgetful)},
-	{"R-B05", "a stale view of the Machine: Create is called again", doubles, sim.Machines, untokened, of(provision, stale)},
-	{"R-B10", "the Machine is deleted while its instance is being made", orphans, sim.Machines, untokened, of(provision, hasty)},
-	{"R-B13", "the finalizer goes although an instance may exist", orphans, sim.Machines, nil, of(provision, careless)},
-	{"R-B14", "a stale list of Machines: more are made than are wanted", []string{"R-S4", "R-S17", "R-L1"}, sim.Machines, nil, of(scale, uncommitted)},
-	{"R-B15", "every invocation makes its own Machines", []string{"R-S4", "R-L1"}, sim.Machines, nil, of(scale, ownNames)},
-	{"R-B30", "the Node goes before its instance is off", []string{"R-S9"}, sim.Machines, nil, of(provision, nodeFirst)},
+	{"R-B01", "the record of an instance is lost, the lookup lags: another one is made", doubles, sim.Machines, untokened, of(provision, forgetful), nil, swarm},
+	{"R-B02", "the process ends after the create: another one is made at each start", doubles, sim.Machines, untokened, of(provision, forgetful), nil, swarm},
+	{"R-B03", "what guards the launch is in memory", doubles, sim.Machines, untokened, of(provision, withoutClaim), nil, swarm},
+	{"R-B04", "whoever is interrupted between create and write makes a duplicate", doubles, sim.Machines, untokened, of(provision, forgetful), nil, swarm},
+	{"R-B05", "a stale view of the Machine: Create is called again", doubles, sim.Machines, untokened, of(provision, stale), nil, swarm},
+	{"R-B10", "the Machine is deleted while its instance is being made", orphans, sim.Machines, untokened, of(provision, hasty), nil, deletes},
+	{"R-B13", "the finalizer goes although an instance may exist", orphans, sim.Machines, nil, of(provision, careless), nil, swarm},
+	{"R-B14", "a stale list of Machines: more are made than are wanted", []string{"R-S4", "R-S17", "R-L1"}, sim.Machines, nil, of(scale, uncommitted), nil, swarm},
+	{"R-B15", "every invocation makes its own Machines", []string{"R-S4", "R-L1"}, sim.Machines, nil, of(scale, ownNames), nil, swarm},
+	{"R-B30", "the Node goes before its instance is off", []string{"R-S9"}, sim.Machines, nil, of(provision, nodeFirst), nil, swarm},
+	{"R-B33", "hosts are claimed whatever their version: two Machines claim one, one claims two", []string{"R-S1", "R-S3"}, sim.Machines, bareMetal, nil, unversioned, delayed},
 }
 
-// elsewhere says where the other classes have their tests: scenarios, where one decision shows the mistake.
+// elsewhere says where the other classes have their tests: they are of drivers and of the shell.
 var elsewhere = map[string]string{
-	"R-B06": "functions/provision-machine/testdata",
-	"R-B07": "functions/provision-machine/testdata",
-	"R-B08": "functions/provision-machine/testdata, shared/runner",
-	"R-B09": "shared/provider/vsphere (clone tasks), drivertest",
-	"R-B11": "functions/provision-machine/testdata",
-	"R-B12": "shared/provider/drivertest (children), test/sim with ports",
-	"R-B16": "functions/evaluate-autoscale/crash_test.go, TestNextScanAddsNothing",
-	"R-B17": "functions/evaluate-autoscale/crash_test.go",
-	"R-B18": "functions/scale-machineset/testdata",
-	"R-B19": "functions/scale-machineset/testdata, functions/evaluate-autoscale/testdata",
-	"R-B20": "functions/evaluate-autoscale/testdata",
-	"R-B21": "functions/scale-machineset/testdata",
-	"R-B22": "functions/evaluate-autoscale/testdata",
-	"R-B23": "functions/evaluate-autoscale/testdata, functions/remediate/testdata",
-	"R-B24": "functions/evaluate-autoscale/testdata",
-	"R-B25": "functions/evaluate-autoscale/crash_test.go",
-	"R-B26": "functions/remediate/testdata",
-	"R-B27": "functions/scale-machineset/testdata, functions/remediate/testdata",
-	"R-B28": "functions/drain-node/testdata",
-	"R-B29": "functions/drain-node/testdata",
-	"R-B31": "functions/provision-machine/testdata, test/sim (kept schedule)",
-	"R-B32": "functions/provision-machine/testdata",
-	"R-B33": "shared/provider/metal3/claim_test.go",
-	"R-B34": "functions/provision-machine/testdata",
-	"R-B35": "test/sim/metrics_test.go, the canary of every schedule",
-	"R-B36": "shared/runner/coalesce_test.go",
-	"R-B37": "functions/approve-node/testdata",
+	"R-B35": "test/sim/clouds_test.go TestTwoCloudsAtOnce",               // and R-S13 in every schedule of the simulation
+	"R-B36": "shared/runner/answered_test.go TestEveryRequestIsAnswered", // and TestFewInvocationsActAtATime for a crowd
 }
 
 // planned returns f with its plans changed.
@@ -75,6 +56,19 @@ func planned(f function.Function, change func(snapshot.Snapshot, plan.Plan) plan
 	decide := f.Decide
 	f.Decide = func(s snapshot.Snapshot) plan.Plan { return change(s, decide(s)) }
 	return f
+}
+
+// each returns f with every action that it plans changed.
+func each(f function.Function, change func(snapshot.Snapshot, plan.Action) plan.Action) function.Function {
+	return planned(f, func(s snapshot.Snapshot, p plan.Plan) plan.Plan {
+		for i, seq := range p.Do {
+			p.Do[i].Do = slices.Clone(seq.Do)
+			for k, a := range seq.Do {
+				p.Do[i].Do[k] = change(s, a)
+			}
+		}
+		return p
+	})
 }
 
 // seen returns f with what it knows changed.
@@ -195,21 +189,15 @@ func uncommitted(f function.Function) function.Function {
 
 // ownNames gives the Machines that an invocation makes names of its own: list, compare, generateName.
 func ownNames(f function.Function) function.Function {
-	return planned(f, func(s snapshot.Snapshot, p plan.Plan) plan.Plan {
-		for i, seq := range p.Do {
-			for k, a := range seq.Do {
-				c, creates := a.(plan.Create)
-				m, is := c.Object.(*machine.Machine)
-				if !creates || !is {
-					continue
-				}
-				n := m.DeepCopy()
-				n.Name = m.Name + "-" + string([]byte{'a' + s.Invocation[0]%26, 'a' + s.Invocation[1]%26})
-				p.Do[i].Do = slices.Clone(seq.Do)
-				p.Do[i].Do[k] = plan.Create{Object: n, Why: c.Why}
-			}
+	return each(f, func(s snapshot.Snapshot, a plan.Action) plan.Action {
+		c, creates := a.(plan.Create)
+		m, is := c.Object.(*machine.Machine)
+		if !creates || !is {
+			return a
 		}
-		return p
+		n := m.DeepCopy()
+		n.Name = m.Name + "-" + string([]byte{'a' + s.Invocation[0]%26, 'a' + s.Invocation[1]%26})
+		return plan.Create{Object: n, Why: c.Why}
 	})
 }
 
@@ -235,3 +223,23 @@ func nodeFirst(f function.Function) function.Function {
 		return p
 	})
 }
+
+// unversioned lets requests to hosts not say which version of the host they are about.
+func unversioned(hosts http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		c := r.Clone(r.Context())
+		c.Body = io.NopCloser(bytes.NewReader(versionOf.ReplaceAll(body, []byte(`"resourceVersion":""`))))
+		return hosts.RoundTrip(c)
+	})
+}
+
+var versionOf = regexp.MustCompile(`"resourceVersion":"[0-9]+"`)
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements [http.RoundTripper].
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -15,7 +15,8 @@ import (
 const patience = 3 * time.Minute
 
 // patientProvider is the driver for a machine that is busy with something else, where this OpenStack may need more than
-// the ten seconds that a call has: what only reads is asked again, as functions do with their next scan.
+// the ten seconds that a call has: what came to no clear answer is asked again, as functions do with their next scan. What
+// changes something is repeated under its token, so every such answer tries that nothing is made twice.
 func patientProvider() provider.Provider {
 	p := driver.Provider()
 	open := p.Open
@@ -24,16 +25,40 @@ func patientProvider() provider.Provider {
 		if err != nil {
 			return nil, err
 		}
-		return struct {
-			patient
-			provider.PowerCycler
-			provider.Updater
-		}{patient{d}, d.(provider.PowerCycler), d.(provider.Updater)}, nil
+		return patient{d, d.(provider.PowerCycler), d.(provider.Updater)}, nil
 	}
 	return p
 }
 
-type patient struct{ provider.Driver }
+type patient struct {
+	provider.Driver
+	provider.PowerCycler // never twice
+	updater              provider.Updater
+}
+
+var (
+	_ provider.PowerCycler = patient{}
+	_ provider.Updater     = patient{}
+)
+
+func (p patient) Create(ctx context.Context, r provider.Ref, resolved json.RawMessage) (provider.Instance, error) {
+	return again(ctx, func() (provider.Instance, error) { return p.Driver.Create(ctx, r, resolved) })
+}
+
+func (p patient) Delete(ctx context.Context, r provider.Ref) error {
+	return repeat(ctx, func() error { return p.Driver.Delete(ctx, r) })
+}
+
+func (p patient) Tags(spec json.RawMessage) (map[string]string, error) { return p.updater.Tags(spec) }
+
+func (p patient) Update(ctx context.Context, r provider.Ref, tags map[string]string) error {
+	return repeat(ctx, func() error { return p.updater.Update(ctx, r, tags) })
+}
+
+func repeat(ctx context.Context, do func() error) error {
+	_, err := again(ctx, func() (struct{}, error) { return struct{}{}, do() })
+	return err
+}
 
 func (p patient) Resolve(ctx context.Context, spec json.RawMessage) (json.RawMessage, error) {
 	return again(ctx, func() (json.RawMessage, error) { return p.Driver.Resolve(ctx, spec) })

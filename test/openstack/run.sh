@@ -3,8 +3,9 @@
 #
 # The OpenStack driver against a real OpenStack, then the walk-through with all functions: installs it once, starts it,
 # tests, stops it. Arguments go to the test program of the driver, such as -test.run=TestWalkThrough, and leave out the
-# walk-through. A run of everything writes docs/evidence/openstack.txt. Where $OPENSTACK_CLOUDS names the clouds.yaml of one
-# that up.sh started before, that one is used, and left running.
+# walk-through. On a machine that is busy with other things PARALLEL=1 has the tests run one after the other. A run of
+# everything writes docs/evidence/openstack.txt. Where $OPENSTACK_CLOUDS names the clouds.yaml of one that up.sh started
+# before, that one is used, and left running.
 set -euo pipefail
 cd "$(dirname "$0")"
 root=$(git rev-parse --show-toplevel)
@@ -22,7 +23,7 @@ started=$(date +%s)
 go test -c -o "$OPENSTACK_STATE/openstack.test" .
 status=0
 export OPENSTACK_CLOUDS=${OPENSTACK_CLOUDS:-$OPENSTACK_STATE/clouds.yaml}
-"$OPENSTACK_STATE/openstack.test" -test.v -test.parallel=3 -test.timeout=90m "$@" >"$OPENSTACK_STATE/test.log" 2>&1 || status=$?
+"$OPENSTACK_STATE/openstack.test" -test.v -test.parallel="${PARALLEL:-3}" -test.timeout=90m "$@" >"$OPENSTACK_STATE/test.log" 2>&1 || status=$?
 if [ $# = 0 ]; then
   (cd "$root" && go test -v -count=1 -timeout 40m -run '^TestStoryOnOpenStack$' ./test/e2e) >"$OPENSTACK_STATE/story.log" 2>&1 || status=$?
   cat "$OPENSTACK_STATE/story.log" >>"$OPENSTACK_STATE/test.log"

@@ -100,6 +100,46 @@ func TestLoserForThePorts(t *testing.T) {
 	}
 }
 
+// TestNoValidHost: Nova accepts an instance that no host has room for, and says so on it a moment later. Each time it is a
+// shortage; the instance goes, the port stays for the next try (SPEC E2, E18).
+func TestNoValidHost(t *testing.T) {
+	t.Parallel()
+	c := theCloud(t, "story")
+	a := c.account()
+	a.ClusterID = "full-" + string(uuid.NewUUID()[:5])
+	d, err := patientProvider().Open(t.Context(), a)
+	must(t, err)
+	must(t, c.admin.HaveFlavor(t.Context(), "of-no-host", 4, 8000, 30))
+	resolved, err := d.Resolve(t.Context(), c.spec(t, map[string]any{"flavor": "of-no-host"}))
+	must(t, err)
+	uid := uuid.NewUUID()
+	r := provider.Ref{UID: uid, Name: "worker-huge", Token: machine.Token(uid, 1, "zone")}
+	refused := 0
+	for end := time.Now().Add(2 * patience); refused < 2; time.Sleep(5 * time.Second) {
+		in, err := d.Create(t.Context(), r, resolved)
+		switch {
+		case err == nil && in.State == provider.StateIncomplete:
+			r.Progress = in.Progress
+		case provider.CodeOf(err) == provider.Exhausted && strings.Contains(err.Error(), "No valid host was found") && strings.Contains(err.Error(), "of-no-host"):
+			refused++
+			t.Log(err)
+		case provider.CodeOf(err) == provider.NotFound && strings.Contains(err.Error(), "is being removed"):
+		default:
+			t.Fatalf("Create = %+v, %v (%v)", in, err, provider.CodeOf(err))
+		}
+		if time.Now().After(end) {
+			t.Fatalf("refused %d times only", refused)
+		}
+	}
+	if n := c.count(t, "machine-uid="+string(uid)); n.Servers > 1 || n.Ports != 1 || n.Trunks != 1 {
+		t.Errorf("made %+v", n)
+	}
+	downTo(t, d, r)
+	if n := c.count(t, "machine-uid="+string(uid)); n.Servers+n.Ports+n.Trunks != 0 {
+		t.Errorf("left %+v", n)
+	}
+}
+
 func upTo(t *testing.T, d provider.Driver, r provider.Ref, resolved []byte) provider.Instance {
 	t.Helper()
 	rec := record{Ref: r, Resolved: resolved, Attempt: 1}

@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
 )
 
 // Call is a request to the API server as RBAC sees it. The name is kept where a right may depend on it.
@@ -57,6 +58,12 @@ func (c Call) wants() rbacv1.PolicyRule {
 		rule.ResourceNames = []string{c.Name}
 	}
 	return rule
+}
+
+// Foreign reports whether a call is about an object of somebody else's kind, which each deployment grants for itself. Secrets and
+// Events are no kinds of plan.Resources, and nobody's else.
+func (c Call) Foreign() bool {
+	return c.Group != "metal3.io" && !slices.ContainsFunc(plan.Resources(), func(r plan.Resource) bool { return r.Group.Group == c.Group })
 }
 
 var verbs = map[string]string{

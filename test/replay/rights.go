@@ -16,27 +16,37 @@ import (
 // Rights are what one function may do: by namespace, and everywhere under the empty one.
 type Rights map[string][]rbacv1.PolicyRule
 
-// ReadRights reads the roles of a function from its file in config: what is bound to the account of its name.
+// ReadRights reads the roles of a function from config: what is bound to the account of its name, with what the overlay for
+// simulated instances adds.
 func ReadRights(root, function string) (Rights, error) {
 	file := filepath.Join(root, "config", "rbac", function+".yaml")
 	if _, err := os.Stat(file); err != nil {
 		file = filepath.Join(root, "config", "overlays", function, "rbac.yaml")
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
+	rights := Rights{}
+	if err := rights.read(file, func(string) bool { return true }); err != nil {
 		return nil, err
 	}
-	rights := Rights{}
+	simulated := filepath.Join(root, "config", "overlays", "kubemark", "functions.yaml")
+	return rights, rights.read(simulated, func(role string) bool { return role == function })
+}
+
+// read adds the roles of a file whose names are wanted.
+func (r Rights) read(file string, wanted func(role string) bool) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
 	for document := range strings.SplitSeq(string(text), "\n---\n") {
 		var role rbacv1.ClusterRole // has all that a Role has
 		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			return fmt.Errorf("%s: %w", file, err)
 		}
-		if role.Kind == "Role" || role.Kind == "ClusterRole" {
-			rights[role.Namespace] = append(rights[role.Namespace], role.Rules...)
+		if (role.Kind == "Role" || role.Kind == "ClusterRole") && wanted(role.Name) {
+			r[role.Namespace] = append(r[role.Namespace], role.Rules...)
 		}
 	}
-	return rights, nil
+	return nil
 }
 
 // Allow reports whether a call is allowed.

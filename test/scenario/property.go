@@ -81,7 +81,7 @@ func (s *Scenario) carryOut(seq plan.Sequence, outcomes map[plan.Key]plan.Outcom
 			return fmt.Errorf("%q writes an object twice in a sequence", a.Key())
 		}
 		outcomes[a.Key()] = o
-		if o.Result != plan.Done && o.Result != plan.Gone {
+		if !o.Result.Achieves(a) {
 			return nil
 		}
 	}

@@ -110,10 +110,11 @@ func (d dice) machine() plan.Object {
 	d.annotate(&m.ObjectMeta, machine.AnnotationPreserve, "1h", "2026-01-01T11:00:00Z")
 	d.annotate(&m.ObjectMeta, machine.AnnotationRemediatedBy, "machinehealthcheck/worker-a replace 2026-01-01T09:50:00Z", "machinehealthcheck/worker-b power-cycle 2026-01-01T09:50:00Z")
 	d.annotate(&m.ObjectMeta, machine.AnnotationIntent,
-		`{"schema":1,"attempt":1,"token":"t","account":"kubemark","startedAt":"2026-01-01T09:00:00Z","outcome":"created"}`)
+		`{"schema":1,"attempt":1,"token":"`+machine.Token(m.UID, 1, "kubemark")+`","account":"kubemark","startedAt":"2026-01-01T09:00:00Z","outcome":"created"}`,
+		`{"schema":1,"attempt":1,"token":"another-machines","account":"kubemark","startedAt":"2026-01-01T09:00:00Z"}`)
 	if d.often() {
 		set := d.name()
-		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "MachineSet", Name: set, UID: types.UID(set), Controller: new(true)}}
+		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: machinev1beta1.GroupVersion.String(), Kind: "MachineSet", Name: set, UID: types.UID(set), Controller: new(true)}}
 	}
 	if d.often() {
 		m.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(`{"kind":"x"}`)}

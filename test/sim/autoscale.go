@@ -4,7 +4,6 @@ package sim
 
 import (
 	"fmt"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -123,6 +122,3 @@ func (p *Play) load(n int) {
 	}
 	p.tracef("people want %d pods", n)
 }
-
-// settleTime is what the autoscaler may take from the last change until nothing moves any more.
-const settleTime = 25 * time.Minute

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
 	cloud "github.com/machine-functions/machine-functions/shared/provider/memory"
@@ -39,7 +38,10 @@ var (
 	ofWrite  = []verdict{works, fails, lost, dies, diesAfter}
 	ofLook   = []verdict{works, fails, dies, throttled, stale}
 	ofCreate = []verdict{works, fails, lost, dies, diesAfter, throttled, exhausted}
-	ofDelete = []verdict{works, fails, lost, dies, diesAfter, throttled, stale}
+	// An API server's reads do not lag behind its writes.
+	ofHosts     = []verdict{works, fails, dies, throttled}
+	ofHostWrite = []verdict{works, fails, lost, dies, diesAfter, throttled}
+	ofDelete    = []verdict{works, fails, lost, dies, diesAfter, throttled, stale}
 )
 
 var (
@@ -61,18 +63,22 @@ type proc struct {
 	id      int
 	play    *Play
 	fn      int
+	slot    int      // of its process among those that stay
+	version *version // nil: today's
 	queued  queued
 	began   time.Time
 	runner  *runner.Runner
-	yield   func(call) bool
-	next    func() (call, bool)
-	stop    func()
+	ctx     context.Context //nolint:containedctx // of one invocation
+	hand    *hand           // nil once it has ended
+	dead    bool
 	pending call
 	since   time.Time // pending
 	verdict verdict
 	err     error
 	frozen  bool
 	skew    time.Duration // of its clock when it last read
+
+	deadline, methodBegan time.Time // of the driver's method that is being carried out, if it is of hosts
 }
 
 // call is one call to the API server or to a cloud.
@@ -81,17 +87,23 @@ type call struct {
 	action plan.Action // of a write
 	may    []verdict
 	cloud  bool
+	over   bool      // no call: the invocation has ended
+	began  time.Time // of the driver's method that makes the call; zero: with it
 }
 
 // step hands the turn to the scheduler before a call, and returns the error that the call ends with before its effect.
 func (q *proc) step(c call) error {
-	if !q.yield(c) {
+	if q.dead || !q.hand.yield(c) || q.dead {
 		panic(killed{})
 	}
 	p := q.play
-	late := p.clock.Sub(q.began) > invocationFor || c.cloud && p.clock.Sub(q.since) > cloudCallFor
+	began := q.since
+	if !c.began.IsZero() {
+		began = c.began
+	}
+	late := p.clock.Sub(q.began) > invocationFor || c.cloud && p.clock.Sub(began) > cloudCallFor
 	switch {
-	case late && !(p.unbounded && q.frozen):
+	case late && (!p.unbounded || !q.frozen):
 		q.verdict = works
 		return errLate
 	case q.verdict == dies:
@@ -104,6 +116,14 @@ func (q *proc) step(c call) error {
 		return provider.Errorf(provider.Exhausted, "no capacity")
 	}
 	return nil
+}
+
+// within returns when the driver's method began that has this deadline: each has one of its own.
+func (q *proc) within(deadline time.Time) time.Time {
+	if !q.deadline.Equal(deadline) {
+		q.deadline, q.methodBegan = deadline, q.play.clock
+	}
+	return q.methodBegan
 }
 
 // after is the end of a call whose effect has happened.
@@ -120,7 +140,7 @@ func (q *proc) after() error {
 
 // port is the API server as one invocation uses it.
 type port struct {
-	*memory.Cluster
+	heard
 	q *proc
 }
 
@@ -130,7 +150,7 @@ func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapsh
 		if err := c.q.step(call{what: "read", may: ofRead}); err != nil {
 			return s, err
 		}
-		seen, err := c.Cluster.Observe(ctx, s, queries[i:i+1])
+		seen, err := c.heard.Observe(ctx, s, queries[i:i+1])
 		if err != nil {
 			return s, err
 		}
@@ -147,7 +167,7 @@ func (c port) Apply(ctx context.Context, a plan.Action) error {
 	}
 	p := c.q.play
 	old := p.current(a)
-	c.q.err = c.Cluster.Apply(ctx, a)
+	c.q.err = p.journal(p.Functions[c.q.fn].Name, a, plan.Subject(a), func() error { return c.heard.Apply(ctx, a) })
 	p.watchWrite(c.q, a, old, c.q.err)
 	if err := c.q.after(); err != nil {
 		return err
@@ -159,9 +179,10 @@ func (c port) Apply(ctx context.Context, a plan.Action) error {
 func (c port) Tell(ctx context.Context, n plan.Note) error {
 	c.q.play.told(n.Message)
 	if c.q.play.quietly {
+		c.tell(n)
 		return nil
 	}
-	return c.Cluster.Tell(ctx, n)
+	return c.heard.Tell(ctx, n)
 }
 
 // Secret implements cluster.Cluster.
@@ -169,7 +190,7 @@ func (c port) Secret(ctx context.Context, namespace, name string) (map[string][]
 	if err := c.q.step(call{what: "read secret", may: ofRead}); err != nil {
 		return nil, "", err
 	}
-	return c.Cluster.Secret(ctx, namespace, name)
+	return c.heard.Secret(ctx, namespace, name)
 }
 
 type procKey struct{}
@@ -185,7 +206,7 @@ func (p *Play) strike(ctx context.Context, c cloud.Call) error {
 		switch c.Op {
 		case cloud.OpCreate:
 			may = ofCreate
-		case cloud.OpDelete, cloud.OpUpdate, cloud.OpPowerCycle:
+		case cloud.OpDelete, cloud.OpUpdate, cloud.OpPowerCycle, cloud.OpPowerOff, cloud.OpPowerOn:
 			may = ofDelete
 		case cloud.OpResolve, cloud.OpFind, cloud.OpList, cloud.OpInstanceTypes:
 		}

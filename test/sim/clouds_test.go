@@ -57,7 +57,7 @@ func newPair(t *testing.T) *pair {
 	t.Cleanup(vc.Stop)
 	table := []provider.Provider{aws.Provider(nil), vsphere.Provider(nil)}
 	for _, f := range w.Functions {
-		api := w.API.As(f.Name)
+		api := w.as(f.Name)
 		p.runners = append(p.runners, &runner.Runner{
 			Function: f, Cluster: api, Clock: w.Now, Clouds: runner.NewClouds(table, api.Secret),
 			Log: slog.New(slog.NewJSONHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -72,7 +72,7 @@ func newPair(t *testing.T) *pair {
 	const filters = `{"filters": [{"name": "tag:Name", "values": ["cluster-8trtb-rlgsx-%s"]}]}`
 	for name, of := range map[string]string{
 		"on-aws":     "aws-cloud-credentials",
-		"on-nothing": "nobody-made-it",
+		"on-nothing": "azure-cloud-credentials", // nobody made it
 	} {
 		p.set(t, name, fmt.Sprintf(`{"kind": "AWSMachineProviderConfig", "apiVersion": "machine.openshift.io/v1beta1", "ami": {"id": "ami-0f1d83dd6ffe4c9de"},
 			"instanceType": "m5a.4xlarge", "placement": {"region": "us-east-2", "availabilityZone": "us-east-2b"}, "subnet": `+filters+`, "securityGroups": [`+filters+`],
@@ -149,7 +149,7 @@ func TestTwoCloudsAtOnce(t *testing.T) {
 	if now := len(p.EC2.Calls()); asked == 0 || now != asked {
 		t.Errorf("EC2 was asked %d times, and %d times more in the minute after its refusal", asked, now-asked)
 	}
-	for set, names := range map[string]string{"on-aws": "openshift-machine-api/aws-cloud-credentials", "on-nothing": "openshift-machine-api/nobody-made-it"} {
+	for set, names := range map[string]string{"on-aws": "openshift-machine-api/aws-cloud-credentials", "on-nothing": "openshift-machine-api/azure-cloud-credentials"} {
 		for _, m := range p.of(set) {
 			c := machine.FindCondition(m.Status.Conditions, machine.ConditionInstanceExists)
 			if machine.Phase(m) != machine.PhaseProvisioning || c == nil || c.Status != corev1.ConditionUnknown || !strings.Contains(c.Message, names) {

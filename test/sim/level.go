@@ -51,34 +51,54 @@ func (l Level) functions() []function.Function {
 // canary stands in the Secret of every world, and may be found nowhere else (R-S13).
 const canary = "canary-6f1d"
 
+// credentials is the name of that Secret: one that config/rbac lets those read who act on clouds.
+const credentials = "vsphere-cloud-credentials"
+
 const setName = "worker"
 
 // setUp makes the world.
 func (p *Play) setUp() {
 	c := p.Cloud
-	c.Untokened = p.pick(KindWorld, 2) == 1
+	kind := p.pick(KindWorld, 3) // with tokens, without, bare metal
+	c.Untokened = kind == 1
 	lag := p.pick(KindWorld, 4) // the last: every list lags, not only those that a schedule says
 	c.Lag, p.lagging = []time.Duration{0, 10 * time.Second, 30 * time.Second, 30 * time.Second}[lag], lag == 3
 	c.Ports = p.pick(KindWorld, 2)
 	c.Boot = []time.Duration{0, 20 * time.Second, time.Minute}[p.pick(KindWorld, 3)]
 	c.Removal = []time.Duration{0, 15 * time.Second}[p.pick(KindWorld, 2)]
+	if kind == 2 {
+		p.lagging, c.Lag = false, 0
+		p.stockUp([]int{numHosts, fewHosts}[c.Ports], 30*time.Second+c.Boot, 5*time.Second+c.Removal)
+	}
 	replicas := int32(1 + p.pick(KindWorld, 3))
 	p.policy = []string{"", "Newest", "Oldest"}[p.pick(KindWorld, 3)]
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "cloud"}, Data: map[string][]byte{"key": []byte(canary)}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: credentials}, Data: map[string][]byte{"key": []byte(canary)}}
 	p.API.PutSecret(secret)
 	set := Set(setName, replicas)
 	set.Spec.DeletePolicy = p.policy
-	set.Spec.Template.Spec.ProviderSpec.Value = rawExtension(`{"kind":"MemoryMachineProviderSpec","type":"small","secret":"cloud"}`)
+	set.Spec.Template.Spec.ProviderSpec.Value = rawExtension(`{"kind":"MemoryMachineProviderSpec","secret":"` + credentials + `","type":"small"}`) // as it is stored
+	if p.hosts != nil {
+		set.Spec.Template.Spec.ProviderSpec.Value = rawExtension(hostSpec)
+		// Hosts are of no type: what one has people say, so that a set without any can grow.
+		set.Annotations = map[string]string{machine.AnnotationVCPU: "2", machine.AnnotationMemoryMb: "8192"}
+	}
 	p.put(set)
+	if p.other = versions[p.pick(KindWorld, len(versions))]; p.other != nil {
+		for _, f := range p.Functions {
+			p.others = append(p.others, p.other.of(f))
+		}
+		p.tracef("version %s runs beside today's", p.other.name)
+	}
 	if p.Level >= Healing {
 		p.put(checkOf(p.pick(KindWorld, 2) == 1))
 	}
 	if p.Level >= Scaling {
 		p.put(p.autoscaling()...)
 	}
+	p.before = []int{0, 1, 2, 3, 5, 8}[p.pick(KindWorld, 6)]
 	p.mastersUp()
 	p.wanted(replicas)
-	p.tracef("untokened=%v lag=%v ports=%d boot=%v removal=%v replicas=%d policy=%s", c.Untokened, c.Lag, c.Ports, c.Boot, c.Removal, replicas, p.policy)
+	p.tracef("hosts=%v untokened=%v lag=%v ports=%d boot=%v removal=%v replicas=%d policy=%s", p.hosts != nil, c.Untokened, c.Lag, c.Ports, c.Boot, c.Removal, replicas, p.policy)
 	p.scans()
 }
 
@@ -96,8 +116,10 @@ func (p *Play) mastersUp() {
 }
 
 func (p *Play) put(objects ...plan.Object) {
-	if err := p.API.Put(objects...); err != nil {
-		panic(fmt.Sprintf("the simulation puts what cannot be: %v", err))
+	for _, o := range objects {
+		if err := p.journal(people, nil, o, func() error { return p.API.Put(o) }); err != nil {
+			panic(fmt.Sprintf("the simulation puts what cannot be: %v", err))
+		}
 	}
 }
 

@@ -70,6 +70,33 @@ func state(w *World) string {
 	return fmt.Sprintf("machines %v nodes %d instances %d", phases, len(memory.List[*corev1.Node](w.API)), len(w.Cloud.Instances()))
 }
 
+// A cloud calls its region and its zone what no label can be: the Machine lives and goes like any other (E20, R-S2, R-L2).
+func TestLifeInAZoneThatIsNoLabel(t *testing.T) {
+	t.Parallel()
+	w := machineLayer()
+	set := Set("worker", 2)
+	set.Spec.Template.Spec.ProviderSpec.Value = rawExtension(fmt.Sprintf(`{"kind":%q,"type":"small","region":"東京","zone":"Data Center 1"}`, cloud.Kind))
+	if err := w.API.Put(set); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, w, 12)
+	if got, want := state(w), "machines map[Running:2] nodes 2 instances 2"; got != want {
+		t.Fatalf("%s, want %s", got, want)
+	}
+	for _, m := range memory.List[*machine.Machine](w.API) {
+		if zone, region := machine.Word(m, machine.LabelZone), machine.Word(m, machine.LabelRegion); zone != "Data Center 1" || region != "東京" {
+			t.Errorf("%s is in zone %q of region %q", m.Name, zone, region)
+		}
+	}
+	if err := w.API.Scale(machine.Namespace, "worker", 0); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, w, 12)
+	if got, want := state(w), "machines map[] nodes 0 instances 0"; got != want {
+		t.Fatalf("%s, want %s", got, want)
+	}
+}
+
 // The whole life in one process after another: up, down, replaced by hand, gone (S12, S26, S78; R-L1, R-S14).
 func TestLifeOfASet(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ package sim
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	approvenode "github.com/machine-functions/machine-functions/functions/approve-node"
+	deadletter "github.com/machine-functions/machine-functions/functions/dead-letter"
 	evaluateautoscale "github.com/machine-functions/machine-functions/functions/evaluate-autoscale"
 	"github.com/machine-functions/machine-functions/functions/remediate"
 	sweepinstances "github.com/machine-functions/machine-functions/functions/sweep-instances"
@@ -81,6 +83,14 @@ func (g gauged) scraped() string {
 		all.WriteString(w.Body.String())
 	}
 	return all.String()
+}
+
+// undelivered returns what the dead-letter sink tells after an event.
+func undelivered() string {
+	sink, w := deadletter.New(slog.New(slog.DiscardHandler)), httptest.NewRecorder()
+	sink.Handle(w, httptest.NewRequest(http.MethodPost, "/", http.NoBody))
+	sink.Handle(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	return w.Body.String()
 }
 
 // decided returns what a function tells after the decisions of some of its scenarios, each with what it wrote.
@@ -272,7 +282,7 @@ func TestMetricsOfALife(t *testing.T) {
 		}
 	}
 	told := all + decided(t, evaluateautoscale.Function, "unhealthy-cluster-is-not-scaled", "cores-limit-is-named") +
-		decided(t, approvenode.Function, "two-machines-of-that-name")
+		decided(t, approvenode.Function, "two-machines-of-that-name") + undelivered()
 	for _, name := range alerting(t) {
 		if !strings.Contains(told, "\n"+name+"{") && !strings.Contains(told, "\n"+name+" ") {
 			t.Errorf("config/monitoring looks at %s, which nobody tells", name)

@@ -5,6 +5,7 @@ package sim
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -19,7 +20,10 @@ import (
 
 // nature is what kubelets, the node controller, ReplicaSets and the scheduler do by themselves.
 func (p *Play) nature() {
-	instances := p.Cloud.Instances()
+	if p.hosts != nil {
+		p.hosts.operate()
+	}
+	instances := p.instances()
 	for _, i := range instances {
 		if !i.Child && i.State == provider.StateRunning && !p.known(i.ProviderID) && !p.silent[i.ProviderID] {
 			p.tracef("node %s registers for %s", i.Name, i.ProviderID)
@@ -29,9 +33,13 @@ func (p *Play) nature() {
 	nodes := memory.List[*corev1.Node](p.API)
 	for _, n := range nodes {
 		if n.Spec.ProviderID != "" {
-			p.pulse(n, slices.ContainsFunc(instances, func(i provider.Instance) bool {
+			at := slices.IndexFunc(instances, func(i provider.Instance) bool {
 				return i.ProviderID == n.Spec.ProviderID && i.State == provider.StateRunning
-			}))
+			})
+			if at >= 0 {
+				p.runs[n.UID] = instances[at].ID
+			}
+			p.pulse(n, at >= 0)
 		}
 	}
 	p.workloads(memory.List[*corev1.Node](p.API))
@@ -44,11 +52,21 @@ func (p *Play) known(id string) bool {
 // register makes a kubelet's Node; one of its name that is another instance's is gone first: instances of one Machine
 // have one name.
 func (p *Play) register(i provider.Instance) {
-	if old := memory.Get[*corev1.Node](p.API, "", i.Name); old != nil {
-		return // the node controller removes it once its instance is gone
+	name := i.Name
+	if p.hosts != nil {
+		name, _, _ = strings.Cut(i.ID, "/")
+	}
+	if old := memory.Get[*corev1.Node](p.API, "", name); old != nil {
+		there := slices.ContainsFunc(p.instances(), func(i provider.Instance) bool { return i.ProviderID == old.Spec.ProviderID })
+		if !there { // the cloud's node controller
+			p.remove("Node", "", name)
+		}
+		return
 	}
 	p.joined(i)
-	p.put(p.nodeNamed(i.Name, i.ProviderID, i.Addresses))
+	n := p.nodeNamed(name, i.ProviderID, i.Addresses)
+	p.put(n)
+	p.runs[memory.Get[*corev1.Node](p.API, "", name).UID] = i.ID
 }
 
 // pulse keeps a Node's Ready condition true to its instance.
@@ -87,24 +105,27 @@ func (p *Play) remove(k plan.Kind, namespace, name string) {
 	if k == "Pod" {
 		how = memory.Force
 	}
-	if err := p.API.Remove(k, namespace, name, how); err != nil && !errors.Is(err, cluster.ErrGone) {
+	o := p.API.Object(k, namespace, name)
+	if err := p.journal(people, nil, o, func() error { return p.API.Remove(k, namespace, name, how) }); err != nil && !errors.Is(err, cluster.ErrGone) {
 		panic(err)
 	}
 }
 
 // change does what people and controllers of Kubernetes do to an object, whatever its version.
 func (p *Play) change(o plan.Object, f any) {
-	var err error
-	switch f := f.(type) {
-	case func(*corev1.Node):
-		err = memory.Patch(p.API, "", o.GetName(), f)
-	case func(*corev1.Pod):
-		err = memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)
-	case func(*machine.Machine):
-		err = memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)
-	case func(*machine.MachineSet):
-		err = memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)
-	}
+	err := p.journal(people, nil, o, func() error {
+		switch f := f.(type) {
+		case func(*corev1.Node):
+			return memory.Patch(p.API, "", o.GetName(), f)
+		case func(*corev1.Pod):
+			return memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)
+		case func(*machine.Machine):
+			return memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)
+		case func(*machine.MachineSet):
+			return memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)
+		}
+		return nil
+	})
 	if err != nil && !errors.Is(err, cluster.ErrGone) {
 		panic(err)
 	}

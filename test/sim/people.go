@@ -53,7 +53,7 @@ func (p *Play) user() {
 		p.tracef("the clocks of the functions are %v off", p.skew)
 	case userStock:
 		n := p.pick(KindWhich, 4) - 1
-		p.Cloud.SetStock("small", n)
+		p.limit(n)
 		p.tracef("the cloud has room for %d (-1: no limit)", n)
 		p.disturbed = true
 	case userTemplate:
@@ -99,10 +99,19 @@ func (p *Play) userMachine(what, i int, m *machine.Machine) {
 	}
 }
 
+// limit leaves room for n instances, or for as many as anybody wants.
+func (p *Play) limit(n int) {
+	if p.hosts != nil {
+		p.hosts.limit(n)
+		return
+	}
+	p.Cloud.SetStock("small", n)
+}
+
 // illness strikes an instance, or heals it.
 func (p *Play) illness(what int) {
 	var alive []provider.Instance
-	for _, i := range p.Cloud.Instances() {
+	for _, i := range p.instances() {
 		if !i.Child && i.State == provider.StateRunning {
 			alive = append(alive, i)
 		}
@@ -122,8 +131,12 @@ func (p *Play) illness(what int) {
 		p.tracef("nobody hears of instance %s: %v", i.ID, p.silent[i.ProviderID])
 	case userVanish:
 		p.tracef("the cloud loses instance %s", i.ID)
-		p.Cloud.Vanish(i.ID)
-		p.seen += len(p.Cloud.Since(p.seen))
+		if p.hosts != nil {
+			p.hosts.vanish(i.ID)
+		} else {
+			p.Cloud.Vanish(i.ID)
+		}
+		p.seen += len(p.happened())
 	}
 }
 
@@ -138,7 +151,10 @@ func (p *Play) tamper(what int) {
 	case what == userRestoreSet && p.backup.set != nil && set != nil:
 		p.tracef("the set is restored from a backup")
 		p.tampered = true
-		p.put(p.backup.set.DeepCopy())
+		p.editSet(func(s *machine.MachineSet) { // as a PUT does: the status stays
+			b := p.backup.set.DeepCopy()
+			s.Labels, s.Annotations, s.Spec = b.Labels, b.Annotations, b.Spec
+		})
 		p.wanted(*p.backup.set.Spec.Replicas)
 	case what == userRestoreAll && p.backup.all != nil:
 		p.tracef("the storage of the API server is restored from a backup")
@@ -168,9 +184,7 @@ func (p *Play) scale(n int32) {
 		return
 	}
 	p.wanted(n)
-	if err := p.API.Scale(machine.Namespace, setName, n); err != nil {
-		panic(err)
-	}
+	p.editSet(func(s *machine.MachineSet) { s.Spec.Replicas = &n })
 }
 
 // wanted remembers what is wanted now, and was the most.
@@ -199,11 +213,11 @@ func (p *Play) machines() []*machine.Machine { return memory.List[*machine.Machi
 
 // relent takes back what keeps things from ever becoming as they are wanted.
 func (p *Play) relent() {
-	p.Cloud.SetStock("small", -1)
+	p.limit(-1)
 	p.skew = 0
 	clear(p.silent)
 	kept := false
-	for _, i := range p.Cloud.Instances() {
+	for _, i := range p.instances() {
 		if p.sick[i.ProviderID] && kept {
 			delete(p.sick, i.ProviderID)
 		}

@@ -6,8 +6,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"iter"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -48,10 +48,16 @@ type Play struct {
 	*Script
 	World
 
+	hosts         *hosts // nil: the cloud is in memory
+	hostsProvider provider.Provider
+
 	clock     time.Time
 	skew      time.Duration // of the clocks of processes against the API server's
 	procs     []*proc
-	warm      []*runner.Runner // by function: a process that stays
+	hands     hands
+	warm      []*runner.Runner // by function: a process that stays; then those of the other version
+	other     *version         // that runs beside today's; nil: none
+	others    []function.Function
 	queue     []queued
 	read      int // of the API's writes
 	steps     int
@@ -62,6 +68,7 @@ type Play struct {
 	calm      bool      // no faults any more
 	quietly   bool
 	story     int
+	before    int // rounds without faults before the schedule: it is about any stage of a life
 
 	watch
 	Trace     io.Writer // nil: none
@@ -76,8 +83,10 @@ type Config struct {
 	Exact   bool // the API server stores what it would store over HTTP, which takes its time
 	Setup   []byte
 	Wrap    func(function.Function) function.Function // of every function; nil: as they are
+	Hosts   func(http.RoundTripper) http.RoundTripper // of the requests to hosts; nil: as they are
 	Naive   map[string]bool                           // invariants that are not watched
 	NoStory bool                                      // people do nothing of themselves
+	Journal func(Entry)                               // is told of every change of an object, and of what was refused; nil: nobody is
 }
 
 // queued is an event on its way to a function.
@@ -100,7 +109,7 @@ func NewPlay(c Config, s *Script) *Play {
 	p.API.Trusting = !c.Exact
 	p.quietly = true
 	p.Cloud = &cloud.Cloud{Clock: p.now, Fault: p.strike, Behind: p.behind}
-	p.warm = make([]*runner.Runner, len(p.Functions))
+	p.warm = make([]*runner.Runner, 2*len(p.Functions))
 	p.begin()
 	p.setUp()
 	return p
@@ -112,13 +121,20 @@ func (p *Play) pick(k Kind, n int) int { return p.Script.pick(p, k, n) }
 
 // Run plays the schedule, then lets everything calm down. It returns the first violation.
 func (p *Play) Run() error {
+	p.calm = true
+	for n := range p.before {
+		p.round(n)
+	}
+	p.calm = false
 	for p.steps = 0; p.steps < p.Config.Steps && p.Violation == nil; p.steps++ {
 		p.next()
 	}
 	p.settle()
+	p.watchSecrets()
 	for _, q := range p.procs {
 		q.stop()
 	}
+	p.hands.rest()
 	return p.Violation
 }
 
@@ -195,7 +211,7 @@ func (p *Play) act(what int, q *proc) {
 		p.tracef("%s is killed", q)
 		q.stop()
 		p.end(q)
-		p.warm[q.fn] = nil
+		p.warm[q.slot] = nil
 	case what == whatFreeze && !q.frozen && !p.unbounded:
 		p.tracef("%s is frozen before %s", q, q.pending)
 		q.frozen, p.unbounded = true, true
@@ -241,23 +257,11 @@ func (p *Play) collect() {
 func (p *Play) start(e queued) {
 	p.born++
 	q := &proc{id: p.born, play: p, fn: e.fn, queued: e, began: p.clock, since: p.clock}
+	q.version = p.versionNow()
 	q.runner = p.process(e.fn, q)
-	ctx := context.WithValue(context.Background(), procKey{}, q)
-	q.next, q.stop = iter.Pull(iter.Seq[call](func(yield func(call) bool) {
-		defer func() {
-			if r := recover(); r != nil {
-				if _, is := r.(killed); !is {
-					panic(r)
-				}
-				q.err = errFault
-				p.warm[q.fn] = nil
-			}
-		}()
-		q.yield = yield
-		planned, err := q.runner.Handle(ctx, e.req)
-		p.planned(q, planned)
-		q.err = err
-	}))
+	q.ctx = context.WithValue(context.Background(), procKey{}, q)
+	q.hand = p.hands.take()
+	q.hand.work = q.handle
 	p.procs = append(p.procs, q)
 	if !p.calm {
 		p.tracef("%s begins", q)
@@ -265,28 +269,49 @@ func (p *Play) start(e queued) {
 	p.advance(q)
 }
 
+// versionNow returns the version of the process that an event is delivered to; nil is today's. In the end there is but one,
+// the newer of the two.
+func (p *Play) versionNow() *version {
+	switch {
+	case p.other == nil, p.calm && !p.other.last, !p.calm && p.pick(KindVersion, 2) == 0:
+		return nil
+	}
+	return p.other
+}
+
 // process returns a process for an invocation: the one that stays, unless it is busy.
 func (p *Play) process(fn int, q *proc) *runner.Runner {
-	r := p.warm[fn]
+	f := p.Functions[fn]
+	if q.slot = fn; q.version != nil {
+		f, q.slot = p.others[fn], fn+len(p.Functions)
+	}
+	r := p.warm[q.slot]
 	busy := slices.ContainsFunc(p.procs, func(other *proc) bool { return other.runner == r })
 	if r == nil || busy {
 		r = &runner.Runner{
-			Function: p.Functions[fn], Log: p.Log, Order: func(n int) int { return p.pick(KindOrder, n) },
+			Function: f, Log: p.Log, Order: func(n int) int { return p.pick(KindOrder, n) },
 			Clock: func() time.Time { return p.clock.Add(p.skew) },
 		}
 		if !busy {
-			p.warm[fn] = r
+			p.warm[q.slot] = r
 		}
 	}
-	api := port{p.API.As(p.Functions[fn].Name), q}
+	api := port{p.as(p.Functions[fn].Name), q}
 	r.Cluster = api
 	if cold := r.Clouds == nil; cold {
-		r.Clouds = runner.NewClouds([]provider.Provider{p.Cloud.Provider()}, func(ctx context.Context, namespace, name string) (map[string][]byte, string, error) {
+		r.Clouds = runner.NewClouds(p.providers(), func(ctx context.Context, namespace, name string) (map[string][]byte, string, error) {
 			now, _ := ctx.Value(procKey{}).(*proc)
-			return port{p.API.As(p.Functions[fn].Name), now}.Secret(ctx, namespace, name)
+			return port{p.as(p.Functions[fn].Name), now}.Secret(ctx, namespace, name)
 		})
 	}
 	return r
+}
+
+func (p *Play) providers() []provider.Provider {
+	if p.hosts != nil {
+		return []provider.Provider{p.hostsProvider}
+	}
+	return []provider.Provider{p.Cloud.Provider()}
 }
 
 // resume lets the call take place that q stands before, and runs q until its next.
@@ -305,11 +330,11 @@ func (p *Play) resume(q *proc) {
 }
 
 func (p *Play) advance(q *proc) {
-	c, more := q.next()
-	if more {
+	if c, _ := q.hand.next(); !c.over {
 		q.pending, q.since = c, p.clock
 		return
 	}
+	q.free()
 	p.end(q)
 	switch {
 	case q.err == nil || q.queued.req.Scan():
@@ -334,11 +359,17 @@ func (p *Play) pass(d time.Duration) {
 
 // String names the invocation.
 func (q *proc) String() string {
-	return fmt.Sprintf("%s#%d(%s)", q.play.Functions[q.fn].Name, q.id, requestOf(q.queued.req))
+	name := q.play.Functions[q.fn].Name
+	if q.version != nil {
+		name += "@" + q.version.name
+	}
+	return fmt.Sprintf("%s#%d(%s)", name, q.id, requestOf(q.queued.req))
 }
 
 // looks reports that a call changes nothing.
-func (c call) looks() bool { return &c.may[0] == &ofRead[0] || &c.may[0] == &ofLook[0] }
+func (c call) looks() bool {
+	return &c.may[0] == &ofRead[0] || &c.may[0] == &ofLook[0] || &c.may[0] == &ofHosts[0]
+}
 
 // String names the call.
 func (c call) String() string {

@@ -7,17 +7,19 @@ type Kind uint8
 
 // Kinds of choices.
 const (
-	KindWorld Kind = iota // how the world is made
-	KindWhat              // what happens next
-	KindWho               // to which invocation
-	KindFault             // what becomes of a call
-	KindUser              // what a person does
-	KindWhich             // to which object, or event
-	KindOrder             // which of several independent things is first
+	KindWorld   Kind = iota // how the world is made
+	KindWhat                // what happens next
+	KindWho                 // to which invocation
+	KindFault               // what becomes of a call
+	KindUser                // what a person does
+	KindWhich               // to which object, or event
+	KindOrder               // which of several independent things is first
+	KindVersion             // of the process that an event is delivered to
 )
 
 // Strategy chooses what a script leaves open: one of n ≥ 2.
 type Strategy interface {
+	// Pick returns the choice, from 0 to n-1, among n of that kind.
 	Pick(p *Play, k Kind, n int) int
 }
 

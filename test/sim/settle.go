@@ -4,6 +4,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,6 +89,9 @@ func (p *Play) round(n int) {
 	p.clock = p.clock.Add(d)
 	p.nature()
 	p.confirm()
+	if n >= quickRounds {
+		p.replaceLost()
+	}
 	p.read, p.queue = len(p.API.Writes()), nil
 	for i := range p.Functions {
 		p.start(queued{fn: i})
@@ -116,6 +120,19 @@ func (p *Play) confirm() {
 	}
 }
 
+// replaceLost is a person who deletes what failed while more is sick than a check may replace: that it deletes nothing then,
+// whatever was lost, is its purpose (B60).
+func (p *Play) replaceLost() {
+	stormy := slices.ContainsFunc(memory.List[*machine.MachineHealthCheck](p.API), func(h *machine.MachineHealthCheck) bool {
+		return strings.Contains(h.Annotations[machine.AnnotationInFlight], `"storm"`)
+	})
+	for i, m := range p.machines() {
+		if stormy && machine.Phase(m) == machine.PhaseFailed && m.DeletionTimestamp == nil {
+			p.deleteMachine(i)
+		}
+	}
+}
+
 // wrong says what is not as it is wanted, or "".
 func (p *Play) wrong() string {
 	set, machines := p.set(), p.machines()
@@ -133,7 +150,7 @@ func (p *Play) wrong() string {
 		nodes[n.Name] = n
 	}
 	live := map[string]bool{}
-	for _, i := range p.Cloud.Instances() {
+	for _, i := range p.instances() {
 		live[i.ProviderID] = live[i.ProviderID] || !i.Child
 	}
 	for _, m := range machines {
@@ -181,7 +198,7 @@ func (p *Play) leftovers(machines []*machine.Machine, nodes map[string]*corev1.N
 	for _, n := range nodes {
 		ready[n.Spec.ProviderID] = machine.NodeReady(n)
 	}
-	for _, i := range p.Cloud.Instances() {
+	for _, i := range p.instances() {
 		switch {
 		case i.Child && i.State != provider.StateDeleting && !p.joinedPort(i):
 			return "leftover " + i.ID

@@ -2,7 +2,10 @@
 
 package sim
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // Swarm is a random schedule whose mix of faults and events is itself random: some of them never happen in a schedule,
 // so that others can happen often.
@@ -22,6 +25,9 @@ func NewSwarm(seed uint64) *Swarm {
 	}
 	s.what[whatRun] = 6 + 20*s.rng.IntN(3)
 	s.what[whatTime] = min(s.what[whatTime], 3)
+	if seed%2 == 1 { // in half of them invocations get somewhere
+		s.what[whatCrash], s.what[whatDrop] = min(s.what[whatCrash], 2), min(s.what[whatDrop], 3)
+	}
 	s.what[whatFreeze] = 0
 	s.fault = []int{0, 6, 16, 40, 90}[s.rng.IntN(5)]
 	for i := range s.faults {
@@ -44,7 +50,7 @@ func (s *Swarm) Pick(p *Play, k Kind, n int) int {
 			w[i] = s.faults[v]
 		}
 		return weighted(s.rng, w[:n])
-	case KindWorld, KindWho, KindUser, KindWhich, KindOrder:
+	case KindWorld, KindWho, KindUser, KindWhich, KindOrder, KindVersion:
 	}
 	return s.rng.IntN(n)
 }
@@ -117,22 +123,42 @@ func (s *Priorities) Pick(p *Play, k Kind, n int) int {
 // holds in the end instead of always (RELIABILITY §0.4).
 type Sleeper struct {
 	Swarm
-	at int
+	at     int
+	writes bool // only a call that changes something
+	chosen bool
 }
 
 // NewSleeper returns the strategy of one seed.
 func NewSleeper(seed uint64, steps int) *Sleeper {
 	s := &Sleeper{Swarm: *NewSwarm(seed)}
-	s.at = s.rng.IntN(steps)
+	s.at, s.writes = s.rng.IntN(steps), seed%2 == 1
 	return s
 }
 
 // Pick implements [Strategy].
 func (s *Sleeper) Pick(p *Play, k Kind, n int) int {
-	if k == KindWhat && p.steps >= s.at && len(p.procs) > 0 && !p.unbounded && n > whatFreeze {
+	due := p.steps >= s.at && !p.unbounded && p.Frozen
+	writer := slices.IndexFunc(p.procs, func(q *proc) bool { return !q.pending.looks() })
+	switch {
+	case k == KindWhat && due && len(p.procs) > 0 && (writer >= 0 || !s.writes):
+		s.chosen = true
 		return whatFreeze
+	case k == KindWho && s.chosen && s.writes && writer >= 0:
+		s.chosen = false
+		return writer
 	}
 	return s.Swarm.Pick(p, k, n)
+}
+
+// Deletes is a strategy in which people do nothing but delete Machines.
+type Deletes struct{ Strategy }
+
+// Pick implements [Strategy].
+func (s Deletes) Pick(p *Play, k Kind, n int) int {
+	if k == KindUser {
+		return userDelete
+	}
+	return s.Strategy.Pick(p, k, n)
 }
 
 // Strike perturbs one call of the story without faults, by number: what Sieve does (OSDI 2022), at every call.
@@ -158,7 +184,7 @@ func (s *Strike) Pick(p *Play, k Kind, n int) int {
 				}
 			}
 		}
-	case KindWhat, KindWho, KindUser, KindWhich, KindOrder:
+	case KindWhat, KindWho, KindUser, KindWhich, KindOrder, KindVersion:
 	}
 	return 0
 }

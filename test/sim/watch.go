@@ -23,15 +23,16 @@ type watch struct {
 	policy         string
 	replicas, most int // wanted now, and at most ever
 	pods, mostPods int
-	sick, silent   map[string]bool // by provider id
-	ever           map[int]bool    // ordinals that were active in some committed ledger
-	rebuilt        map[int]bool    // invocations that rebuilt the ledger
-	doubts         map[doubt]bool  // what an invocation asked of a cloud and was not answered
-	seen           int             // of the cloud's history
-	tampered       bool            // people set records back
-	restored       bool            // all of them
-	lagging        bool            // the cloud's lists always lag
-	disturbed      bool            // instances were ill, or the cloud refused
+	sick, silent   map[string]bool      // by provider id
+	ever           map[int]bool         // ordinals that were active in some committed ledger
+	rebuilt        map[int]bool         // invocations that rebuilt the ledger
+	doubts         map[doubt]bool       // what an invocation asked of a cloud and was not answered
+	runs           map[types.UID]string // by Node: the instance that it was last Ready on
+	seen           int                  // of the cloud's history
+	tampered       bool                 // people set records back
+	restored       bool                 // all of them
+	lagging        bool                 // the cloud's lists always lag
+	disturbed      bool                 // instances were ill, or the cloud refused
 	backup         struct {
 		set *machine.MachineSet
 		all func()
@@ -45,7 +46,7 @@ type doubt struct {
 }
 
 func (p *Play) begin() {
-	p.watch = watch{sick: map[string]bool{}, silent: map[string]bool{}, ever: map[int]bool{}, rebuilt: map[int]bool{}, doubts: map[doubt]bool{}}
+	p.watch = watch{sick: map[string]bool{}, silent: map[string]bool{}, ever: map[int]bool{}, rebuilt: map[int]bool{}, doubts: map[doubt]bool{}, runs: map[types.UID]string{}}
 }
 
 // current returns what an action changes as it is before.
@@ -144,11 +145,11 @@ func (p *Play) watchUpdate(q *proc, old, now plan.Object) {
 
 // watchLedger holds R-S4, R-S5 and R-S17 for one commit.
 func (p *Play) watchLedger(q *proc, old, now *machine.MachineSet) {
-	text := now.Annotations[machine.AnnotationLedger]
-	if text == old.Annotations[machine.AnnotationLedger] {
+	if now.Annotations[machine.AnnotationLedger] == old.Annotations[machine.AnnotationLedger] {
 		return
 	}
-	next, err := machine.ParseLedger(text)
+	p.watchVersion(q, machine.AnnotationLedger, old)
+	next, err := ledgerOf(now)
 	if err != nil {
 		p.violate("2a.1", "%s commits a ledger that nobody can read: %v", q, err)
 		return
@@ -156,7 +157,7 @@ func (p *Play) watchLedger(q *proc, old, now *machine.MachineSet) {
 	for _, k := range next.Active {
 		p.ever[k] = true
 	}
-	before, err := machine.ParseLedger(old.Annotations[machine.AnnotationLedger])
+	before, err := ledgerOf(old)
 	clear(p.rebuilt) // whoever carries this ledger out carries out what was decided since
 	if next.Rebuilt != "" {
 		p.rebuilt[q.id] = true
@@ -198,7 +199,7 @@ func (p *Play) watchVictims(q *proc, set *machine.MachineSet, before, next machi
 		if !ok || m.DeletionTimestamp != nil || !before.Active.Has(k) || ownerOf(m) != set.UID {
 			continue
 		}
-		victim := slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.UID == m.UID })
+		victim := slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.Is(m) })
 		switch {
 		case victim && next.Active.Has(k):
 			spared = m.Name
@@ -209,6 +210,23 @@ func (p *Play) watchVictims(q *proc, set *machine.MachineSet, before, next machi
 	if spared != "" && others != "" {
 		p.violate("R-S5", "%s: %s goes instead of the victim %s", q, others, spared)
 	}
+}
+
+// absent counts the replicas of a set that stand for no Machine which could be taken in the place of another: ordinals that
+// were never allocated, and those whose Machine is on its way out.
+func (p *Play) absent(set *machine.MachineSet) (n int) {
+	l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
+	if err != nil {
+		return 0
+	}
+	n = int(*set.Spec.Replicas) - len(l.Active)
+	for _, m := range p.machines() {
+		k, ok := l.OrdinalOf(set.Name, m)
+		if ok && m.DeletionTimestamp != nil && l.Active.Has(k) {
+			n++
+		}
+	}
+	return n
 }
 
 // watchReplicas holds what the autoscaler may do to a set (R-S4, R-S5).
@@ -228,7 +246,7 @@ func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
 		p.violate("R-S4", "%s: %d replicas, at most %d are allowed", q, to, mostReplicas)
 	case to > from && to > max(p.mostPods, 1) && !p.disturbed && !p.tampered:
 		p.violate("R-S4", "%s: %d replicas for %d pods", q, to, p.mostPods)
-	case to < from && (err != nil || len(victims) < from-to):
+	case to < from && (err != nil || len(victims)+p.absent(old) < from-to):
 		p.violate("R-S5", "%s: %d less with %d victims", q, from-to, len(victims))
 	case to < 1:
 		p.violate("R-S4", "%s: %d replicas are less than the minimum", q, to)
@@ -236,8 +254,20 @@ func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
 	p.most = max(p.most, to)
 }
 
+// watchVersion holds that nobody writes over a record that it cannot read (G9); a ledger of its own schema is rebuilt.
+func (p *Play) watchVersion(q *proc, key string, old plan.Object) {
+	text := old.GetAnnotations()[key]
+	if text == "" || q.version.readable(key, text) || key == machine.AnnotationLedger && strings.HasPrefix(text, schemaToday) {
+		return
+	}
+	p.violate("G9", "%s writes over a record that it cannot read: %s", q, text)
+}
+
 // watchMachine holds R-S15 and R-S16.
 func (p *Play) watchMachine(q *proc, old, now *machine.Machine) {
+	if old.Annotations[machine.AnnotationIntent] != now.Annotations[machine.AnnotationIntent] {
+		p.watchVersion(q, machine.AnnotationIntent, old)
+	}
 	was, is := machine.ProviderID(old), machine.ProviderID(now)
 	if was != "" && is != was {
 		p.violate("R-S16", "%s: the provider id of %s changes from %s to %s", q, now.Name, was, is)
@@ -245,7 +275,7 @@ func (p *Play) watchMachine(q *proc, old, now *machine.Machine) {
 	if !slices.Contains(old.Finalizers, machine.Finalizer) || slices.Contains(now.Finalizers, machine.Finalizer) {
 		return
 	}
-	intent, _ := machine.ParseIntent(old)
+	intent := intentOf(old)
 	horizon := p.horizon()
 	switch {
 	case intent.ClaimedByOther("", p.clock):
@@ -274,8 +304,8 @@ func (p *Play) watchDelete(q *proc, old plan.Object, a plan.Delete) {
 			p.violate("R-S6", "%s deletes %s", q, o.Name)
 		}
 	case *corev1.Node:
-		for _, i := range p.Cloud.Instances() {
-			if i.ProviderID == o.Spec.ProviderID && o.Spec.ProviderID != "" && o.UID == a.Object.GetUID() {
+		for _, i := range p.instances() {
+			if i.ProviderID == o.Spec.ProviderID && o.Spec.ProviderID != "" && o.UID == a.Object.GetUID() && i.ID == p.runs[o.UID] && i.State != provider.StateStopped {
 				p.violate("R-S9", "%s deletes node %s while %s is there", q, o.Name, i.ID)
 			}
 		}
@@ -289,7 +319,7 @@ func (p *Play) causedByLedger(q *proc, m *machine.Machine) {
 	if set == nil || p.tampered {
 		return
 	}
-	l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
+	l, err := ledgerOf(set)
 	k, ok := l.OrdinalOf(setName, m)
 	if err != nil || !ok || k >= l.Next || l.Active.Has(k) {
 		p.violate("R-S6", "%s deletes %s, which the ledger has not retired", q, m.Name)
@@ -330,6 +360,23 @@ func (p *Play) watchInFlight(h *machine.MachineHealthCheck) {
 func (p *Play) told(message string) {
 	if strings.Contains(message, canary) {
 		p.violate("R-S13", "a secret is told: %s", message)
+	}
+}
+
+// watchSecrets holds R-S13 for what is stored in the end.
+func (p *Play) watchSecrets() {
+	var all []any
+	for _, m := range p.machines() {
+		all = append(all, m)
+	}
+	for _, cm := range memory.List[*corev1.ConfigMap](p.API) {
+		all = append(all, cm)
+	}
+	if s := p.set(); s != nil {
+		all = append(all, s)
+	}
+	if text, err := json.Marshal(all); err != nil || strings.Contains(string(text), canary) {
+		p.violate("R-S13", "a secret is stored, or nobody can tell: %v", err)
 	}
 }
 

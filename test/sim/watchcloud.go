@@ -3,6 +3,8 @@
 package sim
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -15,9 +17,34 @@ import (
 // horizon is what the cloud's driver says.
 func (p *Play) horizon() time.Duration { return 20*time.Second + p.Cloud.Lag }
 
+// instances returns what there is, whatever lists tell.
+func (p *Play) instances() []provider.Instance {
+	if p.hosts != nil {
+		return p.hosts.instances()
+	}
+	return p.Cloud.Instances()
+}
+
+// happened returns what has happened to instances since it was last looked at.
+func (p *Play) happened() []cloud.Event {
+	if p.hosts != nil {
+		return slices.Clone(p.hosts.history[min(p.seen, len(p.hosts.history)):])
+	}
+	return p.Cloud.Since(p.seen)
+}
+
+// recorded reports whether m says that the instance of an event is its own.
+func (p *Play) recorded(m *machine.Machine, e cloud.Event) bool {
+	if p.hosts == nil {
+		return machine.ProviderID(m) == "memory:///"+e.ID
+	}
+	name, _, _ := strings.Cut(e.ID, "/")
+	return machine.BareMetalHost(machine.ProviderID(m)) == machine.Namespace+"/"+name
+}
+
 // liveOf returns the instances of a Machine that exist.
 func (p *Play) liveOf(uid types.UID) (all []provider.Instance) {
-	for _, i := range p.Cloud.Instances() {
+	for _, i := range p.instances() {
 		if i.UID == uid && !i.Child {
 			all = append(all, i)
 		}
@@ -27,7 +54,7 @@ func (p *Play) liveOf(uid types.UID) (all []provider.Instance) {
 
 // watchCloud looks at what a call to the cloud did.
 func (p *Play) watchCloud(q *proc) {
-	events := p.Cloud.Since(p.seen)
+	events := p.happened()
 	p.seen += len(events)
 	for _, e := range events {
 		switch {
@@ -35,6 +62,8 @@ func (p *Play) watchCloud(q *proc) {
 			p.watchCreated(q, e)
 		case e.What == cloud.Deleted && !e.Child:
 			p.watchDeleted(q, e)
+		case e.What == stolen:
+			p.violate("R-S3", "%s takes %s from whom it belongs to", q, e.ID)
 		}
 	}
 }
@@ -65,9 +94,9 @@ func (p *Play) watchCreated(q *proc, e cloud.Event) {
 		p.violate("R-S12", "%s makes %s although the cloud did not say that there is none", q, e.ID)
 	}
 	if set := p.set(); set != nil && bounded && !p.tampered {
-		l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
+		l, err := ledgerOf(set)
 		active := 0
-		for _, i := range p.Cloud.Instances() {
+		for _, i := range p.instances() {
 			if o := p.owner(i.UID); o != nil && !i.Child && i.State != provider.StateDeleting && ownerOf(o) == set.UID {
 				if k, ok := l.OrdinalOf(setName, o); ok && err == nil && l.Active.Has(k) {
 					active++
@@ -87,7 +116,7 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 	if m == nil {
 		return
 	}
-	recorded := machine.ProviderID(m) == "memory:///"+e.ID
+	recorded := p.recorded(m, e)
 	switch {
 	case m.DeletionTimestamp == nil && recorded:
 		p.violate("R-S3", "%s deletes %s, which %s records", q, e.ID, m.Name)
@@ -111,6 +140,7 @@ func (p *Play) asked(q *proc, c cloud.Call, answered bool) {
 		p.doubts[doubt{q.id, c.Ref.UID}] = !answered
 	case cloud.OpList:
 		p.doubts[doubt{q.id, ""}] = !answered
-	case cloud.OpResolve, cloud.OpCreate, cloud.OpDelete, cloud.OpInstanceTypes, cloud.OpUpdate, cloud.OpPowerCycle:
+	case cloud.OpResolve, cloud.OpCreate, cloud.OpDelete, cloud.OpInstanceTypes, cloud.OpUpdate,
+		cloud.OpPowerCycle, cloud.OpPowerOff, cloud.OpPowerOn:
 	}
 }

@@ -5,14 +5,17 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -61,7 +64,7 @@ func (w *World) Pass(d time.Duration) {
 
 // Runner returns a fresh process of a function: it remembers nothing.
 func (w *World) Runner(f function.Function) *runner.Runner {
-	api := w.API.As(f.Name)
+	api := w.as(f.Name)
 	return &runner.Runner{
 		Function: f, Cluster: api, Clock: w.Now, Log: w.Log,
 		Clouds: runner.NewClouds([]provider.Provider{w.Cloud.Provider()}, api.Secret),
@@ -82,13 +85,25 @@ func (w *World) Tick(ctx context.Context) error {
 	return nil
 }
 
-// Kubelets registers a Ready Node for every running instance that has none. A Node stays when its instance goes.
+// Kubelets registers a Ready Node for every running instance that has none. A Node stays when its instance goes, and nobody
+// hears of it any more.
 func (w *World) Kubelets() error {
-	nodes := map[string]bool{}
+	nodes, instances := map[string]bool{}, w.Cloud.Instances()
 	for _, n := range memory.List[*corev1.Node](w.API) {
 		nodes[n.Spec.ProviderID] = true
+		gone := !slices.ContainsFunc(instances, func(i provider.Instance) bool { return i.ProviderID == n.Spec.ProviderID })
+		if n.Spec.ProviderID == "" || !gone || !machine.NodeReady(n) {
+			continue
+		}
+		err := memory.Patch(w.API, "", n.Name, func(n *corev1.Node) {
+			c := machine.NodeCondition(n, corev1.NodeReady)
+			c.Status, c.LastTransitionTime = corev1.ConditionUnknown, metav1.NewTime(w.Now())
+		})
+		if err != nil && !errors.Is(err, cluster.ErrGone) { // other functions run meanwhile
+			return err
+		}
 	}
-	for _, i := range w.Cloud.Instances() {
+	for _, i := range instances {
 		if i.Child || i.State != provider.StateRunning || nodes[i.ProviderID] {
 			continue
 		}

@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Checks the model of the ledger: first as it is, which must hold, then without each guard, which must fail. Needs spin and a C
-# compiler; on Debian they are installed if that is allowed.
+# Checks the models of the ledger and of the claim: first as they are, which must hold, then without each guard, which must fail. Needs
+# spin and a C compiler; on Debian they are installed if that is allowed. Where they cannot be had this is told; in CI it is an error.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
-if ! command -v spin >/dev/null; then
-  apt-get -qq update && apt-get -qq install -y --no-install-recommends spin gcc libc6-dev >/dev/null
+if ! command -v spin >/dev/null || ! command -v gcc >/dev/null; then
+  if ! { apt-get -qq update && apt-get -qq install -y --no-install-recommends spin gcc libc6-dev; } >/dev/null 2>&1; then
+    echo "spin and gcc are not here and cannot be installed: the models are not checked"
+    [[ -z ${CI:-} ]]
+    exit
+  fi
 fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -33,4 +37,11 @@ check ledger.pml holds 'R-S4, R-S17' '-DSAFETY -DNOCLAIM' ''
 check ledger.pml holds 'R-L1 under weak fairness' '-DNFAIR=4' '-a -f -N settles'
 check ledger.pml fails 'without compare-and-swap' '-DSAFETY -DNOCLAIM' '' -DNO_CAS
 check ledger.pml fails 'judging what a later ledger allocated' '-DSAFETY -DNOCLAIM' '' -DNO_NEXT
+check claim.pml holds 'R-S1, R-S2' '-DSAFETY -DNOCLAIM' ''
+check claim.pml holds 'R-L1, R-L2 under weak fairness' '-DNFAIR=4' '-a -f -N settles'
+check claim.pml holds 'the sweeper, requests that take for ever' '-DNFAIR=4' '-a -f -N settles' -DLATE
+check claim.pml fails 'without compare-and-swap' '-DSAFETY -DNOCLAIM' '' -DNO_CAS
+check claim.pml fails 'without a horizon' '-DSAFETY -DNOCLAIM' '' -DNO_HORIZON
+check claim.pml fails 'a horizon less than deadline and lag' '-DSAFETY -DNOCLAIM' '' -DHORIZON=1
+check claim.pml fails 'requests that take for ever, without sweeper' '-DNFAIR=4' '-a -f -N settles' -DLATE -DNO_SWEEPER
 exit $wrong

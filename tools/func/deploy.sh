@@ -3,15 +3,22 @@
 #
 # Deploys functions with the func CLI, each from a function root of its own that holds its code and no other's:
 #
-#   deploy.sh deploy|undeploy [FUNCTION...]           all but the optional ones unless told; machine-functions is the root
+#   deploy.sh deploy|undeploy [FUNCTION...]           all, an optional one if OVERLAYS names it, unless told; machine-functions is the root
 #   deploy.sh stage|build|push [FUNCTION...]          the steps of it: the root; its image; the image to registry and cluster
-#   deploy.sh release [FUNCTION...]                   pushes images and writes build/release, which is config/ with their digests
+#   deploy.sh release [FUNCTION...]                   pushes images and writes build/release: all of an installation, with their digests
+#   deploy.sh manifests                               writes build/manifests: all of an installation but the functions
 #   deploy.sh cli                                     prints the path of the func CLI, after building it if it is not cached
+#
+# OVERLAYS="namespaces oidc" names folders of overlays/ that are part of the installation.
 #
 # func writes into the func.yaml that it deploys. It gets copies, under build/functions or STAGE; what is committed stays
 # as it is.
 # Its own variables apply: FUNC_REGISTRY (needed to deploy), KUBECONFIG. Images are for linux on amd64, arm64 and arm/v7; func
 # builds no fewer.
+#
+# func gives a Service the environment of func.yaml and nothing else. What the Service in the cluster has besides is read with
+# KUBECTL, kubectl unless told, and handed on; ENV sets more, or takes away: ENV="MACHINE_NAMESPACES=a,b DRY_RUN-". FUNC_CLI is a
+# func to use instead of the pinned one.
 set -euo pipefail
 
 say() { echo "deploy: $*" >&2; }
@@ -21,11 +28,13 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 module=$(sed -n 's/^module //p' "$root/go.mod")
 whole=machine-functions # the root: all functions in one image
 namespace=openshift-machine-api
+kubectl=${KUBECTL:-kubectl} # may be several words
 cd "$root"
 
 # cli prints the path of the func CLI. A first build takes minutes.
 cli() {
   local cache key
+  [ -z "${FUNC_CLI:-}" ] || { echo "$FUNC_CLI"; return; }
   cache=${MACHINE_FUNCTIONS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/machine-functions}
   key=$({ go env GOVERSION && cat tools/func/go.mod tools/func/go.sum; } | git hash-object --stdin | cut -c1-16)
   if [ ! -x "$cache/func-$key" ]; then
@@ -42,8 +51,33 @@ defaults() {
   local folder name
   for folder in functions/*/; do
     name=$(basename "$folder")
-    [ -d "config/overlays/$name" ] || echo "$name"
+    [ -d "config/overlays/$name" ] && [[ " ${overlays[*]} " != *" $name "* ]] || echo "$name"
   done
+}
+
+# composed prints a kustomization, for a folder of build: config/, triggers/ and the overlays. What two overlays need together lies in
+# a folder of the one that has the name of the other.
+composed() {
+  local one other
+  printf '# SPDX-License-Identifier: Apache-2.0\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n'
+  printf 'resources: [../../config, ../../triggers]\n'
+  [ ${#overlays[@]} -gt 0 ] || return 0
+  echo components:
+  for one in "${overlays[@]}"; do echo "- ../../overlays/$one"; done
+  for one in "${overlays[@]}"; do
+    for other in "${overlays[@]}"; do
+      [ ! -f "overlays/$one/$other/kustomization.yaml" ] || echo "- ../../overlays/$one/$other"
+    done
+  done
+}
+
+# manifests writes build/manifests, for those who deploy functions with func: Services are func's.
+manifests() {
+  local out=$root/build/manifests
+  mkdir -p "$out"
+  { composed && echo 'patches:' &&
+    echo '- {target: {group: serving.knative.dev, kind: Service}, patch: "{apiVersion: serving.knative.dev/v1, kind: Service, metadata: {name: any}, $patch: delete}"}'; } >"$out/kustomization.yaml"
+  echo "$out"
 }
 
 # entry prints the function.go of a staged root: what function.go does for all, for one.
@@ -108,30 +142,139 @@ func_on() {
   GOWORK=off GOFLAGS='-mod=mod -trimpath -ldflags=-s' "$(cli)" "$verb" --path "${STAGE:-$root/build/functions}/$name" --builder host "$@" >&2
 }
 
-push() {
-  [ -n "${FUNC_REGISTRY:-}" ] || die "FUNC_REGISTRY is not set: where images go, registry.example.com/machine-functions"
-  func_on deploy "$1" --namespace $namespace
+# What a Service's container has beyond its image, each ended by a NUL: NAME=VALUE as func takes it, and !WHAT for what func has
+# no option for.
+beyond='{{with .spec}}{{$pod := .template.spec}}{{with $pod.volumes}}!volumes{{"\x00"}}{{end}}{{with index $pod.containers 0}}
+{{- with .envFrom}}!envFrom{{"\x00"}}{{end}}
+{{- range .env}}{{$name := .name}}{{with .valueFrom -}}
+  {{with .secretKeyRef}}{{$name}}={{"{{"}} secret:{{.name}}:{{.key}} {{"}}"}}{{end -}}
+  {{with .configMapKeyRef}}{{$name}}={{"{{"}} configMap:{{.name}}:{{.key}} {{"}}"}}{{end -}}
+  {{if not (or .secretKeyRef .configMapKeyRef)}}!{{$name}}{{end -}}
+{{else}}{{$name}}={{with .value}}{{.}}{{end}}{{end}}{{"\x00"}}{{end}}{{end}}{{end}}'
+
+# overlaid prints, as beyond does, what config/ and the overlays say of a function's Service. Its folder is its own: functions may
+# be deployed side by side.
+overlaid() {
+  local dir failed=0
+  mkdir -p "$root/build" && dir=$(mktemp -d "$root/build/settings.XXXXXX") || return
+  composed >"$dir/kustomization.yaml" && $kubectl kustomize "$dir" >"$dir/all.yaml" &&
+    $kubectl patch --local -f "$dir/all.yaml" --type=merge -p '{}' \
+      -o go-template="{{if and (eq .apiVersion \"serving.knative.dev/v1\") (eq .metadata.name \"$1\")}}$beyond{{end}}" || failed=1
+  rm -rf "$dir"
+  return $failed
 }
 
-# release pushes the images of functions and names them by digest for those who deploy with kubectl or kn.
+# acting prints which function the root is: what ENV says, or its Service, or func.yaml, one after the other.
+acting() {
+  local staged=$1 live=$2 one acts given
+  acts=$(sed -n '/^ *- name: FUNCTION *$/{n;s/.*value: *//p;}' "$staged")
+  read -ra given <<<"${ENV:-}"
+  for one in "${given[@]}"; do [ "$one" != FUNCTION- ] || { echo "$acts" && return; }; done
+  while IFS= read -r -d '' one; do [[ $one != FUNCTION=* ]] || acts=${one#*=}; done <"$live"
+  for one in "${given[@]}"; do [[ $one != FUNCTION=* ]] || acts=${one#*=}; done
+  echo "$acts"
+}
+
+# keep collects in the array envs the options by which func leaves the Service of a function the settings that it has: all that
+# func.yaml says nothing about, then what the overlays say, and then ENV. What cannot be handed on ends the deployment, before
+# anything is lost. The root stays the function that it is, under the account of that.
+keep() {
+  local name=$1 staged=${STAGE:-$root/build/functions}/$1/func.yaml live one given acts=$1
+  local -A kept=()
+  live=$(mktemp)
+  $kubectl get services.serving.knative.dev "$name" -n $namespace --ignore-not-found -o go-template="$beyond" >"$live" ||
+    { rm -f "$live"; die "which settings $name has cannot be read: func would take them away"; }
+  [ "$name" != $whole ] || acts=$(acting "$staged" "$live")
+  [ ${#overlays[@]} = 0 ] || overlaid "$acts" >>"$live" || { rm -f "$live"; die "the overlays ${overlays[*]} cannot be read"; }
+  while IFS= read -r -d '' one; do
+    case $one in
+      BUILT=* | LISTEN_ADDRESS=*) ;; # func's own: when it built the image, which listens on all interfaces
+      FUNCTION=*) ;;                 # one function is in an image; which the root is, acting says
+      '!volumes') grep -q '^  volumes:' "$staged" || die "$name has volumes, which func would take away: put them under run.volumes of functions/$name/func.yaml" ;;
+      '!envFrom') grep -q '^ *- value:' "$staged" || die "$name has envFrom, which func would take away: put it under run.envs of functions/$name/func.yaml" ;;
+      *) says "$staged" "$(named "$one")" || kept[$(named "$one")]=$one ;;
+    esac
+  done <"$live"
+  rm -f "$live"
+  read -ra given <<<"${ENV:-}"
+  envs=()
+  for one in "${given[@]}"; do
+    case $name/$one in $whole/FUNCTION[=-]*) continue ;; esac
+    case $one in
+      *=*) kept[${one%%=*}]=$one ;;
+      *-) unset "kept[${one%-}]" && { ! says "$staged" "${one%-}" || envs+=(--env "$one"); } ;;
+      *) die "ENV: $one is neither NAME=VALUE nor NAME-" ;;
+    esac
+  done
+  if [ "$name" = $whole ]; then
+    [ -f "functions/$acts/func.yaml" ] || die "FUNCTION: there is no function $acts"
+    envs+=(--service-account "$acts")
+    grep -qE "^ *value: $acts *\$" "$staged" || kept[FUNCTION]=FUNCTION=$acts
+  fi
+  [ ${#kept[@]} = 0 ] || mapfile -t given < <(printf '%s\n' "${!kept[@]}" | sort)
+  [ ${#kept[@]} = 0 ] || say "$name: beside func.yaml, ${given[*]}"
+  for one in "${!kept[@]}"; do
+    [[ ${kept[$one]} != '!'* ]] || die "$name has $one from where func cannot take it, and would lose it: ENV=$one- gives it up"
+    envs+=(--env "${kept[$one]}")
+  done
+}
+
+# named is the variable that a record of beyond is about.
+named() { one=${1#!} && echo "${one%%=*}"; }
+
+# says reports whether a func.yaml names a variable.
+says() { grep -qE "^ *- name: $2 *\$" "$1"; }
+
+push() {
+  local envs
+  [ -n "${FUNC_REGISTRY:-}" ] || die "FUNC_REGISTRY is not set: where images go, registry.example.com/machine-functions"
+  keep "$1"
+  func_on deploy "$1" --namespace $namespace "${envs[@]}"
+}
+
+sha256() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 256; fi | cut -d' ' -f1; }
+
+# release pushes the images of functions and names them by digest, in all of an installation, for those who deploy with kubectl.
+# func pushes the index of all platforms as it lies in index.json, byte by byte: the registry knows it by the digest of that file.
 release() {
   local name digest out=$root/build/release
   [ -n "${FUNC_REGISTRY:-}" ] || die "FUNC_REGISTRY is not set: where images go, registry.example.com/machine-functions"
   mkdir -p "$out"
-  printf '# SPDX-License-Identifier: Apache-2.0\nresources: [../../config]\nimages:\n' >"$out/kustomization.yaml.new"
+  { composed && echo images:; } >"$out/kustomization.yaml.new"
   for name in "$@"; do
     stage "$name" >&2
     func_on build "$name" --push
-    digest=$(grep -o 'sha256:[0-9a-f]*' "${STAGE:-$root/build/functions}/$name/.func/build/oci/index.json" | head -1)
-    printf -- '- {name: machine-functions/%s, newName: %s/%s, digest: "%s"}\n' "$name" "$FUNC_REGISTRY" "$name" "$digest" >>"$out/kustomization.yaml.new"
+    digest=$(sha256 <"${STAGE:-$root/build/functions}/$name/.func/build/oci/index.json")
+    printf -- '- {name: images.invalid/machine-functions/%s, newName: %s/%s, digest: "sha256:%s"}\n' "$name" "$FUNC_REGISTRY" "$name" "$digest" >>"$out/kustomization.yaml.new"
   done
   mv "$out/kustomization.yaml.new" "$out/kustomization.yaml"
   echo "$out"
 }
 
+# gone deletes a function and waits until it is gone. The CLI waits for an event of the Service, in vain where that came
+# before it listened; asked again it says that there is none.
+gone() {
+  local said attempt
+  for attempt in 1 2 3; do
+    if said=$("$func" delete "$1" --namespace $namespace 2>&1); then
+      echo "$said"
+      return 0
+    fi
+    case $said in *"not found"* | *"no remover handled"*) [ "$attempt" = 1 ] || return 0 ;; esac
+    echo "$said" >&2
+  done
+  return 1
+}
+
 verb=${1:-}
 shift || true
 declare -A pids=()
+overlays=()
+[ -z "${OVERLAYS:-}" ] || mapfile -t overlays < <(tr -s ' ,' '\n' <<<"$OVERLAYS" | sed '/^$/d' | LC_ALL=C sort -u)
+for one in "${overlays[@]}"; do
+  grep -qs '^kind: Component' "overlays/$one/kustomization.yaml" ||
+    die "there is no overlay $one: $(grep -ls '^kind: Component' overlays/*/kustomization.yaml | cut -d/ -f2 | paste -sd' ' -)"
+done
 [ $# -gt 0 ] || mapfile -t names < <(defaults)
 [ $# -eq 0 ] || names=("$@")
 case $verb in
@@ -144,13 +287,17 @@ case $verb in
   push) for name in "${names[@]}"; do push "$name"; done ;;
   deploy) for name in "${names[@]}"; do stage "$name" >&2 && push "$name"; done ;;
   release) release "${names[@]}" ;;
+  manifests) manifests ;;
   undeploy)
     func=$(cli)
+    [ $# -gt 0 ] || mapfile -t names < <(ls functions && echo $whole) # optional ones and the root too: who is not there is gone
     for name in "${names[@]}"; do
-      "$func" delete "$name" --namespace $namespace & # it waits until the function is gone
+      gone "$name" &
       pids[$!]=$name
     done
-    for pid in "${!pids[@]}"; do wait "$pid" || die "${pids[$pid]} was not deleted"; done
+    left=()
+    for pid in "${!pids[@]}"; do wait "$pid" || left+=("${pids[$pid]}"); done
+    [ ${#left[@]} = 0 ] || die "not deleted: ${left[*]}"
     ;;
-  *) die "usage: deploy.sh deploy|undeploy|stage|build|push|release [FUNCTION...], or deploy.sh cli" ;;
+  *) die "usage: deploy.sh deploy|undeploy|stage|build|push|release [FUNCTION...], or deploy.sh manifests|cli" ;;
 esac

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/flights"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
@@ -38,12 +39,20 @@ type Cluster struct {
 	// notServed says when a kind was last proven not to be served. Losing it costs a request.
 	notServed sync.Map // plan.Kind → time.Time
 	views     map[snapshot.Query]*view
+	places    chan struct{} // one for each request that is under way
+	lists     *flights.Group[snapshot.Query, listing]
+}
+
+// listing is the answer to a list. Everybody who waited for it shares the objects.
+type listing struct {
+	objects []plan.Object
+	date    time.Time
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
-// New returns the API server that config describes, without asking it anything. Requests are not limited here; the
-// server's own priorities and fairness do that.
+// New returns the API server that config describes, without asking it anything. At most maxRequests are under way at a time,
+// others wait for their turn; how many a second that makes, the server's own priorities and fairness say.
 func New(config *rest.Config, o Options) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "machine-functions/" + o.FieldManager
@@ -62,7 +71,10 @@ func New(config *rest.Config, o Options) (*Cluster, error) {
 	if len(o.Namespaces) == 0 {
 		o.Namespaces = []string{machine.Namespace}
 	}
-	c := &Cluster{client: client, base: base, Options: o, views: map[snapshot.Query]*view{}}
+	c := &Cluster{
+		client: client, base: base, Options: o, views: map[snapshot.Query]*view{},
+		places: make(chan struct{}, maxRequests), lists: flights.New[snapshot.Query, listing](0),
+	}
 	for _, k := range o.Watched {
 		for _, namespace := range cluster.Namespaces(snapshot.All(k), o.Namespaces) {
 			c.views[snapshot.Query{Kind: k, Namespace: namespace}] = &view{namespace: namespace, page: keptPage, fewest: keptPage + 1}

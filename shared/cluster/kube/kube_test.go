@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -43,7 +41,9 @@ func TestRealServer(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	install(t, plane)
+	if err := plane.InstallAPI(t.Context(), "../../../config/crd"); err != nil {
+		t.Fatal(err)
+	}
 	config, err := clientcmd.BuildConfigFromFlags("", plane.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
@@ -78,29 +78,6 @@ func TestRealServer(t *testing.T) {
 			})
 		}
 	})
-}
-
-// install applies the custom resource definitions and waits until they are served.
-func install(t *testing.T, plane *controlplane.ControlPlane) {
-	t.Helper()
-	files, err := filepath.Glob("../../../config/crd/*openshift.io_*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("custom resource definitions: %v", err)
-	}
-	var all []string
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, string(text))
-	}
-	if err := plane.Apply(t.Context(), strings.Join(all, "\n---\n")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := plane.Kubectl(t.Context(), "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // extend lets Machines have a field that a later version of the API may bring.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/flights"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -55,22 +56,40 @@ func (c *Cluster) Observe(ctx context.Context, s snapshot.Snapshot, queries []sn
 	return seen.Answered(queries...), nil
 }
 
-// answer puts what q selects in its namespace into seen, and returns the server's clock.
+// answer puts what q selects in its namespace into seen, and returns the server's clock. Invocations that ask for the same
+// list at the same time share one that began after they asked: a busy server is asked less, not more.
 func (c *Cluster) answer(ctx context.Context, r plan.Resource, q snapshot.Query, seen *snapshot.Snapshot) (time.Time, error) {
-	if v := c.views[q]; v != nil {
-		objects, date, err := v.list(ctx, c, r)
+	if q.Name != "" {
+		objects, date, err := c.ask(ctx, r, q)
 		if err == nil {
-			seen.Hold(q, objects)
+			seen.Drop(q)
+			seen.Add(objects...)
 		}
 		return date, err
 	}
-	objects, date, err := c.ask(ctx, r, q)
-	if err != nil {
-		return date, err
+	v := c.views[q]
+	shared := q
+	shared.Again = false // that is between the invocation and its snapshot
+	l, err := c.lists.Do(ctx, shared, func(ctx context.Context) (l listing, err error) {
+		if v != nil {
+			l.objects, l.date, err = v.list(ctx, c, r)
+		} else {
+			l.objects, l.date, err = c.ask(ctx, r, q)
+		}
+		return l, err
+	})
+	switch {
+	case errors.Is(err, flights.ErrLeft):
+		return l.date, fmt.Errorf("%w: %w", err, ctx.Err())
+	case err != nil:
+		return l.date, err
+	case v != nil:
+		seen.Hold(q, l.objects)
+	default:
+		seen.Drop(q)
+		seen.Add(l.objects...)
 	}
-	seen.Drop(q)
-	seen.Add(objects...)
-	return date, nil
+	return l.date, nil
 }
 
 // ask reads what q selects in its namespace, with the server's clock.
@@ -222,9 +241,10 @@ func (c *Cluster) discover(ctx context.Context, path string, into runtime.Object
 	return a.date, a.object(schema.GroupVersionKind{Version: "v1", Kind: kind}, into)
 }
 
-// Ready asks for the server's version, which every account may read.
+// Ready asks for the server's version, which every account may read. It waits for no other request: to be busy is no
+// reason to be taken out of service.
 func (c *Cluster) Ready(ctx context.Context) error {
-	_, err := c.call(ctx, http.MethodGet, "/version", nil, "", nil, "application/json")
+	_, err := c.callNow(ctx, http.MethodGet, "/version", nil, "", nil, "application/json")
 	return err
 }
 

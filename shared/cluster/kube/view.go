@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,7 +27,7 @@ const (
 
 // view is a list that is kept, so that the next one costs what has changed since. What it answers is no less fresh than a
 // list: the server says first at which revision it is, then everything that happened until then is read from a watch.
-// Losing it costs the requests of a list.
+// Losing it costs the requests of a list. One invocation at a time asks it: [Cluster.lists] sees to that.
 //
 //	nothing ── list, page by page ─▶ loading ── last page ─▶ kept ── watch until the server's revision ─▶ kept
 //	   ▲                                └── out of time: the next invocation goes on ──┘
@@ -38,7 +37,6 @@ type view struct {
 	page      int // objects of one request
 	fewest    int // a shorter list is not kept
 
-	mu      sync.Mutex
 	all     []plan.Object // sorted by namespace and name, never changed: the next revision has a list of its own
 	version uint64        // the revision of all; zero: nothing is kept
 	next    string        // where the next page begins; empty: all pages are here
@@ -48,11 +46,9 @@ type view struct {
 
 // list returns the list as it is now, and the server's clock.
 func (v *view) list(ctx context.Context, c *Cluster, r plan.Resource) ([]plan.Object, time.Time, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	if v.version != 0 {
 		date, err := v.follow(ctx, c, r)
-		if err == nil || ctx.Err() != nil {
+		if err == nil || v.outOfTime(err) {
 			return v.all, date, err
 		}
 		v.forget() // a watch proves nothing by failing: the list says what is true
@@ -66,7 +62,7 @@ func (v *view) list(ctx context.Context, c *Cluster, r plan.Resource) ([]plan.Ob
 		if date, err = v.load(ctx, c, r); err == nil {
 			break
 		}
-		if ctx.Err() != nil {
+		if v.outOfTime(err) {
 			return nil, date, err
 		}
 		v.forget()
@@ -147,6 +143,11 @@ func (v *view) load(ctx context.Context, c *Cluster, r plan.Resource) (time.Time
 			return a.date, nil
 		}
 	}
+}
+
+// outOfTime reports whether err says that a page did not come in time, after others did.
+func (v *view) outOfTime(err error) bool {
+	return v.next != "" && errors.Is(err, context.DeadlineExceeded)
 }
 
 func (v *view) forget() {

@@ -36,6 +36,11 @@ func (c *Cluster) changes(ctx context.Context, r plan.Resource, a address, after
 	if err != nil {
 		return nil, 0, err
 	}
+	leave, err := c.enter(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel() // which ends the watch
 	response, err := c.send(ctx, http.MethodGet, path, url.Values{

@@ -22,8 +22,13 @@ import (
 	"github.com/machine-functions/machine-functions/shared/plan"
 )
 
-// requestTimeout bounds one request with its whole answer (RELIABILITY G6).
-const requestTimeout = 10 * time.Second
+const (
+	// requestTimeout bounds one request with its whole answer (RELIABILITY G6).
+	requestTimeout = 10 * time.Second
+	// maxRequests bounds the requests of one process that are under way at a time: more of them make a busy server slower
+	// for everybody, and their answers take memory.
+	maxRequests = 20
+)
 
 // address is where something is served. Empty parts are left out.
 type address struct {
@@ -99,6 +104,27 @@ func (c *Cluster) write(ctx context.Context, method string, a address, contentTy
 
 // call makes one request. Its error is a *apierrors.StatusError exactly if the API server itself said no.
 func (c *Cluster) call(ctx context.Context, method, path string, query url.Values, contentType string, body []byte, accept string) (answer, error) {
+	leave, err := c.enter(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	defer leave()
+	return c.callNow(ctx, method, path, query, contentType, body, accept)
+}
+
+// enter waits until a request may begin, for as long as ctx lasts: its time runs from then on. The request is over when
+// leave is called.
+func (c *Cluster) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case c.places <- struct{}{}:
+		return func() { <-c.places }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for %d other requests: %w", maxRequests, ctx.Err())
+	}
+}
+
+// callNow makes one request, however many are under way.
+func (c *Cluster) callNow(ctx context.Context, method, path string, query url.Values, contentType string, body []byte, accept string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	response, err := c.send(ctx, method, path, query, contentType, body, accept)

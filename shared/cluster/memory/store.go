@@ -25,7 +25,7 @@ import (
 
 // create stores a new object the way a POST does.
 func (s *Server) create(r plan.Resource, o plan.Object) error {
-	n, err := canonical(r, o, nil)
+	n, err := s.fresh(r, o)
 	if err != nil {
 		return refuse(err)
 	}

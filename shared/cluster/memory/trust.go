@@ -22,21 +22,13 @@ func (s *Server) adopted(r plan.Resource, at name, before, after plan.Object, su
 	status := subresource != ""
 	switch old := before.(type) {
 	case *machine.Machine:
-		if n, ok := after.(*machine.Machine); ok {
-			return merged(old, n, status, func(to, from *machine.Machine) { to.Status = from.Status })
-		}
+		return merged(old, after, status, func(to, from *machine.Machine) { to.Status = from.Status })
 	case *machine.MachineSet:
-		if n, ok := after.(*machine.MachineSet); ok {
-			return merged(old, n, status, func(to, from *machine.MachineSet) { to.Status = from.Status })
-		}
+		return merged(old, after, status, func(to, from *machine.MachineSet) { to.Status = from.Status })
 	case *machine.MachineHealthCheck:
-		if n, ok := after.(*machine.MachineHealthCheck); ok {
-			return merged(old, n, status, func(to, from *machine.MachineHealthCheck) { to.Status = from.Status })
-		}
+		return merged(old, after, status, func(to, from *machine.MachineHealthCheck) { to.Status = from.Status })
 	case *corev1.Node:
-		if n, ok := after.(*corev1.Node); ok {
-			return merged(old, n, status, func(to, from *corev1.Node) { to.Status = from.Status })
-		}
+		return merged(old, after, status, func(to, from *corev1.Node) { to.Status = from.Status })
 	case *corev1.ConfigMap:
 		if n, ok := after.(*corev1.ConfigMap); ok && !status {
 			return shallow(n)
@@ -45,16 +37,33 @@ func (s *Server) adopted(r plan.Resource, at name, before, after plan.Object, su
 	return nil
 }
 
-// merged takes the status from the one and everything else from the other.
-func merged[T any](before, after *T, status bool, setStatus func(to, from *T)) *T {
-	if status {
-		n := shallow(before)
-		setStatus(n, after)
-		return n
+// fresh returns a new object as it comes back from storage. A trusting server takes a copy of what it is given for that.
+func (s *Server) fresh(r plan.Resource, o plan.Object) (plan.Object, error) {
+	if !s.Trusting {
+		return canonical(r, o, nil)
 	}
-	n := shallow(after)
+	n := copyOf(o)
+	n.SetManagedFields(nil)
+	return n, nil
+}
+
+// merged takes the status from the one and everything else from the other. nil if they are of different kinds.
+func merged[T any, O interface {
+	*T
+	plan.Object
+}](before O, after plan.Object, status bool, setStatus func(to, from *T)) plan.Object {
+	given, ok := after.(O)
+	if !ok {
+		return nil
+	}
+	if status {
+		n := shallow((*T)(before))
+		setStatus(n, given)
+		return O(n)
+	}
+	n := shallow((*T)(given))
 	setStatus(n, before)
-	return n
+	return O(n)
 }
 
 func shallow[T any](o *T) *T {
@@ -68,12 +77,13 @@ func (c *Cluster) adopt(r plan.Resource, at name, old, n plan.Object, subresourc
 	if equality.Semantic.DeepEqual(old, n) {
 		return nil
 	}
-	return s.wrote(c.actor, "patch", r, subresource, at, s.commitTrusted(r, at, old, n, subresource))
+	s.commitTrusted(r, at, old, n, subresource)
+	return s.wrote(c.actor, "patch", r, subresource, at, nil)
 }
 
 // commitTrusted is commit for objects that functions made of what they were given: their metadata is what it was but for
 // labels, annotations, finalizers and owners.
-func (s *Server) commitTrusted(r plan.Resource, at name, old, n plan.Object, subresource string) error {
+func (s *Server) commitTrusted(r plan.Resource, at name, old, n plan.Object, subresource string) {
 	if counted(r.Kind) && subresource == "" && !equality.Semantic.DeepEqual(specOf(old), specOf(n)) {
 		n.SetGeneration(old.GetGeneration() + 1)
 	}
@@ -81,7 +91,6 @@ func (s *Server) commitTrusted(r plan.Resource, at name, old, n plan.Object, sub
 	if grace := old.GetDeletionGracePeriodSeconds(); old.GetDeletionTimestamp() != nil && len(n.GetFinalizers()) == 0 && (grace == nil || *grace == 0) {
 		s.remove(r, at)
 	}
-	return nil
 }
 
 // specOf returns what generations count.

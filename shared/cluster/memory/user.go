@@ -33,7 +33,7 @@ func (s *Server) Put(objects ...plan.Object) error {
 }
 
 func (s *Server) put(r plan.Resource, at name, o plan.Object) error {
-	n, err := canonical(r, o, nil)
+	n, err := s.fresh(r, o)
 	if err != nil {
 		return refuse(err)
 	}
@@ -62,6 +62,17 @@ func Get[T plan.Object](s *Server, namespace, object string) T {
 	}
 	found, _ := s.out(o).(T)
 	return found
+}
+
+// Object returns the object of a kind, or nil if there is none.
+func (s *Server) Object(k plan.Kind, namespace, object string) plan.Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, ok := s.objects[k][name{namespace, object}]
+	if !ok {
+		return nil
+	}
+	return s.out(o)
 }
 
 // List returns all objects of T's kind, sorted by namespace and name.

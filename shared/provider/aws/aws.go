@@ -49,6 +49,7 @@ type driver struct {
 	account provider.Account
 	prices  Prices
 	domains domains
+	whose   identity
 }
 
 var (

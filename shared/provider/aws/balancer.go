@@ -31,6 +31,36 @@ func balancers(s providerspec.AWS) string {
 	return strings.Join(all, " ")
 }
 
+// balanced wants every load balancer of a spec to be there: an instance that cannot join is one for nothing. Who may not
+// ask for the classic ones may still join them.
+func (d *driver) balanced(ctx context.Context, s providerspec.AWS) error {
+	for i, b := range s.LoadBalancers {
+		var err error
+		if b.Type == "network" {
+			_, err = d.targets(ctx, b.Name)
+		} else {
+			err = d.classicBalancer(ctx, b.Name)
+		}
+		if err != nil {
+			return d.about(at("loadBalancers").Index(i).Child("name"), err)
+		}
+	}
+	return nil
+}
+
+func (d *driver) classicBalancer(ctx context.Context, name string) error {
+	found, err := d.classic.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerNames: []string{name}})
+	switch code := refusal(err); {
+	case code == "LoadBalancerNotFound", err == nil && len(found.LoadBalancerDescriptions) == 0:
+		return provider.Errorf(provider.NotFound, "there is no classic load balancer %q; create it, or name another", name)
+	case err != nil && codeOf(code, 0) == provider.Denied:
+		return nil
+	case err != nil:
+		return fmt.Errorf("load balancer %q: %w", name, err)
+	}
+	return nil
+}
+
 // join registers an instance with its load balancers. Repeating it changes nothing.
 func (d *driver) join(ctx context.Context, i types.Instance) error {
 	for b := range strings.FieldsSeq(tagOf(i, tagBalancers)) {
@@ -87,7 +117,7 @@ func (d *driver) leave(ctx context.Context, i types.Instance) error {
 func (d *driver) targets(ctx context.Context, name string) ([]networktypes.TargetGroup, error) {
 	found, err := d.network.DescribeLoadBalancers(ctx, &elbv2.DescribeLoadBalancersInput{Names: []string{name}})
 	if refusal(err) == "LoadBalancerNotFound" || err == nil && len(found.LoadBalancers) == 0 {
-		return nil, provider.Errorf(provider.NotFound, "there is no load balancer %q", name)
+		return nil, provider.Errorf(provider.NotFound, "there is no network load balancer %q; create it, or name another", name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("load balancer %q: %w", name, err)

@@ -39,6 +39,10 @@ type clients struct {
 	network *elbv2.Client
 	http    *http.Client
 	limiter *throttle.Limiter // of everybody who uses this key
+
+	region   string
+	endpoint *string // of a cloud that is not Amazon's
+	keys     aws.CredentialsProvider
 }
 
 // connect reads the credentials; nothing is asked yet. The Secret holds, as OpenShift's does, the keys
@@ -85,6 +89,7 @@ func connect(a provider.Account) (*clients, error) {
 	return &clients{
 		http:    client,
 		limiter: limiter,
+		region:  a.Region, endpoint: endpoint, keys: keys,
 		ec2:     ec2.New(ec2.Options{Region: a.Region, Credentials: keys, HTTPClient: client, BaseEndpoint: endpoint, Retryer: aws.NopRetryer{}}),
 		classic: elb.New(elb.Options{Region: a.Region, Credentials: keys, HTTPClient: client, BaseEndpoint: endpoint, Retryer: aws.NopRetryer{}}),
 		network: elbv2.New(elbv2.Options{Region: a.Region, Credentials: keys, HTTPClient: client, BaseEndpoint: endpoint, Retryer: aws.NopRetryer{}}),

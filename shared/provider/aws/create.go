@@ -5,6 +5,7 @@ package aws
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -123,14 +124,21 @@ func (d *driver) other(ctx context.Context, r provider.Ref, req request) (*types
 	return nil, provider.Errorf(provider.Unknown, "an instance was asked for with this attempt's token and other parameters, such as user data: it has yet to show")
 }
 
-// joined lets a running instance join its load balancers, and notes that it did.
+// joined lets a running instance join its load balancers, and notes that it did. Whatever is refused then is no refusal of
+// the attempt, which would have its instance removed and another one made, time and again.
 func (d *driver) joined(ctx context.Context, i types.Instance) (provider.Instance, error) {
-	if err := d.join(ctx, i); err != nil {
+	waits := func(err error) (provider.Instance, error) {
+		if e, ok := errors.AsType[*provider.Error](err); ok && e.Code != provider.Throttled {
+			err = provider.ErrorAfter(provider.Unknown, e.RetryAfter, "instance %s runs and waits: %w", aws.ToString(i.InstanceId), err)
+		}
 		return provider.Instance{}, err
+	}
+	if err := d.join(ctx, i); err != nil {
+		return waits(err)
 	}
 	note := types.Tag{Key: aws.String(tagJoined), Value: aws.String("true")}
 	if _, err := d.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{aws.ToString(i.InstanceId)}, Tags: []types.Tag{note}}); err != nil {
-		return provider.Instance{}, err
+		return waits(fmt.Errorf("note that it has joined its load balancers, for which ec2:CreateTags is needed: %w", d.coded(err)))
 	}
 	i.Tags = append(i.Tags, note)
 	return d.launched(ctx, i), nil

@@ -162,7 +162,7 @@ func TestInstanceThatHasYetToJoinIsNoInstance(t *testing.T) {
 // The user data changed while an answer was lost: the attempt's instance is the Machine's all the same.
 func TestTokenOfOtherParametersLeadsToItsInstance(t *testing.T) {
 	t.Parallel()
-	cloud := &ec2.Cloud{Lag: 50 * time.Millisecond}
+	cloud := &ec2.Cloud{Lag: time.Hour}
 	a := serve(t, cloud).account()
 	d, _ := serve(t, cloud).wired(t, a)
 	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
@@ -175,8 +175,9 @@ func TestTokenOfOtherParametersLeadsToItsInstance(t *testing.T) {
 	}
 	_, err = d.Create(t.Context(), r, resolved)
 	if provider.CodeOf(err) != provider.Unknown || !strings.Contains(err.Error(), "user data") {
-		t.Errorf("Create while reads lag = %v", err)
+		t.Fatalf("Create while reads lag = %v", err)
 	}
+	cloud.CatchUp()
 	again, err := proceed(t.Context(), d, r, resolved)
 	if err != nil || again.ID != first.ID || len(cloud.Live()) != 1 {
 		t.Errorf("Create = %s, %v, want %s", again.ID, err, first.ID)
@@ -280,6 +281,26 @@ func TestTypesHaveCapacityZonesAndPrice(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)
+	}
+}
+
+// A mistake in the ConfigMap of prices takes no capacity away: it is told with every type (E13).
+func TestTypesHaveCapacityWithoutTheirPrice(t *testing.T) {
+	t.Parallel()
+	region := serve(t, &ec2.Cloud{})
+	d, _ := region.wired(t, region.account())
+	d.prices = func(context.Context, string, string) (map[string]float64, error) {
+		return nil, provider.Errorf(provider.Exhausted, "ConfigMap machines/aws-prices: key us-east-2: not a number")
+	}
+	all, err := d.InstanceTypes(t.Context())
+	must(t, err)
+	for _, it := range all {
+		if it.MilliCPU == 0 || it.PriceHour != 0 || !strings.Contains(it.Problem, "aws-prices") {
+			t.Errorf("%+v", it)
+		}
+	}
+	if len(all) == 0 {
+		t.Error("no types")
 	}
 }
 

@@ -133,24 +133,82 @@ func (d *driver) release(ctx context.Context, r provider.Ref, p progress) (there
 	if err != nil {
 		return false, err
 	}
-	var ids []string
-	for _, h := range found {
-		ids = append(ids, aws.ToString(h.HostId))
-	}
-	if p.Host != "" && p.fresh() && !slices.Contains(ids, p.Host) {
-		released, err := d.released(ctx, p.Host)
-		if err != nil {
-			return true, err
-		}
-		if !released {
-			ids = append(ids, p.Host)
-		}
+	ids, err := d.held(ctx, found, p)
+	if err != nil {
+		return true, err
 	}
 	if len(ids) == 0 {
 		return false, nil
 	}
-	_, err = d.ec2.ReleaseHosts(ctx, &ec2.ReleaseHostsInput{HostIds: ids}) // what it could not release is there in the next call
-	return true, err
+	out, err := d.ec2.ReleaseHosts(ctx, &ec2.ReleaseHostsInput{HostIds: ids})
+	if err != nil {
+		return true, err
+	}
+	return true, d.kept(ctx, r, out.Unsuccessful, found)
+}
+
+// held returns the ids of the hosts that were found, and of the one that p names if it is too new to be found.
+func (d *driver) held(ctx context.Context, found []types.Host, p progress) ([]string, error) {
+	var ids []string
+	for _, h := range found {
+		ids = append(ids, aws.ToString(h.HostId))
+	}
+	if p.Host == "" || !p.fresh() || slices.Contains(ids, p.Host) {
+		return ids, nil
+	}
+	released, err := d.released(ctx, p.Host)
+	if err != nil {
+		return nil, err
+	}
+	if !released {
+		ids = append(ids, p.Host)
+	}
+	return ids, nil
+}
+
+// kept says which hosts EC2 did not release, and why: they are paid for. It says nothing of one that carries nobody but the
+// Machine's own instance, which EC2 shows there for a while after its end.
+func (d *driver) kept(ctx context.Context, r provider.Ref, refused []types.UnsuccessfulItem, hosts []types.Host) error {
+	for _, u := range refused {
+		id, code, message := aws.ToString(u.ResourceId), "", ""
+		if u.Error != nil {
+			code, message = aws.ToString(u.Error.Code), aws.ToString(u.Error.Message)
+		}
+		if strings.HasSuffix(code, "NotFound") {
+			continue
+		}
+		on := carried(hosts, id)
+		if strings.HasSuffix(code, "Occupied") {
+			ended, err := d.named(ctx, r)
+			if err != nil {
+				return err
+			}
+			own := func(id string) bool {
+				return slices.ContainsFunc(ended, func(i types.Instance) bool { return aws.ToString(i.InstanceId) == id })
+			}
+			if on = slices.DeleteFunc(on, own); len(on) == 0 && len(ended) > 0 {
+				continue
+			}
+		}
+		carries := ""
+		if len(on) > 0 {
+			carries = ", it carries " + strings.Join(on, ", ")
+		}
+		return provider.Errorf(provider.Exhausted, "host %s is not released and paid for on: %s%s", id, strings.TrimSpace(code+" "+message), carries)
+	}
+	return nil
+}
+
+// carried returns the ids of the instances on one of some hosts.
+func carried(hosts []types.Host, id string) (on []string) {
+	for _, h := range hosts {
+		for _, i := range h.Instances {
+			if aws.ToString(h.HostId) == id {
+				on = append(on, aws.ToString(i.InstanceId))
+			}
+		}
+	}
+	return on
 }
 
 // released reports whether EC2 shows a host as released, which it does for a while. One that it does not show is too new.

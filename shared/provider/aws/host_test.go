@@ -157,3 +157,37 @@ func TestHostIsNotForgottenForLackOfARight(t *testing.T) {
 		t.Errorf("List that is denied its second page = %v, %v", all, err)
 	}
 }
+
+// A host that EC2 does not release is paid for: whoever removes the Machine is told why, and what is on it (SPEC E10).
+func TestHostThatIsNotReleasedIsTold(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{Shutdown: time.Millisecond}
+	d, _, r, resolved := allocated(t, cloud)
+	_, err := proceed(t.Context(), d, r, resolved)
+	must(t, err)
+	host := slices.Collect(maps.Keys(cloud.Hosts()))[0]
+	_, other, err := create(t, d, "worker-b", spec(map[string]any{"placement": map[string]any{
+		"region": "us-east-2", "availabilityZone": "us-east-2b", "tenancy": "host",
+		"host": map[string]any{"affinity": "DedicatedHost", "dedicatedHost": map[string]any{"id": host}},
+	}}))
+	must(t, err)
+	for range 100 {
+		if err = d.Delete(t.Context(), r); err != nil {
+			break
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	if err == nil || !strings.Contains(err.Error(), host) || !strings.Contains(err.Error(), "Occupied") || !strings.Contains(err.Error(), other.ID) {
+		t.Errorf("Delete = %v, want it to name host %s and instance %s", err, host, other.ID)
+	}
+	cloud.End(other.ID)
+	for range 100 {
+		if err = d.Delete(t.Context(), r); provider.CodeOf(err) == provider.NotFound {
+			break
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	if n := len(cloud.Hosts()); n != 0 {
+		t.Errorf("%d hosts are left", n)
+	}
+}

@@ -33,6 +33,7 @@ func (d *driver) describe(ctx context.Context, filters ...types.Filter) ([]types
 		if err != nil {
 			return nil, err
 		}
+		d.whose.learn(page.Reservations)
 		for _, r := range page.Reservations {
 			all = append(all, r.Instances...)
 		}

@@ -45,24 +45,29 @@ func (d *driver) terminate(ctx context.Context, r provider.Ref, p progress) erro
 	if len(there) == 0 {
 		return provider.Errorf(provider.NotFound, "delete %s: no instance is there", r.Name)
 	}
-	var ids []string
-	for _, i := range there {
-		if i.State != nil && i.State.Name == types.InstanceStateNameShuttingDown {
-			continue
-		}
-		if err := d.leave(ctx, i); err != nil {
-			return err
-		}
-		ids = append(ids, aws.ToString(i.InstanceId))
-	}
-	if len(ids) == 0 {
-		return nil
+	ids, err := d.leaveAll(ctx, there)
+	if err != nil || len(ids) == 0 {
+		return err
 	}
 	_, err = d.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
 	if refusal(err) == "InvalidInstanceID.NotFound" {
 		return nil // gone in between: the next call says so
 	}
 	return err
+}
+
+// leaveAll takes instances out of their load balancers, and returns the ids of those that are not on their way out yet.
+func (d *driver) leaveAll(ctx context.Context, there []types.Instance) (ids []string, err error) {
+	for _, i := range there {
+		if i.State != nil && i.State.Name == types.InstanceStateNameShuttingDown {
+			continue
+		}
+		if err := d.leave(ctx, i); err != nil {
+			return nil, err
+		}
+		ids = append(ids, aws.ToString(i.InstanceId))
+	}
+	return ids, nil
 }
 
 // halfMade terminates an instance that only an attempt's progress names and no list shows, and reports whether it may be

@@ -42,6 +42,9 @@ func (d *driver) resolve(ctx context.Context, s providerspec.AWS) (request, erro
 	if err := d.image(ctx, &req); err != nil {
 		return req, err
 	}
+	if err := d.balanced(ctx, s); err != nil {
+		return req, err
+	}
 	_, version, err := d.userData(ctx, s.UserDataSecret.Name)
 	req.Version = version
 	return req, err

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -22,10 +23,10 @@ func (d *driver) InstanceTypes(ctx context.Context) (all []provider.InstanceType
 		if err != nil {
 			return err
 		}
-		prices := map[string]float64{}
+		prices, problem := map[string]float64{}, ""
 		if d.prices != nil {
 			if prices, err = d.prices(ctx, d.account.Namespace, d.account.Region); err != nil {
-				return fmt.Errorf("prices: %w", err)
+				problem = fmt.Sprintf("prices are unknown: %v", err) // capacity is worth more
 			}
 		}
 		for pages := ec2.NewDescribeInstanceTypesPaginator(d.ec2, &ec2.DescribeInstanceTypesInput{MaxResults: aws.Int32(100)}); pages.HasMorePages(); {
@@ -35,7 +36,7 @@ func (d *driver) InstanceTypes(ctx context.Context) (all []provider.InstanceType
 			}
 			for _, t := range page.InstanceTypes {
 				it := offered(t)
-				it.Zones, it.PriceHour = zones[it.Name], prices[it.Name]
+				it.Zones, it.PriceHour, it.Problem = zones[it.Name], prices[it.Name], problem
 				if it.MilliCPU > 0 && it.Memory > 0 {
 					all = append(all, it)
 				}
@@ -86,7 +87,7 @@ func offered(t types.InstanceTypeInfo) provider.InstanceType {
 		for _, g := range t.GpuInfo.Gpus {
 			it.GPU += int64(aws.ToInt32(g.Count))
 			if aws.ToString(g.Manufacturer) == "NVIDIA" {
-				it.GPUType = "nvidia.com/gpu"
+				it.GPUType = machine.ResourceGPU
 			} else if it.GPUType == "" {
 				it.GPUType = "amd.com/gpu"
 			}

@@ -26,6 +26,18 @@ var findTests = []test{
 			}
 		}
 	}},
+	{"find without a tag goes by the ids, whosever tag the instance carries", func(t *testing.T, c *cloud) {
+		r := c.ref()
+		i := c.launch(t, r)
+		found := c.find(t, provider.Ref{Name: r.Name, ID: i.ID, ProviderID: i.ProviderID})
+		if len(found) != 1 || found[0].ID != i.ID || found[0].UID != r.UID {
+			t.Errorf("found %+v, want %s with the tag %s", found, i.ID, r.UID)
+		}
+		other := c.other(t)
+		if found := other.find(t, provider.Ref{Name: r.Name, ID: i.ID, ProviderID: i.ProviderID}); len(found) != 0 {
+			t.Errorf("another cluster found %+v", found)
+		}
+	}},
 	{"find of what was never created is empty", func(t *testing.T, c *cloud) {
 		c.launch(t, c.ref())
 		if found := c.find(t, c.ref()); len(found) != 0 {

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/providerspec"
 )
@@ -79,13 +80,10 @@ func (s Spec) InstanceType() provider.InstanceType {
 	}
 	it.Arch, it.Zones, it.GPU = s.filled().Arch, []string{s.filled().Zone}, s.GPUs
 	if s.GPUs > 0 {
-		it.GPUType = gpuType
+		it.GPUType = machine.ResourceGPU
 	}
 	return it
 }
-
-// gpuType is the extended resource that simulated GPUs are.
-const gpuType = "nvidia.com/gpu"
 
 // flavors are what the cloud says it offers; any other of the pattern works too.
 var flavors = []string{"16c64g200d", "2c8g30d", "4c12g30d", "4c16g30d", "8c32g100d"}

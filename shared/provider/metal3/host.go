@@ -48,7 +48,7 @@ func (d *driver) instances(hosts []host) []provider.Instance {
 func (d *driver) instance(h host) provider.Instance {
 	in := provider.Instance{
 		ID: h.Name, ProviderID: providerIDOf(h), State: state(h), CloudState: string(h.Status.Provisioning.State),
-		Token: h.Annotations[annotationToken], Message: h.Status.ErrorMessage, Addresses: addresses(h),
+		Token: h.Annotations[annotationToken], Message: trouble(h), Addresses: addresses(h),
 		Power: power(h),
 	}
 	in.Again = in.State == provider.StateDeleting && !busy(h)
@@ -56,7 +56,7 @@ func (d *driver) instance(h host) provider.Instance {
 	if ref := h.Spec.ConsumerRef; ref != nil {
 		in.Name = ref.Name
 		if d.ours(h) {
-			in.ID, in.UID = id(h), ref.UID
+			in.ID, in.UID, in.Sole = id(h), ref.UID, true // a claim is its Machine's, also when the host was made anew
 		}
 	}
 	if start := h.Status.OperationHistory.Provision.Start; !start.IsZero() {
@@ -86,6 +86,21 @@ func state(h host) provider.State {
 		return provider.StateDeleting
 	}
 	return provider.StatePending
+}
+
+// trouble is why a host does not get on, in the operator's words, or because people told the operator to leave it alone.
+func trouble(h host) string {
+	_, paused := h.Annotations[metal3v1alpha1.PausedAnnotation]
+	_, detached := h.Annotations[metal3v1alpha1.DetachedAnnotation]
+	switch {
+	case h.Status.ErrorMessage != "":
+		return h.Status.ErrorMessage
+	case paused:
+		return "the host is paused: nothing happens to it while annotation " + metal3v1alpha1.PausedAnnotation + " is there"
+	case detached:
+		return "the host is detached: nothing happens to it while annotation " + metal3v1alpha1.DetachedAnnotation + " is there"
+	}
+	return ""
 }
 
 // deployed reports whether something is, or shall be, on the host's disks.

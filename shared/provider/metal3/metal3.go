@@ -102,7 +102,13 @@ func (d *driver) Find(ctx context.Context, r provider.Ref) ([]provider.Instance,
 	if err != nil {
 		return nil, provider.Coded(err)
 	}
-	return d.instances(hosts), nil
+	all := d.instances(hosts)
+	for k, h := range hosts {
+		if !d.ours(h) { // it is called as its Machine records it, also when the host was made anew
+			all[k].ProviderID = r.ProviderID
+		}
+	}
+	return all, nil
 }
 
 // List implements [provider.Driver].
@@ -153,9 +159,11 @@ func (d *driver) means(r provider.Ref, h host) bool {
 	case d.ours(h):
 		return ref.UID == r.UID
 	}
-	// Who claims without a UID names its Machine. A host's provider id is the same for its next consumer.
+	// Who claims without a UID names its Machine. A host is called the same by its next consumer, and has another UID when it
+	// was made anew.
+	name, recorded := nameOf(provider.Ref{ProviderID: r.ProviderID})
 	return isOurs(ref, "") && ref.Name == r.Name && (ref.Namespace == "" || ref.Namespace == h.Namespace) &&
-		h.Annotations[annotationCluster] == "" && r.ProviderID == providerIDOf(h)
+		h.Annotations[annotationCluster] == "" && recorded && name == h.Name
 }
 
 // ours reports whether a Machine of this cluster claimed h through this driver, which alone writes a consumer's UID. An

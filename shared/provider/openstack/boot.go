@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -113,12 +112,7 @@ func (a *attempt) boot(ctx context.Context, volumes map[string]string, group str
 	if answer.Server.ID == "" {
 		return provider.Instance{}, coded("create instance", errEmpty)
 	}
-	in := a.incomplete()
-	in.ID, in.ProviderID, in.Progress = answer.Server.ID, providerID(answer.Server.ID), nil
-	in.Zone, _, _ = strings.Cut(a.wanted.Zone, ":") // an administrator's host behind it is no part of the name
-	in.State, in.CloudState = provider.StatePending, "BUILD"
-	in.Tags = labeled(a.wanted.Tags, a.metadata())
-	return in, nil
+	return a.accepted(ctx, server{ID: answer.Server.ID, Status: "BUILD", Task: "scheduling", Created: time.Now()})
 }
 
 // order is the request for the instance.
@@ -130,7 +124,7 @@ func (a *attempt) order(volumes map[string]string, group string, userData []byte
 	}
 	server := map[string]any{
 		"name": a.ref.Name, "flavorRef": w.Flavor, "networks": networks,
-		"tags":     unique(slices.Concat(a.tags.of(a.ref.UID, a.ref.Token), w.Tags)),
+		"tags":     unique(slices.Concat(a.tags.of(a.ref.UID, a.ref.Token), foreign(w.Tags))),
 		"metadata": a.metadata(),
 	}
 	set(server, "key_name", w.Key)

@@ -29,3 +29,6 @@ func readClaim(description string) (what string, at time.Time) {
 	}
 	return m[1], time.Unix(seconds, 0)
 }
+
+// withoutClaim returns a description that says so no more.
+func withoutClaim(description string) string { return claimNote.ReplaceAllString(description, "") }

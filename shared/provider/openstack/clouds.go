@@ -124,7 +124,16 @@ func (e entry) cloud(name string) (*cloud, error) {
 		endpoint += "/v3" // no other version has been served since 2018
 	}
 	c := &cloud{name: name, region: e.Region, faces: faces(e.Interface, e.EndpointType)}
-	o := gophercloud.AuthOptions{IdentityEndpoint: endpoint + "/", TokenID: a.Token, AllowReauth: a.Token == ""}
+	if c.auth, err = e.proof(endpoint + "/"); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// proof is who calls and what proves it. An application credential goes before a token, a token before a password.
+func (e entry) proof(endpoint string) (gophercloud.AuthOptions, error) {
+	a := e.Auth
+	o := gophercloud.AuthOptions{IdentityEndpoint: endpoint, TokenID: a.Token, AllowReauth: a.Token == ""}
 	switch {
 	case a.AppSecret != "":
 		o.ApplicationCredentialID, o.ApplicationCredentialName, o.ApplicationCredentialSecret = a.AppID, a.AppName, a.AppSecret
@@ -140,13 +149,12 @@ func (e entry) cloud(name string) (*cloud, error) {
 		}
 		o.DomainID, o.DomainName = userDomain(a.UserID, a.UserDomainID, a.UserDomainName, a.DomainID, a.DomainName, a.DefaultDomain)
 	default:
-		return nil, errors.New("auth holds neither a user with a password, nor an application credential with its secret, nor a token")
+		return o, errors.New("auth holds neither a user with a password, nor an application credential with its secret, nor a token")
 	}
 	if a.AppSecret == "" {
 		o.Scope = e.scope()
 	}
-	c.auth = o
-	return c, nil
+	return o, nil
 }
 
 // scope is the project in which everything happens.

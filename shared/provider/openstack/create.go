@@ -69,7 +69,7 @@ func (a *attempt) step(ctx context.Context) (provider.Instance, error) {
 	if err != nil {
 		return provider.Instance{}, err
 	}
-	if in, ok, err := a.existing(made); ok || err != nil {
+	if in, ok, err := a.existing(ctx, made); ok || err != nil {
 		return in, err
 	}
 	if recorded, err := a.havePorts(ctx, made); err != nil || !recorded {
@@ -91,7 +91,7 @@ func (a *attempt) step(ctx context.Context) (provider.Instance, error) {
 
 // existing returns the instance of the token. Of several the one that has the ports is it, else the one that may get
 // them, else the oldest.
-func (a *attempt) existing(made []server) (provider.Instance, bool, error) {
+func (a *attempt) existing(ctx context.Context, made []server) (provider.Instance, bool, error) {
 	mine := slices.DeleteFunc(slices.Clone(made), func(s server) bool { return valueOf(s.Tags, tagToken) != a.ref.Token })
 	if len(mine) == 0 {
 		return provider.Instance{}, false, nil
@@ -102,7 +102,8 @@ func (a *attempt) existing(made []server) (provider.Instance, bool, error) {
 	if s.deleting() {
 		return provider.Instance{}, true, provider.Errorf(provider.NotFound, "instance %s of this token is being removed", s.ID)
 	}
-	return a.instance(s), true, nil
+	in, err := a.accepted(ctx, s)
+	return in, true, err
 }
 
 func rank(s server) int {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 
@@ -25,15 +26,7 @@ func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
 		return err
 	}
 	for _, s := range found {
-		if s.deleting() {
-			continue
-		}
-		if r.UID == "" {
-			if err := d.bind(ctx, c, s); err != nil {
-				return err
-			}
-		}
-		if err := c.remove(ctx, c.compute, "delete instance "+s.ID, "servers/"+s.ID); err != nil {
+		if err := d.removeInstance(ctx, c, r, s); err != nil {
 			return err
 		}
 	}
@@ -46,6 +39,26 @@ func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
 	}
 	if !there {
 		return provider.Errorf(provider.NotFound, "delete %s: nothing is there", r.Name)
+	}
+	return nil
+}
+
+// removeInstance asks for the removal of an instance, once, and once more when it was forgotten, which it tells.
+func (d *driver) removeInstance(ctx context.Context, c caller, r provider.Ref, s server) error {
+	if s.deleting() && !s.forgotten() {
+		return nil
+	}
+	if r.UID == "" {
+		if err := d.bind(ctx, c, s); err != nil {
+			return err
+		}
+	}
+	if err := c.remove(ctx, c.compute, "delete instance "+s.ID, "servers/"+s.ID); err != nil {
+		return err
+	}
+	if s.forgotten() {
+		return provider.ErrorAfter(provider.Unknown, time.Minute, "delete instance %s: it has been in the state deleting since %s, and was asked for once more: see whether Nova's service on its host runs (openstack compute service list)",
+			s.ID, s.Updated.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

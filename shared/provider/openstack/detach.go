@@ -13,7 +13,8 @@ import (
 const (
 	// attachmentsSince is the microversion of Cinder, of its release Ocata (2017), that lists attachments and removes them.
 	attachmentsSince = "volume 3.27"
-	// stuckAfter is how long Cinder may need for what it was asked for. A volume that is made of a big image takes longest.
+	// stuckAfter is how long Cinder and Nova may need for what they were asked for. A volume that is made of a big image takes
+	// longest.
 	stuckAfter = 10 * time.Minute
 )
 

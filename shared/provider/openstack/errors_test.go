@@ -126,3 +126,26 @@ func TestFaultNamesCauseAndRemedy(t *testing.T) {
 		t.Errorf("%d faults, and not all are here", len(faults))
 	}
 }
+
+// FuzzCoded: only an answer in OpenStack's own form, with a status that says no, is one; whatever else comes is kept short, and
+// proves nothing (RELIABILITY G5, 2b.4).
+func FuzzCoded(f *testing.F) {
+	for _, body := range []string{
+		`{"badRequest":{"message":"no","code":400}}`, `{"NeutronError":"gone"}`, `{"message":"x"}`, `{"forbidden":{"message":"Quota exceeded"}}`,
+		`<html>502</html>`, ``, `null`, `[]`, `{"a":{"message":5}}`, strings.Repeat(`{"a":`, 10_000), `{"message":"` + strings.Repeat("ä", 5000) + `"}`,
+	} {
+		for _, status := range []int{200, 302, 403, 404, 409, 413, 429, 500, 503} {
+			f.Add(status, []byte(body), "3")
+		}
+	}
+	f.Fuzz(func(t *testing.T, status int, body []byte, after string) {
+		err := coded("create instance", gophercloud.ErrUnexpectedResponseCode{Actual: status, Body: body, ResponseHeader: http.Header{"Retry-After": {after}}})
+		code := provider.CodeOf(err)
+		if _, understood := message(body); code.Definite() && (!understood || status < 400 || status >= 500) || code == provider.Invalid {
+			t.Errorf("%d %q is %s", status, body, code)
+		}
+		if len(err.Error()) > 1000 {
+			t.Errorf("an error of %d bytes", len(err.Error()))
+		}
+	})
+}

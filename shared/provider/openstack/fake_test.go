@@ -36,6 +36,8 @@ type fake struct {
 	slow    time.Duration // how long a volume takes
 	absent  bool          // Cinder does not answer Nova, which forgets its instances all the same
 	takes   time.Duration // how long the wire takes, each way
+	forgets int           // how many removals of instances Nova accepts, and nobody carries out
+	noRoom  int           // how many instances more there is no host for
 	untold  string        // the instance that no list in detail tells of
 
 	// late lets a request have its effect long after its caller has given up.
@@ -179,10 +181,13 @@ func (f *fake) settle() {
 	for _, id := range slices.Sorted(maps.Keys(f.things["servers"])) {
 		s := f.things["servers"][id]
 		if s.text("status") == "BUILD" && now.Sub(s.born) >= builds/2 && s.fields["bound"] == nil {
-			f.bind(id, s)
+			f.place(id, s)
 		}
 		if s.text("status") == "BUILD" && now.Sub(s.born) >= builds {
 			s.fields["status"], s.fields["OS-SRV-USG:launched_at"], s.fields["OS-EXT-AZ:availability_zone"] = "ACTIVE", "2026-01-01T00:00:00.000000", "nova"
+		}
+		if s.fields["bound"] == false && now.Sub(s.born) >= builds {
+			s.fields["fault"] = map[string]any{"message": "No valid host was found. There are not enough hosts available."}
 		}
 		if s.text("status") == "HARD_REBOOT" && now.Sub(s.born) >= builds {
 			s.fields["status"] = "ACTIVE"
@@ -200,6 +205,19 @@ func (f *fake) settle() {
 			delete(f.things["volumes"], id)
 		}
 	}
+}
+
+// place gives an instance a host, if one has room.
+func (f *fake) place(id string, s *thing) {
+	if s.text("OS-EXT-STS:task_state") == "scheduling" {
+		s.fields["OS-EXT-STS:task_state"] = nil
+	}
+	if f.noRoom > 0 {
+		f.noRoom--
+		s.fields["status"], s.fields["bound"] = "ERROR", false // why is told a moment later, as by Nova
+		return
+	}
+	f.bind(id, s)
 }
 
 // bind gives an instance its ports: of two that want the same one loses (RELIABILITY 2b).
@@ -301,7 +319,7 @@ func (f *fake) list(kind, key string, q url.Values) (int, any, http.Header) {
 	links := []any{}
 	for _, id := range ids {
 		t := f.things[kind][id]
-		if !matches(t, q) || id <= q.Get("marker") {
+		if !matches(t, q) || id <= q.Get("marker") || t.fields["os_hidden"] == true || t.text("visibility") == "community" {
 			continue
 		}
 		if kind == "servers" && len(all) == f.page { // f.page is also the most that a limit may ask for

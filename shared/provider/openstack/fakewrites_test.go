@@ -18,6 +18,9 @@ func (f *fake) show(kind, id string) (int, any, http.Header) {
 	if !ok {
 		return refuse(http.StatusNotFound, "itemNotFound", "%s %s could not be found.", kind, id)
 	}
+	if kind == "images" { // Glance's are not wrapped
+		return http.StatusOK, t.fields, nil
+	}
 	return http.StatusOK, map[string]any{single(kind): t.fields}, nil
 }
 
@@ -29,7 +32,10 @@ func (f *fake) drop(kind, id string) (int, any, http.Header) {
 		return refuse(http.StatusNotFound, "itemNotFound", "%s %s could not be found.", kind, id)
 	case kind == "servers":
 		if t.dying.IsZero() {
-			t.dying, t.fields["OS-EXT-STS:task_state"] = time.Now(), "deleting"
+			t.fields["OS-EXT-STS:task_state"], t.fields["updated"] = "deleting", time.Now().UTC().Format(time.RFC3339)
+			if f.forgets--; f.forgets < 0 {
+				t.dying = time.Now()
+			}
 		}
 	case kind == "attachments" && f.things["servers"][t.text("instance")] != nil:
 		return refuse(http.StatusConflict, "conflictingRequest", "Detach volume from instance %s using the Compute API", t.text("instance"))
@@ -190,7 +196,7 @@ func (f *fake) makeServer(asked map[string]any, hints any) (int, any, http.Heade
 	flavor := f.things["flavors"][fmt.Sprint(asked["flavorRef"])]
 	fields := maps.Clone(asked)
 	fields["status"], fields["created"], fields["ports"] = "BUILD", time.Now().UTC().Format(time.RFC3339), ids
-	fields["hints"] = hints
+	fields["hints"], fields["OS-EXT-STS:task_state"] = hints, "scheduling"
 	fields["flavor"] = map[string]any{"original_name": flavor.text("name")}
 	id := f.add("servers", fields)
 	devices, _ := asked["block_device_mapping_v2"].([]any)

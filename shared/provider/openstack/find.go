@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -55,6 +56,20 @@ func (d *driver) find(ctx context.Context, c caller, r provider.Ref) ([]server, 
 			}
 		}
 	}
+	all, err := c.withIDs(ctx, all, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		if s.unknown() {
+			return nil, provider.Errorf(provider.Unknown, "find %s: Nova does not know how instance %s is: its cell does not answer", r.Name, s.ID)
+		}
+	}
+	return slices.DeleteFunc(all, func(s server) bool { return !d.means(r, s) }), nil
+}
+
+// withIDs adds to all the servers with these ids that it does not have and that are there. What is no id is passed over.
+func (c caller) withIDs(ctx context.Context, all []server, ids []string) ([]server, error) {
 	for _, id := range ids {
 		if !isID(id) || slices.ContainsFunc(all, func(s server) bool { return s.ID == id }) {
 			continue
@@ -68,12 +83,7 @@ func (d *driver) find(ctx context.Context, c caller, r provider.Ref) ([]server, 
 		}
 		all = append(all, s)
 	}
-	for _, s := range all {
-		if s.unknown() {
-			return nil, provider.Errorf(provider.Unknown, "find %s: Nova does not know how instance %s is: its cell does not answer", r.Name, s.ID)
-		}
-	}
-	return slices.DeleteFunc(all, func(s server) bool { return !d.means(r, s) }), nil
+	return all, nil
 }
 
 // means reports whether r names s. What carries no tag of ours is named only by the provider id that a Machine records.
@@ -125,6 +135,12 @@ func (d *driver) List(ctx context.Context) ([]provider.Instance, error) {
 			all = append(all, d.instance(s))
 		}
 	}
+	return append(all, d.leftovers(ports, volumes, byID, byToken)...), nil
+}
+
+// leftovers are the ports and volumes of the cluster that are of no server, known by its id or by the token of its attempt.
+func (d *driver) leftovers(ports []port, volumes []volume, byID, byToken map[string]bool) []provider.Instance {
+	var all []provider.Instance
 	for _, p := range ports {
 		if o := d.tags.ownerOfPort(p); o.cluster && !byID[p.Device] && (p.Device != "" || !byToken[o.token]) {
 			all = append(all, d.child(p.ID, p.Name, o))
@@ -140,7 +156,7 @@ func (d *driver) List(ctx context.Context) ([]provider.Instance, error) {
 			all = append(all, d.child(v.ID, v.Name, o))
 		}
 	}
-	return all, nil
+	return all
 }
 
 func (d *driver) child(id, name string, o owner) provider.Instance {
@@ -153,7 +169,10 @@ func (d *driver) instance(s server) provider.Instance {
 	in := provider.Instance{
 		ID: s.ID, ProviderID: providerID(s.ID), UID: o.uid, Token: o.token, Name: s.Name, State: s.state(), CloudState: s.Status,
 		Type: s.Flavor.Name, Region: d.session.cloud.region, Zone: s.Zone, Addresses: s.addresses(), Created: s.Created, Message: shorten(s.Fault.Message),
-		Tags: labeled(s.Tags, s.Metadata),
+		Tags: labeled(s.Tags, s.Metadata), Again: s.forgotten(),
+	}
+	if in.State == provider.StateFailed && shortage.MatchString(s.Fault.Message) {
+		in.Code = provider.Exhausted
 	}
 	if !o.cluster {
 		in.UID, in.Token = "", ""
@@ -165,12 +184,17 @@ func (d *driver) instance(s server) provider.Instance {
 	return in
 }
 
+// shortage is what Nova says of an instance for which its scheduler, or every host that it tried, had no room.
+var shortage = regexp.MustCompile(`No valid host|Exceeded maximum number of retries|Insufficient|(?i)quota`)
+
 // state returns what a status of Nova's means. An instance in ERROR that has run may do so still.
 func (s server) state() provider.State {
 	switch {
 	case s.deleting():
 		return provider.StateDeleting
-	case s.Status == "ERROR" && (s.Launched == nil || *s.Launched == ""):
+	case s.placing():
+		return provider.StateIncomplete
+	case s.Status == "ERROR" && !s.launched():
 		return provider.StateFailed
 	}
 	switch s.Status {

@@ -81,6 +81,16 @@ func (a *attempt) complete() bool {
 
 // removeStale removes what earlier attempts, which the cloud refused, have left: each attempt would leave more.
 func (a *attempt) removeStale(ctx context.Context, all []port, made []server) error {
+	if err := a.removeStalePorts(ctx, all, made); err != nil {
+		return err
+	}
+	if len(a.wanted.volumes()) == 0 {
+		return nil
+	}
+	return a.removeStaleVolumes(ctx, made)
+}
+
+func (a *attempt) removeStalePorts(ctx context.Context, all []port, made []server) error {
 	for _, p := range all {
 		if own := slices.ContainsFunc(a.ports, func(q port) bool { return q.ID == p.ID }); own {
 			continue
@@ -97,9 +107,10 @@ func (a *attempt) removeStale(ctx context.Context, all []port, made []server) er
 			return err
 		}
 	}
-	if len(a.wanted.volumes()) == 0 {
-		return nil
-	}
+	return nil
+}
+
+func (a *attempt) removeStaleVolumes(ctx context.Context, made []server) error {
 	volumes, err := a.caller.volumes(ctx, map[string]string{tagUID: string(a.ref.UID), tagCluster: a.tags.cluster})
 	if err != nil {
 		return err
@@ -181,7 +192,7 @@ func (a *attempt) tagPorts(ctx context.Context) error {
 		if tagged(p.Tags) {
 			continue
 		}
-		p.Tags = unique(slices.Concat(a.tags.of(a.ref.UID, a.ref.Token), []string{tag(tagPart, strconv.Itoa(i))}, w.Tags))
+		p.Tags = unique(slices.Concat(a.tags.of(a.ref.UID, a.ref.Token), []string{tag(tagPart, strconv.Itoa(i))}, foreign(w.Tags)))
 		err := a.request(ctx, a.network, "tag port "+p.ID, http.MethodPut, "ports/"+p.ID+"/tags", gophercloud.RequestOpts{JSONBody: map[string]any{"tags": p.Tags}})
 		if err == nil && i > 0 && w.Body.Description != "" { // the first one's is written with the claim
 			err = a.request(ctx, a.network, "describe port "+p.ID, http.MethodPut, "ports/"+p.ID,

@@ -98,11 +98,21 @@ func (r *resolver) image(ctx context.Context) error {
 	return nil
 }
 
+// imageByID gets an image by its id: no list shows those that are hidden, or of another project that offers them to everybody
+// (visibility community).
 func (r *resolver) imageByID(ctx context.Context, id string) ([]named, error) {
 	if !isID(id) {
 		return nil, nil
 	}
-	return pages[named](ctx, r.caller, r.caller.services.image, "list images", "images", "images", url.Values{"id": {"in:" + id}})
+	var image named
+	err := r.get(ctx, r.caller.services.image, "get image "+id, "images/"+url.PathEscape(id), &image)
+	switch {
+	case provider.CodeOf(err) == provider.NotFound:
+		return nil, nil
+	case err == nil && image.ID == "":
+		err = coded("get image "+id, errEmpty)
+	}
+	return []named{image}, err
 }
 
 // zone looks for the zones of the instance and of its volumes.

@@ -276,3 +276,33 @@ func TestFewThatNoPageTellsOfAreAskedFor(t *testing.T) {
 		})
 	}
 }
+
+// An image by its id is found though no list shows it: one of another project for everybody (visibility community), or one
+// that is hidden (E18).
+func TestImageThatNoListShows(t *testing.T) {
+	t.Parallel()
+	for name, fields := range map[string]map[string]any{
+		"community": {"name": "rhcos", "status": "active", "visibility": "community"},
+		"hidden":    {"name": "rhcos", "status": "active", "os_hidden": true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				id := f.add("images", fields)
+				d, err := providerOf(f).Open(t.Context(), accountOf("secret"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				raw, err := d.Resolve(t.Context(), specWith(`"image": "`+id+`"`))
+				if err != nil || !strings.Contains(string(raw), `"image":"`+id+`"`) {
+					t.Errorf("Resolve = %s, %v", raw, err)
+				}
+				const nowhere = "99999999-9999-9999-9999-999999999999"
+				if _, err := d.Resolve(t.Context(), specWith(`"image": "`+nowhere+`"`)); provider.CodeOf(err) != provider.Invalid || !strings.Contains(err.Error(), nowhere) {
+					t.Errorf("Resolve of an image that is nowhere = %v", err)
+				}
+			})
+		})
+	}
+}

@@ -5,7 +5,6 @@ package openstack
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -69,7 +68,7 @@ func newSession(c *cloud, dial dialer) (*session, error) {
 func dial(c *cloud) (http.RoundTripper, error) {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:           throttle.Dialer(5 * time.Second).DialContext,
 		TLSClientConfig:       c.tls,
 		TLSHandshakeTimeout:   5 * time.Second,
 		ForceAttemptHTTP2:     true,

@@ -5,6 +5,7 @@ package openstack
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -49,9 +50,23 @@ func (t tags) metadata(uid types.UID, token, part string) map[string]string {
 	return map[string]string{tagCluster: t.cluster, tagUID: string(uid), tagToken: token, tagPart: part}
 }
 
-// owner reads the tags of a thing.
+// foreign leaves out of a spec's tags those that say whose a thing is: copied from another instance, they would name its
+// Machine.
+func foreign(list []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), owning)
+}
+
+// owner reads the tags of a thing, in whatever order it tells them. What names two Machines belongs to none by its tags.
 func (t tags) owner(list []string) owner {
-	return t.ownerOf(func(name string) string { return valueOf(list, name) })
+	o := t.ownerOf(func(name string) string { return valueOf(list, name) })
+	o.cluster = slices.Contains(list, tag(tagCluster, t.cluster))
+	if o.uid != "" && slices.ContainsFunc(list, func(text string) bool {
+		uid, is := strings.CutPrefix(text, tagUID+"=")
+		return is && types.UID(uid) != o.uid
+	}) {
+		o.uid = ""
+	}
+	return o
 }
 
 func (t tags) ownerOf(value func(name string) string) owner {

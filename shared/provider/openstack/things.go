@@ -27,6 +27,7 @@ type server struct {
 	Name     string            `json:"name"`
 	Status   string            `json:"status"`
 	Created  time.Time         `json:"created"`
+	Updated  time.Time         `json:"updated"` // when a task began or ended, among others
 	Task     string            `json:"OS-EXT-STS:task_state"`
 	Zone     string            `json:"OS-EXT-AZ:availability_zone"`
 	Launched *string           `json:"OS-SRV-USG:launched_at"`
@@ -51,6 +52,12 @@ func (s server) unknown() bool { return s.Status == "UNKNOWN" && s.Name == "" }
 
 func (s server) deleting() bool {
 	return s.Status == "DELETED" || s.Status == "SOFT_DELETED" || s.Task == "deleting" || s.Task == "soft-deleting"
+}
+
+// forgotten reports whether the removal of an instance was accepted so long ago that nobody is at it any more: the compute
+// service that should be was gone when it was asked. Nova removes the instance itself when it is asked again meanwhile.
+func (s server) forgotten() bool {
+	return s.Task == "deleting" && !s.Updated.IsZero() && time.Since(s.Updated) >= stuckAfter
 }
 
 // port is what is read of a port of Neutron's.
@@ -167,10 +174,20 @@ func (c caller) untold(ctx context.Context, ids []named, seen map[string]bool) (
 	return all, nil
 }
 
+// What a list is asked for is looked at once more in its answer: a service leaves out, without a word, filters that it does
+// not know or whose use it was not allowed (Cinder's query_volume_filters, Neutron without its extension for tags), and
+// whatever such a list shows would be removed with the Machine.
+
+// carries reports whether a thing has all of some tags.
+func carries(list, tags []string) bool {
+	return !slices.ContainsFunc(tags, func(t string) bool { return !slices.Contains(list, t) })
+}
+
 // servers lists instances that carry all of some tags. Cells that do not answer are left out: absence has to be proven
 // otherwise.
 func (c caller) servers(ctx context.Context, tags ...string) ([]server, error) {
-	return pages[server](ctx, c, c.compute, "list instances", "servers/detail", "servers", url.Values{"tags": {join(tags)}})
+	all, err := pages[server](ctx, c, c.compute, "list instances", "servers/detail", "servers", url.Values{"tags": {join(tags)}})
+	return slices.DeleteFunc(all, func(s server) bool { return !s.unknown() && !carries(s.Tags, tags) }), err
 }
 
 func (c caller) server(ctx context.Context, id string) (server, error) {
@@ -192,7 +209,8 @@ var portFields = []string{"id", "name", "description", "mac_address", "device_id
 
 // ports lists ports that carry all of some tags.
 func (c caller) ports(ctx context.Context, tags ...string) ([]port, error) {
-	return c.portsWith(ctx, url.Values{"tags": {join(tags)}})
+	all, err := c.portsWith(ctx, url.Values{"tags": {join(tags)}})
+	return slices.DeleteFunc(all, func(p port) bool { return !carries(p.Tags, tags) }), err
 }
 
 func (c caller) portsWith(ctx context.Context, q url.Values) ([]port, error) {
@@ -221,6 +239,7 @@ func (c caller) portsOf(ctx context.Context, t tags, uid types.UID) ([]port, err
 		return nil, err
 	}
 	fresh, err := c.portsWith(ctx, url.Values{"description": {t.description(uid)}})
+	fresh = slices.DeleteFunc(fresh, func(p port) bool { o := t.ownerOfPort(p); return !o.cluster || o.uid != uid })
 	return union(all, fresh), err
 }
 
@@ -232,6 +251,7 @@ func (c caller) portsOfCluster(ctx context.Context, t tags) ([]port, error) {
 		return nil, err
 	}
 	fresh, err := c.portsWith(ctx, url.Values{"not-tags": {mark}, "device_id": {""}})
+	fresh = slices.DeleteFunc(fresh, func(p port) bool { return !t.ownerOfPort(p).cluster })
 	return union(all, fresh), err
 }
 
@@ -254,7 +274,15 @@ func (c caller) volumes(ctx context.Context, metadata map[string]string) ([]volu
 	if err != nil {
 		return nil, coded("list volumes", err)
 	}
-	return pages[volume](ctx, c, c.volume, "list volumes", "volumes/detail", "volumes", url.Values{"metadata": {string(text)}})
+	all, err := pages[volume](ctx, c, c.volume, "list volumes", "volumes/detail", "volumes", url.Values{"metadata": {string(text)}})
+	return slices.DeleteFunc(all, func(v volume) bool {
+		for name, value := range metadata {
+			if v.Metadata[name] != value {
+				return true
+			}
+		}
+		return false
+	}), err
 }
 
 // removePort deletes a port, with the trunk that it is the parent of.

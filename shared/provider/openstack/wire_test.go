@@ -89,6 +89,9 @@ func (l *life) up(t *testing.T) provider.Instance {
 	t.Helper()
 	for range 200 {
 		found, err := l.Find(t.Context(), l.ref)
+		found = slices.DeleteFunc(found, func(i provider.Instance) bool { // the attempt goes on
+			return i.State == provider.StateIncomplete || i.State == provider.StateFailed && i.Code == provider.Exhausted
+		})
 		if err == nil && len(found) > 0 {
 			i := slices.IndexFunc(found, func(i provider.Instance) bool { return i.State == provider.StateRunning })
 			if i >= 0 {
@@ -231,6 +234,7 @@ func TestManyFaults(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f, dice := newFake(), rand.New(rand.NewPCG(seed, 1))
+				f.noRoom = int(seed % 3)
 				more := everything
 				if seed%2 == 0 {
 					more = `"trunk": true`

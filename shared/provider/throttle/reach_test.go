@@ -19,3 +19,13 @@ func TestLinkLocalAddressesAreNoClouds(t *testing.T) {
 		}
 	}
 }
+
+func TestWireServerIsNoCloud(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"168.63.129.16:80", "[::ffff:168.63.129.16]:32526"} {
+		_, err := Dialer(time.Second).DialContext(t.Context(), "tcp", address)
+		if provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "Azure") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -27,6 +28,9 @@ const (
 	ipamGroup       = "ipam.cluster.x-k8s.io"
 	ipamVersion     = "v1beta1"
 	claimProtection = "machine.openshift.io/ip-claim-protection" // until the instance is gone (SPEC E25)
+	// claimAccount names the account whose instance gets the address. Only there a claim that outlived its Machine is let go:
+	// in every other account that instance is missing anyhow.
+	claimAccount = "machine.openshift.io/vsphere-account"
 	// givenWithin is how long an address may take before people are told that none is given.
 	givenWithin = time.Minute
 )
@@ -84,7 +88,7 @@ type given struct {
 
 // give returns network cards with the addresses that their pools give, and whether all have been given. Each is claimed
 // once for a Machine, and kept until release.
-func (a *Addresses) give(ctx context.Context, namespace string, r provider.Ref, cards []providerspec.VSphereDevice) ([]providerspec.VSphereDevice, bool, error) {
+func (a *Addresses) give(ctx context.Context, of provider.Account, r provider.Ref, cards []providerspec.VSphereDevice) ([]providerspec.VSphereDevice, bool, error) {
 	if !slices.ContainsFunc(cards, func(c providerspec.VSphereDevice) bool { return len(c.AddressesFromPools) > 0 }) {
 		return cards, true, nil
 	}
@@ -96,7 +100,7 @@ func (a *Addresses) give(ctx context.Context, namespace string, r provider.Ref, 
 		card := &filled[i]
 		card.IPAddrs = slices.Clone(card.IPAddrs)
 		for j, pool := range card.AddressesFromPools {
-			c, err := a.claim(ctx, namespace, claimName(r, i, j), r, pool)
+			c, err := a.claim(ctx, of, claimName(r, i, j), r, pool)
 			if err != nil {
 				return nil, false, fmt.Errorf("%s: %w", at("network", "devices").Index(i).Child("addressesFromPools").Index(j), err)
 			}
@@ -117,10 +121,11 @@ func claimName(r provider.Ref, card, pool int) string {
 }
 
 // claim returns a claim of r's Machine, which is made if it is not there.
-func (a *Addresses) claim(ctx context.Context, namespace, name string, r provider.Ref, pool providerspec.VSpherePool) (claim, error) {
+func (a *Addresses) claim(ctx context.Context, of provider.Account, name string, r provider.Ref, pool providerspec.VSpherePool) (claim, error) {
+	namespace := of.Namespace
 	c, err := a.find(ctx, namespace, name)
 	if errors.Is(err, kubeapi.ErrGone) {
-		err = a.api.Do(ctx, kubeapi.Request{Method: http.MethodPost, Path: ipamPath(namespace, "ipaddressclaims", ""), Body: newClaim(namespace, name, r, pool)}, &c)
+		err = a.api.Do(ctx, kubeapi.Request{Method: http.MethodPost, Path: ipamPath(namespace, "ipaddressclaims", ""), Body: newClaim(of, name, r, pool)}, &c)
 		if errors.Is(err, kubeapi.ErrExists) { // somebody was faster
 			c, err = a.find(ctx, namespace, name)
 		}
@@ -139,9 +144,10 @@ func (a *Addresses) claim(ctx context.Context, namespace, name string, r provide
 	return c, nil
 }
 
-func newClaim(namespace, name string, r provider.Ref, pool providerspec.VSpherePool) claim {
+func newClaim(of provider.Account, name string, r provider.Ref, pool providerspec.VSpherePool) claim {
 	c := claim{TypeMeta: metav1.TypeMeta{APIVersion: ipamGroup + "/" + ipamVersion, Kind: "IPAddressClaim"}}
-	c.Namespace, c.Name, c.Finalizers = namespace, name, []string{claimProtection}
+	c.Namespace, c.Name, c.Finalizers = of.Namespace, name, []string{claimProtection}
+	c.Annotations = map[string]string{claimAccount: of.Key()}
 	c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "machine.openshift.io/v1beta1", Kind: "Machine", Name: r.Name, UID: r.UID}}
 	c.Spec.PoolRef = corev1.TypedLocalObjectReference{APIGroup: &pool.Group, Kind: pool.Resource, Name: pool.Name}
 	return c
@@ -190,18 +196,11 @@ func (a *Addresses) take(ctx context.Context, c claim, card *providerspec.VSpher
 // release lets the addresses of r's Machine go with it: its claims are the Machine's own and go when it does. Its error is
 // [kubeapi.ErrConflict] if somebody else writes one: then it is still there.
 func (a *Addresses) release(ctx context.Context, namespace string, r provider.Ref) error {
-	var all claims
-	err := a.api.Do(ctx, kubeapi.Request{Method: http.MethodGet, Path: ipamPath(namespace, "ipaddressclaims", "")}, &all)
-	switch {
-	case errors.Is(err, kubeapi.ErrUnserved) && a.api.Lacks(ctx, ipamGroup):
-		return nil
-	case err == nil && all.Kind != "IPAddressClaimList":
-		err = fmt.Errorf("the answer is a %q and no list of them", all.Kind)
-	}
+	all, err := a.list(ctx, namespace)
 	if err != nil {
-		return fmt.Errorf("address claims in %s: %w", namespace, err)
+		return err
 	}
-	for _, c := range all.Items {
+	for _, c := range all {
 		if ownerOf(c) != string(r.UID) {
 			continue
 		}
@@ -210,6 +209,46 @@ func (a *Addresses) release(ctx context.Context, namespace string, r provider.Re
 		}
 	}
 	return nil
+}
+
+// list returns the claims of a namespace; none where nobody has installed the kind.
+func (a *Addresses) list(ctx context.Context, namespace string) ([]claim, error) {
+	var all claims
+	err := a.api.Do(ctx, kubeapi.Request{Method: http.MethodGet, Path: ipamPath(namespace, "ipaddressclaims", "")}, &all)
+	switch {
+	case errors.Is(err, kubeapi.ErrUnserved) && a.api.Lacks(ctx, ipamGroup):
+		return nil, nil
+	case err == nil && all.Kind != "IPAddressClaimList":
+		err = fmt.Errorf("the answer is a %q and no list of them", all.Kind)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("address claims in %s: %w", namespace, err)
+	}
+	return all.Items, nil
+}
+
+// leftovers returns the claims in an account of Machines that have no instance there: of one that is being made, or of one
+// that is gone and whose claim came too late for its removal. Without a Machine sweep-instances lets the latter go.
+func (a *Addresses) leftovers(ctx context.Context, of provider.Account, have []provider.Instance) ([]provider.Instance, error) {
+	if a == nil {
+		return nil, nil
+	}
+	all, err := a.list(ctx, of.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	var left []provider.Instance
+	for _, c := range all {
+		uid := ownerOf(c)
+		used := slices.ContainsFunc(have, func(in provider.Instance) bool { return string(in.UID) == uid })
+		if uid == "" || used || c.Annotations[claimAccount] != of.Key() || !slices.Contains(c.Finalizers, claimProtection) {
+			continue
+		}
+		left = append(left, provider.Instance{
+			ID: "ipaddressclaim/" + c.Name, UID: types.UID(uid), Name: c.Name, Created: c.CreationTimestamp.Time, Child: true,
+		})
+	}
+	return left, nil
 }
 
 func (a *Addresses) unprotect(ctx context.Context, c claim) error {

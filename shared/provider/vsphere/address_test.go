@@ -89,6 +89,9 @@ func (p *pools) set(f func()) {
 	f()
 }
 
+// inMachines is an account of nobody who lists.
+var inMachines = provider.Account{Namespace: "machines"}
+
 // east is one of them.
 var east = providerspec.VSpherePool{Group: "installer.openshift.io", Resource: "IPPool", Name: "east"}
 
@@ -131,7 +134,7 @@ func TestAddressesFromPools(t *testing.T) {
 		}
 	}
 	group := "installer.openshift.io"
-	want := newClaim("machines", "worker-a-claim-1-1", r, east)
+	want := newClaim(d.account, "worker-a-claim-1-1", r, east)
 	want.Spec.PoolRef = corev1.TypedLocalObjectReference{APIGroup: &group, Kind: "IPPool", Name: "west"}
 	want.ResourceVersion, want.CreationTimestamp = "1", p.claims["worker-a-claim-1-1"].CreationTimestamp
 	if diff := cmp.Diff(want, p.claims["worker-a-claim-1-1"]); diff != "" || len(p.claims) != 2 {
@@ -163,7 +166,7 @@ func TestNoClaimStaysProtected(t *testing.T) {
 	t.Parallel()
 	v := newVCenter(t)
 	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
-	second, others := newClaim("machines", "worker-a-claim-0-1", r, east), newClaim("machines", "worker-a-claim-0-2", provider.Ref{UID: "another", Name: "worker-a"}, east)
+	second, others := newClaim(inMachines, "worker-a-claim-0-1", r, east), newClaim(inMachines, "worker-a-claim-0-2", provider.Ref{UID: "another", Name: "worker-a"}, east)
 	p := &pools{claims: map[string]claim{second.Name: second, others.Name: others}, races: 1}
 	d, _ := withPools(t, v, p)
 	if err := d.Delete(t.Context(), r); err != nil {
@@ -180,15 +183,73 @@ func TestNoClaimStaysProtected(t *testing.T) {
 	}
 }
 
+// RELIABILITY 2b.10: a Create that was held up until its Machine was gone still claims an address. The sweep finds the claim,
+// and lets it go by its UID; claims of an instance that is there, of other accounts and of installers are no leftovers.
+func TestClaimThatCameTooLateIsFound(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	p := &pools{claims: map[string]claim{}, gives: "10.1.0."}
+	d, _ := withPools(t, v, p)
+	resolved, err := d.Resolve(t.Context(), pooled(v))
+	must(t, err)
+	running := provider.Ref{UID: uuid.NewUUID(), Name: "worker-b", Token: "b"}
+	_, err = proceed(t.Context(), d, running, resolved)
+	must(t, err)
+	late := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	if err := d.Delete(t.Context(), late); provider.CodeOf(err) != provider.NotFound {
+		t.Fatalf("Delete = %v", err)
+	}
+	p.set(func() {
+		for _, c := range []claim{
+			newClaim(d.account, "worker-a-claim-1-0", late, east), newClaim(inMachines, "elsewhere", provider.Ref{UID: "another"}, east),
+			{TypeMeta: metav1.TypeMeta{Kind: "IPAddressClaim"}, ObjectMeta: metav1.ObjectMeta{Namespace: "machines", Name: "bootstrap"}},
+		} {
+			p.claims[c.Name] = c
+		}
+	})
+	left := func() []provider.Instance {
+		t.Helper()
+		all, err := d.List(t.Context())
+		must(t, err)
+		return slices.DeleteFunc(all, func(in provider.Instance) bool { return !in.Child })
+	}
+	want := []provider.Instance{{ID: "ipaddressclaim/worker-a-claim-1-0", UID: late.UID, Name: "worker-a-claim-1-0", Child: true}}
+	if diff := cmp.Diff(want, left()); diff != "" {
+		t.Errorf("leftovers (-want +got):\n%s", diff)
+	}
+	swept := provider.Ref{UID: late.UID, ID: want[0].ID, Name: want[0].Name}
+	if err := d.Delete(t.Context(), swept); provider.CodeOf(err) != provider.NotFound {
+		t.Errorf("Delete = %v", err)
+	}
+	if more := left(); len(more) > 0 || len(p.claims["worker-a-claim-1-0"].Finalizers) > 0 || len(p.claims["elsewhere"].Finalizers) != 1 {
+		t.Errorf("left after the sweep: %v; claims %v", more, p.claims)
+	}
+}
+
+// A list of claims that cannot be read makes the list of the account an error, not a shorter one.
+func TestClaimsThatCannotBeListed(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, _ := withPools(t, v, &pools{claims: map[string]claim{}})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
+	t.Cleanup(s.Close)
+	var err error
+	d.addresses, err = NewAddresses(&rest.Config{Host: s.URL})
+	must(t, err)
+	if _, err := d.List(t.Context()); provider.CodeOf(err) != provider.Unknown || !strings.Contains(err.Error(), "address claims in machines") {
+		t.Errorf("List = %v (%v)", err, provider.CodeOf(err))
+	}
+}
+
 // What no pool gives is said, and heals.
 func TestAddressThatIsNotGiven(t *testing.T) {
 	t.Parallel()
 	v := newVCenter(t)
 	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
-	old := newClaim("machines", "worker-a-claim-1-0", r, east)
+	old := newClaim(inMachines, "worker-a-claim-1-0", r, east)
 	old.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
 	old.Status.Conditions = []claimCondition{{Type: "Ready", Status: "False", Message: "pool east has no address left"}}
-	other := newClaim("machines", "worker-a-claim-1-0", provider.Ref{UID: "before", Name: "worker-a"}, east)
+	other := newClaim(inMachines, "worker-a-claim-1-0", provider.Ref{UID: "before", Name: "worker-a"}, east)
 	for name, tt := range map[string]struct {
 		p    *pools
 		want []string

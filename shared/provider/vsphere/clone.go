@@ -37,7 +37,8 @@ func (d *driver) clone(ctx context.Context, c *vim25.Client, r provider.Ref, req
 		Config: &types.VirtualMachineConfigSpec{
 			InstanceUuid: string(r.UID),
 			Annotation:   fmt.Sprintf("Machine %s/%s of cluster %s", d.account.Namespace, r.Name, d.account.ClusterID),
-			ExtraConfig:  []types.BaseOptionValue{owner},
+			// A template that was made of an instance has that one's notes.
+			ExtraConfig:  []types.BaseOptionValue{owner, option(keyConfigured, ""), option(keyLaunched, ""), option(keyTags, "")},
 			DeviceChange: changes,
 		},
 	}

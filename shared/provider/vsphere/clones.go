@@ -25,7 +25,8 @@ type clone struct {
 	Ref          reference
 	Name         string
 	UUID         string // of the BIOS: the instance's id
-	InstanceUUID string // the Machine's UID, unless the vCenter changed it
+	InstanceUUID string // the Machine's UID; a copy has another, because no two in a vCenter have the same
+	Template     bool
 	Version      string // of the settings: a change of them names it
 	Created      time.Time
 	Power        types.VirtualMachinePowerState
@@ -40,7 +41,7 @@ type clone struct {
 // details are the properties that a clone is made of.
 var details = []string{
 	"name", "config.uuid", "config.instanceUuid", "config.changeVersion", "config.createDate", "runtime.powerState", "guest.net",
-	"config.tools.pendingCustomization", keyed(keyMark), keyed(keyConfigured), keyed(keyLaunched), keyed(keyTags),
+	"config.template", "config.tools.pendingCustomization", keyed(keyMark), keyed(keyConfigured), keyed(keyLaunched), keyed(keyTags),
 }
 
 // read makes a clone of properties; those that the vCenter left out stay empty. A mark that cannot be read is an error:
@@ -53,6 +54,8 @@ func read(o types.ObjectContent) (clone, error) {
 			m.text(p.Name, v)
 		case time.Time:
 			m.Created = v
+		case bool:
+			m.Template = v
 		case types.VirtualMachinePowerState:
 			m.Power = v
 		case types.ArrayOfGuestNicInfo:
@@ -83,15 +86,16 @@ func (m *clone) text(property, value string) {
 
 func (m *clone) note(property, value string) error {
 	var err error
-	switch property {
-	case keyed(keyMark):
+	switch {
+	case value == "": // as good as taken away
+	case property == keyed(keyMark):
 		err = json.Unmarshal([]byte(value), &m.Mark)
-	case keyed(keyLaunched):
+	case property == keyed(keyLaunched):
 		m.Launched = &launched{}
 		err = json.Unmarshal([]byte(value), m.Launched)
-	case keyed(keyTags):
+	case property == keyed(keyTags):
 		err = json.Unmarshal([]byte(value), &m.Tags)
-	case keyed(keyConfigured):
+	case property == keyed(keyConfigured):
 		m.Configured = value
 	}
 	if err != nil {
@@ -239,20 +243,32 @@ func (d *driver) named(ctx context.Context, c *vim25.Client, r provider.Ref) ([]
 			all = append(all, found[0])
 		}
 	}
+	if slices.ContainsFunc(all, func(m clone) bool { return !m.copied() }) {
+		all = slices.DeleteFunc(all, clone.copied)
+	}
 	return all, nil
 }
 
+// copied reports whether m has a mark that was made for another: people, backups and replications copy settings along
+// with an instance, and the vCenter gives the copy an instanceUuid of its own. A template made of an instance runs nothing.
+func (m clone) copied() bool {
+	return m.Mark.Cluster != "" && (m.InstanceUUID != m.Mark.UID || m.Template)
+}
+
 // means reports whether r names m. What carries no mark was made by another system: it is the Machine's whose UID it
-// carries as OpenShift's instances do, or that records its id.
+// carries as OpenShift's instances do, or that records its id. What looks like a copy is the Machine's only as long as
+// nothing else is, and is never destroyed.
 func (d *driver) means(r provider.Ref, m clone) bool {
 	recorded := r.ProviderID != "" && r.ProviderID == m.providerID()
 	switch {
-	case m.UUID == "": // a vCenter that is still making it does not tell
+	case m.UUID == "" || m.Template: // a vCenter that is still making it does not tell
 		return false
 	case m.Mark.Cluster == "":
 		return recorded || r.UID != "" && m.InstanceUUID == string(r.UID)
 	case m.Mark.Cluster != d.account.ClusterID:
 		return false
+	case m.copied():
+		return recorded && r.UID != "" && m.Mark.UID == string(r.UID)
 	case r.UID == "":
 		return recorded || r.ID != "" && r.ID == m.UUID
 	}

@@ -51,7 +51,7 @@ func (d *driver) create(ctx context.Context, c *vim25.Client, r provider.Ref, re
 	if err != nil {
 		return provider.Instance{}, err
 	}
-	cards, given, err := d.addresses.give(ctx, d.account.Namespace, r, req.Spec.Network.Devices)
+	cards, given, err := d.addresses.give(ctx, d.account, r, req.Spec.Network.Devices)
 	if err != nil {
 		return provider.Instance{}, err
 	}
@@ -60,8 +60,8 @@ func (d *driver) create(ctx context.Context, c *vim25.Client, r provider.Ref, re
 	}
 	for again := false; ; again = true {
 		done, err := d.settle(ctx, c, r, req, &p)
-		if err != nil {
-			return provider.Instance{}, err
+		if err != nil { // a task that failed is over: the next call begins the step anew
+			return p.refused(r, err)
 		}
 		if !done || again && hurried(ctx) {
 			return p.incomplete(r)
@@ -69,7 +69,7 @@ func (d *driver) create(ctx context.Context, c *vim25.Client, r provider.Ref, re
 		m, finished, err := d.advance(ctx, c, r, req, &p)
 		switch {
 		case err != nil:
-			return provider.Instance{}, err
+			return p.refused(r, err)
 		case finished:
 			return d.instance(*m), nil
 		case p.Step == stepClone: // record the task before anything else: it alone leads to the clone
@@ -117,6 +117,18 @@ func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
 	return provider.Instance{UID: r.UID, Name: r.Name, Token: r.Token, State: provider.StateIncomplete, Progress: b}, nil
 }
 
+// refused is what a call leaves behind that failed. Before there was any progress nothing was made, and there is none.
+func (p progress) refused(r provider.Ref, err error) (provider.Instance, error) {
+	if len(r.Progress) == 0 {
+		return provider.Instance{}, err
+	}
+	in, broken := p.incomplete(r)
+	if broken != nil {
+		return provider.Instance{}, err
+	}
+	return in, err
+}
+
 // settle waits for the task that runs, if there is one, and reports whether it ended.
 func (d *driver) settle(ctx context.Context, c *vim25.Client, r provider.Ref, req request, p *progress) (bool, error) {
 	if p.Task == nil {
@@ -131,8 +143,8 @@ func (d *driver) settle(ctx context.Context, c *vim25.Client, r provider.Ref, re
 	}
 	step := p.Step
 	p.Task, p.Step = nil, ""
-	p.Customized = p.Customized || step == stepCustomize
 	if info == nil || info.Error == nil { // nil: vCenters forget tasks; the instance shows what became of it
+		p.Customized = p.Customized || step == stepCustomize
 		return true, nil
 	}
 	return true, d.failure(ctx, c, r, req, step, info.Error)
@@ -228,8 +240,9 @@ func (d *driver) prepare(ctx context.Context, c *vim25.Client, r provider.Ref, r
 		task, err := d.configure(ctx, c, r, req, m)
 		return true, p.begin(stepConfigure, task, err)
 	case !p.Tagged && len(req.Spec.TagIDs) > 0:
-		p.Tagged = true
-		return true, d.attach(ctx, c, req.Spec.TagIDs, m.Ref)
+		err := d.attach(ctx, c, req.Spec.TagIDs, m.Ref)
+		p.Tagged = err == nil
+		return true, err
 	case !p.Customized && m.Customizing == "" && m.Configured == byCustomization:
 		task, err := customize(ctx, c, r, req, m)
 		return true, p.begin(stepCustomize, task, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
@@ -48,6 +49,60 @@ func proceed(ctx context.Context, d *driver, r provider.Ref, resolved json.RawMe
 		case err == nil:
 			r.Progress = i.Progress
 		}
+	}
+}
+
+// failedTask puts a task into the vCenter that ended with a fault, as one does that takes longer than a call waits, and
+// returns the progress that speaks of it.
+func failedTask(t *testing.T, v *vcenter, step string, fault types.BaseMethodFault) []byte {
+	t.Helper()
+	root := v.client(t).ServiceContent.RootFolder
+	task := &simulator.Task{Execute: func(*simulator.Task) (types.AnyType, types.BaseMethodFault) { return nil, nil }}
+	task.Self = reference{Type: "Task", Value: "task-failed"}
+	task.Info = types.TaskInfo{State: types.TaskInfoStateError, Entity: &root, Error: &types.LocalizedMethodFault{Fault: fault, LocalizedMessage: "not now"}}
+	v.service.Context.Map.Put(task)
+	p, err := json.Marshal(progress{Step: step, Task: &task.Self})
+	must(t, err)
+	return p
+}
+
+// A step whose task failed is told once, and then begun anew (SPEC E2, E27).
+func TestStepThatFailedIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		step, call string
+		fault      types.BaseMethodFault
+		made       bool // a clone is there
+	}{
+		{stepClone, "CloneVM_Task", &types.TaskInProgress{}, false},
+		{stepStart, "PowerOnVM_Task", &types.InsufficientMemoryResourcesFault{}, true},
+		{stepCustomize, "CustomizeVM_Task", &types.ResourceInUse{}, true},
+	} {
+		t.Run(tt.step, func(t *testing.T) {
+			t.Parallel()
+			v := newVCenter(t)
+			d, w := v.wired(t, v.account())
+			spec := v.spec(map[string]any{"userDataSecret": map[string]any{"name": "cloud-init"}, "network": map[string]any{"devices": []any{
+				map[string]any{"networkName": "VM Network", "ipAddrs": []string{"10.0.0.7/24"}, "gateway": "10.0.0.1"}}}})
+			resolved, err := d.Resolve(t.Context(), spec)
+			must(t, err)
+			r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+			if tt.made {
+				_, err := d.Create(t.Context(), r, resolved)
+				must(t, err)
+			}
+			r.Progress = failedTask(t, v, tt.step, tt.fault)
+			before := w.count(tt.call)
+			in, err := d.Create(t.Context(), r, resolved)
+			if provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), tt.step+" worker-a: not now") || w.count(tt.call) != before {
+				t.Fatalf("Create = %v, %d calls", err, w.count(tt.call)-before)
+			}
+			r.Progress = in.Progress
+			in, err = proceed(t.Context(), d, r, resolved)
+			if err != nil || in.State != provider.StateRunning || w.count(tt.call) != before+1 {
+				t.Errorf("then %+v, %v, %d calls", in, err, w.count(tt.call)-before)
+			}
+		})
 	}
 }
 

@@ -290,3 +290,38 @@ func TestCloneThatRunsIsNoAbsence(t *testing.T) {
 		t.Errorf("calls: %v", w.sent)
 	}
 }
+
+// refusal is a vCenter's answer to a call that it does not allow in a state.
+const refusal = `<?xml version="1.0"?><soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"><soapenv:Body><soapenv:Fault>
+<faultcode>ServerFaultCode</faultcode><faultstring>The operation is not allowed in the current state.</faultstring><detail>
+<InvalidStateFault xmlns="urn:vim25" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="InvalidState"/></detail></soapenv:Fault></soapenv:Body></soapenv:Envelope>`
+
+// An instance that its vCenter will not destroy in its state, as an orphaned one, stays for ever: that is told (R-L2).
+func TestDestroyThatIsRefusedIsTold(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	r, _, err := create(t, d, "worker-a", v.spec(nil))
+	must(t, err)
+	w.set(func(m string, next func() (*http.Response, error)) (*http.Response, error) {
+		if m != "Destroy_Task" {
+			return next()
+		}
+		res, err := page(500, "text/xml", refusal, "")(nil)
+		res.Request = &http.Request{Method: http.MethodPost, URL: &url.URL{Path: "/sdk"}}
+		return res, err
+	})
+	err = remove(t.Context(), d, r)
+	if provider.CodeOf(err) != provider.Exhausted {
+		t.Errorf("Delete = %v", err)
+	}
+	for _, want := range []string{"delete worker-a", "which is connected", "not allowed in the current state"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+	w.set(nil)
+	if err := remove(t.Context(), d, r); provider.CodeOf(err) != provider.NotFound {
+		t.Errorf("once it is allowed, Delete = %v", err)
+	}
+}

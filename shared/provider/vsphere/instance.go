@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -31,9 +32,13 @@ type status struct {
 // instance returns the machine layer's view of m.
 func (d *driver) instance(m clone) provider.Instance {
 	i := provider.Instance{
-		ID: m.UUID, ProviderID: m.providerID(), UID: apitypes.UID(m.Mark.UID), Token: m.Mark.Token, Name: m.Name,
+		ID: m.UUID, ProviderID: m.providerID(), UID: apitypes.UID(m.Mark.UID), Sole: m.Mark.UID != "", Token: m.Mark.Token, Name: m.Name,
 		State: m.state(), CloudState: string(m.Power), Region: m.Mark.Region, Zone: m.Mark.Zone,
 		Addresses: m.addresses(), Created: m.Created, Tags: valueless(m.Tags),
+	}
+	if m.copied() { // nobody's: at most it is told of
+		i.UID, i.Sole, i.Token = "", false, ""
+		i.Message = fmt.Sprintf("it carries a copy of the mark of Machine UID %s", m.Mark.UID)
 	}
 	i.Status, _ = json.Marshal(status{m.UUID, string(m.Power)}) // two strings
 	return i
@@ -44,7 +49,7 @@ func (m clone) state() provider.State {
 	switch {
 	case m.Power == types.VirtualMachinePowerStatePoweredOn:
 		return provider.StateRunning
-	case m.Launched != nil || m.Mark.UID == "":
+	case m.Launched != nil || m.Mark.UID == "" || m.copied():
 		return provider.StateStopped
 	}
 	return provider.StateIncomplete

@@ -40,14 +40,36 @@ func (d *driver) remove(ctx context.Context, c *vim25.Client, r provider.Ref) er
 	}
 	var errs []error
 	for _, m := range found {
+		if m.copied() {
+			errs = append(errs, provider.Errorf(provider.Exhausted, "delete %s: %s has the Machine's mark and the id that it records, but not its UID for instanceUuid: a copy is left alone; "+
+				"remove it, or set its instanceUuid to %s", r.Name, m.Ref.Value, m.Mark.UID))
+			continue
+		}
 		err := d.destroy(ctx, c, m)
 		switch name(faultOf(err)) {
-		case "ManagedObjectNotFound", "TaskInProgress", "InvalidState", "InvalidPowerState", "ConcurrentAccess":
+		case "ManagedObjectNotFound", "TaskInProgress", "InvalidPowerState", "ConcurrentAccess":
 			err = nil // somebody else is at it: it goes, or the next call looks again
+		case "InvalidState":
+			err = stuck(ctx, c, m, err)
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// stuck says in which state an instance is that the vCenter will not remove in it: one whose host or datastore is away is
+// disconnected, inaccessible or orphaned, and stays so until people do something.
+func stuck(ctx context.Context, c *vim25.Client, m clone, refused error) error {
+	var now mo.VirtualMachine
+	err := property.DefaultCollector(c).RetrieveOne(ctx, m.Ref, []string{"runtime.connectionState"}, &now)
+	if name(faultOf(err)) == "ManagedObjectNotFound" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return provider.Errorf(provider.Exhausted, "delete %s (%s), which is %s: %w: mend its host or datastore, or remove it from the vCenter's inventory",
+		m.Name, m.Ref.Value, now.Runtime.ConnectionState, refused)
 }
 
 // release lets the addresses of a Machine go when nothing of it is left that could use them (SPEC E25).

@@ -98,10 +98,7 @@ func (d *driver) Create(ctx context.Context, r provider.Ref, resolved json.RawMe
 		i, err = d.create(ctx, c, r, req)
 		return err
 	})
-	if err != nil {
-		return provider.Instance{}, err
-	}
-	return i, nil
+	return i, err
 }
 
 // Find implements [provider.Driver].
@@ -120,9 +117,14 @@ func (d *driver) Find(ctx context.Context, r provider.Ref) (found []provider.Ins
 func (d *driver) List(ctx context.Context) (all []provider.Instance, err error) {
 	err = d.call(ctx, func(ctx context.Context, c *vim25.Client) error {
 		clones, err := d.marked(ctx, c)
+		if err != nil {
+			return err
+		}
 		for _, m := range clones {
 			all = append(all, d.instance(m))
 		}
+		left, err := d.addresses.leftovers(ctx, d.account, all)
+		all = append(all, left...)
 		return err
 	})
 	return all, err

@@ -108,9 +108,11 @@ func (l *loader) fill(ctx context.Context, s snapshot.Snapshot) error {
 func (l *loader) create(ctx context.Context, all []plan.Object) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
+	began := time.Now()
 	for i, o := range all {
-		if i%20_000 == 0 && i > 0 {
-			fmt.Fprintf(os.Stderr, "%d of %d objects\n", i, len(all))
+		if i%5_000 == 0 && i > 0 { // whoever waits wants to know for how long
+			left := time.Since(began) / time.Duration(i) * time.Duration(len(all)-i)
+			fmt.Fprintf(os.Stderr, "%d of %d objects, %.0f a second, %s to go\n", i, len(all), float64(i)/time.Since(began).Seconds(), left.Round(time.Second))
 		}
 		g.Go(func() error {
 			if err := l.one(ctx, o); err != nil {

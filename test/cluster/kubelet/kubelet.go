@@ -29,9 +29,9 @@ import (
 const Annotation, AnnotationValue = "kwok.x-k8s.io/node", "fake"
 
 const (
-	// A lease is renewed every quarter of its duration: eight renewals fit into the 40 s after which the node
-	// lifecycle controller gives a node up, so a busy machine may miss a few.
-	leaseSeconds = 20
+	// A lease is renewed every quarter of its duration, which makes the 10 s of a real kubelet. More often would be a load
+	// that no cluster has: of a thousand nodes two hundred writes a second.
+	leaseSeconds = 40
 	// podNetwork is OpenShift's default; it does not overlap the service network.
 	podNetwork = "10.128.0.0/14"
 	// identity is constant, so that a restarted process goes on with the leases it held.

@@ -107,7 +107,7 @@ func (c *ControlPlane) launch(o Options) (io.Reader, error) {
 	}
 	defer func() { _ = log.Close() }() // the child has its own
 	args := []string{"up", "--until-eof", "--dir=" + c.Dir, "--port=" + strconv.Itoa(o.Port), "--fresh=" + strconv.FormatBool(o.Fresh)}
-	c.child = exec.Command(c.Binary, append(args, o.Args...)...)
+	c.child = exec.Command(c.Binary, append(args, o.Args...)...) //nolint:noctx // it ends with its standard input
 	c.child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.child.Stderr = log
 	if c.alive, err = c.child.StdinPipe(); err != nil {

@@ -32,6 +32,15 @@ func (c *ControlPlane) Apply(ctx context.Context, manifest string) error {
 	return err
 }
 
+// InstallAPI applies the custom resource definitions of a folder with a kustomization, and waits until they are served.
+func (c *ControlPlane) InstallAPI(ctx context.Context, folder string) error {
+	if _, err := c.Kubectl(ctx, "apply", "-k", folder); err != nil {
+		return err
+	}
+	_, err := c.Kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+	return err
+}
+
 // UserKubeconfig returns a kubeconfig that authenticates as the user, member of the groups, with a client certificate. The
 // user system:serviceaccount:NAMESPACE:NAME has exactly the rights that RBAC gives to that ServiceAccount.
 func (c *ControlPlane) UserKubeconfig(ctx context.Context, user string, groups ...string) ([]byte, error) {

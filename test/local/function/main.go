@@ -9,7 +9,7 @@ import (
 
 	"knative.dev/func-go/http"
 
-	"github.com/machine-functions/machine-functions"
+	function "github.com/machine-functions/machine-functions"
 )
 
 func main() {

@@ -80,7 +80,7 @@ func start(t *testing.T) *suite {
 	})
 	s := &suite{ControlPlane: plane}
 	s.apply(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: kubemark}")
-	s.kubectl(t, "apply", "-f", "../../../config/rbac/kubemark.yaml")
+	s.kubectl(t, "apply", "-f", "../../../config/overlays/kubemark/kubelets.yaml")
 	identity, err := plane.UserKubeconfig(t.Context(), "system:serviceaccount:kubemark:kubemark")
 	if err == nil {
 		s.config, err = clientcmd.RESTConfigFromKubeConfig(identity)

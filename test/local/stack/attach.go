@@ -46,7 +46,7 @@ func (s *Stack) attach(ctx context.Context) error {
 	return simulator.Start()
 }
 
-// simulator returns the process that plays the simulated cloud, with the rights that config/rbac gives it.
+// simulator returns the process that plays the simulated cloud, with the rights that config/overlays/kubemark gives it.
 func (s *Stack) simulator(ctx context.Context) (*Process, error) {
 	identity, err := s.identity(ctx, "kubemark", "kubemark")
 	if err != nil {

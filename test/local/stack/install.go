@@ -25,7 +25,9 @@ func (s *Stack) install(ctx context.Context) error {
 		{"apply", "-k", filepath.Join(config, "crd")},
 		{"wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"},
 		{"apply", "-k", filepath.Join(config, "rbac")},
+		{"apply", "-k", filepath.Join(config, "overlays", "kubemark")},
 		{"apply", "-k", filepath.Join(config, "policy")},
+		{"apply", "-k", filepath.Join(config, "network")},
 		{"apply", "-f", infrastructure},
 		{"apply", "-f", infrastructure, "--server-side", "--subresource", "status"},
 	}

@@ -44,7 +44,7 @@ func (p *Process) Start() error {
 	defer func() { _ = log.Close() }() // the child has its own
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cmd = exec.Command(p.path, p.args...)
+	p.cmd = exec.Command(p.path, p.args...) //nolint:noctx // it outlives what starts it, until Kill or Stop
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, log, log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {

@@ -3,6 +3,7 @@
 package story
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,8 +35,11 @@ func (s *Story) showSet(verb, path string) error {
 		return s.show(verb, "-f", path)
 	}
 	host, err := s.ask("get secret vsphere-cloud-credentials" + inNamespace + " -o jsonpath={.metadata.annotations.server}")
-	if err != nil || host == "" {
-		return fmt.Errorf("no vCenter is known: %q, %v", host, err)
+	if err != nil {
+		return fmt.Errorf("no vCenter is known: %w", err)
+	}
+	if host == "" {
+		return errors.New("no vCenter is known: the Secret names none")
 	}
 	return s.showFilled(verb, path, "vcenter.example.com", host)
 }

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// Balance is for sets that the expanders like as well as each other: it takes nothing back of what people prefer
+// (SPEC C28, C40, B113, W5).
+func TestBalanceKeepsToWhatExpandersPrefer(t *testing.T) {
+	t.Parallel()
+	priorities := `{apiVersion: v1, kind: ConfigMap, metadata: {name: cluster-autoscaler-priority-expander, namespace: openshift-machine-api, uid: p}, data: {priorities: "50: [a-set]\n10: [b-set]\n"}}`
+	tests := []struct {
+		name   string
+		spec   string
+		a, b   string // prices
+		extra  string
+		amount []int32
+	}{
+		{"prices differ", "expanders: [Price]", "0.1", "1.0", "", []int32{8, 0}},
+		{"prices differ, by default", "", "0.1", "1.0", "", []int32{8, 0}},
+		{"priorities differ", "expanders: [Priority]", "0.1", "0.1", priorities, []int32{8, 0}},
+		{"nobody asks for prices", "expanders: [LeastWaste]", "0.1", "1.0", "", []int32{4, 4}},
+		{"prices are the same", "expanders: [Price]", "0.1", "0.1", "", []int32{4, 4}},
+		{"chance is no preference", "expanders: [Random]", "0.1", "0.1", "", []int32{4, 4}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := fresh(t, "{scaleDown: {enabled: true}, balanceSimilarNodeGroups: true, "+tt.spec+"}")
+			w.set(t, "a-set", 0, 10, midsize(machine.AnnotationPrice, tt.a), nil)
+			w.set(t, "b-set", 0, 10, midsize(machine.AnnotationPrice, tt.b), nil)
+			if tt.extra != "" {
+				w.yaml(t, tt.extra)
+			}
+			for i := range 8 {
+				w.must(t, w.Put(pending(fmt.Sprint("p-", i), epoch.Add(-time.Minute), resources("cpu", "3"))))
+			}
+			w.once(t)
+			if got := w.replicas("a-set", "b-set"); !slices.Equal(got, tt.amount) {
+				t.Errorf("%d, want %d", got, tt.amount)
+			}
+		})
+	}
+}
+
+// What Pods of all sets share, the most important ones have first (SPEC C9, C30).
+func TestHigherPriorityTakesTheLastNode(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []string{"maxNodesTotal: 1", "cores: {min: 0, max: 4}", "memory: {min: 0, max: 16}"} {
+		for _, high := range []string{"a", "b"} {
+			w := fresh(t, "{scaleDown: {enabled: true}, resourceLimits: {"+limit+"}}")
+			want := map[string]int32{high: 1}
+			for _, pool := range []string{"a", "b"} {
+				w.set(t, "set-"+pool, 0, 4, midsize(), map[string]string{"pool": pool})
+				p := pending("p-"+pool, epoch.Add(-time.Minute), resources("cpu", "1"))
+				p.Spec.NodeSelector, p.Spec.Priority = map[string]string{"pool": pool}, new(int32(0))
+				if pool == high {
+					p.Spec.Priority = new(int32(1_000_000))
+				} else {
+					p.Spec.Containers[0].Resources.Requests = resources("cpu", "3") // worth more of a Node
+				}
+				w.must(t, w.Put(p))
+			}
+			w.once(t)
+			if got := w.replicas("set-a", "set-b"); !slices.Equal(got, []int32{want["a"], want["b"]}) {
+				t.Errorf("%s, the important Pod wants set-%s: %d", limit, high, got)
+			}
+		}
+	}
+}
+
+// Nor has anybody a place on a Node that there may be where somebody more important would fit (SPEC C9, C30).
+func TestHigherPriorityTakesTheRoomOfTheLastNode(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{scaleDown: {enabled: true}, resourceLimits: {maxNodesTotal: 1}}")
+	w.set(t, "s", 0, 4, midsize(), nil)
+	for i := range 2 {
+		high, low := pending(fmt.Sprint("high-", i), epoch.Add(-time.Minute), resources("cpu", "1500m")), pending(fmt.Sprint("low-", i), epoch.Add(-time.Minute), resources("cpu", "2500m"))
+		high.Spec.Priority, low.Spec.Priority = new(int32(1_000_000)), new(int32(0))
+		w.must(t, w.Put(high, low))
+	}
+	w.once(t)
+	told := map[string]bool{}
+	for _, e := range w.Events() {
+		if e.Reason == "TriggeredScaleUp" {
+			told[e.InvolvedObject.Name] = true
+		}
+	}
+	if got := w.replicas("s"); got[0] != 1 || !told["high-0"] || !told["high-1"] || len(told) != 2 {
+		t.Errorf("%d Nodes, for %v", got, told)
+	}
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/scheduling"
+)
+
+// However many Pods nothing is done for, each is told why within minutes, and one of every kind at once (SPEC C34, W3).
+func TestEveryPodIsToldInTurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, epoch)
+	w.load(t, "small.yaml")
+	for i := range 450 {
+		w.must(t, w.Put(pod("a", fmt.Sprintf("huge-%03d", i), "", resources("cpu", "900"))))
+	}
+	w.must(t, w.Put(pod("z", "mine", "", resources("cpu", "64"))))
+	told := func() map[string]bool {
+		all := map[string]bool{}
+		for _, e := range w.Events() {
+			if e.Reason == "NotTriggerScaleUp" {
+				all[e.InvolvedObject.Namespace+"/"+e.InvolvedObject.Name] = true
+			}
+		}
+		return all
+	}
+	w.pass(t, 10*time.Second)
+	if got := told(); len(got) != maxTold || !got["z/mine"] {
+		t.Errorf("the first scan told %d Pods, the one of another kind: %v", len(got), got["z/mine"])
+	}
+	w.pass(t, 8*time.Minute)
+	if got := told(); len(got) != 451 {
+		t.Errorf("within eight minutes %d of 451 Pods were told", len(got))
+	}
+}
+
+// Where an empty Node would take a Pod and its place among the others forbids it, the Pod is told which of its rules that is,
+// in the scheduler's words (SPEC C34, W3).
+func TestWhatForbidsAPlaceAmongOthersIsNamed(t *testing.T) {
+	t.Parallel()
+	like := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
+	apart := func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+			{TopologyKey: corev1.LabelTopologyZone, LabelSelector: like},
+		}}}
+	}
+	spread := func(p *corev1.Pod) {
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: like, MinDomains: new(int32(2)),
+		}}
+	}
+	for _, tt := range []struct {
+		rule func(*corev1.Pod)
+		want string
+	}{{apart, scheduling.ReasonFar}, {spread, scheduling.ReasonSpread}} {
+		w := fresh(t, "{scaleDown: {enabled: true}}")
+		w.pool(t, "s", 1, 9, nil, map[string]string{corev1.LabelTopologyZone: "a"}) // a person asked for one already
+		for i := range 2 {
+			p := pod("default", fmt.Sprint("db-", i), "", resources("cpu", "1"))
+			p.Labels = like.MatchLabels
+			tt.rule(p)
+			w.must(t, w.Put(p))
+		}
+		w.pass(t, 4*time.Minute)
+		told := 0
+		for _, e := range w.Events() {
+			if e.Reason == "NotTriggerScaleUp" {
+				told++
+				if !strings.HasSuffix(e.Message, "1 "+tt.want) {
+					t.Errorf("want %q: %s", tt.want, e.Message)
+				}
+			}
+		}
+		if told == 0 {
+			t.Errorf("nobody was told %q", tt.want)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// Whom the scheduler does not bind although there is room, because of something that nobody plans for or because it is slow,
+// keeps the Node that came for it: it does not go as idle, to come again as soon as it is gone (SPEC C2, C9).
+func TestNodeThatAPodWaitsForDoesNotComeAndGo(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{scaleDown: {enabled: true, unneededTime: 1m, delayAfterAdd: 0s}}")
+	w.set(t, "s", 0, 4, midsize(), nil)
+	p := pending("claims", epoch.Add(-time.Minute), resources("cpu", "1"))
+	p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device", ResourceClaimName: new("device")}}
+	w.must(t, w.Put(p))
+	for range 6 * 30 {
+		w.once(t)
+		w.comes(t, "s", resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+		w.victimsGo(t)
+		w.now = w.now.Add(10 * time.Second)
+	}
+	if got := w.replicas("s"); w.born != 1 || got[0] != 1 {
+		t.Errorf("in half an hour %d Nodes came for one Pod, %d are there", w.born, got)
+	}
+}
+
+// Room that a Pod waits to be bound to is promised to nobody else: the only Node that the Pods of another one could move to is
+// the only one that a Pod waits for, whether it is new or loses its Node because somebody deletes the Machine (SPEC C9, C56, RELIABILITY 2d).
+func TestRoomIsPromisedOnce(t *testing.T) {
+	t.Parallel()
+	size := resources("cpu", "4", "memory", "16Gi", "pods", "110")
+	for _, who := range []string{"nobody", "a new pod", "a pod of a machine that goes"} {
+		w := fresh(t, "{scaleDown: {enabled: true, unneededTime: 0s}}")
+		w.set(t, "s", 3, 3, midsize(), nil)
+		for _, n := range []string{"a", "b", "x"} {
+			w.member(t, "s", n, epoch.Add(-time.Hour), size, nil)
+		}
+		w.must(t, w.Put(running("on-a", "a", resources("cpu", "1500m")), running("on-b", "b", resources("cpu", "2200m")), running("on-x", "x", resources("cpu", "3900m"))))
+		p := pending("new", epoch.Add(-time.Minute), resources("cpu", "1700m"))
+		switch who {
+		case "a new pod":
+			w.must(t, w.Put(p))
+		case "a pod of a machine that goes":
+			w.set(t, "other", 0, 1, midsize(), nil)
+			w.member(t, "other", "y", epoch.Add(-time.Hour), size, nil)
+			p.Spec.NodeName = "y"
+			w.must(t, w.Put(p))
+			w.must(t, memory.Patch(w.Server, machine.Namespace, "y", func(m *machine.Machine) { m.Finalizers = []string{"machine.machine.openshift.io"} }))
+			w.must(t, w.Remove("Machine", machine.Namespace, "y", memory.Background))
+		}
+		if removes := strings.Contains(fmt.Sprint(w.once(t)), "removing node a"); removes != (who == "nobody") {
+			t.Errorf("%s waits for the room on b, where the pod of a would go: a is removed: %t", who, removes)
+		}
+	}
+}

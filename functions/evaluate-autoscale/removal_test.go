@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// goneSince is a world in which Node d is being removed since some time, beside three Nodes that are hardly used.
+func goneSince(t testing.TB, ago time.Duration) *world {
+	t.Helper()
+	w := fresh(t, "{scaleDown: {enabled: true}}")
+	w.pool(t, "s", 3, 9, nil, nil)
+	for _, n := range []string{"a", "b", "c", "d"} {
+		w.idler(t, "s", n)
+		w.must(t, w.Put(pod("default", "p-"+n, n, resources("cpu", "500m"))))
+	}
+	w.must(t, w.Remove("Pod", "default", "p-d", memory.Force))
+	at := metav1.NewTime(epoch.Add(-ago))
+	w.remember(t, autoscaling.State{
+		Removals: []autoscaling.Removal{{
+			Plan: "down-d", Group: "MachineSet/openshift-machine-api/s", Node: "d", NodeUID: "node-d", Machine: "d", MachineUID: "machine-d",
+			At: at, Drain: true, MaxGrace: 600, Resize: "remove-d", Committed: &at,
+		}},
+		Unneeded: map[types.UID]metav1.Time{"node-b": metav1.NewTime(epoch.Add(-3 * time.Hour)), "node-c": metav1.NewTime(epoch.Add(-3 * time.Hour))},
+	})
+	return w
+}
+
+func (w *world) tainted() (nodes []string) {
+	for _, n := range memory.List[*corev1.Node](w.Server) {
+		if len(n.Spec.Taints) > 0 {
+			nodes = append(nodes, n.Name)
+		}
+	}
+	return nodes
+}
+
+// A Machine that hangs in its deletion takes the place of another drain for five minutes, not for ever; then it is left to
+// whoever deletes it (SPEC C65, C61).
+func TestMachineThatHangsInDeletionHoldsNoPlace(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		ago  time.Duration
+		want int
+	}{{time.Minute, 0}, {3 * time.Hour, 1}} {
+		w := goneSince(t, tt.ago)
+		w.must(t, memory.Patch(w.Server, machine.Namespace, "d", func(m *machine.Machine) { m.Finalizers = []string{"machine.openshift.io"} }))
+		w.must(t, w.Remove("Machine", machine.Namespace, "d", memory.Background))
+		w.pass(t, time.Minute)
+		if got := w.tainted(); len(got) != tt.want {
+			t.Errorf("a deletion that takes %s since: Nodes about to go %v, want %d", tt.ago, got, tt.want)
+		}
+	}
+}
+
+// A Node that outlives its Machine takes no place, and is nobody's to hold back: five minutes later it is given back.
+func TestNodeThatOutlivesItsMachineHoldsNoPlace(t *testing.T) {
+	t.Parallel()
+	w := goneSince(t, time.Minute)
+	w.must(t, memory.Patch(w.Server, "", "d", func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: machine.TaintToBeDeleted, Value: "down-d", Effect: corev1.TaintEffectNoSchedule}}
+	}))
+	w.must(t, w.Remove("Machine", machine.Namespace, "d", memory.Force))
+	w.pass(t, time.Minute)
+	if got := w.tainted(); len(got) != 2 || got[1] != "d" {
+		t.Errorf("Nodes about to go: %v, want d and one of the others", got)
+	}
+	w.pass(t, 5*time.Minute)
+	state, err := stateOf(snapshotOf(memory.Get[*corev1.ConfigMap](w.Server, machine.Namespace, machine.ConfigMapStatus)))
+	w.must(t, err)
+	for _, r := range state.Removals {
+		if r.Node == "d" {
+			t.Errorf("it is still remembered: %+v", r)
+		}
+	}
+	if d := memory.Get[*corev1.Node](w.Server, "", "d"); len(d.Spec.Taints) > 0 {
+		t.Errorf("it keeps %v", d.Spec.Taints)
+	}
+}
+
+// A Machine that somebody else deleted in the middle of its removal takes neither a place nor from its set's minimum.
+func TestRemovalThatSomebodyElseFinishedCountsNowhere(t *testing.T) {
+	t.Parallel()
+	w := goneSince(t, 3*time.Hour)
+	w.remember(t, autoscaling.State{
+		Removals: []autoscaling.Removal{{
+			Plan: "down-d", Group: "MachineSet/openshift-machine-api/s", Node: "d", NodeUID: "node-d", Machine: "d", MachineUID: "machine-d",
+			At: metav1.NewTime(epoch.Add(-time.Minute)), Drain: true, MaxGrace: 600,
+		}},
+		Unneeded: map[types.UID]metav1.Time{"node-b": metav1.NewTime(epoch.Add(-3 * time.Hour))},
+	})
+	w.must(t, memory.Patch(w.Server, machine.Namespace, "d", func(m *machine.Machine) { m.Finalizers = []string{"machine.openshift.io"} }))
+	w.must(t, w.Remove("Machine", machine.Namespace, "d", memory.Background))
+	w.pass(t, time.Minute)
+	if got := w.tainted(); len(got) != 1 || got[0] == "d" {
+		t.Errorf("Nodes about to go: %v, want one of the others", got)
+	}
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// abandon puts everything to rest once nothing may scale any more: every scale-down that was not committed is called off,
+// what was measured and asked for is forgotten, so that it counts for nothing when scaling begins again, and Nodes lose what
+// speaks of it. It has done so when the state says since when; from then on it costs nothing.
+func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
+	if !restless(s) || !s.Has(nodesQuery) {
+		return nil
+	}
+	state, _ := stateOf(s) // restless has read it
+	next := autoscaling.State{
+		Schema: state.Schema, LastScaleUp: state.LastScaleUp, LastScaleDown: state.LastScaleDown, LastFailure: state.LastFailure,
+		Seen: autoscaling.Seen{Nodes: state.Seen.Nodes, Pods: state.Seen.Pods},
+	}
+	if len(state.Groups) > 0 {
+		next.Groups = map[string]autoscaling.NodeGroup{}
+	}
+	for id, g := range state.Groups { // what is left are facts about a set, such as failures, whoever scales it
+		g.Request, g.Resize, g.Waves = nil, nil, nil
+		next.Groups[id] = g
+	}
+	back, marks, clean := marksOf(s, state, why)
+	if clean {
+		next.Stopped = new(metav1.NewTime(s.Now.UTC().Truncate(1e9)))
+	}
+	if next.String() == state.String() {
+		return marks
+	}
+	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus)
+	changed := cm.DeepCopy()
+	changed.Data[autoscaling.StateKey] = next.String()
+	return append(marks, plan.Sequence{Do: append(back, plan.Update{Old: cm, New: changed, Why: "nothing is scaled any more"})})
+}
+
+// restless reports that there is something to be put to rest, as far as the state knows.
+func restless(s snapshot.Snapshot) bool {
+	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus)
+	if cm == nil || cm.Data[autoscaling.StateKey] == "" {
+		return false
+	}
+	state, err := stateOf(s)
+	return err == nil && state.Stopped == nil
+}
+
+// marksOf returns the writes that take off Nodes what speaks of scale-down: of those that are given back, before their
+// removals are forgotten; of the others each by itself, as many as one invocation may write. It reports whether all Nodes
+// are clean already.
+func marksOf(s snapshot.Snapshot, state autoscaling.State, why string) (back []plan.Action, marks []plan.Sequence, clean bool) {
+	room, clean := maxExplained, true
+	for key := range s.Outcomes {
+		room -= truth(strings.HasPrefix(string(key), "update node/"))
+	}
+	for _, n := range s.Nodes {
+		removed := slices.ContainsFunc(state.Removals, func(r autoscaling.Removal) bool { return r.NodeUID == n.UID && r.Committed == nil })
+		next, changed := unmarked(n, removed)
+		clean = clean && !changed
+		switch {
+		case !changed:
+		case removed:
+			back = append(back, plan.Update{Old: n, New: next, Why: why})
+		case room > 0:
+			room--
+			marks = append(marks, plan.Sequence{Do: []plan.Action{plan.Update{Old: n, New: next, Why: why}}})
+		}
+	}
+	return back, marks, clean
+}
+
+// unmarked returns a Node without what speaks of scale-down, and whether that changed it; with the taint and the cordon of a
+// removal only if that is called off.
+func unmarked(n *corev1.Node, removed bool) (next *corev1.Node, changed bool) {
+	next = n.DeepCopy()
+	if removed {
+		next, changed = givenBack(next)
+	}
+	_, explained := n.Annotations[machine.AnnotationScaleDownReason]
+	delete(next.Annotations, machine.AnnotationScaleDownReason)
+	marked := slices.ContainsFunc(n.Spec.Taints, isCandidate)
+	next.Spec.Taints = slices.DeleteFunc(next.Spec.Taints, isCandidate)
+	return next, changed || explained || marked
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// idle is a world in which Node b has been idle for two minutes, and says so.
+func idle(t testing.TB) *world {
+	t.Helper()
+	w := newWorld(t, epoch)
+	w.load(t, "small.yaml")
+	w.must(t, w.Remove("Pod", "default", "web-b", memory.Force))
+	w.must(t, memory.Patch(w.Server, "", "default", func(ca *autoscaling.ClusterAutoscaler) {
+		ca.Annotations = map[string]string{autoscaling.SoftTaintAnnotation: "Enabled"}
+	}))
+	w.pass(t, 2*time.Minute)
+	if n := memory.Get[*corev1.Node](w.Server, "", "b"); len(n.Spec.Taints) != 1 || n.Annotations[machine.AnnotationScaleDownReason] == "" {
+		t.Fatalf("Node b has %v %v", n.Spec.Taints, n.Annotations)
+	}
+	return w
+}
+
+// When nothing may scale any more, nothing stays behind on Nodes, and then nothing is written or read any more (SPEC C60, W2,
+// S81).
+func TestNothingStaysBehind(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		stop func(w *world)
+	}{
+		{"without ClusterAutoscaler", func(w *world) { w.must(t, w.Remove("ClusterAutoscaler", "", "default", memory.Background)) }},
+		{"without MachineAutoscaler", func(w *world) {
+			w.must(t, w.Remove("MachineAutoscaler", machine.Namespace, "worker", memory.Background))
+		}},
+		{"with settings that are not valid", func(w *world) {
+			w.must(t, memory.Patch(w.Server, "", "default", func(ca *autoscaling.ClusterAutoscaler) { ca.Spec.Expanders = []autoscaling.Expander{"?"} }))
+		}},
+	} {
+		w := idle(t)
+		for i := range 50 {
+			n := memory.Get[*corev1.Node](w.Server, "", "a").DeepCopy()
+			n.Name, n.UID, n.ResourceVersion = fmt.Sprintf("by-hand-%02d", i), "", ""
+			w.must(t, w.Put(n))
+		}
+		tt.stop(w)
+		w.pass(t, time.Minute)
+		for _, n := range memory.List[*corev1.Node](w.Server) {
+			if reason := n.Annotations[machine.AnnotationScaleDownReason]; len(n.Spec.Taints) > 0 || reason != "" {
+				t.Fatalf("%s Node %s keeps %v %q", tt.name, n.Name, n.Spec.Taints, reason)
+			}
+		}
+		before := len(w.ours())
+		if p := w.pass(t, time.Minute); !p.Quiet() || len(w.ours()) > before {
+			t.Errorf("%s it is not at rest: %v", tt.name, w.ours()[before:])
+		}
+	}
+}
+
+// What was measured before the settings were taken away counts for nothing when they come back (SPEC C58, B112).
+func TestTimersDoNotOutliveTheSettings(t *testing.T) {
+	t.Parallel()
+	w := idle(t)
+	ca := memory.Get[*autoscaling.ClusterAutoscaler](w.Server, "", "default").DeepCopy()
+	w.must(t, w.Remove("ClusterAutoscaler", "", "default", memory.Background))
+	w.pass(t, 10*time.Second)
+	w.now = w.now.Add(6 * time.Hour) // in which a Pod ran there
+	ca.ResourceVersion, ca.UID = "", "again"
+	w.must(t, w.Put(ca))
+	w.pass(t, 9*time.Minute)
+	if got := w.replicas("worker"); got[0] != 2 {
+		t.Errorf("a Node was removed within nine minutes: replicas %v", got)
+	}
+	w.pass(t, 3*time.Minute)
+	if got := w.replicas("worker"); got[0] != 1 {
+		t.Errorf("twelve minutes later: replicas %v", got)
+	}
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// labeledByHand is a set whose only Node has a label that the next ones will not have, and a Pod that asks for it.
+func labeledByHand(t *testing.T) *world {
+	t.Helper()
+	w := fresh(t, "{scaleDown: {enabled: true}}")
+	w.set(t, "s", 1, 6, midsize(), nil)
+	w.member(t, "s", "a", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), map[string]string{"disk": "ssd"})
+	w.must(t, w.Put(running("full", "a", resources("cpu", "3500m"))))
+	p := pending("wants", epoch.Add(-time.Minute), resources("cpu", "2"))
+	p.Spec.NodeSelector = map[string]string{"disk": "ssd"}
+	w.must(t, w.Put(p))
+	return w
+}
+
+// A Node that came for a Pod and cannot hold it is the last one for a while: it goes because nobody needs it, the Pod is
+// told, and the set tries again after an hour, then after two (SPEC C9, C34, W3).
+func TestNodeThatDidNotHelpIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	w := labeledByHand(t)
+	for range 6 * 180 {
+		w.once(t)
+		w.comes(t, "s", resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+		w.victimsGo(t)
+		w.now = w.now.Add(10 * time.Second)
+	}
+	if w.born > 2 {
+		t.Errorf("%d Nodes came in three hours", w.born)
+	}
+	if got := w.replicas("s"); got[0] != 1 {
+		t.Errorf("%d Nodes are there", got)
+	}
+	told := func(object, words string) bool {
+		return slices.ContainsFunc(w.Events(), func(e corev1.Event) bool {
+			return e.InvolvedObject.Name == object && strings.Contains(e.Message, words)
+		})
+	}
+	if !told("wants", "a node that came for such pods could not hold them (s: until 2026-01-01T13:01:00Z, node s-001: node(s) didn't match Pod's node affinity/selector)") {
+		t.Error("the Pod was not told")
+	}
+	if !told(machine.ConfigMapStatus, "Node s-001 of group MachineSet/openshift-machine-api/s came for pods like default/wants and cannot hold them") {
+		t.Error("nobody was told")
+	}
+}
+
+// What is new about the set ends that: a label that comes late to the Node, other Machines, a person's wish (SPEC W15).
+func TestSetIsTriedAgainOnceSomethingChanged(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(w *world) error{
+		"the label comes late, and another Pod takes the Node": func(w *world) error {
+			if err := w.Put(running("other", "s-001", resources("cpu", "3"))); err != nil {
+				return err
+			}
+			return memory.Patch(w.Server, "", "s-001", func(n *corev1.Node) { n.Labels["disk"] = "ssd" })
+		},
+		"other machines": func(w *world) error {
+			return memory.Patch(w.Server, machine.Namespace, "s", func(s *machine.MachineSet) {
+				s.Spec.Template.Spec.Labels = map[string]string{"disk": "ssd"}
+			})
+		},
+		"a wish": func(w *world) error {
+			return memory.Patch(w.Server, machine.Namespace, "s", func(s *machine.MachineSet) { s.Annotations[machine.AnnotationRetryScaleUp] = "" })
+		},
+	} {
+		w := labeledByHand(t)
+		w.once(t)
+		w.comes(t, "s", resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+		w.scans(t, 12)
+		if got := w.replicas("s"); got[0] != 2 {
+			t.Errorf("%s: %d Nodes after two minutes", name, got)
+		}
+		w.must(t, change(w))
+		w.scans(t, 2)
+		if got := w.replicas("s"); got[0] != 3 {
+			t.Errorf("%s: %d Nodes", name, got)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// comes makes a Node of the set for every replica that has none; only each Machine's own Pods differ from what it offers.
+func (w *world) comes(t testing.TB, set string, capacity corev1.ResourceList, labels map[string]string) {
+	t.Helper()
+	for n := len(memory.List[*machine.Machine](w.Server)); n < int(w.replicas(set)[0]); n++ {
+		w.born++
+		w.member(t, set, fmt.Sprintf("%s-%03d", set, w.born), w.now, capacity, labels)
+	}
+}
+
+// An instance offers less than its annotations say. A Pod that asks for more than a Node has, and less than the
+// annotations, brings one Node, and once that has shown what it offers no other one, even after it has gone (SPEC C13, C15).
+func TestSetAtZeroRemembersWhatItsNodesOffer(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{scaleDown: {enabled: true}}")
+	w.set(t, "s", 0, 4, map[string]string{machine.CapacityCPU: "4", machine.CapacityMemory: "8Gi"}, nil)
+	w.must(t, w.Put(pending("fat", epoch.Add(-time.Minute), resources("cpu", "1", "memory", "7800Mi"))))
+	for range 6 * 180 {
+		w.once(t)
+		w.comes(t, "s", resources("cpu", "4", "memory", "7Gi", "pods", "110"), nil)
+		w.victimsGo(t)
+		w.now = w.now.Add(10 * time.Second)
+	}
+	if got := w.replicas("s"); w.born != 1 || got[0] != 0 {
+		t.Errorf("in three hours %d Nodes came for a Pod that none of them can hold; %d are there", w.born, got)
+	}
+}
+
+// A set whose only Node is taken away, by scale-down or by somebody who deletes the Machine, remembers its zone; one that
+// makes other Machines now does not (SPEC C13, W6).
+func TestSetAtZeroRemembersItsZone(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"scale-down", "a person", "a person who changes the set"} {
+		w := fresh(t, "{scaleDown: {enabled: true, unneededTime: 1m, delayAfterAdd: 0s}}")
+		w.set(t, "s", 1, 4, midsize(), nil)
+		w.member(t, "s", "s-1", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), map[string]string{corev1.LabelTopologyZone: "a"})
+		want := int32(1)
+		if by != "scale-down" {
+			w.must(t, memory.Patch(w.Server, machine.Namespace, "s", func(s *machine.MachineSet) { s.Spec.Replicas = new(int32(0)) }))
+			w.must(t, memory.Patch(w.Server, machine.Namespace, "s-1", func(m *machine.Machine) { m.Finalizers = []string{"machine.openshift.io"} }))
+			w.must(t, w.Remove("Machine", machine.Namespace, "s-1", memory.Background))
+			w.scans(t, 1)
+			w.must(t, memory.Patch(w.Server, machine.Namespace, "s-1", func(m *machine.Machine) { m.Finalizers = nil }))
+			w.must(t, w.Remove("Node", "", "s-1", memory.Background))
+		}
+		if by == "a person who changes the set" {
+			want = 0
+			w.must(t, memory.Patch(w.Server, machine.Namespace, "s", func(s *machine.MachineSet) {
+				s.Spec.Template.Spec.Labels = map[string]string{"another": "template"}
+			}))
+		}
+		for range 30 {
+			w.scans(t, 1)
+			w.victimsGo(t)
+		}
+		if got := w.replicas("s"); got[0] != 0 || len(memory.List[*corev1.Node](w.Server)) != 0 {
+			t.Fatalf("%s: not at zero: %d", by, got)
+		}
+		p := pending("db", w.now.Add(-time.Minute), resources("cpu", "1"))
+		p.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: "a"}
+		w.must(t, w.Put(p))
+		if got := w.once(t); w.replicas("s")[0] != want {
+			t.Errorf("%s: the Nodes were in zone a, and a Pod wants zone a: %d Nodes wanted\n%s", by, w.replicas("s"), got)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"hash/fnv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+const (
+	// scanEvery is the period of the scan.
+	scanEvery = 10 * time.Second
+	// promptFor is how long what fails is taken up again by every scan.
+	promptFor = 4 * scanEvery
+	// rarest is how many scans pass at most from one to the next that takes it up: about five minutes, as after refusals.
+	rarest = 32
+)
+
+// again reports whether this scan takes up what has failed since then, to try it or to tell of it in other words: every
+// scan at first, then every second, every fourth and so on, as long as it has failed already, each Machine's in its turn. An
+// event never does: it may be that of our own last write (R-S14, R-L4).
+func (l life) again(since time.Time) bool {
+	if !l.Request.Scan() {
+		return false
+	}
+	turns := 1
+	for turns < rarest && l.Now.Sub(since) >= time.Duration(turns)*promptFor {
+		turns *= 2
+	}
+	return l.inTurn(turns)
+}
+
+// inTurn reports whether this scan is m's of so many in a row.
+func (l life) inTurn(turns int) bool {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(l.m.UID)) // a hash never fails
+	return int(h.Sum32())%turns == int(l.Now.Unix()/int64(scanEvery.Seconds()))%turns
+}
+
+// postponed reports whether the cloud, which did not delete the instance before, is not asked again yet.
+func (l life) postponed() bool {
+	r := l.m.Status.ErrorReason
+	c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists)
+	if r == nil || *r != reasonDelete || c == nil || c.Status != corev1.ConditionUnknown {
+		return false
+	}
+	since := c.LastTransitionTime.Time
+	if deleted := l.m.DeletionTimestamp; deleted != nil && since.Before(deleted.Time) {
+		since = deleted.Time
+	}
+	return !l.again(since)
+}
+
+// keepWords takes back what next says of an instance in a cloud's words if the same failure stands there in others. A cloud
+// may word each answer anew, with a port or an id of its own: that never is a change; where more differs, it is told by a scan
+// whose turn it is.
+func (l life) keepWords(next *machine.Machine) {
+	have := machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists)
+	want := machine.FindCondition(next.Status.Conditions, machine.ConditionInstanceExists)
+	was, is := l.m.Status.ErrorReason, next.Status.ErrorReason
+	switch {
+	case have == nil || want == nil || have.Status != want.Status || have.Reason != want.Reason:
+	case (was == nil) != (is == nil) || was != nil && *was != *is:
+	case l.sameGist(next) || !l.again(have.LastTransitionTime.Time):
+		next.Status.Conditions, next.Status.ErrorMessage = l.m.Status.Conditions, l.m.Status.ErrorMessage
+	}
+}
+
+// sameGist reports whether next says of its instance what the Machine says already, but for ports, ids and the like.
+func (l life) sameGist(next *machine.Machine) bool {
+	told := func(m *machine.Machine) string {
+		c := machine.FindCondition(m.Status.Conditions, machine.ConditionInstanceExists)
+		text := plan.Gist(c.Message) + "\n"
+		if e := m.Status.ErrorMessage; e != nil {
+			text += plan.Gist(*e)
+		}
+		return text
+	}
+	return told(l.m) == told(next)
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+	"github.com/machine-functions/machine-functions/test/scenario"
+)
+
+// reset is what a network says of the n-th call: the local port differs, or everything does.
+func reset(n int, anew bool) string {
+	if anew {
+		return "gateway " + string(rune('a'+n%26)) + string(rune('a'+n/26%26)) + " is not there"
+	}
+	return fmt.Sprintf("read tcp 10.0.0.1:%d->1.2.3.4:443: read: connection reset by peer", 40000+n)
+}
+
+// A cloud that cannot be asked, in words that differ from call to call, is told of once where they differ by a port, seldom
+// where they differ altogether, and never by the event about what was written: that would be written for ever (R-S14, B19).
+func TestCloudThatCannotBeAskedIsQuiet(t *testing.T) {
+	t.Parallel()
+	s, _, err := scenario.Load("testdata/claims-then-creates.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, event := s.World.Now, s.World.Request
+	for _, anew := range []bool{false, true} {
+		m := s.World.Machines[0].DeepCopy()
+		m.Status.Phase = new(machine.PhaseProvisioning)
+		writes := 0
+		for n := range 360 { // one hour, an event after each scan
+			for k, r := range []snapshot.Request{{}, event} {
+				w := aloneIn(s, m)
+				w.World.Now, w.World.Request = began.Add(time.Duration(n)*scanPeriod), r
+				w.World.Clouds = map[types.UID]snapshot.Cloud{m.UID: {Err: &snapshot.Refusal{Message: reset(2*n+k, anew)}}}
+				var wrote int
+				m, wrote = written(m, Decide(w.World))
+				writes += wrote
+			}
+		}
+		if most := map[bool]int{false: 1, true: 40}[anew]; writes < 1 || writes > most {
+			t.Errorf("other words altogether %v: %d status writes in an hour, want at most %d", anew, writes, most)
+		}
+		if c := machine.FindCondition(m.Status.Conditions, machine.ConditionInstanceExists); anew && began.Add(time.Hour).Sub(c.LastTransitionTime.Time) < 50*time.Minute {
+			t.Errorf("when it began is lost: %v", c.LastTransitionTime)
+		}
+	}
+}
+
+// A cloud that refuses to delete is asked less and less often, not at all by events about our own writes, and what it says
+// is written as seldom; that it deletes at last is seen after half as long as it refused, or after five minutes (R-S14, R-L2).
+func TestRefusedDeletionIsAskedForSeldom(t *testing.T) {
+	t.Parallel()
+	s, _, err := scenario.Load("testdata/delete-that-is-refused-is-shown.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, event := s.World.Now, s.World.Request
+	const hour = 360
+	for _, anew := range []bool{false, true} {
+		m, writes, calls, last := s.World.Machines[0].DeepCopy(), 0, 0, 0
+		for n := range hour {
+			for k, r := range []snapshot.Request{{}, event} {
+				w := aloneIn(s, m)
+				w.World.Now, w.World.Request, w.World.Outcomes = began.Add(time.Duration(n)*scanPeriod), r, nil
+				seen, _, err := scenario.Observe(Function, w)
+				if err != nil {
+					t.Fatal(err)
+				}
+				actions := Decide(seen).Actions()
+				if len(actions) == 0 {
+					continue
+				}
+				if n-last > max(rarest, n/2+1) {
+					t.Errorf("nothing is tried from scan %d to %d", last, n)
+				}
+				calls, last = calls+1, n
+				w.World.Outcomes = map[plan.Key]plan.Outcome{actions[0].(plan.DeleteInstance).Key(): {Result: plan.Refused, Code: provider.Denied, Message: reset(2*n+k, anew)}}
+				var wrote int
+				m, wrote = statusWrites(t, w)
+				writes += wrote
+			}
+		}
+		if calls < 12 || calls > 40 {
+			t.Errorf("%d calls in an hour, want 12 to 40", calls)
+		}
+		if most := map[bool]int{false: 1, true: calls}[anew]; writes < 1 || writes > most {
+			t.Errorf("other words altogether %v: %d status writes, want at most %d", anew, writes, most)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"fmt"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// claimant returns another Machine that records the same instance, where nothing proves that it is this one's: the
+// instance carries no tag of it, as an installer's does not. Whoever copies a Machine copies the id of its instance with it,
+// and a cloud that is asked to remove what carries no tag goes by that id alone (R-S3). Of several that are deleted the one
+// with the best claim removes it, once it is drained; while one lives nobody does.
+func (l life) claimant() *machine.Machine {
+	if !l.unproved() || l.tagged() {
+		return nil
+	}
+	for _, o := range l.Machines {
+		if o.UID != l.m.UID && machine.ProviderID(o) == machine.ProviderID(l.m) && (o.DeletionTimestamp == nil || l.before(o)) {
+			return o
+		}
+	}
+	return nil
+}
+
+// unproved reports whether no record says that the recorded instance was made for the Machine: then the others are read
+// before it is removed.
+func (l life) unproved() bool { return l.m.Spec.ProviderID != nil && !l.intent.Made(l.m) }
+
+// tagged reports whether the cloud shows the recorded instance with the Machine's own tag.
+func (l life) tagged() bool {
+	for _, in := range l.cloud.Found {
+		if in.UID == l.m.UID && in.ProviderID == machine.ProviderID(l.m) && !in.Child {
+			return true
+		}
+	}
+	return false
+}
+
+// claimQuery is what has to be known before an instance that is not proved to be the Machine's is removed.
+var claimQuery = snapshot.All("Machine")
+
+// ownRef names to a cloud what carries the Machine's own tag, and nothing that it merely records.
+func (l life) ownRef() provider.Ref { return provider.Ref{UID: l.m.UID, Name: l.m.Name} }
+
+// ended returns what is told when the finalizer goes.
+func (l life) ended() []plan.Note {
+	switch o := l.claimant(); {
+	case o != nil:
+		return []plan.Note{l.warning("InstanceKept", fmt.Sprintf("instance %s stays: machine %s/%s records it too", machine.ProviderID(l.m), o.Namespace, o.Name))}
+	case l.intent.Called(), l.m.Spec.ProviderID != nil:
+		return []plan.Note{l.normal("Delete", "Deleted "+l.instance())}
+	}
+	return nil
+}

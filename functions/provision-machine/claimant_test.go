@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"testing"
+
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/test/scenario"
+)
+
+// The removal of a Machine whose instance another one records names nothing but the Machine's own tag: a driver would take
+// an instance without a tag by the id that both record (R-S3). What was taken over is named by the tag that it carries.
+func TestRemovalNamesWhatIsTheMachines(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]provider.Ref{
+		"copy-leaves-the-instance-to-its-machine":        {UID: "m-0"},
+		"copied-machine-leaves-the-instance-to-its-copy": {UID: "m-0"},
+		"copy-on-its-way-out-leaves-the-instance":        {UID: "m-0"},
+		"copy-on-its-way-out-keeps-nobody-waiting":       {UID: "m-0", ProviderID: "kubemark://abi/i-1"},
+		"tag-proves-whose-the-instance-is":               {UID: "m-0", ProviderID: "kubemark://abi/i-1"},
+		"removes-what-was-taken-over":                    {UID: "m-0", ID: "i-1", ProviderID: "kubemark://abi/i-1"},
+		"tag-of-a-copied-record-is-nobodys":              {UID: "m-copy", ID: "i-1", ProviderID: "kubemark://abi/i-1"},
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			s, _, err := scenario.Load("testdata/" + file + ".txtar")
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen, _, err := scenario.Observe(Function, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			removed := 0
+			for _, a := range Decide(seen).Actions() {
+				if d, ok := a.(plan.DeleteInstance); ok && d.Ref.Name == "worker-p2g5g" {
+					removed++
+					if got := d.Ref; got.UID != want.UID || got.ID != want.ID || got.ProviderID != want.ProviderID {
+						t.Errorf("%+v, want %+v", got, want)
+					}
+				}
+			}
+			if removed != 1 {
+				t.Errorf("%d removals", removed)
+			}
+		})
+	}
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// A Machine that is made anew from its manifest, as a backup is restored, has another UID than the one in the tag of the
+// instance that it records. It takes that instance over, openly, when the Machine of the tag is gone, nobody else records
+// the instance, and it is a Node of this cluster: a cluster that was copied leaves the instances of the other alone.
+
+// foreignTag returns the recorded instance where it carries the tag of another Machine, or nil.
+func (l life) foreignTag() *provider.Instance {
+	id, uid := machine.ProviderID(l.m), machine.InstanceUID(l.m)
+	for k := range l.cloud.Found {
+		if in := &l.cloud.Found[k]; id != "" && in.ProviderID == id && !in.Child && in.UID != "" && in.UID != uid {
+			return in
+		}
+	}
+	return nil
+}
+
+// heirQueries are what has to be known before a Machine takes an instance over.
+var heirQueries = []snapshot.Query{snapshot.All("Machine"), snapshot.All("Node")}
+
+// inherit takes over the recorded instance, which carries the tag of a Machine that is gone, or says why not. It is nil
+// where the instance is another Machine's: then this one's is missing.
+func (l life) inherit() *plan.Sequence {
+	in := l.former
+	if in == nil {
+		return nil
+	}
+	for _, o := range l.Machines {
+		if o.UID == in.UID || o.UID != l.m.UID && machine.ProviderID(o) == in.ProviderID && l.before(o) {
+			return nil
+		}
+	}
+	if !l.hasNode(in.ProviderID) {
+		why := fmt.Sprintf("instance %s carries the tag of a machine with UID %s, which does not exist, and no node of this cluster is on it: it is left alone", in.ID, in.UID)
+		next := l.m.DeepCopy()
+		l.set(next, unknown(why))
+		seq := l.status(next, phase(l.m), "the instance may be another cluster's")
+		seq.Notes = append(seq.Notes, l.warning("FailedUpdate", why))
+		return &seq
+	}
+	i := l.intent.Adopted(l.m, l.cloud.Account, in.ID, in.UID, l.Now).In(l.m, l.cloud.Cluster)
+	seq := plan.Sequence{
+		Do:    []plan.Action{l.withIntent(i, "takes over instance "+in.ID)},
+		Notes: []plan.Note{l.normal("Adopt", fmt.Sprintf("Took over instance %s, which was made for a machine with UID %s that is gone", in.ID, in.UID))},
+	}
+	return &seq
+}
+
+// before reports whether o has the better claim to the instance that both record, which carries neither's tag: the one that
+// is linked to a Node, else the older one. Who copies a Machine copies the instance's id with it, and no status.
+func (l life) before(o *machine.Machine) bool {
+	mine, theirs := l.m.Status.NodeRef != nil, o.Status.NodeRef != nil
+	switch at := o.CreationTimestamp.Time.Compare(l.m.CreationTimestamp.Time); {
+	case mine != theirs:
+		return theirs
+	case at != 0:
+		return at < 0
+	}
+	return o.UID < l.m.UID
+}
+
+func (l life) hasNode(providerID string) bool {
+	return slices.ContainsFunc(l.Nodes, func(n *corev1.Node) bool { return n.Spec.ProviderID == providerID })
+}
+
+// runningNode returns the Machine's Node where that says that it runs: then no answer of a cloud that the instance is not
+// there is believed. Other credentials, another project, or another cluster's id lead to a cloud that knows nothing of it.
+func (l life) runningNode() *corev1.Node {
+	if n := l.node(); n != nil && n.DeletionTimestamp == nil && machine.NodeAlive(n, l.Now) {
+		return n
+	}
+	return nil
+}
+
+// doubted reports whether the cloud's word that nothing of a deleted Machine is there may be about something else: the
+// instance was missing before, or nothing says that it was made for this Machine.
+func (l life) doubted() bool {
+	return l.m.Spec.ProviderID != nil && (l.unproved() || missed(l.m)) && l.claimant() == nil
+}
+
+// kept says that a Node whose instance the cloud does not know stays, with the Machine.
+func (l life) kept(n *corev1.Node) plan.Sequence {
+	why := fmt.Sprintf("the cloud knows no instance %s, but node %s on it is Ready: neither is removed", machine.ProviderID(l.m), n.Name)
+	next := l.m.DeepCopy()
+	l.set(next, missingCondition(why))
+	seq := l.status(next, machine.PhaseDeleting, why)
+	seq.Notes = append(seq.Notes, l.warning("FailedDelete", why))
+	return seq
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"cmp"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+// longRemoval is how long a removal that the cloud accepted takes without a word: virtual instances are gone within a minute
+// or two, a host whose disks are cleaned takes longer, and one whose BMC is dead takes for ever.
+const longRemoval = 10 * time.Minute
+
+// removing returns since when nothing but the cloud holds a deleted Machine: its Node is drained, and no hook waits. It is
+// now until the conditions say so.
+func (l life) removing() time.Time {
+	since := l.m.DeletionTimestamp.Time
+	for _, t := range []machinev1beta1.ConditionType{machine.ConditionDrained, machine.ConditionTerminable} {
+		c := machine.FindCondition(l.m.Status.Conditions, t)
+		if c == nil || c.Status != corev1.ConditionTrue {
+			return l.Now
+		}
+		if at := c.LastTransitionTime.Time; at.After(since) {
+			since = at
+		}
+	}
+	return since
+}
+
+// overdue returns why a removal that takes too long is not over, in the cloud's words; empty if it does not, or if nobody
+// asked the cloud how far it is (R-L2, 2b.9).
+func (l life) overdue() string {
+	since := l.removing()
+	if l.Now.Before(since.Add(longRemoval)) {
+		return ""
+	}
+	for _, in := range l.cloud.Found {
+		if in.Child {
+			continue
+		}
+		why := "the cloud has been removing the instance since " + machine.Stamp(since) + ", it is in state " + cmp.Or(in.CloudState, string(in.State))
+		if in.Message != "" {
+			why += ": " + in.Message
+		}
+		return why
+	}
+	return ""
+}
+
+// slow says on the Machine that its removal takes too long, and nothing before that.
+func (l life) slow() plan.Sequence {
+	why := l.overdue()
+	c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists)
+	if why == "" || c != nil && c.Message == why {
+		return plan.Sequence{}
+	}
+	next := l.m.DeepCopy()
+	next.Status.ErrorReason, next.Status.ErrorMessage = nil, nil
+	l.set(next, machine.True(machine.ConditionInstanceExists, string(reasonDelete), why))
+	seq := l.status(next, machine.PhaseDeleting, why)
+	seq.Notes = append(seq.Notes, l.warning("FailedDelete", why))
+	return seq
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"cmp"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// twins returns the instances that carry the Machine's UID beside mine, which is the recorded one.
+func (l life) twins(mine provider.Instance) []provider.Instance {
+	var all []provider.Instance
+	for _, in := range l.cloud.Found {
+		if !in.Child && in.ID != mine.ID && in.UID == l.m.UID && in.State != provider.StateDeleting {
+			all = append(all, in)
+		}
+	}
+	return all
+}
+
+// doubled reports whether there are such: then their Nodes are looked at.
+func (l life) doubled() bool {
+	return l.m.DeletionTimestamp == nil && l.in != nil && len(l.twins(*l.in)) > 0
+}
+
+// twin removes such an instance, one in each look: what a lost answer left behind (2b.7). One that a Node runs on is told of,
+// and kept: somebody copied an instance with its tags, and nobody drains what is no Machine's (R-S7, 2b.10).
+func (l life) twin(mine provider.Instance) plan.Sequence {
+	var seq plan.Sequence
+	tell := func(format string, args ...any) {
+		seq.Notes = append(seq.Notes, l.warning("DuplicateInstance", fmt.Sprintf(format, args...)))
+	}
+	for _, in := range l.twins(mine) {
+		a := plan.DeleteInstance{Account: l.cloud.Account, Cluster: l.cloud.Cluster, Why: "duplicate of " + mine.ID}
+		a.Ref = provider.Ref{Name: l.m.Name, ID: in.ID}
+		o, tried := l.Outcome(a)
+		n := l.aliveOn(in)
+		switch {
+		case tried && !o.Result.Achieves(a):
+			tell("instance %s, a duplicate of %s, is not removed: %s", in.ID, mine.ID, cmp.Or(o.Message, o.Code.String()))
+		case tried:
+		case n != nil:
+			tell("instance %s carries this machine's tag too, and is no duplicate of %s to be removed: node %s runs on it", in.ID, mine.ID, n.Name)
+		case len(seq.Do) == 0:
+			seq.Do = []plan.Action{a}
+			tell("instance %s is removed: it carries this machine's tag too, and %s is on record", in.ID, mine.ID)
+		}
+	}
+	return seq
+}
+
+// aliveOn returns the Node that runs on an instance, or nil.
+func (l life) aliveOn(in provider.Instance) *corev1.Node {
+	for _, n := range l.Nodes {
+		if in.ProviderID != "" && n.Spec.ProviderID == in.ProviderID && machine.NodeAlive(n, l.Now) {
+			return n
+		}
+	}
+	return nil
+}

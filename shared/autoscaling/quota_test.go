@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package autoscaling
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func amountsOf(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
+}
+
+// Room is kept for no more Pods than the quotas of the namespace admit that hold for them, beside what runs and what other buffers
+// took (SPEC C83).
+func TestQuotasAreTaken(t *testing.T) {
+	t.Parallel()
+	quota := func(name string, hard, used corev1.ResourceList, scopes ...corev1.ResourceQuotaScope) *corev1.ResourceQuota {
+		q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+		q.Spec.Scopes, q.Status.Hard, q.Status.Used = scopes, hard, used
+		return q
+	}
+	q := NewQuotas([]*corev1.ResourceQuota{
+		quota("all", amountsOf("requests.cpu", "10", "limits.cpu", "1", "pods", "1"), amountsOf("requests.cpu", "4")),
+		quota("memory", amountsOf("memory", "8Gi"), nil),
+		quota("best-effort", amountsOf("cpu", "0"), nil, corev1.ResourceQuotaScopeBestEffort),
+		quota("ends", amountsOf("cpu", "0"), nil, corev1.ResourceQuotaScopeTerminating),
+		quota("important", amountsOf("cpu", "500m"), nil, corev1.ResourceQuotaScopePriorityClass),
+		quota("across", amountsOf("cpu", "0"), nil, corev1.ResourceQuotaScopeCrossNamespacePodAffinity),
+	})
+	near := &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{Namespaces: []string{"other"}}}}}
+	for _, tt := range []struct {
+		name, namespace string
+		spec            corev1.PodSpec
+		each            corev1.ResourceList
+		wanted, want    int
+		held            []string
+	}{
+		{"elsewhere there are none", "other", corev1.PodSpec{}, amountsOf("cpu", "100"), 9, 9, nil},
+		{"what runs is taken", "ns", corev1.PodSpec{}, amountsOf("cpu", "1500m", "memory", "1Gi"), 3, 3, nil},
+		{"what others took is", "ns", corev1.PodSpec{}, amountsOf("cpu", "500m", "memory", "2Gi"), 5, 2, []string{"all", "memory"}},
+		{"nothing is left", "ns", corev1.PodSpec{}, amountsOf("cpu", "1", "memory", "1Gi"), 1, 0, []string{"all"}},
+		{"who asks for none of it", "ns", corev1.PodSpec{}, amountsOf("example.com/gpu", "1"), 7, 7, nil},
+		{"of a class", "ns", corev1.PodSpec{PriorityClassName: "high"}, amountsOf("cpu", "100m"), 7, 5, []string{"all", "important"}},
+		{"that ends", "ns", corev1.PodSpec{ActiveDeadlineSeconds: new(int64(9))}, amountsOf("cpu", "1m"), 7, 0, []string{"all", "ends"}},
+		{"that looks across", "ns", corev1.PodSpec{Affinity: near}, amountsOf("cpu", "1m"), 7, 0, []string{"all", "across"}},
+	} {
+		if got, held := q.Take(tt.namespace, tt.spec, tt.each, tt.wanted); got != tt.want || !slices.Equal(held, tt.held) {
+			t.Errorf("%s: %d of %d, held by %v; want %d, %v", tt.name, got, tt.wanted, held, tt.want, tt.held)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package flights lets concurrent calls share the work that all of them wait for, without ever answering one of them with
+// something that was seen before it asked.
+package flights
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// ErrLeft is the answer to a call whose context ended before the work that it waited for. The work goes on.
+var ErrLeft = errors.New("gave up waiting")
+
+// Group shares runs between calls with the same key: one in flight, one waiting behind it, which all others join. Whoever
+// joins is answered by a run that began after he came. What a run returns is every joiner's: nobody may change it.
+type Group[K comparable, V any] struct {
+	// Joined, if not nil, is called for every call that shares a run.
+	Joined func()
+
+	slots chan struct{} // one for each run at a time; nil: any number
+	mu    sync.Mutex
+	next  map[K]*flight[V] // the last run of each key that has one in flight
+}
+
+// flight is one run, waiting or under way.
+type flight[V any] struct {
+	started bool
+	done    chan struct{}
+	value   V
+	err     error
+}
+
+// New returns a Group that has so many runs under way at most, of all keys together; zero is no bound.
+func New[K comparable, V any](parallel int) *Group[K, V] {
+	g := &Group[K, V]{next: map[K]*flight[V]{}}
+	if parallel > 0 {
+		g.slots = make(chan struct{}, parallel)
+	}
+	return g
+}
+
+// Do returns the result of a run for key that begins after Do was called, or ErrLeft when ctx ends first. The run has a
+// context of its own, with the values of one of its callers', so that a caller who leaves stops nobody else's work.
+func (g *Group[K, V]) Do(ctx context.Context, key K, run func(context.Context) (V, error)) (V, error) {
+	g.mu.Lock()
+	last := g.next[key]
+	mine := last
+	if last == nil || last.started {
+		mine = &flight[V]{done: make(chan struct{})}
+		g.next[key] = mine
+		go g.fly(context.WithoutCancel(ctx), key, mine, last, run)
+	} else if g.Joined != nil {
+		g.Joined()
+	}
+	g.mu.Unlock()
+	select {
+	case <-mine.done:
+		return mine.value, mine.err
+	case <-ctx.Done():
+		var none V
+		return none, ErrLeft
+	}
+}
+
+func (g *Group[K, V]) fly(ctx context.Context, key K, mine, last *flight[V], run func(context.Context) (V, error)) {
+	if last != nil {
+		<-last.done
+	}
+	if g.slots != nil {
+		g.slots <- struct{}{}
+	}
+	g.mu.Lock()
+	mine.started = true
+	g.mu.Unlock()
+	mine.value, mine.err = run(ctx)
+	if g.slots != nil {
+		<-g.slots
+	}
+	g.mu.Lock()
+	if g.next[key] == mine {
+		delete(g.next, key)
+	}
+	g.mu.Unlock()
+	close(mine.done)
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Carried is what a Node shall carry for its Machine (SPEC B2, B3).
+type Carried struct {
+	Labels, Annotations map[string]string
+	Taints              []corev1.Taint
+}
+
+// CarriedBy returns what m's spec wants its Node to carry, as it stands there: parts of it may be what no Node can carry.
+func CarriedBy(m *Machine) Carried {
+	return Carried{m.Spec.Labels, m.Spec.Annotations, m.Spec.Taints}
+}
+
+// CarriedByTemplate returns what the set's template wants the Nodes of its Machines to carry, as it stands there.
+func CarriedByTemplate(set *MachineSet) Carried {
+	spec := set.Spec.Template.Spec
+	return Carried{spec.Labels, spec.Annotations, spec.Taints}
+}
+
+// Unfit says what of c no Node can carry: the first of it by field and value, and how much more there is; "" if all fits.
+func (c Carried) Unfit() string {
+	_, wrong := c.Fit()
+	if len(wrong) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(wrong) - 1; n > 0 {
+		more = fmt.Sprintf(", and %d more", n)
+	}
+	return wrong[0].Error() + more + ": no Node can carry that, its Nodes go without"
+}
+
+// Fit returns the part of c that a Node can carry, and what is wrong with the rest, each by its field and value. The API
+// server refuses a Node everything for the sake of one label. c is not modified.
+func (c Carried) Fit() (Carried, field.ErrorList) {
+	var wrong field.ErrorList
+	spec := field.NewPath("spec")
+	fit := Carried{Labels: map[string]string{}, Annotations: map[string]string{}}
+	for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
+		if errs := labelErrors(spec.Child("metadata", "labels"), key, c.Labels[key]); len(errs) > 0 {
+			wrong = append(wrong, errs...)
+			continue
+		}
+		fit.Labels[key] = c.Labels[key]
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Annotations)) {
+		if len(validation.IsQualifiedName(strings.ToLower(key))) > 0 {
+			wrong = append(wrong, field.Invalid(spec.Child("metadata", "annotations"), key, "must be the key of an annotation"))
+			continue
+		}
+		fit.Annotations[key] = c.Annotations[key]
+	}
+	for i, t := range c.Taints {
+		at := spec.Child("taints").Index(i)
+		errs := labelErrors(at, t.Key, t.Value)
+		if effects := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}; !slices.Contains(effects, t.Effect) {
+			errs = append(errs, field.NotSupported(at.Child("effect"), t.Effect, effects))
+		}
+		if wrong = append(wrong, errs...); len(errs) == 0 {
+			fit.Taints = append(fit.Taints, t)
+		}
+	}
+	return fit, wrong
+}
+
+func labelErrors(at *field.Path, key, value string) (wrong field.ErrorList) {
+	if len(validation.IsQualifiedName(key)) > 0 {
+		wrong = append(wrong, field.Invalid(at, key, "must be the key of a label"))
+	}
+	if len(validation.IsValidLabelValue(value)) > 0 {
+		wrong = append(wrong, field.Invalid(at.Key(key), value, "must be the value of a label"))
+	}
+	return wrong
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"regexp"
+	"strings"
+)
+
+// fleeting is what an answer may have of its own each time: an id or something encoded, a number of a port, a time of day, a
+// long number such as a task's.
+var fleeting = regexp.MustCompile(`[A-Za-z0-9+=_-]{32,}|\b[0-9a-fA-F]{8,}\b|:[0-9]{2,5}\b|[0-9]{4,}(?:\.[0-9]+)?`)
+
+// Gist returns what a message says without what differs from one answer to the next though the same is said: local ports,
+// ids of requests, encoded blobs, times. Two messages with the same gist tell of the same. A long name without a digit stays.
+func Gist(message string) string {
+	return fleeting.ReplaceAllStringFunc(message, func(word string) string {
+		if !strings.ContainsAny(word, "0123456789") {
+			return word
+		}
+		return "#"
+	})
+}

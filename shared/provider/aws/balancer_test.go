@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aws
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/test/ec2"
+)
+
+func balancedBy(name, kind string) map[string]any {
+	return map[string]any{"loadBalancers": []any{map[string]any{"name": name, "type": kind}}}
+}
+
+// A load balancer that is not there is refused before anything is launched for it (SPEC E5).
+func TestLoadBalancerThatIsNotThereIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"classic", "network"} {
+		cloud := &ec2.Cloud{}
+		region := serve(t, cloud)
+		d, _ := region.wired(t, region.account())
+		_, err := d.Resolve(t.Context(), spec(balancedBy("typo", kind)))
+		if provider.CodeOf(err) != provider.NotFound || !strings.Contains(err.Error(), "providerSpec.value.loadBalancers[0].name") || !strings.Contains(err.Error(), `"typo"`) {
+			t.Errorf("%s: Resolve = %v", kind, err)
+		}
+	}
+}
+
+// Credentials that may join a classic load balancer need not be allowed to look at it.
+func TestClassicLoadBalancerThatMayNotBeLookedAt(t *testing.T) {
+	t.Parallel()
+	region := serve(t, &ec2.Cloud{})
+	d, w := region.wired(t, region.account())
+	w.set(func(action string, next func() (*http.Response, error)) (*http.Response, error) {
+		if action == "DescribeLoadBalancers" {
+			text := strings.Replace(errorXML("AccessDenied", "not authorized"), "<Response><Errors>", "<ErrorResponse>", 1)
+			return page(403, "text/xml", strings.Replace(text, "</Errors><RequestID>5a71e8e6</RequestID></Response>", "</ErrorResponse>", 1))(nil)
+		}
+		return next()
+	})
+	if _, err := d.Resolve(t.Context(), spec(balancedBy("apps", "classic"))); err != nil {
+		t.Errorf("Resolve = %v", err)
+	}
+}
+
+// A load balancer that goes while the instance boots ends no attempt: the instance waits for it, and no other is launched.
+func TestInstanceWaitsForItsLoadBalancer(t *testing.T) {
+	t.Parallel()
+	for name, kind := range map[string]string{"apps": "classic", "cluster-8trtb-rlgsx-int": "network"} {
+		cloud := &ec2.Cloud{Boot: time.Millisecond}
+		region := serve(t, cloud)
+		d, _ := region.wired(t, region.account())
+		resolved, err := d.Resolve(t.Context(), spec(balancedBy(name, kind)))
+		must(t, err)
+		cloud.RemoveBalancer(name)
+		r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+		refusals := 0
+		for range 20 {
+			i, err := d.Create(t.Context(), r, resolved)
+			if err == nil {
+				r.Progress = i.Progress
+				time.Sleep(2 * time.Millisecond)
+				continue
+			}
+			if refusals++; provider.CodeOf(err).Definite() || !strings.Contains(err.Error(), name) {
+				t.Fatalf("%s: Create = %v %v", kind, provider.CodeOf(err), err)
+			}
+		}
+		launches := slices.DeleteFunc(cloud.Calls(), func(call string) bool { return call != "RunInstances" })
+		if refusals == 0 || len(cloud.Live()) != 1 || len(launches) > 1 {
+			t.Errorf("%s: %d refusals, %d instances, %d launches", kind, refusals, len(cloud.Live()), len(launches))
+		}
+	}
+}
+
+// Rights to tag are often bound to the launch: who may not note that an instance has joined keeps it all the same. A refusal
+// of the attempt would have it removed and another one launched, time and again (2b.4).
+func TestInstanceThatMayNotBeMarkedAsJoined(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{Boot: time.Millisecond}
+	region := serve(t, cloud)
+	d, w := region.wired(t, region.account())
+	resolved, err := d.Resolve(t.Context(), spec(balancedBy("apps", "classic")))
+	must(t, err)
+	w.set(func(action string, next func() (*http.Response, error)) (*http.Response, error) {
+		if action == "CreateTags" {
+			return page(403, "text/xml", errorXML("UnauthorizedOperation", "You are not authorized to perform this operation."))(nil)
+		}
+		return next()
+	})
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	refusals := 0
+	for range 10 {
+		i, err := d.Create(t.Context(), r, resolved)
+		if err == nil {
+			r.Progress = i.Progress
+			time.Sleep(2 * time.Millisecond)
+			continue
+		}
+		if refusals++; provider.CodeOf(err).Definite() || !strings.Contains(err.Error(), "UnauthorizedOperation") || !strings.Contains(err.Error(), "ec2:CreateTags") {
+			t.Fatalf("Create = %v %v", provider.CodeOf(err), err)
+		}
+	}
+	if refusals == 0 || len(cloud.Live()) != 1 {
+		t.Errorf("%d refusals, %d instances", refusals, len(cloud.Live()))
+	}
+}

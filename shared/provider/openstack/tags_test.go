@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// Tags that were copied from another instance into a spec do not say whose the new one is (R-S2, R-S3).
+func TestTagsOfASpecDoNotSayWhoseItIs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, `"tags": ["machine-cluster=aaa", "machine-uid=0000", "machine-token=t", "team=a"]`)
+		in := l.up(t)
+		f.mu.Lock()
+		sent := f.things["servers"][in.ID].tags()
+		f.mu.Unlock()
+		if !slices.Contains(sent, "team=a") || strings.Contains(strings.Join(sent, " "), "aaa") || strings.Contains(strings.Join(sent, " "), "0000") {
+			t.Errorf("sent were the tags %v", sent)
+		}
+	})
+}
+
+// Tags that somebody sets by hand hide no instance either, in whatever order Nova tells them: its Machine, which records it,
+// finds and removes it, and nobody else does.
+func TestTagsOfAnotherBesideOurs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, "")
+		in := l.up(t)
+		f.mu.Lock()
+		s := f.things["servers"][in.ID]
+		all := append(s.tags(), "machine-cluster=aaa", "machine-uid=0000")
+		slices.Sort(all) // as Nova's index has them
+		var told []any
+		for _, text := range all {
+			told = append(told, text)
+		}
+		s.fields["tags"] = told
+		f.mu.Unlock()
+		listed, err := l.List(t.Context())
+		if err != nil || len(listed) != 1 || listed[0].Child || listed[0].UID != "" {
+			t.Errorf("List = %+v, %v", listed, err)
+		}
+		other := provider.Ref{UID: "0000", Name: "worker-b"}
+		if err := l.Delete(t.Context(), other); provider.CodeOf(err) != provider.NotFound || f.count("servers") != 1 {
+			t.Errorf("Delete of another Machine = %v, %d instances are left", err, f.count("servers"))
+		}
+		l.ref.ID, l.ref.ProviderID = in.ID, in.ProviderID
+		l.down(t)
+		time.Sleep(time.Minute)
+		wantNothing(t, f, "in the end")
+	})
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/memory"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// silent is an API server that never answers reads, or writes.
+type silent struct {
+	cluster.Cluster
+	reads, writes bool
+}
+
+// Observe may wait for ever.
+func (c silent) Observe(ctx context.Context, s snapshot.Snapshot, q []snapshot.Query) (snapshot.Snapshot, error) {
+	if c.reads {
+		<-ctx.Done()
+		return s, ctx.Err()
+	}
+	return c.Cluster.Observe(ctx, s, q)
+}
+
+// Apply may wait for ever.
+func (c silent) Apply(ctx context.Context, a plan.Action) error {
+	if c.writes {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return c.Cluster.Apply(ctx, a)
+}
+
+// Whoever does not answer, a request is answered within 25 s: the runtime cuts it off at 30, and would deliver it again while
+// it still runs (R-L5, RELIABILITY G6).
+func TestEveryRequestIsAnswered(t *testing.T) {
+	t.Parallel()
+	within := func(t *testing.T, what string, handle func()) {
+		t.Helper()
+		begin := time.Now()
+		handle()
+		if took := time.Since(begin); took > 25*time.Second || took < time.Second {
+			t.Errorf("%s: answered after %v", what, took)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for what, api := range map[string]silent{"reads": {reads: true}, "writes": {writes: true}} {
+			api.Cluster = world(t, 20).As("label")
+			within(t, what, func() { _, _ = testRunner(label(wantLabel), api).Handle(t.Context(), snapshot.Request{}) })
+		}
+		for _, op := range []memory.Op{memory.OpFind, memory.OpList, memory.OpCreate} {
+			within(t, string(op), func() {
+				_ = clouded(t, func(ctx context.Context, c memory.Call) error {
+					if c.Op == op {
+						<-ctx.Done()
+						return ctx.Err()
+					}
+					return nil
+				}, snapshot.Lookup{Resolve: true}, creations(nil))
+			})
+		}
+	})
+}
+
+// creations wants an instance for each of forty Machines that has none, whatever became of the others.
+func creations(made map[string]bool) func(snapshot.Snapshot) plan.Plan {
+	return func(s snapshot.Snapshot) plan.Plan {
+		var p plan.Plan
+		for i := range 40 {
+			name := fmt.Sprintf("m-%02d", i)
+			if !made[name] {
+				ref := provider.Ref{UID: types.UID(name), Name: name, Token: name}
+				p.Then(plan.CreateInstance{Account: accountOfC, Ref: ref, Request: s.Clouds["worker-0"].Resolved})
+			}
+		}
+		return p.Untried(s.Outcomes)
+	}
+}
+
+// Forty Machines are due, a cloud takes nine seconds for each, and never answers about one of them: eight fit into an invocation, and
+// each Machine has had its turn after ⌈40/8⌉+1 ticks (R-L4).
+func TestNobodyWaitsBehindThePoisoned(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		made, turns := map[string]bool{}, map[string]int{}
+		var mu sync.Mutex
+		for range 40/maxParallel + 1 {
+			_ = clouded(t, func(ctx context.Context, c memory.Call) error {
+				if c.Op != memory.OpCreate || c.After {
+					return nil
+				}
+				mu.Lock()
+				turns[c.Ref.Name]++
+				mu.Unlock()
+				if c.Ref.Name == "m-07" {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				time.Sleep(9 * time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				made[c.Ref.Name] = true
+				return nil
+			}, snapshot.Lookup{Resolve: true}, func(s snapshot.Snapshot) plan.Plan {
+				mu.Lock()
+				defer mu.Unlock()
+				return creations(made)(s)
+			})
+		}
+		if len(made) != 39 || len(turns) != 40 {
+			t.Errorf("%d of 39 are made, %d of 40 had their turn", len(made), len(turns))
+		}
+	})
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// askFor is how long one observation asks for instances by themselves, of one account: what a list does not show may be
+// many, as all that another system made, and those who wait for an instance, or for its removal, need the rest of the time.
+const askFor = 3 * time.Second
+
+// turns remembers whose instance was asked for by itself, and in which order, so that everybody's turn comes (R-L4).
+// Losing it begins a new round.
+type turns struct {
+	mu    sync.Mutex
+	count int
+	last  map[types.UID]int
+}
+
+// order sorts all by who has waited longest, and forgets everybody else.
+func (t *turns) order(all []listed) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	last := make(map[types.UID]int, len(all))
+	for _, l := range all {
+		last[l.UID] = t.last[l.UID]
+	}
+	t.last = last
+	slices.SortStableFunc(all, func(a, b listed) int { return cmp.Compare(last[a.UID], last[b.UID]) })
+}
+
+func (t *turns) take(uid types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.count++
+	t.last[uid] = t.count
+}
+
+// askInTurn asks for instances that a list does not show, several at a time: a list shows nothing that carries no tag at
+// all, as the hosts that an installer gave to its Machines. Whose turn does not come is told so: that proves nothing.
+func (i *invocation) askInTurn(ctx context.Context, a account, all []listed, subjects map[types.UID]subject, answer func(*machine.Machine, snapshot.Cloud)) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	began := time.Now()
+	a.turns.order(all)
+	var mu sync.Mutex
+	g := i.lanes()
+	for _, l := range all {
+		m, ok := subjects[l.UID].object.(*machine.Machine)
+		if !ok {
+			continue
+		}
+		c := cloudOf(l.account)
+		if time.Since(began) >= askFor {
+			c.Later = true
+			mu.Lock()
+			answer(m, c)
+			mu.Unlock()
+			continue
+		}
+		a.turns.take(l.UID)
+		g.Go(func() error {
+			found, err := a.driver.Find(ctx, refOf(m))
+			i.Clouds.Metrics.Called("find", err)
+			c.Found, c.Err = found, refusal(err)
+			ended(ctx, a, m, &c)
+			mu.Lock()
+			defer mu.Unlock()
+			answer(m, c)
+			return nil
+		})
+	}
+	_ = g.Wait() // no goroutine of it fails: errors are answers
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduling
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// longestMemory bounds what is written on a set about its Nodes, in bytes.
+const longestMemory = 16 << 10
+
+// memory is what a set's Nodes were like: when there is none any more, the next one is thought to be like them (SPEC C13).
+type memory struct {
+	Of          string              `json:"of"` // what the set made its Machines of
+	Allocatable corev1.ResourceList `json:"allocatable"`
+	Capacity    corev1.ResourceList `json:"capacity"`
+	Labels      map[string]string   `json:"labels,omitempty"`
+	Taints      []corev1.Taint      `json:"taints,omitempty"`
+	Attach      map[string]int64    `json:"attach,omitempty"` // volumes, by driver
+}
+
+// Remember returns what is to be remembered of a set's Node, to be kept in the set's annotation; the empty text if it
+// says nothing about the next one, because it is not ready, not for long enough, or its Machine was made of something
+// else than the next one will be. Equal Nodes give equal texts. Static Pods are taken off what it offers.
+func (t Templates) Remember(set *machine.MachineSet, n Node) string {
+	if !Ready(n.Node, t.StartupTaints) || !Settled(n.Node, t.Now) || !Equipped(set, n.Node) || !sameSpec(set, n.Machine) || t.outdated(set, n) {
+		return ""
+	}
+	like := t.Like(set, renewed(set, n))
+	offers := like.Status.Allocatable.DeepCopy()
+	for _, p := range like.Pods {
+		if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+			takeOff(offers, p)
+		}
+	}
+	labels := maps.Clone(like.Labels)
+	delete(labels, corev1.LabelHostname)
+	text, err := json.Marshal(memory{Of: MadeOf(set), Allocatable: offers, Capacity: like.Status.Capacity, Labels: labels, Taints: like.Spec.Taints, Attach: like.Attach})
+	if err != nil || len(text) > longestMemory { // API types marshal
+		return ""
+	}
+	return string(text)
+}
+
+func takeOff(offers corev1.ResourceList, p *corev1.Pod) {
+	requests := Requests(p)
+	requests[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
+	for name, q := range requests {
+		if has, ok := offers[name]; ok {
+			has.Sub(q)
+			offers[name] = has
+		}
+	}
+}
+
+// remembered returns a template made from what is remembered on the set, unless its Machines are made of something else
+// now. What cannot be read is no memory.
+func (t Templates) remembered(set *machine.MachineSet) (Node, bool) {
+	var was memory
+	text := set.Annotations[machine.AnnotationLastNode]
+	if text == "" || json.Unmarshal([]byte(text), &was) != nil || was.Of != MadeOf(set) || was.Allocatable.Cpu().IsZero() {
+		return Node{}, false
+	}
+	n := blank(set)
+	maps.Copy(n.Labels, was.Labels)
+	n.Labels[corev1.LabelHostname] = n.Name
+	n.Spec.Taints, n.Status.Allocatable, n.Status.Capacity = was.Taints, was.Allocatable, was.Capacity
+	if len(was.Attach) == 0 {
+		was.Attach = t.attachLimits("")
+	}
+	return Node{Node: n, Pods: t.DaemonPods(n), Attach: was.Attach}, true
+}
+
+// MadeOf is a digest of everything on a set that its next Node follows from, the set's memory aside. The old and the new
+// capacity keys are the same to it.
+func MadeOf(set *machine.MachineSet) string {
+	capacity, _ := Capacity(set.Annotations)
+	a := set.Annotations
+	text, err := json.Marshal([]any{set.Spec.Template.Spec, capacity, a[machine.AnnotationArch], a[machine.CapacityLabels], a[machine.CapacityTaints]})
+	if err != nil { // API types marshal
+		return ""
+	}
+	digest := sha256.Sum256(text)
+	return hex.EncodeToString(digest[:5])
+}
+
+// sameSpec reports whether a Machine asks its cloud for what the set's next one will ask for.
+func sameSpec(set *machine.MachineSet, m *machine.Machine) bool {
+	a, b := raw(set.Spec.Template.Spec.ProviderSpec.Value), raw(m.Spec.ProviderSpec.Value)
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+func raw(v *runtime.RawExtension) []byte {
+	if v == nil {
+		return nil
+	}
+	return v.Raw
+}

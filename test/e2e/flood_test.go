@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/machine-functions/machine-functions/test/local/stack"
+)
+
+// Of all events of a flood so many are sent twice, and so many are lost.
+const (
+	duplicated = 0.3
+	dropped    = 0.1
+	killEvery  = 20 * time.Second
+	// answeredWithin is RELIABILITY R-L5.
+	answeredWithin = 25 * time.Second
+)
+
+var floodSets = []string{"flood-a", "flood-b", "flood-c"}
+
+// TestFlood sends events faster than any cluster makes them, first through the Broker, then straight at the functions, while
+// people scale and one process of every function is killed every 20 s: every request is answered in time, no Machine ever has two
+// instances, and in the end everything is as it is wanted and nobody writes any more (R-S1, R-S2, R-S14, R-L1, R-L5). `make load`
+// runs it, FLOOD_REPORT=<file> is written then.
+func TestFlood(t *testing.T) {
+	report := os.Getenv("FLOOD_REPORT")
+	if report == "" {
+		t.Skip("make load")
+	}
+	s, _ := startSystem(t, 40*time.Minute, stack.Options{Replicas: 2})
+	f := &flood{yard: yard{kubectl{plane: s.ControlPlane}, s}, client: &http.Client{
+		Timeout: 2 * answeredWithin, Transport: &http.Transport{MaxIdleConnsPerHost: 512, MaxConnsPerHost: 512},
+	}, handled: histogram{}}
+	for _, name := range floodSets {
+		f.set(t, name, 5, "4c12g30d", "")
+	}
+	for _, name := range floodSets {
+		f.running(t, name, 5)
+	}
+	text := f.phase(t, "through the Broker", 200, length(t, 3*time.Minute), func(string) string { return s.Eventing.Broker })
+	text += f.phase(t, "straight at the functions", 1000, length(t, time.Minute), f.address)
+	calm := time.Now()
+	for i, name := range floodSets {
+		f.do(t, fmt.Sprintf("scale machineset %s%s --replicas=%d", name, inMachines, i+1))
+	}
+	for i, name := range floodSets {
+		f.running(t, name, i+1)
+	}
+	text += fmt.Sprintf("converged %v after the last event\n", time.Since(calm).Round(time.Second))
+	f.oneEach(t, 1+2+3)
+	f.silent(t)
+	for _, name := range floodSets {
+		f.do(t, "scale machineset "+name+inMachines+" --replicas=0")
+	}
+	f.counts(t, "Machines that are left", 0, "get machines"+inMachines+" -o jsonpath={range.items[*]}.{end}")
+	f.oneEach(t, 0)
+	text += fmt.Sprintf("violations: %d; requests without an answer within %v: %d\n", f.violations.Load(), answeredWithin, f.hung.Load())
+	if f.violations.Load()+f.hung.Load() > 0 {
+		t.Errorf("see the report:\n%s", text)
+	}
+	t.Log("\n" + text)
+	text = strings.Replace(f.circumstances(t), "TestLoad", "TestFlood", 1) + text
+	if err := os.WriteFile(report, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// length returns how long a phase lasts: FLOOD_FOR where somebody tries things out.
+func length(t *testing.T, d time.Duration) time.Duration {
+	t.Helper()
+	if text := os.Getenv("FLOOD_FOR"); text != "" {
+		var err error
+		if d, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+// flood is a system under more events than it needs.
+type flood struct {
+	yard
+	client     *http.Client
+	hung       atomic.Int64
+	violations atomic.Int64
+	down       sync.Map // addresses of processes that are being killed
+
+	mu      sync.Mutex
+	handled histogram // what processes said that are gone now
+}
+
+// woken are the functions that events wake, each with the kinds.
+var woken = map[string][]string{
+	"scale-machineset": {"MachineSet", "Machine"}, "provision-machine": {"Machine", "MachineSet"}, "link-node": {"Node", "Machine"},
+	"drain-node": {"Machine", "Node"}, "remediate": {"Machine", "Node"},
+}
+
+// answers are what one phase was answered.
+type answers struct {
+	mu     sync.Mutex
+	status map[string]int
+	took   []time.Duration
+}
+
+// phase sends so many events in each second for a while, with everything else that goes on, and tells how it went.
+func (f *flood) phase(t *testing.T, name string, rate int, lasts time.Duration, to func(function string) string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), lasts)
+	defer cancel()
+	objects := f.objects(t)
+	before := f.histograms(t)
+	var others, sending sync.WaitGroup
+	kills := 0
+	others.Go(func() { kills = f.kills(ctx, t) })
+	others.Go(func() { f.people(ctx, t) })
+	others.Go(func() { f.watch(ctx, t) })
+	a := &answers{status: map[string]int{}}
+	began, events := time.Now(), 0
+	names := slices.Sorted(maps.Keys(woken))
+	for ctx.Err() == nil {
+		for due := int(time.Since(began).Seconds() * float64(rate)); events < due; events++ {
+			function := names[rand.IntN(len(names))] //nolint:gosec // a load
+			kind := woken[function][rand.IntN(2)]    //nolint:gosec // a load
+			times := 1
+			switch p := rand.Float64(); { //nolint:gosec // a load
+			case p < dropped:
+				times = 0
+			case p < dropped+duplicated:
+				times = 2
+			}
+			object := objects[kind][rand.IntN(len(objects[kind]))] //nolint:gosec // a load
+			id := strconv.Itoa(events)
+			for range times {
+				sending.Go(func() { f.send(t, a, to(function), kind, object, id) })
+			}
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	took := time.Since(began)
+	others.Wait()
+	sending.Wait()
+	all := f.histograms(t).since(before)
+	slices.Sort(a.took)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: %d events in %v, %.0f/s, %.0f %% of them twice, %.0f %% lost; %d processes were killed\n",
+		name, events, took.Round(time.Second), float64(events)/took.Seconds(), 100*duplicated, 100*dropped, kills)
+	for _, status := range slices.Sorted(maps.Keys(a.status)) {
+		fmt.Fprintf(&text, "  answered %-22s %8d\n", status, a.status[status])
+	}
+	fmt.Fprintf(&text, "  a request took p50 %v, p99 %v, at most %v\n", a.at(0.5), a.at(0.99), a.at(1))
+	fmt.Fprintf(&text, "  handling took, by the functions' metrics: p50 %v, p99 %v, %d invocations\n", all.at(0.5), all.at(0.99), all.count())
+	return text.String()
+}
+
+func (a *answers) at(p float64) time.Duration {
+	if len(a.took) == 0 {
+		return 0
+	}
+	return a.took[min(len(a.took)-1, int(p*float64(len(a.took))))].Round(100 * time.Microsecond)
+}
+
+// send delivers one event and remembers the answer. That nobody listens where a process was just killed is no answer, and no fault.
+func (f *flood) send(t *testing.T, a *answers, to, kind, object, id string) {
+	t.Helper()
+	namespace, name, _ := strings.Cut(object, "/")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to, strings.NewReader("{}"))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	version := "machine.openshift.io/v1beta1"
+	if kind == "Node" {
+		version = "v1"
+	}
+	for key, value := range map[string]string{
+		"Id": id, "Specversion": "1.0", "Source": "flood", "Type": "dev.knative.apiserver.ref.update",
+		"Apiversion": version, "Kind": kind, "Name": name, "Namespace": namespace,
+	} {
+		if value != "" {
+			req.Header.Set("Ce-"+key, value)
+		}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	began := time.Now()
+	status := ""
+	resp, err := f.client.Do(req)
+	took := time.Since(began)
+	switch {
+	case err == nil:
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		status = resp.Status
+	case timedOut(err):
+		status = "never"
+	default:
+		status = "by a killed process"
+	}
+	if took > answeredWithin {
+		f.hung.Add(1)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.status[status]++
+	if err == nil {
+		a.took = append(a.took, took)
+	}
+}
+
+func timedOut(err error) bool {
+	late, ok := errors.AsType[*url.Error](err)
+	return ok && late.Timeout()
+}
+
+// address returns a process of a function that nobody kills at the moment.
+func (f *flood) address(function string) string {
+	var all []string
+	for _, p := range f.Processes {
+		if _, down := f.down.Load(p.Address); p.Name == function && !down {
+			all = append(all, "http://"+p.Address)
+		}
+	}
+	return all[rand.IntN(len(all))] //nolint:gosec // a load
+}
+
+// objects are what events can be about, by kind; some of it is gone when they come.
+func (f *flood) objects(t *testing.T) map[string][]string {
+	t.Helper()
+	const names = " -o jsonpath={range.items[*]}{.metadata.namespace}/{.metadata.name},{end}"
+	all := map[string][]string{}
+	for kind, get := range map[string]string{"Machine": "machines -A", "MachineSet": "machinesets -A", "Node": "nodes"} {
+		all[kind] = strings.Split(strings.TrimSuffix(f.do(t, "get "+get+names), ","), ",")
+		if len(all[kind]) < 3 {
+			t.Fatalf("%v of kind %s", all[kind], kind)
+		}
+	}
+	return all
+}
+
+// kills ends one process of every function every 20 s, and starts it again.
+func (f *flood) kills(ctx context.Context, t *testing.T) (n int) {
+	t.Helper()
+	for replica := 0; ; replica = 1 - replica {
+		select {
+		case <-ctx.Done():
+			return n
+		case <-time.After(killEvery):
+		}
+		for _, function := range slices.Sorted(maps.Keys(woken)) {
+			p := f.Replica(function, replica)
+			f.remember(t, p)
+			p.Kill()
+			n++
+			f.down.Store(p.Address, true)
+			if err := errors.Join(p.Start(), p.AwaitReady(t.Context())); err != nil {
+				t.Error(err)
+			}
+			f.down.Delete(p.Address)
+		}
+	}
+}
+
+// people scale the sets again and again.
+func (f *flood) people(ctx context.Context, t *testing.T) {
+	t.Helper()
+	for ctx.Err() == nil {
+		f.do(t, fmt.Sprintf("scale machineset %s%s --replicas=%d", floodSets[rand.IntN(3)], inMachines, rand.IntN(8))) //nolint:gosec // a load
+		select {
+		case <-ctx.Done():
+		case <-time.After(5 * time.Second):
+		}
+	}
+}
+
+// watch looks for Machines with two instances.
+func (f *flood) watch(ctx context.Context, t *testing.T) {
+	t.Helper()
+	for ctx.Err() == nil {
+		for uid, records := range f.history(t) {
+			if n := living(records); n > 1 {
+				f.violations.Add(1)
+				t.Errorf("Machine %s has %d instances: %v", uid, n, records)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(5 * time.Second):
+		}
+	}
+}
+
+func living(records map[string]bool) (n int) {
+	for _, alive := range records {
+		if alive {
+			n++
+		}
+	}
+	return n
+}
+
+// oneEach waits until so many instances live, and holds that no Machine ever had two.
+func (f *flood) oneEach(t *testing.T, want int) {
+	t.Helper()
+	await(t, fmt.Sprintf("%d instances live", want), func() string {
+		alive := 0
+		for _, records := range f.history(t) {
+			alive += living(records)
+		}
+		if alive != want {
+			return fmt.Sprintf("%d do", alive)
+		}
+		return ""
+	})
+	for uid, records := range f.history(t) {
+		if len(records) > 1 {
+			f.violations.Add(1)
+			t.Errorf("Machine %s had the instances %v", uid, records)
+		}
+	}
+}
+
+// silent waits until nobody writes an object of ours during three scans.
+func (f *flood) silent(t *testing.T) {
+	t.Helper()
+	const versions = "get machines,machinesets,configmaps" + inMachines + " -o jsonpath={range.items[*]}{.metadata.resourceVersion},{end}"
+	await(t, "nobody writes during three scans", func() string {
+		before := f.do(t, versions)
+		time.Sleep(30 * time.Second)
+		if f.do(t, versions) != before {
+			return "somebody does"
+		}
+		return ""
+	})
+}
+
+// histogram is how many invocations took at most so long, by the upper bound as it is written.
+type histogram map[string]int
+
+var bucket = regexp.MustCompile(`(?m)^machines_[a-z_]+_invocation_duration_seconds_bucket\{.*le="([^"]+)".*\} (\d+)$`)
+
+// remember adds what a process says to what those said that are gone.
+func (f *flood) remember(t *testing.T, p *stack.Process) {
+	t.Helper()
+	said := f.scrape(t, p)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for le, n := range said {
+		f.handled[le] += n
+	}
+}
+
+// histograms returns what all processes said together so far.
+func (f *flood) histograms(t *testing.T) histogram {
+	t.Helper()
+	f.mu.Lock()
+	all := maps.Clone(f.handled)
+	f.mu.Unlock()
+	for _, p := range f.Processes {
+		if _, is := woken[p.Name]; is {
+			for le, n := range f.scrape(t, p) {
+				all[le] += n
+			}
+		}
+	}
+	return all
+}
+
+func (f *flood) scrape(t *testing.T, p *stack.Process) histogram {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.Address+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := f.client.Do(req)
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	said := histogram{}
+	for _, m := range bucket.FindAllStringSubmatch(string(text), -1) {
+		n, err := strconv.Atoi(m[2])
+		if err != nil {
+			t.Error(err)
+		}
+		said[m[1]] += n
+	}
+	return said
+}
+
+func (h histogram) since(before histogram) histogram {
+	more := histogram{}
+	for le, n := range h {
+		more[le] = n - before[le]
+	}
+	return more
+}
+
+func (h histogram) count() int { return h["+Inf"] }
+
+// at returns the upper bound of the bucket that a share of the invocations lies in.
+func (h histogram) at(p float64) string {
+	bounds := slices.SortedFunc(maps.Keys(h), func(a, b string) int {
+		x, _ := strconv.ParseFloat(a, 64) // +Inf is one
+		y, _ := strconv.ParseFloat(b, 64)
+		switch {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	for _, le := range bounds {
+		if float64(h[le]) >= p*float64(h.count()) {
+			return "≤ " + le + " s"
+		}
+	}
+	return "unknown"
+}

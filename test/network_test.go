@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/yaml"
+)
+
+// somebody is who is asked. A network that knows its Nodes as such, as Cilium does, finds them in no block of addresses; nor
+// is an address that is one of the Node itself, as that of NodeLocal DNS.
+type somebody struct {
+	address string
+	node    bool
+	labels  map[string]string // of a Pod's namespace
+}
+
+// What functions need is let through by every network that enforces NetworkPolicies, and what holds the credentials of Nodes
+// is not: the policies are read here as the API says, with what networks differ in taken at its strictest.
+func TestNetworkLetsThroughWhatFunctionsNeed(t *testing.T) {
+	t.Parallel()
+	policies := networkPolicies(t, "egress.yaml")
+	house := load(t, os.DirFS(".."))
+	dns := somebody{address: "10.244.0.7", labels: map[string]string{"kubernetes.io/metadata.name": "kube-system"}}
+	for _, tt := range []struct {
+		what string
+		to   somebody
+		port int
+		who  string // "all", "clouds", "nobody"
+	}{
+		{"an API server on Nodes", somebody{address: "192.168.1.10", node: true}, 6443, "all"},
+		{"an API server behind a balancer", somebody{address: "203.0.113.9"}, 443, "all"},
+		{"minikube's API server", somebody{address: "192.168.49.2", node: true}, 8443, "all"},
+		{"MicroK8s' API server", somebody{address: "192.168.1.10", node: true}, 16443, "all"},
+		{"the cluster's DNS", dns, 53, "all"},
+		{"OpenShift's DNS", somebody{address: "10.128.0.7", labels: map[string]string{"kubernetes.io/metadata.name": "openshift-dns"}}, 5353, "all"},
+		{"NodeLocal DNS", somebody{address: "169.254.20.10", node: true}, 53, "all"},
+		{"a Keystone", somebody{address: "203.0.113.5"}, 5000, "clouds"},
+		{"a cloud over IPv6", somebody{address: "2001:db8::5"}, 8774, "clouds"},
+		{"the metadata service", somebody{address: "169.254.169.254"}, 80, "nobody"},
+		{"the credentials of ECS and EKS", somebody{address: "169.254.170.2"}, 80, "nobody"},
+		{"EC2's metadata over IPv6", somebody{address: "fd00:ec2::254"}, 80, "nobody"},
+		{"the credentials of EKS over IPv6", somebody{address: "fd00:ec2::23"}, 80, "nobody"},
+		{"Azure's WireServer", somebody{address: "168.63.129.16"}, 80, "nobody"},
+		{"Azure's WireServer, its agents' port", somebody{address: "168.63.129.16"}, 32526, "nobody"},
+		{"a kubelet", somebody{address: "192.168.1.10", node: true}, 10250, "nobody"},
+	} {
+		for _, name := range append(house.functions(), whole) {
+			want := tt.who == "all" || tt.who == "clouds" && (name == "provision-machine" || name == "sweep-instances" || name == whole)
+			if got := lets(t, policies, name, tt.to, tt.port); got != want {
+				t.Errorf("%s may ask %s (%s, port %d): %v, want %v", name, tt.what, tt.to.address, tt.port, got, want)
+			}
+		}
+	}
+}
+
+// Whatever Service may be deployed from here is scraped: functions, the sink, the root.
+func TestEveryServiceIsScraped(t *testing.T) {
+	t.Parallel()
+	var monitor struct {
+		Spec struct{ Selector metav1.LabelSelector }
+	}
+	if err := yaml.Unmarshal([]byte(text(t, filepath.Join("..", "config", "monitoring", "pods.yaml"))), &monitor); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(load(t, os.DirFS("..")).functions(), sink, whole) {
+		if !matches(t, &monitor.Spec.Selector, map[string]string{"serving.knative.dev/service": name}) {
+			t.Errorf("nobody reads the metrics of %s", name)
+		}
+	}
+}
+
+func networkPolicies(t *testing.T, file string) (all []networkingv1.NetworkPolicy) {
+	t.Helper()
+	for document := range strings.SplitSeq(text(t, filepath.Join("..", "config", "network", file)), "\n---\n") {
+		var p networkingv1.NetworkPolicy
+		if err := yaml.UnmarshalStrict([]byte(document), &p); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// lets reports whether the policies let a function's Pods ask somebody.
+func lets(t *testing.T, policies []networkingv1.NetworkPolicy, function string, to somebody, port int) bool {
+	t.Helper()
+	bound := false
+	for _, p := range policies {
+		if !matches(t, &p.Spec.PodSelector, map[string]string{"serving.knative.dev/service": function}) {
+			continue
+		}
+		bound = true
+		for _, rule := range p.Spec.Egress {
+			here := len(rule.Ports) == 0 || slices.ContainsFunc(rule.Ports, func(p networkingv1.NetworkPolicyPort) bool {
+				return p.Port == nil || *p.Port == intstr.FromInt(port)
+			})
+			if here && (len(rule.To) == 0 || slices.ContainsFunc(rule.To, func(p networkingv1.NetworkPolicyPeer) bool { return isPeer(t, p, to) })) {
+				return true
+			}
+		}
+	}
+	return !bound
+}
+
+func isPeer(t *testing.T, p networkingv1.NetworkPolicyPeer, to somebody) bool {
+	t.Helper()
+	if p.IPBlock == nil {
+		return to.labels != nil && matches(t, p.NamespaceSelector, to.labels)
+	}
+	in := func(block string) bool { return netip.MustParsePrefix(block).Contains(netip.MustParseAddr(to.address)) }
+	return !to.node && to.labels == nil && in(p.IPBlock.CIDR) && !slices.ContainsFunc(p.IPBlock.Except, in)
+}
+
+func matches(t *testing.T, selector *metav1.LabelSelector, of map[string]string) bool {
+	t.Helper()
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Matches(labels.Set(of))
+}

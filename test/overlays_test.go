@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// kubectl is one that can render and print: the user's own, or that of the control plane, which only long runs build.
+func kubectl(t *testing.T) string {
+	t.Helper()
+	if path, err := exec.LookPath("kubectl"); err == nil {
+		return path
+	}
+	if testing.Short() {
+		t.Skip("no kubectl on PATH")
+	}
+	return run(t, "..", nil, "test/cluster/build.sh") + " kubectl"
+}
+
+// checkout copies what deploy.sh needs of the repository, so that it can write into build/.
+func checkout(t *testing.T, parts ...string) string {
+	t.Helper()
+	root := t.TempDir()
+	for _, part := range append(parts, "config", "triggers", "overlays", "tools/func") {
+		if err := os.CopyFS(filepath.Join(root, part), os.DirFS(filepath.Join("..", part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"go.mod", "go.sum", "function.go", "func.yaml"} {
+		if err := os.WriteFile(filepath.Join(root, file), []byte(text(t, filepath.Join("..", file))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// object is what these tests ask of a manifest.
+type object struct {
+	Kind, APIVersion string
+	Metadata         struct {
+		Name, Namespace string
+		Annotations     map[string]string
+	}
+	Spec struct {
+		Template struct {
+			Spec struct {
+				Containers []struct {
+					Image string
+					Env   []pair
+				}
+			}
+		}
+		Subscriber        struct{ Audience string }
+		NamespaceSelector any
+		Sink              struct{ Ref struct{ Kind string } }
+		From              []struct{ Ref struct{ Kind, Name string } }
+	}
+	Subjects []struct{ Name, Namespace string }
+}
+
+// render returns the manifests of a kustomization by kind, namespace and name. It fails if one comes twice.
+func render(t *testing.T, kubectl, dir string) map[string]object {
+	t.Helper()
+	command := strings.Fields(kubectl)
+	all := map[string]object{}
+	for doc := range strings.SplitSeq(run(t, dir, nil, command[0], append(command[1:], "kustomize", ".")...), "\n---\n") {
+		var o object
+		if err := yaml.Unmarshal([]byte(doc), &o); err != nil {
+			t.Fatal(err)
+		}
+		key := o.Kind + " " + o.Metadata.Namespace + "/" + o.Metadata.Name
+		if _, twice := all[key]; twice {
+			t.Errorf("%s comes twice", key)
+		}
+		all[key] = o
+	}
+	return all
+}
+
+// env returns a Service's variables.
+func (o object) env() map[string]string {
+	for _, c := range o.Spec.Template.Spec.Containers {
+		return pairs(c.Env)
+	}
+	return nil
+}
+
+const home = "openshift-machine-api"
+
+// Every combination of overlays renders, by the words of docs/deploying.md, into one installation in which each overlay holds for
+// every function, approve-node included.
+func TestOverlaysCombine(t *testing.T) {
+	t.Parallel()
+	program := kubectl(t)
+	all := []string{"approve-node", "kafka", "namespaces", "oidc"}
+	combinations := [][]string{{"kubernetes-1.35"}, append(all, "kubernetes-1.33")}
+	for chosen := range 1 << len(all) {
+		var names []string
+		for i, name := range all {
+			if chosen&(1<<i) != 0 {
+				names = append([]string{name}, names...) // their order says nothing
+			}
+		}
+		if !testing.Short() || len(names) < 2 {
+			combinations = append(combinations, names)
+		}
+	}
+	for _, names := range combinations {
+		t.Run(strings.Join(names, " "), func(t *testing.T) {
+			t.Parallel()
+			root := checkout(t)
+			dir := run(t, root, []string{"OVERLAYS=" + strings.Join(names, " ")}, "tools/func/deploy.sh", "manifests")
+			if len(names) > len(all) {
+				for key, o := range render(t, program, dir) {
+					if o.Kind == "Service" {
+						t.Errorf("build/manifests has %s, which is func's", key)
+					}
+				}
+			}
+			whole := filepath.Join(filepath.Dir(dir), "whole") // as build/release is, but for the images
+			edited := regexp.MustCompile(`(?s)patches:.*`).ReplaceAllString(text(t, filepath.Join(dir, "kustomization.yaml")), "")
+			if err := os.Mkdir(whole, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(whole, "kustomization.yaml"), []byte(edited), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			installed(t, render(t, program, whole), names)
+		})
+	}
+}
+
+// installed checks an installation with overlays.
+func installed(t *testing.T, got map[string]object, names []string) {
+	t.Helper()
+	has := func(overlay string) bool { return slices.Contains(names, overlay) }
+	functions := load(t, os.DirFS("..")).functions()
+	if !has("approve-node") {
+		functions = slices.DeleteFunc(functions, func(name string) bool { return name == "approve-node" })
+	}
+	for _, name := range functions {
+		service, ok := got["Service "+home+"/"+name]
+		if !ok {
+			t.Errorf("%s is missing", name)
+			continue
+		}
+		image, env := service.Spec.Template.Spec.Containers[0].Image, service.env()
+		want := map[string]string{}
+		if has("namespaces") {
+			want["MACHINE_NAMESPACES"] = home + ",machines-b"
+		}
+		if has("oidc") {
+			want["OIDC_AUDIENCE"] = "machine-functions/" + name
+			want["OIDC_SUBJECTS"] = "system:serviceaccount:" + home + ":" + name + "*-oidc-eventing.knative.dev-trigger"
+		}
+		maps.DeleteFunc(env, func(name, _ string) bool {
+			return want[name] == "" && name != "OIDC_AUDIENCE" && name != "MACHINE_NAMESPACES"
+		})
+		if diff := cmp.Diff(want, env); diff != "" || image != "images.invalid/machine-functions/"+name {
+			t.Errorf("%s has image %s, variables -want +got:\n%s", name, image, diff)
+		}
+		if trigger := got["Trigger "+home+"/"+name]; name != "sweep-instances" && (trigger.Spec.Subscriber.Audience != want["OIDC_AUDIENCE"] ||
+			trigger.Metadata.Annotations["kafka.eventing.knative.dev/delivery.order"] != map[bool]string{true: "ordered"}[has("kafka")]) {
+			t.Errorf("Trigger %s: %+v", name, trigger)
+		}
+		if elsewhere, ok := got["RoleBinding machines-b/"+name]; ok != has("namespaces") || ok && elsewhere.Subjects[0].Namespace != home {
+			t.Errorf("rights of %s in machines-b: %v, subjects %v", name, ok, elsewhere.Subjects)
+		}
+	}
+	for _, o := range got {
+		if newer := strings.HasPrefix(o.Kind, "MutatingAdmissionPolicy"); newer && (has("kubernetes-1.33") || has("kubernetes-1.35")) {
+			t.Errorf("%s %s is for a newer Kubernetes", o.Kind, o.Metadata.Name)
+		}
+	}
+	routed(t, got, has)
+}
+
+// routed checks where the sources of an installation send, and whose events the Broker takes.
+func routed(t *testing.T, got map[string]object, has func(string) bool) {
+	t.Helper()
+	sources := set{}
+	for key, o := range got {
+		if o.Kind != "ApiServerSource" && o.Kind != "PingSource" {
+			continue
+		}
+		sources[o.Metadata.Name] = true
+		want := "Broker"
+		if has("kafka") && !has("oidc") && o.Kind == "ApiServerSource" {
+			want = "EventTransform"
+		}
+		if o.Spec.Sink.Ref.Kind != want {
+			t.Errorf("%s sends to %s, want %s", key, o.Spec.Sink.Ref.Kind, want)
+		}
+	}
+	if _, ok := got["EventTransform "+home+"/machines-by-object"]; ok != (has("kafka") && !has("oidc")) {
+		t.Errorf("the EventTransform is there: %v", ok)
+	}
+	if source := got["ApiServerSource "+home+"/machines"]; (source.Spec.NamespaceSelector != nil) != has("namespaces") {
+		t.Errorf("the source looks in %v", source.Spec.NamespaceSelector)
+	}
+	known := set{}
+	for _, from := range got["EventPolicy "+home+"/machines"].Spec.From {
+		if from.Ref.Name != "" {
+			known[from.Ref.Name] = true
+		}
+	}
+	if has("oidc") != (len(known) > 0) || has("oidc") && !slices.Equal(known.sorted(), sources.sorted()) {
+		t.Errorf("the Broker takes events of %q, the sources are %q", known.sorted(), sources.sorted())
+	}
+	broker := got["Broker "+home+"/machines"].Metadata.Annotations
+	want := map[string]string{"eventing.knative.dev/broker.class": "MTChannelBasedBroker", "messaging.knative.dev/async-handler": "true"}
+	if has("kafka") {
+		want = map[string]string{"eventing.knative.dev/broker.class": "Kafka"}
+	}
+	if diff := cmp.Diff(want, broker); diff != "" {
+		t.Errorf("Broker (-want +got):\n%s", diff)
+	}
+}
+
+// What is applied beside an installation renders too, and no manifest names an image that somebody else could publish.
+func TestOverlaysBeside(t *testing.T) {
+	t.Parallel()
+	program := kubectl(t)
+	var folders []string
+	for _, pattern := range []string{"config", "triggers", "config/overlays/*", "triggers/overlays/*", "config/monitoring", "overlays/shadow"} {
+		found, err := filepath.Glob(filepath.Join("..", pattern, "kustomization.yaml"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %q, %v", pattern, found, err)
+		}
+		folders = append(folders, found...)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Dir(folder), func(t *testing.T) {
+			t.Parallel()
+			for key, o := range render(t, program, filepath.Dir(folder)) {
+				for _, c := range o.Spec.Template.Spec.Containers {
+					if !strings.HasPrefix(c.Image, "images.invalid/machine-functions/") {
+						t.Errorf("%s: %s", key, c.Image)
+					}
+				}
+			}
+		})
+	}
+}
+
+// An overlay that is not there, or that stands alone, is refused by name.
+func TestOverlaysAreKnown(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"shadow", "nonsense"} {
+		cmd := exec.CommandContext(t.Context(), "tools/func/deploy.sh", "manifests")
+		cmd.Dir, cmd.Env = "..", append(os.Environ(), "OVERLAYS=oidc "+name)
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "there is no overlay "+name+": approve-node kafka kubernetes-1.33 kubernetes-1.35 namespaces oidc") {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	drainnode "github.com/machine-functions/machine-functions/functions/drain-node"
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// A Node may hold more Pods than one invocation can evict: each evicts ten, however they end, and comes to an end itself. One
+// that did not would be answered with a fault, and a tick is not delivered again (RELIABILITY 2e, 2c).
+func TestFullNodeIsDrainedTenByTen(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		grace   int64 // without one a Pod is gone at once
+		request snapshot.Request
+	}{
+		"pods that end, an event":      {30, snapshot.Request{Kind: "Machine", Namespace: machine.Namespace, Name: "worker-a"}},
+		"pods that are gone, an event": {0, snapshot.Request{Kind: "Machine", Namespace: machine.Namespace, Name: "worker-a"}},
+		"pods that end, the scan":      {30, snapshot.Request{}},
+		"pods that are gone, the scan": {0, snapshot.Request{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const pods = 250 // as many as a Node of OpenShift takes
+			w := NewWorld(drainnode.Function)
+			fullNode(t, w, pods, c.grace)
+			evicted := 0
+			for range pods/10 + 2 {
+				p, err := w.Runner(drainnode.Function).Handle(t.Context(), c.request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				evictions := 0
+				for _, a := range p.Actions() {
+					if _, is := a.(plan.Evict); is {
+						evictions++
+					}
+				}
+				if evictions > 10 {
+					t.Fatalf("%d evictions in one invocation", evictions)
+				}
+				evicted += evictions
+			}
+			if evicted != pods {
+				t.Errorf("%d of %d pods were evicted", evicted, pods)
+			}
+		})
+	}
+}
+
+// fullNode puts a deleted Machine there, whose Node is full.
+func fullNode(t *testing.T, w *World, pods int, grace int64) {
+	t.Helper()
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "node-a", UID: "node-1"},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	}
+	now := metav1.NewTime(w.Now())
+	m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{
+		Name: "worker-a", Namespace: machine.Namespace, UID: "m-1", Finalizers: []string{machine.Finalizer}, DeletionTimestamp: &now,
+	}}
+	m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: "node-a", UID: "node-1"}
+	for _, o := range []plan.Object{node, m} {
+		if err := w.API.Put(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := memory.Patch(w.API, "", "node-a", func(n *corev1.Node) { m.Status.NodeRef.UID = n.UID }); err != nil {
+		t.Fatal(err)
+	}
+	for i := range pods {
+		err := w.API.Put(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("web-%03d", i), Namespace: "default"},
+			Spec:       corev1.PodSpec{NodeName: "node-a", TerminationGracePeriodSeconds: &grace},
+			Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	cloud "github.com/machine-functions/machine-functions/shared/provider/memory"
+	"github.com/machine-functions/machine-functions/shared/provider/metal3"
+)
+
+const (
+	numHosts = 6 // in the end; at first there may be fewHosts
+	fewHosts = 2
+	hostSpec = `{"apiVersion":"baremetal.cluster.k8s.io/v1alpha1","image":{"checksum":"sum","url":"http://192.0.2.1/image"},` +
+		`"kind":"BareMetalMachineProviderSpec","userData":{"name":"` + credentials + `"}}` // as it is stored
+	hostHold = metal3v1alpha1.RebootAnnotationPrefix + "/"
+)
+
+// hosts are bare metal: what an API server says of hosts, which the real driver reaches over HTTP, and an operator that
+// provisions and cleans them. That API server is not the one that people restore from a backup.
+type hosts struct {
+	play       *Play
+	all        map[string]metal
+	version    int
+	made       int
+	takes      time.Duration // the operator to provision one
+	cleans     time.Duration
+	history    []cloud.Event
+	operations map[string]time.Time
+}
+
+// metal is one host; it is never changed, but replaced.
+type metal struct {
+	*metal3v1alpha1.BareMetalHost
+	text []byte
+}
+
+// What can happen to a host beside what happens to instances.
+const (
+	released cloud.What = "released" // has no consumer any more
+	stolen   cloud.What = "stolen"   // has another consumer than before
+)
+
+func (p *Play) stockUp(n int, takes, cleans time.Duration) {
+	h := &hosts{play: p, all: map[string]metal{}, takes: takes, cleans: cleans, operations: map[string]time.Time{}}
+	p.hosts = h
+	for range n {
+		h.add()
+	}
+	var transport http.RoundTripper = h
+	if p.Hosts != nil {
+		transport = p.Hosts(h)
+	}
+	reached, err := metal3.NewHosts(&rest.Config{Host: "http://192.0.2.1", Transport: transport})
+	if err != nil {
+		panic(fmt.Sprintf("the simulation cannot reach its hosts: %v", err))
+	}
+	p.hostsProvider = metal3.Provider(reached)
+}
+
+// add puts a host into the stock that waits for somebody.
+func (h *hosts) add() {
+	h.made++
+	name := fmt.Sprintf("host-%d", h.made)
+	o := &metal3v1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: machine.Namespace, UID: types.UID("of-" + name)}}
+	o.APIVersion, o.Kind = "metal3.io/v1alpha1", "BareMetalHost"
+	o.Spec.Online = true
+	o.Spec.BMC = metal3v1alpha1.BMCDetails{Address: "redfish+http://192.0.2.2/" + name, CredentialsName: "bmc"}
+	o.Status.PoweredOn = true
+	o.Status.Provisioning.State = metal3v1alpha1.StateAvailable
+	o.Status.HardwareDetails = &metal3v1alpha1.HardwareDetails{Hostname: name, NIC: []metal3v1alpha1.NIC{{IP: fmt.Sprintf("198.51.100.%d", h.made)}}}
+	h.put(o)
+}
+
+func (h *hosts) put(o *metal3v1alpha1.BareMetalHost) metal {
+	h.version++
+	o.ResourceVersion = strconv.Itoa(h.version)
+	text, err := json.Marshal(o)
+	if err != nil {
+		panic(fmt.Sprintf("the simulation cannot write a host: %v", err))
+	}
+	m := metal{o, text}
+	h.all[o.Name] = m
+	return m
+}
+
+func addressesOf(o metal) []corev1.NodeAddress {
+	found := o.Status.HardwareDetails
+	return []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: found.NIC[0].IP}, {Type: corev1.NodeHostName, Address: found.Hostname}, {Type: corev1.NodeInternalDNS, Address: found.Hostname}}
+}
+
+func (h *hosts) names() []string { return slices.Sorted(maps.Keys(h.all)) }
+
+// change is what the operator and people do to a host.
+func (h *hosts) change(name string, f func(*metal3v1alpha1.BareMetalHost)) {
+	next := h.all[name].DeepCopy()
+	f(next)
+	h.put(next)
+}
+
+// operate is what the operator does as time passes: each of its writes is a version that others have not seen.
+func (h *hosts) operate() {
+	for _, name := range h.names() {
+		o := h.all[name]
+		_, paused := o.Annotations[metal3v1alpha1.PausedAnnotation]
+		to, after := h.next(o)
+		if to == nil || paused {
+			delete(h.operations, name)
+			continue
+		}
+		due, begun := h.operations[name]
+		switch {
+		case !begun:
+			h.operations[name] = h.play.clock.Add(after)
+		case !h.play.clock.Before(due):
+			delete(h.operations, name)
+			h.change(name, to)
+			h.play.tracef("the operator makes %s %s, powered: %v", name, h.all[name].Status.Provisioning.State, h.all[name].Status.PoweredOn)
+		}
+	}
+}
+
+// next is what the operator does to a host, and how long that takes.
+func (h *hosts) next(o metal) (to func(*metal3v1alpha1.BareMetalHost), after time.Duration) {
+	enters := func(s metal3v1alpha1.ProvisioningState, on bool) func(*metal3v1alpha1.BareMetalHost) {
+		return func(o *metal3v1alpha1.BareMetalHost) { o.Status.Provisioning.State, o.Status.PoweredOn = s, on }
+	}
+	on, deployed := o.Spec.Online && !heldOff(o), o.Spec.Image != nil
+	switch state := o.Status.Provisioning.State; {
+	case deployed && state == metal3v1alpha1.StateAvailable:
+		return enters(metal3v1alpha1.StateProvisioning, true), time.Second
+	case deployed && state == metal3v1alpha1.StateProvisioning:
+		start := metav1.NewTime(h.play.clock.Truncate(time.Second))
+		return func(o *metal3v1alpha1.BareMetalHost) {
+			enters(metal3v1alpha1.StateProvisioned, on)(o)
+			o.Status.OperationHistory.Provision.Start = start
+		}, h.takes
+	case !deployed && (state == metal3v1alpha1.StateProvisioned || state == metal3v1alpha1.StateProvisioning):
+		return enters(metal3v1alpha1.StateDeprovisioning, false), time.Second
+	case !deployed && state == metal3v1alpha1.StateDeprovisioning:
+		return enters(metal3v1alpha1.StateAvailable, on), h.cleans
+	case o.Status.PoweredOn != on:
+		return enters(state, on), 5 * time.Second
+	}
+	if _, restart := o.Annotations[metal3v1alpha1.RebootAnnotationPrefix]; restart {
+		return func(o *metal3v1alpha1.BareMetalHost) { delete(o.Annotations, metal3v1alpha1.RebootAnnotationPrefix) }, 5 * time.Second
+	}
+	return nil, 0
+}
+
+func heldOff(o metal) bool {
+	for key := range o.Annotations {
+		if strings.HasPrefix(key, hostHold) {
+			return true
+		}
+	}
+	return false
+}
+
+// limit pauses the free hosts beyond n, or lets them all be used again.
+func (h *hosts) limit(n int) {
+	for _, name := range h.names() {
+		o := h.all[name]
+		_, paused := o.Annotations[metal3v1alpha1.PausedAnnotation]
+		free := o.Spec.ConsumerRef == nil
+		switch {
+		case free && n == 0 && !paused:
+			h.change(name, func(o *metal3v1alpha1.BareMetalHost) {
+				metav1.SetMetaDataAnnotation(&o.ObjectMeta, metal3v1alpha1.PausedAnnotation, "")
+			})
+		case n != 0 && paused:
+			h.change(name, func(o *metal3v1alpha1.BareMetalHost) { delete(o.Annotations, metal3v1alpha1.PausedAnnotation) })
+		}
+		if free && n > 0 {
+			n--
+		}
+	}
+	for n < 0 && len(h.all) < numHosts {
+		h.add()
+	}
+}
+
+// vanish takes a host out of the stock: its hardware was carried away.
+func (h *hosts) vanish(id string) {
+	name, _, _ := strings.Cut(id, "/")
+	h.told(cloud.Vanished, h.all[name], h.all[name].Spec.ConsumerRef.UID)
+	delete(h.all, name)
+}
+
+func (h *hosts) told(what cloud.What, o metal, uid types.UID) {
+	name := ""
+	if ref := o.Spec.ConsumerRef; ref != nil {
+		name = ref.Name
+	}
+	h.history = append(h.history, cloud.Event{At: h.play.clock, What: what, ID: o.Name + "/" + string(uid), UID: uid, Name: name})
+}
+
+// instances returns what every claimed host is to its Machine.
+func (h *hosts) instances() (all []provider.Instance) {
+	for _, name := range h.names() {
+		o := h.all[name]
+		ref := o.Spec.ConsumerRef
+		if ref == nil {
+			continue
+		}
+		i := provider.Instance{
+			ID: name + "/" + string(ref.UID), ProviderID: providerIDOf(o), UID: ref.UID, Name: ref.Name, State: provider.StatePending,
+			Addresses: addressesOf(o),
+		}
+		switch {
+		case o.Spec.Image == nil:
+			i.State = provider.StateDeleting
+		case o.Status.Provisioning.State == metal3v1alpha1.StateProvisioned && o.Status.PoweredOn:
+			i.State = provider.StateRunning
+		case o.Status.Provisioning.State == metal3v1alpha1.StateProvisioned:
+			i.State = provider.StateStopped
+		}
+		all = append(all, i)
+	}
+	return all
+}
+
+// RoundTrip implements [http.RoundTripper]: the step before a request, what is watched after it.
+func (h *hosts) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	q, _ := r.Context().Value(procKey{}).(*proc)
+	name := strings.TrimPrefix(r.URL.Path[strings.LastIndex(r.URL.Path, "/"):], "/")
+	if name == "baremetalhosts" {
+		name = ""
+	}
+	if q != nil {
+		may := ofHosts
+		if r.Method == http.MethodPatch {
+			may = ofHostWrite
+		}
+		deadline, _ := r.Context().Deadline()
+		err := q.step(call{what: strings.ToLower(r.Method) + " hosts " + name, may: may, cloud: true, began: q.within(deadline)})
+		h.play.doubts[doubt{q.id, ""}] = err != nil
+		if _, throttled := errors.AsType[*provider.Error](err); throttled {
+			return replied(r, http.StatusTooManyRequests, refusal(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	code, text := h.serve(r.Method, name, body)
+	if q != nil && r.Method == http.MethodPatch {
+		h.play.watchCloud(q)
+	}
+	if q != nil {
+		if err := q.after(); err != nil {
+			return nil, err
+		}
+	}
+	return replied(r, code, text), nil
+}
+
+func (h *hosts) serve(method, name string, body []byte) (int, []byte) {
+	if name == "" {
+		items := make([][]byte, 0, len(h.all))
+		for _, name := range h.names() {
+			items = append(items, h.all[name].text)
+		}
+		return http.StatusOK, slices.Concat([]byte(`{"kind":"BareMetalHostList","apiVersion":"metal3.io/v1alpha1","metadata":{},"items":[`), bytes.Join(items, []byte(",")), []byte("]}"))
+	}
+	old, ok := h.all[name]
+	if !ok {
+		return http.StatusNotFound, refusal(http.StatusNotFound, metav1.StatusReasonNotFound)
+	}
+	if method != http.MethodPatch {
+		return http.StatusOK, old.text
+	}
+	var names struct {
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	next := &metal3v1alpha1.BareMetalHost{}
+	merged, err := jsonpatch.MergePatch(old.text, body)
+	if err = errors.Join(err, json.Unmarshal(body, &names)); err == nil {
+		err = json.Unmarshal(merged, next)
+	}
+	switch seen := names.Metadata.ResourceVersion; {
+	case err != nil:
+		return http.StatusBadRequest, refusal(http.StatusBadRequest, metav1.StatusReasonBadRequest)
+	case seen != "" && seen != old.ResourceVersion:
+		return http.StatusConflict, refusal(http.StatusConflict, metav1.StatusReasonConflict)
+	}
+	h.judge(old, h.put(next))
+	return http.StatusOK, h.all[name].text
+}
+
+// judge tells what a write of a function did to a host.
+func (h *hosts) judge(old, now metal) {
+	was, is := consumerOf(old), consumerOf(now)
+	switch {
+	case was == "" && is != "":
+		h.told(cloud.Created, now, is)
+	case was != "" && is == "":
+		delete(h.play.sick, providerIDOf(old)) // it was cleaned
+		delete(h.play.silent, providerIDOf(old))
+		h.told(released, old, was)
+	case was != is:
+		h.told(stolen, old, was)
+		h.told(cloud.Created, now, is)
+	case old.Spec.Image != nil && now.Spec.Image == nil:
+		h.told(cloud.Deleted, now, is)
+	}
+	if was != is && old.Spec.Image != nil && was != "" || is == "" && working(old) {
+		h.play.violate("R-S3", "%s is taken from %s while it is %s", old.Name, old.Spec.ConsumerRef.Name, old.Status.Provisioning.State)
+	}
+}
+
+func working(o metal) bool {
+	switch o.Status.Provisioning.State { //nolint:exhaustive // in the others there is nothing on it
+	case metal3v1alpha1.StateProvisioning, metal3v1alpha1.StateProvisioned, metal3v1alpha1.StateDeprovisioning:
+		return true
+	}
+	return false
+}
+
+func consumerOf(o metal) types.UID {
+	if o.Spec.ConsumerRef == nil {
+		return ""
+	}
+	return o.Spec.ConsumerRef.UID
+}
+
+func providerIDOf(o metal) string {
+	return fmt.Sprintf("%s%s/%s/%s", machine.SchemeBareMetal, o.Namespace, o.Name, o.UID)
+}
+
+func refusal(code int, why metav1.StatusReason) []byte {
+	return fmt.Appendf(nil, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"simulated","code":%d}`, why, code)
+}
+
+func replied(r *http.Request, code int, text []byte) *http.Response {
+	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text)), Request: r}
+}
+
+// backup returns what makes the hosts what they are now.
+func (h *hosts) backup() (restore func()) {
+	if h == nil {
+		return func() {}
+	}
+	all, operations, history, made := maps.Clone(h.all), maps.Clone(h.operations), len(h.history), h.made
+	return func() {
+		h.all, h.operations, h.history, h.made = maps.Clone(all), maps.Clone(operations), h.history[:history], made
+	}
+}
