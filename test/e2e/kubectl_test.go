@@ -90,14 +90,14 @@ func (k kubectl) refused(t *testing.T, stdin string, want []string, args ...stri
 	}
 }
 
-// eventually waits up to 10 s for something to hold.
+// eventually waits up to a minute for something to hold.
 func (k kubectl) eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for range 100 {
+	for range 600 {
 		if holds() {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	t.Fatalf("waited 10 s in vain: %s", what)
+	t.Fatalf("waited a minute in vain: %s", what)
 }

@@ -24,6 +24,7 @@ func TestTakenAwayWithoutItsInstances(t *testing.T) {
 	k.must(t, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
 	k.mustGiven(t, upgraded, "create", "-f", "-")
 	const in = "--namespace=openshift-machine-api"
+	k.collected(t, in)
 	uid := k.must(t, "get", "machineset", "kept", in, "-o", "jsonpath={.metadata.uid}")
 	k.must(t, "patch", "machine", "kept", in, "--type=merge", "-p",
 		`{"metadata":{"finalizers":["machine.machine.openshift.io"],"ownerReferences":[{"apiVersion":"machine.openshift.io/v1beta1","kind":"MachineSet","name":"kept","uid":"`+uid+`"}]}}`)
@@ -47,3 +48,25 @@ func TestTakenAwayWithoutItsInstances(t *testing.T) {
 	k.must(t, "delete", "-f", filepath.Join(config, "namespace.yaml"), "--timeout=120s")
 	k.refused(t, "", []string{"not found"}, "get", "namespace", "openshift-machine-api")
 }
+
+// collected returns once the garbage collector watches Machines: it learns of new kinds every half a minute, and a set that goes
+// before that leaves its name on its Machines.
+func (k kubectl) collected(t *testing.T, in string) {
+	t.Helper()
+	k.mustGiven(t, ownerless, "create", "-f", "-")
+	k.eventually(t, "a Machine whose set is gone is collected", func() bool {
+		return k.must(t, "get", "machine", "ownerless", in, "--ignore-not-found") == ""
+	})
+}
+
+const ownerless = `apiVersion: machine.openshift.io/v1beta1
+kind: Machine
+metadata:
+  name: ownerless
+  namespace: openshift-machine-api
+  labels: {machine.openshift.io/cluster-api-cluster: c}
+  ownerReferences: [{apiVersion: machine.openshift.io/v1beta1, kind: MachineSet, name: gone, uid: 00000000-0000-0000-0000-000000000001}]
+spec:
+  providerSpec:
+    value: {apiVersion: kubemark.machine.openshift.io/v1alpha1, kind: KubemarkMachineProviderSpec, flavor: 4c12g30d}
+`

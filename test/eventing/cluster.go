@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
@@ -101,7 +102,26 @@ func (c *cluster) applyCRDs(ctx context.Context, crds []*unstructured.Unstructur
 	if err := c.waitFor(ctx, crds, "Established"); err != nil {
 		return err
 	}
-	c.mapper.Reset()
+	return c.waitServed(ctx, crds)
+}
+
+// waitServed returns once discovery names the kind of every definition: it lags behind the condition Established.
+func (c *cluster) waitServed(ctx context.Context, crds []*unstructured.Unstructured) error {
+	for _, crd := range crds {
+		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+		err := wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
+			_, err := c.mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind})
+			if meta.IsNoMatchError(err) {
+				c.mapper.Reset()
+				return false, nil
+			}
+			return err == nil, err
+		})
+		if err != nil {
+			return fmt.Errorf("%s is established but not served: %w", describe(crd), err)
+		}
+	}
 	return nil
 }
 
