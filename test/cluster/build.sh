@@ -41,7 +41,9 @@ if command -v flock >/dev/null; then
   [ -x "$binary" ] && finish
 fi
 
-free_mb=$(df -Pm "$cache" "$(go env GOCACHE)" 2>/dev/null | awk 'NR > 1 && (least == "" || $4 < least) { least = $4 } END { print least + 0 }')
+gocache=$(go env GOCACHE)
+mkdir -p "$gocache" # a machine where Go never compiled anything has none, and df fails on what is missing
+free_mb=$(df -Pm "$cache" "$gocache" | awk 'NR > 1 && (least == "" || $4 < least) { least = $4 } END { print least + 0 }')
 [ "$free_mb" -ge "$least_disk_mb" ] || say "only $free_mb MB are free; a first build needs $least_disk_mb MB"
 
 partial=$binary.$$
