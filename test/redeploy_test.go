@@ -117,8 +117,8 @@ func container(t *testing.T, c map[string]any, volumes ...any) string {
 }
 
 // func replaces a Service's environment by that of func.yaml. A Service that serves two namespaces and asks its senders who they
-// are does so after the next deployment too: without MACHINE_NAMESPACES the instances of the second namespace would be nobody's
-// and go, without OIDC_AUDIENCE nobody would be asked.
+// are does so after the next deployment too: without MACHINE_NAMESPACES the Machines of the second namespace would be nobody's
+// business, without OIDC_AUDIENCE nobody would be asked.
 func TestDeployKeepsSettings(t *testing.T) {
 	t.Parallel()
 	variable := func(name, value string) any { return map[string]any{"name": name, "value": value} }

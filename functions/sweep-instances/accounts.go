@@ -4,12 +4,14 @@ package sweepinstances
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/providerspec"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -103,6 +105,36 @@ func unseen(known map[string]machine.SweptAccount) []string {
 		}
 	}
 	return keys
+}
+
+// unserved returns the keys of the accounts on record that lie in namespaces which are not served. The Machines there are in
+// no list, so that what they own seems to be nobody's.
+func (w sweep) unserved() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.known)), func(key string) bool { return w.Serves(w.known[key].Namespace) })
+}
+
+// veiled reports whether what account shows may be of such a Machine. Only what the cloud itself calls differently is another
+// account; one and the same may be on record for each namespace.
+func (w sweep) veiled(account string) bool {
+	return slices.ContainsFunc(w.unserved(), func(key string) bool {
+		mine, theirs := w.Accounts[account].Owner, w.known[key].Owner
+		return mine == "" || theirs == "" || mine == theirs
+	})
+}
+
+// blindness tells of the namespaces that are not served, one by one, and what people can do.
+func (w sweep) blindness() plan.Sequence {
+	accounts := map[string][]string{}
+	for _, key := range w.unserved() {
+		accounts[w.known[key].Namespace] = append(accounts[w.known[key].Namespace], key)
+	}
+	var notes []plan.Note
+	for _, namespace := range slices.Sorted(maps.Keys(accounts)) {
+		notes = append(notes, plan.Warning(w.object(), "NamespaceNotServed", fmt.Sprintf("namespace %s is not served, so nobody knows what its machines own: "+
+			"nothing is removed that may be theirs, now %d finds; serve it again (MACHINE_NAMESPACES), or, if no machine is left there, take %q off configmap %s",
+			namespace, w.spared, accounts[namespace], machine.ConfigMapSweep)))
+	}
+	return plan.Sequence{Notes: notes}
 }
 
 // accounts returns what to remember: every account in use, and each other one until it was empty twice, a Horizon

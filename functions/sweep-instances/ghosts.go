@@ -27,7 +27,7 @@ func ghostsIn(s snapshot.Snapshot, known map[string]machine.SweptAccount) []*cor
 	}
 	namespaces := map[string]bool{}
 	for _, a := range known {
-		namespaces[a.Namespace] = true
+		namespaces[a.Namespace] = s.Serves(a.Namespace)
 	}
 	shown, linked := claimed(s)
 	var all []*corev1.Node

@@ -50,7 +50,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 		p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepFailed", err.Error()))
 		return p
 	}
-	p.Add(w.remember(), w.failures())
+	p.Add(w.remember(), w.failures(), w.blindness())
 	held, why := w.held()
 	if why != "" {
 		p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepHeld", why))
@@ -85,13 +85,16 @@ type sweep struct {
 	known  map[string]machine.SweptAccount // with those on record
 	owners owners
 	finds  []find
+	spared int // finds beside these that may be a Machine's in a namespace that is not served
 	ghosts []*corev1.Node
 }
 
 func sweepOf(s snapshot.Snapshot, state machine.SweepState) sweep {
 	w := sweep{Snapshot: s, state: state, inUse: used(s, state), owners: ownersIn(s)}
-	w.finds = findsIn(s, w.owners)
 	w.known = known(s, w.inUse, state)
+	all := findsIn(s, w.owners)
+	w.finds = slices.DeleteFunc(slices.Clone(all), func(f find) bool { return w.veiled(f.account) })
+	w.spared = len(all) - len(w.finds)
 	w.ghosts = ghostsIn(s, w.known)
 	return w
 }

@@ -5,7 +5,9 @@ package sweepinstances
 import (
 	"testing"
 
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 	"github.com/machine-functions/machine-functions/test/scenario"
 )
 
@@ -17,6 +19,28 @@ func TestScenarios(t *testing.T) {
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	scenario.Properties(t, Function)
+}
+
+// An account of a namespace that is not served hides whose things are in it, and in every account that may be the same.
+func TestAccountsThatMayBeTheSame(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, mine, theirs string
+		served             []string
+		want               bool
+	}{
+		{"the cloud calls them the same", "project-a", "project-a", []string{"here"}, true},
+		{"the cloud calls them differently", "project-a", "project-b", []string{"here"}, false},
+		{"nobody could ask for theirs yet", "project-a", "", []string{"here"}, true},
+		{"nobody could ask for ours now", "", "project-b", []string{"here"}, true},
+		{"both namespaces are served", "project-a", "project-a", []string{"here", "there"}, false},
+	} {
+		w := sweep{known: map[string]machine.SweptAccount{"a": {Namespace: "here", Owner: "project-a"}, "b": {Namespace: "there", Owner: tt.theirs}}}
+		w.Served, w.Accounts = tt.served, map[string]snapshot.Account{"a": {Owner: tt.mine}}
+		if got := w.veiled("a"); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
 }
 
 func TestTagIsNamedOnlyWhereNothingKeptCarriesIt(t *testing.T) {

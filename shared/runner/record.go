@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -42,6 +45,9 @@ func scenario(s snapshot.Snapshot, p plan.Plan) ([]byte, error) {
 		}
 	}
 	section("now", []byte(s.Now.UTC().Format(time.RFC3339)+"\n"))
+	if !slices.Equal(s.Served, []string{machine.Namespace}) {
+		section("served", []byte(strings.Join(s.Served, " ")+"\n"))
+	}
 	if r := s.Request; !r.Scan() {
 		name := r.Name
 		if r.Namespace != "" {

@@ -46,6 +46,7 @@ type Snapshot struct {
 	Request    Request
 	Invocation string                    // random per invocation: the holder of a claim
 	Outcomes   map[plan.Key]plan.Outcome // what every action of this invocation answered so far
+	Served     []string                  // the namespaces that the deployment serves: Machines of others are in no list
 
 	Machines               []*machine.Machine
 	MachineSets            []*machine.MachineSet
@@ -117,6 +118,9 @@ type Refusal struct {
 	Message    string
 	RetryAfter time.Duration
 }
+
+// Serves reports whether the Machines of a namespace are in the lists of Machines.
+func (s Snapshot) Serves(namespace string) bool { return slices.Contains(s.Served, namespace) }
 
 // Outcome returns what action a answered in this invocation, and whether it was tried.
 func (s Snapshot) Outcome(a plan.Action) (plan.Outcome, bool) {

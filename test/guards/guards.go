@@ -251,6 +251,9 @@ var sweeps = []Guard{
 			continue
 		}
 `, "", ""},
+	{"namespace-that-is-not-served", "2b.10", sweep + "handler.go", `func(f find) bool { return w.veiled(f.account) })`, `func(find) bool { return false })`, ""},
+	{"same-account-of-that-namespace", "2b.10", sweep + "accounts.go", `mine == "" || theirs == "" || mine == theirs`, `mine == theirs && key == account`, ""},
+	{"nodes-of-that-namespace", "2b.10", sweep + "ghosts.go", `= s.Serves(a.Namespace)`, `= true`, ""},
 	{"foreign-instances-are-left-alone", "2b.10", sweep + "find.go", `foreign: in.UID == ""}`, `foreign: false}`, ""},
 }
 

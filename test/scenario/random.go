@@ -34,7 +34,7 @@ type dice struct{ *rand.Rand }
 // clouds that fail. The same seed makes the same world.
 func Random(seed uint64) Scenario {
 	d := dice{rand.New(rand.NewPCG(seed, 1))}
-	s := Scenario{World: snapshot.Snapshot{Now: epoch, Request: d.request(), Invocation: "this-invocation"}}
+	s := Scenario{World: snapshot.Snapshot{Now: epoch, Request: d.request(), Invocation: "this-invocation", Served: []string{machine.Namespace, "n"}[:1+min(seed%4, 1)]}}
 	for range d.IntN(5) {
 		s.World.Add(d.machine())
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -83,7 +84,7 @@ func Load(file string) (Scenario, *txtar.Archive, error) {
 		return Scenario{}, nil, err
 	}
 	s := Scenario{Story: strings.TrimSpace(string(a.Comment))}
-	s.World.Invocation = "this-invocation"
+	s.World.Invocation, s.World.Served = "this-invocation", []string{machine.Namespace}
 	for _, section := range a.Files {
 		if err := s.read(filepath.Dir(file), section); err != nil {
 			return s, a, fmt.Errorf("%s: section %s: %w", file, section.Name, err)
@@ -106,6 +107,8 @@ func (s *Scenario) read(dir string, section txtar.File) (err error) {
 	switch section.Name {
 	case "now":
 		s.World.Now, err = time.Parse(time.RFC3339, strings.TrimSpace(string(text)))
+	case "served":
+		s.World.Served = strings.Fields(string(text))
 	case "request":
 		s.World.Request, err = request(strings.TrimSpace(string(text)))
 	case "cluster":
@@ -144,7 +147,7 @@ func request(text string) (snapshot.Request, error) {
 // it asked for in each reading.
 func Observe(f function.Function, s Scenario) (snapshot.Snapshot, []snapshot.Scope, error) {
 	var asked []snapshot.Scope
-	seen := snapshot.Snapshot{Now: s.World.Now, Request: s.World.Request, Invocation: s.World.Invocation, Outcomes: s.World.Outcomes}
+	seen := snapshot.Snapshot{Now: s.World.Now, Request: s.World.Request, Invocation: s.World.Invocation, Outcomes: s.World.Outcomes, Served: s.World.Served}
 	for range 4 {
 		missing := seen.Missing(f.Reads(seen))
 		if missing.Empty() {

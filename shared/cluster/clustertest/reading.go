@@ -172,6 +172,9 @@ func servedNamespaces(t *testing.T, h Harness) {
 	if got := names(s.Machines); got != "here" {
 		t.Errorf("machines %s", got)
 	}
+	if !s.Serves(h.Namespace) || s.Serves(h.Elsewhere) {
+		t.Errorf("served are %v, want %s and not %s", s.Served, h.Namespace, h.Elsewhere)
+	}
 	if got := names(s.ConfigMaps); strings.Contains(got, "there") || s.ConfigMap(h.Namespace, "here") == nil {
 		t.Errorf("config maps %s", got)
 	}

@@ -40,6 +40,7 @@ const (
 // answer is as fresh as the storage (RELIABILITY G2).
 func (c *Cluster) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapshot.Query) (snapshot.Snapshot, error) {
 	seen := s.Clone()
+	seen.Served = c.Namespaces
 	for _, q := range queries {
 		r, ok := plan.ResourceOf(q.Kind)
 		if !ok {

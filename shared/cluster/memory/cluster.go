@@ -23,6 +23,7 @@ func (c *Cluster) Observe(ctx context.Context, s snapshot.Snapshot, queries []sn
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	seen := s.Clone()
+	seen.Served = c.namespaces
 	for _, q := range queries {
 		r, ok := plan.ResourceOf(q.Kind)
 		if !ok {
