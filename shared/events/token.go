@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto"
 	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
@@ -19,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,23 +28,21 @@ var ErrUnauthorized = errors.New("unauthorized")
 const (
 	maxToken = 16 << 10 // tokens of service accounts have about 1 kB
 	skew     = 30 * time.Second
-	// keysAnewAfter is how often keys are fetched at most: a stranger who invents key ids must not make us ask for each.
-	keysAnewAfter = 10 * time.Second
 )
 
 // Verifier checks the tokens that Eventing sends where its flag authentication-oidc is on: signature, issuer, audience,
 // subject and time. It is safe for concurrent use.
 type Verifier struct {
-	Issuer   string
 	Audience string
 	Subjects []string // patterns of path.Match; a token must fit one
-	// Keys fetches the issuer's present keys, a JSON Web Key Set.
-	Keys  func(context.Context) ([]byte, error)
-	Clock func() time.Time
+	// Issuer says who issues the cluster's tokens, and with which keys: a JSON Web Key Set.
+	Issuer func(context.Context) (name string, keys []byte, err error)
+	Clock  func() time.Time
 
-	mu      sync.Mutex
-	known   map[string]crypto.PublicKey
-	fetched time.Time
+	trusted atomic.Pointer[authority]
+	mu      sync.Mutex // held while the issuer is asked
+	next    time.Time  // when the issuer may be asked again
+	failed  error      // why its last answer was none
 }
 
 type claims struct {
@@ -56,7 +54,7 @@ type claims struct {
 }
 
 // Verify returns nil if r carries a token of one of the subjects, meant for the audience, now. Otherwise its error is
-// ErrUnauthorized, or that keys could not be fetched, which may pass.
+// ErrUnauthorized, or that the issuer could not be asked, which may pass.
 func (v *Verifier) Verify(r *http.Request) error {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok || len(token) > maxToken {
@@ -73,7 +71,7 @@ func (v *Verifier) Verify(r *http.Request) error {
 	if err := decode(parts[0], &header); err != nil {
 		return err
 	}
-	key, err := v.key(r.Context(), header.KeyID)
+	issuer, err := v.issuer(r.Context(), header.KeyID)
 	if err != nil {
 		return err
 	}
@@ -81,14 +79,14 @@ func (v *Verifier) Verify(r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("%w: signature", ErrUnauthorized)
 	}
-	if !signed(header.Algorithm, key, parts[0]+"."+parts[1], signature) {
+	if !signed(header.Algorithm, issuer.keys[header.KeyID], parts[0]+"."+parts[1], signature) {
 		return fmt.Errorf("%w: the signature is not the issuer's", ErrUnauthorized)
 	}
 	var c claims
 	if err := decode(parts[1], &c); err != nil {
 		return err
 	}
-	return v.accept(c)
+	return v.accept(c, issuer.name)
 }
 
 func decode(part string, into any) error {
@@ -117,7 +115,7 @@ func signed(algorithm string, key crypto.PublicKey, text string, signature []byt
 	return false
 }
 
-func (v *Verifier) accept(c claims) error {
+func (v *Verifier) accept(c claims, issuer string) error {
 	var one string
 	var several []string
 	if json.Unmarshal(c.Audience, &several) != nil && json.Unmarshal(c.Audience, &one) == nil {
@@ -129,7 +127,7 @@ func (v *Verifier) accept(c claims) error {
 		return ok && err == nil
 	}
 	switch {
-	case c.Issuer != v.Issuer:
+	case issuer == "" || c.Issuer != issuer:
 		return fmt.Errorf("%w: issuer %q", ErrUnauthorized, c.Issuer)
 	case v.Audience == "" || !slices.Contains(several, v.Audience):
 		return fmt.Errorf("%w: audience %q", ErrUnauthorized, several)
@@ -144,75 +142,3 @@ func (v *Verifier) accept(c claims) error {
 }
 
 func seconds(s float64) time.Time { return time.Unix(int64(s), 0) }
-
-// key returns the issuer's key of that id, which it fetches if it is new.
-func (v *Verifier) key(ctx context.Context, id string) (crypto.PublicKey, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if key, ok := v.known[id]; ok {
-		return key, nil
-	}
-	now := v.Clock()
-	if !v.fetched.IsZero() && now.Sub(v.fetched) < keysAnewAfter {
-		return nil, fmt.Errorf("%w: key %q is not the issuer's", ErrUnauthorized, id)
-	}
-	text, err := v.Keys(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("fetch the issuer's keys: %w", err)
-	}
-	known, err := parseKeys(text)
-	if err != nil {
-		return nil, fmt.Errorf("read the issuer's keys: %w", err)
-	}
-	v.known, v.fetched = known, now
-	if key, ok := v.known[id]; ok {
-		return key, nil
-	}
-	return nil, fmt.Errorf("%w: key %q is not the issuer's", ErrUnauthorized, id)
-}
-
-// parseKeys reads a JSON Web Key Set. Keys of other kinds than RSA and P-256 are left out, as are those that verify nothing.
-func parseKeys(text []byte) (map[string]crypto.PublicKey, error) {
-	var set struct {
-		Keys []struct{ Kty, Kid, Use, Crv, N, E, X, Y string }
-	}
-	if err := json.Unmarshal(text, &set); err != nil {
-		return nil, err
-	}
-	known := map[string]crypto.PublicKey{}
-	number := func(s string) *big.Int {
-		raw, _ := base64.RawURLEncoding.DecodeString(s) // what is no number makes no key
-		return new(big.Int).SetBytes(raw)
-	}
-	for _, k := range set.Keys {
-		switch {
-		case k.Use != "" && k.Use != "sig":
-		case k.Kty == "RSA":
-			key := &rsa.PublicKey{N: number(k.N), E: int(number(k.E).Int64())}
-			if key.N.BitLen() >= 2048 {
-				known[k.Kid] = key
-			}
-		case k.Kty == "EC" && k.Crv == "P-256":
-			if key := onP256(number(k.X), number(k.Y)); key != nil {
-				known[k.Kid] = key
-			}
-		}
-	}
-	return known, nil
-}
-
-// onP256 returns the key with these coordinates, or nil if they are no point of the curve.
-func onP256(x, y *big.Int) *ecdsa.PublicKey {
-	if x.BitLen() > 256 || y.BitLen() > 256 {
-		return nil
-	}
-	point := make([]byte, 1+32+32)
-	point[0] = 4 // uncompressed (SEC 1 §2.3.3)
-	x.FillBytes(point[1:33])
-	y.FillBytes(point[33:])
-	key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
-	if err != nil {
-		return nil
-	}
-	return key
-}

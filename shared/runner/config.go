@@ -3,7 +3,6 @@
 package runner
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
@@ -37,7 +36,6 @@ type Config struct {
 // Senders are those who may send events where Eventing's flag authentication-oidc is on (docs/authentication.md).
 type Senders struct {
 	Audience string   // OIDC_AUDIENCE: whom a token must be meant for; empty: nobody has to have one
-	Issuer   string   // OIDC_ISSUER: default https://kubernetes.default.svc.cluster.local
 	Subjects []string // OIDC_SUBJECTS: patterns, separated by commas, of which one must fit
 }
 
@@ -63,7 +61,7 @@ func ConfigFrom(getenv func(string) string) (Config, error) {
 		c.DryRun = dry
 	}
 	if v := getenv("OIDC_AUDIENCE"); v != "" {
-		c.Senders = Senders{v, cmp.Or(getenv("OIDC_ISSUER"), "https://kubernetes.default.svc.cluster.local"), strings.Split(getenv("OIDC_SUBJECTS"), ",")}
+		c.Senders = Senders{v, strings.Split(getenv("OIDC_SUBJECTS"), ",")}
 		if slices.Contains(c.Senders.Subjects, "") {
 			return c, fmt.Errorf("OIDC_SUBJECTS=%q: with OIDC_AUDIENCE it must name who may send", getenv("OIDC_SUBJECTS"))
 		}
@@ -109,7 +107,7 @@ func Open(f function.Function, table Table) (*Server, error) {
 	}
 	s := NewServer(r, c.Namespaces)
 	if c.Senders.Audience != "" {
-		s.Senders = &events.Verifier{Issuer: c.Senders.Issuer, Audience: c.Senders.Audience, Subjects: c.Senders.Subjects, Keys: k.IssuerKeys, Clock: time.Now}
+		s.Senders = &events.Verifier{Audience: c.Senders.Audience, Subjects: c.Senders.Subjects, Issuer: k.Issuer, Clock: time.Now}
 	}
 	return s, nil
 }

@@ -54,6 +54,8 @@ func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 		s.Runner.Metrics.ServeHTTP(w, r)
 		return
 	}
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
 	if s.Senders != nil {
 		if err := s.Senders.Verify(r); err != nil {
 			s.Runner.Log.Warn("sender refused", keyError, err)
@@ -68,12 +70,10 @@ func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if e.Type == events.TypeSimulate {
-		s.answer(w, r, e)
+		s.answer(ctx, w, r, e)
 		return
 	}
 	req := snapshot.Request{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
-	defer cancel()
 	p, err := s.join(ctx, req, func(ctx context.Context) (plan.Plan, error) { return s.handle(ctx, req) })
 	if errors.Is(err, flights.ErrLeft) {
 		s.Runner.Log.Warn("request gave up waiting", keyRequest, requestName(req), "waited", patience)
@@ -81,10 +81,8 @@ func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 	s.reply(r.Context(), w, e, p, err)
 }
 
-// answer answers a question. What it leads to is written nowhere but into the answer.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, e events.Event) {
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
-	defer cancel()
+// answer answers a question before ctx ends. What it leads to is written nowhere but into the answer.
+func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Request, e events.Event) {
 	answers := make(chan json.RawMessage, 1)
 	_, err := s.join(ctx, snapshot.Request{Kind: string(function.Question), Name: rand.Text()}, func(ctx context.Context) (p plan.Plan, err error) {
 		defer s.recovered(&err, e.Type)

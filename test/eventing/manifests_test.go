@@ -11,13 +11,16 @@ import (
 
 	cloudevents "github.com/cloudevents/sdk-go/v2"
 	"go.uber.org/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"knative.dev/eventing/pkg/apis/feature"
 	"knative.dev/pkg/apis"
 	"sigs.k8s.io/yaml"
 
 	eventingv1 "knative.dev/eventing/pkg/apis/eventing/v1"
+	eventingv1alpha1 "knative.dev/eventing/pkg/apis/eventing/v1alpha1"
 	sourcesv1 "knative.dev/eventing/pkg/apis/sources/v1"
+	"knative.dev/eventing/pkg/auth"
 	"knative.dev/eventing/pkg/eventfilter"
 	"knative.dev/eventing/pkg/eventfilter/subscriptionsapi"
 )
@@ -34,11 +37,23 @@ func manifests(t *testing.T) []*unstructured.Unstructured {
 	return objects
 }
 
+// files returns the objects of files of the repository.
+func files(t *testing.T, names ...string) []*unstructured.Unstructured {
+	t.Helper()
+	objects, err := readFiles(os.DirFS("../.."), names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
 // TestManifestsAreValid asks Knative's own types, as its webhooks do on a real cluster: no webhook runs beside the embedded one.
 func TestManifestsAreValid(t *testing.T) {
 	t.Parallel()
-	ctx := feature.ToContext(t.Context(), feature.Flags{feature.DeliveryTimeout: feature.Enabled})
-	for _, o := range knative(manifests(t)) {
+	ctx := apis.WithinCreate(feature.ToContext(t.Context(), feature.Flags{feature.DeliveryTimeout: feature.Enabled, feature.OIDCAuthentication: feature.Enabled}))
+	others := files(t, "triggers/overlays/approve-node/source.yaml", "triggers/overlays/approve-node/trigger.yaml", "overlays/shadow/triggers.yaml",
+		"overlays/oidc/policy.yaml", "overlays/kafka/key.yaml", "docs/examples/tell-decisions/triggers.yaml")
+	for _, o := range knative(append(manifests(t), others...)) {
 		typed := map[string]interface {
 			apis.Validatable
 			apis.Defaultable
@@ -47,6 +62,8 @@ func TestManifestsAreValid(t *testing.T) {
 			"Trigger":         &eventingv1.Trigger{},
 			"ApiServerSource": &sourcesv1.ApiServerSource{},
 			"PingSource":      &sourcesv1.PingSource{},
+			"EventPolicy":     &eventingv1alpha1.EventPolicy{},
+			"EventTransform":  &eventingv1alpha1.EventTransform{},
 		}[o.GetKind()]
 		content, err := yaml.Marshal(o.Object)
 		if err != nil {
@@ -63,6 +80,33 @@ func TestManifestsAreValid(t *testing.T) {
 		if o.GetKind() == "Trigger" && o.GetLabels()["eventing.knative.dev/broker"] != "machines" {
 			t.Errorf("%s: lacks the label that the webhook would set", describe(o))
 		}
+	}
+}
+
+// Where senders prove who they are, the Broker takes replies of the functions' Triggers, every one of them, and of no other account. What a
+// Trigger's account is called, Eventing says: a longer name would not be part of it.
+func TestOnlyTriggersReply(t *testing.T) {
+	t.Parallel()
+	var want, got []string
+	for _, o := range ofKind(append(manifests(t), files(t, "triggers/overlays/approve-node/trigger.yaml")...), "Trigger") {
+		account := auth.GetOIDCServiceAccountNameForResource(o.GroupVersionKind(), metav1.ObjectMeta{Name: o.GetName()})
+		want = append(want, "system:serviceaccount:"+o.GetNamespace()+":"+account)
+	}
+	for _, o := range files(t, "overlays/oidc/policy.yaml") {
+		from, _, err := unstructured.NestedSlice(o.Object, "spec", "from")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sender := range from {
+			if sub, ok := sender.(map[string]any)["sub"].(string); ok {
+				got = append(got, sub)
+			}
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("replies are taken of\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

@@ -5,6 +5,7 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -86,9 +87,18 @@ func New(config *rest.Config, o Options) (*Cluster, error) {
 // now is the server's clock as far as it is known without asking.
 func (c *Cluster) now() time.Time { return time.Now().Add(-time.Duration(c.ahead.Load())) }
 
-// IssuerKeys returns the keys that tokens of service accounts are signed with, a JSON Web Key Set. Every service account may
-// ask for it.
-func (c *Cluster) IssuerKeys(ctx context.Context) ([]byte, error) {
-	a, err := c.call(ctx, http.MethodGet, "/openid/v1/jwks", nil, "", nil, "application/jwk-set+json")
-	return a.body, err
+// Issuer returns who issues tokens of service accounts, and the keys that they are signed with, a JSON Web Key Set: both by the
+// word of the API server, whose discovery document may name another place for the keys, which is not asked. Every service account
+// may ask.
+func (c *Cluster) Issuer(ctx context.Context) (name string, keys []byte, err error) {
+	about, err := c.callNow(ctx, http.MethodGet, "/.well-known/openid-configuration", nil, "", nil, typeJSON)
+	if err != nil {
+		return "", nil, err
+	}
+	var document struct{ Issuer string }
+	if err := json.Unmarshal(about.body, &document); err != nil {
+		return "", nil, fmt.Errorf("read the API server's discovery document: %w", err)
+	}
+	a, err := c.callNow(ctx, http.MethodGet, "/openid/v1/jwks", nil, "", nil, "application/jwk-set+json")
+	return document.Issuer, a.body, err
 }
