@@ -95,8 +95,8 @@ func noTests(t *testing.T, root string) {
 
 // deployment is what both ways of deploying say about a function.
 type deployment struct {
-	Account, Min, Max, Concurrency, CPU, Memory, MemoryLimit string
-	Labels, Env                                              map[string]string
+	Account, Min, Max, Target, Concurrency, CPU, Memory, MemoryLimit string
+	Labels, Env                                                      map[string]string
 }
 
 // kn func deploy and kubectl apply -k config lead to the same Service: whoever changes one changes the other.
@@ -166,7 +166,10 @@ func (tr tree) byFunc(t *testing.T, path string) deployment {
 			ServiceAccountName string
 			Labels             []pair
 			Options            struct {
-				Scale     struct{ Min, Max int }
+				Scale struct {
+					Min, Max int
+					Target   *int
+				}
 				Resources struct {
 					Requests struct{ CPU, Memory string }
 					Limits   struct {
@@ -181,9 +184,12 @@ func (tr tree) byFunc(t *testing.T, path string) deployment {
 	if err := yaml.Unmarshal(s.text, &f); err != nil {
 		t.Fatal(err)
 	}
-	o := f.Deploy.Options
+	o, target := f.Deploy.Options, ""
+	if o.Scale.Target != nil {
+		target = strconv.Itoa(*o.Scale.Target)
+	}
 	return deployment{
-		Account: f.Deploy.ServiceAccountName, Min: strconv.Itoa(o.Scale.Min), Max: strconv.Itoa(o.Scale.Max),
+		Account: f.Deploy.ServiceAccountName, Min: strconv.Itoa(o.Scale.Min), Max: strconv.Itoa(o.Scale.Max), Target: target,
 		Concurrency: strconv.Itoa(o.Resources.Limits.Concurrency), CPU: o.Resources.Requests.CPU,
 		Memory: o.Resources.Requests.Memory, MemoryLimit: o.Resources.Limits.Memory,
 		Labels: pairs(f.Deploy.Labels), Env: pairs(f.Run.Envs),
@@ -221,6 +227,7 @@ func (tr tree) serviceIn(t *testing.T, path string) deployment {
 	return deployment{
 		Account: in.Spec.ServiceAccountName, Min: in.Metadata.Annotations["autoscaling.knative.dev/min-scale"],
 		Max:         in.Metadata.Annotations["autoscaling.knative.dev/max-scale"],
+		Target:      in.Metadata.Annotations["autoscaling.knative.dev/target"],
 		Concurrency: strconv.Itoa(in.Spec.ContainerConcurrency), CPU: c.Resources.Requests["cpu"],
 		Memory: c.Resources.Requests["memory"], MemoryLimit: c.Resources.Limits["memory"],
 		Labels: maps.Clone(s.Metadata.Labels), Env: pairs(c.Env),

@@ -7,11 +7,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/events"
@@ -110,4 +115,45 @@ func TestFewInvocationsActAtATime(t *testing.T) {
 			t.Errorf("%d invocations wrote at a time, want %d", most, maxBusy)
 		}
 	})
+}
+
+// Knative lets a process have as many requests as it takes: whoever would be kept waiting outside can share no answer with those
+// inside. Where there may be more processes, there are when more requests want to act than one process lets.
+func TestKnativeLetsAsManyIn(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../config/services/*-*.yaml")
+	if err != nil || len(files) < 7 {
+		t.Fatalf("%d services, error %v", len(files), err)
+	}
+	for _, file := range append(files, "../../config/overlays/approve-node/service.yaml") {
+		if filepath.Base(file) == "dead-letter.yaml" {
+			continue // it answers at once
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var service struct {
+			Spec struct {
+				Template struct {
+					Metadata struct{ Annotations map[string]string }
+					Spec     struct{ ContainerConcurrency int }
+				}
+			}
+		}
+		if err := yaml.Unmarshal(text, &service); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		of := service.Spec.Template
+		if of.Spec.ContainerConcurrency != maxInvocations {
+			t.Errorf("%s: containerConcurrency is %d, a process takes %d", file, of.Spec.ContainerConcurrency, maxInvocations)
+		}
+		target, want := of.Metadata.Annotations["autoscaling.knative.dev/target"], strconv.Itoa(maxBusy)
+		if of.Metadata.Annotations["autoscaling.knative.dev/max-scale"] == "1" {
+			want = ""
+		}
+		if target != want {
+			t.Errorf("%s: target is %q, want %q", file, target, want)
+		}
+	}
 }

@@ -23,9 +23,10 @@ const (
 	// patience is how long a request waits for its answer. The runtime cuts it off at 30 s.
 	patience = 18 * time.Second
 	// maxInvocations bounds how many invocations of one process are under way at a time. Most of them wait for the API
-	// server, many for the same answer: that takes little memory, and nobody is turned away for it.
+	// server, many for the same answer: that takes little memory, and nobody is turned away for it. Knative lets as many in
+	// (containerConcurrency).
 	maxInvocations = 100
-	// maxBusy bounds how many of those decide, ask clouds or write at a time.
+	// maxBusy bounds how many of those decide, ask clouds or write at a time. With more, Knative starts another process (target).
 	maxBusy = 20
 )
 
