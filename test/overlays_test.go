@@ -104,7 +104,7 @@ func TestOverlaysCombine(t *testing.T) {
 	t.Parallel()
 	program := kubectl(t)
 	all := []string{"approve-node", "kafka", "namespaces", "oidc"}
-	combinations := [][]string{{"kubernetes-1.35"}, append(all, "kubernetes-1.33")}
+	combinations := [][]string{{"kubernetes-1.35"}, append(slices.Clone(all), "kubernetes-1.33"), append(slices.Clone(all), "placement")}
 	for chosen := range 1 << len(all) {
 		var names []string
 		for i, name := range all {
@@ -182,6 +182,9 @@ func installed(t *testing.T, got map[string]object, names []string) {
 		if newer := strings.HasPrefix(o.Kind, "MutatingAdmissionPolicy"); newer && (has("kubernetes-1.33") || has("kubernetes-1.35")) {
 			t.Errorf("%s %s is for a newer Kubernetes", o.Kind, o.Metadata.Name)
 		}
+	}
+	if _, ok := got["MutatingAdmissionPolicy /placement.machine-functions"]; ok != has("placement") {
+		t.Errorf("Pods are placed: %v", ok)
 	}
 	routed(t, got, has)
 }

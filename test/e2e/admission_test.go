@@ -61,6 +61,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("identity", identity(k))
 	t.Run("no Infrastructure", noInfrastructure(k))
 	t.Run("rights", rights(k))
+	t.Run("placement", placement(k))
 }
 
 func goodSamples(k kubectl) func(*testing.T) {
