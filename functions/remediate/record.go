@@ -63,9 +63,7 @@ func parseRecord(text string) (record, error) {
 		return record{Schema: recordSchema}, nil
 	}
 	var r record
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
+	if err := machine.ReadRecord(text, &r); err != nil {
 		return record{}, err
 	}
 	if r.Schema != recordSchema {

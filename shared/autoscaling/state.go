@@ -4,13 +4,14 @@ package autoscaling
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
 )
 
 // Keys of the ConfigMap that the autoscaler keeps: what it tells people (SPEC C77) and what it must not forget.
@@ -136,16 +137,15 @@ type Seen struct {
 	Doubt *metav1.Time `json:"doubt,omitempty"` // since when a list is too short to be believed
 }
 
-// ParseState reads the value under StateKey; the empty text is a state without memories. It refuses unknown fields and
-// a newer schema.
+// ParseState reads the value under StateKey; the empty text is a state without memories. It refuses unknown fields,
+// fields said twice and a newer schema.
 func ParseState(text string) (State, error) {
 	if text == "" {
 		return State{Schema: stateSchema}, nil
 	}
 	var s State
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
+	wrong, err := kjson.UnmarshalStrict([]byte(text), &s)
+	if err := errors.Join(append(wrong, err)...); err != nil {
 		return State{}, fmt.Errorf("parse autoscaler state: %w", err)
 	}
 	if s.Schema != stateSchema {

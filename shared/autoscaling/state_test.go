@@ -45,6 +45,7 @@ func TestParseStateRefusesWhatItCannotKeep(t *testing.T) {
 		"unknown field": `{"schema": 1, "plans": []}`,
 		"not JSON":      `schema: 1`,
 		"wrong time":    `{"schema": 1, "lastScaleUp": "soon"}`,
+		"a field twice": `{"schema": 1, "removals": [], "removals": []}`,
 	} {
 		if s, err := ParseState(text); err == nil {
 			t.Errorf("%s: read %+v", name, s)

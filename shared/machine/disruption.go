@@ -57,9 +57,7 @@ func ParseDisruptions(cm *corev1.ConfigMap) (Disruptions, error) {
 		return Disruptions{Schema: disruptionSchema}, nil
 	}
 	var d Disruptions
-	from := json.NewDecoder(strings.NewReader(cm.Data[DisruptionKey]))
-	from.DisallowUnknownFields()
-	if err := from.Decode(&d); err != nil {
+	if err := ReadRecord(cm.Data[DisruptionKey], &d); err != nil {
 		return Disruptions{}, fmt.Errorf("configmap %s key %s: %w", cm.Name, DisruptionKey, err)
 	}
 	if d.Schema != disruptionSchema {

@@ -64,9 +64,7 @@ func ParseIntent(m *Machine) (*Intent, error) {
 		return nil, nil
 	}
 	var i Intent
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&i); err != nil {
+	if err := ReadRecord(text, &i); err != nil {
 		return nil, fmt.Errorf("annotation %s: %w", AnnotationIntent, err)
 	}
 	if i.Schema != intentSchema || i.Attempt < 1 || i.Token == "" {

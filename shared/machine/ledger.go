@@ -71,9 +71,7 @@ func ParseLedger(text string) (Ledger, error) {
 	if err := json.Unmarshal([]byte(text), &version); err == nil && version.Schema > ledgerSchema {
 		return Ledger{}, fmt.Errorf("parse ledger: schema %d, want %d: %w", version.Schema, ledgerSchema, ErrNewerLedger)
 	}
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&l); err != nil {
+	if err := ReadRecord(text, &l); err != nil {
 		return Ledger{}, fmt.Errorf("parse ledger: %w", err)
 	}
 	switch {

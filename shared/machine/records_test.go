@@ -211,6 +211,28 @@ func TestSetConditionKeepsTheTransitionOfAnEqualStatus(t *testing.T) {
 	}
 }
 
+// What could be read in two ways is not read at all: whoever forges a record may count on it that two readers differ.
+func TestRecordsAreReadInOneWay(t *testing.T) {
+	t.Parallel()
+	for name, ledger := range map[string]string{
+		"a field twice":              `{"schema":1,"setUID":"s","next":2,"active":"0-1","active":""}`,
+		"a field in capitals":        `{"schema":1,"setUID":"s","next":2,"Active":"0-1"}`,
+		"something behind it":        `{"schema":1,"setUID":"s","next":2,"active":"0-1"}{}`,
+		"a field of nobody":          `{"schema":1,"setUID":"s","next":2,"active":"0-1","x":1}`,
+		"a field of a Machine twice": `{"schema":1,"setUID":"s","next":2,"active":"0-1","adopted":{"0":{"name":"a","uid":"u","uid":"v"}}}`,
+		"an ordinal twice":           `{"schema":1,"setUID":"s","next":2,"active":"0-1","adopted":{"0":{"name":"a","uid":"u"},"0":{"name":"b","uid":"v"}}}`,
+	} {
+		if l, err := ParseLedger(ledger); err == nil {
+			t.Errorf("%s: read %v", name, l)
+		}
+	}
+	const intent = `{"schema":1,"attempt":1,"token":"t","account":"a","startedAt":"2026-01-01T00:00:00Z","outcome":"refused","outcome":""}`
+	m := &Machine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationIntent: intent}}}
+	if i, err := ParseIntent(m); err == nil {
+		t.Errorf("an intent with two outcomes: read %v", i)
+	}
+}
+
 func FuzzRecords(f *testing.F) {
 	f.Add(`{"schema":1,"setUID":"s","next":2,"active":"0-1"}`)
 	f.Add(`{"schema":1,"attempt":1,"token":"oihuu5dj3kupkj3p5k82l21em1487h6s","account":"a","startedAt":"2026-01-01T00:00:00Z"}`)
@@ -219,6 +241,8 @@ func FuzzRecords(f *testing.F) {
 	f.Add(`[{"name":"a","uid":"u","plan":"p"}]`)
 	f.Add(`{"schema":2}`)
 	f.Add(`{"schema":1,"setUID":"s","next":-1,"active":"5-1,3"}`)
+	f.Add(`{"schema":1,"schema":2}`)
+	f.Add(`{"schema":1,"attempt":1,"token":"t","request":` + strings.Repeat("[", 20000))
 	f.Fuzz(func(t *testing.T, text string) {
 		if l, err := ParseLedger(text); err == nil {
 			if again, err := ParseLedger(l.String()); err != nil || again.String() != l.String() {

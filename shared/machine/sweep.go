@@ -115,9 +115,7 @@ func ParseSweepState(text string) (SweepState, error) {
 		return SweepState{Schema: sweepSchema}, nil
 	}
 	var s SweepState
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
+	if err := ReadRecord(text, &s); err != nil {
 		return SweepState{}, fmt.Errorf("parse sweep state: %w", err)
 	}
 	if s.Schema != sweepSchema {
