@@ -5,6 +5,7 @@ package providerspec
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -32,6 +33,42 @@ func (f *findings) decode(raw json.RawMessage, s spec, strict bool) {
 	if err != nil && len(f.errs) == before {
 		f.fail(field.Invalid(root, text(raw), "cannot be read"))
 	}
+}
+
+// What a spec may be at most: no cloud's needs a tenth of it (RELIABILITY §4).
+const (
+	maxBytes = 64 << 10
+	maxDepth = 64
+)
+
+// bound refuses what is too large to be a spec before anything else is done with it.
+func (f *findings) bound(raw json.RawMessage) {
+	if len(raw) > maxBytes {
+		f.fail(field.TooLong(root, "", maxBytes))
+	}
+	if nesting(raw) > maxDepth {
+		f.fail(field.Invalid(root, text(raw), fmt.Sprintf("is nested more than %d deep", maxDepth)))
+	}
+}
+
+// nesting returns how deep objects and lists stand in each other.
+func nesting(raw []byte) (deepest int) {
+	now, quoted := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			now++
+			deepest = max(deepest, now)
+		case c == '}', c == ']':
+			now--
+		}
+	}
+	return deepest
 }
 
 // walk compares a value with the type that it should have.

@@ -65,6 +65,9 @@ func Validate(raw json.RawMessage, of Subject) (field.ErrorList, []string) {
 	}
 	var f findings
 	s := k.empty()
+	if f.bound(raw); len(f.errs) > 0 {
+		return f.errs, nil
+	}
 	f.decode(raw, s, k.strict)
 	if len(f.errs) > 0 {
 		return f.errs, f.warnings // a field that cannot be read is not also missing

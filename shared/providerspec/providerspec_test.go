@@ -127,6 +127,25 @@ func TestUnknownKindsAreLeftToTheirDriver(t *testing.T) {
 	}
 }
 
+// What is larger or deeper than any spec is refused by its size alone.
+func TestHugeSpecsAreRefused(t *testing.T) {
+	t.Parallel()
+	const head = `{"kind":"KubemarkMachineProviderSpec","flavor":"4c12g30d"`
+	nested := func(n int) string { return head + `,"x":` + strings.Repeat("[", n) + strings.Repeat("]", n) + "}" }
+	for name, c := range map[string]struct{ spec, says string }{
+		"64 kB and a byte":   {head + strings.Repeat(" ", 64<<10-len(head)) + "}", "65536"},
+		"64 levels":          {nested(64), "64 deep"},
+		"9,000 levels":       {nested(9_000), "64 deep"},
+		"as deep as may be":  {nested(63), "unknown field"},
+		"brackets in a text": {head + `,"x":"` + strings.Repeat(`[\"{`, 100) + `"}`, "unknown field"},
+	} {
+		errs, _ := providerspec.Validate(json.RawMessage(c.spec), admission.Subject)
+		if len(errs) != 1 || !strings.Contains(errs[0].Error(), c.says) {
+			t.Errorf("%s: %v, want %q", name, errs, c.says)
+		}
+	}
+}
+
 // FuzzValidate: up to 64 kB of anything is judged at once, whatever it is, and defaults settle after one pass.
 func FuzzValidate(f *testing.F) {
 	for _, table := range admission.Tables(f, "testdata") {
