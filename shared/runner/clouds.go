@@ -121,11 +121,12 @@ func (c *Clouds) bind(ctx context.Context, p provider.Provider, a provider.Accou
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	secrets := unspoken(a.Credentials)
 	driver, err := p.Open(ctx, a)
 	if err != nil {
-		return account{}, fmt.Errorf("open %s: %w", a.Key(), err)
+		return account{}, fmt.Errorf("open %s: %w", a.Key(), discreet(err, secrets))
 	}
-	d := &patient{Driver: driver}
+	d := &patient{Driver: driver, secrets: secrets}
 	return account{
 		Account: a, driver: d, turns: &turns{}, source: p.Name + "_controller",
 		types: remember(typesFor, func(ctx context.Context, _ struct{}) ([]provider.InstanceType, error) {

@@ -5,6 +5,7 @@ package runner
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,11 +17,12 @@ import (
 const deniedFor = time.Minute
 
 // patient is a driver that does not repeat a call that was denied a moment ago. What is denied to one call may be
-// allowed to another.
+// allowed to another. Its errors tell no secrets.
 type patient struct {
 	provider.Driver
-	mu     sync.Mutex
-	denied map[string]denial // by call
+	secrets *strings.Replacer
+	mu      sync.Mutex
+	denied  map[string]denial // by call
 }
 
 // denial is a no to the credentials, or nothing.
@@ -63,6 +65,7 @@ func unlessDenied[T any](p *patient, call string, f func() (T, error)) (T, error
 		return none, err
 	}
 	answer, err := f()
+	err = discreet(err, p.secrets)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.denied == nil {
