@@ -106,3 +106,28 @@ func TestRemovalThatSomebodyElseFinishedCountsNowhere(t *testing.T) {
 		t.Errorf("Nodes about to go: %v, want one of the others", got)
 	}
 }
+
+// A Node that a minimum keeps takes no place that another one needs to go: of two that could each take the other's Pod, the one
+// that may go does, however long the other has been idle (SPEC C56, C58).
+func TestNodeAtTheMinimumLetsAnotherGo(t *testing.T) {
+	t.Parallel()
+	for name, spec := range map[string]string{
+		"of its set":     "{scaleDown: {enabled: true}}",
+		"of the cluster": "{scaleDown: {enabled: true}, resourceLimits: {cores: {min: 12, max: 100}}}",
+	} {
+		w := fresh(t, spec)
+		w.pool(t, "large", 1, 3, nil, nil)
+		w.pool(t, "small", 1, 3, nil, nil)
+		if name == "of its set" {
+			w.must(t, memory.Patch(w.Server, machine.Namespace, "large", func(ma *autoscaling.MachineAutoscaler) { ma.Spec.MinReplicas = 1 }))
+		}
+		w.member(t, "large", "a", epoch.Add(-9*time.Hour), resources("cpu", "12", "memory", "16Gi", "pods", "110"), nil)
+		w.idler(t, "small", "b")
+		w.must(t, w.Put(pod("default", "on-a", "a", resources("cpu", "1")), pod("default", "on-b", "b", resources("cpu", "1"))))
+		w.remember(t, autoscaling.State{Unneeded: map[types.UID]metav1.Time{"node-a": metav1.NewTime(epoch.Add(-time.Hour))}})
+		w.pass(t, 11*time.Minute)
+		if got := w.tainted(); len(got) != 1 || got[0] != "b" {
+			t.Errorf("the minimum %s keeps a: %v are removed", name, got)
+		}
+	}
+}

@@ -37,6 +37,7 @@ type candidate struct {
 	use   scheduling.Utilization
 	since time.Time // unneeded, as far as known
 	ready bool
+	kept  bool // by a minimum, whoever needs it
 }
 
 // scaleDown finds the Nodes that nobody needs, keeps the time since when, and begins to remove those whose time has
@@ -48,7 +49,8 @@ func (sc *scan) scaleDown() {
 		return
 	}
 	sc.occupy()
-	unneeded := sc.findUnneeded()
+	r := sc.shrinkable()
+	unneeded := sc.findUnneeded(r)
 	timers := map[types.UID]metav1.Time{}
 	for _, c := range unneeded {
 		timers[c.node.UID] = metav1.NewTime(c.since)
@@ -62,7 +64,7 @@ func (sc *scan) scaleDown() {
 	if len(timers) == 0 {
 		sc.state.Unneeded = nil
 	}
-	sc.beginRemovals(unneeded, sc.halted())
+	sc.beginRemovals(unneeded, r)
 	sc.repack(sc.used)
 	sc.softTaint(unneeded)
 }
@@ -79,9 +81,10 @@ func (sc *scan) dropTimer(uid types.UID) {
 }
 
 // findUnneeded returns the Nodes that could all go together, in the order in which they would: those that were
-// unneeded before come first, so that times are not lost to the order, then empty ones (SPEC C54–C57).
-func (sc *scan) findUnneeded() (unneeded []candidate) {
-	all, others := sc.candidates()
+// unneeded before come first, so that times are not lost to the order, then empty ones (SPEC C54–C57). Those that minimums
+// keep come last: a Node that cannot go anyway takes no place that another one needs to go.
+func (sc *scan) findUnneeded(r room) (unneeded []candidate) {
+	all, others := sc.candidates(r)
 	destinations := append(make([]int, 0, len(others)+len(all)), others...)
 	pods := make(map[int][]*corev1.Pod, len(all))
 	for _, c := range slices.Backward(all) {
@@ -134,7 +137,7 @@ func (sc *scan) unmovable(c candidate, mover *scheduling.Mover, left budgets) st
 
 // candidates returns the Nodes that are used little enough, in the order in which they are tried, and the places of
 // all other Nodes that Pods may move to, the fullest first.
-func (sc *scan) candidates() (all []candidate, others []int) {
+func (sc *scan) candidates(r room) (all []candidate, others []int) {
 	use := make([]scheduling.Utilization, len(sc.places))
 	repacks := clusterAutoscaler(sc.Snapshot).Annotations[autoscaling.RepackAnnotation] != ""
 	for i, p := range sc.places {
@@ -157,7 +160,7 @@ func (sc *scan) candidates() (all []candidate, others []int) {
 			continue
 		}
 		c.own, c.pods = sc.moves(i)
-		c.drain = sc.occupied(p.node)
+		c.drain, c.kept = sc.occupied(p.node), sc.least(c, r) != ""
 		c.stuck = sc.stuck(c) // while its Pods are at hand
 		if since, ok := sc.state.Unneeded[p.node.UID]; ok {
 			c.since = since.Time
@@ -167,7 +170,7 @@ func (sc *scan) candidates() (all []candidate, others []int) {
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(
 			cmp.Compare(truth(sc.replaced(b.node)), truth(sc.replaced(a.node))), // what it is replaced by must not go before it
-			compareSince(a.since, b.since), cmp.Compare(truth(len(a.pods) > 0), truth(len(b.pods) > 0)),
+			cmp.Compare(truth(a.kept), truth(b.kept)), compareSince(a.since, b.since), cmp.Compare(truth(len(a.pods) > 0), truth(len(b.pods) > 0)),
 			cmp.Compare(a.use.Max, b.use.Max), cmp.Compare(a.node.Name, b.node.Name))
 	})
 	slices.SortFunc(others, func(a, b int) int {
@@ -282,12 +285,10 @@ func (sc *scan) tooManyUnready() bool {
 // beginRemovals starts to remove Nodes that have been unneeded for long enough, as far as their groups, the cluster's
 // minimums and the number of removals at a time allow (SPEC C58, C61). Empty ones come first. Nothing begins while
 // scale-down is halted.
-func (sc *scan) beginRemovals(unneeded []candidate, halted string) {
+func (sc *scan) beginRemovals(unneeded []candidate, r room) {
 	if sc.budget == nil {
 		sc.budget = sc.readBudget()
 	}
-	less, removals, drains := sc.underWay()
-	r := room{removals: maxRemovals - removals, drains: maxDrains - drains, less: less, staying: sc.staying(), halted: halted}
 	slices.SortStableFunc(unneeded, func(a, b candidate) int { return cmp.Compare(truth(a.drain), truth(b.drain)) })
 	for i, c := range unneeded {
 		why := sc.held(c, r)
@@ -308,51 +309,6 @@ func (sc *scan) beginRemovals(unneeded []candidate, halted string) {
 		r.removals--
 		r.drains -= truth(c.drain)
 	}
-}
-
-// room is what removals have left while they are begun one after the other.
-type room struct {
-	removals, drains int
-	less             map[*group]int32
-	staying          size
-	halted           string
-}
-
-// held returns why an unneeded Node is not removed now, if so.
-func (sc *scan) held(c candidate, r room) string {
-	switch {
-	case c.group.target-r.less[c.group] <= c.group.min:
-		return fmt.Sprintf("NodeGroupMinSizeReached: %s is at its minimum of %d", c.group.id, c.group.min)
-	case !sc.spare(r.staying, sc.sizeOf(c.node)):
-		return "MinimalResourceLimitExceeded: " + sc.underMinimum(r.staying, sc.sizeOf(c.node))
-	case !sc.due(c):
-		reason := "NotUnneededLongEnough"
-		if !c.ready {
-			reason = "NotUnreadyLongEnough"
-		}
-		return fmt.Sprintf("%s: unneeded since %s, due %s", reason, machine.Stamp(c.since), machine.Stamp(c.since.Add(sc.patience(c))))
-	case r.halted != "":
-		return r.halted
-	case r.removals < 1, c.drain && r.drains < 1:
-		return whyOther + "as many nodes are being removed as may be at a time"
-	}
-	return ""
-}
-
-// underWay counts the scale-downs that still stand in their group's target, those that take one of the places at a time,
-// and the drains among these.
-func (sc *scan) underWay() (less map[*group]int32, removals, drains int) {
-	less = map[*group]int32{}
-	for _, r := range sc.state.Removals {
-		if g := sc.byID[r.Group]; g != nil && !sc.begun(r) {
-			less[g]++
-		}
-		if sc.occupies(r) {
-			removals++
-			drains += truth(r.Drain)
-		}
-	}
-	return less, removals, drains
 }
 
 // patience is how long a Node has to be unneeded before it goes.
