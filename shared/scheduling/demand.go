@@ -106,12 +106,7 @@ func (w *World) mount(d *demand) {
 
 // look compares the demand with the Pods that run.
 func (w *World) look(d *demand) {
-	d.barred, d.occupied = map[domain]bool{}, map[domain]bool{}
-	for _, t := range w.far {
-		if t.pod(d.pod) {
-			d.barred[domain{t.key, t.value}] = true
-		}
-	}
+	d.barred, d.occupied = w.barredTo(d.pod, nil), map[domain]bool{}
 	for _, t := range d.far {
 		for n := range w.count(t.matcher, true) {
 			if value, ok := w.nodes[n].Labels[t.key]; ok {
@@ -120,6 +115,17 @@ func (w *World) look(d *demand) {
 		}
 	}
 	w.lookNear(d)
+}
+
+// barredTo returns the domains that a Pod is kept out of by running Pods, one of them left out.
+func (w *World) barredTo(p, but *corev1.Pod) map[domain]bool {
+	barred := map[domain]bool{}
+	for i := range w.far {
+		if t := &w.far[i]; t.of != but && t.pod(p) {
+			barred[domain{t.key, t.value}] = true
+		}
+	}
+	return barred
 }
 
 // lookNear finds where a Pod's company runs. A running Pod must match all terms to be company.

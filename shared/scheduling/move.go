@@ -152,8 +152,8 @@ func (d *demand) wideKeys() []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// settle makes the demand one of a Pod that stays in its wider domains: only terms over hosts are still to be checked.
-// While its old Node exists, that host counts as empty for spread over hosts.
+// settle makes the demand one of a Pod that stays in its wider domains: only terms over hosts are still to be checked, and
+// what others hold against it. While its old Node exists, that host counts as empty for spread over hosts.
 func (w *World) settle(d *demand) {
 	wide := func(t term) bool { return t.key != corev1.LabelHostname }
 	d.far = slices.DeleteFunc(d.far, wide)
@@ -164,6 +164,7 @@ func (w *World) settle(d *demand) {
 		}
 	}
 	maps.DeleteFunc(d.occupied, func(o domain, _ bool) bool { return o.key != corev1.LabelHostname })
+	d.barred = w.barredTo(d.pod, d.pod)
 	d.first = false
 	for _, s := range d.spreads {
 		if s.overHosts() {

@@ -52,6 +52,7 @@ type World struct {
 type placedTerm struct {
 	term
 	value string
+	of    *corev1.Pod
 }
 
 // kind is all running Pods with the same namespace and labels.
@@ -101,7 +102,7 @@ func (w *World) prepare() {
 func (w *World) note(p *corev1.Pod, n int) {
 	for _, t := range w.standing(p) {
 		if value, ok := w.nodes[n].Labels[t.key]; ok {
-			w.far = append(w.far, placedTerm{t, value})
+			w.far = append(w.far, placedTerm{t, value, p})
 		}
 	}
 	for i := range p.Spec.Volumes {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduling
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+)
+
+// A Pod that keeps others of its kind out of its zone may move within it: its own rule goes with it. What another Pod holds
+// against it does not (SPEC C56).
+func TestOwnRuleDoesNotHoldAPod(t *testing.T) {
+	t.Parallel()
+	alone := aPod("etcd", "1", "1Gi", apartBy(zoneKey))
+	against := aPod("other", "1", "1Gi", apartBy(zoneKey))
+	against.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector.MatchLabels = alone.Labels
+	for name, tt := range map[string]struct {
+		beside []*corev1.Pod
+		zone   string
+		want   string
+	}{
+		"to another Node of its zone":       {nil, "a", ""},
+		"to another zone":                   {nil, "b", ReasonNoPlace + "default/etcd"},
+		"where somebody does not want it":   {[]*corev1.Pod{against}, "a", ReasonNoPlace + "default/etcd"},
+		"beside somebody who does not care": {[]*corev1.Pod{aPod("web", "1", "1Gi")}, "a", ""},
+	} {
+		nodes := []Node{holding(aNode("from", "4", "8Gi"), alone), holding(aNode("to", "4", "8Gi", inZone(tt.zone)), tt.beside...)}
+		m := NewWorld(nodes, nil, nil).NewMover(map[int][]*corev1.Pod{0: nodes[0].Pods}, []int{1, 0})
+		if got := m.Clear(0, nodes[0].Pods); got != tt.want {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// Whatever Nodes go together, their Pods have places among those that stay where every rule is kept, as far as it was kept
+// before (SPEC C56, RELIABILITY 2d).
+func TestMovedPodsKeepEveryRule(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		nodes, waiting, _ := situations(t)
+		nodes, _ = NewWorld(nodes, waiting, nil).Place(waiting, nil).carriedOut()
+		pods, order := map[int][]*corev1.Pod{}, make([]int, len(nodes))
+		for n := range nodes {
+			pods[n], order[n] = nodes[n].Pods, len(nodes)-1-n
+		}
+		m := NewWorld(nodes, nil, nil).NewMover(pods, order)
+		gone := make([]bool, len(nodes))
+		for n := range nodes {
+			gone[n] = !m.Taken(n) && m.Clear(n, pods[n]) == ""
+		}
+		stay, moved := m.carriedOut(gone)
+		for i, n := range stay {
+			if err := keeps(stay[i:i+1], 0, nil); err != nil && slices.ContainsFunc(n.Pods, func(p *corev1.Pod) bool { return slices.Contains(moved, p) }) {
+				t.Fatal(err)
+			}
+			for _, p := range n.Pods {
+				if !slices.Contains(moved, p) {
+					continue
+				}
+				if err := keepsRules(stay, i, p); err != nil {
+					t.Fatal(err)
+				}
+				for _, s := range spreadsOf(p) {
+					if err := keepsSkew(stay, 0, i, p, s); err != nil && s.overHosts() {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	})
+}
+
+// carriedOut returns the Nodes that stay, with the Pods of the others where they found a place, and these Pods.
+func (m *Mover) carriedOut(gone []bool) (stay []Node, moved []*corev1.Pod) {
+	waiting := map[int][]*corev1.Pod{} // by item
+	for n, g := range gone {
+		if g {
+			for _, p := range m.world.nodes[n].Pods {
+				i := m.known[p]
+				waiting[i], moved = append(waiting[i], p), append(moved, p)
+			}
+		}
+	}
+	for n, g := range gone {
+		if g {
+			continue
+		}
+		node := m.world.nodes[n]
+		node.Pods = slices.Clone(node.Pods)
+		for _, h := range m.space.Holds(m.at[n]) {
+			node.Pods = append(node.Pods, waiting[h.Item][:h.Count]...)
+			waiting[h.Item] = waiting[h.Item][h.Count:]
+		}
+		stay = append(stay, node)
+	}
+	for _, left := range waiting {
+		if len(left) > 0 {
+			panic(fmt.Sprint("pods without a place: ", left))
+		}
+	}
+	return stay, moved
+}
