@@ -3,6 +3,7 @@
 package scheduling
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -11,9 +12,13 @@ import (
 )
 
 // Complete returns what the API server makes of the spec of a template once a Pod is made from it: who has limits and does not
-// say what is asked for asks for as much. It completes Pods only, not what they are made from. The spec is not modified.
+// say what is asked for asks for as much, and on the network of its host a port is the host's. It completes Pods only, not what
+// they are made from. The spec is not modified.
 func Complete(spec corev1.PodSpec) corev1.PodSpec {
 	spec.Containers, spec.InitContainers = complete(spec.Containers), complete(spec.InitContainers)
+	if spec.HostNetwork {
+		spec.Containers, spec.InitContainers = onHost(spec.Containers), onHost(spec.InitContainers)
+	}
 	if spec.Resources == nil || len(spec.Resources.Limits) == 0 {
 		return spec
 	}
@@ -32,6 +37,19 @@ func Complete(spec corev1.PodSpec) corev1.PodSpec {
 	}
 	spec.Resources = &resources
 	return spec
+}
+
+// onHost gives every port of containers the same one of the host, unless it has one.
+func onHost(all []corev1.Container) []corev1.Container {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Ports = slices.Clone(all[i].Ports)
+		for k := range all[i].Ports {
+			p := &all[i].Ports[k]
+			p.HostPort = cmp.Or(p.HostPort, p.ContainerPort)
+		}
+	}
+	return all
 }
 
 func complete(all []corev1.Container) []corev1.Container {

@@ -33,3 +33,20 @@ func TestLimitsAloneAreRequests(t *testing.T) {
 		}
 	}
 }
+
+// On the network of its host a container's port is the host's; where the template says another one, that is.
+func TestPortsOnTheHostsNetwork(t *testing.T) {
+	t.Parallel()
+	ports := []corev1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 81, HostPort: 9081}}
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Ports: ports}}}
+	if got := portsOf(&corev1.Pod{Spec: Complete(spec)}); len(got) != 1 || got[0].number != 9081 {
+		t.Errorf("on a network of its own: %v", got)
+	}
+	spec.HostNetwork = true
+	if got := portsOf(&corev1.Pod{Spec: Complete(spec)}); len(got) != 2 || got[0].number != 80 || got[1].number != 9081 {
+		t.Errorf("on the host's: %v", got)
+	}
+	if ports[0].HostPort != 0 {
+		t.Error("the template was modified")
+	}
+}
