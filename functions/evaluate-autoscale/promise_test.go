@@ -8,21 +8,17 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
-// Whom the scheduler does not bind although there is room, because of something that nobody plans for or because it is slow,
-// keeps the Node that came for it: it does not go as idle, to come again as soon as it is gone (SPEC C2, C9).
+// Whom the scheduler does not bind although there is room, because it is slow or knows better, keeps the Node that came for it:
+// it does not go as idle, to come again as soon as it is gone (SPEC C2, C9).
 func TestNodeThatAPodWaitsForDoesNotComeAndGo(t *testing.T) {
 	t.Parallel()
 	w := fresh(t, "{scaleDown: {enabled: true, unneededTime: 1m, delayAfterAdd: 0s}}")
 	w.set(t, "s", 0, 4, midsize(), nil)
-	p := pending("claims", epoch.Add(-time.Minute), resources("cpu", "1"))
-	p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device", ResourceClaimName: new("device")}}
-	w.must(t, w.Put(p))
+	w.must(t, w.Put(pending("unbound", epoch.Add(-time.Minute), resources("cpu", "1"))))
 	for range 6 * 30 {
 		w.once(t)
 		w.comes(t, "s", resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)

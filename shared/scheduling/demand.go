@@ -59,6 +59,9 @@ func nodeAffinityOf(p *corev1.Pod) nodeaffinity.RequiredNodeAffinity {
 // demand compiles what a Pod asks for, as far as it can be planned for.
 func (w *World) demand(p *corev1.Pod) *demand {
 	d := w.compile(p)
+	if len(p.Spec.ResourceClaims) > 0 {
+		d.bad = cmp.Or(d.bad, reasonDevices)
+	}
 	if d.odd != "" {
 		d.bad = cmp.Or(d.bad, reasonOdd+string(d.odd))
 	}

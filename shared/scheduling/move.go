@@ -193,10 +193,16 @@ func (m *Mover) Clear(n int, pods []*corev1.Pod) (why string) {
 		m.space.Close(at)
 	}
 	for _, p := range pods {
-		if i, ok := m.item(p, n); !ok || m.space.Put(i, 1) == 0 {
-			m.space.Undo(mark)
-			return ReasonNoPlace + p.Namespace + "/" + p.Name
+		i, ok := m.item(p, n)
+		if ok && m.space.Put(i, 1) > 0 {
+			continue
 		}
+		m.space.Undo(mark)
+		why = ReasonNoPlace + p.Namespace + "/" + p.Name
+		if ok && m.moved[i].bad != "" {
+			why += ": " + m.moved[i].bad
+		}
+		return why
 	}
 	m.space.Touched(mark, func(bin int) { m.taken[m.order[bin]] = true })
 	return ""

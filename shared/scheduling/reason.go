@@ -35,6 +35,7 @@ const ReasonUseless = "a node that came for such pods could not hold them"
 
 // Reasons why a Pod cannot be planned for at all. The answer is no although the scheduler might say yes.
 const (
+	reasonDevices     = "claims of devices (spec.resourceClaims) are not planned for"
 	reasonSeveralKeys = "constraints on several topology keys at once are not planned for"
 	reasonNamespaces  = "pod affinity by labels of namespaces that are not known is not planned for"
 	reasonOdd         = "more extended resources are in use at once than are planned for, among them "

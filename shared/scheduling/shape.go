@@ -156,6 +156,9 @@ func appendSpec(b []byte, p *corev1.Pod) []byte {
 			b = append(append(b, "\nclaim "...), p.Name+"-"+v.Name...)
 		}
 	}
+	if len(p.Spec.ResourceClaims) > 0 {
+		b = append(b, "\ndevices"...)
+	}
 	if disks := disksOf(p); len(disks) > 0 {
 		b = fmt.Appendf(b, "\ndisks %v", disks)
 	}
