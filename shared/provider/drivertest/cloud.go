@@ -129,6 +129,18 @@ func (c *cloud) launch(t *testing.T, r provider.Ref) provider.Instance {
 	return i
 }
 
+// started launches an instance, returns once it runs, and what it was when it was made: some clouds change nothing of an
+// instance that still boots.
+func (c *cloud) started(t *testing.T, r provider.Ref) provider.Instance {
+	t.Helper()
+	made := c.launch(t, r)
+	c.eventually(t, "the instance runs", func() bool {
+		found := c.find(t, r)
+		return len(found) == 1 && found[0].State == provider.StateRunning
+	})
+	return made
+}
+
 func (c *cloud) find(t *testing.T, r provider.Ref) []provider.Instance {
 	t.Helper()
 	all, err := c.Find(t.Context(), r)

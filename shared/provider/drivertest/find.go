@@ -63,12 +63,7 @@ var findTests = []test{
 		}
 	}},
 	{"an instance comes to run", func(t *testing.T, c *cloud) {
-		r := c.ref()
-		c.launch(t, r)
-		c.eventually(t, "the instance runs", func() bool {
-			found := c.find(t, r)
-			return len(found) == 1 && found[0].State == provider.StateRunning
-		})
+		c.started(t, c.ref())
 	}},
 	{"addresses hold the name before the node registers", func(t *testing.T, c *cloud) {
 		r := c.ref()

@@ -99,12 +99,8 @@ func (c *cloud) held(t *testing.T) (provider.Ref, provider.PowerSwitch) {
 		t.Skip("the cloud holds nothing off")
 	}
 	r := c.ref()
-	made := c.launch(t, r)
+	made := c.started(t, r)
 	r.ID, r.ProviderID = made.ID, made.ProviderID
-	c.eventually(t, "it runs", func() bool {
-		found := c.find(t, r)
-		return len(found) == 1 && found[0].State == provider.StateRunning
-	})
 	if c.find(t, r)[0].Power != provider.PowerOn {
 		t.Skip("the cloud does not hold this one off")
 	}

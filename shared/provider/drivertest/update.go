@@ -14,7 +14,7 @@ var updateTests = []test{
 	{"tags are added and changed", func(t *testing.T, c *cloud) {
 		updater := c.updater(t)
 		r := c.ref()
-		before := c.launch(t, r)
+		before := c.started(t, r)
 		r.ID, r.ProviderID = before.ID, before.ProviderID
 		steps := c.Tags
 		if steps == nil {
