@@ -12,17 +12,54 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
-// deniedFor is how long a cloud's no to these credentials is believed: nothing but a person changes it, and who asks
-// again and again is locked out. New credentials are tried at once.
-const deniedFor = time.Minute
+const (
+	// deniedFor is how long a cloud's no to these credentials is believed: nothing but a person changes it, and who asks
+	// again and again is locked out. New credentials are tried at once.
+	deniedFor = time.Minute
+	// deniedToAll is how many have to be denied the same call in a row to believe that it is denied to everybody.
+	deniedToAll = 3
+)
 
 // patient is a driver that does not repeat a call that was denied a moment ago. What is denied to one call may be
-// allowed to another. Its errors tell no secrets.
+// allowed to another, and what is denied to one spec, or about one instance, to others: a role that may not be passed, a
+// folder that may not be written. Its errors tell no secrets.
 type patient struct {
 	provider.Driver
 	secrets *strings.Replacer
 	mu      sync.Mutex
-	denied  map[string]denial // by call
+	denied  map[string]*denials // by call
+}
+
+// denials are those of one call.
+type denials struct {
+	to   map[string]denial // by what it was made for
+	row  map[string]bool   // for what it was denied since it was last allowed
+	last denial
+}
+
+// standing returns the denial to whoever makes the call for this, or to everybody.
+func (d *denials) standing(of string) error {
+	if err := d.to[of].standing(); err != nil || len(d.row) < deniedToAll {
+		return err
+	}
+	return d.last.standing()
+}
+
+// note remembers what a call came to. Who is told that there is nothing was let in; other errors say nothing about it.
+func (d *denials) note(of string, err error) {
+	if err == nil || provider.CodeOf(err) == provider.NotFound {
+		delete(d.to, of)
+		clear(d.row)
+	}
+	if now := denialOf(err); now.err != nil {
+		if len(d.to) >= mostAnswers {
+			clear(d.to)
+		}
+		d.to[of], d.last = now, now
+		if len(d.row) < deniedToAll {
+			d.row[of] = true
+		}
+	}
 }
 
 // denial is a no to the credentials, or nothing.
@@ -55,10 +92,22 @@ func (d denial) standing() error {
 	return unsentError{provider.ErrorAfter(provider.Denied, wait, "%w", d.err)}
 }
 
-// unlessDenied makes a call, unless it was denied a moment ago; the error is then the same, with the time to wait.
-func unlessDenied[T any](p *patient, call string, f func() (T, error)) (T, error) {
+// of returns what is known of a call. The caller has the lock.
+func (p *patient) of(call string) *denials {
+	if p.denied == nil {
+		p.denied = map[string]*denials{}
+	}
+	if p.denied[call] == nil {
+		p.denied[call] = &denials{to: map[string]denial{}, row: map[string]bool{}}
+	}
+	return p.denied[call]
+}
+
+// unlessDenied makes a call for something, unless it was denied a moment ago; the error is then the same, with the time
+// to wait.
+func unlessDenied[T any](p *patient, call, of string, f func() (T, error)) (T, error) {
 	p.mu.Lock()
-	err := p.denied[call].standing()
+	err := p.of(call).standing(of)
 	p.mu.Unlock()
 	if err != nil {
 		var none T
@@ -68,36 +117,36 @@ func unlessDenied[T any](p *patient, call string, f func() (T, error)) (T, error
 	err = discreet(err, p.secrets)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.denied == nil {
-		p.denied = map[string]denial{}
-	}
-	p.denied[call] = denialOf(err)
+	p.of(call).note(of, err)
 	return answer, err
 }
 
+// named is what a call that changes one instance is made for. Who may look at one may look at all.
+func named(r provider.Ref) string { return string(r.UID) + " " + r.ID }
+
 func (p *patient) Resolve(ctx context.Context, spec json.RawMessage) (json.RawMessage, error) {
-	return unlessDenied(p, "resolve", func() (json.RawMessage, error) { return p.Driver.Resolve(ctx, spec) })
+	return unlessDenied(p, "resolve", string(spec), func() (json.RawMessage, error) { return p.Driver.Resolve(ctx, spec) })
 }
 
 func (p *patient) Create(ctx context.Context, r provider.Ref, resolved json.RawMessage) (provider.Instance, error) {
-	return unlessDenied(p, "create", func() (provider.Instance, error) { return p.Driver.Create(ctx, r, resolved) })
+	return unlessDenied(p, "create", string(resolved), func() (provider.Instance, error) { return p.Driver.Create(ctx, r, resolved) })
 }
 
 func (p *patient) Find(ctx context.Context, r provider.Ref) ([]provider.Instance, error) {
-	return unlessDenied(p, "find", func() ([]provider.Instance, error) { return p.Driver.Find(ctx, r) })
+	return unlessDenied(p, "find", "", func() ([]provider.Instance, error) { return p.Driver.Find(ctx, r) })
 }
 
 func (p *patient) List(ctx context.Context) ([]provider.Instance, error) {
-	return unlessDenied(p, "list", func() ([]provider.Instance, error) { return p.Driver.List(ctx) })
+	return unlessDenied(p, "list", "", func() ([]provider.Instance, error) { return p.Driver.List(ctx) })
 }
 
 func (p *patient) Delete(ctx context.Context, r provider.Ref) error {
-	_, err := unlessDenied(p, "delete", func() (struct{}, error) { return struct{}{}, p.Driver.Delete(ctx, r) })
+	_, err := unlessDenied(p, "delete", named(r), func() (struct{}, error) { return struct{}{}, p.Driver.Delete(ctx, r) })
 	return err
 }
 
 func (p *patient) InstanceTypes(ctx context.Context) ([]provider.InstanceType, error) {
-	return unlessDenied(p, "types", func() ([]provider.InstanceType, error) { return p.Driver.InstanceTypes(ctx) })
+	return unlessDenied(p, "types", "", func() ([]provider.InstanceType, error) { return p.Driver.InstanceTypes(ctx) })
 }
 
 // power powers an instance off and on, or does one half of it, with drivers that can.
@@ -113,7 +162,7 @@ func (p *patient) power(ctx context.Context, r provider.Ref, to provider.Power) 
 	case to == "" && cycles:
 		do = func() error { return cycler.PowerCycle(ctx, r) }
 	}
-	_, err := unlessDenied(p, call, func() (struct{}, error) { return struct{}{}, do() })
+	_, err := unlessDenied(p, call, named(r), func() (struct{}, error) { return struct{}{}, do() })
 	return err
 }
 
@@ -123,7 +172,7 @@ func (p *patient) Update(ctx context.Context, r provider.Ref, tags map[string]st
 	if !can {
 		return provider.Errorf(provider.Invalid, "this cloud cannot change tags")
 	}
-	_, err := unlessDenied(p, "update", func() (struct{}, error) { return struct{}{}, updater.Update(ctx, r, tags) })
+	_, err := unlessDenied(p, "update", named(r), func() (struct{}, error) { return struct{}{}, updater.Update(ctx, r, tags) })
 	return err
 }
 
@@ -133,7 +182,7 @@ func (p *patient) Identity(ctx context.Context) (string, error) {
 	if !can {
 		return "", nil
 	}
-	return unlessDenied(p, "identity", func() (string, error) { return identified.Identity(ctx) })
+	return unlessDenied(p, "identity", "", func() (string, error) { return identified.Identity(ctx) })
 }
 
 // Ended implements [provider.Ended] for drivers that do; of the others it is empty.
@@ -142,7 +191,7 @@ func (p *patient) Ended(ctx context.Context, r provider.Ref) (string, error) {
 	if !can {
 		return "", nil
 	}
-	return unlessDenied(p, "ended", func() (string, error) { return ended.Ended(ctx, r) })
+	return unlessDenied(p, "ended", "", func() (string, error) { return ended.Ended(ctx, r) })
 }
 
 // Stock implements [provider.Stocked] for drivers that do.
@@ -151,7 +200,7 @@ func (p *patient) Stock(ctx context.Context, spec json.RawMessage) (provider.Sto
 	if !can {
 		return provider.Stock{}, provider.Errorf(provider.Invalid, "this cloud has no stock")
 	}
-	return unlessDenied(p, "stock", func() (provider.Stock, error) { return stocked.Stock(ctx, spec) })
+	return unlessDenied(p, "stock", "", func() (provider.Stock, error) { return stocked.Stock(ctx, spec) })
 }
 
 // slot holds one account that is being opened, or was. Who wants another account does not wait for it.

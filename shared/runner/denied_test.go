@@ -6,9 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -131,5 +134,58 @@ func TestAccountsAreOpenedByThemselves(t *testing.T) {
 		if err := account("closed"); opened["closed"] != 2 || provider.CodeOf(err) != provider.Denied {
 			t.Errorf("the closed one was opened %d times, %v", opened["closed"], err)
 		}
+	})
+}
+
+// What is denied to one spec, or about one Machine, is denied to that alone: a set that may not use its role stops no other
+// set. Three in a row are the credentials, and who comes then does not ask.
+func TestDeniedToOneIsNotDeniedToAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		bad, calls := map[string]bool{"a": true}, 0
+		cloud := &memory.Cloud{Fault: func(_ context.Context, c memory.Call) error {
+			if c.After || c.Op != memory.OpCreate && c.Op != memory.OpDelete {
+				return nil
+			}
+			if calls++; bad[c.Ref.Name] {
+				return provider.Errorf(provider.Denied, "may not pass its role")
+			}
+			return nil
+		}}
+		d, err := cloud.Open(t.Context(), provider.Account{Kind: memory.Kind, ClusterID: "c"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &patient{Driver: d, secrets: strings.NewReplacer()}
+		want := func(name string, asked, denied bool) {
+			t.Helper()
+			r := provider.Ref{UID: types.UID(name), Name: name, Token: name}
+			spec := json.RawMessage(`{"type": "small", "tags": {"set": "` + name + `"}}`)
+			for call, do := range map[string]func() error{
+				"Create": func() error { _, err := p.Create(t.Context(), r, spec); return err },
+				"Delete": func() error { return p.Delete(t.Context(), r) },
+			} {
+				before := calls
+				if err := do(); (provider.CodeOf(err) == provider.Denied) != denied || (calls > before) != asked {
+					t.Errorf("%s for %s: %v, asked %t, want denied %t, asked %t", call, name, err, calls > before, denied, asked)
+				}
+			}
+		}
+		want("a", true, true)
+		want("a", false, true)
+		want("good", true, false)
+		want("a", false, true)
+		bad = map[string]bool{"a": true, "b": true, "c": true, "d": true, "good": true}
+		want("b", true, true)
+		want("c", true, true)
+		want("good", true, true)
+		want("d", false, true)
+		time.Sleep(deniedFor)
+		want("d", true, true)
+		want("good", false, true)
+		time.Sleep(deniedFor)
+		bad = nil
+		want("good", true, false)
+		want("a", true, false)
 	})
 }
