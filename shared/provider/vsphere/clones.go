@@ -30,23 +30,25 @@ type clone struct {
 	Version      string // of the settings: a change of them names it
 	Created      time.Time
 	Power        types.VirtualMachinePowerState
+	Connection   types.VirtualMachineConnectionState
 	Guest        []types.GuestNicInfo
 	Mark         mark
 	Configured   string // the attempt that did it
 	Launched     *launched
 	Tags         []string // that the driver attached, by id
 	Customizing  string
+	Unreadable   []string // settings of ours that are something else than what the driver writes
 }
 
 // details are the properties that a clone is made of.
 var details = []string{
-	"name", "config.uuid", "config.instanceUuid", "config.changeVersion", "config.createDate", "runtime.powerState", "guest.net",
+	"name", "config.uuid", "config.instanceUuid", "config.changeVersion", "config.createDate", "runtime.powerState", "runtime.connectionState", "guest.net",
 	"config.template", "config.tools.pendingCustomization", keyed(keyMark), keyed(keyConfigured), keyed(keyLaunched), keyed(keyTags),
 }
 
-// read makes a clone of properties; those that the vCenter left out stay empty. A mark that cannot be read is an error:
-// its instance is somebody's.
-func read(o types.ObjectContent) (clone, error) {
+// read makes a clone of properties; those that the vCenter left out stay empty. So do settings that cannot be read: whoever
+// may write those of one virtual machine must not hide all others.
+func read(o types.ObjectContent) clone {
 	m := clone{Ref: o.Obj}
 	for _, p := range o.PropSet {
 		switch v := p.Val.(type) {
@@ -58,15 +60,15 @@ func read(o types.ObjectContent) (clone, error) {
 			m.Template = v
 		case types.VirtualMachinePowerState:
 			m.Power = v
+		case types.VirtualMachineConnectionState:
+			m.Connection = v
 		case types.ArrayOfGuestNicInfo:
 			m.Guest = v.GuestNicInfo
 		case types.OptionValue:
-			if err := m.note(p.Name, fmt.Sprint(v.Value)); err != nil {
-				return m, err
-			}
+			m.note(p.Name, fmt.Sprint(v.Value))
 		}
 	}
-	return m, nil
+	return m
 }
 
 func (m *clone) text(property, value string) {
@@ -84,24 +86,33 @@ func (m *clone) text(property, value string) {
 	}
 }
 
-func (m *clone) note(property, value string) error {
-	var err error
+func (m *clone) note(property, value string) {
 	switch {
 	case value == "": // as good as taken away
 	case property == keyed(keyMark):
-		err = json.Unmarshal([]byte(value), &m.Mark)
+		m.Mark = said[mark](m, keyMark, value)
 	case property == keyed(keyLaunched):
-		m.Launched = &launched{}
-		err = json.Unmarshal([]byte(value), m.Launched)
+		m.Launched = new(said[launched](m, keyLaunched, value))
 	case property == keyed(keyTags):
-		err = json.Unmarshal([]byte(value), &m.Tags)
+		m.Tags = said[[]string](m, keyTags, value)
 	case property == keyed(keyConfigured):
 		m.Configured = value
 	}
-	if err != nil {
-		return fmt.Errorf("%s of %s: %w", property, m.Ref.Value, err)
+}
+
+// said returns what a setting of m says, or nothing if it cannot be read, which m notes.
+func said[T any](m *clone, key, value string) T {
+	var it, nothing T
+	if err := json.Unmarshal([]byte(value), &it); err != nil {
+		m.Unreadable = append(m.Unreadable, key)
+		return nothing
 	}
-	return nil
+	return it
+}
+
+// blind reports whether the vCenter knows that m is there, but nothing of its settings: its files are out of reach.
+func (m clone) blind() bool {
+	return m.UUID == "" && m.Connection != "" && m.Connection != types.VirtualMachineConnectionStateConnected
 }
 
 // pageSize is how many instances one answer tells of.
@@ -172,11 +183,7 @@ func (d *driver) marked(ctx context.Context, c *vim25.Client) ([]clone, error) {
 		}
 		var ours []reference
 		for _, o := range marks {
-			m, err := read(o)
-			if err != nil {
-				return nil, err
-			}
-			if m.Mark.Cluster == d.account.ClusterID {
+			if m := read(o); m.Mark.Cluster == d.account.ClusterID {
 				ours = append(ours, m.Ref)
 			}
 		}
@@ -199,11 +206,7 @@ func known(ctx context.Context, c *vim25.Client, refs []reference) ([]clone, err
 			return nil, provider.Errorf(provider.Unknown, "the vCenter told of %d instances, asked for %d", len(found), len(some))
 		}
 		for _, o := range found {
-			m, err := read(o)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, m)
+			all = append(all, read(o))
 		}
 	}
 	return all, nil
@@ -238,6 +241,10 @@ func (d *driver) named(ctx context.Context, c *vim25.Client, r provider.Ref) ([]
 		}
 		if err != nil {
 			return nil, err
+		}
+		if m := found[0]; m.blind() {
+			return nil, provider.Errorf(provider.Unknown, "%s of %s is %s, and the vCenter does not tell what it is: mend its host or datastore, or remove it from the vCenter's inventory",
+				m.Ref.Value, r.Name, m.Connection)
 		}
 		if d.means(r, found[0]) {
 			all = append(all, found[0])

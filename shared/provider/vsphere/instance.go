@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
@@ -39,6 +40,9 @@ func (d *driver) instance(m clone) provider.Instance {
 	if m.copied() { // nobody's: at most it is told of
 		i.UID, i.Sole, i.Token = "", false, ""
 		i.Message = fmt.Sprintf("it carries a copy of the mark of Machine UID %s", m.Mark.UID)
+	}
+	if len(m.Unreadable) > 0 {
+		i.Message = "cannot be read: " + strings.Join(m.Unreadable, ", ")
 	}
 	i.Status, _ = json.Marshal(status{m.UUID, string(m.Power)}) // two strings
 	return i

@@ -105,6 +105,10 @@ func cloning(r provider.Ref) (reference, bool) {
 
 // destroy switches m off, lets go of disks that are not its own, and destroys the rest.
 func (d *driver) destroy(ctx context.Context, c *vim25.Client, m clone) error {
+	if slices.Contains(m.Unreadable, keyLaunched) {
+		return provider.Errorf(provider.Exhausted, "delete %s (%s): its setting %s, which names its own disks, cannot be read: empty it, and they are those in its folder",
+			m.Name, m.Ref.Value, keyLaunched)
+	}
 	vm := object.NewVirtualMachine(c, m.Ref)
 	if m.Power != types.VirtualMachinePowerStatePoweredOff {
 		task, err := vm.PowerOff(ctx)
