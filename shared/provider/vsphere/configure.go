@@ -133,7 +133,10 @@ func kernelArguments(cards []providerspec.VSphereDevice) string {
 			if err != nil { // checkDevice refused it
 				continue
 			}
-			address, gateway, mask := p.Addr().String(), d.Gateway, netmask(p)
+			address, gateway, mask := p.Addr().String(), "", netmask(p)
+			if g, err := netip.ParseAddr(d.Gateway); err == nil && g.Is4() == p.Addr().Is4() { // a card may have both families
+				gateway = d.Gateway
+			}
 			if p.Addr().Is6() {
 				address, mask = "["+address+"]", fmt.Sprint(p.Bits())
 				if gateway != "" {

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
 )
 
 // make creates an instance of a spec, as often as it takes.
@@ -172,6 +173,21 @@ func TestEveryFieldArrives(t *testing.T) {
 		}
 		return err
 	}))
+}
+
+// A card may have addresses of both families, and a gateway of one: the other has none, instead of one that it cannot reach.
+func TestGatewayIsOfItsAddressesFamily(t *testing.T) {
+	t.Parallel()
+	addresses := []string{"10.1.0.7/20", "2001:db8::7/64"}
+	for gateway, want := range map[string]string{
+		"10.1.0.1":    "ip=10.1.0.7::10.1.0.1:255.255.240.0:::none ip=[2001:db8::7]:::64:::none",
+		"2001:db8::1": "ip=10.1.0.7:::255.255.240.0:::none ip=[2001:db8::7]::[2001:db8::1]:64:::none",
+		"":            "ip=10.1.0.7:::255.255.240.0:::none ip=[2001:db8::7]:::64:::none",
+	} {
+		if got := kernelArguments([]providerspec.VSphereDevice{{Gateway: gateway, IPAddrs: addresses}}); got != want {
+			t.Errorf("gateway %q: %s, want %s", gateway, got, want)
+		}
+	}
 }
 
 func TestLinkedClone(t *testing.T) {
