@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -37,6 +38,7 @@ type fake struct {
 	absent  bool          // Cinder does not answer Nova, which forgets its instances all the same
 	takes   time.Duration // how long the wire takes, each way
 	forgets int           // how many removals of instances Nova accepts, and nobody carries out
+	putsOff bool          // Nova puts removals of instances off, and lists none of them
 	noRoom  int           // how many instances more there is no host for
 	untold  string        // the instance that no list in detail tells of
 
@@ -269,7 +271,7 @@ func (f *fake) serve(r *http.Request, body []byte) (int, any, http.Header) {
 	case path == "os-availability-zone":
 		return http.StatusOK, map[string]any{"availabilityZoneInfo": []any{map[string]any{"zoneName": "nova"}}}, nil
 	case parts[0] == "os-server-groups" && r.Method == http.MethodGet:
-		return f.list("server_groups", "server_groups", r.URL.Query())
+		return f.groups(r.URL.Query())
 	case parts[0] == "os-server-groups":
 		parts[0] = "server_groups"
 		if r.Method == http.MethodDelete {
@@ -319,7 +321,7 @@ func (f *fake) list(kind, key string, q url.Values) (int, any, http.Header) {
 	links := []any{}
 	for _, id := range ids {
 		t := f.things[kind][id]
-		if !matches(t, q) || id <= q.Get("marker") || t.fields["os_hidden"] == true || t.text("visibility") == "community" {
+		if !matches(t, q) || id <= q.Get("marker") || t.fields["os_hidden"] == true || t.text("visibility") == "community" || t.text("status") == "SOFT_DELETED" {
 			continue
 		}
 		if kind == "servers" && len(all) == f.page { // f.page is also the most that a limit may ask for
@@ -329,6 +331,18 @@ func (f *fake) list(kind, key string, q url.Values) (int, any, http.Header) {
 		all = append(all, t.fields)
 	}
 	return http.StatusOK, map[string]any{key: all, key + "_links": links}, nil
+}
+
+// groups answers with server groups as Nova does: f.page at most, and no link to more.
+func (f *fake) groups(q url.Values) (int, any, http.Header) {
+	ids := slices.SortedFunc(maps.Keys(f.things["server_groups"]), strings.Compare)
+	from, _ := strconv.Atoi(q.Get("offset"))
+	most, _ := strconv.Atoi(q.Get("limit"))
+	all := []any{}
+	for _, id := range ids[min(from, len(ids)):min(from+min(most, f.page), len(ids))] {
+		all = append(all, f.things["server_groups"][id].fields)
+	}
+	return http.StatusOK, map[string]any{"server_groups": all}, nil
 }
 
 func matches(t *thing, q url.Values) bool {

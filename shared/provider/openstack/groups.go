@@ -5,22 +5,40 @@ package openstack
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
-// serverGroups lists those of the project.
+// serverGroups lists those of the project. Nova tells as many at a time as it is set to, and does not say that there are more.
+// Each page begins with the last of the one before: if it does not, the list changed meanwhile, and may lack some.
 func (c caller) serverGroups(ctx context.Context) ([]named, error) {
 	const doing = "list server groups"
-	var answer struct {
-		Groups *[]named `json:"server_groups"`
+	var all []named
+	for {
+		var answer struct {
+			Groups *[]named `json:"server_groups"`
+		}
+		from := max(len(all)-1, 0)
+		if err := c.get(ctx, c.compute, doing, fmt.Sprintf("os-server-groups?limit=1000&offset=%d", from), &answer); err != nil {
+			return nil, err
+		}
+		if answer.Groups == nil {
+			return nil, coded(doing, errEmpty)
+		}
+		page := *answer.Groups
+		if len(all) > 0 {
+			if len(page) == 0 || page[0].ID != all[from].ID {
+				return nil, provider.Errorf(provider.Unknown, "%s: it changes while it is read", doing)
+			}
+			page = page[1:]
+		}
+		if len(page) == 0 {
+			return all, nil
+		}
+		all = append(all, page...)
 	}
-	if err := c.get(ctx, c.compute, doing, "os-server-groups?limit=1000", &answer); err != nil {
-		return nil, err
-	}
-	if answer.Groups == nil {
-		return nil, coded(doing, errEmpty)
-	}
-	return *answer.Groups, nil
 }
 
 // haveGroup returns the id of the server group, or "". A group that the spec names and nobody made is made, as the API has

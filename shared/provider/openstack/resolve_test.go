@@ -306,3 +306,24 @@ func TestImageThatNoListShows(t *testing.T) {
 		})
 	}
 }
+
+// Nova tells a page of server groups, and not that there are more: the group of a name that is on another page is not made anew.
+func TestServerGroupOfAnotherPageIsFound(t *testing.T) {
+	t.Parallel()
+	for page := 2; page < 5; page++ {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			f.page = page
+			for n := range 6 {
+				f.add("server_groups", map[string]any{"name": fmt.Sprintf("spread-%d", n)})
+			}
+			for n := range 6 {
+				l := newLife(t, f, fmt.Sprintf(`"serverGroupName": "spread-%d"`, n))
+				l.up(t)
+			}
+			if n := f.count("server_groups"); n != 7 {
+				t.Errorf("%d groups with %d a page, want 7", n, page)
+			}
+		})
+	}
+}
