@@ -43,15 +43,18 @@ func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
 	return nil
 }
 
-// removeInstance asks for the removal of an instance, once, and once more when it was forgotten, which it tells.
+// removeInstance asks for the removal of an instance, once, and once more when it was forgotten, which it tells, or put off.
 func (d *driver) removeInstance(ctx context.Context, c caller, r provider.Ref, s server) error {
-	if s.deleting() && !s.forgotten() {
+	if s.deleting() && !s.forgotten() && !s.withdrawn() {
 		return nil
 	}
 	if r.UID == "" {
 		if err := d.bind(ctx, c, s); err != nil {
 			return err
 		}
+	}
+	if s.withdrawn() {
+		return c.post(ctx, c.compute, "delete instance "+s.ID+", whose removal was put off", "servers/"+s.ID+"/action", map[string]any{"forceDelete": nil}, nil)
 	}
 	if err := c.remove(ctx, c.compute, "delete instance "+s.ID, "servers/"+s.ID); err != nil {
 		return err

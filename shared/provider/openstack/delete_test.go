@@ -54,3 +54,28 @@ func TestRemovalThatNovaForgotIsAskedForAgain(t *testing.T) {
 		wantNothing(t, f, "in the end")
 	})
 }
+
+// Where Nova puts removals off for days, so that people can take them back, an instance is out of every list, and has its ports
+// and volumes. A Machine that is deleted does not wait for that; one whose instance people deleted so has none.
+func TestRemovalThatIsPutOffIsForced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.putsOff = true
+		l := newLife(t, f, everything)
+		in := l.up(t)
+		if err := l.Delete(t.Context(), l.ref); err != nil {
+			t.Fatal(err)
+		}
+		found, err := l.Find(t.Context(), l.ref)
+		if err != nil || len(found) != 1 || found[0].ID != in.ID || found[0].State != provider.StateDeleting || found[0].Going() {
+			t.Errorf("Find = %+v, %v: want that it is going, and not by itself", found, err)
+		}
+		begin := time.Now()
+		l.down(t)
+		if waited := time.Since(begin); waited > time.Minute {
+			t.Errorf("gone after %v", waited)
+		}
+		wantNothing(t, f, "in the end")
+	})
+}

@@ -30,6 +30,8 @@ func (f *fake) drop(kind, id string) (int, any, http.Header) {
 	switch {
 	case !ok:
 		return refuse(http.StatusNotFound, "itemNotFound", "%s %s could not be found.", kind, id)
+	case kind == "servers" && f.putsOff:
+		t.fields["status"] = "SOFT_DELETED"
 	case kind == "servers":
 		if t.dying.IsZero() {
 			t.fields["OS-EXT-STS:task_state"], t.fields["updated"] = "deleting", time.Now().UTC().Format(time.RFC3339)
@@ -91,7 +93,7 @@ func (f *fake) make(parts []string, asked map[string]any) (int, any, http.Header
 	case len(parts) == 3 && parts[2] == "metadata":
 		return f.annotate(parts[1], asked["metadata"].(map[string]any))
 	case len(parts) == 3 && parts[2] == "action":
-		return f.reboot(parts[1])
+		return f.act(parts[1], asked)
 	case parts[0] == "ports":
 		return f.makePorts(asked["ports"].([]any))
 	case parts[0] == "servers":
@@ -140,12 +142,16 @@ func (f *fake) annotate(id string, metadata map[string]any) (int, any, http.Head
 	return http.StatusOK, map[string]any{"metadata": all}, nil
 }
 
-func (f *fake) reboot(id string) (int, any, http.Header) {
+func (f *fake) act(id string, asked map[string]any) (int, any, http.Header) {
 	s, ok := f.things["servers"][id]
 	if !ok {
 		return refuse(http.StatusNotFound, "itemNotFound", "Instance %s could not be found.", id)
 	}
-	s.fields["status"], s.born = "HARD_REBOOT", time.Now()
+	if _, force := asked["forceDelete"]; force {
+		s.fields["OS-EXT-STS:task_state"], s.dying = "deleting", time.Now()
+	} else {
+		s.fields["status"], s.born = "HARD_REBOOT", time.Now()
+	}
 	return http.StatusAccepted, nil, nil
 }
 

@@ -169,7 +169,7 @@ func (d *driver) instance(s server) provider.Instance {
 	in := provider.Instance{
 		ID: s.ID, ProviderID: providerID(s.ID), UID: o.uid, Token: o.token, Name: s.Name, State: s.state(), CloudState: s.Status,
 		Type: s.Flavor.Name, Region: d.session.cloud.region, Zone: s.Zone, Addresses: s.addresses(), Created: s.Created, Message: shorten(s.Fault.Message),
-		Tags: labeled(s.Tags, s.Metadata), Again: s.forgotten(),
+		Tags: labeled(s.Tags, s.Metadata), Again: s.forgotten() || s.withdrawn(),
 	}
 	if in.State == provider.StateFailed && shortage.MatchString(s.Fault.Message) {
 		in.Code = provider.Exhausted

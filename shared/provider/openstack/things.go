@@ -54,6 +54,10 @@ func (s server) deleting() bool {
 	return s.Status == "DELETED" || s.Status == "SOFT_DELETED" || s.Task == "deleting" || s.Task == "soft-deleting"
 }
 
+// withdrawn reports whether a removal was put off, as clouds do that let people take it back for hours or days. Its ports and
+// volumes stay until then.
+func (s server) withdrawn() bool { return s.Status == "SOFT_DELETED" && s.Task == "" }
+
 // forgotten reports whether the removal of an instance was accepted so long ago that nobody is at it any more: the compute
 // service that should be was gone when it was asked. Nova removes the instance itself when it is asked again meanwhile.
 func (s server) forgotten() bool {
