@@ -72,7 +72,7 @@ func (p *Play) setUp() {
 	}
 	replicas := int32(1 + p.pick(KindWorld, 3))
 	p.policy = []string{"", "Newest", "Oldest"}[p.pick(KindWorld, 3)]
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: credentials}, Data: map[string][]byte{"key": []byte(canary)}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: credentials}, Data: map[string][]byte{"key": []byte(canary), "userData": []byte(canary)}}
 	p.API.PutSecret(secret)
 	set := Set(setName, replicas)
 	set.Spec.DeletePolicy = p.policy

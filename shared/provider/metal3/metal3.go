@@ -88,8 +88,12 @@ func (d *driver) Resolve(ctx context.Context, raw json.RawMessage) (json.RawMess
 		return nil, err
 	}
 	if s.UserData.Name != "" {
-		if _, _, err := d.secret(ctx, s.UserData.Name); err != nil {
+		values, _, err := d.secret(ctx, s.UserData.Name)
+		if err != nil {
 			return nil, provider.Errorf(provider.NotFound, "providerSpec.value.userData.name: %q: %w", s.UserData.Name, err)
+		}
+		if _, ok := values["userData"]; !ok && values["value"] == nil { // what the operator reads, once the host is taken
+			return nil, provider.Errorf(provider.NotFound, "providerSpec.value.userData.name: %q: the Secret has no key userData: add it", s.UserData.Name)
 		}
 	}
 	frozen, err := json.Marshal(s)
