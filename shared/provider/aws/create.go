@@ -108,7 +108,7 @@ func (d *driver) made(ctx context.Context, r provider.Ref, req request, id strin
 }
 
 // other is an attempt that was made with other parameters: its user data was changed since. What it made is the
-// Machine's all the same.
+// Machine's all the same. This call made nothing; what an earlier one made may have yet to show, or be forgotten by now.
 func (d *driver) other(ctx context.Context, r provider.Ref, req request) (*types.Instance, error) {
 	token := clientToken(r, req.Zone)
 	found, err := d.describe(ctx, d.ours(), has("client-token", token))
@@ -121,7 +121,7 @@ func (d *driver) other(ctx context.Context, r provider.Ref, req request) (*types
 	if len(found) > 0 {
 		return nil, provider.Errorf(provider.Exhausted, "the instance %s of this attempt ended: %s", aws.ToString(found[0].InstanceId), why(found[0]))
 	}
-	return nil, provider.Errorf(provider.Unknown, "an instance was asked for with this attempt's token and other parameters, such as user data: it has yet to show")
+	return nil, provider.Errorf(provider.Exhausted, "an instance was asked for with this attempt's token and other parameters, such as user data: it has yet to show, or has long ended")
 }
 
 // joined lets a running instance join its load balancers, and notes that it did. Whatever is refused then is no refusal of

@@ -71,6 +71,26 @@ func codeOf(code string, status int) provider.Code {
 	return provider.Exhausted
 }
 
+// expired are what EC2 says to credentials that were good for a time.
+var expired = []string{"RequestExpired", "ExpiredToken", "ExpiredTokenException"}
+
+// mostSkew is how far a clock may be off: AWS believes no signature that is older, or younger, than that
+// (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-troubleshooting.html).
+const mostSkew = 5 * time.Minute
+
+// skew returns how far the clock here is ahead of that of whoever answered with err; 0 if nobody did.
+func skew(err error) time.Duration {
+	e, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	if !ok || e.Response == nil {
+		return 0
+	}
+	theirs, err := http.ParseTime(e.Response.Header.Get("Date"))
+	if err != nil {
+		return 0
+	}
+	return time.Since(theirs).Round(time.Minute)
+}
+
 // refusal returns the error code of an answer, or "".
 func refusal(err error) string {
 	if e, ok := errors.AsType[smithy.APIError](err); ok {
@@ -101,7 +121,15 @@ func (d *driver) coded(err error) error {
 		d.limiter.Pause(after)
 	}
 	remedy := ""
-	if code == provider.Denied {
+	switch off := skew(err); {
+	case code != provider.Denied:
+	case off > mostSkew:
+		remedy = fmt.Sprintf("; the clock here is %s ahead of EC2's: set it", off)
+	case off < -mostSkew:
+		remedy = fmt.Sprintf("; the clock here is %s behind EC2's: set it", -off)
+	case slices.Contains(expired, api.ErrorCode()):
+		remedy = fmt.Sprintf("; the session token in secret %s/%s has expired: renew it", d.account.Namespace, d.account.Secret)
+	default:
 		remedy = fmt.Sprintf("; see to the credentials in secret %s/%s and what they allow", d.account.Namespace, d.account.Secret)
 	}
 	return provider.ErrorAfter(code, after, "EC2 in %s: %s: %s%s", d.account.Region, api.ErrorCode(), api.ErrorMessage(), remedy)

@@ -230,6 +230,34 @@ func TestKeysThatAreNotLetInAreNamed(t *testing.T) {
 	}
 }
 
+// What EC2 says to a signature of another time is the same for a clock that is wrong, and for a token whose time is over. Which
+// of them it is tells the answer's date.
+func TestSignatureOfAnotherTimeNamesTheClock(t *testing.T) {
+	t.Parallel()
+	region := serve(t, &ec2.Cloud{})
+	for _, tt := range []struct {
+		code  string
+		off   time.Duration
+		names string
+	}{
+		{"RequestExpired", 20 * time.Minute, "the clock here is 20m0s ahead of EC2's"},
+		{"AuthFailure", -2 * time.Hour, "the clock here is 2h0m0s behind EC2's"},
+		{"RequestExpired", 0, "the session token in secret machines/aws-cloud-credentials has expired"},
+		{"AuthFailure", 0, "see to the credentials in secret machines/aws-cloud-credentials"},
+	} {
+		d, w := region.wired(t, region.account())
+		w.set(func(string, func() (*http.Response, error)) (*http.Response, error) {
+			res, err := page(400, "text/xml", errorXML(tt.code, "Request has expired."))(nil)
+			res.Header.Set("Date", time.Now().Add(-tt.off).UTC().Format(http.TimeFormat))
+			return res, err
+		})
+		_, err := d.List(t.Context())
+		if provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), tt.names) {
+			t.Errorf("%s with a clock that is %v off: %v, want %q", tt.code, tt.off, err, tt.names)
+		}
+	}
+}
+
 func TestSecretThatLacksKeys(t *testing.T) {
 	t.Parallel()
 	good := serve(t, &ec2.Cloud{}).account()
@@ -241,6 +269,26 @@ func TestSecretThatLacksKeys(t *testing.T) {
 		if provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), "machines/aws-cloud-credentials") {
 			t.Errorf("Open = %v, want Denied naming %s", err, key)
 		}
+	}
+}
+
+// Nobody mends the spec where the Secret is too long: the Machine waits for it, and does not fail.
+func TestUserDataThatIsTooLongIsNoInvalidSpec(t *testing.T) {
+	t.Parallel()
+	region := serve(t, &ec2.Cloud{})
+	a := region.account()
+	size := 16<<10 + 1
+	a.UserData = func(context.Context, string) (map[string][]byte, string, error) {
+		return map[string][]byte{"userData": bytes.Repeat([]byte("x"), size)}, "1", nil
+	}
+	d, _ := region.wired(t, a)
+	_, err := d.Resolve(t.Context(), spec(nil))
+	if provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "machines/worker-user-data: 16385 bytes") {
+		t.Errorf("Resolve = %v", err)
+	}
+	size--
+	if _, err := d.Resolve(t.Context(), spec(nil)); err != nil {
+		t.Errorf("Resolve = %v", err)
 	}
 }
 

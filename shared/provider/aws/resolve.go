@@ -131,7 +131,11 @@ func (d *driver) image(ctx context.Context, req *request) error {
 	return nil
 }
 
-// userData reads what the guest gets at its first start.
+// mostUserData is what EC2 takes, before it is encoded
+// (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-add-user-data.html).
+const mostUserData = 16 << 10
+
+// userData reads what the guest gets at its first start. Whatever is wrong with it is mended in the Secret, not in the spec.
 func (d *driver) userData(ctx context.Context, secret string) ([]byte, string, error) {
 	if secret == "" {
 		return nil, "", nil
@@ -143,6 +147,10 @@ func (d *driver) userData(ctx context.Context, secret string) ([]byte, string, e
 	data, ok := values["userData"]
 	if !ok {
 		return nil, "", provider.Errorf(provider.Exhausted, "user data secret %s/%s has no key userData: add it", d.account.Namespace, secret)
+	}
+	if len(data) > mostUserData {
+		return nil, "", provider.Errorf(provider.Exhausted, "user data secret %s/%s: %d bytes of userData are more than the %d that EC2 takes: let them point to the rest",
+			d.account.Namespace, secret, len(data), mostUserData)
 	}
 	return data, version, nil
 }
