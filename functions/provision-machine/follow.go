@@ -134,9 +134,18 @@ func (l life) missing() plan.Sequence {
 // was full a moment ago may be empty by mishap, and Failed is final (G8, R-S12).
 const believed = time.Minute
 
+// givenUp returns when an instance that is missing since then is believed gone. One that the cloud itself shows as ended, as
+// EC2 does one that it took back, is no lag of a list: for it no Horizon is waited.
+func (l life) givenUp(since time.Time) time.Time {
+	if l.cloud.Ended != "" {
+		return since.Add(believed)
+	}
+	return since.Add(max(l.cloud.Horizon, believed))
+}
+
 // lost writes into next since when the instance is missing, and fails the Machine when the Horizon has passed since.
 func (l life) lost(next *machine.Machine, since time.Time) plan.Sequence {
-	due := since.Add(max(l.cloud.Horizon, believed))
+	due := l.givenUp(since)
 	if n := l.runningNode(); n != nil && !l.Now.Before(due) {
 		why := "Instance not found since " + machine.Stamp(since) + ", but node " + n.Name + " on it is Ready: not given up"
 		l.set(next, missingCondition(why))
@@ -166,7 +175,7 @@ func (l life) aboutToFail() bool {
 	c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists)
 	_, asked := l.Clouds[l.m.UID]
 	return asked && l.m.DeletionTimestamp == nil && l.cloud.Err == nil && !l.cloud.Later && len(l.cloud.Found) == 0 && missed(l.m) && phase(l.m) != machine.PhaseFailed &&
-		!l.Now.Before(c.LastTransitionTime.Add(max(l.cloud.Horizon, believed)))
+		!l.Now.Before(l.givenUp(c.LastTransitionTime.Time))
 }
 
 // missed reports whether the instance is on record as missing.

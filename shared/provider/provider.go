@@ -57,8 +57,9 @@ type Identified interface {
 
 // Ended is implemented by drivers whose clouds remember instances for a while after their end.
 type Ended interface {
-	// Ended returns why the instance that r names is gone, in the cloud's words; empty if the cloud does not know of it, or
-	// does not say. It writes nothing.
+	// Ended returns why the instance with r's recorded id is gone, in the cloud's words; empty if the cloud does not know of
+	// it, or does not say. It is the cloud's word that the instance ended, which its absence from a list is not. It writes
+	// nothing.
 	Ended(ctx context.Context, r Ref) (string, error)
 }
 

@@ -4,6 +4,10 @@ package aws
 
 import (
 	"context"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -15,8 +19,10 @@ var _ provider.Ended = (*driver)(nil)
 func (d *driver) Ended(ctx context.Context, r provider.Ref) (reason string, err error) {
 	err = d.call(ctx, func(ctx context.Context) error {
 		all, err := d.named(ctx, r)
-		if err == nil && len(all) > 0 && len(live(all)) == 0 {
-			reason = why(all[len(all)-1])
+		for _, i := range all {
+			if slices.Contains(idsOf(r), aws.ToString(i.InstanceId)) && len(live([]types.Instance{i})) == 0 {
+				reason = why(i)
+			}
 		}
 		return err
 	})

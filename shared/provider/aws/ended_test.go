@@ -22,6 +22,16 @@ func TestEndedSaysWhy(t *testing.T) {
 	if got, err := d.Ended(t.Context(), r); got != "" || err != nil {
 		t.Errorf("Ended of what is there = %q, %v", got, err)
 	}
+	other := r // the same Machine, of another attempt
+	other.Token, other.ID, other.ProviderID = "t2", "", ""
+	resolved, err := d.Resolve(t.Context(), spec(nil))
+	must(t, err)
+	twin, err := proceed(t.Context(), d, other, resolved)
+	must(t, err)
+	cloud.Fail(twin.ID, "another's")
+	if got, err := d.Ended(t.Context(), r); got != "" || err != nil {
+		t.Errorf("Ended beside a twin that ended = %q, %v", got, err)
+	}
 	cloud.Fail(i.ID, reason)
 	if got, err := d.Ended(t.Context(), r); got != reason || err != nil {
 		t.Errorf("Ended = %q, %v; want %q", got, err, reason)
