@@ -150,7 +150,7 @@ func (w sweep) accounts() map[string]machine.SweptAccount {
 		seen, asked := w.Accounts[key]
 		_, busy := w.inUse[key]
 		switch {
-		case busy && !needed[key] || asked && len(seen.Instances)+len(w.ghosts) > 0:
+		case busy && !needed[key] || asked && made(seen.Instances)+len(w.ghosts) > 0:
 			a.EmptySince = nil
 		case !asked || seen.Err != nil || untold(a, seen):
 		case a.EmptySince == nil:

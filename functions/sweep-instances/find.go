@@ -28,7 +28,21 @@ type find struct {
 	foreign bool // without our creator's tag, or a Machine's that shows no other: only ever reported
 }
 
-func (f find) key() string { return machine.SightingKey(f.account, cmp.Or(f.in.ID, f.in.ProviderID)) }
+func (f find) key() string {
+	id := cmp.Or(f.in.ID, f.in.ProviderID)
+	if f.in.UID == "" {
+		return machine.ForeignKey(f.account, id)
+	}
+	return machine.SightingKey(f.account, id)
+}
+
+// reason is that of the Event which tells of f.
+func (f find) reason() string {
+	if f.in.UID == "" {
+		return "ForeignInstance"
+	}
+	return "OrphanedInstance"
+}
 
 func (f find) String() string {
 	kind := "instance"
@@ -161,7 +175,7 @@ func (w sweep) held() (held map[string]bool, why string) {
 	}
 	listed := 0
 	for _, a := range w.Accounts {
-		listed += len(a.Instances)
+		listed += made(a.Instances)
 	}
 	if len(held) <= max(3, listed/10) {
 		return nil, ""
@@ -186,11 +200,22 @@ func (w sweep) readyNode(f find) string {
 	return ""
 }
 
+// made returns how many of an account's instances were made for a Machine, with what is left of such: the installer's, for
+// instance, are there as long as the cluster is.
+func made(all []provider.Instance) (n int) {
+	for _, in := range all {
+		if in.UID != "" || in.Child {
+			n++
+		}
+	}
+	return n
+}
+
 // of returns the sightings in one account.
 func of(sightings map[string]metav1.Time, account string) map[string]metav1.Time {
 	in := map[string]metav1.Time{}
 	for key, at := range sightings {
-		if strings.HasPrefix(key, machine.SightingKey(account, "")) {
+		if strings.HasPrefix(key, machine.SightingKey(account, "")) || strings.HasPrefix(key, machine.ForeignKey(account, "")) {
 			in[key] = at
 		}
 	}

@@ -84,7 +84,7 @@ func (w sweep) sightings() []sighting {
 			x.rank = rankForeign
 		}
 		if !x.known {
-			x.news = plan.Warning(w.object(), "OrphanedInstance", fmt.Sprintf("%s: %s", f, f.fate(x.since.Time)))
+			x.news = plan.Warning(w.object(), f.reason(), fmt.Sprintf("%s: %s", f, f.fate(x.since.Time)))
 		}
 		all = append(all, x)
 	}

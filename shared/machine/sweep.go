@@ -23,7 +23,7 @@ type SweepState struct {
 	Schema int `json:"schema"`
 	// Accounts are the clouds that Machines ever used, by account key, until they are known to be empty.
 	Accounts map[string]SweptAccount `json:"accounts,omitempty"`
-	// Sightings are the instances that no Machine owns, by [SightingKey]: since when that is known.
+	// Sightings are the instances that no Machine owns, by [SightingKey] or [ForeignKey]: since when that is known.
 	Sightings map[string]metav1.Time `json:"sightings,omitempty"`
 }
 
@@ -85,11 +85,15 @@ func SweptOf(key, clusterID string) string { return strings.TrimSuffix(key, "@"+
 // SweptNodes takes the place of an account in the keys of sightings that are Nodes.
 const SweptNodes = "node"
 
-// Orphans returns how many of the sightings are instances; the others are Nodes that outlived their Machines.
+// sweptForeign does so in those of instances that carry no Machine's tag.
+const sweptForeign = "foreign"
+
+// Orphans returns how many of the sightings are instances that were made for a Machine; the others are Nodes that outlived
+// their Machines, and what is only reported because nobody knows whose it is.
 func (s SweepState) Orphans() int {
 	n := 0
 	for key := range s.Sightings {
-		if !strings.HasPrefix(key, SightingKey(SweptNodes, "")) {
+		if !strings.HasPrefix(key, SightingKey(SweptNodes, "")) && !strings.HasPrefix(key, SightingKey(sweptForeign, "")) {
 			n++
 		}
 	}
@@ -98,6 +102,11 @@ func (s SweepState) Orphans() int {
 
 // SightingKey identifies an instance of an account in Sightings.
 func SightingKey(account, id string) string { return account + " " + id }
+
+// ForeignKey does so where it carries no Machine's tag.
+func ForeignKey(account, id string) string {
+	return SightingKey(sweptForeign, SightingKey(account, id))
+}
 
 // SweepStateIn returns the state in the ConfigMap of name ConfigMapSweep; nil, which has none, is a state without memories. Its
 // errors are those of [ParseSweepState].

@@ -286,13 +286,15 @@ func TestHealthChecks(t *testing.T) {
 	want(t, m, "mapi_machinehealthcheck_remediation_success_total", `{name="workers`+in+` 1`)
 }
 
-// A Node that outlived its Machine is remembered beside the instances without an owner, and is none (RELIABILITY 2b.10).
+// A Node that outlived its Machine is remembered beside the instances without an owner, and is none; neither is what carries
+// no Machine's tag (RELIABILITY 2b.10).
 func TestOrphansAreInstances(t *testing.T) {
 	t.Parallel()
 	m, _ := measured(t, sweeps)
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.ConfigMapSweep}}
 	cm.Data = map[string]string{machine.SweepKey: machine.SweepState{Schema: 1, Sightings: map[string]metav1.Time{
 		machine.SightingKey("nova", "i-1"): {}, machine.SightingKey("nova", "i-2"): {}, machine.SightingKey(machine.SweptNodes, "worker/n-1"): {},
+		machine.ForeignKey("nova", "i-3"): {},
 	}}.String()}
 	m.Invoked(scan("Machine", cm))
 	want(t, m, "machines_sweep_instances_orphans", ` 2`)

@@ -27,7 +27,8 @@ type Driver interface {
 	// tag they carry. It may lag behind Create by less than Horizon.
 	// An empty answer without an error is absence as far as the cloud can tell now.
 	Find(ctx context.Context, r Ref) ([]Instance, error)
-	// List returns every live instance of the cluster id in this account, leftover children included.
+	// List returns every live instance of the cluster id in this account, leftover children included. What the cloud knows
+	// to be the cluster's, but carries no Machine's tag, is among them without a UID: nobody removes it.
 	// A partial list is an error.
 	List(ctx context.Context) ([]Instance, error)
 	// Delete starts or continues removal, by id and by UID tag, children too; without r.UID only of the one instance,

@@ -235,7 +235,7 @@ func (i *invocation) listOne(ctx context.Context, s *snapshot.Snapshot, lookups 
 		}
 		c.Found = byUID[machine.InstanceUID(m)]
 		if in, known := byID[machine.ProviderID(m)]; len(c.Found) > 0 || m.Spec.ProviderID == nil {
-		} else if known { // made by another system, which knows no such tag, or for a Machine that this one was before
+		} else if known && (in.UID != "" || in.Name == m.Name) { // made for a Machine that this one was before, or by another system, which knows no such tag
 			c.Found = []provider.Instance{in}
 		} else if o := l.other; o != nil && err == nil {
 			elsewhere[o.id()] = append(elsewhere[o.id()], listed{l.Lookup, *o, nil})

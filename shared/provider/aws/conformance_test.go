@@ -65,6 +65,9 @@ func harness(t *testing.T) drivertest.Harness {
 			id := cloud.Add("us-east-2b", "m5.large", map[string]string{"Name": "somebody-elses"})
 			return id, func() bool { _, live := cloud.Live()[id[strings.LastIndexByte(id, '/')+1:]]; return live }
 		},
+		Foreign: func(clusterID string) string {
+			return cloud.Add("us-east-2b", "m5.large", map[string]string{"Name": "master-0", "kubernetes.io/cluster/" + clusterID: "owned"})
+		},
 		OwnNames: true, // Nodes have the names that the cloud gives (SPEC S77)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -69,6 +70,7 @@ func (c *cloud) sweep(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())
 	c.eventually(t, "the cluster's instances and children are gone", func() bool {
 		all, err := c.List(ctx)
+		all = slices.DeleteFunc(all, func(i provider.Instance) bool { return i.UID == "" && !i.Child }) // nobody's
 		for _, i := range all {
 			_ = c.Delete(ctx, provider.Ref{ID: i.ID}) // List says whether it worked
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -111,6 +112,30 @@ var findTests = []test{
 		}
 		if got := ids(other.list(t)); got[mine.ID] || !got[theirs.ID] {
 			t.Errorf("the other listed %v, want %s", got, theirs.ID)
+		}
+	}},
+	{"an instance of the cluster without a machine's tag is listed as nobody's", func(t *testing.T, c *cloud) {
+		if c.Foreign == nil {
+			t.Skip("the cloud tells no such instance from others")
+		}
+		foreign, r := c.Foreign(c.Account.ClusterID), c.ref()
+		mine := c.launch(t, r)
+		listed := func() (uid types.UID, there bool) {
+			for _, i := range c.list(t) {
+				if i.ProviderID == foreign && !i.Child {
+					return i.UID, true
+				}
+			}
+			return "", false
+		}
+		c.eventually(t, "it is listed", func() bool { _, there := listed(); return there })
+		if uid, _ := listed(); uid != "" || !ids(c.list(t))[mine.ID] {
+			t.Errorf("listed with the UID %q, beside %v", uid, ids(c.list(t)))
+		}
+		c.remove(t, r)
+		wantCode(t, c.Delete(t.Context(), c.ref()), provider.NotFound)
+		if _, there := listed(); !there {
+			t.Error("it went with another's")
 		}
 	}},
 	{"list has what a half-made creation left", func(t *testing.T, c *cloud) {

@@ -41,6 +41,7 @@ var wrongs = map[string]string{
 	"tells no addresses":        "addresses hold the name before the node registers",
 	"lists every cluster":       "list has nothing of another cluster",
 	"lists one":                 "list has everything of the cluster",
+	"hides what is nobody's":    "an instance of the cluster without a machine's tag is listed as nobody's",
 	"deletes nothing":           "delete by id",
 	"never knew":                "delete of what was never created is NotFound",
 	"deletes by tag always":     "delete by id alone leaves the machine's other instance",
@@ -100,6 +101,9 @@ func TestBroken(t *testing.T) {
 				}
 			},
 			Writes: func() int { return len(cloud.History()) },
+			Foreign: func(clusterID string) string {
+				return "memory:///" + cloud.Add(provider.Account{Kind: memory.Kind}.Key(), clusterID, provider.Instance{})
+			},
 		}
 	})
 }
@@ -170,6 +174,8 @@ func (b *broken) List(ctx context.Context) ([]provider.Instance, error) {
 		return b.cloud.Instances(), nil
 	case b.wrong == "lists one" && len(all) > 1:
 		return all[:1], err
+	case b.wrong == "hides what is nobody's":
+		return slices.DeleteFunc(all, func(i provider.Instance) bool { return i.UID == "" }), err
 	}
 	return all, err
 }

@@ -73,6 +73,10 @@ func harness(c *memory.Cloud) drivertest.Harness {
 			}
 			return n
 		},
+		Foreign: func(clusterID string) string {
+			a := provider.Account{Kind: memory.Kind, Region: "east", Namespace: "machines", Secret: "keys"}
+			return "memory:///" + c.Add(a.Key(), clusterID, provider.Instance{Name: "master-0"})
+		},
 		Untagged: func() (string, func() bool) {
 			id := c.Add("", "", provider.Instance{Name: "somebody-elses"})
 			return "memory:///" + id, func() bool {

@@ -115,13 +115,13 @@ func (d *driver) Find(ctx context.Context, r provider.Ref) ([]provider.Instance,
 	return all, nil
 }
 
-// List implements [provider.Driver].
+// List implements [provider.Driver]. What OpenShift's actuator gave to a Machine of this API server is the cluster's as well.
 func (d *driver) List(ctx context.Context) ([]provider.Instance, error) {
 	all, err := d.hosts.List(ctx, d.namespace)
 	if err != nil {
 		return nil, provider.Coded(err)
 	}
-	return d.instances(slices.DeleteFunc(all, func(h host) bool { return !d.ours(h) })), nil
+	return d.instances(slices.DeleteFunc(all, func(h host) bool { return !d.ours(h) && !unsigned(h) })), nil
 }
 
 // InstanceTypes implements [provider.Driver]: hosts are of no type (SPEC S54).
@@ -166,8 +166,12 @@ func (d *driver) means(r provider.Ref, h host) bool {
 	// Who claims without a UID names its Machine. A host is called the same by its next consumer, and has another UID when it
 	// was made anew.
 	name, recorded := nameOf(provider.Ref{ProviderID: r.ProviderID})
-	return isOurs(ref, "") && ref.Name == r.Name && (ref.Namespace == "" || ref.Namespace == h.Namespace) &&
-		h.Annotations[annotationCluster] == "" && recorded && name == h.Name
+	return unsigned(h) && ref.Name == r.Name && (ref.Namespace == "" || ref.Namespace == h.Namespace) && recorded && name == h.Name
+}
+
+// unsigned reports whether a Machine has claimed h through another actuator, which names it and writes no UID.
+func unsigned(h host) bool {
+	return isOurs(h.Spec.ConsumerRef, "") && h.Annotations[annotationCluster] == ""
 }
 
 // ours reports whether a Machine of this cluster claimed h through this driver, which alone writes a consumer's UID. An

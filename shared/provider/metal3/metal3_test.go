@@ -47,6 +47,7 @@ func harness(s *stock) drivertest.Harness {
 		Writes:        func() int { s.mu.Lock(); defer s.mu.Unlock(); return s.writes },
 		Untagged:      s.untagged,
 		UntaggedOf:    "master-0",
+		Foreign:       func(string) string { id, _ := s.untagged(); return id },
 		OnePerMachine: true,
 		TokensReused:  true,
 		OwnNames:      true,

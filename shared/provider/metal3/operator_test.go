@@ -46,7 +46,7 @@ func TestConformanceWithTheOperator(t *testing.T) {
 		h := harness(newStock(0))
 		h.Provider, h.Patience, h.Pace = Provider(hosts), 3*time.Minute, time.Second/2
 		h.Exhaust = func(exhausted bool) { take(t, hosts, exhausted) }
-		h.Hang, h.Writes, h.Untagged = nil, nil, nil
+		h.Hang, h.Writes, h.Untagged, h.Foreign = nil, nil, nil, nil
 		return h
 	})
 }

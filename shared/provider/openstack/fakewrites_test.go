@@ -216,12 +216,12 @@ func (f *fake) makeServer(asked map[string]any, hints any) (int, any, http.Heade
 }
 
 // untagged makes an instance as another system would.
-func (f *fake) untagged() (providerID string, exists func() bool) {
+func (f *fake) untagged(metadata map[string]any) (providerID string, exists func() bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	id := f.add("servers", map[string]any{
 		"name": "somebody-elses", "status": "BUILD", "ports": []string{}, "tags": []any{}, "created": time.Now().UTC().Format(time.RFC3339),
-		"flavor": map[string]any{"original_name": "4c12g30d"},
+		"flavor": map[string]any{"original_name": "4c12g30d"}, "metadata": metadata,
 	})
 	return "openstack:///" + id, func() bool {
 		f.mu.Lock()

@@ -130,12 +130,21 @@ func (d *driver) List(ctx context.Context) ([]provider.Instance, error) {
 		if s.unknown() {
 			return nil, provider.Errorf(provider.Unknown, "list instances: a cell of Nova's does not answer, instance %s among others is not told of", s.ID)
 		}
-		if d.tags.owner(s.Tags).cluster {
+		switch {
+		case d.tags.owner(s.Tags).cluster:
 			byID[s.ID], byToken[valueOf(s.Tags, tagToken)] = true, true
+			all = append(all, d.instance(s))
+		case d.openshifts(s):
 			all = append(all, d.instance(s))
 		}
 	}
 	return append(all, d.leftovers(ports, volumes, byID, byToken)...), nil
+}
+
+// openshifts reports whether OpenShift, or its installer, made s for the cluster: then it says so, and carries no tag of ours.
+func (d *driver) openshifts(s server) bool {
+	const key = "openshiftClusterID"
+	return !tagged(s.Tags) && (s.Metadata[key] == d.account.ClusterID || slices.Contains(s.Tags, tag(key, d.account.ClusterID)))
 }
 
 // leftovers are the ports and volumes of the cluster that are of no server, known by its id or by the token of its attempt.

@@ -133,10 +133,14 @@ func harness(t *testing.T, f *fake, more string) drivertest.Harness {
 				}
 			}
 		},
-		Hang:         hangs.Store,
-		Writes:       func() int { f.mu.Lock(); defer f.mu.Unlock(); return f.writes },
-		Children:     func() int { return f.count("ports") + f.count("trunks") + f.count("volumes") },
-		Untagged:     f.untagged,
+		Hang:     hangs.Store,
+		Writes:   func() int { f.mu.Lock(); defer f.mu.Unlock(); return f.writes },
+		Children: func() int { return f.count("ports") + f.count("trunks") + f.count("volumes") },
+		Untagged: func() (string, func() bool) { return f.untagged(map[string]any{}) },
+		Foreign: func(clusterID string) string {
+			id, _ := f.untagged(map[string]any{"openshiftClusterID": clusterID})
+			return id
+		},
 		TokensReused: true,
 	}
 }
