@@ -49,6 +49,8 @@ const partIdentity = "identity"
 // recordedNotes tells that an instance was made, or is as it should not be.
 func (l life) recordedNotes(in provider.Instance) []plan.Note {
 	switch {
+	case l.m.Spec.ProviderID == nil && !l.intent.Called():
+		return []plan.Note{l.normal("Adopt", "Took over instance "+in.ID)}
 	case l.m.Spec.ProviderID == nil:
 		return []plan.Note{l.normal("Create", "Created instance "+in.ID)}
 	case in.State != provider.StatePending && in.State != provider.StateRunning:

@@ -297,6 +297,63 @@ func TestARecordedHostThatIsAnothersNowIsLetBe(t *testing.T) {
 	}
 }
 
+// SPEC E30: OpenShift's actuator has claimed a host for a Machine, and had no time to record it, when this driver takes over. The
+// Machine gets that host and no second one, goes on with it, and lets it go in the end. Whom the claim does not name gets another.
+func TestAHostThatOpenShiftGaveIsTheMachines(t *testing.T) {
+	t.Parallel()
+	spec := specOf(image)
+	given := func(t *testing.T, consumer corev1.ObjectReference, cluster string) (*stock, provider.Driver) {
+		t.Helper()
+		s := newStock(2)
+		s.change(t, "host-0", func(h *host) {
+			h.Spec.ConsumerRef, h.Spec.Image = &consumer, &metal3v1alpha1.Image{URL: "http://192.0.2.9/rhcos.qcow2"}
+			h.Status.Provisioning.State = metal3v1alpha1.StateProvisioning
+			if cluster != "" {
+				h.Annotations = map[string]string{annotationCluster: cluster}
+			}
+		})
+		return s, open(t, s)
+	}
+	mine := corev1.ObjectReference{APIVersion: consumerVersion, Kind: consumerKind, Namespace: "machines", Name: worker.Name}
+	s, d := given(t, mine, "")
+	const id = "baremetalhost:///machines/host-0/uid-host-0"
+	if in, err := d.Create(t.Context(), worker, spec); err != nil || in.ProviderID != id || in.State != provider.StatePending || s.writes != 0 {
+		t.Errorf("after %d writes, Create = %+v, %v", s.writes, in, err)
+	}
+	if found, err := d.Find(t.Context(), worker); err != nil || len(found) != 1 || found[0].ProviderID != id {
+		t.Errorf("Find = %+v, %v", found, err)
+	}
+	if err := d.Delete(t.Context(), worker); err != nil || s.hosts["host-0"].Spec.Image != nil {
+		t.Errorf("Delete = %v, the host is %+v", err, s.hosts["host-0"].Spec)
+	}
+	if in, err := d.Create(t.Context(), worker, spec); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "host-0 is still being released") {
+		t.Errorf("while it is released, Create = %+v, %v", in, err)
+	}
+	for what, of := range map[string]struct {
+		change  func(*corev1.ObjectReference)
+		cluster string
+	}{
+		"another Machine":          {func(c *corev1.ObjectReference) { c.Name = "machine-b" }, ""},
+		"another namespace":        {func(c *corev1.ObjectReference) { c.Namespace = "elsewhere" }, ""},
+		"one made anew since":      {func(c *corev1.ObjectReference) { c.UID = "another-uid" }, ""},
+		"another kind of consumer": {func(c *corev1.ObjectReference) { c.APIVersion, c.Kind = "x/v1", "Metal3Machine" }, ""},
+		"another cluster":          {func(*corev1.ObjectReference) {}, "another"},
+	} {
+		consumer := mine
+		of.change(&consumer)
+		s, d := given(t, consumer, of.cluster)
+		if found, err := d.Find(t.Context(), worker); err != nil || len(found) != 0 {
+			t.Errorf("%s: Find = %+v, %v", what, found, err)
+		}
+		if in, err := d.Create(t.Context(), chosen(t, d, worker, spec), spec); err != nil || !strings.HasPrefix(in.ID, "host-1/") {
+			t.Errorf("%s: Create = %+v, %v", what, in, err)
+		}
+		if err := d.Delete(t.Context(), provider.Ref{Name: worker.Name}); provider.CodeOf(err) != provider.NotFound || s.hosts["host-0"].Spec.Image == nil {
+			t.Errorf("%s: Delete = %v", what, err)
+		}
+	}
+}
+
 // SPEC E30: the UID in a consumerRef says whose a host is, also when somebody has taken our annotations away. Its Machine
 // gets no second host, and whoever looks for hosts that belong to nobody sees it.
 func TestAClaimedHostIsKnownWithoutItsAnnotations(t *testing.T) {

@@ -48,7 +48,7 @@ func (d *driver) create(ctx context.Context, r provider.Ref, s providerspec.Bare
 		return provider.Instance{}, err
 	}
 	for _, h := range all {
-		if !d.means(provider.Ref{UID: r.UID}, h) {
+		if !d.means(provider.Ref{UID: r.UID, Name: r.Name}, h) {
 			continue
 		}
 		if in := d.instance(h); in.State != provider.StateDeleting {

@@ -108,7 +108,7 @@ func (d *driver) Find(ctx context.Context, r provider.Ref) ([]provider.Instance,
 	}
 	all := d.instances(hosts)
 	for k, h := range hosts {
-		if !d.ours(h) { // it is called as its Machine records it, also when the host was made anew
+		if !d.ours(h) && r.ProviderID != "" { // it is called as its Machine records it, also when the host was made anew
 			all[k].ProviderID = r.ProviderID
 		}
 	}
@@ -130,9 +130,9 @@ func (d *driver) InstanceTypes(context.Context) ([]provider.InstanceType, error)
 // Horizon implements [provider.Driver].
 func (d *driver) Horizon() time.Duration { return horizon }
 
-// named returns the hosts that r means: those that its Machine claimed, or what carries no claim of ours, is recorded by
-// provider id and has the Machine for its consumer. By its consumer's name alone a host is never recognized: that may be
-// made anew.
+// named returns the hosts that r means: those that its Machine claimed, or what carries no claim of ours and has the Machine
+// for its consumer. By the consumer's name alone that is said of no host but the recorded one, as the Machine may be made anew,
+// unless it records none: then OpenShift was about to give it this one (SPEC E30).
 func (d *driver) named(ctx context.Context, r provider.Ref) ([]host, error) {
 	var all []host
 	switch name, _ := nameOf(r); {
@@ -166,7 +166,8 @@ func (d *driver) means(r provider.Ref, h host) bool {
 	// Who claims without a UID names its Machine. A host is called the same by its next consumer, and has another UID when it
 	// was made anew.
 	name, recorded := nameOf(provider.Ref{ProviderID: r.ProviderID})
-	return unsigned(h) && ref.Name == r.Name && (ref.Namespace == "" || ref.Namespace == h.Namespace) && recorded && name == h.Name
+	given := r.UID != "" && r.ProviderID == ""
+	return unsigned(h) && ref.Name == r.Name && (ref.Namespace == "" || ref.Namespace == h.Namespace) && (given || recorded && name == h.Name)
 }
 
 // unsigned reports whether a Machine has claimed h through another actuator, which names it and writes no UID.
