@@ -172,6 +172,7 @@ start_services() {
   until_true cinder open $cinder
   until_true "nova's compute service" is nova "select count(*) from services where \`binary\`='nova-compute' and last_seen_up >= from_unixtime($begin) - interval (timestampdiff(second, utc_timestamp(), now())) second"
   until_true "cinder's volume service" is cinder "select count(*) from services where \`binary\`='cinder-volume' and updated_at >= from_unixtime($begin) - interval (timestampdiff(second, utc_timestamp(), now())) second"
+  until_true "cinder's pool" /usr/bin/python3 "$here/pools.py" $password $keystone $cinder
   until_true "nova's compute node" is nova 'select count(*) from compute_nodes'
   until_true "nova's host" is nova_api 'select count(*) from host_mappings'
 }
