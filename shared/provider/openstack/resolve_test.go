@@ -256,6 +256,7 @@ func TestFewThatNoPageTellsOfAreAskedFor(t *testing.T) {
 				l := newLife(t, f, "")
 				l.up(t)
 				one := f.only(t, "servers")
+				clear(f.things["ports"]) // one that outlives its instance is listed in its place
 				f.page = 100
 				for range 149 {
 					f.add("servers", maps.Clone(one))
