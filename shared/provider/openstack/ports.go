@@ -23,12 +23,16 @@ import (
 // havePorts finds the attempt's ports, and makes those that are missing. It reports whether they are on record; what is
 // on record and gone ends the attempt.
 func (a *attempt) havePorts(ctx context.Context, made []server) (recorded bool, err error) {
+	if len(a.ref.Progress) > 0 { // they had their tags before they were recorded
+		all, err := a.caller.ports(ctx, tag(tagUID, string(a.ref.UID)), tag(tagCluster, a.tags.cluster))
+		if err != nil {
+			return false, err
+		}
+		return true, a.recordedPorts(all)
+	}
 	all, err := a.portsOf(ctx, a.tags, a.ref.UID)
 	if err != nil {
 		return false, err
-	}
-	if len(a.ref.Progress) > 0 {
-		return true, a.recordedPorts(all)
 	}
 	if a.ports = a.ownPorts(all); !a.complete() {
 		if err := a.removeStale(ctx, all, made); err != nil {
