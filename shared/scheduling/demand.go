@@ -97,8 +97,9 @@ func (w *World) compile(p *corev1.Pod) *demand {
 // mount adds what the Pod's volumes ask for.
 func (w *World) mount(d *demand) {
 	d.claims = w.storage.claimed(d.pod)
-	d.byName = d.byName || len(d.claims.selectors)+len(d.claims.unbound) > 0 // local volumes name hosts
+	d.byName = d.byName || len(d.claims.selectors) > 0 || slices.ContainsFunc(d.claims.unbound, func(u unbound) bool { return u.choosy() }) // local volumes name hosts
 	d.bad = d.claims.bad
+	d.claims.exclusive = slices.DeleteFunc(d.claims.exclusive, func(name string) bool { return w.sole[d.pod.Namespace+"/"+name] })
 	for _, name := range d.claims.exclusive {
 		if slices.ContainsFunc(w.claims[d.pod.Namespace+"/"+name], func(p *corev1.Pod) bool { return !samePod(p, d.pod) }) {
 			d.bad = cmp.Or(d.bad, ReasonExclusive)

@@ -74,7 +74,8 @@ func (s spaces) selected(selector labels.Selector) (names []string) {
 type storage struct {
 	claims   map[string]*corev1.PersistentVolumeClaim // by namespace/name
 	volumes  map[string]*corev1.PersistentVolume
-	byClass  map[string][]*corev1.PersistentVolume // sorted by name
+	byClass  map[string][]*corev1.PersistentVolume // that no claim has, sorted by name
+	reserved map[string][]*corev1.PersistentVolume // by claim that is not bound; sorted by name
 	classes  map[string]*storagev1.StorageClass
 	limits   map[string]map[string]int64  // by node, by CSI driver: volumes that can be attached
 	attached map[string]map[string]string // by node: the driver of each volume that is attached
@@ -87,19 +88,19 @@ func (f *Facts) storage() *storage {
 	}
 	st := &storage{
 		claims: map[string]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{},
-		byClass: map[string][]*corev1.PersistentVolume{}, classes: map[string]*storagev1.StorageClass{},
+		byClass: map[string][]*corev1.PersistentVolume{}, reserved: map[string][]*corev1.PersistentVolume{}, classes: map[string]*storagev1.StorageClass{},
 		limits: map[string]map[string]int64{}, attached: map[string]map[string]string{}, limited: map[string]bool{},
 	}
 	for _, c := range f.Claims {
 		st.claims[c.Namespace+"/"+c.Name] = c
 	}
 	for _, v := range f.Volumes {
-		st.volumes[v.Name] = v
-		class := className(v.Annotations, v.Spec.StorageClassName)
-		st.byClass[class] = append(st.byClass[class], v)
+		st.offer(v)
 	}
-	for _, list := range st.byClass {
-		slices.SortFunc(list, func(a, b *corev1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) })
+	for _, lists := range []map[string][]*corev1.PersistentVolume{st.byClass, st.reserved} {
+		for _, list := range lists {
+			slices.SortFunc(list, func(a, b *corev1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) })
+		}
 	}
 	for _, c := range f.Classes {
 		st.classes[c.Name] = c
@@ -114,6 +115,20 @@ func (f *Facts) storage() *storage {
 		st.attach(a)
 	}
 	return st
+}
+
+// offer takes a volume for one that a claim may be bound to, unless one is already.
+func (st *storage) offer(v *corev1.PersistentVolume) {
+	st.volumes[v.Name] = v
+	if ref := v.Spec.ClaimRef; ref != nil {
+		key := ref.Namespace + "/" + ref.Name
+		if claim := st.claims[key]; claim != nil && claim.Spec.VolumeName == "" {
+			st.reserved[key] = append(st.reserved[key], v)
+		}
+		return
+	}
+	class := className(v.Annotations, v.Spec.StorageClassName)
+	st.byClass[class] = append(st.byClass[class], v)
 }
 
 // className is the class of a claim or a volume: the annotation of old comes before the field.

@@ -129,7 +129,7 @@ func sameSlice[T any](a, b []T) bool {
 
 // key appends what is the same for Pods that can be moved to the same places.
 func (m *Mover) key(key []byte, p *corev1.Pod, n int) []byte {
-	key = appendSpec(key, p)
+	key = m.world.appendSpec(key, p)
 	if choosy(p) || len(m.world.far) > 0 {
 		key = appendMap(append(key, '\n'), p.Labels)
 	}

@@ -58,6 +58,7 @@ const rounds = 4
 // Place finds room for the waiting Pods: on the Nodes of the world first, the rest on new Nodes of the offers. Pods of
 // higher priority are served first. A Pod whose rules are beyond what is planned for is never placed; Why says so.
 func (w *World) Place(waiting []*corev1.Pod, offers []Offer) Placement {
+	w.sole = w.soleClaims(waiting)
 	p := Placement{Shapes: w.shapes(waiting), world: w, offers: offers}
 	for s := range p.Shapes {
 		p.Shapes[s].demand = w.demand(p.Shapes[s].Pods[0])

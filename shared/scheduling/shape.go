@@ -34,7 +34,7 @@ func (w *World) shapes(pods []*corev1.Pod) []Shape {
 	var keys []string
 	var buffer []byte // of the key at hand: looking it up makes no copy
 	for _, p := range pods {
-		buffer = appendSpec(buffer[:0], p)
+		buffer = w.appendSpec(buffer[:0], p)
 		spec := len(buffer)
 		buffer = appendMap(append(buffer, '\n'), p.Labels)
 		g, ok := byAll[string(buffer)]
@@ -124,7 +124,7 @@ func bits(all []matcher, p *corev1.Pod) string {
 }
 
 // appendSpec renders everything of a Pod, its labels aside, that the scheduler's answer depends on.
-func appendSpec(b []byte, p *corev1.Pod) []byte {
+func (w *World) appendSpec(b []byte, p *corev1.Pod) []byte {
 	b = append(append(b, p.Namespace...), '\n')
 	b = strconv.AppendInt(b, int64(corev1helpers.PodPriority(p)), 10)
 	if plain(p) {
@@ -150,10 +150,8 @@ func appendSpec(b []byte, p *corev1.Pod) []byte {
 		b = fmt.Appendf(b, "\nports %v", ports)
 	}
 	for i := range p.Spec.Volumes {
-		if v := &p.Spec.Volumes[i]; v.PersistentVolumeClaim != nil {
-			b = append(append(b, "\nclaim "...), v.PersistentVolumeClaim.ClaimName...)
-		} else if v.Ephemeral != nil {
-			b = append(append(b, "\nclaim "...), p.Name+"-"+v.Name...)
+		if name, own, ok := claimName(p, &p.Spec.Volumes[i]); ok {
+			b = append(append(b, "\nclaim "...), w.claimText(p, name, own)...)
 		}
 	}
 	if len(p.Spec.ResourceClaims) > 0 {
@@ -163,6 +161,31 @@ func appendSpec(b []byte, p *corev1.Pod) []byte {
 		b = fmt.Appendf(b, "\ndisks %v", disks)
 	}
 	return b
+}
+
+// claimText says what a place depends on of a claim: the class of which a volume is made for its Pod alone, else which it is.
+func (w *World) claimText(p *corev1.Pod, name string, own bool) string {
+	if w.sole[p.Namespace+"/"+name] {
+		if class := w.storage.made(p, name, own); class != "" {
+			return "of class " + class
+		}
+	}
+	return name
+}
+
+// soleClaims returns the claims that one of the Pods uses and no other one, waiting or running.
+func (w *World) soleClaims(waiting []*corev1.Pod) map[string]bool {
+	sole := map[string]bool{}
+	for _, p := range waiting {
+		for i := range p.Spec.Volumes {
+			if name, _, ok := claimName(p, &p.Spec.Volumes[i]); ok {
+				key := p.Namespace + "/" + name
+				_, again := sole[key]
+				sole[key] = !again && len(w.claims[key]) == 0
+			}
+		}
+	}
+	return sole
 }
 
 // appendRequests renders cpu and memory, which almost every list has, without sorting.

@@ -124,11 +124,47 @@ func (st *storage) addUnbound(c *claimed, claim *corev1.PersistentVolumeClaim) {
 		c.bad = ReasonUnbound
 		return
 	}
-	u := unbound{PersistentVolumeClaim: claim, class: class, candidates: st.byClass[name]}
+	u := unbound{PersistentVolumeClaim: claim, class: class, candidates: st.candidates(claim, name)}
 	if claim.Spec.Selector != nil {
 		u.selector = selectorOf(claim.Spec.Selector)
 	}
 	c.unbound = append(c.unbound, u)
+}
+
+// candidates returns the volumes that exist and may serve a claim of a class: those set aside for it come first.
+func (st *storage) candidates(claim *corev1.PersistentVolumeClaim, class string) []*corev1.PersistentVolume {
+	own := slices.DeleteFunc(slices.Clone(st.reserved[claim.Namespace+"/"+claim.Name]), func(v *corev1.PersistentVolume) bool {
+		return className(v.Annotations, v.Spec.StorageClassName) != class
+	})
+	if len(own) == 0 {
+		return st.byClass[class]
+	}
+	return append(own, st.byClass[class]...)
+}
+
+// made returns the class of which a volume is going to be made for a claim, wherever its Pod goes and for it alone. It is
+// empty where the claim is anything special: the Pods of such claims of one class have their places alike.
+func (st *storage) made(p *corev1.Pod, name string, own bool) string {
+	if st == nil {
+		return ""
+	}
+	claim := st.claims[p.Namespace+"/"+name]
+	if claim == nil || claim.Spec.VolumeName != "" || claim.Status.Phase == corev1.ClaimLost || claim.DeletionTimestamp != nil || own && !metav1.IsControlledBy(claim, p) {
+		return ""
+	}
+	var c claimed
+	if st.addUnbound(&c, claim); c.bad != "" || c.unbound[0].choosy() {
+		return ""
+	}
+	return c.unbound[0].class.Name
+}
+
+// choosy reports whether a Node's name may decide about the claim: the Node was chosen, or volumes exist, which may be local.
+func (u *unbound) choosy() bool {
+	_, chosen := u.Annotations[selectedNode]
+	return chosen || len(u.candidates) > 0 || slices.ContainsFunc(u.class.AllowedTopologies, func(t corev1.TopologySelectorTerm) bool {
+		return slices.ContainsFunc(t.MatchLabelExpressions, func(e corev1.TopologySelectorLabelRequirement) bool { return e.Key == corev1.LabelHostname })
+	})
 }
 
 func deref[T any](p *T) (v T) {

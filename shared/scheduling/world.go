@@ -36,6 +36,7 @@ type World struct {
 	gpus    GPUs
 	storage *storage                 // nil: nothing is known of volumes
 	claims  map[string][]*corev1.Pod // by claim: the running Pods that use it
+	sole    map[string]bool          // claims that one waiting Pod uses, and no other
 	used    []binpack.Vector         // by node
 	class   []int                    // by node: equal in what Pods can ask for, the host name aside
 	samples []int                    // by class: one of its nodes
