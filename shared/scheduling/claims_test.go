@@ -40,16 +40,18 @@ func TestPodsWithClaimsOfTheirOwnAreAlike(t *testing.T) {
 		name   string
 		rule   func(*corev1.Pod)
 		claim  func(*corev1.Pod, *Facts)
+		facts  []func(*Facts)
 		shapes int
 		want   string
 	}{
-		{"spread over zones", spreadBy(zoneKey, 1), owning("wait"), 1, "0 fit, 6 helped by map[a:1 b:1 c:1], 0 left"},
-		{"one for each zone", apartBy(zoneKey), owning("wait"), 1, "0 fit, 3 helped by map[a:1 b:1 c:1], 3 left"},
-		{"claims for one Pod alone", spreadBy(zoneKey, 1), owning("wait", onceOnly), 1, "0 fit, 6 helped by map[a:1 b:1 c:1], 0 left"},
-		{"a Node was chosen for each", func(*corev1.Pod) {}, owning("wait", func(c *corev1.PersistentVolumeClaim) { c.Annotations = map[string]string{selectedNode: "gone"} }), 6, "0 fit, 0 helped by map[], 6 left"},
-		{"one claim for all", func(*corev1.Pod) {}, func(p *corev1.Pod, _ *Facts) { claiming("wait")(p) }, 1, "0 fit, 6 helped by map[a:3], 0 left"},
+		{"spread over zones", spreadBy(zoneKey, 1), owning("wait"), nil, 1, "0 fit, 6 helped by map[a:1 b:1 c:1], 0 left"},
+		{"one for each zone", apartBy(zoneKey), owning("wait"), nil, 1, "0 fit, 3 helped by map[a:1 b:1 c:1], 3 left"},
+		{"claims for one Pod alone", spreadBy(zoneKey, 1), owning("wait", onceOnly), nil, 1, "0 fit, 6 helped by map[a:1 b:1 c:1], 0 left"},
+		{"a volume that one of them may have", spreadBy(zoneKey, 1), owning("wait"), []func(*Facts){available("local", "wait")}, 6, "0 fit, 6 helped by map[a:1 b:1 c:1], 0 left"},
+		{"a Node was chosen for each", func(*corev1.Pod) {}, owning("wait", func(c *corev1.PersistentVolumeClaim) { c.Annotations = map[string]string{selectedNode: "gone"} }), nil, 6, "0 fit, 0 helped by map[], 6 left"},
+		{"one claim for all", func(*corev1.Pod) {}, func(p *corev1.Pod, _ *Facts) { claiming("wait")(p) }, nil, 1, "0 fit, 6 helped by map[a:3], 0 left"},
 	} {
-		facts := factsOf(waitingClaim("wait", "csi"))
+		facts := factsOf(append([]func(*Facts){waitingClaim("wait", "csi")}, tt.facts...)...)
 		waiting := several(6, aPod("db", "1", "1Gi", tt.rule))
 		for _, p := range waiting {
 			tt.claim(p, facts)

@@ -18,12 +18,15 @@ type division struct {
 	shares []share // sorted by value
 	spread *spread // the constraint that divides them, if it is one
 	count  int
+	under  []int // rules that its Pods count for, by index
+	own    int   // of the rule of its constraint
 }
 
 // share is what one topology domain gets of a shape.
 type share struct {
 	value string
 	runs  int  // Pods that count there already
+	comes int  // Pods of other shapes that count and are to come there
 	lives bool // some Node of the domain exists
 	most  int  // Pods that could be placed there at most
 	old   int  // of them, those that Nodes take that exist
@@ -132,7 +135,6 @@ func (l *layout) divideBy(d *demand, key string, count int) division {
 			return cmp.Or(cmp.Compare(min(a.most, count), min(b.most, count)), cmp.Compare(a.old, b.old), cmp.Compare(a.most, b.most))
 		})}
 	}
-	v.fill()
 	return v
 }
 
@@ -239,7 +241,7 @@ func (v *division) fill() {
 		least := v.least()
 		for i := range v.shares {
 			s := &v.shares[i]
-			if s.gets >= s.most || v.spread != nil && s.runs+s.gets+1-least > v.spread.maxSkew {
+			if s.gets >= s.most || v.spread != nil && s.counts()+1-least > v.spread.maxSkew {
 				continue
 			}
 			if best < 0 || s.before(&v.shares[best]) {
@@ -253,21 +255,24 @@ func (v *division) fill() {
 	}
 }
 
+// counts is what a domain holds under the constraint, with everybody who is to come.
+func (s *share) counts() int { return s.runs + s.comes + s.gets }
+
 // before reports whether a Pod goes here rather than there, where it may go to both.
 func (s *share) before(t *share) bool {
 	if here, there := s.gets < s.old, t.gets < t.old; here != there {
 		return here
 	}
-	return s.runs+s.gets < t.runs+t.gets
+	return s.counts() < t.counts()
 }
 
 // least is what the emptiest domain holds, or zero while there are fewer domains than the constraint asks for.
 func (v *division) least() int {
 	least, alive := math.MaxInt, 0
 	for _, s := range v.shares {
-		if s.lives || s.most > 0 {
+		if s.lives || s.most > 0 || s.comes > 0 {
 			alive++
-			least = min(least, s.runs+s.gets)
+			least = min(least, s.counts())
 		}
 	}
 	if alive == 0 || v.spread != nil && alive < v.spread.minDomains {
@@ -280,20 +285,21 @@ func (v *division) least() int {
 // correct reports whether that changed anything.
 func (l *layout) correct() bool {
 	placed := l.placed()
-	changed := l.correctSkews()
+	changed, short := l.correctSkews(), false
 	for s := range l.split {
 		v := &l.split[s]
-		short := false
 		for i := range v.shares {
 			if got := placed[s][v.shares[i].value]; got < v.shares[i].gets {
 				v.shares[i].most, short = got, true
 			}
 		}
-		if !short {
-			continue
-		}
-		v.fill()
-		for _, h := range v.shares {
+	}
+	if !short {
+		return changed
+	}
+	l.share()
+	for s := range l.split {
+		for _, h := range l.split[s].shares {
 			changed = changed || h.gets != placed[s][h.value]
 		}
 	}

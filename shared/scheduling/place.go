@@ -99,6 +99,7 @@ type layout struct {
 	room   []binpack.Bin
 	types  []binpack.Type
 	split  []division // by shape
+	rules  []rule
 	rows   []row
 	items  []binpack.Item // by row
 	result binpack.Result
@@ -129,6 +130,8 @@ func (p *Placement) lay() *layout {
 	for s := range p.Shapes {
 		l.split = append(l.split, l.divide(s, waits[s]))
 	}
+	l.meet()
+	l.share()
 	return l
 }
 

@@ -216,7 +216,14 @@ func situations(t *rapid.T) (nodes []Node, waiting []*corev1.Pod, offers []Offer
 	})
 	var apps []*corev1.Pod
 	for i := range rapid.IntRange(1, 4).Draw(t, "apps") {
-		apps = append(apps, aPod(fmt.Sprintf("app-%d", i), size.Draw(t, "cpu"), "1Gi", rules.Draw(t, "rule")))
+		a := aPod(fmt.Sprintf("app-%d", i), size.Draw(t, "cpu"), "1Gi", rules.Draw(t, "rule"))
+		if i > 0 && overZones(apps[i-1]) && rapid.Bool().Draw(t, "revision") { // of the one before: only its size is another
+			before := apps[i-1].DeepCopy()
+			before.Name, before.Spec.Containers = a.Name, a.Spec.Containers[:1:1]
+			before.Spec.Containers[0].Ports = nil
+			a = before
+		}
+		apps = append(apps, a)
 	}
 	for i := range rapid.IntRange(0, 4).Draw(t, "nodes") {
 		n := aNode(fmt.Sprintf("node-%d", i), "4", "16Gi", inZone(rapid.SampledFrom(zones).Draw(t, "zone")))
@@ -230,6 +237,10 @@ func situations(t *rapid.T) (nodes []Node, waiting []*corev1.Pod, offers []Offer
 		waiting = append(waiting, several(rapid.IntRange(1, 8).Draw(t, "pods"), a)...)
 	}
 	return nodes, waiting, offers
+}
+
+func overZones(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool { return c.TopologyKey == zoneKey })
 }
 
 func TestPlacedPodsKeepEveryRule(t *testing.T) {
