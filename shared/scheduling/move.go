@@ -34,7 +34,8 @@ type Mover struct {
 // hold where it runs, go on to hold anywhere in the same domains.
 type moved struct {
 	*demand
-	home map[string]string
+	home  map[string]string
+	picky bool // it may share no host with others, or others none with it
 }
 
 // NewMover returns a Mover for Pods that run on the given Nodes of the world. It prefers destinations in the order
@@ -85,13 +86,20 @@ func (m *Mover) add(p *corev1.Pod, n int) {
 	}
 	m.world.settle(d)
 	m.shapes[key] = len(m.items)
-	m.moved = append(m.moved, &moved{demand: d, home: home})
-	m.items = append(m.items, binpack.Item{Name: key, Size: d.size})
+	item := binpack.Item{Name: key, Size: d.size}
+	picky := len(d.ports)+len(d.disks)+len(d.far)+len(d.spreads) > 0
 	for i, other := range m.moved {
-		if i < len(m.items)-1 && (clash(d.ports, other.ports) || keepsApart(d, other.demand, true) || keepsApart(other.demand, d, true)) {
-			m.items[len(m.items)-1].Apart = append(m.items[len(m.items)-1].Apart, i)
+		if (picky || other.picky) && (clash(d.ports, other.ports) || collide(d.disks, other.disks) || shuns(d, other.demand) || shuns(other.demand, d)) {
+			item.Apart = append(item.Apart, i)
 		}
 	}
+	m.items, m.moved = append(m.items, item), append(m.moved, &moved{demand: d, home: home, picky: picky})
+}
+
+// shuns reports whether a Pod of a shares no host with one of b: because of a term, or of a constraint under which both count,
+// and under which each fills a host by itself.
+func shuns(a, b *demand) bool {
+	return keepsApart(a, b, true) || slices.ContainsFunc(a.spreads, func(s spread) bool { return s.overHosts() && s.pod(b.pod) })
 }
 
 // liked returns the item of a Pod that shares its parts with one that was added, whose key is the same therefore. It
