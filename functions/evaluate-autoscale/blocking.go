@@ -198,11 +198,20 @@ func (sc *scan) budgets() budgets {
 }
 
 // twice returns the reason if several budgets cover a Pod: the API server refuses to evict it for as long as they do, however
-// much each of them allows. It looks at no budget for a Pod that does not run yet (RELIABILITY 2e).
-func (sc *scan) twice(p *corev1.Pod) string { return twice(p, sc.budgetsOf(p)) }
+// much each of them allows.
+func (sc *scan) twice(p *corev1.Pod) string { return twice(p, sc.charged(p)) }
+
+// charged returns the budgets that an eviction of a Pod is asked of: the API server looks at none for a Pod that does not run
+// yet (RELIABILITY 2e).
+func (sc *scan) charged(p *corev1.Pod) []*policyv1.PodDisruptionBudget {
+	if p.Status.Phase == corev1.PodPending {
+		return nil
+	}
+	return sc.budgetsOf(p)
+}
 
 func twice(p *corev1.Pod, all []*policyv1.PodDisruptionBudget) string {
-	if len(all) > 1 && p.Status.Phase != corev1.PodPending {
+	if len(all) > 1 {
 		return fmt.Sprintf("NotEnoughPdb: %s and %s both cover it, and no pod of two budgets is evicted", all[0].Name, all[1].Name)
 	}
 	return ""
@@ -212,7 +221,7 @@ func twice(p *corev1.Pod, all []*policyv1.PodDisruptionBudget) string {
 // of a Node are evicted one after the other, as fast as their budgets allow.
 func (b budgets) short(sc *scan, pods []*corev1.Pod) string {
 	for _, p := range pods {
-		all := sc.budgetsOf(p)
+		all := sc.charged(p)
 		if why := twice(p, all); why != "" {
 			return blockedBy(p, why)
 		}
@@ -228,7 +237,7 @@ func (b budgets) short(sc *scan, pods []*corev1.Pod) string {
 // spend takes the evictions of Pods from their budgets.
 func (b budgets) spend(sc *scan, pods []*corev1.Pod) {
 	for _, p := range pods {
-		for _, x := range sc.budgetsOf(p) {
+		for _, x := range sc.charged(p) {
 			b[x]--
 		}
 	}
