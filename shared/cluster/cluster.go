@@ -39,7 +39,7 @@ var (
 	ErrGone     = errors.New("object is gone")
 )
 
-// BlockedError is an eviction that a disruption budget does not allow now.
+// BlockedError is an eviction that a disruption budget, or a webhook that cannot be asked, does not allow now.
 type BlockedError struct {
 	RetryAfter time.Duration
 	Message    string

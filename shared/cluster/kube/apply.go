@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	policyv1 "k8s.io/api/policy/v1"
@@ -111,9 +112,12 @@ func deleteOptions(uid types.UID) *metav1.DeleteOptions {
 	}
 }
 
-// blocked recognizes the answer of a disruption budget, which its cause names. An overloaded server answers with the
-// same code.
+// blocked recognizes the answer of a disruption budget, which its cause names, and that of a webhook which could not be asked.
+// An overloaded server answers with the code of the first.
 func blocked(err error) (*cluster.BlockedError, bool) {
+	if message := messageOf(err); apierrors.IsInternalError(err) && strings.Contains(message, "failed calling webhook ") {
+		return &cluster.BlockedError{Message: message}, true
+	}
 	cause, ok := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause)
 	if !ok || !apierrors.IsTooManyRequests(err) {
 		return nil, false
@@ -140,6 +144,8 @@ func (c *Cluster) replaced(ctx context.Context, o plan.Object, err error) error 
 // classify gives the API server's definite answers their names. Everything else may or may not have happened.
 func classify(err error) error {
 	switch {
+	case denied(err):
+		return &cluster.RefusedError{Err: err}
 	case apierrors.IsAlreadyExists(err):
 		return cluster.ErrExists
 	case apierrors.IsConflict(err):
@@ -151,4 +157,19 @@ func classify(err error) error {
 		return &cluster.RefusedError{Err: err}
 	}
 	return err
+}
+
+// denied reports whether an admission webhook said no: nothing was done, whatever code it chose for that, as KubeVirt's says
+// 429 to an eviction that it turns into a migration.
+func denied(err error) bool {
+	message := messageOf(err)
+	return strings.HasPrefix(message, "admission webhook ") && strings.Contains(message, " denied the request")
+}
+
+// messageOf returns what the API server itself said, or "".
+func messageOf(err error) string {
+	if s, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return s.ErrStatus.Message
+	}
+	return ""
 }

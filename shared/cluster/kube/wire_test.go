@@ -342,6 +342,11 @@ func TestErrorsOfWrites(t *testing.T) {
 		{"proxy's forbidden", update, reply(403, "text/html", "forbidden"), "unclassified"},
 		{"overloaded", update, reply(429, "text/plain", "later"), "unclassified"},
 		{"failed", update, status(500, metav1.StatusReasonInternalError, "etcd"), "unclassified"},
+		{"webhook's too many requests", update, status(429, "", `admission webhook "a.b" denied the request: later`), "refused"},
+		{"webhook's conflict", update, status(409, metav1.StatusReasonConflict, `admission webhook "a.b" denied the request: busy`), "refused"},
+		{"webhook's not found", update, status(404, metav1.StatusReasonNotFound, `admission webhook "a.b" denied the request: no owner`), "refused"},
+		{"webhook's error", update, status(500, "", `admission webhook "a.b" denied the request without explanation`), "refused"},
+		{"webhook that does not answer", update, status(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.b": timed out`), "unclassified"},
 		{"timed out", update, status(504, metav1.StatusReasonTimeout, "slow"), "unclassified"},
 		{"cut off", update, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "unclassified"},
 	} {
@@ -373,6 +378,23 @@ func TestEvictionIsBlocked(t *testing.T) {
 	err = c.Apply(t.Context(), plan.Evict{Pod: pod})
 	if _, ok := errors.AsType[*cluster.BlockedError](err); ok || err == nil {
 		t.Errorf("an overloaded server: %#v", err)
+	}
+}
+
+// An eviction that a webhook turns into a migration, as KubeVirt does, gets the answer of a budget without its cause; one that
+// nobody could be asked about is not made either (B33).
+func TestEvictionThatAWebhookHoldsUp(t *testing.T) {
+	t.Parallel()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "v"}}
+	_, c := serve(t, status(429, "", `admission webhook "v.kubevirt.io" denied the request: Eviction triggered evacuation of VMI`))
+	err := c.Apply(t.Context(), plan.Evict{Pod: pod})
+	if r, ok := errors.AsType[*cluster.RefusedError](err); !ok || !strings.Contains(r.Error(), "evacuation of VMI") {
+		t.Errorf("denied: %#v", err)
+	}
+	_, c = serve(t, status(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "v.kubevirt.io": connection refused`))
+	err = c.Apply(t.Context(), plan.Evict{Pod: pod})
+	if b, ok := errors.AsType[*cluster.BlockedError](err); !ok || !strings.Contains(b.Message, "connection refused") {
+		t.Errorf("not asked: %#v", err)
 	}
 }
 
