@@ -196,7 +196,7 @@ var launches = []Guard{
 	{"claim-says-the-cluster-id", "2b.5", provision + "launch.go", `		next = machine.NewIntent(l.m, 1, l.cloud.Account, l.cloud.Resolved).In(l.m, l.cloud.Cluster)`, `		next = machine.NewIntent(l.m, 1, l.cloud.Account, l.cloud.Resolved)`, ""},
 	{"name-of-an-instance-without-a-tag", "2b.7", run + "look.go", ` && (in.UID != "" || in.Name == m.Name) {`, ` {`, ""},
 	{"not-asked-is-no-absence", "G5", provision + "handler.go", `	case l.cloud.Later: // its turn comes`, `	case false:`, ""},
-	{"missing-is-believed-late", "2b.7", provision + "follow.go", `	due := since.Add(max(l.cloud.Horizon, believed))`, `	due := since`, ""},
+	{"missing-is-believed-late", "2b.7", provision + "follow.go", `	return since.Add(max(l.cloud.Horizon, believed))`, `	return since`, ""},
 }
 
 var ends = []Guard{
