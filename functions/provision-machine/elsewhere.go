@@ -4,17 +4,38 @@ package provisionmachine
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
 // elsewhere reports whether the providerSpec, or its credentials, lead to another account than the one where the Machine's
-// instance is, or may be: what that account shows, or does not show, says nothing about this Machine.
-func (l life) elsewhere() bool {
-	return l.abroad() || l.intent.Called() && !l.intent.Over() && l.cloud.Account != "" && l.cloud.Account != l.intent.Account
+// instance is, or may be: what that account does not show says nothing about this Machine.
+func (l life) elsewhere() bool { return l.abroad() || l.another() && !l.moved() }
+
+// another reports whether they lead to another account than that of the Machine's attempt.
+func (l life) another() bool {
+	return l.intent.Called() && !l.intent.Over() && l.cloud.Account != "" && l.cloud.Account != l.intent.Account
+}
+
+// moved reports whether the instance is there all the same: another Secret has credentials for the same of the cloud's accounts,
+// as after the former one was taken away.
+func (l life) moved() bool {
+	uid, id := machine.InstanceUID(l.m), machine.ProviderID(l.m)
+	return l.another() && slices.ContainsFunc(l.cloud.Found, func(in provider.Instance) bool {
+		return !in.Child && in.UID == uid && (id == "" || in.ProviderID == id)
+	})
+}
+
+// readdressed returns an intent of the account where the instance was found.
+func (l life) readdressed(i machine.Intent) machine.Intent {
+	i.Account = l.cloud.Account
+	i.Token = machine.Token(l.m.UID, i.Attempt, i.Account)
+	return i
 }
 
 // abroad reports whether the credentials lead to another of the cloud's accounts than on record, though nobody changed the

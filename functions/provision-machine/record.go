@@ -84,11 +84,14 @@ func (l life) identity(in provider.Instance) []edit {
 	if l.m.Spec.ProviderID == nil {
 		edits = append(edits, func(m *machine.Machine) { m.Spec.ProviderID = &in.ProviderID })
 	}
-	if i := l.intent; i != nil && (i.Outcome != machine.OutcomeCreated || l.unclustered()) {
+	if i := l.intent; i != nil && (i.Outcome != machine.OutcomeCreated || l.unclustered() || l.moved()) {
 		done := i.Released(machine.OutcomeCreated, time.Time{})
 		done.Instance, done.Failures, done.Code, done.Message = in.ID, 0, "", ""
 		if l.unclustered() {
 			done = done.In(l.m, l.cloud.Cluster)
+		}
+		if l.moved() {
+			done = l.readdressed(done)
 		}
 		edits = append(edits, func(m *machine.Machine) {
 			metav1.SetMetaDataAnnotation(&m.ObjectMeta, machine.AnnotationIntent, done.String())

@@ -54,6 +54,8 @@ func (l life) dismantle(unreadable error) plan.Sequence {
 		return l.blocked(unreadable.Error() + ": mend or remove it once no instance of this Machine exists")
 	case l.elsewhere():
 		return l.misled()
+	case l.moved(): // once it is gone nothing else says where it was
+		return plan.Sequence{Do: []plan.Action{l.withIntent(l.readdressed(*l.intent), "its instance is in account "+l.cloud.Account)}}
 	case l.m.Spec.ProviderID == nil && l.in != nil && l.intent.Unresolved() && !l.gone():
 		return l.surfaced()
 	case !l.gone():
