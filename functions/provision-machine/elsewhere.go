@@ -15,7 +15,9 @@ import (
 
 // elsewhere reports whether the providerSpec, or its credentials, lead to another account than the one where the Machine's
 // instance is, or may be: what that account does not show says nothing about this Machine.
-func (l life) elsewhere() bool { return l.abroad() || l.another() && !l.moved() }
+func (l life) elsewhere() bool {
+	return l.abroad() || l.another() && !l.moved()
+}
 
 // another reports whether they lead to another account than that of the Machine's attempt.
 func (l life) another() bool {
