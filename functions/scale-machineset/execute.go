@@ -26,6 +26,9 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 	for _, x := range m.released {
 		do(plan.Update{Old: x, New: withoutOwner(x, set), Why: "labels no longer match " + set.Name})
 	}
+	tell := func(format string, args ...any) {
+		all = append(all, plan.Sequence{Notes: []plan.Note{plan.Warning(set, "ReconcileError", fmt.Sprintf(format, args...))}})
+	}
 	ordinalOf := l.Finder(set.Name)
 	for _, x := range m.orphans {
 		k, ok := ordinalOf(x)
@@ -34,7 +37,7 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 		}
 		a := plan.Update{Old: x, New: owned(x.DeepCopy(), set, k), Why: "adopted by " + set.Name}
 		if o, _ := adoption(s, x); o.Result == plan.Refused {
-			all = append(all, plan.Sequence{Notes: []plan.Note{plan.Warning(set, "ReconcileError", fmt.Sprintf("adopt machine %s: %s", x.Name, o.Message))}})
+			tell("adopt machine %s: %s", x.Name, o.Message)
 			continue
 		}
 		do(a)
@@ -42,7 +45,12 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 	for _, x := range m.alive() {
 		switch k, ok := ordinalOf(x); {
 		case ok && k < l.Next && !l.Active.Has(k):
-			do(plan.Delete{Object: x, IfUnchanged: true, Why: fmt.Sprintf("ordinal %d is retired", k)})
+			a := plan.Delete{Object: x, IfUnchanged: true, Why: fmt.Sprintf("ordinal %d is retired", k)}
+			if o, _ := s.Outcome(a); o.Result == plan.Refused {
+				tell("delete machine %s: %s", x.Name, o.Message)
+				continue
+			}
+			do(a)
 		case ok && mislabeled(x, k):
 			do(plan.Update{Old: x, New: labeled(x.DeepCopy(), k), Why: fmt.Sprintf("it stands at ordinal %d", k)})
 		}

@@ -70,12 +70,19 @@ func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet, all herd)
 			p.Then(commit(set, next))
 			return
 		}
-		if work := execute(s, set, ledger, owned); len(work) > 0 {
-			p.Add(work...)
+		work := execute(s, set, ledger, owned)
+		p.Add(work...)
+		if untried(s, work) {
 			return
 		}
 	}
 	p.Add(reportStatus(s, set, ledger, owned))
+}
+
+// untried reports whether some of the work is still to be done. What was refused in this invocation is merely told: for that no
+// status waits.
+func untried(s snapshot.Snapshot, work []plan.Sequence) bool {
+	return len(plan.Plan{Do: work}.Untried(s.Outcomes).Actions()) > 0
 }
 
 // selectorOf returns the set's selector. Its error names the field and the value.
