@@ -87,12 +87,20 @@ func (d drain) step(claimed *bool) []plan.Sequence {
 		return seq
 	}
 	if !d.n.Spec.Unschedulable {
-		next := d.n.DeepCopy()
-		next.Spec.Unschedulable = true
-		cordon := plan.Update{Old: d.n, New: next, Why: "cordon for machine " + d.m.Name}
-		return []plan.Sequence{{Do: []plan.Action{cordon}, Notes: d.proceeds()}}
+		return d.cordon()
 	}
 	return d.evict()
+}
+
+// cordon keeps new Pods off the Node. What the API server has against that is told of the Machine, which waits for it.
+func (d drain) cordon() []plan.Sequence {
+	next := d.n.DeepCopy()
+	next.Spec.Unschedulable = true
+	a := plan.Update{Old: d.n, New: next, Why: "cordon for machine " + d.m.Name}
+	if o, tried := d.Outcome(a); tried && o.Result == plan.Refused {
+		return d.hindered("cannot cordon node " + d.n.Name + ": " + o.Message)
+	}
+	return []plan.Sequence{{Do: []plan.Action{a}, Notes: d.proceeds()}}
 }
 
 // evict empties the Node, then sees the volumes go.
@@ -111,8 +119,7 @@ func (d drain) evict() []plan.Sequence {
 		return now
 	}
 	if reason := e.obstacle(); reason != "" {
-		requeued := plan.Warning(d.m, "DrainRequeued", "Node drain requeued: "+reason).From(source)
-		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityWarning, machinev1beta1.MachineDrainError, reason), requeued)
+		return d.hindered(reason)
 	}
 	if progress := e.progress(); progress != "" {
 		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining", progress))
@@ -126,6 +133,12 @@ func (d drain) evict() []plan.Sequence {
 	}
 	return d.drained("Drained", append(d.proceeds(),
 		d.note("Deleted", fmt.Sprintf("Node %q drained", d.n.Name)), d.note("DrainSucceeded", "Node drain succeeded"))...)
+}
+
+// hindered shows what the drain cannot go on for; the next event or scan tries again.
+func (d drain) hindered(reason string) []plan.Sequence {
+	requeued := plan.Warning(d.m, "DrainRequeued", "Node drain requeued: "+reason).From(source)
+	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityWarning, machinev1beta1.MachineDrainError, reason), requeued)
 }
 
 // drained ends the drain: provision-machine goes on from here (B17).
