@@ -73,12 +73,25 @@ func (l life) release() plan.Sequence {
 		return l.kept(n)
 	}
 	if n := l.node(); n != nil && n.DeletionTimestamp == nil && l.claimant() == nil {
-		return plan.Sequence{Do: []plan.Action{plan.Delete{Object: n, Why: "the instance of " + l.m.Name + " is gone"}}}
+		return l.removeNode(n)
 	}
 	next := l.m.DeepCopy()
 	next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool { return f == machine.Finalizer })
 	seq := l.update(next, "nothing of it is left")
 	seq.Notes = l.ended()
+	return seq
+}
+
+// removeNode deletes the Node of an instance that is gone. What the API server has against that is told of the Machine.
+func (l life) removeNode(n *corev1.Node) plan.Sequence {
+	a := plan.Delete{Object: n, Why: "the instance of " + l.m.Name + " is gone"}
+	o, tried := l.Outcome(a)
+	if !tried || o.Result != plan.Refused {
+		return plan.Sequence{Do: []plan.Action{a}}
+	}
+	why := "node " + n.Name + " cannot be deleted: " + o.Message
+	seq := l.blocked(why)
+	seq.Notes = append(seq.Notes, l.warning("FailedDelete", why))
 	return seq
 }
 
