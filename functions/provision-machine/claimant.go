@@ -52,6 +52,8 @@ func (l life) ended() []plan.Note {
 	switch o := l.claimant(); {
 	case o != nil:
 		return []plan.Note{l.warning("InstanceKept", fmt.Sprintf("instance %s stays: machine %s/%s records it too", machine.ProviderID(l.m), o.Namespace, o.Name))}
+	case l.former != nil:
+		return []plan.Note{l.warning("InstanceKept", fmt.Sprintf("instance %s stays: it carries the tag of a machine with UID %s", machine.ProviderID(l.m), l.former.UID))}
 	case l.intent.Called(), l.m.Spec.ProviderID != nil:
 		return []plan.Note{l.normal("Delete", "Deleted "+l.instance())}
 	}
