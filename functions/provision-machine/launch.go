@@ -99,8 +99,13 @@ func (l life) attempt() plan.Sequence {
 			claim,
 			plan.CreateInstance{Account: next.Account, Cluster: l.cloud.Cluster, Ref: ref, Request: next.Request, Why: why},
 		},
-		Notes: []plan.Note{plan.Log(l.m.Name + ": reconciling machine triggers idempotent create")}, // as operators grep (S24)
+		Notes: []plan.Note{l.triggersCreate()},
 	}
+}
+
+// triggersCreate is the line that operators grep for whenever an attempt begins or goes on (S24).
+func (l life) triggersCreate() plan.Note {
+	return plan.Log(l.m.Name + ": reconciling machine triggers idempotent create")
 }
 
 // await says, once, until when nothing is asked for because an answer was lost: that may take a quarter of an hour.
@@ -206,7 +211,9 @@ func (l life) refuse(r refusal) plan.Sequence {
 		i = machine.NewIntent(l.m, 1, l.cloud.Account, nil)
 		i.StartedAt = metav1.NewTime(l.Now)
 	}
-	return l.record(i, machine.OutcomeRefused, r.Code, r.Message, r.RetryAfter)
+	seq := l.record(i, machine.OutcomeRefused, r.Code, r.Message, r.RetryAfter)
+	seq.Notes = append([]plan.Note{l.triggersCreate()}, seq.Notes...)
+	return seq
 }
 
 // outcome returns what the refusal of i's latest call makes of the attempt: the end, unless it may pass and the attempt
