@@ -75,7 +75,7 @@ func creations(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m
 			}
 			continue
 		}
-		a := plan.Create{Object: newMachine(set, l, k), Why: fmt.Sprintf("ordinal %d of %s", k, set.Name)}
+		a := plan.Create{Object: inCluster(newMachine(set, l, k), s.InfrastructureName()), Why: fmt.Sprintf("ordinal %d of %s", k, set.Name)}
 		switch o, tried := s.Outcome(a); {
 		case tried && o.Result == plan.Exists:
 			next := l
@@ -112,6 +112,14 @@ func newMachine(set *machine.MachineSet, l machine.Ledger, k int) *machine.Machi
 	}
 	m.Spec.ProviderID = nil // an instance is one Machine's (R-S3)
 	return owned(m, set, k)
+}
+
+// inCluster names m's cluster where the template says nothing of it: OpenShift's webhook does so too (SPEC S79, S91).
+func inCluster(m *machine.Machine, name string) *machine.Machine {
+	if _, told := m.Labels[machine.LabelCluster]; !told && name != "" {
+		m.Labels[machine.LabelCluster] = name
+	}
+	return m
 }
 
 // owned makes m a member of the set at ordinal k.

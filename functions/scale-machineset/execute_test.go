@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -71,5 +73,45 @@ func TestRetiredMachineGoesOnlyUnchanged(t *testing.T) {
 	}
 	if d, ok := all[0].Do[0].(plan.Delete); !ok || d.Object != plan.Object(x) || !d.IfUnchanged {
 		t.Errorf("got %#v", all[0].Do[0])
+	}
+}
+
+// A template may say nothing of a cluster, as in OpenShift: its Machines get the Infrastructure's name, by which their instances are
+// tagged (SPEC S79, S91). What it says stands.
+func TestMachinesNameTheirCluster(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name           string
+		template       map[string]string
+		infrastructure string
+		want           map[string]string
+	}{
+		{"nothing", nil, "abi-sb5b6", map[string]string{machine.LabelCluster: "abi-sb5b6"}},
+		{"another name", map[string]string{machine.LabelCluster: "abi"}, "abi-sb5b6", map[string]string{machine.LabelCluster: "abi"}},
+		{"an empty name", map[string]string{machine.LabelCluster: ""}, "abi-sb5b6", map[string]string{machine.LabelCluster: ""}},
+		{"nothing, nor does anybody", nil, "", map[string]string{}},
+	} {
+		set := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "worker", Namespace: machine.Namespace, UID: "set-1"}}
+		set.Spec.Template.Labels = tt.template
+		s := snapshot.Snapshot{MachineSets: []*machine.MachineSet{set}, Request: snapshot.Request{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name}}
+		infrastructure := snapshot.One("Infrastructure", "", machine.InfrastructureName)
+		if asks := slices.Contains(reads(s).Objects, infrastructure); asks != (tt.template == nil) {
+			t.Errorf("%s: the Infrastructure is asked for: %v", tt.name, asks)
+		}
+		if tt.infrastructure != "" {
+			i := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: machine.InfrastructureName}}
+			i.Status.InfrastructureName = tt.infrastructure
+			s.Infrastructures = append(s.Infrastructures, i)
+		}
+		l := machine.NewLedger("set-1")
+		l.Active = machine.Ordinals{0}
+		got := creations(s, set, l, members{})[0].Do[0].(plan.Create).Object.GetLabels() //nolint:forcetypeassert // it panics if not
+		tt.want[machine.LabelOrdinal] = "0"
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		if _, has := set.Spec.Template.Labels[machine.LabelOrdinal]; has {
+			t.Errorf("%s: the set's own template was written", tt.name)
+		}
 	}
 }

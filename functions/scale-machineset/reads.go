@@ -26,8 +26,8 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		if s.Request.Is("Machine") && concerns(s, set) || s.Request.Is("MachineSet") && !settled(s, set) {
 			ask(machinesOf(set))
 		}
-		if misfit(s, set) != "" {
-			ask(snapshot.One("Infrastructure", "", machine.InfrastructureName)) // which may say the region that is missing
+		if _, told := set.Spec.Template.Labels[machine.LabelCluster]; !told || misfit(s, set) != "" {
+			ask(snapshot.One("Infrastructure", "", machine.InfrastructureName)) // which may say the name, or the region, that is missing
 		}
 		if owned := all.owned[set.UID]; backwards(set, owned) || retires(set, owned) {
 			ask(snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true})

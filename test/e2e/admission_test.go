@@ -92,6 +92,9 @@ func goodSamples(k kubectl) func(*testing.T) {
 			"    matchExpressions:\n    - {key: machine.openshift.io/cluster-api-machine-role, operator: In, values: [worker, infra]}\n"+
 				"    - {key: missing, operator: DoesNotExist}\n    matchLabels:")
 		k.as("jane").mustGiven(t, expressions, "create", "--dry-run=server", "-f", "-")
+		const label = "machine.openshift.io/cluster-api-cluster: cluster-a389-fmxsv\n"
+		unnamed := strings.Replace(edit(t, "kubemark/infra-1a.yaml", "        "+label, ""), "      "+label, "", 1)
+		k.as("jane").mustGiven(t, unnamed, "create", "--dry-run=server", "-f", "-")
 	}
 }
 
@@ -157,10 +160,10 @@ var badObjects = []struct {
 	{"more replicas than a set can have", set, "replicas: 0", "replicas: 20001", []string{"spec.replicas must not be more than 20000, got 20001"}},
 	{"negative replicas", set, "replicas: 0", "replicas: -1", []string{"spec.replicas: Invalid value: -1"}},
 	{
-		"template without a cluster", set,
+		"template with an empty cluster", set,
 		"      machine.openshift.io/cluster-api-cluster: cluster-a389-fmxsv\n      machine.openshift.io/cluster-api-machineset: general-purpose-1a\n  template:\n    metadata:\n      labels:\n        machine.openshift.io/cluster-api-cluster: cluster-a389-fmxsv\n",
-		"      machine.openshift.io/cluster-api-machineset: general-purpose-1a\n  template:\n    metadata:\n      labels:\n",
-		[]string{"spec.template.metadata.labels[machine.openshift.io/cluster-api-cluster] must name the cluster, got none"},
+		"      machine.openshift.io/cluster-api-machineset: general-purpose-1a\n  template:\n    metadata:\n      labels:\n        machine.openshift.io/cluster-api-cluster: \"\"\n",
+		[]string{`spec.template.metadata.labels[machine.openshift.io/cluster-api-cluster] must name the cluster, got ""`},
 	},
 	{
 		"unknown provider", set, "kind: KubemarkMachineProviderSpec", "kind: NutanixMachineProviderConfig",
