@@ -172,7 +172,7 @@ func (i *instance) matches(c *Cloud, f filter, now time.Time) bool {
 	case f.name == "tag-key":
 		return slices.ContainsFunc(f.values, func(k string) bool { _, has := i.tags[k]; return has })
 	case f.name == "instance-id":
-		return slices.Contains(f.values, i.id)
+		return slices.ContainsFunc(f.values, func(pattern string) bool { return like(pattern, i.id) })
 	case f.name == "client-token":
 		return slices.Contains(f.values, i.form.Get("ClientToken"))
 	case f.name == "instance-state-name":

@@ -49,10 +49,11 @@ func selected(all []named, form url.Values, idFilter string) []named {
 	})
 }
 
-// like matches the wildcard of filters at the end.
+// like matches the wildcard of filters at the end, or at the beginning.
 func like(pattern, s string) bool {
 	prefix, wild := strings.CutSuffix(pattern, "*")
-	return pattern == s || wild && strings.HasPrefix(s, prefix)
+	suffix, before := strings.CutPrefix(pattern, "*")
+	return pattern == s || wild && strings.HasPrefix(s, prefix) || before && strings.HasSuffix(s, suffix)
 }
 
 func subnets(form url.Values) (any, *refusal) {

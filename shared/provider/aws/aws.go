@@ -130,7 +130,7 @@ func (d *driver) Find(ctx context.Context, r provider.Ref) (found []provider.Ins
 // List implements [provider.Driver]. What the installer, or OpenShift, made carries the cluster's tag as well.
 func (d *driver) List(ctx context.Context) (all []provider.Instance, err error) {
 	err = d.call(ctx, func(ctx context.Context) error {
-		found, err := d.describe(ctx, d.ours(), has("instance-state-name", alive...))
+		found, err := d.every(ctx)
 		if err == nil {
 			all, err = d.instances(ctx, found)
 		}

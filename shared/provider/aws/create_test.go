@@ -6,10 +6,11 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -248,20 +249,83 @@ func TestTokenIsOfAZone(t *testing.T) {
 }
 
 // The scan reads a region page by page with one list, however many instances it has.
-func TestListCostsACallForAPage(t *testing.T) {
+func TestListCostsAHandfulOfCalls(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{Page: 40}
+	region := serve(t, cloud)
+	d, w := region.wired(t, region.account())
+	add := func(n int) {
+		for range n {
+			cloud.Add("us-east-2b", "m5.large", map[string]string{tagUID: string(uuid.NewUUID()), d.tagCluster(): owned})
+		}
+	}
+	list := func(want, calls int) {
+		t.Helper()
+		before := len(w.since(0))
+		all, err := d.List(t.Context())
+		asked := slices.DeleteFunc(w.since(before), func(a string) bool { return a != "DescribeInstances" })
+		if err != nil || len(all) != want || len(asked) != calls {
+			t.Errorf("List = %d, %v with %d calls, want %d with %d", len(all), err, len(asked), want, calls)
+		}
+	}
+	add(40)
+	list(40, 1)
+	add(60)
+	list(100, 1+len(parts))
+}
+
+// EC2 needs two seconds and more for a page of a thousand, and a list has ten: pages are asked for side by side.
+func TestPagesAreAskedForSideBySide(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{Page: 8}
+	region := serve(t, cloud)
+	d, w := region.wired(t, region.account())
+	for range 40 {
+		cloud.Add("us-east-2b", "m5.large", map[string]string{tagUID: string(uuid.NewUUID()), d.tagCluster(): owned})
+	}
+	var mu sync.Mutex
+	now, most := map[string]int{}, map[string]int{}
+	w.set(func(action string, next func() (*http.Response, error)) (*http.Response, error) {
+		kind := action
+		if strings.HasPrefix(action, "DescribeInstanceType") {
+			kind = "types"
+		}
+		mu.Lock()
+		now[kind]++
+		most[kind] = max(most[kind], now[kind])
+		mu.Unlock()
+		time.Sleep(50 * time.Millisecond)
+		mu.Lock()
+		now[kind]--
+		mu.Unlock()
+		return next()
+	})
+	if all, err := d.List(t.Context()); err != nil || len(all) != 40 || most["DescribeInstances"] < 4 {
+		t.Errorf("List = %d, %v, with %d calls at a time", len(all), err, most["DescribeInstances"])
+	}
+	if _, err := d.InstanceTypes(t.Context()); err != nil || most["types"] < 2 {
+		t.Errorf("InstanceTypes: %v, with %v calls at a time", err, most)
+	}
+}
+
+// A cloud that speaks EC2's protocol and knows no wildcards in ids shows nothing in any part: that is no absence (R-S12).
+func TestCloudWithoutPartsIsReadPageByPage(t *testing.T) {
 	t.Parallel()
 	cloud := &ec2.Cloud{Page: 4}
-	d, w := serve(t, cloud).wired(t, serve(t, cloud).account())
-	resolved, err := d.Resolve(t.Context(), spec(nil))
-	must(t, err)
-	for n := range 10 {
-		_, err := d.Create(t.Context(), provider.Ref{UID: uuid.NewUUID(), Name: "worker", Token: fmt.Sprint("t", n)}, resolved)
-		must(t, err)
+	region := serve(t, cloud)
+	d, w := region.wired(t, region.account())
+	for range 10 {
+		cloud.Add("us-east-2b", "m5.large", map[string]string{tagUID: string(uuid.NewUUID()), d.tagCluster(): owned})
 	}
-	before := len(w.since(0))
-	all, err := d.List(t.Context())
-	if calls := w.since(before); err != nil || len(all) != 10 || !slices.Equal(calls, []string{"DescribeInstances", "DescribeInstances", "DescribeInstances", "DescribeHosts"}) {
-		t.Errorf("List = %d, %v with %v", len(all), err, calls)
+	var calls atomic.Int32
+	w.set(func(action string, next func() (*http.Response, error)) (*http.Response, error) {
+		if n := calls.Add(1); action == "DescribeInstances" && n > 1 && int(n) <= 1+len(parts) {
+			return page(200, "text/xml", `<DescribeInstancesResponse><reservationSet/></DescribeInstancesResponse>`)(nil)
+		}
+		return next()
+	})
+	if all, err := d.List(t.Context()); err != nil || len(all) != 10 {
+		t.Errorf("List = %d, %v", len(all), err)
 	}
 }
 

@@ -41,6 +41,19 @@ func (d *driver) describe(ctx context.Context, filters ...types.Filter) ([]types
 	return all, nil
 }
 
+// page returns the first of them, and whether there are more.
+func (d *driver) page(ctx context.Context, filters ...types.Filter) (all []types.Instance, more bool, err error) {
+	out, err := d.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(pageSize)})
+	if err != nil {
+		return nil, false, err
+	}
+	d.whose.learn(out.Reservations)
+	for _, r := range out.Reservations {
+		all = append(all, r.Instances...)
+	}
+	return all, aws.ToString(out.NextToken) != "", nil
+}
+
 // live leaves out what is gone.
 func live(all []types.Instance) []types.Instance {
 	return slices.DeleteFunc(slices.Clone(all), func(i types.Instance) bool {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -19,33 +20,44 @@ import (
 // InstanceTypes implements [provider.Driver], from EC2's own description of its types (SPEC E13).
 func (d *driver) InstanceTypes(ctx context.Context) (all []provider.InstanceType, err error) {
 	err = d.call(ctx, func(ctx context.Context) error {
-		zones, err := d.zones(ctx)
-		if err != nil {
+		var zones map[string][]string
+		g, side := errgroup.WithContext(ctx)
+		g.Go(func() (err error) { zones, err = d.zones(side); return err }) // some five pages, beside ten of the types
+		var found []types.InstanceTypeInfo
+		g.Go(func() (err error) { found, err = d.typeInfos(side); return err })
+		if err := g.Wait(); err != nil {
 			return err
 		}
 		prices, problem := map[string]float64{}, ""
 		if d.prices != nil {
+			var err error
 			if prices, err = d.prices(ctx, d.account.Namespace, d.account.Region); err != nil {
 				problem = fmt.Sprintf("prices are unknown: %v", err) // capacity is worth more
 			}
 		}
-		for pages := ec2.NewDescribeInstanceTypesPaginator(d.ec2, &ec2.DescribeInstanceTypesInput{MaxResults: aws.Int32(100)}); pages.HasMorePages(); {
-			page, err := pages.NextPage(ctx)
-			if err != nil {
-				return err
-			}
-			for _, t := range page.InstanceTypes {
-				it := offered(t)
-				it.Zones, it.PriceHour, it.Problem = zones[it.Name], prices[it.Name], problem
-				if it.MilliCPU > 0 && it.Memory > 0 {
-					all = append(all, it)
-				}
+		for _, t := range found {
+			it := offered(t)
+			it.Zones, it.PriceHour, it.Problem = zones[it.Name], prices[it.Name], problem
+			if it.MilliCPU > 0 && it.Memory > 0 {
+				all = append(all, it)
 			}
 		}
 		slices.SortFunc(all, func(a, b provider.InstanceType) int { return cmp.Compare(a.Name, b.Name) })
 		return nil
 	})
 	return all, err
+}
+
+func (d *driver) typeInfos(ctx context.Context) (all []types.InstanceTypeInfo, err error) {
+	in := &ec2.DescribeInstanceTypesInput{MaxResults: aws.Int32(100)}
+	for pages := ec2.NewDescribeInstanceTypesPaginator(d.ec2, in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.InstanceTypes...)
+	}
+	return all, nil
 }
 
 // zones returns where each type is offered; nowhere known if the credentials do not allow to ask: those that OpenShift
