@@ -135,7 +135,7 @@ func TestDeployKeepsSettings(t *testing.T) {
 		"no Service yet":                    {},
 		"a first deployment, told":          {env: namespaces, want: []string{namespaces}},
 		"what an overlay set stays":         {live: live(served, variable("OIDC_AUDIENCE", "a"), variable("OIDC_SUBJECTS", "b:*,c")), want: []string{namespaces, "OIDC_AUDIENCE=a", "OIDC_SUBJECTS=b:*,c"}},
-		"what func.yaml says is its own":    {live: live(variable("GOMEMLIMIT", "1MiB"), variable("BUILT", "2026"), served), want: []string{namespaces}},
+		"what func.yaml says is its own":    {live: live(variable("GOMEMLIMIT", "1MiB"), variable("BUILT", "2026"), variable("ADDRESS", "0.0.0.0"), served), want: []string{namespaces}},
 		"any value":                         {live: live(variable("EMPTY", ""), map[string]any{"name": "BARE"}, variable("LINES", "a = b\n\"c\"- $HOME")), want: []string{"BARE=", "EMPTY=", "LINES=a = b\n\"c\"- $HOME"}},
 		"from Secrets and ConfigMaps":       {live: live(from("S", "secretKeyRef"), from("C", "configMapKeyRef")), want: []string{"C={{ configMap:where:what }}", "S={{ secret:where:what }}"}},
 		"ENV is the last word":              {live: live(served, variable("DRY_RUN", "true")), env: "MACHINE_NAMESPACES=c DRY_RUN- NEW=1 ABSENT-", want: []string{"MACHINE_NAMESPACES=c", "NEW=1"}},

@@ -188,7 +188,7 @@ keep() {
   [ ${#overlays[@]} = 0 ] || overlaid "$acts" >>"$live" || { rm -f "$live"; die "the overlays ${overlays[*]} cannot be read"; }
   while IFS= read -r -d '' one; do
     case $one in
-      BUILT=*) ;;                    # func's own: when it built the image
+      BUILT=* | ADDRESS=0.0.0.0) ;;  # func's own, of each deployment
       FUNCTION=*) ;;                 # one function is in an image; which the root is, acting says
       '!volumes') grep -q '^  volumes:' "$staged" || die "$name has volumes, which func would take away: put them under run.volumes of functions/$name/func.yaml" ;;
       '!envFrom') grep -q '^ *- value:' "$staged" || die "$name has envFrom, which func would take away: put it under run.envs of functions/$name/func.yaml" ;;
