@@ -90,11 +90,11 @@ var ledgers = []Guard{
 	{"commit-before-execution", "G4", scale + "handler.go", `			p.Then(commit(set, next))
 			return
 		}
-		if work`, `			p.Then(commit(set, next))
+		work`, `			p.Then(commit(set, next))
 			p.Add(execute(s, set, next.ledger, owned)...)
 			return
 		}
-		if work`, ""},
+		work`, ""},
 	{"all-machines-were-read", "2a.3", scale + "handler.go", ` && complete(s, set) {`, ` {`, ""},
 	{"never-created-goes-first", "2a.3", scale + "shrink.go", `	case c.machine == nil:
 		return 0`, `	case c.machine == nil:
@@ -262,9 +262,7 @@ var drains = []Guard{
 	{"one-of-the-control-plane", "2e", drain + "controlplane.go", `	if !machine.IsControlPlane(d.n) {`, `	if true {`, ""},
 	{"volumes-are-waited-for", "2e", drain + "handler.go", `	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes != "" {`, `	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes == "never" {`, ""},
 	{"pods-are-waited-for", "2e", drain + "handler.go", `	if progress := e.progress(); progress != "" {`, `	if progress := e.progress(); progress == "never" {`, ""},
-	{"blocked-pods-block", "2e", drain + "handler.go", `	if reason := e.obstacle(); reason != "" {
-		requeued`, `	if reason := e.obstacle(); reason == "never" {
-		requeued`, ""},
+	{"blocked-pods-block", "2e", drain + "handler.go", `	if reason := e.obstacle(); reason != "" {`, `	if reason := e.obstacle(); reason == "never" {`, ""},
 	{"hooks-before-the-drain", "2e", drain + "handler.go", `	case len(d.m.Spec.LifecycleHooks.PreDrain) > 0:`, `	case false:`, ""},
 	{"drained-of-this-node", "2e", words + "condition.go", `	case ReasonNoNode:
 		return ref == nil
