@@ -41,6 +41,7 @@ func (k knative) coldStart(t *testing.T) {
 			t.Errorf("%s sleeps, its min-scale is 1", name)
 		}
 	}
+	began = time.Now()
 	y.set(t, "cold", 0, "4c12g30d", "")
 	await(t, "the set is seen", func() string {
 		if y.get(t, "machineset/cold", ".status.observedGeneration") != "1" {
