@@ -81,12 +81,16 @@ func (w sweep) exorcise() []plan.Sequence {
 	var all []plan.Sequence
 	for _, n := range w.ghosts {
 		since, seen := w.state.Sightings[ghostKey(n)]
-		if seen && !w.Now.Before(since.Add(w.horizon())) && w.Now.After(n.CreationTimestamp.Add(w.horizon())) {
-			all = append(all, plan.Sequence{
-				Do:    []plan.Action{plan.Delete{Object: n, IfUnchanged: true, Why: "its machine and its instance are gone"}},
-				Notes: []plan.Note{plan.Normal(w.object(), "OrphanRemoved", "node "+n.Name)},
-			})
+		if !seen || w.Now.Before(since.Add(w.horizon())) || !w.Now.After(n.CreationTimestamp.Add(w.horizon())) {
+			continue
 		}
+		a := plan.Delete{Object: n, IfUnchanged: true, Why: "its machine and its instance are gone"}
+		if o, tried := w.Outcome(a); tried && o.Result == plan.Refused {
+			why := "node " + n.Name + " cannot be deleted: " + o.Message
+			all = append(all, plan.Sequence{Notes: []plan.Note{plan.Warning(w.object(), "FailedDelete", why)}})
+			continue
+		}
+		all = append(all, plan.Sequence{Do: []plan.Action{a}, Notes: []plan.Note{plan.Normal(w.object(), "OrphanRemoved", "node "+n.Name)}})
 	}
 	return all
 }

@@ -31,6 +31,7 @@ func TestAdmission(t *testing.T) {
 	older := edit(t, "kubemark/infra-1a.yaml", "kind: KubemarkMachineProviderSpec", "kind: SomethingOlder")
 	k.mustGiven(t, strings.ReplaceAll(older, "infra-1a", "older"), "create", "-f", "-")
 	k.mustGiven(t, strings.NewReplacer("by-hand", "older", "flavor: 4c12g30d", "flavors: unknown").Replace(machine), "create", "-f", "-")
+	k.mustGiven(t, strings.NewReplacer("by-hand", "nobodys", "cluster-api-cluster: cluster-a389-fmxsv", `cluster-api-cluster: ""`).Replace(machine), "create", "-f", "-")
 	k.must(t, "apply", "-k", policy)
 	k.must(t, "apply", "-k", rbac)
 	k.must(t, "apply", "-k", "../../config/overlays/kubemark")

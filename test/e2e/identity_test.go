@@ -23,6 +23,7 @@ func olderMachine(k kubectl) func(*testing.T) {
 		jane.must(t, patch(`{"spec":{"providerSpec":{"value":{"image":"i"}}}}`)...)
 		k.asFunction("provision-machine").must(t, patch(`{"metadata":{"finalizers":null}}`)...)
 		k.refused(t, "", []string{"not found"}, "-n", ns, "get", "machine", "older")
+		jane.must(t, "-n", ns, "annotate", "machine", "nobodys", "example.com/note=seen") // a label without a name is none
 	}
 }
 
