@@ -11,11 +11,17 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
-// wireServer is where Azure answers its instances, with what is theirs alone: the same in all regions, and no cloud's endpoint.
-var wireServer = netip.MustParseAddr("168.63.129.16")
+// instancesOnly are where clouds answer their instances, with what is theirs alone, beside link-local addresses: the same in all
+// regions, and no cloud's endpoint.
+var instancesOnly = map[netip.Prefix]string{
+	netip.MustParsePrefix("168.63.129.16/32"):   "Azure", // its WireServer
+	netip.MustParsePrefix("fd00:ec2::/32"):      "EC2",   // metadata over IPv6, credentials of pods
+	netip.MustParsePrefix("fd20:ce::254/128"):   "Google Cloud",
+	netip.MustParsePrefix("100.100.100.200/32"): "Alibaba Cloud",
+}
 
-// Dialer reaches clouds, within a time, and never a link-local address or Azure's WireServer: there clouds keep the credentials
-// of their instances, and whoever writes a providerSpec could name it.
+// Dialer reaches clouds, within a time, and never an address where clouds keep the credentials of their instances: whoever
+// writes a providerSpec could name it (RELIABILITY §4).
 func Dialer(within time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: within, KeepAlive: 30 * time.Second, Control: refuseInstances}
 }
@@ -23,11 +29,17 @@ func Dialer(within time.Duration) *net.Dialer {
 // refuseInstances refuses what only an instance may ask.
 func refuseInstances(_, address string, _ syscall.RawConn) error {
 	a, err := netip.ParseAddrPort(address)
-	if err == nil && a.Addr().Unmap() == wireServer {
-		return provider.Errorf(provider.Denied, "%s is what Azure answers its instances at: no cloud is asked there", wireServer)
+	if err != nil { // no address of the network's
+		return nil
 	}
-	if err == nil && a.Addr().Unmap().IsLinkLocalUnicast() {
+	at := a.Addr().Unmap()
+	for p, cloud := range instancesOnly {
+		if p.Contains(at) {
+			return provider.Errorf(provider.Denied, "%s is what %s answers its instances at: no cloud is asked there", at, cloud)
+		}
+	}
+	if at.IsLinkLocalUnicast() {
 		return provider.Errorf(provider.Denied, "%s is a link-local address: no cloud is asked there", a.Addr())
 	}
-	return err
+	return nil
 }

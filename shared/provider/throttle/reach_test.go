@@ -20,11 +20,15 @@ func TestLinkLocalAddressesAreNoClouds(t *testing.T) {
 	}
 }
 
-func TestWireServerIsNoCloud(t *testing.T) {
+// RELIABILITY §4: what clouds tell their instances is not all at link-local addresses.
+func TestWhereInstancesAskIsNoCloud(t *testing.T) {
 	t.Parallel()
-	for _, address := range []string{"168.63.129.16:80", "[::ffff:168.63.129.16]:32526"} {
+	for address, cloud := range map[string]string{
+		"168.63.129.16:80": "Azure", "[::ffff:168.63.129.16]:32526": "Azure", "[fd00:ec2::254]:80": "EC2", "[fd00:ec2::23]:80": "EC2",
+		"[fd20:ce::254]:80": "Google Cloud", "100.100.100.200:80": "Alibaba Cloud",
+	} {
 		_, err := Dialer(time.Second).DialContext(t.Context(), "tcp", address)
-		if provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "Azure") {
+		if provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "what "+cloud+" answers its instances at") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
