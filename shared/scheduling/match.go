@@ -81,6 +81,9 @@ type term struct {
 	key string // topology key
 }
 
+// wide reports whether the term is about domains that are larger than a host.
+func (t term) wide() bool { return t.key != corev1.LabelHostname }
+
 // termsOf compiles terms of a Pod: they mean the namespaces that they name and those that they select, else the Pod's.
 // For a Pod that waits, the scheduler takes a selector that wants no label to be there for one of all namespaces.
 func (s spaces) termsOf(p *corev1.Pod, list []corev1.PodAffinityTerm, waits bool) []term {

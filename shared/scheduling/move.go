@@ -3,6 +3,7 @@
 package scheduling
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -28,6 +29,7 @@ type Mover struct {
 	moved  []*moved
 	space  *binpack.Space
 	taken  map[int]bool
+	levels map[string][]level // see levelsOf
 }
 
 // moved is a shape of Pods with the topology domains that it must not leave: whatever constraints over such domains
@@ -41,7 +43,7 @@ type moved struct {
 // NewMover returns a Mover for Pods that run on the given Nodes of the world. It prefers destinations in the order
 // given. A Node may be both: it can go until something was moved to it, and takes nothing once it goes.
 func (w *World) NewMover(pods map[int][]*corev1.Pod, destinations []int) *Mover {
-	m := &Mover{world: w, order: destinations, at: map[int]int{}, shapes: map[string]int{}, taken: map[int]bool{}, likes: map[*corev1.Container][]*corev1.Pod{}}
+	m := &Mover{world: w, order: destinations, at: map[int]int{}, shapes: map[string]int{}, taken: map[int]bool{}, likes: map[*corev1.Container][]*corev1.Pod{}, levels: map[string][]level{}}
 	for i, n := range destinations {
 		m.at[n] = i
 	}
@@ -84,6 +86,7 @@ func (m *Mover) add(p *corev1.Pod, n int) {
 	for _, k := range d.wideKeys() {
 		home[k] = m.world.nodes[n].Labels[k]
 	}
+	d.bad = cmp.Or(d.bad, m.uprooted(d, n))
 	m.world.settle(d)
 	m.shapes[key] = len(m.items)
 	item := binpack.Item{Name: key, Size: d.size}
@@ -163,10 +166,9 @@ func (d *demand) wideKeys() []string {
 // settle makes the demand one of a Pod that stays in its wider domains: only terms over hosts are still to be checked, and
 // what others hold against it. While its old Node exists, that host counts as empty for spread over hosts.
 func (w *World) settle(d *demand) {
-	wide := func(t term) bool { return t.key != corev1.LabelHostname }
-	d.far = slices.DeleteFunc(d.far, wide)
+	d.far = slices.DeleteFunc(d.far, term.wide)
 	for i := len(d.near) - 1; i >= 0; i-- {
-		if wide(d.near[i]) {
+		if d.near[i].wide() {
 			d.near = slices.Delete(d.near, i, i+1)
 			d.homes = slices.Delete(d.homes, i, i+1)
 		}

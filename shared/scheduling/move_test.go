@@ -36,6 +36,41 @@ func TestOwnRuleDoesNotHoldAPod(t *testing.T) {
 	}
 }
 
+// A Pod may be where the scheduler would not put it now, because others have gone since it came: it would not be let back into its
+// zone if it were evicted, and is not moved (SPEC C56, RELIABILITY 2d).
+func TestPodThatWouldNotComeBackIsNotMoved(t *testing.T) {
+	t.Parallel()
+	near := aPod("front", "1", "1Gi", togetherBy(zoneKey))
+	near.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector = self(aPod("back", "1", "1Gi"))
+	back, even, alone, together := aPod("back", "1", "1Gi"), aPod("web", "1", "1Gi", spreadBy(zoneKey, 1)), aPod("db", "1", "1Gi", apartBy(zoneKey)), aPod("pair", "1", "1Gi", togetherBy(zoneKey))
+	for name, tt := range map[string]struct {
+		pod        *corev1.Pod
+		here, away []*corev1.Pod // in its zone, and in another one
+		want       string
+	}{
+		"spread as it should be":         {even, several(1, even), several(1, even), ""},
+		"too many of them in its zone":   {even, several(2, even), nil, ReasonSpread},
+		"the last one where none is":     {even, nil, nil, ""},
+		"another one in its zone":        {alone, several(1, alone), nil, ReasonFar},
+		"another one in another zone":    {alone, nil, several(1, alone), ""},
+		"company in its zone":            {near, several(1, back), several(1, back), ""},
+		"company left its zone":          {near, nil, several(1, back), ReasonNear},
+		"company is gone":                {near, nil, nil, ReasonNear},
+		"its own company":                {together, nil, nil, ""},
+		"its own company went elsewhere": {together, nil, several(1, together), ReasonNear},
+	} {
+		nodes := []Node{holding(aNode("from", "4", "8Gi"), tt.pod), holding(aNode("to", "9", "8Gi"), tt.here...), holding(aNode("away", "9", "8Gi", inZone("b")), tt.away...)}
+		m := NewWorld(nodes, nil, nil).NewMover(map[int][]*corev1.Pod{0: nodes[0].Pods}, []int{1, 2, 0})
+		want := tt.want
+		if want != "" {
+			want = ReasonNoPlace + "default/" + tt.pod.Name + ": " + want
+		}
+		if got := m.Clear(0, nodes[0].Pods); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
 // Whatever Nodes go together, their Pods have places among those that stay where every rule is kept, as far as it was kept
 // before (SPEC C56, RELIABILITY 2d).
 func TestMovedPodsKeepEveryRule(t *testing.T) {

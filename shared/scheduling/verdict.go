@@ -32,16 +32,21 @@ func (w *World) Ask(p *corev1.Pod) *Question {
 	bare, nominated := w.bound()
 	q := &Question{world: bare, nominated: nominated, demand: bare.compile(p)}
 	for _, s := range q.spreads {
-		l := level{spread: s, counts: map[string]int{}}
-		held := bare.held(&s)
-		for n := range bare.nodes {
-			if node := bare.nodes[n].Node; q.demand.counts(&s, node) {
-				l.counts[node.Labels[s.key]] += held[n]
-			}
-		}
-		q.levels = append(q.levels, l)
+		q.levels = append(q.levels, bare.level(q.demand, s))
 	}
 	return q
+}
+
+// level counts what the domains of a constraint hold.
+func (w *World) level(d *demand, s spread) level {
+	l := level{spread: s, counts: map[string]int{}}
+	held := w.held(&s)
+	for n := range w.nodes {
+		if node := w.nodes[n].Node; d.counts(&s, node) {
+			l.counts[node.Labels[s.key]] += held[n]
+		}
+	}
+	return l
 }
 
 // bound returns the world with none but Pods that are bound, and by node the others.
