@@ -39,6 +39,7 @@ func TestKnative(t *testing.T) {
 	t.Run("lives of Machines", func(t *testing.T) { live(t, yard{kubectl{plane: k.ControlPlane}, k.Stack}) })
 	k.empty(t)
 	t.Run("a second namespace", k.secondNamespace)
+	t.Run("senders prove who they are", k.senders)
 	t.Run("a release", k.release)
 	t.Run("the root", k.root)
 	t.Run("undeploy", k.undeploy)

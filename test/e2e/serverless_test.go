@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -141,9 +142,54 @@ func (k knative) release(t *testing.T) {
 	k.took("make release, and link-node applied with kubectl from there", began)
 }
 
-// undeploy takes all functions away.
+// senders turns Eventing's flag on and deploys with overlays/oidc, as docs/authentication.md says. Everything works as before, decisions come
+// back to the Broker too; who has no token is refused, by the Broker and by a function.
+func (k knative) senders(t *testing.T) {
+	const overlays = "OVERLAYS=namespaces oidc"
+	y := yard{k.kubectl, k.Stack}
+	began := time.Now()
+	k.must(t, "patch", "configmap", "config-features", "-n", "knative-eventing", "--type=merge", "-p", `{"data":{"authentication-oidc":"enabled"}}`)
+	k.make(t, "manifests", overlays)
+	await(t, "Eventing takes the EventPolicy", func() string {
+		if _, err := k.run("", "apply", "-k", filepath.Join(k.repo, "build", "manifests")); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	k.ready(t, "broker", "trigger", "apiserversource", "pingsource", "eventpolicy")
+	k.make(t, "deploy", overlays)
+	k.ready(t, "ksvc", "trigger")
+	k.took("authentication-oidc on, make deploy OVERLAYS='namespaces oidc': all Ready again", began)
+	began = time.Now()
+	y.set(t, "proven", 1, "4c12g30d", "")
+	y.running(t, "proven", 1)
+	k.took("with tokens: a MachineSet to Running", began)
+	y.do(t, "delete machineset proven"+inMachines+" --wait=false")
+	await(t, "every Machine is gone", func() string { return y.do(t, "get machines"+inMachines+" -o name") })
+	for what, code := range map[string]int{
+		"a function": k.event(t, "scale-machineset", "openshift-machine-api"),
+		"the Broker": k.post(t, "broker-ingress", "knative-eventing", "broker-ingress.knative-eventing.svc.cluster.local", "/openshift-machine-api/machines", "openshift-machine-api"),
+	} {
+		if code != http.StatusUnauthorized {
+			t.Errorf("without a token %s answers %d", what, code)
+		}
+	}
+	if refused := regexp.MustCompile(`.*"knativeerrorcode":"40[13]".*`).FindAllString(y.do(t, "logs --tail=-1 -c user-container -l serving.knative.dev/service=dead-letter"+inMachines), 5); len(refused) > 0 {
+		t.Errorf("events of Eventing itself were refused:\n%s", strings.Join(refused, "\n"))
+	}
+}
+
+// undeploy takes all functions away, and no Machine knows.
 func (k knative) undeploy(t *testing.T) {
+	y := yard{k.kubectl, k.Stack}
+	y.set(t, "left", 1, "4c12g30d", "")
+	y.running(t, "left", 1)
+	const machines = "get machines,nodes" + inMachines + ` -o jsonpath={range.items[*]}{.metadata.name}/{.metadata.uid}/{.metadata.deletionTimestamp}/{.status.phase}/{.spec.providerID}{"\n"}{end}`
+	before := y.do(t, machines)
 	k.make(t, "undeploy")
+	if after := y.do(t, machines); after != before {
+		t.Errorf("Machines and Nodes before make undeploy:\n%s\nafter:\n%s", before, after)
+	}
 	if left := strings.TrimSpace(k.must(t, "get", "ksvc", "-n", "openshift-machine-api", "-o", "name")); left != "" {
 		t.Errorf("left after make undeploy of %d functions: %s", len(stack.Functions), left)
 	}
@@ -199,12 +245,18 @@ func (k knative) secondNamespace(t *testing.T) {
 // event posts an event about a MachineSet to a function, through Serving's ingress, as Eventing does.
 func (k knative) event(t *testing.T, function, namespace string) int {
 	t.Helper()
-	ingress := strings.TrimSpace(k.must(t, "get", "service", "ingress", "-n", "knative-serving", "-o", "jsonpath={.spec.clusterIP}"))
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+ingress+"/", nil)
+	return k.post(t, "ingress", "knative-serving", function+".openshift-machine-api.svc.cluster.local", "/", namespace)
+}
+
+// post posts an event about a MachineSet to a Kubernetes Service, and returns the answer's code. There is no DNS outside of pods.
+func (k knative) post(t *testing.T, service, in, host, path, namespace string) int {
+	t.Helper()
+	address := strings.TrimSpace(k.must(t, "get", "service", service, "-n", in, "-o", "jsonpath={.spec.clusterIP}"))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Host = function + ".openshift-machine-api.svc.cluster.local"
+	r.Host = host
 	for name, value := range map[string]string{
 		"Specversion": "1.0", "Id": "1", "Source": "/test", "Type": "dev.knative.apiserver.ref.update",
 		"Apiversion": "machine.openshift.io/v1beta1", "Kind": "MachineSet", "Namespace": namespace, "Name": "elsewhere",
