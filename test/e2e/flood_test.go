@@ -19,6 +19,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/machine-functions/machine-functions/test/local/stack"
@@ -31,6 +32,9 @@ const (
 	killEvery  = 20 * time.Second
 	// answeredWithin is RELIABILITY R-L5.
 	answeredWithin = 25 * time.Second
+	// mostUnderWay is how many requests may wait for an answer at a time: what 1,000 events a second leave in ten seconds in which
+	// nobody answers. More would use up the machine that everything else runs on; then fewer are sent, and the report says so.
+	mostUnderWay = 10_000
 )
 
 var floodSets = []string{"flood-a", "flood-b", "flood-c"}
@@ -45,9 +49,7 @@ func TestFlood(t *testing.T) {
 		t.Skip("make load")
 	}
 	s, _ := startSystem(t, 40*time.Minute, stack.Options{Replicas: 2})
-	f := &flood{yard: yard{kubectl{plane: s.ControlPlane}, s}, client: &http.Client{
-		Timeout: 2 * answeredWithin, Transport: &http.Transport{MaxIdleConnsPerHost: 512, MaxConnsPerHost: 512},
-	}, handled: histogram{}}
+	f := &flood{yard: yard{kubectl{plane: s.ControlPlane}, s}, client: floodClient(), handled: histogram{}, down: map[string]*absence{}}
 	for _, name := range floodSets {
 		f.set(t, name, 5, "4c12g30d", "")
 	}
@@ -71,14 +73,53 @@ func TestFlood(t *testing.T) {
 	}
 	f.counts(t, "Machines that are left", 0, "get machines"+inMachines+" -o jsonpath={range.items[*]}.{end}")
 	f.oneEach(t, 0)
-	text += fmt.Sprintf("violations: %d; requests without an answer within %v: %d\n", f.violations.Load(), answeredWithin, f.hung.Load())
-	if f.violations.Load()+f.hung.Load() > 0 {
+	text += fmt.Sprintf("violations: %d; panics: %d; requests without an answer within %v: %d; cut off by nobody who was killed: %d\n",
+		f.violations.Load(), f.panics.Load(), answeredWithin, f.hung.Load(), f.broken.Load())
+	if f.violations.Load()+f.panics.Load()+f.hung.Load()+f.broken.Load() > 0 {
 		t.Errorf("see the report:\n%s", text)
 	}
 	t.Log("\n" + text)
 	text = strings.Replace(f.circumstances(t), "TestLoad", "TestFlood", 1) + text
 	if err := os.WriteFile(report, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The sender sends on time while answers are late, and says so where it cannot.
+func TestPour(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		most         int
+		events       int
+		behind, over time.Duration
+	}{
+		"there is room": {mostUnderWay, 10_000, 0, 15 * time.Second},
+		"there is none": {1000, 2000, 8 * time.Second, 11 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				began := time.Now()
+				var sent sync.Map
+				events, behind := pour(ctx, 1000, c.most, func(event int) {
+					sent.Store(event, true)
+					time.Sleep(5 * time.Second)
+				})
+				if near := max(events-c.events, c.events-events); near > 20 || (behind-c.behind).Abs() > 100*time.Millisecond {
+					t.Errorf("%d events, %v behind; want %d, %v", events, behind, c.events, c.behind)
+				}
+				for event := range events {
+					if _, is := sent.Load(event); !is {
+						t.Fatalf("event %d was not sent", event)
+					}
+				}
+				if took := time.Since(began); (took - c.over).Abs() > 100*time.Millisecond {
+					t.Errorf("returned after %v, the last answer came after %v", took, c.over)
+				}
+			})
+		})
 	}
 }
 
@@ -99,11 +140,66 @@ type flood struct {
 	yard
 	client     *http.Client
 	hung       atomic.Int64
+	broken     atomic.Int64
+	panics     atomic.Int64
 	violations atomic.Int64
-	down       sync.Map // addresses of processes that are being killed
 
 	mu      sync.Mutex
-	handled histogram // what processes said that are gone now
+	handled histogram           // what processes said that are gone now
+	down    map[string]*absence // by address: when its process was last not there
+}
+
+// absence is until when a process was not there; without an end it is not there now.
+type absence struct{ until time.Time }
+
+// gone reports whether the process at an address was not there at some time from then on.
+func (f *flood) gone(address string, since time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	a := f.down[address]
+	return a != nil && (a.until.IsZero() || a.until.After(since))
+}
+
+func (f *flood) missing(address string, a *absence) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.down[address] = a
+}
+
+// floodClient bounds nothing: a request that waits for a connection of its own sender would look like one that nobody answers.
+func floodClient() *http.Client {
+	return &http.Client{Timeout: 2 * answeredWithin, Transport: &http.Transport{MaxIdleConnsPerHost: 1000, IdleConnTimeout: 30 * time.Second}}
+}
+
+// pour calls send for so many events in each second until ctx ends, each in a goroutine of its own, of which so many may be under
+// way. It returns how many events there were, once all of them were sent, and for how long it could not keep up.
+func pour(ctx context.Context, rate, most int, send func(event int)) (events int, behind time.Duration) {
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	places := make(chan struct{}, most)
+	began := time.Now()
+	for ctx.Err() == nil {
+		for due := int((time.Since(began) - behind).Seconds() * float64(rate)); events < due && ctx.Err() == nil; events++ {
+			full := time.Now()
+			select {
+			case places <- struct{}{}:
+			default:
+				select {
+				case places <- struct{}{}:
+				case <-ctx.Done():
+					return events, behind + time.Since(full)
+				}
+				behind += time.Since(full)
+			}
+			event := events
+			sending.Go(func() {
+				defer func() { <-places }()
+				send(event)
+			})
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return events, behind
 }
 
 // woken are the functions that events wake, each with the kinds.
@@ -126,41 +222,41 @@ func (f *flood) phase(t *testing.T, name string, rate int, lasts time.Duration, 
 	defer cancel()
 	objects := f.objects(t)
 	before := f.histograms(t)
-	var others, sending sync.WaitGroup
+	var others sync.WaitGroup
 	kills := 0
 	others.Go(func() { kills = f.kills(ctx, t) })
 	others.Go(func() { f.people(ctx, t) })
 	others.Go(func() { f.watch(ctx, t) })
 	a := &answers{status: map[string]int{}}
-	began, events := time.Now(), 0
+	began := time.Now()
 	names := slices.Sorted(maps.Keys(woken))
-	for ctx.Err() == nil {
-		for due := int(time.Since(began).Seconds() * float64(rate)); events < due; events++ {
-			function := names[rand.IntN(len(names))] //nolint:gosec // a load
-			kind := woken[function][rand.IntN(2)]    //nolint:gosec // a load
-			times := 1
-			switch p := rand.Float64(); { //nolint:gosec // a load
-			case p < dropped:
-				times = 0
-			case p < dropped+duplicated:
-				times = 2
-			}
-			object := objects[kind][rand.IntN(len(objects[kind]))] //nolint:gosec // a load
-			id := strconv.Itoa(events)
-			for range times {
-				sending.Go(func() { f.send(t, a, to(function), kind, object, id) })
-			}
+	events, behind := pour(ctx, rate, mostUnderWay, func(event int) {
+		function := names[rand.IntN(len(names))]               //nolint:gosec // a load
+		kind := woken[function][rand.IntN(2)]                  //nolint:gosec // a load
+		object := objects[kind][rand.IntN(len(objects[kind]))] //nolint:gosec // a load
+		deliver := func() { f.send(t, a, to(function), kind, object, strconv.Itoa(event)) }
+		switch p := rand.Float64(); { //nolint:gosec // a load
+		case p < dropped:
+		case p < dropped+duplicated:
+			var second sync.WaitGroup
+			second.Go(deliver)
+			deliver()
+			second.Wait()
+		default:
+			deliver()
 		}
-		time.Sleep(2 * time.Millisecond)
-	}
-	took := time.Since(began)
+	})
+	last := time.Since(began) - lasts
 	others.Wait()
-	sending.Wait()
 	all := f.histograms(t).since(before)
 	slices.Sort(a.took)
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s: %d events in %v, %.0f/s, %.0f %% of them twice, %.0f %% lost; %d processes were killed\n",
-		name, events, took.Round(time.Second), float64(events)/took.Seconds(), 100*duplicated, 100*dropped, kills)
+	fmt.Fprintf(&text, "%s: %d events in %v, %.0f/s of %d/s, %.0f %% of them twice, %.0f %% lost; %d processes were killed\n",
+		name, events, lasts, float64(events)/lasts.Seconds(), rate, 100*duplicated, 100*dropped, kills)
+	if behind > 0 {
+		fmt.Fprintf(&text, "  for %v nothing more was sent: %d requests waited for their answers\n", behind.Round(time.Second), mostUnderWay)
+	}
+	fmt.Fprintf(&text, "  the last answer came %v after the last event\n", max(0, last).Round(100*time.Millisecond))
 	for _, status := range slices.Sorted(maps.Keys(a.status)) {
 		fmt.Fprintf(&text, "  answered %-22s %8d\n", status, a.status[status])
 	}
@@ -209,11 +305,18 @@ func (f *flood) send(t *testing.T, a *answers, to, kind, object, id string) {
 		status = resp.Status
 	case timedOut(err):
 		status = "never"
-	default:
+	case f.gone(req.URL.Host, began):
 		status = "by a killed process"
+	default:
+		status = "by nobody"
+		f.broken.Add(1)
+		t.Log(err)
 	}
 	if took > answeredWithin {
 		f.hung.Add(1)
+	}
+	if err == nil && resp.StatusCode == http.StatusInternalServerError { // what a function answers after a panic, and nothing else
+		f.panics.Add(1)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -232,7 +335,7 @@ func timedOut(err error) bool {
 func (f *flood) address(function string) string {
 	var all []string
 	for _, p := range f.Processes {
-		if _, down := f.down.Load(p.Address); p.Name == function && !down {
+		if p.Name == function && !f.gone(p.Address, time.Now()) {
 			all = append(all, "http://"+p.Address)
 		}
 	}
@@ -265,13 +368,13 @@ func (f *flood) kills(ctx context.Context, t *testing.T) (n int) {
 		for _, function := range slices.Sorted(maps.Keys(woken)) {
 			p := f.Replica(function, replica)
 			f.remember(t, p)
+			f.missing(p.Address, &absence{})
 			p.Kill()
 			n++
-			f.down.Store(p.Address, true)
 			if err := errors.Join(p.Start(), p.AwaitReady(t.Context())); err != nil {
 				t.Error(err)
 			}
-			f.down.Delete(p.Address)
+			f.missing(p.Address, &absence{until: time.Now()})
 		}
 	}
 }
