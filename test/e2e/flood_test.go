@@ -348,10 +348,12 @@ func (f *flood) objects(t *testing.T) map[string][]string {
 	const names = " -o jsonpath={range.items[*]}{.metadata.namespace}/{.metadata.name},{end}"
 	all := map[string][]string{}
 	for kind, get := range map[string]string{"Machine": "machines -A", "MachineSet": "machinesets -A", "Node": "nodes"} {
-		all[kind] = strings.Split(strings.TrimSuffix(f.do(t, "get "+get+names), ","), ",")
-		if len(all[kind]) < 3 {
-			t.Fatalf("%v of kind %s", all[kind], kind)
-		}
+		await(t, "there are three of kind "+kind, func() string { // people scale meanwhile
+			if all[kind] = strings.Split(strings.TrimSuffix(f.do(t, "get "+get+names), ","), ","); len(all[kind]) < 3 {
+				return fmt.Sprint(all[kind])
+			}
+			return ""
+		})
 	}
 	return all
 }
