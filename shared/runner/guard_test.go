@@ -25,6 +25,15 @@ import (
 
 const accountOfC = memory.Kind + "//" + machine.Namespace + "/"
 
+// inBulk reads every Machine, and its instance from the bulk list of its account.
+func inBulk(s snapshot.Snapshot) snapshot.Scope {
+	sc := snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Machine")}}
+	for _, m := range s.Machines {
+		sc.Lookups = append(sc.Lookups, snapshot.Lookup{UID: m.UID, Bulk: true})
+	}
+	return sc
+}
+
 // machineIn returns a Machine of cluster c in a cloud of memory.
 func machineIn(name string, uid types.UID) *machine.Machine {
 	m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: name, UID: uid}}

@@ -51,14 +51,8 @@ func TestInstanceWithoutATagIsNotMissing(t *testing.T) {
 	}
 	got := map[string]string{}
 	r := testRunner(function.Function{
-		Name: "look",
-		Reads: func(s snapshot.Snapshot) snapshot.Scope {
-			sc := snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Machine")}}
-			for _, m := range s.Machines {
-				sc.Lookups = append(sc.Lookups, snapshot.Lookup{UID: m.UID, Bulk: true})
-			}
-			return sc
-		},
+		Name:  "look",
+		Reads: inBulk,
 		Decide: func(s snapshot.Snapshot) plan.Plan {
 			for uid, c := range s.Clouds {
 				if c.Err != nil || len(c.Found) != 1 {
