@@ -74,7 +74,7 @@ func (a accounts) remember(s snapshot.Snapshot) plan.Action {
 }
 
 func sweepState(s snapshot.Snapshot) (machine.SweepState, error) {
-	return machine.SweepStateIn(s.ConfigMap(machine.Namespace, machine.ConfigMapSweep))
+	return s.Records.Sweep(s.ConfigMap(machine.Namespace, machine.ConfigMapSweep))
 }
 
 func refusedToRemember(s snapshot.Snapshot) bool {

@@ -16,7 +16,7 @@ import (
 
 // unclustered reports whether the intent does not say that the instance carries the id under which it was found.
 func (l life) unclustered() bool {
-	id, _ := machine.InstanceCluster(l.m)
+	id, _ := l.Records.InstanceCluster(l.m)
 	return l.intent != nil && l.cloud.Cluster != "" && id != l.cloud.Cluster
 }
 

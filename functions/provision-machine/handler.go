@@ -59,7 +59,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 
 // step returns what one Machine needs now.
 func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence {
-	intent, err := intentOf(m)
+	intent, err := intentOf(s, m)
 	l := life{Snapshot: s, m: m, intent: intent, cloud: s.Clouds[m.UID], fresh: fresh}
 	l.in, l.former = l.found(), l.foreignTag()
 	switch {
@@ -84,7 +84,7 @@ func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence
 	if l.elsewhere() {
 		return l.misled()
 	}
-	if m.Spec.ProviderID == nil && l.in == nil && !unrecorded(m) {
+	if m.Spec.ProviderID == nil && l.in == nil && !unrecorded(s, m) {
 		return l.launchValid()
 	}
 	return l.keep()

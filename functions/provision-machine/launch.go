@@ -152,7 +152,7 @@ func (l life) forbidden() string {
 	if set.DeletionTimestamp != nil {
 		return "its MachineSet " + owner.Name + " is being deleted"
 	}
-	ledger, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
+	ledger, err := l.Records.Ledger(set)
 	if err != nil {
 		return "the ledger of its MachineSet " + set.Name + " cannot be read: " + err.Error()
 	}

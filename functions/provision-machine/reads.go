@@ -41,7 +41,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 				ask(sweepQuery)
 			}
 		}
-		l := life{Snapshot: s, m: m, intent: readable(m), cloud: s.Clouds[m.UID]}
+		l := life{Snapshot: s, m: m, intent: readable(s, m), cloud: s.Clouds[m.UID]}
 		l.in = l.found()
 		ask(l.reads()...)
 	}
@@ -87,21 +87,21 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 	if settled(m) && len(s.Outcomes) == 0 && !cycling(m) { // the most, so nothing else is looked at
 		return snapshot.Lookup{UID: m.UID, Bulk: true}, s.Request.Scan() && validate(m) == ""
 	}
-	intent := readable(m)
+	intent := readable(s, m)
 	o, tried := created(s, m, intent)
 	switch {
 	case machine.IsPaused(m):
 		return snapshot.Lookup{}, false
 	case m.DeletionTimestamp != nil:
 		known := m.Spec.ProviderID != nil || !intent.Unresolved() // else what surfaced is recorded before it goes
-		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Open: !s.Request.Scan() && known && (m.Spec.ProviderID == nil || intent.Made(m) && s.OtherClusterID(m) == "")}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil || unrecorded(m))
+		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Open: !s.Request.Scan() && known && (m.Spec.ProviderID == nil || intent.Made(m) && s.OtherClusterID(m) == "")}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil || unrecorded(s, m))
 	case phase(m) == machine.PhaseFailed, !machine.HasFinalizer(m), validate(m) != "", hopeless(s, m):
 		return snapshot.Lookup{}, false
 	case tried && o.Result == plan.Done && (m.Spec.ProviderID == nil || *m.Spec.ProviderID == o.Instance.ProviderID):
 		return snapshot.Lookup{UID: m.UID, Open: true}, true // the answer is newer than any list
 	case settled(m):
 		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan()}, s.Request.Scan() || cycling(m)
-	case m.Spec.ProviderID != nil, unrecorded(m):
+	case m.Spec.ProviderID != nil, unrecorded(s, m):
 		return snapshot.Lookup{UID: m.UID}, true
 	case phase(m) == "", waits(s, m, intent):
 		return snapshot.Lookup{}, false
@@ -122,8 +122,8 @@ func settled(m *machine.Machine) bool {
 
 // unrecorded reports whether m has, or had, an instance that is on no record of ours: another system gave it addresses.
 // Nothing is made for it again, and nothing of it is forgotten (B17, B21).
-func unrecorded(m *machine.Machine) bool {
-	return m.Spec.ProviderID == nil && len(m.Status.Addresses) > 0 && !readable(m).Called()
+func unrecorded(s snapshot.Snapshot, m *machine.Machine) bool {
+	return m.Spec.ProviderID == nil && len(m.Status.Addresses) > 0 && !readable(s, m).Called()
 }
 
 // leaving reports whether the instance of a deleted Machine is the next to go: the Node is drained and nobody holds it.
@@ -166,8 +166,8 @@ func created(s snapshot.Snapshot, m *machine.Machine, i *machine.Intent) (plan.O
 
 // intentOf reads the intent of m. Without a providerID one of another Machine, that m was made from, is none: under its token
 // a cloud would answer with the other's instance.
-func intentOf(m *machine.Machine) (*machine.Intent, error) {
-	i, err := machine.ParseIntent(m)
+func intentOf(s snapshot.Snapshot, m *machine.Machine) (*machine.Intent, error) {
+	i, err := s.Records.Intent(m)
 	if m.Spec.ProviderID == nil && !i.Own(m) {
 		return nil, err
 	}
@@ -175,8 +175,8 @@ func intentOf(m *machine.Machine) (*machine.Intent, error) {
 }
 
 // readable returns the intent of m, or nil if it has none that can be read.
-func readable(m *machine.Machine) *machine.Intent {
-	i, err := intentOf(m)
+func readable(s snapshot.Snapshot, m *machine.Machine) *machine.Intent {
+	i, err := intentOf(s, m)
 	if err != nil {
 		return nil
 	}

@@ -116,7 +116,7 @@ func (l life) instance() string {
 // gone reports whether the cloud has confirmed in this invocation that nothing of the Machine is there, or was never
 // asked to make anything: then neither credentials nor a readable spec are needed (R-B34).
 func (l life) gone() bool {
-	if !l.intent.Called() && l.m.Spec.ProviderID == nil && !unrecorded(l.m) {
+	if !l.intent.Called() && l.m.Spec.ProviderID == nil && !unrecorded(l.Snapshot, l.m) {
 		return true
 	}
 	o, tried := l.Outcome(l.removal())

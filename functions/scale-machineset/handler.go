@@ -53,7 +53,7 @@ func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet, all herd)
 		return
 	}
 	owned := all.membersOf(set, selector)
-	ledger, why, err := readLedger(set, owned)
+	ledger, why, err := readLedger(s, set, owned)
 	if err != nil {
 		p.Notes = append(p.Notes, plan.Warning(set, "ReconcileError", err.Error()+": nothing is done to the set"))
 		return

@@ -30,12 +30,12 @@ const (
 
 // readLedger returns the set's ledger, or why it has to be rebuilt. The error is machine.ErrNewerLedger: nothing may be
 // done to the set.
-func readLedger(set *machine.MachineSet, m members) (l machine.Ledger, rebuild string, err error) {
-	text, ok := set.Annotations[machine.AnnotationLedger]
+func readLedger(s snapshot.Snapshot, set *machine.MachineSet, m members) (l machine.Ledger, rebuild string, err error) {
+	_, ok := set.Annotations[machine.AnnotationLedger]
 	if !ok && len(m.owned)+len(m.released) == 0 {
 		return machine.NewLedger(set.UID), "", nil
 	}
-	l, err = machine.ParseLedger(text)
+	l, err = s.Records.Ledger(set)
 	switch {
 	case errors.Is(err, machine.ErrNewerLedger):
 		return l, "", err

@@ -29,7 +29,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		if _, told := set.Spec.Template.Labels[machine.LabelCluster]; !told || misfit(s, set) != "" {
 			ask(snapshot.One("Infrastructure", "", machine.InfrastructureName)) // which may say the name, or the region, that is missing
 		}
-		if owned := all.owned[set.UID]; backwards(set, owned) || retires(set, owned) {
+		if owned := all.owned[set.UID]; backwards(s, set, owned) || retires(s, set, owned) {
 			ask(snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true})
 		}
 	}
@@ -60,8 +60,8 @@ func woken(s snapshot.Snapshot) []snapshot.Query {
 // retires reports that a Machine of the set has to go by the ledger that was read before the Machines were: it may have been
 // released and adopted anew since, and stand at another ordinal (2a.1). Who adopts it after the set is read again finds it
 // changed by its release, so that its deletion fails.
-func retires(set *machine.MachineSet, owned []*machine.Machine) bool {
-	l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
+func retires(s snapshot.Snapshot, set *machine.MachineSet, owned []*machine.Machine) bool {
+	l, err := s.Records.Ledger(set)
 	if err != nil || l.SetUID != set.UID {
 		return false
 	}
@@ -86,7 +86,7 @@ func complete(s snapshot.Snapshot, set *machine.MachineSet) bool {
 // reading: nothing does if the ledger holds as many as are wanted and the Machine is where the ledger says, or gone
 // where it says so. Who is ready is counted by the scan.
 func concerns(s snapshot.Snapshot, set *machine.MachineSet) bool {
-	l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
+	l, err := s.Records.Ledger(set)
 	_, victims := set.Annotations[machine.AnnotationVictims]
 	if err != nil || l.SetUID != set.UID || victims || len(l.Active) != wanted(set, l) {
 		return true
@@ -108,7 +108,7 @@ func concerns(s snapshot.Snapshot, set *machine.MachineSet) bool {
 // nothing is wanted that was not done, and this invocation has done nothing. To count its Machines again for it would be
 // another write, and that another event; who became ready is counted by the scan.
 func settled(s snapshot.Snapshot, set *machine.MachineSet) bool {
-	l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
+	l, err := s.Records.Ledger(set)
 	_, victims := set.Annotations[machine.AnnotationVictims]
 	return err == nil && l.SetUID == set.UID && l.Rebuilt == "" && !victims && len(s.Outcomes) == 0 && set.Status.ObservedGeneration == set.Generation &&
 		len(l.Active) == wanted(set, l) && int(set.Status.Replicas) == len(l.Active)
@@ -141,8 +141,8 @@ func nodes(s snapshot.Snapshot) []snapshot.Query {
 	return ask
 }
 
-func backwards(set *machine.MachineSet, owned []*machine.Machine) bool {
-	l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
+func backwards(s snapshot.Snapshot, set *machine.MachineSet, owned []*machine.Machine) bool {
+	l, err := s.Records.Ledger(set)
 	return err == nil && l.SetUID == set.UID && beyond(l, set, owned)
 }
 

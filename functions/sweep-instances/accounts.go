@@ -54,7 +54,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 }
 
 func stateOf(s snapshot.Snapshot) (machine.SweepState, error) {
-	return machine.SweepStateIn(s.ConfigMap(machine.Namespace, machine.ConfigMapSweep))
+	return s.Records.Sweep(s.ConfigMap(machine.Namespace, machine.ConfigMapSweep))
 }
 
 // used returns the accounts that Machines name in their intents. A Machine without an intent was never made by a call
@@ -62,7 +62,7 @@ func stateOf(s snapshot.Snapshot) (machine.SweepState, error) {
 func used(s snapshot.Snapshot, state machine.SweepState) map[string]machine.SweptAccount {
 	all := map[string]machine.SweptAccount{}
 	for _, m := range s.Machines {
-		intent, err := machine.ParseIntent(m)
+		intent, err := s.Records.Intent(m)
 		if err != nil || intent == nil || intent.Account == "" || m.Spec.ProviderSpec.Value == nil {
 			continue
 		}

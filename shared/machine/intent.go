@@ -123,13 +123,13 @@ func (i Intent) In(m *Machine, cluster string) Intent {
 // InstanceCluster returns the id of the cluster in the tag of m's instance, or of what may become it: the recorded one,
 // else m's label. Empty where there is nothing of m: what is made next gets the cluster's present id. told is false where
 // nobody recorded it.
-func InstanceCluster(m *Machine) (id string, told bool) {
+func (r *Records) InstanceCluster(m *Machine) (id string, told bool) {
 	label, text := m.Labels[LabelCluster], m.Annotations[AnnotationIntent]
 	has := m.Spec.ProviderID != nil || len(m.Status.Addresses) > 0
 	if has && !strings.Contains(text, `"cluster":"`) { // nearly every Machine
 		return label, false
 	}
-	i, err := ParseIntent(m)
+	i, err := r.Intent(m)
 	switch {
 	case err != nil:
 		return label, false

@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -165,6 +166,43 @@ func TestIntentSurvivesItsText(t *testing.T) {
 	}
 	if done := got.Released(OutcomeCreated, time.Time{}); done.Unresolved() || done.Until != nil {
 		t.Errorf("released: %v", done)
+	}
+}
+
+func TestRecordsAreReadOnce(t *testing.T) {
+	t.Parallel()
+	m := &Machine{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
+	known := NewRecords()
+	if i, err := known.Intent(m); i != nil || err != nil || known.Read() != 0 {
+		t.Errorf("without an intent: %v, %v, %d read", i, err, known.Read())
+	}
+	m.Annotations = map[string]string{AnnotationIntent: NewIntent(m, 1, "account", nil).String()}
+	first, err := known.Intent(m)
+	if again, _ := known.Intent(m.DeepCopy()); err != nil || first == nil || again != first {
+		t.Errorf("read %p, then %p, %v", first, again, err)
+	}
+	if afresh, err := (*Records)(nil).Intent(m); err != nil || afresh == first || afresh.String() != first.String() {
+		t.Errorf("without a memory: %v, %v", afresh, err)
+	}
+	m.Annotations[AnnotationIntent] = NewIntent(m, 2, "account", nil).String()
+	if next, err := known.Intent(m); err != nil || next.Attempt != 2 {
+		t.Errorf("the next intent: %v, %v", next, err)
+	}
+	m.Annotations[AnnotationIntent] = ""
+	set := &MachineSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationLedger: `{"schema":2}`}}}
+	for range 2 {
+		if i, err := known.Intent(m); i != nil || err == nil {
+			t.Errorf("an intent that cannot be read: %v, %v", i, err)
+		}
+		if _, err := known.Ledger(set); !errors.Is(err, ErrNewerLedger) {
+			t.Errorf("a newer ledger: %v", err)
+		}
+		if s, err := known.Sweep(&corev1.ConfigMap{}); err != nil || s.Schema != sweepSchema {
+			t.Errorf("no state: %v, %v", s, err)
+		}
+	}
+	if known.Read() != 5 {
+		t.Errorf("%d texts were read, want 5", known.Read())
 	}
 }
 

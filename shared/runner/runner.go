@@ -16,6 +16,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/events"
 	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/metrics"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
@@ -50,6 +51,9 @@ type Runner struct {
 	// Order, if it is set, makes an invocation do one thing at a time, in the order that begins with the one of n that
 	// it chooses: in a simulation nothing happens by chance. nil: side by side, in any order.
 	Order func(n int) int
+	// Records, if they are set, are what each invocation goes on with, where never two do something at a time. nil: each
+	// begins anew.
+	Records *machine.Records
 
 	busy    chan struct{} // one for each invocation that does more than wait for the API server; nil: any number
 	told    once[plan.Note]
@@ -66,8 +70,12 @@ func (r *Runner) Handle(ctx context.Context, req snapshot.Request) (plan.Plan, e
 		request:  req,
 		id:       rand.Text(),
 		outcomes: map[plan.Key]plan.Outcome{},
+		records:  r.Records,
 		mutated:  map[string]bool{},
 		log:      r.Log.With(keyRequest, requestName(req)),
+	}
+	if inv.records == nil {
+		inv.records = machine.NewRecords()
 	}
 	start := time.Now()
 	err := inv.run(ctx)
@@ -114,6 +122,7 @@ type invocation struct {
 	request    snapshot.Request
 	id         string
 	outcomes   map[plan.Key]plan.Outcome
+	records    *machine.Records
 	accounts   map[string]account // drivers opened for the observation at hand, by key
 	opened     map[lead]opening   // the same by what led to them
 	mutated    map[string]bool    // Machines whose instance this invocation changed

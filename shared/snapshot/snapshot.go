@@ -46,6 +46,7 @@ type Snapshot struct {
 	Request    Request
 	Invocation string                    // random per invocation: the holder of a claim
 	Outcomes   map[plan.Key]plan.Outcome // what every action of this invocation answered so far
+	Records    *machine.Records          // what this invocation has read of records so far; nil: they are read each time
 	Served     []string                  // the namespaces that the deployment serves: Machines of others are in no list
 
 	Machines               []*machine.Machine
@@ -162,7 +163,7 @@ func (s Snapshot) PodsOn(node string) []*corev1.Pod {
 // Infrastructure's name where it exists (S79), or the cluster label of o.
 func (s Snapshot) ClusterID(o plan.Object) string {
 	if m, ok := o.(*machine.Machine); ok {
-		if id, _ := machine.InstanceCluster(m); id != "" {
+		if id, _ := s.Records.InstanceCluster(m); id != "" {
 			return id
 		}
 	}
@@ -172,7 +173,7 @@ func (s Snapshot) ClusterID(o plan.Object) string {
 // OtherClusterID returns the id that the instance of m may be tagged with where it is not found by ClusterID, or "": nobody
 // recorded which it was, and the Infrastructure has another name than m's label.
 func (s Snapshot) OtherClusterID(m *machine.Machine) string {
-	id, told := machine.InstanceCluster(m)
+	id, told := s.Records.InstanceCluster(m)
 	if name := s.InfrastructureName(); id != "" && !told && name != id {
 		return name
 	}

@@ -192,7 +192,7 @@ var launches = []Guard{
 	{"copied-cluster-takes-over-nothing", "2b.7", provision + "former.go", `	if !l.hasNode(in.ProviderID) {`, `	if false {`, ""},
 	{"copied-record-names-no-tag", "2b.9", words + "intent.go", `i.Tag != "" && i.Made(m) {`, `i.Tag != "" {`, "./functions/provision-machine"},
 	{"instance-keeps-its-cluster-id", "2b.3", words + "intent.go", `			return i.Cluster, true`, `			return label, false`, "./shared/runner"},
-	{"cluster-id-of-the-time", "2b.3", "shared/snapshot/snapshot.go", `		if id, _ := machine.InstanceCluster(m); id != "" {`, `		if id, _ := machine.InstanceCluster(m); id == "" {`, "./shared/runner"},
+	{"cluster-id-of-the-time", "2b.3", "shared/snapshot/snapshot.go", `		if id, _ := s.Records.InstanceCluster(m); id != "" {`, `		if id, _ := s.Records.InstanceCluster(m); id == "" {`, "./shared/runner"},
 	{"claim-says-the-cluster-id", "2b.5", provision + "launch.go", `		next = machine.NewIntent(l.m, 1, l.cloud.Account, l.cloud.Resolved).In(l.m, l.cloud.Cluster)`, `		next = machine.NewIntent(l.m, 1, l.cloud.Account, l.cloud.Resolved)`, ""},
 	{"name-of-an-instance-without-a-tag", "2b.7", run + "look.go", ` && (in.UID != "" || in.Name == m.Name) {`, ` {`, ""},
 	{"not-asked-is-no-absence", "G5", provision + "handler.go", `	case l.cloud.Later: // its turn comes`, `	case false:`, ""},
