@@ -146,18 +146,18 @@ type port struct {
 
 // Observe implements cluster.Cluster. Queries that come together are separate calls: between them others run.
 func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapshot.Query) (snapshot.Snapshot, error) {
-	for i := range queries {
+	seen := s.Clone()
+	for _, q := range queries {
 		if err := c.q.step(call{what: "read", may: ofRead}); err != nil {
 			return s, err
 		}
-		seen, err := c.heard.Observe(ctx, s, queries[i:i+1])
-		if err != nil {
+		c.tell(q)
+		if err := c.Answer(ctx, &seen, q); err != nil {
 			return s, err
 		}
-		s = seen
 	}
 	c.q.skew = c.q.play.skew
-	return s, nil
+	return seen.Answered(queries...), nil
 }
 
 // Apply implements cluster.Cluster.

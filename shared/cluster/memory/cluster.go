@@ -17,31 +17,44 @@ import (
 
 // Observe implements cluster.Cluster. All queries of one call see the same moment.
 func (c *Cluster) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapshot.Query) (snapshot.Snapshot, error) {
-	if err := ctx.Err(); err != nil {
-		return s, err
-	}
+	seen := s.Clone()
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
-	seen := s.Clone()
-	seen.Served = c.namespaces
 	for _, q := range queries {
-		r, ok := plan.ResourceOf(q.Kind)
-		if !ok {
-			return s, fmt.Errorf("observe %q: not a kind that functions know", q.Kind)
+		if err := c.answer(ctx, &seen, q); err != nil {
+			return s, err
 		}
-		if _, err := labels.Parse(q.Labels); err != nil {
-			return s, fmt.Errorf("observe %s: %w", q.Kind, err)
-		}
-		for _, q.Namespace = range cluster.Namespaces(q, c.namespaces) {
-			seen.Drop(q)
-			seen.Add(c.answer(r, q)...)
-		}
-		seen.Now = c.server.now()
 	}
 	return seen.Answered(queries...), nil
 }
 
-func (c *Cluster) answer(r plan.Resource, q snapshot.Query) (all []plan.Object) {
+// Answer answers one query into a snapshot that nobody else sees yet, and does not mark it as answered.
+func (c *Cluster) Answer(ctx context.Context, seen *snapshot.Snapshot, q snapshot.Query) error {
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	return c.answer(ctx, seen, q)
+}
+
+func (c *Cluster) answer(ctx context.Context, seen *snapshot.Snapshot, q snapshot.Query) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r, ok := plan.ResourceOf(q.Kind)
+	if !ok {
+		return fmt.Errorf("observe %q: not a kind that functions know", q.Kind)
+	}
+	if _, err := labels.Parse(q.Labels); err != nil {
+		return fmt.Errorf("observe %s: %w", q.Kind, err)
+	}
+	for _, q.Namespace = range cluster.Namespaces(q, c.namespaces) {
+		seen.Drop(q)
+		seen.Add(c.found(r, q)...)
+	}
+	seen.Now, seen.Served = c.server.now(), c.namespaces
+	return nil
+}
+
+func (c *Cluster) found(r plan.Resource, q snapshot.Query) (all []plan.Object) {
 	if q.Name != "" && (q.Namespace != "" || !r.Namespaced) {
 		c.server.access(c.actor, "get", r, "", q.Namespace)
 		if o, ok := c.server.objects[r.Kind][name{q.Namespace, q.Name}]; ok && q.Selects(o) {

@@ -87,9 +87,14 @@ func (s *Server) resources() []plan.Resource {
 	return all
 }
 
-// names returns the names of all objects of a kind, sorted.
+// names returns the names of all objects of a kind, sorted. Nobody changes the result.
 func (s *Server) names(k plan.Kind) []name {
-	return slices.SortedFunc(maps.Keys(s.objects[k]), func(a, b name) int {
-		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
-	})
+	all, ok := s.sorted[k]
+	if !ok {
+		all = slices.SortedFunc(maps.Keys(s.objects[k]), func(a, b name) int {
+			return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+		})
+		s.sorted[k] = all
+	}
+	return all
 }

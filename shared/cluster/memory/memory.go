@@ -36,6 +36,7 @@ type Server struct {
 	version  int64 // of the latest write
 	born     int64 // how many objects ever were: the next UID
 	objects  map[plan.Kind]map[name]plan.Object
+	sorted   map[plan.Kind][]name // the names of those kinds to which nothing was added, and of which nothing went, since they were sorted
 	secrets  map[name]*corev1.Secret
 	events   map[name]*corev1.Event
 	writes   []Write
@@ -49,6 +50,7 @@ func New(clock func() time.Time) *Server {
 	s := &Server{
 		clock:    clock,
 		objects:  map[plan.Kind]map[name]plan.Object{},
+		sorted:   map[plan.Kind][]name{},
 		secrets:  map[name]*corev1.Secret{},
 		events:   map[name]*corev1.Event{},
 		accesses: map[Access]bool{},

@@ -117,6 +117,9 @@ func (s *Server) store(r plan.Resource, at name, o plan.Object) {
 	if s.objects[r.Kind] == nil {
 		s.objects[r.Kind] = map[name]plan.Object{} // a foreign kind
 	}
+	if _, ok := s.objects[r.Kind][at]; !ok {
+		delete(s.sorted, r.Kind)
+	}
 	s.objects[r.Kind][at] = o
 }
 
@@ -204,6 +207,7 @@ func (s *Server) terminate(o plan.Object, grace int64) {
 func (s *Server) remove(r plan.Resource, at name) {
 	uid := s.objects[r.Kind][at].GetUID()
 	delete(s.objects[r.Kind], at)
+	delete(s.sorted, r.Kind)
 	s.version++
 	s.orphaned(uid)
 }
