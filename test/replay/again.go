@@ -5,6 +5,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -31,7 +32,8 @@ func (a *Again) Calls() map[Call]bool { return a.recorder.Calls() }
 
 // shape is what a right may depend on.
 type shape struct {
-	function, does  string
+	function        string
+	does            reflect.Type
 	kind            plan.Kind
 	namespace, name string
 	scoped          bool
@@ -39,7 +41,7 @@ type shape struct {
 
 // Asked makes one of snapshot.Query, plan.Action, plan.Note again, or the name of a Secret.
 func (a *Again) Asked(function string, what any) {
-	s := shape{function: function, does: fmt.Sprintf("%T", what)}
+	s := shape{function: function, does: reflect.TypeOf(what)}
 	var do func(context.Context, cluster.Cluster)
 	switch what := what.(type) {
 	case snapshot.Query:

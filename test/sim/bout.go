@@ -5,6 +5,8 @@ package sim
 import (
 	"maps"
 	"slices"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
 // Bout is a few invocations at the same time in a world that was brought to a stage of the story: small enough for all
@@ -57,6 +59,9 @@ func (b *Bout) Play(s *Script) error {
 	p.watch = b.watched
 	p.ever, p.runs, p.rebuilt, p.doubts = maps.Clone(b.watched.ever), maps.Clone(b.watched.runs), map[int]bool{}, map[doubt]bool{}
 	clear(p.warm)
+	if p.records.Read() > mostRecords {
+		p.records = machine.NewRecords()
+	}
 	for _, fn := range b.Functions {
 		p.start(queued{fn: fn})
 	}
@@ -84,6 +89,9 @@ func (b *Bout) Play(s *Script) error {
 	}
 	return p.Violation
 }
+
+// mostRecords bounds what is remembered from one schedule to the next.
+const mostRecords = 1000
 
 // mostAlone is how often a function runs alone until it has to be quiet.
 const mostAlone = 12

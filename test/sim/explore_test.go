@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 		*times /= 20
 	}
 	debug.SetGCPercent(800) // many small schedules: memory is cheaper than time
+	if flag.Lookup("test.memprofile").Value.String() == "" {
+		runtime.MemProfileRate = 0
+	}
 	begin := time.Now()
 	again := replay.NewAgain()
 	Asked = again.Asked

@@ -14,6 +14,7 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
 	cloud "github.com/machine-functions/machine-functions/shared/provider/memory"
@@ -55,6 +56,7 @@ type Play struct {
 	skew      time.Duration // of the clocks of processes against the API server's
 	procs     []*proc
 	hands     hands
+	records   *machine.Records // that were read so far
 	warm      []*runner.Runner // by function: a process that stays; then those of the other version
 	other     *version         // that runs beside today's; nil: none
 	others    []function.Function
@@ -109,7 +111,7 @@ func NewPlay(c Config, s *Script) *Play {
 	p.API.Trusting = !c.Exact
 	p.quietly = true
 	p.Cloud = &cloud.Cloud{Clock: p.now, Fault: p.strike, Behind: p.behind}
-	p.warm = make([]*runner.Runner, 2*len(p.Functions))
+	p.warm, p.records = make([]*runner.Runner, 2*len(p.Functions)), machine.NewRecords()
 	p.begin()
 	p.setUp()
 	return p
@@ -290,7 +292,7 @@ func (p *Play) process(fn int, q *proc) *runner.Runner {
 	if r == nil || busy {
 		r = &runner.Runner{
 			Function: f, Log: p.Log, Order: func(n int) int { return p.pick(KindOrder, n) },
-			Clock: func() time.Time { return p.clock.Add(p.skew) },
+			Clock: func() time.Time { return p.clock.Add(p.skew) }, Records: p.records,
 		}
 		if !busy {
 			p.warm[q.slot] = r

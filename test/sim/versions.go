@@ -154,10 +154,13 @@ func (v *version) of(f function.Function) function.Function {
 
 // seen returns s with its records as the version reads them, and what the objects were that differ now.
 func (v *version) seen(s snapshot.Snapshot) (snapshot.Snapshot, map[plan.Object]plan.Object) {
-	next, back := s.Clone(), map[plan.Object]plan.Object{}
+	next, back := s, map[plan.Object]plan.Object{}
 	for i, m := range next.Machines {
 		text, ok := m.Annotations[machine.AnnotationIntent]
 		if now := v.read(machine.AnnotationIntent, text); ok && now != text {
+			if len(back) == 0 {
+				next = s.Clone()
+			}
 			next.Machines[i] = withRecord(m, machine.AnnotationIntent, now)
 			back[next.Machines[i]] = m
 		}
@@ -168,6 +171,9 @@ func (v *version) seen(s snapshot.Snapshot) (snapshot.Snapshot, map[plan.Object]
 			c := *set
 			c.Annotations = maps.Clone(set.Annotations)
 			c.Annotations[machine.AnnotationLedger] = now
+			if len(back) == 0 {
+				next = s.Clone()
+			}
 			next.MachineSets[i] = &c
 			back[&c] = set
 		}
