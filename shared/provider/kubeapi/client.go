@@ -139,7 +139,7 @@ func (c *Client) Lacks(ctx context.Context, group string) bool {
 
 func refusal(code int, answer []byte) error {
 	var s metav1.Status
-	if err := json.Unmarshal(answer, &s); err != nil || s.Kind != "Status" {
+	if err := json.Unmarshal(answer, &s); err != nil || s.Kind != "Status" || int(s.Code) != code { // it always says its own status
 		if code == http.StatusNotFound {
 			return fmt.Errorf("reach the API server: HTTP status %d: %.200s: %w", code, answer, ErrUnserved)
 		}

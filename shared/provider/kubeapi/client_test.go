@@ -3,13 +3,17 @@
 package kubeapi
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
 // An answer without what was asked for proves nothing: whoever takes an empty page for an empty list takes all that exists
@@ -49,4 +53,34 @@ func TestAnAnswerIsWhatWasAskedFor(t *testing.T) {
 			t.Errorf("%s as %T: %v", tt.answer, tt.out(), err)
 		}
 	}
+}
+
+// FuzzRefusal: absence, a conflict and a refusal are what the API server says in its own form, with the status that it says;
+// nothing else proves anything, however it looks (RELIABILITY G5).
+func FuzzRefusal(f *testing.F) {
+	for _, body := range []string{
+		`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`,
+		`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`,
+		`{"kind":"Status","reason":"AlreadyExists","code":409}`, `{"kind":"Status","reason":"NotFound"}`, `{"kind":"Status","code":404}`,
+		`{"kind":"Status","reason":"TooManyRequests","code":429,"details":{"retryAfterSeconds":2147483647}}`,
+		`{"kind":"Status","reason":"Forbidden","code":403}`, `<html>404</html>`, `404 page not found`, ``, `null`, `[]`, `{"kind":7}`,
+		`{"kind":"Status","details":` + strings.Repeat("[", 20_000),
+	} {
+		for _, status := range []int{300, 403, 404, 409, 429, 500, 503} {
+			f.Add(status, []byte(body))
+		}
+	}
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+			err := classify(method, refusal(status, body))
+			gone, taken, definite := errors.Is(err, ErrGone), errors.Is(err, ErrExists) || errors.Is(err, ErrConflict), provider.CodeOf(err).Definite()
+			if err == nil || gone && (status != http.StatusNotFound || method == http.MethodPost) || taken && status != http.StatusConflict ||
+				definite && status/100 != 4 {
+				t.Errorf("%s, %d %q: %v", method, status, body, err)
+			}
+			if (gone || taken || definite) && !strings.Contains(string(body), "Status") {
+				t.Errorf("%s, %d %q is no answer of the API server's: %v", method, status, body, err)
+			}
+		}
+	})
 }

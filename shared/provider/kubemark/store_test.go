@@ -88,7 +88,7 @@ func testStore(t *testing.T, s Store) {
 // What is not an answer of the API server itself proves nothing (RELIABILITY 2b.4).
 func TestAnswersOfAnAPIServer(t *testing.T) {
 	t.Parallel()
-	const status = `{"kind": "Status", "apiVersion": "v1", "reason": %q, "message": "told so", "details": {"retryAfterSeconds": 7}}`
+	const status = `{"kind": "Status", "apiVersion": "v1", "reason": %q, "code": %d, "message": "told so", "details": {"retryAfterSeconds": 7}}`
 	tests := []struct {
 		name string
 		code int
@@ -96,14 +96,15 @@ func TestAnswersOfAnAPIServer(t *testing.T) {
 		is   error
 		has  provider.Code
 	}{
-		{"gone", 404, fmt.Sprintf(status, "NotFound"), ErrGone, provider.Unknown},
+		{"gone", 404, fmt.Sprintf(status, "NotFound", 404), ErrGone, provider.Unknown},
+		{"gone, by another status", 500, fmt.Sprintf(status, "NotFound", 404), nil, provider.Unknown},
 		{"a proxy's page", 404, "<html>not here</html>", nil, provider.Unknown},
 		{"another server", 404, `{"error": "no such route"}`, nil, provider.Unknown},
-		{"conflict", 409, fmt.Sprintf(status, "Conflict"), ErrConflict, provider.Unknown},
-		{"exists", 409, fmt.Sprintf(status, "AlreadyExists"), ErrExists, provider.Unknown},
-		{"forbidden", 403, fmt.Sprintf(status, "Forbidden"), nil, provider.Denied},
-		{"too many requests", 429, fmt.Sprintf(status, "TooManyRequests"), nil, provider.Throttled},
-		{"broken", 500, fmt.Sprintf(status, "InternalError"), nil, provider.Unknown},
+		{"conflict", 409, fmt.Sprintf(status, "Conflict", 409), ErrConflict, provider.Unknown},
+		{"exists", 409, fmt.Sprintf(status, "AlreadyExists", 409), ErrExists, provider.Unknown},
+		{"forbidden", 403, fmt.Sprintf(status, "Forbidden", 403), nil, provider.Denied},
+		{"too many requests", 429, fmt.Sprintf(status, "TooManyRequests", 429), nil, provider.Throttled},
+		{"broken", 500, fmt.Sprintf(status, "InternalError", 500), nil, provider.Unknown},
 		{"cut off", 200, `{"kind": "ConfigMap", "data"`, nil, provider.Unknown},
 		{"nothing", 200, `{}`, nil, provider.Unknown},
 	}

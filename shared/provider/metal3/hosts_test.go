@@ -19,7 +19,7 @@ import (
 // What is not an answer of the API server itself proves nothing (RELIABILITY 2b.4).
 func TestAnswersOfAnAPIServer(t *testing.T) {
 	t.Parallel()
-	const status = `{"kind": "Status", "apiVersion": "v1", "reason": %q, "message": "told so"}`
+	const status = `{"kind": "Status", "apiVersion": "v1", "reason": %q, "code": %d, "message": "told so"}`
 	tests := []struct {
 		name string
 		code int
@@ -27,11 +27,12 @@ func TestAnswersOfAnAPIServer(t *testing.T) {
 		is   error
 		has  provider.Code
 	}{
-		{"gone", 404, fmt.Sprintf(status, "NotFound"), ErrGone, provider.Unknown},
+		{"gone", 404, fmt.Sprintf(status, "NotFound", 404), ErrGone, provider.Unknown},
+		{"gone, by another status", 500, fmt.Sprintf(status, "NotFound", 404), nil, provider.Unknown},
 		{"a proxy's page", 404, "<html>not here</html>", nil, provider.Unknown},
-		{"conflict", 409, fmt.Sprintf(status, "Conflict"), ErrConflict, provider.Unknown},
-		{"forbidden", 403, fmt.Sprintf(status, "Forbidden"), nil, provider.Denied},
-		{"refused by the schema", 422, fmt.Sprintf(status, "Invalid"), nil, provider.Invalid},
+		{"conflict", 409, fmt.Sprintf(status, "Conflict", 409), ErrConflict, provider.Unknown},
+		{"forbidden", 403, fmt.Sprintf(status, "Forbidden", 403), nil, provider.Denied},
+		{"refused by the schema", 422, fmt.Sprintf(status, "Invalid", 422), nil, provider.Invalid},
 		{"cut off", 200, `{"kind": "BareMetalHost", "spec"`, nil, provider.Unknown},
 		{"nothing", 200, `{}`, nil, provider.Unknown},
 	}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vsphere
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
+)
+
+// FuzzGuestinfo: what a Secret holds, binary as it may be, comes to the guest byte for byte, and nothing in it, nor in a Machine's
+// name or address, adds a setting or a second host's name (SPEC E24).
+func FuzzGuestinfo(f *testing.F) {
+	f.Add("worker-a", []byte(`{"ignition":{"version":"3.2.0"}}`), "192.0.2.4/24", "192.0.2.1")
+	f.Add("worker-a", []byte("#cloud-config\n"), "", "")
+	f.Add("a\"\nlocal-hostname: b", []byte{0, 0xff, 0xfe, '{'}, "192.0.2.4/24 systemd.unit=emergency", "x y")
+	f.Add("ä\x00", bytes.Repeat([]byte(`{"ignition":`), 20_000), "::1/128", "fe80::1%eth0")
+	f.Fuzz(func(t *testing.T, name string, data []byte, ip, gateway string) {
+		cards := []providerspec.VSphereDevice{{IPAddrs: []string{ip}, Gateway: gateway}}
+		got := map[string]string{}
+		for _, o := range guestinfo(name, cards, data) {
+			v := o.GetOptionValue()
+			text, is := v.Value.(string)
+			if _, twice := got[v.Key]; twice || !is {
+				t.Errorf("%s is set to %v, and to %q before", v.Key, v.Value, got[v.Key])
+			}
+			got[v.Key] = text
+		}
+		coded, other := "guestinfo.userdata", "guestinfo.ignition.config.data"
+		if ignition(data) {
+			coded, other = other, coded
+		}
+		if b, err := base64.StdEncoding.DecodeString(got[coded]); err != nil || !bytes.Equal(b, data) || got[coded+".encoding"] != "base64" {
+			t.Errorf("%q became %q: %v", data, b, err)
+		}
+		if _, is := got[other]; is {
+			t.Errorf("both %s and %s are set", coded, other)
+		}
+		if b, err := base64.StdEncoding.DecodeString(got["guestinfo.metadata"]); err == nil && len(b) > 0 {
+			var metadata map[string]any
+			if err := yaml.Unmarshal(b, &metadata); err == nil && len(metadata) != 2 {
+				t.Errorf("%q became %v", name, metadata)
+			}
+		}
+	})
+}
+
+// answering answers every request with the same.
+type answering struct {
+	status int
+	body   []byte
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{
+		Status: fmt.Sprint(a.status), StatusCode: a.status, Header: http.Header{"Content-Type": {"text/xml"}}, Body: io.NopCloser(bytes.NewReader(a.body)), Request: r,
+	}, nil
+}
+
+// FuzzFault: only a fault of the vCenter's, in its own form, is a definite answer; whatever else comes proves nothing
+// (RELIABILITY G5, 2b.4).
+func FuzzFault(f *testing.F) {
+	const envelope = `<?xml version="1.0"?><soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"><soapenv:Body>%s</soapenv:Body></soapenv:Envelope>`
+	const fault = `<soapenv:Fault><faultcode>ServerFaultCode</faultcode><faultstring>no</faultstring><detail><%[1]sFault xmlns="urn:vim25" ` +
+		`xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="%[1]s"></%[1]sFault></detail></soapenv:Fault>`
+	for _, name := range []string{"InvalidLogin", "ManagedObjectNotFound", "DuplicateName", "NoPermission", "InvalidName", "VirtualMachine", "x"} {
+		f.Add(500, fmt.Appendf(nil, envelope, fmt.Sprintf(fault, name)))
+	}
+	f.Add(200, fmt.Appendf(nil, envelope, `<CurrentTimeResponse xmlns="urn:vim25"><returnval>2026-01-01T00:00:00Z</returnval></CurrentTimeResponse>`))
+	for _, body := range []string{"", "<html>404</html>", "{}", fmt.Sprintf(envelope, ""), strings.Repeat("<a>", 5000)} {
+		for _, status := range []int{200, 302, 401, 404, 500, 503} {
+			f.Add(status, []byte(body))
+		}
+	}
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		s, err := newSession(provider.Account{
+			Region: "vc.test", Namespace: "n", Secret: "s", Credentials: map[string][]byte{"vc.test.username": []byte("u"), "vc.test.password": []byte("canary")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.soap.Client.Transport = vcenterOnly{answering{status, body}}
+		_, err = methods.CurrentTime(t.Context(), s.soap, &types.CurrentTime{This: types.ManagedObjectReference{Type: "ServiceInstance", Value: "ServiceInstance"}})
+		if err == nil {
+			return
+		}
+		code := provider.CodeOf(s.coded(err))
+		if code.Definite() && !soap.IsSoapFault(err) && !(status == http.StatusTooManyRequests && code == provider.Throttled) {
+			t.Errorf("%d %q is %s: %v", status, body, code, err)
+		}
+		if strings.Contains(s.coded(err).Error(), "canary") {
+			t.Errorf("%v tells a password", err)
+		}
+	})
+}
