@@ -5,6 +5,7 @@ package throttle
 import (
 	"net"
 	"net/netip"
+	"os"
 	"syscall"
 	"time"
 
@@ -20,14 +21,13 @@ var instancesOnly = map[netip.Prefix]string{
 	netip.MustParsePrefix("100.100.100.200/32"): "Alibaba Cloud",
 }
 
-// Dialer reaches clouds, within a time, and never an address where clouds keep the credentials of their instances: whoever
-// writes a providerSpec could name it (RELIABILITY §4).
+// Dialer reaches clouds, within a time, and never an address where clouds keep the credentials of their instances, nor the API
+// server of the cluster that it is in: whoever writes a providerSpec could name it (RELIABILITY §4).
 func Dialer(within time.Duration) *net.Dialer {
-	return &net.Dialer{Timeout: within, KeepAlive: 30 * time.Second, Control: refuseInstances}
+	return &net.Dialer{Timeout: within, KeepAlive: 30 * time.Second, Control: refuse}
 }
 
-// refuseInstances refuses what only an instance may ask.
-func refuseInstances(_, address string, _ syscall.RawConn) error {
+func refuse(_, address string, _ syscall.RawConn) error {
 	a, err := netip.ParseAddrPort(address)
 	if err != nil { // no address of the network's
 		return nil
@@ -37,6 +37,9 @@ func refuseInstances(_, address string, _ syscall.RawConn) error {
 		if p.Contains(at) {
 			return provider.Errorf(provider.Denied, "%s is what %s answers its instances at: no cloud is asked there", at, cloud)
 		}
+	}
+	if at.String() == os.Getenv("KUBERNETES_SERVICE_HOST") { // of every container in a cluster
+		return provider.Errorf(provider.Denied, "%s is the API server of this cluster: no cloud is asked there", at)
 	}
 	if at.IsLinkLocalUnicast() {
 		return provider.Errorf(provider.Denied, "%s is a link-local address: no cloud is asked there", a.Addr())

@@ -33,3 +33,13 @@ func TestWhereInstancesAskIsNoCloud(t *testing.T) {
 		}
 	}
 }
+
+func TestAPIServerIsNoCloud(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+	for _, address := range []string{"10.96.0.1:443", "[::ffff:10.96.0.1]:443"} {
+		_, err := Dialer(time.Second).DialContext(t.Context(), "tcp", address)
+		if provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "API server") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aws
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// asked records the hosts that requests go to, and fails them.
+type asked []string
+
+func (a *asked) RoundTrip(r *http.Request) (*http.Response, error) {
+	*a = append(*a, r.URL.Host)
+	return nil, context.Canceled
+}
+
+// The region, which whoever may edit a Machine writes, becomes part of a host's name: no text makes it the name of another host
+// (RELIABILITY §4).
+func TestRegionsNameNoHosts(t *testing.T) {
+	t.Parallel()
+	for _, region := range []string{"us-east-1", "evil.test/x?", "evil.test#", "a@evil.test/", "x.evil.test:22/", "evil.test\\", "..", "", "evil.test/%2e"} {
+		keys := map[string][]byte{"aws_access_key_id": []byte("a"), "aws_secret_access_key": []byte("b")}
+		c, err := connect(provider.Account{Region: region, Credentials: keys})
+		if err != nil {
+			t.Errorf("%q: %v", region, err)
+			continue
+		}
+		hosts := &asked{}
+		c.http.Transport = hosts
+		if _, err := c.ec2.DescribeInstances(t.Context(), nil); err == nil {
+			t.Errorf("%q: no error", region)
+		}
+		for _, host := range *hosts {
+			if !strings.HasSuffix(host, ".amazonaws.com") {
+				t.Errorf("%q: %s is asked", region, host)
+			}
+		}
+		if region == "us-east-1" && len(*hosts) != 1 {
+			t.Errorf("%q: %v are asked", region, *hosts)
+		}
+	}
+}
