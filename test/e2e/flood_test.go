@@ -49,7 +49,7 @@ func TestFlood(t *testing.T) {
 		t.Skip("make load")
 	}
 	s, _ := startSystem(t, 40*time.Minute, stack.Options{Replicas: 2})
-	f := &flood{yard: yard{kubectl{plane: s.ControlPlane}, s}, client: floodClient(), handled: histogram{}, down: map[string]*absence{}}
+	f := &flood{yard: yard{kubectl{plane: s.ControlPlane}, s}, client: floodClient(), handled: account{took: histogram{}}, down: map[string]*absence{}}
 	for _, name := range floodSets {
 		f.set(t, name, 5, "4c12g30d", "")
 	}
@@ -73,9 +73,10 @@ func TestFlood(t *testing.T) {
 	}
 	f.counts(t, "Machines that are left", 0, "get machines"+inMachines+" -o jsonpath={range.items[*]}.{end}")
 	f.oneEach(t, 0)
+	panics := f.account(t).panicked
 	text += fmt.Sprintf("violations: %d; panics: %d; requests without an answer within %v: %d; cut off by nobody who was killed: %d\n",
-		f.violations.Load(), f.panics.Load(), answeredWithin, f.hung.Load(), f.broken.Load())
-	if f.violations.Load()+f.panics.Load()+f.hung.Load()+f.broken.Load() > 0 {
+		f.violations.Load(), panics, answeredWithin, f.hung.Load(), f.broken.Load())
+	if f.violations.Load()+int64(panics)+f.hung.Load()+f.broken.Load() > 0 {
 		t.Errorf("see the report:\n%s", text)
 	}
 	t.Log("\n" + text)
@@ -141,11 +142,10 @@ type flood struct {
 	client     *http.Client
 	hung       atomic.Int64
 	broken     atomic.Int64
-	panics     atomic.Int64
 	violations atomic.Int64
 
 	mu      sync.Mutex
-	handled histogram           // what processes said that are gone now
+	handled account             // what processes said that are gone now
 	down    map[string]*absence // by address: when its process was last not there
 }
 
@@ -221,7 +221,7 @@ func (f *flood) phase(t *testing.T, name string, rate int, lasts time.Duration, 
 	ctx, cancel := context.WithTimeout(t.Context(), lasts)
 	defer cancel()
 	objects := f.objects(t)
-	before := f.histograms(t)
+	before := f.account(t)
 	var others sync.WaitGroup
 	kills := 0
 	others.Go(func() { kills = f.kills(ctx, t) })
@@ -248,7 +248,7 @@ func (f *flood) phase(t *testing.T, name string, rate int, lasts time.Duration, 
 	})
 	last := time.Since(began) - lasts
 	others.Wait()
-	all := f.histograms(t).since(before)
+	all := f.account(t).took.since(before.took)
 	slices.Sort(a.took)
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %d events in %v, %.0f/s of %d/s, %.0f %% of them twice, %.0f %% lost; %d processes were killed\n",
@@ -314,9 +314,6 @@ func (f *flood) send(t *testing.T, a *answers, to, kind, object, id string) {
 	}
 	if took > answeredWithin {
 		f.hung.Add(1)
-	}
-	if err == nil && resp.StatusCode == http.StatusInternalServerError { // what a function answers after a panic, and nothing else
-		f.panics.Add(1)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -459,35 +456,48 @@ type histogram map[string]int
 
 var bucket = regexp.MustCompile(`(?m)^machines_[a-z_]+_invocation_duration_seconds_bucket\{.*le="([^"]+)".*\} (\d+)$`)
 
+// account is what processes say of what they handled: how long it took, and how often they panicked.
+type account struct {
+	took     histogram
+	panicked int
+}
+
+var panicked = regexp.MustCompile(`(?m)^machines_[a-z_]+_invocations_total\{.*result="panicked".*\} (\d+)$`)
+
+func (a *account) add(b account) {
+	a.panicked += b.panicked
+	for le, n := range b.took {
+		a.took[le] += n
+	}
+}
+
 // remember adds what a process says to what those said that are gone.
 func (f *flood) remember(t *testing.T, p *stack.Process) {
 	t.Helper()
 	said := f.scrape(t, p)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for le, n := range said {
-		f.handled[le] += n
-	}
+	f.handled.add(said)
 }
 
-// histograms returns what all processes said together so far.
-func (f *flood) histograms(t *testing.T) histogram {
+// account returns what all processes said together so far.
+func (f *flood) account(t *testing.T) account {
 	t.Helper()
+	all := account{took: histogram{}}
 	f.mu.Lock()
-	all := maps.Clone(f.handled)
+	all.add(f.handled)
 	f.mu.Unlock()
 	for _, p := range f.Processes {
 		if _, is := woken[p.Name]; is {
-			for le, n := range f.scrape(t, p) {
-				all[le] += n
-			}
+			all.add(f.scrape(t, p))
 		}
 	}
 	return all
 }
 
-func (f *flood) scrape(t *testing.T, p *stack.Process) histogram {
+func (f *flood) scrape(t *testing.T, p *stack.Process) account {
 	t.Helper()
+	said := account{took: histogram{}}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.Address+"/metrics", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -495,20 +505,25 @@ func (f *flood) scrape(t *testing.T, p *stack.Process) histogram {
 	resp, err := f.client.Do(req)
 	if err != nil {
 		t.Error(err)
-		return nil
+		return said
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Error(err)
 	}
-	said := histogram{}
-	for _, m := range bucket.FindAllStringSubmatch(string(text), -1) {
-		n, err := strconv.Atoi(m[2])
+	number := func(text []byte) int {
+		n, err := strconv.Atoi(string(text))
 		if err != nil {
 			t.Error(err)
 		}
-		said[m[1]] += n
+		return n
+	}
+	for _, m := range bucket.FindAllSubmatch(text, -1) {
+		said.took[string(m[1])] += number(m[2])
+	}
+	for _, m := range panicked.FindAllSubmatch(text, -1) {
+		said.panicked += number(m[1])
 	}
 	return said
 }

@@ -28,13 +28,31 @@ type network struct {
 	transport http.RoundTripper
 }
 
+// mostUnderWay is how many requests one service may be answering at a time. More are told at once that there is no room: each holds
+// two sockets here, and senders that nobody holds up use up all that a process may open, after which nothing is delivered any more.
+const mostUnderWay = 1000
+
+var errFull = errors.New("this service has no room for another request")
+
 // service is a name with several addresses, used in turn.
 type service struct {
 	addresses []string
 	next      atomic.Uint32
+	underWay  atomic.Int32
 }
 
 func newService(addresses ...string) *service { return &service{addresses: addresses} }
+
+// enter returns false if there is no room; leave follows it if there is.
+func (s *service) enter() bool {
+	if s.underWay.Add(1) <= mostUnderWay {
+		return true
+	}
+	s.leave()
+	return false
+}
+
+func (s *service) leave() { s.underWay.Add(-1) }
 
 // turn returns all addresses, beginning with the one whose turn it is.
 func (s *service) turn() []string {
@@ -70,12 +88,17 @@ func (n *network) resolve(host string) *service {
 	return nil
 }
 
-// RoundTrip sends the request to the address whose turn it is, and to the next one if nobody listens there.
+// RoundTrip sends the request to the address whose turn it is, and to the next one if nobody listens there. The service has room
+// again when it answers.
 func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	s := n.resolve(r.URL.Host)
 	if s == nil {
 		return nil, fmt.Errorf("no service has the name %q", r.URL.Host)
 	}
+	if !s.enter() {
+		return nil, errFull
+	}
+	defer s.leave()
 	var body []byte
 	if r.Body != nil {
 		var err error
@@ -109,6 +132,10 @@ func (n *network) handler() http.Handler {
 		Transport: n,
 		Rewrite:   func(p *httputil.ProxyRequest) { p.Out.Host = p.In.Host },
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if errors.Is(err, errFull) {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
 			slog.Warn("request not delivered", "host", r.Host, "error", err)
 			http.Error(w, err.Error(), http.StatusBadGateway)
 		},

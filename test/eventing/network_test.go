@@ -73,6 +73,29 @@ func TestDeadReplicaIsPassedOver(t *testing.T) {
 	}
 }
 
+// A service that answers nobody takes so many requests and no more; one that answers has room again.
+func TestFullServiceSaysSo(t *testing.T) {
+	t.Parallel()
+	s := newService(replica(t, "a"))
+	n := newNetwork(map[string]*service{"f.ns": s}, nil)
+	for range mostUnderWay {
+		if !s.enter() {
+			t.Fatal("there is no room")
+		}
+	}
+	for range 2 {
+		if status, got := post(t, n, "http://f.ns.svc/"); status != http.StatusServiceUnavailable {
+			t.Errorf("got %d %q of a full service", status, got)
+		}
+	}
+	s.leave()
+	for range 2 {
+		if status, got := post(t, n, "http://f.ns.svc/"); status != http.StatusOK {
+			t.Errorf("got %d %q of a service that has room for one", status, got)
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(nil, newService(replica(t, "channels")))
