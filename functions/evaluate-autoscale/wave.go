@@ -18,7 +18,7 @@ const (
 // wave is what is remembered about Nodes that are asked for now: once they are there, the set has so many Machines, and
 // these Pods have a place.
 func (sc *scan) wave(to int32, served []*corev1.Pod) autoscaling.Wave {
-	marks := autoscaling.Marks{}
+	marks := make(autoscaling.Marks, min(len(served), maxMarked))
 	for _, p := range served {
 		if len(sc.counted)+len(marks) < maxMarked && !sc.counted.Has(p) {
 			marks.Add(p)

@@ -24,7 +24,7 @@ func (m Marks) Add(pods ...*corev1.Pod) {
 }
 
 // Has reports whether a Pod is in the set. One that was made anew under the same name is another Pod.
-func (m Marks) Has(p *corev1.Pod) bool { return m[markOf(p)] }
+func (m Marks) Has(p *corev1.Pod) bool { return len(m) > 0 && m[markOf(p)] }
 
 // AddText adds what String made. A text that it did not make adds nothing.
 func (m Marks) AddText(text string) {

@@ -5,7 +5,6 @@ package scheduling
 import (
 	"cmp"
 	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -57,13 +56,16 @@ func (g GPUs) In(list corev1.ResourceList) (name corev1.ResourceName, count int6
 
 // AskedBy reports whether a Pod asks for GPUs.
 func (g GPUs) AskedBy(p *corev1.Pod) bool {
-	asks := func(c corev1.Container) bool {
-		for r := range c.Resources.Requests {
+	return g.askedBy(p.Spec.Containers) || g.askedBy(p.Spec.InitContainers)
+}
+
+func (g GPUs) askedBy(containers []corev1.Container) bool {
+	for i := range containers { // they are large: none is copied
+		for r := range containers[i].Resources.Requests {
 			if g[r] {
 				return true
 			}
 		}
-		return false
 	}
-	return slices.ContainsFunc(p.Spec.Containers, asks) || slices.ContainsFunc(p.Spec.InitContainers, asks)
+	return false
 }
