@@ -273,6 +273,23 @@ func TestForeignDisksOutliveTheInstance(t *testing.T) {
 	r, _, err := create(t, d, "worker-a", v.spec(nil))
 	must(t, err)
 	vm := object.NewVirtualMachine(c, v.machines(t)["worker-a"].Self)
+	store, _ := v.volume(t, vm, "persistent")
+	err = removed(t, d, r)
+	if provider.CodeOf(err) != provider.NotFound || len(v.machines(t)) != 0 {
+		t.Fatalf("Delete = %v, left %v", err, v.machines(t))
+	}
+	if w.count("ReconfigVM_Task") < 3 { // configure, note disks, detach
+		t.Error("nothing was detached")
+	}
+	if _, err := store.Stat(ctx, "kubevols/pvc-1.vmdk"); err != nil {
+		t.Errorf("the volume is gone: %v", err)
+	}
+}
+
+// volume attaches a disk that is not the instance's own, and returns where it lies.
+func (v *vcenter) volume(t *testing.T, vm *object.VirtualMachine, mode types.VirtualDiskMode) (*object.Datastore, *types.VirtualDisk) {
+	t.Helper()
+	ctx, c := t.Context(), v.client(t)
 	devices, err := vm.Device(ctx)
 	must(t, err)
 	controller, err := devices.FindDiskController("")
@@ -285,20 +302,84 @@ func TestForeignDisksOutliveTheInstance(t *testing.T) {
 	must(t, object.NewFileManager(c).MakeDirectory(ctx, store.Path("kubevols"), dc, true))
 	disk := devices.CreateDisk(controller, store.Reference(), store.Path("kubevols/pvc-1.vmdk"))
 	disk.CapacityInKB = 1 << 20
+	disk.Backing.(*types.VirtualDiskFlatVer2BackingInfo).DiskMode = string(mode) // CreateDisk makes no other
 	must(t, vm.AddDevice(ctx, disk))
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
-		if err = d.Delete(ctx, r); err != nil {
-			break
-		}
+	devices, err = vm.Device(ctx)
+	must(t, err)
+	disks := disksOf(devices)
+	return store, disks[len(disks)-1]
+}
+
+// noteDisks notes all disks of an instance as its own: vcsim lets those of the template lie in the template's folder.
+func (v *vcenter) noteDisks(t *testing.T, vm *object.VirtualMachine) {
+	t.Helper()
+	disks, err := attached(t.Context(), v.client(t), vm.Reference())
+	must(t, err)
+	var own launched
+	for _, disk := range disks {
+		own.Disks = append(own.Disks, diskID(disk))
 	}
-	if provider.CodeOf(err) != provider.NotFound || len(v.machines(t)) != 0 {
-		t.Fatalf("Delete = %v, left %v", err, v.machines(t))
+	setting, err := noted(keyLaunched, own)
+	must(t, err)
+	done(t)(vm.Reconfigure(t.Context(), types.VirtualMachineConfigSpec{ExtraConfig: []types.BaseOptionValue{setting}}))
+}
+
+// removed calls Delete until it says anything.
+func removed(t *testing.T, d *driver, r provider.Ref) (err error) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && err == nil; {
+		err = d.Delete(t.Context(), r)
 	}
-	if w.count("ReconfigVM_Task") < 3 { // configure, note disks, detach
-		t.Error("nothing was detached")
-	}
-	if _, err := store.Stat(ctx, "kubevols/pvc-1.vmdk"); err != nil {
-		t.Errorf("the volume is gone: %v", err)
+	return err
+}
+
+// A vCenter destroys with an instance what its snapshots hold, also what was detached since. A disk of somebody else's in one
+// keeps the instance until people have seen to it; independent disks, as pods' volumes are, are in none.
+func TestDiskInASnapshotOutlivesTheInstance(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		mode     types.VirtualDiskMode
+		detached bool // before the instance is deleted
+		kept     bool
+	}{
+		{"attached", types.VirtualDiskModePersistent, false, true},
+		{"detached since", types.VirtualDiskModePersistent, true, true},
+		{"in no snapshot", types.VirtualDiskModeIndependent_persistent, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			v := newVCenter(t)
+			ctx := t.Context()
+			d, w := v.wired(t, v.account())
+			r, _, err := create(t, d, "worker-a", v.spec(nil))
+			must(t, err)
+			vm := object.NewVirtualMachine(v.client(t), v.machines(t)["worker-a"].Self)
+			v.noteDisks(t, vm)
+			store, disk := v.volume(t, vm, tt.mode)
+			done(t)(vm.CreateSnapshot(ctx, "nightly", "", false, false))
+			if tt.detached {
+				must(t, vm.RemoveDevice(ctx, true, disk))
+			}
+			reconfigured := w.count("ReconfigVM_Task")
+			err = removed(t, d, r)
+			if tt.kept {
+				if provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), `"nightly"`) || !strings.Contains(err.Error(), "kubevols/pvc-1.vmdk") {
+					t.Errorf("Delete = %v", err)
+				}
+				if w.count("Destroy_Task") > 0 || w.count("ReconfigVM_Task") > reconfigured || len(v.machines(t)) != 1 {
+					t.Fatal("the snapshot was not left alone")
+				}
+				done(t)(vm.RemoveAllSnapshot(ctx, nil))
+				err = removed(t, d, r)
+			}
+			if provider.CodeOf(err) != provider.NotFound || len(v.machines(t)) != 0 {
+				t.Fatalf("Delete = %v, left %v", err, v.machines(t))
+			}
+			if _, err := store.Stat(ctx, "kubevols/pvc-1.vmdk"); err != nil && !tt.detached { // else it went with the snapshot, as people wanted
+				t.Errorf("the volume is gone: %v", err)
+			}
+		})
 	}
 }
 

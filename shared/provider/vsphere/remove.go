@@ -116,7 +116,14 @@ func (d *driver) destroy(ctx context.Context, c *vim25.Client, m clone) error {
 			return err
 		}
 	}
-	foreign, err := foreignDisks(ctx, c, m)
+	home, err := folderOf(ctx, c, m.Ref)
+	if err != nil {
+		return err
+	}
+	if err := captured(ctx, c, m, home); err != nil {
+		return err
+	}
+	foreign, err := foreignDisks(ctx, c, m, home)
 	if err != nil {
 		return err
 	}
@@ -125,7 +132,7 @@ func (d *driver) destroy(ctx context.Context, c *vim25.Client, m clone) error {
 		if ended, err := d.finished(ctx, c, "detach volumes from "+m.Name, task, err); !ended {
 			return err
 		}
-		if foreign, err = foreignDisks(ctx, c, m); err != nil || len(foreign) > 0 { // one was attached meanwhile
+		if foreign, err = foreignDisks(ctx, c, m, home); err != nil || len(foreign) > 0 { // one was attached meanwhile
 			return err
 		}
 	}
@@ -154,24 +161,22 @@ func (d *driver) finished(ctx context.Context, c *vim25.Client, what string, tas
 }
 
 // foreignDisks returns the disks of m that must outlive it: volumes of pods, which a vCenter would destroy with it
-// (SPEC E25, R-B29). Those noted when the instance was started are its own wherever they have been moved since; of one
-// that was never noted, those that would be noted now.
-func foreignDisks(ctx context.Context, c *vim25.Client, m clone) ([]*types.VirtualDisk, error) {
+// (SPEC E25, R-B29).
+func foreignDisks(ctx context.Context, c *vim25.Client, m clone, home string) ([]*types.VirtualDisk, error) {
 	disks, err := attached(ctx, c, m.Ref)
-	if err != nil {
-		return nil, err
-	}
-	home, err := folderOf(ctx, c, m.Ref)
-	if err != nil {
-		return nil, err
-	}
+	return m.foreign(disks, home), err
+}
+
+// foreign returns those of some disks that are not m's own. Those noted when the instance was started are its own wherever
+// they have been moved since; of one that was never noted, those that would be noted now.
+func (m clone) foreign(disks []*types.VirtualDisk, home string) []*types.VirtualDisk {
 	own := ownDisks(disks, home)
 	if m.Launched != nil {
 		own = m.Launched.Disks
 	}
 	return slices.DeleteFunc(disks, func(disk *types.VirtualDisk) bool {
 		return disk.VDiskId == nil && diskID(disk) != "" && slices.Contains(own, diskID(disk))
-	}), nil
+	})
 }
 
 // ownDisks returns the ids of the disks that lie in an instance's own folder and have no life of their own. A pod's

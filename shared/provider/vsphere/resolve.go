@@ -134,7 +134,11 @@ func (req *request) link(tree *types.VirtualMachineSnapshotInfo) (bool, error) {
 	}
 	var found []reference
 	if tree != nil {
-		found = snapshots(tree.RootSnapshotList, wanted)
+		for _, s := range snapshots(tree.RootSnapshotList) {
+			if s.Name == wanted {
+				found = append(found, s.Snapshot)
+			}
+		}
 	}
 	switch len(found) {
 	case 1:
@@ -144,16 +148,6 @@ func (req *request) link(tree *types.VirtualMachineSnapshotInfo) (bool, error) {
 		return false, provider.Errorf(provider.NotFound, "%s: template %q has no snapshot %q", at("snapshot"), req.Spec.Template, wanted)
 	}
 	return false, provider.Errorf(provider.Invalid, "%s: template %q has %d snapshots %q", at("snapshot"), req.Spec.Template, len(found), wanted)
-}
-
-func snapshots(tree []types.VirtualMachineSnapshotTree, name string) (found []reference) {
-	for _, s := range tree {
-		if s.Name == name {
-			found = append(found, s.Snapshot)
-		}
-		found = append(found, snapshots(s.ChildSnapshotList, name)...)
-	}
-	return found
 }
 
 // place finds the cluster of the resource pool, its VM group, and the region and zone that it is tagged with.
