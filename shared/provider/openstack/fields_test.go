@@ -39,6 +39,11 @@ func TestEveryField(t *testing.T) {
 		if tags := f.things["servers"][in.ID].tags(); !slices.Contains(tags, "openshiftClusterID=ocp43-abcde") {
 			t.Errorf("the instance's tags are %v", tags)
 		}
+		for id, trunk := range f.things["trunks"] {
+			if !slices.Contains(trunk.tags(), "openshiftClusterID=ocp43-abcde") {
+				t.Errorf("the tags of trunk %s are %v", id, trunk.tags())
+			}
+		}
 		f.wantDisks(t, one)
 		f.wantPort(t, l.ref.Name+"-0", "a", true, `"network_id": "`+shared+`", "binding:vnic_type": "direct", "binding:profile": {"capabilities": ["switchdev"], "trusted": true, "local_link": "x"},
 			"port_security_enabled": false, "security_groups": [], "allowed_address_pairs": null, "fixed_ips": null`)
@@ -96,7 +101,7 @@ func (f *fake) wantDisks(t *testing.T, server map[string]any) {
 	}
 }
 
-// wantPort wants a port of this name, with these tags beside ours, as the parent of a trunk or not.
+// wantPort wants a port of this name, with these tags beside ours and the instance's, as the parent of a trunk or not.
 func (f *fake) wantPort(t *testing.T, name, tags string, trunk bool, text string) {
 	t.Helper()
 	p, ok := f.things["ports"][f.named("ports", name)]
@@ -106,8 +111,8 @@ func (f *fake) wantPort(t *testing.T, name, tags string, trunk bool, text string
 	}
 	wantJSON(t, name, p.fields, text)
 	own := slices.DeleteFunc(p.tags(), func(tag string) bool { return strings.HasPrefix(tag, "machine-") })
-	if got := strings.Join(own, " "); got != tags {
-		t.Errorf("%s has the tags %q, want %q", name, got, tags)
+	if got, want := strings.Join(own, " "), strings.TrimSpace("openshiftClusterID=ocp43-abcde "+tags); got != want {
+		t.Errorf("%s has the tags %q, want %q", name, got, want)
 	}
 	if has := p.fields["trunk_details"] != nil; has != trunk {
 		t.Errorf("%s has a trunk: %v", name, has)

@@ -189,14 +189,15 @@ func (a *attempt) body(i int, w wantedPort, addresses bool) portBody {
 	return b
 }
 
-// tagPorts gives the ports their tags, and the descriptions that the spec wants.
+// tagPorts gives the ports their tags, and the descriptions that the spec wants. They have the instance's tags as well, as
+// OpenShift's do: by those its installer removes what is left of a cluster.
 func (a *attempt) tagPorts(ctx context.Context) error {
 	for i, w := range a.wanted.Ports {
 		p := &a.ports[i]
 		if tagged(p.Tags) {
 			continue
 		}
-		p.Tags = unique(slices.Concat(a.tags.of(a.ref.UID, a.ref.Token), []string{tag(tagPart, strconv.Itoa(i))}, foreign(w.Tags)))
+		p.Tags = unique(slices.Concat(a.tags.of(a.ref.UID, a.ref.Token), []string{tag(tagPart, strconv.Itoa(i))}, foreign(a.wanted.Tags), foreign(w.Tags)))
 		err := a.request(ctx, a.network, "tag port "+p.ID, http.MethodPut, "ports/"+p.ID+"/tags", gophercloud.RequestOpts{JSONBody: map[string]any{"tags": p.Tags}})
 		if err == nil && i > 0 && w.Body.Description != "" { // the first one's is written with the claim
 			err = a.request(ctx, a.network, "describe port "+p.ID, http.MethodPut, "ports/"+p.ID,
@@ -227,14 +228,15 @@ func (a *attempt) dressPorts(ctx context.Context) (changed bool, err error) {
 	return changed || trunks, err
 }
 
-// haveTrunks makes each port that shall be one the parent of a trunk, which carries the port's tags. They are a request
+// haveTrunks makes each port that shall be one the parent of a trunk, which carries the instance's tags. They are a request
 // of their own, so a trunk may be there without them. One without tags goes with its port all the same.
 func (a *attempt) haveTrunks(ctx context.Context) (changed bool, err error) {
 	if !slices.ContainsFunc(a.wanted.Ports, func(w wantedPort) bool { return w.Trunk }) {
 		return false, nil
 	}
-	tags := a.tags.of(a.ref.UID, a.ref.Token)
-	done, err := pages[named](ctx, a.caller, a.network, "list trunks", "trunks", "trunks", url.Values{"tags": {join(tags)}})
+	own := a.tags.of(a.ref.UID, a.ref.Token)
+	tags := unique(slices.Concat(own, foreign(a.wanted.Tags)))
+	done, err := pages[named](ctx, a.caller, a.network, "list trunks", "trunks", "trunks", url.Values{"tags": {join(own)}})
 	if err != nil {
 		return false, err
 	}
