@@ -13,6 +13,7 @@ import (
 
 	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -126,6 +127,51 @@ func TestACleanHostWaitsToBeLetGo(t *testing.T) {
 	}
 }
 
+// A host of which the API server takes no change, as of one whose spec a webhook has found fault with since, keeps nobody from
+// the others. What is wrong with the Machine's own spec is wrong with every host.
+func TestAHostThatCannotBeClaimedIsPassedOver(t *testing.T) {
+	t.Parallel()
+	schema := func(field string) error {
+		return provider.Errorf(provider.Invalid, "%w", &apierrors.StatusError{ErrStatus: metav1.Status{
+			Reason: metav1.StatusReasonInvalid, Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Field: field}}}, Message: "told so",
+		}})
+	}
+	for name, tt := range map[string]struct {
+		refusal error
+		want    provider.Code
+	}{
+		"by a webhook":                 {provider.Errorf(provider.Denied, "told so"), provider.Exhausted},
+		"by the schema":                {schema("spec.bootMACAddress"), provider.Exhausted},
+		"by the schema, for the image": {schema("spec.image.url"), provider.Invalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStock(3)
+			s.refuses = map[string]error{}
+			d, spec := open(t, s), specOf(image)
+			r := chosen(t, d, worker, spec)
+			for len(s.refuses) < 2 {
+				var c choice
+				if err := json.Unmarshal(r.Progress, &c); err != nil {
+					t.Fatal(err)
+				}
+				s.refuses[c.Host] = tt.refusal
+				in, err := d.Create(t.Context(), r, spec)
+				if provider.CodeOf(err) != tt.want || !strings.Contains(err.Error(), "claim host "+c.Host+": told so") {
+					t.Fatalf("claim of %s = %+v, %v", c.Host, in, err)
+				}
+				if tt.want == provider.Invalid {
+					return
+				}
+				r.Progress = in.Progress
+			}
+			if in, err := d.Create(t.Context(), r, spec); err != nil || in.State != provider.StatePending {
+				t.Errorf("the third host: %+v, %v", in, err)
+			}
+		})
+	}
+}
+
 // RELIABILITY R-B33: a step that slept with an old choice takes no second host, whatever happened meanwhile.
 func TestAnOldChoiceTakesNothing(t *testing.T) {
 	t.Parallel()
@@ -201,6 +247,9 @@ func TestStates(t *testing.T) {
 		{"written", metal3v1alpha1.StateProvisioned, nil, provider.StateRunning},
 		{"switched off on purpose", metal3v1alpha1.StateProvisioned, func(h *host) { h.Spec.Online, h.Status.PoweredOn = false, false }, provider.StateStopped},
 		{"registered again", metal3v1alpha1.StateRegistering, func(h *host) { h.Status.Provisioning.Image.URL = "http://192.0.2.9/a" }, provider.StateRunning},
+		{"registered again, deployed in a way of its own", metal3v1alpha1.StateRegistering, func(h *host) {
+			h.Status.Provisioning.CustomDeploy = &metal3v1alpha1.CustomDeploy{Method: "install_coreos"}
+		}, provider.StateRunning},
 		{"registered for the first time", metal3v1alpha1.StateRegistering, nil, provider.StatePending},
 		{"an installer's", metal3v1alpha1.StateUnmanaged, func(h *host) { h.Spec.Image = nil }, provider.StateRunning},
 		{"somebody else's image", metal3v1alpha1.StateExternallyProvisioned, func(h *host) { h.Spec.Image, h.Spec.ExternallyProvisioned = nil, true }, provider.StateRunning},

@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 
 	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
@@ -64,11 +67,14 @@ func (d *driver) create(ctx context.Context, r provider.Ref, s providerspec.Bare
 	}
 	for _, h := range all {
 		if chosen == (choice{h.Name, h.UID, h.ResourceVersion}) && why(h, s.HostSelector) == "" {
-			h, err := d.hosts.Patch(ctx, h.Namespace, h.Name, d.claim(r, s, chosen))
-			if err != nil {
-				return provider.Instance{}, fmt.Errorf("claim host %s: %w", chosen.Host, err)
+			claimed, err := d.hosts.Patch(ctx, h.Namespace, h.Name, d.claim(r, s, chosen))
+			if fault(err) {
+				return passOver(r, all, h, s.HostSelector), provider.Errorf(provider.Exhausted, "claim host %s: %w", h.Name, err)
 			}
-			return d.instance(h), nil
+			if err != nil {
+				return provider.Instance{}, fmt.Errorf("claim host %s: %w", h.Name, err)
+			}
+			return d.instance(claimed), nil
 		}
 	}
 	return choose(r, all, s.HostSelector)
@@ -97,6 +103,28 @@ func choose(r provider.Ref, all []host, want providerspec.BareMetalHostSelector)
 		return provider.Instance{}, fmt.Errorf("record the choice of %s: %w", best.Name, err)
 	}
 	return provider.Instance{UID: r.UID, Token: r.Token, Name: r.Name, State: provider.StateIncomplete, Progress: progress}, nil
+}
+
+// fault reports whether the API server takes no change of a host for what it is, as a webhook or a schema does that came later than
+// the host, and not for what a claim writes.
+func fault(refusal error) bool {
+	var status apierrors.APIStatus
+	if provider.CodeOf(refusal) != provider.Invalid || !errors.As(refusal, &status) || status.Status().Details == nil {
+		return provider.CodeOf(refusal) == provider.Denied
+	}
+	return !slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool {
+		return slices.ContainsFunc([]string{"spec.image", "spec.customDeploy", "spec.userData"}, func(field string) bool { return strings.HasPrefix(c.Field, field) })
+	})
+}
+
+// passOver chooses the host that comes after h in the order of r's Machine, or the first again after the last.
+func passOver(r provider.Ref, all []host, h host, want providerspec.BareMetalHostSelector) provider.Instance {
+	after := slices.DeleteFunc(slices.Clone(all), func(o host) bool { return rank(r.UID, o.UID) >= rank(r.UID, h.UID) })
+	next, err := choose(r, after, want)
+	if err != nil {
+		next, _ = choose(r, all, want) // h itself, at least
+	}
+	return next
 }
 
 func rank(machine, host types.UID) uint64 {

@@ -32,7 +32,8 @@ type stock struct {
 	writes  int
 	hangs   bool
 
-	overtake int // so many patches meet a version that the operator has just written
+	overtake int              // so many patches meet a version that the operator has just written
+	refuses  map[string]error // what the API server has against every patch of a host
 }
 
 // newStock has n hosts that are free.
@@ -190,6 +191,8 @@ func (s *stock) Patch(ctx context.Context, namespace, name string, p patch) (hos
 		return host{}, ErrGone
 	case old.ResourceVersion != p.Metadata.ResourceVersion:
 		return host{}, ErrConflict
+	case s.refuses[name] != nil:
+		return host{}, s.refuses[name]
 	}
 	var next host
 	before, err := json.Marshal(old)

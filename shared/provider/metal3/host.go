@@ -79,7 +79,7 @@ func state(h host) provider.State {
 	case metal3v1alpha1.StateUnmanaged:
 		return provider.StateRunning
 	case metal3v1alpha1.StateRegistering: // again: the operator lost its provisioner's record
-		if h.Status.Provisioning.Image.URL != "" {
+		if p := h.Status.Provisioning; p.Image.URL != "" || p.CustomDeploy != nil {
 			return provider.StateRunning
 		}
 	case metal3v1alpha1.StateDeprovisioning, metal3v1alpha1.StateDeleting, metal3v1alpha1.StatePoweringOffBeforeDelete:
