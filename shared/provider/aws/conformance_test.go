@@ -74,7 +74,7 @@ func harness(t *testing.T) drivertest.Harness {
 
 func writes(cloud *ec2.Cloud) (n int) {
 	for _, call := range cloud.Calls() {
-		if !strings.HasPrefix(call, "Describe") {
+		if !strings.HasPrefix(call, "Describe") && call != "GetCallerIdentity" {
 			n++
 		}
 	}

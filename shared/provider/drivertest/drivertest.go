@@ -74,7 +74,7 @@ func RunVirtual(t *testing.T, open func(t *testing.T) Harness) {
 
 func tests() []test {
 	all := specTests
-	for _, more := range [][]test{createTests, findTests, deleteTests, updateTests, powerTests, switchTests, faultTests} {
+	for _, more := range [][]test{createTests, findTests, deleteTests, updateTests, powerTests, switchTests, identityTests, endedTests, faultTests} {
 		all = append(all[:len(all):len(all)], more...)
 	}
 	return all

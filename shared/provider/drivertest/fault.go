@@ -62,10 +62,26 @@ var faultTests = []test{
 	}},
 }
 
-// calls makes every call that reaches the cloud.
+// calls makes every call that reaches every cloud.
 func (c *cloud) calls(ctx context.Context, r provider.Ref) map[string]error {
 	_, create := c.Create(ctx, r, c.resolved)
 	_, find := c.Find(ctx, r)
 	_, list := c.List(ctx)
-	return map[string]error{"Create": create, "Find": find, "List": list, "Delete": c.Delete(ctx, r)}
+	all := map[string]error{"Create": create, "Find": find, "List": list, "Delete": c.Delete(ctx, r)}
+	if d, can := c.Driver.(provider.Updater); can {
+		all["Update"] = d.Update(ctx, r, map[string]string{"team": "a"})
+	}
+	if d, can := c.Driver.(provider.PowerCycler); can {
+		all["PowerCycle"] = d.PowerCycle(ctx, r)
+	}
+	if d, can := c.Driver.(provider.PowerSwitch); can {
+		all["PowerOff"], all["PowerOn"] = d.PowerOff(ctx, r), d.PowerOn(ctx, r)
+	}
+	if d, can := c.Driver.(provider.Ended); can {
+		_, all["Ended"] = d.Ended(ctx, r)
+	}
+	if d, can := c.Driver.(provider.Stocked); can {
+		_, all["Stock"] = d.Stock(ctx, c.Spec)
+	}
+	return all
 }

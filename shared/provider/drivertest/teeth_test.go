@@ -49,6 +49,16 @@ var wrongs = map[string]string{
 	"deletes the recorded only": "delete by tag takes every instance of the machine",
 	"drops tags":                "tags are added and changed",
 	"tags any id":               "update never takes another machine's instance for its id",
+	"finds by tag only":         "find without a tag goes by the ids, whosever tag the instance carries",
+	"makes it again":            "a token never makes a second instance",
+	"cycles any id":             "power-cycle never takes another machine's instance for its id",
+	"cycles nobody":             "power-cycle of what is not there is NotFound",
+	"holds nothing off":         "an instance is held off until it is let go",
+	"lets nothing go":           "an instance is held off until it is let go",
+	"switches any id":           "power of what is not there is NotFound",
+	"cycles without its codes":  "a call that has ended already is an error with a code",
+	"tells accounts at random":  "the account is told the same whoever asks, and nothing is written",
+	"ends what runs":            "nothing ended that is there, or never was",
 	"forgets the codes":         "a call that has ended already is an error with a code",
 	"ignores its context":       "a call that has ended already is an error with a code",
 	"has unsorted types":        "instance types are sorted and have capacity",
@@ -83,7 +93,7 @@ func TestBroken(t *testing.T) {
 		t.Skip("run by TestSuiteNoticesWhatIsWrong")
 	}
 	drivertest.RunVirtual(t, func(*testing.T) drivertest.Harness {
-		cloud := &memory.Cloud{}
+		cloud := &memory.Cloud{Hold: time.Second}
 		p := cloud.Provider()
 		p.Open = func(ctx context.Context, a provider.Account) (provider.Driver, error) {
 			d, err := cloud.Open(ctx, a)
@@ -139,6 +149,10 @@ func (b *broken) Create(ctx context.Context, r provider.Ref, resolved json.RawMe
 		ctx = context.WithoutCancel(ctx)
 	}
 	i, err := b.Driver.Create(ctx, r, resolved)
+	if b.wrong == "makes it again" && err != nil {
+		r.Token += "again"
+		i, err = b.Driver.Create(ctx, r, resolved)
+	}
 	if b.wrong == "calls exhausted invalid" && provider.CodeOf(err) == provider.Exhausted {
 		return i, provider.Errorf(provider.Invalid, "%w", errors.Unwrap(err))
 	}
@@ -151,6 +165,8 @@ func (b *broken) Find(ctx context.Context, r provider.Ref) ([]provider.Instance,
 	case b.wrong == "finds by name" && r.Name != "":
 		all, err := b.Driver.List(ctx)
 		return slices.DeleteFunc(all, func(i provider.Instance) bool { return i.Name != r.Name && i.UID != r.UID }), err
+	case b.wrong == "finds by tag only" && r.UID == "":
+		return nil, err
 	case b.wrong == "finds an error for nobody" && err == nil && len(found) == 0:
 		return nil, provider.Errorf(provider.NotFound, "nobody")
 	case b.wrong == "forgets the codes" && err != nil:
@@ -231,4 +247,57 @@ func (b *broken) Update(ctx context.Context, r provider.Ref, tags map[string]str
 func (b *broken) updater() provider.Updater {
 	u, _ := b.Driver.(provider.Updater)
 	return u
+}
+
+func (b *broken) PowerCycle(ctx context.Context, r provider.Ref) error {
+	if b.wrong == "cycles any id" {
+		r.UID = ""
+	}
+	cycler, _ := b.Driver.(provider.PowerCycler)
+	err := cycler.PowerCycle(ctx, r)
+	switch {
+	case b.wrong == "cycles nobody" && provider.CodeOf(err) == provider.NotFound:
+		return nil
+	case b.wrong == "cycles without its codes" && ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return err
+}
+
+func (b *broken) PowerOff(ctx context.Context, r provider.Ref) error {
+	switch b.wrong {
+	case "holds nothing off":
+		return nil
+	case "switches any id":
+		r.UID = ""
+	}
+	return b.power().PowerOff(ctx, r)
+}
+
+func (b *broken) PowerOn(ctx context.Context, r provider.Ref) error {
+	if b.wrong == "lets nothing go" {
+		return nil
+	}
+	return b.power().PowerOn(ctx, r)
+}
+
+func (b *broken) power() provider.PowerSwitch {
+	p, _ := b.Driver.(provider.PowerSwitch)
+	return p
+}
+
+// Identity is the account's, which the memory driver does not tell.
+func (b *broken) Identity(context.Context) (string, error) {
+	if b.wrong == "tells accounts at random" {
+		return time.Unix(made.Add(1), 0).String(), nil
+	}
+	return "here", nil
+}
+
+// Ended tells nothing: the memory driver forgets at once.
+func (b *broken) Ended(ctx context.Context, _ provider.Ref) (string, error) {
+	if b.wrong == "ends what runs" {
+		return "it ended", nil
+	}
+	return "", provider.Coded(ctx.Err())
 }
