@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
@@ -57,5 +59,28 @@ func TestRoomIsPromisedOnce(t *testing.T) {
 		if removes := strings.Contains(fmt.Sprint(w.once(t)), "removing node a"); removes != (who == "nobody") {
 			t.Errorf("%s waits for the room on b, where the pod of a would go: a is removed: %t", who, removes)
 		}
+	}
+}
+
+// A Node that its cloud's controller has not seen to takes no Pods, whatever it says of itself: the Pod that it came for waits
+// for it, and brings no other one that would be as useless (SPEC C14, C44).
+func TestNodeIsAwaitedUntilItsCloudHasSeenToIt(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{scaleDown: {enabled: true}}")
+	w.pool(t, "s", 0, 9, nil, nil)
+	w.must(t, w.Put(pod("default", "p", "", resources("cpu", "500m"))))
+	w.scans(t, 6)
+	for born := range 9 {
+		if w.replicas("s")[0] > int32(born) {
+			name := fmt.Sprint("s-", born)
+			w.member(t, "s", name, w.now, resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+			w.must(t, memory.Patch(w.Server, "", name, func(n *corev1.Node) {
+				n.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule}}
+			}))
+		}
+		w.scans(t, 8)
+	}
+	if got := w.replicas("s"); got[0] != 1 {
+		t.Errorf("twelve minutes without the controller: %d Nodes for one Pod", got[0])
 	}
 }

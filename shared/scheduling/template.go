@@ -73,9 +73,12 @@ func Ready(n *corev1.Node, startupTaints []string) bool {
 		return false
 	}
 	return !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Key == corev1.TaintNodeNotReady || starting(t, startupTaints)
+		return t.Key == corev1.TaintNodeNotReady || t.Key == uninitialized || starting(t, startupTaints)
 	})
 }
+
+// uninitialized is the key of the taint that a Node has until its cloud's controller has seen to it.
+const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
 // Prefixes of taint keys with a meaning of their own (SPEC C76).
 const (
@@ -91,7 +94,7 @@ func starting(t corev1.Taint, keys []string) bool {
 // passing reports whether a taint says something about one Node at one time, not about its group (SPEC C14).
 func (t Templates) passing(x corev1.Taint) bool {
 	switch x.Key {
-	case machine.TaintToBeDeleted, machine.TaintCandidate, "node.cloudprovider.kubernetes.io/uninitialized":
+	case machine.TaintToBeDeleted, machine.TaintCandidate, uninitialized:
 		return true
 	}
 	return starting(x, t.StartupTaints) || strings.HasPrefix(x.Key, statusPrefix) || strings.HasPrefix(x.Key, "node.kubernetes.io/")
