@@ -70,8 +70,8 @@ func evaluate(s snapshot.Snapshot) []plan.Sequence {
 // decide takes what was begun further, then grows the cluster, or shrinks it, and says why not.
 func (sc *scan) decide() {
 	sc.settle()
-	sc.continueRemovals()
 	sc.doubt = sc.doubtful()
+	sc.continueRemovals()
 	sc.followRepack()
 	switch {
 	case !sc.healthy(): // no set can grow, and Pods are told

@@ -29,7 +29,8 @@ const (
 
 func byNodeName(a, b autoscaling.Removal) int { return cmp.Compare(a.Node, b.Node) }
 
-// continueRemovals takes every scale-down that is under way one step further.
+// continueRemovals takes every scale-down that is under way one step further. A list of Pods that is not believed proves no
+// Node empty.
 //
 //	taint, cordon ─▶ list the Pods again ─▶ drain-node empties it ─▶ empty: replicas − n, n victims ─▶ Node gone
 //	      └──────────────┴── a Pod that cannot go, or 2 m ──▶ way back: untaint, uncordon, cool down
@@ -46,7 +47,7 @@ func (sc *scan) continueRemovals() {
 			continue
 		}
 		keep = append(keep, r)
-		if !sc.begun(r) && !sc.taint(r, n) && !sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 && !sc.delayed(r, n) {
+		if !sc.begun(r) && !sc.taint(r, n) && !sc.doubt && !sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 && !sc.delayed(r, n) {
 			g := sc.byID[r.Group]
 			empty[g] = append(empty[g], r)
 		}

@@ -107,6 +107,31 @@ func TestRemovalThatSomebodyElseFinishedCountsNowhere(t *testing.T) {
 	}
 }
 
+// A list that lost most of its Pods proves no Node empty: what was begun before is not committed on it (RELIABILITY G8, R-B23).
+func TestNodeIsNotEmptyOnADoubtfulList(t *testing.T) {
+	t.Parallel()
+	w := goneSince(t, time.Minute)
+	w.remember(t, autoscaling.State{
+		Removals: []autoscaling.Removal{{
+			Plan: "down-d", Group: "MachineSet/openshift-machine-api/s", Node: "d", NodeUID: "node-d", Machine: "d", MachineUID: "machine-d",
+			At: metav1.NewTime(epoch.Add(-time.Minute)), Drain: true, MaxGrace: 600,
+		}},
+		Seen: autoscaling.Seen{Nodes: 4, Pods: 40},
+	})
+	w.must(t, memory.Patch(w.Server, "", "d", func(n *corev1.Node) {
+		n.Spec.Unschedulable = true
+		n.Spec.Taints = []corev1.Taint{{Key: machine.TaintToBeDeleted, Value: "down-d", Effect: corev1.TaintEffectNoSchedule}}
+	}))
+	w.pass(t, 50*time.Second)
+	if got := w.replicas("s"); got[0] != 3 {
+		t.Errorf("with 3 Pods of 40: %d replicas, want 3", got[0])
+	}
+	w.pass(t, time.Minute)
+	if got := w.replicas("s"); got[0] != 2 {
+		t.Errorf("once it is believed: %d replicas, want 2", got[0])
+	}
+}
+
 // A Node that a minimum keeps takes no place that another one needs to go: of two that could each take the other's Pod, the one
 // that may go does, however long the other has been idle (SPEC C56, C58).
 func TestNodeAtTheMinimumLetsAnotherGo(t *testing.T) {
