@@ -32,10 +32,10 @@ const (
 
 	// The packing takes what is cheapest. An expander that ranks groups instead of pricing them multiplies the prices of
 	// every rank but the first, so that a lower rank is opened only for what no higher one takes.
-	rankFactor    = 1000
+	rankFactor    = 1000 // at most, and at least two: how often the dearest of a rank goes into the cheapest of the next
 	mostRanks     = 20
-	highestPrice  = 1_000_000_000 // before that
-	highestRanked = 1e15          // after that: as many as there may be Nodes add up without overflow
+	highestPrice  = 100_000_000 // before that
+	highestRanked = 1e15        // after that: as many as there may be Nodes add up without overflow
 )
 
 // expand gives every option the price by which the packing chooses, so that it chooses as the expanders say, each
@@ -86,23 +86,40 @@ func (sc *scan) prefer(options []*option, score []int64) {
 
 // combine makes one price of a rank, a price and a rank among equal prices.
 func combine(options []*option, above, base, below []int64) {
-	steps, ties := slices.Max(append(above, 0)), slices.Max(append(below, 0))+1
-	highest := int64(1)
-	for _, b := range base {
-		highest = max(highest, b)
-	}
+	steps, ties := min(slices.Max(append(above, 0)), mostRanks), slices.Max(append(below, 0))+1
 	shrink := int64(1)
 	if steps > 0 {
-		shrink = max(1, highest*ties/highestPrice)
+		shrink = max(1, slices.Max(append(base, 1))*ties/highestPrice)
 	}
-	factor := 1.0
-	if steps > 0 {
-		factor = math.Floor(math.Min(rankFactor, math.Pow(highestRanked/float64(highest*ties/shrink), 1/float64(min(steps, mostRanks)))))
-	}
+	lowest, highest := slices.Repeat([]int64{math.MaxInt64}, int(steps)+1), make([]int64, steps+1)
 	for i, o := range options {
-		price := max(1, (base[i]*ties+below[i])/shrink)
-		o.offer.Price = price * int64(math.Pow(factor, float64(min(above[i], mostRanks))))
+		r := min(above[i], steps)
+		o.offer.Price = max(1, (base[i]*ties+below[i])/shrink)
+		lowest[r], highest[r] = min(lowest[r], o.offer.Price), max(highest[r], o.offer.Price)
 	}
+	times := factors(lowest, highest)
+	for i, o := range options {
+		o.offer.Price *= times[min(above[i], steps)]
+	}
+}
+
+// factors returns by what the prices of every rank are multiplied, given the lowest and the highest of each: so that the
+// lowest of a rank is above the highest of the rank before, as far as there is room for it.
+func factors(lowest, highest []int64) []int64 {
+	times := slices.Repeat([]int64{1}, len(lowest))
+	gap := func(r int) float64 { return max(1, float64(highest[r-1])/float64(lowest[r])) }
+	gaps := 1.0
+	for r := range times[1:] {
+		gaps *= gap(r + 1)
+	}
+	room, part, factor := highestRanked/float64(slices.Max(append(highest, 1))), 1.0, 0.0
+	for ; factor < 2; part /= 2 { // of too many ranks too far apart the gaps are closed in part
+		factor = min(rankFactor, math.Pow(room/math.Pow(gaps, part), 1/float64(max(1, len(times)-1))))
+		for r := 1; r < len(times); r++ {
+			times[r] = times[r-1] * int64(factor*math.Pow(gap(r), part))
+		}
+	}
+	return times
 }
 
 // ranks numbers n options from 0, those with the same scores alike.

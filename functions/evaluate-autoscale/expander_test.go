@@ -3,10 +3,12 @@
 package evaluateautoscale
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
@@ -30,39 +32,68 @@ func TestPriceOfATypeThatIsNoLabel(t *testing.T) {
 	}
 }
 
-// Whatever is ranked and priced: a better rank is always cheaper, within a rank the cheaper one is, and no price
-// overflows when as many Nodes as there may be are added up.
+// Whatever is ranked and priced: a better rank is always cheaper, whatever it costs as far as there is room, within a rank the
+// cheaper one is, and no price overflows when as many Nodes as there may be are added up.
 func TestRanksComeBeforePrices(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 30).Draw(t, "options")
-		draw := func(label string, low, high int64) []int64 {
-			return rapid.SliceOfN(rapid.Int64Range(low, high), n, n).Draw(t, label)
-		}
-		above, base := ranks([][]int64{draw("above", -5, 5)}, n), draw("base", 1, rapid.SampledFrom([]int64{3, 100_000, 100_000_000_000}).Draw(t, "highest"))
-		below := ranks([][]int64{draw("below", 0, 3)}, n)
-		options := make([]*option, n)
-		for i := range options {
-			options[i] = &option{}
-		}
-		combine(options, above, base, below)
-		for i := range n {
-			a := options[i].offer.Price
-			if a < 1 || a*maxUpcoming < a {
-				t.Fatalf("price %d", a)
+	for _, tt := range []struct {
+		ranks, highest int64
+		strict         bool // a better rank is cheaper even if its price is higher
+	}{{20, 1, true}, {11, 3, true}, {7, 50, true}, {3, 5000, true}, {2, 1_000_000, true}, {11, 100_000, false}, {30, 100_000_000_000, false}} {
+		rapid.Check(t, func(t *rapid.T) {
+			n := rapid.IntRange(1, 30).Draw(t, "options")
+			draw := func(label string, low, high int64) []int64 {
+				return rapid.SliceOfN(rapid.Int64Range(low, high), n, n).Draw(t, label)
 			}
-			for k := range n {
-				b := options[k].offer.Price
-				sameRank := above[i] == above[k]
-				switch {
-				case sameRank && base[i] < base[k] && a > b, sameRank && base[i] == base[k] && below[i] < below[k] && a > b:
-					t.Fatalf("%d costs %d, %d costs %d: the order of prices is lost", i, a, k, b)
-				case above[i] < above[k] && above[k] <= mostRanks && base[i] <= base[k] && a >= b:
-					t.Fatalf("rank %d costs %d, rank %d costs %d", above[i], a, above[k], b)
+			above, base := ranks([][]int64{draw("above", 1, tt.ranks)}, n), draw("base", 1, tt.highest)
+			below := ranks([][]int64{draw("below", 0, 3)}, n)
+			options := make([]*option, n)
+			for i := range options {
+				options[i] = &option{}
+			}
+			combine(options, above, base, below)
+			for i := range n {
+				a := options[i].offer.Price
+				if a < 1 || a*maxUpcoming < a {
+					t.Fatalf("price %d", a)
+				}
+				for k := range n {
+					b := options[k].offer.Price
+					sameRank := above[i] == above[k]
+					switch {
+					case sameRank && base[i] < base[k] && a > b, sameRank && base[i] == base[k] && below[i] < below[k] && a > b:
+						t.Fatalf("%d costs %d, %d costs %d: the order of prices is lost", i, a, k, b)
+					case above[i] < above[k] && above[k] <= mostRanks && (tt.strict || base[i] < base[k]) && a >= b:
+						t.Fatalf("rank %d costs %d, rank %d costs %d", above[i], a, above[k], b)
+					}
 				}
 			}
+		})
+	}
+}
+
+// A priority holds however much larger the Nodes are that it prefers, and however many priorities there are (SPEC B113).
+func TestPriorityHoldsWhateverTheSize(t *testing.T) {
+	t.Parallel()
+	large := midsize(machine.CapacityCPU, "96", machine.CapacityMemory, "1Ti", machine.CapacityGPUCount, "8")
+	for _, names := range [][]string{{"own", "a"}, {"own", "a", "b", "c", "d", "e", "f", "g"}} {
+		w := fresh(t, "{expanders: [Priority]}")
+		priorities := &corev1.ConfigMap{Data: map[string]string{prioritiesKey: ""}}
+		priorities.Namespace, priorities.Name = machine.Namespace, machine.ConfigMapPriority
+		for i, name := range names {
+			capacity := midsize(machine.CapacityCPU, "2")
+			if i == 0 {
+				capacity = large
+			}
+			w.set(t, name, 0, 9, capacity, nil)
+			priorities.Data[prioritiesKey] += fmt.Sprintf("%d: [\"/%s$\"]\n", 100-i, name)
 		}
-	})
+		w.must(t, w.Put(priorities, pod("default", "p", "", resources("cpu", "500m"))))
+		w.scans(t, 3)
+		if got := w.replicas(names...); got[0] != 1 {
+			t.Errorf("of %v the first is preferred: replicas %v", names, got)
+		}
+	}
 }
 
 // Every set is drawn at some time, and always the same one on the same state (SPEC C28).
