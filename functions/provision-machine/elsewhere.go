@@ -19,9 +19,9 @@ func (l life) elsewhere() bool {
 	return l.abroad() || l.another() && !l.moved()
 }
 
-// another reports whether they lead to another account than that of the Machine's attempt.
+// another reports whether they lead to another account than that of the Machine's attempt, which may go on there.
 func (l life) another() bool {
-	return l.intent.Called() && !l.intent.Over() && l.cloud.Account != "" && l.cloud.Account != l.intent.Account
+	return l.intent.Called() && !l.intent.Over() && !l.intent.Outdated(l.m) && l.cloud.Account != "" && l.cloud.Account != l.intent.Account
 }
 
 // moved reports whether the instance is there all the same: another Secret has credentials for the same of the cloud's accounts,

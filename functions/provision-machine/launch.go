@@ -49,6 +49,8 @@ func (l life) launch() plan.Sequence {
 		return l.unreachable()
 	case i != nil && i.Outcome == machine.OutcomeCreated:
 		return l.missing() // somebody took the providerID off the Machine
+	case i.Outdated(l.m):
+		return l.giveUp()
 	case l.leftover():
 		return l.clear()
 	case l.cleared():
@@ -101,6 +103,13 @@ func (l life) attempt() plan.Sequence {
 		},
 		Notes: []plan.Note{l.triggersCreate()},
 	}
+}
+
+// giveUp ends an attempt that was refused midway and whose request nobody wants any more. What it made goes next.
+func (l life) giveUp() plan.Sequence {
+	over := l.intent.Released(machine.OutcomeRefused, time.Time{})
+	over.Failures = 0
+	return plan.Sequence{Do: []plan.Action{l.withIntent(over, fmt.Sprintf("the spec was edited since attempt %d was refused", over.Attempt))}}
 }
 
 // triggersCreate is the line that operators grep for whenever an attempt begins or goes on (S24).

@@ -194,6 +194,12 @@ func (i *Intent) Edited(m *Machine) bool {
 	return i != nil && i.Generation != 0 && i.Generation != m.Generation
 }
 
+// Outdated reports whether i is an attempt that was refused midway and could go on, but whose request says what is no longer
+// wanted: somebody edited the spec since. A deletion counts as an edit of its own, and ends no attempt.
+func (i *Intent) Outdated(m *Machine) bool {
+	return i.Edited(m) && m.DeletionTimestamp == nil && i.Outcome == OutcomePartial && !i.Unresolved()
+}
+
 // Called reports whether a cloud may have been asked to create under i, or before it. A spec that could never be
 // resolved was never sent anywhere.
 func (i *Intent) Called() bool { return i != nil && len(i.Request) > 0 }
