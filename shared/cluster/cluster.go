@@ -17,8 +17,8 @@ import (
 type Cluster interface {
 	// Observe answers the queries in their order, into a copy of s with the answered queries marked; s.Now becomes the
 	// server's clock, s.Served the namespaces that are read. A list is complete or an error. An object that is not there is
-	// an answer, not an error; so is a foreign object (plan.Foreign) that the function may not read, because a deployment
-	// grants these or does not.
+	// an answer, not an error; so is one of the machine layer's own in a namespace that is not served, and a foreign object
+	// (plan.Foreign) that the function may not read, because a deployment grants these or does not.
 	Observe(ctx context.Context, s snapshot.Snapshot, queries []snapshot.Query) (snapshot.Snapshot, error)
 	// Apply carries out one action that concerns objects; every write carries the UID and resourceVersion that the
 	// action saw. Its errors are [ErrConflict], [ErrExists], [ErrGone], a [*BlockedError], a [*RefusedError], or

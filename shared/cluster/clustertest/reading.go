@@ -188,8 +188,9 @@ func servedNamespaces(t *testing.T, h Harness) {
 	if !slices.Equal(pods, []string{"here", "there"}) {
 		t.Errorf("pods %s", pods)
 	}
-	if got := names(h.observe(t, snapshot.Query{Kind: "Machine", Namespace: h.Elsewhere}).Machines); got != "there" {
-		t.Errorf("machines of a namespace that is not served, asked by name: %s", got)
+	s = h.observe(t, snapshot.Query{Kind: "Machine", Namespace: h.Elsewhere}, snapshot.One("Machine", h.Elsewhere, "there"), snapshot.One("ConfigMap", h.Elsewhere, "there"))
+	if got := names(s.Machines); got != "" || s.ConfigMap(h.Elsewhere, "there") == nil {
+		t.Errorf("of a namespace that is not served, asked by name: machines %s, config maps %s", got, names(s.ConfigMaps))
 	}
 }
 

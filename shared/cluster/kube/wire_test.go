@@ -193,6 +193,21 @@ func TestAbsenceOfOneObject(t *testing.T) {
 	}
 }
 
+// A Node's annotation, or a record, may name a Machine where nobody here may look: that one is not there, and keeps nobody
+// from seeing the rest.
+func TestMachineOfANamespaceThatIsNotServed(t *testing.T) {
+	t.Parallel()
+	f, c := serve(t, reply(200, typeJSON, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"a"}}`), status(403, metav1.StatusReasonForbidden, "machines is forbidden"))
+	q := []snapshot.Query{snapshot.One("Node", "", "a"), snapshot.One("Machine", "elsewhere", "a")}
+	s, err := c.Observe(t.Context(), snapshot.Snapshot{}, q)
+	if err != nil || !s.Has(q[1]) || len(s.Nodes) != 1 || s.Now.IsZero() {
+		t.Errorf("%d nodes at %v, error %v", len(s.Nodes), s.Now, err)
+	}
+	if want := []string{"GET /api/v1/nodes/a"}; !slices.Equal(f.asked, want) {
+		t.Errorf("asked %q", f.asked)
+	}
+}
+
 func TestAbsenceOfInfrastructures(t *testing.T) {
 	t.Parallel()
 	notServed := reply(404, "text/plain", "404 page not found\n")
