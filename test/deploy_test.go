@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -145,6 +146,39 @@ func TestShadowIsBoundAsTheOneThatWorks(t *testing.T) {
 	delete(shadow.Env, "DRY_RUN")
 	if diff := cmp.Diff(works, shadow); diff != "" {
 		t.Errorf("-config/services +overlays/shadow:\n%s", diff)
+	}
+}
+
+// Pods are what Pod Security calls restricted, and name no user: the image says one, and OpenShift (restricted-v2) lets a Pod name none but
+// those that it set aside for the namespace.
+func TestServicesAreRestricted(t *testing.T) {
+	t.Parallel()
+	house, want := load(t, os.DirFS("..")), &corev1.SecurityContext{
+		AllowPrivilegeEscalation: new(false),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		ReadOnlyRootFilesystem:   new(true),
+		RunAsNonRoot:             new(true),
+		SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	manifests := []string{"overlays/shadow/service.yaml"}
+	for _, name := range append(house.functions(), sink) {
+		manifests = append(manifests, house.manifest("config/services", name))
+	}
+	for _, manifest := range manifests {
+		var s struct {
+			Spec struct {
+				Template struct{ Spec corev1.PodSpec }
+			}
+		}
+		file, _ := house.find(manifest)
+		if err := yaml.Unmarshal(file.text, &s); err != nil || len(s.Spec.Template.Spec.Containers) != 1 {
+			t.Errorf("%s: %v, %d containers", manifest, err, len(s.Spec.Template.Spec.Containers))
+			continue
+		}
+		pod := s.Spec.Template.Spec
+		if diff := cmp.Diff(want, pod.Containers[0].SecurityContext); diff != "" || pod.SecurityContext != nil {
+			t.Errorf("%s: of its Pod %v, of its container (-want +got):\n%s", manifest, pod.SecurityContext, diff)
+		}
 	}
 }
 
