@@ -86,6 +86,7 @@ e2e: go ## Whole stories on a real control plane with real Knative Eventing
 
 .PHONY: e2e-knative
 e2e-knative: go ## The stories on a real node with real Knative: root on Linux; writes docs/evidence/e2e-knative.txt
+	@test/node/run.sh # says what is missing
 	@mkdir -p build
 	FUNC_GO=$(CURDIR)/test/node/native-go.sh tools/func/deploy.sh build # once with a network: the node has none
 	@{ echo "make e2e-knative, $$(git log -1 --format='commit %h of %cs: %s')"; \

@@ -3,9 +3,10 @@
 // Command node makes this machine a Kubernetes node with real Knative, in namespaces of its own, for as long as a command
 // runs:
 //
-//	node -control-plane PROGRAM -programs FOLDER -dir FOLDER -- COMMAND...
+//	node -control-plane PROGRAM -programs FOLDER -own FOLDER -dir FOLDER -- COMMAND...
 //
-// README.md says what it consists of. It needs root on Linux; what else is missing it says before it does anything.
+// README.md says what it consists of. It needs root on Linux; what else is missing it says before it does anything, and without a command
+// that is all it does.
 package main
 
 import (
@@ -26,7 +27,7 @@ type options struct {
 	programs     string   // what build.sh printed
 	own          string   // folder of the programs of this module: pause, ingress
 	dir          string   // for everything that is written
-	command      []string // what the node is for
+	command      []string // what the node is for; none: only look whether there can be one
 }
 
 func main() {
@@ -58,8 +59,15 @@ func main() {
 
 // outside checks that a node can be here, runs this program once more in its namespaces, and removes what is left.
 func outside(ctx context.Context, o options) error {
-	if missing := preflight(o); len(missing) > 0 {
+	missing := preflight()
+	if len(o.command) > 0 {
+		missing = append(missing, o.missing()...)
+	}
+	if len(missing) > 0 {
 		return fmt.Errorf("no node can run here:\n  %w", joined(missing))
+	}
+	if len(o.command) == 0 {
+		return nil
 	}
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return err

@@ -20,8 +20,8 @@ var needed = []struct{ program, debian string }{
 // pluginFolders are where distributions put the plugins of the Container Network Interface.
 var pluginFolders = []string{"/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"}
 
-// preflight says what is missing, a line each; nothing if a node can be here.
-func preflight(o options) (missing []string) {
+// preflight says what this machine lacks, a line each; nothing if a node can be here.
+func preflight() (missing []string) {
 	if runtime.GOOS != "linux" {
 		return []string{"it needs Linux, this is " + runtime.GOOS}
 	}
@@ -42,13 +42,18 @@ func preflight(o options) (missing []string) {
 	if groups := controlGroups(); len(groups) > 0 {
 		missing = append(missing, "another node runs here, or one was not cleaned up: "+groups[0]+" exists")
 	}
+	return missing
+}
+
+// missing says what was not given for a node to run a command.
+func (o options) missing() (missing []string) {
 	for flag, path := range map[string]string{"-control-plane": o.controlPlane, "-programs": o.programs, "-own": o.own} {
 		if _, err := os.Stat(path); err != nil {
 			missing = append(missing, flag+": "+err.Error())
 		}
 	}
-	if o.dir == "" || len(o.command) == 0 {
-		missing = append(missing, "-dir and a command must be given")
+	if o.dir == "" {
+		missing = append(missing, "-dir must be given")
 	}
 	return missing
 }
