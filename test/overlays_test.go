@@ -63,8 +63,12 @@ type object struct {
 		}
 		Subscriber        struct{ Audience string }
 		NamespaceSelector any
-		Sink              struct{ Ref struct{ Kind string } }
-		From              []struct{ Ref struct{ Kind, Name string } }
+		Sink              struct {
+			Ref struct{ Kind, Name, Namespace string }
+		}
+		Config  struct{ Kind, Name, Namespace string }
+		Jsonata struct{ Expression string }
+		From    []struct{ Ref struct{ Kind, Name string } }
 	}
 	Subjects []struct{ Name, Namespace string }
 }
@@ -221,13 +225,28 @@ func routed(t *testing.T, got map[string]object, has func(string) bool) {
 	if has("oidc") != (len(known) > 0) || has("oidc") && !slices.Equal(known.sorted(), sources.sorted()) {
 		t.Errorf("the Broker takes events of %q, the sources are %q", known.sorted(), sources.sorted())
 	}
-	broker := got["Broker "+home+"/machines"].Metadata.Annotations
-	want := map[string]string{"eventing.knative.dev/broker.class": "MTChannelBasedBroker", "messaging.knative.dev/async-handler": "true"}
+	broker := got["Broker "+home+"/machines"]
+	want, config := map[string]string{"eventing.knative.dev/broker.class": "MTChannelBasedBroker", "messaging.knative.dev/async-handler": "true"}, "config-br-default-channel"
 	if has("kafka") {
-		want = map[string]string{"eventing.knative.dev/broker.class": "Kafka"}
+		want, config = map[string]string{"eventing.knative.dev/broker.class": "Kafka"}, "kafka-broker-config"
 	}
-	if diff := cmp.Diff(want, broker); diff != "" {
+	if diff := cmp.Diff(want, broker.Metadata.Annotations); diff != "" {
 		t.Errorf("Broker (-want +got):\n%s", diff)
+	}
+	if in := broker.Spec.Config; in.Kind != "ConfigMap" || in.Name != config || in.Namespace != "knative-eventing" {
+		t.Errorf("the Broker's settings are in %+v", in)
+	}
+	for key, o := range got {
+		if order := o.Metadata.Annotations["kafka.eventing.knative.dev/delivery.order"]; o.Kind == "Trigger" && (order == "ordered") != has("kafka") {
+			t.Errorf("%s delivers %q", key, order)
+		}
+	}
+	// The Broker makes the CloudEvents extension partitionkey the key of Kafka's record. That the expression makes Machine/NAMESPACE/NAME of
+	// an event about a Machine, and keeps the rest of it, was tried with an implementation of JSONata; this keeps it.
+	const keyed = `$merge([$, {"partitionkey": kind & "/" & namespace & "/" & name}])`
+	if by, ok := got["EventTransform "+home+"/machines-by-object"]; ok && (by.Spec.Jsonata.Expression != keyed || by.Spec.Sink.Ref.Kind != "Broker" ||
+		by.Spec.Sink.Ref.Name != "machines" || by.Spec.Sink.Ref.Namespace != home) {
+		t.Errorf("the EventTransform: %+v to %+v", by.Spec.Jsonata, by.Spec.Sink)
 	}
 }
 

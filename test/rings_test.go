@@ -66,7 +66,8 @@ var (
 	}
 )
 
-// ringOf returns the ring of the package in dir. Tests and programs under test/ are in none: they may import all.
+// ringOf returns the ring of the package in dir. Tests and programs under test/ are in none: they may import all. Nor are the modules
+// of tools/.
 func ringOf(dir string) (ring, bool) {
 	i := slices.IndexFunc(rings, func(r ring) bool { return match(r.packages, dir) })
 	if i < 0 {
@@ -88,7 +89,7 @@ func within(p string, paths []string) bool {
 // ringed wants every package of the product in a ring and every import to point inwards.
 func ringed(tr tree) (wrong []string) {
 	for _, s := range tr.golang() {
-		if s.test() || strings.HasPrefix(s.dir(), "test/") {
+		if s.test() || within(s.dir(), []string{"test", "tools"}) {
 			continue
 		}
 		r, ok := ringOf(s.dir())

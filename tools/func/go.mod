@@ -4,11 +4,14 @@ go 1.26.0
 
 tool knative.dev/func/cmd/func
 
+require knative.dev/client/pkg v0.0.0-20260429013708-479f2162b627
+
 require (
 	cel.dev/expr v0.25.1 // indirect
 	cloud.google.com/go/compute/metadata v0.9.0 // indirect
 	cyphar.com/go-pathrs v0.2.4 // indirect
 	dario.cat/mergo v1.0.2 // indirect
+	emperror.dev/errors v0.8.1 // indirect
 	github.com/AlecAivazis/survey/v2 v2.3.7 // indirect
 	github.com/Azure/azure-sdk-for-go v68.0.0+incompatible // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
@@ -283,7 +286,6 @@ require (
 	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20251125145642-4e65d59e963e // indirect
 	k8s.io/utils v0.0.0-20260108192941-914a6e750570 // indirect
-	knative.dev/client/pkg v0.0.0-20260429013708-479f2162b627 // indirect
 	knative.dev/eventing v0.49.0 // indirect
 	knative.dev/func v0.49.2 // indirect
 	knative.dev/networking v0.0.0-20260422140718-e9578ef11562 // indirect
