@@ -250,6 +250,27 @@ func routed(t *testing.T, got map[string]object, has func(string) bool) {
 	}
 }
 
+// Who takes an installation away deletes config/, triggers/ and their namespace. What overlays brought besides, docs/upgrading.md names.
+func TestWhatOverlaysLeaveIsNamed(t *testing.T) {
+	t.Parallel()
+	program, named := kubectl(t), text(t, filepath.Join("..", "docs", "upgrading.md"))
+	dir := run(t, checkout(t), []string{"OVERLAYS=approve-node kafka namespaces oidc placement"}, "tools/func/deploy.sh", "manifests")
+	taken, left := render(t, program, filepath.Join("..", "config")), 0
+	maps.Copy(taken, render(t, program, filepath.Join("..", "triggers")))
+	for key, o := range render(t, program, dir) {
+		if _, ok := taken[key]; ok || o.Metadata.Namespace != "" {
+			continue // or it goes with its namespace
+		}
+		left++
+		if !strings.Contains(named, o.Metadata.Name) {
+			t.Errorf("%s stays, and nothing says so", key)
+		}
+	}
+	if left < 7 {
+		t.Errorf("overlays bring %d objects that have no namespace", left)
+	}
+}
+
 // What is applied beside an installation renders too, and no manifest names an image that somebody else could publish.
 func TestOverlaysBeside(t *testing.T) {
 	t.Parallel()
