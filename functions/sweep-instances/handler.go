@@ -129,7 +129,11 @@ func (w sweep) failures() plan.Sequence {
 	var notes []plan.Note
 	for _, key := range slices.Sorted(maps.Keys(w.Accounts)) {
 		if err := w.Accounts[key].Err; err != nil {
-			notes = append(notes, plan.Warning(w.object(), "AccountNotListed", key+": "+err.Message))
+			why := key + ": " + err.Message
+			if _, busy := w.inUse[key]; !busy && w.Serves(w.known[key].Namespace) {
+				why += "; no machine uses the account any more: if nothing of this cluster is left there, take it off configmap " + machine.ConfigMapSweep
+			}
+			notes = append(notes, plan.Warning(w.object(), "AccountNotListed", why))
 		}
 	}
 	for _, key := range unseen(w.known) {
