@@ -94,10 +94,12 @@ func starting(t corev1.Taint, keys []string) bool {
 // passing reports whether a taint says something about one Node at one time, not about its group (SPEC C14).
 func (t Templates) passing(x corev1.Taint) bool {
 	switch x.Key {
-	case machine.TaintToBeDeleted, machine.TaintCandidate, uninitialized:
+	case machine.TaintToBeDeleted, machine.TaintCandidate, uninitialized, "node.cloudprovider.kubernetes.io/shutdown",
+		corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeUnschedulable, corev1.TaintNodeOutOfService,
+		corev1.TaintNodeMemoryPressure, corev1.TaintNodeDiskPressure, corev1.TaintNodePIDPressure, corev1.TaintNodeNetworkUnavailable:
 		return true
 	}
-	return starting(x, t.StartupTaints) || strings.HasPrefix(x.Key, statusPrefix) || strings.HasPrefix(x.Key, "node.kubernetes.io/")
+	return starting(x, t.StartupTaints) || strings.HasPrefix(x.Key, statusPrefix)
 }
 
 // Like returns a template made from a Node of the set.

@@ -104,6 +104,24 @@ func TestTemplateKeepsWhatIsOfTheGroup(t *testing.T) {
 	}
 }
 
+// What the node controllers say of one Node at one time is not of its group; a taint that people chose is, whatever it is called
+// (SPEC C14).
+func TestTaintsThatPeopleChooseStay(t *testing.T) {
+	t.Parallel()
+	set := aSet(map[string]string{machine.CapacityCPU: "4", machine.CapacityMemory: "12Gi"})
+	set.Spec.Template.Spec.Taints = nil
+	for _, key := range []string{"node.kubernetes.io/os", "node.kubernetes.io/not-ready", corev1.TaintNodePIDPressure, "node.cloudprovider.kubernetes.io/shutdown"} {
+		set.Spec.Template.Spec.Taints = append(set.Spec.Template.Spec.Taints, corev1.Taint{Key: key, Value: "windows", Effect: corev1.TaintEffectNoSchedule})
+	}
+	good := aNode("good", "4", "12Gi", readySince(noon.Add(-time.Hour)), func(n *corev1.Node) { n.Spec.Taints = set.Spec.Template.Spec.Taints[:1] })
+	for name, members := range map[string][]Node{"from a Node": {good}, "from the set": nil} {
+		got, ok := Templates{Now: noon}.Of(set, members)
+		if !ok || len(got.Spec.Taints) != 1 || got.Spec.Taints[0].Key != "node.kubernetes.io/os" {
+			t.Errorf("%s: taints %v, want node.kubernetes.io/os alone", name, got.Spec.Taints)
+		}
+	}
+}
+
 func TestTemplateFromAnnotations(t *testing.T) {
 	t.Parallel()
 	got, ok := Templates{Now: noon}.Of(aSet(map[string]string{
