@@ -178,10 +178,19 @@ func (sc *scan) byPrice(options []*option) []int64 {
 // priceOf returns what a Node of a group costs per hour, in thousandths of a cent: what the set says, else what the
 // table says of the group, the set or the instance type; 0 if nobody does.
 func priceOf(g *group, table map[string]float64) int64 {
-	if f, err := strconv.ParseFloat(g.set.Annotations[machine.AnnotationPrice], 64); err == nil {
-		return milliCents(f)
+	if price := pricedBy(g.set); price > 0 {
+		return price
 	}
 	return tablePrice(g, table)
+}
+
+// pricedBy returns what a set itself says that its Nodes cost; 0 if that is no price.
+func pricedBy(set *machine.MachineSet) int64 {
+	f, err := strconv.ParseFloat(set.Annotations[machine.AnnotationPrice], 64)
+	if err != nil {
+		return 0
+	}
+	return milliCents(f)
 }
 
 // tablePrice returns what a table says that a Node of a group costs; 0 if it says nothing.
@@ -320,8 +329,7 @@ func wantsPrices(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) bool {
 	resized, silent := 0, false
 	for _, set := range s.MachineSets {
 		if _, _, ok := boundsOf(s, set); ok {
-			_, said := set.Annotations[machine.AnnotationPrice]
-			resized, silent = resized+1, silent || !said
+			resized, silent = resized+1, silent || pricedBy(set) == 0
 		}
 	}
 	listed := len(ca.Spec.Expanders) > 0

@@ -30,6 +30,10 @@ func TestPriceOfATypeThatIsNoLabel(t *testing.T) {
 	if got := priceOf(g, map[string]float64{"SCS-8V:32": 0.2}); got != 0 {
 		t.Errorf("a price of another type is taken: %d", got)
 	}
+	g.set.Annotations = map[string]string{machine.AnnotationPrice: "0"}
+	if got := priceOf(g, map[string]float64{flavor: 0.2}); got != milliCents(0.2) {
+		t.Errorf("nothing is no price, the table has one: %d", got)
+	}
 }
 
 // Whatever is ranked and priced: a better rank is always cheaper, whatever it costs as far as there is room, within a rank the
