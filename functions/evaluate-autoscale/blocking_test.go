@@ -75,3 +75,39 @@ func TestWhichPodsBlock(t *testing.T) {
 		})
 	}
 }
+
+// A Pod that is not ready costs no budget that guards ready ones only: one that crashes again and again does not keep its Node
+// (SPEC C75).
+func TestUnreadyPodCostsNoBudget(t *testing.T) {
+	t.Parallel()
+	always := new(policyv1.AlwaysAllow)
+	for _, tt := range []struct {
+		name            string
+		policy          *policyv1.UnhealthyPodEvictionPolicyType
+		ready           corev1.ConditionStatus
+		healthy, wanted int32
+		more            int // budgets that cover it, too
+		charged         int
+	}{
+		{"not ready, always allowed", always, corev1.ConditionFalse, 0, 2, 0, 0},
+		{"ready, always allowed", always, corev1.ConditionTrue, 0, 2, 0, 1},
+		{"not ready, enough others are", nil, corev1.ConditionFalse, 2, 2, 0, 0},
+		{"not ready, nor enough others", nil, corev1.ConditionFalse, 1, 2, 0, 1},
+		{"not ready, nobody counted yet", nil, corev1.ConditionFalse, 0, 0, 0, 1},
+		{"of two budgets none is evicted", always, corev1.ConditionFalse, 0, 2, 1, 2},
+	} {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}
+		p.Status.Phase, p.Status.Conditions = corev1.PodRunning, []corev1.PodCondition{{Type: corev1.PodReady, Status: tt.ready}}
+		var all []*policyv1.PodDisruptionBudget
+		for range 1 + tt.more {
+			b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}}
+			b.Spec.Selector, b.Spec.UnhealthyPodEvictionPolicy = &metav1.LabelSelector{}, tt.policy
+			b.Status.CurrentHealthy, b.Status.DesiredHealthy = tt.healthy, tt.wanted
+			all = append(all, b)
+		}
+		sc := &scan{guards: guardsOf(all)}
+		if got := len(sc.charged(p)); got != tt.charged {
+			t.Errorf("%s: %d budgets are asked, want %d", tt.name, got, tt.charged)
+		}
+	}
+}

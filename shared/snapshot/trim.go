@@ -36,8 +36,8 @@ const mostShared = 1 << 16
 // (delay-deletion.cluster-autoscaler.kubernetes.io).
 var spoken = []string{"machine.openshift.io/", "cluster-autoscaler.kubernetes.io/", "kubernetes.io/config.mirror"}
 
-// scheduled are the conditions of a Pod that count: whether it has a place, and how a resize of it stands.
-var scheduled = []corev1.PodConditionType{corev1.PodScheduled, corev1.PodResizePending, corev1.PodResizeInProgress}
+// scheduled are the conditions of a Pod that count: whether it has a place, whether it is ready, and how a resize of it stands.
+var scheduled = []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReady, corev1.PodResizePending, corev1.PodResizeInProgress}
 
 // Trim leaves out of o what no decision about places reads, and lets the rest be shared with what was trimmed before. Only
 // Pods and Nodes are changed. Whoever owns o alone may call it; afterwards o must not be modified any more.

@@ -51,7 +51,7 @@ func TestTrimSharesWhatIsEqual(t *testing.T) {
 	if len(a.Annotations) != 1 || a.ManagedFields != nil || a.Spec.Containers[0].Image != "" || len(a.Spec.Volumes) != 1 || a.Status.PodIP != "" {
 		t.Errorf("is not trimmed: %v", a)
 	}
-	if len(a.Status.Conditions) != 1 || len(a.Status.ContainerStatuses) != 0 {
+	if len(a.Status.Conditions) != 2 || len(a.Status.ContainerStatuses) != 0 {
 		t.Errorf("status %v", a.Status)
 	}
 }
