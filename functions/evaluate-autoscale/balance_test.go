@@ -97,3 +97,25 @@ func TestHigherPriorityTakesTheRoomOfTheLastNode(t *testing.T) {
 		t.Errorf("%d Nodes, for %v", got, told)
 	}
 }
+
+// A group of Pods that says how many it has to have begins with so many: those that find no place beside them do not hold up
+// the others (SPEC C31, W12).
+func TestGroupBeginsWithAsManyAsItHasToHave(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[string]int32{"": 0, "8": 0, "5": 0, "4": 4, "2": 4} {
+		w := fresh(t, "{}")
+		w.pool(t, "s", 0, 4, nil, nil)
+		for i := range 8 {
+			p := pod("default", fmt.Sprint("p-", i), "", resources("cpu", "3"))
+			p.Labels = map[string]string{groupLabels[0]: "g"}
+			if size != "" {
+				p.Annotations = map[string]string{sizeAnnotation: size}
+			}
+			w.must(t, w.Put(p))
+		}
+		w.scans(t, 3)
+		if got := w.replicas("s"); got[0] != want {
+			t.Errorf("4 of 8 find a place, %q are wanted: %d Nodes, want %d", size, got[0], want)
+		}
+	}
+}

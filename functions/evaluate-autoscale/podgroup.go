@@ -62,9 +62,13 @@ func (sc *scan) incomplete() map[string]broken {
 	}
 	placed, behind := sc.others(waiting)
 	all := map[string]broken{}
+	sc.spares = map[string]int{}
 	for g, pods := range waiting {
 		n, sized := wants[g]
 		has := placed[g] + len(pods)
+		if sized {
+			sc.spares[g] = has - n
+		}
 		switch {
 		case sized && has < n:
 			all[g] = broken{pods, fmt.Sprintf("pod group %s has %d of %d pods", g, has, n)}
@@ -95,7 +99,7 @@ func (sc *scan) others(waiting map[string][]*corev1.Pod) (placed, behind map[str
 const maxTornRounds = 10
 
 // torn returns the groups some of whose Pods the placement, as far as the limits let it come true, leaves without a
-// place. With one, it is the last of them by name alone, so that the others may have the room that it took.
+// place, unless those that have one are as many as the group says that it has to have. With one, it is the last of them by name alone, so that the others may have the room that it took.
 func (sc *scan) torn(one bool) map[string]broken {
 	left := map[string]int{}
 	for i, shape := range sc.placement.Shapes {
@@ -110,6 +114,7 @@ func (sc *scan) torn(one bool) map[string]broken {
 			}
 		}
 	}
+	maps.DeleteFunc(left, func(g string, n int) bool { return n <= sc.spares[g] })
 	if one && len(left) > 1 {
 		last := slices.Max(slices.Collect(maps.Keys(left)))
 		left = map[string]int{last: left[last]}

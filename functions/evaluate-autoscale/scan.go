@@ -56,6 +56,7 @@ type scan struct {
 	changed   map[types.UID]bool // sets that a question gives another size than their Nodes have
 	ranked    bool               // an expander ranks the groups: what the packing compares is no cost
 	broken    map[string]broken  // groups of Pods that nothing is done for, because it could not be done for all
+	spares    map[string]int     // by group of Pods: how many of them it can do without
 	options   []*option          // groups that can grow
 	placement scheduling.Placement
 	among     *among               // what the placement leaves, once somebody asks
