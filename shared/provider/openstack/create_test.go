@@ -124,6 +124,36 @@ func TestVolumeOfAnInstanceThatIsGone(t *testing.T) {
 	})
 }
 
+// TestVolumeThatAnotherInstanceHas: people gave a Machine's disk to an instance of theirs. It is left alone, and that is told.
+func TestVolumeThatAnotherInstanceHas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, "")
+		theirs, _ := f.untagged(nil)
+		theirs = strings.TrimPrefix(theirs, providerID(""))
+		id := f.add("volumes", map[string]any{
+			"name": "worker-etcd", "status": "in-use", "created_at": "1999-01-01T00:00:00.000000", "attachments": []any{map[string]any{"server_id": theirs}},
+			"metadata": map[string]any{tagCluster: "ocp43-abcde", tagUID: string(l.ref.UID), tagToken: l.ref.Token, tagPart: "etcd"},
+		})
+		f.add("attachments", map[string]any{"instance": theirs, "volume_id": id, "status": "attached"})
+		err := l.Delete(t.Context(), l.ref)
+		for _, want := range []string{"worker-etcd", id, "somebody-elses", theirs} {
+			if provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), want) {
+				t.Errorf("Delete = %v, want %q in it", err, want)
+			}
+		}
+		if f.count("attachments") != 1 || f.count("volumes") != 1 {
+			t.Fatalf("%d attachments, %d volumes", f.count("attachments"), f.count("volumes"))
+		}
+		f.detach(id)
+		l.down(t)
+		if f.count("volumes") != 0 {
+			t.Error("the volume is left")
+		}
+	})
+}
+
 // TestVolumeThatDoesNotEnd: nothing is there but a volume that Cinder is busy with. Whoever asks is told after a while.
 func TestVolumeThatDoesNotEnd(t *testing.T) {
 	t.Parallel()

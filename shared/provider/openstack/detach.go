@@ -29,7 +29,8 @@ func (a attachment) id() string { return a.ID }
 
 // release frees a volume of instances that are gone. While Nova removes an instance it asks Cinder to detach its volumes;
 // if Cinder does not answer it forgets the instance all the same, and the volume would stay attached for ever. Cinder lets
-// its owner detach it then, and asks Nova itself whether the instance is gone.
+// its owner detach it then, and asks Nova itself whether the instance is gone. What people gave to another instance is theirs to
+// detach.
 func (c caller) release(ctx context.Context, v volume) error {
 	if v.Status == "creating" || v.Status == "deleting" || v.Status == "downloading" {
 		return v.stuck()
@@ -44,9 +45,12 @@ func (c caller) release(ctx context.Context, v volume) error {
 		if !isID(a.Instance) {
 			continue
 		}
-		_, err := c.server(ctx, a.Instance)
-		if err == nil {
+		s, err := c.server(ctx, a.Instance)
+		if err == nil && valueOf(s.Tags, tagUID) == v.tag(tagUID) {
 			return nil // it is Nova's to detach
+		}
+		if err == nil {
+			return provider.Errorf(provider.Exhausted, "delete volume %s (%s): the instance %s (%s) has it, which is not this Machine's: detach it", v.Name, v.ID, s.Name, s.ID)
 		}
 		if provider.CodeOf(err) != provider.NotFound {
 			return err
