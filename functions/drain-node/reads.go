@@ -156,11 +156,7 @@ func unlinked(s snapshot.Snapshot, m *machine.Machine) *corev1.Node {
 
 // stateOf returns what evaluate-autoscale remembers; what cannot be read orders nothing.
 func stateOf(s snapshot.Snapshot) autoscaling.State {
-	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus)
-	if cm == nil {
-		return autoscaling.State{}
-	}
-	state, err := autoscaling.ParseState(cm.Data[autoscaling.StateKey])
+	state, err := s.AutoscalerState()
 	if err != nil {
 		return autoscaling.State{}
 	}

@@ -161,14 +161,14 @@ func clusterAutoscaler(s snapshot.Snapshot) *autoscaling.ClusterAutoscaler {
 
 // removals returns the scale-downs that are under way; none if the state cannot be read.
 func removals(s snapshot.Snapshot) []autoscaling.Removal {
-	state, err := stateOf(s)
+	state, err := s.AutoscalerState()
 	if err != nil {
 		return nil
 	}
 	return state.Removals
 }
 
-// stateOf reads the state; without the ConfigMap it is empty.
+// stateOf reads the state for who changes it; without the ConfigMap it is empty.
 func stateOf(s snapshot.Snapshot) (autoscaling.State, error) {
 	text := ""
 	if cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus); cm != nil {

@@ -11,7 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 )
+
+// storedStatus is the text of one.
+type storedStatus string
 
 // status is what the ConfigMap tells people, in the form that tools know (SPEC C77). Its times are those of changes:
 // a time of the last look would change with every scan.
@@ -84,10 +89,12 @@ const longestMessage = 500
 
 // statusText returns the status as it is to be stored: the text found, unless something other than time passed.
 func (sc *scan) statusText(found string) string {
-	var was status
-	if err := yaml.Unmarshal([]byte(found), &was); err != nil {
-		was = status{}
-	}
+	was, _ := machine.Remembered(sc.Records, storedStatus(found), func() (was status, err error) {
+		if yaml.Unmarshal([]byte(found), &was) != nil {
+			was = status{}
+		}
+		return was, nil
+	})
 	is := sc.statusNow()
 	carry(&is, was, *sc.now())
 	is.Time = was.Time

@@ -22,7 +22,7 @@ func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
 	if !restless(s) || !s.Has(nodesQuery) {
 		return nil
 	}
-	state, _ := stateOf(s) // restless has read it
+	state, _ := s.AutoscalerState() // restless has read it
 	next := autoscaling.State{
 		Schema: state.Schema, LastScaleUp: state.LastScaleUp, LastScaleDown: state.LastScaleDown, LastFailure: state.LastFailure,
 		Seen: autoscaling.Seen{Nodes: state.Seen.Nodes, Pods: state.Seen.Pods},
@@ -53,7 +53,7 @@ func restless(s snapshot.Snapshot) bool {
 	if cm == nil || cm.Data[autoscaling.StateKey] == "" {
 		return false
 	}
-	state, err := stateOf(s)
+	state, err := s.AutoscalerState()
 	return err == nil && state.Stopped == nil
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
-	"github.com/machine-functions/machine-functions/shared/providerspec"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -28,14 +27,14 @@ func (a accounts) remembered(l life) bool {
 	if err != nil {
 		return true
 	}
-	raw, of := l.ProviderSpec(l.m)
+	spec, of := l.FilledSpec(l.m)
 	key := machine.SweptKey(l.cloud.Account, of.ClusterID, state.Accounts, a)
 	known, ok := state.Accounts[key]
 	if ok && (l.cloud.Owner == "" || known.Owner == l.cloud.Owner) || refusedToRemember(l.Snapshot) {
 		return true
 	}
 	a[key] = machine.SweptAccount{
-		Namespace: l.m.Namespace, ClusterID: of.ClusterID, Spec: providerspec.Default(raw, of), Owner: l.cloud.Owner,
+		Namespace: l.m.Namespace, ClusterID: of.ClusterID, Spec: spec, Owner: l.cloud.Owner,
 	}
 	return false
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
-	"github.com/machine-functions/machine-functions/shared/providerspec"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -51,8 +50,8 @@ var sizes = []string{machine.AnnotationVCPU, machine.AnnotationMemoryMb, machine
 
 // specOf returns a digest of what the set asks of its cloud: it decides which instance type is meant, and whose.
 func specOf(s snapshot.Snapshot, set *machine.MachineSet) string {
-	raw, of := s.ProviderSpec(set)
-	return fmt.Sprintf("%x", sha256.Sum256(providerspec.Default(raw, of)))[:16]
+	spec, _ := s.FilledSpec(set)
+	return fmt.Sprintf("%x", sha256.Sum256(spec))[:16]
 }
 
 // annotateCapacity writes what the cloud says about the set's instance type, so that evaluate-autoscale can plan

@@ -5,7 +5,6 @@ package provisionmachine
 import (
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
-	"github.com/machine-functions/machine-functions/shared/providerspec"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -37,9 +36,7 @@ func judge(s snapshot.Snapshot, m *machine.Machine) (problem string, warnings []
 	if m.Spec.ProviderID != nil || readable(s, m).Called() || unrecorded(s, m) {
 		return "", nil
 	}
-	raw, of := s.ProviderSpec(m)
-	errs, warnings := providerspec.Validate(providerspec.Default(raw, of), of)
-	return providerspec.Brief(errs), warnings
+	return s.JudgeSpec(m)
 }
 
 // hopeless reports whether m's spec can never work: then its cloud has nothing to say.

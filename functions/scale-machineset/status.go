@@ -15,7 +15,6 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
-	"github.com/machine-functions/machine-functions/shared/providerspec"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -92,12 +91,10 @@ func unfit(set *machine.MachineSet) string {
 // misfit returns why no Machine of the set's template can ever work, by the rules that its Machines are judged by (SPEC
 // B72–B79), or "". It keeps nobody from scaling: Machines that exist are as they are, and new ones say the same.
 func misfit(s snapshot.Snapshot, set *machine.MachineSet) string {
-	raw, of := s.ProviderSpec(set)
-	errs, _ := providerspec.Validate(providerspec.Default(raw, of), of)
-	if len(errs) == 0 {
-		return ""
+	if problem, _ := s.JudgeSpec(set); problem != "" {
+		return "spec.template.spec." + problem
 	}
-	return "spec.template.spec." + providerspec.Brief(errs)
+	return ""
 }
 
 // readySince returns since when the Node of m is Ready. A Node of the same name with another UID is another Node.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
-	"github.com/machine-functions/machine-functions/shared/providerspec"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -69,8 +68,8 @@ func used(s snapshot.Snapshot, state machine.SweepState) map[string]machine.Swep
 		id := s.ClusterID(m)
 		key := machine.SweptKey(intent.Account, id, state.Accounts, all)
 		if _, ok := all[key]; !ok && json.Valid(m.Spec.ProviderSpec.Value.Raw) {
-			raw, of := s.ProviderSpec(m)
-			all[key] = machine.SweptAccount{Namespace: m.Namespace, ClusterID: of.ClusterID, Spec: providerspec.Default(raw, of)}
+			spec, of := s.FilledSpec(m)
+			all[key] = machine.SweptAccount{Namespace: m.Namespace, ClusterID: of.ClusterID, Spec: spec}
 		}
 	}
 	return all

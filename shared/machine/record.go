@@ -19,56 +19,60 @@ func ReadRecord(text string, into any) error {
 // Records reads records, each text once: whoever decides asks for one many times for each time that it changes. What was read
 // is answered again, so nobody changes it. It is not safe for concurrent use. A nil Records remembers nothing.
 type Records struct {
-	intents map[string]read[*Intent]
-	ledgers map[string]read[Ledger]
-	sweeps  map[string]read[SweepState]
+	known map[any]any // by what was read: a result
 }
 
-// read is what reading a text came to.
-type read[T any] struct {
+// result is what reading something came to.
+type result[T any] struct {
 	record T
 	err    error
 }
 
 // NewRecords returns a Records that has read nothing.
-func NewRecords() *Records {
-	return &Records{map[string]read[*Intent]{}, map[string]read[Ledger]{}, map[string]read[SweepState]{}}
+func NewRecords() *Records { return &Records{map[any]any{}} }
+
+// Read returns how much was read.
+func (r *Records) Read() int { return len(r.known) }
+
+// Remembered returns what read does, which depends on nothing but key. Each reader has a type of key that is its own.
+func Remembered[K comparable, T any](r *Records, key K, read func() (T, error)) (T, error) {
+	if r == nil {
+		return read()
+	}
+	was, ok := r.known[key].(result[T])
+	if !ok {
+		was.record, was.err = read()
+		r.known[key] = was
+	}
+	return was.record, was.err
 }
 
-// Read returns how many texts were read.
-func (r *Records) Read() int { return len(r.intents) + len(r.ledgers) + len(r.sweeps) }
+// What the functions of this package read.
+type (
+	intentText string
+	ledgerText string
+	sweepText  string
+)
 
 // Intent returns what [ParseIntent] does.
 func (r *Records) Intent(m *Machine) (*Intent, error) {
 	text, ok := m.Annotations[AnnotationIntent]
-	if r == nil || !ok {
+	if !ok {
 		return ParseIntent(m)
 	}
-	return once(r.intents, text, func() (*Intent, error) { return ParseIntent(m) })
+	return Remembered(r, intentText(text), func() (*Intent, error) { return ParseIntent(m) })
 }
 
 // Ledger returns what [ParseLedger] does of the set's record.
 func (r *Records) Ledger(set *MachineSet) (Ledger, error) {
 	text := set.Annotations[AnnotationLedger]
-	if r == nil {
-		return ParseLedger(text)
-	}
-	return once(r.ledgers, text, func() (Ledger, error) { return ParseLedger(text) })
+	return Remembered(r, ledgerText(text), func() (Ledger, error) { return ParseLedger(text) })
 }
 
 // Sweep returns what [SweepStateIn] does.
 func (r *Records) Sweep(cm *corev1.ConfigMap) (SweepState, error) {
-	if r == nil || cm == nil {
+	if cm == nil {
 		return SweepStateIn(cm)
 	}
-	return once(r.sweeps, cm.Data[SweepKey], func() (SweepState, error) { return SweepStateIn(cm) })
-}
-
-func once[T any](known map[string]read[T], text string, parse func() (T, error)) (T, error) {
-	was, ok := known[text]
-	if !ok {
-		was.record, was.err = parse()
-		known[text] = was
-	}
-	return was.record, was.err
+	return Remembered(r, sweepText(cm.Data[SweepKey]), func() (SweepState, error) { return SweepStateIn(cm) })
 }

@@ -365,12 +365,14 @@ func refusal(err error) *snapshot.Refusal {
 }
 
 func subjectsOf(s snapshot.Snapshot) map[types.UID]subject {
-	subjects, known := map[types.UID]subject{}, specs{}
+	subjects := make(map[types.UID]subject, len(s.Machines)+len(s.MachineSets))
 	for _, m := range s.Machines {
-		subjects[m.UID] = subject{object: m, spec: known.filled(s, m)}
+		spec, _ := s.FilledSpec(m)
+		subjects[m.UID] = subject{object: m, spec: spec}
 	}
 	for _, set := range s.MachineSets {
-		subjects[set.UID] = subject{object: set, spec: known.filled(s, set)}
+		spec, _ := s.FilledSpec(set)
+		subjects[set.UID] = subject{object: set, spec: spec}
 	}
 	return subjects
 }

@@ -99,7 +99,7 @@ func (r *Runner) Answer(ctx context.Context, question json.RawMessage) (json.Raw
 	}
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
-	inv := &invocation{Runner: r, request: snapshot.Request{Kind: string(function.Question), Name: "question"}, id: rand.Text(), log: r.Log}
+	inv := &invocation{Runner: r, request: snapshot.Request{Kind: string(function.Question), Name: "question"}, id: rand.Text(), records: machine.NewRecords(), log: r.Log}
 	s, err := inv.observe(ctx)
 	if err != nil {
 		return nil, &events.RetryError{Err: fmt.Errorf("%s: observe: %w", r.Function.Name, err)}

@@ -147,6 +147,17 @@ func (s Snapshot) ConfigMap(namespace, name string) *corev1.ConfigMap {
 	return find(s.ConfigMaps, namespace, name)
 }
 
+// AutoscalerState returns what evaluate-autoscale remembers: nothing without its ConfigMap. Nobody changes it.
+func (s Snapshot) AutoscalerState() (autoscaling.State, error) {
+	text := ""
+	if cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus); cm != nil {
+		text = cm.Data[autoscaling.StateKey]
+	}
+	return machine.Remembered(s.Records, autoscalerText(text), func() (autoscaling.State, error) { return autoscaling.ParseState(text) })
+}
+
+type autoscalerText string
+
 // PodsOn returns the Pods bound to a Node, sorted.
 func (s Snapshot) PodsOn(node string) []*corev1.Pod {
 	var on []*corev1.Pod

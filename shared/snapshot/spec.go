@@ -45,3 +45,40 @@ func (s Snapshot) region() string {
 	}
 	return i.Status.PlatformStatus.AWS.Region
 }
+
+// What is remembered of providerSpecs.
+type (
+	filling  specOf
+	judgment specOf
+	specOf   struct {
+		raw string
+		of  providerspec.Subject
+	}
+	verdict struct {
+		problem  string
+		warnings []string
+	}
+)
+
+// FilledSpec returns what [Snapshot.ProviderSpec] does with the defaults of a cluster that has no admission policies (SPEC B75,
+// B76, B78), as drivers get it. Most Machines ask for what their set's template asks for, so each spec is filled in once.
+func (s Snapshot) FilledSpec(o plan.Object) (json.RawMessage, providerspec.Subject) {
+	raw, of := s.ProviderSpec(o)
+	nameless := of
+	nameless.Name = "" // defaults do not depend on it
+	filled, _ := machine.Remembered(s.Records, filling{string(raw), nameless}, func() (json.RawMessage, error) {
+		return providerspec.Default(raw, nameless), nil
+	})
+	return filled, of
+}
+
+// JudgeSpec returns why what o asks of its cloud can never work, naming field and value, or "", and what is strange about it
+// (SPEC B72–B79).
+func (s Snapshot) JudgeSpec(o plan.Object) (problem string, warnings []string) {
+	filled, of := s.FilledSpec(o)
+	v, _ := machine.Remembered(s.Records, judgment{string(filled), of}, func() (verdict, error) {
+		errs, warnings := providerspec.Validate(filled, of)
+		return verdict{providerspec.Brief(errs), warnings}, nil
+	})
+	return v.problem, v.warnings
+}

@@ -96,7 +96,7 @@ func (p *Play) schedule(pod *corev1.Pod, nodes []*corev1.Node, on map[string]int
 	if len(pod.Status.Conditions) == 0 {
 		p.change(pod, func(o *corev1.Pod) {
 			o.Status.Conditions = []corev1.PodCondition{{
-				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.NewTime(p.clock),
+				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.NewTime(p.clock.Truncate(1e9)),
 			}}
 		})
 	}

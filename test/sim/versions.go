@@ -132,7 +132,7 @@ func ledgerOf(set *machine.MachineSet) (machine.Ledger, error) {
 
 func intentOf(m *machine.Machine) *machine.Intent {
 	if text := m.Annotations[machine.AnnotationIntent]; readNewer("", text) != text {
-		m = withRecord(m, machine.AnnotationIntent, readNewer("", text))
+		m = withIntent(m, readNewer("", text))
 	}
 	i, _ := machine.ParseIntent(m)
 	return i
@@ -140,51 +140,77 @@ func intentOf(m *machine.Machine) *machine.Intent {
 
 // of returns a function of today as one of the version.
 func (v *version) of(f function.Function) function.Function {
-	reads, decide := f.Reads, f.Decide
+	reads, decide, known := f.Reads, f.Decide, eyes{}
 	f.Reads = func(s snapshot.Snapshot) snapshot.Scope {
-		seen, _ := v.seen(s)
+		seen, _ := v.seen(s, known)
 		return reads(seen)
 	}
 	f.Decide = func(s snapshot.Snapshot) plan.Plan {
-		seen, back := v.seen(s)
+		seen, back := v.seen(s, known)
 		return v.written(decide(seen), back)
 	}
 	return f
 }
 
+// eyes are what objects are to a version: themselves, or copies with another record.
+type eyes map[plan.Object]plan.Object
+
+// mostSeen bounds them.
+const mostSeen = 1000
+
+// see returns what o is to a version that reads the record under key, if it has one.
+func see[O plan.Object](known eyes, v *version, o O, key string, with func(O, string) O) O {
+	text, ok := o.GetAnnotations()[key]
+	if !ok {
+		return o
+	}
+	if was, ok := known[o].(O); ok {
+		return was
+	}
+	seen := o
+	if now := v.read(key, text); now != text {
+		seen = with(o, now)
+	}
+	if len(known) >= mostSeen {
+		clear(known)
+	}
+	known[o] = seen
+	return seen
+}
+
 // seen returns s with its records as the version reads them, and what the objects were that differ now.
-func (v *version) seen(s snapshot.Snapshot) (snapshot.Snapshot, map[plan.Object]plan.Object) {
+func (v *version) seen(s snapshot.Snapshot, known eyes) (snapshot.Snapshot, map[plan.Object]plan.Object) {
 	next, back := s, map[plan.Object]plan.Object{}
 	for i, m := range next.Machines {
-		text, ok := m.Annotations[machine.AnnotationIntent]
-		if now := v.read(machine.AnnotationIntent, text); ok && now != text {
+		if now := see(known, v, m, machine.AnnotationIntent, withIntent); now != m {
 			if len(back) == 0 {
 				next = s.Clone()
 			}
-			next.Machines[i] = withRecord(m, machine.AnnotationIntent, now)
-			back[next.Machines[i]] = m
+			next.Machines[i], back[now] = now, m
 		}
 	}
 	for i, set := range next.MachineSets {
-		text, ok := set.Annotations[machine.AnnotationLedger]
-		if now := v.read(machine.AnnotationLedger, text); ok && now != text {
-			c := *set
-			c.Annotations = maps.Clone(set.Annotations)
-			c.Annotations[machine.AnnotationLedger] = now
+		if now := see(known, v, set, machine.AnnotationLedger, withLedger); now != set {
 			if len(back) == 0 {
 				next = s.Clone()
 			}
-			next.MachineSets[i] = &c
-			back[&c] = set
+			next.MachineSets[i], back[now] = now, set
 		}
 	}
 	return next, back
 }
 
-func withRecord(m *machine.Machine, key, text string) *machine.Machine {
+func withIntent(m *machine.Machine, text string) *machine.Machine {
 	c := *m
 	c.Annotations = maps.Clone(m.Annotations)
-	c.Annotations[key] = text
+	c.Annotations[machine.AnnotationIntent] = text
+	return &c
+}
+
+func withLedger(set *machine.MachineSet, text string) *machine.MachineSet {
+	c := *set
+	c.Annotations = maps.Clone(set.Annotations)
+	c.Annotations[machine.AnnotationLedger] = text
 	return &c
 }
 

@@ -27,7 +27,7 @@ import (
 // Server holds the objects. It is safe for concurrent use; objects are copied on the way in and out.
 type Server struct {
 	// Trusting hands out the objects themselves, for readers who change nothing, and stores what the typed actions of
-	// functions bring without a way through JSON: some twenty times as fast. It is set before the first call.
+	// functions and Patch bring without a way through JSON: some twenty times as fast. It is set before the first call.
 	Trusting bool
 
 	clock func() time.Time

@@ -82,8 +82,8 @@ func (c *Cluster) adopt(r plan.Resource, at name, old, n plan.Object, subresourc
 	return s.wrote(c.actor, "patch", r, subresource, at, nil)
 }
 
-// commitTrusted is commit for objects that functions made of what they were given: their metadata is what it was but for
-// labels, annotations, finalizers and owners.
+// commitTrusted is commit for objects that were made of what is stored: their metadata is what it was but for labels,
+// annotations, finalizers and owners.
 func (s *Server) commitTrusted(r plan.Resource, at name, old, n plan.Object, subresource string) {
 	if counted(r.Kind) && subresource == "" && !same(specOf(old), specOf(n)) {
 		n.SetGeneration(old.GetGeneration() + 1)

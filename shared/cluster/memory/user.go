@@ -113,6 +113,12 @@ func (s *Server) change(r plan.Resource, at name, change func(plan.Object)) erro
 	}
 	n := copyOf(old)
 	change(n)
+	if s.Trusting {
+		if !same(old, n) {
+			s.commitTrusted(r, at, old, n, "")
+		}
+		return nil
+	}
 	n, err := canonical(r, n, nil)
 	if err != nil {
 		return refuse(err)
