@@ -10,7 +10,6 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -189,11 +188,11 @@ func (l life) status(next *machine.Machine, to, why string) plan.Sequence {
 		st.Phase = &to
 	}
 	old := l.m.Status
-	if equality.Semantic.DeepEqual(old, *st) {
+	if plan.Same(old, *st) {
 		return plan.Sequence{}
 	}
-	if phase(l.m) != phase(next) || !equality.Semantic.DeepEqual(old.Addresses, st.Addresses) ||
-		!equality.Semantic.DeepEqual(old.ProviderStatus, st.ProviderStatus) {
+	if phase(l.m) != phase(next) || !plan.Same(old.Addresses, st.Addresses) ||
+		!plan.Same(old.ProviderStatus, st.ProviderStatus) {
 		now := metav1.NewTime(l.Now)
 		st.LastUpdated = &now
 	}
@@ -212,7 +211,7 @@ func (l life) pause() plan.Sequence {
 	next := l.m.DeepCopy()
 	c, _ := machine.Paused(l.m.Spec.AuthoritativeAPI, l.m.Status.AuthoritativeAPI)
 	l.set(next, c)
-	if equality.Semantic.DeepEqual(l.m.Status, next.Status) {
+	if plan.Same(l.m.Status, next.Status) {
 		return plan.Sequence{}
 	}
 	return plan.Sequence{Do: []plan.Action{plan.UpdateStatus{Old: l.m, New: next, Why: c.Message}}}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -55,7 +54,7 @@ func (c *check) refuse() plan.Sequence {
 }
 
 func (c *check) tell(next *machine.MachineHealthCheck, notes []plan.Note, why string) plan.Sequence {
-	if equality.Semantic.DeepEqual(c.h.Status, next.Status) {
+	if plan.Same(c.h.Status, next.Status) {
 		return plan.Sequence{}
 	}
 	return plan.Sequence{Do: []plan.Action{plan.UpdateStatus{Old: c.object(c.h), New: c.object(next), Why: why}}, Notes: notes}
@@ -134,7 +133,7 @@ func (d *decision) show(m *machine.Machine, v verdict) plan.Sequence {
 	}
 	next := m.DeepCopy()
 	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, want, d.Now)
-	if equality.Semantic.DeepEqual(m.Status, next.Status) {
+	if plan.Same(m.Status, next.Status) {
 		return plan.Sequence{}
 	}
 	return plan.Sequence{Do: []plan.Action{plan.UpdateStatus{Old: m, New: next, Why: cmp.Or(v.reason, "healthy")}}, Notes: notes}

@@ -9,7 +9,6 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -121,7 +120,7 @@ func invalid(s snapshot.Snapshot, set *machine.MachineSet, err error) plan.Seque
 }
 
 func statusIfChanged(set, next *machine.MachineSet) plan.Sequence {
-	if equality.Semantic.DeepEqual(set.Status, next.Status) {
+	if plan.Same(set.Status, next.Status) {
 		return plan.Sequence{}
 	}
 	return plan.Sequence{Do: []plan.Action{plan.UpdateStatus{Old: set, New: next, Why: "observed"}}}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -68,7 +67,7 @@ func (w sweep) remember() plan.Sequence {
 	if left > 0 {
 		notes = append(notes, plan.Warning(w.object(), "OrphansNotRemembered", fmt.Sprintf("%d of %d finds are not on record, which holds the %d oldest: they stay until those are gone", left, len(seen), maxSightings)))
 	}
-	if equality.Semantic.DeepEqual(next, w.state) {
+	if plan.Same(next, w.state) {
 		return plan.Sequence{Notes: notes}
 	}
 	return plan.Sequence{Do: []plan.Action{w.write(next)}, Notes: notes}

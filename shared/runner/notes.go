@@ -71,10 +71,12 @@ func (i *invocation) tell(ctx context.Context, notes []plan.Note, deed bool) {
 		if n.Source == "" {
 			n.Source = i.Function.Name
 		}
-		state := n
-		state.Message = plan.Gist(n.Message) // a port or an id in it makes it no other state
-		if !deed && !i.told.fresh(state, time.Now(), toldFor) {
-			continue
+		if !deed {
+			state := n
+			state.Message = plan.Gist(n.Message) // a port or an id in it makes it no other state
+			if !i.told.fresh(state, time.Now(), toldFor) {
+				continue
+			}
 		}
 		if n.Object.Kind == "" {
 			i.log.Info("decision", keyMessage, n.Message)

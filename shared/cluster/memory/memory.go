@@ -106,6 +106,13 @@ func (s *Server) Writes() []Write {
 	return slices.Clip(s.writes)
 }
 
+// Forget forgets what Writes returned so far.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes = nil
+}
+
 // Accesses returns what every actor did so far, reading included, each once, sorted.
 func (s *Server) Accesses() []Access {
 	s.mu.Lock()

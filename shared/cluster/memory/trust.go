@@ -4,10 +4,8 @@ package memory
 
 import (
 	"maps"
-	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -75,7 +73,7 @@ func shallow[T any](o *T) *T {
 // adopt stores n, which is nobody else's.
 func (c *Cluster) adopt(r plan.Resource, at name, old, n plan.Object, subresource string) error {
 	s := c.server
-	if same(old, n) {
+	if plan.Same(old, n) {
 		return nil
 	}
 	s.commitTrusted(r, at, old, n, subresource)
@@ -85,7 +83,7 @@ func (c *Cluster) adopt(r plan.Resource, at name, old, n plan.Object, subresourc
 // commitTrusted is commit for objects that were made of what is stored: their metadata is what it was but for labels,
 // annotations, finalizers and owners.
 func (s *Server) commitTrusted(r plan.Resource, at name, old, n plan.Object, subresource string) {
-	if counted(r.Kind) && subresource == "" && !same(specOf(old), specOf(n)) {
+	if counted(r.Kind) && subresource == "" && !plan.Same(specOf(old), specOf(n)) {
 		n.SetGeneration(old.GetGeneration() + 1)
 	}
 	s.keep(r, at, n)
@@ -93,9 +91,6 @@ func (s *Server) commitTrusted(r plan.Resource, at name, old, n plan.Object, sub
 		s.remove(r, at)
 	}
 }
-
-// same is equality of what two objects mean. What is alike in every bit, as most of what an action leaves alone, means the same.
-func same(a, b any) bool { return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(a, b) }
 
 // specOf returns what generations count.
 func specOf(o plan.Object) any {

@@ -114,7 +114,7 @@ func (s *Server) change(r plan.Resource, at name, change func(plan.Object)) erro
 	n := copyOf(old)
 	change(n)
 	if s.Trusting {
-		if !same(old, n) {
+		if !plan.Same(old, n) {
 			s.commitTrusted(r, at, old, n, "")
 		}
 		return nil
