@@ -55,7 +55,8 @@ func (b *Bout) Play(s *Script) error {
 	b.api()
 	b.cloud()
 	b.hosts()
-	p.Script, p.Violation, p.procs, p.queue, p.calm, p.read = s, nil, nil, nil, false, len(p.API.Writes())
+	p.API.Forget() // what a schedule wrote is nothing to the next
+	p.Script, p.Violation, p.procs, p.queue, p.calm, p.read = s, nil, nil, nil, false, 0
 	p.watch = b.watched
 	p.ever, p.runs, p.rebuilt, p.doubts = maps.Clone(b.watched.ever), maps.Clone(b.watched.runs), map[int]bool{}, map[doubt]bool{}
 	clear(p.warm)

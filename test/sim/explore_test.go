@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -23,6 +24,7 @@ var (
 	times     = flag.Float64("times", 1, "so many times as many schedules")
 	firstSeed = flag.Uint64("seed", 0, "the first seed")
 	brief     = flag.Bool("brief", false, "print what is violated and nothing more")
+	every     = flag.Duration("every", 0, "how often is told how far it is; 0: never")
 )
 
 func TestMain(m *testing.M) {
@@ -34,22 +36,23 @@ func TestMain(m *testing.M) {
 	if flag.Lookup("test.memprofile").Value.String() == "" {
 		runtime.MemProfileRate = 0
 	}
-	begin := time.Now()
+	stop := func() {}
+	if *every > 0 {
+		stop = counted.report(os.Stdout, *every)
+	}
 	again := replay.NewAgain()
 	Asked = again.Asked
 	code := m.Run()
+	stop()
 	for _, line := range beyond(again) {
 		fmt.Println(line)
 		code = 1
 	}
-	if n, d := total.Load(), time.Since(begin); testing.Verbose() && n > 0 {
-		fmt.Printf("schedules: %-18s %7d in %6.1f s, %6.0f/s on %d cores\n", "all", n, d.Seconds(), float64(n)/d.Seconds(), runtime.GOMAXPROCS(0))
+	if testing.Verbose() {
+		counted.table(os.Stdout)
 	}
 	os.Exit(code)
 }
-
-// total is how many schedules were played.
-var total atomic.Int64
 
 // play plays one schedule and returns its violation, with what it takes to play it again.
 func play(c Config, s *Script) (*Play, error) {
@@ -83,10 +86,11 @@ func story(c Config, vector []byte, err error) ([]byte, string) {
 func campaign(t *testing.T, name string, n int, schedule func(seed uint64) (Config, *Script)) {
 	t.Helper()
 	n = max(1, int(float64(n)**times))
-	var next, calls atomic.Int64
+	tally, end := counted.begin(name, int64(n))
+	defer end()
+	var next atomic.Int64
 	var workers sync.WaitGroup
 	var failed atomic.Bool
-	begin := time.Now()
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for !failed.Load() {
@@ -96,10 +100,13 @@ func campaign(t *testing.T, name string, n int, schedule func(seed uint64) (Conf
 				}
 				c, s := schedule(*firstSeed + uint64(i))
 				p, err := play(c, s)
-				calls.Add(int64(p.calls))
+				tally.played.Add(1)
 				if err != nil && *brief && !failed.Swap(true) {
 					fmt.Printf("violation %v\n", err)
 					t.Errorf("violation %v", err)
+				}
+				if err != nil {
+					tally.violations.Add(1)
 				}
 				if err != nil && !failed.Swap(true) {
 					vector, trace := story(c, p.Vector(), err)
@@ -109,9 +116,6 @@ func campaign(t *testing.T, name string, n int, schedule func(seed uint64) (Conf
 		})
 	}
 	workers.Wait()
-	d, played := time.Since(begin), min(next.Load(), int64(n))
-	total.Add(played)
-	t.Logf("schedules: %-18s %7d in %6.1f s, %6.0f/s, %3.0f calls each", name, played, d.Seconds(), float64(played)/d.Seconds(), float64(calls.Load())/float64(played))
 }
 
 // kept are the schedules in which something was wrong with the functions, each as small as it could be made. What
@@ -242,60 +246,91 @@ func TestEveryCallIsStruck(t *testing.T) { //nolint:paralleltest // it uses all 
 }
 
 // All schedules of two invocations of a function at the same time, with up to two turns and one fault, at the stages of a
-// life.
+// life; and, where that is not enough, with more of both.
 func TestAllSchedulesOfTwo(t *testing.T) { //nolint:paralleltest // it uses all cores
 	var bouts []*Bout
 	for _, w := range worlds {
 		for _, stage := range []int{0, 1, 2, 4, 5, 8, 9, 10, 11, 13} {
 			for fn := range Level.functions(Machines) {
-				bouts = append(bouts, &Bout{Config: Config{Level: Machines}, World: w, Stage: stage, Functions: []int{fn, fn}, Faults: 1, Switches: 2})
+				bouts = append(bouts, &Bout{Config: Config{Level: Machines}, World: w, Stage: stage, Functions: []int{fn, fn}})
 			}
-			bouts = append(bouts, &Bout{Config: Config{Level: Machines}, World: w, Stage: stage, Functions: []int{0, 1}, Faults: 1, Switches: 2})
+			bouts = append(bouts, &Bout{Config: Config{Level: Machines}, World: w, Stage: stage, Functions: []int{0, 1}})
 		}
 	}
-	most := int(2000 * *times)
-	var next, played, complete atomic.Int64
+	tally, end := counted.begin("exhaustive", 0)
+	defer end()
+	enough, faults := int64(85000**times), 1
+	for most := int(2000 * *times); tally.played.Load() < enough && !t.Failed(); most = int(enough-tally.played.Load())/len(bouts) + 1 {
+		whole := exhaustAll(t, bouts, faults, most, tally)
+		t.Logf("%d of %d scopes with up to %d faults and %d turns to their end", whole, len(bouts), faults, faults+1)
+		faults++
+	}
+}
+
+// exhaustAll plays the schedules of all bouts, of each at most so many. It returns how many bouts have no other.
+func exhaustAll(t *testing.T, bouts []*Bout, faults, most int, tally *tally) (whole int64) {
+	t.Helper()
+	var next, ended atomic.Int64
 	var workers sync.WaitGroup
-	begin := time.Now()
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; int(i) < len(bouts); i = next.Add(1) - 1 {
-				n, whole := exhaust(t, bouts[i], most)
-				played.Add(int64(n))
-				if whole {
-					complete.Add(1)
+				b := *bouts[i]
+				b.Faults, b.Switches = faults, faults+1
+				if exhaust(t, &b, start(uint64(i), faults), most, tally) {
+					ended.Add(1)
 				}
 			}
 		})
 	}
 	workers.Wait()
-	d := time.Since(begin)
-	total.Add(played.Load())
-	t.Logf("schedules: %-18s %7d in %6.1f s, %6.0f/s; %d of %d scopes to their end", "exhaustive", played.Load(), d.Seconds(), float64(played.Load())/d.Seconds(), complete.Load(), len(bouts))
+	return ended.Load()
 }
 
-func exhaust(t *testing.T, b *Bout, most int) (n int, whole bool) {
+// start is where the schedules of a bout begin: with the first, unless another seed is the first, which begins anywhere.
+func start(bout uint64, faults int) *Script {
+	s := &Script{}
+	if *firstSeed > 0 {
+		rng := rand.New(rand.NewPCG(*firstSeed, bout<<8+uint64(faults))) //nolint:gosec // to be repeated
+		for range 40 {
+			s.Given = append(s.Given, byte(rng.Uint32()))
+		}
+	}
+	return s
+}
+
+// exhaust plays the schedules of a bout from s on, and reports whether no other is left.
+func exhaust(t *testing.T, b *Bout, s *Script, most int, tally *tally) (whole bool) {
 	t.Helper()
 	b.Prepare()
 	defer b.Close()
-	for s := (&Script{}); n < most; {
-		n++
-		if err := b.Play(s); err != nil && *brief {
-			fmt.Printf("violation %v\n", err)
-			t.Errorf("violation %v", err)
-			return n, false
-		} else if err != nil {
-			var trace strings.Builder
-			b.play.Trace = &trace
-			_ = b.Play(&Script{Given: s.Taken})
-			t.Errorf("stage %d, functions %v, world %v: %v\n%s", b.Stage, b.Functions, b.World, err, trace.String())
-			return n, false
-		}
-		if !s.Next() {
-			return n, true
+	for range most {
+		tally.played.Add(1)
+		err := b.Play(s)
+		switch {
+		case err != nil:
+			tally.violations.Add(1)
+			told(t, b, s, err)
+			return false
+		case !s.Next():
+			return *firstSeed == 0
 		}
 	}
-	return n, false
+	return false
+}
+
+// told tells of a violation.
+func told(t *testing.T, b *Bout, s *Script, err error) {
+	t.Helper()
+	if *brief {
+		fmt.Printf("violation %v\n", err)
+		t.Errorf("violation %v", err)
+		return
+	}
+	var trace strings.Builder
+	b.play.Trace = &trace
+	_ = b.Play(&Script{Given: s.Taken})
+	t.Errorf("stage %d, functions %v, world %v: %v\n%s", b.Stage, b.Functions, b.World, err, trace.String())
 }
 
 // FuzzSchedule lets coverage choose what happens.
