@@ -88,12 +88,11 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 		return nil, err
 	}
 	sc := &scan{
-		Snapshot: s, settings: autoscaling.Effective(ca.Spec), before: state, state: state, groups: groupsOf(s), byID: map[string]*group{},
+		Snapshot: s, settings: autoscaling.Effective(ca.Spec), before: state, state: bounded(state, s.Now), groups: groupsOf(s), byID: map[string]*group{},
 		of: map[types.UID]*group{}, nodes: map[types.UID]*corev1.Node{}, names: map[string]bool{}, running: map[string][]*corev1.Pod{}, machines: map[types.UID]*machine.Machine{}, goes: map[*corev1.Node]bool{},
 		dying: dying(s),
 		gpus:  scheduling.GPUsOf(s.MachineSets),
 	}
-	sc.state.Groups, sc.state.Removals = maps.Clone(state.Groups), slices.Clone(state.Removals)
 	sc.state.Stopped = nil
 	if sc.state.Groups == nil {
 		sc.state.Groups = map[string]autoscaling.NodeGroup{}
