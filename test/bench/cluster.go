@@ -20,6 +20,8 @@ import (
 
 var ofDaemonSet = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "ds", UID: "ds", Controller: new(true)}}
 
+var ready = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // Snapshot returns the objects of a cluster in the workload's situation.
@@ -42,7 +44,7 @@ func (w *Workload) Snapshot() snapshot.Snapshot {
 		m.Status.NodeRef = &corev1.ObjectReference{Name: n.Name, UID: n.UID}
 		s.Add(n.Node, m)
 		for k, p := range n.Pods {
-			p.Spec.NodeName, p.Status.Phase = n.Name, corev1.PodRunning
+			p.Spec.NodeName, p.Status.Phase, p.Status.Conditions = n.Name, corev1.PodRunning, ready
 			if p.Namespace == "system" {
 				p.Name = fmt.Sprintf("%s-%d-on-%s", p.Name, k, n.Name)
 				p.OwnerReferences = ofDaemonSet
