@@ -15,34 +15,61 @@ import (
 var (
 	labelTold = regexp.MustCompile(`\$labels\.(\w+)`)
 	labelKept = regexp.MustCompile(`by \(([\w, ]+)\)`)
+	increased = regexp.MustCompile(`increase\((.+?)\[(\w+)\]\)`)
 )
+
+// rule is what these tests look at of an alert.
+type rule struct {
+	Alert, Expr, For string
+	Annotations      map[string]string
+}
+
+func alerts(t *testing.T) (all []rule) {
+	t.Helper()
+	var rules struct {
+		Spec struct{ Groups []struct{ Rules []rule } }
+	}
+	if err := yaml.Unmarshal([]byte(text(t, filepath.Join("..", "config", "monitoring", "alerts.yaml"))), &rules); err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range rules.Spec.Groups {
+		all = append(all, group.Rules...)
+	}
+	return all
+}
+
+// A count that begins has no increase, and a process may count but once before it is gone. An alert about something that happened, rather than
+// lasts, says so too of a count that was not there before.
+func TestAlertsSeeTheFirstOfACount(t *testing.T) {
+	t.Parallel()
+	looked := 0
+	for _, r := range alerts(t) {
+		for _, of := range increased.FindAllStringSubmatch(r.Expr, -1) {
+			if r.For != "" {
+				continue
+			}
+			looked++
+			if first := of[1] + " unless " + of[1] + " offset " + of[2]; !strings.Contains(r.Expr, first) {
+				t.Errorf("%s does not see a first count: %q lacks %q", r.Alert, r.Expr, first)
+			}
+		}
+	}
+	if looked < 3 {
+		t.Errorf("looked at %d alerts only", looked)
+	}
+}
 
 // What an alert says of itself is there when it fires: its expression keeps every label that its words name. Dead letters are told apart by
 // the answer, which says whom to look for: 401 is a sender's token (docs/authentication.md).
 func TestAlertsKeepWhatTheyName(t *testing.T) {
 	t.Parallel()
-	var rules struct {
-		Spec struct {
-			Groups []struct {
-				Rules []struct {
-					Alert, Expr string
-					Annotations map[string]string
-				}
-			}
-		}
-	}
-	if err := yaml.Unmarshal([]byte(text(t, filepath.Join("..", "config", "monitoring", "alerts.yaml"))), &rules); err != nil {
-		t.Fatal(err)
-	}
 	told := set{}
-	for _, group := range rules.Spec.Groups {
-		for _, rule := range group.Rules {
-			kept := labelKept.FindStringSubmatch(rule.Expr)
-			for _, words := range rule.Annotations {
-				for _, label := range labelTold.FindAllStringSubmatch(words, -1) {
-					if told[rule.Alert+" "+label[1]] = true; kept == nil || !slices.Contains(strings.Split(kept[1], ", "), label[1]) {
-						t.Errorf("%s tells the label %s, its expression keeps %q", rule.Alert, label[1], kept)
-					}
+	for _, r := range alerts(t) {
+		kept := labelKept.FindStringSubmatch(r.Expr)
+		for _, words := range r.Annotations {
+			for _, label := range labelTold.FindAllStringSubmatch(words, -1) {
+				if told[r.Alert+" "+label[1]] = true; kept == nil || !slices.Contains(strings.Split(kept[1], ", "), label[1]) {
+					t.Errorf("%s tells the label %s, its expression keeps %q", r.Alert, label[1], kept)
 				}
 			}
 		}
