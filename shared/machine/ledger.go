@@ -110,7 +110,8 @@ func (l Ledger) Name(set string, k int) string {
 // OrdinalOf returns the ordinal of the named set that m was created for or adopted into, and whether it has one. It follows
 // from the ledger and m's name; the label merely says where to look first, because anybody may have changed it (R-S5). Of
 // an ordinal that the ledger has not allocated yet nothing but the label knows; one that was retired a hundred thousand
-// Machines ago is found by the label alone.
+// Machines ago is found by the label alone. An ordinal that a Machine was adopted into is nobody's by name: a ledger that
+// was rebuilt may have lent it.
 func (l Ledger) OrdinalOf(set string, m *Machine) (int, bool) {
 	k, err := strconv.Atoi(m.Labels[LabelOrdinal])
 	if a, ok := l.Adopted[k]; ok && err == nil && a.UID == m.UID {
@@ -121,7 +122,7 @@ func (l Ledger) OrdinalOf(set string, m *Machine) (int, bool) {
 			return k, true
 		}
 	}
-	if err == nil && l.conceivable(k) && m.Name == Name(set, l.SetUID, k) {
+	if err == nil && l.tells(set, m, k) {
 		return k, true
 	}
 	return l.named(set, m.Name)
@@ -138,16 +139,21 @@ func (l Ledger) Finder(set string) func(*Machine) (int, bool) {
 		if k, ok := byUID[m.UID]; ok {
 			return k, true
 		}
-		if k, err := strconv.Atoi(m.Labels[LabelOrdinal]); err == nil && l.conceivable(k) && m.Name == Name(set, l.SetUID, k) {
+		if k, err := strconv.Atoi(m.Labels[LabelOrdinal]); err == nil && l.tells(set, m, k) {
 			return k, true
 		}
 		if byName == nil {
 			byName = map[string]int{}
+			name := func(k int) {
+				if !l.lent(k) {
+					byName[Name(set, l.SetUID, k)] = k
+				}
+			}
 			for k := l.Next - 1; k >= l.searched(); k-- {
-				byName[Name(set, l.SetUID, k)] = k
+				name(k)
 			}
 			for _, k := range slices.Backward(l.Active) {
-				byName[Name(set, l.SetUID, k)] = k
+				name(k)
 			}
 		}
 		k, ok := byName[m.Name]
@@ -162,20 +168,28 @@ func (l Ledger) named(set, name string) (int, bool) {
 		return 0, false
 	}
 	for _, k := range l.Active {
-		if suffixOf(l.SetUID, k) == suffix {
+		if suffixOf(l.SetUID, k) == suffix && !l.lent(k) {
 			return k, true
 		}
 	}
 	for k := l.searched(); k < l.Next; k++ {
-		if suffixOf(l.SetUID, k) == suffix {
+		if suffixOf(l.SetUID, k) == suffix && !l.lent(k) {
 			return k, true
 		}
 	}
 	return 0, false
 }
 
-// conceivable reports whether a label may tell ordinal k.
-func (l Ledger) conceivable(k int) bool { return k >= 0 && k < max(l.Next, maxLabelled) }
+// tells reports whether m, whose label says ordinal k, was created for it.
+func (l Ledger) tells(set string, m *Machine, k int) bool {
+	return k >= 0 && k < max(l.Next, maxLabelled) && !l.lent(k) && m.Name == Name(set, l.SetUID, k)
+}
+
+// lent reports whether a Machine was adopted into ordinal k.
+func (l Ledger) lent(k int) bool {
+	_, ok := l.Adopted[k]
+	return ok
+}
 
 // searched returns the first of the ordinals that are searched for a Machine's name, beside the active ones.
 func (l Ledger) searched() int { return max(0, l.Next-maxOrdinals) }
