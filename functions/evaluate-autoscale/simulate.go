@@ -103,6 +103,9 @@ type Unplaced struct {
 // Answer decides about a snapshot as if it were as the question says, and tells what would be done. It decides with the
 // code that decides in earnest; nothing of the answer is carried out.
 func Answer(s snapshot.Snapshot, question json.RawMessage) (json.RawMessage, error) {
+	if err := autoscaling.CheckQuantities(question); err != nil {
+		return nil, fmt.Errorf("question: %w", err)
+	}
 	var q Question
 	d := json.NewDecoder(bytes.NewReader(question))
 	d.DisallowUnknownFields()

@@ -35,9 +35,9 @@ type CapacityBuffer struct {
 			Kind     string `json:"kind"`
 			Name     string `json:"name"`
 		} `json:"scalableRef,omitempty"`
-		Replicas   *int32              `json:"replicas,omitempty"`
-		Percentage *int32              `json:"percentage,omitempty"`
-		Limits     corev1.ResourceList `json:"limits,omitempty"`
+		Replicas   *int32  `json:"replicas,omitempty"`
+		Percentage *int32  `json:"percentage,omitempty"`
+		Limits     Amounts `json:"limits,omitempty"`
 	} `json:"spec"`
 	Status CapacityBufferStatus `json:"status,omitzero"`
 }
@@ -73,7 +73,7 @@ func (b CapacityBuffer) Count(scaled int32, each corev1.ResourceList) (int, erro
 	most, limited := int64(maxHeadroom), false
 	for name, limit := range b.Spec.Limits {
 		if q, asks := each[name]; asks && q.Sign() > 0 {
-			most, limited = min(most, int64(limit.AsApproximateFloat64()/q.AsApproximateFloat64()+1e-9)), true
+			most, limited = min(most, int64(min(maxHeadroom, limit.AsApproximateFloat64()/q.AsApproximateFloat64()+1e-9))), true
 		}
 	}
 	wanted := int64(-1)

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // HeadroomAnnotation on the ClusterAutoscaler keeps room free for Pods that are still to come (SPEC W7, C83). One kind of
@@ -73,7 +72,7 @@ func parseRoom(words []string) (h Headroom, err error) {
 func amounts(text string) (corev1.ResourceList, error) {
 	all := corev1.ResourceList{}
 	return all, pairs(text, func(key, value string) error {
-		q, err := resource.ParseQuantity(value)
+		q, err := ParseQuantity(value)
 		if err != nil || q.Sign() <= 0 {
 			return fmt.Errorf("%q is no amount", key+"="+value)
 		}

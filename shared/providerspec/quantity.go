@@ -12,7 +12,7 @@ import (
 )
 
 // Quantity is a number with a unit, such as 12Gi. Unlike a resource.Quantity it is read in no time whatever is
-// written there: one of those takes minutes over 1e999999999.
+// written there: one of those takes hours over 1e-99999999.
 type Quantity struct{ resource.Quantity }
 
 // The policies match the same pattern before they convert.

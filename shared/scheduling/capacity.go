@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
@@ -60,10 +61,13 @@ func Capacity(a map[string]string) (corev1.ResourceList, bool) {
 	return list, true
 }
 
+// mostOfAll is more than a Node has of anything: of what is above it, no whole numbers are made.
+const mostOfAll = 1e15
+
 // quantity parses an amount greater than zero.
 func quantity(s string) (resource.Quantity, bool) {
-	q, err := resource.ParseQuantity(s)
-	return q, err == nil && q.Sign() > 0
+	q, err := autoscaling.ParseQuantity(s)
+	return q, err == nil && q.Sign() > 0 && q.CmpInt64(mostOfAll) <= 0
 }
 
 // fromAnnotations returns a template made from the set alone. Allocatable is all of the capacity.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
@@ -23,8 +24,8 @@ const longestMemory = 16 << 10
 // memory is what a set's Nodes were like: when there is none any more, the next one is thought to be like them (SPEC C13).
 type memory struct {
 	Of          string              `json:"of"` // what the set made its Machines of
-	Allocatable corev1.ResourceList `json:"allocatable"`
-	Capacity    corev1.ResourceList `json:"capacity"`
+	Allocatable autoscaling.Amounts `json:"allocatable"`
+	Capacity    autoscaling.Amounts `json:"capacity"`
 	Labels      map[string]string   `json:"labels,omitempty"`
 	Taints      []corev1.Taint      `json:"taints,omitempty"`
 	Attach      map[string]int64    `json:"attach,omitempty"` // volumes, by driver
@@ -46,7 +47,7 @@ func (t Templates) Remember(set *machine.MachineSet, n Node) string {
 	}
 	labels := maps.Clone(like.Labels)
 	delete(labels, corev1.LabelHostname)
-	text, err := json.Marshal(memory{Of: MadeOf(set), Allocatable: offers, Capacity: like.Status.Capacity, Labels: labels, Taints: like.Spec.Taints, Attach: like.Attach})
+	text, err := json.Marshal(memory{Of: MadeOf(set), Allocatable: autoscaling.Amounts(offers), Capacity: autoscaling.Amounts(like.Status.Capacity), Labels: labels, Taints: like.Spec.Taints, Attach: like.Attach})
 	if err != nil || len(text) > longestMemory { // API types marshal
 		return ""
 	}
@@ -69,13 +70,13 @@ func takeOff(offers corev1.ResourceList, p *corev1.Pod) {
 func (t Templates) remembered(set *machine.MachineSet) (Node, bool) {
 	var was memory
 	text := set.Annotations[machine.AnnotationLastNode]
-	if text == "" || json.Unmarshal([]byte(text), &was) != nil || was.Of != MadeOf(set) || was.Allocatable.Cpu().IsZero() {
+	if text == "" || json.Unmarshal([]byte(text), &was) != nil || was.Of != MadeOf(set) || (*corev1.ResourceList)(&was.Allocatable).Cpu().IsZero() {
 		return Node{}, false
 	}
 	n := blank(set)
 	maps.Copy(n.Labels, was.Labels)
 	n.Labels[corev1.LabelHostname] = n.Name
-	n.Spec.Taints, n.Status.Allocatable, n.Status.Capacity = was.Taints, was.Allocatable, was.Capacity
+	n.Spec.Taints, n.Status.Allocatable, n.Status.Capacity = was.Taints, corev1.ResourceList(was.Allocatable), corev1.ResourceList(was.Capacity)
 	if len(was.Attach) == 0 {
 		was.Attach = t.attachLimits("")
 	}

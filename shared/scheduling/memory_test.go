@@ -3,6 +3,7 @@
 package scheduling
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +49,9 @@ func TestMemoryMakesTheTemplate(t *testing.T) {
 		"another kind of Machine": func(s *machine.MachineSet) { s.Spec.Template.Spec.ProviderSpec = other.Spec.ProviderSpec },
 		"another capacity":        func(s *machine.MachineSet) { s.Annotations[machine.CapacityCPU] = "8" },
 		"no memory":               func(s *machine.MachineSet) { s.Annotations[machine.AnnotationLastNode] = "{" },
+		"an amount without end": func(s *machine.MachineSet) {
+			s.Annotations[machine.AnnotationLastNode] = strings.Replace(s.Annotations[machine.AnnotationLastNode], `"3400m"`, `"1e-99999999"`, 1)
+		},
 	} {
 		s := set.DeepCopy()
 		change(s)
