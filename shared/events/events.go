@@ -21,6 +21,9 @@ import (
 // maxBody bounds what is read of a request. A Reference event is under 1 kB.
 const maxBody = 1 << 20
 
+// maxHeader bounds the names and values of a request's headers. A Reference event with a token has 3 kB.
+const maxHeader = 16 << 10
+
 // Event types that wake functions.
 const (
 	TypeRefPrefix = "dev.knative.apiserver.ref."
@@ -58,9 +61,12 @@ var (
 )
 
 // Parse reads the event of a request in binary or structured mode. Its error is ErrMalformed: no CloudEvent, an
-// unknown type, more than 1 MiB, a name that no object can have, or a namespace that is not among the allowed ones.
+// unknown type, more than 16 kB of headers or 1 MiB of body, a name that no object can have, or a namespace that is not among the allowed ones.
 // Cluster-scoped objects have no namespace.
 func Parse(w http.ResponseWriter, r *http.Request, allowed []string) (Event, error) {
+	if n := headerSize(r.Header); n > maxHeader {
+		return Event{}, fmt.Errorf("%w: headers of %d bytes", ErrMalformed, n)
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	ev, err := binding.ToEvent(r.Context(), cehttp.NewMessageFromHttpRequest(r))
 	if err != nil {
@@ -79,6 +85,15 @@ func Parse(w http.ResponseWriter, r *http.Request, allowed []string) (Event, err
 	e.APIVersion, e.Kind = extension(ev, "apiversion"), extension(ev, "kind")
 	e.Namespace, e.Name = extension(ev, "namespace"), extension(ev, "name")
 	return e, e.check(allowed)
+}
+
+func headerSize(h http.Header) (n int) {
+	for name, values := range h {
+		for _, v := range values {
+			n += len(name) + len(v)
+		}
+	}
+	return n
 }
 
 func (e Event) check(allowed []string) error {

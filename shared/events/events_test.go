@@ -42,6 +42,12 @@ func TestParse(t *testing.T) {
 		`{"specversion":"1.0","id":"2","source":"x","type":"dev.knative.apiserver.ref.add","apiversion":"v1","kind":"Node","name":"n1"}`))
 	structured.Header.Set("Content-Type", "application/cloudevents+json")
 
+	wordy, many := reference("Machine", served[0], "worker-a"), reference("Machine", served[0], "worker-a")
+	wordy.Header.Set("Ce-Traceparent", strings.Repeat("0", maxHeader))
+	for i := range maxHeader / 16 {
+		many.Header.Add("X-Any", fmt.Sprint(i, "            "))
+	}
+
 	request := reference("CertificateSigningRequest", "", "node-csr-c69HXe7_YcqkS1b-")
 
 	for _, tt := range []struct {
@@ -60,6 +66,8 @@ func TestParse(t *testing.T) {
 		{"another type", unknown, `malformed event: type "com.example.other"`},
 		{"no event at all", httptest.NewRequest(http.MethodPost, "/", nil), "malformed event: "},
 		{"too large", huge, "malformed event: "},
+		{"a header too large", wordy, "malformed event: headers of 16"},
+		{"too many headers", many, "malformed event: headers of 2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -170,15 +178,23 @@ func TestReplyOfAQuietDecisionHasNoBody(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add("application/cloudevents+json", []byte(`{"specversion":"1.0","id":"2","source":"x","type":"dev.knative.apiserver.ref.add"}`), "a")
-	f.Add("application/json", []byte(`{}`), "worker-a")
-	f.Fuzz(func(t *testing.T, contentType string, body []byte, name string) {
+	f.Add("application/cloudevents+json", []byte(`{"specversion":"1.0","id":"2","source":"x","type":"dev.knative.apiserver.ref.add"}`), "a", "Ce-Kind", "Node")
+	f.Add("application/json", []byte(`{}`), "worker-a", "Ce-Type", TypeSimulate)
+	f.Add("application/json", []byte(`{}`), "worker-a", "Ce-Apiversion", "v1/../secrets")
+	f.Add("", []byte(`{}`), "worker-a", "ce-Time", "yesterday")
+	f.Add("application/cloudevents-batch+json", []byte(`[{}]`), "", "Ce-Specversion", "0.3")
+	f.Fuzz(func(t *testing.T, contentType string, body []byte, name, header, value string) {
 		r := reference("Machine", served[0], "x")
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		r.Header.Set("Content-Type", contentType)
 		r.Header.Set("Ce-Name", name)
+		r.Header[http.CanonicalHeaderKey(header)] = []string{value} // an HTTP server lets less through
 		e, err := Parse(httptest.NewRecorder(), r, served)
-		if err == nil && !e.Tick() && (!requestForm.MatchString(e.Name) || e.Namespace != "" && e.Namespace != served[0]) {
+		switch {
+		case err != nil && !errors.Is(err, ErrMalformed):
+			t.Errorf("error %v", err)
+		case err != nil || e.Tick() || e.Type == TypeSimulate:
+		case !requestForm.MatchString(e.Name), !kindForm.MatchString(e.Kind), !versionForm.MatchString(e.APIVersion), e.Namespace != "" && e.Namespace != served[0]:
 			t.Errorf("accepted %+v", e)
 		}
 	})
