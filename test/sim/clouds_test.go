@@ -63,11 +63,11 @@ func newPair(t *testing.T) *pair {
 			Log: slog.New(slog.NewJSONHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		})
 	}
-	host, _, err := net.SplitHostPort(vc.Host)
+	host, port, err := net.SplitHostPort(vc.Host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.put("vsphere-cloud-credentials", map[string]string{host + ".username": "machines@vsphere.local", host + ".password": secret, host + ".ca": string(vc.CA)})
+	p.put("vsphere-cloud-credentials", map[string]string{host + ".username": "machines@vsphere.local", host + ".password": secret, host + ".port": port, host + ".ca": string(vc.CA)})
 	p.put("worker-user-data", map[string]string{"userData": `{"ignition": {"version": "3.2.0"}}`})
 	const filters = `{"filters": [{"name": "tag:Name", "values": ["cluster-8trtb-rlgsx-%s"]}]}`
 	for name, of := range map[string]string{

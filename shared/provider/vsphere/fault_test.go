@@ -265,6 +265,21 @@ func TestSecretThatLacksKeys(t *testing.T) {
 	}
 }
 
+// Whoever writes a providerSpec names a host that the Secret knows, at 443 or at the port that the Secret names: no other port of
+// it is asked.
+func TestPortsThatTheSecretDoesNotName(t *testing.T) {
+	t.Parallel()
+	for server, port := range map[string]string{"vc.example.com": "", "vc.example.com:443": "8443", "vc.example.com:8443": "8443", "vc.example.com:22": "", "vc.example.com:6443": "8443"} {
+		a := provider.Account{ClusterID: "c", Region: server, Namespace: "machines", Secret: "creds", Credentials: map[string][]byte{
+			"vc.example.com.username": []byte("u"), "vc.example.com.password": []byte("p"), "vc.example.com.port": []byte(port),
+		}}
+		_, err := open(t.Context(), a, nil)
+		if refused := server == "vc.example.com:22" || server == "vc.example.com:6443"; (provider.CodeOf(err) == provider.Denied) != refused {
+			t.Errorf("%s, port %q: %v", server, port, err)
+		}
+	}
+}
+
 // A clone that takes long is waited for, and taken back when its Machine is deleted meanwhile: nothing of it can be
 // found yet.
 func TestCloneThatRunsIsNoAbsence(t *testing.T) {

@@ -47,7 +47,8 @@ type session struct {
 
 // newSession reads the credentials; nothing is asked yet. The Secret holds, as OpenShift's does, the keys
 // <server>.username, <server>.password; beside them <server>.ca may be the authority that signed the vCenter's
-// certificate, in PEM. The keys have the server's name without its port.
+// certificate, in PEM, and <server>.port where it listens if not at 443: whoever writes a providerSpec must not have every
+// port of a host asked (RELIABILITY §4). The keys have the server's name without its port.
 func newSession(a provider.Account) (*session, error) {
 	secret, server := a.Namespace+"/"+a.Secret, keyOf(a.Region)
 	value := func(key string) (string, error) {
@@ -68,6 +69,9 @@ func newSession(a provider.Account) (*session, error) {
 	u, err := url.Parse("https://" + a.Region + "/sdk")
 	if err != nil || u.Host != a.Region {
 		return nil, provider.Errorf(provider.Invalid, "providerSpec.value.workspace.server: %q is no host", a.Region)
+	}
+	if port := u.Port(); port != "" && port != "443" && port != string(a.Credentials[server+".port"]) {
+		return nil, provider.Errorf(provider.Denied, "providerSpec.value.workspace.server: port %s is neither 443 nor that of key %s.port in credentials secret %s", port, server, secret)
 	}
 	client := soap.NewClient(u, false)
 	transport := client.DefaultTransport()

@@ -68,7 +68,8 @@ func (v *vcenter) account() provider.Account {
 		Kind: Kind, ClusterID: "cluster-a389-fmxsv", Region: v.host, Namespace: "machines", Secret: "vsphere-cloud-credentials",
 		Credentials: map[string][]byte{
 			keyOf(v.host) + ".username": fmt.Appendf(nil, "machines-%d@vsphere.local", v.users.Add(1)), keyOf(v.host) + ".password": []byte("canary-7f3a"),
-			keyOf(v.host) + ".ca": v.ca,
+			keyOf(v.host) + ".port": []byte(v.host[strings.LastIndex(v.host, ":")+1:]),
+			keyOf(v.host) + ".ca":   v.ca,
 		},
 		UserData: func(_ context.Context, name string) (map[string][]byte, string, error) {
 			switch name {

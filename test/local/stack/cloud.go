@@ -115,13 +115,13 @@ func (s *Stack) enter(ctx context.Context) error {
 		}
 		credentials.Name, credentials.Data = "openstack-cloud-credentials", map[string][]byte{"clouds.yaml": clouds}
 	case s.vcenter != nil:
-		host, _, err := net.SplitHostPort(s.vcenter.Host)
+		host, port, err := net.SplitHostPort(s.vcenter.Host)
 		if err != nil {
 			return err
 		}
 		credentials.Name, credentials.Annotations = "vsphere-cloud-credentials", map[string]string{"server": s.vcenter.Host}
 		credentials.StringData = map[string]string{
-			host + ".username": "machines@vsphere.local", host + ".password": "on loopback", host + ".ca": string(s.vcenter.CA),
+			host + ".username": "machines@vsphere.local", host + ".password": "on loopback", host + ".port": port, host + ".ca": string(s.vcenter.CA),
 		}
 	default:
 		return nil
