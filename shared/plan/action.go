@@ -200,12 +200,12 @@ func (a Create) String() string { return "create " + NameOf(a.Object) + because(
 
 // String returns the name, the reason and the fields that change.
 func (a Update) String() string {
-	return "update " + NameOf(a.Old) + because(a.Why) + changes(a.Old, a.New, false)
+	return a.line() + changes(a.Old, a.New, false)
 }
 
 // String returns the name, the reason and the fields that change.
 func (a UpdateStatus) String() string {
-	return "update status of " + NameOf(a.Old) + because(a.Why) + changes(a.Old, a.New, true)
+	return a.line() + changes(a.Old, a.New, true)
 }
 
 // String returns the name and the reason.
@@ -258,6 +258,23 @@ func (a Approve) Approved() *certificatesv1.CertificateSigningRequest {
 		})
 	}
 	return next
+}
+
+func (a Update) line() string { return "update " + NameOf(a.Old) + because(a.Why) }
+
+func (a UpdateStatus) line() string { return "update status of " + NameOf(a.Old) + because(a.Why) }
+
+// Line returns the first line of an action's text: all but the fields that it changes, which take long to find.
+func Line(a Action) string {
+	switch a := a.(type) {
+	case Update:
+		return a.line()
+	case UpdateStatus:
+		return a.line()
+	case Create, Delete, Evict, Approve, CreateInstance, DeleteInstance, UpdateInstance, PowerCycle:
+	}
+	line, _, _ := strings.Cut(a.String(), "\n")
+	return line
 }
 
 func because(why string) string {

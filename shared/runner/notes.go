@@ -5,7 +5,6 @@ package runner
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -107,8 +106,7 @@ func (i *invocation) logPlan(p plan.Plan, round int) {
 func summary(p plan.Plan) []string {
 	var lines []string
 	for _, a := range p.Actions() {
-		line, _, _ := strings.Cut(a.String(), "\n")
-		lines = append(lines, line)
+		lines = append(lines, plan.Line(a))
 	}
 	return lines
 }

@@ -101,7 +101,7 @@ type queued struct {
 // NewPlay returns the schedule that script chooses.
 func NewPlay(c Config, s *Script) *Play {
 	p := &Play{Config: c, Script: s, clock: Start}
-	p.World = World{Functions: c.Level.functions(), Log: slog.New(slog.DiscardHandler)}
+	p.World = World{Functions: c.Level.functions(), Log: slog.New(logs{p})}
 	if c.Wrap != nil {
 		for i, f := range p.Functions {
 			p.Functions[i] = c.Wrap(f)
