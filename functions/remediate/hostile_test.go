@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remediate
+
+import (
+	"testing"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/test/scenario"
+)
+
+// Whatever stands on a check, in its record, its annotations or its spec: nothing is deleted unless all of it is understood,
+// what is written can be read again, and no number is below nothing.
+func FuzzCheck(f *testing.F) {
+	s, _, err := scenario.Load("testdata/deletes-what-is-committed.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	seen, _, err := scenario.Observe(Function, s)
+	if err != nil || len(seen.HealthChecks) != 1 || !deletes(Decide(seen)) {
+		f.Fatalf("%d checks, error %v", len(seen.HealthChecks), err)
+	}
+	usual := seen.HealthChecks[0]
+	record := usual.Annotations[machine.AnnotationInFlight]
+	f.Add(record, "", "", "", "2", int64(5*time.Minute), "role", "Exists", "")
+	f.Add(`{"schema":2}`, "50%", "replace", "5m", "40%", int64(0), "", "In", "worker")
+	f.Add(`{"schema":1,"seen":{"machine-a":{"what":"","at":"9999-12-31T23:59:59-12:00"}}}`, "-1", "power-cycle=10m,replace", "-5m", "-1", int64(-1), "a b", "NotIn", "x")
+	f.Add(`{"schema":1,"inFlight":[{"machine":"worker-a","uid":"machine-a","at":"2026-01-01T09:59:10Z","step":9223372036854775807}]}`, "1%", "template", "0s", "101%", int64(1), "", "DoesNotExist", "")
+	f.Add(`{"schema":1,"failing":{"worker":{"count":-9223372036854775808,"at":"2026-01-01T09:00:00Z"}},"storm":{"since":"2026-01-01T09:00:00Z","over":null}}`,
+		"9223372036854775807%", "replace=1m", "2562047h", "2147483647", int64(time.Hour), "a/b/c", "Gt", "1")
+	f.Fuzz(func(t *testing.T, record, inFlight, steps, cooldown, most string, timeout int64, key, operator, value string) {
+		h := usual.DeepCopy()
+		for name, text := range map[string]string{
+			machine.AnnotationInFlight: record, machine.AnnotationMaxInFlight: inFlight, machine.AnnotationSteps: steps,
+			machine.AnnotationStormCooldown: cooldown, machine.AnnotationHealthyDelay: cooldown,
+		} {
+			delete(h.Annotations, name)
+			if text != "" {
+				h.Annotations[name] = text
+			}
+		}
+		h.Spec.MaxUnhealthy = new(intstr.Parse(most))
+		h.Spec.NodeStartupTimeout = &metav1.Duration{Duration: time.Duration(timeout)}
+		h.Spec.UnhealthyConditions = []machinev1beta1.UnhealthyCondition{{Type: "Ready", Status: "False", Timeout: metav1.Duration{Duration: time.Duration(timeout)}}}
+		if key+operator+value != "" {
+			h.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: key, Operator: metav1.LabelSelectorOperator(operator)}}
+			if value != "" {
+				h.Spec.Selector.MatchExpressions[0].Values = []string{value}
+			}
+		}
+		world := seen.Clone()
+		world.HealthChecks = []*machine.MachineHealthCheck{h}
+		c, err := newCheck(world, h, nil, network{})
+		p := Decide(world)
+		switch {
+		case err != nil && deletes(p):
+			t.Errorf("deletes, though %v", err)
+		case deletes(p) && !c.record.has("machine-a"):
+			t.Errorf("deletes what is not in flight: %s", record)
+		case err == nil && (c.sum.most < 0 || c.policy.cooldown < 0 || c.policy.healthyDelay < 0 || len(c.policy.steps) == 0):
+			t.Errorf("%+v %+v", c.sum, c.policy)
+		}
+		for _, a := range p.Actions() {
+			if u, ok := a.(plan.Update); ok {
+				if _, err := parseRecord(u.New.GetAnnotations()[machine.AnnotationInFlight]); err != nil && u.New.GetAnnotations()[machine.AnnotationInFlight] != record {
+					t.Errorf("writes what cannot be read: %v", err)
+				}
+			}
+		}
+	})
+}
+
+func deletes(p plan.Plan) bool {
+	for _, a := range p.Actions() {
+		if _, ok := a.(plan.Delete); ok {
+			return true
+		}
+	}
+	return false
+}
