@@ -169,8 +169,8 @@ verify: go ## Fail if generate or tidy would change anything
 	for module in . tools tools/func $(nested) test/node/kubernetes test/metal3; do (cd $$module && go mod tidy -diff && go mod verify); done
 
 .PHONY: vulncheck
-vulncheck: go ## Known vulnerabilities that the product reaches; asks https://vuln.go.dev
-	$(tool) govulncheck ./...
+vulncheck: go ## Known vulnerabilities that the product reaches; asks https://vuln.go.dev, or VULNDB=a copy of it, file:// too
+	$(tool) govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...
 
 .PHONY: sbom
 sbom: go ## The bill of materials, SPDX 2.3, into build/sbom.spdx.json

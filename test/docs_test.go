@@ -10,12 +10,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/machine-functions/machine-functions/test/guards"
 )
 
 var (
 	testDefined = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Z]\w*)\(`)
 	testNamed   = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z]\w*…?`)
 	fileNamed   = regexp.MustCompile(`[a-z_]+_test\.go`)
+	guardsNamed = regexp.MustCompile("\\bguards? `[a-z-]+`(?:, `[a-z-]+`)*")
+	packagesOf  = regexp.MustCompile("`([a-z0-9/-]+/[a-z0-9-]+)`:? ((?:(?:Test|Fuzz)\\w+(?:, )?)+)")
+	quoted      = regexp.MustCompile("`([^`]+)`")
 )
 
 // A test, or a file of tests, that a document names is there: who reads that something is tested can look.
@@ -63,4 +68,59 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Each threat names what would fail if nothing stood against it any more: tests, in the packages where they are, guards, scenarios.
+func TestThreatsNameTheirTests(t *testing.T) {
+	t.Parallel()
+	known := set{}
+	for _, g := range guards.All() {
+		known[g.Name] = true
+	}
+	rows := 0
+	for line := range strings.Lines(text(t, "../docs/THREAT_MODEL.md")) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 4 || strings.HasPrefix(cells[0], "---") || strings.TrimSpace(cells[3]) == "test" {
+			continue
+		}
+		rows++
+		threat, tests := strings.TrimSpace(cells[0]), cells[3]
+		if !testNamed.MatchString(tests) && !guardsNamed.MatchString(tests) && !strings.Contains(tests, " testdata") {
+			t.Errorf("%s: no test is named", threat)
+		}
+		for _, some := range guardsNamed.FindAllString(tests, -1) {
+			for _, name := range quoted.FindAllStringSubmatch(some, -1) {
+				if !known[name[1]] {
+					t.Errorf("%s: there is no guard %s", threat, name[1])
+				}
+			}
+		}
+		for _, named := range packagesOf.FindAllStringSubmatch(tests, -1) {
+			all := testsIn(t, "../"+named[1])
+			for _, name := range testNamed.FindAllString(named[2], -1) {
+				if !all[name] {
+					t.Errorf("%s: %s has no %s", threat, named[1], name)
+				}
+			}
+		}
+	}
+	if rows < 15 {
+		t.Errorf("%d threats are found", rows)
+	}
+}
+
+// testsIn returns the tests of one package.
+func testsIn(t *testing.T, dir string) set {
+	t.Helper()
+	files, err := filepath.Glob(dir + "/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := set{}
+	for _, file := range files {
+		for _, m := range testDefined.FindAllStringSubmatch(text(t, file), -1) {
+			all[m[1]] = true
+		}
+	}
+	return all
 }
