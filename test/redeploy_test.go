@@ -223,3 +223,16 @@ func TestRootStaysTheFunctionThatItIs(t *testing.T) {
 		})
 	}
 }
+
+// What could not be staged is not deployed: func would take what an earlier stage left there.
+func TestDeployEndsWhereStagingFails(t *testing.T) {
+	t.Parallel()
+	root := checkout(t, "functions") // and no shared
+	for _, verb := range []string{"deploy", "build"} {
+		cmd := exec.CommandContext(t.Context(), "tools/func/deploy.sh", verb, "link-node")
+		cmd.Dir, cmd.Env = root, append(os.Environ(), "FUNC_REGISTRY=registry.example.com/f", "KUBECTL=true", "FUNC_CLI=true")
+		if out, err := cmd.CombinedOutput(); err == nil || strings.Contains(string(out), "deploy: "+verb+" link-node") {
+			t.Errorf("%s: %v\n%s", verb, err, out)
+		}
+	}
+}

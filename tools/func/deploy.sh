@@ -282,10 +282,10 @@ case $verb in
   stage) for name in "${names[@]}"; do stage "$name"; done ;;
   build)
     export FUNC_REGISTRY=${FUNC_REGISTRY:-localhost/machine-functions} # a name, nothing is pushed
-    for name in "${names[@]}"; do stage "$name" >&2 && func_on build "$name"; done
+    for name in "${names[@]}"; do stage "$name" >&2; func_on build "$name"; done
     ;;
   push) for name in "${names[@]}"; do push "$name"; done ;;
-  deploy) for name in "${names[@]}"; do stage "$name" >&2 && push "$name"; done ;;
+  deploy) for name in "${names[@]}"; do stage "$name" >&2; push "$name"; done ;; # not joined by &&, which would let errors of stage pass
   release) release "${names[@]}" ;;
   manifests) manifests ;;
   undeploy)
