@@ -95,6 +95,8 @@ e2e-knative: go ## The stories on a real node with real Knative: root on Linux; 
 	  (cd test/node/kubernetes && go list -m k8s.io/kubernetes); (cd tools/func && go list -m knative.dev/func); echo; } >build/e2e-knative.txt
 	REPORT=$(CURDIR)/build/e2e-knative.txt test/node/run.sh go test -v -count=1 -timeout 90m -run '^TestKnative$$' ./test/e2e
 	cp build/e2e-knative.txt docs/evidence/e2e-knative.txt
+	@{ grep '^#' test/replay/testdata/knative.txt; cat build/node/logs/calls.txt; } >build/calls.txt # test/replay holds config/rbac to these calls
+	cp build/calls.txt test/replay/testdata/knative.txt
 
 .PHONY: test-metal3
 test-metal3: go ## Bare metal against the real baremetal-operator, built once
