@@ -64,6 +64,7 @@ func (c *cloud) harness(t *testing.T, spec json.RawMessage) drivertest.Harness {
 		Children:     func() int { return c.count(t, "").children() - before },
 		Untagged:     func() (string, func() bool) { return c.untagged(t) },
 		TokensReused: true,
+		Losers:       true, // see create.go
 	}
 }
 

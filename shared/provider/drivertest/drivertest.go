@@ -40,6 +40,7 @@ type Harness struct {
 	UniqueNames   bool // two instances of one name cannot exist
 	TokensReused  bool // a token makes another instance once its first is gone
 	OwnNames      bool // an instance has the name of its hardware, and no type
+	Losers        bool // of instances that were asked for at the same moment with one token all but one fail, and are listed
 }
 
 // Bad is a providerSpec that is refused, with what the refusal must name: the field and its value.

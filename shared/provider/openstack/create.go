@@ -14,7 +14,9 @@ import (
 
 // Nova makes an instance for every request. What makes a creation unique here are its ports: their MAC addresses follow
 // from the token, and Neutron takes each once in a network; they are on record before an instance is asked for; no two
-// instances can have one port. So of two instances that were made of one token only one ever runs.
+// instances can have one port. So of two instances that were made of one token only one ever runs; the others fail, and go with
+// their Machine. The note that says who asks for it (launching) makes that rare, no more: when several write it at the same moment,
+// Neutron tries those again that lost, and then without their condition (seen on Zed: eight writes of one revision, all accepted).
 //
 //	ports          one request for all of them; a second one is refused, and finds those of the first
 //	floating IP    belongs to the first port from then on
