@@ -64,14 +64,21 @@ func TestNetworkLetsThroughWhatFunctionsNeed(t *testing.T) {
 	}
 }
 
-// Whatever Service may be deployed from here is scraped: functions, the sink, the root.
+// Whatever Service may be deployed from here is scraped: functions, the sink, the root. A metric that names an object's namespace keeps it:
+// otherwise Prometheus puts the Pod's there, and Machines of one name in two namespaces are one.
 func TestEveryServiceIsScraped(t *testing.T) {
 	t.Parallel()
 	var monitor struct {
-		Spec struct{ Selector metav1.LabelSelector }
+		Spec struct {
+			Selector            metav1.LabelSelector
+			PodMetricsEndpoints []struct{ HonorLabels bool }
+		}
 	}
 	if err := yaml.Unmarshal([]byte(text(t, filepath.Join("..", "config", "monitoring", "pods.yaml"))), &monitor); err != nil {
 		t.Fatal(err)
+	}
+	if endpoints := monitor.Spec.PodMetricsEndpoints; len(endpoints) != 1 || !endpoints[0].HonorLabels {
+		t.Errorf("the label namespace of metrics is lost: %+v", endpoints)
 	}
 	for _, name := range append(load(t, os.DirFS("..")).functions(), sink, whole) {
 		if !matches(t, &monitor.Spec.Selector, map[string]string{"serving.knative.dev/service": name}) {
