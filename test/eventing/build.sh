@@ -40,9 +40,9 @@ say "downloading Knative Eventing"
 go mod download knative.dev/eventing knative.dev/pkg knative.dev/serving
 module() { go list -m -f '{{.Dir}}' "$1"; }
 
-# Knative's programs listen on all interfaces and on fixed ports. Here they listen on loopback: on the address in LISTEN_<port> if there is
-# one, else on any free port. Nothing else of them changes; the changed lines live in a copy of the modules, beside the build.
-source=$cache/eventing-source-$(find go.sum build.sh patch -type f | contents | sha256)
+# Knative's programs listen on all interfaces and on fixed ports, and ask the cluster's DNS for names. Here they listen on loopback and
+# find names as patch/in_cluster.go says. Nothing else of them changes; the changed lines live in a copy of the modules, beside the build.
+source=$cache/eventing-source-$(find go.sum build.sh patch -type f ! -name '*_test.go' | contents | sha256)
 change() { # change FILE SED-SCRIPT
   local file=$temp/source/$1
   cp "$file" "$temp/before"
@@ -54,8 +54,11 @@ if [ ! -d "$source" ]; then
   cp -R "$(module knative.dev/eventing)" "$temp/source/eventing"
   cp -R "$(module knative.dev/pkg)" "$temp/source/pkg"
   chmod -R u+w "$temp/source"
-  cp patch/listen_address.go "$temp/source/eventing/pkg/kncloudevents/"
-  change eventing/pkg/kncloudevents/event_receiver.go 's/fmt\.Sprintf(":%d", recv\.desiredPort)/listenAddress(recv.desiredPort)/'
+  cp patch/in_cluster.go "$temp/source/pkg/network/"
+  change eventing/pkg/kncloudevents/event_receiver.go 's/fmt\.Sprintf(":%d", recv\.desiredPort)/network.ListenAddress(recv.desiredPort)/'
+  change eventing/pkg/kncloudevents/event_receiver.go 's/\(Inner: *\)\(CreateHandler(.*)\),/\1network.Bounded(\2),/'
+  change eventing/pkg/kncloudevents/http_client.go 's/^\(\t*\)base,$/\1network.InCluster(base),/'
+  change eventing/pkg/adapter/v2/cloudevents.go 's/^\(\t*\)base,$/\1network.InCluster(base),/'
   change pkg/observability/runtime/pprof.go 's/":" + port/"127.0.0.1:" + port/'
   change pkg/injection/health_check.go 's/":" + strconv/"127.0.0.1:" + strconv/'
   change pkg/injection/health_check.go 's/\(HealthCheckDefaultPort =\) 8080/\1 0/'

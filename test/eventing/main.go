@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command eventing runs Knative Eventing on an API server that has no kubelet: Knative's own programs as processes on loopback, their
-// Deployments read for how to start them, a proxy in the place of cluster DNS. It reconciles the manifests of a kustomization.
+// Deployments read for how to start them, their requests taken to
+// loopback addresses in the place of cluster DNS. It reconciles the manifests of a kustomization.
 package main
 
 import (
@@ -12,7 +13,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -102,14 +102,14 @@ func run(ctx context.Context, o options) error {
 	s := &supervisor{logs: o.dir, pids: map[string]int{}}
 	defer s.running.Wait()
 	defer kill()
-	proxy, err := serveNetwork(alive, o.services, ends)
+	names, err := json.Marshal(serviceAddresses(o.services, ends))
 	if err != nil {
 		return err
 	}
 	began := time.Now()
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	start := starter{cluster: c, supervisor: s, options: o, programs: programs, proxy: proxy, ends: ends}
+	start := starter{cluster: c, supervisor: s, options: o, programs: programs, names: string(names), ends: ends}
 	if err := start.all(starting, alive, manifests); err != nil {
 		if ctx.Err() != nil {
 			return nil // told to stop meanwhile
@@ -132,23 +132,17 @@ func run(ctx context.Context, o options) error {
 // endpoints are the loopback addresses of Knative's servers.
 type endpoints struct{ dispatcher, ingress, filter string }
 
-// serveNetwork starts the proxy and returns its URL.
-func serveNetwork(ctx context.Context, functions map[string][]string, ends endpoints) (string, error) {
-	services := map[string]*service{
-		"broker-ingress.knative-eventing": newService(ends.ingress),
-		"broker-filter.knative-eventing":  newService(ends.filter),
+// serviceAddresses returns where every Service is, by "name.namespace", and all in-memory channels as one.
+func serviceAddresses(functions map[string][]string, ends endpoints) map[string][]string {
+	services := map[string][]string{
+		"broker-ingress.knative-eventing": {ends.ingress},
+		"broker-filter.knative-eventing":  {ends.filter},
+		"kn-channel":                      {ends.dispatcher},
 	}
 	for name, addresses := range functions {
-		services[name+"."+namespace] = newService(addresses...)
+		services[name+"."+namespace] = addresses
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	server := &http.Server{Handler: newNetwork(services, newService(ends.dispatcher)).handler(), ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }()
-	context.AfterFunc(ctx, func() { _ = server.Close() })
-	return "http://" + listener.Addr().String(), nil
+	return services
 }
 
 // freeAddresses returns loopback addresses on which nobody listens.

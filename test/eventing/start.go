@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,13 +20,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
+// mostUnderWay is how many answers of the filter the dispatcher may wait for before it takes another event. It answers before it
+// delivers (async-handler), so nothing holds up those who send faster than everybody can be asked. A pod would end at its memory limit;
+// here the files that a process may open would be used up, and then nothing is delivered any more. A refusal loses what is too much,
+// and nothing else.
+const mostUnderWay = 5000
+
 // starter brings Knative Eventing up, step by step.
 type starter struct {
 	cluster    *cluster
 	supervisor *supervisor
 	options    options
 	programs   string
-	proxy      string
+	names      string // the addresses of every Service, as JSON
 	ends       endpoints
 }
 
@@ -136,7 +143,9 @@ func (s *starter) addFunctions(ctx context.Context) error {
 // startProcesses starts the controllers, and the kubelet that starts the rest.
 func (s *starter) startProcesses(alive context.Context) {
 	common := []string{
-		"HTTP_PROXY=" + s.proxy, "http_proxy=", "NO_PROXY=", "no_proxy=",
+		"SERVICES=" + s.names,
+		"HTTP_PROXY=", "http_proxy=",
+		"GOGC=400", // two cores serve everything, and there is memory
 		"PROFILING_PORT=0",
 		"KUBE_API_QPS=1000", "KUBE_API_BURST=1000", // by default a start waits for seconds on the controllers' own rate limit
 	}
@@ -149,6 +158,7 @@ func (s *starter) startProcesses(alive context.Context) {
 		"APISERVER_RA_IMAGE=ko://knative.dev/eventing/cmd/apiserver_receive_adapter",
 		"BROKER_INGRESS_IMAGE=-", "BROKER_INGRESS_SERVICE_ACCOUNT=-", "BROKER_FILTER_IMAGE=-", "BROKER_FILTER_SERVICE_ACCOUNT=-", "DISPATCHER_IMAGE=-",
 		"LISTEN_8080=" + s.ends.dispatcher,
+		"MOST_UNDER_WAY=" + strconv.Itoa(mostUnderWay),
 	}
 	s.supervisor.start(alive, process{name: "controllers", path: filepath.Join(s.programs, "controllers"), env: slices.Concat(common, controllers)})
 	k := &kubelet{
