@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,10 @@ const (
 	killEvery  = 20 * time.Second
 	// answeredWithin is RELIABILITY R-L5.
 	answeredWithin = 25 * time.Second
+	// mostStandstill is how long the Broker may take nothing at all: what is too much for it it refuses, and the rest goes on.
+	mostStandstill = 10 * time.Second
+	// asking is how many events in a second go past the Broker meanwhile, to learn how long functions take to answer.
+	asking = 5
 	// mostUnderWay is how many requests may wait for an answer at a time: what 1,000 events a second leave in ten seconds in which
 	// nobody answers. More would use up the machine that everything else runs on; then fewer are sent, and the report says so.
 	mostUnderWay = 10_000
@@ -41,23 +46,24 @@ var floodSets = []string{"flood-a", "flood-b", "flood-c"}
 
 // TestFlood sends events faster than any cluster makes them, first through the Broker, then straight at the functions, while
 // people scale and one process of every function is killed every 20 s: every request is answered in time, no Machine ever has two
-// instances, and in the end everything is as it is wanted and nobody writes any more (R-S1, R-S2, R-S14, R-L1, R-L5). `make load`
-// runs it, FLOOD_REPORT=<file> is written then.
+// instances, and in the end everything is as it is wanted and nobody writes any more (R-S1, R-S2, R-S14, R-L1, R-L5). The Broker
+// may refuse events: each is 14 requests of its own, and what is too much for the machine is told apart in the report. It must
+// answer every request in time too, and may at no time stand still. `make load` runs it, FLOOD_REPORT=<file> is written then.
 func TestFlood(t *testing.T) {
 	report := os.Getenv("FLOOD_REPORT")
 	if report == "" {
 		t.Skip("make load")
 	}
 	s, _ := startSystem(t, 40*time.Minute, stack.Options{Replicas: 2})
-	f := &flood{yard: yard{kubectl{plane: s.ControlPlane}, s}, client: floodClient(), handled: account{took: histogram{}}, down: map[string]*absence{}}
+	f := &flood{yard: yard{kubectl{plane: s.ControlPlane}, s}, client: floodClient(), handled: newAccount(), down: map[string]*absence{}}
 	for _, name := range floodSets {
 		f.set(t, name, 5, "4c12g30d", "")
 	}
 	for _, name := range floodSets {
 		f.running(t, name, 5)
 	}
-	text := f.phase(t, "through the Broker", 200, length(t, 3*time.Minute), func(string) string { return s.Eventing.Broker })
-	text += f.phase(t, "straight at the functions", 1000, length(t, time.Minute), f.address)
+	text := f.phase(t, "through the Broker", 200, length(t, 3*time.Minute), s.Eventing.Broker)
+	text += f.phase(t, "straight at the functions", 1000, length(t, time.Minute), "")
 	calm := time.Now()
 	for i, name := range floodSets {
 		f.do(t, fmt.Sprintf("scale machineset %s%s --replicas=%d", name, inMachines, i+1))
@@ -73,10 +79,11 @@ func TestFlood(t *testing.T) {
 	}
 	f.counts(t, "Machines that are left", 0, "get machines"+inMachines+" -o jsonpath={range.items[*]}.{end}")
 	f.oneEach(t, 0)
-	panics := f.account(t).panicked
+	said := f.account(t)
+	text += "dead letters: " + said.letters() + "\n"
 	text += fmt.Sprintf("violations: %d; panics: %d; requests without an answer within %v: %d; cut off by nobody who was killed: %d\n",
-		f.violations.Load(), panics, answeredWithin, f.hung.Load(), f.broken.Load())
-	if f.violations.Load()+int64(panics)+f.hung.Load()+f.broken.Load() > 0 {
+		f.violations.Load(), said.panicked, answeredWithin, f.hung.Load(), f.broken.Load())
+	if f.violations.Load()+int64(said.panicked)+f.hung.Load()+f.broken.Load() > 0 {
 		t.Errorf("see the report:\n%s", text)
 	}
 	t.Log("\n" + text)
@@ -121,6 +128,52 @@ func TestPour(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Refusals and silence are no events that were taken.
+func TestStandstill(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAnswers()
+		for _, one := range []struct {
+			after  time.Duration
+			answer *http.Response
+			want   time.Duration
+		}{
+			{2 * time.Second, &http.Response{StatusCode: http.StatusAccepted}, 2 * time.Second},
+			{3 * time.Second, &http.Response{StatusCode: http.StatusInternalServerError}, 3 * time.Second},
+			{3 * time.Second, nil, 6 * time.Second},
+			{time.Second, &http.Response{StatusCode: http.StatusOK}, 7 * time.Second},
+			{8 * time.Second, nil, 8 * time.Second},
+		} {
+			time.Sleep(one.after)
+			a.add("", one.answer, 0)
+			if got := a.standstill(time.Now()); got != one.want {
+				t.Errorf("no event was taken for %v, want %v", got, one.want)
+			}
+		}
+	})
+}
+
+// Dead letters are told by who could not take them, and how often.
+func TestLetters(t *testing.T) {
+	t.Parallel()
+	all := newAccount()
+	if got := all.letters(); got != "none" {
+		t.Error(got)
+	}
+	said := newAccount()
+	said.read(t, []byte(`# TYPE machines_dead_letter_received_total counter
+machines_dead_letter_received_total{code="429",function="link-node",kind="Node"} 2
+machines_dead_letter_received_total{code="429",function="link-node",kind="Machine"} 3
+machines_dead_letter_received_total{code="",function="",kind="Node"} 4
+machines_link_node_invocations_total{result="panicked"} 1
+`))
+	all.add(said)
+	all.add(said)
+	if got, want := all.letters(), "8 that the filter did not answer, 10 with 429 of link-node"; got != want || all.panicked != 2 {
+		t.Errorf("%s; %d panics; want %s", got, all.panicked, want)
 	}
 }
 
@@ -213,10 +266,39 @@ type answers struct {
 	mu     sync.Mutex
 	status map[string]int
 	took   []time.Duration
+	taken  time.Time     // when the last event was taken
+	pause  time.Duration // the longest time in which none was
 }
 
-// phase sends so many events in each second for a while, with everything else that goes on, and tells how it went.
-func (f *flood) phase(t *testing.T, name string, rate int, lasts time.Duration, to func(function string) string) string {
+func newAnswers() *answers { return &answers{status: map[string]int{}, taken: time.Now()} }
+
+// add remembers one answer; nil means that there was none.
+func (a *answers) add(status string, answer *http.Response, took time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.status[status]++
+	if answer == nil {
+		return
+	}
+	a.took = append(a.took, took)
+	if answer.StatusCode < http.StatusMultipleChoices {
+		a.pause = max(a.pause, time.Since(a.taken))
+		a.taken = time.Now()
+	}
+}
+
+// standstill is the longest time until then in which no event was taken.
+func (a *answers) standstill(until time.Time) time.Duration { return max(a.pause, until.Sub(a.taken)) }
+
+// times tells how long answers took.
+func (a *answers) times() string {
+	slices.Sort(a.took)
+	return fmt.Sprintf("p50 %v, p99 %v, at most %v", a.at(0.5), a.at(0.99), a.at(1))
+}
+
+// phase sends so many events in each second for a while to the Broker, or straight at the functions if none is told, with everything
+// else that goes on, and tells how it went.
+func (f *flood) phase(t *testing.T, name string, rate int, lasts time.Duration, broker string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), lasts)
 	defer cancel()
@@ -227,14 +309,22 @@ func (f *flood) phase(t *testing.T, name string, rate int, lasts time.Duration, 
 	others.Go(func() { kills = f.kills(ctx, t) })
 	others.Go(func() { f.people(ctx, t) })
 	others.Go(func() { f.watch(ctx, t) })
-	a := &answers{status: map[string]int{}}
-	began := time.Now()
 	names := slices.Sorted(maps.Keys(woken))
-	events, behind := pour(ctx, rate, mostUnderWay, func(event int) {
+	one := func(a *answers, broker, id string) (deliver func()) {
 		function := names[rand.IntN(len(names))]               //nolint:gosec // a load
 		kind := woken[function][rand.IntN(2)]                  //nolint:gosec // a load
 		object := objects[kind][rand.IntN(len(objects[kind]))] //nolint:gosec // a load
-		deliver := func() { f.send(t, a, to(function), kind, object, strconv.Itoa(event)) }
+		return func() { f.send(t, a, cmp.Or(broker, f.address(function)), kind, object, id) }
+	}
+	a, past := newAnswers(), newAnswers()
+	if broker != "" {
+		others.Go(func() {
+			pour(ctx, asking, mostUnderWay, func(event int) { one(past, "", fmt.Sprint("past-", event))() })
+		})
+	}
+	began := time.Now()
+	events, behind := pour(ctx, rate, mostUnderWay, func(event int) {
+		deliver := one(a, broker, strconv.Itoa(event))
 		switch p := rand.Float64(); { //nolint:gosec // a load
 		case p < dropped:
 		case p < dropped+duplicated:
@@ -249,7 +339,6 @@ func (f *flood) phase(t *testing.T, name string, rate int, lasts time.Duration, 
 	last := time.Since(began) - lasts
 	others.Wait()
 	all := f.account(t).took.since(before.took)
-	slices.Sort(a.took)
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %d events in %v, %.0f/s of %d/s, %.0f %% of them twice, %.0f %% lost; %d processes were killed\n",
 		name, events, lasts, float64(events)/lasts.Seconds(), rate, 100*duplicated, 100*dropped, kills)
@@ -260,7 +349,15 @@ func (f *flood) phase(t *testing.T, name string, rate int, lasts time.Duration, 
 	for _, status := range slices.Sorted(maps.Keys(a.status)) {
 		fmt.Fprintf(&text, "  answered %-22s %8d\n", status, a.status[status])
 	}
-	fmt.Fprintf(&text, "  a request took p50 %v, p99 %v, at most %v\n", a.at(0.5), a.at(0.99), a.at(1))
+	fmt.Fprintf(&text, "  a request took %s\n", a.times())
+	pause := a.standstill(began.Add(lasts))
+	fmt.Fprintf(&text, "  the longest time in which no event was taken: %v\n", pause.Round(100*time.Millisecond))
+	if pause > mostStandstill {
+		t.Errorf("%s: no event was taken for %v", name, pause)
+	}
+	if broker != "" {
+		fmt.Fprintf(&text, "  past the Broker, functions answered %d/s after %s\n", asking, past.times())
+	}
 	fmt.Fprintf(&text, "  handling took, by the functions' metrics: p50 %v, p99 %v, %d invocations\n", all.at(0.5), all.at(0.99), all.count())
 	return text.String()
 }
@@ -315,12 +412,7 @@ func (f *flood) send(t *testing.T, a *answers, to, kind, object, id string) {
 	if took > answeredWithin {
 		f.hung.Add(1)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.status[status]++
-	if err == nil {
-		a.took = append(a.took, took)
-	}
+	a.add(status, resp, took)
 }
 
 func timedOut(err error) bool {
@@ -456,16 +548,34 @@ type histogram map[string]int
 
 var bucket = regexp.MustCompile(`(?m)^machines_[a-z_]+_invocation_duration_seconds_bucket\{.*le="([^"]+)".*\} (\d+)$`)
 
-// account is what processes say of what they handled: how long it took, and how often they panicked.
+// account is what processes say of what they handled: how long it took, how often they panicked, and the dead letters by who could
+// not take them.
 type account struct {
 	took     histogram
 	panicked int
+	dead     map[string]int
 }
+
+func newAccount() account { return account{took: histogram{}, dead: map[string]int{}} }
 
 var panicked = regexp.MustCompile(`(?m)^machines_[a-z_]+_invocations_total\{.*result="panicked".*\} (\d+)$`)
 
+var deadLetter = regexp.MustCompile(`(?m)^machines_dead_letter_received_total\{code="(.*)",function="(.*)",kind=".*"\} (\d+)$`)
+
+// letters tells of the dead letters.
+func (a *account) letters() string {
+	var all []string
+	for _, who := range slices.Sorted(maps.Keys(a.dead)) {
+		all = append(all, fmt.Sprintf("%d %s", a.dead[who], who))
+	}
+	return cmp.Or(strings.Join(all, ", "), "none")
+}
+
 func (a *account) add(b account) {
 	a.panicked += b.panicked
+	for who, n := range b.dead {
+		a.dead[who] += n
+	}
 	for le, n := range b.took {
 		a.took[le] += n
 	}
@@ -483,12 +593,12 @@ func (f *flood) remember(t *testing.T, p *stack.Process) {
 // account returns what all processes said together so far.
 func (f *flood) account(t *testing.T) account {
 	t.Helper()
-	all := account{took: histogram{}}
+	all := newAccount()
 	f.mu.Lock()
 	all.add(f.handled)
 	f.mu.Unlock()
 	for _, p := range f.Processes {
-		if _, is := woken[p.Name]; is {
+		if _, is := woken[p.Name]; is || p.Name == "dead-letter" {
 			all.add(f.scrape(t, p))
 		}
 	}
@@ -497,7 +607,7 @@ func (f *flood) account(t *testing.T) account {
 
 func (f *flood) scrape(t *testing.T, p *stack.Process) account {
 	t.Helper()
-	said := account{took: histogram{}}
+	said := newAccount()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.Address+"/metrics", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -512,6 +622,13 @@ func (f *flood) scrape(t *testing.T, p *stack.Process) account {
 	if err != nil {
 		t.Error(err)
 	}
+	said.read(t, text)
+	return said
+}
+
+// read adds what the metrics of a process say.
+func (a *account) read(t *testing.T, text []byte) {
+	t.Helper()
 	number := func(text []byte) int {
 		n, err := strconv.Atoi(string(text))
 		if err != nil {
@@ -520,12 +637,18 @@ func (f *flood) scrape(t *testing.T, p *stack.Process) account {
 		return n
 	}
 	for _, m := range bucket.FindAllSubmatch(text, -1) {
-		said.took[string(m[1])] += number(m[2])
+		a.took[string(m[1])] += number(m[2])
 	}
 	for _, m := range panicked.FindAllSubmatch(text, -1) {
-		said.panicked += number(m[1])
+		a.panicked += number(m[1])
 	}
-	return said
+	for _, m := range deadLetter.FindAllSubmatch(text, -1) {
+		who := "that the filter did not answer"
+		if len(m[2]) > 0 {
+			who = fmt.Sprintf("with %s of %s", m[1], m[2])
+		}
+		a.dead[who] += number(m[3])
+	}
 }
 
 func (h histogram) since(before histogram) histogram {
