@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strconv"
 
 	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,6 +47,9 @@ type patchMetadata struct {
 	Annotations     map[string]any `json:"annotations,omitempty"`
 }
 
+// pageSize is how many hosts one answer tells of: client-go's number. An inspected host is tens of kilobytes.
+const pageSize = 500
+
 // api is the hosts of an API server.
 type api struct {
 	client *kubeapi.Client
@@ -59,31 +64,39 @@ func NewHosts(config *rest.Config) (Hosts, error) {
 	return &api{client}, nil
 }
 
-// List implements [Hosts].
-func (a *api) List(ctx context.Context, namespace string) ([]host, error) {
-	var all metal3v1alpha1.BareMetalHostList
-	err := a.call(ctx, http.MethodGet, namespace, "", nil, &all)
-	if errors.Is(err, kubeapi.ErrUnserved) && a.client.Lacks(ctx, "metal3.io") {
-		return nil, provider.Errorf(provider.Denied, "the API server knows no BareMetalHosts: is the baremetal-operator installed?")
+// List implements [Hosts]: all pages, which are of one revision, or an error.
+func (a *api) List(ctx context.Context, namespace string) (all []host, err error) {
+	for query := (url.Values{"limit": {strconv.Itoa(pageSize)}}); ; {
+		var page metal3v1alpha1.BareMetalHostList
+		err := a.call(ctx, kubeapi.Request{Method: http.MethodGet, Query: query}, namespace, "", &page)
+		if errors.Is(err, kubeapi.ErrUnserved) && a.client.Lacks(ctx, "metal3.io") {
+			return nil, provider.Errorf(provider.Denied, "the API server knows no BareMetalHosts: is the baremetal-operator installed?")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, page.Items...); page.Continue == "" {
+			return all, nil
+		}
+		query.Set("continue", page.Continue)
 	}
-	return all.Items, err
 }
 
 // Get implements [Hosts].
 func (a *api) Get(ctx context.Context, namespace, name string) (h host, err error) {
-	err = a.call(ctx, http.MethodGet, namespace, name, nil, &h)
+	err = a.call(ctx, kubeapi.Request{Method: http.MethodGet}, namespace, name, &h)
 	return h, err
 }
 
 // Patch implements [Hosts].
 func (a *api) Patch(ctx context.Context, namespace, name string, p patch) (h host, err error) {
-	err = a.call(ctx, http.MethodPatch, namespace, name, p, &h)
+	err = a.call(ctx, kubeapi.Request{Method: http.MethodPatch, Body: p}, namespace, name, &h)
 	return h, err
 }
 
-func (a *api) call(ctx context.Context, method, namespace, name string, body, out any) error {
-	path := []string{"apis/metal3.io/v1alpha1/namespaces", namespace, "baremetalhosts", name}
-	err := a.client.Do(ctx, kubeapi.Request{Method: method, Path: path, Body: body}, out)
+func (a *api) call(ctx context.Context, r kubeapi.Request, namespace, name string, out any) error {
+	r.Path = []string{"apis/metal3.io/v1alpha1/namespaces", namespace, "baremetalhosts", name}
+	err := a.client.Do(ctx, r, out)
 	switch {
 	case err == nil:
 		return nil

@@ -3,14 +3,19 @@
 package metal3
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
+	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -92,6 +97,48 @@ func TestAClusterWithoutTheOperator(t *testing.T) {
 				t.Errorf("List = %v (%v), want %v", err, provider.CodeOf(err), want)
 			}
 		})
+	}
+}
+
+// A scan reads 5,000 hosts page by page with one list, which is of no use without its last page.
+func TestListCostsAHandfulOfCalls(t *testing.T) {
+	t.Parallel()
+	const many = 5000
+	asked, cut := 0, false
+	hosts := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
+		limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+		if err != nil || limit > 500 {
+			t.Errorf("%s has limit %d, %v", r.URL, limit, err)
+			limit = many
+		}
+		to := min(from+limit, many)
+		if cut && to == many {
+			w.WriteHeader(http.StatusGone)
+			_, _ = io.WriteString(w, `{"kind": "Status", "apiVersion": "v1", "reason": "Expired", "code": 410}`)
+			return
+		}
+		page := metal3v1alpha1.BareMetalHostList{TypeMeta: metav1.TypeMeta{Kind: "BareMetalHostList"}, Items: []host{}}
+		for i := from; i < to; i++ {
+			h := free(i)
+			h.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: consumerVersion, Kind: consumerKind, Name: h.Name, UID: h.UID}
+			page.Items = append(page.Items, h)
+		}
+		if to < many {
+			page.Continue = strconv.Itoa(to)
+		}
+		if err := json.NewEncoder(w).Encode(page); err != nil {
+			t.Error(err)
+		}
+	})
+	d := &driver{hosts: hosts, cluster: "abi", namespace: "machines"}
+	if all, err := d.List(t.Context()); err != nil || len(all) != many || asked != 10 {
+		t.Errorf("List = %d, %v with %d calls", len(all), err, asked)
+	}
+	cut = true
+	if all, err := d.List(t.Context()); err == nil || len(all) != 0 {
+		t.Errorf("List = %d, %v without its last page", len(all), err)
 	}
 }
 
