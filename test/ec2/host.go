@@ -13,9 +13,9 @@ import (
 
 // host is a dedicated one.
 type host struct {
-	id, zone, token string
-	tags            map[string]string
-	released        bool
+	id, zone, kind, token string
+	tags                  map[string]string
+	released, broken      bool
 }
 
 // allocate makes one host; its token makes no second (API_AllocateHosts, ClientToken).
@@ -36,7 +36,7 @@ func (c *Cloud) allocate(form url.Values) (any, *refusal) {
 		return nil, refuse(http.StatusInternalServerError, "InsufficientHostCapacity", "There is not enough capacity to fulfill your Dedicated Host request.")
 	}
 	h := &host{
-		id: fmt.Sprintf("h-%017x", 0xd000+len(c.dedicated)), zone: form.Get("AvailabilityZone"), token: form.Get("ClientToken"), tags: tagsOf(form, "TagSpecification.1."),
+		id: fmt.Sprintf("h-%017x", 0xd000+len(c.dedicated)), zone: form.Get("AvailabilityZone"), kind: form.Get("InstanceType"), token: form.Get("ClientToken"), tags: tagsOf(form, "TagSpecification.1."),
 	}
 	c.dedicated = append(c.dedicated, h)
 	return answer(h), nil
@@ -62,6 +62,7 @@ func (c *Cloud) hosts(form url.Values) (any, *refusal) {
 	type item struct {
 		ID        string    `xml:"hostId"`
 		Zone      string    `xml:"availabilityZone"`
+		Kind      string    `xml:"hostProperties>instanceType"`
 		State     string    `xml:"state"`
 		Tags      []pair    `xml:"tagSet>item"`
 		Instances []carried `xml:"instances>item"`
@@ -76,7 +77,10 @@ func (c *Cloud) hosts(form url.Values) (any, *refusal) {
 		}) {
 			continue
 		}
-		i := item{ID: h.id, Zone: h.zone, State: "available"}
+		i := item{ID: h.id, Zone: h.zone, Kind: h.kind, State: "available"}
+		if h.broken {
+			i.State = "permanent-failure"
+		}
 		for _, id := range c.on(h) {
 			i.Instances = append(i.Instances, carried{id})
 		}
@@ -116,6 +120,15 @@ func (c *Cloud) release(form url.Values) (any, *refusal) {
 		}
 	}
 	return out, nil
+}
+
+// BreakHosts lets all dedicated hosts fail for good.
+func (c *Cloud) BreakHosts() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range c.dedicated {
+		h.broken = true
+	}
 }
 
 // Hosts returns the tags of the dedicated hosts that are allocated, by id.

@@ -24,16 +24,20 @@ func dynamic(s providerspec.AWS) bool {
 	return h != nil && h.DedicatedHost != nil && h.DedicatedHost.AllocationStrategy == "Dynamic"
 }
 
-// allocate returns the host of a Machine: one that an earlier attempt left, or that of this attempt, which its token makes
-// once (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_AllocateHosts.html).
+// allocate returns the host of a Machine: one that an earlier attempt left, if it fits still, or that of this attempt, which its
+// token makes once (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_AllocateHosts.html).
 func (d *driver) allocate(ctx context.Context, r provider.Ref, req request) (string, error) {
 	left, err := d.hosts(ctx, has("tag:"+tagUID, string(r.UID)))
 	if err != nil {
 		return "", err
 	}
-	for _, h := range left {
-		if len(h.Instances) == 0 && aws.ToString(h.AvailabilityZone) == req.Zone {
-			return aws.ToString(h.HostId), nil
+	left = slices.DeleteFunc(left, func(h types.Host) bool { return len(h.Instances) > 0 })
+	if k := slices.IndexFunc(left, func(h types.Host) bool { return fits(h, req) }); k >= 0 {
+		return aws.ToString(left[k].HostId), nil
+	}
+	if len(left) > 0 { // each attempt would leave one more
+		if _, err := d.ec2.ReleaseHosts(ctx, &ec2.ReleaseHostsInput{HostIds: idsOfHosts(left)}); err != nil {
+			return "", d.about(at("placement", "host", "dedicatedHost"), err)
 		}
 	}
 	all := map[string]string{}
@@ -53,6 +57,20 @@ func (d *driver) allocate(ctx context.Context, r provider.Ref, req request) (str
 		return "", provider.Errorf(provider.Unknown, "EC2 answered with %d hosts, one was asked for", len(out.HostIds))
 	}
 	return out.HostIds[0], nil
+}
+
+// fits reports whether h takes the instance that req asks for, as far as EC2 tells.
+func fits(h types.Host, req request) bool {
+	p := h.HostProperties
+	sound := h.State == types.AllocationStateAvailable || h.State == types.AllocationStatePending
+	return sound && aws.ToString(h.AvailabilityZone) == req.Zone && (p == nil || p.InstanceType == nil || *p.InstanceType == req.Spec.InstanceType)
+}
+
+func idsOfHosts(all []types.Host) (ids []string) {
+	for _, h := range all {
+		ids = append(ids, aws.ToString(h.HostId))
+	}
+	return ids
 }
 
 // allocated returns the cluster's hosts, as hosts does, where none may ever have been allocated: whose credentials do not
@@ -149,10 +167,7 @@ func (d *driver) release(ctx context.Context, r provider.Ref, p progress) (there
 
 // held returns the ids of the hosts that were found, and of the one that p names if it is too new to be found.
 func (d *driver) held(ctx context.Context, found []types.Host, p progress) ([]string, error) {
-	var ids []string
-	for _, h := range found {
-		ids = append(ids, aws.ToString(h.HostId))
-	}
+	ids := idsOfHosts(found)
 	if p.Host == "" || !p.fresh() || slices.Contains(ids, p.Host) {
 		return ids, nil
 	}

@@ -104,6 +104,32 @@ func TestHostOfARefusedAttempt(t *testing.T) {
 	}
 }
 
+// A host that the next attempt cannot use, of another instance type or broken, is given back: it would be refused for ever.
+func TestHostThatFitsNoLongerIsGivenBack(t *testing.T) {
+	t.Parallel()
+	for what, change := range map[string]func(*ec2.Cloud, json.RawMessage) json.RawMessage{
+		"another type": func(_ *ec2.Cloud, resolved json.RawMessage) json.RawMessage {
+			return []byte(strings.Replace(string(resolved), `"instanceType":"m5a.4xlarge"`, `"instanceType":"m5.large"`, 1))
+		},
+		"broken": func(cloud *ec2.Cloud, resolved json.RawMessage) json.RawMessage {
+			cloud.BreakHosts()
+			return resolved
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			cloud := &ec2.Cloud{}
+			d, _, r, resolved := allocated(t, cloud)
+			first := slices.Collect(maps.Keys(cloud.Hosts()))[0]
+			again := provider.Ref{UID: r.UID, Name: r.Name, Token: "t2"}
+			i, err := d.Create(t.Context(), again, change(cloud, resolved))
+			if _, kept := cloud.Hosts()[first]; err != nil || i.State != provider.StateIncomplete || kept || len(cloud.Hosts()) != 1 {
+				t.Errorf("Create = %+v, %v on hosts %v, at first on %s", i, err, cloud.Hosts(), first)
+			}
+		})
+	}
+}
+
 // Credentials of before know nothing of hosts: what they may not ask for is not there.
 func TestHostsNeedNoRightWhereThereAreNone(t *testing.T) {
 	t.Parallel()
