@@ -193,8 +193,41 @@ func TestListCostsAHandfulOfCalls(t *testing.T) {
 	if n := calls(); n != 4 { // view, marks, details, view's end
 		t.Errorf("List of 8 instances made %d calls: %v", n, w.sent[len(w.sent)-n:])
 	}
+	const many = 2000
+	v.multiply(t, "worker-0", many-8)
+	c, err := d.session.connect(t.Context())
+	must(t, err)
+	before := len(w.sent)
+	all, err := d.marked(t.Context(), c) // without a deadline, as vcsim is slow
+	marks := many/pageSize + 1           // pages of them; the template and the model's own are on the last
+	if n := len(w.sent) - before; err != nil || len(all) != many || n != 2+marks+many/pageSize {
+		t.Errorf("List of %d instances, %v, made %d calls", len(all), err, n)
+	}
 	if n := w.count("Login"); n != 1 {
 		t.Errorf("%d logins", n)
+	}
+}
+
+// multiply makes n more of an instance, which differ in what has to be different.
+func (v *vcenter) multiply(t *testing.T, name string, n int) {
+	t.Helper()
+	api := v.service.Context.Map
+	one := api.Get(v.machines(t)[name].Self).(*simulator.VirtualMachine)
+	folder := api.Get(*one.Parent).(*simulator.Folder)
+	for range n {
+		id := string(uuid.NewUUID())
+		more := &simulator.VirtualMachine{VirtualMachine: one.VirtualMachine}
+		more.Self.Value, more.Name = "vm-"+id, "worker-"+id
+		config := *one.Config
+		config.Uuid, config.InstanceUuid, config.ExtraConfig = string(uuid.NewUUID()), id, slices.Clone(one.Config.ExtraConfig)
+		for i, o := range config.ExtraConfig {
+			if old := o.GetOptionValue(); old.Key == keyMark {
+				config.ExtraConfig[i] = option(keyMark, strings.ReplaceAll(old.Value.(string), one.Config.InstanceUuid, id))
+			}
+		}
+		more.Config = &config
+		api.Put(more)
+		folder.ChildEntity = append(folder.ChildEntity, more.Self)
 	}
 }
 
