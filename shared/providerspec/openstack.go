@@ -47,7 +47,7 @@ type OpenStackSubnet struct {
 	UUID         string                `json:"uuid,omitempty"`
 	Filter       OpenStackSubnetFilter `json:"filter,omitzero"`
 	PortTags     []string              `json:"portTags,omitempty"`
-	PortSecurity *bool                 `json:"portSecurity,omitempty"`
+	PortSecurity *bool                 `json:"portSecurity,omitempty"` // OpenShift ignores it since it is deprecated, and so do we
 }
 
 // OpenStackFilter matches what agrees in every field that is given. Its embedded part never selects anything.

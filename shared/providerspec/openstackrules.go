@@ -42,8 +42,12 @@ func (n OpenStackNetwork) check(f *findings, p *field.Path) {
 		f.fail(field.Required(p.Child("filter"), "an empty filter selects every network; give uuid, filter or subnets"))
 	}
 	for i, s := range n.Subnets {
+		p := p.Child("subnets").Index(i)
 		if s.UUID == "" && !s.Filter.Selects() {
-			f.fail(field.Required(p.Child("subnets").Index(i).Child("filter"), "an empty filter selects every subnet; give uuid or filter"))
+			f.fail(field.Required(p.Child("filter"), "an empty filter selects every subnet; give uuid or filter"))
+		}
+		if s.PortSecurity != nil {
+			f.warn(p.Child("portSecurity"), "has no effect; give it in the network")
 		}
 	}
 	if n.FixedIP != "" {
