@@ -50,7 +50,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 		p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepFailed", err.Error()))
 		return p
 	}
-	p.Add(w.remember(), w.failures(), w.blindness())
+	p.Add(w.remember(), w.failures(), w.blindness(), w.insecure())
 	held, why := w.held()
 	if why != "" {
 		p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepHeld", why))

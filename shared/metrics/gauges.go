@@ -3,6 +3,7 @@
 package metrics
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -79,6 +80,7 @@ var (
 		{autoscales, "cluster_autoscaler_unschedulable_pods_count", "Pods that the scheduler found no Node for.", "Pod", scanned, nil, unschedulable},
 		{autoscales, "cluster_autoscaler_cluster_safe_to_autoscale", "Whether enough Nodes are ready for scaling (0: no, 1: yes).", "Pod", scanned, nil, safe},
 		{sweeps, "machines_sweep_instances_orphans", "Instances that no Machine owns.", "", swept, nil, orphans},
+		{sweeps, "machines_sweep_instances_insecure_account", "Whether the credentials of an account let its cloud not prove who it is.", "", swept, []string{"account"}, insecure},
 	})
 )
 
@@ -203,4 +205,15 @@ func orphans(s snapshot.Snapshot) []point {
 		return nil
 	}
 	return []point{{value: float64(state.Orphans())}}
+}
+
+// insecure tells the accounts whose credentials let their cloud not prove who it is; the others are left out.
+func insecure(s snapshot.Snapshot) []point {
+	var all []point
+	for _, key := range slices.Sorted(maps.Keys(s.Accounts)) {
+		if s.Accounts[key].Insecure != "" {
+			all = append(all, point{1, []string{key}})
+		}
+	}
+	return all
 }

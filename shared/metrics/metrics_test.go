@@ -300,6 +300,16 @@ func TestOrphansAreInstances(t *testing.T) {
 	want(t, m, "machines_sweep_instances_orphans", ` 2`)
 }
 
+// Only accounts whose cloud need not prove who it is are told, by their keys, which hold no secret (RELIABILITY 4).
+func TestInsecureAccountsAreTold(t *testing.T) {
+	t.Parallel()
+	m, _ := measured(t, sweeps)
+	i := scan("Machine")
+	i.Seen.Accounts = map[string]snapshot.Account{"nova/a/n/s": {Insecure: "key clouds.yaml: verify is false"}, "nova/b/n/s": {}}
+	m.Invoked(i)
+	want(t, m, "machines_sweep_instances_insecure_account", `{account="nova/a/n/s"} 1`)
+}
+
 // What the autoscaler is up to can be read from the objects alone, under upstream's names (SPEC C79).
 func TestScalingIsMeasured(t *testing.T) {
 	t.Parallel()

@@ -56,6 +56,13 @@ type Identified interface {
 	Identity(ctx context.Context) (string, error)
 }
 
+// Insecure is implemented by drivers whose credentials may say that their cloud need not prove who it is.
+type Insecure interface {
+	// Insecure returns which key of the credentials says so, and how, without any secret; empty if the cloud has to prove it.
+	// It asks nobody.
+	Insecure() string
+}
+
 // Ended is implemented by drivers whose clouds remember instances for a while after their end.
 type Ended interface {
 	// Ended returns why the instance with r's recorded id is gone, in the cloud's words; empty if the cloud does not know of

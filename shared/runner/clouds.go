@@ -33,7 +33,8 @@ type Secrets func(ctx context.Context, namespace, name string) (map[string][]byt
 // Clouds opens drivers and keeps them while their credentials stand. It is safe for concurrent use; what it keeps
 // only saves calls.
 type Clouds struct {
-	Metrics *metrics.Metrics // of the calls; nil: they are not counted
+	Metrics   *metrics.Metrics // of the calls; nil: they are not counted
+	StrictTLS bool             // credentials that let a cloud not prove who it is are Denied
 
 	providers []provider.Provider
 	secrets   Secrets
@@ -45,12 +46,13 @@ type Clouds struct {
 // account is an opened driver.
 type account struct {
 	provider.Account
-	driver  *patient
-	turns   *turns            // of those who are asked for by themselves
-	source  string            // of Events
-	tags    map[string]string // that the spec wants which it was opened for
-	types   func(context.Context, struct{}) ([]provider.InstanceType, error)
-	resolve func(ctx context.Context, spec string) (json.RawMessage, error)
+	driver   *patient
+	turns    *turns            // of those who are asked for by themselves
+	source   string            // of Events
+	insecure string            // which key of which Secret lets the cloud not prove who it is, and how; or empty
+	tags     map[string]string // that the spec wants which it was opened for
+	types    func(context.Context, struct{}) ([]provider.InstanceType, error)
+	resolve  func(ctx context.Context, spec string) (json.RawMessage, error)
 }
 
 // id tells an opened account from the same one that was opened for another cluster's id.
@@ -126,9 +128,13 @@ func (c *Clouds) bind(ctx context.Context, p provider.Provider, a provider.Accou
 	if err != nil {
 		return account{}, fmt.Errorf("open %s: %w", a.Key(), discreet(err, secrets))
 	}
+	insecure := insecureBy(driver, a)
+	if c.StrictTLS && insecure != "" {
+		return account{}, provider.Errorf(provider.Denied, "%s; STRICT_TLS refuses a cloud that need not prove who it is", insecure)
+	}
 	d := &patient{Driver: driver, secrets: secrets}
 	return account{
-		Account: a, driver: d, turns: &turns{}, source: p.Name + "_controller",
+		Account: a, driver: d, turns: &turns{}, source: p.Name + "_controller", insecure: insecure,
 		types: remember(typesFor, func(ctx context.Context, _ struct{}) ([]provider.InstanceType, error) {
 			all, err := d.InstanceTypes(ctx)
 			c.Metrics.Called("instance_types", err)
@@ -140,6 +146,15 @@ func (c *Clouds) bind(ctx context.Context, p provider.Provider, a provider.Accou
 			return resolved, err
 		}),
 	}, nil
+}
+
+// insecureBy returns which key of which Secret lets the cloud of a driver not prove who it is, and how, or nothing.
+func insecureBy(d provider.Driver, a provider.Account) string {
+	i, may := d.(provider.Insecure)
+	if !may || i.Insecure() == "" {
+		return ""
+	}
+	return fmt.Sprintf("credentials secret %s/%s: %s", a.Namespace, a.Secret, i.Insecure())
 }
 
 // instanceType returns what the cloud says about the type that a spec asks for, or what the spec itself states; nil if

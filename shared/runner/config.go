@@ -27,6 +27,7 @@ import (
 type Config struct {
 	Namespaces []string   // MACHINE_NAMESPACES: where Machines may live, separated by commas; default machine.Namespace
 	DryRun     bool       // DRY_RUN: log and reply plans, apply nothing; default false
+	StrictTLS  bool       // STRICT_TLS: refuse credentials that let a cloud not prove who it is; default false
 	LogLevel   slog.Level // LOG_LEVEL: DEBUG, INFO, WARN or ERROR; default INFO
 	Record     string     // RECORD: a folder for scenarios of what was decided, or 1 for one among the temporary files; default none
 	Kubeconfig string     // KUBECONFIG: only outside a cluster; default: the pod's own account
@@ -53,12 +54,16 @@ func ConfigFrom(getenv func(string) string) (Config, error) {
 			return c, fmt.Errorf("MACHINE_NAMESPACES=%q: empty name", v)
 		}
 	}
-	if v := getenv("DRY_RUN"); v != "" {
-		dry, err := strconv.ParseBool(v)
-		if err != nil {
-			return c, fmt.Errorf("DRY_RUN=%q: neither true nor false", v)
+	for _, s := range []struct {
+		name string
+		on   *bool
+	}{{"DRY_RUN", &c.DryRun}, {"STRICT_TLS", &c.StrictTLS}} {
+		v := getenv(s.name)
+		on, err := strconv.ParseBool(v)
+		if v != "" && err != nil {
+			return c, fmt.Errorf("%s=%q: neither true nor false", s.name, v)
 		}
-		c.DryRun = dry
+		*s.on = on
 	}
 	if v := getenv("OIDC_AUDIENCE"); v != "" {
 		c.Senders = Senders{v, strings.Split(getenv("OIDC_SUBJECTS"), ",")}
@@ -103,7 +108,7 @@ func Open(f function.Function, table Table) (*Server, error) {
 			return nil, fmt.Errorf("drivers: %w", err)
 		}
 		r.Clouds = NewClouds(providers, k.Secret)
-		r.Clouds.Metrics = m
+		r.Clouds.Metrics, r.Clouds.StrictTLS = m, c.StrictTLS
 	}
 	s := NewServer(r, c.Namespaces)
 	if c.Senders.Audience != "" {

@@ -318,7 +318,7 @@ func (i *invocation) inventory(ctx context.Context, s *snapshot.Snapshot, q snap
 	if untold != nil {
 		owner = ""
 	}
-	s.Accounts[q.Key] = snapshot.Account{Owner: owner, Horizon: a.driver.Horizon(), Instances: all, Err: refusal(err)}
+	s.Accounts[q.Key] = snapshot.Account{Owner: owner, Insecure: a.insecure, Horizon: a.driver.Horizon(), Instances: all, Err: refusal(err)}
 }
 
 // withDriver calls f with the driver of an account that this round's observation opened.

@@ -245,11 +245,13 @@ func TestConfigFrom(t *testing.T) {
 		{"an empty namespace", "MACHINE_NAMESPACES", "a,", `MACHINE_NAMESPACES="a,": empty name`},
 		{"dry run", "DRY_RUN", "1", ""},
 		{"no bool", "DRY_RUN", "perhaps", `DRY_RUN="perhaps": neither true nor false`},
+		{"strict", "STRICT_TLS", "true", ""},
+		{"no bool either", "STRICT_TLS", "very", `STRICT_TLS="very": neither true nor false`},
 		{"no level", "LOG_LEVEL", "loud", `LOG_LEVEL="loud": none of DEBUG, INFO, WARN, ERROR`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := ConfigFrom(func(key string) string {
+			c, err := ConfigFrom(func(key string) string {
 				if key == tt.key {
 					return tt.value
 				}
@@ -257,6 +259,9 @@ func TestConfigFrom(t *testing.T) {
 			})
 			if got := fmt.Sprint(err); err != nil && got != tt.want || err == nil && tt.want != "" {
 				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if err == nil && (c.DryRun != (tt.key == "DRY_RUN") || c.StrictTLS != (tt.key == "STRICT_TLS")) {
+				t.Errorf("%+v", c)
 			}
 		})
 	}

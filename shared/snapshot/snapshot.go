@@ -108,6 +108,7 @@ type Cloud struct {
 // Account is what one account's bulk list answered.
 type Account struct {
 	Owner     string // as in Cloud
+	Insecure  string // which key of which Secret lets the cloud not prove who it is, and how; empty if it has to
 	Horizon   time.Duration
 	Instances []provider.Instance
 	Err       *Refusal

@@ -282,7 +282,7 @@ func TestMetricsOfALife(t *testing.T) {
 		}
 	}
 	told := all + decided(t, evaluateautoscale.Function, "unhealthy-cluster-is-not-scaled", "cores-limit-is-named") +
-		decided(t, approvenode.Function, "two-machines-of-that-name") + undelivered()
+		decided(t, approvenode.Function, "two-machines-of-that-name") + decided(t, sweepinstances.Function, "insecure-account") + undelivered()
 	for _, name := range alerting(t) {
 		if !strings.Contains(told, "\n"+name+"{") && !strings.Contains(told, "\n"+name+" ") {
 			t.Errorf("config/monitoring looks at %s, which nobody tells", name)

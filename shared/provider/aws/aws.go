@@ -56,6 +56,7 @@ var (
 	_ provider.Driver      = (*driver)(nil)
 	_ provider.Updater     = (*driver)(nil)
 	_ provider.PowerCycler = (*driver)(nil)
+	_ provider.Insecure    = (*driver)(nil)
 )
 
 func open(a provider.Account, prices Prices) (*driver, error) {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -94,6 +95,14 @@ func connect(a provider.Account) (*clients, error) {
 		classic: elb.New(elb.Options{Region: a.Region, Credentials: keys, HTTPClient: client, BaseEndpoint: endpoint, Retryer: aws.NopRetryer{}}),
 		network: elbv2.New(elbv2.Options{Region: a.Region, Credentials: keys, HTTPClient: client, BaseEndpoint: endpoint, Retryer: aws.NopRetryer{}}),
 	}, nil
+}
+
+// Insecure implements [provider.Insecure].
+func (c *clients) Insecure() string {
+	if c.endpoint == nil || strings.HasPrefix(strings.ToLower(*c.endpoint), "https:") {
+		return ""
+	}
+	return "key aws_endpoint_url: it is no https URL"
 }
 
 // apiOnly makes an error of an answer that is not the API's. The SDK takes whatever comes with status 200 and no known

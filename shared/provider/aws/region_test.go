@@ -45,3 +45,21 @@ func TestRegionsNameNoHosts(t *testing.T) {
 		}
 	}
 }
+
+// An endpoint without TLS is told with the Secret's key; everything else has to prove who it is (RELIABILITY 4).
+func TestEndpointsThatNeedNotProveWhoTheyAre(t *testing.T) {
+	t.Parallel()
+	for endpoint, want := range map[string]string{
+		"": "", "https://ec2.test": "", "HTTPS://ec2.test": "", "http://ec2.test": "key aws_endpoint_url: it is no https URL",
+	} {
+		keys := map[string][]byte{"aws_access_key_id": []byte("a"), "aws_secret_access_key": []byte("b"), "aws_endpoint_url": []byte(endpoint)}
+		d, err := Provider(nil).Open(t.Context(), provider.Account{Region: "r", ClusterID: "c", Credentials: keys})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i, tells := d.(provider.Insecure)
+		if !tells || i.Insecure() != want {
+			t.Errorf("%q: %q, want %q", endpoint, i.Insecure(), want)
+		}
+	}
+}

@@ -29,6 +29,8 @@ type cloud struct {
 	region string
 	faces  string // which of a service's endpoints: public, internal or admin
 	tls    *tls.Config
+	// insecure is what of the entry lets the cloud not prove who it is, or empty.
+	insecure string
 }
 
 // String keeps secrets out of every log and message.
@@ -123,7 +125,7 @@ func (e entry) cloud(name string) (*cloud, error) {
 	if !strings.HasSuffix(endpoint, "/v3") {
 		endpoint += "/v3" // no other version has been served since 2018
 	}
-	c := &cloud{name: name, region: e.Region, faces: faces(e.Interface, e.EndpointType)}
+	c := &cloud{name: name, region: e.Region, faces: faces(e.Interface, e.EndpointType), insecure: e.insecure(at.Scheme)}
 	if c.auth, err = e.proof(endpoint + "/"); err != nil {
 		return nil, err
 	}
@@ -208,11 +210,25 @@ func faces(texts ...string) string {
 	return "public"
 }
 
+// insecure returns what of the entry lets a cloud at a URL of this scheme not prove who it is, or nothing.
+func (e entry) insecure(scheme string) string {
+	switch {
+	case scheme != "https":
+		return "auth.auth_url is no https URL"
+	case e.unverified():
+		return "verify is false"
+	}
+	return ""
+}
+
+// unverified reports whether certificates are not looked at.
+func (e entry) unverified() bool { return e.Verify != nil && !*e.Verify }
+
 // tls returns how the cloud proves who it is. The certificates stand in the Secret, because the path in the entry is
 // one of the machine that it was written on.
 func (e entry) tls(ca []byte) (*tls.Config, error) {
 	t := &tls.Config{MinVersion: tls.VersionTLS12}
-	if e.Verify != nil && !*e.Verify {
+	if e.unverified() {
 		t.InsecureSkipVerify = true //nolint:gosec // whoever may write the Secret may say so, as to every OpenStack client
 		return t, nil
 	}

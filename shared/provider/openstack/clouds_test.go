@@ -189,3 +189,26 @@ func TestCertificates(t *testing.T) {
 		t.Errorf("Open = %v", err)
 	}
 }
+
+// What lets a cloud not prove who it is, is told with the Secret's key; asking needs no cloud (RELIABILITY 4).
+func TestCloudsThatNeedNotProveWhoTheyAre(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"auth_url: 'https://keystone.test'":                       "",
+		"auth_url: 'HTTPS://keystone.test'}, verify: true, x: {":  "",
+		"auth_url: 'https://keystone.test'}, verify: false, x: {": `key clouds.yaml: cloud "openstack": verify is false`,
+		"auth_url: 'http://keystone.test'":                        `key clouds.yaml: cloud "openstack": auth.auth_url is no https URL`,
+	} {
+		a := accountOf("")
+		a.Credentials = map[string][]byte{"clouds.yaml": []byte("clouds: {openstack: {auth: {username: a, password: b, project_name: c, " + text + "}}}")}
+		d, err := Provider().Open(t.Context(), a)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		i, tells := d.(provider.Insecure)
+		if !tells || i.Insecure() != want {
+			t.Errorf("%s: %q, want %q", text, i.Insecure(), want)
+		}
+	}
+}

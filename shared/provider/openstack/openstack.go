@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -70,10 +71,22 @@ type driver struct {
 	tags    tags
 }
 
-var _ provider.Driver = (*driver)(nil)
+var (
+	_ provider.Driver   = (*driver)(nil)
+	_ provider.Insecure = (*driver)(nil)
+)
 
 // Horizon implements [provider.Driver].
 func (*driver) Horizon() time.Duration { return horizon }
+
+// Insecure implements [provider.Insecure]. Of the endpoints in the catalog it says nothing.
+func (d *driver) Insecure() string {
+	c := d.session.cloud
+	if c.insecure == "" {
+		return ""
+	}
+	return fmt.Sprintf("key %s: cloud %q: %s", cloudsKey, c.name, c.insecure)
+}
 
 // parse reads a spec of a Machine in a namespace, if that is known.
 func parse(raw json.RawMessage, namespace string) (providerspec.OpenStack, error) {
