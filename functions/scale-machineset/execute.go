@@ -55,6 +55,9 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 			do(plan.Update{Old: x, New: labeled(x.DeepCopy(), k), Why: fmt.Sprintf("it stands at ordinal %d", k)})
 		}
 	}
+	if len(l.Active)-len(outOfReach(s, set, l, m)) > wanted(set, l) {
+		return all // an orphan comes first: then the ordinals without a Machine are those that go
+	}
 	return append(all, creations(s, set, l, m)...)
 }
 
