@@ -3,6 +3,8 @@
 package providerspec
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -60,10 +62,17 @@ func (s *Libvirt) check(f *findings, _ Subject) {
 	if s.NetworkInterfaceName == "" && s.NetworkUUID == "" {
 		f.fail(field.Required(at("networkInterfaceName"), "give networkInterfaceName or networkUUID"))
 	}
-	if a := s.NetworkInterfaceAddress; a != "" && len(validation.IsValidIP(root, a)) > 0 && len(validation.IsValidCIDR(root, a)) > 0 {
+	if a := s.NetworkInterfaceAddress; a != "" && !isAddress(a) {
 		f.fail(field.Invalid(at("networkInterfaceAddress"), a, "must be an IP address or a CIDR"))
 	}
 	s.checkUserData(f)
+}
+
+// isAddress reports whether text is what isIP or isCIDR of a policy takes: in whatever spelling, and of a CIDR any address.
+func isAddress(text string) bool {
+	ip, _, ranged := strings.Cut(text, "/")
+	return len(validation.IsValidIPForLegacyField(root, ip, true, nil)) == 0 &&
+		(!ranged || len(validation.IsValidCIDRForLegacyField(root, text, false, nil)) == 0)
 }
 
 func (s *Libvirt) checkUserData(f *findings) {
