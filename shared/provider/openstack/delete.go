@@ -4,6 +4,7 @@ package openstack
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -97,31 +98,28 @@ func (d *driver) bind(ctx context.Context, c caller, s server) error {
 	return nil
 }
 
-// removeChildren removes what is left of instances that are gone. It reports whether there was anything.
+// removeChildren removes what is left of instances that are gone, each by itself: what cannot be removed keeps nothing else that
+// is paid for. It reports whether there was anything.
 func (d *driver) removeChildren(ctx context.Context, c caller, r provider.Ref) (there bool, err error) {
 	ports, volumes, err := d.children(ctx, c, r)
 	if err != nil {
 		return false, err
 	}
+	var errs []error
 	for _, p := range ports {
-		there = true
-		if err := c.removePort(ctx, p); err != nil {
-			return there, err
-		}
+		errs = append(errs, c.removePort(ctx, p))
 	}
 	for _, v := range volumes {
-		there = true
-		if !v.idle() {
-			if err := c.release(ctx, v); err != nil {
-				return there, err
-			}
-			continue
-		}
-		if err := c.remove(ctx, c.volume, "delete volume "+v.ID, "volumes/"+v.ID); err != nil {
-			return there, err
-		}
+		errs = append(errs, c.removeVolume(ctx, v))
 	}
-	return there, nil
+	return len(errs) > 0, errors.Join(errs...)
+}
+
+func (c caller) removeVolume(ctx context.Context, v volume) error {
+	if !v.idle() {
+		return c.release(ctx, v)
+	}
+	return c.remove(ctx, c.volume, "delete volume "+v.ID, "volumes/"+v.ID)
 }
 
 // children lists the ports and volumes of a Machine, or those that go with an instance that was removed by its id, or

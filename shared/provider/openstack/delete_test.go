@@ -3,6 +3,8 @@
 package openstack
 
 import (
+	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -76,6 +78,66 @@ func TestRemovalThatIsPutOffIsForced(t *testing.T) {
 		if waited := time.Since(begin); waited > time.Minute {
 			t.Errorf("gone after %v", waited)
 		}
+		wantNothing(t, f, "in the end")
+	})
+}
+
+// A list that is answered with 404, as by an endpoint of the catalog that leads elsewhere, is no word that nothing is left: on
+// that word the Machine goes.
+func TestListThatIsNotFoundIsNoAbsence(t *testing.T) {
+	t.Parallel()
+	for _, list := range []string{"/servers/detail", "/ports", "/volumes/detail"} {
+		t.Run(list, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				l := newLife(t, f, everything)
+				l.up(t)
+				f.wire = func(_ context.Context, r *http.Request, _ bool) (*http.Response, error) {
+					if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, list) {
+						return reply(refuse(http.StatusNotFound, "itemNotFound", "The resource could not be found.")), nil
+					}
+					return nil, nil
+				}
+				for range 10 {
+					if err := l.Delete(t.Context(), l.ref); provider.CodeOf(err) == provider.NotFound {
+						t.Fatalf("Delete = %v with %d servers, %d ports, %d volumes", err, f.count("servers"), f.count("ports"), f.count("volumes"))
+					}
+					time.Sleep(30 * time.Second)
+				}
+				f.wire = nil
+				l.down(t)
+				wantNothing(t, f, "in the end")
+			})
+		})
+	}
+}
+
+// What cannot be removed keeps nothing else that is paid for.
+func TestPortThatStaysKeepsNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, everything)
+		l.up(t)
+		stays := ""
+		f.wire = func(_ context.Context, r *http.Request, after bool) (*http.Response, error) {
+			if after || r.Method != http.MethodDelete || !strings.Contains(r.URL.Path, "/trunks/") || stays != "" && stays != r.URL.Path {
+				return nil, nil
+			}
+			stays = r.URL.Path
+			return reply(refuse(http.StatusConflict, "NeutronError", "Trunk is currently in use.")), nil
+		}
+		var err error
+		for range 10 {
+			err = l.Delete(t.Context(), l.ref)
+			time.Sleep(30 * time.Second)
+		}
+		if err == nil || !strings.Contains(err.Error(), "currently in use") || f.count("ports") != 1 {
+			t.Errorf("Delete = %v, and %d ports are left", err, f.count("ports"))
+		}
+		f.wire = nil
+		l.down(t)
 		wantNothing(t, f, "in the end")
 	})
 }

@@ -88,7 +88,10 @@ func page[T interface{ id() string }](ctx context.Context, c caller, to *gopherc
 		path += "?" + q.Encode()
 	}
 	var answer map[string]json.RawMessage
-	if err := c.get(ctx, to, doing, path, &answer); err != nil {
+	switch err := c.get(ctx, to, doing, path, &answer); {
+	case provider.CodeOf(err) == provider.NotFound: // a list is always there, empty or not: this says nothing of what should be in it
+		return nil, false, provider.Errorf(provider.Unknown, "%w: see whether the catalog names the right endpoint", err)
+	case err != nil:
 		return nil, false, err
 	}
 	if raw, ok := answer[key]; !ok {
