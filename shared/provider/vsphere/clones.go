@@ -33,7 +33,7 @@ type clone struct {
 	Connection   types.VirtualMachineConnectionState
 	Guest        []types.GuestNicInfo
 	Mark         mark
-	Configured   string // the attempt that did it
+	Configured   string // how the guest learns its addresses, once sizes and names are set
 	Launched     *launched
 	Tags         []string // that the driver attached, by id
 	Customizing  string
