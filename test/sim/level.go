@@ -166,6 +166,7 @@ func (p *Play) tell() {
 		case 12:
 			p.scale(1)
 		}
+		p.editStory()
 	}
 	p.scans()
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
-// What people do, and what happens to them.
+// What people do, and what happens to them. Kept schedules know it by number: what is new comes last.
 const (
 	userScale = iota
 	userDelete
@@ -33,12 +33,22 @@ const (
 	userRestoreSet
 	userStripLedger
 	userRestoreAll
+	userAnnotate
+	userRelabel
+	userOrdinal
+	userPauseMachine
+	userMend
+	userPolicy
+	userPauseSet
+	userMendTemplate
+	userByHand
 	numUser
 )
 
 // user lets a person do something.
-func (p *Play) user() {
-	what := p.pick(KindUser, numUser)
+func (p *Play) user() { p.does(p.pick(KindUser, numUser)) }
+
+func (p *Play) does(what int) {
 	switch what {
 	case userScale:
 		p.scale(int32(p.pick(KindWhich, 5)))
@@ -61,6 +71,8 @@ func (p *Play) user() {
 		p.editSet(func(s *machine.MachineSet) {
 			s.Spec.Template.Annotations = map[string]string{"edited": fmt.Sprint(p.steps)}
 		})
+	case userPolicy, userPauseSet, userMendTemplate, userByHand:
+		p.edit(what)
 	case userSick, userSilent, userVanish:
 		p.illness(what)
 	case userNode:
@@ -96,6 +108,8 @@ func (p *Play) userMachine(what, i int, m *machine.Machine) {
 				o.Spec.LifecycleHooks.PreTerminate = []machinev1beta1.LifecycleHook{{Name: "backup", Owner: "people"}}
 			})
 		}
+	default:
+		p.editMachine(what, m)
 	}
 }
 
@@ -216,6 +230,7 @@ func (p *Play) relent() {
 	p.limit(-1)
 	p.skew = 0
 	clear(p.silent)
+	p.mendAll()
 	kept := false
 	for _, i := range p.instances() {
 		if p.sick[i.ProviderID] && kept {

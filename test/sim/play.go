@@ -88,6 +88,7 @@ type Config struct {
 	Hosts   func(http.RoundTripper) http.RoundTripper // of the requests to hosts; nil: as they are
 	Naive   map[string]bool                           // invariants that are not watched
 	NoStory bool                                      // people do nothing of themselves
+	Edits   bool                                      // the story has people change objects by hand too
 	Journal func(Entry)                               // is told of every change of an object, and of what was refused; nil: nobody is
 }
 

@@ -121,13 +121,13 @@ func (p *Play) confirm() {
 }
 
 // replaceLost is a person who deletes what failed while more is sick than a check may replace: that it deletes nothing then,
-// whatever was lost, is its purpose (B60).
+// whatever was lost, is its purpose (B60). So does who spoilt a spec with what failed of it, which no check replaces (R-B27).
 func (p *Play) replaceLost() {
 	stormy := slices.ContainsFunc(memory.List[*machine.MachineHealthCheck](p.API), func(h *machine.MachineHealthCheck) bool {
 		return strings.Contains(h.Annotations[machine.AnnotationInFlight], `"storm"`)
 	})
 	for i, m := range p.machines() {
-		if stormy && machine.Phase(m) == machine.PhaseFailed && m.DeletionTimestamp == nil {
+		if (stormy || p.spoilt && invalid(m)) && machine.Phase(m) == machine.PhaseFailed && m.DeletionTimestamp == nil {
 			p.deleteMachine(i)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 type watch struct {
 	policy         string
 	replicas, most int // wanted now, and at most ever
+	added          int // Machines that people put into the set: they are there beside what the set makes
 	pods, mostPods int
 	sick, silent   map[string]bool      // by provider id
 	ever           map[int]bool         // ordinals that were active in some committed ledger
@@ -33,6 +34,7 @@ type watch struct {
 	restored       bool                 // all of them
 	lagging        bool                 // the cloud's lists always lag
 	disturbed      bool                 // instances were ill, or the cloud refused
+	spoilt         bool                 // people wrote a spec that no cloud can read
 	backup         struct {
 		set *machine.MachineSet
 		all func()
@@ -215,7 +217,7 @@ func (p *Play) watchVictims(q *proc, set *machine.MachineSet, before, next machi
 // absent counts the replicas of a set that stand for no Machine which could be taken in the place of another: ordinals that
 // were never allocated, and those whose Machine is on its way out.
 func (p *Play) absent(set *machine.MachineSet) (n int) {
-	l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
+	l, err := ledgerOf(set)
 	if err != nil {
 		return 0
 	}
