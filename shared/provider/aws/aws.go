@@ -150,7 +150,16 @@ func (d *driver) List(ctx context.Context) (all []provider.Instance, err error) 
 
 // Delete implements [provider.Driver].
 func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
-	return d.call(ctx, func(ctx context.Context) error { return d.remove(ctx, r) })
+	return d.call(ctx, func(ctx context.Context) error {
+		err := d.remove(ctx, r)
+		if refusal(err) == "" {
+			return err
+		}
+		if err = d.coded(err); provider.CodeOf(err) == provider.NotFound { // said of something else: a list tells what there is of r
+			err = provider.Errorf(provider.Unknown, "delete %s: %w", r.Name, err)
+		}
+		return err
+	})
 }
 
 // Horizon implements [provider.Driver].

@@ -112,3 +112,27 @@ func TestInstanceThatMayNotBeMarkedAsJoined(t *testing.T) {
 		t.Errorf("%d refusals, %d instances", refusals, len(cloud.Live()))
 	}
 }
+
+// That a load balancer went between two looks at it is no word that its instance is gone: on that word the Machine goes.
+func TestLoadBalancerThatGoesIsNoAbsence(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{Boot: time.Millisecond}
+	region := serve(t, cloud)
+	d, w := region.wired(t, region.account())
+	r, _, err := create(t, d, "worker-a", spec(balancedBy("cluster-8trtb-rlgsx-int", "network")))
+	must(t, err)
+	w.set(func(action string, next func() (*http.Response, error)) (*http.Response, error) {
+		if action == "DescribeTargetGroups" {
+			text := strings.Replace(errorXML("LoadBalancerNotFound", "gone"), "<Response><Errors>", "<ErrorResponse>", 1)
+			return page(400, "text/xml", strings.Replace(text, "</Errors><RequestID>5a71e8e6</RequestID></Response>", "</ErrorResponse>", 1))(nil)
+		}
+		return next()
+	})
+	if err := d.Delete(t.Context(), r); err == nil || provider.CodeOf(err) != provider.Unknown || len(cloud.Live()) != 1 {
+		t.Errorf("Delete = %v (%v) with %d instances", err, provider.CodeOf(err), len(cloud.Live()))
+	}
+	w.set(nil)
+	if err := d.Delete(t.Context(), r); err != nil || len(cloud.Live()) != 0 {
+		t.Errorf("Delete = %v (%v) with %d instances", err, provider.CodeOf(err), len(cloud.Live()))
+	}
+}
