@@ -28,6 +28,10 @@ const (
 	oldBufferKind plan.Kind = "CapacityBuffer.v1alpha1.autoscaling.x-k8s.io"
 )
 
+// maxBuffered bounds the places of all CapacityBuffers together: each may be asked for by somebody else, and every place is a
+// Pod to be planned for in every scan.
+const maxBuffered = 20_000
+
 // buffer is one CapacityBuffer, with the Pods that stand for its room.
 type buffer struct {
 	object     *unstructured.Unstructured
@@ -98,7 +102,7 @@ func (sc *scan) findBuffers() (pods []*corev1.Pod) {
 		} else if !b.wish.Ours() {
 			continue
 		} else {
-			sc.fill(b, quotas)
+			sc.fill(b, quotas, maxBuffered-len(pods))
 		}
 		sc.buffers = append(sc.buffers, b)
 		pods = append(pods, b.pods...)
@@ -106,8 +110,8 @@ func (sc *scan) findBuffers() (pods []*corev1.Pod) {
 	return pods
 }
 
-// fill gives a buffer its Pods, or the reason why it has none.
-func (sc *scan) fill(b *buffer, quotas autoscaling.Quotas) {
+// fill gives a buffer its Pods, of which so many may be left, or the reason why it has none.
+func (sc *scan) fill(b *buffer, quotas autoscaling.Quotas, left int) {
 	template, scaled, found := sc.templateOf(b)
 	if !found {
 		return
@@ -122,6 +126,10 @@ func (sc *scan) fill(b *buffer, quotas autoscaling.Quotas) {
 	wanted := count
 	if count, held = quotas.Take(b.object.GetNamespace(), template.Spec, scheduling.Requests(&corev1.Pod{Spec: template.Spec}), count); count < wanted {
 		b.limited = fmt.Sprintf("Buffer replicas limited from %d to %d due to quotas: %s", wanted, count, strings.Join(held, ", "))
+	}
+	if count > left {
+		b.reason, b.message = "TooMany", fmt.Sprintf("all buffers together may have room for %d pods, which leaves %d", maxBuffered, left)
+		return
 	}
 	spec := template.Spec
 	spec.NodeName, spec.Priority = "", new(int32(math.MinInt32)) // every Pod is served before it

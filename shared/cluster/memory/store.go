@@ -253,8 +253,14 @@ func merge(tree, change map[string]any) {
 	}
 }
 
-// zero empties fields of the struct behind o, where it has them.
+// zero empties fields of the struct behind o, where it has them; those of a foreign kind are content.
 func zero(o runtime.Object, fields ...string) runtime.Object {
+	if u, foreign := o.(*unstructured.Unstructured); foreign {
+		for _, f := range fields {
+			delete(u.Object, map[string]string{"ObjectMeta": "metadata", "Status": "status"}[f])
+		}
+		return o
+	}
 	v := reflect.ValueOf(o).Elem()
 	for _, f := range fields {
 		if f := v.FieldByName(f); f.IsValid() {
