@@ -73,7 +73,11 @@ func (sc *scan) expand(options []*option) {
 		base = sc.bySize(options)
 	}
 	sc.ranked = len(above) > 0
-	combine(options, ranks(above, len(options)), base, ranks(below, len(options)))
+	first := ranks(above, len(options))
+	if most := slices.Max(append(first, 0)); most > mostRanks && slices.Contains(sc.settings.Expanders, autoscaling.Priority) {
+		sc.notes = append(sc.notes, plan.Log(fmt.Sprintf("Priority expander: of %d ranks of groups only the first %d are kept apart, the others count as one", most+1, mostRanks)))
+	}
+	combine(options, first, base, ranks(below, len(options)))
 }
 
 // prefer keeps what an expander says by which people prefer one group to another: where they do, nothing is balanced. A

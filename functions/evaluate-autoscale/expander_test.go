@@ -5,6 +5,7 @@ package evaluateautoscale
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -117,6 +118,40 @@ func TestRandomDrawsEverySet(t *testing.T) {
 	for i := range options {
 		if first[i] < 5 {
 			t.Errorf("set %d came first %d times of 60: %v", i, first[i], first)
+		}
+	}
+}
+
+// The packing keeps so many ranks apart, and no more: that a lower priority may be used before a higher one is not kept quiet
+// (SPEC B113).
+func TestTooManyPrioritiesAreTold(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]struct {
+		told   bool
+		higher int32
+	}{mostRanks + 1: {false, 1}, mostRanks + 4: {true, 0}} {
+		w := fresh(t, "{expanders: [Priority]}")
+		priorities := ""
+		for i := range n {
+			size, labels := "8", map[string]string{}
+			if i >= n-2 {
+				labels["pool"] = "here"
+			}
+			if i == n-1 {
+				size = "4"
+			}
+			w.set(t, fmt.Sprintf("s-%02d", i), 0, 4, map[string]string{machine.CapacityCPU: size, machine.CapacityMemory: "16Gi"}, labels)
+			priorities += fmt.Sprintf(`%d: [s-%02d]\n`, 100-i, i)
+		}
+		w.yaml(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: cluster-autoscaler-priority-expander, namespace: openshift-machine-api, uid: p}, data: {priorities: "`+priorities+`"}}`)
+		p := pending("p", epoch.Add(-time.Minute), resources("cpu", "1"))
+		p.Spec.NodeSelector = map[string]string{"pool": "here"}
+		w.must(t, w.Put(p))
+		if told := strings.Contains(w.once(t).String(), "are kept apart"); told != want.told {
+			t.Errorf("%d priorities: told %v", n, told)
+		}
+		if got := w.replicas(fmt.Sprintf("s-%02d", n-2)); got[0] != want.higher {
+			t.Errorf("%d priorities: %d Nodes of the higher one", n, got)
 		}
 	}
 }
