@@ -135,6 +135,19 @@ func TestRootIsBoundAsItsFunction(t *testing.T) {
 	}
 }
 
+// func adds a line to the .gitignore beside the func.yaml that it deploys, unless it is there: deploying the root changes no file that is
+// committed.
+func TestFuncFindsItsLine(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../.gitignore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(strings.Split(string(text), "\n"), "/.func") {
+		t.Errorf(".gitignore has no line /.func:\n%s", text)
+	}
+}
+
 // A shadow is compared with the one that works: it has the same room and the same settings, and does nothing (docs/shadow.md).
 func TestShadowIsBoundAsTheOneThatWorks(t *testing.T) {
 	t.Parallel()
