@@ -17,7 +17,7 @@ const fewNodes = 20
 
 // reads asks for the set before its Machines, so that the list is never older than the ledger. Where a Machine stands
 // at an ordinal that the ledger has not allocated, the set is read again: if that still does not know it, then the
-// ledger went backwards (RELIABILITY 2a.7).
+// ledger went backwards (RELIABILITY 2a.7). So it is before a Machine is deleted or adopted for it.
 func reads(s snapshot.Snapshot) snapshot.Scope {
 	sc := snapshot.Scope{Objects: woken(s)}
 	ask := func(q ...snapshot.Query) { sc.Objects = append(sc.Objects, q...) }
@@ -29,7 +29,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		if _, told := set.Spec.Template.Labels[machine.LabelCluster]; !told || misfit(s, set) != "" {
 			ask(snapshot.One("Infrastructure", "", machine.InfrastructureName)) // which may say the name, or the region, that is missing
 		}
-		if owned := all.owned[set.UID]; backwards(s, set, owned) || retires(s, set, owned) {
+		if owned := all.owned[set.UID]; backwards(s, set, owned) || retires(s, set, owned) || adopts(s, set, all.free) {
 			ask(snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true})
 		}
 	}
@@ -69,6 +69,20 @@ func retires(s snapshot.Snapshot, set *machine.MachineSet, owned []*machine.Mach
 	return slices.ContainsFunc(owned, func(m *machine.Machine) bool {
 		k, ok := ordinalOf(m)
 		return ok && m.DeletionTimestamp == nil && k < l.Next && !l.Active.Has(k)
+	})
+}
+
+// adopts reports that a Machine without an owner stands at an ordinal of the set that was read before the Machines were: people may
+// have deleted it since, and kept its Machines. One with an owner that is no more is deleted by garbage collection (2a.6).
+func adopts(s snapshot.Snapshot, set *machine.MachineSet, free []*machine.Machine) bool {
+	l, err := s.Records.Ledger(set)
+	if err != nil || l.SetUID != set.UID || len(free) == 0 {
+		return false
+	}
+	ordinalOf := l.Finder(set.Name)
+	return slices.ContainsFunc(free, func(m *machine.Machine) bool {
+		k, ok := ordinalOf(m)
+		return ok && m.Namespace == set.Namespace && m.DeletionTimestamp == nil && l.Active.Has(k)
 	})
 }
 
