@@ -44,7 +44,7 @@ test: go ## All tests, the fast ones first; what CI runs
 	@$(call say,unit and scenario tests)
 	go test -short -count=1 -shuffle=on -timeout 15m ./...
 	@$(call say,simulation: schedules of the real functions)
-	go test -v -count=1 -timeout 20m -run 'TestSwarm|TestPriorities|TestSleeper|TestEveryCall|TestAllSchedules|TestForged' ./test/sim
+	go test -v -count=1 -timeout 20m -run 'TestSwarm|TestPriorities|TestSleeper|TestEvery|TestAllSchedules|TestForged' ./test/sim
 	go test -count=1 -timeout 20m ./test/history
 	@$(call say,the protocols as models)
 	test/spin/run.sh
@@ -63,7 +63,7 @@ test: go ## All tests, the fast ones first; what CI runs
 
 .PHONY: sim
 sim: go ## N schedules of all functions together under faults, 1000000 unless told; SEED is the first: N=10000000 in ten pieces is SEED=0, SEED=1000000, …
-	go test -v -count=1 -timeout 24h -run 'TestSwarm|TestPriorities|TestSleeper|TestEveryCall|TestAllSchedules' ./test/sim -args -every 10s -times "$$(awk 'BEGIN { print $(or $(N),1000000) / 100000 }')" -seed $(or $(SEED),0)
+	go test -v -count=1 -timeout 24h -run 'TestSwarm|TestPriorities|TestSleeper|TestEvery|TestAllSchedules' ./test/sim -args -every 10s -times "$$(awk 'BEGIN { print $(or $(N),1000000) / 100000 }')" -seed $(or $(SEED),0)
 
 .PHONY: guards
 guards: go ## Take every guard away in turn and want tests to fail: docs/guards.md; ONLY=name; some 15 minutes

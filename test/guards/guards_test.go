@@ -253,7 +253,7 @@ func without(t *testing.T, g Guard) (simulation, tests string) {
 		return unread, tests
 	}
 	simulation = firstFailure(t, slices.Concat(common, []string{
-		"-timeout=5m", "-run=TestSwarm|TestPriorities|TestSleeper|TestEveryCall|TestAllSchedules|TestStorm|TestPowerCycle",
+		"-timeout=5m", "-run=TestSwarm|TestPriorities|TestSleeper|TestEvery|TestAllSchedules|TestStorm|TestPowerCycle",
 		"./test/sim", "-args", "-times=0.1", "-brief",
 	}))
 	return simulation, tests

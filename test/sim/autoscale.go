@@ -4,14 +4,17 @@ package sim
 
 import (
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 )
@@ -75,11 +78,44 @@ func (p *Play) workloads(nodes []*corev1.Node) {
 			p.put(pod)
 		}
 	}
+	p.attach(nodes)
 	for _, pod := range p.allPods() {
 		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
 			p.schedule(pod, nodes, on)
 		}
 	}
+}
+
+// volume is that of the first Pod.
+const (
+	volume      = "pv-of-app-0"
+	detachTakes = 30 * time.Second
+)
+
+// attach is what the attach/detach controller does, a while after the Pod is where it is: its volume follows it, and stays on the
+// Node until nobody there needs it.
+func (p *Play) attach(nodes []*corev1.Node) {
+	at := ""
+	if pod := memory.Get[*corev1.Pod](p.API, workload, "app-0"); pod != nil {
+		at = pod.Spec.NodeName
+	}
+	a := p.attachment()
+	switch {
+	case a == nil && at != "" && p.node(nodes, at) != nil:
+		a = &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "of-app-0"}}
+		a.Spec.NodeName, a.Spec.Source.PersistentVolumeName = at, new(volume)
+		p.put(a)
+	case a == nil || a.Spec.NodeName == at:
+		p.detaches = time.Time{}
+	case p.detaches.IsZero() && p.node(nodes, a.Spec.NodeName) != nil:
+		p.detaches = p.clock.Add(detachTakes)
+	case !p.clock.Before(p.detaches):
+		p.remove("VolumeAttachment", "", a.Name)
+	}
+}
+
+func (p *Play) attachment() *storagev1.VolumeAttachment {
+	return memory.Get[*storagev1.VolumeAttachment](p.API, "", "of-app-0")
 }
 
 func (p *Play) schedule(pod *corev1.Pod, nodes []*corev1.Node, on map[string]int) {

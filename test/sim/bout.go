@@ -6,7 +6,12 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // Bout is a few invocations at the same time in a world that was brought to a stage of the story: small enough for all
@@ -14,12 +19,13 @@ import (
 type Bout struct {
 	Config
 	World     []byte // how the world is made
-	Stage     int    // rounds of the story before it
+	Stage     int    // rounds of the story before it; at odd ones events wake the functions, at even ones the clock does
 	Functions []int
 	Faults    int // at most
 	Switches  int // from one invocation to another that could go on, at most
 
 	play    *Play
+	events  []queued // that wake the functions
 	api     func()
 	cloud   func()
 	hosts   func()
@@ -41,10 +47,46 @@ func (b *Bout) Prepare() {
 		p.finish()
 		p.collect()
 	}
+	b.events = nil
+	for _, fn := range b.Functions {
+		b.events = append(b.events, queued{fn: fn, req: b.about(fn)})
+	}
 	p.queue = nil
 	b.api, b.cloud, b.hosts, b.begun = p.API.Backup(), p.Cloud.Backup(), p.hosts.backup(), p.born
 	b.watched = p.watch
-	b.watched.ever, b.watched.runs = maps.Clone(p.ever), maps.Clone(p.runs)
+	b.watched.ever, b.watched.runs, b.watched.sick = maps.Clone(p.ever), maps.Clone(p.runs), maps.Clone(p.sick)
+}
+
+// about returns what wakes a function: an event about any object may come at any time, late or again.
+func (b *Bout) about(fn int) snapshot.Request {
+	p := b.play
+	if b.Stage%2 == 0 {
+		return snapshot.Request{}
+	}
+	for _, resource := range wakes[p.Functions[fn].Name] {
+		var all []plan.Object
+		switch kinds[resource] {
+		case "Machine":
+			for _, m := range p.machines() {
+				all = append(all, m)
+			}
+		case "Node":
+			for _, n := range memory.List[*corev1.Node](p.API) {
+				all = append(all, n)
+			}
+		case "MachineSet":
+			all = append(all, p.set())
+		case "MachineHealthCheck":
+			for _, h := range memory.List[*machine.MachineHealthCheck](p.API) {
+				all = append(all, h)
+			}
+		}
+		if n := len(all); n > 0 {
+			o := all[b.Stage%n]
+			return snapshot.Request{Kind: kinds[resource], Namespace: o.GetNamespace(), Name: o.GetName()}
+		}
+	}
+	return snapshot.Request{}
 }
 
 // Play plays one schedule of the bout, then lets each function run alone: soon it has to be quiet, twice in a row.
@@ -59,12 +101,13 @@ func (b *Bout) Play(s *Script) error {
 	p.Script, p.Violation, p.procs, p.queue, p.calm, p.read = s, nil, nil, nil, false, 0
 	p.watch = b.watched
 	p.ever, p.runs, p.rebuilt, p.doubts = maps.Clone(b.watched.ever), maps.Clone(b.watched.runs), map[int]bool{}, map[doubt]bool{}
+	p.sick = maps.Clone(b.watched.sick)
 	clear(p.warm)
 	if p.records.Read() > mostRecords {
 		p.records = machine.NewRecords()
 	}
-	for _, fn := range b.Functions {
-		p.start(queued{fn: fn})
+	for _, e := range b.events {
+		p.start(e)
 	}
 	faults, switches, current := b.Faults, b.Switches, 0
 	for len(p.procs) > 0 && p.Violation == nil {

@@ -27,10 +27,12 @@ const (
 	throttled         // a cloud's 429
 	exhausted         // a cloud without capacity
 	stale             // a cloud's list as far back as its lag allows
+	cut               // the first half of an answer
+	proxied           // a page of a proxy that knows nothing of the sort
 	numVerdicts
 )
 
-var verdictNames = [...]string{"", "fails", "takes effect, the answer is lost", "killed before it", "killed after it", "throttled", "no capacity", "stale"}
+var verdictNames = [...]string{"", "fails", "takes effect, the answer is lost", "killed before it", "killed after it", "throttled", "no capacity", "stale", "cut off", "not found, a proxy says"}
 
 // What can become of each kind of call.
 var (
@@ -39,8 +41,8 @@ var (
 	ofLook   = []verdict{works, fails, dies, throttled, stale}
 	ofCreate = []verdict{works, fails, lost, dies, diesAfter, throttled, exhausted}
 	// An API server's reads do not lag behind its writes.
-	ofHosts     = []verdict{works, fails, dies, throttled}
-	ofHostWrite = []verdict{works, fails, lost, dies, diesAfter, throttled}
+	ofHosts     = []verdict{works, fails, dies, throttled, cut, proxied}
+	ofHostWrite = []verdict{works, fails, lost, dies, diesAfter, throttled, cut, proxied}
 	ofDelete    = []verdict{works, fails, lost, dies, diesAfter, throttled, stale}
 )
 

@@ -282,12 +282,15 @@ func (h *hosts) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		deadline, _ := r.Context().Deadline()
 		err := q.step(call{what: strings.ToLower(r.Method) + " hosts " + name, may: may, cloud: true, began: q.within(deadline)})
-		h.play.doubts[doubt{q.id, ""}] = err != nil
+		h.play.doubts[doubt{q.id, ""}] = err != nil || q.verdict == cut || q.verdict == proxied
 		if _, throttled := errors.AsType[*provider.Error](err); throttled {
 			return replied(r, http.StatusTooManyRequests, refusal(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)), nil
 		}
 		if err != nil {
 			return nil, err
+		}
+		if q.verdict == proxied {
+			return replied(r, http.StatusNotFound, []byte("<html><body>not found</body></html>")), nil
 		}
 	}
 	code, text := h.serve(r.Method, name, body)
@@ -297,6 +300,9 @@ func (h *hosts) RoundTrip(r *http.Request) (*http.Response, error) {
 	if q != nil {
 		if err := q.after(); err != nil {
 			return nil, err
+		}
+		if q.verdict == cut {
+			text = text[:len(text)/2]
 		}
 	}
 	return replied(r, code, text), nil

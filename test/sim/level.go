@@ -48,8 +48,8 @@ func (l Level) functions() []function.Function {
 	return all
 }
 
-// canary stands in the Secret of every world, and may be found nowhere else (R-S13).
-const canary = "canary-6f1d"
+// Canary stands in the Secret of every world, and may be found nowhere else (R-S13).
+const Canary = "canary-6f1d"
 
 // credentials is the name of that Secret: one that config/rbac lets those read who act on clouds.
 const credentials = "vsphere-cloud-credentials"
@@ -72,17 +72,9 @@ func (p *Play) setUp() {
 	}
 	replicas := int32(1 + p.pick(KindWorld, 3))
 	p.policy = []string{"", "Newest", "Oldest"}[p.pick(KindWorld, 3)]
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: credentials}, Data: map[string][]byte{"key": []byte(canary), "userData": []byte(canary)}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: credentials}, Data: map[string][]byte{"key": []byte(Canary), "userData": []byte(Canary)}}
 	p.API.PutSecret(secret)
-	set := Set(setName, replicas)
-	set.Spec.DeletePolicy = p.policy
-	set.Spec.Template.Spec.ProviderSpec.Value = rawExtension(`{"kind":"MemoryMachineProviderSpec","secret":"` + credentials + `","type":"small"}`) // as it is stored
-	if p.hosts != nil {
-		set.Spec.Template.Spec.ProviderSpec.Value = rawExtension(hostSpec)
-		// Hosts are of no type: what one has people say, so that a set without any can grow.
-		set.Annotations = map[string]string{machine.AnnotationVCPU: "2", machine.AnnotationMemoryMb: "8192"}
-	}
-	p.put(set)
+	p.put(p.newSet(replicas))
 	if p.other = versions[p.pick(KindWorld, len(versions))]; p.other != nil {
 		for _, f := range p.Functions {
 			p.others = append(p.others, p.other.of(f))
@@ -100,6 +92,19 @@ func (p *Play) setUp() {
 	p.wanted(replicas)
 	p.tracef("hosts=%v untokened=%v lag=%v ports=%d boot=%v removal=%v replicas=%d policy=%s", p.hosts != nil, c.Untokened, c.Lag, c.Ports, c.Boot, c.Removal, replicas, p.policy)
 	p.scans()
+}
+
+// newSet returns the set as people make it.
+func (p *Play) newSet(replicas int32) *machine.MachineSet {
+	set := Set(setName, replicas)
+	set.Spec.DeletePolicy = p.policy
+	set.Spec.Template.Spec.ProviderSpec.Value = rawExtension(`{"kind":"MemoryMachineProviderSpec","secret":"` + credentials + `","type":"small"}`) // as it is stored
+	if p.hosts != nil {
+		set.Spec.Template.Spec.ProviderSpec.Value = rawExtension(hostSpec)
+		// Hosts are of no type: what one has people say, so that a set without any can grow.
+		set.Annotations = map[string]string{machine.AnnotationVCPU: "2", machine.AnnotationMemoryMb: "8192"}
+	}
+	return set
 }
 
 // mastersUp puts three Nodes there that nobody's Machines are.
@@ -123,13 +128,13 @@ func (p *Play) put(objects ...plan.Object) {
 	}
 }
 
-func checkOf(two bool) plan.Object {
+func checkOf(strict bool) plan.Object {
 	h := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "workers", Annotations: map[string]string{
 		machine.AnnotationStormCooldown: "30s",
 	}}}
 	h.Spec.Selector.MatchLabels = map[string]string{machine.LabelMachineSet: setName}
 	h.Spec.MaxUnhealthy = new(intstr.FromString("100%"))
-	if two {
+	if strict {
 		h.Annotations[machine.AnnotationMaxInFlight] = "1"
 		h.Annotations[machine.AnnotationSteps] = "power-cycle=1m,replace"
 	}
@@ -151,22 +156,34 @@ func (p *Play) scans() {
 	}
 }
 
-// tell goes on with the story that is told where nothing special happens: time passes, people scale up, delete a
-// Machine, scale down, all of it long enough apart to be carried out.
+// tell goes on with the story that is told where nothing special happens: time passes, and people do something, all of it
+// long enough apart to be carried out.
 func (p *Play) tell() {
 	p.story++
 	p.pass(10 * time.Second)
 	p.nature()
 	if !p.NoStory {
-		switch p.story {
-		case 4:
-			p.scale(int32(1 + p.replicas))
-		case 8:
-			p.deleteMachine(0)
-		case 12:
-			p.scale(1)
-		}
+		p.chapter()
 		p.editStory()
 	}
 	p.scans()
+}
+
+// chapter is what people do in a round of the story: scale up, delete a Machine, scale down; then an instance falls ill, or
+// more is to do and later less.
+func (p *Play) chapter() {
+	switch ill, loads := p.Level == Healing, p.Level == Scaling; {
+	case p.story == 4:
+		p.scale(int32(1 + p.replicas))
+	case p.story == 8:
+		p.deleteMachine(0)
+	case p.story == 12:
+		p.scale(1)
+	case p.story == 16 && ill:
+		p.illness(userSick)
+	case p.story == 16 && loads:
+		p.load(3)
+	case p.story == 24 && loads:
+		p.load(1)
+	}
 }

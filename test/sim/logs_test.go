@@ -12,10 +12,10 @@ import (
 func TestSecretsInLogsAreNoticed(t *testing.T) {
 	t.Parallel()
 	for name, log := range map[string]func(*Play){
-		"in the message": func(p *Play) { p.Log.Debug("it is " + canary) },
-		"in an error":    func(p *Play) { p.Log.Warn("refused", "error", errors.New(canary)) },
-		"in a list":      func(p *Play) { p.Log.Info("plan", "plan", []string{"a", canary}) },
-		"of all lines":   func(p *Play) { p.Log.With("function", canary).Info("nothing") },
+		"in the message": func(p *Play) { p.Log.Debug("it is " + Canary) },
+		"in an error":    func(p *Play) { p.Log.Warn("refused", "error", errors.New(Canary)) },
+		"in a list":      func(p *Play) { p.Log.Info("plan", "plan", []string{"a", Canary}) },
+		"of all lines":   func(p *Play) { p.Log.With("function", Canary).Info("nothing") },
 	} {
 		p := NewPlay(Config{}, &Script{})
 		p.Log.Info("begin", "error", errors.New("refused"))

@@ -30,6 +30,7 @@ func (p *Play) nature() {
 			p.register(i)
 		}
 	}
+	p.collectGarbage()
 	nodes := memory.List[*corev1.Node](p.API)
 	for _, n := range nodes {
 		if n.Spec.ProviderID != "" {
@@ -43,6 +44,16 @@ func (p *Play) nature() {
 		}
 	}
 	p.workloads(memory.List[*corev1.Node](p.API))
+}
+
+// collectGarbage deletes what got an owner that was gone by then: whatever people want to keep of a set, this goes.
+func (p *Play) collectGarbage() {
+	set := p.set()
+	for _, m := range p.machines() {
+		if owner := ownerOf(m); owner != "" && m.DeletionTimestamp == nil && (set == nil || owner != set.UID) {
+			p.remove("Machine", m.Namespace, m.Name)
+		}
+	}
 }
 
 func (p *Play) known(id string) bool {
@@ -105,6 +116,10 @@ func (p *Play) remove(k plan.Kind, namespace, name string) {
 	if k == "Pod" {
 		how = memory.Force
 	}
+	p.removed(k, namespace, name, how)
+}
+
+func (p *Play) removed(k plan.Kind, namespace, name string, how memory.Removal) {
 	o := p.API.Object(k, namespace, name)
 	if err := p.journal(people, nil, o, func() error { return p.API.Remove(k, namespace, name, how) }); err != nil && !errors.Is(err, cluster.ErrGone) {
 		panic(err)

@@ -4,6 +4,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -42,6 +43,8 @@ const (
 	userPauseSet
 	userMendTemplate
 	userByHand
+	userJump
+	userSet
 	numUser
 )
 
@@ -73,6 +76,10 @@ func (p *Play) does(what int) {
 		})
 	case userPolicy, userPauseSet, userMendTemplate, userByHand:
 		p.edit(what)
+	case userJump:
+		p.jump([]time.Duration{10 * time.Minute, -10 * time.Minute, 2 * time.Hour}[p.pick(KindWhich, 3)])
+	case userSet:
+		p.deleteSet(p.pick(KindWhich, 3))
 	case userSick, userSilent, userVanish:
 		p.illness(what)
 	case userNode:
@@ -110,6 +117,43 @@ func (p *Play) userMachine(what, i int, m *machine.Machine) {
 		}
 	default:
 		p.editMachine(what, m)
+	}
+}
+
+// jump sets the clock of the API server, and of whoever follows it; the cloud's goes on, and so do requests that are under way.
+// What was to be waited for is over too early, or late, which no client can know: then what is wanted holds in the end.
+func (p *Play) jump(d time.Duration) {
+	p.clock, p.jumped = p.clock.Add(d), p.jumped+d
+	for _, q := range p.procs {
+		q.began, q.since, q.methodBegan = q.began.Add(d), q.since.Add(d), q.methodBegan.Add(d)
+	}
+	p.tracef("the clock of the API server jumps by %v", d)
+	p.unbounded, p.disturbed = true, true
+}
+
+// deleteSet deletes the set: with its Machines, without them, or as soon as somebody's finalizer is gone. Whose set was deleted
+// makes it anew, when asked again or when it is calm.
+func (p *Play) deleteSet(how int) {
+	set := p.set()
+	switch {
+	case set == nil:
+		p.tracef("people make the set anew")
+		p.put(p.newSet(int32(p.replicas)))
+		p.condemned = 0
+	case set.DeletionTimestamp != nil:
+		p.editSet(func(s *machine.MachineSet) { s.Finalizers = nil })
+	default:
+		p.tracef("people delete the set: %s", []string{"and its Machines", "and keep its Machines", "which somebody's finalizer holds"}[how])
+		if how == 2 {
+			p.editSet(func(s *machine.MachineSet) { s.Finalizers = []string{"people/hold"} })
+		}
+		p.condemned = p.born + 1
+		removal := memory.Background
+		if how == 1 {
+			removal = memory.Orphan
+		}
+		p.collected = true
+		p.removed("MachineSet", set.Namespace, set.Name, removal)
 	}
 }
 
@@ -151,6 +195,19 @@ func (p *Play) illness(what int) {
 			p.Cloud.Vanish(i.ID)
 		}
 		p.seen += len(p.happened())
+		p.forget(i.ProviderID)
+	}
+}
+
+// forget is the cloud's node controller: nobody else can know of the Node of a lost instance that no Machine had recorded yet.
+func (p *Play) forget(id string) {
+	if slices.ContainsFunc(p.machines(), func(m *machine.Machine) bool { return machine.ProviderID(m) == id }) {
+		return
+	}
+	for _, n := range memory.List[*corev1.Node](p.API) {
+		if n.Spec.ProviderID == id {
+			p.remove("Node", "", n.Name)
+		}
 	}
 }
 
@@ -180,8 +237,12 @@ func (p *Play) tamper(what int) {
 		p.pass(5 * time.Minute)
 		p.backup.all()
 		p.read = len(p.API.Writes())
+		p.condemned = p.born + 1
 		if s := p.set(); s != nil {
 			p.wanted(*s.Spec.Replicas)
+			if s.DeletionTimestamp == nil {
+				p.condemned = 0
+			}
 		}
 	}
 	if p.Exact { // else what is stored is never changed in place
@@ -230,6 +291,9 @@ func (p *Play) relent() {
 	p.limit(-1)
 	p.skew = 0
 	clear(p.silent)
+	for p.condemned > 0 {
+		p.deleteSet(0)
+	}
 	p.mendAll()
 	kept := false
 	for _, i := range p.instances() {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -54,6 +55,7 @@ type Play struct {
 
 	clock     time.Time
 	skew      time.Duration // of the clocks of processes against the API server's
+	jumped    time.Duration // how far the API server's is ahead of the cloud's
 	procs     []*proc
 	hands     hands
 	records   *machine.Records // that were read so far
@@ -66,6 +68,7 @@ type Play struct {
 	calls     int
 	born      int
 	verdicts  []verdict // what the next fault chooses from
+	judged    call      // that it strikes
 	unbounded bool      // an invocation was frozen: requests may take for ever
 	calm      bool      // no faults any more
 	quietly   bool
@@ -86,7 +89,8 @@ type Config struct {
 	Setup   []byte
 	Wrap    func(function.Function) function.Function // of every function; nil: as they are
 	Hosts   func(http.RoundTripper) http.RoundTripper // of the requests to hosts; nil: as they are
-	Naive   map[string]bool                           // invariants that are not watched
+	Clouds  func(provider.Provider) provider.Provider // of every cloud; nil: as it is
+	Only    *regexp.Regexp                            // what alone counts as a violation; nil: all that is watched
 	NoStory bool                                      // people do nothing of themselves
 	Edits   bool                                      // the story has people change objects by hand too
 	Journal func(Entry)                               // is told of every change of an object, and of what was refused; nil: nobody is
@@ -111,7 +115,7 @@ func NewPlay(c Config, s *Script) *Play {
 	p.API = memory.New(p.now)
 	p.API.Trusting = !c.Exact
 	p.quietly = true
-	p.Cloud = &cloud.Cloud{Clock: p.now, Fault: p.strike, Behind: p.behind}
+	p.Cloud = &cloud.Cloud{Clock: func() time.Time { return p.clock.Add(-p.jumped) }, Fault: p.strike, Behind: p.behind}
 	p.warm, p.records = make([]*runner.Runner, 2*len(p.Functions)), machine.NewRecords()
 	p.begin()
 	p.setUp()
@@ -148,9 +152,9 @@ func (p *Play) tracef(format string, args ...any) {
 }
 
 func (p *Play) violate(rule, format string, args ...any) {
-	if p.Violation == nil && !p.Naive[rule] {
-		p.Violation = fmt.Errorf("%s: %s", rule, fmt.Sprintf(format, args...))
-		p.tracef("VIOLATION %v", p.Violation)
+	if err := fmt.Errorf("%s: %s", rule, fmt.Sprintf(format, args...)); p.Violation == nil && (p.Only == nil || p.Only.MatchString(err.Error())) {
+		p.Violation = err
+		p.tracef("VIOLATION %v", err)
 	}
 }
 
@@ -311,17 +315,21 @@ func (p *Play) process(fn int, q *proc) *runner.Runner {
 }
 
 func (p *Play) providers() []provider.Provider {
-	if p.hosts != nil {
-		return []provider.Provider{p.hostsProvider}
+	c := p.hostsProvider
+	if p.hosts == nil {
+		c = p.Cloud.Provider()
 	}
-	return []provider.Provider{p.Cloud.Provider()}
+	if p.Clouds != nil {
+		c = p.Clouds(c)
+	}
+	return []provider.Provider{c}
 }
 
 // resume lets the call take place that q stands before, and runs q until its next.
 func (p *Play) resume(q *proc) {
 	q.verdict = works
 	if !p.calm {
-		p.verdicts = q.pending.may
+		p.verdicts, p.judged = q.pending.may, q.pending
 		q.verdict = p.verdicts[p.pick(KindFault, len(p.verdicts))]
 	}
 	p.calls++

@@ -79,7 +79,7 @@ func journalOf(t *testing.T, seed uint64) ([]Entry, bool) {
 	if err := p.Run(); err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
-	return all, !p.restored
+	return all, !p.restored && !p.collected
 }
 
 // serve starts an API server whose objects nobody else changes.

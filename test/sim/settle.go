@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -31,13 +32,16 @@ func (p *Play) settle() {
 	p.tracef("calm")
 	p.relent()
 	p.finish()
-	last := ""
+	last, idle := "", 0
 	for round := range mostRounds {
 		p.round(round)
 		if p.Violation != nil {
 			return
 		}
-		last = p.wrong()
+		if last = p.wrong(); last != "" && !p.waits() {
+			idle++
+		}
+		p.late(idle, last)
 		if q := p.sleeper(); q != nil && (last == "" || round > 20) {
 			p.tracef("%s wakes up", q)
 			p.wake(q)
@@ -48,9 +52,67 @@ func (p *Play) settle() {
 		}
 	}
 	if last == "" {
-		last = "it is written to on and on"
+		last = "R-S14: it is written to on and on"
 	}
-	p.violate("R-L1", "after %v of calm: %s", p.clock.Sub(Start), last)
+	rule, what, _ := strings.Cut(last, ": ")
+	p.violate(rule, "after %v of calm: %s", p.clock.Sub(Start), what)
+}
+
+// mostIdle is in how many ticks everything has to be as it is wanted, beside those in which something is waited for.
+const mostIdle = 6
+
+// late holds R-L3. After requests that may take for ever, and where people have to look, nobody knows how long it takes.
+func (p *Play) late(idle int, last string) {
+	if idle > mostIdle && !p.unbounded && !p.restored {
+		p.violate("R-L3", "after %d ticks in which nothing was waited for: %s", idle, last)
+	}
+}
+
+// waits reports whether anybody waits for a time that is written down, for what is seen twice before it is believed, for an illness
+// to last, or for a cloud at work.
+func (p *Play) waits() bool {
+	if p.Level >= Healing && p.heals() || p.wrongLoad(p.set()) != "" || p.removing() {
+		return true
+	}
+	counts := map[types.UID]int{}
+	for _, i := range p.instances() {
+		if i.State != provider.StateRunning || i.Child && !p.joinedPort(i) || p.owner(i.UID) == nil {
+			return true
+		}
+		if !i.Child {
+			counts[i.UID]++
+		}
+	}
+	later := func(t *metav1.Time) bool { return t != nil && p.clock.Before(t.Time) }
+	for _, m := range p.machines() {
+		i := intentOf(m)
+		switch {
+		case machine.Phase(m) == machine.PhaseFailed: // for people, or for a check that sees it twice
+			return true
+		case counts[m.UID] > 1, counts[m.UID] == 0 && machine.ProviderID(m) != "":
+			return true
+		case i == nil:
+		case later(i.Until), later(i.NotBefore), i.Called() && i.Unresolved() && p.clock.Before(i.SurfacesUntil(p.horizon())):
+			return true
+		}
+	}
+	set := p.set()
+	if set == nil {
+		return false
+	}
+	l, err := ledgerOf(set)
+	return err == nil && later(l.NextCreateAt)
+}
+
+// heals reports whether a Node is ill, or something is done about one.
+func (p *Play) heals() bool {
+	for _, n := range memory.List[*corev1.Node](p.API) {
+		if n.Spec.ProviderID != "" && !machine.NodeReady(n) {
+			return true
+		}
+	}
+	h := memory.Get[*machine.MachineHealthCheck](p.API, machine.Namespace, "workers")
+	return h != nil && h.Annotations[machine.AnnotationInFlight] != ""
 }
 
 // finish runs every invocation to its end, but the one that is frozen.
@@ -133,14 +195,19 @@ func (p *Play) replaceLost() {
 	}
 }
 
-// wrong says what is not as it is wanted, or "".
+// wrong says what is not as it is wanted after the invariant that it is of, or "".
 func (p *Play) wrong() string {
 	set, machines := p.set(), p.machines()
 	if set == nil {
-		return "the set is gone"
+		return "R-L1: the set is gone"
+	}
+	for _, m := range machines {
+		if m.DeletionTimestamp != nil {
+			return fmt.Sprintf("R-L2: %s is still being deleted", m.Name)
+		}
 	}
 	if len(machines) != int(*set.Spec.Replicas) {
-		return fmt.Sprintf("%d Machines, %d are wanted", len(machines), *set.Spec.Replicas)
+		return fmt.Sprintf("R-L1: %d Machines, %d are wanted", len(machines), *set.Spec.Replicas)
 	}
 	if p.restored { // instances of a time that nobody remembers may hold names of Nodes: a person has to look
 		return ""
@@ -154,8 +221,8 @@ func (p *Play) wrong() string {
 		live[i.ProviderID] = live[i.ProviderID] || !i.Child
 	}
 	for _, m := range machines {
-		if why := p.wrongMachine(m, nodes, live); why != "" {
-			return m.Name + " " + why
+		if rule, why := p.wrongMachine(m, nodes, live); why != "" {
+			return rule + ": " + m.Name + " " + why
 		}
 	}
 	if why := p.leftovers(machines, nodes); why != "" {
@@ -164,26 +231,24 @@ func (p *Play) wrong() string {
 	return p.wrongLoad(set)
 }
 
-func (p *Play) wrongMachine(m *machine.Machine, nodes map[string]*corev1.Node, live map[string]bool) string {
+func (p *Play) wrongMachine(m *machine.Machine, nodes map[string]*corev1.Node, live map[string]bool) (rule, why string) {
 	phase := machine.Phase(m)
 	failed := phase == machine.PhaseFailed
 	switch {
-	case m.DeletionTimestamp != nil:
-		return "is still being deleted"
 	case failed && p.Level == Machines:
-		return "" // nobody replaces it
+		return "", "" // nobody replaces it
 	case phase != machine.PhaseRunning:
-		return "is in phase " + phase
+		return "R-L1", fmt.Sprintf("is in phase %s", phase)
 	case !live[machine.ProviderID(m)]:
-		return "has no instance"
+		return "R-L1", "has no instance"
 	case m.Status.NodeRef == nil || !machine.IsNodeOf(m, nodes[m.Status.NodeRef.Name]):
-		return "has no Node"
+		return "R-L1", "has no Node"
 	case !machine.NodeReady(nodes[m.Status.NodeRef.Name]) && p.Level >= Healing:
-		return "has a Node that is not Ready"
+		return "R-L1", "has a Node that is not Ready"
 	case m.Annotations[machine.AnnotationRemediatedBy] != "":
-		return "keeps the claim of a check (R-S11)"
+		return "R-S11", "keeps the claim of a check"
 	}
-	return ""
+	return "", ""
 }
 
 // leftovers names what nobody owns: instances, their children, Nodes, taints (R-S1, R-S2, R-S11).
@@ -201,14 +266,17 @@ func (p *Play) leftovers(machines []*machine.Machine, nodes map[string]*corev1.N
 	for _, i := range p.instances() {
 		switch {
 		case i.Child && i.State != provider.StateDeleting && !p.joinedPort(i):
-			return "leftover " + i.ID
+			return fmt.Sprintf("R-S2: leftover %s", i.ID)
 		case i.Child:
 		case p.restored && ready[i.ProviderID]: // somebody works there, whatever the records say: only reported
 			delete(nodes, i.Name)
 		default:
 			count[string(i.UID)]++
-			if !owned[string(i.UID)] && !p.failedOwner(i) || count[string(i.UID)] > 1 {
-				return fmt.Sprintf("instance %s (%s) of %s is left, %d of that Machine", i.ID, i.State, i.Name, count[string(i.UID)])
+			switch n := count[string(i.UID)]; {
+			case n > 1:
+				return fmt.Sprintf("R-S1: instance %s (%s) of %s is left, %d of that Machine", i.ID, i.State, i.Name, n)
+			case !owned[string(i.UID)] && !p.failedOwner(i):
+				return fmt.Sprintf("R-S2: instance %s (%s) of %s is left", i.ID, i.State, i.Name)
 			}
 		}
 	}
@@ -216,9 +284,9 @@ func (p *Play) leftovers(machines []*machine.Machine, nodes map[string]*corev1.N
 		switch {
 		case n.Spec.ProviderID == "" || p.restored:
 		case p.orphaned(n, machines):
-			return "node " + n.Name + " is left"
+			return fmt.Sprintf("R-S2: node %s is left", n.Name)
 		case len(n.Spec.Taints) > 0 && !p.removing():
-			return fmt.Sprintf("node %s keeps %v (R-S11)", n.Name, n.Spec.Taints)
+			return fmt.Sprintf("R-S11: node %s keeps %v", n.Name, n.Spec.Taints)
 		}
 	}
 	return ""
@@ -246,16 +314,16 @@ func (p *Play) removing() bool {
 
 // wrongLoad says which Pods wait although they could run, and which Nodes stay although nobody needs them.
 func (p *Play) wrongLoad(set *machine.MachineSet) string {
-	if p.Level < Scaling {
+	if p.Level < Scaling || set == nil {
 		return ""
 	}
 	for _, pod := range p.allPods() {
 		if pod.Spec.NodeName == "" {
-			return "pod " + pod.Name + " waits"
+			return fmt.Sprintf("R-L1: pod %s waits", pod.Name)
 		}
 	}
 	if n := int(*set.Spec.Replicas); n > max(1, p.pods) {
-		return fmt.Sprintf("%d replicas for %d pods", n, p.pods)
+		return fmt.Sprintf("R-L1: %d replicas for %d pods in the end", n, p.pods)
 	}
 	return ""
 }

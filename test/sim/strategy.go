@@ -5,6 +5,7 @@ package sim
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // Swarm is a random schedule whose mix of faults and events is itself random: some of them never happen in a schedule,
@@ -161,6 +162,25 @@ func (s Deletes) Pick(p *Play, k Kind, n int) int {
 	return s.Strategy.Pick(p, k, n)
 }
 
+// Condemn lets people delete the set first, which somebody's finalizer holds, then scale it up.
+type Condemn struct{ next int }
+
+// Pick implements [Strategy].
+func (s *Condemn) Pick(p *Play, k Kind, n int) int {
+	switch {
+	case k == KindUser && p.condemned == 0:
+		s.next = 3
+		return userSet
+	case k == KindUser:
+		s.next = 5
+		return userScale
+	case k == KindWhich && s.next > 0:
+		n, s.next = min(n, s.next), 0
+		return n - 1
+	}
+	return 0
+}
+
 // Strike perturbs one call of the story without faults, by number: what Sieve does (OSDI 2022), at every call.
 type Strike struct {
 	World   []byte // how the world is made
@@ -184,7 +204,53 @@ func (s *Strike) Pick(p *Play, k Kind, n int) int {
 				}
 			}
 		}
-	case KindWhat, KindWho, KindUser, KindWhich, KindOrder, KindVersion:
+	case KindVersion:
+		return p.born % n // both in turn
+	case KindWhat, KindWho, KindUser, KindWhich, KindOrder:
 	}
 	return 0
+}
+
+// What can become of an event.
+const (
+	eventLost = iota
+	eventTwice
+	eventOvertaken // by the last of those that wait
+	numEvent
+)
+
+// Lose loses one event of the story, by number, delivers it twice, or another one first: Sieve's third pattern, at every event.
+type Lose struct {
+	Event   int
+	Becomes int
+	events  int
+	due     bool
+}
+
+// Pick implements [Strategy].
+func (s *Lose) Pick(p *Play, k Kind, n int) int {
+	switch {
+	case k == KindWhat && p.runnable() == nil && len(p.queue) > 0:
+		s.events++
+		if s.due = s.events == s.Event; s.due {
+			return []int{eventLost: whatDrop, eventTwice: whatRun, eventOvertaken: whatDeliver}[s.Becomes]
+		}
+	case s.due && (k == KindOrder && s.Becomes == eventTwice || k == KindWhich && s.Becomes == eventOvertaken):
+		s.due = false
+		return n - 1 // the event stays in the queue; the last of the queue
+	case k == KindVersion:
+		return p.born % n // both in turn
+	}
+	return 0
+}
+
+// Every lets each call of the story with such a name end in the same way, which is named as traces name it.
+type Every struct{ Call, End string }
+
+// Pick implements [Strategy].
+func (s Every) Pick(p *Play, k Kind, n int) int {
+	if k != KindFault || !strings.HasPrefix(p.judged.what, s.Call) {
+		return 0
+	}
+	return max(0, slices.IndexFunc(p.verdicts[:n], func(v verdict) bool { return verdictNames[v] == s.End }))
 }

@@ -3,9 +3,11 @@
 package sim
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +34,9 @@ type watch struct {
 	seen           int                  // of the cloud's history
 	tampered       bool                 // people set records back
 	restored       bool                 // all of them
+	condemned      int                  // the first invocation that begins after people deleted the set; 0: it is as they want it
+	detaches       time.Time            // when the attached volume is detached; zero: somebody needs it where it is
+	collected      bool                 // Kubernetes deleted, or released, what the set owned
 	lagging        bool                 // the cloud's lists always lag
 	disturbed      bool                 // instances were ill, or the cloud refused
 	spoilt         bool                 // people wrote a spec that no cloud can read
@@ -75,6 +80,8 @@ func (p *Play) peek(o plan.Object) plan.Object {
 		return orNil(memory.Get[*machine.MachineHealthCheck](p.API, o.Namespace, o.Name))
 	case *corev1.Node:
 		return orNil(memory.Get[*corev1.Node](p.API, "", o.Name))
+	case *corev1.Pod:
+		return orNil(memory.Get[*corev1.Pod](p.API, o.Namespace, o.Name))
 	}
 	return nil
 }
@@ -115,6 +122,8 @@ func (p *Play) watchBirth(q *proc, m *machine.Machine) {
 	switch {
 	case p.rebuilt[q.id]:
 		p.violate("2a.7", "%s creates %s in the invocation that rebuilt the ledger", q, m.Name)
+	case p.condemned > 0 && q.id >= p.condemned && !p.restored:
+		p.violate("2a.10", "%s creates %s although its set was deleted", q, m.Name)
 	case !slices.Contains(m.Finalizers, machine.Finalizer):
 		p.violate("2a.2", "%s is created without a finalizer", m.Name)
 	case !ok || !p.ever[k] && !p.tampered:
@@ -141,7 +150,9 @@ func (p *Play) watchUpdate(q *proc, old, now plan.Object) {
 			p.watchMachine(q, o, n)
 		}
 	case *machine.MachineHealthCheck:
-		p.watchInFlight(n)
+		if o, ok := old.(*machine.MachineHealthCheck); ok {
+			p.watchInFlight(o, n)
+		}
 	}
 }
 
@@ -265,10 +276,18 @@ func (p *Play) watchVersion(q *proc, key string, old plan.Object) {
 	p.violate("G9", "%s writes over a record that it cannot read: %s", q, text)
 }
 
-// watchMachine holds R-S15 and R-S16.
+// watchMachine holds R-S15, R-S16, and R-S17 for attempts.
 func (p *Play) watchMachine(q *proc, old, now *machine.Machine) {
 	if old.Annotations[machine.AnnotationIntent] != now.Annotations[machine.AnnotationIntent] {
 		p.watchVersion(q, machine.AnnotationIntent, old)
+	}
+	before, after := intentOf(old), intentOf(now)
+	switch {
+	case before == nil || after == nil || !before.Own(old) || !after.Own(now):
+	case after.Attempt < before.Attempt:
+		p.violate("R-S17", "%s: attempt %d of %s comes after attempt %d", q, after.Attempt, now.Name, before.Attempt)
+	case after.Token == before.Token && before.Called() && !bytes.Equal(after.Request, before.Request):
+		p.violate("2b.5", "%s: the request of attempt %d of %s changes", q, after.Attempt, now.Name)
 	}
 	was, is := machine.ProviderID(old), machine.ProviderID(now)
 	if was != "" && is != was {
@@ -344,13 +363,13 @@ func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
 	}
 }
 
-// watchInFlight holds R-S10 for one check.
-func (p *Play) watchInFlight(h *machine.MachineHealthCheck) {
+// watchInFlight holds R-S10 for one check, whose limit is what people wrote.
+func (p *Play) watchInFlight(old, h *machine.MachineHealthCheck) {
 	var r struct {
 		InFlight []json.RawMessage `json:"inFlight"`
 	}
 	limit := 3
-	if h.Annotations[machine.AnnotationMaxInFlight] == "1" {
+	if old.Annotations[machine.AnnotationMaxInFlight] == "1" {
 		limit = 1
 	}
 	if text := h.Annotations[machine.AnnotationInFlight]; text != "" && json.Unmarshal([]byte(text), &r) == nil && len(r.InFlight) > limit {
@@ -360,7 +379,7 @@ func (p *Play) watchInFlight(h *machine.MachineHealthCheck) {
 
 // told holds R-S13 for what people are told.
 func (p *Play) told(message string) {
-	if strings.Contains(message, canary) {
+	if strings.Contains(message, Canary) {
 		p.violate("R-S13", "a secret is told: %s", message)
 	}
 }
@@ -377,7 +396,7 @@ func (p *Play) watchSecrets() {
 	if s := p.set(); s != nil {
 		all = append(all, s)
 	}
-	if text, err := json.Marshal(all); err != nil || strings.Contains(string(text), canary) {
+	if text, err := json.Marshal(all); err != nil || strings.Contains(string(text), Canary) {
 		p.violate("R-S13", "a secret is stored, or nobody can tell: %v", err)
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
 	cloud "github.com/machine-functions/machine-functions/shared/provider/memory"
@@ -90,7 +92,8 @@ func (p *Play) watchCreated(q *proc, e cloud.Event) {
 	case m != nil && machine.ProviderID(m) != "" && bounded:
 		p.violate("R-S1", "%s makes %s for %s, which has %s", q, e.ID, e.Name, machine.ProviderID(m))
 	}
-	if p.doubts[doubt{q.id, e.UID}] {
+	doubted, asked := p.doubts[doubt{q.id, e.UID}]
+	if doubted || !asked && p.hosts == nil && p.doubts[doubt{q.id, ""}] {
 		p.violate("R-S12", "%s makes %s although the cloud did not say that there is none", q, e.ID)
 	}
 	if set := p.set(); set != nil && bounded && !p.tampered {
@@ -127,10 +130,23 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 		p.violate("R-S7", "%s deletes %s, but %s is not drained", q, e.ID, m.Name)
 	case len(m.Spec.LifecycleHooks.PreTerminate) > 0:
 		p.violate("R-S7", "%s deletes %s, but %s is held by a hook", q, e.ID, m.Name)
+	case p.writes(m):
+		p.violate("R-S7", "%s deletes %s, but a volume is attached to %s", q, e.ID, m.Name)
 	}
 	if p.doubts[doubt{q.id, ""}] && !sweeps {
 		p.violate("R-S12", "%s deletes %s although it could not list the cloud", q, e.ID)
 	}
+}
+
+// writes reports whether a volume is attached to the Node of m, which was drained. One that nobody heard of meanwhile was not waited
+// for.
+func (p *Play) writes(m *machine.Machine) bool {
+	a, drained := p.attachment(), machine.FindCondition(m.Status.Conditions, machine.ConditionDrained)
+	if a == nil || p.disturbed || drained == nil || drained.Reason != "Drained" || m.Status.NodeRef == nil || m.Status.NodeRef.Name != a.Spec.NodeName {
+		return false
+	}
+	n := memory.Get[*corev1.Node](p.API, "", a.Spec.NodeName)
+	return n != nil && machine.IsNodeOf(m, n)
 }
 
 // asked remembers what a cloud did not answer, until it does.
