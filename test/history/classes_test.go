@@ -32,23 +32,23 @@ var (
 )
 
 var classes = []class{
-	{"R-B01", "the record of an instance is lost, the lookup lags: another one is made", doubles, sim.Machines, untokened, of(provision, forgetful), nil, swarm},
-	{"R-B02", "the process ends after the create: another one is made at each start", doubles, sim.Machines, untokened, of(provision, forgetful), nil, swarm},
-	{"R-B03", "what guards the launch is in memory", doubles, sim.Machines, untokened, of(provision, withoutClaim), nil, swarm},
-	{"R-B04", "whoever is interrupted between create and write makes a duplicate", doubles, sim.Machines, untokened, of(provision, forgetful), nil, swarm},
-	{"R-B05", "a stale view of the Machine: Create is called again", doubles, sim.Machines, untokened, of(provision, stale), nil, swarm},
-	{"R-B10", "the Machine is deleted while its instance is being made", orphans, sim.Machines, untokened, of(provision, hasty), nil, deletes},
-	{"R-B13", "the finalizer goes although an instance may exist", orphans, sim.Machines, nil, of(provision, careless), nil, swarm},
-	{"R-B14", "a stale list of Machines: more are made than are wanted", []string{"R-S4", "R-S17", "R-L1"}, sim.Machines, nil, of(scale, uncommitted), nil, swarm},
-	{"R-B15", "every invocation makes its own Machines", []string{"R-S4", "R-L1"}, sim.Machines, nil, of(scale, ownNames), nil, swarm},
-	{"R-B30", "the Node goes before its instance is off", []string{"R-S9"}, sim.Machines, nil, of(provision, nodeFirst), nil, swarm},
-	{"R-B33", "hosts are claimed whatever their version: two Machines claim one, one claims two", []string{"R-S1", "R-S3"}, sim.Machines, bareMetal, nil, unversioned, delayed},
+	{"R-B01", "the record of an instance is lost, the lookup lags: another one is made", doubles, sim.Machines, untokened, of(provision, forgetful), nil, swarm, nil, nil},
+	{"R-B02", "the process ends after the create: another one is made at each start", doubles, sim.Machines, untokened, of(provision, forgetful), nil, swarm, nil, nil},
+	{"R-B03", "what guards the launch is in memory", doubles, sim.Machines, untokened, of(provision, withoutClaim), nil, swarm, nil, nil},
+	{"R-B04", "whoever is interrupted between create and write makes a duplicate", doubles, sim.Machines, untokened, of(provision, forgetful), nil, swarm, nil, nil},
+	{"R-B05", "a stale view of the Machine: Create is called again", doubles, sim.Machines, untokened, of(provision, stale), nil, swarm, nil, nil},
+	{"R-B10", "the Machine is deleted while its instance is being made", orphans, sim.Machines, untokened, of(provision, hasty), nil, deletes, nil, lost},
+	{"R-B13", "the finalizer goes although an instance may exist", orphans, sim.Machines, nil, of(provision, careless), nil, swarm, nil, nil},
+	{"R-B14", "a stale list of Machines: more are made than are wanted", []string{"R-S4", "R-S17", "R-L1"}, sim.Machines, nil, of(scale, uncommitted), nil, swarm, nil, nil},
+	{"R-B15", "every invocation makes its own Machines", []string{"R-S4", "R-L1"}, sim.Machines, nil, of(scale, ownNames), nil, swarm, nil, nil},
+	{"R-B30", "the Node goes before its instance is off", []string{"R-S9"}, sim.Machines, nil, of(provision, nodeFirst), nil, swarm, nil, nil},
+	{"R-B33", "hosts are claimed whatever their version: two Machines claim one, one claims two", []string{"R-S1", "R-S3"}, sim.Machines, bareMetal, nil, hosts(unversioned), delayed, nil, nil},
+	talkative(),
 }
 
-// elsewhere says where the other classes have their tests: they are of drivers and of the shell.
-var elsewhere = map[string]string{
-	"R-B35": "test/sim/clouds_test.go TestTwoCloudsAtOnce",               // and R-S13 in every schedule of the simulation
-	"R-B36": "shared/runner/answered_test.go TestEveryRequestIsAnswered", // and TestFewInvocationsActAtATime for a crowd
+// hosts returns a way to hosts.
+func hosts(way func(http.RoundTripper) http.RoundTripper) func(*sim.Config) {
+	return func(c *sim.Config) { c.Hosts = way }
 }
 
 // planned returns f with its plans changed.
@@ -106,6 +106,7 @@ func forgetful(f function.Function) function.Function {
 		return withIntent(s, func(_ *machine.Machine, i *machine.Intent) {
 			if i.Unresolved() && i.Holder != s.Invocation {
 				*i = i.Released(machine.OutcomeRefused, s.Now)
+				i.Unanswered = nil
 			}
 		})
 	})
@@ -137,15 +138,21 @@ func stale(f function.Function) function.Function {
 	})
 }
 
-// hasty believes at once that nothing more comes of an attempt.
+// hasty lets go whatever is deleted while nobody knows what came of its attempt.
 func hasty(f function.Function) function.Function {
-	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
-		return withIntent(s, func(m *machine.Machine, i *machine.Intent) {
-			if m.DeletionTimestamp != nil && i.Unresolved() {
-				*i = i.Released(machine.OutcomeRefused, s.Now)
-			}
-		})
-	})
+	decide := f.Decide
+	f = careless(f)
+	own := f.Decide
+	f.Decide = func(s snapshot.Snapshot) plan.Plan {
+		if slices.ContainsFunc(s.Machines, func(m *machine.Machine) bool {
+			i, _ := machine.ParseIntent(m)
+			return m.DeletionTimestamp != nil && i.Unresolved()
+		}) {
+			return own(s)
+		}
+		return decide(s)
+	}
+	return f
 }
 
 // careless takes the finalizer away from whatever is deleted.
@@ -225,7 +232,7 @@ func nodeFirst(f function.Function) function.Function {
 }
 
 // unversioned lets requests to hosts not say which version of the host they are about.
-func unversioned(hosts http.RoundTripper) http.RoundTripper {
+func unversioned(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -233,7 +240,7 @@ func unversioned(hosts http.RoundTripper) http.RoundTripper {
 		}
 		c := r.Clone(r.Context())
 		c.Body = io.NopCloser(bytes.NewReader(versionOf.ReplaceAll(body, []byte(`"resourceVersion":""`))))
-		return hosts.RoundTrip(c)
+		return next.RoundTrip(c)
 	})
 }
 
