@@ -199,7 +199,7 @@ func (sc *scan) budgets() budgets {
 
 // twice returns the reason if several budgets cover a Pod: the API server refuses to evict it for as long as they do, however
 // much each of them allows.
-func (sc *scan) twice(p *corev1.Pod) string { return twice(p, sc.charged(p)) }
+func (sc *scan) twice(p *corev1.Pod) string { return twice(sc.charged(p)) }
 
 // charged returns the budgets that an eviction of a Pod is asked of: the API server looks at none for a Pod that does not run
 // yet (RELIABILITY 2e), nor at one that lets go of Pods that are not ready.
@@ -228,7 +228,7 @@ func sparesReady(b *policyv1.PodDisruptionBudget) bool {
 	return b.Status.DesiredHealthy > 0 && b.Status.CurrentHealthy >= b.Status.DesiredHealthy
 }
 
-func twice(p *corev1.Pod, all []*policyv1.PodDisruptionBudget) string {
+func twice(all []*policyv1.PodDisruptionBudget) string {
 	if len(all) > 1 {
 		return fmt.Sprintf("NotEnoughPdb: %s and %s both cover it, and no pod of two budgets is evicted", all[0].Name, all[1].Name)
 	}
@@ -240,7 +240,7 @@ func twice(p *corev1.Pod, all []*policyv1.PodDisruptionBudget) string {
 func (b budgets) short(sc *scan, pods []*corev1.Pod) string {
 	for _, p := range pods {
 		all := sc.charged(p)
-		if why := twice(p, all); why != "" {
+		if why := twice(all); why != "" {
 			return blockedBy(p, why)
 		}
 		for _, x := range all {

@@ -49,7 +49,7 @@ func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet, all herd)
 	}
 	selector, err := selectorOf(set)
 	if err != nil {
-		p.Add(invalid(s, set, err))
+		p.Add(invalid(set, err))
 		return
 	}
 	owned := all.membersOf(set, selector)

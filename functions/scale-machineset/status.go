@@ -109,7 +109,7 @@ func readySince(s snapshot.Snapshot, m *machine.Machine) (time.Time, bool) {
 }
 
 // invalid reports a set that cannot work; nothing else happens to it.
-func invalid(s snapshot.Snapshot, set *machine.MachineSet, err error) plan.Sequence {
+func invalid(set *machine.MachineSet, err error) plan.Sequence {
 	next := set.DeepCopy()
 	reason, message := machinev1beta1.InvalidConfigurationMachineSetError, err.Error()
 	next.Status.ErrorReason, next.Status.ErrorMessage = &reason, &message

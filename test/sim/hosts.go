@@ -383,14 +383,6 @@ func providerIDOf(o metal) string {
 	return fmt.Sprintf("%s%s/%s/%s", machine.SchemeBareMetal, o.Namespace, o.Name, o.UID)
 }
 
-func refusal(code int, why metav1.StatusReason) []byte {
-	return fmt.Appendf(nil, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"simulated","code":%d}`, why, code)
-}
-
-func replied(r *http.Request, code int, text []byte) *http.Response {
-	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text)), Request: r}
-}
-
 // backup returns what makes the hosts what they are now.
 func (h *hosts) backup() (restore func()) {
 	if h == nil {

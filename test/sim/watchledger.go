@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"slices"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// watchLedger holds R-S4, R-S5 and R-S17 for one commit.
+func (p *Play) watchLedger(q *proc, old, now *machine.MachineSet) {
+	if now.Annotations[machine.AnnotationLedger] == old.Annotations[machine.AnnotationLedger] {
+		return
+	}
+	p.watchVersion(q, machine.AnnotationLedger, old)
+	next, err := ledgerOf(now)
+	if err != nil {
+		p.violate("2a.1", "%s commits a ledger that nobody can read: %v", q, err)
+		return
+	}
+	for _, k := range next.Active {
+		p.ever[k] = true
+	}
+	before, err := ledgerOf(old)
+	clear(p.rebuilt) // whoever carries this ledger out carries out what was decided since
+	if next.Rebuilt != "" {
+		p.rebuilt[q.id] = true
+		return
+	}
+	if err != nil || before.SetUID != old.UID {
+		before = machine.NewLedger(old.UID)
+	}
+	grown := 0
+	for _, k := range next.Active {
+		_, adopted := next.Adopted[k]
+		switch {
+		case before.Active.Has(k):
+		case k < before.Next:
+			p.violate("R-S17", "%s: the retired ordinal %d returns", q, k)
+		case !adopted:
+			grown++
+		}
+	}
+	want := int(*old.Spec.Replicas)
+	switch {
+	case next.Next < before.Next:
+		p.violate("R-S17", "%s: next goes back from %d to %d", q, before.Next, next.Next)
+	case grown > 0 && len(next.Active) > want:
+		p.violate("R-S4", "%s: %d ordinals are active, %d are wanted", q, len(next.Active), want)
+	}
+	p.watchVictims(q, old, before, next)
+}
+
+// watchVictims holds that nobody else goes while a victim stays (R-S5).
+func (p *Play) watchVictims(q *proc, set *machine.MachineSet, before, next machine.Ledger) {
+	victims, err := machine.Victims(set)
+	if err != nil || len(victims) == 0 {
+		return
+	}
+	spared, others := "", ""
+	for _, m := range p.machines() {
+		k, ok := before.OrdinalOf(setName, m)
+		if !ok || m.DeletionTimestamp != nil || !before.Active.Has(k) || ownerOf(m) != set.UID {
+			continue
+		}
+		victim := slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.Is(m) })
+		switch {
+		case victim && next.Active.Has(k):
+			spared = m.Name
+		case !victim && !next.Active.Has(k):
+			others = m.Name
+		}
+	}
+	if spared != "" && others != "" {
+		p.violate("R-S5", "%s: %s goes instead of the victim %s", q, others, spared)
+	}
+}
+
+// absent counts the replicas of a set that stand for no Machine which could be taken in the place of another: ordinals that
+// were never allocated, and those whose Machine is on its way out.
+func (p *Play) absent(set *machine.MachineSet) (n int) {
+	l, err := ledgerOf(set)
+	if err != nil {
+		return 0
+	}
+	n = int(*set.Spec.Replicas) - len(l.Active)
+	for _, m := range p.machines() {
+		k, ok := l.OrdinalOf(set.Name, m)
+		if ok && m.DeletionTimestamp != nil && l.Active.Has(k) {
+			n++
+		}
+	}
+	return n
+}
+
+// watchReplicas holds what the autoscaler may do to a set (R-S4, R-S5).
+func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
+	from, to := int(*old.Spec.Replicas), int(*now.Spec.Replicas)
+	if from == to {
+		return
+	}
+	if name := p.Functions[q.fn].Name; name != "evaluate-autoscale" {
+		p.violate("writers", "%s changes replicas", name)
+	}
+	p.replicas = to
+	victims, err := machine.Victims(now)
+	p.mostPods = max(p.mostPods, p.pods)
+	switch {
+	case to > from && to > mostReplicas:
+		p.violate("R-S4", "%s: %d replicas, at most %d are allowed", q, to, mostReplicas)
+	case to > from && to > max(p.mostPods, 1) && !p.disturbed && !p.tampered:
+		p.violate("R-S4", "%s: %d replicas for %d pods", q, to, p.mostPods)
+	case to < from && (err != nil || len(victims)+p.absent(old) < from-to):
+		p.violate("R-S5", "%s: %d less with %d victims", q, from-to, len(victims))
+	case to < 1:
+		p.violate("R-S4", "%s: %d replicas are less than the minimum", q, to)
+	}
+	p.most = max(p.most, to)
+}
