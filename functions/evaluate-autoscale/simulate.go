@@ -3,7 +3,6 @@
 package evaluateautoscale
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -107,9 +106,7 @@ func Answer(s snapshot.Snapshot, question json.RawMessage) (json.RawMessage, err
 		return nil, fmt.Errorf("question: %w", err)
 	}
 	var q Question
-	d := json.NewDecoder(bytes.NewReader(question))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&q); err != nil {
+	if err := machine.ReadRecord(string(question), &q); err != nil {
 		return nil, fmt.Errorf("question: %w", err)
 	}
 	if err := q.check(); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/metrics"
+	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/runner"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -115,13 +116,59 @@ func TestSimulateRefusesNonsense(t *testing.T) {
 		`{"pods": [{"count": 1, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1e-99999999"}}}]}}]}`, // reading it takes hours
 		`{"pods": [{"count": 1, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1e99999999"}}}]}}]}`,  // adding to it does
 		`{"machineSets": [{"name": "x", "maxReplicas": 1, "cpu": "1e-99999999", "memory": "1Gi"}]}`,
+		`{"prices": {"worker": 1}, "prices": {}}`, `{"Prices": {}}`, `{} {}`, `{"pods": ` + strings.Repeat("[", 1<<19),
+		`{"pods": [{"count": 1, "spec": {"hostname": "a", "hostname": "b"}}]}`, `{"prices": {"worker": 1, "worker": 2}}`,
 	} {
 		w := newWorld(t, epoch)
 		w.load(t, "small.yaml")
 		if answer := post(t, w, question); answer.Code != http.StatusBadRequest || len(w.ours()) > 0 {
-			t.Errorf("%s: status %d, writes %v", question, answer.Code, w.ours())
+			t.Errorf("%.100s: status %d, writes %v", question, answer.Code, w.ours())
 		}
 	}
+}
+
+// allOf returns all objects of a type.
+func allOf[T plan.Object](w *world) (all []plan.Object) {
+	for _, o := range memory.List[T](w.Server) {
+		all = append(all, o)
+	}
+	return all
+}
+
+// Whoever asks may ask anything: there is an answer, or an error that says what is wrong with the question.
+func FuzzAnswer(f *testing.F) {
+	for _, question := range []string{
+		`{}`, `{"prices": {"worker": 0.2}}`, `{"limits": {"maxNodesTotal": 3}}`, `{"expanders": ["LeastWaste"]}`, `{"pods": ` + strings.Repeat("[", 20000),
+		`{"machineSets": [{"name": "large", "maxReplicas": 3, "cpu": "12", "memory": "32Gi", "taints": [{"key": "k", "effect": "NoSchedule"}]}]}`,
+		`{"pods": [{"count": 6, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1900m", "memory": "1Gi"}}}]}}]}`,
+		`{"pods": [{"count": 1, "metadata": {"managedFields": [{"fieldsV1": {"f:a": {}}}]}, "spec": {"nodeSelector": {"a": "b"}}}]}`,
+	} {
+		f.Add([]byte(question))
+	}
+	w := newWorld(f, epoch)
+	w.load(f, "small.yaml")
+	s := snapshot.Snapshot{Now: epoch}
+	s.Add(allOf[*machine.MachineSet](w)...)
+	s.Add(allOf[*machine.Machine](w)...)
+	s.Add(allOf[*corev1.Node](w)...)
+	s.Add(allOf[*corev1.Pod](w)...)
+	s.Add(allOf[*autoscaling.MachineAutoscaler](w)...)
+	f.Fuzz(func(t *testing.T, question []byte) {
+		var q Question
+		if machine.ReadRecord(string(question), &q) == nil {
+			for _, p := range q.Pods {
+				if p.Count > 100 {
+					t.Skip("many Pods are a matter of time, not of form")
+				}
+			}
+		}
+		switch answer, err := Answer(s, question); {
+		case err == nil && !json.Valid(answer):
+			t.Errorf("%q is answered %q", question, answer)
+		case err != nil && err.Error() == "":
+			t.Errorf("%q is refused without a word", question)
+		}
+	})
 }
 
 // In the shadow, timers run as in earnest: what is idle for long enough is shown to go, also where bounds that a MachineAutoscaler
