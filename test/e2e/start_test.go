@@ -35,6 +35,9 @@ func startSystem(t *testing.T, within time.Duration, o stack.Options) (*stack.St
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if err := s.Crashed(); err != nil {
+			t.Error(err)
+		}
 		if t.Failed() {
 			keepLogs(t, s.Logs)
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -162,7 +163,7 @@ func checkQuiet(t *testing.T, s *stack.Stack) {
 	}
 }
 
-// keepLogs shows where a failed run's logs are kept.
+// keepLogs shows where a failed run's logs are kept, and the last words of each: where tests run, files may not outlive them.
 func keepLogs(t *testing.T, logs string) {
 	t.Helper()
 	kept, err := os.MkdirTemp("", "machine-functions-logs-") //nolint:usetesting // it outlives the test
@@ -170,4 +171,19 @@ func keepLogs(t *testing.T, logs string) {
 		err = os.CopyFS(filepath.Join(kept, "logs"), os.DirFS(logs))
 	}
 	t.Logf("logs are kept in %s (%v)", kept, err)
+	err = filepath.WalkDir(logs, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".log" {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+		for i, line := range lines {
+			lines[i] = line[:min(len(line), 300)]
+		}
+		t.Logf("%s, %d lines:\n%s", entry.Name(), len(lines), strings.Join(lines[max(0, len(lines)-3):], "\n"))
+		return err
+	})
+	if err != nil {
+		t.Log(err)
+	}
 }

@@ -3,7 +3,9 @@
 package stack
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -32,7 +34,9 @@ type Process struct {
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
+	told bool // by us, to end
 	done chan struct{}
+	how  error // valid once done is closed
 }
 
 // Start starts the process, or starts it again after Kill. Its log is appended to.
@@ -51,12 +55,27 @@ func (p *Process) Start() error {
 		return fmt.Errorf("start %s: %w", p.Name, err)
 	}
 	cmd, done := p.cmd, make(chan struct{})
-	p.done = done
+	p.done, p.told, p.how = done, false, nil
 	go func() {
-		_ = cmd.Wait() // how it ended is in its log
+		p.how = cmd.Wait()
 		close(done)
 	}()
 	return nil
+}
+
+// Crashed returns an error when the process has ended and nobody told it to.
+func (p *Process) Crashed() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil || p.told {
+		return nil
+	}
+	select {
+	case <-p.done:
+		return fmt.Errorf("%s ended by itself, %v; its log is %s", p.Name, cmp.Or(p.how, errors.New("without an error")), p.Log)
+	default:
+		return nil
+	}
 }
 
 // PID returns the process id.
@@ -76,6 +95,12 @@ func (p *Process) signal(s syscall.Signal) {
 	if p.cmd == nil {
 		return
 	}
+	select {
+	case <-p.done:
+		return // by itself
+	default:
+	}
+	p.told = true
 	_ = p.cmd.Process.Signal(s)
 	select {
 	case <-p.done:
@@ -85,7 +110,7 @@ func (p *Process) signal(s syscall.Signal) {
 	}
 }
 
-// AwaitReady returns when the process answers its readiness probe.
+// AwaitReady returns when the process answers its readiness probe. What has ended is not ready, whoever answers at its address.
 func (p *Process) AwaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
@@ -97,12 +122,12 @@ func (p *Process) AwaitReady(ctx context.Context) error {
 		if resp, err := http.DefaultClient.Do(req); err == nil {
 			_ = resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
-				return nil
+				return p.Crashed()
 			}
 		}
 		select {
 		case <-p.done:
-			return fmt.Errorf("%s ended; its log is %s", p.Name, p.Log)
+			return p.Crashed()
 		case <-ctx.Done():
 			return fmt.Errorf("%s is not ready; its log is %s: %w", p.Name, p.Log, ctx.Err())
 		case <-time.After(20 * time.Millisecond):

@@ -158,16 +158,18 @@ func (s *Stack) startProcesses(ctx context.Context) (map[string][]string, error)
 	}
 	s.Processes = append(s.Processes, simulator)
 	s.Processes = append(s.Processes, s.cloud()...)
+	first := len(s.Processes)
+	addresses, err := freeAddresses(len(Functions) * s.options.Replicas)
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range Functions {
 		identity, err := s.identity(ctx, "openshift-machine-api", name)
 		if err != nil {
 			return nil, err
 		}
 		for replica := range s.options.Replicas {
-			address, err := freeAddress()
-			if err != nil {
-				return nil, err
-			}
+			address := addresses[len(s.Processes)-first]
 			services[name] = append(services[name], address)
 			s.Processes = append(s.Processes, &Process{
 				Name: name, Replica: replica, Address: address, Log: logPath(s.Logs, name, replica),
@@ -196,6 +198,15 @@ func (s *Stack) Replica(name string, replica int) *Process {
 		}
 	}
 	return nil
+}
+
+// Crashed tells of every process that ended though nobody told it to.
+func (s *Stack) Crashed() error {
+	var errs []error
+	for _, p := range s.Processes {
+		errs = append(errs, p.Crashed())
+	}
+	return errors.Join(errs...)
 }
 
 // Kubectl runs kubectl as the administrator and returns what it prints.
@@ -248,12 +259,17 @@ func (s *Stack) say(what string) {
 	}
 }
 
-// freeAddress returns a loopback address that nobody listened on a moment ago.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// freeAddresses returns so many loopback addresses that nobody listened on a moment ago. All are held until the last is
+// found: of addresses that are asked for one by one, two may be the same.
+func freeAddresses(n int) ([]string, error) {
+	addresses := make([]string, n)
+	for i := range addresses {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = l.Close() }()
+		addresses[i] = l.Addr().String()
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String(), nil
+	return addresses, nil
 }
