@@ -82,18 +82,31 @@ func (l local) run(ctx context.Context) error {
 	}
 	defer func() { _ = os.Remove(l.placeFile()) }()
 	l.introduce(s)
-	var ended error
-	select {
-	case <-ctx.Done():
-	case <-s.ControlPlane.Done():
-		ended = fmt.Errorf("the control plane ended by itself; its log is %s", s.ControlPlane.Log)
-	case <-s.Eventing.Done():
-		ended = fmt.Errorf("eventing ended by itself; its log is %s", s.Eventing.Log)
-	}
+	ended := await(ctx, s)
 	fmt.Fprintln(os.Stderr, "\nstopping")
 	err = errors.Join(ended, s.Stop())
 	fmt.Fprintln(os.Stderr, "stopped; the logs are in", s.Logs)
 	return err
+}
+
+// await returns when ctx ends, or with an error when a part of the system has ended by itself.
+func await(ctx context.Context, s *stack.Stack) error {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.ControlPlane.Done():
+			return fmt.Errorf("the control plane ended by itself; its log is %s", s.ControlPlane.Log)
+		case <-s.Eventing.Done():
+			return fmt.Errorf("eventing ended by itself; its log is %s", s.Eventing.Log)
+		case <-look.C:
+			if err := s.Crashed(); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // start takes the folder's lock, which lasts as long as this process, then starts everything.
