@@ -74,9 +74,6 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 func (a *attempt) makeVolume(ctx context.Context, w wantedVolume) error {
-	if err := a.launching(ctx, "volume "+w.Name); err != nil {
-		return err
-	}
 	body := map[string]any{
 		"name": a.ref.Name + "-" + w.Name, "size": w.GiB, "metadata": a.tags.metadata(a.ref.UID, a.ref.Token, w.Name),
 	}
@@ -85,7 +82,9 @@ func (a *attempt) makeVolume(ctx context.Context, w wantedVolume) error {
 	if w.Name == rootName {
 		set(body, "imageRef", a.wanted.Image)
 	}
-	return a.post(ctx, a.volume, "create volume "+w.Name, "volumes", map[string]any{"volume": body}, nil)
+	return a.launch(ctx, "volume "+w.Name, func() error {
+		return a.post(ctx, a.volume, "create volume "+w.Name, "volumes", map[string]any{"volume": body}, nil)
+	})
 }
 
 func set(body map[string]any, name, value string) {
@@ -94,19 +93,19 @@ func set(body map[string]any, name, value string) {
 	}
 }
 
-// boot asks for the instance. Whatever it is told, it is asked for once in a minute at most.
+// boot asks for the instance: once in a minute at most, unless it is told no.
 func (a *attempt) boot(ctx context.Context, volumes map[string]string, group string) (provider.Instance, error) {
 	userData, err := a.userData(ctx, a.wanted.UserData)
 	if err != nil {
 		return provider.Instance{}, err
 	}
-	if err := a.launching(ctx, "instance"); err != nil {
-		return provider.Instance{}, err
-	}
 	var answer struct {
 		Server server `json:"server"`
 	}
-	if err := a.post(ctx, a.compute, "create instance", "servers", a.order(volumes, group, userData), &answer); err != nil {
+	err = a.launch(ctx, "instance", func() error {
+		return a.post(ctx, a.compute, "create instance", "servers", a.order(volumes, group, userData), &answer)
+	})
+	if err != nil {
 		return provider.Instance{}, err
 	}
 	if answer.Server.ID == "" {

@@ -12,23 +12,29 @@ import (
 
 var claimNote = regexp.MustCompile(` ?\[launching ([^\[\]@]+)@([0-9]+)\]$`)
 
-// writeClaim appends to a description what is being launched, and since when.
-func writeClaim(text, what string, at time.Time) string {
-	return strings.TrimSpace(fmt.Sprintf("%s [launching %s@%d]", text, what, at.Unix()))
+// claim is the right to ask for a thing, since when.
+type claim struct {
+	what string
+	at   time.Time
 }
 
-// readClaim returns what a description says is being launched, and since when.
-func readClaim(description string) (what string, at time.Time) {
+// String returns the claim as it is recorded.
+func (c claim) String() string { return fmt.Sprintf("%s@%d", c.what, c.at.Unix()) }
+
+// writeClaim appends a claim to a description.
+func writeClaim(text string, c claim) string {
+	return strings.TrimSpace(fmt.Sprintf("%s [launching %s]", text, c))
+}
+
+// readClaim returns the claim in a description, if there is one.
+func readClaim(description string) claim {
 	m := claimNote.FindStringSubmatch(description)
 	if m == nil {
-		return "", time.Time{}
+		return claim{}
 	}
 	seconds, err := strconv.ParseInt(m[2], 10, 64)
 	if err != nil {
-		return "", time.Time{}
+		return claim{}
 	}
-	return m[1], time.Unix(seconds, 0)
+	return claim{m[1], time.Unix(seconds, 0)}
 }
-
-// withoutClaim returns a description that says so no more.
-func withoutClaim(description string) string { return claimNote.ReplaceAllString(description, "") }

@@ -32,9 +32,19 @@ const launchFor = time.Minute
 // reserve is the part of a call's time that the last request of a step may need.
 const reserve = 4 * time.Second
 
-// progress is what a creation has made so far: the ids of its ports, in the order of the spec.
+// progress is what a creation has made so far: the ids of its ports, in the order of the spec. Refused is the claim of the latest
+// request that nothing comes of, because the cloud said so: whoever knows that need not wait for the claim to run out.
 type progress struct {
-	Ports []string `json:"ports"`
+	Ports   []string `json:"ports"`
+	Refused string   `json:"refused,omitempty"`
+}
+
+func (p progress) record() []byte {
+	text, err := json.Marshal(p)
+	if err != nil { // strings only
+		return nil
+	}
+	return text
 }
 
 // Create implements [provider.Driver].
@@ -51,7 +61,7 @@ func (d *driver) Create(ctx context.Context, r provider.Ref, resolved json.RawMe
 		in, err = a.step(ctx)
 	}
 	if err != nil {
-		return provider.Instance{}, creating(err)
+		return provider.Instance{Progress: a.after()}, creating(err)
 	}
 	return in, nil
 }
@@ -60,9 +70,20 @@ func (d *driver) Create(ctx context.Context, r provider.Ref, resolved json.RawMe
 type attempt struct {
 	*driver
 	caller
-	ref    provider.Ref
-	wanted wanted
-	ports  []port // as the spec has them
+	ref     provider.Ref
+	wanted  wanted
+	ports   []port // as the spec has them
+	refused string // see progress
+}
+
+// after returns the progress after a step that failed, or nil where it is as it was.
+func (a *attempt) after() []byte {
+	var p progress
+	if a.refused == "" || json.Unmarshal(a.ref.Progress, &p) != nil {
+		return nil
+	}
+	p.Refused = a.refused
+	return p.record()
 }
 
 // step does what is missing, until something has to be recorded or waited for.
@@ -119,40 +140,51 @@ func rank(s server) int {
 }
 
 func (a *attempt) incomplete() provider.Instance {
-	p := progress{Ports: []string{}}
+	p := progress{Ports: []string{}, Refused: a.refused}
 	for _, have := range a.ports {
 		p.Ports = append(p.Ports, have.ID)
 	}
-	text, err := json.Marshal(p)
-	if err != nil { // strings only
-		return provider.Instance{}
-	}
 	return provider.Instance{
 		UID: a.ref.UID, Token: a.ref.Token, Name: a.ref.Name, Type: a.wanted.FlavorName, Region: a.driver.session.cloud.region,
-		State: provider.StateIncomplete, Progress: text,
+		State: provider.StateIncomplete, Progress: p.record(),
 	}
 }
 
-// launching claims the right to send a request that must not be sent twice, or says until when somebody else has it:
-// a note in the first port's description, which is changed by compare-and-swap. Whoever finds that the thing exists
-// needs no claim; a claim that led to nothing is taken over after launchFor. A port changes for other reasons as well,
+// launch sends a request that must not be sent twice. A definite no is kept with the progress; after every other error the
+// request may have worked, and the claim stands.
+func (a *attempt) launch(ctx context.Context, what string, send func() error) error {
+	c, err := a.launching(ctx, what)
+	if err != nil {
+		return err
+	}
+	if err = send(); err != nil && provider.CodeOf(err).Definite() {
+		a.refused = c.String()
+	}
+	return err
+}
+
+// launching claims the right to send such a request, or says until when somebody else has it: a note in the first port's
+// description, which is changed by compare-and-swap. Whoever finds that the thing exists needs no claim; a claim that
+// led to nothing is taken over after launchFor, or at once if that is known. A port changes for other reasons as well,
 // such as tags: then it is read again.
-func (a *attempt) launching(ctx context.Context, what string) error {
+func (a *attempt) launching(ctx context.Context, what string) (claim, error) {
 	const tries = 5
 	p := a.ports[0]
 	for range tries {
-		now := time.Now()
-		claimed, at := readClaim(p.Description)
-		if age := now.Sub(at); claimed == what && age.Abs() < launchFor {
-			return provider.ErrorAfter(provider.Unknown, launchFor-age.Abs(), "create %s: it was asked for %v ago, and nothing is there yet", what, age.Round(time.Second))
+		mine, other := claim{what, time.Now()}, readClaim(p.Description)
+		if mine.String() == a.refused { // what is known of one request is not known of the next
+			mine.at = mine.at.Add(time.Second)
 		}
-		won, err := a.describe(ctx, p, writeClaim(a.wanted.Ports[0].Body.Description, what, now))
+		if age := mine.at.Sub(other.at); other.what == what && age.Abs() < launchFor && other.String() != a.refused {
+			return claim{}, provider.ErrorAfter(provider.Unknown, launchFor-age.Abs(), "create %s: it was asked for %v ago, and nothing is there yet", what, age.Round(time.Second))
+		}
+		won, err := a.describe(ctx, p, writeClaim(a.wanted.Ports[0].Body.Description, mine))
 		if won || err != nil {
-			return err
+			return mine, err
 		}
 		if p, err = a.port(ctx, p.ID); err != nil {
-			return err
+			return claim{}, err
 		}
 	}
-	return provider.Errorf(provider.Unknown, "create %s: port %s does not stand still", what, p.ID)
+	return claim{}, provider.Errorf(provider.Unknown, "create %s: port %s does not stand still", what, p.ID)
 }

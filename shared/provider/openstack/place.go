@@ -45,7 +45,7 @@ func (a *attempt) accepted(ctx context.Context, s server) (provider.Instance, er
 			return a.waiting(), nil
 		}
 		now, err := a.caller.server(ctx, s.ID)
-		if err != nil { // it was accepted: whatever is wrong, the next call looks again
+		if err != nil { //nolint:nilerr // it was accepted: whatever is wrong, the next call looks again
 			return a.waiting(), nil
 		}
 		s = now
@@ -64,7 +64,7 @@ func (a *attempt) waiting() provider.Instance {
 }
 
 // withdraw removes an instance that there was no room for, and says so. The right to ask for another one ends with it; where
-// that cannot be written it runs out by itself.
+// that cannot be read it runs out by itself.
 func (a *attempt) withdraw(ctx context.Context, s server) error {
 	if err := a.remove(ctx, a.compute, "delete instance "+s.ID, "servers/"+s.ID); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (a *attempt) withdraw(ctx context.Context, s server) error {
 	var p progress
 	if json.Unmarshal(a.ref.Progress, &p) == nil && len(p.Ports) > 0 {
 		if first, err := a.port(ctx, p.Ports[0]); err == nil {
-			_, _ = a.describe(ctx, first, withoutClaim(first.Description))
+			a.refused = readClaim(first.Description).String()
 		}
 	}
 	return provider.Errorf(provider.Exhausted, "%s (flavor %s, %s): add hosts, or ask for another flavor or availability zone",

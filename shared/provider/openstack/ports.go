@@ -58,6 +58,7 @@ func (a *attempt) recordedPorts(all []port) error {
 		}
 		a.ports = append(a.ports, all[i])
 	}
+	a.refused = p.Refused
 	return nil
 }
 
@@ -83,7 +84,8 @@ func (a *attempt) complete() bool {
 	return !slices.ContainsFunc(a.ports, func(p port) bool { return p.ID == "" })
 }
 
-// removeStale removes what earlier attempts, which the cloud refused, have left: each attempt would leave more.
+// removeStale removes what earlier attempts, which the cloud refused, have left: each attempt would leave more. Before it has, nothing
+// is asked for, so to wait leaves nothing unclear.
 func (a *attempt) removeStale(ctx context.Context, all []port, made []server) error {
 	if err := a.removeStalePorts(ctx, all, made); err != nil {
 		return err
@@ -101,7 +103,7 @@ func (a *attempt) removeStalePorts(ctx context.Context, all []port, made []serve
 		}
 		token := valueOf(p.Tags, tagToken)
 		if age := time.Since(p.Created); token == "" && age.Abs() < launchFor {
-			return provider.ErrorAfter(provider.Unknown, launchFor-age.Abs(), "create ports: port %s was made %v ago, and by whom is not known yet", p.ID, age.Round(time.Second))
+			return provider.ErrorAfter(provider.Throttled, launchFor-age.Abs(), "create ports: port %s was made %v ago, and by whom is not known yet", p.ID, age.Round(time.Second))
 		}
 		used := slices.ContainsFunc(made, func(s server) bool { return valueOf(s.Tags, tagToken) == token })
 		if token == a.ref.Token || used || p.Device != "" {
