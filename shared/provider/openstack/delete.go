@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -49,10 +51,8 @@ func (d *driver) removeInstance(ctx context.Context, c caller, r provider.Ref, s
 	if s.deleting() && !s.forgotten() && !s.withdrawn() {
 		return nil
 	}
-	if r.UID == "" {
-		if err := d.bind(ctx, c, s); err != nil {
-			return err
-		}
+	if err := d.mark(ctx, c, r, s); err != nil {
+		return err
 	}
 	if s.withdrawn() {
 		return c.post(ctx, c.compute, "delete instance "+s.ID+", whose removal was put off", "servers/"+s.ID+"/action", map[string]any{"forceDelete": nil}, nil)
@@ -67,8 +67,42 @@ func (d *driver) removeInstance(ctx context.Context, c caller, r provider.Ref, s
 	return nil
 }
 
-// bind marks the ports of an instance that is removed by its id alone: once it is gone nothing else says that they were
-// its ports, and not those of another instance of the same Machine.
+// mark writes on the ports of an instance that is about to go what its tags do not say: once it is gone nothing else does.
+func (d *driver) mark(ctx context.Context, c caller, r provider.Ref, s server) error {
+	switch {
+	case r.UID == "":
+		return d.bind(ctx, c, s)
+	case !tagged(s.Tags):
+		return d.adopt(ctx, c, r.UID, s)
+	}
+	return nil
+}
+
+// adopt marks the ports that OpenShift made with an instance as the Machine's, all at once: they go as its own would, with
+// their trunks (SPEC E19). OpenShift names them after the instance, and says in tags or description who made them; what says
+// nothing like that somebody else attached, and keeps.
+func (d *driver) adopt(ctx context.Context, c caller, uid types.UID, s server) error {
+	const maker = "cluster-api-provider-openstack"
+	all, err := c.portsWith(ctx, url.Values{"device_id": {s.ID}})
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		called := p.Name == s.Name || strings.HasPrefix(p.Name, s.Name+"-")
+		made := slices.Contains(p.Tags, maker) || strings.HasPrefix(p.Description, "Created by "+maker+" ")
+		if p.Device != s.ID || tagged(p.Tags) || !called || !made {
+			continue
+		}
+		tags := append(p.Tags, tag(tagUID, string(uid)), tag(tagCluster, d.tags.cluster))
+		if err := c.tagPort(ctx, p, tags); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bind marks the ports of an instance that is removed by its id alone: else they could be those of another instance of the
+// same Machine.
 func (d *driver) bind(ctx context.Context, c caller, s server) error {
 	o := d.tags.owner(s.Tags)
 	if !o.cluster || o.token == "" {

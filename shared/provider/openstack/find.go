@@ -135,6 +135,7 @@ func (d *driver) List(ctx context.Context) ([]provider.Instance, error) {
 			byID[s.ID], byToken[valueOf(s.Tags, tagToken)] = true, true
 			all = append(all, d.instance(s))
 		case d.openshifts(s):
+			byID[s.ID] = true
 			all = append(all, d.instance(s))
 		}
 	}

@@ -200,7 +200,7 @@ func (a *attempt) tagPorts(ctx context.Context) error {
 			continue
 		}
 		p.Tags = unique(slices.Concat(a.tags.of(a.ref.UID, a.ref.Token), []string{tag(tagPart, strconv.Itoa(i))}, foreign(a.wanted.Tags), foreign(w.Tags)))
-		err := a.request(ctx, a.network, "tag port "+p.ID, http.MethodPut, "ports/"+p.ID+"/tags", gophercloud.RequestOpts{JSONBody: map[string]any{"tags": p.Tags}})
+		err := a.tagPort(ctx, *p, p.Tags)
 		if err == nil && i > 0 && w.Body.Description != "" { // the first one's is written with the claim
 			err = a.request(ctx, a.network, "describe port "+p.ID, http.MethodPut, "ports/"+p.ID,
 				gophercloud.RequestOpts{JSONBody: map[string]any{"port": map[string]any{"description": w.Body.Description}}})

@@ -299,6 +299,11 @@ func (c caller) removePort(ctx context.Context, p port) error {
 	return c.remove(ctx, c.network, "delete port "+p.ID, "ports/"+p.ID)
 }
 
+// tagPort gives a port these tags, and no others.
+func (c caller) tagPort(ctx context.Context, p port, tags []string) error {
+	return c.request(ctx, c.network, "tag port "+p.ID, http.MethodPut, "ports/"+p.ID+"/tags", gophercloud.RequestOpts{JSONBody: map[string]any{"tags": tags}})
+}
+
 // describe changes a port's description if the port is still as it was read, and says so if it is not: of several calls
 // that do this at the same time one succeeds.
 func (c caller) describe(ctx context.Context, p port, text string) (bool, error) {
