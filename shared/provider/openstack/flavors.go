@@ -29,7 +29,8 @@ type flavor struct {
 
 func (f flavor) id() string { return f.ID }
 
-// InstanceTypes implements [provider.Driver] (SPEC E21). Flavors are the same in all zones.
+// InstanceTypes implements [provider.Driver] (SPEC E21): each flavor by its name, and by its id, as a spec may ask for it (E18).
+// Flavors are the same in all zones.
 func (d *driver) InstanceTypes(ctx context.Context) ([]provider.InstanceType, error) {
 	ctx, cancel, c, err := d.connect(ctx)
 	defer cancel()
@@ -42,7 +43,12 @@ func (d *driver) InstanceTypes(ctx context.Context) ([]provider.InstanceType, er
 	}
 	var all []provider.InstanceType
 	for _, f := range flavors {
-		all = append(all, provider.InstanceType{Name: f.Name, Arch: f.arch(), MilliCPU: f.VCPUs * 1000, Memory: f.RAM * mib, Disk: f.Disk * gib})
+		t := provider.InstanceType{Name: f.Name, Arch: f.arch(), MilliCPU: f.VCPUs * 1000, Memory: f.RAM * mib, Disk: f.Disk * gib}
+		all = append(all, t)
+		if named := slices.ContainsFunc(flavors, func(g flavor) bool { return g.Name == f.ID }); !named { // a name comes first
+			t.Name = f.ID
+			all = append(all, t)
+		}
 	}
 	slices.SortFunc(all, func(a, b provider.InstanceType) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
