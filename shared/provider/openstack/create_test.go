@@ -177,6 +177,41 @@ func TestVolumeThatDoesNotEnd(t *testing.T) {
 	})
 }
 
+// TestServerGroupOfTwoThatFoundNone: the list that showed no group is a moment old when the second one is made. Both instances come
+// into the same group all the same.
+func TestServerGroupOfTwoThatFoundNone(t *testing.T) {
+	t.Parallel()
+	for range 10 { // which of two ids is the smaller is chance
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			lives := []*life{newLife(t, f, `"serverGroupName": "spread"`), newLife(t, f, `"serverGroupName": "spread"`)} // a process each
+			var made atomic.Int64
+			f.wire = func(_ context.Context, r *http.Request, after bool) (*http.Response, error) {
+				if after || !strings.HasSuffix(r.URL.Path, "os-server-groups") {
+					return nil, nil
+				}
+				time.Sleep(100 * time.Millisecond) // both ask at the same time
+				if r.Method == http.MethodPost && made.Add(1) == 2 {
+					time.Sleep(time.Second)
+				}
+				return nil, nil
+			}
+			var all sync.WaitGroup
+			for _, l := range lives {
+				all.Go(func() { l.up(t) })
+			}
+			all.Wait()
+			groups := map[string]bool{}
+			for _, s := range f.things["servers"] {
+				groups[fmt.Sprint(s.fields["hints"])] = true
+			}
+			if made.Load() != 2 || len(groups) != 1 || f.count("server_groups") != 2 {
+				t.Errorf("%d were made; instances in %v, %d groups", made.Load(), groups, f.count("server_groups"))
+			}
+		})
+	}
+}
+
 // TestServerGroupThatIsNotThereIsMade: one for all that name it, whatever becomes of which request; one also where another
 // process makes one at the same time.
 func TestServerGroupThatIsNotThereIsMade(t *testing.T) {

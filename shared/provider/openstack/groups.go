@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -41,9 +42,13 @@ func (c caller) serverGroups(ctx context.Context) ([]named, error) {
 	}
 }
 
+// groupsWithin is how long after it found no group a call may need to make one.
+const groupsWithin = 2 * time.Second
+
 // haveGroup returns the id of the server group, or "". A group that the spec names and nobody made is made, as the API has
 // it, and stays when the instance goes: it belongs to all that name it. Names are not unique: of several calls in this
-// process one makes it, and of the groups that several processes made at the same time all take the one with the smallest id.
+// process one makes it, and of the groups that several processes made at the same time all take the one with the smallest id,
+// once those that had found none either have had time to make theirs.
 func (a *attempt) haveGroup(ctx context.Context) (string, error) {
 	if a.wanted.ServerGroup != "" || a.wanted.NewGroup == "" {
 		return a.wanted.ServerGroup, nil
@@ -65,6 +70,7 @@ func (a *attempt) haveGroup(ctx context.Context) (string, error) {
 	if err := a.post(ctx, a.compute, doing, "os-server-groups", body, &answer); err != nil {
 		return "", err
 	}
+	pause(ctx, groupsWithin)
 	id, err := a.group(ctx)
 	if err == nil && answer.Group.ID != "" && id != answer.Group.ID {
 		err = a.remove(ctx, a.compute, "delete server group "+answer.Group.ID, "os-server-groups/"+answer.Group.ID)
