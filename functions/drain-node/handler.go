@@ -42,7 +42,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 		if _, _, err := limitOf(m); err != nil {
 			p.Notes = append(p.Notes, plan.Warning(m, "FailedValidate", err.Error()).From(source))
 		}
-		n := nodeOf(s, m)
+		n := s.NodeOf(m)
 		if n != nil && draining[n] {
 			continue // another Machine claims the same Node: one plan is enough
 		}

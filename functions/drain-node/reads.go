@@ -30,15 +30,12 @@ var stateQuery = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapS
 func reads(s snapshot.Snapshot) snapshot.Scope {
 	ask := woken(s)
 	for _, m := range due(s) {
-		n := nodeOf(s, m)
+		n := s.NodeOf(m)
 		if n == nil || held(m) {
 			continue
 		}
 		if !machine.IsNodeOf(m, n) { // is it another Machine's?
 			ask = append(ask, snapshot.All("Machine"))
-			if !s.Has(snapshot.All("Machine")) {
-				continue
-			}
 		}
 		ask = append(ask, slotReads(s, m, n)...)
 		if n.Spec.Unschedulable { // else the cordon comes first
@@ -97,15 +94,16 @@ func held(m *machine.Machine) bool {
 	return excluded || len(m.Spec.LifecycleHooks.PreDrain) > 0
 }
 
-// nodes asks for the Nodes of the Machines to drain and of the current scale-downs. A Machine without a nodeRef may
-// have a Node that nobody linked yet (R-B31).
+// nodes asks for the Nodes of the Machines to drain and of the current scale-downs. A Machine without a nodeRef, or whose linked
+// Node is gone, may have a Node that nobody linked yet (R-B31).
 func nodes(s snapshot.Snapshot) []snapshot.Query {
 	var ask []snapshot.Query
 	for _, m := range due(s) {
-		if m.Status.NodeRef == nil {
+		ref := m.Status.NodeRef
+		if ref == nil || s.Has(snapshot.One("Node", "", ref.Name)) && !machine.IsNodeOf(m, s.Node(ref.Name)) {
 			return []snapshot.Query{snapshot.All("Node")}
 		}
-		ask = append(ask, snapshot.One("Node", "", m.Status.NodeRef.Name))
+		ask = append(ask, snapshot.One("Node", "", ref.Name))
 	}
 	if s.Request.Scan() {
 		for _, r := range stateOf(s).Removals {
@@ -116,27 +114,6 @@ func nodes(s snapshot.Snapshot) []snapshot.Query {
 		return []snapshot.Query{snapshot.All("Node")}
 	}
 	return ask
-}
-
-// nodeOf returns m's Node: the linked one, also if it registered anew under its name, else the one that carries m's
-// providerID and that no other Machine claims, as far as the others are known.
-func nodeOf(s snapshot.Snapshot, m *machine.Machine) *corev1.Node {
-	if ref := m.Status.NodeRef; ref != nil {
-		if n := s.Node(ref.Name); machine.IsNodeOf(m, n) || n != nil && unclaimed(s, m, n) {
-			return n
-		}
-		return nil
-	}
-	for _, n := range s.Nodes {
-		if unclaimed(s, m, n) {
-			return n
-		}
-	}
-	return nil
-}
-
-func unclaimed(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) bool {
-	return machine.SameInstance(m, n) && !machine.ClaimedByAnother(m, n, s.Machines)
 }
 
 // unlinked returns the Node that registered anew under the name of m's linked one and does not say yet which instance it

@@ -40,12 +40,13 @@ type group struct {
 // member is one Machine of a group.
 type member struct {
 	machine *machine.Machine
-	node    *corev1.Node // nil: none yet
+	node    *corev1.Node // nil: none yet, or nobody can say which
+	may     bool         // some Node may be its, whether anybody linked it or not
 	leaving bool         // nobody wants it any more: it is not part of the target
 }
 
-// came reports that the Machine has, or had, a Node.
-func (m member) came() bool { return m.node != nil || m.machine.Status.NodeRef != nil }
+// came reports that the Machine has, or had, a Node, or may have one.
+func (m member) came() bool { return m.may || m.machine.Status.NodeRef != nil }
 
 // anyGroup reports whether there is a set that may be resized.
 func anyGroup(s snapshot.Snapshot) bool {
@@ -80,8 +81,7 @@ func replicasOf(set *machine.MachineSet) int32 {
 func idOf(set *machine.MachineSet) string { return "MachineSet/" + set.Namespace + "/" + set.Name }
 
 // groupsOf returns the groups, sorted by id, without what depends on the state.
-func groupsOf(s snapshot.Snapshot) []*group {
-	byName, byProvider := namesOf(s.Nodes)
+func groupsOf(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates) []*group {
 	byUID := map[types.UID]*group{}
 	var groups []*group
 	for _, set := range s.MachineSets {
@@ -97,52 +97,25 @@ func groupsOf(s snapshot.Snapshot) []*group {
 			continue
 		}
 		g := byUID[owner.UID]
-		g.members = append(g.members, member{machine: m, node: nodeOf(m, byName, byProvider)})
+		c := found[m]
+		g.members = append(g.members, member{machine: m, node: c.Only(), may: len(c.Nodes) > 0})
 	}
 	slices.SortFunc(groups, func(a, b *group) int { return cmp.Compare(a.id, b.id) })
 	return groups
 }
 
-// namesOf returns Nodes by name, and by the instance that they are.
-func namesOf(nodes []*corev1.Node) (byName, byProvider map[string]*corev1.Node) {
-	byName, byProvider = make(map[string]*corev1.Node, len(nodes)), make(map[string]*corev1.Node, len(nodes))
-	for _, n := range nodes {
-		byName[n.Name] = n
-		if n.Spec.ProviderID != "" {
-			byProvider[n.Spec.ProviderID] = n
-		}
-	}
-	return byName, byProvider
-}
-
 // dying returns the Nodes whose Machines are being deleted, whoever resizes their sets.
-func dying(s snapshot.Snapshot) map[*corev1.Node]bool {
-	gone := slices.DeleteFunc(slices.Clone(s.Machines), func(m *machine.Machine) bool { return m.DeletionTimestamp == nil })
-	if len(gone) == 0 {
-		return nil
-	}
-	byName, byProvider := namesOf(s.Nodes)
+func dying(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates) map[*corev1.Node]bool {
 	all := map[*corev1.Node]bool{}
-	for _, m := range gone {
-		if n := nodeOf(m, byName, byProvider); n != nil {
+	for _, m := range s.Machines {
+		if m.DeletionTimestamp == nil {
+			continue
+		}
+		for _, n := range found[m].Nodes {
 			all[n] = true
 		}
 	}
 	return all
-}
-
-// nodeOf returns the Node of a Machine: the linked one, else the one of the same instance.
-func nodeOf(m *machine.Machine, byName, byProvider map[string]*corev1.Node) *corev1.Node {
-	if ref := m.Status.NodeRef; ref != nil {
-		if n := byName[ref.Name]; n != nil && (ref.UID == "" || ref.UID == n.UID || machine.SameInstance(m, n)) {
-			return n
-		}
-		return nil
-	}
-	if id := machine.ProviderID(m); id != "" {
-		return byProvider[id]
-	}
-	return nil
 }
 
 // count adds up what the group has. Whoever leaves is counted nowhere: neither in the target nor here.

@@ -55,7 +55,7 @@ func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 	}
 	for _, m := range g.members {
 		_, preserved := m.machine.Annotations[machine.AnnotationPreserve]
-		if len(victims) == room || m.leaving || m.node != nil || m.machine.Status.NodeRef != nil || preserved || !sc.isLost(g, m.machine) {
+		if len(victims) == room || m.leaving || m.came() || preserved || !sc.isLost(g, m.machine) {
 			continue
 		}
 		r := autoscaling.Removal{Machine: m.machine.Name, MachineUID: m.machine.UID}

@@ -87,10 +87,11 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 	if err != nil {
 		return nil, err
 	}
+	found := machine.CandidatesOf(s.Machines, s.Nodes)
 	sc := &scan{
-		Snapshot: s, settings: autoscaling.Effective(ca.Spec), before: state, state: bounded(state, s.Now), groups: groupsOf(s), byID: map[string]*group{},
+		Snapshot: s, settings: autoscaling.Effective(ca.Spec), before: state, state: bounded(state, s.Now), groups: groupsOf(s, found), byID: map[string]*group{},
 		of: map[types.UID]*group{}, nodes: map[types.UID]*corev1.Node{}, names: map[string]bool{}, running: map[string][]*corev1.Pod{}, machines: map[types.UID]*machine.Machine{}, goes: map[*corev1.Node]bool{},
-		dying: dying(s),
+		dying: dying(s, found),
 		gpus:  scheduling.GPUsOf(s.MachineSets),
 	}
 	sc.state.Stopped = nil

@@ -64,7 +64,7 @@ func readsOfNode(s snapshot.Snapshot) snapshot.Scope {
 	if !s.Has(snapshot.All("Machine")) {
 		return snapshot.Scope{Objects: ask}
 	}
-	for _, m := range indexOf(s.Machines).of(n) { // is the Node that it is linked to still there?
+	for _, m := range machine.IndexOf(s.Machines).Of(n) { // is the Node that it is linked to still there?
 		if m.Status.NodeRef != nil && m.Status.NodeRef.Name != n.Name {
 			ask = append(ask, snapshot.One("Node", "", m.Status.NodeRef.Name))
 		}
@@ -77,7 +77,7 @@ func readsOfNode(s snapshot.Snapshot) snapshot.Scope {
 func hintOf(s snapshot.Snapshot, n *corev1.Node) (hint snapshot.Query, enough bool) {
 	if namespace, name, ok := machine.AnnotatedMachine(n); ok {
 		m := s.Machine(namespace, name)
-		return snapshot.One("Machine", namespace, name), m != nil && machine.IsNodeOf(m, n) && !contradict(m, n)
+		return snapshot.One("Machine", namespace, name), m != nil && machine.IsNodeOf(m, n) && !machine.OtherInstance(m, n)
 	}
 	m := s.Machine(machine.Namespace, n.Name)
 	return snapshot.One("Machine", machine.Namespace, n.Name), m != nil && named(m, n)
@@ -94,10 +94,10 @@ func named(m *machine.Machine, n *corev1.Node) bool {
 // kept up.
 func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
-	machines := indexOf(s.Machines)
-	fits := machines.nodesOf(s.Nodes)
+	machines := machine.IndexOf(s.Machines)
+	fits := machines.NodesOf(s.Nodes)
 	for _, n := range s.Nodes {
-		ms := machines.of(n)
+		ms := machines.Of(n)
 		switch {
 		case len(ms) > 1:
 			p.Notes = append(p.Notes, plan.Warning(n, "AmbiguousMachine", "more than one machine fits, nothing is written: "+names(ms)))

@@ -214,14 +214,14 @@ func (l life) surfaces() time.Time {
 
 // node returns the Machine's Node: the linked one, unless it names another instance, else the one of its instance that no
 // other Machine claims, as far as the others are known. A Node of the same name that came later is another Machine's
-// (R-B32), as is one whose Machine was copied together with the id of its instance (R-S3).
+// (R-B32), as is one whose Machine was copied together with the id of its instance (R-S3). One that says by its address alone
+// whose it is counts for a Machine that never was linked, and not if it came once that was deleted: addresses are given again.
 func (l life) node() *corev1.Node {
 	for _, n := range l.Nodes {
-		unnamed := n.Spec.ProviderID == "" || machine.ProviderID(l.m) == ""
-		switch same := machine.SameInstance(l.m, n); {
-		case (same || unnamed) && machine.IsNodeOf(l.m, n):
-			return n
-		case same && !machine.ClaimedByAnother(l.m, n, l.Machines):
+		linked, same := machine.IsNodeOf(l.m, n), machine.SameInstance(l.m, n)
+		there := l.m.Status.NodeRef == nil && machine.Fits(l.m, n) && (l.m.DeletionTimestamp == nil || !n.CreationTimestamp.After(l.m.DeletionTimestamp.Time))
+		switch {
+		case linked && !machine.OtherInstance(l.m, n), (same || there) && !machine.ClaimedByAnother(l.m, n, l.Machines):
 			return n
 		}
 	}

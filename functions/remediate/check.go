@@ -75,7 +75,7 @@ func newCheck(s snapshot.Snapshot, h *machine.MachineHealthCheck, legacy *machin
 }
 
 func (c *check) look(m *machine.Machine) *target {
-	n := nodeOf(c.Snapshot, m)
+	n := c.NodeOf(m)
 	t := &target{m: m, n: n, verdict: c.judge(m, n), requested: c.request(m) != nil}
 	healthy := machine.FindCondition(m.Status.Conditions, machine.ConditionHealthy)
 	if t.reason == "" && c.policy.healthyDelay > 0 && healthy != nil { // what was never ill carries no condition
@@ -131,30 +131,13 @@ func maxUnhealthy(h *machine.MachineHealthCheck, machines int) (int, error) {
 	return n, nil
 }
 
-// nodeOf returns m's Node: the linked one, else the one that carries m's providerID; a Node that nobody linked again
-// yet is not missing.
-func nodeOf(s snapshot.Snapshot, m *machine.Machine) *corev1.Node {
-	if m.Status.NodeRef == nil {
-		return nil
-	}
-	if n := s.Node(m.Status.NodeRef.Name); machine.IsNodeOf(m, n) {
-		return n
-	}
-	for _, n := range s.Nodes {
-		if machine.SameInstance(m, n) {
-			return n
-		}
-	}
-	return nil
-}
-
 func (t *target) controlPlane() bool {
 	return t.m.Labels[machine.LabelRole] == "master" || t.n != nil && machine.IsControlPlane(t.n)
 }
 
 // neverWorked reports whether a Machine never had a Node, or one that was never Ready.
 func (t *target) neverWorked() bool {
-	return t.m.Status.NodeRef == nil || t.n != nil && neverReady(t.n)
+	return t.n == nil && t.m.Status.NodeRef == nil || t.n != nil && neverReady(t.n)
 }
 
 // preserved returns until when people want to look at a sick Machine (D19): a time, or so long after it was due.

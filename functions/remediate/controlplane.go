@@ -13,7 +13,7 @@ import (
 // succeeded reports whether a control-plane Machine that was made since then has a Node that is Ready.
 func succeeded(s snapshot.Snapshot, namespace string, since time.Time) bool {
 	return slices.ContainsFunc(s.Machines, func(m *machine.Machine) bool {
-		t := target{m: m, n: nodeOf(s, m)}
+		t := target{m: m, n: s.NodeOf(m)}
 		return m.Namespace == namespace && m.DeletionTimestamp == nil && !m.CreationTimestamp.Time.Before(since) && ready(t.n) && t.controlPlane()
 	})
 }

@@ -61,7 +61,7 @@ func (c *check) judge(m *machine.Machine, n *corev1.Node) verdict {
 		return verdict{reason: reasonInvalid, message: "the spec can never work, a replacement would not help"}
 	case machine.Phase(m) == machine.PhaseFailed:
 		return verdict{reason: reasonFailed, message: "phase Failed since " + machine.Stamp(updated), due: updated}
-	case m.Status.NodeRef == nil:
+	case n == nil && m.Status.NodeRef == nil:
 		return c.starting(updated)
 	case n == nil:
 		since, before := c.record.seen(m, reasonNotFound, c.Now)

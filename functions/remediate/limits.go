@@ -119,7 +119,7 @@ func networkOf(s snapshot.Snapshot) network {
 		}
 	}
 	for _, m := range s.Machines {
-		if m.DeletionTimestamp == nil && m.Status.NodeRef != nil && nodeOf(s, m) == nil {
+		if m.DeletionTimestamp == nil && m.Status.NodeRef != nil && s.NodeOf(m) == nil {
 			net.unreachable++
 			net.nodes++
 		}

@@ -193,7 +193,7 @@ func (w sweep) readyNode(f find) string {
 	for _, n := range w.Nodes {
 		namespace, name, marked := machine.AnnotatedMachine(n)
 		former := marked && name == f.in.Name && namespace == w.known[f.account].Namespace && !w.owners.listed[n.Spec.ProviderID]
-		if (n.Spec.ProviderID == f.in.ProviderID || former) && machine.NodeReady(n) {
+		if (machine.RunsOn(f.in.ProviderID, f.in.Addresses, n) || former) && machine.NodeReady(n) {
 			return n.Name
 		}
 	}

@@ -15,7 +15,7 @@ type Function struct {
 	// Name is its folder, Knative service, trigger, log key, metric label and field manager.
 	Name string
 	// Reads returns what must be known, given what is known. It is asked again with the answers until it asks nothing
-	// new, at most four times. It must be pure; its first question follows from the Request alone.
+	// new, at most five times. It must be pure; its first question follows from the Request alone.
 	Reads func(snapshot.Snapshot) snapshot.Scope
 	// Watches are the kinds of which Reads asks for all objects, in clusters where these are too many to be listed each
 	// time: the list is kept, and brought up to date with what has changed. It is as fresh as any other answer, trimmed

@@ -22,14 +22,6 @@ func SameInstance(m *Machine, n *corev1.Node) bool {
 	return ProviderID(m) != "" && ProviderID(m) == n.Spec.ProviderID
 }
 
-// ClaimedByAnother reports whether n is another Machine's than m: it is linked to that one, or that one lives and says that
-// its instance is n's. Whoever copies a Machine copies the id of its instance with it (R-S3).
-func ClaimedByAnother(m *Machine, n *corev1.Node, all []*Machine) bool {
-	return slices.ContainsFunc(all, func(o *Machine) bool {
-		return o.UID != m.UID && (IsNodeOf(o, n) || o.DeletionTimestamp == nil && SameInstance(o, n))
-	})
-}
-
 // ProviderID returns the recorded id of m's instance, or "".
 func ProviderID(m *Machine) string {
 	if m.Spec.ProviderID == nil {

@@ -143,6 +143,16 @@ func (s Snapshot) MachineSet(namespace, name string) *machine.MachineSet {
 // Node returns the Node, or nil.
 func (s Snapshot) Node(name string) *corev1.Node { return find(s.Nodes, "", name) }
 
+// NodeOf returns m's Node, as far as Nodes and Machines are known: the linked one, else the one that it would be linked to.
+func (s Snapshot) NodeOf(m *machine.Machine) *corev1.Node {
+	if ref := m.Status.NodeRef; ref != nil {
+		if n := s.Node(ref.Name); machine.IsNodeOf(m, n) {
+			return n
+		}
+	}
+	return machine.FittingNode(m, s.Nodes, s.Machines)
+}
+
 // ConfigMap returns the ConfigMap, or nil.
 func (s Snapshot) ConfigMap(namespace, name string) *corev1.ConfigMap {
 	return find(s.ConfigMaps, namespace, name)

@@ -148,7 +148,7 @@ func request(text string) (snapshot.Request, error) {
 func Observe(f function.Function, s Scenario) (snapshot.Snapshot, []snapshot.Scope, error) {
 	var asked []snapshot.Scope
 	seen := snapshot.Snapshot{Now: s.World.Now, Request: s.World.Request, Invocation: s.World.Invocation, Outcomes: s.World.Outcomes, Served: s.World.Served}
-	for range 4 {
+	for range 5 {
 		missing := seen.Missing(f.Reads(seen))
 		if missing.Empty() {
 			return seen, asked, nil
@@ -165,7 +165,7 @@ func Observe(f function.Function, s Scenario) (snapshot.Snapshot, []snapshot.Sco
 		s.look(&seen, missing)
 	}
 	if rest := seen.Missing(f.Reads(seen)); !rest.Empty() {
-		return seen, asked, fmt.Errorf("%s still asks after four readings: %+v", f.Name, rest)
+		return seen, asked, fmt.Errorf("%s still asks after five readings: %+v", f.Name, rest)
 	}
 	return seen, asked, nil
 }

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Which Node is which Machine's, while no link says so, is one rule for everybody (SPEC B5, B62, B63, S87): whoever thinks that a
+// Machine has no Node gives up, or removes undrained, what Pods run on.
+
+// A fit is how well a Node fits a Machine, by what both say of themselves.
+type fit int
+
+const (
+	misfit     fit = iota
+	byFirst        // the Machine's first internal address is one of the Node's (B62)
+	byAddress      // the Node's first internal address is one of the Machine's (S87)
+	byInstance     // both name the same instance (B5)
+)
+
+// fitOf returns how well a Node fits who has an instance, "" if none is known, at such addresses. Addresses say nothing where
+// both name an instance: they are given again.
+func fitOf(providerID string, addresses []corev1.NodeAddress, n *corev1.Node) fit {
+	switch {
+	case providerID != "" && n.Spec.ProviderID != "":
+		if providerID == n.Spec.ProviderID {
+			return byInstance
+		}
+	case among(firstIP(n.Status.Addresses), addresses):
+		return byAddress
+	case among(firstIP(addresses), n.Status.Addresses):
+		return byFirst
+	}
+	return misfit
+}
+
+// Fits reports whether n may be m's Node, by the instance or the internal address that both name.
+func Fits(m *Machine, n *corev1.Node) bool { return fitsBy(m, n) > misfit }
+
+// RunsOn reports whether n may be the Node of an instance that has this providerID, "" if it has none, and these addresses.
+func RunsOn(providerID string, addresses []corev1.NodeAddress, n *corev1.Node) bool {
+	return fitOf(providerID, addresses, n) > misfit
+}
+
+func fitsBy(m *Machine, n *corev1.Node) fit { return fitOf(ProviderID(m), m.Status.Addresses, n) }
+
+// OtherInstance reports whether m and n name different instances (B5).
+func OtherInstance(m *Machine, n *corev1.Node) bool {
+	return ProviderID(m) != "" && n.Spec.ProviderID != "" && !SameInstance(m, n)
+}
+
+// ClaimedByAnother reports whether n is another Machine's than m: it is linked to that one, or fits that one better, or as well
+// and that one lives. Whoever copies a Machine copies the id of its instance with it (R-S3), and addresses are given again.
+func ClaimedByAnother(m *Machine, n *corev1.Node, all []*Machine) bool {
+	mine := fitsBy(m, n)
+	return slices.ContainsFunc(all, func(o *Machine) bool {
+		if o.UID == m.UID {
+			return false
+		}
+		theirs := fitsBy(o, n)
+		return IsNodeOf(o, n) || theirs > mine || theirs == mine && theirs > misfit && o.DeletionTimestamp == nil
+	})
+}
+
+// FittingNode returns the Node that fits m best, rather one that is Ready, of those that none of all the Machines claims; or nil.
+func FittingNode(m *Machine, nodes []*corev1.Node, all []*Machine) *corev1.Node {
+	var found *corev1.Node
+	best := misfit
+	for _, n := range nodes {
+		how := fitsBy(m, n)
+		better := how > best || how == best && how > misfit && NodeReady(n) && !NodeReady(found)
+		if better && !ClaimedByAnother(m, n, all) {
+			found, best = n, how
+		}
+	}
+	return found
+}
+
+// Index finds Machines by what a Node says of itself.
+type Index struct{ byID, byIP map[string][]*Machine }
+
+// IndexOf returns the index of all these Machines.
+func IndexOf(all []*Machine) Index {
+	ix := Index{byID: make(map[string][]*Machine, len(all)), byIP: make(map[string][]*Machine, len(all))}
+	for _, m := range all {
+		if id := ProviderID(m); id != "" {
+			ix.byID[id] = append(ix.byID[id], m)
+		}
+		for _, a := range m.Status.Addresses {
+			if at := ix.byIP[a.Address]; internal(a) && (len(at) == 0 || at[len(at)-1] != m) {
+				ix.byIP[a.Address] = append(at, m)
+			}
+		}
+	}
+	return ix
+}
+
+// Of returns the Machines that n fits best: those that record its providerID; if there are none, those that have its first
+// internal address (S87); if there are none, those whose first internal address it has (B62).
+func (ix Index) Of(n *corev1.Node) []*Machine {
+	var found []*Machine
+	best := misfit
+	consider := func(all []*Machine) {
+		for _, m := range all {
+			switch how := fitsBy(m, n); {
+			case how > best:
+				found, best = []*Machine{m}, how
+			case how == best && how > misfit && !slices.Contains(found, m):
+				found = append(found, m)
+			}
+		}
+	}
+	consider(ix.byID[n.Spec.ProviderID])
+	for _, a := range n.Status.Addresses {
+		if best < byInstance && internal(a) {
+			consider(ix.byIP[a.Address])
+		}
+	}
+	return found
+}
+
+// NodesOf returns the Nodes that each Machine fits.
+func (ix Index) NodesOf(all []*corev1.Node) map[*Machine][]*corev1.Node {
+	nodes := map[*Machine][]*corev1.Node{}
+	for _, n := range all {
+		for _, m := range ix.Of(n) {
+			nodes[m] = append(nodes[m], n)
+		}
+	}
+	return nodes
+}
+
+// Candidates are the Nodes that may be one Machine's.
+type Candidates struct {
+	Nodes  []*corev1.Node
+	shared bool // with another Machine that fits as well
+}
+
+// Only returns the Node that nobody doubts, or nil.
+func (c Candidates) Only() *corev1.Node {
+	if c.shared || len(c.Nodes) != 1 {
+		return nil
+	}
+	return c.Nodes[0]
+}
+
+// CandidatesOf returns, for each Machine that has any, the Node that it is linked to; where that is not there, those that are
+// linked to nobody and that it fits best. A Machine that is being deleted stands back behind one that lives and fits as well.
+func CandidatesOf(machines []*Machine, nodes []*corev1.Node) map[*Machine]Candidates {
+	byName := make(map[string]*corev1.Node, len(nodes))
+	for _, n := range nodes {
+		byName[n.Name] = n
+	}
+	all, linked := make(map[*Machine]Candidates, len(machines)), make(map[*corev1.Node]bool, len(nodes))
+	for _, m := range machines {
+		if m.Status.NodeRef == nil {
+			continue
+		}
+		if n := byName[m.Status.NodeRef.Name]; IsNodeOf(m, n) {
+			all[m], linked[n] = Candidates{Nodes: []*corev1.Node{n}}, true
+		}
+	}
+	if len(all) == len(machines) { // as nearly always
+		return all
+	}
+	ix := IndexOf(machines)
+	for _, n := range nodes {
+		if linked[n] {
+			continue
+		}
+		fit := ix.Of(n)
+		deleted := func(m *Machine) bool { return m.DeletionTimestamp != nil }
+		if living := slices.DeleteFunc(slices.Clone(fit), deleted); len(living) > 0 {
+			fit = living
+		}
+		for _, m := range fit {
+			if c := all[m]; len(c.Nodes) == 0 || !IsNodeOf(m, c.Nodes[0]) {
+				all[m] = Candidates{append(c.Nodes, n), c.shared || len(fit) > 1}
+			}
+		}
+	}
+	return all
+}
+
+func internal(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP && a.Address != "" }
+
+func firstIP(addresses []corev1.NodeAddress) string {
+	if i := slices.IndexFunc(addresses, internal); i >= 0 {
+		return addresses[i].Address
+	}
+	return ""
+}
+
+func among(ip string, addresses []corev1.NodeAddress) bool {
+	return ip != "" && slices.ContainsFunc(addresses, func(a corev1.NodeAddress) bool { return internal(a) && a.Address == ip })
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"pgregory.net/rapid"
+)
+
+func internals(ips ...string) (all []corev1.NodeAddress) {
+	for _, ip := range ips {
+		all = append(all, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip})
+	}
+	return all
+}
+
+func at(name, id string, ips ...string) *Machine {
+	m := &Machine{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+	if id != "" {
+		m.Spec.ProviderID = &id
+	}
+	m.Status.Addresses = internals(ips...)
+	return m
+}
+
+func joined(name, id string, ready bool, ips ...string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: corev1.NodeSpec{ProviderID: id}}
+	n.Status.Addresses = internals(ips...)
+	if ready {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	}
+	return n
+}
+
+func linkedTo(m *Machine, node string) *Machine {
+	m.Status.NodeRef = &corev1.ObjectReference{Name: node, UID: types.UID(node)}
+	return m
+}
+
+func deleted(m *Machine) *Machine {
+	m.DeletionTimestamp = &metav1.Time{}
+	return m
+}
+
+// TestWhoseNode asks about the first Machine: which Node is it that nobody doubts, and which has to be drained if it goes.
+func TestWhoseNode(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name       string
+		machines   []*Machine
+		nodes      []*corev1.Node
+		only, goes string
+	}{
+		{"nothing known of either", []*Machine{at("a", "")}, []*corev1.Node{joined("n", "", true)}, "", ""},
+		{"same instance", []*Machine{at("a", "x")}, []*corev1.Node{joined("n", "x", true)}, "n", "n"},
+		{"another instance at its address", []*Machine{at("a", "x", "1")}, []*corev1.Node{joined("n", "y", true, "1")}, "", ""},
+		{"the node's first address", []*Machine{at("a", "x", "1", "2")}, []*corev1.Node{joined("n", "", true, "2")}, "n", "n"},
+		{"the machine's first address", []*Machine{at("a", "", "1")}, []*corev1.Node{joined("n", "y", true, "2", "1")}, "n", "n"},
+		{"neither's first address", []*Machine{at("a", "", "1", "2")}, []*corev1.Node{joined("n", "", true, "3", "2")}, "", ""},
+		{"linked, and another at its address", []*Machine{linkedTo(at("a", "", "1"), "n")}, []*corev1.Node{joined("m", "", true, "1"), joined("n", "", false)}, "n", "n"},
+		{"linked to one that is gone", []*Machine{linkedTo(at("a", "x"), "n")}, []*corev1.Node{joined("m", "x", true)}, "m", "m"},
+		{"linked to another machine", []*Machine{at("a", "x"), linkedTo(at("b", "x"), "n")}, []*corev1.Node{joined("n", "x", true)}, "", ""},
+		{"fits another better", []*Machine{at("a", "", "1"), at("b", "x")}, []*corev1.Node{joined("n", "x", true, "1")}, "", ""},
+		{"fits another as well", []*Machine{at("a", "", "1"), at("b", "", "1")}, []*corev1.Node{joined("n", "", true, "1")}, "", ""},
+		{"stands back behind one that lives", []*Machine{deleted(at("a", "", "1")), at("b", "", "1")}, []*corev1.Node{joined("n", "", true, "1")}, "", ""},
+		{"before one that goes", []*Machine{at("a", "", "1"), deleted(at("b", "", "1"))}, []*corev1.Node{joined("n", "", true, "1")}, "n", "n"},
+		{"both go", []*Machine{deleted(at("a", "", "1")), deleted(at("b", "", "1"))}, []*corev1.Node{joined("n", "", true, "1")}, "", "n"},
+		{"two nodes, one ready", []*Machine{at("a", "", "1")}, []*corev1.Node{joined("m", "", false, "1"), joined("n", "", true, "1")}, "", "n"},
+		{"two nodes, one of the instance", []*Machine{at("a", "x", "1")}, []*corev1.Node{joined("m", "", true, "1"), joined("n", "x", false)}, "", "n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a := c.machines[0]
+			only := CandidatesOf(c.machines, c.nodes)[a].Only()
+			goes := FittingNode(a, c.nodes, c.machines)
+			if i := slices.IndexFunc(c.nodes, func(n *corev1.Node) bool { return IsNodeOf(a, n) }); i >= 0 {
+				goes = c.nodes[i]
+			}
+			if nameOf(only) != c.only || nameOf(goes) != c.goes {
+				t.Errorf("undoubted %q, want %q; drained %q, want %q", nameOf(only), c.only, nameOf(goes), c.goes)
+			}
+		})
+	}
+}
+
+func nameOf(n *corev1.Node) string {
+	if n == nil {
+		return ""
+	}
+	return n.Name
+}
+
+// What link-node would link is what the others take for a Machine's Node, and they take no other (B62, B63).
+func TestOneRuleForEverybody(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		pick := func(label string, of ...string) string { return rapid.SampledFrom(of).Draw(t, label) }
+		var machines []*Machine
+		var nodes []*corev1.Node
+		for _, name := range []string{"a", "b", "c"} {
+			machines = append(machines, at(name, pick("id", "", "x", "y"), pick("ip", "1", "2", "3"), pick("ip", "1", "2", "3")))
+			nodes = append(nodes, joined("n"+name, pick("id", "", "x", "y"), rapid.Bool().Draw(t, "ready"), pick("ip", "1", "2", "3"), pick("ip", "1", "2", "3")))
+		}
+		ix := IndexOf(machines)
+		fits, found := ix.NodesOf(nodes), CandidatesOf(machines, nodes)
+		for _, m := range machines {
+			var linked *corev1.Node
+			if len(fits[m]) == 1 && len(ix.Of(fits[m][0])) == 1 {
+				linked = fits[m][0]
+			}
+			if got := found[m].Only(); got != linked {
+				t.Fatalf("%s: %q is taken for its node, %q would be linked", m.Name, nameOf(got), nameOf(linked))
+			}
+			if got := FittingNode(m, nodes, machines); linked != nil && got != linked {
+				t.Fatalf("%s: %q would be drained, %q would be linked", m.Name, nameOf(got), nameOf(linked))
+			}
+			if len(found[m].Nodes) != len(fits[m]) {
+				t.Fatalf("%s: %d nodes may be its, %d fit", m.Name, len(found[m].Nodes), len(fits[m]))
+			}
+		}
+	})
+}
