@@ -47,7 +47,7 @@ if [ $# = 0 ] && [ $status = 0 ]; then
     echo
     echo "passed   $(grep -cE '^ *--- PASS' "$OPENSTACK_STATE/test.log") tests, skipped $(grep -cE '^ *--- SKIP' "$OPENSTACK_STATE/test.log"), failed $(grep -cE '^ *--- FAIL' "$OPENSTACK_STATE/test.log" || true)"
     echo
-    grep -E '^ *--- (PASS|SKIP)|^    (away|crash|story)_test.go' "$OPENSTACK_STATE/test.log"
+    grep -E '^ *--- (PASS|SKIP)|^    (away|crash|former|story)_test.go' "$OPENSTACK_STATE/test.log"
     echo
     grep -E '^== |^… ' "$OPENSTACK_STATE/story.log"
   } >"$root/docs/evidence/openstack.txt"

@@ -117,9 +117,11 @@ func TestNoValidHost(t *testing.T) {
 	refused := 0
 	for end := time.Now().Add(2 * patience); refused < 2; time.Sleep(5 * time.Second) {
 		in, err := d.Create(t.Context(), r, resolved)
+		if len(in.Progress) > 0 {
+			r.Progress = in.Progress
+		}
 		switch {
 		case err == nil && in.State == provider.StateIncomplete:
-			r.Progress = in.Progress
 		case provider.CodeOf(err) == provider.Exhausted && strings.Contains(err.Error(), "No valid host was found") && strings.Contains(err.Error(), "of-no-host"):
 			refused++
 			t.Log(err)
