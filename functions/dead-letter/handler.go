@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"unicode"
 
 	"github.com/cloudevents/sdk-go/v2/binding"
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
@@ -24,10 +25,10 @@ const Name = "dead-letter"
 
 const (
 	maxBody  = 1 << 20 // of a request; events of our sources are under 1 kB
-	maxValue = 80      // of a logged value: eight of them, with their keys, stay under 1 kB
+	maxValue = 80      // of a logged value: nine of them, with their keys, stay under 1 kB
 )
 
-// extensions are what is told of an event besides its id and type: who it was about, and who could not take it.
+// extensions are what is told of an event besides its id, source and type: who it was about, and who could not take it.
 var extensions = []string{"kind", "namespace", "name", "scan", "knativeerrordest", "knativeerrorcode"}
 
 // Sink is the dead-letter sink. It is safe for concurrent use.
@@ -56,7 +57,7 @@ func (s *Sink) Handle(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	line := []any{"count", s.count.add(seriesOf(ev.Extensions())), "event_id", cut(ev.ID()), "event_type", cut(ev.Type())}
+	line := []any{"count", s.count.add(seriesOf(ev.Extensions())), "event_id", cut(ev.ID()), "event_source", cut(ev.Source()), "event_type", cut(ev.Type())}
 	for _, name := range extensions {
 		if value, ok := ev.Extensions()[name].(string); ok && value != "" {
 			line = append(line, name, cut(value))
@@ -70,5 +71,10 @@ func cut(s string) string {
 	if len(s) > maxValue {
 		s = s[:maxValue]
 	}
-	return strings.ToValidUTF8(s, "")
+	return strings.Map(func(r rune) rune {
+		if r == '"' || r == '\\' || !unicode.IsPrint(r) {
+			return '?' // JSON would make up to six bytes of it
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
 }

@@ -16,7 +16,7 @@ const secret = "canary"
 
 func TestSinkLogsMetadataOnly(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", 500) + secret
+	long, quotes := strings.Repeat("x", 500)+secret, strings.Repeat(`"`, 500)
 	for _, tt := range []struct {
 		name    string
 		header  http.Header
@@ -33,7 +33,7 @@ func TestSinkLogsMetadataOnly(t *testing.T) {
 			},
 			body:    `{"password":"` + secret + `"}`,
 			message: `"msg":"dead letter"`,
-			want:    []string{`"event_id":"1"`, `"kind":"Machine"`, `"name":"worker-a"`, `"knativeerrorcode":"503"`, `"count":1`},
+			want:    []string{`"event_id":"1"`, `"event_source":"s"`, `"kind":"Machine"`, `"name":"worker-a"`, `"knativeerrorcode":"503"`, `"count":1`},
 		},
 		{
 			name:    "structured event",
@@ -49,6 +49,15 @@ func TestSinkLogsMetadataOnly(t *testing.T) {
 				"Ce-Kind": {long}, "Ce-Namespace": {long}, "Ce-Name": {long}, "Ce-Scan": {long}, "Ce-Knativeerrordest": {long}, "Ce-Knativeerrorcode": {long},
 			},
 			message: `"msg":"dead letter"`,
+		},
+		{
+			name: "values that JSON escapes",
+			header: http.Header{
+				"Ce-Id": {quotes}, "Ce-Specversion": {"1.0"}, "Ce-Source": {"s"}, "Ce-Type": {quotes},
+				"Ce-Kind": {quotes}, "Ce-Namespace": {quotes}, "Ce-Name": {quotes}, "Ce-Scan": {quotes}, "Ce-Knativeerrordest": {quotes}, "Ce-Knativeerrorcode": {quotes},
+			},
+			message: `"msg":"dead letter"`,
+			want:    []string{`"kind":"??`},
 		},
 		{
 			name:    "no event at all",
