@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,6 +165,22 @@ func TestReplyIsTheDecision(t *testing.T) {
 		t.Errorf("code %d, headers %v", w.Code, w.Header())
 	case !bytes.Contains(w.Body.Bytes(), []byte(`"function":"link-node"`)) || w.Body.Len() > maxReply+200:
 		t.Errorf("body of %d bytes", w.Body.Len())
+	}
+}
+
+// A shadow is woken by the same events as the one that works, and whoever gets two events of one source and id may take them for one.
+func TestDecisionsOfADryRunHaveASourceOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	var sources []string
+	for _, dry := range []bool{false, true} {
+		w := httptest.NewRecorder()
+		if err := Reply(t.Context(), w, "1.link-node", &Decision{Function: "link-node", DryRun: dry, Plan: "x"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, w.Header().Get("Ce-Source"))
+	}
+	if want := []string{"/functions/link-node", "/functions/link-node/dry-run"}; !slices.Equal(sources, want) {
+		t.Errorf("sources %q, want %q", sources, want)
 	}
 }
 

@@ -48,6 +48,9 @@ func Reply(ctx context.Context, w http.ResponseWriter, id string, d *Decision, e
 	ev.SetID(id)
 	ev.SetType("machine." + d.Function + ".decided")
 	ev.SetSource("/functions/" + d.Function)
+	if d.DryRun { // source and id are an event's identity, and who works beside it tells its decision under the same id
+		ev.SetSource(ev.Source() + "/dry-run")
+	}
 	if d.Subject != "" {
 		ev.SetSubject(d.Subject)
 	}
