@@ -36,13 +36,15 @@ func (sc *scan) alike(a, b *group) bool {
 	return sc.world.Similar(a.template, b.template, ignored)
 }
 
-// costsAlike reports whether two groups cost the same, as far as anybody asks for prices.
+// costsAlike reports whether two groups cost the same, as far as anybody asks for prices. They have no say where some group has
+// none, as on the way up.
 func (sc *scan) costsAlike(a, b *group) bool {
 	if !slices.Contains(sc.settings.Expanders, autoscaling.Price) {
 		return true
 	}
 	sc.readPrices()
-	return sc.priceOf(a) == sc.priceOf(b)
+	unpriced := func(g *group) bool { return sc.priceOf(g) == 0 }
+	return sc.priceOf(a) == sc.priceOf(b) || slices.ContainsFunc(sc.groups, unpriced)
 }
 
 // evenOut brings to the front of the Nodes that may go the one whose group is the largest among the groups similar to

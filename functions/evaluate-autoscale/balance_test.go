@@ -5,6 +5,7 @@ package evaluateautoscale
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,29 @@ func TestBalanceKeepsToWhatExpandersPrefer(t *testing.T) {
 				t.Errorf("%d, want %d", got, tt.amount)
 			}
 		})
+	}
+}
+
+// A price cannot be compared with none: where one of two similar sets has none, balance takes back what it brought (SPEC D29).
+func TestBalanceTakesBackWhateverPricesAreMissing(t *testing.T) {
+	t.Parallel()
+	for _, price := range []string{"none", "1"} { // the first is no price
+		w := fresh(t, "{scaleDown: {enabled: true}, balanceSimilarNodeGroups: true}")
+		w.set(t, "s-a", 1, 4, midsize(machine.AnnotationPrice, price), nil)
+		w.set(t, "s-b", 3, 4, midsize(), nil)
+		for _, of := range []string{"s-a/a1", "s-b/b1", "s-b/b2", "s-b/b3"} {
+			set, name, _ := strings.Cut(of, "/")
+			w.member(t, set, name, epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+			w.must(t, w.Put(running("on-"+name, name, resources("cpu", "1"))))
+		}
+		for range 90 {
+			if w.scans(t, 1); len(w.tainted()) > 0 {
+				break
+			}
+		}
+		if got := w.tainted(); !slices.Equal(got, []string{"b1"}) {
+			t.Errorf("price of s-a %q, none of s-b: %v go first, want one of the three of s-b", price, got)
+		}
 	}
 }
 

@@ -124,7 +124,7 @@ func (sc *scan) fill(b *buffer, quotas autoscaling.Quotas, left int) {
 	}
 	var held []string
 	wanted := count
-	if count, held = quotas.Take(b.object.GetNamespace(), template.Spec, scheduling.Requests(&corev1.Pod{Spec: template.Spec}), count); count < wanted {
+	if count, held = quotas.Take(b.object.GetNamespace(), template.Spec, scheduling.Requests(&corev1.Pod{Spec: template.Spec}), count, left); count < wanted {
 		b.limited = fmt.Sprintf("Buffer replicas limited from %d to %d due to quotas: %s", wanted, count, strings.Join(held, ", "))
 	}
 	if count > left {

@@ -36,3 +36,25 @@ func TestBuffersAreBoundedTogether(t *testing.T) {
 		t.Errorf("told again: %v", again)
 	}
 }
+
+// A buffer that is refused takes nothing of its namespace's quotas: what is left of them is for those after it (SPEC C83).
+func TestRefusedBufferTakesNoQuota(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.pool(t, "s", 0, 4, nil, nil)
+	w.yaml(t, "{apiVersion: v1, kind: ResourceQuota, metadata: {name: all, namespace: late, uid: quota}, status: {hard: {cpu: 10100m}}}")
+	for i, of := range []struct {
+		namespace string
+		replicas  int
+	}{{"early", 10_000}, {"early", 9_000}, {"late", 10_000}, {"late", 200}} {
+		w.yaml(t, fmt.Sprintf("{apiVersion: v1, kind: PodTemplate, metadata: {name: chunk-%d, namespace: %s, uid: template-%[1]d}, template: {spec: {containers: [{name: c, resources: {requests: {cpu: 1m}}}]}}}", i, of.namespace))
+		w.yaml(t, fmt.Sprintf("{apiVersion: autoscaling.x-k8s.io/v1beta1, kind: CapacityBuffer, metadata: {name: b-%d, namespace: %s, uid: buffer-%[1]d}, spec: {podTemplateRef: {name: chunk-%[1]d}, replicas: %[3]d}}", i, of.namespace, of.replicas))
+	}
+	w.once(t)
+	if got := fmt.Sprint(w.Object(bufferKind, "late", "b-2")); !strings.Contains(got, "TooMany") {
+		t.Errorf("the buffer beyond what all may have: %s", got)
+	}
+	if got := fmt.Sprint(w.Object(bufferKind, "late", "b-3")); strings.Contains(got, "limited from") || !strings.Contains(got, "replicas:200") {
+		t.Errorf("the buffer after it: %s", got)
+	}
+}

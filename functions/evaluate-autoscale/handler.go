@@ -79,6 +79,7 @@ func (sc *scan) decide() {
 		if !sc.scaleUp() {
 			sc.explain()
 		}
+		sc.untime()
 	default:
 		sc.giveUp()
 		sc.look()

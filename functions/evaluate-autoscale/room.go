@@ -44,7 +44,7 @@ func (sc *scan) held(c candidate, r room) string {
 		if !c.ready {
 			reason = "NotUnreadyLongEnough"
 		}
-		return fmt.Sprintf("%s: unneeded since %s, due %s", reason, machine.Stamp(c.since), machine.Stamp(c.since.Add(sc.patience(c))))
+		return fmt.Sprintf("%s%s%s, due %s", reason, unneededSince, machine.Stamp(c.since), machine.Stamp(c.since.Add(sc.patience(c))))
 	case r.halted != "":
 		return r.halted
 	case r.removals < 1, c.drain && r.drains < 1:

@@ -4,6 +4,7 @@ package evaluateautoscale
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,5 +84,36 @@ func TestTimersDoNotOutliveTheSettings(t *testing.T) {
 	w.pass(t, 3*time.Minute)
 	if got := w.replicas("worker"); got[0] != 1 {
 		t.Errorf("twelve minutes later: replicas %v", got)
+	}
+}
+
+// What was measured counts for nothing while the cluster is unhealthy, and no Node says that it does (SPEC C3, C60, W2).
+func TestUnhealthyClusterTellsNoTimes(t *testing.T) {
+	t.Parallel()
+	w := idle(t)
+	for i := range 4 {
+		n := memory.Get[*corev1.Node](w.Server, "", "a").DeepCopy()
+		n.Name, n.UID, n.ResourceVersion = fmt.Sprint("down-", i), "", ""
+		n.Status.Conditions[0].Status = corev1.ConditionUnknown
+		w.must(t, w.Put(n))
+	}
+	w.pass(t, 2*time.Minute)
+	if n := memory.Get[*corev1.Node](w.Server, "", "b"); len(n.Spec.Taints) > 0 || n.Annotations[machine.AnnotationScaleDownReason] != whyUnhealthy {
+		t.Errorf("Node b has %v %q", n.Spec.Taints, n.Annotations[machine.AnnotationScaleDownReason])
+	}
+	if n := memory.Get[*corev1.Node](w.Server, "", "a"); n.Annotations[machine.AnnotationScaleDownReason] != "NotUnderutilized: cpu above 0.60, threshold 0.5" {
+		t.Errorf("Node a, which nobody timed, says %q", n.Annotations[machine.AnnotationScaleDownReason])
+	}
+	before := len(w.ours())
+	w.pass(t, time.Minute)
+	if again := w.ours()[before:]; len(again) > 0 {
+		t.Errorf("it is not at rest: %v", again)
+	}
+	for i := range 4 {
+		w.must(t, w.Remove("Node", "", fmt.Sprint("down-", i), memory.Background))
+	}
+	w.pass(t, 2*time.Minute)
+	if n := memory.Get[*corev1.Node](w.Server, "", "b"); !strings.HasPrefix(n.Annotations[machine.AnnotationScaleDownReason], "NotUnneededLongEnough: unneeded since ") {
+		t.Errorf("healthy again, Node b says %q", n.Annotations[machine.AnnotationScaleDownReason])
 	}
 }

@@ -23,7 +23,9 @@ const (
 	whyDisabled      = "ScaleDownDisabledAnnotation: annotation " + disabledAnnotation
 	whyNotAutoscaled = "NotAutoscaled: it belongs to no machine set that is resized"
 	whyOther         = "NotUnneededOtherReason: "
+	whyUnhealthy     = whyOther + "the cluster is unhealthy, and what nobody needs is found anew once it is not"
 	noPlace          = "NoPlaceToMovePods: "
+	unneededSince    = ": unneeded since "
 )
 
 const (
@@ -56,6 +58,17 @@ func blockedBy(p *corev1.Pod, why string) string {
 		reason = why
 	}
 	return fmt.Sprintf("%s: pod %s/%s: %s", reason, p.Namespace, p.Name, why)
+}
+
+// untime takes back what Nodes say of times that count no more, because the cluster is unhealthy.
+func (sc *scan) untime() {
+	for _, n := range sc.Nodes {
+		if strings.Contains(n.Annotations[machine.AnnotationScaleDownReason], unneededSince) {
+			sc.because(n, whyUnhealthy)
+		}
+	}
+	sc.softTaint(nil)
+	sc.writeReasons()
 }
 
 // writeReasons puts onto Nodes why they are not removed, where kubectl describe node shows it (SPEC W2, D42). A reason

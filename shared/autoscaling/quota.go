@@ -22,8 +22,8 @@ func NewQuotas(all []*corev1.ResourceQuota) Quotas {
 }
 
 // Take takes what so many Pods ask for, or as many as the quotas admit, and returns how many that are, with the names of the
-// quotas that admit fewer. What they say of limits and of numbers of objects is left to the API server.
-func (q Quotas) Take(namespace string, spec corev1.PodSpec, each corev1.ResourceList, wanted int) (count int, held []string) {
+// quotas that admit fewer. More than most are not taken: nobody keeps room for them. What they say of limits and of numbers of objects is left to the API server.
+func (q Quotas) Take(namespace string, spec corev1.PodSpec, each corev1.ResourceList, wanted, most int) (count int, held []string) {
 	count = wanted
 	var hold []*corev1.ResourceQuota
 	for _, x := range q.all {
@@ -31,9 +31,12 @@ func (q Quotas) Take(namespace string, spec corev1.PodSpec, each corev1.Resource
 			continue
 		}
 		hold = append(hold, x)
-		if most := q.room(x, each); most < wanted {
-			held, count = append(held, x.Name), min(count, most)
+		if room := q.room(x, each); room < wanted {
+			held, count = append(held, x.Name), min(count, room)
 		}
+	}
+	if count > most {
+		return count, held
 	}
 	for _, x := range hold {
 		for name, amount := range each {

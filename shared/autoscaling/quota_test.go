@@ -45,6 +45,7 @@ func TestQuotasAreTaken(t *testing.T) {
 		held            []string
 	}{
 		{"elsewhere there are none", "other", corev1.PodSpec{}, amountsOf("cpu", "100"), 9, 9, nil},
+		{"more than may be", "ns", corev1.PodSpec{}, amountsOf("memory", "1Mi"), 10, 10, nil},
 		{"what runs is taken", "ns", corev1.PodSpec{}, amountsOf("cpu", "1500m", "memory", "1Gi"), 3, 3, nil},
 		{"what others took is", "ns", corev1.PodSpec{}, amountsOf("cpu", "500m", "memory", "2Gi"), 5, 2, []string{"all", "memory"}},
 		{"nothing is left", "ns", corev1.PodSpec{}, amountsOf("cpu", "1", "memory", "1Gi"), 1, 0, []string{"all"}},
@@ -53,7 +54,7 @@ func TestQuotasAreTaken(t *testing.T) {
 		{"that ends", "ns", corev1.PodSpec{ActiveDeadlineSeconds: new(int64(9))}, amountsOf("cpu", "1m"), 7, 0, []string{"all", "ends"}},
 		{"that looks across", "ns", corev1.PodSpec{Affinity: near}, amountsOf("cpu", "1m"), 7, 0, []string{"all", "across"}},
 	} {
-		if got, held := q.Take(tt.namespace, tt.spec, tt.each, tt.wanted); got != tt.want || !slices.Equal(held, tt.held) {
+		if got, held := q.Take(tt.namespace, tt.spec, tt.each, tt.wanted, 9); got != tt.want || !slices.Equal(held, tt.held) {
 			t.Errorf("%s: %d of %d, held by %v; want %d, %v", tt.name, got, tt.wanted, held, tt.want, tt.held)
 		}
 	}
