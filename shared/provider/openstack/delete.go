@@ -55,7 +55,7 @@ func (d *driver) removeInstance(ctx context.Context, c caller, r provider.Ref, s
 		return err
 	}
 	if s.withdrawn() {
-		return c.post(ctx, c.compute, "delete instance "+s.ID+", whose removal was put off", "servers/"+s.ID+"/action", map[string]any{"forceDelete": nil}, nil)
+		return unlessGone(c.post(ctx, c.compute, "delete instance "+s.ID+", whose removal was put off", "servers/"+s.ID+"/action", map[string]any{"forceDelete": nil}, nil))
 	}
 	if err := c.remove(ctx, c.compute, "delete instance "+s.ID, "servers/"+s.ID); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (d *driver) adopt(ctx context.Context, c caller, uid types.UID, s server) e
 			continue
 		}
 		tags := append(p.Tags, tag(tagUID, string(uid)), tag(tagCluster, d.tags.cluster))
-		if err := c.tagPort(ctx, p, tags); err != nil {
+		if err := unlessGone(c.tagPort(ctx, p, tags)); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func (d *driver) bind(ctx context.Context, c caller, s server) error {
 			continue
 		}
 		path := "ports/" + p.ID + "/tags/" + url.PathEscape(tag(tagServer, s.ID))
-		if err := c.request(ctx, c.network, "tag port "+p.ID, http.MethodPut, path, gophercloud.RequestOpts{}); err != nil {
+		if err := unlessGone(c.request(ctx, c.network, "tag port "+p.ID, http.MethodPut, path, gophercloud.RequestOpts{})); err != nil {
 			return err
 		}
 	}

@@ -141,3 +141,29 @@ func TestPortThatStaysKeepsNoOther(t *testing.T) {
 		wantNothing(t, f, "in the end")
 	})
 }
+
+// An instance whose removal was put off may end by itself before that is forced: what it leaves is left to the next call.
+func TestInstanceThatGoesBeforeItIsForced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.putsOff = true
+		l := newLife(t, f, everything)
+		l.up(t)
+		if err := l.Delete(t.Context(), l.ref); err != nil {
+			t.Fatal(err)
+		}
+		f.wire = func(_ context.Context, r *http.Request, after bool) (*http.Response, error) {
+			if !after && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/action") {
+				return reply(refuse(http.StatusNotFound, "itemNotFound", "Instance could not be found.")), nil
+			}
+			return nil, nil
+		}
+		if err := l.Delete(t.Context(), l.ref); err != nil {
+			t.Errorf("Delete = %v (%v) with %d ports", err, provider.CodeOf(err), f.count("ports"))
+		}
+		f.wire = nil
+		l.down(t)
+		wantNothing(t, f, "in the end")
+	})
+}

@@ -74,3 +74,40 @@ func TestPortsOfAMachineThatOpenShiftMade(t *testing.T) {
 		})
 	}
 }
+
+// What went while the removal of an instance was prepared, be it the instance or a port, is no word that nothing is left.
+func TestPortThatGoesMeanwhileIsNoAbsence(t *testing.T) {
+	t.Parallel()
+	for name, uid := range map[string]bool{"of an instance of OpenShift's": true, "of an instance that is removed by its id": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				l := newLife(t, f, "")
+				r := provider.Ref{UID: l.ref.UID, Name: "worker-a"}
+				if uid {
+					r.ProviderID = providerID(f.openshifts("worker-a", map[string]string{"worker-a-0": byOpenShift}))
+				} else {
+					r = provider.Ref{Name: l.ref.Name, ID: l.up(t).ID}
+				}
+				f.wire = func(_ context.Context, r *http.Request, after bool) (*http.Response, error) {
+					if !after && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/tags") {
+						return reply(refuse(http.StatusNotFound, "NeutronError", "Port could not be found.")), nil
+					}
+					return nil, nil
+				}
+				if err := l.Delete(t.Context(), r); err != nil {
+					t.Errorf("Delete = %v (%v) with %d instances", err, provider.CodeOf(err), f.count("servers"))
+				}
+				f.wire = nil
+				for range 5 {
+					time.Sleep(5 * time.Second)
+					_ = l.Delete(t.Context(), r)
+				}
+				if n := f.count("servers"); n != 0 {
+					t.Errorf("%d instances are left", n)
+				}
+			})
+		})
+	}
+}

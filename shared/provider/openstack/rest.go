@@ -50,7 +50,11 @@ func (c caller) post(ctx context.Context, to *gophercloud.ServiceClient, doing, 
 
 // remove deletes; what is gone already is gone.
 func (c caller) remove(ctx context.Context, to *gophercloud.ServiceClient, doing, path string) error {
-	err := c.request(ctx, to, doing, http.MethodDelete, path, gophercloud.RequestOpts{})
+	return unlessGone(c.request(ctx, to, doing, http.MethodDelete, path, gophercloud.RequestOpts{}))
+}
+
+// unlessGone returns err, or nil where it says that the one thing that a request was about is gone: that is no word of others.
+func unlessGone(err error) error {
 	if provider.CodeOf(err) == provider.NotFound {
 		return nil
 	}
