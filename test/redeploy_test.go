@@ -188,6 +188,26 @@ func TestUndeployTakesTheRootToo(t *testing.T) {
 	}
 }
 
+// A function that is not there is gone. Where nobody could ask, whatever else was not found, undeploy fails.
+func TestUndeployKnowsWhatIsGone(t *testing.T) {
+	t.Parallel()
+	for said, gone := range map[string]bool{
+		`Error: no remover handled link-node in openshift-machine-api`: true,
+		`Error: services.serving.knative.dev "link-node" not found`:    true,
+		`Error: getting credentials: exec: executable aws not found`:   false,
+	} {
+		cli := filepath.Join(t.TempDir(), "func")
+		if err := os.WriteFile(cli, []byte("#!/bin/bash\necho '"+said+"' >&2\nexit 1\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "tools/func/deploy.sh", "undeploy", "link-node")
+		cmd.Dir, cmd.Env = "..", append(os.Environ(), "FUNC_CLI="+cli)
+		if out, err := cmd.CombinedOutput(); (err == nil) != gone {
+			t.Errorf("func said %s; undeploy: %v\n%s", said, err, out)
+		}
+	}
+}
+
 // The root is the function that FUNCTION names, under the account of that: chosen once, it stays through later deployments, and takes
 // what overlays say of that function.
 func TestRootStaysTheFunctionThatItIs(t *testing.T) {

@@ -260,7 +260,7 @@ gone() {
       echo "$said"
       return 0
     fi
-    case $said in *"not found"* | *"no remover handled"*) [ "$attempt" = 1 ] || return 0 ;; esac
+    case $said in *"\"$1\" not found"* | *"no remover handled"*) [ "$attempt" = 1 ] || return 0 ;; esac
     echo "$said" >&2
   done
   return 1
