@@ -86,22 +86,25 @@ func (l *loader) fill(ctx context.Context, s snapshot.Snapshot) error {
 	if err := l.create(ctx, settings); err != nil {
 		return err
 	}
-	sets, err := l.api.Observe(ctx, snapshot.Snapshot{}, []snapshot.Query{snapshot.All("MachineSet")})
+	if err := l.create(ctx, nodes); err != nil {
+		return err
+	}
+	there, err := l.api.Observe(ctx, snapshot.Snapshot{}, []snapshot.Query{snapshot.All("MachineSet"), snapshot.All("Node")})
 	if err != nil {
 		return err
 	}
-	uids := map[string]types.UID{}
-	for _, set := range sets.MachineSets {
-		uids[set.Name] = set.UID
+	uids := map[string]types.UID{} // the server's to choose
+	for o := range there.Objects() {
+		uids[plan.NameOf(o)] = o.GetUID()
 	}
 	for _, o := range rest {
 		if m, ok := o.(*machine.Machine); ok {
-			owner := &m.OwnerReferences[0]
-			owner.APIVersion, owner.UID = "machine.openshift.io/v1beta1", uids[owner.Name]
-			m.Status.NodeRef.UID = "" // the Node's is the server's to choose
+			owner, node := &m.OwnerReferences[0], m.Status.NodeRef
+			owner.APIVersion, owner.UID = "machine.openshift.io/v1beta1", uids[plan.Name("MachineSet", machine.Namespace, owner.Name)]
+			node.UID = uids[plan.Name("Node", "", node.Name)]
 		}
 	}
-	return errors.Join(l.create(ctx, nodes), l.create(ctx, rest))
+	return l.create(ctx, rest)
 }
 
 // create creates objects side by side.
@@ -167,6 +170,7 @@ func withStatus(into, from plan.Object) {
 		status := from.Status
 		for i := range status.Conditions {
 			status.Conditions[i].LastTransitionTime = metav1.Now()
+			status.Conditions[i].ObservedGeneration = into.GetGeneration() // bounds that are not settled are all that a scan sees to
 		}
 		into.(*autoscaling.MachineAutoscaler).Status = status //nolint:forcetypeassert // of the same kind
 	}
