@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -50,8 +52,10 @@ func ConfigFrom(getenv func(string) string) (Config, error) {
 	}
 	if v := getenv("MACHINE_NAMESPACES"); v != "" {
 		c.Namespaces = strings.Split(v, ",")
-		if slices.Contains(c.Namespaces, "") {
-			return c, fmt.Errorf("MACHINE_NAMESPACES=%q: empty name", v)
+		for _, name := range c.Namespaces {
+			if len(validation.IsDNS1123Label(name)) > 0 {
+				return c, fmt.Errorf("MACHINE_NAMESPACES=%q: %q names no namespace", v, name)
+			}
 		}
 	}
 	for _, s := range []struct {
@@ -69,6 +73,11 @@ func ConfigFrom(getenv func(string) string) (Config, error) {
 		c.Senders = Senders{v, strings.Split(getenv("OIDC_SUBJECTS"), ",")}
 		if slices.Contains(c.Senders.Subjects, "") {
 			return c, fmt.Errorf("OIDC_SUBJECTS=%q: with OIDC_AUDIENCE it must name who may send", getenv("OIDC_SUBJECTS"))
+		}
+		for _, pattern := range c.Senders.Subjects {
+			if _, err := path.Match(pattern, ""); err != nil || strings.ContainsAny(pattern, " \t\n") {
+				return c, fmt.Errorf("OIDC_SUBJECTS=%q: %q is no pattern", getenv("OIDC_SUBJECTS"), pattern)
+			}
 		}
 	}
 	if v := getenv("LOG_LEVEL"); v != "" {

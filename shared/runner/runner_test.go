@@ -242,7 +242,12 @@ func TestConfigFrom(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, key, value, want string }{
 		{"namespaces", "MACHINE_NAMESPACES", "a,b", ""},
-		{"an empty namespace", "MACHINE_NAMESPACES", "a,", `MACHINE_NAMESPACES="a,": empty name`},
+		{"an empty namespace", "MACHINE_NAMESPACES", "a,", `MACHINE_NAMESPACES="a,": "" names no namespace`},
+		{"a space", "MACHINE_NAMESPACES", "a, b", `MACHINE_NAMESPACES="a, b": " b" names no namespace`},
+		{"senders", "OIDC_SUBJECTS", "a*,b", ""},
+		{"no pattern", "OIDC_SUBJECTS", "a,[", `OIDC_SUBJECTS="a,[": "[" is no pattern`},
+		{"an empty pattern", "OIDC_SUBJECTS", "a,", `OIDC_SUBJECTS="a,": with OIDC_AUDIENCE it must name who may send`},
+		{"a space before a pattern", "OIDC_SUBJECTS", "a, b", `OIDC_SUBJECTS="a, b": " b" is no pattern`},
 		{"dry run", "DRY_RUN", "1", ""},
 		{"no bool", "DRY_RUN", "perhaps", `DRY_RUN="perhaps": neither true nor false`},
 		{"strict", "STRICT_TLS", "true", ""},
@@ -251,12 +256,11 @@ func TestConfigFrom(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c, err := ConfigFrom(func(key string) string {
-				if key == tt.key {
-					return tt.value
-				}
-				return ""
-			})
+			env := map[string]string{tt.key: tt.value}
+			if tt.key == "OIDC_SUBJECTS" {
+				env["OIDC_AUDIENCE"] = "functions"
+			}
+			c, err := ConfigFrom(func(key string) string { return env[key] })
 			if got := fmt.Sprint(err); err != nil && got != tt.want || err == nil && tt.want != "" {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
