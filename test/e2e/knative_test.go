@@ -28,21 +28,27 @@ func TestKnative(t *testing.T) {
 		t.Skip("needs a node with real Knative: make e2e-knative")
 	}
 	k := newKnative(t)
+	told := func(name, what string, play func(*testing.T)) { // chapters that report nothing themselves
+		began := time.Now()
+		if t.Run(name, play) {
+			k.took(what, began)
+		}
+	}
 	t.Run("deploy", k.deploy)
 	t.Run("walk-through, with pods killed and link-node swapped", k.walkThrough)
 	t.Run("scaled to zero", k.coldStart)
 	k.empty(t)
 	t.Run("a shadow", k.shadow)
 	k.empty(t)
-	t.Run("healing", func(t *testing.T) { heal(t, k.Stack) })
+	told("healing", "the stories of healing", func(t *testing.T) { heal(t, k.Stack) })
 	k.empty(t)
-	t.Run("lives of Machines", func(t *testing.T) { live(t, yard{kubectl{plane: k.ControlPlane}, k.Stack}) })
+	told("lives of Machines", "the lives of Machines", func(t *testing.T) { live(t, yard{kubectl{plane: k.ControlPlane}, k.Stack}) })
 	k.empty(t)
 	t.Run("a second namespace", k.secondNamespace)
 	t.Run("senders prove who they are", k.senders)
 	t.Run("a release", k.release)
 	t.Run("the root", k.root)
-	t.Run("undeploy", k.undeploy)
+	told("undeploy", "make undeploy: no function is left, and no Machine has changed", k.undeploy)
 	t.Run("rights", k.rights)
 }
 
