@@ -59,6 +59,7 @@ func (m *Metrics) done(ctx context.Context, s snapshot.Snapshot, a plan.Action) 
 		m.moved(ctx, a)
 	case plan.Update:
 		m.resizedBy(ctx, a)
+		m.remembered(ctx, s, a)
 		_, before := a.Old.GetAnnotations()[machine.AnnotationExternalRepair]
 		if _, after := a.New.GetAnnotations()[machine.AnnotationExternalRepair]; after && !before {
 			m.cured(ctx, s, a.Old)

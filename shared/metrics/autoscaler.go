@@ -32,27 +32,44 @@ func unschedulable(s snapshot.Snapshot) []point {
 	return []point{{value: float64(n)}}
 }
 
-// safe reads what the autoscaler tells people (SPEC C77). What cannot be read tells nothing.
+// status is what the autoscaler tells people of health (SPEC C77).
+type status struct {
+	ClusterWide struct {
+		Health health `json:"health"`
+	} `json:"clusterWide"`
+	NodeGroups []struct {
+		Name   string `json:"name"`
+		Health health `json:"health"`
+	} `json:"nodeGroups"`
+}
+
+type health struct {
+	Status string `json:"status"`
+}
+
+// statusOf reads the status. What cannot be read tells nothing.
+func statusOf(s snapshot.Snapshot) (st status) {
+	if cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus); cm != nil {
+		if err := yaml.Unmarshal([]byte(cm.Data[autoscaling.StatusKey]), &st); err != nil {
+			return status{}
+		}
+	}
+	return st
+}
+
 func safe(s snapshot.Snapshot) []point {
-	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus)
-	if cm == nil {
+	h := statusOf(s).ClusterWide.Health
+	if h.Status == "" {
 		return nil
 	}
-	var status struct {
-		ClusterWide struct {
-			Health struct {
-				Status string `json:"status"`
-			} `json:"health"`
-		} `json:"clusterWide"`
+	return []point{{value: healthiness(h)}}
+}
+
+func healthiness(h health) float64 {
+	if h.Status == "Healthy" {
+		return 1
 	}
-	err := yaml.Unmarshal([]byte(cm.Data[autoscaling.StatusKey]), &status)
-	switch health := status.ClusterWide.Health.Status; {
-	case err != nil || health == "":
-		return nil
-	case health == "Healthy":
-		return []point{{value: 1}}
-	}
-	return []point{{value: 0}}
+	return 0
 }
 
 // limits are the resources whose limit keeps the cluster from growing, as Pods are told (SPEC C34).

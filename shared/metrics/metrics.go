@@ -46,6 +46,7 @@ const (
 	keyOp        = attributekey.String("op")
 	keyCode      = attributekey.String("code")
 	keyDirection = attributekey.String("direction")
+	keyDeleted   = attributekey.String("deleted")
 )
 
 // Results of an invocation.

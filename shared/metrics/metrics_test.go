@@ -323,7 +323,8 @@ func TestScalingIsMeasured(t *testing.T) {
 	ca.Name = autoscaling.Name
 	ca.Spec.ResourceLimits = &autoscaling.ResourceLimits{MaxNodesTotal: new(int32(12)), Cores: &autoscaling.Range{Min: 20, Max: 48}}
 	state := autoscaling.State{Schema: 1, LastScaleUp: new(metav1.NewTime(start)), Unneeded: map[types.UID]metav1.Time{"a": {}}, Removals: []autoscaling.Removal{{Node: "a"}, {Node: "b"}}}
-	cm := &corev1.ConfigMap{Data: map[string]string{autoscaling.StateKey: state.String()}}
+	cm := &corev1.ConfigMap{Data: map[string]string{autoscaling.StateKey: state.String(), autoscaling.StatusKey: `
+nodeGroups: [{name: MachineSet/openshift-machine-api/worker, health: {status: Unhealthy}}, {name: other, health: {status: Healthy}}]`}}
 	cm.Namespace, cm.Name = machine.Namespace, machine.ConfigMapStatus
 	n := &corev1.Node{}
 	n.Name, n.Annotations = "a", map[string]string{machine.AnnotationScaleDownReason: "NotUnderutilized: cpu above 0.60, threshold 0.5"}
@@ -333,6 +334,7 @@ func TestScalingIsMeasured(t *testing.T) {
 	i.Seen = i.Seen.Answered(snapshot.All("MachineSet"))
 	grown := set.DeepCopy()
 	grown.Spec.Replicas = new(int32(4))
+	grown.Annotations[machine.CapacityGPUCount] = "2"
 	a := plan.Update{Old: set, New: grown}
 	i.Planned.Then(a)
 	i.Planned.Notes = append(i.Planned.Notes, plan.Warning(cm, "ScaleUpTimedOut", "late"), plan.Normal(cm, "DeleteUnregistered", "gone"))
@@ -347,10 +349,44 @@ func TestScalingIsMeasured(t *testing.T) {
 		"cluster_memory_current_bytes": {` 1024`}, "node_group_min_count": {group + "1"}, "node_group_max_count": {group + "4"},
 		"node_group_target_count": {group + "2"}, "node_group_backoff_status": {group + "1"}, "unneeded_nodes_count": {` 1`},
 		"unremovable_nodes_count": {`{reason="NotUnderutilized"} 1`}, "pending_node_deletions": {` 2`}, "scale_down_in_cooldown": {` 1`},
+		"node_group_healthiness": {group + "0", `{node_group="other"} 1`}, "scaled_up_gpu_nodes_total": {` 2`},
 		"scaled_up_nodes_total": {` 2`}, "failed_scale_ups_total": {`{reason="timeout"} 1`}, "old_unregistered_nodes_removed_count": {` 1`},
 	} {
 		want(t, m, "cluster_autoscaler_"+name, lines...)
 	}
+}
+
+// A write of the state says once what became of Machines that bring no Node, and of removals that are over (SPEC C79).
+func TestWhatTheStateRemembersIsMeasured(t *testing.T) {
+	t.Parallel()
+	m, _ := measured(t, autoscales)
+	const group = "MachineSet/openshift-machine-api/worker"
+	before := autoscaling.State{Schema: 1, Groups: map[string]autoscaling.NodeGroup{group: {FailedUIDs: []types.UID{"known"}}}}
+	for _, name := range []string{"gone", "kept", "going"} {
+		before.Removals = append(before.Removals, autoscaling.Removal{Node: name, NodeUID: types.UID(name), At: metav1.NewTime(start.Add(-time.Minute))})
+	}
+	after := before
+	after.Groups = map[string]autoscaling.NodeGroup{group: {FailedUIDs: []types.UID{"broken", "known", "late", "later"}}}
+	after.Removals = before.Removals[2:]
+	written := func(s autoscaling.State) *corev1.ConfigMap {
+		cm := &corev1.ConfigMap{Data: map[string]string{autoscaling.StateKey: s.String()}}
+		cm.Namespace, cm.Name = machine.Namespace, machine.ConfigMapStatus
+		return cm
+	}
+	broken := running("broken")
+	broken.UID, broken.Status.Phase = "broken", new(machine.PhaseFailed)
+	kept := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "kept", UID: "kept"}}
+	i := scan("Node", broken, kept)
+	i.Seen.Now = start
+	a := plan.Update{Old: written(before), New: written(after)}
+	i.Planned.Then(a)
+	i.Outcomes = map[plan.Key]plan.Outcome{a.Key(): {Result: plan.Conflict}}
+	m.Invoked(i) // somebody else wrote it
+	i.Outcomes = map[plan.Key]plan.Outcome{a.Key(): {}}
+	m.Invoked(i)
+	want(t, m, "cluster_autoscaler_failed_node_creations_total", `{reason="other"} 1`, `{reason="timeout"} 2`)
+	want(t, m, "cluster_autoscaler_node_removal_latency_seconds_sum", `{deleted="false"} 60`, `{deleted="true"} 60`)
+	want(t, m, "cluster_autoscaler_node_removal_latency_seconds_count", `{deleted="false"} 1`, `{deleted="true"} 1`)
 }
 
 // However many Pods and groups a limit concerns, a scan hits it once.

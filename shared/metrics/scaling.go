@@ -3,6 +3,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -35,6 +36,7 @@ var (
 		{autoscales, "cluster_autoscaler_node_group_max_count", "Highest size of a set.", "MachineSet", scanned, ofGroup, boundOfGroups(machine.AnnotationMaxSize)},
 		{autoscales, "cluster_autoscaler_node_group_target_count", "Wanted size of a set.", "MachineSet", scanned, ofGroup, targetOfGroups},
 		{autoscales, "cluster_autoscaler_node_group_backoff_status", "Whether a set is left alone after it could not grow (0: no, 1: yes).", "MachineSet", scanned, ofGroup, backoffOfGroups},
+		{autoscales, "cluster_autoscaler_node_group_healthiness", "Whether enough Nodes of a set are ready for it to grow (0: no, 1: yes).", "MachineSet", scanned, ofGroup, healthOfGroups},
 		{autoscales, "cluster_autoscaler_unneeded_nodes_count", "Nodes that nobody needs.", "Node", scanned, nil, ofState(func(s autoscaling.State) float64 { return float64(len(s.Unneeded)) })},
 		{autoscales, "cluster_autoscaler_unremovable_nodes_count", "Nodes that stay, by the reason that stands on them.", "Node", scanned, []string{"reason"}, unremovable},
 		{autoscales, "cluster_autoscaler_pending_node_deletions", "Nodes whose removal is under way.", "Node", scanned, nil, ofState(func(s autoscaling.State) float64 { return float64(len(s.Removals)) })},
@@ -153,14 +155,20 @@ func backoffOfGroups(s snapshot.Snapshot) (all []point) {
 	return all
 }
 
+func healthOfGroups(s snapshot.Snapshot) (all []point) {
+	for _, g := range statusOf(s).NodeGroups {
+		all = append(all, point{healthiness(g.Health), []string{g.Name}})
+	}
+	return all
+}
+
 // stateOf reads what the autoscaler remembers. What cannot be read tells nothing.
 func stateOf(s snapshot.Snapshot) (autoscaling.State, bool) {
 	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus)
 	if cm == nil {
 		return autoscaling.State{}, false
 	}
-	state, err := autoscaling.ParseState(cm.Data[autoscaling.StateKey])
-	return state, err == nil
+	return stateIn(cm)
 }
 
 func ofState(value func(autoscaling.State) float64) func(snapshot.Snapshot) []point {
@@ -224,14 +232,20 @@ func unremovable(s snapshot.Snapshot) (all []point) {
 const maxReasons = 30
 
 // scaling counts what the autoscaler did.
-type scaling struct{ up, down, failed, lost metric.Int64Counter }
+type scaling struct {
+	up, gpus, down, failed, uncreated, lost metric.Int64Counter
+	removal                                 metric.Float64Histogram
+}
 
 func (m *Metrics) openScaling(i *instruments) {
 	m.scaling = scaling{
-		up:     i.counter("cluster_autoscaler_scaled_up_nodes_total", "Nodes that were asked for."),
-		down:   i.counter("cluster_autoscaler_scaled_down_nodes_total", "Nodes that were given up."),
-		failed: i.counter("cluster_autoscaler_failed_scale_ups_total", "Scale-ups that failed, by reason."),
-		lost:   i.counter("cluster_autoscaler_old_unregistered_nodes_removed_count", "Machines that were given up because their Node did not come."),
+		up:        i.counter("cluster_autoscaler_scaled_up_nodes_total", "Nodes that were asked for."),
+		gpus:      i.counter("cluster_autoscaler_scaled_up_gpu_nodes_total", "Nodes with GPUs that were asked for."),
+		down:      i.counter("cluster_autoscaler_scaled_down_nodes_total", "Nodes that were given up."),
+		failed:    i.counter("cluster_autoscaler_failed_scale_ups_total", "Scale-ups that failed, by reason."),
+		uncreated: i.counter("cluster_autoscaler_failed_node_creations_total", "Machines that failed, or whose Node did not come in time, by reason."),
+		removal:   i.histogram("cluster_autoscaler_node_removal_latency_seconds", "How long it took from the taint until the Node was gone, or was given back.", secondsOfRemoval),
+		lost:      i.counter("cluster_autoscaler_old_unregistered_nodes_removed_count", "Machines that were given up because their Node did not come."),
 	}
 }
 
@@ -245,6 +259,9 @@ func (m *Metrics) resizedBy(ctx context.Context, a plan.Update) {
 	switch n := int64(*after.Spec.Replicas) - int64(*before.Spec.Replicas); {
 	case n > 0:
 		m.scaling.up.Add(ctx, n)
+		if gpus, err := strconv.Atoi(cmp.Or(after.Annotations[machine.CapacityGPUCount], after.Annotations[machine.AnnotationGPU])); err == nil && gpus > 0 {
+			m.scaling.gpus.Add(ctx, n)
+		}
 	case n < 0:
 		m.scaling.down.Add(ctx, -n)
 	}
