@@ -56,12 +56,14 @@ func anyGroup(s snapshot.Snapshot) bool {
 	})
 }
 
-// boundsOf reads a set's bounds. Without a MachineAutoscaler of its own, with bounds that allow nothing, paused or on
-// its way out, a set is never resized (SPEC S31, C16).
+// boundsOf reads a set's bounds. Without a MachineAutoscaler of its own, with bounds that allow nothing, paused, where another API
+// has the say (SPEC B7), or on its way out, a set is never resized (SPEC S31, C16).
 func boundsOf(s snapshot.Snapshot, set *machine.MachineSet) (least, most int32, ok bool) {
 	least, okLeast := number(set.Annotations[machine.AnnotationMinSize])
 	most, okMost := number(set.Annotations[machine.AnnotationMaxSize])
 	_, paused := set.Annotations[machine.AnnotationPausedMHC]
+	other, _ := machine.Paused(set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI)
+	paused = paused || other.Status == corev1.ConditionTrue
 	ok = okLeast && okMost && most > 0 && least <= most && !paused && set.DeletionTimestamp == nil
 	return least, most, ok && ownerOf(s, set) != nil
 }

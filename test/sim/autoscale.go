@@ -8,10 +8,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
@@ -37,7 +40,42 @@ func (p *Play) autoscaling() []plan.Object {
 	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: "app", UID: "app"}}
 	rs.Spec.Replicas = new(int32(1))
 	p.pods = 1
-	return []plan.Object{ca, ma, rs, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workload}}}
+	all := []plan.Object{ca, ma, rs, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workload}}}
+	if p.hosts == nil { // where there are but few hosts, nobody can keep all Pods and lose a host
+		all = append(all, budget())
+	}
+	return all
+}
+
+// budget is people's word that one Pod may be missing at a time.
+func budget() *policyv1.PodDisruptionBudget {
+	b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: "app", Generation: 1}}
+	b.Spec.MaxUnavailable = new(intstr.FromInt32(1))
+	b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "app"}}
+	return b
+}
+
+// allow is the disruption controller: it counts who runs, and forgets whom it heard the end of.
+func (p *Play) allow() {
+	b := memory.Get[*policyv1.PodDisruptionBudget](p.API, workload, "app")
+	if b == nil {
+		return
+	}
+	healthy := 0
+	for _, pod := range p.allPods() {
+		if pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil {
+			healthy++
+		}
+	}
+	wanted := max(0, p.pods-1)
+	status := policyv1.PodDisruptionBudgetStatus{
+		ObservedGeneration: b.Generation, ExpectedPods: int32(p.pods), CurrentHealthy: int32(healthy), DesiredHealthy: int32(wanted), DisruptionsAllowed: int32(max(0, healthy-wanted)),
+	}
+	if !equality.Semantic.DeepEqual(b.Status, status) {
+		next := b.DeepCopy()
+		next.Status = status
+		p.put(next)
+	}
 }
 
 // podNamed returns a Pod that takes most of a Node.
@@ -84,6 +122,7 @@ func (p *Play) workloads(nodes []*corev1.Node) {
 			p.schedule(pod, nodes, on)
 		}
 	}
+	p.allow()
 }
 
 // volume is that of the first Pod.

@@ -54,6 +54,7 @@ func (p *Play) editMachine(what int, m *machine.Machine) {
 		p.change(m, func(o *machine.Machine) { metav1.SetMetaDataLabel(&o.ObjectMeta, machine.LabelOrdinal, fmt.Sprint(k)) })
 	case userPauseMachine:
 		p.tracef("people give the say over %s to %s", m.Name, another(m.Spec.AuthoritativeAPI))
+		p.handed[m.UID] = p.born
 		p.change(m, func(o *machine.Machine) { o.Spec.AuthoritativeAPI = another(o.Spec.AuthoritativeAPI) })
 	case userMend:
 		spoil := p.pick(KindWhich, 2) == 1
@@ -75,6 +76,7 @@ func (p *Play) edit(what int) {
 		p.editSet(func(s *machine.MachineSet) { s.Spec.DeletePolicy = policy })
 	case userPauseSet:
 		p.tracef("people give the say over the set to %s", another(set.Spec.AuthoritativeAPI))
+		p.handed[set.UID] = p.born
 		p.editSet(func(s *machine.MachineSet) { s.Spec.AuthoritativeAPI = another(s.Spec.AuthoritativeAPI) })
 	case userMendTemplate:
 		spoil := p.pick(KindWhich, 2) == 1

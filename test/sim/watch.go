@@ -31,6 +31,7 @@ type watch struct {
 	rebuilt        map[int]bool         // invocations that rebuilt the ledger
 	doubts         map[doubt]bool       // what an invocation asked of a cloud and was not answered
 	runs           map[types.UID]string // by Node: the instance that it was last Ready on
+	handed         map[types.UID]int    // by object that people gave another API the say over: the last invocation that began before
 	seen           int                  // of the cloud's history
 	tampered       bool                 // people set records back
 	restored       bool                 // all of them
@@ -53,7 +54,7 @@ type doubt struct {
 }
 
 func (p *Play) begin() {
-	p.watch = watch{sick: map[string]bool{}, silent: map[string]bool{}, ever: map[int]bool{}, rebuilt: map[int]bool{}, doubts: map[doubt]bool{}, runs: map[types.UID]string{}}
+	p.watch = watch{sick: map[string]bool{}, silent: map[string]bool{}, ever: map[int]bool{}, rebuilt: map[int]bool{}, doubts: map[doubt]bool{}, runs: map[types.UID]string{}, handed: map[types.UID]int{}}
 }
 
 // current returns what an action changes as it is before.
@@ -104,6 +105,7 @@ func (p *Play) watchWrite(q *proc, a plan.Action, old plan.Object, err error) {
 	if err != nil {
 		return
 	}
+	p.watchPaused(q, a, old)
 	switch a := a.(type) {
 	case plan.Create:
 		if m, ok := a.Object.(*machine.Machine); ok {

@@ -85,6 +85,8 @@ func (p *Play) watchCreated(q *proc, e cloud.Event) {
 	live := p.liveOf(e.UID)
 	bounded := !p.unbounded && !p.restored
 	switch {
+	case p.pausedMachine(q, m):
+		p.violate("B7", "%s makes %s for %s, which another API has the say over", q, e.ID, m.Name)
 	case len(live) > 1 && (bounded || !p.Cloud.Untokened && !p.restored):
 		p.violate("R-S1", "%s makes %s beside %s for %s", q, e.ID, live[0].ID, e.Name)
 	case m == nil && bounded:
@@ -121,6 +123,8 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 	}
 	recorded := p.recorded(m, e)
 	switch {
+	case p.pausedMachine(q, m):
+		p.violate("B7", "%s deletes %s of %s, which another API has the say over", q, e.ID, m.Name)
 	case m.DeletionTimestamp == nil && recorded:
 		p.violate("R-S3", "%s deletes %s, which %s records", q, e.ID, m.Name)
 	case m.DeletionTimestamp == nil && machine.ProviderID(m) == "":
@@ -130,12 +134,33 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 		p.violate("R-S7", "%s deletes %s, but %s is not drained", q, e.ID, m.Name)
 	case len(m.Spec.LifecycleHooks.PreTerminate) > 0:
 		p.violate("R-S7", "%s deletes %s, but %s is held by a hook", q, e.ID, m.Name)
+	case p.tenant(m) != "":
+		p.violate("R-S8", "%s deletes %s, but %s runs there, which nobody evicted", q, e.ID, p.tenant(m))
 	case p.writes(m):
 		p.violate("R-S7", "%s deletes %s, but a volume is attached to %s", q, e.ID, m.Name)
 	}
 	if p.doubts[doubt{q.id, ""}] && !sweeps {
 		p.violate("R-S12", "%s deletes %s although it could not list the cloud", q, e.ID)
 	}
+}
+
+// tenant names a Pod on the Node of m, which was drained, that nobody asked to leave. To skip the drain, or to end it in time, is
+// what people may want more than that.
+func (p *Play) tenant(m *machine.Machine) string {
+	drained := machine.FindCondition(m.Status.Conditions, machine.ConditionDrained)
+	if p.Level < Scaling || drained == nil || drained.Reason != "Drained" || m.Status.NodeRef == nil {
+		return ""
+	}
+	n := memory.Get[*corev1.Node](p.API, "", m.Status.NodeRef.Name)
+	if n == nil || !machine.IsNodeOf(m, n) {
+		return ""
+	}
+	for _, pod := range p.allPods() {
+		if pod.Spec.NodeName == n.Name && pod.DeletionTimestamp == nil {
+			return pod.Name
+		}
+	}
+	return ""
 }
 
 // writes reports whether a volume is attached to the Node of m, which was drained. One that nobody heard of meanwhile was not waited

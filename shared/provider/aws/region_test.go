@@ -63,3 +63,33 @@ func TestEndpointsThatNeedNotProveWhoTheyAre(t *testing.T) {
 		}
 	}
 }
+
+// elsewhere sends whoever asks to another host, and remembers who was asked.
+type elsewhere struct{ asked }
+
+// RoundTrip implements [http.RoundTripper].
+func (e *elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
+	e.asked = append(e.asked, r.URL.Host)
+	res, err := page(http.StatusFound, "text/plain", "over there")(nil)
+	res.Header.Set("Location", "https://elsewhere.test/")
+	res.Request = r
+	return res, err
+}
+
+// A signed request goes to the endpoint and nowhere else, wherever that sends it (RELIABILITY 4).
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	keys := map[string][]byte{"aws_access_key_id": []byte("a"), "aws_secret_access_key": []byte("b")}
+	c, err := connect(provider.Account{Region: "us-east-1", Credentials: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts := &elsewhere{}
+	c.http.Transport = hosts
+	if _, err := c.ec2.DescribeInstances(t.Context(), nil); err == nil {
+		t.Error("no error")
+	}
+	if len(hosts.asked) != 1 {
+		t.Errorf("%v are asked, want the endpoint alone", hosts.asked)
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/throttle"
 )
 
 // faults are what may become of a call on its way, each with whether the vCenter did it.
@@ -371,5 +372,33 @@ func TestDestroyThatIsRefusedIsTold(t *testing.T) {
 	w.set(nil)
 	if err := remove(t.Context(), d, r); provider.CodeOf(err) != provider.NotFound {
 		t.Errorf("once it is allowed, Delete = %v", err)
+	}
+}
+
+// elsewhere sends whoever asks to another host, and remembers who was asked.
+type elsewhere []string
+
+// RoundTrip implements [http.RoundTripper].
+func (e *elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
+	*e = append(*e, r.URL.Host)
+	res, err := page(http.StatusFound, "text/plain", "over there", "")(nil)
+	res.Request = r
+	res.Header.Set("Location", "https://elsewhere.test/")
+	return res, err
+}
+
+// What is said to a vCenter, the password too, is said to nobody else, wherever that sends us (RELIABILITY 4).
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	c, hosts := &http.Client{}, &elsewhere{}
+	guard(c, &http.Transport{}, throttle.New(100, 100))
+	c.Transport = hosts
+	res, err := c.Get("https://vcenter.test/sdk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close() // nobody reads it
+	if len(*hosts) != 1 {
+		t.Errorf("%v are asked, want the vCenter alone", *hosts)
 	}
 }

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guards
+
+const (
+	reach = "shared/provider/throttle/reach.go"
+	token = "shared/events/token.go"
+)
+
+// inputs keep out what others may write, send or answer (RELIABILITY §4, 2g).
+var inputs = []Guard{
+	{"sender-signs", "2g", token, `	if !signed(header`, `	if false && !signed(header`, ""},
+	{"token-of-the-issuer", "2g", token, `	case issuer == "" || c.Issuer != issuer:`, `	case false:`, ""},
+	{"token-for-us", "2g", token, `	case v.Audience == "" || !slices.Contains(several, v.Audience):`, `	case several == nil && v.Audience == "nobody":`, ""},
+	{"token-of-a-sender", "2g", token, `	case !slices.ContainsFunc(v.Subjects, fits):`, `	case !slices.ContainsFunc(v.Subjects, fits) && false:`, ""},
+	{"token-of-now", "2g", token, `	case c.Expires <= 0 || now.After(seconds(c.Expires).Add(skew)):`, `	case false:`, ""},
+	{"cloud-proves-who-it-is", "4", run + "clouds.go", `	if c.StrictTLS && insecure != "" {`, `	if false {`, ""},
+	{"metadata-is-no-cloud", "4", reach, `		if p.Contains(at) {`, `		if p.Contains(at) && false {`, ""},
+	{"link-local-is-no-cloud", "4", reach, `	if at.IsLinkLocalUnicast() {`, `	if false {`, ""},
+	{"api-server-is-no-cloud", "4", reach, `	if at.String() == os.Getenv("KUBERNETES_SERVICE_HOST") {`, `	if os.Getenv("KUBERNETES_SERVICE_HOST") == "nowhere" {`, ""},
+	{"aws-follows-no-redirect", "4", "shared/provider/aws/client.go", `		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+`, "", ""},
+	{"openstack-follows-no-redirect", "4", "shared/provider/openstack/session.go", `		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+`, "", ""},
+	{"vcenter-follows-no-redirect", "4", "shared/provider/vsphere/transport.go", `	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+`, "", ""},
+	{"ports-of-a-vcenter", "4", "shared/provider/vsphere/session.go", `port != "" && port != "443" &&`, `false &&`, ""},
+	{"size-of-a-spec", "4", "shared/providerspec/decode.go", `	if len(raw) > maxBytes {`, `	if false {`, ""},
+	{"depth-of-a-spec", "4", "shared/providerspec/decode.go", `	if nesting(raw) > maxDepth {`, `	if false {`, ""},
+	{"records-are-read-strictly", "4", words + "record.go", `	wrong, err := kjson.UnmarshalStrict(`, `	wrong, err := []error(nil), kjson.UnmarshalCaseSensitivePreserveInts(`, ""},
+	{"answers-of-clouds-tell-no-secrets", "4", run + "unspoken.go", `	if text := secrets.Replace(err.Error()); text != err.Error() {`, `	if text := err.Error(); false {`, ""},
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+	"github.com/machine-functions/machine-functions/test/sim"
+)
+
+// edits has people change objects by hand too.
+func edits(c *sim.Config) { c.Edits = true }
+
+// deaf does not hear who has the say over Machines and their sets.
+func deaf(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := sets(s, func(set *machine.MachineSet) { set.Spec.AuthoritativeAPI = "" })
+		for i, m := range s.Machines {
+			c := m.DeepCopy()
+			c.Spec.AuthoritativeAPI = ""
+			next.Machines[i] = c
+		}
+		return next
+	})
+}
+
+// deletesPaused deletes the instances of paused Machines.
+var deletesPaused = ofInstances(func(_ snapshot.Snapshot, m *machine.Machine) bool { return machine.IsPaused(m) && m.Spec.ProviderID != nil })
+
+// evictsAnybody evicts every Pod that runs.
+var evictsAnybody = rogue(func(s snapshot.Snapshot) (all []plan.Action) {
+	for _, p := range s.Pods {
+		if p.Spec.NodeName != "" && p.DeletionTimestamp == nil {
+			all = append(all, plan.Evict{Pod: p, Why: "a mistake"})
+		}
+	}
+	return all
+}, "Pod")
+
+// ignoresPods takes every Node for empty.
+func ignoresPods(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		next.Pods = nil
+		return next
+	})
+}
