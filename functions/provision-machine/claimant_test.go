@@ -4,6 +4,7 @@ package provisionmachine
 
 import (
 	"testing"
+	"time"
 
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -44,6 +45,37 @@ func TestRemovalNamesWhatIsTheMachines(t *testing.T) {
 			}
 			if removed != 1 {
 				t.Errorf("%d removals", removed)
+			}
+		})
+	}
+}
+
+// What is removed may be too new for the cloud's reads: a driver is told when the attempt began, or takes it for gone (2b.9).
+func TestRemovalSaysWhenTheAttemptBegan(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		"delete-removes-the-instance":              "2026-01-01T00:00:00Z",
+		"refused-midway-is-cleaned-up-first":       "2026-01-01T00:00:00Z",
+		"delete-asks-for-what-another-system-made": "0001-01-01T00:00:00Z",
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			s, _, err := scenario.Load("testdata/" + file + ".txtar")
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen, _, err := scenario.Observe(Function, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var began []string
+			for _, a := range Decide(seen).Actions() {
+				if d, ok := a.(plan.DeleteInstance); ok {
+					began = append(began, d.Ref.Began.UTC().Format(time.RFC3339))
+				}
+			}
+			if len(began) != 1 || began[0] != want {
+				t.Errorf("removals of what began at %v, want %s", began, want)
 			}
 		})
 	}

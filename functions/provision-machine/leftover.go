@@ -24,7 +24,7 @@ func (l life) leftover() bool {
 func (l life) clear() plan.Sequence {
 	i := *l.intent
 	a := plan.DeleteInstance{Account: i.Account, Cluster: l.cloud.Cluster, Why: fmt.Sprintf("left by attempt %d, which was refused", i.Attempt)}
-	a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, Token: i.Token, Progress: i.Progress}
+	a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, Token: i.Token, Progress: i.Progress, Began: i.StartedAt.Time}
 	o, tried := l.Outcome(a)
 	released := func(again time.Duration, why string) plan.Sequence {
 		var at time.Time

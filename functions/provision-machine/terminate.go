@@ -140,7 +140,7 @@ func (l life) removal() plan.DeleteInstance {
 	}
 	a.Ref = provider.Ref{UID: machine.InstanceUID(l.m), Name: l.m.Name}
 	if l.intent != nil {
-		a.Ref.ID, a.Ref.Token, a.Ref.Progress = l.intent.Instance, l.intent.Token, l.intent.Progress
+		a.Ref.ID, a.Ref.Token, a.Ref.Progress, a.Ref.Began = l.intent.Instance, l.intent.Token, l.intent.Progress, l.intent.StartedAt.Time
 	}
 	if l.m.Spec.ProviderID != nil {
 		a.Ref.ProviderID = *l.m.Spec.ProviderID

@@ -32,7 +32,8 @@ type Driver interface {
 	// A partial list is an error.
 	List(ctx context.Context) ([]Instance, error)
 	// Delete starts or continues removal, by id and by UID tag, children too; without r.UID only of the one instance,
-	// or child, with r.ID. It returns nil while something is still there, and NotFound once nothing is.
+	// or child, with r.ID. It returns nil while something is still there, and NotFound once nothing is. Where reads lag
+	// behind Create, what r records and the cloud does not show is still there as long as r is fresh ([Ref.Fresh]).
 	Delete(ctx context.Context, r Ref) error
 	// InstanceTypes returns what the cloud offers, sorted by name.
 	InstanceTypes(ctx context.Context) ([]InstanceType, error)
@@ -91,6 +92,12 @@ type Ref struct {
 	ProviderID string
 	Token      string
 	Progress   []byte
+	Began      time.Time // when the latest Create for it began; zero if that is not known, as of what is long there
+}
+
+// Fresh reports whether what r records may be so new at now that reads of a cloud with this Horizon do not show it.
+func (r Ref) Fresh(now time.Time, horizon time.Duration) bool {
+	return now.Before(r.Began.Add(horizon))
 }
 
 // State is the part of a cloud's state machine that matters here.

@@ -222,6 +222,8 @@ var ends = []Guard{
 `, "", ""},
 	{"only-gone-is-gone", "2b.9", provision + "terminate.go", `	return tried && o.Result == plan.Gone`, `	return tried && o.Result < 100`, ""},
 	{"horizon-holds-the-finalizer", "2b.9", provision + "terminate.go", `	if until := l.surfaces(); l.confirmed().Before(until) {`, `	if until := l.surfaces(); false && l.confirmed().Before(until) {`, ""},
+	{"fresh-instance-may-be-there", "2b.9", provision + "terminate.go", `, l.intent.StartedAt.Time`, `, time.Time{}`, "./functions/provision-machine"},
+	{"fresh-instance-that-ec2-does-not-know", "2b.9", "shared/provider/aws/remove.go", `unseen && fresh(r) {`, `unseen && false {`, ""},
 	{"answer-of-after-the-horizon", "2b.9", provision + "terminate.go", `l.Outcome(l.removal()); tried {`, `l.Outcome(l.removal()); tried && false {`, ""},
 	{"unreadable-intent-holds-the-finalizer", "2b.9", provision + "terminate.go", `	case unreadable != nil:`, `	case false:`, ""},
 	{"foreign-ports-stay", "2b.9", "shared/provider/openstack/things.go", `	return slices.DeleteFunc(all, func(p port) bool { return !carries(p.Tags, tags) }), err`, `	return all, err`, ""},

@@ -169,6 +169,36 @@ func TestLifeOnASlowCloud(t *testing.T) {
 	}
 }
 
+// A set is emptied while no read of the cloud shows the instance that was just made: its Machine stays until that is gone (2b.9).
+func TestMachineThatGoesAtOnceLeavesNothing(t *testing.T) {
+	t.Parallel()
+	w := machineLayer()
+	w.Cloud.Lag = 2 * time.Minute
+	if err := w.API.Put(Set("worker", 1)); err != nil {
+		t.Fatal(err)
+	}
+	machines := func() []*machine.Machine {
+		if err := w.Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return memory.List[*machine.Machine](w.API)
+	}
+	for len(w.Cloud.Instances()) == 0 {
+		machines()
+	}
+	if err := w.API.Scale(machine.Namespace, "worker", 0); err != nil {
+		t.Fatal(err)
+	}
+	for rounds := 0; len(machines()) > 0; rounds++ {
+		if rounds == 30 {
+			t.Fatalf("%s after %d rounds", state(w), rounds)
+		}
+	}
+	if left := w.Cloud.Instances(); len(left) > 0 {
+		t.Errorf("the Machine is gone, its instance %s is %s", left[0].ID, left[0].State)
+	}
+}
+
 // A cloud that works in steps refuses after some of them: what the refused attempt made is removed before the next one
 // makes it anew, without any sweep, so that a quota of ports is never used up by attempts (R-B12, RELIABILITY 2b.8).
 func TestRefusedAttemptLeavesNothing(t *testing.T) {

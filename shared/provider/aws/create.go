@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -19,9 +18,8 @@ import (
 // progress names the host that was allocated, and the instance that has yet to join its load balancers. No list may show
 // them yet (SPEC E9).
 type progress struct {
-	Instance string    `json:"instance,omitempty"`
-	Host     string    `json:"host,omitempty"`
-	At       time.Time `json:"at,omitzero"` // when they were last known to be there
+	Instance string `json:"instance,omitempty"`
+	Host     string `json:"host,omitempty"`
 }
 
 func parseProgress(r provider.Ref) (p progress, err error) {
@@ -33,9 +31,6 @@ func parseProgress(r provider.Ref) (p progress, err error) {
 	}
 	return p, nil
 }
-
-// fresh reports whether what p names may be so new that EC2 does not know its id everywhere.
-func (p progress) fresh() bool { return time.Since(p.At) < horizon }
 
 // create makes the instance, and lets it join its load balancers once it runs.
 func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provider.Instance, error) {
@@ -65,7 +60,6 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 }
 
 func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
-	p.At = time.Now().UTC().Truncate(time.Second)
 	b, err := json.Marshal(p)
 	if err != nil {
 		return provider.Instance{}, fmt.Errorf("write progress: %w", err)

@@ -151,7 +151,7 @@ func (d *driver) release(ctx context.Context, r provider.Ref, p progress) (there
 	if err != nil {
 		return false, err
 	}
-	ids, err := d.held(ctx, found, p)
+	ids, err := d.held(ctx, r, found, p)
 	if err != nil {
 		return true, err
 	}
@@ -166,9 +166,9 @@ func (d *driver) release(ctx context.Context, r provider.Ref, p progress) (there
 }
 
 // held returns the ids of the hosts that were found, and of the one that p names if it is too new to be found.
-func (d *driver) held(ctx context.Context, found []types.Host, p progress) ([]string, error) {
+func (d *driver) held(ctx context.Context, r provider.Ref, found []types.Host, p progress) ([]string, error) {
 	ids := idsOfHosts(found)
-	if p.Host == "" || !p.fresh() || slices.Contains(ids, p.Host) {
+	if p.Host == "" || !fresh(r) || slices.Contains(ids, p.Host) {
 		return ids, nil
 	}
 	released, err := d.released(ctx, p.Host)

@@ -34,7 +34,7 @@ func allocated(t *testing.T, cloud *ec2.Cloud) (*driver, *wire, provider.Ref, js
 	d, w := region.wired(t, region.account())
 	resolved, err := d.Resolve(t.Context(), onHost())
 	must(t, err)
-	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t", Began: time.Now()}
 	i, err := d.Create(t.Context(), r, resolved)
 	must(t, err)
 	r.Progress = i.Progress
@@ -50,7 +50,7 @@ func TestHostIsAllocatedAndGivenBack(t *testing.T) {
 	d, _ := region.wired(t, region.account())
 	resolved, err := d.Resolve(t.Context(), onHost())
 	must(t, err)
-	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t", Began: time.Now()}
 	first, err := d.Create(t.Context(), r, resolved)
 	if err != nil || first.State != provider.StateIncomplete || len(cloud.Live()) != 0 || len(cloud.Hosts()) != 1 {
 		t.Fatalf("Create = %+v, %v with %d instances on %d hosts", first, err, len(cloud.Live()), len(cloud.Hosts()))

@@ -5,6 +5,7 @@ package aws
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -33,14 +34,21 @@ func (d *driver) terminate(ctx context.Context, r provider.Ref, p progress) erro
 	if err != nil {
 		return err
 	}
-	if p.Instance != "" && !slices.ContainsFunc(found, func(i types.Instance) bool { return aws.ToString(i.InstanceId) == p.Instance }) {
-		if there, err := d.halfMade(ctx, p); there || err != nil {
+	unseen := false
+	for _, id := range recorded(r, p) {
+		if slices.ContainsFunc(found, func(i types.Instance) bool { return aws.ToString(i.InstanceId) == id }) {
+			continue
+		}
+		known, err := d.known(ctx, id)
+		if err != nil {
 			return err
 		}
+		unseen = unseen || len(known) == 0
+		found = append(found, slices.DeleteFunc(known, func(i types.Instance) bool { return !d.means(r, i) })...)
 	}
 	there := live(found)
-	if len(found) == 0 && recorded(r) {
-		return d.unseen(ctx, r)
+	if len(there) == 0 && unseen && fresh(r) {
+		return nil // too new for every read: a later call finds it
 	}
 	if len(there) == 0 {
 		return provider.Errorf(provider.NotFound, "delete %s: no instance is there", r.Name)
@@ -70,34 +78,34 @@ func (d *driver) leaveAll(ctx context.Context, there []types.Instance) (ids []st
 	return ids, nil
 }
 
-// halfMade terminates an instance that only an attempt's progress names and no list shows, and reports whether it may be
-// there. A terminated one is listed for an hour: this one is too new, or gone for long.
-func (d *driver) halfMade(ctx context.Context, p progress) (there bool, err error) {
-	_, err = d.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{p.Instance}})
-	if refusal(err) == "InvalidInstanceID.NotFound" {
-		return p.fresh(), nil
+// recorded returns the ids of instances that the driver made for a Machine: the one that its record names, and the one
+// that its attempt's progress does. No list may show them yet (SPEC E9).
+func recorded(r provider.Ref, p progress) (ids []string) {
+	if all := idsOf(r); r.UID != "" && r.ProviderID != "" && len(all) == 1 && all[0] == r.ID {
+		ids = all
 	}
-	return true, err
+	if p.Instance != "" && !slices.Contains(ids, p.Instance) {
+		ids = append(ids, p.Instance)
+	}
+	return ids
 }
 
-// recorded reports whether a Machine records r's one instance, as it does of what the driver made for it.
-func recorded(r provider.Ref) bool {
-	ids := idsOf(r)
-	return r.UID != "" && r.ProviderID != "" && len(ids) == 1 && ids[0] == r.ID
-}
-
-// unseen is a recorded instance that no list shows, neither as terminated, though EC2 shows that for an hour: it may be
-// so new that reads lag behind (SPEC E9). It is asked for by its id without filters, which names another's as well.
-func (d *driver) unseen(ctx context.Context, r provider.Ref) error {
-	out, err := d.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{r.ID}})
-	if refusal(err) == "InvalidInstanceID.NotFound" || err == nil && !slices.ContainsFunc(out.Reservations, func(v types.Reservation) bool {
-		return slices.ContainsFunc(v.Instances, func(i types.Instance) bool { return d.means(r, i) && len(live([]types.Instance{i})) > 0 })
-	}) {
-		return provider.Errorf(provider.NotFound, "delete %s: no instance is there", r.Name)
+// known asks for an instance by its id without filters, which names another's as well. None is one that EC2 does not know
+// yet, or no longer: it shows a terminated one for an hour.
+func (d *driver) known(ctx context.Context, id string) ([]types.Instance, error) {
+	out, err := d.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+	if refusal(err) == "InvalidInstanceID.NotFound" {
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = d.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{r.ID}})
-	return err
+	var all []types.Instance
+	for _, v := range out.Reservations {
+		all = append(all, v.Instances...)
+	}
+	return all, nil
 }
+
+// fresh reports whether what r records may be so new that EC2 does not know its id everywhere.
+func fresh(r provider.Ref) bool { return r.Fresh(time.Now(), horizon) }

@@ -28,6 +28,30 @@ func deleted(t *testing.T, d *driver, r provider.Ref) {
 	}
 }
 
+// SPEC E9: a recorded instance that EC2 does not know yet is no absence; it goes once it is known.
+func TestRecordedInstanceThatEC2DoesNotKnowYet(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{Lag: time.Hour}
+	region := serve(t, cloud)
+	d, _ := region.wired(t, region.account())
+	r, i, err := create(t, d, "worker-a", spec(nil))
+	must(t, err)
+	r.ID, r.ProviderID, r.Began = i.ID, i.ProviderID, time.Now()
+	if err := d.Delete(t.Context(), r); err != nil {
+		t.Errorf("Delete of what was made a moment ago = %v", err)
+	}
+	old := r
+	old.Began = time.Now().Add(-horizon)
+	if err := d.Delete(t.Context(), old); provider.CodeOf(err) != provider.NotFound {
+		t.Errorf("Delete of what EC2 should know by now = %v", err)
+	}
+	cloud.CatchUp()
+	deleted(t, d, r)
+	if n := len(cloud.Live()); n != 0 {
+		t.Errorf("nothing is there, says Delete, and %d instances live", n)
+	}
+}
+
 // SPEC E9, E10: an instance that only the progress names, because no list shows it yet, is terminated.
 func TestHalfMadeInstanceThatNoListShowsIsDeleted(t *testing.T) {
 	t.Parallel()
@@ -36,7 +60,7 @@ func TestHalfMadeInstanceThatNoListShowsIsDeleted(t *testing.T) {
 	d, _ := region.wired(t, region.account())
 	resolved, err := d.Resolve(t.Context(), spec(map[string]any{"loadBalancers": []any{map[string]any{"name": "apps", "type": "classic"}}}))
 	must(t, err)
-	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t", Began: time.Now()}
 	i, err := d.Create(t.Context(), r, resolved)
 	must(t, err)
 	r.Progress = i.Progress
@@ -51,14 +75,14 @@ func TestHalfMadeInstanceThatEC2DoesNotKnow(t *testing.T) {
 	t.Parallel()
 	region := serve(t, &ec2.Cloud{})
 	d, _ := region.wired(t, region.account())
-	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t", Began: time.Now()}
 	i, err := progress{Instance: "i-0123456789abcdef0"}.incomplete(r)
 	must(t, err)
 	r.Progress = i.Progress
 	if err := d.Delete(t.Context(), r); err != nil {
 		t.Errorf("Delete of what was made a moment ago = %v", err)
 	}
-	r.Progress = []byte(`{"instance": "i-0123456789abcdef0", "at": "2020-01-02T03:04:05Z"}`)
+	r.Began = time.Now().Add(-horizon)
 	if err := d.Delete(t.Context(), r); provider.CodeOf(err) != provider.NotFound {
 		t.Errorf("Delete of what ended long ago = %v", err)
 	}

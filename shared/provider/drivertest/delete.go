@@ -5,6 +5,7 @@ package drivertest
 import (
 	"cmp"
 	"testing"
+	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -43,6 +44,20 @@ var deleteTests = []test{
 		}
 		if found := c.find(t, r); len(found) != 0 {
 			t.Errorf("found %+v after its removal", found)
+		}
+	}},
+	{"delete of what no read shows yet leaves nothing", func(t *testing.T, c *cloud) {
+		r := c.ref()
+		r.Began = time.Now()
+		i, err := c.create(t.Context(), r)
+		if err != nil {
+			t.Fatalf("Create: %v", err)
+		}
+		r.ID, r.ProviderID = i.ID, i.ProviderID
+		c.remove(t, r)
+		time.Sleep(c.Lag)
+		if left := c.list(t); len(left) != 0 {
+			t.Errorf("nothing is there, says Delete, and %+v is listed", left)
 		}
 	}},
 	{"what is on its way out says so", func(t *testing.T, c *cloud) {

@@ -20,6 +20,7 @@ var faultTests = []test{
 		c.Exhaust(true)
 		_, err := c.create(t.Context(), r)
 		wantCode(t, err, provider.Exhausted)
+		time.Sleep(c.Lag) // without the attempt's progress only reads lead to what it left
 		c.remove(t, provider.Ref{UID: r.UID})
 		c.wantInstances(t, 0)
 		c.Exhaust(false)

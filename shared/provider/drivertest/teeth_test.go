@@ -47,6 +47,7 @@ var wrongs = map[string]string{
 	"deletes by tag always":     "delete by id alone leaves the machine's other instance",
 	"deletes any id":            "delete never takes another machine's instance for its id",
 	"deletes the recorded only": "delete by tag takes every instance of the machine",
+	"believes every read":       "delete of what no read shows yet leaves nothing",
 	"drops tags":                "tags are added and changed",
 	"tags any id":               "update never takes another machine's instance for its id",
 	"finds by tag only":         "find without a tag goes by the ids, whosever tag the instance carries",
@@ -94,6 +95,9 @@ func TestBroken(t *testing.T) {
 	}
 	drivertest.RunVirtual(t, func(*testing.T) drivertest.Harness {
 		cloud := &memory.Cloud{Hold: time.Second}
+		if wrong == "believes every read" {
+			cloud.Lag = time.Second
+		}
 		p := cloud.Provider()
 		p.Open = func(ctx context.Context, a provider.Account) (provider.Driver, error) {
 			d, err := cloud.Open(ctx, a)
@@ -102,6 +106,7 @@ func TestBroken(t *testing.T) {
 		return drivertest.Harness{
 			Provider: p,
 			Account:  provider.Account{Kind: memory.Kind},
+			Lag:      cloud.Lag,
 			Spec:     json.RawMessage(`{"type": "small"}`),
 			Invalid:  []drivertest.Bad{{Spec: json.RawMessage(`{"type": "huge"}`), Names: []string{"huge"}}},
 			Exhaust: func(exhausted bool) {
@@ -206,6 +211,8 @@ func (b *broken) Delete(ctx context.Context, r provider.Ref) error {
 		r.UID = all[named].UID
 	case b.wrong == "deletes any id" && named >= 0, b.wrong == "deletes the recorded only" && r.ID != "":
 		r.UID = ""
+	case b.wrong == "believes every read":
+		r.Began = time.Time{}
 	}
 	err := b.Driver.Delete(ctx, r)
 	if b.wrong == "never knew" && provider.CodeOf(err) == provider.NotFound && r.ID == "unknown" {

@@ -26,7 +26,7 @@ const defaultHorizon = 20 * time.Second
 // consistent, never short of anything. Its fields are set before the first call.
 type Cloud struct {
 	Untokened bool          // every Create that is repeated makes another instance
-	Lag       time.Duration // Find, List and removal by tag see the cloud as it was so long ago
+	Lag       time.Duration // Find, List and Delete see the cloud as it was so long ago
 	Ports     int           // ports that are made before the instance, one with each Create
 	Boot      time.Duration // from creation to running
 	Removal   time.Duration // from Delete to gone

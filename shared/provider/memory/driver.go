@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -97,10 +98,14 @@ func (d *driver) List(ctx context.Context) ([]provider.Instance, error) {
 // Delete implements [provider.Driver].
 func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
 	_, err := call(ctx, d, Call{Op: OpDelete, Ref: r}, func() (struct{}, error) {
-		now, seen, there := d.cloud.now(), d.seen(ctx, Call{Op: OpDelete, Ref: r}), false
+		now, seen := d.cloud.now(), d.seen(ctx, Call{Op: OpDelete, Ref: r})
+		there, unseen := false, recorded(r)
 		for _, t := range d.cloud.all {
-			byID := t.ID == r.ID || t.ProviderID == r.ProviderID
-			if t.owned || t.gone(now) || !d.means(r, t) || !byID && t.Created.After(seen) {
+			if t.Created.After(seen) {
+				continue
+			}
+			unseen = slices.DeleteFunc(unseen, func(id string) bool { return id == t.ID })
+			if t.owned || t.gone(now) || !d.means(r, t) {
 				continue
 			}
 			there = true
@@ -110,12 +115,21 @@ func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
 			}
 			d.cloud.remove(t, at, Deleted)
 		}
-		if !there {
+		if !there && (len(unseen) == 0 || !r.Fresh(now, d.Horizon())) {
 			return struct{}{}, provider.Errorf(provider.NotFound, "delete %s: nothing is there", r.Name)
 		}
 		return struct{}{}, nil
 	})
 	return err
+}
+
+// recorded returns the ids that r knows: its instance's, and those of the ports of an attempt that is under way.
+func recorded(r provider.Ref) (ids []string) {
+	_ = json.Unmarshal(r.Progress, &ids) // where nobody can read it, the tags lead to what there is
+	if r.ID != "" {
+		ids = append(ids, r.ID)
+	}
+	return ids
 }
 
 // Tags implements [provider.Updater].
