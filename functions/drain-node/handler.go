@@ -75,15 +75,14 @@ func (d drain) step(claimed *bool) []plan.Sequence {
 	case len(d.m.Spec.LifecycleHooks.PreDrain) > 0:
 		return d.shown("hooks before the drain", d.note("DrainBlocked", "Drain blocked by pre-drain hooks: "+hooks(d.m)))
 	case d.n == nil && unlinked(d.Snapshot, d.m) != nil:
-		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, reasonQueued,
-			"waits for node "+d.m.Status.NodeRef.Name+", which registered anew, to be linked to its machine"))
+		return d.awaitLink()
 	case d.n == nil: // gone (B31)
 		return d.set(machine.NodeGone(d.m.Status.NodeRef.UID), []plan.Note{d.note("DrainSucceeded", "Node drain succeeded")})
 	}
 	if seq, wait := d.takeSlot(claimed); wait {
 		return seq
 	}
-	if seq := d.begin(); seq != nil {
+	if seq := d.begin(d.proceeds()...); seq != nil {
 		return seq
 	}
 	if !d.n.Spec.Unschedulable {
@@ -92,13 +91,29 @@ func (d drain) step(claimed *bool) []plan.Sequence {
 	return d.evict()
 }
 
+// awaitLink waits until it is known whose the Node is that registered anew under the name of the linked one.
+func (d drain) awaitLink() []plan.Sequence {
+	if seq := d.begin(); seq != nil {
+		return seq
+	}
+	node := "node " + d.m.Status.NodeRef.Name + ", which registered anew,"
+	if d.late() {
+		return d.timedOut(node + " is not linked to its machine")
+	}
+	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining", "waits for "+node+" to be linked to its machine"))
+}
+
 // cordon keeps new Pods off the Node. What the API server has against that is told of the Machine, which waits for it.
 func (d drain) cordon() []plan.Sequence {
 	next := d.n.DeepCopy()
 	next.Spec.Unschedulable = true
 	a := plan.Update{Old: d.n, New: next, Why: "cordon for machine " + d.m.Name}
 	if o, tried := d.Outcome(a); tried && o.Result == plan.Refused {
-		return d.hindered("cannot cordon node " + d.n.Name + ": " + o.Message)
+		why := "node " + d.n.Name + " cannot be cordoned: " + o.Message
+		if d.late() {
+			return d.timedOut(why)
+		}
+		return d.hindered(why)
 	}
 	return []plan.Sequence{{Do: []plan.Action{a}, Notes: d.proceeds()}}
 }
@@ -107,7 +122,7 @@ func (d drain) cordon() []plan.Sequence {
 func (d drain) evict() []plan.Sequence {
 	e := evictionOf(d.Snapshot, d.n, nil)
 	if left := e.left(); left != "" && d.late() {
-		return d.timedOut(left)
+		return d.timedOut("there are still " + left)
 	}
 	if now := e.now(); len(now) > 0 {
 		if machine.Phase(d.m) != machine.PhaseDeleting { // nobody's Pods go before everybody can see why (B27)
@@ -126,7 +141,7 @@ func (d drain) evict() []plan.Sequence {
 	}
 	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes != "" {
 		if d.late() {
-			return d.timedOut("volumes " + volumes)
+			return d.timedOut("there are still volumes " + volumes)
 		}
 		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining",
 			"waits for volumes to be detached: "+volumes))

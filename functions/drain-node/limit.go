@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	// reasonQueued is of a drain that has not begun, because another control-plane Node goes first, or because it is not
-	// known yet whose the Node is.
+	// reasonQueued is of a drain that has not begun, because another control-plane Node goes first.
 	reasonQueued = "Queued"
 	// fewPods is how many Pods a message names.
 	fewPods = 5
@@ -42,7 +41,7 @@ func limitOf(m *machine.Machine) (limit time.Duration, limited bool, err error) 
 
 // begin writes down when a drain with a limit began; without a limit nobody has to know. Waiting for hooks, or for
 // another control-plane Node, is not part of it.
-func (d drain) begin() []plan.Sequence {
+func (d drain) begin(notes ...plan.Note) []plan.Sequence {
 	limit, limited, _ := limitOf(d.m)
 	have := d.begun()
 	if !limited || have != nil && have.Reason != reasonQueued {
@@ -52,7 +51,7 @@ func (d drain) begin() []plan.Sequence {
 	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c machine.Condition) bool { return c.Type == machine.ConditionDrained })
 	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo,
 		"Draining", "ends at "+machine.Stamp(d.Now.Add(limit))+" at the latest"), d.Now)
-	return []plan.Sequence{{Do: []plan.Action{plan.UpdateStatus{Old: d.m, New: next, Why: "drain within " + limit.String()}}, Notes: d.proceeds()}}
+	return []plan.Sequence{{Do: []plan.Action{plan.UpdateStatus{Old: d.m, New: next, Why: "drain within " + limit.String()}}, Notes: notes}}
 }
 
 // late reports whether the drain has reached its limit.
@@ -62,11 +61,11 @@ func (d drain) late() bool {
 	return limited && began != nil && !d.Now.Before(began.LastTransitionTime.Add(limit))
 }
 
-// timedOut ends the drain with what is left on the Node: no Pod is deleted against its budget, but the instance goes,
+// timedOut ends the drain with what is left to do: no Pod is deleted against its budget, but the instance goes,
 // because the user wants that more (RELIABILITY 2e).
-func (d drain) timedOut(left string) []plan.Sequence {
+func (d drain) timedOut(why string) []plan.Sequence {
 	limit, _, _ := limitOf(d.m)
-	message := fmt.Sprintf("after %v there are still %s", limit, left)
+	message := fmt.Sprintf("after %v %s", limit, why)
 	told := plan.Warning(d.m, "DrainTimedOut", "Node drain timed out: "+message).From(source)
 	return d.set(machine.True(machine.ConditionDrained, "DrainTimedOut", message), []plan.Note{told})
 }
