@@ -33,16 +33,17 @@ func TestInstanceThatOpenShiftMade(t *testing.T) {
 	}, nil).Extract()
 	must(t, err)
 	r := provider.Ref{UID: uuid.NewUUID(), Name: name, ProviderID: "openstack:///" + s.ID}
-	d, err := patientProvider().Open(t.Context(), c.account())
+	a := c.account()
+	a.ClusterID = "former-" + string(uuid.NewUUID()[:5])
+	d, err := patientProvider().Open(t.Context(), a)
 	must(t, err)
 	for end := time.Now().Add(2 * patience); ; time.Sleep(time.Second) {
 		found, err := d.Find(t.Context(), r)
-		must(t, err)
-		if len(found) == 1 && found[0].State == provider.StateRunning {
+		if err == nil && len(found) == 1 && found[0].State == provider.StateRunning {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatalf("it does not come to run: %+v", found)
+			t.Fatalf("it does not come to run: %+v, %v", found, err)
 		}
 	}
 	downTo(t, d, r)
@@ -72,7 +73,9 @@ func (c *cloud) havePort(t *testing.T, name, description string) string {
 func TestRefusalLeavesNothingUnclear(t *testing.T) {
 	t.Parallel()
 	c := theCloud(t, "story")
-	d, err := patientProvider().Open(t.Context(), c.account())
+	a := c.account()
+	a.ClusterID = "former-" + string(uuid.NewUUID()[:5])
+	d, err := patientProvider().Open(t.Context(), a)
 	must(t, err)
 	resolved, err := d.Resolve(t.Context(), c.spec(t, map[string]any{"keyName": "nobodys-key"}))
 	must(t, err)
