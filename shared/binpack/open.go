@@ -20,6 +20,15 @@ func (s solution) better(t solution) bool {
 	return cmp.Or(cmp.Compare(total(s.left), total(t.left)), cmp.Compare(s.price, t.price), cmp.Compare(s.bins, t.bins)) < 0
 }
 
+// limits returns how many bins of each type there may be.
+func (p *problem) limits() []int {
+	limits := make([]int, len(p.types))
+	for t := range p.types {
+		limits[t] = p.types[t].Limit
+	}
+	return limits
+}
+
 func total(left []int) (n int) {
 	for _, l := range left {
 		n += l
@@ -27,16 +36,8 @@ func total(left []int) (n int) {
 	return n
 }
 
-// open places the waiting pieces into new bins: again and again the pattern of most worth for its price, as many times
+// openWithin places the waiting pieces into new bins: again and again the pattern of most worth for its price, as many times
 // as it can be repeated. What a piece is worth follows from weights on the resources; several are tried.
-func (p *problem) open(waiting []int) solution {
-	limits := make([]int, len(p.types))
-	for t := range p.types {
-		limits[t] = p.types[t].Limit
-	}
-	return p.openWithin(waiting, limits)
-}
-
 func (p *problem) openWithin(waiting, limits []int) solution {
 	o := newOffers(p, waiting)
 	return o.improve(o.firstOf(waiting, limits), waiting, limits)
@@ -53,33 +54,6 @@ func (o *offers) firstOf(waiting, limits []int) solution {
 		}
 	}
 	return best
-}
-
-// openByPriority opens bins for one priority after the other, so that limits cut off the lowest. What the bins of the
-// higher ones have left, the lower ones fill first.
-func (p *problem) openByPriority() solution {
-	limits := make([]int, len(p.types))
-	for t := range p.types {
-		limits[t] = p.types[t].Limit
-	}
-	sum := solution{left: slices.Clone(p.left)}
-	for from := 0; from < len(p.items); {
-		to := from
-		for to < len(p.items) && p.items[to].Priority == p.items[from].Priority {
-			to++
-		}
-		waiting := make([]int, len(p.items))
-		copy(waiting[from:to], sum.left[from:to])
-		sum.patterns = p.topUp(sum.patterns, waiting)
-		s := p.openWithin(waiting, limits)
-		copy(sum.left[from:to], s.left[from:to])
-		for _, pat := range s.patterns {
-			limits[pat.Type] -= pat.Times
-		}
-		sum.patterns = append(sum.patterns, s.patterns...)
-		from = to
-	}
-	return sum
 }
 
 // topUp fills the room that opened bins have left with waiting pieces, and counts those down.

@@ -75,9 +75,9 @@ func (r Result) Price(types []Type) int64 {
 func Pack(items []Item, bins []Bin, types []Type, fits Fits) Result {
 	p := newProblem(items, bins, types, fits)
 	p.fillBins()
-	best := p.open(p.left)
-	if slices.Max(append([]int{0}, best.left...)) > 0 && p.priorities() > 1 {
-		best = p.openByPriority()
+	best := p.openWithin(p.left, p.limits())
+	if total(best.left) > 0 {
+		best = p.relieve(best)
 	}
 	return p.result(best)
 }
@@ -119,10 +119,24 @@ func newProblem(items []Item, bins []Bin, types []Type, fits Fits) *problem {
 	return p
 }
 
-// fillBins places what it can into the bins that exist, the greatest first.
+// fillBins places what it can into the bins that exist: of every priority who can have no new one first, then the greatest.
 func (p *problem) fillBins() {
+	if len(p.bins) == 0 {
+		return
+	}
 	s := newSpace(p.items, p.bins, p.fits, p.apart)
+	choices := make([]int, len(p.items)) // 1: some type takes it
 	for i := range p.items {
+		for t := 0; t < len(p.types) && choices[i] == 0; t++ {
+			if p.types[t].Limit > 0 && p.mostIn(i, t) > 0 {
+				choices[i] = 1
+			}
+		}
+	}
+	order := sortedBy(len(p.items), func(i, j int) int {
+		return cmp.Or(cmp.Compare(p.items[j].Priority, p.items[i].Priority), cmp.Compare(choices[i], choices[j]))
+	})
+	for _, i := range order {
 		p.left[i] -= s.Put(i, p.left[i])
 	}
 	for b := range p.bins {
@@ -130,14 +144,6 @@ func (p *problem) fillBins() {
 			p.puts = append(p.puts, Put{Bin: b, Item: h.Item, Count: h.Count})
 		}
 	}
-}
-
-func (p *problem) priorities() int {
-	seen := map[int32]bool{}
-	for i := range p.items {
-		seen[p.items[i].Priority] = true
-	}
-	return len(seen)
 }
 
 // result speaks of the caller's indices again.

@@ -256,6 +256,48 @@ func TestHigherPriorityIsServedFirst(t *testing.T) {
 	}
 }
 
+// Who has a choice leaves the only type, or the only bin, of others to them (SPEC C9).
+func TestTheOnlyPlaceOfOthersIsLeftToThem(t *testing.T) {
+	t.Parallel()
+	node := func(name string, price int64, limit int) Type {
+		return Type{Name: name, Capacity: Vector{4000}, Price: price, Limit: limit}
+	}
+	piece := func(name string, size int64, priority int32) Item {
+		return Item{Name: name, Size: Vector{size}, Count: 20, Priority: priority}
+	}
+	upTo := func(item, target int) int { // item 0 goes to target 0, item 1 to targets 0 and 1, and so on
+		if target > item {
+			return 0
+		}
+		return Any
+	}
+	var bins []Bin
+	for i := range 20 {
+		bins = append(bins, Bin{Name: fmt.Sprintf("a-%02d", i), Free: Vector{4000}})
+	}
+	for _, tt := range []struct {
+		name  string
+		items []Item
+		bins  []Bin
+		types []Type
+		fits  Fits
+	}{
+		{"equal prices", []Item{piece("only", 2500, 0), piece("any", 3000, 0)}, nil, []Type{node("a", 10, 20), node("b", 10, 20)}, upTo},
+		{"the other is a thousand times dearer", []Item{piece("only", 2500, 0), piece("any", 3000, 0)}, nil, []Type{node("a", 1, 20), node("b", 1000, 20)}, upTo},
+		{"who has a choice has priority", []Item{piece("only", 2500, 0), piece("any", 3000, 1)}, nil, []Type{node("a", 10, 20), node("b", 10, 20)}, upTo},
+		{"one makes room for the other", []Item{piece("first", 2500, 0), piece("second", 3000, 0), piece("third", 3500, 0)}, nil,
+			[]Type{node("a", 10, 20), node("b", 20, 20), node("c", 30, 20)}, upTo},
+		{"bins that exist", []Item{piece("only", 2500, 0), piece("any", 3000, 0)}, bins, []Type{node("b", 10, 20)}, func(item, target int) int {
+			return upTo(item, target/20)
+		}},
+	} {
+		r := Pack(tt.items, tt.bins, tt.types, tt.fits)
+		if total(r.Left) > 0 {
+			t.Errorf("%s: %d are left over, although there is a place for all", tt.name, r.Left)
+		}
+	}
+}
+
 func TestUndoRestoresTheSpace(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

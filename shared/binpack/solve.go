@@ -6,22 +6,28 @@ import "slices"
 
 // improve packs every part again in other ways, and keeps what is better.
 func (o *offers) improve(s solution, waiting, limits []int) solution {
+	return o.byPart(s, waiting, limits, func(q part, was solution, limits []int) solution {
+		if now := o.solve(q, waiting, limits); now.better(was) {
+			return now
+		}
+		return was
+	})
+}
+
+// byPart puts together what f makes of every part of a solution, within the limits that are left for it.
+func (o *offers) byPart(s solution, waiting, limits []int, f func(q part, was solution, limits []int) solution) solution {
 	limits = slices.Clone(limits)
 	out := solution{left: slices.Clone(s.left)}
 	for _, q := range o.parts(waiting) {
-		was := s.within(o, q)
-		now := o.solve(q, waiting, limits)
-		if now.better(was) {
-			was = now
-		}
-		for _, pat := range was.patterns {
+		now := f(q, s.within(o, q), limits)
+		for _, pat := range now.patterns {
 			limits[pat.Type] -= pat.Times
 		}
 		for _, i := range q.items {
-			out.left[i] = was.left[i]
+			out.left[i] = now.left[i]
 		}
-		out.patterns = append(out.patterns, was.patterns...)
-		out.price, out.bins = saturate(out.price, was.price), out.bins+was.bins
+		out.patterns = append(out.patterns, now.patterns...)
+		out.price, out.bins = saturate(out.price, now.price), out.bins+now.bins
 	}
 	return out
 }

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package binpack
+
+import (
+	"cmp"
+	"slices"
+)
+
+// How often a part is packed anew: of few items, and of many, where once takes long.
+const (
+	roundsOfFew  = 4
+	roundsOfMany = 2
+)
+
+// contest is a part of which pieces are left over, because there may be no more bins of the types that take them. Others
+// may have taken these bins although they have a choice, so that the part is packed anew in stages: who was left over
+// goes first, and into the types last that somebody was left over for. Who is left over then comes before him the next time.
+type contest struct {
+	*problem
+	waiting, limits []int // of the part alone
+	urgent          []int // by item: how often pieces were left over
+	wanted          []int // by type: how often pieces were left over that it takes
+}
+
+// relieve packs the parts anew of which pieces are left over.
+func (p *problem) relieve(s solution) solution {
+	o := newOffers(p, p.left)
+	return o.byPart(s, p.left, p.limits(), func(q part, was solution, _ []int) solution {
+		if total(was.left) == 0 {
+			return was
+		}
+		return o.contest(q).resolve(o, q, was)
+	})
+}
+
+func (o *offers) contest(q part) *contest {
+	c := &contest{problem: o.problem, waiting: make([]int, len(o.items)), limits: make([]int, len(o.types)), urgent: make([]int, len(o.items)), wanted: make([]int, len(o.types))}
+	for _, i := range q.items {
+		c.waiting[i] = o.left[i]
+	}
+	for _, class := range q.classes {
+		for _, t := range o.members[class] {
+			c.limits[t] = o.types[t].Limit
+		}
+	}
+	return c
+}
+
+// resolve returns the best solution of the part that it finds; was knows of no priorities.
+func (c *contest) resolve(o *offers, q part, was solution) solution {
+	best := was
+	if slices.ContainsFunc(q.items, func(i int) bool { return c.items[i].Priority != c.items[q.items[0]].Priority }) {
+		best = c.open()
+	}
+	rounds := roundsOfFew
+	if len(q.items) > fewItems {
+		rounds = roundsOfMany
+	}
+	for last := best; rounds > 0 && o.disputed(best); rounds-- {
+		for i, n := range last.left {
+			if n == 0 {
+				continue
+			}
+			c.urgent[i]++
+			for t := range c.types {
+				if o.most[t][i] > 0 {
+					c.wanted[t]++
+				}
+			}
+		}
+		if last = c.open(); c.prefers(last, best) {
+			best = last
+		}
+	}
+	return best
+}
+
+// disputed reports whether others have a place in a bin that takes pieces that are left over.
+func (o *offers) disputed(s solution) bool {
+	for i, n := range s.left {
+		if n > 0 && slices.ContainsFunc(s.patterns, func(pat Pattern) bool {
+			return o.most[pat.Type][i] > 0 && slices.ContainsFunc(pat.Holds, func(h Held) bool { return h.Item != i })
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// prefers reports whether s is better than t: fewer pieces of the highest priority in which they differ are left over;
+// where they differ in none, what better says.
+func (c *contest) prefers(s, t solution) bool {
+	for from := 0; from < len(c.items); {
+		more, to := 0, from
+		for ; to < len(c.items) && c.items[to].Priority == c.items[from].Priority; to++ {
+			more += s.left[to] - t.left[to]
+		}
+		if more != 0 {
+			return more < 0
+		}
+		from = to
+	}
+	return s.better(t)
+}
+
+// open packs the part in stages: priorities one after the other, so that limits cut off the lowest, and of each the most
+// urgent first. What bins have left, later stages fill first.
+func (c *contest) open() solution {
+	sum := solution{left: slices.Clone(c.waiting)}
+	limits := slices.Clone(c.limits)
+	order := sortedBy(len(c.items), c.compare)
+	for len(order) > 0 {
+		own := slices.IndexFunc(order, func(i int) bool { return c.compare(order[0], i) != 0 })
+		if own < 0 {
+			own = len(order)
+		}
+		waiting := make([]int, len(c.items))
+		for _, i := range order[:own] {
+			waiting[i] = sum.left[i]
+		}
+		sum.patterns = c.topUp(sum.patterns, waiting)
+		waiting = c.openBy(&sum, waiting, limits)
+		for _, i := range order[:own] {
+			sum.left[i] = waiting[i]
+		}
+		order = order[own:]
+	}
+	for _, pat := range sum.patterns {
+		sum.bins += pat.Times
+		sum.price = saturate(sum.price, Vector{c.price(pat.Type)}.Times(pat.Times)[0])
+	}
+	return sum
+}
+
+// compare puts the most urgent of the highest priority first.
+func (c *contest) compare(i, j int) int {
+	return cmp.Or(cmp.Compare(c.items[j].Priority, c.items[i].Priority), cmp.Compare(c.urgent[j], c.urgent[i]))
+}
+
+// openBy opens bins for what waits, of the types first that are wanted least, and returns what still waits. It takes the
+// bins off the limits.
+func (c *contest) openBy(sum *solution, waiting, limits []int) []int {
+	for _, most := range slices.Compact(slices.Sorted(slices.Values(c.wanted))) {
+		if total(waiting) == 0 {
+			break
+		}
+		within := slices.Clone(limits)
+		for t, n := range c.wanted {
+			if n > most {
+				within[t] = 0
+			}
+		}
+		s := c.openWithin(waiting, within)
+		for _, pat := range s.patterns {
+			limits[pat.Type] -= pat.Times
+		}
+		sum.patterns, waiting = append(sum.patterns, s.patterns...), s.left
+	}
+	return waiting
+}
