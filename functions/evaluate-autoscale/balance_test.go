@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
@@ -71,6 +73,53 @@ func TestBalanceTakesBackWhateverPricesAreMissing(t *testing.T) {
 		if got := w.tainted(); !slices.Equal(got, []string{"b1"}) {
 			t.Errorf("price of s-a %q, none of s-b: %v go first, want one of the three of s-b", price, got)
 		}
+	}
+}
+
+// Balance leaves every set the room that the plan still has for it: else a group of Pods that has a place as a whole is
+// torn, and gets none. Who may go to either set leaves the other ones theirs, with balance and without (SPEC C9, C31, C40, W12).
+func TestBalanceLeavesRoomForTheRestOfThePlan(t *testing.T) {
+	t.Parallel()
+	for _, balance := range []string{"false", "true"} {
+		for _, zone := range []string{"a", "b"} {
+			for _, either := range []string{"2500m", "3"} {
+				w := fresh(t, "{scaleDown: {enabled: true}, balanceSimilarNodeGroups: "+balance+"}")
+				for _, z := range []string{"a", "b"} {
+					w.set(t, "set-"+z, 0, 2, midsize(), map[string]string{corev1.LabelTopologyZone: z})
+				}
+				for i := range 4 {
+					p := pending(fmt.Sprint("p-", i), epoch.Add(-time.Minute), resources("cpu", "3"))
+					p.Annotations = map[string]string{groupAnnotation: "g"}
+					if i < 2 {
+						p.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: zone}
+					} else {
+						p.Spec.Containers[0].Resources.Requests = resources("cpu", either)
+					}
+					w.must(t, w.Put(p))
+				}
+				w.once(t)
+				if got := w.replicas("set-a", "set-b"); !slices.Equal(got, []int32{2, 2}) {
+					t.Errorf("balance %s, two of four Pods want zone %s, the others %s of either: %d Nodes", balance, zone, either, got)
+				}
+			}
+		}
+	}
+}
+
+// Nor does balance take more of the cluster's limits than the plan: similar sets need not be of one size (SPEC C30, C37).
+func TestBalanceKeepsTheLimitsForTheRestOfThePlan(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{balanceSimilarNodeGroups: true, expanders: [LeastWaste], resourceLimits: {memory: {min: 0, max: 64}}}")
+	w.set(t, "a-set", 0, 4, midsize(), nil)
+	w.set(t, "b-set", 0, 4, map[string]string{machine.CapacityCPU: "4", machine.CapacityMemory: "16500Mi"}, nil)
+	for i := range 4 {
+		p := pending(fmt.Sprint("p-", i), epoch.Add(-time.Minute), resources("cpu", "3"))
+		p.Annotations = map[string]string{groupAnnotation: "g"}
+		w.must(t, w.Put(p))
+	}
+	w.once(t)
+	if got := w.replicas("a-set", "b-set"); !slices.Equal(got, []int32{4, 0}) {
+		t.Errorf("four Nodes of 16Gi fit into 64Gi, as soon as one is larger only three: %d", got)
 	}
 }
 

@@ -29,6 +29,7 @@ type option struct {
 	room  int     // Nodes that the group and the limits of the cluster leave for it alone
 	score []int64 // by priority and by price, as far as expanders ask for them
 	more  int32   // Nodes to add
+	rest  int     // Nodes that the plan has for it and that are not dealt out yet
 }
 
 // scaleUp gives Pods that do not fit the Nodes that they need, of all groups at once, and reports whether it tried.
@@ -202,26 +203,23 @@ func (sc *scan) place(options []*option) scheduling.Placement {
 	}
 }
 
-// choose decides how many Nodes each option adds: what the packing opened, within the cluster's limits, balanced
-// between similar groups; those for Pods of higher priority come first. It returns the Pods that each group's Nodes are
-// for, and whether the limits cut the plan short.
+// choose decides how many Nodes each option adds: what the limits leave of what the packing opened, balanced between
+// similar groups. Balance leaves every group the room, and the cluster the limits, that the rest of the plan needs. It
+// returns the Pods that each group's Nodes are for, and whether the limits cut the plan short.
 func (sc *scan) choose(options []*option) (served map[*group][]*corev1.Pod, cut bool) {
 	served = map[*group][]*corev1.Pod{}
-	total := sc.total()
-	for _, opening := range sc.byUrgency() {
+	openings, total, cut := sc.afforded(options)
+	for _, opening := range openings {
 		best := options[opening.Offer]
 		candidates := sc.similar(options, best, opening)
 		for range opening.Count {
-			o := smallest(candidates)
-			if o == nil {
-				break
-			}
-			one := sc.sizeOf(o.template.Node)
-			if count, _, _ := sc.room(total, one); count < 1 {
-				cut = true
-				break
-			}
-			total = total.plus(one, 1)
+			best.rest--
+			others := total.plus(sc.sizeOf(best.template.Node), -1)
+			o := smallest(best, candidates, func(o *option) bool {
+				count, _, _ := sc.room(others, sc.sizeOf(o.template.Node))
+				return count > 0
+			})
+			total = others.plus(sc.sizeOf(o.template.Node), 1)
 			o.more++
 			for _, h := range opening.Holds {
 				served[o.group] = append(served[o.group], sc.serve(h.Item, h.Count)...)
@@ -232,6 +230,25 @@ func (sc *scan) choose(options []*option) (served map[*group][]*corev1.Pod, cut 
 		sc.tell(&sc.notes, corev1.EventTypeWarning, "MaxNodesTotalReached", fmt.Sprintf("Max total nodes in cluster reached: %d", most))
 	}
 	return served, cut
+}
+
+// afforded returns what the packing opened, the most urgent first, as far as the cluster's limits leave room for it; what
+// the cluster is then; and whether they cut it short.
+func (sc *scan) afforded(options []*option) (openings []scheduling.Opening, total size, cut bool) {
+	for _, o := range options {
+		o.rest = 0
+	}
+	openings, total = sc.byUrgency(), sc.total()
+	for i := range openings {
+		o := options[openings[i].Offer]
+		one := sc.sizeOf(o.template.Node)
+		if count, _, _ := sc.room(total, one); count < int64(openings[i].Count) {
+			openings[i].Count, cut = int(count), true
+		}
+		o.rest += openings[i].Count
+		total = total.plus(one, int64(openings[i].Count))
+	}
+	return openings, total, cut
 }
 
 // byUrgency returns what the packing opened: the Nodes with the Pods of the highest priority first, else in the order of
@@ -348,14 +365,15 @@ func sum(all []int) (total int) {
 	return total
 }
 
-// smallest returns the option whose group will have the fewest Machines, among those that can still grow.
-func smallest(options []*option) *option {
-	var best *option
+// smallest returns the option whose group will have the fewest Machines: the one that the packing chose, or another one that
+// may grow, beyond what the packing still has for it.
+func smallest(chosen *option, options []*option, may func(*option) bool) *option {
+	best := chosen
 	for _, o := range options {
-		if int(o.more) >= o.offer.Limit {
+		if o == chosen || int(o.more)+o.rest >= o.offer.Limit {
 			continue
 		}
-		if best == nil || cmp.Or(cmp.Compare(o.target+o.more, best.target+best.more), cmp.Compare(o.id, best.id)) < 0 {
+		if cmp.Or(cmp.Compare(o.target+o.more, best.target+best.more), cmp.Compare(o.id, best.id)) < 0 && may(o) {
 			best = o
 		}
 	}
