@@ -28,7 +28,7 @@ const (
 //
 //	nothing else goes on ─▶ cheaper Nodes asked for, Node noted ─▶ its Pods fit elsewhere for unneededTime ─▶ removed
 //	                                  └── not within maxNodeProvisionTime and unneededTime ──▶ failed: no other one for three hours
-func (sc *scan) repack(candidates []candidate) {
+func (sc *scan) repack(candidates, going []candidate) {
 	rule, on := sc.repacking()
 	if !on || sc.state.Repack != nil || sc.busy() {
 		return
@@ -43,7 +43,7 @@ func (sc *scan) repack(candidates []candidate) {
 	first := int(sc.Now.Unix()/60) * repackTries
 	for i := range min(repackTries, len(candidates)) {
 		c := candidates[(first+i)%len(candidates)]
-		if c.group.target > c.group.min && sc.movable(c) && sc.replace(c, rule, costs) {
+		if c.group.target > c.group.min && sc.movable(c) && sc.replace(c, going, rule, costs) {
 			return
 		}
 	}
@@ -84,22 +84,24 @@ func (sc *scan) priceOf(g *group) int64 {
 }
 
 // replace asks for the Nodes that the Pods of a Node would need if it went, if they are cheaper by enough, and notes
-// that it is to go.
-func (sc *scan) replace(c candidate, rule autoscaling.Repacking, costs costs) bool {
-	nodes := slices.Clone(sc.seen)
-	nodes[c.place].Pods, nodes[c.place].Briefs, nodes[c.place].Closed = nil, nil, true
-	for n, pods := range sc.reserved {
-		nodes[n].Pods, nodes[n].Briefs = slices.Concat(nodes[n].Pods, pods), nil
-	}
+// that it is to go. Nodes that go anyway are gone: to keep one costs what it costs.
+func (sc *scan) replace(c candidate, going []candidate, rule autoscaling.Repacking, costs costs) bool {
+	nodes, pods, kept := sc.without(c, going)
+	own := sc.priceOf(c.group)
 	offers := make([]scheduling.Offer, len(sc.options))
 	for i, o := range sc.options {
 		offers[i] = o.offer
-		if offers[i].Price = costs.each[i]; offers[i].Price >= sc.priceOf(c.group) {
+		if offers[i].Price = costs.each[i]; offers[i].Price >= own {
 			offers[i].Limit = 0
 		}
 	}
-	p := scheduling.NewWorld(nodes, c.pods, sc.facts()).Place(c.pods, offers)
-	saving := float64(sc.priceOf(c.group)-p.Price()) / costs.per
+	p := scheduling.NewWorld(nodes, pods, sc.facts()).Place(pods, offers)
+	price := p.Price()
+	for _, on := range p.On {
+		price += kept[on.Node]
+		delete(kept, on.Node)
+	}
+	saving := float64(own-price) / costs.per
 	if sum(p.Left) > 0 || !rule.Worth(saving, len(c.own)) || !sc.affords(p.Openings, c) {
 		return false
 	}
@@ -116,6 +118,34 @@ func (sc *scan) replace(c candidate, rule autoscaling.Repacking, costs costs) bo
 		}
 	}
 	return true
+}
+
+// without returns the Nodes and the Pods that need a place if a Node goes, and those go that would anyway. Of these, one that
+// is cheaper may be kept: by place, what it costs.
+func (sc *scan) without(c candidate, going []candidate) (nodes []scheduling.Node, pods []*corev1.Pod, kept map[int]int64) {
+	nodes, kept = slices.Clone(sc.seen), map[int]int64{}
+	for n, pods := range sc.reserved {
+		nodes[n].Pods, nodes[n].Briefs = slices.Concat(nodes[n].Pods, pods), nil
+	}
+	for _, x := range append([]candidate{c}, going...) {
+		empty(&nodes[x.place], x.pods)
+		pods = append(pods, x.pods...)
+		if each := sc.priceOf(x.group); each > 0 && each < sc.priceOf(c.group) {
+			kept[x.place] = each
+		} else {
+			nodes[x.place].Closed = true
+		}
+	}
+	return nodes, pods, kept
+}
+
+// empty takes Pods off a Node.
+func empty(n *scheduling.Node, pods []*corev1.Pod) {
+	gone := make(map[*corev1.Pod]bool, len(pods))
+	for _, p := range pods {
+		gone[p] = true
+	}
+	n.Pods, n.Briefs = slices.DeleteFunc(slices.Clone(n.Pods), func(p *corev1.Pod) bool { return gone[p] }), nil
 }
 
 // affords reports whether the limits of the cluster, which sets share, leave room for new Nodes beside the one that they

@@ -5,6 +5,7 @@ package evaluateautoscale
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,50 @@ func TestReplacementsKeepTheLimits(t *testing.T) {
 		w.scans(t, 3)
 		if got := w.replicas("big", "one", "two"); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: replicas %v, want %v", tt.limits, got, tt.want)
+		}
+	}
+}
+
+// A Node that nobody needs goes by itself: to keep it for the Pods of another one costs what it costs. An idle dear Node is
+// no place for the Pods of a cheap one; an idle cheap Node is one for those of a dear Node, and nothing is asked for; one that
+// its set's minimum keeps costs nothing more (SPEC W10, W13).
+func TestRepackingPaysForTheIdleNodesThatItKeeps(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name       string
+		used, idle string // price of a Node
+		least      int32  // of the idle one's set
+		gone       string
+		text       string
+	}{
+		{"idle and dear", "1", "10", 0, "", ""},
+		{"idle, dear, and kept by its minimum", "1", "10", 1, "used", "saves 1 per hour"},
+		{"idle and cheap", "10", "1", 0, "used", "saves 9 per hour"},
+	} {
+		w := fresh(t, "{scaleDown: {enabled: true}}")
+		w.must(t, memory.Patch(w.Server, "", "default", func(ca *autoscaling.ClusterAutoscaler) {
+			ca.Annotations = map[string]string{autoscaling.RepackAnnotation: "migration=0.001 payback=24h"}
+		}))
+		for _, set := range []struct{ name, price string }{{"used", tt.used}, {"idle", tt.idle}} {
+			w.set(t, set.name, 1, 4, midsize(machine.AnnotationPrice, set.price), nil)
+			w.member(t, set.name, set.name, epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+		}
+		w.must(t, memory.Patch(w.Server, machine.Namespace, "idle", func(ma *autoscaling.MachineAutoscaler) { ma.Spec.MinReplicas = tt.least }))
+		w.must(t, w.Put(running("p", "used", resources("cpu", "3", "memory", "1Gi"))))
+		w.scans(t, 3)
+		s, err := stateOf(snapshotOf(memory.Get[*corev1.ConfigMap](w.Server, machine.Namespace, machine.ConfigMapStatus)))
+		w.must(t, err)
+		gone, text := "", ""
+		if s.Repack != nil {
+			gone = s.Repack.Node
+		}
+		for _, e := range w.Events() {
+			if e.Reason == "Repack" {
+				text = e.Message
+			}
+		}
+		if gone != tt.gone || !strings.Contains(text, tt.text) || !slices.Equal(w.replicas("used", "idle"), []int32{1, 1}) {
+			t.Errorf("%s: node %q is to go, %q, replicas %d; want %q, %q", tt.name, gone, text, w.replicas("used", "idle"), tt.gone, tt.text)
 		}
 	}
 }

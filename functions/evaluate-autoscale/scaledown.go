@@ -65,7 +65,7 @@ func (sc *scan) scaleDown() {
 		sc.state.Unneeded = nil
 	}
 	sc.beginRemovals(unneeded, r)
-	sc.repack(sc.used)
+	sc.repack(sc.used, slices.DeleteFunc(slices.Clone(unneeded), func(c candidate) bool { return sc.least(c, r) != "" }))
 	sc.softTaint(unneeded)
 }
 
