@@ -45,8 +45,8 @@ func (a *attempt) accepted(ctx context.Context, s server) (provider.Instance, er
 			return a.waiting(), nil
 		}
 		now, err := a.caller.server(ctx, s.ID)
-		if err != nil { //nolint:nilerr // it was accepted: whatever is wrong, the next call looks again
-			return a.waiting(), nil
+		if err != nil {
+			return a.waiting(), nil //nolint:nilerr // it was accepted: whatever is wrong, the next call looks again
 		}
 		s = now
 	}
