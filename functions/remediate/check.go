@@ -26,7 +26,8 @@ type check struct {
 	selector    labels.Selector
 	policy      policy
 	external    external
-	record      record // as it is stored
+	stored      string // the record as it is stored
+	record      record // as it counts now
 	newer       bool   // the record is of a version that this one does not understand
 	next        record // as it has to be
 	settled     []plan.Note
@@ -54,6 +55,7 @@ func newCheck(s snapshot.Snapshot, h *machine.MachineHealthCheck, legacy *machin
 		c.newer = true
 		return c, fmt.Errorf("annotation %s: %w", machine.AnnotationInFlight, err)
 	}
+	c.stored, c.record = c.record.String(), c.record.bounded(s.Now)
 	if err = understand(h); err != nil {
 		return c, err
 	}

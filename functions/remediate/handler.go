@@ -64,7 +64,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 func (d *decision) act(touched map[*machine.Machine]bool) []plan.Sequence {
 	all := []plan.Sequence{d.budget.commit()}
 	for _, c := range d.checks {
-		if c.next.String() != c.record.String() {
+		if c.next.String() != c.stored {
 			all = append(all, c.commit())
 			continue
 		}

@@ -60,9 +60,13 @@ func (c *check) judge(m *machine.Machine, n *corev1.Node) verdict {
 	case machine.Phase(m) == machine.PhaseFailed && invalid(m): // its replacement would fail as well (R-B27)
 		return verdict{reason: reasonInvalid, message: "the spec can never work, a replacement would not help"}
 	case machine.Phase(m) == machine.PhaseFailed:
-		return verdict{reason: reasonFailed, message: "phase Failed since " + machine.Stamp(updated), due: updated}
+		v := verdict{reason: reasonFailed, message: "phase Failed since " + machine.Stamp(updated), due: updated}
+		if machine.TooFar(updated, c.Now, 0) { // by a clock that was ahead (RELIABILITY G7)
+			v.due = c.Now.Add(-time.Second)
+		}
+		return v
 	case n == nil && m.Status.NodeRef == nil:
-		return c.starting(updated)
+		return c.starting(m, updated)
 	case n == nil:
 		since, before := c.record.seen(m, reasonNotFound, c.Now)
 		v := verdict{reason: reasonNotFound, due: since.Add(looksApart), sight: reasonNotFound, early: !before}
@@ -72,8 +76,9 @@ func (c *check) judge(m *machine.Machine, n *corev1.Node) verdict {
 	return c.conditions(m, n)
 }
 
-// starting judges a Machine without a Node; it is told about once half of its time is gone.
-func (c *check) starting(since time.Time) verdict {
+// starting judges a Machine without a Node; it is told about once half of its time is gone. Where a clock that was ahead wrote since
+// when it is, that counts from the first look (RELIABILITY G7).
+func (c *check) starting(m *machine.Machine, since time.Time) verdict {
 	timeout := startupDefault
 	if t := c.h.Spec.NodeStartupTimeout; t != nil {
 		timeout = t.Duration
@@ -81,7 +86,12 @@ func (c *check) starting(since time.Time) verdict {
 	if timeout <= 0 { // never sick, but not healthy either (B53)
 		return verdict{reason: reasonStartup, message: "no node yet", early: true}
 	}
-	v := verdict{reason: reasonStartup, due: since.Add(timeout)}
+	sight := ""
+	if machine.TooFar(since, c.Now, 0) {
+		sight = reasonStartup
+		since, _ = c.record.seen(m, sight, c.Now)
+	}
+	v := verdict{reason: reasonStartup, due: since.Add(timeout), sight: sight}
 	v.message = "no node" + v.span(since)
 	v.early = c.Now.Before(since.Add(timeout / 2))
 	return v
@@ -97,10 +107,14 @@ func (c *check) conditions(m *machine.Machine, n *corev1.Node) verdict {
 		}
 		what := fmt.Sprintf("%s=%s", u.Type, u.Status)
 		since := have.LastTransitionTime.Time
+		seen, before := c.record.seen(m, what, c.Now)
+		ahead := machine.TooFar(since, c.Now, 0)
+		if ahead { // by a clock that was: it counts from the first look (RELIABILITY G7)
+			since = seen
+		}
 		v := verdict{reason: reasonNode, due: since.Add(u.Timeout.Duration), young: c.Now.Before(since.Add(looksApart))}
 		v.message = fmt.Sprintf("node %s has %s", n.Name, what)
-		seen, before := c.record.seen(m, what, c.Now)
-		if apart := c.apart(m, u, v, since, before); apart > 0 {
+		if apart := c.apart(m, u, v, since, before); apart > 0 || ahead {
 			v.sight, v.early = what, !before
 			if twice := seen.Add(apart); twice.After(v.due) {
 				v.due = twice

@@ -116,7 +116,8 @@ func (d Disruptions) Take(want Slot, l DisruptionLimits, now time.Time, over fun
 		if s.UID == want.UID && s.current(now) {
 			return d, true
 		}
-		if s.UID == want.UID || !now.Before(s.At.Add(time.Hour)) {
+		ahead := TooFar(s.At.Time, now, 0) && over(s) // taken by a clock that was ahead: its hour would never end (RELIABILITY G7)
+		if s.UID == want.UID || ahead || !now.Before(s.At.Add(time.Hour)) {
 			continue
 		}
 		next.Slots = append(next.Slots, s)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 )
@@ -98,5 +99,21 @@ func TestDisruptionsSurviveTheirConfigMap(t *testing.T) {
 		if l, err := ParseDisruptionLimits(&corev1.ConfigMap{Data: map[string]string{DisruptionAtMax: text}}, 5); err == nil {
 			t.Errorf("%q was read as %+v", text, l)
 		}
+	}
+}
+
+// A slot of a clock that was ahead holds one place while its Machine is disrupted, and none for the rest of its hour, which may begin
+// in years (RELIABILITY G7).
+func TestSlotsOfAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	d := Disruptions{Slots: []Slot{{UID: "a", At: metav1.NewTime(now.AddDate(5, 0, 0))}}}
+	limits := DisruptionLimits{AtOnce: 1, PerHour: 1}
+	if _, ok := d.Take(Slot{UID: "b"}, limits, now, func(Slot) bool { return false }); ok {
+		t.Error("two are disrupted at once")
+	}
+	next, ok := d.Take(Slot{UID: "b"}, limits, now, func(Slot) bool { return true })
+	if !ok || len(next.Slots) != 1 || next.Slots[0].UID != "b" {
+		t.Errorf("%v, %v: want the slot of b alone", next, ok)
 	}
 }
