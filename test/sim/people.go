@@ -122,6 +122,8 @@ func (p *Play) userMachine(what, i int, m *machine.Machine) {
 
 // jump sets the clock of the API server, and of whoever follows it; the cloud's goes on, and so do requests that are under way.
 // What was to be waited for is over too early, or late, which no client can know: then what is wanted holds in the end.
+// No jump goes far back: a sighting of an orphan, the wait for an instance that is missing and the limit of a drain are then over when
+// their time comes again, which takes longer than a schedule lasts.
 func (p *Play) jump(d time.Duration) {
 	p.clock, p.jumped = p.clock.Add(d), p.jumped+d
 	for _, q := range p.procs {
