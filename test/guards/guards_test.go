@@ -175,7 +175,7 @@ const heading = `# Guards
 
 What keeps the functions safe, line by line: each was taken away in turn, and tests failed. ` + "`make guards`" + ` does it again and
 writes this page; test/guards has the list, each with the rule of [RELIABILITY.md](RELIABILITY.md) §2 that asks for it, or 4 for its
-§4. The last column is the first scenario or test that failed then, the one before it the invariant that a tenth of `make test`'s
+§4. The last column is the first scenario or test that failed then, the one before it the invariant that a tenth of ` + "`make test`" + `'s
 simulation saw broken. It is the slower witness, so it is asked only where no other test noticed.
 
 | guard | rule | where | simulation | other tests |
