@@ -5,6 +5,7 @@ package remediate_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +33,7 @@ func BenchmarkScan(b *testing.B) {
 		for i := range size.checks {
 			h := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: fmt.Sprint("check-", i)}}
 			h.Spec.Selector.MatchLabels = map[string]string{"pool": fmt.Sprint(i)}
-			h.Spec.UnhealthyConditions = []machinev1beta1.UnhealthyCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
+			h.Spec.UnhealthyConditions = []machinev1beta1.UnhealthyCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Timeout: metav1.Duration{Duration: 5 * time.Minute}}}
 			if err := w.API.Put(h); err != nil {
 				b.Fatal(err)
 			}

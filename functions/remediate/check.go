@@ -77,7 +77,7 @@ func newCheck(s snapshot.Snapshot, h *machine.MachineHealthCheck, legacy *machin
 }
 
 func (c *check) look(m *machine.Machine) *target {
-	n := c.NodeOf(m)
+	n := c.network.nodeOf(m)
 	t := &target{m: m, n: n, verdict: c.judge(m, n), requested: c.request(m) != nil}
 	healthy := machine.FindCondition(m.Status.Conditions, machine.ConditionHealthy)
 	if t.reason == "" && c.policy.healthyDelay > 0 && healthy != nil { // what was never ill carries no condition

@@ -11,9 +11,9 @@ import (
 )
 
 // succeeded reports whether a control-plane Machine that was made since then has a Node that is Ready.
-func succeeded(s snapshot.Snapshot, namespace string, since time.Time) bool {
+func (n network) succeeded(s snapshot.Snapshot, namespace string, since time.Time) bool {
 	return slices.ContainsFunc(s.Machines, func(m *machine.Machine) bool {
-		t := target{m: m, n: s.NodeOf(m)}
+		t := target{m: m, n: n.nodeOf(m)}
 		return m.Namespace == namespace && m.DeletionTimestamp == nil && !m.CreationTimestamp.Time.Before(since) && ready(t.n) && t.controlPlane()
 	})
 }
@@ -29,7 +29,7 @@ func (d *decision) masterInFlight() bool {
 	}
 	for _, c := range d.idle {
 		if slices.ContainsFunc(c.record.InFlight, func(f remediation) bool {
-			return of(f) && d.Now.Before(f.At.Add(releaseAfter)) && !succeeded(d.Snapshot, c.h.Namespace, f.At.Time)
+			return of(f) && d.Now.Before(f.At.Add(releaseAfter)) && !d.network.succeeded(d.Snapshot, c.h.Namespace, f.At.Time)
 		}) {
 			return true
 		}

@@ -17,26 +17,26 @@ import (
 // decision is all checks of one call of Decide, with what they have in common.
 type decision struct {
 	snapshot.Snapshot
-	whole  bool // all Machines and Nodes were read: only then anything is remediated
-	checks []*check
-	idle   []*check // that remediate nothing now, and stand behind their claims: paused, or not understood
-	done   int      // checks that are being deleted
-	budget *budget
+	whole   bool // all Machines and Nodes were read: only then anything is remediated
+	network network
+	checks  []*check
+	idle    []*check // that remediate nothing now, and stand behind their claims: paused, or not understood
+	done    int      // checks that are being deleted
+	budget  *budget
 	// claimed says which check remediates a Machine; held says why a sick one is not remediated now.
 	claimed map[types.UID]*check
 	held    map[types.UID]string
 }
 
 func newDecision(s snapshot.Snapshot) *decision {
-	d := &decision{Snapshot: s, whole: s.Has(snapshot.All("Machine")), claimed: map[types.UID]*check{}, held: map[types.UID]string{}}
-	net := networkOf(s)
+	d := &decision{Snapshot: s, whole: s.Has(snapshot.All("Machine")), network: networkOf(s), claimed: map[types.UID]*check{}, held: map[types.UID]string{}}
 	for _, h := range s.HealthChecks {
-		d.add(newCheck(s, h, nil, net))
+		d.add(newCheck(s, h, nil, d.network))
 	}
 	rules := s.ConfigMap(machine.Namespace, machine.ConfigMapUnhealthy)
 	for _, l := range s.LegacyHealthChecks {
 		h, err := translate(l, rules)
-		c, failed := newCheck(s, h, l, net)
+		c, failed := newCheck(s, h, l, d.network)
 		if err != nil { // nothing is known of when a Machine is sick
 			c.targets = nil
 		}
@@ -86,7 +86,7 @@ func (d *decision) verdicts() map[*machine.Machine]verdict {
 func (d *decision) over(slot machine.Slot) bool {
 	m := d.Machine(slot.Namespace, slot.Machine)
 	if m == nil || m.UID != slot.UID {
-		return !slot.ControlPlane || slot.By != name || succeeded(d.Snapshot, slot.Namespace, slot.At.Time)
+		return !slot.ControlPlane || slot.By != name || d.network.succeeded(d.Snapshot, slot.Namespace, slot.At.Time)
 	}
 	return slot.By == name && m.DeletionTimestamp == nil && d.claimed[m.UID] == nil &&
 		!slices.ContainsFunc(d.idle, func(c *check) bool { return c.standsBehind(m.UID) })

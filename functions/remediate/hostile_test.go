@@ -56,7 +56,7 @@ func FuzzCheck(f *testing.F) {
 		}
 		world := seen.Clone()
 		world.HealthChecks = []*machine.MachineHealthCheck{h}
-		c, err := newCheck(world, h, nil, network{})
+		c, err := newCheck(world, h, nil, networkOf(world))
 		p := Decide(world)
 		switch {
 		case err != nil && deletes(p):

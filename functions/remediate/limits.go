@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
@@ -103,8 +104,14 @@ func (c *check) restricted(b *budget) restriction {
 	return restriction{}
 }
 
-// network is how much of the whole cluster is heard of.
-type network struct{ unreachable, nodes int }
+// network is how much of the whole cluster is heard of, and whose its Nodes are.
+type network struct {
+	unreachable, nodes int
+	found              map[*machine.Machine]machine.Candidates
+}
+
+// nodeOf returns m's Node, as [snapshot.Snapshot.NodeOf] does: that looks at every Node for one Machine, too much for all.
+func (n network) nodeOf(m *machine.Machine) *corev1.Node { return n.found[m].Best }
 
 func (n network) partitioned() bool {
 	return n.unreachable >= partitionNodes && n.unreachable*100 >= n.nodes*partitionPercent
@@ -112,14 +119,14 @@ func (n network) partitioned() bool {
 
 // networkOf counts the Nodes that nothing is heard of. One that vanished counts like them (R-B23).
 func networkOf(s snapshot.Snapshot) network {
-	net := network{nodes: len(s.Nodes)}
+	net := network{nodes: len(s.Nodes), found: machine.CandidatesOf(s.Machines, s.Nodes)}
 	for _, n := range s.Nodes {
 		if machine.NodeUnreachable(n) {
 			net.unreachable++
 		}
 	}
 	for _, m := range s.Machines {
-		if m.DeletionTimestamp == nil && m.Status.NodeRef != nil && s.NodeOf(m) == nil {
+		if m.DeletionTimestamp == nil && m.Status.NodeRef != nil && net.nodeOf(m) == nil {
 			net.unreachable++
 			net.nodes++
 		}

@@ -91,7 +91,7 @@ func (c *check) underWay(f remediation, t *target) bool {
 		return true
 	}
 	if f.ControlPlane {
-		return !succeeded(c.Snapshot, c.h.Namespace, f.At.Time)
+		return !c.network.succeeded(c.Snapshot, c.h.Namespace, f.At.Time)
 	}
 	set := c.MachineSet(c.h.Namespace, f.Set)
 	return set != nil && (set.Spec.Replicas == nil || int(set.Status.ReadyReplicas)+c.sickOf(set) < int(*set.Spec.Replicas))

@@ -115,7 +115,8 @@ func (c *check) commit() plan.Sequence {
 // never found unhealthy carries no condition.
 func (d *decision) show(m *machine.Machine, v verdict) plan.Sequence {
 	have := machine.FindCondition(m.Status.Conditions, machine.ConditionHealthy)
-	if m.DeletionTimestamp != nil || machine.IsPaused(m) || have == nil && (v.reason == "" || v.early) {
+	unknown := v.reason == reasonStartup && !d.whole // a Node that nobody linked may be there: whoever reads all says so
+	if m.DeletionTimestamp != nil || machine.IsPaused(m) || unknown || have == nil && (v.reason == "" || v.early) {
 		return plan.Sequence{}
 	}
 	want := machine.True(machine.ConditionHealthy, "", "")

@@ -68,15 +68,21 @@ func ClaimedByAnother(m *Machine, n *corev1.Node, all []*Machine) bool {
 // FittingNode returns the Node that fits m best, rather one that is Ready, of those that none of all the Machines claims; or nil.
 func FittingNode(m *Machine, nodes []*corev1.Node, all []*Machine) *corev1.Node {
 	var found *corev1.Node
-	best := misfit
 	for _, n := range nodes {
-		how := fitsBy(m, n)
-		better := how > best || how == best && how > misfit && NodeReady(n) && !NodeReady(found)
-		if better && !ClaimedByAnother(m, n, all) {
-			found, best = n, how
+		if better(m, n, found) && !ClaimedByAnother(m, n, all) {
+			found = n
 		}
 	}
 	return found
+}
+
+// better reports whether n fits m better than another Node does, nil if there is none, or as well and only n is Ready.
+func better(m *Machine, n, than *corev1.Node) bool {
+	how, best := fitsBy(m, n), misfit
+	if than != nil {
+		best = fitsBy(m, than)
+	}
+	return how > best || how == best && how > misfit && NodeReady(n) && !NodeReady(than)
 }
 
 // Index finds Machines by what a Node says of itself.
@@ -136,7 +142,8 @@ func (ix Index) NodesOf(all []*corev1.Node) map[*Machine][]*corev1.Node {
 // Candidates are the Nodes that may be one Machine's.
 type Candidates struct {
 	Nodes  []*corev1.Node
-	shared bool // with another Machine that fits as well
+	Best   *corev1.Node // the linked one, else what FittingNode returns
+	shared bool         // with another Machine that fits as well
 }
 
 // Only returns the Node that nobody doubts, or nil.
@@ -160,7 +167,7 @@ func CandidatesOf(machines []*Machine, nodes []*corev1.Node) map[*Machine]Candid
 			continue
 		}
 		if n := byName[m.Status.NodeRef.Name]; IsNodeOf(m, n) {
-			all[m], linked[n] = Candidates{Nodes: []*corev1.Node{n}}, true
+			all[m], linked[n] = Candidates{Nodes: []*corev1.Node{n}, Best: n}, true
 		}
 	}
 	if len(all) == len(machines) { // as nearly always
@@ -177,9 +184,14 @@ func CandidatesOf(machines []*Machine, nodes []*corev1.Node) map[*Machine]Candid
 			fit = living
 		}
 		for _, m := range fit {
-			if c := all[m]; len(c.Nodes) == 0 || !IsNodeOf(m, c.Nodes[0]) {
-				all[m] = Candidates{append(c.Nodes, n), c.shared || len(fit) > 1}
+			c := all[m]
+			if IsNodeOf(m, c.Best) {
+				continue
 			}
+			if (len(fit) == 1 || deleted(m)) && better(m, n, c.Best) { // else another that lives claims it
+				c.Best = n
+			}
+			all[m] = Candidates{append(c.Nodes, n), c.Best, c.shared || len(fit) > 1}
 		}
 	}
 	return all

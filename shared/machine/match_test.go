@@ -78,12 +78,12 @@ func TestWhoseNode(t *testing.T) {
 			t.Parallel()
 			a := c.machines[0]
 			only := CandidatesOf(c.machines, c.nodes)[a].Only()
-			goes := FittingNode(a, c.nodes, c.machines)
+			goes, best := FittingNode(a, c.nodes, c.machines), CandidatesOf(c.machines, c.nodes)[a].Best
 			if i := slices.IndexFunc(c.nodes, func(n *corev1.Node) bool { return IsNodeOf(a, n) }); i >= 0 {
 				goes = c.nodes[i]
 			}
-			if nameOf(only) != c.only || nameOf(goes) != c.goes {
-				t.Errorf("undoubted %q, want %q; drained %q, want %q", nameOf(only), c.only, nameOf(goes), c.goes)
+			if nameOf(only) != c.only || nameOf(goes) != c.goes || best != goes {
+				t.Errorf("undoubted %q, want %q; drained %q, want %q; best of all at once %q", nameOf(only), c.only, nameOf(goes), c.goes, nameOf(best))
 			}
 		})
 	}
@@ -122,6 +122,37 @@ func TestOneRuleForEverybody(t *testing.T) {
 			}
 			if len(found[m].Nodes) != len(fits[m]) {
 				t.Fatalf("%s: %d nodes may be its, %d fit", m.Name, len(found[m].Nodes), len(fits[m]))
+			}
+		}
+	})
+}
+
+// Looked for at once with all others, a Machine has the same Node as alone, also beside Machines that go, or are linked.
+func TestAllAtOnceAsOneByOne(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		pick := func(label string, of ...string) string { return rapid.SampledFrom(of).Draw(t, label) }
+		var machines []*Machine
+		var nodes []*corev1.Node
+		for _, name := range []string{"a", "b", "c"} {
+			m := at(name, pick("id", "", "x", "y"), pick("ip", "1", "2", "3"), pick("ip", "1", "2", "3"))
+			if node := pick("linked to", "", "", "na", "gone"); node != "" {
+				linkedTo(m, node)
+			}
+			if rapid.Bool().Draw(t, "deleted") {
+				deleted(m)
+			}
+			machines = append(machines, m)
+			nodes = append(nodes, joined("n"+name, pick("id", "", "x", "y"), rapid.Bool().Draw(t, "ready"), pick("ip", "1", "2", "3"), pick("ip", "1", "2", "3")))
+		}
+		found := CandidatesOf(machines, nodes)
+		for _, m := range machines {
+			alone := FittingNode(m, nodes, machines)
+			if IsNodeOf(m, nodes[0]) {
+				alone = nodes[0]
+			}
+			if got := found[m].Best; got != alone {
+				t.Fatalf("%s: %q at once, %q alone", m.Name, nameOf(got), nameOf(alone))
 			}
 		}
 	})
