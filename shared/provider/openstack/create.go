@@ -21,8 +21,8 @@ import (
 //	ports          one request for all of them; a second one is refused, and finds those of the first
 //	floating IP    belongs to the first port from then on
 //	trunks         a port is the parent of one at most
-//	volumes        claimed, then made: see launching
 //	server group   one by its name, which outlives the instance
+//	volumes        claimed, then made: see launching
 //	instance       likewise
 
 // launchFor is how long a request for an instance or a volume is waited for before it is sent again. Whatever is made
@@ -101,12 +101,12 @@ func (a *attempt) step(ctx context.Context) (provider.Instance, error) {
 	if changed, err := a.dressPorts(ctx); err != nil || changed {
 		return a.incomplete(), err
 	}
-	disks, ready, err := a.haveVolumes(ctx)
-	if err != nil || !ready {
+	group, known, err := a.haveGroup(ctx)
+	if err != nil || !known {
 		return a.incomplete(), err
 	}
-	group, err := a.haveGroup(ctx)
-	if err != nil {
+	disks, ready, err := a.haveVolumes(ctx)
+	if err != nil || !ready {
 		return a.incomplete(), err
 	}
 	return a.boot(ctx, disks, group)

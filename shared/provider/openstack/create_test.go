@@ -178,38 +178,109 @@ func TestVolumeThatDoesNotEnd(t *testing.T) {
 }
 
 // TestServerGroupOfTwoThatFoundNone: the list that showed no group is a moment old when the second one is made. Both instances come
-// into the same group all the same.
+// into the same group all the same, also where the call had little time left.
 func TestServerGroupOfTwoThatFoundNone(t *testing.T) {
 	t.Parallel()
-	for range 10 { // which of two ids is the smaller is chance
+	for more, slow := range map[string]time.Duration{"": 0, `, "rootVolume": {"diskSize": 20}`: 9 * time.Second} {
+		for range 10 { // which of two ids is the smaller is chance
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.slow = slow
+				more := `"serverGroupName": "spread"` + more
+				lives := []*life{newLife(t, f, more), newLife(t, f, more)} // a process each
+				made := groupsTogether(f)
+				upAtOnce(t, lives)
+				groups := map[string]bool{}
+				for _, s := range f.things["servers"] {
+					groups[fmt.Sprint(s.fields["hints"])] = true
+				}
+				if made.Load() != 2 || len(groups) != 1 || f.count("server_groups") != 2 {
+					t.Errorf("%d were made; instances in %v, %d groups", made.Load(), groups, f.count("server_groups"))
+				}
+			})
+		}
+	}
+}
+
+// groupsTogether lets two find no server group at the same time; the second one is made a second later.
+func groupsTogether(f *fake) (made *atomic.Int64) {
+	made = new(atomic.Int64)
+	f.wire = func(_ context.Context, r *http.Request, after bool) (*http.Response, error) {
+		if after || !strings.HasSuffix(r.URL.Path, "os-server-groups") {
+			return nil, nil
+		}
+		time.Sleep(100 * time.Millisecond)
+		if r.Method == http.MethodPost && made.Add(1) == 2 {
+			time.Sleep(time.Second)
+		}
+		return nil, nil
+	}
+	return made
+}
+
+func upAtOnce(t *testing.T, lives []*life) {
+	t.Helper()
+	var all sync.WaitGroup
+	for _, l := range lives {
+		all.Go(func() { l.up(t) })
+	}
+	all.Wait()
+}
+
+// TestServerGroupThatAnInstanceIsInStays: a third process found the group that loses while it was the only one.
+func TestServerGroupThatAnInstanceIsInStays(t *testing.T) {
+	t.Parallel()
+	for range 10 {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake()
-			lives := []*life{newLife(t, f, `"serverGroupName": "spread"`), newLife(t, f, `"serverGroupName": "spread"`)} // a process each
-			var made atomic.Int64
-			f.wire = func(_ context.Context, r *http.Request, after bool) (*http.Response, error) {
-				if after || !strings.HasSuffix(r.URL.Path, "os-server-groups") {
-					return nil, nil
+			const more = `"serverGroupName": "spread"`
+			lives, third := []*life{newLife(t, f, more), newLife(t, f, more)}, newLife(t, f, more)
+			made := groupsTogether(f)
+			go func() {
+				time.Sleep(500 * time.Millisecond)
+				third.up(t)
+			}()
+			upAtOnce(t, lives)
+			time.Sleep(time.Minute)
+			for id, s := range f.things["servers"] {
+				group := fmt.Sprint(s.fields["hints"].(map[string]any)["group"])
+				if f.things["server_groups"][group] == nil {
+					t.Errorf("the group of instance %s is gone", id)
 				}
-				time.Sleep(100 * time.Millisecond) // both ask at the same time
-				if r.Method == http.MethodPost && made.Add(1) == 2 {
-					time.Sleep(time.Second)
-				}
-				return nil, nil
 			}
-			var all sync.WaitGroup
-			for _, l := range lives {
-				all.Go(func() { l.up(t) })
-			}
-			all.Wait()
-			groups := map[string]bool{}
-			for _, s := range f.things["servers"] {
-				groups[fmt.Sprint(s.fields["hints"])] = true
-			}
-			if made.Load() != 2 || len(groups) != 1 || f.count("server_groups") != 2 {
-				t.Errorf("%d were made; instances in %v, %d groups", made.Load(), groups, f.count("server_groups"))
+			if made.Load() != 2 || f.count("servers") != 3 {
+				t.Errorf("%d groups were made for %d instances", made.Load(), f.count("servers"))
 			}
 		})
 	}
+}
+
+// TestServerGroupOfManyThatWait: those whose turn does not come within a call ask for nothing in it, so nothing is unclear.
+func TestServerGroupOfManyThatWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.wire = func(context.Context, *http.Request, bool) (*http.Response, error) {
+			time.Sleep(100 * time.Millisecond)
+			return nil, nil
+		}
+		lives := []*life{newLife(t, f, `"serverGroupName": "spread"`)}
+		for len(lives) < 40 {
+			l := *lives[0] // of the same process
+			l.ref.UID = uuid.NewUUID()
+			l.ref.Token = machine.Token(l.ref.UID, 1, "zone")
+			lives = append(lives, &l)
+		}
+		upAtOnce(t, lives)
+		for _, l := range lives {
+			for _, err := range l.errs {
+				t.Error(err)
+			}
+		}
+		if n := f.count("servers"); n != len(lives) || f.count("server_groups") != 2 {
+			t.Errorf("%d instances, %d groups", n, f.count("server_groups"))
+		}
+	})
 }
 
 // TestServerGroupThatIsNotThereIsMade: one for all that name it, whatever becomes of which request; one also where another

@@ -340,9 +340,22 @@ func (f *fake) groups(q url.Values) (int, any, http.Header) {
 	most, _ := strconv.Atoi(q.Get("limit"))
 	all := []any{}
 	for _, id := range ids[min(from, len(ids)):min(from+min(most, f.page), len(ids))] {
-		all = append(all, f.things["server_groups"][id].fields)
+		fields := maps.Clone(f.things["server_groups"][id].fields)
+		fields["members"] = f.members(id)
+		all = append(all, fields)
 	}
 	return http.StatusOK, map[string]any{"server_groups": all}, nil
+}
+
+// members lists the instances in a server group.
+func (f *fake) members(group string) []string {
+	all := []string{}
+	for id, s := range f.things["servers"] {
+		if hints, _ := s.fields["hints"].(map[string]any); hints["group"] == group {
+			all = append(all, id)
+		}
+	}
+	return all
 }
 
 func matches(t *thing, q url.Values) bool {

@@ -45,50 +45,57 @@ func (c caller) serverGroups(ctx context.Context) ([]named, error) {
 // groupsWithin is how long after it found no group a call may need to make one.
 const groupsWithin = 2 * time.Second
 
-// haveGroup returns the id of the server group, or "". A group that the spec names and nobody made is made, as the API has
-// it, and stays when the instance goes: it belongs to all that name it. Names are not unique: of several calls in this
-// process one makes it, and of the groups that several processes made at the same time all take the one with the smallest id,
-// once those that had found none either have had time to make theirs.
-func (a *attempt) haveGroup(ctx context.Context) (string, error) {
+// haveGroup returns the id of the server group, or "", and whether there was time to learn it. A group that the spec names and
+// nobody made is made, as the API has it, and stays when the instance goes: it belongs to all that name it. Names are not unique:
+// of several calls in this process one makes it, and of the groups that several processes made at the same time all take the one
+// with the smallest id, once those that had found none either have had time to make theirs.
+func (a *attempt) haveGroup(ctx context.Context) (id string, known bool, err error) {
 	if a.wanted.ServerGroup != "" || a.wanted.NewGroup == "" {
-		return a.wanted.ServerGroup, nil
+		return a.wanted.ServerGroup, true, nil
 	}
-	doing := "create server group " + a.wanted.NewGroup
+	deadline, _ := ctx.Deadline() // connect has set it
+	early, cancel := context.WithDeadline(ctx, deadline.Add(-reserve))
+	defer cancel()
 	select {
 	case a.driver.session.grouping <- struct{}{}:
 		defer func() { <-a.driver.session.grouping }()
-	case <-ctx.Done():
-		return "", coded(doing, ctx.Err())
+	case <-early.Done():
+		return "", false, nil
 	}
-	if id, err := a.group(ctx); id != "" || err != nil {
-		return id, err
+	if id, _, err := a.group(ctx, ""); id != "" || err != nil {
+		return id, true, err
 	}
 	var answer struct {
 		Group named `json:"server_group"`
 	}
 	body := map[string]any{"server_group": map[string]any{"name": a.wanted.NewGroup, "policy": "soft-anti-affinity"}}
-	if err := a.post(ctx, a.compute, doing, "os-server-groups", body, &answer); err != nil {
-		return "", err
+	if err := a.post(ctx, a.compute, "create server group "+a.wanted.NewGroup, "os-server-groups", body, &answer); err != nil {
+		return "", false, err
 	}
-	pause(ctx, groupsWithin)
-	id, err := a.group(ctx)
-	if err == nil && answer.Group.ID != "" && id != answer.Group.ID {
-		err = a.remove(ctx, a.compute, "delete server group "+answer.Group.ID, "os-server-groups/"+answer.Group.ID)
+	if !pause(ctx, groupsWithin) {
+		return "", false, nil
 	}
-	return id, err
+	mine := answer.Group.ID
+	id, empty, err := a.group(ctx, mine)
+	if err == nil && id != mine && empty {
+		err = a.remove(ctx, a.compute, "delete server group "+mine, "os-server-groups/"+mine)
+	}
+	return id, true, err
 }
 
-// group returns the id of the group of that name, of several the smallest, or "".
-func (a *attempt) group(ctx context.Context) (string, error) {
+// group returns the id of the group of that name, of several the smallest, or "". Empty says that mine is one of them and has
+// nobody: another process may have found it alone, and made an instance in it.
+func (a *attempt) group(ctx context.Context, mine string) (id string, empty bool, err error) {
 	all, err := a.serverGroups(ctx)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	all = slices.DeleteFunc(all, func(n named) bool { return n.Name != a.wanted.NewGroup })
 	if len(all) == 0 {
-		return "", nil
+		return "", false, nil
 	}
-	return smallest(all).ID, nil
+	empty = slices.ContainsFunc(all, func(n named) bool { return n.ID == mine && len(n.Members) == 0 })
+	return smallest(all).ID, empty, nil
 }
 
 // smallest returns the thing with the smallest id.

@@ -100,11 +100,12 @@ func (v volume) tag(name string) string { return v.Metadata[name] }
 
 // named is anything with a name: a network, an image, a flavor, a group.
 type named struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Status  string `json:"status"`
-	Project string `json:"project_id"`
-	Network string `json:"network_id"` // of subnets
+	ID      string   `json:"id"`
+	Name    string   `json:"name"`
+	Status  string   `json:"status"`
+	Project string   `json:"project_id"`
+	Network string   `json:"network_id"` // of subnets
+	Members []string `json:"members"`    // of server groups
 }
 
 func (n named) id() string { return n.ID }
