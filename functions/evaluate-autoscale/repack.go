@@ -40,10 +40,14 @@ func (sc *scan) repack(candidates, going []candidate) {
 	slices.SortStableFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(sc.priceOf(b.group), sc.priceOf(a.group)), cmp.Compare(a.node.Name, b.node.Name))
 	})
+	less := map[*group]int32{}
+	for _, c := range going {
+		less[c.group]++
+	}
 	first := int(sc.Now.Unix()/60) * repackTries
 	for i := range min(repackTries, len(candidates)) {
 		c := candidates[(first+i)%len(candidates)]
-		if c.group.target > c.group.min && sc.movable(c) && sc.replace(c, going, rule, costs) {
+		if c.group.target-less[c.group] > c.group.min && sc.movable(c) && sc.replace(c, going, rule, costs) {
 			return
 		}
 	}
@@ -96,13 +100,16 @@ func (sc *scan) replace(c candidate, going []candidate, rule autoscaling.Repacki
 		}
 	}
 	p := scheduling.NewWorld(nodes, pods, sc.facts()).Place(pods, offers)
-	price := p.Price()
+	price, used := p.Price(), map[int]bool{}
 	for _, on := range p.On {
-		price += kept[on.Node]
-		delete(kept, on.Node)
+		if !used[on.Node] {
+			price += kept[on.Node]
+		}
+		used[on.Node] = true
 	}
+	rest := slices.DeleteFunc(slices.Clone(going), func(x candidate) bool { return used[x.place] })
 	saving := float64(own-price) / costs.per
-	if sum(p.Left) > 0 || !rule.Worth(saving, len(c.own)) || !sc.affords(p.Openings, c) {
+	if sum(p.Left) > 0 || !rule.Worth(saving, len(c.own)) || !sc.affords(p.Openings, c, rest) {
 		return false
 	}
 	sc.state.Repack = &autoscaling.Repack{Node: c.node.Name, NodeUID: c.node.UID, At: *sc.now()}
@@ -149,9 +156,12 @@ func empty(n *scheduling.Node, pods []*corev1.Pod) {
 }
 
 // affords reports whether the limits of the cluster, which sets share, leave room for new Nodes beside the one that they
-// replace, and its minimums let that go once they are there (SPEC C30, C41).
-func (sc *scan) affords(openings []scheduling.Opening, c candidate) bool {
+// replace, and its minimums let that go once they are there and the rest of what goes is gone (SPEC C30, C41).
+func (sc *scan) affords(openings []scheduling.Opening, c candidate, rest []candidate) bool {
 	total, staying := sc.total(), sc.staying()
+	for _, x := range rest {
+		staying = staying.plus(sc.sizeOf(x.node), -1)
+	}
 	for _, o := range openings {
 		one := sc.sizeOf(sc.options[o.Offer].template.Node)
 		if count, _, _ := sc.room(total, one); count < int64(o.Count) {
@@ -181,6 +191,16 @@ func (sc *scan) followRepack() {
 		sc.state.Repack = &failed
 		sc.notes = append(sc.notes, plan.Log("Repacking: node "+r.Node+" could not be replaced in time"))
 	}
+}
+
+// dearness is what a Node of a group costs while a Node is being replaced, else 0: so long the dearest go first, and the
+// cheapest are what Pods move to.
+func (sc *scan) dearness(g *group) int64 {
+	if sc.state.Repack == nil || sc.state.Repack.Failed {
+		return 0
+	}
+	sc.readPrices()
+	return sc.priceOf(g)
 }
 
 // replaced reports whether a Node is to be replaced: then it may go although it is used.

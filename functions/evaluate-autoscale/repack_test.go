@@ -4,12 +4,14 @@ package evaluateautoscale
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
@@ -90,6 +92,48 @@ func TestRepackingPaysForTheIdleNodesThatItKeeps(t *testing.T) {
 		}
 		if gone != tt.gone || !strings.Contains(text, tt.text) || !slices.Equal(w.replicas("used", "idle"), []int32{1, 1}) {
 			t.Errorf("%s: node %q is to go, %q, replicas %d; want %q, %q", tt.name, gone, text, w.replicas("used", "idle"), tt.gone, tt.text)
+		}
+	}
+}
+
+// The Nodes that are asked for hold the Pods: idle ones that cost more go, as they would have. A Node that its set's minimum
+// keeps, once they are gone, is not replaced: what came for its Pods would come for nobody (SPEC C41, W10, W13).
+func TestReplacementIsForTheNodeThatGoes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		least    int32
+		limits   string
+		cheap    int32
+		unneeded []types.UID
+	}{
+		{0, "", 1, []types.UID{"node-d1", "node-d2"}},
+		{1, "", 0, []types.UID{"node-d2"}},
+		{0, "resourceLimits: {memory: {min: 12, max: 200}}", 0, []types.UID{"node-d2"}},
+	} {
+		w := fresh(t, "{scaleDown: {enabled: true}, "+tt.limits+"}")
+		w.must(t, memory.Patch(w.Server, "", "default", func(ca *autoscaling.ClusterAutoscaler) {
+			ca.Annotations = map[string]string{autoscaling.RepackAnnotation: "migration=0.001 payback=24h"}
+		}))
+		w.set(t, "dear", 2, 4, midsize(machine.AnnotationPrice, "10"), nil)
+		w.set(t, "cheap", 0, 4, map[string]string{machine.CapacityCPU: "3500m", machine.CapacityMemory: "8Gi", machine.AnnotationPrice: "1"}, nil)
+		w.must(t, memory.Patch(w.Server, machine.Namespace, "dear", func(ma *autoscaling.MachineAutoscaler) { ma.Spec.MinReplicas = tt.least }))
+		for _, name := range []string{"d1", "d2"} {
+			w.member(t, "dear", name, epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+		}
+		w.must(t, w.Put(running("p", "d1", resources("cpu", "3", "memory", "1Gi"))))
+		w.scans(t, 3)
+		if got := w.replicas("dear", "cheap"); !slices.Equal(got, []int32{2, tt.cheap}) {
+			t.Errorf("at least %d dear, %q: %d Nodes, want %d cheap", tt.least, tt.limits, got, tt.cheap)
+			continue
+		}
+		if tt.cheap > 0 {
+			w.member(t, "cheap", "c1", w.now, resources("cpu", "3500m", "memory", "8Gi", "pods", "110"), nil)
+		}
+		w.scans(t, 20)
+		s, err := stateOf(snapshotOf(memory.Get[*corev1.ConfigMap](w.Server, machine.Namespace, machine.ConfigMapStatus)))
+		w.must(t, err)
+		if got := slices.Sorted(maps.Keys(s.Unneeded)); !slices.Equal(got, tt.unneeded) {
+			t.Errorf("at least %d dear, %q: %v are unneeded, want %v", tt.least, tt.limits, got, tt.unneeded)
 		}
 	}
 }

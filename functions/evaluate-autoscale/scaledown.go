@@ -37,7 +37,8 @@ type candidate struct {
 	use   scheduling.Utilization
 	since time.Time // unneeded, as far as known
 	ready bool
-	kept  bool // by a minimum, whoever needs it
+	kept  bool  // by a minimum, whoever needs it
+	price int64 // while some Node is being replaced, else 0
 }
 
 // scaleDown finds the Nodes that nobody needs, keeps the time since when, and begins to remove those whose time has
@@ -160,7 +161,7 @@ func (sc *scan) candidates(r room) (all []candidate, others []int) {
 			continue
 		}
 		c.own, c.pods = sc.moves(i)
-		c.drain, c.kept = sc.occupied(p.node), sc.least(c, r) != ""
+		c.drain, c.kept, c.price = sc.occupied(p.node), sc.least(c, r) != "", sc.dearness(c.group)
 		c.stuck = sc.stuck(c) // while its Pods are at hand
 		if since, ok := sc.state.Unneeded[p.node.UID]; ok {
 			c.since = since.Time
@@ -170,7 +171,7 @@ func (sc *scan) candidates(r room) (all []candidate, others []int) {
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(
 			cmp.Compare(truth(sc.replaced(b.node)), truth(sc.replaced(a.node))), // what it is replaced by must not go before it
-			cmp.Compare(truth(a.kept), truth(b.kept)), compareSince(a.since, b.since), cmp.Compare(truth(len(a.pods) > 0), truth(len(b.pods) > 0)),
+			cmp.Compare(truth(a.kept), truth(b.kept)), cmp.Compare(b.price, a.price), compareSince(a.since, b.since), cmp.Compare(truth(len(a.pods) > 0), truth(len(b.pods) > 0)),
 			cmp.Compare(a.use.Max, b.use.Max), cmp.Compare(a.node.Name, b.node.Name))
 	})
 	slices.SortFunc(others, func(a, b int) int {
