@@ -43,7 +43,7 @@ func (d *driver) terminate(ctx context.Context, r provider.Ref, p progress) erro
 		if err != nil {
 			return err
 		}
-		unseen = unseen || len(known) == 0
+		unseen = unseen || len(known) == 0 || slices.ContainsFunc(live(known), untagged)
 		found = append(found, slices.DeleteFunc(known, func(i types.Instance) bool { return !d.means(r, i) })...)
 	}
 	there := live(found)
@@ -106,6 +106,9 @@ func (d *driver) known(ctx context.Context, id string) ([]types.Instance, error)
 	}
 	return all, nil
 }
+
+// untagged reports whether nothing says yet whose an instance is.
+func untagged(i types.Instance) bool { return tagOf(i, tagUID) == "" }
 
 // fresh reports whether what r records may be so new that EC2 does not know its id everywhere.
 func fresh(r provider.Ref) bool { return r.Fresh(time.Now(), horizon) }

@@ -88,6 +88,25 @@ func TestHalfMadeInstanceThatEC2DoesNotKnow(t *testing.T) {
 	}
 }
 
+// Nor is an instance that EC2 shows without its tags: whose it is shows later. It is not terminated as nobody's either.
+func TestHalfMadeInstanceThatShowsNoTagsYet(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{}
+	region := serve(t, cloud)
+	d, _ := region.wired(t, region.account())
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t", Began: time.Now()}
+	i, err := progress{Instance: idsOf(provider.Ref{ProviderID: cloud.Add("eu-west-1a", "m5.large", nil)})[0]}.incomplete(r)
+	must(t, err)
+	r.Progress = i.Progress
+	if err := d.Delete(t.Context(), r); err != nil || len(cloud.Live()) != 1 {
+		t.Errorf("Delete of what was made a moment ago = %v, %d instances live", err, len(cloud.Live()))
+	}
+	r.Began = time.Now().Add(-horizon)
+	if err := d.Delete(t.Context(), r); provider.CodeOf(err) != provider.NotFound || len(cloud.Live()) != 1 {
+		t.Errorf("Delete of what never had tags = %v, %d instances live", err, len(cloud.Live()))
+	}
+}
+
 // SPEC E10: the host that the progress names is given back although no list shows it yet.
 func TestHostThatNoListShowsIsGivenBack(t *testing.T) {
 	t.Parallel()
