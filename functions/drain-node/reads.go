@@ -95,13 +95,16 @@ func held(m *machine.Machine) bool {
 }
 
 // nodes asks for the Nodes of the Machines to drain and of the current scale-downs. A Machine without a nodeRef, or whose linked
-// Node is gone, may have a Node that nobody linked yet (R-B31).
+// Node is gone, may have a Node that nobody linked yet (R-B31), unless it is another Machine's.
 func nodes(s snapshot.Snapshot) []snapshot.Query {
 	var ask []snapshot.Query
 	for _, m := range due(s) {
 		ref := m.Status.NodeRef
-		if ref == nil || s.Has(snapshot.One("Node", "", ref.Name)) && !machine.IsNodeOf(m, s.Node(ref.Name)) {
+		switch {
+		case ref == nil:
 			return []snapshot.Query{snapshot.All("Node")}
+		case s.Has(snapshot.One("Node", "", ref.Name)) && !machine.IsNodeOf(m, s.Node(ref.Name)):
+			return []snapshot.Query{snapshot.All("Node"), snapshot.All("Machine")}
 		}
 		ask = append(ask, snapshot.One("Node", "", ref.Name))
 	}

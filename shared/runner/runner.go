@@ -27,8 +27,8 @@ const (
 	// longest way to quiet has nine: one scan writes a set's bounds, then raises it to its minimum, grows it and gives up
 	// what did not come, each committed first and then carried out, and reports.
 	maxRounds = 12
-	// maxReads bounds how often Reads is asked in one round. A drain asks for its Machine, the linked Node, the others because
-	// that is gone, the Pods on the one that is the Machine's by now, and what these leave behind.
+	// maxReads bounds how often Reads is asked in one round. A drain asks for its Machine, the linked Node, all others with
+	// their Machines because that is gone, the Pods on the one that is the Machine's by now, and what these leave behind.
 	maxReads = 5
 	// budget is how long one invocation may take. The runtime cuts requests off at 30 s (RELIABILITY G6).
 	budget = 20 * time.Second
