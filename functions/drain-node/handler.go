@@ -115,7 +115,7 @@ func (d drain) cordon() []plan.Sequence {
 		}
 		return d.hindered(why)
 	}
-	return []plan.Sequence{{Do: []plan.Action{a}, Notes: d.proceeds()}}
+	return []plan.Sequence{{Do: []plan.Action{a}, Notes: []plan.Note{d.note("DrainProceeds", "Node drain proceeds")}}}
 }
 
 // evict empties the Node, then sees the volumes go.
@@ -204,16 +204,18 @@ func (d drain) begun() *machine.Condition {
 	return c
 }
 
-// proceeds tells once that the drain begins: with the cordon, or with what comes first where the Node is cordoned
-// already.
+// proceeds tells once that the drain begins of a Node that is cordoned already. Else the cordon tells it, whatever was waited for.
 func (d drain) proceeds() []plan.Note {
+	if !d.n.Spec.Unschedulable {
+		return nil
+	}
 	cordon := "update " + plan.NameOf(d.n) + "@"
 	for key := range d.Outcomes {
 		if strings.HasPrefix(string(key), cordon) {
 			return nil
 		}
 	}
-	if d.begun() != nil {
+	if c := d.begun(); c != nil && c.Reason != reasonQueued {
 		return nil
 	}
 	return []plan.Note{d.note("DrainProceeds", "Node drain proceeds")}
