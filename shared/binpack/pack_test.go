@@ -295,6 +295,15 @@ func TestTheOnlyPlaceOfOthersIsLeftToThem(t *testing.T) {
 		if total(r.Left) > 0 {
 			t.Errorf("%s: %d are left over, although there is a place for all", tt.name, r.Left)
 		}
+		for i := range len(r.Patterns) - 1 { // as Result promises: whoever takes fewer bins takes the first ones
+			a, b := r.Patterns[i].Holds[0], r.Patterns[i+1].Holds[0] // each bin holds one piece
+			worth := func(h Held, pat Pattern) float64 {
+				return float64(tt.items[h.Item].Size[0]*int64(h.Count)) / float64(tt.types[pat.Type].Price)
+			}
+			if p, q := tt.items[a.Item].Priority, tt.items[b.Item].Priority; p < q || p == q && worth(a, r.Patterns[i]) < worth(b, r.Patterns[i+1]) {
+				t.Errorf("%s: bins in the order %v", tt.name, r.Patterns)
+			}
+		}
 	}
 }
 
