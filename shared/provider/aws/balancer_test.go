@@ -3,7 +3,9 @@
 package aws
 
 import (
+	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -79,6 +81,43 @@ func TestInstanceWaitsForItsLoadBalancer(t *testing.T) {
 		}
 	}
 }
+
+// EC2 shows what is new without its tags at first: to which load balancers it belongs the request says as well.
+func TestInstanceThatShowsNoTagsYetJoins(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{Boot: time.Millisecond}
+	region := serve(t, cloud)
+	d, w := region.wired(t, region.account())
+	resolved, err := d.Resolve(t.Context(), spec(balancedBy("apps", "classic")))
+	must(t, err)
+	w.set(func(action string, next func() (*http.Response, error)) (*http.Response, error) {
+		resp, err := next()
+		if err != nil || action != "DescribeInstances" {
+			return resp, err
+		}
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return nil, err
+		}
+		return page(200, "text/xml", tagSets.ReplaceAllString(string(text), ""))(nil)
+	})
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	for range 20 {
+		i, err := d.Create(t.Context(), r, resolved)
+		must(t, err)
+		if i.State != provider.StateIncomplete {
+			if targets := cloud.Targets(); len(targets) != 1 || i.UID != r.UID || len(cloud.Live()) != 1 {
+				t.Errorf("made for %q, targets %v, %d instances", i.UID, targets, len(cloud.Live()))
+			}
+			return
+		}
+		r.Progress = i.Progress
+		time.Sleep(2 * time.Millisecond)
+	}
+	t.Error("never made")
+}
+
+var tagSets = regexp.MustCompile(`(?s)<tagSet>.*?</tagSet>`)
 
 // Rights to tag are often bound to the launch: who may not note that an instance has joined keeps it all the same. A refusal
 // of the attempt would have it removed and another one launched, time and again (2b.4).

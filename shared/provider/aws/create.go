@@ -50,6 +50,9 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 	if err != nil {
 		return provider.Instance{}, err
 	}
+	if untagged(*made) { // what is new, or an answer that a token repeats, may lack them
+		made.Tags = d.tags(r, req.Spec)
+	}
 	if tagOf(*made, tagBalancers) == "" || tagOf(*made, tagJoined) != "" {
 		return d.launched(ctx, *made), nil
 	}
@@ -94,11 +97,7 @@ func (d *driver) made(ctx context.Context, r provider.Ref, req request, id strin
 	case len(out.Instances) != 1:
 		return nil, provider.Errorf(provider.Unknown, "EC2 answered with %d instances, one was asked for", len(out.Instances))
 	}
-	made := &out.Instances[0]
-	if len(made.Tags) == 0 { // an answer that a token repeats may lack them
-		made.Tags = d.tags(r, req.Spec)
-	}
-	return made, nil
+	return &out.Instances[0], nil
 }
 
 // other is an attempt that was made with other parameters: its user data was changed since. What it made is the
