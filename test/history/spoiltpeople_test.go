@@ -27,7 +27,9 @@ func deaf(f function.Function) function.Function {
 }
 
 // deletesPaused deletes the instances of paused Machines.
-var deletesPaused = ofInstances(func(_ snapshot.Snapshot, m *machine.Machine) bool { return machine.IsPaused(m) && m.Spec.ProviderID != nil })
+var deletesPaused = ofInstances(func(_ snapshot.Snapshot, m *machine.Machine) bool {
+	return machine.IsPaused(m) && m.Spec.ProviderID != nil
+})
 
 // evictsAnybody evicts every Pod that runs.
 var evictsAnybody = rogue(func(s snapshot.Snapshot) (all []plan.Action) {
