@@ -174,7 +174,7 @@ func (l life) withCause(text string) string {
 func (l life) aboutToFail() bool {
 	c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists)
 	_, asked := l.Clouds[l.m.UID]
-	return asked && l.m.DeletionTimestamp == nil && l.cloud.Err == nil && !l.cloud.Later && len(l.cloud.Found) == 0 && missed(l.m) && phase(l.m) != machine.PhaseFailed &&
+	return asked && l.m.DeletionTimestamp == nil && l.cloud.Err == nil && !l.cloud.Later && l.in == nil && missed(l.m) && phase(l.m) != machine.PhaseFailed &&
 		!l.Now.Before(l.givenUp(c.LastTransitionTime.Time))
 }
 
