@@ -32,11 +32,12 @@ ended=$(date +%s)
 grep -E '^(--- |PASS|FAIL|    [a-z]+_test.go)|^ +--- FAIL' "$OPENSTACK_STATE/test.log" || true
 if [ $# = 0 ] && [ $status = 0 ]; then
   mkdir -p "$root/docs/evidence"
+  commit=$(git rev-parse HEAD)$(git diff --quiet HEAD || echo ', with changes') # asked before the file below is one
   {
     echo "make test-openstack: the driver of shared/provider/openstack against OpenStack Zed, then the walk-through with all functions on"
     echo "it. All services are real but Nova's hypervisor, Neutron's agent and Cinder's backend: the fakes that these projects ship."
     echo
-    echo "commit   $(git rev-parse HEAD)$(git diff --quiet HEAD || echo ', with changes')"
+    echo "commit   $commit"
     echo "date     $(date -u +%FT%TZ)"
     echo "machine  $(nproc) cores, $(awk '/MemTotal/ {printf "%d GiB", $2 / 1048576}' /proc/meminfo), load $(cut -d' ' -f1-3 /proc/loadavg)"
     echo "memory   $(./up.sh status | awk '{s += $3} END {print s}') MiB for OpenStack"
