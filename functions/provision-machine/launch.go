@@ -5,8 +5,10 @@ package provisionmachine
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -290,7 +292,18 @@ func (l life) unreachable() plan.Sequence {
 	if e.Code == provider.Invalid && l.intent == nil {
 		return l.fail(reasonInvalid, e.Message)
 	}
-	seq := l.reportError(e.Message)
-	seq.Notes = append(seq.Notes, l.warning("FailedCreate", cmp.Or(e.Message, e.Code.String())))
+	seq, why := l.reportError(e.Message), cmp.Or(e.Message, e.Code.String())
+	if l.denied(e) {
+		seq, why = l.status(l.m.DeepCopy(), phase(l.m), ""), l.intent.Message
+	}
+	seq.Notes = append(seq.Notes, l.warning("FailedCreate", why))
 	return seq
+}
+
+// denied reports whether the Machine says already, as the refusal of an attempt that made nothing, what the cloud denies now:
+// credentials that are refused are refused to whoever asks, and that is told once.
+func (l life) denied(e refusal) bool {
+	c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists)
+	return e.Code == provider.Denied && l.intent.Over() && strings.HasSuffix(plan.Gist(l.intent.Message), plan.Gist(e.Message)) &&
+		(c == nil || c.Status != corev1.ConditionUnknown) // else it says something else there
 }

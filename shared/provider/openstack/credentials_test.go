@@ -4,14 +4,18 @@ package openstack
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -84,7 +88,7 @@ func (o *office) wantRefused(t *testing.T, events int, says ...string) {
 	}
 	var shown []string
 	for _, c := range m.Status.Conditions {
-		if c.Status != corev1.ConditionTrue {
+		if c.Status != corev1.ConditionTrue && c.Reason != machinev1beta1.InstanceNotCreatedReason { // that is no cause
 			shown = append(shown, c.Message)
 		}
 	}
@@ -140,6 +144,39 @@ func TestSecretIsMissingThenWrongThenRightThenAnother(t *testing.T) {
 		}
 		if all := o.log.String() + fmt.Sprint(o.api.Events()) + string(text); strings.Contains(all, "hunter2") {
 			t.Errorf("a password is told in %s", all)
+		}
+	})
+}
+
+// A password that was wrong when the Machine was made is told of once, however the cloud is asked: at first how to make an
+// instance, later whether there is one. What comes after it is told, and what comes back after that as well.
+func TestPasswordIsWrongFromTheStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		o.cloud.refuses = "hunter2-wrong"
+		o.password("hunter2-wrong")
+		o.scans(t, 30)
+		denied := []string{"credentials secret openshift-machine-api/openstack-cloud-credentials", "log in to openstack", "requires authentication. (401)"}
+		o.wantRefused(t, 1, denied...)
+
+		exists := func() string {
+			if c := machine.FindCondition(memory.List[*machine.Machine](o.api)[0].Status.Conditions, machine.ConditionInstanceExists); c != nil {
+				return c.Message
+			}
+			return ""
+		}
+		o.cloud.wire = func(context.Context, *http.Request, bool) (*http.Response, error) {
+			return nil, errors.New("no route to host")
+		}
+		o.scans(t, 30)
+		if said := exists(); !strings.Contains(said, "no route to host") {
+			t.Errorf("without a network it says %q", said)
+		}
+		o.cloud.wire = nil
+		o.scans(t, 90)
+		if said := exists(); !strings.Contains(said, denied[2]) {
+			t.Errorf("refused again, it says %q", said)
 		}
 	})
 }
