@@ -113,7 +113,7 @@ func (d *driver) coded(err error) error {
 	case status == http.StatusTooManyRequests:
 		return provider.ErrorAfter(provider.Throttled, after, "EC2 in %s: HTTP status %d: too many requests", d.account.Region, status)
 	case !ok || api.ErrorCode() == "UnknownError":
-		return provider.ErrorAfter(provider.Unknown, after, "EC2 in %s: %w", d.account.Region, err)
+		return d.unanswered(after, err)
 	}
 	code := codeOf(api.ErrorCode(), status)
 	if code == provider.Throttled { // EC2 sends no Retry-After, which the transport would see
@@ -133,4 +133,12 @@ func (d *driver) coded(err error) error {
 		remedy = fmt.Sprintf("; see to the credentials in secret %s/%s and what they allow", d.account.Namespace, d.account.Secret)
 	}
 	return provider.ErrorAfter(code, after, "EC2 in %s: %s: %s%s", d.account.Region, api.ErrorCode(), api.ErrorMessage(), remedy)
+}
+
+// unanswered is a call that nothing of EC2's answered.
+func (d *driver) unanswered(after time.Duration, err error) error {
+	if a := d.account; provider.Untrusted(err) {
+		return provider.Errorf(provider.Denied, "EC2 in %s: %w; see to key aws_ca_bundle in secret %s/%s", a.Region, err, a.Namespace, a.Secret)
+	}
+	return provider.ErrorAfter(provider.Unknown, after, "EC2 in %s: %w", d.account.Region, err)
 }

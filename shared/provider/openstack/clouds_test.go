@@ -173,12 +173,13 @@ func TestCertificates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text := "clouds: {openstack: {" + c.more + "auth: {auth_url: '" + server.URL + "/identity', username: " + name[:3] + ", password: b, project_name: c}}}"
-			d, err := Provider().Open(t.Context(), provider.Account{Kind: Kind, Region: "openstack", ClusterID: "c", Credentials: map[string][]byte{"clouds.yaml": []byte(text), "cacert": c.ca}})
+			d, err := Provider().Open(t.Context(), provider.Account{Kind: Kind, Region: "openstack", Namespace: "n", Secret: "s", ClusterID: "c", Credentials: map[string][]byte{"clouds.yaml": []byte(text), "cacert": c.ca}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, err = d.List(t.Context())
-			if refused := strings.Contains(fmt.Sprint(err), "certificate"); refused == c.accept {
+			said := fmt.Sprint(err)
+			if refused := provider.CodeOf(err) == provider.Denied && strings.Contains(said, "secret n/s: ") && strings.Contains(said, "certificate") && strings.Contains(said, "key cacert"); refused == c.accept {
 				t.Errorf("List = %v", err)
 			}
 		})

@@ -5,6 +5,8 @@ package openstack
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -177,6 +179,36 @@ func TestPasswordIsWrongFromTheStart(t *testing.T) {
 		o.scans(t, 90)
 		if said := exists(); !strings.Contains(said, denied[2]) {
 			t.Errorf("refused again, it says %q", said)
+		}
+	})
+}
+
+// A cloud whose certificate the Secret's authorities did not sign is no cloud that fails: it is asked once in a minute, and
+// the Machine says at which key of which Secret to look. It begins when the certificate is the right one.
+func TestCertificateIsNotTheSecrets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		o.password("right")
+		asked := 0
+		o.cloud.wire = func(context.Context, *http.Request, bool) (*http.Response, error) {
+			asked++
+			return nil, &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}
+		}
+		for range 30 {
+			time.Sleep(10 * time.Second)
+			if _, err := o.run.Handle(t.Context(), snapshot.Request{}); err != nil {
+				t.Errorf("a scan failed: %v", err)
+			}
+		}
+		if asked < 4 || asked > 6 {
+			t.Errorf("%d requests in five minutes", asked)
+		}
+		o.wantRefused(t, 1, "credentials secret openshift-machine-api/openstack-cloud-credentials: log in to openstack: tls: failed to verify certificate: x509: certificate signed by unknown authority; see to key cacert")
+		o.cloud.wire = nil
+		o.scans(t, 12)
+		if m := memory.List[*machine.Machine](o.api)[0]; machine.Phase(m) != machine.PhaseProvisioned {
+			t.Errorf("the phase is %q in the end", machine.Phase(m))
 		}
 	})
 }

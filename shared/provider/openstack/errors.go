@@ -36,7 +36,7 @@ func coded(doing string, err error) error {
 		err = e.Err
 	}
 	if !ok {
-		return provider.Errorf(provider.Unknown, "%s: %s%w", doing, lost(err), err)
+		return unanswered(doing, err)
 	}
 	after := throttle.After(answer.ResponseHeader)
 	said, understood := message(answer.Body)
@@ -51,6 +51,14 @@ func coded(doing string, err error) error {
 		code = provider.Throttled
 	}
 	return provider.ErrorAfter(code, after, "%s: %w", doing, &refusal{answer.Actual, said})
+}
+
+// unanswered is a call that nothing of OpenStack's answered.
+func unanswered(doing string, err error) error {
+	if provider.Untrusted(err) {
+		return provider.Errorf(provider.Denied, "%s: %w; see to key %s of the credentials secret", doing, err, caKey)
+	}
+	return provider.Errorf(provider.Unknown, "%s: %s%w", doing, lost(err), err)
 }
 
 // lost begins the message about an answer that did not come, or not whole.

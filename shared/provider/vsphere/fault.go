@@ -72,6 +72,9 @@ func (s *session) coded(err error) error {
 	if e, ok := errors.AsType[*provider.Error](err); ok {
 		return provider.ErrorAfter(e.Code, e.RetryAfter, "vCenter %s: %w", s.account.Region, err)
 	}
+	if a := s.account; provider.Untrusted(err) {
+		return provider.Errorf(provider.Denied, "vCenter %s: %w; see to key %s.ca in secret %s/%s", a.Region, err, keyOf(a.Region), a.Namespace, a.Secret)
+	}
 	fault := name(faultOf(err))
 	code := codes[fault]
 	if code == provider.Denied && fault != "NoPermission" {

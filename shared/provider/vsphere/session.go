@@ -118,7 +118,7 @@ func (s *session) connect(ctx context.Context) (*vim25.Client, error) {
 	}
 	c, err := vim25.NewClient(ctx, s.soap)
 	if err != nil {
-		return nil, err
+		return nil, s.turnedAway(err)
 	}
 	if err := s.login(ctx, c); err != nil {
 		return nil, err
@@ -142,17 +142,22 @@ func (s *session) login(ctx context.Context, c *vim25.Client) error {
 	in := types.Login{This: *c.ServiceContent.SessionManager, UserName: s.user.Username(), Password: password}
 	_, err := methods.Login(ctx, s.soap, &in)
 	if err != nil {
-		err = s.coded(err)
-		if provider.CodeOf(err) == provider.Denied {
-			s.refused, s.reason = time.Now(), err
-			return s.barred()
-		}
-		return err
+		return s.turnedAway(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.logins++
 	return nil
+}
+
+// turnedAway gives the error of a login its code, and keeps a refusal. The caller has the turn.
+func (s *session) turnedAway(err error) error {
+	err = s.coded(err)
+	if provider.CodeOf(err) == provider.Denied {
+		s.refused, s.reason = time.Now(), err
+		return s.barred()
+	}
+	return err
 }
 
 func (s *session) generation() int {
