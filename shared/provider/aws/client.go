@@ -51,12 +51,12 @@ type clients struct {
 // that speaks EC2's protocol elsewhere, aws_ca_bundle with its authority in PEM.
 func connect(a provider.Account) (*clients, error) {
 	secret := a.Namespace + "/" + a.Secret
+	value := func(key string) string { return strings.TrimSpace(string(a.Credentials[key])) } // echo ends with a newline
 	for _, key := range []string{"aws_access_key_id", "aws_secret_access_key"} {
-		if len(a.Credentials[key]) == 0 {
+		if value(key) == "" {
 			return nil, provider.Errorf(provider.Denied, "credentials secret %s has no key %s: add it", secret, key)
 		}
 	}
-	value := func(key string) string { return string(a.Credentials[key]) }
 	var endpoint *string
 	if text := value("aws_endpoint_url"); text != "" {
 		u, err := url.Parse(text)

@@ -34,3 +34,24 @@ func TestCertificateIsNotTheSecrets(t *testing.T) {
 	_, err = d.List(t.Context())
 	must(t, err)
 }
+
+// What an editor, or echo, put around a key is no part of it.
+func TestWhiteSpaceAroundKeys(t *testing.T) {
+	t.Parallel()
+	keys := map[string][]byte{
+		"aws_access_key_id": []byte("AKIAEXAMPLE\n"), "aws_secret_access_key": []byte(" secret\r\n"),
+		"aws_session_token": []byte("token\n"), "aws_endpoint_url": []byte("https://ec2.test\n"),
+	}
+	a := provider.Account{Region: "r", Namespace: "n", Secret: "s", Credentials: keys}
+	c, err := connect(a)
+	must(t, err)
+	got, err := c.keys.Retrieve(t.Context())
+	must(t, err)
+	if got.AccessKeyID != "AKIAEXAMPLE" || got.SecretAccessKey != "secret" || got.SessionToken != "token" || *c.endpoint != "https://ec2.test" {
+		t.Errorf("read as %+v, %q", got, *c.endpoint)
+	}
+	keys["aws_secret_access_key"] = []byte("\n")
+	if _, err := connect(a); provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "has no key aws_secret_access_key") {
+		t.Errorf("of an empty key: %v", err)
+	}
+}
