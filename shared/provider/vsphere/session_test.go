@@ -4,6 +4,7 @@ package vsphere
 
 import (
 	"encoding/pem"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -38,5 +39,18 @@ func TestCertificateIsNotTheSecrets(t *testing.T) {
 		if len(w.sent) != 1 {
 			t.Errorf("%s: asked %v", name, w.sent)
 		}
+	}
+}
+
+// Where no vCenter is, none is asked, over TLS neither: the SDK dials by itself unless it is told not to (RELIABILITY 4).
+func TestAPIServerIsNoVCenter(t *testing.T) {
+	v := newVCenter(t)
+	host, _, err := net.SplitHostPort(v.host)
+	must(t, err)
+	t.Setenv("KUBERNETES_SERVICE_HOST", host)
+	d, w := v.wired(t, v.account())
+	_, err = d.List(t.Context())
+	if provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "API server") {
+		t.Errorf("List = %v after %v, want none", err, w.sent)
 	}
 }

@@ -19,9 +19,10 @@ const (
 )
 
 // guard makes an HTTP client speak to a vCenter only: no redirects, no link-local addresses, where clouds keep the
-// credentials of their instances; answers that no vCenter gives are errors that say so.
+// credentials of their instances; answers that no vCenter gives are errors that say so. The SDK's transport dials for TLS by
+// itself, past every DialContext and its deadline, for the sake of thumbprints, which nothing here knows.
 func guard(c *http.Client, t *http.Transport, l *throttle.Limiter) {
-	t.DialContext = throttle.Dialer(deadline).DialContext
+	t.DialContext, t.DialTLSContext, t.ForceAttemptHTTP2 = throttle.Dialer(deadline).DialContext, nil, false
 	t.ResponseHeaderTimeout = deadline
 	c.Transport = vcenterOnly{throttle.Transport{Base: t, Limiter: l}}
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
