@@ -184,7 +184,7 @@ type Provider struct {
 	Kinds []string
 	// Account says, from the spec alone, which region and Secret it needs. Its error is Invalid.
 	Account func(spec json.RawMessage) (region, secret string, err error)
-	// InstanceType returns the name of the type that the spec asks for, or the capacity that the spec itself states.
+	// InstanceType returns the name of the type that the spec asks for, and of the capacity what the spec itself states.
 	InstanceType func(spec json.RawMessage) (InstanceType, error)
 	Open         Open
 }

@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -157,15 +158,15 @@ func insecureBy(d provider.Driver, a provider.Account) string {
 	return fmt.Sprintf("credentials secret %s/%s: %s", a.Namespace, a.Secret, i.Insecure())
 }
 
-// instanceType returns what the cloud says about the type that a spec asks for, or what the spec itself states; nil if
-// instances are of no type.
+// instanceType returns what the spec itself states, and for what it leaves out what the cloud says about the type that it asks
+// for; nil if instances are of no type.
 func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessage) (*provider.InstanceType, error) {
 	p, _, err := c.lookup(spec)
 	if err != nil {
 		return nil, err
 	}
 	want, err := p.InstanceType(spec)
-	if err != nil || want.MilliCPU > 0 {
+	if err != nil || want.MilliCPU > 0 && want.Memory > 0 {
 		return &want, err
 	}
 	if want.Name == "" {
@@ -182,7 +183,9 @@ func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessa
 	if i < 0 {
 		return nil, provider.Errorf(provider.NotFound, "instance type %q is unknown to the cloud", want.Name)
 	}
-	return &all[i], nil
+	it := all[i]
+	it.MilliCPU, it.Memory, it.Disk = cmp.Or(want.MilliCPU, it.MilliCPU), cmp.Or(want.Memory, it.Memory), cmp.Or(want.Disk, it.Disk)
+	return &it, nil
 }
 
 // remember returns f, keeping its last good answer to each question for a while. Who asks the same meanwhile waits for

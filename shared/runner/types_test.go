@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -36,6 +37,31 @@ func TestListThatIsNotThereKnowsNoType(t *testing.T) {
 			got, err := clouds.instanceType(t.Context(), a, fmt.Appendf(nil, `{"kind":%q}`, memory.Kind))
 			if got != nil || provider.CodeOf(err) != c.want {
 				t.Errorf("%v, %v: %v, want %v", got, err, provider.CodeOf(err), c.want)
+			}
+		})
+	}
+}
+
+// What a spec states counts, and what it leaves out is its type's: of a template of vSphere, for instance (E28).
+func TestSpecStatesSomeOfItsCapacity(t *testing.T) {
+	t.Parallel()
+	listed := []provider.InstanceType{{Name: "template", Arch: "amd64", MilliCPU: 4000, Memory: 16 << 30, Disk: 30 << 30}}
+	for name, c := range map[string]struct{ stated, want provider.InstanceType }{
+		"nothing": {provider.InstanceType{Name: "template"}, listed[0]},
+		"cores":   {provider.InstanceType{Name: "template", MilliCPU: 16000}, provider.InstanceType{Name: "template", Arch: "amd64", MilliCPU: 16000, Memory: 16 << 30, Disk: 30 << 30}},
+		"memory":  {provider.InstanceType{Name: "template", Memory: 8 << 30}, provider.InstanceType{Name: "template", Arch: "amd64", MilliCPU: 4000, Memory: 8 << 30, Disk: 30 << 30}},
+		"both":    {provider.InstanceType{Name: "template", MilliCPU: 2000, Memory: 8 << 30}, provider.InstanceType{Name: "template", MilliCPU: 2000, Memory: 8 << 30}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clouds := NewClouds([]provider.Provider{{
+				Name: "memory", Kinds: []string{memory.Kind},
+				InstanceType: func(json.RawMessage) (provider.InstanceType, error) { return c.stated, nil },
+			}}, nil)
+			a := account{types: func(context.Context, struct{}) ([]provider.InstanceType, error) { return listed, nil }}
+			got, err := clouds.instanceType(t.Context(), a, fmt.Appendf(nil, `{"kind":%q}`, memory.Kind))
+			if err != nil || got == nil || !reflect.DeepEqual(*got, c.want) {
+				t.Errorf("%+v, %v; want %+v", got, err, c.want)
 			}
 		})
 	}

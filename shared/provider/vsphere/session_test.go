@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -52,5 +53,20 @@ func TestAPIServerIsNoVCenter(t *testing.T) {
 	_, err = d.List(t.Context())
 	if provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "API server") {
 		t.Errorf("List = %v after %v, want none", err, w.sent)
+	}
+}
+
+// A spec's sizes are told one by one, and the template by the name that the list has (E28).
+func TestSpecStatesSomeOfItsSizes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]provider.InstanceType{
+		`{"kind":"VSphereMachineProviderSpec","template":"/DC0/vm/rhcos","numCPUs":16}`:                      {Name: "rhcos", Arch: arch, MilliCPU: 16000},
+		`{"kind":"VSphereMachineProviderSpec","template":"rhcos","memoryMiB":8192}`:                          {Name: "rhcos", Arch: arch, Memory: 8 << 30},
+		`{"kind":"VSphereMachineProviderSpec","template":"rhcos","numCPUs":4,"memoryMiB":8192,"diskGiB":50}`: {Name: "rhcos", Arch: arch, MilliCPU: 4000, Memory: 8 << 30, Disk: 50 << 30},
+		`{"kind":"VSphereMachineProviderSpec"}`:                                                              {Arch: arch},
+	} {
+		if got, err := instanceType([]byte(text)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v; want %+v", text, got, err, want)
+		}
 	}
 }

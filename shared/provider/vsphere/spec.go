@@ -4,6 +4,7 @@ package vsphere
 
 import (
 	"encoding/json"
+	"path"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -36,15 +37,16 @@ func parse(raw json.RawMessage) (providerspec.VSphere, error) {
 	return s, nil
 }
 
-// instanceType returns the capacity that a spec states (SPEC E28), or its template's name: then the vCenter is asked.
+// instanceType returns the capacity that a spec states (SPEC E28), and its template's name: what the spec leaves out is the
+// template's, for which the vCenter is asked.
 func instanceType(raw json.RawMessage) (provider.InstanceType, error) {
 	s, err := decode(raw)
 	if err != nil {
 		return provider.InstanceType{}, err
 	}
-	it := provider.InstanceType{Name: s.Template, Arch: arch}
-	if s.NumCPUs > 0 && s.MemoryMiB > 0 {
-		it.MilliCPU, it.Memory, it.Disk = s.NumCPUs*1000, s.MemoryMiB<<20, s.DiskGiB<<30
+	it := provider.InstanceType{Arch: arch, MilliCPU: s.NumCPUs * 1000, Memory: s.MemoryMiB << 20, Disk: s.DiskGiB << 30}
+	if s.Template != "" { // or the path of one
+		it.Name = path.Base(s.Template)
 	}
 	return it, nil
 }
