@@ -116,7 +116,8 @@ func (l life) words(in provider.Instance) []edit {
 			edits = append(edits, func(m *machine.Machine) { machine.SetWord(m, word[0], word[1]) })
 		}
 	}
-	if _, marked := l.m.Spec.Labels[machine.LabelInterruptible]; in.Spot && !marked {
+	_, marked := l.m.Labels[machine.LabelInterruptible]
+	if _, node := l.m.Spec.Labels[machine.LabelInterruptible]; in.Spot && !(marked && node) {
 		edits = append(edits, markSpot)
 	}
 	annotate(machine.AnnotationInstanceState, in.CloudState)
