@@ -26,17 +26,9 @@ func TestRemovalNamesWhatIsTheMachines(t *testing.T) {
 	} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
-			s, _, err := scenario.Load("testdata/" + file + ".txtar")
-			if err != nil {
-				t.Fatal(err)
-			}
-			seen, _, err := scenario.Observe(Function, s)
-			if err != nil {
-				t.Fatal(err)
-			}
 			removed := 0
-			for _, a := range Decide(seen).Actions() {
-				if d, ok := a.(plan.DeleteInstance); ok && d.Ref.Name == "worker-p2g5g" {
+			for _, d := range removalsIn(t, file) {
+				if d.Ref.Name == "worker-p2g5g" {
 					removed++
 					if got := d.Ref; got.UID != want.UID || got.ID != want.ID || got.ProviderID != want.ProviderID {
 						t.Errorf("%+v, want %+v", got, want)
@@ -60,23 +52,32 @@ func TestRemovalSaysWhenTheAttemptBegan(t *testing.T) {
 	} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
-			s, _, err := scenario.Load("testdata/" + file + ".txtar")
-			if err != nil {
-				t.Fatal(err)
-			}
-			seen, _, err := scenario.Observe(Function, s)
-			if err != nil {
-				t.Fatal(err)
-			}
 			var began []string
-			for _, a := range Decide(seen).Actions() {
-				if d, ok := a.(plan.DeleteInstance); ok {
-					began = append(began, d.Ref.Began.UTC().Format(time.RFC3339))
-				}
+			for _, d := range removalsIn(t, file) {
+				began = append(began, d.Ref.Began.UTC().Format(time.RFC3339))
 			}
 			if len(began) != 1 || began[0] != want {
 				t.Errorf("removals of what began at %v, want %s", began, want)
 			}
 		})
 	}
+}
+
+// removalsIn returns what is removed in a scenario.
+func removalsIn(t *testing.T, file string) (all []plan.DeleteInstance) {
+	t.Helper()
+	s, _, err := scenario.Load("testdata/" + file + ".txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, _, err := scenario.Observe(Function, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range Decide(seen).Actions() {
+		if d, ok := a.(plan.DeleteInstance); ok {
+			all = append(all, d)
+		}
+	}
+	return all
 }

@@ -22,7 +22,8 @@ func NewQuotas(all []*corev1.ResourceQuota) Quotas {
 }
 
 // Take takes what so many Pods ask for, or as many as the quotas admit, and returns how many that are, with the names of the
-// quotas that admit fewer. More than most are not taken: nobody keeps room for them. What they say of limits and of numbers of objects is left to the API server.
+// quotas that admit fewer. More than most are not taken: nobody keeps room for them. What they say of limits and of numbers of
+// objects is left to the API server.
 func (q Quotas) Take(namespace string, spec corev1.PodSpec, each corev1.ResourceList, wanted, most int) (count int, held []string) {
 	count = wanted
 	var hold []*corev1.ResourceQuota

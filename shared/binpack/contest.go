@@ -17,7 +17,7 @@ const (
 // may have taken these bins although they have a choice, so that the part is packed anew in stages: who was left over
 // goes first, and into the types last that somebody was left over for. Who is left over then comes before him the next time.
 type contest struct {
-	*problem
+	*offers
 	waiting, limits []int // of the part alone
 	urgent          []int // by item: how often pieces were left over
 	wanted          []int // by type: how often pieces were left over that it takes
@@ -30,12 +30,12 @@ func (p *problem) relieve(s solution) solution {
 		if total(was.left) == 0 {
 			return was
 		}
-		return o.contest(q).resolve(o, q, was)
+		return o.contest(q).resolve(q, was)
 	})
 }
 
 func (o *offers) contest(q part) *contest {
-	c := &contest{problem: o.problem, waiting: make([]int, len(o.items)), limits: make([]int, len(o.types)), urgent: make([]int, len(o.items)), wanted: make([]int, len(o.types))}
+	c := &contest{offers: o, waiting: make([]int, len(o.items)), limits: make([]int, len(o.types)), urgent: make([]int, len(o.items)), wanted: make([]int, len(o.types))}
 	for _, i := range q.items {
 		c.waiting[i] = o.left[i]
 	}
@@ -48,7 +48,7 @@ func (o *offers) contest(q part) *contest {
 }
 
 // resolve returns the best solution of the part that it finds; was knows of no priorities.
-func (c *contest) resolve(o *offers, q part, was solution) solution {
+func (c *contest) resolve(q part, was solution) solution {
 	best := was
 	if slices.ContainsFunc(q.items, func(i int) bool { return c.items[i].Priority != c.items[q.items[0]].Priority }) {
 		best = c.open()
@@ -57,14 +57,14 @@ func (c *contest) resolve(o *offers, q part, was solution) solution {
 	if len(q.items) > fewItems {
 		rounds = roundsOfMany
 	}
-	for last := best; rounds > 0 && o.disputed(best); rounds-- {
+	for last := best; rounds > 0 && c.disputed(best); rounds-- {
 		for i, n := range last.left {
 			if n == 0 {
 				continue
 			}
 			c.urgent[i]++
 			for t := range c.types {
-				if o.most[t][i] > 0 {
+				if c.most[t][i] > 0 {
 					c.wanted[t]++
 				}
 			}

@@ -54,7 +54,7 @@ func whyUncreated(s snapshot.Snapshot, uid types.UID) string {
 // stateIn reads what the autoscaler remembers, if that is what an object holds.
 func stateIn(o plan.Object) (autoscaling.State, bool) {
 	cm, ok := o.(*corev1.ConfigMap)
-	if !ok || cm.Namespace != machine.Namespace || cm.Name != machine.ConfigMapStatus {
+	if !ok || cm == nil || cm.Namespace != machine.Namespace || cm.Name != machine.ConfigMapStatus {
 		return autoscaling.State{}, false
 	}
 	state, err := autoscaling.ParseState(cm.Data[autoscaling.StateKey])

@@ -164,11 +164,7 @@ func healthOfGroups(s snapshot.Snapshot) (all []point) {
 
 // stateOf reads what the autoscaler remembers. What cannot be read tells nothing.
 func stateOf(s snapshot.Snapshot) (autoscaling.State, bool) {
-	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus)
-	if cm == nil {
-		return autoscaling.State{}, false
-	}
-	return stateIn(cm)
+	return stateIn(s.ConfigMap(machine.Namespace, machine.ConfigMapStatus))
 }
 
 func ofState(value func(autoscaling.State) float64) func(snapshot.Snapshot) []point {

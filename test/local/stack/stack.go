@@ -158,19 +158,17 @@ func (s *Stack) startProcesses(ctx context.Context) (map[string][]string, error)
 	}
 	s.Processes = append(s.Processes, simulator)
 	s.Processes = append(s.Processes, s.cloud()...)
-	first := len(s.Processes)
 	addresses, err := freeAddresses(len(Functions) * s.options.Replicas)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range Functions {
+	for i, name := range Functions {
 		identity, err := s.identity(ctx, "openshift-machine-api", name)
 		if err != nil {
 			return nil, err
 		}
-		for replica := range s.options.Replicas {
-			address := addresses[len(s.Processes)-first]
-			services[name] = append(services[name], address)
+		services[name] = addresses[i*s.options.Replicas : (i+1)*s.options.Replicas]
+		for replica, address := range services[name] {
 			s.Processes = append(s.Processes, &Process{
 				Name: name, Replica: replica, Address: address, Log: logPath(s.Logs, name, replica),
 				path: filepath.Join(s.programs, "function"),
