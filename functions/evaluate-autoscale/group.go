@@ -62,8 +62,7 @@ func boundsOf(s snapshot.Snapshot, set *machine.MachineSet) (least, most int32, 
 	least, okLeast := number(set.Annotations[machine.AnnotationMinSize])
 	most, okMost := number(set.Annotations[machine.AnnotationMaxSize])
 	_, paused := set.Annotations[machine.AnnotationPausedMHC]
-	other, _ := machine.Paused(set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI)
-	paused = paused || other.Status == corev1.ConditionTrue
+	paused = paused || machine.IsPausedSet(set)
 	ok = okLeast && okMost && most > 0 && least <= most && !paused && set.DeletionTimestamp == nil
 	return least, most, ok && ownerOf(s, set) != nil
 }

@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -26,8 +24,7 @@ const unknownTo = "unknown:"
 // it has none, or has that of another providerSpec: the event about the change may have been lost, or the cloud did not answer
 // then (E4).
 func wantsCapacity(s snapshot.Snapshot, set *machine.MachineSet) bool {
-	paused, _ := machine.Paused(set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI)
-	return set.DeletionTimestamp == nil && paused.Status != corev1.ConditionTrue && (s.Request.Is("MachineSet") || outdated(s, set))
+	return set.DeletionTimestamp == nil && !machine.IsPausedSet(set) && (s.Request.Is("MachineSet") || outdated(s, set))
 }
 
 // outdated reports whether nobody has asked the cloud about the capacity of the set's present providerSpec. A set without a

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -20,8 +19,7 @@ import (
 // of a host that joins or leaves, and because it knows every Machine.
 func wantsStock(s snapshot.Snapshot, set *machine.MachineSet) bool {
 	_, follows := set.Annotations[machine.AnnotationFollowHosts]
-	paused, _ := machine.Paused(set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI)
-	return follows && s.Request.Scan() && set.DeletionTimestamp == nil && paused.Status != corev1.ConditionTrue
+	return follows && s.Request.Scan() && set.DeletionTimestamp == nil && !machine.IsPausedSet(set)
 }
 
 // followStock makes a set as large as its stock: a Machine for each that has a host, and for each host that is free. A

@@ -29,3 +29,9 @@ func IsPaused(m *Machine) bool {
 	c, _ := Paused(m.Spec.AuthoritativeAPI, m.Status.AuthoritativeAPI)
 	return c.Status == corev1.ConditionTrue
 }
+
+// IsPausedSet reports whether another system has the say over set.
+func IsPausedSet(set *MachineSet) bool {
+	c, _ := Paused(set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI)
+	return c.Status == corev1.ConditionTrue
+}
