@@ -20,11 +20,25 @@ import (
 // unknownTo begins the record of a providerSpec that the cloud tells no capacity of.
 const unknownTo = "unknown:"
 
-// wantsCapacity reports whether the cloud is asked for the capacity of a set: whenever the set itself changed; in a scan while
-// it has none, or has that of another providerSpec: the event about the change may have been lost, or the cloud did not answer
-// then (E4).
+// wantsCapacity reports whether the cloud is asked for the capacity of a set: whenever the set itself changed; in a scan unless
+// what stands there is a person's word: the event about a change may have been lost, or the cloud did not answer then, and prices
+// change by themselves (E4). What a cloud said lately will do, so that scans cost it no calls.
 func wantsCapacity(s snapshot.Snapshot, set *machine.MachineSet) bool {
-	return set.DeletionTimestamp == nil && !machine.IsPausedSet(set) && (s.Request.Is("MachineSet") || outdated(s, set))
+	return set.DeletionTimestamp == nil && !machine.IsPausedSet(set) && (s.Request.Is("MachineSet") || outdated(s, set) || ours(set))
+}
+
+// ours reports whether the capacity of a set is what its cloud told.
+func ours(set *machine.MachineSet) bool {
+	of := set.Annotations[machine.AnnotationCapacityOf]
+	return of != "" && !strings.HasPrefix(of, unknownTo)
+}
+
+// contradicted reports whether the cloud says something else of the providerSpec than it did when the set's capacity was written.
+// Another process may have written that with a later answer than the one that is known here: only a fresh one decides, or the two
+// would write in turns.
+func contradicted(s snapshot.Snapshot, set *machine.MachineSet) bool {
+	t := s.Clouds[set.UID].Type
+	return t != nil && wantsCapacity(s, set) && !outdated(s, set) && !maps.Equal(told(s, set, *t), set.Annotations)
 }
 
 // outdated reports whether nobody has asked the cloud about the capacity of the set's present providerSpec. A set without a
@@ -61,6 +75,8 @@ func annotateCapacity(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequenc
 		return plan.Sequence{}
 	case problem == nil && c.Type == nil:
 		return untold(s, set)
+	case problem != nil && s.Request.Scan() && !outdated(s, set): // it was told, and stays
+		return plan.Sequence{}
 	case problem != nil:
 		var seq plan.Sequence
 		if c.Err == nil && problem.Code == provider.NotFound {
@@ -70,45 +86,50 @@ func annotateCapacity(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequenc
 		seq.Notes = append(seq.Notes, n.From(cmp.Or(c.Source, name)))
 		return seq
 	}
-	next := set.DeepCopy()
-	if next.Annotations == nil {
-		next.Annotations = map[string]string{}
-	}
-	maps.Copy(next.Annotations, capacity(*c.Type))
-	next.Annotations[machine.AnnotationCapacityOf] = specOf(s, set)
-	if anotherType(set.Annotations, next.Annotations) { // what was said of the former one is not true of this one
-		for _, key := range []string{machine.AnnotationArch, machine.AnnotationPrice} {
-			if _, said := capacity(*c.Type)[key]; !said {
-				delete(next.Annotations, key)
-			}
-		}
-	}
-	follow(next.Annotations, set.Annotations)
 	var seq plan.Sequence
 	if c.Type.Problem != "" {
 		seq.Notes = []plan.Note{plan.Warning(set, "FailedUpdate", c.Type.Problem).From(cmp.Or(c.Source, name))}
 	}
-	if !maps.Equal(next.Annotations, set.Annotations) {
+	if a := told(s, set, *c.Type); !maps.Equal(a, set.Annotations) && (c.Fresh || outdated(s, set)) {
+		next := set.DeepCopy()
+		next.Annotations = a
 		seq.Do = []plan.Action{plan.Update{Old: set, New: next, Why: "capacity of " + c.Type.Name}}
 	}
 	return seq
 }
 
+// told returns the annotations of a set whose instance type is t.
+func told(s snapshot.Snapshot, set *machine.MachineSet, t provider.InstanceType) map[string]string {
+	said := capacity(t)
+	next := map[string]string{}
+	maps.Copy(next, set.Annotations)
+	maps.Copy(next, said)
+	next[machine.AnnotationCapacityOf] = specOf(s, set)
+	if anotherType(set.Annotations, next) { // what was said of the former one is not true of this one
+		for _, key := range []string{machine.AnnotationArch, machine.AnnotationPrice} {
+			if _, known := said[key]; !known {
+				delete(next, key)
+			}
+		}
+	}
+	follow(next, set.Annotations)
+	return next
+}
+
 // untold is a set of whose instances the cloud tells no capacity. That of a former providerSpec goes; a person's word stays, and
 // the record keeps the next scan from asking again.
 func untold(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequence {
-	of, was := specOf(s, set), set.Annotations[machine.AnnotationCapacityOf]
 	next := set.DeepCopy()
-	switch ours := was != "" && !strings.HasPrefix(was, unknownTo); {
-	case !outdated(s, set), !ours && set.Annotations[machine.AnnotationVCPU] == "":
+	switch {
+	case !outdated(s, set), !ours(set) && set.Annotations[machine.AnnotationVCPU] == "":
 		return plan.Sequence{}
-	case ours:
+	case ours(set):
 		for _, key := range append([]string{machine.AnnotationArch, machine.AnnotationPrice, machine.AnnotationCapacityOf}, sizes...) {
 			delete(next.Annotations, key)
 		}
 		follow(next.Annotations, set.Annotations)
 	default:
-		next.Annotations[machine.AnnotationCapacityOf] = unknownTo + of
+		next.Annotations[machine.AnnotationCapacityOf] = unknownTo + specOf(s, set)
 	}
 	return plan.Sequence{Do: []plan.Action{plan.Update{Old: set, New: next, Why: "the cloud tells no capacity of what it asks for"}}}
 }

@@ -48,7 +48,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	if s.Request.Scan() || s.Request.Is("MachineSet") {
 		for _, set := range s.MachineSets {
 			if capacity, stock := wantsCapacity(s, set), wantsStock(s, set); capacity || stock {
-				sc.Lookups = append(sc.Lookups, snapshot.Lookup{UID: set.UID, Type: capacity, Stock: stock, Open: true})
+				sc.Lookups = append(sc.Lookups, snapshot.Lookup{UID: set.UID, Type: capacity, Fresh: contradicted(s, set), Stock: stock, Open: true})
 			}
 		}
 	}

@@ -52,8 +52,8 @@ type account struct {
 	source   string            // of Events
 	insecure string            // which key of which Secret lets the cloud not prove who it is, and how; or empty
 	tags     map[string]string // that the spec wants which it was opened for
-	types    func(context.Context, struct{}) ([]provider.InstanceType, error)
-	resolve  func(ctx context.Context, spec string) (json.RawMessage, error)
+	types    func(_ context.Context, _ struct{}, since time.Time) ([]provider.InstanceType, error)
+	resolve  func(ctx context.Context, spec string, since time.Time) (json.RawMessage, error)
 }
 
 // id tells an opened account from the same one that was opened for another cluster's id.
@@ -159,8 +159,8 @@ func insecureBy(d provider.Driver, a provider.Account) string {
 }
 
 // instanceType returns what the spec itself states, and for what it leaves out what the cloud says about the type that it asks
-// for; nil if instances are of no type.
-func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessage) (*provider.InstanceType, error) {
+// for, asked at since or later; nil if instances are of no type.
+func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessage, since time.Time) (*provider.InstanceType, error) {
 	p, _, err := c.lookup(spec)
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessa
 	if want.Name == "" {
 		return nil, nil
 	}
-	all, err := a.types(ctx, struct{}{})
+	all, err := a.types(ctx, struct{}{}, since)
 	if provider.CodeOf(err) == provider.NotFound { // there is no list: that says nothing about the type
 		return nil, provider.Errorf(provider.Unknown, "list of instance types: %w", err)
 	}
@@ -189,11 +189,11 @@ func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessa
 }
 
 // remember returns f, keeping its last good answer to each question for a while. Who asks the same meanwhile waits for
-// that one answer.
-func remember[Q comparable, A any](d time.Duration, f func(context.Context, Q) (A, error)) func(context.Context, Q) (A, error) {
+// that one answer, unless it was asked for before since.
+func remember[Q comparable, A any](d time.Duration, f func(context.Context, Q) (A, error)) func(_ context.Context, _ Q, since time.Time) (A, error) {
 	type answer struct {
 		mu   sync.Mutex
-		at   time.Time
+		at   time.Time // when it was asked for
 		last A
 	}
 	var mu sync.Mutex
@@ -209,16 +209,17 @@ func remember[Q comparable, A any](d time.Duration, f func(context.Context, Q) (
 		}
 		return answers[q]
 	}
-	return func(ctx context.Context, q Q) (A, error) {
+	return func(ctx context.Context, q Q, since time.Time) (A, error) {
 		a := of(q)
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if !a.at.IsZero() && time.Since(a.at) < d {
+		now := time.Now()
+		if !a.at.IsZero() && now.Sub(a.at) < d && !a.at.Before(since) {
 			return a.last, nil
 		}
 		got, err := f(ctx, q)
 		if err == nil {
-			a.at, a.last = time.Now(), got
+			a.at, a.last = now, got
 		}
 		return got, err
 	}

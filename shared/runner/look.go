@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -44,6 +45,7 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 		defer mu.Unlock()
 		s.Clouds[uid] = c
 	}
+	i.looked = time.Now()
 	g := i.lanes()
 	bulk := map[string][]listed{}
 	for _, l := range sc.Lookups {
@@ -174,11 +176,16 @@ func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot
 // askOfSpec adds to c what a lookup asks about the spec.
 func (i *invocation) askOfSpec(ctx context.Context, a account, sub subject, l snapshot.Lookup, c *snapshot.Cloud) {
 	if l.Resolve {
-		resolved, err := a.resolve(ctx, string(sub.spec))
+		resolved, err := a.resolve(ctx, string(sub.spec), time.Time{})
 		c.Resolved, c.Refused = resolved, refusal(err)
 	}
 	if l.Type {
-		t, err := i.Clouds.instanceType(ctx, a, sub.spec)
+		c.Fresh = l.Fresh
+		var since time.Time
+		if l.Fresh {
+			since = i.looked
+		}
+		t, err := i.Clouds.instanceType(ctx, a, sub.spec, since)
 		if err != nil {
 			c.Refused = refusal(err)
 		} else {

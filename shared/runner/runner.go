@@ -128,6 +128,7 @@ type invocation struct {
 	opened     map[lead]opening   // the same by what led to them
 	mutated    map[string]bool    // Machines whose instance this invocation changed
 	now        time.Time          // the API server's, when it was last asked
+	looked     time.Time          // ours, when the lookups at hand began
 	planned    plan.Plan
 	seen       snapshot.Snapshot // the last
 	rounds     int

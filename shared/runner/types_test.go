@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/provider/memory"
@@ -33,8 +34,8 @@ func TestListThatIsNotThereKnowsNoType(t *testing.T) {
 				Name: "memory", Kinds: []string{memory.Kind},
 				InstanceType: func(json.RawMessage) (provider.InstanceType, error) { return provider.InstanceType{Name: c.asked}, nil },
 			}}, nil)
-			a := account{types: func(context.Context, struct{}) ([]provider.InstanceType, error) { return listed, c.err }}
-			got, err := clouds.instanceType(t.Context(), a, fmt.Appendf(nil, `{"kind":%q}`, memory.Kind))
+			a := account{types: func(context.Context, struct{}, time.Time) ([]provider.InstanceType, error) { return listed, c.err }}
+			got, err := clouds.instanceType(t.Context(), a, fmt.Appendf(nil, `{"kind":%q}`, memory.Kind), time.Time{})
 			if got != nil || provider.CodeOf(err) != c.want {
 				t.Errorf("%v, %v: %v, want %v", got, err, provider.CodeOf(err), c.want)
 			}
@@ -58,8 +59,8 @@ func TestSpecStatesSomeOfItsCapacity(t *testing.T) {
 				Name: "memory", Kinds: []string{memory.Kind},
 				InstanceType: func(json.RawMessage) (provider.InstanceType, error) { return c.stated, nil },
 			}}, nil)
-			a := account{types: func(context.Context, struct{}) ([]provider.InstanceType, error) { return listed, nil }}
-			got, err := clouds.instanceType(t.Context(), a, fmt.Appendf(nil, `{"kind":%q}`, memory.Kind))
+			a := account{types: func(context.Context, struct{}, time.Time) ([]provider.InstanceType, error) { return listed, nil }}
+			got, err := clouds.instanceType(t.Context(), a, fmt.Appendf(nil, `{"kind":%q}`, memory.Kind), time.Time{})
 			if err != nil || got == nil || !reflect.DeepEqual(*got, c.want) {
 				t.Errorf("%+v, %v; want %+v", got, err, c.want)
 			}

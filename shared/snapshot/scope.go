@@ -41,6 +41,7 @@ type Lookup struct {
 	Open    bool // no call at all: only which account it is, with its properties
 	Resolve bool // resolve the providerSpec too
 	Type    bool // what the cloud says about the instance type
+	Fresh   bool // of the type: in answer to this, not what it said before
 	Stock   bool // what the cloud holds ready for the providerSpec, where it has a stock (provider.Stocked)
 }
 
@@ -86,7 +87,7 @@ func (s Snapshot) Missing(sc Scope) Scope {
 		}
 	}
 	for _, l := range sc.Lookups {
-		if _, ok := s.Clouds[l.UID]; !ok {
+		if c, ok := s.Clouds[l.UID]; !ok || l.Fresh && !c.Fresh {
 			m.Lookups = append(m.Lookups, l)
 		}
 	}

@@ -102,6 +102,7 @@ type Cloud struct {
 	Resolved json.RawMessage // if asked for
 	Refused  *Refusal        // of Resolve
 	Type     *provider.InstanceType
+	Fresh    bool            // Type is the answer to a Lookup that is Fresh
 	Stock    *provider.Stock // if asked for; nil where the cloud has none
 }
 

@@ -200,6 +200,7 @@ func (s Scenario) look(seen *snapshot.Snapshot, sc snapshot.Scope) {
 		if l.Resolve && c.Resolved == nil && c.Refused == nil {
 			c.Resolved = specs[l.UID]
 		}
+		c.Fresh = l.Fresh
 		seen.Clouds[l.UID] = c
 	}
 	for _, a := range sc.Accounts {
