@@ -149,6 +149,32 @@ func TestHigherPriorityTakesTheLastNode(t *testing.T) {
 	}
 }
 
+// Of Pods that are as important as each other, a limit that their sets share leaves Nodes to as many as it can (SPEC C9, C30).
+func TestLimitsLeaveTheNodesThatServeMost(t *testing.T) {
+	t.Parallel()
+	for _, small := range []string{"a", "b"} {
+		w := fresh(t, "{scaleDown: {enabled: true}, resourceLimits: {maxNodesTotal: 3}}")
+		want := map[string]int32{"a": 1, "b": 1}
+		want[small] = 2
+		for _, pool := range []string{"a", "b"} {
+			w.set(t, "set-"+pool, 0, 4, midsize(), map[string]string{"pool": pool})
+			size, count := "3", 4
+			if pool == small {
+				size, count = "1700m", 4
+			}
+			for i := range count {
+				p := pending(fmt.Sprint("p-", pool, i), epoch.Add(-time.Minute), resources("cpu", size))
+				p.Spec.NodeSelector = map[string]string{"pool": pool}
+				w.must(t, w.Put(p))
+			}
+		}
+		w.once(t)
+		if got := w.replicas("set-a", "set-b"); !slices.Equal(got, []int32{want["a"], want["b"]}) {
+			t.Errorf("a Node of set-%s has room for two, of the other for one: %d", small, got)
+		}
+	}
+}
+
 // Nor has anybody a place on a Node that there may be where somebody more important would fit (SPEC C9, C30).
 func TestHigherPriorityTakesTheRoomOfTheLastNode(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -232,13 +231,13 @@ func (sc *scan) choose(options []*option) (served map[*group][]*corev1.Pod, cut 
 	return served, cut
 }
 
-// afforded returns what the packing opened, the most urgent first, as far as the cluster's limits leave room for it; what
+// afforded returns what the packing opened, the first of it first, as far as the cluster's limits leave room for it; what
 // the cluster is then; and whether they cut it short.
 func (sc *scan) afforded(options []*option) (openings []scheduling.Opening, total size, cut bool) {
 	for _, o := range options {
 		o.rest = 0
 	}
-	openings, total = sc.byUrgency(), sc.total()
+	openings, total = slices.Clone(sc.placement.Openings), sc.total()
 	for i := range openings {
 		o := options[openings[i].Offer]
 		one := sc.sizeOf(o.template.Node)
@@ -249,21 +248,6 @@ func (sc *scan) afforded(options []*option) (openings []scheduling.Opening, tota
 		total = total.plus(one, int64(openings[i].Count))
 	}
 	return openings, total, cut
-}
-
-// byUrgency returns what the packing opened: the Nodes with the Pods of the highest priority first, else in the order of
-// their worth.
-func (sc *scan) byUrgency() []scheduling.Opening {
-	highest := func(o scheduling.Opening) int32 {
-		top := int32(math.MinInt32)
-		for _, h := range o.Holds {
-			top = max(top, corev1helpers.PodPriority(sc.placement.Shapes[h.Item].Pods[0]))
-		}
-		return top
-	}
-	return slices.SortedStableFunc(slices.Values(sc.placement.Openings), func(a, b scheduling.Opening) int {
-		return cmp.Compare(highest(b), highest(a))
-	})
 }
 
 // serve notes that so many more Pods of a shape get new Nodes, and returns them. The first time it returns the ones that

@@ -126,32 +126,11 @@ func (c *contest) open() solution {
 		}
 		order = order[own:]
 	}
-	c.sort(sum.patterns)
 	for _, pat := range sum.patterns {
 		sum.bins += pat.Times
 		sum.price = saturate(sum.price, Vector{c.price(pat.Type)}.Times(pat.Times)[0])
 	}
 	return sum
-}
-
-// sort puts the bins with pieces of the highest priority first, then those that hold the most for their price: whoever wants
-// fewer bins takes the first ones, whatever stage they are of.
-func (c *contest) sort(patterns []Pattern) {
-	ref := reference(nil, c.types)
-	worth := func(pat Pattern) (sum float64) {
-		for _, h := range pat.Holds {
-			sum += float64(h.Count) * share(c.items[h.Item].Size, ref)
-		}
-		return sum / float64(c.price(pat.Type))
-	}
-	slices.SortStableFunc(patterns, func(a, b Pattern) int {
-		return cmp.Or(cmp.Compare(c.highest(b), c.highest(a)), cmp.Compare(worth(b), worth(a)))
-	})
-}
-
-func (c *contest) highest(pat Pattern) int32 {
-	first := slices.MinFunc(pat.Holds, func(a, b Held) int { return cmp.Compare(a.Item, b.Item) }) // items are sorted by priority
-	return c.items[first.Item].Priority
 }
 
 // compare puts the most urgent of the highest priority first.

@@ -55,7 +55,7 @@ type Pattern struct {
 // Result says where every piece went.
 type Result struct {
 	Puts     []Put     // sorted by bin, then item
-	Patterns []Pattern // in the order of their worth
+	Patterns []Pattern // whoever wants fewer bins takes the first ones
 	Left     []int     // by item: pieces without a place
 }
 
@@ -79,7 +79,31 @@ func Pack(items []Item, bins []Bin, types []Type, fits Fits) Result {
 	if total(best.left) > 0 {
 		best = p.relieve(best)
 	}
+	best.patterns = p.ordered(best.patterns)
 	return p.result(best)
+}
+
+// ordered puts the bins first that hold the most pieces of the highest priority, then of the next ones, then those that hold the
+// most for their price: of whatever part they are, fewer bins leave out the fewest pieces that are important.
+func (p *problem) ordered(patterns []Pattern) []Pattern {
+	ref := reference(nil, p.types)
+	level := make([]int, len(p.items)) // how many priorities are higher
+	for i := 1; i < len(p.items); i++ {
+		if level[i] = level[i-1]; p.items[i].Priority != p.items[i-1].Priority {
+			level[i]++
+		}
+	}
+	serves, worth := make([][]int, len(patterns)), make([]float64, len(patterns))
+	for k, pat := range patterns {
+		serves[k] = make([]int, slices.Max(append(level, 0))+1)
+		for _, h := range pat.Holds {
+			serves[k][level[h.Item]] += h.Count
+			worth[k] += float64(h.Count) * share(p.items[h.Item].Size, ref) / float64(p.price(pat.Type))
+		}
+	}
+	return pick(patterns, sortedBy(len(patterns), func(a, b int) int {
+		return cmp.Or(slices.Compare(serves[b], serves[a]), cmp.Compare(worth[b], worth[a]))
+	}))
 }
 
 // problem is the arguments of Pack in an order of its own, so that theirs does not matter.

@@ -307,6 +307,40 @@ func TestTheOnlyPlaceOfOthersIsLeftToThem(t *testing.T) {
 	}
 }
 
+// Whoever may have fewer bins takes the first ones: of whatever types and priorities, they hold the most of the highest priority,
+// and of the next one where that is the same (SPEC C9, C30).
+func TestFirstBinsServeTheMostOfTheHighestPriority(t *testing.T) {
+	t.Parallel()
+	types := []Type{{Name: "a", Capacity: Vector{4}, Price: 1, Limit: 9}, {Name: "b", Capacity: Vector{4}, Price: 2, Limit: 9}}
+	items := []Item{ // of a a bin holds two of the higher priority, or of the lower; of b it holds four, or one with three
+		{Name: "a high", Size: Vector{2}, Count: 5, Priority: 1},
+		{Name: "a low", Size: Vector{2}, Count: 2},
+		{Name: "b high", Size: Vector{1}, Count: 9, Priority: 1},
+		{Name: "b low", Size: Vector{1}, Count: 5},
+	}
+	r := Pack(items, nil, types, func(item, target int) int {
+		if item/2 != target {
+			return 0
+		}
+		return Any
+	})
+	var got [][2]int
+	for _, pat := range r.Patterns {
+		var holds [2]int
+		for _, h := range pat.Holds {
+			holds[1-items[h.Item].Priority] += h.Count
+		}
+		for range pat.Times {
+			got = append(got, holds)
+		}
+	}
+	want := slices.Clone(got)
+	slices.SortFunc(want, func(a, b [2]int) int { return slices.Compare(b[:], a[:]) })
+	if diff := cmp.Diff(want, got); diff != "" || len(got) != 8 {
+		t.Errorf("of high and low priority hold %d bins (-want +got):\n%s", len(got), diff)
+	}
+}
+
 func TestUndoRestoresTheSpace(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

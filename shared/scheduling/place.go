@@ -24,7 +24,7 @@ type Placement struct {
 	Fit      []int     // by shape: Pods that fit Nodes that exist
 	Helped   []int     // by shape: Pods that fit the new Nodes
 	Left     []int     // by shape: Pods without a place
-	Openings []Opening // new Nodes, in the order of their worth
+	Openings []Opening // new Nodes; whoever may have fewer takes the first ones
 	On       []On      // where the Pods are that fit Nodes that exist
 
 	world  *World
