@@ -7,11 +7,17 @@ package flights
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 )
 
-// ErrLeft is the answer to a call whose context ended before the work that it waited for. The work goes on.
-var ErrLeft = errors.New("gave up waiting")
+var (
+	// ErrLeft is the answer to a call whose context ended before the work that it waited for. The work goes on.
+	ErrLeft = errors.New("gave up waiting")
+	// ErrClosed is the answer to a call whose work will never begin.
+	ErrClosed = errors.New("closed")
+)
 
 // Group shares runs between calls with the same key: one in flight, one waiting behind it, which all others join. Whoever
 // joins is answered by a run that began after he came. What a run returns is every joiner's: nobody may change it.
@@ -19,9 +25,10 @@ type Group[K comparable, V any] struct {
 	// Joined, if not nil, is called for every call that shares a run.
 	Joined func()
 
-	slots chan struct{} // one for each run at a time; nil: any number
-	mu    sync.Mutex
-	next  map[K]*flight[V] // the last run of each key that has one in flight
+	slots  chan struct{} // one for each run at a time; nil: any number
+	mu     sync.Mutex
+	next   map[K]*flight[V] // the last run of each key that has one in flight
+	closed bool
 }
 
 // flight is one run, waiting or under way.
@@ -73,8 +80,13 @@ func (g *Group[K, V]) fly(ctx context.Context, key K, mine, last *flight[V], run
 	}
 	g.mu.Lock()
 	mine.started = true
+	closed := g.closed
 	g.mu.Unlock()
-	mine.value, mine.err = run(ctx)
+	if closed {
+		mine.err = ErrClosed
+	} else {
+		mine.value, mine.err = run(ctx)
+	}
 	if g.slots != nil {
 		<-g.slots
 	}
@@ -84,4 +96,20 @@ func (g *Group[K, V]) fly(ctx context.Context, key K, mine, last *flight[V], run
 	}
 	g.mu.Unlock()
 	close(mine.done)
+}
+
+// Close lets no further run begin, and waits for those under way, also where their callers have left, as long as ctx does.
+func (g *Group[K, V]) Close(ctx context.Context) error {
+	g.mu.Lock()
+	g.closed = true
+	last := slices.Collect(maps.Values(g.next))
+	g.mu.Unlock()
+	for _, f := range last {
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }

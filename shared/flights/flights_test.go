@@ -89,3 +89,38 @@ func TestRunsOutliveTheirCallers(t *testing.T) {
 		}
 	})
 }
+
+// Who closes waits for what is under way, whose callers may have left, and lets nothing begin that waited its turn.
+func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := New[string, int](4)
+		runs, ended := 0, 0
+		run := func(context.Context) (int, error) {
+			runs++
+			time.Sleep(10 * time.Second)
+			ended++
+			return 0, nil
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		var callers sync.WaitGroup
+		callers.Go(func() { _, _ = f.Do(ctx, "a", run) })
+		synctest.Wait()
+		leave()
+		var err error
+		callers.Go(func() { _, err = f.Do(t.Context(), "a", run) }) // it waits for the first to end
+		synctest.Wait()
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if e := f.Close(short); !errors.Is(e, context.DeadlineExceeded) {
+			t.Errorf("close that had a second: %v", e)
+		}
+		if e := f.Close(t.Context()); e != nil || ended != 1 {
+			t.Errorf("close: %v, %d runs have ended", e, ended)
+		}
+		callers.Wait()
+		if _, late := f.Do(t.Context(), "b", run); !errors.Is(err, ErrClosed) || !errors.Is(late, ErrClosed) || runs != 1 {
+			t.Errorf("%d runs; who waited: %v, who came late: %v", runs, err, late)
+		}
+	})
+}

@@ -104,7 +104,7 @@ func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Requ
 // join shares invocations. An answer that did not come in time is asked for again: the invocation goes on.
 func (s *Server) join(ctx context.Context, req snapshot.Request, run func(context.Context) (plan.Plan, error)) (plan.Plan, error) {
 	p, err := s.flights.Do(ctx, req, run)
-	if errors.Is(err, flights.ErrLeft) {
+	if errors.Is(err, flights.ErrLeft) || errors.Is(err, flights.ErrClosed) {
 		err = &events.RetryError{Busy: true, After: time.Second, Err: err}
 	}
 	return p, err
@@ -135,6 +135,12 @@ func (s *Server) reply(ctx context.Context, w http.ResponseWriter, e events.Even
 	if err := events.Reply(ctx, w, e.ID+"."+s.Runner.Function.Name, d, err); err != nil && !errors.Is(err, context.Canceled) {
 		s.Runner.Log.Debug("reply was not delivered", keyError, err)
 	}
+}
+
+// Stop lets no further invocation begin, and waits for those under way as long as ctx does. The runtime calls it after
+// SIGTERM, when it takes no more requests and the last has its answer: what goes on then is what requests gave up waiting for.
+func (s *Server) Stop(ctx context.Context) error {
+	return s.flights.Close(ctx)
 }
 
 // Ready reports whether the function can be invoked: when it can reach the API server.
