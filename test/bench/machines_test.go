@@ -111,7 +111,7 @@ func watchHeap() func() float64 {
 	return func() float64 {
 		close(end)
 		<-ended
-		return float64(most-min(before, most)) / (1 << 20)
+		return float64(most-min(before, most)) / 1e6
 	}
 }
 

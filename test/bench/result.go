@@ -70,7 +70,7 @@ func Measure(w *Workload, runs int) (Result, error) {
 		}
 		r.WallMS, r.CPUMS = min(r.WallMS, wall), min(r.CPUMS, cpu)
 	}
-	r.PeakRSSMB = peakRSS()
+	r.PeakRSSMB = PeakMB()
 	if err := r.read(w, seen, p); err != nil {
 		return r, err
 	}
@@ -156,14 +156,6 @@ func cpuTime() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func peakRSS() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return float64(u.Maxrss) / 1024
 }
 
 func loadAverage() string {

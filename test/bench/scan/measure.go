@@ -23,6 +23,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/runner"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
+	"github.com/machine-functions/machine-functions/test/bench"
 )
 
 // Result is the line about all scans. CPU is of the process that scans: user and system, garbage collection included.
@@ -79,7 +80,7 @@ func measure(ctx context.Context, server string, scans int) error {
 		}
 		all = append(all, one)
 	}
-	result := Result{Impl: "machine-functions", Nodes: seen.nodes, Pods: seen.pods, Cold: all[0], PeakRSSMB: peakRSS(), Plan: seen.plan, LoadAvg: loadAverage()}
+	result := Result{Impl: "machine-functions", Nodes: seen.nodes, Pods: seen.pods, Cold: all[0], PeakRSSMB: bench.PeakMB(), Plan: seen.plan, LoadAvg: loadAverage()}
 	if warm := all[1:]; len(warm) > 0 {
 		slices.SortFunc(warm, func(a, b One) int { return int(a.CPUMS - b.CPUMS) })
 		result.Warm, result.Slowest = warm[len(warm)/2], warm[len(warm)-1]
@@ -182,27 +183,13 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// peakRSS is of this program alone: what rusage has includes the one that it was started from.
-func peakRSS() (kilobytes float64) {
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			_, _ = fmt.Sscan(rest, &kilobytes)
-		}
-	}
-	return kilobytes / 1024
-}
-
 func rss() float64 {
 	var size, resident float64
 	text, err := os.ReadFile("/proc/self/statm")
 	if err == nil {
 		_, _ = fmt.Sscan(string(text), &size, &resident)
 	}
-	return resident * float64(os.Getpagesize()) / (1 << 20)
+	return resident * float64(os.Getpagesize()) / 1e6
 }
 
 func loadAverage() string {

@@ -23,7 +23,7 @@ import (
 
 const (
 	tries = 5
-	mega  = 1 << 20
+	mega  = 1_000_000
 )
 
 // allClouds are the functions whose images hold every driver.
