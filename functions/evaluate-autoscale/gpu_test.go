@@ -63,3 +63,22 @@ func TestGPUNodesComeOnceForEachPod(t *testing.T) {
 		t.Errorf("four Pods with a GPU each: %d Nodes", got)
 	}
 }
+
+// Who asks for the GPUs of one maker gets a Node of the set at zero whose cloud says that it has them, and of no other (SPEC B88, C15, E4).
+func TestGPUsOfTheMakerThatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for ask, want := range map[string]string{"amd.com/gpu": "g4ad", "habana.ai/gaudi": "dl1", "nvidia.com/gpu": "p3", "google.com/tpu": ""} {
+		w := fresh(t, "{}")
+		for set, a := range map[string]map[string]string{"dl1": {machine.AnnotationGPUType: "habana.ai/gaudi"}, "g4ad": {machine.AnnotationGPUType: "amd.com/gpu"}, "p3": {}} {
+			a[machine.AnnotationVCPU], a[machine.AnnotationMemoryMb], a[machine.AnnotationGPU] = "8", "32768", "1"
+			w.set(t, set, 0, 4, a, nil)
+		}
+		w.must(t, w.Put(pending("train", epoch.Add(-time.Minute), resources("cpu", "1", ask, "1"))))
+		w.scans(t, 2)
+		for i, set := range []string{"dl1", "g4ad", "p3"} {
+			if got := w.replicas("dl1", "g4ad", "p3")[i]; got != map[bool]int32{true: 1}[set == want] {
+				t.Errorf("a Pod asks for %s: %d Nodes of %s", ask, got, set)
+			}
+		}
+	}
+}

@@ -103,6 +103,7 @@ func told(s snapshot.Snapshot, set *machine.MachineSet, t provider.InstanceType)
 	said := capacity(t)
 	next := map[string]string{}
 	maps.Copy(next, set.Annotations)
+	delete(next, machine.AnnotationGPUType) // nobody else writes it
 	maps.Copy(next, said)
 	next[machine.AnnotationCapacityOf] = specOf(s, set)
 	if anotherType(set.Annotations, next) { // what was said of the former one is not true of this one
@@ -124,7 +125,7 @@ func untold(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequence {
 	case !outdated(s, set), !ours(set) && set.Annotations[machine.AnnotationVCPU] == "":
 		return plan.Sequence{}
 	case ours(set):
-		for _, key := range append([]string{machine.AnnotationArch, machine.AnnotationPrice, machine.AnnotationCapacityOf}, sizes...) {
+		for _, key := range append([]string{machine.AnnotationArch, machine.AnnotationGPUType, machine.AnnotationPrice, machine.AnnotationCapacityOf}, sizes...) {
 			delete(next.Annotations, key)
 		}
 		follow(next.Annotations, set.Annotations)
@@ -167,6 +168,9 @@ func capacity(t provider.InstanceType) map[string]string {
 	}
 	if t.Arch != "" {
 		a[machine.AnnotationArch] = t.Arch
+	}
+	if t.GPU > 0 && t.GPUType != "" {
+		a[machine.AnnotationGPUType] = t.GPUType
 	}
 	if t.PriceHour > 0 {
 		a[machine.AnnotationPrice] = strconv.FormatFloat(t.PriceHour, 'f', -1, 64)

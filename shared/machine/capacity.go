@@ -3,11 +3,17 @@
 package machine
 
 import (
+	"cmp"
 	"strconv"
 )
 
 // ResourceGPU is what sets with GPUs are thought to offer where nobody names another resource (SPEC B88).
 const ResourceGPU = "nvidia.com/gpu"
+
+// GPUType returns the resource that a set's Nodes offer their GPUs as, by its annotations: what a person says, else its cloud.
+func GPUType(a map[string]string) string {
+	return cmp.Or(a[CapacityGPUType], a[AnnotationGPUType], ResourceGPU)
+}
 
 // CopiedCapacity returns what the old keys among the annotations of a set say about capacity, under the new keys (SPEC B88).
 // What cannot be read is left out.
@@ -25,7 +31,7 @@ func CopiedCapacity(a map[string]string) map[string]string {
 	if n, err := strconv.ParseInt(a[AnnotationGPU], 10, 64); err == nil && n >= 0 {
 		put(CapacityGPUCount, a[AnnotationGPU])
 		if n > 0 {
-			put(CapacityGPUType, ResourceGPU)
+			put(CapacityGPUType, cmp.Or(a[AnnotationGPUType], ResourceGPU))
 		}
 	}
 	put(CapacityMaxPods, a[AnnotationMaxPods])

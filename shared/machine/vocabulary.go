@@ -128,6 +128,7 @@ const (
 	AnnotationVCPU     = "machine.openshift.io/vCPU"
 	AnnotationMemoryMb = "machine.openshift.io/memoryMb"
 	AnnotationGPU      = "machine.openshift.io/GPU"
+	AnnotationGPUType  = "machine.openshift.io/gpu-type" // ours, beside OpenShift's: the resource of these GPUs, where a cloud tells whose they are
 	AnnotationMaxPods  = "machine.openshift.io/maxPods"
 
 	CapacityPrefix     = "capacity.cluster-autoscaler.kubernetes.io/"

@@ -150,7 +150,7 @@ type InstanceType struct {
 	Memory    int64 // bytes
 	Disk      int64 // bytes of ephemeral storage; 0 if unknown
 	GPU       int64
-	GPUType   string
+	GPUType   string // the resource that Nodes offer them as; empty if unknown
 	Zones     []string
 	PriceHour float64 // 0 if unknown
 	Problem   string  // what is unknown for a reason that a person should mend, and which

@@ -21,7 +21,7 @@ func Equipped(set *machine.MachineSet, n *corev1.Node) bool {
 	if set != nil {
 		a := set.Annotations
 		if _, has := quantity(cmp.Or(a[machine.CapacityGPUCount], a[machine.AnnotationGPU])); has {
-			vendor, _, _ := strings.Cut(cmp.Or(a[machine.CapacityGPUType], GPU), "/")
+			vendor, _, _ := strings.Cut(machine.GPUType(a), "/")
 			return offersDevices(n, func(domain string) bool { return domain == vendor })
 		}
 	}

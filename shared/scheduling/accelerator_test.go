@@ -18,6 +18,7 @@ func TestEquipped(t *testing.T) {
 		return func(n *corev1.Node) { n.Status.Allocatable[name] = resource.MustParse(amount) }
 	}
 	nvidia, amd := map[string]string{machine.CapacityGPUCount: "1"}, map[string]string{machine.AnnotationGPU: "2", machine.CapacityGPUType: "amd.com/gpu"}
+	told := map[string]string{machine.AnnotationGPU: "2", machine.AnnotationGPUType: "amd.com/gpu"}
 	tests := []struct {
 		name        string
 		annotations map[string]string
@@ -30,6 +31,8 @@ func TestEquipped(t *testing.T) {
 		{"the device plugin is up", nvidia, aNode("n", "4", "8Gi", with(GPU, "1")), true},
 		{"it offers parts of them", nvidia, aNode("n", "4", "8Gi", with("nvidia.com/mig-1g.5gb", "7")), true},
 		{"that of another vendor", amd, aNode("n", "4", "8Gi", with(GPU, "1")), false},
+		{"that of another vendor than its cloud tells", told, aNode("n", "4", "8Gi", with(GPU, "1")), false},
+		{"the one that its cloud tells", told, aNode("n", "4", "8Gi", with("amd.com/gpu", "2")), true},
 		{"the right one", amd, aNode("n", "4", "8Gi", with("amd.com/gpu", "2")), true},
 		{"its label does", nil, aNode("n", "4", "8Gi", labeled), false},
 		{"what every Node has is no device", nil, aNode("n", "4", "8Gi", labeled, with("hugepages-2Mi", "1Gi"), with("attachable-volumes.kubernetes.io/x", "9")), false},

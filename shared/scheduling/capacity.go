@@ -56,7 +56,7 @@ func Capacity(a map[string]string) (corev1.ResourceList, bool) {
 		list[corev1.ResourceEphemeralStorage] = disk
 	}
 	if n, ok := quantity(cmp.Or(a[machine.CapacityGPUCount], a[machine.AnnotationGPU])); ok {
-		list[corev1.ResourceName(cmp.Or(a[machine.CapacityGPUType], GPU))] = n
+		list[corev1.ResourceName(machine.GPUType(a))] = n
 	}
 	return list, true
 }

@@ -25,8 +25,8 @@ type GPUs map[corev1.ResourceName]bool
 func GPUsOf(sets []*machine.MachineSet) GPUs {
 	var all GPUs
 	for _, s := range sets {
-		name := corev1.ResourceName(s.Annotations[machine.CapacityGPUType])
-		if name == "" || vendors[name] || all[name] {
+		name := corev1.ResourceName(machine.GPUType(s.Annotations))
+		if vendors[name] || all[name] {
 			continue
 		}
 		if all == nil {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -345,6 +346,17 @@ func TestTypesHaveCapacityZonesAndPrice(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)
+	}
+}
+
+// GPUs are offered as what the device plugin of their maker calls them; of a maker that is not known nobody says (E13).
+func TestGPUsAreOfTheirMaker(t *testing.T) {
+	t.Parallel()
+	for maker, want := range map[string]string{"NVIDIA": "nvidia.com/gpu", "AMD": "amd.com/gpu", "Habana": "habana.ai/gaudi", "Another": ""} {
+		it := offered(types.InstanceTypeInfo{GpuInfo: &types.GpuInfo{Gpus: []types.GpuDeviceInfo{{Manufacturer: &maker, Count: new(int32(8))}}}})
+		if it.GPU != 8 || it.GPUType != want {
+			t.Errorf("%s: %d of %q, want 8 of %q", maker, it.GPU, it.GPUType, want)
+		}
 	}
 }
 

@@ -83,6 +83,9 @@ func (d *driver) zones(ctx context.Context) (map[string][]string, error) {
 	return all, nil
 }
 
+// gpuTypes are the resources that the device plugins of EC2's makers of GPUs offer.
+var gpuTypes = map[string]string{"NVIDIA": machine.ResourceGPU, "AMD": "amd.com/gpu", "Habana": "habana.ai/gaudi"}
+
 // offered reads the capacity of a type.
 func offered(t types.InstanceTypeInfo) provider.InstanceType {
 	it := provider.InstanceType{Name: string(t.InstanceType), Arch: arch(t)}
@@ -98,11 +101,7 @@ func offered(t types.InstanceTypeInfo) provider.InstanceType {
 	if t.GpuInfo != nil {
 		for _, g := range t.GpuInfo.Gpus {
 			it.GPU += int64(aws.ToInt32(g.Count))
-			if aws.ToString(g.Manufacturer) == "NVIDIA" {
-				it.GPUType = machine.ResourceGPU
-			} else if it.GPUType == "" {
-				it.GPUType = "amd.com/gpu"
-			}
+			it.GPUType = cmp.Or(it.GPUType, gpuTypes[aws.ToString(g.Manufacturer)])
 		}
 	}
 	return it
