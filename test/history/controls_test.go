@@ -101,6 +101,8 @@ var controls = []control{
 	{"^R-S3: .* is taken from .* while", sim.Machines, bareMetal, nil, hosts(releasedAtOnce), story, nil},
 	{"^R-S3: .* takes .* from whom", sim.Machines, bareMetal, nil, hosts(allFree), story, nil},
 	{"^R-S3: .* deletes .* records", sim.Machines, nil, of(provision, deletesRecorded), nil, story, nil},
+	{"^R-S3: .* never a Machine's$", sim.Healing, nil, of(sweep, deletesMasters), nil, story, nil},
+	{"^R-S3: .* node .*, which stays$", sim.Machines, nil, of(sweep, deletesNodes), nil, swarm, nil},
 	{"^R-S3: .* only instance", sim.Machines, nil, of(provision, deletesUnrecorded), nil, story, lost},
 	{"^R-S7: .* is not drained", sim.Machines, nil, of(provision, deletesUndrained), nil, story, nil},
 	{"^R-S7: .* is held by a hook", sim.Machines, nil, both(of(link, holds), of(provision, deletesHeld)), nil, story, nil},

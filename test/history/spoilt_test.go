@@ -174,6 +174,24 @@ var (
 	})
 )
 
+// deletesMasters deletes the Nodes that tell no instance, deletesNodes the others that are not Ready.
+var (
+	deletesMasters = ofNodes(func(n *corev1.Node) bool { return n.Spec.ProviderID == "" })
+	deletesNodes   = ofNodes(func(n *corev1.Node) bool { return n.Spec.ProviderID != "" && !machine.NodeReady(n) })
+)
+
+// ofNodes deletes each Node that is like that.
+func ofNodes(like func(*corev1.Node) bool) mistake {
+	return rogue(func(s snapshot.Snapshot) (all []plan.Action) {
+		for _, n := range s.Nodes {
+			if n.DeletionTimestamp == nil && like(n) {
+				all = append(all, plan.Delete{Object: n, Why: "a mistake"})
+			}
+		}
+		return all
+	}, "Node")
+}
+
 // makesNobodys makes instances for a Machine that is not there.
 func makesNobodys(f function.Function) function.Function {
 	return each(f, func(_ snapshot.Snapshot, a plan.Action) plan.Action {

@@ -199,7 +199,7 @@ func (p *Play) watchMachine(q *proc, old, now *machine.Machine) {
 	}
 }
 
-// watchDelete holds R-S6, R-S8 and R-S9.
+// watchDelete holds R-S3 and R-S9 for Nodes, R-S6 and R-S8.
 func (p *Play) watchDelete(q *proc, old plan.Object, a plan.Delete) {
 	name := p.Functions[q.fn].Name
 	switch o := old.(type) {
@@ -216,13 +216,31 @@ func (p *Play) watchDelete(q *proc, old plan.Object, a plan.Delete) {
 			p.violate("R-S6", "%s deletes %s", q, o.Name)
 		}
 	case *corev1.Node:
-		for _, i := range p.instances() {
-			if i.ProviderID == o.Spec.ProviderID && o.Spec.ProviderID != "" && o.UID == a.Object.GetUID() && i.ID == p.runs[o.UID] && i.State != provider.StateStopped {
-				p.violate("R-S9", "%s deletes node %s while %s is there", q, o.Name, i.ID)
-			}
-		}
+		p.watchNodeGone(q, o)
 	case *corev1.Pod:
 		p.violate("R-S8", "%s deletes pod %s", q, o.Name)
+	}
+}
+
+// watchNodeGone holds that a Node is deleted for a Machine that had it, once that or its instance is gone (R-S3, R-S9).
+func (p *Play) watchNodeGone(q *proc, n *corev1.Node) {
+	off := false
+	for _, i := range p.instances() {
+		switch {
+		case i.ProviderID != n.Spec.ProviderID || n.Spec.ProviderID == "" || i.ID != p.runs[n.UID]:
+		case i.State == provider.StateStopped:
+			off = true
+		default:
+			p.violate("R-S9", "%s deletes node %s while %s is there", q, n.Name, i.ID)
+		}
+	}
+	if _, ran := p.runs[n.UID]; !ran {
+		p.violate("R-S3", "%s deletes node %s, which was never a Machine's", q, n.Name)
+	}
+	for _, m := range p.machines() {
+		if machine.IsNodeOf(m, n) && m.DeletionTimestamp == nil && !off {
+			p.violate("R-S3", "%s deletes node %s of %s, which stays", q, n.Name, m.Name)
+		}
 	}
 }
 
