@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -276,12 +277,15 @@ func stories(t *testing.T, each func(c Config, world []byte, s *noted)) {
 	}
 }
 
-// aPart plays so many of all, spread evenly, or times as many.
+// aPart plays so many of all, spread evenly, or times as many. Pieces of a longer run, whose first seeds are as far apart as each
+// is long, play others, until none is left.
 func aPart[T any](t *testing.T, name string, most int, all []T, schedule func(T) (Config, *Script)) {
 	t.Helper()
 	stride := max(1, int(float64(len(all))/float64(most) / *times))
-	campaign(t, fmt.Sprintf("%s 1/%d", name, stride), int(float64(len(all)/stride) / *times), func(i uint64) (Config, *Script) {
-		return schedule(all[(int(i)*stride+int(i)%stride)%len(all)])
+	piece := *firstSeed / uint64(100000**times)
+	campaign(t, fmt.Sprintf("%s 1/%d", name, stride), int(math.Ceil(float64(len(all)/stride) / *times)), func(seed uint64) (Config, *Script) {
+		i := seed - *firstSeed
+		return schedule(all[(int(i)*stride+int(i+piece)%stride)%len(all)])
 	})
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One Machine on a cloud without tokens (docs/RELIABILITY.md 2b): two executors without a leader claim, record the intent, then ask the
- * cloud; whatever they do a request may be lost, or its answer, and each may stop and begin anew. A person may delete the Machine.
+ * One Machine on a cloud without tokens (docs/RELIABILITY.md 2b): two executors without a leader claim, which is to record the intent, then
+ * ask the cloud; whatever they do a request may be lost, or its answer, and each may stop and begin anew. A person may delete the Machine.
+ * That others leave a claim alone for its minute is not here: it saves calls, and nothing below needs it.
  * There is no clock that grows, only how much is left of each time, so the model is finite: a tick takes one off all of them. LATE
  * lets the network keep a request as long as it likes, which nobody can guard against (RELIABILITY 0.4): then what holds in the
  * end is the sweeper's work. The guards are macros, so that run.sh can take each away and see the properties fail.
@@ -9,7 +10,6 @@
 #define ATTEMPTS 2
 #define DEADLINE 1        /* of an invocation from its claim on, and so of its request */
 #define LAG 1             /* of what the cloud's list shows */
-#define CLAIM 2
 #ifndef HORIZON
 #define HORIZON 2         /* DEADLINE + LAG */
 #endif
@@ -19,8 +19,6 @@ bool deleting = false;
 bool open = false;        /* an attempt has no outcome */
 byte attempt = 0;         /* as many were begun */
 byte recorded = 0;        /* the attempt whose instance is the Machine's */
-byte holder = 0;          /* whose claim runs */
-byte claim_left = 0;
 byte horizon_left = 0;
 bool stale[3];            /* somebody wrote the Machine since this executor read it */
 
@@ -60,12 +58,6 @@ read:
 	:: atomic { machine && !deleting && recorded == 0 -> stale[me] = false; is_open = open && horizon_left > 0; goto looked }
 	fi;
 looked:
-#ifndef NO_CLAIM
-	if
-	:: atomic { holder != 0 && holder != me && claim_left > 0 -> goto read }
-	:: else
-	fi;
-#endif
 #ifdef NO_HORIZON
 	is_open = false;
 #endif
@@ -96,7 +88,7 @@ looked:
 		goto read }
 	:: atomic { !deleting && found != 0 ->
 		if
-		:: current && recorded == 0 -> recorded = found; open = false; holder = 0; wrote()
+		:: current && recorded == 0 -> recorded = found; open = false; wrote()
 		:: else
 		fi;
 		goto read }
@@ -104,7 +96,7 @@ looked:
 	:: atomic { !deleting && found == 0 && !is_open && attempt < ATTEMPTS ->
 		if
 		:: current && recorded == 0 ->
-			attempt++; mine = attempt; open = true; holder = me; claim_left = CLAIM; horizon_left = HORIZON; wrote();
+			attempt++; mine = attempt; open = true; horizon_left = HORIZON; wrote();
 			fly_left[mine] = DEADLINE; unsent[mine] = true       /* the invocation's, from here on */
 		:: else -> goto read
 		fi }
@@ -122,7 +114,7 @@ looked:
 	:: atomic { !flying[mine] && alive[mine] ->                    /* the answer */
 		stale[me] = false;                                           /* on a conflict the Machine is read once more */
 		if
-		:: machine && recorded == 0 -> recorded = mine; open = false; holder = 0; wrote()
+		:: machine && recorded == 0 -> recorded = mine; open = false; wrote()
 		:: else
 		fi }
 	:: atomic { faults > 0 -> faults-- }                           /* killed, or the answer is lost */
@@ -178,7 +170,7 @@ end:
 		:: else
 		fi;
 #endif
-		less(claim_left); less(horizon_left); less(lag_left[1]); less(lag_left[2]); less(fly_left[1]); less(fly_left[2]) }
+		less(horizon_left); less(lag_left[1]); less(lag_left[2]); less(fly_left[1]); less(fly_left[2]) }
 	od
 }
 
