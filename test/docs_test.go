@@ -3,11 +3,14 @@
 package test
 
 import (
+	"go/ast"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -123,4 +126,69 @@ func testsIn(t *testing.T, dir string) set {
 		}
 	}
 	return all
+}
+
+// tellers are the functions that make an Event: by these names, and with its reason as their first word in quotes.
+var (
+	tellers = []string{"Warning", "Normal", "warning", "normal", "note", "tell"}
+	reason  = regexp.MustCompile(`^[A-Z][A-Za-z]+$`)
+)
+
+// The reason of every Event that a function tells is on a page: who sees it in kubectl finds what it means.
+func TestReasonsOfEventsAreDocumented(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := set{}
+	for _, p := range pages {
+		for _, word := range regexp.MustCompile(`[A-Za-z]+`).FindAllString(text(t, p), -1) {
+			words[word] = true
+		}
+	}
+	told := set{}
+	for _, s := range load(t, os.DirFS("..")).golang() {
+		if s.test() || !strings.HasPrefix(s.path, "functions/") {
+			continue
+		}
+		for n := range ast.Preorder(s.Go) {
+			if r := reasonIn(n); r != "" {
+				told[r] = true
+			}
+		}
+	}
+	if len(told) < 40 {
+		t.Errorf("only %d reasons are found", len(told))
+	}
+	for _, r := range told.minus(words) {
+		t.Errorf("Events have the reason %s, which no page has", r)
+	}
+}
+
+// reasonIn returns the reason of the Event that n makes, or nothing.
+func reasonIn(n ast.Node) string {
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return ""
+	}
+	name := ""
+	switch f := call.Fun.(type) {
+	case *ast.SelectorExpr:
+		name = f.Sel.Name
+	case *ast.Ident:
+		name = f.Name
+	}
+	if !slices.Contains(tellers, name) {
+		return ""
+	}
+	for _, a := range call.Args {
+		if lit, ok := a.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if r, err := strconv.Unquote(lit.Value); err == nil && reason.MatchString(r) {
+				return r
+			}
+			return ""
+		}
+	}
+	return ""
 }
