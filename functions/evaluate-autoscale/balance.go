@@ -36,14 +36,16 @@ func (sc *scan) alike(a, b *group) bool {
 	return sc.world.Similar(a.template, b.template, ignored)
 }
 
-// costsAlike reports whether two groups cost the same, as far as anybody asks for prices. They have no say where some group has
-// none, as on the way up.
+// costsAlike reports whether two groups cost the same, as far as anybody asks for prices. They have no say where one of the two
+// has none, or another one that can grow, as on the way up.
 func (sc *scan) costsAlike(a, b *group) bool {
 	if !slices.Contains(sc.settings.Expanders, autoscaling.Price) {
 		return true
 	}
 	sc.readPrices()
-	unpriced := func(g *group) bool { return sc.priceOf(g) == 0 }
+	unpriced := func(g *group) bool {
+		return sc.priceOf(g) == 0 && (g == a || g == b || sc.refusal(g, sc.total()).reason == "")
+	}
 	return sc.priceOf(a) == sc.priceOf(b) || slices.ContainsFunc(sc.groups, unpriced)
 }
 

@@ -76,6 +76,33 @@ func TestBalanceTakesBackWhateverPricesAreMissing(t *testing.T) {
 	}
 }
 
+// As on the way up, a set without a price takes the prices of others their say only where it can grow itself: else the cheaper of
+// two sets would shrink for its sake, which the next scale-up prefers again (SPEC C28, D29).
+func TestBalanceKeepsTheCheaperSetWhateverOthersCost(t *testing.T) {
+	t.Parallel()
+	for most, want := range map[int32]string{1: "a1", 2: "b1"} {
+		w := fresh(t, "{scaleDown: {enabled: true}, balanceSimilarNodeGroups: true, expanders: [Price]}")
+		w.set(t, "s-a", 1, 4, midsize(machine.AnnotationPrice, "1"), nil)
+		w.set(t, "s-b", 3, 4, midsize(machine.AnnotationPrice, "0.1"), nil)
+		w.set(t, "s-c", 1, most, map[string]string{machine.CapacityCPU: "8", machine.CapacityMemory: "64Gi"}, nil)
+		for _, of := range []string{"s-a/a1", "s-b/b1", "s-b/b2", "s-b/b3"} {
+			set, name, _ := strings.Cut(of, "/")
+			w.member(t, set, name, epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+			w.must(t, w.Put(running("on-"+name, name, resources("cpu", "1"))))
+		}
+		w.member(t, "s-c", "c1", epoch.Add(-time.Hour), resources("cpu", "8", "memory", "64Gi", "pods", "110"), nil)
+		w.must(t, w.Put(running("on-c1", "c1", resources("cpu", "7500m"))))
+		for range 90 {
+			if w.scans(t, 1); len(w.tainted()) > 0 {
+				break
+			}
+		}
+		if got := w.tainted(); !slices.Equal(got, []string{want}) {
+			t.Errorf("s-a is dearer than s-b, s-c has no price and room for %d: %v go first, want %s", most-1, got, want)
+		}
+	}
+}
+
 // Balance leaves every set the room that the plan still has for it: else a group of Pods that has a place as a whole is
 // torn, and gets none. Who may go to either set leaves the other ones theirs, with balance and without (SPEC C9, C31, C40, W12).
 func TestBalanceLeavesRoomForTheRestOfThePlan(t *testing.T) {
