@@ -85,7 +85,7 @@ func (d drain) step(claimed *bool) []plan.Sequence {
 	if seq := d.begin(d.proceeds()...); seq != nil {
 		return seq
 	}
-	if !d.n.Spec.Unschedulable {
+	if !closed(d.n) {
 		return d.cordon()
 	}
 	return d.evict()
@@ -103,10 +103,19 @@ func (d drain) awaitLink() []plan.Sequence {
 	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining", "waits for "+node+" to be linked to its machine"))
 }
 
-// cordon keeps new Pods off the Node. What the API server has against that is told of the Machine, which waits for it.
+// closed reports that n takes no new Pods, and that no plan of evaluate-autoscale which is called off can change that: it takes
+// back what its annotation says is its own, by compare-and-swap on the Node.
+func closed(n *corev1.Node) bool {
+	_, lent := n.Annotations[machine.AnnotationCordonedBy]
+	return n.Spec.Unschedulable && !lent
+}
+
+// cordon keeps new Pods off the Node, or takes over the cordon of a plan that does. What the API server has against that is told
+// of the Machine, which waits for it.
 func (d drain) cordon() []plan.Sequence {
 	next := d.n.DeepCopy()
 	next.Spec.Unschedulable = true
+	delete(next.Annotations, machine.AnnotationCordonedBy)
 	a := plan.Update{Old: d.n, New: next, Why: "cordon for machine " + d.m.Name}
 	if o, tried := d.Outcome(a); tried && o.Result == plan.Refused {
 		why := "node " + d.n.Name + " cannot be cordoned: " + o.Message
@@ -206,7 +215,7 @@ func (d drain) begun() *machine.Condition {
 
 // proceeds tells once that the drain begins of a Node that is cordoned already. Else the cordon tells it, whatever was waited for.
 func (d drain) proceeds() []plan.Note {
-	if !d.n.Spec.Unschedulable {
+	if !closed(d.n) {
 		return nil
 	}
 	cordon := "update " + plan.NameOf(d.n) + "@"

@@ -38,7 +38,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 			ask = append(ask, snapshot.All("Machine"))
 		}
 		ask = append(ask, slotReads(s, m, n)...)
-		if n.Spec.Unschedulable { // else the cordon comes first
+		if closed(n) { // else the cordon comes first
 			ask = append(ask, pods(s, n)...)
 		}
 	}
