@@ -281,7 +281,7 @@ var drains = []Guard{
 	{"pods-are-waited-for", "2e", drain + "handler.go", `	if progress := e.progress(); progress != "" {`, `	if progress := e.progress(); progress == "never" {`, ""},
 	{"blocked-pods-block", "2e", drain + "handler.go", `	if reason := e.obstacle(); reason != "" {`, `	if reason := e.obstacle(); reason == "never" {`, ""},
 	{"hooks-before-the-drain", "2e", drain + "handler.go", `	case len(d.m.Spec.LifecycleHooks.PreDrain) > 0:`, `	case false:`, ""},
-	{"cordon-before-evictions", "2e", drain + "handler.go", `	if !d.n.Spec.Unschedulable {
+	{"cordon-before-evictions", "2e", drain + "handler.go", `	if !closed(d.n) {
 		return d.cordon()
 	}
 `, "", ""},
