@@ -76,6 +76,31 @@ func TestBalanceTakesBackWhateverPricesAreMissing(t *testing.T) {
 	}
 }
 
+// Who may go to either set makes up for who may not, whatever comes first in the plan (SPEC C40).
+func TestBalanceMakesUpForPodsThatHaveNoChoice(t *testing.T) {
+	t.Parallel()
+	for _, zone := range []string{"a", "b"} {
+		for _, fixed := range []string{"2500m", "3", "3200m"} {
+			w := fresh(t, "{balanceSimilarNodeGroups: true}")
+			for _, z := range []string{"a", "b"} {
+				w.set(t, "set-"+z, 0, 4, midsize(), map[string]string{corev1.LabelTopologyZone: z})
+			}
+			for i := range 4 {
+				p := pending(fmt.Sprint("p-", i), epoch.Add(-time.Minute), resources("cpu", "3"))
+				if i < 2 {
+					p.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: zone}
+					p.Spec.Containers[0].Resources.Requests = resources("cpu", fixed)
+				}
+				w.must(t, w.Put(p))
+			}
+			w.once(t)
+			if got := w.replicas("set-a", "set-b"); !slices.Equal(got, []int32{2, 2}) {
+				t.Errorf("two of four Pods want %s of zone %s, the others 3 of either: %d Nodes", fixed, zone, got)
+			}
+		}
+	}
+}
+
 // As on the way up, a set without a price takes the prices of others their say only where it can grow itself: else the cheaper of
 // two sets would shrink for its sake, which the next scale-up prefers again (SPEC C28, D29).
 func TestBalanceKeepsTheCheaperSetWhateverOthersCost(t *testing.T) {

@@ -203,18 +203,26 @@ func (sc *scan) place(options []*option) scheduling.Placement {
 }
 
 // choose decides how many Nodes each option adds: what the limits leave of what the packing opened, balanced between
-// similar groups. Balance leaves every group the room, and the cluster the limits, that the rest of the plan needs. It
-// returns the Pods that each group's Nodes are for, and whether the limits cut the plan short.
+// similar groups, those last that have the most to choose from. Balance leaves every group the room, and the cluster the
+// limits, that the rest of the plan needs. It returns the Pods that each group's Nodes are for, and whether the limits cut the plan short.
 func (sc *scan) choose(options []*option) (served map[*group][]*corev1.Pod, cut bool) {
 	served = map[*group][]*corev1.Pod{}
 	openings, total, cut := sc.afforded(options)
+	type choice struct {
+		scheduling.Opening
+		among []*option
+	}
+	var choices []choice
 	for _, opening := range openings {
+		choices = append(choices, choice{opening, sc.similar(options, options[opening.Offer], opening)})
+	}
+	slices.SortStableFunc(choices, func(a, b choice) int { return cmp.Compare(len(a.among), len(b.among)) })
+	for _, opening := range choices {
 		best := options[opening.Offer]
-		candidates := sc.similar(options, best, opening)
 		for range opening.Count {
 			best.rest--
 			others := total.plus(sc.sizeOf(best.template.Node), -1)
-			o := smallest(best, candidates, func(o *option) bool {
+			o := smallest(best, opening.among, func(o *option) bool {
 				count, _, _ := sc.room(others, sc.sizeOf(o.template.Node))
 				return count > 0
 			})
