@@ -137,7 +137,7 @@ func (o *offers) boundOf(q part, enough int64) int64 {
 		func() float64 { return o.columnBound(q) },
 	}
 	for _, start := range o.weights {
-		proofs = append(proofs, func() float64 { return o.climb(q, start) })
+		proofs = append(proofs, func() float64 { return l.climb(start) })
 	}
 	for _, proof := range proofs {
 		best = max(best, proof())
@@ -213,8 +213,8 @@ func (o *offers) columnBound(q part) float64 {
 }
 
 // climb improves weights step by step; every step's bound is proven by itself.
-func (o *offers) climb(q part, w weights) float64 {
-	best := o.weightBound(q, w)
+func (l *lot) climb(w weights) float64 {
+	best := l.weightBound(w)
 	for step := 0.2; step > 0.01; step /= 2 {
 		for moved := true; moved; {
 			moved = false
@@ -222,7 +222,7 @@ func (o *offers) climb(q part, w weights) float64 {
 				for _, d := range []float64{step, -step} {
 					v := w
 					v[r] = max(0, v[r]+d)
-					if b := o.weightBound(q, v); b > best+1e-6*math.Abs(best) {
+					if b := l.weightBound(v); b > best+1e-6*math.Abs(best) {
 						best, w, moved = b, v, true
 					}
 				}
@@ -232,36 +232,50 @@ func (o *offers) climb(q part, w weights) float64 {
 	return best
 }
 
-// weightBound is the bound that values under weights prove.
-func (o *offers) weightBound(q part, w weights) float64 {
-	var most weights // the highest price of a unit of each resource
-	for _, t := range q.classes {
-		var all float64
-		for r := range w {
-			if o.types[t].Capacity[r] > 0 {
-				all += w[r]
-			}
+// weightBound is the bound that values under weights prove: a piece is worth the least that a class which takes it sells the
+// resources for that it needs, when a bin's price is divided among its resources by weight.
+func (l *lot) weightBound(w weights) (sum float64) {
+	least := l.scratch.worth[:0]
+	for range l.size {
+		least = append(least, math.Inf(1))
+	}
+	l.scratch.worth = least
+	var most rates // the highest price of a unit of each resource
+	for c := range l.room {
+		unit := l.unitPrices(c, w)
+		for r := range most {
+			most[r] = max(most[r], unit[r])
 		}
-		for r := range w {
-			if c := o.types[t].Capacity[r]; c > 0 && w[r] > 0 {
-				most[r] = max(most[r], float64(o.price(t))*w[r]/all/float64(c))
+		for i, n := range l.most[c] {
+			if n > 0 {
+				least[i] = min(least[i], unit.worth(&l.size[i], len(l.axes)))
 			}
 		}
 	}
-	var sum float64
-	for _, i := range q.items {
-		least := math.Inf(1)
-		for _, t := range q.classes {
-			if o.most[t][i] > 0 {
-				least = min(least, float64(o.price(t))*o.density(i, t, w))
-			}
-		}
-		sum += least * float64(o.left[i])
+	for k, i := range l.part.items {
+		sum += least[k] * float64(l.o.left[i])
 	}
-	for r := range most {
-		sum -= most[r] * q.free[r]
+	for k, r := range l.axes {
+		sum -= most[k] * l.part.free[r]
 	}
 	return sum
+}
+
+// unitPrices divides the price of a class's bin among its resources by weight, and returns what a unit of each costs then. The
+// weights of resources that the class does not have go to the others.
+func (l *lot) unitPrices(class int, w weights) (unit rates) {
+	capacity, all := &l.o.types[l.part.classes[class]].Capacity, 0.0
+	for r, c := range capacity {
+		if c > 0 {
+			all += w[r]
+		}
+	}
+	for k, r := range l.axes {
+		if c := capacity[r]; c > 0 && w[r] > 0 {
+			unit[k] = l.price[class] * w[r] / all / float64(c)
+		}
+	}
+	return unit
 }
 
 // countBound is the bound that a single item proves: by how many of its pieces a bin can hold at most. It is the one

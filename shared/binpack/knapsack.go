@@ -12,8 +12,9 @@ import (
 type knapsack struct {
 	*lot
 	class  int
-	things []thing // most worth for the room first
-	count  []int32 // by thing, as searched
+	things []thing  // most worth for the room first
+	count  []int32  // by thing, as searched
+	free   []Vector // by how many things are counted: what they leave
 	holds  []held  // the best known
 	worth  float64 // of it, or the floor
 	bound  float64 // no filling is worth more
@@ -37,8 +38,11 @@ func (l *lot) fullest(class int, worth []float64, left []int32, floor float64, s
 			k.things, k.bound = things, bound
 		}
 	}
-	k.count = make([]int32, len(k.things))
-	k.search(0, l.room[class], 1, 0)
+	k.count, k.free = make([]int32, len(k.things)), append(l.scratch.free[:0], l.room[class])
+	if !k.hopeless(0, 1, 0) {
+		k.search(0, 0, 1, 0)
+	}
+	l.scratch.free = k.free
 	if l.steps < k.until {
 		k.bound = k.worth
 	}
@@ -81,44 +85,66 @@ func (l *lot) things(class int, worth []float64, left []int32, w weights) ([]thi
 	return things, sum
 }
 
-// search tries every number of pieces of the things from at on, the most first.
-func (k *knapsack) search(at int, free Vector, room, worth float64) {
-	if worth > k.worth*(1+1e-12) {
-		k.worth, k.holds = worth, k.holds[:0]
-		for t, n := range k.count[:at] {
-			if n > 0 {
-				k.holds = append(k.holds, held{item: k.things[t].item, count: n})
-			}
-		}
+// hopeless reports whether nothing from a thing on leads to more worth than is known, or the search has to end.
+func (k *knapsack) hopeless(at int, room, worth float64) bool {
+	if at == len(k.things) || k.lot.steps >= k.until {
+		return true
 	}
-	for ; at < len(k.things); at++ {
-		t := &k.things[at]
-		if k.lot.steps >= k.until || t.weight > 0 && worth+room*t.worth/t.weight <= k.worth*(1+1e-9) {
-			return
-		}
+	t := &k.things[at]
+	return t.weight > 0 && worth+room*t.worth/t.weight <= k.worth*(1+1e-9)
+}
+
+// search tries every number of pieces of the things from at on, which is not hopeless, the most first, in what so many things
+// that are counted leave.
+func (k *knapsack) search(at, counted int, room, worth float64) {
+	for ; ; at++ {
 		k.lot.steps++
-		n := k.fit(t, &free, at)
-		if n == 0 {
-			continue
-		}
-		for ; n > 0; n-- {
+		t := &k.things[at]
+		for n := k.fit(t, counted, at); n > 0; n-- {
 			k.count[at] = n
-			rest := free
-			for r := range k.axes {
-				rest[r] -= int64(n) * k.size[t.item][r]
+			room, worth := room-float64(n)*t.weight, worth+float64(n)*t.worth
+			if worth > k.worth*(1+1e-12) {
+				k.keep(worth, at)
 			}
-			k.search(at+1, rest, room-float64(n)*t.weight, worth+float64(n)*t.worth)
+			if !k.hopeless(at+1, room, worth) {
+				k.leave(t, counted, n)
+				k.search(at+1, counted+1, room, worth)
+			}
 		}
 		k.count[at] = 0
+		if k.hopeless(at+1, room, worth) {
+			return
+		}
+	}
+}
+
+// keep takes what is counted, up to a thing, for the best known.
+func (k *knapsack) keep(worth float64, last int) {
+	k.worth, k.holds = worth, k.holds[:0]
+	for t, n := range k.count[:last+1] {
+		if n > 0 {
+			k.holds = append(k.holds, held{item: k.things[t].item, count: n})
+		}
+	}
+}
+
+// leave notes what is left once n pieces of a thing are counted too.
+func (k *knapsack) leave(t *thing, counted int, n int32) {
+	if counted+1 == len(k.free) {
+		k.free = append(k.free, Vector{})
+	}
+	free, rest, size := &k.free[counted], &k.free[counted+1], &k.size[t.item]
+	for r := range k.axes {
+		rest[r] = free[r] - int64(n)*size[r]
 	}
 }
 
 // fit returns how many pieces of a thing have room beside those that are counted already.
-func (k *knapsack) fit(t *thing, free *Vector, at int) int32 {
-	n := t.most
+func (k *knapsack) fit(t *thing, counted, at int) int32 {
+	n, free, size := int64(t.most), &k.free[counted], &k.size[t.item]
 	for r := range k.axes {
-		if v := k.size[t.item][r]; v > 0 {
-			n = int32(min(int64(n), free[r]/v))
+		if n*size[r] > free[r] { // no overflow: an empty bin has room for the most
+			n = free[r] / size[r]
 		}
 	}
 	if n > 0 && len(k.apart[t.item]) > 0 {
@@ -128,5 +154,5 @@ func (k *knapsack) fit(t *thing, free *Vector, at int) int32 {
 			}
 		}
 	}
-	return n
+	return int32(n)
 }

@@ -30,6 +30,8 @@ type scratch struct {
 	next  [N]int
 	open  [N]int
 	cells []float64
+	free  []Vector
+	worth []float64
 }
 
 // held is Held by the item's place in the lot.

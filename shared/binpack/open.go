@@ -150,26 +150,34 @@ func (o *offers) take(s *solution, class int, holds []Held, limits []int) {
 	}
 }
 
-// fill returns the best pattern for one type that any of the orders gives.
+// fill returns the best pattern for one type that any of the orders gives. It takes items of which no piece is left off the orders.
 func (o *offers) fill(t int, worth []float64, left []int, orders [][]int32) candidate {
 	best := candidate{known: true}
-	for _, order := range orders {
+	for k, order := range orders {
 		free := o.types[t].Capacity
 		var v float64
-		holds := o.scratch[:0]
-		for _, i := range order {
-			n := min(left[i], int(o.most[t][i]))
-			if n > 0 {
-				n = min(n, o.items[i].Size.In(free))
-			}
-			if n <= 0 || apartFromAny(holds, o.apart[i]) {
+		holds, waiting := o.scratch[:0], order[:0]
+		for at, i := range order {
+			if left[i] == 0 {
 				continue
 			}
-			free = free.Minus(o.items[i].Size.Times(n))
+			waiting = append(waiting, i)
+			size := &o.items[i].Size
+			n := size.upTo(min(left[i], int(o.most[t][i])), &free)
+			if n == 0 || apartFromAny(holds, o.apart[i]) {
+				continue
+			}
+			for r := range free {
+				free[r] -= int64(n) * size[r]
+			}
 			v += float64(n) * worth[i]
 			holds = append(holds, Held{Item: int(i), Count: n})
+			if o.least[t].upTo(1, &free) == 0 { // full
+				waiting = append(waiting, order[at+1:]...)
+				break
+			}
 		}
-		o.scratch = holds
+		o.scratch, orders[k] = holds, waiting
 		if v > best.worth*(1+1e-9) {
 			best.worth, best.holds = v, slices.Clone(holds)
 		}

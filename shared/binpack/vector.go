@@ -63,6 +63,25 @@ func (v Vector) In(free Vector) int {
 	return int(n)
 }
 
+// upTo is In where n pieces, at least 0, fit into nothing at all or into some greater room at least: n*v does not overflow.
+func (v *Vector) upTo(n int, free *Vector) int {
+	most := int64(n)
+	for r := range v {
+		if most*v[r] > free[r] {
+			most = free[r] / v[r]
+		}
+	}
+	return int(most)
+}
+
+// lesser returns the lesser amount of each resource.
+func (v Vector) lesser(w *Vector) Vector {
+	for r := range v {
+		v[r] = min(v[r], w[r])
+	}
+	return v
+}
+
 func saturate(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

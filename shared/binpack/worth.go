@@ -19,6 +19,7 @@ type offers struct {
 	most    [][]int32 // by type, item: the most pieces that one bin takes; 0: not admitted
 	class   []int     // by type: the first type that is the same in everything but name and limit
 	members [][]int   // by class
+	least   []Vector  // by type: what each item that it takes needs of each resource at least
 	weights []weights // of the resources, scarcest first
 	scratch []Held
 }
@@ -27,12 +28,15 @@ type offers struct {
 type weights [N]float64
 
 func newOffers(p *problem, waiting []int) *offers {
-	o := &offers{problem: p, most: make([][]int32, len(p.types)), class: make([]int, len(p.types)), members: make([][]int, len(p.types))}
+	o := &offers{problem: p, most: make([][]int32, len(p.types)), class: make([]int, len(p.types)), members: make([][]int, len(p.types)), least: make([]Vector, len(p.types))}
 	for t := range p.types {
-		o.most[t] = make([]int32, len(p.items))
+		o.most[t], o.least[t] = make([]int32, len(p.items)), p.types[t].Capacity
 		for i := range p.items {
 			if waiting[i] > 0 {
 				o.most[t][i] = p.mostIn(i, t)
+			}
+			if o.most[t][i] > 0 {
+				o.least[t] = o.least[t].lesser(&p.items[i].Size)
 			}
 		}
 		o.class[t] = o.classOf(t)
