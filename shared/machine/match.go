@@ -105,7 +105,8 @@ func IndexOf(all []*Machine) Index {
 }
 
 // Of returns the Machines that n fits best: those that record its providerID; if there are none, those that have its first
-// internal address (S87); if there are none, those whose first internal address it has (B62).
+// internal address (S87); if there are none, those whose first internal address it has (B62). Addresses are given again, before the
+// Machine that had one is gone: see apart.
 func (ix Index) Of(n *corev1.Node) []*Machine {
 	var found []*Machine
 	best := misfit
@@ -125,7 +126,28 @@ func (ix Index) Of(n *corev1.Node) []*Machine {
 			consider(ix.byIP[a.Address])
 		}
 	}
+	if best < byInstance {
+		return apart(found, n)
+	}
 	return found
+}
+
+// apart returns those of several Machines at n's address that n can be of. One that is being deleted has for itself what it is linked
+// to. It stands back behind one that lives where it has another Node and n came after its deletion; one that never was linked does
+// not, as its Node may join late (R-B31), nor where n has the name of its own, which may have registered anew (R-B32).
+func apart(all []*Machine, n *corev1.Node) []*Machine {
+	deleted := func(m *Machine) bool { return m.DeletionTimestamp != nil }
+	if i := slices.IndexFunc(all, func(m *Machine) bool { return deleted(m) && IsNodeOf(m, n) }); i >= 0 {
+		return all[i : i+1]
+	}
+	rest := slices.DeleteFunc(slices.Clone(all), func(m *Machine) bool {
+		ref := m.Status.NodeRef
+		return deleted(m) && ref != nil && ref.Name != n.Name && n.CreationTimestamp.After(m.DeletionTimestamp.Time)
+	})
+	if slices.ContainsFunc(rest, func(m *Machine) bool { return !deleted(m) }) {
+		return rest
+	}
+	return all
 }
 
 // NodesOf returns the Nodes that each Machine fits.
