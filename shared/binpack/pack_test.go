@@ -256,6 +256,45 @@ func TestHigherPriorityIsServedFirst(t *testing.T) {
 	}
 }
 
+// No piece is left over that a bin would take in place of pieces of lower priority, whether the bin existed or is new (SPEC C9).
+func TestNobodyHasTheRoomOfHigherPriority(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := instances(t)
+		r := in.pack()
+		held := make([][]Held, len(in.bins))
+		for _, p := range r.Puts {
+			held[p.Bin] = append(held[p.Bin], Held{p.Item, p.Count})
+		}
+		for i, left := range r.Left {
+			for b, holds := range held {
+				if left > 0 && in.checkBin(b, in.bins[b].Free, in.instead(holds, i)) == nil {
+					t.Fatalf("%d of item %d are left over, and bin %d holds %v", left, i, b, holds)
+				}
+			}
+			for _, pat := range r.Patterns {
+				if left > 0 && in.checkBin(len(in.bins)+pat.Type, in.types[pat.Type].Capacity, in.instead(pat.Holds, i)) == nil {
+					t.Fatalf("%d of item %d are left over, and a new bin is %+v", left, i, pat)
+				}
+			}
+		}
+	})
+}
+
+// instead is what a bin holds with one more piece of an item and none of lower priority.
+func (in instance) instead(holds []Held, item int) []Held {
+	out := []Held{{Item: item, Count: 1}}
+	for _, h := range holds {
+		switch {
+		case h.Item == item:
+			out[0].Count += h.Count
+		case in.items[h.Item].Priority >= in.items[item].Priority:
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
 // Who has a choice leaves the only type, or the only bin, of others to them (SPEC C9).
 func TestTheOnlyPlaceOfOthersIsLeftToThem(t *testing.T) {
 	t.Parallel()
