@@ -101,6 +101,17 @@ func (e *eviction) add(a plan.Evict) {
 	}
 }
 
+// vain reports whether nothing came yet of the evictions that this invocation asked for.
+func (e eviction) vain() bool {
+	refused := 0
+	for _, a := range e.refused {
+		if _, tried := e.seen.Outcome(a); tried {
+			refused++
+		}
+	}
+	return refused == e.tried
+}
+
 func finished(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }

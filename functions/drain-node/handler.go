@@ -118,7 +118,7 @@ func (d drain) cordon() []plan.Sequence {
 	delete(next.Annotations, machine.AnnotationCordonedBy)
 	a := plan.Update{Old: d.n, New: next, Why: "cordon for machine " + d.m.Name}
 	if o, tried := d.Outcome(a); tried && o.Result == plan.Refused {
-		why := "node " + d.n.Name + " cannot be cordoned: " + o.Message
+		why := d.uncordoned() + o.Message
 		if d.late() {
 			return d.timedOut(why)
 		}
@@ -127,23 +127,28 @@ func (d drain) cordon() []plan.Sequence {
 	return []plan.Sequence{{Do: []plan.Action{a}, Notes: []plan.Note{d.note("DrainProceeds", "Node drain proceeds")}}}
 }
 
+// uncordoned begins what is told of a Node whose cordon the API server refuses.
+func (d drain) uncordoned() string { return "node " + d.n.Name + " cannot be cordoned: " }
+
 // evict empties the Node, then sees the volumes go.
 func (d drain) evict() []plan.Sequence {
 	e := evictionOf(d.Snapshot, d.n, nil)
+	var begins []plan.Note
+	if e.vain() { // the first eviction that comes to something tells it
+		begins = d.proceeds()
+	}
 	if left := e.left(); left != "" && d.late() {
 		return d.timedOut("there are still " + left)
 	}
 	if now := e.now(); len(now) > 0 {
 		if machine.Phase(d.m) != machine.PhaseDeleting { // nobody's Pods go before everybody can see why (B27)
-			return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining", e.after(len(now))), d.proceeds()...)
+			return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining", e.after(len(now))), begins...)
 		}
-		if e.tried == 0 {
-			now[0].Notes = d.proceeds()
-		}
+		now[0].Notes = begins
 		return now
 	}
 	if reason := e.obstacle(); reason != "" {
-		return d.hindered(reason)
+		return d.hindered(reason, begins...)
 	}
 	if progress := e.progress(); progress != "" {
 		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining", progress))
@@ -155,14 +160,14 @@ func (d drain) evict() []plan.Sequence {
 		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining",
 			"waits for volumes to be detached: "+volumes))
 	}
-	return d.drained("Drained", append(d.proceeds(),
+	return d.drained("Drained", append(begins,
 		d.note("Deleted", fmt.Sprintf("Node %q drained", d.n.Name)), d.note("DrainSucceeded", "Node drain succeeded"))...)
 }
 
 // hindered shows what the drain cannot go on for; the next event or scan tries again.
-func (d drain) hindered(reason string) []plan.Sequence {
+func (d drain) hindered(reason string, notes ...plan.Note) []plan.Sequence {
 	requeued := plan.Warning(d.m, "DrainRequeued", "Node drain requeued: "+reason).From(source)
-	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityWarning, machinev1beta1.MachineDrainError, reason), requeued)
+	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityWarning, machinev1beta1.MachineDrainError, reason), append(notes, requeued)...)
 }
 
 // drained ends the drain: provision-machine goes on from here (B17).
@@ -218,13 +223,17 @@ func (d drain) proceeds() []plan.Note {
 	if !closed(d.n) {
 		return nil
 	}
-	cordon := "update " + plan.NameOf(d.n) + "@"
-	for key := range d.Outcomes {
-		if strings.HasPrefix(string(key), cordon) {
+	cordon, outrun := "update "+plan.NameOf(d.n)+"@", false
+	for key, o := range d.Outcomes {
+		if !strings.HasPrefix(string(key), cordon) {
+			continue
+		}
+		if o.Result == plan.Done {
 			return nil
 		}
+		outrun = true // by whoever did cordon it, which is told nowhere yet
 	}
-	if c := d.begun(); c != nil && c.Reason != reasonQueued {
+	if c := d.begun(); c != nil && c.Reason != reasonQueued && !outrun && !strings.HasPrefix(c.Message, d.uncordoned()) {
 		return nil
 	}
 	return []plan.Note{d.note("DrainProceeds", "Node drain proceeds")}
