@@ -259,7 +259,7 @@ func TestHigherPriorityIsServedFirst(t *testing.T) {
 // No piece is left over that a bin would take in place of pieces of lower priority, whether the bin existed or is new (SPEC C9).
 func TestNobodyHasTheRoomOfHigherPriority(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	property := func(t *rapid.T) {
 		in := instances(t)
 		r := in.pack()
 		held := make([][]Held, len(in.bins))
@@ -278,7 +278,10 @@ func TestNobodyHasTheRoomOfHigherPriority(t *testing.T) {
 				}
 			}
 		}
-	})
+	}
+	for range 20 { // few cases are contested: one hundred would find a third of what is wrong
+		rapid.Check(t, property)
+	}
 }
 
 // instead is what a bin holds with one more piece of an item and none of lower priority.
