@@ -66,7 +66,13 @@ func (d *driver) userData(ctx context.Context, secret string) ([]byte, error) {
 // other user data is for cloud-init, and addresses come by customization.
 func guestinfo(name string, cards []providerspec.VSphereDevice, data []byte) []types.BaseOptionValue {
 	encode := base64.StdEncoding.EncodeToString
-	all := []types.BaseOptionValue{option("guestinfo.hostname", name), option("stealclock.enable", "TRUE")}
+	arguments := "" // in place of those of a template that was made of an instance
+	if ignition(data) && static(cards) {
+		arguments = kernelArguments(cards)
+	}
+	all := []types.BaseOptionValue{
+		option("guestinfo.hostname", name), option("stealclock.enable", "TRUE"), option("guestinfo.afterburn.initrd.network-kargs", arguments),
+	}
 	if !ignition(data) {
 		how := byUserData
 		if static(cards) {
@@ -78,13 +84,9 @@ func guestinfo(name string, cards []providerspec.VSphereDevice, data []byte) []t
 			option("guestinfo.metadata", encode([]byte(metadata))), option("guestinfo.metadata.encoding", "base64"),
 			option(keyConfigured, how))
 	}
-	all = append(all,
+	return append(all,
 		option("guestinfo.ignition.config.data", encode(data)), option("guestinfo.ignition.config.data.encoding", "base64"),
 		option(keyConfigured, byUserData))
-	if static(cards) {
-		all = append(all, option("guestinfo.afterburn.initrd.network-kargs", kernelArguments(cards)))
-	}
-	return all
 }
 
 // ignition reports whether user data is for Ignition.
@@ -179,7 +181,7 @@ func adapter(d providerspec.VSphereDevice) types.CustomizationIPSettings {
 		case err != nil: // checkDevice refused it
 		case p.Addr().Is6():
 			six.Ip = append(six.Ip, &types.CustomizationFixedIpV6{IpAddress: p.Addr().String(), SubnetMask: int32(p.Bits())}) // at most 128
-		default:
+		case s.SubnetMask == "": // a card is told one address of this family: the first
 			s.Ip, s.SubnetMask = &types.CustomizationFixedIp{IpAddress: p.Addr().String()}, netmask(p)
 		}
 	}

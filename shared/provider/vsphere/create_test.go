@@ -237,6 +237,48 @@ func TestOtherUserDataIsForCloudInit(t *testing.T) {
 	}
 }
 
+// A card may have several addresses of one family, of which the tools in a guest set one: the first, as everywhere else.
+func TestFirstAddressIsCustomized(t *testing.T) {
+	t.Parallel()
+	got := adapter(providerspec.VSphereDevice{IPAddrs: []string{"10.9.0.7/24", "10.8.0.7/16", "2001:db8::7/64", "2001:db8::8/64"}, Gateway: "10.9.0.1"})
+	ip, is := got.Ip.(*types.CustomizationFixedIp)
+	if !is || ip.IpAddress != "10.9.0.7" || got.SubnetMask != "255.255.255.0" || len(got.IpV6Spec.Ip) != 2 {
+		t.Errorf("told %+v, mask %s, %d of IPv6", got.Ip, got.SubnetMask, len(got.IpV6Spec.Ip))
+	}
+}
+
+// A template that was made of an instance has that one's addresses as kernel arguments: a clone has its own, or none.
+func TestTemplatesAddressesAreNotTheClones(t *testing.T) {
+	t.Parallel()
+	const key = "guestinfo.afterburn.initrd.network-kargs"
+	v := newVCenter(t)
+	d, _ := v.wired(t, v.account())
+	card := map[string]any{"networkName": "VM Network", "ipAddrs": []string{"10.9.0.7/24"}, "gateway": "10.9.0.1"}
+	for name, tt := range map[string]struct {
+		change map[string]any
+		want   string
+	}{
+		"worker-dhcp":       {nil, ""},
+		"worker-static":     {map[string]any{"network": map[string]any{"devices": []any{card}}}, "ip=10.9.0.7::10.9.0.1:255.255.255.0:::none"},
+		"worker-cloud-init": {map[string]any{"network": map[string]any{"devices": []any{card}}, "userDataSecret": map[string]any{"name": "cloud-init"}}, ""},
+	} {
+		resolved, err := d.Resolve(t.Context(), v.spec(tt.change))
+		must(t, err)
+		r := provider.Ref{UID: uuid.NewUUID(), Name: name, Token: "t"}
+		in, err := d.Create(t.Context(), r, resolved)
+		must(t, err)
+		v.Edit(v.machines(t)[name].Self, func(m *simulator.VirtualMachine) { // as vCenters clone; vcsim leaves the settings out
+			m.Config.ExtraConfig = append(m.Config.ExtraConfig, option(key, "ip=10.1.0.99::10.1.0.1:255.255.255.0:::none"))
+		})
+		r.Progress = in.Progress
+		_, err = proceed(t.Context(), d, r, resolved)
+		must(t, err)
+		if got := settingsOf(v.machines(t)[name])[key]; got != tt.want {
+			t.Errorf("%s: %s = %q, want %q", name, key, got, tt.want)
+		}
+	}
+}
+
 func TestPrerequisiteThatIsMissingIsNamed(t *testing.T) {
 	t.Parallel()
 	v := newVCenter(t)
