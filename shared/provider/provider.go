@@ -64,6 +64,12 @@ type Insecure interface {
 	Insecure() string
 }
 
+// Closer is implemented by drivers that keep something at their cloud while they are open, such as a session.
+type Closer interface {
+	// Close gives it back. Calls that are under way, or come later, still work.
+	Close(ctx context.Context) error
+}
+
 // Ended is implemented by drivers whose clouds remember instances for a while after their end.
 type Ended interface {
 	// Ended returns why the instance with r's recorded id is gone, in the cloud's words; empty if the cloud does not know of

@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -114,7 +116,19 @@ func (c *Clouds) opened(ctx context.Context, p provider.Provider, a provider.Acc
 		c.open[key] = o
 	}
 	c.mu.Unlock()
-	return o.get(version, func() (account, error) { return c.bind(ctx, p, a) })
+	return o.get(ctx, version, func() (account, error) { return c.bind(ctx, p, a) })
+}
+
+// Close closes every driver that is open.
+func (c *Clouds) Close(ctx context.Context) error {
+	c.mu.Lock()
+	open := slices.Collect(maps.Values(c.open))
+	c.mu.Unlock()
+	var errs []error
+	for _, o := range open {
+		errs = append(errs, o.close(ctx))
+	}
+	return errors.Join(errs...)
 }
 
 // bind opens a driver.

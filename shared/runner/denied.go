@@ -18,6 +18,8 @@ const (
 	deniedFor = time.Minute
 	// deniedToAll is how many have to be denied the same call in a row to believe that it is denied to everybody.
 	deniedToAll = 3
+	// closeTimeout bounds what is spent on a driver that nobody needs any more.
+	closeTimeout = 2 * time.Second
 )
 
 // patient is a driver that does not repeat a call that was denied a moment ago. What is denied to one call may be
@@ -203,6 +205,17 @@ func (p *patient) Stock(ctx context.Context, spec json.RawMessage) (provider.Sto
 	return unlessDenied(p, "stock", "", func() (provider.Stock, error) { return stocked.Stock(ctx, spec) })
 }
 
+// Close implements [provider.Closer] for drivers that do. It only tidies up, so that nobody waits for it for long.
+func (p *patient) Close(ctx context.Context) error {
+	closer, can := p.Driver.(provider.Closer)
+	if !can {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	defer cancel()
+	return discreet(closer.Close(ctx), p.secrets)
+}
+
 // slot holds one account that is being opened, or was. Who wants another account does not wait for it.
 type slot struct {
 	mu      sync.Mutex
@@ -213,10 +226,13 @@ type slot struct {
 }
 
 // get returns the account for a version of its credentials, and opens it if that is not done yet.
-func (o *slot) get(version string, open func() (account, error)) (account, error) {
+func (o *slot) get(ctx context.Context, version string, open func() (account, error)) (account, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.version != version {
+		if o.done {
+			_ = o.account.driver.Close(ctx) // nobody depends on it
+		}
 		o.version, o.done, o.refused = version, false, denial{}
 	}
 	if o.done {
@@ -228,4 +244,15 @@ func (o *slot) get(version string, open func() (account, error)) (account, error
 	a, err := open()
 	o.account, o.done, o.refused = a, err == nil, denialOf(err)
 	return a, err
+}
+
+// close closes the account, if it is open.
+func (o *slot) close(ctx context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.done {
+		return nil
+	}
+	o.done = false
+	return o.account.driver.Close(ctx)
 }

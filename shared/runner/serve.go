@@ -139,8 +139,12 @@ func (s *Server) reply(ctx context.Context, w http.ResponseWriter, e events.Even
 
 // Stop lets no further invocation begin, and waits for those under way as long as ctx does. The runtime calls it after
 // SIGTERM, when it takes no more requests and the last has its answer: what goes on then is what requests gave up waiting for.
+// At last it lets go of what the process has at clouds.
 func (s *Server) Stop(ctx context.Context) error {
-	return s.flights.Close(ctx)
+	if err := s.flights.Close(ctx); err != nil || s.Runner.Clouds == nil {
+		return err
+	}
+	return s.Runner.Clouds.Close(ctx)
 }
 
 // Ready reports whether the function can be invoked: when it can reach the API server.

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,6 +45,8 @@ type session struct {
 
 	mu     sync.Mutex
 	logins int
+	calls  int  // that are under way
+	closed bool // nobody stays logged in
 }
 
 // newSession reads the credentials; nothing is asked yet. The Secret holds, as OpenShift's does, the keys
@@ -51,26 +55,18 @@ type session struct {
 // port of a host asked (RELIABILITY §4). The keys have the server's name without its port.
 func newSession(a provider.Account) (*session, error) {
 	secret, server := a.Namespace+"/"+a.Secret, keyOf(a.Region)
-	value := func(key string) (string, error) {
-		v := a.Credentials[server+"."+key]
-		if len(v) == 0 {
-			return "", provider.Errorf(provider.Denied, "credentials secret %s has no key %s.%s: add it", secret, server, key)
+	value := func(key string) string { return strings.TrimRight(string(a.Credentials[server+"."+key]), "\r\n") } // echo ends with one
+	name, password := value("username"), value("password")
+	for _, key := range []string{"username", "password"} {
+		if value(key) == "" {
+			return nil, provider.Errorf(provider.Denied, "credentials secret %s has no key %s.%s: add it", secret, server, key)
 		}
-		return string(v), nil
-	}
-	name, err := value("username")
-	if err != nil {
-		return nil, err
-	}
-	password, err := value("password")
-	if err != nil {
-		return nil, err
 	}
 	u, err := url.Parse("https://" + a.Region + "/sdk")
 	if err != nil || u.Host != a.Region {
 		return nil, provider.Errorf(provider.Invalid, "providerSpec.value.workspace.server: %q is no host", a.Region)
 	}
-	if port := u.Port(); port != "" && port != "443" && port != string(a.Credentials[server+".port"]) {
+	if port := u.Port(); port != "" && port != "443" && port != value("port") {
 		return nil, provider.Errorf(provider.Denied, "providerSpec.value.workspace.server: port %s is neither 443 nor that of key %s.port in credentials secret %s", port, server, secret)
 	}
 	client := soap.NewClient(u, false)
@@ -176,7 +172,7 @@ type renewing struct {
 func (r renewing) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
 	before := r.generation()
 	err := r.soap.RoundTrip(ctx, req, res)
-	if name(faultOf(err)) != "NotAuthenticated" {
+	if name(faultOf(err)) != "NotAuthenticated" && !hidden(res) {
 		return err
 	}
 	unlock, waited := r.lock(ctx)
@@ -194,6 +190,25 @@ func (r renewing) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
 	}
 	reflect.ValueOf(res).Elem().SetZero() // of the first answer
 	return r.soap.RoundTrip(ctx, req, res)
+}
+
+// hidden reports whether an answer leaves properties out because nobody is logged in: that is no fault of the whole call, and what
+// is not there would look like what is gone.
+func hidden(res soap.HasFault) bool {
+	var found []types.ObjectContent
+	switch body := res.(type) {
+	case *methods.RetrievePropertiesBody:
+		if body.Res != nil {
+			found = body.Res.Returnval
+		}
+	case *methods.RetrievePropertiesExBody:
+		if body.Res != nil && body.Res.Returnval != nil {
+			found = body.Res.Returnval.Objects
+		}
+	}
+	return slices.ContainsFunc(found, func(o types.ObjectContent) bool {
+		return slices.ContainsFunc(o.MissingSet, func(p types.MissingProperty) bool { return name(p.Fault.Fault) == "NotAuthenticated" })
+	})
 }
 
 // tagging calls f with the tagging service, whose sessions are of their own.

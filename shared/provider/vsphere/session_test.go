@@ -4,6 +4,7 @@ package vsphere
 
 import (
 	"encoding/pem"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/vim25/mo"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -40,6 +43,96 @@ func TestCertificateIsNotTheSecrets(t *testing.T) {
 		if len(w.sent) != 1 {
 			t.Errorf("%s: asked %v", name, w.sent)
 		}
+	}
+}
+
+// The newline that echo, or an editor, put at the end of a key is no part of it; a space may be part of a password.
+func TestNewlineAfterKeys(t *testing.T) {
+	t.Parallel()
+	a := provider.Account{Kind: Kind, Region: "vc.test:8443", Namespace: "n", Secret: "s", Credentials: map[string][]byte{
+		"vc.test.username": []byte("machines@vsphere.local\n"), "vc.test.password": []byte(" pass word \r\n"), "vc.test.port": []byte("8443\n"),
+	}}
+	s, err := newSession(a)
+	must(t, err)
+	if password, _ := s.user.Password(); s.user.Username() != "machines@vsphere.local" || password != " pass word " {
+		t.Errorf("logs in as %q with %q", s.user.Username(), password)
+	}
+	a.Credentials["vc.test.password"] = []byte("\n")
+	if _, err := newSession(a); provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "has no key vc.test.password") {
+		t.Errorf("of an empty key: %v", err)
+	}
+}
+
+// sessions are those of an account that the vCenter has, also of the tagging service.
+func (v *vcenter) sessions(t *testing.T, a provider.Account) (n int) {
+	t.Helper()
+	c := v.client(t)
+	var m mo.SessionManager
+	must(t, property.DefaultCollector(c).RetrieveOne(t.Context(), *c.ServiceContent.SessionManager, []string{"sessionList"}, &m))
+	for _, s := range m.SessionList {
+		if s.UserName == string(a.Credentials[keyOf(v.host)+".username"]) {
+			n++
+		}
+	}
+	return n
+}
+
+// Sessions of a vCenter are few: a driver that is closed leaves none, also if somebody is still calling, or calls later.
+func TestCloseLogsOut(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	a := v.account()
+	d, w := v.wired(t, a)
+	must(t, d.Close(t.Context())) // before anything was asked
+	if len(w.sent) != 0 {
+		t.Errorf("asked %v", w.sent)
+	}
+	d, w = v.wired(t, a)
+	_, err := d.Resolve(t.Context(), v.spec(nil)) // asks the tagging service, too
+	must(t, err)
+	tagging := d.session.rest
+	if s, err := tagging.Session(t.Context()); err != nil || s == nil || v.sessions(t, a) != 1 {
+		t.Fatalf("while open %d sessions, and of the tagging service %v, %v", v.sessions(t, a), s, err)
+	}
+	must(t, d.Close(t.Context()))
+	if s, err := tagging.Session(t.Context()); err != nil || s != nil || v.sessions(t, a) != 0 {
+		t.Errorf("when closed %d sessions, and of the tagging service %v, %v", v.sessions(t, a), s, err)
+	}
+	var closed error
+	w.set(func(method string, next func() (*http.Response, error)) (*http.Response, error) {
+		if method == "FindAllByUuid" {
+			closed = d.Close(t.Context()) // in the midst of a call
+		}
+		return next()
+	})
+	_, err = d.Resolve(t.Context(), v.spec(nil))
+	must(t, err)
+	_, err = d.Find(t.Context(), provider.Ref{UID: uuid.NewUUID()})
+	must(t, errors.Join(err, closed))
+	if n := v.sessions(t, a); n != 0 {
+		t.Errorf("%d sessions after further calls", n)
+	}
+	must(t, d.Close(t.Context())) // once more: the vCenter has forgotten it, which is what was wanted
+}
+
+// A vCenter that has forgotten the session leaves properties out without a fault: that is no instance that is gone.
+func TestForgottenSessionHidesNothing(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	r, _, err := create(t, d, "worker-a", v.spec(nil))
+	must(t, err)
+	forget := true
+	w.set(func(method string, next func() (*http.Response, error)) (*http.Response, error) {
+		if method == "RetrievePropertiesEx" && forget {
+			forget = false
+			must(t, d.session.logout(t.Context()))
+		}
+		return next()
+	})
+	found, err := d.Find(t.Context(), r)
+	if err != nil || len(found) != 1 || forget {
+		t.Errorf("Find = %v, %v", found, err)
 	}
 }
 

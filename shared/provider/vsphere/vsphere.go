@@ -45,7 +45,10 @@ type driver struct {
 	addresses *Addresses
 }
 
-var _ provider.Driver = (*driver)(nil)
+var (
+	_ provider.Driver = (*driver)(nil)
+	_ provider.Closer = (*driver)(nil)
+)
 
 func open(_ context.Context, a provider.Account, addresses *Addresses) (provider.Driver, error) {
 	if a.ClusterID == "" {
@@ -62,6 +65,8 @@ func open(_ context.Context, a provider.Account, addresses *Addresses) (provider
 func (d *driver) call(ctx context.Context, step func(context.Context, *vim25.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
+	d.session.enter()
+	defer d.session.leave(ctx)
 	c, err := d.session.connect(ctx)
 	if err == nil {
 		err = step(ctx, c)
@@ -146,3 +151,13 @@ func (d *driver) InstanceTypes(ctx context.Context) (all []provider.InstanceType
 
 // Horizon implements [provider.Driver].
 func (d *driver) Horizon() time.Duration { return horizon }
+
+// Close implements [provider.Closer]: it logs out, and who calls later logs out again.
+func (d *driver) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	if err := d.session.end(ctx); err != nil {
+		return d.session.coded(err)
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/memory"
+)
+
+// closing is a driver that notes when it is closed.
+type closing struct {
+	provider.Driver
+	closed func() error
+}
+
+func (c closing) Close(context.Context) error { return c.closed() }
+
+// A driver is closed when another takes its place, and what is open when the process ends.
+func TestDriversAreClosed(t *testing.T) {
+	t.Parallel()
+	var closed []string
+	version, refusal := "1", errors.New("refused")
+	p := new(memory.Cloud).Provider()
+	p.Account = func(spec json.RawMessage) (string, string, error) {
+		var s struct{ Type string }
+		return s.Type, "credentials", json.Unmarshal(spec, &s)
+	}
+	open := p.Open
+	p.Open = func(ctx context.Context, a provider.Account) (provider.Driver, error) {
+		d, err := open(ctx, a)
+		return closing{d, func() error { closed = append(closed, string(a.Credentials["v"])); return refusal }}, err
+	}
+	clouds := NewClouds([]provider.Provider{p}, func(context.Context, string, string) (map[string][]byte, string, error) {
+		return map[string][]byte{"v": []byte(version)}, version, nil
+	})
+	s := NewServer(&Runner{Clouds: clouds}, nil)
+	use := func(clusterID string) {
+		t.Helper()
+		if _, err := clouds.account(t.Context(), "machines", clusterID, json.RawMessage(`{"kind": "`+memory.Kind+`"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	use("c")
+	use("c")
+	if len(closed) != 0 {
+		t.Errorf("closed while in use: %v", closed)
+	}
+	version = "2"
+	use("c")
+	use("other")
+	if !slices.Equal(closed, []string{"1"}) {
+		t.Errorf("closed %v, want the one of the former Secret", closed)
+	}
+	if err := s.Stop(t.Context()); !errors.Is(err, refusal) || !slices.Equal(closed, []string{"1", "2", "2"}) {
+		t.Errorf("Stop = %v after %v, want both closed", err, closed)
+	}
+	if err := NewServer(&Runner{}, nil).Stop(t.Context()); err != nil {
+		t.Errorf("without clouds: %v", err)
+	}
+}
