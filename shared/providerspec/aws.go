@@ -125,10 +125,10 @@ type AWSCPUOptions struct {
 func fillAWS(d *draft, of Subject) {
 	d.fill("instanceType", byArch(of, "m6g.large", "m5.large"))
 	d.fillIn("placement", "region", of.Region)
-	if d.open("userDataSecret") {
+	if d.lacks("userDataSecret") {
 		d.fillIn("userDataSecret", "name", userData)
 	}
-	if d.open("credentialsSecret") {
+	if d.lacks("credentialsSecret") {
 		d.fillIn("credentialsSecret", "name", "aws-cloud-credentials")
 	}
 }

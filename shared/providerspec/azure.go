@@ -128,7 +128,7 @@ func fillAzure(d *draft, of Subject) {
 			d.fill("vnet", of.ClusterID+"-vnet")
 			d.fill("subnet", of.ClusterID+"-worker-subnet")
 		}
-		if d.open("image") {
+		if d.lacks("image") {
 			d.fillIn("image", "resourceID", galleryImage(of, d.confidential()))
 		}
 	}

@@ -30,14 +30,14 @@ func (d *draft) result(raw json.RawMessage) json.RawMessage {
 	return out
 }
 
-// open reports whether a field is missing: null and the empty string say nothing either.
-func (d *draft) open(name string) bool {
-	switch string(d.fields[name]) {
-	case "", "null", `""`:
-		return true
-	}
-	return false
+// lacks reports whether a field is missing: null says nothing either.
+func (d *draft) lacks(name string) bool {
+	value, given := d.fields[name]
+	return !given || isNull(value)
 }
+
+// open reports whether a field that is a string is missing: neither does the empty one say anything.
+func (d *draft) open(name string) bool { return d.lacks(name) || string(d.fields[name]) == `""` }
 
 // fill sets a field that is open. The empty string is no default.
 func (d *draft) fill(name, value string) {
@@ -54,7 +54,7 @@ func (d *draft) fill(name, value string) {
 // fillIn fills a field of an object, which is made if it is missing. A value that is no object is left to the rules.
 func (d *draft) fillIn(object, name, value string) {
 	inner := draft{fields: map[string]json.RawMessage{}}
-	if !d.open(object) && decodeInto(d.fields[object], &inner.fields) != nil {
+	if !d.lacks(object) && decodeInto(d.fields[object], &inner.fields) != nil {
 		return
 	}
 	inner.fill(name, value)

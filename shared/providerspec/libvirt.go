@@ -47,7 +47,7 @@ type LibvirtVolume struct {
 }
 
 func fillLibvirt(d *draft, _ Subject) {
-	if d.open("ignKey") && d.open("ignition") && d.open("cloudInit") {
+	if d.open("ignKey") && d.lacks("ignition") && d.lacks("cloudInit") {
 		d.fillIn("ignition", "userDataSecret", userData)
 	}
 }

@@ -67,10 +67,10 @@ type VSphereDataDisk struct {
 }
 
 func fillVSphere(d *draft, _ Subject) {
-	if d.open("userDataSecret") {
+	if d.lacks("userDataSecret") {
 		d.fillIn("userDataSecret", "name", userData)
 	}
-	if d.open("credentialsSecret") {
+	if d.lacks("credentialsSecret") {
 		d.fillIn("credentialsSecret", "name", "vsphere-cloud-credentials")
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // refusesWrongTypes puts a list of a boolean, which nobody wants anywhere, in the place of every value that stands in a
-// good spec of the table. The policies name the same field as Go does, and never stumble over the value.
+// good spec of the table, and the empty string, which says nothing where a string belongs, in that of every object and list. The policies name the same field as Go does, and never stumble over the value.
 func (a api) refusesWrongTypes(t *testing.T, table admission.Table) {
 	t.Helper()
 	done := map[string]bool{".kind": true} // which says whose rules apply
@@ -57,6 +57,11 @@ func each(v any, path string, f func(path string)) {
 		each(old, path, f)
 		set([]any{true})
 		f(path)
+		switch old.(type) {
+		case map[string]any, []any:
+			set("")
+			f(path + ` ""`)
+		}
 		set(old)
 	}
 	switch v := v.(type) {
