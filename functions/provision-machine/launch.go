@@ -47,6 +47,8 @@ func (l life) launch() plan.Sequence {
 		return l.refused()
 	case waits(l.Snapshot, l.m, i):
 		return plan.Sequence{}
+	case l.goesOn():
+		return l.status(l.m.DeepCopy(), phase(l.m), "the attempt goes on")
 	case l.cloud.Err != nil:
 		return l.unreachable()
 	case i != nil && i.Outcome == machine.OutcomeCreated:
@@ -67,6 +69,12 @@ func (l life) launch() plan.Sequence {
 		return plan.Sequence{} // in the next round
 	}
 	return l.attempt()
+}
+
+// goesOn reports whether the Machine still says when the next attempt is made, but that was made since and not refused.
+func (l life) goesOn() bool {
+	_, timed := l.overtaken(l.m)
+	return timed && l.intent != nil && l.intent.Message == ""
 }
 
 // attempt claims the Machine and calls the cloud, in this order: for the first time, for the next step, once more for

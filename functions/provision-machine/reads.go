@@ -151,7 +151,11 @@ func nodeOf(s snapshot.Snapshot, m *machine.Machine) []snapshot.Query {
 // waits reports whether another's claim or a backoff forbids any call now. The backoff after a refusal is over when
 // somebody mends the spec.
 func waits(s snapshot.Snapshot, m *machine.Machine, i *machine.Intent) bool {
-	return i.ClaimedByOther(s.Invocation, s.Now) || i != nil && i.NotBefore != nil && s.Now.Before(i.NotBefore.Time) && !i.Edited(m)
+	return i.ClaimedByOther(s.Invocation, s.Now) || backsOff(s, m, i)
+}
+
+func backsOff(s snapshot.Snapshot, m *machine.Machine, i *machine.Intent) bool {
+	return i != nil && i.NotBefore != nil && s.Now.Before(i.NotBefore.Time) && !i.Edited(m)
 }
 
 // created returns what this invocation's call for the current attempt answered.

@@ -88,8 +88,7 @@ func (l life) unreported() bool {
 		return true
 	}
 	c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionCreated)
-	again := l.intent.NotBefore
-	return again != nil && l.Now.Before(again.Time) && !l.intent.Edited(l.m) && (c == nil || c.Message != l.refusal())
+	return backsOff(l.Snapshot, l.m, l.intent) && (c == nil || c.Message != l.refusal())
 }
 
 // refusal is the recorded refusal, with the time of the next attempt if there is one.
@@ -98,7 +97,20 @@ func (l life) refusal() string {
 	if again == nil {
 		return l.intent.Message
 	}
-	return l.intent.Message + " (next attempt after " + machine.Stamp(again.Time) + ")"
+	return l.intent.Message + nextAttempt + machine.Stamp(again.Time) + ")"
+}
+
+// nextAttempt is what stands between a refusal and the time until which nothing is tried.
+const nextAttempt = " (next attempt after "
+
+// overtaken returns what m says of a refusal without the time of the next attempt, if that has come or the attempt was made.
+func (l life) overtaken(m *machine.Machine) (string, bool) {
+	c := machine.FindCondition(m.Status.Conditions, machine.ConditionCreated)
+	if c == nil || backsOff(l.Snapshot, l.m, l.intent) {
+		return "", false
+	}
+	what, _, timed := strings.Cut(c.Message, nextAttempt)
+	return what, timed
 }
 
 // notCreated is the condition of a Machine that has no instance, and why.
@@ -183,6 +195,9 @@ func (l life) status(next *machine.Machine, to, why string) plan.Sequence {
 	l.set(next, hooks(machine.ConditionTerminable, l.m.Spec.LifecycleHooks.PreTerminate))
 	if c, shown := machine.Paused(l.m.Spec.AuthoritativeAPI, l.m.Status.AuthoritativeAPI); shown {
 		l.set(next, c)
+	}
+	if what, timed := l.overtaken(next); timed {
+		l.set(next, notCreated(what))
 	}
 	if to != "" {
 		st.Phase = &to
