@@ -152,7 +152,7 @@ func (in Instance) Going() bool { return in.State == StateDeleting && !in.Again 
 type InstanceType struct {
 	Name      string
 	Arch      string
-	MilliCPU  int64
+	MilliCPU  int64 // 0, as the memory: a Problem
 	Memory    int64 // bytes
 	Disk      int64 // bytes of ephemeral storage; 0 if unknown
 	GPU       int64

@@ -199,6 +199,9 @@ func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessa
 	}
 	it := all[i]
 	it.MilliCPU, it.Memory, it.Disk = cmp.Or(want.MilliCPU, it.MilliCPU), cmp.Or(want.Memory, it.Memory), cmp.Or(want.Disk, it.Disk)
+	if it.MilliCPU == 0 || it.Memory == 0 {
+		return nil, provider.Errorf(provider.NotFound, "instance type %q: %s", it.Name, it.Problem)
+	}
 	return &it, nil
 }
 

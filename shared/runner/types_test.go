@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,5 +66,23 @@ func TestSpecStatesSomeOfItsCapacity(t *testing.T) {
 				t.Errorf("%+v, %v; want %+v", got, err, c.want)
 			}
 		})
+	}
+}
+
+// Why a type has no capacity is told in the cloud's words.
+func TestTypeWithoutCapacity(t *testing.T) {
+	t.Parallel()
+	clouds := NewClouds([]provider.Provider{{
+		Name: "memory", Kinds: []string{memory.Kind},
+		InstanceType: func(json.RawMessage) (provider.InstanceType, error) {
+			return provider.InstanceType{Name: "ambiguous", MilliCPU: 2000}, nil
+		},
+	}}, nil)
+	a := account{types: func(context.Context, struct{}, time.Time) ([]provider.InstanceType, error) {
+		return []provider.InstanceType{{Name: "ambiguous", Problem: "two have this name"}}, nil
+	}}
+	got, err := clouds.instanceType(t.Context(), a, fmt.Appendf(nil, `{"kind":%q}`, memory.Kind), time.Time{})
+	if got != nil || provider.CodeOf(err) != provider.NotFound || !strings.Contains(err.Error(), `instance type "ambiguous": two have this name`) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -78,13 +78,12 @@ func (m clone) addresses() []corev1.NodeAddress {
 	return all
 }
 
-// templates returns the sizes of templates. A name that several have is not offered.
+// templates returns the sizes of templates.
 func templates(ctx context.Context, c *vim25.Client) ([]provider.InstanceType, error) {
 	found, err := everywhere(ctx, c, "name", "config.template", "config.hardware.numCPU", "config.hardware.memoryMB")
 	if err != nil {
 		return nil, err
 	}
-	count := map[string]int{}
 	var all []provider.InstanceType
 	for _, o := range found {
 		it := provider.InstanceType{Arch: arch}
@@ -104,11 +103,32 @@ func templates(ctx context.Context, c *vim25.Client) ([]provider.InstanceType, e
 			}
 		}
 		if template && it.Name != "" && it.MilliCPU > 0 && it.Memory > 0 {
-			count[it.Name]++
 			all = append(all, it)
 		}
 	}
-	all = slices.DeleteFunc(all, func(it provider.InstanceType) bool { return count[it.Name] > 1 })
-	slices.SortFunc(all, func(a, b provider.InstanceType) int { return cmp.Compare(a.Name, b.Name) })
-	return all, nil
+	slices.SortFunc(all, func(a, b provider.InstanceType) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.MilliCPU, b.MilliCPU), cmp.Compare(a.Memory, b.Memory))
+	})
+	var types []provider.InstanceType
+	for len(all) > 0 {
+		n := slices.IndexFunc(all, func(it provider.InstanceType) bool { return it.Name != all[0].Name })
+		if n < 0 {
+			n = len(all)
+		}
+		types, all = append(types, namesakes(all[:n])), all[n:]
+	}
+	return types, nil
+}
+
+// namesakes returns the type of templates that have one name: without a size if they have several.
+func namesakes(all []provider.InstanceType) provider.InstanceType {
+	var sizes []string
+	for _, it := range all {
+		sizes = append(sizes, fmt.Sprintf("%d CPUs and %d MiB", it.MilliCPU/1000, it.Memory>>20))
+	}
+	if sizes = slices.Compact(sizes); len(sizes) == 1 {
+		return all[0]
+	}
+	return provider.InstanceType{Name: all[0].Name, Arch: arch, Problem: fmt.Sprintf("%d templates have this name, with %s: give numCPUs and memoryMiB, or rename all but one",
+		len(all), strings.Join(sizes, ", or "))}
 }

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
@@ -161,5 +163,29 @@ func TestSpecStatesSomeOfItsSizes(t *testing.T) {
 		if got, err := instanceType([]byte(text)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v; want %+v", text, got, err, want)
 		}
+	}
+}
+
+// Templates of one name are one type as long as they have one size; else whoever names one without its size is told why that is
+// unknown.
+func TestTemplatesOfOneName(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, _ := v.wired(t, v.account())
+	one, err := d.InstanceTypes(t.Context())
+	must(t, err)
+	vm, err := find.NewFinder(v.client(t)).VirtualMachine(t.Context(), "/DC0/vm/DC0_C0_RP0_VM1")
+	must(t, err)
+	v.Edit(vm.Reference(), func(m *simulator.VirtualMachine) { m.Name, m.Config.Template = templateName, true })
+	same, err := d.InstanceTypes(t.Context())
+	must(t, err)
+	if len(one) != 1 || !reflect.DeepEqual(same, one) {
+		t.Errorf("two of one size are %+v, one is %+v", same, one)
+	}
+	v.Edit(vm.Reference(), func(m *simulator.VirtualMachine) { m.Config.Hardware.NumCPU = 16 })
+	differ, err := d.InstanceTypes(t.Context())
+	must(t, err)
+	if len(differ) != 1 || differ[0].MilliCPU != 0 || !strings.Contains(differ[0].Problem, "2 templates") || !strings.Contains(differ[0].Problem, "16 CPUs") || !strings.Contains(differ[0].Problem, "numCPUs and memoryMiB") {
+		t.Errorf("two of different sizes are %+v", differ)
 	}
 }
