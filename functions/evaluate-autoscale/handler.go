@@ -101,6 +101,7 @@ var (
 	settingsQuery = snapshot.One("ClusterAutoscaler", "", autoscaling.Name)
 	stateQuery    = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapStatus)
 	pods          = snapshot.All("Pod")
+	machinesQuery = snapshot.All("Machine")
 	nodesQuery    = snapshot.All("Node")
 )
 
@@ -121,7 +122,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	case !s.Has(settingsQuery):
 	case ca == nil || len(ca.Validate()) > 0 || !begun && !anyGroup(s):
 		if restless(s) {
-			ask = append(ask, nodesQuery)
+			ask = append(ask, machinesQuery, nodesQuery)
 		}
 	default:
 		ask = append(ask, everything(s)...)
@@ -138,7 +139,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 // everything is what a decision about scaling needs beside settings and state.
 func everything(s snapshot.Snapshot) []snapshot.Query {
 	ask := []snapshot.Query{
-		budgetQuery, snapshot.All("Machine"), nodesQuery, pods, snapshot.All("DaemonSet"), snapshot.All("PodDisruptionBudget"),
+		budgetQuery, machinesQuery, nodesQuery, pods, snapshot.All("DaemonSet"), snapshot.All("PodDisruptionBudget"),
 	}
 	volumes := []snapshot.Query{snapshot.All("PersistentVolumeClaim"), snapshot.All("PersistentVolume"), snapshot.All("StorageClass"), snapshot.All("CSINode"), snapshot.All("VolumeAttachment")}
 	if s.Has(volumes[0]) || claims(s) { // what was asked once need not be found out again

@@ -97,28 +97,36 @@ func (sc *scan) endOf(r autoscaling.Removal, n *corev1.Node) string {
 	return ""
 }
 
-// spared reports that a victim was neither deleted in time nor is still named: scale-machineset dropped it, because
-// somebody raised replicas at the same moment.
+// spared reports that a victim was spared, as far as this scan knows.
 func (sc *scan) spared(r autoscaling.Removal) bool {
-	late, g := !sc.Now.Before(r.Committed.Add(maxDeletion)), sc.byID[r.Group]
+	g := sc.byID[r.Group]
 	if g == nil {
+		return spared(r, nil, nil, false, sc.Now)
+	}
+	return spared(r, g.set, sc.machines[r.MachineUID], pendingResize(g, sc.state.Groups[g.id]), sc.Now)
+}
+
+// spared reports that a victim of set, nil if that is not known, was neither deleted in time nor is still named, nor about to be:
+// scale-machineset dropped it, because somebody raised replicas at the same moment, or never learned of it.
+func spared(r autoscaling.Removal, set *machine.MachineSet, m *machine.Machine, pending bool, now time.Time) bool {
+	late := !now.Before(r.Committed.Add(maxDeletion))
+	if set == nil {
 		return late
 	}
-	victims, err := machine.Victims(g.set)
+	victims, err := machine.Victims(set)
 	if err != nil || slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.UID == r.MachineUID }) {
 		return false
 	}
-	return late || !pendingResize(g, sc.state.Groups[g.id]) && sc.kept(r, g)
+	return late || !pending && kept(set, m)
 }
 
 // kept reports that the ledger, whose commit drops the victims that it does not take, still wants the Machine.
-func (sc *scan) kept(r autoscaling.Removal, g *group) bool {
-	l, err := machine.ParseLedger(g.set.Annotations[machine.AnnotationLedger])
-	m := sc.machines[r.MachineUID]
+func kept(set *machine.MachineSet, m *machine.Machine) bool {
+	l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
 	if err != nil || m == nil {
 		return false
 	}
-	k, ok := l.OrdinalOf(g.set.Name, m)
+	k, ok := l.OrdinalOf(set.Name, m)
 	return ok && l.Active.Has(k)
 }
 

@@ -15,11 +15,11 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
-// abandon puts everything to rest once nothing may scale any more: every scale-down that was not committed is called off,
-// what was measured and asked for is forgotten, so that it counts for nothing when scaling begins again, and Nodes lose what
+// abandon puts everything to rest once nothing may scale any more: every scale-down that was not committed is called off, one
+// that was is followed to its end, what was measured and asked for is forgotten, so that it counts for nothing when scaling begins again, and Nodes lose what
 // speaks of it. It has done so when the state says since when; from then on it costs nothing.
 func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
-	if !restless(s) || !s.Has(nodesQuery) {
+	if !restless(s) || !s.Has(nodesQuery) || !s.Has(machinesQuery) {
 		return nil
 	}
 	state, _ := s.AutoscalerState() // restless has read it
@@ -27,6 +27,8 @@ func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
 		Schema: state.Schema, LastScaleUp: state.LastScaleUp, LastScaleDown: state.LastScaleDown, LastFailure: state.LastFailure,
 		Seen: autoscaling.Seen{Nodes: state.Seen.Nodes, Pods: state.Seen.Pods},
 	}
+	var off []autoscaling.Removal
+	next.Removals, off = ending(s, state.Removals)
 	if len(state.Groups) > 0 {
 		next.Groups = map[string]autoscaling.NodeGroup{}
 	}
@@ -34,8 +36,8 @@ func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
 		g.Request, g.Resize, g.Waves = nil, nil, nil
 		next.Groups[id] = g
 	}
-	back, marks, clean := marksOf(s, state, why)
-	if clean {
+	back, marks, clean := marksOf(s, off, why)
+	if clean && len(next.Removals) == 0 {
 		next.Stopped = new(metav1.NewTime(s.Now.UTC().Truncate(1e9)))
 	}
 	if next.String() == state.String() {
@@ -45,6 +47,36 @@ func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
 	changed := cm.DeepCopy()
 	changed.Data[autoscaling.StateKey] = next.String()
 	return append(marks, plan.Sequence{Do: append(back, plan.Update{Old: cm, New: changed, Why: "nothing is scaled any more"})})
+}
+
+// ending returns the scale-downs that are followed still, and those that are called off: one that was committed ends when its Machine
+// goes, or when that is known to stay (R-S11).
+func ending(s snapshot.Snapshot, all []autoscaling.Removal) (followed, off []autoscaling.Removal) {
+	for _, r := range all {
+		m, set := machineOf(s, r), setOf(s, r)
+		switch {
+		case m == nil && r.Committed != nil, m != nil && m.DeletionTimestamp != nil: // its Node goes with it
+		case r.Committed == nil, spared(r, set, m, false, s.Now):
+			off = append(off, r)
+		default:
+			followed = append(followed, r)
+		}
+	}
+	return followed, off
+}
+
+func machineOf(s snapshot.Snapshot, r autoscaling.Removal) *machine.Machine {
+	if i := slices.IndexFunc(s.Machines, func(m *machine.Machine) bool { return m.UID == r.MachineUID }); i >= 0 {
+		return s.Machines[i]
+	}
+	return nil
+}
+
+func setOf(s snapshot.Snapshot, r autoscaling.Removal) *machine.MachineSet {
+	if i := slices.IndexFunc(s.MachineSets, func(set *machine.MachineSet) bool { return idOf(set) == r.Group }); i >= 0 {
+		return s.MachineSets[i]
+	}
+	return nil
 }
 
 // restless reports that there is something to be put to rest, as far as the state knows.
@@ -60,13 +92,13 @@ func restless(s snapshot.Snapshot) bool {
 // marksOf returns the writes that take off Nodes what speaks of scale-down: of those that are given back, before their
 // removals are forgotten; of the others each by itself, as many as one invocation may write. It reports whether all Nodes
 // are clean already.
-func marksOf(s snapshot.Snapshot, state autoscaling.State, why string) (back []plan.Action, marks []plan.Sequence, clean bool) {
+func marksOf(s snapshot.Snapshot, off []autoscaling.Removal, why string) (back []plan.Action, marks []plan.Sequence, clean bool) {
 	room, clean := maxExplained, true
 	for key := range s.Outcomes {
 		room -= truth(strings.HasPrefix(string(key), "update node/"))
 	}
 	for _, n := range s.Nodes {
-		removed := slices.ContainsFunc(state.Removals, func(r autoscaling.Removal) bool { return r.NodeUID == n.UID && r.Committed == nil })
+		removed := slices.ContainsFunc(off, func(r autoscaling.Removal) bool { return r.NodeUID == n.UID })
 		next, changed := unmarked(n, removed)
 		clean = clean && !changed
 		switch {
