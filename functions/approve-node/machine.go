@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// A Node asks for its first certificate after its Machine was made, and soon (B80). The clocks may differ a little
-	// where the two come from another cluster's storage.
+	// A Node asks for its first certificate after its Machine was made, and soon after its instance was (B80). The clocks may
+	// differ a little where the two come from another cluster's storage.
 	earliest = -10 * time.Second
 	latest   = 2 * time.Hour
 	// linkedLately is how long a Machine's events are looked at after its last change: a kubelet asks at once.
@@ -60,38 +60,55 @@ func awaited(m *machine.Machine, now time.Time) bool {
 	case m.DeletionTimestamp != nil:
 		return false
 	case m.Status.NodeRef == nil:
-		return len(internalNames(m)) > 0 && now.Sub(m.CreationTimestamp.Time) <= latest
+		return len(internalNames(m)) > 0 && machine.Phase(m) != machine.PhaseFailed && !now.After(until(m))
 	}
 	return m.Status.LastUpdated != nil && now.Sub(m.Status.LastUpdated.Time) < linkedLately
 }
 
-// clientOf returns the Machine that a new Node is of: the only one that its provider says has the Node's name and that
-// still waits for its Node (B80); a cloud gives a name again. It says why the Node may not join; then the Machine is the
-// one to tell it of, if there is one.
+// clientOf returns the Machine that a new Node is of: the only one that its provider says has the Node's name and whose
+// Node may ask now (B80); a cloud gives a name again. It says why the Node may not join; then the Machine is the one to tell
+// it of, if there is one.
 func clientOf(k known, c claim) (m *machine.Machine, why string) {
 	fit := k.byDNS[c.node]
-	if waiting := slices.DeleteFunc(slices.Clone(fit), served); len(waiting) > 0 {
-		fit = waiting
+	if awaiting := slices.DeleteFunc(slices.Clone(fit), func(m *machine.Machine) bool { return c.objection(m) != "" }); len(awaiting) > 0 {
+		fit = awaiting
 	}
 	m, why = single(fit, "has the internal DNS name "+c.node)
 	if m == nil {
 		return nil, why
 	}
-	switch asked := c.CreationTimestamp.Sub(m.CreationTimestamp.Time); {
-	case m.DeletionTimestamp != nil:
-		return m, "the machine is being deleted"
-	case m.Status.NodeRef != nil:
-		return m, "the machine has its node already"
-	case k.Node(c.node) != nil:
-		return m, "a node of that name exists"
-	case asked < earliest, asked > latest:
-		return m, fmt.Sprintf("it was made at %s, which is not between %v before and %v after the machine was", machine.Stamp(c.CreationTimestamp.Time), -earliest, latest)
+	if why = c.objection(m); why == "" && k.Node(c.node) != nil {
+		why = "a node of that name exists"
 	}
-	return m, ""
+	return m, why
 }
 
-// served reports whether no Node of m may join any more.
-func served(m *machine.Machine) bool { return m.DeletionTimestamp != nil || m.Status.NodeRef != nil }
+// objection says why no Node of m may join with such a request, if so.
+func (c claim) objection(m *machine.Machine) string {
+	from, made := m.CreationTimestamp.Add(earliest), c.CreationTimestamp.Time
+	switch {
+	case m.DeletionTimestamp != nil:
+		return "the machine is being deleted"
+	case m.Status.NodeRef != nil:
+		return "the machine has its node already"
+	case machine.Phase(m) == machine.PhaseFailed:
+		return "the machine is Failed, which is final"
+	case made.Before(from), made.After(until(m)):
+		return fmt.Sprintf("it was made at %s, and the machine's node may ask from %s to %s",
+			machine.Stamp(made), machine.Stamp(from), machine.Stamp(until(m)))
+	}
+	return ""
+}
+
+// until returns when it is too late for the Node of m to ask for the first time. A Machine may wait for hours until there is
+// room for its instance: what counts is when that was last asked for, which provision-machine alone writes.
+func until(m *machine.Machine) time.Time {
+	begun := m.CreationTimestamp.Time
+	if i, err := machine.ParseIntent(m); err == nil && i.Own(m) && i.StartedAt.After(begun) {
+		begun = i.StartedAt.Time
+	}
+	return begun.Add(latest)
+}
 
 // servingOf returns the Machine that a Node is linked to, if that has all the addresses that the Node wants to serve
 // under (B81).
