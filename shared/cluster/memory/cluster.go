@@ -43,8 +43,10 @@ func (c *Cluster) answer(ctx context.Context, seen *snapshot.Snapshot, q snapsho
 	if !ok {
 		return fmt.Errorf("observe %q: not a kind that functions know", q.Kind)
 	}
-	if _, err := labels.Parse(q.Labels); err != nil {
-		return fmt.Errorf("observe %s: %w", q.Kind, err)
+	if q.Labels != "" {
+		if _, err := labels.Parse(q.Labels); err != nil {
+			return fmt.Errorf("observe %s: %w", q.Kind, err)
+		}
 	}
 	for _, q.Namespace = range cluster.Namespaces(q, c.namespaces) {
 		seen.Drop(q)

@@ -73,7 +73,10 @@ func shallow[T any](o *T) *T {
 // adopt stores n, which is nobody else's.
 func (c *Cluster) adopt(r plan.Resource, at name, old, n plan.Object, subresource string) error {
 	s := c.server
-	if plan.Same(old, n) {
+	if subresource != "" && plan.Same(statusOf(old), statusOf(n)) {
+		return nil
+	}
+	if subresource == "" && maps.Equal(old.GetAnnotations(), n.GetAnnotations()) && plan.Same(old, n) { // most changes are of records
 		return nil
 	}
 	s.commitTrusted(r, at, old, n, subresource)
@@ -90,6 +93,21 @@ func (s *Server) commitTrusted(r plan.Resource, at name, old, n plan.Object, sub
 	if grace := old.GetDeletionGracePeriodSeconds(); old.GetDeletionTimestamp() != nil && len(n.GetFinalizers()) == 0 && (grace == nil || *grace == 0) {
 		s.remove(r, at)
 	}
+}
+
+// statusOf returns what a change of the status may differ in.
+func statusOf(o plan.Object) any {
+	switch o := o.(type) {
+	case *machine.Machine:
+		return &o.Status
+	case *machine.MachineSet:
+		return &o.Status
+	case *machine.MachineHealthCheck:
+		return &o.Status
+	case *corev1.Node:
+		return &o.Status
+	}
+	return o
 }
 
 // specOf returns what generations count.
