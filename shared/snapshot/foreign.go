@@ -31,8 +31,10 @@ func (l foreign) each(yield func(plan.Object) bool) bool {
 
 func (l foreign) clone() { *l.all = slices.Clone(*l.all) }
 
+func (l foreign) kind() plan.Kind { return "" }
+
 func (l foreign) drop(q Query) {
-	*l.all = slices.DeleteFunc(*l.all, func(o *unstructured.Unstructured) bool { return q.Selects(o) })
+	*l.all = slices.DeleteFunc(slices.Clone(*l.all), func(o *unstructured.Unstructured) bool { return q.Selects(o) })
 }
 
 // hold leaves it to drop and add: the list is of several kinds.

@@ -115,12 +115,27 @@ func (s Snapshot) Clone() Snapshot {
 	return s
 }
 
-// Drop removes the objects that q selects, because q is answered anew.
+// Drop removes the objects that q selects, because q is answered anew. The list of their kind is a new one from then on: what is
+// added to it is in no copy of s.
 func (s *Snapshot) Drop(q Query) {
-	for _, l := range s.lists() {
-		l.drop(q)
+	all := s.lists()
+	if at, ok := listAt[q.Kind]; ok {
+		all[at].drop(q)
+		return
 	}
+	all[len(all)-1].drop(q)
 }
+
+// listAt is which of the lists of a snapshot has the objects of a kind; those of a foreign kind are in the last.
+var listAt = func() map[plan.Kind]int {
+	at := map[plan.Kind]int{}
+	for i, l := range new(Snapshot).lists() {
+		if k := l.kind(); k != "" {
+			at[k] = i
+		}
+	}
+	return at
+}()
 
 // Hold puts in place of what q selects a list that is sorted by namespace and name, because q is answered in full. It is
 // Drop and Add at once, for long lists: where q selects all objects of its kind, none of them is looked at.
@@ -152,6 +167,7 @@ func (s *Snapshot) lists() [28]list {
 type list interface {
 	each(yield func(plan.Object) bool) bool
 	clone()
+	kind() plan.Kind // "": several
 	drop(Query)
 	hold(plan.Kind, []plan.Object) bool // false: of another kind
 }
@@ -186,11 +202,17 @@ func (l sorted[T]) hold(k plan.Kind, objects []plan.Object) bool {
 	return true
 }
 
-func (l sorted[T]) drop(q Query) {
+func (l sorted[T]) kind() plan.Kind {
 	var none T
-	if len(*l.all) > 0 && plan.KindOf(none) == q.Kind {
-		*l.all = slices.DeleteFunc(*l.all, func(o T) bool { return q.Selects(o) })
+	return plan.KindOf(none)
+}
+
+func (l sorted[T]) drop(q Query) {
+	if len(*l.all) == 0 {
+		*l.all = slices.Clip(*l.all)
+		return
 	}
+	*l.all = slices.DeleteFunc(slices.Clone(*l.all), func(o T) bool { return q.Selects(o) })
 }
 
 // put inserts o into a sorted list; in order it is an append.

@@ -148,7 +148,7 @@ type port struct {
 
 // Observe implements cluster.Cluster. Queries that come together are separate calls: between them others run.
 func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapshot.Query) (snapshot.Snapshot, error) {
-	seen := s.Clone()
+	seen := s
 	for _, q := range queries {
 		if err := c.q.step(call{what: "read", may: ofRead}); err != nil {
 			return s, err
