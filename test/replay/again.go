@@ -21,11 +21,12 @@ import (
 // down. What differs from an earlier one in nothing that a right depends on is not made again. It is safe for concurrent use.
 type Again struct {
 	recorder *Recorder
-	made     sync.Map // shape: nothing
+	mu       sync.RWMutex
+	made     map[shape]bool
 }
 
 // NewAgain returns an Again without calls.
-func NewAgain() *Again { return &Again{recorder: NewRecorder()} }
+func NewAgain() *Again { return &Again{recorder: NewRecorder(), made: map[shape]bool{}} }
 
 // Calls returns a copy of all calls.
 func (a *Again) Calls() map[Call]bool { return a.recorder.Calls() }
@@ -41,29 +42,11 @@ type shape struct {
 
 // Asked makes one of snapshot.Query, plan.Action, plan.Note again, or the name of a Secret.
 func (a *Again) Asked(function string, what any) {
-	s := shape{function: function, does: reflect.TypeOf(what)}
-	var do func(context.Context, cluster.Cluster)
-	switch what := what.(type) {
-	case snapshot.Query:
-		s.about(what.Kind, what.Namespace, what.Name)
-		do = func(ctx context.Context, c cluster.Cluster) {
-			_, _ = c.Observe(ctx, snapshot.Snapshot{}, []snapshot.Query{what})
-		}
-	case plan.Note:
-		s.namespace = what.Object.Namespace
-		do = func(ctx context.Context, c cluster.Cluster) { _ = c.Tell(ctx, what) }
-	case types.NamespacedName:
-		s.about("Secret", what.Namespace, what.Name)
-		do = func(ctx context.Context, c cluster.Cluster) { _, _, _ = c.Secret(ctx, what.Namespace, what.Name) }
-	case plan.Action:
-		if o := plan.Subject(what); o != nil {
-			s.about(plan.KindOf(o), o.GetNamespace(), o.GetName())
-		}
-		do = func(ctx context.Context, c cluster.Cluster) { _ = c.Apply(ctx, what) }
-	default:
-		panic(fmt.Sprintf("%s asks for a %T", function, what))
-	}
-	if _, done := a.made.Load(s); done {
+	s := shapeOf(function, what)
+	a.mu.RLock()
+	done := a.made[s]
+	a.mu.RUnlock()
+	if done {
 		return
 	}
 	once := NewRecorder() // a change that changes nothing is no request
@@ -71,10 +54,45 @@ func (a *Again) Asked(function string, what any) {
 	if err != nil {
 		panic(err)
 	}
-	do(context.Background(), c)
+	ask(context.Background(), c, what)
 	for call := range once.Calls() {
 		a.recorder.Add(call)
-		a.made.Store(s, true)
+		a.mu.Lock()
+		a.made[s] = true
+		a.mu.Unlock()
+	}
+}
+
+func shapeOf(function string, what any) shape {
+	s := shape{function: function, does: reflect.TypeOf(what)}
+	switch what := what.(type) {
+	case snapshot.Query:
+		s.about(what.Kind, what.Namespace, what.Name)
+	case plan.Note:
+		s.namespace = what.Object.Namespace
+	case types.NamespacedName:
+		s.about("Secret", what.Namespace, what.Name)
+	case plan.Action:
+		if o := plan.Subject(what); o != nil {
+			s.about(plan.KindOf(o), o.GetNamespace(), o.GetName())
+		}
+	default:
+		panic(fmt.Sprintf("%s asks for a %T", function, what))
+	}
+	return s
+}
+
+// ask makes it; what comes of it is in the record of c alone.
+func ask(ctx context.Context, c cluster.Cluster, what any) {
+	switch what := what.(type) {
+	case snapshot.Query:
+		_, _ = c.Observe(ctx, snapshot.Snapshot{}, []snapshot.Query{what})
+	case plan.Note:
+		_ = c.Tell(ctx, what)
+	case types.NamespacedName:
+		_, _, _ = c.Secret(ctx, what.Namespace, what.Name)
+	case plan.Action:
+		_ = c.Apply(ctx, what)
 	}
 }
 
