@@ -4,6 +4,7 @@ package sim
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -42,6 +44,7 @@ const (
 type hosts struct {
 	play       *Play
 	all        map[string]metal
+	sorted     []string // their names; nil: since they were sorted one came or went
 	version    int
 	made       int
 	takes      time.Duration // the operator to provision one
@@ -54,6 +57,7 @@ type hosts struct {
 type metal struct {
 	*metal3v1alpha1.BareMetalHost
 	text []byte
+	read func() metal3v1alpha1.BareMetalHost // what a client reads of the text
 }
 
 // What can happen to a host beside what happens to instances.
@@ -76,12 +80,23 @@ func (p *Play) stockUp(n int, takes, cleans time.Duration) {
 	if err != nil {
 		panic(fmt.Sprintf("the simulation cannot reach its hosts: %v", err))
 	}
+	if p.Hosts == nil && !p.Exact {
+		reached = readOnce{reached, h}
+	}
 	p.hostsProvider = metal3.Provider(reached)
 }
 
 // add puts a host into the stock that waits for somebody.
 func (h *hosts) add() {
+	type fresh struct{ number, version int }
 	h.made++
+	h.version++
+	m, _ := machine.Remembered(h.play.records, fresh{h.made, h.version}, func() (metal, error) { return h.stored(h.fresh()), nil })
+	h.all[m.Name], h.sorted = m, nil
+}
+
+// fresh returns the host that was made last.
+func (h *hosts) fresh() *metal3v1alpha1.BareMetalHost {
 	name := fmt.Sprintf("host-%d", h.made)
 	o := &metal3v1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: machine.Namespace, UID: types.UID("of-" + name)}}
 	o.APIVersion, o.Kind = "metal3.io/v1alpha1", "BareMetalHost"
@@ -90,15 +105,28 @@ func (h *hosts) add() {
 	o.Status.PoweredOn = true
 	o.Status.Provisioning.State = metal3v1alpha1.StateAvailable
 	o.Status.HardwareDetails = &metal3v1alpha1.HardwareDetails{Hostname: name, NIC: []metal3v1alpha1.NIC{{IP: fmt.Sprintf("198.51.100.%d", h.made)}}}
-	h.put(o)
+	o.ResourceVersion = strconv.Itoa(h.version)
+	return o
 }
 
 func (h *hosts) put(o *metal3v1alpha1.BareMetalHost) metal {
 	h.version++
 	o.ResourceVersion = strconv.Itoa(h.version)
-	m := metal{o, textOf(o)}
+	m := h.stored(o)
 	h.all[o.Name] = m
 	return m
+}
+
+func (h *hosts) stored(o *metal3v1alpha1.BareMetalHost) metal {
+	text := textOf(o)
+	return metal{o, text, sync.OnceValue(func() metal3v1alpha1.BareMetalHost { return read(text) })}
+}
+
+func read(text []byte) (o metal3v1alpha1.BareMetalHost) {
+	if err := json.Unmarshal(text, &o); err != nil {
+		panic(fmt.Sprintf("the simulation cannot read a host: %v", err))
+	}
+	return o
 }
 
 // textOf writes a host. Of its status it leaves out what says nothing, which is most of it: hosts are read far more often than
@@ -133,7 +161,13 @@ func addressesOf(o metal) []corev1.NodeAddress {
 	return []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: found.NIC[0].IP}, {Type: corev1.NodeHostName, Address: found.Hostname}, {Type: corev1.NodeInternalDNS, Address: found.Hostname}}
 }
 
-func (h *hosts) names() []string { return slices.Sorted(maps.Keys(h.all)) }
+// names returns the names of all hosts, sorted. Nobody changes the result.
+func (h *hosts) names() []string {
+	if h.sorted == nil {
+		h.sorted = slices.Sorted(maps.Keys(h.all))
+	}
+	return h.sorted
+}
 
 // change is what the operator and people do to a host.
 func (h *hosts) change(name string, f func(*metal3v1alpha1.BareMetalHost)) {
@@ -229,6 +263,7 @@ func (h *hosts) vanish(id string) {
 	name, _, _ := strings.Cut(id, "/")
 	h.told(cloud.Vanished, h.all[name], h.all[name].Spec.ConsumerRef.UID)
 	delete(h.all, name)
+	h.sorted = nil
 }
 
 func (h *hosts) told(what cloud.What, o metal, uid types.UID) {
@@ -264,6 +299,46 @@ func (h *hosts) instances() (all []provider.Instance) {
 	return all
 }
 
+// readOnce is the hosts over HTTP, but that a list without a fault is not written and read anew: of what a list is made, and what
+// the driver makes of it, is the same.
+type readOnce struct {
+	metal3.Hosts
+	hosts *hosts
+}
+
+type struckKey struct{}
+
+// List implements [metal3.Hosts]. What strikes it comes over HTTP.
+func (r readOnce) List(ctx context.Context, namespace string) ([]metal3v1alpha1.BareMetalHost, error) {
+	q, _ := ctx.Value(procKey{}).(*proc)
+	if q == nil {
+		return r.Hosts.List(ctx, namespace)
+	}
+	err := r.hosts.step(ctx, q, http.MethodGet, "", ofHosts)
+	if err != nil || q.verdict != works {
+		return r.Hosts.List(context.WithValue(ctx, struckKey{}, &struck{err: err}), namespace)
+	}
+	all := make([]metal3v1alpha1.BareMetalHost, 0, len(r.hosts.all))
+	for _, name := range r.hosts.names() {
+		all = append(all, r.hosts.all[name].read())
+	}
+	return all, nil
+}
+
+// struck is what the step before a request came to; the request after that, with which the driver asks why, has its own.
+type struck struct {
+	err  error
+	over bool
+}
+
+// step is the step before a request.
+func (h *hosts) step(ctx context.Context, q *proc, method, name string, may []verdict) error {
+	deadline, _ := ctx.Deadline()
+	err := q.step(call{what: strings.ToLower(method) + " hosts " + name, may: may, cloud: true, began: q.within(deadline)})
+	h.play.doubts[doubt{q.id, ""}] = err != nil || q.verdict == cut || q.verdict == proxied
+	return err
+}
+
 // RoundTrip implements [http.RoundTripper]: the step before a request, what is watched after it.
 func (h *hosts) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
@@ -280,9 +355,12 @@ func (h *hosts) RoundTrip(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodPatch {
 			may = ofHostWrite
 		}
-		deadline, _ := r.Context().Deadline()
-		err := q.step(call{what: strings.ToLower(r.Method) + " hosts " + name, may: may, cloud: true, began: q.within(deadline)})
-		h.play.doubts[doubt{q.id, ""}] = err != nil || q.verdict == cut || q.verdict == proxied
+		s, _ := r.Context().Value(struckKey{}).(*struck)
+		if s == nil || s.over {
+			s = &struck{err: h.step(r.Context(), q, r.Method, name, may)}
+		}
+		s.over = true
+		err := s.err
 		if _, throttled := errors.AsType[*provider.Error](err); throttled {
 			return replied(r, http.StatusTooManyRequests, refusal(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)), nil
 		}
@@ -390,6 +468,6 @@ func (h *hosts) backup() (restore func()) {
 	}
 	all, operations, history, made := maps.Clone(h.all), maps.Clone(h.operations), len(h.history), h.made
 	return func() {
-		h.all, h.operations, h.history, h.made = maps.Clone(all), maps.Clone(operations), h.history[:history], made
+		h.all, h.sorted, h.operations, h.history, h.made = maps.Clone(all), nil, maps.Clone(operations), h.history[:history], made
 	}
 }

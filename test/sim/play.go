@@ -4,6 +4,7 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -93,6 +94,7 @@ type Config struct {
 	Only    *regexp.Regexp                            // what alone counts as a violation; nil: all that is watched
 	NoStory bool                                      // people do nothing of themselves
 	Edits   bool                                      // the story has people change objects by hand too
+	Records *machine.Records                          // what plays before this one read, none of them at the same time; nil: nothing
 	Journal func(Entry)                               // is told of every change of an object, and of what was refused; nil: nobody is
 }
 
@@ -116,7 +118,10 @@ func NewPlay(c Config, s *Script) *Play {
 	p.API.Trusting = !c.Exact
 	p.quietly = true
 	p.Cloud = &cloud.Cloud{Clock: func() time.Time { return p.clock.Add(-p.jumped) }, Fault: p.strike, Behind: p.behind}
-	p.warm, p.records = make([]*runner.Runner, 2*len(p.Functions)), machine.NewRecords()
+	p.warm, p.records = make([]*runner.Runner, 2*len(p.Functions)), c.Records
+	if p.records == nil {
+		p.records = machine.NewRecords()
+	}
 	p.begin()
 	p.setUp()
 	return p
@@ -322,7 +327,22 @@ func (p *Play) providers() []provider.Provider {
 	if p.Clouds != nil {
 		c = p.Clouds(c)
 	}
-	return []provider.Provider{c}
+	return []provider.Provider{p.remembering(c)}
+}
+
+// remembering returns a provider that reads each spec once.
+func (p *Play) remembering(c provider.Provider) provider.Provider {
+	type accountText struct{ cloud, spec string }
+	type account struct{ region, secret string }
+	of := c.Account
+	c.Account = func(spec json.RawMessage) (region, secret string, err error) {
+		a, err := machine.Remembered(p.records, accountText{c.Name, string(spec)}, func() (a account, err error) {
+			a.region, a.secret, err = of(spec)
+			return a, err
+		})
+		return a.region, a.secret, err
+	}
+	return c
 }
 
 // resume lets the call take place that q stands before, and runs q until its next.
