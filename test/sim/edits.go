@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -183,7 +182,7 @@ func mended[P interface {
 	DeepCopy() P
 }](p *Play, o P, f func(P)) {
 	next := o.DeepCopy()
-	if f(next); !equality.Semantic.DeepEqual(o, next) {
+	if f(next); !plan.Same(o, next) {
 		p.change(o, f)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/test/replay"
 )
 
@@ -35,7 +36,8 @@ func TestMain(m *testing.M) {
 	if testing.Short() {
 		*times /= 20
 	}
-	debug.SetGCPercent(800) // many small schedules: memory is cheaper than time
+	debug.SetGCPercent(4000) // many small schedules: memory is cheaper than time
+	debug.SetMemoryLimit(1 << 30)
 	if flag.Lookup("test.memprofile").Value.String() == "" {
 		runtime.MemProfileRate = 0
 	}
@@ -85,6 +87,9 @@ func story(c Config, vector []byte, err error) ([]byte, string) {
 	return small, text
 }
 
+// mostShared bounds what is remembered from one play to the next.
+const mostShared = 10000
+
 // campaign plays n schedules on all cores and reports the first that fails.
 func campaign(t *testing.T, name string, n int, schedule func(seed uint64) (Config, *Script)) {
 	t.Helper()
@@ -96,12 +101,17 @@ func campaign(t *testing.T, name string, n int, schedule func(seed uint64) (Conf
 	var failed atomic.Bool
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
+			known := machine.NewRecords()
 			for !failed.Load() {
 				i := next.Add(1) - 1
 				if i >= int64(n) {
 					return
 				}
 				c, s := schedule(*firstSeed + uint64(i))
+				if known.Read() > mostShared {
+					known = machine.NewRecords()
+				}
+				c.Records = known
 				p, err := play(c, s)
 				tally.played.Add(1)
 				if err != nil && *brief && !failed.Swap(true) {

@@ -32,6 +32,10 @@ func (l logs) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (l logs) WithGroup(string) slog.Handler { return l }
 
 func (l logs) attr(a slog.Attr) bool {
-	l.told(a.Value.String())
+	switch a.Value.Kind() {
+	case slog.KindBool, slog.KindDuration, slog.KindFloat64, slog.KindInt64, slog.KindTime, slog.KindUint64: // no words
+	case slog.KindAny, slog.KindGroup, slog.KindLogValuer, slog.KindString:
+		l.told(a.Value.String())
+	}
 	return true
 }

@@ -85,7 +85,7 @@ func (p *Play) waits() bool {
 	}
 	later := func(t *metav1.Time) bool { return t != nil && p.clock.Before(t.Time) }
 	for _, m := range p.machines() {
-		i := intentOf(m)
+		i := p.intentOf(m)
 		switch {
 		case machine.Phase(m) == machine.PhaseFailed: // for people, or for a check that sees it twice
 			return true

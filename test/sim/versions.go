@@ -5,6 +5,7 @@ package sim
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -130,11 +131,11 @@ func ledgerOf(set *machine.MachineSet) (machine.Ledger, error) {
 	return machine.ParseLedger(readNewer("", set.Annotations[machine.AnnotationLedger]))
 }
 
-func intentOf(m *machine.Machine) *machine.Intent {
+func (p *Play) intentOf(m *machine.Machine) *machine.Intent {
 	if text := m.Annotations[machine.AnnotationIntent]; readNewer("", text) != text {
 		m = withIntent(m, readNewer("", text))
 	}
-	i, _ := machine.ParseIntent(m)
+	i, _ := p.records.Intent(m)
 	return i
 }
 
@@ -180,24 +181,26 @@ func see[O plan.Object](known eyes, v *version, o O, key string, with func(O, st
 
 // seen returns s with its records as the version reads them, and what the objects were that differ now.
 func (v *version) seen(s snapshot.Snapshot, known eyes) (snapshot.Snapshot, map[plan.Object]plan.Object) {
-	next, back := s, map[plan.Object]plan.Object{}
-	for i, m := range next.Machines {
-		if now := see(known, v, m, machine.AnnotationIntent, withIntent); now != m {
-			if len(back) == 0 {
-				next = s.Clone()
-			}
-			next.Machines[i], back[now] = now, m
+	back := map[plan.Object]plan.Object{}
+	s.Machines = seenAll(known, v, s.Machines, machine.AnnotationIntent, withIntent, back)
+	s.MachineSets = seenAll(known, v, s.MachineSets, machine.AnnotationLedger, withLedger, back)
+	return s, back
+}
+
+// seenAll does so for all of a kind.
+func seenAll[O plan.Object](known eyes, v *version, all []O, key string, with func(O, string) O, back map[plan.Object]plan.Object) []O {
+	next := all
+	for i, o := range all {
+		now := see(known, v, o, key, with)
+		if plan.Object(now) == plan.Object(o) {
+			continue
 		}
-	}
-	for i, set := range next.MachineSets {
-		if now := see(known, v, set, machine.AnnotationLedger, withLedger); now != set {
-			if len(back) == 0 {
-				next = s.Clone()
-			}
-			next.MachineSets[i], back[now] = now, set
+		if &next[0] == &all[0] {
+			next = slices.Clone(all)
 		}
+		next[i], back[now] = now, o
 	}
-	return next, back
+	return next
 }
 
 func withIntent(m *machine.Machine, text string) *machine.Machine {

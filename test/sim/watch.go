@@ -172,7 +172,7 @@ func (p *Play) watchMachine(q *proc, old, now *machine.Machine) {
 	if old.Annotations[machine.AnnotationIntent] != now.Annotations[machine.AnnotationIntent] {
 		p.watchVersion(q, machine.AnnotationIntent, old)
 	}
-	before, after := intentOf(old), intentOf(now)
+	before, after := p.intentOf(old), p.intentOf(now)
 	switch {
 	case before == nil || after == nil || !before.Own(old) || !after.Own(now):
 	case after.Attempt < before.Attempt:
@@ -187,7 +187,7 @@ func (p *Play) watchMachine(q *proc, old, now *machine.Machine) {
 	if !slices.Contains(old.Finalizers, machine.Finalizer) || slices.Contains(now.Finalizers, machine.Finalizer) {
 		return
 	}
-	intent := intentOf(old)
+	intent := p.intentOf(old)
 	horizon := p.horizon()
 	switch {
 	case intent.ClaimedByOther("", p.clock):
