@@ -8,6 +8,8 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -16,6 +18,9 @@ import (
 // longRemoval is how long a removal that the cloud accepted takes without a word: virtual instances are gone within a minute
 // or two, a host whose disks are cleaned takes longer, and one whose BMC is dead takes for ever.
 const longRemoval = 10 * time.Minute
+
+// briefRemoval is how long the states of a removal are not shown: most are over by then, and cost no Machine a write.
+const briefRemoval = time.Minute
 
 // removing returns since when nothing but the cloud holds a deleted Machine: its Node is drained, and no hook waits. It is
 // now until the conditions say so.
@@ -31,6 +36,31 @@ func (l life) removing() time.Time {
 		}
 	}
 	return since
+}
+
+// fading shows what the cloud calls the state of an instance that takes a while to go, instead of what it was before (S18, E10).
+func (l life) fading() plan.Sequence {
+	if l.Now.Before(l.removing().Add(briefRemoval)) {
+		return plan.Sequence{}
+	}
+	for _, in := range l.cloud.Found {
+		if in.Child || in.ProviderID != machine.ProviderID(l.m) {
+			continue
+		}
+		if in.CloudState != "" && l.m.Annotations[machine.AnnotationInstanceState] != in.CloudState {
+			next := l.m.DeepCopy()
+			metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationInstanceState, in.CloudState)
+			if seq := l.update(next, "the instance is "+in.CloudState); !l.isRefused(seq.Do[0]) {
+				return seq
+			}
+		}
+		if len(in.Status) > 0 {
+			next := l.m.DeepCopy()
+			next.Status.ProviderStatus = &runtime.RawExtension{Raw: in.Status}
+			return l.status(next, machine.PhaseDeleting, "the instance is "+in.CloudState)
+		}
+	}
+	return plan.Sequence{}
 }
 
 // overdue returns why a removal that takes too long is not over, in the cloud's words; empty if it does not, or if nobody

@@ -162,6 +162,9 @@ func (l life) remove() plan.Sequence {
 	o, tried := l.Outcome(a)
 	switch {
 	case !tried && l.going():
+		if seq := l.fading(); len(seq.Do) > 0 {
+			return seq
+		}
 		return l.slow()
 	case !tried && l.postponed():
 		return plan.Sequence{}
