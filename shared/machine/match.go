@@ -5,7 +5,9 @@ package machine
 import (
 	"slices"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Which Node is which Machine's, while no link says so, is one rule for everybody (SPEC B5, B62, B63, S87): whoever thinks that a
@@ -134,20 +136,33 @@ func (ix Index) Of(n *corev1.Node) []*Machine {
 
 // apart returns those of several Machines at n's address that n can be of. One that is being deleted has for itself what it is linked
 // to. It stands back behind one that lives where it has another Node and n came after its deletion; one that never was linked does
-// not, as its Node may join late (R-B31), nor where n has the name of its own, which may have registered anew (R-B32).
+// not, as its Node may join late (R-B31), nor where n has the name of its own, which may have registered anew (R-B32). One that is Failed
+// and never was linked stands back where n came after its instance was missed.
 func apart(all []*Machine, n *corev1.Node) []*Machine {
 	deleted := func(m *Machine) bool { return m.DeletionTimestamp != nil }
 	if i := slices.IndexFunc(all, func(m *Machine) bool { return deleted(m) && IsNodeOf(m, n) }); i >= 0 {
 		return all[i : i+1]
 	}
 	rest := slices.DeleteFunc(slices.Clone(all), func(m *Machine) bool {
-		ref := m.Status.NodeRef
-		return deleted(m) && ref != nil && ref.Name != n.Name && n.CreationTimestamp.After(m.DeletionTimestamp.Time)
+		ref, lost := m.Status.NodeRef, lostAt(m)
+		if ref == nil {
+			return lost != nil && n.CreationTimestamp.After(lost.Time)
+		}
+		return deleted(m) && ref.Name != n.Name && n.CreationTimestamp.After(m.DeletionTimestamp.Time)
 	})
 	if slices.ContainsFunc(rest, func(m *Machine) bool { return !deleted(m) }) {
 		return rest
 	}
 	return all
+}
+
+// lostAt returns since when the instance of a Failed Machine is missing, or nil (B18, B21).
+func lostAt(m *Machine) *metav1.Time {
+	c := FindCondition(m.Status.Conditions, ConditionInstanceExists)
+	if Phase(m) != PhaseFailed || c == nil || c.Status != corev1.ConditionFalse || c.Reason != machinev1beta1.InstanceMissingReason {
+		return nil
+	}
+	return &c.LastTransitionTime
 }
 
 // NodesOf returns the Nodes that each Machine fits.
