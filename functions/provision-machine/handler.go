@@ -152,10 +152,11 @@ func (l life) warning(reason, message string) plan.Note {
 	return plan.Warning(l.m, reason, message).From(cmp.Or(l.cloud.Source, name))
 }
 
-// normal returns a provider's Event. The clouds that OpenShift lets tell in the past do so here too (B68).
+// normal returns a provider's Event. The clouds that OpenShift lets tell in the past do so here too, of what it tells (B68).
 func (l life) normal(verb, message string) plan.Note {
 	source := cmp.Or(l.cloud.Source, name)
-	if source == "openstack_controller" || source == "libvirt_controller" {
+	theirs := verb == "Create" || verb == "Update" || verb == "Delete"
+	if theirs && (source == "openstack_controller" || source == "libvirt_controller") {
 		verb += "d"
 	}
 	return plan.Normal(l.m, verb, message).From(source)
