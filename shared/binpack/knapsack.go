@@ -15,10 +15,10 @@ type knapsack struct {
 	things []thing  // most worth for the room first
 	count  []int32  // by thing, as searched
 	free   []Vector // by how many things are counted: what they leave
-	holds  []held  // the best known
-	worth  float64 // of it, or the floor
-	bound  float64 // no filling is worth more
-	until  int     // of the lot's steps
+	holds  []held   // the best known
+	worth  float64  // of it, or the floor
+	bound  float64  // no filling is worth more
+	until  int      // of the lot's steps
 }
 
 // thing is an item as the search sees it.
