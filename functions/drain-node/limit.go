@@ -40,11 +40,11 @@ func limitOf(m *machine.Machine) (limit time.Duration, limited bool, err error) 
 }
 
 // begin writes down when a drain with a limit began; without a limit nobody has to know. Waiting for hooks, or for
-// another control-plane Node, is not part of it.
+// another control-plane Node, is not part of it. What a clock that was ahead wrote down begins now (RELIABILITY G7).
 func (d drain) begin(notes ...plan.Note) []plan.Sequence {
 	limit, limited, _ := limitOf(d.m)
 	have := d.begun()
-	if !limited || have != nil && have.Reason != reasonQueued {
+	if !limited || have != nil && have.Reason != reasonQueued && !machine.TooFar(have.LastTransitionTime.Time, d.Now, 0) {
 		return nil
 	}
 	next := d.deleting()

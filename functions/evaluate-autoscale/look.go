@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
@@ -121,13 +122,14 @@ func unschedulable(p *corev1.Pod) bool {
 	})
 }
 
-// oldEnough reports whether a Pod has waited for as long as the settings, or its own annotation, want it to.
+// oldEnough reports whether a Pod has waited for as long as the settings, or its own annotation, want it to. Of one that a clock which was
+// ahead made nobody knows: it has (RELIABILITY G7).
 func (sc *scan) oldEnough(p *corev1.Pod) bool {
 	delay := sc.settings.NewPodScaleUpDelay
 	if own, err := time.ParseDuration(p.Annotations[delayAnnotation]); err == nil {
 		delay = max(delay, own)
 	}
-	return delay == 0 || sc.Now.Sub(p.CreationTimestamp.Time) > delay
+	return delay == 0 || sc.Now.Sub(p.CreationTimestamp.Time) > delay || machine.TooFar(p.CreationTimestamp.Time, sc.Now, 0)
 }
 
 // Health gate (SPEC C3): so many Nodes must be unready, by number and by part, that nothing is scaled at all.

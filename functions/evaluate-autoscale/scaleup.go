@@ -14,6 +14,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
@@ -140,7 +141,8 @@ const (
 	youngGPUAge = 30 * time.Second
 )
 
-// allYoung reports that Pods wait for their first place, and all of them are very new.
+// allYoung reports that Pods wait for their first place, and all of them are very new. None is that a clock which was ahead made
+// (RELIABILITY G7).
 func (sc *scan) allYoung() bool {
 	var oldest, oldestGPU time.Time
 	for _, p := range sc.waiting {
@@ -155,7 +157,9 @@ func (sc *scan) allYoung() bool {
 			oldestGPU = at
 		}
 	}
-	newer := func(t time.Time, age time.Duration) bool { return !t.IsZero() && sc.Now.Before(t.Add(age)) }
+	newer := func(t time.Time, age time.Duration) bool {
+		return !t.IsZero() && sc.Now.Before(t.Add(age)) && !machine.TooFar(t, sc.Now, 0)
+	}
 	return newer(oldest, youngAge) || !oldest.IsZero() && newer(oldestGPU, youngGPUAge)
 }
 

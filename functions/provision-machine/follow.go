@@ -122,10 +122,11 @@ func (l life) smallest(mine []*provider.Instance) *provider.Instance {
 // missing is a recorded instance that the cloud does not show. It is believed gone after the Horizon and two readings
 // (B21, R-S12); the first is remembered in the condition.
 func (l life) missing() plan.Sequence {
-	if c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists); missed(l.m) {
+	c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists)
+	if missed(l.m) && !machine.TooFar(c.LastTransitionTime.Time, l.Now, 0) { // else by a clock that was ahead (RELIABILITY G7)
 		return l.lost(l.m.DeepCopy(), c.LastTransitionTime.Time)
 	}
-	next := l.m.DeepCopy() // without what was False for another reason: its time would be taken for the first reading's
+	next := l.m.DeepCopy() // without what was False for another reason, or since a time to come: its time would be taken for the first reading's
 	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c machine.Condition) bool { return c.Type == machine.ConditionInstanceExists })
 	return l.lost(next, l.Now)
 }

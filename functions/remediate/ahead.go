@@ -15,12 +15,7 @@ import (
 // bounded returns r as it counts at now: nothing of it happened later. A clock that was ahead, and was set back, must not hold up
 // what waits for a second look, a step or a cool-down until that time comes again (RELIABILITY G7). r is not modified.
 func (r record) bounded(now time.Time) record {
-	at := func(t metav1.Time) metav1.Time {
-		if machine.TooFar(t.Time, now, 0) {
-			return metav1.NewTime(now.Truncate(time.Second))
-		}
-		return t
-	}
+	at := func(t metav1.Time) metav1.Time { return machine.Past(t, now) }
 	r.InFlight, r.Seen, r.Failing = slices.Clone(r.InFlight), maps.Clone(r.Seen), maps.Clone(r.Failing)
 	for i := range r.InFlight {
 		r.InFlight[i].At = at(r.InFlight[i].At)

@@ -145,12 +145,19 @@ func (o owners) alone(in provider.Instance) bool {
 func (w sweep) ripe() []find {
 	var all []find
 	for _, f := range w.finds {
-		since, known := w.state.Sightings[f.key()]
-		if known && !f.foreign && !w.Now.Before(since.Add(f.horizon)) && w.Now.After(f.in.Created.Add(f.horizon)) {
+		if !f.foreign && w.believed(f.key(), f.in.Created, f.horizon) {
 			all = append(all, f)
 		}
 	}
 	return all
+}
+
+// believed reports whether two sightings of what is called key, a horizon apart, are on record, and that it is older than that. How old
+// it is nobody knows where a clock that is ahead made it: then the sightings tell.
+func (w sweep) believed(key string, created time.Time, horizon time.Duration) bool {
+	since, known := w.state.Sightings[key]
+	old := w.Now.After(created.Add(horizon)) || machine.TooFar(created, w.Now, 0)
+	return known && old && !w.Now.Before(since.Add(horizon))
 }
 
 // held returns what must not be removed, because there are too many finds for accidents: more than three and more

@@ -80,8 +80,7 @@ func (w sweep) exorcise() []plan.Sequence {
 	}
 	var all []plan.Sequence
 	for _, n := range w.ghosts {
-		since, seen := w.state.Sightings[ghostKey(n)]
-		if !seen || w.Now.Before(since.Add(w.horizon())) || !w.Now.After(n.CreationTimestamp.Add(w.horizon())) {
+		if !w.believed(ghostKey(n), n.CreationTimestamp.Time, w.horizon()) {
 			continue
 		}
 		a := plan.Delete{Object: n, IfUnchanged: true, Why: "its machine and its instance are gone"}

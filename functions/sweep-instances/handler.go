@@ -80,7 +80,8 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 // sweep is one decision.
 type sweep struct {
 	snapshot.Snapshot
-	state  machine.SweepState
+	stored machine.SweepState
+	state  machine.SweepState              // as it counts now
 	inUse  map[string]machine.SweptAccount // by key
 	known  map[string]machine.SweptAccount // with those on record
 	owners owners
@@ -89,8 +90,9 @@ type sweep struct {
 	ghosts []*corev1.Node
 }
 
-func sweepOf(s snapshot.Snapshot, state machine.SweepState) sweep {
-	w := sweep{Snapshot: s, state: state, inUse: used(s, state), owners: ownersIn(s)}
+func sweepOf(s snapshot.Snapshot, stored machine.SweepState) sweep {
+	state := bounded(stored, s.Now)
+	w := sweep{Snapshot: s, stored: stored, state: state, inUse: used(s, state), owners: ownersIn(s)}
 	w.known = known(s, w.inUse, state)
 	all := findsIn(s, w.owners)
 	w.finds = slices.DeleteFunc(slices.Clone(all), func(f find) bool { return w.veiled(f.account) })

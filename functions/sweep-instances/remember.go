@@ -67,7 +67,7 @@ func (w sweep) remember() plan.Sequence {
 	if left > 0 {
 		notes = append(notes, plan.Warning(w.object(), "OrphansNotRemembered", fmt.Sprintf("%d of %d finds are not on record, which holds the %d oldest: they stay until those are gone", left, len(seen), maxSightings)))
 	}
-	if plan.Same(next, w.state) {
+	if plan.Same(next, w.stored) {
 		return plan.Sequence{Notes: notes}
 	}
 	return plan.Sequence{Do: []plan.Action{w.write(next)}, Notes: notes}

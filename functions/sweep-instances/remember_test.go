@@ -63,7 +63,7 @@ func TestManyFindsAreBounded(t *testing.T) {
 
 	// What is on record stays there before anything new, so that it can become old enough.
 	first := state
-	w.state, w.Now = state, now.Add(5*time.Minute)
+	w.stored, w.state, w.Now = state, state, now.Add(5*time.Minute)
 	if seq := w.remember(); len(seq.Do) > 0 {
 		t.Errorf("written again: %s", seq.Do[0].Key())
 	}

@@ -24,6 +24,15 @@ const (
 // lie ahead at most.
 func TooFar(t, now time.Time, longest time.Duration) bool { return t.After(now.Add(longest + Skew)) }
 
+// Past returns t, when something happened, as it counts at now: what a clock that was ahead wrote down happens now, so that it is waited
+// for once more, and not until that time comes again. Who counts by it writes it down, or it never ends.
+func Past(t metav1.Time, now time.Time) metav1.Time {
+	if TooFar(t.Time, now, 0) {
+		return metav1.NewTime(now.Truncate(time.Second))
+	}
+	return t
+}
+
 // Stamp writes a time the one way that people and records read it: RFC 3339, UTC, whole seconds.
 func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 

@@ -36,18 +36,19 @@ type once[K comparable] struct {
 	last map[K]time.Time
 }
 
-// fresh reports whether k was not done in the last d, and remembers that it is done now.
+// fresh reports whether k was not done in the last d, and remembers that it is done now. What was done at a time that comes again,
+// because the clock was set back, was done long ago.
 func (o *once[K]) fresh(k K, now time.Time, d time.Duration) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if at, ok := o.last[k]; ok && now.Sub(at) < d {
+	if at, ok := o.last[k]; ok && now.Sub(at).Abs() < d {
 		return false
 	}
 	if o.last == nil {
 		o.last = map[K]time.Time{}
 	}
 	for old, at := range o.last {
-		if now.Sub(at) >= d {
+		if now.Sub(at).Abs() >= d {
 			delete(o.last, old)
 		}
 	}

@@ -204,6 +204,7 @@ var launches = []Guard{
 	{"claim-says-the-cluster-id", "2b.5", provision + "launch.go", `		next = machine.NewIntent(l.m, 1, l.cloud.Account, l.cloud.Resolved).In(l.m, l.cloud.Cluster)`, `		next = machine.NewIntent(l.m, 1, l.cloud.Account, l.cloud.Resolved)`, ""},
 	{"name-of-an-instance-without-a-tag", "2b.7", run + "look.go", ` && (in.UID != "" || in.Name == m.Name) {`, ` {`, ""},
 	{"not-asked-is-no-absence", "G5", provision + "handler.go", `	case l.cloud.Later: // its turn comes`, `	case false:`, ""},
+	{"missing-from-the-future-is-of-now", "G7", provision + "follow.go", `missed(l.m) && !machine.TooFar(c.LastTransitionTime.Time, l.Now, 0) {`, `missed(l.m) {`, ""},
 	{"missing-is-believed-late", "2b.7", provision + "follow.go", `	return since.Add(max(l.cloud.Horizon, believed))`, `	return since`, ""},
 }
 
@@ -249,8 +250,10 @@ var ends = []Guard{
 }
 
 var sweeps = []Guard{
-	{"two-sightings", "2b.10", sweep + "find.go", `		if known && !f.foreign && !w.Now.Before(since.Add(f.horizon)) && w`, `		if _, _ = known, since; !f.foreign && w`, ""},
-	{"old-enough", "2b.10", sweep + "find.go", ` && w.Now.After(f.in.Created.Add(f.horizon)) {`, ` {`, ""},
+	{"two-sightings", "2b.10", sweep + "find.go", `	return known && old && !w.Now.Before(since.Add(horizon))`, `	return since.IsZero() || known || old`, ""},
+	{"old-enough", "2b.10", sweep + "find.go", `w.Now.After(created.Add(horizon)) || `, `true || `, ""},
+	{"sighting-from-the-future-is-of-now", "G7", sweep + "ahead.go", `		s.Sightings[key] = machine.Past(since, now)`, `		s.Sightings[key] = since`, ""},
+	{"emptiness-from-the-future-is-of-now", "G7", sweep + "ahead.go", `new(machine.Past(*a.EmptySince, now))`, `new(*a.EmptySince)`, ""},
 	{"last-look-at-machines", "2b.10", sweep + "accounts.go", `		sc.Objects = append(sc.Objects, lastLook)
 `, "", "./test/sim -run=TestWhatComesWhileTheCloudAnswersKeepsItsInstance"},
 	{"last-look-at-nodes", "2b.10", sweep + "accounts.go", `		sc.Objects = append(sc.Objects, lastNodes)
@@ -287,6 +290,7 @@ var drains = []Guard{
 `, "", ""},
 	{"ten-evictions-at-a-time", "2e", drain + "evict.go", `	maxEvictions = 10`, `	maxEvictions = 1000`, ""},
 	{"paused-machine-is-not-drained", "2e", drain + "reads.go", ` && !machine.IsPaused(m)`, ``, ""},
+	{"drain-from-the-future-begins-now", "G7", drain + "limit.go", ` && !machine.TooFar(have.LastTransitionTime.Time, d.Now, 0) {`, ` {`, ""},
 	{"uid-in-every-eviction", "2e", "shared/cluster/kube/apply.go", `deleteOptions(a.Pod.UID)`, `&metav1.DeleteOptions{}`, ""},
 	{"drained-of-this-node", "2e", words + "condition.go", `	case ReasonNoNode:
 		return ref == nil

@@ -90,6 +90,13 @@ func (p *Play) podNamed(i int) *corev1.Pod {
 	return pod
 }
 
+// ended reports whether a Pod's grace is over. A kubelet counts it by its own clock: one that is longer than it was given is of an API
+// server whose clock was set back.
+func (p *Play) ended(pod *corev1.Pod) bool {
+	at, grace := pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds
+	return at != nil && (!p.clock.Before(at.Time) || grace != nil && at.Sub(p.clock) > time.Duration(*grace)*time.Second)
+}
+
 // workloads is what ReplicaSets, kubelets and the scheduler do: there are as many Pods as are wanted, those that shall
 // end do, and each that waits is bound to the first Node with room.
 func (p *Play) workloads(nodes []*corev1.Node) {
@@ -98,7 +105,7 @@ func (p *Play) workloads(nodes []*corev1.Node) {
 	}
 	alive, on := map[string]bool{}, map[string]int{}
 	for _, pod := range p.allPods() {
-		if at := pod.DeletionTimestamp; at != nil && !p.clock.Before(at.Time) {
+		if p.ended(pod) {
 			p.remove("Pod", pod.Namespace, pod.Name)
 			continue
 		}
@@ -147,8 +154,8 @@ func (p *Play) attach(nodes []*corev1.Node) {
 	case a == nil || a.Spec.NodeName == at:
 		p.detaches = time.Time{}
 	case p.detaches.IsZero() && p.node(nodes, a.Spec.NodeName) != nil:
-		p.detaches = p.clock.Add(detachTakes)
-	case !p.clock.Before(p.detaches):
+		p.detaches = p.elsewhere().Add(detachTakes)
+	case !p.elsewhere().Before(p.detaches):
 		p.remove("VolumeAttachment", "", a.Name)
 	}
 }

@@ -189,8 +189,8 @@ func (h *hosts) operate() {
 		due, begun := h.operations[name]
 		switch {
 		case !begun:
-			h.operations[name] = h.play.clock.Add(after)
-		case !h.play.clock.Before(due):
+			h.operations[name] = h.play.elsewhere().Add(after)
+		case !h.play.elsewhere().Before(due):
 			delete(h.operations, name)
 			h.change(name, to)
 			h.play.tracef("the operator makes %s %s, powered: %v", name, h.all[name].Status.Provisioning.State, h.all[name].Status.PoweredOn)

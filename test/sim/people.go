@@ -77,7 +77,7 @@ func (p *Play) does(what int) {
 	case userPolicy, userPauseSet, userMendTemplate, userByHand:
 		p.edit(what)
 	case userJump:
-		p.jump([]time.Duration{10 * time.Minute, -10 * time.Minute, 2 * time.Hour}[p.pick(KindWhich, 3)])
+		p.jump([]time.Duration{10 * time.Minute, -10 * time.Minute, 2 * time.Hour, -3 * time.Hour, -p.jumped}[p.pick(KindWhich, 5)])
 	case userSet:
 		p.deleteSet(p.pick(KindWhich, 3))
 	case userSick, userSilent, userVanish:
@@ -122,8 +122,7 @@ func (p *Play) userMachine(what, i int, m *machine.Machine) {
 
 // jump sets the clock of the API server, and of whoever follows it; the cloud's goes on, and so do requests that are under way.
 // What was to be waited for is over too early, or late, which no client can know: then what is wanted holds in the end.
-// No jump goes far back: a sighting of an orphan, the wait for an instance that is missing and the limit of a drain are then over when
-// their time comes again, which takes longer than a schedule lasts.
+// A clock that was far ahead, and is set right, leaves times behind that come again later than a schedule lasts.
 func (p *Play) jump(d time.Duration) {
 	p.clock, p.jumped = p.clock.Add(d), p.jumped+d
 	for _, q := range p.procs {

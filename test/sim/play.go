@@ -117,7 +117,7 @@ func NewPlay(c Config, s *Script) *Play {
 	p.API = memory.New(p.now)
 	p.API.Trusting = !c.Exact
 	p.quietly = true
-	p.Cloud = &cloud.Cloud{Clock: func() time.Time { return p.clock.Add(-p.jumped) }, Fault: p.strike, Behind: p.behind}
+	p.Cloud = &cloud.Cloud{Clock: p.elsewhere, Local: p.now, Fault: p.strike, Behind: p.behind}
 	p.warm, p.records = make([]*runner.Runner, 2*len(p.Functions)), c.Records
 	if p.records == nil {
 		p.records = machine.NewRecords()
@@ -128,6 +128,9 @@ func NewPlay(c Config, s *Script) *Play {
 }
 
 func (p *Play) now() time.Time { return p.clock }
+
+// elsewhere is what the clocks say that do not follow the API server's: the cloud's, and those by which somebody waits for a while.
+func (p *Play) elsewhere() time.Time { return p.clock.Add(-p.jumped) }
 
 func (p *Play) pick(k Kind, n int) int { return p.Script.pick(p, k, n) }
 

@@ -36,6 +36,8 @@ type Cloud struct {
 	Types     []provider.InstanceType
 	// Clock is time.Now if nil.
 	Clock func() time.Time
+	// Local is the clock of those who call, by which a driver judges what they remember; Clock if nil.
+	Local func() time.Time
 	// Fault, if set, is asked before and after the effect of every call; the error that it returns is the call's
 	// answer. It is called concurrently and may block.
 	Fault func(ctx context.Context, c Call) error
@@ -157,6 +159,14 @@ func (c *Cloud) Instances() []provider.Instance {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.existing(c.now(), func(*thing) bool { return true })
+}
+
+// local returns the time where the driver runs.
+func (c *Cloud) local() time.Time {
+	if c.Local == nil {
+		return c.now()
+	}
+	return c.Local()
 }
 
 func (c *Cloud) now() time.Time {

@@ -115,7 +115,7 @@ func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
 			}
 			d.cloud.remove(t, at, Deleted)
 		}
-		if !there && (len(unseen) == 0 || !r.Fresh(now, d.Horizon())) {
+		if !there && (len(unseen) == 0 || !r.Fresh(d.cloud.local(), d.Horizon())) {
 			return struct{}{}, provider.Errorf(provider.NotFound, "delete %s: nothing is there", r.Name)
 		}
 		return struct{}{}, nil
