@@ -140,7 +140,7 @@ var launches = []Guard{
 	{"deleted-gets-nothing", "2b.1", provision + "handler.go", `	case m.DeletionTimestamp != nil:
 		return l.terminate(err)
 `, "", ""},
-	{"others-claims-hold", "2b.2", provision + "reads.go", `	return i.ClaimedByOther(s.Invocation, s.Now) || i`, `	return i`, ""},
+	{"others-claims-hold", "2b.2", provision + "reads.go", `	return i.ClaimedByOther(s.Invocation, s.Now) || backsOff(`, `	return backsOff(`, ""},
 	{"paused-machine-is-left-alone", "2b.1", provision + "handler.go", `	case machine.IsPaused(m):`, `	case false:`, ""},
 	{"claim-from-the-future-is-bounded", "G6", words + "ahead.go", `	if far("until", i.Until, LongestClaim) {`, `	if false {`, "./shared/machine ./functions/provision-machine"},
 	{"backoff-from-the-future-is-over", "G7", words + "ahead.go", `	if far("notBefore", i.NotBefore, LongestPause) {`, `	if false {`, "./shared/machine ./functions/provision-machine"},
