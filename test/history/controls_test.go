@@ -89,7 +89,7 @@ var controls = []control{
 	{"^B7: .* changes \\S+, whose set", sim.Machines, nil, of(scale, restless), edits, story, nil},
 	{"^B7: .* creates ", sim.Machines, nil, of(scale, deaf), edits, swarm, nil},
 	{"^B7: .* changes \\S+, which", sim.Machines, nil, of(provision, deaf), edits, swarm, nil},
-	{"^B7: .* makes ", sim.Machines, nil, of(provision, deaf), edits, swarm, nil},
+	{"^B7: .* makes ", sim.Machines, bareMetal, of(provision, deaf), edits, swarm, sim.Hands{}},
 	{"^B7: .* deletes ", sim.Machines, nil, of(provision, deletesPaused), edits, swarm, nil},
 	{"^B7: .* evicts ", sim.Scaling, nil, of(drain, evictsAnybody), edits, swarm, nil},
 	// of calls to clouds

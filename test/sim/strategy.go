@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
 // Swarm is a random schedule whose mix of faults and events is itself random: some of them never happen in a schedule,
@@ -160,6 +162,21 @@ func (s Deletes) Pick(p *Play, k Kind, n int) int {
 		return userDelete
 	}
 	return s.Strategy.Pick(p, k, n)
+}
+
+// Hands lets people do nothing but give the say over Machines to another API, and back: the former as soon as one is there that nothing
+// was made for.
+type Hands struct{}
+
+// Pick implements [Strategy].
+func (Hands) Pick(p *Play, k Kind, _ int) int {
+	switch {
+	case k == KindUser:
+		return userPauseMachine
+	case k == KindWhat && slices.ContainsFunc(p.machines(), func(m *machine.Machine) bool { return p.intentOf(m) == nil && !machine.IsPaused(m) }):
+		return whatUser
+	}
+	return 0
 }
 
 // Condemn lets people delete the set first, which somebody's finalizer holds, then scale it up.
