@@ -52,11 +52,14 @@ func (all together) Pick(p *sim.Play, k sim.Kind, n int) int {
 var controls = []control{
 	// of writes of Machines, sets and checks
 	{"^R-S4: .* which no committed ledger holds", sim.Machines, nil, of(scale, uncommitted), nil, swarm, nil},
+	{"^R-S4: .* were made, .* replicas were asked", sim.Machines, nil, of(scale, churns), nil, story, nil},
 	{"^R-S4: .* ordinals are active", sim.Machines, nil, of(scale, generous), nil, story, nil},
 	{"^R-S4: .* replicas, at most", sim.Scaling, nil, of(autoscale, beyondBounds), nil, swarm, nil},
 	{"^R-S4: .* replicas for \\S+ pods$", sim.Scaling, nil, of(autoscale, growsTwice), nil, story, nil},
 	{"^R-S4: .* less than the minimum", sim.Scaling, nil, of(autoscale, staleBounds), nil, swarm, nil},
 	{"^R-S4: .* instances of active ordinals", sim.Machines, nil, of(scale, oneMore), nil, story, nil},
+	{"^R-S5: .* go, of whom", sim.Machines, nil, of(scale, churns), nil, story, nil},
+	{"^R-S5: .* go, of whom", sim.Machines, nil, of(scale, overshoots), nil, swarm, nil},
 	{"^R-S5: .* instead of the victim", sim.Scaling, nil, of(scale, unmarked), nil, swarm, nil},
 	{"^R-S5: .* less with .* victims", sim.Scaling, nil, of(autoscale, withoutVictims), nil, story, nil},
 	{"^R-S6: .* deletes \\S+$", sim.Machines, nil, of(link, deletesMachines), nil, story, nil},

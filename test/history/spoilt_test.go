@@ -301,6 +301,22 @@ var (
 		}
 		clear(now.Adopted)
 	})
+	// churns has a new Machine in the place of one that is well.
+	churns = committed(func(was machine.Ledger, now *machine.Ledger) {
+		at := slices.IndexFunc(now.Active, was.Active.Has)
+		if at < 0 || len(now.Active) < 2 {
+			return
+		}
+		delete(now.Adopted, now.Active[at])
+		now.Active, now.Next = now.Active.Without(now.Active[at]).With(now.Next), now.Next+1
+	})
+	// overshoots retires all where some are too many.
+	overshoots = committed(func(was machine.Ledger, now *machine.Ledger) {
+		if len(now.Active) < len(was.Active) {
+			now.Active = nil
+			clear(now.Adopted)
+		}
+	})
 	beyondBounds = resized(func(from, to int32) int32 { return to + 4 })
 	growsTwice   = resized(func(from, to int32) int32 { return min(4, to+1) })
 	neverShrinks = func(f function.Function) function.Function {

@@ -3,7 +3,6 @@
 package sim
 
 import (
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,8 +52,7 @@ func (b *Bout) Prepare() {
 	}
 	p.queue = nil
 	b.api, b.cloud, b.hosts, b.begun = p.API.Backup(), p.Cloud.Backup(), p.hosts.backup(), p.born
-	b.watched = p.watch
-	b.watched.ever, b.watched.runs, b.watched.sick, b.watched.handed = maps.Clone(p.ever), maps.Clone(p.runs), maps.Clone(p.sick), maps.Clone(p.handed)
+	b.watched = p.watch.clone()
 }
 
 // about returns what wakes a function: an event about any object may come at any time, late or again.
@@ -99,9 +97,9 @@ func (b *Bout) Play(s *Script) error {
 	b.hosts()
 	p.API.Forget() // what a schedule wrote is nothing to the next
 	p.Script, p.Violation, p.procs, p.queue, p.calm, p.read = s, nil, nil, nil, false, 0
-	p.watch = b.watched
-	p.ever, p.runs, p.rebuilt, p.doubts = maps.Clone(b.watched.ever), maps.Clone(b.watched.runs), map[int]bool{}, map[doubt]bool{}
-	p.sick, p.handed = maps.Clone(b.watched.sick), maps.Clone(b.watched.handed)
+	p.watch = b.watched.clone()
+	clear(p.rebuilt)
+	clear(p.doubts)
 	clear(p.warm)
 	if p.records.Read() > mostRecords {
 		p.records = machine.NewRecords()

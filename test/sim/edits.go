@@ -40,6 +40,7 @@ func (p *Play) editMachine(what int, m *machine.Machine) {
 		out := m.Labels[machine.LabelMachineSet] == setName
 		if !out {
 			p.added++
+			p.back[m.UID] = p.born
 		}
 		p.tracef("people relabel %s, out of the set: %v", m.Name, out)
 		p.change(m, func(o *machine.Machine) {
@@ -165,6 +166,7 @@ func (p *Play) mendAll() {
 	for _, m := range p.machines() {
 		if m.Labels[machine.LabelMachineSet] != setName {
 			p.added++
+			p.back[m.UID] = p.born
 		}
 		mended(p, m, func(o *machine.Machine) {
 			ours(&o.Spec.AuthoritativeAPI)

@@ -140,6 +140,8 @@ func (p *Play) deleteSet(how int) {
 	case set == nil:
 		p.tracef("people make the set anew")
 		p.put(p.newSet(int32(p.replicas)))
+		p.ordered += p.replicas
+		clear(p.retired) // its ordinals are others
 		p.condemned = 0
 	case set.DeletionTimestamp != nil:
 		p.editSet(func(s *machine.MachineSet) { s.Finalizers = nil })
@@ -264,7 +266,10 @@ func (p *Play) scale(n int32) {
 }
 
 // wanted remembers what is wanted now, and was the most.
-func (p *Play) wanted(n int32) { p.replicas, p.most = int(n), max(p.most, int(n)) }
+func (p *Play) wanted(n int32) {
+	p.ordered += max(0, int(n)-p.replicas)
+	p.replicas, p.most = int(n), max(p.most, int(n))
+}
 
 func (p *Play) deleteMachine(i int) {
 	all := p.machines()

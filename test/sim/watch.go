@@ -5,6 +5,7 @@ package sim
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,7 +28,12 @@ type watch struct {
 	added          int // Machines that people put into the set: they are there beside what the set makes
 	pods, mostPods int
 	sick, silent   map[string]bool      // by provider id
+	ordered        int                  // replicas that were ever asked for beside those that there were
 	ever           map[int]bool         // ordinals that were active in some committed ledger
+	retired        map[int]bool         // and are not any more, for a cause
+	chosen         map[types.UID]bool   // Machines that were retired for nothing but that others were enough
+	made           map[types.UID]bool   // Machines that were created at an active ordinal
+	back           map[types.UID]int    // Machines that people put back into the set: the last invocation that began before
 	rebuilt        map[int]bool         // invocations that rebuilt the ledger
 	doubts         map[doubt]bool       // what an invocation asked of a cloud and was not answered
 	runs           map[types.UID]string // by Node: the instance that it was last Ready on
@@ -53,8 +59,19 @@ type doubt struct {
 	uid  types.UID
 }
 
-func (p *Play) begin() {
-	p.watch = watch{sick: map[string]bool{}, silent: map[string]bool{}, ever: map[int]bool{}, rebuilt: map[int]bool{}, doubts: map[doubt]bool{}, runs: map[types.UID]string{}, handed: map[types.UID]int{}}
+func (p *Play) begin() { p.watch = watch{}.clone() }
+
+// clone returns what may be told more, while w stays as it is.
+func (w watch) clone() watch {
+	w.sick, w.silent, w.ever, w.retired, w.rebuilt = copied(w.sick), copied(w.silent), copied(w.ever), copied(w.retired), copied(w.rebuilt)
+	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
+	return w
+}
+
+func copied[K comparable, V any](m map[K]V) map[K]V {
+	c := make(map[K]V, len(m))
+	maps.Copy(c, m)
+	return c
 }
 
 // current returns what an action changes as it is before.
@@ -131,6 +148,7 @@ func (p *Play) watchBirth(q *proc, m *machine.Machine) {
 	case !ok || !p.ever[k] && !p.tampered:
 		p.violate("R-S4", "%s creates %s, which no committed ledger holds", q, m.Name)
 	}
+	p.watchNumber(q, m)
 }
 
 func ownerOf(m *machine.Machine) types.UID {
@@ -251,8 +269,8 @@ func (p *Play) causedByLedger(q *proc, m *machine.Machine) {
 	}
 	l, err := ledgerOf(set)
 	k, ok := l.OrdinalOf(setName, m)
-	if err != nil || !ok || k >= l.Next || l.Active.Has(k) {
-		p.violate("R-S6", "%s deletes %s, which the ledger has not retired", q, m.Name)
+	if err != nil || !ok || l.Active.Has(k) || !p.retired[k] {
+		p.violate("R-S6", "%s deletes %s, which the ledger has not retired for a cause", q, m.Name)
 	}
 }
 

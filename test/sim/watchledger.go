@@ -26,6 +26,9 @@ func (p *Play) watchLedger(q *proc, old, now *machine.MachineSet) {
 	clear(p.rebuilt) // whoever carries this ledger out carries out what was decided since
 	if next.Rebuilt != "" {
 		p.rebuilt[q.id] = true
+		for k := range next.Next { // it allocates none, and knows only of those that it saw
+			p.retired[k] = p.retired[k] || !next.Active.Has(k)
+		}
 		return
 	}
 	if err != nil || before.SetUID != old.UID {
@@ -49,7 +52,63 @@ func (p *Play) watchLedger(q *proc, old, now *machine.MachineSet) {
 	case grown > 0 && len(next.Active) > want:
 		p.violate("R-S4", "%s: %d ordinals are active, %d are wanted", q, len(next.Active), want)
 	}
+	p.watchRetired(q, old, before, next, grown)
 	p.watchVictims(q, old, before, next)
+}
+
+// watchRetired holds that a Machine is retired because people, Kubernetes or another function have it go, or because it is one too
+// many: of those as many go as are (R-S5, R-S6).
+func (p *Play) watchRetired(q *proc, set *machine.MachineSet, before, next machine.Ledger, grown int) {
+	goes := func(k int) bool { // who is adopted may go at once
+		return !next.Active.Has(k) && (before.Active.Has(k) || before.Next <= k && k < next.Next)
+	}
+	for k := range next.Next {
+		p.retired[k] = p.retired[k] || goes(k)
+	}
+	var chosen []string
+	for _, m := range p.machines() {
+		k, was := before.OrdinalOf(setName, m)
+		at, is := next.OrdinalOf(setName, m)
+		since, put := p.back[m.UID]
+		switch {
+		case is && next.Active.Has(at), !(was && goes(k)) && !(is && goes(at)):
+		case m.DeletionTimestamp != nil, m.Labels[machine.LabelMachineSet] != setName, put && q.id <= since, ownerOf(m) != "" && ownerOf(m) != set.UID:
+		default:
+			chosen, p.chosen[m.UID] = append(chosen, m.Name), true
+		}
+	}
+	if have, want := len(next.Active)-grown, int(*set.Spec.Replicas); len(chosen) > 0 && have < want {
+		p.violate("R-S5", "%s: %v go, of whom %d were not too many", q, chosen, min(len(chosen), want-have))
+	}
+}
+
+// watchNumber holds that no more Machines are made than replicas were asked for, people put in, and others made go (R-S4).
+func (p *Play) watchNumber(q *proc, m *machine.Machine) {
+	set := p.set()
+	if set == nil || p.tampered {
+		return
+	}
+	l, err := ledgerOf(set)
+	if k, ok := l.OrdinalOf(setName, m); err != nil || !ok || !l.Active.Has(k) { // it came late, and goes again
+		return
+	}
+	n, all := 0, p.machines()
+	for _, x := range all {
+		if x.Name == m.Name {
+			p.made[x.UID] = true
+		}
+	}
+	for uid := range p.made {
+		stays := func(x *machine.Machine) bool {
+			return x.UID == uid && x.DeletionTimestamp == nil && ownerOf(x) == set.UID && x.Labels[machine.LabelMachineSet] == setName
+		}
+		if p.chosen[uid] || slices.ContainsFunc(all, stays) {
+			n++
+		}
+	}
+	if n > p.ordered+p.added {
+		p.violate("R-S4", "%s creates %s: %d were made, %d replicas were asked for, %d put in", q, m.Name, n, p.ordered, p.added)
+	}
 }
 
 // watchVictims holds that nobody else goes while a victim stays (R-S5).
@@ -103,7 +162,7 @@ func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
 	if name := p.Functions[q.fn].Name; name != "evaluate-autoscale" {
 		p.violate("writers", "%s changes replicas", name)
 	}
-	p.replicas = to
+	p.wanted(int32(to))
 	victims, err := machine.Victims(now)
 	p.mostPods = max(p.mostPods, p.pods)
 	switch {
@@ -116,5 +175,4 @@ func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
 	case to < 1:
 		p.violate("R-S4", "%s: %d replicas are less than the minimum", q, to)
 	}
-	p.most = max(p.most, to)
 }
