@@ -3,6 +3,7 @@
 package history
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -128,14 +129,12 @@ var (
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, "looked-at", machine.Stamp(s.Now))
 		return plan.Update{Old: m, New: c, Why: "a mistake"}
 	})
-	storesSecrets = ofMachines(alive, func(_ snapshot.Snapshot, m *machine.Machine) plan.Action {
-		c := m.DeepCopy()
-		metav1.SetMetaDataAnnotation(&c.ObjectMeta, "said", "https://user:"+sim.Canary+"@cloud")
-		if m.Annotations["said"] != "" {
-			metav1.SetMetaDataAnnotation(&c.ObjectMeta, "said", m.Annotations["said"])
-		}
-		return plan.Update{Old: m, New: c, Why: "a mistake"}
-	})
+	storesBriefly = ofMachines(func(s snapshot.Snapshot, m *machine.Machine) bool { return !alive(s, m) && m.Annotations["said"] == "" },
+		func(_ snapshot.Snapshot, m *machine.Machine) plan.Action {
+			c := m.DeepCopy()
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, "said", "https://user:"+sim.Canary+"@cloud")
+			return plan.Update{Old: m, New: c, Why: "a mistake"}
+		})
 	deletesWhatIsInFlight = rogue(func(s snapshot.Snapshot) (all []plan.Action) {
 		for _, m := range s.Machines {
 			for _, h := range s.HealthChecks {
@@ -190,6 +189,20 @@ func ofNodes(like func(*corev1.Node) bool) mistake {
 		}
 		return all
 	}, "Node")
+}
+
+// storesEncoded writes a secret on each Node, in base64.
+func storesEncoded(f function.Function) function.Function {
+	return each(f, func(_ snapshot.Snapshot, a plan.Action) plan.Action {
+		u, updates := a.(plan.Update)
+		if n, is := u.New.(*corev1.Node); updates && is {
+			c := n.DeepCopy()
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, "said", base64.StdEncoding.EncodeToString([]byte("password="+sim.Canary+"!")))
+			u.New = c
+			return u
+		}
+		return a
+	})
 }
 
 // makesNobodys makes instances for a Machine that is not there.

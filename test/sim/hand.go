@@ -54,7 +54,12 @@ func (q *proc) handle() {
 		}
 	}()
 	planned, err := q.runner.Handle(q.ctx, q.queued.req)
-	p.planned(q, planned)
+	for _, n := range planned.Notes {
+		p.told(n.Message)
+	}
+	if err != nil {
+		p.told(err.Error())
+	}
 	q.err = err
 }
 

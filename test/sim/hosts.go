@@ -345,6 +345,7 @@ func (h *hosts) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.play.told(string(body))
 	q, _ := r.Context().Value(procKey{}).(*proc)
 	name := strings.TrimPrefix(r.URL.Path[strings.LastIndex(r.URL.Path, "/"):], "/")
 	if name == "baremetalhosts" {

@@ -145,7 +145,6 @@ func (p *Play) Run() error {
 		p.next()
 	}
 	p.settle()
-	p.watchSecrets()
 	for _, q := range p.procs {
 		q.stop()
 	}

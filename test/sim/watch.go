@@ -304,37 +304,6 @@ func (p *Play) watchInFlight(old, h *machine.MachineHealthCheck) {
 	}
 }
 
-// told holds R-S13 for what people are told.
-func (p *Play) told(message string) {
-	if strings.Contains(message, Canary) {
-		p.violate("R-S13", "a secret is told: %s", message)
-	}
-}
-
-// watchSecrets holds R-S13 for what is stored in the end.
-func (p *Play) watchSecrets() {
-	var all []any
-	for _, m := range p.machines() {
-		all = append(all, m)
-	}
-	for _, cm := range memory.List[*corev1.ConfigMap](p.API) {
-		all = append(all, cm)
-	}
-	if s := p.set(); s != nil {
-		all = append(all, s)
-	}
-	if text, err := json.Marshal(all); err != nil || strings.Contains(string(text), Canary) {
-		p.violate("R-S13", "a secret is stored, or nobody can tell: %v", err)
-	}
-}
-
-func (p *Play) planned(q *proc, planned plan.Plan) {
-	for _, n := range planned.Notes {
-		p.told(n.Message)
-	}
-	_ = q
-}
-
 // joined holds that two Nodes never run for one Machine (R-S1).
 func (p *Play) joined(i provider.Instance) {
 	for _, other := range p.liveOf(i.UID) {
