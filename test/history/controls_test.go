@@ -31,6 +31,7 @@ const link, drain, repair, autoscale, sweep = "link-node", "drain-node", "remedi
 var (
 	lost    = sim.Every{Call: "cloud create", End: "takes effect, the answer is lost"}
 	killed  = sim.Every{Call: "cloud create", End: "killed after it"}
+	full    = sim.Every{Call: "cloud create", End: "no capacity"}
 	failing = sim.Every{Call: "cloud create", End: "fails"}
 	blind   = sim.Every{Call: "cloud find", End: "fails"}
 	unlists = sim.Every{Call: "cloud list", End: "fails"}
@@ -78,7 +79,9 @@ var controls = []control{
 	{"^R-S15: .* while an instance may surface", sim.Machines, untokened, of(provision, careless), nil, deletes, lost},
 	{"^R-S15: .*, but .* is there", sim.Machines, nil, of(provision, careless), nil, story, nil},
 	{"^R-S16: .* the provider id of", sim.Machines, nil, of(provision, renames), nil, story, nil},
-	{"^R-S17: .* attempt .* comes after", sim.Machines, untokened, of(provision, countsAnew), nil, story, failing},
+	{"^R-S17: .* attempt .* comes where", sim.Machines, untokened, of(provision, countsAnew), nil, story, failing},
+	{"^R-S17: .* attempt .* comes where", sim.Machines, untokened, of(provision, forgetsAttempts), nil, story, together{full, failing}},
+	{"^R-S17: .* plan .* returns", sim.Scaling, nil, of(autoscale, replans), nil, story, nil},
 	{"^R-S17: .* the retired ordinal", sim.Machines, nil, of(scale, revives), nil, swarm, nil},
 	{"^R-S17: .* next goes back", sim.Machines, newest, of(scale, forgetsRetired), nil, story, nil},
 	{"^2a.1: .* that nobody can read", sim.Machines, nil, of(scale, writesNonsense), nil, story, nil},

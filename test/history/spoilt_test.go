@@ -586,6 +586,29 @@ var (
 	})
 )
 
+// replans changes a set for the plan that changed it last.
+var replans = writtenSets(func(old, now *machine.MachineSet) {
+	if last := old.Annotations[machine.AnnotationLastPlan]; last != "" && *old.Spec.Replicas != *now.Spec.Replicas {
+		now.Annotations[machine.AnnotationLastPlan] = last
+	}
+})
+
+// forgetsAttempts drops the record of each attempt that was refused.
+func forgetsAttempts(f function.Function) function.Function {
+	return each(f, func(_ snapshot.Snapshot, a plan.Action) plan.Action {
+		u, updates := a.(plan.Update)
+		if now, is := u.New.(*machine.Machine); updates && is {
+			if i, _ := machine.ParseIntent(now); i != nil && i.Outcome == machine.OutcomeRefused {
+				c := now.DeepCopy()
+				delete(c.Annotations, machine.AnnotationIntent)
+				u.New = c
+				return u
+			}
+		}
+		return a
+	})
+}
+
 // seldom does nothing but in the first twenty seconds of every three minutes.
 func seldom(f function.Function) function.Function {
 	return planned(f, func(s snapshot.Snapshot, p plan.Plan) plan.Plan {

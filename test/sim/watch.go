@@ -34,6 +34,8 @@ type watch struct {
 	chosen         map[types.UID]bool   // Machines that were retired for nothing but that others were enough
 	made           map[types.UID]bool   // Machines that were created at an active ordinal
 	back           map[types.UID]int    // Machines that people put back into the set: the last invocation that began before
+	attempts       map[types.UID]int    // by Machine: the first attempt that may be on record from now on
+	plans          map[string]bool      // that changed the set's replicas
 	rebuilt        map[int]bool         // invocations that rebuilt the ledger
 	doubts         map[doubt]bool       // what an invocation asked of a cloud and was not answered
 	runs           map[types.UID]string // by Node: the instance that it was last Ready on
@@ -64,6 +66,7 @@ func (p *Play) begin() { p.watch = watch{}.clone() }
 // clone returns what may be told more, while w stays as it is.
 func (w watch) clone() watch {
 	w.sick, w.silent, w.ever, w.retired, w.rebuilt = copied(w.sick), copied(w.silent), copied(w.ever), copied(w.retired), copied(w.rebuilt)
+	w.attempts, w.plans = copied(w.attempts), copied(w.plans)
 	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
 	return w
 }
@@ -185,16 +188,15 @@ func (p *Play) watchVersion(q *proc, key string, old plan.Object) {
 	p.violate("G9", "%s writes over a record that it cannot read: %s", q, text)
 }
 
-// watchMachine holds R-S15, R-S16, and R-S17 for attempts.
+// watchMachine holds R-S15, R-S16, and R-S17 for attempts, whatever became of the record of the last one.
 func (p *Play) watchMachine(q *proc, old, now *machine.Machine) {
 	if old.Annotations[machine.AnnotationIntent] != now.Annotations[machine.AnnotationIntent] {
 		p.watchVersion(q, machine.AnnotationIntent, old)
 	}
 	before, after := p.intentOf(old), p.intentOf(now)
+	p.watchAttempt(q, now, before, after)
 	switch {
 	case before == nil || after == nil || !before.Own(old) || !after.Own(now):
-	case after.Attempt < before.Attempt:
-		p.violate("R-S17", "%s: attempt %d of %s comes after attempt %d", q, after.Attempt, now.Name, before.Attempt)
 	case after.Token == before.Token && before.Called() && !bytes.Equal(after.Request, before.Request):
 		p.violate("2b.5", "%s: the request of attempt %d of %s changes", q, after.Attempt, now.Name)
 	}
@@ -215,6 +217,21 @@ func (p *Play) watchMachine(q *proc, old, now *machine.Machine) {
 	case len(p.liveOf(now.UID)) > 0 && !p.unbounded && !p.restored:
 		p.violate("R-S15", "%s lets %s go, but %s is there", q, now.Name, p.liveOf(now.UID)[0].ID)
 	}
+}
+
+// watchAttempt holds that no attempt returns (R-S17): one that was refused is over, and so is one whose record was removed.
+func (p *Play) watchAttempt(q *proc, m *machine.Machine, before, after *machine.Intent) {
+	next := p.attempts[m.UID]
+	if before != nil && before.Own(m) {
+		next = max(next, before.Attempt)
+		if after == nil || before.Outcome == machine.OutcomeRefused && after.Outcome == "" {
+			next = max(next, before.Attempt+1)
+		}
+	}
+	if after != nil && after.Own(m) && after.Attempt < next && !p.restored {
+		p.violate("R-S17", "%s: attempt %d of %s comes where %d is the next", q, after.Attempt, m.Name, next)
+	}
+	p.attempts[m.UID] = next
 }
 
 // watchDelete holds R-S3 and R-S9 for Nodes, R-S6 and R-S8.

@@ -153,7 +153,7 @@ func (p *Play) absent(set *machine.MachineSet) (n int) {
 	return n
 }
 
-// watchReplicas holds what the autoscaler may do to a set (R-S4, R-S5).
+// watchReplicas holds what the autoscaler may do to a set (R-S4, R-S5, R-S17).
 func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
 	from, to := int(*old.Spec.Replicas), int(*now.Spec.Replicas)
 	if from == to {
@@ -163,6 +163,11 @@ func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
 		p.violate("writers", "%s changes replicas", name)
 	}
 	p.wanted(int32(to))
+	plan := now.Annotations[machine.AnnotationLastPlan]
+	if p.plans[plan] && !p.tampered {
+		p.violate("R-S17", "%s: plan %q returns", q, plan)
+	}
+	p.plans[plan] = true
 	victims, err := machine.Victims(now)
 	p.mostPods = max(p.mostPods, p.pods)
 	switch {
