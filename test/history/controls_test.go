@@ -131,6 +131,7 @@ var controls = []control{
 	{"^R-S2: .*leftover", sim.Machines, withPorts, both(of(provision, careless), of(sweep, idle)), nil, deletes, nil},
 	{"^R-S2: .*instance .* is left$", sim.Machines, nil, both(of(provision, careless), of(sweep, idle)), nil, story, nil},
 	{"^R-S2: .*node .* is left$", sim.Machines, nil, both(of(provision, ignoresNodes), of(sweep, idle)), nil, story, nil},
+	{"^R-S2: .* is nobody's for", sim.Machines, nil, both(of(provision, careless), of(sweep, rarely)), nil, deletes, nil},
 	{"^R-S11: .*keeps the claim", sim.Healing, nil, of(repair, keepsClaims), nil, swarm, nil},
 	{"^R-S11: .*node .* keeps", sim.Scaling, nil, of(autoscale, keepsTaints, taintsAnybody), nil, story, nil},
 	{"^R-S14: .* on and on$", sim.Machines, nil, of(link, restless), nil, story, nil},

@@ -619,6 +619,16 @@ func seldom(f function.Function) function.Function {
 	})
 }
 
+// rarely does nothing but in the first half minute of every quarter of an hour.
+func rarely(f function.Function) function.Function {
+	return planned(f, func(s snapshot.Snapshot, p plan.Plan) plan.Plan {
+		if s.Now.Sub(sim.Start)%(15*time.Minute) > 30*time.Second {
+			return plan.Plan{}
+		}
+		return p
+	})
+}
+
 // logsSecrets gives a secret as the reason of what it does.
 func logsSecrets(f function.Function) function.Function {
 	return each(f, func(_ snapshot.Snapshot, a plan.Action) plan.Action {

@@ -32,9 +32,10 @@ func (p *Play) settle() {
 	p.tracef("calm")
 	p.relent()
 	p.finish()
-	last, idle := "", 0
+	last, idle, orphans := "", 0, map[string]time.Time{}
 	for round := range mostRounds {
 		p.round(round)
+		p.watchOrphans(orphans)
 		if p.Violation != nil {
 			return
 		}
