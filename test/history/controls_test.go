@@ -70,6 +70,7 @@ var controls = []control{
 	{"^R-S8: .* deletes pod", sim.Scaling, nil, of(drain, deletesPods), nil, story, nil},
 	{"^R-S9: .* deletes node .* while", sim.Machines, nil, of(provision, nodeFirst), nil, story, nil},
 	{"^R-S10: .* no slot of the budget", sim.Healing, nil, of(repair, deletesWhatIsInFlight), nil, swarm, nil},
+	{"^R-S10: .* of the control plane", sim.Machines, nil, of(drain, blindToMasters), masters, deletes, nil},
 	{"^R-S10: .* in flight, at most", sim.Healing, nil, of(repair, hypochondriac, crowds), nil, story, nil},
 	{"^R-S13: a secret is told: .*update", sim.Machines, nil, of(provision, logsSecrets), nil, story, nil},
 	{"^R-S13: a secret is told", sim.Machines, nil, of(provision, tellsSecrets), nil, story, nil},

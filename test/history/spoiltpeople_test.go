@@ -26,6 +26,22 @@ func deaf(f function.Function) function.Function {
 	})
 }
 
+// masters gives the control plane Machines too.
+func masters(c *sim.Config) { c.Masters = true }
+
+// blindToMasters takes every Node for a worker.
+func blindToMasters(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		for i, n := range s.Nodes {
+			c := n.DeepCopy()
+			delete(c.Labels, machine.LabelMaster)
+			next.Nodes[i] = c
+		}
+		return next
+	})
+}
+
 // deletesPaused deletes the instances of paused Machines.
 var deletesPaused = ofInstances(func(_ snapshot.Snapshot, m *machine.Machine) bool {
 	return machine.IsPaused(m) && m.Spec.ProviderID != nil

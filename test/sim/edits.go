@@ -164,13 +164,16 @@ func (p *Play) mendAll() {
 		mend(&s.Spec.Template.Spec)
 	})
 	for _, m := range p.machines() {
-		if m.Labels[machine.LabelMachineSet] != setName {
+		if m.Labels[machine.LabelMachineSet] != setName && !isMaster(m) {
 			p.added++
 			p.back[m.UID] = p.born
 		}
 		mended(p, m, func(o *machine.Machine) {
 			ours(&o.Spec.AuthoritativeAPI)
 			mend(&o.Spec)
+			if isMaster(o) { // no set made it
+				return
+			}
 			for k, v := range set.Spec.Template.Labels {
 				metav1.SetMetaDataLabel(&o.ObjectMeta, k, v)
 			}

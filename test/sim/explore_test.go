@@ -227,6 +227,10 @@ func TestSwarm(t *testing.T) { //nolint:paralleltest // it uses all cores
 			return Config{Level: level, Steps: steps(seed)}, &Script{Strategy: NewSwarm(seed)}
 		})
 	}
+	// The control plane has Machines too, which people delete (R-S10).
+	campaign(t, "swarm, masters", 200, func(seed uint64) (Config, *Script) {
+		return Config{Level: Level(seed % 2), Steps: steps(seed), Masters: true}, &Script{Strategy: Deletes{Strategy: NewSwarm(seed)}}
+	})
 	// What takes a quarter of an hour to be given up is reached by long schedules alone.
 	campaign(t, "long swarm", 60, func(seed uint64) (Config, *Script) {
 		return Config{Level: Scaling, Steps: 600}, &Script{Strategy: NewSwarm(seed)}

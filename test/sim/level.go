@@ -107,12 +107,20 @@ func (p *Play) newSet(replicas int32) *machine.MachineSet {
 	return set
 }
 
-// mastersUp puts three Nodes there that nobody's Machines are.
+// mastersUp puts three Nodes there that nobody's Machines are, or three Machines that no set made.
 func (p *Play) mastersUp() {
-	if p.Level < Healing {
+	if p.Level < Healing && !p.Masters {
 		return
 	}
 	for i := range 3 {
+		if p.Masters {
+			m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: fmt.Sprintf("master-%d", i), Labels: map[string]string{
+				machine.LabelCluster: "sim", machine.LabelRole: "master",
+			}}}
+			m.Spec = *p.set().Spec.Template.Spec.DeepCopy()
+			p.put(m)
+			continue
+		}
 		n := p.nodeNamed(fmt.Sprintf("master-%d", i), "", nil)
 		n.Labels[machine.LabelMaster] = ""
 		n.Spec.Taints = []corev1.Taint{{Key: machine.LabelMaster, Effect: corev1.TaintEffectNoSchedule}}

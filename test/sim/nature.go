@@ -76,6 +76,10 @@ func (p *Play) register(i provider.Instance) {
 	}
 	p.joined(i)
 	n := p.nodeNamed(name, i.ProviderID, i.Addresses)
+	if m := p.owner(i.UID); m != nil && isMaster(m) {
+		n.Labels[machine.LabelMaster] = ""
+		n.Spec.Taints = []corev1.Taint{{Key: machine.LabelMaster, Effect: corev1.TaintEffectNoSchedule}}
+	}
 	p.put(n)
 	p.runs[memory.Get[*corev1.Node](p.API, "", name).UID] = i.ID
 }

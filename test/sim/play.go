@@ -92,6 +92,7 @@ type Config struct {
 	Hosts   func(http.RoundTripper) http.RoundTripper // of the requests to hosts; nil: as they are
 	Clouds  func(provider.Provider) provider.Provider // of every cloud; nil: as it is
 	Only    *regexp.Regexp                            // what alone counts as a violation; nil: all that is watched
+	Masters bool                                      // the control plane has Machines too
 	NoStory bool                                      // people do nothing of themselves
 	Edits   bool                                      // the story has people change objects by hand too
 	Records *machine.Records                          // what plays before this one read, none of them at the same time; nil: nothing

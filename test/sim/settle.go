@@ -207,8 +207,14 @@ func (p *Play) wrong() string {
 			return fmt.Sprintf("R-L2: %s is still being deleted", m.Name)
 		}
 	}
-	if len(machines) != int(*set.Spec.Replicas) {
-		return fmt.Sprintf("R-L1: %d Machines, %d are wanted", len(machines), *set.Spec.Replicas)
+	n := 0
+	for _, m := range machines {
+		if !isMaster(m) {
+			n++
+		}
+	}
+	if n != int(*set.Spec.Replicas) {
+		return fmt.Sprintf("R-L1: %d Machines, %d are wanted", n, *set.Spec.Replicas)
 	}
 	if p.restored { // instances of a time that nobody remembers may hold names of Nodes: a person has to look
 		return ""
@@ -286,11 +292,16 @@ func (p *Play) leftovers(machines []*machine.Machine, nodes map[string]*corev1.N
 		case n.Spec.ProviderID == "" || p.restored:
 		case p.orphaned(n, machines):
 			return fmt.Sprintf("R-S2: node %s is left", n.Name)
-		case len(n.Spec.Taints) > 0 && !p.removing():
+		case ours(n) && !p.removing():
 			return fmt.Sprintf("R-S11: node %s keeps %v", n.Name, n.Spec.Taints)
 		}
 	}
 	return ""
+}
+
+// ours reports whether a Node has taints that are not of its role.
+func ours(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key != machine.LabelMaster })
 }
 
 // joinedPort reports whether a port belongs to an instance, or to a Machine that still has to get one.

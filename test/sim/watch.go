@@ -35,6 +35,7 @@ type watch struct {
 	made           map[types.UID]bool   // Machines that were created at an active ordinal
 	back           map[types.UID]int    // Machines that people put back into the set: the last invocation that began before
 	attempts       map[types.UID]int    // by Machine: the first attempt that may be on record from now on
+	drains         map[types.UID]bool   // Machines of the control plane whose Nodes were cordoned for it
 	plans          map[string]bool      // that changed the set's replicas
 	rebuilt        map[int]bool         // invocations that rebuilt the ledger
 	doubts         map[doubt]bool       // what an invocation asked of a cloud and was not answered
@@ -66,7 +67,7 @@ func (p *Play) begin() { p.watch = watch{}.clone() }
 // clone returns what may be told more, while w stays as it is.
 func (w watch) clone() watch {
 	w.sick, w.silent, w.ever, w.retired, w.rebuilt = copied(w.sick), copied(w.silent), copied(w.ever), copied(w.retired), copied(w.rebuilt)
-	w.attempts, w.plans = copied(w.attempts), copied(w.plans)
+	w.attempts, w.plans, w.drains = copied(w.attempts), copied(w.plans), copied(w.drains)
 	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
 	return w
 }
@@ -175,6 +176,10 @@ func (p *Play) watchUpdate(q *proc, old, now plan.Object) {
 	case *machine.MachineHealthCheck:
 		if o, ok := old.(*machine.MachineHealthCheck); ok {
 			p.watchInFlight(o, n)
+		}
+	case *corev1.Node:
+		if o, ok := old.(*corev1.Node); ok && n.Spec.Unschedulable && !o.Spec.Unschedulable && p.Functions[q.fn].Name == "drain-node" {
+			p.watchMasters(q, o)
 		}
 	}
 }
@@ -318,6 +323,22 @@ func (p *Play) watchInFlight(old, h *machine.MachineHealthCheck) {
 	}
 	if text := h.Annotations[machine.AnnotationInFlight]; text != "" && json.Unmarshal([]byte(text), &r) == nil && len(r.InFlight) > limit {
 		p.violate("R-S10", "%d in flight, at most %d are allowed", len(r.InFlight), limit)
+	}
+}
+
+func isMaster(m *machine.Machine) bool { return m.Labels[machine.LabelRole] == "master" }
+
+// watchMasters holds that of the control plane no second Node is drained before the Machine of the first is gone (R-S10).
+func (p *Play) watchMasters(q *proc, n *corev1.Node) {
+	for _, m := range p.machines() {
+		if !isMaster(m) {
+			continue
+		}
+		if machine.IsNodeOf(m, n) {
+			p.drains[m.UID] = true
+		} else if p.drains[m.UID] && machine.IsControlPlane(n) && !p.restored {
+			p.violate("R-S10", "%s drains %s while %s of the control plane is not gone", q, n.Name, m.Name)
+		}
 	}
 }
 
