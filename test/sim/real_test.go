@@ -33,7 +33,8 @@ const mirrored = 120
 
 // A schedule's outcome follows from its choices and from what the API server answers. A real one answers every write of a
 // schedule as the one in memory did, and holds the same object after it: so the same seeds lead to the same outcomes there.
-// UIDs, versions and times of its own are translated; the seeds in which all of its storage is set back are left out.
+// UIDs, versions and times of its own are translated. The levels without the autoscaler are played: nobody evicts Pods there. Left
+// out are the seeds in which all of its storage is set back, or the set is deleted: no garbage is collected there.
 func TestSeedsOnARealServer(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
