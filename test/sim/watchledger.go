@@ -71,7 +71,7 @@ func (p *Play) watchRetired(q *proc, set *machine.MachineSet, before, next machi
 		at, is := next.OrdinalOf(setName, m)
 		since, put := p.back[m.UID]
 		switch {
-		case is && next.Active.Has(at), !(was && goes(k)) && !(is && goes(at)):
+		case is && next.Active.Has(at), (!was || !goes(k)) && (!is || !goes(at)):
 		case m.DeletionTimestamp != nil, m.Labels[machine.LabelMachineSet] != setName, put && q.id <= since, ownerOf(m) != "" && ownerOf(m) != set.UID:
 		default:
 			chosen, p.chosen[m.UID] = append(chosen, m.Name), true
