@@ -335,7 +335,9 @@ type struck struct {
 func (h *hosts) step(ctx context.Context, q *proc, method, name string, may []verdict) error {
 	deadline, _ := ctx.Deadline()
 	err := q.step(call{what: strings.ToLower(method) + " hosts " + name, may: may, cloud: true, began: q.within(deadline)})
-	h.play.doubts[doubt{q.id, ""}] = err != nil || method != http.MethodPatch && (q.verdict == cut || q.verdict == proxied) // what a write is answered enables nothing
+	if method == http.MethodGet && name == "" {
+		h.play.listed(q, err == nil && q.verdict != cut && q.verdict != proxied)
+	}
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -89,6 +90,8 @@ func (p *Play) waits() bool {
 		i := p.intentOf(m)
 		switch {
 		case machine.Phase(m) == machine.PhaseFailed: // for people, or for a check that sees it twice
+			return true
+		case m.Status.ErrorReason != nil && *m.Status.ErrorReason == machinev1beta1.DeleteMachineError: // the cloud refused, and is asked less and less often
 			return true
 		case counts[m.UID] > 1, counts[m.UID] == 0 && machine.ProviderID(m) != "":
 			return true

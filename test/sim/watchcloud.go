@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -94,10 +95,10 @@ func (p *Play) watchCreated(q *proc, e cloud.Event) {
 	case m != nil && machine.ProviderID(m) != "" && bounded:
 		p.violate("R-S1", "%s makes %s for %s, which has %s", q, e.ID, e.Name, machine.ProviderID(m))
 	}
-	doubted, asked := p.doubts[doubt{q.id, e.UID}]
-	if doubted || !asked && p.hosts == nil && p.doubts[doubt{q.id, ""}] {
+	if p.doubtful(q, e.UID) {
 		p.violate("R-S12", "%s makes %s although the cloud did not say that there is none", q, e.ID)
 	}
+	p.doubts[doubt{q.id, e.UID}] = true // from here on: whoever goes on with it has to ask anew
 	if set := p.set(); set != nil && bounded && !p.tampered {
 		l, err := ledgerOf(set)
 		active := 0
@@ -139,9 +140,10 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 	case p.writes(m):
 		p.violate("R-S7", "%s deletes %s, but a volume is attached to %s", q, e.ID, m.Name)
 	}
-	if p.doubts[doubt{q.id, ""}] && !sweeps {
-		p.violate("R-S12", "%s deletes %s although it could not list the cloud", q, e.ID)
+	if !sweeps && p.doubtful(q, e.UID) {
+		p.violate("R-S12", "%s deletes %s although the cloud did not say what there is", q, e.ID)
 	}
+	p.doubts[doubt{q.id, e.UID}] = true
 }
 
 // tenant names a Pod on the Node of m, which was drained, that nobody asked to leave. To skip the drain, or to end it in time, is
@@ -174,14 +176,31 @@ func (p *Play) writes(m *machine.Machine) bool {
 	return n != nil && machine.IsNodeOf(m, n)
 }
 
-// asked remembers what a cloud did not answer, until it does.
+// asked remembers of what an invocation has no answer: of nothing that it asked for since it last did something to it.
 func (p *Play) asked(q *proc, c cloud.Call, answered bool) {
 	switch c.Op {
 	case cloud.OpFind:
 		p.doubts[doubt{q.id, c.Ref.UID}] = !answered
 	case cloud.OpList:
-		p.doubts[doubt{q.id, ""}] = !answered
+		p.listed(q, answered)
 	case cloud.OpResolve, cloud.OpCreate, cloud.OpDelete, cloud.OpInstanceTypes, cloud.OpUpdate,
 		cloud.OpPowerCycle, cloud.OpPowerOff, cloud.OpPowerOn:
 	}
+}
+
+// listed remembers whether a list was answered. One that fails later makes what an earlier one told no less known.
+func (p *Play) listed(q *proc, answered bool) {
+	_, before := p.doubts[doubt{q.id, ""}]
+	if answered {
+		maps.DeleteFunc(p.doubts, func(d doubt, _ bool) bool { return d.proc == q.id })
+	}
+	if answered || !before {
+		p.doubts[doubt{q.id, ""}] = !answered
+	}
+}
+
+// doubtful reports whether an invocation has no answer about the instances of a Machine.
+func (p *Play) doubtful(q *proc, uid types.UID) bool {
+	doubted, known := p.doubts[doubt{q.id, uid}]
+	return doubted || !known && p.doubts[doubt{q.id, ""}]
 }
