@@ -116,7 +116,7 @@ var controls = []control{
 	{"^R-S7: .* is held by a hook", sim.Machines, nil, both(of(link, holds), of(provision, deletesHeld)), nil, story, nil},
 	{"^R-S7: .* a volume is attached", sim.Scaling, nil, of(drain, ignoresVolumes), nil, story, nil},
 	{"^R-S12: .* makes .* did not say", sim.Machines, untokened, of(provision, createsBlindly), nil, story, together{lost, blind}},
-	{"^R-S12: .* deletes .* could not list", sim.Machines, nil, of(provision, deletesUndrained), nil, story, unlists},
+	{"^R-S12: .* deletes .* did not say", sim.Machines, nil, of(provision, deletesUndrained), nil, story, unlists},
 	// of the end
 	{"^R-L1: .*the set is gone", sim.Machines, nil, of(scale, deletesSets), nil, story, nil},
 	{"^R-L1: .*Machines, .* are wanted", sim.Machines, nil, of(scale, idle), nil, story, nil},

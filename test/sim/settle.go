@@ -156,6 +156,7 @@ func (p *Play) round(n int) {
 	p.nature()
 	p.confirm()
 	if n >= quickRounds {
+		p.takeAway()
 		p.replaceLost()
 	}
 	p.read, p.queue = len(p.API.Writes()), nil
@@ -183,6 +184,20 @@ func (p *Play) confirm() {
 		next := cm.DeepCopy()
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, confirmed, p.clock.Add(time.Hour).UTC().Format(time.RFC3339))
 		p.put(next)
+	}
+}
+
+// takeAway is a person who was told (SweepHeld) that nobody's instance is kept because a Node runs on it, and takes it out of service.
+func (p *Play) takeAway() {
+	if p.hosts != nil || !p.restored && !p.unbounded {
+		return
+	}
+	for _, i := range p.instances() {
+		runs := func(n *corev1.Node) bool { return n.Spec.ProviderID == i.ProviderID && machine.NodeReady(n) }
+		if !i.Child && p.owner(i.UID) == nil && slices.ContainsFunc(memory.List[*corev1.Node](p.API), runs) {
+			p.tracef("people take %s away", i.ID)
+			p.Cloud.Vanish(i.ID)
+		}
 	}
 }
 
