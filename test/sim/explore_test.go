@@ -192,6 +192,10 @@ var kept = []struct {
 		"R-S2: a clock was set back, and a driver judged by another one how long ago a call was: here, by the cloud's",
 		Machines, false, 100, "00030000000000010100000000040000041901",
 	},
+	{
+		"R-S5: people took a Machine out of the set, so that the victim had to make no room; here the one counted as gone instead of the other",
+		Scaling, true, 80, "000001000001000000040000000000000000000411",
+	},
 }
 
 func TestKeptSchedules(t *testing.T) {

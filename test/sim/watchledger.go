@@ -52,20 +52,19 @@ func (p *Play) watchLedger(q *proc, old, now *machine.MachineSet) {
 	case grown > 0 && len(next.Active) > want:
 		p.violate("R-S4", "%s: %d ordinals are active, %d are wanted", q, len(next.Active), want)
 	}
-	p.watchRetired(q, old, before, next, grown)
-	p.watchVictims(q, old, before, next)
+	chosen := p.watchRetired(q, old, before, next, grown)
+	p.watchVictims(q, old, before, next, chosen)
 }
 
 // watchRetired holds that a Machine is retired because people, Kubernetes or another function have it go, or because it is one too
-// many: of those as many go as are (R-S5, R-S6).
-func (p *Play) watchRetired(q *proc, set *machine.MachineSet, before, next machine.Ledger, grown int) {
+// many: of those as many go as are (R-S5, R-S6). It returns those.
+func (p *Play) watchRetired(q *proc, set *machine.MachineSet, before, next machine.Ledger, grown int) (chosen []*machine.Machine) {
 	goes := func(k int) bool { // who is adopted may go at once
 		return !next.Active.Has(k) && (before.Active.Has(k) || before.Next <= k && k < next.Next)
 	}
 	for k := range next.Next {
 		p.retired[k] = p.retired[k] || goes(k)
 	}
-	var chosen []string
 	for _, m := range p.machines() {
 		k, was := before.OrdinalOf(setName, m)
 		at, is := next.OrdinalOf(setName, m)
@@ -74,12 +73,13 @@ func (p *Play) watchRetired(q *proc, set *machine.MachineSet, before, next machi
 		case is && next.Active.Has(at), (!was || !goes(k)) && (!is || !goes(at)):
 		case m.DeletionTimestamp != nil, m.Labels[machine.LabelMachineSet] != setName, put && q.id <= since, ownerOf(m) != "" && ownerOf(m) != set.UID:
 		default:
-			chosen, p.chosen[m.UID] = append(chosen, m.Name), true
+			chosen, p.chosen[m.UID] = append(chosen, m), true
 		}
 	}
 	if have, want := len(next.Active)-grown, int(*set.Spec.Replicas); len(chosen) > 0 && have < want {
-		p.violate("R-S5", "%s: %v go, of whom %d were not too many", q, chosen, min(len(chosen), want-have))
+		p.violate("R-S5", "%s: %d go, %s first, of whom %d were not too many", q, len(chosen), chosen[0].Name, min(len(chosen), want-have))
 	}
+	return chosen
 }
 
 // watchNumber holds that no more Machines are made than replicas were asked for, people put in, and others made go (R-S4).
@@ -111,28 +111,24 @@ func (p *Play) watchNumber(q *proc, m *machine.Machine) {
 	}
 }
 
-// watchVictims holds that nobody else goes while a victim stays (R-S5).
-func (p *Play) watchVictims(q *proc, set *machine.MachineSet, before, next machine.Ledger) {
+// watchVictims holds that nobody else is chosen to go while a victim stays (R-S5). Who is out of the set, or on the way out, leaves
+// room as a victim does.
+func (p *Play) watchVictims(q *proc, set *machine.MachineSet, before, next machine.Ledger, chosen []*machine.Machine) {
 	victims, err := machine.Victims(set)
 	if err != nil || len(victims) == 0 {
 		return
 	}
-	spared, others := "", ""
-	for _, m := range p.machines() {
-		k, ok := before.OrdinalOf(setName, m)
-		if !ok || m.DeletionTimestamp != nil || !before.Active.Has(k) || ownerOf(m) != set.UID {
-			continue
-		}
-		victim := slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.Is(m) })
-		switch {
-		case victim && next.Active.Has(k):
-			spared = m.Name
-		case !victim && !next.Active.Has(k):
-			others = m.Name
-		}
+	victim := func(m *machine.Machine) bool {
+		return slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.Is(m) })
 	}
-	if spared != "" && others != "" {
-		p.violate("R-S5", "%s: %s goes instead of the victim %s", q, others, spared)
+	spared := func(m *machine.Machine) bool {
+		k, ok := before.OrdinalOf(setName, m)
+		return ok && before.Active.Has(k) && next.Active.Has(k) && m.DeletionTimestamp == nil && ownerOf(m) == set.UID && victim(m)
+	}
+	other := slices.IndexFunc(chosen, func(m *machine.Machine) bool { return !victim(m) })
+	all := p.machines()
+	if i := slices.IndexFunc(all, spared); i >= 0 && other >= 0 {
+		p.violate("R-S5", "%s: %s goes instead of the victim %s", q, chosen[other].Name, all[i].Name)
 	}
 }
 
