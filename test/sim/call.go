@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
 	cloud "github.com/machine-functions/machine-functions/shared/provider/memory"
@@ -78,7 +80,8 @@ type proc struct {
 	verdict verdict
 	err     error
 	frozen  bool
-	skew    time.Duration // of its clock when it last read
+	skew    time.Duration      // of its clock when it last read
+	read    []*machine.Machine // as it last did
 
 	deadline, methodBegan time.Time // of the driver's method that is being carried out, if it is of hosts
 }
@@ -157,6 +160,9 @@ func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapsh
 		if err := c.Answer(ctx, &seen, q); err != nil {
 			return s, err
 		}
+	}
+	if slices.ContainsFunc(queries, func(q snapshot.Query) bool { return q.Kind == "Machine" }) {
+		c.q.read = seen.Machines
 	}
 	c.q.skew = c.q.play.skew
 	return seen.Answered(queries...), nil

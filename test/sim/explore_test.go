@@ -196,6 +196,10 @@ var kept = []struct {
 		"R-S5: people took a Machine out of the set, so that the victim had to make no room; here the one counted as gone instead of the other",
 		Scaling, true, 80, "000001000001000000040000000000000000000411",
 	},
+	{
+		"R-S7: a Node registered after its deleted Machine was read, and before the cloud was called: here who had looked counted as who had not",
+		Machines, false, 100, "00000000000100000100000000000000000000000000000000000000000000000000000000000000000000000000000000000004010000000000000000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000002000006020a",
+	},
 }
 
 func TestKeptSchedules(t *testing.T) {

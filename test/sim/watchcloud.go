@@ -131,7 +131,7 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 	case m.DeletionTimestamp == nil && machine.ProviderID(m) == "":
 		p.violate("R-S3", "%s deletes %s, which may be %s's only instance", q, e.ID, m.Name)
 	case m.DeletionTimestamp == nil, sweeps && !recorded:
-	case !machine.Drained(m):
+	case !machine.Drained(m) && !q.sawNoNode(m.UID):
 		p.violate("R-S7", "%s deletes %s, but %s is not drained", q, e.ID, m.Name)
 	case len(m.Spec.LifecycleHooks.PreTerminate) > 0:
 		p.violate("R-S7", "%s deletes %s, but %s is held by a hook", q, e.ID, m.Name)
@@ -144,6 +144,15 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 		p.violate("R-S12", "%s deletes %s although the cloud did not say what there is", q, e.ID)
 	}
 	p.doubts[doubt{q.id, e.UID}] = true
+}
+
+// sawNoNode reports whether q, when it last read the Machine, saw that there was no Node to be drained. One that registers after that
+// goes with its instance, whoever looks, and whatever is written first: nothing keeps it from it until the instance is off.
+func (q *proc) sawNoNode(uid types.UID) bool {
+	return slices.ContainsFunc(q.read, func(m *machine.Machine) bool {
+		c := machine.FindCondition(m.Status.Conditions, machine.ConditionDrained)
+		return m.UID == uid && machine.Drained(m) && (c.Reason == machine.ReasonNoNode || c.Reason == machine.ReasonNodeGone)
+	})
 }
 
 // tenant names a Pod on the Node of m, which was drained, that nobody asked to leave. To skip the drain, or to end it in time, is
