@@ -3,18 +3,12 @@
 package sim
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -22,8 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -115,45 +107,6 @@ func (h *hosts) put(o *metal3v1alpha1.BareMetalHost) metal {
 	m := h.stored(o)
 	h.all[o.Name] = m
 	return m
-}
-
-func (h *hosts) stored(o *metal3v1alpha1.BareMetalHost) metal {
-	text := textOf(o)
-	return metal{o, text, sync.OnceValue(func() metal3v1alpha1.BareMetalHost { return read(text) })}
-}
-
-func read(text []byte) (o metal3v1alpha1.BareMetalHost) {
-	if err := json.Unmarshal(text, &o); err != nil {
-		panic(fmt.Sprintf("the simulation cannot read a host: %v", err))
-	}
-	return o
-}
-
-// textOf writes a host. Of its status it leaves out what says nothing, which is most of it: hosts are read far more often than
-// they change.
-func textOf(o *metal3v1alpha1.BareMetalHost) []byte {
-	var fields map[string]any
-	text, err := json.Marshal(o)
-	if err = errors.Join(err, json.Unmarshal(text, &fields)); err == nil {
-		if status, ok := fields["status"].(map[string]any); ok {
-			prune(status)
-		}
-		text, err = json.Marshal(fields)
-	}
-	if err != nil {
-		panic(fmt.Sprintf("the simulation cannot write a host: %v", err))
-	}
-	return text
-}
-
-func prune(fields map[string]any) {
-	maps.DeleteFunc(fields, func(_ string, v any) bool {
-		inner, isObject := v.(map[string]any)
-		if isObject {
-			prune(inner)
-		}
-		return v == nil || v == "" || v == 0.0 || isObject && len(inner) == 0
-	})
 }
 
 func addressesOf(o metal) []corev1.NodeAddress {
@@ -297,131 +250,6 @@ func (h *hosts) instances() (all []provider.Instance) {
 		all = append(all, i)
 	}
 	return all
-}
-
-// readOnce is the hosts over HTTP, but that a list without a fault is not written and read anew: of what a list is made, and what
-// the driver makes of it, is the same.
-type readOnce struct {
-	metal3.Hosts
-	hosts *hosts
-}
-
-type struckKey struct{}
-
-// List implements [metal3.Hosts]. What strikes it comes over HTTP.
-func (r readOnce) List(ctx context.Context, namespace string) ([]metal3v1alpha1.BareMetalHost, error) {
-	q, _ := ctx.Value(procKey{}).(*proc)
-	if q == nil {
-		return r.Hosts.List(ctx, namespace)
-	}
-	err := r.hosts.step(ctx, q, http.MethodGet, "", ofHosts)
-	if err != nil || q.verdict != works {
-		return r.Hosts.List(context.WithValue(ctx, struckKey{}, &struck{err: err}), namespace)
-	}
-	all := make([]metal3v1alpha1.BareMetalHost, 0, len(r.hosts.all))
-	for _, name := range r.hosts.names() {
-		all = append(all, r.hosts.all[name].read())
-	}
-	return all, nil
-}
-
-// struck is what the step before a request came to; the request after that, with which the driver asks why, has its own.
-type struck struct {
-	err  error
-	over bool
-}
-
-// step is the step before a request.
-func (h *hosts) step(ctx context.Context, q *proc, method, name string, may []verdict) error {
-	deadline, _ := ctx.Deadline()
-	err := q.step(call{what: strings.ToLower(method) + " hosts " + name, may: may, cloud: true, began: q.within(deadline)})
-	if method == http.MethodGet && name == "" {
-		h.play.listed(q, err == nil && q.verdict != cut && q.verdict != proxied)
-	}
-	return err
-}
-
-// RoundTrip implements [http.RoundTripper]: the step before a request, what is watched after it.
-func (h *hosts) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	h.play.told(string(body))
-	q, _ := r.Context().Value(procKey{}).(*proc)
-	name := strings.TrimPrefix(r.URL.Path[strings.LastIndex(r.URL.Path, "/"):], "/")
-	if name == "baremetalhosts" {
-		name = ""
-	}
-	if q != nil {
-		may := ofHosts
-		if r.Method == http.MethodPatch {
-			may = ofHostWrite
-		}
-		s, _ := r.Context().Value(struckKey{}).(*struck)
-		if s == nil || s.over {
-			s = &struck{err: h.step(r.Context(), q, r.Method, name, may)}
-		}
-		s.over = true
-		err := s.err
-		if _, throttled := errors.AsType[*provider.Error](err); throttled {
-			return replied(r, http.StatusTooManyRequests, refusal(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if q.verdict == proxied {
-			return replied(r, http.StatusNotFound, []byte("<html><body>not found</body></html>")), nil
-		}
-	}
-	code, text := h.serve(r.Method, name, body)
-	if q != nil && r.Method == http.MethodPatch {
-		h.play.watchCloud(q)
-	}
-	if q != nil {
-		if err := q.after(); err != nil {
-			return nil, err
-		}
-		if q.verdict == cut {
-			text = text[:len(text)/2]
-		}
-	}
-	return replied(r, code, text), nil
-}
-
-func (h *hosts) serve(method, name string, body []byte) (int, []byte) {
-	if name == "" {
-		items := make([][]byte, 0, len(h.all))
-		for _, name := range h.names() {
-			items = append(items, h.all[name].text)
-		}
-		return http.StatusOK, slices.Concat([]byte(`{"kind":"BareMetalHostList","apiVersion":"metal3.io/v1alpha1","metadata":{},"items":[`), bytes.Join(items, []byte(",")), []byte("]}"))
-	}
-	old, ok := h.all[name]
-	if !ok {
-		return http.StatusNotFound, refusal(http.StatusNotFound, metav1.StatusReasonNotFound)
-	}
-	if method != http.MethodPatch {
-		return http.StatusOK, old.text
-	}
-	var names struct {
-		Metadata struct {
-			ResourceVersion string `json:"resourceVersion"`
-		} `json:"metadata"`
-	}
-	next := &metal3v1alpha1.BareMetalHost{}
-	merged, err := jsonpatch.MergePatch(old.text, body)
-	if err = errors.Join(err, json.Unmarshal(body, &names)); err == nil {
-		err = json.Unmarshal(merged, next)
-	}
-	switch seen := names.Metadata.ResourceVersion; {
-	case err != nil:
-		return http.StatusBadRequest, refusal(http.StatusBadRequest, metav1.StatusReasonBadRequest)
-	case seen != "" && seen != old.ResourceVersion:
-		return http.StatusConflict, refusal(http.StatusConflict, metav1.StatusReasonConflict)
-	}
-	h.judge(old, h.put(next))
-	return http.StatusOK, h.all[name].text
 }
 
 // judge tells what a write of a function did to a host.

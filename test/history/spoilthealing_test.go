@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+	"github.com/machine-functions/machine-functions/test/sim"
+)
+
+var deletesWhatIsInFlight = rogue(func(s snapshot.Snapshot) (all []plan.Action) {
+	for _, m := range s.Machines {
+		for _, h := range s.HealthChecks {
+			if strings.Contains(h.Annotations[machine.AnnotationInFlight], string(m.UID)) {
+				all = append(all, deleteMachine(s, m))
+			}
+		}
+	}
+	return all
+}, "Machine", "MachineHealthCheck")
+
+func keepsClaims(f function.Function) function.Function {
+	return without(f, func(a plan.Action) bool {
+		u, updates := a.(plan.Update)
+		return updates && u.Old.GetAnnotations()[machine.AnnotationRemediatedBy] != "" && u.New.GetAnnotations()[machine.AnnotationRemediatedBy] == ""
+	})
+}
+
+// hypochondriac takes every Node for one that has not been ready since an hour before the beginning.
+func hypochondriac(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		for i, n := range s.Nodes {
+			c := n.DeepCopy()
+			c.Status.Conditions = []corev1.NodeCondition{{
+				Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(sim.Start.Add(-time.Hour)),
+			}}
+			next.Nodes[i] = c
+		}
+		return next
+	})
+}
+
+// crowds puts everything four times in flight.
+func crowds(f function.Function) function.Function {
+	return each(f, func(_ snapshot.Snapshot, a plan.Action) plan.Action {
+		u, updates := a.(plan.Update)
+		h, is := u.New.(*machine.MachineHealthCheck)
+		if !updates || !is {
+			return a
+		}
+		record := map[string]any{}
+		if err := json.Unmarshal([]byte(h.Annotations[machine.AnnotationInFlight]), &record); err != nil {
+			return a
+		}
+		flying, _ := record["inFlight"].([]any)
+		record["inFlight"] = slices.Concat(flying, flying, flying, flying)
+		text, err := json.Marshal(record)
+		if err != nil {
+			panic(err)
+		}
+		c := h.DeepCopy()
+		c.Annotations[machine.AnnotationInFlight] = string(text)
+		u.New = c
+		return u
+	})
+}

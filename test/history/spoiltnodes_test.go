@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"encoding/base64"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+	"github.com/machine-functions/machine-functions/test/sim"
+)
+
+// deletesMasters deletes the Nodes that tell no instance, deletesNodes the others that are not Ready.
+var (
+	deletesMasters = ofNodes(func(n *corev1.Node) bool { return n.Spec.ProviderID == "" })
+	deletesNodes   = ofNodes(func(n *corev1.Node) bool { return n.Spec.ProviderID != "" && !machine.NodeReady(n) })
+)
+
+// ofNodes deletes each Node that is like that.
+func ofNodes(like func(*corev1.Node) bool) mistake {
+	return rogue(func(s snapshot.Snapshot) (all []plan.Action) {
+		for _, n := range s.Nodes {
+			if n.DeletionTimestamp == nil && like(n) {
+				all = append(all, plan.Delete{Object: n, Why: "a mistake"})
+			}
+		}
+		return all
+	}, "Node")
+}
+
+// storesEncoded writes a secret on each Node, in base64.
+func storesEncoded(f function.Function) function.Function {
+	return each(f, func(_ snapshot.Snapshot, a plan.Action) plan.Action {
+		u, updates := a.(plan.Update)
+		if n, is := u.New.(*corev1.Node); updates && is {
+			c := n.DeepCopy()
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, "said", base64.StdEncoding.EncodeToString([]byte("password="+sim.Canary+"!")))
+			u.New = c
+			return u
+		}
+		return a
+	})
+}
+
+// ignoresNodes knows of no Node.
+func ignoresNodes(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		next.Nodes = nil
+		return next
+	})
+}
+
+func keepsTaints(f function.Function) function.Function {
+	return without(f, func(a plan.Action) bool {
+		u, _ := a.(plan.Update)
+		old, is := u.Old.(*corev1.Node)
+		now, _ := u.New.(*corev1.Node)
+		return is && len(now.Spec.Taints) < len(old.Spec.Taints)
+	})
+}
+
+// taintsAnybody marks a Node for a removal that nobody plans.
+var taintsAnybody = rogue(func(s snapshot.Snapshot) []plan.Action {
+	for _, n := range s.Nodes {
+		if n.Spec.ProviderID != "" && len(n.Spec.Taints) == 0 {
+			c := n.DeepCopy()
+			c.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Value: "nobody", Effect: corev1.TaintEffectNoSchedule}}
+			return []plan.Action{plan.Update{Old: n, New: c, Why: "a mistake"}}
+		}
+	}
+	return nil
+}, "Node")
+
+// linksOnce leaves a Machine with the Node that it had first.
+func linksOnce(f function.Function) function.Function {
+	return without(f, func(a plan.Action) bool {
+		u, _ := a.(plan.UpdateStatus)
+		m, is := u.Old.(*machine.Machine)
+		return is && m.Status.NodeRef != nil
+	})
+}
+
+func deletesPods(f function.Function) function.Function {
+	return each(f, func(_ snapshot.Snapshot, a plan.Action) plan.Action {
+		if e, evicts := a.(plan.Evict); evicts {
+			return plan.Delete{Object: e.Pod, Why: e.Why}
+		}
+		return a
+	})
+}
+
+// ignoresVolumes knows of no attached volume.
+func ignoresVolumes(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		next.VolumeAttachments = nil
+		return next
+	})
+}
