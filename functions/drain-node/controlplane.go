@@ -4,6 +4,7 @@ package drainnode
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -32,17 +33,24 @@ type slot struct {
 	UID       types.UID `json:"uid"`
 }
 
+// slotOf returns who holds the slot, or the zero slot. What does not name exactly one Machine is an error: nobody disrupts the
+// control plane until people have mended or removed it.
 func slotOf(s snapshot.Snapshot) (slot, error) {
 	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapDisrupt)
 	if cm == nil || cm.Data[slotKey] == "" {
 		return slot{}, nil
 	}
 	var held slot
-	if err := json.Unmarshal([]byte(cm.Data[slotKey]), &held); err != nil {
-		return slot{}, fmt.Errorf("configmap %s key %s: %w", cm.Name, slotKey, err)
+	err := machine.ReadRecord(cm.Data[slotKey], &held)
+	switch {
+	case err != nil:
+	case held.Schema != slotSchema:
+		err = fmt.Errorf("schema %d, want %d", held.Schema, slotSchema)
+	case held.Namespace == "" || held.Name == "" || held.UID == "":
+		err = errors.New("it names no machine")
 	}
-	if held.Schema != slotSchema {
-		return slot{}, fmt.Errorf("configmap %s key %s: schema %d, want %d", cm.Name, slotKey, held.Schema, slotSchema)
+	if err != nil {
+		return slot{}, fmt.Errorf("configmap %s key %s: %w", cm.Name, slotKey, err)
 	}
 	return held, nil
 }
@@ -81,7 +89,7 @@ func (d drain) takeSlot(claimed *bool) (seq []plan.Sequence, wait bool) {
 		return d.queued("node " + other + " is cordoned"), true
 	}
 	if err != nil {
-		return d.queued(err.Error()), true
+		return d.hindered(err.Error()+": mend it or remove it, until then nobody disrupts the control plane"), true
 	}
 	if holds {
 		return nil, false
