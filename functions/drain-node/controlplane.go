@@ -89,7 +89,7 @@ func (d drain) takeSlot(claimed *bool) (seq []plan.Sequence, wait bool) {
 		return d.queued("node " + other + " is cordoned"), true
 	}
 	if err != nil {
-		return d.hindered(err.Error()+": mend it or remove it, until then nobody disrupts the control plane"), true
+		return d.hindered(err.Error() + ": mend it or remove it, until then nobody disrupts the control plane"), true
 	}
 	if holds {
 		return nil, false

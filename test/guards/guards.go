@@ -27,7 +27,7 @@ const (
 // All returns every guard.
 func All() []Guard {
 	var all []Guard
-	for _, some := range [][]Guard{port, ledgers, launches, ends, sweeps, drains, repairs, scalings, inputs} {
+	for _, some := range [][]Guard{port, ledgers, launches, ends, sweeps, drains, repairs, scalings, inputs, joins, hosts} {
 		all = append(all, some...)
 	}
 	return all
@@ -144,6 +144,8 @@ var launches = []Guard{
 	{"paused-machine-is-left-alone", "2b.1", provision + "handler.go", `	case machine.IsPaused(m):`, `	case false:`, ""},
 	{"claim-from-the-future-is-bounded", "G6", words + "ahead.go", `	if far("until", i.Until, LongestClaim) {`, `	if false {`, "./shared/machine ./functions/provision-machine"},
 	{"backoff-from-the-future-is-over", "G7", words + "ahead.go", `	if far("notBefore", i.NotBefore, LongestPause) {`, `	if false {`, "./shared/machine ./functions/provision-machine"},
+	{"ledger-of-the-owning-set", "2a.5", provision + "launch.go", `	if ledger.SetUID != set.UID {`, `	if false {`, ""},
+	{"unknown-horizon-is-not-over", "2b.4", provision + "launch.go", `(l.cloud.Account == "" || l.Now`, `(l.Now`, ""},
 	{"find-before-create", "2b.3", provision + "reads.go", `	fresh := intent == nil && s.Now.Sub(m.CreationTimestamp.Time) < young`, `	fresh := true`, ""},
 	{"error-is-no-absence", "G5", provision + "launch.go", `	case l.cloud.Err != nil:
 		return l.unreachable()
@@ -280,6 +282,10 @@ var sweeps = []Guard{
 
 var drains = []Guard{
 	{"one-of-the-control-plane", "2e", drain + "controlplane.go", `	if !machine.IsControlPlane(d.n) {`, `	if true {`, ""},
+	{"slot-names-its-holder", "2e", drain + "controlplane.go", `	case held.Namespace == "" || held.Name == "" || held.UID == "":`, `	case false:`, ""},
+	{"broken-slot-lets-nobody-go", "2e", drain + "controlplane.go", `	if err != nil {
+		return d.hindered(`, `	if err != nil && false {
+		return d.hindered(`, ""},
 	{"volumes-are-waited-for", "2e", drain + "handler.go", `	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes != "" {`, `	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes == "never" {`, ""},
 	{"pods-are-waited-for", "2e", drain + "handler.go", `	if progress := e.progress(); progress != "" {`, `	if progress := e.progress(); progress == "never" {`, ""},
 	{"blocked-pods-block", "2e", drain + "handler.go", `	if reason := e.obstacle(); reason != "" {`, `	if reason := e.obstacle(); reason == "never" {`, ""},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -194,6 +195,34 @@ func TestAnOldChoiceTakesNothing(t *testing.T) {
 	other.UID, other.Progress = "other-uid", sleeper.Progress
 	if in, err := d.Create(t.Context(), other, spec); err != nil || in.State != provider.StateIncomplete {
 		t.Errorf("an outdated choice = %+v, %v, want a new one", in, err)
+	}
+}
+
+// Whoever may write a Machine may write what was chosen for it: the host of somebody else, as it is now, is not taken for that.
+func TestAForgedChoiceTakesNothing(t *testing.T) {
+	t.Parallel()
+	s := newStock(1)
+	s.change(t, "host-0", func(h *host) { h.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Name: "theirs"} })
+	h, forged := s.hosts["host-0"], worker
+	forged.Progress = fmt.Appendf(nil, `{"host":%q,"uid":%q,"version":%q}`, h.Name, h.UID, h.ResourceVersion)
+	in, err := open(t, s).Create(t.Context(), forged, specOf(image))
+	if provider.CodeOf(err) != provider.Exhausted || s.hosts["host-0"].Spec.ConsumerRef.Name != "theirs" {
+		t.Errorf("a forged choice = %+v, %v; the host is %+v", in, err, s.hosts["host-0"].Spec.ConsumerRef)
+	}
+}
+
+// A host whose power people keep on is cleaned before it is let go all the same (SPEC E33).
+func TestAHostThatStaysOnLosesItsImageFirst(t *testing.T) {
+	t.Parallel()
+	s := newStock(1)
+	d, spec := open(t, s), specOf(image)
+	if _, err := d.Create(t.Context(), chosen(t, d, worker, spec), spec); err != nil {
+		t.Fatal(err)
+	}
+	s.change(t, "host-0", func(h *host) { h.Spec.DisablePowerOff = true })
+	err := d.Delete(t.Context(), worker)
+	if h := s.hosts["host-0"]; err != nil || h.Spec.Image != nil || h.Spec.ConsumerRef == nil {
+		t.Errorf("%v; the host is %+v", err, h.Spec)
 	}
 }
 

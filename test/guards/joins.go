@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guards
+
+const (
+	approve = "functions/approve-node/"
+	link    = "functions/link-node/"
+	metal   = "shared/provider/metal3/"
+)
+
+// joins keep out Nodes that no Machine is known to have, and tie none to another's Machine (RELIABILITY §4, 2e).
+var joins = []Guard{
+	{"request-of-a-bootstrapper", "4", approve + "handler.go", `r.serving() || asking.has(r) {`, `r.serving() || asking.has(r) || true {`, ""},
+	{"more-requests-than-machines", "4", approve + "handler.go", `pending(open, s.Now) > most {`, `pending(open, s.Now) > most*1000 {`, ""},
+	{"one-machine-of-that-name", "4", approve + "machine.go", `	return nil, "more than one machine " + what + ": " + strings.Join(names, ", ")`, `	return fit[0], strings.Join(names[:0], what)`, ""},
+	{"node-of-that-name-exists", "4", approve + "machine.go", `why == "" && k.Node(c.node) != nil {`, `why == "" && false {`, ""},
+	{"machine-has-its-node", "4", approve + "machine.go", `	case m.Status.NodeRef != nil:
+		return "the machine has its node already"
+`, "", ""},
+	{"machine-that-goes-gets-no-node", "4", approve + "machine.go", `	case m.DeletionTimestamp != nil:
+		return "the machine is being deleted"
+`, "", ""},
+	{"within-two-hours", "4", approve + "machine.go", `	case made.Before(from), made.After(until(m)):`, `	case made.Before(from):`, ""},
+	{"not-before-the-machine", "4", approve + "machine.go", `	case made.Before(from), made.After(until(m)):`, `	case made.After(until(m)):`, ""},
+	{"serving-by-the-uid-of-the-node", "4", approve + "machine.go", `bool { return !machine.IsNodeOf(m, n) })`, `bool { return m.Status.NodeRef.Name != n.Name })`, ""},
+	{"serving-under-its-own-names", "4", approve + "machine.go", `return named(a) && a.Address == dns })`, `return named(a) || a.Address == dns })`, ""},
+	{"serving-under-its-own-addresses", "4", approve + "machine.go", ` == nil && known.Equal(ip)`, ` == nil`, ""},
+	{"key-is-the-askers", "4", approve + "request.go", `		err = x.CheckSignature() // the key is the asker's own
+`, "", ""},
+	{"organization-of-nodes-alone", "4", approve + "request.go", `	case !slices.Equal(x.Subject.Organization, []string{group}):`, `	case len(x.Subject.Organization) == 0:`, ""},
+	{"node-asks-for-itself", "4", approve + "request.go", `r.Spec.Username != userPrefix+node || `, ``, ""},
+	{"node-has-the-group", "4", approve + "request.go", `(r.Spec.Username != userPrefix+node || !slices.Contains(r.Spec.Groups, group)):`, `r.Spec.Username != userPrefix+node:`, ""},
+	{"usages-of-a-kubelet", "4", approve + "request.go", `	case !only(r.Spec.Usages, usage):`, `	case usage == "":`, ""},
+	{"attempt-of-this-machine", "4", approve + "machine.go", ` && i.Own(m) && `, ` && `, ""},
+	{"decided-stays-decided", "4", approve + "request.go", `len(csr.Status.Certificate) > 0, len(csr.Status.Conditions) > 0:`, `len(csr.Status.Certificate) > 0:`, ""},
+
+	{"two-machines-link-none", "2e", link + "handler.go", `		case len(ms) > 1:`, `		case false:`, ""},
+	{"two-nodes-link-none", "2e", link + "handler.go", `		case len(fits[ms[0]]) > 1:`, `		case false:`, ""},
+	{"all-machines-before-a-link", "2e", link + "handler.go", `		case s.Has(snapshot.All("Machine")) || machine.IsNodeOf(ms[0], n) || named(ms[0], n):`, `		default:`, ""},
+	{"node-ref-says-the-uid", "2e", link + "handler.go", `Name: n.Name, UID: n.UID}`, `Name: n.Name}`, ""},
+	{"what-goes-is-not-marked", "2e", link + "handler.go", `	if m.DeletionTimestamp != nil || n.DeletionTimestamp != nil || m`, `	if m`, ""},
+	{"machine-that-goes-does-not-run", "2e", link + "handler.go", `		if m.DeletionTimestamp == nil && m`, `		if m`, ""},
+	{"same-instance-of-that-name", "2e", link + "handler.go", ` && machine.SameInstance(m, n) && `, ` && `, ""},
+	{"paused-machine-is-not-linked", "2e", link + "handler.go", ` || machine.IsPaused(ms[0]):`, `:`, ""},
+}
+
+// hosts keep a host from two Machines, and other people's from any (RELIABILITY 2b, R-B33).
+var hosts = []Guard{
+	{"host-as-it-was-recorded", "2b.5", metal + "create.go", `		if chosen == (choice{h.Name, h.UID, h.ResourceVersion}) && `, `		if chosen.Host == h.Name && `, ""},
+	{"host-is-claimed-at-its-version", "G3", metal + "create.go", `patchMetadata{c.Version, map`, `patchMetadata{"", map`, ""},
+	{"still-free-when-claimed", "2b.5", metal + "create.go", `h.ResourceVersion}) && why(h, s.HostSelector) == "" {`, `h.ResourceVersion}) {`, ""},
+	{"one-host-of-a-machine", "2b.3", metal + "create.go", `		if !d.means(provider.Ref{UID: r.UID, Name: r.Name}, h) {`, `		if true {`, ""},
+	{"consumed-host-is-not-free", "2b.3", metal + "create.go", `	case h.Spec.ConsumerRef != nil:
+		return "consumed"
+`, "", ""},
+	{"host-of-somebody-else", "2b.3", metal + "create.go", `	case h.Spec.Image != nil, h.Spec.CustomDeploy != nil:
+		return "provisioned by somebody else"
+`, "", ""},
+	{"external-host-is-not-free", "2b.3", metal + "create.go", `	case h.Spec.ExternallyProvisioned:
+		return "externally provisioned"
+`, "", ""},
+	{"host-is-cleaned-first", "2b.9", metal + "delete.go", `	if busy(h) {
+		return false, nil
+	}
+`, "", ""},
+	{"host-of-another-claim-stays", "2b.9", metal + "metal3.go", `		return ref.UID == r.UID
+`, "		return ref.Name == r.Name\n", ""},
+	{"host-of-another-cluster-stays", "2b.9", metal + "metal3.go", ` && (of == "" || of == d.cluster)`, ` && of != "nobody"`, ""},
+	{"host-of-another-consumer-stays", "2b.9", metal + "host.go", `	return isMachine(ref) && string(ref.UID) == uid`, `	return ref != nil && string(ref.UID) == uid`, ""},
+	{"image-goes-before-the-host", "2b.9", metal + "delete.go", `h.Spec.Image != nil || h.Spec.CustomDeploy != nil || h.Spec.UserData != nil || !off {`, `!off {`, ""},
+	{"user-data-of-this-namespace", "4", "shared/providerspec/baremetal.go", `	f.ownNamespace(at("userData"), s.UserData, of)
+`, "", ""},
+	{"user-data-before-a-host", "2b.5", metal + "metal3.go", `!ok && values["value"] == nil {`, `!ok && false {`, ""},
+	{"all-pages-of-hosts", "G2", metal + "hosts.go", `page.Continue == "" {`, `page.Continue == "" || true {`, ""},
+}
