@@ -82,9 +82,9 @@ func parseKeys(text []byte) (map[string]crypto.PublicKey, error) {
 		switch {
 		case k.Use != "" && k.Use != "sig":
 		case k.Kty == "RSA":
-			key := &rsa.PublicKey{N: number(k.N), E: int(number(k.E).Int64())}
-			if key.N.BitLen() >= 2048 {
-				known[k.Kid] = key
+			n, e := number(k.N), number(k.E)
+			if n.BitLen() >= 2048 && e.BitLen() < 32 && e.BitLen() > 1 && e.Bit(0) == 1 {
+				known[k.Kid] = &rsa.PublicKey{N: n, E: int(e.Int64())}
 			}
 		case k.Kty == "EC" && k.Crv == "P-256":
 			if key := onP256(number(k.X), number(k.Y)); key != nil {

@@ -37,7 +37,7 @@ type signer struct {
 	asked int
 }
 
-func newSigner(t *testing.T) *signer {
+func newSigner(t testing.TB) *signer {
 	t.Helper()
 	a := &signer{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	var err1, err2 error
@@ -72,7 +72,7 @@ func (a *signer) keys(context.Context) (string, []byte, error) {
 }
 
 // token returns a token of these claims, which changes may change, signed as the header says.
-func (a *signer) token(t *testing.T, header map[string]string, change func(map[string]any)) string {
+func (a *signer) token(t testing.TB, header map[string]string, change func(map[string]any)) string {
 	t.Helper()
 	c := map[string]any{"iss": issuer, "sub": trigger, "aud": []string{audience}, "exp": a.now.Add(time.Hour).Unix(), "nbf": a.now.Add(-time.Minute).Unix()}
 	if change != nil {

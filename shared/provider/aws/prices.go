@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
@@ -40,10 +42,24 @@ func NewPrices(config *rest.Config) (Prices, error) {
 		if err != nil {
 			return nil, fmt.Errorf("ConfigMap %s/%s: %w", namespace, pricesName, err)
 		}
-		prices := map[string]float64{}
-		if err := yaml.Unmarshal([]byte(m.Data[region]), &prices); err != nil {
+		prices, err := parsePrices(m.Data[region])
+		if err != nil {
 			return nil, provider.Errorf(provider.Exhausted, "ConfigMap %s/%s: key %s: %w; write lines such as m5.large: 0.096", namespace, pricesName, region, err)
 		}
 		return prices, nil
 	}, nil
+}
+
+// parsePrices reads the lines of one region. A type that is said twice, or that costs less than nothing, is an error.
+func parsePrices(text string) (map[string]float64, error) {
+	prices := map[string]float64{}
+	if err := yaml.UnmarshalStrict([]byte(text), &prices); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(prices)) {
+		if prices[name] < 0 {
+			return nil, fmt.Errorf("%s: %v is no price", name, prices[name])
+		}
+	}
+	return prices, nil
 }
