@@ -193,10 +193,13 @@ func (p *Play) takeAway() {
 		return
 	}
 	for _, i := range p.instances() {
-		runs := func(n *corev1.Node) bool { return n.Spec.ProviderID == i.ProviderID && machine.NodeReady(n) }
-		if !i.Child && p.owner(i.UID) == nil && slices.ContainsFunc(memory.List[*corev1.Node](p.API), runs) {
-			p.tracef("people take %s away", i.ID)
-			p.Cloud.Vanish(i.ID)
+		for _, n := range memory.List[*corev1.Node](p.API) {
+			if !i.Child && p.owner(i.UID) == nil && n.Spec.ProviderID == i.ProviderID && machine.NodeReady(n) {
+				p.tracef("people take %s away, with its node", i.ID)
+				p.Cloud.Vanish(i.ID)
+				p.seen += len(p.happened())
+				p.remove("Node", "", n.Name)
+			}
 		}
 	}
 }
