@@ -4,12 +4,17 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	scalemachineset "github.com/machine-functions/machine-functions/functions/scale-machineset"
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/runner"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -40,6 +45,60 @@ func TestMachinesOfASetThatIsGoneStayFree(t *testing.T) {
 	if len(machines) != 2 {
 		t.Errorf("%d Machines, want the 2 that there were", len(machines))
 	}
+}
+
+// A Machine that was retired, and that people took out of the set before it was deleted, is the set's again at another ordinal: who read
+// the ledger before that, and the Machines after it, deletes nobody by it (2a.1, R-S6).
+func TestMachineThatWasAdoptedAnewStays(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(scalemachineset.Function)
+	set := Set("worker", 2)
+	byHand := &machine.Machine{ObjectMeta: metav1.ObjectMeta{
+		Namespace: machine.Namespace, Name: "by-hand", Labels: set.Labels, Annotations: map[string]string{machine.AnnotationDelete: "yes"},
+	}}
+	now := func(r *runner.Runner) {
+		t.Helper()
+		if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.API.Put(set, byHand); err != nil {
+		t.Fatal(err)
+	}
+	now(w.Runner(scalemachineset.Function)) // makes one, adopts the other
+	if err := w.API.Scale(machine.Namespace, "worker", 1); err != nil {
+		t.Fatal(err)
+	}
+	retires := w.Runner(scalemachineset.Function)
+	retires.Cluster = deletesNobody{retires.Cluster}
+	if _, err := retires.Handle(t.Context(), snapshot.Request{}); !errors.Is(err, errFault) {
+		t.Fatalf("the Machine that is marked was not to be deleted: %v", err)
+	}
+	late := w.Runner(scalemachineset.Function)
+	late.Cluster = &between{Cluster: late.Cluster, of: "MachineSet", and: "Machine", happens: func() error {
+		err := memory.Patch(w.API, machine.Namespace, byHand.Name, func(m *machine.Machine) { m.OwnerReferences = nil })
+		err = errors.Join(err, w.API.Scale(machine.Namespace, "worker", 2))
+		now(w.Runner(scalemachineset.Function))
+		return err
+	}}
+	now(late)
+	switch m := memory.Get[*machine.Machine](w.API, machine.Namespace, byHand.Name); {
+	case m == nil || m.DeletionTimestamp != nil:
+		t.Error("it was deleted for the ordinal that it had before")
+	case ownerOf(m) == "" || m.Labels[machine.LabelOrdinal] != "2":
+		t.Errorf("it is not the set's anew: %v %v", m.OwnerReferences, m.Labels)
+	}
+}
+
+// deletesNobody is a cluster to which no deletion gets through.
+type deletesNobody struct{ cluster.Cluster }
+
+// Apply implements [cluster.Cluster].
+func (d deletesNobody) Apply(ctx context.Context, a plan.Action) error {
+	if _, is := a.(plan.Delete); is {
+		return errFault
+	}
+	return d.Cluster.Apply(ctx, a)
 }
 
 // between lets something happen once, after one kind was read and before the other is.
