@@ -118,17 +118,18 @@ func TestNodeIsNotEmptyOnADoubtfulList(t *testing.T) {
 		}},
 		Seen: autoscaling.Seen{Nodes: 4, Pods: 40},
 	})
+	w.must(t, memory.Patch(w.Server, machine.Namespace, "s", func(s *machine.MachineSet) { s.Spec.Replicas = new(int32(4)) }))
 	w.must(t, memory.Patch(w.Server, "", "d", func(n *corev1.Node) {
 		n.Spec.Unschedulable = true
 		n.Spec.Taints = []corev1.Taint{{Key: machine.TaintToBeDeleted, Value: "down-d", Effect: corev1.TaintEffectNoSchedule}}
 	}))
 	w.pass(t, 50*time.Second)
-	if got := w.replicas("s"); got[0] != 3 {
-		t.Errorf("with 3 Pods of 40: %d replicas, want 3", got[0])
+	if got := w.replicas("s"); got[0] != 4 {
+		t.Errorf("with 3 Pods of 40: %d replicas, want 4", got[0])
 	}
 	w.pass(t, time.Minute)
-	if got := w.replicas("s"); got[0] != 2 {
-		t.Errorf("once it is believed: %d replicas, want 2", got[0])
+	if got := w.replicas("s"); got[0] != 3 {
+		t.Errorf("once it is believed: %d replicas, want 3", got[0])
 	}
 }
 

@@ -95,7 +95,7 @@ func (p *Play) watchCreated(q *proc, e cloud.Event) {
 	case m != nil && machine.ProviderID(m) != "" && bounded:
 		p.violate("R-S1", "%s makes %s for %s, which has %s", q, e.ID, e.Name, machine.ProviderID(m))
 	}
-	if p.doubtful(q, e.UID) {
+	if p.doubtful(q, e.UID) && (m == nil || !p.unmade(q, m)) {
 		p.violate("R-S12", "%s makes %s although the cloud did not say that there is none", q, e.ID)
 	}
 	p.doubts[doubt{q.id, e.UID}] = true // from here on: whoever goes on with it has to ask anew
@@ -113,6 +113,14 @@ func (p *Play) watchCreated(q *proc, e cloud.Event) {
 			p.violate("R-S4", "%d instances of active ordinals, at most %d were ever wanted, and %d put in", active, p.most, p.added)
 		}
 	}
+}
+
+// unmade reports whether the API server's word is enough that nothing was made for m: it is new, without a record until now (2b.3).
+// Then no cloud is asked about it, and a list that failed is of others.
+func (p *Play) unmade(q *proc, m *machine.Machine) bool {
+	_, asked := p.doubts[doubt{q.id, m.UID}]
+	i := p.intentOf(m)
+	return !asked && i != nil && i.Attempt == 1 && p.clock.Sub(m.CreationTimestamp.Time) < 90*time.Second
 }
 
 // watchDeleted holds R-S3 and R-S7 for an instance that is told to go.
