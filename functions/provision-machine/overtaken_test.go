@@ -40,7 +40,10 @@ func TestTimeOfTheNextAttemptIsTakenOff(t *testing.T) {
 		},
 		"a step was made": {
 			snapshot.Cloud{Account: "kubemark", Tokens: true},
-			func(i *machine.Intent) { *i = i.Released(machine.OutcomePartial, time.Time{}); i.Code, i.Message = "", "" }, refused,
+			func(i *machine.Intent) {
+				*i = i.Released(machine.OutcomePartial, time.Time{})
+				i.Code, i.Message = "", ""
+			}, refused,
 		},
 		"waits": {
 			snapshot.Cloud{},

@@ -345,10 +345,10 @@ var scalings = []Guard{
 	{"unready-nodes-stop-scale-down", "2d", autoscale + "scaledown.go", `	case sc.tooManyUnready():`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"stale-taints-go", "2d", autoscale + "removal.go", `	sc.dropStaleTaints()
 }`, `}`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"one-change-of-a-set", "2d", autoscale + "removal.go", `	if pendingResize(g, sc.state.Groups[g.id]) {
-		return // one change of a set at a time
-	}
-`, "", "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"one-change-of-a-set", "2d", autoscale + "removal.go", `	if pendingResize(g, sc.state.Groups[g.id]) || g.surplus() {`, `	if g.surplus() {`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"what-people-let-go-is-chosen-first", "2d", autoscale + "removal.go", ` || g.surplus() {
+		return // one`, ` {
+		return // one`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"memory-is-in-objects", "G10", autoscale + "scaledown.go", `	sc.state.Unneeded = timers
 	if`, `	sc.state.Unneeded = nil
 	if`, "./functions/evaluate-autoscale -run=TestScenarios"},

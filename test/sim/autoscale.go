@@ -30,21 +30,45 @@ const (
 
 // autoscaling returns what makes the set be resized: settings without long delays, and bounds.
 func (p *Play) autoscaling() []plan.Object {
-	ca := &autoscaling.ClusterAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: autoscaling.Name}}
-	short := "20s"
-	ca.Spec.ResourceLimits = &autoscaling.ResourceLimits{MaxNodesTotal: new(int32(mostNodes))}
-	ca.Spec.ScaleDown = &autoscaling.ScaleDown{Enabled: true, DelayAfterAdd: &short, DelayAfterDelete: &short, DelayAfterFailure: &short, UnneededTime: &short}
 	ma := &autoscaling.MachineAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: setName}}
 	ma.Spec.MinReplicas, ma.Spec.MaxReplicas = 1, mostReplicas
 	ma.Spec.ScaleTargetRef.APIVersion, ma.Spec.ScaleTargetRef.Kind, ma.Spec.ScaleTargetRef.Name = "machine.openshift.io/v1beta1", "MachineSet", setName
 	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: "app", UID: "app"}}
 	rs.Spec.Replicas = new(int32(1))
 	p.pods = 1
-	all := []plan.Object{ca, ma, rs, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workload}}}
+	all := []plan.Object{settings(), ma, rs, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workload}}}
 	if p.hosts == nil { // where there are but few hosts, nobody can keep all Pods and lose a host
 		all = append(all, budget())
 	}
 	return all
+}
+
+// settings are those of the autoscaler, without long delays.
+func settings() *autoscaling.ClusterAutoscaler {
+	ca := &autoscaling.ClusterAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: autoscaling.Name}}
+	short := "20s"
+	ca.Spec.ResourceLimits = &autoscaling.ResourceLimits{MaxNodesTotal: new(int32(mostNodes))}
+	ca.Spec.ScaleDown = &autoscaling.ScaleDown{Enabled: true, DelayAfterAdd: &short, DelayAfterDelete: &short, DelayAfterFailure: &short, UnneededTime: &short}
+	return ca
+}
+
+// editSettings deletes the autoscaler's settings, or makes them such as nobody can follow; then whoever did takes it back.
+func (p *Play) editSettings(spoil bool) {
+	ca := memory.Get[*autoscaling.ClusterAutoscaler](p.API, "", autoscaling.Name)
+	switch {
+	case ca == nil:
+		p.tracef("people make the autoscaler's settings anew")
+		p.put(settings())
+	case len(ca.Spec.Expanders) > 0:
+		p.tracef("people mend the autoscaler's settings")
+		p.change(ca, func(o *autoscaling.ClusterAutoscaler) { o.Spec.Expanders = nil })
+	case spoil:
+		p.tracef("people spoil the autoscaler's settings")
+		p.change(ca, func(o *autoscaling.ClusterAutoscaler) { o.Spec.Expanders = []autoscaling.Expander{"?"} })
+	default:
+		p.tracef("people delete the autoscaler's settings")
+		p.remove("ClusterAutoscaler", "", autoscaling.Name)
+	}
 }
 
 // budget is people's word that one Pod may be missing at a time.

@@ -31,16 +31,19 @@ const (
 	stale             // a cloud's list as far back as its lag allows
 	cut               // the first half of an answer
 	proxied           // a page of a proxy that knows nothing of the sort
+	partial           // a cloud's list without every other instance, as if a page were missing
+	emptied           // a cloud's list without any
 	numVerdicts
 )
 
-var verdictNames = [...]string{"", "fails", "takes effect, the answer is lost", "killed before it", "killed after it", "throttled", "no capacity", "stale", "cut off", "not found, a proxy says"}
+var verdictNames = [...]string{"", "fails", "takes effect, the answer is lost", "killed before it", "killed after it", "throttled", "no capacity", "stale", "cut off", "not found, a proxy says", "partial", "empty"}
 
 // What can become of each kind of call.
 var (
 	ofRead   = []verdict{works, fails, dies}
 	ofWrite  = []verdict{works, fails, lost, dies, diesAfter}
 	ofLook   = []verdict{works, fails, dies, throttled, stale}
+	ofList   = []verdict{works, fails, dies, throttled, stale, partial, emptied}
 	ofCreate = []verdict{works, fails, lost, dies, diesAfter, throttled, exhausted}
 	// An API server's reads do not lag behind its writes.
 	ofHosts     = []verdict{works, fails, dies, throttled, cut, proxied}
@@ -217,7 +220,9 @@ func (p *Play) strike(ctx context.Context, c cloud.Call) error {
 			may = ofCreate
 		case cloud.OpDelete, cloud.OpUpdate, cloud.OpPowerCycle, cloud.OpPowerOff, cloud.OpPowerOn:
 			may = ofDelete
-		case cloud.OpResolve, cloud.OpFind, cloud.OpList, cloud.OpInstanceTypes:
+		case cloud.OpList:
+			may = ofList
+		case cloud.OpResolve, cloud.OpFind, cloud.OpInstanceTypes:
 		}
 		err := q.step(call{what: "cloud " + string(c.Op) + " " + c.Ref.Name, may: may, cloud: true})
 		p.asked(q, c, err == nil)
@@ -233,4 +238,16 @@ func (p *Play) behind(ctx context.Context, _ cloud.Call) time.Duration {
 		return p.Cloud.Lag
 	}
 	return 0
+}
+
+// shown is what a cloud's list tells of what there is.
+func (p *Play) shown(ctx context.Context, _ cloud.Call, all []provider.Instance) []provider.Instance {
+	q, ok := ctx.Value(procKey{}).(*proc)
+	switch {
+	case ok && q.verdict == emptied:
+		return nil
+	case ok && q.verdict == partial:
+		return slices.DeleteFunc(all, func(i provider.Instance) bool { return i.ID[len(i.ID)-1]%2 == 0 })
+	}
+	return all
 }

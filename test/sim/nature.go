@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -142,6 +143,8 @@ func (p *Play) change(o plan.Object, f any) {
 			return memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)
 		case func(*machine.MachineSet):
 			return memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)
+		case func(*autoscaling.ClusterAutoscaler):
+			return memory.Patch(p.API, "", o.GetName(), f)
 		}
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -45,6 +46,7 @@ const (
 	userByHand
 	userJump
 	userSet
+	userSettings
 	numUser
 )
 
@@ -69,6 +71,10 @@ func (p *Play) does(what int) {
 		p.limit(n)
 		p.tracef("the cloud has room for %d (-1: no limit)", n)
 		p.disturbed = true
+	case userSettings:
+		if p.Level >= Scaling {
+			p.editSettings(p.pick(KindWhich, 2) == 1)
+		}
 	case userTemplate:
 		p.tracef("people edit the template")
 		p.editSet(func(s *machine.MachineSet) {
@@ -301,6 +307,9 @@ func (p *Play) relent() {
 		p.deleteSet(0)
 	}
 	p.mendAll()
+	if ca := memory.Get[*autoscaling.ClusterAutoscaler](p.API, "", autoscaling.Name); p.Level >= Scaling && (ca == nil || len(ca.Spec.Expanders) > 0) {
+		p.editSettings(false)
+	}
 	kept := false
 	for _, i := range p.instances() {
 		if p.sick[i.ProviderID] && kept {

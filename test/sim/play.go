@@ -116,7 +116,7 @@ func NewPlay(c Config, s *Script) *Play {
 	p.API = memory.New(p.now)
 	p.API.Trusting = !c.Exact
 	p.quietly = true
-	p.Cloud = &cloud.Cloud{Clock: p.elsewhere, Local: p.now, Fault: p.strike, Behind: p.behind}
+	p.Cloud = &cloud.Cloud{Clock: p.elsewhere, Local: p.now, Fault: p.strike, Behind: p.behind, Shown: p.shown}
 	p.warm, p.records = make([]*runner.Runner, 2*len(p.Functions)), c.Records
 	if p.records == nil {
 		p.records = machine.NewRecords()
@@ -273,7 +273,7 @@ func (p *Play) pass(d time.Duration) {
 
 // looks reports that a call changes nothing.
 func (c call) looks() bool {
-	return &c.may[0] == &ofRead[0] || &c.may[0] == &ofLook[0] || &c.may[0] == &ofHosts[0]
+	return &c.may[0] == &ofRead[0] || &c.may[0] == &ofLook[0] || &c.may[0] == &ofList[0] || &c.may[0] == &ofHosts[0]
 }
 
 // String names the call.

@@ -43,6 +43,8 @@ type Cloud struct {
 	Fault func(ctx context.Context, c Call) error
 	// Behind, if set, says how far what one call sees lies back; it is at most Lag, which is otherwise the answer.
 	Behind func(ctx context.Context, c Call) time.Duration
+	// Shown, if set, says what a List, or a Find, answers of what there is.
+	Shown func(ctx context.Context, c Call, all []provider.Instance) []provider.Instance
 
 	mu      sync.Mutex
 	all     []*thing // instances and ports in the order in which they were made, those that are gone too

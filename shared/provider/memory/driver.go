@@ -84,14 +84,14 @@ func (d *driver) Create(ctx context.Context, r provider.Ref, resolved json.RawMe
 // Find implements [provider.Driver]; ports are not instances.
 func (d *driver) Find(ctx context.Context, r provider.Ref) ([]provider.Instance, error) {
 	return call(ctx, d, Call{Op: OpFind, Ref: r}, func() ([]provider.Instance, error) {
-		return d.cloud.existing(d.seen(ctx, Call{Op: OpFind, Ref: r}), func(t *thing) bool { return !t.Child && d.means(r, t) }), nil
+		return d.shown(ctx, Call{Op: OpFind, Ref: r}, func(t *thing) bool { return !t.Child && d.means(r, t) }), nil
 	})
 }
 
 // List implements [provider.Driver].
 func (d *driver) List(ctx context.Context) ([]provider.Instance, error) {
 	return call(ctx, d, Call{Op: OpList}, func() ([]provider.Instance, error) {
-		return d.cloud.existing(d.seen(ctx, Call{Op: OpList}), func(t *thing) bool { return d.ours(t) && !t.owned }), nil
+		return d.shown(ctx, Call{Op: OpList}, func(t *thing) bool { return d.ours(t) && !t.owned }), nil
 	})
 }
 
@@ -172,6 +172,15 @@ func (d *driver) Horizon() time.Duration {
 		return d.cloud.Window
 	}
 	return defaultHorizon + d.cloud.Lag
+}
+
+// shown returns what there is as a call is told of it.
+func (d *driver) shown(ctx context.Context, c Call, keep func(*thing) bool) []provider.Instance {
+	all := d.cloud.existing(d.seen(ctx, c), keep)
+	if d.cloud.Shown != nil {
+		return d.cloud.Shown(ctx, c, all)
+	}
+	return all
 }
 
 // seen is the time of which the cloud's lists tell.
