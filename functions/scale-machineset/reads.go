@@ -3,6 +3,7 @@
 package scalemachineset
 
 import (
+	"cmp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,7 +18,8 @@ const fewNodes = 20
 
 // reads asks for the set before its Machines, so that the list is never older than the ledger. Where a Machine stands
 // at an ordinal that the ledger has not allocated, the set is read again: if that still does not know it, then the
-// ledger went backwards (RELIABILITY 2a.7). So it is before a Machine is deleted or adopted for it.
+// ledger went backwards (RELIABILITY 2a.7). So it is before a Machine is deleted or adopted for it; who
+// is adopted by then is looked for once more.
 func reads(s snapshot.Snapshot) snapshot.Scope {
 	sc := snapshot.Scope{Objects: woken(s)}
 	ask := func(q ...snapshot.Query) { sc.Objects = append(sc.Objects, q...) }
@@ -29,8 +31,12 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		if _, told := set.Spec.Template.Labels[machine.LabelCluster]; !told || misfit(s, set) != "" {
 			ask(snapshot.One("Infrastructure", "", machine.InfrastructureName)) // which may say the name, or the region, that is missing
 		}
+		again := snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true}
 		if owned := all.owned[set.UID]; backwards(s, set, owned) || retires(s, set, owned) || adopts(s, set, all.free) {
-			ask(snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true})
+			ask(again)
+		}
+		if s.Has(again) {
+			ask(missed(s, set)...)
 		}
 	}
 	if !s.Request.Scan() {
@@ -84,6 +90,22 @@ func adopts(s snapshot.Snapshot, set *machine.MachineSet, free []*machine.Machin
 		k, ok := ordinalOf(m)
 		return ok && m.Namespace == set.Namespace && m.DeletionTimestamp == nil && l.Active.Has(k)
 	})
+}
+
+// missed asks for the Machines that the set, as it was read after the list of them, says it adopted, and that are not in the list:
+// they may have come since, and are not gone (2a.6).
+func missed(s snapshot.Snapshot, set *machine.MachineSet) (ask []snapshot.Query) {
+	l, err := s.Records.Ledger(set)
+	if err != nil || l.SetUID != set.UID {
+		return nil
+	}
+	for k, a := range l.Adopted {
+		if m := s.Machine(set.Namespace, a.Name); l.Active.Has(k) && (m == nil || m.UID != a.UID) {
+			ask = append(ask, snapshot.Query{Kind: "Machine", Namespace: set.Namespace, Name: a.Name, Again: true})
+		}
+	}
+	slices.SortFunc(ask, func(a, b snapshot.Query) int { return cmp.Compare(a.Name, b.Name) })
+	return ask
 }
 
 // machinesOf asks for every Machine that may belong to the set.

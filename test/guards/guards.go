@@ -119,6 +119,7 @@ var ledgers = []Guard{
 	{"rebuild-creates-nothing", "2a.7", scale + "handler.go", `	if ledger.Rebuilt != s.Invocation {`, `	if ledger.Rebuilt != "nobody" {`, ""},
 	{"ledger-from-before-an-adoption", "2a.7", scale + "members.go", `!adopted && !l.Active.Has(k) && err == nil && at >= l.Next {`, `!adopted && err == nil && at < 0 {`, ""},
 	{"retired-by-the-ledger-read-again", "2a.1", scale + "reads.go", ` || retires(s, set, owned)`, ``, "./test/sim -run=TestMachineThatWasAdoptedAnewStays"},
+	{"adopted-meanwhile-is-not-gone", "2a.6", scale + "reads.go", `			ask(missed(s, set)...)`, ``, "./test/sim -run=TestMachineThatWasAdoptedMeanwhileIsNotGone"},
 	{"adopted-by-a-set-that-is-there", "2a.6", scale + "reads.go", ` || adopts(s, set, all.free) {`, ` {`, "./test/sim -run=TestMachinesOfASetThatIsGoneStayFree"},
 	{"lent-ordinal-is-nobodys-by-name", "2a.6", words + "ledger.go", `maxLabelled) && !l.lent(k) &&`, `maxLabelled) &&`, "./functions/scale-machineset"},
 	{"nobody-is-made-who-goes-first", "2a.3", scale + "execute.go", `	if len(l.Active)-len(outOfReach(s, set, l, m)) > wanted(set, l) {`, `	if false {`, ""},

@@ -90,6 +90,36 @@ func TestMachineThatWasAdoptedAnewStays(t *testing.T) {
 	}
 }
 
+// A Machine that was adopted while an invocation had read the Machines, and not yet the set for the second time, is not gone (2a.6).
+func TestMachineThatWasAdoptedMeanwhileIsNotGone(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(scalemachineset.Function)
+	set := Set("worker", 1)
+	if err := w.API.Put(set); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Tick(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range memory.List[*machine.Machine](w.API) { // one that may be adopted has the set read again
+		if err := memory.Patch(w.API, m.Namespace, m.Name, func(m *machine.Machine) { m.OwnerReferences = nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := w.Runner(scalemachineset.Function)
+	r.Cluster = &between{Cluster: r.Cluster, of: "Machine", and: "MachineSet", happens: func() error {
+		byHand := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "by-hand", Labels: set.Labels}}
+		return errors.Join(w.API.Put(byHand), w.API.Scale(machine.Namespace, "worker", 2), w.Tick(t.Context()))
+	}}
+	if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledgerOf(memory.Get[*machine.MachineSet](w.API, machine.Namespace, "worker"))
+	if err != nil || l.Next != 2 || len(l.Active) != 2 || l.Adopted[1].Name != "by-hand" {
+		t.Errorf("%v, the ledger is %+v: want by-hand at ordinal 1, and nobody in its place", err, l)
+	}
+}
+
 // deletesNobody is a cluster to which no deletion gets through.
 type deletesNobody struct{ cluster.Cluster }
 
