@@ -4,6 +4,7 @@ package sim
 
 import (
 	"slices"
+	"time"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
@@ -149,6 +150,16 @@ func (p *Play) absent(set *machine.MachineSet) (n int) {
 	return n
 }
 
+// overdue counts the Machines that had the autoscaler's time to become Nodes, and did not: others are made in their place.
+func (p *Play) overdue() (n int) {
+	for _, m := range p.machines() {
+		if m.Status.NodeRef == nil && p.clock.Sub(m.CreationTimestamp.Time) >= 15*time.Minute {
+			n++
+		}
+	}
+	return n
+}
+
 // watchReplicas holds what the autoscaler may do to a set (R-S4, R-S5, R-S17).
 func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
 	from, to := int(*old.Spec.Replicas), int(*now.Spec.Replicas)
@@ -169,7 +180,7 @@ func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
 	switch {
 	case to > from && to > mostReplicas:
 		p.violate("R-S4", "%s: %d replicas, at most %d are allowed", q, to, mostReplicas)
-	case to > from && to > max(p.mostPods, 1) && !p.disturbed && !p.tampered:
+	case to > from && to > max(p.mostPods, 1)+p.overdue() && !p.disturbed && !p.tampered:
 		p.violate("R-S4", "%s: %d replicas for %d pods", q, to, p.mostPods)
 	case to < from && (err != nil || len(victims)+p.absent(old) < from-to):
 		p.violate("R-S5", "%s: %d less with %d victims", q, from-to, len(victims))
