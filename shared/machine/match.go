@@ -47,7 +47,19 @@ func RunsOn(providerID string, addresses []corev1.NodeAddress, n *corev1.Node) b
 	return fitOf(providerID, addresses, n) > misfit
 }
 
-func fitsBy(m *Machine, n *corev1.Node) fit { return fitOf(ProviderID(m), m.Status.Addresses, n) }
+// fitsBy returns how well n fits m. By an address alone no Node fits a Machine whose instance was lost before n was created, unless
+// m is linked to that Node, or to one of its name, which may have registered anew (R-B32): addresses are given again, and nobody else
+// may have it yet.
+func fitsBy(m *Machine, n *corev1.Node) fit {
+	how, ref := fitOf(ProviderID(m), m.Status.Addresses, n), m.Status.NodeRef
+	if how == misfit || how == byInstance || ref != nil && ref.Name == n.Name {
+		return how
+	}
+	if lost := lostAt(m); lost != nil && n.CreationTimestamp.After(lost.Time) {
+		return misfit
+	}
+	return how
+}
 
 // OtherInstance reports whether m and n name different instances (B5).
 func OtherInstance(m *Machine, n *corev1.Node) bool {
@@ -136,19 +148,15 @@ func (ix Index) Of(n *corev1.Node) []*Machine {
 
 // apart returns those of several Machines at n's address that n can be of. One that is being deleted has for itself what it is linked
 // to. It stands back behind one that lives where it has another Node and n came after its deletion; one that never was linked does
-// not, as its Node may join late (R-B31), nor where n has the name of its own, which may have registered anew (R-B32). One that is Failed
-// and never was linked stands back where n came after its instance was missed.
+// not, as its Node may join late (R-B31), nor where n has the name of its own, which may have registered anew (R-B32).
 func apart(all []*Machine, n *corev1.Node) []*Machine {
 	deleted := func(m *Machine) bool { return m.DeletionTimestamp != nil }
 	if i := slices.IndexFunc(all, func(m *Machine) bool { return deleted(m) && IsNodeOf(m, n) }); i >= 0 {
 		return all[i : i+1]
 	}
 	rest := slices.DeleteFunc(slices.Clone(all), func(m *Machine) bool {
-		ref, lost := m.Status.NodeRef, lostAt(m)
-		if ref == nil {
-			return lost != nil && n.CreationTimestamp.After(lost.Time)
-		}
-		return deleted(m) && ref.Name != n.Name && n.CreationTimestamp.After(m.DeletionTimestamp.Time)
+		ref := m.Status.NodeRef
+		return deleted(m) && ref != nil && ref.Name != n.Name && n.CreationTimestamp.After(m.DeletionTimestamp.Time)
 	})
 	if slices.ContainsFunc(rest, func(m *Machine) bool { return !deleted(m) }) {
 		return rest
@@ -156,10 +164,12 @@ func apart(all []*Machine, n *corev1.Node) []*Machine {
 	return all
 }
 
-// lostAt returns since when the instance of a Failed Machine is missing, or nil (B18, B21).
+// lostAt returns since when the instance of a Failed Machine is missing, or nil (B18, B21). One that was deleted since still shows what
+// it failed of; without that nobody had given the instance up, and its Node may join late (R-B31).
 func lostAt(m *Machine) *metav1.Time {
+	failed := Phase(m) == PhaseFailed || m.DeletionTimestamp != nil && m.Status.ErrorMessage != nil
 	c := FindCondition(m.Status.Conditions, ConditionInstanceExists)
-	if Phase(m) != PhaseFailed || c == nil || c.Status != corev1.ConditionFalse || c.Reason != machinev1beta1.InstanceMissingReason {
+	if !failed || c == nil || c.Status != corev1.ConditionFalse || c.Reason != machinev1beta1.InstanceMissingReason {
 		return nil
 	}
 	return &c.LastTransitionTime

@@ -5,7 +5,9 @@ package machine
 import (
 	"slices"
 	"testing"
+	"time"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,6 +50,16 @@ func deleted(m *Machine) *Machine {
 	return m
 }
 
+// lost makes m one whose instance was given up, missing since a second before any Node was created.
+func lost(m *Machine) *Machine {
+	m.Status.Phase, m.Status.ErrorMessage = new(PhaseFailed), new("can't find created instance")
+	m.Status.Conditions = []Condition{{
+		Type: ConditionInstanceExists, Status: corev1.ConditionFalse, Reason: machinev1beta1.InstanceMissingReason,
+		LastTransitionTime: metav1.NewTime(time.Time{}.Add(-time.Second)),
+	}}
+	return m
+}
+
 // TestWhoseNode asks about the first Machine: which Node is it that nobody doubts, and which has to be drained if it goes.
 func TestWhoseNode(t *testing.T) {
 	t.Parallel()
@@ -70,6 +82,11 @@ func TestWhoseNode(t *testing.T) {
 		{"fits another as well", []*Machine{at("a", "", "1"), at("b", "", "1")}, []*corev1.Node{joined("n", "", true, "1")}, "", ""},
 		{"stands back behind one that lives", []*Machine{deleted(at("a", "", "1")), at("b", "", "1")}, []*corev1.Node{joined("n", "", true, "1")}, "", ""},
 		{"before one that goes", []*Machine{at("a", "", "1"), deleted(at("b", "", "1"))}, []*corev1.Node{joined("n", "", true, "1")}, "n", "n"},
+		{"lost its instance before the node came", []*Machine{lost(at("a", "", "1"))}, []*corev1.Node{joined("n", "", true, "1")}, "", ""},
+		{"deleted since then", []*Machine{deleted(lost(at("a", "", "1")))}, []*corev1.Node{joined("n", "", true, "1")}, "", ""},
+		{"before one that lost its instance", []*Machine{deleted(at("a", "", "1")), lost(at("b", "", "1"))}, []*corev1.Node{joined("n", "", true, "1")}, "n", "n"},
+		{"lost its instance, linked under this name", []*Machine{lost(linkedTo(at("a", "", "1"), "n"))}, []*corev1.Node{joined("n", "", true, "1")}, "n", "n"},
+		{"lost its instance, and the node says it is of that", []*Machine{lost(at("a", "x", "1"))}, []*corev1.Node{joined("n", "x", true, "1")}, "n", "n"},
 		{"both go", []*Machine{deleted(at("a", "", "1")), deleted(at("b", "", "1"))}, []*corev1.Node{joined("n", "", true, "1")}, "", "n"},
 		{"two nodes, one ready", []*Machine{at("a", "", "1")}, []*corev1.Node{joined("m", "", false, "1"), joined("n", "", true, "1")}, "", "n"},
 		{"two nodes, one of the instance", []*Machine{at("a", "x", "1")}, []*corev1.Node{joined("m", "", true, "1"), joined("n", "x", false)}, "", "n"},
@@ -138,6 +155,9 @@ func TestAllAtOnceAsOneByOne(t *testing.T) {
 			m := at(name, pick("id", "", "x", "y"), pick("ip", "1", "2", "3"), pick("ip", "1", "2", "3"))
 			if node := pick("linked to", "", "", "na", "gone"); node != "" {
 				linkedTo(m, node)
+			}
+			if rapid.Bool().Draw(t, "lost") {
+				lost(m)
 			}
 			if rapid.Bool().Draw(t, "deleted") {
 				deleted(m)
