@@ -7,6 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
 // Buffers of many namespaces together bring no more Pods into a scan than it can plan for: those that go beyond are told, the
@@ -56,5 +62,31 @@ func TestRefusedBufferTakesNoQuota(t *testing.T) {
 	}
 	if got := fmt.Sprint(w.Object(bufferKind, "late", "b-3")); strings.Contains(got, "limited from") || !strings.Contains(got, "replicas:200") {
 		t.Errorf("the buffer after it: %s", got)
+	}
+}
+
+// Room that is kept free takes no place from a Pod that waits: where a spread constraint leaves one place in the zone that can
+// grow, it is the Pod's, every scan (SPEC C9, C83).
+func TestBufferTakesNoPlaceOfAPod(t *testing.T) {
+	t.Parallel()
+	app := map[string]string{"app": "x"}
+	w := fresh(t, "{}")
+	for z, most := range map[string]int32{"a": 4, "b": 1} {
+		zone := map[string]string{corev1.LabelTopologyZone: z}
+		w.set(t, "set-"+z, 1, most, midsize(), zone)
+		w.member(t, "set-"+z, "n-"+z, epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), zone)
+		p := running("on-"+z, "n-"+z, resources("cpu", "3500m"))
+		p.Labels, p.Namespace = app, "default"
+		w.must(t, w.Put(p))
+	}
+	w.set(t, "big-a", 0, 4, map[string]string{machine.CapacityCPU: "8", machine.CapacityMemory: "64Gi"}, map[string]string{corev1.LabelTopologyZone: "a"})
+	p := pending("real", epoch.Add(-time.Minute), resources("cpu", "7"))
+	p.Labels, p.Spec.TopologySpreadConstraints = app, []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: app}}}
+	w.must(t, w.Put(p))
+	w.yaml(t, "{apiVersion: v1, kind: PodTemplate, metadata: {name: chunk, namespace: default, uid: template}, template: {metadata: {labels: {app: x}}, spec: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: x}}}], containers: [{name: c, resources: {requests: {cpu: 3}}}]}}}")
+	w.yaml(t, "{apiVersion: autoscaling.x-k8s.io/v1beta1, kind: CapacityBuffer, metadata: {name: b, namespace: default, uid: buffer}, spec: {podTemplateRef: {name: chunk}, replicas: 1}}")
+	w.scans(t, 1)
+	if got := fmt.Sprint(w.replicas("big-a"), w.replicas("set-a")); got != "[1] [1]" {
+		t.Errorf("Nodes for the Pod that waits, and for the buffer: %s, want [1] [1]", got)
 	}
 }

@@ -2,6 +2,11 @@
 
 package scheduling
 
+import (
+	"maps"
+	"slices"
+)
+
 // rule is a spread constraint that divides shapes: as many Pods as it selects count, of whichever shape.
 type rule struct {
 	matcher
@@ -34,7 +39,8 @@ func (l *layout) meet() {
 	}
 }
 
-// share divides all shapes anew, one after the other, twice: in the end everybody counts everybody else.
+// share divides all shapes anew, one priority after the other as the scheduler takes them: what is to come of a lower one
+// is nothing to a higher one. Among equals each is divided twice, in the end everybody counts everybody else.
 func (l *layout) share() {
 	come := make([]map[string]int, len(l.rules))
 	for k := range come {
@@ -47,19 +53,35 @@ func (l *layout) share() {
 			}
 		}
 	}
-	for pass := range 2 {
-		for s := range l.split {
-			v := &l.split[s]
-			if pass > 0 {
-				count(v, -1)
-			}
-			for i := range v.shares {
-				if v.spread != nil {
-					v.shares[i].comes = come[v.own][v.shares[i].value]
+	for _, equals := range l.byPriority() {
+		for pass := range 2 {
+			for _, s := range equals {
+				v := &l.split[s]
+				if pass > 0 {
+					count(v, -1)
 				}
+				for i := range v.shares {
+					if v.spread != nil {
+						v.shares[i].comes = come[v.own][v.shares[i].value]
+					}
+				}
+				v.fill()
+				count(v, 1)
 			}
-			v.fill()
-			count(v, 1)
 		}
 	}
+}
+
+// byPriority returns the shapes of each priority, the highest first.
+func (l *layout) byPriority() [][]int {
+	by := map[int32][]int{}
+	for s := range l.Shapes {
+		priority := priorityOf(l.Shapes[s].demand.pod)
+		by[priority] = append(by[priority], s)
+	}
+	var all [][]int
+	for _, priority := range slices.Backward(slices.Sorted(maps.Keys(by))) {
+		all = append(all, by[priority])
+	}
+	return all
 }
