@@ -37,12 +37,9 @@ func (sc *scan) refusedAmong(shape, option int) string {
 
 func (sc *scan) lookAmong() *among {
 	nodes := slices.Clone(sc.seen)
-	next := make([]int, len(sc.placement.Shapes))
-	for _, put := range sc.placement.On {
-		from := next[put.Shape]
-		next[put.Shape] += put.Count
-		n := &nodes[put.Node]
-		n.Pods, n.Briefs = slices.Concat(n.Pods, sc.placement.Shapes[put.Shape].Pods[from:from+put.Count]), nil
+	for at, pods := range sc.taken() {
+		n := &nodes[at]
+		n.Pods, n.Briefs = slices.Concat(n.Pods, pods), nil
 	}
 	a := &among{first: len(nodes), questions: map[int]*scheduling.Question{}}
 	for _, o := range sc.options {

@@ -60,16 +60,7 @@ func (sc *scan) headroom() (pods []*corev1.Pod) {
 // Nodes could go: those that it is on stay, unless whoever counts on it finds another place (SPEC C2, C9). Else what one
 // scan promises the next one takes away, and a Node comes and goes for a Pod that the scheduler is slow to bind.
 func (sc *scan) occupy() {
-	next := make([]int, len(sc.placement.Shapes))
-	for _, put := range sc.placement.On {
-		shape := sc.placement.Shapes[put.Shape]
-		if sc.reserved == nil {
-			sc.reserved = map[int][]*corev1.Pod{}
-		}
-		from := next[put.Shape]
-		next[put.Shape] += put.Count
-		sc.reserved[put.Node] = append(sc.reserved[put.Node], shape.Pods[from:from+put.Count]...)
-	}
+	sc.reserved = sc.taken()
 	if sc.promised = sc.world; len(sc.reserved) > 0 {
 		sc.promised = sc.world.With(sc.reserved)
 	}

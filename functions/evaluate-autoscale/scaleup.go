@@ -130,8 +130,8 @@ func (sc *scan) pack(options []*option) {
 
 // ranksPods reports that Pods of several priorities wait.
 func (sc *scan) ranksPods() bool {
-	return slices.ContainsFunc(sc.placement.Shapes, func(s scheduling.Shape) bool {
-		return corev1helpers.PodPriority(s.Pods[0]) != corev1helpers.PodPriority(sc.placement.Shapes[0].Pods[0])
+	return slices.ContainsFunc(sc.waiting, func(p *corev1.Pod) bool {
+		return corev1helpers.PodPriority(p) != corev1helpers.PodPriority(sc.waiting[0])
 	})
 }
 
@@ -183,8 +183,8 @@ func (sc *scan) growing() (all []*option) {
 }
 
 // place finds places for the waiting Pods. Those that were counted on when Nodes were asked for wait for these Nodes: they
-// fitted then, whatever another packing makes of it (RELIABILITY 2d). Without them another packing may leave others of
-// them over, so that this is asked until none is.
+// fitted then, whatever another packing makes of it (RELIABILITY 2d). Where it leaves one of them over, the others are
+// packed beside them, or they would have the room that these were promised, and bring no Nodes.
 func (sc *scan) place(options []*option) scheduling.Placement {
 	offers := make([]scheduling.Offer, len(options))
 	for i, o := range options {
@@ -194,16 +194,12 @@ func (sc *scan) place(options []*option) scheduling.Placement {
 	if len(sc.broken) > 0 {
 		sc.packed = slices.DeleteFunc(slices.Clone(sc.waiting), func(x *corev1.Pod) bool { _, out := sc.broken[podGroupOf(x)]; return out && waits(x) })
 	}
-	sc.onTheWay = 0
-	for round := 0; ; round++ {
-		p := sc.world.Place(sc.packed, offers)
-		covered := sc.covered(p, round)
-		if len(covered) == 0 {
-			return p
-		}
-		sc.onTheWay += len(covered)
-		sc.packed = slices.DeleteFunc(slices.Clone(sc.packed), func(x *corev1.Pod) bool { return covered[x] })
+	sc.onTheWay, sc.kept = 0, nil
+	p := sc.world.Place(sc.packed, offers)
+	if !sc.displaced(p) {
+		return p
 	}
+	return sc.placeBeside(offers)
 }
 
 // choose decides how many Nodes each option adds: what the limits leave of what the packing opened, balanced between

@@ -44,6 +44,7 @@ type scan struct {
 	seen     []scheduling.Node     // what it was made of
 	promised *scheduling.World     // with whoever counts on room there
 	reserved map[int][]*corev1.Pod // by place: Pods that count on room there and do not run there
+	kept     map[int][]*corev1.Pod // of those, the ones that were counted on and that the placement is beside
 	places   []place               // what the world's nodes are
 	waiting  []*corev1.Pod
 	packed   []*corev1.Pod     // of those, the ones that the placement is for

@@ -355,5 +355,5 @@ func (c costs) bound(sc *scan) float64 {
 		offers[i] = o.offer
 		offers[i].Price = c.each[i]
 	}
-	return float64(sc.world.Place(sc.packed, offers).Bound()) / c.per
+	return float64(sc.world.With(sc.kept).Place(sc.packed, offers).Bound()) / c.per
 }

@@ -3,7 +3,10 @@
 package evaluateautoscale
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
@@ -67,23 +70,94 @@ func (sc *scan) countedOn() autoscaling.Marks {
 	return marks
 }
 
-// covered returns Pods that found no place on Nodes that exist or are to come, although they were counted on when Nodes
-// were asked for that are on their way. Of the Pods of a shape they come first: those that nobody counted on yet never
-// take their places. One after the other would be many rounds, so that later ones take more of them at once.
-func (sc *scan) covered(p scheduling.Placement, round int) map[*corev1.Pod]bool {
+// displaced reports that Pods found no place on Nodes that exist or are to come, although they were counted on when Nodes
+// were asked for that are on their way. Of the Pods of a shape they come first: those that nobody counted on yet never take
+// their places.
+func (sc *scan) displaced(p scheduling.Placement) (any bool) {
 	if len(sc.counted) == 0 {
-		return nil
+		return false
 	}
-	covered := map[*corev1.Pod]bool{}
 	for i, shape := range p.Shapes {
-		first := sc.countedFirst(shape.Pods)
-		if short := first - p.Fit[i]; short > 0 {
-			for _, x := range shape.Pods[first-min(first, max(short, 1<<min(round, 16))) : first] {
-				covered[x] = true
-			}
+		any = sc.countedFirst(shape.Pods) > p.Fit[i] || any
+	}
+	return any
+}
+
+// maxRanks bounds the priorities for which Pods that were counted on are asked to give way.
+const maxRanks = 4
+
+// placeBeside finds places for the Pods that nobody counted on yet beside those that were. Where that leaves somebody
+// without a place who has one once less important Pods wait for what is left, they do (SPEC C9).
+func (sc *scan) placeBeside(offers []scheduling.Offer) scheduling.Placement {
+	var counted, others []*corev1.Pod
+	for _, p := range sc.packed {
+		if sc.counted.Has(p) {
+			counted = append(counted, p)
+		} else {
+			others = append(others, p)
 		}
 	}
-	return covered
+	sc.packed, sc.onTheWay = others, len(counted)
+	beside := func(first []*corev1.Pod) (map[int][]*corev1.Pod, scheduling.Placement) {
+		kept := placed(sc.world.Place(first, nil))
+		return kept, sc.world.With(kept).Place(others, offers)
+	}
+	kept, p := beside(counted)
+	for _, rank := range ranksOf(p) {
+		important := slices.DeleteFunc(slices.Clone(counted), func(x *corev1.Pod) bool { return corev1helpers.PodPriority(x) < rank })
+		if len(important) == len(counted) {
+			break
+		}
+		if fewer, q := beside(important); homelessOf(q, rank) < homelessOf(p, rank) {
+			kept, p = fewer, q
+			break
+		}
+	}
+	sc.kept = kept
+	return p
+}
+
+// ranksOf returns the highest priorities of Pods that a placement leaves without a place, the highest first.
+func ranksOf(p scheduling.Placement) (ranks []int32) {
+	for i, shape := range p.Shapes {
+		if p.Left[i] > 0 {
+			ranks = append(ranks, corev1helpers.PodPriority(shape.Pods[0]))
+		}
+	}
+	slices.Sort(ranks)
+	ranks = slices.Compact(ranks)
+	slices.Reverse(ranks)
+	return ranks[:min(len(ranks), maxRanks)]
+}
+
+// homelessOf counts the Pods of a priority, or above, that a placement leaves without a place.
+func homelessOf(p scheduling.Placement, rank int32) (count int) {
+	for i, shape := range p.Shapes {
+		if corev1helpers.PodPriority(shape.Pods[0]) >= rank {
+			count += p.Left[i]
+		}
+	}
+	return count
+}
+
+// placed returns, by place, the Pods that a placement has there.
+func placed(p scheduling.Placement) map[int][]*corev1.Pod {
+	all, next := map[int][]*corev1.Pod{}, make([]int, len(p.Shapes))
+	for _, put := range p.On {
+		from := next[put.Shape]
+		next[put.Shape] += put.Count
+		all[put.Node] = append(all[put.Node], p.Shapes[put.Shape].Pods[from:next[put.Shape]]...)
+	}
+	return all
+}
+
+// taken returns, by place, the Pods that count on room there and do not run there.
+func (sc *scan) taken() map[int][]*corev1.Pod {
+	all := placed(sc.placement)
+	for n, pods := range sc.kept {
+		all[n] = slices.Concat(pods, all[n])
+	}
+	return all
 }
 
 // countedFirst brings the Pods that were counted on to the front, and returns how many they are.

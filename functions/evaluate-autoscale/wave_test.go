@@ -5,6 +5,7 @@ package evaluateautoscale
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -112,5 +113,67 @@ func TestAnswerAddsUp(t *testing.T) {
 	}
 	if n := len(memory.List[*corev1.Pod](w.Server)); n != 7 {
 		t.Errorf("%d Pods after a question", n)
+	}
+}
+
+// What was promised to Pods that Nodes are on their way for is not given to Pods of other sizes that come meanwhile, and
+// once no more Pods come no more Nodes are asked for (SPEC C9, W4, RELIABILITY 2d).
+func TestPromisedRoomIsNotGivenAway(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.set(t, "s", 0, 500, midsize(), nil)
+	for wave := range 6 {
+		for i := range 20 {
+			size := resources("cpu", fmt.Sprintf("%dm", 2500+1000*(i%2)+20*wave+i))
+			w.must(t, w.Put(pending(fmt.Sprintf("p-%d-%02d", wave, i), w.now.Add(-time.Minute), size)))
+		}
+		w.scans(t, 3)
+		if got := w.replicas("s")[0]; got != int32(20*(wave+1)) {
+			t.Errorf("%d Pods of which a Node holds one: %d Nodes", 20*(wave+1), got)
+		}
+	}
+}
+
+// Where there may be no more Nodes, one that is on its way for somebody else is the more important Pod's.
+func TestPromisedRoomGoesToMoreImportantPodsAtTheLimit(t *testing.T) {
+	t.Parallel()
+	for _, settings := range []string{"{}", "{resourceLimits: {maxNodesTotal: 2}}"} {
+		w := fresh(t, settings)
+		w.set(t, "s", 0, map[bool]int32{true: 2, false: 9}[settings == "{}"], midsize(), nil)
+		w.must(t, w.Put(pending("a", epoch.Add(-time.Minute), resources("cpu", "3")), pending("b", epoch.Add(-time.Minute), resources("cpu", "2500m"))))
+		w.scans(t, 1)
+		high := pending("high", w.now.Add(-time.Minute), resources("cpu", "3500m"))
+		high.Spec.Priority = new(int32(1000))
+		w.must(t, w.Put(high))
+		var r Reply
+		w.must(t, json.Unmarshal(post(t, w, "{}").Body.Bytes(), &r))
+		if r.Pods != (Counts{Waiting: 3, Fit: 3}) {
+			t.Errorf("%s: %+v", settings, r.Pods)
+		}
+	}
+}
+
+// Pods of all sizes, wave by wave while nothing arrives: once no more come, no more Nodes are asked for, and together
+// they are not many more than a plan for all at once has.
+func TestWavesCostLittleMore(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(8) {
+		r, waves, once := rand.New(rand.NewPCG(seed, 0)), fresh(t, "{}"), fresh(t, "{}")
+		waves.set(t, "s", 0, 500, midsize(), nil)
+		once.set(t, "s", 0, 500, midsize(), nil)
+		for wave := range 6 {
+			for i := range 20 {
+				p := pending(fmt.Sprintf("p-%d-%02d", wave, i), epoch.Add(-time.Minute), resources("cpu", fmt.Sprintf("%dm", 500+100*r.IntN(30))))
+				waves.must(t, waves.Put(p))
+				once.must(t, once.Put(p.DeepCopy()))
+			}
+			waves.scans(t, 1)
+		}
+		once.scans(t, 1)
+		after := waves.replicas("s")[0]
+		waves.scans(t, 10)
+		if got, least := waves.replicas("s")[0], once.replicas("s")[0]; got != after || got > least+least/10 || got < least {
+			t.Errorf("seed %d: %d Nodes, a hundred seconds later %d, all at once takes %d", seed, after, got, least)
+		}
 	}
 }
