@@ -36,17 +36,18 @@ func (sc *scan) alike(a, b *group) bool {
 	return sc.world.Similar(a.template, b.template, ignored)
 }
 
-// costsAlike reports whether two groups cost the same, as far as anybody asks for prices. They have no say where one of the two
-// has none, or another one that can grow, as on the way up.
-func (sc *scan) costsAlike(a, b *group) bool {
-	if !slices.Contains(sc.settings.Expanders, autoscaling.Price) {
-		return true
-	}
+// costsAlike returns whether two groups cost the same, as far as anybody asks for prices. They have no say where one of the two
+// has none, or any group that could grow in this scan, as on the way up.
+func (sc *scan) costsAlike() func(a, b *group) bool {
 	sc.readPrices()
-	unpriced := func(g *group) bool {
-		return sc.priceOf(g) == 0 && (g == a || g == b || sc.refusal(g, sc.total()).reason == "")
+	unpriced := func(o *option) bool { return sc.priceOf(o.group) == 0 }
+	if !slices.Contains(sc.settings.Expanders, autoscaling.Price) || slices.ContainsFunc(sc.options, unpriced) {
+		return func(*group, *group) bool { return true }
 	}
-	return sc.priceOf(a) == sc.priceOf(b) || slices.ContainsFunc(sc.groups, unpriced)
+	return func(a, b *group) bool {
+		x, y := sc.priceOf(a), sc.priceOf(b)
+		return x == y || x == 0 || y == 0
+	}
 }
 
 // evenOut brings to the front of the Nodes that may go the one whose group is the largest among the groups similar to
@@ -57,9 +58,9 @@ func (sc *scan) evenOut(rest []candidate, r room) {
 		return
 	}
 	size := func(g *group) int32 { return g.target - r.less[g] }
-	first, best := rest[0], 0
+	first, best, costsAlike := rest[0], 0, sc.costsAlike()
 	for i, c := range rest {
-		if size(c.group) > size(rest[best].group) && c.drain == first.drain && sc.alike(first.group, c.group) && sc.costsAlike(first.group, c.group) && sc.held(c, r) == "" {
+		if size(c.group) > size(rest[best].group) && c.drain == first.drain && sc.alike(first.group, c.group) && costsAlike(first.group, c.group) && sc.held(c, r) == "" {
 			best = i
 		}
 	}

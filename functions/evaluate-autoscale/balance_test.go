@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // Balance is for sets that the expanders like as well as each other: it takes nothing back of what people prefer
@@ -125,6 +126,34 @@ func TestBalanceKeepsTheCheaperSetWhateverOthersCost(t *testing.T) {
 		if got := w.tainted(); !slices.Equal(got, []string{want}) {
 			t.Errorf("s-a is dearer than s-b, s-c has no price and room for %d: %v go first, want %s", most-1, got, want)
 		}
+	}
+}
+
+// What balance costs a scan that may remove Nodes grows with their number, whether or not a set that is full has a price.
+func BenchmarkBalanceOnTheWayDown(b *testing.B) {
+	for _, price := range []string{"2", ""} {
+		b.Run("price="+price, func(b *testing.B) {
+			w := fresh(b, "{scaleDown: {enabled: true, unneededTime: 20s}, balanceSimilarNodeGroups: true, expanders: [Price]}")
+			w.set(b, "s-a", 20, 2000, midsize(machine.AnnotationPrice, "1"), nil)
+			w.set(b, "s-b", 1500, 2000, midsize(machine.AnnotationPrice, "0.1"), nil)
+			w.set(b, "s-c", 1, 1, midsize(machine.AnnotationPrice, price), nil)
+			for i := range 1520 {
+				set := map[bool]string{true: "s-a", false: "s-b"}[i < 20]
+				w.member(b, set, fmt.Sprintf("n%04d", i), epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+			}
+			w.scans(b, 2)
+			var s snapshot.Snapshot
+			for rest := s.Missing(Function.Reads(s)); !rest.Empty(); rest = s.Missing(Function.Reads(s)) {
+				var err error
+				s, err = w.As(Function.Name).Observe(b.Context(), s, rest.Objects)
+				w.must(b, err)
+			}
+			for b.Loop() {
+				if p := Function.Decide(s).String(); !strings.Contains(p, machine.TaintToBeDeleted) {
+					b.Fatal("no Node goes: "+p)
+				}
+			}
+		})
 	}
 }
 
