@@ -26,7 +26,9 @@ import (
 const (
 	numHosts = 6 // in the end; at first there may be fewHosts
 	fewHosts = 2
-	hostSpec = `{"apiVersion":"baremetal.cluster.k8s.io/v1alpha1","image":{"checksum":"sum","url":"http://192.0.2.1/image"},` +
+	// numMasters are the Machines, or Nodes, of the control plane.
+	numMasters = 3
+	hostSpec   = `{"apiVersion":"baremetal.cluster.k8s.io/v1alpha1","image":{"checksum":"sum","url":"http://192.0.2.1/image"},` +
 		`"kind":"BareMetalMachineProviderSpec","userData":{"name":"` + credentials + `"}}` // as it is stored
 	hostHold = metal3v1alpha1.RebootAnnotationPrefix + "/"
 )
@@ -57,6 +59,14 @@ const (
 	released cloud.What = "released" // has no consumer any more
 	stolen   cloud.What = "stolen"   // has another consumer than before
 )
+
+// enoughHosts are as many as all Machines that people may want can have.
+func (p *Play) enoughHosts() int {
+	if p.Masters {
+		return numHosts + numMasters
+	}
+	return numHosts
+}
 
 func (p *Play) stockUp(n int, takes, cleans time.Duration) {
 	h := &hosts{play: p, all: map[string]metal{}, takes: takes, cleans: cleans, operations: map[string]time.Time{}}
@@ -206,7 +216,7 @@ func (h *hosts) limit(n int) {
 			n--
 		}
 	}
-	for n < 0 && len(h.all) < numHosts {
+	for n < 0 && len(h.all) < h.play.enoughHosts() {
 		h.add()
 	}
 }

@@ -68,7 +68,7 @@ func (p *Play) setUp() {
 	c.Removal = []time.Duration{0, 15 * time.Second}[p.pick(KindWorld, 2)]
 	if kind == 2 {
 		p.lagging, c.Lag = false, 0
-		p.stockUp([]int{numHosts, fewHosts}[c.Ports], 30*time.Second+c.Boot, 5*time.Second+c.Removal)
+		p.stockUp([]int{p.enoughHosts(), fewHosts}[c.Ports], 30*time.Second+c.Boot, 5*time.Second+c.Removal)
 	}
 	replicas := int32(1 + p.pick(KindWorld, 3))
 	p.policy = []string{"", "Newest", "Oldest"}[p.pick(KindWorld, 3)]
@@ -112,7 +112,7 @@ func (p *Play) mastersUp() {
 	if p.Level < Healing && !p.Masters {
 		return
 	}
-	for i := range 3 {
+	for i := range numMasters {
 		if p.Masters {
 			m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: fmt.Sprintf("master-%d", i), Labels: map[string]string{
 				machine.LabelCluster: "sim", machine.LabelRole: "master",
