@@ -4,8 +4,12 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
@@ -72,6 +76,7 @@ func (p *Play) watchRetired(q *proc, set *machine.MachineSet, before, next machi
 		since, put := p.back[m.UID]
 		switch {
 		case is && next.Active.Has(at), (!was || !goes(k)) && (!is || !goes(at)):
+		case was && ownerOf(m) == "": // nobody's Machine has the name
 		case m.DeletionTimestamp != nil, m.Labels[machine.LabelMachineSet] != setName, put && q.id <= since, ownerOf(m) != "" && ownerOf(m) != set.UID:
 		default:
 			chosen, p.chosen[m.UID] = append(chosen, m), true
@@ -150,10 +155,13 @@ func (p *Play) absent(set *machine.MachineSet) (n int) {
 	return n
 }
 
-// overdue counts the Machines that had the autoscaler's time to become Nodes, and did not: others are made in their place.
+// overdue counts the Machines that had the autoscaler's time to become Nodes, and did not: others are made in their place. So are
+// they for all that are awaited together with these, by one request (SPEC C47): the autoscaler remembers that it timed out.
 func (p *Play) overdue() (n int) {
+	cm := memory.Get[*corev1.ConfigMap](p.API, machine.Namespace, machine.ConfigMapStatus)
+	timedOut := cm != nil && strings.Contains(cm.Data["state"], `"timed out"`)
 	for _, m := range p.machines() {
-		if m.Status.NodeRef == nil && p.clock.Sub(m.CreationTimestamp.Time) >= 15*time.Minute {
+		if m.Status.NodeRef == nil && (timedOut || p.clock.Sub(m.CreationTimestamp.Time) >= 15*time.Minute) {
 			n++
 		}
 	}
