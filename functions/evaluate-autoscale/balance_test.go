@@ -150,7 +150,7 @@ func BenchmarkBalanceOnTheWayDown(b *testing.B) {
 			}
 			for b.Loop() {
 				if p := Function.Decide(s).String(); !strings.Contains(p, machine.TaintToBeDeleted) {
-					b.Fatal("no Node goes: "+p)
+					b.Fatal("no Node goes: " + p)
 				}
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,45 +34,44 @@ const (
 // Without a reason it is no answer.
 type no struct{ reason, limit string }
 
-// explain tells Pods that nothing is done for them, with the reason of every group (SPEC C34). It says so only in a
-// scan that does not grow anything.
+// explain tells Pods that nothing is done for them, with the reason of every group (SPEC C34); those that are worth nothing
+// one by one, with what their group of Pods lacks (W12). It says so only in a scan that does not grow anything.
 func (sc *scan) explain() {
-	sc.explainGroups()
 	refusals := sc.refusals()
 	sc.explainHeadroom(refusals)
 	var first, more []unhelped
-	for i, shape := range sc.placement.Shapes {
-		from := len(shape.Pods) - sc.placement.Left[i] - sc.placement.Helped[i]
-		one := true
-		for _, p := range shape.Pods[from:] {
-			switch {
-			case !waits(p):
-			case one:
-				first, one = append(first, unhelped{p, i}), false
-			default:
-				more = append(more, unhelped{p, i})
+	add := func(pods []*corev1.Pod, why func() string) {
+		for i, p := range pods {
+			if i == 0 {
+				first = append(first, unhelped{p, why})
+			} else {
+				more = append(more, unhelped{p, why})
 			}
 		}
 	}
-	messages := map[int]string{}
+	for _, name := range slices.Sorted(maps.Keys(sc.broken)) {
+		add(sc.broken[name].pods, sc.broken[name].answer)
+	}
+	for i, shape := range sc.placement.Shapes {
+		from := len(shape.Pods) - sc.placement.Left[i] - sc.placement.Helped[i]
+		left := slices.DeleteFunc(slices.Clone(shape.Pods[from:]), func(p *corev1.Pod) bool { return !waits(p) })
+		add(left, sync.OnceValue(func() string { return counted(sc.answers(i, refusals)) }))
+	}
 	for _, u := range sc.inTurn(first, more) {
-		if messages[u.shape] == "" {
-			messages[u.shape] = "pod didn't trigger scale-up: " + counted(sc.answers(u.shape, refusals))
-		}
-		sc.notes = append(sc.notes, plan.Normal(u.pod, "NotTriggerScaleUp", messages[u.shape]).From(source))
+		sc.notes = append(sc.notes, plan.Normal(u.pod, "NotTriggerScaleUp", "pod didn't trigger scale-up: "+u.why()).From(source))
 	}
 }
 
 // unhelped is a Pod that nothing is done for.
 type unhelped struct {
-	pod   *corev1.Pod
-	shape int
+	pod *corev1.Pod
+	why func() string
 }
 
 // turn is how long the same Pods are told, of more than can be told at a time; then it is the next ones' turn.
 const turn = time.Minute
 
-// inTurn returns the Pods that this scan tells: of every kind one, as far as half of what may be told reaches, then others.
+// inTurn returns the Pods that this scan tells: of every kind and group one, as far as half of what may be told reaches, then others.
 // Whoever is left out has its turn in one of the next minutes, which ones nobody has to remember.
 func (sc *scan) inTurn(first, more []unhelped) (all []unhelped) {
 	heads := min(len(first), max(maxTold/2, maxTold-len(more)))

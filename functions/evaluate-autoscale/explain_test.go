@@ -42,6 +42,43 @@ func TestEveryPodIsToldInTurn(t *testing.T) {
 	}
 }
 
+// Groups of Pods have their turn as well, one Pod of every group at once, and no scan tells more Pods for their sake (SPEC C34, W12).
+func TestEveryGroupIsToldInTurn(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.set(t, "s", 0, 3, midsize(), nil)
+	for i := range 250 {
+		p := pending(fmt.Sprintf("p-%03d", i), epoch.Add(-time.Minute), resources("cpu", "3"))
+		switch {
+		case i < 120:
+			p.Annotations = map[string]string{groupAnnotation: "a", sizeAnnotation: "400"}
+		case i < 122:
+			p.Annotations = map[string]string{groupAnnotation: "b", sizeAnnotation: "3"}
+		default:
+			p.Spec.Containers[0].Resources.Requests = resources("cpu", "9")
+		}
+		w.must(t, w.Put(p))
+	}
+	told := func() map[string]string {
+		all := map[string]string{}
+		for _, e := range w.Events() {
+			if e.Reason == "NotTriggerScaleUp" {
+				all[e.InvolvedObject.Name] = e.Message
+			}
+		}
+		return all
+	}
+	w.scans(t, 1)
+	if got := told(); len(got) != maxTold || got["p-000"] == "" || got["p-122"] == "" ||
+		got["p-120"] != "pod didn't trigger scale-up: 1 not all pods would fit and scale-up is using all-or-nothing strategy (pod group default/b has 2 of 3 pods)" {
+		t.Errorf("the first scan told %d Pods, of the groups %q and %q, of the others %q", len(got), got["p-000"], got["p-120"], got["p-122"])
+	}
+	w.scans(t, 30)
+	if got := told(); len(got) != 250 {
+		t.Errorf("within five minutes %d of 250 Pods were told", len(got))
+	}
+}
+
 // Where an empty Node would take a Pod and its place among the others forbids it, the Pod is told which of its rules that is,
 // in the scheduler's words (SPEC C34, W3).
 func TestWhatForbidsAPlaceAmongOthersIsNamed(t *testing.T) {

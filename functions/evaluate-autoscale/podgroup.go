@@ -10,8 +10,6 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/machine-functions/machine-functions/shared/plan"
 )
 
 // Pods that are worth nothing one by one: all of them get a place, or no Node is added for any (SPEC C31, W12, D38).
@@ -133,19 +131,5 @@ func (sc *scan) torn(one bool) map[string]broken {
 	return all
 }
 
-// explainGroups tells the Pods of groups that nothing is done for them because it could not be done for all.
-func (sc *scan) explainGroups() {
-	told := 0
-	for _, name := range slices.Sorted(maps.Keys(sc.broken)) {
-		b := sc.broken[name]
-		message := "pod didn't trigger scale-up: " + b.answer()
-		for _, p := range b.pods {
-			if told++; told > maxTold {
-				return
-			}
-			sc.notes = append(sc.notes, plan.Normal(p, "NotTriggerScaleUp", message).From(source))
-		}
-	}
-}
-
+// answer is what the Pods of the group are told.
 func (b broken) answer() string { return "1 " + reasonAll + " (" + b.why + ")" }
