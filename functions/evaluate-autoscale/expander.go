@@ -156,6 +156,9 @@ func ranks(scores [][]int64, n int) []int64 {
 func (sc *scan) bySize(options []*option) []int64 {
 	out := make([]int64, len(options))
 	for i, o := range options {
+		if !o.known { // one that grows to its minimum all the same
+			continue
+		}
 		c := o.template.Status.Allocatable
 		_, gpus := sc.gpus.In(c)
 		out[i] = max(1, c.Cpu().MilliValue()+c.Memory().Value()>>20/4+min(gpus, 1000)*1_000_000)

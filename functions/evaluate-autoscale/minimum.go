@@ -40,6 +40,7 @@ func (sc *scan) enforceMinimums() {
 			n.Request = &autoscaling.Request{At: *sc.now()}
 		})
 		sc.resize(g, sc.planID("minimum", g.id), to)
+		sc.lifted = append(sc.lifted, &option{group: g, more: int32(more)})
 		sc.state.LastScaleUp = sc.now()
 	}
 }

@@ -59,6 +59,7 @@ type scan struct {
 	broken    map[string]broken  // groups of Pods that nothing is done for, because it could not be done for all
 	spares    map[string]int     // by group of Pods: how many of them it can do without
 	options   []*option          // groups that can grow
+	lifted    []*option          // groups that grow to their minimum
 	placement scheduling.Placement
 	among     *among               // what the placement leaves, once somebody asks
 	why       map[types.UID]string // by Node UID: why it is not removed

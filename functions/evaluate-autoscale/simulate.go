@@ -69,8 +69,8 @@ type Reply struct {
 	Pods     Counts     `json:"pods"`               // that wait
 	Unplaced []Unplaced `json:"unplaced,omitempty"` // the first fifty kinds
 	Cost     float64    `json:"cost"`               // of the Nodes that would be added
-	Bound    float64    `json:"lowerBound"`         // that no plan for the same Pods can cost less than, divided among domains alike
-	AboveIt  float64    `json:"aboveLowerBound"`    // (cost - bound) / bound
+	Bound    float64    `json:"lowerBound"`         // that no plan for the same Pods can cost less than, divided among domains alike; 0: none is known
+	AboveIt  float64    `json:"aboveLowerBound"`    // how much of the bound the Nodes for Pods cost more
 	CostUnit string     `json:"costUnit"`           // "price per hour", or "size" where a price is missing
 	Plan     string     `json:"plan"`               // as it would be applied, cut after 32 KiB
 }
@@ -283,11 +283,16 @@ func (sc *scan) reply() Reply {
 	r := Reply{At: sc.Now, Resize: []Growth{}, Unneeded: len(sc.state.Unneeded)}
 	price := sc.trueCosts()
 	r.CostUnit = price.unit
-	for i, o := range sc.options {
-		if o.more > 0 {
-			each := price.of(i)
-			r.Resize = append(r.Resize, Growth{Group: o.id, From: o.target - o.more, To: o.target, Max: o.max, Each: each})
-			r.Cost += each * float64(o.more)
+	forPods := 0.0
+	for i, o := range slices.Concat(sc.options, sc.lifted) {
+		if o.more == 0 {
+			continue
+		}
+		each := price.of(i)
+		r.Resize = append(r.Resize, Growth{Group: o.id, From: o.target - o.more, To: o.target, Max: o.max, Each: each})
+		r.Cost += each * float64(o.more)
+		if i < len(sc.options) {
+			forPods = r.Cost
 		}
 	}
 	for _, x := range sc.state.Removals {
@@ -315,10 +320,9 @@ func (sc *scan) reply() Reply {
 		r.Pods.Unplaced += len(b.pods)
 		r.Unplaced = append(r.Unplaced, Unplaced{Pod: b.pods[0].Namespace + "/" + b.pods[0].Name, Count: len(b.pods), Why: b.answer()})
 	}
-	if r.Cost > 0 {
-		r.Bound = price.bound(sc)
-		if r.Bound > 0 {
-			r.AboveIt = max(0, r.Cost-r.Bound) / r.Bound
+	if forPods > 0 {
+		if r.Bound = price.bound(sc); r.Bound > 0 {
+			r.AboveIt = max(0, forPods-r.Bound) / r.Bound
 		}
 	}
 	const longest = 32 << 10
@@ -329,7 +333,8 @@ func (sc *scan) reply() Reply {
 	return r
 }
 
-// costs are what Nodes of the options really cost, whatever the expanders made of it.
+// costs are what Nodes of the options, then those of the groups that grow to their minimum, really cost, whatever the expanders
+// made of it.
 type costs struct {
 	each []int64
 	per  float64
@@ -340,20 +345,28 @@ type costs struct {
 const perHour = "price per hour"
 
 func (sc *scan) trueCosts() costs {
-	if each := sc.byPrice(sc.options); each != nil {
+	all := slices.Concat(sc.options, sc.lifted)
+	if each := sc.byPrice(all); each != nil {
 		return costs{each, 1e5, perHour}
 	}
-	return costs{sc.bySize(sc.options), 1, "size"}
+	return costs{sc.bySize(all), 1, "size"}
 }
 
 func (c costs) of(option int) float64 { return float64(c.each[option]) / c.per }
 
-// bound packs the same Pods at the true costs, and returns what no such packing can cost less than.
+// bound packs the same Pods at the true costs, and returns what no such packing can cost less than; 0 where that packing serves
+// other Pods than the plan, which limits of the cluster cut short.
 func (c costs) bound(sc *scan) float64 {
 	offers := make([]scheduling.Offer, len(sc.options))
 	for i, o := range sc.options {
 		offers[i] = o.offer
 		offers[i].Price = c.each[i]
 	}
-	return float64(sc.world.With(sc.kept).Place(sc.packed, offers).Bound()) / c.per
+	p := sc.world.With(sc.kept).Place(sc.packed, offers)
+	for i := range p.Shapes {
+		if p.Fit[i]+p.Helped[i] != sc.placement.Fit[i]+sc.helped[i] {
+			return 0
+		}
+	}
+	return float64(p.Bound()) / c.per
 }

@@ -4,9 +4,11 @@ package evaluateautoscale
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -240,6 +242,49 @@ func TestQuestionChangesWhatItSaysAndNothingElse(t *testing.T) {
 		r := asked(t, w, tt.question)
 		if r.Pods.Helped != tt.helped || r.Cost != tt.cost || r.CostUnit != tt.unit || len(r.Remove) != tt.removed {
 			t.Errorf("%s: helped %d, cost %v %s, removed %v, %v", tt.name, r.Pods.Helped, r.Cost, r.CostUnit, r.Remove, r.Unplaced)
+		}
+	}
+}
+
+// An answer has the sets that grow to their minimum as well as those that grow for Pods, with what they cost (SPEC C36, W1).
+func TestQuestionAboutAMinimum(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{enforceNodeGroupMinSize: Enabled}")
+	w.set(t, "s", 1, 5, midsize(machine.AnnotationPrice, "0.5"), nil)
+	w.set(t, "large", 0, 5, map[string]string{machine.CapacityCPU: "16", machine.CapacityMemory: "64Gi", machine.AnnotationPrice: "2"}, nil)
+	w.scans(t, 1)
+	minimum := Growth{"MachineSet/openshift-machine-api/s", 1, 4, 5, 0.5}
+	r := asked(t, w, `{"machineSets": [{"name": "s", "minReplicas": 4}]}`)
+	if !slices.Equal(r.Resize, []Growth{minimum}) || r.Cost != 1.5 || r.Bound != 0 || r.AboveIt != 0 {
+		t.Errorf("%v at %v, bound %v, %v above it", r.Resize, r.Cost, r.Bound, r.AboveIt)
+	}
+	r = asked(t, w, `{"machineSets": [{"name": "s", "minReplicas": 4}], "pods": [{"count": 1, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "15"}}}]}}]}`)
+	if !slices.Equal(r.Resize, []Growth{{"MachineSet/openshift-machine-api/large", 0, 1, 5, 2}, minimum}) || r.Cost != 3.5 || r.Bound != 2 || r.AboveIt != 0 {
+		t.Errorf("with a Pod: %v at %v, bound %v, %v above it", r.Resize, r.Cost, r.Bound, r.AboveIt)
+	}
+	r = asked(t, w, `{"machineSets": [{"name": "unknown", "minReplicas": 1, "maxReplicas": 2}], "prices": {"unknown": 3}}`)
+	if !slices.Equal(r.Resize, []Growth{{"MachineSet/openshift-machine-api/unknown", 0, 1, 2, 3}}) || r.Cost != 3 {
+		t.Errorf("of a set whose Nodes nobody knows: %v at %v %s", r.Resize, r.Cost, r.CostUnit)
+	}
+	r = asked(t, w, `{"machineSets": [{"name": "unknown", "minReplicas": 1, "maxReplicas": 2}]}`)
+	if !slices.Equal(r.Resize, []Growth{{"MachineSet/openshift-machine-api/unknown", 0, 1, 2, 0}}) || r.CostUnit != "size" {
+		t.Errorf("nor their price: %v at %v %s", r.Resize, r.Cost, r.CostUnit)
+	}
+}
+
+// What Nodes for all Pods cost at least says nothing about a plan that limits of the cluster cut short (SPEC C30, W1).
+func TestBoundIsOfThePodsThatThePlanServes(t *testing.T) {
+	t.Parallel()
+	for most, bounded := range map[int]bool{1: false, 2: true} {
+		w := fresh(t, fmt.Sprintf("{resourceLimits: {maxNodesTotal: %d}}", most))
+		for _, pool := range []string{"a", "b"} {
+			w.set(t, "set-"+pool, 0, 4, midsize(), map[string]string{"pool": pool})
+		}
+		w.scans(t, 1)
+		const pod = `{"count": 1, "spec": {"nodeSelector": {"pool": %q}, "containers": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]}}`
+		r := asked(t, w, fmt.Sprintf(`{"pods": [`+pod+`, `+pod+`]}`, "a", "b"))
+		if r.Pods.Helped != most || r.Cost == 0 || r.Bound > r.Cost || (r.Bound > 0) != bounded || r.AboveIt != 0 {
+			t.Errorf("at most %d Nodes: %d Pods helped at %v, bound %v, %v above it", most, r.Pods.Helped, r.Cost, r.Bound, r.AboveIt)
 		}
 	}
 }
