@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,7 +54,13 @@ func (sc *scan) explain() {
 	for i, shape := range sc.placement.Shapes {
 		from := len(shape.Pods) - sc.placement.Left[i] - sc.placement.Helped[i]
 		left := slices.DeleteFunc(slices.Clone(shape.Pods[from:]), func(p *corev1.Pod) bool { return !waits(p) })
-		add(left, sync.OnceValue(func() string { return counted(sc.answers(i, refusals)) }))
+		text := ""
+		add(left, func() string {
+			if text == "" {
+				text = counted(sc.answers(i, refusals))
+			}
+			return text
+		})
 	}
 	for _, u := range sc.inTurn(first, more) {
 		sc.notes = append(sc.notes, plan.Normal(u.pod, "NotTriggerScaleUp", "pod didn't trigger scale-up: "+u.why()).From(source))
