@@ -6,10 +6,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 )
 
 // Pods that are worth nothing one by one: all of them get a place, or no Node is added for any (SPEC C31, W12, D38).
@@ -67,6 +70,9 @@ func (sc *scan) incomplete() map[string]broken {
 		if sized {
 			sc.spares[g] = has - n
 		}
+		if pods = slices.DeleteFunc(pods, sc.counted.Has); len(pods) == 0 {
+			continue // Nodes are on their way for them
+		}
 		switch {
 		case sized && has < n:
 			all[g] = broken{pods, fmt.Sprintf("pod group %s has %d of %d pods", g, has, n)}
@@ -93,12 +99,16 @@ func (sc *scan) others(waiting map[string][]*corev1.Pod) (placed, behind map[str
 	return placed, behind
 }
 
-// maxTornRounds bounds how often groups are left out one by one; then all that are torn are.
-const maxTornRounds = 10
+// tornGroup is a group of Pods that a placement tears apart.
+type tornGroup struct {
+	name string
+	rank int32 // the highest priority of its Pods
+	broken
+}
 
 // torn returns the groups some of whose Pods the placement, as far as the limits let it come true, leaves without a
-// place, unless those that have one are as many as the group says that it has to have. With one, it is the last of them by name alone, so that the others may have the room that it took.
-func (sc *scan) torn(one bool) map[string]broken {
+// place, unless those that have one are as many as the group says that it has to have.
+func (sc *scan) torn() (all []tornGroup) {
 	left := map[string]int{}
 	for i, shape := range sc.placement.Shapes {
 		short := len(shape.Pods) - sc.placement.Fit[i] - sc.helped[i]
@@ -113,22 +123,68 @@ func (sc *scan) torn(one bool) map[string]broken {
 		}
 	}
 	maps.DeleteFunc(left, func(g string, n int) bool { return n <= sc.spares[g] })
-	if one && len(left) > 1 {
-		last := slices.Max(slices.Collect(maps.Keys(left)))
-		left = map[string]int{last: left[last]}
-	}
-	all := map[string]broken{}
 	for name, n := range left {
-		b := broken{}
+		t := tornGroup{name: name, rank: math.MinInt32}
 		for _, p := range sc.packed {
-			if podGroupOf(p) == name && waits(p) {
-				b.pods = append(b.pods, p)
+			if podGroupOf(p) == name && waits(p) && !sc.counted.Has(p) {
+				t.pods = append(t.pods, p)
+				t.rank = max(t.rank, corev1helpers.PodPriority(p))
 			}
 		}
-		b.why = fmt.Sprintf("pod group %s: %d of %d pods have no place", name, n, len(b.pods))
-		all[name] = b
+		t.why = fmt.Sprintf("pod group %s: %d of %d pods have no place", name, n, len(t.pods))
+		all = append(all, t)
 	}
 	return all
+}
+
+func (sc *scan) leaveOut(t tornGroup) {
+	if sc.broken == nil {
+		sc.broken = map[string]broken{}
+	}
+	sc.broken[t.name] = t.broken
+}
+
+// What is done at most for groups that were left out: so many are planned for again, fewer the more Pods wait.
+const (
+	leastTries = 10
+	mostPacked = 200_000 // Pods, in all tries
+)
+
+// putBack plans for groups that were left out beside whoever has a place, one after the other, the most important first,
+// then by name, and keeps those that tear nobody apart. Where they are more than can be tried, the last come in turn.
+func (sc *scan) putBack(options []*option, out []tornGroup) (served map[*group][]*corev1.Pod) {
+	slices.SortFunc(out, func(a, b tornGroup) int { return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.name, b.name)) })
+	notes, whole := len(sc.notes), false
+	for _, t := range sc.triedNow(out, max(leastTries, mostPacked/len(sc.waiting))) {
+		sc.notes = sc.notes[:notes]
+		delete(sc.broken, t.name)
+		served = sc.attempt(options)
+		torn := sc.torn()
+		if whole = len(torn) == 0; whole {
+			continue
+		}
+		t.why = fmt.Sprintf("pod group %s has no place beside other pod groups", t.name)
+		if i := slices.IndexFunc(torn, func(x tornGroup) bool { return x.name == t.name }); i >= 0 {
+			t.why = torn[i].why
+		}
+		sc.leaveOut(t)
+	}
+	if whole {
+		return served
+	}
+	sc.notes = sc.notes[:notes]
+	return sc.attempt(options)
+}
+
+// triedNow returns so many of a list: the first half of them are always the same, then others have their turn.
+func (sc *scan) triedNow(list []tornGroup, n int) []tornGroup {
+	if len(list) <= n {
+		return list
+	}
+	first, rest := list[:n/2], list[n/2:]
+	minute := int(sc.Now.Unix() / int64(turn/time.Second))
+	from := minute * (n - n/2) % len(rest)
+	return slices.Concat(first, slices.Concat(rest[from:], rest[:from])[:n-n/2])
 }
 
 // answer is what the Pods of the group are told.

@@ -68,11 +68,12 @@ func (sc *scan) scaleUp() bool {
 }
 
 // plan places the Pods and decides how many Nodes each option adds for them. Groups of Pods that would be torn apart are
-// left out, one after the other, and the rest is planned anew.
+// left out, and the rest is planned anew; those of them that have a place beside the rest come back.
 func (sc *scan) plan(options []*option) map[*group][]*corev1.Pod {
-	sc.broken = sc.incomplete()
 	sc.counted = sc.countedOn()
-	for round := 0; ; round++ {
+	sc.broken = sc.incomplete()
+	var out []tornGroup
+	for {
 		notes := len(sc.notes)
 		served := sc.attempt(options)
 		if sc.full() {
@@ -82,15 +83,18 @@ func (sc *scan) plan(options []*option) map[*group][]*corev1.Pod {
 			sc.notes = append(sc.notes[:notes], told...)
 			continue
 		}
-		torn := sc.torn(round < maxTornRounds)
-		if len(torn) == 0 {
+		torn := sc.torn()
+		if len(torn) == 0 && len(out) == 0 {
 			return served
 		}
-		if sc.broken == nil {
-			sc.broken = map[string]broken{}
-		}
-		maps.Copy(sc.broken, torn)
 		sc.notes = sc.notes[:notes]
+		if len(torn) == 0 {
+			return sc.putBack(options, out)
+		}
+		for _, t := range torn {
+			sc.leaveOut(t)
+		}
+		out = append(out, torn...)
 	}
 }
 
@@ -192,7 +196,10 @@ func (sc *scan) place(options []*option) scheduling.Placement {
 	}
 	sc.packed = sc.waiting
 	if len(sc.broken) > 0 {
-		sc.packed = slices.DeleteFunc(slices.Clone(sc.waiting), func(x *corev1.Pod) bool { _, out := sc.broken[podGroupOf(x)]; return out && waits(x) })
+		sc.packed = slices.DeleteFunc(slices.Clone(sc.waiting), func(x *corev1.Pod) bool {
+			_, out := sc.broken[podGroupOf(x)]
+			return out && waits(x) && !sc.counted.Has(x)
+		})
 	}
 	sc.onTheWay, sc.kept = 0, nil
 	p := sc.world.Place(sc.packed, offers)

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// gang puts a group of Pods, one of each size, that wait.
+func gang(t *testing.T, w *world, name string, priority int32, sizes ...string) {
+	t.Helper()
+	for i, size := range sizes {
+		p := pending(fmt.Sprint(name, "-", i), epoch.Add(-time.Minute), resources("cpu", size))
+		p.Annotations = map[string]string{groupAnnotation: name, sizeAnnotation: fmt.Sprint(len(sizes))}
+		p.Spec.Priority = &priority
+		w.must(t, w.Put(p))
+	}
+}
+
+// told returns the Pods that Events of a reason are about, with what the last one says.
+func (w *world) told(reason string) map[string]string {
+	all := map[string]string{}
+	for _, e := range w.Events() {
+		if e.Reason == reason {
+			all[e.InvolvedObject.Name] = e.Message
+		}
+	}
+	return all
+}
+
+// A group that can never have its Nodes keeps no other one from them, whatever they are called, and however important it
+// is; only its own Pods are told that they have no place (SPEC C31, W12).
+func TestGroupThatNeverFitsStarvesNobody(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a", "z"} {
+		for _, priority := range []int32{-1, 0, 1000} {
+			w := fresh(t, "{}")
+			w.set(t, "s", 0, 3, midsize(), nil)
+			gang(t, w, name, priority, "3", "3", "3", "3")
+			gang(t, w, "m", 0, "3", "3")
+			w.scans(t, 5)
+			if got := w.replicas("s")[0]; got != 2 {
+				t.Errorf("four of %s (%d) never fit three Nodes, two of m do: %d Nodes", name, priority, got)
+			}
+			told := w.told("NotTriggerScaleUp")
+			if told["m-0"] != "" || told["m-1"] != "" || !strings.Contains(told[name+"-0"], "have no place") {
+				t.Errorf("%s (%d): %v", name, priority, told)
+			}
+		}
+	}
+}
+
+// Of groups that could have the room that another one leaves, the most important has it, then the first by name.
+func TestRoomOfGroupsLeftOutIsTheMostImportants(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.set(t, "s", 0, 3, midsize(), nil)
+	gang(t, w, "huge", 2000, "3", "3", "3", "3")
+	gang(t, w, "a", 0, "3", "3")
+	gang(t, w, "y", 1000, "3", "3")
+	gang(t, w, "z", 1000, "3", "3")
+	w.scans(t, 5)
+	if got := slices.Sorted(maps.Keys(w.told("TriggeredScaleUp"))); !slices.Equal(got, []string{"y-0", "y-1"}) || w.replicas("s")[0] != 2 {
+		t.Errorf("Nodes for %v, %d in all", got, w.replicas("s")[0])
+	}
+}
+
+// However many groups are torn apart, one that fits gets its Nodes, and no Node comes for half of another.
+func TestManyTornGroupsLeaveOneWhole(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{2, 12, 13, 40} {
+		w := fresh(t, "{}")
+		w.set(t, "s", 0, 3, midsize(), nil)
+		for g := range n {
+			gang(t, w, fmt.Sprintf("g%02d", g), 0, fmt.Sprintf("%dm", 3500+g), fmt.Sprintf("%dm", 2500+g))
+		}
+		w.scans(t, 5)
+		if got := w.replicas("s")[0]; got != 2 {
+			t.Errorf("%d groups that need two Nodes, there may be three: %d", n, got)
+		}
+	}
+}
+
+// Where more groups are left out than can be tried, the most important are tried each time, and every other one in turn.
+func TestGroupsLeftOutAreTriedInTurn(t *testing.T) {
+	t.Parallel()
+	var all []tornGroup
+	for i := range 25 {
+		all = append(all, tornGroup{name: fmt.Sprint(i)})
+	}
+	w, seen := fresh(t, "{}"), map[string]int{}
+	for minute := range 4 {
+		sc := &scan{}
+		sc.Now = w.now.Add(time.Duration(minute) * time.Minute)
+		now := sc.triedNow(all, 10)
+		if len(now) != 10 {
+			t.Errorf("%d are tried", len(now))
+		}
+		for _, g := range now {
+			seen[g.name]++
+		}
+	}
+	if len(seen) != 25 || seen["0"] != 4 || seen["4"] != 4 || seen["5"] > 2 {
+		t.Errorf("%v", seen)
+	}
+}
+
+// Pods of a group that Nodes are on their way for keep the room there when another one joins them and has none.
+func TestGroupThatGrowsKeepsWhatItWasPromised(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.set(t, "s", 0, 2, midsize(), nil)
+	member := func(i int) {
+		p := pending(fmt.Sprint("g-", i), epoch.Add(-time.Minute), resources("cpu", "3"))
+		p.Annotations = map[string]string{groupAnnotation: "g"}
+		w.must(t, w.Put(p))
+	}
+	member(0)
+	member(1)
+	w.scans(t, 2)
+	member(2)
+	w.must(t, w.Put(pending("single", epoch.Add(-time.Minute), resources("cpu", "3500m"))))
+	var r Reply
+	w.must(t, json.Unmarshal(post(t, w, "{}").Body.Bytes(), &r))
+	if r.Pods != (Counts{Waiting: 4, Fit: 2, Unplaced: 2}) {
+		t.Errorf("%+v, %v", r.Pods, r.Unplaced)
+	}
+}
