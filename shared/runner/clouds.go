@@ -23,6 +23,8 @@ const (
 	callTimeout = 10 * time.Second
 	// typesFor is how long a cloud's list of instance types is believed.
 	typesFor = 10 * time.Minute
+	// noTypesFor is how long it is believed that a cloud does not tell them: every scan would wait for it (R-L4).
+	noTypesFor = time.Minute
 	// resolvedFor is how long what a providerSpec resolves to is believed: the Machines of a set come together and have
 	// the same.
 	resolvedFor = 10 * time.Second
@@ -150,12 +152,12 @@ func (c *Clouds) bind(ctx context.Context, p provider.Provider, a provider.Accou
 	d := &patient{Driver: driver, secrets: secrets}
 	return account{
 		Account: a, driver: d, turns: &turns{}, source: p.Name + "_controller", insecure: insecure,
-		types: remember(typesFor, func(ctx context.Context, _ struct{}) ([]provider.InstanceType, error) {
+		types: remember(typesFor, noTypesFor, func(ctx context.Context, _ struct{}) ([]provider.InstanceType, error) {
 			all, err := d.InstanceTypes(ctx)
 			c.Metrics.Called("instance_types", err)
 			return all, err
 		}),
-		resolve: remember(resolvedFor, func(ctx context.Context, spec string) (json.RawMessage, error) {
+		resolve: remember(resolvedFor, 0, func(ctx context.Context, spec string) (json.RawMessage, error) {
 			resolved, err := d.Resolve(ctx, json.RawMessage(spec))
 			c.Metrics.Called("resolve", err)
 			return resolved, err
@@ -205,13 +207,15 @@ func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessa
 	return &it, nil
 }
 
-// remember returns f, keeping its last good answer to each question for a while. Who asks the same meanwhile waits for
-// that one answer, unless it was asked for before since.
-func remember[Q comparable, A any](d time.Duration, f func(context.Context, Q) (A, error)) func(_ context.Context, _ Q, since time.Time) (A, error) {
+// remember returns f, keeping its last good answer to each question for a while, and a failure for as long as failed. Who asks
+// the same meanwhile waits for that one answer, as long as ctx lasts, unless a good one was asked for before since.
+func remember[Q comparable, A any](d, failed time.Duration, f func(context.Context, Q) (A, error)) func(_ context.Context, _ Q, since time.Time) (A, error) {
 	type answer struct {
-		mu   sync.Mutex
-		at   time.Time // when it was asked for
-		last A
+		turn     chan struct{} // holds one while somebody asks
+		at       time.Time     // when it was asked for
+		last     A
+		failedAt time.Time
+		err      error // of failedAt
 	}
 	var mu sync.Mutex
 	answers := map[Q]*answer{}
@@ -222,20 +226,29 @@ func remember[Q comparable, A any](d time.Duration, f func(context.Context, Q) (
 			if len(answers) >= mostAnswers {
 				clear(answers)
 			}
-			answers[q] = &answer{}
+			answers[q] = &answer{turn: make(chan struct{}, 1)}
 		}
 		return answers[q]
 	}
 	return func(ctx context.Context, q Q, since time.Time) (A, error) {
 		a := of(q)
-		a.mu.Lock()
-		defer a.mu.Unlock()
+		select {
+		case a.turn <- struct{}{}:
+			defer func() { <-a.turn }()
+		case <-ctx.Done():
+			var none A
+			return none, ctx.Err()
+		}
 		now := time.Now()
 		if !a.at.IsZero() && now.Sub(a.at) < d && !a.at.Before(since) {
 			return a.last, nil
 		}
+		if a.err != nil && now.Sub(a.failedAt) < failed {
+			var none A
+			return none, a.err
+		}
 		got, err := f(ctx, q)
-		if err == nil {
+		if a.failedAt, a.err = now, err; err == nil {
 			a.at, a.last = now, got
 		}
 		return got, err

@@ -47,7 +47,7 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 	}
 	i.looked = time.Now()
 	g := i.lanes()
-	bulk := map[string][]listed{}
+	bulk, single := map[string][]listed{}, []listed(nil)
 	for _, l := range sc.Lookups {
 		sub, known := subjects[l.UID]
 		if !known {
@@ -64,15 +64,21 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 			bulk[a.id()] = append(bulk[a.id()], listed{l, a, other})
 			continue
 		}
+		single = append(single, listed{l, a, other})
+	}
+	for _, key := range slices.Sorted(maps.Keys(bulk)) { // first, so that nobody's list waits for a cloud that is silent (R-L4)
 		g.Go(func() error {
-			answer(l.UID, i.askBoth(ctx, sub, listed{l, a, other}))
+			i.list(ctx, bulk[key], subjects, answer)
+			return nil
+		})
+	}
+	for _, l := range single {
+		g.Go(func() error {
+			answer(l.UID, i.askBoth(ctx, subjects[l.UID], l))
 			return nil
 		})
 	}
 	_ = g.Wait() // no goroutine of it fails: errors are answers
-	for _, key := range slices.Sorted(maps.Keys(bulk)) {
-		i.list(ctx, s, bulk[key], subjects)
-	}
 	for _, q := range sc.Accounts {
 		i.inventory(ctx, s, q)
 	}
@@ -211,24 +217,24 @@ func (i *invocation) stock(ctx context.Context, a account, sub subject) (*provid
 }
 
 // list answers many lookups of one account with one bulk list.
-func (i *invocation) list(ctx context.Context, s *snapshot.Snapshot, lookups []listed, subjects map[types.UID]subject) {
+func (i *invocation) list(ctx context.Context, lookups []listed, subjects map[types.UID]subject, answer func(types.UID, snapshot.Cloud)) {
 	elsewhere := map[string][]listed{}
-	i.listOne(ctx, s, lookups, subjects, elsewhere)
+	i.listOne(ctx, lookups, subjects, elsewhere, answer)
 	for _, key := range slices.Sorted(maps.Keys(elsewhere)) {
-		i.listOne(ctx, s, elsewhere[key], subjects, nil)
+		i.listOne(ctx, elsewhere[key], subjects, nil, answer)
 	}
 }
 
 // listOne answers them from one account and cluster. What that does not show goes to elsewhere, where it may be under another
 // id of the cluster.
-func (i *invocation) listOne(ctx context.Context, s *snapshot.Snapshot, lookups []listed, subjects map[types.UID]subject, elsewhere map[string][]listed) {
+func (i *invocation) listOne(ctx context.Context, lookups []listed, subjects map[types.UID]subject, elsewhere map[string][]listed, answer func(types.UID, snapshot.Cloud)) {
 	a := lookups[0].account
 	all, owner, untold, err := i.listed(ctx, a)
 	tell := func(m *machine.Machine, c snapshot.Cloud) {
 		if c.Err == nil {
 			owned(&c, m, owner, untold)
 		}
-		s.Clouds[m.UID] = c
+		answer(m.UID, c)
 	}
 	var silent []listed
 	byUID, byID := index(all)
@@ -237,7 +243,7 @@ func (i *invocation) listOne(ctx context.Context, s *snapshot.Snapshot, lookups 
 		c.Found, c.Err = byUID[l.UID], refusal(err)
 		m, ok := subjects[l.UID].object.(*machine.Machine)
 		if !ok {
-			s.Clouds[l.UID] = c
+			answer(l.UID, c)
 			continue
 		}
 		c.Found = byUID[machine.InstanceUID(m)]

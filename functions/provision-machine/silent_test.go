@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/memory"
+	"github.com/machine-functions/machine-functions/shared/runner"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// A cloud that does not answer any more, with a dozen sets whose prices are followed, keeps nobody from seeing within one scan that
+// an instance in another cloud is gone; and it is asked for its types by one scan in a minute (R-L4, R-S12, E4).
+func TestSilentCloudHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var silent atomic.Bool
+		var asked atomic.Int32
+		cloud := &memory.Cloud{Types: []provider.InstanceType{{Name: "small", MilliCPU: 2000, Memory: 8 << 30}}}
+		cloud.Fault = func(ctx context.Context, c memory.Call) error {
+			if c.After || !silent.Load() || !strings.Contains(c.Account, "/east/") {
+				return nil
+			}
+			if c.Op == memory.OpInstanceTypes {
+				asked.Add(1)
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		api := apiserver.New(time.Now)
+		spec := func(region string) *runtime.RawExtension {
+			return &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"kind":%q,"type":"small","region":%q}`, memory.Kind, region)}
+		}
+		for i := range 12 {
+			name := fmt.Sprintf("set-%02d", i)
+			set := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: name, UID: types.UID(name)}}
+			set.Labels = map[string]string{machine.LabelCluster: "c"}
+			set.Spec.Template.Spec.ProviderSpec.Value = spec("east")
+			if err := api.Put(set); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put := func(region, id string) {
+			m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: region, UID: types.UID(region), Finalizers: []string{machine.Finalizer}}}
+			m.Labels = map[string]string{machine.LabelCluster: "c"}
+			m.Spec.ProviderSpec.Value, m.Spec.ProviderID = spec(region), new("memory:///"+id)
+			m.Status.Phase = new(machine.PhaseProvisioned)
+			m.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.5"}}
+			if err := api.Put(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put("east", cloud.Add(memory.Kind+"/east/"+machine.Namespace+"/", "c", provider.Instance{Name: "east", UID: "east", State: provider.StateRunning}))
+		process := &runner.Runner{Function: Function, Cluster: api.As(name), Log: slog.New(slog.DiscardHandler)}
+		process.Clouds = runner.NewClouds([]provider.Provider{cloud.Provider()}, nil)
+		scan := func() {
+			if _, err := process.Handle(t.Context(), snapshot.Request{}); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		scan()
+		put("west", "gone")
+		silent.Store(true)
+		time.Sleep(time.Hour)
+		scan()
+		if m := api.Object("Machine", machine.Namespace, "west").(*machine.Machine); !missed(m) {
+			t.Errorf("after one scan nobody knows that the instance is gone: %+v", m.Status.Conditions)
+		}
+		scan()
+		if n := asked.Load(); n != 1 {
+			t.Errorf("two scans ask for the types %d times", n)
+		}
+	})
+}
