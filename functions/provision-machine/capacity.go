@@ -87,13 +87,13 @@ func annotateCapacity(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequenc
 		return seq
 	}
 	var seq plan.Sequence
-	if c.Type.Problem != "" {
-		seq.Notes = []plan.Note{plan.Warning(set, "FailedUpdate", c.Type.Problem).From(cmp.Or(c.Source, name))}
-	}
 	if a := told(s, set, *c.Type); !maps.Equal(a, set.Annotations) && (c.Fresh || outdated(s, set)) {
 		next := set.DeepCopy()
 		next.Annotations = a
 		seq.Do = []plan.Action{plan.Update{Old: set, New: next, Why: "capacity of " + c.Type.Name}}
+	}
+	if c.Type.Problem != "" && (len(seq.Do) > 0 || !s.Request.Scan()) { // it is every set's, and every scan would tell it of each
+		seq.Notes = []plan.Note{plan.Warning(set, "FailedUpdate", c.Type.Problem).From(cmp.Or(c.Source, name))}
 	}
 	return seq
 }
