@@ -46,7 +46,7 @@ var port = []Guard{
 	{"namespaces-of-events", "G1", "shared/events/events.go", `	if e.Namespace != "" && !slices.Contains(allowed, e.Namespace) {`, `	if false && !slices.Contains(allowed, e.Namespace) {`, ""},
 	{"body-limit", "2g", "shared/events/events.go", `	r.Body = http.MaxBytesReader(w, r.Body, maxBody)` + "\n", "	_ = w\n", ""},
 	{"header-limit", "2g", "shared/events/events.go", `n > maxHeader {`, `n < 0 {`, ""},
-	{"list-of-errors-is-no-list", "G5", run + "look.go", `		c.Found, c.Err = byUID[l.UID], refusal(err)`, `		c.Found, c.Err = byUID[l.UID], nil`, ""},
+	{"list-of-errors-is-no-list", "G5", run + "list.go", `		c.Found, c.Err = byUID[l.UID], refusal(err)`, `		c.Found, c.Err = byUID[l.UID], nil`, ""},
 	{"failed-find-is-no-absence", "G5", run + "look.go", `		c.Found, c.Err = found, refusal(err)
 	}
 	if isMachine && !l.Open && m.`, `		c.Found, c.Err = found, nil
@@ -206,7 +206,7 @@ var launches = []Guard{
 	{"instance-keeps-its-cluster-id", "2b.3", words + "intent.go", `			return i.Cluster, true`, `			return label, false`, "./shared/runner"},
 	{"cluster-id-of-the-time", "2b.3", "shared/snapshot/snapshot.go", `		if id, _ := s.Records.InstanceCluster(m); id != "" {`, `		if id, _ := s.Records.InstanceCluster(m); id == "" {`, "./shared/runner"},
 	{"claim-says-the-cluster-id", "2b.5", provision + "launch.go", `		next = machine.NewIntent(l.m, 1, l.cloud.Account, l.cloud.Resolved).In(l.m, l.cloud.Cluster)`, `		next = machine.NewIntent(l.m, 1, l.cloud.Account, l.cloud.Resolved)`, ""},
-	{"name-of-an-instance-without-a-tag", "2b.7", run + "look.go", ` && (in.UID != "" || in.Name == m.Name) {`, ` {`, ""},
+	{"name-of-an-instance-without-a-tag", "2b.7", run + "list.go", ` && (in.UID != "" || in.Name == m.Name) {`, ` {`, ""},
 	{"not-asked-is-no-absence", "G5", provision + "handler.go", `	case l.cloud.Later: // its turn comes`, `	case false:`, ""},
 	{"missing-from-the-future-is-of-now", "G7", provision + "follow.go", `missed(l.m) && !machine.TooFar(c.LastTransitionTime.Time, l.Now, 0) {`, `missed(l.m) {`, ""},
 	{"missing-is-believed-late", "2b.7", provision + "follow.go", `	return since.Add(max(l.cloud.Horizon, believed))`, `	return since`, ""},

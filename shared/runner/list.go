@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// list answers many lookups of one account with one bulk list.
+func (i *invocation) list(ctx context.Context, lookups []listed, subjects map[types.UID]subject, answer func(types.UID, snapshot.Cloud)) {
+	elsewhere := map[string][]listed{}
+	i.listOne(ctx, lookups, subjects, elsewhere, answer)
+	for _, key := range slices.Sorted(maps.Keys(elsewhere)) {
+		i.listOne(ctx, elsewhere[key], subjects, nil, answer)
+	}
+}
+
+// listOne answers them from one account and cluster. What that does not show goes to elsewhere, where it may be under another
+// id of the cluster.
+func (i *invocation) listOne(ctx context.Context, lookups []listed, subjects map[types.UID]subject, elsewhere map[string][]listed, answer func(types.UID, snapshot.Cloud)) {
+	a := lookups[0].account
+	all, owner, untold, err := i.listed(ctx, a)
+	tell := func(m *machine.Machine, c snapshot.Cloud) {
+		if c.Err == nil {
+			owned(&c, m, owner, untold)
+		}
+		answer(m.UID, c)
+	}
+	var silent []listed
+	byUID, byID := index(all)
+	for _, l := range lookups {
+		c := cloudOf(l.account)
+		c.Found, c.Err = byUID[l.UID], refusal(err)
+		m, ok := subjects[l.UID].object.(*machine.Machine)
+		if !ok {
+			answer(l.UID, c)
+			continue
+		}
+		c.Found = byUID[machine.InstanceUID(m)]
+		if in, known := byID[machine.ProviderID(m)]; len(c.Found) > 0 || m.Spec.ProviderID == nil {
+		} else if known && (in.UID != "" || in.Name == m.Name) { // made for a Machine that this one was before, or by another system, which knows no such tag
+			c.Found = []provider.Instance{in}
+		} else if o := l.other; o != nil && err == nil {
+			elsewhere[o.id()] = append(elsewhere[o.id()], listed{l.Lookup, *o, nil})
+		} else if err == nil && m.DeletionTimestamp == nil {
+			silent = append(silent, l)
+			continue
+		}
+		tell(m, c)
+	}
+	if len(silent) > 0 {
+		i.askInTurn(ctx, a, silent, subjects, tell)
+	}
+}
+
+// index returns the instances by the UID and by the providerID that they carry; what only belongs to one is left out.
+func index(all []provider.Instance) (map[types.UID][]provider.Instance, map[string]provider.Instance) {
+	byUID, byID := map[types.UID][]provider.Instance{}, map[string]provider.Instance{}
+	for _, in := range all {
+		if !in.Child {
+			byUID[in.UID] = append(byUID[in.UID], in)
+			byID[in.ProviderID] = in
+		}
+	}
+	return byUID, byID
+}
+
+// listed lists an account, and says which of the cloud's accounts it is.
+func (i *invocation) listed(ctx context.Context, a account) (all []provider.Instance, owner string, untold, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	all, err = a.driver.List(ctx)
+	i.Clouds.Metrics.Called("list", err)
+	if err == nil {
+		owner, untold = a.driver.Identity(ctx)
+	}
+	return all, owner, untold, err
+}
