@@ -131,6 +131,9 @@ func (sc *scan) torn() (all []tornGroup) {
 				t.rank = max(t.rank, corev1helpers.PodPriority(p))
 			}
 		}
+		if len(t.pods) == 0 { // all were counted on: their Nodes are on their way, whoever else has no place
+			continue
+		}
 		t.why = fmt.Sprintf("pod group %s: %d of %d pods have no place", name, n, len(t.pods))
 		all = append(all, t)
 	}

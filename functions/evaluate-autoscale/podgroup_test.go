@@ -132,3 +132,18 @@ func TestGroupThatGrowsKeepsWhatItWasPromised(t *testing.T) {
 		t.Errorf("%+v, %v", r.Pods, r.Unplaced)
 	}
 }
+
+// All Pods of a group are counted on and the set is at its limit; then one comes that is like them, but of no group. It has no place, the
+// group keeps its own, and the scan ends.
+func TestPodLikeThoseOfAGroupTearsNoneApart(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.set(t, "s", 0, 2, midsize(), nil)
+	gang(t, w, "g", 0, "3", "3")
+	w.scans(t, 1)
+	w.must(t, w.Put(pending("z", epoch.Add(-time.Minute), resources("cpu", "3"))))
+	w.scans(t, 2)
+	if got := w.replicas("s"); got[0] != 2 {
+		t.Errorf("%d replicas, want 2", got[0])
+	}
+}
