@@ -59,7 +59,7 @@ func afterRebuild(do func(snapshot.Snapshot, *machine.MachineSet) plan.Action) m
 	}, "Machine")
 }
 
-// sets changes what is written of MachineSets.
+// writtenSets changes what is written of MachineSets.
 func writtenSets(change func(old, now *machine.MachineSet)) mistake {
 	return func(f function.Function) function.Function {
 		return each(f, func(_ snapshot.Snapshot, a plan.Action) plan.Action {

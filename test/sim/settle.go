@@ -341,8 +341,13 @@ func (p *Play) orphaned(n *corev1.Node, machines []*machine.Machine) bool {
 
 // removing reports whether a scale-down may be under way.
 func (p *Play) removing() bool {
+	return p.remembered("removals")
+}
+
+// remembered reports whether such words are in what the autoscaler remembers.
+func (p *Play) remembered(words string) bool {
 	cm := memory.Get[*corev1.ConfigMap](p.API, machine.Namespace, machine.ConfigMapStatus)
-	return cm != nil && strings.Contains(cm.Data["state"], "removals")
+	return cm != nil && strings.Contains(cm.Data["state"], words)
 }
 
 // wrongLoad says which Pods wait although they could run, and which Nodes stay although nobody needs them.

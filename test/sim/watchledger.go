@@ -4,12 +4,8 @@ package sim
 
 import (
 	"slices"
-	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
@@ -158,8 +154,7 @@ func (p *Play) absent(set *machine.MachineSet) (n int) {
 // overdue counts the Machines that had the autoscaler's time to become Nodes, and did not: others are made in their place. So are
 // they for all that are awaited together with these, by one request (SPEC C47): the autoscaler remembers that it timed out.
 func (p *Play) overdue() (n int) {
-	cm := memory.Get[*corev1.ConfigMap](p.API, machine.Namespace, machine.ConfigMapStatus)
-	timedOut := cm != nil && strings.Contains(cm.Data["state"], `"timed out"`)
+	timedOut := p.remembered(`"timed out"`)
 	for _, m := range p.machines() {
 		if m.Status.NodeRef == nil && (timedOut || p.clock.Sub(m.CreationTimestamp.Time) >= 15*time.Minute) {
 			n++
