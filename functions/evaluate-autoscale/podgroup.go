@@ -126,12 +126,12 @@ func (sc *scan) torn() (all []tornGroup) {
 	for name, n := range left {
 		t := tornGroup{name: name, rank: math.MinInt32}
 		for _, p := range sc.packed {
-			if podGroupOf(p) == name && waits(p) && !sc.counted.Has(p) {
+			if podGroupOf(p) == name && waits(p) && !sc.assured(p) {
 				t.pods = append(t.pods, p)
 				t.rank = max(t.rank, corev1helpers.PodPriority(p))
 			}
 		}
-		if len(t.pods) == 0 { // all were counted on: their Nodes are on their way, whoever else has no place
+		if len(t.pods) == 0 { // all have what they were counted on for, whoever else has no place
 			continue
 		}
 		t.why = fmt.Sprintf("pod group %s: %d of %d pods have no place", name, n, len(t.pods))
@@ -140,11 +140,19 @@ func (sc *scan) torn() (all []tornGroup) {
 	return all
 }
 
-func (sc *scan) leaveOut(t tornGroup) {
+// leaveOut leaves Pods of a group out of the packing, and reports whether they are the first of it.
+func (sc *scan) leaveOut(t tornGroup) (first bool) {
 	if sc.broken == nil {
 		sc.broken = map[string]broken{}
 	}
-	sc.broken[t.name] = t.broken
+	b, is := sc.broken[t.name]
+	known := make(map[*corev1.Pod]bool, len(b.pods))
+	for _, p := range b.pods {
+		known[p] = true
+	}
+	more := slices.DeleteFunc(slices.Clone(t.pods), func(p *corev1.Pod) bool { return known[p] })
+	sc.broken[t.name] = broken{slices.Concat(b.pods, more), cmp.Or(b.why, t.why)}
+	return !is
 }
 
 // What is done at most for groups that were left out: so many are planned for again, fewer the more Pods wait.
@@ -160,6 +168,7 @@ func (sc *scan) putBack(options []*option, out []tornGroup) (served map[*group][
 	notes, whole := len(sc.notes), false
 	for _, t := range sc.triedNow(out, max(leastTries, mostPacked/len(sc.waiting))) {
 		sc.notes = sc.notes[:notes]
+		t.pods = sc.broken[t.name].pods
 		delete(sc.broken, t.name)
 		served = sc.attempt(options)
 		torn := sc.torn()
@@ -169,6 +178,7 @@ func (sc *scan) putBack(options []*option, out []tornGroup) (served map[*group][
 		t.why = fmt.Sprintf("pod group %s has no place beside other pod groups", t.name)
 		if i := slices.IndexFunc(torn, func(x tornGroup) bool { return x.name == t.name }); i >= 0 {
 			t.why = torn[i].why
+			sc.leaveOut(torn[i])
 		}
 		sc.leaveOut(t)
 	}

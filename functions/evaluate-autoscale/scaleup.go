@@ -92,9 +92,10 @@ func (sc *scan) plan(options []*option) map[*group][]*corev1.Pod {
 			return sc.putBack(options, out)
 		}
 		for _, t := range torn {
-			sc.leaveOut(t)
+			if sc.leaveOut(t) {
+				out = append(out, t)
+			}
 		}
-		out = append(out, torn...)
 	}
 }
 
@@ -196,10 +197,13 @@ func (sc *scan) place(options []*option) scheduling.Placement {
 	}
 	sc.packed = sc.waiting
 	if len(sc.broken) > 0 {
-		sc.packed = slices.DeleteFunc(slices.Clone(sc.waiting), func(x *corev1.Pod) bool {
-			_, out := sc.broken[podGroupOf(x)]
-			return out && waits(x) && !sc.counted.Has(x)
-		})
+		out := map[*corev1.Pod]bool{}
+		for _, b := range sc.broken {
+			for _, x := range b.pods {
+				out[x] = true
+			}
+		}
+		sc.packed = slices.DeleteFunc(slices.Clone(sc.waiting), func(x *corev1.Pod) bool { return out[x] })
 	}
 	sc.onTheWay, sc.kept = 0, nil
 	p := sc.world.Place(sc.packed, offers)

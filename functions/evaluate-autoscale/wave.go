@@ -23,7 +23,7 @@ const (
 func (sc *scan) wave(to int32, served []*corev1.Pod) autoscaling.Wave {
 	marks := make(autoscaling.Marks, min(len(served), maxMarked))
 	for _, p := range served {
-		if len(sc.counted)+len(marks) < maxMarked && !sc.counted.Has(p) {
+		if len(sc.counted)+len(marks) < maxMarked && !sc.assured(p) {
 			marks.Add(p)
 		}
 	}
@@ -87,7 +87,7 @@ func (sc *scan) displaced(p scheduling.Placement) (any bool) {
 const maxRanks = 4
 
 // placeBeside finds places for the Pods that nobody counted on yet beside those that were. Where that leaves somebody
-// without a place who has one once less important Pods wait for what is left, they do (SPEC C9).
+// without a place who has one once less important Pods give way, they have their turn with the others, by priority (SPEC C9).
 func (sc *scan) placeBeside(offers []scheduling.Offer) scheduling.Placement {
 	var counted, others []*corev1.Pod
 	for _, p := range sc.packed {
@@ -97,25 +97,38 @@ func (sc *scan) placeBeside(offers []scheduling.Offer) scheduling.Placement {
 			others = append(others, p)
 		}
 	}
-	sc.packed, sc.onTheWay = others, len(counted)
-	beside := func(first []*corev1.Pod) (map[int][]*corev1.Pod, scheduling.Placement) {
-		kept := placed(sc.world.Place(first, nil))
-		return kept, sc.world.With(kept).Place(others, offers)
+	beside := func(first, rest []*corev1.Pod) scheduling.Placement {
+		sc.kept, sc.packed, sc.onTheWay = placed(sc.world.Place(first, nil)), rest, len(first)
+		p := sc.world.With(sc.kept).Place(rest, offers)
+		for _, shape := range p.Shapes {
+			sc.countedFirst(shape.Pods)
+		}
+		return p
 	}
-	kept, p := beside(counted)
+	p := beside(counted, others)
+	kept, packed, onTheWay := sc.kept, sc.packed, sc.onTheWay
 	for _, rank := range ranksOf(p) {
-		important := slices.DeleteFunc(slices.Clone(counted), func(x *corev1.Pod) bool { return corev1helpers.PodPriority(x) < rank })
-		if len(important) == len(counted) {
+		var important, yielding []*corev1.Pod
+		for _, x := range counted {
+			if corev1helpers.PodPriority(x) < rank {
+				yielding = append(yielding, x)
+			} else {
+				important = append(important, x)
+			}
+		}
+		if len(yielding) == 0 {
 			break
 		}
-		if fewer, q := beside(important); homelessOf(q, rank) < homelessOf(p, rank) {
-			kept, p = fewer, q
-			break
+		if q := beside(important, slices.Concat(others, yielding)); homelessOf(q, rank) < homelessOf(p, rank) {
+			return q
 		}
 	}
-	sc.kept = kept
+	sc.kept, sc.packed, sc.onTheWay = kept, packed, onTheWay
 	return p
 }
+
+// assured reports that a Pod that is packed was counted on, and has the place that it was promised.
+func (sc *scan) assured(p *corev1.Pod) bool { return sc.kept == nil && sc.counted.Has(p) }
 
 // ranksOf returns the highest priorities of Pods that a placement leaves without a place, the highest first.
 func ranksOf(p scheduling.Placement) (ranks []int32) {

@@ -5,14 +5,17 @@ package evaluateautoscale
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
 // Pods that come while the Nodes of earlier ones are on their way bring Nodes of their own, whatever they are called and
@@ -147,8 +150,123 @@ func TestPromisedRoomGoesToMoreImportantPodsAtTheLimit(t *testing.T) {
 		w.must(t, w.Put(high))
 		var r Reply
 		w.must(t, json.Unmarshal(post(t, w, "{}").Body.Bytes(), &r))
-		if r.Pods != (Counts{Waiting: 3, Fit: 3}) {
-			t.Errorf("%s: %+v", settings, r.Pods)
+		if r.Pods != (Counts{Waiting: 3, Fit: 2, Unplaced: 1}) || len(r.Unplaced) != 1 || r.Unplaced[0].Pod == "/high" {
+			t.Errorf("%s: %+v, %v", settings, r.Pods, r.Unplaced)
+		}
+	}
+}
+
+// ranked is a Pod of three cores, or as many as are said, that waits for a Node, of one pool or of any.
+func ranked(name, pool string, priority int32, cores ...string) *corev1.Pod {
+	p := pending(name, epoch.Add(-time.Minute), resources("cpu", append(cores, "3")[0]))
+	if p.Spec.Priority = &priority; pool != "" {
+		p.Spec.NodeSelector = map[string]string{"pool": pool}
+	}
+	return p
+}
+
+// Who gives way to a more important Pod has its turn before those that are less important: they do not take the room that is left
+// of what it was promised, and whoever has none then brings a Node elsewhere, or is told why not (SPEC C9, W3).
+func TestWhoGaveWayHasItsTurn(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, pool string // where those that were counted on may run
+		priority   int32  // of the one that comes with the important Pod
+		want       Counts
+		nodes      []int32
+		told       []string
+	}{
+		{"nowhere else", "x", 0, Counts{Waiting: 4, Fit: 2, Helped: 1, Unplaced: 1}, []int32{2, 1}, []string{"c-1"}},
+		{"anywhere", "", 0, Counts{Waiting: 4, Fit: 2, Helped: 2}, []int32{2, 2}, nil},
+		{"beside a more important one", "x", 7, Counts{Waiting: 4, Fit: 2, Unplaced: 2}, []int32{2, 0}, []string{"c-0", "c-1"}},
+	} {
+		w := fresh(t, "{expanders: [Price]}")
+		w.set(t, "x", 0, 2, midsize(machine.AnnotationPrice, "1"), map[string]string{"pool": "x"})
+		w.set(t, "y", 0, 5, midsize(machine.AnnotationPrice, "2"), nil)
+		w.must(t, w.Put(ranked("c-0", tt.pool, 5), ranked("c-1", tt.pool, 5)))
+		w.scans(t, 1)
+		other := ranked("other", "", tt.priority)
+		if tt.priority > 5 {
+			other.Spec.NodeSelector = map[string]string{"pool": "x"}
+		}
+		w.must(t, w.Put(ranked("high", "x", 1000, "3500m"), other))
+		if r := asked(t, w, "{}"); r.Pods != tt.want {
+			t.Errorf("%s: %+v, %v", tt.name, r.Pods, r.Unplaced)
+		}
+		w.scans(t, 60)
+		if got := w.replicas("x", "y"); !slices.Equal(got, tt.nodes) {
+			t.Errorf("%s: Nodes of x and y: %v, want %v", tt.name, got, tt.nodes)
+		}
+		if got := slices.Sorted(maps.Keys(w.told("NotTriggerScaleUp"))); !slices.Equal(got, tt.told) {
+			t.Errorf("%s: %v are told that nothing is done for them, want %v", tt.name, got, tt.told)
+		}
+	}
+}
+
+// A CapacityBuffer whose room went to a more important Pod says so.
+func TestBufferThatGaveWaySaysSo(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.set(t, "x", 0, 2, midsize(), nil)
+	w.yaml(t, "{apiVersion: v1, kind: PodTemplate, metadata: {name: chunk, namespace: default, uid: template}, template: {spec: {containers: [{name: c, resources: {requests: {cpu: 3}}}]}}}")
+	w.yaml(t, "{apiVersion: autoscaling.x-k8s.io/v1beta1, kind: CapacityBuffer, metadata: {name: b, namespace: default, uid: buffer}, spec: {podTemplateRef: {name: chunk}, replicas: 2}}")
+	w.scans(t, 2)
+	if got := fmt.Sprint(w.Object(bufferKind, "default", "b")); !strings.Contains(got, "RoomIsKept") {
+		t.Errorf("before: %s", got)
+	}
+	w.must(t, w.Put(ranked("high", "", 1000, "3500m")))
+	w.scans(t, 2)
+	if got := fmt.Sprint(w.Object(bufferKind, "default", "b")); !strings.Contains(got, "1 of 2 places are missing") {
+		t.Errorf("after: %s", got)
+	}
+}
+
+// A group some of whose Pods gave way has a place for all of them elsewhere, or no Node comes for any (SPEC C31, W12).
+func TestGroupThatGaveWayIsNotTorn(t *testing.T) {
+	t.Parallel()
+	for most, want := range map[int32]int32{1: 0, 2: 2} {
+		w := fresh(t, "{expanders: [Price]}")
+		w.set(t, "x", 0, 2, midsize(machine.AnnotationPrice, "1"), map[string]string{"pool": "x"})
+		w.set(t, "y", 0, most, midsize(machine.AnnotationPrice, "2"), nil)
+		gang(t, w, "g", 0, "3", "3")
+		w.scans(t, 1)
+		w.must(t, w.Put(ranked("high-0", "x", 1000, "3500m"), ranked("high-1", "x", 1000, "3500m")))
+		w.scans(t, 30)
+		if got := w.replicas("x", "y"); !slices.Equal(got, []int32{2, want}) {
+			t.Errorf("two of a group lost both Nodes of x, y may have %d: %v", most, got)
+		}
+		if told := w.told("NotTriggerScaleUp"); (told["g-0"] != "") != (want == 0) {
+			t.Errorf("y may have %d: %v", most, told)
+		}
+	}
+}
+
+// Those that gave way bring Nodes once: when no more Pods come, no more Nodes do, of whatever sizes and priorities they are.
+func TestWhoGaveWayBringsNodesOnce(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		r, w, once := rand.New(rand.NewPCG(seed, 0)), fresh(t, "{expanders: [Price]}"), fresh(t, "{expanders: [Price]}")
+		for _, w := range []*world{w, once} {
+			w.set(t, "x", 0, 12, midsize(machine.AnnotationPrice, "1"), map[string]string{"pool": "x"})
+			w.set(t, "y", 0, 500, midsize(machine.AnnotationPrice, "2"), nil)
+		}
+		for wave := range 5 {
+			for i := range 12 {
+				priority := int32(r.IntN(3))
+				p := ranked(fmt.Sprintf("p-%d-%02d", wave, i), "", priority, fmt.Sprintf("%dm", 500+100*r.IntN(30)))
+				if wave > 1 && i < 4 {
+					p = ranked(p.Name, "x", 1000, fmt.Sprintf("%dm", 2000+100*r.IntN(15)))
+				}
+				w.must(t, w.Put(p))
+				w.must(t, once.Put(p.DeepCopy()))
+			}
+			w.scans(t, 1)
+		}
+		once.scans(t, 1)
+		after := w.replicas("x", "y")
+		w.scans(t, 10)
+		if got, least := w.replicas("x", "y"), once.replicas("x", "y"); !slices.Equal(got, after) || got[1] > least[1]+least[1]/5+1 {
+			t.Errorf("seed %d: %v Nodes, a hundred seconds later %v, all at once takes %v", seed, after, got, least)
 		}
 	}
 }
