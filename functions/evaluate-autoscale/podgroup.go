@@ -123,19 +123,22 @@ func (sc *scan) torn() (all []tornGroup) {
 		}
 	}
 	maps.DeleteFunc(left, func(g string, n int) bool { return n <= sc.spares[g] })
-	for name, n := range left {
-		t := tornGroup{name: name, rank: math.MinInt32}
-		for _, p := range sc.packed {
-			if podGroupOf(p) == name && waits(p) && !sc.assured(p) {
-				t.pods = append(t.pods, p)
-				t.rank = max(t.rank, corev1helpers.PodPriority(p))
-			}
-		}
-		if len(t.pods) == 0 { // all have what they were counted on for, whoever else has no place
+	at := map[string]int{}
+	for _, p := range sc.packed {
+		name := podGroupOf(p)
+		if left[name] == 0 || !waits(p) || sc.assured(p) { // who is assured has a place, whoever else has none
 			continue
 		}
-		t.why = fmt.Sprintf("pod group %s: %d of %d pods have no place", name, n, len(t.pods))
-		all = append(all, t)
+		i, is := at[name]
+		if !is {
+			i = len(all)
+			at[name], all = i, append(all, tornGroup{name: name, rank: math.MinInt32})
+		}
+		all[i].pods = append(all[i].pods, p)
+		all[i].rank = max(all[i].rank, corev1helpers.PodPriority(p))
+	}
+	for i, t := range all {
+		all[i].why = fmt.Sprintf("pod group %s: %d of %d pods have no place", t.name, left[t.name], len(t.pods))
 	}
 	return all
 }
@@ -155,18 +158,20 @@ func (sc *scan) leaveOut(t tornGroup) (first bool) {
 	return !is
 }
 
-// What is done at most for groups that were left out: so many are planned for again, fewer the more Pods wait.
+// What is done at most for groups that were left out: so many are planned for again, fewer the more Pods wait and Nodes there are.
 const (
 	leastTries = 10
-	mostPacked = 200_000 // Pods, in all tries
+	mostPacked = 200_000 // Pods, and Nodes that are looked at for them, in all tries
 )
+
+func (sc *scan) tries() int { return max(leastTries, mostPacked/(len(sc.waiting)+len(sc.places))) }
 
 // putBack plans for groups that were left out beside whoever has a place, one after the other, the most important first,
 // then by name, and keeps those that tear nobody apart. Where they are more than can be tried, the last come in turn.
 func (sc *scan) putBack(options []*option, out []tornGroup) (served map[*group][]*corev1.Pod) {
 	slices.SortFunc(out, func(a, b tornGroup) int { return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.name, b.name)) })
 	notes, whole := len(sc.notes), false
-	for _, t := range sc.triedNow(out, max(leastTries, mostPacked/len(sc.waiting))) {
+	for _, t := range sc.triedNow(out, sc.tries()) {
 		sc.notes = sc.notes[:notes]
 		t.pods = sc.broken[t.name].pods
 		delete(sc.broken, t.name)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // gang puts a group of Pods, one of each size, that wait.
@@ -108,6 +110,18 @@ func TestGroupsLeftOutAreTriedInTurn(t *testing.T) {
 	}
 	if len(seen) != 25 || seen["0"] != 4 || seen["4"] != 4 || seen["5"] > 2 {
 		t.Errorf("%v", seen)
+	}
+}
+
+// However many Nodes there are and Pods wait, what all tries look at is bounded, but for the first few; without Nodes two hundred
+// groups of two have a try each.
+func TestTriesOfGroupsAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, size := range []struct{ pods, places int }{{400, 0}, {400, 3000}, {400, 5000}, {5000, 5000}, {50_000, 5000}} {
+		sc := &scan{waiting: make([]*corev1.Pod, size.pods), places: make([]place, size.places)}
+		if n := sc.tries(); n < leastTries || n > leastTries && n*(size.pods+size.places) > mostPacked || size.places == 0 && n < 200 {
+			t.Errorf("%d Pods, %d Nodes: %d tries", size.pods, size.places, n)
+		}
 	}
 }
 
