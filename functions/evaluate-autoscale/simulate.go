@@ -67,7 +67,7 @@ type Reply struct {
 	Remove   []string   `json:"remove,omitempty"`   // Nodes whose removal would begin
 	Unneeded int        `json:"unneeded"`           // Nodes that could go now or later
 	Pods     Counts     `json:"pods"`               // that wait
-	Unplaced []Unplaced `json:"unplaced,omitempty"` // the first fifty kinds
+	Unplaced []Unplaced `json:"unplaced,omitempty"` // the first fifty kinds and groups
 	Cost     float64    `json:"cost"`               // of the Nodes that would be added
 	Bound    float64    `json:"lowerBound"`         // that no plan for the same Pods can cost less than, divided among domains alike; 0: none is known
 	AboveIt  float64    `json:"aboveLowerBound"`    // how much of the bound the Nodes for Pods cost more
@@ -318,7 +318,9 @@ func (sc *scan) reply() Reply {
 	for _, name := range slices.Sorted(maps.Keys(sc.broken)) {
 		b := sc.broken[name]
 		r.Pods.Unplaced += len(b.pods)
-		r.Unplaced = append(r.Unplaced, Unplaced{Pod: b.pods[0].Namespace + "/" + b.pods[0].Name, Count: len(b.pods), Why: b.answer()})
+		if len(r.Unplaced) < maxListed {
+			r.Unplaced = append(r.Unplaced, Unplaced{Pod: b.pods[0].Namespace + "/" + b.pods[0].Name, Count: len(b.pods), Why: b.answer()})
+		}
 	}
 	if forPods > 0 {
 		if r.Bound = price.bound(sc); r.Bound > 0 {

@@ -305,3 +305,22 @@ func TestQuestionToAnUnhealthyCluster(t *testing.T) {
 		t.Errorf("%+v %+v", r.Pods, r.Unplaced)
 	}
 }
+
+// However many kinds and groups of Pods have no place, an answer lists the first fifty, and counts all.
+func TestAnswerListsFiftyKinds(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ kinds, groups int }{{0, 80}, {80, 0}, {45, 10}} {
+		w := fresh(t, "{}")
+		w.set(t, "s", 0, 1, midsize(), nil)
+		for g := range tt.groups {
+			gang(t, w, fmt.Sprintf("g%02d", g), 0, "3", "3")
+		}
+		for k := range tt.kinds {
+			w.must(t, w.Put(pending(fmt.Sprint("p-", k), epoch.Add(-time.Minute), resources("cpu", fmt.Sprint(5+k)))))
+		}
+		w.scans(t, 1)
+		if r := asked(t, w, "{}"); len(r.Unplaced) != maxListed || r.Pods.Unplaced != 2*tt.groups+tt.kinds {
+			t.Errorf("%d kinds and %d groups: %d are listed, %+v", tt.kinds, tt.groups, len(r.Unplaced), r.Pods)
+		}
+	}
+}
