@@ -166,20 +166,27 @@ func (sc *scan) bySize(options []*option) []int64 {
 	return out
 }
 
-// byPrice prices by money, in thousandths of a cent per hour. It has no say unless every option has a price: a price
-// cannot be compared with none.
+// byPrice prices by money. It has no say unless every option has a price: a price cannot be compared with none.
 func (sc *scan) byPrice(options []*option) []int64 {
-	sc.readPrices()
-	out := make([]int64, len(options))
-	for i, o := range options {
-		if out[i] = sc.priceOf(o.group); out[i] == 0 {
-			if asksFor(sc.ClusterAutoscalers, autoscaling.Price) {
-				sc.notes = append(sc.notes, plan.Log("Price expander: the price of "+o.id+" is not known, prices are left out"))
-			}
-			return nil
-		}
+	out, unknown := sc.pricesOf(options)
+	if unknown != nil && asksFor(sc.ClusterAutoscalers, autoscaling.Price) {
+		sc.notes = append(sc.notes, plan.Log("Price expander: the price of "+unknown.id+" is not known, prices are left out"))
 	}
 	return out
+}
+
+// pricesOf returns the price of every option, in thousandths of a cent per hour, or the first one that has none.
+func (sc *scan) pricesOf(options []*option) (out []int64, unknown *option) {
+	sc.readPrices()
+	out = make([]int64, 0, len(options))
+	for _, o := range options {
+		price := sc.priceOf(o.group)
+		if price == 0 {
+			return nil, o
+		}
+		out = append(out, price)
+	}
+	return out, nil
 }
 
 // priceOf returns what a Node of a group costs per hour, in thousandths of a cent: what the set says, else what the

@@ -348,7 +348,7 @@ const perHour = "price per hour"
 
 func (sc *scan) trueCosts() costs {
 	all := slices.Concat(sc.options, sc.lifted)
-	if each := sc.byPrice(all); each != nil {
+	if each, _ := sc.pricesOf(all); each != nil {
 		return costs{each, 1e5, perHour}
 	}
 	return costs{sc.bySize(all), 1, "size"}

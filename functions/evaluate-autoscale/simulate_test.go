@@ -324,3 +324,15 @@ func TestAnswerListsFiftyKinds(t *testing.T) {
 		}
 	}
 }
+
+// That a price is not known is said once, where expanders would have it: not when a question about costs asks again.
+func TestUnknownPriceIsToldOnce(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{expanders: [Price]}")
+	w.set(t, "s", 0, 1, midsize(), nil)
+	w.scans(t, 1)
+	r := asked(t, w, `{"pods": [{"count": 1, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]}}]}`)
+	if n := strings.Count(r.Plan, "is not known, prices are left out"); n != 1 || r.CostUnit != "size" {
+		t.Errorf("told %d times, cost by %s:\n%s", n, r.CostUnit, r.Plan)
+	}
+}
