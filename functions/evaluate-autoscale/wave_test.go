@@ -150,7 +150,7 @@ func TestPromisedRoomGoesToMoreImportantPodsAtTheLimit(t *testing.T) {
 		w.must(t, w.Put(high))
 		var r Reply
 		w.must(t, json.Unmarshal(post(t, w, "{}").Body.Bytes(), &r))
-		if r.Pods != (Counts{Waiting: 3, Fit: 2, Unplaced: 1}) || len(r.Unplaced) != 1 || r.Unplaced[0].Pod == "/high" {
+		if r.Pods != (Counts{Waiting: 3, Fit: 2, Unplaced: 1}) || len(r.Unplaced) != 1 || r.Unplaced[0].Pod == "default/high" {
 			t.Errorf("%s: %+v, %v", settings, r.Pods, r.Unplaced)
 		}
 	}
@@ -200,6 +200,29 @@ func TestWhoGaveWayHasItsTurn(t *testing.T) {
 		if got := slices.Sorted(maps.Keys(w.told("NotTriggerScaleUp"))); !slices.Equal(got, tt.told) {
 			t.Errorf("%s: %v are told that nothing is done for them, want %v", tt.name, got, tt.told)
 		}
+	}
+}
+
+// A Node that comes in place of one that was given up is counted on as well, also once the Nodes of the first request are there.
+func TestWhoGaveWayKeepsItsNewNode(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{expanders: [Price]}")
+	w.set(t, "x", 0, 2, midsize(machine.AnnotationPrice, "1"), map[string]string{"pool": "x"})
+	w.set(t, "y", 0, 1, midsize(machine.AnnotationPrice, "2"), nil)
+	w.must(t, w.Put(ranked("c-0", "", 5), ranked("c-1", "", 5)))
+	w.scans(t, 1)
+	w.must(t, w.Put(ranked("high", "x", 1000, "3500m")))
+	w.scans(t, 1)
+	for i, p := range []string{"c-0", "high"} {
+		name := fmt.Sprint("x-", i)
+		w.member(t, "x", name, w.now, resources("cpu", "4", "memory", "16Gi", "pods", "110"), map[string]string{"pool": "x"})
+		w.must(t, memory.Patch(w.Server, "default", p, func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = name, corev1.PodRunning }))
+	}
+	w.must(t, w.Put(ranked("new", "", 5, "3500m")))
+	w.now = w.now.Add(2 * time.Minute)
+	w.scans(t, 3)
+	if told := w.told("NotTriggerScaleUp"); told["c-1"] != "" || told["new"] == "" {
+		t.Errorf("the Node of y is on its way for c-1: %v are told that nothing is done for them", told)
 	}
 }
 
