@@ -63,21 +63,23 @@ func (sc *scan) incomplete() map[string]broken {
 	}
 	placed, behind := sc.others(waiting)
 	all := map[string]broken{}
-	sc.spares = map[string]int{}
+	sc.spares, sc.lacks = map[string]int{}, map[string]string{}
 	for g, pods := range waiting {
 		n, sized := wants[g]
 		has := placed[g] + len(pods)
 		if sized {
 			sc.spares[g] = has - n
 		}
-		if pods = slices.DeleteFunc(pods, sc.counted.Has); len(pods) == 0 {
-			continue // Nodes are on their way for them
-		}
 		switch {
 		case sized && has < n:
-			all[g] = broken{pods, fmt.Sprintf("pod group %s has %d of %d pods", g, has, n)}
+			sc.lacks[g] = fmt.Sprintf("pod group %s has %d of %d pods", g, has, n)
 		case !sized && behind[g] > 0:
-			all[g] = broken{pods, fmt.Sprintf("pod group %s has %d pods behind a scheduling gate", g, behind[g])}
+			sc.lacks[g] = fmt.Sprintf("pod group %s has %d pods behind a scheduling gate", g, behind[g])
+		default:
+			continue
+		}
+		if pods = slices.DeleteFunc(pods, sc.counted.Has); len(pods) > 0 { // for the others Nodes are on their way
+			all[g] = broken{pods, sc.lacks[g]}
 		}
 	}
 	return all
@@ -107,7 +109,8 @@ type tornGroup struct {
 }
 
 // torn returns the groups some of whose Pods the placement, as far as the limits let it come true, leaves without a
-// place, unless those that have one are as many as the group says that it has to have.
+// place, unless those that have one are as many as the group says that it has to have; and those that are incomplete and no
+// longer have what they were counted on for.
 func (sc *scan) torn() (all []tornGroup) {
 	left := map[string]int{}
 	for i, shape := range sc.placement.Shapes {
@@ -126,7 +129,7 @@ func (sc *scan) torn() (all []tornGroup) {
 	at := map[string]int{}
 	for _, p := range sc.packed {
 		name := podGroupOf(p)
-		if left[name] == 0 || !waits(p) || sc.assured(p) { // who is assured has a place, whoever else has none
+		if left[name] == 0 && sc.lacks[name] == "" || !waits(p) || sc.assured(p) { // who is assured has a place, whoever else has none
 			continue
 		}
 		i, is := at[name]
@@ -138,7 +141,7 @@ func (sc *scan) torn() (all []tornGroup) {
 		all[i].rank = max(all[i].rank, corev1helpers.PodPriority(p))
 	}
 	for i, t := range all {
-		all[i].why = fmt.Sprintf("pod group %s: %d of %d pods have no place", t.name, left[t.name], len(t.pods))
+		all[i].why = cmp.Or(sc.lacks[t.name], fmt.Sprintf("pod group %s: %d of %d pods have no place", t.name, left[t.name], len(t.pods)))
 	}
 	return all
 }

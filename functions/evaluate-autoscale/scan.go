@@ -58,6 +58,7 @@ type scan struct {
 	ranked    bool               // an expander ranks the groups: what the packing compares is no cost
 	broken    map[string]broken  // groups of Pods that nothing is done for, because it could not be done for all
 	spares    map[string]int     // by group of Pods: how many of them it can do without
+	lacks     map[string]string  // by group of Pods that is incomplete: what it lacks
 	options   []*option          // groups that can grow
 	lifted    []*option          // groups that grow to their minimum
 	placement scheduling.Placement

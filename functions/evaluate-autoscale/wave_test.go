@@ -264,6 +264,25 @@ func TestGroupThatGaveWayIsNotTorn(t *testing.T) {
 	}
 }
 
+// Nor does one come for those of a group that is no longer complete.
+func TestIncompleteGroupThatGaveWayBringsNothing(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{expanders: [Price]}")
+	w.set(t, "x", 0, 3, midsize(machine.AnnotationPrice, "1"), map[string]string{"pool": "x"})
+	w.set(t, "y", 0, 5, midsize(machine.AnnotationPrice, "2"), nil)
+	gang(t, w, "g", 0, "3", "3", "3")
+	w.scans(t, 1)
+	w.must(t, w.Remove("Pod", "default", "g-0", memory.Force))
+	w.must(t, w.Put(ranked("high-0", "x", 1000, "3500m"), ranked("high-1", "x", 1000, "3500m")))
+	w.scans(t, 3)
+	if got := w.replicas("x", "y"); !slices.Equal(got, []int32{3, 0}) {
+		t.Errorf("two of a group of three lost a Node: %v", got)
+	}
+	if why := w.told("NotTriggerScaleUp")["g-2"]; !strings.Contains(why, "pod group default/g has 2 of 3 pods") {
+		t.Errorf("told: %q", why)
+	}
+}
+
 // Those that gave way bring Nodes once: when no more Pods come, no more Nodes do, of whatever sizes and priorities they are.
 func TestWhoGaveWayBringsNodesOnce(t *testing.T) {
 	t.Parallel()
