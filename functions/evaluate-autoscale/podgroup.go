@@ -112,21 +112,7 @@ type tornGroup struct {
 // place, unless those that have one are as many as the group says that it has to have; and those that are incomplete and no
 // longer have what they were counted on for.
 func (sc *scan) torn() (all []tornGroup) {
-	left := map[string]int{}
-	for i, shape := range sc.placement.Shapes {
-		short := len(shape.Pods) - sc.placement.Fit[i] - sc.helped[i]
-		for _, p := range slices.Backward(shape.Pods) {
-			if short <= 0 {
-				break
-			}
-			if g := podGroupOf(p); g != "" && waits(p) {
-				left[g]++
-				short--
-			}
-		}
-	}
-	maps.DeleteFunc(left, func(g string, n int) bool { return n <= sc.spares[g] })
-	at := map[string]int{}
+	left, at := sc.missing(), map[string]int{}
 	for _, p := range sc.packed {
 		name := podGroupOf(p)
 		if left[name] == 0 && sc.lacks[name] == "" || !waits(p) || sc.assured(p) { // who is assured has a place, whoever else has none
@@ -144,6 +130,25 @@ func (sc *scan) torn() (all []tornGroup) {
 		all[i].why = cmp.Or(sc.lacks[t.name], fmt.Sprintf("pod group %s: %d of %d pods have no place", t.name, left[t.name], len(t.pods)))
 	}
 	return all
+}
+
+// missing returns how many Pods of each group the placement leaves without a place, where the group cannot do without them.
+func (sc *scan) missing() map[string]int {
+	left := map[string]int{}
+	for i, shape := range sc.placement.Shapes {
+		short := len(shape.Pods) - sc.placement.Fit[i] - sc.helped[i]
+		for _, p := range slices.Backward(shape.Pods) {
+			if short <= 0 {
+				break
+			}
+			if g := podGroupOf(p); g != "" && waits(p) {
+				left[g]++
+				short--
+			}
+		}
+	}
+	maps.DeleteFunc(left, func(g string, n int) bool { return n <= sc.spares[g] })
+	return left
 }
 
 // leaveOut leaves Pods of a group out of the packing, and reports whether they are the first of it.

@@ -318,10 +318,9 @@ func (sc *scan) reply() Reply {
 	for _, name := range slices.Sorted(maps.Keys(sc.broken)) {
 		b := sc.broken[name]
 		r.Pods.Unplaced += len(b.pods)
-		if len(r.Unplaced) < maxListed {
-			r.Unplaced = append(r.Unplaced, Unplaced{Pod: b.pods[0].Namespace + "/" + b.pods[0].Name, Count: len(b.pods), Why: b.answer()})
-		}
+		r.Unplaced = append(r.Unplaced, Unplaced{Pod: b.pods[0].Namespace + "/" + b.pods[0].Name, Count: len(b.pods), Why: b.answer()})
 	}
+	r.Unplaced = r.Unplaced[:min(len(r.Unplaced), maxListed)]
 	if forPods > 0 {
 		if r.Bound = price.bound(sc); r.Bound > 0 {
 			r.AboveIt = max(0, forPods-r.Bound) / r.Bound
