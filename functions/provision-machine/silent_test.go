@@ -89,3 +89,54 @@ func TestSilentCloudHoldsUpNoOther(t *testing.T) {
 		}
 	})
 }
+
+// While a cloud does not answer, a Machine in another one whose instance is gone goes within two minutes: the list does not show the
+// instance any more, and its removal is asked for once again to have that confirmed (R-L2, R-L4). Ones that wait there for their
+// addresses are asked about one by one, and take no more time.
+func TestDeletionEndsBesideASilentCloud(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cloud := &memory.Cloud{}
+		cloud.Fault = func(ctx context.Context, c memory.Call) error {
+			if c.After || strings.Contains(c.Account, "/west/") {
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		api := apiserver.New(time.Now)
+		put := func(name, region string, phase string) {
+			m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: name, UID: types.UID(name), Finalizers: []string{machine.Finalizer}}}
+			m.Labels = map[string]string{machine.LabelCluster: "c"}
+			m.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"kind":%q,"type":"small","region":%q}`, memory.Kind, region)}
+			i := machine.NewIntent(m, 1, memory.Kind+"/"+region+"/"+machine.Namespace+"/", []byte(`{}`)).Released(machine.OutcomeCreated, time.Time{})
+			i.Instance = "i-" + name
+			m.Annotations = map[string]string{machine.AnnotationIntent: i.String()}
+			m.Spec.ProviderID, m.Status.Phase = new("memory:///i-"+name), &phase
+			if phase == machine.PhaseDeleting {
+				m.DeletionTimestamp = new(metav1.NewTime(time.Now()))
+				m.Status.Conditions = machine.SetCondition(nil, machine.True(machine.ConditionDrained, machine.ReasonNoNode, ""), time.Now())
+			} else if region == "east" {
+				m.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.5"}}
+			}
+			if err := api.Put(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put("listed", "east", machine.PhaseProvisioned)
+		for i := range 20 {
+			put(fmt.Sprintf("waits-%02d", i), "north", machine.PhaseProvisioned)
+		}
+		put("west", "west", machine.PhaseDeleting)
+		process := &runner.Runner{Function: Function, Cluster: api.As(name), Log: slog.New(slog.DiscardHandler)}
+		process.Clouds = runner.NewClouds([]provider.Provider{cloud.Provider()}, nil)
+		for began := time.Now(); time.Since(began) < 2*time.Minute; time.Sleep(10 * time.Second) {
+			if _, err := process.Handle(t.Context(), snapshot.Request{}); err != nil {
+				t.Error(err)
+			}
+		}
+		if api.Object("Machine", machine.Namespace, "west") != nil {
+			t.Error("the Machine whose instance is gone is there after two minutes")
+		}
+	})
+}

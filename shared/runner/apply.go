@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -31,6 +32,7 @@ func (i *invocation) apply(ctx context.Context, p plan.Plan) (progressed bool, e
 		g    = i.lanes()
 		mu   sync.Mutex
 		errs []error
+		left = map[string][]plan.Action{} // by account
 	)
 	for _, seq := range i.admissible(p.Do) {
 		g.Go(func() error {
@@ -38,6 +40,8 @@ func (i *invocation) apply(ctx context.Context, p plan.Plan) (progressed bool, e
 				mu.Lock()
 				defer mu.Unlock()
 				i.unfinished = true
+				of := accountOf(seq)
+				left[of] = append(left[of], seq.Do[0])
 				return nil
 			}
 			outcomes, err := i.carryOut(ctx, seq)
@@ -53,6 +57,9 @@ func (i *invocation) apply(ctx context.Context, p plan.Plan) (progressed bool, e
 		})
 	}
 	err = errors.Join(g.Wait(), errors.Join(errs...))
+	for _, of := range slices.Sorted(maps.Keys(left)) {
+		i.log.Warn("too late to begin", keyAccount, of, keyLeft, len(left[of]), keyAction, plan.Line(left[of][0]))
+	}
 	return progressed && !late(ctx, plan.Sequence{}), err
 }
 
@@ -137,6 +144,24 @@ func mutation(seq plan.Sequence) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// accountOf returns the account in which a sequence changes an instance, or nothing.
+func accountOf(seq plan.Sequence) string {
+	for _, a := range seq.Do {
+		switch a := a.(type) {
+		case plan.CreateInstance:
+			return a.Account
+		case plan.DeleteInstance:
+			return a.Account
+		case plan.UpdateInstance:
+			return a.Account
+		case plan.PowerCycle:
+			return a.Account
+		case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict, plan.Approve:
+		}
+	}
+	return ""
 }
 
 // carryOut executes one sequence until its first failure. The error is what cannot be decided about: an answer of

@@ -46,6 +46,8 @@ type Clouds struct {
 
 	mu   sync.Mutex
 	open map[string]*slot
+
+	silences silences
 }
 
 // account is an opened driver.

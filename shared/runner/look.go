@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -151,10 +152,24 @@ func (i *invocation) askBoth(ctx context.Context, sub subject, l listed) snapsho
 
 // ask looks up one Machine's instance, and what else was asked about it.
 func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot.Lookup) snapshot.Cloud {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	c := cloudOf(a)
 	m, isMachine := sub.object.(*machine.Machine)
+	call := "find"
+	if !isMachine || l.Open {
+		call = "spec"
+	}
+	ctx, done, err := i.wait(ctx, a, call)
+	if err != nil {
+		c.Err = refusal(err)
+		return c
+	}
+	defer func() {
+		var failed error
+		if r := cmp.Or(c.Err, c.Refused); r != nil {
+			failed = provider.Errorf(r.Code, "%s", r.Message)
+		}
+		done(failed)
+	}()
 	if isMachine && !l.Open {
 		found, err := a.driver.Find(ctx, refOf(m))
 		i.Clouds.Metrics.Called("find", err)

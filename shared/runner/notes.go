@@ -24,6 +24,8 @@ const (
 	keyReason   = "reason"
 	keyObject   = "object"
 	keyMessage  = "message"
+	keyAccount  = "account"
+	keyLeft     = "left"
 )
 
 // toldFor is how long the same note is not told again.

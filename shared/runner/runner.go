@@ -78,6 +78,9 @@ func (r *Runner) Handle(ctx context.Context, req snapshot.Request) (plan.Plan, e
 	if inv.records == nil {
 		inv.records = machine.NewRecords()
 	}
+	if r.Clouds != nil && req.Scan() {
+		inv.inFull = r.Clouds.silences.turn()
+	}
 	start := time.Now()
 	err := inv.run(ctx)
 	if inv.unfinished && err == nil && !req.Scan() {
@@ -129,6 +132,7 @@ type invocation struct {
 	mutated    map[string]bool    // Machines whose instance this invocation changed
 	now        time.Time          // the API server's, when it was last asked
 	looked     time.Time          // ours, when the lookups at hand began
+	inFull     time.Time          // calls that were waited for in vain before this are given their whole time
 	planned    plan.Plan
 	seen       snapshot.Snapshot // the last
 	rounds     int

@@ -5,6 +5,7 @@ package runner
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -49,11 +50,11 @@ func (t *turns) take(uid types.UID) {
 // askInTurn asks for instances that a list does not show, several at a time: a list shows nothing that carries no tag at
 // all, as the hosts that an installer gave to its Machines. Whose turn does not come is told so: that proves nothing.
 func (i *invocation) askInTurn(ctx context.Context, a account, all []listed, subjects map[types.UID]subject, answer func(*machine.Machine, snapshot.Cloud)) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
+	ctx, done, silent := i.wait(ctx, a, "find")
 	began := time.Now()
 	a.turns.order(all)
 	var mu sync.Mutex
+	var failed error
 	g := i.lanes()
 	for _, l := range all {
 		m, ok := subjects[l.UID].object.(*machine.Machine)
@@ -61,7 +62,7 @@ func (i *invocation) askInTurn(ctx context.Context, a account, all []listed, sub
 			continue
 		}
 		c := cloudOf(l.account)
-		if time.Since(began) >= askFor {
+		if silent != nil || time.Since(began) >= askFor {
 			c.Later = true
 			mu.Lock()
 			answer(m, c)
@@ -76,9 +77,13 @@ func (i *invocation) askInTurn(ctx context.Context, a account, all []listed, sub
 			ended(ctx, a, m, &c)
 			mu.Lock()
 			defer mu.Unlock()
+			failed = errors.Join(failed, err)
 			answer(m, c)
 			return nil
 		})
 	}
 	_ = g.Wait() // no goroutine of it fails: errors are answers
+	if silent == nil {
+		done(failed)
+	}
 }
