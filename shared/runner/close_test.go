@@ -42,7 +42,7 @@ func TestDriversAreClosed(t *testing.T) {
 	s := NewServer(&Runner{Clouds: clouds}, nil)
 	use := func(clusterID string) {
 		t.Helper()
-		if _, err := clouds.account(t.Context(), "machines", clusterID, json.RawMessage(`{"kind": "`+memory.Kind+`"}`)); err != nil {
+		if _, err := opened(t.Context(), clouds, "machines", clusterID, json.RawMessage(`{"kind": "`+memory.Kind+`"}`)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -90,24 +90,24 @@ func (c *Clouds) lookup(spec json.RawMessage) (provider.Provider, string, error)
 	return c.providers[i], head.Kind, nil
 }
 
-// account opens the account that a providerSpec names, in the namespace of its Machine, for a cluster with these virtual IPs.
-func (c *Clouds) account(ctx context.Context, namespace, clusterID string, spec json.RawMessage, virtualIPs ...string) (account, error) {
+// named returns the account that a providerSpec names, in the namespace of its Machine, with its provider and the version of its
+// credentials.
+func (c *Clouds) named(ctx context.Context, namespace, clusterID string, spec json.RawMessage) (p provider.Provider, a provider.Account, version string, err error) {
 	p, kind, err := c.lookup(spec)
 	if err != nil {
-		return account{}, err
+		return p, a, "", err
 	}
 	region, secret, err := p.Account(spec)
 	if err != nil {
-		return account{}, err
+		return p, a, "", err
 	}
-	a := provider.Account{Kind: kind, ClusterID: clusterID, Region: region, Namespace: namespace, Secret: secret, VirtualIPs: virtualIPs}
-	version := ""
+	a = provider.Account{Kind: kind, ClusterID: clusterID, Region: region, Namespace: namespace, Secret: secret}
 	if secret != "" {
 		if a.Credentials, version, err = c.secrets(ctx, namespace, secret); err != nil {
-			return account{}, provider.Errorf(provider.Denied, "credentials secret %s/%s: %w", namespace, secret, err)
+			return p, a, "", provider.Errorf(provider.Denied, "credentials secret %s/%s: %w", namespace, secret, err)
 		}
 	}
-	return c.opened(ctx, p, a, version)
+	return p, a, version, nil
 }
 
 // opened returns the account that was opened with this version of its credentials, or opens it.

@@ -39,6 +39,15 @@ func newGate() *gate {
 	return g
 }
 
+// opened opens the account that a spec names.
+func opened(ctx context.Context, c *Clouds, namespace, clusterID string, spec json.RawMessage) (account, error) {
+	p, a, version, err := c.named(ctx, namespace, clusterID, spec)
+	if err != nil {
+		return account{}, err
+	}
+	return c.opened(ctx, p, a, version)
+}
+
 // What was denied is asked again a minute later, or as soon as the credentials are others.
 func TestDeniedIsBelievedForAMinute(t *testing.T) {
 	t.Parallel()
@@ -51,7 +60,7 @@ func TestDeniedIsBelievedForAMinute(t *testing.T) {
 			return nil, version, nil
 		})
 		list := func() error {
-			a, err := clouds.account(t.Context(), "machines", "c", json.RawMessage(`{"kind": "`+memory.Kind+`", "type": "small"}`))
+			a, err := opened(t.Context(), clouds, "machines", "c", json.RawMessage(`{"kind": "`+memory.Kind+`", "type": "small"}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +79,7 @@ func TestDeniedIsBelievedForAMinute(t *testing.T) {
 		if e, ok := errors.AsType[*provider.Error](list()); !ok || e.RetryAfter != deniedFor {
 			t.Errorf("a remembered denial says nothing of when to try again: %+v", e)
 		}
-		if a, err := clouds.account(t.Context(), "machines", "c", json.RawMessage(`{"kind": "`+memory.Kind+`", "type": "small"}`)); err != nil {
+		if a, err := opened(t.Context(), clouds, "machines", "c", json.RawMessage(`{"kind": "`+memory.Kind+`", "type": "small"}`)); err != nil {
 			t.Error(err)
 		} else if _, err := a.driver.Find(t.Context(), provider.Ref{UID: "m"}); err != nil {
 			t.Errorf("what was denied to one call is denied to another: %v", err)
@@ -91,7 +100,7 @@ func TestDeniedIsBelievedForAMinute(t *testing.T) {
 func TestAccountsAreOpenedByThemselves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		opened := map[string]int{}
+		opens := map[string]int{}
 		p := newGate().cloud.Provider()
 		open := p.Open
 		p.Account = func(spec json.RawMessage) (region, secret string, err error) {
@@ -100,7 +109,7 @@ func TestAccountsAreOpenedByThemselves(t *testing.T) {
 			return s.Region, "", err
 		}
 		p.Open = func(ctx context.Context, a provider.Account) (provider.Driver, error) {
-			opened[a.Region]++
+			opens[a.Region]++
 			switch a.Region {
 			case "silent":
 				<-ctx.Done()
@@ -112,7 +121,7 @@ func TestAccountsAreOpenedByThemselves(t *testing.T) {
 		}
 		clouds := NewClouds([]provider.Provider{p}, nil)
 		account := func(region string) error {
-			_, err := clouds.account(t.Context(), "machines", "c", json.RawMessage(`{"kind": "`+memory.Kind+`", "region": "`+region+`"}`))
+			_, err := opened(t.Context(), clouds, "machines", "c", json.RawMessage(`{"kind": "`+memory.Kind+`", "region": "`+region+`"}`))
 			return err
 		}
 		begin := time.Now()
@@ -131,8 +140,8 @@ func TestAccountsAreOpenedByThemselves(t *testing.T) {
 			}
 		}
 		time.Sleep(deniedFor)
-		if err := account("closed"); opened["closed"] != 2 || provider.CodeOf(err) != provider.Denied {
-			t.Errorf("the closed one was opened %d times, %v", opened["closed"], err)
+		if err := account("closed"); opens["closed"] != 2 || provider.CodeOf(err) != provider.Denied {
+			t.Errorf("the closed one was opened %d times, %v", opens["closed"], err)
 		}
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -49,6 +48,9 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 	i.looked = time.Now()
 	g := i.lanes()
 	bulk, single := map[string][]listed{}, []listed(nil)
+	// A process that sweeps remembers nothing of the sweep before, so one of two, by chance, gives all clouds little time.
+	i.hurried = i.hurried || len(sc.Accounts) > 1 && i.order()(2) == 0
+	i.open(ctx, leadsOf(*s, sc, subjects))
 	for _, l := range sc.Lookups {
 		sub, known := subjects[l.UID]
 		if !known {
@@ -79,10 +81,21 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 			return nil
 		})
 	}
-	_ = g.Wait() // no goroutine of it fails: errors are answers
 	for _, q := range sc.Accounts {
-		i.inventory(ctx, s, q)
+		a, refused := i.swept(ctx, q)
+		if refused != nil {
+			s.Accounts[q.Key] = snapshot.Account{Err: refused}
+			continue
+		}
+		g.Go(func() error {
+			seen := i.inventory(ctx, a)
+			mu.Lock()
+			defer mu.Unlock()
+			s.Accounts[q.Key] = seen
+			return nil
+		})
 	}
+	_ = g.Wait() // no goroutine of it fails: errors are answers
 	for _, l := range sc.Lookups {
 		err := s.Clouds[l.UID].Err
 		i.unfinished = i.unfinished || err != nil && !err.Code.Definite()
@@ -112,33 +125,6 @@ func (i *invocation) other(ctx context.Context, s snapshot.Snapshot, sub subject
 		return nil
 	}
 	return &a
-}
-
-// lead is what leads to an account.
-type lead struct{ namespace, clusterID, virtualIPs, spec string }
-
-// opening is an account that was opened, or why it was not.
-type opening struct {
-	account
-	err error
-}
-
-// account opens the account that a providerSpec names. In one observation this happens once for all that have the same
-// spec, as the Machines of a set do.
-func (i *invocation) account(ctx context.Context, namespace, clusterID string, spec json.RawMessage, virtualIPs ...string) (account, error) {
-	by := lead{namespace, clusterID, strings.Join(virtualIPs, "|"), string(spec)}
-	o, ok := i.opened[by]
-	if !ok {
-		o.account, o.err = i.Clouds.account(ctx, namespace, clusterID, spec, virtualIPs...)
-		if o.err == nil {
-			o.tags = tagsOf(o.account, spec)
-		}
-		i.opened[by] = o
-	}
-	if o.err == nil {
-		i.accounts[o.id()] = o.account
-	}
-	return o.account, o.err
 }
 
 // askBoth asks about one object, under the cluster's other id where there is nothing under the first.
@@ -256,26 +242,29 @@ func ended(ctx context.Context, a account, m *machine.Machine, c *snapshot.Cloud
 	}
 }
 
-// inventory answers one account query.
-func (i *invocation) inventory(ctx context.Context, s *snapshot.Snapshot, q snapshot.AccountQuery) {
+// swept returns the account that an account query means.
+func (i *invocation) swept(ctx context.Context, q snapshot.AccountQuery) (account, *snapshot.Refusal) {
 	a, ok := i.accounts[q.Key]
 	if !ok {
 		var err error
 		if a, err = i.account(ctx, q.Namespace, q.ClusterID, json.RawMessage(q.Spec)); err != nil {
-			s.Accounts[q.Key] = snapshot.Account{Err: refusal(err)}
-			return
+			return account{}, refusal(err)
 		}
 	}
 	if a.Key() != machine.SweptOf(q.Key, q.ClusterID) { // the spec leads elsewhere by now: that tells nothing about this account
-		s.Accounts[q.Key] = snapshot.Account{Err: refusal(provider.Errorf(provider.Invalid, "its spec leads to account %s", a.Key()))}
-		return
+		return account{}, refusal(provider.Errorf(provider.Invalid, "its spec leads to account %s", a.Key()))
 	}
 	i.accounts[q.Key] = a
+	return a, nil
+}
+
+// inventory answers one account query.
+func (i *invocation) inventory(ctx context.Context, a account) snapshot.Account {
 	all, owner, untold, err := i.listed(ctx, a)
 	if untold != nil {
 		owner = ""
 	}
-	s.Accounts[q.Key] = snapshot.Account{Owner: owner, Insecure: a.insecure, Horizon: a.driver.Horizon(), Instances: all, Err: refusal(err)}
+	return snapshot.Account{Owner: owner, Insecure: a.insecure, Horizon: a.driver.Horizon(), Instances: all, Err: refusal(err)}
 }
 
 // withDriver calls f with the driver of an account that this round's observation opened.

@@ -133,6 +133,7 @@ type invocation struct {
 	now        time.Time          // the API server's, when it was last asked
 	looked     time.Time          // ours, when the lookups at hand began
 	inFull     time.Time          // calls that were waited for in vain before this are given their whole time
+	hurried    bool               // no call is
 	planned    plan.Plan
 	seen       snapshot.Snapshot // the last
 	rounds     int

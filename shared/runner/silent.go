@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -16,6 +17,12 @@ const (
 	// what is read and for what is written first.
 	lookBudget = mutationBudget + 3*time.Second
 )
+
+// errUnasked is why a call was not made.
+var errUnasked = errors.New("there was no time left to ask the cloud")
+
+// opens is the call that opens an account.
+const opens = "open"
 
 // errUnanswered is why a call ended that a cloud had its time for.
 var errUnanswered = errors.New("the cloud does not answer")
@@ -79,16 +86,19 @@ func (s *silences) unanswered(call string, err error) {
 // wait returns a context that ends when a call to an account was waited for long enough, and what is to be told of how the call
 // ended. A scan gives those that are silent what leaves lookBudget, all together; the error is that there is no more of it.
 func (i *invocation) wait(ctx context.Context, a account, call string) (_ context.Context, done func(error), err error) {
-	call = a.id() + " " + call
+	key := a.id() + " " + call
 	s := &i.Clouds.silences
-	was, silent := s.of(call)
-	short := silent && i.request.Scan() && !was.since.Before(i.inFull)
+	was, silent := s.of(key)
+	short := i.request.Scan() && (i.hurried || silent && !was.since.Before(i.inFull))
 	limit := callTimeout
 	if deadline, ok := ctx.Deadline(); ok && short {
 		limit = min(limit, time.Until(deadline)-lookBudget)
+		if call == opens { // what is asked of those that open comes after
+			limit /= 2
+		}
 	}
 	if short && limit <= 0 { // there is no more of it
-		return nil, nil, was.err
+		return nil, nil, cmp.Or(was.err, errUnasked)
 	}
 	timed, cancel := context.WithTimeoutCause(ctx, limit, errUnanswered)
 	began := time.Now()
@@ -97,10 +107,10 @@ func (i *invocation) wait(ctx context.Context, a account, call string) (_ contex
 		took := time.Since(began)
 		switch vain := context.Cause(timed) != nil || err != nil && took >= budget-lookBudget; {
 		case !vain:
-			s.answered(call)
+			s.answered(key)
 		case short, ctx.Err() != nil:
 		default:
-			s.unanswered(call, err)
+			s.unanswered(key, err)
 		}
 	}, nil
 }

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sweepinstances
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/memory"
+	"github.com/machine-functions/machine-functions/shared/runner"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// Clouds that do not answer, neither when their accounts are opened nor when they are listed, keep what nobody owns in another
+// one for half a day at most, by sweeps of processes that remember nothing of each other; and one whose list takes eight seconds is
+// seen (R-L2, R-L4).
+func TestOrphanGoesBesideSilentClouds(t *testing.T) {
+	t.Parallel()
+	for name, opens := range map[string]bool{"silent when listed": true, "silent when opened": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { sweepBesideSilentClouds(t, opens) })
+		})
+	}
+}
+
+// sweepBesideSilentClouds sweeps for half a day, where accounts open or do not.
+func sweepBesideSilentClouds(t *testing.T, opens bool) {
+	t.Helper()
+	seen := false
+	wait := func(ctx context.Context, account string) error {
+		switch {
+		case strings.Contains(account, "/a-silent/"), strings.Contains(account, "/b-silent/"):
+			<-ctx.Done()
+		case strings.Contains(account, "/c-slow/"):
+			select {
+			case <-time.After(8 * time.Second):
+				seen = true
+			case <-ctx.Done():
+			}
+		}
+		return ctx.Err()
+	}
+	cloud := &memory.Cloud{}
+	cloud.Fault = func(ctx context.Context, c memory.Call) error {
+		if c.After || c.Op != memory.OpList {
+			return nil
+		}
+		return wait(ctx, c.Account)
+	}
+	p := cloud.Provider()
+	p.Open = func(ctx context.Context, a provider.Account) (provider.Driver, error) {
+		if !opens && strings.Contains(a.Key(), "-silent/") {
+			return nil, wait(ctx, a.Key())
+		}
+		return cloud.Open(ctx, a)
+	}
+	api := apiserver.New(time.Now)
+	key := func(region string) string { return memory.Kind + "/" + region + "/" + machine.Namespace + "/" }
+	for _, region := range []string{"a-silent", "b-silent", "c-slow", "other"} {
+		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: region, UID: types.UID(region), Finalizers: []string{machine.Finalizer}}}
+		m.Labels = map[string]string{machine.LabelCluster: "c"}
+		m.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"kind":%q,"type":"small","region":%q}`, memory.Kind, region)}
+		m.Spec.ProviderID = new("memory:///" + cloud.Add(key(region), "c", provider.Instance{Name: region, UID: m.UID, State: provider.StateRunning}))
+		i := machine.NewIntent(m, 1, key(region), []byte(`{}`)).Released(machine.OutcomeCreated, time.Time{})
+		m.Annotations = map[string]string{machine.AnnotationIntent: i.String()}
+		if err := api.Put(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cloud.Add(key("other"), "c", provider.Instance{Name: "orphan", UID: "nobody", State: provider.StateRunning})
+	for began := time.Now(); time.Since(began) < 12*time.Hour; time.Sleep(5 * time.Minute) {
+		sweeper := &runner.Runner{Function: Function, Cluster: api.As("sweep-instances"), Log: slog.New(slog.DiscardHandler)}
+		sweeper.Clouds = runner.NewClouds([]provider.Provider{p}, nil)
+		_, _ = sweeper.Handle(t.Context(), snapshot.Request{}) // one that is cut off is repeated
+	}
+	for _, in := range cloud.Instances() {
+		if in.Name == "orphan" {
+			t.Error("the orphan is there")
+		}
+	}
+	if !seen {
+		t.Error("the slow cloud is never listed")
+	}
+}
