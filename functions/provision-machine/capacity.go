@@ -92,10 +92,21 @@ func annotateCapacity(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequenc
 		next.Annotations = a
 		seq.Do = []plan.Action{plan.Update{Old: set, New: next, Why: "capacity of " + c.Type.Name}}
 	}
-	if c.Type.Problem != "" && (len(seq.Do) > 0 || !s.Request.Scan()) { // it is every set's, and every scan would tell it of each
+	if c.Type.Problem != "" && (len(seq.Do) > 0 || !s.Request.Scan() || firstWith(s, c) == set) {
 		seq.Notes = []plan.Note{plan.Warning(set, "FailedUpdate", c.Type.Problem).From(cmp.Or(c.Source, name))}
 	}
 	return seq
+}
+
+// firstWith returns the first set whose cloud has the problem of c: it is every set's of the account, and a scan would tell it of
+// each.
+func firstWith(s snapshot.Snapshot, c snapshot.Cloud) *machine.MachineSet {
+	for _, set := range s.MachineSets {
+		if its := s.Clouds[set.UID]; its.Account == c.Account && its.Type != nil && its.Type.Problem == c.Type.Problem {
+			return set
+		}
+	}
+	return nil
 }
 
 // told returns the annotations of a set whose instance type is t.
