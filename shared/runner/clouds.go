@@ -209,8 +209,9 @@ func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessa
 	return &it, nil
 }
 
-// remember returns f, keeping its last good answer to each question for a while, and a failure for as long as failed. Who asks
-// the same meanwhile waits for that one answer, as long as ctx lasts, unless a good one was asked for before since.
+// remember returns f, keeping its last good answer to each question for a while, and a failure for as long as failed, unless it is
+// that whoever asked had no more time. Who asks the same meanwhile waits for that one answer, as long as ctx lasts, unless a good one
+// was asked for before since.
 func remember[Q comparable, A any](d, failed time.Duration, f func(context.Context, Q) (A, error)) func(_ context.Context, _ Q, since time.Time) (A, error) {
 	type answer struct {
 		turn     chan struct{} // holds one while somebody asks
@@ -250,8 +251,11 @@ func remember[Q comparable, A any](d, failed time.Duration, f func(context.Conte
 			return none, a.err
 		}
 		got, err := f(ctx, q)
-		if a.failedAt, a.err = now, err; err == nil {
-			a.at, a.last = now, got
+		switch {
+		case err == nil:
+			a.at, a.last, a.err = now, got, nil
+		case ctx.Err() == nil, errors.Is(context.Cause(ctx), errUnanswered):
+			a.failedAt, a.err = now, err
 		}
 		return got, err
 	}

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -85,4 +86,43 @@ func TestTypeWithoutCapacity(t *testing.T) {
 	if got != nil || provider.CodeOf(err) != provider.NotFound || !strings.Contains(err.Error(), `instance type "ambiguous": two have this name`) {
 		t.Errorf("%+v, %v", got, err)
 	}
+}
+
+// That a cloud does not tell its types is believed for a minute; that who asked had no time is not (E4, R-L4).
+func TestCallersDeadlineIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name string
+			ends func() (context.Context, context.CancelFunc)
+			want int // calls, with that of somebody with time
+		}{
+			{"the cloud's time is over", func() (context.Context, context.CancelFunc) {
+				return context.WithTimeoutCause(t.Context(), callTimeout, errUnanswered)
+			}, 1},
+			{"the caller's time is over", func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Second) }, 2},
+			{"the caller is told to stop", func() (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, cancel)
+				return ctx, cancel
+			}, 2},
+		} {
+			calls := 0
+			types := remember(typesFor, noTypesFor, func(ctx context.Context, _ struct{}) (string, error) {
+				if calls++; calls > 1 {
+					return "types", nil
+				}
+				<-ctx.Done()
+				return "", ctx.Err()
+			})
+			ctx, cancel := c.ends()
+			if _, err := types(ctx, struct{}{}, time.Time{}); err == nil {
+				t.Errorf("%s: no error", c.name)
+			}
+			cancel()
+			if _, err := types(t.Context(), struct{}{}, time.Time{}); calls != c.want || (err == nil) != (c.want > 1) {
+				t.Errorf("%s: %d calls, want %d, %v", c.name, calls, c.want, err)
+			}
+		}
+	})
 }
