@@ -46,29 +46,11 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 		s.Clouds[uid] = c
 	}
 	i.looked = time.Now()
-	g := i.lanes()
-	bulk, single := map[string][]listed{}, []listed(nil)
 	// A process that sweeps remembers nothing of the sweep before, so one of two, by chance, gives all clouds little time.
 	i.hurried = i.hurried || len(sc.Accounts) > 1 && i.order()(2) == 0
 	i.open(ctx, leadsOf(*s, sc, subjects))
-	for _, l := range sc.Lookups {
-		sub, known := subjects[l.UID]
-		if !known {
-			answer(l.UID, snapshot.Cloud{Err: refusal(provider.Errorf(provider.Unknown, "no object with UID %s", l.UID))})
-			continue
-		}
-		a, err := i.account(ctx, sub.object.GetNamespace(), s.ClusterID(sub.object), sub.spec, s.VirtualIPs()...)
-		if err != nil {
-			answer(l.UID, snapshot.Cloud{Err: refusal(err)})
-			continue
-		}
-		other := i.other(ctx, *s, sub)
-		if l.Bulk {
-			bulk[a.id()] = append(bulk[a.id()], listed{l, a, other})
-			continue
-		}
-		single = append(single, listed{l, a, other})
-	}
+	g := i.lanes()
+	bulk, single := i.sorted(ctx, *s, sc.Lookups, subjects, answer)
 	for _, key := range slices.Sorted(maps.Keys(bulk)) { // first, so that nobody's list waits for a cloud that is silent (R-L4)
 		g.Go(func() error {
 			i.list(ctx, bulk[key], subjects, answer)
@@ -83,12 +65,11 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 	}
 	for _, q := range sc.Accounts {
 		a, refused := i.swept(ctx, q)
-		if refused != nil {
-			s.Accounts[q.Key] = snapshot.Account{Err: refused}
-			continue
-		}
 		g.Go(func() error {
-			seen := i.inventory(ctx, a)
+			seen := snapshot.Account{Err: refused}
+			if refused == nil {
+				seen = i.inventory(ctx, a)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			s.Accounts[q.Key] = seen
@@ -101,6 +82,30 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 		i.unfinished = i.unfinished || err != nil && !err.Code.Definite()
 	}
 	return nil
+}
+
+// sorted returns those whose account's list answers them, by account, and the others. Where there is no account that is the answer.
+func (i *invocation) sorted(ctx context.Context, s snapshot.Snapshot, all []snapshot.Lookup, subjects map[types.UID]subject, answer func(types.UID, snapshot.Cloud)) (bulk map[string][]listed, single []listed) {
+	bulk = map[string][]listed{}
+	for _, l := range all {
+		sub, known := subjects[l.UID]
+		if !known {
+			answer(l.UID, snapshot.Cloud{Err: refusal(provider.Errorf(provider.Unknown, "no object with UID %s", l.UID))})
+			continue
+		}
+		a, err := i.account(ctx, sub.object.GetNamespace(), s.ClusterID(sub.object), sub.spec, s.VirtualIPs()...)
+		if err != nil {
+			answer(l.UID, snapshot.Cloud{Err: refusal(err)})
+			continue
+		}
+		other := i.other(ctx, s, sub)
+		if l.Bulk {
+			bulk[a.id()] = append(bulk[a.id()], listed{l, a, other})
+			continue
+		}
+		single = append(single, listed{l, a, other})
+	}
+	return bulk, single
 }
 
 // listed is a lookup that a bulk list answers, with the account that its spec leads to.
@@ -136,26 +141,30 @@ func (i *invocation) askBoth(ctx context.Context, sub subject, l listed) snapsho
 	return c
 }
 
-// ask looks up one Machine's instance, and what else was asked about it.
+// ask looks up one object, as long as its account is waited for.
 func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot.Lookup) snapshot.Cloud {
-	c := cloudOf(a)
-	m, isMachine := sub.object.(*machine.Machine)
 	call := "find"
-	if !isMachine || l.Open {
+	if _, isMachine := sub.object.(*machine.Machine); !isMachine || l.Open {
 		call = "spec"
 	}
 	ctx, done, err := i.wait(ctx, a, call)
 	if err != nil {
+		c := cloudOf(a)
 		c.Err = refusal(err)
 		return c
 	}
-	defer func() {
-		var failed error
-		if r := cmp.Or(c.Err, c.Refused); r != nil {
-			failed = provider.Errorf(r.Code, "%s", r.Message)
-		}
-		done(failed)
-	}()
+	c := i.answered(ctx, a, sub, l)
+	if r := cmp.Or(c.Err, c.Refused); r != nil {
+		err = provider.Errorf(r.Code, "%s", r.Message)
+	}
+	done(err)
+	return c
+}
+
+// answered returns what the cloud says about one Machine's instance, and what else was asked about it.
+func (i *invocation) answered(ctx context.Context, a account, sub subject, l snapshot.Lookup) snapshot.Cloud {
+	c := cloudOf(a)
+	m, isMachine := sub.object.(*machine.Machine)
 	if isMachine && !l.Open {
 		found, err := a.driver.Find(ctx, refOf(m))
 		i.Clouds.Metrics.Called("find", err)

@@ -87,30 +87,34 @@ func (s *silences) unanswered(call string, err error) {
 // ended. A scan gives those that are silent what leaves lookBudget, all together; the error is that there is no more of it.
 func (i *invocation) wait(ctx context.Context, a account, call string) (_ context.Context, done func(error), err error) {
 	key := a.id() + " " + call
-	s := &i.Clouds.silences
-	was, silent := s.of(key)
+	was, silent := i.Clouds.silences.of(key)
 	short := i.request.Scan() && (i.hurried || silent && !was.since.Before(i.inFull))
 	limit := callTimeout
-	if deadline, ok := ctx.Deadline(); ok && short {
-		limit = min(limit, time.Until(deadline)-lookBudget)
-		if call == opens { // what is asked of those that open comes after
-			limit /= 2
-		}
+	if short {
+		limit = little(ctx, call)
 	}
-	if short && limit <= 0 { // there is no more of it
+	if limit <= 0 {
 		return nil, nil, cmp.Or(was.err, errUnasked)
 	}
 	timed, cancel := context.WithTimeoutCause(ctx, limit, errUnanswered)
 	began := time.Now()
 	return timed, func(err error) {
 		defer cancel()
-		took := time.Since(began)
-		switch vain := context.Cause(timed) != nil || err != nil && took >= budget-lookBudget; {
-		case !vain:
-			s.answered(key)
-		case short, ctx.Err() != nil:
-		default:
-			s.unanswered(key, err)
+		vain := timed.Err() != nil || err != nil && time.Since(began) >= budget-lookBudget
+		if !vain {
+			i.Clouds.silences.answered(key)
+		} else if !short && ctx.Err() == nil {
+			i.Clouds.silences.unanswered(key, err)
 		}
 	}, nil
+}
+
+// little returns how much time a call gets that leaves lookBudget.
+func little(ctx context.Context, call string) time.Duration {
+	deadline, _ := ctx.Deadline()
+	limit := min(callTimeout, time.Until(deadline)-lookBudget)
+	if call == opens { // what is asked of the others that open comes after
+		limit /= 2
+	}
+	return limit
 }
