@@ -52,7 +52,7 @@ var port = []Guard{
 	if isMachine && !l.Open && m.`, `		c.Found, c.Err = found, nil
 	}
 	if isMachine && !l.Open && m.`, ""},
-	{"inventory-of-errors-is-none", "G5", run + "look.go", `Instances: all, Err: refusal(err)}`, `Instances: all}`, ""},
+	{"inventory-of-errors-is-none", "G5", run + "look.go", `Instances: all, Err: refusal(err)}`, `Instances: all, Err: refusal(func(error) error { return nil }(err))}`, ""},
 	{"unknown-is-no-refusal", "G5", "shared/provider/code.go", `	return c == Invalid ||`, `	return c == Unknown || c == Invalid ||`, "./shared/runner"},
 	{"time-for-a-mutation", "G6", run + "apply.go", `		needs = mutationBudget`, `		needs = writeBudget`, ""},
 	{"time-for-one-call", "G6", run + "clouds.go", `	callTimeout = 10 * time.Second`, `	callTimeout = 100 * time.Hour`, ""},
