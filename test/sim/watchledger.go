@@ -70,6 +70,9 @@ func (p *Play) watchRetired(q *proc, set *machine.MachineSet, before, next machi
 		k, was := before.OrdinalOf(setName, m)
 		at, is := next.OrdinalOf(setName, m)
 		since, put := p.back[m.UID]
+		if is && at >= before.Next && !put { // who was to go and is adopted again was chosen in vain; people's putting in is counted
+			delete(p.chosen, m.UID)
+		}
 		switch {
 		case is && next.Active.Has(at), (!was || !goes(k)) && (!is || !goes(at)):
 		case was && ownerOf(m) == "": // nobody's Machine has the name
