@@ -160,8 +160,12 @@ func (d drain) evict() []plan.Sequence {
 		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining",
 			"waits for volumes to be detached: "+volumes))
 	}
-	return d.drained("Drained", append(begins,
-		d.note("Deleted", fmt.Sprintf("Node %q drained", d.n.Name)), d.note("DrainSucceeded", "Node drain succeeded"))...)
+	linked := d.n.UID
+	if ref := d.m.Status.NodeRef; ref != nil {
+		linked = ref.UID
+	}
+	return d.set(machine.NodeDrained(linked), append(begins,
+		d.note("Deleted", fmt.Sprintf("Node %q drained", d.n.Name)), d.note("DrainSucceeded", "Node drain succeeded")))
 }
 
 // hindered shows what the drain cannot go on for; the next event or scan tries again.

@@ -49,11 +49,18 @@ func IsTrue(cs []Condition, t machinev1beta1.ConditionType) bool {
 // ReasonPaused is why a MachineHealthCheck that people paused remediates nothing; it is no fault, and alarms nobody.
 const ReasonPaused = "Paused"
 
-// Reasons of ConditionDrained where there was no Node to drain: never one, or none any more.
+// Reasons of ConditionDrained: the Node is empty; there was none to drain, never one or none any more.
 const (
+	ReasonDrained  = "Drained"
 	ReasonNoNode   = "NoNode"
 	ReasonNodeGone = "NodeGone"
 )
+
+// NodeDrained returns the condition Drained of a Machine whose Node is empty. It holds as long as the Machine is linked to the
+// Node with this UID; where it is not linked yet, that of the Node that is empty.
+func NodeDrained(linked types.UID) Condition {
+	return True(ConditionDrained, ReasonDrained, "drained for the node with UID "+string(linked))
+}
 
 // NodeGone returns the condition Drained of a Machine whose Node, the one with this UID, is gone.
 func NodeGone(node types.UID) Condition {
@@ -61,7 +68,8 @@ func NodeGone(node types.UID) Condition {
 }
 
 // Drained reports whether nothing is left to be drained for m: the condition says so, and if it says that there was no
-// Node, there still is none, or that the Node was gone, m is linked to no other since (RELIABILITY 2e).
+// Node, there still is none, or that the Node was drained or gone, m is linked to no other since (RELIABILITY 2e): a Node that
+// people deleted registers anew without its cordon, and Pods come to it.
 func Drained(m *Machine) bool {
 	c := FindCondition(m.Status.Conditions, ConditionDrained)
 	if c == nil || c.Status != corev1.ConditionTrue {
@@ -73,6 +81,8 @@ func Drained(m *Machine) bool {
 		return ref == nil
 	case ReasonNodeGone:
 		return ref == nil || c.Message == NodeGone(ref.UID).Message
+	case ReasonDrained: // an earlier version did not say which Node
+		return ref == nil || c.Message == "" || c.Message == NodeDrained(ref.UID).Message
 	}
 	return true
 }

@@ -60,6 +60,7 @@ type watch struct {
 type doubt struct {
 	proc int
 	uid  types.UID
+	made bool // it is whether what the invocation itself made is the only one
 }
 
 func (p *Play) begin() { p.watch = watch{}.clone() }

@@ -95,10 +95,11 @@ func (p *Play) watchCreated(q *proc, e cloud.Event) {
 	case m != nil && machine.ProviderID(m) != "" && bounded:
 		p.violate("R-S1", "%s makes %s for %s, which has %s", q, e.ID, e.Name, machine.ProviderID(m))
 	}
-	if p.doubtful(q, e.UID) && (m == nil || !p.unmade(q, m)) {
+	own := doubt{proc: q.id, uid: e.UID, made: true}
+	if p.doubts[own] || p.doubtful(q, e.UID) && (m == nil || !p.unmade(q, m)) {
 		p.violate("R-S12", "%s makes %s although the cloud did not say that there is none", q, e.ID)
 	}
-	p.doubts[doubt{q.id, e.UID}] = true // from here on: whoever goes on with it has to ask anew
+	p.doubts[own] = true // whoever makes another one has to ask anew
 	if set := p.set(); set != nil && bounded && !p.tampered {
 		l, err := ledgerOf(set)
 		active := 0
@@ -118,7 +119,7 @@ func (p *Play) watchCreated(q *proc, e cloud.Event) {
 // unmade reports whether the API server's word is enough that nothing was made for m: it is new, without a record until now (2b.3).
 // Then no cloud is asked about it, and a list that failed is of others.
 func (p *Play) unmade(q *proc, m *machine.Machine) bool {
-	_, asked := p.doubts[doubt{q.id, m.UID}]
+	_, asked := p.doubts[doubt{proc: q.id, uid: m.UID}]
 	i := p.intentOf(m)
 	return !asked && i != nil && i.Attempt == 1 && p.clock.Sub(m.CreationTimestamp.Time) < 90*time.Second
 }
@@ -151,7 +152,7 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 	if !sweeps && p.doubtful(q, e.UID) {
 		p.violate("R-S12", "%s deletes %s although the cloud did not say what there is", q, e.ID)
 	}
-	p.doubts[doubt{q.id, e.UID}] = true
+	p.doubts[doubt{proc: q.id, uid: e.UID}] = true
 }
 
 // sawNoNode reports whether q, when it last read the Machine, saw that there was no Node to be drained. One that registers after that
@@ -167,7 +168,7 @@ func (q *proc) sawNoNode(uid types.UID) bool {
 // what people may want more than that.
 func (p *Play) tenant(m *machine.Machine) string {
 	drained := machine.FindCondition(m.Status.Conditions, machine.ConditionDrained)
-	if p.Level < Scaling || drained == nil || drained.Reason != "Drained" || m.Status.NodeRef == nil {
+	if p.Level < Scaling || drained == nil || drained.Reason != machine.ReasonDrained || m.Status.NodeRef == nil {
 		return ""
 	}
 	n := memory.Get[*corev1.Node](p.API, "", m.Status.NodeRef.Name)
@@ -186,7 +187,7 @@ func (p *Play) tenant(m *machine.Machine) string {
 // for.
 func (p *Play) writes(m *machine.Machine) bool {
 	a, drained := p.attachment(), machine.FindCondition(m.Status.Conditions, machine.ConditionDrained)
-	if a == nil || p.disturbed || drained == nil || drained.Reason != "Drained" || m.Status.NodeRef == nil || m.Status.NodeRef.Name != a.Spec.NodeName {
+	if a == nil || p.disturbed || drained == nil || drained.Reason != machine.ReasonDrained || m.Status.NodeRef == nil || m.Status.NodeRef.Name != a.Spec.NodeName {
 		return false
 	}
 	n := memory.Get[*corev1.Node](p.API, "", a.Spec.NodeName)
@@ -197,7 +198,10 @@ func (p *Play) writes(m *machine.Machine) bool {
 func (p *Play) asked(q *proc, c cloud.Call, answered bool) {
 	switch c.Op {
 	case cloud.OpFind:
-		p.doubts[doubt{q.id, c.Ref.UID}] = !answered
+		p.doubts[doubt{proc: q.id, uid: c.Ref.UID}] = !answered
+		if answered {
+			delete(p.doubts, doubt{proc: q.id, uid: c.Ref.UID, made: true})
+		}
 	case cloud.OpList:
 		p.listed(q, answered)
 	case cloud.OpResolve, cloud.OpCreate, cloud.OpDelete, cloud.OpInstanceTypes, cloud.OpUpdate,
@@ -207,17 +211,17 @@ func (p *Play) asked(q *proc, c cloud.Call, answered bool) {
 
 // listed remembers whether a list was answered. One that fails later makes what an earlier one told no less known.
 func (p *Play) listed(q *proc, answered bool) {
-	_, before := p.doubts[doubt{q.id, ""}]
+	_, before := p.doubts[doubt{proc: q.id, uid: ""}]
 	if answered {
 		maps.DeleteFunc(p.doubts, func(d doubt, _ bool) bool { return d.proc == q.id })
 	}
 	if answered || !before {
-		p.doubts[doubt{q.id, ""}] = !answered
+		p.doubts[doubt{proc: q.id, uid: ""}] = !answered
 	}
 }
 
 // doubtful reports whether an invocation has no answer about the instances of a Machine.
 func (p *Play) doubtful(q *proc, uid types.UID) bool {
-	doubted, known := p.doubts[doubt{q.id, uid}]
-	return doubted || !known && p.doubts[doubt{q.id, ""}]
+	doubted, known := p.doubts[doubt{proc: q.id, uid: uid}]
+	return doubted || !known && p.doubts[doubt{proc: q.id, uid: ""}]
 }
