@@ -156,7 +156,7 @@ benchstat: go ## Run the benchmarks into build/bench.txt; OLD=file compares with
 fuzz: go ## Run every fuzz test for TIME, 30s unless told
 	@grep -rlE --include='*_test.go' '^func Fuzz' . | while read -r file; do \
 	  for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*).*/\1/p' "$$file"); do \
-	    (cd "$$(dirname "$$file")" && go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(or $(TIME),30s) .); \
+	    (cd "$$(dirname "$$file")" && go test -run '^$$' -fuzz "^$$target\$$" -fuzzminimizetime 100x -fuzztime $(or $(TIME),30s) .); \
 	  done; \
 	done
 
