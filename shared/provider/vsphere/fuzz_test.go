@@ -4,20 +4,28 @@ package vsphere
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/providerspec"
+	local "github.com/machine-functions/machine-functions/test/local/vcenter"
 )
 
 // FuzzGuestinfo: what a Secret holds, binary as it may be, comes to the guest byte for byte, and nothing in it, nor in a Machine's
@@ -105,4 +113,89 @@ func FuzzFault(f *testing.F) {
 			t.Errorf("%v tells a password", err)
 		}
 	})
+}
+
+// FuzzCreate: whatever stands in a Machine for what was made, beside a clone or before there is one: a step is made or refused, and an
+// instance is the Machine's own.
+func FuzzCreate(f *testing.F) {
+	sim, err := local.Start(f.Context())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(sim.Stop)
+	v := &vcenter{VCenter: sim, service: sim.Service, host: sim.Host, ca: sim.CA}
+	opened, err := open(f.Context(), v.account(), nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	resolved, err := opened.Resolve(f.Context(), v.spec(nil))
+	if err != nil {
+		f.Fatal(err)
+	}
+	var req request
+	if err := json.Unmarshal(resolved, &req); err != nil {
+		f.Fatal(err)
+	}
+	d, _ := opened.(*driver)
+	c, err := vim25.NewClient(f.Context(), sim.Service) // without sockets
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, progress := range []string{
+		"", "null", "[", "{}", `{"step":"clone"}`, `{"step":"clone","task":{"type":"Task","value":"task-0"}}`, `{"step":7}`, `{"task":{}}`,
+		`{"step":"power on","task":{"type":"VirtualMachine","value":"vm-1"}}`, `{"step":"x","task":{"type":"../x","value":"<a>"}}`, `{"customized":true,"tagged":true}`,
+	} {
+		f.Add([]byte(progress), false)
+		f.Add([]byte(progress), true)
+	}
+	f.Fuzz(func(t *testing.T, progress []byte, cloned bool) {
+		ctx, cancel := context.WithTimeout(t.Context(), margin+time.Second)
+		defer cancel()
+		uid := uuid.NewUUID()
+		r := provider.Ref{UID: uid, Name: string(uid), Token: "token-1"}
+		t.Cleanup(func() { // once nothing is done to it any more
+			for of, m := range v.all(t, c) {
+				if of == r.Name {
+					task, err := m.PowerOff(context.Background())
+					must(t, err)
+					_ = task.Wait(context.Background()) // it may be off
+					done(t)(m.Destroy(context.Background()))
+				}
+			}
+		})
+		if cloned {
+			in, err := d.create(ctx, c, r, req)
+			must(t, err)
+			r.Progress = in.Progress
+			p, err := parseProgress(r)
+			must(t, err)
+			_, err = d.settle(ctx, c, r, req, &p)
+			must(t, err)
+		}
+		r.Progress = progress
+		in, err := d.create(ctx, c, r, req)
+		switch {
+		case err != nil && (in.ID != "" || len(in.Progress) > 0 && !json.Valid(in.Progress)):
+			t.Errorf("%v, and yet %+v", err, in)
+		case err == nil && in.State == provider.StateIncomplete && !json.Valid(in.Progress):
+			t.Errorf("a step whose progress is %q", in.Progress)
+		case err == nil && in.UID != r.UID:
+			t.Errorf("the instance is %+v", in)
+		}
+	})
+}
+
+// all returns all virtual machines by name.
+func (v *vcenter) all(t *testing.T, c *vim25.Client) map[string]*object.VirtualMachine {
+	t.Helper()
+	found, err := everywhere(context.Background(), c, "name")
+	must(t, err)
+	all := map[string]*object.VirtualMachine{}
+	for _, o := range found {
+		var m mo.VirtualMachine
+		vm := object.NewVirtualMachine(c, o.Obj)
+		must(t, vm.Properties(context.Background(), o.Obj, []string{"name"}, &m))
+		all[m.Name] = vm
+	}
+	return all
 }
