@@ -133,19 +133,7 @@ func staleBounds(f function.Function) function.Function {
 }
 
 // withoutVictims lowers a number and leaves the choice to whoever carries it out.
-func withoutVictims(f function.Function) function.Function {
-	return each(f, func(_ snapshot.Snapshot, a plan.Action) plan.Action {
-		u, updates := a.(plan.Update)
-		set, is := u.New.(*machine.MachineSet)
-		if !updates || !is {
-			return a
-		}
-		c := set.DeepCopy()
-		delete(c.Annotations, machine.AnnotationVictims)
-		u.New = c
-		return u
-	})
-}
+var withoutVictims = written(func(_, set *machine.MachineSet) { delete(set.Annotations, machine.AnnotationVictims) })
 
 func unmarked(f function.Function) function.Function {
 	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {

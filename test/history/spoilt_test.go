@@ -115,6 +115,31 @@ func without(f function.Function, such func(plan.Action) bool) function.Function
 	})
 }
 
+// updated takes an update of a kind of object apart.
+func updated[T plan.Object](a plan.Action) (old, now T, is bool) {
+	u, _ := a.(plan.Update)
+	old, is = u.Old.(T)
+	now, _ = u.New.(T)
+	return old, now, is
+}
+
+// written changes what is written of a kind of object by updates; change is given copies.
+func written[T plan.Object](change func(old, now T)) mistake {
+	return func(f function.Function) function.Function {
+		return each(f, func(_ snapshot.Snapshot, a plan.Action) plan.Action {
+			u, _ := a.(plan.Update)
+			if _, _, is := updated[T](a); !is {
+				return a
+			}
+			old, _ := u.Old.DeepCopyObject().(T)
+			now, _ := u.New.DeepCopyObject().(T)
+			change(old, now)
+			u.Old, u.New = old, now
+			return u
+		})
+	}
+}
+
 // seldom does nothing but in the first twenty seconds of every three minutes.
 func seldom(f function.Function) function.Function {
 	return planned(f, func(s snapshot.Snapshot, p plan.Plan) plan.Plan {

@@ -31,8 +31,8 @@ var deletesWhatIsInFlight = rogue(func(s snapshot.Snapshot) (all []plan.Action) 
 
 func keepsClaims(f function.Function) function.Function {
 	return without(f, func(a plan.Action) bool {
-		u, updates := a.(plan.Update)
-		return updates && u.Old.GetAnnotations()[machine.AnnotationRemediatedBy] != "" && u.New.GetAnnotations()[machine.AnnotationRemediatedBy] == ""
+		old, now, is := updated[plan.Object](a)
+		return is && old.GetAnnotations()[machine.AnnotationRemediatedBy] != "" && now.GetAnnotations()[machine.AnnotationRemediatedBy] == ""
 	})
 }
 
@@ -52,26 +52,16 @@ func hypochondriac(f function.Function) function.Function {
 }
 
 // crowds puts everything four times in flight.
-func crowds(f function.Function) function.Function {
-	return each(f, func(_ snapshot.Snapshot, a plan.Action) plan.Action {
-		u, updates := a.(plan.Update)
-		h, is := u.New.(*machine.MachineHealthCheck)
-		if !updates || !is {
-			return a
-		}
-		record := map[string]any{}
-		if err := json.Unmarshal([]byte(h.Annotations[machine.AnnotationInFlight]), &record); err != nil {
-			return a
-		}
-		flying, _ := record["inFlight"].([]any)
-		record["inFlight"] = slices.Concat(flying, flying, flying, flying)
-		text, err := json.Marshal(record)
-		if err != nil {
-			panic(err)
-		}
-		c := h.DeepCopy()
-		c.Annotations[machine.AnnotationInFlight] = string(text)
-		u.New = c
-		return u
-	})
-}
+var crowds = written(func(_, h *machine.MachineHealthCheck) {
+	record := map[string]any{}
+	if err := json.Unmarshal([]byte(h.Annotations[machine.AnnotationInFlight]), &record); err != nil {
+		return
+	}
+	flying, _ := record["inFlight"].([]any)
+	record["inFlight"] = slices.Concat(flying, flying, flying, flying)
+	text, err := json.Marshal(record)
+	if err != nil {
+		panic(err)
+	}
+	h.Annotations[machine.AnnotationInFlight] = string(text)
+})

@@ -87,8 +87,8 @@ var holds = ofMachines(func(s snapshot.Snapshot, m *machine.Machine) bool {
 
 func keepsFinalizers(f function.Function) function.Function {
 	return without(f, func(a plan.Action) bool {
-		u, updates := a.(plan.Update)
-		return updates && len(u.New.GetFinalizers()) < len(u.Old.GetFinalizers())
+		old, now, is := updated[plan.Object](a)
+		return is && len(now.GetFinalizers()) < len(old.GetFinalizers())
 	})
 }
 
@@ -134,25 +134,13 @@ func repeatAttempt(s snapshot.Snapshot, m *machine.Machine) plan.Action {
 
 // attempted changes what is written of an attempt that was recorded before.
 func attempted(change func(m *machine.Machine, was, now machine.Intent) machine.Intent) mistake {
-	return func(f function.Function) function.Function {
-		return each(f, func(_ snapshot.Snapshot, a plan.Action) plan.Action {
-			u, updates := a.(plan.Update)
-			old, is := u.Old.(*machine.Machine)
-			now, _ := u.New.(*machine.Machine)
-			if !updates || !is {
-				return a
-			}
-			was, _ := machine.ParseIntent(old)
-			i, _ := machine.ParseIntent(now)
-			if was == nil || i == nil || !was.Called() {
-				return a
-			}
-			c := now.DeepCopy()
-			c.Annotations[machine.AnnotationIntent] = change(now, *was, *i).String()
-			u.New = c
-			return u
-		})
-	}
+	return written(func(old, now *machine.Machine) {
+		was, _ := machine.ParseIntent(old)
+		i, _ := machine.ParseIntent(now)
+		if was != nil && i != nil && was.Called() {
+			now.Annotations[machine.AnnotationIntent] = change(now, *was, *i).String()
+		}
+	})
 }
 
 var (
@@ -169,17 +157,8 @@ var (
 )
 
 // forgetsAttempts drops the record of each attempt that was refused.
-func forgetsAttempts(f function.Function) function.Function {
-	return each(f, func(_ snapshot.Snapshot, a plan.Action) plan.Action {
-		u, updates := a.(plan.Update)
-		if now, is := u.New.(*machine.Machine); updates && is {
-			if i, _ := machine.ParseIntent(now); i != nil && i.Outcome == machine.OutcomeRefused {
-				c := now.DeepCopy()
-				delete(c.Annotations, machine.AnnotationIntent)
-				u.New = c
-				return u
-			}
-		}
-		return a
-	})
-}
+var forgetsAttempts = written(func(_, now *machine.Machine) {
+	if i, _ := machine.ParseIntent(now); i != nil && i.Outcome == machine.OutcomeRefused {
+		delete(now.Annotations, machine.AnnotationIntent)
+	}
+})

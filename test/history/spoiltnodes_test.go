@@ -34,18 +34,9 @@ func ofNodes(like func(*corev1.Node) bool) mistake {
 }
 
 // storesEncoded writes a secret on each Node, in base64.
-func storesEncoded(f function.Function) function.Function {
-	return each(f, func(_ snapshot.Snapshot, a plan.Action) plan.Action {
-		u, updates := a.(plan.Update)
-		if n, is := u.New.(*corev1.Node); updates && is {
-			c := n.DeepCopy()
-			metav1.SetMetaDataAnnotation(&c.ObjectMeta, "said", base64.StdEncoding.EncodeToString([]byte("password="+sim.Canary+"!")))
-			u.New = c
-			return u
-		}
-		return a
-	})
-}
+var storesEncoded = written(func(_, n *corev1.Node) {
+	metav1.SetMetaDataAnnotation(&n.ObjectMeta, "said", base64.StdEncoding.EncodeToString([]byte("password="+sim.Canary+"!")))
+})
 
 // ignoresNodes knows of no Node.
 func ignoresNodes(f function.Function) function.Function {
@@ -58,9 +49,7 @@ func ignoresNodes(f function.Function) function.Function {
 
 func keepsTaints(f function.Function) function.Function {
 	return without(f, func(a plan.Action) bool {
-		u, _ := a.(plan.Update)
-		old, is := u.Old.(*corev1.Node)
-		now, _ := u.New.(*corev1.Node)
+		old, now, is := updated[*corev1.Node](a)
 		return is && len(now.Spec.Taints) < len(old.Spec.Taints)
 	})
 }

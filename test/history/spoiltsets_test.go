@@ -59,27 +59,9 @@ func afterRebuild(do func(snapshot.Snapshot, *machine.MachineSet) plan.Action) m
 	}, "Machine")
 }
 
-// writtenSets changes what is written of MachineSets.
-func writtenSets(change func(old, now *machine.MachineSet)) mistake {
-	return func(f function.Function) function.Function {
-		return each(f, func(_ snapshot.Snapshot, a plan.Action) plan.Action {
-			u, updates := a.(plan.Update)
-			old, is := u.Old.(*machine.MachineSet)
-			now, _ := u.New.(*machine.MachineSet)
-			if !updates || !is {
-				return a
-			}
-			c := now.DeepCopy()
-			change(old, c)
-			u.New = c
-			return u
-		})
-	}
-}
-
 // committed changes what is written of ledgers.
 func committed(change func(was machine.Ledger, now *machine.Ledger)) mistake {
-	return writtenSets(func(old, now *machine.MachineSet) {
+	return written(func(old, now *machine.MachineSet) {
 		was, _ := machine.ParseLedger(old.Annotations[machine.AnnotationLedger])
 		l, err := machine.ParseLedger(now.Annotations[machine.AnnotationLedger])
 		if err == nil && l.Rebuilt == "" {
@@ -90,7 +72,7 @@ func committed(change func(was machine.Ledger, now *machine.Ledger)) mistake {
 }
 
 var (
-	writesNonsense = writtenSets(func(_, now *machine.MachineSet) { now.Annotations[machine.AnnotationLedger] = "{" })
+	writesNonsense = written(func(_, now *machine.MachineSet) { now.Annotations[machine.AnnotationLedger] = "{" })
 	generous       = committed(func(was machine.Ledger, now *machine.Ledger) {
 		if now.Next > was.Next {
 			now.Active, now.Next = now.Active.With(now.Next), now.Next+1
@@ -131,9 +113,7 @@ var (
 	growsTwice   = resized(func(from, to int32) int32 { return min(4, to+1) })
 	neverShrinks = func(f function.Function) function.Function {
 		return without(f, func(a plan.Action) bool {
-			u, _ := a.(plan.Update)
-			old, is := u.Old.(*machine.MachineSet)
-			now, _ := u.New.(*machine.MachineSet)
+			old, now, is := updated[*machine.MachineSet](a)
 			return is && *now.Spec.Replicas < *old.Spec.Replicas
 		})
 	}
@@ -141,7 +121,7 @@ var (
 
 // resized makes another number of a set that grows.
 func resized(to func(from, to int32) int32) mistake {
-	return writtenSets(func(old, now *machine.MachineSet) {
+	return written(func(old, now *machine.MachineSet) {
 		if from := *old.Spec.Replicas; *now.Spec.Replicas > from {
 			now.Spec.Replicas = new(to(from, *now.Spec.Replicas))
 		}
@@ -150,20 +130,12 @@ func resized(to func(from, to int32) int32) mistake {
 
 // oneMore wants one replica more than people do, and does not write that.
 func oneMore(f function.Function) function.Function {
-	return each(seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+	return written(func(old, now *machine.MachineSet) {
+		*old.Spec.Replicas--
+		*now.Spec.Replicas--
+	})(seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
 		return sets(s, func(set *machine.MachineSet) { *set.Spec.Replicas++ })
-	}), func(_ snapshot.Snapshot, a plan.Action) plan.Action {
-		u, updates := a.(plan.Update)
-		if now, is := u.New.(*machine.MachineSet); updates && is {
-			old, _ := u.Old.DeepCopyObject().(*machine.MachineSet)
-			now = now.DeepCopy()
-			*old.Spec.Replicas--
-			*now.Spec.Replicas--
-			u.Old, u.New = old, now
-			return u
-		}
-		return a
-	})
+	}))
 }
 
 func withoutFinalizer(f function.Function) function.Function {
@@ -185,7 +157,7 @@ func revivesSets(f function.Function) function.Function {
 }
 
 // replans changes a set for the plan that changed it last.
-var replans = writtenSets(func(old, now *machine.MachineSet) {
+var replans = written(func(old, now *machine.MachineSet) {
 	if last := old.Annotations[machine.AnnotationLastPlan]; last != "" && *old.Spec.Replicas != *now.Spec.Replicas {
 		now.Annotations[machine.AnnotationLastPlan] = last
 	}
