@@ -86,45 +86,101 @@ func (sc *scan) displaced(p scheduling.Placement) (any bool) {
 // maxRanks bounds the priorities for which Pods that were counted on are asked to give way.
 const maxRanks = 4
 
+// beside is a placement beside Pods that keep the room that they were promised.
+type beside struct {
+	scheduling.Placement
+	kept     map[int][]*corev1.Pod // by place
+	onTheWay int                   // Pods that were counted on and are not packed anew
+	packed   []*corev1.Pod
+}
+
+// beside packs Pods beside those that keep their places.
+func (sc *scan) beside(kept map[int][]*corev1.Pod, onTheWay int, packed []*corev1.Pod, offers []scheduling.Offer) beside {
+	b := beside{sc.world.With(kept).Place(packed, offers), kept, onTheWay, packed}
+	sc.countedFirstOf(b.Placement)
+	return b
+}
+
 // placeBeside finds places for the Pods that nobody counted on yet beside those that were. Where that leaves somebody
-// without a place who has one once less important Pods give way, they have their turn with the others, by priority (SPEC C9).
+// without a place who has one once less important Pods give way, they have their turn with the others, by priority (SPEC C9):
+// those that must, or all of them where that serves more or costs less.
 func (sc *scan) placeBeside(offers []scheduling.Offer) scheduling.Placement {
-	var counted, others []*corev1.Pod
-	for _, p := range sc.packed {
-		if sc.counted.Has(p) {
-			counted = append(counted, p)
+	counted, others := divided(sc.packed, sc.counted.Has)
+	b := sc.beside(placed(sc.world.Place(counted, nil)), len(counted), others, offers)
+	for _, rank := range ranksOf(b.Placement) {
+		yielding, important := divided(counted, func(x *corev1.Pod) bool { return corev1helpers.PodPriority(x) < rank })
+		if len(yielding) == 0 {
+			break
+		}
+		next := sc.beside(placed(sc.world.Place(important, nil)), len(important), slices.Concat(others, yielding), offers)
+		if few, ok := sc.someGiveWay(b, rank, counted, others, offers); ok && !prefers(next.Placement, few.Placement) {
+			next = few
+		}
+		if homelessOf(next.Placement, rank) < homelessOf(b.Placement, rank) {
+			b = next
+			break
+		}
+	}
+	sc.kept, sc.onTheWay, sc.packed = b.kept, b.onTheWay, b.packed
+	return b.Placement
+}
+
+// someGiveWay packs anew, of the Pods that were counted on, those alone that lose their places to Pods of a rank that have none;
+// it reports whether all of them are below it.
+func (sc *scan) someGiveWay(b beside, rank int32, counted, others []*corev1.Pod, offers []scheduling.Offer) (few beside, ok bool) {
+	var homeless []*corev1.Pod
+	for i, shape := range b.Shapes {
+		if corev1helpers.PodPriority(shape.Pods[0]) >= rank {
+			homeless = append(homeless, shape.Pods[len(shape.Pods)-b.Left[i]:]...)
+		}
+	}
+	together := sc.world.Place(slices.Concat(counted, homeless), offers)
+	sc.countedFirstOf(together)
+	kept := placed(together)
+	for at, pods := range kept {
+		kept[at] = slices.DeleteFunc(pods, func(x *corev1.Pod) bool { return !sc.counted.Has(x) })
+	}
+	had, has := inAny(b.kept), inAny(kept)
+	yielding, _ := divided(counted, func(x *corev1.Pod) bool { return had[x] && !has[x] }) // who had none waits for its Node all the same
+	if slices.ContainsFunc(yielding, func(x *corev1.Pod) bool { return corev1helpers.PodPriority(x) >= rank }) {
+		return few, false
+	}
+	return sc.beside(kept, len(counted)-len(yielding), slices.Concat(others, yielding), offers), true
+}
+
+// inAny returns the Pods that are in any of the places.
+func inAny(places map[int][]*corev1.Pod) map[*corev1.Pod]bool {
+	all := map[*corev1.Pod]bool{}
+	for _, pods := range places {
+		for _, p := range pods {
+			all[p] = true
+		}
+	}
+	return all
+}
+
+// prefers reports whether a placement serves more important Pods than another one; or as many, and costs less.
+func prefers(a, b scheduling.Placement) bool {
+	ranks := append(ranksOf(a), ranksOf(b)...)
+	slices.Sort(ranks)
+	for _, rank := range slices.Backward(ranks) {
+		if x, y := homelessOf(a, rank), homelessOf(b, rank); x != y {
+			return x < y
+		}
+	}
+	return a.Price() < b.Price()
+}
+
+// divided returns the Pods of which something holds, and the others.
+func divided(pods []*corev1.Pod, holds func(*corev1.Pod) bool) (those, others []*corev1.Pod) {
+	for _, p := range pods {
+		if holds(p) {
+			those = append(those, p)
 		} else {
 			others = append(others, p)
 		}
 	}
-	beside := func(first, rest []*corev1.Pod) scheduling.Placement {
-		sc.kept, sc.packed, sc.onTheWay = placed(sc.world.Place(first, nil)), rest, len(first)
-		p := sc.world.With(sc.kept).Place(rest, offers)
-		for _, shape := range p.Shapes {
-			sc.countedFirst(shape.Pods)
-		}
-		return p
-	}
-	p := beside(counted, others)
-	kept, packed, onTheWay := sc.kept, sc.packed, sc.onTheWay
-	for _, rank := range ranksOf(p) {
-		var important, yielding []*corev1.Pod
-		for _, x := range counted {
-			if corev1helpers.PodPriority(x) < rank {
-				yielding = append(yielding, x)
-			} else {
-				important = append(important, x)
-			}
-		}
-		if len(yielding) == 0 {
-			break
-		}
-		if q := beside(important, slices.Concat(others, yielding)); homelessOf(q, rank) < homelessOf(p, rank) {
-			return q
-		}
-	}
-	sc.kept, sc.packed, sc.onTheWay = kept, packed, onTheWay
-	return p
+	return those, others
 }
 
 // assured reports that a Pod that is packed was counted on, and has the place that it was promised.
@@ -186,4 +242,11 @@ func (sc *scan) countedFirst(pods []*corev1.Pod) (first int) {
 	}
 	copy(pods[first:], rest)
 	return first
+}
+
+// countedFirstOf does so with every shape of a placement.
+func (sc *scan) countedFirstOf(p scheduling.Placement) {
+	for _, shape := range p.Shapes {
+		sc.countedFirst(shape.Pods)
+	}
 }

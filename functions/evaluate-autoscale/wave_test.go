@@ -203,6 +203,25 @@ func TestWhoGaveWayHasItsTurn(t *testing.T) {
 	}
 }
 
+// Only as many as must give way to a more important Pod do: one that came with it, less important than it and free to run elsewhere, does
+// not take the room of those that can have no other (SPEC C9).
+func TestOnlyWhoMustGivesWay(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{expanders: [Price]}")
+	w.set(t, "x", 0, 2, midsize(machine.AnnotationPrice, "1"), map[string]string{"pool": "x"})
+	w.set(t, "y", 0, 5, midsize(machine.AnnotationPrice, "2"), nil)
+	w.must(t, w.Put(ranked("c-0", "x", 0), ranked("c-1", "x", 0)))
+	w.scans(t, 1)
+	w.must(t, w.Put(ranked("high", "x", 1000, "3500m"), ranked("other", "", 5)))
+	w.scans(t, 60)
+	if got := w.replicas("x", "y"); !slices.Equal(got, []int32{2, 1}) {
+		t.Errorf("Nodes of x and y: %v", got)
+	}
+	if got := slices.Sorted(maps.Keys(w.told("NotTriggerScaleUp"))); !slices.Equal(got, []string{"c-0"}) {
+		t.Errorf("%v are told that nothing is done for them", got)
+	}
+}
+
 // A Node that comes in place of one that was given up is counted on as well, also once the Nodes of the first request are there.
 func TestWhoGaveWayKeepsItsNewNode(t *testing.T) {
 	t.Parallel()
