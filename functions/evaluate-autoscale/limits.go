@@ -82,19 +82,12 @@ func (sc *scan) staying() (sum size) {
 	return sum
 }
 
-// room returns how many Nodes of a size may be added to a cluster of a size. Where none may, it says whether the number
-// of Nodes is what stands against it, and which resources do (SPEC C25, C30, C41).
-func (sc *scan) room(total, one size) (count int64, nodes bool, resources []string) {
-	count = math.MaxInt32
+// against calls f for every limit that a Node of a size counts in: what a cluster has, what the Node adds, and the most there may be.
+func (sc *scan) against(total, one size, f func(name string, have, each, most int64)) {
 	limit := func(name string, have, each, most int64) {
-		if each <= 0 {
-			return
+		if each > 0 {
+			f(name, have, each, most)
 		}
-		n := max(0, most-have) / each
-		if n < 1 {
-			resources = append(resources, name)
-		}
-		count = min(count, n)
 	}
 	limit("cpu", total.cores, one.cores, sc.settings.Cores.Max)
 	limit("memory", total.memory, one.memory, sc.settings.Memory.Max)
@@ -102,12 +95,38 @@ func (sc *scan) room(total, one size) (count int64, nodes bool, resources []stri
 		limit(g.Type, total.gpus[g.Type], one.gpus[g.Type], int64(g.Max))
 	}
 	if most := sc.settings.MaxNodesTotal; most > 0 {
-		left := max(0, most-total.nodes)
-		nodes = left < 1
-		count = min(count, left)
+		limit(limitNodes, total.nodes, one.nodes, most)
 	}
+}
+
+// limitNodes is the name of the limit of Nodes: of no resource.
+const limitNodes = ""
+
+// room returns how many Nodes of a size may be added to a cluster of a size. Where none may, it says whether the number
+// of Nodes is what stands against it, and which resources do (SPEC C25, C30, C41).
+func (sc *scan) room(total, one size) (count int64, nodes bool, resources []string) {
+	count = math.MaxInt32
+	sc.against(total, one, func(name string, have, each, most int64) {
+		n := max(0, most-have) / each
+		switch {
+		case n < 1 && name == limitNodes:
+			nodes = true
+		case n < 1:
+			resources = append(resources, name)
+		}
+		count = min(count, n)
+	})
 	slices.Sort(resources)
 	return count, nodes, resources
+}
+
+// weight returns how much a Node of a size takes of what the tightest limit leaves, in billionths.
+func (sc *scan) weight(total, one size) int64 {
+	share := 0.0
+	sc.against(total, one, func(_ string, have, each, most int64) {
+		share = max(share, float64(each)/float64(max(1, most-have)))
+	})
+	return max(1, int64(1e9*share))
 }
 
 // spare reports whether the cluster stays within its minimums without a Node of a size (SPEC C41, C87).

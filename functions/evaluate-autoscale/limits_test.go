@@ -90,3 +90,24 @@ func TestGPUsOfEveryVendorAreLimited(t *testing.T) {
 		}
 	}
 }
+
+// Where cores or memory are limited, the Nodes that come are those that serve the most Pods for what they take of it, not those that
+// serve the most each (SPEC C30).
+func TestLimitedResourcesServeTheMostPods(t *testing.T) {
+	t.Parallel()
+	for _, limits := range []string{"maxNodesTotal: 9, cores: {min: 0, max: 8}", "memory: {min: 0, max: 32}"} {
+		w := fresh(t, "{resourceLimits: {"+limits+"}}")
+		w.set(t, "large", 0, 9, map[string]string{machine.CapacityCPU: "8", machine.CapacityMemory: "32Gi"}, map[string]string{"pool": "large"})
+		w.set(t, "small", 0, 9, midsize(), map[string]string{"pool": "small"})
+		for i := range 3 {
+			w.must(t, w.Put(ranked(fmt.Sprint("l-", i), "large", 0, "2500m")))
+		}
+		for i := range 4 {
+			w.must(t, w.Put(ranked(fmt.Sprint("s-", i), "small", 0, "1800m")))
+		}
+		w.scans(t, 1)
+		if got := w.replicas("large", "small"); got[0] != 0 || got[1] != 2 {
+			t.Errorf("%s: Nodes of three and of twice two Pods: %v", limits, got)
+		}
+	}
+}

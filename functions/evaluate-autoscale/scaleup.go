@@ -175,11 +175,12 @@ func (sc *scan) growing() (all []*option) {
 		if sc.refusal(g, total).reason != "" {
 			continue
 		}
-		count, _, _ := sc.room(total, sc.sizeOf(g.template.Node))
+		one := sc.sizeOf(g.template.Node)
+		count, _, _ := sc.room(total, one)
 		room := int(min(int64(g.max-g.target), count))
 		node := g.template
 		node.Useless = sc.useless(g)
-		all = append(all, &option{group: g, room: room, offer: scheduling.Offer{Name: g.id, Node: node, Limit: room}})
+		all = append(all, &option{group: g, room: room, offer: scheduling.Offer{Name: g.id, Node: node, Limit: room, Weight: sc.weight(total, one)}})
 	}
 	if len(sc.waiting) > 0 {
 		sc.expand(all)

@@ -34,6 +34,7 @@ type Type struct {
 	Capacity Vector
 	Price    int64 // of one bin, in any unit; at least 1
 	Limit    int   // how many there may be
+	Weight   int64 // of one bin, in any unit, where there may be less of all types together; 0 is 1
 }
 
 // Fits returns how many pieces of an item may be in one bin of a target, whatever their sizes: 0 for none, Any for no
@@ -83,8 +84,8 @@ func Pack(items []Item, bins []Bin, types []Type, fits Fits) Result {
 	return p.result(best)
 }
 
-// ordered puts the bins first that hold the most pieces of the highest priority, then of the next ones, then those that hold the
-// most for their price: of whatever part they are, fewer bins leave out the fewest pieces that are important.
+// ordered puts the bins first that hold, for their weight, the most pieces of the highest priority, then of the next ones, then those
+// that hold the most for their price: of whatever part they are, fewer bins leave out the fewest pieces that are important.
 func (p *problem) ordered(patterns []Pattern) []Pattern {
 	ref := reference(nil, p.types)
 	level := make([]int, len(p.items)) // how many priorities are higher
@@ -93,11 +94,11 @@ func (p *problem) ordered(patterns []Pattern) []Pattern {
 			level[i]++
 		}
 	}
-	serves, worth := make([][]int, len(patterns)), make([]float64, len(patterns))
+	serves, worth := make([][]float64, len(patterns)), make([]float64, len(patterns))
 	for k, pat := range patterns {
-		serves[k] = make([]int, slices.Max(append(level, 0))+1)
+		serves[k] = make([]float64, slices.Max(append(level, 0))+1)
 		for _, h := range pat.Holds {
-			serves[k][level[h.Item]] += h.Count
+			serves[k][level[h.Item]] += float64(h.Count) / float64(max(1, p.types[pat.Type].Weight))
 			worth[k] += float64(h.Count) * share(p.items[h.Item].Size, ref) / float64(p.price(pat.Type))
 		}
 	}

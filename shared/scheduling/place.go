@@ -12,10 +12,11 @@ import (
 
 // Offer is a kind of Node that could be added.
 type Offer struct {
-	Name  string // unique
-	Node  Node   // the template; its Pods are those that every such Node runs
-	Price int64
-	Limit int // how many
+	Name   string // unique
+	Node   Node   // the template; its Pods are those that every such Node runs
+	Price  int64
+	Limit  int   // how many
+	Weight int64 // of one Node in limits that offers share; 0 is 1
 }
 
 // Placement says where waiting Pods fit. Slices by shape have the order of Shapes.
@@ -124,7 +125,7 @@ func (p *Placement) lay() *layout {
 		}
 	}
 	for i, o := range p.offers {
-		l.types = append(l.types, binpack.Type{Name: o.Name, Capacity: p.free[i], Price: o.Price, Limit: o.Limit})
+		l.types = append(l.types, binpack.Type{Name: o.Name, Capacity: p.free[i], Price: o.Price, Limit: o.Limit, Weight: o.Weight})
 	}
 	waits := l.deferred()
 	for s := range p.Shapes {
