@@ -46,7 +46,7 @@ func (l life) inTurn(turns int) bool {
 func (l life) postponed() bool {
 	r := l.m.Status.ErrorReason
 	c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists)
-	if r == nil || *r != reasonDelete || c == nil || c.Status != corev1.ConditionUnknown {
+	if r == nil || *r != reasonDelete || c == nil || c.Status != corev1.ConditionUnknown && machine.LostAt(l.m) == nil {
 		return false
 	}
 	since := c.LastTransitionTime.Time

@@ -60,7 +60,17 @@ func TestCloudThatCannotBeAskedIsQuiet(t *testing.T) {
 // is written as seldom; that it deletes at last is seen after half as long as it refused, or after five minutes (R-S14, R-L2).
 func TestRefusedDeletionIsAskedForSeldom(t *testing.T) {
 	t.Parallel()
-	s, _, err := scenario.Load("testdata/delete-that-is-refused-is-shown.txtar")
+	for _, file := range []string{"delete-that-is-refused-is-shown", "delete-that-is-refused-keeps-when-the-instance-was-lost"} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			refusedForAnHour(t, file)
+		})
+	}
+}
+
+func refusedForAnHour(t *testing.T, file string) {
+	t.Helper()
+	s, _, err := scenario.Load("testdata/" + file + ".txtar")
 	if err != nil {
 		t.Fatal(err)
 	}

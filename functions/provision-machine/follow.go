@@ -144,6 +144,9 @@ func (l life) givenUp(since time.Time) time.Time {
 	return since.Add(max(l.cloud.Horizon, believed))
 }
 
+// unfound is what a Machine fails of whose instance is given up.
+const unfound = "can't find created instance"
+
 // lost writes into next since when the instance is missing, and fails the Machine when the Horizon has passed since.
 func (l life) lost(next *machine.Machine, since time.Time) plan.Sequence {
 	due := l.givenUp(since)
@@ -155,8 +158,8 @@ func (l life) lost(next *machine.Machine, since time.Time) plan.Sequence {
 		return seq
 	}
 	if !l.Now.Before(due) {
-		seq := l.fail("", l.withCause("can't find created instance"))
-		seq.Notes = append(seq.Notes, l.warning("FailedUpdate", l.withCause("can't find created instance")))
+		seq := l.fail("", l.withCause(unfound))
+		seq.Notes = append(seq.Notes, l.warning("FailedUpdate", l.withCause(unfound)))
 		return seq
 	}
 	l.set(next, missingCondition(l.withCause("Instance not found since "+machine.Stamp(since)+", given up at "+machine.Stamp(due))))

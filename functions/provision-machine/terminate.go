@@ -187,7 +187,7 @@ func (l life) undeleted(why string) plan.Sequence {
 	next := l.m.DeepCopy()
 	reason := reasonDelete
 	next.Status.ErrorReason, next.Status.ErrorMessage = &reason, &why
-	l.set(next, unknown(why))
+	l.set(next, l.unsure(why))
 	l.keepWords(next)
 	seq := l.status(next, machine.PhaseDeleting, why)
 	seq.Notes = append(seq.Notes, l.warning("FailedDelete", why))
@@ -199,7 +199,12 @@ func (l life) accepted() plan.Sequence {
 	next := l.m.DeepCopy()
 	if r := next.Status.ErrorReason; r != nil && *r == reasonDelete {
 		next.Status.ErrorReason, next.Status.ErrorMessage = nil, nil
-		l.set(next, machine.True(machine.ConditionInstanceExists, "", ""))
+		if machine.LostAt(l.m) != nil {
+			next.Status.ErrorMessage = new(unfound)
+			l.set(next, missingCondition(unfound))
+		} else {
+			l.set(next, machine.True(machine.ConditionInstanceExists, "", ""))
+		}
 	}
 	if seq := l.status(next, machine.PhaseDeleting, "the instance is going"); len(seq.Do) > 0 {
 		return seq
@@ -234,6 +239,15 @@ func (l life) node() *corev1.Node {
 // blocked says on the Machine why it is still there.
 func (l life) blocked(why string) plan.Sequence {
 	next := l.m.DeepCopy()
-	l.set(next, unknown(why))
+	l.set(next, l.unsure(why))
 	return l.status(next, machine.PhaseDeleting, why)
+}
+
+// unsure is the condition of a deleted Machine whose instance cannot be asked for, or does not go. One that was lost stays missing
+// since then: a Node that came to its address later is another's (R-B32).
+func (l life) unsure(why string) machine.Condition {
+	if machine.LostAt(l.m) != nil {
+		return missingCondition(why)
+	}
+	return unknown(why)
 }

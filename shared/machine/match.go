@@ -55,7 +55,7 @@ func fitsBy(m *Machine, n *corev1.Node) fit {
 	if how == misfit || how == byInstance || ref != nil && ref.Name == n.Name {
 		return how
 	}
-	if lost := lostAt(m); lost != nil && n.CreationTimestamp.After(lost.Time) {
+	if lost := LostAt(m); lost != nil && n.CreationTimestamp.After(lost.Time) {
 		return misfit
 	}
 	return how
@@ -164,9 +164,9 @@ func apart(all []*Machine, n *corev1.Node) []*Machine {
 	return all
 }
 
-// lostAt returns since when the instance of a Failed Machine is missing, or nil (B18, B21). One that was deleted since still shows what
+// LostAt returns since when the instance of a Failed Machine is missing, or nil (B18, B21). One that was deleted since still shows what
 // it failed of; without that nobody had given the instance up, and its Node may join late (R-B31).
-func lostAt(m *Machine) *metav1.Time {
+func LostAt(m *Machine) *metav1.Time {
 	failed := Phase(m) == PhaseFailed || m.DeletionTimestamp != nil && m.Status.ErrorMessage != nil
 	c := FindCondition(m.Status.Conditions, ConditionInstanceExists)
 	if !failed || c == nil || c.Status != corev1.ConditionFalse || c.Reason != machinev1beta1.InstanceMissingReason {
