@@ -39,10 +39,13 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	claimed := false // the control-plane slot is claimed by this plan
 	draining := map[*corev1.Node]bool{}
 	for _, m := range due(s) {
+		n := nodeOf(s, m)
+		if n == nil && machine.FoundNoNode(m) {
+			continue
+		}
 		if _, _, err := limitOf(m); err != nil {
 			p.Notes = append(p.Notes, plan.Warning(m, "FailedValidate", err.Error()).From(source))
 		}
-		n := s.NodeOf(m)
 		if n != nil && draining[n] {
 			continue // another Machine claims the same Node: one plan is enough
 		}

@@ -30,7 +30,7 @@ var stateQuery = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapS
 func reads(s snapshot.Snapshot) snapshot.Scope {
 	ask := woken(s)
 	for _, m := range due(s) {
-		n := s.NodeOf(m)
+		n := nodeOf(s, m)
 		if n == nil || held(m) {
 			continue
 		}
@@ -69,23 +69,41 @@ func woken(s snapshot.Snapshot) []snapshot.Query {
 	return ask
 }
 
-// due returns the Machines to drain (B27), those too whose phase nobody has shown yet: at most maxDrains of them, others
-// every time, so that none that is stuck holds up the rest for ever (R-L4).
+// due returns the Machines to drain (B27), those too whose phase nobody has shown yet, then those that had no Node to drain: at
+// most maxDrains of them, others every time, so that none that is stuck holds up the rest for ever (R-L4).
 func due(s snapshot.Snapshot) []*machine.Machine {
-	var all []*machine.Machine
+	var all, nodeless []*machine.Machine
 	for _, m := range s.Machines {
 		waking := s.Request.Scan() || s.Request.Is("Machine") && m.Name == s.Request.Name && m.Namespace == s.Request.Namespace
-		if waking && !machine.IsPaused(m) && m.DeletionTimestamp != nil && machine.HasFinalizer(m) && !machine.Drained(m) {
+		switch {
+		case !waking, machine.IsPaused(m), m.DeletionTimestamp == nil, !machine.HasFinalizer(m):
+		case !machine.Drained(m):
 			all = append(all, m)
+		case machine.FoundNoNode(m):
+			nodeless = append(nodeless, m)
 		}
 	}
-	if len(all) <= maxDrains {
+	all = someOf(s, all, maxDrains)
+	return append(all, someOf(s, nodeless, maxDrains-len(all))...)
+}
+
+// someOf returns at most so many of all, others in every invocation.
+func someOf(s snapshot.Snapshot, all []*machine.Machine, most int) []*machine.Machine {
+	if len(all) <= most {
 		return all
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(s.Invocation)) // a hash never fails
 	start := int(h.Sum32()) % len(all)
-	return append(all[start:], all[:start]...)[:maxDrains]
+	return append(all[start:], all[:start]...)[:most]
+}
+
+// nodeOf returns the Node to drain for m, or nil.
+func nodeOf(s snapshot.Snapshot, m *machine.Machine) *corev1.Node {
+	if machine.FoundNoNode(m) {
+		return s.LateNodeOf(m)
+	}
+	return s.NodeOf(m)
 }
 
 // held reports that the Machine's Pods need not be looked at.

@@ -3,6 +3,7 @@
 package provisionmachine
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -68,9 +69,9 @@ func (l life) reads() (all []snapshot.Query) {
 	if leaving(l.m) && l.unproved() {
 		all = append(all, claimQuery)
 	}
-	if leaving(l.m) && l.gone() || l.m.DeletionTimestamp == nil && cycling(l.m) && l.wantsNode() {
+	if leaving(l.m) && (l.gone() || machine.FoundNoNode(l.m)) || l.m.DeletionTimestamp == nil && cycling(l.m) && l.wantsNode() {
 		all = append(all, nodeOf(l.Snapshot, l.m)...)
-		if n := l.node(); n != nil && !machine.IsNodeOf(l.m, n) { // is it another Machine's?
+		if n := cmp.Or(l.node(), l.LateNodeOf(l.m)); n != nil && !machine.IsNodeOf(l.m, n) { // is it another Machine's?
 			all = append(all, snapshot.All("Machine"))
 		}
 	}

@@ -58,6 +58,8 @@ func (l life) dismantle(unreadable error) plan.Sequence {
 		return plan.Sequence{Do: []plan.Action{l.withIntent(l.readdressed(*l.intent), "its instance is in account "+l.cloud.Account)}}
 	case l.m.Spec.ProviderID == nil && l.in != nil && l.intent.Unresolved() && !l.gone():
 		return l.surfaced()
+	case !l.gone() && l.LateNodeOf(l.m) != nil: // drain-node drains it
+		return plan.Sequence{}
 	case !l.gone():
 		return l.remove()
 	}

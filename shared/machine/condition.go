@@ -87,6 +87,12 @@ func Drained(m *Machine) bool {
 	return true
 }
 
+// FoundNoNode reports whether m counts as drained because it had no Node, or none any more: it may have one by now.
+func FoundNoNode(m *Machine) bool {
+	c := FindCondition(m.Status.Conditions, ConditionDrained)
+	return Drained(m) && (c.Reason == ReasonNoNode || c.Reason == ReasonNodeGone)
+}
+
 // SetCondition returns cs with want in place of the condition of its type. The transition time is now if the status
 // differs from what stood there, else it is kept; an equal condition changes nothing, then cs itself is returned. The
 // input is not modified.
