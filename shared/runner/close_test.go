@@ -8,6 +8,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/provider/memory"
@@ -63,4 +65,31 @@ func TestDriversAreClosed(t *testing.T) {
 	if err := NewServer(&Runner{}, nil).Stop(t.Context()); err != nil {
 		t.Errorf("without clouds: %v", err)
 	}
+}
+
+// Who wants an account that somebody else is opening waits no longer than its own time, and whoever closes it neither (R-L4).
+func TestNobodyWaitsLongerForAnAccountThanItHasTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := new(memory.Cloud).Provider()
+		p.Open = func(ctx context.Context, _ provider.Account) (provider.Driver, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		clouds := NewClouds([]provider.Provider{p}, nil)
+		spec := json.RawMessage(`{"kind": "` + memory.Kind + `", "type": "small"}`)
+		go func() { _, _ = opened(t.Context(), clouds, "machines", "c", spec) }()
+		synctest.Wait()
+		for what, wants := range map[string]func(context.Context) error{
+			"open":  func(ctx context.Context) error { _, err := opened(ctx, clouds, "machines", "c", spec); return err },
+			"close": clouds.Close,
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			began := time.Now()
+			if err := wants(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+				t.Errorf("%s: %v after %v, want the end of its second", what, err, time.Since(began))
+			}
+			cancel()
+		}
+	})
 }

@@ -116,7 +116,7 @@ func (c *Clouds) opened(ctx context.Context, p provider.Provider, a provider.Acc
 	c.mu.Lock()
 	o := c.open[key]
 	if o == nil {
-		o = &slot{}
+		o = &slot{turn: make(chan struct{}, 1)}
 		c.open[key] = o
 	}
 	c.mu.Unlock()

@@ -218,17 +218,29 @@ func (p *patient) Close(ctx context.Context) error {
 
 // slot holds one account that is being opened, or was. Who wants another account does not wait for it.
 type slot struct {
-	mu      sync.Mutex
+	turn    chan struct{} // holds one while somebody opens it, or closes it
 	version string // of the credentials
 	done    bool
 	account account
 	refused denial
 }
 
+// take waits for the turn, as long as ctx lasts.
+func (o *slot) take(ctx context.Context) error {
+	select {
+	case o.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // get returns the account for a version of its credentials, and opens it if that is not done yet.
 func (o *slot) get(ctx context.Context, version string, open func() (account, error)) (account, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	if err := o.take(ctx); err != nil {
+		return account{}, err
+	}
+	defer func() { <-o.turn }()
 	if o.version != version {
 		if o.done {
 			_ = o.account.driver.Close(ctx) // nobody depends on it
@@ -248,8 +260,10 @@ func (o *slot) get(ctx context.Context, version string, open func() (account, er
 
 // close closes the account, if it is open.
 func (o *slot) close(ctx context.Context) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	if err := o.take(ctx); err != nil {
+		return err
+	}
+	defer func() { <-o.turn }()
 	if !o.done {
 		return nil
 	}
