@@ -117,19 +117,23 @@ type listed struct {
 
 // other returns the same account for the cluster's other id, under which a Machine's instance may be, or nil.
 func (i *invocation) other(ctx context.Context, s snapshot.Snapshot, sub subject) *account {
-	m, ok := sub.object.(*machine.Machine)
-	if !ok {
-		return nil
-	}
-	id := s.OtherClusterID(m)
+	id := otherClusterID(s, sub)
 	if id == "" {
 		return nil
 	}
-	a, err := i.account(ctx, m.Namespace, id, sub.spec, s.VirtualIPs()...)
+	a, err := i.account(ctx, sub.object.GetNamespace(), id, sub.spec, s.VirtualIPs()...)
 	if err != nil { // it is the same account, which was opened a moment ago
 		return nil
 	}
 	return &a
+}
+
+// otherClusterID returns the cluster's other id that is looked under, or "".
+func otherClusterID(s snapshot.Snapshot, sub subject) string {
+	if m, ok := sub.object.(*machine.Machine); ok {
+		return s.OtherClusterID(m)
+	}
+	return ""
 }
 
 // askBoth asks about one object, under the cluster's other id where there is nothing under the first.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -265,4 +266,43 @@ func TestAnswersOfGoodAndBadAccountsComeTogether(t *testing.T) {
 	if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil || answered != machines {
 		t.Errorf("%d of %d are answered rightly, %v", answered, machines, err)
 	}
+}
+
+// The account under the cluster's other id is opened beside the first: a cloud that takes three seconds for it costs a look three, not
+// three for each.
+func TestBothClusterIDsAreOpenedAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := new(memory.Cloud).Provider()
+		open, opens := p.Open, 0
+		p.Open = func(ctx context.Context, a provider.Account) (provider.Driver, error) {
+			opens++
+			time.Sleep(3 * time.Second)
+			return open(ctx, a)
+		}
+		api := apiserver.New(time.Now)
+		infra := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: machine.InfrastructureName}}
+		infra.Status.InfrastructureName = "c-x7f2k"
+		m := machineIn("worker-0", "u")
+		m.Spec.ProviderID = new("memory:///i-1")
+		for _, o := range []plan.Object{m, infra} {
+			if err := api.Put(o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := testRunner(function.Function{
+			Name: "look",
+			Reads: func(s snapshot.Snapshot) snapshot.Scope {
+				sc := inBulk(s)
+				sc.Objects = append(sc.Objects, snapshot.One("Infrastructure", "", machine.InfrastructureName))
+				return sc
+			},
+			Decide: func(snapshot.Snapshot) plan.Plan { return plan.Plan{} },
+		}, api.As("look"))
+		r.Clouds = NewClouds([]provider.Provider{p}, nil)
+		began := time.Now()
+		if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil || opens != 2 || time.Since(began) != 3*time.Second {
+			t.Errorf("opened %d times in %v, %v; want 2 in 3s", opens, time.Since(began), err)
+		}
+	})
 }

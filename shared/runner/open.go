@@ -32,8 +32,14 @@ func leadsOf(s snapshot.Snapshot, sc snapshot.Scope, subjects map[types.UID]subj
 	}
 	virtualIPs := strings.Join(s.VirtualIPs(), "|")
 	for _, l := range sc.Lookups {
-		if sub, ok := subjects[l.UID]; ok {
-			add(lead{sub.object.GetNamespace(), s.ClusterID(sub.object), virtualIPs, string(sub.spec)})
+		sub, ok := subjects[l.UID]
+		if !ok {
+			continue
+		}
+		by := lead{sub.object.GetNamespace(), s.ClusterID(sub.object), virtualIPs, string(sub.spec)}
+		add(by)
+		if by.clusterID = otherClusterID(s, sub); by.clusterID != "" {
+			add(by)
 		}
 	}
 	for _, q := range sc.Accounts {
