@@ -89,14 +89,14 @@ func creations(made map[string]bool) func(snapshot.Snapshot) plan.Plan {
 	}
 }
 
-// Forty Machines are due, a cloud takes nine seconds for each, and never answers about one of them: eight fit into an invocation, and
-// each Machine has had its turn after ⌈40/8⌉+1 ticks (R-L4).
+// Forty Machines are due, a cloud takes nine seconds for each, and never answers about one of them: sixteen fit into an invocation, and
+// each Machine has had its turn after ⌈40/16⌉+1 ticks (R-L4).
 func TestNobodyWaitsBehindThePoisoned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		made, turns := map[string]bool{}, map[string]int{}
 		var mu sync.Mutex
-		for range 40/maxParallel + 1 {
+		for range 40/(2*maxParallel) + 2 {
 			_ = clouded(t, func(ctx context.Context, c memory.Call) error {
 				if c.Op != memory.OpCreate || c.After {
 					return nil

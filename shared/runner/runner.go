@@ -30,8 +30,9 @@ const (
 	// maxReads bounds how often Reads is asked in one round. A drain asks for its Machine, the linked Node, all others with
 	// their Machines because that is gone, the Pods on the one that is the Machine's by now, and what these leave behind.
 	maxReads = 5
-	// budget is how long one invocation may take. The runtime cuts requests off at 30 s (RELIABILITY G6).
-	budget = 20 * time.Second
+	// budget is how long one invocation may take: two calls to clouds of 10 s each, as a list and a change, and what is read and
+	// written around them. The runtime waits 30 s for it when the process ends (RELIABILITY G6).
+	budget = 24 * time.Second
 	// mutationBudget is what must remain of it for a change in a cloud to start: the 10 s call and its write-back.
 	mutationBudget = 12 * time.Second
 	// writeBudget is what must remain of it for anything else to start.

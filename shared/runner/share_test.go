@@ -59,7 +59,7 @@ func TestWhatIsTooLateIsNotBegun(t *testing.T) {
 				t.Error(w)
 			}
 		}
-		if want := 22 * maxParallel; wrote != want {
+		if want := 26 * maxParallel; wrote != want {
 			t.Errorf("wrote %d times, want %d", wrote, want)
 		}
 	})

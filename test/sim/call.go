@@ -60,7 +60,7 @@ var (
 type killed struct{}
 
 const (
-	invocationFor = 20 * time.Second // RELIABILITY G6
+	invocationFor = 24 * time.Second // RELIABILITY G6
 	cloudCallFor  = 10 * time.Second
 	callTakes     = 200 * time.Millisecond
 )
