@@ -56,6 +56,10 @@ var port = []Guard{
 	{"unknown-is-no-refusal", "G5", "shared/provider/code.go", `	return c == Invalid ||`, `	return c == Unknown || c == Invalid ||`, "./shared/runner"},
 	{"time-for-a-mutation", "G6", run + "apply.go", `		needs = mutationBudget`, `		needs = writeBudget`, ""},
 	{"time-for-one-call", "G6", run + "clouds.go", `	callTimeout = 10 * time.Second`, `	callTimeout = 100 * time.Hour`, ""},
+	{"little-time-for-the-silent", "G6", run + "silent.go", `	if short {
+		limit = little(ctx, call)
+	}
+`, "", ""},
 	{"gone-is-no-claim", "2b.2", "shared/plan/plan.go", `	if r != Gone {
 		return r == Done
 	}
@@ -250,6 +254,11 @@ var ends = []Guard{
 `, "", ""},
 	{"node-stays-with-the-claimant", "2e", provision + "terminate.go", ` && n.DeletionTimestamp == nil && l.claimant() == nil {`, ` && n.DeletionTimestamp == nil {`, ""},
 	{"node-goes-with-its-instance", "2e", provision + "terminate.go", `	if n := l.node(); n != nil && n.D`, `	if n := l.node(); false && n.D`, ""},
+	{"instance-waits-for-a-late-node", "2e", provision + "terminate.go", `	case !l.gone() && l.LateNodeOf(l.m) != nil: // drain-node drains it
+		return plan.Sequence{}
+`, "", ""},
+	{"lost-since-outlasts-a-refusal", "2e", provision + "terminate.go", `		return missingCondition(why)
+`, "		return unknown(why)\n", ""},
 	{"node-by-uid", "2e", words + "node.go", `m.Status.NodeRef.Name == n.Name && m.Status.NodeRef.UID == n.UID`, `m.Status.NodeRef.Name == n.Name`, "./functions/provision-machine ./functions/drain-node ./functions/remediate"},
 }
 
@@ -300,6 +309,8 @@ var drains = []Guard{
 	{"paused-machine-is-not-drained", "2e", drain + "reads.go", ` && !machine.IsPaused(m)`, ``, ""},
 	{"drain-from-the-future-begins-now", "G7", drain + "limit.go", ` && !machine.TooFar(have.LastTransitionTime.Time, d.Now, 0) {`, ` {`, ""},
 	{"uid-in-every-eviction", "2e", "shared/cluster/kube/apply.go", `deleteOptions(a.Pod.UID)`, `&metav1.DeleteOptions{}`, ""},
+	{"late-node-is-drained", "2e", drain + "reads.go", `			nodeless = append(nodeless, m)
+`, "", ""},
 	{"drained-of-this-node", "2e", words + "condition.go", `	case ReasonNoNode:
 		return ref == nil
 `, "", "./functions/provision-machine ./shared/machine ./functions/drain-node"},
