@@ -306,7 +306,7 @@ var drains = []Guard{
 	}
 `, "", ""},
 	{"ten-evictions-at-a-time", "2e", drain + "evict.go", `	maxEvictions = 10`, `	maxEvictions = 1000`, ""},
-	{"paused-machine-is-not-drained", "2e", drain + "reads.go", ` && !machine.IsPaused(m)`, ``, ""},
+	{"paused-machine-is-not-drained", "2e", drain + "reads.go", `machine.IsPaused(m), `, ``, ""},
 	{"drain-from-the-future-begins-now", "G7", drain + "limit.go", ` && !machine.TooFar(have.LastTransitionTime.Time, d.Now, 0) {`, ` {`, ""},
 	{"uid-in-every-eviction", "2e", "shared/cluster/kube/apply.go", `deleteOptions(a.Pod.UID)`, `&metav1.DeleteOptions{}`, ""},
 	{"late-node-is-drained", "2e", drain + "reads.go", `			nodeless = append(nodeless, m)
