@@ -3,6 +3,7 @@
 package sweepinstances
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -93,5 +94,56 @@ func sweepBesideSilentClouds(t *testing.T, opens bool) {
 	}
 	if !seen {
 		t.Error("the slow cloud is never listed")
+	}
+}
+
+// Of clouds that answer, however slowly, nobody is told that they are not listed: a sweep that has no time for another look ends.
+func TestSlowCloudsAreListed(t *testing.T) {
+	t.Parallel()
+	for _, takes := range []time.Duration{time.Second, 3 * time.Second, 6 * time.Second, 8 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			cloud := &memory.Cloud{}
+			cloud.Fault = func(ctx context.Context, c memory.Call) error {
+				after := time.Second
+				if c.Op == memory.OpList {
+					after = takes
+				}
+				if c.After {
+					return nil
+				}
+				select {
+				case <-time.After(after):
+				case <-ctx.Done():
+				}
+				return ctx.Err()
+			}
+			api := apiserver.New(time.Now)
+			for _, region := range []string{"a", "b"} {
+				key := memory.Kind + "/" + region + "/" + machine.Namespace + "/"
+				m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: region, UID: types.UID(region), Finalizers: []string{machine.Finalizer}}}
+				m.Labels = map[string]string{machine.LabelCluster: "c"}
+				m.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"kind":%q,"type":"small","region":%q}`, memory.Kind, region)}
+				m.Spec.ProviderID = new("memory:///" + cloud.Add(key, "c", provider.Instance{Name: region, UID: m.UID, State: provider.StateRunning}))
+				i := machine.NewIntent(m, 1, key, []byte(`{}`)).Released(machine.OutcomeCreated, time.Time{})
+				m.Annotations = map[string]string{machine.AnnotationIntent: i.String()}
+				if err := api.Put(m); err != nil {
+					t.Fatal(err)
+				}
+				cloud.Add(key, "c", provider.Instance{Name: "orphan-" + region, UID: types.UID("nobody-" + region), State: provider.StateRunning})
+			}
+			for range 72 {
+				var log bytes.Buffer
+				sweeper := &runner.Runner{Function: Function, Cluster: api.As("sweep-instances"), Log: slog.New(slog.NewTextHandler(&log, nil))}
+				sweeper.Clouds = runner.NewClouds([]provider.Provider{cloud.Provider()}, nil)
+				_, _ = sweeper.Handle(t.Context(), snapshot.Request{}) // one that is cut off is repeated
+				if strings.Contains(log.String(), "AccountNotListed") {
+					t.Fatalf("lists take %v: %s", takes, log.String())
+				}
+				time.Sleep(5 * time.Minute)
+			}
+			if n := len(cloud.Instances()); n != 2 {
+				t.Errorf("lists take %v: %d instances are there, want 2", takes, n)
+			}
+		})
 	}
 }

@@ -29,7 +29,7 @@ const deletedFor = 5 * time.Second
 // so that looking again makes sense, with everything that failed for reasons nobody can decide about.
 func (i *invocation) apply(ctx context.Context, p plan.Plan) (progressed bool, err error) {
 	var (
-		g    = i.lanes()
+		g    = i.lanes(maxParallel)
 		mu   sync.Mutex
 		errs []error
 		left = map[string][]plan.Action{} // by account
@@ -69,12 +69,13 @@ type lanes interface {
 	Wait() error
 }
 
-func (r *Runner) lanes() lanes {
+// lanes returns at most n lanes, and one where nothing happens by chance.
+func (r *Runner) lanes(n int) lanes {
 	if r.Order != nil {
 		return &lane{}
 	}
 	g := &errgroup.Group{}
-	g.SetLimit(maxParallel)
+	g.SetLimit(max(1, n))
 	return g
 }
 

@@ -46,8 +46,6 @@ type Clouds struct {
 
 	mu   sync.Mutex
 	open map[string]*slot
-
-	silences silences
 }
 
 // account is an opened driver.
@@ -254,7 +252,7 @@ func remember[Q comparable, A any](d, failed time.Duration, f func(context.Conte
 		switch {
 		case err == nil:
 			a.at, a.last, a.err = now, got, nil
-		case ctx.Err() == nil, errors.Is(context.Cause(ctx), errUnanswered):
+		case ctx.Err() == nil, time.Since(now) >= lookFor:
 			a.failedAt, a.err = now, err
 		}
 		return got, err

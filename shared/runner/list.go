@@ -4,7 +4,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -76,11 +75,11 @@ func index(all []provider.Instance) (map[types.UID][]provider.Instance, map[stri
 
 // listed lists an account, and says which of the cloud's accounts it is.
 func (i *invocation) listed(ctx context.Context, a account) (all []provider.Instance, owner string, untold, err error) {
-	ctx, done, err := i.wait(ctx, a, "list")
+	ctx, done, err := i.wait(ctx, "list "+a.id())
 	if err != nil {
 		return nil, "", nil, err
 	}
-	defer func() { done(errors.Join(err, untold)) }()
+	defer done()
 	all, err = a.driver.List(ctx)
 	i.Clouds.Metrics.Called("list", err)
 	if err == nil {

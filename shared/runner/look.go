@@ -3,7 +3,6 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,37 +45,22 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 		s.Clouds[uid] = c
 	}
 	i.looked = time.Now()
-	// A process that sweeps remembers nothing of the sweep before, so one of two, by chance, gives all clouds little time.
-	i.hurried = i.hurried || len(sc.Accounts) > 1 && i.order()(2) == 0
-	i.open(ctx, leadsOf(*s, sc, subjects))
-	g := i.lanes()
-	bulk, single := i.sorted(ctx, *s, sc.Lookups, subjects, answer)
-	for _, key := range slices.Sorted(maps.Keys(bulk)) { // first, so that nobody's list waits for a cloud that is silent (R-L4)
-		g.Go(func() error {
-			i.list(ctx, bulk[key], subjects, answer)
-			return nil
-		})
-	}
-	for _, l := range single {
-		g.Go(func() error {
-			answer(l.UID, i.askBoth(ctx, subjects[l.UID], l))
-			return nil
-		})
-	}
-	for _, q := range sc.Accounts {
-		a, refused := i.swept(ctx, q)
-		g.Go(func() error {
-			seen := snapshot.Account{Err: refused}
-			if refused == nil {
-				seen = i.inventory(ctx, a)
+	ctx, cancel := i.within(ctx)
+	defer cancel()
+	i.name(ctx, leadsOf(*s, sc, subjects))
+	visits := i.visits(*s, sc, subjects, answer)
+	all := i.lanes(len(visits))
+	for _, key := range slices.Sorted(maps.Keys(visits)) {
+		all.Go(func() error {
+			for key, seen := range i.visit(ctx, *s, visits[key], subjects, answer) {
+				mu.Lock()
+				s.Accounts[key] = seen
+				mu.Unlock()
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			s.Accounts[q.Key] = seen
 			return nil
 		})
 	}
-	_ = g.Wait() // no goroutine of it fails: errors are answers
+	_ = all.Wait() // no goroutine of it fails: errors are answers
 	for _, l := range sc.Lookups {
 		err := s.Clouds[l.UID].Err
 		i.unfinished = i.unfinished || err != nil && !err.Code.Definite()
@@ -85,20 +69,16 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 }
 
 // sorted returns those whose account's list answers them, by account, and the others. Where there is no account that is the answer.
-func (i *invocation) sorted(ctx context.Context, s snapshot.Snapshot, all []snapshot.Lookup, subjects map[types.UID]subject, answer func(types.UID, snapshot.Cloud)) (bulk map[string][]listed, single []listed) {
+func (i *invocation) sorted(s snapshot.Snapshot, all []snapshot.Lookup, subjects map[types.UID]subject, answer func(types.UID, snapshot.Cloud)) (bulk map[string][]listed, single []listed) {
 	bulk = map[string][]listed{}
 	for _, l := range all {
-		sub, known := subjects[l.UID]
-		if !known {
-			answer(l.UID, snapshot.Cloud{Err: refusal(provider.Errorf(provider.Unknown, "no object with UID %s", l.UID))})
-			continue
-		}
-		a, err := i.account(ctx, sub.object.GetNamespace(), s.ClusterID(sub.object), sub.spec, s.VirtualIPs()...)
+		sub := subjects[l.UID]
+		a, err := i.account(leadOf(s, sub, s.ClusterID(sub.object)))
 		if err != nil {
 			answer(l.UID, snapshot.Cloud{Err: refusal(err)})
 			continue
 		}
-		other := i.other(ctx, s, sub)
+		other := i.other(s, sub)
 		if l.Bulk {
 			bulk[a.id()] = append(bulk[a.id()], listed{l, a, other})
 			continue
@@ -116,12 +96,12 @@ type listed struct {
 }
 
 // other returns the same account for the cluster's other id, under which a Machine's instance may be, or nil.
-func (i *invocation) other(ctx context.Context, s snapshot.Snapshot, sub subject) *account {
+func (i *invocation) other(s snapshot.Snapshot, sub subject) *account {
 	id := otherClusterID(s, sub)
 	if id == "" {
 		return nil
 	}
-	a, err := i.account(ctx, sub.object.GetNamespace(), id, sub.spec, s.VirtualIPs()...)
+	a, err := i.account(leadOf(s, sub, id))
 	if err != nil { // it is the same account, which was opened a moment ago
 		return nil
 	}
@@ -145,24 +125,16 @@ func (i *invocation) askBoth(ctx context.Context, sub subject, l listed) snapsho
 	return c
 }
 
-// ask looks up one object, as long as its account is waited for.
+// ask looks up one object, as long as it is waited for.
 func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot.Lookup) snapshot.Cloud {
-	call := "find"
-	if _, isMachine := sub.object.(*machine.Machine); !isMachine || l.Open {
-		call = "spec"
-	}
-	ctx, done, err := i.wait(ctx, a, call)
+	ctx, done, err := i.wait(ctx, "find "+a.id()+" "+string(l.UID))
 	if err != nil {
 		c := cloudOf(a)
 		c.Err = refusal(err)
 		return c
 	}
-	c := i.answered(ctx, a, sub, l)
-	if r := cmp.Or(c.Err, c.Refused); r != nil {
-		err = provider.Errorf(r.Code, "%s", r.Message)
-	}
-	done(err)
-	return c
+	defer done()
+	return i.answered(ctx, a, sub, l)
 }
 
 // answered returns what the cloud says about one Machine's instance, and what else was asked about it.
@@ -256,11 +228,13 @@ func ended(ctx context.Context, a account, m *machine.Machine, c *snapshot.Cloud
 }
 
 // swept returns the account that an account query means.
-func (i *invocation) swept(ctx context.Context, q snapshot.AccountQuery) (account, *snapshot.Refusal) {
+func (i *invocation) swept(q snapshot.AccountQuery) (account, *snapshot.Refusal) {
+	i.opening.Lock()
+	defer i.opening.Unlock()
 	a, ok := i.accounts[q.Key]
 	if !ok {
 		var err error
-		if a, err = i.account(ctx, q.Namespace, q.ClusterID, json.RawMessage(q.Spec)); err != nil {
+		if a, err = i.account(leadOfSweep(q)); err != nil {
 			return account{}, refusal(err)
 		}
 	}

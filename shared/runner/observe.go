@@ -15,7 +15,7 @@ import (
 // earlier round is kept but the outcomes.
 func (i *invocation) observe(ctx context.Context) (snapshot.Snapshot, error) {
 	s := snapshot.Snapshot{Request: i.request, Invocation: i.id, Outcomes: i.outcomes, Records: i.records}
-	i.accounts, i.opened = map[string]account{}, map[lead]opening{}
+	i.accounts, i.opened = map[string]account{}, map[lead]*opening{}
 	i.pretended.found = map[snapshot.Query]map[string]string{}
 	for range maxReads {
 		missing := s.Missing(i.Function.Reads(s))

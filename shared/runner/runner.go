@@ -79,9 +79,6 @@ func (r *Runner) Handle(ctx context.Context, req snapshot.Request) (plan.Plan, e
 	if inv.records == nil {
 		inv.records = machine.NewRecords()
 	}
-	if r.Clouds != nil && req.Scan() {
-		inv.inFull = r.Clouds.silences.turn()
-	}
 	start := time.Now()
 	err := inv.run(ctx)
 	if inv.unfinished && err == nil && !req.Scan() {
@@ -129,12 +126,12 @@ type invocation struct {
 	outcomes   map[plan.Key]plan.Outcome
 	records    *machine.Records
 	accounts   map[string]account // drivers opened for the observation at hand, by key
-	opened     map[lead]opening   // the same by what led to them
+	opened     map[lead]*opening  // the same by what led to them
+	opening    sync.Mutex         // of both
 	mutated    map[string]bool    // Machines whose instance this invocation changed
 	now        time.Time          // the API server's, when it was last asked
 	looked     time.Time          // ours, when the lookups at hand began
-	inFull     time.Time          // calls that were waited for in vain before this are given their whole time
-	hurried    bool               // no call is
+	waits      waits
 	planned    plan.Plan
 	seen       snapshot.Snapshot // the last
 	rounds     int
@@ -152,7 +149,7 @@ func (i *invocation) run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("observe: %w", err)
 		}
-		if again, err := i.proceed(ctx, s, round); !again || err != nil {
+		if again, err := i.proceed(ctx, s, round); !again || err != nil || i.slow(ctx) {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ package runner
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -50,40 +49,42 @@ func (t *turns) take(uid types.UID) {
 // askInTurn asks for instances that a list does not show, several at a time: a list shows nothing that carries no tag at
 // all, as the hosts that an installer gave to its Machines. Whose turn does not come is told so: that proves nothing.
 func (i *invocation) askInTurn(ctx context.Context, a account, all []listed, subjects map[types.UID]subject, answer func(*machine.Machine, snapshot.Cloud)) {
-	ctx, done, silent := i.wait(ctx, a, "find")
 	began := time.Now()
 	a.turns.order(all)
 	var mu sync.Mutex
-	var failed error
-	g := i.lanes()
+	g := i.lanes(maxParallel)
 	for _, l := range all {
 		m, ok := subjects[l.UID].object.(*machine.Machine)
 		if !ok {
 			continue
 		}
 		c := cloudOf(l.account)
-		if silent != nil || time.Since(began) >= askFor {
-			c.Later = true
+		tell := func() {
 			mu.Lock()
+			defer mu.Unlock()
 			answer(m, c)
-			mu.Unlock()
+		}
+		if time.Since(began) >= askFor {
+			c.Later = true
+			tell()
 			continue
 		}
 		a.turns.take(l.UID)
 		g.Go(func() error {
+			ctx, done, silent := i.wait(ctx, "find "+a.id()+" "+string(l.UID))
+			if silent != nil {
+				c.Later = true
+				tell()
+				return nil
+			}
+			defer done()
 			found, err := a.driver.Find(ctx, refOf(m))
 			i.Clouds.Metrics.Called("find", err)
 			c.Found, c.Err = found, refusal(err)
 			ended(ctx, a, m, &c)
-			mu.Lock()
-			defer mu.Unlock()
-			failed = errors.Join(failed, err)
-			answer(m, c)
+			tell()
 			return nil
 		})
 	}
 	_ = g.Wait() // no goroutine of it fails: errors are answers
-	if silent == nil {
-		done(failed)
-	}
 }

@@ -56,10 +56,10 @@ var port = []Guard{
 	{"unknown-is-no-refusal", "G5", "shared/provider/code.go", `	return c == Invalid ||`, `	return c == Unknown || c == Invalid ||`, "./shared/runner"},
 	{"time-for-a-mutation", "G6", run + "apply.go", `		needs = mutationBudget`, `		needs = writeBudget`, ""},
 	{"time-for-one-call", "G6", run + "clouds.go", `	callTimeout = 10 * time.Second`, `	callTimeout = 100 * time.Hour`, ""},
-	{"little-time-for-the-silent", "G6", run + "silent.go", `	if short {
-		limit = little(ctx, call)
-	}
-`, "", ""},
+	{"scan-keeps-time-for-changes", "G6", run + "wait.go", `	return context.WithTimeout(ctx, max(left, lookFor))`, `	return context.WithCancel(ctx)`, ""},
+	{"cloud-has-lanes-of-its-own", "G6", run + "look.go", `	all := i.lanes(len(visits))`, `	all := i.lanes(1)`, "./functions/provision-machine"},
+	{"turn-behind-the-silent", "G6", run + "visit.go", `		first := i.order()(len(single))`, `		first := 0`, ""},
+	{"silent-is-not-asked-again", "G6", run + "wait.go", `	if w.vain[call] {`, `	if false {`, "./functions/sweep-instances ./functions/provision-machine"},
 	{"gone-is-no-claim", "2b.2", "shared/plan/plan.go", `	if r != Gone {
 		return r == Done
 	}
