@@ -187,19 +187,29 @@ func (p *Play) confirm() {
 	}
 }
 
-// takeAway is a person who was told (SweepHeld) that nobody's instance is kept because a Node runs on it, and takes it out of service.
+// takeAway is a person who was told (SweepHeld) that nobody's instance, or a Machine's second one, is kept because a Node runs on it, and
+// takes it out of service; and the cloud's node controller, which knows of Nodes that were never a Machine's.
 func (p *Play) takeAway() {
 	if p.hosts != nil || !p.restored && !p.unbounded {
 		return
 	}
+	there := map[string]bool{}
 	for _, i := range p.instances() {
+		there[i.ProviderID] = true
+		m := p.owner(i.UID)
+		spare := m == nil || machine.ProviderID(m) != "" && machine.ProviderID(m) != i.ProviderID
 		for _, n := range memory.List[*corev1.Node](p.API) {
-			if !i.Child && p.owner(i.UID) == nil && n.Spec.ProviderID == i.ProviderID && machine.NodeReady(n) {
+			if !i.Child && spare && n.Spec.ProviderID == i.ProviderID && machine.NodeReady(n) {
 				p.tracef("people take %s away, with its node", i.ID)
 				p.Cloud.Vanish(i.ID)
 				p.seen += len(p.happened())
 				p.remove("Node", "", n.Name)
 			}
+		}
+	}
+	for _, n := range memory.List[*corev1.Node](p.API) {
+		if _, _, marked := machine.AnnotatedMachine(n); !marked && !there[n.Spec.ProviderID] {
+			p.forget(n.Spec.ProviderID)
 		}
 	}
 }
