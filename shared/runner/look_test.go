@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -274,9 +275,10 @@ func TestBothClusterIDsAreOpenedAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := new(memory.Cloud).Provider()
-		open, opens := p.Open, 0
+		var opens atomic.Int32
+		open := p.Open
 		p.Open = func(ctx context.Context, a provider.Account) (provider.Driver, error) {
-			opens++
+			opens.Add(1)
 			time.Sleep(3 * time.Second)
 			return open(ctx, a)
 		}
@@ -301,8 +303,8 @@ func TestBothClusterIDsAreOpenedAtOnce(t *testing.T) {
 		}, api.As("look"))
 		r.Clouds = NewClouds([]provider.Provider{p}, nil)
 		began := time.Now()
-		if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil || opens != 2 || time.Since(began) != 3*time.Second {
-			t.Errorf("opened %d times in %v, %v; want 2 in 3s", opens, time.Since(began), err)
+		if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil || opens.Load() != 2 || time.Since(began) != 3*time.Second {
+			t.Errorf("opened %d times in %v, %v; want 2 in 3s", opens.Load(), time.Since(began), err)
 		}
 	})
 }
