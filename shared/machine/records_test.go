@@ -169,6 +169,29 @@ func TestIntentSurvivesItsText(t *testing.T) {
 	}
 }
 
+// Which schema it is decides, not whether its fields are known (RELIABILITY G9).
+func TestParseIntentRefuses(t *testing.T) {
+	t.Parallel()
+	const today = `{"schema":1,"attempt":1,"token":"t","account":"a","startedAt":"2026-01-01T00:00:00Z"}`
+	read := func(text string) error {
+		_, err := ParseIntent(&Machine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationIntent: text}}})
+		return err
+	}
+	if err := read(today); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string][2]string{
+		"a newer schema, with the fields of today": {`"schema":1`, `"schema":2`},
+		"no schema":      {`"schema":1,`, ``},
+		"no attempt yet": {`"attempt":1`, `"attempt":0`},
+		"no token":       {`"token":"t"`, `"token":""`},
+	} {
+		if text := strings.Replace(today, change[0], change[1], 1); read(text) == nil {
+			t.Errorf("%s: %s was read", name, text)
+		}
+	}
+}
+
 func TestRecordsAreReadOnce(t *testing.T) {
 	t.Parallel()
 	m := &Machine{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
