@@ -208,8 +208,14 @@ func (a UpdateStatus) String() string {
 	return a.line() + changes(a.Old, a.New, true)
 }
 
-// String returns the name and the reason.
-func (a Delete) String() string { return "delete " + NameOf(a.Object) + because(a.Why) }
+// String returns the name, whether the object has to be as it was seen, and the reason.
+func (a Delete) String() string {
+	s := "delete " + NameOf(a.Object)
+	if a.IfUnchanged {
+		s += " if unchanged"
+	}
+	return s + because(a.Why)
+}
 
 // String returns the name, the grace unless it is the Pod's own, and the reason.
 func (a Evict) String() string {

@@ -24,7 +24,7 @@ func ExamplePlan_String() {
 	updated.Spec.Unschedulable = true
 	var p Plan
 	p.Add(Sequence{
-		Do:    []Action{Update{Old: old, New: updated, Why: "cordon"}, Delete{Object: old, Why: "it is empty"}},
+		Do:    []Action{Update{Old: old, New: updated, Why: "cordon"}, Delete{Object: old, IfUnchanged: true, Why: "it is empty"}},
 		Notes: []Note{Normal(old, "Deleted", `Node "n1" drained`).From("machine-drain-controller")},
 	})
 	fmt.Print(p)
@@ -33,7 +33,7 @@ func ExamplePlan_String() {
 	//     metadata.labels.old: x → none
 	//     metadata.labels.zone: a → b
 	//     spec.unschedulable: true
-	//   then delete node/n1 (it is empty)
+	//   then delete node/n1 if unchanged (it is empty)
 	//   tell Normal Deleted node/n1: Node "n1" drained [machine-drain-controller]
 }
 
