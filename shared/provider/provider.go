@@ -37,8 +37,8 @@ type Driver interface {
 	Delete(ctx context.Context, r Ref) error
 	// InstanceTypes returns what the cloud offers, sorted by name.
 	InstanceTypes(ctx context.Context) ([]InstanceType, error)
-	// Horizon is how long a create whose answer was lost may still surface as an instance: deadline of the call, plus
-	// lag of List and Find, plus twice the clock skew (RELIABILITY G6).
+	// Horizon is how long a create whose answer was lost may still surface as an instance: the 24 s of its invocation, plus
+	// lag of List and Find, plus, without tokens, twice the clock skew (RELIABILITY G6).
 	Horizon() time.Duration
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -97,9 +98,13 @@ var specTests = []test{
 			t.Errorf("type %q is not among %v (%v)", want.Name, all, err)
 		}
 	}},
-	{"the horizon covers a call", func(t *testing.T, c *cloud) {
-		if c.Horizon() < call {
-			t.Errorf("Horizon = %v: a create that is answered after %v is forgotten before", c.Horizon(), call)
+	{"the horizon covers an invocation, and without tokens the clocks", func(t *testing.T, c *cloud) {
+		least := invocation + c.Lag
+		if !c.tokens() {
+			least += 2 * machine.Skew
+		}
+		if c.Horizon() < least {
+			t.Errorf("Horizon = %v: a create that began in time may surface for %v", c.Horizon(), least)
 		}
 	}},
 }

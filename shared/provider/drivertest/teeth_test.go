@@ -57,13 +57,14 @@ var wrongs = map[string]string{
 	"holds nothing off":         "an instance is held off until it is let go",
 	"lets nothing go":           "an instance is held off until it is let go",
 	"switches any id":           "power of what is not there is NotFound",
+	"forgets a create":          "the horizon covers an invocation, and without tokens the clocks",
+	"forgets without tokens":    "the horizon covers an invocation, and without tokens the clocks",
 	"cycles without its codes":  "a call that has ended already is an error with a code",
 	"tells accounts at random":  "the account is told the same whoever asks, and nothing is written",
 	"ends what runs":            "nothing ended that is there, or never was",
 	"forgets the codes":         "a call that has ended already is an error with a code",
 	"ignores its context":       "a call that has ended already is an error with a code",
 	"has unsorted types":        "instance types are sorted and have capacity",
-	"has no horizon":            "the horizon covers a call",
 }
 
 const variable = "DRIVERTEST_WRONG"
@@ -94,14 +95,18 @@ func TestBroken(t *testing.T) {
 		t.Skip("run by TestSuiteNoticesWhatIsWrong")
 	}
 	drivertest.RunVirtual(t, func(*testing.T) drivertest.Harness {
-		cloud := &memory.Cloud{Hold: time.Second}
+		cloud := &memory.Cloud{Hold: time.Second, Window: 25 * time.Second}
 		if wrong == "believes every read" {
 			cloud.Lag = time.Second
 		}
 		p := cloud.Provider()
 		p.Open = func(ctx context.Context, a provider.Account) (provider.Driver, error) {
 			d, err := cloud.Open(ctx, a)
-			return &broken{d, cloud, wrong}, err
+			b := &broken{d, cloud, wrong}
+			if wrong == "forgets without tokens" {
+				return untokened{b}, err
+			}
+			return b, err
 		}
 		return drivertest.Harness{
 			Provider: p,
@@ -230,11 +235,20 @@ func (b *broken) InstanceTypes(ctx context.Context) ([]provider.InstanceType, er
 }
 
 func (b *broken) Horizon() time.Duration {
-	if b.wrong == "has no horizon" {
-		return 0
+	switch b.wrong {
+	case "forgets a create":
+		return 23 * time.Second
+	case "forgets without tokens":
+		return 83 * time.Second
 	}
 	return b.Driver.Horizon()
 }
+
+// untokened is a broken driver without tokens.
+type untokened struct{ *broken }
+
+// Untokened marks it.
+func (untokened) Untokened() {}
 
 func (b *broken) Tags(spec json.RawMessage) (map[string]string, error) {
 	tags, err := b.updater().Tags(spec)

@@ -22,9 +22,9 @@ func TestConformance(t *testing.T) {
 		"with ports": func() *memory.Cloud { return &memory.Cloud{Ports: 2, Removal: time.Second} },
 		"lagging":    func() *memory.Cloud { return &memory.Cloud{Lag: 3 * time.Second, Removal: time.Second} },
 		"held off":   func() *memory.Cloud { return &memory.Cloud{Hold: time.Second, Boot: time.Second, Removal: time.Second} },
-		"untokened":  func() *memory.Cloud { return &memory.Cloud{Untokened: true} },
+		"untokened":  func() *memory.Cloud { return &memory.Cloud{Untokened: true, Window: 84 * time.Second} },
 		"all at once": func() *memory.Cloud {
-			return &memory.Cloud{Untokened: true, Ports: 2, Lag: 3 * time.Second, Boot: time.Second, Removal: time.Second}
+			return &memory.Cloud{Untokened: true, Window: 87 * time.Second, Ports: 2, Lag: 3 * time.Second, Boot: time.Second, Removal: time.Second}
 		},
 	}
 	for name, cloud := range clouds {
@@ -38,6 +38,9 @@ func TestConformance(t *testing.T) {
 func harness(c *memory.Cloud) drivertest.Harness {
 	var hangs atomic.Bool
 	c.Networks = []string{"inner"}
+	if c.Window == 0 {
+		c.Window = c.Lag + 24*time.Second
+	}
 	c.Fault = func(ctx context.Context, call memory.Call) error {
 		if hangs.Load() && !call.After {
 			<-ctx.Done()

@@ -24,8 +24,9 @@ const (
 	// Kind is the kind of providerSpec that is served here (SPEC E29).
 	Kind = "BareMetalMachineProviderSpec"
 
-	// horizon is a call's deadline, twice: the API server's reads do not lag behind its writes.
-	horizon = 20 * time.Second
+	// horizon is an invocation's time: the API server's reads do not lag behind its writes, and the host that a Machine names is
+	// claimed at the version that was seen (RELIABILITY G6).
+	horizon = 24 * time.Second
 	// restock is when a Machine that found no host looks again (SPEC E31).
 	restock = 30 * time.Second
 )
