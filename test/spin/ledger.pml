@@ -23,7 +23,6 @@ inline count(n) {
 #define machines (exists[0] + exists[1] + exists[2])
 
 /* one invocation of scale-machineset after the other */
-/* one invocation of scale-machineset after the other */
 active [2] proctype executor() {
 	byte seen_rv, seen_next, want, n, k;
 	bool a[ORDINALS];
