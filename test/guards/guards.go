@@ -72,6 +72,9 @@ var port = []Guard{
 			return outcomes, nil
 		}
 `, "", ""},
+	{"others-first-each-time", "2c", run + "apply.go", `	start := i.order()(max(1, len(all)))`, `	start := 0`, "./shared/runner -run=TestNobodyWaitsBehindThePoisoned"},
+	{"longest-waiting-first", "2c", run + "turns.go", `cmp.Compare(last[a.UID], last[b.UID])`, `cmp.Compare(last[a.UID], last[a.UID])`, "./shared/runner -run=TestInstancesThatNoListShowsAreAskedForInTurn"},
+	{"time-for-a-request", "G6", run + "runner.go", `	budget = 24 * time.Second`, `	budget = 100 * time.Second`, "./shared/runner -run=TestEveryRequestIsAnswered"},
 	{"one-change-of-an-instance", "2c", run + "apply.go", `		if mutates && i.mutated[uid] {`, `		if false && i.mutated[uid] {`, ""},
 	{"fresh-reads-each-round", "G2", run + "observe.go", `		missing := s.Missing(i.Function.Reads(s))
 `, `		if i.rounds > 0 && len(i.seen.MachineSets) > 0 {
@@ -86,6 +89,8 @@ var port = []Guard{
 
 var ledgers = []Guard{
 	{"newer-ledger-is-left-alone", "G9", words + "ledger.go", `version.Schema > ledgerSchema {`, `version.Schema > ledgerSchema+9 {`, "./functions/scale-machineset ./shared/machine"},
+	{"newer-intent-is-left-alone", "G9", words + "intent.go", `i.Schema != intentSchema || `, ``, ""},
+	{"retired-only-unchanged", "G3", scale + "execute.go", `IfUnchanged: true, `, ``, ""},
 	{"ledger-of-this-set", "2a.1", scale + "ledger.go", `	case l.SetUID != set.UID:`, `	case false:`, ""},
 	{"names-follow-from-the-set", "2a.2", words + "name.go", `sha256.Sum256([]byte(string(uid) + "|" + strconv.Itoa(k)))`, `sha256.Sum256([]byte("|" + strconv.Itoa(k)))`, "./shared/machine ./functions/scale-machineset"},
 	{"born-with-a-finalizer", "2a.2", scale + "execute.go", `	if !slices.Contains(m.Finalizers, machine.Finalizer) {
@@ -263,6 +268,7 @@ var ends = []Guard{
 }
 
 var sweeps = []Guard{
+	{"ghost-only-unchanged", "G3", sweep + "ghosts.go", `IfUnchanged: true, `, ``, ""},
 	{"two-sightings", "2b.10", sweep + "find.go", `	return known && old && !w.Now.Before(since.Add(horizon))`, `	return since.IsZero() || known || old`, ""},
 	{"old-enough", "2b.10", sweep + "find.go", `w.Now.After(created.Add(horizon)) || `, `true || `, ""},
 	{"sighting-from-the-future-is-of-now", "G7", sweep + "ahead.go", `		s.Sightings[key] = machine.Past(since, now)`, `		s.Sightings[key] = since`, ""},
@@ -317,6 +323,7 @@ var drains = []Guard{
 }
 
 var repairs = []Guard{
+	{"sick-only-unchanged", "G3", heal + "repair.go", `IfUnchanged: true, `, ``, ""},
 	{"paused-machine-is-not-remediated", "2f", heal + "admit.go", `	case machine.IsPaused(t.m):`, `	case false:`, ""},
 	{"as-many-in-flight", "2f", heal + "admit.go", `	case !c.room():
 		return fmt.Sprintf(heldFlight, c.name())
