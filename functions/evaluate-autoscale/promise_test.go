@@ -4,6 +4,7 @@ package evaluateautoscale
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,5 +83,53 @@ func TestNodeIsAwaitedUntilItsCloudHasSeenToIt(t *testing.T) {
 	}
 	if got := w.replicas("s"); got[0] != 1 {
 		t.Errorf("twelve minutes without the controller: %d Nodes for one Pod", got[0])
+	}
+}
+
+// What is promised to a Pod that has no choice of pools is not given away because one that has a choice could be there as well, and
+// a group counts on it no more than anybody (SPEC C9, W12).
+func TestWhoHasNoChoiceKeepsWhatItWasPromised(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name       string
+		most       int32 // Nodes of y
+		before, by []string
+		want       []int32
+	}{
+		{"by one", 9, []string{"a"}, []string{"3500m"}, []int32{1, 2}},
+		{"by a group that y has no room for", 3, []string{"a", "b"}, []string{"3500m", "3500m"}, []int32{1, 2}},
+	} {
+		w := fresh(t, "{}")
+		w.set(t, "x", 0, 1, midsize(), map[string]string{"pool": "x"})
+		w.set(t, "y", 0, tt.most, midsize(), map[string]string{"pool": "y"})
+		for _, name := range tt.before {
+			w.must(t, w.Put(ranked(name, "", 0)))
+		}
+		w.must(t, w.Put(ranked("z", "x", 0)))
+		w.scans(t, 1)
+		gang(t, w, "late", 0, tt.by...)
+		w.scans(t, 30)
+		if got := w.replicas("x", "y"); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, %+v", tt.name, got, asked(t, w, "{}").Pods)
+		}
+	}
+}
+
+// Nor does a less important Pod keep a Node that a more important one would have if another one like it made use of its choice,
+// however important that one is.
+func TestImportantPodsMakeUseOfTheirChoice(t *testing.T) {
+	t.Parallel()
+	for _, rank := range []int32{999, 1000, 1001} {
+		w := fresh(t, "{}")
+		w.set(t, "x", 0, 1, midsize(), map[string]string{"pool": "x"})
+		w.set(t, "y", 0, 1, midsize(), map[string]string{"pool": "y"})
+		w.must(t, w.Put(ranked("low-0", "", 0), ranked("low-1", "", 0)))
+		w.scans(t, 1)
+		w.must(t, w.Put(ranked("high-any", "", rank), ranked("high-x", "x", 1000)))
+		for _, u := range asked(t, w, "{}").Unplaced {
+			if !strings.HasPrefix(u.Pod, "default/low-") {
+				t.Errorf("%d: %+v, a less important one has a place", rank, u)
+			}
+		}
 	}
 }

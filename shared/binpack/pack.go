@@ -144,7 +144,8 @@ func newProblem(items []Item, bins []Bin, types []Type, fits Fits) *problem {
 	return p
 }
 
-// fillBins places what it can into the bins that exist: of every priority who can have no new one first, then the greatest.
+// fillBins places what it can into the bins that exist: of every priority who can have no new one first, then the greatest. Whoever
+// finds none has those make room that can go elsewhere.
 func (p *problem) fillBins() {
 	if len(p.bins) == 0 {
 		return
@@ -161,8 +162,9 @@ func (p *problem) fillBins() {
 	order := sortedBy(len(p.items), func(i, j int) int {
 		return cmp.Or(cmp.Compare(p.items[j].Priority, p.items[i].Priority), cmp.Compare(choices[i], choices[j]))
 	})
+	r := rearrange(s)
 	for _, i := range order {
-		p.left[i] -= s.Put(i, p.left[i])
+		p.left[i] -= r.Put(i, p.left[i])
 	}
 	for b := range p.bins {
 		for _, h := range s.Holds(b) {

@@ -107,12 +107,7 @@ func (s *Space) Undo(mark int) {
 			s.next[e.item] = e.bin
 			continue
 		}
-		s.free[e.bin] = s.free[e.bin].Plus(s.items[e.item].Size.Times(e.count))
-		k, _ := find(s.holds[e.bin], e.item)
-		s.holds[e.bin][k].Count -= e.count
-		if s.holds[e.bin][k].Count == 0 {
-			s.holds[e.bin] = slices.Delete(s.holds[e.bin], k, k+1)
-		}
+		s.change(e.item, e.bin, -e.count)
 	}
 }
 
@@ -143,14 +138,25 @@ func (s *Space) room(item, bin int) int {
 	return min(n, s.fits(item, bin))
 }
 
+// put places n pieces in a bin, or takes -n from it.
 func (s *Space) put(item, bin, n int) {
 	s.log = append(s.log, entry{item: item, bin: bin, count: n})
-	s.free[bin] = s.free[bin].Minus(s.items[item].Size.Times(n))
+	s.change(item, bin, n)
+}
+
+func (s *Space) change(item, bin, n int) {
+	if size := s.items[item].Size; n > 0 {
+		s.free[bin] = s.free[bin].Minus(size.Times(n))
+	} else {
+		s.free[bin] = s.free[bin].Plus(size.Times(-n))
+	}
 	k, ok := find(s.holds[bin], item)
 	if !ok {
 		s.holds[bin] = slices.Insert(s.holds[bin], k, Held{Item: item})
 	}
-	s.holds[bin][k].Count += n
+	if s.holds[bin][k].Count += n; s.holds[bin][k].Count == 0 {
+		s.holds[bin] = slices.Delete(s.holds[bin], k, k+1)
+	}
 }
 
 func find(holds []Held, item int) (int, bool) {
