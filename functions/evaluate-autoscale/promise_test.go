@@ -133,3 +133,23 @@ func TestImportantPodsMakeUseOfTheirChoice(t *testing.T) {
 		}
 	}
 }
+
+// Who gave way and got nothing is told so and brings a Node where there may be one again, although for those that it gave way to
+// a Node is on its way (SPEC C9, W3).
+func TestWhoGaveWayIsNoLongerCountedOn(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.set(t, "x", 0, 2, midsize(), nil)
+	w.must(t, w.Put(ranked("low", "", 0)))
+	w.scans(t, 1)
+	w.must(t, w.Put(ranked("high-0", "", 1000), ranked("high-1", "", 1000)))
+	w.scans(t, 4)
+	if r := asked(t, w, "{}"); r.Pods.Fit != 2 || w.told("NotTriggerScaleUp")["low"] == "" {
+		t.Errorf("two Nodes, three Pods: %+v, told %v", r.Pods, w.told("NotTriggerScaleUp"))
+	}
+	w.set(t, "y", 0, 5, midsize(), nil)
+	w.scans(t, 30)
+	if got := w.replicas("x", "y"); !slices.Equal(got, []int32{2, 1}) {
+		t.Errorf("x and y: %v", got)
+	}
+}

@@ -45,6 +45,7 @@ func (sc *scan) scaleUp() bool {
 	sc.options = sc.growing()
 	options := sc.options
 	served := sc.plan(options)
+	sc.withdraw()
 	if sc.onTheWay > 0 {
 		sc.notes = append(sc.notes, plan.Log(fmt.Sprintf("%d pods wait for nodes that were asked for earlier", sc.onTheWay)))
 	}

@@ -3,6 +3,7 @@
 package evaluateautoscale
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -183,8 +184,46 @@ func divided(pods []*corev1.Pod, holds func(*corev1.Pod) bool) (those, others []
 	return those, others
 }
 
+// withdraw makes waves no longer speak of Pods that gave way and got nothing in return: what they were promised is somebody
+// else's, on whom Nodes are counted that there may be no more of, so that they would seem to fit for as long as these take.
+func (sc *scan) withdraw() {
+	gone := autoscaling.Marks{}
+	add := func(pods []*corev1.Pod) {
+		for _, p := range pods {
+			if sc.counted.Has(p) && !sc.assured(p) {
+				gone.Add(p)
+			}
+		}
+	}
+	for i, shape := range sc.placement.Shapes {
+		add(shape.Pods[sc.placement.Fit[i]+sc.helped[i]:])
+	}
+	for _, b := range sc.broken {
+		add(b.pods)
+	}
+	if len(gone) == 0 {
+		return
+	}
+	for _, g := range sc.groups {
+		sc.change(g, func(n *autoscaling.NodeGroup) {
+			n.Waves = slices.Clone(n.Waves)
+			for i, w := range n.Waves {
+				n.Waves[i].Pods = without(w.Pods, gone)
+			}
+		})
+	}
+}
+
 // assured reports that a Pod that is packed was counted on, and has the place that it was promised.
 func (sc *scan) assured(p *corev1.Pod) bool { return sc.kept == nil && sc.counted.Has(p) }
+
+// without returns marks without some of them.
+func without(text string, gone autoscaling.Marks) string {
+	marks := autoscaling.Marks{}
+	marks.AddText(text)
+	maps.DeleteFunc(marks, func(m uint32, _ bool) bool { return gone[m] })
+	return marks.String()
+}
 
 // ranksOf returns the highest priorities of Pods that a placement leaves without a place, the highest first.
 func ranksOf(p scheduling.Placement) (ranks []int32) {
