@@ -132,7 +132,9 @@ func (sc *scan) torn() (all []tornGroup) {
 	return all
 }
 
-// missing returns how many Pods of each group the placement leaves without a place, where the group cannot do without them.
+// missing returns how many Pods of each group the placement leaves without a place, where the group cannot do without them. Where
+// like Pods that stand for themselves wait as well, these come first: each is of use alone, and nothing keeps the scheduler from
+// giving one the Node that a group was to have, which would be torn then. A group that is not to wait for them has a higher priority.
 func (sc *scan) missing() map[string]int {
 	left := map[string]int{}
 	for i, shape := range sc.placement.Shapes {
@@ -141,7 +143,7 @@ func (sc *scan) missing() map[string]int {
 			if short <= 0 {
 				break
 			}
-			if g := podGroupOf(p); g != "" && waits(p) {
+			if g := podGroupOf(p); g != "" && waits(p) && !sc.assured(p) {
 				left[g]++
 				short--
 			}

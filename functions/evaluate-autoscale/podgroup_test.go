@@ -161,3 +161,24 @@ func TestPodLikeThoseOfAGroupTearsNoneApart(t *testing.T) {
 		t.Errorf("%d replicas, want 2", got[0])
 	}
 }
+
+// Who joins a group brings its Node although a Pod that stands for itself, and is like those of the group that have their
+// Nodes, has none.
+func TestLikePodTearsNoGroupThatHasItsNodes(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.set(t, "x", 0, 2, midsize(), map[string]string{"pool": "x"})
+	w.set(t, "y", 0, 9, map[string]string{"capacity.cluster-autoscaler.kubernetes.io/cpu": "2", "capacity.cluster-autoscaler.kubernetes.io/memory": "16Gi"}, nil)
+	member := func(name, cores string) *corev1.Pod {
+		p := ranked(name, "", 0, cores)
+		p.Annotations = map[string]string{groupAnnotation: "g"}
+		return p
+	}
+	w.must(t, w.Put(member("g-0", "3"), member("g-1", "3")))
+	w.scans(t, 2)
+	w.must(t, w.Put(member("g-2", "1500m"), ranked("z", "", 0, "3")))
+	w.scans(t, 3)
+	if got := w.replicas("x", "y"); !slices.Equal(got, []int32{2, 1}) {
+		t.Errorf("g-2 fits y: %v, told %v", got, w.told("NotTriggerScaleUp")["g-2"])
+	}
+}
