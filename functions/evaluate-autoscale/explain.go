@@ -108,6 +108,30 @@ func (sc *scan) refusals() (all []answer) {
 	return all
 }
 
+// answersOfPlan returns what all groups say to a Pod of a shape that a plan leaves without a place, before it is carried out: those
+// that it has Nodes for can have no more.
+func (sc *scan) answersOfPlan() func(shape int) string {
+	told := map[int]string{}
+	return func(shape int) string {
+		if told[shape] == "" {
+			all := slices.Clone(sc.refusing)
+			for k, o := range sc.options {
+				n := sc.unfit(shape, k)
+				if n.reason == "" {
+					n = o.maxed(o.more)
+				}
+				if n.reason == "" {
+					n = sc.limited(o.group, sc.planned)
+				}
+				n.reason = cmp.Or(n.reason, reasonAmong)
+				all = append(all, answer{o.group, n})
+			}
+			told[shape] = counted(all)
+		}
+		return told[shape]
+	}
+}
+
 // answers are what all groups say to the Pods of a shape.
 func (sc *scan) answers(shape int, refusals []answer) []answer {
 	all := slices.Clone(refusals)
@@ -115,13 +139,8 @@ func (sc *scan) answers(shape int, refusals []answer) []answer {
 		if slices.ContainsFunc(refusals, func(a answer) bool { return a.group == o.group }) {
 			continue // it grew in this scan, and cannot any further
 		}
-		n := no{reason: sc.placement.Why(shape, k)}
-		resource, short := strings.CutPrefix(n.reason, "Insufficient ")
+		n := sc.unfit(shape, k)
 		switch {
-		case n.reason == scheduling.ReasonUseless:
-			n.limit = sc.uselessText(o.group, sc.placement.Shapes[shape].Digest)
-		case short:
-			n.limit = lacking(corev1.ResourceName(resource), sc.placement.Shapes[shape].Pods[0], o.template)
 		case n.reason == "" && sc.full():
 			n = no{reasonNodes, "max " + strconv.FormatInt(sc.settings.MaxNodesTotal, 10)}
 		case n.reason == "": // an empty Node would take it, its place among the others forbids it
@@ -130,6 +149,19 @@ func (sc *scan) answers(shape int, refusals []answer) []answer {
 		all = append(all, answer{o.group, n})
 	}
 	return all
+}
+
+// unfit is why an empty new Node of an option takes no Pod of a shape.
+func (sc *scan) unfit(shape, option int) no {
+	n, o := no{reason: sc.placement.Why(shape, option)}, sc.options[option]
+	resource, short := strings.CutPrefix(n.reason, "Insufficient ")
+	switch {
+	case n.reason == scheduling.ReasonUseless:
+		n.limit = sc.uselessText(o.group, sc.placement.Shapes[shape].Digest)
+	case short:
+		n.limit = lacking(corev1.ResourceName(resource), sc.placement.Shapes[shape].Pods[0], o.template)
+	}
+	return n
 }
 
 // lacking says how much of a resource a Pod wants, and how much a new Node has beside what runs on every Node.
@@ -153,7 +185,7 @@ func (sc *scan) refusal(g *group, total size) no {
 	case sc.backedOff(g):
 		return no{reasonBackoff, backoffText(n)}
 	case g.target >= g.max:
-		return no{reasonMax, fmt.Sprintf("%d of %d", g.target, g.max)}
+		return g.maxed(0)
 	case g.ill():
 		return no{reasonNotReady, fmt.Sprintf("%d of %d nodes are unready", g.unready+g.failed, g.target)}
 	case !g.known:
@@ -161,6 +193,23 @@ func (sc *scan) refusal(g *group, total size) no {
 	case g.surplus(): // what it is about to lose is not known yet (SPEC C46)
 		return no{reasonNotReady, fmt.Sprintf("it is shrinking to %d", g.target)}
 	}
+	limited := sc.limited(g, total)
+	if limited.reason == "" && pendingResize(g, n) {
+		return no{reasonNotReady, fmt.Sprintf("it is being resized to %d", n.Resize.To)}
+	}
+	return limited
+}
+
+// maxed is the answer of a group that may have no Node beside so many more than it has.
+func (g *group) maxed(more int32) no {
+	if g.target+more < g.max {
+		return no{}
+	}
+	return no{reasonMax, fmt.Sprintf("%d of %d", g.target+more, g.max)}
+}
+
+// limited is the answer of a group that limits of a cluster of a size leave no Node.
+func (sc *scan) limited(g *group, total size) no {
 	one := sc.sizeOf(g.template.Node)
 	_, nodes, resources := sc.room(total, one)
 	switch {
@@ -168,8 +217,6 @@ func (sc *scan) refusal(g *group, total size) no {
 		return no{reasonNodes, fmt.Sprintf("%d of %d", total.nodes, sc.settings.MaxNodesTotal)}
 	case len(resources) > 0:
 		return no{quota(resources), sc.overQuota(total, one)}
-	case pendingResize(g, n):
-		return no{reasonNotReady, fmt.Sprintf("it is being resized to %d", n.Resize.To)}
 	}
 	return no{}
 }

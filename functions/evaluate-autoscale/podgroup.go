@@ -103,10 +103,14 @@ func (sc *scan) others(waiting map[string][]*corev1.Pod) (placed, behind map[str
 
 // tornGroup is a group of Pods that a placement tears apart.
 type tornGroup struct {
-	name string
-	rank int32 // the highest priority of its Pods
+	name  string
+	rank  int32  // the highest priority of its Pods
+	limit string // what every set answers to one of them that has no place
 	broken
 }
+
+// gap is what a group of Pods lacks in a placement.
+type gap struct{ pods, shape int } // shape is that of one of them
 
 // torn returns the groups some of whose Pods the placement, as far as the limits let it come true, leaves without a
 // place, unless those that have one are as many as the group says that it has to have; and those that are incomplete and no
@@ -115,7 +119,7 @@ func (sc *scan) torn() (all []tornGroup) {
 	left, at := sc.missing(), map[string]int{}
 	for _, p := range sc.packed {
 		name := podGroupOf(p)
-		if left[name] == 0 && sc.lacks[name] == "" || !waits(p) || sc.assured(p) { // who is assured has a place, whoever else has none
+		if left[name].pods == 0 && sc.lacks[name] == "" || !waits(p) || sc.assured(p) { // who is assured has a place, whoever else has none
 			continue
 		}
 		i, is := at[name]
@@ -126,8 +130,15 @@ func (sc *scan) torn() (all []tornGroup) {
 		all[i].pods = append(all[i].pods, p)
 		all[i].rank = max(all[i].rank, corev1helpers.PodPriority(p))
 	}
-	for i, t := range all {
-		all[i].why = cmp.Or(sc.lacks[t.name], fmt.Sprintf("pod group %s: %d of %d pods have no place", t.name, left[t.name], len(t.pods)))
+	answers := sc.answersOfPlan()
+	for i := range all {
+		t := &all[i]
+		if t.why = sc.lacks[t.name]; t.why != "" {
+			t.limit = t.why
+		} else {
+			t.limit = answers(left[t.name].shape)
+			t.why = fmt.Sprintf("pod group %s: %d of %d pods have no place: %s", t.name, left[t.name].pods, len(t.pods), t.limit)
+		}
 	}
 	return all
 }
@@ -135,8 +146,8 @@ func (sc *scan) torn() (all []tornGroup) {
 // missing returns how many Pods of each group the placement leaves without a place, where the group cannot do without them. Where
 // like Pods that stand for themselves wait as well, these come first: each is of use alone, and nothing keeps the scheduler from
 // giving one the Node that a group was to have, which would be torn then. A group that is not to wait for them has a higher priority.
-func (sc *scan) missing() map[string]int {
-	left := map[string]int{}
+func (sc *scan) missing() map[string]gap {
+	left := map[string]gap{}
 	for i, shape := range sc.placement.Shapes {
 		short := len(shape.Pods) - sc.placement.Fit[i] - sc.helped[i]
 		for _, p := range slices.Backward(shape.Pods) {
@@ -144,12 +155,12 @@ func (sc *scan) missing() map[string]int {
 				break
 			}
 			if g := podGroupOf(p); g != "" && waits(p) && !sc.assured(p) {
-				left[g]++
+				left[g] = gap{left[g].pods + 1, i}
 				short--
 			}
 		}
 	}
-	maps.DeleteFunc(left, func(g string, n int) bool { return n <= sc.spares[g] })
+	maps.DeleteFunc(left, func(g string, n gap) bool { return n.pods <= sc.spares[g] })
 	return left
 }
 
@@ -171,10 +182,13 @@ func (sc *scan) leaveOut(t tornGroup) (first bool) {
 // What is done at most for groups that were left out: so many are planned for again, fewer the more Pods wait and Nodes there are.
 const (
 	leastTries = 10
-	mostPacked = 200_000 // Pods, and Nodes that are looked at for them, in all tries
+	mostPacked = 200_000 // Pods, and Nodes that are looked at for them, in all packings
 )
 
-func (sc *scan) tries() int { return max(leastTries, mostPacked/(len(sc.waiting)+len(sc.places))) }
+// tries returns how many attempts are made, each of which packs as often as the last one did.
+func (sc *scan) tries() int {
+	return max(leastTries, mostPacked/(len(sc.waiting)+len(sc.places))/max(1, sc.packings))
+}
 
 // putBack plans for groups that were left out beside whoever has a place, one after the other, the most important first,
 // then by name, and keeps those that tear nobody apart. Where they are more than can be tried, the last come in turn.
@@ -190,7 +204,7 @@ func (sc *scan) putBack(options []*option, out []tornGroup) (served map[*group][
 		if whole = len(torn) == 0; whole {
 			continue
 		}
-		t.why = fmt.Sprintf("pod group %s has no place beside other pod groups", t.name)
+		t.why = fmt.Sprintf("pod group %s has no place beside other pod groups: %s", t.name, torn[0].limit)
 		if i := slices.IndexFunc(torn, func(x tornGroup) bool { return x.name == t.name }); i >= 0 {
 			t.why = torn[i].why
 			sc.leaveOut(torn[i])

@@ -119,6 +119,10 @@ func TestTriesOfGroupsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ pods, places int }{{400, 0}, {400, 3000}, {400, 5000}, {5000, 5000}, {50_000, 5000}} {
 		sc := &scan{waiting: make([]*corev1.Pod, size.pods), places: make([]place, size.places)}
+		if sc.packings = 4; sc.tries() != max(leastTries, (&scan{waiting: sc.waiting, places: sc.places}).tries()/4) {
+			t.Errorf("%d Pods, %d Nodes, packed four times in a try: %d tries", size.pods, size.places, sc.tries())
+		}
+		sc.packings = 1
 		if n := sc.tries(); n < leastTries || n > leastTries && n*(size.pods+size.places) > mostPacked || size.places == 0 && n < 200 {
 			t.Errorf("%d Pods, %d Nodes: %d tries", size.pods, size.places, n)
 		}
@@ -180,5 +184,35 @@ func TestLikePodTearsNoGroupThatHasItsNodes(t *testing.T) {
 	w.scans(t, 3)
 	if got := w.replicas("x", "y"); !slices.Equal(got, []int32{2, 1}) {
 		t.Errorf("g-2 fits y: %v, told %v", got, w.told("NotTriggerScaleUp")["g-2"])
+	}
+}
+
+// A group that is torn apart names the sets with the numbers that stand against it, also where it is another one that it leaves no room
+// for (SPEC W3, W12).
+func TestTornGroupTellsTheLimit(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ settings, size, want string }{
+		{"{}", "3", "1 of 4 pods have no place: 1 max node group size reached (s: 3 of 3)"},
+		{"{resourceLimits: {maxNodesTotal: 2}}", "3", "2 of 4 pods have no place: 1 max total nodes in cluster reached (s: 2 of 2)"},
+		{"{resourceLimits: {cores: {min: 0, max: 10}}}", "3", "2 of 4 pods have no place: 1 exceeded quota: \"cluster-wide\", resources: cpu (s: cpu 8 + 4 of 10)"},
+		{"{}", "7", "4 of 4 pods have no place: 1 Insufficient cpu (s: wants 7, a new node has 4)"},
+	} {
+		w := fresh(t, tt.settings)
+		w.set(t, "s", 0, 3, midsize(), nil)
+		gang(t, w, "g", 0, tt.size, tt.size, tt.size, tt.size)
+		w.scans(t, 1)
+		if got := w.told("NotTriggerScaleUp")["g-0"]; !strings.Contains(got, tt.want) {
+			t.Errorf("%s: told %q, want %q", tt.settings, got, tt.want)
+		}
+	}
+	w := fresh(t, "{}")
+	w.set(t, "s", 0, 3, midsize(), nil)
+	gang(t, w, "a", 1, "3", "3")
+	gang(t, w, "b", 0, "3", "3")
+	w.scans(t, 1)
+	var r Reply
+	w.must(t, json.Unmarshal(post(t, w, "{}").Body.Bytes(), &r))
+	if len(r.Unplaced) != 1 || !strings.Contains(r.Unplaced[0].Why, "s: 3 of 3") {
+		t.Errorf("%v", r.Unplaced)
 	}
 }

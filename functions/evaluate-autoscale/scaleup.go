@@ -104,6 +104,7 @@ func (sc *scan) plan(options []*option) map[*group][]*corev1.Pod {
 // Pods of several priorities wait, they are packed again into no more Nodes than there may be, so that nobody has a
 // place that somebody more important could have had (SPEC C9, C30).
 func (sc *scan) attempt(options []*option) map[*group][]*corev1.Pod {
+	sc.packings = 0
 	sc.pack(options)
 	if sc.full() {
 		return nil
@@ -173,7 +174,8 @@ func (sc *scan) allYoung() bool {
 func (sc *scan) growing() (all []*option) {
 	total := sc.total()
 	for _, g := range sc.groups {
-		if sc.refusal(g, total).reason != "" {
+		if n := sc.refusal(g, total); n.reason != "" {
+			sc.refusing = append(sc.refusing, answer{g, n})
 			continue
 		}
 		one := sc.sizeOf(g.template.Node)
@@ -208,11 +210,17 @@ func (sc *scan) place(options []*option) scheduling.Placement {
 		sc.packed = slices.DeleteFunc(slices.Clone(sc.waiting), func(x *corev1.Pod) bool { return out[x] })
 	}
 	sc.onTheWay, sc.kept = 0, nil
-	p := sc.world.Place(sc.packed, offers)
+	p := sc.fit(sc.world, sc.packed, offers)
 	if !sc.displaced(p) {
 		return p
 	}
 	return sc.placeBeside(offers)
+}
+
+// fit packs Pods into a world, and counts how often that was done.
+func (sc *scan) fit(world *scheduling.World, pods []*corev1.Pod, offers []scheduling.Offer) scheduling.Placement {
+	sc.packings++
+	return world.Place(pods, offers)
 }
 
 // choose decides how many Nodes each option adds: what the limits leave of what the packing opened, balanced between
@@ -246,6 +254,7 @@ func (sc *scan) choose(options []*option) (served map[*group][]*corev1.Pod, cut 
 			}
 		}
 	}
+	sc.planned = total
 	if most := sc.settings.MaxNodesTotal; most > 0 && total.nodes >= most && sum(sc.placement.Left) > 0 {
 		sc.tell(&sc.notes, corev1.EventTypeWarning, "MaxNodesTotalReached", fmt.Sprintf("Max total nodes in cluster reached: %d", most))
 	}

@@ -51,6 +51,7 @@ type scan struct {
 	counted  autoscaling.Marks // Pods that waves on their way are for
 	arrived  []arrival         // waves whose Nodes are there since the last scan
 	onTheWay int               // Pods that are not packed because they are
+	packings int               // in the attempt at a plan that is under way
 
 	prices    map[string]float64 // what the table says
 	asked     map[string]float64 // what a question says in its place
@@ -60,6 +61,8 @@ type scan struct {
 	spares    map[string]int     // by group of Pods: how many of them it can do without
 	lacks     map[string]string  // by group of Pods that is incomplete: what it lacks
 	options   []*option          // groups that can grow
+	refusing  []answer           // of the others
+	planned   size               // of the cluster with the Nodes of the plan
 	lifted    []*option          // groups that grow to their minimum
 	placement scheduling.Placement
 	among     *among               // what the placement leaves, once somebody asks

@@ -97,7 +97,7 @@ type beside struct {
 
 // beside packs Pods beside those that keep their places.
 func (sc *scan) beside(kept map[int][]*corev1.Pod, onTheWay int, packed []*corev1.Pod, offers []scheduling.Offer) beside {
-	b := beside{sc.world.With(kept).Place(packed, offers), kept, onTheWay, packed}
+	b := beside{sc.fit(sc.world.With(kept), packed, offers), kept, onTheWay, packed}
 	sc.countedFirstOf(b.Placement)
 	return b
 }
@@ -107,13 +107,13 @@ func (sc *scan) beside(kept map[int][]*corev1.Pod, onTheWay int, packed []*corev
 // those that must, or all of them where that serves more or costs less.
 func (sc *scan) placeBeside(offers []scheduling.Offer) scheduling.Placement {
 	counted, others := divided(sc.packed, sc.counted.Has)
-	b := sc.beside(placed(sc.world.Place(counted, nil)), len(counted), others, offers)
+	b := sc.beside(placed(sc.fit(sc.world, counted, nil)), len(counted), others, offers)
 	for _, rank := range ranksOf(b.Placement) {
 		yielding, important := divided(counted, func(x *corev1.Pod) bool { return corev1helpers.PodPriority(x) < rank })
 		if len(yielding) == 0 {
 			break
 		}
-		next := sc.beside(placed(sc.world.Place(important, nil)), len(important), slices.Concat(others, yielding), offers)
+		next := sc.beside(placed(sc.fit(sc.world, important, nil)), len(important), slices.Concat(others, yielding), offers)
 		if few, ok := sc.someGiveWay(b, rank, counted, others, offers); ok && !prefers(next.Placement, few.Placement) {
 			next = few
 		}
@@ -135,7 +135,7 @@ func (sc *scan) someGiveWay(b beside, rank int32, counted, others []*corev1.Pod,
 			homeless = append(homeless, shape.Pods[len(shape.Pods)-b.Left[i]:]...)
 		}
 	}
-	together := sc.world.Place(slices.Concat(counted, homeless), offers)
+	together := sc.fit(sc.world, slices.Concat(counted, homeless), offers)
 	sc.countedFirstOf(together)
 	kept := placed(together)
 	for at, pods := range kept {
