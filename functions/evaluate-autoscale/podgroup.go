@@ -164,6 +164,28 @@ func (sc *scan) missing() map[string]gap {
 	return left
 }
 
+// together returns Pods that new Nodes are for, with those of their groups that fit elsewhere: these Nodes are worth nothing
+// without the places of the others.
+func (sc *scan) together(served []*corev1.Pod) []*corev1.Pod {
+	groups := map[string]bool{}
+	for _, p := range served {
+		groups[podGroupOf(p)] = true
+	}
+	delete(groups, "")
+	if len(groups) == 0 {
+		return served
+	}
+	all := slices.Clone(served)
+	for i, shape := range sc.placement.Shapes {
+		for _, p := range shape.Pods[:sc.placement.Fit[i]] {
+			if groups[podGroupOf(p)] {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
 // leaveOut leaves Pods of a group out of the packing, and reports whether they are the first of it.
 func (sc *scan) leaveOut(t tornGroup) (first bool) {
 	if sc.broken == nil {

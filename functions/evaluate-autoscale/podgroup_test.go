@@ -216,3 +216,23 @@ func TestTornGroupTellsTheLimit(t *testing.T) {
 		t.Errorf("%v", r.Unplaced)
 	}
 }
+
+// Pods of a group that fit room on its way keep it as those do that Nodes came for with them: another Pod of the same priority that comes later
+// does not take it, which would leave the Nodes of the others without use (SPEC C9, W12).
+func TestGroupKeepsRoomOnItsWay(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.set(t, "s", 0, 2, midsize(), nil)
+	w.must(t, w.Put(pending("first", epoch.Add(-time.Minute), resources("cpu", "1"))))
+	w.scans(t, 1)
+	gang(t, w, "g", 0, "2500m", "3500m") // the first beside the Pod that a Node is on its way for, the second on a new one
+	w.scans(t, 1)
+	if got := w.replicas("s")[0]; got != 2 {
+		t.Fatalf("%d Nodes", got)
+	}
+	w.must(t, w.Put(pending("later", w.now.Add(-time.Minute), resources("cpu", "2900m"))))
+	w.scans(t, 3)
+	if told := w.told("NotTriggerScaleUp"); told["g-0"] != "" || told["later"] == "" {
+		t.Errorf("told that nothing is done for them: %v", told)
+	}
+}

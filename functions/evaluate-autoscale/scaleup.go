@@ -60,7 +60,7 @@ func (sc *scan) scaleUp() bool {
 	id := sc.planID("grow", planText(options))
 	for _, o := range options {
 		if o.more > 0 {
-			sc.grow(o, id, served[o.group])
+			sc.grow(o, id, sc.together(served[o.group]))
 		}
 	}
 	sc.state.LastScaleUp = sc.now()
