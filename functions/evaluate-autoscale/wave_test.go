@@ -217,7 +217,7 @@ func TestOnlyWhoMustGivesWay(t *testing.T) {
 	if got := w.replicas("x", "y"); !slices.Equal(got, []int32{2, 1}) {
 		t.Errorf("Nodes of x and y: %v", got)
 	}
-	if got := slices.Sorted(maps.Keys(w.told("NotTriggerScaleUp"))); !slices.Equal(got, []string{"c-0"}) {
+	if got := slices.Sorted(maps.Keys(w.told("NotTriggerScaleUp"))); !slices.Equal(got, []string{"c-1"}) {
 		t.Errorf("%v are told that nothing is done for them", got)
 	}
 }

@@ -121,6 +121,9 @@ func (c *contest) open() solution {
 		}
 		sum.patterns = c.topUp(sum.patterns, waiting)
 		waiting = c.openBy(&sum, waiting, limits)
+		if total(waiting) > 0 { // before lesser ones have the room
+			sum.patterns = c.topUp(sum.patterns, waiting)
+		}
 		for _, i := range order[:own] {
 			sum.left[i] = waiting[i]
 		}

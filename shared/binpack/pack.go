@@ -79,6 +79,8 @@ func Pack(items []Item, bins []Bin, types []Type, fits Fits) Result {
 	best := p.openWithin(p.left, p.limits())
 	if total(best.left) > 0 {
 		best = p.relieve(best)
+		best.left = slices.Clone(best.left)
+		best.patterns = p.topUp(best.patterns, best.left) // what either way of packing left room for
 	}
 	best.patterns = p.ordered(best.patterns)
 	return p.result(best)
@@ -150,7 +152,6 @@ func (p *problem) fillBins() {
 	if len(p.bins) == 0 {
 		return
 	}
-	s := newSpace(p.items, p.bins, p.fits, p.apart)
 	choices := make([]int, len(p.items)) // 1: some type takes it
 	for i := range p.items {
 		for t := 0; t < len(p.types) && choices[i] == 0; t++ {
@@ -162,10 +163,15 @@ func (p *problem) fillBins() {
 	order := sortedBy(len(p.items), func(i, j int) int {
 		return cmp.Or(cmp.Compare(p.items[j].Priority, p.items[i].Priority), cmp.Compare(choices[i], choices[j]))
 	})
-	r := rearrange(s)
-	for _, i := range order {
-		p.left[i] -= r.Put(i, p.left[i])
+	r := rearrange(newSpace(p.items, p.bins, p.fits, p.apart))
+	s, left := r.Space, r.fill(order, p.left)
+	if r.moved && s.passedOver(left) { // what was moved left room that lesser ones took
+		s, left = newSpace(p.items, p.bins, p.fits, p.apart), slices.Clone(p.left)
+		for _, i := range order {
+			left[i] -= s.Put(i, left[i])
+		}
 	}
+	p.left = left
 	for b := range p.bins {
 		for _, h := range s.Holds(b) {
 			p.puts = append(p.puts, Put{Bin: b, Item: h.Item, Count: h.Count})

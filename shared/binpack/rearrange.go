@@ -13,11 +13,56 @@ const leastLooks = 10_000
 type rearrangement struct {
 	*Space
 	looks int    // that it may still take, at a bin or at what it holds
+	moved bool   // somebody made room for another
 	dead  []bool // by item: no piece of it can go anywhere else, or it is the one that a place is looked for
 }
 
 func rearrange(s *Space) *rearrangement {
 	return &rearrangement{Space: s, looks: leastLooks + len(s.items)*len(s.alive), dead: make([]bool, len(s.items))}
+}
+
+// fill places pieces of items in this order, and returns how many are left over. Whoever makes room for another may leave room for
+// those before: they are asked again.
+func (r *rearrangement) fill(order, pieces []int) (left []int) {
+	left = slices.Clone(pieces)
+	for again := true; again; {
+		looks, placed := r.looks, 0
+		for _, i := range order {
+			n := r.Put(i, left[i])
+			left[i] -= n
+			placed += n
+		}
+		again = r.moved && placed > 0 && r.looks < looks
+		clear(r.next) // what was full may have room
+	}
+	return left
+}
+
+// passedOver reports whether a piece is left over that some bin would take, in place of pieces of lower priority if need be.
+func (s *Space) passedOver(left []int) bool {
+	for i, n := range left {
+		for b := 0; n > 0 && b < len(s.holds); b++ {
+			if s.wouldTake(i, b) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s *Space) wouldTake(item, bin int) bool {
+	free, has := s.free[bin], 0
+	for _, h := range s.holds[bin] {
+		switch held := s.items[h.Item]; {
+		case h.Item == item:
+			has = h.Count
+		case held.Priority < s.items[item].Priority:
+			free = free.Plus(held.Size.Times(h.Count))
+		case apartFrom([]Held{h}, s.apart[item]):
+			return false
+		}
+	}
+	return s.items[item].Size.In(free) > 0 && s.fits(item, bin) > has
 }
 
 // Put places up to n pieces of an item, and returns how many found a place.
@@ -73,6 +118,7 @@ func (r *rearrangement) makeRoom(item, bin int) bool {
 				rest -= stay
 			}
 			if r.place(h.Item, rest) == rest {
+				r.moved = true
 				return true
 			}
 		}
