@@ -14,7 +14,7 @@ import (
 )
 
 // usualHorizon is what a cloud has that names none.
-const usualHorizon = 20 * time.Second
+const usualHorizon = 24 * time.Second
 
 // The answers of clouds and of earlier actions in YAML: durations and codes as words.
 type (

@@ -19,7 +19,7 @@ import (
 )
 
 // horizon is what the cloud's driver says.
-func (p *Play) horizon() time.Duration { return 20*time.Second + p.Cloud.Lag }
+func (p *Play) horizon() time.Duration { return 24*time.Second + p.Cloud.Lag }
 
 // instances returns what there is, whatever lists tell.
 func (p *Play) instances() []provider.Instance {

@@ -19,8 +19,8 @@ import (
 // Kind is the kind of providerSpec that a Cloud serves.
 const Kind = "MemoryMachineProviderSpec"
 
-// defaultHorizon covers a call of 10 s, with nothing that lags.
-const defaultHorizon = 20 * time.Second
+// defaultHorizon covers an invocation, with nothing that lags.
+const defaultHorizon = 24 * time.Second
 
 // Cloud is a cloud that several accounts share. The zero Cloud is well-behaved: idempotent by token, at once
 // consistent, never short of anything. Its fields are set before the first call.
