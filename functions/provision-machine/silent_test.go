@@ -140,3 +140,42 @@ func TestDeletionEndsBesideASilentCloud(t *testing.T) {
 		}
 	})
 }
+
+// Where a list, a removal and another list take more than a scan has, that the instance is gone ends the deletion all the same: what
+// the change answered needs no second list (R-L2).
+func TestDeletionEndsAtASlowCloud(t *testing.T) {
+	t.Parallel()
+	for _, takes := range []struct{ list, removal time.Duration }{{5 * time.Second, 5 * time.Second}, {8 * time.Second, 8 * time.Second}, {9 * time.Second, 6 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			cloud := &memory.Cloud{}
+			cloud.Fault = func(ctx context.Context, c memory.Call) error {
+				after := map[memory.Op]time.Duration{memory.OpList: takes.list, memory.OpDelete: takes.removal}[c.Op]
+				if c.After {
+					after = 0
+				}
+				select {
+				case <-time.After(after):
+				case <-ctx.Done():
+				}
+				return ctx.Err()
+			}
+			m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "w", UID: "w", Finalizers: []string{machine.Finalizer}}}
+			m.Labels = map[string]string{machine.LabelCluster: "c"}
+			m.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"kind":%q,"type":"small"}`, memory.Kind)}
+			m.Spec.ProviderID, m.Status.Phase, m.DeletionTimestamp = new("memory:///gone"), new(machine.PhaseDeleting), new(metav1.Now())
+			m.Status.Conditions = []machine.Condition{machine.True(machine.ConditionDrained, machine.ReasonNoNode, "")}
+			api := apiserver.New(time.Now)
+			if err := api.Put(m); err != nil {
+				t.Fatal(err)
+			}
+			process := &runner.Runner{Function: Function, Cluster: api.As(name), Log: slog.New(slog.DiscardHandler)}
+			process.Clouds = runner.NewClouds([]provider.Provider{cloud.Provider()}, nil)
+			for range 3 {
+				_, _ = process.Handle(t.Context(), snapshot.Request{})
+			}
+			if api.Object("Machine", machine.Namespace, "w") != nil {
+				t.Errorf("a list takes %v, a removal %v: the Machine is there after three scans", takes.list, takes.removal)
+			}
+		})
+	}
+}

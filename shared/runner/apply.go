@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -74,9 +75,39 @@ func (r *Runner) lanes(n int) lanes {
 	if r.Order != nil {
 		return &lane{}
 	}
-	g := &errgroup.Group{}
+	g := &side{}
 	g.SetLimit(max(1, n))
 	return g
+}
+
+// side carries out things side by side. A panic of one is one of whoever waits for them: it ends the invocation, and not the process.
+type side struct {
+	errgroup.Group
+	mu    sync.Mutex
+	panic any
+}
+
+// Go begins f when a lane is free.
+func (s *side) Go(f func() error) {
+	s.Group.Go(func() error {
+		defer func() {
+			if v := recover(); v != nil {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.panic = fmt.Sprintf("%v\n%s", v, debug.Stack())
+			}
+		}()
+		return f()
+	})
+}
+
+// Wait returns the first error.
+func (s *side) Wait() error {
+	err := s.Group.Wait()
+	if s.panic != nil {
+		panic(s.panic)
+	}
+	return err
 }
 
 // lane carries out one thing after the other.

@@ -49,7 +49,9 @@ func (i *invocation) listOne(ctx context.Context, lookups []listed, subjects map
 		} else if known && (in.UID != "" || in.Name == m.Name) { // made for a Machine that this one was before, or by another system, which knows no such tag
 			c.Found = []provider.Instance{in}
 		} else if o := l.other; o != nil && err == nil {
-			elsewhere[o.id()] = append(elsewhere[o.id()], listed{l.Lookup, *o, nil})
+			elsewhere[o.id()] = append(elsewhere[o.id()], listed{Lookup: l.Lookup, account: *o})
+		} else if l.hidden != nil {
+			c.Err = refusal(l.hidden)
 		} else if err == nil && m.DeletionTimestamp == nil {
 			silent = append(silent, l)
 			continue

@@ -45,6 +45,9 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 		s.Clouds[uid] = c
 	}
 	i.looked = time.Now()
+	if i.slow(ctx) {
+		sc = known(s, i.seen, sc)
+	}
 	ctx, cancel := i.within(ctx)
 	defer cancel()
 	i.name(ctx, leadsOf(*s, sc, subjects))
@@ -78,34 +81,54 @@ func (i *invocation) sorted(s snapshot.Snapshot, all []snapshot.Lookup, subjects
 			answer(l.UID, snapshot.Cloud{Err: refusal(err)})
 			continue
 		}
-		other := i.other(s, sub)
+		other, hidden := i.other(s, sub)
 		if l.Bulk {
-			bulk[a.id()] = append(bulk[a.id()], listed{l, a, other})
+			bulk[a.id()] = append(bulk[a.id()], listed{l, a, other, hidden})
 			continue
 		}
-		single = append(single, listed{l, a, other})
+		single = append(single, listed{l, a, other, hidden})
 	}
 	return bulk, single
+}
+
+// known answers what was answered in the round before, and returns the rest.
+func known(s *snapshot.Snapshot, before snapshot.Snapshot, sc snapshot.Scope) (rest snapshot.Scope) {
+	for _, l := range sc.Lookups {
+		if c, ok := before.Clouds[l.UID]; ok && (c.Fresh || !l.Fresh) {
+			s.Clouds[l.UID] = c
+		} else {
+			rest.Lookups = append(rest.Lookups, l)
+		}
+	}
+	for _, q := range sc.Accounts {
+		if a, ok := before.Accounts[q.Key]; ok {
+			s.Accounts[q.Key] = a
+		} else {
+			rest.Accounts = append(rest.Accounts, q)
+		}
+	}
+	return rest
 }
 
 // listed is a lookup that a bulk list answers, with the account that its spec leads to.
 type listed struct {
 	snapshot.Lookup
 	account
-	other *account // where it is looked for if it is not there, or nil
+	other  *account // where it is looked for if it is not there, or nil
+	hidden error    // why nobody can look there
 }
 
 // other returns the same account for the cluster's other id, under which a Machine's instance may be, or nil.
-func (i *invocation) other(s snapshot.Snapshot, sub subject) *account {
+func (i *invocation) other(s snapshot.Snapshot, sub subject) (*account, error) {
 	id := otherClusterID(s, sub)
 	if id == "" {
-		return nil
+		return nil, nil
 	}
 	a, err := i.account(leadOf(s, sub, id))
-	if err != nil { // it is the same account, which was opened a moment ago
-		return nil
+	if err != nil {
+		return nil, err
 	}
-	return &a
+	return &a, nil
 }
 
 // otherClusterID returns the cluster's other id that is looked under, or "".
@@ -121,6 +144,9 @@ func (i *invocation) askBoth(ctx context.Context, sub subject, l listed) snapsho
 	c := i.ask(ctx, l.account, sub, l.Lookup)
 	if l.other != nil && c.Err == nil && len(c.Found) == 0 {
 		c = i.ask(ctx, *l.other, sub, l.Lookup)
+	}
+	if l.hidden != nil && c.Err == nil && len(c.Found) == 0 {
+		c.Err = refusal(l.hidden)
 	}
 	return c
 }

@@ -149,7 +149,7 @@ func (i *invocation) run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("observe: %w", err)
 		}
-		if again, err := i.proceed(ctx, s, round); !again || err != nil || i.slow(ctx) {
+		if again, err := i.proceed(ctx, s, round); !again || err != nil {
 			return err
 		}
 	}

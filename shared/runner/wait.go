@@ -63,8 +63,9 @@ func (i *invocation) wait(ctx context.Context, call string) (_ context.Context, 
 	}, nil
 }
 
-// slow reports whether clouds take so long that another look of a scan would be cut off: what is left waits for the next one.
+// slow reports whether clouds take so long that another look of a scan would be cut off: then what they said before in the invocation
+// stands, beside what became of what was done since.
 func (i *invocation) slow(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
-	return ok && i.request.Scan() && time.Until(deadline) < i.waits.longest
+	return ok && i.request.Scan() && time.Until(deadline) < i.waits.longest+writeBudget
 }

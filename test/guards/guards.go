@@ -53,6 +53,9 @@ var port = []Guard{
 	}
 	if isMachine && !l.Open && m.`, ""},
 	{"inventory-of-errors-is-none", "G5", run + "look.go", `Instances: all, Err: refusal(err)}`, `Instances: all, Err: refusal(func(error) error { return nil }(err))}`, ""},
+	{"hidden-is-not-absent", "G5", run + "list.go", `		} else if l.hidden != nil {`, `		} else if false {`, "./functions/provision-machine"},
+	{"panic-beside-others", "2g", run + "apply.go", `			if v := recover(); v != nil {`, `			if v := any(nil); v != nil {`, ""},
+	{"answers-outlast-a-slow-cloud", "G6", run + "look.go", `	if i.slow(ctx) {`, `	if false {`, "./functions/provision-machine"},
 	{"unknown-is-no-refusal", "G5", "shared/provider/code.go", `	return c == Invalid ||`, `	return c == Unknown || c == Invalid ||`, "./shared/runner"},
 	{"time-for-a-mutation", "G6", run + "apply.go", `		needs = mutationBudget`, `		needs = writeBudget`, ""},
 	{"time-for-one-call", "G6", run + "clouds.go", `	callTimeout = 10 * time.Second`, `	callTimeout = 100 * time.Hour`, ""},

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/memory"
+	"github.com/machine-functions/machine-functions/shared/runner"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// An instance may be under the cluster's other id. Where the credentials for that cannot be read once, that it is not under the first
+// proves nothing: a deleted Machine keeps its finalizer, a living one is not Failed (R-S2, R-S12, 2b.4).
+func TestNobodyKnowsWithoutTheOtherClusterID(t *testing.T) {
+	t.Parallel()
+	for _, req := range []snapshot.Request{{}, {Kind: "Machine", Namespace: machine.Namespace, Name: "w"}} {
+		for _, deleted := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				cloud := &memory.Cloud{}
+				p := cloud.Provider()
+				account := p.Account
+				p.Account = func(spec json.RawMessage) (string, string, error) {
+					region, _, err := account(spec)
+					return region, "cloud", err
+				}
+				infra := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: machine.InfrastructureName}}
+				infra.Status.InfrastructureName = "c-x7f2k"
+				id := cloud.Add(memory.Kind+"//"+machine.Namespace+"/cloud", "c-x7f2k", provider.Instance{Name: "w", UID: "w", State: provider.StateRunning})
+				m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "w", UID: "w", Finalizers: []string{machine.Finalizer}}}
+				m.Labels = map[string]string{machine.LabelCluster: "c"}
+				m.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"kind":%q,"type":"small"}`, memory.Kind)}
+				m.Spec.ProviderID = new("memory:///" + id)
+				m.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.5"}}
+				m.Status.Phase = new(machine.PhaseProvisioned)
+				if deleted {
+					m.DeletionTimestamp = new(metav1.Now())
+					m.Status.Phase = new(machine.PhaseDeleting)
+					m.Status.Conditions = []machine.Condition{machine.True(machine.ConditionDrained, machine.ReasonNoNode, "")}
+				}
+				api := apiserver.New(time.Now)
+				for _, o := range []plan.Object{m, infra} {
+					if err := api.Put(o); err != nil {
+						t.Fatal(err)
+					}
+				}
+				reads := 0
+				process := &runner.Runner{Function: Function, Cluster: api.As(name), Log: slog.New(slog.DiscardHandler), Order: func(int) int { return 0 }}
+				process.Clouds = runner.NewClouds([]provider.Provider{p}, func(context.Context, string, string) (map[string][]byte, string, error) {
+					if reads++; reads == 2 {
+						return nil, "", errors.New("the server is currently unable to handle the request")
+					}
+					return nil, "1", nil
+				})
+				_, _ = process.Handle(t.Context(), req) // whether it is repeated is another matter
+				is, there := api.Object("Machine", machine.Namespace, "w").(*machine.Machine)
+				if !there || len(is.Finalizers) == 0 || missed(is) || phase(is) == machine.PhaseFailed || reads < 2 && (deleted || req.Scan()) {
+					t.Errorf("%v, deleted %v: %+v with %d instances after %d readings", req, deleted, is, len(cloud.Instances()), reads)
+				}
+			})
+		}
+	}
+}
