@@ -126,7 +126,7 @@ func (i Intent) In(m *Machine, cluster string) Intent {
 func (r *Records) InstanceCluster(m *Machine) (id string, told bool) {
 	label, text := m.Labels[LabelCluster], m.Annotations[AnnotationIntent]
 	has := m.Spec.ProviderID != nil || len(m.Status.Addresses) > 0
-	if has && !strings.Contains(text, `"cluster":"`) { // nearly every Machine
+	if has && text == "" {
 		return label, false
 	}
 	i, err := r.Intent(m)
@@ -137,7 +137,7 @@ func (r *Records) InstanceCluster(m *Machine) (id string, told bool) {
 		if i != nil && i.Cluster != "" {
 			return i.Cluster, true
 		}
-		return label, i.Called() && !has
+		return label, i.Called()
 	}
 	return "", true
 }
