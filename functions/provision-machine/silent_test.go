@@ -164,9 +164,22 @@ func TestDeletionEndsAtASlowCloud(t *testing.T) {
 			m.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"kind":%q,"type":"small"}`, memory.Kind)}
 			m.Spec.ProviderID, m.Status.Phase, m.DeletionTimestamp = new("memory:///gone"), new(machine.PhaseDeleting), new(metav1.Now())
 			m.Status.Conditions = []machine.Condition{machine.True(machine.ConditionDrained, machine.ReasonNoNode, "")}
+			i := machine.NewIntent(m, 1, memory.Kind+"//"+machine.Namespace+"/", []byte(`{}`)).Released(machine.OutcomeCreated, time.Time{})
+			i.Instance = "gone"
+			m.Annotations = map[string]string{machine.AnnotationIntent: i.String()}
+			missing := m.DeepCopy() // for half a minute more it may be there
+			missing.Name, missing.UID, missing.DeletionTimestamp, missing.Status.Phase = "missing", "missing", nil, new(machine.PhaseRunning)
+			missing.Spec.ProviderID, missing.Annotations = new("memory:///i-000001"), nil
+			missing.Status.Conditions = []machine.Condition{missingCondition(unfound)}
+			missing.Status.Conditions[0].LastTransitionTime = metav1.NewTime(time.Now().Add(takes.list - time.Minute + 2*time.Second))
+			time.AfterFunc(takes.list+time.Second, func() {
+				cloud.Add(memory.Kind+"//"+machine.Namespace+"/", "c", provider.Instance{Name: "missing", UID: "missing", State: provider.StateRunning})
+			})
 			api := apiserver.New(time.Now)
-			if err := api.Put(m); err != nil {
-				t.Fatal(err)
+			for _, o := range []*machine.Machine{m, missing} {
+				if err := api.Put(o); err != nil {
+					t.Fatal(err)
+				}
 			}
 			process := &runner.Runner{Function: Function, Cluster: api.As(name), Log: slog.New(slog.DiscardHandler)}
 			process.Clouds = runner.NewClouds([]provider.Provider{cloud.Provider()}, nil)
@@ -175,6 +188,9 @@ func TestDeletionEndsAtASlowCloud(t *testing.T) {
 			}
 			if api.Object("Machine", machine.Namespace, "w") != nil {
 				t.Errorf("a list takes %v, a removal %v: the Machine is there after three scans", takes.list, takes.removal)
+			}
+			if is := api.Object("Machine", machine.Namespace, "missing").(*machine.Machine); phase(is) == machine.PhaseFailed {
+				t.Errorf("a list takes %v, a removal %v: a Machine is %s by an answer of before its time was up", takes.list, takes.removal, phase(is))
 			}
 		})
 	}

@@ -10,10 +10,12 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -158,6 +160,16 @@ func (i *invocation) admissible(all []plan.Sequence) []plan.Sequence {
 		ok = append(ok, seq)
 	}
 	return ok
+}
+
+// changed reports whether this invocation was to change an instance of the Machine with that UID.
+func (i *invocation) changed(uid types.UID) bool {
+	for key := range i.mutated {
+		if strings.HasPrefix(key, string(uid)) {
+			return true
+		}
+	}
+	return false
 }
 
 // mutation returns the Machine UID whose instance a sequence changes, if it changes one.

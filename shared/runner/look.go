@@ -46,7 +46,7 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 	}
 	i.looked = time.Now()
 	if i.slow(ctx) {
-		sc = known(s, i.seen, sc)
+		sc = i.known(s, sc, subjects)
 	}
 	ctx, cancel := i.within(ctx)
 	defer cancel()
@@ -91,21 +91,19 @@ func (i *invocation) sorted(s snapshot.Snapshot, all []snapshot.Lookup, subjects
 	return bulk, single
 }
 
-// known answers what was answered in the round before, and returns the rest.
-func known(s *snapshot.Snapshot, before snapshot.Snapshot, sc snapshot.Scope) (rest snapshot.Scope) {
+// known answers what was answered in the round before, and returns the rest. Of Machines it stands where their instances were changed
+// since: what became of that is newer. The turn of others comes in a later scan: by now they may be there, or not.
+func (i *invocation) known(s *snapshot.Snapshot, sc snapshot.Scope, subjects map[types.UID]subject) (rest snapshot.Scope) {
+	rest.Accounts = sc.Accounts
 	for _, l := range sc.Lookups {
-		if c, ok := before.Clouds[l.UID]; ok && (c.Fresh || !l.Fresh) {
-			s.Clouds[l.UID] = c
-		} else {
+		c, ok := i.seen.Clouds[l.UID]
+		if !ok || l.Fresh && !c.Fresh {
 			rest.Lookups = append(rest.Lookups, l)
+			continue
 		}
-	}
-	for _, q := range sc.Accounts {
-		if a, ok := before.Accounts[q.Key]; ok {
-			s.Accounts[q.Key] = a
-		} else {
-			rest.Accounts = append(rest.Accounts, q)
-		}
+		_, isMachine := subjects[l.UID].object.(*machine.Machine)
+		c.Later = c.Later || isMachine && !i.changed(l.UID)
+		s.Clouds[l.UID] = c
 	}
 	return rest
 }

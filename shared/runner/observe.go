@@ -12,7 +12,7 @@ import (
 )
 
 // observe builds a fresh snapshot: it asks the function what it reads until that asks nothing new. Nothing of an
-// earlier round is kept but the outcomes.
+// earlier round is kept but the outcomes, and where clouds are slow what they said ([invocation.known]).
 func (i *invocation) observe(ctx context.Context) (snapshot.Snapshot, error) {
 	s := snapshot.Snapshot{Request: i.request, Invocation: i.id, Outcomes: i.outcomes, Records: i.records}
 	i.accounts, i.opened = map[string]account{}, map[lead]*opening{}

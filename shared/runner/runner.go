@@ -149,7 +149,7 @@ func (i *invocation) run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("observe: %w", err)
 		}
-		if again, err := i.proceed(ctx, s, round); !again || err != nil {
+		if again, err := i.proceed(ctx, s, round); !again || err != nil || len(s.Accounts) > 0 && i.slow(ctx) {
 			return err
 		}
 	}
