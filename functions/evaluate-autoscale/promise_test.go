@@ -153,3 +153,23 @@ func TestWhoGaveWayIsNoLongerCountedOn(t *testing.T) {
 		t.Errorf("x and y: %v", got)
 	}
 }
+
+// A group of Pods that more important ones tear is not said to fit on Nodes that are theirs: it is told, and brings Nodes of a set that
+// comes later (SPEC C9, W12).
+func TestGroupThatGaveWayIsNoLongerCountedOn(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.set(t, "x", 0, 2, midsize(), nil)
+	gang(t, w, "g", 0, "1500m", "1500m")
+	w.scans(t, 1)
+	w.must(t, w.Put(ranked("high-0", "", 1000), ranked("high-1", "", 1000)))
+	w.scans(t, 4)
+	if r := asked(t, w, "{}"); r.Pods.Fit != 2 || w.told("NotTriggerScaleUp")["g-0"] == "" {
+		t.Errorf("%+v, told %v", r.Pods, w.told("NotTriggerScaleUp"))
+	}
+	w.set(t, "y", 0, 5, midsize(), nil)
+	w.scans(t, 30)
+	if got := w.replicas("x", "y"); !slices.Equal(got, []int32{2, 1}) {
+		t.Errorf("x and y: %v", got)
+	}
+}

@@ -77,12 +77,12 @@ func (sc *scan) plan(options []*option) map[*group][]*corev1.Pod {
 	for {
 		notes := len(sc.notes)
 		served := sc.attempt(options)
-		if sc.full() {
-			return nil
-		}
 		if learnt, told := sc.judge(options); learnt {
 			sc.notes = append(sc.notes[:notes], told...)
 			continue
+		}
+		if sc.full() {
+			return nil
 		}
 		torn := sc.torn()
 		if len(torn) == 0 && len(out) == 0 {

@@ -73,30 +73,33 @@ func (sc *scan) changeUseless(g *group, f func([]autoscaling.Useless) []autoscal
 func (sc *scan) judge(options []*option) (learnt bool, notes []plan.Note) {
 	arrived := sc.arrived
 	sc.arrived = nil
-	for k, o := range options {
-		if len(arrived) == 0 && len(sc.state.Groups[o.id].Useless) == 0 {
+	for _, g := range sc.groups { // also of those that cannot grow further at present
+		if !g.known || len(arrived) == 0 && len(sc.state.Groups[g.id].Useless) == 0 {
 			continue
 		}
 		for i, shape := range sc.placement.Shapes {
 			if sc.placement.Helped[i]+sc.placement.Left[i] == 0 {
 				continue
 			}
-			if sc.redeemed(o.group, i) {
+			if sc.redeemed(g, i) {
 				learnt = true
 				continue
 			}
-			n := cameFor(sc, arrived, o.group, shape)
-			if n == nil || sc.placement.Why(i, k) != "" {
+			n, next := cameFor(sc, arrived, g, shape), g.template
+			next.Useless = sc.useless(g)
+			if n == nil || sc.placement.WhyNot(i, next) != "" {
 				continue
 			}
-			if why := sc.placement.WhyNot(i, sc.like(o.group, n)); why != "" {
+			if why := sc.placement.WhyNot(i, sc.like(g, n)); why != "" {
 				learnt = true
-				u := sc.foundUseless(o.group, shape.Digest, n, why)
+				u := sc.foundUseless(g, shape.Digest, n, why)
 				sc.tell(&notes, corev1.EventTypeWarning, "NodeDidNotHelp", fmt.Sprintf(
 					"Node %s of group %s came for pods like %s/%s and cannot hold them: %s; the group brings no other one for them until %s",
-					n.Name, o.id, shape.Pods[0].Namespace, shape.Pods[0].Name, why, machine.Stamp(u.Until.Time)))
+					n.Name, g.id, shape.Pods[0].Namespace, shape.Pods[0].Name, why, machine.Stamp(u.Until.Time)))
 			}
 		}
+	}
+	for _, o := range options {
 		o.offer.Node.Useless = sc.useless(o.group)
 	}
 	return learnt, notes

@@ -90,3 +90,35 @@ func TestSetIsTriedAgainOnceSomethingChanged(t *testing.T) {
 		}
 	}
 }
+
+// Nor is it where that Node was the last that a limit allows (SPEC C9, W3).
+func TestNodeThatDidNotHelpAtALimitIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]struct {
+		limits string
+		most   int32
+	}{
+		"the maximum of the set": {"{}", 2},
+		"maxNodesTotal":          {"{maxNodesTotal: 2}", 6},
+		"cores":                  {"{cores: {min: 0, max: 8}}", 6},
+	} {
+		w := fresh(t, "{scaleDown: {enabled: true}, resourceLimits: "+at.limits+"}")
+		w.set(t, "s", 1, at.most, midsize(), nil)
+		size := resources("cpu", "4", "memory", "16Gi", "pods", "110")
+		w.member(t, "s", "a", epoch.Add(-time.Hour), size, map[string]string{"disk": "ssd"})
+		w.must(t, w.Put(running("full", "a", resources("cpu", "3500m"))))
+		p := pending("wants", epoch.Add(-time.Minute), resources("cpu", "2"))
+		p.Spec.NodeSelector = map[string]string{"disk": "ssd"}
+		w.must(t, w.Put(p))
+		for range 6 * 60 {
+			w.once(t)
+			w.comes(t, "s", size, nil)
+			w.victimsGo(t)
+			w.now = w.now.Add(10 * time.Second)
+		}
+		told := slices.ContainsFunc(w.Events(), func(e corev1.Event) bool { return e.Reason == "NodeDidNotHelp" })
+		if w.born > 2 || !told {
+			t.Errorf("%s: %d Nodes came within an hour, told %v", name, w.born, told)
+		}
+	}
+}

@@ -198,8 +198,12 @@ func (sc *scan) withdraw() {
 	for i, shape := range sc.placement.Shapes {
 		add(shape.Pods[sc.placement.Fit[i]+sc.helped[i]:])
 	}
-	for _, b := range sc.broken {
-		add(b.pods)
+	for _, b := range sc.broken { // left out of a packing in which all who were counted on may have what they were promised
+		for _, p := range b.pods {
+			if sc.counted.Has(p) {
+				gone.Add(p)
+			}
+		}
 	}
 	if len(gone) == 0 {
 		return
