@@ -52,7 +52,7 @@ type (
 )
 
 // DecodeClouds reads the answers to lookups, by the name of the object that they are about. A cloud gives tokens and
-// has a horizon of 20 s unless it says otherwise; a field that does not exist is an error.
+// has a horizon of 24 s unless it says otherwise; a field that does not exist is an error.
 func DecodeClouds(text []byte) (map[string]Cloud, error) {
 	return decodeMap[string](text, func(c cloudText) Cloud {
 		return Cloud{

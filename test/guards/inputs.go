@@ -25,6 +25,10 @@ var inputs = []Guard{
 	{"vcenter-follows-no-redirect", "4", "shared/provider/vsphere/transport.go", `	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 `, "", ""},
 	{"vcenter-is-dialled-by-us", "4", "shared/provider/vsphere/transport.go", `, t.DialTLSContext, t.ForceAttemptHTTP2 = throttle.Dialer(deadline).DialContext, nil, false`, ` = throttle.Dialer(deadline).DialContext`, ""},
+	{"ec2-is-dialled-by-us", "4", "shared/provider/aws/client.go", `		DialContext:           throttle.Dialer(deadline).DialContext,
+`, "", ""},
+	{"openstack-is-dialled-by-us", "4", "shared/provider/openstack/session.go", `		DialContext:           throttle.Dialer(5 * time.Second).DialContext,
+`, "", ""},
 	{"ports-of-a-vcenter", "4", "shared/provider/vsphere/session.go", `port != "" && port != "443" &&`, `false &&`, ""},
 	{"size-of-a-spec", "4", "shared/providerspec/decode.go", `	if len(raw) > maxBytes {`, `	if false {`, ""},
 	{"depth-of-a-spec", "4", "shared/providerspec/decode.go", `	if nesting(raw) > maxDepth {`, `	if false {`, ""},

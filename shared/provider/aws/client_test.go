@@ -35,6 +35,19 @@ func TestCertificateIsNotTheSecrets(t *testing.T) {
 	must(t, err)
 }
 
+// Clouds keep the credentials of their instances at link-local addresses: no endpoint leads there (RELIABILITY §4).
+func TestNoEndpointIsLinkLocal(t *testing.T) {
+	t.Parallel()
+	a := provider.Account{Region: "r", ClusterID: "c", Namespace: "n", Secret: "s", Credentials: map[string][]byte{
+		"aws_access_key_id": []byte("AKIAEXAMPLE"), "aws_secret_access_key": []byte("secret"), "aws_endpoint_url": []byte("http://169.254.169.254"),
+	}}
+	d, err := open(a, nil)
+	must(t, err)
+	if _, err = d.List(t.Context()); provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "link-local") {
+		t.Errorf("%v: %v", provider.CodeOf(err), err)
+	}
+}
+
 // What an editor, or echo, put around a key is no part of it.
 func TestWhiteSpaceAroundKeys(t *testing.T) {
 	t.Parallel()

@@ -31,7 +31,7 @@ type Cloud struct {
 	Boot      time.Duration // from creation to running
 	Removal   time.Duration // from Delete to gone
 	Hold      time.Duration // from PowerOff to off; 0: power cannot be held off
-	Window    time.Duration // the Horizon; 20 s more than Lag if 0
+	Window    time.Duration // the Horizon; 24 s more than Lag if 0
 	Networks  []string      // that a spec may name; any if empty
 	Types     []provider.InstanceType
 	// Clock is time.Now if nil.
