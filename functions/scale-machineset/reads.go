@@ -92,15 +92,19 @@ func adopts(s snapshot.Snapshot, set *machine.MachineSet, free []*machine.Machin
 	})
 }
 
-// missed asks for the Machines that the set, as it was read after the list of them, says it adopted, and that are not in the list:
-// they may have come since, and are not gone (2a.6).
+// missed asks for the Machines that the set, as it was read after the list of them, says it adopted, and that are not in the list, or
+// with labels that do not match: they may have come, or come back, since (2a.6).
 func missed(s snapshot.Snapshot, set *machine.MachineSet) (ask []snapshot.Query) {
 	l, err := s.Records.Ledger(set)
 	if err != nil || l.SetUID != set.UID {
 		return nil
 	}
+	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
+	if err != nil {
+		return nil
+	}
 	for k, a := range l.Adopted {
-		if m := s.Machine(set.Namespace, a.Name); l.Active.Has(k) && (m == nil || m.UID != a.UID) {
+		if m := s.Machine(set.Namespace, a.Name); l.Active.Has(k) && (m == nil || m.UID != a.UID || !selector.Matches(labels.Set(m.Labels))) {
 			ask = append(ask, snapshot.Query{Kind: "Machine", Namespace: set.Namespace, Name: a.Name, Again: true})
 		}
 	}

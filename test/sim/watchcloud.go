@@ -142,7 +142,7 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 	case m.DeletionTimestamp == nil && machine.ProviderID(m) == "":
 		p.violate("R-S3", "%s deletes %s, which may be %s's only instance", q, e.ID, m.Name)
 	case m.DeletionTimestamp == nil, sweeps && !recorded:
-	case !machine.Drained(m) && !q.sawNoNode(m.UID):
+	case !machine.Drained(m) && !q.sawDrained(m.UID):
 		p.violate("R-S7", "%s deletes %s, but %s is not drained", q, e.ID, m.Name)
 	case len(m.Spec.LifecycleHooks.PreTerminate) > 0:
 		p.violate("R-S7", "%s deletes %s, but %s is held by a hook", q, e.ID, m.Name)
@@ -157,12 +157,13 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 	p.doubts[doubt{proc: q.id, uid: e.UID}] = true
 }
 
-// sawNoNode reports whether q, when it last read the Machine, saw that there was no Node to be drained. One that registers after that
-// goes with its instance, whoever looks, and whatever is written first: nothing keeps it from it until the instance is off.
-func (q *proc) sawNoNode(uid types.UID) bool {
+// sawDrained reports whether q, when it last read the Machine, saw that its Node was drained, or that there was none. One that registers
+// after that, or is linked, goes with its instance, whoever looks, and whatever is written first: nothing keeps it from it until the
+// instance is off.
+func (q *proc) sawDrained(uid types.UID) bool {
 	return slices.ContainsFunc(q.read, func(m *machine.Machine) bool {
 		c := machine.FindCondition(m.Status.Conditions, machine.ConditionDrained)
-		return m.UID == uid && machine.Drained(m) && (c.Reason == machine.ReasonNoNode || c.Reason == machine.ReasonNodeGone)
+		return m.UID == uid && machine.Drained(m) && slices.Contains([]string{machine.ReasonDrained, machine.ReasonNoNode, machine.ReasonNodeGone}, c.Reason)
 	})
 }
 
@@ -170,7 +171,7 @@ func (q *proc) sawNoNode(uid types.UID) bool {
 // what people may want more than that.
 func (p *Play) tenant(m *machine.Machine) string {
 	drained := machine.FindCondition(m.Status.Conditions, machine.ConditionDrained)
-	if p.Level < Scaling || drained == nil || drained.Reason != machine.ReasonDrained || m.Status.NodeRef == nil {
+	if p.Level < Scaling || drained == nil || drained.Reason != machine.ReasonDrained || m.Status.NodeRef == nil || !machine.Drained(m) {
 		return ""
 	}
 	n := memory.Get[*corev1.Node](p.API, "", m.Status.NodeRef.Name)
