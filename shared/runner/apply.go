@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -43,7 +42,7 @@ func (i *invocation) apply(ctx context.Context, p plan.Plan) (progressed bool, e
 				mu.Lock()
 				defer mu.Unlock()
 				i.unfinished = true
-				of := accountOf(seq)
+				_, of, _ := mutation(seq)
 				left[of] = append(left[of], seq.Do[0])
 				return nil
 			}
@@ -136,7 +135,7 @@ func (r *Runner) order() func(int) int {
 // comes, because those before it take their time. A claim that the sequence begins with is left out with it.
 func late(ctx context.Context, seq plan.Sequence) bool {
 	needs := writeBudget
-	if _, mutates := mutation(seq); mutates {
+	if _, _, mutates := mutation(seq); mutates {
 		needs = mutationBudget
 	}
 	deadline, _ := ctx.Deadline()
@@ -149,13 +148,13 @@ func (i *invocation) admissible(all []plan.Sequence) []plan.Sequence {
 	start := i.order()(max(1, len(all)))
 	var ok []plan.Sequence
 	for _, seq := range slices.Concat(all[start:], all[:start]) {
-		uid, mutates := mutation(seq)
-		if mutates && i.mutated[uid] {
+		of, _, mutates := mutation(seq)
+		if mutates && i.mutated[of] {
 			i.unfinished = true
 			continue
 		}
 		if mutates {
-			i.mutated[uid] = true
+			i.mutated[of] = true
 		}
 		ok = append(ok, seq)
 	}
@@ -165,47 +164,35 @@ func (i *invocation) admissible(all []plan.Sequence) []plan.Sequence {
 // changed reports whether this invocation was to change an instance of the Machine with that UID.
 func (i *invocation) changed(uid types.UID) bool {
 	for key := range i.mutated {
-		if strings.HasPrefix(key, string(uid)) {
+		if key.uid == uid {
 			return true
 		}
 	}
 	return false
 }
 
-// mutation returns the Machine UID whose instance a sequence changes, if it changes one.
-func mutation(seq plan.Sequence) (string, bool) {
-	for _, a := range seq.Do {
-		switch a := a.(type) {
-		case plan.CreateInstance:
-			return string(a.Ref.UID), true
-		case plan.DeleteInstance:
-			return string(a.Ref.UID) + a.Ref.ID, true
-		case plan.UpdateInstance:
-			return string(a.Ref.UID), true
-		case plan.PowerCycle:
-			return string(a.Ref.UID), true
-		case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict, plan.Approve:
-		}
-	}
-	return "", false
+// target is what a sequence changes in a cloud: the instance of a Machine, or of several that it has the one with this id.
+type target struct {
+	uid types.UID
+	id  string
 }
 
-// accountOf returns the account in which a sequence changes an instance, or nothing.
-func accountOf(seq plan.Sequence) string {
+// mutation returns what a sequence changes, and in which account, if it changes an instance.
+func mutation(seq plan.Sequence) (of target, account string, mutates bool) {
 	for _, a := range seq.Do {
 		switch a := a.(type) {
 		case plan.CreateInstance:
-			return a.Account
+			return target{uid: a.Ref.UID}, a.Account, true
 		case plan.DeleteInstance:
-			return a.Account
+			return target{a.Ref.UID, a.Ref.ID}, a.Account, true
 		case plan.UpdateInstance:
-			return a.Account
+			return target{uid: a.Ref.UID}, a.Account, true
 		case plan.PowerCycle:
-			return a.Account
+			return target{uid: a.Ref.UID}, a.Account, true
 		case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict, plan.Approve:
 		}
 	}
-	return ""
+	return target{}, "", false
 }
 
 // carryOut executes one sequence until its first failure. The error is what cannot be decided about: an answer of

@@ -50,12 +50,14 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 	}
 	ctx, cancel := i.within(ctx)
 	defer cancel()
-	i.name(ctx, leadsOf(*s, sc, subjects))
-	visits := i.visits(*s, sc, subjects, answer)
+	lookups := ledBy(*s, sc.Lookups, subjects, answer)
+	leads := leadsOf(lookups, sc.Accounts)
+	i.name(ctx, leads)
+	visits := i.visits(leads, lookups, sc.Accounts)
 	all := i.lanes(len(visits))
 	for _, key := range slices.Sorted(maps.Keys(visits)) {
 		all.Go(func() error {
-			for key, seen := range i.visit(ctx, *s, visits[key], subjects, answer) {
+			for key, seen := range i.visit(ctx, visits[key], subjects, answer) {
 				mu.Lock()
 				s.Accounts[key] = seen
 				mu.Unlock()
@@ -72,21 +74,26 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 }
 
 // sorted returns those whose account's list answers them, by account, and the others. Where there is no account that is the answer.
-func (i *invocation) sorted(s snapshot.Snapshot, all []snapshot.Lookup, subjects map[types.UID]subject, answer func(types.UID, snapshot.Cloud)) (bulk map[string][]listed, single []listed) {
+func (i *invocation) sorted(all []led, answer func(types.UID, snapshot.Cloud)) (bulk map[string][]listed, single []listed) {
 	bulk = map[string][]listed{}
 	for _, l := range all {
-		sub := subjects[l.UID]
-		a, err := i.account(leadOf(s, sub, s.ClusterID(sub.object)))
+		a, err := i.account(l.by)
 		if err != nil {
 			answer(l.UID, snapshot.Cloud{Err: refusal(err)})
 			continue
 		}
-		other, hidden := i.other(s, sub)
+		found := listed{Lookup: l.Lookup, account: a}
+		if l.other != (lead{}) {
+			other, err := i.account(l.other)
+			if found.hidden = err; err == nil {
+				found.other = &other
+			}
+		}
 		if l.Bulk {
-			bulk[a.id()] = append(bulk[a.id()], listed{l, a, other, hidden})
+			bulk[a.id()] = append(bulk[a.id()], found)
 			continue
 		}
-		single = append(single, listed{l, a, other, hidden})
+		single = append(single, found)
 	}
 	return bulk, single
 }
@@ -114,27 +121,6 @@ type listed struct {
 	account
 	other  *account // where it is looked for if it is not there, or nil
 	hidden error    // why nobody can look there
-}
-
-// other returns the same account for the cluster's other id, under which a Machine's instance may be, or nil.
-func (i *invocation) other(s snapshot.Snapshot, sub subject) (*account, error) {
-	id := otherClusterID(s, sub)
-	if id == "" {
-		return nil, nil
-	}
-	a, err := i.account(leadOf(s, sub, id))
-	if err != nil {
-		return nil, err
-	}
-	return &a, nil
-}
-
-// otherClusterID returns the cluster's other id that is looked under, or "".
-func otherClusterID(s snapshot.Snapshot, sub subject) string {
-	if m, ok := sub.object.(*machine.Machine); ok {
-		return s.OtherClusterID(m)
-	}
-	return ""
 }
 
 // askBoth asks about one object, under the cluster's other id where there is nothing under the first.

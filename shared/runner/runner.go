@@ -73,7 +73,7 @@ func (r *Runner) Handle(ctx context.Context, req snapshot.Request) (plan.Plan, e
 		id:       rand.Text(),
 		outcomes: map[plan.Key]plan.Outcome{},
 		records:  r.Records,
-		mutated:  map[string]bool{},
+		mutated:  map[target]bool{},
 		log:      r.Log.With(keyRequest, requestName(req)),
 	}
 	if inv.records == nil {
@@ -127,8 +127,8 @@ type invocation struct {
 	records    *machine.Records
 	accounts   map[string]account // drivers opened for the observation at hand, by key
 	opened     map[lead]*opening  // the same by what led to them
-	opening    sync.Mutex         // of both
-	mutated    map[string]bool    // Machines whose instance this invocation changed
+	opening    sync.Mutex         // of accounts
+	mutated    map[target]bool    // what this invocation changed in clouds
 	now        time.Time          // the API server's, when it was last asked
 	looked     time.Time          // ours, when the lookups at hand began
 	waits      waits

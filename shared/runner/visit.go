@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -26,40 +27,57 @@ type opening struct {
 	err      error
 }
 
+// led is a lookup with what leads to its account, and to the same account under the cluster's other id, or nothing.
+type led struct {
+	snapshot.Lookup
+	by, other lead
+}
+
 // visit is what is asked of one account, and what leads to it.
 type visit struct {
 	leads   []lead
-	lookups []snapshot.Lookup
+	lookups []led
 	sweeps  []snapshot.AccountQuery
-}
-
-// leadOf returns what leads to the account of a subject, for one of the cluster's ids.
-func leadOf(s snapshot.Snapshot, sub subject, clusterID string) lead {
-	return lead{sub.object.GetNamespace(), clusterID, strings.Join(s.VirtualIPs(), "|"), string(sub.spec)}
 }
 
 func leadOfSweep(q snapshot.AccountQuery) lead { return lead{q.Namespace, q.ClusterID, "", q.Spec} }
 
+// ledBy returns lookups with what leads to their accounts. Those about nobody are answered.
+func ledBy(s snapshot.Snapshot, lookups []snapshot.Lookup, subjects map[types.UID]subject, answer func(types.UID, snapshot.Cloud)) []led {
+	all := make([]led, 0, len(lookups))
+	virtualIPs := strings.Join(s.VirtualIPs(), "|")
+	for _, l := range lookups {
+		sub, known := subjects[l.UID]
+		if !known {
+			answer(l.UID, snapshot.Cloud{Err: refusal(provider.Errorf(provider.Unknown, "no object with UID %s", l.UID))})
+			continue
+		}
+		by := led{Lookup: l, by: lead{sub.object.GetNamespace(), s.ClusterID(sub.object), virtualIPs, string(sub.spec)}}
+		if m, ok := sub.object.(*machine.Machine); ok {
+			if id := s.OtherClusterID(m); id != "" {
+				by.other = by.by
+				by.other.clusterID = id
+			}
+		}
+		all = append(all, by)
+	}
+	return all
+}
+
 // leadsOf returns what leads to the accounts that are asked about, once each.
-func leadsOf(s snapshot.Snapshot, sc snapshot.Scope, subjects map[types.UID]subject) (all []lead) {
-	known := map[lead]bool{}
+func leadsOf(lookups []led, sweeps []snapshot.AccountQuery) (all []lead) {
+	known := map[lead]bool{{}: true}
 	add := func(by lead) {
 		if !known[by] {
 			known[by] = true
 			all = append(all, by)
 		}
 	}
-	for _, l := range sc.Lookups {
-		sub, ok := subjects[l.UID]
-		if !ok {
-			continue
-		}
-		add(leadOf(s, sub, s.ClusterID(sub.object)))
-		if id := otherClusterID(s, sub); id != "" {
-			add(leadOf(s, sub, id))
-		}
+	for _, l := range lookups {
+		add(l.by)
+		add(l.other)
 	}
-	for _, q := range sc.Accounts {
+	for _, q := range sweeps {
 		add(leadOfSweep(q))
 	}
 	return all
@@ -85,8 +103,8 @@ func (i *invocation) name(ctx context.Context, leads []lead) {
 	}
 }
 
-// visits returns what is asked of each account, by its key; what leads to none is under "". Lookups about nobody are answered.
-func (i *invocation) visits(s snapshot.Snapshot, sc snapshot.Scope, subjects map[types.UID]subject, answer func(types.UID, snapshot.Cloud)) map[string]*visit {
+// visits returns what is asked of each account, by its key; what leads to none is under "".
+func (i *invocation) visits(leads []lead, lookups []led, sweeps []snapshot.AccountQuery) map[string]*visit {
 	all := map[string]*visit{}
 	of := func(by lead) *visit {
 		key := ""
@@ -98,20 +116,15 @@ func (i *invocation) visits(s snapshot.Snapshot, sc snapshot.Scope, subjects map
 		}
 		return all[key]
 	}
-	for _, by := range leadsOf(s, sc, subjects) {
+	for _, by := range leads {
 		v := of(by)
 		v.leads = append(v.leads, by)
 	}
-	for _, l := range sc.Lookups {
-		sub, known := subjects[l.UID]
-		if !known {
-			answer(l.UID, snapshot.Cloud{Err: refusal(provider.Errorf(provider.Unknown, "no object with UID %s", l.UID))})
-			continue
-		}
-		v := of(leadOf(s, sub, s.ClusterID(sub.object)))
+	for _, l := range lookups {
+		v := of(l.by)
 		v.lookups = append(v.lookups, l)
 	}
-	for _, q := range sc.Accounts {
+	for _, q := range sweeps {
 		v := of(leadOfSweep(q))
 		v.sweeps = append(v.sweeps, q)
 	}
@@ -119,10 +132,10 @@ func (i *invocation) visits(s snapshot.Snapshot, sc snapshot.Scope, subjects map
 }
 
 // visit asks one account everything, in lanes of its own: one that is silent holds up no other (R-L4). It returns what sweeps saw.
-func (i *invocation) visit(ctx context.Context, s snapshot.Snapshot, v *visit, subjects map[types.UID]subject, answer func(types.UID, snapshot.Cloud)) map[string]snapshot.Account {
+func (i *invocation) visit(ctx context.Context, v *visit, subjects map[types.UID]subject, answer func(types.UID, snapshot.Cloud)) map[string]snapshot.Account {
 	i.open(ctx, v.leads)
 	g := i.lanes(maxParallel)
-	bulk, single := i.sorted(s, v.lookups, subjects, answer)
+	bulk, single := i.sorted(v.lookups, answer)
 	for _, id := range slices.Sorted(maps.Keys(bulk)) { // first: most is answered by them
 		g.Go(func() error {
 			i.list(ctx, bulk[id], subjects, answer)

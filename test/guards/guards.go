@@ -78,7 +78,7 @@ var port = []Guard{
 	{"others-first-each-time", "2c", run + "apply.go", `	start := i.order()(max(1, len(all)))`, `	start := 0`, "./shared/runner -run=TestNobodyWaitsBehindThePoisoned"},
 	{"longest-waiting-first", "2c", run + "turns.go", `cmp.Compare(last[a.UID], last[b.UID])`, `cmp.Compare(last[a.UID], last[a.UID])`, "./shared/runner -run=TestInstancesThatNoListShowsAreAskedForInTurn"},
 	{"time-for-a-request", "G6", run + "runner.go", `	budget = 24 * time.Second`, `	budget = 100 * time.Second`, "./shared/runner -run=TestEveryRequestIsAnswered"},
-	{"one-change-of-an-instance", "2c", run + "apply.go", `		if mutates && i.mutated[uid] {`, `		if false && i.mutated[uid] {`, ""},
+	{"one-change-of-an-instance", "2c", run + "apply.go", `		if mutates && i.mutated[of] {`, `		if false && i.mutated[of] {`, ""},
 	{"fresh-reads-each-round", "G2", run + "observe.go", `		missing := s.Missing(i.Function.Reads(s))
 `, `		if i.rounds > 0 && len(i.seen.MachineSets) > 0 {
 			old := i.seen
