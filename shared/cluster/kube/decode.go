@@ -116,6 +116,24 @@ func (a answer) protobufPage(r plan.Resource, gvk schema.GroupVersionKind) (all 
 	return all, meta, nil
 }
 
+// next returns where the page after this one begins, where that can be told without reading the page: the metadata of a list in
+// protobuf come first. Otherwise it is empty.
+func (a answer) next() string {
+	protobuf, err := a.protobuf()
+	if err != nil || !protobuf {
+		return ""
+	}
+	var meta metav1.ListMeta
+	_, raw, err := a.frame()
+	if err != nil {
+		return ""
+	}
+	if field, message, _, err := cut(raw); err != nil || field != 1 || meta.Unmarshal(message) != nil {
+		return ""
+	}
+	return meta.Continue
+}
+
 // protobuf reports which of the two formats the answer has.
 func (a answer) protobuf() (bool, error) {
 	media, _, err := mime.ParseMediaType(a.contentType)
@@ -127,15 +145,36 @@ func (a answer) protobuf() (bool, error) {
 
 // envelope returns the message within the frame that Kubernetes puts around everything in protobuf.
 func (a answer) envelope(gvk schema.GroupVersionKind) ([]byte, error) {
-	message, ok := bytes.CutPrefix(a.body, []byte("k8s\x00"))
-	if !ok {
-		return nil, fmt.Errorf("read %s: not the API's protobuf", gvk.Kind)
-	}
-	var frame runtime.Unknown
-	if err := frame.Unmarshal(message); err != nil {
+	is, raw, err := a.frame()
+	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", gvk.Kind, err)
 	}
-	return frame.Raw, expect(gvk, frame.TypeMeta.GroupVersionKind())
+	return raw, expect(gvk, is.GroupVersionKind())
+}
+
+// frame opens a runtime.Unknown, which may be large, without a copy of it: field 1 says what it is, field 2 is the message.
+func (a answer) frame() (is runtime.TypeMeta, raw []byte, err error) {
+	rest, ok := bytes.CutPrefix(a.body, []byte("k8s\x00"))
+	if !ok {
+		return is, nil, errors.New("not the API's protobuf")
+	}
+	for len(rest) > 0 {
+		var field uint64
+		var part []byte
+		if field, part, rest, err = cut(rest); err != nil {
+			return is, nil, err
+		}
+		switch field {
+		case 1:
+			err = is.Unmarshal(part)
+		case 2:
+			raw = part
+		}
+		if err != nil {
+			return is, nil, err
+		}
+	}
+	return is, raw, nil
 }
 
 // cut splits the first field off a message whose fields are all messages themselves.
@@ -143,12 +182,12 @@ func cut(raw []byte) (field uint64, message, rest []byte, err error) {
 	const lengthDelimited = 2
 	tag, n := binary.Uvarint(raw)
 	if n <= 0 || tag&7 != lengthDelimited {
-		return 0, nil, nil, errors.New("not a list in protobuf")
+		return 0, nil, nil, errors.New("not a message of messages in protobuf")
 	}
 	raw = raw[n:]
 	size, n := binary.Uvarint(raw)
 	if n <= 0 || size > uint64(len(raw)-n) {
-		return 0, nil, nil, errors.New("list in protobuf is cut off")
+		return 0, nil, nil, errors.New("the message is cut off")
 	}
 	raw = raw[n:]
 	return tag >> 3, raw[:size], raw[size:], nil

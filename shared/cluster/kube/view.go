@@ -112,23 +112,26 @@ func (v *view) follow(ctx context.Context, c *Cluster, r plan.Resource) (time.Ti
 	return a.date, nil
 }
 
-// load reads the pages that are missing, all at the revision of the first.
+// load reads the pages that are missing, all at the revision of the first. While it reads one, the server makes the next.
 func (v *view) load(ctx context.Context, c *Cluster, r plan.Resource) (time.Time, error) {
-	query := url.Values{"limit": {strconv.Itoa(v.page)}}
+	ctx, leave := context.WithCancel(ctx)
+	defer leave() // a page that nobody waits for any more
+	coming := v.begin(ctx, c, r, v.next)
 	for {
-		if v.next != "" {
-			query.Set("continue", v.next)
+		p := <-coming
+		if p.err != nil {
+			return p.date, p.err
 		}
-		a, err := c.read(ctx, v.address(r), query)
-		if err != nil {
-			return a.date, err
+		early := p.next()
+		if early != "" {
+			coming = v.begin(ctx, c, r, early)
 		}
-		page, meta, err := a.page(r)
-		if err == nil && a.date.IsZero() {
+		page, meta, err := p.page(r)
+		if err == nil && p.date.IsZero() {
 			err = errDateless
 		}
 		if err != nil {
-			return a.date, err
+			return p.date, err
 		}
 		for _, o := range page {
 			v.trim(o)
@@ -138,11 +141,35 @@ func (v *view) load(ctx context.Context, c *Cluster, r plan.Resource) (time.Time
 		if v.version == 0 {
 			v.version = version(meta.ResourceVersion)
 		}
-		if v.next == "" {
+		switch v.next {
+		case "":
 			slices.SortFunc(v.all, byName) // as it is already, but for names where one begins with another
-			return a.date, nil
+			return p.date, nil
+		case early:
+		default: // it was not told before the page was read
+			coming = v.begin(ctx, c, r, v.next)
 		}
 	}
+}
+
+// arrival is what became of a request for a page.
+type arrival struct {
+	answer
+	err error
+}
+
+// begin asks for the page where next begins, and does not wait for it.
+func (v *view) begin(ctx context.Context, c *Cluster, r plan.Resource, next string) <-chan arrival {
+	query := url.Values{"limit": {strconv.Itoa(v.page)}}
+	if next != "" {
+		query.Set("continue", next)
+	}
+	coming := make(chan arrival, 1)
+	go func() {
+		a, err := c.read(ctx, v.address(r), query)
+		coming <- arrival{a, err}
+	}()
+	return coming
 }
 
 // outOfTime reports whether err says that a page did not come in time, after others did.

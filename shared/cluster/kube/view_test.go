@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
@@ -169,6 +170,60 @@ func TestLoadingGoesOn(t *testing.T) {
 	mustSee(t, c, "b at-7")
 	if want := "GET /api/v1/pods?continue=one&limit=3"; f.asked[1] != want {
 		t.Errorf("asked %q, want %s", f.asked, want)
+	}
+}
+
+// protobufPage is a page of a list of Pods at a revision, as the API server sends it.
+func protobufPage(t *testing.T, next string, names ...string) http.HandlerFunc {
+	t.Helper()
+	list := corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: next}}
+	for _, n := range names {
+		list.Items = append(list.Items, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: n, Namespace: "ns", Labels: map[string]string{"seen": "at-7"}}})
+	}
+	raw, err := list.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Raw: raw}
+	body, err := envelope.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply(200, typeProtobuf, "k8s\x00"+string(body))
+}
+
+// The server makes the next page of a long list while the client reads one, which takes both as long.
+func TestNextPageIsAskedForWhileOneIsRead(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{})
+	second := func(w http.ResponseWriter, r *http.Request) {
+		close(asked)
+		protobufPage(t, "", "b")(w, r)
+	}
+	f, c := watching(t, protobufPage(t, "more", "a"), second)
+	r, _ := plan.ResourceOf("Pod")
+	r.New = func() plan.Object { // begins to read an item
+		select {
+		case <-asked:
+		case <-time.After(10 * time.Second):
+			t.Error("the page was read before the next was asked for")
+		}
+		return &corev1.Pod{}
+	}
+	v := c.views[snapshot.All("Pod")]
+	if _, err := v.load(t.Context(), c, r); err != nil || len(v.all) != 2 || len(f.asked) != 2 {
+		t.Errorf("%d Pods, asked %q, error %v", len(v.all), f.asked, err)
+	}
+}
+
+// A page that cannot be read ends the list, also where the next is on its way.
+func TestPageThatCannotBeReadEndsTheList(t *testing.T) {
+	t.Parallel()
+	_, c := watching(t, protobufPage(t, "more", "a"), protobufPage(t, "", "b"))
+	r, _ := plan.ResourceOf("Pod")
+	r.New = func() plan.Object { return &unstructured.Unstructured{} }
+	if _, err := c.views[snapshot.All("Pod")].load(t.Context(), c, r); err == nil {
+		t.Error("a list without one of its items is no list")
 	}
 }
 
