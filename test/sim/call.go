@@ -74,6 +74,7 @@ type proc struct {
 	version *version // nil: today's
 	queued  queued
 	began   time.Time
+	jumped  time.Duration // by which clocks were set since
 	runner  *runner.Runner
 	ctx     context.Context //nolint:containedctx // of one invocation
 	hand    *hand           // nil once it has ended

@@ -240,6 +240,14 @@ var kept = []struct {
 		"R-S7: a drained Node registered anew and was linked after its deleted Machine was read: here who had looked counted as who had not",
 		Scaling, false, 80, "000000010002010100040000000000000000000000000000000000000000000415000000040805000000000000000000000000000000000004000000030000060000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000302",
 	},
+	{
+		"R-S5: people lowered the set and took a Machine out of it, and the autoscaler chose one more: here the Machine taken out was to be chosen as well",
+		Scaling, false, 100, "02000000000200020005000000000000000000000000040002000000000000000000000000000000000000000000000000000000040902",
+	},
+	{
+		"R-S12: a clock jumped while a new Machine's instance was made: here its age counted the jump, and nobody had seen it new",
+		Healing, false, 80, "000000020002000000050000000000000004180002010000000000000000000000000000000000030100000000000000000000000100000419",
+	},
 }
 
 func TestKeptSchedules(t *testing.T) {

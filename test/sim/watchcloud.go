@@ -119,11 +119,11 @@ func (p *Play) watchCreated(q *proc, e cloud.Event) {
 
 // unmade reports whether the API server's word is enough that nothing was made for m: it is new, without a record until now (2b.3).
 // Then no cloud is asked about it, and a list that failed is of others. Whoever saw it so has an invocation's time to begin the call,
-// and a call's for it.
+// and a call's for it, however clocks were set meanwhile.
 func (p *Play) unmade(q *proc, m *machine.Machine) bool {
 	_, asked := p.doubts[doubt{proc: q.id, uid: m.UID}]
 	i := p.intentOf(m)
-	return !asked && i != nil && i.Attempt == 1 && p.clock.Sub(m.CreationTimestamp.Time) < provisionmachine.Young+invocationFor+cloudCallFor
+	return !asked && i != nil && i.Attempt == 1 && p.clock.Sub(m.CreationTimestamp.Time)-q.jumped < provisionmachine.Young+invocationFor+cloudCallFor
 }
 
 // watchDeleted holds R-S3 and R-S7 for an instance that is told to go.

@@ -138,7 +138,7 @@ func (p *Play) watchVictims(q *proc, set *machine.MachineSet, before, next machi
 }
 
 // absent counts the replicas of a set that stand for no Machine which could be taken in the place of another: ordinals that
-// were never allocated, and those whose Machine is on its way out.
+// were never allocated, and those whose Machine is on its way out, or was taken out of the set.
 func (p *Play) absent(set *machine.MachineSet) (n int) {
 	l, err := ledgerOf(set)
 	if err != nil {
@@ -147,7 +147,7 @@ func (p *Play) absent(set *machine.MachineSet) (n int) {
 	n = int(*set.Spec.Replicas) - len(l.Active)
 	for _, m := range p.machines() {
 		k, ok := l.OrdinalOf(set.Name, m)
-		if ok && m.DeletionTimestamp != nil && l.Active.Has(k) {
+		if ok && l.Active.Has(k) && (m.DeletionTimestamp != nil || ownerOf(m) != set.UID) {
 			n++
 		}
 	}
