@@ -3,6 +3,7 @@
 package provisionmachine
 
 import (
+	"fmt"
 	"hash/fnv"
 	"time"
 
@@ -15,31 +16,35 @@ import (
 const (
 	// scanEvery is the period of the scan.
 	scanEvery = 10 * time.Second
+	// slot is how long a turn at what has failed lasts: a scan that is late, or lost, does not cost it.
+	slot = 2 * scanEvery
 	// promptFor is how long what fails is taken up again by every scan.
-	promptFor = 4 * scanEvery
-	// rarest is how many scans pass at most from one to the next that takes it up: about five minutes, as after refusals.
-	rarest = 32
+	promptFor = 2 * slot
+	// rarest is how many turns there are at most in a row: about five minutes, as after refusals.
+	rarest = 15
 )
 
 // again reports whether this scan takes up what has failed since then, to try it or to tell of it in other words: every
-// scan at first, then every second, every fourth and so on, as long as it has failed already, each Machine's in its turn. An
-// event never does: it may be that of our own last write (R-S14, R-L4).
+// scan at first, then those of every second slot, every fourth and so on, as long as it has failed already, each Machine's in its
+// turn. An event never does: it may be that of our own last write (R-S14, R-L4).
 func (l life) again(since time.Time) bool {
 	if !l.Request.Scan() {
 		return false
 	}
 	turns := 1
 	for turns < rarest && l.Now.Sub(since) >= time.Duration(turns)*promptFor {
-		turns *= 2
+		turns = min(rarest, 2*turns)
 	}
-	return l.inTurn(turns)
+	return l.inTurn(turns, slot)
 }
 
-// inTurn reports whether this scan is m's of so many in a row.
-func (l life) inTurn(turns int) bool {
+// inTurn reports whether now is m's of so many turns in a row that last so long each. In each row it is another one: however far
+// apart scans are, each Machine has its turn some time (R-L2).
+func (l life) inTurn(turns int, lasts time.Duration) bool {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(l.m.UID)) // a hash never fails
-	return int(h.Sum32())%turns == int(l.Now.Unix()/int64(scanEvery.Seconds()))%turns
+	at := int(l.Now.Unix() / int64(lasts.Seconds()))
+	_, _ = fmt.Fprint(h, at/turns, l.m.UID) // a hash never fails, and spreads what comes first
+	return int(h.Sum32())%turns == at%turns
 }
 
 // postponed reports whether the cloud, which did not delete the instance before, is not asked again yet.

@@ -57,7 +57,7 @@ func TestCloudThatCannotBeAskedIsQuiet(t *testing.T) {
 }
 
 // A cloud that refuses to delete is asked less and less often, not at all by events about our own writes, and what it says
-// is written as seldom; that it deletes at last is seen after half as long as it refused, or after five minutes (R-S14, R-L2).
+// is written as seldom; that it deletes at last is seen after as long as it refused, or in two rows of turns (R-S14, R-L2).
 func TestRefusedDeletionIsAskedForSeldom(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"delete-that-is-refused-is-shown", "delete-that-is-refused-keeps-when-the-instance-was-lost"} {
@@ -90,7 +90,7 @@ func refusedForAnHour(t *testing.T, file string) {
 				if len(actions) == 0 {
 					continue
 				}
-				if n-last > max(rarest, n/2+1) {
+				if n-last > max(int(2*rarest*slot/scanEvery), n/2+1) {
 					t.Errorf("nothing is tried from scan %d to %d", last, n)
 				}
 				calls, last = calls+1, n
@@ -105,6 +105,27 @@ func refusedForAnHour(t *testing.T, file string) {
 		}
 		if most := map[bool]int{false: 1, true: calls}[anew]; writes < 1 || writes > most {
 			t.Errorf("other words altogether %v: %d status writes, want at most %d", anew, writes, most)
+		}
+	}
+}
+
+// However far apart scans are, as regular as they may be, each Machine has its turn (R-L2).
+func TestEachMachineHasItsTurn(t *testing.T) {
+	t.Parallel()
+	for _, period := range []time.Duration{10 * time.Second, 20 * time.Second, 31 * time.Second, 40 * time.Second, time.Minute} {
+		for k := range 300 {
+			m := &machine.Machine{}
+			m.UID = types.UID(fmt.Sprint("uid-", k))
+			began, last, longest := time.Date(2026, 1, 1, 0, 0, 1, 0, time.UTC), 0, 0
+			for n := range 2000 {
+				if l := (life{Snapshot: snapshot.Snapshot{Now: began.Add(time.Duration(n) * period)}, m: m}); l.again(began.Add(-time.Hour)) {
+					last = n
+				}
+				longest = max(longest, n-last)
+			}
+			if gap := time.Duration(longest) * period; gap > max(15*time.Minute, 200*period) {
+				t.Errorf("a scan every %v: %s waits for %v", period, m.UID, gap)
+			}
 		}
 	}
 }

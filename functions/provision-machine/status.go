@@ -177,7 +177,7 @@ func (l life) reportError(message string) plan.Sequence {
 // every time, so that a cloud which was silent for a moment costs no write on every Machine, and another when it is back.
 func (l life) turn() bool {
 	const perScan = 20
-	return l.inTurn((len(l.Machines) + perScan - 1) / perScan)
+	return l.inTurn((len(l.Machines)+perScan-1)/perScan, scanEvery)
 }
 
 // unknown is the condition of an instance that cannot be asked for.
