@@ -131,10 +131,11 @@ func (o *offers) boundOf(q part, enough int64) int64 {
 		return 0
 	}
 	l, best := o.lot(q), 0.0
+	l.kinds = l.alike()
 	proofs := []func() float64{
 		func() float64 { return o.countBound(q) },
-		func() float64 { return o.rateBound(q) },
-		func() float64 { return o.columnBound(q) },
+		l.rateBound,
+		l.columnBound,
 	}
 	for _, start := range o.weights {
 		proofs = append(proofs, func() float64 { return l.climb(start) })
@@ -159,11 +160,10 @@ func (l *lot) roundUp(bound float64) float64 {
 }
 
 // rateBound is the bound that values by rates prove: by any rates at which no bin is worth more than its price.
-func (o *offers) rateBound(q part) float64 {
-	l := o.lot(q)
-	need := l.need(l.waiting(o.left))
+func (l *lot) rateBound() float64 {
+	need := l.need(l.waiting(l.o.left))
 	for k, r := range l.axes {
-		need[k] -= q.free[r]
+		need[k] -= l.part.free[r]
 	}
 	w := l.rates(need, func(int) bool { return true })
 	over := 1.0 // what rounding made of "no more than its price"
@@ -179,10 +179,9 @@ func (o *offers) rateBound(q part) float64 {
 
 // columnBound is the bound that the worth of items in the program of columns proves: it is the best that any worth
 // proves where few items wait and every search comes to its end. What no search could rule out is allowed for.
-func (o *offers) columnBound(q part) float64 {
-	l := o.lot(q)
-	left := l.waiting(o.left)
-	if len(q.items) > fewItems {
+func (l *lot) columnBound() float64 {
+	left := l.waiting(l.o.left)
+	if len(left) > fewItems {
 		return 0
 	}
 	m := l.newMaster(left, func(int) bool { return true }, columnSteps)
@@ -201,7 +200,7 @@ func (o *offers) columnBound(q part) float64 {
 	}
 	free := l.compact(Vector{})
 	for k, r := range l.axes {
-		free[k] = int64(math.Ceil(q.free[r]))
+		free[k] = int64(math.Ceil(l.part.free[r]))
 	}
 	if free != (Vector{}) {
 		sum -= dearest * w.worth(&free, len(l.axes))
@@ -219,6 +218,9 @@ func (l *lot) climb(w weights) float64 {
 		for moved := true; moved; {
 			moved = false
 			for r := range w {
+				if !slices.ContainsFunc(l.kinds, func(k kind) bool { return k.capacity[r] > 0 }) {
+					continue // its weight goes to the others whatever it is
+				}
 				for _, d := range []float64{step, -step} {
 					v := w
 					v[r] = max(0, v[r]+d)
@@ -241,15 +243,13 @@ func (l *lot) weightBound(w weights) (sum float64) {
 	}
 	l.scratch.worth = least
 	var most rates // the highest price of a unit of each resource
-	for c := range l.room {
-		unit := l.unitPrices(c, w)
+	for _, k := range l.kinds {
+		unit := l.unitPrices(k, w)
 		for r := range most {
 			most[r] = max(most[r], unit[r])
 		}
-		for i, n := range l.most[c] {
-			if n > 0 {
-				least[i] = min(least[i], unit.worth(&l.size[i], len(l.axes)))
-			}
+		for _, i := range k.admits {
+			least[i] = min(least[i], unit.worth(&l.size[i], len(l.axes)))
 		}
 	}
 	for k, i := range l.part.items {
@@ -261,18 +261,46 @@ func (l *lot) weightBound(w weights) (sum float64) {
 	return sum
 }
 
-// unitPrices divides the price of a class's bin among its resources by weight, and returns what a unit of each costs then. The
-// weights of resources that the class does not have go to the others.
-func (l *lot) unitPrices(class int, w weights) (unit rates) {
-	capacity, all := &l.o.types[l.part.classes[class]].Capacity, 0.0
-	for r, c := range capacity {
+// kind is classes that differ in nothing but in what they admit.
+type kind struct {
+	capacity Vector
+	price    float64
+	admits   []int // items that one of them admits
+}
+
+// alike returns the kinds of the classes.
+func (l *lot) alike() (kinds []kind) {
+	for c, t := range l.part.classes {
+		k := slices.IndexFunc(kinds, func(k kind) bool { return k.price == l.price[c] && k.capacity == l.o.types[t].Capacity })
+		if k < 0 {
+			k = len(kinds)
+			kinds = append(kinds, kind{capacity: l.o.types[t].Capacity, price: l.price[c]})
+		}
+		for i, n := range l.most[c] {
+			if n > 0 {
+				kinds[k].admits = append(kinds[k].admits, i)
+			}
+		}
+	}
+	for k := range kinds {
+		slices.Sort(kinds[k].admits)
+		kinds[k].admits = slices.Compact(kinds[k].admits)
+	}
+	return kinds
+}
+
+// unitPrices divides the price of a kind's bin among its resources by weight, and returns what a unit of each costs then. The
+// weights of resources that it does not have go to the others.
+func (l *lot) unitPrices(of kind, w weights) (unit rates) {
+	all := 0.0
+	for r, c := range of.capacity {
 		if c > 0 {
 			all += w[r]
 		}
 	}
 	for k, r := range l.axes {
-		if c := capacity[r]; c > 0 && w[r] > 0 {
-			unit[k] = l.price[class] * w[r] / all / float64(c)
+		if c := of.capacity[r]; c > 0 && w[r] > 0 {
+			unit[k] = of.price * w[r] / all / float64(c)
 		}
 	}
 	return unit

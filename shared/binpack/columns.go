@@ -64,16 +64,10 @@ func (l *lot) newMaster(left []int32, open func(int) bool, until int) *master {
 	return m
 }
 
-// solve improves the program until no column is worth more than its price, or the steps are used up. It reports
-// whether the worth of the items is then known to be the best.
-func (m *master) solve() bool {
-	for m.steps < m.until {
-		if m.round(searchSteps/20) || m.steps < m.until && m.round(searchSteps) {
-			continue
-		}
-		return m.over(searchSteps) <= 1+1e-6
+// solve improves the program until no column is found that is worth more than its price, or the steps are used up.
+func (m *master) solve() {
+	for m.steps < m.until && (m.round(searchSteps/20) || m.steps < m.until && m.round(searchSteps)) {
 	}
-	return false
 }
 
 // round searches a column of every class with so many steps, and reports whether one entered.
@@ -180,7 +174,7 @@ func (l *lot) byColumns(left []int32, limits []int) ([]stack, []int32) {
 			break
 		}
 		m.enterKnown(known)
-		if exact := m.solve(); exact && len(taken) == 0 {
+		if m.solve(); len(taken) == 0 && m.over(searchSteps) <= 1+1e-6 {
 			least = l.roundUp(m.objective()) // no packing costs less
 		}
 		known = append(known, m.basis...)

@@ -17,7 +17,7 @@ const spread = 512
 // the bins that it opens off limits.
 func (l *lot) mix(left []int32, limits []int) []stack {
 	var stacks []stack
-	m := &mixing{lot: l, left: left, limits: limits, cache: make([]stack, len(l.room))}
+	m := &mixing{lot: l, left: left, limits: limits, lists: make([][N][]int32, len(l.room)), cache: make([]stack, len(l.room))}
 	for m.rank(); ; {
 		s, ok := m.next()
 		if !ok {
@@ -40,16 +40,16 @@ type mixing struct {
 	left   []int32
 	limits []int
 	rates  rates
-	worth  []float64 // by item
-	order  []int32   // items that wait, most worth first
-	scarce []int     // axes that have a rate
-	bound  []float64 // by class: worth of a full bin for its price
-	ranked []int     // classes by bound
-	lists  [][][]int32
-	cache  []stack // by class, as long as it can be repeated
-	times  int     // bins that are filled at once
-	opened float64 // price of the bins opened
-	until  float64 // when to rank again
+	worth  []float64    // by item
+	order  []int32      // items that wait, most worth first
+	scarce []int        // axes that have a rate
+	bound  []float64    // by class: worth of a full bin for its price
+	ranked []int        // classes by bound
+	lists  [][N][]int32 // by class, scarce axis: items that need most of it, most worth first
+	cache  []stack      // by class, as long as it can be repeated
+	times  int          // bins that are filled at once
+	opened float64      // price of the bins opened
+	until  float64      // when to rank again
 }
 
 // rank finds the rates for what waits now, and the orders that follow from them.
@@ -94,11 +94,12 @@ func (m *mixing) sort() {
 			m.order = append(m.order, int32(i))
 		}
 	}
-	slices.SortStableFunc(m.order, func(a, b int32) int { return cmp.Compare(m.worth[b], m.worth[a]) })
-	m.lists = make([][][]int32, len(m.room))
+	sortByWorth(m.order, m.worth)
 	for c := range m.room {
 		m.cache[c].holds = nil
-		m.lists[c] = make([][]int32, max(1, len(m.scarce)))
+		for k := range m.lists[c] {
+			m.lists[c][k] = m.lists[c][k][:0]
+		}
 		for _, i := range m.order {
 			if m.most[c][i] > 0 {
 				k := m.heaviest(i, c)
@@ -155,7 +156,7 @@ func (m *mixing) repeats(s *stack) bool {
 // fill returns how a bin of a class is filled best with what waits.
 func (m *mixing) fill(class int) stack {
 	sc := &m.lot.scratch
-	f := filling{mixing: m, class: class, lists: m.lists[class], free: m.room[class], whole: m.room[class], holds: sc.holds[:0]}
+	f := filling{mixing: m, class: class, lists: m.lists[class][:max(1, len(m.scarce))], free: m.room[class], whole: m.room[class], holds: sc.holds[:0]}
 	for k := range f.lists {
 		sc.next[k], sc.open[k] = 0, -1
 	}

@@ -17,6 +17,7 @@ type knapsack struct {
 	free   []Vector // by how many things are counted: what they leave
 	holds  []held   // the best known
 	worth  float64  // of it, or the floor
+	beat   float64  // what is worth more than this is looked for
 	bound  float64  // no filling is worth more
 	until  int      // of the lot's steps
 }
@@ -26,19 +27,23 @@ type thing struct {
 	item          int32
 	most          int32
 	worth, weight float64 // of one piece; weights of what fits into one bin add up to no more than 1
+	rate          float64 // worth of a whole bin of it
 }
 
 // fullest returns the most valuable filling of a bin of a class, when every item's pieces are worth so much and so many
 // of them wait; none if all are worth no more than the floor. Where steps do not suffice, it is the best found, and the
 // bound says what cannot be ruled out.
 func (l *lot) fullest(class int, worth []float64, left []int32, floor float64, steps int) knapsack {
-	k := knapsack{lot: l, class: class, bound: math.Inf(1), worth: floor, until: l.steps + steps}
+	k := knapsack{lot: l, class: class, bound: math.Inf(1), worth: floor, beat: floor * (1 + 1e-9), until: l.steps + steps}
+	kept, spare := l.scratch.things[0][:0], l.scratch.things[1]
 	for _, w := range l.o.weights {
-		if things, bound := l.things(class, worth, left, w); bound < k.bound {
-			k.things, k.bound = things, bound
+		var bound float64
+		if spare, bound = l.things(spare[:0], class, worth, left, w); bound < k.bound {
+			kept, spare, k.bound = spare, kept, bound
 		}
 	}
-	k.count, k.free = make([]int32, len(k.things)), append(l.scratch.free[:0], l.room[class])
+	l.scratch.things = [2][]thing{kept, spare}
+	k.things, k.count, k.free = kept, make([]int32, len(kept)), append(l.scratch.free[:0], l.room[class])
 	if !k.hopeless(0, 1, 0) {
 		k.search(0, 0, 1, 0)
 	}
@@ -49,16 +54,15 @@ func (l *lot) fullest(class int, worth []float64, left []int32, floor float64, s
 	return k
 }
 
-// things returns the items that are worth something, with the weights that they have under weights of the resources,
-// and what a bin holds at most as if pieces could be cut.
-func (l *lot) things(class int, worth []float64, left []int32, w weights) ([]thing, float64) {
+// things adds the items that are worth something, with the weights that they have under weights of the resources,
+// and returns what a bin holds at most as if pieces could be cut.
+func (l *lot) things(things []thing, class int, worth []float64, left []int32, w weights) ([]thing, float64) {
 	var all float64
 	for k, r := range l.axes {
 		if l.room[class][k] > 0 {
 			all += w[r]
 		}
 	}
-	var things []thing
 	for i, v := range worth {
 		most := min(l.most[class][i], left[i])
 		if v <= 0 || most <= 0 {
@@ -70,6 +74,7 @@ func (l *lot) things(class int, worth []float64, left []int32, w weights) ([]thi
 				t.weight += w[r] / all * float64(l.size[i][k]) / float64(c)
 			}
 		}
+		t.rate = v / t.weight
 		things = append(things, t)
 	}
 	slices.SortStableFunc(things, func(a, b thing) int { return cmp.Compare(b.worth*a.weight, a.worth*b.weight) })
@@ -91,7 +96,7 @@ func (k *knapsack) hopeless(at int, room, worth float64) bool {
 		return true
 	}
 	t := &k.things[at]
-	return t.weight > 0 && worth+room*t.worth/t.weight <= k.worth*(1+1e-9)
+	return t.weight > 0 && worth+room*t.rate <= k.beat
 }
 
 // search tries every number of pieces of the things from at on, which is not hopeless, the most first, in what so many things
@@ -120,7 +125,7 @@ func (k *knapsack) search(at, counted int, room, worth float64) {
 
 // keep takes what is counted, up to a thing, for the best known.
 func (k *knapsack) keep(worth float64, last int) {
-	k.worth, k.holds = worth, k.holds[:0]
+	k.worth, k.beat, k.holds = worth, worth*(1+1e-9), k.holds[:0]
 	for t, n := range k.count[:last+1] {
 		if n > 0 {
 			k.holds = append(k.holds, held{item: k.things[t].item, count: n})
@@ -143,6 +148,9 @@ func (k *knapsack) leave(t *thing, counted int, n int32) {
 func (k *knapsack) fit(t *thing, counted, at int) int32 {
 	n, free, size := int64(t.most), &k.free[counted], &k.size[t.item]
 	for r := range k.axes {
+		if size[r] > free[r] {
+			return 0
+		}
 		if n*size[r] > free[r] { // no overflow: an empty bin has room for the most
 			n = free[r] / size[r]
 		}

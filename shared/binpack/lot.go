@@ -19,6 +19,7 @@ type lot struct {
 	room    []Vector  // by class
 	price   []float64 // by class
 	most    [][]int32 // by class, item
+	kinds   []kind    // of the classes, where bounds are proven
 	apart   [][]int32 // by item, sorted
 	steps   int
 	scratch scratch
@@ -26,12 +27,13 @@ type lot struct {
 
 // scratch is memory that fills share.
 type scratch struct {
-	holds []held
-	next  [N]int
-	open  [N]int
-	cells []float64
-	free  []Vector
-	worth []float64
+	holds  []held
+	next   [N]int
+	open   [N]int
+	cells  []float64
+	free   []Vector
+	worth  []float64
+	things [2][]thing
 }
 
 // held is Held by the item's place in the lot.

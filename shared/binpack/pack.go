@@ -96,9 +96,13 @@ func (p *problem) ordered(patterns []Pattern) []Pattern {
 			level[i]++
 		}
 	}
+	levels := 0
+	if len(level) > 0 {
+		levels = level[len(level)-1] + 1
+	}
 	serves, worth := make([][]float64, len(patterns)), make([]float64, len(patterns))
 	for k, pat := range patterns {
-		serves[k] = make([]float64, slices.Max(append(level, 0))+1)
+		serves[k] = make([]float64, levels)
 		for _, h := range pat.Holds {
 			serves[k][level[h.Item]] += float64(h.Count) / float64(max(1, p.types[pat.Type].Weight))
 			worth[k] += float64(h.Count) * share(p.items[h.Item].Size, ref) / float64(p.price(pat.Type))

@@ -67,6 +67,9 @@ func (v Vector) In(free Vector) int {
 func (v *Vector) upTo(n int, free *Vector) int {
 	most := int64(n)
 	for r := range v {
+		if v[r] > free[r] {
+			return 0
+		}
 		if most*v[r] > free[r] {
 			most = free[r] / v[r]
 		}

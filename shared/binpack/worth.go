@@ -143,26 +143,43 @@ func (o *offers) density(i, t int, w weights) float64 {
 // orders returns, for every class, the orders in which its bins are filled: most worth for the room first, under each
 // of the weights.
 func (o *offers) orders(worth []float64) [][][]int32 {
-	orders := make([][][]int32, len(o.types))
+	orders, all := make([][][]int32, len(o.types)), map[Vector][][]int32{} // all: of items, admitted or not, by capacity
 	for t := range o.types {
 		if o.class[t] != t {
 			continue
 		}
-		var admitted []int32
-		for i := range o.items {
-			if o.most[t][i] > 0 {
-				admitted = append(admitted, int32(i))
-			}
+		of, ok := all[o.types[t].Capacity]
+		if !ok {
+			of = o.ordersIn(t, worth)
+			all[o.types[t].Capacity] = of
 		}
-		for _, w := range o.weights {
-			key := make([]float64, len(o.items))
-			for _, i := range admitted {
-				key[i] = worth[i] / max(o.density(int(i), t, w), 1e-12)
-			}
-			order := slices.Clone(admitted)
-			slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(key[b], key[a]) })
-			orders[t] = append(orders[t], order)
+		for _, order := range of {
+			orders[t] = append(orders[t], slices.DeleteFunc(slices.Clone(order), func(i int32) bool { return o.most[t][i] == 0 }))
 		}
 	}
 	return orders
+}
+
+// ordersIn orders all items by their worth for the room in a bin of a type, under each of the weights.
+func (o *offers) ordersIn(t int, worth []float64) (orders [][]int32) {
+	key := make([]float64, len(o.items))
+	for _, w := range o.weights {
+		order := make([]int32, len(key))
+		for i := range order {
+			order[i], key[i] = int32(i), worth[i]/max(o.density(i, t, w), 1e-12)
+		}
+		sortByWorth(order, key)
+		orders = append(orders, order)
+	}
+	return orders
+}
+
+// sortByWorth puts the items first that are worth most, of equals the first.
+func sortByWorth(order []int32, worth []float64) {
+	slices.SortFunc(order, func(a, b int32) int {
+		if c := cmp.Compare(worth[b], worth[a]); c != 0 {
+			return c
+		}
+		return cmp.Compare(a, b)
+	})
 }
