@@ -9,16 +9,27 @@ import (
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
 
-// similar returns the options among which the Nodes of an opening are balanced: the one that was chosen, with every
-// similar one that takes the same Pods and that the expanders like as well, if the settings want balance (SPEC C28, C37–C40).
-func (sc *scan) similar(options []*option, best *option, opening scheduling.Opening) []*option {
+// similar returns the options among which Nodes are balanced that one was chosen for: that one, with every similar one that
+// the expanders like as well, if the settings want balance (SPEC C28, C37–C40).
+func (sc *scan) similar(options []*option, chosen int) []int {
+	all := []int{chosen}
 	if !sc.settings.BalanceSimilarNodeGroups {
-		return []*option{best}
+		return all
 	}
-	all := []*option{best}
+	best := options[chosen]
 	for i, o := range options {
-		if o != best && slices.Equal(o.score, best.score) && sc.alike(best.group, o.group) && sc.placement.Movable(opening, i) {
-			all = append(all, o)
+		if i != chosen && slices.Equal(o.score, best.score) && sc.alike(best.group, o.group) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// taking returns those of similar options that take the Pods of an opening, the one that was chosen first.
+func (sc *scan) taking(options []*option, similar []int, opening scheduling.Opening) (all []*option) {
+	for _, i := range similar {
+		if i == opening.Offer || sc.placement.Movable(opening, i) {
+			all = append(all, options[i])
 		}
 	}
 	return all

@@ -126,8 +126,10 @@ func unschedulable(p *corev1.Pod) bool {
 // ahead made nobody knows: it has (RELIABILITY G7).
 func (sc *scan) oldEnough(p *corev1.Pod) bool {
 	delay := sc.settings.NewPodScaleUpDelay
-	if own, err := time.ParseDuration(p.Annotations[delayAnnotation]); err == nil {
-		delay = max(delay, own)
+	if text := p.Annotations[delayAnnotation]; text != "" {
+		if own, err := time.ParseDuration(text); err == nil {
+			delay = max(delay, own)
+		}
 	}
 	return delay == 0 || sc.Now.Sub(p.CreationTimestamp.Time) > delay || machine.TooFar(p.CreationTimestamp.Time, sc.Now, 0)
 }

@@ -117,6 +117,9 @@ type gap struct{ pods, shape int } // shape is that of one of them
 // longer have what they were counted on for.
 func (sc *scan) torn() (all []tornGroup) {
 	left, at := sc.missing(), map[string]int{}
+	if len(left)+len(sc.lacks) == 0 {
+		return nil
+	}
 	for _, p := range sc.packed {
 		name := podGroupOf(p)
 		if left[name].pods == 0 && sc.lacks[name] == "" || !waits(p) || sc.assured(p) { // who is assured has a place, whoever else has none

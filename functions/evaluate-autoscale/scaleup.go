@@ -234,8 +234,12 @@ func (sc *scan) choose(options []*option) (served map[*group][]*corev1.Pod, cut 
 		among []*option
 	}
 	var choices []choice
+	alike := make([][]int, len(options)) // by offer, once one is opened
 	for _, opening := range openings {
-		choices = append(choices, choice{opening, sc.similar(options, options[opening.Offer], opening)})
+		if alike[opening.Offer] == nil {
+			alike[opening.Offer] = sc.similar(options, opening.Offer)
+		}
+		choices = append(choices, choice{opening, sc.taking(options, alike[opening.Offer], opening)})
 	}
 	slices.SortStableFunc(choices, func(a, b choice) int { return cmp.Compare(len(a.among), len(b.among)) })
 	for _, opening := range choices {

@@ -153,10 +153,12 @@ func (o *offers) take(s *solution, class int, holds []Held, limits []int) {
 // fill returns the best pattern for one type that any of the orders gives. It takes items of which no piece is left off the orders.
 func (o *offers) fill(t int, worth []float64, left []int, orders [][]int32) candidate {
 	best := candidate{known: true}
+	kept, holds := o.scratch[0][:0], o.scratch[1]
 	for k, order := range orders {
 		free := o.types[t].Capacity
 		var v float64
-		holds, waiting := o.scratch[:0], order[:0]
+		waiting := order[:0]
+		holds = holds[:0]
 		for at, i := range order {
 			if left[i] == 0 {
 				continue
@@ -177,11 +179,12 @@ func (o *offers) fill(t int, worth []float64, left []int, orders [][]int32) cand
 				break
 			}
 		}
-		o.scratch, orders[k] = holds, waiting
+		orders[k] = waiting
 		if v > best.worth*(1+1e-9) {
-			best.worth, best.holds = v, slices.Clone(holds)
+			best.worth, kept, holds = v, holds, kept
 		}
 	}
+	o.scratch, best.holds = [2][]Held{kept, holds}, slices.Clone(kept)
 	best.ratio = best.worth / float64(o.price(t))
 	return best
 }

@@ -21,7 +21,7 @@ type offers struct {
 	members [][]int   // by class
 	least   []Vector  // by type: what each item that it takes needs of each resource at least
 	weights []weights // of the resources, scarcest first
-	scratch []Held
+	scratch [2][]Held
 }
 
 // weights on the resources; they add up to at most 1.

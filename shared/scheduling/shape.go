@@ -59,9 +59,10 @@ func (w *World) shapes(pods []*corev1.Pod) []Shape {
 		s, ok := merged[key]
 		if !ok {
 			sum := sha256.Sum256([]byte(g.spec))
-			s = &Shape{Digest: hex.EncodeToString(sum[:5]), key: key}
+			s = &Shape{Digest: hex.EncodeToString(sum[:5]), key: key, Pods: g.pods}
 			merged[key] = s
 			shapes = append(shapes, s)
+			continue
 		}
 		s.Pods = append(s.Pods, g.pods...)
 	}
