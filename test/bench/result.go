@@ -41,7 +41,8 @@ type Result struct {
 	Removed    int            `json:"removedNodes,omitempty"` // Nodes named as unneeded
 	AllocMB    float64        `json:"allocMB"`                // of one decision
 	Allocs     uint64         `json:"allocs"`
-	PeakRSSMB  float64        `json:"peakRssMB"` // of the process, the cluster's objects included
+	HeapMB     float64        `json:"heapMB"`    // the cluster's objects, without what is garbage
+	PeakRSSMB  float64        `json:"peakRssMB"` // of the process, the cluster's objects included, and what was garbage when they were made
 	Bound      float64        `json:"lowerBoundPrice,omitempty"`
 	Over       float64        `json:"overBoundPercent"`
 	BoundCPUMS float64        `json:"boundCpuMs"` // of proving the bound; it is part of cpuMs
@@ -89,6 +90,7 @@ func (r *Result) decide(seen snapshot.Snapshot, p *plan.Plan) (wall, cpu float64
 	*p = evaluateautoscale.Function.Decide(seen)
 	wall, cpu = milliseconds(time.Since(began)), milliseconds(cpuTime()-used)
 	runtime.ReadMemStats(&after)
+	r.HeapMB = float64(before.HeapAlloc) / 1e6
 	r.AllocMB, r.Allocs = float64(after.TotalAlloc-before.TotalAlloc)/1e6, after.Mallocs-before.Mallocs
 	return wall, cpu
 }
