@@ -50,11 +50,21 @@ func (sc *scan) starting(n *corev1.Node) bool {
 // ready reports whether a Node takes Pods. One that is to have GPUs is not before it offers them, for as long as it may
 // take to start (SPEC B67): what waits for them waits for this Node.
 func (sc *scan) ready(n *corev1.Node) bool {
+	_, lost := sc.lostGPU(n)
+	return scheduling.Ready(n, sc.settings.StartupTaints) && (!lost || !sc.starting(n))
+}
+
+// lostGPU reports whether a Node is to have GPUs and offers none, and by which name it would offer them.
+func (sc *scan) lostGPU(n *corev1.Node) (name corev1.ResourceName, lost bool) {
 	var set *machine.MachineSet
+	var a map[string]string
 	if g := sc.of[n.UID]; g != nil {
-		set = g.set
+		set, a = g.set, g.set.Annotations
 	}
-	return scheduling.Ready(n, sc.settings.StartupTaints) && (scheduling.Equipped(set, n) || !sc.starting(n))
+	if scheduling.Equipped(set, n) {
+		return "", false
+	}
+	return corev1.ResourceName(machine.GPUType(a)), true
 }
 
 const (

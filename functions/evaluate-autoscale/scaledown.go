@@ -195,11 +195,16 @@ func truth(b bool) int {
 	return 0
 }
 
+// utilization is how much of a Node is used. Where its GPUs alone would count and it has lost them, nothing is (SPEC C55).
 func (sc *scan) utilization(place int) scheduling.Utilization {
+	n := sc.places[place].node
+	if gpu, lost := sc.lostGPU(n); lost && !sc.starting(n) {
+		return scheduling.Utilization{Resource: gpu}
+	}
 	left := func(p *corev1.Pod) bool {
 		return p.DeletionTimestamp != nil && !sc.Now.Before(p.DeletionTimestamp.Add(pastGrace))
 	}
-	if !sc.settings.IgnoreDaemonSetsUtilization && !sc.leavers[sc.places[place].node.Name] {
+	if !sc.settings.IgnoreDaemonSetsUtilization && !sc.leavers[n.Name] {
 		return sc.promised.Utilization(place, nil, nil)
 	}
 	daemons := func(p *corev1.Pod) bool { return sc.settings.IgnoreDaemonSetsUtilization && ofDaemonSet(p) }
