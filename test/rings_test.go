@@ -37,15 +37,16 @@ var (
 		{"functions/*", true, core},
 		// From here on the world may be touched.
 		{"shared/events", false, []string{"shared/plan", "shared/snapshot"}},
+		{"shared/beside", false, nil},
 		{"shared/cluster", false, core},
 		{"shared/flights", false, nil},
 		{"shared/cluster/*", false, append(slices.Clone(core), "shared/cluster", "shared/flights")},
 		{"shared/provider/drivers", false, append(slices.Clone(vocabulary), "shared/provider/*")}, // the table of drivers
 		{"shared/provider/kubeapi", false, vocabulary},
 		{"shared/provider/throttle", false, vocabulary},
-		{"shared/provider/*", false, append(slices.Clone(vocabulary), "shared/provider/kubeapi", "shared/provider/throttle")},
+		{"shared/provider/*", false, append(slices.Clone(vocabulary), "shared/provider/kubeapi", "shared/provider/throttle", "shared/beside")},
 		{"shared/metrics", false, core},
-		{"shared/runner", false, append(slices.Clone(core), "shared/events", "shared/cluster", "shared/cluster/kube", "shared/flights", "shared/metrics")},
+		{"shared/runner", false, append(slices.Clone(core), "shared/beside", "shared/events", "shared/cluster", "shared/cluster/kube", "shared/flights", "shared/metrics")},
 		{".", false, []string{"functions/*", "shared/*", "shared/*/*"}},
 	}
 )

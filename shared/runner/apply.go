@@ -8,14 +8,13 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/beside"
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -76,39 +75,7 @@ func (r *Runner) lanes(n int) lanes {
 	if r.Order != nil {
 		return &lane{}
 	}
-	g := &side{}
-	g.SetLimit(max(1, n))
-	return g
-}
-
-// side carries out things side by side. A panic of one is one of whoever waits for them: it ends the invocation, and not the process.
-type side struct {
-	errgroup.Group
-	mu    sync.Mutex
-	panic any
-}
-
-// Go begins f when a lane is free.
-func (s *side) Go(f func() error) {
-	s.Group.Go(func() error {
-		defer func() {
-			if v := recover(); v != nil {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				s.panic = fmt.Sprintf("%v\n%s", v, debug.Stack())
-			}
-		}()
-		return f()
-	})
-}
-
-// Wait returns the first error.
-func (s *side) Wait() error {
-	err := s.Group.Wait()
-	if s.panic != nil {
-		panic(s.panic)
-	}
-	return err
+	return beside.New(n)
 }
 
 // lane carries out one thing after the other.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -39,13 +40,17 @@ type Secrets func(ctx context.Context, namespace, name string) (map[string][]byt
 // only saves calls.
 type Clouds struct {
 	Metrics   *metrics.Metrics // of the calls; nil: they are not counted
+	Log       *slog.Logger     // of panics of drivers; nil: they are not logged
 	StrictTLS bool             // credentials that let a cloud not prove who it is are Denied
+	// Fatal, if it is set, says which panics in drivers are the end of the process, as in a simulation. nil: none.
+	Fatal func(v any) bool
 
 	providers []provider.Provider
 	secrets   Secrets
 
 	mu   sync.Mutex
 	open map[string]*slot
+	told once[string] // panics of drivers
 }
 
 // account is an opened driver.
@@ -95,7 +100,7 @@ func (c *Clouds) named(ctx context.Context, namespace, clusterID string, spec js
 	if err != nil {
 		return p, a, "", err
 	}
-	region, secret, err := p.Account(spec)
+	region, secret, err := c.accountOf(p, spec)
 	if err != nil {
 		return p, a, "", err
 	}
@@ -141,7 +146,7 @@ func (c *Clouds) bind(ctx context.Context, p provider.Provider, a provider.Accou
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	secrets := unspoken(a.Credentials)
-	driver, err := p.Open(ctx, a)
+	driver, err := survived(c, a.Key(), "open", secrets, func() (provider.Driver, error) { return p.Open(ctx, a) })
 	if err != nil {
 		return account{}, fmt.Errorf("open %s: %w", a.Key(), discreet(err, secrets))
 	}
@@ -149,7 +154,7 @@ func (c *Clouds) bind(ctx context.Context, p provider.Provider, a provider.Accou
 	if c.StrictTLS && insecure != "" {
 		return account{}, provider.Errorf(provider.Denied, "%s; STRICT_TLS refuses a cloud that need not prove who it is", insecure)
 	}
-	d := &patient{Driver: driver, secrets: secrets}
+	d := &patient{Driver: driver, clouds: c, account: a.Key(), secrets: secrets}
 	return account{
 		Account: a, driver: d, turns: &turns{}, source: p.Name + "_controller", insecure: insecure,
 		types: remember(typesFor, noTypesFor, func(ctx context.Context, _ struct{}) ([]provider.InstanceType, error) {
@@ -181,7 +186,7 @@ func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessa
 	if err != nil {
 		return nil, err
 	}
-	want, err := p.InstanceType(spec)
+	want, err := survived(c, p.Name, "read the spec", strings.NewReplacer(), func() (provider.InstanceType, error) { return p.InstanceType(spec) })
 	if err != nil || want.MilliCPU > 0 && want.Memory > 0 {
 		return &want, err
 	}

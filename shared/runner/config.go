@@ -117,7 +117,7 @@ func Open(f function.Function, table Table) (*Server, error) {
 			return nil, fmt.Errorf("drivers: %w", err)
 		}
 		r.Clouds = NewClouds(providers, k.Secret)
-		r.Clouds.Metrics, r.Clouds.StrictTLS = m, c.StrictTLS
+		r.Clouds.Metrics, r.Clouds.Log, r.Clouds.StrictTLS = m, log, c.StrictTLS
 	}
 	s := NewServer(r, c.Namespaces)
 	if c.Senders.Audience != "" {

@@ -24,9 +24,11 @@ const (
 
 // patient is a driver that does not repeat a call that was denied a moment ago. What is denied to one call may be
 // allowed to another, and what is denied to one spec, or about one instance, to others: a role that may not be passed, a
-// folder that may not be written. Its errors tell no secrets.
+// folder that may not be written. Its errors tell no secrets, and that the driver panics is one.
 type patient struct {
 	provider.Driver
+	clouds  *Clouds
+	account string // its key
 	secrets *strings.Replacer
 	mu      sync.Mutex
 	denied  map[string]*denials // by call
@@ -115,7 +117,7 @@ func unlessDenied[T any](p *patient, call, of string, f func() (T, error)) (T, e
 		var none T
 		return none, err
 	}
-	answer, err := f()
+	answer, err := survived(p.clouds, p.account, call, p.secrets, f)
 	err = discreet(err, p.secrets)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,7 +170,7 @@ func (p *patient) power(ctx context.Context, r provider.Ref, to provider.Power) 
 	return err
 }
 
-// Update implements [provider.Updater], but for Tags, for drivers that do.
+// Update implements [provider.Updater] for drivers that do.
 func (p *patient) Update(ctx context.Context, r provider.Ref, tags map[string]string) error {
 	updater, can := p.Driver.(provider.Updater)
 	if !can {
@@ -176,6 +178,15 @@ func (p *patient) Update(ctx context.Context, r provider.Ref, tags map[string]st
 	}
 	_, err := unlessDenied(p, "update", named(r), func() (struct{}, error) { return struct{}{}, updater.Update(ctx, r, tags) })
 	return err
+}
+
+// Tags implements [provider.Updater] for drivers that do; of the others it is empty.
+func (p *patient) Tags(spec json.RawMessage) (map[string]string, error) {
+	updater, can := p.Driver.(provider.Updater)
+	if !can {
+		return nil, nil
+	}
+	return survived(p.clouds, p.account, "tags", p.secrets, func() (map[string]string, error) { return updater.Tags(spec) })
 }
 
 // Identity implements [provider.Identified] for drivers that do; of the others it is empty.
@@ -213,7 +224,8 @@ func (p *patient) Close(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	return discreet(closer.Close(ctx), p.secrets)
+	_, err := survived(p.clouds, p.account, "close", p.secrets, func() (struct{}, error) { return struct{}{}, closer.Close(ctx) })
+	return discreet(err, p.secrets)
 }
 
 // slot holds one account that is being opened, or was. Who wants another account does not wait for it.

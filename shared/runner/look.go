@@ -285,11 +285,7 @@ func cloudOf(a account) snapshot.Cloud {
 // tagsOf returns the tags that spec wants, of an account whose driver can change them. What is wrong with the spec is told
 // where it is resolved.
 func tagsOf(a account, spec json.RawMessage) map[string]string {
-	updater, can := a.driver.Driver.(provider.Updater)
-	if !can {
-		return nil
-	}
-	tags, err := updater.Tags(spec)
+	tags, err := a.driver.Tags(spec)
 	if err != nil {
 		return nil
 	}

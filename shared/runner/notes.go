@@ -26,6 +26,8 @@ const (
 	keyMessage  = "message"
 	keyAccount  = "account"
 	keyLeft     = "left"
+	keyCall     = "call"
+	keyStack    = "stack"
 )
 
 // toldFor is how long the same note is not told again.

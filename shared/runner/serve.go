@@ -9,9 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime/debug"
 	"time"
 
+	"github.com/machine-functions/machine-functions/shared/beside"
 	"github.com/machine-functions/machine-functions/shared/events"
 	"github.com/machine-functions/machine-functions/shared/flights"
 	"github.com/machine-functions/machine-functions/shared/function"
@@ -118,9 +118,10 @@ func (s *Server) handle(ctx context.Context, req snapshot.Request) (p plan.Plan,
 
 func (s *Server) recovered(err *error, request string) {
 	if v := recover(); v != nil {
-		s.Runner.Log.Error("panic", keyRequest, request, keyError, v, "stack", string(debug.Stack()))
+		p := beside.Caught(v)
+		s.Runner.Log.Error("panic", keyRequest, request, keyError, p.Value, keyStack, p.Stack)
 		s.Runner.Metrics.Panicked()
-		*err = fmt.Errorf("%w: %v", events.ErrPanic, v)
+		*err = fmt.Errorf("%w: %v", events.ErrPanic, p.Value)
 	}
 }
 

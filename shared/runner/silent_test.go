@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
-	"github.com/machine-functions/machine-functions/shared/events"
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -179,21 +177,6 @@ func TestNobodyIsAskedAboutBehindTheSilent(t *testing.T) {
 			t.Errorf("heard in %d of 50 scans", heard)
 		}
 	})
-}
-
-// A driver that panics beside others ends the invocation, and not the process (RELIABILITY 2g).
-func TestServerSurvivesAPanicOfADriver(t *testing.T) {
-	t.Parallel()
-	cloud := &memory.Cloud{Fault: func(context.Context, memory.Call) error { panic("poison") }}
-	api := apiserver.New(time.Now)
-	if err := api.Put(machineIn("worker-0", "worker-0")); err != nil {
-		t.Fatal(err)
-	}
-	r := testRunner(function.Function{Name: "look", Reads: inBulk, Decide: func(snapshot.Snapshot) plan.Plan { return plan.Plan{} }}, api.As("look"))
-	r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
-	if w := post(NewServer(r, nil), events.TypePing); w.Code != http.StatusInternalServerError {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
 }
 
 // slowReads is an API server that takes its time to read.

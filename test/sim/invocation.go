@@ -64,6 +64,7 @@ func (p *Play) process(fn int, q *proc) *runner.Runner {
 			now, _ := ctx.Value(procKey{}).(*proc)
 			return port{p.as(p.Functions[fn].Name), now}.Secret(ctx, namespace, name)
 		})
+		r.Clouds.Fatal = func(v any) bool { _, is := v.(killed); return is }
 	}
 	return r
 }

@@ -33,11 +33,11 @@ func FuzzPrices(f *testing.F) {
 	})
 }
 
-// beside is a cloud in the same process: with sockets an execution takes milliseconds, and what is covered is another each time.
-type beside struct{ *ec2.Cloud }
+// inProcess is a cloud in the same process: with sockets an execution takes milliseconds, and what is covered is another each time.
+type inProcess struct{ *ec2.Cloud }
 
 // RoundTrip implements [http.RoundTripper].
-func (c beside) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
 	c.ServeHTTP(w, r)
 	return w.Result(), nil
@@ -54,7 +54,7 @@ func FuzzCreate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, progress, resolved []byte) {
 		d, err := open(account, nil)
 		must(t, err)
-		d.http.Transport = apiOnly{beside{&ec2.Cloud{}}}
+		d.http.Transport = apiOnly{inProcess{&ec2.Cloud{}}}
 		began := time.Now()
 		in, err := d.Create(t.Context(), provider.Ref{UID: "machine-uid", Name: "worker-a", Token: "token-1", Progress: progress}, resolved)
 		switch {

@@ -8,7 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"golang.org/x/sync/errgroup"
+
+	"github.com/machine-functions/machine-functions/shared/beside"
 )
 
 // parts are how the ids of instances end, which are written in hexadecimal digits: each part of a long list has two.
@@ -24,7 +25,7 @@ func (d *driver) every(ctx context.Context) ([]types.Instance, error) {
 		return first, err
 	}
 	found := make([][]types.Instance, len(parts))
-	g, side := errgroup.WithContext(ctx)
+	g, side := beside.WithContext(ctx)
 	for k, ends := range parts {
 		g.Go(func() (err error) {
 			found[k], err = d.describe(side, append(slices.Clone(ours), has("instance-id", ends...))...)

@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/machine-functions/machine-functions/shared/beside"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -21,7 +21,7 @@ import (
 func (d *driver) InstanceTypes(ctx context.Context) (all []provider.InstanceType, err error) {
 	err = d.call(ctx, func(ctx context.Context) error {
 		var zones map[string][]string
-		g, side := errgroup.WithContext(ctx)
+		g, side := beside.WithContext(ctx)
 		g.Go(func() (err error) { zones, err = d.zones(side); return err }) // some five pages, beside ten of the types
 		var found []types.InstanceTypeInfo
 		g.Go(func() (err error) { found, err = d.typeInfos(side); return err })

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/machine-functions/machine-functions/shared/beside"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -114,7 +114,7 @@ func (d *driver) List(ctx context.Context) ([]provider.Instance, error) {
 		ports   []port
 		volumes []volume
 	)
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := beside.WithContext(ctx)
 	g.Go(func() (err error) { servers, err = c.everyServer(ctx); return err })
 	g.Go(func() (err error) { ports, err = c.portsOfCluster(ctx, d.tags); return err })
 	g.Go(func() (err error) {

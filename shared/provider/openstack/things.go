@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/beside"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -135,7 +135,7 @@ func (c caller) everyServer(ctx context.Context) ([]server, error) {
 		}
 	}
 	rest := make([][]server, len(markers))
-	g, side := errgroup.WithContext(ctx)
+	g, side := beside.WithContext(ctx)
 	g.SetLimit(5)
 	for i, marker := range markers {
 		g.Go(func() (err error) {
