@@ -74,7 +74,8 @@ func (l life) before(o *machine.Machine) bool {
 }
 
 func (l life) hasNode(providerID string) bool {
-	return slices.ContainsFunc(l.Nodes, func(n *corev1.Node) bool { return n.Spec.ProviderID == providerID })
+	id := machine.InstanceOf(providerID)
+	return slices.ContainsFunc(l.Nodes, func(n *corev1.Node) bool { return machine.InstanceOf(n.Spec.ProviderID) == id })
 }
 
 // runningNode returns the Machine's Node where that says that it runs: then no answer of a cloud that the instance is not

@@ -63,27 +63,27 @@ func (f find) fate(since time.Time) string {
 // owners are the Machines, the instances that they record, and those that an account shows.
 type owners struct {
 	byUID    map[types.UID]*machine.Machine
-	recorded map[string]bool
-	listed   map[string]bool
+	recorded map[machine.InstanceID]bool
+	listed   map[machine.InstanceID]bool
 }
 
 func ownersIn(s snapshot.Snapshot) owners {
-	o := owners{byUID: map[types.UID]*machine.Machine{}, recorded: map[string]bool{}, listed: listed(s)}
+	o := owners{byUID: map[types.UID]*machine.Machine{}, recorded: map[machine.InstanceID]bool{}, listed: listed(s)}
 	for _, m := range s.Machines {
 		o.byUID[m.UID] = m
 		if id := machine.ProviderID(m); id != "" {
-			o.recorded[id] = true
+			o.recorded[machine.InstanceOf(id)] = true
 		}
 	}
 	return o
 }
 
-// listed returns the provider ids of all instances that an account shows.
-func listed(s snapshot.Snapshot) map[string]bool {
-	ids := map[string]bool{}
+// listed returns all instances that an account shows.
+func listed(s snapshot.Snapshot) map[machine.InstanceID]bool {
+	ids := map[machine.InstanceID]bool{}
 	for _, account := range s.Accounts {
 		for _, in := range account.Instances {
-			ids[in.ProviderID] = true
+			ids[machine.InstanceOf(in.ProviderID)] = true
 		}
 	}
 	return ids
@@ -122,7 +122,7 @@ func findsIn(s snapshot.Snapshot, o owners) []find {
 func (o owners) owns(in provider.Instance) string {
 	m := o.byUID[in.UID]
 	switch {
-	case in.ProviderID != "" && o.recorded[in.ProviderID]:
+	case in.ProviderID != "" && o.recorded[machine.InstanceOf(in.ProviderID)]:
 		return ""
 	case in.UID == "":
 		return cmp.Or(in.Message, "it carries no machine's tag")
@@ -138,7 +138,7 @@ func (o owners) owns(in provider.Instance) string {
 // when a host, or a whole cloud, was restored and its ids are new.
 func (o owners) alone(in provider.Instance) bool {
 	m := o.byUID[in.UID]
-	return m != nil && !in.Child && !o.listed[machine.ProviderID(m)]
+	return m != nil && !in.Child && !o.listed[machine.InstanceOf(machine.ProviderID(m))]
 }
 
 // ripe returns the finds of which two sightings, a Horizon apart, are on record, and that are older than that.
@@ -199,7 +199,7 @@ func (w sweep) readyNode(f find) string {
 	}
 	for _, n := range w.Nodes {
 		namespace, name, marked := machine.AnnotatedMachine(n)
-		former := marked && name == f.in.Name && namespace == w.known[f.account].Namespace && !w.owners.listed[n.Spec.ProviderID]
+		former := marked && name == f.in.Name && namespace == w.known[f.account].Namespace && !w.owners.listed[machine.InstanceOf(n.Spec.ProviderID)]
 		if (machine.RunsOn(f.in.ProviderID, f.in.Addresses, n) || former) && machine.NodeReady(n) {
 			return n.Name
 		}

@@ -34,7 +34,7 @@ func ghostsIn(s snapshot.Snapshot, known map[string]machine.SweptAccount) []*cor
 	for _, n := range s.Nodes {
 		namespace, name, marked := machine.AnnotatedMachine(n)
 		gone := marked && namespaces[namespace] && s.Machine(namespace, name) == nil && !linked[n.UID]
-		if gone && n.DeletionTimestamp == nil && !machine.NodeReady(n) && n.Spec.ProviderID != "" && !shown[n.Spec.ProviderID] {
+		if gone && n.DeletionTimestamp == nil && !machine.NodeReady(n) && n.Spec.ProviderID != "" && !shown[machine.InstanceOf(n.Spec.ProviderID)] {
 			all = append(all, n)
 		}
 	}
@@ -51,10 +51,10 @@ func allListed(s snapshot.Snapshot, known map[string]machine.SweptAccount) bool 
 }
 
 // claimed returns the instances that an account shows or a Machine records, and the Nodes that Machines are linked to.
-func claimed(s snapshot.Snapshot) (instances map[string]bool, nodes map[types.UID]bool) {
+func claimed(s snapshot.Snapshot) (instances map[machine.InstanceID]bool, nodes map[types.UID]bool) {
 	instances, nodes = listed(s), map[types.UID]bool{}
 	for _, m := range s.Machines {
-		instances[machine.ProviderID(m)] = true
+		instances[machine.InstanceOf(machine.ProviderID(m))] = true
 		if m.Status.NodeRef != nil {
 			nodes[m.Status.NodeRef.UID] = true
 		}

@@ -28,7 +28,7 @@ const (
 func fitOf(providerID string, addresses []corev1.NodeAddress, n *corev1.Node) fit {
 	switch {
 	case providerID != "" && n.Spec.ProviderID != "":
-		if providerID == n.Spec.ProviderID {
+		if sameID(providerID, n.Spec.ProviderID) {
 			return byInstance
 		}
 	case among(firstIP(n.Status.Addresses), addresses):
@@ -100,14 +100,17 @@ func better(m *Machine, n, than *corev1.Node) bool {
 }
 
 // Index finds Machines by what a Node says of itself.
-type Index struct{ byID, byIP map[string][]*Machine }
+type Index struct {
+	byID map[InstanceID][]*Machine
+	byIP map[string][]*Machine
+}
 
 // IndexOf returns the index of all these Machines.
 func IndexOf(all []*Machine) Index {
-	ix := Index{byID: make(map[string][]*Machine, len(all)), byIP: make(map[string][]*Machine, len(all))}
+	ix := Index{byID: make(map[InstanceID][]*Machine, len(all)), byIP: make(map[string][]*Machine, len(all))}
 	for _, m := range all {
 		if id := ProviderID(m); id != "" {
-			ix.byID[id] = append(ix.byID[id], m)
+			ix.byID[InstanceOf(id)] = append(ix.byID[InstanceOf(id)], m)
 		}
 		for _, a := range m.Status.Addresses {
 			if at := ix.byIP[a.Address]; internal(a) && (len(at) == 0 || at[len(at)-1] != m) {
@@ -118,7 +121,7 @@ func IndexOf(all []*Machine) Index {
 	return ix
 }
 
-// Of returns the Machines that n fits best: those that record its providerID; if there are none, those that have its first
+// Of returns the Machines that n fits best: those that record its instance; if there are none, those that have its first
 // internal address (S87); if there are none, those whose first internal address it has (B62). Addresses are given again, before the
 // Machine that had one is gone: see apart.
 func (ix Index) Of(n *corev1.Node) []*Machine {
@@ -134,7 +137,7 @@ func (ix Index) Of(n *corev1.Node) []*Machine {
 			}
 		}
 	}
-	consider(ix.byID[n.Spec.ProviderID])
+	consider(ix.byID[InstanceOf(n.Spec.ProviderID)])
 	for _, a := range n.Status.Addresses {
 		if best < byInstance && internal(a) {
 			consider(ix.byIP[a.Address])

@@ -19,7 +19,31 @@ func IsNodeOf(m *Machine, n *corev1.Node) bool {
 
 // SameInstance reports whether m and n both say which instance is theirs, and mean the same (SPEC B5).
 func SameInstance(m *Machine, n *corev1.Node) bool {
-	return ProviderID(m) != "" && ProviderID(m) == n.Spec.ProviderID
+	return ProviderID(m) != "" && n.Spec.ProviderID != "" && sameID(ProviderID(m), n.Spec.ProviderID)
+}
+
+// sameID reports whether two providerIDs, neither of them empty, name the same instance. Many are compared with many: of most the last
+// letter tells enough.
+func sameID(a, b string) bool {
+	return a == b || a[len(a)-1]|' ' == b[len(b)-1]|' ' && InstanceOf(a) == InstanceOf(b) // the bit between capitals and small letters
+}
+
+// An InstanceID is the instance that a providerID names. Whoever compares those of a Machine, an instance and a Node compares this:
+// clouds' controllers do not write them as drivers do.
+type InstanceID struct{ cloud, id string }
+
+// InstanceOf returns the instance that a providerID names; the zero InstanceID if it is empty. The id of an instance is one in all of its
+// cloud where a region or a zone stands before it, which not everybody writes: OpenStack's controller writes a region if it is told to
+// (OS_CCM_REGIONAL), a kubelet on AWS may leave the zone out. The other ids that differ in their letters' case alone are those of Azure
+// and of BIOSes.
+func InstanceOf(providerID string) InstanceID {
+	switch cloud, rest, _ := strings.Cut(providerID, "://"); cloud {
+	case "aws", "openstack":
+		return InstanceID{cloud, rest[strings.LastIndexByte(rest, '/')+1:]}
+	case "azure", "vsphere":
+		return InstanceID{cloud, strings.ToLower(rest)}
+	}
+	return InstanceID{id: providerID}
 }
 
 // ProviderID returns the recorded id of m's instance, or "".
