@@ -7,7 +7,8 @@
 //	writes    Machine (nodeRef, phase Running with it, lastUpdated), Node (labels, annotations, taints, a host's providerID)
 //
 // A Node is never guessed: where more than one Machine, or more than one Node, fits, a Warning says so and nothing is
-// written (B63). A nodeRef stays when its Node is gone; that is how remediate learns of it (B65).
+// written (B63); one says it too where name and address fit, and not the instance (B5). A nodeRef stays when its Node is gone;
+// that is how remediate learns of it (B65).
 package linknode
 
 import (
@@ -101,6 +102,8 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 		switch {
 		case len(ms) > 1:
 			p.Notes = append(p.Notes, plan.Warning(n, "AmbiguousMachine", "more than one machine fits, nothing is written: "+names(ms)))
+		case len(ms) == 0 && s.Has(snapshot.All("Machine")):
+			p.Notes = append(p.Notes, denied(machines, fits, n)...)
 		case len(ms) == 0 || s.Request.Is("Node") && s.Request.Name != n.Name || machine.IsPaused(ms[0]):
 		case len(fits[ms[0]]) > 1:
 			p.Notes = append(p.Notes, plan.Warning(ms[0], "AmbiguousNode", "more than one node fits, nothing is written: "+names(fits[ms[0]])))
@@ -109,6 +112,18 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 		}
 	}
 	return p.Untried(s.Outcomes)
+}
+
+// denied tells each Machine that no Node fits of one that would, if the two did not name different instances: who waits for the Machine's
+// Node waits in vain, and one that was not linked before nobody drains.
+func denied(machines machine.Index, fits map[*machine.Machine][]*corev1.Node, n *corev1.Node) (notes []plan.Note) {
+	for _, m := range machines.Denied(n) {
+		if len(fits[m]) == 0 && !machine.IsPaused(m) {
+			notes = append(notes, plan.Warning(m, "MismatchedNode", fmt.Sprintf(
+				"node %s has this machine's name and address, but its providerID is %s, and not %s: it is taken for another instance's", n.Name, n.Spec.ProviderID, machine.ProviderID(m))))
+		}
+	}
+	return notes
 }
 
 // link commits the link to the Machine, then marks the Node; a Machine or Node on its way out is not marked any more

@@ -149,6 +149,27 @@ func (ix Index) Of(n *corev1.Node) []*Machine {
 	return found
 }
 
+// Denied returns the Machines of which n has the name and an address, while by what both record it is another instance (B5): a name and an
+// address are given again, or somebody writes the instance's id in a way that InstanceOf does not know. Who has another Node is left out.
+func (ix Index) Denied(n *corev1.Node) (all []*Machine) {
+	for _, a := range n.Status.Addresses {
+		for _, m := range ix.byIP[a.Address] {
+			ref := m.Status.NodeRef
+			if internal(a) && OtherInstance(m, n) && called(m, n.Name) && (ref == nil || ref.Name == n.Name) && !slices.Contains(all, m) {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// called reports whether m's instance has this name, its own or one that its cloud gave it.
+func called(m *Machine, name string) bool {
+	return m.Name == name || slices.ContainsFunc(m.Status.Addresses, func(a corev1.NodeAddress) bool {
+		return (a.Type == corev1.NodeHostName || a.Type == corev1.NodeInternalDNS) && a.Address == name
+	})
+}
+
 // apart returns those of several Machines at n's address that n can be of. One that is being deleted has for itself what it is linked
 // to. It stands back behind one that lives where it has another Node and n came after its deletion; one that never was linked does
 // not, as its Node may join late (R-B31), nor where n has the name of its own, which may have registered anew (R-B32).
