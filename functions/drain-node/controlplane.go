@@ -89,7 +89,7 @@ func (d drain) takeSlot(claimed *bool) (seq []plan.Sequence, wait bool) {
 		return d.queued("node " + other + " is cordoned"), true
 	}
 	if err != nil {
-		return d.hindered(err.Error() + ": mend it or remove it, until then nobody disrupts the control plane"), true
+		return d.barred(err.Error() + ": mend it or remove it, until then nobody disrupts the control plane"), true
 	}
 	if holds {
 		return nil, false
@@ -144,6 +144,12 @@ func (d drain) waiting(n *corev1.Node) bool {
 		return machine.IsNodeOf(m, n) && m.DeletionTimestamp != nil && !excluded &&
 			c != nil && c.Status == corev1.ConditionFalse && c.Reason == reasonQueued
 	})
+}
+
+// barred shows why nobody's turn comes; the drain has not begun.
+func (d drain) barred(why string) []plan.Sequence {
+	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityWarning, reasonQueued, why),
+		plan.Warning(d.m, "DrainRequeued", "Node drain requeued: "+why).From(source))
 }
 
 // queued shows whose turn it is.

@@ -193,6 +193,9 @@ func (d drain) undrained(c machine.Condition, notes ...plan.Note) []plan.Sequenc
 
 func (d drain) set(c machine.Condition, notes []plan.Note) []plan.Sequence {
 	next := d.deleting()
+	if have := d.begun(); have != nil && have.Reason == reasonQueued && c.Reason != reasonQueued { // its turn has come: the queue does not count
+		forget(next)
+	}
 	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, c, d.Now)
 	return []plan.Sequence{{Do: []plan.Action{plan.UpdateStatus{Old: d.m, New: next, Why: c.Reason}}, Notes: notes}}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// reasonQueued is of a drain that has not begun, because another control-plane Node goes first.
+	// reasonQueued is of a drain that has not begun, because another control-plane Node goes first, or nobody knows which one does.
 	reasonQueued = "Queued"
 	// fewPods is how many Pods a message names.
 	fewPods = 5
@@ -48,10 +48,15 @@ func (d drain) begin(notes ...plan.Note) []plan.Sequence {
 		return nil
 	}
 	next := d.deleting()
-	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c machine.Condition) bool { return c.Type == machine.ConditionDrained })
+	forget(next)
 	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo,
 		"Draining", "ends at "+machine.Stamp(d.Now.Add(limit))+" at the latest"), d.Now)
 	return []plan.Sequence{{Do: []plan.Action{plan.UpdateStatus{Old: d.m, New: next, Why: "drain within " + limit.String()}}, Notes: notes}}
+}
+
+// forget takes off m since when it is drained, so that this begins anew.
+func forget(m *machine.Machine) {
+	m.Status.Conditions = slices.DeleteFunc(m.Status.Conditions, func(c machine.Condition) bool { return c.Type == machine.ConditionDrained })
 }
 
 // late reports whether the drain has reached its limit.

@@ -306,8 +306,9 @@ var drains = []Guard{
 	{"one-of-the-control-plane", "2e", drain + "controlplane.go", `	if !machine.IsControlPlane(d.n) {`, `	if true {`, ""},
 	{"slot-names-its-holder", "2e", drain + "controlplane.go", `	case held.Namespace == "" || held.Name == "" || held.UID == "":`, `	case false:`, ""},
 	{"broken-slot-lets-nobody-go", "2e", drain + "controlplane.go", `	if err != nil {
-		return d.hindered(`, `	if err != nil && false {
-		return d.hindered(`, ""},
+		return d.barred(`, `	if err != nil && false {
+		return d.barred(`, ""},
+	{"queue-is-no-part-of-the-drain", "2e", drain + "handler.go", ` && have.Reason == reasonQueued && c.Reason != reasonQueued {`, ` && false {`, ""},
 	{"volumes-are-waited-for", "2e", drain + "handler.go", `	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes != "" {`, `	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes == "never" {`, ""},
 	{"pods-are-waited-for", "2e", drain + "handler.go", `	if progress := e.progress(); progress != "" {`, `	if progress := e.progress(); progress == "never" {`, ""},
 	{"blocked-pods-block", "2e", drain + "handler.go", `	if reason := e.obstacle(); reason != "" {`, `	if reason := e.obstacle(); reason == "never" {`, ""},
