@@ -79,6 +79,9 @@ func newCheck(s snapshot.Snapshot, h *machine.MachineHealthCheck, legacy *machin
 func (c *check) look(m *machine.Machine) *target {
 	n := c.network.nodeOf(m)
 	t := &target{m: m, n: n, verdict: c.judge(m, n), requested: c.request(m) != nil}
+	if linked := c.network.found[m].Best; t.reason == "" && n != linked {
+		t.message = fmt.Sprintf("node %s is Ready on the same instance as node %s, which the machine is linked to", n.Name, linked.Name)
+	}
 	healthy := machine.FindCondition(m.Status.Conditions, machine.ConditionHealthy)
 	if t.reason == "" && c.policy.healthyDelay > 0 && healthy != nil { // what was never ill carries no condition
 		t.recovering = healthy.Status != corev1.ConditionTrue || c.Now.Before(healthy.LastTransitionTime.Add(c.policy.healthyDelay))

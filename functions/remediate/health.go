@@ -34,12 +34,14 @@ const (
 	reasonNotFound = "NodeNotFound"
 	reasonStartup  = "NodeStartup"
 	reasonNode     = "UnhealthyNode"
+	// reasonAnother is of one that is healthy by another Node than the linked one.
+	reasonAnother = "AnotherNode"
 )
 
-// verdict is what a check says about a Machine. The zero verdict is: healthy.
+// verdict is what a check says about a Machine. Without a reason it is: healthy.
 type verdict struct {
 	reason  string
-	message string    // facts with absolute times, so that waiting changes nothing
+	message string    // facts with absolute times, so that waiting changes nothing; of what is healthy: by which other Node
 	due     time.Time // when the Machine is sick; zero: not by waiting
 	early   bool      // not worth telling yet
 	sight   string    // what has to be seen twice; empty: once is enough

@@ -76,8 +76,11 @@ func nodeReads(s snapshot.Snapshot, checks bool) (ask []snapshot.Query, all bool
 	return append(ask, snapshot.One("Machine", namespace, name)), m != nil && pressing(s, m)
 }
 
-// pressing reports whether more has to be known about m than itself and its Node.
+// pressing reports whether more has to be known about m than itself and its Node: also where another Node spoke for it.
 func pressing(s snapshot.Snapshot, m *machine.Machine) bool {
+	if told := machine.FindCondition(m.Status.Conditions, machine.ConditionHealthy); told != nil && told.Reason == reasonAnother {
+		return true
+	}
 	for _, c := range newDecision(s).checks {
 		for _, t := range c.targets {
 			if t.m == m && (t.sick(s.Now) || t.sight != "" || c.record.has(m.UID)) {

@@ -112,16 +112,17 @@ func (c *check) commit() plan.Sequence {
 }
 
 // show writes on a Machine what the checks say about it, and why it is not remediated if it is not. A Machine that was
-// never found unhealthy carries no condition.
+// never found unhealthy carries no condition, unless its health is that of another Node than the linked one.
 func (d *decision) show(m *machine.Machine, v verdict) plan.Sequence {
 	have := machine.FindCondition(m.Status.Conditions, machine.ConditionHealthy)
 	unknown := v.reason == reasonStartup && !d.whole // a Node that nobody linked may be there: whoever reads all says so
-	if m.DeletionTimestamp != nil || machine.IsPaused(m) || unknown || have == nil && (v.reason == "" || v.early) {
+	if m.DeletionTimestamp != nil || machine.IsPaused(m) || unknown || have == nil && (v.reason == "" && v.message == "" || v.early) {
 		return plan.Sequence{}
 	}
 	want := machine.True(machine.ConditionHealthy, "", "")
 	var notes []plan.Note
-	if v.reason != "" {
+	switch {
+	case v.reason != "":
 		message, held := v.message, d.held[m.UID]
 		if held != "" {
 			message += "; " + held
@@ -131,6 +132,8 @@ func (d *decision) show(m *machine.Machine, v verdict) plan.Sequence {
 		if held == heldOwner {
 			notes = append(notes, plan.Warning(m, "SkippedNoController", held))
 		}
+	case v.message != "":
+		want = machine.True(machine.ConditionHealthy, reasonAnother, v.message)
 	}
 	next := m.DeepCopy()
 	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, want, d.Now)
