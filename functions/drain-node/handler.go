@@ -49,8 +49,12 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 		if n != nil && draining[n] {
 			continue // another Machine claims the same Node: one plan is enough
 		}
+		d := drain{Snapshot: s, m: m, n: n, others: others(s, m, n)}
 		draining[n] = true
-		p.Add(drain{Snapshot: s, m: m, n: n}.step(&claimed)...)
+		for _, other := range d.others {
+			draining[other] = true
+		}
+		p.Add(d.step(&claimed)...)
 	}
 	for _, n := range s.Nodes {
 		if r, ok := removalOf(s, n); ok && !draining[n] {
@@ -63,8 +67,9 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 // drain is one Machine in one decision. Without a Node there is nothing to empty.
 type drain struct {
 	snapshot.Snapshot
-	m *machine.Machine
-	n *corev1.Node
+	m      *machine.Machine
+	n      *corev1.Node
+	others []*corev1.Node // of the same instance, which are emptied next
 }
 
 // step: skip or wait for hooks, take the slot, cordon, evict, see everything go (B28–B34, RELIABILITY 2e).
@@ -82,6 +87,11 @@ func (d drain) step(claimed *bool) []plan.Sequence {
 	case d.n == nil: // gone (B31)
 		return d.set(machine.NodeGone(d.m.Status.NodeRef.UID), []plan.Note{d.note("DrainSucceeded", "Node drain succeeded")})
 	}
+	return d.empty(claimed)
+}
+
+// empty has the Node left by its Pods, once it is its turn.
+func (d drain) empty(claimed *bool) []plan.Sequence {
 	if seq, wait := d.takeSlot(claimed); wait {
 		return seq
 	}
@@ -91,7 +101,7 @@ func (d drain) step(claimed *bool) []plan.Sequence {
 	if !closed(d.n) {
 		return d.cordon()
 	}
-	return d.evict()
+	return d.evict(claimed)
 }
 
 // awaitLink waits until it is known whose the Node is that registered anew under the name of the linked one.
@@ -133,8 +143,8 @@ func (d drain) cordon() []plan.Sequence {
 // uncordoned begins what is told of a Node whose cordon the API server refuses.
 func (d drain) uncordoned() string { return "node " + d.n.Name + " cannot be cordoned: " }
 
-// evict empties the Node, then sees the volumes go.
-func (d drain) evict() []plan.Sequence {
+// evict empties the Node, sees the volumes go, then does the same with the others of the instance.
+func (d drain) evict(claimed *bool) []plan.Sequence {
 	e := evictionOf(d.Snapshot, d.n, nil)
 	var begins []plan.Note
 	if e.vain() { // the first eviction that comes to something tells it
@@ -162,6 +172,10 @@ func (d drain) evict() []plan.Sequence {
 		}
 		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining",
 			"waits for volumes to be detached: "+volumes))
+	}
+	if len(d.others) > 0 {
+		d.n, d.others = d.others[0], d.others[1:]
+		return d.empty(claimed)
 	}
 	linked := d.n.UID
 	if ref := d.m.Status.NodeRef; ref != nil {

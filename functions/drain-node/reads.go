@@ -37,10 +37,8 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		if !machine.IsNodeOf(m, n) { // is it another Machine's?
 			ask = append(ask, snapshot.All("Machine"))
 		}
-		ask = append(ask, slotReads(s, m, n)...)
-		if closed(n) { // else the cordon comes first
-			ask = append(ask, pods(s, n)...)
-		}
+		ask = append(ask, emptying(s, m, n)...)
+		ask = append(ask, beside(s, m, n)...)
 	}
 	for _, n := range s.Nodes {
 		if _, ok := removalOf(s, n); ok {
@@ -49,6 +47,46 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	}
 	return snapshot.Scope{Objects: ask}
 }
+
+// emptying asks for what one Node is emptied by: whose turn it is, then, once it is cordoned, the Pods on it.
+func emptying(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) []snapshot.Query {
+	ask := slotReads(s, m, n)
+	if closed(n) {
+		ask = append(ask, pods(s, n)...)
+	}
+	return ask
+}
+
+// beside asks for the other Nodes of the instance of n, which must be empty too before the drain is over: a host that got another
+// name is another Node, and the former one stays while there is the instance. While the kubelet is n's, that costs nothing.
+func beside(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) []snapshot.Query {
+	if !silent(s, n) || machine.ProviderID(m) == "" || !closed(n) {
+		return nil
+	}
+	ask := []snapshot.Query{snapshot.All("Node")}
+	for _, other := range others(s, m, n) {
+		ask = append(ask, snapshot.All("Machine")) // is it another Machine's?
+		ask = append(ask, emptying(s, m, other)...)
+	}
+	return ask
+}
+
+// others returns the other Nodes of m's instance, as far as Nodes and Machines are known, but those of other Machines.
+func others(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) []*corev1.Node {
+	if n == nil || !silent(s, n) {
+		return nil
+	}
+	var all []*corev1.Node
+	for _, other := range s.Nodes {
+		if other.Name != n.Name && machine.SameInstance(m, other) && !machine.ClaimedByAnother(m, other, s.Machines) {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
+// silent reports whether an instance may be another Node than n by now: it has one kubelet, which is n's while that says so.
+func silent(s snapshot.Snapshot, n *corev1.Node) bool { return !machine.NodeAlive(n, s.Now) }
 
 // woken asks for what a request names, and for the Nodes of its Machines.
 func woken(s snapshot.Snapshot) []snapshot.Query {

@@ -78,11 +78,13 @@ func (l life) hasNode(providerID string) bool {
 	return slices.ContainsFunc(l.Nodes, func(n *corev1.Node) bool { return machine.InstanceOf(n.Spec.ProviderID) == id })
 }
 
-// runningNode returns the Machine's Node where that says that it runs: then no answer of a cloud that the instance is not
+// runningNode returns that of the Machine's Nodes which says that it runs: then no answer of a cloud that the instance is not
 // there is believed. Other credentials, another project, or another cluster's id lead to a cloud that knows nothing of it.
 func (l life) runningNode() *corev1.Node {
-	if n := l.node(); n != nil && n.DeletionTimestamp == nil && machine.NodeAlive(n, l.Now) {
-		return n
+	for _, n := range l.nodes() {
+		if n.DeletionTimestamp == nil && machine.NodeAlive(n, l.Now) {
+			return n
+		}
 	}
 	return nil
 }

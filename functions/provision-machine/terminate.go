@@ -74,8 +74,10 @@ func (l life) release() plan.Sequence {
 	if n := l.runningNode(); n != nil && l.doubted() {
 		return l.kept(n)
 	}
-	if n := l.node(); n != nil && n.DeletionTimestamp == nil && l.claimant() == nil {
-		return l.removeNode(n)
+	for _, n := range l.nodes() { // each that its host was, whatever it was called
+		if n.DeletionTimestamp == nil && l.claimant() == nil {
+			return l.removeNode(n)
+		}
 	}
 	next := l.m.DeepCopy()
 	next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool { return f == machine.Finalizer })
@@ -222,20 +224,31 @@ func (l life) surfaces() time.Time {
 	return l.intent.SurfacesUntil(l.cloud.Horizon)
 }
 
-// node returns the Machine's Node: the linked one, unless it names another instance, else the one of its instance that no
+// node returns the first of the Machine's Nodes, or nil.
+func (l life) node() *corev1.Node {
+	if all := l.nodes(); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// nodes returns the Machine's Nodes: first the linked one, unless it names another instance, then those of its instance that no
 // other Machine claims, as far as the others are known. A Node of the same name that came later is another Machine's
 // (R-B32), as is one whose Machine was copied together with the id of its instance (R-S3). One that says by its address alone
 // whose it is counts for a Machine that never was linked, and not if it came once that was deleted: addresses are given again.
-func (l life) node() *corev1.Node {
+func (l life) nodes() []*corev1.Node {
+	var all []*corev1.Node
 	for _, n := range l.Nodes {
 		linked, same := machine.IsNodeOf(l.m, n), machine.SameInstance(l.m, n)
 		there := l.m.Status.NodeRef == nil && machine.Fits(l.m, n) && (l.m.DeletionTimestamp == nil || !n.CreationTimestamp.After(l.m.DeletionTimestamp.Time))
 		switch {
-		case linked && !machine.OtherInstance(l.m, n), (same || there) && !machine.ClaimedByAnother(l.m, n, l.Machines):
-			return n
+		case linked && !machine.OtherInstance(l.m, n):
+			all = slices.Insert(all, 0, n)
+		case (same || there) && !machine.ClaimedByAnother(l.m, n, l.Machines):
+			all = append(all, n)
 		}
 	}
-	return nil
+	return all
 }
 
 // blocked says on the Machine why it is still there.

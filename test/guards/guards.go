@@ -262,8 +262,10 @@ var ends = []Guard{
 	{"copy-takes-no-instance", "2b.9", provision + "terminate.go", `	if o := l.claimant(); o != nil {`, `	if o := l.claimant(); false {`, ""},
 	{"others-are-read-before-a-removal", "2b.9", provision + "reads.go", `		all = append(all, claimQuery)
 `, "", ""},
-	{"node-stays-with-the-claimant", "2e", provision + "terminate.go", ` && n.DeletionTimestamp == nil && l.claimant() == nil {`, ` && n.DeletionTimestamp == nil {`, ""},
-	{"node-goes-with-its-instance", "2e", provision + "terminate.go", `	if n := l.node(); n != nil && n.D`, `	if n := l.node(); false && n.D`, ""},
+	{"node-stays-with-the-claimant", "2e", provision + "terminate.go", `n.DeletionTimestamp == nil && l.claimant() == nil {`, `n.DeletionTimestamp == nil {`, ""},
+	{"node-goes-with-its-instance", "2e", provision + "terminate.go", `		if n.DeletionTimestamp == nil && l.c`, `		if false && l.c`, ""},
+	{"every-node-goes-with-its-instance", "2e", provision + "reads.go", `		if l.gone() && machine.ProviderID(l.m) != "" {`, `		if false {`, ""},
+	{"unlinked-node-may-be-anothers", "2e", provision + "reads.go", `		if slices.ContainsFunc(append(l.nodes(), l.LateNodeOf(l.m)), unlinked) {`, `		if unlinked(l.node()) {`, ""},
 	{"instance-waits-for-a-late-node", "2e", provision + "terminate.go", `	case !l.gone() && l.LateNodeOf(l.m) != nil: // drain-node drains it
 		return plan.Sequence{}
 `, "", ""},
@@ -309,6 +311,10 @@ var drains = []Guard{
 		return d.barred(`, `	if err != nil && false {
 		return d.barred(`, ""},
 	{"queue-is-no-part-of-the-drain", "2e", drain + "handler.go", ` && have.Reason == reasonQueued && c.Reason != reasonQueued {`, ` && false {`, ""},
+	{"every-node-of-the-instance-is-emptied", "2e", drain + "handler.go", `	if len(d.others) > 0 {`, `	if false {`, ""},
+	{"nodes-beside-a-silent-one-are-read", "2e", drain + "reads.go", `		ask = append(ask, beside(s, m, n)...)
+`, "", ""},
+	{"node-of-a-copy-is-not-drained", "2e", drain + "reads.go", ` && machine.SameInstance(m, other) && !machine.ClaimedByAnother(m, other, s.Machines) {`, ` && machine.SameInstance(m, other) {`, ""},
 	{"volumes-are-waited-for", "2e", drain + "handler.go", `	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes != "" {`, `	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes == "never" {`, ""},
 	{"pods-are-waited-for", "2e", drain + "handler.go", `	if progress := e.progress(); progress != "" {`, `	if progress := e.progress(); progress == "never" {`, ""},
 	{"blocked-pods-block", "2e", drain + "handler.go", `	if reason := e.obstacle(); reason != "" {`, `	if reason := e.obstacle(); reason == "never" {`, ""},
@@ -334,6 +340,7 @@ var repairs = []Guard{
 	{"as-many-in-flight", "2f", heal + "admit.go", `	case !c.room():
 		return fmt.Sprintf(heldFlight, c.name())
 `, "", ""},
+	{"another-node-of-the-instance-is-ready", "2f", heal + "limits.go", `best != nil && !ready(best) && other != nil {`, `best == nil && other != nil {`, ""},
 	{"slot-of-the-budget", "G8", heal + "repair.go", ` || !d.budget.stored.Holds(f.UID, d.Now) {`, ` {`, ""},
 	{"budget-at-once", "G8", words + "disruption.go", `	if atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {`, `	if len(next.Slots) >= l.PerHour {`, ""},
 	{"budget-per-hour", "G8", words + "disruption.go", `atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {`, `atOnce >= l.AtOnce {`, ""},

@@ -89,3 +89,45 @@ func fullNode(t *testing.T, w *World, pods int, grace int64) {
 		}
 	}
 }
+
+// A host that got another name is another Node of the same instance, and the Machine stays linked to the former one: the drain is not
+// over before both are empty (RELIABILITY 2e, R-S7, R-S8).
+func TestEveryNodeOfTheInstanceIsDrained(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(drainnode.Function)
+	fullNode(t, w, 0, 0)
+	if err := memory.Patch(w.API, "", "node-a", func(n *corev1.Node) {
+		n.Spec.ProviderID, n.Status.Conditions[0].Status = "kubemark://a", corev1.ConditionUnknown
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := memory.Patch(w.API, machine.Namespace, "worker-a", func(m *machine.Machine) { m.Spec.ProviderID = new("kubemark://a") }); err != nil {
+		t.Fatal(err)
+	}
+	renamed := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "renamed", UID: "node-2"}, Spec: corev1.NodeSpec{ProviderID: "kubemark://a"}}
+	renamed.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	grace := int64(0)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"},
+		Spec:       corev1.PodSpec{NodeName: "renamed", TerminationGracePeriodSeconds: &grace},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	if err := w.API.Put(renamed, pod); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if _, err := w.Runner(drainnode.Function).Handle(t.Context(), snapshot.Request{Kind: "Machine", Namespace: machine.Namespace, Name: "worker-a"}); err != nil {
+			t.Fatal(err)
+		}
+		m := memory.Get[*machine.Machine](w.API, machine.Namespace, "worker-a")
+		n, left := memory.Get[*corev1.Node](w.API, "", "renamed"), len(memory.List[*corev1.Pod](w.API))
+		if !machine.Drained(m) {
+			continue
+		}
+		if left > 0 || !n.Spec.Unschedulable {
+			t.Errorf("drained with %d pods on node renamed, which is cordoned: %v", left, n.Spec.Unschedulable)
+		}
+		return
+	}
+	t.Error("the drain does not end")
+}
