@@ -265,7 +265,7 @@ var ends = []Guard{
 	{"node-stays-with-the-claimant", "2e", provision + "terminate.go", `n.DeletionTimestamp == nil && l.claimant() == nil {`, `n.DeletionTimestamp == nil {`, ""},
 	{"node-goes-with-its-instance", "2e", provision + "terminate.go", `		if n.DeletionTimestamp == nil && l.c`, `		if false && l.c`, ""},
 	{"every-node-goes-with-its-instance", "2e", provision + "reads.go", `		if l.gone() && machine.ProviderID(l.m) != "" {`, `		if false {`, ""},
-	{"unlinked-node-may-be-anothers", "2e", provision + "reads.go", `		if slices.ContainsFunc(append(l.nodes(), l.LateNodeOf(l.m)), unlinked) {`, `		if unlinked(l.node()) {`, ""},
+	{"unlinked-node-may-be-anothers", "2e", provision + "reads.go", `		if slices.ContainsFunc(append(l.nodes(), l.LateNodeOf(l.m)), unlinked) {`, `		if slices.ContainsFunc(append(l.nodes()[:min(1, len(l.nodes()))], l.LateNodeOf(l.m)), unlinked) {`, ""},
 	{"instance-waits-for-a-late-node", "2e", provision + "terminate.go", `	case !l.gone() && l.LateNodeOf(l.m) != nil: // drain-node drains it
 		return plan.Sequence{}
 `, "", ""},
