@@ -108,14 +108,17 @@ func (c *check) restricted(b *budget) restriction {
 type network struct {
 	unreachable, nodes int
 	found              map[*machine.Machine]machine.Candidates
-	alive              map[string]*corev1.Node // by the instance, where a Machine's Node is not Ready
+	alive              map[machine.InstanceID]*corev1.Node // by the instance, where a Machine's Node is not Ready
 }
 
 // nodeOf returns m's Node, as [snapshot.Snapshot.NodeOf] does: that looks at every Node for one Machine, too much for all. Where that
 // Node is not Ready and the instance is another Node by now, as a host is that got another name, it is that one: what runs there, runs.
 func (n network) nodeOf(m *machine.Machine) *corev1.Node {
 	best := n.found[m].Best
-	if other := n.alive[machine.ProviderID(m)]; best != nil && !ready(best) && other != nil {
+	if best == nil || ready(best) {
+		return best
+	}
+	if other := n.alive[machine.InstanceOf(machine.ProviderID(m))]; other != nil {
 		return other
 	}
 	return best
@@ -127,18 +130,22 @@ func (n network) partitioned() bool {
 
 // networkOf counts the Nodes that nothing is heard of. One that vanished counts like them (R-B23).
 func networkOf(s snapshot.Snapshot) network {
-	net := network{nodes: len(s.Nodes), found: machine.CandidatesOf(s.Machines, s.Nodes), alive: map[string]*corev1.Node{}}
+	net := network{nodes: len(s.Nodes), found: machine.CandidatesOf(s.Machines, s.Nodes), alive: map[machine.InstanceID]*corev1.Node{}}
 	for _, m := range s.Machines {
 		if id := machine.ProviderID(m); id != "" && net.nodeOf(m) != nil && !ready(net.nodeOf(m)) {
-			net.alive[id] = nil
+			net.alive[machine.InstanceOf(id)] = nil
 		}
 	}
 	for _, n := range s.Nodes {
 		if machine.NodeUnreachable(n) {
 			net.unreachable++
 		}
-		if _, asked := net.alive[n.Spec.ProviderID]; asked && machine.NodeAlive(n, s.Now) {
-			net.alive[n.Spec.ProviderID] = n
+		if len(net.alive) == 0 || !machine.NodeAlive(n, s.Now) {
+			continue
+		}
+		id := machine.InstanceOf(n.Spec.ProviderID)
+		if _, asked := net.alive[id]; asked {
+			net.alive[id] = n
 		}
 	}
 	for _, m := range s.Machines {
