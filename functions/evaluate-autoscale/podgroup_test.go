@@ -12,6 +12,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
 // gang puts a group of Pods, one of each size, that wait.
@@ -234,5 +236,50 @@ func TestGroupKeepsRoomOnItsWay(t *testing.T) {
 	w.scans(t, 3)
 	if told := w.told("NotTriggerScaleUp"); told["g-0"] != "" || told["later"] == "" {
 		t.Errorf("told that nothing is done for them: %v", told)
+	}
+}
+
+// A group that there is room for within the limits of the cluster gets its Nodes, also where cheaper ones, or smaller ones, would be too
+// many for these (SPEC C9, C31, W12); and so do Pods of no group, at once.
+func TestGroupThatFitsTheLimitsGetsItsNodes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		settings, small, large string
+		want                   []int32
+	}{
+		{"{expanders: [Price], resourceLimits: {maxNodesTotal: 2}}", "1", "3", []int32{1, 1}},
+		{"{expanders: [Price], resourceLimits: {maxNodesTotal: 2, cores: {min: 0, max: 100}}}", "1", "3", []int32{1, 1}},
+		{"{resourceLimits: {maxNodesTotal: 2}}", "1", "3", []int32{1, 1}},
+		{"{expanders: [Price], resourceLimits: {cores: {min: 0, max: 12}}}", "4", "3", []int32{1, 1}},
+		{"{expanders: [Price], resourceLimits: {maxNodesTotal: 9}}", "1", "3", []int32{3, 0}},
+	} {
+		for _, group := range []bool{true, false} {
+			w := fresh(t, tt.settings)
+			w.set(t, "small", 0, 9, midsize(machine.AnnotationPrice, tt.small), nil)
+			w.set(t, "large", 0, 9, map[string]string{machine.CapacityCPU: "8", machine.CapacityMemory: "32Gi", machine.AnnotationPrice: tt.large}, nil)
+			if group {
+				gang(t, w, "g", 0, "3", "3", "3")
+			} else {
+				w.must(t, w.Put(ranked("a", "", 0), ranked("b", "", 0), ranked("c", "", 0)))
+			}
+			w.scans(t, 1)
+			if got := w.replicas("small", "large"); !slices.Equal(got, tt.want) {
+				t.Errorf("%s, a group %v: %v, want %v", tt.settings, group, got, tt.want)
+			}
+		}
+	}
+}
+
+// A plan that saves what is limited comes true only where it leaves fewer important Pods over: here the large Nodes are for many Pods that
+// matter less.
+func TestLimitsAreForTheMostImportant(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{expanders: [Price], resourceLimits: {maxNodesTotal: 1}}")
+	w.set(t, "small", 0, 9, midsize(machine.AnnotationPrice, "1"), map[string]string{"pool": "small"})
+	w.set(t, "large", 0, 9, map[string]string{machine.CapacityCPU: "8", machine.CapacityMemory: "32Gi", machine.AnnotationPrice: "3"}, nil)
+	w.must(t, w.Put(ranked("high", "small", 5), ranked("a", "", 0), ranked("b", "", 0)))
+	w.scans(t, 1)
+	if got := w.replicas("small", "large"); !slices.Equal(got, []int32{1, 0}) {
+		t.Errorf("%v", got)
 	}
 }

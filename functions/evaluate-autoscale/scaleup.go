@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -98,48 +97,6 @@ func (sc *scan) plan(options []*option) map[*group][]*corev1.Pod {
 			}
 		}
 	}
-}
-
-// attempt is one try at a plan. The packing knows nothing of limits that groups share: where these cut it short, and
-// Pods of several priorities wait, they are packed again into no more Nodes than there may be, so that nobody has a
-// place that somebody more important could have had (SPEC C9, C30).
-func (sc *scan) attempt(options []*option) map[*group][]*corev1.Pod {
-	sc.packings = 0
-	sc.pack(options)
-	if sc.full() {
-		return nil
-	}
-	notes := len(sc.notes)
-	served, cut := sc.choose(options)
-	if !cut || !sc.ranksPods() {
-		return served
-	}
-	sc.notes = sc.notes[:notes]
-	for _, o := range options {
-		o.offer.Limit = int(o.more)
-	}
-	sc.pack(options)
-	served, _ = sc.choose(options)
-	for _, o := range options {
-		o.offer.Limit = o.room
-	}
-	return served
-}
-
-// pack places the Pods anew, with nothing chosen.
-func (sc *scan) pack(options []*option) {
-	for _, o := range options {
-		o.more = 0
-	}
-	sc.placement = sc.place(options)
-	sc.helped = make([]int, len(sc.placement.Shapes))
-}
-
-// ranksPods reports that Pods of several priorities wait.
-func (sc *scan) ranksPods() bool {
-	return slices.ContainsFunc(sc.waiting, func(p *corev1.Pod) bool {
-		return corev1helpers.PodPriority(p) != corev1helpers.PodPriority(sc.waiting[0])
-	})
 }
 
 // Pods that came together are helped together: while all that wait are this new, one scan is let pass (SPEC C6).
@@ -319,7 +276,7 @@ func (sc *scan) announce(options []*option) {
 			plan.Log(fmt.Sprintf("Estimated %d nodes needed in %s", needed[i], options[i].id)))
 	}
 	sc.notes = append(sc.notes, plan.Log("Final scale-up plan: "+planText(options)))
-	if !sc.ranked {
+	if !sc.ranked && !sc.weighed {
 		sc.notes = append(sc.notes, plan.Log(distance(sc.placement)))
 	}
 	for _, o := range options {

@@ -44,30 +44,26 @@ type scan struct {
 	seen     []scheduling.Node     // what it was made of
 	promised *scheduling.World     // with whoever counts on room there
 	reserved map[int][]*corev1.Pod // by place: Pods that count on room there and do not run there
-	kept     map[int][]*corev1.Pod // of those, the ones that were counted on and that the placement is beside
 	places   []place               // what the world's nodes are
 	waiting  []*corev1.Pod
-	packed   []*corev1.Pod     // of those, the ones that the placement is for
 	counted  autoscaling.Marks // Pods that waves on their way are for
 	arrived  []arrival         // waves whose Nodes are there since the last scan
-	onTheWay int               // Pods that are not packed because they are
 	packings int               // in the attempt at a plan that is under way
+	outcome
 
-	prices    map[string]float64 // what the table says
-	asked     map[string]float64 // what a question says in its place
-	changed   map[types.UID]bool // sets that a question gives another size than their Nodes have
-	ranked    bool               // an expander ranks the groups: what the packing compares is no cost
-	broken    map[string]broken  // groups of Pods that nothing is done for, because it could not be done for all
-	spares    map[string]int     // by group of Pods: how many of them it can do without
-	lacks     map[string]string  // by group of Pods that is incomplete: what it lacks
-	options   []*option          // groups that can grow
-	refusing  []answer           // of the others
-	planned   size               // of the cluster with the Nodes of the plan
-	lifted    []*option          // groups that grow to their minimum
-	placement scheduling.Placement
+	prices    map[string]float64   // what the table says
+	asked     map[string]float64   // what a question says in its place
+	changed   map[types.UID]bool   // sets that a question gives another size than their Nodes have
+	ranked    bool                 // an expander ranks the groups: what the packing compares is no cost
+	broken    map[string]broken    // groups of Pods that nothing is done for, because it could not be done for all
+	spares    map[string]int       // by group of Pods: how many of them it can do without
+	members   map[string]int       // by group of Pods: how many of them wait
+	lacks     map[string]string    // by group of Pods that is incomplete: what it lacks
+	options   []*option            // groups that can grow
+	refusing  []answer             // of the others
+	lifted    []*option            // groups that grow to their minimum
 	among     *among               // what the placement leaves, once somebody asks
 	why       map[types.UID]string // by Node UID: why it is not removed
-	helped    []int                // by shape of the placement: Pods that new Nodes are for
 	resizing  bool                 // the cluster grows in this scan
 	unsettled bool                 // and by what was decided earlier, of which nobody knows yet whether it can be carried out
 	doubt     bool                 // lists lost so much that they are not believed
