@@ -63,8 +63,9 @@ func (sc *scan) incomplete() map[string]broken {
 	}
 	placed, behind := sc.others(waiting)
 	all := map[string]broken{}
-	sc.spares, sc.lacks = map[string]int{}, map[string]string{}
+	sc.spares, sc.lacks, sc.members = map[string]int{}, map[string]string{}, map[string]int{}
 	for g, pods := range waiting {
+		sc.members[g] = len(pods)
 		n, sized := wants[g]
 		has := placed[g] + len(pods)
 		if sized {
@@ -113,8 +114,8 @@ type tornGroup struct {
 type gap struct{ pods, shape int } // shape is that of one of them
 
 // torn returns the groups some of whose Pods the placement, as far as the limits let it come true, leaves without a
-// place, unless those that have one are as many as the group says that it has to have; and those that are incomplete and no
-// longer have what they were counted on for.
+// place, or that were left out of it, unless those that have one are as many as the group says that it has to have; and those
+// that are incomplete and no longer have what they were counted on for. Of each it has the Pods that are still to be left out.
 func (sc *scan) torn() (all []tornGroup) {
 	left, at := sc.missing(), map[string]int{}
 	if len(left)+len(sc.lacks) == 0 {
@@ -136,17 +137,17 @@ func (sc *scan) torn() (all []tornGroup) {
 	answers := sc.answersOfPlan()
 	for i := range all {
 		t := &all[i]
-		if t.why = sc.lacks[t.name]; t.why != "" {
+		if t.why = cmp.Or(sc.lacks[t.name], sc.broken[t.name].why); t.why != "" {
 			t.limit = t.why
 		} else {
 			t.limit = answers(left[t.name].shape)
-			t.why = fmt.Sprintf("pod group %s: %d of %d pods have no place: %s", t.name, left[t.name].pods, len(t.pods), t.limit)
+			t.why = fmt.Sprintf("pod group %s: %d of %d pods have no place: %s", t.name, left[t.name].pods, sc.members[t.name], t.limit)
 		}
 	}
 	return all
 }
 
-// missing returns how many Pods of each group the placement leaves without a place, where the group cannot do without them. Where
+// missing returns how many Pods of each group have no place in the placement, where the group cannot do without them. Where
 // like Pods that stand for themselves wait as well, these come first: each is of use alone, and nothing keeps the scheduler from
 // giving one the Node that a group was to have, which would be torn then. A group that is not to wait for them has a higher priority.
 func (sc *scan) missing() map[string]gap {
@@ -162,6 +163,9 @@ func (sc *scan) missing() map[string]gap {
 				short--
 			}
 		}
+	}
+	for g, b := range sc.broken {
+		left[g] = gap{left[g].pods + len(b.pods), left[g].shape}
 	}
 	maps.DeleteFunc(left, func(g string, n gap) bool { return n.pods <= sc.spares[g] })
 	return left
@@ -239,8 +243,17 @@ func (sc *scan) putBack(options []*option, out []tornGroup) (served map[*group][
 	if whole {
 		return served
 	}
-	sc.notes = sc.notes[:notes]
-	return sc.attempt(options)
+	for {
+		sc.notes = sc.notes[:notes]
+		served = sc.attempt(options)
+		torn := sc.torn()
+		if len(torn) == 0 {
+			return served
+		}
+		for _, t := range torn {
+			sc.leaveOut(t)
+		}
+	}
 }
 
 // triedNow returns so many of a list: the first half of them are always the same, then others have their turn.

@@ -283,6 +283,31 @@ func TestGroupThatGaveWayIsNotTorn(t *testing.T) {
 	}
 }
 
+// Nor does a Node come for the one of a group that some Node fits, beside others that have none: they are told how many these are of all.
+func TestNoNodeComesForHalfOfAGroupThatGaveWay(t *testing.T) {
+	t.Parallel()
+	for _, group := range []bool{true, false} {
+		w := fresh(t, "{expanders: [Price]}")
+		w.set(t, "x", 0, 1, map[string]string{machine.CapacityCPU: "8", machine.CapacityMemory: "32Gi", machine.AnnotationPrice: "3"}, nil)
+		w.set(t, "y", 0, 3, map[string]string{machine.CapacityCPU: "2", machine.CapacityMemory: "8Gi", machine.AnnotationPrice: "1"}, nil)
+		w.must(t, w.Put(ranked("low", "", 0)))
+		gang(t, w, "g", 0, "3", "1")
+		w.scans(t, 1)
+		if w.must(t, w.Put(ranked("high", "", 5, "1500m"))); group {
+			gang(t, w, "hg", 5, "3", "3")
+		} else {
+			w.must(t, w.Put(ranked("h1", "", 5), ranked("h2", "", 5)))
+		}
+		w.scans(t, 30)
+		if got := w.replicas("x", "y"); !slices.Equal(got, []int32{1, 0}) {
+			t.Errorf("beside a group %v: Nodes of x and y: %v", group, got)
+		}
+		if told := w.told("NotTriggerScaleUp"); !strings.Contains(told["g-0"], "1 of 2 pods have no place") || told["g-0"] != told["g-1"] {
+			t.Errorf("beside a group %v: %v", group, told)
+		}
+	}
+}
+
 // Nor does one come for those of a group that is no longer complete.
 func TestIncompleteGroupThatGaveWayBringsNothing(t *testing.T) {
 	t.Parallel()
