@@ -50,14 +50,14 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 func evaluate(s snapshot.Snapshot) []plan.Sequence {
 	ca := clusterAutoscaler(s)
 	if ca == nil {
-		return abandon(s, "there is no ClusterAutoscaler any more")
+		return abandon(s, whyNoSettings)
 	}
 	all := report(s, ca)
 	switch {
 	case len(ca.Validate()) > 0:
-		return append(all, abandon(s, "the ClusterAutoscaler is not valid")...)
+		return append(all, abandon(s, whyInvalid)...)
 	case !s.Has(pods):
-		return append(all, abandon(s, "no machine set is resized any more")...)
+		return append(all, abandon(s, whyNoGroups)...)
 	}
 	sc, err := newScan(s, ca)
 	if err != nil { // written by a newer revision, which will go on with it (RELIABILITY G9)
@@ -118,10 +118,20 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		return snapshot.Scope{Objects: append(ask, everything(s)...)}
 	}
 	ca := clusterAutoscaler(s)
-	switch begun := len(removals(s)) > 0; {
+	begun := len(removals(s)) > 0
+	why := ""
+	switch {
+	case ca == nil:
+		why = whyNoSettings
+	case len(ca.Validate()) > 0:
+		why = whyInvalid
+	case !begun && !anyGroup(s):
+		why = whyNoGroups
+	}
+	switch {
 	case !s.Has(settingsQuery):
-	case ca == nil || len(ca.Validate()) > 0 || !begun && !anyGroup(s):
-		if restless(s) {
+	case why != "":
+		if restless(s, why) {
 			ask = append(ask, machinesQuery, nodesQuery)
 		}
 	default:

@@ -3,6 +3,7 @@
 package evaluateautoscale
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -15,11 +16,18 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
+// Why nothing may scale.
+const (
+	whyNoSettings = "there is no ClusterAutoscaler any more"
+	whyInvalid    = "the ClusterAutoscaler is not valid"
+	whyNoGroups   = "no machine set is resized any more"
+)
+
 // abandon puts everything to rest once nothing may scale any more: every scale-down that was not committed is called off, one
-// that was is followed to its end, what was measured and asked for is forgotten, so that it counts for nothing when scaling begins again, and Nodes lose what
-// speaks of it. It has done so when the state says since when; from then on it costs nothing.
+// that was is followed to its end, what was measured and asked for is forgotten, so that it counts for nothing when scaling begins again, Nodes lose what
+// speaks of it, and the status says why. It has done so when the state says since when; from then on it costs nothing.
 func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
-	if !restless(s) || !s.Has(nodesQuery) || !s.Has(machinesQuery) {
+	if !restless(s, why) || !s.Has(nodesQuery) || !s.Has(machinesQuery) {
 		return nil
 	}
 	state, _ := s.AutoscalerState() // restless has read it
@@ -37,15 +45,20 @@ func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
 		next.Groups[id] = g
 	}
 	back, marks, clean := marksOf(s, off, why)
+	now := new(metav1.NewTime(s.Now.UTC().Truncate(1e9)))
 	if clean && len(next.Removals) == 0 {
-		next.Stopped = new(metav1.NewTime(s.Now.UTC().Truncate(1e9)))
-	}
-	if next.String() == state.String() {
-		return marks
+		next.Stopped = cmp.Or(state.Stopped, now)
 	}
 	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus)
+	told := tells(cm, why)
+	if told && next.String() == state.String() {
+		return marks
+	}
 	changed := cm.DeepCopy()
 	changed.Data[autoscaling.StateKey] = next.String()
+	if !told {
+		changed.Data[autoscaling.StatusKey] = "time: " + flow(now) + "\n" + stoppedStatus(why)
+	}
 	return append(marks, plan.Sequence{Do: append(back, plan.Update{Old: cm, New: changed, Why: "nothing is scaled any more"})})
 }
 
@@ -79,14 +92,23 @@ func setOf(s snapshot.Snapshot, r autoscaling.Removal) *machine.MachineSet {
 	return nil
 }
 
-// restless reports that there is something to be put to rest, as far as the state knows.
-func restless(s snapshot.Snapshot) bool {
+// stoppedStatus is what people are told while nothing is scaled, beside since when.
+func stoppedStatus(why string) string {
+	return "autoscalerStatus: Stopped\nmessage: " + flow(why) + "\n"
+}
+
+func tells(cm *corev1.ConfigMap, why string) bool {
+	return strings.HasSuffix(cm.Data[autoscaling.StatusKey], stoppedStatus(why))
+}
+
+// restless reports that there is something to be put to rest, as far as the state knows, or a reason to be told.
+func restless(s snapshot.Snapshot, why string) bool {
 	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus)
 	if cm == nil || cm.Data[autoscaling.StateKey] == "" {
 		return false
 	}
 	state, err := s.AutoscalerState()
-	return err == nil && state.Stopped == nil
+	return err == nil && (state.Stopped == nil || !tells(cm, why))
 }
 
 // marksOf returns the writes that take off Nodes what speaks of scale-down: of those that are given back, before their

@@ -38,14 +38,13 @@ func TestNothingStaysBehind(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		stop func(w *world)
+		why  string
 	}{
-		{"without ClusterAutoscaler", func(w *world) { w.must(t, w.Remove("ClusterAutoscaler", "", "default", memory.Background)) }},
+		{"without ClusterAutoscaler", func(w *world) { w.must(t, w.Remove("ClusterAutoscaler", "", "default", memory.Background)) }, whyNoSettings},
 		{"without MachineAutoscaler", func(w *world) {
 			w.must(t, w.Remove("MachineAutoscaler", machine.Namespace, "worker", memory.Background))
-		}},
-		{"with settings that are not valid", func(w *world) {
-			w.must(t, memory.Patch(w.Server, "", "default", func(ca *autoscaling.ClusterAutoscaler) { ca.Spec.Expanders = []autoscaling.Expander{"?"} }))
-		}},
+		}, whyNoGroups},
+		{"with settings that are not valid", func(w *world) { w.invalidate(t) }, whyInvalid},
 	} {
 		w := idle(t)
 		for i := range 50 {
@@ -60,10 +59,52 @@ func TestNothingStaysBehind(t *testing.T) {
 				t.Fatalf("%s Node %s keeps %v %q", tt.name, n.Name, n.Spec.Taints, reason)
 			}
 		}
+		if got, want := w.status(), "autoscalerStatus: Stopped\nmessage: \""+tt.why+"\"\n"; !strings.HasSuffix(got, want) {
+			t.Errorf("%s the status says\n%s", tt.name, got)
+		}
 		before := len(w.ours())
 		if p := w.pass(t, time.Minute); !p.Quiet() || len(w.ours()) > before {
 			t.Errorf("%s it is not at rest: %v", tt.name, w.ours()[before:])
 		}
+	}
+}
+
+func (w *world) invalidate(t testing.TB) {
+	t.Helper()
+	w.must(t, memory.Patch(w.Server, "", "default", func(ca *autoscaling.ClusterAutoscaler) { ca.Spec.Expanders = []autoscaling.Expander{"?"} }))
+}
+
+// status returns what people are told of it as a whole.
+func (w *world) status() string {
+	return memory.Get[*corev1.ConfigMap](w.Server, machine.Namespace, machine.ConfigMapStatus).Data[autoscaling.StatusKey]
+}
+
+// The status says why nothing is scaled for as long as that is why, and that something is once it is again (SPEC C77, B112).
+func TestStatusFollowsWhatStopsScaling(t *testing.T) {
+	t.Parallel()
+	w := idle(t)
+	ca := memory.Get[*autoscaling.ClusterAutoscaler](w.Server, "", "default").DeepCopy()
+	w.invalidate(t)
+	w.pass(t, time.Minute)
+	was := w.status()
+	w.pass(t, time.Minute)
+	if got := w.status(); got != was || !strings.Contains(got, whyInvalid) {
+		t.Errorf("for two minutes the settings are not valid:\n%s\n%s", was, got)
+	}
+	w.must(t, w.Remove("ClusterAutoscaler", "", "default", memory.Background))
+	w.pass(t, time.Minute)
+	if got := w.status(); strings.Contains(got, whyInvalid) || !strings.Contains(got, whyNoSettings) {
+		t.Errorf("then they are gone:\n%s", got)
+	}
+	before := len(w.ours())
+	if w.pass(t, time.Minute); len(w.ours()) > before {
+		t.Errorf("it is not at rest: %v", w.ours()[before:])
+	}
+	ca.ResourceVersion, ca.UID = "", "again"
+	w.must(t, w.Put(ca))
+	w.pass(t, time.Minute)
+	if got := w.status(); !strings.Contains(got, "autoscalerStatus: Running\n") || strings.Contains(got, "message") {
+		t.Errorf("then they are back:\n%s", got)
 	}
 }
 

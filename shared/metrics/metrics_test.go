@@ -356,6 +356,28 @@ nodeGroups: [{name: MachineSet/openshift-machine-api/worker, health: {status: Un
 	}
 }
 
+// Where nothing may scale, nobody knows whether sets and cluster are well enough to: that is not told, as if it were known (SPEC C77, C79).
+func TestHealthIsNotToldWhileNothingIsScaled(t *testing.T) {
+	t.Parallel()
+	for text, tells := range map[string]bool{
+		"clusterWide: {health: {status: Healthy}}\nnodeGroups: [{name: a, health: {status: Healthy}}]\n": true,
+		"time: \"2026-01-01T12:00:00Z\"\nautoscalerStatus: Stopped\nmessage: \"there is none\"\n":        false,
+	} {
+		m, _ := measured(t, autoscales)
+		cm := &corev1.ConfigMap{Data: map[string]string{autoscaling.StatusKey: text}}
+		cm.Namespace, cm.Name = machine.Namespace, machine.ConfigMapStatus
+		i := scan("Pod", cm)
+		i.Seen = i.Seen.Answered(snapshot.All("MachineSet"))
+		m.Invoked(i)
+		var cluster, group []string
+		if tells {
+			cluster, group = []string{" 1"}, []string{`{node_group="a"} 1`}
+		}
+		want(t, m, "cluster_autoscaler_cluster_safe_to_autoscale", cluster...)
+		want(t, m, "cluster_autoscaler_node_group_healthiness", group...)
+	}
+}
+
 // A write of the state says once what became of Machines that bring no Node, and of removals that are over (SPEC C79).
 func TestWhatTheStateRemembersIsMeasured(t *testing.T) {
 	t.Parallel()
