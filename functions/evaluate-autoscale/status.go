@@ -151,16 +151,17 @@ func carry(is *status, was status, now metav1.Time) {
 // statusNow is the status without times.
 func (sc *scan) statusNow() status {
 	s := status{AutoscalerStatus: "Running"}
-	up, candidates := "NoActivity", 0
+	healthy := sc.healthyNow()
+	up, candidates := word(healthy, "NoActivity", "Unhealthy"), 0
 	for _, g := range sc.groups {
-		gs := sc.statusOf(g)
+		gs := sc.statusOf(g, healthy)
 		if gs.ScaleUp.Status == "InProgress" {
 			up = "InProgress"
 		}
 		candidates += gs.ScaleDown.Candidates
 		s.NodeGroups = append(s.NodeGroups, gs)
 	}
-	s.ClusterWide.Health.Status = word(sc.healthyNow(), "Healthy", "Unhealthy")
+	s.ClusterWide.Health.Status = word(healthy, "Healthy", "Unhealthy")
 	s.ClusterWide.Health.NodeCounts = sc.allNodes()
 	s.ClusterWide.ScaleUp.Status = up
 	s.ClusterWide.ScaleDown = downStatus{condition{Status: word(candidates > 0, "CandidatesPresent", "NoCandidates")}, candidates}
@@ -200,7 +201,9 @@ func (g *group) ill() bool {
 	return missing > toleratedUnready && 100*missing > toleratedUnreadyPart*g.target
 }
 
-func (sc *scan) statusOf(g *group) groupStatus {
+// statusOf is the status of a group. Where the cluster or the group is not well enough for it to grow, that is said before anything
+// else that keeps it from growing.
+func (sc *scan) statusOf(g *group, healthy bool) groupStatus {
 	s := groupStatus{Name: g.id}
 	n := sc.state.Groups[g.id]
 	s.Health.Status = word(g.ill(), "Unhealthy", "Healthy")
@@ -221,6 +224,8 @@ func (sc *scan) statusOf(g *group) groupStatus {
 	s.Health.Target, s.Health.MinSize, s.Health.MaxSize = &g.target, &g.min, &g.max
 	s.ScaleDown.Status = word(s.ScaleDown.Candidates > 0, "CandidatesPresent", "NoCandidates")
 	switch {
+	case !healthy, g.ill():
+		s.ScaleUp.Status = "Unhealthy"
 	case sc.backedOff(g):
 		s.ScaleUp.Status = "Backoff"
 		message := strings.ToValidUTF8(n.Reason[:min(len(n.Reason), longestMessage)], "")
