@@ -14,6 +14,7 @@ package provisionmachine
 
 import (
 	"cmp"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -92,15 +93,16 @@ func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence
 
 // keep serves a Machine that has its instance: first the record, then what is wished for the instance.
 func (l life) keep() plan.Sequence {
-	if seq := l.follow(); len(seq.Do) > 0 {
-		return seq
+	followed := l.follow()
+	if len(followed.Do) > 0 {
+		return followed
 	}
 	tags := l.retag()
 	if len(tags.Do) > 0 {
 		return tags
 	}
 	seq := l.powerCycle()
-	seq.Notes = append(tags.Notes, seq.Notes...)
+	seq.Notes = slices.Concat(followed.Notes, tags.Notes, seq.Notes)
 	return seq
 }
 
