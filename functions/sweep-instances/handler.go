@@ -126,11 +126,11 @@ func (w sweep) object() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.ConfigMapSweep}}
 }
 
-// failures tells which accounts could not be listed.
+// failures tells which accounts could not be listed at all.
 func (w sweep) failures() plan.Sequence {
 	var notes []plan.Note
 	for _, key := range slices.Sorted(maps.Keys(w.Accounts)) {
-		if err := w.Accounts[key].Err; err != nil {
+		if err := w.Accounts[key].Err; err != nil && !w.Accounts[key].Later {
 			why := key + ": " + err.Message
 			if _, busy := w.inUse[key]; !busy && w.Serves(w.known[key].Namespace) {
 				why += "; no machine uses the account any more: if nothing of this cluster is left there, take it off configmap " + machine.ConfigMapSweep

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/cluster"
 	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -26,19 +27,32 @@ import (
 
 // Clouds that do not answer, neither when their accounts are opened nor when they are listed, keep what nobody owns in another
 // one for half a day at most, by sweeps of processes that remember nothing of each other; and one whose list takes eight seconds is
-// seen (R-L2, R-L4).
+// seen. So it is beside an API server, too, that takes its time each time that Machines and Nodes are read (R-L2, R-L4).
 func TestOrphanGoesBesideSilentClouds(t *testing.T) {
 	t.Parallel()
 	for name, opens := range map[string]bool{"silent when listed": true, "silent when opened": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { sweepBesideSilentClouds(t, opens) })
-		})
+		for _, reading := range []time.Duration{0, time.Second, 1700 * time.Millisecond} {
+			t.Run(fmt.Sprint(name, " ", reading), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { sweepBesideSilentClouds(t, opens, reading) })
+			})
+		}
 	}
 }
 
-// sweepBesideSilentClouds sweeps for half a day, where accounts open or do not.
-func sweepBesideSilentClouds(t *testing.T, opens bool) {
+// slowReads is an API server that takes its time to read.
+type slowReads struct {
+	cluster.Cluster
+	takes time.Duration
+}
+
+func (s slowReads) Observe(ctx context.Context, seen snapshot.Snapshot, q []snapshot.Query) (snapshot.Snapshot, error) {
+	time.Sleep(s.takes)
+	return s.Cluster.Observe(ctx, seen, q)
+}
+
+// sweepBesideSilentClouds sweeps for half a day, where accounts open or do not, and the API server takes its time.
+func sweepBesideSilentClouds(t *testing.T, opens bool, reading time.Duration) {
 	t.Helper()
 	seen := false
 	wait := func(ctx context.Context, account string) error {
@@ -83,7 +97,7 @@ func sweepBesideSilentClouds(t *testing.T, opens bool) {
 	}
 	cloud.Add(key("other"), "c", provider.Instance{Name: "orphan", UID: "nobody", State: provider.StateRunning})
 	for began := time.Now(); time.Since(began) < 12*time.Hour; time.Sleep(5 * time.Minute) {
-		sweeper := &runner.Runner{Function: Function, Cluster: api.As("sweep-instances"), Log: slog.New(slog.DiscardHandler)}
+		sweeper := &runner.Runner{Function: Function, Cluster: slowReads{api.As("sweep-instances"), reading}, Log: slog.New(slog.DiscardHandler)}
 		sweeper.Clouds = runner.NewClouds([]provider.Provider{p}, nil)
 		_, _ = sweeper.Handle(t.Context(), snapshot.Request{}) // one that is cut off is repeated
 	}
@@ -100,7 +114,7 @@ func sweepBesideSilentClouds(t *testing.T, opens bool) {
 // Of clouds that answer, however slowly, nobody is told that they are not listed: a sweep that has no time for another look ends.
 func TestSlowCloudsAreListed(t *testing.T) {
 	t.Parallel()
-	for _, takes := range []time.Duration{time.Second, 3 * time.Second, 6 * time.Second, 8 * time.Second} {
+	for _, takes := range []time.Duration{time.Second, 3 * time.Second, 6 * time.Second, 8 * time.Second, 9 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			cloud := &memory.Cloud{}
 			cloud.Fault = func(ctx context.Context, c memory.Call) error {

@@ -128,16 +128,6 @@ func (i *invocation) admissible(all []plan.Sequence) []plan.Sequence {
 	return ok
 }
 
-// changed reports whether this invocation was to change an instance of the Machine with that UID.
-func (i *invocation) changed(uid types.UID) bool {
-	for key := range i.mutated {
-		if key.uid == uid {
-			return true
-		}
-	}
-	return false
-}
-
 // target is what a sequence changes in a cloud: the instance of a Machine, or of several that it has the one with this id.
 type target struct {
 	uid types.UID

@@ -257,7 +257,7 @@ func remember[Q comparable, A any](d, failed time.Duration, f func(context.Conte
 		switch {
 		case err == nil:
 			a.at, a.last, a.err = now, got, nil
-		case ctx.Err() == nil, time.Since(now) >= lookFor:
+		case ctx.Err() == nil, time.Since(now) >= hearFor:
 			a.failedAt, a.err = now, err
 		}
 		return got, err

@@ -4,6 +4,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -27,15 +28,17 @@ func (i *invocation) list(ctx context.Context, lookups []listed, subjects map[ty
 // id of the cluster.
 func (i *invocation) listOne(ctx context.Context, lookups []listed, subjects map[types.UID]subject, elsewhere map[string][]listed, answer func(types.UID, snapshot.Cloud)) {
 	a := lookups[0].account
-	all, owner, untold, err := i.listed(ctx, a)
+	seen := i.listed(ctx, a)
+	err := seen.err
 	tell := func(m *machine.Machine, c snapshot.Cloud) {
 		if c.Err == nil {
-			owned(&c, m, owner, untold)
+			owned(&c, m, seen.owner, seen.untold)
 		}
+		c.Later = c.Later || seen.cut && c.Err != nil && i.unchanged(subjects[m.UID], nil)
 		answer(m.UID, c)
 	}
 	var silent []listed
-	byUID, byID := index(all)
+	byUID, byID := index(seen.all)
 	for _, l := range lookups {
 		c := cloudOf(l.account)
 		c.Found, c.Err = byUID[l.UID], refusal(err)
@@ -75,17 +78,26 @@ func index(all []provider.Instance) (map[types.UID][]provider.Instance, map[stri
 	return byUID, byID
 }
 
-// listed lists an account, and says which of the cloud's accounts it is.
-func (i *invocation) listed(ctx context.Context, a account) (all []provider.Instance, owner string, untold, err error) {
-	ctx, done, err := i.wait(ctx, "list "+a.id())
+// listing is what an account shows, and which of the cloud's accounts it is.
+type listing struct {
+	all    []provider.Instance
+	owner  string
+	untold error // why nobody says which it is
+	err    error
+	cut    bool // by our own time
+}
+
+// listed lists an account.
+func (i *invocation) listed(ctx context.Context, a account) (seen listing) {
+	ctx, done, err := i.wait(ctx, a, "list")
 	if err != nil {
-		return nil, "", nil, err
+		return listing{err: err, cut: errors.Is(err, errCut)}
 	}
-	defer done()
-	all, err = a.driver.List(ctx)
-	i.Clouds.Metrics.Called("list", err)
-	if err == nil {
-		owner, untold = a.driver.Identity(ctx)
+	seen.all, seen.err = a.driver.List(ctx)
+	i.Clouds.Metrics.Called("list", seen.err)
+	if seen.err == nil {
+		seen.owner, seen.untold = a.driver.Identity(ctx)
 	}
-	return all, owner, untold, err
+	seen.cut = done()
+	return seen
 }

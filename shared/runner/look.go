@@ -44,16 +44,24 @@ func (i *invocation) look(ctx context.Context, s *snapshot.Snapshot, sc snapshot
 		defer mu.Unlock()
 		s.Clouds[uid] = c
 	}
-	i.looked = time.Now()
-	if i.slow(ctx) {
-		sc = i.known(s, sc, subjects)
-	}
-	ctx, cancel := i.within(ctx)
-	defer cancel()
 	lookups := ledBy(*s, sc.Lookups, subjects, answer)
+	i.asked = append(i.asked, lookups...)
 	leads := leadsOf(lookups, sc.Accounts)
 	i.name(ctx, leads)
+	reading := time.Duration(0)
+	if len(sc.Accounts) > 0 { // a sweep reads once more what it would remove
+		reading = i.reading
+	}
+	room := i.room(ctx, reading)
+	ctx, cancel := context.WithTimeout(ctx, room)
+	defer cancel()
+	i.looked = time.Now()
 	visits := i.visits(leads, lookups, sc.Accounts)
+	for key, v := range visits {
+		if i.waits.took[key] > room {
+			i.known(s, v, subjects)
+		}
+	}
 	all := i.lanes(len(visits))
 	for _, key := range slices.Sorted(maps.Keys(visits)) {
 		all.Go(func() error {
@@ -98,23 +106,6 @@ func (i *invocation) sorted(all []led, answer func(types.UID, snapshot.Cloud)) (
 	return bulk, single
 }
 
-// known answers what was answered in the round before, and returns the rest. Of Machines it stands where their instances were changed
-// since: what became of that is newer. The turn of others comes in a later scan: by now they may be there, or not.
-func (i *invocation) known(s *snapshot.Snapshot, sc snapshot.Scope, subjects map[types.UID]subject) (rest snapshot.Scope) {
-	rest.Accounts = sc.Accounts
-	for _, l := range sc.Lookups {
-		c, ok := i.seen.Clouds[l.UID]
-		if !ok || l.Fresh && !c.Fresh {
-			rest.Lookups = append(rest.Lookups, l)
-			continue
-		}
-		_, isMachine := subjects[l.UID].object.(*machine.Machine)
-		c.Later = c.Later || isMachine && !i.changed(l.UID)
-		s.Clouds[l.UID] = c
-	}
-	return rest
-}
-
 // listed is a lookup that a bulk list answers, with the account that its spec leads to.
 type listed struct {
 	snapshot.Lookup
@@ -137,14 +128,15 @@ func (i *invocation) askBoth(ctx context.Context, sub subject, l listed) snapsho
 
 // ask looks up one object, as long as it is waited for.
 func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot.Lookup) snapshot.Cloud {
-	ctx, done, err := i.wait(ctx, "find "+a.id()+" "+string(l.UID))
+	ctx, done, err := i.wait(ctx, a, "find "+string(l.UID))
 	if err != nil {
 		c := cloudOf(a)
-		c.Err = refusal(err)
+		c.Err, c.Later = refusal(err), errors.Is(err, errCut) && i.unchanged(sub, nil)
 		return c
 	}
-	defer done()
-	return i.answered(ctx, a, sub, l)
+	c := i.answered(ctx, a, sub, l)
+	c.Later = done() && (c.Err != nil || c.Refused != nil) && i.unchanged(sub, nil)
+	return c
 }
 
 // answered returns what the cloud says about one Machine's instance, and what else was asked about it.
@@ -257,11 +249,11 @@ func (i *invocation) swept(q snapshot.AccountQuery) (account, *snapshot.Refusal)
 
 // inventory answers one account query.
 func (i *invocation) inventory(ctx context.Context, a account) snapshot.Account {
-	all, owner, untold, err := i.listed(ctx, a)
-	if untold != nil {
-		owner = ""
+	seen := i.listed(ctx, a)
+	if seen.untold != nil {
+		seen.owner = ""
 	}
-	return snapshot.Account{Owner: owner, Insecure: a.insecure, Horizon: a.driver.Horizon(), Instances: all, Err: refusal(err)}
+	return snapshot.Account{Owner: seen.owner, Insecure: a.insecure, Horizon: a.driver.Horizon(), Instances: seen.all, Err: refusal(seen.err)}
 }
 
 // withDriver calls f with the driver of an account that this round's observation opened.

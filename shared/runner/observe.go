@@ -12,21 +12,24 @@ import (
 )
 
 // observe builds a fresh snapshot: it asks the function what it reads until that asks nothing new. Nothing of an
-// earlier round is kept but the outcomes, and where clouds are slow what they said ([invocation.known]).
+// earlier round is kept but the outcomes, and where a cloud is slow what it said ([invocation.known]).
 func (i *invocation) observe(ctx context.Context) (snapshot.Snapshot, error) {
 	s := snapshot.Snapshot{Request: i.request, Invocation: i.id, Outcomes: i.outcomes, Records: i.records}
 	i.accounts, i.opened = map[string]account{}, map[lead]*opening{}
 	i.pretended.found = map[snapshot.Query]map[string]string{}
+	i.reading, i.before, i.asked = 0, i.asked, nil
 	for range maxReads {
 		missing := s.Missing(i.Function.Reads(s))
 		if missing.Empty() {
 			return s, nil
 		}
 		if len(missing.Objects) > 0 {
+			began := time.Now()
 			seen, err := i.Cluster.Observe(ctx, s, missing.Objects)
 			if err != nil {
 				return s, err
 			}
+			i.reading += time.Since(began)
 			if err := i.checkClock(seen.Now); err != nil {
 				return s, err
 			}

@@ -130,6 +130,9 @@ type invocation struct {
 	opening    sync.Mutex         // of accounts
 	mutated    map[target]bool    // what this invocation changed in clouds
 	now        time.Time          // the API server's, when it was last asked
+	reading    time.Duration      // that objects took in the observation at hand
+	asked      []led              // in the observation at hand
+	before     []led              // in the one before
 	looked     time.Time          // ours, when the lookups at hand began
 	waits      waits
 	planned    plan.Plan
@@ -149,7 +152,7 @@ func (i *invocation) run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("observe: %w", err)
 		}
-		if again, err := i.proceed(ctx, s, round); !again || err != nil || len(s.Accounts) > 0 && i.slow(ctx) {
+		if again, err := i.proceed(ctx, s, round); !again || err != nil {
 			return err
 		}
 	}

@@ -147,14 +147,8 @@ func TestNobodyIsAskedAboutBehindTheSilent(t *testing.T) {
 		}
 		heard := 0
 		r := testRunner(function.Function{
-			Name: "look",
-			Reads: func(s snapshot.Snapshot) snapshot.Scope {
-				sc := inBulk(s)
-				for n := range sc.Lookups {
-					sc.Lookups[n].Bulk = false
-				}
-				return sc
-			},
+			Name:  "look",
+			Reads: oneByOne,
 			Decide: func(s snapshot.Snapshot) plan.Plan {
 				for uid, c := range s.Clouds {
 					switch {
@@ -177,6 +171,48 @@ func TestNobodyIsAskedAboutBehindTheSilent(t *testing.T) {
 			t.Errorf("heard in %d of 50 scans", heard)
 		}
 	})
+}
+
+// More Machines than are asked about at a time, of which none is answered, cost a scan one look and not another after each change
+// (R-L4).
+func TestSilentCloudCostsOneLook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cloud := &memory.Cloud{Fault: func(ctx context.Context, c memory.Call) error {
+			if c.Op == memory.OpFind && !c.After {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		}}
+		api := apiserver.New(time.Now)
+		for n := range 3 * maxParallel {
+			name := fmt.Sprintf("worker-%d", n)
+			if err := api.Put(machineIn(name, types.UID(name))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := testRunner(function.Function{Name: "look", Reads: oneByOne, Decide: func(s snapshot.Snapshot) plan.Plan {
+			var p plan.Plan
+			if len(s.Outcomes) == 0 {
+				p.Then(plan.DeleteInstance{Account: accountOfC, Cluster: "c", Ref: provider.Ref{UID: "other"}, Why: "of a test"})
+			}
+			return p
+		}}, api.As("look"))
+		r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
+		began := time.Now()
+		if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil || time.Since(began) > budget-lookBudget {
+			t.Errorf("a scan takes %v: %v", time.Since(began), err)
+		}
+	})
+}
+
+// oneByOne asks for each Machine's instance by itself.
+func oneByOne(s snapshot.Snapshot) snapshot.Scope {
+	sc := inBulk(s)
+	for n := range sc.Lookups {
+		sc.Lookups[n].Bulk = false
+	}
+	return sc
 }
 
 // slowReads is an API server that takes its time to read.

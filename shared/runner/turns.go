@@ -71,17 +71,17 @@ func (i *invocation) askInTurn(ctx context.Context, a account, all []listed, sub
 		}
 		a.turns.take(l.UID)
 		g.Go(func() error {
-			ctx, done, silent := i.wait(ctx, "find "+a.id()+" "+string(l.UID))
+			ctx, done, silent := i.wait(ctx, a, "find "+string(l.UID))
 			if silent != nil {
 				c.Later = true
 				tell()
 				return nil
 			}
-			defer done()
 			found, err := a.driver.Find(ctx, refOf(m))
 			i.Clouds.Metrics.Called("find", err)
 			c.Found, c.Err = found, refusal(err)
 			ended(ctx, a, m, &c)
+			c.Later = done() && c.Err != nil && i.unchanged(subjects[l.UID], nil)
 			tell()
 			return nil
 		})

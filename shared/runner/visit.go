@@ -159,6 +159,8 @@ func (i *invocation) visit(ctx context.Context, v *visit, subjects map[types.UID
 		if refused == nil {
 			g.Go(func() error {
 				seen[n] = i.inventory(ctx, a)
+				before, listed := i.seen.Accounts[q.Key]
+				seen[n].Later = seen[n].Err != nil && listed && before.Err == nil
 				return nil
 			})
 		}
@@ -188,7 +190,7 @@ func (i *invocation) open(ctx context.Context, leads []lead) {
 }
 
 func (i *invocation) openOne(ctx context.Context, o *opening, spec json.RawMessage) (account, error) {
-	ctx, done, err := i.wait(ctx, "open "+o.id())
+	ctx, done, err := i.wait(ctx, o.account, "open")
 	if err != nil {
 		return o.account, err
 	}

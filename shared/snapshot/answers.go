@@ -75,14 +75,14 @@ func EncodeClouds(clouds map[string]Cloud) ([]byte, error) {
 // DecodeAccounts reads the answers to bulk lists, by account key.
 func DecodeAccounts(text []byte) (map[string]Account, error) {
 	return decodeMap[string](text, func(c cloudText) Account {
-		return Account{Owner: c.Owner, Insecure: c.Insecure, Horizon: c.horizon(), Instances: c.Instances, Err: c.Err.data()}
+		return Account{Owner: c.Owner, Insecure: c.Insecure, Horizon: c.horizon(), Instances: c.Instances, Err: c.Err.data(), Later: c.Later}
 	})
 }
 
 // EncodeAccounts writes what DecodeAccounts reads.
 func EncodeAccounts(accounts map[string]Account) ([]byte, error) {
 	return encodeMap(accounts, func(a Account) cloudText {
-		return cloudText{Owner: a.Owner, Insecure: a.Insecure, Horizon: duration(a.Horizon), Instances: a.Instances, Err: textOf(a.Err)}
+		return cloudText{Owner: a.Owner, Insecure: a.Insecure, Horizon: duration(a.Horizon), Instances: a.Instances, Err: textOf(a.Err), Later: a.Later}
 	})
 }
 

@@ -113,6 +113,7 @@ type Account struct {
 	Horizon   time.Duration
 	Instances []provider.Instance
 	Err       *Refusal
+	Later     bool // it was asked for earlier in the invocation, and there is no time to ask again: Err tells nothing
 }
 
 // Refusal is a cloud's error as data.

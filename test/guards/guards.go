@@ -52,19 +52,24 @@ var port = []Guard{
 	if isMachine && !l.Open && m.`, `		c.Found, c.Err = found, nil
 	}
 	if isMachine && !l.Open && m.`, ""},
-	{"inventory-of-errors-is-none", "G5", run + "look.go", `Instances: all, Err: refusal(err)}`, `Instances: all, Err: refusal(func(error) error { return nil }(err))}`, ""},
+	{"inventory-of-errors-is-none", "G5", run + "look.go", `Instances: seen.all, Err: refusal(seen.err)}`, `Instances: seen.all}`, ""},
 	{"hidden-is-not-absent", "G5", run + "list.go", `		} else if l.hidden != nil {`, `		} else if false {`, "./functions/provision-machine"},
 	{"panic-beside-others", "2g", "shared/beside/beside.go", `			if v := recover(); v != nil {`, `			if v := any(nil); v != nil {`, ""},
 	{"panic-of-one-call", "2c", run + "survived.go", `		if v := recover(); v != nil {`, `		if v := any(nil); v != nil {`, "./functions/provision-machine ./functions/sweep-instances"},
 	{"panic-proves-nothing", "G5", run + "survived.go", `provider.Errorf(provider.Unknown, "%s: the driver panicked`, `provider.Errorf(provider.Exhausted, "%s: the driver panicked`, ""},
-	{"answers-outlast-a-slow-cloud", "G6", run + "look.go", `	if i.slow(ctx) {`, `	if false {`, "./functions/provision-machine"},
+	{"answers-outlast-a-slow-cloud", "G6", run + "look.go", `		if i.waits.took[key] > room {`, `		if key == "" {`, "./functions/provision-machine"},
+	{"answers-stand-for-the-same-spec", "G5", run + "wait.go", `		if !told || !l.within(before[l.UID]) {`, `		if !told {`, "./functions/provision-machine"},
+	{"only-changes-outlast-a-look", "G5", run + "wait.go", `		c.Later = c.Later || i.unchanged(subjects[l.UID], c.Found)
+`, "", "./functions/provision-machine"},
+	{"cut-off-is-no-silence", "G6", run + "wait.go", `		case ctx.Err() != nil && (i.rounds > 0 || time.Since(began) < hearFor):`, `		case began.IsZero():`, "./functions/provision-machine"},
+	{"sweep-keeps-time-to-read-again", "G6", run + "look.go", `		reading = i.reading`, `		reading = 0`, "./functions/sweep-instances"},
 	{"unknown-is-no-refusal", "G5", "shared/provider/code.go", `	return c == Invalid ||`, `	return c == Unknown || c == Invalid ||`, "./shared/runner"},
 	{"time-for-a-mutation", "G6", run + "apply.go", `		needs = mutationBudget`, `		needs = writeBudget`, ""},
 	{"time-for-one-call", "G6", run + "clouds.go", `	callTimeout = 10 * time.Second`, `	callTimeout = 100 * time.Hour`, ""},
-	{"scan-keeps-time-for-changes", "G6", run + "wait.go", `	return context.WithTimeout(ctx, max(left, lookFor))`, `	return context.WithCancel(ctx)`, ""},
+	{"scan-keeps-time-for-changes", "G6", run + "wait.go", `	return min(max(left-reading-lookBudget, lookFor), left-writeBudget)`, `	return left`, ""},
 	{"cloud-has-lanes-of-its-own", "G6", run + "look.go", `	all := i.lanes(len(visits))`, `	all := i.lanes(1)`, "./functions/provision-machine"},
 	{"turn-behind-the-silent", "G6", run + "visit.go", `		first := i.order()(len(single))`, `		first := 0`, ""},
-	{"silent-is-not-asked-again", "G6", run + "wait.go", `	if w.vain[call] {`, `	if false {`, "./functions/sweep-instances ./functions/provision-machine"},
+	{"silent-is-not-asked-again", "G6", run + "wait.go", `	if why := w.over[call]; why != nil {`, `	if why := w.over[call]; false {`, ""},
 	{"gone-is-no-claim", "2b.2", "shared/plan/plan.go", `	if r != Gone {
 		return r == Done
 	}
