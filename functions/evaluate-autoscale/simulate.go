@@ -132,6 +132,9 @@ func (q Question) check() error {
 		if p.Count < 1 || p.Count > maxAskedPods {
 			return fmt.Errorf("pods[%d]: count %d is not between 1 and %d", i, p.Count, maxAskedPods)
 		}
+		if err := p.complete(); err != nil {
+			return fmt.Errorf("pods[%d]: %w", i, err)
+		}
 		total += p.Count
 	}
 	switch {
@@ -268,6 +271,9 @@ func (p Pods) all(i int, now time.Time) []*corev1.Pod {
 	status := corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
 	}}}
+	if len(p.Spec.SchedulingGates) > 0 {
+		status.Conditions[0].Reason = corev1.PodReasonSchedulingGated
+	}
 	for k := range out {
 		pod := &corev1.Pod{ObjectMeta: p.Metadata, Spec: scheduling.Complete(p.Spec), Status: status}
 		pod.Namespace, pod.Name = namespace, fmt.Sprintf("%s-%06d", name, k)
@@ -319,6 +325,11 @@ func (sc *scan) reply() Reply {
 		b := sc.broken[name]
 		r.Pods.Unplaced += len(b.pods)
 		r.Unplaced = append(r.Unplaced, Unplaced{Pod: b.pods[0].Namespace + "/" + b.pods[0].Name, Count: len(b.pods), Why: b.answer()})
+	}
+	for _, u := range sc.overlooked() {
+		r.Pods.Waiting += u.Count
+		r.Pods.Unplaced += u.Count
+		r.Unplaced = append(r.Unplaced, u)
 	}
 	r.Unplaced = r.Unplaced[:min(len(r.Unplaced), maxListed)]
 	if forPods > 0 {

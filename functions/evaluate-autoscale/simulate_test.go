@@ -120,12 +120,58 @@ func TestSimulateRefusesNonsense(t *testing.T) {
 		`{"machineSets": [{"name": "x", "maxReplicas": 1, "cpu": "1e-99999999", "memory": "1Gi"}]}`,
 		`{"prices": {"worker": 1}, "prices": {}}`, `{"Prices": {}}`, `{} {}`, `{"pods": ` + strings.Repeat("[", 1<<19),
 		`{"pods": [{"count": 1, "spec": {"hostname": "a", "hostname": "b"}}]}`, `{"prices": {"worker": 1, "worker": 2}}`,
+		`{"pods": [{"count": 1, "spec": {"priorityClassName": "batch"}}]}`, `{"pods": [{"count": 1, "spec": {"runtimeClassName": "kata"}}]}`,
 	} {
 		w := newWorld(t, epoch)
 		w.load(t, "small.yaml")
 		if answer := post(t, w, question); answer.Code != http.StatusBadRequest || len(w.ours()) > 0 {
 			t.Errorf("%.100s: status %d, writes %v", question, answer.Code, w.ours())
 		}
+	}
+}
+
+// What admission would make of the name of a class nobody knows here: a question has to say it itself, or there is no answer (SPEC D43, W1).
+func TestQuestionSaysWhatClassesMean(t *testing.T) {
+	t.Parallel()
+	for spec, want := range map[string]string{
+		`"priorityClassName": "batch"`:                    `question: pods[1]: spec.priorityClassName "batch" is not looked up: say priority`,
+		`"runtimeClassName": "kata"`:                      `question: pods[1]: spec.runtimeClassName "kata" is not looked up: say overhead`,
+		`"priorityClassName": "batch", "priority": 0`:     "",
+		`"runtimeClassName": "kata", "overhead": {}`:      "",
+		`"priorityClassName": "", "runtimeClassName": ""`: "",
+	} {
+		question, got := `{"pods": [{"count": 1}, {"count": 1, "spec": {`+spec+`}}]}`, ""
+		if _, err := Answer(snapshot.Snapshot{Now: epoch}, json.RawMessage(question)); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", spec, got, want)
+		}
+	}
+}
+
+// Pods that no Node is added for, whatever sets there are, wait too, and are told why: those below the priority from which on Pods
+// count, and those that the scheduler is not to look at (SPEC C5, C8, W1).
+func TestAnswerCountsPodsThatBringNoNodes(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.set(t, "s", 0, 9, midsize(), nil)
+	low := pending("low", epoch.Add(-time.Minute), resources("cpu", "3"))
+	low.Spec.Priority = new(int32(-11))
+	w.must(t, w.Put(low))
+	w.scans(t, 1)
+	const spec = `"containers": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]`
+	r := asked(t, w, `{"pods": [{"count": 2, "spec": {"priority": -100, `+spec+`}}, {"count": 3, "spec": {"schedulingGates": [{"name": "x.io/quota"}], `+spec+`}}, {"count": 1, "spec": {`+spec+`}}]}`)
+	if want := (Counts{Waiting: 7, Helped: 1, Unplaced: 6}); r.Pods != want {
+		t.Errorf("got %+v, want %+v", r.Pods, want)
+	}
+	want := []Unplaced{
+		{"default/low", 1, "priority -11 is below -10, from which on pods bring nodes"},
+		{"default/simulated-0-000000", 2, "priority -100 is below -10, from which on pods bring nodes"},
+		{"default/simulated-1-000000", 3, "behind the scheduling gate x.io/quota"},
+	}
+	if diff := cmp.Diff(want, r.Unplaced); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
