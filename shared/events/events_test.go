@@ -153,6 +153,25 @@ func TestReplyNeverTellsTheError(t *testing.T) {
 	}
 }
 
+// Who asks a question is told what of it is wrong, and nothing of what else went wrong.
+func TestRefusedQuestionSaysWhatIsWrongWithIt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		code int
+		body string
+	}{
+		{fmt.Errorf("%w: pods[1]: spec.priorityClassName \"batch\" is not looked up: say priority", ErrMalformed), 400, "malformed event: pods[1]: spec.priorityClassName \"batch\" is not looked up: say priority\n"},
+		{fmt.Errorf("%w: %s", ErrMalformed, strings.Repeat("x", 2*maxRefusal)), 400, "malformed event: " + strings.Repeat("x", maxRefusal-len("malformed event: ")) + "\n"},
+		{&RetryError{Err: errors.New("password hunter2 refused")}, 503, "Service Unavailable"},
+	} {
+		w := httptest.NewRecorder()
+		if err := Refuse(t.Context(), w, c.err); err != nil || w.Code != c.code || w.Body.String() != c.body {
+			t.Errorf("%v: %d %q, error %v", c.err, w.Code, w.Body, err)
+		}
+	}
+}
+
 func TestReplyIsTheDecision(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()

@@ -66,6 +66,20 @@ func Answer(ctx context.Context, w http.ResponseWriter, id, function string, dat
 	return send(ctx, w, ev, data)
 }
 
+// maxRefusal bounds what a refused question is told.
+const maxRefusal = 4 << 10
+
+// Refuse answers a question that cannot be answered with its error's status, and with its text where that is about the question
+// alone: ErrMalformed, which says what of it is wrong. Whatever else went wrong may hold what nobody else shall read.
+func Refuse(ctx context.Context, w http.ResponseWriter, err error) error {
+	if !errors.Is(err, ErrMalformed) {
+		return Reply(ctx, w, "", nil, err)
+	}
+	text := err.Error()
+	http.Error(w, strings.ToValidUTF8(text[:min(len(text), maxRefusal)], ""), Status(err))
+	return nil
+}
+
 func send(ctx context.Context, w http.ResponseWriter, ev event.Event, data any) error {
 	if err := ev.SetData(event.ApplicationJSON, data); err != nil {
 		return err

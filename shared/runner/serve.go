@@ -93,7 +93,9 @@ func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	})
 	if err != nil {
 		s.Runner.Log.Warn("question was not answered", keyError, err)
-		s.reply(r.Context(), w, e, plan.Plan{}, err)
+		if err := events.Refuse(r.Context(), w, err); err != nil {
+			s.Runner.Log.Debug("refusal was not delivered", keyError, err)
+		}
 		return
 	}
 	if err := events.Answer(r.Context(), w, e.ID+"."+s.Runner.Function.Name, s.Runner.Function.Name, <-answers); err != nil {
