@@ -40,6 +40,8 @@ var decisions = []decision{
 	{"R-B06", "only the first item of a list is looked at, and it is a terminated one", provisionmachine.Function, "first-of-the-list-is-terminated", firstOnly, wants("create instance")},
 	{"R-B07", "the cloud answers 503 after it created: taken for a refusal", provisionmachine.Function, "unclear-answer-keeps-the-attempt-open", refusing, wants(`"outcome":"refused"`)},
 	{"R-B08", "an error of the lookup is taken for absence", provisionmachine.Function, "cloud-that-does-not-answer-proves-nothing", errorIsAbsence, wants("reason: InstanceMissing")},
+	{"R-B08", "a proxy's 404 is taken for the cloud's", provisionmachine.Function, "proxy-that-knows-no-such-page", notFoundIsAbsence, wants("reason: InstanceMissing")},
+	{"R-B08", "of several instances that match one is taken", provisionmachine.Function, "several-found-wait-for-the-horizon", firstOnly, wants("spec.providerID")},
 	{"R-B09", "the task that makes the instance is forgotten: another one is begun", provisionmachine.Function, "next-step-of-the-same-attempt", withoutProgress, wants("(attempt 2)")},
 	{"R-B11", "an accepted removal is taken for a removal", provisionmachine.Function, "delete-that-is-accepted-takes-back-the-error", acceptedIsGone, wants("metadata.finalizers")},
 	{"R-B12", "ports of a refused attempt are left, each attempt makes more", provisionmachine.Function, "refused-midway-is-cleaned-up-first", withoutProgress, wants("create instance")},
@@ -62,6 +64,7 @@ var decisions = []decision{
 	{"R-B31", "a Node joins after its Machine's deletion began, and is not looked for", provisionmachine.Function, "delete-waits-for-a-node-that-joined-late", neverJoined, wants("delete instance")},
 	{"R-B32", "a Node is another's by the time that it is deleted by its name", provisionmachine.Function, "node-of-the-same-name-stays", byName, wants("delete node/")},
 	{"R-B34", "without a cloud that answers nothing can be deleted", provisionmachine.Function, "machine-that-never-called-a-cloud-goes-at-once", askingFirst, wantsNot("metadata.finalizers")},
+	{"R-B37", "that the instance is there was seen once, and is believed for good: its Node stays", provisionmachine.Function, "node-goes-after-its-instance", neverGone, wantsNot("delete node/")},
 	{"R-B37", "whoever asks for a certificate of a Node gets it", approvenode.Function, "no-machine-of-that-name", approving, wants("approve certificatesigningrequest")},
 }
 

@@ -4,6 +4,7 @@ package history
 
 import (
 	"maps"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -71,6 +72,22 @@ func errorIsAbsence(f function.Function) function.Function {
 	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
 		return answers(s, func(c *snapshot.Cloud) { c.Err = nil })
 	})
+}
+
+// notFoundIsAbsence knows an absence by the words of the answer, whoever gave it.
+func notFoundIsAbsence(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		return answers(s, func(c *snapshot.Cloud) {
+			if c.Err != nil && strings.Contains(c.Err.Message, "404") {
+				c.Err = nil
+			}
+		})
+	})
+}
+
+// neverGone keeps what it once knew of an instance that was there, whatever the cloud says since.
+func neverGone(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot { return outcomes(s, plan.Gone, plan.Done) })
 }
 
 func withoutProgress(f function.Function) function.Function {
