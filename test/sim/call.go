@@ -164,6 +164,7 @@ func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapsh
 		if err := c.Answer(ctx, &seen, q); err != nil {
 			return s, err
 		}
+		c.q.play.replaced()
 	}
 	if slices.ContainsFunc(queries, func(q snapshot.Query) bool { return q.Kind == "Machine" }) {
 		c.q.read = seen.Machines
@@ -225,12 +226,18 @@ func (p *Play) strike(ctx context.Context, c cloud.Call) error {
 			may = ofList
 		case cloud.OpResolve, cloud.OpFind, cloud.OpInstanceTypes:
 		}
+		p.requested(q, c)
 		err := q.step(call{what: "cloud " + string(c.Op) + " " + c.Ref.Name, may: may, cloud: true})
 		p.asked(q, c, err == nil)
+		if err != nil {
+			p.replied(q, c, err)
+		}
 		return err
 	}
 	p.watchCloud(q)
-	return q.after()
+	err := q.after()
+	p.replied(q, c, err)
+	return err
 }
 
 // behind is how far back what a call sees lies: nothing, or as far as the cloud's lag allows.

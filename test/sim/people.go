@@ -137,6 +137,7 @@ func (p *Play) jump(d time.Duration) {
 	}
 	p.tracef("the clock of the API server jumps by %v", d)
 	p.unbounded, p.disturbed = true, true
+	clear(p.unanswered)
 }
 
 // deleteSet deletes the set: with its Machines, without them, or as soon as somebody's finalizer is gone. Whose set was deleted
@@ -241,6 +242,7 @@ func (p *Play) tamper(what int) {
 	case what == userRestoreAll && p.backup.all != nil:
 		p.tracef("the storage of the API server is restored from a backup")
 		p.tampered, p.restored, p.disturbed = true, true, true
+		clear(p.unanswered) // on record they are no more
 		for _, q := range p.procs {
 			q.stop()
 		}

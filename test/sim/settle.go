@@ -279,7 +279,7 @@ func (p *Play) wrongMachine(m *machine.Machine, nodes map[string]*corev1.Node, l
 		return "R-L1", fmt.Sprintf("is in phase %s", phase)
 	case !live[machine.ProviderID(m)]:
 		return "R-L1", "has no instance"
-	case m.Status.NodeRef == nil || !machine.IsNodeOf(m, nodes[m.Status.NodeRef.Name]):
+	case m.Status.NodeRef == nil || !isNodeOf(m, nodes[m.Status.NodeRef.Name]):
 		return "R-L1", "has no Node"
 	case !machine.NodeReady(nodes[m.Status.NodeRef.Name]) && p.Level >= Healing:
 		return "R-L1", "has a Node that is not Ready"
@@ -342,7 +342,7 @@ func (p *Play) failedOwner(i provider.Instance) bool { return p.owner(i.UID) != 
 
 func (p *Play) orphaned(n *corev1.Node, machines []*machine.Machine) bool {
 	for _, m := range machines {
-		if machine.IsNodeOf(m, n) || machine.ProviderID(m) == n.Spec.ProviderID {
+		if isNodeOf(m, n) || machine.ProviderID(m) == n.Spec.ProviderID {
 			return false
 		}
 	}

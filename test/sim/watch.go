@@ -27,29 +27,33 @@ type watch struct {
 	replicas, most int // wanted now, and at most ever
 	added          int // Machines that people put into the set: they are there beside what the set makes
 	pods, mostPods int
-	sick, silent   map[string]bool      // by provider id
-	ordered        int                  // replicas that were ever asked for beside those that there were
-	ever           map[int]bool         // ordinals that were active in some committed ledger
-	retired        map[int]bool         // and are not any more, for a cause
-	chosen         map[types.UID]bool   // Machines that were retired for nothing but that others were enough
-	made           map[types.UID]bool   // Machines that were created at an active ordinal
-	back           map[types.UID]int    // Machines that people put back into the set: the last invocation that began before
-	attempts       map[types.UID]int    // by Machine: the first attempt that may be on record from now on
-	drains         map[types.UID]bool   // Machines of the control plane whose Nodes were cordoned for it
-	plans          map[string]bool      // that changed the set's replicas
-	rebuilt        map[int]bool         // invocations that rebuilt the ledger
-	doubts         map[doubt]bool       // what an invocation asked of a cloud and was not answered
-	runs           map[types.UID]string // by Node: the instance that it was last Ready on
-	handed         map[types.UID]int    // by object that people gave another API the say over: the last invocation that began before
-	seen           int                  // of the cloud's history
-	tampered       bool                 // people set records back
-	restored       bool                 // all of them
-	condemned      int                  // the first invocation that begins after people deleted the set; 0: it is as they want it
-	detaches       time.Time            // when the attached volume is detached; zero: somebody needs it where it is
-	collected      bool                 // Kubernetes deleted, or released, what the set owned
-	lagging        bool                 // the cloud's lists always lag
-	disturbed      bool                 // instances were ill, or the cloud refused
-	spoilt         bool                 // people wrote a spec that no cloud can read
+	sick, silent   map[string]bool         // by provider id
+	ordered        int                     // replicas that were ever asked for beside those that there were
+	ever           map[int]bool            // ordinals that were active in some committed ledger
+	retired        map[int]bool            // and are not any more, for a cause
+	chosen         map[types.UID]bool      // Machines that were retired for nothing but that others were enough
+	made           map[types.UID]bool      // Machines that were created at an active ordinal
+	back           map[types.UID]int       // Machines that people put back into the set: the last invocation that began before
+	attempts       map[types.UID]int       // by Machine: the first attempt that may be on record from now on
+	emptied        map[types.UID]bool      // Machines that drain-node called drained
+	drains         map[types.UID]bool      // Machines of the control plane whose Nodes were cordoned for it
+	plans          map[string]bool         // that changed the set's replicas
+	rebuilt        map[int]bool            // invocations that rebuilt the ledger
+	doubts         map[doubt]bool          // what an invocation asked of a cloud and was not answered
+	runs           map[types.UID]string    // by Node: the instance that it was last Ready on
+	handed         map[types.UID]int       // by object that people gave another API the say over: the last invocation that began before
+	unanswered     map[request]time.Time   // that were to make instances: until when one may surface
+	flying         map[types.UID]time.Time // Machines that a check has in flight, or had: since when
+	out            map[types.UID]time.Time // Machines that remediate deleted, and nothing is there for them yet: since when
+	seen           int                     // of the cloud's history
+	tampered       bool                    // people set records back
+	restored       bool                    // all of them
+	condemned      int                     // the first invocation that begins after people deleted the set; 0: it is as they want it
+	detaches       time.Time               // when the attached volume is detached; zero: somebody needs it where it is
+	collected      bool                    // Kubernetes deleted, or released, what the set owned
+	lagging        bool                    // the cloud's lists always lag
+	disturbed      bool                    // instances were ill, or the cloud refused
+	spoilt         bool                    // people wrote a spec that no cloud can read
 	backup         struct {
 		set *machine.MachineSet
 		all func()
@@ -70,6 +74,7 @@ func (w watch) clone() watch {
 	w.sick, w.silent, w.ever, w.retired, w.rebuilt = copied(w.sick), copied(w.silent), copied(w.ever), copied(w.retired), copied(w.rebuilt)
 	w.attempts, w.plans, w.drains = copied(w.attempts), copied(w.plans), copied(w.drains)
 	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
+	w.unanswered, w.flying, w.out, w.emptied = copied(w.unanswered), copied(w.flying), copied(w.out), copied(w.emptied)
 	return w
 }
 
@@ -137,12 +142,16 @@ func (p *Play) watchWrite(q *proc, a plan.Action, old plan.Object, err error) {
 		p.watchUpdate(q, old, a.New)
 	case plan.Delete:
 		p.watchDelete(q, old, a)
-	case plan.UpdateStatus, plan.Evict, plan.Approve, plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
+	case plan.UpdateStatus:
+		if m, ok := a.New.(*machine.Machine); ok && p.Functions[q.fn].Name == "drain-node" && isDrained(m) {
+			p.emptied[m.UID] = true
+		}
+	case plan.Evict, plan.Approve, plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
 	}
 }
 
 func (p *Play) watchBirth(q *proc, m *machine.Machine) {
-	k, ok := machine.NewLedger(ownerOf(m)).OrdinalOf(setName, m)
+	k, ok := ordinalIn(machine.Ledger{SetUID: ownerOf(m)}, m)
 	switch {
 	case p.rebuilt[q.id]:
 		p.violate("2a.7", "%s creates %s in the invocation that rebuilt the ledger", q, m.Name)
@@ -213,12 +222,10 @@ func (p *Play) watchMachine(q *proc, old, now *machine.Machine) {
 	if !slices.Contains(old.Finalizers, machine.Finalizer) || slices.Contains(now.Finalizers, machine.Finalizer) {
 		return
 	}
-	intent := p.intentOf(old)
-	horizon := p.horizon()
 	switch {
-	case intent.ClaimedByOther("", p.clock):
+	case p.claimed(old):
 		p.violate("R-S15", "%s lets %s go while a claim runs", q, now.Name)
-	case intent.Called() && intent.Unresolved() && p.clock.Before(intent.SurfacesUntil(horizon)):
+	case p.maySurface(old):
 		p.violate("R-S15", "%s lets %s go while an instance may surface", q, now.Name)
 	case len(p.liveOf(now.UID)) > 0 && !p.unbounded && !p.restored:
 		p.violate("R-S15", "%s lets %s go, but %s is there", q, now.Name, p.liveOf(now.UID)[0].ID)
@@ -280,7 +287,7 @@ func (p *Play) watchNodeGone(q *proc, n *corev1.Node) {
 		p.violate("R-S3", "%s deletes node %s, which was never a Machine's", q, n.Name)
 	}
 	for _, m := range p.machines() {
-		if machine.IsNodeOf(m, n) && m.DeletionTimestamp == nil && !off {
+		if hasNode(m, n) && m.DeletionTimestamp == nil && !off {
 			p.violate("R-S3", "%s deletes node %s of %s, which stays", q, n.Name, m.Name)
 		}
 	}
@@ -292,7 +299,7 @@ func (p *Play) causedByLedger(q *proc, m *machine.Machine) {
 		return
 	}
 	l, err := ledgerOf(set)
-	k, ok := l.OrdinalOf(setName, m)
+	k, ok := ordinalIn(l, m)
 	if err != nil || !ok || l.Active.Has(k) || !p.retired[k] {
 		p.violate("R-S6", "%s deletes %s, which the ledger has not retired for a cause", q, m.Name)
 	}
@@ -300,29 +307,28 @@ func (p *Play) causedByLedger(q *proc, m *machine.Machine) {
 
 func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
 	h := memory.Get[*machine.MachineHealthCheck](p.API, machine.Namespace, "workers")
-	cm := memory.Get[*corev1.ConfigMap](p.API, machine.Namespace, machine.ConfigMapDisrupt)
-	budget, err := machine.ParseDisruptions(cm)
 	node := memory.Get[*corev1.Node](p.API, "", m.Name)
 	switch {
 	case h == nil || p.restored:
-	case !strings.Contains(h.Annotations[machine.AnnotationInFlight], string(m.UID)):
+	case !flights(h)[m.UID]:
 		p.violate("R-S6", "%s deletes %s, which no check has in flight", q, m.Name)
-	case err != nil || !budget.Holds(m.UID, p.clock):
+	case !p.hasSlot(m.UID):
 		p.violate("R-S10", "%s deletes %s, which has no slot of the budget", q, m.Name)
-	case machine.Phase(m) == machine.PhaseRunning && node != nil && machine.IsNodeOf(m, node) && machine.NodeReady(node) && !p.disturbed:
+	case machine.Phase(m) == machine.PhaseRunning && node != nil && isNodeOf(m, node) && machine.NodeReady(node) && !p.disturbed:
 		p.violate("R-S6", "%s deletes %s, which is well", q, m.Name)
+	}
+	if h != nil {
+		p.watchOut(q, m, h)
 	}
 }
 
 // watchInFlight holds R-S10 for one check, whose limit is what people wrote.
 func (p *Play) watchInFlight(old, h *machine.MachineHealthCheck) {
+	p.flies(old, h)
 	var r struct {
 		InFlight []json.RawMessage `json:"inFlight"`
 	}
-	limit := 3
-	if old.Annotations[machine.AnnotationMaxInFlight] == "1" {
-		limit = 1
-	}
+	limit := allowed(old)
 	if text := h.Annotations[machine.AnnotationInFlight]; text != "" && json.Unmarshal([]byte(text), &r) == nil && len(r.InFlight) > limit {
 		p.violate("R-S10", "%d in flight, at most %d are allowed", len(r.InFlight), limit)
 	}
@@ -336,7 +342,7 @@ func (p *Play) watchMasters(q *proc, n *corev1.Node) {
 		if !isMaster(m) {
 			continue
 		}
-		if machine.IsNodeOf(m, n) {
+		if isNodeOf(m, n) {
 			p.drains[m.UID] = true
 		} else if p.drains[m.UID] && machine.IsControlPlane(n) && !p.restored {
 			p.violate("R-S10", "%s drains %s while %s of the control plane is not gone", q, n.Name, m.Name)

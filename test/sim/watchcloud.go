@@ -83,6 +83,7 @@ func (p *Play) owner(uid types.UID) *machine.Machine {
 
 // watchCreated holds R-S1, R-S2 and R-S4 for a new instance.
 func (p *Play) watchCreated(q *proc, e cloud.Event) {
+	p.surfaced(e.UID)
 	m := p.owner(e.UID)
 	live := p.liveOf(e.UID)
 	bounded := !p.unbounded && !p.restored
@@ -106,7 +107,7 @@ func (p *Play) watchCreated(q *proc, e cloud.Event) {
 		active := 0
 		for _, i := range p.instances() {
 			if o := p.owner(i.UID); o != nil && !i.Child && i.State != provider.StateDeleting && ownerOf(o) == set.UID {
-				if k, ok := l.OrdinalOf(setName, o); ok && err == nil && l.Active.Has(k) {
+				if k, ok := ordinalIn(l, o); ok && err == nil && l.Active.Has(k) {
 					active++
 				}
 			}
@@ -142,7 +143,7 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 	case m.DeletionTimestamp == nil && machine.ProviderID(m) == "":
 		p.violate("R-S3", "%s deletes %s, which may be %s's only instance", q, e.ID, m.Name)
 	case m.DeletionTimestamp == nil, sweeps && !recorded:
-	case !machine.Drained(m) && !q.sawDrained(m.UID):
+	case !p.emptied[m.UID] || !isDrained(m) && !q.sawDrained(m.UID):
 		p.violate("R-S7", "%s deletes %s, but %s is not drained", q, e.ID, m.Name)
 	case len(m.Spec.LifecycleHooks.PreTerminate) > 0:
 		p.violate("R-S7", "%s deletes %s, but %s is held by a hook", q, e.ID, m.Name)
@@ -163,7 +164,7 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 func (q *proc) sawDrained(uid types.UID) bool {
 	return slices.ContainsFunc(q.read, func(m *machine.Machine) bool {
 		c := machine.FindCondition(m.Status.Conditions, machine.ConditionDrained)
-		return m.UID == uid && machine.Drained(m) && slices.Contains([]string{machine.ReasonDrained, machine.ReasonNoNode, machine.ReasonNodeGone}, c.Reason)
+		return m.UID == uid && isDrained(m) && slices.Contains([]string{machine.ReasonDrained, machine.ReasonNoNode, machine.ReasonNodeGone}, c.Reason)
 	})
 }
 
@@ -171,11 +172,11 @@ func (q *proc) sawDrained(uid types.UID) bool {
 // what people may want more than that.
 func (p *Play) tenant(m *machine.Machine) string {
 	drained := machine.FindCondition(m.Status.Conditions, machine.ConditionDrained)
-	if p.Level < Scaling || drained == nil || drained.Reason != machine.ReasonDrained || m.Status.NodeRef == nil || !machine.Drained(m) {
+	if p.Level < Scaling || drained == nil || drained.Reason != machine.ReasonDrained || m.Status.NodeRef == nil || !isDrained(m) {
 		return ""
 	}
 	n := memory.Get[*corev1.Node](p.API, "", m.Status.NodeRef.Name)
-	if n == nil || !machine.IsNodeOf(m, n) {
+	if n == nil || !isNodeOf(m, n) {
 		return ""
 	}
 	for _, pod := range p.allPods() {
@@ -194,7 +195,7 @@ func (p *Play) writes(m *machine.Machine) bool {
 		return false
 	}
 	n := memory.Get[*corev1.Node](p.API, "", a.Spec.NodeName)
-	return n != nil && machine.IsNodeOf(m, n)
+	return n != nil && isNodeOf(m, n)
 }
 
 // asked remembers of what an invocation has no answer: of nothing that it asked for since it last did something to it.

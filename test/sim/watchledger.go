@@ -67,8 +67,8 @@ func (p *Play) watchRetired(q *proc, set *machine.MachineSet, before, next machi
 		p.retired[k] = p.retired[k] || goes(k)
 	}
 	for _, m := range p.machines() {
-		k, was := before.OrdinalOf(setName, m)
-		at, is := next.OrdinalOf(setName, m)
+		k, was := ordinalIn(before, m)
+		at, is := ordinalIn(next, m)
 		since, put := p.back[m.UID]
 		if is && at >= before.Next && !put { // who was to go and is adopted again was chosen in vain; people's putting in is counted
 			delete(p.chosen, m.UID)
@@ -94,7 +94,7 @@ func (p *Play) watchNumber(q *proc, m *machine.Machine) {
 		return
 	}
 	l, err := ledgerOf(set)
-	if k, ok := l.OrdinalOf(setName, m); err != nil || !ok || !l.Active.Has(k) { // it came late, and goes again
+	if k, ok := ordinalIn(l, m); err != nil || !ok || !l.Active.Has(k) { // it came late, and goes again
 		return
 	}
 	n, all := 0, p.machines()
@@ -127,7 +127,7 @@ func (p *Play) watchVictims(q *proc, set *machine.MachineSet, before, next machi
 		return slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.Is(m) })
 	}
 	spared := func(m *machine.Machine) bool {
-		k, ok := before.OrdinalOf(setName, m)
+		k, ok := ordinalIn(before, m)
 		return ok && before.Active.Has(k) && next.Active.Has(k) && m.DeletionTimestamp == nil && ownerOf(m) == set.UID && victim(m)
 	}
 	other := slices.IndexFunc(chosen, func(m *machine.Machine) bool { return !victim(m) })
@@ -146,7 +146,7 @@ func (p *Play) absent(set *machine.MachineSet) (n int) {
 	}
 	n = int(*set.Spec.Replicas) - len(l.Active)
 	for _, m := range p.machines() {
-		k, ok := l.OrdinalOf(set.Name, m)
+		k, ok := ordinalIn(l, m)
 		if ok && l.Active.Has(k) && (m.DeletionTimestamp != nil || ownerOf(m) != set.UID) {
 			n++
 		}

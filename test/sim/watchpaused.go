@@ -54,7 +54,7 @@ func (p *Play) watchPaused(q *proc, a plan.Action, old plan.Object) {
 		}
 	case plan.Evict:
 		n := memory.Get[*corev1.Node](p.API, "", a.Pod.Spec.NodeName)
-		if at := slices.IndexFunc(p.machines(), func(m *machine.Machine) bool { return machine.IsNodeOf(m, n) && p.pausedMachine(q, m) }); at >= 0 {
+		if at := slices.IndexFunc(p.machines(), func(m *machine.Machine) bool { return isNodeOf(m, n) && p.pausedMachine(q, m) }); at >= 0 {
 			p.violate("B7", "%s evicts %s from a Node whose Machine another API has the say over", q, a.Pod.Name)
 		}
 	case plan.Update, plan.UpdateStatus, plan.Delete, plan.Approve, plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
