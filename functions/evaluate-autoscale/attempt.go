@@ -15,7 +15,6 @@ import (
 // outcome is what an attempt at a plan came to, beside what it adds to every option.
 type outcome struct {
 	placement scheduling.Placement
-	weighed   bool                  // it compared what Nodes take of the limits, not what they cost
 	packed    []*corev1.Pod         // of those that wait, the ones that the placement is for
 	kept      map[int][]*corev1.Pod // by place: Pods that were counted on and that the placement is beside
 	onTheWay  int                   // Pods that are not packed because they are
@@ -23,36 +22,109 @@ type outcome struct {
 	planned   size                  // of the cluster with the Nodes of the plan
 }
 
+// tried is a plan that could come true.
+type tried struct {
+	outcome
+	served map[*group][]*corev1.Pod
+	more   []int32       // by option
+	over   map[int32]int // Pods left over, by priority
+}
+
 // attempt is one try at a plan. The packing looks for the cheapest Nodes and knows nothing of limits that groups share: where
-// these cut it short, it looks for those that take the least of what is limited as well, and of the two plans comes true the one
-// that leaves fewer important Pods over (SPEC C9, C30).
+// these cut it short, it looks for those that take the least of what is limited as well, and of the two plans the one is kept
+// that leaves fewer important Pods over (SPEC C9, C30). Once that is the sparing one, so are all further plans of the scan.
 func (sc *scan) attempt(options []*option) map[*group][]*corev1.Pod {
-	sc.packings, sc.weighed = 0, false
-	notes := len(sc.notes)
+	sc.packings = 0
+	if sc.saves {
+		return sc.sparing(options)
+	}
 	served, cut := sc.within(options)
 	if !cut || !differ(options) {
 		return served
 	}
-	first, over, told := sc.outcome, sc.leftOver(), slices.Clone(sc.notes[notes:])
-	more, prices := make([]int32, len(options)), make([]int64, len(options))
-	for i, o := range options {
-		more[i], prices[i] = o.more, o.offer.Price
+	cheap := sc.tried(options, served)
+	served = sc.sparing(options)
+	if sc.saves = fewer(sc.leftOver(), cheap.over); sc.saves {
+		return served
 	}
-	sc.notes = sc.notes[:notes]
-	weigh(options)
-	sc.weighed = true
-	other, _ := sc.within(options)
+	return sc.comeTo(options, cheap)
+}
+
+// sparing makes a plan of Nodes that take little of what is limited, whatever they cost.
+func (sc *scan) sparing(options []*option) map[*group][]*corev1.Pod {
+	prices := weigh(options)
+	served, _ := sc.within(options)
 	for i, o := range options {
 		o.offer.Price = prices[i]
 	}
-	if fewer(sc.leftOver(), over) {
-		return other
-	}
-	sc.outcome, sc.notes = first, append(sc.notes[:notes], told...)
-	for i, o := range options {
-		o.more = more[i]
-	}
 	return served
+}
+
+// tried returns the plan that was just made.
+func (sc *scan) tried(options []*option, served map[*group][]*corev1.Pod) tried {
+	t := tried{outcome: sc.outcome, served: served, over: sc.leftOver()}
+	for _, o := range options {
+		t.more = append(t.more, o.more)
+	}
+	return t
+}
+
+// comeTo makes a plan that was tried the one that comes true.
+func (sc *scan) comeTo(options []*option, t tried) map[*group][]*corev1.Pod {
+	sc.outcome = t.outcome
+	for i, o := range options {
+		o.more = t.more[i]
+	}
+	return t.served
+}
+
+// cheapen makes a sparing plan cheaper: it leaves no more Pods over, with as many of the Nodes that the cheapest plan has more of as the
+// limits allow.
+func (sc *scan) cheapen(options []*option, served map[*group][]*corev1.Pod) map[*group][]*corev1.Pod {
+	if !sc.saves {
+		return served
+	}
+	sparing := sc.tried(options, served)
+	best := sparing
+	serves := func() (t tried, enough bool) {
+		served, _ := sc.within(options)
+		t = sc.tried(options, served)
+		enough = !fewer(sparing.over, t.over) && len(sc.torn()) == 0
+		if enough && (fewer(t.over, best.over) || t.price(options) < best.price(options)) {
+			best = t
+		}
+		return t, enough
+	}
+	cheap, enough := serves()
+	span := int32(0)
+	for i := range options {
+		span = max(span, cheap.more[i]-sparing.more[i])
+	}
+	for low, high := int32(0), span; !enough && high-low > 1+span/32; {
+		middle := (low + high) / 2
+		for i, o := range options {
+			if d := cheap.more[i] - sparing.more[i]; d > 0 || sparing.more[i] == 0 {
+				o.offer.Limit = int(sparing.more[i]) + int(d)*int(middle)/int(span)
+			}
+		}
+		if _, is := serves(); is {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	for _, o := range options {
+		o.offer.Limit = o.room
+	}
+	return sc.comeTo(options, best)
+}
+
+// price is what the Nodes of a plan cost together, in what the expanders count.
+func (t tried) price(options []*option) (sum int64) {
+	for i, o := range options {
+		sum += int64(t.more[i]) * o.offer.Price
+	}
+	return sum
 }
 
 // within packs the Pods and takes what the limits leave of that, and reports whether they cut it short. Where they do, and
@@ -63,12 +135,10 @@ func (sc *scan) within(options []*option) (served map[*group][]*corev1.Pod, cut 
 	if sc.full() {
 		return nil, false
 	}
-	notes := len(sc.notes)
 	served, cut = sc.choose(options)
 	if !cut || !sc.ranksPods() {
 		return served, cut
 	}
-	sc.notes = sc.notes[:notes]
 	for _, o := range options {
 		o.offer.Limit = int(o.more)
 	}
@@ -103,16 +173,19 @@ func differ(options []*option) bool {
 	})
 }
 
-// weigh prices options by what a Node takes of what the limits leave; their prices decide between those that take as much.
-func weigh(options []*option) {
+// weigh prices options by what a Node takes of what the limits leave, and returns the prices that they had; these decide between options
+// that take as much.
+func weigh(options []*option) (prices []int64) {
 	const fine = 1000
 	dearest := 1.0
 	for _, o := range options {
+		prices = append(prices, o.offer.Price)
 		dearest = max(dearest, float64(o.offer.Price))
 	}
 	for _, o := range options {
 		o.offer.Price = int64(float64(o.offer.Weight) * (fine + float64(o.offer.Price)/dearest))
 	}
+	return prices
 }
 
 // leftOver counts, by priority, the Pods that the plan leaves without a place; of a group that it tears apart, all that are packed.

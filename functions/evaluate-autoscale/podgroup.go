@@ -223,9 +223,8 @@ func (sc *scan) tries() int {
 // then by name, and keeps those that tear nobody apart. Where they are more than can be tried, the last come in turn.
 func (sc *scan) putBack(options []*option, out []tornGroup) (served map[*group][]*corev1.Pod) {
 	slices.SortFunc(out, func(a, b tornGroup) int { return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.name, b.name)) })
-	notes, whole := len(sc.notes), false
+	whole := false
 	for _, t := range sc.triedNow(out, sc.tries()) {
-		sc.notes = sc.notes[:notes]
 		t.pods = sc.broken[t.name].pods
 		delete(sc.broken, t.name)
 		served = sc.attempt(options)
@@ -244,7 +243,6 @@ func (sc *scan) putBack(options []*option, out []tornGroup) (served map[*group][
 		return served
 	}
 	for {
-		sc.notes = sc.notes[:notes]
 		served = sc.attempt(options)
 		torn := sc.torn()
 		if len(torn) == 0 {

@@ -270,6 +270,26 @@ func TestGroupThatFitsTheLimitsGetsItsNodes(t *testing.T) {
 	}
 }
 
+// Of dear Nodes that save what is limited only as many come as it takes.
+func TestLimitsBringFewDearNodes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		pods, most int
+		want       []int32
+	}{{10, 10, []int32{10, 0}}, {11, 10, []int32{9, 1}}, {15, 10, []int32{5, 5}}, {20, 10, []int32{0, 10}}, {3, 2, []int32{1, 1}}, {110, 100, []int32{89, 11}}} { // of many one or two more
+		w := fresh(t, fmt.Sprintf("{expanders: [Price], resourceLimits: {maxNodesTotal: %d}}", tt.most))
+		w.set(t, "small", 0, 999, midsize(machine.AnnotationPrice, "1"), nil)
+		w.set(t, "large", 0, 999, map[string]string{machine.CapacityCPU: "8", machine.CapacityMemory: "32Gi", machine.AnnotationPrice: "3"}, nil)
+		for i := range tt.pods {
+			w.must(t, w.Put(ranked(fmt.Sprint("p-", i), "", 0)))
+		}
+		w.scans(t, 1)
+		if got := w.replicas("small", "large"); !slices.Equal(got, tt.want) {
+			t.Errorf("%d Pods on at most %d Nodes: %v, want %v", tt.pods, tt.most, got, tt.want)
+		}
+	}
+}
+
 // A plan that saves what is limited comes true only where it leaves fewer important Pods over: here the large Nodes are for many Pods that
 // matter less.
 func TestLimitsAreForTheMostImportant(t *testing.T) {

@@ -43,7 +43,10 @@ func (sc *scan) scaleUp() bool {
 	}
 	sc.options = sc.growing()
 	options := sc.options
-	served := sc.plan(options)
+	served := sc.cheapen(options, sc.plan(options))
+	if most := sc.settings.MaxNodesTotal; most > 0 && sc.planned.nodes >= most && sum(sc.placement.Left) > 0 {
+		sc.tell(&sc.notes, corev1.EventTypeWarning, "MaxNodesTotalReached", fmt.Sprintf("Max total nodes in cluster reached: %d", most))
+	}
 	sc.withdraw()
 	if sc.onTheWay > 0 {
 		sc.notes = append(sc.notes, plan.Log(fmt.Sprintf("%d pods wait for nodes that were asked for earlier", sc.onTheWay)))
@@ -74,10 +77,9 @@ func (sc *scan) plan(options []*option) map[*group][]*corev1.Pod {
 	sc.broken = sc.incomplete()
 	var out []tornGroup
 	for {
-		notes := len(sc.notes)
 		served := sc.attempt(options)
 		if learnt, told := sc.judge(options); learnt {
-			sc.notes = append(sc.notes[:notes], told...)
+			sc.notes = append(sc.notes, told...)
 			continue
 		}
 		if sc.full() {
@@ -87,7 +89,6 @@ func (sc *scan) plan(options []*option) map[*group][]*corev1.Pod {
 		if len(torn) == 0 && len(out) == 0 {
 			return served
 		}
-		sc.notes = sc.notes[:notes]
 		if len(torn) == 0 {
 			return sc.putBack(options, out)
 		}
@@ -216,9 +217,6 @@ func (sc *scan) choose(options []*option) (served map[*group][]*corev1.Pod, cut 
 		}
 	}
 	sc.planned = total
-	if most := sc.settings.MaxNodesTotal; most > 0 && total.nodes >= most && sum(sc.placement.Left) > 0 {
-		sc.tell(&sc.notes, corev1.EventTypeWarning, "MaxNodesTotalReached", fmt.Sprintf("Max total nodes in cluster reached: %d", most))
-	}
 	return served, cut
 }
 
@@ -276,7 +274,7 @@ func (sc *scan) announce(options []*option) {
 			plan.Log(fmt.Sprintf("Estimated %d nodes needed in %s", needed[i], options[i].id)))
 	}
 	sc.notes = append(sc.notes, plan.Log("Final scale-up plan: "+planText(options)))
-	if !sc.ranked && !sc.weighed {
+	if !sc.ranked && !sc.saves {
 		sc.notes = append(sc.notes, plan.Log(distance(sc.placement)))
 	}
 	for _, o := range options {

@@ -55,6 +55,7 @@ type scan struct {
 	asked     map[string]float64   // what a question says in its place
 	changed   map[types.UID]bool   // sets that a question gives another size than their Nodes have
 	ranked    bool                 // an expander ranks the groups: what the packing compares is no cost
+	saves     bool                 // the plan is of Nodes that take little of what is limited: others cost less
 	broken    map[string]broken    // groups of Pods that nothing is done for, because it could not be done for all
 	spares    map[string]int       // by group of Pods: how many of them it can do without
 	members   map[string]int       // by group of Pods: how many of them wait
