@@ -20,7 +20,7 @@ const (
 	slot = 2 * scanEvery
 	// promptFor is how long what fails is taken up again by every scan.
 	promptFor = 2 * slot
-	// rarest is how many turns there are at most in a row: about five minutes, as after refusals.
+	// rarest is how many turns there are at most in a row: about five minutes, as after refusals, and never ten.
 	rarest = 15
 )
 

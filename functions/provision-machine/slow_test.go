@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/cluster"
 	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -253,4 +254,42 @@ func TestDuplicateThatStaysIsTold(t *testing.T) {
 			t.Errorf("told: %+v", told)
 		}
 	})
+}
+
+// A cloud whose list answers and whose question about one instance never does is told of, however little time its list, or the API
+// server, leaves for that question (B19).
+func TestCloudThatNeverTellsOfOneInstanceIsTold(t *testing.T) {
+	t.Parallel()
+	for _, takes := range []struct{ api, list time.Duration }{{0, time.Second}, {0, 4 * time.Second}, {3 * time.Second, time.Second}} {
+		t.Run(fmt.Sprint(takes), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newSlowWorld(t, map[memory.Op]time.Duration{memory.OpList: takes.list, memory.OpFind: time.Hour})
+				m := slowMachine("lost", "gone", machine.PhaseProvisioned)
+				m.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.9"}}
+				w.put(t, m)
+				r := &runner.Runner{Function: Function, Cluster: slowReads{w.api.As(name), takes.api}, Log: slog.New(slog.DiscardHandler)}
+				r.Clouds = runner.NewClouds([]provider.Provider{w.cloud.Provider()}, nil)
+				for range 6 {
+					_, _ = r.Handle(t.Context(), snapshot.Request{}) // it may have no time for all that is to be done
+					time.Sleep(10 * time.Second)
+				}
+				if m := w.machine("lost"); !unheard(m) {
+					t.Errorf("nobody is told: %+v", m.Status.Conditions)
+				}
+			})
+		})
+	}
+}
+
+// slowReads is an API server whose reads take so long.
+type slowReads struct {
+	cluster.Cluster
+	takes time.Duration
+}
+
+// Observe answers after a while.
+func (s slowReads) Observe(ctx context.Context, seen snapshot.Snapshot, q []snapshot.Query) (snapshot.Snapshot, error) {
+	time.Sleep(s.takes)
+	return s.Cluster.Observe(ctx, seen, q)
 }

@@ -121,7 +121,7 @@ func (i *invocation) admissible(all []plan.Sequence) []plan.Sequence {
 			continue
 		}
 		if mutates {
-			i.mutated[of] = true
+			i.mutated[of], i.changed[of.uid] = true, true
 		}
 		ok = append(ok, seq)
 	}

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/events"
 	"github.com/machine-functions/machine-functions/shared/function"
@@ -74,6 +76,7 @@ func (r *Runner) Handle(ctx context.Context, req snapshot.Request) (plan.Plan, e
 		outcomes: map[plan.Key]plan.Outcome{},
 		records:  r.Records,
 		mutated:  map[target]bool{},
+		changed:  map[types.UID]bool{},
 		log:      r.Log.With(keyRequest, requestName(req)),
 	}
 	if inv.records == nil {
@@ -129,6 +132,7 @@ type invocation struct {
 	opened     map[lead]*opening  // the same by what led to them
 	opening    sync.Mutex         // of accounts
 	mutated    map[target]bool    // what this invocation changed in clouds
+	changed    map[types.UID]bool // whose instances these are
 	now        time.Time          // the API server's, when it was last asked
 	reading    time.Duration      // that objects took in the observation at hand
 	asked      []led              // in the observation at hand

@@ -15,6 +15,9 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
+// mostCuts is how many times in a row our own time may be over before an instance was told of by itself, until that is the cloud's fault.
+const mostCuts = 3
+
 // askFor is how long one observation asks for instances by themselves, of one account: what a list does not show may be
 // many, as all that another system made, and those who wait for an instance, or for its removal, need the rest of the time.
 const askFor = 3 * time.Second
@@ -25,17 +28,21 @@ type turns struct {
 	mu    sync.Mutex
 	count int
 	last  map[types.UID]int
+	cuts  map[types.UID]int // how many times in a row it was cut off
 }
 
 // order sorts all by who has waited longest, and forgets everybody else.
 func (t *turns) order(all []listed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	last := make(map[types.UID]int, len(all))
+	last, cuts := make(map[types.UID]int, len(all)), map[types.UID]int{}
 	for _, l := range all {
 		last[l.UID] = t.last[l.UID]
+		if n := t.cuts[l.UID]; n > 0 {
+			cuts[l.UID] = n
+		}
 	}
-	t.last = last
+	t.last, t.cuts = last, cuts
 	slices.SortStableFunc(all, func(a, b listed) int { return cmp.Compare(last[a.UID], last[b.UID]) })
 }
 
@@ -44,6 +51,18 @@ func (t *turns) take(uid types.UID) {
 	defer t.mu.Unlock()
 	t.count++
 	t.last[uid] = t.count
+}
+
+// excused reports whether a question that was cut off by our own time, or not, may wait for a later scan.
+func (t *turns) excused(uid types.UID, cut bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !cut {
+		delete(t.cuts, uid)
+		return false
+	}
+	t.cuts[uid]++
+	return t.cuts[uid] < mostCuts
 }
 
 // askInTurn asks for instances that a list does not show, several at a time: a list shows nothing that carries no tag at
@@ -81,7 +100,7 @@ func (i *invocation) askInTurn(ctx context.Context, a account, all []listed, sub
 			i.Clouds.Metrics.Called("find", err)
 			c.Found, c.Err = found, refusal(err)
 			ended(ctx, a, m, &c)
-			c.Later = done() && c.Err != nil && i.unchanged(subjects[l.UID], nil)
+			c.Later = a.turns.excused(l.UID, done() && c.Err != nil) && i.unchanged(subjects[l.UID], nil)
 			tell()
 			return nil
 		})

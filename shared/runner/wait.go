@@ -121,11 +121,6 @@ func (i *invocation) unchanged(sub subject, found []provider.Instance) bool {
 	if !isMachine {
 		return false
 	}
-	for of := range i.mutated {
-		twin := of.uid == "" && slices.ContainsFunc(found, func(in provider.Instance) bool { return in.ID == of.id })
-		if twin || of.uid == m.UID || of.uid == machine.InstanceUID(m) {
-			return false
-		}
-	}
-	return true
+	return !i.changed[m.UID] && !i.changed[machine.InstanceUID(m)] &&
+		!slices.ContainsFunc(found, func(in provider.Instance) bool { return i.mutated[target{id: in.ID}] })
 }

@@ -62,6 +62,7 @@ var port = []Guard{
 	{"only-changes-outlast-a-look", "G5", run + "wait.go", `		c.Later = c.Later || i.unchanged(subjects[l.UID], c.Found)
 `, "", "./functions/provision-machine"},
 	{"cut-off-is-no-silence", "G6", run + "wait.go", `		case ctx.Err() != nil && (i.rounds > 0 || time.Since(began) < hearFor):`, `		case began.IsZero():`, "./functions/provision-machine"},
+	{"cut-off-for-good-is-silence", "G6", run + "turns.go", `	return t.cuts[uid] < mostCuts`, `	return true`, "./functions/provision-machine"},
 	{"sweep-keeps-time-to-read-again", "G6", run + "look.go", `		reading = i.reading`, `		reading = 0`, "./functions/sweep-instances"},
 	{"unknown-is-no-refusal", "G5", "shared/provider/code.go", `	return c == Invalid ||`, `	return c == Unknown || c == Invalid ||`, "./shared/runner"},
 	{"time-for-a-mutation", "G6", run + "apply.go", `		needs = mutationBudget`, `		needs = writeBudget`, ""},
