@@ -177,7 +177,7 @@ func TestControls(t *testing.T) {
 		t.Run(c.says, func(t *testing.T) {
 			t.Parallel()
 			spoilt := class{level: c.level, world: c.world, naive: c.mistake, with: c.with, how: c.how, faults: c.faults}
-			config := sim.Config{Level: c.level, Steps: 100, Only: regexp.MustCompile(c.says)}
+			config := sim.Config{Level: c.level, Steps: 300, Only: regexp.MustCompile(c.says)}
 			spoilt.spoil(&config)
 			tries := uint64(mostTries)
 			if c.how == story {

@@ -96,6 +96,7 @@ type call struct {
 	action plan.Action // of a write
 	may    []verdict
 	cloud  bool
+	dear   dear
 	over   bool      // no call: the invocation has ended
 	began  time.Time // of the driver's method that makes the call; zero: with it
 }
@@ -175,7 +176,7 @@ func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapsh
 
 // Apply implements cluster.Cluster.
 func (c port) Apply(ctx context.Context, a plan.Action) error {
-	if err := c.q.step(call{what: "write", action: a, may: ofWrite}); err != nil {
+	if err := c.q.step(call{what: "write", action: a, may: ofWrite, dear: dearOf(a)}); err != nil {
 		return err
 	}
 	p := c.q.play
@@ -227,7 +228,7 @@ func (p *Play) strike(ctx context.Context, c cloud.Call) error {
 		case cloud.OpResolve, cloud.OpFind, cloud.OpInstanceTypes:
 		}
 		p.requested(q, c)
-		err := q.step(call{what: "cloud " + string(c.Op) + " " + c.Ref.Name, may: may, cloud: true})
+		err := q.step(call{what: "cloud " + string(c.Op) + " " + c.Ref.Name, may: may, cloud: true, dear: dearCall(c.Op)})
 		p.asked(q, c, err == nil)
 		if err != nil {
 			p.replied(q, c, err)

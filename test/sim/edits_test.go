@@ -35,7 +35,7 @@ func TestEveryCallAmidEditsIsStruck(t *testing.T) { //nolint:paralleltest // it 
 		}
 	}
 	stride := max(1, int(float64(len(all))/600 / *times))
-	campaign(t, fmt.Sprintf("struck edits 1/%d", stride), int(float64(len(all)/stride) / *times), func(i uint64) (Config, *Script) {
+	campaign(t, fmt.Sprintf("struck edits 1/%d", stride), int(float64(len(all)/stride) / *times), 0, func(i uint64) (Config, *Script) {
 		a := all[(int(i)*stride+int(i)%stride)%len(all)]
 		return a.Config, &Script{Strategy: &a.Strike}
 	})

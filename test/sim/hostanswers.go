@@ -38,9 +38,9 @@ type struck struct {
 }
 
 // step is the step before a request.
-func (h *hosts) step(ctx context.Context, q *proc, method, name string, may []verdict) error {
+func (h *hosts) step(ctx context.Context, q *proc, method, name string, may []verdict, of dear) error {
 	deadline, _ := ctx.Deadline()
-	err := q.step(call{what: strings.ToLower(method) + " hosts " + name, may: may, cloud: true, began: q.within(deadline)})
+	err := q.step(call{what: strings.ToLower(method) + " hosts " + name, may: may, cloud: true, dear: of, began: q.within(deadline)})
 	if method == http.MethodGet && name == "" {
 		h.play.listed(q, err == nil && q.verdict != cut && q.verdict != proxied)
 	}
@@ -66,7 +66,7 @@ func (h *hosts) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		s, _ := r.Context().Value(struckKey{}).(*struck)
 		if s == nil || s.over {
-			s = &struck{err: h.step(r.Context(), q, r.Method, name, may)}
+			s = &struck{err: h.step(r.Context(), q, r.Method, name, may, dearRequest(r.Method, body))}
 		}
 		s.over = true
 		err := s.err

@@ -68,7 +68,7 @@ func (r readOnce) List(ctx context.Context, namespace string) ([]metal3v1alpha1.
 	if q == nil {
 		return r.Hosts.List(ctx, namespace)
 	}
-	err := r.hosts.step(ctx, q, http.MethodGet, "", ofHosts)
+	err := r.hosts.step(ctx, q, http.MethodGet, "", ofHosts, common)
 	if err != nil || q.verdict != works {
 		return r.Hosts.List(context.WithValue(ctx, struckKey{}, &struck{err: err}), namespace)
 	}

@@ -101,6 +101,7 @@ func (p *Play) resume(q *proc) {
 	if !p.calm {
 		p.verdicts, p.judged = q.pending.may, q.pending
 		q.verdict = p.verdicts[p.pick(KindFault, len(p.verdicts))]
+		p.reach[q.pending.dear][fates[q.verdict]]++
 	}
 	p.calls++
 	if p.Trace != nil && (!q.pending.looks() || q.verdict != works) {

@@ -56,13 +56,19 @@ const credentials = "vsphere-cloud-credentials"
 
 const setName = "worker"
 
+// What a world can be.
+const (
+	withoutTokens = 1 // of KindCloud
+	allLag        = 3 // of KindLag: every list is old, not only those that a schedule says
+)
+
 // setUp makes the world.
 func (p *Play) setUp() {
 	c := p.Cloud
-	kind := p.pick(KindWorld, 3) // with tokens, without, bare metal
-	c.Untokened = kind == 1
-	lag := p.pick(KindWorld, 4) // the last: every list lags, not only those that a schedule says
-	c.Lag, p.lagging = []time.Duration{0, 10 * time.Second, 30 * time.Second, 30 * time.Second}[lag], lag == 3
+	kind := p.pick(KindCloud, 3) // with tokens, without, bare metal
+	c.Untokened = kind == withoutTokens
+	lag := p.pick(KindLag, 4)
+	c.Lag, p.lagging = []time.Duration{0, 10 * time.Second, 30 * time.Second, 30 * time.Second}[lag], lag == allLag
 	c.Ports = p.pick(KindWorld, 2)
 	c.Boot = []time.Duration{0, 20 * time.Second, time.Minute}[p.pick(KindWorld, 3)]
 	c.Removal = []time.Duration{0, 15 * time.Second}[p.pick(KindWorld, 2)]
@@ -87,7 +93,7 @@ func (p *Play) setUp() {
 	if p.Level >= Scaling {
 		p.put(p.autoscaling()...)
 	}
-	p.before = []int{0, 1, 2, 3, 5, 8}[p.pick(KindWorld, 6)]
+	p.before = []int{0, 1, 2, 3, 5, 8}[p.pick(KindBefore, 6)]
 	p.mastersUp()
 	p.wanted(replicas)
 	p.tracef("hosts=%v untokened=%v lag=%v ports=%d boot=%v removal=%v replicas=%d policy=%s", p.hosts != nil, c.Untokened, c.Lag, c.Ports, c.Boot, c.Removal, replicas, p.policy)

@@ -43,6 +43,9 @@ const (
 	numWhat
 )
 
+// withinInvocation is how many of the times that can pass an invocation outlasts.
+const withinInvocation = 3
+
 // Play is one schedule of a world.
 type Play struct {
 	Config
@@ -65,6 +68,7 @@ type Play struct {
 	read      int // of the API's writes
 	steps     int
 	calls     int
+	reach     reach
 	born      int
 	verdicts  []verdict // what the next fault chooses from
 	judged    call      // that it strikes
@@ -189,7 +193,7 @@ func (p *Play) next() {
 	case whatUser:
 		p.user()
 	case whatTime:
-		p.pass([]time.Duration{time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, time.Minute, 5 * time.Minute}[p.pick(KindWhich, 6)])
+		p.pass([]time.Duration{time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, time.Minute, 5 * time.Minute}[p.pick(KindTime, 6)])
 	case whatNature:
 		p.nature()
 	default:
@@ -222,12 +226,14 @@ func (p *Play) act(what int, q *proc) {
 	switch {
 	case what == whatCrash:
 		p.tracef("%s is killed", q)
+		p.reach[q.pending.dear][ended]++
 		q.stop()
 		p.end(q)
 		p.warm[q.slot] = nil
 	case what == whatFreeze && !q.frozen && !p.unbounded:
 		p.tracef("%s is frozen before %s", q, q.pending)
 		q.frozen, p.unbounded = true, true
+		p.reach[q.pending.dear][held]++
 	case !q.frozen:
 		p.resume(q)
 	}

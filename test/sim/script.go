@@ -8,12 +8,16 @@ type Kind uint8
 // Kinds of choices.
 const (
 	KindWorld   Kind = iota // how the world is made
+	KindCloud               // with tokens, without them, or bare metal
+	KindLag                 // how old what its lists tell may be
+	KindBefore              // how long a life is before anything fails
 	KindWhat                // what happens next
 	KindWho                 // to which invocation
 	KindFault               // what becomes of a call
 	KindUser                // what a person does
 	KindWhich               // to which object, or event
 	KindOrder               // which of several independent things is first
+	KindTime                // how much of it passes
 	KindVersion             // of the process that an event is delivered to
 )
 

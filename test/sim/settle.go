@@ -35,6 +35,9 @@ func (p *Play) settle() {
 	p.finish()
 	last, idle, orphans := "", 0, map[string]time.Time{}
 	for round := range mostRounds {
+		if round == quickRounds { // what a process remembers for a while, it does by a clock that stands still here
+			clear(p.warm)
+		}
 		p.round(round)
 		p.watchOrphans(orphans)
 		if p.Violation != nil {

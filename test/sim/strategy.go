@@ -12,12 +12,25 @@ import (
 
 // Swarm is a random schedule whose mix of faults and events is itself random: some of them never happen in a schedule,
 // so that others can happen often.
+//
+// What matters most is rare: of a hundred calls a few make or remove an instance, or claim a Machine for that, and what stops
+// invocations often enough lets none come so far. So these calls are struck by odds of their own; most schedules flow: little else
+// fails there, and nothing that stops everything; half of them begin before there is anything; in half of them people scale and
+// delete more than all else.
 type Swarm struct {
 	rng    *rand.Rand
 	what   [numWhat]int
+	users  [numUser]int
 	fault  int // out of 256
+	dear   int // the same of calls that are dear
 	faults [numVerdicts]int
+	flows  bool
+	early  bool // it begins when nothing is there yet
+	blind  bool // in a cloud without tokens, which loses answers and whose lists all lag
 }
+
+// stoppers are what people do after which functions do nothing, until they take it back.
+var stoppers = []int{userSkew, userStock, userHook, userPauseSet, userPauseMachine, userMendTemplate, userSet, userJump}
 
 // NewSwarm returns the strategy of one seed.
 func NewSwarm(seed uint64) *Swarm {
@@ -28,34 +41,91 @@ func NewSwarm(seed uint64) *Swarm {
 	}
 	s.what[whatRun] = 6 + 20*s.rng.IntN(3)
 	s.what[whatTime] = min(s.what[whatTime], 3)
-	if seed%2 == 1 { // in half of them invocations get somewhere
-		s.what[whatCrash], s.what[whatDrop] = min(s.what[whatCrash], 2), min(s.what[whatDrop], 3)
-	}
 	s.what[whatFreeze] = 0
 	s.fault = []int{0, 6, 16, 40, 90}[s.rng.IntN(5)]
 	for i := range s.faults {
 		s.faults[i] = weights[s.rng.IntN(len(weights))]
 	}
+	if s.fault > 0 {
+		s.dear = max(s.fault, []int{64, 96, 160}[s.rng.IntN(3)])
+	}
+	for i := range s.users {
+		s.users[i] = 1
+	}
+	s.early, s.blind, s.flows = s.rng.IntN(2) == 0, s.rng.IntN(4) == 0, s.rng.IntN(4) > 0
+	if s.rng.IntN(2) == 0 {
+		s.what[whatUser] = max(s.what[whatUser], 3)
+		s.users[userScale], s.users[userDelete] = numUser/2, numUser/2
+	}
+	if s.blind {
+		s.dear = 128
+	}
+	if s.blind || s.flows {
+		s.flow()
+	}
 	return s
+}
+
+// flow lets invocations get somewhere.
+func (s *Swarm) flow() {
+	s.flows = true
+	s.what[whatRun] = 60
+	for _, what := range []int{whatTime, whatDrop, whatCrash} {
+		s.what[what] = min(s.what[what], 1)
+	}
+	s.fault = min(s.fault, 4)
+	for _, u := range stoppers {
+		s.users[u] = s.rng.IntN(4) / 3
+	}
 }
 
 // Pick implements [Strategy].
 func (s *Swarm) Pick(p *Play, k Kind, n int) int {
 	switch k {
-	case KindWhat:
-		return weighted(s.rng, s.what[:n])
-	case KindFault:
-		if s.rng.IntN(256) >= s.fault {
+	case KindCloud:
+		if s.blind {
+			return withoutTokens
+		}
+	case KindLag:
+		if s.blind {
+			return allLag
+		}
+	case KindBefore:
+		if s.early {
 			return 0
 		}
-		var w [numVerdicts]int
-		for i, v := range p.verdicts[:n] {
-			w[i] = s.faults[v]
+	case KindTime:
+		if s.flows {
+			n = min(n, withinInvocation)
 		}
-		return weighted(s.rng, w[:n])
-	case KindWorld, KindWho, KindUser, KindWhich, KindOrder, KindVersion:
+	case KindWhat:
+		return weighted(s.rng, s.what[:n])
+	case KindUser:
+		return weighted(s.rng, s.users[:n])
+	case KindFault:
+		return s.strike(p.judged.dear, p.verdicts[:n])
+	case KindWorld, KindWho, KindWhich, KindOrder, KindVersion:
 	}
 	return s.rng.IntN(n)
+}
+
+// strike returns what becomes of a call, of what may.
+func (s *Swarm) strike(of dear, may []verdict) int {
+	odds := s.fault
+	if of != common && (of != claims || !s.blind) { // who could not tell that an answer was lost is waited for, longer than lists lag
+		odds = s.dear
+	}
+	if s.rng.IntN(256) >= odds {
+		return 0
+	}
+	if at := slices.Index(may, lost); s.blind && of == creates && at > 0 {
+		return at
+	}
+	var w [numVerdicts]int
+	for i, v := range may {
+		w[i] = s.faults[v]
+	}
+	return weighted(s.rng, w[:len(may)])
 }
 
 func weighted(rng *rand.Rand, weights []int) int {
@@ -127,28 +197,38 @@ func (s *Priorities) Pick(p *Play, k Kind, n int) int {
 type Sleeper struct {
 	Swarm
 	at     int
-	writes bool // only a call that changes something
+	sleeps func(call) bool // which call it may be
 	chosen bool
 }
 
 // NewSleeper returns the strategy of one seed.
 func NewSleeper(seed uint64, steps int) *Sleeper {
 	s := &Sleeper{Swarm: *NewSwarm(seed)}
-	s.at, s.writes = s.rng.IntN(steps), seed%2 == 1
+	s.at = s.rng.IntN(steps)
+	switch s.rng.IntN(4) {
+	case 0:
+		s.sleeps = func(call) bool { return true }
+	case 1:
+		s.sleeps = func(c call) bool { return !c.looks() }
+	default:
+		s.at /= 2
+		s.sleeps = func(c call) bool { return c.dear == creates || c.dear == removes }
+	}
 	return s
 }
 
 // Pick implements [Strategy].
 func (s *Sleeper) Pick(p *Play, k Kind, n int) int {
 	due := p.steps >= s.at && !p.unbounded && p.Frozen
-	writer := slices.IndexFunc(p.procs, func(q *proc) bool { return !q.pending.looks() })
+	sleeper := slices.IndexFunc(p.procs, func(q *proc) bool { return s.sleeps(q.pending) })
 	switch {
-	case k == KindWhat && due && len(p.procs) > 0 && (writer >= 0 || !s.writes):
-		s.chosen = true
-		return whatFreeze
-	case k == KindWho && s.chosen && s.writes && writer >= 0:
+	case k == KindWhat:
+		if s.chosen = due && sleeper >= 0; s.chosen {
+			return whatFreeze
+		}
+	case k == KindWho && s.chosen:
 		s.chosen = false
-		return writer
+		return sleeper
 	}
 	return s.Swarm.Pick(p, k, n)
 }
@@ -209,7 +289,7 @@ type Strike struct {
 // Pick implements [Strategy].
 func (s *Strike) Pick(p *Play, k Kind, n int) int {
 	switch k {
-	case KindWorld:
+	case KindWorld, KindCloud, KindLag, KindBefore:
 		if s.worlds++; s.worlds <= len(s.World) {
 			return int(s.World[s.worlds-1]) % n
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ type tally struct {
 	name               string
 	wanted             int64 // 0: nobody knows yet
 	played, violations atomic.Int64
+	reach              [numDear][numFate]atomic.Int64
 	began              time.Time
 	took               time.Duration // once it is over
 }
@@ -91,6 +93,49 @@ func (c *tallies) table(w io.Writer) {
 	played, violations := c.sum()
 	d := time.Since(c.began)
 	fmt.Fprintf(w, "%-18s  %9d  %11.0f  %10d  in %v on %d cores\n", "all", played, rate(played, d), violations, d.Round(time.Second), runtime.GOMAXPROCS(0))
+}
+
+// add counts what a schedule struck.
+func (t *tally) add(r *reach) {
+	for of := range r {
+		for f, n := range r[of] {
+			if n > 0 {
+				t.reach[of][f].Add(int64(n))
+			}
+		}
+	}
+}
+
+// sum is what all of them struck.
+func (t *tally) sum() (r reach) {
+	for of := range r {
+		for f := range r[of] {
+			r[of][f] = int(t.reach[of][f].Load())
+		}
+	}
+	return r
+}
+
+// reached writes which calls were struck that make, or remove, instances.
+func (c *tallies) reached(w io.Writer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.all) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%-18s", "while faults occur")
+	for _, of := range []string{"creates", "removes", "claims", "frees"} {
+		fmt.Fprintf(w, "  %8s: %s", of, strings.Join(fateNames[1:], ", "))
+	}
+	fmt.Fprintln(w)
+	for _, t := range c.all {
+		r := t.sum()
+		fmt.Fprintf(w, "%-18s", t.name)
+		for of := creates; of < numDear; of++ {
+			fmt.Fprintf(w, "  %8d: %s", r.calls(of), strings.Trim(fmt.Sprint(r[of][refused:]), "[]"))
+		}
+		fmt.Fprintf(w, "  %.2f a schedule\n", float64(r.struck())/float64(max(1, t.played.Load())))
+	}
 }
 
 func (c *tallies) sum() (played, violations int64) {

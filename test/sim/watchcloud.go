@@ -60,15 +60,20 @@ func (p *Play) liveOf(uid types.UID) (all []provider.Instance) {
 func (p *Play) watchCloud(q *proc) {
 	events := p.happened()
 	p.seen += len(events)
+	var removed []types.UID
 	for _, e := range events {
 		switch {
 		case e.What == cloud.Created && !e.Child:
 			p.watchCreated(q, e)
 		case e.What == cloud.Deleted && !e.Child:
 			p.watchDeleted(q, e)
+			removed = append(removed, e.UID)
 		case e.What == stolen:
 			p.violate("R-S3", "%s takes %s from whom it belongs to", q, e.ID)
 		}
+	}
+	for _, uid := range removed { // whoever removes more has to ask anew, but one call may remove two
+		p.doubts[doubt{proc: q.id, uid: uid}] = true
 	}
 }
 
@@ -155,7 +160,6 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 	if !sweeps && p.doubtful(q, e.UID) {
 		p.violate("R-S12", "%s deletes %s although the cloud did not say what there is", q, e.ID)
 	}
-	p.doubts[doubt{proc: q.id, uid: e.UID}] = true
 }
 
 // sawDrained reports whether q, when it last read the Machine, saw that its Node was drained, or that there was none. One that registers
