@@ -35,6 +35,7 @@ const (
 	swarm   how = iota
 	delayed     // one request takes as long as it likes
 	deletes     // people delete Machines
+	rough       // all calls fail alike, also those without which little goes on
 	story       // nothing special: people scale up, delete a Machine, scale down
 )
 
@@ -108,6 +109,8 @@ func (c class) run(config sim.Config, seed uint64) error {
 		strategy = sim.Deletes{Strategy: strategy}
 	case story:
 		config.Steps, strategy = 3000, together{}
+	case rough:
+		strategy = sim.NewRough(seed)
 	case swarm:
 	}
 	if c.faults != nil {

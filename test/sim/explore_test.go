@@ -260,6 +260,10 @@ var kept = []struct {
 		Scaling, false, 120, "000000000000000000000000000000000000000000000000030004000000000300000000000504000000000000000000000000000000000006",
 	},
 	{
+		"R-S5: a Machine was deleted, gone, and made anew before another who had seen it go gave up its ordinal: here that one counted as not too many",
+		Machines, false, 200, "00030100000201000500000000000000000000040100000002020000000201000101000000000000000101000101000101000101000000041501020100010000020300000000000000020500010100020300000002020001010002000001010001010001010002000000000100000000000000000102000100000000000202000002",
+	},
+	{
 		"R-S12: a clock jumped, a second instance was made, and one call removed both: here whoever made it had to ask for the second once more",
 		Machines, false, 500, "01030000000000000000000001000000000416000000000000000000000000000000000418000000000100000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000200000419",
 	},
@@ -303,6 +307,10 @@ func TestSwarm(t *testing.T) { //nolint:paralleltest // it uses all cores
 			return Config{Level: level, Steps: steps(seed)}, &Script{Strategy: NewSwarm(seed)}
 		})
 	}
+	// Where all calls fail alike, and invocations get less far, other things come together.
+	campaign(t, "rough", 400, 0, func(seed uint64) (Config, *Script) {
+		return Config{Level: Level(seed % 2), Steps: few(seed)}, &Script{Strategy: NewRough(seed)}
+	})
 	// The control plane has Machines too, which people delete (R-S10).
 	campaign(t, "swarm, masters", 200, 0.2, func(seed uint64) (Config, *Script) {
 		return Config{Level: Level(seed % 2), Steps: steps(seed), Masters: true}, &Script{Strategy: Deletes{Strategy: NewSwarm(seed)}}

@@ -27,13 +27,23 @@ type Swarm struct {
 	flows  bool
 	early  bool // it begins when nothing is there yet
 	blind  bool // in a cloud without tokens, which loses answers and whose lists all lag
+	ills   bool // where checks heal, illness is half of what happens, and lasts
 }
 
 // stoppers are what people do after which functions do nothing, until they take it back.
 var stoppers = []int{userSkew, userStock, userHook, userPauseSet, userPauseMachine, userMendTemplate, userSet, userJump}
 
-// NewSwarm returns the strategy of one seed.
-func NewSwarm(seed uint64) *Swarm {
+// NewRough returns the strategy of one seed in which all calls are struck alike, and people do all things alike.
+func NewRough(seed uint64) *Swarm {
+	s := mixed(seed)
+	if s.dear = s.fault; seed%2 == 1 { // in half of them invocations get somewhere
+		s.what[whatCrash], s.what[whatDrop] = min(s.what[whatCrash], 2), min(s.what[whatDrop], 3)
+	}
+	return s
+}
+
+// mixed returns a random mix.
+func mixed(seed uint64) *Swarm {
 	s := &Swarm{rng: rand.New(rand.NewPCG(seed, 11))} //nolint:gosec // to be repeated
 	weights := []int{0, 1, 1, 3, 8}
 	for i := range s.what {
@@ -46,11 +56,17 @@ func NewSwarm(seed uint64) *Swarm {
 	for i := range s.faults {
 		s.faults[i] = weights[s.rng.IntN(len(weights))]
 	}
-	if s.fault > 0 {
-		s.dear = max(s.fault, []int{64, 96, 160}[s.rng.IntN(3)])
-	}
 	for i := range s.users {
 		s.users[i] = 1
+	}
+	return s
+}
+
+// NewSwarm returns the strategy of one seed.
+func NewSwarm(seed uint64) *Swarm {
+	s := mixed(seed)
+	if s.fault > 0 {
+		s.dear = max(s.fault, []int{64, 96, 160}[s.rng.IntN(3)])
 	}
 	s.early, s.blind, s.flows = s.rng.IntN(2) == 0, s.rng.IntN(4) == 0, s.rng.IntN(4) > 0
 	if s.rng.IntN(2) == 0 {
@@ -60,6 +76,7 @@ func NewSwarm(seed uint64) *Swarm {
 	if s.blind {
 		s.dear = 128
 	}
+	s.ills = seed%3 == 0
 	if s.blind || s.flows {
 		s.flow()
 	}
@@ -95,12 +112,15 @@ func (s *Swarm) Pick(p *Play, k Kind, n int) int {
 			return 0
 		}
 	case KindTime:
-		if s.flows {
+		if s.flows && (!s.ills || p.Level < Healing) {
 			n = min(n, withinInvocation)
 		}
 	case KindWhat:
 		return weighted(s.rng, s.what[:n])
 	case KindUser:
+		if s.ills && p.Level >= Healing && s.rng.IntN(2) == 0 {
+			return []int{userSick, userSilent, userVanish}[s.rng.IntN(3)]
+		}
 		return weighted(s.rng, s.users[:n])
 	case KindFault:
 		return s.strike(p.judged.dear, p.verdicts[:n])

@@ -162,6 +162,11 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 	}
 }
 
+// sawGo reports whether q, when it last read the Machines, saw another of m's name that was deleted.
+func (q *proc) sawGo(m *machine.Machine) bool {
+	return slices.ContainsFunc(q.read, func(o *machine.Machine) bool { return o.Name == m.Name && o.UID != m.UID && o.DeletionTimestamp != nil })
+}
+
 // sawDrained reports whether q, when it last read the Machine, saw that its Node was drained, or that there was none. One that registers
 // after that, or is linked, goes with its instance, whoever looks, and whatever is written first: nothing keeps it from it until the
 // instance is off.
