@@ -146,15 +146,24 @@ func (d drain) waiting(n *corev1.Node) bool {
 	})
 }
 
-// barred shows why nobody's turn comes; the drain has not begun.
+// barred shows why nobody's turn comes.
 func (d drain) barred(why string) []plan.Sequence {
-	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityWarning, reasonQueued, why),
-		plan.Warning(d.m, "DrainRequeued", "Node drain requeued: "+why).From(source))
+	return d.inQueue(machinev1beta1.ConditionSeverityWarning, why, plan.Warning(d.m, "DrainRequeued", "Node drain requeued: "+why).From(source))
 }
 
 // queued shows whose turn it is.
 func (d drain) queued(why string) []plan.Sequence {
 	reason := "one control-plane node at a time: " + why
-	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, reasonQueued, reason),
-		d.note("DrainRequeued", "Node drain requeued: "+reason))
+	return d.inQueue(machinev1beta1.ConditionSeverityInfo, reason, d.note("DrainRequeued", "Node drain requeued: "+reason))
+}
+
+// inQueue waits for the turn of the Node. Where that is a later one of the instance, the drain has begun, and its limit counts.
+func (d drain) inQueue(severity machinev1beta1.ConditionSeverity, why string, note plan.Note) []plan.Sequence {
+	switch {
+	case !d.later:
+		return d.undrained(machine.False(machine.ConditionDrained, severity, reasonQueued, why), note)
+	case d.late():
+		return d.timedOut(why)
+	}
+	return d.undrained(machine.False(machine.ConditionDrained, severity, "Draining", why), note)
 }

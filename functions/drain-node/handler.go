@@ -70,6 +70,7 @@ type drain struct {
 	m      *machine.Machine
 	n      *corev1.Node
 	others []*corev1.Node // of the same instance, which are emptied next
+	later  bool           // n is one of those: the drain has begun
 }
 
 // step: skip or wait for hooks, take the slot, cordon, evict, see everything go (B28–B34, RELIABILITY 2e).
@@ -173,8 +174,11 @@ func (d drain) evict(claimed *bool) []plan.Sequence {
 		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining",
 			"waits for volumes to be detached: "+volumes))
 	}
+	if !besideRead(d.Snapshot, d.m, d.n) { // the scan ends it
+		return d.shown("other nodes of its instance are looked for")
+	}
 	if len(d.others) > 0 {
-		d.n, d.others = d.others[0], d.others[1:]
+		d.n, d.others, d.later = d.others[0], d.others[1:], true
 		return d.empty(claimed)
 	}
 	linked := d.n.UID

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// maxDrains bounds the Machines of one scan, so that it ends in time; every Machine has its own events besides.
+	// maxDrains bounds the Machines of one scan, so that it ends in time; every Machine has its own events besides, for all but the last step
+	// beside a silent Node.
 	maxDrains = 50
 	// fewNodes is how many Nodes are read one by one before one list is cheaper.
 	fewNodes = 20
@@ -24,7 +25,10 @@ const (
 	settle = 5 * time.Second
 )
 
-var stateQuery = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapStatus)
+var (
+	stateQuery = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapStatus)
+	allNodes   = snapshot.All("Node")
+)
 
 // reads asks, in this order: who wakes, its Node, the Pods on it, then what stands in the way of those.
 func reads(s snapshot.Snapshot) snapshot.Scope {
@@ -58,17 +62,23 @@ func emptying(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) []snapsho
 }
 
 // beside asks for the other Nodes of the instance of n, which must be empty too before the drain is over: a host that got another
-// name is another Node, and the former one stays while there is the instance. While the kubelet is n's, that costs nothing.
+// name is another Node, and the former one stays while there is the instance. While the kubelet is n's, that costs nothing; else the
+// scan reads them once for all Machines, as a thousand of a zone that is silent would each read thousands in every event.
 func beside(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) []snapshot.Query {
-	if !silent(s, n) || machine.ProviderID(m) == "" || !closed(n) {
+	if !silent(s, n) || machine.ProviderID(m) == "" || !closed(n) || !s.Request.Scan() && !besideRead(s, m, n) {
 		return nil
 	}
-	ask := []snapshot.Query{snapshot.All("Node")}
+	ask := []snapshot.Query{allNodes}
 	for _, other := range others(s, m, n) {
 		ask = append(ask, snapshot.All("Machine")) // is it another Machine's?
 		ask = append(ask, emptying(s, m, other)...)
 	}
 	return ask
+}
+
+// besideRead reports whether the other Nodes of the instance of n are known, if it can have any.
+func besideRead(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) bool {
+	return !silent(s, n) || machine.ProviderID(m) == "" || s.Has(allNodes)
 }
 
 // others returns the other Nodes of m's instance, as far as Nodes and Machines are known, but those of other Machines.
@@ -158,9 +168,9 @@ func nodes(s snapshot.Snapshot) []snapshot.Query {
 		ref := m.Status.NodeRef
 		switch {
 		case ref == nil:
-			return []snapshot.Query{snapshot.All("Node")}
+			return []snapshot.Query{allNodes}
 		case s.Has(snapshot.One("Node", "", ref.Name)) && !machine.IsNodeOf(m, s.Node(ref.Name)):
-			return []snapshot.Query{snapshot.All("Node"), snapshot.All("Machine")}
+			return []snapshot.Query{allNodes, snapshot.All("Machine")}
 		}
 		ask = append(ask, snapshot.One("Node", "", ref.Name))
 	}
@@ -170,7 +180,7 @@ func nodes(s snapshot.Snapshot) []snapshot.Query {
 		}
 	}
 	if len(ask) > fewNodes {
-		return []snapshot.Query{snapshot.All("Node")}
+		return []snapshot.Query{allNodes}
 	}
 	return ask
 }

@@ -71,9 +71,6 @@ func (l life) reads() (all []snapshot.Query) {
 	}
 	if leaving(l.m) && (l.gone() || machine.FoundNoNode(l.m)) || l.m.DeletionTimestamp == nil && cycling(l.m) && l.wantsNode() {
 		all = append(all, nodeOf(l.Snapshot, l.m)...)
-		if l.gone() && machine.ProviderID(l.m) != "" { // those too that its host was under other names
-			all = append(all, snapshot.All("Node"))
-		}
 		unlinked := func(n *corev1.Node) bool { return n != nil && !machine.IsNodeOf(l.m, n) }
 		if slices.ContainsFunc(append(l.nodes(), l.LateNodeOf(l.m)), unlinked) { // is it another Machine's?
 			all = append(all, snapshot.All("Machine"))

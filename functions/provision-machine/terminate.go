@@ -12,6 +12,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // terminate takes a deleted Machine one step on its way out, in this order (B17, RELIABILITY 2e): phase, drained,
@@ -74,6 +75,9 @@ func (l life) release() plan.Sequence {
 	if n := l.runningNode(); n != nil && l.doubted() {
 		return l.kept(n)
 	}
+	if l.mayHaveOthers() && !l.Has(snapshot.All("Node")) {
+		return plan.Sequence{} // the scan, which reads all Nodes once for all Machines, lets it go
+	}
 	for _, n := range l.nodes() { // each that its host was, whatever it was called
 		if n.DeletionTimestamp == nil && l.claimant() == nil {
 			return l.removeNode(n)
@@ -84,6 +88,17 @@ func (l life) release() plan.Sequence {
 	seq := l.update(next, "nothing of it is left")
 	seq.Notes = l.ended()
 	return seq
+}
+
+// mayHaveOthers reports whether the host may be another Node by now than the linked one: that was silent before it was drained already. One
+// that fell silent later, as its instance went, was the host's then.
+func (l life) mayHaveOthers() bool {
+	drained := machine.FindCondition(l.m.Status.Conditions, machine.ConditionDrained)
+	return drained != nil && machine.ProviderID(l.m) != "" && slices.ContainsFunc(l.Nodes, func(n *corev1.Node) bool {
+		ready := machine.NodeCondition(n, corev1.NodeReady)
+		return machine.IsNodeOf(l.m, n) && !machine.NodeAlive(n, l.Now) &&
+			(ready == nil || ready.Status == corev1.ConditionTrue || ready.LastTransitionTime.IsZero() || ready.LastTransitionTime.Before(&drained.LastTransitionTime))
+	})
 }
 
 // removeNode deletes the Node of an instance that is gone. What the API server has against that is told of the Machine.

@@ -270,8 +270,9 @@ var ends = []Guard{
 `, "", ""},
 	{"node-stays-with-the-claimant", "2e", provision + "terminate.go", `n.DeletionTimestamp == nil && l.claimant() == nil {`, `n.DeletionTimestamp == nil {`, ""},
 	{"node-goes-with-its-instance", "2e", provision + "terminate.go", `		if n.DeletionTimestamp == nil && l.c`, `		if false && l.c`, ""},
-	{"every-node-goes-with-its-instance", "2e", provision + "reads.go", `		if l.gone() && machine.ProviderID(l.m) != "" {`, `		if false {`, ""},
-	{"unlinked-node-may-be-anothers", "2e", provision + "reads.go", `		if slices.ContainsFunc(append(l.nodes(), l.LateNodeOf(l.m)), unlinked) {`, `		if slices.ContainsFunc(append(l.nodes()[:min(1, len(l.nodes()))], l.LateNodeOf(l.m)), unlinked) {`, ""},
+	{"every-node-goes-with-its-instance", "2e", provision + "terminate.go", `	for _, n := range l.nodes() { // each that`, `	for _, n := range l.nodes()[:min(1, len(l.nodes()))] { // each that`, ""},
+	{"scan-lets-a-silent-node-go", "2e", provision + "terminate.go", `	if l.mayHaveOthers() && `, `	if false && `, ""},
+	{"unlinked-node-may-be-anothers", "2e", provision + "reads.go", `		if slices.ContainsFunc(append(l.nodes(), l.LateNodeOf(l.m)), unlinked) {`, `		if slices.ContainsFunc(append(l.nodes()[:0], l.LateNodeOf(l.m)), unlinked) {`, ""},
 	{"instance-waits-for-a-late-node", "2e", provision + "terminate.go", `	case !l.gone() && l.LateNodeOf(l.m) != nil: // drain-node drains it
 		return plan.Sequence{}
 `, "", ""},
@@ -317,6 +318,8 @@ var drains = []Guard{
 		return d.barred(`, `	if err != nil && false {
 		return d.barred(`, ""},
 	{"queue-is-no-part-of-the-drain", "2e", drain + "handler.go", ` && have.Reason == reasonQueued && c.Reason != reasonQueued {`, ` && false {`, ""},
+	{"queue-of-a-later-node-is-part-of-the-drain", "2e", drain + "controlplane.go", `	case !d.later:`, `	case true:`, ""},
+	{"scan-ends-the-drain-of-a-silent-node", "2e", drain + "handler.go", `	if !besideRead(d.Snapshot, d.m, d.n) {`, `	if false {`, ""},
 	{"every-node-of-the-instance-is-emptied", "2e", drain + "handler.go", `	if len(d.others) > 0 {`, `	if false {`, ""},
 	{"nodes-beside-a-silent-one-are-read", "2e", drain + "reads.go", `		ask = append(ask, beside(s, m, n)...)
 `, "", ""},

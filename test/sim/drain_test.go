@@ -116,8 +116,10 @@ func TestEveryNodeOfTheInstanceIsDrained(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5 {
-		if _, err := w.Runner(drainnode.Function).Handle(t.Context(), snapshot.Request{Kind: "Machine", Namespace: machine.Namespace, Name: "worker-a"}); err != nil {
-			t.Fatal(err)
+		for _, request := range []snapshot.Request{{Kind: "Machine", Namespace: machine.Namespace, Name: "worker-a"}, {}} { // the scan ends it
+			if _, err := w.Runner(drainnode.Function).Handle(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
 		}
 		m := memory.Get[*machine.Machine](w.API, machine.Namespace, "worker-a")
 		n, left := memory.Get[*corev1.Node](w.API, "", "renamed"), len(memory.List[*corev1.Pod](w.API))

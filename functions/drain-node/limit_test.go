@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drainnode
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/runner"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// A drain that waits in the queue with a later Node of the instance has begun with the first one: it says so once, whatever it waited for
+// before, and its limit comes (B32, B33, R-S14).
+func TestDrainThatWaitsWithALaterNodeIsQuietAndEnds(t *testing.T) {
+	t.Parallel()
+	master := map[string]string{machine.LabelMaster: ""}
+	for name, c := range map[string]struct {
+		first     map[string]string // labels of the Node that the host was
+		slot      string
+		queued    bool // before the first Node had its turn
+		limit     string
+		waits     string
+		otherName string // a control-plane Node that people work on
+	}{
+		"both of the control plane":            {first: master, otherName: "master-1", waits: "node master-1 is cordoned"},
+		"both of the control plane, queued":    {first: master, otherName: "master-1", queued: true, waits: "node master-1 is cordoned"},
+		"both of the control plane, a limit":   {first: master, otherName: "master-1", limit: "10m", waits: "node master-1 is cordoned"},
+		"a worker first, barred":               {slot: "{}", waits: "nobody disrupts"},
+		"a worker first, barred, with a limit": {slot: "{}", limit: "10m", waits: "nobody disrupts"},
+		"a worker first, with a limit, queued": {otherName: "master-1", queued: true, limit: "10m", waits: "node master-1 is cordoned"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				api := apiserver.New(time.Now)
+				put := func(o plan.Object) {
+					if err := api.Put(o); err != nil {
+						t.Fatal(err)
+					}
+				}
+				node := func(name, id string, labels map[string]string, cordoned bool, ready corev1.ConditionStatus) {
+					n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-" + name), Labels: labels}}
+					n.Spec.ProviderID, n.Spec.Unschedulable = id, cordoned
+					n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+					put(n)
+				}
+				node("former", "kubemark://master-0", c.first, true, corev1.ConditionUnknown)
+				node("master-0", "kubemark://master-0", master, false, corev1.ConditionTrue)
+				if c.otherName != "" {
+					node(c.otherName, "kubemark://"+c.otherName, master, true, corev1.ConditionTrue)
+				}
+				if c.slot != "" {
+					put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.ConfigMapDisrupt}, Data: map[string]string{slotKey: c.slot}})
+				}
+				m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "master-0", UID: "machine-0", Finalizers: []string{machine.Finalizer}}}
+				m.DeletionTimestamp = new(metav1.Now())
+				if c.limit != "" {
+					m.Annotations = map[string]string{machine.AnnotationDrainTimeout: c.limit}
+				}
+				m.Spec.ProviderID, m.Status.Phase = new("kubemark://master-0"), new(machine.PhaseDeleting)
+				m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: "former", UID: "node-former"}
+				began := time.Now()
+				if c.queued {
+					m.Status.Conditions = []machine.Condition{{
+						Type: machine.ConditionDrained, Status: corev1.ConditionFalse, Reason: reasonQueued, LastTransitionTime: metav1.NewTime(began.Add(-time.Hour)),
+					}}
+				}
+				put(m)
+				r := &runner.Runner{Function: Function, Cluster: api.As("drain-node"), Log: slog.New(slog.DiscardHandler)}
+				writes := 0
+				for range 66 { // eleven minutes
+					p, err := r.Handle(t.Context(), snapshot.Request{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					writes += len(p.Actions())
+					time.Sleep(10 * time.Second)
+				}
+				if writes > 4 { // the slot, the beginning, what it waits for, the end
+					t.Errorf("%d writes", writes)
+				}
+				got, _ := api.Object("Machine", machine.Namespace, "master-0").(*machine.Machine)
+				have := machine.FindCondition(got.Status.Conditions, machine.ConditionDrained)
+				reason, at := "Draining", began
+				if c.limit != "" {
+					reason, at = "DrainTimedOut", began.Add(10*time.Minute)
+				}
+				if have == nil || have.Reason != reason || !have.LastTransitionTime.Time.Equal(at) || !strings.Contains(have.Message, c.waits) {
+					t.Errorf("got %+v, want %s since %v", have, reason, at)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/cluster"
+	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/memory"
+	"github.com/machine-functions/machine-functions/shared/runner"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// countingNodes counts how often events read all Nodes.
+type countingNodes struct {
+	cluster.Cluster
+	lists int
+}
+
+func (c *countingNodes) Observe(ctx context.Context, s snapshot.Snapshot, q []snapshot.Query) (snapshot.Snapshot, error) {
+	seen, err := c.Cluster.Observe(ctx, s, q)
+	if !s.Request.Scan() && slices.ContainsFunc(q, func(q snapshot.Query) bool { return q.Kind == "Node" && q.Name == "" && q.Labels == "" }) {
+		c.lists++
+	}
+	return seen, err
+}
+
+// Machines whose Nodes were silent before they were drained go with the scan, which reads all Nodes once for all of them, as their hosts may
+// be other Nodes by now; one whose Node fell silent as its instance went goes with the event. No event reads all Nodes.
+func TestEventsOfDeletedMachinesReadNoOtherNodes(t *testing.T) {
+	t.Parallel()
+	const nodes, deleted = 300, 60
+	for _, c := range []struct{ gone, ordinary bool }{{false, false}, {true, false}, {true, true}} {
+		gone := c.gone
+		synctest.Test(t, func(t *testing.T) {
+			api := apiserver.New(time.Now)
+			cloud := &memory.Cloud{}
+			for k := range nodes {
+				name := fmt.Sprintf("worker-%04d", k)
+				id := "gone"
+				if !gone {
+					id = cloud.Add(slowAccount, "c", provider.Instance{Name: name, UID: types.UID(name), State: provider.StateRunning})
+				} else {
+					id = "gone-" + name
+				}
+				n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-" + name)}}
+				n.Spec.ProviderID = "memory:///" + id
+				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.Now()}}
+				if err := api.Put(n); err != nil {
+					t.Fatal(err)
+				}
+				m := slowMachine(name, id, machine.PhaseRunning)
+				if k < deleted {
+					m.DeletionTimestamp = new(metav1.Now())
+					m.Status.Phase = new(machine.PhaseDeleting)
+					drained := machine.NodeDrained(n.UID)
+					drained.LastTransitionTime = metav1.NewTime(time.Now().Add(time.Second))
+					if c.ordinary {
+						drained.LastTransitionTime = metav1.NewTime(time.Now().Add(-time.Minute))
+					}
+					m.Status.Conditions = []machine.Condition{drained}
+				}
+				m.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.%d.%d", k/250, k%250)}}
+				m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: name, UID: n.UID}
+				if err := api.Put(m); err != nil {
+					t.Fatal(err)
+				}
+			}
+			count := &countingNodes{Cluster: api.As(name)}
+			r := &runner.Runner{Function: Function, Cluster: count, Log: slog.New(slog.DiscardHandler)}
+			r.Clouds = runner.NewClouds([]provider.Provider{cloud.Provider()}, nil)
+			left := func() (n int) {
+				for k := range deleted {
+					if api.Object("Machine", machine.Namespace, fmt.Sprintf("worker-%04d", k)) != nil {
+						n++
+					}
+				}
+				return n
+			}
+			versions := map[string]string{}
+			events := func() {
+				for range 5 {
+					for k := range deleted {
+						name := fmt.Sprintf("worker-%04d", k)
+						m, _ := api.Object("Machine", machine.Namespace, name).(*machine.Machine)
+						if m == nil || versions[name] == m.ResourceVersion {
+							continue
+						}
+						versions[name] = m.ResourceVersion
+						if _, err := r.Handle(t.Context(), snapshot.Request{Kind: "Machine", Namespace: machine.Namespace, Name: name}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					time.Sleep(2 * time.Second)
+				}
+			}
+			events()
+			if n := left(); c.ordinary != (n == 0) || !c.ordinary && n != deleted {
+				t.Errorf("%+v: the events leave %d of %d Machines", c, n, deleted)
+			}
+			for range 6 {
+				if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
+					t.Fatal(err)
+				}
+				events()
+			}
+			if n := left(); n > 0 || count.lists > 0 {
+				t.Errorf("%+v: %d of %d Machines are left, events list all Nodes %d times", c, n, deleted, count.lists)
+			}
+		})
+	}
+}
