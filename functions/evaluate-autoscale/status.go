@@ -201,8 +201,8 @@ func (g *group) ill() bool {
 	return missing > toleratedUnready && 100*missing > toleratedUnreadyPart*g.target
 }
 
-// statusOf is the status of a group. Where the cluster or the group is not well enough for it to grow, that is said before anything
-// else that keeps it from growing.
+// statusOf is the status of a group. Nodes that are on their way come, however ill the others are; then it is said whether the cluster
+// and the group are well enough for it to grow, before anything else that keeps it from growing.
 func (sc *scan) statusOf(g *group, healthy bool) groupStatus {
 	s := groupStatus{Name: g.id}
 	n := sc.state.Groups[g.id]
@@ -224,14 +224,14 @@ func (sc *scan) statusOf(g *group, healthy bool) groupStatus {
 	s.Health.Target, s.Health.MinSize, s.Health.MaxSize = &g.target, &g.min, &g.max
 	s.ScaleDown.Status = word(s.ScaleDown.Candidates > 0, "CandidatesPresent", "NoCandidates")
 	switch {
+	case n.Request != nil && !n.Request.TimedOut && !sc.backedOff(g):
+		s.ScaleUp.Status = "InProgress"
 	case !healthy, g.ill():
 		s.ScaleUp.Status = "Unhealthy"
 	case sc.backedOff(g):
 		s.ScaleUp.Status = "Backoff"
 		message := strings.ToValidUTF8(n.Reason[:min(len(n.Reason), longestMessage)], "")
 		s.ScaleUp.BackoffInfo = &backoffInfo{ErrorCode: "other", ErrorMessage: message, Until: *n.BackoffUntil}
-	case n.Request != nil && !n.Request.TimedOut:
-		s.ScaleUp.Status = "InProgress"
 	default:
 		s.ScaleUp.Status = "NoActivity"
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
@@ -156,5 +157,27 @@ func TestUnhealthyClusterTellsNoTimes(t *testing.T) {
 	w.pass(t, 2*time.Minute)
 	if n := memory.Get[*corev1.Node](w.Server, "", "b"); !strings.HasPrefix(n.Annotations[machine.AnnotationScaleDownReason], "NotUnneededLongEnough: unneeded since ") {
 		t.Errorf("healthy again, Node b says %q", n.Annotations[machine.AnnotationScaleDownReason])
+	}
+}
+
+// Nodes that were asked for are on their way, also where those that the set has are not well meanwhile (SPEC C77).
+func TestGrowthOfAnIllSetIsInProgress(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.set(t, "s", 4, 20, midsize(), nil)
+	big := resources("cpu", "4", "memory", "16Gi", "pods", "110")
+	for i := range 4 {
+		w.member(t, "s", fmt.Sprint("s-", i), epoch.Add(-time.Hour), big, nil)
+		w.must(t, w.Put(running(fmt.Sprint("r", i), fmt.Sprint("s-", i), resources("cpu", "3500m")), pending(fmt.Sprint("p", i), epoch.Add(-time.Minute), resources("cpu", "3500m"))))
+	}
+	w.scans(t, 2)
+	for i := range 4 {
+		w.must(t, memory.Patch(w.Server, "", fmt.Sprint("s-", i), func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(w.now)}}
+		}))
+	}
+	w.scans(t, 2)
+	if s := w.status(); !strings.Contains(s, `scaleUp: {"status":"InProgress"`) || !strings.Contains(s, `health: {"status":"Unhealthy"`) {
+		t.Errorf("four Nodes are on their way:\n%s", s)
 	}
 }
