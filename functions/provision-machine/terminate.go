@@ -4,6 +4,7 @@ package provisionmachine
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -69,6 +70,9 @@ func (l life) dismantle(unreadable error) plan.Sequence {
 
 // release lets a Machine go of which the cloud has nothing, with its Node, once nothing can surface any more.
 func (l life) release() plan.Sequence {
+	if l.intent.Unresolved() && l.cloud.Horizon == 0 && l.cloud.Err != nil { // nobody says for how long it may: the account cannot be opened
+		return l.blocked(fmt.Sprintf("the answer to attempt %d was lost, and what it made may surface: %s", l.intent.Attempt, l.cloud.Err.Message))
+	}
 	if until := l.surfaces(); l.confirmed().Before(until) {
 		return l.blocked(l.lostAnswer())
 	}
@@ -143,9 +147,9 @@ func (l life) gone() bool {
 }
 
 // confirmed returns when the cloud was asked what it says in this invocation: what is not there at one time may surface
-// after it, also where the answer is read later (2b.9).
+// after it, also where the answer is read later (2b.9). A clock that was set back since is the one that the record's times are of.
 func (l life) confirmed() time.Time {
-	if o, tried := l.Outcome(l.removal()); tried {
+	if o, tried := l.Outcome(l.removal()); tried && o.Asked.Before(l.Now) {
 		return o.Asked
 	}
 	return l.Now
