@@ -157,13 +157,12 @@ func (d drain) queued(why string) []plan.Sequence {
 	return d.inQueue(machinev1beta1.ConditionSeverityInfo, reason, d.note("DrainRequeued", "Node drain requeued: "+reason))
 }
 
-// inQueue waits for the turn of the Node. Where that is a later one of the instance, the drain has begun, and its limit counts.
+// inQueue waits for the turn of the Node, which no limit cuts short. Where that is a later one of the instance, the drain has begun, and
+// its limit counts from then on: it ends the drain once the turn comes.
 func (d drain) inQueue(severity machinev1beta1.ConditionSeverity, why string, note plan.Note) []plan.Sequence {
-	switch {
-	case !d.later:
-		return d.undrained(machine.False(machine.ConditionDrained, severity, reasonQueued, why), note)
-	case d.late():
-		return d.timedOut(why)
+	reason := reasonQueued
+	if d.later {
+		reason = "Draining"
 	}
-	return d.undrained(machine.False(machine.ConditionDrained, severity, "Draining", why), note)
+	return d.undrained(machine.False(machine.ConditionDrained, severity, reason, why), note)
 }
