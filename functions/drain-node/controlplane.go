@@ -124,8 +124,8 @@ func (d drain) claim() plan.Action {
 	return plan.Update{Old: have, New: next, Why: why}
 }
 
-// cordoned returns the name of another control-plane Node that takes no Pods, if it is not of the same instance. The holder of the slot does not count those
-// whose Machines wait for it: each would wait for the other for ever, and those disrupt nothing before they have it.
+// cordoned returns the name of another control-plane Node that takes no Pods, if it is not of the same instance. The holder of the slot
+// does not count those whose Machines wait for it: each would wait for the other for ever, and those disrupt nothing before they have it.
 func (d drain) cordoned(holds bool) string {
 	for _, n := range d.Nodes {
 		if n.Name != d.n.Name && !machine.SameInstance(d.m, n) && n.Spec.Unschedulable && machine.IsControlPlane(n) && (!holds || !d.waiting(n)) {

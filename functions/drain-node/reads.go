@@ -65,7 +65,7 @@ func emptying(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) []snapsho
 // name is another Node, and the former one stays while there is the instance. While the kubelet is n's, that costs nothing; else the
 // scan reads them once for all Machines, as a thousand of a zone that is silent would each read thousands in every event.
 func beside(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) []snapshot.Query {
-	if !silent(s, n) || machine.ProviderID(m) == "" || !closed(n) || !s.Request.Scan() && !besideRead(s, m, n) {
+	if !mayHaveOthers(s, m, n) || !closed(n) || !s.Request.Scan() && !s.Has(allNodes) {
 		return nil
 	}
 	ask := []snapshot.Query{allNodes}
@@ -78,12 +78,12 @@ func beside(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) []snapshot.
 
 // besideRead reports whether the other Nodes of the instance of n are known, if it can have any.
 func besideRead(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) bool {
-	return !silent(s, n) || machine.ProviderID(m) == "" || s.Has(allNodes)
+	return !mayHaveOthers(s, m, n) || s.Has(allNodes)
 }
 
 // others returns the other Nodes of m's instance, as far as Nodes and Machines are known, but those of other Machines.
 func others(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) []*corev1.Node {
-	if n == nil || !silent(s, n) {
+	if n == nil || !mayHaveOthers(s, m, n) {
 		return nil
 	}
 	var all []*corev1.Node
@@ -95,8 +95,11 @@ func others(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) []*corev1.N
 	return all
 }
 
-// silent reports whether an instance may be another Node than n by now: it has one kubelet, which is n's while that says so.
-func silent(s snapshot.Snapshot, n *corev1.Node) bool { return !machine.NodeAlive(n, s.Now) }
+// mayHaveOthers reports whether m's instance, if it is known, may be another Node than n by now: it has one kubelet, which is n's while
+// that says so.
+func mayHaveOthers(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) bool {
+	return machine.ProviderID(m) != "" && !machine.NodeAlive(n, s.Now)
+}
 
 // woken asks for what a request names, and for the Nodes of its Machines.
 func woken(s snapshot.Snapshot) []snapshot.Query {

@@ -3,10 +3,8 @@
 package drainnode
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,27 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/cluster/clustertest"
 	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/runner"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
-
-// counting counts how often all Nodes are read.
-type counting struct {
-	cluster.Cluster
-	lists int
-}
-
-func (c *counting) Observe(ctx context.Context, s snapshot.Snapshot, q []snapshot.Query) (snapshot.Snapshot, error) {
-	seen, err := c.Cluster.Observe(ctx, s, q)
-	if slices.ContainsFunc(q, func(q snapshot.Query) bool { return q.Kind == "Node" && q.Name == "" && q.Labels == "" }) {
-		c.lists++
-	}
-	return seen, err
-}
 
 // Machines of a zone that is silent are deleted at once: the events about them read no Nodes but their own, and end no drain, as their
 // hosts may be other Nodes by now. The scan reads all Nodes once for all of them.
@@ -72,7 +56,7 @@ func TestEventsOfSilentMachinesReadNoOtherNodes(t *testing.T) {
 			m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: name, UID: n.UID}
 			put(m)
 		}
-		c := &counting{Cluster: api.As("drain-node")}
+		c := &clustertest.NodeLists{Cluster: api.As("drain-node")}
 		r := &runner.Runner{Function: Function, Cluster: c, Log: slog.New(slog.DiscardHandler)}
 		drained := func() (n int) {
 			for k := range deleted {
@@ -103,8 +87,8 @@ func TestEventsOfSilentMachinesReadNoOtherNodes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := drained(); c.lists > 0 || n > 0 {
-			t.Errorf("the events list all Nodes %d times, and end %d drains", c.lists, n)
+		if n := drained(); c.ByScans+c.ByEvents > 0 || n > 0 {
+			t.Errorf("the events list all Nodes %d times, and end %d drains", c.ByScans+c.ByEvents, n)
 		}
 		const scans = deleted / maxDrains
 		for range scans {
@@ -112,8 +96,8 @@ func TestEventsOfSilentMachinesReadNoOtherNodes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := drained(); n != deleted || c.lists > 2*scans { // each looks again at what it has done
-			t.Errorf("%d scans list all Nodes %d times, and end %d of %d drains", scans, c.lists, n, deleted)
+		if n := drained(); n != deleted || c.ByScans+c.ByEvents > 2*scans { // each looks again at what it has done
+			t.Errorf("%d scans list all Nodes %d times, and end %d of %d drains", scans, c.ByScans+c.ByEvents, n, deleted)
 		}
 	})
 }

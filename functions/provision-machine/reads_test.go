@@ -3,10 +3,8 @@
 package provisionmachine
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/cluster/clustertest"
 	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -23,20 +21,6 @@ import (
 	"github.com/machine-functions/machine-functions/shared/runner"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
-
-// countingNodes counts how often events read all Nodes.
-type countingNodes struct {
-	cluster.Cluster
-	lists int
-}
-
-func (c *countingNodes) Observe(ctx context.Context, s snapshot.Snapshot, q []snapshot.Query) (snapshot.Snapshot, error) {
-	seen, err := c.Cluster.Observe(ctx, s, q)
-	if !s.Request.Scan() && slices.ContainsFunc(q, func(q snapshot.Query) bool { return q.Kind == "Node" && q.Name == "" && q.Labels == "" }) {
-		c.lists++
-	}
-	return seen, err
-}
 
 // Machines whose Nodes were silent before they were drained go with the scan, which reads all Nodes once for all of them, as their hosts may
 // be other Nodes by now; one whose Node fell silent as its instance went goes with the event. No event reads all Nodes.
@@ -79,7 +63,7 @@ func TestEventsOfDeletedMachinesReadNoOtherNodes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			count := &countingNodes{Cluster: api.As(name)}
+			count := &clustertest.NodeLists{Cluster: api.As(name)}
 			r := &runner.Runner{Function: Function, Cluster: count, Log: slog.New(slog.DiscardHandler)}
 			r.Clouds = runner.NewClouds([]provider.Provider{cloud.Provider()}, nil)
 			left := func() (n int) {
@@ -117,8 +101,8 @@ func TestEventsOfDeletedMachinesReadNoOtherNodes(t *testing.T) {
 				}
 				events()
 			}
-			if n := left(); n > 0 || count.lists > 0 {
-				t.Errorf("%+v: %d of %d Machines are left, events list all Nodes %d times", c, n, deleted, count.lists)
+			if n := left(); n > 0 || count.ByEvents > 0 {
+				t.Errorf("%+v: %d of %d Machines are left, events list all Nodes %d times", c, n, deleted, count.ByEvents)
 			}
 		})
 	}

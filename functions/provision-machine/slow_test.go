@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/cluster/clustertest"
 	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -268,7 +268,7 @@ func TestCloudThatNeverTellsOfOneInstanceIsTold(t *testing.T) {
 				m := slowMachine("lost", "gone", machine.PhaseProvisioned)
 				m.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.9"}}
 				w.put(t, m)
-				r := &runner.Runner{Function: Function, Cluster: slowReads{w.api.As(name), takes.api}, Log: slog.New(slog.DiscardHandler)}
+				r := &runner.Runner{Function: Function, Cluster: clustertest.SlowReads{Cluster: w.api.As(name), Takes: takes.api}, Log: slog.New(slog.DiscardHandler)}
 				r.Clouds = runner.NewClouds([]provider.Provider{w.cloud.Provider()}, nil)
 				for range 6 {
 					_, _ = r.Handle(t.Context(), snapshot.Request{}) // it may have no time for all that is to be done
@@ -280,16 +280,4 @@ func TestCloudThatNeverTellsOfOneInstanceIsTold(t *testing.T) {
 			})
 		})
 	}
-}
-
-// slowReads is an API server whose reads take so long.
-type slowReads struct {
-	cluster.Cluster
-	takes time.Duration
-}
-
-// Observe answers after a while.
-func (s slowReads) Observe(ctx context.Context, seen snapshot.Snapshot, q []snapshot.Query) (snapshot.Snapshot, error) {
-	time.Sleep(s.takes)
-	return s.Cluster.Observe(ctx, seen, q)
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/cluster/clustertest"
 	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -38,17 +38,6 @@ func TestOrphanGoesBesideSilentClouds(t *testing.T) {
 			})
 		}
 	}
-}
-
-// slowReads is an API server that takes its time to read.
-type slowReads struct {
-	cluster.Cluster
-	takes time.Duration
-}
-
-func (s slowReads) Observe(ctx context.Context, seen snapshot.Snapshot, q []snapshot.Query) (snapshot.Snapshot, error) {
-	time.Sleep(s.takes)
-	return s.Cluster.Observe(ctx, seen, q)
 }
 
 // sweepBesideSilentClouds sweeps for half a day, where accounts open or do not, and the API server takes its time.
@@ -97,7 +86,7 @@ func sweepBesideSilentClouds(t *testing.T, opens bool, reading time.Duration) {
 	}
 	cloud.Add(key("other"), "c", provider.Instance{Name: "orphan", UID: "nobody", State: provider.StateRunning})
 	for began := time.Now(); time.Since(began) < 12*time.Hour; time.Sleep(5 * time.Minute) {
-		sweeper := &runner.Runner{Function: Function, Cluster: slowReads{api.As("sweep-instances"), reading}, Log: slog.New(slog.DiscardHandler)}
+		sweeper := &runner.Runner{Function: Function, Cluster: clustertest.SlowReads{Cluster: api.As("sweep-instances"), Takes: reading}, Log: slog.New(slog.DiscardHandler)}
 		sweeper.Clouds = runner.NewClouds([]provider.Provider{p}, nil)
 		_, _ = sweeper.Handle(t.Context(), snapshot.Request{}) // one that is cut off is repeated
 	}

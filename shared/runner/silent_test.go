@@ -14,7 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/cluster/clustertest"
 	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -47,7 +47,7 @@ func TestSlowCloudIsHeard(t *testing.T) {
 			t.Fatal(err)
 		}
 		heard, changes := false, false
-		slow := &slowReads{api.As("look"), 3 * time.Second}
+		slow := &clustertest.SlowReads{Cluster: api.As("look"), Takes: 3 * time.Second}
 		r := testRunner(function.Function{Name: "look", Reads: inBulk, Decide: func(s snapshot.Snapshot) plan.Plan {
 			heard = s.Clouds["worker-0"].Err == nil
 			var p plan.Plan
@@ -73,7 +73,7 @@ func TestSlowCloudIsHeard(t *testing.T) {
 			t.Errorf("a scan waits in vain: heard %v, makes a change %v", heard, changes)
 		}
 		log.Reset()
-		slow.takes = 5 * time.Second
+		slow.Takes = 5 * time.Second
 		if scan(); heard || changes || !strings.Contains(log.String(), `msg="too late to begin"`) || !strings.Contains(log.String(), "account="+accountOfC) || !strings.Contains(log.String(), "of a test") {
 			t.Errorf("a scan that reads for long: heard %v, makes a change %v, log:\n%s", heard, changes, log.String())
 		}
@@ -113,7 +113,7 @@ func TestSlowListLeavesTimeForChanges(t *testing.T) {
 				p.Then(plan.DeleteInstance{Account: accountOfC, Cluster: "c", Ref: provider.Ref{UID: "other"}, Why: "of a test"})
 			}
 			return p
-		}}, &slowReads{api.As("look"), time.Second})
+		}}, clustertest.SlowReads{Cluster: api.As("look"), Takes: time.Second})
 		r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
 		for scan := range 10 {
 			began := time.Now()
@@ -213,15 +213,4 @@ func oneByOne(s snapshot.Snapshot) snapshot.Scope {
 		sc.Lookups[n].Bulk = false
 	}
 	return sc
-}
-
-// slowReads is an API server that takes its time to read.
-type slowReads struct {
-	cluster.Cluster
-	takes time.Duration
-}
-
-func (s *slowReads) Observe(ctx context.Context, seen snapshot.Snapshot, q []snapshot.Query) (snapshot.Snapshot, error) {
-	time.Sleep(s.takes)
-	return s.Cluster.Observe(ctx, seen, q)
 }
