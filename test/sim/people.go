@@ -233,9 +233,12 @@ func (p *Play) tamper(what int) {
 	case what == userRestoreSet && p.backup.set != nil && set != nil:
 		p.tracef("the set is restored from a backup")
 		p.tampered = true
-		clear(p.rebuilt)                        // the ledger is another one now
+		clear(p.rebuilt) // the ledger is another one now
+		b := p.backup.set.DeepCopy()
+		if b.Spec.AuthoritativeAPI != set.Spec.AuthoritativeAPI { // who began before does not know of it
+			p.handed[set.UID] = p.born
+		}
 		p.editSet(func(s *machine.MachineSet) { // as a PUT does: the status stays
-			b := p.backup.set.DeepCopy()
 			s.Labels, s.Annotations, s.Spec = b.Labels, b.Annotations, b.Spec
 		})
 		p.wanted(*p.backup.set.Spec.Replicas)
