@@ -4,9 +4,9 @@
 //
 //	wakes on  Node, Machine; scan
 //	reads     Node, Machine
-//	writes    Machine (nodeRef, phase Running with it, lastUpdated), Node (labels, annotations, taints, a host's providerID)
+//	writes    Machine (nodeRef, phase Running with it, lastUpdated, condition SoleNode), Node (labels, annotations, taints, a host's providerID)
 //
-// A Node is never guessed: where more than one Machine, or more than one Node, fits, a Warning says so and nothing is
+// A Node is never guessed: where more than one Machine, or more than one Node, fits, a Warning says so and no link is
 // written (B63); one says it too where name and address fit, and not the instance (B5). A nodeRef stays when its Node is gone;
 // that is how remediate learns of it (B65).
 package linknode
@@ -106,10 +106,13 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 			p.Notes = append(p.Notes, denied(machines, fits, n)...)
 		case len(ms) == 0 || s.Request.Is("Node") && s.Request.Name != n.Name || machine.IsPaused(ms[0]):
 		case len(fits[ms[0]]) > 1:
-			p.Notes = append(p.Notes, plan.Warning(ms[0], "AmbiguousNode", "more than one node fits, nothing is written: "+names(fits[ms[0]])))
+			p.Notes = append(p.Notes, plan.Warning(ms[0], "AmbiguousNode", "more than one node fits, no link is written: "+names(fits[ms[0]])))
 		case s.Has(snapshot.All("Machine")) || machine.IsNodeOf(ms[0], n) || named(ms[0], n):
 			p.Add(link(s, ms[0], n))
 		}
+	}
+	for _, m := range s.Machines {
+		p.Then(counted(s, m, fits[m])...)
 	}
 	return p.Untried(s.Outcomes)
 }

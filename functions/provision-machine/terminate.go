@@ -94,9 +94,12 @@ func (l life) release() plan.Sequence {
 	return seq
 }
 
-// mayHaveOthers reports whether the host may be another Node by now than the linked one: that was silent before it was drained already. One
-// that fell silent later, as its instance went, was the host's then.
+// mayHaveOthers reports whether the host may be another Node beside the linked one: link-node saw such, or the linked one was silent before
+// it was drained already. One that fell silent later, as its instance went, was the host's then.
 func (l life) mayHaveOthers() bool {
+	if machine.SeveralNodes(l.m) {
+		return true
+	}
 	drained := machine.FindCondition(l.m.Status.Conditions, machine.ConditionDrained)
 	return drained != nil && machine.ProviderID(l.m) != "" && slices.ContainsFunc(l.Nodes, func(n *corev1.Node) bool {
 		ready := machine.NodeCondition(n, corev1.NodeReady)

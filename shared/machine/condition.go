@@ -22,6 +22,8 @@ const (
 	ConditionPaused         = machinev1beta1.ConditionType("Paused")
 	// ConditionHealthy is False on a Machine that a MachineHealthCheck finds sick, or will at the time that it names.
 	ConditionHealthy = machinev1beta1.ConditionType("HealthCheckSucceeded")
+	// ConditionSoleNode is False on a Machine that more than one Node was seen to fit (B63), until only one does.
+	ConditionSoleNode = machinev1beta1.ConditionType("SoleNode")
 )
 
 // Conditions of a MachineHealthCheck of our own, beside those of SPEC B55 and B58.
@@ -44,6 +46,12 @@ func FindCondition(cs []Condition, t machinev1beta1.ConditionType) *Condition {
 func IsTrue(cs []Condition, t machinev1beta1.ConditionType) bool {
 	c := FindCondition(cs, t)
 	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// SeveralNodes reports whether more than one Node was seen to fit m: the others may still be there.
+func SeveralNodes(m *Machine) bool {
+	c := FindCondition(m.Status.Conditions, ConditionSoleNode)
+	return c != nil && c.Status == corev1.ConditionFalse
 }
 
 // ReasonPaused is why a MachineHealthCheck that people paused remediates nothing; it is no fault, and alarms nobody.

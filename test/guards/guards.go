@@ -273,6 +273,7 @@ var ends = []Guard{
 	{"node-stays-with-the-claimant", "2e", provision + "terminate.go", `n.DeletionTimestamp == nil && l.claimant() == nil {`, `n.DeletionTimestamp == nil {`, ""},
 	{"node-goes-with-its-instance", "2e", provision + "terminate.go", `		if n.DeletionTimestamp == nil && l.c`, `		if false && l.c`, ""},
 	{"every-node-goes-with-its-instance", "2e", provision + "terminate.go", `	for _, n := range l.nodes() { // each that`, `	for _, n := range l.nodes()[:min(1, len(l.nodes()))] { // each that`, ""},
+	{"scan-lets-a-machine-of-two-nodes-go", "2e", provision + "terminate.go", `	if machine.SeveralNodes(l.m) {`, `	if false {`, ""},
 	{"scan-lets-a-silent-node-go", "2e", provision + "terminate.go", `	if l.mayHaveOthers() && `, `	if false && `, ""},
 	{"unlinked-node-may-be-anothers", "2e", provision + "reads.go", `		if slices.ContainsFunc(append(l.nodes(), l.LateNodeOf(l.m)), unlinked) {`, `		if slices.ContainsFunc(append(l.nodes()[:0], l.LateNodeOf(l.m)), unlinked) {`, ""},
 	{"instance-waits-for-a-late-node", "2e", provision + "terminate.go", `	case !l.gone() && l.LateNodeOf(l.m) != nil: // drain-node drains it
