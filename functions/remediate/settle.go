@@ -46,6 +46,7 @@ func (c *check) settle() (record, []plan.Note) {
 // is over, is not wanted any more, or has held up others long enough.
 func (c *check) proceed(f remediation) (next remediation, flies bool, notes []plan.Note) {
 	t := c.target(f.UID)
+	f.Set = replacing(f, t)
 	if !c.underWay(f, t) || t != nil && t.sick(c.Now) && c.excused(t) != "" {
 		return f, false, nil
 	}
@@ -60,6 +61,18 @@ func (c *check) proceed(f remediation) (next remediation, flies bool, notes []pl
 		return f, false, nil
 	}
 	return f, false, []plan.Note{plan.Warning(t.m, "RemediationReleased", "not over after "+releaseAfter.String()+": others may go on"+drainBlock(t.m))}
+}
+
+// replacing returns the set that is waited for once the Machine is gone: one that was nobody's may have been adopted since it was put in
+// flight, or come to another set (R-S10).
+func replacing(f remediation, t *target) string {
+	if t == nil {
+		return f.Set
+	}
+	if set := machine.OwningSet(t.m); set != nil {
+		return set.Name
+	}
+	return f.Set
 }
 
 // escalates reports whether a remediation that has begun has a step left, and its target is still unhealthy.

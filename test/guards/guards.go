@@ -349,6 +349,7 @@ var drains = []Guard{
 var repairs = []Guard{
 	{"sick-only-unchanged", "G3", heal + "repair.go", `IfUnchanged: true, `, ``, ""},
 	{"paused-machine-is-not-remediated", "2f", heal + "admit.go", `	case machine.IsPaused(t.m):`, `	case false:`, ""},
+	{"set-that-adopted-what-is-in-flight", "2f", heal + "settle.go", `f.Set = replacing(f, t)`, `_ = replacing(f, t)`, ""},
 	{"as-many-in-flight", "2f", heal + "admit.go", `	case !c.room():
 		return fmt.Sprintf(heldFlight, c.name())
 `, "", ""},
