@@ -75,7 +75,7 @@ func (p *Play) watchRetired(q *proc, set *machine.MachineSet, before, next machi
 		}
 		switch {
 		case is && next.Active.Has(at), (!was || !goes(k)) && (!is || !goes(at)):
-		case was && ownerOf(m) == "": // nobody's Machine has the name
+		case ownerOf(m) == "" && (was || next.Adopted[at].UID != m.UID): // nobody's Machine has the name
 		case q.sawGo(m): // the former one, and no write of the set told that it was made anew: one more is made for it
 			p.ordered++
 		case m.DeletionTimestamp != nil, m.Labels[machine.LabelMachineSet] != setName, put && q.id <= since, ownerOf(m) != "" && ownerOf(m) != set.UID:
