@@ -49,16 +49,28 @@ func (l life) inTurn(turns int, lasts time.Duration) bool {
 
 // postponed reports whether the cloud, which did not delete the instance before, is not asked again yet.
 func (l life) postponed() bool {
+	since, failed := l.failing()
+	return failed && !l.again(since)
+}
+
+// takenUp reports whether it is asked again by this scan: by itself, as it may have been the list that did not come.
+func (l life) takenUp() bool {
+	since, failed := l.failing()
+	return failed && l.again(since)
+}
+
+// failing reports whether the removal of the instance failed before, and since when it does.
+func (l life) failing() (since time.Time, failed bool) {
 	r := l.m.Status.ErrorReason
 	c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists)
 	if r == nil || *r != reasonDelete || c == nil || c.Status != corev1.ConditionUnknown && machine.LostAt(l.m) == nil {
-		return false
+		return time.Time{}, false
 	}
-	since := c.LastTransitionTime.Time
+	since = c.LastTransitionTime.Time
 	if deleted := l.m.DeletionTimestamp; deleted != nil && since.Before(deleted.Time) {
 		since = deleted.Time
 	}
-	return !l.again(since)
+	return since, true
 }
 
 // keepWords takes back what next says of an instance in a cloud's words if the same failure stands there in others. A cloud

@@ -140,3 +140,47 @@ func TestDeletionEndsBesideASilentCloud(t *testing.T) {
 		}
 	})
 }
+
+// A cloud whose list does not come, while it answers about one instance, keeps no deletion that only the scan may end: what failed is taken
+// up again without the list (R-L2, R-L4).
+func TestDeletionEndsWithoutAList(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newSlowWorld(t, map[memory.Op]time.Duration{memory.OpList: time.Hour})
+		adopted, renamed := deletedMachine("adopted"), deletedMachine("renamed")
+		var none *machine.Intent
+		i := none.Adopted(adopted, slowAccount, "gone", "former-uid", time.Now())
+		adopted.Annotations[machine.AnnotationIntent] = i.String()
+		former := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "former", UID: "node-1"}, Spec: corev1.NodeSpec{ProviderID: "memory:///gone"}}
+		w.put(t, former)
+		former, _ = w.api.Object("Node", "", "former").(*corev1.Node)
+		renamed.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: "former", UID: former.UID}
+		renamed.Status.Conditions = []machine.Condition{machine.NodeDrained(former.UID), machine.False(machine.ConditionSoleNode, "", "", "")}
+		living := slowMachine("living", "i-1", machine.PhaseProvisioned)
+		living.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.5"}}
+		w.cloud.Removal = 5 * time.Minute
+		goes := deletedMachine("goes")
+		goes.Spec.ProviderID = new("memory:///" + w.cloud.Add(slowAccount, "c", provider.Instance{Name: "goes", UID: "goes", State: provider.StateRunning}))
+		w.put(t, adopted, renamed, goes, living)
+		there := map[string]int{} // in how many scans
+		writes, version := 0, ""
+		for range 40 {
+			w.scan()
+			for _, name := range []string{"adopted", "renamed", "goes"} {
+				if w.machine(name) != nil {
+					there[name]++
+				}
+			}
+			if m := w.machine("goes"); m != nil && m.ResourceVersion != version {
+				writes, version = writes+1, m.ResourceVersion
+			}
+			time.Sleep(10 * time.Second)
+		}
+		if there["adopted"] > 4 || there["renamed"] > 4 || there["goes"] == 40 || writes > 6 {
+			t.Errorf("of 40 scans so many find the Machines: %v; that whose instance takes a while changes in %d of them", there, writes)
+		}
+		if m := w.machine("living"); m == nil || phase(m) == machine.PhaseFailed || missed(m) {
+			t.Errorf("of a Machine is known without a list that its instance is gone: %+v", m)
+		}
+	})
+}

@@ -181,12 +181,11 @@ func (l life) remove() plan.Sequence {
 	if seq := l.inherit(); seq != nil && len(seq.Do) > 0 {
 		return *seq
 	}
-	if e := l.cloud.Err; e != nil {
-		return l.undeleted("the cloud cannot be asked: " + e.Message)
-	}
 	a := l.removal()
 	o, tried := l.Outcome(a)
 	switch {
+	case !tried && l.cloud.Err != nil:
+		return l.undeleted("the cloud cannot be asked: " + l.cloud.Err.Message)
 	case !tried && l.going():
 		if seq := l.fading(); len(seq.Do) > 0 {
 			return seq
