@@ -20,7 +20,7 @@ func (l life) claimant() *machine.Machine {
 		return nil
 	}
 	for _, o := range l.Machines {
-		if o.UID != l.m.UID && machine.ProviderID(o) == machine.ProviderID(l.m) && (o.DeletionTimestamp == nil || l.before(o)) {
+		if o.UID != l.m.UID && machine.SameID(machine.ProviderID(o), machine.ProviderID(l.m)) && (o.DeletionTimestamp == nil || l.before(o)) {
 			return o
 		}
 	}
@@ -34,7 +34,7 @@ func (l life) unproved() bool { return l.m.Spec.ProviderID != nil && !l.intent.M
 // tagged reports whether the cloud shows the recorded instance with the Machine's own tag.
 func (l life) tagged() bool {
 	for _, in := range l.cloud.Found {
-		if in.UID == l.m.UID && in.ProviderID == machine.ProviderID(l.m) && !in.Child {
+		if in.UID == l.m.UID && machine.SameID(in.ProviderID, machine.ProviderID(l.m)) && !in.Child {
 			return true
 		}
 	}

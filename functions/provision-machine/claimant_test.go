@@ -6,8 +6,13 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 	"github.com/machine-functions/machine-functions/test/scenario"
 )
 
@@ -80,4 +85,40 @@ func removalsIn(t *testing.T, file string) (all []plan.DeleteInstance) {
 		}
 	}
 	return all
+}
+
+// What an earlier system recorded of an instance, in other words than the driver's, names it all the same: it is not missing, nor called
+// anew, and of two Machines that record it each knows of the other (B5, R-S3).
+func TestRecordsInOtherWordsNameTheSameInstance(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ recorded, cloud string }{
+		{"openstack:///6a1b2c3d", "openstack:///6a1b2c3d"},
+		{"openstack://RegionOne/6a1b2c3d", "openstack:///6a1b2c3d"},
+		{"aws:////i-0b1", "aws:///us-east-2a/i-0b1"},
+		{"vsphere://4228E784-3F9E", "vsphere://4228e784-3f9e"},
+	} {
+		lifeOf := func(tag types.UID) life {
+			m, o := &machine.Machine{}, &machine.Machine{}
+			m.UID, m.Spec.ProviderID, o.UID, o.Spec.ProviderID = "m", &c.recorded, "o", &c.cloud
+			l := life{m: m, cloud: snapshot.Cloud{Account: "b", Found: []provider.Instance{{ID: "i", ProviderID: c.cloud, UID: tag, State: provider.StateRunning}}}}
+			l.Machines = []*machine.Machine{m, o}
+			return l
+		}
+		mine, another, untagged := lifeOf("m"), lifeOf("former"), lifeOf("")
+		mine.intent = &machine.Intent{Account: "a", Attempt: 1, Request: []byte(`{}`), Outcome: machine.OutcomeCreated}
+		if mine.shown() == nil || untagged.shown() == nil || !mine.tagged() || !mine.moved() {
+			t.Errorf("%s is not found as %s: %v, untagged %v, tagged %v, moved %v", c.recorded, c.cloud, mine.shown(), untagged.shown(), mine.tagged(), mine.moved())
+		}
+		if got := mine.exists(mine.cloud.Found[0]); got.Message != "" {
+			t.Errorf("%s shown as %s: %s", c.recorded, c.cloud, got.Message)
+		}
+		if o := untagged.claimant(); o == nil || o.UID != "o" {
+			t.Errorf("%s is nobody's beside who records %s: %v", c.recorded, c.cloud, o)
+		}
+		if another.former = another.foreignTag(); another.former == nil {
+			t.Errorf("%s: another's tag is not seen on %s", c.recorded, c.cloud)
+		} else if another.m.CreationTimestamp = metav1.Now(); another.inherit() != nil {
+			t.Errorf("%s is taken over beside who records %s and is older", c.recorded, c.cloud)
+		}
+	}
 }

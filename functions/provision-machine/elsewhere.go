@@ -29,7 +29,7 @@ func (l life) another() bool {
 func (l life) moved() bool {
 	uid, id := machine.InstanceUID(l.m), machine.ProviderID(l.m)
 	return l.another() && slices.ContainsFunc(l.cloud.Found, func(in provider.Instance) bool {
-		return !in.Child && in.UID == uid && (id == "" || in.ProviderID == id)
+		return !in.Child && in.UID == uid && (id == "" || machine.SameID(in.ProviderID, id))
 	})
 }
 

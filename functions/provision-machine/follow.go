@@ -78,7 +78,7 @@ func (l life) shown() *provider.Instance {
 		in := &l.cloud.Found[k]
 		switch {
 		case in.Child, in.State == provider.StateDeleting, !recorded && l.unfinished(*in):
-		case recorded && in.ProviderID == id && (in.UID == "" || in.UID == machine.InstanceUID(l.m)):
+		case recorded && machine.SameID(in.ProviderID, id) && (in.UID == "" || in.UID == machine.InstanceUID(l.m)):
 			return in
 		case recorded && in.Sole && in.UID == machine.InstanceUID(l.m):
 			renamed = in
@@ -102,7 +102,7 @@ func (l life) unfinished(in provider.Instance) bool {
 func (l life) made() *provider.Instance {
 	o, ok := created(l.Snapshot, l.m, l.intent)
 	done := ok && o.Result == plan.Done && o.Instance.ID != "" && o.Instance.State != provider.StateIncomplete
-	if done && (l.m.Spec.ProviderID == nil || machine.ProviderID(l.m) == o.Instance.ProviderID) {
+	if done && (l.m.Spec.ProviderID == nil || machine.SameID(machine.ProviderID(l.m), o.Instance.ProviderID)) {
 		return &o.Instance
 	}
 	return nil

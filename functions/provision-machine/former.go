@@ -22,7 +22,7 @@ import (
 func (l life) foreignTag() *provider.Instance {
 	id, uid := machine.ProviderID(l.m), machine.InstanceUID(l.m)
 	for k := range l.cloud.Found {
-		if in := &l.cloud.Found[k]; id != "" && in.ProviderID == id && !in.Child && in.UID != "" && in.UID != uid {
+		if in := &l.cloud.Found[k]; machine.SameID(in.ProviderID, id) && !in.Child && in.UID != "" && in.UID != uid {
 			return in
 		}
 	}
@@ -40,7 +40,7 @@ func (l life) inherit() *plan.Sequence {
 		return nil
 	}
 	for _, o := range l.Machines {
-		if o.UID == in.UID || o.UID != l.m.UID && machine.ProviderID(o) == in.ProviderID && l.before(o) {
+		if o.UID == in.UID || o.UID != l.m.UID && machine.SameID(machine.ProviderID(o), in.ProviderID) && l.before(o) {
 			return nil
 		}
 	}
@@ -74,8 +74,7 @@ func (l life) before(o *machine.Machine) bool {
 }
 
 func (l life) hasNode(providerID string) bool {
-	id := machine.InstanceOf(providerID)
-	return slices.ContainsFunc(l.Nodes, func(n *corev1.Node) bool { return machine.InstanceOf(n.Spec.ProviderID) == id })
+	return slices.ContainsFunc(l.Nodes, func(n *corev1.Node) bool { return machine.SameID(n.Spec.ProviderID, providerID) })
 }
 
 // runningNode returns that of the Machine's Nodes which says that it runs: then no answer of a cloud that the instance is not

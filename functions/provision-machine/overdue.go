@@ -44,7 +44,7 @@ func (l life) fading() plan.Sequence {
 		return plan.Sequence{}
 	}
 	for _, in := range l.cloud.Found {
-		if in.Child || in.ProviderID != machine.ProviderID(l.m) {
+		if in.Child || !machine.SameID(in.ProviderID, machine.ProviderID(l.m)) {
 			continue
 		}
 		if in.CloudState != "" && l.m.Annotations[machine.AnnotationInstanceState] != in.CloudState {

@@ -100,7 +100,7 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 		return snapshot.Lookup{UID: m.UID, Bulk: bulk, Open: !s.Request.Scan() && known && (m.Spec.ProviderID == nil || intent.Made(m) && s.OtherClusterID(m) == "")}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil || unrecorded(s, m))
 	case phase(m) == machine.PhaseFailed, !machine.HasFinalizer(m), validate(m) != "", hopeless(s, m):
 		return snapshot.Lookup{}, false
-	case tried && o.Result == plan.Done && (m.Spec.ProviderID == nil || *m.Spec.ProviderID == o.Instance.ProviderID):
+	case tried && o.Result == plan.Done && (m.Spec.ProviderID == nil || machine.SameID(*m.Spec.ProviderID, o.Instance.ProviderID)):
 		return snapshot.Lookup{UID: m.UID, Open: true}, true // the answer is newer than any list
 	case settled(m):
 		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan()}, s.Request.Scan() || cycling(m)

@@ -14,7 +14,7 @@ import (
 // records, as when a host was restored from a backup, it says so: the record is written once (R-S16), and the Node goes by it.
 func (l life) exists(in provider.Instance) machine.Condition {
 	id := machine.ProviderID(l.m)
-	if id == "" || in.ProviderID == id {
+	if id == "" || machine.SameID(in.ProviderID, id) {
 		return machine.True(machine.ConditionInstanceExists, "", "")
 	}
 	return machine.True(machine.ConditionInstanceExists, string(reasonUnsupported),

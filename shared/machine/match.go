@@ -28,7 +28,7 @@ const (
 func fitOf(providerID string, addresses []corev1.NodeAddress, n *corev1.Node) fit {
 	switch {
 	case providerID != "" && n.Spec.ProviderID != "":
-		if sameID(providerID, n.Spec.ProviderID) {
+		if SameID(providerID, n.Spec.ProviderID) {
 			return byInstance
 		}
 	case among(firstIP(n.Status.Addresses), addresses):

@@ -19,12 +19,15 @@ func IsNodeOf(m *Machine, n *corev1.Node) bool {
 
 // SameInstance reports whether m and n both say which instance is theirs, and mean the same (SPEC B5).
 func SameInstance(m *Machine, n *corev1.Node) bool {
-	return ProviderID(m) != "" && n.Spec.ProviderID != "" && sameID(ProviderID(m), n.Spec.ProviderID)
+	return SameID(ProviderID(m), n.Spec.ProviderID)
 }
 
-// sameID reports whether two providerIDs, neither of them empty, name the same instance. Many are compared with many: of most the last
+// SameID reports whether two providerIDs name the same instance; an empty one names none. Many are compared with many: of most the last
 // letter tells enough.
-func sameID(a, b string) bool {
+func SameID(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
 	return a == b || a[len(a)-1]|' ' == b[len(b)-1]|' ' && InstanceOf(a) == InstanceOf(b) // the bit between capitals and small letters
 }
 

@@ -48,7 +48,7 @@ func (i *invocation) listOne(ctx context.Context, lookups []listed, subjects map
 			continue
 		}
 		c.Found = byUID[machine.InstanceUID(m)]
-		if in, known := byID[machine.ProviderID(m)]; len(c.Found) > 0 || m.Spec.ProviderID == nil {
+		if in, known := byID[machine.InstanceOf(machine.ProviderID(m))]; len(c.Found) > 0 || m.Spec.ProviderID == nil {
 		} else if known && (in.UID != "" || in.Name == m.Name) { // made for a Machine that this one was before, or by another system, which knows no such tag
 			c.Found = []provider.Instance{in}
 		} else if o := l.other; o != nil && err == nil {
@@ -66,13 +66,13 @@ func (i *invocation) listOne(ctx context.Context, lookups []listed, subjects map
 	}
 }
 
-// index returns the instances by the UID and by the providerID that they carry; what only belongs to one is left out.
-func index(all []provider.Instance) (map[types.UID][]provider.Instance, map[string]provider.Instance) {
-	byUID, byID := map[types.UID][]provider.Instance{}, map[string]provider.Instance{}
+// index returns the instances by the UID that they carry, and by what their providerID names; what only belongs to one is left out.
+func index(all []provider.Instance) (map[types.UID][]provider.Instance, map[machine.InstanceID]provider.Instance) {
+	byUID, byID := map[types.UID][]provider.Instance{}, map[machine.InstanceID]provider.Instance{}
 	for _, in := range all {
 		if !in.Child {
 			byUID[in.UID] = append(byUID[in.UID], in)
-			byID[in.ProviderID] = in
+			byID[machine.InstanceOf(in.ProviderID)] = in
 		}
 	}
 	return byUID, byID

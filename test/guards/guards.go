@@ -199,7 +199,7 @@ var launches = []Guard{
 `, "", ""},
 	{"another-account-is-left-alone", "2b.7", provision + "handler.go", `	if l.elsewhere() {`, `	if false {`, ""},
 	{"another-owner-is-left-alone", "2b.7", provision + "elsewhere.go", `	return l.abroad() || l`, `	return l`, ""},
-	{"provider-id-is-written-once", "2b.7", provision + "follow.go", `		case recorded && in.ProviderID == id && (in.UID == "" || in.UID == machine.InstanceUID(l.m)):
+	{"provider-id-is-written-once", "2b.7", provision + "follow.go", `		case recorded && machine.SameID(in.ProviderID, id) && (in.UID == "" || in.UID == machine.InstanceUID(l.m)):
 			return in
 		case recorded && in.Sole && in.UID == machine.InstanceUID(l.m):
 			renamed = in

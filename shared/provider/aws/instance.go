@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -105,7 +106,7 @@ func (d *driver) named(ctx context.Context, r provider.Ref) ([]types.Instance, e
 // records its provider id.
 func (d *driver) means(r provider.Ref, i types.Instance) bool {
 	uid, id := tagOf(i, tagUID), aws.ToString(i.InstanceId)
-	recorded := r.ProviderID != "" && r.ProviderID == providerID(i)
+	recorded := machine.SameID(r.ProviderID, providerID(i))
 	switch {
 	case uid == "":
 		return recorded

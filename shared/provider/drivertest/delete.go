@@ -4,6 +4,7 @@ package drivertest
 
 import (
 	"cmp"
+	"strings"
 	"testing"
 	"time"
 
@@ -169,17 +170,31 @@ var deleteTests = []test{
 		if c.Untagged == nil {
 			t.Skip("the cloud makes no untagged instance")
 		}
-		r := c.ref()
-		var exists func() bool
-		r.ProviderID, exists = c.Untagged()
-		r.Name = cmp.Or(c.UntaggedOf, r.Name)
-		c.eventually(t, "it is found", func() bool {
-			found := c.find(t, r)
-			return len(found) == 1 && found[0].ProviderID == r.ProviderID
-		})
-		c.remove(t, r)
-		if exists() {
-			t.Error("NotFound is said of an instance that exists")
+		for _, form := range []func(string) string{func(id string) string { return id }, inOtherWords} {
+			r := c.ref()
+			providerID, exists := c.Untagged()
+			r.Name, r.ProviderID = cmp.Or(c.UntaggedOf, r.Name), form(providerID)
+			c.eventually(t, "it is found by "+r.ProviderID, func() bool {
+				found := c.find(t, r)
+				return len(found) == 1 && found[0].ProviderID == providerID
+			})
+			c.remove(t, r)
+			if exists() {
+				t.Errorf("NotFound is said of an instance that exists, recorded as %s", r.ProviderID)
+			}
 		}
 	}},
+}
+
+// inOtherWords returns a providerID as somebody else than the driver may have recorded it (SPEC B5).
+func inOtherWords(providerID string) string {
+	switch scheme, rest, _ := strings.Cut(providerID, "://"); scheme {
+	case "aws":
+		return "aws:////" + rest[strings.LastIndexByte(rest, '/')+1:]
+	case "openstack":
+		return "openstack://RegionOne" + rest
+	case "vsphere":
+		return "vsphere://" + strings.ToUpper(rest)
+	}
+	return providerID
 }

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/beside"
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -40,7 +41,7 @@ func (d *driver) Find(ctx context.Context, r provider.Ref) ([]provider.Instance,
 // out of such lists.
 func (d *driver) find(ctx context.Context, c caller, r provider.Ref) ([]server, error) {
 	var all []server
-	ids := []string{r.ID, strings.TrimPrefix(r.ProviderID, providerID(""))}
+	ids := []string{r.ID, r.ProviderID[strings.LastIndexByte(r.ProviderID, '/')+1:]} // a region may stand before it
 	if r.UID != "" {
 		tagged, err := c.servers(ctx, tag(tagUID, string(r.UID)), tag(tagCluster, d.tags.cluster))
 		if err != nil {
@@ -89,7 +90,7 @@ func (c caller) withIDs(ctx context.Context, all []server, ids []string) ([]serv
 // means reports whether r names s. What carries no tag of ours is named only by the provider id that a Machine records.
 func (d *driver) means(r provider.Ref, s server) bool {
 	o := d.tags.owner(s.Tags)
-	recorded := r.ProviderID != "" && r.ProviderID == providerID(s.ID)
+	recorded := machine.SameID(r.ProviderID, providerID(s.ID))
 	switch {
 	case !tagged(s.Tags):
 		return recorded

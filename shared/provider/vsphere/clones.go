@@ -17,6 +17,7 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -217,7 +218,7 @@ var uuidPattern = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}
 // named returns the instances that r names: by the Machine's UID, or by an id unless the mark is another Machine's.
 func (d *driver) named(ctx context.Context, c *vim25.Client, r provider.Ref) ([]clone, error) {
 	refs := map[reference]bool{}
-	recorded := strings.TrimPrefix(r.ProviderID, scheme)
+	recorded := strings.ToLower(strings.TrimPrefix(r.ProviderID, scheme))
 	for _, q := range []struct {
 		uuid     string
 		instance bool
@@ -266,7 +267,7 @@ func (m clone) copied() bool {
 // carries as OpenShift's instances do, or that records its id. What looks like a copy is the Machine's only as long as
 // nothing else is, and is never destroyed.
 func (d *driver) means(r provider.Ref, m clone) bool {
-	recorded := r.ProviderID != "" && r.ProviderID == m.providerID()
+	recorded := machine.SameID(r.ProviderID, m.providerID())
 	switch {
 	case m.UUID == "" || m.Template: // a vCenter that is still making it does not tell
 		return false
