@@ -30,10 +30,10 @@ const (
 func byNodeName(a, b autoscaling.Removal) int { return cmp.Compare(a.Node, b.Node) }
 
 // continueRemovals takes every scale-down that is under way one step further. A list of Pods that is not believed proves no
-// Node empty.
+// Node empty, and during an outage none goes.
 //
 //	taint, cordon ─▶ list the Pods again ─▶ drain-node empties it ─▶ empty: replicas − n, n victims ─▶ Node gone
-//	      └──────────────┴── a Pod that cannot go, or 2 m ──▶ way back: untaint, uncordon, cool down
+//	      └──────────────┴── a Pod that cannot go, 2 m, or an outage ──▶ way back: untaint, uncordon, cool down
 func (sc *scan) continueRemovals() {
 	empty := map[*group][]autoscaling.Removal{}
 	var keep []autoscaling.Removal
@@ -139,6 +139,8 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 		return "scale-down was disabled"
 	case n.Annotations[disabledAnnotation] == "true":
 		return "scale-down of the node was disabled"
+	case sc.tooManyUnready(): // whoever lost a Node needs this one
+		return outage
 	}
 	for _, p := range sc.remaining(n) {
 		if !r.Drain {

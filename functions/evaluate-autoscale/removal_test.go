@@ -3,6 +3,8 @@
 package evaluateautoscale
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -154,6 +156,57 @@ func TestNodeAtTheMinimumLetsAnotherGo(t *testing.T) {
 		w.pass(t, 11*time.Minute)
 		if got := w.tainted(); len(got) != 1 || got[0] != "b" {
 			t.Errorf("the minimum %s keeps a: %v are removed", name, got)
+		}
+	}
+}
+
+// going is a world of eight Nodes of one set, of which as many as said do not answer, while Node a is being drained and is empty.
+func going(t testing.TB, silent int) *world {
+	t.Helper()
+	w := fresh(t, "{scaleDown: {enabled: true}}")
+	w.pool(t, "s", 8, 9, nil, nil)
+	for i, n := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		w.idler(t, "s", n)
+		if i >= 8-silent {
+			w.must(t, memory.Patch(w.Server, "", n, func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }))
+		}
+	}
+	w.must(t, memory.Patch(w.Server, "", "a", func(n *corev1.Node) {
+		n.Spec.Unschedulable, n.Annotations = true, map[string]string{machine.AnnotationCordonedBy: "down-a"}
+		n.Spec.Taints = []corev1.Taint{{Key: machine.TaintToBeDeleted, Value: "down-a", Effect: corev1.TaintEffectNoSchedule}}
+	}))
+	w.remember(t, autoscaling.State{Seen: autoscaling.Seen{Nodes: 8}, Removals: []autoscaling.Removal{{
+		Plan: "down-a", Group: "MachineSet/openshift-machine-api/s", Node: "a", NodeUID: "node-a", Machine: "a", MachineUID: "machine-a",
+		At: metav1.NewTime(epoch.Add(-time.Minute)), Drain: true, MaxGrace: 600,
+	}}})
+	return w
+}
+
+// Where so many Nodes are not ready that no removal begins, or nothing at all is scaled, one that was begun is taken back: its Node
+// is needed more than ever (RELIABILITY 2d, SPEC C3).
+func TestOutageTakesRemovalsBack(t *testing.T) {
+	t.Parallel()
+	for silent, want := range map[int]int32{2: 7, 3: 8, 5: 8} {
+		w := going(t, silent)
+		w.pass(t, 30*time.Second)
+		if got := w.replicas("s"); got[0] != want {
+			t.Errorf("%d of 8 Nodes are silent: %d replicas, want %d", silent, got[0], want)
+		}
+		if want < 8 {
+			continue
+		}
+		if a := memory.Get[*corev1.Node](w.Server, "", "a"); len(a.Spec.Taints) > 0 || a.Spec.Unschedulable {
+			t.Errorf("%d of 8 Nodes are silent: Node a keeps %v %v", silent, a.Spec.Taints, a.Spec.Unschedulable)
+		}
+		if !slices.ContainsFunc(w.Events(), func(e corev1.Event) bool {
+			return e.Reason == "ScaleDownFailed" && e.InvolvedObject.Kind == "Node" && strings.HasSuffix(e.Message, "a third of the nodes are unready")
+		}) {
+			t.Errorf("%d of 8 Nodes are silent: nobody is told why Node a stays", silent)
+		}
+		w.pass(t, 6*time.Minute) // until its reason is told
+		before := len(w.ours())
+		if w.pass(t, time.Minute); len(w.ours()) > before {
+			t.Errorf("%d of 8 Nodes are silent: it is not at rest: %v", silent, w.ours()[before:])
 		}
 	}
 }

@@ -258,7 +258,7 @@ func (sc *scan) halted() string {
 	case sc.resizing:
 		return whyOther + "the cluster grows"
 	case sc.tooManyUnready():
-		return whyOther + "a third of the nodes are unready"
+		return whyOther + outage
 	}
 	return ""
 }
@@ -281,8 +281,11 @@ func (sc *scan) coolingDown() string {
 	return ""
 }
 
+// outage is told when so many Nodes are not ready that no Node is removed.
+const outage = "a third of the nodes are unready"
+
 // tooManyUnready is the brake of scale-down: a third of the Nodes, and three at least, is an outage, not idleness
-// (RELIABILITY 2d).
+// (RELIABILITY 2d). It holds wherever the whole cluster is unhealthy (SPEC C3).
 func (sc *scan) tooManyUnready() bool {
 	n := sc.unready()
 	return n >= toleratedUnready && 3*n > len(sc.Nodes)

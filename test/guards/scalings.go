@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guards
+
+// scalings keep what runs where it runs until its Node is empty, and decide nothing twice (RELIABILITY 2d).
+var scalings = []Guard{
+	{"state-before-deeds", "G4", autoscale + "scan.go", `		sc.do = append([]plan.Action{commit}, sc.do...)`, `		sc.do = append(sc.do, commit)`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"set-of-another-api-is-no-group", "2d", autoscale + "group.go", `paused || machine.IsPausedSet(set)`, `paused`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"plan-of-this-revision", "2d", autoscale + "resize.go", `	return n.Resize != nil && n.Resize.Plan != g.set.Annotations[machine.AnnotationLastPlan]`, `	return n.Resize != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"lists-that-lost-half", "G8", autoscale + "doubt.go", `	return seen.Doubt != nil`, `	return false`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"no-commit-on-lists-in-doubt", "G8", autoscale + "removal.go", ` && !sc.doubt && !`, ` && !`, "./functions/evaluate-autoscale -run=TestScenarios|Doubt|Believed|Lists"},
+	{"scaling-times-from-the-future-are-over", "G7", autoscale + "scan.go", `state: bounded(state, s.Now),`, `state: bounded(state, s.Now.AddDate(99, 0, 0)),`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"unmade-goes-by-its-name", "2d", autoscale + "lost.go", `append(victims, unmade[:min(never, len(unmade))]...)`, `append(victims, unmade[:0]...)`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"pods-again-after-the-taint", "2d", autoscale + "removal.go", `!sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 && `, `len(sc.remaining(n)) == 0 && `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"empty-before-it-goes", "2d", autoscale + "removal.go", ` && len(sc.remaining(n)) == 0 && !sc`, ` && !sc`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"minimum-at-the-commit", "2d", autoscale + "removal.go", `	room := max(0, min(len(empty), int(g.target-g.min)))`, `	room := len(empty)`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"unready-nodes-stop-scale-down", "2d", autoscale + "scaledown.go", `	case sc.tooManyUnready():`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"outage-takes-removals-back", "2d", autoscale + "removal.go", `	case sc.tooManyUnready(): // whoever`, `	case false: // whoever`, "./functions/evaluate-autoscale -run=TestScenarios|TestOutage"},
+	{"stale-taints-go", "2d", autoscale + "removal.go", `	sc.dropStaleTaints()
+}`, `}`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"one-change-of-a-set", "2d", autoscale + "removal.go", `	if pendingResize(g, sc.state.Groups[g.id]) || g.surplus() {`, `	if g.surplus() {`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"what-people-let-go-is-chosen-first", "2d", autoscale + "removal.go", ` || g.surplus() {
+		return // one`, ` {
+		return // one`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"memory-is-in-objects", "G10", autoscale + "scaledown.go", `	sc.state.Unneeded = timers
+	if`, `	sc.state.Unneeded = nil
+	if`, "./functions/evaluate-autoscale -run=TestScenarios"},
+}
