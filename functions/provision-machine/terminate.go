@@ -60,6 +60,8 @@ func (l life) dismantle(unreadable error) plan.Sequence {
 		return plan.Sequence{Do: []plan.Action{l.withIntent(l.readdressed(*l.intent), "its instance is in account "+l.cloud.Account)}}
 	case l.m.Spec.ProviderID == nil && l.in != nil && l.intent.Unresolved() && !l.gone():
 		return l.surfaced()
+	case !l.gone() && l.unseen(): // what surfaces is recorded first: its Node has to be found, drained and deleted
+		return l.blocked(l.lostAnswer())
 	case !l.gone() && l.LateNodeOf(l.m) != nil: // drain-node drains it
 		return plan.Sequence{}
 	case !l.gone():
@@ -243,6 +245,11 @@ func (l life) surfaces() time.Time {
 		return time.Time{}
 	}
 	return l.intent.SurfacesUntil(l.cloud.Horizon)
+}
+
+// unseen reports whether something may surface of which neither the record nor the cloud tells yet.
+func (l life) unseen() bool {
+	return l.m.Spec.ProviderID == nil && len(l.cloud.Found) == 0 && l.cloud.Err == nil && l.Now.Before(l.surfaces())
 }
 
 // node returns the first of the Machine's Nodes, or nil.

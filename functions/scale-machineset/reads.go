@@ -19,7 +19,7 @@ const fewNodes = 20
 // reads asks for the set before its Machines, so that the list is never older than the ledger. Where a Machine stands
 // at an ordinal that the ledger has not allocated, the set is read again: if that still does not know it, then the
 // ledger went backwards (RELIABILITY 2a.7). So it is before a Machine is deleted or adopted for it; who
-// is adopted by then is looked for once more.
+// is adopted, or retired, by then is looked for once more.
 func reads(s snapshot.Snapshot) snapshot.Scope {
 	sc := snapshot.Scope{Objects: woken(s)}
 	ask := func(q ...snapshot.Query) { sc.Objects = append(sc.Objects, q...) }
@@ -37,6 +37,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		}
 		if s.Has(again) {
 			ask(missed(s, set)...)
+			ask(retiredSince(s, set, all.free)...)
 		}
 	}
 	if !s.Request.Scan() {
@@ -105,11 +106,33 @@ func missed(s snapshot.Snapshot, set *machine.MachineSet) (ask []snapshot.Query)
 	}
 	for k, a := range l.Adopted {
 		if m := s.Machine(set.Namespace, a.Name); l.Active.Has(k) && (m == nil || m.UID != a.UID || !selector.Matches(labels.Set(m.Labels))) {
-			ask = append(ask, snapshot.Query{Kind: "Machine", Namespace: set.Namespace, Name: a.Name, Again: true})
+			ask = append(ask, anew(set, a.Name))
 		}
 	}
 	slices.SortFunc(ask, func(a, b snapshot.Query) int { return cmp.Compare(a.Name, b.Name) })
 	return ask
+}
+
+// retiredSince asks for the Machines that had no owner in the list of them and stand at an ordinal that the set, as it was read after that,
+// has retired: whoever was adopted and retired in between is no stranger, to be adopted anew (2a.6).
+func retiredSince(s snapshot.Snapshot, set *machine.MachineSet, free []*machine.Machine) (ask []snapshot.Query) {
+	l, err := s.Records.Ledger(set)
+	if err != nil || l.SetUID != set.UID {
+		return nil
+	}
+	ordinalOf := l.Finder(set.Name)
+	for _, m := range free {
+		k, ok := ordinalOf(m)
+		if ok && m.Namespace == set.Namespace && m.DeletionTimestamp == nil && k < l.Next && !l.Active.Has(k) {
+			ask = append(ask, anew(set, m.Name))
+		}
+	}
+	return ask
+}
+
+// anew asks for a Machine of the set once more, after both were read.
+func anew(set *machine.MachineSet, name string) snapshot.Query {
+	return snapshot.Query{Kind: "Machine", Namespace: set.Namespace, Name: name, Again: true}
 }
 
 // machinesOf asks for every Machine that may belong to the set.

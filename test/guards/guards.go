@@ -140,6 +140,8 @@ var ledgers = []Guard{
 	{"ledger-from-before-an-adoption", "2a.7", scale + "members.go", `!adopted && !l.Active.Has(k) && err == nil && at >= l.Next {`, `!adopted && err == nil && at < 0 {`, ""},
 	{"retired-by-the-ledger-read-again", "2a.1", scale + "reads.go", ` || retires(s, set, owned)`, ``, "./test/sim -run=TestMachineThatWasAdoptedAnewStays"},
 	{"adopted-meanwhile-is-not-gone", "2a.6", scale + "reads.go", `			ask(missed(s, set)...)`, ``, "./test/sim -run=TestMachineThatWasAdoptedMeanwhileIsNotGone"},
+	{"retired-meanwhile-is-no-stranger", "2a.6", scale + "reads.go", `			ask(retiredSince(s, set, all.free)...)`, ``, "./test/sim -run=TestMachineThatWasRetiredMeanwhileIsNotAdoptedAnew"},
+	{"read-after-its-set-is-not-deleted", "2a.1", scale + "execute.go", ` && s.Has(anew(set, x.Name)): // `, ` && false: // `, "./test/sim -run=TestMachineThatWasRetiredMeanwhileIsNotAdoptedAnew"},
 	{"adopted-by-a-set-that-is-there", "2a.6", scale + "reads.go", ` || adopts(s, set, all.free) {`, ` {`, "./test/sim -run=TestMachinesOfASetThatIsGoneStayFree"},
 	{"lent-ordinal-is-nobodys-by-name", "2a.6", words + "ledger.go", `maxLabelled) && !l.lent(k) &&`, `maxLabelled) &&`, "./functions/scale-machineset"},
 	{"nobody-is-made-who-goes-first", "2a.3", scale + "execute.go", `	if len(l.Active)-len(outOfReach(s, set, l, m)) > wanted(set, l) {`, `	if false {`, ""},
@@ -230,58 +232,6 @@ var launches = []Guard{
 	{"not-asked-is-no-absence", "G5", provision + "handler.go", `	case l.cloud.Later: // its turn comes`, `	case false:`, ""},
 	{"missing-from-the-future-is-of-now", "G7", provision + "follow.go", `missed(l.m) && !machine.TooFar(c.LastTransitionTime.Time, l.Now, 0) {`, `missed(l.m) {`, ""},
 	{"missing-is-believed-late", "2b.7", provision + "follow.go", `	return since.Add(max(l.cloud.Horizon, believed))`, `	return since`, ""},
-}
-
-var ends = []Guard{
-	{"drained-first", "2e", provision + "terminate.go", `	case !machine.Drained(l.m):
-		return plan.Sequence{}
-`, "", ""},
-	{"hooks-before-termination", "2e", provision + "terminate.go", `	case len(l.m.Spec.LifecycleHooks.PreTerminate) > 0:
-		return l.status(l.m.DeepCopy(), machine.PhaseDeleting, "hooks before termination")
-`, "", ""},
-	{"claim-holds-the-finalizer", "2b.9", provision + "terminate.go", `	case l.intent.ClaimedByOther(l.Invocation, l.Now):
-		return plan.Sequence{}
-`, "", ""},
-	{"cloud-confirms-first", "2b.9", provision + "terminate.go", `	case !l.gone():
-		return l.remove()
-`, "", ""},
-	{"only-gone-is-gone", "2b.9", provision + "terminate.go", `	return tried && o.Result == plan.Gone`, `	return tried && o.Result < 100`, ""},
-	{"horizon-holds-the-finalizer", "2b.9", provision + "terminate.go", `	if until := l.surfaces(); l.confirmed().Before(until) {`, `	if until := l.surfaces(); false && l.confirmed().Before(until) {`, ""},
-	{"fresh-instance-may-be-there", "2b.9", provision + "terminate.go", `, l.intent.StartedAt.Time`, `, time.Time{}`, "./functions/provision-machine"},
-	{"fresh-instance-that-ec2-does-not-know", "2b.9", "shared/provider/aws/remove.go", `unseen && fresh(r) {`, `unseen && false {`, ""},
-	{"answer-of-after-the-horizon", "2b.9", provision + "terminate.go", `l.Outcome(l.removal()); tried && o.Asked.Before(l.Now) {`, `l.Outcome(l.removal()); tried && o.Asked.Before(l.Now) && false {`, ""},
-	{"answer-of-before-a-clock-was-set", "2b.9", provision + "terminate.go", `l.Outcome(l.removal()); tried && o.Asked.Before(l.Now) {`, `l.Outcome(l.removal()); tried {`, "./test/sim"},
-	{"horizon-has-to-be-known", "2b.9", provision + "terminate.go", `	if l.intent.Unresolved() && l.cloud.Horizon == 0 && l.cloud.Err != nil {`, `	if false {`, ""},
-	{"unreadable-intent-holds-the-finalizer", "2b.9", provision + "terminate.go", `	case unreadable != nil:`, `	case false:`, ""},
-	{"foreign-ports-stay", "2b.9", "shared/provider/openstack/things.go", `	return slices.DeleteFunc(all, func(p port) bool { return !carries(p.Tags, tags) }), err`, `	return all, err`, ""},
-	{"foreign-volumes-stay", "2b.9", "shared/provider/openstack/things.go", `			if v.Metadata[name] != value {`, `			if v.Metadata[name] != value && false {`, ""},
-	{"list-that-is-not-there-knows-no-type", "G5", run + "clouds.go", `	if provider.CodeOf(err) == provider.NotFound {`, `	if false {`, ""},
-	{"list-without-hosts-shrinks-no-set", "G5", provision + "stock.go", `m.Spec.ProviderID != nil && m.DeletionTimestamp == nil || `, ``, ""},
-	{"copy-is-no-instance", "2b.9", "shared/provider/vsphere/clones.go", `(m.InstanceUUID != m.Mark.UID || m.Template)`, `m.Mark.UID == "nobody"`, ""},
-	{"foreign-disk-of-a-snapshot-stays", "2b.9", "shared/provider/vsphere/remove.go", `	if err := captured(ctx, c, m, home); err != nil {
-		return err
-	}
-`, "", ""},
-	{"list-that-is-not-found-is-no-list", "G5", "shared/provider/openstack/rest.go", `	case provider.CodeOf(err) == provider.NotFound: // a list`, `	case false: // a list`, ""},
-	{"balancer-that-is-gone-is-no-instance", "G5", "shared/provider/aws/aws.go", `provider.CodeOf(err) == provider.NotFound { // said`, `false { // said`, ""},
-	{"refusal-says-its-own-status", "G5", "shared/provider/kubeapi/client.go", ` || int(s.Code) != code {`, ` {`, ""},
-	{"copy-is-left-alone", "2b.9", "shared/provider/vsphere/remove.go", `		if m.copied() {`, `		if false {`, ""},
-	{"node-that-runs-holds-the-finalizer", "2b.9", provision + "terminate.go", `	if n := l.runningNode(); n != nil && l.doubted() {`, `	if n := l.runningNode(); n != nil && false {`, ""},
-	{"copy-takes-no-instance", "2b.9", provision + "terminate.go", `	if o := l.claimant(); o != nil {`, `	if o := l.claimant(); false {`, ""},
-	{"others-are-read-before-a-removal", "2b.9", provision + "reads.go", `		all = append(all, claimQuery)
-`, "", ""},
-	{"node-stays-with-the-claimant", "2e", provision + "terminate.go", `n.DeletionTimestamp == nil && l.claimant() == nil {`, `n.DeletionTimestamp == nil {`, ""},
-	{"node-goes-with-its-instance", "2e", provision + "terminate.go", `		if n.DeletionTimestamp == nil && l.c`, `		if false && l.c`, ""},
-	{"every-node-goes-with-its-instance", "2e", provision + "terminate.go", `	for _, n := range l.nodes() { // each that`, `	for _, n := range l.nodes()[:min(1, len(l.nodes()))] { // each that`, ""},
-	{"scan-lets-a-machine-of-two-nodes-go", "2e", provision + "terminate.go", `	if machine.SeveralNodes(l.m) {`, `	if false {`, ""},
-	{"scan-lets-a-silent-node-go", "2e", provision + "terminate.go", `	if l.mayHaveOthers() && `, `	if false && `, ""},
-	{"unlinked-node-may-be-anothers", "2e", provision + "reads.go", `		if slices.ContainsFunc(append(l.nodes(), l.LateNodeOf(l.m)), unlinked) {`, `		if slices.ContainsFunc(append(l.nodes()[:0], l.LateNodeOf(l.m)), unlinked) {`, ""},
-	{"instance-waits-for-a-late-node", "2e", provision + "terminate.go", `	case !l.gone() && l.LateNodeOf(l.m) != nil: // drain-node drains it
-		return plan.Sequence{}
-`, "", ""},
-	{"lost-since-outlasts-a-refusal", "2e", provision + "terminate.go", `		return missingCondition(why)
-`, "		return unknown(why)\n", ""},
-	{"node-by-uid", "2e", words + "node.go", `m.Status.NodeRef.Name == n.Name && m.Status.NodeRef.UID == n.UID`, `m.Status.NodeRef.Name == n.Name`, "./functions/provision-machine ./functions/drain-node ./functions/remediate"},
 }
 
 var sweeps = []Guard{

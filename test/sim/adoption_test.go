@@ -120,6 +120,51 @@ func TestMachineThatWasAdoptedMeanwhileIsNotGone(t *testing.T) {
 	}
 }
 
+// A Machine that was released, adopted at its ordinal, and retired from it while an invocation had read it, and not yet the set for the
+// second time, is not adopted anew: who retired it deletes it, and would for the new ordinal (2a.6, R-S6). If people take it out and the
+// set adopts it at another ordinal before it is read again, it stays.
+func TestMachineThatWasRetiredMeanwhileIsNotAdoptedAnew(t *testing.T) {
+	t.Parallel()
+	for _, rescued := range []bool{false, true} {
+		w := NewWorld(scalemachineset.Function)
+		set := Set("worker", 1)
+		byHand := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "by-hand", Labels: set.Labels}}
+		release := func() error {
+			return memory.Patch(w.API, machine.Namespace, byHand.Name, func(m *machine.Machine) { m.OwnerReferences = nil })
+		}
+		if err := errors.Join(w.API.Put(set, byHand), w.Tick(t.Context()), release()); err != nil {
+			t.Fatal(err)
+		}
+		late := w.Runner(scalemachineset.Function)
+		last := &between{of: "MachineSet", and: "Machine"}
+		last.Cluster = &between{Cluster: late.Cluster, of: "Machine", and: "MachineSet", happens: func() error {
+			if err := errors.Join(w.Tick(t.Context()), w.API.Scale(machine.Namespace, "worker", 0)); err != nil {
+				return err
+			}
+			retires := w.Runner(scalemachineset.Function)
+			retires.Cluster = deletesNobody{retires.Cluster}
+			if _, err := retires.Handle(t.Context(), snapshot.Request{}); !errors.Is(err, errFault) {
+				t.Errorf("the Machine that is one too many was not to be deleted: %v", err)
+			}
+			if rescued {
+				last.happens = func() error {
+					return errors.Join(release(), w.API.Scale(machine.Namespace, "worker", 1), w.Tick(t.Context()))
+				}
+			}
+			return nil
+		}}
+		late.Cluster = last
+		if _, err := late.Handle(t.Context(), snapshot.Request{}); err != nil {
+			t.Errorf("who read it before it was retired: %v", err)
+		}
+		l, err := ledgerOf(memory.Get[*machine.MachineSet](w.API, machine.Namespace, "worker"))
+		m := memory.Get[*machine.Machine](w.API, machine.Namespace, byHand.Name)
+		if stays := m != nil && m.DeletionTimestamp == nil; err != nil || stays != rescued || l.Active.Has(1) != rescued || l.Next > 1 && !rescued {
+			t.Errorf("%v, the ledger is %+v, it stays: %v, want %v", err, l, stays, rescued)
+		}
+	}
+}
+
 // deletesNobody is a cluster to which no deletion gets through.
 type deletesNobody struct{ cluster.Cluster }
 

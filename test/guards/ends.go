@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guards
+
+// ends let a Machine go with all that was made for it, and with nothing else (RELIABILITY 2b.9, 2e).
+var ends = []Guard{
+	{"drained-first", "2e", provision + "terminate.go", `	case !machine.Drained(l.m):
+		return plan.Sequence{}
+`, "", ""},
+	{"hooks-before-termination", "2e", provision + "terminate.go", `	case len(l.m.Spec.LifecycleHooks.PreTerminate) > 0:
+		return l.status(l.m.DeepCopy(), machine.PhaseDeleting, "hooks before termination")
+`, "", ""},
+	{"claim-holds-the-finalizer", "2b.9", provision + "terminate.go", `	case l.intent.ClaimedByOther(l.Invocation, l.Now):
+		return plan.Sequence{}
+`, "", ""},
+	{"cloud-confirms-first", "2b.9", provision + "terminate.go", `	case !l.gone():
+		return l.remove()
+`, "", ""},
+	{"only-gone-is-gone", "2b.9", provision + "terminate.go", `	return tried && o.Result == plan.Gone`, `	return tried && o.Result < 100`, ""},
+	{"horizon-holds-the-finalizer", "2b.9", provision + "terminate.go", `	if until := l.surfaces(); l.confirmed().Before(until) {`, `	if until := l.surfaces(); false && l.confirmed().Before(until) {`, ""},
+	{"fresh-instance-may-be-there", "2b.9", provision + "terminate.go", `, l.intent.StartedAt.Time`, `, time.Time{}`, "./functions/provision-machine"},
+	{"fresh-instance-that-ec2-does-not-know", "2b.9", "shared/provider/aws/remove.go", `unseen && fresh(r) {`, `unseen && false {`, ""},
+	{"unseen-is-not-removed", "2b.9", provision + "terminate.go", `	case !l.gone() && l.unseen(): // `, `	case false: // `, ""},
+	{"answer-of-after-the-horizon", "2b.9", provision + "terminate.go", `l.Outcome(l.removal()); tried && o.Asked.Before(l.Now) {`, `l.Outcome(l.removal()); tried && o.Asked.Before(l.Now) && false {`, ""},
+	{"answer-of-before-a-clock-was-set", "2b.9", provision + "terminate.go", `l.Outcome(l.removal()); tried && o.Asked.Before(l.Now) {`, `l.Outcome(l.removal()); tried {`, "./test/sim"},
+	{"horizon-has-to-be-known", "2b.9", provision + "terminate.go", `	if l.intent.Unresolved() && l.cloud.Horizon == 0 && l.cloud.Err != nil {`, `	if false {`, ""},
+	{"unreadable-intent-holds-the-finalizer", "2b.9", provision + "terminate.go", `	case unreadable != nil:`, `	case false:`, ""},
+	{"foreign-ports-stay", "2b.9", "shared/provider/openstack/things.go", `	return slices.DeleteFunc(all, func(p port) bool { return !carries(p.Tags, tags) }), err`, `	return all, err`, ""},
+	{"foreign-volumes-stay", "2b.9", "shared/provider/openstack/things.go", `			if v.Metadata[name] != value {`, `			if v.Metadata[name] != value && false {`, ""},
+	{"list-that-is-not-there-knows-no-type", "G5", run + "clouds.go", `	if provider.CodeOf(err) == provider.NotFound {`, `	if false {`, ""},
+	{"list-without-hosts-shrinks-no-set", "G5", provision + "stock.go", `m.Spec.ProviderID != nil && m.DeletionTimestamp == nil || `, ``, ""},
+	{"copy-is-no-instance", "2b.9", "shared/provider/vsphere/clones.go", `(m.InstanceUUID != m.Mark.UID || m.Template)`, `m.Mark.UID == "nobody"`, ""},
+	{"foreign-disk-of-a-snapshot-stays", "2b.9", "shared/provider/vsphere/remove.go", `	if err := captured(ctx, c, m, home); err != nil {
+		return err
+	}
+`, "", ""},
+	{"list-that-is-not-found-is-no-list", "G5", "shared/provider/openstack/rest.go", `	case provider.CodeOf(err) == provider.NotFound: // a list`, `	case false: // a list`, ""},
+	{"balancer-that-is-gone-is-no-instance", "G5", "shared/provider/aws/aws.go", `provider.CodeOf(err) == provider.NotFound { // said`, `false { // said`, ""},
+	{"refusal-says-its-own-status", "G5", "shared/provider/kubeapi/client.go", ` || int(s.Code) != code {`, ` {`, ""},
+	{"copy-is-left-alone", "2b.9", "shared/provider/vsphere/remove.go", `		if m.copied() {`, `		if false {`, ""},
+	{"node-that-runs-holds-the-finalizer", "2b.9", provision + "terminate.go", `	if n := l.runningNode(); n != nil && l.doubted() {`, `	if n := l.runningNode(); n != nil && false {`, ""},
+	{"copy-takes-no-instance", "2b.9", provision + "terminate.go", `	if o := l.claimant(); o != nil {`, `	if o := l.claimant(); false {`, ""},
+	{"others-are-read-before-a-removal", "2b.9", provision + "reads.go", `		all = append(all, claimQuery)
+`, "", ""},
+	{"node-stays-with-the-claimant", "2e", provision + "terminate.go", `n.DeletionTimestamp == nil && l.claimant() == nil {`, `n.DeletionTimestamp == nil {`, ""},
+	{"node-goes-with-its-instance", "2e", provision + "terminate.go", `		if n.DeletionTimestamp == nil && l.c`, `		if false && l.c`, ""},
+	{"every-node-goes-with-its-instance", "2e", provision + "terminate.go", `	for _, n := range l.nodes() { // each that`, `	for _, n := range l.nodes()[:min(1, len(l.nodes()))] { // each that`, ""},
+	{"scan-lets-a-machine-of-two-nodes-go", "2e", provision + "terminate.go", `	if machine.SeveralNodes(l.m) {`, `	if false {`, ""},
+	{"scan-lets-a-silent-node-go", "2e", provision + "terminate.go", `	if l.mayHaveOthers() && `, `	if false && `, ""},
+	{"unlinked-node-may-be-anothers", "2e", provision + "reads.go", `		if slices.ContainsFunc(append(l.nodes(), l.LateNodeOf(l.m)), unlinked) {`, `		if slices.ContainsFunc(append(l.nodes()[:0], l.LateNodeOf(l.m)), unlinked) {`, ""},
+	{"instance-waits-for-a-late-node", "2e", provision + "terminate.go", `	case !l.gone() && l.LateNodeOf(l.m) != nil: // drain-node drains it
+		return plan.Sequence{}
+`, "", ""},
+	{"lost-since-outlasts-a-refusal", "2e", provision + "terminate.go", `		return missingCondition(why)
+`, "		return unknown(why)\n", ""},
+	{"node-by-uid", "2e", words + "node.go", `m.Status.NodeRef.Name == n.Name && m.Status.NodeRef.UID == n.UID`, `m.Status.NodeRef.Name == n.Name`, "./functions/provision-machine ./functions/drain-node ./functions/remediate"},
+}
