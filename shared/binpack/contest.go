@@ -4,6 +4,7 @@ package binpack
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -21,6 +22,7 @@ type contest struct {
 	waiting, limits []int // of the part alone
 	urgent          []int // by item: how often pieces were left over
 	wanted          []int // by type: how often pieces were left over that it takes
+	joint           int32 // priorities from this one up are packed as one
 }
 
 // relieve packs the parts anew of which pieces are left over.
@@ -35,7 +37,7 @@ func (p *problem) relieve(s solution) solution {
 }
 
 func (o *offers) contest(q part) *contest {
-	c := &contest{offers: o, waiting: make([]int, len(o.items)), limits: make([]int, len(o.types)), urgent: make([]int, len(o.items)), wanted: make([]int, len(o.types))}
+	c := &contest{offers: o, waiting: make([]int, len(o.items)), limits: make([]int, len(o.types)), urgent: make([]int, len(o.items)), wanted: make([]int, len(o.types)), joint: math.MaxInt32}
 	for _, i := range q.items {
 		c.waiting[i] = o.left[i]
 	}
@@ -51,7 +53,7 @@ func (o *offers) contest(q part) *contest {
 func (c *contest) resolve(q part, was solution) solution {
 	best := was
 	if slices.ContainsFunc(q.items, func(i int) bool { return c.items[i].Priority != c.items[q.items[0]].Priority }) {
-		best = c.open()
+		best = c.together(q, was)
 	}
 	rounds := roundsOfFew
 	if len(q.items) > fewItems {
@@ -73,6 +75,36 @@ func (c *contest) resolve(q part, was solution) solution {
 			best = last
 		}
 	}
+	return best
+}
+
+// together packs one priority after the other. The bins of the highest may leave less to the next ones than others would that serve
+// both: where pieces of one are left over, it is tried to pack it together with those above it. What comes of that counts where nobody
+// has the room of somebody more important.
+func (c *contest) together(q part, was solution) solution {
+	best, tries := c.open(), roundsOfFew
+	if len(q.items) > fewItems {
+		tries = 0
+	}
+	consider := func(s solution) {
+		if c.prefers(s, best) && !c.opened(s.patterns).passedOver(s.left) {
+			best = s
+		}
+	}
+	for k, i := range q.items[1:] {
+		rank := c.items[i].Priority
+		left := slices.ContainsFunc(q.items, func(j int) bool { return c.items[j].Priority >= rank && best.left[j] > 0 })
+		if rank == c.items[q.items[k]].Priority || !left {
+			continue
+		}
+		if tries--; tries < 0 {
+			break
+		}
+		c.joint = rank
+		consider(c.open())
+	}
+	c.joint = math.MaxInt32
+	consider(was)
 	return best
 }
 
@@ -138,7 +170,7 @@ func (c *contest) open() solution {
 
 // compare puts the most urgent of the highest priority first.
 func (c *contest) compare(i, j int) int {
-	return cmp.Or(cmp.Compare(c.items[j].Priority, c.items[i].Priority), cmp.Compare(c.urgent[j], c.urgent[i]))
+	return cmp.Or(cmp.Compare(min(c.items[j].Priority, c.joint), min(c.items[i].Priority, c.joint)), cmp.Compare(c.urgent[j], c.urgent[i]))
 }
 
 // openBy opens bins for what waits, of the types first that are wanted least, and returns what still waits. It takes the

@@ -56,8 +56,8 @@ func (o *offers) firstOf(waiting, limits []int) solution {
 	return best
 }
 
-// topUp fills the room that opened bins have left with waiting pieces, and counts those down.
-func (p *problem) topUp(patterns []Pattern, waiting []int) []Pattern {
+// opened is the room in new bins, with what they hold.
+func (p *problem) opened(patterns []Pattern) *Space {
 	var bins []Bin
 	var of []int
 	for k, pat := range patterns {
@@ -72,17 +72,27 @@ func (p *problem) topUp(patterns []Pattern, waiting []int) []Pattern {
 			s.put(h.Item, b, h.Count)
 		}
 	}
+	return s
+}
+
+// topUp fills the room that opened bins have left with waiting pieces, and counts those down.
+func (p *problem) topUp(patterns []Pattern, waiting []int) []Pattern {
+	s := p.opened(patterns)
 	for i := range waiting {
 		waiting[i] -= s.Put(i, waiting[i])
 	}
 	var filled []Pattern
-	for b, k := range of {
-		last := len(filled) - 1
-		if last >= 0 && filled[last].Type == patterns[k].Type && slices.Equal(filled[last].Holds, s.Holds(b)) {
-			filled[last].Times++
-			continue
+	b := 0
+	for _, pat := range patterns {
+		for range pat.Times {
+			last := len(filled) - 1
+			if last >= 0 && filled[last].Type == pat.Type && slices.Equal(filled[last].Holds, s.Holds(b)) {
+				filled[last].Times++
+			} else {
+				filled = append(filled, Pattern{Type: pat.Type, Times: 1, Holds: s.Holds(b)})
+			}
+			b++
 		}
-		filled = append(filled, Pattern{Type: patterns[k].Type, Times: 1, Holds: s.Holds(b)})
 	}
 	return filled
 }

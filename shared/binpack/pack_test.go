@@ -284,6 +284,18 @@ func TestNobodyHasTheRoomOfHigherPriority(t *testing.T) {
 	}
 }
 
+// The bins of a priority leave room for the next one, whoever of a third is left over (SPEC C9).
+func TestPrioritiesShareTheBinsThatThereMayBe(t *testing.T) {
+	t.Parallel()
+	node := Type{Name: "node", Capacity: Vector{8}, Price: 1, Limit: 2}
+	first, second := Item{Name: "first", Size: Vector{2}, Count: 2, Priority: 2}, Item{Name: "second", Size: Vector{6}, Count: 2, Priority: 1}
+	third := Item{Name: "third", Size: Vector{7}, Count: 1}
+	r := Pack([]Item{first, second, third}, nil, []Type{node}, func(int, int) int { return Any })
+	if diff := cmp.Diff([]int{0, 0, 1}, r.Left); diff != "" {
+		t.Errorf("left over (-want +got):\n%s", diff)
+	}
+}
+
 // instead is what a bin holds with one more piece of an item and none of lower priority.
 func (in instance) instead(holds []Held, item int) []Held {
 	out := []Held{{Item: item, Count: 1}}

@@ -20,6 +20,7 @@ type offers struct {
 	class   []int     // by type: the first type that is the same in everything but name and limit
 	members [][]int   // by class
 	least   []Vector  // by type: what each item that it takes needs of each resource at least
+	asking  []int32   // items that wait
 	weights []weights // of the resources, scarcest first
 	scratch [2][]Held
 }
@@ -41,6 +42,11 @@ func newOffers(p *problem, waiting []int) *offers {
 		}
 		o.class[t] = o.classOf(t)
 		o.members[o.class[t]] = append(o.members[o.class[t]], t)
+	}
+	for i, n := range waiting {
+		if n > 0 {
+			o.asking = append(o.asking, int32(i))
+		}
 	}
 	o.weights = scarcity(p, waiting)
 	return o
@@ -160,13 +166,13 @@ func (o *offers) orders(worth []float64) [][][]int32 {
 	return orders
 }
 
-// ordersIn orders all items by their worth for the room in a bin of a type, under each of the weights.
+// ordersIn orders the items that wait by their worth for the room in a bin of a type, under each of the weights.
 func (o *offers) ordersIn(t int, worth []float64) (orders [][]int32) {
 	key := make([]float64, len(o.items))
 	for _, w := range o.weights {
-		order := make([]int32, len(key))
-		for i := range order {
-			order[i], key[i] = int32(i), worth[i]/max(o.density(i, t, w), 1e-12)
+		order := slices.Clone(o.asking)
+		for _, i := range order {
+			key[i] = worth[i] / max(o.density(int(i), t, w), 1e-12)
 		}
 		sortByWorth(order, key)
 		orders = append(orders, order)
