@@ -28,6 +28,7 @@ type tried struct {
 	served map[*group][]*corev1.Pod
 	more   []int32       // by option
 	over   map[int32]int // Pods left over, by priority
+	saves  bool          // it is of Nodes that take little of what is limited
 }
 
 // attempt is one try at a plan. The packing looks for the cheapest Nodes and knows nothing of limits that groups share: where
@@ -35,34 +36,50 @@ type tried struct {
 // that leaves fewer important Pods over (SPEC C9, C30). Once that is the sparing one, so are all further plans of the scan.
 func (sc *scan) attempt(options []*option) map[*group][]*corev1.Pod {
 	sc.packings = 0
+	return sc.ranking(options, map[int32]tried{})
+}
+
+// ranking makes a plan, and sees to it that important Pods are served first where limits cut it short. What is known of plans for
+// these alone is added to.
+func (sc *scan) ranking(options []*option, known map[int32]tried) map[*group][]*corev1.Pod {
+	served, cut := sc.cheapOrSparing(options)
+	if !cut || !sc.ranksPods() {
+		return served
+	}
+	return sc.byRank(options, served, known)
+}
+
+// cheapOrSparing makes a plan of the cheapest Nodes, or of those that take little of what is limited, and reports whether the limits
+// cut it short.
+func (sc *scan) cheapOrSparing(options []*option) (served map[*group][]*corev1.Pod, cut bool) {
 	if sc.saves {
 		return sc.sparing(options)
 	}
-	served, cut := sc.within(options)
+	served, cut = sc.within(options)
 	if !cut || !differ(options) {
-		return served
+		return served, cut
 	}
 	cheap := sc.tried(options, served)
-	served = sc.sparing(options)
+	served, _ = sc.sparing(options)
 	if sc.saves = fewer(sc.leftOver(), cheap.over); sc.saves {
-		return served
+		return served, true
 	}
-	return sc.comeTo(options, cheap)
+	return sc.comeTo(options, cheap), true
 }
 
 // sparing makes a plan of Nodes that take little of what is limited, whatever they cost.
-func (sc *scan) sparing(options []*option) map[*group][]*corev1.Pod {
+func (sc *scan) sparing(options []*option) (served map[*group][]*corev1.Pod, cut bool) {
 	prices := weigh(options)
-	served, _ := sc.within(options)
+	served, cut = sc.within(options)
 	for i, o := range options {
 		o.offer.Price = prices[i]
 	}
-	return served
+	return served, cut
 }
 
 // tried returns the plan that was just made.
 func (sc *scan) tried(options []*option, served map[*group][]*corev1.Pod) tried {
-	t := tried{outcome: sc.outcome, served: served, over: sc.leftOver()}
+	t := tried{outcome: sc.outcome, served: served, over: sc.leftOver(), saves: sc.saves}
 	for _, o := range options {
 		t.more = append(t.more, o.more)
 	}
@@ -71,7 +88,7 @@ func (sc *scan) tried(options []*option, served map[*group][]*corev1.Pod) tried 
 
 // comeTo makes a plan that was tried the one that comes true.
 func (sc *scan) comeTo(options []*option, t tried) map[*group][]*corev1.Pod {
-	sc.outcome = t.outcome
+	sc.outcome, sc.saves = t.outcome, t.saves
 	for i, o := range options {
 		o.more = t.more[i]
 	}
@@ -139,15 +156,25 @@ func (sc *scan) within(options []*option) (served map[*group][]*corev1.Pod, cut 
 	if !cut || !sc.ranksPods() {
 		return served, cut
 	}
+	first := sc.tried(options, served)
+	served = sc.again(options)
+	if fewer(first.over, sc.leftOver()) {
+		return sc.comeTo(options, first), true
+	}
+	return served, true
+}
+
+// again packs the Pods into no more Nodes of each option than were chosen.
+func (sc *scan) again(options []*option) map[*group][]*corev1.Pod {
 	for _, o := range options {
 		o.offer.Limit = int(o.more)
 	}
 	sc.pack(options)
-	served, _ = sc.choose(options)
+	served, _ := sc.choose(options)
 	for _, o := range options {
 		o.offer.Limit = o.room
 	}
-	return served, true
+	return served
 }
 
 // pack places the Pods anew, with nothing chosen.
