@@ -15,6 +15,9 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/metrics"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -107,10 +110,19 @@ func (c *Clouds) named(ctx context.Context, namespace, clusterID string, spec js
 	a = provider.Account{Kind: kind, ClusterID: clusterID, Region: region, Namespace: namespace, Secret: secret}
 	if secret != "" {
 		if a.Credentials, version, err = c.secrets(ctx, namespace, secret); err != nil {
-			return p, a, "", provider.Errorf(provider.Denied, "credentials secret %s/%s: %w", namespace, secret, err)
+			return p, a, "", provider.Errorf(unread(err), "credentials secret %s/%s: %w", namespace, secret, err)
 		}
 	}
 	return p, a, version, nil
+}
+
+// unread returns what it means for a cloud that its credentials could not be read: somebody has to give them, or the right to read them. Of
+// anything else the API server is the cause, and nobody knows whether they are there.
+func unread(err error) provider.Code {
+	if errors.Is(err, cluster.ErrGone) || apierrors.IsForbidden(err) {
+		return provider.Denied
+	}
+	return provider.Unknown
 }
 
 // opened returns the account that was opened with this version of its credentials, or opens it.
