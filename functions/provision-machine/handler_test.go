@@ -3,12 +3,15 @@
 package provisionmachine
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 	"github.com/machine-functions/machine-functions/test/scenario"
 )
@@ -58,5 +61,49 @@ func TestLooksForLostInstances(t *testing.T) {
 		if !found {
 			t.Errorf("at %v nothing is asked of the cloud", age)
 		}
+	}
+}
+
+// An event about a deleted Machine asks a cloud for nothing but the removal, unless nobody knows the addresses of the instance, by which its
+// Node may have to be found (B62). Where they cannot be written the instance goes all the same.
+func TestRemovalAsksForAddressesThatAreUnknown(t *testing.T) {
+	t.Parallel()
+	s, _, err := scenario.Load("testdata/delete-records-the-addresses-first.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := func(change func(*machine.Machine)) (*machine.Machine, snapshot.Lookup, bool) {
+		m := s.World.Machines[0].DeepCopy()
+		change(m)
+		l, asks := lookupOf(s.World, m)
+		return m, l, asks
+	}
+	if _, l, asks := one(func(*machine.Machine) {}); l.Open || !asks {
+		t.Errorf("nothing is asked about the instance: %+v, %v", l, asks)
+	}
+	for name, change := range map[string]func(*machine.Machine){
+		"addresses": func(m *machine.Machine) { m.Status.Addresses = []corev1.NodeAddress{{Address: "10.0.0.5"}} },
+		"node": func(m *machine.Machine) {
+			m.Status.NodeRef, m.Status.Conditions[0] = &corev1.ObjectReference{Name: "a", UID: "n"}, machine.NodeDrained("n")
+		},
+	} {
+		if _, l, asks := one(change); !l.Open || !asks {
+			t.Errorf("with %s: %+v, %v", name, l, asks)
+		}
+	}
+	seen, _, err := scenario.Observe(Function, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := Decide(seen).Actions()
+	if len(write) != 1 {
+		t.Fatalf("planned %v", write)
+	}
+	s.World.Nodes, s.World.Outcomes = nil, map[plan.Key]plan.Outcome{write[0].Key(): {Result: plan.Refused, Message: "by a policy"}}
+	if seen, _, err = scenario.Observe(Function, s); err != nil {
+		t.Fatal(err)
+	}
+	if next := Decide(seen).Actions(); len(next) != 1 || !strings.HasPrefix(string(next[0].Key()), "delete instance") {
+		t.Errorf("after a refusal %v", next)
 	}
 }

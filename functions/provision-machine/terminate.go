@@ -70,6 +70,21 @@ func (l life) dismantle(unreadable error) plan.Sequence {
 	return l.release()
 }
 
+// located writes the addresses of an instance that is to go before any were on record: a Node that names no instance is found by nothing else.
+func (l life) located() plan.Sequence {
+	if !unlocated(l.m) || l.in == nil || len(l.in.Addresses) == 0 {
+		return plan.Sequence{}
+	}
+	next := l.m.DeepCopy()
+	next.Status.Addresses = l.in.Addresses
+	return l.status(next, machine.PhaseDeleting, "addresses of instance "+l.in.ID)
+}
+
+// unlocated reports whether m has an instance, and nobody knows its addresses, nor its Node.
+func unlocated(m *machine.Machine) bool {
+	return m.Spec.ProviderID != nil && m.Status.NodeRef == nil && len(m.Status.Addresses) == 0
+}
+
 // release lets a Machine go of which the cloud has nothing, with its Node, once nothing can surface any more.
 func (l life) release() plan.Sequence {
 	if l.intent.Unresolved() && l.cloud.Horizon == 0 && l.cloud.Err != nil { // nobody says for how long it may: the account cannot be opened
@@ -180,6 +195,9 @@ func (l life) removal() plan.DeleteInstance {
 // over first: by the tag that it has then it is removed. A cloud that refuses is asked less and less often, and not for the
 // sake of the event about what we wrote of it.
 func (l life) remove() plan.Sequence {
+	if seq := l.located(); len(seq.Do) > 0 && !l.isRefused(seq.Do[0]) {
+		return seq
+	}
 	if seq := l.inherit(); seq != nil && len(seq.Do) > 0 {
 		return *seq
 	}

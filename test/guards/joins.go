@@ -38,6 +38,7 @@ var joins = []Guard{
 	{"two-nodes-link-none", "2e", link + "handler.go", `		case len(fits[ms[0]]) > 1:`, `		case false:`, ""},
 	{"second-node-stays-on-record", "2e", link + "sole.go", `	case !several && len(fit) > 1:
 `, "", ""},
+	{"addresses-before-it-goes", "2e", provision + "terminate.go", `	if seq := l.located(); len(seq.Do) > 0 && `, `	if seq := l.located(); false && `, ""},
 	{"all-machines-before-a-link", "2e", link + "handler.go", `		case s.Has(snapshot.All("Machine")) || machine.IsNodeOf(ms[0], n) || named(ms[0], n):`, `		default:`, ""},
 	{"node-ref-says-the-uid", "2e", link + "handler.go", `Name: n.Name, UID: n.UID}`, `Name: n.Name}`, ""},
 	{"what-goes-is-not-marked", "2e", link + "handler.go", `	if m.DeletionTimestamp != nil || n.DeletionTimestamp != nil || m`, `	if m`, ""},
