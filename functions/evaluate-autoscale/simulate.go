@@ -55,9 +55,10 @@ type Set struct {
 
 // Bounds of a question: what one answer may cost.
 const (
-	maxAskedPods = 100_000
-	maxAskedSets = 500
-	maxListed    = 50
+	maxAskedPods  = 100_000
+	maxAskedSets  = 500
+	maxAskedPairs = 500 * maxAskedSets // of a kind of Pods and a set: some ten seconds
+	maxListed     = 50
 )
 
 // Reply is what would be decided.
@@ -117,6 +118,9 @@ func Answer(s snapshot.Snapshot, question json.RawMessage) (json.RawMessage, err
 	if err != nil {
 		return nil, fmt.Errorf("question: %w", err)
 	}
+	if kinds := q.kinds(); kinds*len(s.MachineSets) > maxAskedPairs {
+		return nil, fmt.Errorf("question: %d kinds of pods and %d machine sets are more than one answer is for", kinds, len(s.MachineSets))
+	}
 	sc, err := newScan(s, ca)
 	if err != nil {
 		return nil, err
@@ -154,6 +158,17 @@ func (q Question) check() error {
 		}
 	}
 	return nil
+}
+
+// kinds returns how many of its Pods differ in more than their number and name.
+func (q Question) kinds() int {
+	texts := map[string]bool{}
+	for _, p := range q.Pods {
+		p.Count, p.Metadata.Name = 0, ""
+		text, _ := json.Marshal(p) // it was read from JSON
+		texts[string(text)] = true
+	}
+	return len(texts)
 }
 
 // ask returns the snapshot as the question would have it, with the settings; changed gets the sets that it gives another size.

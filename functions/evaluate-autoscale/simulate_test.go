@@ -130,6 +130,43 @@ func TestSimulateRefusesNonsense(t *testing.T) {
 	}
 }
 
+// What would take longer than a request has is not begun: kinds of Pods times sets. Pods that are alike are one kind, however many
+// times the question says them.
+func TestQuestionsThatTakeTooLongAreRefused(t *testing.T) {
+	t.Parallel()
+	question := func(kinds, each, sets int) json.RawMessage {
+		var q Question
+		for i := range kinds * each {
+			p := Pods{Count: 1}
+			p.Metadata.Name, p.Spec.NodeSelector = fmt.Sprint("p", i), map[string]string{"kind": fmt.Sprint(i % kinds)}
+			q.Pods = append(q.Pods, p)
+		}
+		for i := range sets {
+			q.Sets = append(q.Sets, Set{Name: fmt.Sprint("s", i), MaxReplicas: new(int32(1)), CPU: "4", Memory: "16Gi"})
+		}
+		text, err := json.Marshal(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for _, c := range []struct {
+		kinds, each, sets int
+		want              string
+	}{
+		{maxAskedPairs/maxAskedSets + 1, 1, maxAskedSets, "question: 501 kinds of pods and 500 machine sets are more than one answer is for"},
+		{2, maxAskedPairs/maxAskedSets + 1, maxAskedSets, ""},
+	} {
+		got := ""
+		if _, err := Answer(snapshot.Snapshot{Now: epoch}, question(c.kinds, c.each, c.sets)); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%d kinds, %d sets: %q, want %q", c.kinds, c.sets, got, c.want)
+		}
+	}
+}
+
 // What admission would make of the name of a class nobody knows here: a question has to say it itself, or there is no answer (SPEC D43, W1).
 func TestQuestionSaysWhatClassesMean(t *testing.T) {
 	t.Parallel()

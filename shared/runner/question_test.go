@@ -9,9 +9,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/events"
+	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -44,4 +47,67 @@ type failing struct{ cluster.Cluster }
 // Observe fails in words that are not for everybody.
 func (failing) Observe(_ context.Context, s snapshot.Snapshot, _ []snapshot.Query) (snapshot.Snapshot, error) {
 	return s, errors.New("proxy password hunter2 refused")
+}
+
+// However many ask, one question is computed at a time, and in no place of the invocations: whoever else asks is sent away at once,
+// and events are handled meanwhile. An asker who leaves makes no room: what he asked for is still computed.
+func TestQuestionsKeepNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const takes = 40 * time.Second
+		asked := 0
+		f := label(func(snapshot.Snapshot) plan.Plan { return plan.Plan{} })
+		f.Answer = func(snapshot.Snapshot, json.RawMessage) (json.RawMessage, error) {
+			asked++
+			time.Sleep(takes)
+			return json.RawMessage("{}"), nil
+		}
+		s := NewServer(testRunner(f, world(t, 1).As("label")), nil)
+		for range maxBusy - 1 { // with the question, one more would be too many
+			s.Runner.busy <- struct{}{}
+		}
+		first := make(chan int)
+		go func() { first <- post(s, events.TypeSimulate).Code }()
+		synctest.Wait()
+		began := time.Now()
+		for range 2 * maxInvocations {
+			if w := post(s, events.TypeSimulate); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" {
+				t.Errorf("a second question: %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
+			}
+		}
+		if w := post(s, events.TypePing); w.Code != http.StatusAccepted || time.Since(began) > 0 {
+			t.Errorf("a scan beside questions: %d after %v", w.Code, time.Since(began))
+		}
+		if code := <-first; code != http.StatusTooManyRequests || time.Since(began) != patience {
+			t.Errorf("%d after %v, want to be sent away after %v", code, time.Since(began), patience)
+		}
+		if w := post(s, events.TypeSimulate); w.Code != http.StatusTooManyRequests || asked != 1 {
+			t.Errorf("%d while the first is computed, %d were computed", w.Code, asked)
+		}
+		time.Sleep(takes - patience)
+		synctest.Wait()
+		go func() { first <- post(s, events.TypeSimulate).Code }()
+		synctest.Wait()
+		if asked != 2 {
+			t.Error("there is no place after the first")
+		}
+		<-first
+		time.Sleep(takes)
+	})
+}
+
+// Who left before all was read needs no answer.
+func TestNobodyComputesForWhoLeft(t *testing.T) {
+	t.Parallel()
+	f := label(wantLabel)
+	f.Answer = func(snapshot.Snapshot, json.RawMessage) (json.RawMessage, error) {
+		t.Error("computed")
+		return nil, nil
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	r := testRunner(f, world(t, 1).As("label"))
+	if _, err := r.Answer(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
 }

@@ -97,23 +97,20 @@ func (r *Runner) Handle(ctx context.Context, req snapshot.Request) (plan.Plan, e
 	return inv.planned, &events.RetryError{Err: fmt.Errorf("%s: %w", r.Function.Name, err)}
 }
 
-// Answer reads what the function needs to know and answers a question about it. It never writes: there is no plan.
+// Answer reads what the function needs to know and answers a question about it, unless ctx ended meanwhile. It never
+// writes: there is no plan.
 func (r *Runner) Answer(ctx context.Context, question json.RawMessage) (json.RawMessage, error) {
 	if r.Function.Answer == nil {
 		return nil, fmt.Errorf("%w: %s answers no questions", events.ErrMalformed, r.Function.Name)
 	}
-	ctx, cancel := context.WithTimeout(ctx, budget)
-	defer cancel()
 	inv := &invocation{Runner: r, request: snapshot.Request{Kind: string(function.Question), Name: "question"}, id: rand.Text(), records: machine.NewRecords(), log: r.Log}
 	s, err := inv.observe(ctx)
 	if err != nil {
 		return nil, &events.RetryError{Err: fmt.Errorf("%s: observe: %w", r.Function.Name, err)}
 	}
-	done, err := r.begin(ctx)
-	if err != nil {
+	if err := ctx.Err(); err != nil { // nobody waits for it any more
 		return nil, &events.RetryError{Err: fmt.Errorf("%s: %w", r.Function.Name, err)}
 	}
-	defer done()
 	answer, err := r.Function.Answer(s, question)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", events.ErrMalformed, err)

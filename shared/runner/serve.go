@@ -4,7 +4,6 @@ package runner
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"github.com/machine-functions/machine-functions/shared/beside"
 	"github.com/machine-functions/machine-functions/shared/events"
 	"github.com/machine-functions/machine-functions/shared/flights"
-	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -28,6 +26,8 @@ const (
 	maxInvocations = 100
 	// maxBusy bounds how many of those decide, ask clouds or write at a time. With more, Knative starts another process (target).
 	maxBusy = 20
+	// askAgain is when to ask a question again that had no place, or was not answered in time.
+	askAgain = 10 * time.Second
 )
 
 // Server answers events over HTTP. It is what the Knative Functions runtime calls.
@@ -37,12 +37,13 @@ type Server struct {
 	// Senders checks who sends; nil lets everybody.
 	Senders *events.Verifier
 
-	flights *flights.Group[snapshot.Request, plan.Plan]
+	flights  *flights.Group[snapshot.Request, plan.Plan]
+	question chan struct{} // the one that is being answered
 }
 
 // NewServer returns a server for r, whose work it bounds.
 func NewServer(r *Runner, namespaces []string) *Server {
-	s := &Server{Runner: r, Namespaces: namespaces, flights: flights.New[snapshot.Request, plan.Plan](maxInvocations)}
+	s := &Server{Runner: r, Namespaces: namespaces, flights: flights.New[snapshot.Request, plan.Plan](maxInvocations), question: make(chan struct{}, 1)}
 	s.flights.Joined = r.Metrics.Coalesced
 	r.busy = make(chan struct{}, maxBusy)
 	return s
@@ -84,13 +85,7 @@ func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 
 // answer answers a question before ctx ends. What it leads to is written nowhere but into the answer.
 func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Request, e events.Event) {
-	answers := make(chan json.RawMessage, 1)
-	_, err := s.join(ctx, snapshot.Request{Kind: string(function.Question), Name: rand.Text()}, func(ctx context.Context) (p plan.Plan, err error) {
-		defer s.recovered(&err, e.Type)
-		text, err := s.Runner.Answer(ctx, e.Question)
-		answers <- text
-		return p, err
-	})
+	text, err := s.ask(ctx, e)
 	if err != nil {
 		s.Runner.Log.Warn("question was not answered", keyError, err)
 		if err := events.Refuse(r.Context(), w, err); err != nil {
@@ -98,8 +93,39 @@ func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Requ
 		}
 		return
 	}
-	if err := events.Answer(r.Context(), w, e.ID+"."+s.Runner.Function.Name, s.Runner.Function.Name, <-answers); err != nil {
+	if err := events.Answer(r.Context(), w, e.ID+"."+s.Runner.Function.Name, s.Runner.Function.Name, text); err != nil {
 		s.Runner.Log.Debug("answer was not delivered", keyError, err)
+	}
+}
+
+// ask computes one question at a time, in a place of its own: whatever is asked, and by however many, takes none of those that
+// scans and events need (RELIABILITY 2g). Nobody waits for the place, which is free again when the answer is there, not when its
+// asker leaves: nothing ends a decision.
+func (s *Server) ask(ctx context.Context, e events.Event) (json.RawMessage, error) {
+	select {
+	case s.question <- struct{}{}:
+	default:
+		return nil, &events.RetryError{Busy: true, After: askAgain, Err: errors.New("another question is being answered")}
+	}
+	type result struct {
+		text json.RawMessage
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		var got result
+		func() {
+			defer s.recovered(&got.err, e.Type)
+			got.text, got.err = s.Runner.Answer(ctx, e.Question)
+		}()
+		<-s.question
+		done <- got
+	}()
+	select {
+	case got := <-done:
+		return got.text, got.err
+	case <-ctx.Done():
+		return nil, &events.RetryError{Busy: true, After: askAgain, Err: flights.ErrLeft}
 	}
 }
 

@@ -45,6 +45,7 @@ var port = []Guard{
 	{"names-of-events", "G1", "shared/events/events.go", `		if !f.form.MatchString(f.value) {`, `		if false {`, ""},
 	{"namespaces-of-events", "G1", "shared/events/events.go", `	if e.Namespace != "" && !slices.Contains(allowed, e.Namespace) {`, `	if false && !slices.Contains(allowed, e.Namespace) {`, ""},
 	{"body-limit", "2g", "shared/events/events.go", `	r.Body = http.MaxBytesReader(w, r.Body, maxBody)` + "\n", "	_ = w\n", ""},
+	{"questions-have-one-place", "2g", run + "serve.go", `question: make(chan struct{}, 1)}`, `question: make(chan struct{}, maxInvocations)}`, ""},
 	{"header-limit", "2g", "shared/events/events.go", `n > maxHeader {`, `n < 0 {`, ""},
 	{"list-of-errors-is-no-list", "G5", run + "list.go", `		c.Found, c.Err = byUID[l.UID], refusal(err)`, `		c.Found, c.Err = byUID[l.UID], nil`, ""},
 	{"failed-find-is-no-absence", "G5", run + "look.go", `		c.Found, c.Err = found, refusal(err)
