@@ -24,8 +24,8 @@ import (
 const Name = "dead-letter"
 
 const (
-	maxBody  = 1 << 20 // of a request; events of our sources are under 1 kB
-	maxValue = 80      // of a logged value: nine of them, with their keys, stay under 1 kB
+	maxBody  = 64 << 10 // of a structured event; events of our sources are under 1 kB
+	maxValue = 80       // of a logged value: nine of them, with their keys, stay under 1 kB
 )
 
 // extensions are what is told of an event besides its id, source and type: who it was about, and who could not take it.
@@ -51,7 +51,11 @@ func (s *Sink) Handle(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	ev, err := binding.ToEvent(r.Context(), cehttp.NewMessageFromHttpRequest(r))
+	message := cehttp.NewMessageFromHttpRequest(r)
+	if message.ReadEncoding() == binding.EncodingBinary { // all that is told stands in headers
+		message.BodyReader = nil
+	}
+	ev, err := binding.ToEvent(r.Context(), message)
 	if err != nil {
 		s.log.Error("dead letter is not a cloudevent", "count", s.count.add(series{}))
 		w.WriteHeader(http.StatusAccepted)

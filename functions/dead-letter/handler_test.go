@@ -60,6 +60,16 @@ func TestSinkLogsMetadataOnly(t *testing.T) {
 			want:    []string{`"kind":"??`},
 		},
 		{
+			name: "binary event with a large body", // as of a question: all that is told stands in headers
+			header: http.Header{
+				"Ce-Id": {"3"}, "Ce-Specversion": {"1.0"}, "Ce-Source": {"s"}, "Ce-Type": {"machine.autoscale.simulate"},
+				"Ce-Knativeerrorcode": {"429"}, "Content-Type": {"application/json"},
+			},
+			body:    strings.Repeat(secret, 2*maxBody),
+			message: `"msg":"dead letter"`,
+			want:    []string{`"event_id":"3"`, `"knativeerrorcode":"429"`},
+		},
+		{
 			name:    "no event at all",
 			body:    secret,
 			message: `"msg":"dead letter is not a cloudevent"`,
@@ -75,7 +85,8 @@ func TestSinkLogsMetadataOnly(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
 			sink := New(slog.New(slog.NewJSONHandler(&log, nil)))
-			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(tt.body))
+			body := strings.NewReader(tt.body)
+			r := httptest.NewRequest(http.MethodPost, "/", body)
 			r.Header = tt.header
 			w := httptest.NewRecorder()
 
@@ -92,6 +103,9 @@ func TestSinkLogsMetadataOnly(t *testing.T) {
 			}
 			if strings.Contains(line, secret) || strings.Count(line, "\n") != 1 || len(line) > 1024 {
 				t.Errorf("log has %d bytes: %s", len(line), line)
+			}
+			if read := len(tt.body) - body.Len(); read > 65<<10 {
+				t.Errorf("%d bytes were read", read)
 			}
 			if sink.Count() != 1 {
 				t.Errorf("counted %d", sink.Count())

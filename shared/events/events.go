@@ -5,8 +5,10 @@
 package events
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -18,8 +20,12 @@ import (
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 )
 
-// maxBody bounds what is read of a request. A Reference event is under 1 kB.
-const maxBody = 1 << 20
+// What is read of a request. A Reference event is under 1 kB, and what a body of many small things becomes in memory is several
+// times its size: a hundred of them together have to stay far below what a function has.
+const (
+	maxBody     = 64 << 10
+	maxQuestion = 1 << 20 // one at a time
+)
 
 // maxHeader bounds the names and values of a request's headers. A Reference event with a token has 3 kB.
 const maxHeader = 16 << 10
@@ -61,14 +67,19 @@ var (
 )
 
 // Parse reads the event of a request in binary or structured mode. Its error is ErrMalformed: no CloudEvent, an
-// unknown type, more than 16 kB of headers or 1 MiB of body, a name that no object can have, or a namespace that is not among the allowed ones.
-// Cluster-scoped objects have no namespace.
-func Parse(w http.ResponseWriter, r *http.Request, allowed []string) (Event, error) {
+// unknown type, more than 16 kB of headers or 64 kB of body, a name that no object can have, or a namespace that is not among the allowed ones.
+// Cluster-scoped objects have no namespace. Where questions are asked, large has a place for each body of up to 1 MiB that may
+// be read at a time, and the error where none is left is a RetryError; elsewhere it is nil.
+func Parse(w http.ResponseWriter, r *http.Request, allowed []string, large chan struct{}) (Event, error) {
 	if n := headerSize(r.Header); n > maxHeader {
 		return Event{}, fmt.Errorf("%w: headers of %d bytes", ErrMalformed, n)
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	ev, err := binding.ToEvent(r.Context(), cehttp.NewMessageFromHttpRequest(r))
+	body, done, err := read(w, r, large)
+	if err != nil {
+		return Event{}, err
+	}
+	defer done()
+	ev, err := binding.ToEvent(r.Context(), cehttp.NewMessage(r.Header, io.NopCloser(bytes.NewReader(body))))
 	if err != nil {
 		return Event{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
@@ -85,6 +96,30 @@ func Parse(w http.ResponseWriter, r *http.Request, allowed []string) (Event, err
 	e.APIVersion, e.Kind = extension(ev, "apiversion"), extension(ev, "kind")
 	e.Namespace, e.Name = extension(ev, "namespace"), extension(ev, "name")
 	return e, e.check(allowed)
+}
+
+// read returns the body of a request, which holds a place in large, if it is large, until done is called.
+func read(w http.ResponseWriter, r *http.Request, large chan struct{}) (body []byte, done func(), err error) {
+	most, done := int64(maxBody), func() {}
+	if large != nil {
+		most = maxQuestion
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, most)
+	body, err = io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err == nil && len(body) > maxBody {
+		select {
+		case large <- struct{}{}:
+			done = func() { <-large }
+		default:
+			return nil, nil, &RetryError{Busy: true, After: time.Second, Err: errors.New("another large question is being read")}
+		}
+		body, err = io.ReadAll(io.MultiReader(bytes.NewReader(body), r.Body))
+	}
+	if err != nil {
+		done()
+		return nil, nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return body, done, nil
 }
 
 func headerSize(h http.Header) (n int) {

@@ -72,7 +72,7 @@ func TestParse(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			e, err := Parse(httptest.NewRecorder(), tt.request, served)
+			e, err := Parse(httptest.NewRecorder(), tt.request, served, nil)
 			got := fmt.Sprintf("%s %s %s", e.Kind, e.Namespace, e.Name)
 			if err != nil {
 				got = err.Error()
@@ -84,14 +84,43 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A body is read to its limit and not on, whoever sends it (RELIABILITY 2g).
+// A body is read to its limit and not on, whoever sends it: 64 kB, and 1 MiB where questions are asked, one of these at a time
+// (RELIABILITY 2g).
 func TestBodiesAreReadToTheirLimit(t *testing.T) {
 	t.Parallel()
-	endless := &counted{Reader: io.MultiReader(strings.NewReader(`{"specversion":"1.0","id":"2","source":"x","type":"`), io.LimitReader(zeros{}, 16*maxBody))}
-	r := httptest.NewRequest(http.MethodPost, "/", endless)
-	r.Header.Set("Content-Type", "application/cloudevents+json")
-	if _, err := Parse(httptest.NewRecorder(), r, served); !errors.Is(err, ErrMalformed) || endless.n > maxBody+64<<10 {
-		t.Errorf("%d bytes were read, error %v", endless.n, err)
+	free, taken := make(chan struct{}, 1), make(chan struct{}, 1)
+	taken <- struct{}{}
+	for _, c := range []struct {
+		name       string
+		large      chan struct{}
+		size, most int
+		status     int
+	}{
+		{"an event", nil, 16 * maxQuestion, maxBody, http.StatusBadRequest},
+		{"an event that just fits", nil, maxBody, maxBody, http.StatusAccepted},
+		{"one byte more", nil, maxBody + 1, maxBody + 1, http.StatusBadRequest},
+		{"a question", free, 16 * maxQuestion, maxQuestion, http.StatusBadRequest},
+		{"a question that just fits", free, maxQuestion, maxQuestion, http.StatusAccepted},
+		{"a large one beside another", taken, maxQuestion, maxBody, http.StatusTooManyRequests},
+		{"a small one beside a large one", taken, maxBody, maxBody, http.StatusAccepted},
+	} {
+		for form, r := range map[string]*http.Request{"binary": reference("Machine", served[0], "worker-a"), "structured": httptest.NewRequest(http.MethodPost, "/", nil)} {
+			begin, end := "", ""
+			if form == "structured" {
+				begin = `{"specversion":"1.0","id":"2","source":"x","type":"dev.knative.apiserver.ref.add","apiversion":"v1","kind":"Node","name":"n1","x":"`
+				end = `"}`
+				r.Header.Set("Content-Type", "application/cloudevents+json")
+			}
+			body := &counted{Reader: io.MultiReader(strings.NewReader(begin), io.LimitReader(zeros{}, int64(c.size-len(begin)-len(end))), strings.NewReader(end))}
+			r.Body = io.NopCloser(body)
+			_, err := Parse(httptest.NewRecorder(), r, served, c.large)
+			if Status(err) != c.status || body.n > c.most+1024 {
+				t.Errorf("%s, %s: %d bytes of %d were read, error %v", c.name, form, body.n, c.size, err)
+			}
+		}
+	}
+	if len(free) > 0 {
+		t.Error("a place is not given back")
 	}
 }
 
@@ -225,7 +254,7 @@ func FuzzParse(f *testing.F) {
 		r.Header.Set("Content-Type", contentType)
 		r.Header.Set("Ce-Name", name)
 		r.Header[http.CanonicalHeaderKey(header)] = []string{value} // an HTTP server lets less through
-		e, err := Parse(httptest.NewRecorder(), r, served)
+		e, err := Parse(httptest.NewRecorder(), r, served, nil)
 		switch {
 		case err != nil && !errors.Is(err, ErrMalformed):
 			t.Errorf("error %v", err)
@@ -247,7 +276,7 @@ func TestOnlyQuestionsCarryData(t *testing.T) {
 		} {
 			r.Header.Set(key, value)
 		}
-		e, err := Parse(httptest.NewRecorder(), r, served)
+		e, err := Parse(httptest.NewRecorder(), r, served, nil)
 		if err != nil || string(e.Question) != want || kind == TypeSimulate && (e.Name != "" || e.Tick()) {
 			t.Errorf("%s: %+v, error %v", kind, e, err)
 		}

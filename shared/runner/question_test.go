@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -109,5 +110,29 @@ func TestNobodyComputesForWhoLeft(t *testing.T) {
 	r := testRunner(f, world(t, 1).As("label"))
 	if _, err := r.Answer(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Only who answers questions reads more than an event can have, one body at a time: a hundred of 1 MiB are more than a process has
+// memory for.
+func TestLargeBodiesAreForQuestions(t *testing.T) {
+	t.Parallel()
+	f := label(func(snapshot.Snapshot) plan.Plan { return plan.Plan{} })
+	plain := NewServer(testRunner(f, world(t, 1).As("label")), nil)
+	f.Answer = func(snapshot.Snapshot, json.RawMessage) (json.RawMessage, error) { return json.RawMessage("{}"), nil }
+	questions := NewServer(testRunner(f, world(t, 1).As("label")), nil)
+	large := func(s *Server) int {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"specversion":"1.0","id":"1","source":"x","type":"dev.knative.sources.ping","data":"`+strings.Repeat("x", 1<<19)+`"}`))
+		r.Header.Set("Content-Type", "application/cloudevents+json")
+		w := httptest.NewRecorder()
+		s.Handle(w, r)
+		return w.Code
+	}
+	if a, b := large(plain), large(questions); a != http.StatusBadRequest || b != http.StatusAccepted {
+		t.Errorf("%d without questions, %d with", a, b)
+	}
+	questions.large <- struct{}{}
+	if code := large(questions); code != http.StatusTooManyRequests {
+		t.Errorf("%d while another is read", code)
 	}
 }

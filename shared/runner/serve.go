@@ -39,11 +39,15 @@ type Server struct {
 
 	flights  *flights.Group[snapshot.Request, plan.Plan]
 	question chan struct{} // the one that is being answered
+	large    chan struct{} // the one that is being read; nil: none is asked here
 }
 
 // NewServer returns a server for r, whose work it bounds.
 func NewServer(r *Runner, namespaces []string) *Server {
 	s := &Server{Runner: r, Namespaces: namespaces, flights: flights.New[snapshot.Request, plan.Plan](maxInvocations), question: make(chan struct{}, 1)}
+	if r.Function.Answer != nil {
+		s.large = make(chan struct{}, 1)
+	}
 	s.flights.Joined = r.Metrics.Coalesced
 	r.busy = make(chan struct{}, maxBusy)
 	return s
@@ -65,7 +69,7 @@ func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	e, err := events.Parse(w, r, s.Namespaces)
+	e, err := events.Parse(w, r, s.Namespaces, s.large)
 	if err != nil {
 		s.Runner.Log.Warn("event refused", keyError, err)
 		s.reply(r.Context(), w, e, plan.Plan{}, err)
