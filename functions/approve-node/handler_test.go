@@ -248,6 +248,7 @@ func BenchmarkDecide(b *testing.B) {
 func FuzzClaim(f *testing.F) {
 	f.Add(signed(f, x509.CertificateRequest{Subject: subject("a")}), true)
 	f.Add(signed(f, x509.CertificateRequest{Subject: subject("b"), DNSNames: []string{"b"}}), false)
+	f.Add(ofKey(f, 8*maxKey), true)
 	f.Fuzz(func(t *testing.T, text []byte, serving bool) {
 		r := request{client(t, "a", 0)}
 		r.Spec.Request = text

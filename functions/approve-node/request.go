@@ -4,6 +4,7 @@ package approvenode
 
 import (
 	"bytes"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -20,6 +21,7 @@ import (
 const (
 	userPrefix = "system:node:"
 	group      = "system:nodes"
+	maxKey     = 8192 // bits of an RSA key whose signature is checked: in no time
 )
 
 // request is a signing request that a kubelet may have made.
@@ -61,7 +63,7 @@ func (r request) claim() (claim, error) {
 	}
 	x, err := x509.ParseCertificateRequest(block.Bytes)
 	if err == nil {
-		err = x.CheckSignature() // the key is the asker's own
+		err = ownKey(x)
 	}
 	if err != nil {
 		return claim{}, fmt.Errorf("spec.request: %w", err)
@@ -76,6 +78,14 @@ func (r request) claim() (claim, error) {
 		return claim{}, errors.New("spec.request: a node has neither mail addresses nor URIs")
 	}
 	return claim{r, node, x}, r.fits(node, x)
+}
+
+// ownKey checks that the asker has the key. It is of his own making: only one is checked that takes no time.
+func ownKey(x *x509.CertificateRequest) error {
+	if key, ok := x.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() > maxKey {
+		return fmt.Errorf("an RSA key of %d bits, at most %d are checked", key.N.BitLen(), maxKey)
+	}
+	return x.CheckSignature()
 }
 
 // fits says what is wrong for the signer that the request is made to.

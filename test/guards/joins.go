@@ -25,8 +25,8 @@ var joins = []Guard{
 	{"serving-by-the-uid-of-the-node", "4", approve + "machine.go", `bool { return !machine.IsNodeOf(m, n) })`, `bool { return m.Status.NodeRef.Name != n.Name })`, ""},
 	{"serving-under-its-own-names", "4", approve + "machine.go", `return named(a) && a.Address == dns })`, `return named(a) || a.Address == dns })`, ""},
 	{"serving-under-its-own-addresses", "4", approve + "machine.go", ` == nil && known.Equal(ip)`, ` == nil`, ""},
-	{"key-is-the-askers", "4", approve + "request.go", `		err = x.CheckSignature() // the key is the asker's own
-`, "", ""},
+	{"key-is-the-askers", "4", approve + "request.go", `	return x.CheckSignature()`, `	return nil`, ""},
+	{"huge-keys-are-not-checked", "4", approve + "request.go", `key.N.BitLen() > maxKey {`, `key.N.BitLen() < 0 {`, ""},
 	{"organization-of-nodes-alone", "4", approve + "request.go", `	case !slices.Equal(x.Subject.Organization, []string{group}):`, `	case len(x.Subject.Organization) == 0:`, ""},
 	{"node-asks-for-itself", "4", approve + "request.go", `r.Spec.Username != userPrefix+node || `, ``, ""},
 	{"node-has-the-group", "4", approve + "request.go", `(r.Spec.Username != userPrefix+node || !slices.Contains(r.Spec.Groups, group)):`, `r.Spec.Username != userPrefix+node:`, ""},
