@@ -3,7 +3,6 @@
 package evaluateautoscale
 
 import (
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -227,16 +226,4 @@ func (sc *scan) leftOver() map[int32]int {
 		}
 	}
 	return left
-}
-
-// fewer reports whether of two plans the first leaves fewer important Pods over.
-func fewer(a, b map[int32]int) bool {
-	ranks := slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b)))
-	slices.Sort(ranks)
-	for _, rank := range slices.Backward(ranks) {
-		if a[rank] != b[rank] {
-			return a[rank] < b[rank]
-		}
-	}
-	return false
 }

@@ -93,3 +93,15 @@ func from(counts map[int32]int, rank int32) map[int32]int {
 	maps.DeleteFunc(counts, func(r int32, _ int) bool { return r < rank })
 	return counts
 }
+
+// fewer reports whether of two plans the first leaves fewer important Pods over.
+func fewer(a, b map[int32]int) bool {
+	ranks := slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b)))
+	slices.Sort(ranks)
+	for _, rank := range slices.Backward(ranks) {
+		if a[rank] != b[rank] {
+			return a[rank] < b[rank]
+		}
+	}
+	return false
+}

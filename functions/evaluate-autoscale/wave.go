@@ -117,7 +117,7 @@ func (sc *scan) placeBeside(offers []scheduling.Offer) scheduling.Placement {
 		if few, ok := sc.someGiveWay(b, rank, counted, others, offers); ok && !prefers(next.Placement, few.Placement) {
 			next = few
 		}
-		if homelessOf(next.Placement, rank) < homelessOf(b.Placement, rank) {
+		if fewer(from(homeless(next.Placement), rank), from(homeless(b.Placement), rank)) {
 			b = next
 			break
 		}
@@ -162,14 +162,8 @@ func inAny(places map[int][]*corev1.Pod) map[*corev1.Pod]bool {
 
 // prefers reports whether a placement serves more important Pods than another one; or as many, and costs less.
 func prefers(a, b scheduling.Placement) bool {
-	ranks := append(ranksOf(a), ranksOf(b)...)
-	slices.Sort(ranks)
-	for _, rank := range slices.Backward(ranks) {
-		if x, y := homelessOf(a, rank), homelessOf(b, rank); x != y {
-			return x < y
-		}
-	}
-	return a.Price() < b.Price()
+	x, y := homeless(a), homeless(b)
+	return fewer(x, y) || !fewer(y, x) && a.Price() < b.Price()
 }
 
 // divided returns the Pods of which something holds, and the others.
@@ -230,26 +224,21 @@ func without(text string, gone autoscaling.Marks) string {
 }
 
 // ranksOf returns the highest priorities of Pods that a placement leaves without a place, the highest first.
-func ranksOf(p scheduling.Placement) (ranks []int32) {
-	for i, shape := range p.Shapes {
-		if p.Left[i] > 0 {
-			ranks = append(ranks, corev1helpers.PodPriority(shape.Pods[0]))
-		}
-	}
-	slices.Sort(ranks)
-	ranks = slices.Compact(ranks)
+func ranksOf(p scheduling.Placement) []int32 {
+	ranks := slices.Sorted(maps.Keys(homeless(p)))
 	slices.Reverse(ranks)
 	return ranks[:min(len(ranks), maxRanks)]
 }
 
-// homelessOf counts the Pods of a priority, or above, that a placement leaves without a place.
-func homelessOf(p scheduling.Placement, rank int32) (count int) {
+// homeless counts, by priority, the Pods that a placement leaves without a place.
+func homeless(p scheduling.Placement) map[int32]int {
+	left := map[int32]int{}
 	for i, shape := range p.Shapes {
-		if corev1helpers.PodPriority(shape.Pods[0]) >= rank {
-			count += p.Left[i]
+		if p.Left[i] > 0 {
+			left[corev1helpers.PodPriority(shape.Pods[0])] += p.Left[i]
 		}
 	}
-	return count
+	return left
 }
 
 // placed returns, by place, the Pods that a placement has there.
