@@ -95,9 +95,9 @@ type beside struct {
 	packed   []*corev1.Pod
 }
 
-// beside packs Pods beside those that keep their places.
-func (sc *scan) beside(kept map[int][]*corev1.Pod, onTheWay int, packed []*corev1.Pod, offers []scheduling.Offer) beside {
-	b := beside{sc.fit(sc.world.With(kept), packed, offers), kept, onTheWay, packed}
+// beside packs Pods beside those that keep their places, and parts of those that have none.
+func (sc *scan) beside(kept, parts map[int][]*corev1.Pod, onTheWay int, packed []*corev1.Pod, offers []scheduling.Offer) beside {
+	b := beside{sc.fit(sc.world.With(kept).With(parts), packed, offers), kept, onTheWay, packed}
 	sc.countedFirstOf(b.Placement)
 	return b
 }
@@ -107,13 +107,15 @@ func (sc *scan) beside(kept map[int][]*corev1.Pod, onTheWay int, packed []*corev
 // those that must, or all of them where that serves more or costs less.
 func (sc *scan) placeBeside(offers []scheduling.Offer) scheduling.Placement {
 	counted, others := divided(sc.packed, sc.counted.Has)
-	b := sc.beside(placed(sc.fit(sc.world, counted, nil)), len(counted), others, offers)
+	kept, parts := sc.promises(counted)
+	b := sc.beside(kept, parts, len(counted), others, offers)
 	for _, rank := range ranksOf(b.Placement) {
 		yielding, important := divided(counted, func(x *corev1.Pod) bool { return corev1helpers.PodPriority(x) < rank })
 		if len(yielding) == 0 {
 			break
 		}
-		next := sc.beside(placed(sc.fit(sc.world, important, nil)), len(important), slices.Concat(others, yielding), offers)
+		kept, parts := sc.promises(important)
+		next := sc.beside(kept, parts, len(important), slices.Concat(others, yielding), offers)
 		if few, ok := sc.someGiveWay(b, rank, counted, others, offers); ok && !prefers(next.Placement, few.Placement) {
 			next = few
 		}
@@ -146,7 +148,7 @@ func (sc *scan) someGiveWay(b beside, rank int32, counted, others []*corev1.Pod,
 	if slices.ContainsFunc(yielding, func(x *corev1.Pod) bool { return corev1helpers.PodPriority(x) >= rank }) {
 		return few, false
 	}
-	return sc.beside(kept, len(counted)-len(yielding), slices.Concat(others, yielding), offers), true
+	return sc.beside(kept, nil, len(counted)-len(yielding), slices.Concat(others, yielding), offers), true
 }
 
 // inAny returns the Pods that are in any of the places.

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// Room that Pods were promised is theirs also where another packing finds no place for all of them: who comes later has none where the
+// Nodes on their way are no larger than what all ask for together, and brings one (SPEC C9, RELIABILITY 2d).
+func TestRoomOfTheDisplacedIsNotGivenAway(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(60) {
+		r, w, asked := rand.New(rand.NewPCG(seed, 0)), fresh(t, "{}"), 0
+		w.set(t, "s", 0, 500, midsize(), nil)
+		add := func(wave, i, cpu int) {
+			asked += cpu
+			w.must(t, w.Put(pending(fmt.Sprintf("p-%d-%02d", wave, i), w.now.Add(-time.Minute), resources("cpu", fmt.Sprintf("%dm", cpu)))))
+		}
+		for wave := range 1 + r.IntN(4) {
+			i := 0
+			for range 1 + r.IntN(5) { // Nodes, cut into pieces
+				for left := 4000; left > 0; i++ {
+					n := min(left, 500+10*r.IntN(200))
+					if left-n < 400 {
+						n = left
+					}
+					add(wave, i, n)
+					left -= n
+				}
+			}
+			w.scans(t, 1)
+		}
+		before := int(w.replicas("s")[0])
+		for i := 0; asked <= 4000*before; i++ {
+			add(9, i, 100)
+		}
+		w.scans(t, 1)
+		if got := int(w.replicas("s")[0]); asked > 4000*got {
+			t.Errorf("seed %d: %d millicores are promised on %d Nodes of four cores", seed, asked, got)
+		}
+	}
+}
