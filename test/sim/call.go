@@ -75,6 +75,7 @@ type proc struct {
 	queued  queued
 	began   time.Time
 	jumped  time.Duration // by which clocks were set since
+	unread  time.Duration // of that, since it last read
 	runner  *runner.Runner
 	ctx     context.Context //nolint:containedctx // of one invocation
 	hand    *hand           // nil once it has ended
@@ -128,6 +129,9 @@ func (q *proc) step(c call) error {
 	return nil
 }
 
+// now is what time it is for q, who cannot know that a clock was set since it read.
+func (q *proc) now() time.Time { return q.play.clock.Add(-q.unread) }
+
 // within returns when the driver's method began that has this deadline: each has one of its own.
 func (q *proc) within(deadline time.Time) time.Time {
 	if !q.deadline.Equal(deadline) {
@@ -170,7 +174,7 @@ func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapsh
 	if slices.ContainsFunc(queries, func(q snapshot.Query) bool { return q.Kind == "Machine" }) {
 		c.q.read = seen.Machines
 	}
-	c.q.skew = c.q.play.skew
+	c.q.skew, c.q.unread = c.q.play.skew, 0
 	return seen.Answered(queries...), nil
 }
 

@@ -89,8 +89,8 @@ func attemptOf(m *machine.Machine) (a attempt) {
 	return a
 }
 
-// claimed reports whether the record on m says that somebody is at work on it.
-func (p *Play) claimed(m *machine.Machine) bool { return p.clock.Before(attemptOf(m).Until) }
+// claimed reports whether the record on m says that somebody is at work on it at a time.
+func claimed(m *machine.Machine, at time.Time) bool { return at.Before(attemptOf(m).Until) }
 
 // request is one that was to make an instance.
 type request struct {
@@ -123,13 +123,13 @@ func (p *Play) surfaced(uid types.UID) {
 }
 
 // maySurface reports whether an instance of m may come that was asked for: by what was asked of the cloud, whatever the record says, or
-// by what the record says. Times on record are of whole seconds.
-func (p *Play) maySurface(m *machine.Machine) bool {
+// by what the record says to q. Times on record are of whole seconds.
+func (p *Play) maySurface(q *proc, m *machine.Machine) bool {
 	a := attemptOf(m)
 	if a.Outcome == "" {
 		a.Unanswered = a.StartedAt
 	}
-	if a.Request != nil && p.clock.Before(a.Unanswered.Add(p.horizon())) {
+	if a.Request != nil && q.now().Before(a.Unanswered.Add(p.horizon())) {
 		return true
 	}
 	for r, until := range p.unanswered {

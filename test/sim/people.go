@@ -133,7 +133,7 @@ func (p *Play) jump(d time.Duration) {
 	p.clock, p.jumped = p.clock.Add(d), p.jumped+d
 	for _, q := range p.procs {
 		q.began, q.since, q.methodBegan = q.began.Add(d), q.since.Add(d), q.methodBegan.Add(d)
-		q.jumped += d
+		q.jumped, q.unread = q.jumped+d, q.unread+d
 	}
 	p.tracef("the clock of the API server jumps by %v", d)
 	p.unbounded, p.disturbed = true, true

@@ -223,9 +223,9 @@ func (p *Play) watchMachine(q *proc, old, now *machine.Machine) {
 		return
 	}
 	switch {
-	case p.claimed(old):
+	case claimed(old, q.now()):
 		p.violate("R-S15", "%s lets %s go while a claim runs", q, now.Name)
-	case p.maySurface(old):
+	case p.maySurface(q, old):
 		p.violate("R-S15", "%s lets %s go while an instance may surface", q, now.Name)
 	case len(p.liveOf(now.UID)) > 0 && !p.unbounded && !p.restored:
 		p.violate("R-S15", "%s lets %s go, but %s is there", q, now.Name, p.liveOf(now.UID)[0].ID)
