@@ -92,12 +92,6 @@ func (l life) shown() *provider.Instance {
 	return l.smallest(mine)
 }
 
-// unfinished reports whether in is what an attempt has not come to its end with.
-func (l life) unfinished(in provider.Instance) bool {
-	roomless := in.State == provider.StateFailed && in.Code == provider.Exhausted
-	return in.State == provider.StateIncomplete || roomless && l.intent != nil && !l.intent.Over() && in.Token == l.intent.Token && len(l.intent.Progress) > 0
-}
-
 // made returns the instance that this invocation created, unless another is recorded.
 func (l life) made() *provider.Instance {
 	o, ok := created(l.Snapshot, l.m, l.intent)

@@ -39,8 +39,8 @@ func (l life) launch() plan.Sequence {
 	switch {
 	case tried && i.Holder == l.Invocation:
 		return l.answered(o)
-	case tried:
-		return plan.Sequence{} // one call in one invocation; what became of it is recorded
+	case tried: // one call in one invocation; what became of it is recorded
+		return l.stuck(o)
 	case phase(l.m) == "":
 		return l.report(machine.PhaseProvisioning, nil)
 	case i != nil && l.unreported():
@@ -61,6 +61,9 @@ func (l life) launch() plan.Sequence {
 		return plan.Sequence{}
 	case l.cloud.Refused != nil && (i == nil || i.Over()):
 		return l.refuse(*l.cloud.Refused)
+	}
+	if seq := l.announce(); len(seq.Do) > 0 {
+		return seq
 	}
 	if why := l.forbidden(); why != "" {
 		return l.withhold(why)

@@ -95,7 +95,7 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 	case machine.IsPaused(m):
 		return snapshot.Lookup{}, false
 	case m.DeletionTimestamp != nil:
-		known := m.Spec.ProviderID != nil || !intent.Unresolved() // else what surfaced is recorded before it goes
+		known := m.Spec.ProviderID != nil || !open(intent) // else what surfaced, or is not complete, is recorded before it goes
 		bulk := s.Request.Scan() && !life{Snapshot: s, m: m}.takenUp()
 		return snapshot.Lookup{UID: m.UID, Bulk: bulk, Open: !s.Request.Scan() && known && !unlocated(m) && (m.Spec.ProviderID == nil || intent.Made(m) && s.OtherClusterID(m) == "")}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil || unrecorded(s, m))
 	case phase(m) == machine.PhaseFailed, !machine.HasFinalizer(m), validate(m) != "", hopeless(s, m):

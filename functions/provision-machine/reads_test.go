@@ -107,3 +107,39 @@ func TestEventsOfDeletedMachinesReadNoOtherNodes(t *testing.T) {
 		})
 	}
 }
+
+// What the attempt of a deleted Machine made may run, with Pods on it, and not be on record: an event looks for it too before it
+// goes (R-S8). Where that is on record, or nothing was made, the cloud is not asked for it.
+func TestWhatIsNotCompleteIsLookedForBeforeItGoes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name             string
+		outcome          string
+		unanswered, made bool
+		looks            bool
+	}{
+		{"a lost answer", "", false, false, true},
+		{"midway", machine.OutcomePartial, false, true, true},
+		{"a lost answer midway", machine.OutcomePartial, true, true, true},
+		{"refused midway", machine.OutcomeRefused, false, true, true},
+		{"refused", machine.OutcomeRefused, false, false, false},
+		{"not sent", machine.OutcomePartial, false, false, false},
+	} {
+		m := slowMachine("worker-a", "", machine.PhaseDeleting)
+		m.Spec.ProviderID, m.DeletionTimestamp = nil, new(metav1.Now())
+		m.Status.Conditions = []machine.Condition{machine.True(machine.ConditionDrained, machine.ReasonNoNode, "")}
+		i := machine.NewIntent(m, 1, slowAccount, []byte("{}"))
+		i.StartedAt, i.Outcome = metav1.Now(), tt.outcome
+		if tt.unanswered {
+			i.Unanswered = new(metav1.Now())
+		}
+		if tt.made {
+			i.Progress = []byte("p")
+		}
+		m.Annotations = map[string]string{machine.AnnotationIntent: i.String()}
+		s := snapshot.Snapshot{Now: time.Now(), Machines: []*machine.Machine{m}, Request: snapshot.Request{Kind: "Machine", Namespace: m.Namespace, Name: m.Name}}
+		if l, asks := lookupOf(s, m); !asks || l.Open == tt.looks {
+			t.Errorf("%s: asked %v, lookup %+v", tt.name, asks, l)
+		}
+	}
+}

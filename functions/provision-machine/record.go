@@ -59,16 +59,20 @@ func (l life) recordedNotes(in provider.Instance) []plan.Note {
 	return nil
 }
 
-// surfaced goes on with a deleted Machine whose instance came out of a lost answer: its identity is written, so that its
-// Node is found (R-B31). Where that is refused the instance goes all the same, and its Node is left to sweep-instances.
-func (l life) surfaced() plan.Sequence {
-	a := l.edited(l.identity(*l.in), partIdentity, "instance "+l.in.ID+" of a lost answer")
+// surfaced goes on with a deleted Machine whose instance came out of a lost answer, or waits for further calls that nobody makes any
+// more: its identity is written, so that its Node is found (R-B31). Where that is refused the instance goes all the same, and its Node is left to sweep-instances.
+func (l life) surfaced(in provider.Instance) plan.Sequence {
+	what := "of a lost answer"
+	if in.State == provider.StateIncomplete {
+		what = "that is not complete"
+	}
+	a := l.edited(l.identity(in), partIdentity, "instance "+in.ID+" "+what)
 	if !l.isRefused(*a) {
 		return plan.Sequence{Do: []plan.Action{*a}}
 	}
 	o, _ := l.Outcome(*a)
 	seq := l.remove()
-	seq.Notes = append(seq.Notes, l.warning("FailedUpdate", "instance "+l.in.ID+" cannot be recorded: "+o.Message))
+	seq.Notes = append(seq.Notes, l.warning("FailedUpdate", "instance "+in.ID+" cannot be recorded: "+o.Message))
 	return seq
 }
 

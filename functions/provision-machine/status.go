@@ -56,10 +56,15 @@ func (l life) report(to string, in *provider.Instance) plan.Sequence {
 			next.Status.ErrorReason, next.Status.ErrorMessage = &reason, &message
 		}
 	case l.m.Spec.ProviderID == nil:
-		l.set(next, machine.False(machine.ConditionInstanceExists, machinev1beta1.ConditionSeverityWarning,
-			machinev1beta1.InstanceNotCreatedReason, "Instance has not been created"))
+		l.set(next, notThere())
 	}
 	return l.status(next, to, "")
+}
+
+// notThere is the condition of a Machine for which the cloud shows nothing yet.
+func notThere() machine.Condition {
+	return machine.False(machine.ConditionInstanceExists, machinev1beta1.ConditionSeverityWarning,
+		machinev1beta1.InstanceNotCreatedReason, "Instance has not been created")
 }
 
 // refused puts the recorded refusal into the status: final if the spec can never work, else retried (E2).

@@ -59,7 +59,9 @@ func (l life) dismantle(unreadable error) plan.Sequence {
 	case l.moved(): // once it is gone nothing else says where it was
 		return plan.Sequence{Do: []plan.Action{l.withIntent(l.readdressed(*l.intent), "its instance is in account "+l.cloud.Account)}}
 	case l.m.Spec.ProviderID == nil && l.in != nil && l.intent.Unresolved() && !l.gone():
-		return l.surfaced()
+		return l.surfaced(*l.in)
+	case l.begun() != nil && !l.gone():
+		return l.surfaced(*l.begun())
 	case !l.gone() && l.unseen(): // what surfaces is recorded first: its Node has to be found, drained and deleted
 		return l.blocked(l.lostAnswer())
 	case !l.gone() && l.LateNodeOf(l.m) != nil: // drain-node drains it

@@ -195,9 +195,10 @@ func (i *Intent) Edited(m *Machine) bool {
 }
 
 // Outdated reports whether i is an attempt that was refused midway and could go on, but whose request says what is no longer
-// wanted: somebody edited the spec since. A deletion counts as an edit of its own, and ends no attempt.
+// wanted: somebody edited the spec since. A deletion counts as an edit of its own, and ends no attempt. Nor does an edit end one whose
+// instance is a Node already: what was made would go, and its Pods with it, undrained.
 func (i *Intent) Outdated(m *Machine) bool {
-	return i.Edited(m) && m.DeletionTimestamp == nil && i.Outcome == OutcomePartial && !i.Unresolved()
+	return i.Edited(m) && m.DeletionTimestamp == nil && i.Outcome == OutcomePartial && !i.Unresolved() && m.Status.NodeRef == nil
 }
 
 // Called reports whether a cloud may have been asked to create under i, or before it. A spec that could never be

@@ -48,6 +48,11 @@ var ends = []Guard{
 	{"scan-lets-a-machine-of-two-nodes-go", "2e", provision + "terminate.go", `	if machine.SeveralNodes(l.m) {`, `	if false {`, ""},
 	{"scan-lets-a-silent-node-go", "2e", provision + "terminate.go", `	if l.mayHaveOthers() && `, `	if false && `, ""},
 	{"unlinked-node-may-be-anothers", "2e", provision + "reads.go", `		if slices.ContainsFunc(append(l.nodes(), l.LateNodeOf(l.m)), unlinked) {`, `		if slices.ContainsFunc(append(l.nodes()[:0], l.LateNodeOf(l.m)), unlinked) {`, ""},
+	{"unfinished-is-recorded-before-it-goes", "2e", provision + "terminate.go", `	case l.begun() != nil && !l.gone():`, `	case false:`, ""},
+	{"unfinished-is-looked-for", "2e", provision + "reads.go", `|| !open(intent)`, `|| !intent.Unresolved()`, ""},
+	{"unfinished-node-is-kept", "2e", words + "intent.go", ` && m.Status.NodeRef == nil
+}`, `
+}`, "./functions/provision-machine"},
 	{"instance-waits-for-a-late-node", "2e", provision + "terminate.go", `	case !l.gone() && l.LateNodeOf(l.m) != nil: // drain-node drains it
 		return plan.Sequence{}
 `, "", ""},
