@@ -20,7 +20,7 @@ const sweeps = 30 * time.Second
 // watchOrphans holds that nothing lives longer without a Machine (R-S2), of which since has what it was seen without one from. Nobody
 // knows how long that is after a clock was set, and where people have to look.
 func (p *Play) watchOrphans(since map[string]time.Time) {
-	if p.jumped != 0 || p.restored {
+	if p.reset || p.restored {
 		return
 	}
 	orphans := p.orphans()

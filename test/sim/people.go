@@ -136,7 +136,7 @@ func (p *Play) jump(d time.Duration) {
 		q.jumped, q.unread = q.jumped+d, q.unread+d
 	}
 	p.tracef("the clock of the API server jumps by %v", d)
-	p.unbounded, p.disturbed = true, true
+	p.reset, p.unbounded, p.disturbed = true, true, true
 	clear(p.unanswered)
 }
 

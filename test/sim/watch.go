@@ -46,6 +46,7 @@ type watch struct {
 	flying         map[types.UID]time.Time // Machines that a check has in flight, or had: since when
 	out            map[types.UID]time.Time // Machines that remediate deleted, and nothing is there for them yet: since when
 	seen           int                     // of the cloud's history
+	reset          bool                    // the API server's clock was set, be it right again or not
 	tampered       bool                    // people set records back
 	restored       bool                    // all of them
 	condemned      int                     // the first invocation that begins after people deleted the set; 0: it is as they want it
