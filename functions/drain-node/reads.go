@@ -218,7 +218,7 @@ func removalOf(s snapshot.Snapshot, n *corev1.Node) (autoscaling.Removal, bool) 
 		return autoscaling.Removal{}, false
 	}
 	r, ok := stateOf(s).RemovalOf(n, machine.TaintToBeDeleted)
-	return r, ok && r.Drain && !s.Now.Before(r.At.Add(settle))
+	return r, ok && r.Drain && !r.Fresh && !s.Now.Before(r.At.Add(settle))
 }
 
 func tainted(n *corev1.Node) bool {

@@ -12,7 +12,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -177,4 +180,85 @@ func (w *world) work(t testing.TB, n int) []*corev1.Pod {
 		w.must(t, w.Put(p))
 	}
 	return pods
+}
+
+// tainting is a port that sees since when Nodes have their taints. Writes of Nodes take a while, and the first few are lost.
+type tainting struct {
+	cluster.Cluster
+	*world
+	takes time.Duration
+	lost  int
+	since map[string]time.Time
+	stood []time.Duration // of the victims, when they were named
+}
+
+// Apply notes when a taint stands, and how long those of victims did.
+func (p *tainting) Apply(ctx context.Context, a plan.Action) error {
+	u, ok := a.(plan.Update)
+	if !ok {
+		return p.Cluster.Apply(ctx, a)
+	}
+	n, isNode := u.New.(*corev1.Node)
+	if isNode && len(n.Spec.Taints) > 0 {
+		if p.lost--; p.lost >= 0 {
+			return errKilled
+		}
+		p.now = p.now.Add(p.takes)
+		p.since[n.Name] = p.now
+	}
+	if set, ok := u.New.(*machine.MachineSet); ok {
+		victims, err := machine.Victims(set)
+		if err != nil {
+			return err
+		}
+		for _, v := range victims {
+			p.stood = append(p.stood, p.now.Sub(p.since[v.Name]))
+		}
+	}
+	return p.Cluster.Apply(ctx, a)
+}
+
+// A taint that somebody took off is written anew, and its Node is not empty in the eyes of who wrote it (R-B24).
+func TestTaintThatWasTakenOffIsNotTrustedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := going(t, 0)
+	w.must(t, memory.Patch(w.Server, "", "a", func(n *corev1.Node) { n.Spec.Taints = nil }))
+	w.once(t)
+	if got := w.tainted(); w.replicas("s")[0] != 8 || len(got) != 1 {
+		t.Errorf("replicas %v, Nodes with a taint %v", w.replicas("s"), got)
+	}
+	w.pass(t, 20*time.Second)
+	if got := w.replicas("s"); got[0] != 7 {
+		t.Errorf("twenty seconds later: replicas %v", got)
+	}
+}
+
+// However long the API server takes to write taints, and whoever died before, a Node counts as empty only once its taint has stood for
+// five seconds: until then the scheduler may bind a Pod that it chose the Node for before (SPEC C63, R-B24).
+func TestTaintStandsBeforeItsNodeIsEmpty(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		takes time.Duration
+		lost  int
+	}{{"at once", 0, 0}, {"slow", 1200 * time.Millisecond, 0}, {"slower", 7 * time.Second, 0}, {"after a crash", 0, 1}, {"after two", 900 * time.Millisecond, 2}} {
+		w := fresh(t, "{scaleDown: {enabled: true}}")
+		w.pool(t, "s", 6, 9, nil, nil)
+		unneeded := map[types.UID]metav1.Time{}
+		for i := range 6 {
+			w.idler(t, "s", fmt.Sprint("n", i))
+			unneeded[types.UID(fmt.Sprint("node-n", i))] = metav1.NewTime(epoch.Add(-3 * time.Hour))
+		}
+		w.must(t, w.Put(pod("default", "busy", "n0", resources("cpu", "3"))))
+		delete(unneeded, "node-n0")
+		w.remember(t, autoscaling.State{Unneeded: unneeded})
+		p := &tainting{Cluster: w.As(Function.Name), world: w, takes: tt.takes, lost: tt.lost, since: map[string]time.Time{}}
+		w.through(p)
+		for end := w.now.Add(2 * time.Minute); w.now.Before(end); w.now = w.now.Add(3300 * time.Millisecond) {
+			_, _ = w.scan(t.Context(), snapshot.Request{}) // the writes that are lost
+		}
+		if len(p.stood) < 5 || slices.Min(p.stood) < 5*time.Second {
+			t.Errorf("%s: taints of victims stood for %v, want five for five seconds at least", tt.name, p.stood)
+		}
+	}
 }

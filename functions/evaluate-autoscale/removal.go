@@ -18,8 +18,8 @@ import (
 
 const (
 	// settleTime is how long the taint has to stand before its Node counts as empty: the scheduler may have bound a Pod
-	// just before it saw the taint (SPEC C63, R-B24).
-	settleTime = 5 * time.Second
+	// just before it saw the taint (SPEC C63, R-B24). That is five seconds, and one since the state holds whole ones.
+	settleTime = 6 * time.Second
 	// maxPodEviction is how long Pods may resist eviction before everything is taken back (SPEC C64).
 	maxPodEviction = 2 * time.Minute
 	// maxDeletion is how long a Machine that was named as victim may stand unharmed, and how long a scale-down takes the
@@ -46,8 +46,12 @@ func (sc *scan) continueRemovals() {
 			sc.takeBack(r, n, why)
 			continue
 		}
+		stands := !sc.begun(r) && !sc.taint(r, n)
+		if stands && r.Fresh { // only now: its write may have taken any time, or have been lost
+			r.Fresh, r.At = false, *sc.now()
+		}
 		keep = append(keep, r)
-		if !sc.begun(r) && !sc.taint(r, n) && !sc.doubt && !sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 && !sc.delayed(r, n) {
+		if stands && !sc.wrote(n) && !sc.doubt && !sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 && !sc.delayed(r, n) {
 			g := sc.byID[r.Group]
 			empty[g] = append(empty[g], r)
 		}
@@ -57,6 +61,16 @@ func (sc *scan) continueRemovals() {
 		sc.commitRemovals(g, empty[g])
 	}
 	sc.dropStaleTaints()
+}
+
+// wrote reports that this invocation has written a Node already: its taint, perhaps, which somebody had taken off.
+func (sc *scan) wrote(n *corev1.Node) bool {
+	for key := range sc.Outcomes {
+		if strings.HasPrefix(string(key), "update "+plan.NameOf(n)+"@") {
+			return true
+		}
+	}
+	return false
 }
 
 // begun reports that the Machine is on its way out: by our commit, or because somebody deletes it anyway.

@@ -337,7 +337,7 @@ const heldBack = "Scale-down: nothing more is removed while as many machines are
 func (sc *scan) begin(c candidate) bool {
 	r := autoscaling.Removal{
 		Plan: sc.planID("down", string(c.node.UID)), Group: c.group.id, Node: c.node.Name, NodeUID: c.node.UID,
-		At: *sc.now(), Drain: c.drain, MaxGrace: int64(sc.settings.MaxPodGracePeriod / time.Second),
+		At: *sc.now(), Fresh: true, Drain: c.drain, MaxGrace: int64(sc.settings.MaxPodGracePeriod / time.Second),
 	}
 	for _, m := range c.group.members {
 		if m.node == c.node {

@@ -123,7 +123,8 @@ type Removal struct {
 	NodeUID    types.UID    `json:"nodeUID"`
 	Machine    string       `json:"machine"`
 	MachineUID types.UID    `json:"machineUID"`
-	At         metav1.Time  `json:"at"`
+	At         metav1.Time  `json:"at"`                  // since when its taint is known to stand; while it is fresh, when it was decided
+	Fresh      bool         `json:"fresh,omitempty"`     // nobody has seen its taint yet
 	Drain      bool         `json:"drain,omitempty"`     // Pods have to leave; without it a Pod that appears ends the plan
 	MaxGrace   int64        `json:"maxGrace"`            // seconds that an evicted Pod gets at most (SPEC C64)
 	Resize     string       `json:"resize,omitempty"`    // plan that lowers replicas and names the Machine as victim

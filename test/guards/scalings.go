@@ -12,6 +12,8 @@ var scalings = []Guard{
 	{"scaling-times-from-the-future-are-over", "G7", autoscale + "scan.go", `state: bounded(state, s.Now),`, `state: bounded(state, s.Now.AddDate(99, 0, 0)),`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"unmade-goes-by-its-name", "2d", autoscale + "lost.go", `append(victims, unmade[:min(never, len(unmade))]...)`, `append(victims, unmade[:0]...)`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"pods-again-after-the-taint", "2d", autoscale + "removal.go", `!sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 && `, `len(sc.remaining(n)) == 0 && `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"taint-is-seen-before-it-is-old", "2d", autoscale + "removal.go", `			r.Fresh, r.At = false, *sc.now()`, `			r.Fresh = false`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"taint-written-now-is-not-old", "2d", autoscale + "removal.go", `if stands && !sc.wrote(n) && `, `if stands && `, "./functions/evaluate-autoscale -run=TestScenarios|TestTaint"},
 	{"empty-before-it-goes", "2d", autoscale + "removal.go", ` && len(sc.remaining(n)) == 0 && !sc`, ` && !sc`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"minimum-at-the-commit", "2d", autoscale + "removal.go", `	room := max(0, min(len(empty), int(g.target-g.min)))`, `	room := len(empty)`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"unready-nodes-stop-scale-down", "2d", autoscale + "scaledown.go", `	case sc.tooManyUnready():`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
