@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/throttle"
 	"github.com/machine-functions/machine-functions/test/ec2"
 )
 
@@ -301,3 +302,28 @@ func TestUserDataThatIsMissingIsNamed(t *testing.T) {
 		t.Errorf("Resolve = %v", err)
 	}
 }
+
+// An answer that does not end is read to its limit, and proves nothing: every client goes through the transport that sees to it.
+func TestAnswersThatDoNotEnd(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusBadRequest, http.StatusInternalServerError} {
+		d, err := open(provider.Account{Region: "us-east-1", ClusterID: "c", Credentials: map[string][]byte{"aws_access_key_id": []byte("a"), "aws_secret_access_key": []byte("b")}}, nil)
+		must(t, err)
+		const size = 8 << 20
+		body := strings.NewReader("<Response><Errors><Error><Code>" + strings.Repeat("x", size))
+		only, _ := d.http.Transport.(apiOnly)
+		limited, _ := only.next.(throttle.Transport)
+		limited.Base = roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"text/xml"}}, Body: io.NopCloser(body)}, nil
+		})
+		d.http.Transport = apiOnly{limited}
+		_, err = d.ec2.DescribeInstances(t.Context(), nil)
+		if err = d.coded(err); provider.CodeOf(err) != provider.Unknown || body.Len() == int(body.Size()) || body.Len() < size-2<<20 {
+			t.Errorf("%d: %d bytes of %d are unread, error %.300v", status, body.Len(), size, err)
+		}
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

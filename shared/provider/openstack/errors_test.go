@@ -149,3 +149,23 @@ func FuzzCoded(f *testing.F) {
 		}
 	})
 }
+
+// An answer that does not end is read to its limit, and proves nothing.
+func TestAnswersThatDoNotEnd(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusNotFound, http.StatusInternalServerError} {
+		f := newFake()
+		l := newLife(t, f, everything)
+		const size = 8 << 20
+		body := strings.NewReader(`{"itemNotFound": {"code": 404, "message": "` + strings.Repeat("x", size) + `"}}`)
+		f.wire = func(_ context.Context, r *http.Request, after bool) (*http.Response, error) {
+			if after || !strings.HasSuffix(r.URL.Path, "/servers/detail") {
+				return nil, nil
+			}
+			return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Request: r, Body: io.NopCloser(body)}, nil
+		}
+		if _, err := l.List(t.Context()); provider.CodeOf(err) != provider.Unknown || body.Len() == int(body.Size()) || body.Size()-int64(body.Len()) > 2<<20 {
+			t.Errorf("%d: %d bytes were read, error %.300v", status, body.Size()-int64(body.Len()), err)
+		}
+	}
+}

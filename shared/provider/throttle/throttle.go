@@ -112,7 +112,8 @@ func After(header http.Header) time.Duration {
 	return 0
 }
 
-// Transport sends requests when it is their turn. An answer that asks to come later makes all wait.
+// Transport sends requests when it is their turn. An answer that asks to come later makes all wait; of one that is too long, what
+// is read ends with an error.
 type Transport struct {
 	Base    http.RoundTripper
 	Limiter *Limiter
@@ -128,10 +129,14 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer, err := t.Base.RoundTrip(r)
-	if err == nil && (answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusServiceUnavailable) {
+	if err != nil {
+		return nil, err
+	}
+	answer.Body = bounded(answer)
+	if answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusServiceUnavailable {
 		if after := After(answer.Header); after > 0 {
 			t.Limiter.Pause(after)
 		}
 	}
-	return answer, err
+	return answer, nil
 }

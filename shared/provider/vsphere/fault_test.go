@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -402,3 +403,30 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		t.Errorf("%v are asked, want the vCenter alone", *hosts)
 	}
 }
+
+// An answer that does not end is read to its limit, and proves nothing: every client goes through the transport that sees to it.
+func TestAnswersThatDoNotEnd(t *testing.T) {
+	t.Parallel()
+	s, err := newSession(provider.Account{
+		Region: "vc.test", Namespace: "n", Secret: "s", Credentials: map[string][]byte{"vc.test.username": []byte("u"), "vc.test.password": []byte("p")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	only, _ := s.soap.Client.Transport.(vcenterOnly)
+	limited, _ := only.next.(throttle.Transport)
+	const size = 8 << 20
+	body := strings.NewReader(`<Envelope xmlns="http://schemas.xmlsoap.org/soap/envelope/"><Body><Fault><faultcode>ServerFaultCode</faultcode><faultstring>` + strings.Repeat("x", size))
+	limited.Base = roundTrip(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{"Content-Type": {"text/xml"}}, Body: io.NopCloser(body), Request: r}, nil
+	})
+	s.soap.Client.Transport = vcenterOnly{limited}
+	_, err = vim25.NewClient(t.Context(), s.soap)
+	if read := int(body.Size()) - body.Len(); provider.CodeOf(s.coded(err)) != provider.Unknown || read == 0 || read > 2<<20 {
+		t.Errorf("%d bytes were read, error %.300v", read, err)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
