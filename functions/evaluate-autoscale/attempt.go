@@ -34,7 +34,6 @@ type tried struct {
 // these cut it short, it looks for those that take the least of what is limited as well, and of the two plans the one is kept
 // that leaves fewer important Pods over (SPEC C9, C30). Once that is the sparing one, so are all further plans of the scan.
 func (sc *scan) attempt(options []*option) map[*group][]*corev1.Pod {
-	sc.packings = 0
 	return sc.ranking(options, map[int32]tried{})
 }
 
@@ -116,7 +115,8 @@ func (sc *scan) cheapen(options []*option, served map[*group][]*corev1.Pod) map[
 	for i := range options {
 		span = max(span, cheap.more[i]-sparing.more[i])
 	}
-	for low, high := int32(0), span; !enough && high-low > 1+span/32; {
+	until := sc.work + mostWork/2
+	for low, high := int32(0), span; !enough && high-low > 1+span/32 && sc.work < until; {
 		middle := (low + high) / 2
 		for i, o := range options {
 			if d := cheap.more[i] - sparing.more[i]; d > 0 || sparing.more[i] == 0 {
@@ -185,8 +185,12 @@ func (sc *scan) pack(options []*option) {
 	sc.helped = make([]int, len(sc.placement.Shapes))
 }
 
-// ranksPods reports that Pods of several priorities wait.
+// ranksPods reports that Pods of several priorities wait. It is of no use to a try where nobody stands for himself: who is left out
+// to the benefit of another tears his group apart.
 func (sc *scan) ranksPods() bool {
+	if sc.trying && !slices.ContainsFunc(sc.packed, func(p *corev1.Pod) bool { return podGroupOf(p) == "" || sc.spares[podGroupOf(p)] > 0 }) {
+		return false
+	}
 	return slices.ContainsFunc(sc.waiting, func(p *corev1.Pod) bool {
 		return corev1helpers.PodPriority(p) != corev1helpers.PodPriority(sc.waiting[0])
 	})

@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
@@ -206,63 +205,6 @@ func (sc *scan) leaveOut(t tornGroup) (first bool) {
 	more := slices.DeleteFunc(slices.Clone(t.pods), func(p *corev1.Pod) bool { return known[p] })
 	sc.broken[t.name] = broken{slices.Concat(b.pods, more), cmp.Or(b.why, t.why)}
 	return !is
-}
-
-// What is done at most for groups that were left out: so many are planned for again, fewer the more Pods wait and Nodes there are.
-const (
-	leastTries = 10
-	mostPacked = 200_000 // Pods, and Nodes that are looked at for them, in all packings
-)
-
-// tries returns how many attempts are made, each of which packs as often as the last one did.
-func (sc *scan) tries() int {
-	return max(leastTries, mostPacked/(len(sc.waiting)+len(sc.places))/max(1, sc.packings))
-}
-
-// putBack plans for groups that were left out beside whoever has a place, one after the other, the most important first,
-// then by name, and keeps those that tear nobody apart. Where they are more than can be tried, the last come in turn.
-func (sc *scan) putBack(options []*option, out []tornGroup) (served map[*group][]*corev1.Pod) {
-	slices.SortFunc(out, func(a, b tornGroup) int { return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.name, b.name)) })
-	whole := false
-	for _, t := range sc.triedNow(out, sc.tries()) {
-		t.pods = sc.broken[t.name].pods
-		delete(sc.broken, t.name)
-		served = sc.attempt(options)
-		torn := sc.torn()
-		if whole = len(torn) == 0; whole {
-			continue
-		}
-		t.why = fmt.Sprintf("pod group %s has no place beside other pod groups: %s", t.name, torn[0].limit)
-		if i := slices.IndexFunc(torn, func(x tornGroup) bool { return x.name == t.name }); i >= 0 {
-			t.why = torn[i].why
-			sc.leaveOut(torn[i])
-		}
-		sc.leaveOut(t)
-	}
-	if whole {
-		return served
-	}
-	for {
-		served = sc.attempt(options)
-		torn := sc.torn()
-		if len(torn) == 0 {
-			return served
-		}
-		for _, t := range torn {
-			sc.leaveOut(t)
-		}
-	}
-}
-
-// triedNow returns so many of a list: the first half of them are always the same, then others have their turn.
-func (sc *scan) triedNow(list []tornGroup, n int) []tornGroup {
-	if len(list) <= n {
-		return list
-	}
-	first, rest := list[:n/2], list[n/2:]
-	minute := int(sc.Now.Unix() / int64(turn/time.Second))
-	from := minute * (n - n/2) % len(rest)
-	return slices.Concat(first, slices.Concat(rest[from:], rest[:from])[:n-n/2])
 }
 
 // answer is what the Pods of the group are told.

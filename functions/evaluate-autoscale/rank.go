@@ -20,12 +20,13 @@ const mostRanked = 8000
 func (sc *scan) byRank(options []*option, served map[*group][]*corev1.Pod, known map[int32]tried) map[*group][]*corev1.Pod {
 	best := sc.tried(options, served)
 	most := max(1, min(maxRanks, mostRanked/max(1, len(sc.placement.Shapes)*len(options))))
+	until := sc.work + mostWork/4
 	for _, rank := range sc.ranksAbove() {
 		over := from(best.over, rank)
 		if len(over) == 0 {
 			continue
 		}
-		if _, is := known[rank]; !is && len(known) >= most {
+		if _, is := known[rank]; !is && (len(known) >= most || sc.work >= until) {
 			break
 		}
 		alone := sc.alone(options, rank, known)

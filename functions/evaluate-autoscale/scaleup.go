@@ -97,6 +97,7 @@ func (sc *scan) plan(options []*option) map[*group][]*corev1.Pod {
 				out = append(out, t)
 			}
 		}
+		sc.trying = len(out) > 0
 	}
 }
 
@@ -175,10 +176,15 @@ func (sc *scan) place(options []*option) scheduling.Placement {
 	return sc.placeBeside(offers)
 }
 
-// fit packs Pods into a world, and counts how often that was done.
+// fit packs Pods into a world, and counts the work.
 func (sc *scan) fit(world *scheduling.World, pods []*corev1.Pod, offers []scheduling.Offer) scheduling.Placement {
-	sc.packings++
-	return world.Place(pods, offers)
+	place := world.Place
+	if sc.trying {
+		place = world.Try
+	}
+	p := place(pods, offers)
+	sc.work += p.Work + stepsOfPod*len(sc.waiting)
+	return p
 }
 
 // choose decides how many Nodes each option adds: what the limits leave of what the packing opened, balanced between

@@ -48,7 +48,8 @@ type scan struct {
 	waiting  []*corev1.Pod
 	counted  autoscaling.Marks // Pods that waves on their way are for
 	arrived  []arrival         // waves whose Nodes are there since the last scan
-	packings int               // in the attempt at a plan that is under way
+	work     int               // of all packings, as they count it
+	trying   bool              // the plan that is under way is not the last one
 	outcome
 
 	prices    map[string]float64   // what the table says

@@ -13,7 +13,17 @@ const (
 	// searchSteps bounds one search for a column, columnSteps all that is done about one lot.
 	searchSteps = 20_000
 	columnSteps = 2_000_000
+	// briefly is by how much less is done where it matters who finds a place rather than what that costs.
+	briefly = 20
 )
+
+// effort is what may be done of something that takes so many steps otherwise.
+func (p *problem) effort(steps int) int {
+	if p.brief {
+		return steps / briefly
+	}
+	return steps
+}
 
 // column is a filling of a bin of one class.
 type column struct {
@@ -66,7 +76,7 @@ func (l *lot) newMaster(left []int32, open func(int) bool, until int) *master {
 
 // solve improves the program until no column is found that is worth more than its price, or the steps are used up.
 func (m *master) solve() {
-	for m.steps < m.until && (m.round(searchSteps/20) || m.steps < m.until && m.round(searchSteps)) {
+	for m.steps < m.until && (m.round(searchSteps/20) || !m.o.brief && m.steps < m.until && m.round(searchSteps)) {
 	}
 }
 
@@ -164,7 +174,7 @@ func (m *master) towards(x column) []float64 {
 // is left of it at any time is also packed by mix; the best is kept.
 func (l *lot) byColumns(left []int32, limits []int) ([]stack, []int32) {
 	left, limits = slices.Clone(left), slices.Clone(limits)
-	until := l.steps + columnSteps
+	until := l.steps + l.o.effort(columnSteps)
 	var taken []stack
 	var known []column
 	best := l.mixed(nil, left, limits)
@@ -174,7 +184,7 @@ func (l *lot) byColumns(left []int32, limits []int) ([]stack, []int32) {
 			break
 		}
 		m.enterKnown(known)
-		if m.solve(); len(taken) == 0 && m.over(searchSteps) <= 1+1e-6 {
+		if m.solve(); len(taken) == 0 && m.over(l.o.effort(searchSteps)) <= 1+1e-6 {
 			least = l.roundUp(m.objective()) // no packing costs less
 		}
 		known = append(known, m.basis...)

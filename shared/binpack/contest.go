@@ -27,12 +27,17 @@ type contest struct {
 
 // relieve packs the parts anew of which pieces are left over.
 func (p *problem) relieve(s solution) solution {
+	rounds := roundsOfFew
+	if p.brief {
+		rounds = 1
+	}
+	p.brief = true
 	o := newOffers(p, p.left)
 	return o.byPart(s, p.left, p.limits(), func(q part, was solution, _ []int) solution {
 		if total(was.left) == 0 {
 			return was
 		}
-		return o.contest(q).resolve(q, was)
+		return o.contest(q).resolve(q, was, rounds)
 	})
 }
 
@@ -50,14 +55,13 @@ func (o *offers) contest(q part) *contest {
 }
 
 // resolve returns the best solution of the part that it finds; was knows of no priorities.
-func (c *contest) resolve(q part, was solution) solution {
+func (c *contest) resolve(q part, was solution, rounds int) solution {
 	best := was
 	if slices.ContainsFunc(q.items, func(i int) bool { return c.items[i].Priority != c.items[q.items[0]].Priority }) {
-		best = c.together(q, was)
+		best = c.together(q, was, rounds)
 	}
-	rounds := roundsOfFew
 	if len(q.items) > fewItems {
-		rounds = roundsOfMany
+		rounds = min(rounds, roundsOfMany)
 	}
 	for last := best; rounds > 0 && c.disputed(best); rounds-- {
 		for i, n := range last.left {
@@ -81,8 +85,8 @@ func (c *contest) resolve(q part, was solution) solution {
 // together packs one priority after the other. The bins of the highest may leave less to the next ones than others would that serve
 // both: where pieces of one are left over, it is tried to pack it together with those above it. What comes of that counts where nobody
 // has the room of somebody more important.
-func (c *contest) together(q part, was solution) solution {
-	best, tries := c.open(), roundsOfFew
+func (c *contest) together(q part, was solution, tries int) solution {
+	best := c.open()
 	if len(q.items) > fewItems {
 		tries = 0
 	}
@@ -139,7 +143,7 @@ func (c *contest) prefers(s, t solution) bool {
 // open packs the part in stages: priorities one after the other, so that limits cut off the lowest, and of each the most
 // urgent first. What bins have left, later stages fill first.
 func (c *contest) open() solution {
-	sum := solution{left: slices.Clone(c.waiting)}
+	sum, bins := solution{left: slices.Clone(c.waiting)}, c.opened(nil)
 	limits := slices.Clone(c.limits)
 	order := sortedBy(len(c.items), c.compare)
 	for len(order) > 0 {
@@ -151,16 +155,15 @@ func (c *contest) open() solution {
 		for _, i := range order[:own] {
 			waiting[i] = sum.left[i]
 		}
-		sum.patterns = c.topUp(sum.patterns, waiting)
-		waiting = c.openBy(&sum, waiting, limits)
-		if total(waiting) > 0 { // before lesser ones have the room
-			sum.patterns = c.topUp(sum.patterns, waiting)
-		}
+		bins.fill(waiting)
+		waiting = c.openBy(bins, waiting, limits)
+		bins.fill(waiting) // before lesser ones have the room
 		for _, i := range order[:own] {
 			sum.left[i] = waiting[i]
 		}
 		order = order[own:]
 	}
+	sum.patterns = bins.patterns()
 	for _, pat := range sum.patterns {
 		sum.bins += pat.Times
 		sum.price = saturate(sum.price, Vector{c.price(pat.Type)}.Times(pat.Times)[0])
@@ -175,7 +178,7 @@ func (c *contest) compare(i, j int) int {
 
 // openBy opens bins for what waits, of the types first that are wanted least, and returns what still waits. It takes the
 // bins off the limits.
-func (c *contest) openBy(sum *solution, waiting, limits []int) []int {
+func (c *contest) openBy(bins *opened, waiting, limits []int) []int {
 	for _, most := range slices.Compact(slices.Sorted(slices.Values(c.wanted))) {
 		if total(waiting) == 0 {
 			break
@@ -190,7 +193,8 @@ func (c *contest) openBy(sum *solution, waiting, limits []int) []int {
 		for _, pat := range s.patterns {
 			limits[pat.Type] -= pat.Times
 		}
-		sum.patterns, waiting = append(sum.patterns, s.patterns...), s.left
+		bins.add(s.patterns)
+		waiting = s.left
 	}
 	return waiting
 }

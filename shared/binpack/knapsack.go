@@ -36,6 +36,7 @@ type thing struct {
 func (l *lot) fullest(class int, worth []float64, left []int32, floor float64, steps int) knapsack {
 	k := knapsack{lot: l, class: class, bound: math.Inf(1), worth: floor, beat: floor * (1 + 1e-9), until: l.steps + steps}
 	kept, spare := l.scratch.things[0][:0], l.scratch.things[1]
+	*l.o.work += len(left) * len(l.o.weights)
 	for _, w := range l.o.weights {
 		var bound float64
 		if spare, bound = l.things(spare[:0], class, worth, left, w); bound < k.bound {

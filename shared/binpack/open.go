@@ -39,8 +39,9 @@ func total(left []int) (n int) {
 // openWithin places the waiting pieces into new bins: again and again the pattern of most worth for its price, as many times
 // as it can be repeated. What a piece is worth follows from weights on the resources; several are tried.
 func (p *problem) openWithin(waiting, limits []int) solution {
-	o := newOffers(p, waiting)
-	return o.improve(o.firstOf(waiting, limits), waiting, limits)
+	q, few := p.only(waiting)
+	o := newOffers(q, few)
+	return p.whole(q, o.improve(o.firstOf(few, limits), few, limits))
 }
 
 // firstOf is the best that the greedy finds.
@@ -56,45 +57,60 @@ func (o *offers) firstOf(waiting, limits []int) solution {
 	return best
 }
 
-// opened is the room in new bins, with what they hold.
-func (p *problem) opened(patterns []Pattern) *Space {
-	var bins []Bin
-	var of []int
-	for k, pat := range patterns {
-		for range pat.Times {
-			bins = append(bins, Bin{Free: p.types[pat.Type].Capacity})
-			of = append(of, k)
-		}
-	}
-	s := newSpace(p.items, bins, func(i, b int) int { return p.fits(i, len(p.bins)+patterns[of[b]].Type) }, p.apart)
-	for b, k := range of {
-		for _, h := range patterns[k].Holds {
-			s.put(h.Item, b, h.Count)
-		}
-	}
-	return s
-}
-
 // topUp fills the room that opened bins have left with waiting pieces, and counts those down.
 func (p *problem) topUp(patterns []Pattern, waiting []int) []Pattern {
-	s := p.opened(patterns)
-	for i := range waiting {
-		waiting[i] -= s.Put(i, waiting[i])
-	}
-	var filled []Pattern
-	b := 0
+	o := p.opened(patterns)
+	o.fill(waiting)
+	return o.patterns()
+}
+
+// opened is bins that were opened, one by one, so that what they have left can be filled.
+type opened struct {
+	*Space
+	types []int // by bin
+	p     *problem
+}
+
+func (p *problem) opened(patterns []Pattern) *opened {
+	o := &opened{p: p}
+	o.Space = newSpace(p.items, nil, func(i, b int) int { return p.fits(i, len(p.bins)+o.types[b]) }, p.apart)
+	o.add(patterns)
+	return o
+}
+
+// add opens bins that hold what patterns say.
+func (o *opened) add(patterns []Pattern) {
 	for _, pat := range patterns {
 		for range pat.Times {
-			last := len(filled) - 1
-			if last >= 0 && filled[last].Type == pat.Type && slices.Equal(filled[last].Holds, s.Holds(b)) {
-				filled[last].Times++
-			} else {
-				filled = append(filled, Pattern{Type: pat.Type, Times: 1, Holds: s.Holds(b)})
+			b := o.Space.add(Bin{Free: o.p.types[pat.Type].Capacity})
+			o.types = append(o.types, pat.Type)
+			for _, h := range pat.Holds {
+				o.put(h.Item, b, h.Count)
 			}
-			b++
 		}
 	}
-	return filled
+}
+
+// fill puts waiting pieces into what is left, and counts those down.
+func (o *opened) fill(waiting []int) {
+	for i, n := range waiting {
+		if n > 0 {
+			waiting[i] -= o.Put(i, n)
+		}
+	}
+}
+
+// patterns are the bins in the order in which they were opened.
+func (o *opened) patterns() (all []Pattern) {
+	for b, t := range o.types {
+		last := len(all) - 1
+		if last >= 0 && all[last].Type == t && slices.Equal(all[last].Holds, o.Holds(b)) {
+			all[last].Times++
+			continue
+		}
+		all = append(all, Pattern{Type: t, Times: 1, Holds: o.Holds(b)})
+	}
+	return all
 }
 
 // greedy opens bins until nothing waits or nothing fits.
@@ -170,6 +186,7 @@ func (o *offers) fill(t int, worth []float64, left []int, orders [][]int32) cand
 		waiting := order[:0]
 		holds = holds[:0]
 		for at, i := range order {
+			*o.work++
 			if left[i] == 0 {
 				continue
 			}

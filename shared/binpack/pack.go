@@ -58,6 +58,7 @@ type Result struct {
 	Puts     []Put     // sorted by bin, then item
 	Patterns []Pattern // whoever wants fewer bins takes the first ones
 	Left     []int     // by item: pieces without a place
+	Work     int       // that it took, in steps of some nanoseconds: the same for the same arguments
 }
 
 // Price returns what the new bins cost.
@@ -74,7 +75,17 @@ func (r Result) Price(types []Type) int64 {
 // more than it has room for, more of an item than fits allows, or two items that are apart. Pieces of higher priority
 // are left out only where no piece of lower priority has the room that they would need.
 func Pack(items []Item, bins []Bin, types []Type, fits Fits) Result {
+	return newProblem(items, bins, types, fits).pack()
+}
+
+// Try is Pack for who asks whether pieces find a place rather than what that costs: in a part of the work.
+func Try(items []Item, bins []Bin, types []Type, fits Fits) Result {
 	p := newProblem(items, bins, types, fits)
+	p.brief = true
+	return p.pack()
+}
+
+func (p *problem) pack() Result {
 	p.fillBins()
 	best := p.openWithin(p.left, p.limits())
 	if total(best.left) > 0 {
@@ -124,10 +135,17 @@ type problem struct {
 	apart                 [][]int32 // symmetric; by item
 	left                  []int     // pieces that wait for a place
 	puts                  []Put
+	known                 []int32 // by item, type: what mostIn answers; -1: nobody asked
+
+	brief bool // columns are looked for briefly
+	work  *int // that was done
+
+	of *problem // that has all the items; nil: this one
+	in []int    // index there, by item
 }
 
 func newProblem(items []Item, bins []Bin, types []Type, fits Fits) *problem {
-	p := &problem{}
+	p := &problem{work: new(int)}
 	ref := reference(bins, types)
 	p.itemAt = sortedBy(len(items), func(a, b int) int {
 		x, y := &items[a], &items[b]
@@ -167,6 +185,7 @@ func (p *problem) fillBins() {
 	order := sortedBy(len(p.items), func(i, j int) int {
 		return cmp.Or(cmp.Compare(p.items[j].Priority, p.items[i].Priority), cmp.Compare(choices[i], choices[j]))
 	})
+	*p.work += len(p.bins) * (20 + len(p.items)/2)
 	r := rearrange(newSpace(p.items, p.bins, p.fits, p.apart))
 	s, left := r.Space, r.fill(order, p.left)
 	if r.moved && s.passedOver(left) { // what was moved left room that lesser ones took
@@ -185,7 +204,7 @@ func (p *problem) fillBins() {
 
 // result speaks of the caller's indices again.
 func (p *problem) result(s solution) Result {
-	r := Result{Left: make([]int, len(p.items))}
+	r := Result{Left: make([]int, len(p.items)), Work: *p.work}
 	for i, n := range s.left {
 		r.Left[p.itemAt[i]] = n
 	}

@@ -62,6 +62,7 @@ func (o *offers) solve(q part, waiting, limits []int) solution {
 	} else {
 		stacks = l.mix(left, l.limits(limits))
 	}
+	*o.work += l.steps
 	out := solution{left: make([]int, len(waiting))}
 	for k, i := range q.items {
 		out.left[i] = int(left[k])

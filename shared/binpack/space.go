@@ -10,6 +10,7 @@ type Space struct {
 	items []Item
 	fits  Fits
 	apart [][]int32
+	least Vector // that any item needs
 	free  []Vector
 	holds [][]Held
 	shut  []bool
@@ -31,17 +32,23 @@ func NewSpace(items []Item, bins []Bin, fits Fits) *Space {
 
 func newSpace(items []Item, bins []Bin, fits Fits, apart [][]int32) *Space {
 	s := &Space{
-		items: items, fits: fits, apart: apart,
-		free: make([]Vector, len(bins)), holds: make([][]Held, len(bins)), shut: make([]bool, len(bins)), next: make([]int, len(items)),
+		items: items, fits: fits, apart: apart, least: smallest(items),
+		free: make([]Vector, 0, len(bins)), holds: make([][]Held, 0, len(bins)), shut: make([]bool, 0, len(bins)), next: make([]int, len(items)),
 	}
-	least := smallest(items)
 	for b := range bins {
-		s.free[b] = bins[b].Free
-		if least.In(bins[b].Free) > 0 {
-			s.alive = append(s.alive, b)
-		}
+		s.add(bins[b])
 	}
 	return s
+}
+
+// add appends an empty bin, and returns its index.
+func (s *Space) add(bin Bin) (index int) {
+	index = len(s.free)
+	s.free, s.holds, s.shut = append(s.free, bin.Free), append(s.holds, nil), append(s.shut, false)
+	if s.least.In(bin.Free) > 0 {
+		s.alive = append(s.alive, index)
+	}
+	return index
 }
 
 // smallest is the least that any item needs of each resource.

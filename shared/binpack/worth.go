@@ -64,10 +64,20 @@ func (o *offers) classOf(t int) int {
 
 // mostIn returns how many pieces of an item an empty bin of a type takes.
 func (p *problem) mostIn(i, t int) int32 {
-	if n := p.items[i].Size.In(p.types[t].Capacity); n > 0 {
-		return int32(max(0, min(n, p.fits(i, len(p.bins)+t))))
+	if p.of != nil {
+		return p.of.mostIn(p.in[i], t)
 	}
-	return 0
+	if p.known == nil {
+		p.known = slices.Repeat([]int32{-1}, len(p.items)*len(p.types))
+	}
+	known := &p.known[i*len(p.types)+t]
+	if *known < 0 {
+		*known = 0
+		if n := p.items[i].Size.In(p.types[t].Capacity); n > 0 {
+			*known = int32(max(0, min(n, p.fits(i, len(p.bins)+t))))
+		}
+	}
+	return *known
 }
 
 func (p *problem) price(t int) int64 { return max(1, p.types[t].Price) }
@@ -169,6 +179,7 @@ func (o *offers) orders(worth []float64) [][][]int32 {
 // ordersIn orders the items that wait by their worth for the room in a bin of a type, under each of the weights.
 func (o *offers) ordersIn(t int, worth []float64) (orders [][]int32) {
 	key := make([]float64, len(o.items))
+	*o.work += len(o.items) * len(o.weights)
 	for _, w := range o.weights {
 		order := slices.Clone(o.asking)
 		for _, i := range order {

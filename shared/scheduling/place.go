@@ -27,6 +27,7 @@ type Placement struct {
 	Left     []int     // by shape: Pods without a place
 	Openings []Opening // new Nodes; whoever may have fewer takes the first ones
 	On       []On      // where the Pods are that fit Nodes that exist
+	Work     int       // that it took, as binpack counts it
 
 	world  *World
 	offers []Offer
@@ -59,6 +60,18 @@ const rounds = 4
 // Place finds room for the waiting Pods: on the Nodes of the world first, the rest on new Nodes of the offers. Pods of
 // higher priority are served first. A Pod whose rules are beyond what is planned for is never placed; Why says so.
 func (w *World) Place(waiting []*corev1.Pod, offers []Offer) Placement {
+	return w.place(waiting, offers, binpack.Pack)
+}
+
+// Try is Place for who asks whether Pods find room rather than what that costs: in a part of the work.
+func (w *World) Try(waiting []*corev1.Pod, offers []Offer) Placement {
+	return w.place(waiting, offers, binpack.Try)
+}
+
+// packer is a way to pack.
+type packer func([]binpack.Item, []binpack.Bin, []binpack.Type, binpack.Fits) binpack.Result
+
+func (w *World) place(waiting []*corev1.Pod, offers []Offer, by packer) Placement {
 	w.sole = w.soleClaims(waiting)
 	p := Placement{Shapes: w.shapes(waiting), world: w, offers: offers}
 	for s := range p.Shapes {
@@ -73,7 +86,7 @@ func (w *World) Place(waiting []*corev1.Pod, offers []Offer) Placement {
 	}
 	l := p.lay()
 	for range rounds {
-		l.pack()
+		l.pack(by)
 		if !l.correct() {
 			break
 		}
@@ -137,7 +150,7 @@ func (p *Placement) lay() *layout {
 }
 
 // pack lays the shapes out in rows and packs them.
-func (l *layout) pack() {
+func (l *layout) pack(by packer) {
 	l.rows, l.items = nil, nil
 	at := make([][]int, len(l.Shapes))
 	for s := range l.Shapes {
@@ -155,7 +168,8 @@ func (l *layout) pack() {
 			}
 		}
 	}
-	l.result = binpack.Pack(l.items, l.room, l.types, l.fits)
+	l.result = by(l.items, l.room, l.types, l.fits)
+	l.Work += l.result.Work
 }
 
 // fits is binpack.Fits for rows.
