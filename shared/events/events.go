@@ -91,7 +91,7 @@ func Parse(w http.ResponseWriter, r *http.Request, allowed []string, large chan 
 		e.Question = ev.Data()
 		return e, nil
 	case !strings.HasPrefix(e.Type, TypeRefPrefix):
-		return Event{}, fmt.Errorf("%w: type %q", ErrMalformed, e.Type)
+		return Event{}, fmt.Errorf("%w: type %.80q", ErrMalformed, e.Type)
 	}
 	e.APIVersion, e.Kind = extension(ev, "apiversion"), extension(ev, "kind")
 	e.Namespace, e.Name = extension(ev, "namespace"), extension(ev, "name")
@@ -141,11 +141,11 @@ func (e Event) check(allowed []string) error {
 		form         *regexp.Regexp
 	}{{"name", e.Name, names}, {"kind", e.Kind, kindForm}, {"apiversion", e.APIVersion, versionForm}} {
 		if !f.form.MatchString(f.value) {
-			return fmt.Errorf("%w: %s %q", ErrMalformed, f.field, f.value)
+			return fmt.Errorf("%w: %s %.80q", ErrMalformed, f.field, f.value)
 		}
 	}
 	if e.Namespace != "" && !slices.Contains(allowed, e.Namespace) {
-		return fmt.Errorf("%w: namespace %q is not served", ErrMalformed, e.Namespace)
+		return fmt.Errorf("%w: namespace %.80q is not served", ErrMalformed, e.Namespace)
 	}
 	return nil
 }

@@ -282,3 +282,22 @@ func TestOnlyQuestionsCarryData(t *testing.T) {
 		}
 	}
 }
+
+// What a stranger sends is told of by its beginning: a refusal is logged, each time.
+func TestRefusalsAreShort(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat(`\"`, 20<<10)
+	for name, body := range map[string]string{
+		"type":       `"type":"` + long + `"`,
+		"name":       `"type":"dev.knative.apiserver.ref.update","apiversion":"v1","kind":"Node","name":"` + long + `"`,
+		"kind":       `"type":"dev.knative.apiserver.ref.update","apiversion":"v1","name":"a","kind":"` + long + `"`,
+		"apiversion": `"type":"dev.knative.apiserver.ref.update","name":"a","kind":"Node","apiversion":"` + long + `"`,
+		"namespace":  `"type":"dev.knative.apiserver.ref.update","apiversion":"v1","name":"a","kind":"Node","namespace":"` + long + `"`,
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"specversion":"1.0","id":"1","source":"/x",`+body+`}`))
+		r.Header.Set("Content-Type", "application/cloudevents+json")
+		if _, err := Parse(httptest.NewRecorder(), r, served, nil); err == nil || len(err.Error()) > 250 || !strings.Contains(err.Error(), name) {
+			t.Errorf("a long %s: %.300v", name, err)
+		}
+	}
+}

@@ -3,9 +3,11 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -134,5 +136,25 @@ func TestLargeBodiesAreForQuestions(t *testing.T) {
 	questions.large <- struct{}{}
 	if code := large(questions); code != http.StatusTooManyRequests {
 		t.Errorf("%d while another is read", code)
+	}
+}
+
+// Of what a stranger sends, no more is logged than tells what is wrong with it.
+func TestRefusalsAreLoggedInShort(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	f := label(wantLabel)
+	f.Answer = func(snapshot.Snapshot, json.RawMessage) (json.RawMessage, error) {
+		return nil, errors.New("prices: " + strings.Repeat("x", 1<<20) + " has none")
+	}
+	s := NewServer(&Runner{Function: f, Cluster: world(t, 1).As("label"), Log: slog.New(slog.NewJSONHandler(&log, nil))}, nil)
+	if w := post(s, events.TypeSimulate); w.Code != http.StatusBadRequest || log.Len() > 1024 || !strings.Contains(log.String(), "prices: xxx") {
+		t.Errorf("%d, %d bytes are logged: %.300s", w.Code, log.Len(), log.String())
+	}
+	log.Reset()
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"specversion":"`+strings.Repeat("x", 1<<15)+`"}`))
+	r.Header.Set("Content-Type", "application/cloudevents+json")
+	if s.Handle(httptest.NewRecorder(), r); log.Len() == 0 || log.Len() > 1024 {
+		t.Errorf("%d bytes are logged: %.300s", log.Len(), log.String())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/beside"
@@ -28,6 +29,8 @@ const (
 	maxBusy = 20
 	// askAgain is when to ask a question again that had no place, or was not answered in time.
 	askAgain = 10 * time.Second
+	// maxTold bounds what is logged of an error that quotes what a stranger sent.
+	maxTold = 512
 )
 
 // Server answers events over HTTP. It is what the Knative Functions runtime calls.
@@ -64,14 +67,14 @@ func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	if s.Senders != nil {
 		if err := s.Senders.Verify(r); err != nil {
-			s.Runner.Log.Warn("sender refused", keyError, err)
+			s.Runner.Log.Warn("sender refused", keyError, brief(err))
 			s.reply(r.Context(), w, events.Event{}, plan.Plan{}, err)
 			return
 		}
 	}
 	e, err := events.Parse(w, r, s.Namespaces, s.large)
 	if err != nil {
-		s.Runner.Log.Warn("event refused", keyError, err)
+		s.Runner.Log.Warn("event refused", keyError, brief(err))
 		s.reply(r.Context(), w, e, plan.Plan{}, err)
 		return
 	}
@@ -91,7 +94,7 @@ func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Request, e events.Event) {
 	text, err := s.ask(ctx, e)
 	if err != nil {
-		s.Runner.Log.Warn("question was not answered", keyError, err)
+		s.Runner.Log.Warn("question was not answered", keyError, brief(err))
 		if err := events.Refuse(r.Context(), w, err); err != nil {
 			s.Runner.Log.Debug("refusal was not delivered", keyError, err)
 		}
@@ -131,6 +134,12 @@ func (s *Server) ask(ctx context.Context, e events.Event) (json.RawMessage, erro
 	case <-ctx.Done():
 		return nil, &events.RetryError{Busy: true, After: askAgain, Err: flights.ErrLeft}
 	}
+}
+
+// brief returns the beginning of what err says.
+func brief(err error) string {
+	text := err.Error()
+	return strings.ToValidUTF8(text[:min(len(text), maxTold)], "")
 }
 
 // join shares invocations. An answer that did not come in time is asked for again: the invocation goes on.

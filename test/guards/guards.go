@@ -47,6 +47,7 @@ var port = []Guard{
 	{"body-limit", "2g", "shared/events/events.go", `	r.Body = http.MaxBytesReader(w, r.Body, most)` + "\n", "	_, _ = w, most\n", ""},
 	{"large-bodies-one-at-a-time", "2g", "shared/events/events.go", `			return nil, nil, &RetryError{Busy: true, After: time.Second, Err: errors.New("another large question is being read")}` + "\n", "", ""},
 	{"dead-letters-body-limit", "2g", "functions/dead-letter/handler.go", `	r.Body = http.MaxBytesReader(w, r.Body, maxBody)` + "\n", "	_ = maxBody\n", ""},
+	{"refusals-are-logged-in-short", "4", run + "serve.go", `text[:min(len(text), maxTold)]`, `text`, ""},
 	{"questions-have-one-place", "2g", run + "serve.go", `question: make(chan struct{}, 1)}`, `question: make(chan struct{}, maxInvocations)}`, ""},
 	{"header-limit", "2g", "shared/events/events.go", `n > maxHeader {`, `n < 0 {`, ""},
 	{"list-of-errors-is-no-list", "G5", run + "list.go", `		c.Found, c.Err = byUID[l.UID], refusal(err)`, `		c.Found, c.Err = byUID[l.UID], nil`, ""},
