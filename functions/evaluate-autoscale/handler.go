@@ -60,8 +60,8 @@ func evaluate(s snapshot.Snapshot) []plan.Sequence {
 		return append(all, abandon(s, whyNoGroups)...)
 	}
 	sc, err := newScan(s, ca)
-	if err != nil { // written by a newer revision, which will go on with it (RELIABILITY G9)
-		return append(all, plan.Sequence{Notes: []plan.Note{plan.Log("state is not readable, nothing is scaled: " + err.Error())}})
+	if err != nil {
+		return append(all, unreadable(s, err))
 	}
 	sc.decide()
 	return append(all, sc.sequences()...)

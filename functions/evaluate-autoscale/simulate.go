@@ -123,7 +123,7 @@ func Answer(s snapshot.Snapshot, question json.RawMessage) (json.RawMessage, err
 	}
 	sc, err := newScan(s, ca)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("not for the question's sake: no question can be answered, as state is not readable: %w", err)
 	}
 	sc.asked, sc.changed = q.Prices, changed
 	sc.decide()

@@ -92,6 +92,21 @@ func setOf(s snapshot.Snapshot, r autoscaling.Removal) *machine.MachineSet {
 	return nil
 }
 
+// unreadable tells that nothing is scaled because the state cannot be read, and leaves it to whoever can: to people, or to the newer
+// revision that wrote it, which tells its own status (RELIABILITY G9).
+func unreadable(s snapshot.Snapshot, err error) plan.Sequence {
+	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus) // without it the state is empty, and can be read
+	why := clip("state is not readable, nothing is scaled: " + err.Error())
+	told := plan.Sequence{Notes: []plan.Note{plan.Log(why), plan.Warning(cm, "StateUnreadable", why).From(source)}}
+	if autoscaling.NewerState(cm.Data[autoscaling.StateKey]) || tells(cm, why) {
+		return told
+	}
+	next := cm.DeepCopy()
+	next.Data[autoscaling.StatusKey] = "time: " + flow(metav1.NewTime(s.Now.UTC().Truncate(1e9))) + "\n" + stoppedStatus(why)
+	told.Do = []plan.Action{plan.Update{Old: cm, New: next, Why: "nothing can be scaled"}}
+	return told
+}
+
 // stoppedStatus is what people are told while nothing is scaled, beside since when.
 func stoppedStatus(why string) string {
 	return "autoscalerStatus: Stopped\nmessage: " + flow(why) + "\n"

@@ -4,6 +4,7 @@ package evaluateautoscale
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -179,5 +180,40 @@ func TestGrowthOfAnIllSetIsInProgress(t *testing.T) {
 	w.scans(t, 2)
 	if s := w.status(); !strings.Contains(s, `scaleUp: {"status":"InProgress"`) || !strings.Contains(s, `health: {"status":"Unhealthy"`) {
 		t.Errorf("four Nodes are on their way:\n%s", s)
+	}
+}
+
+// A state that nobody can read stops everything, and is told: in a Warning and in the status, until it can be read again. The state
+// itself is left as it is (RELIABILITY G9).
+func TestUnreadableStateIsTold(t *testing.T) {
+	t.Parallel()
+	w := idle(t)
+	var whole, torn string
+	w.must(t, memory.Patch(w.Server, machine.Namespace, machine.ConfigMapStatus, func(cm *corev1.ConfigMap) {
+		whole = cm.Data[autoscaling.StateKey]
+		torn = strings.Replace(whole, `"schema": 1`, `"schema": 1,,`, 1)
+		cm.Data[autoscaling.StateKey] = torn
+	}))
+	w.pass(t, time.Minute)
+	if got := w.status(); !strings.Contains(got, "autoscalerStatus: Stopped\nmessage: \"state is not readable") {
+		t.Errorf("the status says\n%s", got)
+	}
+	warned := func(e corev1.Event) bool {
+		return e.Type == corev1.EventTypeWarning && e.Reason == "StateUnreadable" && e.InvolvedObject.Name == machine.ConfigMapStatus
+	}
+	if !slices.ContainsFunc(w.Events(), warned) {
+		t.Error("nobody is warned")
+	}
+	if got := memory.Get[*corev1.ConfigMap](w.Server, machine.Namespace, machine.ConfigMapStatus).Data[autoscaling.StateKey]; got != torn {
+		t.Errorf("the state is\n%s", got)
+	}
+	before := len(w.ours())
+	if w.pass(t, time.Minute); len(w.ours()) > before {
+		t.Errorf("it is not at rest: %v", w.ours()[before:])
+	}
+	w.must(t, memory.Patch(w.Server, machine.Namespace, machine.ConfigMapStatus, func(cm *corev1.ConfigMap) { cm.Data[autoscaling.StateKey] = whole }))
+	w.pass(t, time.Minute)
+	if got := w.status(); !strings.Contains(got, "autoscalerStatus: Running\n") || strings.Contains(got, "message") {
+		t.Errorf("it can be read again, the status says\n%s", got)
 	}
 }

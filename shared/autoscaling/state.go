@@ -155,6 +155,14 @@ func ParseState(text string) (State, error) {
 	return s, nil
 }
 
+// NewerState reports that a newer revision wrote a text under StateKey.
+func NewerState(text string) bool {
+	var s struct {
+		Schema int `json:"schema"`
+	}
+	return json.Unmarshal([]byte(text), &s) == nil && s.Schema > stateSchema
+}
+
 // String returns the state as it is stored: a line for every fact.
 func (s State) String() string {
 	b, err := json.MarshalIndent(s, "", " ")

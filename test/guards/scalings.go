@@ -7,6 +7,7 @@ var scalings = []Guard{
 	{"state-before-deeds", "G4", autoscale + "scan.go", `		sc.do = append([]plan.Action{commit}, sc.do...)`, `		sc.do = append(sc.do, commit)`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"set-of-another-api-is-no-group", "2d", autoscale + "group.go", `paused || machine.IsPausedSet(set)`, `paused`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"plan-of-this-revision", "2d", autoscale + "resize.go", `	return n.Resize != nil && n.Resize.Plan != g.set.Annotations[machine.AnnotationLastPlan]`, `	return n.Resize != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"newer-state-is-left-alone", "G9", autoscale + "stopped.go", `	if autoscaling.NewerState(cm.Data[autoscaling.StateKey]) || tells(`, `	if tells(`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"lists-that-lost-half", "G8", autoscale + "doubt.go", `	return seen.Doubt != nil`, `	return false`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"no-commit-on-lists-in-doubt", "G8", autoscale + "removal.go", ` && !sc.doubt && !`, ` && !`, "./functions/evaluate-autoscale -run=TestScenarios|Doubt|Believed|Lists"},
 	{"scaling-times-from-the-future-are-over", "G7", autoscale + "scan.go", `state: bounded(state, s.Now),`, `state: bounded(state, s.Now.AddDate(99, 0, 0)),`, "./functions/evaluate-autoscale -run=TestScenarios"},
