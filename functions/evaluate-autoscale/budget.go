@@ -44,6 +44,17 @@ func (b *budget) take(sc *scan, r autoscaling.Removal, namespace string) bool {
 	return ok
 }
 
+// noSlot tells why no slot was to be had.
+func (sc *scan) noSlot() string {
+	if err := sc.budget.err; err != nil { // only people can mend it
+		why := "nothing is removed while configmap/" + machine.ConfigMapDisrupt + " cannot be read: " + clip(err.Error())
+		sc.notes = append(sc.notes, plan.Warning(sc.budget.cm, "DisruptionBudgetUnreadable", "Scale-down: "+why).From(source))
+		return why
+	}
+	sc.notes = append(sc.notes, plan.Log(heldBack))
+	return heldBack
+}
+
 // over reports that the Machine of a slot is gone, or was given back.
 func (sc *scan) over(s machine.Slot) bool {
 	m := sc.machines[s.UID]

@@ -210,3 +210,25 @@ func TestOutageTakesRemovalsBack(t *testing.T) {
 		}
 	}
 }
+
+// A limit that cannot be read is told as such, to whoever looks at the Node and at the limit.
+func TestUnreadableBudgetIsTold(t *testing.T) {
+	t.Parallel()
+	w := idle(t)
+	w.must(t, w.Put(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.ConfigMapDisrupt}, Data: map[string]string{machine.DisruptionAtMax: "ten"},
+	}))
+	w.pass(t, 13*time.Minute)
+	if why := memory.Get[*corev1.Node](w.Server, "", "b").Annotations[machine.AnnotationScaleDownReason]; !strings.Contains(why, "cannot be read") || !strings.Contains(why, machine.DisruptionAtMax) {
+		t.Errorf("Node b says %q", why)
+	}
+	if !slices.ContainsFunc(w.Events(), func(e corev1.Event) bool {
+		return e.Type == corev1.EventTypeWarning && e.Reason == "DisruptionBudgetUnreadable" && e.InvolvedObject.Name == machine.ConfigMapDisrupt
+	}) {
+		t.Error("nobody is warned")
+	}
+	before := len(w.ours())
+	if w.pass(t, time.Minute); len(w.ours()) > before {
+		t.Errorf("it is not at rest: %v", w.ours()[before:])
+	}
+}

@@ -306,8 +306,8 @@ func (sc *scan) beginRemovals(unneeded []candidate, r room) {
 			c = unneeded[i]
 		}
 		if why == "" && !sc.begin(c) {
-			sc.notes = append(sc.notes, plan.Log(heldBack))
-			r.halted, why = whyOther+heldBack, whyOther+heldBack
+			why = whyOther + sc.noSlot()
+			r.halted = why
 		}
 		if why != "" {
 			sc.because(c.node, why)
