@@ -160,10 +160,13 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 		if !r.Drain {
 			return fmt.Sprintf("pod %s/%s came to the empty node", p.Namespace, p.Name)
 		}
+		if p.DeletionTimestamp != nil {
+			continue // whatever it is, it goes
+		}
 		if why := cmp.Or(sc.blocks(p), sc.twice(p)); why != "" {
 			return fmt.Sprintf("pod %s/%s cannot be moved: %s", p.Namespace, p.Name, why)
 		}
-		if p.DeletionTimestamp == nil && !sc.Now.Before(r.At.Add(maxPodEviction)) {
+		if !sc.Now.Before(r.At.Add(maxPodEviction)) {
 			return fmt.Sprintf("pod %s/%s could not be evicted within %s", p.Namespace, p.Name, maxPodEviction)
 		}
 	}

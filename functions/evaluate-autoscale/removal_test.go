@@ -211,6 +211,27 @@ func TestOutageTakesRemovalsBack(t *testing.T) {
 	}
 }
 
+// A Pod that is leaving when its Node is chosen ends no removal, even if it could not be moved: it goes by itself (SPEC C68, C70).
+func TestLeavingPodEndsNoRemoval(t *testing.T) {
+	t.Parallel()
+	w := going(t, 0)
+	p := pod("default", "leaving", "a", resources("cpu", "500m"))
+	p.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	p.Finalizers = []string{"example.com/wait"}
+	p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(metav1.NewTime(epoch.Add(9*time.Minute))), new(int64(600))
+	w.must(t, w.Put(p))
+	w.pass(t, 5*time.Minute)
+	if got := w.tainted(); len(got) == 0 || got[0] != "a" || w.replicas("s")[0] != 8 {
+		t.Errorf("while it leaves: Nodes with a taint %v, replicas %v", got, w.replicas("s"))
+	}
+	w.must(t, memory.Patch(w.Server, "default", "leaving", func(p *corev1.Pod) { p.Finalizers = nil }))
+	w.must(t, w.Remove("Pod", "default", "leaving", memory.Force))
+	w.pass(t, time.Minute)
+	if got := w.replicas("s"); got[0] != 7 {
+		t.Errorf("once it is gone: replicas %v", got)
+	}
+}
+
 // A limit that cannot be read is told as such, to whoever looks at the Node and at the limit.
 func TestUnreadableBudgetIsTold(t *testing.T) {
 	t.Parallel()
