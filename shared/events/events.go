@@ -66,10 +66,10 @@ var (
 	versionForm = regexp.MustCompile(`^([a-z0-9.-]{1,253}/)?v[a-z0-9]{1,30}$`)
 )
 
-// Parse reads the event of a request in binary or structured mode. Its error is ErrMalformed: no CloudEvent, an
-// unknown type, more than 16 kB of headers or 64 kB of body, a name that no object can have, or a namespace that is not among the allowed ones.
-// Cluster-scoped objects have no namespace. Where questions are asked, large has a place for each body of up to 1 MiB that may
-// be read at a time, and the error where none is left is a RetryError; elsewhere it is nil.
+// Parse reads the event of a request in binary or structured mode. Its error is ErrMalformed: no CloudEvent, one that can be read
+// in two ways, an unknown type, more than 16 kB of headers or 64 kB of body, a name that no object can have, or a namespace that is
+// not among the allowed ones. Cluster-scoped objects have no namespace. Where questions are asked, large has a place for each body
+// of up to 1 MiB that may be read at a time, and the error where none is left is a RetryError; elsewhere it is nil.
 func Parse(w http.ResponseWriter, r *http.Request, allowed []string, large chan struct{}) (Event, error) {
 	if n := headerSize(r.Header); n > maxHeader {
 		return Event{}, fmt.Errorf("%w: headers of %d bytes", ErrMalformed, n)
@@ -79,7 +79,13 @@ func Parse(w http.ResponseWriter, r *http.Request, allowed []string, large chan 
 		return Event{}, err
 	}
 	defer done()
-	ev, err := binding.ToEvent(r.Context(), cehttp.NewMessage(r.Header, io.NopCloser(bytes.NewReader(body))))
+	message := cehttp.NewMessage(r.Header, io.NopCloser(bytes.NewReader(body)))
+	if message.ReadEncoding() == binding.EncodingStructured {
+		if err := readInOneWay(body); err != nil {
+			return Event{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+		}
+	}
+	ev, err := binding.ToEvent(r.Context(), message)
 	if err != nil {
 		return Event{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}

@@ -301,3 +301,36 @@ func TestRefusalsAreShort(t *testing.T) {
 		}
 	}
 }
+
+// A structured event is read in one way: whatever another reader could understand otherwise is refused (RELIABILITY §4, inputs).
+func TestStructuredEventsAreReadInOneWay(t *testing.T) {
+	t.Parallel()
+	const node = `"specversion":"1.0","id":"1","source":"/x","type":"dev.knative.apiserver.ref.update","apiversion":"v1","kind":"Node","name":"a"`
+	nested := func(deep int) string {
+		return strings.Repeat(`[{"a":`, deep/2) + `"[[{{\\\"[["` + strings.Repeat("}]", deep/2)
+	}
+	for body, want := range map[string]string{
+		`{` + node + `}`: "",
+		` {` + node + `,"traceparent":"00-x","datacontenttype":"application/json","data_base64":"e30="} `: "",
+		`{` + node + `,"data":` + nested(60) + `}`:                                                        "",
+		`{` + node + `,"data":` + nested(64) + `}`:                                                        "deeper than 64",
+		`{` + node + `,"data":` + nested(10000) + `}`:                                                     "deeper than 64",
+		`{` + node + `,"name":"b"}`:                                                                       `"name"`,
+		`{` + node + `,"type":"dev.knative.sources.ping"}`:                                                `"type"`,
+		`{` + node + `,"specversion":"0.3"}`:                                                              `"specversion"`,
+		`{` + node + `,"Name":"b"}`:                                                                       `"Name"`,
+		`{` + node + `,"\u006eame":"b"}`:                                                                  `"name"`,
+		`{` + node + `,"data":{},"data":[]}`:                                                              `"data"`,
+		`{` + node + `} {}`:                                                                               "",
+		`[` + node + `]`:                                                                                  "",
+		`{"` + strings.Repeat("X", 1000) + `":1,` + node + `}`:                                            `"XXX`,
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/cloudevents+json; charset=UTF-8")
+		e, err := Parse(httptest.NewRecorder(), r, served, nil)
+		good := want == "" && strings.HasSuffix(strings.TrimSpace(body), "}") && !strings.HasSuffix(body, "{}")
+		if good && (err != nil || e.Name != "a") || !good && (!errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), want) || len(err.Error()) > 250) {
+			t.Errorf("%.300s: %+v, error %.300v", body, e, err)
+		}
+	}
+}

@@ -49,6 +49,9 @@ var port = []Guard{
 	{"dead-letters-body-limit", "2g", "functions/dead-letter/handler.go", `	r.Body = http.MaxBytesReader(w, r.Body, maxBody)` + "\n", "	_ = maxBody\n", ""},
 	{"refusals-are-logged-in-short", "4", run + "serve.go", `text[:min(len(text), maxTold)]`, `text`, ""},
 	{"questions-have-one-place", "2g", run + "serve.go", `question: make(chan struct{}, 1)}`, `question: make(chan struct{}, maxInvocations)}`, ""},
+	{"attributes-said-once", "4", "shared/events/structured.go", `		case said[name]:`, `		case said[name] && false:`, ""},
+	{"attributes-in-small-letters", "4", "shared/events/structured.go", `!attributeForm.MatchString(name):`, `name == "":`, ""},
+	{"depth-of-events", "4", "shared/events/structured.go", `		if deep > maxDepth {`, `		if deep < 0 {`, ""},
 	{"header-limit", "2g", "shared/events/events.go", `n > maxHeader {`, `n < 0 {`, ""},
 	{"list-of-errors-is-no-list", "G5", run + "list.go", `		c.Found, c.Err = byUID[l.UID], refusal(err)`, `		c.Found, c.Err = byUID[l.UID], nil`, ""},
 	{"failed-find-is-no-absence", "G5", run + "look.go", `		c.Found, c.Err = found, refusal(err)
