@@ -47,6 +47,7 @@ var port = []Guard{
 	{"body-limit", "2g", "shared/events/events.go", `	r.Body = http.MaxBytesReader(w, r.Body, most)` + "\n", "	_, _ = w, most\n", ""},
 	{"large-bodies-one-at-a-time", "2g", "shared/events/events.go", `			return nil, nil, &RetryError{Busy: true, After: time.Second, Err: errors.New("another large question is being read")}` + "\n", "", ""},
 	{"dead-letters-body-limit", "2g", "functions/dead-letter/handler.go", `	r.Body = http.MaxBytesReader(w, r.Body, maxBody)` + "\n", "	_ = maxBody\n", ""},
+	{"unclear-is-delivered-again", "2g", run + "runner.go", `	if inv.unfinished && err == nil && !req.Scan() {`, `	if false {`, ""},
 	{"refusals-are-logged-in-short", "4", run + "serve.go", `text[:min(len(text), maxTold)]`, `text`, ""},
 	{"questions-have-one-place", "2g", run + "serve.go", `question: make(chan struct{}, 1)}`, `question: make(chan struct{}, maxInvocations)}`, ""},
 	{"attributes-said-once", "4", "shared/events/structured.go", `		case said[name]:`, `		case said[name] && false:`, ""},
@@ -142,6 +143,7 @@ var ledgers = []Guard{
 		}
 `, ""},
 	{"gate-of-the-ledger", "2a.5", provision + "launch.go", `	if why := l.forbidden(); why != "" {`, `	if why := l.forbidden(); why != "" && false {`, ""},
+	{"empty-selector-is-nobodys", "2a.6", scale + "handler.go", `	case selector.Empty():`, `	case false:`, ""},
 	{"adopted-by-uid", "2a.6", scale + "members.go", `		return m.byUID[adopted.UID]`, `		return m.byName[adopted.Name]`, ""},
 	{"rebuild-creates-nothing", "2a.7", scale + "handler.go", `	if ledger.Rebuilt != s.Invocation {`, `	if ledger.Rebuilt != "nobody" {`, ""},
 	{"ledger-from-before-an-adoption", "2a.7", scale + "members.go", `!adopted && !l.Active.Has(k) && err == nil && at >= l.Next {`, `!adopted && err == nil && at < 0 {`, ""},
