@@ -73,7 +73,7 @@ func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence
 	case m.DeletionTimestamp != nil:
 		return l.terminate(err)
 	case phase(m) == machine.PhaseFailed:
-		return l.markUnknown()
+		return l.failed()
 	case !machine.HasFinalizer(m):
 		return l.update(withFinalizer(m), "finalizer before anything else")
 	case err != nil:

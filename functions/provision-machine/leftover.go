@@ -9,6 +9,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // leftover reports whether a refused attempt got so far that something of it may be there: children that nobody would
@@ -17,6 +18,24 @@ import (
 func (l life) leftover() bool {
 	i := l.intent
 	return i.Over() && len(i.Progress) > 0 && i.Account == l.cloud.Account && l.sameCluster()
+}
+
+// failed serves a Machine that has Failed: no attempt follows that would have to make room first, so what the last one left goes by
+// itself (2b.8). Whatever may run on it is left to the deletion, which drains it.
+func (l life) failed() plan.Sequence {
+	if seq := l.markUnknown(); len(seq.Do) > 0 {
+		return seq
+	}
+	drained := l.in == nil && l.onNetwork() == nil && l.m.Status.NodeRef == nil
+	if !leaves(l.Snapshot, l.m, l.intent) || l.cloud.Err != nil || !l.leftover() || l.elsewhere() || !drained {
+		return plan.Sequence{}
+	}
+	return l.clear()
+}
+
+// leaves reports whether the attempt of a Failed Machine may have left something that can be removed now.
+func leaves(s snapshot.Snapshot, m *machine.Machine, i *machine.Intent) bool {
+	return m.Spec.ProviderID == nil && machine.HasFinalizer(m) && i.Over() && len(i.Progress) > 0 && !waits(s, m, i)
 }
 
 // clear has the cloud remove it, under a claim: what is removed is known by the Machine's tag, which what the next attempt

@@ -98,7 +98,9 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 		known := m.Spec.ProviderID != nil || !open(intent) // else what surfaced, or is not complete, is recorded before it goes
 		bulk := s.Request.Scan() && !life{Snapshot: s, m: m}.takenUp()
 		return snapshot.Lookup{UID: m.UID, Bulk: bulk, Open: !s.Request.Scan() && known && !unlocated(m) && (m.Spec.ProviderID == nil || intent.Made(m) && s.OtherClusterID(m) == "")}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil || unrecorded(s, m))
-	case phase(m) == machine.PhaseFailed, !machine.HasFinalizer(m), validate(m) != "", hopeless(s, m):
+	case phase(m) == machine.PhaseFailed:
+		return snapshot.Lookup{UID: m.UID}, leaves(s, m, intent) && validate(m) == ""
+	case !machine.HasFinalizer(m), validate(m) != "", hopeless(s, m):
 		return snapshot.Lookup{}, false
 	case tried && o.Result == plan.Done && (m.Spec.ProviderID == nil || machine.SameID(*m.Spec.ProviderID, o.Instance.ProviderID)):
 		return snapshot.Lookup{UID: m.UID, Open: true}, true // the answer is newer than any list

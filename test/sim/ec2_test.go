@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,7 @@ type onEC2 struct {
 	api    *memory.Server
 	clouds *runner.Clouds
 	now    time.Time
+	told   map[string]bool
 }
 
 // newOnEC2 returns it with more in its providerSpec, on what serves EC2.
@@ -44,7 +46,7 @@ func newOnEC2(t *testing.T, serve http.Handler, more string) *onEC2 {
 	t.Helper()
 	server := httptest.NewServer(serve)
 	t.Cleanup(server.Close)
-	w := &onEC2{t: t, now: Start}
+	w := &onEC2{t: t, now: Start, told: map[string]bool{}}
 	w.api = memory.New(func() time.Time { return w.now })
 	secret := func(name string, data map[string][]byte) {
 		w.api.PutSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: name}, Data: data})
@@ -53,13 +55,18 @@ func newOnEC2(t *testing.T, serve http.Handler, more string) *onEC2 {
 		"aws_access_key_id": fmt.Appendf(nil, "AKIA%016d", len(t.Name())), "aws_secret_access_key": []byte("canary"), "aws_endpoint_url": []byte(server.URL),
 	})
 	secret("worker-user-data", map[string][]byte{"userData": []byte("{}")})
-	w.clouds = runner.NewClouds([]provider.Provider{aws.Provider(nil)}, w.api.As("provision-machine").Secret)
+	w.restart()
 	m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "worker-a", Labels: map[string]string{machine.LabelCluster: "cluster-8trtb-rlgsx"}}}
 	m.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(`{"apiVersion":"machine.openshift.io/v1beta1","kind":"AWSMachineProviderConfig","ami":{"id":"ami-0f1d83dd6ffe4c9de"},
 		"instanceType":"m5a.4xlarge","subnet":{"filters":[{"name":"tag:Name","values":["cluster-8trtb-rlgsx-private-us-east-2b"]}]},
 		"iamInstanceProfile":{"id":"p"},"userDataSecret":{"name":"worker-user-data"},"credentialsSecret":{"name":"aws-cloud-credentials"},` + more + `}`)}
 	w.put(m)
 	return w
+}
+
+// restart forgets what a process remembers of its clouds, as that a call is denied.
+func (w *onEC2) restart() {
+	w.clouds = runner.NewClouds([]provider.Provider{aws.Provider(nil)}, w.api.As("provision-machine").Secret)
 }
 
 func (w *onEC2) put(o plan.Object) {
@@ -77,8 +84,15 @@ func (w *onEC2) scan(times int, apart time.Duration, all ...function.Function) {
 		time.Sleep(2 * time.Millisecond) // EC2 boots by its own clock
 		for _, f := range all {
 			r := &runner.Runner{Function: f, Cluster: w.api.As(f.Name), Clock: func() time.Time { return w.now }, Log: slog.New(slog.DiscardHandler), Clouds: w.clouds}
-			if _, err := r.Handle(w.t.Context(), snapshot.Request{}); err != nil {
+			p, err := r.Handle(w.t.Context(), snapshot.Request{})
+			if err != nil {
 				w.t.Fatal(err)
+			}
+			for _, seq := range p.Do {
+				p.Notes = append(p.Notes, seq.Notes...)
+			}
+			for _, n := range p.Notes {
+				w.told[n.Message] = true
 			}
 		}
 	}
@@ -153,6 +167,58 @@ func TestInstanceThatWaitsForItsBalancerIsDrained(t *testing.T) {
 			w.scan(6, 10*time.Second, all...)
 			if m := w.machine(); m != nil || w.api.Object("Node", "", node) != nil {
 				t.Errorf("the Machine or its Node stays: %v", m)
+			}
+		})
+	}
+}
+
+// A dedicated host is allocated, then EC2 refuses the launch for good: the Machine is Failed at once, and what its attempt made is given
+// back; nobody else would do so, as the Machine is there (2b.8). Where that is refused it is told, and asked for again.
+func TestDedicatedHostOfAFailedMachineIsGivenBack(t *testing.T) {
+	t.Parallel()
+	for _, deny := range []string{"", "ReleaseHosts"} {
+		t.Run("denied "+deny, func(t *testing.T) {
+			t.Parallel()
+			cloud := &ec2.Cloud{Boot: time.Millisecond}
+			var denied atomic.Bool
+			denied.Store(deny != "")
+			w := newOnEC2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				refuse := func(status int, code, message string) {
+					w.Header().Set("Content-Type", "text/xml")
+					w.WriteHeader(status)
+					_, _ = fmt.Fprintf(w, `<Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors><RequestID>x</RequestID></Response>`, code, message)
+				}
+				switch err := r.ParseForm(); {
+				case err == nil && r.Form.Get("Action") == "RunInstances":
+					refuse(http.StatusBadRequest, "InvalidParameterValue", "The architecture of the specified instance type does not match that of the AMI")
+				case err == nil && r.Form.Get("Action") == deny && denied.Load():
+					refuse(http.StatusForbidden, "UnauthorizedOperation", "You are not authorized to perform this operation.")
+				default:
+					cloud.ServeHTTP(w, r)
+				}
+			}), `"placement":{"region":"us-east-2","availabilityZone":"us-east-2b","tenancy":"host","host":{"affinity":"DedicatedHost","dedicatedHost":{"allocationStrategy":"Dynamic"}}}`)
+			w.scan(12, 10*time.Second, provisionmachine.Function)
+			if m := w.machine(); machine.Phase(m) != machine.PhaseFailed || !strings.Contains(*m.Status.ErrorMessage, "architecture") {
+				t.Fatalf("phase %s, conditions %v", machine.Phase(m), m.Status.Conditions)
+			}
+			if n := len(cloud.Hosts()); deny != "" && n != 1 || deny == "" && n != 0 {
+				t.Fatalf("hosts %v", cloud.Hosts())
+			}
+			if deny != "" {
+				if !strings.Contains(fmt.Sprint(w.told), "the cloud does not remove what was left by attempt 1") {
+					t.Errorf("told: %v", w.told)
+				}
+				denied.Store(false)
+				w.restart()
+				w.scan(40, 10*time.Second, provisionmachine.Function)
+			}
+			if len(cloud.Hosts()) > 0 {
+				t.Errorf("hosts of a Machine that is Failed: %v, told %v", cloud.Hosts(), w.told)
+			}
+			version := w.machine().ResourceVersion
+			w.scan(12, 10*time.Second, provisionmachine.Function)
+			if now := w.machine().ResourceVersion; now != version {
+				t.Errorf("version %s became %s, though nothing is left to do", version, now)
 			}
 		})
 	}
