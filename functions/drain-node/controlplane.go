@@ -97,11 +97,15 @@ func (d drain) takeSlot(claimed *bool) (seq []plan.Sequence, wait bool) {
 	if holder := d.Machine(held.Namespace, held.Name); holder != nil && holder.UID == held.UID {
 		return d.queued("machine " + held.Name + " goes first"), true
 	}
+	claim := d.claim()
+	if o, tried := d.Outcome(claim); tried && o.Result == plan.Refused {
+		return d.barred("configmap " + machine.ConfigMapDisrupt + ", which says whose turn it is, cannot be written: " + o.Message), true
+	}
 	if *claimed {
 		return nil, true
 	}
 	*claimed = true
-	return []plan.Sequence{{Do: []plan.Action{d.claim()}}}, true
+	return []plan.Sequence{{Do: []plan.Action{claim}}}, true
 }
 
 func (d drain) claim() plan.Action {

@@ -3,11 +3,22 @@
 package drainnode
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/cluster"
+	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/runner"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 	"github.com/machine-functions/machine-functions/test/scenario"
 )
@@ -92,4 +103,85 @@ func FuzzSlot(f *testing.F) {
 			t.Errorf("%q was read as %+v", text, held)
 		}
 	})
+}
+
+// Where nobody may write the record of the slot, be it new or as it stands, the Machine that waits for it says why, once; and it goes on once
+// that is mended.
+func TestSlotThatIsRefusedIsTold(t *testing.T) {
+	t.Parallel()
+	for name, there := range map[string]bool{"new": false, "as it stands": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				api := apiserver.New(time.Now)
+				n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master-0", UID: "node-0", Labels: map[string]string{machine.LabelMaster: ""}}}
+				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+				m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "master-0", UID: "machine-0", Finalizers: []string{machine.Finalizer}}}
+				m.DeletionTimestamp = new(metav1.Now())
+				m.Annotations = map[string]string{machine.AnnotationDrainTimeout: "10m"}
+				m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: n.Name, UID: n.UID}
+				put := func(o plan.Object) {
+					if err := api.Put(o); err != nil {
+						t.Fatal(err)
+					}
+				}
+				put(n)
+				put(m)
+				if there {
+					put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.ConfigMapDisrupt}})
+				}
+				refuses := &noConfigMaps{Cluster: api.As("drain-node")}
+				r := &runner.Runner{Function: Function, Cluster: refuses, Log: slog.New(slog.DiscardHandler)}
+				hour := func() (versions map[string]bool) {
+					versions = map[string]bool{}
+					for range 6 * 60 {
+						if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
+							t.Fatal(err)
+						}
+						versions[api.Object("Machine", machine.Namespace, "master-0").GetResourceVersion()] = true
+						time.Sleep(10 * time.Second)
+					}
+					return versions
+				}
+				drained := func() machine.Condition {
+					m, _ := api.Object("Machine", machine.Namespace, "master-0").(*machine.Machine)
+					if c := machine.FindCondition(m.Status.Conditions, machine.ConditionDrained); c != nil {
+						return *c
+					}
+					return machine.Condition{}
+				}
+				if n := len(hour()); n != 1 {
+					t.Errorf("%d versions of the Machine", n)
+				}
+				if c := drained(); c.Status != corev1.ConditionFalse || c.Reason != reasonQueued || !strings.Contains(c.Message, "exceeded quota") {
+					t.Errorf("got %+v", c)
+				}
+				refuses.mended = true
+				hour()
+				if c := drained(); c.Status != corev1.ConditionTrue {
+					t.Errorf("mended: %+v", c)
+				}
+			})
+		})
+	}
+}
+
+// noConfigMaps is an API server that takes no ConfigMap: for a quota, a policy, as it is immutable, as its namespace goes.
+type noConfigMaps struct {
+	cluster.Cluster
+	mended bool
+}
+
+func (c *noConfigMaps) Apply(ctx context.Context, a plan.Action) error {
+	var o plan.Object
+	switch a := a.(type) {
+	case plan.Create:
+		o = a.Object
+	case plan.Update:
+		o = a.New
+	}
+	if _, ok := o.(*corev1.ConfigMap); ok && !c.mended {
+		return &cluster.RefusedError{Err: errors.New("exceeded quota")}
+	}
+	return c.Cluster.Apply(ctx, a)
 }
