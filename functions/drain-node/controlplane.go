@@ -162,11 +162,11 @@ func (d drain) queued(why string) []plan.Sequence {
 }
 
 // inQueue waits for the turn of the Node, which no limit cuts short. Where that is a later one of the instance, the drain has begun, and
-// its limit counts from then on: it ends the drain once the turn comes.
+// the first Node stays what it is: its turn does not come anew.
 func (d drain) inQueue(severity machinev1beta1.ConditionSeverity, why string, note plan.Note) []plan.Sequence {
 	reason := reasonQueued
 	if d.later {
-		reason = "Draining"
+		reason = reasonAgain
 	}
 	return d.undrained(machine.False(machine.ConditionDrained, severity, reason, why), note)
 }

@@ -211,7 +211,7 @@ func (d drain) undrained(c machine.Condition, notes ...plan.Note) []plan.Sequenc
 
 func (d drain) set(c machine.Condition, notes []plan.Note) []plan.Sequence {
 	next := d.deleting()
-	if have := d.begun(); have != nil && have.Reason == reasonQueued && c.Reason != reasonQueued { // its turn has come: the queue does not count
+	if have := d.begun(); have != nil && d.waited(have) && c.Reason != have.Reason { // its turn has come: the queue does not count
 		forget(next)
 	}
 	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, c, d.Now)

@@ -18,6 +18,8 @@ import (
 const (
 	// reasonQueued is of a drain that has not begun, because another control-plane Node goes first, or nobody knows which one does.
 	reasonQueued = "Queued"
+	// reasonAgain is of a drain that has begun, and waits for the turn of a later Node of the instance.
+	reasonAgain = "QueuedAgain"
 	// fewPods is how many Pods a message names.
 	fewPods = 5
 )
@@ -40,11 +42,12 @@ func limitOf(m *machine.Machine) (limit time.Duration, limited bool, err error) 
 }
 
 // begin writes down when a drain with a limit began; without a limit nobody has to know. Waiting for hooks, or for
-// another control-plane Node, is not part of it. What a clock that was ahead wrote down begins now (RELIABILITY G7).
+// another control-plane Node, is not part of it: the limit begins anew with a later Node whose turn was waited for. What a clock that
+// was ahead wrote down begins now (RELIABILITY G7).
 func (d drain) begin(notes ...plan.Note) []plan.Sequence {
 	limit, limited, _ := limitOf(d.m)
 	have := d.begun()
-	if !limited || have != nil && have.Reason != reasonQueued && !machine.TooFar(have.LastTransitionTime.Time, d.Now, 0) {
+	if !limited || have != nil && !d.waited(have) && !machine.TooFar(have.LastTransitionTime.Time, d.Now, 0) {
 		return nil
 	}
 	next := d.deleting()
@@ -52,6 +55,12 @@ func (d drain) begin(notes ...plan.Note) []plan.Sequence {
 	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo,
 		"Draining", "ends at "+machine.Stamp(d.Now.Add(limit))+" at the latest"), d.Now)
 	return []plan.Sequence{{Do: []plan.Action{plan.UpdateStatus{Old: d.m, New: next, Why: "drain within " + limit.String()}}, Notes: notes}}
+}
+
+// waited reports whether the drain as it stands did nothing but wait for the turn of d's Node, which has come. It is none of the first Node's
+// that a later one waits.
+func (d drain) waited(have *machine.Condition) bool {
+	return have.Reason == reasonQueued || have.Reason == reasonAgain && d.later
 }
 
 // forget takes off m since when it is drained, so that this begins anew.

@@ -281,8 +281,9 @@ var drains = []Guard{
 	{"broken-slot-lets-nobody-go", "2e", drain + "controlplane.go", `	if err != nil {
 		return d.barred(`, `	if err != nil && false {
 		return d.barred(`, ""},
-	{"queue-is-no-part-of-the-drain", "2e", drain + "handler.go", ` && have.Reason == reasonQueued && c.Reason != reasonQueued {`, ` && false {`, ""},
-	{"queue-of-a-later-node-is-part-of-the-drain", "2e", drain + "controlplane.go", `	if d.later {`, `	if false {`, ""},
+	{"queue-is-no-part-of-the-drain", "2e", drain + "handler.go", ` && d.waited(have) && c.Reason != have.Reason {`, ` && false {`, ""},
+	{"limit-begins-with-a-later-turn", "2e", drain + "limit.go", ` || have.Reason == reasonAgain && d.later`, ``, ""},
+	{"queue-of-a-later-node-is-no-new-drain", "2e", drain + "controlplane.go", `	if d.later {`, `	if false {`, ""},
 	{"scan-ends-the-drain-of-a-silent-node", "2e", drain + "handler.go", `	if !besideRead(d.Snapshot, d.m, d.n) {`, `	if false {`, ""},
 	{"every-node-of-the-instance-is-emptied", "2e", drain + "handler.go", `	if len(d.others) > 0 {`, `	if false {`, ""},
 	{"nodes-beside-a-silent-one-are-read", "2e", drain + "reads.go", `		ask = append(ask, beside(s, m, n)...)
