@@ -65,7 +65,7 @@ func (sc *scan) cheapOrSparing(options []*option) (served map[*group][]*corev1.P
 	return sc.comeTo(options, cheap), true
 }
 
-// sparing makes a plan of Nodes that take little of what is limited, whatever they cost.
+// sparing makes a plan of Nodes that take little of what is limited, whatever they cost: each priority of groups of its own Nodes.
 func (sc *scan) sparing(options []*option) (served map[*group][]*corev1.Pod, cut bool) {
 	prices := weigh(options)
 	served, cut = sc.within(options)
@@ -196,25 +196,33 @@ func (sc *scan) ranksPods() bool {
 	})
 }
 
-// differ reports that options take another part of what is limited than of the money: only then do other Nodes come where they are weighed.
+// differ reports that options of a rank take another part of what is limited than of the money: only then do other Nodes come where they are
+// weighed.
 func differ(options []*option) bool {
+	first := map[int64]scheduling.Offer{}
 	return slices.ContainsFunc(options, func(o *option) bool {
-		return float64(o.offer.Price)*float64(options[0].offer.Weight) != float64(options[0].offer.Price)*float64(o.offer.Weight)
+		of, is := first[o.rank]
+		if !is {
+			first[o.rank], of = o.offer, o.offer
+		}
+		return float64(o.offer.Price)*float64(of.Weight) != float64(of.Price)*float64(o.offer.Weight)
 	})
 }
 
 // weigh prices options by what a Node takes of what the limits leave, and returns the prices that they had; these decide between options
-// that take as much.
+// that take as much. A priority decides before that, as it does before prices (SPEC B113).
 func weigh(options []*option) (prices []int64) {
 	const fine = 1000
-	dearest := 1.0
+	dearest := map[int64]float64{}
 	for _, o := range options {
 		prices = append(prices, o.offer.Price)
-		dearest = max(dearest, float64(o.offer.Price))
+		dearest[o.rank] = max(dearest[o.rank], float64(o.offer.Price), 1)
 	}
-	for _, o := range options {
-		o.offer.Price = int64(float64(o.offer.Weight) * (fine + float64(o.offer.Price)/dearest))
+	rank, weights := make([]int64, len(options)), make([]int64, len(options))
+	for i, o := range options {
+		rank[i], weights[i] = o.rank, int64(float64(o.offer.Weight)*(fine+float64(o.offer.Price)/dearest[o.rank]))
 	}
+	combine(options, rank, weights, make([]int64, len(options)))
 	return prices
 }
 

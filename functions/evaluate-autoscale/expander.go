@@ -43,6 +43,7 @@ const (
 // of picking one. What is still equal is decided by name, never by chance.
 func (sc *scan) expand(options []*option) {
 	var above, below [][]int64 // ranks that come before the price, and that decide between equal prices
+	var preferred [][]int64    // of those before the price, what people prefer: nothing that a lot was drawn for
 	var base []int64
 	for _, e := range sc.settings.Expanders {
 		var score []int64
@@ -50,6 +51,9 @@ func (sc *scan) expand(options []*option) {
 		case autoscaling.Priority:
 			score = sc.byPriority(options)
 			sc.prefer(options, score)
+			if score != nil && base == nil && len(above) == len(preferred) {
+				preferred = append(preferred, score)
+			}
 		case autoscaling.Random:
 			score = sc.byChance(options)
 		case autoscaling.Price:
@@ -78,6 +82,9 @@ func (sc *scan) expand(options []*option) {
 		sc.notes = append(sc.notes, plan.Log(fmt.Sprintf("Priority expander: of %d ranks of groups only the first %d are kept apart, the others count as one", most+1, mostRanks)))
 	}
 	combine(options, first, base, ranks(below, len(options)))
+	for i, rank := range ranks(preferred, len(options)) {
+		options[i].rank = rank
+	}
 }
 
 // prefer keeps what an expander says by which people prefer one group to another: where they do, nothing is balanced. A

@@ -73,7 +73,7 @@ func (sc *scan) beyond(options []*option, some tried) tried {
 		o.more = rest[i]
 		total = total.plus(sc.sizeOf(o.template.Node), int64(o.more))
 	}
-	for _, x := range sc.placement.Openings {
+	for _, x := range sc.openings(options) {
 		o := options[x.Offer]
 		had := min(rest[x.Offer], int32(x.Count))
 		rest[x.Offer] -= had

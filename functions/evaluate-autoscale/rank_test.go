@@ -42,21 +42,26 @@ func TestLesserPodsCostNobodyAPlace(t *testing.T) {
 // leftOf counts, by priority, the Pods of at least a priority that are left over where no others wait.
 func (w *world) leftOf(t *testing.T, pods []*corev1.Pod, least int32) map[int32]int {
 	t.Helper()
+	pods, _ = divided(pods, func(p *corev1.Pod) bool { return *p.Spec.Priority >= least })
+	return w.decided(t, pods).leftOver()
+}
+
+// decided is a scan that has decided, with these Pods and nothing written.
+func (w *world) decided(t *testing.T, pods []*corev1.Pod) *scan {
+	t.Helper()
 	s := snapshot.Snapshot{Now: w.now}
 	for _, all := range [][]plan.Object{
-		objects[*autoscaling.ClusterAutoscaler](w), objects[*autoscaling.MachineAutoscaler](w), objects[*machine.MachineSet](w), objects[*machine.Machine](w), objects[*corev1.Node](w),
+		objects[*autoscaling.ClusterAutoscaler](w), objects[*autoscaling.MachineAutoscaler](w), objects[*machine.MachineSet](w), objects[*machine.Machine](w), objects[*corev1.Node](w), objects[*corev1.ConfigMap](w),
 	} {
 		s.Add(all...)
 	}
 	for _, p := range pods {
-		if *p.Spec.Priority >= least {
-			s.Add(p)
-		}
+		s.Add(p)
 	}
 	sc, err := newScan(s, clusterAutoscaler(s))
 	w.must(t, err)
 	sc.decide()
-	return sc.leftOver()
+	return sc
 }
 
 func objects[T plan.Object](w *world) (all []plan.Object) {

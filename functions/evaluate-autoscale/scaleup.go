@@ -6,11 +6,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -27,6 +29,7 @@ type option struct {
 	offer scheduling.Offer
 	room  int     // Nodes that the group and the limits of the cluster leave for it alone
 	score []int64 // by priority and by price, as far as expanders ask for them
+	rank  int64   // by priority, where that decides before a price
 	more  int32   // Nodes to add
 	rest  int     // Nodes that the plan has for it and that are not dealt out yet
 }
@@ -232,7 +235,7 @@ func (sc *scan) afforded(options []*option) (openings []scheduling.Opening, tota
 	for _, o := range options {
 		o.rest = 0
 	}
-	openings, total = slices.Clone(sc.placement.Openings), sc.total()
+	openings, total = sc.openings(options), sc.total()
 	for i := range openings {
 		o := options[openings[i].Offer]
 		one := sc.sizeOf(o.template.Node)
@@ -243,6 +246,23 @@ func (sc *scan) afforded(options []*option) (openings []scheduling.Opening, tota
 		total = total.plus(one, int64(openings[i].Count))
 	}
 	return openings, total, cut
+}
+
+// openings returns what the packing opened, those first that come first where there may be fewer: of those for Pods that are as important,
+// what a priority of groups puts first (SPEC B113).
+func (sc *scan) openings(options []*option) []scheduling.Opening {
+	highest := func(x scheduling.Opening) int32 {
+		rank := int32(math.MinInt32)
+		for _, h := range x.Holds {
+			rank = max(rank, corev1helpers.PodPriority(sc.placement.Shapes[h.Item].Pods[0]))
+		}
+		return rank
+	}
+	all := slices.Clone(sc.placement.Openings)
+	slices.SortStableFunc(all, func(a, b scheduling.Opening) int {
+		return cmp.Or(cmp.Compare(highest(b), highest(a)), cmp.Compare(options[a.Offer].rank, options[b.Offer].rank))
+	})
+	return all
 }
 
 // serve notes that so many more Pods of a shape get new Nodes, and returns them. The first time it returns the ones that
