@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -232,7 +233,7 @@ func cloudOutcome(instance provider.Instance, err error) plan.Outcome {
 	if err == nil {
 		return plan.Outcome{Instance: instance}
 	}
-	o := plan.Outcome{Result: plan.Refused, Code: provider.CodeOf(err), Message: err.Error()}
+	o := plan.Outcome{Result: plan.Refused, Code: provider.CodeOf(err), Message: said(err)}
 	o.Instance.Progress = instance.Progress
 	if e, ok := errors.AsType[*provider.Error](err); ok {
 		o.RetryAfter = e.RetryAfter
@@ -243,6 +244,18 @@ func cloudOutcome(instance provider.Instance, err error) plan.Outcome {
 		o.Result = plan.Failed
 	}
 	return o
+}
+
+// mostSaid bounds what is kept of a cloud's words, in bytes: they come to stand in conditions, in every object that they concern.
+const mostSaid = 4096
+
+// said returns an error's text, cut to mostSaid bytes without cutting a character.
+func said(err error) string {
+	text := err.Error()
+	if len(text) <= mostSaid {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostSaid-len("…")], "") + "…"
 }
 
 func apiOutcome(err error) (plan.Outcome, error) {

@@ -288,7 +288,7 @@ func refusal(err error) *snapshot.Refusal {
 	if err == nil {
 		return nil
 	}
-	r := &snapshot.Refusal{Code: provider.CodeOf(err), Message: err.Error()}
+	r := &snapshot.Refusal{Code: provider.CodeOf(err), Message: said(err)}
 	if e, ok := errors.AsType[*provider.Error](err); ok {
 		r.RetryAfter = e.RetryAfter
 	}

@@ -25,6 +25,7 @@ var inputs = []Guard{
 	{"vcenter-follows-no-redirect", "4", "shared/provider/vsphere/transport.go", `	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 `, "", ""},
 	{"answers-of-clouds-end", "4", "shared/provider/throttle/throttle.go", `	answer.Body = bounded(answer)`, `	_ = bounded`, "./shared/provider/throttle ./shared/provider/aws ./shared/provider/openstack ./shared/provider/vsphere"},
+	{"words-of-clouds-are-cut", "4", "shared/runner/apply.go", `	if len(text) <= mostSaid {`, `	if len(text) > 0 {`, "./shared/runner"},
 	{"vcenter-is-dialled-by-us", "4", "shared/provider/vsphere/transport.go", `, t.DialTLSContext, t.ForceAttemptHTTP2 = throttle.Dialer(deadline).DialContext, nil, false`, ` = throttle.Dialer(deadline).DialContext`, ""},
 	{"ec2-is-dialled-by-us", "4", "shared/provider/aws/client.go", `		DialContext:           throttle.Dialer(deadline).DialContext,
 `, "", ""},
