@@ -76,6 +76,29 @@ func TestRetiredMachineGoesOnlyUnchanged(t *testing.T) {
 	}
 }
 
+// Who is adopted stands in the committed ledger first: a Machine that it does not name, or has retired, is left alone (2a.6).
+func TestOrphanOutsideTheLedgerIsNotAdopted(t *testing.T) {
+	t.Parallel()
+	set := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "worker", Namespace: machine.Namespace, UID: "set-1"}}
+	l := machine.NewLedger("set-1")
+	x := newMachine(set, l, 0)
+	x.OwnerReferences = nil
+	stranger := x.DeepCopy()
+	stranger.Name = "stranger"
+	l.Next = 1
+	if all := execute(snapshot.Snapshot{}, set, l, members{orphans: []*machine.Machine{x, stranger}}); len(all) > 0 {
+		t.Errorf("plan %v", all)
+	}
+	l.Active = machine.Ordinals{0}
+	all := execute(snapshot.Snapshot{}, set, l, members{orphans: []*machine.Machine{x, stranger}})
+	if len(all) == 0 || len(all[0].Do) != 1 {
+		t.Fatalf("plan %v", all)
+	}
+	if u, ok := all[0].Do[0].(plan.Update); !ok || u.Old != plan.Object(x) {
+		t.Errorf("got %#v", all[0].Do[0])
+	}
+}
+
 // A template may say nothing of a cluster, as in OpenShift: its Machines get the Infrastructure's name, by which their instances are
 // tagged (SPEC S79, S91). What it says stands.
 func TestMachinesNameTheirCluster(t *testing.T) {
