@@ -14,7 +14,7 @@ import (
 
 // leftover reports whether a refused attempt got so far that something of it may be there: children that nobody would
 // remove before the Machine goes, while every further attempt makes its own, up to the quota (R-B12, RELIABILITY 2b.8). In
-// another account than the one that is asked now sweep-instances finds them.
+// another region than the one that is asked now sweep-instances finds them, once the Machine's instance is made.
 func (l life) leftover() bool {
 	i := l.intent
 	return i.Over() && len(i.Progress) > 0 && i.Account == l.cloud.Account && l.sameCluster()

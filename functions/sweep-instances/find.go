@@ -65,10 +65,11 @@ type owners struct {
 	byUID    map[types.UID]*machine.Machine
 	recorded map[machine.InstanceID]bool
 	listed   map[machine.InstanceID]bool
+	records  *machine.Records
 }
 
 func ownersIn(s snapshot.Snapshot) owners {
-	o := owners{byUID: map[types.UID]*machine.Machine{}, recorded: map[machine.InstanceID]bool{}, listed: listed(s)}
+	o := owners{byUID: map[types.UID]*machine.Machine{}, recorded: map[machine.InstanceID]bool{}, listed: listed(s), records: s.Records}
 	for _, m := range s.Machines {
 		o.byUID[m.UID] = m
 		if id := machine.ProviderID(m); id != "" {
@@ -99,10 +100,10 @@ func findsIn(s snapshot.Snapshot, o owners) []find {
 		}
 		kept := map[types.UID]bool{}
 		for _, in := range account.Instances {
-			kept[in.UID] = kept[in.UID] || o.owns(in) == ""
+			kept[in.UID] = kept[in.UID] || o.owns(key, in) == ""
 		}
 		for _, in := range account.Instances {
-			why := o.owns(in)
+			why := o.owns(key, in)
 			if why == "" || in.Going() {
 				continue
 			}
@@ -117,9 +118,9 @@ func findsIn(s snapshot.Snapshot, o owners) []find {
 	return all
 }
 
-// owns says why no Machine owns in; empty: one does. A Machine that has recorded no instance yet may be about to
-// record this one.
-func (o owners) owns(in provider.Instance) string {
+// owns says why no Machine owns in, which account shows; empty: one does. A Machine that has recorded no instance yet may be about to
+// record this one, or to go on with what is left.
+func (o owners) owns(account string, in provider.Instance) string {
 	m := o.byUID[in.UID]
 	switch {
 	case in.ProviderID != "" && o.recorded[machine.InstanceOf(in.ProviderID)]:
@@ -130,8 +131,17 @@ func (o owners) owns(in provider.Instance) string {
 		return fmt.Sprintf("there is no machine with UID %s", in.UID)
 	case in.ProviderID != "" && machine.ProviderID(m) != "" && !in.Sole:
 		return fmt.Sprintf("machine %s records %s", m.Name, machine.ProviderID(m))
+	case in.Child && o.leftBy(account, m):
+		return fmt.Sprintf("machine %s has its instance in another region", m.Name)
 	}
 	return ""
+}
+
+// leftBy reports whether what account shows of m was left by an attempt there before m's spec was edited: its instance was made in another
+// region since, and is on record. Two keys of one region may lead to the same account of the cloud, where it may be m's own.
+func (o owners) leftBy(account string, m *machine.Machine) bool {
+	i, err := o.records.Intent(m)
+	return err == nil && i.Made(m) && machine.ProviderID(m) != "" && machine.OtherRegion(account, i.Account)
 }
 
 // alone reports whether in may be what its Machine runs on, though the Machine records another: that one is in no list, as

@@ -82,6 +82,23 @@ func SweptKey(account, clusterID string, known ...map[string]SweptAccount) strin
 // SweptOf returns the account that a key of SweptKey is about.
 func SweptOf(key, clusterID string) string { return strings.TrimSuffix(key, "@"+clusterID) }
 
+// OtherRegion reports whether two keys name different regions, or endpoints: then nothing is in both of the accounts, which keys alone do
+// not say, as two Secrets may have credentials for one.
+func OtherRegion(a, b string) bool {
+	x, inA := regionIn(a)
+	y, inB := regionIn(b)
+	return inA && inB && x != y
+}
+
+// regionIn returns the kind and the region that the key of an account begins with: before its namespace and Secret.
+func regionIn(key string) (string, bool) {
+	parts := strings.Split(key, "/")
+	if len(parts) < 4 || parts[1] == "" {
+		return "", false
+	}
+	return strings.Join(parts[:len(parts)-2], "/"), true
+}
+
 // SweptNodes takes the place of an account in the keys of sightings that are Nodes.
 const SweptNodes = "node"
 

@@ -109,6 +109,7 @@ var port = []Guard{
 var ledgers = []Guard{
 	{"newer-ledger-is-left-alone", "G9", words + "ledger.go", `version.Schema > ledgerSchema {`, `version.Schema > ledgerSchema+9 {`, "./functions/scale-machineset ./shared/machine"},
 	{"newer-intent-is-left-alone", "G9", words + "intent.go", `i.Schema != intentSchema || `, ``, ""},
+	{"adopted-only-by-the-ledger", "2a.6", scale + "execute.go", `		if !ok || !l.Active.Has(k) {`, `		if !ok {`, ""},
 	{"retired-only-unchanged", "G3", scale + "execute.go", `IfUnchanged: true, `, ``, ""},
 	{"ledger-of-this-set", "2a.1", scale + "ledger.go", `	case l.SetUID != set.UID:`, `	case false:`, ""},
 	{"names-follow-from-the-set", "2a.2", words + "name.go", `sha256.Sum256([]byte(string(uid) + "|" + strconv.Itoa(k)))`, `sha256.Sum256([]byte("|" + strconv.Itoa(k)))`, "./shared/machine ./functions/scale-machineset"},
@@ -247,6 +248,8 @@ var launches = []Guard{
 
 var sweeps = []Guard{
 	{"ghost-only-unchanged", "G3", sweep + "ghosts.go", `IfUnchanged: true, `, ``, ""},
+	{"left-where-no-instance-can-be", "2b.10", sweep + "find.go", ` && machine.OtherRegion(account, i.Account)`, ` && account != i.Account`, ""},
+	{"left-once-the-instance-is-made", "2b.10", sweep + "find.go", `i.Made(m) && machine.ProviderID(m) != "" && `, `i != nil && `, ""},
 	{"two-sightings", "2b.10", sweep + "find.go", `	return known && old && !w.Now.Before(since.Add(horizon))`, `	return since.IsZero() || known || old`, ""},
 	{"old-enough", "2b.10", sweep + "find.go", `w.Now.After(created.Add(horizon)) || `, `true || `, ""},
 	{"sighting-from-the-future-is-of-now", "G7", sweep + "ahead.go", `		s.Sightings[key] = machine.Past(since, now)`, `		s.Sightings[key] = since`, ""},
