@@ -23,12 +23,16 @@ type size struct {
 
 func (sc *scan) sizeOf(n *corev1.Node) size {
 	s := size{nodes: 1, cores: (n.Status.Capacity.Cpu().MilliValue() + 999) / 1000, memory: n.Status.Capacity.Memory().Value()}
+	g := sc.of[n.UID]
 	t := n.Labels[scheduling.AcceleratorLabel]
+	if t == "" && g != nil { // the Node is there before it carries what its set says
+		t = g.set.Spec.Template.Spec.Labels[scheduling.AcceleratorLabel]
+	}
 	if t == "" {
 		return s
 	}
 	_, count := sc.gpus.In(n.Status.Capacity)
-	if g := sc.of[n.UID]; g != nil && count == 0 { // they are there before the driver that tells of them
+	if g != nil && count == 0 { // they are there before the driver that tells of them
 		list, _ := scheduling.Capacity(g.set.Annotations)
 		_, count = sc.gpus.In(list)
 	}

@@ -91,6 +91,26 @@ func TestGPUsOfEveryVendorAreLimited(t *testing.T) {
 	}
 }
 
+// A Node that registered a moment ago counts before its set's labels are carried over to it (SPEC C42).
+func TestGPULimitHoldsBeforeTheNodeHasItsLabel(t *testing.T) {
+	t.Parallel()
+	for _, status := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue} {
+		w := fresh(t, "{resourceLimits: {gpus: [{type: x1, min: 0, max: 1}]}}")
+		w.pool(t, "gpu", 0, 9, map[string]string{machine.CapacityGPUCount: "1"}, map[string]string{scheduling.AcceleratorLabel: "x1"})
+		for i := range 2 {
+			w.must(t, w.Put(pending(fmt.Sprint("train-", i), epoch.Add(-time.Minute), resources("cpu", "3", "nvidia.com/gpu", "1"))))
+		}
+		w.scans(t, 2)
+		w.now = w.now.Add(time.Minute)
+		w.member(t, "gpu", "g", w.now.Add(-2*time.Second), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+		w.must(t, memory.Patch(w.Server, "", "g", func(n *corev1.Node) { n.Status.Conditions[0].Status = status }))
+		w.scans(t, 2)
+		if got := w.replicas("gpu")[0]; got != 1 {
+			t.Errorf("ready %s: of GPUs, of which there may be one: %d", status, got)
+		}
+	}
+}
+
 // Where cores or memory are limited, the Nodes that come are those that serve the most Pods for what they take of it, not those that
 // serve the most each (SPEC C30).
 func TestLimitedResourcesServeTheMostPods(t *testing.T) {

@@ -25,6 +25,7 @@ var scalings = []Guard{
 	{"what-people-let-go-is-chosen-first", "2d", autoscale + "removal.go", ` || g.surplus() {
 		return // one`, ` {
 		return // one`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"gpus-before-their-label", "2d", autoscale + "limits.go", `	if t == "" && g != nil {`, `	if false {`, "./functions/evaluate-autoscale -run=TestScenarios|TestGPU"},
 	{"memory-is-in-objects", "G10", autoscale + "scaledown.go", `	sc.state.Unneeded = timers
 	if`, `	sc.state.Unneeded = nil
 	if`, "./functions/evaluate-autoscale -run=TestScenarios"},
