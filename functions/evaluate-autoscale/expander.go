@@ -18,6 +18,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -234,19 +235,27 @@ func milliCents(perHour float64) int64 {
 	return max(1, int64(math.Round(perHour*1e5)))
 }
 
-// typeOfTemplate returns the instance type that the group's Nodes are labeled with.
+// typeOfTemplate returns the instance type that the group's Nodes are labeled with, unless that is of those that it made before its set
+// was given another one.
 func (g *group) typeOfTemplate() string {
 	if !g.known {
 		return ""
 	}
-	return g.template.Labels[corev1.LabelInstanceTypeStable]
+	t := g.template.Labels[corev1.LabelInstanceTypeStable]
+	if slices.ContainsFunc(g.members, func(m member) bool {
+		return m.node != nil && m.node.Labels[corev1.LabelInstanceTypeStable] == t && scheduling.NextType(g.set, m.machine) != machine.Word(m.machine, machine.LabelInstanceType)
+	}) {
+		return ""
+	}
+	return t
 }
 
-// typesOfMachines returns the instance type of a Machine of the group, in its cloud's words and as its label says (SPEC B1).
+// typesOfMachines returns the instance type of the group's next Machine, as far as those that it has tell, in its cloud's words and as
+// its label will say (SPEC B1).
 func (g *group) typesOfMachines() []string {
 	for _, m := range g.members {
-		if t := machine.Word(m.machine, machine.LabelInstanceType); t != "" {
-			return []string{t, m.machine.Labels[machine.LabelInstanceType]}
+		if t := scheduling.NextType(g.set, m.machine); t != "" {
+			return []string{t, machine.LabelValue(t)}
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ func (sc *scan) repack(candidates, going []candidate) {
 	first := int(sc.Now.Unix()/60) * repackTries
 	for i := range min(repackTries, len(candidates)) {
 		c := candidates[(first+i)%len(candidates)]
-		if c.group.target-less[c.group] > c.group.min && sc.movable(c) && sc.replace(c, going, rule, costs) {
+		if sc.priced(c) && c.group.target-less[c.group] > c.group.min && sc.movable(c) && sc.replace(c, going, rule, costs) {
 			return
 		}
 	}
@@ -79,7 +79,13 @@ func (sc *scan) movable(c candidate) bool {
 	return sc.stuck(c) == "" && sc.budgets().short(sc, c.own) == "" && c.ready && c.node.Annotations[disabledAnnotation] != "true"
 }
 
-// priceOf is what a Node of a group costs per hour; 0 if nobody says.
+// priced reports whether a Node costs what the next one of its group does: none does that came before its set was given another type.
+func (sc *scan) priced(c candidate) bool {
+	i := slices.IndexFunc(c.group.members, func(m member) bool { return m.node == c.node })
+	return i < 0 || sc.templates().Stands(c.group.set, scheduling.Node{Node: c.node, Machine: c.group.members[i].machine})
+}
+
+// priceOf is what the next Node of a group costs per hour; 0 if nobody says.
 func (sc *scan) priceOf(g *group) int64 {
 	if p := tablePrice(g, sc.asked); p > 0 { // a question knows better than anybody
 		return p
@@ -137,7 +143,7 @@ func (sc *scan) without(c candidate, going []candidate) (nodes []scheduling.Node
 	for _, x := range append([]candidate{c}, going...) {
 		empty(&nodes[x.place], x.pods)
 		pods = append(pods, x.pods...)
-		if each := sc.priceOf(x.group); each > 0 && each < sc.priceOf(c.group) {
+		if each := sc.priceOf(x.group); each > 0 && each < sc.priceOf(c.group) && sc.priced(x) {
 			kept[x.place] = each
 		} else {
 			nodes[x.place].Closed = true

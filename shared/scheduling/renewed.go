@@ -3,6 +3,8 @@
 package scheduling
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -57,6 +59,41 @@ func asksTheSame(set *machine.MachineSet, m *machine.Machine) bool {
 		return len(a) == len(b)
 	}
 	return json.Unmarshal(a, &now) != nil || json.Unmarshal(b, &was) != nil || within(now, was)
+}
+
+// NextType returns of which type of instance a set's next Machine is, in its cloud's words, given one that it made: what the set says
+// now in the place where the Machine says its type; else that.
+func NextType(set *machine.MachineSet, m *machine.Machine) string {
+	word := machine.Word(m, machine.LabelInstanceType)
+	var now, was any
+	a, b := raw(set.Spec.Template.Spec.ProviderSpec.Value), raw(m.Spec.ProviderSpec.Value)
+	if bytes.Equal(a, b) || json.Unmarshal(a, &now) != nil || json.Unmarshal(b, &was) != nil {
+		return word
+	}
+	return cmp.Or(inPlaceOf(word, now, was), word)
+}
+
+// inPlaceOf returns another word that stands in now where one stands in was.
+func inPlaceOf(word string, now, was any) string {
+	switch was := was.(type) {
+	case string:
+		if next, _ := now.(string); was == word && next != word {
+			return next
+		}
+	case map[string]any:
+		next, _ := now.(map[string]any)
+		for _, k := range slices.Sorted(maps.Keys(was)) {
+			if other := inPlaceOf(word, next[k], was[k]); other != "" {
+				return other
+			}
+		}
+	}
+	return ""
+}
+
+// Stands reports whether a Node is of the type and the size of its set's next one, as far as that is known.
+func (t Templates) Stands(set *machine.MachineSet, n Node) bool {
+	return !t.outdated(set, n) && (n.Machine == nil || NextType(set, n.Machine) == machine.Word(n.Machine, machine.LabelInstanceType))
 }
 
 // within reports whether whatever a says b says as well.
