@@ -38,12 +38,12 @@ func leaves(s snapshot.Snapshot, m *machine.Machine, i *machine.Intent) bool {
 	return m.Spec.ProviderID == nil && machine.HasFinalizer(m) && i.Over() && len(i.Progress) > 0 && !waits(s, m, i)
 }
 
-// clear has the cloud remove it, under a claim: what is removed is known by the Machine's tag, which what the next attempt
-// makes carries too. Only then the Progress is forgotten, and another attempt may begin.
+// clear has the cloud remove it, under a claim: only then the Progress is forgotten, and another attempt may begin. A process that was
+// held up past its claim calls when another attempt may have its instance: what is removed carries the token of this one (R-S3).
 func (l life) clear() plan.Sequence {
 	i := *l.intent
 	a := plan.DeleteInstance{Account: i.Account, Cluster: l.cloud.Cluster, Why: fmt.Sprintf("left by attempt %d, which was refused", i.Attempt)}
-	a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, Token: i.Token, Progress: i.Progress, Began: i.StartedAt.Time}
+	a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, Token: i.Token, Attempt: true, Progress: i.Progress, Began: i.StartedAt.Time}
 	o, tried := l.Outcome(a)
 	released := func(again time.Duration, why string) plan.Sequence {
 		var at time.Time

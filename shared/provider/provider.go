@@ -32,7 +32,7 @@ type Driver interface {
 	// A partial list is an error.
 	List(ctx context.Context) ([]Instance, error)
 	// Delete starts or continues removal, by id and by UID tag, children too; without r.UID only of the one instance,
-	// or child, with r.ID. It returns nil while something is still there, and NotFound once nothing is. Where reads lag
+	// or child, with r.ID; with r.Attempt only of what the attempt of r.Token made. It returns nil while something is still there, and NotFound once nothing is. Where reads lag
 	// behind Create, what r records and the cloud does not show is still there as long as r is fresh ([Ref.Fresh]).
 	Delete(ctx context.Context, r Ref) error
 	// InstanceTypes returns what the cloud offers, sorted by name.
@@ -97,6 +97,7 @@ type Ref struct {
 	ID         string
 	ProviderID string
 	Token      string
+	Attempt    bool // to Delete: nothing but what carries the Token, as late as the call may come; another attempt's stays
 	Progress   []byte
 	Began      time.Time // when the latest Create for it began; zero if that is not known, as of what is long there
 }

@@ -133,11 +133,14 @@ func (d *driver) freeHosts(ctx context.Context) ([]provider.Instance, error) {
 }
 
 // release gives back the hosts that r names, by the Machine's tag or as a leftover by id, and the one that p names, and
-// reports whether one is still there. EC2 keeps a host until its instance is terminated.
+// reports whether one is still there. EC2 keeps a host until its instance is terminated. A host does not tell which attempt it was
+// allocated for, and the next one takes it over if it fits: of one attempt's only that goes which its progress names.
 func (d *driver) release(ctx context.Context, r provider.Ref, p progress) (there bool, err error) {
 	var which types.Filter
 	look := d.hosts
 	switch {
+	case r.Attempt && p.Host == "":
+		return false, nil
 	case r.UID != "" && p.Host == "":
 		which, look = has("tag:"+tagUID, string(r.UID)), d.allocated
 	case r.UID != "":
@@ -150,6 +153,9 @@ func (d *driver) release(ctx context.Context, r provider.Ref, p progress) (there
 	found, err := look(ctx, which)
 	if err != nil {
 		return false, err
+	}
+	if r.Attempt {
+		found = slices.DeleteFunc(found, func(h types.Host) bool { return aws.ToString(h.HostId) != p.Host })
 	}
 	ids, err := d.held(ctx, r, found, p)
 	if err != nil {

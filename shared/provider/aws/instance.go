@@ -108,6 +108,8 @@ func (d *driver) means(r provider.Ref, i types.Instance) bool {
 	uid, id := tagOf(i, tagUID), aws.ToString(i.InstanceId)
 	recorded := machine.SameID(r.ProviderID, providerID(i))
 	switch {
+	case r.Attempt && attemptOf(aws.ToString(i.ClientToken)) != r.Token:
+		return false
 	case uid == "":
 		return recorded
 	case tagOf(i, d.tagCluster()) != owned:

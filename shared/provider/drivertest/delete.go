@@ -124,6 +124,51 @@ var deleteTests = []test{
 		c.remove(t, provider.Ref{UID: r.UID, ID: id})
 		c.wantInstances(t, 0)
 	}},
+	{"delete of one attempt leaves what another made", func(t *testing.T, c *cloud) {
+		r := c.ref()
+		id := c.launch(t, r).ID
+		late := c.attempt(r, 2)
+		late.Attempt = true
+		wantCode(t, c.Delete(t.Context(), late), provider.NotFound)
+		if all := ids(c.list(t)); !all[id] {
+			t.Errorf("listed %v, want %s", all, id)
+		}
+		if c.Children != nil && c.Children() > 0 {
+			n := c.Children()
+			wantCode(t, c.Delete(t.Context(), late), provider.NotFound)
+			if left := c.Children(); left != n {
+				t.Errorf("%d children of %d are left", left, n)
+			}
+		}
+		r.Attempt = true
+		c.remove(t, r)
+		c.wantInstances(t, 0)
+	}},
+	{"delete of one attempt takes its instance from beside another's", func(t *testing.T, c *cloud) {
+		if c.OnePerMachine {
+			t.Skip("the cloud holds one instance of a machine at a time")
+		}
+		r := c.ref()
+		first, second := c.launch(t, r), c.launch(t, c.attempt(r, 2))
+		r.Attempt = true
+		c.remove(t, r)
+		c.wantInstances(t, 1)
+		if all := ids(c.list(t)); !all[second.ID] {
+			t.Errorf("listed %v, want %s without %s", all, second.ID, first.ID)
+		}
+	}},
+	{"what one attempt left half-made is removed by its token", func(t *testing.T, c *cloud) {
+		r := c.ref()
+		r.Progress = c.firstStep(t, r).Progress
+		if c.Children != nil {
+			c.eventually(t, "the child is listed", func() bool { return len(c.list(t)) > 0 })
+		}
+		r.Attempt = true
+		c.remove(t, r)
+		if c.Children != nil && c.Children() != 0 {
+			t.Errorf("%d children are left", c.Children())
+		}
+	}},
 	{"children go with their instance", func(t *testing.T, c *cloud) {
 		if c.Children == nil {
 			t.Skip("instances have no children")

@@ -47,6 +47,7 @@ var wrongs = map[string]string{
 	"deletes by tag always":     "delete by id alone leaves the machine's other instance",
 	"deletes any id":            "delete never takes another machine's instance for its id",
 	"deletes the recorded only": "delete by tag takes every instance of the machine",
+	"forgets the attempt":       "delete of one attempt leaves what another made",
 	"believes every read":       "delete of what no read shows yet leaves nothing",
 	"drops tags":                "tags are added and changed",
 	"tags any id":               "update never takes another machine's instance for its id",
@@ -216,6 +217,8 @@ func (b *broken) Delete(ctx context.Context, r provider.Ref) error {
 		r.UID = all[named].UID
 	case b.wrong == "deletes any id" && named >= 0, b.wrong == "deletes the recorded only" && r.ID != "":
 		r.UID = ""
+	case b.wrong == "forgets the attempt":
+		r.Attempt = false
 	case b.wrong == "believes every read":
 		r.Began = time.Time{}
 	}

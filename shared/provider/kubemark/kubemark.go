@@ -254,6 +254,8 @@ func (d *driver) named(ctx context.Context, r provider.Ref) ([]Record, error) {
 func (d *driver) means(r provider.Ref, rec Record) bool {
 	recorded := r.ProviderID != "" && r.ProviderID == rec.ProviderID()
 	switch {
+	case r.Attempt && rec.Token != r.Token:
+		return false
 	case rec.Cluster == "" && rec.UID == "":
 		return recorded
 	case !d.ours(rec):

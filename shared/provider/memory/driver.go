@@ -196,11 +196,13 @@ func (d *driver) seen(ctx context.Context, c Call) time.Time {
 func (d *driver) ours(t *thing) bool { return t.cluster == d.cluster && t.account == d.account }
 
 // means reports whether r names t: by the Machine's tag, or by an id, unless the tag is another Machine's. What
-// carries no tag at all is named only by the provider id that a Machine records.
+// carries no tag at all is named only by the provider id that a Machine records. Of one attempt is what carries its token.
 func (d *driver) means(r provider.Ref, t *thing) bool {
 	recorded := r.ProviderID != "" && r.ProviderID == t.ProviderID
 	named := recorded || r.ID != "" && r.ID == t.ID
 	switch {
+	case r.Attempt && t.Token != r.Token:
+		return false
 	case t.UID == "" && t.cluster == "":
 		return recorded
 	case !d.ours(t):

@@ -159,6 +159,8 @@ func (d *driver) named(ctx context.Context, r provider.Ref) ([]host, error) {
 func (d *driver) means(r provider.Ref, h host) bool {
 	ref := h.Spec.ConsumerRef
 	switch {
+	case r.Attempt && h.Annotations[annotationToken] != r.Token:
+		return false
 	case d.ours(h) && r.UID == "":
 		return r.ID == id(h)
 	case d.ours(h):

@@ -156,14 +156,18 @@ func (c caller) removeVolume(ctx context.Context, v volume) error {
 	return c.remove(ctx, c.volume, "delete volume "+v.ID, "volumes/"+v.ID)
 }
 
-// children lists the ports and volumes of a Machine, or those that go with an instance that was removed by its id, or
-// the one port or volume with this id.
+// children lists the ports and volumes of a Machine, or of one attempt, or those that go with an instance that was removed by its
+// id, or the one port or volume with this id. Of a port that has no tags yet nobody knows the attempt: the next one removes it.
 func (d *driver) children(ctx context.Context, c caller, r provider.Ref) (ports []port, volumes []volume, err error) {
 	if r.UID != "" {
 		if ports, err = c.portsOf(ctx, d.tags, r.UID); err != nil {
 			return nil, nil, err
 		}
 		volumes, err = c.volumes(ctx, map[string]string{tagUID: string(r.UID), tagCluster: d.tags.cluster})
+		if r.Attempt {
+			ports = slices.DeleteFunc(ports, func(p port) bool { return d.tags.ownerOfPort(p).token != r.Token })
+			volumes = slices.DeleteFunc(volumes, func(v volume) bool { return v.tag(tagToken) != r.Token })
+		}
 		return ports, volumes, err
 	}
 	if !isID(r.ID) {

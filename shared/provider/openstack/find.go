@@ -92,6 +92,8 @@ func (d *driver) means(r provider.Ref, s server) bool {
 	o := d.tags.owner(s.Tags)
 	recorded := machine.SameID(r.ProviderID, providerID(s.ID))
 	switch {
+	case r.Attempt && o.token != r.Token:
+		return false
 	case !tagged(s.Tags):
 		return recorded
 	case !o.cluster:

@@ -269,6 +269,8 @@ func (m clone) copied() bool {
 func (d *driver) means(r provider.Ref, m clone) bool {
 	recorded := machine.SameID(r.ProviderID, m.providerID())
 	switch {
+	case r.Attempt && m.Mark.Token != r.Token:
+		return false
 	case m.UUID == "" || m.Template: // a vCenter that is still making it does not tell
 		return false
 	case m.Mark.Cluster == "":

@@ -72,9 +72,9 @@ func stuck(ctx context.Context, c *vim25.Client, m clone, refused error) error {
 		m.Name, m.Ref.Value, now.Runtime.ConnectionState, refused)
 }
 
-// release lets the addresses of a Machine go when nothing of it is left that could use them (SPEC E25).
+// release lets the addresses of a Machine go when nothing of it is left that could use them (SPEC E25). Another attempt has the same.
 func (d *driver) release(ctx context.Context, r provider.Ref) error {
-	if r.UID == "" || d.addresses == nil {
+	if r.UID == "" || r.Attempt || d.addresses == nil {
 		return nil
 	}
 	return d.addresses.release(ctx, d.account.Namespace, r)
