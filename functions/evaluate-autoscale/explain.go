@@ -194,7 +194,7 @@ func (sc *scan) refusal(g *group, total size) no {
 		return no{reasonNotReady, fmt.Sprintf("it is shrinking to %d", g.target)}
 	}
 	limited := sc.limited(g, total)
-	if limited.reason == "" && pendingResize(g, n) {
+	if limited.reason == "" && pendingResize(g, n) && !sc.asking {
 		return no{reasonNotReady, fmt.Sprintf("it is being resized to %d", n.Resize.To)}
 	}
 	return limited

@@ -36,11 +36,11 @@ type option struct {
 
 // scaleUp gives Pods that do not fit the Nodes that they need, of all groups at once, and reports whether it tried.
 func (sc *scan) scaleUp() bool {
-	if sc.unsettled { // the set that is being resized cannot take its share now: the next look can
+	if sc.unsettled && !sc.asking { // the set that is being resized cannot take its share now: the next look can
 		sc.resizing = true
 		return true
 	}
-	if sc.young = sc.allYoung(); sc.young {
+	if sc.young = !sc.asking && sc.allYoung(); sc.young {
 		sc.notes = append(sc.notes, plan.Log("Unschedulable pods are very new, waiting one iteration for more"))
 		return true
 	}

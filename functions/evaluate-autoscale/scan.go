@@ -53,6 +53,7 @@ type scan struct {
 	outcome
 
 	prices    map[string]float64   // what the table says
+	asking    bool                 // a question is being answered: nothing is waited for
 	asked     map[string]float64   // what a question says in its place
 	changed   map[types.UID]bool   // sets that a question gives another size than their Nodes have
 	ranked    bool                 // an expander ranks the groups: what the packing compares is no cost

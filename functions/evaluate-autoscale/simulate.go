@@ -125,7 +125,7 @@ func Answer(s snapshot.Snapshot, question json.RawMessage) (json.RawMessage, err
 	if err != nil {
 		return nil, fmt.Errorf("not for the question's sake: no question can be answered, as state is not readable: %w", err)
 	}
-	sc.asked, sc.changed = q.Prices, changed
+	sc.asking, sc.asked, sc.changed = true, q.Prices, changed
 	sc.decide()
 	return json.Marshal(sc.reply())
 }

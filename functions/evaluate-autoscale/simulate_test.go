@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
@@ -417,5 +418,30 @@ func TestUnknownPriceIsToldOnce(t *testing.T) {
 	r := asked(t, w, `{"pods": [{"count": 1, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]}}]}`)
 	if n := strings.Count(r.Plan, "is not known, prices are left out"); n != 1 || r.CostUnit != "size" {
 		t.Errorf("told %d times, cost by %s:\n%s", n, r.CostUnit, r.Plan)
+	}
+}
+
+// An answer waits for nothing: neither for more Pods while those that wait are very new, nor for a set to be resized that is about to be;
+// from where it is going then, it can go on (SPEC C6, W1).
+func TestAnswerWaitsForNothing(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.set(t, "s", 0, 9, midsize(), nil)
+	w.set(t, "gpu", 0, 9, map[string]string{machine.CapacityCPU: "8", machine.CapacityMemory: "32Gi", machine.CapacityGPUCount: "1"}, nil)
+	w.scans(t, 2)
+	w.must(t, w.Put(pending("train", w.now.Add(-10*time.Second), resources("cpu", "1", "nvidia.com/gpu", "1"))))
+	const question = `{"pods": [{"count": 6, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]}}]}`
+	want := Counts{Waiting: 7, Helped: 7}
+	if r := asked(t, w, question); r.Pods != want {
+		t.Errorf("beside a young Pod: %+v, want %+v", r.Pods, want)
+	}
+	s := memory.Get[*machine.MachineSet](w.Server, machine.Namespace, "s")
+	w.remember(t, autoscaling.State{Groups: map[string]autoscaling.NodeGroup{idOf(s): {
+		Resize:  &autoscaling.Resize{Plan: "grow-1", SetUID: s.UID, ResourceVersion: s.ResourceVersion, To: 2, At: metav1.NewTime(w.now)},
+		Request: &autoscaling.Request{At: metav1.NewTime(w.now)},
+	}}})
+	r := asked(t, w, question)
+	if want := (Counts{Waiting: 7, Fit: 2, Helped: 5}); r.Pods != want || !slices.ContainsFunc(r.Resize, func(g Growth) bool { return g.Group == idOf(s) && g.From == 2 && g.To == 4 }) {
+		t.Errorf("while a set is about to get two Nodes: %+v, want %+v; %+v", r.Pods, want, r.Resize)
 	}
 }
