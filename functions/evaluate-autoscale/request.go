@@ -121,7 +121,7 @@ func (sc *scan) fail(g *group, reason string) {
 		until := sc.now().Add(backoff)
 		n.BackoffUntil = sc.now()
 		n.BackoffUntil.Time = until
-		n.Reason = reason
+		n.Reason = clip(reason) // of many groups there has to be room
 	})
 }
 

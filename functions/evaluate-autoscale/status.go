@@ -85,8 +85,6 @@ type unreadyCounts struct {
 	Total int `json:"total"`
 }
 
-const longestMessage = 500
-
 // statusText returns the status as it is to be stored: the text found, unless something other than time passed.
 func (sc *scan) statusText(found string) string {
 	was, _ := machine.Remembered(sc.Records, storedStatus(found), func() (was status, err error) {
@@ -230,8 +228,7 @@ func (sc *scan) statusOf(g *group, healthy bool) groupStatus {
 		s.ScaleUp.Status = "Unhealthy"
 	case sc.backedOff(g):
 		s.ScaleUp.Status = "Backoff"
-		message := strings.ToValidUTF8(n.Reason[:min(len(n.Reason), longestMessage)], "")
-		s.ScaleUp.BackoffInfo = &backoffInfo{ErrorCode: "other", ErrorMessage: message, Until: *n.BackoffUntil}
+		s.ScaleUp.BackoffInfo = &backoffInfo{ErrorCode: "other", ErrorMessage: clip(n.Reason), Until: *n.BackoffUntil}
 	default:
 		s.ScaleUp.Status = "NoActivity"
 	}

@@ -26,6 +26,7 @@ var scalings = []Guard{
 		return // one`, ` {
 		return // one`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"gpus-before-their-label", "2d", autoscale + "limits.go", `	if t == "" && g != nil {`, `	if false {`, "./functions/evaluate-autoscale -run=TestScenarios|TestGPU"},
+	{"failures-have-room", "2d", autoscale + "request.go", `n.Reason = clip(reason)`, `n.Reason = reason`, "./functions/evaluate-autoscale -run=Failures"},
 	{"memory-is-in-objects", "G10", autoscale + "scaledown.go", `	sc.state.Unneeded = timers
 	if`, `	sc.state.Unneeded = nil
 	if`, "./functions/evaluate-autoscale -run=TestScenarios"},
