@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
@@ -379,5 +380,45 @@ func TestWavesCostLittleMore(t *testing.T) {
 		if got, least := waves.replicas("s")[0], once.replicas("s")[0]; got != after || got > least+least/10 || got < least {
 			t.Errorf("seed %d: %d Nodes, a hundred seconds later %d, all at once takes %d", seed, after, got, least)
 		}
+	}
+}
+
+// What is remembered about Pods that wait for Nodes is bounded: of many waves the oldest become one, with all of their Pods (RELIABILITY 2d).
+func TestManyWavesBecomeFewer(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{scaleDown: {enabled: true}}")
+	w.set(t, "s", 0, 5000, midsize(), nil)
+	const waves = maxWaves + 10
+	for i := range waves {
+		w.must(t, w.Put(pending(fmt.Sprint("p-", i), w.now.Add(-5*time.Second), resources("cpu", "3"))))
+		w.scans(t, 1)
+	}
+	w.scans(t, 3)
+	s, err := stateOf(snapshotOf(memory.Get[*corev1.ConfigMap](w.Server, machine.Namespace, machine.ConfigMapStatus)))
+	w.must(t, err)
+	kept, marks := s.Groups["MachineSet/openshift-machine-api/s"].Waves, autoscaling.Marks{}
+	for _, x := range kept {
+		marks.AddText(x.Pods)
+	}
+	if len(kept) > maxWaves || len(marks) != waves || w.replicas("s")[0] != waves {
+		t.Errorf("%d waves of %d Pods, %d Nodes; of %d Pods one by one", len(kept), len(marks), w.replicas("s")[0], waves)
+	}
+}
+
+// Nor are more Pods remembered than there is room for, whichever waves they are of.
+func TestMarksAreBounded(t *testing.T) {
+	t.Parallel()
+	sc := &scan{counted: autoscaling.Marks{}}
+	for i := range uint32(maxMarked - 2) {
+		sc.counted[i] = true
+	}
+	var pods []*corev1.Pod
+	for i := range 5 {
+		pods = append(pods, pending(fmt.Sprint("p-", i), epoch, nil))
+	}
+	marks := autoscaling.Marks{}
+	marks.AddText(sc.wave(1, pods).Pods)
+	if len(marks) != 2 {
+		t.Errorf("%d Pods of a wave are remembered beside %d", len(marks), len(sc.counted))
 	}
 }

@@ -27,6 +27,9 @@ var scalings = []Guard{
 		return // one`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"gpus-before-their-label", "2d", autoscale + "limits.go", `	if t == "" && g != nil {`, `	if false {`, "./functions/evaluate-autoscale -run=TestScenarios|TestGPU"},
 	{"failures-have-room", "2d", autoscale + "request.go", `n.Reason = clip(reason)`, `n.Reason = reason`, "./functions/evaluate-autoscale -run=Failures"},
+	{"waves-have-room", "2d", autoscale + "wave.go", `	if len(waves) > maxWaves {`, `	if false {`, "./functions/evaluate-autoscale -run=Waves"},
+	{"marks-have-room", "2d", autoscale + "wave.go", `len(sc.counted)+len(marks) < maxMarked && `, ``, "./functions/evaluate-autoscale -run=Marks"},
+	{"no-minimum-while-backed-off", "2d", autoscale + "minimum.go", ` || sc.backedOff(g) || pendingResize`, ` || pendingResize`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"memory-is-in-objects", "G10", autoscale + "scaledown.go", `	sc.state.Unneeded = timers
 	if`, `	sc.state.Unneeded = nil
 	if`, "./functions/evaluate-autoscale -run=TestScenarios"},
