@@ -26,7 +26,8 @@ const (
 
 // again reports whether this scan takes up what has failed since then, to try it or to tell of it in other words: every
 // scan at first, then those of every second slot, every fourth and so on, as long as it has failed already, each Machine's in its
-// turn. An event never does: it may be that of our own last write (R-S14, R-L4).
+// turn. One that passed since the scan before this one is now, as far as the process knows of that: each process asks at most once
+// more for it in a row (R-L2). An event never does: it may be that of our own last write (R-S14, R-L4).
 func (l life) again(since time.Time) bool {
 	if !l.Request.Scan() {
 		return false
@@ -35,14 +36,30 @@ func (l life) again(since time.Time) bool {
 	for turns < rarest && l.Now.Sub(since) >= time.Duration(turns)*promptFor {
 		turns = min(rarest, 2*turns)
 	}
-	return l.inTurn(turns, slot)
+	now := slotAt(l.Now, slot)
+	first := now
+	if !l.Before.IsZero() {
+		first = min(now, max(slotAt(l.Before, slot)+1, now-2*turns)) // two rows have a turn for sure
+	}
+	for at := first; at <= now; at++ {
+		if l.isTurn(at, turns) {
+			return true
+		}
+	}
+	return false
 }
 
 // inTurn reports whether now is m's of so many turns in a row that last so long each. In each row it is another one: however far
 // apart scans are, each Machine has its turn some time (R-L2).
 func (l life) inTurn(turns int, lasts time.Duration) bool {
+	return l.isTurn(slotAt(l.Now, lasts), turns)
+}
+
+// slotAt counts the slots until t that last so long each.
+func slotAt(t time.Time, lasts time.Duration) int { return int(t.Unix() / int64(lasts.Seconds())) }
+
+func (l life) isTurn(at, turns int) bool {
 	h := fnv.New32a()
-	at := int(l.Now.Unix() / int64(lasts.Seconds()))
 	_, _ = fmt.Fprint(h, at/turns, l.m.UID) // a hash never fails, and spreads what comes first
 	return int(h.Sum32())%turns == at%turns
 }

@@ -45,6 +45,9 @@ func scenario(s snapshot.Snapshot, p plan.Plan) ([]byte, error) {
 		}
 	}
 	section("now", []byte(s.Now.UTC().Format(time.RFC3339)+"\n"))
+	if !s.Before.IsZero() {
+		section("before", []byte(s.Before.UTC().Format(time.RFC3339)+"\n"))
+	}
 	if !slices.Equal(s.Served, []string{machine.Namespace}) {
 		section("served", []byte(strings.Join(s.Served, " ")+"\n"))
 	}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -61,7 +62,8 @@ type Runner struct {
 
 	busy    chan struct{} // one for each invocation that does more than wait for the API server; nil: any number
 	told    once[plan.Note]
-	deleted once[string] // instances whose removal a cloud accepted
+	deleted once[string]              // instances whose removal a cloud accepted
+	scanned atomic.Pointer[time.Time] // when the latest scan that came to its end read last, by the API server's clock; nil: none did
 }
 
 // Handle runs the function for whoever woke it, until it is quiet. It returns everything that was planned. The error
@@ -82,6 +84,9 @@ func (r *Runner) Handle(ctx context.Context, req snapshot.Request) (plan.Plan, e
 	if inv.records == nil {
 		inv.records = machine.NewRecords()
 	}
+	if at := r.scanned.Load(); at != nil && req.Scan() {
+		inv.last = *at
+	}
 	start := time.Now()
 	err := inv.run(ctx)
 	if inv.unfinished && err == nil && !req.Scan() {
@@ -90,6 +95,9 @@ func (r *Runner) Handle(ctx context.Context, req snapshot.Request) (plan.Plan, e
 	r.Metrics.Invoked(metrics.Invocation{
 		Seen: inv.seen, Planned: inv.planned, Told: inv.events, Outcomes: inv.outcomes, Rounds: inv.rounds, Duration: time.Since(start), Err: err,
 	})
+	if err == nil && req.Scan() {
+		r.scanned.Store(new(inv.now))
+	}
 	if err == nil {
 		return inv.planned, nil
 	}
@@ -131,6 +139,7 @@ type invocation struct {
 	mutated    map[target]bool    // what this invocation changed in clouds
 	changed    map[types.UID]bool // whose instances these are
 	now        time.Time          // the API server's, when it was last asked
+	last       time.Time          // what it was in the scan before this one; zero if the process knows of none
 	reading    time.Duration      // that objects took in the observation at hand
 	asked      []led              // in the observation at hand
 	before     []led              // in the one before

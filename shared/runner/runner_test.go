@@ -90,6 +90,38 @@ func TestHandleLooksAgainUntilQuiet(t *testing.T) {
 	}
 }
 
+// A scan knows when the one before it read that came to its end; nothing else does.
+func TestScanKnowsOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	now := start
+	api := memory.New(func() time.Time { return now })
+	fill(t, api, 1)
+	var before time.Time
+	f := label(wantLabel)
+	decide := f.Decide
+	f.Decide = func(s snapshot.Snapshot) plan.Plan {
+		before = s.Before
+		return decide(s)
+	}
+	r := testRunner(f, api.As("label"))
+	for _, tt := range []struct {
+		request snapshot.Request
+		after   time.Duration
+		want    time.Time
+	}{
+		{snapshot.Request{Kind: "Node", Name: "n0"}, 0, time.Time{}},
+		{snapshot.Request{}, time.Minute, time.Time{}},
+		{snapshot.Request{Kind: "Node", Name: "n0"}, time.Hour, time.Time{}},
+		{snapshot.Request{}, 2 * time.Hour, start.Add(time.Minute)},
+		{snapshot.Request{}, 3 * time.Hour, start.Add(2 * time.Hour)},
+	} {
+		now = start.Add(tt.after)
+		if _, err := r.Handle(t.Context(), tt.request); err != nil || !before.Equal(tt.want) {
+			t.Errorf("after %v: the scan before was %v, want %v (%v)", tt.after, before, tt.want, err)
+		}
+	}
+}
+
 func TestDryRunWritesNothing(t *testing.T) {
 	t.Parallel()
 	api := world(t, 1)

@@ -43,6 +43,7 @@ func (r Request) Is(k plan.Kind) bool { return r.Name != "" && r.Kind == string(
 // asked for; Reads decides which.
 type Snapshot struct {
 	Now        time.Time // the API server's clock
+	Before     time.Time // of a scan: when this process read last for the one before, by the same clock; zero if it knows of none
 	Request    Request
 	Invocation string                    // random per invocation: the holder of a claim
 	Outcomes   map[plan.Key]plan.Outcome // what every action of this invocation answered so far

@@ -148,7 +148,7 @@ func (s *Scenario) object(like plan.Object) plan.Object {
 
 // remove builds the world anew without o.
 func (s *Scenario) remove(o plan.Object) plan.Outcome {
-	rest := snapshot.Snapshot{Now: s.World.Now, Request: s.World.Request, Invocation: s.World.Invocation, Outcomes: s.World.Outcomes, Served: s.World.Served}
+	rest := snapshot.Snapshot{Now: s.World.Now, Before: s.World.Before, Request: s.World.Request, Invocation: s.World.Invocation, Outcomes: s.World.Outcomes, Served: s.World.Served}
 	for other := range s.World.Objects() {
 		if plan.NameOf(other) != plan.NameOf(o) {
 			rest.Add(other)

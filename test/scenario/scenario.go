@@ -107,6 +107,8 @@ func (s *Scenario) read(dir string, section txtar.File) (err error) {
 	switch section.Name {
 	case "now":
 		s.World.Now, err = time.Parse(time.RFC3339, strings.TrimSpace(string(text)))
+	case "before":
+		s.World.Before, err = time.Parse(time.RFC3339, strings.TrimSpace(string(text)))
 	case "served":
 		s.World.Served = strings.Fields(string(text))
 	case "request":
@@ -147,7 +149,7 @@ func request(text string) (snapshot.Request, error) {
 // it asked for in each reading.
 func Observe(f function.Function, s Scenario) (snapshot.Snapshot, []snapshot.Scope, error) {
 	var asked []snapshot.Scope
-	seen := snapshot.Snapshot{Now: s.World.Now, Request: s.World.Request, Invocation: s.World.Invocation, Outcomes: s.World.Outcomes, Served: s.World.Served}
+	seen := snapshot.Snapshot{Now: s.World.Now, Before: s.World.Before, Request: s.World.Request, Invocation: s.World.Invocation, Outcomes: s.World.Outcomes, Served: s.World.Served}
 	for range 5 {
 		missing := seen.Missing(f.Reads(seen))
 		if missing.Empty() {
