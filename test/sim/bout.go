@@ -19,29 +19,34 @@ type Bout struct {
 	Config
 	World     []byte // how the world is made
 	Stage     int    // rounds of the story before it; at odd ones events wake the functions, at even ones the clock does
+	Before    dear   // after that, up to the event whose invocation makes such a call; common: no further
 	Functions []int
 	Faults    int // at most
 	Switches  int // from one invocation to another that could go on, at most
 
-	play    *Play
-	events  []queued // that wake the functions
-	api     func()
-	cloud   func()
-	hosts   func()
-	watched watch
-	begun   int
+	play      *Play
+	unreduced bool     // what is another schedule told in another order is played too
+	ended     func()   // is told when the invocations have ended; nil: nobody is
+	redundant bool     // the schedule that was played is another one, told in another order
+	events    []queued // that wake the functions
+	api       func()
+	cloud     func()
+	hosts     func()
+	watched   watch
+	begun     int
 }
 
 // Prepare plays the story up to the stage.
 func (b *Bout) Prepare() {
+	due := b.due()
 	b.play = NewPlay(b.Config, &Script{Given: b.World})
 	p := b.play
-	for p.story < b.Stage {
+	for n := 0; n < due || b.Before == common && p.story < b.Stage; n++ {
 		p.collect()
 		p.proceed()
 	}
 	p.finish()
-	for len(p.queue) > 0 && b.Stage%2 == 0 { // at even stages everything was delivered, at odd ones nothing
+	for len(p.queue) > 0 && b.Stage%2 == 0 && b.Before == common { // at even stages everything was delivered, at odd ones nothing
 		p.event(whatDeliver, 0)
 		p.finish()
 		p.collect()
@@ -51,15 +56,38 @@ func (b *Bout) Prepare() {
 		b.events = append(b.events, queued{fn: fn, req: b.about(fn)})
 	}
 	p.queue = nil
+	p.reach = reach{} // what the story did is none of its schedules'
 	b.api, b.cloud, b.hosts, b.begun = p.API.Backup(), p.Cloud.Backup(), p.hosts.backup(), p.born
 	b.watched = p.watch.clone()
+}
+
+// due returns after how many steps of the story, at its stage or later, an invocation begins that makes such a call.
+func (b *Bout) due() (began int) {
+	if b.Before == common {
+		return 0
+	}
+	p := NewPlay(b.Config, &Script{Given: b.World})
+	defer p.hands.rest()
+	for n := 0; p.story < b.Stage || !slices.ContainsFunc(p.procs, func(q *proc) bool { return q.pending.dear == b.Before }); n++ {
+		if p.collect(); len(p.procs) == 0 {
+			began = n
+		}
+		p.proceed()
+	}
+	for _, q := range p.procs {
+		q.stop()
+	}
+	return began
 }
 
 // about returns what wakes a function: an event about any object may come at any time, late or again.
 func (b *Bout) about(fn int) snapshot.Request {
 	p := b.play
-	if b.Stage%2 == 0 {
+	switch {
+	case b.Stage%2 == 0:
 		return snapshot.Request{}
+	case b.Before != common && len(p.queue) > 0 && p.queue[0].fn == fn:
+		return p.queue[0].req
 	}
 	for _, resource := range wakes[p.Functions[fn].Name] {
 		var all []plan.Object
@@ -87,7 +115,8 @@ func (b *Bout) about(fn int) snapshot.Request {
 	return snapshot.Request{}
 }
 
-// Play plays one schedule of the bout, then lets each function run alone: soon it has to be quiet, twice in a row.
+// Play plays one schedule of the bout, then lets each function run alone: soon it has to be quiet, twice in a row. A schedule that is
+// another one told in another order ends where that shows.
 func (b *Bout) Play(s *Script) error {
 	p := b.play
 	clock := p.clock
@@ -107,29 +136,80 @@ func (b *Bout) Play(s *Script) error {
 	for _, e := range b.events {
 		p.start(e)
 	}
+	b.redundant = false
+	left := map[*proc]effect{} // what was done since an invocation was left that could go on
 	faults, switches, current := b.Faults, b.Switches, 0
 	for len(p.procs) > 0 && p.Violation == nil {
 		current = min(current, len(p.procs)-1)
 		if len(p.procs) > 1 && switches > 0 {
 			if v := p.pick(KindWho, len(p.procs)); v > 0 {
+				left[p.procs[current]] = 0
 				current, switches = (current+v)%len(p.procs), switches-1
 			}
 		}
 		q := p.procs[current]
+		if since, was := left[q]; was && !b.unreduced && q.sooner(since) {
+			b.redundant = true
+			break
+		}
+		delete(left, q)
+		for other := range left {
+			left[other] |= q.pending.effect()
+		}
 		p.calm = faults == 0
-		before := s.zeros
 		p.resume(q)
-		if !p.calm && q.verdict != works && before >= 0 {
+		if !p.calm && q.verdict != works {
 			faults--
 		}
 	}
 	for _, q := range p.procs {
 		q.stop()
 	}
-	if p.Violation == nil {
+	if b.ended != nil && !b.redundant {
+		b.ended()
+	}
+	if p.Violation == nil && !b.redundant {
 		b.again()
 	}
 	return p.Violation
+}
+
+// effect is what calls do, as far as it matters whether they change places.
+type effect uint8
+
+const (
+	readsObjects effect = 1 << iota
+	writesObjects
+	looksAtCloud
+	changesCloud
+)
+
+func (c call) effect() effect {
+	switch {
+	case c.cloud && c.looks():
+		return looksAtCloud
+	case c.cloud:
+		return changesCloud
+	case c.looks():
+		return readsObjects
+	}
+	return writesObjects
+}
+
+// against are the calls of others with which one may not change places: those that it could see, or that could see it, and, since what is
+// watched is watched after each of them, all others that change something if it does so too.
+var against = map[effect]effect{
+	readsObjects:  writesObjects,
+	writesObjects: readsObjects | writesObjects | changesCloud,
+	looksAtCloud:  changesCloud,
+	changesCloud:  looksAtCloud | changesCloud | writesObjects,
+}
+
+// sooner reports whether the call before which q was left might as well have been made before it was: it and all that others did since
+// may change places, but for the moment at which each is made. That schedule, in which q is left a call later, is played anyway, with as
+// many turns and faults.
+func (q *proc) sooner(since effect) bool {
+	return since&against[q.pending.effect()] == 0 && q.play.clock.Sub(q.since) <= cloudCallFor && q.play.clock.Sub(q.began) <= invocationFor
 }
 
 // mostRecords bounds what is remembered from one schedule to the next.

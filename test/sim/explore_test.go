@@ -293,8 +293,12 @@ func TestEveryEventIsLost(t *testing.T) { //nolint:paralleltest // it uses all c
 	aPart(t, "lost", 200, 0, all, func(a at) (Config, *Script) { return a.Config, &Script{Given: a.world, Strategy: &a.Lose} })
 }
 
+// leastWhole is how many scopes make test plays to their end.
+const leastWhole = 220
+
 // All schedules of two invocations of a function at the same time, with up to two turns and one fault, at the stages of a
-// life; and, where that is not enough, with more of both.
+// life, and before instances are made and removed; in larger runs with more of both. Of scopes that are too large some schedules, from
+// all over them.
 func TestAllSchedulesOfTwo(t *testing.T) { //nolint:paralleltest // it uses all cores
 	var bouts []*Bout
 	for _, w := range worlds {
@@ -303,6 +307,16 @@ func TestAllSchedulesOfTwo(t *testing.T) { //nolint:paralleltest // it uses all 
 				bouts = append(bouts, &Bout{Config: Config{Level: Machines}, World: w, Stage: stage, Functions: []int{fn, fn}})
 			}
 			bouts = append(bouts, &Bout{Config: Config{Level: Machines}, World: w, Stage: stage, Functions: []int{0, 1}})
+		}
+		for _, at := range []struct {
+			before dear
+			stages []int
+		}{{claims, []int{0, 4, 7}}, {removes, []int{8, 11}}, {frees, []int{8, 11}}} {
+			for _, stage := range at.stages {
+				for _, with := range []int{1, 0, 3, 4} { // whoever makes and removes instances; who else acts on Machines
+					bouts = append(bouts, &Bout{Config: Config{Level: Machines}, World: w, Stage: stage, Before: at.before, Functions: []int{1, with}})
+				}
+			}
 		}
 		for v := range byte(2) { // another version beside today's
 			for _, stage := range []int{1, 5, 8, 9, 13} {
@@ -323,17 +337,37 @@ func TestAllSchedulesOfTwo(t *testing.T) { //nolint:paralleltest // it uses all 
 	tally, end := counted.begin("exhaustive", 0)
 	defer end()
 	enough, faults := int64(85000**times), 1
-	for most := int(2000 * *times); tally.played.Load() < enough && !t.Failed(); most = int(enough-tally.played.Load())/len(bouts) + 1 {
-		whole := exhaustAll(t, bouts, faults, most, tally)
-		t.Logf("%d of %d scopes with up to %d faults and %d turns to their end", whole, len(bouts), faults, faults+1)
+	for most := int(1200 * *times); (faults == 1 || *times > 1) && tally.played.Load() < enough && !t.Failed(); most = int(enough-tally.played.Load())/len(bouts) + 1 {
+		ends := exhaustAll(t, bouts, faults, most, tally)
+		t.Logf("of %d scopes with up to %d faults and %d turns: %s", len(bouts), faults, faults+1, ends)
+		if n := ends.whole.Load(); faults == 1 && *times >= 1 && n < leastWhole && !t.Failed() {
+			t.Errorf("%d of %d scopes were played to their end, %d are wanted at least", n, len(bouts), leastWhole)
+		}
 		faults++
+	}
+	hit := tally.sum()
+	for of, least := range map[dear]float64{creates: 200, removes: 400, claims: 400, frees: 200} {
+		if n := hit.struckOf(of); float64(n) < least**times && !t.Failed() {
+			t.Errorf("of %s %d were struck, %.0f are wanted at least", dearNames[of], n, least**times)
+		}
 	}
 }
 
-// exhaustAll plays the schedules of all bouts, of each at most so many. It returns how many bouts have no other.
-func exhaustAll(t *testing.T, bouts []*Bout, faults, most int, tally *tally) (whole int64) {
+// ends is how far scopes were played: to their end, or of how many of them all schedules with so many special choices.
+type ends struct {
+	whole atomic.Int64
+	of    [3]atomic.Int64
+}
+
+func (e *ends) String() string {
+	return fmt.Sprintf("%d to their end, %d with every special choice alone, %d with any two of them", e.whole.Load(), e.of[1].Load(), e.of[2].Load())
+}
+
+// exhaustAll plays the schedules of all bouts, of each at most so many.
+func exhaustAll(t *testing.T, bouts []*Bout, faults, most int, tally *tally) *ends {
 	t.Helper()
-	var next, ended atomic.Int64
+	var ends ends
+	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
@@ -341,50 +375,105 @@ func exhaustAll(t *testing.T, bouts []*Bout, faults, most int, tally *tally) (wh
 				b := *bouts[i]
 				b.Faults, b.Switches = faults, faults+1
 				share := most
-				if b.Level > Machines || len(b.World) > len(worlds[0]) { // the largest scopes
-					share = max(1, most/10)
+				switch {
+				case b.Level > Machines || len(b.World) > len(worlds[0]): // where each takes longest
+					share = max(1, most/8)
+				case b.Before != common: // the largest scopes
+					share = max(1, most/3)
 				}
-				if exhaust(t, &b, start(uint64(i), faults), share, tally) {
-					ended.Add(1)
-				}
+				exhaust(t, &b, rand.New(rand.NewPCG(*firstSeed, uint64(i)<<8+uint64(faults))), share, tally, &ends) //nolint:gosec // to be repeated
 			}
 		})
 	}
 	workers.Wait()
-	return ended.Load()
+	return &ends
 }
 
-// start is where the schedules of a bout begin: with the first, unless another seed is the first, which begins anywhere.
-func start(bout uint64, faults int) *Script {
-	s := &Script{}
-	if *firstSeed > 0 {
-		rng := rand.New(rand.NewPCG(*firstSeed, bout<<8+uint64(faults))) //nolint:gosec // to be repeated
-		for range 40 {
-			s.Given = append(s.Given, byte(rng.Uint32()))
-		}
+// branch is a schedule that was played: others are it up to one of its choices, and there something else that is special.
+type branch struct {
+	taken, widths []byte
+	from          int // the choices before are those of whom it is a branch
+}
+
+// others is how many schedules there are that are like b but for one choice more that is special.
+func (b branch) others() (n int) {
+	for _, w := range b.widths[b.from:] {
+		n += int(w) - 1
 	}
-	return s
+	return n
 }
 
-// exhaust plays the schedules of a bout from s on, and reports whether no other is left.
-func exhaust(t *testing.T, b *Bout, s *Script, most int, tally *tally) (whole bool) {
+// other returns the i-th.
+func (b branch) other(i int) []byte {
+	for at := b.from; ; at++ {
+		if n := int(b.widths[at]) - 1; i >= n {
+			i -= n
+			continue
+		}
+		return append(b.taken[:at:at], byte(1+i))
+	}
+}
+
+// exhaust plays the schedules of a bout: the one in which nothing special is chosen, then all in which one choice is special, then two,
+// and so on. Where these are too many for what is left of most, it plays some from all over them, so that early calls are struck as
+// late ones are, and goes on from those.
+func exhaust(t *testing.T, b *Bout, rng *rand.Rand, most int, tally *tally, ends *ends) {
 	t.Helper()
 	b.Prepare()
 	defer b.Close()
 	defer func() { tally.add(&b.play.reach) }()
-	for range most {
-		tally.played.Add(1)
-		err := b.Play(s)
-		switch {
-		case err != nil:
-			tally.violations.Add(1)
-			told(t, b, s, err)
-			return false
-		case !s.Next():
-			return *firstSeed == 0
+	first, ok := b.branch(t, nil, tally)
+	whole := true
+	for level, special := []branch{first}, 1; ok && len(level) > 0; special++ {
+		total := 0
+		for _, of := range level {
+			total += of.others()
 		}
+		n := total
+		if n > most {
+			n, whole = (most+1)/2, false
+		}
+		if whole && special < len(ends.of) {
+			ends.of[special].Add(1)
+		}
+		most -= n
+		var next []branch
+		before, at := 0, 0 // the schedules like those before level[at]
+		for i := 0; i < n && ok; i++ {
+			want := min(int((float64(i)+rng.Float64())*float64(total)/float64(n)), total-1)
+			if n == total {
+				want = i
+			}
+			for want >= before+level[at].others() {
+				before, at = before+level[at].others(), at+1
+			}
+			var of branch
+			of, ok = b.branch(t, level[at].other(want-before), tally)
+			next = append(next, of)
+		}
+		level = next
 	}
-	return false
+	if ok && whole {
+		ends.whole.Add(1)
+	}
+}
+
+// branch plays the schedule that is given up to its last special choice, and reports whether nothing was violated.
+func (b *Bout) branch(t *testing.T, given []byte, tally *tally) (of branch, ok bool) {
+	t.Helper()
+	s, reach := &Script{Given: given}, b.play.reach
+	err := b.Play(s)
+	if b.redundant {
+		b.play.reach = reach
+		tally.redundant.Add(1)
+	} else {
+		tally.played.Add(1)
+	}
+	if err != nil {
+		tally.violations.Add(1)
+		told(t, b, s, err)
+	}
+	return branch{s.Taken, s.Widths, len(given)}, err == nil
 }
 
 // told tells of a violation.

@@ -24,6 +24,8 @@ const (
 	numDear
 )
 
+var dearNames = [...]string{creates: "creates", removes: "removes", claims: "claims", frees: "frees"}
+
 // fate is what can become of such a call.
 type fate uint8
 
@@ -49,10 +51,13 @@ type reach [numDear][numFate]int
 
 // struck is how many calls that make or remove instances something became of.
 func (r *reach) struck() (n int) {
-	for _, of := range []dear{creates, removes} {
-		for _, k := range r[of][refused:] {
-			n += k
-		}
+	return r.struckOf(creates) + r.struckOf(removes)
+}
+
+// struckOf is how many of one kind.
+func (r *reach) struckOf(of dear) (n int) {
+	for _, k := range r[of][refused:] {
+		n += k
 	}
 	return n
 }

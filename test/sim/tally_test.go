@@ -17,6 +17,7 @@ type tally struct {
 	name               string
 	wanted             int64 // 0: nobody knows yet
 	played, violations atomic.Int64
+	redundant          atomic.Int64 // that ended where they showed to be one of the others, told in another order
 	reach              [numDear][numFate]atomic.Int64
 	began              time.Time
 	took               time.Duration // once it is over
@@ -92,6 +93,11 @@ func (c *tallies) table(w io.Writer) {
 	}
 	played, violations := c.sum()
 	d := time.Since(c.began)
+	for _, t := range c.all {
+		if n := t.redundant.Load(); n > 0 {
+			fmt.Fprintf(w, "%-18s  %9d  more are one of these, told in another order\n", t.name, n)
+		}
+	}
 	fmt.Fprintf(w, "%-18s  %9d  %11.0f  %10d  in %v on %d cores\n", "all", played, rate(played, d), violations, d.Round(time.Second), runtime.GOMAXPROCS(0))
 }
 
@@ -124,7 +130,7 @@ func (c *tallies) reached(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "\n%-18s", "while faults occur")
-	for _, of := range []string{"creates", "removes", "claims", "frees"} {
+	for _, of := range dearNames[creates:] {
 		fmt.Fprintf(w, "  %8s: %s", of, strings.Join(fateNames[1:], ", "))
 	}
 	fmt.Fprintln(w)

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// What is left out as another schedule told in another order leads nowhere where the others do not.
+func TestOtherOrdersLeadNowhereElse(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string]Bout{
+		"claims":    {Stage: 4, Before: claims, Functions: []int{1, 1}, Switches: 2},
+		"removals":  {Stage: 8, Before: removes, Functions: []int{1, 1}, Switches: 2},
+		"releases":  {Stage: 8, Before: frees, Functions: []int{1, 3}, Switches: 2},
+		"one fault": {Stage: 11, Before: removes, Functions: []int{1, 0}, Switches: 1, Faults: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b.World = worlds[0]
+			few, fewer := b.outcomes(t)
+			b.unreduced = true
+			all, plays := b.outcomes(t)
+			t.Logf("%d outcomes of %d schedules, %d of %d", len(few), fewer, len(all), plays)
+			if fewer >= plays {
+				t.Errorf("%d schedules of %d are played", fewer, plays)
+			}
+			for what := range all {
+				if !few[what] {
+					t.Errorf("only orders that are left out lead to\n%s", what)
+				}
+			}
+		})
+	}
+}
+
+// outcomes plays all schedules of a bout, and returns what is there when its invocations have ended, and how many schedules there were.
+func (b *Bout) outcomes(t *testing.T) (all map[string]bool, plays int) {
+	t.Helper()
+	b.Prepare()
+	defer b.Close()
+	all = map[string]bool{}
+	b.ended = func() { plays, all[b.outcome()] = plays+1, true }
+	for s := (&Script{}); ; {
+		if err := b.Play(s); err != nil {
+			t.Fatal(err)
+		}
+		if !s.Next() {
+			return all, plays
+		}
+	}
+}
+
+// outcome is what is there: all but times and versions.
+func (b *Bout) outcome() string {
+	var lines []string
+	p := b.play
+	for _, m := range p.machines() {
+		i := p.intentOf(m)
+		tried := ""
+		if i != nil {
+			tried = fmt.Sprint(i.Attempt, i.Outcome, i.Failures, i.Code, i.Instance)
+		}
+		lines = append(lines, fmt.Sprintln("machine", m.Name, m.UID, m.DeletionTimestamp != nil, m.Finalizers, machine.ProviderID(m), machine.Phase(m), m.Status.NodeRef, slices.Sorted(maps.Keys(m.Annotations)), tried))
+	}
+	if set := p.set(); set != nil {
+		l, err := ledgerOf(set)
+		lines = append(lines, fmt.Sprintln("set", *set.Spec.Replicas, l.Next, l.Active, l.Adopted, err))
+	}
+	for _, n := range memory.List[*corev1.Node](p.API) {
+		lines = append(lines, fmt.Sprintln("node", n.Name, n.Spec.Unschedulable, len(n.Spec.Taints)))
+	}
+	for _, i := range p.instances() {
+		lines = append(lines, fmt.Sprintln("instance", i.ID, i.UID, i.State))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
