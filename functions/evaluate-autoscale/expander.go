@@ -242,10 +242,13 @@ func (g *group) typeOfTemplate() string {
 		return ""
 	}
 	t := g.template.Labels[corev1.LabelInstanceTypeStable]
-	if slices.ContainsFunc(g.members, func(m member) bool {
-		return m.node != nil && m.node.Labels[corev1.LabelInstanceTypeStable] == t && scheduling.NextType(g.set, m.machine) != machine.Word(m.machine, machine.LabelInstanceType)
-	}) {
-		return ""
+	for _, m := range g.members { // all with this label are of one type
+		if m.node != nil && m.node.Labels[corev1.LabelInstanceTypeStable] == t {
+			if scheduling.NextType(g.set, m.machine) != machine.Word(m.machine, machine.LabelInstanceType) {
+				return ""
+			}
+			break
+		}
 	}
 	return t
 }
