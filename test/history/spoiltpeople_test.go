@@ -42,6 +42,32 @@ func blindToMasters(f function.Function) function.Function {
 	})
 }
 
+// early lets people's hooks hold Machines before they are drained.
+func early(c *sim.Config) { c.Early = true }
+
+// drainsHeld sees no hook that is before a drain.
+func drainsHeld(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		return machines(s, func(m *machine.Machine) { m.Spec.LifecycleHooks.PreDrain = nil })
+	})
+}
+
+// small allows two Nodes beside the control plane's.
+func small(c *sim.Config) { c.Nodes = 5 }
+
+// boundless does not see how many Nodes there may be.
+func boundless(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		for i, a := range s.ClusterAutoscalers {
+			c := a.DeepCopy()
+			c.Spec.ResourceLimits = nil
+			next.ClusterAutoscalers[i] = c
+		}
+		return next
+	})
+}
+
 // deletesPaused deletes the instances of paused Machines.
 var deletesPaused = ofInstances(func(_ snapshot.Snapshot, m *machine.Machine) bool {
 	return machine.IsPaused(m) && m.Spec.ProviderID != nil

@@ -24,9 +24,26 @@ import (
 
 const (
 	mostReplicas = 4
-	mostNodes    = 3 + mostReplicas
 	workload     = "work"
 )
+
+// mostNodes is how many Nodes people allow in all.
+func (c *Config) mostNodes() int {
+	if c.Nodes > 0 {
+		return c.Nodes
+	}
+	return numMasters + mostReplicas // which the bounds of the set alone hold
+}
+
+// masters counts the Nodes of the control plane: a backup may be of a time before them.
+func (p *Play) masters() (n int) {
+	for _, node := range memory.List[*corev1.Node](p.API) {
+		if machine.IsControlPlane(node) {
+			n++
+		}
+	}
+	return n
+}
 
 // autoscaling returns what makes the set be resized: settings without long delays, and bounds.
 func (p *Play) autoscaling() []plan.Object {
@@ -36,18 +53,18 @@ func (p *Play) autoscaling() []plan.Object {
 	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: "app", UID: "app"}}
 	rs.Spec.Replicas = new(int32(1))
 	p.pods = 1
-	all := []plan.Object{settings(), ma, rs, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workload}}}
-	if p.hosts == nil { // where there are but few hosts, nobody can keep all Pods and lose a host
+	all := []plan.Object{p.settings(), ma, rs, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workload}}}
+	if p.hosts == nil && p.Nodes == 0 { // where there are but few hosts, or Nodes allowed, nobody can keep all Pods and lose one
 		all = append(all, budget())
 	}
 	return all
 }
 
 // settings are those of the autoscaler, without long delays.
-func settings() *autoscaling.ClusterAutoscaler {
+func (p *Play) settings() *autoscaling.ClusterAutoscaler {
 	ca := &autoscaling.ClusterAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: autoscaling.Name}}
 	short := "20s"
-	ca.Spec.ResourceLimits = &autoscaling.ResourceLimits{MaxNodesTotal: new(int32(mostNodes))}
+	ca.Spec.ResourceLimits = &autoscaling.ResourceLimits{MaxNodesTotal: new(int32(p.mostNodes()))}
 	ca.Spec.ScaleDown = &autoscaling.ScaleDown{Enabled: true, DelayAfterAdd: &short, DelayAfterDelete: &short, DelayAfterFailure: &short, UnneededTime: &short}
 	return ca
 }
@@ -58,7 +75,7 @@ func (p *Play) editSettings(spoil bool) {
 	switch {
 	case ca == nil:
 		p.tracef("people make the autoscaler's settings anew")
-		p.put(settings())
+		p.put(p.settings())
 	case len(ca.Spec.Expanders) > 0:
 		p.tracef("people mend the autoscaler's settings")
 		p.change(ca, func(o *autoscaling.ClusterAutoscaler) { o.Spec.Expanders = nil })

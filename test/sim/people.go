@@ -118,7 +118,12 @@ func (p *Play) userMachine(what, i int, m *machine.Machine) {
 		if m.DeletionTimestamp == nil {
 			p.tracef("people hold %s by a hook", m.Name)
 			p.change(m, func(o *machine.Machine) {
-				o.Spec.LifecycleHooks.PreTerminate = []machinev1beta1.LifecycleHook{{Name: "backup", Owner: "people"}}
+				hooks := []machinev1beta1.LifecycleHook{{Name: "backup", Owner: "people"}}
+				if p.Early {
+					o.Spec.LifecycleHooks.PreDrain = hooks
+				} else {
+					o.Spec.LifecycleHooks.PreTerminate = hooks
+				}
 			})
 		}
 	default:
@@ -325,8 +330,8 @@ func (p *Play) relent() {
 		kept = kept || p.sick[i.ProviderID]
 	}
 	for _, m := range p.machines() {
-		if len(m.Spec.LifecycleHooks.PreTerminate) > 0 {
-			p.change(m, func(o *machine.Machine) { o.Spec.LifecycleHooks.PreTerminate = nil })
+		if hooks := m.Spec.LifecycleHooks; len(hooks.PreDrain) > 0 || len(hooks.PreTerminate) > 0 {
+			p.change(m, func(o *machine.Machine) { o.Spec.LifecycleHooks = machinev1beta1.LifecycleHooks{} })
 		}
 	}
 }

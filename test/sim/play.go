@@ -95,6 +95,8 @@ type Config struct {
 	Clouds  func(provider.Provider) provider.Provider // of every cloud; nil: as it is
 	Only    *regexp.Regexp                            // what alone counts as a violation; nil: all that is watched
 	Masters bool                                      // the control plane has Machines too
+	Early   bool                                      // people's hooks hold Machines before they are drained, not after it
+	Nodes   int                                       // as many are allowed in all; 0: as many as there may be Machines
 	NoStory bool                                      // people do nothing of themselves
 	Edits   bool                                      // the story has people change objects by hand too
 	Records *machine.Records                          // what plays before this one read, none of them at the same time; nil: nothing

@@ -368,8 +368,9 @@ func (p *Play) wrongLoad(set *machine.MachineSet) string {
 	if p.Level < Scaling || set == nil {
 		return ""
 	}
+	full := p.masters()+int(*set.Spec.Replicas) >= p.mostNodes() && p.pods > int(*set.Spec.Replicas)
 	for _, pod := range p.allPods() {
-		if pod.Spec.NodeName == "" {
+		if pod.Spec.NodeName == "" && !full {
 			return fmt.Sprintf("R-L1: pod %s waits", pod.Name)
 		}
 	}

@@ -147,7 +147,9 @@ func (p *Play) watchWrite(q *proc, a plan.Action, old plan.Object, err error) {
 		if m, ok := a.New.(*machine.Machine); ok && p.Functions[q.fn].Name == "drain-node" && isDrained(m) {
 			p.emptied[m.UID] = true
 		}
-	case plan.Evict, plan.Approve, plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
+	case plan.Evict:
+		p.watchEvicted(q, a)
+	case plan.Approve, plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
 	}
 }
 

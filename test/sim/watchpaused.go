@@ -61,6 +61,17 @@ func (p *Play) watchPaused(q *proc, a plan.Action, old plan.Object) {
 	}
 }
 
+// watchEvicted holds that nothing is evicted for a Machine that goes before the hooks are gone that are before its drain (R-S7). None
+// comes to a Machine that goes already.
+func (p *Play) watchEvicted(q *proc, a plan.Evict) {
+	n := memory.Get[*corev1.Node](p.API, "", a.Pod.Spec.NodeName)
+	for _, m := range p.machines() {
+		if isNodeOf(m, n) && m.DeletionTimestamp != nil && len(m.Spec.LifecycleHooks.PreDrain) > 0 {
+			p.violate("R-S7", "%s evicts %s, whose Machine a hook holds before its drain", q, a.Pod.Name)
+		}
+	}
+}
+
 // onlyNotes reports whether a write changes nothing but annotations that no replica follows from.
 func onlyNotes(a plan.Action) bool {
 	u, is := a.(plan.Update)

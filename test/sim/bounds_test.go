@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import "testing"
+
+// Fewer Nodes are allowed in all than the bounds of the set allow (R-S4).
+func TestSwarmOfFewNodes(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, few nodes", 200, 0.1, func(seed uint64) (Config, *Script) {
+		return Config{Level: Scaling, Steps: steps(seed), Nodes: numMasters + 1 + int(seed%3)}, &Script{Strategy: NewSwarm(seed)}
+	})
+}
+
+// Hooks hold Machines before they are drained (R-S7).
+func TestSwarmOfHooks(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, hooks", 200, 0.1, func(seed uint64) (Config, *Script) {
+		return Config{Level: Level(seed % numLevels), Steps: steps(seed), Early: true}, &Script{Strategy: Hooks{NewSwarm(seed)}}
+	})
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+// Hooks is a swarm in which of three things that people do one is to hold a Machine by a hook, and one to delete one.
+type Hooks struct{ *Swarm }
+
+// Pick implements [Strategy].
+func (s Hooks) Pick(p *Play, k Kind, n int) int {
+	if k == KindUser {
+		switch s.rng.IntN(3) {
+		case 0:
+			return userHook
+		case 1:
+			return userDelete
+		}
+	}
+	return s.Swarm.Pick(p, k, n)
+}
+
+// Holds lets people do nothing but hold Machines by hooks and delete them, in turn.
+type Holds struct{}
+
+// Pick implements [Strategy].
+func (Holds) Pick(p *Play, k Kind, _ int) int {
+	switch {
+	case k == KindUser && p.steps%20 == 10:
+		return userHook
+	case k == KindUser:
+		return userDelete
+	case k == KindWhat && p.steps%10 == 0:
+		return whatUser
+	}
+	return 0
+}
