@@ -101,6 +101,24 @@ func adopt(l *machine.Ledger, all []*machine.Machine) []*machine.Machine {
 	return all[n:]
 }
 
+// register writes down the orphans that stand at an ordinal by their name alone, before they get their owner: who found that name taken by
+// a stranger, whose labels match by now, and who adopts it write the set both, so that one of them looks anew (2a.6). Those
+// that the ledger has no room for are adopted all the same.
+func register(set *machine.MachineSet, l machine.Ledger, m members, why *[]string) machine.Ledger {
+	ordinalOf := l.Finder(set.Name)
+	for _, x := range m.orphans {
+		k, ok := ordinalOf(x)
+		if _, registered := l.Adopted[k]; !ok || registered || !l.Active.Has(k) || len(l.Adopted) >= maxAdopted {
+			continue
+		}
+		adopted := map[int]machine.Member{k: {Name: x.Name, UID: x.UID}}
+		maps.Copy(adopted, l.Adopted)
+		l.Adopted = adopted
+		*why = append(*why, "adopt "+x.Name)
+	}
+	return l
+}
+
 // crowded says that the ledger has no room for Machines that are the set's by their labels, or "".
 func crowded(set *machine.MachineSet, l machine.Ledger, m members) string {
 	if len(l.Adopted) < maxAdopted {
@@ -133,6 +151,7 @@ func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m me
 		why = append(why, wrong)
 	}
 	l = leave(s.Now, set, forgive(set, l, m), m, &why)
+	l = register(set, l, m, &why)
 	strangers := m.strangers(set, l)
 	waiting := adopt(&l, strangers)
 	for _, x := range strangers[:len(strangers)-len(waiting)] {
