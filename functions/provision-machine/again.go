@@ -70,7 +70,7 @@ func (l life) postponed() bool {
 	return failed && !l.again(since)
 }
 
-// takenUp reports whether it is asked again by this scan: by itself, as it may have been the list that did not come.
+// takenUp reports whether it is asked again by this scan: by itself if it is the list that does not come.
 func (l life) takenUp() bool {
 	since, failed := l.failing()
 	return failed && l.again(since)

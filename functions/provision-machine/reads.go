@@ -96,8 +96,8 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 		return snapshot.Lookup{}, false
 	case m.DeletionTimestamp != nil:
 		known := m.Spec.ProviderID != nil || !open(intent) // else what surfaced, or is not complete, is recorded before it goes
-		bulk := s.Request.Scan() && !life{Snapshot: s, m: m}.takenUp()
-		return snapshot.Lookup{UID: m.UID, Bulk: bulk, Open: !s.Request.Scan() && known && !unlocated(m) && (m.Spec.ProviderID == nil || intent.Made(m) && s.OtherClusterID(m) == "")}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil || unrecorded(s, m))
+		alone := life{Snapshot: s, m: m}.takenUp()
+		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Alone: alone, Open: !s.Request.Scan() && known && !unlocated(m) && (m.Spec.ProviderID == nil || intent.Made(m) && s.OtherClusterID(m) == "")}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil || unrecorded(s, m))
 	case phase(m) == machine.PhaseFailed:
 		return snapshot.Lookup{UID: m.UID}, leaves(s, m, intent) && validate(m) == ""
 	case !machine.HasFinalizer(m), validate(m) != "", hopeless(s, m):

@@ -141,6 +141,43 @@ func TestDeletionEndsBesideASilentCloud(t *testing.T) {
 	})
 }
 
+// Where the list comes, or the account is asked too often already, no deletion that failed costs it a question of its own, and new Machines
+// do not wait for such (R-L4).
+func TestDeletionsThatFailedAreInTheList(t *testing.T) {
+	t.Parallel()
+	for of, throttled := range map[string]memory.Op{"deletions": memory.OpDelete, "lists": memory.OpList} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newSlowWorld(t, nil)
+			var finds atomic.Int32
+			w.cloud.Fault = func(_ context.Context, c memory.Call) error {
+				if c.Op == memory.OpFind && !c.After {
+					finds.Add(1)
+				}
+				if c.Op == throttled {
+					return provider.Errorf(provider.Throttled, "RequestLimitExceeded")
+				}
+				return nil
+			}
+			for i := range 20 {
+				m := deletedMachine(fmt.Sprintf("goes-%02d", i))
+				m.Spec.ProviderID = new("memory:///" + w.cloud.Add(slowAccount, "c", provider.Instance{Name: m.Name, UID: m.UID, State: provider.StateRunning}))
+				m.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", i)}}
+				w.put(t, m)
+			}
+			for range 30 {
+				w.scan()
+				time.Sleep(10 * time.Second)
+			}
+			if m := w.machine("goes-00"); m == nil || m.Status.ErrorReason == nil {
+				t.Errorf("throttled %s: nothing failed: %+v", of, m)
+			}
+			if n := finds.Load(); n > 0 {
+				t.Errorf("throttled %s: %d instances were asked for by themselves", of, n)
+			}
+		})
+	}
+}
+
 // A cloud whose list does not come, while it answers about one instance, keeps no deletion that only the scan may end: what failed is taken
 // up again without the list (R-L2, R-L4).
 func TestDeletionEndsWithoutAList(t *testing.T) {

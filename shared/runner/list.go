@@ -31,13 +31,14 @@ func (i *invocation) listOne(ctx context.Context, lookups []listed, subjects map
 	seen := i.listed(ctx, a)
 	err := seen.err
 	tell := func(m *machine.Machine, c snapshot.Cloud) {
-		if c.Err == nil {
+		if c.Err == nil && err == nil { // else whoever asked by itself has said so
 			owned(&c, m, seen.owner, seen.untold)
 		}
 		c.Later = c.Later || seen.cut && c.Err != nil && i.unchanged(subjects[m.UID], nil)
 		answer(m.UID, c)
 	}
 	var silent []listed
+	alone := err != nil && provider.CodeOf(err) != provider.Throttled // one that is throttled has no calls to spare
 	byUID, byID := index(seen.all)
 	for _, l := range lookups {
 		c := cloudOf(l.account)
@@ -45,6 +46,10 @@ func (i *invocation) listOne(ctx context.Context, lookups []listed, subjects map
 		m, ok := subjects[l.UID].object.(*machine.Machine)
 		if !ok {
 			answer(l.UID, c)
+			continue
+		}
+		if alone && l.Alone {
+			silent = append(silent, l)
 			continue
 		}
 		c.Found = byUID[machine.InstanceUID(m)]

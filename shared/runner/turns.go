@@ -66,7 +66,8 @@ func (t *turns) excused(uid types.UID, cut bool) bool {
 }
 
 // askInTurn asks for instances that a list does not show, several at a time: a list shows nothing that carries no tag at
-// all, as the hosts that an installer gave to its Machines. Whose turn does not come is told so: that proves nothing.
+// all, as the hosts that an installer gave to its Machines. So it does for those that go on without a list that did not come. Whose
+// turn does not come is told so: that proves nothing.
 func (i *invocation) askInTurn(ctx context.Context, a account, all []listed, subjects map[types.UID]subject, answer func(*machine.Machine, snapshot.Cloud)) {
 	began := time.Now()
 	a.turns.order(all)
@@ -83,13 +84,18 @@ func (i *invocation) askInTurn(ctx context.Context, a account, all []listed, sub
 			defer mu.Unlock()
 			answer(m, c)
 		}
-		if time.Since(began) >= askFor {
+		if time.Since(began) >= askFor || l.Alone && ctx.Err() != nil {
 			c.Later = true
 			tell()
 			continue
 		}
 		a.turns.take(l.UID)
 		g.Go(func() error {
+			if l.Alone {
+				c = i.askBoth(ctx, subjects[l.UID], l)
+				tell()
+				return nil
+			}
 			ctx, done, silent := i.wait(ctx, a, "find "+string(l.UID))
 			if silent != nil {
 				c.Later = true

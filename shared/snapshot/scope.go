@@ -38,6 +38,7 @@ type Query struct {
 type Lookup struct {
 	UID     types.UID
 	Bulk    bool // one list per account will do; else a Find of its own
+	Alone   bool // with Bulk: a Find of its own where the list does not come
 	Open    bool // no call at all: only which account it is, with its properties
 	Resolve bool // resolve the providerSpec too
 	Type    bool // what the cloud says about the instance type
