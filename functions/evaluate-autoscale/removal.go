@@ -47,7 +47,8 @@ func (sc *scan) continueRemovals() {
 			continue
 		}
 		stands := !sc.begun(r) && !sc.taint(r, n)
-		if stands && r.Fresh { // only now: its write may have taken any time, or have been lost
+		old := !sc.Now.Before(r.At.Add(settleTime))
+		if stands && (r.Fresh || old && sc.wrote(n)) { // only now: its write may have taken any time, or have been lost
 			r.Fresh, r.At = false, *sc.now()
 		}
 		keep = append(keep, r)
@@ -63,7 +64,8 @@ func (sc *scan) continueRemovals() {
 	sc.dropStaleTaints()
 }
 
-// wrote reports that this invocation has written a Node already: its taint, perhaps, which somebody had taken off.
+// wrote reports that this invocation has written a Node already: its taint, perhaps, which somebody had taken off. That one has stood
+// for no longer than since then. A dry run writes nothing: in it a taint that it once decided on counts as old.
 func (sc *scan) wrote(n *corev1.Node) bool {
 	for key := range sc.Outcomes {
 		if strings.HasPrefix(string(key), "update "+plan.NameOf(n)+"@") {

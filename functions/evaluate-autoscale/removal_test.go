@@ -182,6 +182,24 @@ func going(t testing.TB, silent int) *world {
 	return w
 }
 
+// A taint that somebody took off is written anew, and has stood since then: what was known of the one before says nothing (SPEC C63, R-B24).
+func TestTaintWrittenAnewSettlesAnew(t *testing.T) {
+	t.Parallel()
+	w := going(t, 0)
+	w.must(t, memory.Patch(w.Server, "", "a", func(n *corev1.Node) { n.Spec.Taints = nil }))
+	w.once(t)
+	for _, tt := range []struct {
+		after time.Duration
+		want  int32
+	}{{time.Second, 8}, {settleTime - 2*time.Second, 8}, {time.Second, 7}} {
+		w.now = w.now.Add(tt.after)
+		w.once(t)
+		if got := w.replicas("s")[0]; got != tt.want {
+			t.Errorf("%s after the scan before: %d replicas, want %d", tt.after, got, tt.want)
+		}
+	}
+}
+
 // Where so many Nodes are not ready that no removal begins, or nothing at all is scaled, one that was begun is taken back: its Node
 // is needed more than ever (RELIABILITY 2d, SPEC C3).
 func TestOutageTakesRemovalsBack(t *testing.T) {
