@@ -131,7 +131,7 @@ func (o owners) owns(account string, in provider.Instance) string {
 		return fmt.Sprintf("there is no machine with UID %s", in.UID)
 	case in.ProviderID != "" && machine.ProviderID(m) != "" && !in.Sole:
 		return fmt.Sprintf("machine %s records %s", m.Name, machine.ProviderID(m))
-	case in.Child && o.leftBy(account, m):
+	case in.Child && !in.Sole && o.leftBy(account, m):
 		return fmt.Sprintf("machine %s has its instance in another region", m.Name)
 	}
 	return ""

@@ -125,7 +125,7 @@ type Instance struct {
 	ID         string               `json:"id,omitempty"`         // the cloud's own id
 	ProviderID string               `json:"providerID,omitempty"` // what Node.spec.providerID will be
 	UID        types.UID            `json:"uid,omitempty"`        // the Machine UID in the instance's tag; empty if untagged
-	Sole       bool                 `json:"sole,omitempty"`       // no other instance can have this UID: it is the Machine's, whatever ids it has by now
+	Sole       bool                 `json:"sole,omitempty"`       // nothing else can be in its place: it is its Machine's, whatever ids that has by now and wherever it runs
 	Token      string               `json:"token,omitempty"`
 	Name       string               `json:"name,omitempty"`
 	State      State                `json:"state,omitempty"`

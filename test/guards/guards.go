@@ -251,6 +251,7 @@ var launches = []Guard{
 var sweeps = []Guard{
 	{"ghost-only-unchanged", "G3", sweep + "ghosts.go", `IfUnchanged: true, `, ``, ""},
 	{"left-where-no-instance-can-be", "2b.10", sweep + "find.go", ` && machine.OtherRegion(account, i.Account)`, ` && account != i.Account`, ""},
+	{"claim-goes-with-its-machine", "2b.10", sweep + "find.go", `in.Child && !in.Sole && `, `in.Child && `, ""},
 	{"left-once-the-instance-is-made", "2b.10", sweep + "find.go", `i.Made(m) && machine.ProviderID(m) != "" && `, `i != nil && `, ""},
 	{"two-sightings", "2b.10", sweep + "find.go", `	return known && old && !w.Now.Before(since.Add(horizon))`, `	return since.IsZero() || known || old`, ""},
 	{"old-enough", "2b.10", sweep + "find.go", `w.Now.After(created.Add(horizon)) || `, `true || `, ""},

@@ -228,7 +228,8 @@ func (a *Addresses) list(ctx context.Context, namespace string) ([]claim, error)
 }
 
 // leftovers returns the claims in an account of Machines that have no instance there: of one that is being made, or of one
-// that is gone and whose claim came too late for its removal. Without a Machine sweep-instances lets the latter go.
+// that is gone and whose claim came too late for its removal. Without a Machine sweep-instances lets the latter go. An attempt in
+// another account goes on with the claims of one before it: while the Machine is there, its instance may have the address (SPEC E25).
 func (a *Addresses) leftovers(ctx context.Context, of provider.Account, have []provider.Instance) ([]provider.Instance, error) {
 	if a == nil {
 		return nil, nil
@@ -245,7 +246,7 @@ func (a *Addresses) leftovers(ctx context.Context, of provider.Account, have []p
 			continue
 		}
 		left = append(left, provider.Instance{
-			ID: "ipaddressclaim/" + c.Name, UID: types.UID(uid), Name: c.Name, Created: c.CreationTimestamp.Time, Child: true,
+			ID: "ipaddressclaim/" + c.Name, UID: types.UID(uid), Name: c.Name, Created: c.CreationTimestamp.Time, Sole: true, Child: true,
 		})
 	}
 	return left, nil

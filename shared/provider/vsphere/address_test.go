@@ -213,7 +213,7 @@ func TestClaimThatCameTooLateIsFound(t *testing.T) {
 		must(t, err)
 		return slices.DeleteFunc(all, func(in provider.Instance) bool { return !in.Child })
 	}
-	want := []provider.Instance{{ID: "ipaddressclaim/worker-a-claim-1-0", UID: late.UID, Name: "worker-a-claim-1-0", Child: true}}
+	want := []provider.Instance{{ID: "ipaddressclaim/worker-a-claim-1-0", UID: late.UID, Name: "worker-a-claim-1-0", Sole: true, Child: true}}
 	if diff := cmp.Diff(want, left()); diff != "" {
 		t.Errorf("leftovers (-want +got):\n%s", diff)
 	}
