@@ -3,6 +3,8 @@
 package evaluateautoscale
 
 import (
+	"maps"
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,15 +38,40 @@ func (sc *scan) promises(counted []*corev1.Pod) (kept, parts map[int][]*corev1.P
 	var at []int
 	for i, n := range sc.seen {
 		if sc.places[i].fresh {
-			n.Pods, n.Briefs = slices.Concat(n.Pods, kept[i]), nil
+			n.Node, n.Pods, n.Briefs = ofAnyPods(n.Node), slices.Concat(n.Pods, kept[i]), nil
 			nodes, at = append(nodes, n), append(at, i)
 		}
 	}
 	parts = map[int][]*corev1.Pod{}
 	for i, some := range placed(sc.fit(scheduling.NewWorld(nodes, all, sc.facts()), all, nil)) {
-		parts[at[i]] = some
+		parts[at[i]] = []*corev1.Pod{joined(some)}
 	}
 	return kept, parts
+}
+
+// ofAnyPods returns a Node that any number of Pods may be on: pieces are many where Pods are few.
+func ofAnyPods(n *corev1.Node) *corev1.Node {
+	next := *n
+	next.Status.Allocatable = maps.Clone(n.Status.Allocatable)
+	if next.Status.Allocatable == nil {
+		next.Status.Allocatable = corev1.ResourceList{}
+	}
+	next.Status.Allocatable[corev1.ResourcePods] = *resource.NewQuantity(math.MaxInt32, resource.DecimalSI)
+	return &next
+}
+
+// joined returns one Pod that asks for what pieces in one place ask for together, so that they take the place of one.
+func joined(parts []*corev1.Pod) *corev1.Pod {
+	x, sum := *parts[0], corev1.ResourceList{}
+	for _, p := range parts {
+		for name, q := range p.Spec.Containers[0].Resources.Requests {
+			has := sum[name]
+			has.Add(q)
+			sum[name] = has
+		}
+	}
+	x.Spec.Containers = []corev1.Container{{Name: "pieces", Resources: corev1.ResourceRequirements{Requests: sum}}}
+	return &x
 }
 
 // pieceOf divides what a Pod asks for into equal pieces, of which the first has what cannot be divided as well. Rules about other Pods

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
 // Room that Pods were promised is theirs also where another packing finds no place for all of them: who comes later has none where the
@@ -41,6 +43,42 @@ func TestRoomOfTheDisplacedIsNotGivenAway(t *testing.T) {
 		w.scans(t, 1)
 		if got := int(w.replicas("s")[0]); asked > 4000*got {
 			t.Errorf("seed %d: %d millicores are promised on %d Nodes of four cores", seed, asked, got)
+		}
+	}
+}
+
+// Room that nobody was promised is had by small Pods that come later, also on Nodes of few Pods: however many pieces keep the room of who
+// has no place, they are not counted as Pods.
+func TestPiecesBringNoNodes(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(60) {
+		r, w, asked := rand.New(rand.NewPCG(seed, 0)), fresh(t, "{}"), 0
+		w.set(t, "s", 0, 500, midsize(machine.CapacityMaxPods, "17"), nil)
+		add := func(wave, i, cpu int) {
+			asked += cpu
+			w.must(t, w.Put(pending(fmt.Sprintf("p-%d-%02d", wave, i), w.now.Add(-time.Minute), resources("cpu", fmt.Sprintf("%dm", cpu)))))
+		}
+		for wave := range 1 + r.IntN(4) {
+			i := 0
+			for range 1 + r.IntN(5) {
+				for left := 4000 - 20*r.IntN(20); left > 0; i++ {
+					n := min(left, 500+10*r.IntN(200))
+					if left-n < 400 {
+						n = left
+					}
+					add(wave, i, n)
+					left -= n
+				}
+			}
+			w.scans(t, 1)
+		}
+		before := int(w.replicas("s")[0])
+		for i := 0; asked+20 < 4000*before && i < 10; i++ {
+			add(9, i, 20)
+		}
+		w.scans(t, 1)
+		if got := int(w.replicas("s")[0]); got > before {
+			t.Errorf("seed %d: %d Nodes have %d millicores for %d, and one more is asked for", seed, before, 4000*before, asked)
 		}
 	}
 }
