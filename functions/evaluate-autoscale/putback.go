@@ -28,7 +28,7 @@ func (sc *scan) putBack(options []*option, out []tornGroup) (served map[*group][
 	back, start, turned := backers{out: out, size: 1}, sc.work, false
 	for k := 0; len(back.out) > 0 && (k < leastTries || sc.work-start < mostWork); k++ {
 		if !turned && k >= leastTries/2 && sc.work-start >= mostWork/2 {
-			back, turned = backers{out: sc.inTurnFrom(back.out, k), size: 1}, true
+			back, turned = backers{out: sc.fromTurn(back.out), size: 1}, true
 		}
 		sc.try(options, &back)
 	}
@@ -96,9 +96,8 @@ func (sc *scan) refuse(t tornGroup, torn []tornGroup) {
 	sc.leaveOut(t)
 }
 
-// inTurnFrom returns a list from where this minute's turn of so many begins.
-func (sc *scan) inTurnFrom(list []tornGroup, n int) []tornGroup {
-	minute := int(sc.Now.Unix() / int64(turn/time.Second))
-	from := minute * max(1, n) % len(list)
+// fromTurn returns a list from where this minute's turn begins: one further each minute. So everyone has a turn however few are tried in one.
+func (sc *scan) fromTurn(list []tornGroup) []tornGroup {
+	from := int(sc.Now.Unix()/int64(turn/time.Second)) % len(list)
 	return slices.Concat(list[from:], list[:from])
 }
