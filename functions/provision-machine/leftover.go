@@ -16,26 +16,31 @@ import (
 // remove before the Machine goes, while every further attempt makes its own, up to the quota (R-B12, RELIABILITY 2b.8). In
 // another region than the one that is asked now sweep-instances finds them, once the Machine's instance is made.
 func (l life) leftover() bool {
-	i := l.intent
-	return i.Over() && len(i.Progress) > 0 && i.Account == l.cloud.Account && l.sameCluster()
+	return l.intent.Over() && len(l.intent.Progress) > 0 && l.reached()
 }
 
+// reached reports whether the cloud that is asked now is the one that the attempt was made in.
+func (l life) reached() bool { return l.intent.Account == l.cloud.Account && l.sameCluster() }
+
 // failed serves a Machine that has Failed: no attempt follows that would have to make room first, so what the last one left goes by
-// itself (2b.8). Whatever may run on it is left to the deletion, which drains it.
+// itself (2b.8): where an answer was lost, once nothing of that can surface any more. Whatever may run on it is left to the deletion, which
+// drains it.
 func (l life) failed() plan.Sequence {
 	if seq := l.markUnknown(); len(seq.Do) > 0 {
 		return seq
 	}
 	drained := l.in == nil && l.onNetwork() == nil && l.m.Status.NodeRef == nil
-	if !leaves(l.Snapshot, l.m, l.intent) || l.cloud.Err != nil || !l.leftover() || l.elsewhere() || !drained {
+	surfacing := l.Now.Before(l.surfaces())
+	if !leaves(l.Snapshot, l.m, l.intent) || l.cloud.Err != nil || !l.reached() || l.elsewhere() || surfacing || !drained {
 		return plan.Sequence{}
 	}
 	return l.clear()
 }
 
-// leaves reports whether the attempt of a Failed Machine may have left something that can be removed now.
+// leaves reports whether the attempt of a Failed Machine may have left something that can be removed, unless an answer to it may still matter.
 func leaves(s snapshot.Snapshot, m *machine.Machine, i *machine.Intent) bool {
-	return m.Spec.ProviderID == nil && machine.HasFinalizer(m) && i.Over() && len(i.Progress) > 0 && !waits(s, m, i)
+	refused := i != nil && i.Outcome == machine.OutcomeRefused
+	return m.Spec.ProviderID == nil && machine.HasFinalizer(m) && refused && len(i.Progress) > 0 && !waits(s, m, i)
 }
 
 // clear has the cloud remove it, under a claim: only then the Progress is forgotten, and another attempt may begin. A process that was

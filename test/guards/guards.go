@@ -188,6 +188,7 @@ var launches = []Guard{
 	{"tags-in-the-same-call", "2b.6", "shared/provider/aws/run.go", `			{ResourceType: types.ResourceTypeInstance, Tags: tags}, {`, `			{`, ""},
 	{"leftovers-of-the-failed-go", "2b.8", provision + "handler.go", `		return l.failed()`, `		return l.markUnknown()`, ""},
 	{"what-runs-is-no-leftover", "2e", provision + "leftover.go", `	drained := l.in == nil && l.onNetwork() == nil && l.m.Status.NodeRef == nil`, `	drained := true`, ""},
+	{"lost-answer-of-a-failed-machine", "2b.8", provision + "leftover.go", `	surfacing := l.Now.Before(l.surfaces())`, `	surfacing := false`, ""},
 	{"leftovers-carry-their-token", "2b.8", provision + "leftover.go", `Token: i.Token, Attempt: true,`, `Token: i.Token,`, ""},
 	{"leftovers-go-before-the-next-attempt", "2b.8", provision + "launch.go", `	case l.leftover():
 		return l.clear()
