@@ -20,8 +20,12 @@ const (
 	StateKey  = "state"
 )
 
-// stateSchema is the version written; a higher one found belongs to a newer revision (RELIABILITY G9).
-const stateSchema = 1
+// stateSchema is the version written, and freshSchema while a removal is fresh, which who knows only the former could not read; a higher
+// one found belongs to a newer revision (RELIABILITY G9).
+const (
+	stateSchema = 1
+	freshSchema = 2
+)
 
 // State is everything evaluate-autoscale remembers from one scan to the next. It is written by compare-and-swap and
 // holds absolute times only, so that waiting writes nothing and a restart changes no decision (RELIABILITY 2d).
@@ -149,8 +153,8 @@ func ParseState(text string) (State, error) {
 	if err := errors.Join(append(wrong, err)...); err != nil {
 		return State{}, fmt.Errorf("parse autoscaler state: %w", err)
 	}
-	if s.Schema != stateSchema {
-		return State{}, fmt.Errorf("parse autoscaler state: schema %d, want %d", s.Schema, stateSchema)
+	if s.Schema != stateSchema && s.Schema != freshSchema {
+		return State{}, fmt.Errorf("parse autoscaler state: schema %d, want %d or %d", s.Schema, stateSchema, freshSchema)
 	}
 	return s, nil
 }
@@ -160,11 +164,15 @@ func NewerState(text string) bool {
 	var s struct {
 		Schema int `json:"schema"`
 	}
-	return json.Unmarshal([]byte(text), &s) == nil && s.Schema > stateSchema
+	return json.Unmarshal([]byte(text), &s) == nil && s.Schema > freshSchema
 }
 
-// String returns the state as it is stored: a line for every fact.
+// String returns the state as it is stored: a line for every fact, in the lowest schema that has them all.
 func (s State) String() string {
+	s.Schema = stateSchema
+	if slices.ContainsFunc(s.Removals, func(r Removal) bool { return r.Fresh }) {
+		s.Schema = freshSchema
+	}
 	b, err := json.MarshalIndent(s, "", " ")
 	if err != nil { // no field of State can fail to marshal
 		return ""

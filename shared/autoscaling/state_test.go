@@ -26,7 +26,6 @@ func TestStateIsReadBackAsWritten(t *testing.T) {
 				reflect.TypeFor[*metav1.Time](): rapid.Ptr(times, true).AsAny(),
 			},
 		}).Draw(t, "state")
-		want.Schema = stateSchema
 		got, err := ParseState(want.String())
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +39,7 @@ func TestStateIsReadBackAsWritten(t *testing.T) {
 func TestParseStateRefusesWhatItCannotKeep(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"newer schema":  `{"schema": 2}`,
+		"newer schema":  `{"schema": 3}`,
 		"no schema":     `{}`,
 		"unknown field": `{"schema": 1, "plans": []}`,
 		"not JSON":      `schema: 1`,
@@ -53,6 +52,23 @@ func TestParseStateRefusesWhatItCannotKeep(t *testing.T) {
 	}
 	if s, err := ParseState(""); err != nil || s.Schema != stateSchema {
 		t.Errorf("no text: state %+v, error %v", s, err)
+	}
+}
+
+// Who knows schema 1 alone meets a newer one while a removal is fresh, not a field that it does not know: it leaves that state alone
+// (RELIABILITY G9), and can read what is written before and after.
+func TestStateWithAFreshRemovalIsOfANewerSchema(t *testing.T) {
+	t.Parallel()
+	for fresh, want := range map[bool]int{false: 1, true: 2} {
+		for _, was := range []int{1, 2} {
+			text := State{Schema: was, Removals: []Removal{{Plan: "a"}, {Plan: "b", Fresh: fresh}}}.String()
+			if s, err := ParseState(text); err != nil || s.Schema != want || s.Removals[1].Fresh != fresh || NewerState(text) {
+				t.Errorf("fresh %t: schema %d, error %v, want %d", fresh, s.Schema, err, want)
+			}
+		}
+	}
+	if !NewerState(`{"schema": 3}`) {
+		t.Error("schema 3 is not newer")
 	}
 }
 
