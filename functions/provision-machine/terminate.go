@@ -244,10 +244,8 @@ func (l life) undeleted(why string) plan.Sequence {
 // accepted takes back what undeleted said.
 func (l life) accepted() plan.Sequence {
 	next := l.m.DeepCopy()
-	if r := next.Status.ErrorReason; r != nil && *r == reasonDelete {
-		next.Status.ErrorReason, next.Status.ErrorMessage = nil, nil
+	if l.takeBack(next) {
 		if machine.LostAt(l.m) != nil {
-			next.Status.ErrorMessage = new(unfound)
 			l.set(next, missingCondition(unfound))
 		} else {
 			l.set(next, machine.True(machine.ConditionInstanceExists, "", ""))
@@ -257,6 +255,19 @@ func (l life) accepted() plan.Sequence {
 		return seq
 	}
 	return l.slow()
+}
+
+// takeBack takes the error back that undeleted told of, and reports whether there was one. Of an instance that was lost before that stays told.
+func (l life) takeBack(next *machine.Machine) bool {
+	r := next.Status.ErrorReason
+	if r == nil || *r != reasonDelete {
+		return false
+	}
+	next.Status.ErrorReason, next.Status.ErrorMessage = nil, nil
+	if machine.LostAt(l.m) != nil {
+		next.Status.ErrorMessage = new(unfound)
+	}
+	return true
 }
 
 // surfaces returns until when an instance of an unresolved attempt may still appear; zero if none can.
@@ -299,9 +310,12 @@ func (l life) nodes() []*corev1.Node {
 	return all
 }
 
-// blocked says on the Machine why it is still there.
+// blocked says on the Machine why it is still there. A cloud that answers does not fail to delete it any more.
 func (l life) blocked(why string) plan.Sequence {
 	next := l.m.DeepCopy()
+	if l.cloud.Err == nil {
+		l.takeBack(next)
+	}
 	l.set(next, l.unsure(why))
 	return l.status(next, machine.PhaseDeleting, why)
 }
