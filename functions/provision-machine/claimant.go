@@ -4,6 +4,9 @@ package provisionmachine
 
 import (
 	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -25,6 +28,14 @@ func (l life) claimant() *machine.Machine {
 		}
 	}
 	return nil
+}
+
+// passedOn reports whether n runs for another Machine by now, whose record proves it: a host that was freed has its id with whom it is
+// given to next, and its kubelet finds the Node that it had.
+func (l life) passedOn(n *corev1.Node) bool {
+	return machine.NodeAlive(n, l.Now) && slices.ContainsFunc(l.Machines, func(o *machine.Machine) bool {
+		return o.UID != l.m.UID && machine.SameInstance(o, n) && readable(l.Snapshot, o).Made(o)
+	})
 }
 
 // unproved reports whether no record says that the recorded instance was made for the Machine: then the others are read

@@ -102,6 +102,9 @@ func (l life) release() plan.Sequence {
 		return plan.Sequence{} // the scan, which reads all Nodes once for all Machines, lets it go
 	}
 	for _, n := range l.nodes() { // each that its host was, whatever it was called
+		if l.passedOn(n) {
+			continue
+		}
 		if n.DeletionTimestamp == nil && l.claimant() == nil {
 			return l.removeNode(n)
 		}

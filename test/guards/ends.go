@@ -47,7 +47,7 @@ var ends = []Guard{
 	{"every-node-goes-with-its-instance", "2e", provision + "terminate.go", `	for _, n := range l.nodes() { // each that`, `	for _, n := range l.nodes()[:min(1, len(l.nodes()))] { // each that`, ""},
 	{"scan-lets-a-machine-of-two-nodes-go", "2e", provision + "terminate.go", `	if machine.SeveralNodes(l.m) {`, `	if false {`, ""},
 	{"scan-lets-a-silent-node-go", "2e", provision + "terminate.go", `	if l.mayHaveOthers() && `, `	if false && `, ""},
-	{"unlinked-node-may-be-anothers", "2e", provision + "reads.go", `		if slices.ContainsFunc(append(l.nodes(), l.LateNodeOf(l.m)), unlinked) {`, `		if slices.ContainsFunc(append(l.nodes()[:0], l.LateNodeOf(l.m)), unlinked) {`, ""},
+	{"unlinked-node-may-be-anothers", "2e", provision + "reads.go", `		if slices.ContainsFunc(append(l.nodes(), l.LateNodeOf(l.m)), doubtful) {`, `		if slices.ContainsFunc(append(l.nodes()[:0], l.LateNodeOf(l.m)), doubtful) {`, ""},
 	{"unfinished-is-recorded-before-it-goes", "2e", provision + "terminate.go", `	case l.begun() != nil && !l.gone():`, `	case false:`, ""},
 	{"unfinished-is-looked-for", "2e", provision + "reads.go", `|| !open(intent)`, `|| !intent.Unresolved()`, ""},
 	{"unfinished-node-is-kept", "2e", words + "intent.go", ` && m.Status.NodeRef == nil

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +32,13 @@ func isNodeOf(m *machine.Machine, n *corev1.Node) bool {
 // hasNode reports whether m is linked to n, or records the instance that n runs on.
 func hasNode(m *machine.Machine, n *corev1.Node) bool {
 	return isNodeOf(m, n) || m.Spec.ProviderID != nil && *m.Spec.ProviderID == n.Spec.ProviderID
+}
+
+// formers reports whether n ran for whom m's host was before, and not for m: the host has one id, whoever it is given to.
+func (p *Play) formers(m *machine.Machine, n *corev1.Node) bool {
+	return !isNodeOf(m, n) && slices.ContainsFunc(p.liveOf(m.UID), func(i provider.Instance) bool {
+		return i.ProviderID == n.Spec.ProviderID && i.ID != p.runs[n.UID]
+	})
 }
 
 // isDrained reports whether the condition says so, of the Node that m is linked to now: it names that, or people want no drain.

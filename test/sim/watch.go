@@ -290,7 +290,7 @@ func (p *Play) watchNodeGone(q *proc, n *corev1.Node) {
 		p.violate("R-S3", "%s deletes node %s, which was never a Machine's", q, n.Name)
 	}
 	for _, m := range p.machines() {
-		if hasNode(m, n) && m.DeletionTimestamp == nil && !off {
+		if hasNode(m, n) && m.DeletionTimestamp == nil && !off && !p.formers(m, n) {
 			p.violate("R-S3", "%s deletes node %s of %s, which stays", q, n.Name, m.Name)
 		}
 	}
