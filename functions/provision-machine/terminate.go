@@ -313,10 +313,11 @@ func (l life) nodes() []*corev1.Node {
 	return all
 }
 
-// blocked says on the Machine why it is still there. A cloud that answers does not fail to delete it any more.
+// blocked says on the Machine why it is still there. A cloud that answers does not fail to delete it any more, but for one that
+// was asked alone since its list fails: that fails in the next round again (R-S14).
 func (l life) blocked(why string) plan.Sequence {
 	next := l.m.DeepCopy()
-	if l.cloud.Err == nil {
+	if l.cloud.Err == nil && l.Request.Scan() && !l.takenUp() {
 		l.takeBack(next)
 	}
 	l.set(next, l.unsure(why))

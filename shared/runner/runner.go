@@ -63,7 +63,7 @@ type Runner struct {
 	busy    chan struct{} // one for each invocation that does more than wait for the API server; nil: any number
 	told    once[plan.Note]
 	deleted once[string]              // instances whose removal a cloud accepted
-	scanned atomic.Pointer[time.Time] // when the latest scan that came to its end read last, by the API server's clock; nil: none did
+	scanned atomic.Pointer[time.Time] // when the latest scan that carried out what it decided read last, by the API server's clock; nil: none did
 }
 
 // Handle runs the function for whoever woke it, until it is quiet. It returns everything that was planned. The error
@@ -95,7 +95,7 @@ func (r *Runner) Handle(ctx context.Context, req snapshot.Request) (plan.Plan, e
 	r.Metrics.Invoked(metrics.Invocation{
 		Seen: inv.seen, Planned: inv.planned, Told: inv.events, Outcomes: inv.outcomes, Rounds: inv.rounds, Duration: time.Since(start), Err: err,
 	})
-	if err == nil && req.Scan() {
+	if inv.decided && req.Scan() {
 		r.scanned.Store(new(inv.now))
 	}
 	if err == nil {
@@ -150,6 +150,7 @@ type invocation struct {
 	rounds     int
 	telling    sync.Mutex
 	events     []plan.Note // Kubernetes Events that were recorded
+	decided    bool        // every action of a plan had its turn, whatever single ones were answered
 	unfinished bool        // something was left for later, for want of time or because an outcome is unknown
 	pretended  pretended   // by a dry run
 	log        *slog.Logger
@@ -180,6 +181,7 @@ func (i *invocation) proceed(ctx context.Context, s snapshot.Snapshot, round int
 	i.record(p)
 	i.recordScenario(s, p, round)
 	i.logPlan(p, round)
+	defer func() { i.decided = i.decided || ctx.Err() == nil }()
 	if i.DryRun {
 		return i.pretend(p) && round+1 < maxRounds, nil
 	}
