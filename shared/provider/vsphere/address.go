@@ -137,6 +137,9 @@ func (a *Addresses) claim(ctx context.Context, of provider.Account, name string,
 		return c, fmt.Errorf("claim %s/%s: %w", namespace, name, err)
 	case owner != "" && owner != string(r.UID):
 		return c, provider.Errorf(provider.Exhausted, "IPAddressClaim %s/%s is another Machine's, which has yet to go", namespace, name)
+	case owner != "" && !c.isOf(pool): // what it gives would be of another network
+		return c, provider.Errorf(provider.Exhausted, "IPAddressClaim %s/%s is of pool %q, which an attempt before asked, not of %q: take its finalizer %s off and delete it, or delete the Machine",
+			namespace, name, c.Spec.PoolRef.Name, pool.Name, claimProtection)
 	case c.Status.AddressRef.Name == "" && time.Since(c.CreationTimestamp.Time) > givenWithin:
 		return c, provider.Errorf(provider.Exhausted, "IPAddressClaim %s/%s has had no address from pool %q since %s: %s",
 			namespace, name, pool.Name, c.CreationTimestamp.UTC().Format(time.RFC3339), c.why())
@@ -151,6 +154,12 @@ func newClaim(of provider.Account, name string, r provider.Ref, pool providerspe
 	c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "machine.openshift.io/v1beta1", Kind: "Machine", Name: r.Name, UID: r.UID}}
 	c.Spec.PoolRef = corev1.TypedLocalObjectReference{APIGroup: &pool.Group, Kind: pool.Resource, Name: pool.Name}
 	return c
+}
+
+// isOf reports whether a claim asks a pool.
+func (c claim) isOf(pool providerspec.VSpherePool) bool {
+	ref := c.Spec.PoolRef
+	return ref.Name == pool.Name && ref.Kind == pool.Resource && (ref.APIGroup == nil && pool.Group == "" || ref.APIGroup != nil && *ref.APIGroup == pool.Group)
 }
 
 // why says why a claim has no address, in the words of whoever should give it.

@@ -284,3 +284,28 @@ func TestAddressThatIsNotGiven(t *testing.T) {
 		}
 	}
 }
+
+// People mend the pool of a Machine whose attempt claimed from another before. What that gives is of another network: it is not taken,
+// and what is to be done is told (SPEC E25).
+func TestClaimOfAnotherPoolIsTold(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	p := &pools{claims: map[string]claim{}, since: time.Minute}
+	d, _ := withPools(t, v, p)
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	asked := func(pool string) error {
+		resolved, err := d.Resolve(t.Context(), []byte(strings.ReplaceAll(string(pooled(v)), `"east"`, `"`+pool+`"`)))
+		must(t, err)
+		_, err = d.Create(t.Context(), r, resolved)
+		return err
+	}
+	told := "IPAddressClaim machines/worker-a-claim-1-0 is of pool \"east\""
+	if err := asked("east"); err != nil && strings.Contains(err.Error(), told) {
+		t.Error(err)
+	}
+	r.Token = "t2"
+	p.set(func() { p.gives = "10.1.0." })
+	if err := asked("north"); err == nil || provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), told) {
+		t.Errorf("%v, want %s", err, told)
+	}
+}
