@@ -23,28 +23,40 @@ const pieces = 32
 func (sc *scan) promises(counted []*corev1.Pod) (kept, parts map[int][]*corev1.Pod) {
 	p := sc.fit(sc.world, counted, nil)
 	kept = placed(p)
-	var all []*corev1.Pod
+	var firsts, others []*corev1.Pod
 	for i, shape := range p.Shapes {
 		if left := p.Left[i]; left > 0 {
 			first, other := pieceOf(shape.Pods[0])
-			all = append(all, slices.Repeat([]*corev1.Pod{first}, left)...)
-			all = append(all, slices.Repeat([]*corev1.Pod{other}, left*(pieces-1))...)
+			firsts = append(firsts, slices.Repeat([]*corev1.Pod{first}, left)...)
+			others = append(others, slices.Repeat([]*corev1.Pod{other}, left*(pieces-1))...)
 		}
 	}
-	if len(all) == 0 {
+	if len(firsts) == 0 {
 		return kept, nil
 	}
 	var nodes []scheduling.Node
 	var at []int
 	for i, n := range sc.seen {
 		if sc.places[i].fresh {
-			n.Node, n.Pods, n.Briefs = ofAnyPods(n.Node), slices.Concat(n.Pods, kept[i]), nil
+			n.Pods, n.Briefs = slices.Concat(n.Pods, kept[i]), nil
 			nodes, at = append(nodes, n), append(at, i)
 		}
 	}
+	heads := placed(sc.fit(scheduling.NewWorld(nodes, firsts, sc.facts()), firsts, nil)) // each takes the place of one Pod
+	for i := range nodes {
+		nodes[i].Node, nodes[i].Pods = ofAnyPods(nodes[i].Node), slices.Concat(nodes[i].Pods, heads[i])
+	}
+	rests := placed(sc.fit(scheduling.NewWorld(nodes, others, sc.facts()), others, nil))
 	parts = map[int][]*corev1.Pod{}
-	for i, some := range placed(sc.fit(scheduling.NewWorld(nodes, all, sc.facts()), all, nil)) {
-		parts[at[i]] = []*corev1.Pod{joined(some)}
+	for i, where := range at {
+		head, rest := heads[i], rests[i]
+		if len(rest) > 0 {
+			n := min(1, len(head))
+			head = append([]*corev1.Pod{joined(slices.Concat(head[:n], rest))}, head[n:]...)
+		}
+		if len(head) > 0 {
+			parts[where] = head
+		}
 	}
 	return kept, parts
 }

@@ -5,6 +5,7 @@ package evaluateautoscale
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -96,8 +97,13 @@ func (sc *scan) refuse(t tornGroup, torn []tornGroup) {
 	sc.leaveOut(t)
 }
 
-// fromTurn returns a list from where this minute's turn begins: one further each minute. So everyone has a turn however few are tried in one.
+// goldenSection is the golden section of 2^64: its multiples, of which each carry is dropped, lie as evenly as can be however many there are.
+const goldenSection = 0x9e3779b97f4a7c15
+
+// fromTurn returns a list from where this minute's turn begins, a golden section of it further each minute: everyone has a turn however
+// few are tried in one, and in not much more turns than it takes.
 func (sc *scan) fromTurn(list []tornGroup) []tornGroup {
-	from := int(sc.Now.Unix()/int64(turn/time.Second)) % len(list)
+	minute := uint64(sc.Now.Unix()) / uint64(turn/time.Second) //nolint:gosec // no time before 1970
+	from, _ := bits.Mul64(minute*goldenSection, uint64(len(list)))
 	return slices.Concat(list[from:], list[:from])
 }

@@ -80,3 +80,27 @@ func TestNodeOfAnotherTypeIsNotReplaced(t *testing.T) {
 		}
 	}
 }
+
+// A cloud without types of instances, vSphere for one: Machines have no such label, Nodes have one, which the table prices. An empty
+// field that is filled in is no other type.
+func TestFieldThatIsFilledInIsNoOtherType(t *testing.T) {
+	t.Parallel()
+	for _, snap := range []string{"", "golden"} {
+		w := fresh(t, "{expanders: [Price]}")
+		w.set(t, "a", 1, 9, midsize(), nil)
+		w.set(t, "b", 0, 9, midsize(machine.CapacityCPU, "3500m", machine.CapacityMemory, "14Gi", machine.AnnotationPrice, "0.5"), nil)
+		w.member(t, "a", "n", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), map[string]string{corev1.LabelInstanceTypeStable: "vsphere-vm.cpu-4.mem-16gb"})
+		w.must(t, memory.Patch(w.Server, machine.Namespace, "n", func(m *machine.Machine) {
+			m.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(`{"snapshot":"","template":"rhcos"}`)}
+		}))
+		w.must(t, memory.Patch(w.Server, machine.Namespace, "a", func(s *machine.MachineSet) {
+			s.Spec.Template.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(`{"snapshot":"` + snap + `","template":"rhcos"}`)}
+		}))
+		w.yaml(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: cluster-autoscaler-prices, namespace: openshift-machine-api}, data: {prices: "{vsphere-vm.cpu-4.mem-16gb: 0.1}"}}`)
+		w.must(t, w.Put(running("here", "n", resources("cpu", "3")), pending("p", epoch.Add(-time.Minute), resources("cpu", "3"))))
+		p := w.once(t).String()
+		if got := w.replicas("a", "b"); !slices.Equal(got, []int32{2, 0}) {
+			t.Errorf("snapshot %q: replicas %v, want [2 0]\n%s", snap, got, p)
+		}
+	}
+}

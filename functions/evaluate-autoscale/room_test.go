@@ -82,3 +82,52 @@ func TestPiecesBringNoNodes(t *testing.T) {
 		}
 	}
 }
+
+// So it is where the number of Pods on a Node is what binds: each of the displaced keeps the place of one.
+func TestPlacesOfTheDisplacedAreNotGivenAway(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(40) {
+		r, w := rand.New(rand.NewPCG(seed, 3)), fresh(t, "{}")
+		w.set(t, "s", 0, 500, midsize(machine.CapacityMaxPods, "17"), nil)
+		var sizes []int
+		add := func(wave, i, cpu int) {
+			sizes = append(sizes, cpu)
+			w.must(t, w.Put(pending(fmt.Sprintf("p-%d-%02d", wave, i), w.now.Add(-time.Minute), resources("cpu", fmt.Sprintf("%dm", cpu)))))
+		}
+		for wave := range 1 + r.IntN(4) {
+			i := 0
+			for range 1 + r.IntN(4) {
+				left := 4000
+				for k := range 17 {
+					c := left
+					if k < 16 {
+						c = min(left-50*(16-k), 50+10*r.IntN(1+(left-50*(16-k)-50)/10))
+					}
+					if k == 16 && r.IntN(2) == 0 {
+						c = min(left, 50+10*r.IntN(20))
+					}
+					add(wave, i, c)
+					i++
+					left -= c
+				}
+			}
+			w.scans(t, 1)
+		}
+		before := int(w.replicas("s")[0])
+		room := 17*before - len(sizes)
+		if room > 3 {
+			continue
+		}
+		for i := range room + 1 {
+			add(9, i, 20)
+		}
+		w.scans(t, 1)
+		got, sum := int(w.replicas("s")[0]), 0
+		for _, s := range sizes {
+			sum += s
+		}
+		if total := len(sizes); sum > 4000*got || total > 17*got {
+			t.Errorf("seed %d: %d Nodes before, %d after, for %d millicores and %d Pods", seed, before, got, sum, total)
+		}
+	}
+}

@@ -62,9 +62,12 @@ func asksTheSame(set *machine.MachineSet, m *machine.Machine) bool {
 }
 
 // NextType returns of which type of instance a set's next Machine is, in its cloud's words, given one that it made: what the set says
-// now in the place where the Machine says its type; else that.
+// now in the place where the Machine says its type; else that. It is empty where the cloud has no types.
 func NextType(set *machine.MachineSet, m *machine.Machine) string {
 	word := machine.Word(m, machine.LabelInstanceType)
+	if word == "" { // its cloud has none
+		return ""
+	}
 	var now, was any
 	a, b := raw(set.Spec.Template.Spec.ProviderSpec.Value), raw(m.Spec.ProviderSpec.Value)
 	if bytes.Equal(a, b) || json.Unmarshal(a, &now) != nil || json.Unmarshal(b, &was) != nil {
