@@ -3,6 +3,7 @@
 package evaluateautoscale
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,7 +45,33 @@ func (sc *scan) ranking(options []*option, known map[int32]tried) map[*group][]*
 	if !cut || !sc.ranksPods() {
 		return served
 	}
-	return sc.byRank(options, served, known)
+	return sc.preferring(options, sc.byRank(options, served, known))
+}
+
+// preferring exchanges Nodes of a plan for those of sets with a higher priority that have room left, and keeps that unless it leaves more
+// important Pods over: what limits cut away is not to be what people prefer (SPEC B113).
+func (sc *scan) preferring(options []*option, served map[*group][]*corev1.Pod) map[*group][]*corev1.Pod {
+	if !sc.ranked {
+		return served
+	}
+	best, torn := sc.tried(options, served), len(sc.torn())
+	sorted := slices.SortedStableFunc(slices.Values(options), func(a, b *option) int { return cmp.Compare(a.rank, b.rank) })
+	moved := false
+	for l, low := range slices.Backward(sorted) {
+		for _, high := range sorted[:l] {
+			if n := min(low.more, int32(high.room)-high.more); high.rank < low.rank && n > 0 {
+				low.more, high.more, moved = low.more-n, high.more+n, true
+			}
+		}
+	}
+	if !moved {
+		return served
+	}
+	served = sc.again(options)
+	if fewer(best.over, sc.leftOver()) || len(sc.torn()) > torn {
+		return sc.comeTo(options, best)
+	}
+	return served
 }
 
 // cheapOrSparing makes a plan of the cheapest Nodes, or of those that take little of what is limited, and reports whether the limits

@@ -120,3 +120,54 @@ func prioritize(t *testing.T, w *world, priorities string) {
 	t.Helper()
 	w.yaml(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: cluster-autoscaler-priority-expander, namespace: openshift-machine-api}, data: {priorities: "`+priorities+`"}}`)
 }
+
+// Two sets whose Nodes are alike but for the price; people prefer the one that is paid for. There may be two more Nodes, and these are of
+// that one, though the Pods that wait are not all as important (SPEC B113).
+func TestLimitKeepsThePriorityOfSetsForPodsOfManyPriorities(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ important, lesser int }{{1, 4}, {1, 5}, {2, 4}, {1, 9}} {
+		for _, limit := range []string{"maxNodesTotal: 2", "cores: {min: 0, max: 16}"} {
+			w := fresh(t, "{expanders: [Priority], resourceLimits: {"+limit+"}}")
+			node := func(price string) map[string]string {
+				return map[string]string{machine.CapacityCPU: "8", machine.CapacityMemory: "32Gi", machine.AnnotationPrice: price}
+			}
+			w.set(t, "reserved", 0, 2, node("1"), nil)
+			w.set(t, "dear", 0, 99, node("5"), nil)
+			prioritize(t, w, "{100: [reserved], 10: [dear]}")
+			for i := range tt.lesser {
+				w.must(t, w.Put(ranked(fmt.Sprint("p-", i), "", 0, "3500m")))
+			}
+			for i := range tt.important {
+				w.must(t, w.Put(ranked(fmt.Sprint("important-", i), "", 5, "2500m")))
+			}
+			w.scans(t, 1)
+			if got := w.replicas("reserved", "dear"); !slices.Equal(got, []int32{2, 0}) {
+				t.Errorf("%s, %d important, %d lesser Pods: reserved, dear: %v, want [2 0]", limit, tt.important, tt.lesser, got)
+			}
+		}
+	}
+}
+
+// So it is with many Pods.
+func TestLimitKeepsThePriorityOfSetsForManyPods(t *testing.T) {
+	t.Parallel()
+	for _, rank := range []int32{0, 5} {
+		for _, important := range []int{5, 20} {
+			w := fresh(t, "{expanders: [Priority], resourceLimits: {maxNodesTotal: 20}}")
+			node := map[string]string{machine.CapacityCPU: "8", machine.CapacityMemory: "32Gi"}
+			w.set(t, "reserved", 0, 20, node, nil)
+			w.set(t, "dear", 0, 99, node, nil)
+			prioritize(t, w, "{100: [reserved], 10: [dear]}")
+			for i := range 60 {
+				w.must(t, w.Put(ranked(fmt.Sprint("p-", i), "", 0, "3500m")))
+			}
+			for i := range important {
+				w.must(t, w.Put(ranked(fmt.Sprint("important-", i), "", rank, "2500m")))
+			}
+			w.scans(t, 1)
+			if got := w.replicas("reserved", "dear"); !slices.Equal(got, []int32{20, 0}) {
+				t.Errorf("%d Pods of priority %d: reserved, dear: %v, want [20 0]", important, rank, got)
+			}
+		}
+	}
+}
