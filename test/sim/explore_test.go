@@ -194,7 +194,7 @@ func TestPriorities(t *testing.T) { //nolint:paralleltest // it uses all cores
 }
 
 // The same with one invocation frozen before one call until all is quiet. On clouds without tokens a second instance
-// may come of it; it is gone in the end (RELIABILITY §0.4).
+// may come of it, on others only if its attempt was refused after the Horizon; it is gone in the end (RELIABILITY §0.4).
 func TestSleeper(t *testing.T) { //nolint:paralleltest // it uses all cores
 	campaign(t, "sleeper", 2800, 0.2, func(seed uint64) (Config, *Script) {
 		c := Config{Level: levelOf(seed), Steps: steps(seed), Frozen: true}

@@ -35,6 +35,7 @@ type watch struct {
 	made           map[types.UID]bool      // Machines that were created at an active ordinal
 	back           map[types.UID]int       // Machines that people put back into the set: the last invocation that began before
 	attempts       map[types.UID]int       // by Machine: the first attempt that may be on record from now on
+	overAt         map[string]time.Time    // by token: when the attempt counted as over
 	emptied        map[types.UID]bool      // Machines that drain-node called drained
 	drains         map[types.UID]bool      // Machines of the control plane whose Nodes were cordoned for it
 	plans          map[string]bool         // that changed the set's replicas
@@ -73,7 +74,7 @@ func (p *Play) begin() { p.watch = watch{}.clone() }
 // clone returns what may be told more, while w stays as it is.
 func (w watch) clone() watch {
 	w.sick, w.silent, w.ever, w.retired, w.rebuilt = copied(w.sick), copied(w.silent), copied(w.ever), copied(w.retired), copied(w.rebuilt)
-	w.attempts, w.plans, w.drains = copied(w.attempts), copied(w.plans), copied(w.drains)
+	w.attempts, w.overAt, w.plans, w.drains = copied(w.attempts), copied(w.overAt), copied(w.plans), copied(w.drains)
 	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
 	w.unanswered, w.flying, w.out, w.emptied = copied(w.unanswered), copied(w.flying), copied(w.out), copied(w.emptied)
 	return w
@@ -248,6 +249,9 @@ func (p *Play) watchAttempt(q *proc, m *machine.Machine, before, after *machine.
 		p.violate("R-S17", "%s: attempt %d of %s comes where %d is the next", q, after.Attempt, m.Name, next)
 	}
 	p.attempts[m.UID] = next
+	if before != nil && before.Token != "" && p.overAt[before.Token].IsZero() && (after.Over() || after != nil && after.Token != before.Token) {
+		p.overAt[before.Token] = p.clock
+	}
 }
 
 // watchDelete holds R-S3 and R-S9 for Nodes, R-S6 and R-S8.

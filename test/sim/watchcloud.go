@@ -95,7 +95,7 @@ func (p *Play) watchCreated(q *proc, e cloud.Event) {
 	switch {
 	case p.pausedMachine(q, m):
 		p.violate("B7", "%s makes %s for %s, which another API has the say over", q, e.ID, m.Name)
-	case len(live) > 1 && (bounded || !p.Cloud.Untokened && !p.restored):
+	case len(live) > 1 && (bounded || !p.Cloud.Untokened && !p.restored && !p.outlived(q, e)):
 		p.violate("R-S1", "%s makes %s beside %s for %s", q, e.ID, live[0].ID, e.Name)
 	case m == nil && bounded:
 		p.violate("R-S2", "%s makes %s for %s, which is gone", q, e.ID, e.Name)
@@ -121,6 +121,13 @@ func (p *Play) watchCreated(q *proc, e cloud.Event) {
 			p.violate("R-S4", "%d instances of active ordinals, at most %d were ever wanted, and %d put in", active, p.most, p.added)
 		}
 	}
+}
+
+// outlived reports whether q's call was held up so long that its attempt ended before it, as was right: the Horizon had passed, and the
+// cloud refused the token, which nothing was made with (2b.4). From then on the next attempt's token is another.
+func (p *Play) outlived(q *proc, e cloud.Event) bool {
+	over := p.overAt[e.Token]
+	return !over.IsZero() && !over.Before(q.began.Add(p.horizon()-time.Second)) // times on record are of whole seconds
 }
 
 // unmade reports whether the API server's word is enough that nothing was made for m: it is new, without a record until now (2b.3).
