@@ -16,33 +16,21 @@ import (
 func TestRoomOfTheDisplacedIsNotGivenAway(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {
-		r, w, asked := rand.New(rand.NewPCG(seed, 0)), fresh(t, "{}"), 0
-		w.set(t, "s", 0, 500, midsize(), nil)
-		add := func(wave, i, cpu int) {
-			asked += cpu
-			w.must(t, w.Put(pending(fmt.Sprintf("p-%d-%02d", wave, i), w.now.Add(-time.Minute), resources("cpu", fmt.Sprintf("%dm", cpu)))))
-		}
+		r, w := rand.New(rand.NewPCG(seed, 0)), wavesOnto(t, midsize())
 		for wave := range 1 + r.IntN(4) {
 			i := 0
 			for range 1 + r.IntN(5) { // Nodes, cut into pieces
-				for left := 4000; left > 0; i++ {
-					n := min(left, 500+10*r.IntN(200))
-					if left-n < 400 {
-						n = left
-					}
-					add(wave, i, n)
-					left -= n
-				}
+				i = w.cut(t, r, wave, i, 4000)
 			}
 			w.scans(t, 1)
 		}
 		before := int(w.replicas("s")[0])
-		for i := 0; asked <= 4000*before; i++ {
-			add(9, i, 100)
+		for i := 0; w.asked <= 4000*before; i++ {
+			w.add(t, 9, i, 100)
 		}
 		w.scans(t, 1)
-		if got := int(w.replicas("s")[0]); asked > 4000*got {
-			t.Errorf("seed %d: %d millicores are promised on %d Nodes of four cores", seed, asked, got)
+		if got := int(w.replicas("s")[0]); w.asked > 4000*got {
+			t.Errorf("seed %d: %d millicores are promised on %d Nodes of four cores", seed, w.asked, got)
 		}
 	}
 }
@@ -52,33 +40,21 @@ func TestRoomOfTheDisplacedIsNotGivenAway(t *testing.T) {
 func TestPiecesBringNoNodes(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {
-		r, w, asked := rand.New(rand.NewPCG(seed, 0)), fresh(t, "{}"), 0
-		w.set(t, "s", 0, 500, midsize(machine.CapacityMaxPods, "17"), nil)
-		add := func(wave, i, cpu int) {
-			asked += cpu
-			w.must(t, w.Put(pending(fmt.Sprintf("p-%d-%02d", wave, i), w.now.Add(-time.Minute), resources("cpu", fmt.Sprintf("%dm", cpu)))))
-		}
+		r, w := rand.New(rand.NewPCG(seed, 0)), wavesOnto(t, midsize(machine.CapacityMaxPods, "17"))
 		for wave := range 1 + r.IntN(4) {
 			i := 0
 			for range 1 + r.IntN(5) {
-				for left := 4000 - 20*r.IntN(20); left > 0; i++ {
-					n := min(left, 500+10*r.IntN(200))
-					if left-n < 400 {
-						n = left
-					}
-					add(wave, i, n)
-					left -= n
-				}
+				i = w.cut(t, r, wave, i, 4000-20*r.IntN(20))
 			}
 			w.scans(t, 1)
 		}
 		before := int(w.replicas("s")[0])
-		for i := 0; asked+20 < 4000*before && i < 10; i++ {
-			add(9, i, 20)
+		for i := 0; w.asked+20 < 4000*before && i < 10; i++ {
+			w.add(t, 9, i, 20)
 		}
 		w.scans(t, 1)
 		if got := int(w.replicas("s")[0]); got > before {
-			t.Errorf("seed %d: %d Nodes have %d millicores for %d, and one more is asked for", seed, before, 4000*before, asked)
+			t.Errorf("seed %d: %d Nodes have %d millicores for %d, and one more is asked for", seed, before, 4000*before, w.asked)
 		}
 	}
 }
@@ -87,13 +63,7 @@ func TestPiecesBringNoNodes(t *testing.T) {
 func TestPlacesOfTheDisplacedAreNotGivenAway(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {
-		r, w := rand.New(rand.NewPCG(seed, 3)), fresh(t, "{}")
-		w.set(t, "s", 0, 500, midsize(machine.CapacityMaxPods, "17"), nil)
-		var sizes []int
-		add := func(wave, i, cpu int) {
-			sizes = append(sizes, cpu)
-			w.must(t, w.Put(pending(fmt.Sprintf("p-%d-%02d", wave, i), w.now.Add(-time.Minute), resources("cpu", fmt.Sprintf("%dm", cpu)))))
-		}
+		r, w := rand.New(rand.NewPCG(seed, 3)), wavesOnto(t, midsize(machine.CapacityMaxPods, "17"))
 		for wave := range 1 + r.IntN(4) {
 			i := 0
 			for range 1 + r.IntN(4) {
@@ -106,7 +76,7 @@ func TestPlacesOfTheDisplacedAreNotGivenAway(t *testing.T) {
 					if k == 16 && r.IntN(2) == 0 {
 						c = min(left, 50+10*r.IntN(20))
 					}
-					add(wave, i, c)
+					w.add(t, wave, i, c)
 					i++
 					left -= c
 				}
@@ -114,20 +84,51 @@ func TestPlacesOfTheDisplacedAreNotGivenAway(t *testing.T) {
 			w.scans(t, 1)
 		}
 		before := int(w.replicas("s")[0])
-		room := 17*before - len(sizes)
+		room := 17*before - w.pods
 		if room > 3 {
 			continue
 		}
 		for i := range room + 1 {
-			add(9, i, 20)
+			w.add(t, 9, i, 20)
 		}
 		w.scans(t, 1)
-		got, sum := int(w.replicas("s")[0]), 0
-		for _, s := range sizes {
-			sum += s
-		}
-		if total := len(sizes); sum > 4000*got || total > 17*got {
-			t.Errorf("seed %d: %d Nodes before, %d after, for %d millicores and %d Pods", seed, before, got, sum, total)
+		if got := int(w.replicas("s")[0]); w.asked > 4000*got || w.pods > 17*got {
+			t.Errorf("seed %d: %d Nodes before, %d after, for %d millicores and %d Pods", seed, before, got, w.asked, w.pods)
 		}
 	}
+}
+
+// waves is a world in which Pods come in waves, all for one set of Nodes of four cores.
+type waves struct {
+	*world
+	asked int // millicores, by all Pods
+	pods  int
+}
+
+func wavesOnto(t *testing.T, node map[string]string) *waves {
+	t.Helper()
+	w := &waves{world: fresh(t, "{}")}
+	w.set(t, "s", 0, 500, node, nil)
+	return w
+}
+
+// add puts Pod i of a wave.
+func (w *waves) add(t *testing.T, wave, i, cpu int) {
+	t.Helper()
+	w.asked, w.pods = w.asked+cpu, w.pods+1
+	w.must(t, w.Put(pending(fmt.Sprintf("p-%d-%02d", wave, i), w.now.Add(-time.Minute), resources("cpu", fmt.Sprintf("%dm", cpu)))))
+}
+
+// cut puts Pods from i on that fill what is left of a Node, and returns who comes next.
+func (w *waves) cut(t *testing.T, r *rand.Rand, wave, i, left int) int {
+	t.Helper()
+	for ; left > 0; i++ {
+		n := min(left, 500+10*r.IntN(200))
+		if left-n < 400 {
+			n = left
+		}
+		w.add(t, wave, i, n)
+		left -= n
+	}
+	return i
 }

@@ -6,13 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/cluster"
@@ -20,7 +18,6 @@ import (
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/provider/memory"
-	"github.com/machine-functions/machine-functions/shared/runner"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -53,8 +50,7 @@ func TestListThatFailsIsToldOnce(t *testing.T) {
 					i.StartedAt = metav1.NewTime(began)
 					m.Annotations[machine.AnnotationIntent] = i.String()
 					w.put(t, m)
-					process := &runner.Runner{Function: Function, Cluster: w.api.As("provision-machine"), Log: slog.New(slog.DiscardHandler)}
-					process.Clouds = runner.NewClouds([]provider.Provider{w.cloud.Provider()}, nil)
+					process := w.process(w.api.As("provision-machine"))
 					writes := 0
 					handle := func(r snapshot.Request) bool {
 						before := w.machine("lost").ResourceVersion
@@ -108,16 +104,10 @@ func TestScansThatEndInErrorsKeepTheirTurns(t *testing.T) {
 				}
 				return nil
 			}
-			for i := range 20 {
-				m := deletedMachine(fmt.Sprintf("goes-%02d", i))
-				m.Spec.ProviderID = new("memory:///" + w.cloud.Add(slowAccount, "c", provider.Instance{Name: m.Name, UID: m.UID, State: provider.StateRunning}))
-				m.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", i)}}
-				w.put(t, m)
-			}
+			w.putGoing(t, 20)
 			m := slowMachine("new", "", "")
 			m.Finalizers, m.Spec.ProviderID, m.Annotations, m.Status.Phase = nil, nil, nil, nil
-			process := &runner.Runner{Function: Function, Cluster: webhooked{w.api.As("provision-machine"), of}, Log: slog.New(slog.DiscardHandler)}
-			process.Clouds = runner.NewClouds([]provider.Provider{w.cloud.Provider()}, nil)
+			process := w.process(webhooked{w.api.As("provision-machine"), of})
 			for n := range 720 {
 				if n == 6 {
 					w.put(t, m)

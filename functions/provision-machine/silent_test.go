@@ -158,12 +158,7 @@ func TestDeletionsThatFailedAreInTheList(t *testing.T) {
 				}
 				return nil
 			}
-			for i := range 20 {
-				m := deletedMachine(fmt.Sprintf("goes-%02d", i))
-				m.Spec.ProviderID = new("memory:///" + w.cloud.Add(slowAccount, "c", provider.Instance{Name: m.Name, UID: m.UID, State: provider.StateRunning}))
-				m.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", i)}}
-				w.put(t, m)
-			}
+			w.putGoing(t, 20)
 			for range 30 {
 				w.scan()
 				time.Sleep(10 * time.Second)

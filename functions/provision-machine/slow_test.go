@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/cluster/clustertest"
 	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -50,8 +51,7 @@ func newSlowWorld(t *testing.T, takes map[memory.Op]time.Duration) slowWorld {
 		}
 		return ctx.Err()
 	}
-	process := &runner.Runner{Function: Function, Cluster: w.api.As(name), Log: slog.New(slog.DiscardHandler)}
-	process.Clouds = runner.NewClouds([]provider.Provider{w.cloud.Provider()}, nil)
+	process := w.process(w.api.As(name))
 	w.scan = func() plan.Plan {
 		p, err := process.Handle(t.Context(), snapshot.Request{})
 		if err != nil {
@@ -60,6 +60,24 @@ func newSlowWorld(t *testing.T, takes map[memory.Op]time.Duration) slowWorld {
 		return p
 	}
 	return w
+}
+
+// process returns one of the function, which finds the API server so.
+func (w slowWorld) process(api cluster.Cluster) *runner.Runner {
+	r := &runner.Runner{Function: Function, Cluster: api, Log: slog.New(slog.DiscardHandler)}
+	r.Clouds = runner.NewClouds([]provider.Provider{w.cloud.Provider()}, nil)
+	return r
+}
+
+// putGoing puts n deleted Machines whose instances run.
+func (w slowWorld) putGoing(t *testing.T, n int) {
+	t.Helper()
+	for i := range n {
+		m := deletedMachine(fmt.Sprintf("goes-%02d", i))
+		m.Spec.ProviderID = new("memory:///" + w.cloud.Add(slowAccount, "c", provider.Instance{Name: m.Name, UID: m.UID, State: provider.StateRunning}))
+		m.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", i)}}
+		w.put(t, m)
+	}
 }
 
 func (w slowWorld) put(t *testing.T, objects ...plan.Object) {

@@ -42,11 +42,7 @@ func (l life) report(to string, in *provider.Instance) plan.Sequence {
 	}
 	switch {
 	case in != nil:
-		next.Status.Addresses = in.Addresses
-		if len(in.Status) > 0 {
-			next.Status.ProviderStatus = &runtime.RawExtension{Raw: in.Status}
-		}
-		l.set(next, l.exists(*in))
+		l.shows(next, *in)
 		l.set(next, machine.True(machine.ConditionCreated, machinev1beta1.MachineCreationSucceededConditionReason, ""))
 		if in.State == provider.StateFailed {
 			reason, message := reasonCreate, cmp.Or(in.Message, "the instance is in state "+in.CloudState)
@@ -59,6 +55,15 @@ func (l life) report(to string, in *provider.Instance) plan.Sequence {
 		l.set(next, notThere())
 	}
 	return l.status(next, to, "")
+}
+
+// shows puts into next where the cloud shows its instance, and what it says of it.
+func (l life) shows(next *machine.Machine, in provider.Instance) {
+	next.Status.Addresses = in.Addresses
+	if len(in.Status) > 0 {
+		next.Status.ProviderStatus = &runtime.RawExtension{Raw: in.Status}
+	}
+	l.set(next, l.exists(in))
 }
 
 // notThere is the condition of a Machine for which the cloud shows nothing yet.

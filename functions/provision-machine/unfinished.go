@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -25,14 +24,14 @@ func (l life) unfinished(in provider.Instance) bool {
 
 // begun returns the instance that the cloud shows of an attempt and that calls are still to be made for, or nil.
 func (l life) begun() *provider.Instance {
+	if l.m.Spec.ProviderID != nil {
+		return nil
+	}
 	var mine []*provider.Instance
 	for k := range l.cloud.Found {
 		if in := &l.cloud.Found[k]; !in.Child && in.ProviderID != "" && in.State == provider.StateIncomplete {
 			mine = append(mine, in)
 		}
-	}
-	if l.m.Spec.ProviderID != nil {
-		return nil
 	}
 	return l.smallest(mine)
 }
@@ -52,11 +51,7 @@ func (l life) announce() plan.Sequence {
 	in := l.onNetwork()
 	switch {
 	case in != nil:
-		next.Status.Addresses = in.Addresses
-		if len(in.Status) > 0 {
-			next.Status.ProviderStatus = &runtime.RawExtension{Raw: in.Status}
-		}
-		l.set(next, l.exists(*in))
+		l.shows(next, *in)
 		return l.status(next, phase(l.m), "instance "+in.ID+" is not complete")
 	case len(l.m.Status.Addresses) > 0:
 		next.Status.Addresses = nil

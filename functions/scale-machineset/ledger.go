@@ -105,15 +105,18 @@ func adopt(l *machine.Ledger, all []*machine.Machine) []*machine.Machine {
 // a stranger, whose labels match by now, and who adopts it write the set both, so that one of them looks anew (2a.6). Those
 // that the ledger has no room for are adopted all the same.
 func register(set *machine.MachineSet, l machine.Ledger, m members, why *[]string) machine.Ledger {
-	ordinalOf := l.Finder(set.Name)
+	ordinalOf, mine := l.Finder(set.Name), false
 	for _, x := range m.orphans {
 		k, ok := ordinalOf(x)
 		if _, registered := l.Adopted[k]; !ok || registered || !l.Active.Has(k) || len(l.Adopted) >= maxAdopted {
 			continue
 		}
-		adopted := map[int]machine.Member{k: {Name: x.Name, UID: x.UID}}
-		maps.Copy(adopted, l.Adopted)
-		l.Adopted = adopted
+		if !mine { // until then it is the snapshot's
+			adopted := make(map[int]machine.Member, len(l.Adopted)+1)
+			maps.Copy(adopted, l.Adopted)
+			l.Adopted, mine = adopted, true
+		}
+		l.Adopted[k] = machine.Member{Name: x.Name, UID: x.UID}
 		*why = append(*why, "adopt "+x.Name)
 	}
 	return l

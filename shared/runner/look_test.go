@@ -245,14 +245,8 @@ func TestAnswersOfGoodAndBadAccountsComeTogether(t *testing.T) {
 	}
 	answered := 0
 	r := testRunner(function.Function{
-		Name: "look",
-		Reads: func(s snapshot.Snapshot) snapshot.Scope {
-			sc := snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Machine")}}
-			for _, m := range s.Machines {
-				sc.Lookups = append(sc.Lookups, snapshot.Lookup{UID: m.UID})
-			}
-			return sc
-		},
+		Name:  "look",
+		Reads: lookups,
 		Decide: func(s snapshot.Snapshot) plan.Plan {
 			answered = 0
 			for n := range machines {
@@ -307,4 +301,13 @@ func TestBothClusterIDsAreOpenedAtOnce(t *testing.T) {
 			t.Errorf("opened %d times in %v, %v; want 2 in 3s", opens.Load(), time.Since(began), err)
 		}
 	})
+}
+
+// lookups asks for all Machines, and for the instance of each.
+func lookups(s snapshot.Snapshot) snapshot.Scope {
+	sc := snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Machine")}}
+	for _, m := range s.Machines {
+		sc.Lookups = append(sc.Lookups, snapshot.Lookup{UID: m.UID})
+	}
+	return sc
 }

@@ -46,14 +46,8 @@ func TestWhatIsUnclearIsDeliveredAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := testRunner(function.Function{
-			Name: "look",
-			Reads: func(s snapshot.Snapshot) snapshot.Scope {
-				sc := snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Machine")}}
-				for _, m := range s.Machines {
-					sc.Lookups = append(sc.Lookups, snapshot.Lookup{UID: m.UID})
-				}
-				return sc
-			},
+			Name:   "look",
+			Reads:  lookups,
 			Decide: func(snapshot.Snapshot) plan.Plan { return plan.Plan{} },
 		}, api.As("look"))
 		r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
