@@ -20,6 +20,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider/memory"
 	"github.com/machine-functions/machine-functions/shared/runner"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
+	"github.com/machine-functions/machine-functions/test/scenario"
 )
 
 // Machines whose Nodes were silent before they were drained go with the scan, which reads all Nodes once for all of them, as their hosts may
@@ -140,6 +141,28 @@ func TestWhatIsNotCompleteIsLookedForBeforeItGoes(t *testing.T) {
 		s := snapshot.Snapshot{Now: time.Now(), Machines: []*machine.Machine{m}, Request: snapshot.Request{Kind: "Machine", Namespace: m.Namespace, Name: m.Name}}
 		if l, asks := lookupOf(s, m); !asks || l.Open == tt.looks {
 			t.Errorf("%s: asked %v, lookup %+v", tt.name, asks, l)
+		}
+	}
+}
+
+// A host that is power-cycled is its Machine's all the while: beside a Node that is linked no event reads the other Machines, Ready or not.
+func TestEventsOfAPowerCycleReadNoOtherMachines(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"restart-takes-the-node-of-a-host-that-is-off", "restart-is-over-when-the-node-is-back"} {
+		s, _, err := scenario.Load("testdata/" + file + ".txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, n := s.World.Machines[0], s.World.Nodes[0]
+		m.Status.NodeRef.UID = n.UID
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.NewTime(s.World.Now)}}
+		s.World.Request = snapshot.Request{Kind: "Machine", Namespace: m.Namespace, Name: m.Name}
+		seen, _, err := scenario.Observe(Function, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if node := snapshot.One("Node", "", n.Name); !seen.Has(node) || seen.Has(snapshot.All("Machine")) || seen.Has(snapshot.All("Node")) {
+			t.Errorf("%s: the Node is read: %v, all Machines: %v, all Nodes: %v", file, seen.Has(node), seen.Has(snapshot.All("Machine")), seen.Has(snapshot.All("Node")))
 		}
 	}
 }
