@@ -87,6 +87,7 @@ type proc struct {
 	frozen  bool
 	skew    time.Duration      // of its clock when it last read
 	read    []*machine.Machine // as it last did
+	pods    int                // that were wanted when it last read them
 
 	deadline, methodBegan time.Time // of the driver's method that is being carried out, if it is of hosts
 }
@@ -168,6 +169,9 @@ func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapsh
 		c.tell(q)
 		if err := c.Answer(ctx, &seen, q); err != nil {
 			return s, err
+		}
+		if q.Kind == "Pod" {
+			c.q.pods = c.q.play.pods
 		}
 		c.q.play.replaced()
 	}

@@ -185,13 +185,14 @@ func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
 	p.plans[plan] = true
 	victims, err := machine.Victims(now)
 	p.mostPods = max(p.mostPods, p.pods)
+	most := max(p.mostPods, q.pods) // fewer may be wanted by the time that it writes
 	switch {
 	case to > from && to > mostReplicas:
 		p.violate("R-S4", "%s: %d replicas, at most %d are allowed", q, to, mostReplicas)
 	case to > from && p.masters()+to > p.mostNodes():
 		p.violate("R-S4", "%s: %d replicas and %d masters, at most %d nodes are allowed", q, to, p.masters(), p.mostNodes())
-	case to > from && to > max(p.mostPods, 1)+p.overdue() && !p.disturbed && !p.tampered:
-		p.violate("R-S4", "%s: %d replicas for %d pods", q, to, p.mostPods)
+	case to > from && to > max(most, 1)+p.overdue() && !p.disturbed && !p.tampered:
+		p.violate("R-S4", "%s: %d replicas for %d pods", q, to, most)
 	case to < from && (err != nil || len(victims)+p.absent(old) < from-to):
 		p.violate("R-S5", "%s: %d less with %d victims", q, from-to, len(victims))
 	case to < 1:
