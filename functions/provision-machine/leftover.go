@@ -46,9 +46,7 @@ func leaves(s snapshot.Snapshot, m *machine.Machine, i *machine.Intent) bool {
 // clear has the cloud remove it, under a claim: only then the Progress is forgotten, and another attempt may begin. A process that was
 // held up past its claim calls when another attempt may have its instance: what is removed carries the token of this one (R-S3).
 func (l life) clear() plan.Sequence {
-	i := *l.intent
-	a := plan.DeleteInstance{Account: i.Account, Cluster: l.cloud.Cluster, Why: fmt.Sprintf("left by attempt %d, which was refused", i.Attempt)}
-	a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, Token: i.Token, Attempt: true, Progress: i.Progress, Began: i.StartedAt.Time}
+	i, a := *l.intent, l.removalOfLeft()
 	o, tried := l.Outcome(a)
 	released := func(again time.Duration, why string) plan.Sequence {
 		var at time.Time
@@ -75,8 +73,19 @@ func (l life) clear() plan.Sequence {
 	return seq
 }
 
+// removalOfLeft returns the removal of what the latest attempt left.
+func (l life) removalOfLeft() plan.DeleteInstance {
+	i := l.intent
+	a := plan.DeleteInstance{Account: i.Account, Cluster: l.cloud.Cluster, Why: fmt.Sprintf("left by attempt %d, which was refused", i.Attempt)}
+	a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, Token: i.Token, Attempt: true, Progress: i.Progress, Began: i.StartedAt.Time}
+	return a
+}
+
 // cleared reports whether this invocation asked for such a removal: the next attempt is the next invocation's.
 func (l life) cleared() bool {
-	_, tried := l.Outcome(plan.DeleteInstance{Ref: provider.Ref{UID: l.m.UID}})
+	if l.intent == nil {
+		return false
+	}
+	_, tried := l.Outcome(l.removalOfLeft())
 	return tried
 }

@@ -5,6 +5,8 @@ package provisionmachine
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
@@ -65,4 +67,57 @@ func TestLeftoversOfTheFailedCostAScanNoCall(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A Machine that is deleted while what one attempt left is removed does not go by the answer to that, which says nothing of whatever else
+// is the Machine's: it is recorded, which ends the claim, and the next invocation has the cloud remove all (2b.9).
+func TestLeftoversAreNotAllOfAMachine(t *testing.T) {
+	t.Parallel()
+	s, _, err := scenario.Load("testdata/failed-midway-is-cleaned-up.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	decide := func(s scenario.Scenario) []plan.Action {
+		seen, _, err := scenario.Observe(Function, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Decide(seen).Actions()
+	}
+	claimed := decide(s)
+	m, removal := updated(t, claimed).DeepCopy(), claimed[1]
+	m.DeletionTimestamp = new(metav1.NewTime(s.World.Now))
+	m.Status.Phase = new(machine.PhaseDeleting)
+	m.Status.Conditions = append(m.Status.Conditions, machine.True(machine.ConditionDrained, "NoNode", ""))
+	w := aloneIn(s, m)
+	w.World.Outcomes = map[plan.Key]plan.Outcome{removal.Key(): {Result: plan.Gone, Asked: s.World.Now}}
+
+	recorded := decide(w)
+	next := updated(t, recorded)
+	if i, err := machine.ParseIntent(next); err != nil || len(recorded) != 1 || !machine.HasFinalizer(next) || i.Holder != "" || len(i.Progress) > 0 {
+		t.Fatalf("%v %+v, want what came of the removal on record, and nothing else", err, recorded)
+	}
+	again := aloneIn(w, next)
+	again.World.Outcomes = w.World.Outcomes
+	if rest := decide(again); len(rest) != 0 {
+		t.Errorf("%+v in the same invocation", rest)
+	}
+	all := decide(aloneIn(w, next))
+	if d, is := all[0].(plan.DeleteInstance); !is || d.Ref.UID != m.UID || d.Ref.Attempt {
+		t.Errorf("%+v, want a removal of all that is the Machine's", all)
+	}
+}
+
+// updated returns the Machine as the first action, an update, leaves it.
+func updated(t *testing.T, all []plan.Action) *machine.Machine {
+	t.Helper()
+	if len(all) > 0 {
+		if u, is := all[0].(plan.Update); is {
+			if m, is := u.New.(*machine.Machine); is {
+				return m
+			}
+		}
+	}
+	t.Fatalf("%+v, want an update of a Machine", all)
+	return nil
 }

@@ -170,8 +170,12 @@ func (a CreateInstance) Key() Key {
 	return Key(fmt.Sprintf("create instance %s %s", a.Ref.UID, a.Ref.Token))
 }
 
-// Key returns the Machine's UID and the instance's id.
+// Key returns the Machine's UID and the instance's id, or the token of the attempt that alone is meant: what is said of that is said of
+// nothing else.
 func (a DeleteInstance) Key() Key {
+	if a.Ref.Attempt {
+		return Key(fmt.Sprintf("delete instance %s of attempt %s", a.Ref.UID, a.Ref.Token))
+	}
 	return Key(fmt.Sprintf("delete instance %s %s", a.Ref.UID, cmp.Or(a.Ref.ID, a.Ref.ProviderID)))
 }
 
