@@ -154,3 +154,18 @@ func (g *group) surplus() bool {
 	}
 	return staying > g.target
 }
+
+// undecided reports that somebody lowered the target, and nobody has chosen yet who goes: beside a surplus, where the ledger still has
+// Machines made for more ordinals than are wanted. Should one of these come, another goes for it, by the set's policy.
+func (sc *scan) undecided(g *group) bool {
+	l, err := sc.Records.Ledger(g.set)
+	if err != nil || l.SetUID != g.set.UID { // scale-machineset will make another
+		return g.surplus()
+	}
+	staying := len(l.Active)
+	for _, m := range g.members {
+		k, ok := l.OrdinalOf(g.set.Name, m.machine)
+		staying -= truth(m.leaving && ok && l.Active.Has(k))
+	}
+	return g.surplus() || staying > int(g.target)
+}

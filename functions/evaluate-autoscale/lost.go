@@ -26,7 +26,7 @@ func (sc *scan) giveUp() {
 		return
 	}
 	for _, g := range sc.groups {
-		if pendingResize(g, sc.state.Groups[g.id]) || g.surplus() || g.target <= g.min {
+		if pendingResize(g, sc.state.Groups[g.id]) || g.target <= g.min || sc.undecided(g) {
 			continue
 		}
 		room := int(g.target - g.min)

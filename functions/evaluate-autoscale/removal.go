@@ -178,7 +178,7 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 // commitRemovals lowers a group's replicas by the Nodes that are empty, naming their Machines as victims, as far as
 // its minimum allows now.
 func (sc *scan) commitRemovals(g *group, empty []autoscaling.Removal) {
-	if pendingResize(g, sc.state.Groups[g.id]) || g.surplus() {
+	if pendingResize(g, sc.state.Groups[g.id]) || sc.undecided(g) {
 		return // one change of a set at a time, also where people made the last one and nobody has chosen yet
 	}
 	sc.state.Removals, empty = sc.withinMinimums(empty)

@@ -21,10 +21,11 @@ var scalings = []Guard{
 	{"outage-takes-removals-back", "2d", autoscale + "removal.go", `	case sc.tooManyUnready(): // whoever`, `	case false: // whoever`, "./functions/evaluate-autoscale -run=TestScenarios|TestOutage"},
 	{"stale-taints-go", "2d", autoscale + "removal.go", `	sc.dropStaleTaints()
 }`, `}`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"one-change-of-a-set", "2d", autoscale + "removal.go", `	if pendingResize(g, sc.state.Groups[g.id]) || g.surplus() {`, `	if g.surplus() {`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"what-people-let-go-is-chosen-first", "2d", autoscale + "removal.go", ` || g.surplus() {
+	{"one-change-of-a-set", "2d", autoscale + "removal.go", `	if pendingResize(g, sc.state.Groups[g.id]) || sc.undecided(g) {`, `	if sc.undecided(g) {`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"what-people-let-go-is-chosen-first", "2d", autoscale + "removal.go", ` || sc.undecided(g) {
 		return // one`, ` {
 		return // one`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"never-made-wait-for-a-choice", "2d", autoscale + "group.go", ` || staying > int(g.target)`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"gpus-before-their-label", "2d", autoscale + "limits.go", `	if t == "" && g != nil {`, `	if false {`, "./functions/evaluate-autoscale -run=TestScenarios|TestGPU"},
 	{"failures-have-room", "2d", autoscale + "request.go", `n.Reason = clip(reason)`, `n.Reason = reason`, "./functions/evaluate-autoscale -run=Failures"},
 	{"waves-have-room", "2d", autoscale + "wave.go", `	if len(waves) > maxWaves {`, `	if false {`, "./functions/evaluate-autoscale -run=Waves"},
