@@ -103,6 +103,8 @@ var port = []Guard{
 		}
 		missing := s.Missing(i.Function.Reads(s))
 `, ""},
+	{"storage-that-went-back-is-listed-anew", "G2", "shared/cluster/kube/view.go", `	if v.heard = time.Now(); now < v.version {`, `	if v.heard = time.Now(); false {`, ""},
+	{"kept-no-longer-than-a-restore", "G2", "shared/cluster/kube/view.go", `	if time.Since(v.heard) >= keptFor {`, `	if false {`, ""},
 	{"asked-for-once", "G11", run + "runner.go", `		if o, ok := i.outcomes[a.Key()]; ok {`, `		if o, ok := i.outcomes[a.Key()]; ok && false {`, ""},
 }
 

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -23,6 +24,9 @@ const (
 	keptPage = 2000
 	// deniedFor is how long a list is read anew each time after the server denied a watch.
 	deniedFor = time.Minute
+	// keptFor is how long a list is kept of which the server says nothing: six scans, and hardly longer than it takes to stop all
+	// API servers, restore the storage, and start them. Of a revision that has come again by then nothing else tells.
+	keptFor = time.Minute
 )
 
 // view is a list that is kept, so that the next one costs what has changed since. What it answers is no less fresh than a
@@ -41,11 +45,15 @@ type view struct {
 	version uint64        // the revision of all; zero: nothing is kept
 	next    string        // where the next page begins; empty: all pages are here
 	common  snapshot.Commons
+	heard   time.Time // when the server last answered
 	denied  time.Time // when the server last said that this account may not watch
 }
 
 // list returns the list as it is now, and the server's clock.
 func (v *view) list(ctx context.Context, c *Cluster, r plan.Resource) ([]plan.Object, time.Time, error) {
+	if time.Since(v.heard) >= keptFor {
+		v.forget()
+	}
 	if v.version != 0 {
 		date, err := v.follow(ctx, c, r)
 		if err == nil || v.outOfTime(err) {
@@ -96,7 +104,10 @@ func (v *view) follow(ctx context.Context, c *Cluster, r plan.Resource) (time.Ti
 	if now == 0 || a.date.IsZero() {
 		return a.date, errors.New("the list has no revision, or no date")
 	}
-	if now <= v.version {
+	if v.heard = time.Now(); now < v.version {
+		return a.date, fmt.Errorf("the storage went back from revision %d to %d", v.version, now)
+	}
+	if now == v.version {
 		return a.date, nil
 	}
 	changed, reached, err := c.changes(ctx, r, v.address(r), v.version, now)
@@ -137,7 +148,7 @@ func (v *view) load(ctx context.Context, c *Cluster, r plan.Resource) (time.Time
 			v.trim(o)
 		}
 		v.all = append(v.all, page...)
-		v.next = meta.Continue
+		v.next, v.heard = meta.Continue, time.Now()
 		if v.version == 0 {
 			v.version = version(meta.ResourceVersion)
 		}

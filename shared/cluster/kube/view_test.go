@@ -133,6 +133,36 @@ func TestWatchThatFailsEndsInAList(t *testing.T) {
 	}
 }
 
+// Storage that was restored is at an earlier revision: what was kept is of what is no more, also once that revision comes again.
+func TestNothingIsKeptOfStorageThatWasSetBack(t *testing.T) {
+	t.Parallel()
+	f, c := watching(t,
+		podPage("1000", "", "a", "b", "c"),
+		podPage("400", "x", "a"), podPage("400", "", "a", "d"),
+		podPage("1003", "x", "a"), told(happened("ADDED", "e", "1003")),
+	)
+	mustSee(t, c, "a at-1000", "b at-1000", "c at-1000")
+	mustSee(t, c, "a at-400", "d at-400")
+	mustSee(t, c, "a at-400", "d at-400", "e at-1003")
+	if want := "resourceVersion=400&"; len(f.asked) != 5 || !strings.Contains(f.asked[4], want) {
+		t.Errorf("asked %q, want a watch with %s", f.asked, want)
+	}
+}
+
+// Nor is a list kept that nobody asked for while storage could be restored, since the revision may have come again by then.
+func TestNothingIsKeptThatNobodyAskedForInAWhile(t *testing.T) {
+	t.Parallel()
+	f, c := watching(t, podPage("7", "", "a"), podPage("9", "", "b"))
+	mustSee(t, c, "a at-7")
+	for _, v := range c.views {
+		v.heard = v.heard.Add(-keptFor)
+	}
+	mustSee(t, c, "b at-9")
+	if len(f.asked) != 2 {
+		t.Errorf("asked %q", f.asked)
+	}
+}
+
 func TestDeniedWatchIsNotTriedEachTime(t *testing.T) {
 	t.Parallel()
 	f, c := watching(t, podPage("7", "", "a"), podPage("9", "", "a"), status(403, metav1.StatusReasonForbidden, "may not watch"),
