@@ -25,6 +25,7 @@ type find struct {
 	in      provider.Instance
 	why     string
 	shared  bool // a Machine keeps another instance with the same tag
+	former  bool // a Machine is there, and says that the attempt which left it is over
 	foreign bool // without our creator's tag, or a Machine's that shows no other: only ever reported
 }
 
@@ -107,7 +108,7 @@ func findsIn(s snapshot.Snapshot, o owners) []find {
 			if why == "" || in.Going() {
 				continue
 			}
-			f := find{account: key, horizon: account.Horizon, in: in, why: why, shared: kept[in.UID], foreign: in.UID == ""}
+			f := find{account: key, horizon: account.Horizon, in: in, why: why, shared: kept[in.UID], former: o.former(in), foreign: in.UID == ""}
 			if o.alone(in) {
 				f.foreign, f.why = true, why+", which is in no list"
 			}
@@ -133,8 +134,21 @@ func (o owners) owns(account string, in provider.Instance) string {
 		return fmt.Sprintf("machine %s records %s", m.Name, machine.ProviderID(m))
 	case in.Child && !in.Sole && o.leftBy(account, m):
 		return fmt.Sprintf("machine %s has its instance in another region", m.Name)
+	case o.former(in):
+		return fmt.Sprintf("an attempt for machine %s that is over left it", m.Name)
 	}
 	return ""
+}
+
+// former reports whether in was left by an attempt before its Machine's latest, as by one whose answer was lost: nobody knew of it when the
+// next one began, which makes its own. Where something runs on it that is no leftover.
+func (o owners) former(in provider.Instance) bool {
+	m := o.byUID[in.UID]
+	if m == nil || !in.Child || in.Sole || in.Token == "" {
+		return false
+	}
+	i, err := o.records.Intent(m)
+	return err == nil && i.Own(m) && i.Token != in.Token
 }
 
 // leftBy reports whether what account shows of m was left by an attempt there before m's spec was edited: its instance was made in another
@@ -172,7 +186,7 @@ func (w sweep) believed(key string, created time.Time, horizon time.Duration) bo
 
 // held returns what must not be removed, because there are too many finds for accidents: more than three and more
 // than a tenth of all instances, not counting what a person has confirmed. A lost or restored set of Machines, or a
-// cloned cluster, looks like that.
+// cloned cluster, looks like that; what former attempts of Machines left, which are there, does not.
 func (w sweep) held() (held map[string]bool, why string) {
 	confirmed, err := time.Parse(time.RFC3339, w.object().Annotations[annotationConfirmed])
 	held = map[string]bool{}
@@ -182,7 +196,7 @@ func (w sweep) held() (held map[string]bool, why string) {
 		if !known {
 			since = metav1.NewTime(w.Now.Truncate(time.Second))
 		}
-		if f.foreign || err == nil && !since.After(confirmed) {
+		if f.foreign || f.former || err == nil && !since.After(confirmed) {
 			continue
 		}
 		held[f.key()] = true

@@ -157,10 +157,11 @@ func deleted(s snapshot.Snapshot) map[plan.Key]bool {
 	return keys
 }
 
-// deletion removes the instance with its children; where its UID is also a kept instance's, only the one that is named.
+// deletion removes the instance with its children; where its UID is also a kept instance's, or a Machine's that is there, only the one that
+// is named.
 func (f find) deletion() plan.DeleteInstance {
 	ref := provider.Ref{Name: f.in.Name, ID: f.in.ID, ProviderID: f.in.ProviderID, Token: f.in.Token}
-	if !f.shared {
+	if !f.shared && !f.former {
 		ref.UID = f.in.UID
 	}
 	return plan.DeleteInstance{Account: f.account, Ref: ref, Why: f.why}

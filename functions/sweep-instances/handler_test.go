@@ -52,4 +52,7 @@ func TestTagIsNamedOnlyWhereNothingKeptCarriesIt(t *testing.T) {
 	if got := (find{in: in, shared: true}).deletion().Ref; got.UID != "" || got.ID != "i-1" {
 		t.Errorf("duplicate: %+v", got)
 	}
+	if got := (find{in: in, former: true}).deletion().Ref; got.UID != "" || got.ID != "i-1" {
+		t.Errorf("left by a former attempt: %+v", got)
+	}
 }

@@ -260,6 +260,9 @@ var sweeps = []Guard{
 	{"left-where-no-instance-can-be", "2b.10", sweep + "find.go", ` && machine.OtherRegion(account, i.Account)`, ` && account != i.Account`, ""},
 	{"claim-goes-with-its-machine", "2b.10", sweep + "find.go", `in.Child && !in.Sole && `, `in.Child && `, ""},
 	{"left-once-the-instance-is-made", "2b.10", sweep + "find.go", `i.Made(m) && machine.ProviderID(m) != "" && `, `i != nil && `, ""},
+	{"left-by-an-attempt-that-is-over", "2b.10", sweep + "find.go", ` && i.Own(m) && i.Token != in.Token`, ` && i.Own(m)`, ""},
+	{"left-goes-by-its-own-id", "2b.10", sweep + "handler.go", ` && !f.former {`, ` {`, ""},
+	{"left-is-no-lost-machine", "2b.10", sweep + "find.go", `f.foreign || f.former || err == nil`, `f.foreign || err == nil`, ""},
 	{"two-sightings", "2b.10", sweep + "find.go", `	return known && old && !w.Now.Before(since.Add(horizon))`, `	return since.IsZero() || known || old`, ""},
 	{"old-enough", "2b.10", sweep + "find.go", `w.Now.After(created.Add(horizon)) || `, `true || `, ""},
 	{"sighting-from-the-future-is-of-now", "G7", sweep + "ahead.go", `		s.Sightings[key] = machine.Past(since, now)`, `		s.Sightings[key] = since`, ""},
@@ -276,7 +279,7 @@ var sweeps = []Guard{
 	{"sole-instance-is-owned", "2b.10", sweep + "find.go", `machine.ProviderID(m) != "" && !in.Sole:`, `machine.ProviderID(m) != "":`, ""},
 	{"instance-of-a-machine-that-shows-no-other", "2b.10", sweep + "find.go", `			if o.alone(in) {`, `			if false {`, ""},
 	{"ready-node-of-the-machine-keeps-its-instance", "2b.10", sweep + "find.go", `former := marked &&`, `former := false && marked &&`, ""},
-	{"kept-instance-of-the-same-tag", "2b.10", sweep + "handler.go", `	if !f.shared {`, `	if true {`, ""},
+	{"kept-instance-of-the-same-tag", "2b.10", sweep + "handler.go", `	if !f.shared && `, `	if `, ""},
 	{"few-at-a-time", "G8", sweep + "handler.go", `		case len(deletes) < maxDeletes:`, `		case len(deletes) < maxDeletes*1000:`, ""},
 	{"unlisted-account-has-no-finds", "G5", sweep + "find.go", `		if account.Err != nil {
 			continue

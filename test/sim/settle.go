@@ -338,8 +338,17 @@ func ours(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key != machine.LabelMaster })
 }
 
-// joinedPort reports whether a port belongs to an instance, or to a Machine that still has to get one.
-func (p *Play) joinedPort(port provider.Instance) bool { return len(p.liveOf(port.UID)) > 0 }
+// joinedPort reports whether a port may belong to its Machine's instance: what an attempt left that was over before the latest one, and has
+// no instance, does not.
+func (p *Play) joinedPort(port provider.Instance) bool {
+	live, m := p.liveOf(port.UID), p.owner(port.UID)
+	if len(live) == 0 || m == nil {
+		return len(live) > 0
+	}
+	of := func(in provider.Instance) bool { return in.Token == port.Token }
+	i := p.intentOf(m)
+	return i == nil || i.Token == port.Token || slices.ContainsFunc(live, of)
+}
 
 func (p *Play) failedOwner(i provider.Instance) bool { return p.owner(i.UID) != nil }
 
