@@ -293,19 +293,25 @@ func TestClaimOfAnotherPoolIsTold(t *testing.T) {
 	p := &pools{claims: map[string]claim{}, since: time.Minute}
 	d, _ := withPools(t, v, p)
 	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
-	asked := func(pool string) error {
-		resolved, err := d.Resolve(t.Context(), []byte(strings.ReplaceAll(string(pooled(v)), `"east"`, `"`+pool+`"`)))
+	asked := func(was, is string) error {
+		resolved, err := d.Resolve(t.Context(), []byte(strings.ReplaceAll(string(pooled(v)), `"`+was+`"`, `"`+is+`"`)))
 		must(t, err)
 		_, err = d.Create(t.Context(), r, resolved)
 		return err
 	}
 	told := "IPAddressClaim machines/worker-a-claim-1-0 is of pool \"east\""
-	if err := asked("east"); err != nil && strings.Contains(err.Error(), told) {
-		t.Error(err)
+	_ = asked("east", "east") // claims; no address is given yet
+	if len(p.claims) == 0 {
+		t.Fatal("nothing is claimed")
 	}
 	r.Token = "t2"
 	p.set(func() { p.gives = "10.1.0." })
-	if err := asked("north"); err == nil || provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), told) {
-		t.Errorf("%v, want %s", err, told)
+	for was, is := range map[string]string{"east": "north", "IPPool": "GlobalPool", "installer.openshift.io": "example.org"} {
+		if err := asked(was, is); err == nil || provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), told) {
+			t.Errorf("%s: %v, want %s", is, err, told)
+		}
+	}
+	if err := asked("east", "east"); err != nil && strings.Contains(err.Error(), told) {
+		t.Error(err)
 	}
 }
