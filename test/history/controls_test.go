@@ -69,6 +69,7 @@ var controls = []control{
 	{"^R-S6: .* the ledger has not retired", sim.Machines, nil, of(scale, mistakesOrdinals), nil, story, nil},
 	{"^R-S6: .* no check has in flight", sim.Healing, nil, of(repair, deletesMachines), nil, story, nil},
 	{"^R-S6: .* which is well", sim.Healing, nil, of(repair, hypochondriac), nil, story, nil},
+	{"^R-S6: .* which is well", sim.Healing, []byte{2}, of(repair, hypochondriac), nil, swarm, nil}, // on hosts
 	{"^R-S7: .* evicts .* hook holds", sim.Scaling, nil, of(drain, drainsHeld), early, swarm, sim.Holds{}},
 	{"^R-S8: .* deletes pod", sim.Scaling, nil, of(drain, deletesPods), nil, story, nil},
 	{"^R-S9: .* deletes node .* while", sim.Machines, nil, of(provision, nodeFirst), nil, story, nil},

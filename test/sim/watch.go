@@ -314,7 +314,10 @@ func (p *Play) causedByLedger(q *proc, m *machine.Machine) {
 
 func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
 	h := memory.Get[*machine.MachineHealthCheck](p.API, machine.Namespace, "workers")
-	node := memory.Get[*corev1.Node](p.API, "", m.Name)
+	var node *corev1.Node
+	if m.Status.NodeRef != nil { // hosts' Nodes have the hosts' names
+		node = memory.Get[*corev1.Node](p.API, "", m.Status.NodeRef.Name)
+	}
 	switch {
 	case h == nil || p.restored:
 	case !flights(h)[m.UID]:
