@@ -70,7 +70,7 @@ func (p *Play) does(what int) {
 		n := p.pick(KindWhich, 4) - 1
 		p.limit(n)
 		p.tracef("the cloud has room for %d (-1: no limit)", n)
-		p.disturbed = true
+		p.limited = true
 	case userSettings:
 		if p.Level >= Scaling {
 			p.editSettings(p.pick(KindWhich, 2) == 1)

@@ -54,7 +54,8 @@ type watch struct {
 	detaches       time.Time               // when the attached volume is detached; zero: somebody needs it where it is
 	collected      bool                    // Kubernetes deleted, or released, what the set owned
 	lagging        bool                    // the cloud's lists always lag
-	disturbed      bool                    // instances were ill, or the cloud refused
+	disturbed      bool                    // instances were ill, a clock jumped, or everything was set back
+	limited        bool                    // the cloud had no room for all
 	spoilt         bool                    // people wrote a spec that no cloud can read
 	backup         struct {
 		set *machine.MachineSet
@@ -324,7 +325,7 @@ func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
 		p.violate("R-S6", "%s deletes %s, which no check has in flight", q, m.Name)
 	case !p.hasSlot(m.UID):
 		p.violate("R-S10", "%s deletes %s, which has no slot of the budget", q, m.Name)
-	case machine.Phase(m) == machine.PhaseRunning && node != nil && isNodeOf(m, node) && machine.NodeReady(node) && !p.disturbed:
+	case machine.Phase(m) == machine.PhaseRunning && node != nil && isNodeOf(m, node) && machine.NodeReady(node) && !p.disturbed && !p.limited:
 		p.violate("R-S6", "%s deletes %s, which is well", q, m.Name)
 	}
 	if h != nil {

@@ -191,7 +191,7 @@ func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
 		p.violate("R-S4", "%s: %d replicas, at most %d are allowed", q, to, mostReplicas)
 	case to > from && p.masters()+to > p.mostNodes():
 		p.violate("R-S4", "%s: %d replicas and %d masters, at most %d nodes are allowed", q, to, p.masters(), p.mostNodes())
-	case to > from && to > max(most, 1)+p.overdue() && !p.disturbed && !p.tampered:
+	case to > from && to > max(most, 1)+p.overdue() && !p.disturbed && !p.limited && !p.tampered:
 		p.violate("R-S4", "%s: %d replicas for %d pods", q, to, most)
 	case to < from && (err != nil || len(victims)+p.absent(old) < from-to):
 		p.violate("R-S5", "%s: %d less with %d victims", q, from-to, len(victims))
