@@ -136,7 +136,9 @@ var controls = []control{
 	{"^R-L1: .*a Node that is not Ready", sim.Healing, nil, of(repair, idle), nil, story, nil},
 	{"^R-L1: .*pod .* waits", sim.Scaling, nil, of(autoscale, idle), nil, swarm, nil},
 	{"^R-L1: .*pods in the end", sim.Scaling, nil, of(autoscale, neverShrinks), nil, swarm, nil},
-	{"^R-L3: ", sim.Machines, nil, of(link, seldom), nil, swarm, nil},
+	{"^R-L3: after", sim.Machines, nil, of(link, seldom), nil, swarm, nil},
+	{"^R-L3: nobody scales", sim.Scaling, nil, of(autoscale, seldom), nil, swarm, nil},
+	{"^R-L3: nobody heals", sim.Healing, nil, of(repair, seldom), nil, swarm, nil},
 	{"^R-L2: .*still being deleted", sim.Machines, nil, of(provision, keepsFinalizers), nil, story, nil},
 	{"^R-S1: .*is left, .* of that Machine", sim.Machines, untokened, both(of(provision, forgetful, keepsTwins), of(sweep, idle)), nil, story, lost},
 	{"^R-S2: .*leftover", sim.Machines, withPorts, both(of(provision, careless), of(sweep, idle)), nil, deletes, nil},
@@ -146,6 +148,7 @@ var controls = []control{
 	{"^R-S11: .*keeps the claim", sim.Healing, nil, of(repair, keepsClaims), nil, swarm, nil},
 	{"^R-S11: .*node .* keeps", sim.Scaling, nil, of(autoscale, keepsTaints, taintsAnybody), nil, story, nil},
 	{"^R-S14: .* on and on$", sim.Machines, nil, of(link, restless), nil, story, nil},
+	{"^R-S14: in an hour", sim.Machines, nil, of(link, nowAndThen), nil, swarm, nil},
 }
 
 // shownBy are the checks that no mistake of a function can fail: they hold the runner, which a guard that is taken away fails

@@ -160,6 +160,19 @@ func rarely(f function.Function) function.Function {
 	})
 }
 
+// nowAndThen is restless in every other minute.
+func nowAndThen(f function.Function) function.Function {
+	loud, decide := restless(f), f.Decide
+	f.Reads = loud.Reads
+	f.Decide = func(s snapshot.Snapshot) plan.Plan {
+		if s.Now.Sub(sim.Start)%(2*time.Minute) < time.Minute {
+			return decide(s)
+		}
+		return loud.Decide(s)
+	}
+	return f
+}
+
 // logsSecrets gives a secret as the reason of what it does.
 func logsSecrets(f function.Function) function.Function {
 	return each(f, func(_ snapshot.Snapshot, a plan.Action) plan.Action {

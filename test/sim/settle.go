@@ -34,6 +34,7 @@ func (p *Play) settle() {
 	p.relent()
 	p.finish()
 	last, idle, orphans := "", 0, map[string]time.Time{}
+	waiting := &patience{p.clock, map[string]time.Duration{}}
 	for round := range mostRounds {
 		if round == quickRounds { // what a process remembers for a while, it does by a clock that stands still here
 			clear(p.warm)
@@ -47,12 +48,14 @@ func (p *Play) settle() {
 			idle++
 		}
 		p.late(idle, last)
+		p.mends(waiting, last)
 		if q := p.sleeper(); q != nil && (last == "" || round > 20) {
 			p.tracef("%s wakes up", q)
 			p.wake(q)
 			continue
 		}
 		if last == "" && p.sleeper() == nil && p.quiet() {
+			p.hour()
 			return
 		}
 	}
@@ -73,12 +76,13 @@ func (p *Play) late(idle int, last string) {
 	}
 }
 
-// waits reports whether anybody waits for a time that is written down, for what is seen twice before it is believed, for an illness
-// to last, or for a cloud at work.
+// waits reports whether anybody waits, be it for the autoscaler or for a check, which have bounds of their own (mends).
 func (p *Play) waits() bool {
-	if p.Level >= Healing && p.heals() || p.wrongLoad(p.set()) != "" || p.removing() {
-		return true
-	}
+	return p.Level >= Healing && p.heals() || p.wrongLoad(p.set()) != "" || p.removing() || p.atWork()
+}
+
+// atWork reports whether anybody waits for a time that is written down, for what is seen twice before it is believed, or for a cloud.
+func (p *Play) atWork() bool {
 	counts := map[types.UID]int{}
 	for _, i := range p.instances() {
 		if i.State != provider.StateRunning || i.Child && !p.joinedPort(i) || p.owner(i.UID) == nil {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"strings"
+	"time"
+)
+
+// silences are how far apart the rounds are of an hour in which nothing is wrong and nothing happens. What writes in every other minute
+// is heard in some of them.
+var silences = []time.Duration{
+	time.Minute, time.Minute, 2 * time.Minute, 3 * time.Minute, 5 * time.Minute, 8 * time.Minute, 13 * time.Minute, 27 * time.Minute,
+}
+
+// oneHourIn is in how many schedules one goes on for that hour: it takes a sixth of the time of one.
+const oneHourIn = 8
+
+// hour holds R-S14: what ran out may be written once more, as the sweep's sightings, a set's backoff and why a Node stays, but nothing
+// again and again.
+func (p *Play) hour() {
+	if p.restored || p.calls%oneHourIn > 0 {
+		return
+	}
+	written := map[string]int{} // by object: the first round
+	for n, d := range silences {
+		p.clock = p.clock.Add(d)
+		before := len(p.API.Writes())
+		p.round(0)
+		for _, w := range p.API.Writes()[before:] {
+			what := w.Resource + "/" + w.Name
+			if first, again := written[what]; !again {
+				written[what] = n
+			} else if first < n {
+				p.violate("R-S14", "in an hour in which nothing is wrong %s is written twice", what)
+			}
+		}
+		if last := p.wrong(); last != "" {
+			rule, what, _ := strings.Cut(last, ": ")
+			p.violate(rule, "in an hour in which nothing happens: %s", what)
+		}
+	}
+}
