@@ -49,29 +49,46 @@ func (sc *scan) ranking(options []*option, known map[int32]tried) map[*group][]*
 }
 
 // preferring exchanges Nodes of a plan for those of sets with a higher priority that have room left, and keeps that unless it leaves more
-// important Pods over: what limits cut away is not to be what people prefer (SPEC B113).
+// important Pods over: what limits cut away is not to be what people prefer (SPEC B113). All are exchanged at once, then what is still there
+// of each set, the lowest priority first: as many as it can do without.
 func (sc *scan) preferring(options []*option, served map[*group][]*corev1.Pod) map[*group][]*corev1.Pod {
 	if !sc.ranked {
 		return served
 	}
-	best, torn := sc.tried(options, served), len(sc.torn())
+	best, torn, until := sc.tried(options, served), len(sc.torn()), sc.work+mostWork/4
+	try := func() {
+		served := sc.again(options)
+		if fewer(best.over, sc.leftOver()) || len(sc.torn()) > torn {
+			sc.comeTo(options, best)
+		} else {
+			best = sc.tried(options, served)
+		}
+	}
 	sorted := slices.SortedStableFunc(slices.Values(options), func(a, b *option) int { return cmp.Compare(a.rank, b.rank) })
 	moved := false
 	for l, low := range slices.Backward(sorted) {
-		for _, high := range sorted[:l] {
-			if n := min(low.more, int32(high.room)-high.more); high.rank < low.rank && n > 0 {
-				low.more, high.more, moved = low.more-n, high.more+n, true
-			}
-		}
+		moved = exchange(low, sorted[:l], low.more) || moved
 	}
 	if !moved {
 		return served
 	}
-	served = sc.again(options)
-	if fewer(best.over, sc.leftOver()) || len(sc.torn()) > torn {
-		return sc.comeTo(options, best)
+	try()
+	for l, low := range slices.Backward(sorted) {
+		for n := low.more; n > 0 && sc.work < until && exchange(low, sorted[:l], n); n = min(n-max(1, n/2), low.more) {
+			try()
+		}
 	}
-	return served
+	return sc.comeTo(options, best)
+}
+
+// exchange gives options of a higher priority so many of an option's Nodes, as far as they have room, and reports whether that is any.
+func exchange(low *option, higher []*option, most int32) (is bool) {
+	for _, high := range higher {
+		if n := min(most, low.more, int32(high.room)-high.more); high.rank < low.rank && n > 0 {
+			low.more, high.more, most, is = low.more-n, high.more+n, most-n, true
+		}
+	}
+	return is
 }
 
 // cheapOrSparing makes a plan of the cheapest Nodes, or of those that take little of what is limited, and reports whether the limits

@@ -116,7 +116,7 @@ func TestNoSetIsUsedBeforeOneOfHigherPriority(t *testing.T) {
 	}
 }
 
-func prioritize(t *testing.T, w *world, priorities string) {
+func prioritize(t testing.TB, w *world, priorities string) {
 	t.Helper()
 	w.yaml(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: cluster-autoscaler-priority-expander, namespace: openshift-machine-api}, data: {priorities: "`+priorities+`"}}`)
 }
@@ -167,6 +167,38 @@ func TestLimitKeepsThePriorityOfSetsForManyPods(t *testing.T) {
 			w.scans(t, 1)
 			if got := w.replicas("reserved", "dear"); !slices.Equal(got, []int32{20, 0}) {
 				t.Errorf("%d Pods of priority %d: reserved, dear: %v, want [20 0]", important, rank, got)
+			}
+		}
+	}
+}
+
+// A Pod that only a set of low priority takes has its Node, and the others are of the sets of higher priority all the same: one Node that
+// cannot be exchanged keeps no other from it.
+func TestLimitKeepsThePriorityOfSetsBesideANodeThatMustBe(t *testing.T) {
+	t.Parallel()
+	for _, must := range []string{"gpu", "dear"} {
+		for _, important := range []int{1, 2, 3, 5, 8, 12, 20} {
+			w := fresh(t, "{expanders: [Priority], resourceLimits: {maxNodesTotal: 20}}")
+			node := map[string]string{machine.CapacityCPU: "8", machine.CapacityMemory: "32Gi"}
+			equipped := map[string]string{machine.CapacityCPU: "8", machine.CapacityMemory: "32Gi", machine.CapacityGPUCount: "1", machine.CapacityGPUType: "nvidia.com/gpu"}
+			w.set(t, "reserved", 0, 20, node, nil)
+			for _, name := range []string{"dear", "gpu"} {
+				w.set(t, name, 0, 9, map[bool]map[string]string{false: node, true: equipped}[name == must], nil)
+			}
+			prioritize(t, w, "{100: [reserved], 10: [dear], 1: [gpu]}")
+			for i := range 60 {
+				w.must(t, w.Put(ranked(fmt.Sprint("p-", i), "", 0, "3500m")))
+			}
+			for i := range important {
+				w.must(t, w.Put(ranked(fmt.Sprint("important-", i), "", 5, "2500m")))
+			}
+			p := ranked("train", "", 5, "7")
+			p.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resources("nvidia.com/gpu", "1")["nvidia.com/gpu"]
+			w.must(t, w.Put(p))
+			w.scans(t, 1)
+			want := []int32{19, int32(truth(must == "dear")), int32(truth(must == "gpu"))}
+			if got := w.replicas("reserved", "dear", "gpu"); !slices.Equal(got, want) {
+				t.Errorf("GPUs of %s, %d important Pods: reserved, dear, gpu: %v, want %v", must, important, got, want)
 			}
 		}
 	}
