@@ -13,9 +13,10 @@ import (
 )
 
 // What is done at most for groups that were left out: the fewer are planned for again the more work a plan is. Work is counted, never
-// timed: the same cluster has the same plan on any machine.
+// timed: the same cluster has the same plan on any machine. The plans before and after the tries do not count here: what these
+// do for priorities and for prices has bounds of its own.
 const (
-	mostWork   = 20_000_000 // steps of the packings
+	mostWork   = 20_000_000 // steps of the packings, until no other try begins
 	leastTries = 4          // whatever they take
 	stepsOfPod = 20         // to find out which Pods are packed, and which of them are alike
 )
