@@ -68,6 +68,8 @@ func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence
 		return l.pause()
 	case l.ahead():
 		return l.bounded()
+	case l.cleared(): // that is recorded, its claim over, whatever another look says; all else is the next invocation's
+		return l.clear()
 	case l.cloud.Later: // its turn comes
 		return plan.Sequence{}
 	case m.DeletionTimestamp != nil:

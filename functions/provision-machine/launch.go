@@ -57,8 +57,6 @@ func (l life) launch() plan.Sequence {
 		return l.giveUp()
 	case l.leftover():
 		return l.clear()
-	case l.cleared():
-		return plan.Sequence{}
 	case l.cloud.Refused != nil && (i == nil || i.Over()):
 		return l.refuse(*l.cloud.Refused)
 	}

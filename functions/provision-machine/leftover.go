@@ -81,7 +81,7 @@ func (l life) removalOfLeft() plan.DeleteInstance {
 	return a
 }
 
-// cleared reports whether this invocation asked for such a removal: the next attempt is the next invocation's.
+// cleared reports whether this invocation asked for such a removal.
 func (l life) cleared() bool {
 	if l.intent == nil {
 		return false

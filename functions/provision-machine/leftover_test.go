@@ -85,22 +85,26 @@ func TestLeftoversAreNotAllOfAMachine(t *testing.T) {
 		return Decide(seen).Actions()
 	}
 	claimed := decide(s)
-	m, removal := updated(t, claimed).DeepCopy(), claimed[1]
-	m.DeletionTimestamp = new(metav1.NewTime(s.World.Now))
-	m.Status.Phase = new(machine.PhaseDeleting)
+	deleted, removal := updated(t, claimed).DeepCopy(), claimed[1]
+	deleted.DeletionTimestamp = new(metav1.NewTime(s.World.Now))
+	deleting := deleted.DeepCopy()
+	deleting.Status.Phase = new(machine.PhaseDeleting)
+	m := deleting.DeepCopy()
 	m.Status.Conditions = append(m.Status.Conditions, machine.True(machine.ConditionDrained, "NoNode", ""))
-	w := aloneIn(s, m)
-	w.World.Outcomes = map[plan.Key]plan.Outcome{removal.Key(): {Result: plan.Gone, Asked: s.World.Now}}
-
-	recorded := decide(w)
-	next := updated(t, recorded)
-	if i, err := machine.ParseIntent(next); err != nil || len(recorded) != 1 || !machine.HasFinalizer(next) || i.Holder != "" || len(i.Progress) > 0 {
-		t.Fatalf("%v %+v, want what came of the removal on record, and nothing else", err, recorded)
-	}
-	again := aloneIn(w, next)
-	again.World.Outcomes = w.World.Outcomes
-	if rest := decide(again); len(rest) != 0 {
-		t.Errorf("%+v in the same invocation", rest)
+	w, next := s, m
+	for _, m := range []*machine.Machine{deleted, deleting, m} { // the claim waits for no drain
+		w = aloneIn(s, m)
+		w.World.Outcomes = map[plan.Key]plan.Outcome{removal.Key(): {Result: plan.Gone, Asked: s.World.Now}}
+		recorded := decide(w)
+		next = updated(t, recorded)
+		if i, err := machine.ParseIntent(next); err != nil || len(recorded) != 1 || !machine.HasFinalizer(next) || i.Holder != "" || len(i.Progress) > 0 {
+			t.Fatalf("%v %+v, want what came of the removal on record, and nothing else", err, recorded)
+		}
+		again := aloneIn(w, next)
+		again.World.Outcomes = w.World.Outcomes
+		if rest := decide(again); len(rest) != 0 {
+			t.Errorf("%+v in the same invocation", rest)
+		}
 	}
 	all := decide(aloneIn(w, next))
 	if d, is := all[0].(plan.DeleteInstance); !is || d.Ref.UID != m.UID || d.Ref.Attempt {

@@ -23,8 +23,6 @@ func (l life) terminate(unreadable error) plan.Sequence {
 	switch {
 	case !machine.HasFinalizer(l.m):
 		return plan.Sequence{}
-	case l.cleared(): // it was deleted meanwhile: that is recorded, its claim over, before the rest goes, which is the next invocation's
-		return l.clear()
 	case phase(l.m) != machine.PhaseDeleting && l.announced():
 		return plan.Sequence{}
 	case phase(l.m) != machine.PhaseDeleting:

@@ -198,7 +198,7 @@ var launches = []Guard{
 		return l.clear()
 `, "", "./functions/provision-machine"},
 	{"leftovers-answer-for-themselves", "2b.9", "shared/plan/action.go", `	if a.Ref.Attempt {`, `	if false {`, "./functions/provision-machine"},
-	{"leftovers-are-told-of-before-the-end", "2b.9", provision + "terminate.go", `	case l.cleared(): //`, `	case false: //`, ""},
+	{"leftovers-are-told-of-before-the-end", "2b.9", provision + "handler.go", `	case l.cleared(): //`, `	case false: //`, ""},
 	{"progress-survives-a-pause", "2b.8", provision + "launch.go", `len(i.Progress) > 0 && passes(code, i.Failures+1) {`, `false {`, ""},
 	{"horizon-blocks-the-retry", "2b.4", provision + "launch.go", `	case l.Now.Before(i.SurfacesUntil(l.cloud.Horizon)):
 		return l.await() // without tokens a second call could make a second instance

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisionmachine
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/memory"
+)
+
+// leftWorld is a cloud that does to a call what fault says, where an attempt of a Machine of that phase was refused midway, and left something.
+func leftWorld(t *testing.T, at string, fault func(memory.Call) error) (w slowWorld, calls map[memory.Op]int) {
+	t.Helper()
+	w, calls = newSlowWorld(t, nil), map[memory.Op]int{}
+	w.putLeft(t, "worker", at)
+	w.cloud.Fault = func(_ context.Context, c memory.Call) error {
+		if c.After {
+			return nil
+		}
+		calls[c.Op]++
+		return fault(c)
+	}
+	return w, calls
+}
+
+func (w slowWorld) putLeft(t *testing.T, name, at string) {
+	t.Helper()
+	m := slowMachine(name, "", at)
+	m.Spec.ProviderID = nil
+	i := machine.NewIntent(m, 1, slowAccount, []byte(`{}`))
+	left := w.cloud.Add(slowAccount, "c", provider.Instance{Name: m.Name, UID: m.UID, Token: i.Token, Child: true})
+	i = i.Released(machine.OutcomeRefused, time.Time{})
+	i.Code, i.Message, i.Failures, i.Progress = "Exhausted", "no room", 1, fmt.Appendf(nil, "[%q]", left)
+	m.Annotations[machine.AnnotationIntent] = i.String()
+	m.Annotations[machine.AnnotationInstanceState] = stateError
+	w.put(t, m)
+}
+
+// left reports whether something of the first attempt of the Machine is on record.
+func (w slowWorld) left(t *testing.T, name string) bool {
+	t.Helper()
+	i, err := machine.ParseIntent(w.machine(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i.Attempt == 1 && len(i.Progress) > 0
+}
+
+// A cloud that answers once in a scan, and not a second time, has answered: what came of the removal of what an attempt left is recorded,
+// and the claim for it ends, without another look (2b.8).
+func TestWhatCameOfARemovalNeedsNoOtherLook(t *testing.T) {
+	t.Parallel()
+	for at, look := range map[string]memory.Op{machine.PhaseFailed: memory.OpList, machine.PhaseProvisioning: memory.OpFind} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				last := time.Time{}
+				w, calls := leftWorld(t, at, func(c memory.Call) error {
+					if c.Op != look {
+						return nil
+					}
+					if time.Since(last) < 5*time.Second {
+						return provider.Errorf(provider.Throttled, "too many")
+					}
+					last = time.Now()
+					return nil
+				})
+				for range 30 {
+					w.scan()
+					time.Sleep(10 * time.Second)
+				}
+				if n := calls[memory.OpDelete]; n > 2 || w.left(t, "worker") {
+					t.Errorf("after five minutes, and %d removals, something is left: %v", n, w.left(t, "worker"))
+				}
+			})
+		})
+	}
+}
