@@ -82,3 +82,36 @@ func TestWhatCameOfARemovalNeedsNoOtherLook(t *testing.T) {
 		})
 	}
 }
+
+// What the attempts of Failed Machines left goes where no list comes, too, in turn, each with a removal and the confirmation (2b.8).
+func TestLeftoversGoWithoutAList(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, calls := leftWorld(t, machine.PhaseFailed, func(c memory.Call) error {
+			switch c.Op {
+			case memory.OpList:
+				return provider.Errorf(provider.Denied, "list: not authorized")
+			case memory.OpFind:
+				time.Sleep(time.Second)
+			}
+			return nil
+		})
+		const n = 60
+		for k := range n {
+			w.putLeft(t, fmt.Sprintf("worker-%02d", k), machine.PhaseFailed)
+		}
+		for range 60 {
+			w.scan()
+			time.Sleep(10 * time.Second)
+		}
+		left := 0
+		for k := range n {
+			if w.left(t, fmt.Sprintf("worker-%02d", k)) {
+				left++
+			}
+		}
+		if left > 0 || calls[memory.OpDelete] > 2*(n+1) {
+			t.Errorf("after ten minutes something of %d Machines of %d is left, after %d removals", left, n, calls[memory.OpDelete])
+		}
+	})
+}

@@ -101,7 +101,7 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 		alone := life{Snapshot: s, m: m}.takenUp()
 		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Alone: alone, Open: !s.Request.Scan() && known && !unlocated(m) && (m.Spec.ProviderID == nil || intent.Made(m) && s.OtherClusterID(m) == "")}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil || unrecorded(s, m))
 	case phase(m) == machine.PhaseFailed:
-		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan()}, leaves(s, m, intent) && validate(m) == ""
+		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Alone: true}, leaves(s, m, intent) && validate(m) == ""
 	case !machine.HasFinalizer(m), validate(m) != "", hopeless(s, m):
 		return snapshot.Lookup{}, false
 	case tried && o.Result == plan.Done && (m.Spec.ProviderID == nil || machine.SameID(*m.Spec.ProviderID, o.Instance.ProviderID)):
