@@ -9,9 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/provider/memory"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // leftWorld is a cloud that does to a call what fault says, where an attempt of a Machine of that phase was refused midway, and left something.
@@ -112,6 +115,32 @@ func TestLeftoversGoWithoutAList(t *testing.T) {
 		}
 		if left > 0 || calls[memory.OpDelete] > 2*(n+1) {
 			t.Errorf("after ten minutes something of %d Machines of %d is left, after %d removals", left, n, calls[memory.OpDelete])
+		}
+	})
+}
+
+// That the removal of what one attempt left was accepted a moment ago is not that of all that is the Machine's (2b.9).
+func TestAllIsAskedForAfterLeftovers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, calls := leftWorld(t, machine.PhaseFailed, func(memory.Call) error { return nil })
+		process := w.process(w.api.As(name))
+		handle := func() {
+			if _, err := process.Handle(t.Context(), snapshot.Request{Kind: "Machine", Namespace: machine.Namespace, Name: "worker"}); err != nil {
+				t.Error(err)
+			}
+		}
+		handle()
+		m := w.machine("worker").DeepCopy()
+		m.DeletionTimestamp = new(metav1.Now())
+		m.Status.Phase = new(machine.PhaseDeleting)
+		m.Status.Conditions = append(m.Status.Conditions, machine.True(machine.ConditionDrained, machine.ReasonNoNode, ""))
+		w.put(t, m)
+		time.Sleep(time.Second)
+		before := calls[memory.OpDelete]
+		handle()
+		if after := calls[memory.OpDelete]; before != 1 || after != 2 {
+			t.Errorf("%d removals before the Machine was deleted, %d with those after, want 1 and 2", before, after)
 		}
 	})
 }

@@ -202,7 +202,7 @@ func (i *invocation) do(ctx context.Context, a plan.Action) (plan.Outcome, error
 // deleteInstance asks for a removal, unless one was accepted a moment ago: events about the same change come in twos and
 // threes.
 func (i *invocation) deleteInstance(ctx context.Context, a plan.DeleteInstance) plan.Outcome {
-	key := fmt.Sprint(a.Account, " ", a.Cluster, " ", a.Ref.UID, " ", a.Ref.ID, " ", a.Ref.ProviderID)
+	key := fmt.Sprint(a.Account, " ", a.Cluster, " ", a.Key(), " ", a.Ref.ProviderID)
 	if !i.deleted.fresh(key, i.now, deletedFor) {
 		return plan.Outcome{}
 	}
