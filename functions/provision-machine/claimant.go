@@ -31,10 +31,10 @@ func (l life) claimant() *machine.Machine {
 }
 
 // passedOn reports whether n runs for another Machine by now, whose record proves it: a host that was freed has its id with whom it is
-// given to next, and its kubelet finds the Node that it had. Whose instance was lost had the host before.
+// given to next, and its kubelet finds the Node that it had. Whose instance was lost, or is gone, had the host before.
 func (l life) passedOn(n *corev1.Node) bool {
 	return machine.NodeAlive(n, l.Now) && slices.ContainsFunc(l.Machines, func(o *machine.Machine) bool {
-		return o.UID != l.m.UID && machine.LostAt(o) == nil && machine.SameInstance(o, n) && readable(l.Snapshot, o).Made(o)
+		return o.UID != l.m.UID && machine.HasFinalizer(o) && machine.LostAt(o) == nil && machine.SameInstance(o, n) && readable(l.Snapshot, o).Made(o)
 	})
 }
 
