@@ -75,6 +75,21 @@ func used(s snapshot.Snapshot, state machine.SweepState) map[string]machine.Swep
 	return all
 }
 
+// unclear reports whether nobody can tell the account that a Machine has an intent for, as it is another version's or spoilt, or lost its
+// spec: a call may be under way in any that is on record.
+func unclear(s snapshot.Snapshot) bool {
+	return slices.ContainsFunc(s.Machines, func(m *machine.Machine) bool {
+		intent, err := s.Records.Intent(m)
+		return err != nil || intent != nil && m.Spec.ProviderSpec.Value == nil
+	})
+}
+
+// busy reports whether a Machine uses the account, or may.
+func (w sweep) busy(key string) bool {
+	_, used := w.inUse[key]
+	return used || w.unclear
+}
+
 // known returns the accounts to look into: those on record as they were recorded, because a spec may have changed
 // since, and those that are new; and those that credentials led to before somebody changed them.
 func known(s snapshot.Snapshot, inUse map[string]machine.SweptAccount, state machine.SweepState) map[string]machine.SweptAccount {
@@ -136,7 +151,7 @@ func (w sweep) blindness() plan.Sequence {
 	return plan.Sequence{Notes: notes}
 }
 
-// accounts returns what to remember: every account in use, and each other one until it was empty twice, a Horizon
+// accounts returns what to remember: every account in use, or that may be, and each other one until it was empty twice, a Horizon
 // apart, while no Node is left whose instance may have been there. One whose credentials led elsewhere before is kept: they
 // may lead back.
 func (w sweep) accounts() map[string]machine.SweptAccount {
@@ -147,9 +162,8 @@ func (w sweep) accounts() map[string]machine.SweptAccount {
 	}
 	for key, a := range all {
 		seen, asked := w.Accounts[key]
-		_, busy := w.inUse[key]
 		switch {
-		case busy && !needed[key] || asked && made(seen.Instances)+len(w.ghosts) > 0:
+		case w.busy(key) && !needed[key] || asked && made(seen.Instances)+len(w.ghosts) > 0:
 			a.EmptySince = nil
 		case !asked || seen.Err != nil || untold(a, seen):
 		case a.EmptySince == nil:

@@ -80,19 +80,20 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 // sweep is one decision.
 type sweep struct {
 	snapshot.Snapshot
-	stored machine.SweepState
-	state  machine.SweepState              // as it counts now
-	inUse  map[string]machine.SweptAccount // by key
-	known  map[string]machine.SweptAccount // with those on record
-	owners owners
-	finds  []find
-	spared int // finds beside these that may be a Machine's in a namespace that is not served
-	ghosts []*corev1.Node
+	stored  machine.SweepState
+	state   machine.SweepState              // as it counts now
+	inUse   map[string]machine.SweptAccount // by key
+	known   map[string]machine.SweptAccount // with those on record
+	unclear bool                            // which ones Machines use: there may be more
+	owners  owners
+	finds   []find
+	spared  int // finds beside these that may be a Machine's in a namespace that is not served
+	ghosts  []*corev1.Node
 }
 
 func sweepOf(s snapshot.Snapshot, stored machine.SweepState) sweep {
 	state := bounded(stored, s.Now)
-	w := sweep{Snapshot: s, stored: stored, state: state, inUse: used(s, state), owners: ownersIn(s)}
+	w := sweep{Snapshot: s, stored: stored, state: state, inUse: used(s, state), unclear: unclear(s), owners: ownersIn(s)}
 	w.known = known(s, w.inUse, state)
 	all := findsIn(s, w.owners)
 	w.finds = slices.DeleteFunc(slices.Clone(all), func(f find) bool { return w.veiled(f.account) })
@@ -132,7 +133,7 @@ func (w sweep) failures() plan.Sequence {
 	for _, key := range slices.Sorted(maps.Keys(w.Accounts)) {
 		if err := w.Accounts[key].Err; err != nil && !w.Accounts[key].Later {
 			why := key + ": " + err.Message
-			if _, busy := w.inUse[key]; !busy && w.Serves(w.known[key].Namespace) {
+			if !w.busy(key) && w.Serves(w.known[key].Namespace) {
 				why += "; no machine uses the account any more: if nothing of this cluster is left there, take it off configmap " + machine.ConfigMapSweep
 			}
 			notes = append(notes, plan.Warning(w.object(), "AccountNotListed", why))
