@@ -26,6 +26,7 @@ const (
 
 var (
 	untokened = []byte{1, 3, 0, 0, 0, 1}          // a list that lags, no ports, at once running
+	inSteps   = []byte{1, 2, 1, 0, 0, 1}          // some lists lag, with ports
 	bareMetal = []byte{2, 0, 1, 0, 0, 2, 0, 0, 1} // fewer hosts than Machines, which have chosen theirs
 	doubles   = []string{"R-S1"}
 	orphans   = []string{"R-S1", "R-S2", "R-S15", "R-L1"}

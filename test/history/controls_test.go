@@ -121,6 +121,8 @@ var controls = []control{
 	{"^R-S3: .* node .*, which stays$", sim.Machines, nil, of(sweep, deletesNodes), nil, swarm, nil},
 	{"^R-S3: .* node .*, which stays$", sim.Machines, nil, of(sweep, deletesUnlinked), nil, swarm, nil},
 	{"^R-S3: .* only instance", sim.Machines, nil, of(provision, deletesUnrecorded), nil, story, lost},
+	{"^R-S3: .* only instance", sim.Machines, inSteps, of(provision, answersItself, overlooks), nil, swarm, nil},
+	{"^R-S3: .* only instance", sim.Machines, inSteps, of(provision, overlooks), nil, swarm, nil},
 	{"^R-S7: .* is not drained", sim.Machines, nil, of(provision, deletesUndrained), nil, story, nil},
 	{"^R-S7: .* is not drained", sim.Machines, nil, of(provision, takesForDrained), nil, story, nil},
 	{"^R-S7: .* is held by a hook", sim.Machines, nil, both(of(link, holds), of(provision, deletesHeld)), nil, story, nil},

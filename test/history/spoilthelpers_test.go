@@ -4,6 +4,7 @@ package history
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -60,6 +61,21 @@ func calledBefore(f function.Function) function.Function {
 				i.Unanswered = new(metav1.NewTime(i.Unanswered.Add(-time.Hour)))
 			}
 		})
+	})
+}
+
+// overlooks sees nothing of the instances of Machines that record none.
+func overlooks(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		next.Clouds = maps.Clone(s.Clouds)
+		for _, m := range s.Machines {
+			if c, asked := s.Clouds[m.UID]; asked && m.Spec.ProviderID == nil {
+				c.Found = nil
+				next.Clouds[m.UID] = c
+			}
+		}
+		return next
 	})
 }
 

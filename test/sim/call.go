@@ -88,6 +88,7 @@ type proc struct {
 	skew    time.Duration      // of its clock when it last read
 	read    []*machine.Machine // as it last did
 	pods    int                // that were wanted when it last read them
+	looked  time.Time          // by the cloud's clock: when the cloud last told it what there is
 
 	deadline, methodBegan time.Time // of the driver's method that is being carried out, if it is of hosts
 }

@@ -36,6 +36,7 @@ type watch struct {
 	back           map[types.UID]int       // Machines that people put back into the set: the last invocation that began before
 	attempts       map[types.UID]int       // by Machine: the first attempt that may be on record from now on
 	overAt         map[string]time.Time    // by token: when the attempt counted as over
+	births         map[string]birth        // by instance
 	emptied        map[types.UID]bool      // Machines that drain-node called drained
 	drains         map[types.UID]bool      // Machines of the control plane whose Nodes were cordoned for it
 	plans          map[string]bool         // that changed the set's replicas
@@ -75,7 +76,7 @@ func (p *Play) begin() { p.watch = watch{}.clone() }
 // clone returns what may be told more, while w stays as it is.
 func (w watch) clone() watch {
 	w.sick, w.silent, w.ever, w.retired, w.rebuilt = copied(w.sick), copied(w.silent), copied(w.ever), copied(w.retired), copied(w.rebuilt)
-	w.attempts, w.overAt, w.plans, w.drains = copied(w.attempts), copied(w.overAt), copied(w.plans), copied(w.drains)
+	w.attempts, w.overAt, w.plans, w.drains, w.births = copied(w.attempts), copied(w.overAt), copied(w.plans), copied(w.drains), copied(w.births)
 	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
 	w.unanswered, w.flying, w.out, w.emptied = copied(w.unanswered), copied(w.flying), copied(w.out), copied(w.emptied)
 	return w

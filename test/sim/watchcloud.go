@@ -89,6 +89,7 @@ func (p *Play) owner(uid types.UID) *machine.Machine {
 // watchCreated holds R-S1, R-S2 and R-S4 for a new instance.
 func (p *Play) watchCreated(q *proc, e cloud.Event) {
 	p.surfaced(e.UID)
+	p.births[e.ID] = birth{at: e.At, began: q.began.Add(-max(q.jumped, 0))}
 	m := p.owner(e.UID)
 	live := p.liveOf(e.UID)
 	bounded := !p.unbounded && !p.restored
@@ -152,7 +153,7 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 		p.violate("B7", "%s deletes %s of %s, which another API has the say over", q, e.ID, m.Name)
 	case m.DeletionTimestamp == nil && recorded:
 		p.violate("R-S3", "%s deletes %s, which %s records", q, e.ID, m.Name)
-	case m.DeletionTimestamp == nil && machine.ProviderID(m) == "":
+	case m.DeletionTimestamp == nil && machine.ProviderID(m) == "" && !p.cutShort(q, e):
 		p.violate("R-S3", "%s deletes %s, which may be %s's only instance", q, e.ID, m.Name)
 	case m.DeletionTimestamp == nil, sweeps && !recorded:
 	case !p.emptied[m.UID] || !isDrained(m) && !q.sawDrained(m.UID):
@@ -167,6 +168,17 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 	if !sweeps && p.doubtful(q, e.UID) {
 		p.violate("R-S12", "%s deletes %s although the cloud did not say what there is", q, e.ID)
 	}
+}
+
+// birth is when an instance was made, by the cloud's clock, and when who asked for it began, by the API server's as it was then.
+type birth struct{ at, began time.Time }
+
+// cutShort reports whether the attempt that made the instance of e ended as was right by the API server's clock, and q asked what there is
+// before every list had to show it, by the cloud's, which nobody sets: a clock was set ahead meanwhile, or the call was held up for longer
+// than the Horizon. What is left of such an attempt goes, and nobody can know that it is what was to come of it.
+func (p *Play) cutShort(q *proc, e cloud.Event) bool {
+	b, over := p.births[e.ID], p.overAt[e.Token]
+	return !over.IsZero() && !over.Before(b.began.Add(p.horizon()-time.Second)) && q.looked.Before(b.at.Add(p.Cloud.Lag))
 }
 
 // sawGo reports whether q, when it last read the Machines, saw another of m's name that was deleted.
@@ -216,6 +228,9 @@ func (p *Play) writes(m *machine.Machine) bool {
 
 // asked remembers of what an invocation has no answer: of nothing that it asked for since it last did something to it.
 func (p *Play) asked(q *proc, c cloud.Call, answered bool) {
+	if answered && (c.Op == cloud.OpFind || c.Op == cloud.OpList) {
+		q.looked = p.elsewhere()
+	}
 	switch c.Op {
 	case cloud.OpFind:
 		p.doubts[doubt{proc: q.id, uid: c.Ref.UID}] = !answered
