@@ -145,27 +145,33 @@ func (g *group) awaited() int32 {
 }
 
 // surplus reports that there are more Machines than wanted: somebody lowered the target, and nobody has chosen yet.
-func (g *group) surplus() bool {
-	staying := int32(0)
+func (g *group) surplus() bool { return g.staying() > g.target }
+
+// staying counts the Machines that are not on the way out.
+func (g *group) staying() (n int32) {
 	for _, m := range g.members {
-		if !m.leaving {
-			staying++
-		}
+		n += int32(truth(!m.leaving))
 	}
-	return staying > g.target
+	return n
 }
 
 // undecided reports that somebody lowered the target, and nobody has chosen yet who goes: beside a surplus, where the ledger still has
 // Machines made for more ordinals than are wanted. Should one of these come, another goes for it, by the set's policy.
 func (sc *scan) undecided(g *group) bool {
+	return g.surplus() || sc.allotted(g) > g.target
+}
+
+// allotted counts the ordinals that the ledger has Machines made for, but for those whose Machine is on its way out. Without a ledger of
+// the set's own they are the Machines that stay: scale-machineset will make one of them.
+func (sc *scan) allotted(g *group) int32 {
 	l, err := sc.Records.Ledger(g.set)
-	if err != nil || l.SetUID != g.set.UID { // scale-machineset will make another
-		return g.surplus()
+	if err != nil || l.SetUID != g.set.UID {
+		return g.staying()
 	}
-	staying := len(l.Active)
+	n := len(l.Active)
 	for _, m := range g.members {
 		k, ok := l.OrdinalOf(g.set.Name, m.machine)
-		staying -= truth(m.leaving && ok && l.Active.Has(k))
+		n -= truth(m.leaving && ok && l.Active.Has(k))
 	}
-	return g.surplus() || staying > int(g.target)
+	return int32(n)
 }

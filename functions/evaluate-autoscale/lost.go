@@ -19,8 +19,8 @@ const revert = "revert"
 
 // giveUp lowers the targets of groups by what will not come (SPEC C47–C50): Machines that failed, or have had no Node
 // for longer than it may take, go by name; Machines that were never made are no longer waited for. No group falls below
-// its minimum, no Machine goes that ever had a Node, and the cluster's budget bounds how many go. A list of Nodes that
-// is not believed proves nothing.
+// its minimum, no Machine goes that ever had a Node, nor before the ledger has what the set grew by, and the cluster's budget
+// bounds how many go. A list of Nodes that is not believed proves nothing.
 func (sc *scan) giveUp() {
 	if sc.doubt {
 		return
@@ -30,7 +30,10 @@ func (sc *scan) giveUp() {
 			continue
 		}
 		room := int(g.target - g.min)
-		victims := sc.lost(g, room)
+		var victims []autoscaling.Lost
+		if sc.allotted(g) >= g.target { // else a lower target takes what the set grew by, whoever is named
+			victims = sc.lost(g, room)
+		}
 		less := len(victims)
 		if r := sc.state.Groups[g.id].Request; r != nil && r.TimedOut {
 			never, unmade := g.unmade()

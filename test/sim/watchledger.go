@@ -157,11 +157,17 @@ func (p *Play) absent(set *machine.MachineSet) (n int) {
 }
 
 // overdue counts the Machines that had the autoscaler's time to become Nodes, and did not: others are made in their place. So are
-// they for all that are awaited together with these, by one request (SPEC C47): the autoscaler remembers that it timed out.
-func (p *Play) overdue() (n int) {
+// they for all that are awaited together with these, by one request (SPEC C47): the autoscaler remembers that it timed out. One that q has
+// read as Failed had its time, too (C49): it stays where the set has no more than its minimum, for people or a check, and serves nobody.
+func (p *Play) overdue(q *proc) (n int) {
 	timedOut := p.remembered(`"timed out"`)
+	failed := func(m *machine.Machine) bool {
+		return slices.ContainsFunc(q.read, func(o *machine.Machine) bool {
+			return o.UID == m.UID && machine.Phase(o) == machine.PhaseFailed && o.Status.NodeRef == nil
+		})
+	}
 	for _, m := range p.machines() {
-		if m.Status.NodeRef == nil && (timedOut || p.clock.Sub(m.CreationTimestamp.Time) >= 15*time.Minute) {
+		if m.Status.NodeRef == nil && (timedOut || failed(m) || p.clock.Sub(m.CreationTimestamp.Time) >= 15*time.Minute) {
 			n++
 		}
 	}
@@ -191,7 +197,7 @@ func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
 		p.violate("R-S4", "%s: %d replicas, at most %d are allowed", q, to, mostReplicas)
 	case to > from && p.masters()+to > p.mostNodes():
 		p.violate("R-S4", "%s: %d replicas and %d masters, at most %d nodes are allowed", q, to, p.masters(), p.mostNodes())
-	case to > from && to > max(most, 1)+p.overdue() && !p.disturbed && !p.limited && !p.tampered:
+	case to > from && to > max(most, 1)+p.overdue(q) && !p.disturbed && !p.limited && !p.tampered:
 		p.violate("R-S4", "%s: %d replicas for %d pods", q, to, most)
 	case to < from && (err != nil || len(victims)+p.absent(old) < from-to):
 		p.violate("R-S5", "%s: %d less with %d victims", q, from-to, len(victims))

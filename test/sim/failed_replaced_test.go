@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"encoding/hex"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// failedAtTheMinimum is the kept schedule in which people spoil the spec of a set's only Machine. Nobody replaces what failed of that
+// (R-B27), and the set may not be smaller: for the Pod that waits it grows, then the Failed Machine goes (SPEC C49).
+const failedAtTheMinimum = "R-S4: people spoilt the only Machine of a set at its minimum"
+
+func playFailedAtTheMinimum(t *testing.T, wrap func(function.Function) function.Function) (string, error) {
+	t.Helper()
+	for _, k := range kept {
+		if strings.HasPrefix(k.was, failedAtTheMinimum) {
+			vector, err := hex.DecodeString(k.vector)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := NewPlay(Config{Level: k.level, Frozen: k.frozen, Steps: k.steps, Wrap: wrap}, &Script{Given: vector})
+			var trace strings.Builder
+			p.Trace = &trace
+			err = p.Run()
+			return trace.String(), err
+		}
+	}
+	t.Fatal("it is not kept")
+	return "", nil
+}
+
+// The functions do it alone: what the set grew by is not taken back instead of the Machine that failed.
+func TestFailedMachineAtTheMinimumIsReplaced(t *testing.T) {
+	t.Parallel()
+	trace, err := playFailedAtTheMinimum(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(trace, "(1 → 2 replicas)") || !strings.Contains(trace, "is the autoscaler's victim)") || strings.Contains(trace, "people delete") {
+		t.Error(trace)
+	}
+}
+
+// One Failed Machine is a reason for one replica more than there are Pods, and no more (R-S4).
+func TestFailedMachineIsReplacedByOne(t *testing.T) {
+	t.Parallel()
+	trace, err := playFailedAtTheMinimum(t, growsByOneMore)
+	if err == nil || !strings.HasPrefix(err.Error(), "R-S4: ") || !strings.HasSuffix(err.Error(), " 3 replicas for 1 pods") {
+		t.Errorf("%v\n%s", err, trace)
+	}
+}
+
+// growsByOneMore has a set that grows be one larger.
+func growsByOneMore(f function.Function) function.Function {
+	decide := f.Decide
+	f.Decide = func(s snapshot.Snapshot) plan.Plan {
+		p := decide(s)
+		for i := range p.Do {
+			p.Do[i].Do = slices.Clone(p.Do[i].Do)
+			for j, a := range p.Do[i].Do {
+				u, _ := a.(plan.Update)
+				old, _ := u.Old.(*machine.MachineSet)
+				now, _ := u.New.(*machine.MachineSet)
+				if old != nil && now != nil && *now.Spec.Replicas > *old.Spec.Replicas {
+					now = now.DeepCopy()
+					now.Spec.Replicas = new(*now.Spec.Replicas + 1)
+					u.New = now
+					p.Do[i].Do[j] = u
+				}
+			}
+		}
+		return p
+	}
+	return f
+}
