@@ -161,8 +161,9 @@ func (sc *scan) undecided(g *group) bool {
 	return g.surplus() || sc.allotted(g) > g.target
 }
 
-// allotted counts the ordinals that the ledger has Machines made for, but for those whose Machine is on its way out. Without a ledger of
-// the set's own they are the Machines that stay: scale-machineset will make one of them.
+// allotted counts the ordinals that the ledger has Machines made for, but for those whose Machine is on its way out, or an orphan: for that
+// nobody goes before it is adopted, which may be refused for ever. One whose Machine is another controller's counts: it is retired
+// first of all. Without a ledger of the set's own they are the Machines that stay: scale-machineset will make one of them.
 func (sc *scan) allotted(g *group) int32 {
 	l, err := sc.Records.Ledger(g.set)
 	if err != nil || l.SetUID != g.set.UID {
@@ -173,5 +174,17 @@ func (sc *scan) allotted(g *group) int32 {
 		k, ok := l.OrdinalOf(g.set.Name, m.machine)
 		n -= truth(m.leaving && ok && l.Active.Has(k))
 	}
+	if n > int(g.staying()) { // else each is a member's
+		for _, k := range l.Active {
+			n -= truth(sc.orphaned(g, l, k))
+		}
+	}
 	return int32(n)
+}
+
+// orphaned reports whether the Machine at ordinal k is there, alive, and has no controller.
+func (sc *scan) orphaned(g *group, l machine.Ledger, k int) bool {
+	m := sc.Machine(g.set.Namespace, l.Name(g.set.Name, k))
+	a, adopted := l.Adopted[k]
+	return m != nil && m.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(m) == nil && (!adopted || a.UID == m.UID)
 }

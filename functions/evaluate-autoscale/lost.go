@@ -36,7 +36,7 @@ func (sc *scan) giveUp() {
 		}
 		less := len(victims)
 		if r := sc.state.Groups[g.id].Request; r != nil && r.TimedOut {
-			never, unmade := g.unmade()
+			never, unmade := sc.unmade(g)
 			never = max(0, min(room-less, never))
 			less += never
 			victims = append(victims, unmade[:min(never, len(unmade))]...)
@@ -82,8 +82,8 @@ func (sc *scan) late(g *group, m *machine.Machine) bool {
 
 // unmade counts the Machines of the target that do not exist or are on their way out, and names those that scale-machineset may
 // be about to make, or to make anew: should one come before the target is lower, it goes, and not another by the set's policy.
-// The others cannot come: what allocates them writes the set, too.
-func (g *group) unmade() (n int, about []autoscaling.Lost) {
+// The others cannot come: what allocates them writes the set, too. An orphan is made.
+func (sc *scan) unmade(g *group) (n int, about []autoscaling.Lost) {
 	n = int(g.target)
 	made := map[string]bool{}
 	for _, m := range g.members {
@@ -95,7 +95,7 @@ func (g *group) unmade() (n int, about []autoscaling.Lost) {
 		return 0, nil // scale-machineset will make another
 	}
 	for _, k := range slices.Backward(l.Active) {
-		if name := l.Name(g.set.Name, k); !made[name] {
+		if name := l.Name(g.set.Name, k); !made[name] && !sc.orphaned(g, l, k) {
 			about = append(about, autoscaling.Lost{Machine: name})
 		}
 	}

@@ -27,6 +27,8 @@ var scalings = []Guard{
 		return // one`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"growth-is-not-taken-back", "2d", autoscale + "lost.go", `		if sc.allotted(g) >= g.target {`, `		if true {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"never-made-wait-for-a-choice", "2d", autoscale + "group.go", ` || sc.allotted(g) > g.target`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"orphans-wait-for-no-choice", "2d", autoscale + "group.go", `			n -= truth(sc.orphaned(g, l, k))`, `			n -= truth(k < 0)`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"orphans-are-made", "2d", autoscale + "lost.go", ` && !sc.orphaned(g, l, k) {`, ` {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"gpus-before-their-label", "2d", autoscale + "limits.go", `	if t == "" && g != nil {`, `	if false {`, "./functions/evaluate-autoscale -run=TestScenarios|TestGPU"},
 	{"failures-have-room", "2d", autoscale + "request.go", `n.Reason = clip(reason)`, `n.Reason = reason`, "./functions/evaluate-autoscale -run=Failures"},
 	{"waves-have-room", "2d", autoscale + "wave.go", `	if len(waves) > maxWaves {`, `	if false {`, "./functions/evaluate-autoscale -run=Waves"},

@@ -6,9 +6,12 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	evaluateautoscale "github.com/machine-functions/machine-functions/functions/evaluate-autoscale"
 	scalemachineset "github.com/machine-functions/machine-functions/functions/scale-machineset"
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
@@ -200,4 +203,56 @@ func (b *between) Observe(ctx context.Context, s snapshot.Snapshot, queries []sn
 		b.read = b.read || string(q.Kind) == b.of
 	}
 	return s, nil
+}
+
+// An orphan that may not be adopted holds no scale-down up: idle Nodes go, to the minimum, also after people wanted more of them.
+func TestOrphanThatMayNotBeAdoptedHoldsNoScaleDownUp(t *testing.T) {
+	t.Parallel()
+	w := machineLayer()
+	w.Functions = append(w.Functions, evaluateautoscale.Function)
+	set := Set(setName, 3)
+	orphan := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "by-hand", Labels: set.Labels}}
+	orphan.Spec.ProviderSpec.Value = set.Spec.Template.Spec.ProviderSpec.Value
+	if err := w.API.Put(append((&Play{}).autoscaling(), set, orphan)...); err != nil {
+		t.Fatal(err)
+	}
+	for k := range 2 * 60 * 6 {
+		if k == 60*6 {
+			if err := w.API.Scale(machine.Namespace, setName, 3); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.Pass(10 * time.Second)
+		if err := w.Kubelets(); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range w.Functions {
+			r := w.Runner(f)
+			r.Cluster = deniesChanges{r.Cluster, orphan.Name}
+			if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
+				t.Fatal(f.Name, err)
+			}
+		}
+	}
+	if n := *memory.Get[*machine.MachineSet](w.API, machine.Namespace, setName).Spec.Replicas; n != 1 {
+		t.Errorf("%d replicas: %s", n, state(w))
+	}
+	for _, n := range memory.List[*corev1.Node](w.API) {
+		if len(n.Spec.Taints) > 0 {
+			t.Errorf("node %s is tainted: %v", n.Name, n.Spec.Taints)
+		}
+	}
+}
+
+// deniesChanges is a cluster whose policy lets nobody change the Machine of a name.
+type deniesChanges struct {
+	cluster.Cluster
+	of string
+}
+
+func (d deniesChanges) Apply(ctx context.Context, a plan.Action) error {
+	if u, ok := a.(plan.Update); ok && u.Old.GetName() == d.of {
+		return &cluster.RefusedError{Err: errors.New("denied by policy")}
+	}
+	return d.Cluster.Apply(ctx, a)
 }
