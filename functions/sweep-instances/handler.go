@@ -13,7 +13,9 @@
 package sweepinstances
 
 import (
+	"cmp"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"strings"
@@ -57,15 +59,22 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	}
 	deletes := deleted(s) // by key: two accounts may use the same ids
 	kept := 0
+	var goes []find
 	for _, f := range w.ripe() {
-		a := f.deletion()
-		switch node := w.readyNode(f); {
-		case deletes[a.Key()], held[f.key()]:
+		switch node, o := w.readyNode(f), s.Outcomes[f.deletion().Key()]; {
+		case o.Result == plan.Refused && w.firstOfHour():
+			p.Notes = append(p.Notes, plan.Warning(w.object(), "FailedDelete", fmt.Sprintf("%s cannot be removed: %s", f, o.Message)))
+		case deletes[f.deletion().Key()], held[f.key()]:
 		case node != "":
 			if kept++; kept <= maxTold {
 				p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepHeld", fmt.Sprintf("%s is kept: node %s runs on it", f, node)))
 			}
-		case len(deletes) < maxDeletes:
+		default:
+			goes = append(goes, f)
+		}
+	}
+	for _, f := range w.inTurn(goes) {
+		if a := f.deletion(); len(deletes) < maxDeletes && !deletes[a.Key()] {
 			deletes[a.Key()] = true
 			p.Add(plan.Sequence{Do: []plan.Action{a}, Notes: []plan.Note{plan.Normal(w.object(), "OrphanRemoved", f.String())}})
 		}
@@ -75,6 +84,30 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	}
 	p.Add(w.exorcise()...)
 	return p.Untried(s.Outcomes)
+}
+
+// inTurn orders finds otherwise in each sweep: what a cloud refuses to remove is known only once it was asked for, and must not hold up the
+// rest (R-L4). What was made without a Machine comes before what former attempts left, which has the last place all the same.
+func (w sweep) inTurn(goes []find) []find {
+	turn := func(f find) uint64 {
+		h := fnv.New64a()
+		_, _ = fmt.Fprintln(h, f.key(), w.Now.Truncate(sweepEvery).Unix()) // a hash never fails
+		return h.Sum64()
+	}
+	slices.SortStableFunc(goes, func(a, b find) int {
+		if a.former == b.former {
+			return cmp.Compare(turn(a), turn(b))
+		}
+		if b.former {
+			return -1
+		}
+		return 1
+	})
+	if i := slices.IndexFunc(goes, func(f find) bool { return f.former }); i >= maxDeletes {
+		f := goes[i]
+		goes = slices.Insert(slices.Delete(goes, i, i+1), maxDeletes-1, f)
+	}
+	return goes
 }
 
 // sweep is one decision.

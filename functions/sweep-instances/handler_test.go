@@ -3,7 +3,9 @@
 package sweepinstances
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -39,6 +41,34 @@ func TestAccountsThatMayBeTheSame(t *testing.T) {
 		w.Served, w.Accounts = tt.served, map[string]snapshot.Account{"a": {Owner: tt.mine}}
 		if got := w.veiled("a"); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}
+
+// Of many finds that the cloud does not let go each comes among the first in some sweep, whatever the sweeps' distance; what former attempts
+// left has the last place where there are others.
+func TestFindsTakeTurns(t *testing.T) {
+	t.Parallel()
+	for _, every := range []time.Duration{5 * time.Minute, 10 * time.Minute, time.Hour} {
+		for n := 1; n <= 60; n += 7 {
+			w, first := sweep{}, map[string]bool{}
+			w.Now = time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+			for range 40 * n {
+				var goes []find
+				for k := range n {
+					goes = append(goes, find{account: "a", in: provider.Instance{ID: fmt.Sprint("i-", k), UID: "u"}}, find{account: "a", in: provider.Instance{ID: fmt.Sprint("p-", k), UID: "u"}, former: true})
+				}
+				for k, f := range w.inTurn(goes)[:min(2*n, maxDeletes)] {
+					first[f.in.ID] = true
+					if f.former != (k >= min(n, maxDeletes-1)) {
+						t.Fatalf("%d: %s is at place %d", n, f, k)
+					}
+				}
+				w.Now = w.Now.Add(every)
+			}
+			if len(first) != 2*n {
+				t.Errorf("every %v: %d of %d come first", every, len(first), 2*n)
+			}
 		}
 	}
 }

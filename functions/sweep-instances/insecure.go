@@ -15,10 +15,13 @@ import (
 // sweepEvery is how often the tick comes: one falls into the beginning of each hour, and no record of the last one is needed.
 const sweepEvery = 5 * time.Minute
 
+// firstOfHour reports whether this is the first sweep of an hour: in it people are told again of what lasts.
+func (w sweep) firstOfHour() bool { return w.Now.Sub(w.Now.Truncate(time.Hour)) < sweepEvery }
+
 // insecure tells, in the first sweep of an hour, the MachineSets, and the Machines without one, whose cloud need not prove who
 // it is: at most maxTold of them. The metric tells all accounts at any time.
 func (w sweep) insecure() plan.Sequence {
-	if w.Now.Sub(w.Now.Truncate(time.Hour)) >= sweepEvery {
+	if !w.firstOfHour() {
 		return plan.Sequence{}
 	}
 	var notes []plan.Note

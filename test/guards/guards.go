@@ -280,7 +280,10 @@ var sweeps = []Guard{
 	{"instance-of-a-machine-that-shows-no-other", "2b.10", sweep + "find.go", `			if o.alone(in) {`, `			if false {`, ""},
 	{"ready-node-of-the-machine-keeps-its-instance", "2b.10", sweep + "find.go", `former := marked &&`, `former := false && marked &&`, ""},
 	{"kept-instance-of-the-same-tag", "2b.10", sweep + "handler.go", `	if !f.shared && `, `	if `, ""},
-	{"few-at-a-time", "G8", sweep + "handler.go", `		case len(deletes) < maxDeletes:`, `		case len(deletes) < maxDeletes*1000:`, ""},
+	{"few-at-a-time", "G8", sweep + "handler.go", `len(deletes) < maxDeletes && `, `len(deletes) < maxDeletes*1000 && `, ""},
+	{"each-sweep-has-others-first", "2b.10", sweep + "handler.go", `w.Now.Truncate(sweepEvery).Unix()`, `0`, ""},
+	{"left-comes-after-instances", "2b.10", sweep + "handler.go", `		if a.former == b.former {`, `		if true {`, ""},
+	{"left-has-a-place", "2b.10", sweep + "handler.go", `i >= maxDeletes {`, `i >= maxDeletes*1000 {`, ""},
 	{"unlisted-account-has-no-finds", "G5", sweep + "find.go", `		if account.Err != nil {
 			continue
 		}
