@@ -33,7 +33,7 @@ func byNodeName(a, b autoscaling.Removal) int { return cmp.Compare(a.Node, b.Nod
 // Node empty, and during an outage none goes.
 //
 //	taint, cordon ─▶ list the Pods again ─▶ drain-node empties it ─▶ empty: replicas − n, n victims ─▶ Node gone
-//	      └──────────────┴── a Pod that cannot go, 2 m, or an outage ──▶ way back: untaint, uncordon, cool down
+//	      └──────────────┴── a Pod that cannot go, 2 m, the minimum, or an outage ──▶ way back: untaint, uncordon, cool down
 func (sc *scan) continueRemovals() {
 	empty := map[*group][]autoscaling.Removal{}
 	var keep []autoscaling.Removal
@@ -157,6 +157,8 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 		return "scale-down of the node was disabled"
 	case sc.tooManyUnready(): // whoever lost a Node needs this one
 		return outage
+	case sc.tooMany(r, g): // and another would be made for Pods that it can take
+		return "the machine set is at its minimum"
 	}
 	for _, p := range sc.remaining(n) {
 		if !r.Drain {
@@ -175,27 +177,32 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 	return ""
 }
 
-// commitRemovals lowers a group's replicas by the Nodes that are empty, naming their Machines as victims, as far as
-// its minimum allows now.
+// tooMany reports that a group's minimum keeps a Node: since its removal began the target was lowered, or the minimum raised. Those go
+// on first that need no drain. While nobody has chosen yet whom a lower target takes, it may be this one.
+func (sc *scan) tooMany(r autoscaling.Removal, g *group) bool {
+	before := int32(0)
+	for _, x := range sc.state.Removals {
+		first := cmp.Or(cmp.Compare(truth(x.Drain), truth(r.Drain)), byNodeName(x, r)) < 0
+		before += int32(truth(first && x.Group == r.Group && sc.nodes[x.NodeUID] != nil && !sc.begun(x)))
+	}
+	return before >= g.target-g.min && !sc.undecided(g)
+}
+
+// commitRemovals lowers a group's replicas by the Nodes that are empty, naming their Machines as victims.
 func (sc *scan) commitRemovals(g *group, empty []autoscaling.Removal) {
 	if pendingResize(g, sc.state.Groups[g.id]) || sc.undecided(g) {
 		return // one change of a set at a time, also where people made the last one and nobody has chosen yet
 	}
 	sc.state.Removals, empty = sc.withinMinimums(empty)
-	room := max(0, min(len(empty), int(g.target-g.min)))
-	for _, r := range empty[room:] {
-		sc.takeBack(r, sc.nodes[r.NodeUID], "the machine set is at its minimum")
+	if len(empty) == 0 {
+		return
 	}
 	var names []string
-	for _, r := range empty[:room] {
+	for _, r := range empty {
 		names = append(names, r.Plan)
 		if r.Drain {
 			sc.notes = append(sc.notes, plan.Log("All pods removed from "+r.Node))
 		}
-	}
-	sc.state.Removals = slices.DeleteFunc(sc.state.Removals, func(r autoscaling.Removal) bool { return slices.Contains(empty[room:], r) })
-	if room == 0 {
-		return
 	}
 	id := sc.planID("remove", names...)
 	for i := range sc.state.Removals {
@@ -203,7 +210,7 @@ func (sc *scan) commitRemovals(g *group, empty []autoscaling.Removal) {
 			sc.state.Removals[i].Resize, sc.state.Removals[i].Committed = id, sc.now()
 		}
 	}
-	sc.resize(g, id, g.target-int32(room))
+	sc.resize(g, id, g.target-int32(len(empty)))
 	sc.state.LastScaleDown = sc.now()
 	sc.markLeaving(g)
 	sc.recount(g)

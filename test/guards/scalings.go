@@ -16,7 +16,8 @@ var scalings = []Guard{
 	{"taint-is-seen-before-it-is-old", "2d", autoscale + "removal.go", `			r.Fresh, r.At = false, *sc.now()`, `			r.Fresh = false`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"taint-written-now-is-not-old", "2d", autoscale + "removal.go", `if stands && !sc.wrote(n) && `, `if stands && `, "./functions/evaluate-autoscale -run=TestScenarios|TestTaint"},
 	{"empty-before-it-goes", "2d", autoscale + "removal.go", ` && len(sc.remaining(n)) == 0 && !sc`, ` && !sc`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"minimum-at-the-commit", "2d", autoscale + "removal.go", `	room := max(0, min(len(empty), int(g.target-g.min)))`, `	room := len(empty)`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"minimum-at-the-commit", "2d", autoscale + "removal.go", `	case sc.tooMany(r, g): // and`, `	case false: // and`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"minimum-waits-for-the-choice", "2d", autoscale + "removal.go", `	return before >= g.target-g.min && !sc.undecided(g)`, `	return before >= g.target-g.min`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"unready-nodes-stop-scale-down", "2d", autoscale + "scaledown.go", `	case sc.tooManyUnready():`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"outage-takes-removals-back", "2d", autoscale + "removal.go", `	case sc.tooManyUnready(): // whoever`, `	case false: // whoever`, "./functions/evaluate-autoscale -run=TestScenarios|TestOutage"},
 	{"stale-taints-go", "2d", autoscale + "removal.go", `	sc.dropStaleTaints()
