@@ -49,8 +49,9 @@ func (sc *scan) ranking(options []*option, known map[int32]tried) map[*group][]*
 }
 
 // preferring exchanges Nodes of a plan for those of sets with a higher priority that have room left, and keeps that unless it leaves more
-// important Pods over: what limits cut away is not to be what people prefer (SPEC B113). All are exchanged at once, then what is still there
-// of each set, the lowest priority first: as many as it can do without.
+// important Pods over: what limits cut away is not to be what people prefer (SPEC B113). All are exchanged at once. In the plan that comes
+// true what is still there of each set is exchanged for Nodes of each higher one then, the lowest priority first: as many as it can do
+// without.
 func (sc *scan) preferring(options []*option, served map[*group][]*corev1.Pod) map[*group][]*corev1.Pod {
 	if !sc.ranked {
 		return served
@@ -73,9 +74,14 @@ func (sc *scan) preferring(options []*option, served map[*group][]*corev1.Pod) m
 		return served
 	}
 	try()
+	if sc.trying { // its work is that of the tries
+		return sc.comeTo(options, best)
+	}
 	for l, low := range slices.Backward(sorted) {
-		for n := low.more; n > 0 && sc.work < until && exchange(low, sorted[:l], n); n = min(n-max(1, n/2), low.more) {
-			try()
+		for h := range l {
+			for n := low.more; n > 0 && sc.work < until && exchange(low, sorted[h:h+1], n); n = min(n-max(1, n/2), low.more) {
+				try()
+			}
 		}
 	}
 	return sc.comeTo(options, best)

@@ -21,6 +21,7 @@ type crowd struct {
 	most                 int    // Machines of each set
 	limits               string // of the cluster
 	preferred            bool   // people prefer some sets
+	small                bool   // the Nodes of those that they prefer most are small
 }
 
 // seen is what the function reads of a crowd that chance makes.
@@ -36,6 +37,9 @@ func (c crowd) seen(t testing.TB, seed uint64) (s snapshot.Snapshot) {
 	}
 	for i := range c.sets {
 		cores := []int{4, 8, 16, 32}[r.IntN(4)]
+		if c.small && i < 4 {
+			cores = 2
+		}
 		memory := cores * []int{2, 4, 8}[r.IntN(3)]
 		price := float64(cores)*0.04 + float64(memory)*0.005*(0.8+0.4*r.Float64())
 		w.set(t, fmt.Sprintf("s-%02d", i), 0, int32(c.most), map[string]string{machine.CapacityCPU: fmt.Sprint(cores), machine.CapacityMemory: fmt.Sprintf("%dGi", memory),
@@ -124,6 +128,23 @@ func TestWorkForManyGroupsIsBounded(t *testing.T) {
 		if sc := tt.decided(t, tt.seed); sc.work > tt.most {
 			t.Errorf("%d groups: %d steps", tt.groups, sc.work)
 		}
+	}
+}
+
+// Nodes are not exchanged at the cost of trying to put groups back: where those that people prefer most are too small, important groups
+// were left over.
+func TestPreferredSetsCostNoGroupItsPlace(t *testing.T) {
+	t.Parallel()
+	c := crowd{pods: 1110, shapes: 111, groups: 34, sets: 17, priorities: 19, most: 3, limits: ", resourceLimits: {maxNodesTotal: 17}", preferred: true, small: true}
+	sc := c.decided(t, 25)
+	over := sc.leftOver()
+	for _, x := range sc.broken {
+		for _, p := range x.pods {
+			over[*p.Spec.Priority]++
+		}
+	}
+	if over[1200] > 33 {
+		t.Errorf("of priority 1200 %d Pods are left over, want at most 33", over[1200])
 	}
 }
 

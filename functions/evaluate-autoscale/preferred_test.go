@@ -203,3 +203,27 @@ func TestLimitKeepsThePriorityOfSetsBesideANodeThatMustBe(t *testing.T) {
 		}
 	}
 }
+
+// Where the set of the highest priority has Nodes too small for the Pods, the one below it comes before the lowest.
+func TestLimitKeepsThePriorityOfSetsBelowOneThatIsTooSmall(t *testing.T) {
+	t.Parallel()
+	for _, priorities := range []string{"{100: [small], 50: [reserved], 10: [dear]}", "{50: [reserved], 10: [dear], 1: [small]}"} {
+		for _, important := range []int{1, 2, 3, 5, 8, 12, 20} {
+			w := fresh(t, "{expanders: [Priority], resourceLimits: {maxNodesTotal: 20}}")
+			for name, cpu := range map[string]string{"small": "2", "reserved": "8", "dear": "8"} {
+				w.set(t, name, 0, 20, map[string]string{machine.CapacityCPU: cpu, machine.CapacityMemory: "32Gi"}, nil)
+			}
+			prioritize(t, w, priorities)
+			for i := range 60 {
+				w.must(t, w.Put(ranked(fmt.Sprint("p-", i), "", 0, "3500m")))
+			}
+			for i := range important {
+				w.must(t, w.Put(ranked(fmt.Sprint("important-", i), "", 5, "2500m")))
+			}
+			w.scans(t, 1)
+			if got := w.replicas("small", "reserved", "dear"); !slices.Equal(got, []int32{0, 20, 0}) {
+				t.Errorf("%s, %d important Pods: small, reserved, dear: %v, want [0 20 0]", priorities, important, got)
+			}
+		}
+	}
+}
