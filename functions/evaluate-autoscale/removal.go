@@ -33,7 +33,7 @@ func byNodeName(a, b autoscaling.Removal) int { return cmp.Compare(a.Node, b.Nod
 // Node empty, and during an outage none goes.
 //
 //	taint, cordon ─▶ list the Pods again ─▶ drain-node empties it ─▶ empty: replicas − n, n victims ─▶ Node gone
-//	      └──────────────┴── a Pod that cannot go, 2 m, the minimum, or an outage ──▶ way back: untaint, uncordon, cool down
+//	      └──────────────┴── a Pod that cannot go, or that waits, 2 m, the minimum, or an outage ──▶ way back: untaint, uncordon, cool down
 func (sc *scan) continueRemovals() {
 	empty := map[*group][]autoscaling.Removal{}
 	var keep []autoscaling.Removal
@@ -46,18 +46,23 @@ func (sc *scan) continueRemovals() {
 			sc.takeBack(r, n, why)
 			continue
 		}
-		stands := !sc.begun(r) && !sc.taint(r, n)
+		keep = append(keep, r)
+	}
+	sc.state.Removals = keep
+	sc.giveBackNeeded()
+	for i := range sc.state.Removals {
+		r := &sc.state.Removals[i]
+		n := sc.nodes[r.NodeUID]
+		stands := !sc.begun(*r) && !sc.taint(*r, n)
 		old := !sc.Now.Before(r.At.Add(settleTime))
 		if stands && (r.Fresh || old && sc.wrote(n)) { // only now: its write may have taken any time, or have been lost
 			r.Fresh, r.At = false, *sc.now()
 		}
-		keep = append(keep, r)
-		if stands && !sc.wrote(n) && !sc.doubt && !sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 && !sc.delayed(r, n) {
+		if stands && !sc.wrote(n) && !sc.doubt && !sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 && !sc.delayed(*r, n) {
 			g := sc.byID[r.Group]
-			empty[g] = append(empty[g], r)
+			empty[g] = append(empty[g], *r)
 		}
 	}
-	sc.state.Removals = keep
 	for _, g := range sortedGroups(empty) {
 		sc.commitRemovals(g, empty[g])
 	}
