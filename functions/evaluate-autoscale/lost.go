@@ -82,7 +82,7 @@ func (sc *scan) late(g *group, m *machine.Machine) bool {
 
 // unmade counts the Machines of the target that do not exist or are on their way out, and names those that scale-machineset may
 // be about to make, or to make anew: should one come before the target is lower, it goes, and not another by the set's policy.
-// The others cannot come: what allocates them writes the set, too. An orphan is made.
+// The others cannot come: what allocates them writes the set, too. An orphan is made, whether it may be adopted or not.
 func (sc *scan) unmade(g *group) (n int, about []autoscaling.Lost) {
 	n = int(g.target)
 	made := map[string]bool{}
@@ -99,7 +99,7 @@ func (sc *scan) unmade(g *group) (n int, about []autoscaling.Lost) {
 			about = append(about, autoscaling.Lost{Machine: name})
 		}
 	}
-	return n, about
+	return min(n, len(about)+max(0, int(g.target)-len(l.Active))), about
 }
 
 // existed returns the Machines of r that were there when it was decided.

@@ -13,6 +13,7 @@ import (
 
 	evaluateautoscale "github.com/machine-functions/machine-functions/functions/evaluate-autoscale"
 	scalemachineset "github.com/machine-functions/machine-functions/functions/scale-machineset"
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -242,6 +243,59 @@ func TestOrphanThatMayNotBeAdoptedHoldsNoScaleDownUp(t *testing.T) {
 			t.Errorf("node %s is tainted: %v", n.Name, n.Spec.Taints)
 		}
 	}
+}
+
+// Machines that run and that their set may not adopt were made: nobody gives them up, nor lets others go for them later (SPEC C50).
+func TestOrphansThatRunAreNotGivenUp(t *testing.T) {
+	t.Parallel()
+	w := machineLayer()
+	w.Functions = append(w.Functions, evaluateautoscale.Function)
+	objects := (&Play{}).autoscaling()
+	for _, o := range objects {
+		if ca, ok := o.(*autoscaling.ClusterAutoscaler); ok {
+			ca.Spec.ScaleDown.Enabled = false
+		}
+	}
+	if err := w.API.Put(append(objects, Set(setName, 3))...); err != nil {
+		t.Fatal(err)
+	}
+	for k := range 40 * 6 {
+		if k == 10*6 {
+			for _, m := range memory.List[*machine.Machine](w.API) {
+				if err := memory.Patch(w.API, machine.Namespace, m.Name, func(m *machine.Machine) { m.OwnerReferences = nil }); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		w.Pass(10 * time.Second)
+		if err := w.Kubelets(); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range w.Functions {
+			r := w.Runner(f)
+			if k >= 10*6 && k < 30*6 {
+				r.Cluster = deniesAdoption{r.Cluster}
+			}
+			if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
+				t.Fatal(f.Name, err)
+			}
+		}
+	}
+	if n := len(memory.List[*machine.Machine](w.API)); n != 3 {
+		t.Errorf("%d Machines are left of 3 that ran all the time: %s", n, state(w))
+	}
+}
+
+// deniesAdoption is a cluster whose policy lets no set have another Machine.
+type deniesAdoption struct{ cluster.Cluster }
+
+func (d deniesAdoption) Apply(ctx context.Context, a plan.Action) error {
+	if u, ok := a.(plan.Update); ok {
+		if m, ok := u.Old.(*machine.Machine); ok && len(m.OwnerReferences) == 0 && len(u.New.GetOwnerReferences()) > 0 {
+			return &cluster.RefusedError{Err: errors.New("denied by policy")}
+		}
+	}
+	return d.Cluster.Apply(ctx, a)
 }
 
 // deniesChanges is a cluster whose policy lets nobody change the Machine of a name.
