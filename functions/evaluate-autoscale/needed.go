@@ -20,10 +20,17 @@ func (sc *scan) giveBackNeeded() {
 			open = append(open, r.Plan)
 		}
 	}
-	if len(open) == 0 || sc.leftWith(nil) == 0 {
+	if len(open) == 0 {
+		return
+	}
+	left := sc.leftWith(nil)
+	if left == 0 {
 		return
 	}
 	least := sc.leftWith(open)
+	if least >= left { // none of them is of use, whichever it is
+		return
+	}
 	for _, name := range slices.Clone(open) {
 		rest := slices.DeleteFunc(slices.Clone(open), func(x string) bool { return x == name })
 		if sc.leftWith(rest) <= least {
