@@ -105,24 +105,36 @@ func (c *cluster) applyCRDs(ctx context.Context, crds []*unstructured.Unstructur
 	return c.waitServed(ctx, crds)
 }
 
-// waitServed returns once discovery names the kind of every definition: it lags behind the condition Established.
+// waitServed returns once the kind of every definition is served.
 func (c *cluster) waitServed(ctx context.Context, crds []*unstructured.Unstructured) error {
 	for _, crd := range crds {
 		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-		err := wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
-			_, err := c.mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind})
-			if meta.IsNoMatchError(err) {
-				c.mapper.Reset()
-				return false, nil
-			}
-			return err == nil, err
-		})
-		if err != nil {
+		if _, err := c.served(ctx, schema.GroupKind{Group: group, Kind: kind}); err != nil {
 			return fmt.Errorf("%s is established but not served: %w", describe(crd), err)
 		}
 	}
 	return nil
+}
+
+// served returns how the kind is reached, once discovery names it: it lags behind the condition Established.
+func (c *cluster) served(ctx context.Context, kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	var mapping *meta.RESTMapping
+	var missing error
+	err := wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
+		var err error
+		mapping, err = c.mapper.RESTMapping(kind, versions...)
+		if meta.IsNoMatchError(err) {
+			c.mapper.Reset()
+			missing = err
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if wait.Interrupted(err) && missing != nil {
+		err = missing
+	}
+	return mapping, err
 }
 
 // waitFor returns once every object has the condition with status True for its present generation; its error names one that has not.

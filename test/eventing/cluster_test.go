@@ -22,7 +22,7 @@ func (l *lagging) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.
 	if l.reads < 2 {
 		return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: versions}
 	}
-	return &meta.RESTMapping{}, nil
+	return &meta.RESTMapping{Scope: meta.RESTScopeNamespace, Resource: schema.GroupVersionResource{Group: kind.Group, Resource: "machines"}}, nil
 }
 
 // An established definition is used only once discovery names its kind.
@@ -38,5 +38,22 @@ func TestDiscoveryLagsBehindEstablished(t *testing.T) {
 	}
 	if l.reads != 2 {
 		t.Errorf("read %d times again, want 2", l.reads)
+	}
+}
+
+// A source is started as well where its kind was defined a moment ago.
+func TestSourceOfAKindJustDefined(t *testing.T) {
+	t.Parallel()
+	source := &unstructured.Unstructured{Object: map[string]any{
+		"kind": "ApiServerSource",
+		"spec": map[string]any{"resources": []any{map[string]any{"apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine"}}},
+	}}
+	c := &cluster{mapper: &lagging{}}
+	watched, err := c.watched(t.Context(), []*unstructured.Unstructured{source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (schema.GroupResource{Group: "machine.openshift.io", Resource: "machines"}); len(watched) != 1 || watched[0] != want {
+		t.Errorf("watches %v, want %v", watched, want)
 	}
 }

@@ -16,9 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// watched returns the namespaced resources that the sources watch; an error names a kind that the API server does not serve. A receive
-// adapter looks only once which kinds there are.
-func (c *cluster) watched(objects []*unstructured.Unstructured) ([]schema.GroupResource, error) {
+// applied is how long a kind that config/ defines may take to be served once it is applied, which may have been a moment ago.
+const applied = 30 * time.Second
+
+// watched returns the namespaced resources that the sources watch, once all of them are served: a receive adapter looks only once which
+// kinds there are. An error names a kind that is not served for a while.
+func (c *cluster) watched(ctx context.Context, objects []*unstructured.Unstructured) ([]schema.GroupResource, error) {
+	ctx, cancel := context.WithTimeout(ctx, applied)
+	defer cancel()
 	var resources []schema.GroupResource
 	for _, source := range ofKind(objects, "ApiServerSource") {
 		list, _, err := unstructured.NestedSlice(source.Object, "spec", "resources")
@@ -28,7 +33,7 @@ func (c *cluster) watched(objects []*unstructured.Unstructured) ([]schema.GroupR
 		for _, item := range list {
 			r, _ := item.(map[string]any)
 			kind := schema.FromAPIVersionAndKind(fmt.Sprint(r["apiVersion"]), fmt.Sprint(r["kind"]))
-			mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+			mapping, err := c.served(ctx, kind.GroupKind(), kind.Version)
 			if err != nil {
 				return nil, fmt.Errorf("%s watches a kind that is not served, apply config/ first: %w", describe(source), err)
 			}

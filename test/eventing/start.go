@@ -38,7 +38,7 @@ type starter struct {
 
 // all returns once events flow; what it started runs until alive ends.
 func (s *starter) all(ctx, alive context.Context, manifests []*unstructured.Unstructured) error {
-	watched, err := s.check(manifests)
+	watched, err := s.check(ctx, manifests)
 	if err != nil {
 		return err
 	}
@@ -66,8 +66,8 @@ func (s *starter) all(ctx, alive context.Context, manifests []*unstructured.Unst
 	)
 }
 
-// check finds what would keep the manifests from getting ready, and returns the resources that their sources will watch.
-func (s *starter) check(manifests []*unstructured.Unstructured) ([]schema.GroupResource, error) {
+// check finds what would keep the manifests from getting ready, once the kinds they watch are served, and returns the resources that their sources will watch.
+func (s *starter) check(ctx context.Context, manifests []*unstructured.Unstructured) ([]schema.GroupResource, error) {
 	for _, o := range knative(manifests) {
 		for _, name := range functionsIn(o.Object) {
 			if s.options.services[name] == nil {
@@ -75,7 +75,7 @@ func (s *starter) check(manifests []*unstructured.Unstructured) ([]schema.GroupR
 			}
 		}
 	}
-	return s.cluster.watched(manifests)
+	return s.cluster.watched(ctx, manifests)
 }
 
 // install applies Knative's own manifests and those that stand in for the missing kubelet.
