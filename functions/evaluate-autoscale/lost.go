@@ -90,7 +90,7 @@ func (sc *scan) unmade(g *group) (n int, about []autoscaling.Lost) {
 		n -= truth(!m.leaving)
 		made[m.machine.Name] = !m.leaving
 	}
-	l, err := machine.ParseLedger(g.set.Annotations[machine.AnnotationLedger])
+	l, err := sc.Records.Ledger(g.set)
 	if err != nil || l.SetUID != g.set.UID {
 		return 0, nil // scale-machineset will make another
 	}

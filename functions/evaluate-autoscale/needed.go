@@ -13,10 +13,9 @@ import (
 // for them while these go. As many are given back as it takes: a Node without which no more Pods are left over goes. Drains go on, and
 // so does the Node that a cheaper one replaces.
 func (sc *scan) giveBackNeeded() {
-	may := func(r autoscaling.Removal) bool { return !r.Drain && !sc.begun(r) && !sc.replaced(sc.nodes[r.NodeUID]) }
 	var open []string
 	for _, r := range sc.state.Removals {
-		if may(r) {
+		if !r.Drain && !sc.begun(r) && !sc.replaced(sc.nodes[r.NodeUID]) {
 			open = append(open, r.Plan)
 		}
 	}

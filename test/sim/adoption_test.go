@@ -223,17 +223,7 @@ func TestOrphanThatMayNotBeAdoptedHoldsNoScaleDownUp(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.Pass(10 * time.Second)
-		if err := w.Kubelets(); err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range w.Functions {
-			r := w.Runner(f)
-			r.Cluster = deniesChanges{r.Cluster, orphan.Name}
-			if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
-				t.Fatal(f.Name, err)
-			}
-		}
+		scanThrough(t, w, func(c cluster.Cluster) cluster.Cluster { return deniesChanges{c, orphan.Name} })
 	}
 	if n := *memory.Get[*machine.MachineSet](w.API, machine.Namespace, setName).Spec.Replicas; n != 1 {
 		t.Errorf("%d replicas: %s", n, state(w))
@@ -267,22 +257,31 @@ func TestOrphansThatRunAreNotGivenUp(t *testing.T) {
 				}
 			}
 		}
-		w.Pass(10 * time.Second)
-		if err := w.Kubelets(); err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range w.Functions {
-			r := w.Runner(f)
-			if k >= 10*6 && k < 30*6 {
-				r.Cluster = deniesAdoption{r.Cluster}
+		scanThrough(t, w, func(c cluster.Cluster) cluster.Cluster {
+			if k < 10*6 || k >= 30*6 {
+				return c
 			}
-			if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
-				t.Fatal(f.Name, err)
-			}
-		}
+			return deniesAdoption{c}
+		})
 	}
 	if n := len(memory.List[*machine.Machine](w.API)); n != 3 {
 		t.Errorf("%d Machines are left of 3 that ran all the time: %s", n, state(w))
+	}
+}
+
+// scanThrough lets ten seconds pass, then every function scan through what is made of its cluster.
+func scanThrough(t *testing.T, w *World, of func(cluster.Cluster) cluster.Cluster) {
+	t.Helper()
+	w.Pass(10 * time.Second)
+	if err := w.Kubelets(); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range w.Functions {
+		r := w.Runner(f)
+		r.Cluster = of(r.Cluster)
+		if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
+			t.Fatal(f.Name, err)
+		}
 	}
 }
 
