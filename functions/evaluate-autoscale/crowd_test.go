@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -22,6 +23,7 @@ type crowd struct {
 	limits               string // of the cluster
 	preferred            bool   // people prefer some sets
 	small                bool   // the Nodes of those that they prefer most are small
+	going                int    // empty Nodes of one more set that are about to go
 }
 
 // seen is what the function reads of a crowd that chance makes.
@@ -46,6 +48,14 @@ func (c crowd) seen(t testing.TB, seed uint64) (s snapshot.Snapshot) {
 			machine.AnnotationPrice: fmt.Sprintf("%.4f", price)}, map[string]string{corev1.LabelTopologyZone: string(rune('a' + i%3))})
 	}
 	w.scans(t, 1) // which writes the bounds
+	if c.going > 0 {
+		w.pool(t, "idle", int32(c.going), int32(c.going), nil, nil)
+		state := autoscaling.State{}
+		for i := range c.going {
+			state.Removals = append(state.Removals, w.going(t, "idle", fmt.Sprintf("idle-%02d", i)))
+		}
+		w.remember(t, state)
+	}
 	type shape struct {
 		requests corev1.ResourceList
 		zone     string
@@ -124,6 +134,7 @@ func TestWorkForManyGroupsIsBounded(t *testing.T) {
 	}{
 		{crowd{pods: 1500, shapes: 300, groups: 250, sets: 20, priorities: 100, most: 2}, 1, 2 * mostWork},
 		{crowd{pods: 2714, shapes: 159, groups: 166, sets: 9, priorities: 9, most: 37, limits: ", resourceLimits: {maxNodesTotal: 46}", preferred: true}, 23, 3 * mostWork},
+		{crowd{pods: 5000, shapes: 400, groups: 250, sets: 20, priorities: 400, most: 7, going: 10}, 1, 2 * mostWork},
 	} {
 		if sc := tt.decided(t, tt.seed); sc.work > tt.most {
 			t.Errorf("%d groups: %d steps", tt.groups, sc.work)

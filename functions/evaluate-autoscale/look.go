@@ -29,7 +29,7 @@ func (sc *scan) look() {
 		} else {
 			shown, _ = givenBack(n) // a taint of ours that no scale-down holds any more goes with this scan
 		}
-		nodes = append(nodes, scheduling.Node{Node: shown, Pods: pods, Briefs: briefs, Closed: closed})
+		nodes = append(nodes, scheduling.Node{Node: shown, Pods: pods, Briefs: briefs, Closed: closed, Last: sc.going[n.UID]})
 		sc.places = append(sc.places, place{node: n, group: sc.of[n.UID]})
 	}
 	templates := sc.templates()

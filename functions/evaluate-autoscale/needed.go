@@ -6,62 +6,53 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 )
 
 // giveBackNeeded takes the removals of empty Nodes back on which Pods that wait have a place, and elsewhere have none: others would be made
-// for them while these go. As many are given back as it takes: a Node without which no more Pods are left over goes. Drains go on, and
-// so does the Node that a cheaper one replaces.
+// for them while these go, however new the Pods are. Drains go on, and so does the Node that a cheaper one replaces.
 func (sc *scan) giveBackNeeded() {
-	var open []string
+	going := map[types.UID]bool{}
 	for _, r := range sc.state.Removals {
 		if !r.Drain && !sc.begun(r) && !sc.replaced(sc.nodes[r.NodeUID]) {
-			open = append(open, r.Plan)
+			going[r.NodeUID] = true
 		}
 	}
-	if len(open) == 0 {
+	if len(going) == 0 {
 		return
 	}
-	left := sc.leftWith(nil)
-	if left == 0 {
-		return
-	}
-	least := sc.leftWith(open)
-	if least >= left { // none of them is of use, whichever it is
-		return
-	}
-	for _, name := range slices.Clone(open) {
-		rest := slices.DeleteFunc(slices.Clone(open), func(x string) bool { return x == name })
-		if sc.leftWith(rest) <= least {
-			open = rest
-		}
-	}
-	needed := func(r autoscaling.Removal) bool { return slices.Contains(open, r.Plan) }
-	for _, r := range sc.state.Removals {
-		if needed(r) {
-			sc.takeBack(r, sc.nodes[r.NodeUID], "pods that wait have a place there")
-		}
-	}
-	sc.state.Removals = slices.DeleteFunc(sc.state.Removals, needed)
+	sc.giveBack(sc.neededOf(going), "pods that wait have a place there")
 }
 
-// leftWith returns how many Pods that wait would be left over without new Nodes if these removals were taken back. Pods that bring no
-// Nodes, and those that are so new that more are awaited, are none. Nothing of what it finds is kept.
-func (sc *scan) leftWith(open []string) (left int) {
+// neededOf returns which of some Nodes that are about to go a plan uses that may use them, after all others that exist: for groups of Pods
+// perhaps beside new ones. Groups that are torn apart even so use none. Of what it finds only the work counts.
+func (sc *scan) neededOf(going map[types.UID]bool) (needed map[types.UID]bool) {
 	x := *sc
-	x.state.Groups = maps.Clone(sc.state.Groups)
-	x.state.Removals = slices.DeleteFunc(slices.Clone(sc.state.Removals), func(r autoscaling.Removal) bool { return slices.Contains(open, r.Plan) })
-	x.waiting = append(x.waitingPods(), x.headroom()...)
-	if len(x.waiting) == 0 || !x.asking && x.allYoung() {
-		return 0
+	x.state.Groups, x.going, x.trying = maps.Clone(sc.state.Groups), going, true
+	x.state.Removals = slices.DeleteFunc(slices.Clone(sc.state.Removals), func(r autoscaling.Removal) bool { return going[r.NodeUID] })
+	if len(x.waitingPods())+len(x.headroom()) == 0 {
+		return nil
 	}
 	x.look()
-	x.plan(nil)
-	for _, n := range x.leftOver() {
-		left += n
+	used := func() map[types.UID]bool {
+		nodes := map[types.UID]bool{}
+		for _, on := range x.placement.On {
+			nodes[x.places[on.Node].node.UID] = true
+		}
+		for place := range x.kept {
+			nodes[x.places[place].node.UID] = true
+		}
+		maps.DeleteFunc(nodes, func(uid types.UID, _ bool) bool { return !going[uid] })
+		return nodes
 	}
-	for _, b := range x.broken {
-		left += len(b.pods)
+	x.placement = x.fit(x.world, x.waiting, nil)
+	if needed = used(); len(needed) > 0 {
+		x.options = x.growing()
+		x.plan(x.options)
+		needed = used()
 	}
-	return left
+	sc.work = x.work
+	return needed
 }

@@ -25,6 +25,7 @@ func TestAsManyAreGivenBackAsAreNeeded(t *testing.T) {
 	daemon.OwnerReferences[0].Kind = "DaemonSet"
 	cheap.Spec.Priority = new(int32(-1000))
 	young := pending("young", epoch.Add(-time.Second), resources("cpu", "3"))
+	gpu := pending("gpu", epoch.Add(-12*time.Second), resources("cpu", "1", "nvidia.com/gpu", "1"))
 	group := []*corev1.Pod{waits("g0", "3"), waits("g1", "3"), waits("g2", "3"), waits("g3", "3")}
 	for _, p := range group {
 		p.Annotations = map[string]string{sizeAnnotation: "4"}
@@ -33,36 +34,36 @@ func TestAsManyAreGivenBackAsAreNeeded(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		drain bool
+		most  int32 // of the set, which has four
 		pods  []*corev1.Pod
 		stay  int
+		size  int32 // of the set then
 	}{
-		{"one needs one", false, []*corev1.Pod{waits("p", "3")}, 1},
-		{"two in one", false, []*corev1.Pod{waits("p", "2"), waits("q", "1500m")}, 1},
-		{"two need two", false, []*corev1.Pod{waits("p", "3"), waits("q", "3")}, 2},
-		{"room elsewhere", false, []*corev1.Pod{waits("p", "1")}, 0},
-		{"too large", false, []*corev1.Pod{waits("p", "5")}, 0},
-		{"a DaemonSet's", false, []*corev1.Pod{daemon}, 0},
-		{"below the priority", false, []*corev1.Pod{cheap}, 0},
-		{"very new", false, []*corev1.Pod{young}, 0},
-		{"a group that would be torn", false, group, 0},
-		{"drains go on", true, []*corev1.Pod{waits("p", "3")}, 0},
+		{"one needs one", false, 9, []*corev1.Pod{waits("p", "3")}, 1, 4},
+		{"two in one", false, 9, []*corev1.Pod{waits("p", "2"), waits("q", "1500m")}, 1, 4},
+		{"two need two", false, 9, []*corev1.Pod{waits("p", "3"), waits("q", "3")}, 2, 4},
+		{"room elsewhere", false, 9, []*corev1.Pod{waits("p", "1")}, 0, 4},
+		{"too large", false, 9, []*corev1.Pod{waits("p", "5")}, 0, 4},
+		{"a DaemonSet's", false, 9, []*corev1.Pod{daemon}, 0, 4},
+		{"below the priority", false, 9, []*corev1.Pod{cheap}, 0, 4},
+		{"very new", false, 9, []*corev1.Pod{young}, 1, 4},
+		{"beside a new one that more GPUs may be waited for", false, 9, []*corev1.Pod{waits("p", "3"), gpu}, 1, 4},
+		{"a group, with a new Node", false, 9, group, 3, 5},
+		{"a group that is torn", false, 4, group, 0, 4},
+		{"drains go on", true, 9, []*corev1.Pod{waits("p", "3")}, 0, 5},
 	} {
 		w := fresh(t, "{scaleDown: {enabled: true}}")
-		w.pool(t, "s", 4, 9, nil, nil)
+		w.pool(t, "s", 4, tt.most, nil, nil)
 		state := autoscaling.State{}
 		for _, n := range []string{"a", "b", "c", "d"} {
-			w.idler(t, "s", n)
-			if n == "a" {
-				w.must(t, w.Put(pod("default", "p-a", n, resources("cpu", "2500m"))))
+			if n == "d" {
+				w.idler(t, "s", n)
+				w.must(t, w.Put(pod("default", "p-d", n, resources("cpu", "2500m"))))
 				continue
 			}
-			w.must(t, memory.Patch(w.Server, "", n, func(x *corev1.Node) {
-				x.Spec.Taints = []corev1.Taint{{Key: machine.TaintToBeDeleted, Value: "down-" + n, Effect: corev1.TaintEffectNoSchedule}}
-			}))
-			state.Removals = append(state.Removals, autoscaling.Removal{
-				Plan: "down-" + n, Group: "MachineSet/openshift-machine-api/s", Node: n, NodeUID: types.UID("node-" + n), Machine: n,
-				MachineUID: types.UID("machine-" + n), At: metav1.NewTime(epoch.Add(-3 * time.Second)), Drain: tt.drain, MaxGrace: 600,
-			})
+			r := w.going(t, "s", n)
+			r.Drain = tt.drain
+			state.Removals = append(state.Removals, r)
 		}
 		for _, p := range tt.pods {
 			w.must(t, w.Put(p))
@@ -72,8 +73,35 @@ func TestAsManyAreGivenBackAsAreNeeded(t *testing.T) {
 		if got := w.tainted(); len(got) != 3-tt.stay {
 			t.Errorf("%s: Nodes about to go %v, want %d to stay", tt.name, got, tt.stay)
 		}
-		if grown := w.replicas("s")[0] > 4; grown != slices.Contains([]string{"drains go on", "a group that would be torn"}, tt.name) {
-			t.Errorf("%s: the set grew: %v", tt.name, grown)
+		if got := w.replicas("s")[0]; got != tt.size {
+			t.Errorf("%s: the set has %d, want %d", tt.name, got, tt.size)
 		}
+	}
+}
+
+// Of Nodes that are about to go the minimum keeps no other in the place of one that a Pod came to (SPEC C58).
+func TestNodeThatTookAPodLetsAnotherGo(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{scaleDown: {enabled: true}}")
+	w.pool(t, "s", 2, 9, nil, nil)
+	w.remember(t, autoscaling.State{Removals: []autoscaling.Removal{w.going(t, "s", "a"), w.going(t, "s", "b")}})
+	w.must(t, w.Put(pod("default", "came", "a", resources("cpu", "2500m"))))
+	w.must(t, memory.Patch(w.Server, machine.Namespace, "s", func(a *autoscaling.MachineAutoscaler) { a.Spec.MinReplicas = 1 }))
+	w.once(t)
+	if got := w.tainted(); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("Nodes about to go %v, want b alone", got)
+	}
+}
+
+// going makes a Node of a set that is empty and about to go.
+func (w *world) going(t testing.TB, set, name string) autoscaling.Removal {
+	t.Helper()
+	w.idler(t, set, name)
+	w.must(t, memory.Patch(w.Server, "", name, func(x *corev1.Node) {
+		x.Spec.Taints = []corev1.Taint{{Key: machine.TaintToBeDeleted, Value: "down-" + name, Effect: corev1.TaintEffectNoSchedule}}
+	}))
+	return autoscaling.Removal{
+		Plan: "down-" + name, Group: "MachineSet/openshift-machine-api/" + set, Node: name, NodeUID: types.UID("node-" + name), Machine: name,
+		MachineUID: types.UID("machine-" + name), At: metav1.NewTime(epoch.Add(-3 * time.Second)), MaxGrace: 600,
 	}
 }

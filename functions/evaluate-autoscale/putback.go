@@ -23,18 +23,22 @@ const (
 
 // putBack plans for groups that were left out beside whoever has a place, the most important first, then by name, and keeps those
 // that tear nobody apart. Of more than can be tried the first half of the tries are for the first, the others in turn. What the
-// plan then costs is looked at again with all effort, unless that tears a group apart.
-func (sc *scan) putBack(options []*option, out []tornGroup) (served map[*group][]*corev1.Pod) {
+// plan then costs is looked at again with all effort, unless that tears a group apart, or the plan is but a try, which has a part of the work.
+func (sc *scan) putBack(options []*option, out []tornGroup, try bool) (served map[*group][]*corev1.Pod) {
 	slices.SortFunc(out, func(a, b tornGroup) int { return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.name, b.name)) })
 	sc.trying = true
 	back, start, turned := backers{out: out, size: 1}, sc.work, false
-	for k := 0; len(back.out) > 0 && (k < leastTries || sc.work-start < mostWork); k++ {
-		if !turned && k >= leastTries/2 && sc.work-start >= mostWork/2 {
+	most := mostWork
+	if try {
+		most /= 4
+	}
+	for k := 0; len(back.out) > 0 && (k < leastTries || sc.work-start < most); k++ {
+		if !turned && k >= leastTries/2 && sc.work-start >= most/2 {
 			back, turned = backers{out: sc.fromTurn(back.out), size: 1}, true
 		}
 		sc.try(options, &back)
 	}
-	sc.trying = false
+	sc.trying = try
 	for {
 		served = sc.attempt(options)
 		torn := sc.torn()

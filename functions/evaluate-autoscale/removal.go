@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -49,6 +50,7 @@ func (sc *scan) continueRemovals() {
 		keep = append(keep, r)
 	}
 	sc.state.Removals = keep
+	sc.giveBackKept()
 	sc.giveBackNeeded()
 	for i := range sc.state.Removals {
 		r := &sc.state.Removals[i]
@@ -162,8 +164,6 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 		return "scale-down of the node was disabled"
 	case sc.tooManyUnready(): // whoever lost a Node needs this one
 		return outage
-	case sc.tooMany(r, g): // and another would be made for Pods that it can take
-		return "the machine set is at its minimum"
 	}
 	for _, p := range sc.remaining(n) {
 		if !r.Drain {
@@ -182,15 +182,36 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 	return ""
 }
 
+// giveBackKept takes the removals back of Nodes that the minimum of their groups keeps: others would be made for Pods that they can take.
+func (sc *scan) giveBackKept() {
+	kept := map[types.UID]bool{}
+	for _, r := range sc.state.Removals {
+		if !sc.begun(r) && sc.tooMany(r, sc.byID[r.Group]) {
+			kept[r.NodeUID] = true
+		}
+	}
+	sc.giveBack(kept, "the machine set is at its minimum")
+}
+
 // tooMany reports that a group's minimum keeps a Node: since its removal began the target was lowered, or the minimum raised. Those go
 // on first that need no drain. While nobody has chosen yet whom a lower target takes, it may be this one.
 func (sc *scan) tooMany(r autoscaling.Removal, g *group) bool {
 	before := int32(0)
 	for _, x := range sc.state.Removals {
 		first := cmp.Or(cmp.Compare(truth(x.Drain), truth(r.Drain)), byNodeName(x, r)) < 0
-		before += int32(truth(first && x.Group == r.Group && sc.nodes[x.NodeUID] != nil && !sc.begun(x)))
+		before += int32(truth(first && x.Group == r.Group && !sc.begun(x)))
 	}
 	return before >= g.target-g.min && !sc.undecided(g)
+}
+
+// giveBack takes the removals of some Nodes back.
+func (sc *scan) giveBack(nodes map[types.UID]bool, why string) {
+	sc.state.Removals = slices.DeleteFunc(sc.state.Removals, func(r autoscaling.Removal) bool {
+		if nodes[r.NodeUID] {
+			sc.takeBack(r, sc.nodes[r.NodeUID], why)
+		}
+		return nodes[r.NodeUID]
+	})
 }
 
 // commitRemovals lowers a group's replicas by the Nodes that are empty, naming their Machines as victims.
@@ -254,7 +275,11 @@ func (sc *scan) takeBack(r autoscaling.Removal, n *corev1.Node, why string) {
 	message := "Scale-down: node " + r.Node + " stays: " + why
 	sc.tell(&sc.notes, corev1.EventTypeWarning, "ScaleDownFailed", message)
 	if n != nil {
-		sc.notes = append(sc.notes, plan.Warning(n, "ScaleDownFailed", "failed to drain the node, aborting ScaleDown: "+why).From(source))
+		message := "aborting ScaleDown: " + why
+		if r.Drain {
+			message = "failed to drain the node, " + message
+		}
+		sc.notes = append(sc.notes, plan.Warning(n, "ScaleDownFailed", message).From(source))
 		sc.untaint(n, "scale-down is taken back")
 	}
 }

@@ -76,6 +76,7 @@ func (sc *scan) scaleUp() bool {
 // plan places the Pods and decides how many Nodes each option adds for them. Groups of Pods that would be torn apart are
 // left out, and the rest is planned anew; those of them that have a place beside the rest come back.
 func (sc *scan) plan(options []*option) map[*group][]*corev1.Pod {
+	try := sc.trying
 	sc.counted = sc.countedOn()
 	sc.broken = sc.incomplete()
 	var out []tornGroup
@@ -93,14 +94,14 @@ func (sc *scan) plan(options []*option) map[*group][]*corev1.Pod {
 			return served
 		}
 		if len(torn) == 0 {
-			return sc.putBack(options, out)
+			return sc.putBack(options, out, try)
 		}
 		for _, t := range torn {
 			if sc.leaveOut(t) {
 				out = append(out, t)
 			}
 		}
-		sc.trying = len(out) > 0
+		sc.trying = try || len(out) > 0
 	}
 }
 

@@ -46,10 +46,11 @@ type scan struct {
 	reserved map[int][]*corev1.Pod // by place: Pods that count on room there and do not run there
 	places   []place               // what the world's nodes are
 	waiting  []*corev1.Pod
-	counted  autoscaling.Marks // Pods that waves on their way are for
-	arrived  []arrival         // waves whose Nodes are there since the last scan
-	work     int               // of all packings, as they count it
-	trying   bool              // the plan that is under way is not the last one
+	counted  autoscaling.Marks  // Pods that waves on their way are for
+	arrived  []arrival          // waves whose Nodes are there since the last scan
+	work     int                // of all packings, as they count it
+	trying   bool               // the plan that is under way is not the last one
+	going    map[types.UID]bool // Nodes that only get Pods which have no place elsewhere
 	outcome
 
 	prices    map[string]float64   // what the table says

@@ -133,8 +133,12 @@ func (p *Placement) lay() *layout {
 	l := &layout{Placement: p}
 	for n := range p.world.nodes {
 		if !p.world.nodes[n].Closed {
+			name := p.world.nodes[n].Name
+			if p.world.nodes[n].Last {
+				name = "~" + name // which is behind all that names begin with
+			}
 			l.bins = append(l.bins, n)
-			l.room = append(l.room, binpack.Bin{Name: p.world.nodes[n].Name, Free: p.world.free()[n]})
+			l.room = append(l.room, binpack.Bin{Name: name, Free: p.world.free()[n]})
 		}
 	}
 	for i, o := range p.offers {

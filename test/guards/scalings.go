@@ -16,11 +16,12 @@ var scalings = []Guard{
 	{"taint-is-seen-before-it-is-old", "2d", autoscale + "removal.go", `			r.Fresh, r.At = false, *sc.now()`, `			r.Fresh = false`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"taint-written-now-is-not-old", "2d", autoscale + "removal.go", `if stands && !sc.wrote(n) && `, `if stands && `, "./functions/evaluate-autoscale -run=TestScenarios|TestTaint"},
 	{"empty-before-it-goes", "2d", autoscale + "removal.go", ` && len(sc.remaining(n)) == 0 && !sc`, ` && !sc`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"minimum-at-the-commit", "2d", autoscale + "removal.go", `	case sc.tooMany(r, g): // and`, `	case false: // and`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"minimum-at-the-commit", "2d", autoscale + "removal.go", `	sc.giveBackKept()
+`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"minimum-waits-for-the-choice", "2d", autoscale + "removal.go", `	return before >= g.target-g.min && !sc.undecided(g)`, `	return before >= g.target-g.min`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"needed-node-is-given-back", "2d", autoscale + "removal.go", `	sc.giveBackNeeded()
 `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"no-more-given-back-than-needed", "2d", autoscale + "needed.go", `		if sc.leftWith(rest) <= least {`, `		if false && sc.leftWith(rest) <= least {`, "./functions/evaluate-autoscale -run=TestAsMany"},
+	{"no-more-given-back-than-needed", "2d", autoscale + "look.go", `, Last: sc.going[n.UID]}`, `}`, "./functions/evaluate-autoscale -run=TestAsMany"},
 	{"unready-nodes-stop-scale-down", "2d", autoscale + "scaledown.go", `	case sc.tooManyUnready():`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"outage-takes-removals-back", "2d", autoscale + "removal.go", `	case sc.tooManyUnready(): // whoever`, `	case false: // whoever`, "./functions/evaluate-autoscale -run=TestScenarios|TestOutage"},
 	{"stale-taints-go", "2d", autoscale + "removal.go", `	sc.dropStaleTaints()
