@@ -3,9 +3,11 @@
 package history
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/function"
@@ -125,6 +127,25 @@ func resized(to func(from, to int32) int32) mistake {
 		if from := *old.Spec.Replicas; *now.Spec.Replicas > from {
 			now.Spec.Replicas = new(to(from, *now.Spec.Replicas))
 		}
+	})
+}
+
+// buysForThoseThatAreGone has as many Pods wait, where one does, as there ever were.
+func buysForThoseThatAreGone(f function.Function) function.Function {
+	most := 0
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		most = max(most, len(s.Pods))
+		at := slices.IndexFunc(s.Pods, func(p *corev1.Pod) bool { return p.Spec.NodeName == "" })
+		if at < 0 {
+			return s
+		}
+		next := s.Clone()
+		for i := len(s.Pods); i < most; i++ {
+			p := s.Pods[at].DeepCopy()
+			p.Name += fmt.Sprint("-gone-", i)
+			next.Pods = append(next.Pods, p)
+		}
+		return next
 	})
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -87,7 +89,8 @@ type proc struct {
 	frozen  bool
 	skew    time.Duration      // of its clock when it last read
 	read    []*machine.Machine // as it last did
-	pods    int                // that were wanted when it last read them
+	nodes   []*corev1.Node     // and these
+	pods    int                // and as many of these
 	looked  time.Time          // by the cloud's clock: when the cloud last told it what there is
 
 	deadline, methodBegan time.Time // of the driver's method that is being carried out, if it is of hosts
@@ -171,8 +174,12 @@ func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapsh
 		if err := c.Answer(ctx, &seen, q); err != nil {
 			return s, err
 		}
-		if q.Kind == "Pod" {
-			c.q.pods = c.q.play.pods
+		switch q.Kind {
+		case "Pod":
+			c.q.pods = len(seen.Pods)
+		case "Node":
+			c.q.nodes = seen.Nodes
+		default:
 		}
 		c.q.play.replaced()
 	}

@@ -53,7 +53,7 @@ func TestFailedMachineAtTheMinimumIsReplaced(t *testing.T) {
 func TestFailedMachineIsReplacedByOne(t *testing.T) {
 	t.Parallel()
 	trace, err := playFailedAtTheMinimum(t, growsByOneMore)
-	if err == nil || !strings.HasPrefix(err.Error(), "R-S4: ") || !strings.HasSuffix(err.Error(), " 3 replicas for 1 pods") {
+	if err == nil || !strings.HasPrefix(err.Error(), "R-S4: ") || !strings.HasSuffix(err.Error(), " 3 replicas where 2 are enough for the pods") {
 		t.Errorf("%v\n%s", err, trace)
 	}
 }

@@ -26,7 +26,7 @@ type watch struct {
 	policy         string
 	replicas, most int // wanted now, and at most ever
 	added          int // Machines that people put into the set: they are there beside what the set makes
-	pods, mostPods int
+	pods           int
 	sick, silent   map[string]bool         // by provider id
 	ordered        int                     // replicas that were ever asked for beside those that there were
 	ever           map[int]bool            // ordinals that were active in some committed ledger
@@ -40,6 +40,7 @@ type watch struct {
 	emptied        map[types.UID]bool      // Machines that drain-node called drained
 	drains         map[types.UID]bool      // Machines of the control plane whose Nodes were cordoned for it
 	plans          map[string]bool         // that changed the set's replicas
+	enough         map[string]int          // by plan: as many replicas as its maker could want
 	rebuilt        map[int]bool            // invocations that rebuilt the ledger
 	doubts         map[doubt]bool          // what an invocation asked of a cloud and was not answered
 	runs           map[types.UID]string    // by Node: the instance that it was last Ready on
@@ -78,7 +79,7 @@ func (w watch) clone() watch {
 	w.sick, w.silent, w.ever, w.retired, w.rebuilt = copied(w.sick), copied(w.silent), copied(w.ever), copied(w.retired), copied(w.rebuilt)
 	w.attempts, w.overAt, w.plans, w.drains, w.births = copied(w.attempts), copied(w.overAt), copied(w.plans), copied(w.drains), copied(w.births)
 	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
-	w.unanswered, w.flying, w.out, w.emptied = copied(w.unanswered), copied(w.flying), copied(w.out), copied(w.emptied)
+	w.unanswered, w.flying, w.out, w.emptied, w.enough = copied(w.unanswered), copied(w.flying), copied(w.out), copied(w.emptied), copied(w.enough)
 	return w
 }
 
@@ -142,8 +143,10 @@ func (p *Play) watchWrite(q *proc, a plan.Action, old plan.Object, err error) {
 		if m, ok := a.Object.(*machine.Machine); ok {
 			p.watchBirth(q, m)
 		}
+		p.watchPlans(q, a.Object)
 	case plan.Update:
 		p.watchUpdate(q, old, a.New)
+		p.watchPlans(q, a.New)
 	case plan.Delete:
 		p.watchDelete(q, old, a)
 	case plan.UpdateStatus:

@@ -6,7 +6,11 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
 )
 
 // watchLedger holds R-S4, R-S5 and R-S17 for one commit.
@@ -156,22 +160,41 @@ func (p *Play) absent(set *machine.MachineSet) (n int) {
 	return n
 }
 
-// overdue counts the Machines that had the autoscaler's time to become Nodes, and did not: others are made in their place. So are
-// they for all that are awaited together with these, by one request (SPEC C47): the autoscaler remembers that it timed out. One that q has
-// read as Failed had its time, too (C49): it stays where the set has no more than its minimum, for people or a check, and serves nobody.
-func (p *Play) overdue(q *proc) (n int) {
+// mostFor returns how many replicas are enough for the Pods that q has read, be it one: a replica for each, and one for each Machine that it
+// read as one that serves nobody. Its Node is not Ready; or there is none, although it had the autoscaler's time to become one, or is
+// Failed (SPEC C49), or was awaited by a request that timed out, which the autoscaler remembers (C47).
+func (p *Play) mostFor(q *proc) int {
 	timedOut := p.remembered(`"timed out"`)
-	failed := func(m *machine.Machine) bool {
-		return slices.ContainsFunc(q.read, func(o *machine.Machine) bool {
-			return o.UID == m.UID && machine.Phase(o) == machine.PhaseFailed && o.Status.NodeRef == nil
-		})
-	}
-	for _, m := range p.machines() {
-		if m.Status.NodeRef == nil && (timedOut || failed(m) || p.clock.Sub(m.CreationTimestamp.Time) >= 15*time.Minute) {
+	n := max(q.pods, 1)
+	for _, m := range q.read {
+		var node *corev1.Node
+		if m.Status.NodeRef != nil {
+			node = p.node(q.nodes, m.Status.NodeRef.Name)
+		}
+		had := timedOut || machine.Phase(m) == machine.PhaseFailed || p.clock.Sub(m.CreationTimestamp.Time) >= 15*time.Minute
+		if node == nil && had || node != nil && !machine.NodeReady(node) {
 			n++
 		}
 	}
 	return n
+}
+
+// watchPlans remembers of each change of replicas that goes on record what is enough by what its maker has read: who finds it there
+// carries it out, whatever that one has read.
+func (p *Play) watchPlans(q *proc, o plan.Object) {
+	cm, is := o.(*corev1.ConfigMap)
+	if !is || cm.Name != machine.ConfigMapStatus {
+		return
+	}
+	s, err := autoscaling.ParseState(cm.Data[autoscaling.StateKey])
+	if err != nil {
+		return
+	}
+	for _, g := range s.Groups {
+		if r := g.Resize; r != nil && p.enough[r.Plan] == 0 {
+			p.enough[r.Plan] = p.mostFor(q)
+		}
+	}
 }
 
 // watchReplicas holds what the autoscaler may do to a set (R-S4, R-S5, R-S17).
@@ -184,21 +207,20 @@ func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
 		p.violate("writers", "%s changes replicas", name)
 	}
 	p.wanted(int32(to))
-	plan := now.Annotations[machine.AnnotationLastPlan]
-	if p.plans[plan] && !p.tampered {
-		p.violate("R-S17", "%s: plan %q returns", q, plan)
+	id := now.Annotations[machine.AnnotationLastPlan]
+	if p.plans[id] && !p.tampered {
+		p.violate("R-S17", "%s: plan %q returns", q, id)
 	}
-	p.plans[plan] = true
+	p.plans[id] = true
 	victims, err := machine.Victims(now)
-	p.mostPods = max(p.mostPods, p.pods)
-	most := max(p.mostPods, q.pods) // fewer may be wanted by the time that it writes
+	most := p.enough[id]
 	switch {
 	case to > from && to > mostReplicas:
 		p.violate("R-S4", "%s: %d replicas, at most %d are allowed", q, to, mostReplicas)
 	case to > from && p.masters()+to > p.mostNodes():
 		p.violate("R-S4", "%s: %d replicas and %d masters, at most %d nodes are allowed", q, to, p.masters(), p.mostNodes())
-	case to > from && to > max(most, 1)+p.overdue(q) && !p.disturbed && !p.limited && !p.tampered:
-		p.violate("R-S4", "%s: %d replicas for %d pods", q, to, most)
+	case to > from && to > most:
+		p.violate("R-S4", "%s: %d replicas where %d are enough for the pods", q, to, most)
 	case to < from && (err != nil || len(victims)+p.absent(old) < from-to):
 		p.violate("R-S5", "%s: %d less with %d victims", q, from-to, len(victims))
 	case to < 1:
