@@ -181,9 +181,11 @@ func (p *Play) cutShort(q *proc, e cloud.Event) bool {
 	return !over.IsZero() && !over.Before(b.began.Add(p.horizon()-time.Second)) && q.looked.Before(b.at.Add(p.Cloud.Lag))
 }
 
-// sawGo reports whether q, when it last read the Machines, saw another of m's name that was deleted.
+// sawGo reports whether q, when it last read the Machines, saw another of m's name that was deleted, or nobody's.
 func (q *proc) sawGo(m *machine.Machine) bool {
-	return slices.ContainsFunc(q.read, func(o *machine.Machine) bool { return o.Name == m.Name && o.UID != m.UID && o.DeletionTimestamp != nil })
+	return slices.ContainsFunc(q.read, func(o *machine.Machine) bool {
+		return o.Name == m.Name && o.UID != m.UID && (o.DeletionTimestamp != nil || ownerOf(o) == "")
+	})
 }
 
 // sawDrained reports whether q, when it last read the Machine, saw that its Node was drained, or that there was none. One that registers
