@@ -150,6 +150,9 @@ var controls = []control{
 	{"^R-S2: .* is nobody's for", sim.Machines, nil, both(of(provision, careless), of(sweep, rarely)), nil, deletes, nil},
 	{"^R-S11: .*keeps the claim", sim.Healing, nil, of(repair, keepsClaims), nil, swarm, nil},
 	{"^R-S11: .*node .* keeps", sim.Scaling, nil, of(autoscale, keepsTaints, taintsAnybody), nil, story, nil},
+	{"^R-S11: .*node .* keeps", sim.Scaling, nil, of(autoscale, keepsRemovals, keepsTaints, taintsAnybody), nil, story, nil},
+	{"^R-S11: .*removal of node .* on record", sim.Scaling, nil, of(autoscale, keepsRemovals), nil, story, nil},
+	{"^R-L3: nobody ends it", sim.Scaling, nil, of(autoscale, keepsRemovals), nil, story, nil},
 	{"^R-S14: .* on and on$", sim.Machines, nil, of(link, restless), nil, story, nil},
 	{"^R-S14: in an hour", sim.Machines, nil, of(link, nowAndThen), nil, swarm, nil},
 }
@@ -229,7 +232,7 @@ func TestEveryCheckHasAControl(t *testing.T) {
 			t.Fatal(err)
 		}
 		checks := violated.FindAllStringSubmatch(string(text), -1)
-		if strings.HasSuffix(file, "settle.go") {
+		if strings.HasSuffix(file, "settle.go") || strings.HasSuffix(file, "removals.go") {
 			checks = append(checks, found.FindAllStringSubmatch(string(text), -1)...)
 		}
 		for _, c := range checks {

@@ -4,10 +4,12 @@ package history
 
 import (
 	"encoding/base64"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -53,6 +55,21 @@ func keepsTaints(f function.Function) function.Function {
 		return is && len(now.Spec.Taints) < len(old.Spec.Taints)
 	})
 }
+
+// keepsRemovals leaves on record what it once meant to remove.
+var keepsRemovals = written(func(old, now *corev1.ConfigMap) {
+	was, err := autoscaling.ParseState(old.Data[autoscaling.StateKey])
+	is, other := autoscaling.ParseState(now.Data[autoscaling.StateKey])
+	if err != nil || other != nil {
+		return
+	}
+	for _, r := range was.Removals {
+		if !slices.ContainsFunc(is.Removals, func(x autoscaling.Removal) bool { return x.NodeUID == r.NodeUID }) {
+			is.Removals = append(is.Removals, r)
+		}
+	}
+	now.Data[autoscaling.StateKey] = is.String()
+})
 
 // taintsAnybody marks a Node for a removal that nobody plans.
 var taintsAnybody = rogue(func(s snapshot.Snapshot) []plan.Action {

@@ -21,6 +21,8 @@ const (
 	twoScans = time.Minute
 	// Lists that are not believed, a cool-down, the unneeded time of settings(), Pods that resist eviction.
 	longestLoad = time.Minute + 20*time.Second + 20*time.Second + 2*time.Minute + twoScans
+	// Pods that resist eviction, a victim that nobody deletes.
+	longestRemoval = 2*time.Minute + 5*time.Minute + twoScans
 	// The timeout of checkOf(), a second look, its power-cycle.
 	longestIll = time.Minute + time.Minute + time.Minute + twoScans
 )
@@ -32,18 +34,23 @@ type patience struct {
 }
 
 // mends holds R-L3 of the autoscaler and of checks: last, which says what is wrong, is not about the same Pods and replicas for long
-// while all else is as it is wanted, nor is the same Machine ill on the same Node for long while no other one comes or goes.
+// while all else is as it is wanted, nor is a removal on record for long then, nor is the same Machine ill on the same Node for long while no other one comes or goes.
 func (p *Play) mends(w *patience, last string) {
 	passed := p.clock.Sub(w.at)
 	w.at = p.clock
 	if p.unbounded || p.restored {
 		return
 	}
-	load, ill := p.wrongLoad(p.set()), p.ill()
-	maps.DeleteFunc(w.spent, func(what string, _ time.Duration) bool { return what != load && !ill[what] })
+	load, ill, removal := p.wrongLoad(p.set()), p.ill(), p.onRecord()
+	maps.DeleteFunc(w.spent, func(what string, _ time.Duration) bool { return what != load && what != removal && !ill[what] })
 	if load != "" && load == last && !p.atWork() && !p.backedOff() {
 		if w.spent[load] += passed; w.spent[load] > longestLoad {
 			p.violate("R-L3", "nobody scales for %v: %s", w.spent[load], load)
+		}
+	}
+	if removal != "" && removal == last && !p.atWork() {
+		if w.spent[removal] += passed; w.spent[removal] > longestRemoval {
+			p.violate("R-L3", "nobody ends it for %v: %s", w.spent[removal], removal)
 		}
 	}
 	if !p.othersAreWell(ill) || p.failing() {

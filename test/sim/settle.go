@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -273,7 +274,7 @@ func (p *Play) wrong() string {
 	if why := p.leftovers(machines, nodes); why != "" {
 		return why
 	}
-	return p.wrongLoad(set)
+	return cmp.Or(p.wrongLoad(set), p.onRecord())
 }
 
 func (p *Play) wrongMachine(m *machine.Machine, nodes map[string]*corev1.Node, live map[string]bool) (rule, why string) {
@@ -330,7 +331,7 @@ func (p *Play) leftovers(machines []*machine.Machine, nodes map[string]*corev1.N
 		case n.Spec.ProviderID == "" || p.restored:
 		case p.orphaned(n, machines):
 			return fmt.Sprintf("R-S2: node %s is left", n.Name)
-		case ours(n) && !p.removing():
+		case ours(n) && !p.removes(n):
 			return fmt.Sprintf("R-S11: node %s keeps %v", n.Name, n.Spec.Taints)
 		}
 	}
@@ -363,17 +364,6 @@ func (p *Play) orphaned(n *corev1.Node, machines []*machine.Machine) bool {
 		}
 	}
 	return true
-}
-
-// removing reports whether a scale-down may be under way.
-func (p *Play) removing() bool {
-	return p.remembered("removals")
-}
-
-// remembered reports whether such words are in what the autoscaler remembers.
-func (p *Play) remembered(words string) bool {
-	cm := memory.Get[*corev1.ConfigMap](p.API, machine.Namespace, machine.ConfigMapStatus)
-	return cm != nil && strings.Contains(cm.Data["state"], words)
 }
 
 // wrongLoad says which Pods wait although they could run, and which Nodes stay although nobody needs them.
