@@ -155,7 +155,7 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 		p.violate("R-S3", "%s deletes %s, which %s records", q, e.ID, m.Name)
 	case m.DeletionTimestamp == nil && machine.ProviderID(m) == "" && !p.cutShort(q, e):
 		p.violate("R-S3", "%s deletes %s, which may be %s's only instance", q, e.ID, m.Name)
-	case m.DeletionTimestamp == nil, sweeps && !recorded:
+	case m.DeletionTimestamp == nil, !recorded && (sweeps || q.sawStay(m)):
 	case !p.emptied[m.UID] || !isDrained(m) && !q.sawDrained(m.UID):
 		p.violate("R-S7", "%s deletes %s, but %s is not drained", q, e.ID, m.Name)
 	case len(m.Spec.LifecycleHooks.PreTerminate) > 0:
@@ -185,6 +185,15 @@ func (p *Play) cutShort(q *proc, e cloud.Event) bool {
 func (q *proc) sawGo(m *machine.Machine) bool {
 	return slices.ContainsFunc(q.read, func(o *machine.Machine) bool {
 		return o.Name == m.Name && o.UID != m.UID && (o.DeletionTimestamp != nil || ownerOf(o) == "")
+	})
+}
+
+// sawStay reports whether q, when it last read the Machine, saw that it has the instance that it has, and stays: of any other of its
+// instances nothing is drained, and people may delete it before the cloud is called.
+func (q *proc) sawStay(m *machine.Machine) bool {
+	id := machine.ProviderID(m)
+	return id != "" && slices.ContainsFunc(q.read, func(o *machine.Machine) bool {
+		return o.UID == m.UID && o.DeletionTimestamp == nil && machine.ProviderID(o) == id
 	})
 }
 
