@@ -123,7 +123,7 @@ func unschedulable(p *corev1.Pod) bool {
 }
 
 // oldEnough reports whether a Pod has waited for as long as the settings, or its own annotation, want it to. Of one that a clock which was
-// ahead made nobody knows: it has (RELIABILITY G7).
+// ahead made nobody knows: it has (RELIABILITY G7). For a Node that there is no Pod is too young.
 func (sc *scan) oldEnough(p *corev1.Pod) bool {
 	delay := sc.settings.NewPodScaleUpDelay
 	if text := p.Annotations[delayAnnotation]; text != "" {
@@ -131,7 +131,7 @@ func (sc *scan) oldEnough(p *corev1.Pod) bool {
 			delay = max(delay, own)
 		}
 	}
-	return delay == 0 || sc.Now.Sub(p.CreationTimestamp.Time) > delay || machine.TooFar(p.CreationTimestamp.Time, sc.Now, 0)
+	return delay == 0 || sc.going != nil || sc.Now.Sub(p.CreationTimestamp.Time) > delay || machine.TooFar(p.CreationTimestamp.Time, sc.Now, 0)
 }
 
 // Health gate (SPEC C3): so many Nodes must be unready, by number and by part, that nothing is scaled at all.

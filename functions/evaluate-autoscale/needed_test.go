@@ -3,6 +3,8 @@
 package evaluateautoscale
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -90,6 +92,80 @@ func TestNodeThatTookAPodLetsAnotherGo(t *testing.T) {
 	w.once(t)
 	if got := w.tainted(); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("Nodes about to go %v, want b alone", got)
+	}
+}
+
+// beside makes a set of Nodes in use, that have so much left each, and of two empty ones that are about to go, beside Pods that wait.
+func (w *world) beside(t testing.TB, most int32, left []int64, pods ...*corev1.Pod) {
+	t.Helper()
+	w.pool(t, "s", int32(len(left))+2, most, nil, nil)
+	for i, milli := range left {
+		n := fmt.Sprintf("n-%d", i)
+		w.idler(t, "s", n)
+		w.must(t, w.Put(pod("default", "on-"+n, n, resources("cpu", fmt.Sprintf("%dm", 4000-milli)))))
+	}
+	w.remember(t, autoscaling.State{Removals: []autoscaling.Removal{w.going(t, "s", "a"), w.going(t, "s", "b")}})
+	for _, p := range pods {
+		w.must(t, w.Put(p))
+	}
+}
+
+// No Node is bought while one goes that is as large, however those that were given back are packed then (SPEC C9, R-S4).
+func TestNothingIsBoughtWhileAsMuchGoes(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 1))
+	for k := range 400 {
+		left := make([]int64, 3+r.IntN(4))
+		for i := range left {
+			left[i] = 800 + 100*r.Int64N(16)
+		}
+		sizes := make([]int64, 2+r.IntN(8))
+		for i := range sizes {
+			sizes[i] = 600 + 100*r.Int64N(15)
+		}
+		if k == 0 { // the Nodes that are given back come before the others then
+			left, sizes = []int64{1600, 1900, 1200}, []int64{1500, 1500, 1500, 1100, 1100, 1100}
+		}
+		var pods []*corev1.Pod
+		for i, milli := range sizes {
+			pods = append(pods, pod("default", fmt.Sprintf("p-%d", i), "", resources("cpu", fmt.Sprintf("%dm", milli))))
+		}
+		w := fresh(t, "{scaleDown: {enabled: true}}")
+		w.beside(t, 99, left, pods...)
+		w.once(t)
+		if size, goes := int(w.replicas("s")[0]), w.tainted(); size > len(left)+2 && len(goes) > 0 {
+			t.Errorf("room %v, Pods of %v: %d Machines are wanted while %v go", left, sizes, size, goes)
+		}
+	}
+}
+
+// A Pod that is to wait before it brings a Node needs one that there is: our taint may be all that keeps it from it (SPEC C8, C9).
+func TestDelayedPodKeepsTheNodeThatItNeeds(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{scaleDown: {enabled: true}, scaleUp: {newPodScaleUpDelay: 30s}}")
+	w.beside(t, 9, []int64{1000}, pending("p", epoch.Add(-10*time.Second), resources("cpu", "3")))
+	w.once(t)
+	if got := w.tainted(); len(got) != 1 {
+		t.Errorf("Nodes about to go %v, want one", got)
+	}
+}
+
+// A group of Pods for which not even the Nodes that go are enough keeps none of them, whatever keeps the cluster from growing (W12).
+func TestGroupWithoutAPlaceKeepsNoNode(t *testing.T) {
+	t.Parallel()
+	for _, limits := range []string{"", ", resourceLimits: {maxNodesTotal: 5}", ", resourceLimits: {maxNodesTotal: 3}"} {
+		var group []*corev1.Pod
+		for i := range 4 {
+			p := pod("default", fmt.Sprintf("g-%d", i), "", resources("cpu", "3"))
+			p.Annotations = map[string]string{groupAnnotation: "g", sizeAnnotation: "4"}
+			group = append(group, p)
+		}
+		w := fresh(t, "{scaleDown: {enabled: true}"+limits+"}")
+		w.beside(t, 5, []int64{1600, 1900, 1200}, group...)
+		w.once(t)
+		if got := w.tainted(); len(got) != 2 {
+			t.Errorf("%q: Nodes about to go %v, want both", limits, got)
+		}
 	}
 }
 

@@ -86,7 +86,7 @@ func (sc *scan) plan(options []*option) map[*group][]*corev1.Pod {
 			sc.notes = append(sc.notes, told...)
 			continue
 		}
-		if sc.full() {
+		if sc.full() && !try {
 			return nil
 		}
 		torn := sc.torn()
