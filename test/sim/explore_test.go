@@ -156,7 +156,7 @@ func TestSwarm(t *testing.T) { //nolint:paralleltest // it uses all cores
 	for level, of := range map[Level]struct {
 		n     int
 		least float64
-	}{Machines: {4200, 0.15}, Healing: {1400, 0.15}, Scaling: {500, 0.1}} {
+	}{Machines: {2800, 0.15}, Healing: {1400, 0.15}, Scaling: {500, 0.1}} {
 		campaign(t, "swarm "+level.String(), of.n, of.least, func(seed uint64) (Config, *Script) {
 			return Config{Level: level, Steps: steps(seed)}, &Script{Strategy: NewSwarm(seed)}
 		})
@@ -187,7 +187,7 @@ func TestSwarmExactly(t *testing.T) { //nolint:paralleltest // it uses all cores
 
 // The same with priorities and a few points of change: what needs a few turns at the right moments is found.
 func TestPriorities(t *testing.T) { //nolint:paralleltest // it uses all cores
-	campaign(t, "priorities", 2800, 0.15, func(seed uint64) (Config, *Script) {
+	campaign(t, "priorities", 1800, 0.15, func(seed uint64) (Config, *Script) {
 		c := Config{Level: levelOf(seed), Steps: steps(seed)}
 		return c, &Script{Strategy: NewPriorities(seed, 3+int(seed%3), c.Steps)}
 	})
@@ -196,7 +196,7 @@ func TestPriorities(t *testing.T) { //nolint:paralleltest // it uses all cores
 // The same with one invocation frozen before one call until all is quiet. On clouds without tokens a second instance
 // may come of it, on others only if its attempt was refused after the Horizon; it is gone in the end (RELIABILITY §0.4).
 func TestSleeper(t *testing.T) { //nolint:paralleltest // it uses all cores
-	campaign(t, "sleeper", 2800, 0.2, func(seed uint64) (Config, *Script) {
+	campaign(t, "sleeper", 1800, 0.2, func(seed uint64) (Config, *Script) {
 		c := Config{Level: levelOf(seed), Steps: steps(seed), Frozen: true}
 		return c, &Script{Strategy: NewSleeper(seed, c.Steps)}
 	})
@@ -337,7 +337,7 @@ func TestAllSchedulesOfTwo(t *testing.T) { //nolint:paralleltest // it uses all 
 	tally, end := counted.begin("exhaustive", 0)
 	defer end()
 	enough, faults := int64(85000**times), 1
-	for most := int(2500 * *times); (faults == 1 || *times > 1) && tally.played.Load() < enough && !t.Failed(); most = int(enough-tally.played.Load())/len(bouts) + 1 {
+	for most := int(2600 * *times); (faults == 1 || *times > 1) && tally.played.Load() < enough && !t.Failed(); most = int(enough-tally.played.Load())/len(bouts) + 1 {
 		ends := exhaustAll(t, bouts, faults, most, tally)
 		t.Logf("of %d scopes with up to %d faults and %d turns: %s", len(bouts), faults, faults+1, ends)
 		if n := ends.whole.Load(); faults == 1 && *times >= 1 && n < leastWhole && !t.Failed() {
