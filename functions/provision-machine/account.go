@@ -20,8 +20,8 @@ var sweepQuery = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapS
 // before anything is made there, because a Machine may be gone before its next sweep (RELIABILITY 2b.10).
 type accounts map[string]machine.SweptAccount
 
-// remembered reports whether m's account is on record, and asks for it if not. What cannot be read or written is left to
-// sweep-instances, which says so; it keeps nobody from getting a Machine.
+// remembered reports whether m's account is on record, and asks for it if not, or if it counts as empty where m is about to go: that was
+// seen before its call. What cannot be read or written is left to sweep-instances, which says so; it keeps nobody from getting a Machine.
 func (a accounts) remembered(l life) bool {
 	state, err := sweepState(l.Snapshot)
 	if err != nil {
@@ -30,7 +30,9 @@ func (a accounts) remembered(l life) bool {
 	spec, of := l.FilledSpec(l.m)
 	key := machine.SweptKey(l.cloud.Account, of.ClusterID, state.Accounts, a)
 	known, ok := state.Accounts[key]
-	if ok && (l.cloud.Owner == "" || known.Owner == l.cloud.Owner) || refusedToRemember(l.Snapshot) {
+	led := l.cloud.Owner == "" || known.Owner == l.cloud.Owner
+	empty := l.m.DeletionTimestamp != nil && known.EmptySince != nil
+	if ok && led && !empty || refusedToRemember(l.Snapshot) {
 		return true
 	}
 	a[key] = machine.SweptAccount{
@@ -50,9 +52,12 @@ func (a accounts) remember(s snapshot.Snapshot) plan.Action {
 		known = map[string]machine.SweptAccount{}
 	}
 	for _, key := range slices.Sorted(maps.Keys(a)) {
-		if _, ok := known[key]; !ok {
-			known[key] = a[key]
+		account, ok := known[key]
+		if !ok {
+			account = a[key]
 		}
+		account.EmptySince = nil
+		known[key] = account
 		machine.LedTo(known, key, a[key].Owner, false)
 	}
 	state.Accounts = known

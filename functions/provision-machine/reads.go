@@ -69,6 +69,9 @@ func (l life) reads() (all []snapshot.Query) {
 	if leaving(l.m) && l.unproved() {
 		all = append(all, claimQuery)
 	}
+	if leaving(l.m) && l.gone() && l.mayComeLate() {
+		all = append(all, sweepQuery)
+	}
 	if leaving(l.m) && (l.gone() || machine.FoundNoNode(l.m)) || l.m.DeletionTimestamp == nil && cycling(l.m) && l.wantsNode() {
 		all = append(all, nodeOf(l.Snapshot, l.m)...)
 		doubtful := func(n *corev1.Node) bool {

@@ -109,11 +109,20 @@ func (l life) release() plan.Sequence {
 			return l.removeNode(n)
 		}
 	}
+	if l.mayComeLate() && !l.fresh.remembered(l) {
+		return plan.Sequence{} // in the next round
+	}
 	next := l.m.DeepCopy()
 	next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool { return f == machine.Finalizer })
 	seq := l.update(next, "nothing of it is left")
 	seq.Notes = l.ended()
 	return seq
+}
+
+// mayComeLate reports whether a call was made for a Machine that never got its instance: one that was held up, or over which a clock was set,
+// may come after the Horizon. The Machine may be gone before any sweep has seen it, and then what comes is for the sweep.
+func (l life) mayComeLate() bool {
+	return l.cloud.Account != "" && l.intent.Called() && (l.intent.Outcome != machine.OutcomeCreated || l.intent.Unresolved())
 }
 
 // mayHaveOthers reports whether the host may be another Node beside the linked one: link-node saw such, or the linked one was silent before
