@@ -93,6 +93,9 @@ type proc struct {
 	pods    int                // and as many of these
 	looked  time.Time          // by the cloud's clock: when the cloud last told it what there is
 
+	set      *machine.MachineSet // as it last read it
+	rebuilds int                 // of its ledger before that
+
 	deadline, methodBegan time.Time // of the driver's method that is being carried out, if it is of hosts
 }
 
@@ -179,6 +182,8 @@ func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapsh
 			c.q.pods = len(seen.Pods)
 		case "Node":
 			c.q.nodes = seen.Nodes
+		case "MachineSet":
+			c.q.set, c.q.rebuilds = seen.MachineSet(machine.Namespace, setName), c.q.play.rebuilds
 		default:
 		}
 		c.q.play.replaced()

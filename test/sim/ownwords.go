@@ -217,8 +217,9 @@ func allowed(h *machine.MachineHealthCheck) int {
 	return cmp.Or(n, 3)
 }
 
-// hasSlot reports whether the cluster's budget lists a Machine, for half an hour (RELIABILITY 2f).
-func (p *Play) hasSlot(uid types.UID) bool {
+// hasSlot reports whether the cluster's budget lists a Machine, for half an hour (RELIABILITY 2f). For q it does so too if
+// the clock jumped past that since q last read.
+func (p *Play) hasSlot(q *proc, uid types.UID) bool {
 	cm := memory.Get[*corev1.ConfigMap](p.API, machine.Namespace, machine.ConfigMapDisrupt)
 	var r struct {
 		Slots []struct {
@@ -230,7 +231,7 @@ func (p *Play) hasSlot(uid types.UID) bool {
 		return false
 	}
 	for _, s := range r.Slots {
-		if s.UID == uid && p.clock.Before(s.At.Add(30*time.Minute)) {
+		if s.UID == uid && p.clock.Add(-max(q.unread, 0)).Before(s.At.Add(30*time.Minute)) {
 			return true
 		}
 	}

@@ -42,6 +42,7 @@ type watch struct {
 	plans          map[string]bool         // that changed the set's replicas
 	enough         map[string]int          // by plan: as many replicas as its maker could want
 	rebuilt        map[int]bool            // invocations that rebuilt the ledger
+	rebuilds       int                     // of the ledger
 	doubts         map[doubt]bool          // what an invocation asked of a cloud and was not answered
 	runs           map[types.UID]string    // by Node: the instance that it was last Ready on
 	handed         map[types.UID]int       // by object that people gave another API the say over: the last invocation that began before
@@ -305,16 +306,26 @@ func (p *Play) watchNodeGone(q *proc, n *corev1.Node) {
 	}
 }
 
+// causedByLedger holds that a set deletes whom its ledger has retired (R-S6). Of a ledger that was rebuilt since q read the set q cannot
+// know; the former one counts then.
 func (p *Play) causedByLedger(q *proc, m *machine.Machine) {
 	set := p.set()
 	if set == nil || p.tampered {
 		return
 	}
-	l, err := ledgerOf(set)
-	k, ok := ordinalIn(l, m)
-	if err != nil || !ok || l.Active.Has(k) || !p.retired[k] {
+	if !p.retires(set, m) && (q.rebuilds == p.rebuilds || !p.retires(q.set, m)) {
 		p.violate("R-S6", "%s deletes %s, which the ledger has not retired for a cause", q, m.Name)
 	}
+}
+
+// retires reports whether m was retired, by the ledger of the set as it is or was, and for a cause.
+func (p *Play) retires(set *machine.MachineSet, m *machine.Machine) bool {
+	if set == nil {
+		return false
+	}
+	l, err := ledgerOf(set)
+	k, ok := ordinalIn(l, m)
+	return err == nil && ok && !l.Active.Has(k) && p.retired[k]
 }
 
 func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
@@ -327,7 +338,7 @@ func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
 	case h == nil || p.restored:
 	case !flights(h)[m.UID]:
 		p.violate("R-S6", "%s deletes %s, which no check has in flight", q, m.Name)
-	case !p.hasSlot(m.UID):
+	case !p.hasSlot(q, m.UID):
 		p.violate("R-S10", "%s deletes %s, which has no slot of the budget", q, m.Name)
 	case machine.Phase(m) == machine.PhaseRunning && node != nil && isNodeOf(m, node) && machine.NodeReady(node) && !p.disturbed && !p.limited:
 		p.violate("R-S6", "%s deletes %s, which is well", q, m.Name)

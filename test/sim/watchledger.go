@@ -31,6 +31,7 @@ func (p *Play) watchLedger(q *proc, old, now *machine.MachineSet) {
 	clear(p.rebuilt) // whoever carries this ledger out carries out what was decided since
 	if next.Rebuilt != "" {
 		p.rebuilt[q.id] = true
+		p.rebuilds++
 		for k := range next.Next { // it allocates none, and knows only of those that it saw
 			p.retired[k] = p.retired[k] || !next.Active.Has(k)
 		}
