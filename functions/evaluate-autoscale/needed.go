@@ -55,8 +55,8 @@ func (sc *scan) neededOf(going map[types.UID]bool) (needed map[types.UID]bool) {
 		maps.DeleteFunc(nodes, func(uid types.UID, _ bool) bool { return !going[uid] })
 		return nodes
 	}
-	x.placement = x.fit(x.world, x.waiting, nil)
-	if needed = used(); len(needed) > 0 && sc.work < mostWork/4 {
+	x.placement = x.fit(x.world, x.waiting, nil) // which knows nothing of Pods that were counted on and keep their room
+	if needed = used(); len(needed)+len(x.countedOn()) > 0 && sc.work < mostWork/4 {
 		x.options = x.growing()
 		x.plan(x.options)
 		needed = used()

@@ -169,15 +169,54 @@ func TestGroupWithoutAPlaceKeepsNoNode(t *testing.T) {
 	}
 }
 
+// Room that others were promised on a Node that is on its way is none: who comes meanwhile needs the Nodes that go (SPEC C9, RELIABILITY 2d).
+func TestNodesGoBackToWhoIsPromisedNoRoom(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{scaleDown: {enabled: true}}")
+	w.set(t, "big", 0, 5, map[string]string{machine.CapacityCPU: "12", machine.CapacityMemory: "64Gi"}, nil)
+	w.pool(t, "s", 2, 9, nil, nil)
+	waits := func(name string, rank int32, cpu string) {
+		p := pending(name, w.now.Add(-5*time.Second), resources("cpu", cpu))
+		p.Spec.Priority = &rank
+		w.must(t, w.Put(p))
+	}
+	for _, n := range []string{"a", "b"} {
+		w.idler(t, "s", n)
+		w.must(t, w.Put(pod("default", "on-"+n, n, resources("cpu", "3900m"))))
+	}
+	waits("large", 0, "9")
+	waits("early", 10, "2800m")
+	w.scans(t, 1)
+	state, err := stateOf(snapshotOf(memory.Get[*corev1.ConfigMap](w.Server, machine.Namespace, machine.ConfigMapStatus)))
+	w.must(t, err)
+	for _, n := range []string{"a", "b"} {
+		w.must(t, w.Remove("Pod", "default", "on-"+n, memory.Force))
+		state.Removals = append(state.Removals, w.leaving(t, "s", n))
+	}
+	w.remember(t, state)
+	waits("late-0", 10, "2500m")
+	waits("late-1", 20, "3")
+	w.once(t)
+	if got, goes := w.replicas("big", "s"), w.tainted(); !slices.Equal(got, []int32{1, 2}) || len(goes) > 0 {
+		t.Errorf("big and s have %v, want 1 and 2; Nodes about to go %v, want none", got, goes)
+	}
+}
+
 // going makes a Node of a set that is empty and about to go.
 func (w *world) going(t testing.TB, set, name string) autoscaling.Removal {
 	t.Helper()
 	w.idler(t, set, name)
+	return w.leaving(t, set, name)
+}
+
+// leaving taints a Node of a set, which is about to go.
+func (w *world) leaving(t testing.TB, set, name string) autoscaling.Removal {
+	t.Helper()
 	w.must(t, memory.Patch(w.Server, "", name, func(x *corev1.Node) {
 		x.Spec.Taints = []corev1.Taint{{Key: machine.TaintToBeDeleted, Value: "down-" + name, Effect: corev1.TaintEffectNoSchedule}}
 	}))
 	return autoscaling.Removal{
 		Plan: "down-" + name, Group: "MachineSet/openshift-machine-api/" + set, Node: name, NodeUID: types.UID("node-" + name), Machine: name,
-		MachineUID: types.UID("machine-" + name), At: metav1.NewTime(epoch.Add(-3 * time.Second)), MaxGrace: 600,
+		MachineUID: types.UID("machine-" + name), At: metav1.NewTime(w.now.Add(-3 * time.Second)), MaxGrace: 600,
 	}
 }
