@@ -273,11 +273,12 @@ func (p *Play) behind(ctx context.Context, _ cloud.Call) time.Duration {
 // shown is what a cloud's list tells of what there is.
 func (p *Play) shown(ctx context.Context, _ cloud.Call, all []provider.Instance) []provider.Instance {
 	q, ok := ctx.Value(procKey{}).(*proc)
-	switch {
-	case ok && q.verdict == emptied:
-		return nil
-	case ok && q.verdict == partial:
-		return slices.DeleteFunc(all, func(i provider.Instance) bool { return i.ID[len(i.ID)-1]%2 == 0 })
+	if !ok || q.verdict != emptied && q.verdict != partial {
+		return all
 	}
-	return all
+	return slices.DeleteFunc(all, func(i provider.Instance) bool {
+		hidden := q.verdict == emptied || i.ID[len(i.ID)-1]%2 == 0
+		p.hidden[i.ID] = p.hidden[i.ID] || hidden
+		return hidden
+	})
 }

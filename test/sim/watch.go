@@ -37,6 +37,7 @@ type watch struct {
 	attempts       map[types.UID]int       // by Machine: the first attempt that may be on record from now on
 	overAt         map[string]time.Time    // by token: when the attempt counted as over
 	births         map[string]birth        // by instance
+	hidden         map[string]bool         // instances that some list of the cloud left out
 	emptied        map[types.UID]bool      // Machines that drain-node called drained
 	drains         map[types.UID]bool      // Machines of the control plane whose Nodes were cordoned for it
 	plans          map[string]bool         // that changed the set's replicas
@@ -81,6 +82,7 @@ func (w watch) clone() watch {
 	w.attempts, w.overAt, w.plans, w.drains, w.births = copied(w.attempts), copied(w.overAt), copied(w.plans), copied(w.drains), copied(w.births)
 	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
 	w.unanswered, w.flying, w.out, w.emptied, w.enough = copied(w.unanswered), copied(w.flying), copied(w.out), copied(w.emptied), copied(w.enough)
+	w.hidden = copied(w.hidden)
 	return w
 }
 

@@ -168,6 +168,9 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 	if !sweeps && p.doubtful(q, e.UID) && !(recorded && located(m) && !q.queued.req.Scan()) { // who comes by an event need not ask for that
 		p.violate("R-S12", "%s deletes %s although the cloud did not say what there is", q, e.ID)
 	}
+	if p.hosts == nil && p.hidden[e.ID] { // nobody may have been shown it, and know of its Node
+		p.forget("memory:///" + e.ID)
+	}
 }
 
 // birth is when an instance was made, by the cloud's clock, and when who asked for it began, by the API server's as it was then.
