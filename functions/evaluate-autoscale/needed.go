@@ -6,9 +6,11 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
 
 // giveBackNeeded takes the removals of empty Nodes back on which Pods that wait have a place, and elsewhere have none: others would be made
@@ -31,8 +33,8 @@ func (sc *scan) giveBackNeeded() {
 }
 
 // neededOf returns which of some Nodes that are about to go a plan uses that may use them, after all others that exist: for groups of Pods
-// perhaps beside new ones. Groups that are torn apart even so use none, as long as it takes little work to find that out. Of what it finds
-// only the work counts.
+// perhaps beside new ones, and Pods that depend on where others are. Groups that are torn apart even so use none, as long as it takes little
+// work to find that out. Of what it finds only the work counts.
 func (sc *scan) neededOf(going map[types.UID]bool) (needed map[types.UID]bool) {
 	if len(going) == 0 {
 		return nil
@@ -56,11 +58,53 @@ func (sc *scan) neededOf(going map[types.UID]bool) (needed map[types.UID]bool) {
 		return nodes
 	}
 	x.placement = x.fit(x.world, x.waiting, nil) // which knows nothing of Pods that were counted on and keep their room
-	if needed = used(); len(needed)+len(x.countedOn()) > 0 && sc.work < mostWork/4 {
+	left, tied := leftOver(x.placement), slices.ContainsFunc(x.waiting, depends)
+	if needed = used(); (len(needed)+len(x.countedOn()) > 0 || tied && left > 0) && sc.work < mostWork/4 {
 		x.options = x.growing()
 		x.plan(x.options)
 		needed = used()
 	}
+	if tied && len(needed) == 0 && len(x.broken) == 0 {
+		needed = x.holdingDown(going, left)
+	}
 	sc.work = x.work
 	return needed
+}
+
+// depends reports whether where a Pod may be depends on where others are, so that a Node without any holds it down or lets it in.
+func depends(p *corev1.Pod) bool {
+	return len(p.Spec.TopologySpreadConstraints) > 0 || p.Spec.Affinity != nil && p.Spec.Affinity.PodAffinity != nil
+}
+
+// holdingDown returns a Node of which no plan has use, but without which more Pods are left over: it counts for what they spread over
+// and takes none, which holds the other Nodes down. Of several it is the one that leaves the fewest over, the first of these.
+func (sc *scan) holdingDown(going map[types.UID]bool, left int) map[types.UID]bool {
+	without := func(stays types.UID) int {
+		nodes := slices.Clone(sc.seen)
+		for i, p := range sc.places {
+			nodes[i].Closed = nodes[i].Closed || going[p.node.UID] && p.node.UID != stays
+		}
+		return leftOver(sc.fit(scheduling.NewWorld(nodes, sc.waiting, sc.facts()), sc.waiting, nil))
+	}
+	if without("") <= left {
+		return nil
+	}
+	best, fewest := types.UID(""), 0
+	for _, p := range sc.places {
+		if !going[p.node.UID] || best != "" && sc.work >= mostWork/4 {
+			continue
+		}
+		if n := without(p.node.UID); best == "" || n < fewest {
+			best, fewest = p.node.UID, n
+		}
+	}
+	return map[types.UID]bool{best: true}
+}
+
+// leftOver counts the Pods without a place.
+func leftOver(p scheduling.Placement) (n int) {
+	for _, left := range p.Left {
+		n += left
+	}
+	return n
 }
