@@ -68,7 +68,7 @@ func adoption(s snapshot.Snapshot, x *machine.Machine) (plan.Outcome, bool) {
 }
 
 // creations starts slowly: one Machine, then two, then four, so that a cluster that refuses them is asked once. A name
-// that is taken by a foreign object burns the ordinal.
+// that is taken by a foreign object burns the ordinal; if that is gone by now, the next look makes the Machine.
 func creations(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) []plan.Sequence {
 	var missing []plan.Action
 	created := 0
@@ -81,6 +81,8 @@ func creations(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m
 		}
 		a := plan.Create{Object: inCluster(newMachine(set, l, k), s.InfrastructureName()), Why: fmt.Sprintf("ordinal %d of %s", k, set.Name)}
 		switch o, tried := s.Outcome(a); {
+		case tried && o.Result == plan.Exists && s.Machine(set.Namespace, a.Object.GetName()) == nil:
+			continue
 		case tried && o.Result == plan.Exists:
 			next := l
 			next.Active = l.Active.Without(k)

@@ -94,7 +94,7 @@ func adopts(s snapshot.Snapshot, set *machine.MachineSet, free []*machine.Machin
 }
 
 // missed asks for the Machines that the set, as it was read after the list of them, says it adopted, and that are not in the list, or
-// with labels that do not match: they may have come, or come back, since (2a.6).
+// with labels that do not match, or as another's: they may have come, or come back, since (2a.6).
 func missed(s snapshot.Snapshot, set *machine.MachineSet) (ask []snapshot.Query) {
 	l, err := s.Records.Ledger(set)
 	if err != nil || l.SetUID != set.UID {
@@ -105,7 +105,8 @@ func missed(s snapshot.Snapshot, set *machine.MachineSet) (ask []snapshot.Query)
 		return nil
 	}
 	for k, a := range l.Adopted {
-		if m := s.Machine(set.Namespace, a.Name); l.Active.Has(k) && (m == nil || m.UID != a.UID || !selector.Matches(labels.Set(m.Labels))) {
+		m := s.Machine(set.Namespace, a.Name)
+		if l.Active.Has(k) && (m == nil || m.UID != a.UID || !selector.Matches(labels.Set(m.Labels)) || !metav1.IsControlledBy(m, set)) {
 			ask = append(ask, anew(set, a.Name))
 		}
 	}
