@@ -59,6 +59,7 @@ var controls = []control{
 	{"^R-S4: .* nodes are allowed", sim.Scaling, nil, of(autoscale, boundless), small, swarm, nil},
 	{"^R-S4: .* are enough for the pods$", sim.Scaling, nil, of(autoscale, growsTwice), nil, story, nil},
 	{"^R-S4: .* are enough for the pods$", sim.Scaling, nil, of(autoscale, buysForThoseThatAreGone), nil, swarm, nil},
+	{"^R-S4: .* are enough for the pods$", sim.Scaling, nil, of(autoscale, buysForThoseThatGo), nil, deletes, nil},
 	{"^R-S4: .* less than the minimum", sim.Scaling, nil, of(autoscale, staleBounds), nil, swarm, nil},
 	{"^R-S4: .* instances of active ordinals", sim.Machines, nil, of(scale, oneMore), nil, story, nil},
 	{"^R-S5: .* go, .* first, of whom", sim.Machines, nil, of(scale, churns), nil, story, nil},

@@ -149,6 +149,26 @@ func buysForThoseThatAreGone(f function.Function) function.Function {
 	})
 }
 
+// buysForThoseThatGo has as many Pods more wait, where one does, as Machines that go have a Node that is not Ready: their set makes
+// others in their place anyway (R-B21).
+func buysForThoseThatGo(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		at := slices.IndexFunc(s.Pods, func(p *corev1.Pod) bool { return p.Spec.NodeName == "" })
+		for _, m := range s.Machines {
+			if at < 0 || m.DeletionTimestamp == nil || m.Status.NodeRef == nil {
+				continue
+			}
+			if n := s.Node(m.Status.NodeRef.Name); n != nil && !machine.NodeReady(n) {
+				p := s.Pods[at].DeepCopy()
+				p.Name += "-" + m.Name
+				next.Pods = append(next.Pods, p)
+			}
+		}
+		return next
+	})
+}
+
 // oneMore wants one replica more than people do, and does not write that.
 func oneMore(f function.Function) function.Function {
 	return written(func(old, now *machine.MachineSet) {

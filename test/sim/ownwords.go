@@ -107,10 +107,10 @@ type request struct {
 }
 
 // requested remembers that q asks the cloud for an instance of a Machine: until it is answered nobody knows whether there is one, from
-// the begin of the invocation until the cloud's horizon.
+// the begin of the invocation until the cloud's horizon. If a clock jumped ahead meanwhile, its claim may say that this was long ago.
 func (p *Play) requested(q *proc, c cloud.Call) {
 	if c.Op == cloud.OpCreate {
-		p.unanswered[request{c.Ref.UID, q.id}] = q.began.Add(p.horizon())
+		p.unanswered[request{c.Ref.UID, q.id}] = q.began.Add(-max(q.jumped, 0)).Add(p.horizon())
 	}
 }
 

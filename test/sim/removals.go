@@ -38,10 +38,19 @@ func (p *Play) onRecord() string {
 	return ""
 }
 
-// remembered reports whether such words are in what the autoscaler remembers.
-func (p *Play) remembered(words string) bool {
+// outwaited reports whether the autoscaler's records say that a request which is open has timed out.
+func (p *Play) outwaited() bool {
 	cm := memory.Get[*corev1.ConfigMap](p.API, machine.Namespace, machine.ConfigMapStatus)
-	return cm != nil && strings.Contains(cm.Data["state"], words)
+	if cm == nil || !strings.Contains(cm.Data[autoscaling.StateKey], "timedOut") {
+		return false
+	}
+	s, err := autoscaling.ParseState(cm.Data[autoscaling.StateKey])
+	for _, g := range s.Groups {
+		if err == nil && g.Request != nil && g.Request.TimedOut {
+			return true
+		}
+	}
+	return false
 }
 
 // removes reports whether a removal of this Node is on record.

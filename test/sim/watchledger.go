@@ -163,14 +163,18 @@ func (p *Play) absent(set *machine.MachineSet) (n int) {
 
 // mostFor returns how many replicas are enough for the Pods that q has read, be it one: a replica for each, and one for each Machine that it
 // read as one that serves nobody. Its Node is not Ready; or there is none, although it had the autoscaler's time to become one, or is
-// Failed (SPEC C49), or was awaited by a request that timed out, which the autoscaler remembers (C47).
+// Failed (SPEC C49), or is awaited by a request that timed out (C47). For one that goes its set makes
+// another without being asked.
 func (p *Play) mostFor(q *proc) int {
-	timedOut := p.remembered(`"timed out"`)
+	timedOut := p.outwaited()
 	n := max(q.pods, 1)
 	for _, m := range q.read {
 		var node *corev1.Node
 		if m.Status.NodeRef != nil {
 			node = p.node(q.nodes, m.Status.NodeRef.Name)
+		}
+		if m.DeletionTimestamp != nil || isMaster(m) {
+			continue
 		}
 		had := timedOut || machine.Phase(m) == machine.PhaseFailed || p.clock.Sub(m.CreationTimestamp.Time) >= 15*time.Minute
 		if node == nil && had || node != nil && !machine.NodeReady(node) {
