@@ -65,7 +65,11 @@ func passed(pod *corev1.Pod, kubelets bool) error {
 	if pod.Status.Phase == corev1.PodRunning || !kubelets && len(pod.Status.Conditions) > 0 {
 		return nil
 	}
-	return fmt.Errorf("readiness probe is %s on node %q", pod.Status.Phase, pod.Spec.NodeName)
+	why := ""
+	for _, c := range pod.Status.Conditions {
+		why += fmt.Sprintf(", %s is %s: %s", c.Type, c.Status, c.Message)
+	}
+	return fmt.Errorf("readiness probe is %s on node %q%s", pod.Status.Phase, pod.Spec.NodeName, why)
 }
 
 func probeNode() *corev1.Node {
