@@ -90,6 +90,16 @@ func (k kubectl) refused(t *testing.T, stdin string, want []string, args ...stri
 	}
 }
 
+// creatable returns once objects like these can be created: for up to five seconds after a kind is established, a server that
+// has mutating policies for it answers 503, because it reads the kinds' schemas that rarely.
+func (k kubectl) creatable(t *testing.T, objects string) {
+	t.Helper()
+	k.eventually(t, "the kinds can be created", func() bool {
+		_, err := k.run(objects, "create", "--dry-run=server", "-f", "-")
+		return err == nil || !strings.Contains(err.Error(), "ServiceUnavailable")
+	})
+}
+
 // eventually waits up to a minute for something to hold.
 func (k kubectl) eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()

@@ -254,6 +254,7 @@ func (y yard) outlives(t *testing.T) {
 	y.set(t, set, 2, "4c12g30d", "")
 	before := y.running(t, set, 2)
 	uids := y.do(t, "get machines"+inMachines+" -l machine.openshift.io/cluster-api-machineset="+set+" -o jsonpath={.items[*].metadata.uid}")
+	y.collected(t, strings.ReplaceAll(strings.TrimSpace(inMachines), " ", ""))
 	y.do(t, "delete machineset "+set+inMachines+" --cascade=orphan --timeout=1m")
 	time.Sleep(25 * time.Second) // two scans, in which nothing may happen to them
 	y.set(t, set, 2, "4c12g30d", "")

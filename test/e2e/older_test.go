@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,7 +30,12 @@ func TestOlderKubernetes(t *testing.T) {
 				t.Errorf("config/policy itself can be applied: %s is not needed", overlay)
 			}
 			k.must(t, "apply", "-f", filepath.Join(root, "config", "samples", "infrastructure.yaml"))
-			k.must(t, "create", "-f", filepath.Join(root, "config", "samples", "kubemark", "general-purpose-1a.yaml"))
+			sample, err := os.ReadFile(filepath.Join(root, "config", "samples", "kubemark", "general-purpose-1a.yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			k.creatable(t, string(sample))
+			k.mustGiven(t, string(sample), "create", "-f", "-")
 			// A record has one writer there as well, whoever else may edit the object.
 			k.must(t, "create", "clusterrole", "editor", "--verb=get,patch", "--resource=machinesets.machine.openshift.io")
 			k.must(t, "create", "clusterrolebinding", "editor", "--clusterrole=editor", "--user=somebody")

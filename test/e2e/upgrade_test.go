@@ -44,6 +44,7 @@ func TestUpgradeLeavesMachinesAlone(t *testing.T) {
 		k.must(t, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
 	}
 	install(filepath.Join(old, "config"))
+	k.creatable(t, upgraded)
 	k.mustGiven(t, upgraded, "create", "-f", "-")
 	k.must(t, "patch", "machine", "kept", "-n", "openshift-machine-api", "--subresource=status", "--type=merge", "-p",
 		`{"status":{"phase":"Running","nodeRef":{"kind":"Node","name":"kept","uid":"1"},"addresses":[{"type":"InternalIP","address":"10.0.0.1"}]}}`)
