@@ -91,6 +91,7 @@ type proc struct {
 	read    []*machine.Machine // as it last did
 	nodes   []*corev1.Node     // and these
 	pods    int                // and as many of these
+	overdue bool               // the autoscaler's records, as it last read them: a request that is open has timed out
 	looked  time.Time          // by the cloud's clock: when the cloud last told it what there is
 
 	set      *machine.MachineSet // as it last read it
@@ -182,6 +183,8 @@ func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapsh
 			c.q.pods = len(seen.Pods)
 		case "Node":
 			c.q.nodes = seen.Nodes
+		case "ConfigMap":
+			c.q.overdue = c.q.play.outwaited()
 		case "MachineSet":
 			c.q.set, c.q.rebuilds = seen.MachineSet(machine.Namespace, setName), c.q.play.rebuilds
 		default:

@@ -166,7 +166,7 @@ func (p *Play) absent(set *machine.MachineSet) (n int) {
 // Failed (SPEC C49), or is awaited by a request that timed out (C47). For one that goes its set makes
 // another without being asked.
 func (p *Play) mostFor(q *proc) int {
-	timedOut := p.outwaited()
+	timedOut := q.overdue || p.outwaited() // what it writes may close the request
 	n := max(q.pods, 1)
 	for _, m := range q.read {
 		var node *corev1.Node
