@@ -29,6 +29,8 @@ func TestAdmission(t *testing.T) {
 	k.must(t, "apply", "--server-side", "-k", crd)
 	k.must(t, "apply", "-f", "../../config/namespace.yaml")
 	older := edit(t, "kubemark/infra-1a.yaml", "kind: KubemarkMachineProviderSpec", "kind: SomethingOlder")
+	k.must(t, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+	k.creatable(t, older+"---"+machine)
 	k.mustGiven(t, strings.ReplaceAll(older, "infra-1a", "older"), "create", "-f", "-")
 	k.mustGiven(t, strings.NewReplacer("by-hand", "older", "flavor: 4c12g30d", "flavors: unknown").Replace(machine), "create", "-f", "-")
 	k.mustGiven(t, strings.NewReplacer("by-hand", "nobodys", "cluster-api-cluster: cluster-a389-fmxsv", `cluster-api-cluster: ""`).Replace(machine), "create", "-f", "-")

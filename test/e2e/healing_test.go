@@ -119,6 +119,7 @@ func (c clinic) handsOver(t *testing.T) {
 	c.await(t, "the template is missed", available, "False")
 	c.apply(t, "reboot.yaml")
 	c.kubectl(t, "wait --for=condition=Established crd reboots.remediation.example.com reboottemplates.remediation.example.com --timeout=60s")
+	c.await(t, "templates are served", "get reboottemplates -o name", "")
 	c.apply(t, "template.yaml")
 	c.await(t, "the template is found", available, "True")
 	machine, node := c.sickness(t, "template", 0, "unready")

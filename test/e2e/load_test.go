@@ -52,6 +52,9 @@ func TestLoad(t *testing.T) {
 	y.counts(t, "Machines that are left", 0, "get machines"+inMachines+" -o jsonpath={range.items[*]}.{end}")
 	down := time.Since(began)
 	y.counts(t, "Nodes that are left", 0, "get nodes -l example.com/set=load -o jsonpath={range.items[*]}.{end}")
+	await(t, "all instances are history", func() string {
+		return y.do(t, "get configmaps -n kubemark -l kubemark.machine-functions.dev/live=true -o jsonpath={.items[*].metadata.name}")
+	})
 	y.onceEach(t, n)
 
 	lives := y.spent(t).since(before)

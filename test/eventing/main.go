@@ -27,7 +27,7 @@ const namespace = "openshift-machine-api"
 // startTimeout is several times what a start takes on two busy cores; removeTimeout what finalizers take.
 const (
 	startTimeout  = 3 * time.Minute
-	removeTimeout = 20 * time.Second
+	removeTimeout = time.Minute
 )
 
 // readyFile appears in the folder once events flow.

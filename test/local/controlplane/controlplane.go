@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	startLimit = 4 * time.Minute  // longer than the child's own limit, because its message says more
-	stopLimit  = 15 * time.Second // a clean stop takes three
+	startLimit = 4 * time.Minute // longer than the child's own limit, because its message says more
+	stopLimit  = time.Minute     // a clean stop takes three seconds, and each of its four components may take as long
 )
 
 // Options say what to start.

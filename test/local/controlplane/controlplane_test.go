@@ -146,7 +146,7 @@ func (c cluster) knowsServiceAccounts(t *testing.T) {
 
 func (c cluster) nodesBecomeReady(t *testing.T) {
 	t.Parallel()
-	c.apply(t, node("slow", "machine-functions.dev/ready-after-seconds: '3'"))
+	c.apply(t, node("slow", "machine-functions.dev/ready-after-seconds: '15'"))
 	c.eventually(t, "node/slow", `{.status.conditions[?(@.type=="Ready")].status}`, "False")
 	begin := time.Now()
 	c.eventually(t, "node/slow", `{.status.conditions[?(@.type=="Ready")].status}`, "True")
@@ -165,11 +165,11 @@ func (c cluster) nodesBecomeReady(t *testing.T) {
 func (c cluster) jobsRun(t *testing.T) {
 	t.Parallel()
 	c.apply(t, node("jobs", ""))
-	c.apply(t, job("sums", "jobs", 20, "3"))
+	c.apply(t, job("sums", "jobs", 20, "15"))
 	begin := time.Now()
 	c.eventually(t, "job/sums", "{.status.active}", "20")
 	c.kubectl(t, "wait", "--for=condition=Complete", "job/sums", "--timeout=2m")
-	t.Logf("20 pods of 3 s completed in %v", time.Since(begin))
+	t.Logf("20 pods of 15 s completed in %v", time.Since(begin))
 }
 
 func (c cluster) drainEvicts(t *testing.T) {
@@ -188,7 +188,7 @@ func (c cluster) stoppedKubelet(t *testing.T) {
 	t.Parallel()
 	c.apply(t, node("lost", ""))
 	c.apply(t, node("steady", "")) // a zone of lost nodes only is a case of its own for the node lifecycle controller
-	c.apply(t, job("cut", "lost", 2, "8"))
+	c.apply(t, job("cut", "lost", 2, "20"))
 	c.eventually(t, "job/cut", "{.status.ready}", "2")
 	begin := time.Now()
 	c.kubectl(t, "label", "node/lost", stopped)
@@ -196,6 +196,7 @@ func (c cluster) stoppedKubelet(t *testing.T) {
 	c.kubectl(t, "delete", pods[0], "--wait=false")
 	c.eventually(t, "node/lost", `{.status.conditions[?(@.type=="Ready")].status}`, "Unknown")
 	t.Logf("unknown after %v", time.Since(begin))
+	time.Sleep(time.Until(begin.Add(22 * time.Second))) // by then both would have completed
 	for _, pod := range pods {
 		if got := c.kubectl(t, "get", pod, "-o", "jsonpath={.status.phase}"); got != "Running" {
 			t.Errorf("%s on the lost node is %s", pod, got)

@@ -22,7 +22,7 @@ import (
 
 const (
 	poll        = 50 * time.Millisecond
-	stopTimeout = 30 * time.Second // of Stop, longer than Knative's finalizers take
+	stopTimeout = 90 * time.Second // of Stop, longer than Knative's finalizers take
 	tail        = 2000             // bytes of the log that an error quotes
 )
 

@@ -26,7 +26,7 @@ const (
 	root      = "../../.."
 
 	// soon is for an event on its way; measured in milliseconds, generous because the machine may be busy.
-	soon = 5 * time.Second
+	soon = 30 * time.Second
 
 	machineSets        = "/apis/machine.openshift.io/v1beta1/namespaces/" + namespace + "/machinesets"
 	foreignMachineSets = "/apis/machine.openshift.io/v1beta1/namespaces/elsewhere/machinesets"
@@ -246,7 +246,7 @@ func (w *world) testLatency(t *testing.T) {
 func (w *world) testScan(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"scale-machineset", "provision-machine", "drain-node", "remediate", "evaluate-autoscale"} {
-		w.function(name).await(t, 15*time.Second, func(e event) bool { return e.scan == "fast" })
+		w.function(name).await(t, time.Minute, func(e event) bool { return e.scan == "fast" })
 	}
 	if len(w.function("sweep-instances").matching(func(e event) bool { return e.scan == "fast" })) > 0 {
 		t.Error("sweep-instances was woken by the fast scan")
@@ -264,7 +264,7 @@ func (w *world) testDeadLetter(t *testing.T) {
 	})
 	before := len(failing.matching(of("update", "ClusterAutoscaler", "default")))
 	w.touch(t, clusterAutoscalers, "default")
-	letter := w.function("dead-letter").await(t, 30*time.Second, of("update", "ClusterAutoscaler", "default"))
+	letter := w.function("dead-letter").await(t, time.Minute, of("update", "ClusterAutoscaler", "default"))
 	if got := len(failing.matching(of("update", "ClusterAutoscaler", "default"))) - before; got != 6 {
 		t.Errorf("the function was tried %d times, want once and five times again", got)
 	}
@@ -277,7 +277,7 @@ func (w *world) testSlow(t *testing.T) {
 	t.Helper()
 	const (
 		sleep  = 20 * time.Second
-		limit  = time.Second
+		limit  = sleep / 2
 		events = 10
 	)
 	slow, quick := w.function("scale-machineset"), w.function("provision-machine")
@@ -315,7 +315,7 @@ func (w *world) testReplicas(t *testing.T) {
 	replicas := w.functions["link-node"]
 	for i, r := range replicas {
 		w.create(t, nodes, "v1", "Node", fmt.Sprintf("early-%d", i))
-		r.await(t, 3*soon, func(e event) bool { return e.kind == "Node" || e.scan != "" })
+		r.await(t, soon, func(e event) bool { return e.kind == "Node" || e.scan != "" })
 	}
 	replicas[0].server.CloseClientConnections()
 	replicas[0].server.Close()

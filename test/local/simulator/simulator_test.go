@@ -183,7 +183,7 @@ func (s *suite) neverBoots(t *testing.T) {
 
 func (s *suite) turnsUnhealthy(t *testing.T) {
 	t.Helper()
-	i := s.create(t, "once", `{"flavor": "2c8g30d", "bootSeconds": 0, "turnUnhealthyAfter": true, "healthyDuration": "5s"}`)
+	i := s.create(t, "once", `{"flavor": "2c8g30d", "bootSeconds": 0, "turnUnhealthyAfter": true, "healthyDuration": "15s"}`)
 	s.eventually(t, "nodes/once", ready, "True")
 	s.eventually(t, "nodes/once", ready, "False")
 	s.eventuallyState(t, i, "ACTIVE")
@@ -200,7 +200,7 @@ func (s *suite) turnsUnhealthyPeriodically(t *testing.T) {
 
 func (s *suite) vanishes(t *testing.T) {
 	t.Helper()
-	i := s.create(t, "vanishes", `{"flavor": "2c8g30d", "bootSeconds": 0, "vanishAfter": "5s"}`)
+	i := s.create(t, "vanishes", `{"flavor": "2c8g30d", "bootSeconds": 0, "vanishAfter": "15s"}`)
 	s.eventually(t, "nodes/vanishes", ready, "True")
 	s.eventually(t, "nodes/vanishes", kubelet, "stopped")
 	if found, err := s.driver.Find(t.Context(), provider.Ref{UID: i.UID}); err != nil || len(found) != 0 {
@@ -260,7 +260,23 @@ func (s *suite) restarts(t *testing.T) {
 	version := func() string {
 		return s.get(t, "namespaces/kubemark/configmaps", `{.items[*].metadata.resourceVersion}`)
 	}
-	time.Sleep(2 * time.Second) // what ended in the last second is written
+	gone := func() (all, gone int) {
+		history, err := kubemark.History(t.Context(), s.records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range history {
+			if !r.Gone.IsZero() {
+				gone++
+			}
+		}
+		return len(history), gone
+	}
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(250 * time.Millisecond) { // what ended last is written by the next round
+		if _, n := gone(); n == 4 {
+			break
+		}
+	}
 	before := version()
 	if err := again.Round(t.Context(), time.Now()); err != nil {
 		t.Error(err)
@@ -268,24 +284,14 @@ func (s *suite) restarts(t *testing.T) {
 	if after := version(); after != before {
 		t.Errorf("records changed from %s to %s", before, after)
 	}
-	history, err := kubemark.History(t.Context(), s.records)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone := 0
-	for _, r := range history {
-		if !r.Gone.IsZero() {
-			gone++
-		}
-	}
-	if len(history) != 10 || gone != 4 {
-		t.Errorf("history has %d instances, %d of them gone, want 10 and 4", len(history), gone)
+	if all, n := gone(); all != 10 || n != 4 {
+		t.Errorf("history has %d instances, %d of them gone, want 10 and 4", all, n)
 	}
 	if err := again.Round(t.Context(), time.Now().Add(2*time.Hour)); err != nil {
 		t.Error(err)
 	}
-	if history, err = kubemark.History(t.Context(), s.records); err != nil || len(history) != 6 {
-		t.Errorf("%d instances are remembered, %v, want 6", len(history), err)
+	if all, _ := gone(); all != 6 {
+		t.Errorf("%d instances are remembered, want 6", all)
 	}
 }
 

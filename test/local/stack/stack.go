@@ -100,7 +100,27 @@ func (s *Stack) start(ctx context.Context) error {
 		Programs: knative, Kubeconfig: s.ControlPlane.Kubeconfig, Dir: filepath.Join(s.Logs, "eventing"),
 		Manifests: filepath.Join(s.options.Root, "triggers"), Services: services, Leave: true,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return s.takesMachines(ctx)
+}
+
+// takesMachines returns as soon as a MachineSet can be made: for seconds after a kind with mutating policies came to be, an API
+// server answers 503.
+func (s *Stack) takesMachines(ctx context.Context) error {
+	sample := filepath.Join(s.options.Root, "config", "samples", "kubemark", "general-purpose-1a.yaml")
+	for {
+		_, err := s.Kubectl(ctx, "create", "--dry-run=server", "-f", sample)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("no MachineSet can be made: %w", err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
 
 // layOut makes empty folders: what an earlier run left is of no use.
