@@ -32,17 +32,32 @@ func refuse(_, address string, _ syscall.RawConn) error {
 	if err != nil { // no address of the network's
 		return nil
 	}
-	at := a.Addr().Unmap()
+	at := inner(a.Addr())
 	for p, cloud := range instancesOnly {
 		if p.Contains(at) {
 			return provider.Errorf(provider.Denied, "%s is what %s answers its instances at: no cloud is asked there", at, cloud)
 		}
 	}
-	if at.String() == os.Getenv("KUBERNETES_SERVICE_HOST") { // of every container in a cluster
+	if at.IsUnspecified() {
+		return provider.Errorf(provider.Denied, "%s is no address of a host: no cloud is asked there", at)
+	}
+	if api, err := netip.ParseAddr(os.Getenv("KUBERNETES_SERVICE_HOST")); err == nil && at == inner(api) { // of every container in a cluster
 		return provider.Errorf(provider.Denied, "%s is the API server of this cluster: no cloud is asked there", at)
 	}
 	if at.IsLinkLocalUnicast() {
 		return provider.Errorf(provider.Denied, "%s is a link-local address: no cloud is asked there", a.Addr())
 	}
 	return nil
+}
+
+// translated are the IPv6 addresses by which a network of IPv6 alone reaches those of IPv4 (RFC 6052).
+var translated = netip.MustParsePrefix("64:ff9b::/96")
+
+// inner returns the address that is reached at a: that of IPv4 which it holds, if it holds one.
+func inner(a netip.Addr) netip.Addr {
+	if translated.Contains(a) {
+		b := a.As16()
+		return netip.AddrFrom4([4]byte(b[12:]))
+	}
+	return a.WithZone("").Unmap()
 }
