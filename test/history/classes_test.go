@@ -33,8 +33,8 @@ var (
 )
 
 var classes = []class{
-	{"R-B01", "the record of an instance is lost, the lookup lags: another one is made", doubles, sim.Machines, untokened, of(provision, forgetful), nil, swarm, nil, nil},
-	{"R-B02", "the process ends after the create: another one is made at each start", doubles, sim.Machines, untokened, of(provision, forgetful), nil, swarm, nil, nil},
+	{"R-B01", "the record of an instance is lost, the lookup lags: another one is made", doubles, sim.Machines, untokened, of(provision, forgetful), nil, story, nil, lost},
+	{"R-B02", "the process ends after the create: another one is made at each start", doubles, sim.Machines, untokened, of(provision, forgetful), nil, story, nil, killed},
 	{"R-B03", "what guards the launch is in memory", doubles, sim.Machines, untokened, of(provision, withoutClaim), nil, swarm, nil, nil},
 	{"R-B04", "whoever is interrupted between create and write makes a duplicate", doubles, sim.Machines, untokened, of(provision, forgetful), nil, swarm, nil, nil},
 	{"R-B05", "a stale view of the Machine: Create is called again", doubles, sim.Machines, untokened, of(provision, stale), nil, swarm, nil, nil},

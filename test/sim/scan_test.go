@@ -9,7 +9,13 @@ import (
 	"sync"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	evaluateautoscale "github.com/machine-functions/machine-functions/functions/evaluate-autoscale"
+	"github.com/machine-functions/machine-functions/functions/remediate"
 	sweepinstances "github.com/machine-functions/machine-functions/functions/sweep-instances"
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
 	cloud "github.com/machine-functions/machine-functions/shared/provider/memory"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -24,10 +30,20 @@ func TestConvergedScanCostsTwoLists(t *testing.T) {
 		sets = 20
 	}
 	w := machineLayer()
+	w.Functions = append(w.Functions, remediate.Function, evaluateautoscale.Function)
+	ca := &autoscaling.ClusterAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	check := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "workers"}}
+	if err := w.API.Put(ca, check); err != nil {
+		t.Fatal(err)
+	}
 	for i := range sets {
 		set := Set(fmt.Sprintf("set-%03d", i), each)
 		set.Spec.Template.Spec.ProviderSpec.Value = rawExtension(fmt.Sprintf(`{"kind":%q,"type":"small","region":%q}`, cloud.Kind, []string{"east", "west"}[i%2]))
-		if err := w.API.Put(set); err != nil {
+		scales := &autoscaling.MachineAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: set.Name}}
+		scales.Spec = autoscaling.MachineAutoscalerSpec{
+			MinReplicas: each, MaxReplicas: each, ScaleTargetRef: autoscaling.ScaleTargetRef{APIVersion: "machine.openshift.io/v1beta1", Kind: "MachineSet", Name: set.Name},
+		}
+		if err := w.API.Put(set, scales); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -26,9 +26,13 @@ check() {
   local errors states
   errors=$(sed -nE 's/.*errors: ([0-9]+).*/\1/p' <<<"$out")
   states=$(sed -nE 's/^ *([0-9.e+]+) states, stored.*/\1/p' <<<"$out")
-  local got=holds
-  [[ $errors == 0 ]] || got=fails
-  if grep -q "max search depth too small\|out of memory" <<<"$out"; then got=unfinished; fi
+  local got=fails
+  if [[ -z $errors || -z $states || $states == 0 ]]; then
+    got=unfinished
+  elif [[ $errors == 0 ]]; then
+    got=holds
+    ! grep -q "max search depth too small\|out of memory\|MEMLIM bound\|Search not completed" <<<"$out" || got=unfinished
+  fi
   printf '%-10s %-44s %-10s %s states\n' "$model" "$name" "$got" "$states"
   [[ $got == "$want" ]] || { wrong=1; echo "  wanted: $want"; }
 }

@@ -54,7 +54,11 @@ func proceed(ctx context.Context, d *driver, r provider.Ref, resolved json.RawMe
 func TestEveryFieldArrives(t *testing.T) {
 	t.Parallel()
 	cloud := &ec2.Cloud{}
-	d, _ := serve(t, cloud).wired(t, serve(t, cloud).account())
+	a, data := serve(t, cloud).account(), []byte{0, 0xff, 0xfe, '{', 0x80}
+	a.UserData = func(context.Context, string) (map[string][]byte, string, error) {
+		return map[string][]byte{"userData": data}, "1", nil
+	}
+	d, _ := serve(t, cloud).wired(t, a)
 	r, i, err := create(t, d, "worker-a", spec(map[string]any{
 		"keyName": "ops", "publicIp": true, "deviceIndex": 0, "networkInterfaceType": "EFA", "marketType": "Spot",
 		"spotMarketOptions":      map[string]any{"maxPrice": "0.5"},
@@ -87,7 +91,7 @@ func TestEveryFieldArrives(t *testing.T) {
 		"BlockDeviceMapping.1.Ebs.KmsKeyId": "arn:kms", "BlockDeviceMapping.1.Ebs.DeleteOnTermination": "true",
 		"BlockDeviceMapping.2.DeviceName": "/dev/xvdb", "BlockDeviceMapping.2.Ebs.DeleteOnTermination": "false",
 		"TagSpecification.1.ResourceType": "instance", "TagSpecification.2.ResourceType": "volume",
-		"UserData": base64.StdEncoding.EncodeToString([]byte(`{"ignition": {"version": "3.2.0"}}`)),
+		"UserData": base64.StdEncoding.EncodeToString(data), // byte for byte, whatever it is
 	} {
 		if form.Get(name) != want {
 			t.Errorf("%s = %q, want %q", name, form.Get(name), want)

@@ -3,6 +3,8 @@
 package openstack
 
 import (
+	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -20,6 +22,10 @@ func TestEveryField(t *testing.T) {
 		group, own, shared, subnet, guards := f.named("server_groups", "ocp43-worker"), f.named("networks", "ocp43-net"), f.named("networks", "storage"), f.named("subnets", "ocp43-nodes"), f.named("security-groups", "ocp43-worker")
 		a := accountOf("secret")
 		a.VirtualIPs = []string{"10.0.0.5", "10.0.0.7"}
+		data := []byte{0, 0xff, 0xfe, '{', 0x80}
+		a.UserData = func(context.Context, string) (map[string][]byte, string, error) {
+			return map[string][]byte{"userData": data}, "1", nil
+		}
 		l := lifeOf(t, f, a, fmt.Sprintf(`"keyName": "core", "availabilityZone": "nova", "configDrive": true, "trunk": true, "serverGroupID": %[1]q, "serverGroupName": "ocp43-worker",
 			"primarySubnet": %[2]q, "floatingIP": "198.51.100.7", "rootVolume": {"diskSize": 20, "volumeType": "fast", "availabilityZone": "cinder"},
 			"additionalBlockDevices": [{"name": "etcd", "sizeGiB": 10, "storage": {"type": "Volume", "volume": {"type": "nvme", "availabilityZone": "near"}}}, {"name": "scratch", "sizeGiB": 5, "storage": {"type": "Local"}}],
@@ -35,7 +41,7 @@ func TestEveryField(t *testing.T) {
 		in := l.up(t)
 		one := f.only(t, "servers")
 		wantJSON(t, "instance", one, `"key_name": "core", "availability_zone": "nova", "config_drive": true, "name": "`+l.ref.Name+`", "hints": {"group": "`+group+`"}, "flavorRef": "`+f.named("flavors", "4c12g30d")+`",
-			"metadata": {"Name": "ocp43-worker", "openshiftClusterID": "ocp43-abcde", "machine-primary-network": "ocp43-net"}, "user_data": "eyJpZ25pdGlvbiI6IHsidmVyc2lvbiI6ICIzLjIuMCJ9fQ=="`)
+			"metadata": {"Name": "ocp43-worker", "openshiftClusterID": "ocp43-abcde", "machine-primary-network": "ocp43-net"}, "user_data": "`+base64.StdEncoding.EncodeToString(data)+`"`)
 		if tags := f.things["servers"][in.ID].tags(); !slices.Contains(tags, "openshiftClusterID=ocp43-abcde") {
 			t.Errorf("the instance's tags are %v", tags)
 		}
