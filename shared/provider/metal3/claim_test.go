@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -480,5 +482,34 @@ func TestNoHostIsTakenWithoutUserData(t *testing.T) {
 		if _, err := d.Resolve(t.Context(), spec); err != nil {
 			t.Errorf("with %s: %v", key, err)
 		}
+	}
+}
+
+// RELIABILITY §4: whoever writes a spec chooses an address of the hosts' network, not one that a function asks: its images are
+// handed on as words, whatever becomes of the host.
+func TestImagesAreNotOpened(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 100)
+	inside := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.URL.Path }))
+	defer inside.Close()
+	spec := specOf(fmt.Sprintf(`"image": {"url": "%[1]s/image", "checksum": "%[1]s/sum"}`, inside.URL))
+	s := newStock(1)
+	d := open(t, s)
+	if _, err := d.Create(t.Context(), chosen(t, d, worker, spec), spec); err != nil {
+		t.Fatal(err)
+	}
+	if h := s.hosts["host-0"]; h.Spec.Image == nil || h.Spec.Image.URL != inside.URL+"/image" {
+		t.Errorf("the host does not have the image: %+v", h.Spec)
+	}
+	if _, err := d.List(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := d.Delete(t.Context(), worker); err != nil {
+		t.Error(err)
+	}
+	select {
+	case path := <-asked:
+		t.Errorf("%s was opened", path)
+	default:
 	}
 }
