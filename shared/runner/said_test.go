@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -20,6 +21,19 @@ func TestWordsOfACloudAreCut(t *testing.T) {
 	} {
 		if len(text) > mostSaid || !strings.HasPrefix(text, "No network was found: ") || !utf8.ValidString(text) {
 			t.Errorf("%s: %d bytes are kept: %.60q", what, len(text), text)
+		}
+	}
+}
+
+// A step that failed may have made something before that, which only its Progress names: it is kept whatever the answer proves (2b.8).
+func TestProgressOfAFailedStepIsKept(t *testing.T) {
+	made := provider.Instance{Progress: []byte("port-1")}
+	for what, err := range map[string]error{
+		"refused": provider.Errorf(provider.Exhausted, "no room"),
+		"unclear": errors.New("connection reset"),
+	} {
+		if o := cloudOutcome(made, err); string(o.Instance.Progress) != "port-1" {
+			t.Errorf("%s: %q is kept", what, o.Instance.Progress)
 		}
 	}
 }

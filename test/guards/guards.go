@@ -148,6 +148,7 @@ var ledgers = []Guard{
 	{"gate-of-the-ledger", "2a.5", provision + "launch.go", `	if why := l.forbidden(); why != "" {`, `	if why := l.forbidden(); why != "" && false {`, ""},
 	{"empty-selector-is-nobodys", "2a.6", scale + "handler.go", `	case selector.Empty():`, `	case false:`, ""},
 	{"adopted-by-uid", "2a.6", scale + "members.go", `		return m.byUID[adopted.UID]`, `		return m.byName[adopted.Name]`, ""},
+	{"adopted-in-its-namespace", "2a.6", scale + "members.go", `x.Namespace == set.Namespace && `, ``, ""},
 	{"rebuild-creates-nothing", "2a.7", scale + "handler.go", `	if ledger.Rebuilt != s.Invocation {`, `	if ledger.Rebuilt != "nobody" {`, ""},
 	{"ledger-from-before-an-adoption", "2a.7", scale + "members.go", `!adopted && !l.Active.Has(k) && err == nil && at >= l.Next {`, `!adopted && err == nil && at < 0 {`, ""},
 	{"retired-by-the-ledger-read-again", "2a.1", scale + "reads.go", ` || retires(s, set, owned)`, ``, "./test/sim -run=TestMachineThatWasAdoptedAnewStays"},
@@ -202,6 +203,8 @@ var launches = []Guard{
 	{"leftovers-answer-for-themselves", "2b.9", "shared/plan/action.go", `	if a.Ref.Attempt {`, `	if false {`, "./functions/provision-machine"},
 	{"leftovers-are-told-of-before-the-end", "2b.9", provision + "handler.go", `	case l.cleared(): //`, `	case false: //`, ""},
 	{"progress-survives-a-pause", "2b.8", provision + "launch.go", `len(i.Progress) > 0 && passes(code, i.Failures+1) {`, `false {`, ""},
+	{"progress-of-what-failed-is-kept", "2b.8", run + "apply.go", `	o.Instance.Progress = instance.Progress
+`, ``, "./shared/runner"},
 	{"horizon-blocks-the-retry", "2b.4", provision + "launch.go", `	case l.Now.Before(i.SurfacesUntil(l.cloud.Horizon)):
 		return l.await() // without tokens a second call could make a second instance
 `, "", ""},
@@ -301,6 +304,8 @@ var sweeps = []Guard{
 
 var drains = []Guard{
 	{"one-of-the-control-plane", "2e", drain + "controlplane.go", `	if !machine.IsControlPlane(d.n) {`, `	if true {`, ""},
+	{"slot-of-that-very-machine", "2e", drain + "controlplane.go", `holder != nil && holder.UID == held.UID`, `holder != nil`, ""},
+	{"removal-of-the-empty-evicts-nobody", "2e", drain + "reads.go", `	return r, ok && r.Drain && `, `	return r, ok && `, ""},
 	{"slot-names-its-holder", "2e", drain + "controlplane.go", `	case held.Namespace == "" || held.Name == "" || held.UID == "":`, `	case false:`, ""},
 	{"broken-slot-lets-nobody-go", "2e", drain + "controlplane.go", `	if err != nil {
 		return d.barred(`, `	if err != nil && false {
@@ -353,6 +358,9 @@ var repairs = []Guard{
 `, ""},
 	{"still-sick", "2f", heal + "repair.go", `		if t == nil || !t.sick(d.Now) ||`, `		if t == nil ||`, ""},
 	{"partition-is-no-illness", "2f", heal + "limits.go", `	case c.network.partitioned():`, `	case false:`, ""},
+	{"in-flight-is-held-too", "2f", heal + "repair.go", ` || d.held[f.UID] != ""`, ``, ""},
+	{"check-of-its-namespace", "2f", heal + "check.go", `		if m.Namespace == h.Namespace && `, `		if `, ""},
+	{"successor-of-its-namespace", "2f", heal + "controlplane.go", `		return m.Namespace == namespace && m`, `		return namespace != "?" && m`, ""},
 	{"too-many-unhealthy", "2f", heal + "limits.go", `	case c.sum.unhealthy() > c.sum.most:`, `	case false:`, ""},
 	{"storm-cools-down", "2f", heal + "limits.go", `	case s != nil && s.Over != nil:`, `	case false:`, ""},
 	{"node-gone-is-seen-twice", "2f", heal + "health.go", `due: since.Add(looksApart), sight: reasonNotFound`, `due: since.Add(-looksApart), sight: reasonNotFound`, ""},

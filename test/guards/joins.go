@@ -44,6 +44,7 @@ var joins = []Guard{
 	{"what-goes-is-not-marked", "2e", link + "handler.go", `	if m.DeletionTimestamp != nil || n.DeletionTimestamp != nil || m`, `	if m`, ""},
 	{"machine-that-goes-does-not-run", "2e", link + "handler.go", `		if m.DeletionTimestamp == nil && m`, `		if m`, ""},
 	{"same-instance-of-that-name", "2e", link + "handler.go", ` && machine.SameInstance(m, n) && `, ` && `, ""},
+	{"name-is-no-proof-beside-another-node", "2e", link + "handler.go", ` && (ref == nil || ref.Name == n.Name)`, ` && (ref == nil || true)`, ""},
 	{"paused-machine-is-not-linked", "2e", link + "handler.go", ` || machine.IsPaused(ms[0]):`, `:`, ""},
 }
 

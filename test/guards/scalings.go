@@ -10,6 +10,8 @@ var scalings = []Guard{
 	{"newer-state-is-left-alone", "G9", autoscale + "stopped.go", `	if autoscaling.NewerState(cm.Data[autoscaling.StateKey]) || tells(`, `	if tells(`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"lists-that-lost-half", "G8", autoscale + "doubt.go", `	return seen.Doubt != nil`, `	return false`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"no-commit-on-lists-in-doubt", "G8", autoscale + "removal.go", ` && !sc.doubt && !`, ` && !`, "./functions/evaluate-autoscale -run=TestScenarios|Doubt|Believed|Lists"},
+	{"slot-of-whoever-goes", "G8", autoscale + "budget.go", ` && !sc.isVictim(m) &&`, ` &&`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"bounds-of-its-namespace", "2d", autoscale + "machineautoscaler.go", ` && set.Namespace == machine.Namespace`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"scaling-times-from-the-future-are-over", "G7", autoscale + "scan.go", `state: bounded(state, s.Now),`, `state: bounded(state, s.Now.AddDate(99, 0, 0)),`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"unmade-goes-by-its-name", "2d", autoscale + "lost.go", `append(victims, unmade[:min(never, len(unmade))]...)`, `append(victims, unmade[:0]...)`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"pods-again-after-the-taint", "2d", autoscale + "removal.go", `!sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 && `, `len(sc.remaining(n)) == 0 && `, "./functions/evaluate-autoscale -run=TestScenarios"},
