@@ -297,6 +297,7 @@ var sweeps = []Guard{
 	{"namespace-that-is-not-served", "2b.10", sweep + "handler.go", `func(f find) bool { return w.veiled(f.account) })`, `func(find) bool { return false })`, ""},
 	{"same-account-of-that-namespace", "2b.10", sweep + "accounts.go", `mine == "" || theirs == "" || mine == theirs`, `mine == theirs && key == account`, ""},
 	{"nodes-of-that-namespace", "2b.10", sweep + "ghosts.go", `= s.Serves(a.Namespace)`, `= true`, ""},
+	{"linked-node-is-no-ghost", "2b.10", sweep + "ghosts.go", ` && !linked[n.UID]`, ` && (linked == nil || true)`, ""},
 	{"intent-nobody-can-read-keeps-accounts", "2b.10", sweep + "accounts.go", `		return err != nil || intent`, `		return err == nil && intent`, ""},
 	{"machine-without-a-spec-keeps-accounts", "2b.10", sweep + "accounts.go", `err != nil || intent != nil && m.Spec.ProviderSpec.Value == nil`, `err != nil || intent != nil && false`, ""},
 	{"foreign-instances-are-left-alone", "2b.10", sweep + "find.go", `foreign: in.UID == ""}`, `foreign: false}`, ""},
