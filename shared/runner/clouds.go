@@ -152,12 +152,16 @@ func (c *Clouds) Close(ctx context.Context) error {
 
 // bind opens a driver.
 func (c *Clouds) bind(ctx context.Context, p provider.Provider, a provider.Account) (account, error) {
+	secrets := newUnspoken(a.Credentials)
 	a.UserData = func(ctx context.Context, name string) (map[string][]byte, string, error) {
-		return c.secrets(ctx, a.Namespace, name)
+		values, version, err := c.secrets(ctx, a.Namespace, name)
+		if err == nil {
+			secrets.userData(name, version, values)
+		}
+		return values, version, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	secrets := unspoken(a.Credentials)
 	driver, err := survived(c, a.Key(), "open", secrets, func() (provider.Driver, error) { return p.Open(ctx, a) })
 	if err != nil {
 		return account{}, fmt.Errorf("open %s: %w", a.Key(), discreet(err, secrets))
@@ -198,7 +202,7 @@ func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessa
 	if err != nil {
 		return nil, err
 	}
-	want, err := survived(c, p.Name, "read the spec", strings.NewReplacer(), func() (provider.InstanceType, error) { return p.InstanceType(spec) })
+	want, err := survived(c, p.Name, "read the spec", nil, func() (provider.InstanceType, error) { return p.InstanceType(spec) })
 	if err != nil || want.MilliCPU > 0 && want.Memory > 0 {
 		return &want, err
 	}

@@ -5,7 +5,7 @@ package runner
 import (
 	"context"
 	"encoding/json"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,7 +29,7 @@ type patient struct {
 	provider.Driver
 	clouds  *Clouds
 	account string // its key
-	secrets *strings.Replacer
+	secrets *unspoken
 	mu      sync.Mutex
 	denied  map[string]*denials // by call
 }
@@ -133,15 +133,35 @@ func (p *patient) Resolve(ctx context.Context, spec json.RawMessage) (json.RawMe
 }
 
 func (p *patient) Create(ctx context.Context, r provider.Ref, resolved json.RawMessage) (provider.Instance, error) {
-	return unlessDenied(p, "create", string(resolved), func() (provider.Instance, error) { return p.Driver.Create(ctx, r, resolved) })
+	in, err := unlessDenied(p, "create", string(resolved), func() (provider.Instance, error) { return p.Driver.Create(ctx, r, resolved) })
+	in.Message = p.secrets.Replace(in.Message)
+	return in, err
 }
 
 func (p *patient) Find(ctx context.Context, r provider.Ref) ([]provider.Instance, error) {
-	return unlessDenied(p, "find", "", func() ([]provider.Instance, error) { return p.Driver.Find(ctx, r) })
+	found, err := unlessDenied(p, "find", "", func() ([]provider.Instance, error) { return p.Driver.Find(ctx, r) })
+	return p.discreet(found), err
 }
 
 func (p *patient) List(ctx context.Context) ([]provider.Instance, error) {
-	return unlessDenied(p, "list", "", func() ([]provider.Instance, error) { return p.Driver.List(ctx) })
+	all, err := unlessDenied(p, "list", "", func() ([]provider.Instance, error) { return p.Driver.List(ctx) })
+	return p.discreet(all), err
+}
+
+// discreet returns instances without the secrets that the cloud's words about them have. The driver's own stay as they are.
+func (p *patient) discreet(instances []provider.Instance) []provider.Instance {
+	copied := false
+	for i, in := range instances {
+		text := p.secrets.Replace(in.Message)
+		if text == in.Message {
+			continue
+		}
+		if !copied {
+			instances, copied = slices.Clone(instances), true
+		}
+		instances[i].Message = text
+	}
+	return instances
 }
 
 func (p *patient) Delete(ctx context.Context, r provider.Ref) error {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,7 +164,7 @@ func TestDeniedToOneIsNotDeniedToAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &patient{Driver: d, clouds: NewClouds(nil, nil), secrets: strings.NewReplacer()}
+		p := &patient{Driver: d, clouds: NewClouds(nil, nil)}
 		want := func(name string, asked, denied bool) {
 			t.Helper()
 			r := provider.Ref{UID: types.UID(name), Name: name, Token: name}

@@ -5,7 +5,6 @@ package runner
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/beside"
@@ -15,7 +14,7 @@ import (
 
 // survived makes one call of a driver. That it panics, which is a fault of ours, is the error of this call alone and proves nothing:
 // what the call was for may have happened (R-B02, R-B03). One poison object delays no other (2c, R-L4).
-func survived[T any](c *Clouds, account, call string, secrets *strings.Replacer, f func() (T, error)) (answer T, err error) {
+func survived[T any](c *Clouds, account, call string, secrets *unspoken, f func() (T, error)) (answer T, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = c.panicked(account, call, secrets, v)
@@ -26,7 +25,7 @@ func survived[T any](c *Clouds, account, call string, secrets *strings.Replacer,
 
 // accountOf returns the region and the Secret that a spec names.
 func (c *Clouds) accountOf(p provider.Provider, spec json.RawMessage) (region, secret string, err error) {
-	_, err = survived(c, p.Name, "read the spec", strings.NewReplacer(), func() (_ struct{}, err error) {
+	_, err = survived(c, p.Name, "read the spec", nil, func() (_ struct{}, err error) {
 		region, secret, err = p.Account(spec)
 		return struct{}{}, err
 	})
@@ -34,7 +33,7 @@ func (c *Clouds) accountOf(p provider.Provider, spec json.RawMessage) (region, s
 }
 
 // panicked counts a panic that was recovered just now, logs the stack, once in five minutes, and returns the error.
-func (c *Clouds) panicked(account, call string, secrets *strings.Replacer, v any) error {
+func (c *Clouds) panicked(account, call string, secrets *unspoken, v any) error {
 	p := beside.Caught(v)
 	if c.Fatal != nil && c.Fatal(p.Value) {
 		panic(v)

@@ -4,9 +4,14 @@ package runner
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -24,7 +29,7 @@ func TestErrorsOfCloudsTellNoSecrets(t *testing.T) {
 		"openstack": {"clouds.yaml": []byte(cloudsYAML)},
 		"a file":    {"credentials": []byte("[default]\naws_access_key_id = AKIAEXAMPLE\naws_secret_access_key = " + secret + "\n")},
 	} {
-		secrets := unspoken(credentials)
+		secrets := newUnspoken(credentials)
 		cause := &url.Error{Op: "Post", URL: "https://machines:" + secret + "@keystone:5000/v3?password=" + url.QueryEscape(secret), Err: context.DeadlineExceeded}
 		err := discreet(provider.Errorf(provider.Throttled, "create instance: %w", cause), secrets)
 		if strings.Contains(err.Error(), "5e2c") || !strings.Contains(err.Error(), "machines:(secret)@keystone:5000") {
@@ -38,7 +43,145 @@ func TestErrorsOfCloudsTellNoSecrets(t *testing.T) {
 			t.Errorf("%s: %v became %v", name, plain, got)
 		}
 	}
-	if err := discreet(nil, unspoken(nil)); err != nil {
+	if err := discreet(nil, newUnspoken(nil)); err != nil {
 		t.Error(err)
+	}
+}
+
+// However a file of credentials is written, what its secrets are is known, and however somebody writes them in an answer.
+func TestSecretsAreKnownInWhateverForm(t *testing.T) {
+	t.Parallel()
+	const plain, odd, folded = "canary-5e2c/0451", `can"ary\5e2c <0451>é+`, "canary-5e2c 0451 of two lines"
+	for name, c := range map[string]struct{ file, secret string }{
+		"a comment":           {"clouds: {}\nauth:\n  password: " + plain + " # of last year\n", plain},
+		"on one line":         {"clouds: {openstack: {auth: {username: machines, password: " + plain + "}}}\n", plain},
+		"single quotes":       {"auth: {password: '" + plain + "'}\n", plain},
+		"JSON":                {`{"clouds":{"openstack":{"auth":{"username":"machines","password":"` + plain + `"}}}}`, plain},
+		"escaped":             {"auth:\n  password: " + strconv.Quote(odd) + "\n", odd},
+		"folded":              {"auth:\n  password: >-\n    canary-5e2c 0451\n    of two lines\n", folded},
+		"a block":             {"auth:\n  private_key: |\n    canary-5e2c\n    0451\n  username: machines\n", "canary-5e2c\n0451"},
+		"an anchor":           {"shared: &word " + plain + "\nclouds: {openstack: {auth: {password: *word}}}\n", plain},
+		"a merge":             {"of: &of {password: " + plain + "}\nclouds: {openstack: {auth: {<<: *of, username: machines}}}\n", plain},
+		"below a secret name": {"tokens:\n- machines-of\n- {first: " + plain + "}\n", plain},
+		"a number":            {"auth: {password: 5204510451}\n", "5204510451"},
+		"no YAML":             {"[default]\naws_secret_access_key = " + plain + "\n", plain},
+	} {
+		secrets := newUnspoken(map[string][]byte{"clouds.yaml": []byte(c.file)})
+		quoted, err := json.Marshal(c.secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, said := range []string{
+			c.secret, string(quoted), strconv.Quote(c.secret), fmt.Sprintf("%+q", c.secret), url.QueryEscape(c.secret), url.PathEscape(c.secret),
+			strings.Join(strings.Fields(c.secret), " "), base64.StdEncoding.EncodeToString([]byte(c.secret)),
+			base64.StdEncoding.EncodeToString([]byte("machines:" + c.secret)), base64.URLEncoding.EncodeToString([]byte("machine:" + c.secret)),
+			base64.StdEncoding.EncodeToString([]byte("machin:" + c.secret + "\n")),
+		} {
+			got := secrets.Replace("machines: 401 " + said + ": see https://keystone:5000")
+			rest := strings.TrimSuffix(strings.TrimPrefix(got, "machines: 401 "), ": see https://keystone:5000")
+			if !strings.Contains(rest, "(secret)") || len(rest) > len("(secret)")+20 || strings.Contains(rest, "0451") || strings.Contains(rest, "5e2c") {
+				t.Errorf("%s: %s became %s", name, said, got)
+			}
+		}
+	}
+}
+
+// Drivers cut what clouds say, and with it a secret: what is left of it at the end is the secret's all the same.
+func TestSecretsThatWereCutAreNotTold(t *testing.T) {
+	t.Parallel()
+	const secret = "canary-5e2c/0451"
+	secrets := newUnspoken(map[string][]byte{"clouds.yaml": []byte("auth: {username: machines, password: " + secret + "}\nprivate_key: |\n  BEGIN KEY\n  0451abc\n  0452def\n")})
+	for said, want := range map[string]string{
+		"log in: no canary-5e2c/04… (401)":                           "log in: no (secret)… (401)",
+		"log in: no canary-5e… (401): canary-5e2c/0451, canary-5...": "log in: no (secret)… (401): (secret), (secret)...",
+		"log in: no canary-5e2c%2F":                                  "log in: no (secret)",
+		"log in: no canary":                                          "log in: no (secret)",
+		"log in: no canar":                                           "log in: no canar", // shorter than any secret
+		"log in: no canary-5 of machines":                            "log in: no canary-5 of machines",
+		"log in: no BEGIN KEY 0451abc 04… (401)":                     "log in: no (secret)… (401)",
+		"no…": "no…",
+		"":    "",
+	} {
+		if got := secrets.Replace(said); got != want {
+			t.Errorf("%s became %s, want %s", said, got, want)
+		}
+	}
+}
+
+// What a host is started with is read when it is needed, and not told from then on, by whatever name it has there.
+func TestUserDataIsNotTold(t *testing.T) {
+	t.Parallel()
+	secrets := newUnspoken(map[string][]byte{"clouds.yaml": []byte("auth: {password: canary-5e2c}")})
+	data := "#cloud-config\nbootcmd: [join --with abc0451def]\nchpasswd:\n  list: [core:hunter-0451]\n"
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			secrets.userData("worker-user-data", "1", map[string][]byte{"userData": []byte(data), "disableTemplating": []byte("true")})
+			_ = secrets.Replace("nothing")
+		})
+	}
+	all.Wait()
+	for _, said := range []string{
+		data, strings.Join(strings.Fields(data), " "), base64.StdEncoding.EncodeToString([]byte(data)), strconv.Quote(data), "core:hunter-0451", "canary-5e2c",
+		base64.StdEncoding.EncodeToString([]byte(data))[:40] + "…", url.QueryEscape(data),
+	} {
+		if got := secrets.Replace("true: user_data is invalid: " + said); !strings.HasPrefix(got, "true: user_data is invalid: ") || !strings.Contains(got, "(secret)") || len(got) > 60 {
+			t.Errorf("%s became %s", said, got)
+		}
+	}
+	secrets.userData("worker-user-data", "2", map[string][]byte{"userData": []byte("#cloud-config\nbootcmd: [other]\n")})
+	if got := secrets.Replace("core:hunter-0451"); got != "core:hunter-0451" { // which is nobody's any more
+		t.Error(got)
+	}
+	var none *unspoken
+	if got := none.Replace("canary-5e2c"); got != "canary-5e2c" {
+		t.Error(got)
+	}
+}
+
+// quoting is a driver whose cloud says what it was sent.
+type quoting struct {
+	provider.Driver
+	account provider.Account
+}
+
+func (d quoting) Create(ctx context.Context, _ provider.Ref, _ json.RawMessage) (provider.Instance, error) {
+	values, _, err := d.account.UserData(ctx, "worker-user-data")
+	if err != nil {
+		return provider.Instance{}, err
+	}
+	sent := base64.StdEncoding.EncodeToString(values["userData"])
+	return provider.Instance{Message: "no host for " + sent}, provider.Errorf(provider.Exhausted, "no host for %s", sent)
+}
+
+func (d quoting) Find(context.Context, provider.Ref) ([]provider.Instance, error) {
+	return []provider.Instance{{ID: "a"}, {ID: "b", Message: "no canary-5e2c of machines"}}, nil
+}
+
+func (d quoting) List(ctx context.Context) ([]provider.Instance, error) {
+	return d.Find(ctx, provider.Ref{})
+}
+
+// What a cloud says of a call, and of instances, tells neither credentials nor user data.
+func TestWordsOfCloudsTellNoSecrets(t *testing.T) {
+	t.Parallel()
+	c := NewClouds(nil, func(context.Context, string, string) (map[string][]byte, string, error) {
+		return map[string][]byte{"userData": []byte("#cloud-config\nbootcmd: [join]\n")}, "1", nil
+	})
+	table := provider.Provider{Name: "quoting", Open: func(_ context.Context, a provider.Account) (provider.Driver, error) { return quoting{account: a}, nil }}
+	a, err := c.bind(t.Context(), table, provider.Account{Credentials: map[string][]byte{"password": []byte("canary-5e2c")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := a.driver.Create(t.Context(), provider.Ref{}, nil)
+	if want := "no host for (secret)"; in.Message != want || err == nil || err.Error() != want || provider.CodeOf(err) != provider.Exhausted {
+		t.Errorf("%+v, %v", in, err)
+	}
+	found, err := a.driver.Find(t.Context(), provider.Ref{})
+	all, err2 := a.driver.List(t.Context())
+	for _, got := range [][]provider.Instance{found, all} {
+		if err != nil || err2 != nil || len(got) != 2 || got[1].Message != "no (secret) of machines" || got[0].Message != "" {
+			t.Errorf("%+v: %v, %v", got, err, err2)
+		}
 	}
 }
