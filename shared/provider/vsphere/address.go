@@ -195,6 +195,9 @@ func (a *Addresses) take(ctx context.Context, c claim, card *providerspec.VSpher
 	if err != nil {
 		return provider.Errorf(provider.Exhausted, "IPAddress %s/%s is no address: %w", c.Namespace, c.Status.AddressRef.Name, err)
 	}
+	if _, err := parseAddress(g.Spec.Gateway); err != nil && g.Spec.Gateway != "" {
+		return provider.Errorf(provider.Exhausted, "IPAddress %s/%s: gateway: %w", c.Namespace, c.Status.AddressRef.Name, err)
+	}
 	card.IPAddrs = append(card.IPAddrs, netip.PrefixFrom(address, g.Spec.Prefix).String())
 	if card.Gateway == "" {
 		card.Gateway = g.Spec.Gateway

@@ -258,6 +258,7 @@ func TestAddressThatIsNotGiven(t *testing.T) {
 		"the pool is empty":           {&pools{claims: map[string]claim{old.Name: old}}, []string{"machines/worker-a-claim-1-0", "east", "no address left"}},
 		"the claim is of another":     {&pools{claims: map[string]claim{old.Name: other}}, []string{"machines/worker-a-claim-1-0", "another Machine's"}},
 		"given, but it is no address": {&pools{claims: map[string]claim{}, gives: "10.1.0.1."}, []string{"machines/worker-a-claim-1-0", "is no address"}},
+		"given, with other arguments": {&pools{claims: map[string]claim{}, gives: "fe80::%x rd.break"}, []string{"machines/worker-a-claim-1-0", "gateway", "is no address: its zone"}},
 	} {
 		d, w := withPools(t, v, tt.p)
 		resolved, err := d.Resolve(t.Context(), pooled(v))

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"strings"
 
 	"github.com/vmware/govmomi/object"
@@ -118,12 +119,41 @@ func checkDevice(d providerspec.VSphereDevice) error {
 			return fmt.Errorf("ipAddrs: %q must be an address with its prefix length", a)
 		}
 	}
-	for _, a := range append([]string{d.Gateway}, d.Nameservers...) {
-		if _, err := netip.ParseAddr(a); err != nil && a != "" {
-			return fmt.Errorf("gateway, nameservers: %q is no address", a)
+	if _, err := parseAddress(d.Gateway); err != nil && d.Gateway != "" {
+		return fmt.Errorf("gateway: %w", err)
+	}
+	for _, n := range d.Nameservers {
+		if _, err := parseAddress(n); err != nil && n != "" {
+			return fmt.Errorf("nameservers: %w", err)
 		}
 	}
 	return nil
+}
+
+// zone is the name of a network card, as far as guests and kernel arguments take one for a single word.
+var zone = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
+
+// parseAddress reads an address that a guest is told. A zone of any text is none, though netip takes it: it would be arguments of
+// its own to the guest's kernel.
+func parseAddress(text string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("%q is no address", text)
+	}
+	if !zone.MatchString(a.Zone()) {
+		return netip.Addr{}, fmt.Errorf("%q is no address: its zone must be letters, digits, '.', '_' and '-'", text)
+	}
+	return a, nil
+}
+
+// nameservers returns the addresses of a card's nameservers as netip writes them.
+func nameservers(d providerspec.VSphereDevice) (all []string) {
+	for _, n := range d.Nameservers {
+		if a, err := parseAddress(n); err == nil { // checkDevice refused others
+			all = append(all, a.String())
+		}
+	}
+	return all
 }
 
 // kernelArguments are ip= and nameserver= as dracut reads them.
@@ -136,8 +166,8 @@ func kernelArguments(cards []providerspec.VSphereDevice) string {
 				continue
 			}
 			address, gateway, mask := p.Addr().String(), "", netmask(p)
-			if g, err := netip.ParseAddr(d.Gateway); err == nil && g.Is4() == p.Addr().Is4() { // a card may have both families
-				gateway = d.Gateway
+			if g, err := parseAddress(d.Gateway); err == nil && g.Is4() == p.Addr().Is4() { // a card may have both families
+				gateway = g.String()
 			}
 			if p.Addr().Is6() {
 				address, mask = "["+address+"]", fmt.Sprint(p.Bits())
@@ -147,7 +177,7 @@ func kernelArguments(cards []providerspec.VSphereDevice) string {
 			}
 			args = append(args, fmt.Sprintf("ip=%s::%s:%s:::none", address, gateway, mask))
 		}
-		for _, n := range d.Nameservers {
+		for _, n := range nameservers(d) {
 			args = append(args, "nameserver="+n)
 		}
 	}
@@ -166,14 +196,14 @@ func customize(ctx context.Context, c *vim25.Client, r provider.Ref, req request
 	}
 	for _, d := range req.Spec.Network.Devices {
 		spec.NicSettingMap = append(spec.NicSettingMap, types.CustomizationAdapterMapping{Adapter: adapter(d)})
-		spec.GlobalIPSettings.DnsServerList = append(spec.GlobalIPSettings.DnsServerList, d.Nameservers...)
+		spec.GlobalIPSettings.DnsServerList = append(spec.GlobalIPSettings.DnsServerList, nameservers(d)...)
 	}
 	task, err := object.NewVirtualMachine(c, m.Ref).Customize(ctx, spec)
 	return refOf(task), err
 }
 
 func adapter(d providerspec.VSphereDevice) types.CustomizationIPSettings {
-	s := types.CustomizationIPSettings{Ip: &types.CustomizationDhcpIpGenerator{}, DnsServerList: d.Nameservers}
+	s := types.CustomizationIPSettings{Ip: &types.CustomizationDhcpIpGenerator{}, DnsServerList: nameservers(d)}
 	var six types.CustomizationIPSettingsIpV6AddressSpec
 	for _, a := range d.IPAddrs {
 		p, err := netip.ParsePrefix(a)
@@ -185,10 +215,10 @@ func adapter(d providerspec.VSphereDevice) types.CustomizationIPSettings {
 			s.Ip, s.SubnetMask = &types.CustomizationFixedIp{IpAddress: p.Addr().String()}, netmask(p)
 		}
 	}
-	if gateway, err := netip.ParseAddr(d.Gateway); err == nil && gateway.Is6() {
-		six.Gateway = []string{d.Gateway}
+	if gateway, err := parseAddress(d.Gateway); err == nil && gateway.Is6() {
+		six.Gateway = []string{gateway.String()}
 	} else if err == nil {
-		s.Gateway = []string{d.Gateway}
+		s.Gateway = []string{gateway.String()}
 	}
 	if len(six.Ip) > 0 {
 		s.IpV6Spec = &six

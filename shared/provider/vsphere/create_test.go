@@ -190,6 +190,33 @@ func TestGatewayIsOfItsAddressesFamily(t *testing.T) {
 	}
 }
 
+// An address's zone is one word, or the kernel of the guest would read arguments in it.
+func TestZonesAreWords(t *testing.T) {
+	t.Parallel()
+	const bad = "fe80::1%] systemd.unit=emergency.target rd.break ["
+	for named, d := range map[string]providerspec.VSphereDevice{
+		"gateway: ": {Gateway: bad}, "nameservers: ": {Nameservers: []string{"192.0.2.53", bad}}, "ipAddrs: ": {IPAddrs: []string{"fe80::1%x y/64"}},
+	} {
+		d.IPAddrs = append(d.IPAddrs, "2001:db8::7/64")
+		if err := checkDevice(d); err == nil || !strings.HasPrefix(err.Error(), named) || !strings.Contains(err.Error(), "fe80::1%") {
+			t.Errorf("%+v: %v", d, err)
+		}
+		for arg := range strings.FieldsSeq(kernelArguments([]providerspec.VSphereDevice{d})) {
+			if !argument.MatchString(arg) {
+				t.Errorf("%+v adds the kernel argument %q", d, arg)
+			}
+		}
+	}
+	good := providerspec.VSphereDevice{IPAddrs: []string{"2001:DB8::7/64"}, Gateway: "FE80::1%eth0.1", Nameservers: []string{"2001:db8:0::53", "192.0.2.53"}}
+	want := "ip=[2001:db8::7]::[fe80::1%eth0.1]:64:::none nameserver=2001:db8::53 nameserver=192.0.2.53"
+	if got := kernelArguments([]providerspec.VSphereDevice{good}); checkDevice(good) != nil || got != want {
+		t.Errorf("%s, want %s; %v", got, want, checkDevice(good))
+	}
+	if got := adapter(good); got.IpV6Spec.Gateway[0] != "fe80::1%eth0.1" || got.DnsServerList[0] != "2001:db8::53" {
+		t.Errorf("%+v, %+v", got, got.IpV6Spec)
+	}
+}
+
 func TestLinkedClone(t *testing.T) {
 	t.Parallel()
 	v := newVCenter(t)

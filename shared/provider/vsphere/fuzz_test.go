@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25"
@@ -21,7 +23,6 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -35,9 +36,11 @@ func FuzzGuestinfo(f *testing.F) {
 	f.Add("worker-a", []byte(`{"ignition":{"version":"3.2.0"}}`), "192.0.2.4/24", "192.0.2.1")
 	f.Add("worker-a", []byte("#cloud-config\n"), "", "")
 	f.Add("a\"\nlocal-hostname: b", []byte{0, 0xff, 0xfe, '{'}, "192.0.2.4/24 systemd.unit=emergency", "x y")
+	f.Add("1e3", []byte("#cloud-config\n"), "192.0.2.4/24", "192.0.2.1")
+	f.Add("worker-a", []byte(`{"ignition":{}}`), "2001:db8::4/64", "fe80::1%] systemd.unit=emergency.target rd.break [")
 	f.Add("ä\x00", bytes.Repeat([]byte(`{"ignition":`), 20_000), "::1/128", "fe80::1%eth0")
 	f.Fuzz(func(t *testing.T, name string, data []byte, ip, gateway string) {
-		cards := []providerspec.VSphereDevice{{IPAddrs: []string{ip}, Gateway: gateway}}
+		cards := []providerspec.VSphereDevice{{IPAddrs: []string{ip}, Gateway: gateway, Nameservers: []string{gateway}}}
 		got := map[string]string{}
 		for _, o := range guestinfo(name, cards, data) {
 			v := o.GetOptionValue()
@@ -59,15 +62,22 @@ func FuzzGuestinfo(f *testing.F) {
 		}
 		if b, err := base64.StdEncoding.DecodeString(got["guestinfo.metadata"]); err == nil && len(b) > 0 {
 			var metadata map[string]any
-			if err := yaml.Unmarshal(b, &metadata); err != nil && named(name) || err == nil && len(metadata) != 2 {
+			switch err := yaml.Unmarshal(b, &metadata); {
+			case !utf8.ValidString(name): // an API server has none
+			case err != nil, len(metadata) != 2, metadata["instance-id"] != name, metadata["local-hostname"] != name:
 				t.Errorf("%q became %q, %v: %v", name, b, metadata, err)
+			}
+		}
+		for arg := range strings.FieldsSeq(got["guestinfo.afterburn.initrd.network-kargs"]) {
+			if !argument.MatchString(arg) {
+				t.Errorf("%q and %q add the kernel argument %q", ip, gateway, arg)
 			}
 		}
 	})
 }
 
-// named reports whether an object of an API server can have this name.
-func named(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
+// argument is what of kernel arguments a network card's addresses come to.
+var argument = regexp.MustCompile(`^(ip|nameserver)=[A-Za-z0-9.:%\[\]_-]+$`)
 
 // answering answers every request with the same.
 type answering struct {
