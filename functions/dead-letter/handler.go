@@ -11,22 +11,20 @@
 package deadletter
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
 	"unicode"
 
-	"github.com/cloudevents/sdk-go/v2/binding"
-	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
+	"github.com/machine-functions/machine-functions/shared/events"
 )
 
 // Name is the folder, the Knative service and the value of FUNCTION.
 const Name = "dead-letter"
 
-const (
-	maxBody  = 64 << 10 // of a structured event; events of our sources are under 1 kB
-	maxValue = 80       // of a logged value: nine of them, with their keys, stay under 1 kB
-)
+// maxValue bounds a logged value: nine of them, with their keys, stay under 1 kB.
+const maxValue = 80
 
 // extensions are what is told of an event besides its id, source and type: who it was about, and who could not take it.
 var extensions = []string{"kind", "namespace", "name", "scan", "knativeerrordest", "knativeerrorcode"}
@@ -50,12 +48,8 @@ func (s *Sink) Handle(w http.ResponseWriter, r *http.Request) {
 		s.count.ServeHTTP(w, r)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	message := cehttp.NewMessageFromHttpRequest(r)
-	if message.ReadEncoding() == binding.EncodingBinary { // all that is told stands in headers
-		message.BodyReader = nil
-	}
-	ev, err := binding.ToEvent(r.Context(), message)
+	defer s.recovered(w)
+	ev, err := events.Letter(w, r)
 	if err != nil {
 		s.log.Error("dead letter is not a cloudevent", "count", s.count.add(series{}))
 		w.WriteHeader(http.StatusAccepted)
@@ -69,6 +63,14 @@ func (s *Sink) Handle(w http.ResponseWriter, r *http.Request) {
 	}
 	s.log.Error("dead letter", line...)
 	w.WriteHeader(http.StatusAccepted)
+}
+
+// recovered accepts what a decoder panicked about: it would do so again.
+func (s *Sink) recovered(w http.ResponseWriter) {
+	if v := recover(); v != nil {
+		s.log.Error("panic", "count", s.count.add(series{}), "error", cut(fmt.Sprint(v)))
+		w.WriteHeader(http.StatusAccepted)
+	}
 }
 
 func cut(s string) string {

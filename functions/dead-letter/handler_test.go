@@ -12,7 +12,10 @@ import (
 	"testing"
 )
 
-const secret = "canary"
+const (
+	secret  = "canary"
+	maxBody = 64 << 10 // that is read
+)
 
 func TestSinkLogsMetadataOnly(t *testing.T) {
 	t.Parallel()

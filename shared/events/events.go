@@ -5,26 +5,15 @@
 package events
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/binding"
 	"github.com/cloudevents/sdk-go/v2/event"
-	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
-)
-
-// What is read of a request. A Reference event is under 1 kB, and what a body of many small things becomes in memory is several
-// times its size: a hundred of them together have to stay far below what a function has.
-const (
-	maxBody     = 64 << 10
-	maxQuestion = 1 << 20 // one at a time
 )
 
 // maxHeader bounds the names and values of a request's headers. A Reference event with a token has 3 kB.
@@ -67,8 +56,8 @@ var (
 )
 
 // Parse reads the event of a request in binary or structured mode. Its error is ErrMalformed: no CloudEvent, one that can be read
-// in two ways, an unknown type, more than 16 kB of headers or 64 kB of body, a name that no object can have, or a namespace that is
-// not among the allowed ones. Cluster-scoped objects have no namespace. Where questions are asked, large has a place for each body
+// in two ways, an attribute of more than 1 kB or with control characters, an unknown type, more than 16 kB of headers or 64 kB of
+// body, a name that no object can have, or a namespace that is not among the allowed ones. Cluster-scoped objects have no namespace. Where questions are asked, large has a place for each body
 // of up to 1 MiB that may be read at a time, and the error where none is left is a RetryError; elsewhere it is nil.
 func Parse(w http.ResponseWriter, r *http.Request, allowed []string, large chan struct{}) (Event, error) {
 	if n := headerSize(r.Header); n > maxHeader {
@@ -79,13 +68,10 @@ func Parse(w http.ResponseWriter, r *http.Request, allowed []string, large chan 
 		return Event{}, err
 	}
 	defer done()
-	message := cehttp.NewMessage(r.Header, io.NopCloser(bytes.NewReader(body)))
-	if message.ReadEncoding() == binding.EncodingStructured {
-		if err := readInOneWay(body); err != nil {
-			return Event{}, fmt.Errorf("%w: %w", ErrMalformed, err)
-		}
+	ev, err := eventOf(r, body)
+	if err == nil {
+		err = inBounds(ev)
 	}
-	ev, err := binding.ToEvent(r.Context(), message)
 	if err != nil {
 		return Event{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
@@ -102,30 +88,6 @@ func Parse(w http.ResponseWriter, r *http.Request, allowed []string, large chan 
 	e.APIVersion, e.Kind = extension(ev, "apiversion"), extension(ev, "kind")
 	e.Namespace, e.Name = extension(ev, "namespace"), extension(ev, "name")
 	return e, e.check(allowed)
-}
-
-// read returns the body of a request, which holds a place in large, if it is large, until done is called.
-func read(w http.ResponseWriter, r *http.Request, large chan struct{}) (body []byte, done func(), err error) {
-	most, done := int64(maxBody), func() {}
-	if large != nil {
-		most = maxQuestion
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, most)
-	body, err = io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	if err == nil && len(body) > maxBody {
-		select {
-		case large <- struct{}{}:
-			done = func() { <-large }
-		default:
-			return nil, nil, &RetryError{Busy: true, After: time.Second, Err: errors.New("another large question is being read")}
-		}
-		body, err = io.ReadAll(io.MultiReader(bytes.NewReader(body), r.Body))
-	}
-	if err != nil {
-		done()
-		return nil, nil, fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	return body, done, nil
 }
 
 func headerSize(h http.Header) (n int) {

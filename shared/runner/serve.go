@@ -65,16 +65,8 @@ func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	if s.Senders != nil {
-		if err := s.Senders.Verify(r); err != nil {
-			s.Runner.Log.Warn("sender refused", keyError, brief(err))
-			s.reply(r.Context(), w, events.Event{}, plan.Plan{}, err)
-			return
-		}
-	}
-	e, err := events.Parse(w, r, s.Namespaces, s.large)
+	e, err := s.read(w, r)
 	if err != nil {
-		s.Runner.Log.Warn("event refused", keyError, brief(err))
 		s.reply(r.Context(), w, e, plan.Plan{}, err)
 		return
 	}
@@ -88,6 +80,23 @@ func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 		s.Runner.Log.Warn("request gave up waiting", keyRequest, requestName(req), "waited", patience)
 	}
 	s.reply(r.Context(), w, e, p, err)
+}
+
+// read checks who sends, and reads what. What a stranger sends goes through other people's decoders: a panic of theirs is answered as
+// one of ours is.
+func (s *Server) read(w http.ResponseWriter, r *http.Request) (e events.Event, err error) {
+	defer s.recovered(&err, "unread")
+	if s.Senders != nil {
+		if err := s.Senders.Verify(r); err != nil {
+			s.Runner.Log.Warn("sender refused", keyError, brief(err))
+			return events.Event{}, err
+		}
+	}
+	e, err = events.Parse(w, r, s.Namespaces, s.large)
+	if err != nil {
+		s.Runner.Log.Warn("event refused", keyError, brief(err))
+	}
+	return e, err
 }
 
 // answer answers a question before ctx ends. What it leads to is written nowhere but into the answer.

@@ -5,6 +5,9 @@ package guards
 const (
 	reach = "shared/provider/throttle/reach.go"
 	token = "shared/events/token.go"
+	body  = "shared/events/body.go"
+	event = "shared/events/decode.go"
+	lost  = "functions/dead-letter/handler.go"
 )
 
 // inputs keep out what others may write, send or answer (RELIABILITY §4, 2g).
@@ -14,6 +17,14 @@ var inputs = []Guard{
 	{"token-for-us", "2g", token, `	case v.Audience == "" || !slices.Contains(several, v.Audience):`, `	case several == nil && v.Audience == "nobody":`, ""},
 	{"token-of-a-sender", "2g", token, `	case !slices.ContainsFunc(v.Subjects, fits):`, `	case !slices.ContainsFunc(v.Subjects, fits) && false:`, ""},
 	{"token-of-now", "2g", token, `	case c.Expires <= 0 || now.After(seconds(c.Expires).Add(skew)):`, `	case false:`, ""},
+	{"headers-have-names", "4", event, `		case isAttribute && !attributeForm.MatchString(name):`, `		case name == "\n":`, "./shared/events ./shared/runner ./functions/dead-letter"},
+	{"headers-said-once", "4", event, `		case said[header] || len(values) != 1:`, `		case said[header] && len(values) > 1<<20:`, ""},
+	{"attributes-are-short", "4", event, `		if len(text) > maxValue {`, `		if false {`, ""},
+	{"attributes-without-controls", "4", event, `		if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {`, `		if !utf8.ValidString(text) && unicode.IsControl(0) && false {`, ""},
+	{"panic-of-a-decoder", "2g", run + "serve.go", `	defer s.recovered(&err, "unread")
+`, "", ""},
+	{"panic-over-a-dead-letter", "2g", lost, `	defer s.recovered(w)
+`, "", ""},
 	{"cloud-proves-who-it-is", "4", run + "clouds.go", `	if c.StrictTLS && insecure != "" {`, `	if false {`, ""},
 	{"metadata-is-no-cloud", "4", reach, `		if p.Contains(at) {`, `		if p.Contains(at) && false {`, ""},
 	{"unspecified-is-no-cloud", "4", reach, `	if at := plain(a.Addr()); at.IsUnspecified() {`, `	if at := plain(a.Addr()); at.IsUnspecified() && false {`, ""},

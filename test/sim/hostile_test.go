@@ -90,5 +90,11 @@ func forge(r *rand.Rand, machines []*machine.Machine) *http.Request {
 			request.Header.Set(name, value)
 		}
 	}
+	switch r.IntN(20) {
+	case 0:
+		request.Header.Set(pick("ce-", "ce-_", "ce-na-me", "Ce-Any"), "x")
+	case 1:
+		request.Header.Add(pick("Ce-Name", "Ce-Type", "Content-Type"), "x")
+	}
 	return request
 }
