@@ -113,6 +113,17 @@ func forgetful(f function.Function) function.Function {
 	})
 }
 
+// believesRecords takes a Machine without a record for a new one, however old it is.
+func believesRecords(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		return machines(s, func(m *machine.Machine) {
+			if m.DeletionTimestamp == nil && m.Annotations[machine.AnnotationIntent] == "" {
+				m.CreationTimestamp = metav1.NewTime(s.Now)
+			}
+		})
+	})
+}
+
 // withoutClaim leaves out the claim before the call.
 func withoutClaim(f function.Function) function.Function {
 	return planned(f, func(_ snapshot.Snapshot, p plan.Plan) plan.Plan {

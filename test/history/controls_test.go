@@ -113,6 +113,7 @@ var controls = []control{
 	// of calls to clouds
 	{"^R-S8: .* deletes .* runs there", sim.Scaling, nil, of(drain, ignoresPods), nil, swarm, nil},
 	{"^R-S1: .* makes .* beside", sim.Machines, untokened, of(provision, forgetful), nil, story, lost},
+	{"^R-S1: .* makes .* beside", sim.Machines, nil, of(provision, believesRecords), nil, restored, nil},
 	{"^R-S1: .*, which has ", sim.Machines, nil, of(provision, recordsFirst), nil, story, nil},
 	{"^R-S1: .* of one Machine both have Nodes", sim.Machines, bareMetal, of(provision, forgetful), hosts(onlyFree), swarm, nil},
 	{"^R-S2: .* which is gone", sim.Machines, nil, of(provision, makesNobodys), nil, story, nil},
@@ -147,8 +148,10 @@ var controls = []control{
 	{"^R-S1: .*is left, .* of that Machine", sim.Machines, untokened, both(of(provision, forgetful, keepsTwins), of(sweep, idle)), nil, story, lost},
 	{"^R-S2: .*leftover", sim.Machines, withPorts, both(of(provision, careless), of(sweep, idle)), nil, deletes, nil},
 	{"^R-S2: .*instance .* is left$", sim.Machines, nil, both(of(provision, careless), of(sweep, idle)), nil, story, nil},
+	{"^R-S2: .*instance .* is left$", sim.Machines, nil, of(sweep, idle), nil, restored, nil},
 	{"^R-S2: .*node .* is left$", sim.Machines, nil, both(of(provision, ignoresNodes), of(sweep, idle)), nil, story, nil},
 	{"^R-S2: .* is nobody's for", sim.Machines, nil, both(of(provision, careless), of(sweep, rarely)), nil, deletes, nil},
+	{"^R-S2: .* is nobody's for", sim.Machines, nil, of(sweep, rarely), nil, restored, nil},
 	{"^R-S11: .*keeps the claim", sim.Healing, nil, of(repair, keepsClaims), nil, swarm, nil},
 	{"^R-S11: .*node .* keeps", sim.Scaling, nil, of(autoscale, keepsTaints, taintsAnybody), nil, story, nil},
 	{"^R-S11: .*node .* keeps", sim.Scaling, nil, of(autoscale, keepsRemovals, keepsTaints, taintsAnybody), nil, story, nil},

@@ -32,11 +32,12 @@ type class struct {
 type how int
 
 const (
-	swarm   how = iota
-	delayed     // one request takes as long as it likes
-	deletes     // people delete Machines
-	rough       // all calls fail alike, also those without which little goes on
-	story       // nothing special: people scale up, delete a Machine, scale down
+	swarm    how = iota
+	delayed      // one request takes as long as it likes
+	deletes      // people delete Machines
+	rough        // all calls fail alike, also those without which little goes on
+	restored     // the API server's storage is set back
+	story        // nothing special: people scale up, delete a Machine, scale down
 )
 
 // schedules is how many are tried until the naive implementation breaks, and how many ours has to stand.
@@ -111,6 +112,8 @@ func (c class) run(config sim.Config, seed uint64) error {
 		config.Steps, strategy = 3000, together{}
 	case rough:
 		strategy = sim.NewRough(seed)
+	case restored:
+		strategy = sim.NewRestores(seed, config.Steps)
 	case swarm:
 	}
 	if c.faults != nil {

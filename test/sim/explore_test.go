@@ -169,6 +169,11 @@ func TestSwarm(t *testing.T) { //nolint:paralleltest // it uses all cores
 	campaign(t, "swarm, masters", 200, 0.2, func(seed uint64) (Config, *Script) {
 		return Config{Level: Level(seed % 2), Steps: steps(seed), Masters: true}, &Script{Strategy: Deletes{Strategy: NewSwarm(seed)}}
 	})
+	// The API server's storage is set back, to where records are missing of what was made (2b.3).
+	campaign(t, "swarm, restored", 400, 0.1, func(seed uint64) (Config, *Script) {
+		c := Config{Level: Level(seed % numLevels), Steps: steps(seed)}
+		return c, &Script{Strategy: NewRestores(seed, c.Steps)}
+	})
 	// What takes a quarter of an hour to be given up is reached by long schedules alone.
 	campaign(t, "long swarm", 60, 0.3, func(seed uint64) (Config, *Script) {
 		return Config{Level: Scaling, Steps: 600}, &Script{Strategy: NewSwarm(seed)}

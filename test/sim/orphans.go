@@ -4,6 +4,7 @@ package sim
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,9 +19,9 @@ import (
 const sweeps = 30 * time.Second
 
 // watchOrphans holds that nothing lives longer without a Machine (R-S2), of which since has what it was seen without one from. Nobody
-// knows how long that is after a clock was set, and where people have to look.
+// knows how long that is after a clock was set.
 func (p *Play) watchOrphans(since map[string]time.Time) {
-	if p.reset || p.restored {
+	if p.reset {
 		return
 	}
 	orphans := p.orphans()
@@ -39,19 +40,34 @@ func (p *Play) watchOrphans(since map[string]time.Time) {
 func (p *Play) orphans() map[string]bool {
 	all, machines := map[string]bool{}, p.machines()
 	for _, i := range p.instances() {
-		m := p.owner(i.UID)
-		id := ""
-		if m != nil && !i.Child {
-			id = machine.ProviderID(m)
-		}
-		if i.State != provider.StateDeleting && (m == nil || id != "" && id != i.ProviderID) {
+		if i.State != provider.StateDeleting && p.nobodys(i) && !p.unheardOf(i) {
 			all["instance "+i.ID] = true
 		}
 	}
 	for _, n := range memory.List[*corev1.Node](p.API) {
-		if n.Spec.ProviderID != "" && n.DeletionTimestamp == nil && p.orphaned(n, machines) {
+		// After a restore the Node of an instance that went unrecorded is for the cloud's node controller, or for people, in their time.
+		if n.Spec.ProviderID != "" && n.DeletionTimestamp == nil && p.orphaned(n, machines) && !p.restored {
 			all["node "+n.Name+"/"+string(n.UID)] = true
 		}
 	}
 	return all
+}
+
+// nobodys reports whether an instance, or a port, has no Machine, or one that records another.
+func (p *Play) nobodys(i provider.Instance) bool {
+	m := p.owner(i.UID)
+	return m == nil || !i.Child && machine.ProviderID(m) != "" && machine.ProviderID(m) != i.ProviderID
+}
+
+// unheardOf reports whether restored storage may keep the sweep from an instance, or a port, that is nobody's: it names no account to look
+// into until a Machine has a claim again, and where a Node works people have to look.
+func (p *Play) unheardOf(i provider.Instance) bool {
+	if !p.restored {
+		return false
+	}
+	state, err := machine.SweepStateIn(memory.Get[*corev1.ConfigMap](p.API, machine.Namespace, machine.ConfigMapSweep))
+	return err != nil || len(state.Accounts) == 0 || slices.ContainsFunc(memory.List[*corev1.Node](p.API), func(n *corev1.Node) bool {
+		of := func(o provider.Instance) bool { return o.ProviderID == n.Spec.ProviderID }
+		return machine.NodeReady(n) && slices.ContainsFunc(p.liveOf(i.UID), of)
+	})
 }

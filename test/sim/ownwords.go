@@ -202,7 +202,7 @@ func (p *Play) comes(m *machine.Machine, since time.Time) bool {
 // watchOut holds R-S10: of a check no more Machines are on their way out, or not replaced yet, than it may have in flight.
 func (p *Play) watchOut(q *proc, m *machine.Machine, h *machine.MachineHealthCheck) {
 	p.replaced()
-	if _, again := p.out[m.UID]; again || p.unbounded || p.restored {
+	if _, again := p.out[m.UID]; again || p.unbounded {
 		return
 	}
 	p.out[m.UID] = p.clock

@@ -251,12 +251,16 @@ func (p *Play) tamper(what int) {
 		p.tracef("the storage of the API server is restored from a backup")
 		p.tampered, p.restored, p.disturbed = true, true, true
 		clear(p.unanswered) // on record they are no more
+		clear(p.attempts)
+		clear(p.overAt)
+		clear(p.drains)
 		for _, q := range p.procs {
 			q.stop()
 		}
 		p.procs, p.queue = nil, nil
 		p.pass(5 * time.Minute)
 		p.backup.all()
+		p.pods = p.backup.pods
 		p.read = len(p.API.Writes())
 		p.condemned = p.born + 1
 		if s := p.set(); s != nil {
@@ -270,7 +274,7 @@ func (p *Play) tamper(what int) {
 		return
 	}
 	if s := p.set(); s != nil && (what == userRestoreSet || p.backup.set == nil) {
-		p.backup.set, p.backup.all = s, p.API.Backup()
+		p.backup.set, p.backup.all, p.backup.pods = s, p.API.Backup(), p.pods
 	}
 }
 

@@ -204,10 +204,8 @@ func (p *Play) takeAway() {
 	there := map[string]bool{}
 	for _, i := range p.instances() {
 		there[i.ProviderID] = true
-		m := p.owner(i.UID)
-		spare := m == nil || machine.ProviderID(m) != "" && machine.ProviderID(m) != i.ProviderID
 		for _, n := range memory.List[*corev1.Node](p.API) {
-			if !i.Child && spare && n.Spec.ProviderID == i.ProviderID && machine.NodeReady(n) {
+			if !i.Child && p.nobodys(i) && n.Spec.ProviderID == i.ProviderID && machine.NodeReady(n) {
 				p.tracef("people take %s away, with its node", i.ID)
 				p.Cloud.Vanish(i.ID)
 				p.seen += len(p.happened())
@@ -255,9 +253,6 @@ func (p *Play) wrong() string {
 	if n != int(*set.Spec.Replicas) {
 		return fmt.Sprintf("R-L1: %d Machines, %d are wanted", n, *set.Spec.Replicas)
 	}
-	if p.restored { // instances of a time that nobody remembers may hold names of Nodes: a person has to look
-		return ""
-	}
 	nodes := map[string]*corev1.Node{}
 	for _, n := range memory.List[*corev1.Node](p.API) {
 		nodes[n.Name] = n
@@ -281,6 +276,8 @@ func (p *Play) wrongMachine(m *machine.Machine, nodes map[string]*corev1.Node, l
 	phase := machine.Phase(m)
 	failed := phase == machine.PhaseFailed
 	switch {
+	case p.restored && isMaster(m): // that a backup has none of its instance is for people
+		return "", ""
 	case failed && p.Level == Machines:
 		return "", "" // nobody replaces it
 	case phase != machine.PhaseRunning:
@@ -305,17 +302,13 @@ func (p *Play) leftovers(machines []*machine.Machine, nodes map[string]*corev1.N
 			owned[string(m.UID)] = true
 		}
 	}
-	count, ready := map[string]int{}, map[string]bool{}
-	for _, n := range nodes {
-		ready[n.Spec.ProviderID] = machine.NodeReady(n)
-	}
+	count := map[string]int{}
 	for _, i := range p.instances() {
 		switch {
+		case p.nobodys(i) && p.unheardOf(i):
 		case i.Child && i.State != provider.StateDeleting && !p.joinedPort(i):
 			return fmt.Sprintf("R-S2: leftover %s", i.ID)
 		case i.Child:
-		case p.restored && ready[i.ProviderID]: // somebody works there, whatever the records say: only reported
-			delete(nodes, i.Name)
 		default:
 			count[string(i.UID)]++
 			switch n := count[string(i.UID)]; {
@@ -328,7 +321,8 @@ func (p *Play) leftovers(machines []*machine.Machine, nodes map[string]*corev1.N
 	}
 	for _, n := range nodes {
 		switch {
-		case n.Spec.ProviderID == "" || p.restored:
+		case n.Spec.ProviderID == "":
+		case p.restored && p.hosts != nil: // no cloud's node controller knows of what nobody had recorded
 		case p.orphaned(n, machines):
 			return fmt.Sprintf("R-S2: node %s is left", n.Name)
 		case ours(n) && !p.removes(n):

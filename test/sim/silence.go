@@ -25,7 +25,7 @@ const oncesIn = 2
 // hour holds R-S14: what ran out may be written once more, as the sweep's sightings, a set's backoff and why a Node stays, but nothing
 // again and again.
 func (p *Play) hour() {
-	if p.restored || p.calls%oneHourIn > 0 {
+	if p.calls%oneHourIn > 0 {
 		return
 	}
 	written := map[string]int{} // by object: in how many rounds

@@ -62,8 +62,9 @@ type watch struct {
 	limited        bool                    // the cloud had no room for all
 	spoilt         bool                    // people wrote a spec that no cloud can read
 	backup         struct {
-		set *machine.MachineSet
-		all func()
+		set  *machine.MachineSet
+		all  func()
+		pods int
 	}
 }
 
@@ -167,7 +168,7 @@ func (p *Play) watchBirth(q *proc, m *machine.Machine) {
 	switch {
 	case p.rebuilt[q.id]:
 		p.violate("2a.7", "%s creates %s in the invocation that rebuilt the ledger", q, m.Name)
-	case p.condemned > 0 && q.id >= p.condemned && !p.restored:
+	case p.condemned > 0 && q.id >= p.condemned:
 		p.violate("2a.10", "%s creates %s although its set was deleted", q, m.Name)
 	case !slices.Contains(m.Finalizers, machine.Finalizer):
 		p.violate("2a.2", "%s is created without a finalizer", m.Name)
@@ -239,7 +240,7 @@ func (p *Play) watchMachine(q *proc, old, now *machine.Machine) {
 		p.violate("R-S15", "%s lets %s go while a claim runs", q, now.Name)
 	case p.maySurface(q, old):
 		p.violate("R-S15", "%s lets %s go while an instance may surface", q, now.Name)
-	case len(p.liveOf(now.UID)) > 0 && !p.unbounded && !p.restored:
+	case len(p.liveOf(now.UID)) > 0 && !p.unbounded && !(p.restored && was == "" && !before.Called()): // what no record tells of is the sweep's
 		p.violate("R-S15", "%s lets %s go, but %s is there", q, now.Name, p.liveOf(now.UID)[0].ID)
 	}
 }
@@ -253,7 +254,7 @@ func (p *Play) watchAttempt(q *proc, m *machine.Machine, before, after *machine.
 			next = max(next, before.Attempt+1)
 		}
 	}
-	if after != nil && after.Own(m) && after.Attempt < next && !p.restored {
+	if after != nil && after.Own(m) && after.Attempt < next {
 		p.violate("R-S17", "%s: attempt %d of %s comes where %d is the next", q, after.Attempt, m.Name, next)
 	}
 	p.attempts[m.UID] = next
@@ -337,7 +338,7 @@ func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
 		node = memory.Get[*corev1.Node](p.API, "", m.Status.NodeRef.Name)
 	}
 	switch {
-	case h == nil || p.restored:
+	case h == nil:
 	case !flights(h)[m.UID]:
 		p.violate("R-S6", "%s deletes %s, which no check has in flight", q, m.Name)
 	case !p.hasSlot(q, m.UID):
@@ -372,7 +373,7 @@ func (p *Play) watchMasters(q *proc, n *corev1.Node) {
 		}
 		if isNodeOf(m, n) {
 			p.drains[m.UID] = true
-		} else if p.drains[m.UID] && machine.IsControlPlane(n) && !p.restored {
+		} else if p.drains[m.UID] && machine.IsControlPlane(n) {
 			p.violate("R-S10", "%s drains %s while %s of the control plane is not gone", q, n.Name, m.Name)
 		}
 	}
@@ -381,7 +382,7 @@ func (p *Play) watchMasters(q *proc, n *corev1.Node) {
 // joined holds that two Nodes never run for one Machine (R-S1).
 func (p *Play) joined(i provider.Instance) {
 	for _, other := range p.liveOf(i.UID) {
-		if other.ID != i.ID && p.known(other.ProviderID) && !p.unbounded && !p.restored {
+		if other.ID != i.ID && p.known(other.ProviderID) && !p.unbounded {
 			p.violate("R-S1", "%s and %s of one Machine both have Nodes", i.ID, other.ID)
 		}
 	}

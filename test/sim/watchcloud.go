@@ -92,11 +92,11 @@ func (p *Play) watchCreated(q *proc, e cloud.Event) {
 	p.births[e.ID] = birth{at: e.At, began: q.began.Add(-max(q.jumped, 0))}
 	m := p.owner(e.UID)
 	live := p.liveOf(e.UID)
-	bounded := !p.unbounded && !p.restored
+	bounded := !p.unbounded
 	switch {
 	case p.pausedMachine(q, m):
 		p.violate("B7", "%s makes %s for %s, which another API has the say over", q, e.ID, m.Name)
-	case len(live) > 1 && (bounded || !p.Cloud.Untokened && !p.restored && !p.outlived(q, e)):
+	case len(live) > 1 && (bounded || !p.Cloud.Untokened && !p.outlived(q, e)):
 		p.violate("R-S1", "%s makes %s beside %s for %s", q, e.ID, live[0].ID, e.Name)
 	case m == nil && bounded:
 		p.violate("R-S2", "%s makes %s for %s, which is gone", q, e.ID, e.Name)

@@ -19,7 +19,7 @@ import (
 func (p *Play) paused(q *proc, uid types.UID, spec, status machinev1beta1.MachineAuthority) bool {
 	c, _ := machine.Paused(spec, status)
 	since, known := p.handed[uid]
-	return c.Status == corev1.ConditionTrue && known && q.id > since && !p.restored
+	return c.Status == corev1.ConditionTrue && known && q.id > since
 }
 
 func (p *Play) pausedMachine(q *proc, m *machine.Machine) bool {
