@@ -11,6 +11,7 @@
 package deadletter
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -41,15 +42,22 @@ func New(log *slog.Logger) *Sink { return &Sink{log: log.With("function", Name)}
 // Count returns how many dead letters came since the process started.
 func (s *Sink) Count() uint64 { return s.count.total() }
 
-// Handle takes every request for a dead letter and accepts it: sending it again could not help. A GET of /metrics is answered with
+// Handle takes every request for a dead letter and accepts it: sending it again could not help. Only where the body of a structured one
+// does not come in time, the answer is 408. A GET of /metrics is answered with
 // the counts.
 func (s *Sink) Handle(w http.ResponseWriter, r *http.Request) {
+	events.Hurry(w, r)
 	if r.Method == http.MethodGet && r.URL.Path == "/metrics" {
 		s.count.ServeHTTP(w, r)
 		return
 	}
 	defer s.recovered(w)
 	ev, err := events.Letter(w, r)
+	if errors.Is(err, events.ErrSlow) { // the one that can come again
+		s.log.Error("dead letter comes too slowly")
+		_ = events.Reply(r.Context(), w, "", nil, err) // who left needs none
+		return
+	}
 	if err != nil {
 		s.log.Error("dead letter is not a cloudevent", "count", s.count.add(series{}))
 		w.WriteHeader(http.StatusAccepted)

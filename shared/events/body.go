@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -18,8 +19,25 @@ const (
 	maxQuestion = 1 << 20 // one at a time
 )
 
+// patience is how long a body may take to come. That of an event comes with its headers; 1 MiB takes a tenth of a second.
+const patience = 5 * time.Second
+
+// ErrSlow is a request whose body did not come in time. The same event may come faster another time, so it shall be delivered again.
+var ErrSlow = errors.New("slow body")
+
+// Hurry lets what is still to come of the body of r take five seconds from now. It is not only for whoever reads it: before a
+// server answers, it reads what its handler left, and closes the connection if that does not come. When all has come, the server takes
+// the deadline away: who waits for his answer is not cut off. Where w knows no deadlines there is none.
+func Hurry(w http.ResponseWriter, r *http.Request) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return // the server already listens whether the sender leaves
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience))
+}
+
 // read returns the body of a request, which holds a place in large, if it is large, until done is called.
 func read(w http.ResponseWriter, r *http.Request, large chan struct{}) (body []byte, done func(), err error) {
+	Hurry(w, r)
 	most, leave, whole := int64(maxBody), func() {}, false
 	if large != nil {
 		most = maxQuestion
@@ -39,6 +57,9 @@ func read(w http.ResponseWriter, r *http.Request, large chan struct{}) (body []b
 			return nil, nil, &RetryError{Busy: true, After: time.Second, Err: errors.New("another large question is being read")}
 		}
 		body, err = io.ReadAll(io.MultiReader(bytes.NewReader(body), r.Body))
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, nil, fmt.Errorf("%w: %w", ErrSlow, err)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrMalformed, err)

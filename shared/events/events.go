@@ -57,7 +57,7 @@ var (
 
 // Parse reads the event of a request in binary or structured mode. Its error is ErrMalformed: no CloudEvent, one that can be read
 // in two ways, an attribute of more than 1 kB or with control characters, an unknown type, more than 16 kB of headers or 64 kB of
-// body, a name that no object can have, or a namespace that is not among the allowed ones. Cluster-scoped objects have no namespace. Where questions are asked, large has a place for each body
+// body, a name that no object can have, or a namespace that is not among the allowed ones; or ErrSlow. Cluster-scoped objects have no namespace. Where questions are asked, large has a place for each body
 // of up to 1 MiB that may be read at a time, and the error where none is left is a RetryError; elsewhere it is nil.
 func Parse(w http.ResponseWriter, r *http.Request, allowed []string, large chan struct{}) (Event, error) {
 	if n := headerSize(r.Header); n > maxHeader {
@@ -146,6 +146,8 @@ func Status(err error) int {
 		return http.StatusAccepted
 	case errors.Is(err, ErrMalformed):
 		return http.StatusBadRequest
+	case errors.Is(err, ErrSlow):
+		return http.StatusRequestTimeout
 	case errors.Is(err, ErrUnauthorized):
 		return http.StatusUnauthorized
 	case errors.Is(err, ErrPanic):

@@ -156,6 +156,7 @@ func TestStatus(t *testing.T) {
 		{"something failed that may pass", broken, http.StatusServiceUnavailable},
 		{"to be repeated", &RetryError{Err: broken}, http.StatusServiceUnavailable},
 		{"busy", &RetryError{Busy: true, Err: broken}, http.StatusTooManyRequests},
+		{"slow", fmt.Errorf("%w: x", ErrSlow), http.StatusRequestTimeout},
 		{"malformed", fmt.Errorf("%w: x", ErrMalformed), http.StatusBadRequest},
 		{"panic", fmt.Errorf("%w: x", ErrPanic), http.StatusInternalServerError},
 		{"from somebody else", fmt.Errorf("%w: x", ErrUnauthorized), http.StatusUnauthorized},

@@ -59,6 +59,7 @@ func NewServer(r *Runner, namespaces []string) *Server {
 // Handle answers one request exactly once, within the patience of 18 s. Requests about the same object share an
 // invocation that began after they arrived. A GET of /metrics is answered with the metrics.
 func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
+	events.Hurry(w, r)
 	if r.Method == http.MethodGet && r.URL.Path == "/metrics" {
 		s.Runner.Metrics.ServeHTTP(w, r)
 		return

@@ -25,6 +25,12 @@ var inputs = []Guard{
 `, "", ""},
 	{"panic-over-a-dead-letter", "2g", lost, `	defer s.recovered(w)
 `, "", ""},
+	{"slow-bodies-are-cut-off", "2g", body, `	Hurry(w, r)
+	most, leave`, `	most, leave`, ""},
+	{"slow-senders-are-answered", "2g", run + "serve.go", `	events.Hurry(w, r)
+`, "", ""},
+	{"slow-dead-letters-are-answered", "2g", lost, `	events.Hurry(w, r)
+`, "", ""},
 	{"cloud-proves-who-it-is", "4", run + "clouds.go", `	if c.StrictTLS && insecure != "" {`, `	if false {`, ""},
 	{"metadata-is-no-cloud", "4", reach, `		if p.Contains(at) {`, `		if p.Contains(at) && false {`, ""},
 	{"unspecified-is-no-cloud", "4", reach, `	if at := plain(a.Addr()); at.IsUnspecified() {`, `	if at := plain(a.Addr()); at.IsUnspecified() && false {`, ""},
