@@ -55,7 +55,7 @@ func (s *session) logout(ctx context.Context) error {
 	if s.vim == nil {
 		return err
 	}
-	_, left := methods.Logout(ctx, s.soap, &types.Logout{This: *s.vim.ServiceContent.SessionManager})
+	_, left := methods.Logout(ctx, whole{s.soap}, &types.Logout{This: *s.vim.ServiceContent.SessionManager})
 	if name(faultOf(left)) == "NotAuthenticated" { // the vCenter has forgotten it
 		left = nil
 	}

@@ -112,7 +112,7 @@ func (s *session) connect(ctx context.Context) (*vim25.Client, error) {
 	if err := s.barred(); err != nil {
 		return nil, err
 	}
-	c, err := vim25.NewClient(ctx, s.soap)
+	c, err := s.greet(ctx)
 	if err != nil {
 		return nil, s.turnedAway(err)
 	}
@@ -136,7 +136,7 @@ func (s *session) barred() error {
 func (s *session) login(ctx context.Context, c *vim25.Client) error {
 	password, _ := s.user.Password()
 	in := types.Login{This: *c.ServiceContent.SessionManager, UserName: s.user.Username(), Password: password}
-	_, err := methods.Login(ctx, s.soap, &in)
+	_, err := methods.Login(ctx, whole{s.soap}, &in)
 	if err != nil {
 		return s.turnedAway(err)
 	}
@@ -171,7 +171,7 @@ type renewing struct {
 // RoundTrip implements [soap.RoundTripper].
 func (r renewing) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
 	before := r.generation()
-	err := r.soap.RoundTrip(ctx, req, res)
+	err := whole{r.soap}.RoundTrip(ctx, req, res)
 	if name(faultOf(err)) != "NotAuthenticated" && !hidden(res) {
 		return err
 	}
@@ -189,7 +189,7 @@ func (r renewing) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
 		}
 	}
 	reflect.ValueOf(res).Elem().SetZero() // of the first answer
-	return r.soap.RoundTrip(ctx, req, res)
+	return whole{r.soap}.RoundTrip(ctx, req, res)
 }
 
 // hidden reports whether an answer leaves properties out because nobody is logged in: that is no fault of the whole call, and what
