@@ -31,7 +31,10 @@ func TestProperties(t *testing.T) {
 func TestLooksForLostInstances(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for age, looks := range map[time.Duration]bool{0: false, time.Minute - time.Second: false, time.Minute: true, time.Hour: true} {
+	for age, looks := range map[time.Duration]bool{
+		0: false, time.Minute - time.Second: false, time.Minute: true, time.Hour: true,
+		time.Second - time.Minute: false, -time.Hour: true, // made by a clock that was set back since
+	} {
 		s, _, err := scenario.Load("testdata/claims-then-creates.txtar")
 		if err != nil {
 			t.Fatal(err)

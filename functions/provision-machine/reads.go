@@ -116,12 +116,13 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 	case phase(m) == "", waits(s, m, intent):
 		return snapshot.Lookup{}, false
 	}
-	fresh := intent == nil && s.Now.Sub(m.CreationTimestamp.Time) < Young
+	fresh := intent == nil && s.Now.Sub(m.CreationTimestamp.Time).Abs() < Young
 	return snapshot.Lookup{UID: m.UID, Open: fresh, Resolve: intent == nil || intent.Over()}, true
 }
 
 // Young is how old a Machine without a record may be to be believed that nothing was made for it: its record can only be
-// missing because the API server's storage was set back to a time before it, which takes longer (2b.3).
+// missing because the API server's storage was set back to a time before it, which takes longer (2b.3). Nor is one believed that a clock
+// made which was ahead by more than that: it may be of any age.
 const Young = time.Minute
 
 // settled reports whether m has its instance and everything that is known of it.
