@@ -38,7 +38,7 @@ type patience struct {
 func (p *Play) mends(w *patience, last string) {
 	passed := p.clock.Sub(w.at)
 	w.at = p.clock
-	if p.unbounded || p.restored {
+	if p.unbounded || p.reset || p.restored {
 		return
 	}
 	load, ill, removal := p.wrongLoad(p.set()), p.ill(), p.onRecord()

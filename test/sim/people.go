@@ -141,7 +141,8 @@ func (p *Play) jump(d time.Duration) {
 		q.jumped, q.unread = q.jumped+d, q.unread+d
 	}
 	p.tracef("the clock of the API server jumps by %v", d)
-	p.reset, p.unbounded, p.disturbed = true, true, true
+	p.reset, p.disturbed = true, true
+	p.unbounded = p.unbounded || d > 0 // what is waited for lasts longer if it is set back
 	clear(p.unanswered)
 }
 

@@ -72,7 +72,7 @@ const mostIdle = 6
 
 // late holds R-L3. After requests that may take for ever, and where people have to look, nobody knows how long it takes.
 func (p *Play) late(idle int, last string) {
-	if idle > mostIdle && !p.unbounded && !p.restored {
+	if idle > mostIdle && !p.unbounded && !p.reset && !p.restored {
 		p.violate("R-L3", "after %d ticks in which nothing was waited for: %s", idle, last)
 	}
 }
@@ -184,7 +184,7 @@ func (p *Play) quiet() bool {
 // confirm is a person who has looked at what many orphans at once are.
 func (p *Play) confirm() {
 	cm := memory.Get[*corev1.ConfigMap](p.API, machine.Namespace, machine.ConfigMapSweep)
-	if cm == nil || !p.restored && !p.unbounded {
+	if cm == nil || !p.restored && !p.unbounded && !p.reset {
 		return
 	}
 	const confirmed = "machine.openshift.io/sweep-confirmed"
@@ -198,7 +198,7 @@ func (p *Play) confirm() {
 // takeAway is a person who was told (SweepHeld) that nobody's instance, or a Machine's second one, is kept because a Node runs on it, and
 // takes it out of service; and the cloud's node controller, which knows of Nodes that were never a Machine's.
 func (p *Play) takeAway() {
-	if p.hosts != nil || !p.restored && !p.unbounded {
+	if p.hosts != nil || !p.restored && !p.unbounded && !p.reset {
 		return
 	}
 	there := map[string]bool{}
