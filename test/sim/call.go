@@ -257,12 +257,12 @@ func (p *Play) strike(ctx context.Context, c cloud.Call) error {
 		if err != nil {
 			p.replied(q, c, err)
 		}
-		return err
+		return p.quoted(c, err)
 	}
 	p.watchCloud(q)
 	err := q.after()
 	p.replied(q, c, err)
-	return err
+	return p.quoted(c, err)
 }
 
 // behind is how far back what a call sees lies: nothing, or as far as the cloud's lag allows.

@@ -64,6 +64,7 @@ func (p *Play) process(fn int, q *proc) *runner.Runner {
 			now, _ := ctx.Value(procKey{}).(*proc)
 			return port{p.as(p.Functions[fn].Name), now}.Secret(ctx, namespace, name)
 		})
+		r.Clouds.Log = p.Log
 		r.Clouds.Fatal = func(v any) bool { _, is := v.(killed); return is }
 	}
 	return r
@@ -77,7 +78,7 @@ func (p *Play) providers() []provider.Provider {
 	if p.Clouds != nil {
 		c = p.Clouds(c)
 	}
-	return []provider.Provider{p.remembering(c)}
+	return []provider.Provider{p.remembering(p.entrusted(c))}
 }
 
 // remembering returns a provider that reads each spec once.

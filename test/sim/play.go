@@ -54,6 +54,7 @@ type Play struct {
 
 	hosts         *hosts // nil: the cloud is in memory
 	hostsProvider provider.Provider
+	keys          map[string]string // by account: what opens it
 
 	clock     time.Time
 	skew      time.Duration // of the clocks of processes against the API server's
@@ -112,7 +113,7 @@ type queued struct {
 
 // NewPlay returns the schedule that script chooses.
 func NewPlay(c Config, s *Script) *Play {
-	p := &Play{Config: c, Script: s, clock: Start}
+	p := &Play{Config: c, Script: s, clock: Start, keys: map[string]string{}}
 	p.World = World{Functions: c.Level.functions(), Log: slog.New(logs{p})}
 	if c.Wrap != nil {
 		for i, f := range p.Functions {
