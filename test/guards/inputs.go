@@ -71,4 +71,5 @@ var inputs = []Guard{
 	{"cut-secrets-are-not-told", "4", run + "unspoken.go", `		if n := begun(part, all); n > 0 {`, `		if n := begun(part, all); n > 0 && false {`, ""},
 	{"user-data-is-not-told", "4", run + "clouds.go", `			secrets.userData(name, version, values)`, ``, ""},
 	{"instances-tell-no-secrets", "4", run + "denied.go", `		if text == in.Message {`, `		if text != "" || text == in.Message {`, ""},
+	{"panics-of-drivers-tell-no-secrets", "4", run + "survived.go", `text := secrets.Replace(fmt.Sprint(p.Value))`, `text := fmt.Sprint(p.Value)`, ""},
 }
