@@ -5,6 +5,7 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -305,7 +306,8 @@ func (p *Play) leftovers(machines []*machine.Machine, nodes map[string]*corev1.N
 	count := map[string]int{}
 	for _, i := range p.instances() {
 		switch {
-		case p.nobodys(i) && p.unheardOf(i):
+		case p.nobodys(i) && p.unheardOf(i): // nor is anything known of its Node
+			maps.DeleteFunc(nodes, func(_ string, n *corev1.Node) bool { return n.Spec.ProviderID == i.ProviderID })
 		case i.Child && i.State != provider.StateDeleting && !p.joinedPort(i):
 			return fmt.Sprintf("R-S2: leftover %s", i.ID)
 		case i.Child:
