@@ -4,6 +4,7 @@ package evaluateautoscale
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -156,9 +157,11 @@ func (g *group) staying() (n int32) {
 }
 
 // undecided reports that somebody lowered the target, and nobody has chosen yet who goes: beside a surplus, where the ledger still has
-// Machines made for more ordinals than are wanted. Should one of these come, another goes for it, by the set's policy.
+// Machines made for more ordinals than are wanted. Should one of these come, another goes for it, by the set's policy. Of a ledger that a
+// newer version wrote nobody knows (G9).
 func (sc *scan) undecided(g *group) bool {
-	return g.surplus() || sc.allotted(g) > g.target
+	_, err := sc.Records.Ledger(g.set)
+	return errors.Is(err, machine.ErrNewerLedger) || g.surplus() || sc.allotted(g) > g.target
 }
 
 // allotted counts the ordinals that the ledger has Machines made for, but for those whose Machine is on its way out, or an orphan: for that

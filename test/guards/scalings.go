@@ -9,6 +9,7 @@ var scalings = []Guard{
 	{"plan-of-this-revision", "2d", autoscale + "resize.go", `	return n.Resize != nil && n.Resize.Plan != g.set.Annotations[machine.AnnotationLastPlan]`, `	return n.Resize != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"newer-state-is-left-alone", "G9", autoscale + "stopped.go", `	if autoscaling.NewerState(cm.Data[autoscaling.StateKey]) || tells(`, `	if tells(`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"lists-that-lost-half", "G8", autoscale + "doubt.go", `	return seen.Doubt != nil`, `	return false`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"newer-ledger-shrinks-nothing", "G9", autoscale + "group.go", `errors.Is(err, machine.ErrNewerLedger) || g.surplus()`, `errors.Is(err, machine.ErrNewerLedger) && false || g.surplus()`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"no-commit-on-lists-in-doubt", "G8", autoscale + "removal.go", ` && !sc.doubt && !`, ` && !`, "./functions/evaluate-autoscale -run=TestScenarios|Doubt|Believed|Lists"},
 	{"nobody-is-given-up-in-doubt", "G8", autoscale + "lost.go", `	if sc.doubt {`, `	if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"plan-of-a-minute", "2d", autoscale + "resize.go", ` && sc.Now.Before(r.At.Add(resizeTTL))`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
