@@ -224,7 +224,8 @@ func (p *patient) Ended(ctx context.Context, r provider.Ref) (string, error) {
 	if !can {
 		return "", nil
 	}
-	return unlessDenied(p, "ended", "", func() (string, error) { return ended.Ended(ctx, r) })
+	why, err := unlessDenied(p, "ended", "", func() (string, error) { return ended.Ended(ctx, r) })
+	return p.secrets.Replace(why), err
 }
 
 // Stock implements [provider.Stocked] for drivers that do.

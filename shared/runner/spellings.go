@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"html"
@@ -16,21 +17,33 @@ import (
 
 var (
 	secretName = regexp.MustCompile(`(?i)pass|secret|token|private|(^|[._-])key$`)
+	escape     = regexp.MustCompile(`%[0-9A-F]{2}`)
+	aliased    = regexp.MustCompile(`(?m)(^|[\s\[{,:-])\*[^\s,\]}]`)
 	namedLine  = regexp.MustCompile(`(?m)^[\s-]*"?([\w.-]+)"?\s*[:=]\s*"?'?(.*?)"?'?,?\s*$`)
 )
 
+// mostAliases is how many aliases a file of credentials has at most: each may repeat all that was said before.
+const mostAliases = 8
+
 // secretsIn returns what may be secret in a value: in YAML, JSON or lines, whatever stands in or below what has the name of a secret.
-func secretsIn(value []byte) (found []string) {
+// It is not whole where a value is larger, or has more aliases, than is looked into.
+func secretsIn(value []byte) (found []string, whole bool) {
 	for _, line := range namedLine.FindAllStringSubmatch(string(value), -1) {
 		if secretName.MatchString(line[1]) {
 			found = append(found, line[2])
 		}
 	}
+	if len(value) > mostSecret { // as a bundle of certificates may be
+		return found, bytes.Contains(value, []byte("-----BEGIN CERTIFICATE"))
+	}
+	if len(aliased.FindAllIndex(value, mostAliases+1)) > mostAliases {
+		return nil, false
+	}
 	var parsed any
 	if yaml.Unmarshal(value, &parsed, func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d }) != nil {
-		return found
+		return found, true
 	}
-	return append(found, leaves(parsed, false)...)
+	return append(found, leaves(parsed, false)...), true
 }
 
 // leaves returns the texts and numbers of a document that stand in or below what has the name of a secret.
@@ -62,9 +75,9 @@ func spellings(secret string) (all []string) {
 	quoted, _ := json.Marshal(secret) // of a text it does not fail
 	for _, s := range []string{
 		secret, inner(string(quoted)), inner(strconv.Quote(secret)), inner(strconv.QuoteToASCII(secret)), html.EscapeString(secret),
-		url.QueryEscape(secret), url.PathEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret)), base64.URLEncoding.EncodeToString([]byte(secret)),
+		strings.ReplaceAll(html.EscapeString(secret), "&#34;", "&quot;"), url.QueryEscape(secret), url.PathEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret)), base64.URLEncoding.EncodeToString([]byte(secret)),
 	} {
-		all = append(all, s, strings.Join(strings.Fields(s), " "))
+		all = append(all, s, strings.Join(strings.Fields(s), " "), escape.ReplaceAllStringFunc(s, strings.ToLower))
 	}
 	for before := range 3 {
 		all = append(all, encoded(base64.RawStdEncoding, secret, before), encoded(base64.RawURLEncoding, secret, before))

@@ -3,114 +3,150 @@
 package runner
 
 import (
-	"regexp"
+	"cmp"
+	"encoding/base64"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
 
-// shortest is how long a secret is at least: in place of anything shorter too much else would be left out.
-const shortest = 6
+const (
+	// shortest is how long a secret is at least, in bytes: in place of anything shorter too much else would be left out.
+	shortest = 6
+	// shortestUserData is how long user data is at least: nothing starts a host with less, and words such as "true" stand beside it.
+	shortestUserData = 16
+	// mostUserData is how long user data is at most, more than any cloud takes.
+	mostUserData = 64 << 10
+	// mostRemembered is of how many Secrets the user data is known, the latest ones.
+	mostRemembered = 8
+	// mostSecret is how much of credentials may be secret, in bytes: each is known in two dozen spellings.
+	mostSecret = 64 << 10
+)
 
-// shortestUserData is how long user data is at least: nothing starts a host with less, and words such as "true" stand beside it.
-const shortestUserData = 16
-
-// cut is where a text may have been cut, and a secret with it.
-var cut = regexp.MustCompile(`…|\.\.\.|$`)
+// untold is what is said where nobody knows what is secret.
+const untold = "(not told: there is too much in the credentials to know what of it is secret)"
 
 // unspoken takes the secrets of an account out of texts. Nil knows none. It is safe for concurrent use.
 type unspoken struct {
 	mu       sync.Mutex
-	versions map[string]string   // of the Secrets with user data, by name
-	forms    map[string][]string // of all secrets, by the Secret's name; credentials have none
-	all      []string            // the longest first, so that none is left half
+	own      []string  // of the credentials, in all spellings
+	of       []started // what hosts were started with, the latest last
+	all      []string  // of both, the longest first, so that none is left half
 	replacer *strings.Replacer
+	mute     bool // too much is secret
+}
+
+// started is the user data of one Secret.
+type started struct {
+	name, version string
+	forms         []string
 }
 
 // newUnspoken knows the secrets of a credentials Secret: what stands there under the name of a secret, and what stands in a value
 // of it, such as a clouds.yaml, in or below what has such a name. User names and addresses stay: they tell what to mend.
 func newUnspoken(credentials map[string][]byte) *unspoken {
-	u := &unspoken{versions: map[string]string{}, forms: map[string][]string{}}
-	var found []string
+	u := &unspoken{}
+	found := map[string]bool{}
 	for name, value := range credentials {
 		if secretName.MatchString(name) {
-			found = append(found, string(value))
+			found[string(value)] = true
 		}
-		found = append(found, secretsIn(value)...)
+		some, whole := secretsIn(value)
+		u.mute = u.mute || !whole
+		for _, s := range some {
+			found[s] = true
+		}
 	}
-	u.keep("", "", found)
+	size := 0
+	for s := range found {
+		size += len(s)
+	}
+	if u.mute = u.mute || size > mostSecret; !u.mute {
+		for s := range found {
+			trimmed := strings.TrimSpace(s)
+			if len(trimmed) < shortest {
+				continue
+			}
+			if u.own = append(u.own, spellings(trimmed)...); trimmed != s { // as it may be sent
+				u.own = append(u.own, spellings(s)...)
+			}
+		}
+	}
+	u.sort()
 	return u
 }
 
-// userData makes known what a Secret with user data holds, in place of what it held before: nothing of it is said.
+// userData makes known what a Secret with user data holds, as a whole and from its beginning, in place of what it held before. What stands
+// within is not looked for: it may be any words.
 func (u *unspoken) userData(name, version string, values map[string][]byte) {
 	u.mu.Lock()
-	known := version != "" && u.versions[name] == version
-	u.mu.Unlock()
-	if known {
+	defer u.mu.Unlock()
+	at := slices.IndexFunc(u.of, func(o started) bool { return o.name == name })
+	if at >= 0 && version != "" && u.of[at].version == version {
 		return
 	}
-	var found []string
+	if at >= 0 {
+		u.of = slices.Delete(u.of, at, at+1)
+	}
+	now := started{name: name, version: version}
 	for _, value := range values {
-		if found = append(found, secretsIn(value)...); len(value) >= shortestUserData {
-			found = append(found, string(value))
+		if len(value) >= shortestUserData && len(value) <= mostUserData {
+			text := string(value)
+			now.forms = append(now.forms, text, strings.Join(strings.Fields(text), " "), inner(strconv.Quote(text)), base64.StdEncoding.EncodeToString(value))
 		}
 	}
-	u.keep(name, version, found)
+	if u.of = append(u.of, now); len(u.of) > mostRemembered {
+		u.of = slices.Delete(u.of, 0, 1)
+	}
+	u.sort()
 }
 
-// keep replaces what is known of one Secret.
-func (u *unspoken) keep(name, version string, secrets []string) {
-	var forms []string
-	for _, s := range secrets {
-		trimmed := strings.TrimSpace(s)
-		if len(trimmed) < shortest {
-			continue
-		}
-		if forms = append(forms, spellings(trimmed)...); trimmed != s { // as it may be sent
-			forms = append(forms, spellings(s)...)
-		}
+// sort makes what Replace uses.
+func (u *unspoken) sort() {
+	all := slices.Clone(u.own) // none is changed that Replace may have
+	for _, o := range u.of {
+		all = append(all, o.forms...)
 	}
+	slices.SortFunc(all, func(a, b string) int {
+		return cmp.Or(len(b)-len(a), strings.Compare(a, b))
+	})
+	u.all, u.replacer = slices.Compact(all), nil
+}
+
+// known returns the secrets, and what replaces them, made by the first who asks: nobody asks where nothing goes wrong.
+func (u *unspoken) known() ([]string, *strings.Replacer) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.forms[name], u.versions[name], u.all = forms, version, nil
-	for _, forms := range u.forms {
-		u.all = append(u.all, forms...) // none is changed that Replace may have
-	}
-	slices.SortFunc(u.all, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
+	if u.replacer == nil {
+		var pairs []string
+		for _, f := range u.all {
+			pairs = append(pairs, f, "(secret)")
 		}
-		return strings.Compare(a, b)
-	})
-	u.all = slices.Compact(u.all)
-	var pairs []string
-	for _, f := range u.all {
-		pairs = append(pairs, f, "(secret)")
+		u.replacer = strings.NewReplacer(pairs...)
 	}
-	u.replacer = strings.NewReplacer(pairs...)
+	return u.all, u.replacer
 }
 
-// Replace returns text without secrets, and without the beginnings of secrets that were cut with it: drivers keep what clouds say short.
+// cut is where drivers cut what clouds say, and a secret with it.
+const cut = "…"
+
+// Replace returns text without secrets, and without the beginnings of secrets that were cut with it.
 func (u *unspoken) Replace(text string) string {
-	if u == nil || text == "" {
+	switch {
+	case u == nil || text == "":
 		return text
+	case u.mute:
+		return untold
 	}
-	u.mu.Lock()
-	all, replacer := u.all, u.replacer
-	u.mu.Unlock()
-	text = replacer.Replace(text)
-	var left strings.Builder
-	from := 0
-	for _, at := range cut.FindAllStringIndex(text, -1) {
-		part := text[from:at[0]]
+	all, replacer := u.known()
+	parts := strings.Split(replacer.Replace(text), cut)
+	for i, part := range parts[:len(parts)-1] {
 		if n := begun(part, all); n > 0 {
-			part = part[:len(part)-n] + "(secret)"
+			parts[i] = part[:len(part)-n] + "(secret)"
 		}
-		left.WriteString(part + text[at[0]:at[1]])
-		from = at[1]
 	}
-	return left.String()
+	return strings.Join(parts, cut)
 }
 
 // begun returns how many bytes at the end of text are the beginning of a secret, if enough to tell.

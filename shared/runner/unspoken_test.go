@@ -93,10 +93,11 @@ func TestSecretsThatWereCutAreNotTold(t *testing.T) {
 	secrets := newUnspoken(map[string][]byte{"clouds.yaml": []byte("auth: {username: machines, password: " + secret + "}\nprivate_key: |\n  BEGIN KEY\n  0451abc\n  0452def\n")})
 	for said, want := range map[string]string{
 		"log in: no canary-5e2c/04… (401)":                           "log in: no (secret)… (401)",
-		"log in: no canary-5e… (401): canary-5e2c/0451, canary-5...": "log in: no (secret)… (401): (secret), (secret)...",
-		"log in: no canary-5e2c%2F":                                  "log in: no (secret)",
-		"log in: no canary":                                          "log in: no (secret)",
-		"log in: no canar":                                           "log in: no canar", // shorter than any secret
+		"log in: no canary-5e… (401): canary-5e2c/0451, canary-5...": "log in: no (secret)… (401): (secret), canary-5...",
+		"log in: no canary-5e2c%2F…":                                 "log in: no (secret)…",
+		"log in: no canary…":                                         "log in: no (secret)…",
+		"log in: no canar…":                                          "log in: no canar…", // shorter than any secret
+		"log in: no canary":                                          "log in: no canary", // which nobody cut
 		"log in: no canary-5 of machines":                            "log in: no canary-5 of machines",
 		"log in: no BEGIN KEY 0451abc 04… (401)":                     "log in: no (secret)… (401)",
 		"no…": "no…",
@@ -122,20 +123,55 @@ func TestUserDataIsNotTold(t *testing.T) {
 	}
 	all.Wait()
 	for _, said := range []string{
-		data, strings.Join(strings.Fields(data), " "), base64.StdEncoding.EncodeToString([]byte(data)), strconv.Quote(data), "core:hunter-0451", "canary-5e2c",
-		base64.StdEncoding.EncodeToString([]byte(data))[:40] + "…", url.QueryEscape(data),
+		data, strings.Join(strings.Fields(data), " "), base64.StdEncoding.EncodeToString([]byte(data)), strconv.Quote(data), "canary-5e2c",
+		base64.StdEncoding.EncodeToString([]byte(data))[:40] + "…",
 	} {
 		if got := secrets.Replace("true: user_data is invalid: " + said); !strings.HasPrefix(got, "true: user_data is invalid: ") || !strings.Contains(got, "(secret)") || len(got) > 60 {
 			t.Errorf("%s became %s", said, got)
 		}
 	}
 	secrets.userData("worker-user-data", "2", map[string][]byte{"userData": []byte("#cloud-config\nbootcmd: [other]\n")})
-	if got := secrets.Replace("core:hunter-0451"); got != "core:hunter-0451" { // which is nobody's any more
-		t.Error(got)
+	for _, said := range []string{data, "core:hunter-0451", "image ubuntu not found", "user data must begin with #cloud-config"} { // which is nobody's any more, or never was
+		if got := secrets.Replace(said); got != said {
+			t.Errorf("%s became %s", said, got)
+		}
 	}
 	var none *unspoken
 	if got := none.Replace("canary-5e2c"); got != "canary-5e2c" {
 		t.Error(got)
+	}
+}
+
+// However much somebody puts into a Secret, what is kept of it is bounded, and where nobody knows what is secret no word is told (2c).
+func TestSecretsAreBounded(t *testing.T) {
+	t.Parallel()
+	repeated := "a: &a " + strings.Repeat("é", 6000) + "\ntoken: [" + strings.Repeat("*a, ", 2000) + "*a]\n"
+	several := "a: &a {password: canary-5e2c}\nclouds: {" + strings.Repeat("x: *a, ", 7) + "y: *a}\n"
+	long := strings.Repeat("canary-0451 ", 3000)
+	for name, c := range map[string]struct {
+		credentials map[string][]byte
+		want        string
+	}{
+		"aliases":         {map[string][]byte{"clouds.yaml": []byte(repeated)}, untold},
+		"a large one":     {map[string][]byte{"clouds.yaml": []byte(strings.Repeat("# a comment\n", 10000))}, untold},
+		"several":         {map[string][]byte{"a-password": []byte(long + "a"), "b-password": []byte(long + "b")}, untold},
+		"certificates":    {map[string][]byte{"password": []byte("canary-5e2c"), "ca": []byte(strings.Repeat("-----BEGIN CERTIFICATE-----\n", 3000))}, "no canary: (secret)"},
+		"several aliases": {map[string][]byte{"clouds.yaml": []byte(several)}, "no canary: (secret)"},
+	} {
+		if got := newUnspoken(c.credentials).Replace("no canary: canary-5e2c"); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+	u := newUnspoken(nil)
+	for i := range 100 {
+		u.userData(fmt.Sprint("worker-", i), "1", map[string][]byte{"userData": []byte(repeated + fmt.Sprint(i)), "large": make([]byte, 1<<20)})
+	}
+	size := 0
+	for _, f := range u.all {
+		size += len(f)
+	}
+	if len(u.of) != mostRemembered || size > 8*mostRemembered*mostUserData {
+		t.Errorf("%d Secrets are known, with %d bytes", len(u.of), size)
 	}
 }
 

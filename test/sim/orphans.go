@@ -67,7 +67,7 @@ func (p *Play) unheardOf(i provider.Instance) bool {
 	}
 	state, err := machine.SweepStateIn(memory.Get[*corev1.ConfigMap](p.API, machine.Namespace, machine.ConfigMapSweep))
 	return err != nil || len(state.Accounts) == 0 || slices.ContainsFunc(memory.List[*corev1.Node](p.API), func(n *corev1.Node) bool {
-		of := func(o provider.Instance) bool { return o.ProviderID == n.Spec.ProviderID }
+		of := func(o provider.Instance) bool { return o.ProviderID == n.Spec.ProviderID && (i.Child || o.ID == i.ID) }
 		return machine.NodeReady(n) && slices.ContainsFunc(p.liveOf(i.UID), of)
 	})
 }

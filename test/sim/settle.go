@@ -362,12 +362,27 @@ func (p *Play) orphaned(n *corev1.Node, machines []*machine.Machine) bool {
 	return true
 }
 
+// strays counts the Nodes of hosts that nobody had recorded before storage was restored: nobody takes them away, and they are among those that
+// maxNodesTotal counts.
+func (p *Play) strays() (n int) {
+	if !p.restored || p.hosts == nil {
+		return 0
+	}
+	machines := p.machines()
+	for _, node := range memory.List[*corev1.Node](p.API) {
+		if node.Spec.ProviderID != "" && p.orphaned(node, machines) {
+			n++
+		}
+	}
+	return n
+}
+
 // wrongLoad says which Pods wait although they could run, and which Nodes stay although nobody needs them.
 func (p *Play) wrongLoad(set *machine.MachineSet) string {
 	if p.Level < Scaling || set == nil {
 		return ""
 	}
-	full := p.masters()+int(*set.Spec.Replicas) >= p.mostNodes() && p.pods > int(*set.Spec.Replicas)
+	full := p.masters()+p.strays()+int(*set.Spec.Replicas) >= p.mostNodes() && p.pods > int(*set.Spec.Replicas)
 	for _, pod := range p.allPods() {
 		if pod.Spec.NodeName == "" && !full {
 			return fmt.Sprintf("R-L1: pod %s waits", pod.Name)
