@@ -158,10 +158,15 @@ func (g *group) staying() (n int32) {
 
 // undecided reports that somebody lowered the target, and nobody has chosen yet who goes: beside a surplus, where the ledger still has
 // Machines made for more ordinals than are wanted. Should one of these come, another goes for it, by the set's policy. Of a ledger that a
-// newer version wrote nobody knows (G9).
+// newer version wrote nobody knows.
 func (sc *scan) undecided(g *group) bool {
+	return sc.newerLedger(g) || g.surplus() || sc.allotted(g) > g.target
+}
+
+// newerLedger reports that a newer version wrote the ledger of a group, which says who belongs to it: nobody of it is removed (G9).
+func (sc *scan) newerLedger(g *group) bool {
 	_, err := sc.Records.Ledger(g.set)
-	return errors.Is(err, machine.ErrNewerLedger) || g.surplus() || sc.allotted(g) > g.target
+	return errors.Is(err, machine.ErrNewerLedger)
 }
 
 // allotted counts the ordinals that the ledger has Machines made for, but for those whose Machine is on its way out, or an orphan: for that

@@ -153,6 +153,9 @@ func kept(set *machine.MachineSet, m *machine.Machine) bool {
 	return ok && l.Active.Has(k)
 }
 
+// newerVersion is why nothing is removed of a set whose ledger this version cannot read.
+const newerVersion = "a newer version wrote the ledger of the machine set"
+
 // hopeless returns why a Node cannot be removed any more, if so.
 func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string {
 	switch {
@@ -164,6 +167,8 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 		return "scale-down of the node was disabled"
 	case sc.tooManyUnready(): // whoever lost a Node needs this one
 		return outage
+	case sc.newerLedger(g):
+		return newerVersion
 	}
 	for _, p := range sc.remaining(n) {
 		if !r.Drain {

@@ -39,6 +39,8 @@ func (sc *scan) held(c candidate, r room) string {
 	switch {
 	case least != "":
 		return least
+	case sc.newerLedger(c.group):
+		return "NewerLedger: " + newerVersion
 	case !sc.due(c):
 		reason := "NotUnneededLongEnough"
 		if !c.ready {

@@ -13,20 +13,18 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
 var (
 	secretName = regexp.MustCompile(`(?i)pass|secret|token|private|(^|[._-])key$`)
 	escape     = regexp.MustCompile(`%[0-9A-F]{2}`)
-	aliased    = regexp.MustCompile(`(?m)(^|[\s\[{,:-])\*[^\s,\]}]`)
 	namedLine  = regexp.MustCompile(`(?m)^[\s-]*"?([\w.-]+)"?\s*[:=]\s*"?'?(.*?)"?'?,?\s*$`)
 )
 
-// mostAliases is how many aliases a file of credentials has at most: each may repeat all that was said before.
-const mostAliases = 8
-
 // secretsIn returns what may be secret in a value: in YAML, JSON or lines, whatever stands in or below what has the name of a secret.
-// It is not whole where a value is larger, or has more aliases, than is looked into.
+// It is not whole where a value is larger, or becomes larger, than is looked into.
 func secretsIn(value []byte) (found []string, whole bool) {
 	for _, line := range namedLine.FindAllStringSubmatch(string(value), -1) {
 		if secretName.MatchString(line[1]) {
@@ -36,7 +34,7 @@ func secretsIn(value []byte) (found []string, whole bool) {
 	if len(value) > mostSecret { // as a bundle of certificates may be
 		return found, bytes.Contains(value, []byte("-----BEGIN CERTIFICATE"))
 	}
-	if len(aliased.FindAllIndex(value, mostAliases+1)) > mostAliases {
+	if provider.Expands(value) {
 		return nil, false
 	}
 	var parsed any

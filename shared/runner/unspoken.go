@@ -82,24 +82,32 @@ func newUnspoken(credentials map[string][]byte) *unspoken {
 func (u *unspoken) userData(name, version string, values map[string][]byte) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	at := slices.IndexFunc(u.of, func(o started) bool { return o.name == name })
-	if at >= 0 && version != "" && u.of[at].version == version {
-		return
-	}
-	if at >= 0 {
-		u.of = slices.Delete(u.of, at, at+1)
-	}
 	now := started{name: name, version: version}
+	if at := slices.IndexFunc(u.of, func(o started) bool { return o.name == name }); at >= 0 {
+		before := u.of[at]
+		u.of = append(slices.Delete(u.of, at, at+1), before) // the latest
+		if version != "" && before.version == version {
+			return
+		}
+		u.of = u.of[:len(u.of)-1]
+	}
 	for _, value := range values {
 		if len(value) >= shortestUserData && len(value) <= mostUserData {
-			text := string(value)
-			now.forms = append(now.forms, text, strings.Join(strings.Fields(text), " "), inner(strconv.Quote(text)), base64.StdEncoding.EncodeToString(value))
+			now.forms = append(now.forms, written(string(value))...)
 		}
 	}
 	if u.of = append(u.of, now); len(u.of) > mostRemembered {
 		u.of = slices.Delete(u.of, 0, 1)
 	}
 	u.sort()
+}
+
+// written returns how user data may be written: as it is, in one line, quoted, in base64, each also without the white space around it.
+func written(text string) (forms []string) {
+	for _, s := range []string{text, strings.TrimSpace(text)} {
+		forms = append(forms, s, strings.Join(strings.Fields(s), " "), inner(strconv.Quote(s)), base64.StdEncoding.EncodeToString([]byte(s)))
+	}
+	return slices.DeleteFunc(forms, func(f string) bool { return len(f) < shortestUserData })
 }
 
 // sort makes what Replace uses.
@@ -128,6 +136,9 @@ func (u *unspoken) known() ([]string, *strings.Replacer) {
 	return u.all, u.replacer
 }
 
+// mostText is how much of a text is looked into, in bytes.
+const mostText = 4 * mostSaid
+
 // cut is where drivers cut what clouds say, and a secret with it.
 const cut = "…"
 
@@ -138,6 +149,9 @@ func (u *unspoken) Replace(text string) string {
 		return text
 	case u.mute:
 		return untold
+	}
+	if len(text) > mostText { // of which less is kept anyway
+		text = strings.ToValidUTF8(text[:mostText], "") + cut
 	}
 	all, replacer := u.known()
 	parts := strings.Split(replacer.Replace(text), cut)

@@ -124,7 +124,7 @@ func TestUserDataIsNotTold(t *testing.T) {
 	all.Wait()
 	for _, said := range []string{
 		data, strings.Join(strings.Fields(data), " "), base64.StdEncoding.EncodeToString([]byte(data)), strconv.Quote(data), "canary-5e2c",
-		base64.StdEncoding.EncodeToString([]byte(data))[:40] + "…",
+		base64.StdEncoding.EncodeToString([]byte(data))[:40] + "…", "[" + strings.TrimSpace(data) + "]",
 	} {
 		if got := secrets.Replace("true: user_data is invalid: " + said); !strings.HasPrefix(got, "true: user_data is invalid: ") || !strings.Contains(got, "(secret)") || len(got) > 60 {
 			t.Errorf("%s became %s", said, got)
@@ -169,6 +169,14 @@ func TestSecretsAreBounded(t *testing.T) {
 	size := 0
 	for _, f := range u.all {
 		size += len(f)
+	}
+	u.userData("worker-92", "1", nil) // which is read again
+	u.userData("worker-100", "1", map[string][]byte{"userData": []byte(repeated), "spaces": []byte(strings.Repeat(" ", 20) + "a")})
+	if got := u.Replace("no capacity: " + repeated + "92"); got != "no capacity: (secret)…" { // of the latest, and of a text no more than is kept
+		t.Errorf("%.80s", got)
+	}
+	if got := u.Replace(strings.Repeat("a", 1<<20)); len(got) > mostText+len(cut) {
+		t.Errorf("%d bytes are kept", len(got))
 	}
 	if len(u.of) != mostRemembered || size > 8*mostRemembered*mostUserData {
 		t.Errorf("%d Secrets are known, with %d bytes", len(u.of), size)

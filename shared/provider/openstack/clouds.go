@@ -15,6 +15,8 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	"sigs.k8s.io/yaml"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
 const (
@@ -88,6 +90,9 @@ func readClouds(secret map[string][]byte, name string) (*cloud, error) {
 	}
 	var file struct {
 		Clouds map[string]json.RawMessage `json:"clouds"`
+	}
+	if provider.Expands(text) {
+		return nil, errors.New(cloudsKey + " has more aliases than can be followed")
 	}
 	if yaml.Unmarshal(text, &file) != nil { // its error quotes the file
 		return nil, errors.New(cloudsKey + " is no YAML with clouds")

@@ -213,3 +213,12 @@ func TestCloudsThatNeedNotProveWhoTheyAre(t *testing.T) {
 		}
 	}
 }
+
+// A file of 50 kB whose aliases repeat much would take more memory than a function has (2c).
+func TestCloudsFileDoesNotExpand(t *testing.T) {
+	t.Parallel()
+	text := "a: &a " + strings.Repeat("e", 30000) + "\nb: [" + strings.Repeat("*a, ", 4000) + "*a]\nclouds: {openstack: {auth: {auth_url: https://keystone:5000}}}\n"
+	if _, err := readClouds(map[string][]byte{cloudsKey: []byte(text)}, "openstack"); err == nil || !strings.Contains(err.Error(), "aliases") {
+		t.Error(err)
+	}
+}

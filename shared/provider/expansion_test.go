@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// A file whose aliases repeat much is known by its text, however they are set apart; what people write is not (2c).
+func TestExpands(t *testing.T) {
+	t.Parallel()
+	regions := "auth: &a {auth_url: https://keystone:5000/v3, username: machines, password: canary}\nclouds:\n"
+	for _, r := range strings.Split("abcdefghijklmnopqrst", "") {
+		regions += "  " + r + ": {auth: *a, region_name: " + r + "}\n"
+	}
+	nested := "a: &a [x, x]\n"
+	for _, l := range strings.Split("bcdefghijklmnopqrst", "") {
+		nested += l + ": &" + l + " [*" + string(l[0]-1) + ", *" + string(l[0]-1) + "]\n"
+	}
+	long := "a: &a " + strings.Repeat("e", 30000) + "\n"
+	for name, c := range map[string]struct {
+		text string
+		want bool
+	}{
+		"regions":     {regions, false},
+		"no aliases":  {strings.Repeat("password: a&b*c & *\n", 10000), false},
+		"merges":      {"a: &a {x: 1}\nb: {<<: *a, y: 2}\nc:\n  <<: *a\n", false},
+		"one long":    {long + "token: [" + strings.Repeat("*a, ", 4000) + "*a]\n", true},
+		"other lines": {long + "token: [" + strings.Repeat("\u0085*a,", 4000) + "*a]\n", true},
+		"nested":      {nested, true},
+	} {
+		if got := Expands([]byte(c.text)); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+		if c.want {
+			continue
+		}
+		if written, err := yaml.YAMLToJSON([]byte(c.text)); err == nil && len(written) > mostExpanded {
+			t.Errorf("%s becomes %d bytes", name, len(written))
+		}
+	}
+}
