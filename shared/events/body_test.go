@@ -12,17 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/machine-functions/machine-functions/test/trickle"
 )
-
-// soon is what a server answers with, whose deadlines come fifty times as fast.
-type soon struct{ http.ResponseWriter }
-
-func (s soon) SetReadDeadline(at time.Time) error {
-	if !at.IsZero() {
-		at = time.Now().Add(time.Until(at) / 50)
-	}
-	return http.NewResponseController(s.ResponseWriter).SetReadDeadline(at)
-}
 
 // drip sends size bytes of a body at once, then one after the other without end, and returns the answer.
 func drip(t *testing.T, server *httptest.Server, size int) *http.Response {
@@ -56,7 +48,7 @@ func TestSlowBodiesAreCutOff(t *testing.T) {
 	t.Parallel()
 	large := make(chan struct{}, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, err := Parse(soon{w}, r, served, large)
+		_, err := Parse(trickle.Soon{ResponseWriter: w}, r, served, large)
 		_ = Reply(r.Context(), w, "1", nil, err)
 	}))
 	t.Cleanup(server.Close)
@@ -75,11 +67,11 @@ func TestWhoSentHisBodyMayWait(t *testing.T) {
 	t.Parallel()
 	gone := make(chan error, 2)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, err := Parse(soon{w}, r, served, nil)
+		_, err := Parse(trickle.Soon{ResponseWriter: w}, r, served, nil)
 		select {
 		case <-r.Context().Done():
 			gone <- context.Cause(r.Context())
-		case <-time.After(3 * patience / 50):
+		case <-time.After(3 * patience / trickle.Faster):
 			gone <- err
 		}
 		_ = Reply(r.Context(), w, "1", nil, err)
