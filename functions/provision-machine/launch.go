@@ -148,7 +148,7 @@ func (l life) lostAnswer() string {
 // withhold tells of a Machine that gets no instance because of its owner. A young one goes again in a moment, as a rule; one
 // that stays says what it waits for.
 func (l life) withhold(why string) plan.Sequence {
-	if l.Now.Sub(l.m.CreationTimestamp.Time) < Young {
+	if young(l.Snapshot, l.m) {
 		return plan.Sequence{Notes: []plan.Note{plan.Log(l.m.Name + " gets no instance: " + why)}}
 	}
 	next := l.m.DeepCopy()

@@ -116,7 +116,7 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 	case phase(m) == "", waits(s, m, intent):
 		return snapshot.Lookup{}, false
 	}
-	fresh := intent == nil && s.Now.Sub(m.CreationTimestamp.Time).Abs() < Young
+	fresh := intent == nil && young(s, m)
 	return snapshot.Lookup{UID: m.UID, Open: fresh, Resolve: intent == nil || intent.Over()}, true
 }
 
@@ -124,6 +124,11 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 // missing because the API server's storage was set back to a time before it, which takes longer (2b.3). Nor is one believed that a clock
 // made which was ahead by more than that: it may be of any age.
 const Young = time.Minute
+
+// young reports that m was made less than Young ago, by a clock that was not ahead by as much.
+func young(s snapshot.Snapshot, m *machine.Machine) bool {
+	return s.Now.Sub(m.CreationTimestamp.Time).Abs() < Young
+}
 
 // settled reports whether m has its instance and everything that is known of it.
 func settled(m *machine.Machine) bool {

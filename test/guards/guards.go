@@ -187,7 +187,8 @@ var launches = []Guard{
 	{"backoff-from-the-future-is-over", "G7", words + "ahead.go", `	if far("notBefore", i.NotBefore, LongestPause) {`, `	if false {`, "./shared/machine ./functions/provision-machine"},
 	{"ledger-of-the-owning-set", "2a.5", provision + "launch.go", `	if ledger.SetUID != set.UID {`, `	if false {`, ""},
 	{"unknown-horizon-is-not-over", "2b.4", provision + "launch.go", `(l.cloud.Account == "" || l.Now`, `(l.Now`, ""},
-	{"find-before-create", "2b.3", provision + "reads.go", `	fresh := intent == nil && s.Now.Sub(m.CreationTimestamp.Time).Abs() < Young`, `	fresh := true`, ""},
+	{"find-before-create", "2b.3", provision + "reads.go", `	fresh := intent == nil && young(s, m)`, `	fresh := true`, ""},
+	{"ahead-is-not-young", "G7", provision + "reads.go", `	return s.Now.Sub(m.CreationTimestamp.Time).Abs() < Young`, `	return s.Now.Sub(m.CreationTimestamp.Time) < Young`, ""},
 	{"error-is-no-absence", "G5", provision + "launch.go", `	case l.cloud.Err != nil:
 		return l.unreachable()
 `, "", ""},
