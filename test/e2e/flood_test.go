@@ -32,8 +32,9 @@ const (
 	killEvery  = 20 * time.Second
 	// answeredWithin is RELIABILITY R-L5.
 	answeredWithin = 25 * time.Second
-	// mostStandstill is how long the Broker may take nothing at all: what is too much for it it refuses, and the rest goes on.
-	mostStandstill = 10 * time.Second
+	// mostStandstill is how long the Broker may take nothing at all. What is too much for it it refuses; a place is free again when a
+	// function answers, which it does within its patience of 18 s.
+	mostStandstill = 20 * time.Second
 	// asking is how many events in a second go past the Broker meanwhile, to learn how long functions take to answer.
 	asking = 5
 	// mostUnderWay is how many requests may wait for an answer at a time: what 1,000 events a second leave in ten seconds in which
@@ -198,9 +199,10 @@ func (f *flood) missing(address string, a *absence) {
 }
 
 // floodClient bounds nothing: a request that waits for a connection of its own sender would look like one that nobody answers. It
-// leaves idle connections well before a function does, after 30 s: a request on one that is just being closed has no answer.
+// leaves a connection that it has no use for before the Functions runtime does, which waits two seconds for the first request on a
+// new one, and thirty for the next: a request on one that is just being closed has no answer.
 func floodClient() *http.Client {
-	return &http.Client{Timeout: 2 * answeredWithin, Transport: &http.Transport{MaxIdleConnsPerHost: 1000, IdleConnTimeout: 10 * time.Second}}
+	return &http.Client{Timeout: 2 * answeredWithin, Transport: &http.Transport{MaxIdleConnsPerHost: 1000, IdleConnTimeout: time.Second}}
 }
 
 // pour calls send for so many events in each second until ctx ends, each in a goroutine of its own, of which so many may be under
