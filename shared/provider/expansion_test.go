@@ -3,6 +3,7 @@
 package provider
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -21,6 +22,15 @@ func TestExpands(t *testing.T) {
 		nested += l + ": &" + l + " [*" + string(l[0]-1) + ", *" + string(l[0]-1) + "]\n"
 	}
 	long := "a: &a " + strings.Repeat("e", 30000) + "\n"
+	tenants := "tls: &tls {verify: true, interface: public}\nbase: &base\n  <<: *tls\n  auth_type: password\n" +
+		"one: &one {auth_url: https://keystone-1:5000/v3, username: machines, password: canary}\n" +
+		"two: &two {auth_url: https://keystone-2:5000/v3, username: machines, password: canary}\nclouds:\n"
+	for _, r := range strings.Split("abcdefghijklmnopqrst", "") {
+		tenants += "  one-" + r + ": {<<: *base, region_name: one, auth: {<<: *one, project_name: " + r + "}}\n"
+		tenants += "  two-" + r + ": {<<: *base, region_name: two, auth: {<<: *two, project_name: " + r + "}}\n"
+	}
+	keystore := make([]byte, 16<<10)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(keystore) // never fails
 	for name, c := range map[string]struct {
 		text string
 		want bool
@@ -28,9 +38,14 @@ func TestExpands(t *testing.T) {
 		"regions":     {regions, false},
 		"no aliases":  {strings.Repeat("password: a&b*c & *\n", 10000), false},
 		"merges":      {"a: &a {x: 1}\nb: {<<: *a, y: 2}\nc:\n  <<: *a\n", false},
+		"tenants":     {tenants, false},
+		"no text":     {string(keystore), false},
+		"a script":    {strings.Repeat("case $1 in *) a && b;; esac\n", 30), false},
 		"one long":    {long + "token: [" + strings.Repeat("*a, ", 4000) + "*a]\n", true},
 		"other lines": {long + "token: [" + strings.Repeat("\u0085*a,", 4000) + "*a]\n", true},
 		"nested":      {nested, true},
+		"many small":  {"a: &a [" + strings.Repeat("x,", 10000) + "x]\nb: [" + strings.Repeat("*a,", 38) + "*a]\nc: &c\nd: &d\ne: &e\nf: &f\n", true},
+		"a large one": {tenants + strings.Repeat("# a comment\n", 10000), true},
 	} {
 		if got := Expands([]byte(c.text)); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

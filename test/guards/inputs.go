@@ -69,6 +69,8 @@ var inputs = []Guard{
 	{"secrets-in-any-yaml", "4", run + "spellings.go", `	return append(found, leaves(parsed, false)...)`, `	return found`, ""},
 	{"too-many-aliases-are-not-followed", "2c", run + "spellings.go", `	if provider.Expands(value) {`, `	if false && provider.Expands(value) {`, ""},
 	{"clouds-file-does-not-expand", "2c", "shared/provider/openstack/clouds.go", `	if provider.Expands(text) {`, `	if provider.Expands(text) && false {`, ""},
+	{"what-aliases-become-is-counted", "2c", "shared/provider/expansion.go", `	return size(file) > mostExpanded`, `	return size(file) > mostExpanded && false`, ""},
+	{"large-files-are-not-counted", "2c", "shared/provider/expansion.go", `	if len(text) > mostCounted {`, `	if false {`, ""},
 	{"much-that-is-secret-is-not-spelled", "2c", run + "unspoken.go", ` || size > mostSecret; !u.mute {`, `; !u.mute {`, ""},
 	{"user-data-is-forgotten", "2c", run + "unspoken.go", `; len(u.of) > mostRemembered {`, `; len(u.of) > mostRemembered*1000 {`, ""},
 	{"secrets-in-any-spelling", "4", run + "spellings.go", `	for before := range 3 {`, `	for before := range 0 {`, ""},

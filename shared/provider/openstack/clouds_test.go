@@ -214,6 +214,22 @@ func TestCloudsThatNeedNotProveWhoTheyAre(t *testing.T) {
 	}
 }
 
+// Who has many clouds writes once what is the same in all: that is read.
+func TestCloudsFileWithManyAliases(t *testing.T) {
+	t.Parallel()
+	text := "tls: &tls {verify: true, interface: public}\nbase: &base {<<: *tls, auth_type: password}\n" +
+		"one: &one {auth_url: https://keystone-1:5000/v3, username: machines, password: canary}\n" +
+		"two: &two {auth_url: https://keystone-2:5000/v3, username: machines, password: canary}\nclouds:\n"
+	for i := range 20 {
+		text += fmt.Sprintf("  one-%d: {<<: *base, region_name: one, auth: {<<: *one, project_name: p%d}}\n", i, i)
+		text += fmt.Sprintf("  two-%d: {<<: *base, region_name: two, auth: {<<: *two, project_name: p%d}}\n", i, i)
+	}
+	c, err := readClouds(map[string][]byte{cloudsKey: []byte(text)}, "two-7")
+	if err != nil || c.region != "two" || c.auth.Scope.ProjectName != "p7" || c.auth.IdentityEndpoint != "https://keystone-2:5000/v3/" {
+		t.Errorf("%v: %v", c, err)
+	}
+}
+
 // A file of 50 kB whose aliases repeat much would take more memory than a function has (2c).
 func TestCloudsFileDoesNotExpand(t *testing.T) {
 	t.Parallel()
