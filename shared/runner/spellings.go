@@ -7,8 +7,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"html"
+	"maps"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,15 +21,19 @@ import (
 
 var (
 	secretName = regexp.MustCompile(`(?i)pass|secret|token|private|(^|[._-])key$`)
+	userName   = regexp.MustCompile(`(?i)(^|[._-])user(_?name)?$`) // of whatever server
 	escape     = regexp.MustCompile(`%[0-9A-F]{2}`)
-	namedLine  = regexp.MustCompile(`(?m)^[\s-]*"?([\w.-]+)"?\s*[:=]\s*"?'?(.*?)"?'?,?\s*$`)
+	namedLine  = regexp.MustCompile(`(?m)^[\s-]*"?([\w.-]+)"?[ \t]*[:=][ \t]*"?'?(.*?)"?'?,?\s*$`)
 )
+
+// secretive reports whether what has this name is secret.
+func secretive(name string) bool { return secretName.MatchString(name) && !userName.MatchString(name) }
 
 // secretsIn returns what may be secret in a value: in YAML, JSON or lines, whatever stands in or below what has the name of a secret.
 // It is not whole where a value is larger, or becomes larger, than is looked into.
 func secretsIn(value []byte) (found []string, whole bool) {
 	for _, line := range namedLine.FindAllStringSubmatch(string(value), -1) {
-		if secretName.MatchString(line[1]) {
+		if secretive(line[1]) {
 			found = append(found, line[2])
 		}
 	}
@@ -41,6 +47,11 @@ func secretsIn(value []byte) (found []string, whole bool) {
 	if yaml.Unmarshal(value, &parsed, func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d }) != nil {
 		return found, true
 	}
+	if file, is := parsed.(map[string]any); is {
+		if clouds, are := file["clouds"].(map[string]any); are { // a cloud may be called "private"
+			file["clouds"] = slices.Collect(maps.Values(clouds))
+		}
+	}
 	return append(found, leaves(parsed, false)...), true
 }
 
@@ -49,7 +60,7 @@ func leaves(v any, secret bool) (found []string) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, below := range v {
-			found = append(found, leaves(below, secret || secretName.MatchString(name))...)
+			found = append(found, leaves(below, secret || secretive(name))...)
 		}
 	case []any:
 		for _, below := range v {

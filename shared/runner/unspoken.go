@@ -49,7 +49,7 @@ func newUnspoken(credentials map[string][]byte) *unspoken {
 	u := &unspoken{}
 	found := map[string]bool{}
 	for name, value := range credentials {
-		if secretName.MatchString(name) {
+		if secretive(name) {
 			found[string(value)] = true
 		}
 		some, whole := secretsIn(value)

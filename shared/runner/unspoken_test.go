@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"strconv"
 	"strings"
@@ -65,6 +66,8 @@ func TestSecretsAreKnownInWhateverForm(t *testing.T) {
 		"below a secret name": {"tokens:\n- machines-of\n- {first: " + plain + "}\n", plain},
 		"a number":            {"auth: {password: 5204510451}\n", "5204510451"},
 		"no YAML":             {"[default]\naws_secret_access_key = " + plain + "\n", plain},
+		"below nothing":       {"[default]\naws_session_token =\naws_secret_access_key = " + plain + "\n", plain},
+		"a private cloud":     {"clouds:\n  private:\n    auth: {username: machines, password: " + plain + "}\n", plain},
 	} {
 		secrets := newUnspoken(map[string][]byte{"clouds.yaml": []byte(c.file)})
 		quoted, err := json.Marshal(c.secret)
@@ -82,6 +85,26 @@ func TestSecretsAreKnownInWhateverForm(t *testing.T) {
 			if !strings.Contains(rest, "(secret)") || len(rest) > len("(secret)")+20 || strings.Contains(rest, "0451") || strings.Contains(rest, "5e2c") {
 				t.Errorf("%s: %s became %s", name, said, got)
 			}
+		}
+	}
+}
+
+// A cloud or a vCenter may have the name of a secret: who was asked, where and as whom is told all the same.
+func TestNamesOfCloudsAreNoSecrets(t *testing.T) {
+	t.Parallel()
+	cloudsYAML := "clouds:\n  private-token:\n    auth:\n      auth_url: https://keystone:5000/v3\n      username: machines\n      password: canary-5e2c\n      project_name: production\n    region_name: RegionOne\n    interface: public\n"
+	for name, credentials := range map[string]map[string][]byte{
+		"openstack": {"clouds.yaml": []byte(cloudsYAML)},
+		"JSON":      {"clouds.yaml": []byte(`{"clouds": {"private": {"auth": {"username": "machines", "password": "canary-5e2c"}, "region_name": "RegionOne", "interface": "public"}}}`)},
+		"vsphere":   {"vc.private.example.com.username": []byte("machines"), "vc.private.example.com.password": []byte("canary-5e2c")},
+	} {
+		secrets := newUnspoken(credentials)
+		const said = "log in to private-token: no public endpoint in RegionOne of https://keystone:5000/v3 for machines of production"
+		if got := secrets.Replace(said); got != said {
+			t.Errorf("%s: %s", name, got)
+		}
+		if got := secrets.Replace("no canary-5e2c of machines"); got != "no (secret) of machines" {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }
@@ -148,6 +171,8 @@ func TestSecretsAreBounded(t *testing.T) {
 	repeated := "a: &a " + strings.Repeat("é", 6000) + "\ntoken: [" + strings.Repeat("*a, ", 2000) + "*a]\n"
 	several := "a: &a {password: canary-5e2c}\nclouds: {" + strings.Repeat("x: *a, ", 7) + "y: *a}\n"
 	long := strings.Repeat("canary-0451 ", 3000)
+	keystore := make([]byte, 16<<10)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(keystore) // never fails
 	for name, c := range map[string]struct {
 		credentials map[string][]byte
 		want        string
@@ -157,6 +182,7 @@ func TestSecretsAreBounded(t *testing.T) {
 		"several":         {map[string][]byte{"a-password": []byte(long + "a"), "b-password": []byte(long + "b")}, untold},
 		"certificates":    {map[string][]byte{"password": []byte("canary-5e2c"), "ca": []byte(strings.Repeat("-----BEGIN CERTIFICATE-----\n", 3000))}, "no canary: (secret)"},
 		"several aliases": {map[string][]byte{"clouds.yaml": []byte(several)}, "no canary: (secret)"},
+		"no text":         {map[string][]byte{"password": []byte("canary-5e2c"), "keystore.p12": keystore}, "no canary: (secret)"},
 	} {
 		if got := newUnspoken(c.credentials).Replace("no canary: canary-5e2c"); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
