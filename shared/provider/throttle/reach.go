@@ -19,8 +19,11 @@ var instancesOnly = map[netip.Prefix]string{
 	netip.MustParsePrefix("fd00:ec2::/32"):          "EC2",   // metadata over IPv6, credentials of pods
 	netip.MustParsePrefix("fd20:ce::254/128"):       "Google Cloud",
 	netip.MustParsePrefix("100.100.100.200/32"):     "Alibaba Cloud",
+	netip.MustParsePrefix("fd00:100::100:200/128"):  "Alibaba Cloud",
 	netip.MustParsePrefix("192.0.0.192/32"):         "Oracle Cloud",
 	netip.MustParsePrefix("fd00:c1::a9fe:a9fe/128"): "Oracle Cloud",
+	netip.MustParsePrefix("fd00:42::42/128"):        "Scaleway",
+	netip.MustParsePrefix("fd00:a9fe:a9fe::1/128"):  "Akamai",
 }
 
 // Dialer reaches clouds, within a time, and never an address where clouds keep the credentials of their instances, nor the API

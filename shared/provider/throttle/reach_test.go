@@ -49,6 +49,7 @@ func TestWhereInstancesAskIsNoCloud(t *testing.T) {
 		"168.63.129.16:80": "Azure", "[::ffff:168.63.129.16]:32526": "Azure", "[fd00:ec2::254]:80": "EC2", "[fd00:ec2::23]:80": "EC2",
 		"[fd00:ec2::254%lo]:80": "EC2", "192.0.0.192:80": "Oracle Cloud", "[fd00:c1::a9fe:a9fe]:80": "Oracle Cloud", "[2002:c000:c0::]:80": "Oracle Cloud",
 		"[fd20:ce::254]:80": "Google Cloud", "100.100.100.200:80": "Alibaba Cloud", "[64:ff9b::a83f:8110]:80": "Azure",
+		"[fd00:100::100:200]:80": "Alibaba Cloud", "[fd00:42::42]:80": "Scaleway", "[fd00:a9fe:a9fe::1]:80": "Akamai",
 	} {
 		err := asked(t, address)
 		if provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "what "+cloud+" answers its instances at") {
@@ -102,7 +103,8 @@ func TestCloudsAreReached(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{
 		"192.0.2.1:443", "127.0.0.1:443", "[::1]:443", "[2001:db8::1]:443", "[64:ff9b::c000:201]:443", "[64:ff9b:1:c000:2:100::]:443", "[64:ff9b:1::c000:201]:443",
-		"[2002:c000:201::]:443", "[fd00:c1::1]:443",
+		"[2002:c000:201::]:443", "[fd00:c1::1]:443", "[fd00:42::43]:443", "[fd00:a9fe:a9fe::2]:443", "[fdab:cdef:1::10]:443",
+		"10.0.0.5:443", "172.16.3.4:5000", "192.168.1.10:443", "100.64.0.10:443",
 	} {
 		if err := asked(t, address); !errors.Is(err, errReached) {
 			t.Errorf("%s: %v", address, err)
