@@ -13,11 +13,11 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -279,7 +279,7 @@ func (sc *scan) priceTable() map[string]float64 {
 		return nil
 	}
 	var table map[string]float64
-	if err := yaml.UnmarshalStrict([]byte(cm.Data[pricesKey]), &table); err != nil {
+	if err := provider.ReadYAML(cm.Data[pricesKey], &table); err != nil {
 		sc.notes = append(sc.notes, plan.Warning(cm, "PriceConfigMapInvalid", fmt.Sprintf("wrong configuration in prices: %v", err)).From(source))
 		return nil
 	}
@@ -329,7 +329,7 @@ type prioritized struct {
 // parsePriorities reads a map from priority to patterns, the highest first.
 func parsePriorities(text string) (all []prioritized, err error) {
 	var table map[int][]string
-	if err := yaml.UnmarshalStrict([]byte(text), &table); err != nil {
+	if err := provider.ReadYAML(text, &table); err != nil {
 		return nil, err
 	}
 	for _, priority := range slices.Backward(slices.Sorted(maps.Keys(table))) {

@@ -3,6 +3,7 @@
 package evaluateautoscale
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // A table of prices names an instance type as its cloud does, or as the label of its Machines, where that is another word.
@@ -153,5 +156,20 @@ func TestTooManyPrioritiesAreTold(t *testing.T) {
 		if got := w.replicas(fmt.Sprintf("s-%02d", n-2)); got[0] != want.higher {
 			t.Errorf("%d priorities: %d Nodes of the higher one", n, got)
 		}
+	}
+}
+
+// A few lines that repeat themselves would take the memory of the function in each scan (2c): neither priorities, nor prices, nor a status.
+func TestFilesThatExpandHaveNoSay(t *testing.T) {
+	t.Parallel()
+	text := "1: [&a \"" + strings.Repeat("e", 20000) + "\"" + strings.Repeat(",*a", 5000) + "]\n"
+	if all, err := parsePriorities(text); !errors.Is(err, provider.ErrExpands) || len(all) > 0 {
+		t.Errorf("%d priorities: %v", len(all), err)
+	}
+	sc := &scan{Snapshot: snapshot.Snapshot{ConfigMaps: []*corev1.ConfigMap{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.ConfigMapPrices}, Data: map[string]string{pricesKey: text},
+	}}}}
+	if table := sc.priceTable(); table != nil || len(sc.notes) != 1 || !strings.Contains(sc.notes[0].Message, provider.ErrExpands.Error()) {
+		t.Errorf("%v, %v", table, sc.notes)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
 // storedStatus is the text of one.
@@ -88,7 +89,7 @@ type unreadyCounts struct {
 // statusText returns the status as it is to be stored: the text found, unless something other than time passed.
 func (sc *scan) statusText(found string) string {
 	was, _ := machine.Remembered(sc.Records, storedStatus(found), func() (was status, err error) {
-		if yaml.Unmarshal([]byte(found), &was) != nil {
+		if provider.Expands([]byte(found)) || yaml.Unmarshal([]byte(found), &was) != nil {
 			was = status{}
 		}
 		return was, nil

@@ -3,15 +3,19 @@
 package remediate
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/test/scenario"
 )
 
@@ -74,6 +78,15 @@ func FuzzCheck(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Rules of a few lines that repeat themselves would take the memory of the function in each scan (2c).
+func TestRulesThatExpandAreNotUnderstood(t *testing.T) {
+	t.Parallel()
+	text := "items: [{name: Ready, timeout: 5m, status: &a \"" + strings.Repeat("e", 20000) + "\"}" + strings.Repeat(",{status: *a}", 5000) + "]\n"
+	if _, err := translate(&machine.LegacyHealthCheck{}, &corev1.ConfigMap{Data: map[string]string{"conditions": text}}); !errors.Is(err, provider.ErrExpands) {
+		t.Error(err)
+	}
 }
 
 func deletes(p plan.Plan) bool {

@@ -10,9 +10,9 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -49,7 +49,7 @@ func translate(old *machine.LegacyHealthCheck, rules *corev1.ConfigMap) (*machin
 	if !ok {
 		return h, fmt.Errorf("configmap %s has no key conditions", rules.Name)
 	}
-	if err := yaml.UnmarshalStrict([]byte(text), &list); err != nil {
+	if err := provider.ReadYAML(text, &list); err != nil {
 		return h, fmt.Errorf("configmap %s key conditions: %w", rules.Name, err)
 	}
 	for _, i := range list.Items {

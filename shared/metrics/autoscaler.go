@@ -13,6 +13,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -50,7 +51,8 @@ type health struct {
 // statusOf reads the status. What cannot be read tells nothing.
 func statusOf(s snapshot.Snapshot) (st status) {
 	if cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus); cm != nil {
-		if err := yaml.Unmarshal([]byte(cm.Data[autoscaling.StatusKey]), &st); err != nil {
+		text := []byte(cm.Data[autoscaling.StatusKey])
+		if provider.Expands(text) || yaml.Unmarshal(text, &st) != nil {
 			return status{}
 		}
 	}

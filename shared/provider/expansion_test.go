@@ -3,6 +3,7 @@
 package provider
 
 import (
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -39,6 +40,7 @@ func TestExpands(t *testing.T) {
 		"no aliases":  {strings.Repeat("password: a&b*c & *\n", 10000), false},
 		"merges":      {"a: &a {x: 1}\nb: {<<: *a, y: 2}\nc:\n  <<: *a\n", false},
 		"tenants":     {tenants, false},
+		"no anchor":   {strings.Repeat("- .*-spot-.*\n", 10000), false},
 		"no text":     {string(keystore), false},
 		"a script":    {strings.Repeat("case $1 in *) a && b;; esac\n", 30), false},
 		"one long":    {long + "token: [" + strings.Repeat("*a, ", 4000) + "*a]\n", true},
@@ -56,5 +58,20 @@ func TestExpands(t *testing.T) {
 		if written, err := yaml.YAMLToJSON([]byte(c.text)); err == nil && len(written) > mostExpanded {
 			t.Errorf("%s becomes %d bytes", name, len(written))
 		}
+	}
+}
+
+// A few lines that repeat themselves are an error before they take the memory of a function (2c).
+func TestFilesThatExpandAreNotRead(t *testing.T) {
+	t.Parallel()
+	into := map[int][]string{}
+	if err := ReadYAML("1: [&a \""+strings.Repeat("e", 20000)+"\""+strings.Repeat(",*a", 5000)+"]\n", &into); !errors.Is(err, ErrExpands) || len(into) > 0 {
+		t.Error(err)
+	}
+	if err := ReadYAML("1: [&a x, *a]\n2: ['.*']\n", &into); err != nil || len(into[1]) != 2 || into[2][0] != ".*" {
+		t.Errorf("%v: %v", into, err)
+	}
+	if err := ReadYAML("1: [x]\n1: [y]\n", &into); err == nil {
+		t.Error("a field that is said twice is read")
 	}
 }

@@ -70,6 +70,7 @@ var inputs = []Guard{
 	{"too-many-aliases-are-not-followed", "2c", run + "spellings.go", `	if provider.Expands(value) {`, `	if false && provider.Expands(value) {`, ""},
 	{"clouds-file-does-not-expand", "2c", "shared/provider/openstack/clouds.go", `	if provider.Expands(text) {`, `	if provider.Expands(text) && false {`, ""},
 	{"what-aliases-become-is-counted", "2c", "shared/provider/expansion.go", `	return size(file) > mostExpanded`, `	return size(file) > mostExpanded && false`, ""},
+	{"files-that-expand-are-not-read", "2c", "shared/provider/expansion.go", `	if Expands([]byte(text)) {`, `	if Expands([]byte(text)) && false {`, ""},
 	{"large-files-are-not-counted", "2c", "shared/provider/expansion.go", `	if len(text) > mostCounted {`, `	if false {`, ""},
 	{"much-that-is-secret-is-not-spelled", "2c", run + "unspoken.go", ` || size > mostSecret; !u.mute {`, `; !u.mute {`, ""},
 	{"user-data-is-forgotten", "2c", run + "unspoken.go", `; len(u.of) > mostRemembered {`, `; len(u.of) > mostRemembered*1000 {`, ""},

@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/provider/kubeapi"
@@ -53,7 +52,7 @@ func NewPrices(config *rest.Config) (Prices, error) {
 // parsePrices reads the lines of one region. A type that is said twice, or that costs less than nothing, is an error.
 func parsePrices(text string) (map[string]float64, error) {
 	prices := map[string]float64{}
-	if err := yaml.UnmarshalStrict([]byte(text), &prices); err != nil {
+	if err := provider.ReadYAML(text, &prices); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(prices)) {

@@ -20,7 +20,7 @@ func TestPricesAreTheConfigMaps(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/api/v1/namespaces/machines/configmaps/aws-prices":
-			_, _ = fmt.Fprint(w, `{"kind": "ConfigMap", "data": {"us-east-2": "m5.large: 0.096\nm6g.large: 0.077\n", "eu-west-1": "cheap"}}`)
+			_, _ = fmt.Fprintf(w, `{"kind": "ConfigMap", "data": {"us-east-2": "m5.large: 0.096\nm6g.large: 0.077\n", "eu-west-1": "cheap", "eu-west-2": "a: [&a %s%s]"}}`, strings.Repeat("e", 20000), strings.Repeat(",*a", 5000))
 		case "/api/v1/namespaces/none/configmaps/aws-prices":
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = fmt.Fprint(w, `{"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404}`)
@@ -41,6 +41,7 @@ func TestPricesAreTheConfigMaps(t *testing.T) {
 		{"machines", "us-west-1", "", map[string]float64{}, 0},
 		{"none", "us-east-2", "", nil, 0},
 		{"machines", "eu-west-1", "key eu-west-1", nil, provider.Exhausted},
+		{"machines", "eu-west-2", provider.ErrExpands.Error(), nil, provider.Exhausted},
 		{"others", "us-east-2", "others/aws-prices", nil, provider.Denied},
 	} {
 		got, err := prices(t.Context(), tt.namespace, tt.region)

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -49,11 +48,11 @@ func readSettings(ctx context.Context, store Store) (settings, error) {
 		var err error
 		switch key {
 		case "networks":
-			err = yaml.UnmarshalStrict([]byte(text), &s.networks)
+			err = provider.ReadYAML(text, &s.networks)
 		case "stock":
-			err = yaml.UnmarshalStrict([]byte(text), &s.stock)
+			err = provider.ReadYAML(text, &s.stock)
 		case "errors":
-			err = yaml.UnmarshalStrict([]byte(text), &s.failures)
+			err = provider.ReadYAML(text, &s.failures)
 		default:
 			err = errors.New("unknown setting")
 		}
