@@ -192,6 +192,8 @@ func (sc *scan) refusal(g *group, total size) no {
 		return no{reasonNotReady, "the size of its nodes is not known"}
 	case g.surplus(): // what it is about to lose is not known yet (SPEC C46)
 		return no{reasonNotReady, fmt.Sprintf("it is shrinking to %d", g.target)}
+	case sc.newerLedger(g) && n.Request != nil && n.Request.TimedOut: // whom it lacks nobody knows, so that nothing of it is ever taken back
+		return no{reasonNotReady, newerVersion + ", and what it was asked for did not come"}
 	}
 	limited := sc.limited(g, total)
 	if limited.reason == "" && pendingResize(g, n) && !sc.asking {

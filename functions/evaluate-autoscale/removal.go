@@ -26,6 +26,9 @@ const (
 	// maxDeletion is how long a Machine that was named as victim may stand unharmed, and how long a scale-down takes the
 	// place of another one after it was committed (SPEC C65).
 	maxDeletion = 5 * time.Minute
+	// maxChoice is how long a Node that is to go waits until others are chosen whom a lower target takes: as long as it may take to be
+	// emptied, and they to be deleted.
+	maxChoice = maxPodEviction + maxDelay + maxDeletion
 )
 
 func byNodeName(a, b autoscaling.Removal) int { return cmp.Compare(a.Node, b.Node) }
@@ -153,8 +156,12 @@ func kept(set *machine.MachineSet, m *machine.Machine) bool {
 	return ok && l.Active.Has(k)
 }
 
-// newerVersion is why nothing is removed of a set whose ledger this version cannot read.
-const newerVersion = "a newer version wrote the ledger of the machine set"
+const (
+	// newerVersion is why nothing is removed of a set whose ledger this version cannot read.
+	newerVersion = "a newer version wrote the ledger of the machine set"
+	// nobodyChose is why nothing is removed of a set that has more Machines than are wanted.
+	nobodyChose = "the machine set is to lose others, who are not chosen yet"
+)
 
 // hopeless returns why a Node cannot be removed any more, if so.
 func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string {
@@ -169,6 +176,8 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 		return outage
 	case sc.newerLedger(g):
 		return newerVersion
+	case !sc.Now.Before(r.At.Add(maxChoice)) && sc.undecided(g): // scale-machineset is not there, or may not delete whom it chose
+		return nobodyChose
 	}
 	for _, p := range sc.remaining(n) {
 		if !r.Drain {

@@ -74,9 +74,9 @@ func (sc *scan) busy() bool {
 	return pending || slices.ContainsFunc(sc.state.Removals, sc.occupies) || slices.ContainsFunc(sc.waiting, waits) || sc.halted() != ""
 }
 
-// movable reports whether the Pods of a Node may be moved at all.
+// movable reports whether the Pods of a Node may be moved at all, so that it can go.
 func (sc *scan) movable(c candidate) bool {
-	return sc.stuck(c) == "" && sc.budgets().short(sc, c.own) == "" && c.ready && c.node.Annotations[disabledAnnotation] != "true"
+	return !sc.newerLedger(c.group) && sc.stuck(c) == "" && sc.budgets().short(sc, c.own) == "" && c.ready && c.node.Annotations[disabledAnnotation] != "true"
 }
 
 // priced reports whether a Node costs what the next one of its group does: none does that came before its set was given another type.

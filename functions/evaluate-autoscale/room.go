@@ -51,6 +51,8 @@ func (sc *scan) held(c candidate, r room) string {
 		return r.halted
 	case r.removals < 1, c.drain && r.drains < 1:
 		return whyOther + "as many nodes are being removed as may be at a time"
+	case sc.undecided(c.group): // the last, as it takes a look at all of the group
+		return whyOther + nobodyChose
 	}
 	return ""
 }

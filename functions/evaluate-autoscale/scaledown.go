@@ -37,7 +37,7 @@ type candidate struct {
 	use   scheduling.Utilization
 	since time.Time // unneeded, as far as known
 	ready bool
-	kept  bool  // by a minimum, whoever needs it
+	kept  bool  // by a minimum, or by a ledger that cannot be read, whoever needs it
 	price int64 // while some Node is being replaced, else 0
 }
 
@@ -66,7 +66,7 @@ func (sc *scan) scaleDown() {
 		sc.state.Unneeded = nil
 	}
 	sc.beginRemovals(unneeded, r)
-	sc.repack(sc.used, slices.DeleteFunc(slices.Clone(unneeded), func(c candidate) bool { return sc.least(c, r) != "" }))
+	sc.repack(sc.used, slices.DeleteFunc(slices.Clone(unneeded), func(c candidate) bool { return c.kept || sc.least(c, r) != "" }))
 	sc.softTaint(unneeded)
 }
 
@@ -83,7 +83,7 @@ func (sc *scan) dropTimer(uid types.UID) {
 
 // findUnneeded returns the Nodes that could all go together, in the order in which they would: those that were
 // unneeded before come first, so that times are not lost to the order, then empty ones (SPEC C54–C57). Those that minimums
-// keep come last: a Node that cannot go anyway takes no place that another one needs to go.
+// keep, or ledgers of a newer version, come last: a Node that cannot go anyway takes no place that another one needs to go.
 func (sc *scan) findUnneeded(r room) (unneeded []candidate) {
 	all, others := sc.candidates(r)
 	destinations := append(make([]int, 0, len(others)+len(all)), others...)
@@ -161,7 +161,7 @@ func (sc *scan) candidates(r room) (all []candidate, others []int) {
 			continue
 		}
 		c.own, c.pods = sc.moves(i)
-		c.drain, c.kept, c.price = sc.occupied(p.node), sc.least(c, r) != "", sc.dearness(c.group)
+		c.drain, c.kept, c.price = sc.occupied(p.node), sc.least(c, r) != "" || sc.newerLedger(c.group), sc.dearness(c.group)
 		c.stuck = sc.stuck(c) // while its Pods are at hand
 		if since, ok := sc.state.Unneeded[p.node.UID]; ok {
 			c.since = since.Time

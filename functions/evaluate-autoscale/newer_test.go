@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// newerLedger is a ledger that nobody can read today.
+const newerLedger = `{"schema":2,"setUID":"set","ordinals":[0]}`
+
+// rewritten has a newer version write the ledger of a set.
+func (w *world) rewritten(t testing.TB, set string) {
+	t.Helper()
+	w.must(t, memory.Patch(w.Server, machine.Namespace, set, func(s *machine.MachineSet) {
+		if s.Annotations == nil {
+			s.Annotations = map[string]string{}
+		}
+		s.Annotations[machine.AnnotationLedger] = newerLedger
+	}))
+}
+
+func (w *world) state(t testing.TB) autoscaling.State {
+	t.Helper()
+	s, err := stateOf(snapshotOf(memory.Get[*corev1.ConfigMap](w.Server, machine.Namespace, machine.ConfigMapStatus)))
+	w.must(t, err)
+	return s
+}
+
+// A Node that stays because of its set's ledger takes no place that another one needs to go: it is where that one's Pods go to (C58, G9).
+func TestNodeThatANewerLedgerKeepsIsNoneThatGoes(t *testing.T) {
+	t.Parallel()
+	for newer, want := range map[string]string{"": "a", "first": "b", "second": "a"} {
+		w := fresh(t, "{scaleDown: {enabled: true, unneededTime: 1m}}")
+		for set, node := range map[string]string{"first": "a", "second": "b"} {
+			w.set(t, set, 1, 4, midsize(), nil)
+			w.member(t, set, node, epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+			w.must(t, w.Put(running("p-"+node, node, resources("cpu", "1", "memory", "1Gi"))))
+		}
+		if newer != "" {
+			w.rewritten(t, newer)
+		}
+		w.scans(t, 15)
+		var goes []string
+		for _, r := range w.state(t).Removals {
+			goes = append(goes, r.Node)
+		}
+		if !slices.Equal(goes, []string{want}) {
+			t.Errorf("newer: %q: %v go, want %s", newer, goes, want)
+		}
+	}
+}
+
+// Nothing is asked for in the place of a Node that stays because of its set's ledger (W10, G9).
+func TestNodeThatANewerLedgerKeepsIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	for newer, want := range map[string]int32{"": 1, "cheap": 1, "dear": 0} {
+		w := fresh(t, "{scaleDown: {enabled: true}}")
+		w.must(t, memory.Patch(w.Server, "", "default", func(ca *autoscaling.ClusterAutoscaler) {
+			ca.Annotations = map[string]string{autoscaling.RepackAnnotation: "migration=0.001 payback=24h"}
+		}))
+		w.set(t, "dear", 1, 4, midsize(machine.AnnotationPrice, "10"), nil)
+		w.set(t, "cheap", 0, 4, midsize(machine.AnnotationPrice, "1"), nil)
+		w.member(t, "dear", "d", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+		w.must(t, w.Put(running("p", "d", resources("cpu", "3", "memory", "1Gi"))))
+		if newer != "" {
+			w.rewritten(t, newer)
+		}
+		w.scans(t, 3)
+		if got := w.replicas("dear", "cheap"); !slices.Equal(got, []int32{1, want}) {
+			t.Errorf("newer: %q: %d Nodes, want %d cheap", newer, got, want)
+		}
+	}
+}
+
+// Where Nodes do not come, and nobody can read the ledger that says why, no more are asked for: nothing of what was asked for in vain could be
+// taken back, and all of it comes once its version is there again (G9, R-S4).
+func TestNewerLedgerGrowsNoMoreWhereNothingComes(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{scaleDown: {enabled: true}}")
+	w.set(t, "one", 1, 10, midsize(), nil)
+	w.member(t, "one", "a", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+	w.must(t, w.Put(running("full", "a", resources("cpu", "3500m", "memory", "1Gi")), pending("p", epoch.Add(-time.Minute), resources("cpu", "3", "memory", "1Gi"))))
+	w.rewritten(t, "one")
+	w.scans(t, 3*360)
+	if got := w.replicas("one"); !slices.Equal(got, []int32{2}) {
+		t.Fatalf("three hours later there are %d replicas for one Pod that waits", got)
+	}
+	w.member(t, "one", "b", w.now, resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+	w.must(t, w.Remove("Pod", "default", "p", memory.Force))
+	w.must(t, w.Put(running("p", "b", resources("cpu", "3", "memory", "1Gi")), pending("q", w.now, resources("cpu", "3", "memory", "1Gi"))))
+	w.scans(t, 360)
+	if got := w.replicas("one"); !slices.Equal(got, []int32{3}) {
+		t.Errorf("the Node came, another Pod waits, and there are %d replicas", got)
+	}
+}
+
+// Where people lowered a target, and nobody chooses who goes for that, as scale-machineset is not there or may not delete whom it chose, an
+// emptied Node of the set is not kept for ever, nor emptied again; nor does it take the place of other drains (C46, C61, C65).
+func TestEmptiedNodeThatNobodyChoosesForHoldsNoPlace(t *testing.T) {
+	t.Parallel()
+	for ago, want := range map[time.Duration][]string{time.Minute: {"x1"}, 3 * time.Hour: nil} {
+		w := fresh(t, "{scaleDown: {enabled: true}}")
+		w.pool(t, "s", 2, 9, nil, nil)
+		for _, n := range []string{"a", "b"} {
+			w.idler(t, "s", n)
+			w.must(t, w.Put(pod("default", "p-"+n, n, resources("cpu", "500m"))))
+		}
+		w.pool(t, "x", 1, 9, nil, nil) // of which there are two
+		w.idler(t, "x", "x1")
+		w.idler(t, "x", "x2")
+		at := metav1.NewTime(epoch.Add(-ago))
+		w.remember(t, autoscaling.State{
+			Removals: []autoscaling.Removal{{Plan: "down-x1", Group: "MachineSet/openshift-machine-api/x", Node: "x1", NodeUID: "node-x1", Machine: "x1", MachineUID: "machine-x1", At: at, Drain: true, MaxGrace: 600}},
+			Unneeded: map[types.UID]metav1.Time{"node-b": metav1.NewTime(epoch.Add(-3 * time.Hour)), "node-x2": metav1.NewTime(epoch.Add(-3 * time.Hour))},
+		})
+		w.once(t)
+		if got := w.tainted(); !slices.Equal(got, want) {
+			t.Errorf("emptied %v ago: %v are tainted, want %v", ago, got, want)
+		}
+		if want != nil {
+			continue
+		}
+		w.now = w.now.Add(4 * time.Minute)
+		w.once(t)
+		if got := w.tainted(); !slices.Equal(got, []string{"b"}) {
+			t.Errorf("once the cluster has cooled down %v are tainted, want b", got)
+		}
+	}
+}
