@@ -41,6 +41,12 @@ func (a accounts) remembered(l life) bool {
 	return false
 }
 
+// rediscovered reports that m has an instance which a call of ours made, and no record of that: storage was set back since. Its account may
+// be on no record either, and no call may follow that brings it there: whatever else was made in it then would be in no sweep (2b.10).
+func (l life) rediscovered() bool {
+	return l.m.Spec.ProviderID == nil && l.intent == nil && l.in != nil && l.in.UID == machine.InstanceUID(l.m)
+}
+
 // remember writes all accounts that were asked for, in one write.
 func (a accounts) remember(s snapshot.Snapshot) plan.Action {
 	state, err := sweepState(s)

@@ -90,6 +90,9 @@ func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence
 	if m.Spec.ProviderID == nil && l.in == nil && !unrecorded(s, m) {
 		return l.launchValid()
 	}
+	if l.rediscovered() && !fresh.remembered(l) {
+		return plan.Sequence{} // in the next round
+	}
 	return l.keep()
 }
 

@@ -225,6 +225,7 @@ var launches = []Guard{
 		return plan.Sequence{} // in the next round
 	}
 `, "", ""},
+	{"account-of-what-is-found-is-remembered", "2b.10", provision + "handler.go", `	if l.rediscovered() && !fresh.remembered(l) {`, `	if false {`, ""},
 	{"account-of-a-lost-answer-is-not-empty", "2b.10", provision + "terminate.go", `	if l.mayComeLate() && !l.fresh.remembered(l) {`, `	if false {`, ""},
 	{"another-account-is-left-alone", "2b.7", provision + "handler.go", `	if l.elsewhere() {`, `	if false {`, ""},
 	{"another-owner-is-left-alone", "2b.7", provision + "elsewhere.go", `	return l.abroad() || l`, `	return l`, ""},

@@ -60,13 +60,14 @@ func (p *Play) nobodys(i provider.Instance) bool {
 }
 
 // unheardOf reports whether restored storage may keep the sweep from an instance, or a port, that is nobody's: it names no account to look
-// into until a Machine has a claim again, and where a Node works people have to look.
+// into until a Machine has a claim again, or its instance, and where a Node works people have to look.
 func (p *Play) unheardOf(i provider.Instance) bool {
 	if !p.restored {
 		return false
 	}
 	state, err := machine.SweepStateIn(memory.Get[*corev1.ConfigMap](p.API, machine.Namespace, machine.ConfigMapSweep))
-	return err != nil || len(state.Accounts) == 0 || slices.ContainsFunc(memory.List[*corev1.Node](p.API), func(n *corev1.Node) bool {
+	settled := slices.ContainsFunc(p.machines(), func(m *machine.Machine) bool { return !isMaster(m) && machine.ProviderID(m) != "" })
+	return err != nil || len(state.Accounts) == 0 && !settled || slices.ContainsFunc(memory.List[*corev1.Node](p.API), func(n *corev1.Node) bool {
 		of := func(o provider.Instance) bool { return o.ProviderID == n.Spec.ProviderID && (i.Child || o.ID == i.ID) }
 		return machine.NodeReady(n) && slices.ContainsFunc(p.liveOf(i.UID), of)
 	})

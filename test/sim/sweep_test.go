@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	scalemachineset "github.com/machine-functions/machine-functions/functions/scale-machineset"
 	sweepinstances "github.com/machine-functions/machine-functions/functions/sweep-instances"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -70,6 +71,43 @@ func TestWhatComesWhileTheCloudAnswersKeepsItsInstance(t *testing.T) {
 				t.Errorf("%d instances are left, want %d", got, tt.want)
 			}
 		})
+	}
+}
+
+// Storage is set back to before the first Machine had its instance, and before the second was made. The first finds its instance again, and
+// no call follows; what the second had is removed even so, as its account is on record (2b.10, R-S2, docs/restoring.md).
+func TestAccountOfAnInstanceThatIsFoundAgainIsSwept(t *testing.T) {
+	t.Parallel()
+	w := machineLayer()
+	if err := w.API.Put(Set("worker", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Runner(scalemachineset.Function).Handle(t.Context(), snapshot.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	restore := w.API.Backup()
+	settle(t, w, 12)
+	if err := w.API.Scale(machine.Namespace, "worker", 2); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, w, 12)
+	if n := len(w.Cloud.Instances()); n != 2 {
+		t.Fatalf("%d instances", n)
+	}
+	w.Pass(5 * time.Minute)
+	restore()
+	for range 120 { // an hour in which no Node registers: one that is Ready is for people
+		w.Pass(30 * time.Second)
+		for _, f := range w.Functions {
+			if _, err := w.Runner(f).Handle(t.Context(), snapshot.Request{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sweep(t, w)
+	}
+	left, machines := w.Cloud.Instances(), memory.List[*machine.Machine](w.API)
+	if len(machines) != 1 || len(left) != 1 || machine.ProviderID(machines[0]) != left[0].ProviderID {
+		t.Errorf("%d Machines, %d instances are left", len(machines), len(left))
 	}
 }
 

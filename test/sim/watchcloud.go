@@ -137,7 +137,8 @@ func (p *Play) outlived(q *proc, e cloud.Event) bool {
 func (p *Play) unmade(q *proc, m *machine.Machine) bool {
 	_, asked := p.doubts[doubt{proc: q.id, uid: m.UID}]
 	i := p.intentOf(m)
-	return !asked && i != nil && i.Attempt == 1 && p.clock.Sub(m.CreationTimestamp.Time)-q.jumped < provisionmachine.Young+invocationFor+cloudCallFor
+	age := p.clock.Sub(m.CreationTimestamp.Time) - q.jumped
+	return !asked && i != nil && i.Attempt == 1 && age.Abs() < provisionmachine.Young+invocationFor+cloudCallFor
 }
 
 // watchDeleted holds R-S3 and R-S7 for an instance that is told to go.
