@@ -43,9 +43,10 @@ test: go ## All tests, the fast ones first; what CI runs
 	go vet ./...
 	@$(call say,unit and scenario tests)
 	go test -short -count=1 -shuffle=on -timeout 15m ./...
-	go test -count=1 -timeout 15m ./shared/provider/vsphere # every fault at every call, which takes half a minute
+	go test -count=1 -timeout 15m ./shared/provider/vsphere ./shared/provider/openstack # every fault, and thousands of Machines: half a minute each
 	@$(call say,simulation: schedules of the real functions)
 	go test -v -count=1 -timeout 20m -run 'TestSwarm|TestPriorities|TestSleeper|TestEvery|TestAllSchedules|TestForged' ./test/sim
+	go test -count=1 -timeout 20m -run 'TestConverged|TestCallsOfAThousand' ./test/sim # in full
 	go test -count=1 -timeout 20m ./test/history
 	@$(call say,the protocols as models)
 	test/spin/run.sh

@@ -35,6 +35,8 @@ const (
 	// mostStandstill is how long the Broker may take nothing at all. What is too much for it it refuses; a place is free again when a
 	// function answers, which it does within its patience of 18 s.
 	mostStandstill = 20 * time.Second
+	// leastSent is which part of the rate has to be sent, so that it was a flood.
+	leastSent = 0.9
 	// asking is how many events in a second go past the Broker meanwhile, to learn how long functions take to answer.
 	asking = 5
 	// mostUnderWay is how many requests may wait for an answer at a time: what 1,000 events a second leave in ten seconds in which
@@ -242,6 +244,12 @@ var woken = map[string][]string{
 	"drain-node": {"Machine", "Node"}, "remediate": {"Machine", "Node"},
 }
 
+// scanning are the functions that only the clock wakes. One of so many events straight at the functions is such a scan, and they are
+// killed as the others are.
+var scanning = []string{"evaluate-autoscale", "sweep-instances"}
+
+const perScan = 50
+
 // answers are what one phase was answered.
 type answers struct {
 	mu     sync.Mutex
@@ -292,6 +300,10 @@ func (f *flood) phase(t *testing.T, name string, rate int, lasts time.Duration, 
 	others.Go(func() { f.watch(ctx, t) })
 	names := slices.Sorted(maps.Keys(woken))
 	one := func(a *answers, broker, id string) (deliver func()) {
+		if broker == "" && rand.IntN(perScan) == 0 { //nolint:gosec // a load
+			function := scanning[rand.IntN(len(scanning))] //nolint:gosec // a load
+			return func() { f.send(t, a, f.address(function), "", "", id) }
+		}
 		function := names[rand.IntN(len(names))]               //nolint:gosec // a load
 		kind := woken[function][rand.IntN(2)]                  //nolint:gosec // a load
 		object := objects[kind][rand.IntN(len(objects[kind]))] //nolint:gosec // a load
@@ -326,6 +338,9 @@ func (f *flood) phase(t *testing.T, name string, rate int, lasts time.Duration, 
 	if behind > 0 {
 		fmt.Fprintf(&text, "  for %v nothing more was sent: %d requests waited for their answers\n", behind.Round(time.Second), mostUnderWay)
 	}
+	if sent := float64(events) / lasts.Seconds(); sent < leastSent*float64(rate) {
+		t.Errorf("%s: %.0f events a second were sent, want %d: this machine is too slow, or too busy, to show anything", name, sent, rate)
+	}
 	fmt.Fprintf(&text, "  the last answer came %v after the last event\n", max(0, last).Round(100*time.Millisecond))
 	for _, status := range slices.Sorted(maps.Keys(a.status)) {
 		fmt.Fprintf(&text, "  answered %-22s %8d\n", status, a.status[status])
@@ -350,7 +365,7 @@ func (a *answers) at(p float64) time.Duration {
 	return a.took[min(len(a.took)-1, int(p*float64(len(a.took))))].Round(100 * time.Microsecond)
 }
 
-// send delivers one event and remembers the answer. That nobody listens where a process was just killed is no answer, and no fault.
+// send delivers one event, about an object or else of the clock, and remembers the answer. That nobody listens where a process was just killed is no answer, and no fault.
 func (f *flood) send(t *testing.T, a *answers, to, kind, object, id string) {
 	t.Helper()
 	namespace, name, _ := strings.Cut(object, "/")
@@ -359,12 +374,15 @@ func (f *flood) send(t *testing.T, a *answers, to, kind, object, id string) {
 		t.Error(err)
 		return
 	}
-	version := "machine.openshift.io/v1beta1"
-	if kind == "Node" {
+	version, eventType := "machine.openshift.io/v1beta1", "dev.knative.apiserver.ref.update"
+	switch kind {
+	case "Node":
 		version = "v1"
+	case "":
+		version, eventType = "", "dev.knative.sources.ping"
 	}
 	for key, value := range map[string]string{
-		"Id": id, "Specversion": "1.0", "Source": "flood", "Type": "dev.knative.apiserver.ref.update",
+		"Id": id, "Specversion": "1.0", "Source": "flood", "Type": eventType,
 		"Apiversion": version, "Kind": kind, "Name": name, "Namespace": namespace,
 	} {
 		if value != "" {
@@ -437,7 +455,7 @@ func (f *flood) kills(ctx context.Context, t *testing.T) (n int) {
 			return n
 		case <-time.After(killEvery):
 		}
-		for _, function := range slices.Sorted(maps.Keys(woken)) {
+		for _, function := range append(slices.Sorted(maps.Keys(woken)), scanning...) {
 			p := f.Replica(function, replica)
 			f.remember(t, p)
 			f.missing(p.Address, &absence{})

@@ -164,6 +164,7 @@ var ledgers = []Guard{
 	{"nobody-is-made-who-goes-first", "2a.3", scale + "execute.go", `	if len(l.Active)-len(outOfReach(s, set, l, m)) > wanted(set, l) {`, `	if false {`, ""},
 	{"paused-set-is-left-alone", "2a.3", scale + "handler.go", `c.Status == corev1.ConditionTrue {`, `c.Status == "never" && corev1.ConditionTrue != "" {`, ""},
 	{"slow-start", "2a.4", scale + "execute.go", `len(missing), created+1, max`, `len(missing), max`, ""},
+	{"twenty-creations", "2a.4", scale + "execute.go", `const maxCreates = 20`, `const maxCreates = 500`, ""},
 	{"ledger-never-goes-back", "2a.7", scale + "ledger.go", `	case beyond(l, set, m.owned):`, `	case false:`, ""},
 	{"missing-ledger-is-rebuilt", "2a.7", scale + "ledger.go", `	if !ok && len(m.owned)+len(m.released) == 0 {`, `	if !ok {`, ""},
 	{"pause-from-the-future-is-over", "2a.8", words + "ahead.go", `!TooFar(l.NextCreateAt.Time, now, LongestPause) {`, `true {`, "./functions/scale-machineset"},
