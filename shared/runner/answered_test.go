@@ -19,10 +19,10 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
-// silent is an API server that never answers reads, or writes.
+// silent is an API server that never answers reads, writes, or who tells something.
 type silent struct {
 	cluster.Cluster
-	reads, writes bool
+	reads, writes, events bool
 }
 
 // Observe may wait for ever.
@@ -43,6 +43,15 @@ func (c silent) Apply(ctx context.Context, a plan.Action) error {
 	return c.Cluster.Apply(ctx, a)
 }
 
+// Tell may wait for ever.
+func (c silent) Tell(ctx context.Context, n plan.Note) error {
+	if c.events {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return c.Cluster.Tell(ctx, n)
+}
+
 // Whoever does not answer, a request is answered within 25 s: the runtime cuts it off at 30, and would deliver it again while
 // it still runs (R-L5, RELIABILITY G6).
 func TestEveryRequestIsAnswered(t *testing.T) {
@@ -56,11 +65,22 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		for what, api := range map[string]silent{"reads": {reads: true}, "writes": {writes: true}} {
+		for what, api := range map[string]silent{"reads": {reads: true}, "writes": {writes: true}, "events": {events: true}} {
 			api.Cluster = world(t, 20).As("label")
 			within(t, what, func() { _, _ = testRunner(label(wantLabel), api).Handle(t.Context(), snapshot.Request{}) })
 		}
-		for _, op := range []memory.Op{memory.OpFind, memory.OpList, memory.OpCreate} {
+		wanted := func(a plan.Action) func(snapshot.Snapshot) plan.Plan {
+			return func(s snapshot.Snapshot) (p plan.Plan) { p.Then(a); return p.Untried(s.Outcomes) }
+		}
+		of := provider.Ref{UID: "worker-0", Name: "worker-0"}
+		for op, decide := range map[memory.Op]func(snapshot.Snapshot) plan.Plan{
+			memory.OpFind: creations(nil), memory.OpList: creations(nil), memory.OpCreate: creations(nil), memory.OpResolve: creations(nil),
+			memory.OpDelete:     wanted(plan.DeleteInstance{Account: accountOfC, Ref: of}),
+			memory.OpUpdate:     wanted(plan.UpdateInstance{Account: accountOfC, Ref: of}),
+			memory.OpPowerCycle: wanted(plan.PowerCycle{Account: accountOfC, Ref: of}),
+			memory.OpPowerOff:   wanted(plan.PowerCycle{Account: accountOfC, Ref: of, To: provider.PowerHeld}),
+			memory.OpPowerOn:    wanted(plan.PowerCycle{Account: accountOfC, Ref: of, To: provider.PowerOn}),
+		} {
 			within(t, string(op), func() {
 				_ = clouded(t, func(ctx context.Context, c memory.Call) error {
 					if c.Op == op {
@@ -68,7 +88,7 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 						return ctx.Err()
 					}
 					return nil
-				}, snapshot.Lookup{Resolve: true}, creations(nil))
+				}, snapshot.Lookup{Resolve: true}, decide)
 			})
 		}
 	})
