@@ -170,11 +170,11 @@ type Account struct {
 	Region      string // or endpoint; as in the spec
 	Namespace   string // of the Machines, and of every Secret
 	Secret      string // name of the credentials Secret; empty if the cloud needs none
-	Credentials map[string][]byte
+	Credentials Credentials
 	// VirtualIPs are the cluster's addresses that move between its Nodes, sorted: those of the API and of the ingress.
 	VirtualIPs []string
 	// UserData reads one Secret of the namespace; the second result is its resourceVersion.
-	UserData func(ctx context.Context, name string) (map[string][]byte, string, error)
+	UserData func(ctx context.Context, name string) (map[string][]byte, string, error) `json:"-"`
 }
 
 // Key identifies the account in intents, state and metrics. It holds no secret.

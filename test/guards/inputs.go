@@ -78,5 +78,14 @@ var inputs = []Guard{
 	{"cut-secrets-are-not-told", "4", run + "unspoken.go", `		if n := begun(part, all); n > 0 {`, `		if n := begun(part, all); n > 0 && false {`, ""},
 	{"user-data-is-not-told", "4", run + "clouds.go", `			secrets.userData(name, version, values)`, ``, ""},
 	{"instances-tell-no-secrets", "4", run + "denied.go", `		if text == in.Message {`, `		if text != "" || text == in.Message {`, ""},
+	{"credentials-are-printed-by-key", "4", "shared/provider/credentials.go", `		keys[key] = "(secret)"`, `		keys[key] = string(c[key])`, ""},
+	{"credentials-for-every-verb", "4", "shared/provider/credentials.go", `io.WriteString(s, c.String())`, `io.WriteString(s, fmt.Sprint(map[string][]byte(c)))`, ""},
+	{"credentials-in-json", "4", "shared/provider/credentials.go", `json.Marshal(c.keys())`, `json.Marshal(map[string][]byte(c))`, ""},
+	{"aws-keeps-no-credentials", "4", "shared/provider/aws/aws.go", `	a.Credentials = nil // which nobody reads again
+`, "", "./shared/provider/drivers"},
+	{"openstack-keeps-no-credentials", "4", "shared/provider/openstack/openstack.go", `			a.Credentials = nil // which nobody reads again
+`, "", "./shared/provider/drivers"},
+	{"vcenter-keeps-no-credentials", "4", "shared/provider/vsphere/session.go", `	a.Credentials = nil // which nobody reads again
+`, "", "./shared/provider/drivers"},
 	{"panics-of-drivers-tell-no-secrets", "4", run + "survived.go", `text := secrets.Replace(fmt.Sprint(p.Value))`, `text := fmt.Sprint(p.Value)`, ""},
 }

@@ -70,6 +70,7 @@ func open(a provider.Account, prices Prices) (*driver, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.Credentials = nil // which nobody reads again
 	return &driver{clients: c, account: a, prices: prices}, nil
 }
 

@@ -56,6 +56,7 @@ func line(dial dialer) provider.Provider {
 			if err != nil {
 				return nil, provider.Errorf(provider.Denied, "credentials secret %s/%s: %w", a.Namespace, a.Secret, err)
 			}
+			a.Credentials = nil // which nobody reads again
 			return &driver{account: a, session: s, tags: tagsOf(a.ClusterID)}, nil
 		},
 	}

@@ -80,6 +80,7 @@ func newSession(a provider.Account) (*session, error) {
 		transport.TLSClientConfig.RootCAs = pool
 	}
 	guard(&client.Client, transport, throttle.Of(a.Kind+" "+a.Region+" "+name, perSecond, atOnce))
+	a.Credentials = nil // which nobody reads again
 	return &session{account: a, user: url.UserPassword(name, password), soap: client, turn: make(chan struct{}, 1)}, nil
 }
 

@@ -58,7 +58,7 @@ func open(_ context.Context, a provider.Account, addresses *Addresses) (provider
 	if err != nil {
 		return nil, err
 	}
-	return &driver{account: a, session: s, addresses: addresses}, nil
+	return &driver{account: s.account, session: s, addresses: addresses}, nil
 }
 
 // call does one bounded step; every error gets a code.
