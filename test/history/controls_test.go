@@ -82,6 +82,7 @@ var controls = []control{
 	{"^R-S10: .* others are not replaced", sim.Healing, nil, of(repair, hypochondriac, forgetsWhoIsGone), nil, rough, nil},
 	{"^R-S13: a secret is told: .*update", sim.Machines, nil, of(provision, logsSecrets), nil, story, nil},
 	{"^R-S13: a secret is told", sim.Machines, nil, of(provision, tellsSecrets), nil, story, nil},
+	{"^R-S13: a secret is told: .*\\[99 97 110 ", sim.Machines, nil, nil, saysBytes, story, nil},
 	{"^R-S13: .* stores a secret", sim.Machines, nil, of(provision, storesBriefly), nil, story, nil},
 	{"^R-S13: .* stores a secret: update node/", sim.Machines, nil, of(link, storesEncoded), nil, story, nil},
 	{"^R-S15: .* while a claim runs", sim.Machines, nil, of(provision, careless), nil, deletes, killed},

@@ -3,6 +3,7 @@
 package history
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -182,6 +183,16 @@ func logsSecrets(f function.Function) function.Function {
 		}
 		return a
 	})
+}
+
+// saysBytes has clouds opened by a library that says the bytes of what it is opened with.
+func saysBytes(c *sim.Config) {
+	c.Clouds = func(p provider.Provider) provider.Provider {
+		p.Open = func(_ context.Context, a provider.Account) (provider.Driver, error) {
+			return nil, provider.Errorf(provider.Denied, "log in with %v: refused", map[string][]byte(a.Credentials))
+		}
+		return p
+	}
 }
 
 func tellsSecrets(f function.Function) function.Function {

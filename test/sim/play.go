@@ -5,7 +5,6 @@ package sim
 import (
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"regexp"
 	"slices"
@@ -114,7 +113,7 @@ type queued struct {
 // NewPlay returns the schedule that script chooses.
 func NewPlay(c Config, s *Script) *Play {
 	p := &Play{Config: c, Script: s, clock: Start, keys: map[string]string{}}
-	p.World = World{Functions: c.Level.functions(), Log: slog.New(logs{p})}
+	p.World = World{Functions: c.Level.functions(), Log: p.logger()}
 	if c.Wrap != nil {
 		for i, f := range p.Functions {
 			p.Functions[i] = c.Wrap(f)

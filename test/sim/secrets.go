@@ -4,6 +4,8 @@ package sim
 
 import (
 	"encoding/base64"
+	"encoding/hex"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,9 +13,12 @@ import (
 	"github.com/machine-functions/machine-functions/shared/plan"
 )
 
-// canaries are what the canary looks like: itself, and within what is encoded in base64, wherever it begins there.
+// canaries are what the canary looks like: itself, within what is encoded in base64, wherever it begins there, and byte for byte, as fmt
+// and JSON write bytes: in numbers, in hexadecimal digits, and as Go does.
 var canaries = func() []string {
-	all := []string{Canary}
+	numbers := strings.Trim(fmt.Sprint([]byte(Canary)), "[]")
+	_, asGo, _ := strings.Cut(strings.TrimSuffix(fmt.Sprintf("%#v", []byte(Canary)), "}"), "{")
+	all := []string{Canary, numbers, strings.ReplaceAll(numbers, " ", ","), hex.EncodeToString([]byte(Canary)), asGo}
 	for before := range 3 {
 		text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat(".", before) + Canary))
 		all = append(all, text[(before*8+5)/6:len(text)-1]) // characters that stand for nothing else
