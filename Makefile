@@ -48,6 +48,8 @@ test: go ## All tests, the fast ones first; what CI runs
 	go test -v -count=1 -timeout 20m -run 'TestSwarm|TestPriorities|TestSleeper|TestEvery|TestAllSchedules|TestForged' ./test/sim
 	go test -count=1 -timeout 20m -run 'TestConverged|TestCallsOfAThousand' ./test/sim # in full
 	go test -count=1 -timeout 20m ./test/history
+	@$(call say,a sixteenth of the guards: another one for each commit)
+	go test -v -count=1 -timeout 20m -run WithoutEachGuard ./test/guards -args -remove -cheap -share "$$(git rev-parse HEAD 2>/dev/null || echo none)" | grep -v '^=== '
 	@$(call say,the protocols as models)
 	test/spin/run.sh
 	@$(call say,control plane and eventing: built once then cached)

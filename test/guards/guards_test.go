@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +28,7 @@ var (
 	only   = flag.String("only", ".", "of those whose name matches this")
 	rest   = flag.Bool("rest", false, "of those that the table does not have yet")
 	within = flag.Duration("within", 24*time.Hour, "begin with no guard later than this")
+	share  = flag.String("share", "", "of those that fall to this text, one in sixteen, and without the simulation something else has to notice")
 	table  = flag.String("table", "", "write what noticed the removal of each guard to this file")
 )
 
@@ -188,7 +191,7 @@ func write(t *testing.T, file string, rows map[string]row) {
 const heading = `# Guards
 
 What keeps the functions safe, line by line: each was taken away in turn, and tests failed. ` + "`make guards`" + ` does it again and
-writes this page; test/guards has the list, each with the rule of [RELIABILITY.md](RELIABILITY.md) §2 that asks for it, or 4 for its
+writes this page, ` + "`make test`" + ` does so with one in sixteen, others for each commit; test/guards has the list, each with the rule of [RELIABILITY.md](RELIABILITY.md) §2 that asks for it, or 4 for its
 §4. The last column is the first scenario or test that failed then, the one before it the invariant that a tenth of ` + "`make test`" + `'s
 simulation saw broken, some ten thousand schedules; where nothing stands it saw none: that is of some limit or input which it does not
 have, or rarer. It was not asked about what it does not run: servers, most drivers of clouds; nor, yet, about some that scenarios hold.
@@ -210,7 +213,7 @@ func TestWithoutEachGuard(t *testing.T) { //nolint:paralleltest // each compiles
 	begin := time.Now()
 	for _, g := range All() { //nolint:paralleltest // each compiles
 		_, told := known[g.Name]
-		if ok, err := regexp.MatchString(*only, g.Name); err != nil || !ok || *rest && told || time.Since(begin) > *within {
+		if ok, err := regexp.MatchString(*only, g.Name); err != nil || !ok || *rest && told || time.Since(begin) > *within || !falls(g.Name, *share) {
 			continue
 		}
 		if *slow && (known[g.Name].simulation != unread || !played.MatchString(g.File)) {
@@ -229,6 +232,9 @@ func TestWithoutEachGuard(t *testing.T) { //nolint:paralleltest // each compiles
 			t.Logf("%+v %v", rows[g.Name], time.Since(begin).Round(time.Second))
 			if *cheap && tests == "" {
 				delete(rows, g.Name)
+				if *share != "" {
+					t.Error("nothing notices that it is gone: make guards ONLY=" + g.Name)
+				}
 				t.Skip("the simulation was not asked")
 			}
 			if simulation == "" && tests == "" {
@@ -240,6 +246,13 @@ func TestWithoutEachGuard(t *testing.T) { //nolint:paralleltest // each compiles
 			}
 		})
 	}
+}
+
+// falls reports whether a guard is of a share. Each has the same chance, whatever others there are.
+func falls(guard, share string) bool {
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, share+" "+guard)
+	return share == "" || h.Sum32()>>8%16 == 0 // the lowest bits follow the last letters
 }
 
 // without compiles and runs the tests without one guard: the cheap ones first.
@@ -316,4 +329,28 @@ func firstFailure(t *testing.T, args []string) string {
 		name = "fails"
 	}
 	return name
+}
+
+// Whatever the text, about a sixteenth of the guards falls to it, and all fall to some.
+func TestSharesAreEven(t *testing.T) {
+	t.Parallel()
+	fell, most := map[string]bool{}, 0
+	for i := range 200 {
+		n := 0
+		for _, g := range All() {
+			if falls(g.Name, fmt.Sprintf("%040x", i*i)) {
+				fell[g.Name] = true
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	if most > len(All())/8 {
+		t.Errorf("%d of %d guards fell to one text", most, len(All()))
+	}
+	for _, g := range All() {
+		if !fell[g.Name] {
+			t.Errorf("%s fell to none", g.Name)
+		}
+	}
 }
