@@ -100,7 +100,7 @@ func (p *Play) remembering(c provider.Provider) provider.Provider {
 func (p *Play) resume(q *proc) {
 	q.verdict = works
 	if !p.calm {
-		p.verdicts, p.judged = q.pending.may, q.pending
+		p.verdicts, p.turn = q.pending.may, q
 		q.verdict = p.verdicts[p.pick(KindFault, len(p.verdicts))]
 		p.reach[q.pending.dear][fates[q.verdict]]++
 	}

@@ -71,7 +71,7 @@ type Play struct {
 	reach     reach
 	born      int
 	verdicts  []verdict // what the next fault chooses from
-	judged    call      // that it strikes
+	turn      *proc     // whose call it strikes
 	unbounded bool      // an invocation was frozen: requests may take for ever
 	calm      bool      // no faults any more
 	quietly   bool
@@ -86,10 +86,9 @@ type Play struct {
 // Config is what a schedule is about.
 type Config struct {
 	Level   Level
-	Steps   int  // that are scheduled before it is calm
-	Frozen  bool // an invocation may be frozen
-	Exact   bool // the API server stores what it would store over HTTP, which takes its time
-	Setup   []byte
+	Steps   int                                       // that are scheduled before it is calm
+	Frozen  bool                                      // an invocation may be frozen
+	Exact   bool                                      // the API server stores what it would store over HTTP, which takes its time
 	Wrap    func(function.Function) function.Function // of every function; nil: as they are
 	Hosts   func(http.RoundTripper) http.RoundTripper // of the requests to hosts; nil: as they are
 	Clouds  func(provider.Provider) provider.Provider // of every cloud; nil: as it is

@@ -123,7 +123,7 @@ func (s *Swarm) Pick(p *Play, k Kind, n int) int {
 		}
 		return weighted(s.rng, s.users[:n])
 	case KindFault:
-		return s.strike(p.judged.dear, p.verdicts[:n])
+		return s.strike(p.turn.pending.dear, p.verdicts[:n])
 	case KindWorld, KindWho, KindWhich, KindOrder, KindVersion:
 	}
 	return s.rng.IntN(n)
@@ -163,52 +163,6 @@ func weighted(rng *rand.Rand, weights []int) int {
 		}
 	}
 	return 0
-}
-
-// Priorities is probabilistic concurrency testing (Burckhardt and others, ASPLOS 2010): of all invocations the one with
-// the highest priority goes on, and a few times the one that runs falls behind all others.
-type Priorities struct {
-	Swarm
-	order   map[int]int // by invocation: the priority
-	changes map[int]bool
-	low     int
-}
-
-// NewPriorities returns the strategy of one seed with d points of change in so many steps.
-func NewPriorities(seed uint64, d, steps int) *Priorities {
-	s := &Priorities{Swarm: *NewSwarm(seed), order: map[int]int{}, changes: map[int]bool{}}
-	for range d {
-		s.changes[s.rng.IntN(steps)] = true
-	}
-	s.what[whatOther] = 0
-	return s
-}
-
-// Pick implements [Strategy].
-func (s *Priorities) Pick(p *Play, k Kind, n int) int {
-	if k != KindWho {
-		if k == KindWhat && len(p.procs) > 0 && len(p.procs) < maxProcs && s.rng.IntN(3) == 0 {
-			return whatDeliver
-		}
-		if k == KindWhat && len(p.procs) > 1 && s.rng.IntN(4) > 0 {
-			return whatOther
-		}
-		return s.Swarm.Pick(p, k, n)
-	}
-	best := 0
-	for i, q := range p.procs[:min(n, len(p.procs))] {
-		if _, known := s.order[q.id]; !known {
-			s.order[q.id] = 1 + s.rng.IntN(1<<20)
-		}
-		if s.order[q.id] > s.order[p.procs[best].id] {
-			best = i
-		}
-	}
-	if s.changes[p.steps] {
-		s.low--
-		s.order[p.procs[best].id] = s.low
-	}
-	return best
 }
 
 // Sleeper freezes one invocation at one call until everything else is quiet: the request that a network delayed, the
@@ -366,7 +320,7 @@ type Every struct{ Call, End string }
 
 // Pick implements [Strategy].
 func (s Every) Pick(p *Play, k Kind, n int) int {
-	if k != KindFault || !strings.HasPrefix(p.judged.what, s.Call) {
+	if k != KindFault || !strings.HasPrefix(p.turn.pending.what, s.Call) {
 		return 0
 	}
 	return max(0, slices.IndexFunc(p.verdicts[:n], func(v verdict) bool { return verdictNames[v] == s.End }))
