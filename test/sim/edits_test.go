@@ -22,7 +22,7 @@ func TestEveryCallAmidEditsIsStruck(t *testing.T) { //nolint:paralleltest // it 
 			c := Config{Level: level, Steps: 2000, Edits: true}
 			p, err := play(c, &Script{Given: w})
 			if err != nil {
-				t.Fatalf("the story itself: %v", err)
+				t.Fatalf("the story itself: %s", keep(c, p.Vector(), err))
 			}
 			if last := slices.Max(slices.Collect(maps.Keys(edited))); p.story < last {
 				t.Errorf("%s: %d rounds of the story in %d steps, the last edit is in round %d", level, p.story, c.Steps, last)

@@ -3,7 +3,6 @@
 package sim
 
 import (
-	"encoding/hex"
 	"flag"
 	"fmt"
 	"maps"
@@ -17,7 +16,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/test/replay"
@@ -66,28 +64,6 @@ func play(c Config, s *Script) (*Play, error) {
 	return p, p.Run()
 }
 
-// story returns the smallest schedule with the violation of a failing one, and its trace.
-func story(c Config, vector []byte, err error) ([]byte, string) {
-	rule, _, _ := strings.Cut(err.Error(), ":")
-	end := time.Now().Add(20 * time.Second)
-	small := Shrink(vector, func(v []byte) bool {
-		if time.Now().After(end) {
-			return false
-		}
-		_, e := play(c, &Script{Given: v})
-		return e != nil && strings.HasPrefix(e.Error(), rule+":")
-	})
-	var trace strings.Builder
-	again := NewPlay(c, &Script{Given: small})
-	again.Trace = &trace
-	_ = again.Run() // it fails
-	text := trace.String()
-	if len(text) > 12000 {
-		text = text[:4000] + "\n…\n" + text[len(text)-8000:]
-	}
-	return small, text
-}
-
 // mostShared bounds what is remembered from one play to the next.
 const mostShared = 10000
 
@@ -96,6 +72,15 @@ const mostShared = 10000
 func campaign(t *testing.T, name string, n int, least float64, schedule func(seed uint64) (Config, *Script)) {
 	t.Helper()
 	n = max(1, int(float64(n)**times))
+	for i := range uint64(min(n, mostKeepable)) {
+		c, s := schedule(*firstSeed + i)
+		p := NewPlay(c, s)
+		var trace strings.Builder
+		p.Trace = &trace
+		if p.Run() == nil { // else it is told below
+			keepable(t, name, c, p.Vector(), trace.String())
+		}
+	}
 	tally, end := counted.begin(name, int64(n))
 	defer end()
 	var next atomic.Int64
@@ -125,8 +110,7 @@ func campaign(t *testing.T, name string, n int, least float64, schedule func(see
 					tally.violations.Add(1)
 				}
 				if err != nil && !failed.Swap(true) {
-					vector, trace := story(c, p.Vector(), err)
-					t.Errorf("%s, seed %d: %v\nkeep it: {%d, %v, %d, %q}\n%s", name, *firstSeed+uint64(i), err, c.Level, c.Frozen, c.Steps, hex.EncodeToString(vector), trace)
+					t.Errorf("%s, seed %d: %s", name, *firstSeed+uint64(i), keep(c, p.Vector(), err))
 				}
 			}
 		})
@@ -190,7 +174,7 @@ func TestSwarmExactly(t *testing.T) { //nolint:paralleltest // it uses all cores
 	})
 }
 
-// The same with priorities and a few points of change: what needs a few turns at the right moments is found.
+// The same with priorities and a few points at which they change: what needs a few turns at the right moments is found.
 func TestPriorities(t *testing.T) { //nolint:paralleltest // it uses all cores
 	campaign(t, "priorities", 1800, 0.15, func(seed uint64) (Config, *Script) {
 		c := Config{Level: levelOf(seed), Steps: steps(seed)}
@@ -239,7 +223,7 @@ func stories(t *testing.T, each func(c Config, world []byte, s *noted)) {
 			c := Config{Level: level, Steps: storySteps[level]}
 			p, err := play(c, &Script{Given: w, Strategy: s})
 			if err != nil {
-				t.Fatalf("the story itself: %v", err)
+				t.Fatalf("the story itself: %s", keep(c, p.Vector(), err))
 			}
 			if last := [...]int{Machines: 12, Healing: 16, Scaling: 16}[level]; p.story <= last {
 				t.Errorf("%s: only %d rounds of the story in %d steps", level, p.story, c.Steps)
@@ -371,6 +355,7 @@ func (e *ends) String() string {
 // exhaustAll plays the schedules of all bouts, of each at most so many.
 func exhaustAll(t *testing.T, bouts []*Bout, faults, most int, tally *tally) *ends {
 	t.Helper()
+	keepableBouts(t, bouts, faults)
 	var ends ends
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -476,23 +461,24 @@ func (b *Bout) branch(t *testing.T, given []byte, tally *tally) (of branch, ok b
 	}
 	if err != nil {
 		tally.violations.Add(1)
-		told(t, b, s, err)
+		told(t, b, s, err, tally)
 	}
 	return branch{s.Taken, s.Widths, len(given)}, err == nil
 }
 
-// told tells of a violation.
-func told(t *testing.T, b *Bout, s *Script, err error) {
+// told tells of a violation; of the first one its smallest schedule and the story.
+func told(t *testing.T, b *Bout, s *Script, err error, tally *tally) {
 	t.Helper()
 	if *brief {
 		fmt.Printf("violation %v\n", err)
 		t.Errorf("violation %v", err)
 		return
 	}
-	var trace strings.Builder
-	b.play.Trace = &trace
-	_ = b.Play(&Script{Given: s.Taken})
-	t.Errorf("stage %d, functions %v, world %v: %v\n%s", b.Stage, b.Functions, b.World, err, trace.String())
+	how := line(*b, s.Vector(), err)
+	if !tally.told.Swap(true) {
+		how = keep(*b, s.Vector(), err)
+	}
+	t.Errorf("stage %d, functions %v, world %v: %s", b.Stage, b.Functions, b.World, how)
 }
 
 // FuzzSchedule lets coverage choose what happens.
@@ -504,8 +490,7 @@ func FuzzSchedule(f *testing.F) {
 	f.Fuzz(func(t *testing.T, level byte, vector []byte) {
 		c := Config{Level: Level(level) % numLevels, Steps: min(len(vector), 100)}
 		if _, err := play(c, &Script{Given: vector}); err != nil {
-			_, trace := story(c, vector, err)
-			t.Errorf("%v\n%s", err, trace)
+			t.Error(keep(c, vector, err))
 		}
 	})
 }

@@ -3,7 +3,6 @@
 package sim
 
 import (
-	"encoding/hex"
 	"slices"
 	"strings"
 	"testing"
@@ -22,14 +21,13 @@ func playFailedAtTheMinimum(t *testing.T, wrap func(function.Function) function.
 	t.Helper()
 	for _, k := range kept {
 		if strings.HasPrefix(k.was, failedAtTheMinimum) {
-			vector, err := hex.DecodeString(k.vector)
-			if err != nil {
-				t.Fatal(err)
+			c, is := k.of.(Config)
+			if !is {
+				t.Fatal("it is no Play")
 			}
-			p := NewPlay(Config{Level: k.level, Frozen: k.frozen, Steps: k.steps, Wrap: wrap}, &Script{Given: vector})
+			c.Wrap = wrap
 			var trace strings.Builder
-			p.Trace = &trace
-			err = p.Run()
+			err := c.replay(k.choices(t), &trace)
 			return trace.String(), err
 		}
 	}

@@ -79,9 +79,12 @@ func journalOf(t *testing.T, seed uint64) ([]Entry, bool) {
 	if seed%4 > 1 {
 		s = NewPriorities(seed, 4, few(seed)) // with more conflicts
 	}
-	p := NewPlay(Config{Level: Level(seed % 2), Steps: few(seed), Journal: func(e Entry) { all = append(all, e) }}, &Script{Strategy: s})
+	c := Config{Level: Level(seed % 2), Steps: few(seed)}
+	told := c
+	told.Journal = func(e Entry) { all = append(all, e) }
+	p := NewPlay(told, &Script{Strategy: s})
 	if err := p.Run(); err != nil {
-		t.Fatalf("seed %d: %v", seed, err)
+		t.Fatalf("seed %d: %s", seed, keep(c, p.Vector(), err))
 	}
 	return all, !p.restored && !p.collected && !slices.ContainsFunc(all, func(e Entry) bool { return authorityOf(e.After) != "" })
 }

@@ -19,6 +19,7 @@ type tally struct {
 	played, violations atomic.Int64
 	redundant          atomic.Int64 // that ended where they showed to be one of the others, told in another order
 	reach              [numDear][numFate]atomic.Int64
+	told               atomic.Bool // what was violated first, with its story
 	began              time.Time
 	took               time.Duration // once it is over
 }
