@@ -258,31 +258,12 @@ func falls(guard, share string) bool {
 // without compiles and runs the tests without one guard: the cheap ones first.
 func without(t *testing.T, g Guard) (simulation, tests string) {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(root, g.File))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
-	list, err := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, content := range map[string][]byte{changed: bytes.Replace(text, []byte(g.Text), []byte(g.Gone), 1), overlay: list} {
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	// A test binary that nobody debugs links in half the time.
+	common := []string{"test", "-vet=off", "-failfast", "-ldflags=-s -w", "-overlay=" + gone(t, g)}
 	packages := strings.Fields(g.Tests)
 	if len(packages) == 0 {
 		packages = []string{"./" + filepath.Dir(g.File)}
 	}
-	// A test binary that nobody debugs links in half the time.
-	common := []string{"test", "-vet=off", "-failfast", "-ldflags=-s -w", "-overlay=" + overlay}
 	if !*slow {
 		tests = firstFailure(t, slices.Concat(common, []string{"-short", "-timeout=3m"}, packages))
 	}
@@ -297,6 +278,32 @@ func without(t *testing.T, g Guard) (simulation, tests string) {
 		simulation = unread
 	}
 	return simulation, tests
+}
+
+// gone returns the overlay in which a guard is taken away.
+func gone(t *testing.T, g Guard) (overlay string) {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(root, g.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	changed := filepath.Join(dir, "changed.go")
+	overlay = filepath.Join(dir, "overlay.json")
+	list, err := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, content := range map[string][]byte{changed: bytes.Replace(text, []byte(g.Text), []byte(g.Gone), 1), overlay: list} {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return overlay
 }
 
 // firstFailure runs go and returns the first thing that failed, or "".

@@ -84,7 +84,7 @@ var named = map[string]any{
 // literal is v in Go: all that is not as it is anyway, but for what the tests put there, functions and pointers.
 func literal(v reflect.Value) string {
 	var of []string
-	switch v.Kind() { //nolint:exhaustive // nothing has others
+	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			f := v.Field(i)
@@ -114,16 +114,16 @@ func parsed(t *testing.T, line string) (k keptSchedule, vector []byte) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, line)
 	}
-	for _, element := range e.(*ast.CompositeLit).Elts { //nolint:errcheck // nothing else begins with a type
-		switch kv := element.(*ast.KeyValueExpr); kv.Key.(*ast.Ident).Name { //nolint:errcheck // kept has nothing else
+	for _, element := range e.(*ast.CompositeLit).Elts {
+		switch kv := element.(*ast.KeyValueExpr); kv.Key.(*ast.Ident).Name {
 		case "was":
 			k.was = evaluated(t, kv.Value, reflect.TypeFor[string]()).String()
 		case "of":
 			as := reflect.TypeFor[Config]()
-			if kv.Value.(*ast.CompositeLit).Type.(*ast.Ident).Name == "Bout" { //nolint:errcheck // neither has it
+			if kv.Value.(*ast.CompositeLit).Type.(*ast.Ident).Name == "Bout" {
 				as = reflect.TypeFor[Bout]()
 			}
-			k.of = evaluated(t, kv.Value, as).Interface().(setting) //nolint:errcheck // both are
+			k.of = evaluated(t, kv.Value, as).Interface().(setting)
 		case "vector":
 			k.vector = evaluated(t, kv.Value, reflect.TypeFor[string]()).String()
 		}
@@ -139,7 +139,7 @@ func evaluated(t *testing.T, e ast.Expr, as reflect.Type) reflect.Value {
 	case *ast.CompositeLit:
 		for _, element := range e.Elts {
 			if kv, is := element.(*ast.KeyValueExpr); is {
-				f := v.FieldByName(kv.Key.(*ast.Ident).Name) //nolint:errcheck // it has to be
+				f := v.FieldByName(kv.Key.(*ast.Ident).Name)
 				f.Set(evaluated(t, kv.Value, f.Type()))
 			} else {
 				v.Set(reflect.Append(v, evaluated(t, element, as.Elem())))

@@ -48,7 +48,7 @@ func TestViolationsAreKeptAsPrinted(t *testing.T) {
 		"few Nodes": {Config{Level: Scaling, Steps: 60, Nodes: numMasters + 2}, func(seed uint64) Strategy { return NewSwarm(seed) }},
 		"hooks":     {Config{Level: Machines, Steps: 60, Early: true}, func(seed uint64) Strategy { return Hooks{NewSwarm(seed)} }},
 		"struck":    {Config{Level: Healing, Steps: 900}, func(seed uint64) Strategy { return &Strike{World: worlds[seed%3], Call: 40, Verdict: fails} }},
-		"lost":      {Config{Level: Scaling, Steps: 500}, func(seed uint64) Strategy { return &Lose{Event: 9, Becomes: eventTwice} }},
+		"lost":      {Config{Level: Scaling, Steps: 500}, func(uint64) Strategy { return &Lose{Event: 9, Becomes: eventTwice} }},
 		"edits":     {Config{Level: Machines, Steps: 600, Edits: true}, func(seed uint64) Strategy { return &Strike{World: worlds[seed%3], Call: 40, Verdict: dies} }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestViolationsOfScopesAreKeptAsPrinted(t *testing.T) {
 			if !reflect.DeepEqual(k.of, setting(b)) {
 				t.Errorf("%v is printed, %v was played", k.of, b)
 			}
-			again := k.of.(Bout) //nolint:errcheck // so it was found
+			again := k.of.(Bout)
 			again.Wrap = played.Wrap
 			if err := again.replay(k.choices(t), nil); err == nil || err.Error() != k.was {
 				t.Errorf("%v is printed, it is played to %v", k.was, err)
