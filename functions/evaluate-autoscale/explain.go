@@ -192,7 +192,7 @@ func (sc *scan) refusal(g *group, total size) no {
 		return no{reasonNotReady, "the size of its nodes is not known"}
 	case g.surplus(): // what it is about to lose is not known yet (SPEC C46)
 		return no{reasonNotReady, fmt.Sprintf("it is shrinking to %d", g.target)}
-	case sc.newerLedger(g) && n.Request != nil && n.Request.TimedOut: // whom it lacks nobody knows, so that nothing of it is ever taken back
+	case sc.newerLedger(g) && inVain(n): // whom it lacks nobody knows, so that nothing of it is ever taken back
 		return no{reasonNotReady, newerVersion + ", and what it was asked for did not come"}
 	}
 	limited := sc.limited(g, total)
@@ -200,6 +200,11 @@ func (sc *scan) refusal(g *group, total size) no {
 		return no{reasonNotReady, fmt.Sprintf("it is being resized to %d", n.Resize.To)}
 	}
 	return limited
+}
+
+// inVain reports that what a group was asked for did not come: a Machine was not made in time, or one that was, lately, brought no Node.
+func inVain(n autoscaling.NodeGroup) bool {
+	return n.Request != nil && n.Request.TimedOut || n.LastFailure != nil && len(n.FailedUIDs) > 0
 }
 
 // maxed is the answer of a group that may have no Node beside so many more than it has.

@@ -3,6 +3,7 @@
 package evaluateautoscale
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -136,5 +137,36 @@ func TestEmptiedNodeThatNobodyChoosesForHoldsNoPlace(t *testing.T) {
 		if got := w.tainted(); !slices.Equal(got, []string{"b"}) {
 			t.Errorf("once the cluster has cooled down %v are tainted, want b", got)
 		}
+	}
+}
+
+// Nor where the newer version makes the Machines, and nothing comes of these: nobody else takes them back, and each more is paid for (G9).
+func TestNewerLedgerGrowsNoMoreWhereMachinesBringNothing(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{scaleDown: {enabled: true}}")
+	w.set(t, "one", 1, 10, midsize(), nil)
+	w.member(t, "one", "a", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+	w.must(t, w.Put(running("full", "a", resources("cpu", "3500m", "memory", "1Gi")), pending("p", epoch.Add(-time.Minute), resources("cpu", "3", "memory", "1Gi"))))
+	w.rewritten(t, "one")
+	for range 3 * 360 {
+		w.scans(t, 1)
+		set := memory.Get[*machine.MachineSet](w.Server, machine.Namespace, "one")
+		for n := len(memory.List[*machine.Machine](w.Server)); n < int(*set.Spec.Replicas); n++ {
+			m := &machine.Machine{}
+			m.Namespace, m.Name = machine.Namespace, fmt.Sprintf("none-%d", n)
+			m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, machineSetKind)}
+			w.must(t, w.Put(m))
+		}
+	}
+	if got := w.replicas("one"); !slices.Equal(got, []int32{2}) {
+		t.Fatalf("three hours later there are %d replicas for one Pod that waits", got)
+	}
+	w.must(t, w.Remove("Machine", machine.Namespace, "none-1", memory.Force))
+	w.member(t, "one", "b", w.now, resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+	w.must(t, w.Remove("Pod", "default", "p", memory.Force))
+	w.must(t, w.Put(running("p", "b", resources("cpu", "3", "memory", "1Gi")), pending("q", w.now, resources("cpu", "3", "memory", "1Gi"))))
+	w.scans(t, 360)
+	if got := w.replicas("one"); !slices.Equal(got, []int32{3}) {
+		t.Errorf("the Node came, another Pod waits, and there are %d replicas", got)
 	}
 }

@@ -27,7 +27,7 @@ const (
 	// place of another one after it was committed (SPEC C65).
 	maxDeletion = 5 * time.Minute
 	// maxChoice is how long a Node that is to go waits until others are chosen whom a lower target takes: as long as it may take to be
-	// emptied, and they to be deleted.
+	// emptied, and they to be deleted; and as long as its last Pod may take to end.
 	maxChoice = maxPodEviction + maxDelay + maxDeletion
 )
 
@@ -176,7 +176,7 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 		return outage
 	case sc.newerLedger(g):
 		return newerVersion
-	case !sc.Now.Before(r.At.Add(maxChoice)) && sc.undecided(g): // scale-machineset is not there, or may not delete whom it chose
+	case !sc.Now.Before(chosenBy(r)) && sc.undecided(g): // scale-machineset is not there, or may not delete whom it chose
 		return nobodyChose
 	}
 	for _, p := range sc.remaining(n) {
@@ -194,6 +194,16 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 		}
 	}
 	return ""
+}
+
+// chosenBy returns until when a Node that is to go waits for the choice of others. Before its last Pod has ended it waits for none, so that
+// what people lowered a moment ago calls no drain off whose Pods may take that long.
+func chosenBy(r autoscaling.Removal) time.Time {
+	until := r.At.Add(maxChoice)
+	if r.Drain {
+		until = until.Add(time.Duration(r.MaxGrace) * time.Second)
+	}
+	return until
 }
 
 // giveBackKept takes the removals back of Nodes that the minimum of their groups keeps: others would be made for Pods that they can take.

@@ -271,3 +271,33 @@ func TestUnreadableBudgetIsTold(t *testing.T) {
 		t.Errorf("it is not at rest: %v", w.ours()[before:])
 	}
 }
+
+// A drain whose last Pod takes ten minutes to end, as the settings allow, goes on although people lowered the target a moment ago: it is
+// not yet the choice that it waits for (C46, C64).
+func TestDrainOfPodsThatTakeLongOutlastsAChoice(t *testing.T) {
+	t.Parallel()
+	for ago, want := range map[time.Duration][]string{11 * time.Minute: {"x1"}, 20 * time.Minute: nil} {
+		for _, drain := range []bool{true, false} {
+			w := fresh(t, "{scaleDown: {enabled: true}}")
+			w.pool(t, "x", 1, 9, nil, nil) // of which there are two
+			w.idler(t, "x", "x1")
+			w.idler(t, "x", "x2")
+			if drain {
+				p := pod("default", "p", "x1", resources("cpu", "500m"))
+				p.DeletionTimestamp, p.Finalizers = new(metav1.NewTime(epoch.Add(-time.Second))), []string{"example.com/ends"}
+				w.must(t, w.Put(p))
+			}
+			w.remember(t, autoscaling.State{Removals: []autoscaling.Removal{{
+				Plan: "down-x1", Group: "MachineSet/openshift-machine-api/x", Node: "x1", NodeUID: "node-x1", Machine: "x1", MachineUID: "machine-x1",
+				At: metav1.NewTime(epoch.Add(-ago)), Drain: drain, MaxGrace: 600,
+			}}})
+			w.once(t)
+			if !drain {
+				want = nil
+			}
+			if got := w.tainted(); !slices.Equal(got, want) {
+				t.Errorf("begun %v ago, drain %v: %v are tainted, want %v", ago, drain, got, want)
+			}
+		}
+	}
+}

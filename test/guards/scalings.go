@@ -14,8 +14,11 @@ var scalings = []Guard{
 	{"newer-ledger-keeps-its-nodes", "G9", autoscale + "room.go", `	case sc.newerLedger(c.group):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"newer-ledger-takes-no-place", "G9", autoscale + "scaledown.go", ` || sc.newerLedger(c.group), sc.dearness(`, `, sc.dearness(`, "./functions/evaluate-autoscale -run=TestNodeThatANewerLedger"},
 	{"newer-ledger-is-not-repacked", "G9", autoscale + "repack.go", `	return !sc.newerLedger(c.group) && `, `	return `, "./functions/evaluate-autoscale -run=TestNodeThatANewerLedger"},
-	{"newer-ledger-grows-once-in-vain", "G9", autoscale + "explain.go", `	case sc.newerLedger(g) && n.Request != nil && n.Request.TimedOut:`, `	case false:`, "./functions/evaluate-autoscale -run=TestNewerLedger"},
-	{"choice-is-not-awaited-for-ever", "2d", autoscale + "removal.go", `	case !sc.Now.Before(r.At.Add(maxChoice)) && sc.undecided(g):`, `	case false:`, "./functions/evaluate-autoscale -run=TestEmptied"},
+	{"newer-ledger-grows-once-in-vain", "G9", autoscale + "explain.go", `	case sc.newerLedger(g) && inVain(n):`, `	case false:`, "./functions/evaluate-autoscale -run=TestNewerLedger"},
+	{"machines-in-vain-are-not-followed-by-more", "G9", autoscale + "explain.go", ` || n.LastFailure != nil && len(n.FailedUIDs) > 0`, ``, "./functions/evaluate-autoscale -run=TestNewerLedger"},
+	{"choice-is-not-awaited-for-ever", "2d", autoscale + "removal.go", `	case !sc.Now.Before(chosenBy(r)) && sc.undecided(g):`, `	case false:`, "./functions/evaluate-autoscale -run=TestEmptied"},
+	{"pods-end-before-the-choice-is-awaited", "2d", autoscale + "removal.go", `		until = until.Add(time.Duration(r.MaxGrace) * time.Second)
+`, ``, "./functions/evaluate-autoscale -run=TestDrain"},
 	{"nobody-is-emptied-before-the-choice", "2d", autoscale + "room.go", `	case sc.undecided(c.group):`, `	case false:`, "./functions/evaluate-autoscale -run=TestEmptied"},
 	{"no-commit-on-lists-in-doubt", "G8", autoscale + "removal.go", ` && !sc.doubt && !`, ` && !`, "./functions/evaluate-autoscale -run=TestScenarios|Doubt|Believed|Lists"},
 	{"nobody-is-given-up-in-doubt", "G8", autoscale + "lost.go", `	if sc.doubt {`, `	if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
