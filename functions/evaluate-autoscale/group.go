@@ -179,8 +179,10 @@ func (sc *scan) allotted(g *group) int32 {
 	}
 	n := len(l.Active)
 	for _, m := range g.members {
-		k, ok := l.OrdinalOf(g.set.Name, m.machine)
-		n -= truth(m.leaving && ok && l.Active.Has(k))
+		if m.leaving { // few, and where they stand may have to be searched for
+			k, ok := l.OrdinalOf(g.set.Name, m.machine)
+			n -= truth(ok && l.Active.Has(k))
+		}
 	}
 	if n > int(g.staying()) { // else each is a member's
 		for _, k := range l.Active {

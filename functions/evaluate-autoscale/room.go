@@ -14,12 +14,22 @@ type room struct {
 	less             map[*group]int32
 	staying          size
 	halted           string
+	undecided        map[*group]bool // of which it was asked
 }
 
 // shrinkable returns what removals have left before any begins in this scan.
 func (sc *scan) shrinkable() room {
 	less, removals, drains := sc.underWay()
-	return room{removals: maxRemovals - removals, drains: maxDrains - drains, less: less, staying: sc.staying(), halted: sc.halted()}
+	return room{removals: maxRemovals - removals, drains: maxDrains - drains, less: less, staying: sc.staying(), halted: sc.halted(), undecided: map[*group]bool{}}
+}
+
+// chosen reports whether it is known who of a group goes before others may. That takes a look at all of it, once: of thousands of Nodes
+// that wait for it each would ask.
+func (r room) chosen(sc *scan, g *group) bool {
+	if _, asked := r.undecided[g]; !asked {
+		r.undecided[g] = sc.undecided(g)
+	}
+	return !r.undecided[g]
 }
 
 // least returns which minimum keeps a Node, its group's or the cluster's, if one does.
@@ -51,7 +61,7 @@ func (sc *scan) held(c candidate, r room) string {
 		return r.halted
 	case r.removals < 1, c.drain && r.drains < 1:
 		return whyOther + "as many nodes are being removed as may be at a time"
-	case sc.undecided(c.group): // the last, as it takes a look at all of the group
+	case !r.chosen(sc, c.group):
 		return whyOther + nobodyChose
 	}
 	return ""
