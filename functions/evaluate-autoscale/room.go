@@ -5,6 +5,8 @@ package evaluateautoscale
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
@@ -14,13 +16,17 @@ type room struct {
 	less             map[*group]int32
 	staying          size
 	halted           string
-	undecided        map[*group]bool // of which it was asked
+	undecided        map[*group]bool                  // of which it was asked
+	wanted           map[*group]map[*corev1.Node]bool // the same
 }
 
 // shrinkable returns what removals have left before any begins in this scan.
 func (sc *scan) shrinkable() room {
 	less, removals, drains := sc.underWay()
-	return room{removals: maxRemovals - removals, drains: maxDrains - drains, less: less, staying: sc.staying(), halted: sc.halted(), undecided: map[*group]bool{}}
+	return room{
+		removals: maxRemovals - removals, drains: maxDrains - drains, less: less, staying: sc.staying(), halted: sc.halted(),
+		undecided: map[*group]bool{}, wanted: map[*group]map[*corev1.Node]bool{},
+	}
 }
 
 // chosen reports whether it is known who of a group goes before others may. That takes a look at all of it, once: of thousands of Nodes
@@ -30,6 +36,30 @@ func (r room) chosen(sc *scan, g *group) bool {
 		r.undecided[g] = sc.undecided(g)
 	}
 	return !r.undecided[g]
+}
+
+// stays reports that a Node stays until others are gone who were chosen: whoever deletes them may be refused that for good.
+func (r room) stays(sc *scan, c candidate) bool {
+	if _, asked := r.wanted[c.group]; !asked {
+		r.wanted[c.group] = sc.wanted(c.group)
+	}
+	return r.wanted[c.group][c.node]
+}
+
+// wanted returns the Nodes that a group keeps of more than are wanted, where its ledger tells who goes: that has no more Machines than are
+// wanted. Before it does any of them may be chosen, and none is known to stay.
+func (sc *scan) wanted(g *group) map[*corev1.Node]bool {
+	l, err := sc.Records.Ledger(g.set)
+	if err != nil || !g.surplus() || sc.allotted(g) > g.target {
+		return nil
+	}
+	all, ordinalOf := map[*corev1.Node]bool{}, l.Finder(g.set.Name)
+	for _, m := range g.members {
+		if k, ok := ordinalOf(m.machine); ok && l.Active.Has(k) && m.node != nil {
+			all[m.node] = true
+		}
+	}
+	return all
 }
 
 // least returns which minimum keeps a Node, its group's or the cluster's, if one does.
