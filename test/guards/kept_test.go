@@ -45,7 +45,7 @@ func TestKeptSchedulesWithoutEachGuard(t *testing.T) { //nolint:paralleltest // 
 	}
 	named := guardsOfKept(t)
 	for _, g := range All() { //nolint:paralleltest // each compiles
-		if ok, err := regexp.MatchString(*only, g.Name); err != nil || !ok || named[g.Name] == 0 {
+		if ok, err := regexp.MatchString(*only, g.Name); err != nil || !ok || named[g.Name] == 0 || !falls(g.Name, *share) {
 			continue
 		}
 		t.Run(g.Name, func(t *testing.T) {
