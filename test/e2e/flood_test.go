@@ -248,7 +248,7 @@ var woken = map[string][]string{
 // killed as the others are.
 var scanning = []string{"evaluate-autoscale", "sweep-instances"}
 
-const perScan = 50
+const perScan = 500
 
 // answers are what one phase was answered.
 type answers struct {
