@@ -244,12 +244,6 @@ var woken = map[string][]string{
 	"drain-node": {"Machine", "Node"}, "remediate": {"Machine", "Node"},
 }
 
-// scanning are the functions that only the clock wakes. One of so many events straight at the functions is such a scan, and they are
-// killed as the others are.
-var scanning = []string{"evaluate-autoscale", "sweep-instances"}
-
-const perScan = 500
-
 // answers are what one phase was answered.
 type answers struct {
 	mu     sync.Mutex
@@ -300,10 +294,6 @@ func (f *flood) phase(t *testing.T, name string, rate int, lasts time.Duration, 
 	others.Go(func() { f.watch(ctx, t) })
 	names := slices.Sorted(maps.Keys(woken))
 	one := func(a *answers, broker, id string) (deliver func()) {
-		if broker == "" && rand.IntN(perScan) == 0 { //nolint:gosec // a load
-			function := scanning[rand.IntN(len(scanning))] //nolint:gosec // a load
-			return func() { f.send(t, a, f.address(function), "", "", id) }
-		}
 		function := names[rand.IntN(len(names))]               //nolint:gosec // a load
 		kind := woken[function][rand.IntN(2)]                  //nolint:gosec // a load
 		object := objects[kind][rand.IntN(len(objects[kind]))] //nolint:gosec // a load
@@ -365,7 +355,7 @@ func (a *answers) at(p float64) time.Duration {
 	return a.took[min(len(a.took)-1, int(p*float64(len(a.took))))].Round(100 * time.Microsecond)
 }
 
-// send delivers one event, about an object or else of the clock, and remembers the answer. That nobody listens where a process was just killed is no answer, and no fault.
+// send delivers one event and remembers the answer. That nobody listens where a process was just killed is no answer, and no fault.
 func (f *flood) send(t *testing.T, a *answers, to, kind, object, id string) {
 	t.Helper()
 	namespace, name, _ := strings.Cut(object, "/")
@@ -374,15 +364,12 @@ func (f *flood) send(t *testing.T, a *answers, to, kind, object, id string) {
 		t.Error(err)
 		return
 	}
-	version, eventType := "machine.openshift.io/v1beta1", "dev.knative.apiserver.ref.update"
-	switch kind {
-	case "Node":
+	version := "machine.openshift.io/v1beta1"
+	if kind == "Node" {
 		version = "v1"
-	case "":
-		version, eventType = "", "dev.knative.sources.ping"
 	}
 	for key, value := range map[string]string{
-		"Id": id, "Specversion": "1.0", "Source": "flood", "Type": eventType,
+		"Id": id, "Specversion": "1.0", "Source": "flood", "Type": "dev.knative.apiserver.ref.update",
 		"Apiversion": version, "Kind": kind, "Name": name, "Namespace": namespace,
 	} {
 		if value != "" {
@@ -446,7 +433,7 @@ func (f *flood) objects(t *testing.T) map[string][]string {
 	return all
 }
 
-// kills ends one process of every function every 20 s, and starts it again.
+// kills ends one process of every function that events wake every 20 s, and starts it again.
 func (f *flood) kills(ctx context.Context, t *testing.T) (n int) {
 	t.Helper()
 	for replica := 0; ; replica = 1 - replica {
@@ -455,7 +442,7 @@ func (f *flood) kills(ctx context.Context, t *testing.T) (n int) {
 			return n
 		case <-time.After(killEvery):
 		}
-		for _, function := range append(slices.Sorted(maps.Keys(woken)), scanning...) {
+		for _, function := range slices.Sorted(maps.Keys(woken)) {
 			p := f.Replica(function, replica)
 			f.remember(t, p)
 			f.missing(p.Address, &absence{})
