@@ -84,19 +84,28 @@ func TestNodeThatANewerLedgerKeepsIsNotReplaced(t *testing.T) {
 	}
 }
 
-// Where Nodes do not come, and nobody can read the ledger that says why, no more are asked for: nothing of what was asked for in vain could be
-// taken back, and all of it comes once its version is there again (G9, R-S4).
-func TestNewerLedgerGrowsNoMoreWhereNothingComes(t *testing.T) {
-	t.Parallel()
+// waitsBehindANewerLedger is a Pod that waits for another Node of a set whose ledger nobody can read.
+func waitsBehindANewerLedger(t *testing.T) *world {
+	t.Helper()
 	w := fresh(t, "{scaleDown: {enabled: true}}")
 	w.set(t, "one", 1, 10, midsize(), nil)
 	w.member(t, "one", "a", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
 	w.must(t, w.Put(running("full", "a", resources("cpu", "3500m", "memory", "1Gi")), pending("p", epoch.Add(-time.Minute), resources("cpu", "3", "memory", "1Gi"))))
 	w.rewritten(t, "one")
-	w.scans(t, 3*360)
+	return w
+}
+
+// grewOnce wants one Node to be asked for that Pod, after three hours.
+func (w *world) grewOnce(t *testing.T) {
+	t.Helper()
 	if got := w.replicas("one"); !slices.Equal(got, []int32{2}) {
 		t.Fatalf("three hours later there are %d replicas for one Pod that waits", got)
 	}
+}
+
+// growsAgain has that Node come, and wants another for the next Pod.
+func (w *world) growsAgain(t *testing.T) {
+	t.Helper()
 	w.member(t, "one", "b", w.now, resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
 	w.must(t, w.Remove("Pod", "default", "p", memory.Force))
 	w.must(t, w.Put(running("p", "b", resources("cpu", "3", "memory", "1Gi")), pending("q", w.now, resources("cpu", "3", "memory", "1Gi"))))
@@ -104,6 +113,16 @@ func TestNewerLedgerGrowsNoMoreWhereNothingComes(t *testing.T) {
 	if got := w.replicas("one"); !slices.Equal(got, []int32{3}) {
 		t.Errorf("the Node came, another Pod waits, and there are %d replicas", got)
 	}
+}
+
+// Where Nodes do not come, and nobody can read the ledger that says why, no more are asked for: nothing of what was asked for in vain could be
+// taken back, and all of it comes once its version is there again (G9, R-S4).
+func TestNewerLedgerGrowsNoMoreWhereNothingComes(t *testing.T) {
+	t.Parallel()
+	w := waitsBehindANewerLedger(t)
+	w.scans(t, 3*360)
+	w.grewOnce(t)
+	w.growsAgain(t)
 }
 
 // Where people lowered a target, and nobody chooses who goes for that, as scale-machineset is not there or may not delete whom it chose, an
@@ -143,11 +162,7 @@ func TestEmptiedNodeThatNobodyChoosesForHoldsNoPlace(t *testing.T) {
 // Nor where the newer version makes the Machines, and nothing comes of these: nobody else takes them back, and each more is paid for (G9).
 func TestNewerLedgerGrowsNoMoreWhereMachinesBringNothing(t *testing.T) {
 	t.Parallel()
-	w := fresh(t, "{scaleDown: {enabled: true}}")
-	w.set(t, "one", 1, 10, midsize(), nil)
-	w.member(t, "one", "a", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
-	w.must(t, w.Put(running("full", "a", resources("cpu", "3500m", "memory", "1Gi")), pending("p", epoch.Add(-time.Minute), resources("cpu", "3", "memory", "1Gi"))))
-	w.rewritten(t, "one")
+	w := waitsBehindANewerLedger(t)
 	for range 3 * 360 {
 		w.scans(t, 1)
 		set := memory.Get[*machine.MachineSet](w.Server, machine.Namespace, "one")
@@ -158,15 +173,7 @@ func TestNewerLedgerGrowsNoMoreWhereMachinesBringNothing(t *testing.T) {
 			w.must(t, w.Put(m))
 		}
 	}
-	if got := w.replicas("one"); !slices.Equal(got, []int32{2}) {
-		t.Fatalf("three hours later there are %d replicas for one Pod that waits", got)
-	}
+	w.grewOnce(t)
 	w.must(t, w.Remove("Machine", machine.Namespace, "none-1", memory.Force))
-	w.member(t, "one", "b", w.now, resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
-	w.must(t, w.Remove("Pod", "default", "p", memory.Force))
-	w.must(t, w.Put(running("p", "b", resources("cpu", "3", "memory", "1Gi")), pending("q", w.now, resources("cpu", "3", "memory", "1Gi"))))
-	w.scans(t, 360)
-	if got := w.replicas("one"); !slices.Equal(got, []int32{3}) {
-		t.Errorf("the Node came, another Pod waits, and there are %d replicas", got)
-	}
+	w.growsAgain(t)
 }
