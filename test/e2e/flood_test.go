@@ -47,7 +47,7 @@ const (
 var floodSets = []string{"flood-a", "flood-b", "flood-c"}
 
 // TestFlood sends events faster than any cluster makes them, first through the Broker, then straight at the functions, while
-// people scale and one process of every function is killed every 20 s: every request is answered in time, no Machine ever has two
+// people scale and one process of every function that events wake is killed every 20 s: every request is answered in time, no Machine ever has two
 // instances, and in the end everything is as it is wanted and nobody writes any more (R-S1, R-S2, R-S14, R-L1, R-L5). The Broker
 // may refuse events: each is 14 requests of its own, and what is too much for the machine is told apart in the report. It must
 // answer every request in time too, and may at no time stand still. `make load` runs it, FLOOD_REPORT=<file> is written then.
