@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -18,15 +19,17 @@ var budgetQuery = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMap
 // budget is how many Machines of the whole cluster automation may disrupt. Every scale-down needs a slot, stored
 // before it begins (RELIABILITY G8, 2f).
 type budget struct {
-	cm     *corev1.ConfigMap
-	limits machine.DisruptionLimits
-	slots  machine.Disruptions // stored, with those that are wanted
-	taken  bool
-	err    error // why it cannot be read: then nothing is removed
+	cm      *corev1.ConfigMap
+	limits  machine.DisruptionLimits
+	slots   machine.Disruptions // stored, with those that are wanted
+	wanted  map[types.UID]bool  // by Machine that asked in this scan: it has one
+	victims map[string][]machine.Victim
+	taken   bool
+	err     error // why it cannot be read: then nothing is removed
 }
 
 func (sc *scan) readBudget() *budget {
-	b := &budget{cm: sc.ConfigMap(machine.Namespace, machine.ConfigMapDisrupt)}
+	b := &budget{cm: sc.ConfigMap(machine.Namespace, machine.ConfigMapDisrupt), wanted: map[types.UID]bool{}, victims: sc.victims()}
 	if b.slots, b.err = machine.ParseDisruptions(b.cm); b.err == nil {
 		b.limits, b.err = machine.ParseDisruptionLimits(b.cm, len(sc.Machines))
 	}
@@ -35,12 +38,15 @@ func (sc *scan) readBudget() *budget {
 
 // take takes a slot for the Machine of a removal, if there is one to be had.
 func (b *budget) take(sc *scan, r autoscaling.Removal, namespace string) bool {
-	if b.err != nil || b.slots.Holds(r.MachineUID, sc.Now) {
-		return b.err == nil
+	if b.err != nil {
+		return false
 	}
-	next, ok := b.slots.Take(machine.Slot{Namespace: namespace, Machine: r.Machine, UID: r.MachineUID, By: name}, b.limits, sc.Now, sc.over)
-	b.slots = next
-	b.taken = b.taken || ok
+	ok := b.slots.Holds(r.MachineUID, sc.Now)
+	if !ok {
+		b.slots, ok = b.slots.Take(machine.Slot{Namespace: namespace, Machine: r.Machine, UID: r.MachineUID, By: name}, b.limits, sc.Now, sc.over)
+		b.taken = b.taken || ok
+	}
+	b.wanted[r.MachineUID] = ok
 	return ok
 }
 
@@ -55,18 +61,25 @@ func (sc *scan) noSlot() string {
 	return heldBack
 }
 
-// over reports that the Machine of a slot is gone, or was given back.
+// over reports that the Machine of a slot is gone, or was given back. One that is decided about in this scan was not, whatever is to be
+// written of it.
 func (sc *scan) over(s machine.Slot) bool {
 	m := sc.machines[s.UID]
-	if m == nil {
-		return true
+	if m == nil || sc.budget.wanted[s.UID] {
+		return m == nil
 	}
 	return s.By == name && m.DeletionTimestamp == nil && !sc.isVictim(m) &&
 		!slices.ContainsFunc(sc.state.Removals, func(r autoscaling.Removal) bool { return r.MachineUID == s.UID })
 }
 
-// isVictim reports that a Machine is named to go: in its set, or by a change that is still to be carried out.
+// isVictim reports that a Machine was named to go before it was first asked for a slot.
 func (sc *scan) isVictim(m *machine.Machine) bool {
+	return slices.ContainsFunc(sc.budget.victims[m.Name], func(v machine.Victim) bool { return v.Is(m) })
+}
+
+// victims returns, by name, the Machines that are named to go: in their sets, or by changes that are still to be carried out.
+func (sc *scan) victims() map[string][]machine.Victim {
+	all := map[string][]machine.Victim{}
 	for _, g := range sc.groups {
 		victims, err := machine.Victims(g.set)
 		if err != nil {
@@ -75,11 +88,11 @@ func (sc *scan) isVictim(m *machine.Machine) bool {
 		if r := sc.state.Groups[g.id].Resize; r != nil {
 			victims = append(victims, victimsOf(*r)...)
 		}
-		if slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.Is(m) }) {
-			return true
+		for _, v := range victims {
+			all[v.Name] = append(all[v.Name], v)
 		}
 	}
-	return false
+	return all
 }
 
 // store returns the write of the slots.

@@ -28,6 +28,7 @@ var scalings = []Guard{
 	{"plan-of-a-minute", "2d", autoscale + "resize.go", ` && sc.Now.Before(r.At.Add(resizeTTL))`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"node-that-goes-keeps-its-taint", "2d", autoscale + "removal.go", `current || sc.deleting(n) || `, `current || `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"slot-of-whoever-goes", "G8", autoscale + "budget.go", ` && !sc.isVictim(m) &&`, ` &&`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"slot-of-whoever-is-to-go", "G8", autoscale + "budget.go", ` || sc.budget.wanted[s.UID] {`, ` {`, "./functions/evaluate-autoscale -run=TestNoMoreAre"},
 	{"bounds-of-its-namespace", "2d", autoscale + "machineautoscaler.go", ` && set.Namespace == machine.Namespace`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"scaling-times-from-the-future-are-over", "G7", autoscale + "scan.go", `state: bounded(state, s.Now),`, `state: bounded(state, s.Now.AddDate(99, 0, 0)),`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"unmade-goes-by-its-name", "2d", autoscale + "lost.go", `append(victims, unmade[:min(never, len(unmade))]...)`, `append(victims, unmade[:0]...)`, "./functions/evaluate-autoscale -run=TestScenarios"},

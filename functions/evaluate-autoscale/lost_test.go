@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// allFailed is a set of so many Machines that failed, all of which its ledger has.
+func allFailed(t testing.TB, n int) *world {
+	t.Helper()
+	w := fresh(t, "{}")
+	w.pool(t, "x", int32(n), int32(n), nil, nil) //nolint:gosec // thousands
+	set, l := memory.Get[*machine.MachineSet](w.Server, machine.Namespace, "x"), machine.NewLedger("set-x")
+	for k := range n {
+		m := &machine.Machine{}
+		m.Namespace, m.Name, m.CreationTimestamp = machine.Namespace, l.Name("x", k), metav1.NewTime(epoch.Add(-time.Minute))
+		m.UID, m.Labels = types.UID("machine-"+m.Name), map[string]string{machine.LabelOrdinal: fmt.Sprint(k)}
+		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, machineSetKind)}
+		m.Status.Phase = new(machine.PhaseFailed)
+		w.must(t, w.Put(m))
+		l.Active, l.Next = append(l.Active, k), k+1
+	}
+	w.must(t, memory.Patch(w.Server, machine.Namespace, "x", func(s *machine.MachineSet) {
+		s.Annotations[machine.AnnotationLedger] = l.String()
+	}))
+	return w
+}
+
+// However many Machines of a set failed, no more are given up at once than the cluster's budget allows (G8).
+func TestNoMoreAreGivenUpAtOnceThanTheBudgetAllows(t *testing.T) {
+	t.Parallel()
+	w := allFailed(t, 100)
+	w.scans(t, 3)
+	victims, err := machine.Victims(memory.Get[*machine.MachineSet](w.Server, machine.Namespace, "x"))
+	w.must(t, err)
+	if got := w.replicas("x")[0]; len(victims) != 10 || got != 90 {
+		t.Errorf("of a hundred Machines that failed %d are given up at once, %d replicas are left", len(victims), got)
+	}
+}
+
+// A scan in which thousands of Machines have failed takes no minutes: whom the budget lets go is found out in one look at who goes already.
+func BenchmarkGivenUp(b *testing.B) {
+	for _, n := range []int{500, 2000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for range b.N {
+				b.StopTimer()
+				w := allFailed(b, n)
+				b.StartTimer()
+				w.scans(b, 2)
+			}
+		})
+	}
+}
