@@ -130,9 +130,11 @@ func (sc *scan) backedOff(g *group) bool {
 	return until != nil && sc.Now.Before(until.Time)
 }
 
-// forget drops failures that are long past.
+// forget drops failures that are long past; but where a newer version wrote the ledger none as long as Machines are there that brought no
+// Node: nobody takes them back, and each time one more would be asked for.
 func (sc *scan) forget(g *group) {
-	if last := sc.state.Groups[g.id].LastFailure; last != nil && !sc.Now.Before(last.Add(failureMemory)) {
+	n := sc.state.Groups[g.id]
+	if n.LastFailure != nil && !sc.Now.Before(n.LastFailure.Add(failureMemory)) && !(sc.newerLedger(g) && inVain(n)) {
 		sc.change(g, func(n *autoscaling.NodeGroup) {
 			n.Failures, n.LastFailure, n.BackoffUntil, n.Reason = 0, nil, nil, ""
 		})

@@ -16,6 +16,7 @@ var scalings = []Guard{
 	{"newer-ledger-is-not-repacked", "G9", autoscale + "repack.go", `	return !sc.newerLedger(c.group) && `, `	return `, "./functions/evaluate-autoscale -run=TestNodeThatANewerLedger"},
 	{"newer-ledger-grows-once-in-vain", "G9", autoscale + "explain.go", `	case sc.newerLedger(g) && inVain(n):`, `	case false:`, "./functions/evaluate-autoscale -run=TestNewerLedger"},
 	{"machines-in-vain-are-not-followed-by-more", "G9", autoscale + "explain.go", ` || n.LastFailure != nil && len(n.FailedUIDs) > 0`, ``, "./functions/evaluate-autoscale -run=TestNewerLedger"},
+	{"machines-in-vain-are-not-forgotten", "G9", autoscale + "request.go", ` && !(sc.newerLedger(g) && inVain(n))`, ``, "./functions/evaluate-autoscale -run=TestNewerLedger"},
 	{"choice-is-not-awaited-for-ever", "2d", autoscale + "removal.go", `	case !sc.Now.Before(chosenBy(r)) && sc.undecided(g):`, `	case false:`, "./functions/evaluate-autoscale -run=TestEmptied"},
 	{"pods-end-before-the-choice-is-awaited", "2d", autoscale + "removal.go", `		until = until.Add(time.Duration(r.MaxGrace) * time.Second)
 `, ``, "./functions/evaluate-autoscale -run=TestDrain"},
