@@ -47,7 +47,7 @@ func (r room) stays(sc *scan, c candidate) bool {
 }
 
 // wanted returns the Nodes that a group keeps of more than are wanted, where its ledger tells who goes: that has no more Machines than are
-// wanted. Before it does any of them may be chosen, and none is known to stay.
+// wanted, and is to adopt none. Before it does any of them may be chosen, and none is known to stay.
 func (sc *scan) wanted(g *group) map[*corev1.Node]bool {
 	l, err := sc.Records.Ledger(g.set)
 	if err != nil || !g.surplus() || sc.allotted(g) > g.target {
@@ -55,7 +55,10 @@ func (sc *scan) wanted(g *group) map[*corev1.Node]bool {
 	}
 	all, ordinalOf := map[*corev1.Node]bool{}, l.Finder(g.set.Name)
 	for _, m := range g.members {
-		if k, ok := ordinalOf(m.machine); ok && l.Active.Has(k) && m.node != nil {
+		switch k, ok := ordinalOf(m.machine); {
+		case !ok && !m.leaving:
+			return nil
+		case ok && l.Active.Has(k) && m.node != nil:
 			all[m.node] = true
 		}
 	}

@@ -3,6 +3,7 @@
 package evaluateautoscale
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -22,11 +23,13 @@ func TestNodesThatStayAsOthersDoNotGoTakeNoPlace(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		active machine.Ordinals
+		more   int // Machines that the ledger does not have yet, and will
 		want   []string
 	}{
-		"one is to go":     {machine.Ordinals{1}, []string{"b"}},
-		"nobody is chosen": {machine.Ordinals{0, 1}, nil},
-		"both are to go":   {machine.Ordinals{2}, nil}, // for one that is not made yet
+		"one is to go":         {machine.Ordinals{1}, 0, []string{"b"}},
+		"nobody is chosen":     {machine.Ordinals{0, 1}, 0, nil},
+		"both are to go":       {machine.Ordinals{2}, 0, nil}, // for one that is not made yet
+		"one is to be adopted": {machine.Ordinals{1}, 1, nil},
 	} {
 		w := fresh(t, "{scaleDown: {enabled: true, unneededTime: 1m}}")
 		w.pool(t, "x", 1, 9, nil, nil) // of which there are two
@@ -34,6 +37,10 @@ func TestNodesThatStayAsOthersDoNotGoTakeNoPlace(t *testing.T) {
 		for k := range 2 {
 			w.idler(t, "x", l.Name("x", k))
 			idle[types.UID("node-"+l.Name("x", k))] = since
+		}
+		for k := range c.more {
+			w.idler(t, "x", fmt.Sprint("z-", k))
+			idle[types.UID(fmt.Sprint("node-z-", k))] = since
 		}
 		l.Active, l.Next = c.active, 3
 		w.must(t, memory.Patch(w.Server, machine.Namespace, "x", func(s *machine.MachineSet) { s.Annotations[machine.AnnotationLedger] = l.String() }))

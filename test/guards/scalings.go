@@ -24,6 +24,7 @@ var scalings = []Guard{
 	{"who-stays-as-others-do-not-go-takes-no-place", "2d", autoscale + "scaledown.go", ` || sc.overdue(c) && r.stays(sc, c)`, ``, "./functions/evaluate-autoscale -run=TestNodesThatStay"},
 	{"who-is-chosen-has-time-to-go", "2d", autoscale + "scaledown.go", `sc.overdue(c) && r.stays`, `r.stays`, "./functions/evaluate-autoscale -run=TestNodesThatStay"},
 	{"nobody-stays-before-the-choice", "2d", autoscale + "room.go", `!g.surplus() || sc.allotted(g) > g.target`, `!g.surplus()`, "./functions/evaluate-autoscale -run=TestNodesThatStay"},
+	{"nobody-stays-before-all-are-adopted", "2d", autoscale + "room.go", `		case !ok && !m.leaving:`, `		case false:`, "./functions/evaluate-autoscale -run=TestNodesThatStay"},
 	{"no-commit-on-lists-in-doubt", "G8", autoscale + "removal.go", ` && !sc.doubt && !`, ` && !`, "./functions/evaluate-autoscale -run=TestScenarios|Doubt|Believed|Lists"},
 	{"nobody-is-given-up-in-doubt", "G8", autoscale + "lost.go", `	if sc.doubt {`, `	if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"plan-of-a-minute", "2d", autoscale + "resize.go", ` && sc.Now.Before(r.At.Add(resizeTTL))`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
