@@ -159,8 +159,11 @@ func kept(set *machine.MachineSet, m *machine.Machine) bool {
 const (
 	// newerVersion is why nothing is removed of a set whose ledger this version cannot read.
 	newerVersion = "a newer version wrote the ledger of the machine set"
-	// nobodyChose is why nothing is removed of a set that has more Machines than are wanted.
-	nobodyChose = "the machine set is to lose others, who are not chosen yet"
+	// nobodyChose is why nothing is removed of a set that has more Machines than are wanted, othersChosen, and itselfChosen, where its
+	// ledger tells who goes, and they do not: whoever deletes them may be refused that.
+	nobodyChose  = "the machine set is to lose others, who are not chosen yet"
+	othersChosen = "the machine set is to lose others, who were chosen and are not gone yet"
+	itselfChosen = "its machine was chosen to go, and nobody has deleted it yet"
 )
 
 // hopeless returns why a Node cannot be removed any more, if so.
@@ -177,7 +180,7 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 	case sc.newerLedger(g):
 		return newerVersion
 	case !sc.Now.Before(chosenBy(r)) && sc.undecided(g): // scale-machineset is not there, or may not delete whom it chose
-		return nobodyChose
+		return awaits(n, sc.wanted(g))
 	}
 	for _, p := range sc.remaining(n) {
 		if !r.Drain {

@@ -39,11 +39,14 @@ func (r room) chosen(sc *scan, g *group) bool {
 }
 
 // stays reports that a Node stays until others are gone who were chosen: whoever deletes them may be refused that for good.
-func (r room) stays(sc *scan, c candidate) bool {
-	if _, asked := r.wanted[c.group]; !asked {
-		r.wanted[c.group] = sc.wanted(c.group)
+func (r room) stays(sc *scan, c candidate) bool { return r.staysOf(sc, c.group)[c.node] }
+
+// staysOf returns the Nodes of a group that stay so. That takes a look at all of it, once.
+func (r room) staysOf(sc *scan, g *group) map[*corev1.Node]bool {
+	if _, asked := r.wanted[g]; !asked {
+		r.wanted[g] = sc.wanted(g)
 	}
-	return r.wanted[c.group][c.node]
+	return r.wanted[g]
 }
 
 // wanted returns the Nodes that a group keeps of more than are wanted, where its ledger tells who goes: that has no more Machines than are
@@ -95,9 +98,20 @@ func (sc *scan) held(c candidate, r room) string {
 	case r.removals < 1, c.drain && r.drains < 1:
 		return whyOther + "as many nodes are being removed as may be at a time"
 	case !r.chosen(sc, c.group):
-		return whyOther + nobodyChose
+		return whyOther + awaits(c.node, r.staysOf(sc, c.group))
 	}
 	return ""
+}
+
+// awaits returns what a Node waits for whose group has more Machines than are wanted, of which some are known to stay, or none.
+func awaits(n *corev1.Node, wanted map[*corev1.Node]bool) string {
+	switch {
+	case wanted == nil:
+		return nobodyChose
+	case wanted[n]:
+		return othersChosen
+	}
+	return itselfChosen
 }
 
 // underWay counts the scale-downs that still stand in their group's target, those that take one of the places at a time,
