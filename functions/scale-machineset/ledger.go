@@ -52,11 +52,11 @@ func readLedger(s snapshot.Snapshot, set *machine.MachineSet, m members) (l mach
 }
 
 // rebuild returns the ledger that says what is there: no Machine is created or deleted for it. Ordinals of Machines
-// that are on their way out stay retired.
+// that are on their way out, or that the set let go, stay retired.
 func rebuild(s snapshot.Snapshot, set *machine.MachineSet, m members) machine.Ledger {
 	l := machine.NewLedger(set.UID)
 	l.Rebuilt = s.Invocation
-	for _, x := range m.owned {
+	for _, x := range slices.Concat(m.owned, m.released, m.orphans) {
 		if k, ok := l.OrdinalOf(set.Name, x); ok && k >= l.Next {
 			l.Next = k + 1
 		}

@@ -173,6 +173,12 @@ var ledgers = []Guard{
 		return 1
 `, "", ""},
 	{"deleted-set-does-nothing", "2a.10", scale + "handler.go", `set.DeletionTimestamp == nil && `, ``, ""},
+	{"names-that-are-taken-are-passed-over", "2a.2", scale + "ledger.go", `		taken[name] = true
+`, "		_ = name\n", ""},
+	{"nobody-goes-for-what-no-set-can-have", "2a.3", scale + "ledger.go", `	if unbounded(set) != "" { // nobody`, `	if false { // nobody`, ""},
+	{"nobody-goes-while-others-wait-for-room", "2a.6", scale + "ledger.go", `	compared := len(refused) == len(m.orphans) && len(waiting) == 0`, `	compared := len(refused) == len(m.orphans)`, ""},
+	{"rebuilt-behind-every-machine", "2a.7", scale + "ledger.go", `slices.Concat(m.owned, m.released, m.orphans)`, `m.owned`, ""},
+	{"who-ran-is-no-failure", "2a.8", scale + "ledger.go", `	if x.Status.NodeRef != nil || x.Status.E`, `	if x.Status.E`, ""},
 }
 
 var launches = []Guard{

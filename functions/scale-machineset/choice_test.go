@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scalemachineset
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// at is when all of this is decided.
+var at = time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC)
+
+// workers is a set that wants so many Machines.
+func workers(replicas int32) *machine.MachineSet {
+	set := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "worker", Namespace: machine.Namespace, UID: "set-1"}}
+	set.Spec.Replicas = &replicas
+	return set
+}
+
+// worker is a Machine of the set, of any name.
+func worker(set *machine.MachineSet, name string) *machine.Machine {
+	return &machine.Machine{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Namespace: set.Namespace, UID: types.UID("uid-of-" + name), Labels: map[string]string{"app": "worker"},
+		Finalizers: []string{machine.Finalizer}, CreationTimestamp: metav1.NewTime(at.Add(-time.Hour)),
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "machine.openshift.io/v1beta1", Kind: "MachineSet", Name: set.Name, UID: set.UID, Controller: new(true)}},
+	}}
+}
+
+// member is the Machine of an ordinal.
+func member(set *machine.MachineSet, k int) *machine.Machine {
+	m := worker(set, machine.Name(set.Name, set.UID, k))
+	m.Labels[machine.LabelOrdinal] = strconv.Itoa(k)
+	return m
+}
+
+func membersOf(set *machine.MachineSet, all ...*machine.Machine) members {
+	return herdOf(snapshot.Snapshot{Machines: all}).membersOf(set, labels.SelectorFromSet(labels.Set{"app": "worker"}))
+}
+
+func ledgerOf(set *machine.MachineSet, n int) machine.Ledger {
+	l := machine.NewLedger(set.UID)
+	for ; l.Next < n; l.Next++ {
+		l.Active = append(l.Active, l.Next)
+	}
+	return l
+}
+
+// A number of replicas that no set can have lets nobody go, also where the set gets a Machine that somebody else made for it (R-S4).
+func TestNobodyGoesForWhatNoSetCanHave(t *testing.T) {
+	t.Parallel()
+	for _, replicas := range []int32{-1, maxReplicas + 1} {
+		set := workers(replicas)
+		m := membersOf(set, member(set, 0), member(set, 1), worker(set, "made-by-somebody"))
+		if c := decide(snapshot.Snapshot{Now: at}, set, ledgerOf(set, 2), m); len(c.ledger.Active) != 3 {
+			t.Errorf("%d replicas: %v stay of three: %s", replicas, c.ledger.Active, c.why)
+		}
+	}
+}
+
+// A set that has more Machines than its ledger has room for lets none of them go: the policy decides among all (2a.6).
+func TestNobodyGoesWhileOthersWaitForRoom(t *testing.T) {
+	t.Parallel()
+	set := workers(5)
+	l, all := machine.NewLedger(set.UID), []*machine.Machine{worker(set, "one-too-many")}
+	l.Adopted = map[int]machine.Member{}
+	for k := range maxAdopted {
+		m := worker(set, fmt.Sprintf("adopted-%04d", k))
+		l.Adopted[k], l.Active, l.Next = machine.Member{Name: m.Name, UID: m.UID}, append(l.Active, k), k+1
+		all = append(all, m)
+	}
+	if c := decide(snapshot.Snapshot{Now: at}, set, l, membersOf(set, all...)); len(c.ledger.Active) != maxAdopted {
+		t.Errorf("%d of %d stay: %s", len(c.ledger.Active), maxAdopted, c.why)
+	}
+}
+
+// A Machine that ran before it failed says nothing of the next: that is made at once (2a.8).
+func TestMachineThatRanMakesNobodyWait(t *testing.T) {
+	t.Parallel()
+	set := workers(1)
+	gone := member(set, 0)
+	gone.DeletionTimestamp, gone.Status.ErrorMessage = new(metav1.NewTime(at)), new("can't find created instance")
+	for _, ran := range []bool{false, true} {
+		m := gone.DeepCopy()
+		if ran {
+			m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: "n", UID: "n"}
+		}
+		c := decide(snapshot.Snapshot{Now: at}, set, ledgerOf(set, 1), membersOf(set, m))
+		if waits := c.ledger.NextCreateAt != nil; waits == ran || len(c.ledger.Active) > 0 == waits {
+			t.Errorf("it ran %v, others wait %v: %s", ran, waits, c.ledger)
+		}
+	}
+}
+
+// A name that a Machine has, in whatever state, is no other ordinal's: one that goes would be taken for the one that is to come (2a.2).
+func TestNamesThatAreTakenArePassedOver(t *testing.T) {
+	t.Parallel()
+	set := workers(2)
+	namesake := worker(set, machine.Name(set.Name, set.UID, 1)) // by chance, of an ordinal long ago
+	namesake.DeletionTimestamp = new(metav1.NewTime(at))
+	c := decide(snapshot.Snapshot{Now: at}, set, ledgerOf(set, 1), membersOf(set, member(set, 0), namesake))
+	if len(c.ledger.Active) != 2 || c.ledger.Active.Has(1) {
+		t.Errorf("active are %v: %s", c.ledger.Active, c.why)
+	}
+}
+
+// A ledger that is rebuilt gives no ordinal out again that any Machine has, whatever is to become of that (2a.7, R-S17).
+func TestRebuiltLedgerGoesOnBehindEveryMachine(t *testing.T) {
+	t.Parallel()
+	set := workers(1)
+	for name, change := range map[string]func(*machine.Machine){
+		"stays":                    func(*machine.Machine) {},
+		"goes":                     func(m *machine.Machine) { m.DeletionTimestamp = new(metav1.NewTime(at)) },
+		"no longer matches":        func(m *machine.Machine) { m.Labels["app"] = "other" },
+		"goes and matches nothing": func(m *machine.Machine) { m.Labels["app"], m.DeletionTimestamp = "other", new(metav1.NewTime(at)) },
+		"is nobody's":              func(m *machine.Machine) { m.OwnerReferences = nil },
+	} {
+		last := member(set, 7)
+		change(last)
+		l := rebuild(snapshot.Snapshot{Now: at, Invocation: "me"}, set, membersOf(set, member(set, 0), last))
+		if l.Next <= 7 {
+			t.Errorf("one that %s at ordinal 7: the next is %d", name, l.Next)
+		}
+	}
+}
