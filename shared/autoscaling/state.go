@@ -20,11 +20,12 @@ const (
 	StateKey  = "state"
 )
 
-// stateSchema is the version written, and freshSchema while a removal is fresh, which who knows only the former could not read; a higher
-// one found belongs to a newer revision (RELIABILITY G9).
+// stateSchema is the version written, freshSchema while a removal is fresh, and leftSchema while it is known what is left of a list, which who
+// knows only those before could not read; a higher one found belongs to a newer revision (RELIABILITY G9).
 const (
 	stateSchema = 1
 	freshSchema = 2
+	leftSchema  = 3
 )
 
 // State is everything evaluate-autoscale remembers from one scan to the next. It is written by compare-and-swap and
@@ -140,6 +141,13 @@ type Seen struct {
 	Nodes int          `json:"nodes,omitempty"`
 	Pods  int          `json:"pods,omitempty"`
 	Doubt *metav1.Time `json:"doubt,omitempty"` // since when a list is too short to be believed
+	Left  *Left        `json:"left,omitempty"`  // what they held then; nil: who began to doubt did not say
+}
+
+// Left is what is left of lists that lost half of what they held.
+type Left struct {
+	Nodes int `json:"nodes"`
+	Pods  int `json:"pods"`
 }
 
 // ParseState reads the value under StateKey; the empty text is a state without memories. It refuses unknown fields,
@@ -153,8 +161,8 @@ func ParseState(text string) (State, error) {
 	if err := errors.Join(append(wrong, err)...); err != nil {
 		return State{}, fmt.Errorf("parse autoscaler state: %w", err)
 	}
-	if s.Schema != stateSchema && s.Schema != freshSchema {
-		return State{}, fmt.Errorf("parse autoscaler state: schema %d, want %d or %d", s.Schema, stateSchema, freshSchema)
+	if s.Schema < stateSchema || s.Schema > leftSchema {
+		return State{}, fmt.Errorf("parse autoscaler state: schema %d, want %d to %d", s.Schema, stateSchema, leftSchema)
 	}
 	return s, nil
 }
@@ -164,7 +172,7 @@ func NewerState(text string) bool {
 	var s struct {
 		Schema int `json:"schema"`
 	}
-	return json.Unmarshal([]byte(text), &s) == nil && s.Schema > freshSchema
+	return json.Unmarshal([]byte(text), &s) == nil && s.Schema > leftSchema
 }
 
 // String returns the state as it is stored: a line for every fact, in the lowest schema that has them all.
@@ -172,6 +180,9 @@ func (s State) String() string {
 	s.Schema = stateSchema
 	if slices.ContainsFunc(s.Removals, func(r Removal) bool { return r.Fresh }) {
 		s.Schema = freshSchema
+	}
+	if s.Seen.Left != nil {
+		s.Schema = leftSchema
 	}
 	b, err := json.MarshalIndent(s, "", " ")
 	if err != nil { // no field of State can fail to marshal

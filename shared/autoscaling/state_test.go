@@ -39,7 +39,7 @@ func TestStateIsReadBackAsWritten(t *testing.T) {
 func TestParseStateRefusesWhatItCannotKeep(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"newer schema":  `{"schema": 3}`,
+		"newer schema":  `{"schema": 4}`,
 		"no schema":     `{}`,
 		"unknown field": `{"schema": 1, "plans": []}`,
 		"not JSON":      `schema: 1`,
@@ -67,8 +67,19 @@ func TestStateWithAFreshRemovalIsOfANewerSchema(t *testing.T) {
 			}
 		}
 	}
-	if !NewerState(`{"schema": 3}`) {
-		t.Error("schema 3 is not newer")
+	if !NewerState(`{"schema": 4}`) {
+		t.Error("schema 4 is not newer")
+	}
+}
+
+// So does who does not know that it is told what is left of a list (RELIABILITY G9).
+func TestStateThatSaysWhatIsLeftIsOfANewerSchema(t *testing.T) {
+	t.Parallel()
+	for _, fresh := range []bool{false, true} {
+		state := State{Removals: []Removal{{Plan: "a", Fresh: fresh}}, Seen: Seen{Pods: 40, Left: &Left{Pods: 3}}}
+		if s, err := ParseState(state.String()); err != nil || s.Schema != 3 || s.Seen.Left == nil || NewerState(state.String()) {
+			t.Errorf("fresh %t: schema %d, error %v, want 3", fresh, s.Schema, err)
+		}
 	}
 }
 

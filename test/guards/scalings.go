@@ -9,6 +9,7 @@ var scalings = []Guard{
 	{"plan-of-this-revision", "2d", autoscale + "resize.go", `	return n.Resize != nil && n.Resize.Plan != g.set.Annotations[machine.AnnotationLastPlan]`, `	return n.Resize != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"newer-state-is-left-alone", "G9", autoscale + "stopped.go", `	if autoscaling.NewerState(cm.Data[autoscaling.StateKey]) || tells(`, `	if tells(`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"lists-that-lost-half", "G8", autoscale + "doubt.go", `	return seen.Doubt != nil`, `	return false`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"lists-that-go-on-losing", "G8", autoscale + "doubt.go", `	case seen.Doubt == nil, seen.Left != nil && (`, `	case seen.Doubt == nil, false && (`, "./functions/evaluate-autoscale -run=TestList"},
 	{"newer-ledger-shrinks-nothing", "G9", autoscale + "group.go", `	return sc.newerLedger(g) || g.surplus()`, `	return g.surplus()`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"newer-ledger-calls-off-the-drain", "G9", autoscale + "removal.go", `	case sc.newerLedger(g):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"newer-ledger-keeps-its-nodes", "G9", autoscale + "room.go", `	case sc.newerLedger(c.group):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
