@@ -43,6 +43,7 @@ var ends = []Guard{
 	{"others-are-read-before-a-removal", "2b.9", provision + "reads.go", `		all = append(all, claimQuery)
 `, "", ""},
 	{"node-stays-with-the-claimant", "2e", provision + "terminate.go", `n.DeletionTimestamp == nil && l.claimant() == nil {`, `n.DeletionTimestamp == nil {`, ""},
+	{"stranger-at-the-address-stays", "2e", provision + "terminate.go", `		there := l.m.Status.NodeRef == nil && `, `		there := `, ""},
 	{"node-goes-with-its-instance", "2e", provision + "terminate.go", `		if n.DeletionTimestamp == nil && l.c`, `		if false && l.c`, ""},
 	{"every-node-goes-with-its-instance", "2e", provision + "terminate.go", `	for _, n := range l.nodes() { // each that`, `	for _, n := range l.nodes()[:min(1, len(l.nodes()))] { // each that`, ""},
 	{"scan-lets-a-machine-of-two-nodes-go", "2e", provision + "terminate.go", `	if machine.SeveralNodes(l.m) {`, `	if false {`, ""},
