@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/token"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/machine-functions/machine-functions/test/guards"
 )
@@ -191,4 +193,72 @@ func reasonIn(n ast.Node) string {
 		}
 	}
 	return ""
+}
+
+// What a page says of the flood is what the evidence has, which is written anew by each: who measures again tells of it again.
+func TestFloodIsToldAsItWasMeasured(t *testing.T) {
+	t.Parallel()
+	evidence := text(t, "../docs/evidence/load-events.txt")
+	_, page, found := strings.Cut(text(t, "../docs/without-a-leader.md"), "\n## What a flood does\n")
+	page, _, ends := strings.Cut(page, "\n## ")
+	broker, functions, both := strings.Cut(evidence, "\nstraight at the functions:")
+	if !found || !ends || !both {
+		t.Fatal("the page has no such chapter, or the evidence not both parts")
+	}
+	said := func(part, pattern string) string {
+		t.Helper()
+		m := regexp.MustCompile(pattern).FindStringSubmatch(part)
+		if m == nil {
+			t.Fatalf("the evidence has no %s", pattern)
+		}
+		return m[1]
+	}
+	count := func(part, pattern string) float64 {
+		t.Helper()
+		n, err := strconv.ParseFloat(said(part, pattern), 64)
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	number := func(n float64) string {
+		digits := strconv.Itoa(int(n))
+		if len(digits) > 3 {
+			digits = digits[:len(digits)-3] + "," + digits[len(digits)-3:]
+		}
+		return digits
+	}
+	within := func(part, pattern string) string {
+		t.Helper()
+		d, err := time.ParseDuration(said(part, pattern))
+		if err != nil {
+			t.Error(err)
+		}
+		return strconv.FormatFloat(math.Ceil(d.Seconds()*10)/10, 'f', -1, 64) + " s"
+	}
+	dead := 0.0
+	for one := range strings.SplitSeq(said(evidence, `\ndead letters: (.*)`), ", ") {
+		dead += count(one, `^(\d+)`)
+	}
+	turned := "none was turned away"
+	if strings.Contains(functions, "answered 429") {
+		turned = number(count(functions, `answered 429 Too Many Requests +(\d+)`)) + " were turned away"
+	}
+	for _, words := range []string{
+		"wanted " + within(evidence, `converged (\S+) after`) + " after the last event",
+		number(count(functions, ` (\d+)/s of 1000/s`)) + " events a second",
+		"half were answered within " + within(functions, `p50 ([0-9.]+m?s)`),
+		"99 % within " + within(functions, `p99 ([0-9.]+m?s)`),
+		"all within " + within(functions, `at most ([0-9.]+m?s)`),
+		turned,
+		number(count(functions, `answered by a killed process +(\d+)`)) + " whose process was killed",
+		"needed " + number(math.Round(count(functions, `(\d+) invocations`)/1000)*1000),
+		"the Broker took " + number(count(broker, `answered 202 Accepted +(\d+)`)/180) + " and refused the others (500), all within " + within(broker, `a request took .* at most ([0-9.]+m?s)`),
+		"took nothing for " + within(broker, `no event was taken: ([0-9.]+m?s)`),
+		"Dead letters were " + number(dead) + ", " + number(count(evidence, `(\d+) that the filter did not answer`)) + " of them",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(page), " "), words) {
+			t.Errorf("without-a-leader.md does not say %q", words)
+		}
+	}
 }
