@@ -14,6 +14,7 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 	"github.com/machine-functions/machine-functions/test/scenario"
 )
@@ -67,6 +68,25 @@ func TestSilentCloudCostsFewWritesInAScan(t *testing.T) {
 		s.Now = silent.World.Now.Add(time.Duration(later) * period)
 		if p := Decide(s); p.Quiet() {
 			t.Errorf("%s is not told when it is asked about", one.Name)
+		}
+	}
+}
+
+// An instance that is on its way out is nobody's: it is neither recorded, as the id would stay for ever (R-S16), nor counts as there (2b.7).
+func TestWhatIsBeingDeletedIsNoInstance(t *testing.T) {
+	t.Parallel()
+	const id = "kubemark:///i-1"
+	for _, recorded := range []bool{false, true} {
+		m := &machine.Machine{}
+		m.UID = "m"
+		if recorded {
+			m.Spec.ProviderID = new(id)
+		}
+		for state, there := range map[provider.State]bool{provider.StateRunning: true, provider.StateDeleting: false} {
+			l := life{m: m, cloud: snapshot.Cloud{Found: []provider.Instance{{ID: "i-1", ProviderID: id, UID: m.UID, State: state}}}}
+			if got := l.shown() != nil; got != there {
+				t.Errorf("recorded %v, %s: it is there %v", recorded, state, got)
+			}
 		}
 	}
 }

@@ -253,6 +253,7 @@ var launches = []Guard{
 	}
 	_, _, _ = renamed, id, recorded
 `, ""},
+	{"what-is-being-deleted-is-no-instance", "2b.7", provision + "follow.go", `		case in.Child, in.State == provider.StateDeleting, !rec`, `		case in.Child, !rec`, ""},
 	{"sole-instance-is-followed", "2b.7", provision + "follow.go", `		case recorded && in.Sole && in.UID == machine.InstanceUID(l.m):`, `		case false:`, ""},
 	{"twin-goes-by-its-id", "2b.7", provision + "twin.go", `		a.Ref = provider.Ref{Name: l.m.Name, ID: in.ID}`, `		a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, ID: in.ID}`, ""},
 	{"smallest-only-after-the-horizon", "2b.7", provision + "follow.go", `	if len(mine) > 1 && l.intent.Unresolved()`, `	if false && l.intent.Unresolved()`, ""},
