@@ -90,3 +90,21 @@ func TestWhatIsBeingDeletedIsNoInstance(t *testing.T) {
 		}
 	}
 }
+
+// That an instance ended is believed no sooner than at a second reading, also where the cloud itself says so: Failed is final (B21, R-S12).
+func TestEndedIsBelievedAtASecondReading(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for after, fails := range map[time.Duration]bool{0: false, believed - time.Second: false, believed: true} {
+		m := &machine.Machine{}
+		m.Status.Phase = new(machine.PhaseRunning)
+		l := life{Snapshot: snapshot.Snapshot{Now: now.Add(after)}, m: m, cloud: snapshot.Cloud{Horizon: time.Hour, Ended: "Server.SpotInstanceTermination"}}
+		seq := l.lost(m.DeepCopy(), now)
+		if len(seq.Do) != 1 {
+			t.Fatalf("%v after the first reading: %v", after, seq)
+		}
+		if got := phase(seq.Do[0].(plan.UpdateStatus).New.(*machine.Machine)) == machine.PhaseFailed; got != fails {
+			t.Errorf("%v after the first reading it fails: %v", after, got)
+		}
+	}
+}

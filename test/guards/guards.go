@@ -267,6 +267,8 @@ var launches = []Guard{
 	{"name-of-an-instance-without-a-tag", "2b.7", run + "list.go", ` && (in.UID != "" || in.Name == m.Name) {`, ` {`, ""},
 	{"not-asked-is-no-absence", "G5", provision + "handler.go", `	case l.cloud.Later: // its turn comes`, `	case false:`, ""},
 	{"missing-from-the-future-is-of-now", "G7", provision + "follow.go", `missed(l.m) && !machine.TooFar(c.LastTransitionTime.Time, l.Now, 0) {`, `missed(l.m) {`, ""},
+	{"ended-is-believed-at-a-second-reading", "2b.7", provision + "follow.go", `		return since.Add(believed)
+`, "		return since\n", ""},
 	{"missing-is-believed-late", "2b.7", provision + "follow.go", `	return since.Add(max(l.cloud.Horizon, believed))`, `	return since`, ""},
 }
 
