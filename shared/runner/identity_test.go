@@ -165,3 +165,30 @@ func TestInventorySaysWhoseAccountItIs(t *testing.T) {
 		}
 	}
 }
+
+// What an account's spec leads to by now, as after somebody named another region on record, is not that account: what is there proves
+// nothing about this one, which would be forgotten as empty, and its Nodes taken for those of instances that are gone (2b.10, R-S2, R-S3).
+func TestInventoryIsOfTheAccountThatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{accountOfC, accountOfC + "@c", accountOfC + "elsewhere"} {
+		cloud := &memory.Cloud{}
+		cloud.Add(accountOfC, "c", provider.Instance{Name: "worker-0", UID: "worker-0", State: provider.StateRunning})
+		spec := fmt.Sprintf(`{"kind":%q,"type":"small"}`, memory.Kind)
+		var got map[string]snapshot.Account
+		r := testRunner(function.Function{
+			Name: "look",
+			Reads: func(snapshot.Snapshot) snapshot.Scope {
+				return snapshot.Scope{Accounts: []snapshot.AccountQuery{{Key: key, Namespace: machine.Namespace, Spec: spec, ClusterID: "c"}}}
+			},
+			Decide: func(s snapshot.Snapshot) plan.Plan { got = s.Accounts; return plan.Plan{} },
+		}, apiserver.New(time.Now).As("look"))
+		r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
+		if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		elsewhere := key == accountOfC+"elsewhere"
+		if a := got[key]; (a.Err != nil) != elsewhere || (len(a.Instances) == 0) != elsewhere {
+			t.Errorf("%s: %d instances, error %v", key, len(a.Instances), a.Err)
+		}
+	}
+}
