@@ -250,11 +250,43 @@ func TestUnansweredCallIsRemembered(t *testing.T) {
 			t.Errorf("the answered call before it counts as lost: %v", again)
 		}
 	}
+	twice := lost.Released("", time.Time{}).Claimed("me", at(20*time.Second), time.Minute).Released(OutcomeRefused, time.Time{})
+	if until := twice.SurfacesUntil(time.Minute); !until.Equal(at(70 * time.Second)) {
+		t.Errorf("of two calls without an answer the latter may surface until %v", until)
+	}
 	if until := lost.SurfacesUntil(time.Minute); !until.Equal(at(70 * time.Second)) {
 		t.Errorf("a call under way may surface until %v", until)
 	}
 	if done := lost.Released(OutcomeCreated, time.Time{}); done.Unresolved() {
 		t.Errorf("created: %v", done)
+	}
+}
+
+// An edit ends an attempt that was refused midway, but none of which something may be there that nobody knows (RELIABILITY 2b.4).
+func TestEditEndsNoAttemptThatMayHaveMadeSomething(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	m := &Machine{ObjectMeta: metav1.ObjectMeta{UID: "u", Generation: 2}}
+	refused := NewIntent(m, 1, "kubemark", []byte(`{}`)).Claimed("me", now, time.Minute)
+	refused = refused.Released(OutcomePartial, time.Time{})
+	refused.Generation = 1
+	if !refused.Outdated(m) {
+		t.Errorf("what was refused midway goes on after an edit: %v", refused)
+	}
+	lost := refused
+	lost.Unanswered = new(metav1.NewTime(now))
+	if lost.Outdated(m) {
+		t.Errorf("an edit ends an attempt of which a call has no answer: %v", lost)
+	}
+	linked := m.DeepCopy()
+	linked.Status.NodeRef = &corev1.ObjectReference{Name: "n"}
+	if refused.Outdated(linked) {
+		t.Errorf("an edit ends an attempt whose instance is a Node: %v", refused)
+	}
+	gone := m.DeepCopy()
+	gone.DeletionTimestamp = new(metav1.NewTime(now))
+	if refused.Outdated(gone) {
+		t.Errorf("a deletion ends an attempt: %v", refused)
 	}
 }
 
