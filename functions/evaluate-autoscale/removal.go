@@ -63,7 +63,7 @@ func (sc *scan) continueRemovals() {
 		if stands && (r.Fresh || old && sc.wrote(n)) { // only now: its write may have taken any time, or have been lost
 			r.Fresh, r.At = false, *sc.now()
 		}
-		if stands && !sc.wrote(n) && !sc.doubt && !sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 && !sc.delayed(*r, n) {
+		if stands && !sc.doubt && !sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 && !sc.delayed(*r, n) {
 			g := sc.byID[r.Group]
 			empty[g] = append(empty[g], *r)
 		}

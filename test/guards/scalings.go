@@ -37,7 +37,7 @@ var scalings = []Guard{
 	{"unmade-goes-by-its-name", "2d", autoscale + "lost.go", `append(victims, unmade[:min(never, len(unmade))]...)`, `append(victims, unmade[:0]...)`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"pods-again-after-the-taint", "2d", autoscale + "removal.go", `!sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 && `, `len(sc.remaining(n)) == 0 && `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"taint-is-seen-before-it-is-old", "2d", autoscale + "removal.go", `			r.Fresh, r.At = false, *sc.now()`, `			r.Fresh = false`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"taint-written-now-is-not-old", "2d", autoscale + "removal.go", `if stands && !sc.wrote(n) && `, `if stands && `, "./functions/evaluate-autoscale -run=TestScenarios|TestTaint"},
+	{"taint-written-now-is-not-old", "2d", autoscale + "removal.go", `old && sc.wrote(n)`, `old && false`, "./functions/evaluate-autoscale -run=TestScenarios|TestTaint"},
 	{"empty-before-it-goes", "2d", autoscale + "removal.go", ` && len(sc.remaining(n)) == 0 && !sc`, ` && !sc`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"minimum-at-the-commit", "2d", autoscale + "removal.go", `	sc.giveBackKept()
 `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
