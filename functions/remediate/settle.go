@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// holdFor is how long a remediation counts as under way at least: the status of its set may be older than it.
+	// holdFor is how long a remediation counts as under way at least.
 	holdFor = time.Minute
 	// releaseAfter is when it no longer does, unless a step follows, whatever became of it (RELIABILITY 2f).
 	releaseAfter = 30 * time.Minute
@@ -107,7 +107,19 @@ func (c *check) underWay(f remediation, t *target) bool {
 		return !c.network.succeeded(c.Snapshot, c.h.Namespace, f.At.Time)
 	}
 	set := c.MachineSet(c.h.Namespace, f.Set)
-	return set != nil && (set.Spec.Replicas == nil || int(set.Status.ReadyReplicas)+c.sickOf(set) < int(*set.Spec.Replicas))
+	return set != nil && (set.Spec.Replicas == nil || c.readyOf(set)+c.sickOf(set) < int(*set.Spec.Replicas))
+}
+
+// readyOf counts the Machines of a set that are Ready, as they were read: the set's status may be older, for as long as nobody writes it,
+// and would go on calling whole what is replaced no more.
+func (c *check) readyOf(set *machine.MachineSet) int {
+	n := 0
+	for _, m := range c.Machines {
+		if m.DeletionTimestamp == nil && metav1.IsControlledBy(m, set) && ready(c.network.nodeOf(m)) {
+			n++
+		}
+	}
+	return n
 }
 
 // sickOf counts the Machines of a set that are not Ready for a reason of their own: they wait for their turn, or nobody

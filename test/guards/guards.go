@@ -384,6 +384,7 @@ var repairs = []Guard{
 	{"storm-cools-down", "2f", heal + "limits.go", `	case s != nil && s.Over != nil:`, `	case false:`, ""},
 	{"node-gone-is-seen-twice", "2f", heal + "health.go", `due: since.Add(looksApart), sight: reasonNotFound`, `due: since.Add(-looksApart), sight: reasonNotFound`, ""},
 	{"hopeless-spec-is-not-replaced", "2f", heal + "health.go", `reason: reasonInvalid, message: "the spec can never work, a replacement would not help"}`, `reason: reasonInvalid, due: updated, message: "the spec can never work, a replacement would not help"}`, ""},
+	{"set-is-whole-by-its-machines", "2f", heal + "settle.go", `c.readyOf(set)+c.sickOf(set)`, `int(set.Status.ReadyReplicas)+c.sickOf(set)`, ""},
 	{"one-master-in-flight", "2f", heal + "admit.go", `	case t.controlPlane() && d.masterInFlight():
 		return heldMaster
 `, "", ""},
