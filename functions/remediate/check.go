@@ -4,7 +4,6 @@ package remediate
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +31,7 @@ type check struct {
 	next        record // as it has to be
 	settled     []plan.Note
 	targets     []*target
+	byUID       map[types.UID]*target // of the targets: a storm makes hundreds of them be asked for hundreds of times
 	sum         sum
 	restriction restriction // why nothing at all is remediated
 	idles       restriction // why the check is not even asked
@@ -49,7 +49,7 @@ type target struct {
 
 // newCheck reads a check. Its error names what cannot be understood; a record that cannot be is kept as it is.
 func newCheck(s snapshot.Snapshot, h *machine.MachineHealthCheck, legacy *machine.LegacyHealthCheck, net network) (*check, error) {
-	c := &check{Snapshot: s, h: h, legacy: legacy, network: net}
+	c := &check{Snapshot: s, h: h, legacy: legacy, network: net, byUID: map[types.UID]*target{}}
 	var err error
 	if c.record, err = parseRecord(h.Annotations[machine.AnnotationInFlight]); err != nil {
 		c.newer = true
@@ -69,7 +69,8 @@ func newCheck(s snapshot.Snapshot, h *machine.MachineHealthCheck, legacy *machin
 	}
 	for _, m := range s.Machines { // also for a check that is not understood, to say so on them
 		if m.Namespace == h.Namespace && c.selector.Matches(labels.Set(m.Labels)) {
-			c.targets = append(c.targets, c.look(m))
+			t := c.look(m)
+			c.targets, c.byUID[m.UID] = append(c.targets, t), t
 		}
 	}
 	c.sum = c.count()
@@ -102,13 +103,8 @@ func (c *check) object(h *machine.MachineHealthCheck) plan.Object {
 	return l
 }
 
-func (c *check) target(uid types.UID) *target {
-	i := slices.IndexFunc(c.targets, func(t *target) bool { return t.m.UID == uid })
-	if i < 0 {
-		return nil
-	}
-	return c.targets[i]
-}
+// target returns the Machine of this UID, if the check selects it, or nil.
+func (c *check) target(uid types.UID) *target { return c.byUID[uid] }
 
 // does returns what the step that f is at does about its Machine. What Failed has no host to power on and off (B57).
 func (c *check) does(f remediation, t *target) string {

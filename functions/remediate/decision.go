@@ -38,7 +38,7 @@ func newDecision(s snapshot.Snapshot) *decision {
 		h, err := translate(l, rules)
 		c, failed := newCheck(s, h, l, d.network)
 		if err != nil { // nothing is known of when a Machine is sick
-			c.targets = nil
+			c.targets, c.byUID = nil, nil
 		}
 		d.add(c, cmp.Or(failed, err))
 	}

@@ -4,7 +4,6 @@ package remediate
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -161,7 +160,7 @@ func networkOf(s snapshot.Snapshot) network {
 func (c *check) gone() int {
 	n := 0
 	for _, f := range c.next.InFlight {
-		if !slices.ContainsFunc(c.targets, func(t *target) bool { return t.m.UID == f.UID }) {
+		if c.target(f.UID) == nil {
 			n++
 		}
 	}
