@@ -3,7 +3,10 @@
 package sweepinstances
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,7 +74,7 @@ func (w sweep) horizon() time.Duration {
 	return most
 }
 
-// exorcise deletes the Nodes of which two sightings, a Horizon apart, are on record, a few in each sweep. Many at once
+// exorcise deletes the Nodes of which two sightings, a Horizon apart, are on record, a few in each sweep, others first each time. Many at once
 // are only told of: then something else is wrong.
 func (w sweep) exorcise() []plan.Sequence {
 	if len(w.ghosts) > max(maxDeletes, len(w.Nodes)/10) {
@@ -79,15 +82,29 @@ func (w sweep) exorcise() []plan.Sequence {
 		return []plan.Sequence{{Notes: []plan.Note{plan.Warning(w.object(), "SweepHeld", why)}}}
 	}
 	var all []plan.Sequence
-	for _, n := range w.ghosts {
+	asked := 0 // in earlier rounds too
+	for key := range w.Outcomes {
+		if strings.HasPrefix(string(key), "delete node/") {
+			asked++
+		}
+	}
+	ghosts := slices.Clone(w.ghosts)
+	slices.SortStableFunc(ghosts, func(a, b *corev1.Node) int { return cmp.Compare(w.turn(ghostKey(a)), w.turn(ghostKey(b))) })
+	for _, n := range ghosts {
 		if !w.believed(ghostKey(n), n.CreationTimestamp.Time, w.horizon()) {
 			continue
 		}
 		a := plan.Delete{Object: n, IfUnchanged: true, Why: "its machine and its instance are gone"}
-		if o, tried := w.Outcome(a); tried && o.Result == plan.Refused {
+		o, tried := w.Outcome(a)
+		if tried && o.Result == plan.Refused {
 			why := "node " + n.Name + " cannot be deleted: " + o.Message
 			all = append(all, plan.Sequence{Notes: []plan.Note{plan.Warning(w.object(), "FailedDelete", why)}})
 			continue
+		}
+		if !tried {
+			if asked++; asked > maxDeletes {
+				continue
+			}
 		}
 		all = append(all, plan.Sequence{Do: []plan.Action{a}, Notes: []plan.Note{plan.Normal(w.object(), "OrphanRemoved", "node "+n.Name)}})
 	}

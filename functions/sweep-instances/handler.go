@@ -34,7 +34,7 @@ import (
 var Function = function.Function{Name: "sweep-instances", Reads: reads, Decide: Decide}
 
 const (
-	// maxDeletes bounds what one sweep removes.
+	// maxDeletes bounds the instances, and the Nodes, that one sweep removes.
 	maxDeletes = 5
 	// annotationConfirmed on the state lets go, although they are many, what was found up to the time in it.
 	annotationConfirmed = "machine.openshift.io/sweep-confirmed"
@@ -89,14 +89,9 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 // inTurn orders finds otherwise in each sweep: what a cloud refuses to remove is known only once it was asked for, and must not hold up the
 // rest (R-L4). What was made without a Machine comes before what former attempts left, which has the last place all the same.
 func (w sweep) inTurn(goes []find) []find {
-	turn := func(f find) uint64 {
-		h := fnv.New64a()
-		_, _ = fmt.Fprintln(h, f.key(), w.Now.Truncate(sweepEvery).Unix()) // a hash never fails
-		return h.Sum64()
-	}
 	slices.SortStableFunc(goes, func(a, b find) int {
 		if a.former == b.former {
-			return cmp.Compare(turn(a), turn(b))
+			return cmp.Compare(w.turn(a.key()), w.turn(b.key()))
 		}
 		if b.former {
 			return -1
@@ -108,6 +103,13 @@ func (w sweep) inTurn(goes []find) []find {
 		goes = slices.Insert(slices.Delete(goes, i, i+1), maxDeletes-1, f)
 	}
 	return goes
+}
+
+// turn orders what is called by keys otherwise in each sweep.
+func (w sweep) turn(key string) uint64 {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintln(h, key, w.Now.Truncate(sweepEvery).Unix()) // a hash never fails
+	return h.Sum64()
 }
 
 // sweep is one decision.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -113,7 +114,11 @@ func (w sweep) sightings() []sighting {
 func (w sweep) carried(account string, rank int) []sighting {
 	var all []sighting
 	for key, since := range of(w.state.Sightings, account) {
-		all = append(all, sighting{key: key, since: since, known: true, rank: rank})
+		x := sighting{key: key, since: since, known: true, rank: rank}
+		if strings.HasPrefix(key, machine.ForeignKey(account, "")) {
+			x.rank = rankForeign
+		}
+		all = append(all, x)
 	}
 	return all
 }

@@ -108,6 +108,27 @@ func TestForeignFindsGiveWay(t *testing.T) {
 	}
 }
 
+// Nor does it where its account does not answer, and what is on record of it is carried on.
+func TestForeignFindsOfASilentAccountGiveWay(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	w := sweep{Snapshot: snapshot.Snapshot{Now: now, Accounts: map[string]snapshot.Account{"silent": {Err: &snapshot.Refusal{Message: "no answer"}}}}}
+	w.state.Schema, w.state.Sightings = 1, map[string]metav1.Time{}
+	for k := range maxSightings {
+		w.state.Sightings[machine.ForeignKey("silent", fmt.Sprint(k))] = metav1.NewTime(now.Add(-time.Hour))
+	}
+	orphan := find{account: "other", in: provider.Instance{ID: "orphan", UID: "gone", Created: now}}
+	w.finds = []find{orphan}
+	text, _ := remembered(t, w)
+	state, err := machine.ParseSweepState(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := state.Sightings[orphan.key()]; !ok || len(state.Sightings) != maxSightings {
+		t.Errorf("%d sightings; the orphan among them: %v", len(state.Sightings), ok)
+	}
+}
+
 // remembered returns the state that w writes, and what it tells.
 func remembered(t *testing.T, w sweep) (string, []plan.Note) {
 	t.Helper()

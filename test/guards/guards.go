@@ -275,6 +275,18 @@ var launches = []Guard{
 }
 
 var sweeps = []Guard{
+	{"few-nodes-at-a-time", "G8", sweep + "ghosts.go", `asked > maxDeletes {`, `asked > maxDeletes*1000 {`, ""},
+	{"each-sweep-has-other-nodes-first", "2b.10", sweep + "ghosts.go", `cmp.Compare(w.turn(ghostKey(a)), w.turn(ghostKey(b)))`, `cmp.Compare(ghostKey(a), ghostKey(b))`, ""},
+	{"what-is-only-told-of-gives-way", "2b.10", sweep + "remember.go", `			x.rank = rankForeign
+		}
+		all = append(all, x)
+	}
+	return all
+`, `		}
+		all = append(all, x)
+	}
+	return all
+`, ""},
 	{"ghost-only-unchanged", "G3", sweep + "ghosts.go", `IfUnchanged: true, `, ``, ""},
 	{"left-where-no-instance-can-be", "2b.10", sweep + "find.go", ` && machine.OtherRegion(account, i.Account)`, ` && account != i.Account`, ""},
 	{"claim-goes-with-its-machine", "2b.10", sweep + "find.go", `in.Child && !in.Sole && `, `in.Child && `, ""},
