@@ -352,6 +352,10 @@ var drains = []Guard{
 	{"volumes-are-waited-for", "2e", drain + "handler.go", `	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes != "" {`, `	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes == "never" {`, ""},
 	{"pods-are-waited-for", "2e", drain + "handler.go", `	if progress := e.progress(); progress != "" {`, `	if progress := e.progress(); progress == "never" {`, ""},
 	{"blocked-pods-block", "2e", drain + "handler.go", `	if reason := e.obstacle(); reason != "" {`, `	if reason := e.obstacle(); reason == "never" {`, ""},
+	{"budget-of-its-namespace", "2e", drain + "evict.go", `		if b.Namespace != p.Namespace || exhausted`, `		if exhausted`, ""},
+	{"pod-that-never-ran-goes", "2e", drain + "evict.go", `a.Pod.Status.Phase != corev1.PodPending && len`, `len`, ""},
+	{"one-drain-of-a-node", "2e", drain + "handler.go", `		if n != nil && draining[n] {`, `		if false {`, ""},
+	{"drain-before-a-removal", "2e", drain + "handler.go", `ok && !draining[n] {`, `ok {`, ""},
 	{"hooks-before-the-drain", "2e", drain + "handler.go", `	case len(d.m.Spec.LifecycleHooks.PreDrain) > 0:`, `	case false:`, ""},
 	{"cordon-before-evictions", "2e", drain + "handler.go", `	if !closed(d.n) {
 		return d.cordon()
@@ -397,6 +401,7 @@ var repairs = []Guard{
 	{"node-gone-is-seen-twice", "2f", heal + "health.go", `due: since.Add(looksApart), sight: reasonNotFound`, `due: since.Add(-looksApart), sight: reasonNotFound`, ""},
 	{"hopeless-spec-is-not-replaced", "2f", heal + "health.go", `reason: reasonInvalid, message: "the spec can never work, a replacement would not help"}`, `reason: reasonInvalid, due: updated, message: "the spec can never work, a replacement would not help"}`, ""},
 	{"set-is-whole-by-its-machines", "2f", heal + "settle.go", `c.readyOf(set)+c.sickOf(set)`, `int(set.Status.ReadyReplicas)+c.sickOf(set)`, ""},
+	{"power-cycle-needs-no-set", "2f", heal + "admit.go", ` && c.does(f, t) == stepReplace`, ``, ""},
 	{"one-master-in-flight", "2f", heal + "admit.go", `	case t.controlPlane() && d.masterInFlight():
 		return heldMaster
 `, "", ""},
