@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guards
+
+// repairs are the guards of what replaces sick Machines, and of the budget of the cluster.
+var repairs = []Guard{
+	{"sick-only-unchanged", "G3", heal + "repair.go", `IfUnchanged: true, `, ``, ""},
+	{"paused-machine-is-not-remediated", "2f", heal + "admit.go", `	case machine.IsPaused(t.m):`, `	case false:`, ""},
+	{"set-that-adopted-what-is-in-flight", "2f", heal + "settle.go", `f.Set = replacing(f, t)`, `_ = replacing(f, t)`, ""},
+	{"as-many-in-flight", "2f", heal + "admit.go", `	case !c.room():
+		return fmt.Sprintf(heldFlight, c.name())
+`, "", ""},
+	{"another-node-of-the-instance-is-ready", "2f", heal + "limits.go", `(m))]; other != nil {`, `(m))]; other == best {`, ""},
+	{"slot-of-the-budget", "G8", heal + "repair.go", ` || !d.budget.stored.Holds(f.UID, d.Now) {`, ` {`, ""},
+	{"budget-at-once", "G8", words + "disruption.go", `	if atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {`, `	if len(next.Slots) >= l.PerHour {`, ""},
+	{"budget-per-hour", "G8", words + "disruption.go", `atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {`, `atOnce >= l.AtOnce {`, ""},
+	{"claim-before-remediation", "2f", heal + "repair.go", `		case t.m.Annotations[machine.AnnotationRemediatedBy] != claim:
+			all = append(all, c.take(t, claim, does))
+`, "", ""},
+	{"record-before-remediation", "G4", heal + "handler.go", `			all = append(all, c.commit())
+			continue
+`, `			all = append(all, c.commit())
+			c.record = c.next
+`, ""},
+	{"still-sick", "2f", heal + "repair.go", `		if t == nil || !t.sick(d.Now) ||`, `		if t == nil ||`, ""},
+	{"partition-is-no-illness", "2f", heal + "limits.go", `	case c.network.partitioned():`, `	case false:`, ""},
+	{"in-flight-is-held-too", "2f", heal + "repair.go", ` || d.held[f.UID] != ""`, ``, ""},
+	{"check-of-its-namespace", "2f", heal + "check.go", `		if m.Namespace == h.Namespace && `, `		if `, ""},
+	{"successor-of-its-namespace", "2f", heal + "controlplane.go", `		return m.Namespace == namespace && m`, `		return namespace != "?" && m`, ""},
+	{"too-many-unhealthy", "2f", heal + "limits.go", `	case c.sum.unhealthy() > c.sum.most:`, `	case false:`, ""},
+	{"storm-cools-down", "2f", heal + "limits.go", `	case s != nil && s.Over != nil:`, `	case false:`, ""},
+	{"node-gone-is-seen-twice", "2f", heal + "health.go", `due: since.Add(looksApart), sight: reasonNotFound`, `due: since.Add(-looksApart), sight: reasonNotFound`, ""},
+	{"hopeless-spec-is-not-replaced", "2f", heal + "health.go", `reason: reasonInvalid, message: "the spec can never work, a replacement would not help"}`, `reason: reasonInvalid, due: updated, message: "the spec can never work, a replacement would not help"}`, ""},
+	{"set-is-whole-by-its-machines", "2f", heal + "settle.go", `c.readyOf(set)+c.sickOf(set)`, `int(set.Status.ReadyReplicas)+c.sickOf(set)`, ""},
+	{"power-cycle-needs-no-set", "2f", heal + "admit.go", ` && c.does(f, t) == stepReplace`, ``, ""},
+	{"one-master-in-flight", "2f", heal + "admit.go", `	case t.controlPlane() && d.masterInFlight():
+		return heldMaster
+`, "", ""},
+}
