@@ -221,9 +221,9 @@ func (w sweep) readyNode(f find) string {
 	if f.in.ProviderID == "" {
 		return ""
 	}
+	owner := w.known[f.account].Namespace + "/" + f.in.Name // thousands are compared with thousands
 	for _, n := range w.Nodes {
-		namespace, name, marked := machine.AnnotatedMachine(n)
-		former := marked && name == f.in.Name && namespace == w.known[f.account].Namespace && !w.owners.listed[machine.InstanceOf(n.Spec.ProviderID)]
+		former := n.Annotations[machine.AnnotationMachine] == owner && !w.owners.listed[machine.InstanceOf(n.Spec.ProviderID)]
 		if (machine.RunsOn(f.in.ProviderID, f.in.Addresses, n) || former) && machine.NodeReady(n) {
 			return n.Name
 		}
