@@ -117,3 +117,19 @@ func TestSlotsOfAClockThatWasAhead(t *testing.T) {
 		t.Errorf("%v, %v: want the slot of b alone", next, ok)
 	}
 }
+
+// Who has a slot asks again in each round, and has it, at its time: also where no other is left.
+func TestSlotIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	l, want := DisruptionLimits{AtOnce: 1, PerHour: 1}, Slot{Machine: "worker-a", UID: "machine-a", ControlPlane: true}
+	none := func(Slot) bool { return false }
+	d, ok := Disruptions{}.Take(want, l, now, none)
+	if !ok {
+		t.Fatal("there is none")
+	}
+	again, ok := d.Take(want, l, now.Add(time.Minute), none)
+	if !ok || len(again.Slots) != 1 || again.Slots[0] != d.Slots[0] {
+		t.Errorf("asked for once more: %v, %+v, was %+v", ok, again, d)
+	}
+}

@@ -275,6 +275,10 @@ var launches = []Guard{
 }
 
 var sweeps = []Guard{
+	{"silent-node-keeps-no-instance", "2b.10", sweep + "find.go", ` && machine.NodeReady(n) {`, ` {`, ""},
+	{"ghost-names-its-instance", "2b.10", sweep + "ghosts.go", ` && n.Spec.ProviderID != "" && `, ` && `, ""},
+	{"ghost-has-no-machine", "2b.10", sweep + "ghosts.go", ` && s.Machine(namespace, name) == nil && `, ` && name != "" && `, ""},
+	{"what-goes-is-no-find", "2b.10", sweep + "find.go", `why == "" || in.Going() {`, `why == "" {`, ""},
 	{"few-nodes-at-a-time", "G8", sweep + "ghosts.go", `asked > maxDeletes {`, `asked > maxDeletes*1000 {`, ""},
 	{"each-sweep-has-other-nodes-first", "2b.10", sweep + "ghosts.go", `cmp.Compare(w.turn(ghostKey(a)), w.turn(ghostKey(b)))`, `cmp.Compare(ghostKey(a), ghostKey(b))`, ""},
 	{"what-is-only-told-of-gives-way", "2b.10", sweep + "remember.go", `			x.rank = rankForeign
@@ -352,6 +356,10 @@ var drains = []Guard{
 	{"volumes-are-waited-for", "2e", drain + "handler.go", `	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes != "" {`, `	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes == "never" {`, ""},
 	{"pods-are-waited-for", "2e", drain + "handler.go", `	if progress := e.progress(); progress != "" {`, `	if progress := e.progress(); progress == "never" {`, ""},
 	{"blocked-pods-block", "2e", drain + "handler.go", `	if reason := e.obstacle(); reason != "" {`, `	if reason := e.obstacle(); reason == "never" {`, ""},
+	{"who-drains-is-not-in-the-queue", "2e", drain + "controlplane.go", ` && c.Reason == reasonQueued`, ``, ""},
+	{"limit-is-more-than-nothing", "2e", drain + "limit.go", `	if err == nil && limit <= 0 {`, `	if false {`, ""},
+	{"second-of-the-unreachable", "2e", drain + "evict.go", `pod.DeletionTimestamp.Add(unreachableGrace*time.Second)) {`, `pod.DeletionTimestamp.Add(-time.Hour)) {`, ""},
+	{"grace-of-a-pod-is-its-own", "2e", drain + "evict.go", ` && *own > *most:`, `:`, ""},
 	{"budget-of-its-namespace", "2e", drain + "evict.go", `		if b.Namespace != p.Namespace || exhausted`, `		if exhausted`, ""},
 	{"pod-that-never-ran-goes", "2e", drain + "evict.go", `a.Pod.Status.Phase != corev1.PodPending && len`, `len`, ""},
 	{"one-drain-of-a-node", "2e", drain + "handler.go", `		if n != nil && draining[n] {`, `		if false {`, ""},

@@ -41,6 +41,11 @@ var joins = []Guard{
 	{"addresses-before-it-goes", "2e", provision + "terminate.go", `	if seq := l.located(); len(seq.Do) > 0 && `, `	if seq := l.located(); false && `, ""},
 	{"all-machines-before-a-link", "2e", link + "handler.go", `		case s.Has(snapshot.All("Machine")) || machine.IsNodeOf(ms[0], n) || named(ms[0], n):`, `		default:`, ""},
 	{"node-ref-says-the-uid", "2e", link + "handler.go", `Name: n.Name, UID: n.UID}`, `Name: n.Name}`, ""},
+	{"only-the-scan-sees-all-nodes", "2e", link + "sole.go", ` && s.Request.Scan() && `, ` && `, ""},
+	{"second-node-of-a-paused-machine", "2e", link + "sole.go", `	case machine.IsPaused(m):
+		return nil
+`, "", ""},
+	{"what-was-changed-is-put-back", "2e", link + "mark.go", `!ok || got != v {`, `!ok || got+v == "?" {`, ""},
 	{"what-goes-is-not-marked", "2e", link + "handler.go", `	if m.DeletionTimestamp != nil || n.DeletionTimestamp != nil || m`, `	if m`, ""},
 	{"machine-that-goes-does-not-run", "2e", link + "handler.go", `		if m.DeletionTimestamp == nil && m`, `		if m`, ""},
 	{"same-instance-of-that-name", "2e", link + "handler.go", ` && machine.SameInstance(m, n) && `, ` && `, ""},

@@ -32,6 +32,30 @@ var repairs = []Guard{
 	{"node-gone-is-seen-twice", "2f", heal + "health.go", `due: since.Add(looksApart), sight: reasonNotFound`, `due: since.Add(-looksApart), sight: reasonNotFound`, ""},
 	{"hopeless-spec-is-not-replaced", "2f", heal + "health.go", `reason: reasonInvalid, message: "the spec can never work, a replacement would not help"}`, `reason: reasonInvalid, due: updated, message: "the spec can never work, a replacement would not help"}`, ""},
 	{"set-is-whole-by-its-machines", "2f", heal + "settle.go", `c.readyOf(set)+c.sickOf(set)`, `int(set.Status.ReadyReplicas)+c.sickOf(set)`, ""},
+	{"whole-by-its-own-machines", "2f", heal + "settle.go", `		if m.DeletionTimestamp == nil && metav1.IsControlledBy(m, set) && ready`, `		if m.DeletionTimestamp == nil && ready`, ""},
+	{"who-goes-makes-no-set-whole", "2f", heal + "settle.go", `		if m.DeletionTimestamp == nil && metav1`, `		if metav1`, ""},
+	{"sick-of-its-own-set", "2f", heal + "settle.go", `metav1.IsControlledBy(t.m, set) && (t`, `(t`, ""},
+	{"sick-and-ready-counts-once", "2f", heal + "settle.go", ` && !ready(t.n) {`, ` {`, ""},
+	{"slot-of-who-still-drains", "G8", heal + "decision.go", `slot.By == name && m.DeletionTimestamp == nil && `, `slot.By == name && `, ""},
+	{"slot-of-who-is-in-flight", "G8", heal + "decision.go", ` && d.claimed[m.UID] == nil &&
+`, ` &&
+`, ""},
+	{"slot-of-an-idle-check", "G8", heal + "decision.go", `		!slices.ContainsFunc(d.idle, func(c *check) bool { return c.standsBehind(m.UID) })
+}
+
+// claim`, `		slot.UID != ""
+}
+
+// claim`, ""},
+	{"successor-stays", "2f", heal + "controlplane.go", `m.DeletionTimestamp == nil && !m.CreationTimestamp`, `!m.CreationTimestamp`, ""},
+	{"successor-is-ready", "2f", heal + "controlplane.go", ` && ready(t.n) && `, ` && `, ""},
+	{"successor-is-of-the-control-plane", "2f", heal + "controlplane.go", `ready(t.n) && t.controlPlane()`, `ready(t.n)`, ""},
+	{"nodes-of-the-deleted-are-no-partition", "2f", heal + "limits.go", `		if m.DeletionTimestamp == nil && m.Status`, `		if m.Status`, ""},
+	{"not-ready-for-no-time-is-no-illness", "2f", heal + "understand.go", `	case u.Timeout.Duration == 0 && u.Type == corev1.NodeReady:`, `	case false:`, ""},
+	{"slot-is-taken-once", "G8", words + "disruption.go", `		if s.UID == want.UID && s.current(now) {
+			return d, true
+		}
+`, "", "./shared/machine"},
 	{"power-cycle-needs-no-set", "2f", heal + "admit.go", ` && c.does(f, t) == stepReplace`, ``, ""},
 	{"one-master-in-flight", "2f", heal + "admit.go", `	case t.controlPlane() && d.masterInFlight():
 		return heldMaster
