@@ -7,8 +7,9 @@
 //	writes    Machine (nodeRef, phase Running with it, lastUpdated, condition SoleNode), Node (labels, annotations, taints, a host's providerID)
 //
 // A Node is never guessed: where more than one Machine, or more than one Node, fits, a Warning says so and no link is
-// written (B63); one says it too where name and address fit, and not the instance (B5). A nodeRef stays when its Node is gone;
-// that is how remediate learns of it (B65).
+// written (B63); one says it too where name and address fit, and not the instance (B5). An event about a Node reads no other ones: it links
+// the first of two that come at once, and the next scan says of the Machine that more than one fits. A nodeRef stays when its Node is
+// gone; that is how remediate learns of it (B65).
 package linknode
 
 import (
@@ -29,8 +30,7 @@ import (
 var Function = function.Function{Name: "link-node", Reads: reads, Decide: Decide}
 
 // reads stops after one Node and one Machine where both agree; only a Node that is not linked yet, under another name than
-// its Machine's, costs a list. A
-// Machine that is not linked yet costs nothing more: its Node's own event, or the scan, does it.
+// its Machine's, costs a list. A Machine that is not linked yet costs nothing more: its Node's own event, or the scan, does it.
 func reads(s snapshot.Snapshot) snapshot.Scope {
 	switch {
 	case s.Request.Scan():
