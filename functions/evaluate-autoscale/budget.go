@@ -68,7 +68,7 @@ func (sc *scan) over(s machine.Slot) bool {
 	if m == nil || sc.budget.wanted[s.UID] {
 		return m == nil
 	}
-	return s.By == name && m.DeletionTimestamp == nil && !sc.isVictim(m) &&
+	return s.By == name && m.DeletionTimestamp == nil && !sc.retired[m.UID] && !sc.isVictim(m) &&
 		!slices.ContainsFunc(sc.state.Removals, func(r autoscaling.Removal) bool { return r.MachineUID == s.UID })
 }
 

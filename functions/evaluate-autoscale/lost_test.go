@@ -4,6 +4,7 @@ package evaluateautoscale
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,6 +45,28 @@ func TestNoMoreAreGivenUpAtOnceThanTheBudgetAllows(t *testing.T) {
 	w.must(t, err)
 	if got := w.replicas("x")[0]; len(victims) != 10 || got != 90 {
 		t.Errorf("of a hundred Machines that failed %d are given up at once, %d replicas are left", len(victims), got)
+	}
+}
+
+// Nor are more given up while those are there yet that the ledger has chosen for it, as whoever deletes them is refused that.
+func TestNoMoreAreGivenUpWhileOthersDoNotGo(t *testing.T) {
+	t.Parallel()
+	w := allFailed(t, 100)
+	w.scans(t, 3)
+	w.must(t, memory.Patch(w.Server, machine.Namespace, "x", func(s *machine.MachineSet) {
+		l, err := machine.ParseLedger(s.Annotations[machine.AnnotationLedger])
+		w.must(t, err)
+		victims, err := machine.Victims(s)
+		w.must(t, err)
+		l.Active = slices.DeleteFunc(l.Active, func(k int) bool {
+			return slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.Name == l.Name("x", k) })
+		})
+		s.Annotations[machine.AnnotationLedger] = l.String()
+		delete(s.Annotations, machine.AnnotationVictims)
+	}))
+	w.scans(t, 6)
+	if got := w.replicas("x")[0]; got != 90 {
+		t.Errorf("of a hundred Machines that failed ten were chosen and do not go, and %d replicas are left", got)
 	}
 }
 

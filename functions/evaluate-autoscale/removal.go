@@ -85,10 +85,10 @@ func (sc *scan) wrote(n *corev1.Node) bool {
 	return false
 }
 
-// begun reports that the Machine is on its way out: by our commit, or because somebody deletes it anyway.
+// begun reports that the Machine is on its way out: by our commit, or because somebody deletes it anyway, or is about to.
 func (sc *scan) begun(r autoscaling.Removal) bool {
 	m := sc.machines[r.MachineUID]
-	return m == nil || m.DeletionTimestamp != nil || r.Committed != nil
+	return m == nil || m.DeletionTimestamp != nil || r.Committed != nil || sc.retired[m.UID]
 }
 
 // expired reports that the Machine is gone and only its Node is left: for so long that nobody is about to remove that. A
@@ -159,10 +159,9 @@ func kept(set *machine.MachineSet, m *machine.Machine) bool {
 const (
 	// newerVersion is why nothing is removed of a set whose ledger this version cannot read.
 	newerVersion = "a newer version wrote the ledger of the machine set"
-	// nobodyChose is why nothing is removed of a set that has more Machines than are wanted, othersChosen, and itselfChosen, where its
-	// ledger tells who goes, and they do not: whoever deletes them may be refused that.
+	// nobodyChose is why nothing is removed of a set that has more Machines than are wanted, itselfChosen why a Node of those is not that
+	// were chosen: whoever deletes them may be refused that.
 	nobodyChose  = "the machine set is to lose others, who are not chosen yet"
-	othersChosen = "the machine set is to lose others, who were chosen and are not gone yet"
 	itselfChosen = "its machine was chosen to go, and nobody has deleted it yet"
 )
 
@@ -179,8 +178,10 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 		return outage
 	case sc.newerLedger(g):
 		return newerVersion
-	case !sc.Now.Before(chosenBy(r)) && sc.undecided(g): // scale-machineset is not there, or may not delete whom it chose
-		return awaits(n, sc.wanted(g))
+	case !sc.Now.Before(chosenBy(r)) && sc.retired[n.UID]: // scale-machineset may not delete it
+		return itselfChosen
+	case !sc.Now.Before(chosenBy(r)) && sc.undecided(g): // scale-machineset is not there
+		return nobodyChose
 	}
 	for _, p := range sc.remaining(n) {
 		if !r.Drain {

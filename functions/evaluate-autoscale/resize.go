@@ -176,7 +176,7 @@ func (sc *scan) done(g *group, r autoscaling.Resize) (notes []plan.Note) {
 	return notes
 }
 
-// markLeaving marks the Machines that are on their way out: deleted, named as victims, or about to be.
+// markLeaving marks the Machines that are on their way out: deleted, chosen by the ledger, named as victims, or about to be.
 func (sc *scan) markLeaving(g *group) {
 	victims, err := machine.Victims(g.set)
 	if err != nil {
@@ -197,7 +197,7 @@ func (sc *scan) markLeaving(g *group) {
 	for i := range g.members {
 		m := g.members[i].machine
 		v, named := gone[m.Namespace+"/"+m.Name]
-		g.members[i].leaving = m.DeletionTimestamp != nil || named && v.Is(m)
+		g.members[i].leaving = m.DeletionTimestamp != nil || sc.retired[m.UID] || named && v.Is(m)
 	}
 }
 

@@ -5,8 +5,6 @@ package evaluateautoscale
 import (
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
@@ -16,8 +14,7 @@ type room struct {
 	less             map[*group]int32
 	staying          size
 	halted           string
-	undecided        map[*group]bool                  // of which it was asked
-	wanted           map[*group]map[*corev1.Node]bool // the same
+	undecided        map[*group]bool // of which it was asked
 }
 
 // shrinkable returns what removals have left before any begins in this scan.
@@ -25,7 +22,7 @@ func (sc *scan) shrinkable() room {
 	less, removals, drains := sc.underWay()
 	return room{
 		removals: maxRemovals - removals, drains: maxDrains - drains, less: less, staying: sc.staying(), halted: sc.halted(),
-		undecided: map[*group]bool{}, wanted: map[*group]map[*corev1.Node]bool{},
+		undecided: map[*group]bool{},
 	}
 }
 
@@ -36,36 +33,6 @@ func (r room) chosen(sc *scan, g *group) bool {
 		r.undecided[g] = sc.undecided(g)
 	}
 	return !r.undecided[g]
-}
-
-// stays reports that a Node stays until others are gone who were chosen: whoever deletes them may be refused that for good.
-func (r room) stays(sc *scan, c candidate) bool { return r.staysOf(sc, c.group)[c.node] }
-
-// staysOf returns the Nodes of a group that stay so. That takes a look at all of it, once.
-func (r room) staysOf(sc *scan, g *group) map[*corev1.Node]bool {
-	if _, asked := r.wanted[g]; !asked {
-		r.wanted[g] = sc.wanted(g)
-	}
-	return r.wanted[g]
-}
-
-// wanted returns the Nodes that a group keeps of more than are wanted, where its ledger tells who goes: that has no more Machines than are
-// wanted, and is to adopt none. Before it does any of them may be chosen, and none is known to stay.
-func (sc *scan) wanted(g *group) map[*corev1.Node]bool {
-	l, err := sc.Records.Ledger(g.set)
-	if err != nil || !g.surplus() || sc.allotted(g) > g.target {
-		return nil
-	}
-	all, ordinalOf := map[*corev1.Node]bool{}, l.Finder(g.set.Name)
-	for _, m := range g.members {
-		switch k, ok := ordinalOf(m.machine); {
-		case !ok && !m.leaving:
-			return nil
-		case ok && l.Active.Has(k) && m.node != nil:
-			all[m.node] = true
-		}
-	}
-	return all
 }
 
 // least returns which minimum keeps a Node, its group's or the cluster's, if one does.
@@ -98,20 +65,9 @@ func (sc *scan) held(c candidate, r room) string {
 	case r.removals < 1, c.drain && r.drains < 1:
 		return whyOther + "as many nodes are being removed as may be at a time"
 	case !r.chosen(sc, c.group):
-		return whyOther + awaits(c.node, r.staysOf(sc, c.group))
+		return whyOther + nobodyChose
 	}
 	return ""
-}
-
-// awaits returns what a Node waits for whose group has more Machines than are wanted, of which some are known to stay, or none.
-func awaits(n *corev1.Node, wanted map[*corev1.Node]bool) string {
-	switch {
-	case wanted == nil:
-		return nobodyChose
-	case wanted[n]:
-		return othersChosen
-	}
-	return itselfChosen
 }
 
 // underWay counts the scale-downs that still stand in their group's target, those that take one of the places at a time,

@@ -37,7 +37,7 @@ type candidate struct {
 	use   scheduling.Utilization
 	since time.Time // unneeded, as far as known
 	ready bool
-	kept  bool  // by a minimum, by a ledger that cannot be read, or as others do not go who were chosen, whoever needs it
+	kept  bool  // by a minimum, or by a ledger that cannot be read, whoever needs it
 	price int64 // while some Node is being replaced, else 0
 }
 
@@ -83,8 +83,7 @@ func (sc *scan) dropTimer(uid types.UID) {
 
 // findUnneeded returns the Nodes that could all go together, in the order in which they would: those that were
 // unneeded before come first, so that times are not lost to the order, then empty ones (SPEC C54–C57). Those that minimums
-// keep, ledgers of a newer version, or others of their set that do not go, come last: a Node that cannot go anyway takes no place that
-// another one needs to go.
+// keep, or ledgers of a newer version, come last: a Node that cannot go anyway takes no place that another one needs to go.
 func (sc *scan) findUnneeded(r room) (unneeded []candidate) {
 	all, others := sc.candidates(r)
 	destinations := append(make([]int, 0, len(others)+len(all)), others...)
@@ -146,6 +145,10 @@ func (sc *scan) candidates(r room) (all []candidate, others []int) {
 		if p.fresh {
 			continue
 		}
+		if sc.retired[p.node.UID] {
+			sc.because(p.node, whyOther+itselfChosen)
+			continue
+		}
 		use[i] = sc.utilization(i)
 		c := candidate{place: i, node: p.node, group: p.group, use: use[i], ready: sc.ready(p.node)}
 		if why, may := sc.mayGo(c); !may {
@@ -167,7 +170,7 @@ func (sc *scan) candidates(r room) (all []candidate, others []int) {
 		if since, ok := sc.state.Unneeded[p.node.UID]; ok {
 			c.since = since.Time
 		}
-		c.kept = sc.least(c, r) != "" || sc.newerLedger(c.group) || sc.overdue(c) && r.stays(sc, c)
+		c.kept = sc.least(c, r) != "" || sc.newerLedger(c.group)
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
@@ -331,12 +334,6 @@ func (sc *scan) patience(c candidate) time.Duration {
 }
 
 func (sc *scan) due(c candidate) bool { return !sc.Now.Before(c.since.Add(sc.patience(c))) }
-
-// overdue reports that a Node could have gone for longer than others take to go first. Before that it keeps its turn, and with it its time,
-// whenever people lower a target.
-func (sc *scan) overdue(c candidate) bool {
-	return !c.since.IsZero() && !sc.Now.Before(c.since.Add(sc.patience(c)+maxChoice))
-}
 
 // heldBack is logged when the cluster's budget stops scale-down.
 const heldBack = "Scale-down: nothing more is removed while as many machines are disrupted as configmap/" + machine.ConfigMapDisrupt + " allows"

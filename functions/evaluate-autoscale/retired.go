@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// findRetired finds the Machines of a group that its ledger has chosen to go, and that nobody has deleted yet, with their Nodes: whoever
+// deletes them may be refused that for good. They never come back, so that they are on their way out from then on, whoever lowered the target
+// (SPEC C46). Nothing is known of a ledger that cannot be read, or that scale-machineset is to make anew: by that all who are there stay.
+func (sc *scan) findRetired(g *group) {
+	l, err := sc.Records.Ledger(g.set)
+	selector, wrong := metav1.LabelSelectorAsSelector(&g.set.Spec.Selector)
+	if err != nil || wrong != nil || l.SetUID != g.set.UID {
+		return
+	}
+	var all []member
+	ordinalOf := l.Finder(g.set.Name)
+	for _, m := range g.members {
+		k, ok := ordinalOf(m.machine)
+		if ok && k >= l.Next {
+			return // the ledger went backwards
+		}
+		goes := ok && !l.Active.Has(k) && m.machine.DeletionTimestamp == nil
+		if goes && selector.Matches(labels.Set(m.machine.Labels)) && !madeAnew(l, m.machine, k) { // others are let go, or adopted
+			all = append(all, m)
+		}
+	}
+	for _, m := range all {
+		sc.retired[m.machine.UID] = true
+		if m.node != nil {
+			sc.retired[m.node.UID] = true
+		}
+	}
+}
+
+// madeAnew reports that a Machine has but the name of one that was retired, as far as the ledger knows, which is older than its label (2a.7).
+func madeAnew(l machine.Ledger, m *machine.Machine, k int) bool {
+	_, adopted := l.Adopted[k]
+	at, err := strconv.Atoi(m.Labels[machine.LabelOrdinal])
+	return !adopted && err == nil && at >= l.Next
+}
