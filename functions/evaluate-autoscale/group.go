@@ -106,6 +106,11 @@ func groupsOf(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates
 	return groups
 }
 
+// has reports whether a Machine belongs to the group.
+func (g *group) has(uid types.UID) bool {
+	return slices.ContainsFunc(g.members, func(m member) bool { return m.machine.UID == uid })
+}
+
 // dying returns the Nodes whose Machines are being deleted, whoever resizes their sets.
 func dying(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates) map[*corev1.Node]bool {
 	all := map[*corev1.Node]bool{}

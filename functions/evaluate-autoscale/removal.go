@@ -170,6 +170,8 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 	switch {
 	case g == nil:
 		return "its machine set is no longer resized"
+	case !g.has(r.MachineUID): // another would go
+		return "its machine no longer belongs to the machine set"
 	case !sc.settings.ScaleDownEnabled:
 		return "scale-down was disabled"
 	case n.Annotations[disabledAnnotation] == "true":

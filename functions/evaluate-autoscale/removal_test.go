@@ -182,6 +182,19 @@ func going(t testing.TB, silent int) *world {
 	return w
 }
 
+// A Node whose Machine its set has let go meanwhile is not taken off the target of the set: another would go instead of it (SPEC C46, R-S4).
+func TestNodeOfAMachineThatWasLetGoStays(t *testing.T) {
+	t.Parallel()
+	w := going(t, 0)
+	w.must(t, memory.Patch(w.Server, machine.Namespace, "a", func(m *machine.Machine) { m.OwnerReferences = nil }))
+	w.once(t)
+	victims, err := machine.Victims(memory.Get[*machine.MachineSet](w.Server, machine.Namespace, "s"))
+	w.must(t, err)
+	if got := w.replicas("s")[0]; got != 8 || len(victims) > 0 || len(w.tainted()) > 0 {
+		t.Errorf("%d replicas, victims %v, Nodes with a taint %v", got, victims, w.tainted())
+	}
+}
+
 // A taint that somebody took off is written anew, and has stood since then: what was known of the one before says nothing (SPEC C63, R-B24).
 func TestTaintWrittenAnewSettlesAnew(t *testing.T) {
 	t.Parallel()
