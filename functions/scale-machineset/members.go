@@ -24,15 +24,27 @@ type members struct {
 
 // herd is all Machines of a snapshot by who controls them, so that many sets cost one pass.
 type herd struct {
-	owned map[types.UID][]*machine.Machine // by the controller's UID
-	free  []*machine.Machine               // without a controller
+	owned map[controller][]*machine.Machine
+	free  []*machine.Machine // without a controller
+}
+
+// controller is who controls a Machine: an owner is one of the Machine's own namespace, whatever a copy in another one says.
+type controller struct {
+	namespace string
+	uid       types.UID
+}
+
+// of returns the Machines that the set controls.
+func (h herd) of(set *machine.MachineSet) []*machine.Machine {
+	return h.owned[controller{set.Namespace, set.UID}]
 }
 
 func herdOf(s snapshot.Snapshot) herd {
-	h := herd{owned: map[types.UID][]*machine.Machine{}}
+	h := herd{owned: map[controller][]*machine.Machine{}}
 	for _, m := range s.Machines {
 		if owner := metav1.GetControllerOfNoCopy(m); owner != nil {
-			h.owned[owner.UID] = append(h.owned[owner.UID], m)
+			by := controller{m.Namespace, owner.UID}
+			h.owned[by] = append(h.owned[by], m)
 		} else {
 			h.free = append(h.free, m)
 		}
@@ -42,7 +54,7 @@ func herdOf(s snapshot.Snapshot) herd {
 
 func (h herd) membersOf(set *machine.MachineSet, selector labels.Selector) members {
 	var m members
-	for _, x := range h.owned[set.UID] {
+	for _, x := range h.of(set) {
 		if x.DeletionTimestamp != nil || selector.Matches(labels.Set(x.Labels)) {
 			m.owned = append(m.owned, x)
 		} else {

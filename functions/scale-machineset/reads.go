@@ -32,7 +32,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 			ask(snapshot.One("Infrastructure", "", machine.InfrastructureName)) // which may say the name, or the region, that is missing
 		}
 		again := snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true}
-		if owned := all.owned[set.UID]; backwards(s, set, owned) || retires(s, set, owned) || adopts(s, set, all.free) {
+		if owned := all.of(set); backwards(s, set, owned) || retires(s, set, owned) || adopts(s, set, all.free) {
 			ask(again)
 		}
 		if s.Has(again) {

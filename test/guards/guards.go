@@ -148,6 +148,7 @@ var ledgers = []Guard{
 	{"empty-selector-is-nobodys", "2a.6", scale + "handler.go", `	case selector.Empty():`, `	case false:`, ""},
 	{"adopted-by-uid", "2a.6", scale + "members.go", `		return m.byUID[adopted.UID]`, `		return m.byName[adopted.Name]`, ""},
 	{"adopted-in-its-namespace", "2a.6", scale + "members.go", `x.Namespace == set.Namespace && `, ``, ""},
+	{"members-in-its-namespace", "2a.6", scale + "members.go", `controller{m.Namespace, owner.UID}`, `controller{machine.Namespace, owner.UID}`, ""},
 	{"rebuild-creates-nothing", "2a.7", scale + "handler.go", `	if ledger.Rebuilt != s.Invocation {`, `	if ledger.Rebuilt != "nobody" {`, ""},
 	{"ledger-from-before-an-adoption", "2a.7", scale + "members.go", `!adopted && !l.Active.Has(k) && err == nil && at >= l.Next {`, `!adopted && err == nil && at < 0 {`, ""},
 	{"retired-by-the-ledger-read-again", "2a.1", scale + "reads.go", ` || retires(s, set, owned)`, ``, "./test/sim -run=TestMachineThatWasAdoptedAnewStays"},
