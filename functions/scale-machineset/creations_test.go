@@ -11,6 +11,7 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/runner"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -34,6 +35,26 @@ func TestOneInvocationMakesTwentyMachines(t *testing.T) {
 		}
 		if all := memory.List[*machine.Machine](api); len(all) != want {
 			t.Errorf("there are %d Machines after invocation %d, want %d", len(all), i+1, want)
+		}
+	}
+}
+
+// A Machine that this invocation made, and that somebody removed since, was not refused: the others are made, and nothing is said against it. It
+// counts among the twenty, and the next look makes it anew (2a.4).
+func TestMachineThatIsGoneAgainWasNotRefused(t *testing.T) {
+	t.Parallel()
+	set := workers(30)
+	s := snapshot.Snapshot{Now: at, Outcomes: map[plan.Key]plan.Outcome{}}
+	for k := range 18 {
+		s.Outcomes[plan.Create{Object: member(set, k)}.Key()] = plan.Outcome{Result: plan.Done}
+	}
+	all := creations(s, set, ledgerOf(set, 30), members{})
+	if len(all) != 2 {
+		t.Errorf("%d steps after 18 of 20 creations", len(all))
+	}
+	for _, seq := range all {
+		for _, n := range seq.Notes {
+			t.Errorf("it is said: %v", n)
 		}
 	}
 }

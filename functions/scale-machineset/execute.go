@@ -3,6 +3,7 @@
 package scalemachineset
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -68,7 +69,7 @@ func adoption(s snapshot.Snapshot, x *machine.Machine) (plan.Outcome, bool) {
 }
 
 // creations starts slowly: one Machine, then two, then four, so that a cluster that refuses them is asked once. A name
-// that is taken by a foreign object burns the ordinal; if that is gone by now, the next look makes the Machine.
+// that is taken by a foreign object burns the ordinal; if that is gone by now, or what was made, the next look makes the Machine.
 func creations(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) []plan.Sequence {
 	var missing []plan.Action
 	created := 0
@@ -81,6 +82,9 @@ func creations(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m
 		}
 		a := plan.Create{Object: inCluster(newMachine(set, l, k), s.InfrastructureName()), Why: fmt.Sprintf("ordinal %d of %s", k, set.Name)}
 		switch o, tried := s.Outcome(a); {
+		case tried && o.Result == plan.Done && s.Machine(set.Namespace, a.Object.GetName()) == nil: // and is gone again
+			created++
+			continue
 		case tried && o.Result == plan.Exists && s.Machine(set.Namespace, a.Object.GetName()) == nil:
 			continue
 		case tried && o.Result == plan.Exists:
@@ -90,7 +94,7 @@ func creations(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m
 			return []plan.Sequence{{Do: []plan.Action{commit(set, change{ledger: next, why: why})}}}
 		case tried:
 			return []plan.Sequence{{Notes: []plan.Note{
-				plan.Warning(set, "ReconcileError", fmt.Sprintf("create machine %s: %s", a.Object.GetName(), o.Message)),
+				plan.Warning(set, "ReconcileError", fmt.Sprintf("create machine %s: %s", a.Object.GetName(), cmp.Or(o.Message, "it is there, and not the set's by its labels or its owner"))),
 			}}}
 		}
 		missing = append(missing, a)
