@@ -22,12 +22,33 @@ func (l life) claimant() *machine.Machine {
 	if !l.unproved() || l.tagged() {
 		return nil
 	}
-	for _, o := range l.Machines {
+	for _, o := range l.claims.to(machine.ProviderID(l.m), l.Machines) {
 		if o.UID != l.m.UID && machine.SameID(machine.ProviderID(o), machine.ProviderID(l.m)) && (o.DeletionTimestamp == nil || l.before(o)) {
 			return o
 		}
 	}
 	return nil
+}
+
+// claims are the Machines of one decision by the instance that they record, once somebody asks: thousands of which no record proves whose
+// their instances are, as of a cluster that another system served, may go at once.
+type claims struct {
+	by map[machine.InstanceID][]*machine.Machine
+}
+
+// to returns those of all that may record this instance.
+func (c *claims) to(providerID string, all []*machine.Machine) []*machine.Machine {
+	if c == nil {
+		return all
+	}
+	if c.by == nil {
+		c.by = make(map[machine.InstanceID][]*machine.Machine, len(all))
+		for _, m := range all {
+			id := machine.InstanceOf(machine.ProviderID(m))
+			c.by[id] = append(c.by[id], m)
+		}
+	}
+	return c.by[machine.InstanceOf(providerID)]
 }
 
 // passedOn reports whether n runs for another Machine by now, whose record proves it: a host that was freed has its id with whom it is

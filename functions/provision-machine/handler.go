@@ -40,10 +40,10 @@ var Function = function.Function{Name: name, Reads: reads, Decide: Decide}
 //	any          → Failed         the spec can never work, or the instance vanished; final (B18)
 func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
-	fresh := accounts{}
+	fresh, known := accounts{}, &claims{}
 	for _, m := range s.Machines {
 		if asked(s, m) {
-			p.Add(step(s, m, fresh))
+			p.Add(step(s, m, fresh, known))
 		}
 	}
 	if a := fresh.remember(s); a != nil {
@@ -59,9 +59,9 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 }
 
 // step returns what one Machine needs now.
-func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts) plan.Sequence {
+func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts, known *claims) plan.Sequence {
 	intent, err := intentOf(s, m)
-	l := life{Snapshot: s, m: m, intent: intent, cloud: s.Clouds[m.UID], fresh: fresh}
+	l := life{Snapshot: s, m: m, intent: intent, cloud: s.Clouds[m.UID], fresh: fresh, claims: known}
 	l.in, l.former = l.found(), l.foreignTag()
 	switch {
 	case machine.IsPaused(m):
@@ -120,6 +120,7 @@ type life struct {
 	in     *provider.Instance // the Machine's own; nil if there is none, as far as is known
 	former *provider.Instance // what it records, where that carries another Machine's tag; nil if not
 	fresh  accounts
+	claims *claims // nil: every Machine is looked at
 }
 
 // refOf names the Machine's instance to its cloud.

@@ -29,6 +29,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	case s.Request.Is("Machine"):
 		ask(snapshot.One("Machine", s.Request.Namespace, s.Request.Name), infrastructure)
 	}
+	known := &claims{}
 	for _, m := range s.Machines {
 		if !asked(s, m) {
 			continue
@@ -42,7 +43,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 				ask(sweepQuery)
 			}
 		}
-		l := life{Snapshot: s, m: m, intent: readable(s, m), cloud: s.Clouds[m.UID]}
+		l := life{Snapshot: s, m: m, intent: readable(s, m), cloud: s.Clouds[m.UID], claims: known}
 		l.in = l.found()
 		ask(l.reads()...)
 	}

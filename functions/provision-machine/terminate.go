@@ -95,8 +95,10 @@ func (l life) release() plan.Sequence {
 	if until := l.surfaces(); l.confirmed().Before(until) {
 		return l.blocked(l.lostAnswer())
 	}
-	if n := l.runningNode(); n != nil && l.doubted() {
-		return l.kept(n)
+	if l.doubted() {
+		if n := l.runningNode(); n != nil {
+			return l.kept(n)
+		}
 	}
 	if l.mayHaveOthers() && !l.Has(snapshot.All("Node")) {
 		return plan.Sequence{} // the scan, which reads all Nodes once for all Machines, lets it go

@@ -38,7 +38,8 @@ var ends = []Guard{
 	{"balancer-that-is-gone-is-no-instance", "G5", "shared/provider/aws/aws.go", `provider.CodeOf(err) == provider.NotFound { // said`, `false { // said`, ""},
 	{"refusal-says-its-own-status", "G5", "shared/provider/kubeapi/client.go", ` || int(s.Code) != code {`, ` {`, ""},
 	{"copy-is-left-alone", "2b.9", "shared/provider/vsphere/remove.go", `		if m.copied() {`, `		if false {`, ""},
-	{"node-that-runs-holds-the-finalizer", "2b.9", provision + "terminate.go", `	if n := l.runningNode(); n != nil && l.doubted() {`, `	if n := l.runningNode(); n != nil && false {`, ""},
+	{"node-that-runs-holds-the-finalizer", "2b.9", provision + "terminate.go", `	if l.doubted() {`, `	if false {`, ""},
+	{"claimants-by-their-instance", "2b.9", provision + "claimant.go", `c.by[machine.InstanceOf(providerID)]`, `c.by[machine.InstanceOf(providerID+".")]`, ""},
 	{"copy-takes-no-instance", "2b.9", provision + "terminate.go", `	if o := l.claimant(); o != nil {`, `	if o := l.claimant(); false {`, ""},
 	{"others-are-read-before-a-removal", "2b.9", provision + "reads.go", `		all = append(all, claimQuery)
 `, "", ""},
