@@ -56,14 +56,16 @@ func readLedger(s snapshot.Snapshot, set *machine.MachineSet, m members) (l mach
 func rebuild(s snapshot.Snapshot, set *machine.MachineSet, m members) machine.Ledger {
 	l := machine.NewLedger(set.UID)
 	l.Rebuilt = s.Invocation
+	ordinalOf := l.Finder(set.Name) // by what is on their labels: of no ordinal anything else is known yet
 	for _, x := range slices.Concat(m.owned, m.released, m.orphans) {
-		if k, ok := l.OrdinalOf(set.Name, x); ok && k >= l.Next {
+		if k, ok := ordinalOf(x); ok && k >= l.Next {
 			l.Next = k + 1
 		}
 	}
+	ordinalOf = l.Finder(set.Name)
 	var strangers []*machine.Machine
 	for _, x := range m.alive() {
-		if k, ok := l.OrdinalOf(set.Name, x); ok {
+		if k, ok := ordinalOf(x); ok {
 			l.Active = l.Active.With(k)
 		} else {
 			strangers = append(strangers, x)

@@ -149,6 +149,8 @@ var ledgers = []Guard{
 	{"adopted-by-uid", "2a.6", scale + "members.go", `		return m.byUID[adopted.UID]`, `		return m.byName[adopted.Name]`, ""},
 	{"adopted-in-its-namespace", "2a.6", scale + "members.go", `x.Namespace == set.Namespace && `, ``, ""},
 	{"members-in-its-namespace", "2a.6", scale + "members.go", `controller{m.Namespace, owner.UID}`, `controller{machine.Namespace, owner.UID}`, ""},
+	{"rebuilt-by-their-names", "2a.7", scale + "ledger.go", `	ordinalOf = l.Finder(set.Name)
+	var strangers`, `	var strangers`, "./functions/scale-machineset -run=TestRebuilt"},
 	{"rebuild-creates-nothing", "2a.7", scale + "handler.go", `	if ledger.Rebuilt != s.Invocation {`, `	if ledger.Rebuilt != "nobody" {`, ""},
 	{"ledger-from-before-an-adoption", "2a.7", scale + "members.go", `!adopted && !l.Active.Has(k) && err == nil && at >= l.Next {`, `!adopted && err == nil && at < 0 {`, ""},
 	{"retired-by-the-ledger-read-again", "2a.1", scale + "reads.go", ` || retires(s, set, owned)`, ``, "./test/sim -run=TestMachineThatWasAdoptedAnewStays"},
