@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -56,6 +57,26 @@ func BenchmarkUnproved(b *testing.B) {
 	for _, size := range []int{1000, 4000} {
 		b.Run(fmt.Sprintf("machines=%d", size), func(b *testing.B) {
 			s := unproved(size)
+			for b.Loop() {
+				if got := len(Decide(s).Actions()); got != size {
+					b.Fatalf("%d actions", got)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkDrained is one decision about thousands of Machines that were drained, and whose Nodes, which name no instance, are linked to none.
+func BenchmarkDrained(b *testing.B) {
+	for _, size := range []int{1000, 4000} {
+		b.Run(fmt.Sprintf("machines=%d", size), func(b *testing.B) {
+			s := unproved(size)
+			for i, m := range s.Machines {
+				m.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.%d.%d", i/250, i%250)}}
+				n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Name, CreationTimestamp: metav1.NewTime(s.Now.Add(-2 * time.Hour))}}
+				n.Status.Addresses = m.Status.Addresses
+				s.Nodes = append(s.Nodes, n)
+			}
 			for b.Loop() {
 				if got := len(Decide(s).Actions()); got != size {
 					b.Fatalf("%d actions", got)
