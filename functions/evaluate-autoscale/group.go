@@ -95,10 +95,13 @@ func groupsOf(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates
 	}
 	for _, m := range s.Machines {
 		owner := metav1.GetControllerOfNoCopy(m)
-		if owner == nil || byUID[owner.UID] == nil {
+		if owner == nil {
 			continue
 		}
 		g := byUID[owner.UID]
+		if g == nil || g.set.Namespace != m.Namespace { // an owner is of the Machine's own namespace, whatever a copy in another says
+			continue
+		}
 		c := found[m]
 		g.members = append(g.members, member{machine: m, node: c.Only(), may: len(c.Nodes) > 0})
 	}

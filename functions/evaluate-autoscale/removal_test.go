@@ -195,6 +195,23 @@ func TestNodeOfAMachineThatWasLetGoStays(t *testing.T) {
 	}
 }
 
+// A Machine of another namespace that names a set as its owner is none of the set's: what that wants is not there yet (SPEC C46).
+func TestMachineOfAnotherNamespaceIsNoMember(t *testing.T) {
+	t.Parallel()
+	w := going(t, 0)
+	m := memory.Get[*machine.Machine](w.Server, machine.Namespace, "b").DeepCopy()
+	m.Namespace, m.UID, m.ResourceVersion = "other", "machine-of-another", ""
+	w.must(t, w.Put(m))
+	w.once(t)
+	for _, g := range w.decided(t, nil).groups {
+		if len(g.members) != 8 {
+			t.Errorf("%s has %d Machines, want 8", g.id, len(g.members))
+		}
+		return
+	}
+	t.Error("there is no group")
+}
+
 // A taint that somebody took off is written anew, and has stood since then: what was known of the one before says nothing (SPEC C63, R-B24).
 func TestTaintWrittenAnewSettlesAnew(t *testing.T) {
 	t.Parallel()
