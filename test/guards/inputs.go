@@ -3,11 +3,12 @@
 package guards
 
 const (
-	reach = "shared/provider/throttle/reach.go"
-	token = "shared/events/token.go"
-	body  = "shared/events/body.go"
-	event = "shared/events/decode.go"
-	lost  = "functions/dead-letter/handler.go"
+	reach  = "shared/provider/throttle/reach.go"
+	limits = "shared/provider/throttle/throttle.go"
+	token  = "shared/events/token.go"
+	body   = "shared/events/body.go"
+	event  = "shared/events/decode.go"
+	lost   = "functions/dead-letter/handler.go"
 )
 
 // inputs keep out what others may write, send or answer (RELIABILITY §4, 2g).
@@ -48,6 +49,8 @@ var inputs = []Guard{
 `, "", ""},
 	{"answers-of-clouds-end", "4", "shared/provider/throttle/throttle.go", `	answer.Body = bounded(answer)`, `	_ = bounded`, "./shared/provider/throttle ./shared/provider/aws ./shared/provider/openstack ./shared/provider/vsphere"},
 	{"words-of-clouds-are-cut", "4", "shared/runner/apply.go", `	if len(text) <= mostSaid {`, `	if len(text) > 0 {`, "./shared/runner"},
+	{"pause-holds-whoever-waits", "2c", limits, `		if l.paused(time.Now()) <= 0 {`, `		if true {`, ""},
+	{"no-turn-is-of-a-pause", "2c", limits, `from := now.Add(max(l.paused(now), 0))`, `from := now`, ""},
 	{"vcenter-is-dialled-by-us", "4", "shared/provider/vsphere/transport.go", `, t.DialTLSContext, t.ForceAttemptHTTP2 = throttle.Dialer(deadline).DialContext, nil, false`, ` = throttle.Dialer(deadline).DialContext`, ""},
 	{"ec2-is-dialled-by-us", "4", "shared/provider/aws/client.go", `		DialContext:           throttle.Dialer(deadline).DialContext,
 `, "", ""},

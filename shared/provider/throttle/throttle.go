@@ -58,23 +58,35 @@ func New(perSecond float64, atOnce int) *Limiter {
 	return &Limiter{calls: rate.NewLimiter(rate.Limit(perSecond), atOnce)}
 }
 
-// Turn waits for the turn of one call. If it cannot come before ctx ends, nothing is waited for: the error has the code
-// Throttled and says after which time to try again, and no turn is used. If ctx has ended, that is the error.
+// Turn waits for the turn of one call, and where the cloud wants a pause meanwhile for another after that. If it cannot come
+// before ctx ends, nothing is waited for: the error has the code Throttled and says after which time to try again, and no turn
+// is used. If ctx has ended, that is the error.
 func (l *Limiter) Turn(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		now := time.Now()
+		from := now.Add(max(l.paused(now), 0)) // no turn is of a time when nobody has one: those would come all at once
+		turn := l.calls.ReserveN(from, 1)
+		wait := turn.DelayFrom(now)
+		if deadline, ok := ctx.Deadline(); ok && now.Add(wait).After(deadline) {
+			turn.CancelAt(from)
+			return provider.ErrorAfter(provider.Throttled, wait, "the cloud is asked too often with this credential: next call in %v", wait.Round(time.Millisecond))
+		}
+		if wait > 0 {
+			if err := sleep(ctx, wait); err != nil {
+				return err
+			}
+		}
+		if l.paused(time.Now()) <= 0 {
+			return nil
+		}
 	}
-	now := time.Now()
-	turn := l.calls.ReserveN(now, 1)
-	wait := max(turn.DelayFrom(now), l.paused(now))
-	if deadline, ok := ctx.Deadline(); ok && now.Add(wait).After(deadline) {
-		turn.CancelAt(now)
-		return provider.ErrorAfter(provider.Throttled, wait, "the cloud is asked too often with this credential: next call in %v", wait.Round(time.Millisecond))
-	}
-	if wait <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(wait)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
