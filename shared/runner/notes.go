@@ -33,6 +33,9 @@ const (
 // toldFor is how long the same note is not told again.
 const toldFor = 5 * time.Minute
 
+// tellFor is how long one Event is waited for, and how long Events about states are recorded before the work goes on.
+const tellFor = 2 * time.Second
+
 // once remembers what was done lately, so that it is not done again. Losing it repeats something harmless: an Event,
 // which the API server's record counts up, or the deletion of what is being deleted.
 type once[K comparable] struct {
@@ -68,10 +71,14 @@ func (o *once[K]) forget(k K) {
 }
 
 // tell records Events and log lines. What accompanies a deed is told every time, so that Events count how often it was
-// tried (SPEC S23); what only describes a state is told once in five minutes. An Event that cannot be recorded is
-// logged: it never stops the work.
+// tried (SPEC S23); what only describes a state is told once in five minutes, or by a later scan where it is too much for this. An
+// Event that cannot be recorded is logged: it never stops the work. Who did not answer about one is told no other by this invocation.
 func (i *invocation) tell(ctx context.Context, notes []plan.Note, deed bool) {
+	began := time.Now()
 	for _, n := range notes {
+		if !deed && time.Since(began) >= tellFor && !i.deaf.Load() {
+			return
+		}
 		if n.Source == "" {
 			n.Source = i.Function.Name
 		}
@@ -87,7 +94,10 @@ func (i *invocation) tell(ctx context.Context, notes []plan.Note, deed bool) {
 			continue
 		}
 		i.log.Info("event", keyObject, plan.Name(n.Object.Kind, n.Object.Namespace, n.Object.Name), keyReason, n.Reason, keyMessage, n.Message)
-		if err := i.Cluster.Tell(ctx, n); err != nil {
+		if i.deaf.Load() {
+			continue
+		}
+		if err := i.tellOne(ctx, n); err != nil {
 			i.log.Warn("event was not recorded", keyReason, n.Reason, keyError, err)
 			continue
 		}
@@ -95,6 +105,16 @@ func (i *invocation) tell(ctx context.Context, notes []plan.Note, deed bool) {
 		i.events = append(i.events, n)
 		i.telling.Unlock()
 	}
+}
+
+func (i *invocation) tellOne(ctx context.Context, n plan.Note) error {
+	ctx, cancel := context.WithTimeout(ctx, tellFor)
+	defer cancel()
+	err := i.Cluster.Tell(ctx, n)
+	if err != nil && ctx.Err() != nil {
+		i.deaf.Store(true)
+	}
+	return err
 }
 
 func (i *invocation) logPlan(p plan.Plan, round int) {

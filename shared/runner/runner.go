@@ -150,6 +150,7 @@ type invocation struct {
 	rounds     int
 	telling    sync.Mutex
 	events     []plan.Note // Kubernetes Events that were recorded
+	deaf       atomic.Bool // an Event was waited for in vain
 	decided    bool        // every action of a plan had its turn, whatever single ones were answered
 	unfinished bool        // something was left for later, for want of time or because an outcome is unknown
 	pretended  pretended   // by a dry run

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// Where nobody records Events, as the storage that they have of their own is down, everything is done as ever (R-L4): neither
+// what describes a state, nor what accompanies a deed, takes the time of others.
+func TestWhoeverRecordsNoEventsStopsNoWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const nodes = 80
+		api := world(t, nodes)
+		api.Forget()
+		begin := time.Now()
+		p, err := testRunner(label(func(s snapshot.Snapshot) plan.Plan {
+			p := wantLabel(s)
+			for i := range 5 {
+				p.Notes = append(p.Notes, plan.Warning(s.Nodes[i], "Sad", fmt.Sprintf("state %c", 'a'+i)))
+			}
+			return p
+		}), silent{Cluster: api.As("label"), events: true}).Handle(t.Context(), snapshot.Request{})
+		if err != nil || len(api.Writes()) != nodes {
+			t.Errorf("%v: %d of %d were written after %v, of %d planned", err, len(api.Writes()), nodes, time.Since(begin), len(p.Do))
+		}
+		if took := time.Since(begin); took > budget-mutationBudget {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// slowly records each Event in this time.
+type slowly struct {
+	cluster.Cluster
+	each time.Duration
+}
+
+// Tell takes its time.
+func (c slowly) Tell(ctx context.Context, n plan.Note) error {
+	time.Sleep(c.each)
+	return c.Cluster.Tell(ctx, n)
+}
+
+// Many states are told by several scans, so that telling takes none of them the time for its work; in the end all are told, once.
+func TestManyStatesAreToldByManyScans(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const states = 600
+		api := world(t, 20)
+		api.Forget()
+		r := testRunner(label(func(s snapshot.Snapshot) plan.Plan {
+			p := wantLabel(s)
+			for i := range states {
+				p.Notes = append(p.Notes, plan.Warning(s.Nodes[0], fmt.Sprintf("Sad%c%c", 'a'+i/26, 'a'+i%26), "state"))
+			}
+			return p
+		}), slowly{Cluster: api.As("label"), each: 50 * time.Millisecond})
+		if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil || len(api.Writes()) < 20 {
+			t.Errorf("%v: %d of 20 were written", err, len(api.Writes()))
+		}
+		for range 2 * states / 40 {
+			_, _ = r.Handle(t.Context(), snapshot.Request{})
+		}
+		if got := len(api.Events()); got != states+20 {
+			t.Errorf("%d Events, want %d states and 20 deeds", got, states)
+		}
+	})
+}
