@@ -203,12 +203,12 @@ func (i *invocation) do(ctx context.Context, a plan.Action) (plan.Outcome, error
 // threes.
 func (i *invocation) deleteInstance(ctx context.Context, a plan.DeleteInstance) plan.Outcome {
 	key := fmt.Sprint(a.Account, " ", a.Cluster, " ", a.Key(), " ", a.Ref.ProviderID)
-	if !i.deleted.fresh(key, i.now, deletedFor) {
+	if i.deleted.lately(key, i.now, deletedFor) {
 		return plan.Outcome{}
 	}
 	o := i.act(ctx, a.Account, a.Cluster, "delete", func(ctx context.Context, d *patient) error { return d.Delete(ctx, a.Ref) })
-	if o.Result != plan.Done {
-		i.deleted.forget(key)
+	if o.Result == plan.Done { // not before: what others wait for may be refused
+		i.deleted.fresh(key, i.now, deletedFor)
 	}
 	return o
 }

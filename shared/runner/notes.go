@@ -63,11 +63,12 @@ func (o *once[K]) fresh(k K, now time.Time, d time.Duration) bool {
 	return true
 }
 
-// forget takes back that k was done.
-func (o *once[K]) forget(k K) {
+// lately reports whether k was done in the last d.
+func (o *once[K]) lately(k K, now time.Time, d time.Duration) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.last, k)
+	at, ok := o.last[k]
+	return ok && now.Sub(at).Abs() < d
 }
 
 // tell records Events and log lines. What accompanies a deed is told every time, so that Events count how often it was

@@ -93,6 +93,9 @@ var port = []Guard{
 	{"one-event-is-not-waited-for-long", "2c", run + "notes.go", `context.WithTimeout(ctx, tellFor)`, `context.WithTimeout(ctx, budget)`, "./shared/runner -run=TestWhoeverRecordsNoEvents"},
 	{"silent-events-are-asked-once", "2c", run + "notes.go", `		i.deaf.Store(true)`, `		i.deaf.Store(false)`, "./shared/runner -run=TestWhoeverRecordsNoEvents"},
 	{"many-states-are-told-later", "2c", run + "notes.go", `time.Since(began) >= tellFor && `, `began.IsZero() && `, "./shared/runner -run=TestManyStates"},
+	{"only-what-was-accepted-is-going", "G5", run + "apply.go", `	if i.deleted.lately(key, i.now, deletedFor) {`, `	if !i.deleted.fresh(key, i.now, deletedFor) {`, "./shared/runner -run=TestOnlyWhatWasAccepted"},
+	{"what-was-accepted-is-not-asked-again", "2c", run + "apply.go", `		i.deleted.fresh(key, i.now, deletedFor)
+`, "", "./shared/runner -run=TestOnlyWhatWasAccepted"},
 	{"others-first-each-time", "2c", run + "apply.go", `	start := i.order()(max(1, len(all)))`, `	start := 0`, "./shared/runner -run=TestNobodyWaitsBehindThePoisoned"},
 	{"longest-waiting-first", "2c", run + "turns.go", `cmp.Compare(last[a.UID], last[b.UID])`, `cmp.Compare(last[a.UID], last[a.UID])`, "./shared/runner -run=TestInstancesThatNoListShowsAreAskedForInTurn"},
 	{"time-for-a-request", "G6", run + "runner.go", `	budget = 24 * time.Second`, `	budget = 100 * time.Second`, "./shared/runner -run=TestEveryRequestIsAnswered"},
