@@ -5,6 +5,7 @@ package runner
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -39,8 +40,9 @@ const tellFor = 2 * time.Second
 // once remembers what was done lately, so that it is not done again. Losing it repeats something harmless: an Event,
 // which the API server's record counts up, or the deletion of what is being deleted.
 type once[K comparable] struct {
-	mu   sync.Mutex
-	last map[K]time.Time
+	mu    sync.Mutex
+	last  map[K]time.Time
+	swept time.Time // when what is old was last forgotten: for each of thousands of keys that would be much
 }
 
 // fresh reports whether k was not done in the last d, and remembers that it is done now. What was done at a time that comes again,
@@ -54,10 +56,9 @@ func (o *once[K]) fresh(k K, now time.Time, d time.Duration) bool {
 	if o.last == nil {
 		o.last = map[K]time.Time{}
 	}
-	for old, at := range o.last {
-		if now.Sub(at).Abs() >= d {
-			delete(o.last, old)
-		}
+	if now.Sub(o.swept).Abs() >= d {
+		maps.DeleteFunc(o.last, func(_ K, at time.Time) bool { return now.Sub(at).Abs() >= d })
+		o.swept = now
 	}
 	o.last[k] = now
 	return true

@@ -21,3 +21,27 @@ func TestOnceWhereTheClockIsSetBack(t *testing.T) {
 		}
 	}
 }
+
+// Tens of thousands are remembered without looking at all the others for each, and forgotten when they are old.
+func TestOnceOfMany(t *testing.T) {
+	t.Parallel()
+	const many = 20_000
+	at := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	var o once[int]
+	began := time.Now()
+	for k := range many {
+		if !o.fresh(k, at, toldFor) {
+			t.Fatalf("%d is not fresh", k)
+		}
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("%d took %v", many, took)
+	}
+	for k := range 3 {
+		at = at.Add(toldFor)
+		o.fresh(many+k, at, toldFor)
+	}
+	if len(o.last) > 2 {
+		t.Errorf("%d are remembered", len(o.last))
+	}
+}
