@@ -91,3 +91,14 @@ func TestInstancesThatNoListShowsAreAskedForInTurn(t *testing.T) {
 		})
 	}
 }
+
+// A cloud that is cut off each time is at fault in the end; once it has answered it is excused anew.
+func TestNobodyIsExcusedForEver(t *testing.T) {
+	t.Parallel()
+	some := &turns{cuts: map[types.UID]int{}}
+	for n, c := range []struct{ cut, want bool }{{true, true}, {true, true}, {true, false}, {true, false}, {false, false}, {true, true}} {
+		if got := some.excused("m", c.cut); got != c.want {
+			t.Errorf("%d: cut off %v: excused %v", n, c.cut, got)
+		}
+	}
+}

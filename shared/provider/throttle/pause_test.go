@@ -66,3 +66,15 @@ func TestCallsAreSpreadAfterAPause(t *testing.T) {
 		}
 	})
 }
+
+// Whoever asks for it, no pause is for ever.
+func TestNoPauseIsForEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, begin := New(10, 1), time.Now()
+		l.Pause(1000 * time.Hour)
+		if err := l.Turn(t.Context()); err != nil || time.Since(begin) != longest {
+			t.Errorf("Turn = %v after %v, want %v", err, time.Since(begin), longest)
+		}
+	})
+}
