@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,4 +93,30 @@ func TestNobodyWaitsLongerForAnAccountThanItHasTime(t *testing.T) {
 			cancel()
 		}
 	})
+}
+
+// Whoever writes providerSpecs names accounts: no more than some are kept open, those that are asked for.
+func TestFewAccountsAreKeptOpen(t *testing.T) {
+	t.Parallel()
+	var closed []string
+	p := new(memory.Cloud).Provider()
+	open := p.Open
+	p.Open = func(ctx context.Context, a provider.Account) (provider.Driver, error) {
+		d, err := open(ctx, a)
+		return closing{d, func() error { closed = append(closed, a.ClusterID); return nil }}, err
+	}
+	clouds := NewClouds([]provider.Provider{p}, nil)
+	use := func(clusterID string) {
+		t.Helper()
+		if _, err := opened(t.Context(), clouds, "machines", clusterID, json.RawMessage(`{"kind": "`+memory.Kind+`", "type": "small"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range mostOpen + 10 {
+		use("ours")
+		use(strconv.Itoa(n))
+	}
+	if want := []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"}; len(clouds.open) != mostOpen || !slices.Equal(closed, want) {
+		t.Errorf("%d are open, closed %v", len(clouds.open), closed)
+	}
 }

@@ -32,6 +32,8 @@ const (
 	// resolvedFor is how long what a providerSpec resolves to is believed: the Machines of a set come together and have
 	// the same.
 	resolvedFor = 10 * time.Second
+	// mostOpen bounds how many accounts are kept open.
+	mostOpen = 1000
 	// mostAnswers bounds what is remembered of one account.
 	mostAnswers = 1000
 )
@@ -129,13 +131,30 @@ func unread(err error) provider.Code {
 func (c *Clouds) opened(ctx context.Context, p provider.Provider, a provider.Account, version string) (account, error) {
 	key := strings.Join(append([]string{a.Key(), a.ClusterID}, a.VirtualIPs...), "|")
 	c.mu.Lock()
-	o := c.open[key]
+	o, idle := c.open[key], (*slot)(nil)
 	if o == nil {
+		idle = c.leave()
 		o = &slot{turn: make(chan struct{}, 1)}
 		c.open[key] = o
 	}
+	o.used = time.Now()
 	c.mu.Unlock()
+	if idle != nil {
+		_ = idle.close(ctx) // nobody depends on it
+	}
 	return o.get(ctx, version, func() (account, error) { return c.bind(ctx, p, a) })
+}
+
+// leave forgets the account that nobody has asked for the longest, if there are too many: whoever writes a providerSpec names them.
+// The caller has the lock.
+func (c *Clouds) leave() *slot {
+	if len(c.open) < mostOpen {
+		return nil
+	}
+	oldest := slices.MinFunc(slices.Collect(maps.Keys(c.open)), func(a, b string) int { return c.open[a].used.Compare(c.open[b].used) })
+	idle := c.open[oldest]
+	delete(c.open, oldest)
+	return idle
 }
 
 // Close closes every driver that is open.

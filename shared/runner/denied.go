@@ -252,6 +252,7 @@ func (p *patient) Close(ctx context.Context) error {
 // slot holds one account that is being opened, or was. Who wants another account does not wait for it.
 type slot struct {
 	turn    chan struct{} // holds one while somebody opens it, or closes it
+	used    time.Time     // when it was last asked for; of the lock of all
 	version string        // of the credentials
 	done    bool
 	account account

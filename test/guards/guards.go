@@ -98,6 +98,9 @@ var port = []Guard{
 `, "", "./shared/runner -run=TestOnlyWhatWasAccepted"},
 	{"many-notes-are-no-square", "2c", run + "notes.go", `	if now.Sub(o.swept).Abs() >= d {`, `	if true {`, "./shared/runner -run=TestOnceOfMany"},
 	{"notes-are-forgotten", "2c", run + "notes.go", `		maps.DeleteFunc(o.last, func(`, `		maps.DeleteFunc(map[K]time.Time{}, func(`, "./shared/runner -run=TestOnceOfMany"},
+	{"few-accounts-are-kept-open", "2c", run + "clouds.go", `	if len(c.open) < mostOpen {`, `	if true {`, "./shared/runner -run=TestFewAccounts"},
+	{"who-is-asked-for-stays-open", "2c", run + "clouds.go", `	o.used = time.Now()
+`, "", "./shared/runner -run=TestFewAccounts"},
 	{"others-first-each-time", "2c", run + "apply.go", `	start := i.order()(max(1, len(all)))`, `	start := 0`, "./shared/runner -run=TestNobodyWaitsBehindThePoisoned"},
 	{"longest-waiting-first", "2c", run + "turns.go", `cmp.Compare(last[a.UID], last[b.UID])`, `cmp.Compare(last[a.UID], last[a.UID])`, "./shared/runner -run=TestInstancesThatNoListShowsAreAskedForInTurn"},
 	{"time-for-a-request", "G6", run + "runner.go", `	budget = 24 * time.Second`, `	budget = 100 * time.Second`, "./shared/runner -run=TestEveryRequestIsAnswered"},
