@@ -75,6 +75,9 @@ func ClaimedByAnother(m *Machine, n *corev1.Node, all []*Machine) bool {
 			return false
 		}
 		theirs := fitsBy(o, n)
+		if mine == byInstance && theirs == byInstance && gaveUp(m) != gaveUp(o) {
+			return gaveUp(m)
+		}
 		return IsNodeOf(o, n) || theirs > mine || theirs == mine && theirs > misfit && o.DeletionTimestamp == nil
 	})
 }
@@ -146,8 +149,20 @@ func (ix Index) Of(n *corev1.Node) []*Machine {
 	if best < byInstance {
 		return apart(found, n)
 	}
+	return unlessLost(found)
+}
+
+// unlessLost leaves out who gave the instance up, where others record it too.
+func unlessLost(found []*Machine) []*Machine {
+	if others := slices.DeleteFunc(slices.Clone(found), gaveUp); len(others) > 0 {
+		return others
+	}
 	return found
 }
+
+// gaveUp reports whether the instance of m was given up before it had a Node, as of a backup from before that was freed: a host is given
+// again, and has its id for whom it is given to.
+func gaveUp(m *Machine) bool { return LostAt(m) != nil && m.Status.NodeRef == nil }
 
 // Denied returns the Machines of which n has the name and an address, while by what both record it is another instance (B5): a name and an
 // address are given again, or somebody writes the instance's id in a way that InstanceOf does not know. Who has another Node is left out.

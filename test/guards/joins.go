@@ -10,6 +10,8 @@ const (
 
 // joins keep out Nodes that no Machine is known to have, and tie none to another's Machine (RELIABILITY §4, 2e).
 var joins = []Guard{
+	{"whoever-gave-it-up-has-no-node", "2c", words + "match.go", `slices.DeleteFunc(slices.Clone(found), gaveUp)`, `found`, "./shared/machine -run=TestWhoseNode|TestAllAtOnce"},
+	{"whoever-gave-it-up-claims-no-node", "2c", words + "match.go", `theirs == byInstance && gaveUp(m) != gaveUp(o)`, `theirs == byInstance && false`, "./shared/machine -run=TestWhoseNode|TestAllAtOnce"},
 	{"request-of-a-bootstrapper", "4", approve + "handler.go", `r.serving() || asking.has(r) {`, `r.serving() || asking.has(r) || true {`, ""},
 	{"more-requests-than-machines", "4", approve + "handler.go", `pending(open, s.Now) > most {`, `pending(open, s.Now) > most*1000 {`, ""},
 	{"one-machine-of-that-name", "4", approve + "machine.go", `	return nil, "more than one machine " + what + ": " + strings.Join(names, ", ")`, `	return fit[0], strings.Join(names[:0], what)`, ""},
@@ -55,6 +57,7 @@ var joins = []Guard{
 
 // hosts keep a host from two Machines, and other people's from any (RELIABILITY 2b, R-B33).
 var hosts = []Guard{
+	{"host-to-let-go-is-let-go", "2b.9", "shared/provider/metal3/create.go", `		gone, err := d.release(ctx, h)`, `		gone, err := false, error(nil)`, "./shared/provider/metal3 -run=TestAHost"},
 	{"host-as-it-was-recorded", "2b.5", metal + "create.go", `		if chosen == (choice{h.Name, h.UID, h.ResourceVersion}) && `, `		if chosen.Host == h.Name && `, ""},
 	{"host-is-claimed-at-its-version", "G3", metal + "create.go", `patchMetadata{c.Version, map`, `patchMetadata{"", map`, ""},
 	{"still-free-when-claimed", "2b.5", metal + "create.go", `h.ResourceVersion}) && why(h, s.HostSelector) == "" {`, `h.ResourceVersion}) {`, ""},

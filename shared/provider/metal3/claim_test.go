@@ -409,6 +409,10 @@ func TestAHostThatOpenShiftGaveIsTheMachines(t *testing.T) {
 	if in, err := d.Create(t.Context(), worker, spec); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "host-0 is still being released") {
 		t.Errorf("while it is released, Create = %+v, %v", in, err)
 	}
+	s.change(t, "host-0", func(h *host) { h.Status.Provisioning.State, h.Status.PoweredOn = metal3v1alpha1.StateAvailable, false }) // the operator is done
+	if in, err := d.Create(t.Context(), chosen(t, d, worker, spec), spec); err != nil || in.UID != worker.UID {
+		t.Errorf("once it is free, Create = %+v, %v: nobody else lets it go", in, err)
+	}
 	for what, of := range map[string]struct {
 		change  func(*corev1.ObjectReference)
 		cluster string

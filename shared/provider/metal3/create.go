@@ -32,7 +32,8 @@ type choice struct {
 	Version string    `json:"version"`
 }
 
-// Create implements [provider.Driver]: choose a host, then claim it. A Machine that has a host gets no other.
+// Create implements [provider.Driver]: choose a host, then claim it. A Machine that has a host gets no other. One that it began to let
+// go, as of a Machine whose deletion a restored backup knows nothing of, is let go first: nobody else would.
 func (d *driver) Create(ctx context.Context, r provider.Ref, resolved json.RawMessage) (provider.Instance, error) {
 	s, err := parse(resolved, d.namespace)
 	if err != nil {
@@ -57,7 +58,13 @@ func (d *driver) create(ctx context.Context, r provider.Ref, s providerspec.Bare
 		if in := d.instance(h); in.State != provider.StateDeleting {
 			return in, nil
 		}
-		return provider.Instance{}, provider.Errorf(provider.Exhausted, "host %s is still being released by this Machine", h.Name)
+		gone, err := d.release(ctx, h)
+		if err != nil && !errors.Is(err, ErrGone) {
+			return provider.Instance{}, fmt.Errorf("release host %s: %w", h.Name, err)
+		}
+		if !gone && err == nil {
+			return provider.Instance{}, provider.Errorf(provider.Exhausted, "host %s is still being released by this Machine", h.Name)
+		}
 	}
 	var chosen choice
 	if len(r.Progress) > 0 {
