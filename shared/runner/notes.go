@@ -35,7 +35,7 @@ const (
 const toldFor = 5 * time.Minute
 
 // tellFor is how long one Event is waited for, and how long Events about states are recorded before the work goes on.
-const tellFor = 2 * time.Second
+const tellFor = 5 * time.Second
 
 // once remembers what was done lately, so that it is not done again. Losing it repeats something harmless: an Event,
 // which the API server's record counts up, or the deletion of what is being deleted.
