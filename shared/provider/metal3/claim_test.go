@@ -175,6 +175,24 @@ func TestAHostThatCannotBeClaimedIsPassedOver(t *testing.T) {
 	}
 }
 
+// What is wrong with the host that a Machine is to let go is wrong with no spec: neither the Machine nor others of the same spec fail for it.
+func TestAHostThatCannotBeLetGoIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, code := range []provider.Code{provider.Denied, provider.Invalid} {
+		s := newStock(1)
+		d, spec := open(t, s), specOf(image)
+		if _, err := d.Create(t.Context(), chosen(t, d, worker, spec), spec); err != nil {
+			t.Fatal(err)
+		}
+		s.change(t, "host-0", func(h *host) { h.Spec.Image = nil }) // its release had begun
+		s.refuses = map[string]error{"host-0": provider.Errorf(code, "told so")}
+		in, err := d.Create(t.Context(), worker, spec)
+		if provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "release host host-0: told so") {
+			t.Errorf("%v: Create = %+v, %v", code, in, err)
+		}
+	}
+}
+
 // RELIABILITY R-B33: a step that slept with an old choice takes no second host, whatever happened meanwhile.
 func TestAnOldChoiceTakesNothing(t *testing.T) {
 	t.Parallel()

@@ -59,6 +59,9 @@ func (d *driver) create(ctx context.Context, r provider.Ref, s providerspec.Bare
 			return in, nil
 		}
 		gone, err := d.release(ctx, h)
+		if code := provider.CodeOf(err); code == provider.Denied || code == provider.Invalid { // as fault says of a claim: no spec is to blame
+			return provider.Instance{}, provider.Errorf(provider.Exhausted, "release host %s: %w", h.Name, err)
+		}
 		if err != nil && !errors.Is(err, ErrGone) {
 			return provider.Instance{}, fmt.Errorf("release host %s: %w", h.Name, err)
 		}
