@@ -115,7 +115,7 @@ func (c *check) underWay(f remediation, t *target) bool {
 func (c *check) readyOf(set *machine.MachineSet) int {
 	n := 0
 	for _, m := range c.Machines {
-		if m.DeletionTimestamp == nil && metav1.IsControlledBy(m, set) && ready(c.network.nodeOf(m)) {
+		if m.DeletionTimestamp == nil && metav1.IsControlledBy(m, set) && ready(c.network.nodeOf(m)) && m.Namespace == set.Namespace {
 			n++
 		}
 	}

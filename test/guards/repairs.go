@@ -33,6 +33,7 @@ var repairs = []Guard{
 	{"hopeless-spec-is-not-replaced", "2f", heal + "health.go", `reason: reasonInvalid, message: "the spec can never work, a replacement would not help"}`, `reason: reasonInvalid, due: updated, message: "the spec can never work, a replacement would not help"}`, ""},
 	{"set-is-whole-by-its-machines", "2f", heal + "settle.go", `c.readyOf(set)+c.sickOf(set)`, `int(set.Status.ReadyReplicas)+c.sickOf(set)`, ""},
 	{"whole-by-its-own-machines", "2f", heal + "settle.go", `		if m.DeletionTimestamp == nil && metav1.IsControlledBy(m, set) && ready`, `		if m.DeletionTimestamp == nil && ready`, ""},
+	{"whole-by-its-own-namespace", "2f", heal + "settle.go", ` && m.Namespace == set.Namespace {`, ` {`, ""},
 	{"who-goes-makes-no-set-whole", "2f", heal + "settle.go", `		if m.DeletionTimestamp == nil && metav1`, `		if metav1`, ""},
 	{"sick-of-its-own-set", "2f", heal + "settle.go", `metav1.IsControlledBy(t.m, set) && (t`, `(t`, ""},
 	{"sick-and-ready-counts-once", "2f", heal + "settle.go", ` && !ready(t.n) {`, ` {`, ""},
