@@ -193,6 +193,31 @@ func TestAHostThatCannotBeLetGoIsWaitedFor(t *testing.T) {
 	}
 }
 
+// What runs on a host that others take away, as people do who delete its BareMetalHost, is let go by nobody who only wants to make it.
+func TestAHostThatOthersTakeIsNotLetGo(t *testing.T) {
+	t.Parallel()
+	for what, change := range map[string]func(*host){
+		"deleted, and installed by hand": func(h *host) {
+			h.DeletionTimestamp, h.Spec.ExternallyProvisioned = &metav1.Time{Time: time.Now()}, true
+			h.Status.Provisioning.State = metal3v1alpha1.StateExternallyProvisioned
+		},
+		"on its way to another image": func(h *host) {
+			h.Spec.Image, h.Status.Provisioning.State = &metal3v1alpha1.Image{URL: "http://192.0.2.9/other.qcow2"}, metal3v1alpha1.StateDeprovisioning
+		},
+	} {
+		s := newStock(1)
+		s.change(t, "host-0", func(h *host) {
+			h.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: consumerVersion, Kind: consumerKind, Namespace: "machines", Name: worker.Name}
+			h.Spec.Online, h.Status.PoweredOn = true, true
+			change(h)
+		})
+		in, err := open(t, s).Create(t.Context(), worker, specOf(image))
+		if h := s.hosts["host-0"]; provider.CodeOf(err) != provider.Exhausted || s.writes != 0 || !h.Spec.Online {
+			t.Errorf("%s: after %d writes, Create = %+v, %v; the host is %+v", what, s.writes, in, err, h.Spec)
+		}
+	}
+}
+
 // RELIABILITY R-B33: a step that slept with an old choice takes no second host, whatever happened meanwhile.
 func TestAnOldChoiceTakesNothing(t *testing.T) {
 	t.Parallel()
