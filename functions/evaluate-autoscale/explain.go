@@ -202,7 +202,8 @@ func (sc *scan) refusal(g *group, total size) no {
 	return limited
 }
 
-// inVain reports that what a group was asked for did not come: a Machine was not made in time, or one that was brought no Node, as far as that is remembered.
+// inVain reports that what a group was asked for did not come: a Machine was not made in time, or one that was brought no Node, as far as
+// that is remembered.
 func inVain(n autoscaling.NodeGroup) bool {
 	return n.Request != nil && n.Request.TimedOut || n.LastFailure != nil && len(n.FailedUIDs) > 0
 }

@@ -57,9 +57,11 @@ var joins = []Guard{
 
 // hosts keep a host from two Machines, and other people's from any (RELIABILITY 2b, R-B33).
 var hosts = []Guard{
-	{"host-to-let-go-is-let-go", "2b.9", "shared/provider/metal3/create.go", `		gone, err := d.release(ctx, h)`, `		gone, err := false, error(nil)`, "./shared/provider/metal3 -run=TestAHost"},
-	{"host-that-others-take-away", "2b.9", metal + "create.go", `		if deployed(h) {`, `		if false {`, ""},
-	{"host-that-cannot-be-let-go", "2b.9", metal + "create.go", `code == provider.Denied || code == provider.Invalid {`, `code == provider.Denied && code == provider.Invalid {`, ""},
+	{"host-to-let-go-is-let-go", "2b.9", metal + "delete.go", `	gone, err := d.release(ctx, h)
+	switch`, `	gone, err := false, error(nil)
+	switch`, "./shared/provider/metal3 -run=TestAHost"},
+	{"host-that-others-take-away", "2b.9", metal + "delete.go", `	if deployed(h) {`, `	if false {`, ""},
+	{"host-that-cannot-be-let-go", "2b.9", metal + "delete.go", `code == provider.Denied || code == provider.Invalid:`, `code == provider.Denied && code == provider.Invalid:`, ""},
 	{"host-as-it-was-recorded", "2b.5", metal + "create.go", `		if chosen == (choice{h.Name, h.UID, h.ResourceVersion}) && `, `		if chosen.Host == h.Name && `, ""},
 	{"host-is-claimed-at-its-version", "G3", metal + "create.go", `patchMetadata{c.Version, map`, `patchMetadata{"", map`, ""},
 	{"still-free-when-claimed", "2b.5", metal + "create.go", `h.ResourceVersion}) && why(h, s.HostSelector) == "" {`, `h.ResourceVersion}) {`, ""},

@@ -58,18 +58,8 @@ func (d *driver) create(ctx context.Context, r provider.Ref, s providerspec.Bare
 		if in := d.instance(h); in.State != provider.StateDeleting {
 			return in, nil
 		}
-		if deployed(h) { // who began to let it go took its image first: it is others who take it away
-			return provider.Instance{}, provider.Errorf(provider.Exhausted, "host %s is being taken away from this Machine", h.Name)
-		}
-		gone, err := d.release(ctx, h)
-		if code := provider.CodeOf(err); code == provider.Denied || code == provider.Invalid { // as fault says of a claim: no spec is to blame
-			return provider.Instance{}, provider.Errorf(provider.Exhausted, "release host %s: %w", h.Name, err)
-		}
-		if err != nil && !errors.Is(err, ErrGone) {
-			return provider.Instance{}, fmt.Errorf("release host %s: %w", h.Name, err)
-		}
-		if !gone && err == nil {
-			return provider.Instance{}, provider.Errorf(provider.Exhausted, "host %s is still being released by this Machine", h.Name)
+		if err := d.letGo(ctx, h); err != nil {
+			return provider.Instance{}, err
 		}
 	}
 	var chosen choice

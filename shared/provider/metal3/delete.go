@@ -48,6 +48,23 @@ func (d *driver) remove(ctx context.Context, r provider.Ref) (there bool, err er
 	return there, nil
 }
 
+// letGo goes on with a release that h's Machine began, before that gets another host. As long as it takes the error has the code Exhausted.
+func (d *driver) letGo(ctx context.Context, h host) error {
+	if deployed(h) { // who began to let it go took its image first: it is others who take it away
+		return provider.Errorf(provider.Exhausted, "host %s is being taken away from this Machine", h.Name)
+	}
+	gone, err := d.release(ctx, h)
+	switch code := provider.CodeOf(err); {
+	case code == provider.Denied || code == provider.Invalid: // as fault says of a claim: no spec is to blame
+		return provider.Errorf(provider.Exhausted, "release host %s: %w", h.Name, err)
+	case err == nil && !gone:
+		return provider.Errorf(provider.Exhausted, "host %s is still being released by this Machine", h.Name)
+	case err != nil && !errors.Is(err, ErrGone):
+		return fmt.Errorf("release host %s: %w", h.Name, err)
+	}
+	return nil
+}
+
 // release makes the next step towards a free host, and reports whether it was the last one.
 func (d *driver) release(ctx context.Context, h host) (gone bool, err error) {
 	p := patch{Metadata: patchMetadata{ResourceVersion: h.ResourceVersion}}
