@@ -83,7 +83,7 @@ func (sc *scan) victims() map[string][]machine.Victim {
 	for _, g := range sc.groups {
 		victims, err := machine.Victims(g.set)
 		if err != nil {
-			victims = nil // scale-machineset will drop them
+			victims = nil // unreadable: the set loses nobody
 		}
 		if r := sc.state.Groups[g.id].Resize; r != nil {
 			victims = append(victims, victimsOf(*r)...)

@@ -127,7 +127,7 @@ func (sc *scan) resized(g *group, r autoscaling.Resize) plan.Action {
 	sc.withMemory(g, next)
 	victims, err := machine.Victims(g.set)
 	if err != nil {
-		victims = nil // unreadable: scale-machineset would drop it, too
+		victims = nil // unreadable: whoever was meant is judged again
 	}
 	named := len(victims)
 	victims = append(victims, victimsOf(r)...)
@@ -180,7 +180,7 @@ func (sc *scan) done(g *group, r autoscaling.Resize) (notes []plan.Note) {
 func (sc *scan) markLeaving(g *group) {
 	victims, err := machine.Victims(g.set)
 	if err != nil {
-		victims = nil // scale-machineset will drop them
+		victims = nil // unreadable: the set loses nobody
 	}
 	if r := sc.state.Groups[g.id].Resize; r != nil && pendingResize(g, sc.state.Groups[g.id]) {
 		victims = append(victims, victimsOf(*r)...)

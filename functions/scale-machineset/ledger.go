@@ -146,7 +146,7 @@ type change struct {
 }
 
 // decide returns the ledger that the set should have. While an orphan is still to be adopted nobody is chosen to go:
-// the policy decides among all, and so do victims, which stay until then. An orphan that may not be adopted is out of
+// the policy decides among all, and so do victims, which stay until then. Nor is anybody while victims cannot be read. An orphan that may not be adopted is out of
 // the set's hands: it neither goes nor makes others go, and holds nobody up.
 func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) change {
 	var why []string
@@ -166,9 +166,11 @@ func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m me
 		want = max(want, len(l.Active))
 	}
 	refused := outOfReach(s, set, l, m)
-	compared := len(refused) == len(m.orphans) && len(waiting) == 0
+	victims, err := machine.Victims(set)
+	known := err == nil || len(l.Active)-len(refused) <= want // who goes, if anybody has to
+	compared := len(refused) == len(m.orphans) && len(waiting) == 0 && known
 	if compared {
-		l = shrink(set, l, m, refused, want, &why)
+		l = shrink(set, l, m, victims, refused, want, &why)
 	}
 	if len(waiting) == 0 { // else there are more than the ledger knows
 		l = grow(s.Now, set, l, m, want, &why)

@@ -4,6 +4,7 @@ package scalemachineset
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -23,14 +24,10 @@ type candidate struct {
 // shrink retires what is too much: ordinals that have no Machine yet, then the victims that evaluate-autoscale named,
 // then by annotation, then by the set's policy (B43–B46). Ties go to the lower ordinal. Ordinals out of reach are not
 // counted.
-func shrink(set *machine.MachineSet, l machine.Ledger, m members, outOfReach machine.Ordinals, want int, why *[]string) machine.Ledger {
+func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []machine.Victim, outOfReach machine.Ordinals, want int, why *[]string) machine.Ledger {
 	surplus := len(l.Active) - len(outOfReach) - want
 	if surplus <= 0 {
 		return l
-	}
-	victims, err := machine.Victims(set)
-	if err != nil {
-		*why = append(*why, "drop victims that cannot be read")
 	}
 	named := map[string]machine.Victim{}
 	for _, v := range victims {
@@ -75,6 +72,14 @@ func class(c candidate) int {
 		return 2
 	}
 	return 3
+}
+
+// unread says that nobody knows who was named to go, or "": the policy would choose another, who works, and the emptied one stay.
+func unread(set *machine.MachineSet) string {
+	if _, err := machine.Victims(set); err != nil {
+		return fmt.Sprintf("metadata.%v: the set loses no Machine until that is mended or taken away", err)
+	}
+	return ""
 }
 
 func reason(set *machine.MachineSet, c candidate) string {

@@ -60,7 +60,7 @@ func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger
 // without last.
 func problemOf(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) (machinev1beta1.MachineSetStatusError, string) {
 	invalid := machinev1beta1.InvalidConfigurationMachineSetError
-	if problem := cmp.Or(misfit(s, set), unbounded(set), crowded(set, l, m), foreignInstance(set)); problem != "" {
+	if problem := cmp.Or(misfit(s, set), unbounded(set), unread(set), crowded(set, l, m), foreignInstance(set)); problem != "" {
 		return invalid, problem
 	}
 	if problem := paused(s.Now, set, l); problem != "" {

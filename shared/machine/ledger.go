@@ -276,15 +276,16 @@ type Victim struct {
 // Is reports whether m is meant.
 func (v Victim) Is(m *Machine) bool { return v.Name == m.Name && (v.UID == m.UID || v.UID == "") }
 
-// Victims reads AnnotationVictims of a set. Unreadable text is an error, never an empty list.
+// Victims reads AnnotationVictims of a set. Unreadable text, and fields that only a newer version knows, are an error, never an empty
+// list.
 func Victims(set *MachineSet) ([]Victim, error) {
 	text, ok := set.Annotations[AnnotationVictims]
 	if !ok {
 		return nil, nil
 	}
 	var v []Victim
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		return nil, fmt.Errorf("annotation %s: %w", AnnotationVictims, err)
+	if err := ReadRecord(text, &v); err != nil {
+		return nil, fmt.Errorf("annotations[%s]: %.80q: %w", AnnotationVictims, text, err)
 	}
 	return v, nil
 }

@@ -95,4 +95,6 @@ var inputs = []Guard{
 	{"vcenter-keeps-no-credentials", "4", "shared/provider/vsphere/session.go", `	a.Credentials = nil // which nobody reads again
 `, "", "./shared/provider/drivers"},
 	{"panics-of-drivers-tell-no-secrets", "4", run + "survived.go", `text := secrets.Replace(fmt.Sprint(p.Value))`, `text := fmt.Sprint(p.Value)`, ""},
+	{"victims-that-cannot-be-read-hold-the-set", "2a.9", scale + "ledger.go", `	known := err == nil || len(`, `	known := err == nil || true || len(`, ""},
+	{"victims-are-read-strictly", "2a.9", words + "ledger.go", `ReadRecord(text, &v)`, `json.Unmarshal([]byte(text), &v)`, "./functions/scale-machineset"},
 }
