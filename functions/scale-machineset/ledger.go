@@ -146,8 +146,8 @@ type change struct {
 }
 
 // decide returns the ledger that the set should have. While an orphan is still to be adopted nobody is chosen to go:
-// the policy decides among all, and so do victims, which stay until then. Nor is anybody while victims cannot be read. An orphan that may not be adopted is out of
-// the set's hands: it neither goes nor makes others go, and holds nobody up.
+// the policy decides among all, and so do victims, which stay until then. Nor is anybody while victims cannot be read.
+// An orphan that may not be adopted is out of the set's hands: it neither goes nor makes others go, and holds nobody up.
 func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) change {
 	var why []string
 	want := wanted(set, l)
