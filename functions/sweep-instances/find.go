@@ -188,31 +188,46 @@ func (w sweep) believed(key string, created time.Time, horizon time.Duration) bo
 // than a tenth of all instances, not counting what a person has confirmed. A lost or restored set of Machines, or a
 // cloned cluster, looks like that; what former attempts of Machines left, which are there, does not.
 func (w sweep) held() (held map[string]bool, why string) {
-	confirmed, err := time.Parse(time.RFC3339, w.object().Annotations[annotationConfirmed])
-	held = map[string]bool{}
-	latest := time.Time{}
+	var keys []string
 	for _, f := range w.finds {
-		since, known := w.state.Sightings[f.key()]
-		if !known {
-			since = metav1.NewTime(w.Now.Truncate(time.Second))
-		}
-		if f.foreign || f.former || err == nil && !since.After(confirmed) {
-			continue
-		}
-		held[f.key()] = true
-		if since.After(latest) {
-			latest = since.Time
+		if !f.foreign && !f.former {
+			keys = append(keys, f.key())
 		}
 	}
 	listed := 0
 	for _, a := range w.Accounts {
 		listed += made(a.Instances)
 	}
+	held, latest := w.unconfirmed(keys)
 	if len(held) <= max(3, listed/10) {
 		return nil, ""
 	}
-	return held, fmt.Sprintf("%d of %d instances have no owner: nothing is removed until annotation %s of configmap %s is %s or later",
-		len(held), listed, annotationConfirmed, machine.ConfigMapSweep, machine.Stamp(latest))
+	return held, fmt.Sprintf("%d of %d instances have no owner: nothing is removed %s", len(held), listed, untilConfirmed(latest))
+}
+
+// unconfirmed returns which of what is called keys no person has confirmed, and when the last of it was first seen.
+func (w sweep) unconfirmed(keys []string) (held map[string]bool, latest time.Time) {
+	confirmed, err := time.Parse(time.RFC3339, w.object().Annotations[annotationConfirmed])
+	held = map[string]bool{}
+	for _, key := range keys {
+		since, known := w.state.Sightings[key]
+		if !known {
+			since = metav1.NewTime(w.Now.Truncate(time.Second))
+		}
+		if err == nil && !since.After(confirmed) {
+			continue
+		}
+		held[key] = true
+		if since.After(latest) {
+			latest = since.Time
+		}
+	}
+	return held, latest
+}
+
+// untilConfirmed says what a person does to let go what was seen until latest.
+func untilConfirmed(latest time.Time) string {
+	return fmt.Sprintf("until annotation %s of configmap %s is %s or later", annotationConfirmed, machine.ConfigMapSweep, machine.Stamp(latest))
 }
 
 // readyNode returns the name of a Ready Node on the instance: then it is in use, whatever the records say. A Node may still

@@ -75,13 +75,20 @@ func (w sweep) horizon() time.Duration {
 }
 
 // exorcise deletes the Nodes of which two sightings, a Horizon apart, are on record, a few in each sweep, others first each time. Many at once
-// are only told of: then something else is wrong.
+// that no person has confirmed are only told of: then something else is wrong.
 func (w sweep) exorcise() []plan.Sequence {
-	if len(w.ghosts) > max(maxDeletes, len(w.Nodes)/10) {
-		why := fmt.Sprintf("%d of %d nodes have outlived their machines: none is deleted", len(w.ghosts), len(w.Nodes))
-		return []plan.Sequence{{Notes: []plan.Note{plan.Warning(w.object(), "SweepHeld", why)}}}
-	}
 	var all []plan.Sequence
+	var keys []string
+	for _, n := range w.ghosts {
+		keys = append(keys, ghostKey(n))
+	}
+	held, latest := w.unconfirmed(keys)
+	if len(held) > max(maxDeletes, len(w.Nodes)/10) {
+		why := fmt.Sprintf("%d of %d nodes have outlived their machines: none is deleted %s", len(held), len(w.Nodes), untilConfirmed(latest))
+		all = append(all, plan.Sequence{Notes: []plan.Note{plan.Warning(w.object(), "SweepHeld", why)}})
+	} else {
+		held = nil
+	}
 	asked := 0 // in earlier rounds too
 	for key := range w.Outcomes {
 		if strings.HasPrefix(string(key), "delete node/") {
@@ -91,7 +98,7 @@ func (w sweep) exorcise() []plan.Sequence {
 	ghosts := slices.Clone(w.ghosts)
 	slices.SortStableFunc(ghosts, func(a, b *corev1.Node) int { return cmp.Compare(w.turn(ghostKey(a)), w.turn(ghostKey(b))) })
 	for _, n := range ghosts {
-		if !w.believed(ghostKey(n), n.CreationTimestamp.Time, w.horizon()) {
+		if held[ghostKey(n)] || !w.believed(ghostKey(n), n.CreationTimestamp.Time, w.horizon()) {
 			continue
 		}
 		a := plan.Delete{Object: n, IfUnchanged: true, Why: "its machine and its instance are gone"}

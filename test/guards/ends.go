@@ -61,4 +61,6 @@ var ends = []Guard{
 	{"lost-since-outlasts-a-refusal", "2e", provision + "terminate.go", `		return missingCondition(why)
 `, "		return unknown(why)\n", ""},
 	{"node-by-uid", "2e", words + "node.go", `m.Status.NodeRef.Name == n.Name && m.Status.NodeRef.UID == n.UID`, `m.Status.NodeRef.Name == n.Name`, "./functions/provision-machine ./functions/drain-node ./functions/remediate"},
+	{"many-nodes-are-only-told-of", "G8", sweep + "ghosts.go", `	if len(held) > max(maxDeletes, len(w.Nodes)/10) {`, `	if false {`, ""},
+	{"only-nodes-that-were-confirmed", "G8", sweep + "ghosts.go", `		if held[ghostKey(n)] || `, `		if `, ""},
 }

@@ -320,7 +320,7 @@ var sweeps = []Guard{
 	{"ghost-waits-for-every-cloud", "G3", sweep + "ghosts.go", `max(most, a.Horizon)`, `a.Horizon`, "./functions/sweep-instances -run=TestNodesWait"},
 	{"account-that-leads-to-another-stays", "2b.10", sweep + "accounts.go", `w.Now) && !needed[key]:`, `w.Now):`, "./functions/sweep-instances -run=TestAccountThat"},
 	{"left-goes-by-its-own-id", "2b.10", sweep + "handler.go", ` && !f.former {`, ` {`, ""},
-	{"left-is-no-lost-machine", "2b.10", sweep + "find.go", `f.foreign || f.former || err == nil`, `f.foreign || err == nil`, ""},
+	{"left-is-no-lost-machine", "2b.10", sweep + "find.go", `!f.foreign && !f.former {`, `!f.foreign {`, ""},
 	{"two-sightings", "2b.10", sweep + "find.go", `	return known && old && !w.Now.Before(since.Add(horizon))`, `	return since.IsZero() || known || old`, ""},
 	{"old-enough", "2b.10", sweep + "find.go", `w.Now.After(created.Add(horizon)) || `, `true || `, ""},
 	{"sighting-from-the-future-is-of-now", "G7", sweep + "ahead.go", `		s.Sightings[key] = machine.Past(since, now)`, `		s.Sightings[key] = since`, ""},
