@@ -3,12 +3,8 @@
 package evaluateautoscale
 
 import (
-	"strconv"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
 // findRetired finds the Machines of a group that its ledger has chosen to go, and that nobody has deleted yet, with their Nodes: whoever
@@ -28,7 +24,7 @@ func (sc *scan) findRetired(g *group) {
 			return // the ledger went backwards
 		}
 		goes := ok && !l.Active.Has(k) && m.machine.DeletionTimestamp == nil
-		if goes && selector.Matches(labels.Set(m.machine.Labels)) && !madeAnew(l, m.machine, k) { // others are let go, or adopted
+		if goes && selector.Matches(labels.Set(m.machine.Labels)) && !l.MadeAnew(m.machine, k) { // others are let go, or adopted
 			all = append(all, m)
 		}
 	}
@@ -38,11 +34,4 @@ func (sc *scan) findRetired(g *group) {
 			sc.retired[m.node.UID] = true
 		}
 	}
-}
-
-// madeAnew reports that a Machine has but the name of one that was retired, as far as the ledger knows, which is older than its label (2a.7).
-func madeAnew(l machine.Ledger, m *machine.Machine, k int) bool {
-	_, adopted := l.Adopted[k]
-	at, err := strconv.Atoi(m.Labels[machine.LabelOrdinal])
-	return !adopted && err == nil && at >= l.Next
 }

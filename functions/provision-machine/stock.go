@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -57,7 +55,7 @@ func hosts(s snapshot.Snapshot, set *machine.MachineSet, stock provider.Stock) i
 	all := int32(stock.Free)
 	for _, m := range s.Machines {
 		holds := m.Spec.ProviderID != nil && m.DeletionTimestamp == nil || slices.Contains(stock.Taken, m.Name)
-		if holds && m.Namespace == set.Namespace && metav1.IsControlledBy(m, set) {
+		if holds && machine.Controls(set, m) {
 			all++
 		}
 	}

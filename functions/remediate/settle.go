@@ -115,7 +115,7 @@ func (c *check) underWay(f remediation, t *target) bool {
 func (c *check) readyOf(set *machine.MachineSet) int {
 	n := 0
 	for _, m := range c.Machines {
-		if m.DeletionTimestamp == nil && metav1.IsControlledBy(m, set) && ready(c.network.nodeOf(m)) && m.Namespace == set.Namespace {
+		if m.DeletionTimestamp == nil && machine.Controls(set, m) && ready(c.network.nodeOf(m)) {
 			n++
 		}
 	}
@@ -127,7 +127,7 @@ func (c *check) readyOf(set *machine.MachineSet) int {
 func (c *check) sickOf(set *machine.MachineSet) int {
 	n := 0
 	for _, t := range c.targets {
-		if metav1.IsControlledBy(t.m, set) && (t.sick(c.Now) || t.reason == reasonInvalid) && !ready(t.n) {
+		if machine.Controls(set, t.m) && (t.sick(c.Now) || t.reason == reasonInvalid) && !ready(t.n) {
 			n++
 		}
 	}

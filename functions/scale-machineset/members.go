@@ -3,8 +3,6 @@
 package scalemachineset
 
 import (
-	"strconv"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -95,15 +93,12 @@ func (m members) at(l machine.Ledger, set *machine.MachineSet, k int) *machine.M
 }
 
 // strangers returns the living Machines that belong to the set but stand at none of its ordinals: orphans whose labels
-// match, and Machines that somebody else made for it. So does one whose label says an ordinal that the ledger has not allocated,
-// where its name is that of a retired one: the ledger is from before it was released and adopted anew (2a.7).
+// match, and Machines that somebody else made for it, or that were released and adopted anew since the ledger was written.
 func (m members) strangers(set *machine.MachineSet, l machine.Ledger) []*machine.Machine {
 	var out []*machine.Machine
 	ordinalOf := l.Finder(set.Name)
 	for _, x := range m.alive() {
-		k, ok := ordinalOf(x)
-		at, err := strconv.Atoi(x.Labels[machine.LabelOrdinal])
-		if _, adopted := l.Adopted[k]; !ok || !adopted && !l.Active.Has(k) && err == nil && at >= l.Next {
+		if k, ok := ordinalOf(x); !ok || !l.Active.Has(k) && l.MadeAnew(x, k) {
 			out = append(out, x)
 		}
 	}

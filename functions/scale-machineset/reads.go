@@ -106,7 +106,7 @@ func missed(s snapshot.Snapshot, set *machine.MachineSet) (ask []snapshot.Query)
 	}
 	for k, a := range l.Adopted {
 		m := s.Machine(set.Namespace, a.Name)
-		if l.Active.Has(k) && (m == nil || m.UID != a.UID || !selector.Matches(labels.Set(m.Labels)) || !metav1.IsControlledBy(m, set)) {
+		if l.Active.Has(k) && (m == nil || m.UID != a.UID || !selector.Matches(labels.Set(m.Labels)) || !machine.Controls(set, m)) {
 			ask = append(ask, anew(set, a.Name))
 		}
 	}
@@ -165,7 +165,7 @@ func concerns(s snapshot.Snapshot, set *machine.MachineSet) bool {
 		return active
 	}
 	selector, err := selectorOf(set)
-	return err != nil || !active || mislabeled(m, k) || !metav1.IsControlledBy(m, set) || !selector.Matches(labels.Set(m.Labels))
+	return err != nil || !active || mislabeled(m, k) || !machine.Controls(set, m) || !selector.Matches(labels.Set(m.Labels))
 }
 
 // settled reports whether an event about the set can only tell what this function wrote itself, its status first of all:
@@ -194,7 +194,7 @@ func nodes(s snapshot.Snapshot) []snapshot.Query {
 	var ask []snapshot.Query
 	for _, set := range s.MachineSets {
 		for _, m := range s.Machines {
-			if m.Status.NodeRef != nil && metav1.IsControlledBy(m, set) {
+			if m.Status.NodeRef != nil && machine.Controls(set, m) {
 				ask = append(ask, snapshot.One("Node", "", m.Status.NodeRef.Name))
 			}
 		}

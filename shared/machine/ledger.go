@@ -107,6 +107,14 @@ func (l Ledger) Name(set string, k int) string {
 	return Name(set, l.SetUID, k)
 }
 
+// MadeAnew reports that m has but the name of the Machine that k, an ordinal which is not active, stood for: its label says one that
+// was not allocated yet. The ledger is from before m was released and adopted anew (RELIABILITY 2a.7).
+func (l Ledger) MadeAnew(m *Machine, k int) bool {
+	_, adopted := l.Adopted[k]
+	at, err := strconv.Atoi(m.Labels[LabelOrdinal])
+	return !adopted && err == nil && at >= l.Next
+}
+
 // OrdinalOf returns the ordinal of the named set that m was created for or adopted into, and whether it has one. It follows
 // from the ledger and m's name; the label merely says where to look first, because anybody may have changed it (R-S5). Of
 // an ordinal that the ledger has not allocated yet nothing but the label knows; one that was retired a hundred thousand

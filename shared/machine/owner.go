@@ -20,3 +20,8 @@ func OwningSet(m *Machine) *metav1.OwnerReference {
 	}
 	return owner
 }
+
+// Controls reports whether set controls m: an owner is of the Machine's own namespace, whatever a copy in another one says.
+func Controls(set *MachineSet, m *Machine) bool {
+	return m.Namespace == set.Namespace && metav1.IsControlledBy(m, set)
+}

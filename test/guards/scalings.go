@@ -32,7 +32,7 @@ var scalings = []Guard{
 	{"who-was-let-go-is-taken-off-no-target", "2d", autoscale + "removal.go", `	case !g.has(r.MachineUID):`, `	case false:`, "./functions/evaluate-autoscale -run=TestNodeOfA"},
 	{"members-of-its-own-namespace", "2d", autoscale + "group.go", `g == nil || g.set.Namespace != m.Namespace {`, `g == nil {`, "./functions/evaluate-autoscale -run=TestMachineOfAnother"},
 	{"who-is-let-go-is-not-chosen", "2d", autoscale + "retired.go", `selector.Matches(labels.Set(m.machine.Labels)) && `, `selector.Matches(labels.Set(g.set.Spec.Selector.MatchLabels)) && `, "./functions/evaluate-autoscale -run=TestSetGrows"},
-	{"who-is-made-anew-is-not-chosen", "2d", autoscale + "retired.go", ` && !madeAnew(l, m.machine, k) {`, ` {`, "./functions/evaluate-autoscale -run=TestSetGrows"},
+	{"who-is-made-anew-is-not-chosen", "2d", autoscale + "retired.go", ` && !l.MadeAnew(m.machine, k) {`, ` {`, "./functions/evaluate-autoscale -run=TestSetGrows"},
 	{"no-commit-on-lists-in-doubt", "G8", autoscale + "removal.go", ` && !sc.doubt && !`, ` && !`, "./functions/evaluate-autoscale -run=TestScenarios|Doubt|Believed|Lists"},
 	{"nobody-is-given-up-in-doubt", "G8", autoscale + "lost.go", `	if sc.doubt {`, `	if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"plan-of-a-minute", "2d", autoscale + "resize.go", ` && sc.Now.Before(r.At.Add(resizeTTL))`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
