@@ -77,7 +77,9 @@ func index(all []provider.Instance) (map[types.UID][]provider.Instance, map[mach
 	for _, in := range all {
 		if !in.Child {
 			byUID[in.UID] = append(byUID[in.UID], in)
-			byID[machine.InstanceOf(in.ProviderID)] = in
+			if in.ProviderID != "" {
+				byID[machine.InstanceOf(in.ProviderID)] = in
+			}
 		}
 	}
 	return byUID, byID

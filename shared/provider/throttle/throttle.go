@@ -6,6 +6,7 @@ package throttle
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -115,8 +116,8 @@ func (l *Limiter) paused(now time.Time) time.Duration {
 // After returns what the header Retry-After of an answer says, in seconds or as a date, or 0.
 func After(header http.Header) time.Duration {
 	text := header.Get("Retry-After")
-	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil && seconds > 0 {
-		return min(time.Duration(seconds)*time.Second, longest)
+	if seconds, err := strconv.ParseInt(text, 10, 64); (err == nil || errors.Is(err, strconv.ErrRange)) && seconds > 0 {
+		return time.Duration(min(seconds, int64(longest/time.Second))) * time.Second
 	}
 	if at, err := http.ParseTime(text); err == nil {
 		return min(max(time.Until(at), 0), longest)
