@@ -69,7 +69,8 @@ func adoption(s snapshot.Snapshot, x *machine.Machine) (plan.Outcome, bool) {
 }
 
 // creations starts slowly: one Machine, then two, then four, so that a cluster that refuses them is asked once. A name
-// that is taken by a foreign object burns the ordinal; if that is gone by now, or what was made, the next look makes the Machine.
+// that is taken by a foreign object burns the ordinal, and counts as a failure; if that is gone by now, or what was made,
+// the next look makes the Machine.
 func creations(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) []plan.Sequence {
 	var missing []plan.Action
 	created := 0
@@ -88,7 +89,7 @@ func creations(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m
 		case tried && o.Result == plan.Exists && s.Machine(set.Namespace, a.Object.GetName()) == nil:
 			continue
 		case tried && o.Result == plan.Exists:
-			next := l
+			next := failedAgain(s.Now, set, l) // whoever made it another's may do so with all
 			next.Active = l.Active.Without(k)
 			why := fmt.Sprintf("retire ordinal %d: the name %s is taken by another object", k, a.Object.GetName())
 			return []plan.Sequence{{Do: []plan.Action{commit(set, change{ledger: next, why: why})}}}

@@ -315,6 +315,11 @@ func countFailure(now time.Time, set *machine.MachineSet, l machine.Ledger, x *m
 		l.Failures > 0 && l.NextCreateAt != nil && x.CreationTimestamp.Time.Before(lastFailure(l)) {
 		return l
 	}
+	return failedAgain(now, set, l)
+}
+
+// failedAgain makes the next creation wait, for longer each time.
+func failedAgain(now time.Time, set *machine.MachineSet, l machine.Ledger) machine.Ledger {
 	l.Failures++
 	l.NextCreateAt, l.FailedTemplate = new(metav1.NewTime(now.Add(pauseAfter(l.Failures)))), templateOf(set)
 	return l
@@ -325,7 +330,7 @@ func paused(now time.Time, set *machine.MachineSet, l machine.Ledger) string {
 	if len(l.Active) >= wanted(set, l) || l.NextCreateAt == nil || !now.Before(l.NextCreateAt.Time) {
 		return ""
 	}
-	return fmt.Sprintf("%d Machines in a row failed before they had a Node: the next is created after %s",
+	return fmt.Sprintf("%d Machines in a row failed before they had a Node, or became another's: the next is created after %s",
 		l.Failures, machine.Stamp(l.NextCreateAt.Time))
 }
 
