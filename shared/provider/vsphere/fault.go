@@ -4,6 +4,7 @@ package vsphere
 
 import (
 	"errors"
+	"net/http"
 	"reflect"
 
 	"github.com/vmware/govmomi/find"
@@ -79,6 +80,9 @@ func (s *session) coded(err error) error {
 	code := codes[fault]
 	if code == provider.Denied && fault != "NoPermission" {
 		return s.denied(err)
+	}
+	if answered(err, http.StatusForbidden) { // the tagging service, which gives faults no names
+		code = provider.Denied
 	}
 	if lacks, ambiguous := finding(err); lacks || ambiguous {
 		code = provider.NotFound

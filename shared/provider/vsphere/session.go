@@ -151,10 +151,15 @@ func (s *session) login(ctx context.Context, c *vim25.Client) error {
 func (s *session) turnedAway(err error) error {
 	err = s.coded(err)
 	if provider.CodeOf(err) == provider.Denied {
-		s.refused, s.reason = time.Now(), err
-		return s.barred()
+		return s.bar(err)
 	}
 	return err
+}
+
+// bar keeps a refusal. The caller has the turn.
+func (s *session) bar(refusal error) error {
+	s.refused, s.reason = time.Now(), refusal
+	return s.barred()
 }
 
 func (s *session) generation() int {
@@ -219,7 +224,7 @@ func (s *session) tagging(ctx context.Context, c *vim25.Client, f func(*tags.Man
 		return err
 	}
 	err = f(tags.NewManager(client))
-	if !rest.IsStatusError(err, http.StatusUnauthorized) {
+	if !answered(err, http.StatusUnauthorized) {
 		return err
 	}
 	if client, err = s.tagger(ctx, c, client); err != nil {
@@ -235,14 +240,27 @@ func (s *session) tagger(ctx context.Context, c *vim25.Client, stale *rest.Clien
 	if err != nil || s.rest != stale && s.rest != nil {
 		return s.rest, err
 	}
+	if err := s.barred(); err != nil {
+		return nil, err
+	}
 	client := rest.NewClient(c)
 	client.Client.Client.Transport, client.Client.Client.CheckRedirect = s.soap.Client.Transport, s.soap.Client.CheckRedirect
 	if err := client.Login(ctx, s.user); err != nil {
-		if rest.IsStatusError(err, http.StatusUnauthorized) {
-			return nil, s.denied(errors.New("the tagging service refuses the login"))
+		if answered(err, http.StatusUnauthorized) {
+			return nil, s.bar(s.denied(errors.New("the tagging service refuses the login")))
 		}
 		return nil, err
 	}
 	s.rest = client
 	return client, nil
+}
+
+// answered reports whether an error is the tagging service's answer with a status. The SDK does not look into what wraps it.
+func answered(err error, status int) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if rest.IsStatusError(err, status) {
+			return true
+		}
+	}
+	return false
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -187,5 +188,79 @@ func TestTemplatesOfOneName(t *testing.T) {
 	must(t, err)
 	if len(differ) != 1 || differ[0].MilliCPU != 0 || !strings.Contains(differ[0].Problem, "2 templates") || !strings.Contains(differ[0].Problem, "16 CPUs") || !strings.Contains(differ[0].Problem, "numCPUs and memoryMiB") {
 		t.Errorf("two of different sizes are %+v", differ)
+	}
+}
+
+// The tagging service forgets its sessions by itself, sooner than the vCenter's: whoever asks it next logs in again, in whichever call.
+func TestTaggingSessionThatEndedIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	spec := v.spec(map[string]any{"tagIDs": []string{v.tag(t, d, "owner", "team-a", reference{})}})
+	resolved, err := d.Resolve(t.Context(), spec)
+	must(t, err)
+	for name, call := range map[string]func() error{ // which log in again
+		"Resolve": func() error { _, err := d.Resolve(t.Context(), spec); return err },
+		"Create": func() error {
+			_, err := proceed(t.Context(), d, provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}, resolved)
+			return err
+		},
+	} {
+		must(t, d.session.rest.Logout(t.Context()))
+		if err := call(); err != nil {
+			t.Errorf("%s = %v", name, err)
+		}
+	}
+	if n := w.count("Login"); n != 1 {
+		t.Errorf("%d logins to the vCenter itself", n)
+	}
+}
+
+// A password that has changed since the vCenter let us in is tried once by the tagging service too, however many Machines are to be
+// made: an account locks after a few.
+func TestTaggingServiceIsNotToldAWrongPasswordAgain(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	_, err := d.List(t.Context())
+	must(t, err)
+	const login = "/rest/com/vmware/cis/session"
+	w.set(func(method string, next func() (*http.Response, error)) (*http.Response, error) {
+		if method != login {
+			return next()
+		}
+		res, err := page(http.StatusUnauthorized, "application/json", "{}", "")(nil)
+		res.Request = &http.Request{Method: http.MethodPost, URL: &url.URL{Path: login}}
+		return res, err
+	})
+	for range 3 {
+		_, err := d.Resolve(t.Context(), v.spec(nil))
+		if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != provider.Denied || e.RetryAfter <= 0 || !strings.Contains(err.Error(), keyOf(v.host)+".password") {
+			t.Fatalf("Resolve = %v", err)
+		}
+	}
+	if n := w.count(login); n != 1 {
+		t.Errorf("%d logins to the tagging service", n)
+	}
+	if all, err := d.List(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("who needs no login: List = %v, %v", all, err)
+	}
+}
+
+// A privilege that the tagging service misses is for a person to mend, and is no lost answer.
+func TestTaggingThatIsForbiddenIsDenied(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	w.set(func(method string, next func() (*http.Response, error)) (*http.Response, error) {
+		if !strings.HasPrefix(method, "/rest/com/vmware/cis/tagging/") {
+			return next()
+		}
+		res, err := page(http.StatusForbidden, "application/json", "{}", "")(nil)
+		res.Request = &http.Request{Method: http.MethodPost, URL: &url.URL{Path: method}}
+		return res, err
+	})
+	if _, err := d.Resolve(t.Context(), v.spec(nil)); provider.CodeOf(err) != provider.Denied || strings.Contains(err.Error(), ".password") {
+		t.Errorf("Resolve = %v (%v), want Denied, and no fault of the credentials", err, provider.CodeOf(err))
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
@@ -74,7 +73,7 @@ func (d *driver) attach(ctx context.Context, c *vim25.Client, ids []string, clon
 	return d.session.tagging(ctx, c, func(m *tags.Manager) error {
 		for i, id := range ids {
 			err := m.AttachTag(ctx, id, clone)
-			if rest.IsStatusError(err, http.StatusNotFound) {
+			if answered(err, http.StatusNotFound) {
 				return provider.Errorf(provider.NotFound, "%s: %q: there is no such tag; create it, or name another", at("tagIDs").Index(i), id)
 			}
 			if err != nil {
