@@ -3,6 +3,7 @@
 package vsphere
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,6 +40,7 @@ type clone struct {
 	Tags         []string // that the driver attached, by id
 	Customizing  string
 	Unreadable   []string // settings of ours that are something else than what the driver writes
+	Withheld     string   // the fault that the vCenter has in place of its id
 }
 
 // details are the properties that a clone is made of.
@@ -67,6 +69,11 @@ func read(o types.ObjectContent) clone {
 			m.Guest = v.GuestNicInfo
 		case types.OptionValue:
 			m.note(p.Name, fmt.Sprint(v.Value))
+		}
+	}
+	for _, p := range o.MissingSet {
+		if p.Path == "config.uuid" {
+			m.Withheld = name(p.Fault.Fault)
 		}
 	}
 	return m
@@ -111,9 +118,17 @@ func said[T any](m *clone, key, value string) T {
 	return it
 }
 
-// blind reports whether the vCenter knows that m is there, but nothing of its settings: its files are out of reach.
-func (m clone) blind() bool {
-	return m.UUID == "" && m.Connection != "" && m.Connection != types.VirtualMachineConnectionStateConnected
+// blind returns an error if the vCenter, which found m by its id, tells nothing of its settings now: its files are out of reach, or
+// they are withheld from the user. It is there, whosever it is.
+func (m clone) blind(of string) error {
+	switch {
+	case m.UUID != "":
+		return nil
+	case codes[m.Withheld] == provider.Denied:
+		return provider.Errorf(provider.Denied, "%s of %s: the vCenter does not tell what it is (%s): let the user read it", m.Ref.Value, of, m.Withheld)
+	}
+	return provider.Errorf(provider.Unknown, "%s of %s is %s, and the vCenter does not tell what it is: mend its host or datastore, or remove it from the vCenter's inventory",
+		m.Ref.Value, of, cmp.Or(string(m.Connection), m.Withheld, "there"))
 }
 
 // pageSize is how many instances one answer tells of.
@@ -243,9 +258,8 @@ func (d *driver) named(ctx context.Context, c *vim25.Client, r provider.Ref) ([]
 		if err != nil {
 			return nil, err
 		}
-		if m := found[0]; m.blind() {
-			return nil, provider.Errorf(provider.Unknown, "%s of %s is %s, and the vCenter does not tell what it is: mend its host or datastore, or remove it from the vCenter's inventory",
-				m.Ref.Value, r.Name, m.Connection)
+		if err := found[0].blind(r.Name); err != nil {
+			return nil, err
 		}
 		if d.means(r, found[0]) {
 			all = append(all, found[0])
@@ -271,7 +285,7 @@ func (d *driver) means(r provider.Ref, m clone) bool {
 	switch {
 	case r.Attempt && m.Mark.Token != r.Token:
 		return false
-	case m.UUID == "" || m.Template: // a vCenter that is still making it does not tell
+	case m.Template:
 		return false
 	case m.Mark.Cluster == "":
 		return recorded || r.UID != "" && m.InstanceUUID == string(r.UID)

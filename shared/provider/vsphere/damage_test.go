@@ -99,3 +99,24 @@ func TestInstanceOutOfReachIsNotGone(t *testing.T) {
 		t.Errorf("once it is back: %+v, %v", all, err)
 	}
 }
+
+// What the vCenter finds by its id is there, also if it says nothing else of it, and says why or not.
+func TestInstanceThatIsWithheldIsNotGone(t *testing.T) {
+	t.Parallel()
+	v, d, r, _ := made(t)
+	vm := v.service.Context.Map.Get(v.machines(t)["worker-a"].Self).(*simulator.VirtualMachine)
+	v.service.Context.WithLock(vm, func() { vm.Config.Uuid, vm.Config.ExtraConfig = "", nil })
+	_, err := d.Find(t.Context(), r)
+	for call, err := range map[string]error{"Find": err, "Delete": d.Delete(t.Context(), r)} {
+		if provider.CodeOf(err) != provider.Unknown || err == nil || !strings.Contains(err.Error(), "is connected") {
+			t.Errorf("%s = %v", call, err)
+		}
+	}
+	withheld := read(types.ObjectContent{Obj: vm.Self, MissingSet: []types.MissingProperty{
+		{Path: "config.uuid", Fault: types.LocalizedMethodFault{Fault: &types.NoPermission{PrivilegeId: "System.Read"}}},
+		{Path: "guest.net", Fault: types.LocalizedMethodFault{Fault: &types.SystemError{}}},
+	}})
+	if err := withheld.blind("worker-a"); provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "NoPermission") {
+		t.Errorf("what the user may not read: %v", err)
+	}
+}

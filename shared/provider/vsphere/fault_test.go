@@ -376,6 +376,28 @@ func TestDestroyThatIsRefusedIsTold(t *testing.T) {
 	}
 }
 
+// That a file of an instance is missing is no absence of the instance, which is there, and may run.
+func TestInstanceThatLacksAFileIsNotGone(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	r, _, err := create(t, d, "worker-a", v.spec(nil))
+	must(t, err)
+	for _, method := range []string{"PowerOffVM_Task", "Destroy_Task"} {
+		w.set(func(m string, next func() (*http.Response, error)) (*http.Response, error) {
+			if m != method {
+				return next()
+			}
+			res, err := page(500, "text/xml", strings.ReplaceAll(refusal, "InvalidState", "FileNotFound"), "")(nil)
+			res.Request = &http.Request{Method: http.MethodPost, URL: &url.URL{Path: "/sdk"}}
+			return res, err
+		})
+		if err := remove(t.Context(), d, r); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "delete worker-a") {
+			t.Errorf("%s: Delete = %v (%v), though it is there", method, err, provider.CodeOf(err))
+		}
+	}
+}
+
 // elsewhere sends whoever asks to another host, and remembers who was asked.
 type elsewhere []string
 

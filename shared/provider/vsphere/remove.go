@@ -49,6 +49,8 @@ func (d *driver) remove(ctx context.Context, c *vim25.Client, r provider.Ref) er
 		switch name(faultOf(err)) {
 		case "ManagedObjectNotFound", "TaskInProgress", "InvalidPowerState", "ConcurrentAccess":
 			err = nil // somebody else is at it: it goes, or the next call looks again
+		case "NotFound", "FileNotFound": // as of its disk: it is there itself
+			err = provider.Errorf(provider.Exhausted, "delete %s (%s), which lacks something: %w: mend it, or remove it from the vCenter's inventory", m.Name, m.Ref.Value, err)
 		case "InvalidState":
 			err = stuck(ctx, c, m, err)
 		}
