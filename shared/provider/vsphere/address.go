@@ -250,15 +250,18 @@ func (a *Addresses) leftovers(ctx context.Context, of provider.Account, have []p
 	if err != nil {
 		return nil, err
 	}
+	used := map[types.UID]bool{}
+	for _, in := range have {
+		used[in.UID] = true
+	}
 	var left []provider.Instance
 	for _, c := range all {
-		uid := ownerOf(c)
-		used := slices.ContainsFunc(have, func(in provider.Instance) bool { return string(in.UID) == uid })
-		if uid == "" || used || c.Annotations[claimAccount] != of.Key() || !slices.Contains(c.Finalizers, claimProtection) {
+		uid := types.UID(ownerOf(c))
+		if uid == "" || used[uid] || c.Annotations[claimAccount] != of.Key() || !slices.Contains(c.Finalizers, claimProtection) {
 			continue
 		}
 		left = append(left, provider.Instance{
-			ID: "ipaddressclaim/" + c.Name, UID: types.UID(uid), Name: c.Name, Created: c.CreationTimestamp.Time, Sole: true, Child: true,
+			ID: "ipaddressclaim/" + c.Name, UID: uid, Name: c.Name, Created: c.CreationTimestamp.Time, Sole: true, Child: true,
 		})
 	}
 	return left, nil
