@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -152,6 +153,8 @@ func refusal(code int, answer []byte) error {
 // that.
 func classify(method string, err error) error {
 	switch {
+	case denied(err):
+		return provider.Errorf(provider.Denied, "%w", err)
 	case apierrors.IsNotFound(err) && method != http.MethodPost:
 		return ErrGone
 	case apierrors.IsAlreadyExists(err):
@@ -165,6 +168,14 @@ func classify(method string, err error) error {
 		return provider.ErrorAfter(provider.Throttled, time.Duration(after)*time.Second, "%w", err)
 	}
 	return err
+}
+
+// denied reports whether an admission webhook said no: nothing was done, and the object is as it was, whatever code of a refusal it
+// chose. Many say 400.
+func denied(err error) bool {
+	s, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && s.ErrStatus.Code/100 == 4 &&
+		strings.HasPrefix(s.ErrStatus.Message, "admission webhook ") && strings.Contains(s.ErrStatus.Message, " denied the request")
 }
 
 // Again repeats f as long as others are faster: as long as its error is one of those.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -190,6 +191,28 @@ func TestAHostThatCannotBeLetGoIsWaitedFor(t *testing.T) {
 		if provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "release host host-0: told so") {
 			t.Errorf("%v: Create = %+v, %v", code, in, err)
 		}
+	}
+}
+
+// A webhook that refuses the change of a host, also because something is not found, says nothing of the host: it is still there.
+func TestAHostWhoseChangeIsRefusedIsNotGone(t *testing.T) {
+	t.Parallel()
+	taken := free(0)
+	taken.TypeMeta = metav1.TypeMeta{Kind: "BareMetalHost"}
+	taken.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: consumerVersion, Kind: consumerKind, Name: worker.Name, UID: worker.UID}
+	taken.Spec.Image = &metal3v1alpha1.Image{URL: "http://192.0.2.1/rhcos.qcow2"}
+	taken.Status.Provisioning.State = metal3v1alpha1.StateProvisioned
+	hosts := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPatch {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"kind": "Status", "reason": "NotFound", "code": 404, "message": "admission webhook \"hosts.example.com\" denied the request: secrets \"bmc\" not found"}`)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(metal3v1alpha1.BareMetalHostList{TypeMeta: metav1.TypeMeta{Kind: "BareMetalHostList"}, Items: []host{taken}})
+	})
+	d := &driver{hosts: hosts, cluster: "abi-sb5b6", namespace: "machines"}
+	if err := d.Delete(t.Context(), worker); provider.CodeOf(err) != provider.Denied {
+		t.Errorf("Delete = %v (%v)", err, provider.CodeOf(err))
 	}
 }
 

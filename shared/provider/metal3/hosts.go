@@ -100,7 +100,7 @@ func (a *api) call(ctx context.Context, r kubeapi.Request, namespace, name strin
 	switch {
 	case err == nil:
 		return nil
-	case apierrors.IsInvalid(err):
+	case provider.CodeOf(err) == provider.Unknown && apierrors.IsInvalid(err):
 		return provider.Errorf(provider.Invalid, "%w", err)
 	}
 	return fmt.Errorf("hosts in %s: %w", namespace, err)

@@ -25,6 +25,9 @@ import (
 func TestAnswersOfAnAPIServer(t *testing.T) {
 	t.Parallel()
 	const status = `{"kind": "Status", "apiVersion": "v1", "reason": %q, "code": %d, "message": "told so"}`
+	refused := func(code int, reason string) string {
+		return strings.Replace(fmt.Sprintf(status, reason, code), "told so", `admission webhook \"hosts.example.com\" denied the request: told so`, 1)
+	}
 	tests := []struct {
 		name string
 		code int
@@ -37,6 +40,11 @@ func TestAnswersOfAnAPIServer(t *testing.T) {
 		{"a proxy's page", 404, "<html>not here</html>", nil, provider.Unknown},
 		{"conflict", 409, fmt.Sprintf(status, "Conflict", 409), ErrConflict, provider.Unknown},
 		{"forbidden", 403, fmt.Sprintf(status, "Forbidden", 403), nil, provider.Denied},
+		{"a webhook's no", 400, refused(400, ""), nil, provider.Denied},
+		{"a webhook's no, as of a schema", 422, refused(422, "Invalid"), nil, provider.Denied},
+		{"a webhook's no, as of haste", 429, refused(429, "TooManyRequests"), nil, provider.Denied},
+		{"a webhook's no, as of absence", 404, refused(404, "NotFound"), nil, provider.Denied},
+		{"a webhook that fails", 500, refused(500, "InternalError"), nil, provider.Unknown},
 		{"refused by the schema", 422, fmt.Sprintf(status, "Invalid", 422), nil, provider.Invalid},
 		{"cut off", 200, `{"kind": "BareMetalHost", "spec"`, nil, provider.Unknown},
 		{"nothing", 200, `{}`, nil, provider.Unknown},
