@@ -171,6 +171,19 @@ func of(refs []reference, properties ...string) types.PropertyFilterSpec {
 	return f
 }
 
+// tidying is what a list keeps of its time to take its view away: also of one that takes too long none may stay.
+const tidying = time.Second
+
+// inTime reads properties, and leaves time for that.
+func inTime(ctx context.Context, c *vim25.Client, of types.PropertyFilterSpec) ([]types.ObjectContent, error) {
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, end.Add(-tidying))
+		defer cancel()
+	}
+	return retrieve(ctx, c, of)
+}
+
 // everywhere reads properties of every virtual machine that the account may see.
 func everywhere(ctx context.Context, c *vim25.Client, properties ...string) ([]types.ObjectContent, error) {
 	view, err := methods.CreateContainerView(ctx, c, &types.CreateContainerView{
@@ -182,7 +195,7 @@ func everywhere(ctx context.Context, c *vim25.Client, properties ...string) ([]t
 	f := of([]reference{view.Returnval}, properties...)
 	f.ObjectSet[0].Skip = types.NewBool(true)
 	f.ObjectSet[0].SelectSet = []types.BaseSelectionSpec{&types.TraversalSpec{Type: "ContainerView", Path: "view"}}
-	all, err := retrieve(ctx, c, f)
+	all, err := inTime(ctx, c, f)
 	if _, left := methods.DestroyView(ctx, c, &types.DestroyView{This: view.Returnval}); err == nil && left != nil {
 		err = left // a view that stays costs the vCenter memory until the session ends
 	}

@@ -3,6 +3,7 @@
 package vsphere
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -173,6 +174,35 @@ func TestPageThatDoesNotComeIsAnError(t *testing.T) {
 	once(w, "ContinueRetrievePropertiesEx", 2, "the answer is cut")
 	if got, err = pages(t.Context(), c, of(refs, "name"), 1); err == nil {
 		t.Errorf("pages = %v without the last", got)
+	}
+}
+
+// What a list that takes too long has made in the vCenter does not stay there until the session ends: of a vCenter that is slow each
+// scan would leave one more.
+func TestListThatTakesTooLongLeavesNoView(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	_, err := d.List(t.Context())
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), tidying+500*time.Millisecond)
+	t.Cleanup(cancel)
+	made, left := 0, 0
+	w.set(func(method string, next func() (*http.Response, error)) (*http.Response, error) {
+		if method == "RetrievePropertiesEx" {
+			time.Sleep(time.Second)
+		}
+		res, err := next()
+		switch {
+		case method == "CreateContainerView" && err == nil:
+			made, left = made+1, left+1
+		case method == "DestroyView" && err == nil:
+			left--
+		}
+		return res, err
+	})
+	if _, err := d.List(ctx); !errors.Is(err, context.DeadlineExceeded) || made != 1 || left != 0 {
+		t.Errorf("List = %v, %d views of %d are left", err, left, made)
 	}
 }
 
