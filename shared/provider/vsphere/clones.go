@@ -205,38 +205,59 @@ func everywhere(ctx context.Context, c *vim25.Client, properties ...string) ([]t
 // marked returns every instance with the cluster's mark: first the marks of all, which are short, then the details of
 // those that are ours.
 func (d *driver) marked(ctx context.Context, c *vim25.Client) ([]clone, error) {
-	for {
-		marks, err := everywhere(ctx, c, keyed(keyMark))
+	marks, err := everywhere(ctx, c, keyed(keyMark))
+	if err != nil {
+		return nil, err
+	}
+	var ours []reference
+	for _, o := range marks {
+		if m := read(o); m.Mark.Cluster == d.account.ClusterID {
+			ours = append(ours, m.Ref)
+		}
+	}
+	var all []clone
+	for some := range slices.Chunk(ours, pageSize) {
+		found, err := remaining(ctx, c, some)
 		if err != nil {
 			return nil, err
 		}
-		var ours []reference
-		for _, o := range marks {
-			if m := read(o); m.Mark.Cluster == d.account.ClusterID {
-				ours = append(ours, m.Ref)
-			}
-		}
-		all, err := known(ctx, c, ours)
-		if name(faultOf(err)) != "ManagedObjectNotFound" || ctx.Err() != nil {
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// remaining returns the details of those instances that are still there. To look at all again when one went would not end while a
+// large set is scaled down.
+func remaining(ctx context.Context, c *vim25.Client, refs []reference) ([]clone, error) {
+	for {
+		all, err := known(ctx, c, refs)
+		fault, gone := faultOf(err).(*types.ManagedObjectNotFound)
+		if !gone {
 			return all, err
-		} // one of them went meanwhile: look again
+		}
+		there := slices.DeleteFunc(slices.Clone(refs), func(r reference) bool { return r.Value == fault.Obj.Value })
+		if len(there) == len(refs) { // it is something else
+			return nil, err
+		}
+		refs = there
 	}
 }
 
 // known returns the details of instances. One that is gone makes the answer ManagedObjectNotFound.
 func known(ctx context.Context, c *vim25.Client, refs []reference) ([]clone, error) {
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	found, err := retrieve(ctx, c, of(refs, details...))
+	if err != nil {
+		return nil, err
+	}
+	if len(found) != len(refs) {
+		return nil, provider.Errorf(provider.Unknown, "the vCenter told of %d instances, asked for %d", len(found), len(refs))
+	}
 	var all []clone
-	for some := range slices.Chunk(refs, pageSize) {
-		found, err := retrieve(ctx, c, of(some, details...))
-		if err != nil {
-			return nil, err
-		}
-		if len(found) != len(some) {
-			return nil, provider.Errorf(provider.Unknown, "the vCenter told of %d instances, asked for %d", len(found), len(some))
-		}
-		for _, o := range found {
-			all = append(all, read(o))
-		}
+	for _, o := range found {
+		all = append(all, read(o))
 	}
 	return all, nil
 }

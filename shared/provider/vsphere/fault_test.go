@@ -240,6 +240,35 @@ func TestListCostsAHandfulOfCalls(t *testing.T) {
 	}
 }
 
+// Beside instances that go all the time, as when a large set is scaled down, a list ends: what is gone by then is left out.
+func TestListBesideInstancesThatGo(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	_, _, err := create(t, d, "worker-a", v.spec(nil))
+	must(t, err)
+	const n = 6
+	v.multiply(t, "worker-a", n-1)
+	var going []reference
+	for _, m := range v.machines(t) {
+		going = append(going, m.Self)
+	}
+	read := 0
+	w.set(func(method string, next func() (*http.Response, error)) (*http.Response, error) {
+		if method == "RetrievePropertiesEx" {
+			if read++; read > 1 && len(going) > 1 { // after the marks
+				v.service.Context.Map.Remove(v.service.Context, going[0])
+				going = going[1:]
+			}
+		}
+		return next()
+	})
+	all, err := d.List(t.Context())
+	if err != nil || len(all) != 1 || w.count("CreateContainerView") != 1 {
+		t.Errorf("List = %d instances, %v, after %d views", len(all), err, w.count("CreateContainerView"))
+	}
+}
+
 // multiply makes n more of an instance, which differ in what has to be different.
 func (v *vcenter) multiply(t *testing.T, name string, n int) {
 	t.Helper()
