@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -184,6 +185,9 @@ func ownerOf(c claim) string {
 
 // take adds the address that a claim was given to its network card.
 func (a *Addresses) take(ctx context.Context, c claim, card *providerspec.VSphereDevice) error {
+	if wrong := validation.IsDNS1123Subdomain(c.Status.AddressRef.Name); len(wrong) > 0 { // it would lead to another object
+		return provider.Errorf(provider.Exhausted, "IPAddressClaim %s/%s: %q is no name of an IPAddress: %s", c.Namespace, c.Name, c.Status.AddressRef.Name, wrong[0])
+	}
 	var g given
 	if err := a.api.Do(ctx, kubeapi.Request{Method: http.MethodGet, Path: ipamPath(c.Namespace, "ipaddresses", c.Status.AddressRef.Name)}, &g); err != nil {
 		return fmt.Errorf("address %s/%s: %w", c.Namespace, c.Status.AddressRef.Name, err)

@@ -249,6 +249,8 @@ func TestAddressThatIsNotGiven(t *testing.T) {
 	old := newClaim(inMachines, "worker-a-claim-1-0", r, east)
 	old.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
 	old.Status.Conditions = []claimCondition{{Type: "Ready", Status: "False", Message: "pool east has no address left"}}
+	astray := newClaim(inMachines, old.Name, r, east)
+	astray.Status.AddressRef.Name = "../secrets/vsphere-cloud-credentials"
 	other := newClaim(inMachines, "worker-a-claim-1-0", provider.Ref{UID: "before", Name: "worker-a"}, east)
 	for name, tt := range map[string]struct {
 		p    *pools
@@ -257,6 +259,7 @@ func TestAddressThatIsNotGiven(t *testing.T) {
 		"nobody gives addresses":      {&pools{absent: true}, []string{"providerSpec.value.network.devices[1].addressesFromPools[0]", "east", "install"}},
 		"the pool is empty":           {&pools{claims: map[string]claim{old.Name: old}}, []string{"machines/worker-a-claim-1-0", "east", "no address left"}},
 		"the claim is of another":     {&pools{claims: map[string]claim{old.Name: other}}, []string{"machines/worker-a-claim-1-0", "another Machine's"}},
+		"given, but it is elsewhere":  {&pools{claims: map[string]claim{old.Name: astray}}, []string{"machines/worker-a-claim-1-0", "is no name of an IPAddress"}},
 		"given, but it is no address": {&pools{claims: map[string]claim{}, gives: "10.1.0.1."}, []string{"machines/worker-a-claim-1-0", "is no address"}},
 		"given, with other arguments": {&pools{claims: map[string]claim{}, gives: "fe80::%x rd.break"}, []string{"machines/worker-a-claim-1-0", "gateway", "is no address: its zone"}},
 	} {
