@@ -135,7 +135,7 @@ func asked(answer []byte, out any) error {
 func (c *Client) Lacks(ctx context.Context, group string) bool {
 	var served metav1.APIGroupList
 	err := c.Do(ctx, Request{Method: http.MethodGet, Path: []string{"apis"}}, &served)
-	return err == nil && served.Kind == "APIGroupList" && !slices.ContainsFunc(served.Groups, func(g metav1.APIGroup) bool { return g.Name == group })
+	return err == nil && !slices.ContainsFunc(served.Groups, func(g metav1.APIGroup) bool { return g.Name == group })
 }
 
 func refusal(code int, answer []byte) error {

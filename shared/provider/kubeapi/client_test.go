@@ -3,12 +3,14 @@
 package kubeapi
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
@@ -52,6 +54,34 @@ func TestAnAnswerIsWhatWasAskedFor(t *testing.T) {
 		if err := c.Do(t.Context(), Request{Method: http.MethodGet}, tt.out()); (err == nil) != tt.good {
 			t.Errorf("%s as %T: %v", tt.answer, tt.out(), err)
 		}
+	}
+}
+
+// Haste is told with the time to wait.
+func TestWhoAsksTooOftenIsToldWhenAgain(t *testing.T) {
+	t.Parallel()
+	err := classify(http.MethodGet, refusal(http.StatusTooManyRequests, []byte(`{"kind":"Status","reason":"TooManyRequests","code":429,"details":{"retryAfterSeconds":7}}`)))
+	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != provider.Throttled || e.RetryAfter != 7*time.Second {
+		t.Errorf("%v", err)
+	}
+}
+
+// Others may be faster for ever; who asks has no time for that.
+func TestAgainEndsWithItsCaller(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	n := 0
+	err := Again(ctx, func() error {
+		if n++; n == 3 {
+			cancel()
+		}
+		if n > 100 {
+			return io.EOF
+		}
+		return ErrConflict
+	}, ErrConflict)
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, ErrConflict) || n != 3 {
+		t.Errorf("after %d: %v", n, err)
 	}
 }
 

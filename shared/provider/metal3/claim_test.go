@@ -146,6 +146,7 @@ func TestAHostThatCannotBeClaimedIsPassedOver(t *testing.T) {
 	}{
 		"by a webhook":                 {provider.Errorf(provider.Denied, "told so"), provider.Exhausted},
 		"by the schema":                {schema("spec.bootMACAddress"), provider.Exhausted},
+		"which says no more":           {provider.Errorf(provider.Invalid, "%w", &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Message: "told so"}}), provider.Invalid},
 		"by the schema, for the image": {schema("spec.image.url"), provider.Invalid},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,6 +24,7 @@ func TestPower(t *testing.T) {
 		"it is off":                    {func(h *host) { hold(h); h.Status.PoweredOn = false }, provider.PowerHeld, provider.StateStopped},
 		"it lost its power by itself":  {func(h *host) { h.Status.PoweredOn = false }, provider.PowerOn, provider.StateRunning},
 		"it is off on purpose":         {func(h *host) { h.Spec.Online, h.Status.PoweredOn = false, false }, "", provider.StateStopped},
+		"it shall be off":              {func(h *host) { h.Spec.Online = false }, "", provider.StateRunning},
 		"it is only ever restarted":    {func(h *host) { h.Spec.DisablePowerOff = true }, "", provider.StateRunning},
 		"nobody can reach its power":   {func(h *host) { h.Spec.BMC.Address = "" }, "", provider.StateRunning},
 		"it is still being written":    {func(h *host) { h.Status.Provisioning.State = metal3v1alpha1.StateProvisioning }, "", provider.StatePending},
