@@ -36,6 +36,11 @@ var ends = []Guard{
 `, "", ""},
 	{"list-that-is-not-found-is-no-list", "G5", "shared/provider/openstack/rest.go", `	case provider.CodeOf(err) == provider.NotFound: // a list`, `	case false: // a list`, ""},
 	{"balancer-that-is-gone-is-no-instance", "G5", "shared/provider/aws/aws.go", `provider.CodeOf(err) == provider.NotFound { // said`, `false { // said`, ""},
+	{"lacking-a-file-is-no-absence", "G5", "shared/provider/vsphere/remove.go", `		case "NotFound", "FileNotFound": //`, `		case "nothing": //`, "./shared/provider/vsphere -run=TestInstanceThat"},
+	{"withheld-is-no-absence", "G5", "shared/provider/vsphere/clones.go", `	case m.UUID != "":
+		return nil`, `	case m.UUID != "" || m.Connection == "connected":
+		return nil`, "./shared/provider/vsphere -run=TestInstanceThat"},
+	{"no-of-a-webhook-is-no-absence", "G5", "shared/provider/kubeapi/client.go", `	case denied(err):`, `	case false && denied(err):`, "./shared/provider/metal3 -run=TestAHost"},
 	{"refusal-says-its-own-status", "G5", "shared/provider/kubeapi/client.go", ` || int(s.Code) != code {`, ` {`, ""},
 	{"copy-is-left-alone", "2b.9", "shared/provider/vsphere/remove.go", `		if m.copied() {`, `		if false {`, ""},
 	{"node-that-runs-holds-the-finalizer", "2b.9", provision + "terminate.go", `	if l.doubted() {`, `	if false {`, ""},

@@ -60,6 +60,16 @@ var inputs = []Guard{
 `, "", ""},
 	{"openstack-is-dialled-by-us", "4", "shared/provider/openstack/session.go", `		DialContext:           throttle.Dialer(5 * time.Second).DialContext,
 `, "", ""},
+	{"tagging-session-ends", "G10", "shared/provider/vsphere/session.go", `	for ; err != nil; err = errors.Unwrap(err) {`, `	for ; err != nil; err = nil {`, "./shared/provider/vsphere -run=TestTagging"},
+	{"tagging-password-is-told-once", "4", "shared/provider/vsphere/session.go", `	if err := s.barred(); err != nil {
+		return nil, err
+	}
+	client := rest`, `	client := rest`, "./shared/provider/vsphere -run=TestTagging"},
+	{"address-is-no-other-object", "4", "shared/provider/vsphere/address.go", `len(wrong) > 0 { // it would`, `len(wrong) < 0 { // it would`, "./shared/provider/vsphere -run=TestAddress"},
+	{"list-beside-instances-that-go", "2c", "shared/provider/vsphere/clones.go", `		if !gone {
+			return all, err`, `		if gone || !gone {
+			return all, err`, "./shared/provider/vsphere -run=TestListBeside"},
+	{"list-leaves-no-view", "2c", "shared/provider/vsphere/clones.go", `end.Add(-tidying)`, `end.Add(-tidying / 1000)`, "./shared/provider/vsphere -run=TestListThat"},
 	{"ports-of-a-vcenter", "4", "shared/provider/vsphere/session.go", `port != "" && port != "443" &&`, `false &&`, ""},
 	{"empty-answer-proves-nothing", "4", "shared/provider/vsphere/whole.go", `r.Kind() == reflect.Pointer && r.IsNil() {`, `r.Kind() == reflect.Pointer && r.IsNil() && false {`, ""},
 	{"vcenter-has-managers", "4", "shared/provider/vsphere/whole.go", `has.SessionManager == nil || has.ViewManager == nil || has.SearchIndex == nil {`, `has.SessionManager == nil && false {`, ""},

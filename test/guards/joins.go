@@ -84,6 +84,8 @@ var hosts = []Guard{
 	{"host-of-another-cluster-stays", "2b.9", metal + "metal3.go", ` && (of == "" || of == d.cluster)`, ` && of != "nobody"`, ""},
 	{"host-of-another-consumer-stays", "2b.9", metal + "host.go", `	return isMachine(ref) && string(ref.UID) == uid`, `	return ref != nil && string(ref.UID) == uid`, ""},
 	{"image-goes-before-the-host", "2b.9", metal + "delete.go", `h.Spec.Image != nil || h.Spec.CustomDeploy != nil || h.Spec.UserData != nil || !off {`, `!off {`, ""},
+	{"one-of-two-hosts-is-there", "2b.9", metal + "delete.go", `there = there || !gone`, `there = !gone`, ""},
+	{"other-host-of-a-name-stays", "2b.9", metal + "metal3.go", `given := r.UID != "" && r.ProviderID == ""`, `given := r.UID != ""`, ""},
 	{"user-data-of-this-namespace", "4", "shared/providerspec/baremetal.go", `	f.ownNamespace(at("userData"), s.UserData, of)
 `, "", ""},
 	{"user-data-before-a-host", "2b.5", metal + "metal3.go", `!ok && values["value"] == nil {`, `!ok && false {`, ""},
