@@ -105,6 +105,40 @@ func TestStockIsNeverExceededNorLeft(t *testing.T) {
 	}
 }
 
+// What was refused claims nothing any more: a claim that stayed would come before those of others once there is room.
+func TestRefusedCreateLeavesNoClaim(t *testing.T) {
+	t.Parallel()
+	store := new(Memory)
+	set(t, store, map[string]string{"stock": "4c12g30d/nova: 0"})
+	if _, err := open(t, store, "ours").Create(t.Context(), ref(0), frozen); provider.CodeOf(err) != provider.Exhausted {
+		t.Errorf("Create = %v", err)
+	}
+	if all, err := Records(t.Context(), store, false); err != nil || len(all) != 0 {
+		t.Errorf("%+v, %v are left", all, err)
+	}
+}
+
+// An account is of one region: what is in another is neither listed nor removed there.
+func TestInstancesOfAnotherRegionAreNotOurs(t *testing.T) {
+	t.Parallel()
+	store := new(Memory)
+	d := open(t, store, "ours")
+	if _, err := d.Create(t.Context(), ref(0), frozen); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere, err := Provider(store).Open(t.Context(), provider.Account{Kind: Kind, ClusterID: "ours", Region: "regionTwo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := elsewhere.List(t.Context())
+	if gone := elsewhere.Delete(t.Context(), ref(0)); err != nil || len(all) != 0 || provider.CodeOf(gone) != provider.NotFound {
+		t.Errorf("List = %+v, %v; Delete = %v", all, err, gone)
+	}
+	if all, err := d.List(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("in its own region: List = %+v, %v", all, err)
+	}
+}
+
 func TestAddressThatIsTakenIsNotGivenAgain(t *testing.T) {
 	t.Parallel()
 	store := new(Memory)
