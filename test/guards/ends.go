@@ -36,6 +36,7 @@ var ends = []Guard{
 `, "", ""},
 	{"list-that-is-not-found-is-no-list", "G5", "shared/provider/openstack/rest.go", `	case provider.CodeOf(err) == provider.NotFound: // a list`, `	case false: // a list`, ""},
 	{"balancer-that-is-gone-is-no-instance", "G5", "shared/provider/aws/aws.go", `provider.CodeOf(err) == provider.NotFound { // said`, `false { // said`, ""},
+	{"clone-that-runs-is-not-refused", "2b.4", "shared/provider/vsphere/create.go", `	if err != nil && p.Step == stepClone {`, `	if err != nil && p.Step == "" {`, "./shared/provider/vsphere -run=TestCloneThat"},
 	{"lacking-a-file-is-no-absence", "G5", "shared/provider/vsphere/remove.go", `		case "NotFound", "FileNotFound": //`, `		case "nothing": //`, "./shared/provider/vsphere -run=TestInstanceThat"},
 	{"withheld-is-no-absence", "G5", "shared/provider/vsphere/clones.go", `	case m.UUID != "":
 		return nil`, `	case m.UUID != "" || m.Connection == "connected":

@@ -400,6 +400,23 @@ func TestCloneThatRunsIsNoAbsence(t *testing.T) {
 	}
 }
 
+// That nobody may look at a clone's task now, for whatever reason, is no refusal of the clone: it is being made.
+func TestCloneThatCannotBeLookedAtIsNotRefused(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	resolved, err := d.Resolve(t.Context(), v.spec(nil))
+	must(t, err)
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Progress: []byte(`{"step":"clone","task":{"type":"Task","value":"task-slow"}}`)}
+	w.set(func(string, func() (*http.Response, error)) (*http.Response, error) {
+		return page(429, "application/json", "{}", "")(nil)
+	})
+	in, err := d.Create(t.Context(), r, resolved)
+	if provider.CodeOf(err) != provider.Unknown || !strings.Contains(fmt.Sprint(err), "too many requests") || !slices.Equal(in.Progress, r.Progress) {
+		t.Errorf("Create = %+v, %v (%v)", in, err, provider.CodeOf(err))
+	}
+}
+
 // refusal is a vCenter's answer to a call that it does not allow in a state.
 const refusal = `<?xml version="1.0"?><soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"><soapenv:Body><soapenv:Fault>
 <faultcode>ServerFaultCode</faultcode><faultstring>The operation is not allowed in the current state.</faultstring><detail>
