@@ -84,10 +84,10 @@ func hintOf(s snapshot.Snapshot, n *corev1.Node) (hint snapshot.Query, enough bo
 	return snapshot.One("Machine", machine.Namespace, n.Name), m != nil && named(m, n)
 }
 
-// named reports whether n has m's name and providerID, and m no other Node: then nobody else can be meant.
+// named reports whether n has m's name and providerID, and m no other Node: then nobody else can be meant, unless m gave the instance up.
 func named(m *machine.Machine, n *corev1.Node) bool {
 	ref := m.Status.NodeRef
-	return m.Name == n.Name && machine.SameInstance(m, n) && (ref == nil || ref.Name == n.Name)
+	return m.Name == n.Name && machine.SameInstance(m, n) && (ref == nil || ref.Name == n.Name) && (ref != nil || machine.LostAt(m) == nil)
 }
 
 // Decide links every Node of the snapshot that exactly one Machine fits, if it is the only one that fits the Machine.
