@@ -4,6 +4,7 @@ package drainnode
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,6 +49,29 @@ func TestEveryMachineHasItsTurn(t *testing.T) {
 	if len(seen) != 3*maxDrains {
 		t.Errorf("%d of %d machines had their turn in 100 scans", len(seen), 3*maxDrains)
 	}
+}
+
+// As many drains as one scan takes up may be stuck for ever, as those of a zone whose budgets allow nothing: a Machine that had no Node, and
+// whose Node came late, has its turn beside them all the same, and does not stay for ever with its instance (R-L4, R-B31).
+func TestLateNodeHasItsTurnBesideDrainsThatAreStuck(t *testing.T) {
+	t.Parallel()
+	var s snapshot.Snapshot
+	add := func(name string, cs ...machine.Condition) {
+		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, DeletionTimestamp: &metav1.Time{}, Finalizers: []string{machine.Finalizer}}}
+		m.Status.Conditions = cs
+		s.Add(m)
+	}
+	for i := range maxDrains {
+		add(fmt.Sprintf("stuck-%03d", i))
+	}
+	add("late", machine.True(machine.ConditionDrained, machine.ReasonNoNode, ""))
+	for i := range 10 {
+		s.Invocation = fmt.Sprint(i)
+		if slices.ContainsFunc(due(s), func(m *machine.Machine) bool { return m.Name == "late" }) {
+			return
+		}
+	}
+	t.Error("no turn in 10 scans")
 }
 
 // Ten Pods whose eviction a webhook denies hold up nobody: others are asked for every time (R-L4).

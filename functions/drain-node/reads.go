@@ -18,6 +18,8 @@ const (
 	// maxDrains bounds the Machines of one scan, so that it ends in time; every Machine has its own events besides, for all but the last step
 	// beside a silent Node.
 	maxDrains = 50
+	// maxLate is how many of those that had no Node have their turn in a scan however many drains there are: they may be stuck.
+	maxLate = 10
 	// fewNodes is how many Nodes are read one by one before one list is cheaper.
 	fewNodes = 20
 	// settle is how old a scale-down must be before it is drained for: evaluate-autoscale has then seen the Pods that
@@ -134,7 +136,7 @@ func due(s snapshot.Snapshot) []*machine.Machine {
 			nodeless = append(nodeless, m)
 		}
 	}
-	all = someOf(s, all, maxDrains)
+	all = someOf(s, all, maxDrains-min(len(nodeless), maxLate))
 	return append(all, someOf(s, nodeless, maxDrains-len(all))...)
 }
 
