@@ -159,7 +159,7 @@ func (s Snapshot) NodeOf(m *machine.Machine) *corev1.Node {
 // LateNodeOf returns the Node of a deleted Machine for which nothing was drained because it had none, and which nobody has linked
 // since; or nil. One that fits by an address alone counts if it is older than the deletion: addresses are given again (R-B31, R-B32).
 func (s Snapshot) LateNodeOf(m *machine.Machine) *corev1.Node {
-	if !machine.FoundNoNode(m) { // as of most: no Node is looked for
+	if m.DeletionTimestamp == nil || !machine.FoundNoNode(m) { // as of most: no Node is looked for
 		return nil
 	}
 	n := s.NodeOf(m)
