@@ -89,7 +89,7 @@ func (d drain) takeSlot(claimed *bool) (seq []plan.Sequence, wait bool) {
 		return d.queued("node " + other + " is cordoned"), true
 	}
 	if err != nil {
-		return d.barred(err.Error() + ": mend it or remove it, until then nobody disrupts the control plane"), true
+		return d.barred(err.Error()+": mend it or remove it, until then nobody disrupts the control plane", ""), true
 	}
 	if holds {
 		return nil, false
@@ -99,7 +99,7 @@ func (d drain) takeSlot(claimed *bool) (seq []plan.Sequence, wait bool) {
 	}
 	claim := d.claim()
 	if o, tried := d.Outcome(claim); tried && o.Result == plan.Refused {
-		return d.barred("configmap " + machine.ConfigMapDisrupt + ", which says whose turn it is, cannot be written: " + o.Message), true
+		return d.barred("configmap "+machine.ConfigMapDisrupt+", which says whose turn it is, cannot be written: ", o.Message), true
 	}
 	if *claimed {
 		return nil, true
@@ -150,9 +150,10 @@ func (d drain) waiting(n *corev1.Node) bool {
 	})
 }
 
-// barred shows why nobody's turn comes.
-func (d drain) barred(why string) []plan.Sequence {
-	return d.inQueue(machinev1beta1.ConditionSeverityWarning, why, plan.Warning(d.m, "DrainRequeued", "Node drain requeued: "+why).From(source))
+// barred shows why nobody's turn comes, and the API server's words about that, if it has any.
+func (d drain) barred(why, words string) []plan.Sequence {
+	note := plan.Warning(d.m, "DrainRequeued", "Node drain requeued: "+why+words).From(source)
+	return d.inQueue(machinev1beta1.ConditionSeverityWarning, d.reworded(why, words), note)
 }
 
 // queued shows whose turn it is.

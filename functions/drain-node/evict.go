@@ -144,11 +144,11 @@ func (e eviction) now() []plan.Sequence {
 	return all
 }
 
-// obstacle names the first Pod that may not be evicted, the budget that protects it, and what the API server said. Of many
-// it counts those that were asked for and those that are left: the same ones while nothing changes.
-func (e eviction) obstacle() string {
+// obstacle names the first Pod that may not be evicted, the budget that protects it, and apart from that what the API server said. Of
+// many it counts those that were asked for and those that are left: the same ones while nothing changes.
+func (e eviction) obstacle() (of, words string) {
 	if len(e.refused) == 0 {
-		return ""
+		return "", ""
 	}
 	first := e.refused[0]
 	o, tried := e.seen.Outcome(first)
@@ -165,7 +165,7 @@ func (e eviction) obstacle() string {
 	if budgets := budgetsOf(e.seen, first.Pod, false); len(budgets) > 0 {
 		name += ", protected by disruption budget " + strings.Join(budgets, ", ")
 	}
-	return fmt.Sprintf("cannot evict %s: %s", name, o.Message)
+	return fmt.Sprintf("cannot evict %s: ", name), o.Message
 }
 
 const waitsForPods = "waits for evicted pods to end"
@@ -200,8 +200,8 @@ func (e eviction) progress() string {
 func empty(s snapshot.Snapshot, n *corev1.Node, r autoscaling.Removal) []plan.Sequence {
 	e := evictionOf(s, n, &r.MaxGrace)
 	e.most = maxEmptied
-	if reason := e.obstacle(); reason != "" && len(e.now()) == 0 {
-		return []plan.Sequence{{Notes: []plan.Note{plan.Warning(n, "DrainRequeued", "Node drain requeued: "+reason).From(source)}}}
+	if of, words := e.obstacle(); of != "" && len(e.now()) == 0 {
+		return []plan.Sequence{{Notes: []plan.Note{plan.Warning(n, "DrainRequeued", "Node drain requeued: "+of+words).From(source)}}}
 	}
 	return e.now()
 }

@@ -132,11 +132,10 @@ func (d drain) cordon() []plan.Sequence {
 	delete(next.Annotations, machine.AnnotationCordonedBy)
 	a := plan.Update{Old: d.n, New: next, Why: "cordon for machine " + d.m.Name}
 	if o, tried := d.Outcome(a); tried && o.Result == plan.Refused {
-		why := d.uncordoned() + o.Message
 		if d.late() {
-			return d.timedOut(why)
+			return d.timedOut(d.uncordoned() + o.Message)
 		}
-		return d.hindered(why)
+		return d.hindered(d.uncordoned(), o.Message)
 	}
 	return []plan.Sequence{{Do: []plan.Action{a}, Notes: []plan.Note{d.note("DrainProceeds", "Node drain proceeds")}}}
 }
@@ -161,8 +160,8 @@ func (d drain) evict(claimed *bool) []plan.Sequence {
 		now[0].Notes = begins
 		return now
 	}
-	if reason := e.obstacle(); reason != "" {
-		return d.hindered(reason, begins...)
+	if of, words := e.obstacle(); of != "" {
+		return d.hindered(of, words, begins...)
 	}
 	if progress := e.progress(); progress != "" {
 		return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining", progress))
@@ -189,10 +188,19 @@ func (d drain) evict(claimed *bool) []plan.Sequence {
 		d.note("Deleted", fmt.Sprintf("Node %q drained", d.n.Name)), d.note("DrainSucceeded", "Node drain succeeded")))
 }
 
-// hindered shows what the drain cannot go on for; the next event or scan tries again.
-func (d drain) hindered(reason string, notes ...plan.Note) []plan.Sequence {
-	requeued := plan.Warning(d.m, "DrainRequeued", "Node drain requeued: "+reason).From(source)
-	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityWarning, machinev1beta1.MachineDrainError, reason), append(notes, requeued)...)
+// hindered shows what the drain cannot go on for, and the API server's words about that; the next event or scan tries again. An answer
+// that is worded anew each time, as with the port of the connection to a webhook that broke, is no change: who writes it wakes us for it.
+func (d drain) hindered(of, words string, notes ...plan.Note) []plan.Sequence {
+	requeued := plan.Warning(d.m, "DrainRequeued", "Node drain requeued: "+of+words).From(source)
+	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityWarning, machinev1beta1.MachineDrainError, d.reworded(of, words)), append(notes, requeued)...)
+}
+
+// reworded returns what to show of it: what stands there, if it says the same.
+func (d drain) reworded(of, words string) string {
+	if c := d.begun(); c != nil {
+		return plan.Reworded(c.Message, of, words)
+	}
+	return of + words
 }
 
 // drained ends the drain: provision-machine goes on from here (B17).

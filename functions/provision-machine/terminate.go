@@ -148,8 +148,9 @@ func (l life) removeNode(n *corev1.Node) plan.Sequence {
 	if !tried || o.Result != plan.Refused {
 		return plan.Sequence{Do: []plan.Action{a}}
 	}
-	why := "node " + n.Name + " cannot be deleted: " + o.Message
-	seq := l.blocked(why)
+	of := "node " + n.Name + " cannot be deleted: "
+	why := of + o.Message
+	seq := l.blocked(l.reworded(of, o.Message))
 	seq.Notes = append(seq.Notes, l.warning("FailedDelete", why))
 	return seq
 }

@@ -21,3 +21,12 @@ func Gist(message string) string {
 		return "#"
 	})
 }
+
+// Reworded returns what is said of something now, in somebody else's words; but what was said, if that has the same gist: what stands
+// on an object already is not written again for the sake of a port or an id in an answer.
+func Reworded(was, of, words string) string {
+	if before, ok := strings.CutPrefix(was, of); ok && Gist(before) == Gist(words) {
+		return was
+	}
+	return of + words
+}

@@ -374,7 +374,7 @@ var drains = []Guard{
 	{"node-of-a-copy-is-not-drained", "2e", drain + "reads.go", ` && machine.SameInstance(m, other) && !machine.ClaimedByAnother(m, other, s.Machines) {`, ` && machine.SameInstance(m, other) {`, ""},
 	{"volumes-are-waited-for", "2e", drain + "handler.go", `	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes != "" {`, `	if volumes := strings.Join(attached(d.Snapshot, d.n, e.staying), ", "); volumes == "never" {`, ""},
 	{"pods-are-waited-for", "2e", drain + "handler.go", `	if progress := e.progress(); progress != "" {`, `	if progress := e.progress(); progress == "never" {`, ""},
-	{"blocked-pods-block", "2e", drain + "handler.go", `	if reason := e.obstacle(); reason != "" {`, `	if reason := e.obstacle(); reason == "never" {`, ""},
+	{"blocked-pods-block", "2e", drain + "handler.go", `	if of, words := e.obstacle(); of != "" {`, `	if of, words := e.obstacle(); of == "never" {`, ""},
 	{"who-drains-is-not-in-the-queue", "2e", drain + "controlplane.go", ` && c.Reason == reasonQueued`, ``, ""},
 	{"limit-is-more-than-nothing", "2e", drain + "limit.go", `	if err == nil && limit <= 0 {`, `	if false {`, ""},
 	{"second-of-the-unreachable", "2e", drain + "evict.go", `pod.DeletionTimestamp.Add(unreachableGrace*time.Second)) {`, `pod.DeletionTimestamp.Add(-time.Hour)) {`, ""},
