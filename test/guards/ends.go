@@ -64,6 +64,13 @@ var ends = []Guard{
 	{"instance-waits-for-a-late-node", "2e", provision + "terminate.go", `	case !l.gone() && l.LateNodeOf(l.m) != nil: // drain-node drains it
 		return plan.Sequence{}
 `, "", ""},
+	{"no-late-node-of-who-lives", "2c", "shared/snapshot/snapshot.go", `	if m.DeletionTimestamp == nil || !machine.FoundNoNode(m) {`, `	if !machine.FoundNoNode(m) {`, "./functions/provision-machine"},
+	{"refused-node-is-written-once", "G11", provision + "terminate.go", `l.blocked(l.reworded(of, o.Message))`, `l.blocked(why)`, ""},
+	{"words-are-written-once", "G11", "shared/plan/gist.go", `ok && Gist(before) == Gist(words) {`, `ok && before == words {`, "./functions/drain-node"},
+	{"names-are-no-words", "2e", "shared/plan/gist.go", `strings.CutPrefix(was, of); ok && Gist(before) == Gist(words) {`, `was, true; ok && Gist(before) == Gist(of+words) {`, "./functions/drain-node"},
+	{"late-node-beside-drains-that-are-stuck", "2e", drain + "reads.go", `maxDrains-min(len(nodeless), maxLate))`, `maxDrains)`, ""},
+	{"drained-anew-begins-now", "2e", drain + "handler.go", ` else if have == nil && c.Status == corev1.ConditionTrue {`, ` else if false {`, ""},
+	{"drained-for-this-deletion", "2e", words + "condition.go", ` || ofFormerLife(m, c) {`, ` {`, "./functions/drain-node ./functions/provision-machine"},
 	{"lost-since-outlasts-a-refusal", "2e", provision + "terminate.go", `		return missingCondition(why)
 `, "		return unknown(why)\n", ""},
 	{"node-by-uid", "2e", words + "node.go", `m.Status.NodeRef.Name == n.Name && m.Status.NodeRef.UID == n.UID`, `m.Status.NodeRef.Name == n.Name`, "./functions/provision-machine ./functions/drain-node ./functions/remediate"},
