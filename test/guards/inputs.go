@@ -13,6 +13,8 @@ const (
 
 // inputs keep out what others may write, send or answer (RELIABILITY §4, 2g).
 var inputs = []Guard{
+	{"what-nobody-answers-is-not-optional", "G5", "shared/cluster/kube/observe.go", `apierrors.IsForbidden(err) && plan.Foreign(r.Kind)`, `err != nil && plan.Foreign(r.Kind)`, ""},
+	{"kept-list-of-a-known-time", "G7", "shared/cluster/kube/view.go", `	if now == 0 || a.date.IsZero() {`, `	if now == 0 {`, ""},
 	{"sender-signs", "2g", token, `	if !signed(header`, `	if false && !signed(header`, ""},
 	{"token-of-the-issuer", "2g", token, `	case issuer == "" || c.Issuer != issuer:`, `	case false:`, ""},
 	{"token-for-us", "2g", token, `	case v.Audience == "" || !slices.Contains(several, v.Audience):`, `	case several == nil && v.Audience == "nobody":`, ""},

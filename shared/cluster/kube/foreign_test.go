@@ -96,6 +96,10 @@ func TestForeignKindsAreOptional(t *testing.T) {
 	if _, err := observeMachines(t, second(serve(t, forbidden))); err == nil {
 		t.Error("Machines that may not be read count as none")
 	}
+	busy := status(503, metav1.StatusReasonServiceUnavailable, "not now")
+	if _, err := second(serve(t, busy)).Observe(t.Context(), snapshot.Snapshot{}, []snapshot.Query{{Kind: requestKind, Namespace: "ns"}}); err == nil {
+		t.Error("what a busy server does not answer counts as none") // G5
+	}
 	var a unstructured.Unstructured
 	if err := json.Unmarshal([]byte(requestA), &a); err != nil {
 		t.Fatal(err)

@@ -96,6 +96,18 @@ func TestKeptListCostsWhatChanged(t *testing.T) {
 	}
 }
 
+// A revision without a date, as a proxy may pass it on, brings no list up to date: nobody knows of which time its answer is (G7).
+func TestKeptListIsOfATimeThatIsKnown(t *testing.T) {
+	t.Parallel()
+	dateless := func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Date"] = nil
+		podPage("7", "x", "a")(w, r)
+	}
+	_, c := watching(t, podPage("7", "", "a", "c"), dateless, podPage("9", "", "b"))
+	mustSee(t, c, "a at-7", "c at-7")
+	mustSee(t, c, "b at-9")
+}
+
 // An earlier snapshot is not touched by what happens later.
 func TestKeptListsAreApart(t *testing.T) {
 	t.Parallel()
