@@ -71,6 +71,7 @@ var ends = []Guard{
 	{"late-node-beside-drains-that-are-stuck", "2e", drain + "reads.go", `maxDrains-min(len(nodeless), maxLate))`, `maxDrains)`, ""},
 	{"drained-anew-begins-now", "2e", drain + "handler.go", ` else if have == nil && c.Status == corev1.ConditionTrue {`, ` else if false {`, ""},
 	{"drained-for-this-deletion", "2e", words + "condition.go", ` || ofFormerLife(m, c) {`, ` {`, "./functions/drain-node ./functions/provision-machine"},
+	{"leftover-of-another-owner-stays-on-record", "2b.8", provision + "leftover.go", `!l.reached() || l.elsewhere() || `, `!l.reached() || `, "./functions/provision-machine -run=TestScenarios"},
 	{"lost-since-outlasts-a-refusal", "2e", provision + "terminate.go", `		return missingCondition(why)
 `, "		return unknown(why)\n", ""},
 	{"node-by-uid", "2e", words + "node.go", `m.Status.NodeRef.Name == n.Name && m.Status.NodeRef.UID == n.UID`, `m.Status.NodeRef.Name == n.Name`, "./functions/provision-machine ./functions/drain-node ./functions/remediate"},
