@@ -105,8 +105,8 @@ func (c *clients) Insecure() string {
 	return "key aws_endpoint_url: it is no https URL"
 }
 
-// apiOnly makes an error of an answer that is not the API's. The SDK takes whatever comes with status 200 and no known
-// element for an empty answer, and that would be absence (RELIABILITY G5).
+// apiOnly makes an error of an answer that is not the API's. The SDK takes whatever comes with a status of 200 to 299 and no
+// known element for an empty answer, and that would be absence (RELIABILITY G5).
 type apiOnly struct{ next http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
@@ -118,7 +118,7 @@ func (t apiOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	body := bufio.NewReaderSize(res.Body, headSize)
 	head, _ := body.Peek(headSize) // who reads on gets the error
-	if kind == "text/html" || res.StatusCode == http.StatusOK && !answerPattern.Match(head) {
+	if kind == "text/html" || res.StatusCode/100 == 2 && !answerPattern.Match(head) {
 		_ = res.Body.Close() // nobody reads it
 		return nil, fmt.Errorf("HTTP status %s with what is no answer of EC2 (%s): is a proxy between, or another service behind this name", res.Status, kind)
 	}

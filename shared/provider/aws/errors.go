@@ -32,13 +32,13 @@ var (
 		"UnauthorizedOperation", "AuthFailure", "AccessDenied", "AccessDeniedException", "InvalidClientTokenId",
 		"SignatureDoesNotMatch", "RequestExpired", "ExpiredToken", "ExpiredTokenException", "UnrecognizedClientException",
 		"MissingAuthenticationToken", "InvalidAccessKeyId", "IncompleteSignature", "OptInRequired", "Blocked",
-		"InvalidSignatureException", "NotAuthorized", "InvalidSecurityToken", "InvalidToken",
+		"InvalidSignatureException", "NotAuthorized", "InvalidSecurityToken", "InvalidToken", "InvalidSecurity.RequestHasExpired",
 	}
 	// exhausted are shortages that name themselves neither Insufficient… nor …LimitExceeded; terminated is a token whose
 	// instance is gone: another attempt has another token.
 	exhausted = []string{
 		"MaxSpotInstanceCountExceeded", "MaxSpotFleetRequestCountExceeded", "SpotMaxPriceTooLow", "ReservationCapacityExceeded",
-		"IncorrectInstanceState", "IncorrectState", "InvalidState", "ResourceNotReady", "DependencyViolation", "PendingVerification",
+		"IncorrectInstanceState", "IncorrectState", "InvalidState", "InvalidHostState", "ResourceNotReady", "DependencyViolation", "PendingVerification",
 		"OperationNotPermitted", "InvalidPlacementGroup.InUse", terminated,
 	}
 )
@@ -46,7 +46,7 @@ var (
 // shortages, absences and mistakes are families of codes by how they begin, end, or what they contain.
 var (
 	shortages = regexp.MustCompile(`^Insufficient|LimitExceeded$|TooMany`)
-	absences  = regexp.MustCompile(`NotFound$|\.Unknown$|Unavailable$`)
+	absences  = regexp.MustCompile(`NotFound(Exception)?$|\.Unknown$|Unavailable$`)
 	mistakes  = regexp.MustCompile(`^(Invalid|Missing|Unsupported|Malformed|Unknown|ValidationError)`)
 )
 

@@ -47,6 +47,8 @@ var faults = map[string]struct {
 	"a proxy's page":     {false, page(502, "text/html; charset=utf-8", "<html><p>Bad Gateway</html>"), "proxy", provider.Unknown},
 	"a login page":       {false, page(200, "text/html", "<html><br>Log in"), "proxy", provider.Unknown},
 	"not even XML":       {true, page(200, "text/xml", "ok"), "", provider.Unknown},
+	"no content":         {true, page(204, "", ""), "proxy", provider.Unknown},
+	"a proxy's copy":     {true, page(203, "text/xml", "<copy/>"), "proxy", provider.Unknown},
 }
 
 func errorXML(code, message string) string {
@@ -190,23 +192,26 @@ func TestCodesOfErrors(t *testing.T) {
 		status int
 		code   provider.Code
 	}{
-		"InsufficientInstanceCapacity":      {500, provider.Exhausted},
-		"InsufficientFreeAddressesInSubnet": {400, provider.Exhausted},
-		"VcpuLimitExceeded":                 {400, provider.Exhausted},
-		"MaxSpotInstanceCountExceeded":      {400, provider.Exhausted},
-		"RequestLimitExceeded":              {503, provider.Throttled},
-		"Throttling":                        {400, provider.Throttled},
-		"AuthFailure":                       {401, provider.Denied},
-		"UnauthorizedOperation":             {403, provider.Denied},
-		"RequestExpired":                    {400, provider.Denied},
-		"InvalidSubnetID.NotFound":          {400, provider.NotFound},
-		"InvalidAMIID.Unavailable":          {400, provider.NotFound},
-		"InvalidParameterValue":             {400, provider.Invalid},
-		"Unsupported":                       {400, provider.Invalid},
-		"IdempotentInstanceTerminated":      {400, provider.Exhausted},
-		"SomethingNew":                      {400, provider.Exhausted},
-		"InternalError":                     {500, provider.Unknown},
-		"UnknownError":                      {404, provider.Unknown},
+		"InsufficientInstanceCapacity":                  {500, provider.Exhausted},
+		"InsufficientFreeAddressesInSubnet":             {400, provider.Exhausted},
+		"VcpuLimitExceeded":                             {400, provider.Exhausted},
+		"MaxSpotInstanceCountExceeded":                  {400, provider.Exhausted},
+		"RequestLimitExceeded":                          {503, provider.Throttled},
+		"Throttling":                                    {400, provider.Throttled},
+		"AuthFailure":                                   {401, provider.Denied},
+		"UnauthorizedOperation":                         {403, provider.Denied},
+		"RequestExpired":                                {400, provider.Denied},
+		"InvalidSecurity.RequestHasExpired":             {400, provider.Denied},
+		"InvalidHostState":                              {400, provider.Exhausted},
+		"InvalidSubnetID.NotFound":                      {400, provider.NotFound},
+		"InvalidCapacityReservationIdNotFoundException": {400, provider.NotFound},
+		"InvalidAMIID.Unavailable":                      {400, provider.NotFound},
+		"InvalidParameterValue":                         {400, provider.Invalid},
+		"Unsupported":                                   {400, provider.Invalid},
+		"IdempotentInstanceTerminated":                  {400, provider.Exhausted},
+		"SomethingNew":                                  {400, provider.Exhausted},
+		"InternalError":                                 {500, provider.Unknown},
+		"UnknownError":                                  {404, provider.Unknown},
 	} {
 		if got := codeOf(code, want.status); got != want.code {
 			t.Errorf("%s = %v, want %v", code, got, want.code)
@@ -243,6 +248,7 @@ func TestSignatureOfAnotherTimeNamesTheClock(t *testing.T) {
 	}{
 		{"RequestExpired", 20 * time.Minute, "the clock here is 20m0s ahead of EC2's"},
 		{"AuthFailure", -2 * time.Hour, "the clock here is 2h0m0s behind EC2's"},
+		{"InvalidSecurity.RequestHasExpired", 20 * time.Minute, "the clock here is 20m0s ahead of EC2's"},
 		{"RequestExpired", 0, "the session token in secret machines/aws-cloud-credentials has expired"},
 		{"AuthFailure", 0, "see to the credentials in secret machines/aws-cloud-credentials"},
 	} {
