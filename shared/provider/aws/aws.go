@@ -71,7 +71,7 @@ func open(a provider.Account, prices Prices) (*driver, error) {
 		return nil, err
 	}
 	a.Credentials = nil // which nobody reads again
-	return &driver{clients: c, account: a, prices: prices}, nil
+	return &driver{clients: c, account: a, prices: prices, domains: newDomains()}, nil
 }
 
 // call does one bounded step; every error gets a code.

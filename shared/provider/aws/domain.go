@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,8 +18,12 @@ const domainsFor = 10 * time.Minute
 
 // domains remembers the domain names that networks give by DHCP. Losing it costs two calls.
 type domains struct {
-	mu    sync.Mutex
+	turn  chan struct{} // of reading and asking; whoever waits for it can give up
 	known map[string]suffixes
+}
+
+func newDomains() domains {
+	return domains{turn: make(chan struct{}, 1), known: map[string]suffixes{}}
 }
 
 type suffixes struct {
@@ -33,17 +36,18 @@ func (d *driver) suffixes(ctx context.Context, vpc string) ([]string, error) {
 	if vpc == "" {
 		return nil, nil
 	}
-	d.domains.mu.Lock()
-	defer d.domains.mu.Unlock()
+	select {
+	case d.domains.turn <- struct{}{}:
+		defer func() { <-d.domains.turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("domain names of %s: %w", vpc, ctx.Err())
+	}
 	if have, ok := d.domains.known[vpc]; ok && time.Since(have.read) < domainsFor {
 		return have.names, nil
 	}
 	names, err := d.dhcp(ctx, vpc)
 	if err != nil {
 		return nil, fmt.Errorf("domain names of %s: %w", vpc, err)
-	}
-	if d.domains.known == nil {
-		d.domains.known = map[string]suffixes{}
 	}
 	d.domains.known[vpc] = suffixes{names, time.Now()}
 	return names, nil
