@@ -91,12 +91,9 @@ func (d *driver) Insecure() string {
 
 // parse reads a spec of a Machine in a namespace, if that is known.
 func parse(raw json.RawMessage, namespace string) (providerspec.OpenStack, error) {
-	var s providerspec.OpenStack
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return s, provider.Errorf(provider.Invalid, "providerSpec.value: %w", err)
-	}
-	if s.Kind != Kind {
-		return s, provider.Errorf(provider.Invalid, "providerSpec.value.kind: %q is not %s", s.Kind, Kind)
+	s, err := providerspec.Read[providerspec.OpenStack](raw, Kind)
+	if err != nil {
+		return s, provider.Refused(provider.Invalid, err)
 	}
 	of := providerspec.Subject{Namespace: cmp.Or(namespace, s.CloudsSecret.Namespace)}
 	if errs, _ := providerspec.Validate(raw, of); len(errs) > 0 {

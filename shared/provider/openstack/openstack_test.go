@@ -144,3 +144,13 @@ func harness(t *testing.T, f *fake, more string) drivertest.Harness {
 		TokensReused: true,
 	}
 }
+
+// A field that is written otherwise than the API has it has no effect, as its warning says (B72): nobody is led to another account.
+func TestCaseOfFieldsCounts(t *testing.T) {
+	t.Parallel()
+	p := providerOf(newFake())
+	raw := specWith(`"cloudname": "other", "cloudssecret": {"name": "other"}`)
+	if region, secret, err := p.Account(raw); err != nil || region != "openstack" || secret != "openstack-cloud-credentials" {
+		t.Errorf("Account = %q, %q, %v", region, secret, err)
+	}
+}
