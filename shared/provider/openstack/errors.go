@@ -121,14 +121,14 @@ func codeOf(status int, said string) provider.Code {
 
 // message returns what an error of OpenStack's says; the second result is false for anything else. Keystone, Nova and
 // Cinder wrap one object in another that is named after the kind of error, Neutron does so or gives text, some give
-// the object alone.
+// the object alone, with its title or code: gateways before a cloud give a message and neither.
 func message(body []byte) (string, bool) {
 	var outer map[string]json.RawMessage
 	if json.Unmarshal(body, &outer) != nil {
 		return "", false
 	}
 	var text string
-	if json.Unmarshal(outer["message"], &text) == nil && text != "" {
+	if json.Unmarshal(outer["message"], &text) == nil && text != "" && (outer["title"] != nil || outer["code"] != nil) {
 		return shorten(text), true
 	}
 	for _, raw := range outer {

@@ -36,6 +36,8 @@ func TestOnlyAnAnswerInOpenStacksWordsProvesAnything(t *testing.T) {
 		{404, `{"NeutronError": {"type": "PortNotFound", "message": "Port x could not be found.", "detail": ""}}`, "", provider.NotFound},
 		{404, `{"message": "The resource could not be found.<br />", "code": "404 Not Found", "title": "Not Found"}`, "", provider.NotFound},
 		{404, "<html>no such site</html>", "", provider.Unknown},
+		{404, `{"message": "no Route matched with those values"}`, "", provider.Unknown}, // a gateway's
+		{403, `{"message": "Forbidden", "request_id": "5a71e8e6"}`, "", provider.Unknown},
 		{409, `{"NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: ['port'].", "detail": ""}}`, "", provider.Exhausted},
 		{409, `{"NeutronError": "No more IP addresses available on network x."}`, "", provider.Exhausted},
 		{413, `{"overLimit": {"code": 413, "message": "VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded", "retryAfter": "0"}}`, "0", provider.Exhausted},
