@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/uuid"
+
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -165,5 +167,34 @@ func TestInstanceThatGoesBeforeItIsForced(t *testing.T) {
 		f.wire = nil
 		l.down(t)
 		wantNothing(t, f, "in the end")
+	})
+}
+
+// Cinder that leaves out what a list of attachments is filtered by tells of those of all volumes: nobody else's is detached.
+func TestAttachmentOfAnotherVolumeStays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, everything)
+		l.up(t)
+		f.mu.Lock()
+		other := f.add("volumes", map[string]any{"name": "somebody-elses", "status": "in-use", "attachments": []any{}, "metadata": map[string]any{}})
+		theirs := f.add("attachments", map[string]any{"instance": string(uuid.NewUUID()), "volume_id": other, "status": "attached"})
+		f.absent = true
+		f.mu.Unlock()
+		f.wire = func(_ context.Context, r *http.Request, _ bool) (*http.Response, error) {
+			q := r.URL.Query()
+			if strings.HasSuffix(r.URL.Path, "/attachments") {
+				q.Del("volume_id")
+				r.URL.RawQuery = q.Encode()
+			}
+			return nil, nil
+		}
+		l.down(t)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.things["attachments"][theirs] == nil || f.things["volumes"][other].text("status") != "in-use" {
+			t.Error("the volume of somebody else was detached")
+		}
 	})
 }

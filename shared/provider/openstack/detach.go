@@ -22,6 +22,7 @@ const (
 // those that are complete.
 type attachment struct {
 	ID       string `json:"id"`
+	Volume   string `json:"volume_id"`
 	Instance string `json:"instance"`
 }
 
@@ -42,7 +43,7 @@ func (c caller) release(ctx context.Context, v volume) error {
 		return err
 	}
 	for _, a := range all {
-		if !isID(a.Instance) {
+		if !isID(a.Instance) || a.Volume != v.ID { // see carries
 			continue
 		}
 		s, err := c.server(ctx, a.Instance)
