@@ -8,9 +8,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
-var claimNote = regexp.MustCompile(` ?\[launching ([^\[\]@]+)@([0-9]+)\]$`)
+// claimNote is the last note of a description: what it claims has any name.
+var claimNote = regexp.MustCompile(`(?s)^(?:.* )?\[launching (.+)@([0-9]+)\]$`)
+
+// longestDescription is what Neutron takes, in characters.
+const longestDescription = 255
 
 // claim is the right to ask for a thing, since when.
 type claim struct {
@@ -21,9 +26,11 @@ type claim struct {
 // String returns the claim as it is recorded.
 func (c claim) String() string { return fmt.Sprintf("%s@%d", c.what, c.at.Unix()) }
 
-// writeClaim appends a claim to a description.
+// writeClaim appends a claim to a description, of which that much is kept for which there is room.
 func writeClaim(text string, c claim) string {
-	return strings.TrimSpace(fmt.Sprintf("%s [launching %s]", text, c))
+	note, kept := fmt.Sprintf(" [launching %s]", c), []rune(text)
+	room := max(longestDescription-utf8.RuneCountInString(note), 0)
+	return strings.TrimSpace(string(kept[:min(len(kept), room)]) + note)
 }
 
 // readClaim returns the claim in a description, if there is one.

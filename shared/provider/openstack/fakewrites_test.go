@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// longestText is what Neutron takes of a description.
+const longestText = 255
+
 // single is the name of a single thing of a collection.
 func single(kind string) string { return strings.TrimSuffix(strings.ReplaceAll(kind, "-", "_"), "s") }
 
@@ -80,7 +83,11 @@ func (f *fake) change(parts []string, asked map[string]any, match string) (int, 
 	case match != "" && match != fmt.Sprintf("revision_number=%v", t.fields["revision_number"]):
 		return refuse(http.StatusPreconditionFailed, "NeutronError", "Constrained to %s, but current revision is %v", match, t.fields["revision_number"])
 	default:
-		maps.Copy(t.fields, asked[single(parts[0])].(map[string]any))
+		fields := asked[single(parts[0])].(map[string]any)
+		if text, _ := fields["description"].(string); len([]rune(text)) > longestText {
+			return refuse(http.StatusBadRequest, "NeutronError", "Invalid input for description. Reason: '%s' exceeds maximum length of %d.", text, longestText)
+		}
+		maps.Copy(t.fields, fields)
 	}
 	if n, ok := t.fields["revision_number"].(int); ok {
 		t.fields["revision_number"] = n + 1
