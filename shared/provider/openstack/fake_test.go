@@ -4,6 +4,7 @@ package openstack
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,6 +42,7 @@ type fake struct {
 	putsOff bool          // Nova puts removals of instances off, and lists none of them
 	noRoom  int           // how many instances more there is no host for
 	untold  string        // the instance that no list in detail tells of
+	host    string        // where the catalog says that the services are
 
 	// late lets a request have its effect long after its caller has given up.
 	late func() bool
@@ -305,7 +307,7 @@ func (f *fake) login(body []byte) (int, any, http.Header) {
 			catalog = append(catalog, map[string]any{"type": kind, "endpoints": []any{
 				map[string]any{"interface": "internal", "region": "regionOne", "url": "http://inner.test/" + at},
 				map[string]any{"interface": "public", "region": "regionTwo", "url": "http://far.test/" + at},
-				map[string]any{"interface": "public", "region": "regionOne", "url": "http://cloud.test/" + at},
+				map[string]any{"interface": "public", "region": "regionOne", "url": "http://" + cmp.Or(f.host, "cloud.test") + "/" + at},
 			}})
 		}
 	}

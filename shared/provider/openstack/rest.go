@@ -5,6 +5,7 @@ package openstack
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -36,6 +37,9 @@ func (c caller) request(ctx context.Context, to *gophercloud.ServiceClient, doin
 	err = coded(doing, err)
 	if refusedWith(err, http.StatusUnauthorized) { // with a token, and a new one could not be had
 		c.session.note(err)
+	}
+	if _, said := errors.AsType[*refusal](err); !said && provider.CodeOf(err) == provider.Unknown && !errors.Is(err, context.Canceled) {
+		c.session.doubt()
 	}
 	return err
 }
@@ -94,6 +98,7 @@ func page[T interface{ id() string }](ctx context.Context, c caller, to *gopherc
 	var answer map[string]json.RawMessage
 	switch err := c.get(ctx, to, doing, path, &answer); {
 	case provider.CodeOf(err) == provider.NotFound: // a list is always there, empty or not: this says nothing of what should be in it
+		c.session.doubt()
 		return nil, false, provider.Errorf(provider.Unknown, "%w: see whether the catalog names the right endpoint", err)
 	case err != nil:
 		return nil, false, err

@@ -22,6 +22,10 @@ const (
 	// deniedFor is how long the cloud is not asked again after it refused the credentials: clouds lock accounts that
 	// try a wrong password too often. A new Secret is another session and is tried at once.
 	deniedFor = time.Minute
+	// doubtedFor is how long services that do not answer are asked before the catalog is read anew: they may have moved.
+	doubtedFor = time.Minute
+	// noVolumesFor is how long a catalog without volumes is believed: those that are there stay when their Machines go.
+	noVolumesFor = 10 * time.Minute
 	// perSecond and atOnce are what one credential may ask: a busy Nova answers a hundred requests in a second.
 	perSecond, atOnce = 40, 80
 	// microversion of Nova, of its release Stein (2019): tags in the request that makes an instance, the flavor's name
@@ -29,7 +33,7 @@ const (
 	microversion = "2.72"
 )
 
-// session is one login. It is made at the first call, and again when the token has expired.
+// session is one login. It is made at the first call, again when the token has expired, and for where the services are by now.
 type session struct {
 	cloud  *cloud
 	client http.Client
@@ -37,10 +41,12 @@ type session struct {
 	// grouping is the turn of making server groups.
 	grouping chan struct{}
 
-	mu     sync.Mutex
-	made   *services
-	denied error
-	since  time.Time
+	mu      sync.Mutex
+	made    *services
+	asked   time.Time // for the catalog, at last
+	doubted bool      // something else than OpenStack answered there, or nothing
+	denied  error
+	since   time.Time
 }
 
 // services are the endpoints of a cloud. A cloud may have no volumes.
@@ -78,7 +84,7 @@ func dial(c *cloud) (http.RoundTripper, error) {
 	}, nil
 }
 
-// connect logs in unless that was done.
+// connect logs in unless that was done. Where the catalog is read anew, and cannot be, the one that stands is used.
 func (s *session) connect(ctx context.Context) (*services, error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -94,13 +100,23 @@ func (s *session) connect(ctx context.Context) (*services, error) {
 	}
 	made, err := s.login(ctx)
 	s.note(err)
-	if err != nil {
-		return nil, err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.made = made
-	return made, nil
+	s.asked = time.Now()
+	switch {
+	case err == nil:
+		s.made, s.doubted = made, false
+	case s.made == nil || provider.CodeOf(err) == provider.Denied:
+		return nil, err
+	}
+	return s.made, nil
+}
+
+// doubt remembers that a service did not answer, or not as OpenStack's do.
+func (s *session) doubt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.doubted = true
 }
 
 // standing returns the login that stands, or the refusal.
@@ -110,7 +126,8 @@ func (s *session) standing() (*services, error) {
 	if s.denied != nil && time.Since(s.since) < deniedFor {
 		return nil, s.denied
 	}
-	if s.denied != nil {
+	age := time.Since(s.asked)
+	if s.denied != nil || s.doubted && age >= doubtedFor || s.made != nil && s.made.volume == nil && age >= noVolumesFor {
 		return nil, nil // once more
 	}
 	return s.made, nil

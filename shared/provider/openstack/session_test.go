@@ -3,10 +3,14 @@
 package openstack
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -29,4 +33,83 @@ func TestNoCloudIsAskedAtTheAPIServer(t *testing.T) {
 	if provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "API server") {
 		t.Errorf("%v: %v", s.Listener.Addr(), err)
 	}
+}
+
+// Services move, and the catalog says whereto: nobody has to start anything anew for that. Where the identity service does not answer
+// meanwhile, those that stayed are asked as before.
+func TestServicesThatMovedAreFound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, "")
+		moved, silent := errors.New("no such host"), true
+		f.host = "moved.test"
+		f.wire = func(_ context.Context, r *http.Request, after bool) (*http.Response, error) {
+			login := strings.HasSuffix(r.URL.Path, "/auth/tokens")
+			switch {
+			case after:
+			case login && silent, !login && r.URL.Host == "cloud.test" && strings.Contains(r.URL.Path, "/compute/"):
+				return nil, moved
+			}
+			return nil, nil
+		}
+		for range 10 {
+			if _, err := l.List(t.Context()); provider.CodeOf(err) != provider.Unknown {
+				t.Fatalf("List = %v (%v)", err, provider.CodeOf(err))
+			}
+			if _, err := l.Resolve(t.Context(), specWith(`"flavor": "4c12g30d"`)); !errors.Is(err, moved) || strings.Contains(err.Error(), "log in") {
+				t.Fatalf("Resolve = %v", err)
+			}
+			time.Sleep(20 * time.Second)
+		}
+		silent = false
+		before := len(f.calls)
+		for range 10 {
+			_, _ = l.List(t.Context())
+			time.Sleep(20 * time.Second)
+		}
+		if _, err := l.List(t.Context()); err != nil {
+			t.Errorf("List = %v", err)
+		}
+		logins := 0
+		for _, call := range f.calls[before:] {
+			if strings.HasSuffix(call, "/auth/tokens") {
+				logins++
+			}
+		}
+		if logins != 1 {
+			t.Errorf("%d logins, want one: %v", logins, f.calls[before:])
+		}
+	})
+}
+
+// Volumes of which the catalog did not tell once are told of later, and a list that nobody has at an endpoint is looked for at another.
+func TestCatalogIsReadAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.volumes = false
+		l := newLife(t, f, "")
+		if _, err := l.List(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.volumes = true
+		f.add("volumes", map[string]any{"name": "left", "status": "available", "metadata": map[string]any{tagCluster: "ocp43-abcde", tagUID: string(l.ref.UID)}})
+		time.Sleep(noVolumesFor)
+		if all, err := l.List(t.Context()); err != nil || len(all) != 1 || !all[0].Child {
+			t.Errorf("List = %+v, %v: want the volume that is left", all, err)
+		}
+		f.host = "moved.test"
+		f.wire = func(_ context.Context, r *http.Request, after bool) (*http.Response, error) {
+			if !after && r.URL.Host == "cloud.test" && strings.HasSuffix(r.URL.Path, "/ports") {
+				return reply(refuse(http.StatusNotFound, "itemNotFound", "The resource could not be found.")), nil
+			}
+			return nil, nil
+		}
+		_, err := l.List(t.Context())
+		time.Sleep(doubtedFor)
+		if _, now := l.List(t.Context()); provider.CodeOf(err) != provider.Unknown || now != nil {
+			t.Errorf("List = %v, then %v", err, now)
+		}
+	})
 }
