@@ -175,3 +175,23 @@ func TestLoadBalancerThatGoesIsNoAbsence(t *testing.T) {
 		t.Errorf("Delete = %v (%v) with %d instances", err, provider.CodeOf(err), len(cloud.Live()))
 	}
 }
+
+// Why an instance ended before it had joined is told, though another one can be had by another attempt alone.
+func TestInstanceThatEndsBeforeItHasJoinedSaysWhy(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{}
+	region := serve(t, cloud)
+	d, _ := region.wired(t, region.account())
+	resolved, err := d.Resolve(t.Context(), spec(balancedBy("apps", "classic")))
+	must(t, err)
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	i, err := d.Create(t.Context(), r, resolved)
+	must(t, err)
+	r.Progress = i.Progress
+	for id := range cloud.Live() {
+		cloud.Fail(id, "Client.VolumeLimitExceeded: Volume limit exceeded")
+	}
+	if _, err := d.Create(t.Context(), r, resolved); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "Volume limit exceeded") {
+		t.Errorf("Create = %v (%v)", err, provider.CodeOf(err))
+	}
+}
