@@ -176,6 +176,20 @@ func TestLoadBalancerThatGoesIsNoAbsence(t *testing.T) {
 	}
 }
 
+// A load balancer that is gone holds no instance, and its absence is not the instance's: on that word the Machine would go.
+func TestInstanceOfALoadBalancerThatIsGone(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{Boot: time.Millisecond}
+	region := serve(t, cloud)
+	d, _ := region.wired(t, region.account())
+	r, _, err := create(t, d, "worker-a", spec(balancedBy("cluster-8trtb-rlgsx-int", "network")))
+	must(t, err)
+	cloud.RemoveBalancer("cluster-8trtb-rlgsx-int")
+	if err := d.Delete(t.Context(), r); err != nil || len(cloud.Live()) != 0 {
+		t.Errorf("Delete = %v (%v) with %d instances", err, provider.CodeOf(err), len(cloud.Live()))
+	}
+}
+
 // Why an instance ended before it had joined is told, though another one can be had by another attempt alone.
 func TestInstanceThatEndsBeforeItHasJoinedSaysWhy(t *testing.T) {
 	t.Parallel()
