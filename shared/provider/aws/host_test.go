@@ -104,6 +104,36 @@ func TestHostOfARefusedAttempt(t *testing.T) {
 	}
 }
 
+// A host that carries an instance still, as of an attempt that ended, is not the next attempt's.
+func TestHostThatCarriesAnInstanceIsNotTaken(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{Shutdown: time.Hour}
+	d, _, r, resolved := allocated(t, cloud)
+	i, err := proceed(t.Context(), d, r, resolved)
+	must(t, err)
+	first := slices.Collect(maps.Keys(cloud.Hosts()))[0]
+	cloud.End(i.ID)
+	again, err := d.Create(t.Context(), provider.Ref{UID: r.UID, Name: r.Name, Token: "t2"}, resolved)
+	must(t, err)
+	if len(cloud.Hosts()) != 2 || strings.Contains(string(again.Progress), first) {
+		t.Errorf("the next attempt has %s of %d hosts, the first has %s", again.Progress, len(cloud.Hosts()), first)
+	}
+}
+
+// What EC2 does not know, as a host that was given back long ago, is not paid for, and nobody is told that it is.
+func TestHostThatIsNotKnownIsNotPaidFor(t *testing.T) {
+	t.Parallel()
+	d, _, r, _ := allocated(t, &ec2.Cloud{})
+	r.UID, r.Progress = uuid.NewUUID(), []byte(`{"host":"h-00000000000000bad"}`)
+	if err := d.Delete(t.Context(), r); err != nil {
+		t.Errorf("Delete = %v", err)
+	}
+	r.Began = time.Now().Add(-horizon)
+	if err := d.Delete(t.Context(), r); provider.CodeOf(err) != provider.NotFound {
+		t.Errorf("Delete after the horizon = %v", err)
+	}
+}
+
 // A host that the next attempt cannot use, of another instance type or broken, is given back: it would be refused for ever.
 func TestHostThatFitsNoLongerIsGivenBack(t *testing.T) {
 	t.Parallel()

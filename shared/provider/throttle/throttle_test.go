@@ -82,9 +82,16 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) { return a(r
 
 func TestAdviceOfOneAnswerHoldsForAll(t *testing.T) {
 	t.Parallel()
-	for name, header := range map[string]func() string{
-		"seconds": func() string { return "20" },
-		"a date":  func() string { return time.Now().Add(20 * time.Second).UTC().Format(http.TimeFormat) },
+	seconds := func() string { return "20" }
+	for name, advice := range map[string]struct {
+		status int
+		header func() string
+		pause  time.Duration
+	}{
+		"seconds":     {http.StatusTooManyRequests, seconds, 20 * time.Second},
+		"a date":      {http.StatusTooManyRequests, func() string { return time.Now().Add(20 * time.Second).UTC().Format(http.TimeFormat) }, 20 * time.Second},
+		"overloaded":  {http.StatusServiceUnavailable, seconds, 20 * time.Second},
+		"one refused": {http.StatusConflict, seconds, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +100,7 @@ func TestAdviceOfOneAnswerHoldsForAll(t *testing.T) {
 				l := New(100, 10)
 				base := answers(func(*http.Request) *http.Response {
 					sent++
-					return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {header()}}, Body: http.NoBody}
+					return &http.Response{StatusCode: advice.status, Header: http.Header{"Retry-After": {advice.header()}}, Body: http.NoBody}
 				})
 				begin := time.Now()
 				for range 2 { // two drivers, one credential
@@ -107,8 +114,8 @@ func TestAdviceOfOneAnswerHoldsForAll(t *testing.T) {
 					}
 					_ = answer.Body.Close()
 				}
-				if sent != 2 || time.Since(begin) != 20*time.Second {
-					t.Errorf("%d calls in %v, want the second after 20 s", sent, time.Since(begin))
+				if sent != 2 || time.Since(begin) != advice.pause {
+					t.Errorf("%d calls in %v, want the second after %v", sent, time.Since(begin), advice.pause)
 				}
 			})
 		})
