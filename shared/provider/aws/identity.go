@@ -3,10 +3,12 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -96,14 +98,17 @@ func (c *clients) caller(ctx context.Context) (string, error) {
 		return "", err
 	}
 	account, err := c.askWhose(ctx, at)
-	if err != nil && c.endpoint != nil {
-		return "", nil // there is none, as far as this cloud tells
+	if c.endpoint != nil && errors.Is(err, errNoTokens) {
+		return "", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("ask %s whose account it is: %w; see that it can be reached", at, err)
 	}
 	return account, nil
 }
+
+// errNoTokens is the answer of a cloud that has no token service, or lets nobody ask it.
+var errNoTokens = errors.New("this is refused")
 
 func (c *clients) askWhose(ctx context.Context, at string) (string, error) {
 	const body = "Action=GetCallerIdentity&Version=2011-06-15"
@@ -131,11 +136,18 @@ func (c *clients) askWhose(ctx context.Context, at string) (string, error) {
 	}
 	var answer struct {
 		Account string `xml:"GetCallerIdentityResult>Account"`
+		Code    string `xml:"Errors>Error>Code"`
+		STS     string `xml:"Error>Code"`
 	}
-	if err := xml.Unmarshal(text, &answer); err != nil || res.StatusCode != http.StatusOK || answer.Account == "" {
-		return "", fmt.Errorf("HTTP status %s without an account", res.Status)
+	switch err := xml.Unmarshal(text, &answer); {
+	case err != nil:
+		return "", fmt.Errorf("HTTP status %s: %w", res.Status, err)
+	case res.StatusCode == http.StatusOK && answer.Account != "":
+		return answer.Account, nil
+	case res.StatusCode == http.StatusNotImplemented, codeOf(cmp.Or(answer.Code, answer.STS), res.StatusCode) != provider.Throttled && res.StatusCode/100 == 4:
+		return "", fmt.Errorf("HTTP status %s: %w", res.Status, errNoTokens)
 	}
-	return answer.Account, nil
+	return "", fmt.Errorf("HTTP status %s without an account", res.Status)
 }
 
 // tokenService returns where the token service of the region is: beside EC2, under its own name.

@@ -3,9 +3,11 @@
 package aws
 
 import (
+	"net/http"
 	"slices"
 	"testing"
 
+	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/test/ec2"
 )
 
@@ -37,6 +39,35 @@ func TestIdentity(t *testing.T) {
 			calls := slices.DeleteFunc(cloud.Calls(), func(call string) bool { return call != "GetCallerIdentity" })
 			if len(calls) != c.asks {
 				t.Errorf("the token service was asked %d times, want %d", len(calls), c.asks)
+			}
+		})
+	}
+}
+
+// An answer that does not come is no word that a cloud has no token service: where nobody knows whose account it is, what it does not
+// show would be gone (G5).
+func TestTokenServiceThatDoesNotAnswerIsNotMissing(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(*http.Response) (*http.Response, error){
+		"lost":            faults["the answer is lost"].answer,
+		"unavailable":     faults["unavailable"].answer,
+		"a proxy's page":  faults["a proxy's page"].answer,
+		"a gateway's":     faults["a gateway's haste"].answer,
+		"no content":      faults["no content"].answer,
+		"asked too often": page(400, "text/xml", errorXML("Throttling", "Rate exceeded")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			region := serve(t, &ec2.Cloud{Account: "210987654321"})
+			d, w := region.wired(t, region.account())
+			w.set(func(action string, next func() (*http.Response, error)) (*http.Response, error) {
+				if action == "GetCallerIdentity" {
+					return answer(nil)
+				}
+				return next()
+			})
+			if got, err := d.Identity(t.Context()); got != "" || err == nil || provider.CodeOf(err) != provider.Unknown {
+				t.Errorf("Identity = %q, %v (%v)", got, err, provider.CodeOf(err))
 			}
 		})
 	}
