@@ -331,3 +331,50 @@ func TestServerGroupThatIsNotThereIsMade(t *testing.T) {
 		}
 	}
 }
+
+// A port of an earlier attempt that an instance has stays, though no list shows the instance: its cell may not answer.
+func TestPortInUseIsNotStale(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, "")
+		in := l.up(t)
+		next := provider.Ref{UID: l.ref.UID, Name: l.ref.Name, Token: machine.Token(l.ref.UID, 2, "zone")}
+		f.untold = in.ID
+		_, err := l.Create(t.Context(), next, l.resolved)
+		f.untold = ""
+		if used := slices.ContainsFunc(slices.Collect(maps.Values(f.things["ports"])), func(p *thing) bool { return p.text("device_id") == in.ID }); !used {
+			t.Errorf("the instance has no port any more; Create = %v", err)
+		}
+	})
+}
+
+// A port that says nothing yet of the attempt that made it may be that of a call which is under way: for a minute nobody removes it.
+func TestPortWithoutTagsIsNotStaleAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.macs = false
+		l := newLife(t, f, "")
+		f.wire = func(ctx context.Context, r *http.Request, after bool) (*http.Response, error) {
+			if !after && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/tags") {
+				return silence(ctx)
+			}
+			return nil, nil
+		}
+		if _, err := l.Create(t.Context(), l.ref, l.resolved); err == nil || f.count("ports") != 1 {
+			t.Fatalf("Create = %v with %d ports", err, f.count("ports"))
+		}
+		f.wire = nil
+		first := slices.Collect(maps.Keys(f.things["ports"]))[0]
+		_, err := l.Create(t.Context(), l.ref, l.resolved)
+		if f.things["ports"][first] == nil || f.count("ports") != 1 || provider.CodeOf(err) != provider.Throttled {
+			t.Errorf("Create = %v (%v) with %d ports", err, provider.CodeOf(err), f.count("ports"))
+		}
+		time.Sleep(launchFor)
+		l.up(t)
+		if f.things["ports"][first] != nil || f.count("ports") != 1 {
+			t.Errorf("%d ports", f.count("ports"))
+		}
+	})
+}
