@@ -247,3 +247,21 @@ func TestHostThatIsNotReleasedIsTold(t *testing.T) {
 		t.Errorf("%d hosts are left", n)
 	}
 }
+
+// An answer without a host is none: nobody takes what is not in it.
+func TestAllocationThatAnswersNoHost(t *testing.T) {
+	t.Parallel()
+	region := serve(t, &ec2.Cloud{})
+	d, w := region.wired(t, region.account())
+	resolved, err := d.Resolve(t.Context(), onHost())
+	must(t, err)
+	w.set(func(action string, next func() (*http.Response, error)) (*http.Response, error) {
+		if action == "AllocateHosts" {
+			return page(200, "text/xml", `<AllocateHostsResponse><hostIdSet/></AllocateHostsResponse>`)(nil)
+		}
+		return next()
+	})
+	if _, err := d.Create(t.Context(), provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}, resolved); provider.CodeOf(err) != provider.Unknown || err == nil {
+		t.Errorf("Create = %v (%v)", err, provider.CodeOf(err))
+	}
+}
