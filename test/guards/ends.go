@@ -35,6 +35,19 @@ var ends = []Guard{
 	}
 `, "", ""},
 	{"list-that-is-not-found-is-no-list", "G5", "shared/provider/openstack/rest.go", `	case provider.CodeOf(err) == provider.NotFound: // a list`, `	case false: // a list`, ""},
+	{"no-content-is-no-absence", "G5", "shared/provider/aws/client.go", `res.StatusCode/100 == 2 && `, `res.StatusCode == http.StatusOK && `, ""},
+	{"message-of-a-gateway-proves-nothing", "G5", "shared/provider/openstack/errors.go", ` && (outer["title"] != nil || outer["code"] != nil)`, ``, ""},
+	{"foreign-attachments-stay", "2b.9", "shared/provider/openstack/detach.go", ` || a.Volume != v.ID`, ``, ""},
+	{"volumes-may-come-yet", "2b.8", "shared/provider/openstack/session.go", ` || s.made != nil && s.made.volume == nil && age >= noVolumesFor`, ``, ""},
+	{"services-may-move", "G10", "shared/provider/openstack/session.go", ` || s.doubted && age >= doubtedFor`, ``, ""},
+	{"nobody-waits-for-anothers-names", "G6", "shared/provider/aws/domain.go", `	case <-ctx.Done():
+		return nil, fmt.Errorf("domain names of %s: %w", vpc, ctx.Err())
+`, "", ""},
+	{"balancer-that-is-gone-holds-nobody", "G5", "shared/provider/aws/balancer.go", `		if provider.CodeOf(err) == provider.NotFound {
+			continue
+		}
+`, "", ""},
+	{"silent-token-service-is-there", "G5", "shared/provider/aws/identity.go", `c.endpoint != nil && errors.Is(err, errNoTokens) {`, `c.endpoint != nil && (err != nil || errors.Is(err, errNoTokens)) {`, ""},
 	{"balancer-that-is-gone-is-no-instance", "G5", "shared/provider/aws/aws.go", `provider.CodeOf(err) == provider.NotFound { // said`, `false { // said`, ""},
 	{"clone-that-runs-is-not-refused", "2b.4", "shared/provider/vsphere/create.go", `	if err != nil && p.Step == stepClone {`, `	if err != nil && p.Step == "" {`, "./shared/provider/vsphere -run=TestCloneThat"},
 	{"lacking-a-file-is-no-absence", "G5", "shared/provider/vsphere/remove.go", `		case "NotFound", "FileNotFound": //`, `		case "nothing": //`, "./shared/provider/vsphere -run=TestInstanceThat"},

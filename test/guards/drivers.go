@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guards
+
+// drivers keep what is made in a cloud one, and its attempt's (RELIABILITY 2b).
+var drivers = []Guard{
+	{"clock-is-no-mistake-of-a-spec", "2b.4", "shared/provider/aws/errors.go", `, "InvalidSecurity.RequestHasExpired"`, ``, ""},
+	{"claim-of-whatever-name", "2b.8", "shared/provider/openstack/claim.go", `launching (.+)@`, `launching ([^@]+)@`, ""},
+	{"port-in-use-is-not-stale", "2b.8", "shared/provider/openstack/ports.go", ` || used || p.Device != "" {`, ` || used {`, ""},
+	{"port-without-tags-may-be-anothers", "2b.8", "shared/provider/openstack/ports.go", `token == "" && age.Abs() < launchFor {`, `token == "" && age.Abs() < 0 {`, ""},
+	{"host-that-carries-an-instance-is-not-taken", "2b.8", "shared/provider/aws/host.go", `	left = slices.DeleteFunc(left, func(h types.Host) bool { return len(h.Instances) > 0 })
+`, ``, ""},
+}
