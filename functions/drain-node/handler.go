@@ -221,8 +221,6 @@ func (d drain) set(c machine.Condition, notes []plan.Note) []plan.Sequence {
 	next := d.deleting()
 	if have := d.begun(); have != nil && d.waited(have) && c.Reason != have.Reason { // its turn has come: the queue does not count
 		forget(next)
-	} else if have == nil && c.Status == corev1.ConditionTrue { // it was drained for something else before
-		forget(next)
 	}
 	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, c, d.Now)
 	return []plan.Sequence{{Do: []plan.Action{plan.UpdateStatus{Old: d.m, New: next, Why: c.Reason}}, Notes: notes}}

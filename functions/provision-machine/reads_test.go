@@ -49,7 +49,7 @@ func TestEventsOfDeletedMachinesReadNoOtherNodes(t *testing.T) {
 				}
 				m := slowMachine(name, id, machine.PhaseRunning)
 				if k < deleted {
-					m.DeletionTimestamp = new(metav1.NewTime(time.Now().Add(-time.Minute)))
+					m.DeletionTimestamp = new(metav1.Now())
 					m.Status.Phase = new(machine.PhaseDeleting)
 					drained := machine.NodeDrained(n.UID)
 					drained.LastTransitionTime = metav1.NewTime(time.Now().Add(time.Second))

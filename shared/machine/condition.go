@@ -77,11 +77,10 @@ func NodeGone(node types.UID) Condition {
 
 // Drained reports whether nothing is left to be drained for m: the condition says so, and if it says that there was no
 // Node, there still is none, or that the Node was drained or gone, m is linked to no other since (RELIABILITY 2e): a Node that
-// people deleted registers anew without its cordon, and Pods come to it. What was drained before m was deleted was drained for another
-// deletion, as of a Machine that is restored together with its status.
+// people deleted registers anew without its cordon, and Pods come to it.
 func Drained(m *Machine) bool {
 	c := FindCondition(m.Status.Conditions, ConditionDrained)
-	if c == nil || c.Status != corev1.ConditionTrue || ofFormerLife(m, c) {
+	if c == nil || c.Status != corev1.ConditionTrue {
 		return false
 	}
 	ref := m.Status.NodeRef
@@ -94,12 +93,6 @@ func Drained(m *Machine) bool {
 		return ref == nil || c.Message == "" || c.Message == NodeDrained(ref.UID).Message
 	}
 	return true
-}
-
-// ofFormerLife reports whether c was written before m was deleted, as far as clocks tell.
-func ofFormerLife(m *Machine, c *Condition) bool {
-	at := c.LastTransitionTime
-	return m.DeletionTimestamp != nil && !at.IsZero() && at.Add(Skew).Before(m.DeletionTimestamp.Time)
 }
 
 // FoundNoNode reports whether m counts as drained because it had no Node, or none any more: it may have one by now.
