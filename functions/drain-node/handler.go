@@ -56,6 +56,11 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 		}
 		p.Add(d.step(&claimed)...)
 	}
+	for _, m := range undeleted(s) {
+		next := m.DeepCopy()
+		forget(next)
+		p.Add(plan.Sequence{Do: []plan.Action{plan.UpdateStatus{Old: m, New: next, Why: "it is not being deleted: what it says of a drain is of another time"}}})
+	}
 	for _, n := range s.Nodes {
 		if r, ok := removalOf(s, n); ok && !draining[n] {
 			p.Add(empty(s, n, r)...)

@@ -127,9 +127,8 @@ func woken(s snapshot.Snapshot) []snapshot.Query {
 func due(s snapshot.Snapshot) []*machine.Machine {
 	var all, nodeless []*machine.Machine
 	for _, m := range s.Machines {
-		waking := s.Request.Scan() || s.Request.Is("Machine") && m.Name == s.Request.Name && m.Namespace == s.Request.Namespace
 		switch {
-		case !waking, machine.IsPaused(m), m.DeletionTimestamp == nil, !machine.HasFinalizer(m):
+		case !wakes(s, m), machine.IsPaused(m), m.DeletionTimestamp == nil, !machine.HasFinalizer(m):
 		case !machine.Drained(m):
 			all = append(all, m)
 		case machine.FoundNoNode(m):
@@ -138,6 +137,23 @@ func due(s snapshot.Snapshot) []*machine.Machine {
 	}
 	all = someOf(s, all, maxDrains-min(len(nodeless), maxLate))
 	return append(all, someOf(s, nodeless, maxDrains-len(all))...)
+}
+
+// undeleted returns the Machines that say what became of a drain though nobody deletes them, as when they were restored together with
+// their status: a later deletion would count that as its own (R-S7).
+func undeleted(s snapshot.Snapshot) []*machine.Machine {
+	var all []*machine.Machine
+	for _, m := range s.Machines {
+		if wakes(s, m) && m.DeletionTimestamp == nil && !machine.IsPaused(m) && machine.FindCondition(m.Status.Conditions, machine.ConditionDrained) != nil {
+			all = append(all, m)
+		}
+	}
+	return someOf(s, all, maxDrains)
+}
+
+// wakes reports whether m is asked about.
+func wakes(s snapshot.Snapshot, m *machine.Machine) bool {
+	return s.Request.Scan() || s.Request.Is("Machine") && m.Name == s.Request.Name && m.Namespace == s.Request.Namespace
 }
 
 // someOf returns at most so many of all, others in every invocation.

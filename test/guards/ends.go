@@ -82,12 +82,12 @@ var ends = []Guard{
 	{"words-are-written-once", "G11", "shared/plan/gist.go", `ok && Gist(before) == Gist(words) {`, `ok && before == words {`, "./functions/drain-node"},
 	{"names-are-no-words", "2e", "shared/plan/gist.go", `strings.CutPrefix(was, of); ok && Gist(before) == Gist(words) {`, `was, true; ok && Gist(before) == Gist(of+words) {`, "./functions/drain-node"},
 	{"late-node-beside-drains-that-are-stuck", "2e", drain + "reads.go", `maxDrains-min(len(nodeless), maxLate))`, `maxDrains)`, ""},
-	{"drained-anew-begins-now", "2e", drain + "handler.go", ` else if have == nil && c.Status == corev1.ConditionTrue {`, ` else if false {`, ""},
-	{"drained-for-this-deletion", "2e", words + "condition.go", ` || ofFormerLife(m, c) {`, ` {`, "./functions/drain-node ./functions/provision-machine"},
 	{"leftover-of-another-owner-stays-on-record", "2b.8", provision + "leftover.go", `!l.reached() || l.elsewhere() || `, `!l.reached() || `, "./functions/provision-machine -run=TestScenarios"},
 	{"lost-since-outlasts-a-refusal", "2e", provision + "terminate.go", `		return missingCondition(why)
 `, "		return unknown(why)\n", ""},
 	{"node-by-uid", "2e", words + "node.go", `m.Status.NodeRef.Name == n.Name && m.Status.NodeRef.UID == n.UID`, `m.Status.NodeRef.Name == n.Name`, "./functions/provision-machine ./functions/drain-node ./functions/remediate"},
 	{"many-nodes-are-only-told-of", "G8", sweep + "ghosts.go", `	if len(held) > max(maxDeletes, len(w.Nodes)/10) {`, `	if false {`, ""},
 	{"only-nodes-that-were-confirmed", "G8", sweep + "ghosts.go", `		if held[ghostKey(n)] || `, `		if `, ""},
+	{"drained-for-this-deletion", "2e", "functions/drain-node/handler.go", `	for _, m := range undeleted(s) {`, `	for _, m := range undeleted(s)[:0] {`, ""},
+	{"another-api-has-its-own-drains", "2e", "functions/drain-node/reads.go", `m.DeletionTimestamp == nil && !machine.IsPaused(m) && machine.Find`, `m.DeletionTimestamp == nil && machine.Find`, ""},
 }
