@@ -44,7 +44,7 @@ func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
 		g.Request, g.Resize, g.Waves = nil, nil, nil
 		next.Groups[id] = g
 	}
-	back, marks, clean := marksOf(s, off, why)
+	back, marks, clean := marksOf(s, off, forgotten(s, state.Removals), why)
 	now := new(metav1.NewTime(s.Now.UTC().Truncate(1e9)))
 	if clean && len(next.Removals) == 0 {
 		next.Stopped = cmp.Or(state.Stopped, now)
@@ -76,6 +76,20 @@ func ending(s snapshot.Snapshot, all []autoscaling.Removal) (followed, off []aut
 		}
 	}
 	return followed, off
+}
+
+// forgotten returns the Nodes of Machines that stay whose taint or cordon belongs to no scale-down any more: who forgot it died before it
+// gave the Node back (R-S11).
+func forgotten(s snapshot.Snapshot, known []autoscaling.Removal) map[*corev1.Node]bool {
+	found := machine.CandidatesOf(s.Machines, s.Nodes)
+	goes, all := dying(s, found), map[*corev1.Node]bool{}
+	for _, c := range found {
+		for _, n := range c.Nodes {
+			_, marked := givenBack(n)
+			all[n] = marked && !goes[n] && !slices.ContainsFunc(known, func(r autoscaling.Removal) bool { return r.NodeUID == n.UID })
+		}
+	}
+	return all
 }
 
 func machineOf(s snapshot.Snapshot, r autoscaling.Removal) *machine.Machine {
@@ -127,16 +141,16 @@ func restless(s snapshot.Snapshot, why string) bool {
 }
 
 // marksOf returns the writes that take off Nodes what speaks of scale-down: of those that are given back, before their
-// removals are forgotten; of the others each by itself, as many as one invocation may write. It reports whether all Nodes
-// are clean already.
-func marksOf(s snapshot.Snapshot, off []autoscaling.Removal, why string) (back []plan.Action, marks []plan.Sequence, clean bool) {
+// removals are forgotten; of the others, and of those that were forgotten before, each by itself, as many as one invocation may write. It
+// reports whether all Nodes are clean already.
+func marksOf(s snapshot.Snapshot, off []autoscaling.Removal, forgotten map[*corev1.Node]bool, why string) (back []plan.Action, marks []plan.Sequence, clean bool) {
 	room, clean := maxExplained, true
 	for key := range s.Outcomes {
 		room -= truth(strings.HasPrefix(string(key), "update node/"))
 	}
 	for _, n := range s.Nodes {
 		removed := slices.ContainsFunc(off, func(r autoscaling.Removal) bool { return r.NodeUID == n.UID })
-		next, changed := unmarked(n, removed)
+		next, changed := unmarked(n, removed || forgotten[n])
 		clean = clean && !changed
 		switch {
 		case !changed:
@@ -151,7 +165,7 @@ func marksOf(s snapshot.Snapshot, off []autoscaling.Removal, why string) (back [
 }
 
 // unmarked returns a Node without what speaks of scale-down, and whether that changed it; with the taint and the cordon of a
-// removal only if that is called off.
+// removal only if that was called off.
 func unmarked(n *corev1.Node, removed bool) (next *corev1.Node, changed bool) {
 	next = n.DeepCopy()
 	if removed {

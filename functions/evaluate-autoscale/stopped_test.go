@@ -15,6 +15,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // idle is a world in which Node b has been idle for two minutes, and says so.
@@ -215,5 +216,35 @@ func TestUnreadableStateIsTold(t *testing.T) {
 	w.pass(t, time.Minute)
 	if got := w.status(); !strings.Contains(got, "autoscalerStatus: Running\n") || strings.Contains(got, "message") {
 		t.Errorf("it can be read again, the status says\n%s", got)
+	}
+}
+
+// Wherever the function dies after what lets it scale was taken away, no Node keeps the taint or the cordon of a scale-down that was
+// called off (R-S11, R-B25).
+func TestNoTaintOutlivesWhatLetItScale(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(w *world){
+		"without ClusterAutoscaler":        func(w *world) { w.must(t, w.Remove("ClusterAutoscaler", "", "default", memory.Background)) },
+		"without MachineAutoscaler":        func(w *world) { w.must(t, w.Remove("MachineAutoscaler", machine.Namespace, "s", memory.Background)) },
+		"with settings that are not valid": func(w *world) { w.invalidate(t) },
+	} {
+		for at := 1; ; at++ {
+			w := going(t, 2)
+			stop(w)
+			c := &crashing{Cluster: w.As(Function.Name), left: at, seen: func() {}}
+			w.through(c)
+			for range 12 {
+				_, _ = w.scan(t.Context(), snapshot.Request{}) // one of them is killed
+				w.now = w.now.Add(10 * time.Second)
+			}
+			for _, n := range memory.List[*corev1.Node](w.Server) {
+				if _, found := givenBack(n); found {
+					t.Errorf("%s, killed at write %d: Node %s keeps %v", name, at, n.Name, n.Spec.Taints)
+				}
+			}
+			if c.left > 0 {
+				break // it never came to this write
+			}
+		}
 	}
 }
