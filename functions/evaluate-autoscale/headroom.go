@@ -66,11 +66,17 @@ func (sc *scan) occupy() {
 	}
 }
 
-// explainHeadroom logs the room that is missing, with the answer of every set.
+// explainHeadroom logs the room that is missing, with the answer of every set: of more kinds than can be told at a time each in its turn.
 func (sc *scan) explainHeadroom(refusals []answer) {
+	var missing []unhelped
 	for i, shape := range sc.placement.Shapes {
 		if left := len(shape.Pods) - sc.placement.Fit[i] - sc.placement.Helped[i]; left > 0 && stands(shape.Pods[0]) {
-			sc.notes = append(sc.notes, plan.Log(fmt.Sprintf("Headroom: %d of %d places are missing: %s", left, len(shape.Pods), counted(sc.answers(i, refusals)))))
+			missing = append(missing, unhelped{shape.Pods[0], func() string {
+				return fmt.Sprintf("Headroom: %d of %d places are missing: %s", left, len(shape.Pods), counted(sc.answers(i, refusals)))
+			}})
 		}
+	}
+	for _, u := range sc.inTurn(missing, nil) {
+		sc.notes = append(sc.notes, plan.Log(u.why()))
 	}
 }
