@@ -181,7 +181,7 @@ func (sc *scan) refusal(g *group, total size) no {
 	n := sc.state.Groups[g.id]
 	switch {
 	case !sc.healthyNow():
-		return no{reasonNotReady, fmt.Sprintf("the cluster is unhealthy, %d of %d nodes are unready", sc.unready(), len(sc.Nodes))}
+		return no{reasonNotReady, fmt.Sprintf("the cluster is unhealthy, %d of %d nodes are unready", sc.unready, len(sc.Nodes))}
 	case sc.backedOff(g):
 		return no{reasonBackoff, backoffText(n)}
 	case g.target >= g.max:

@@ -121,3 +121,31 @@ func TestWhatForbidsAPlaceAmongOthersIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// Every set answers every kind of Pods that is left over, and not by a look at all Nodes each time: a scan of a large cluster would take
+// longer than it may (RELIABILITY 2c).
+func TestAnswersOfManySetsComeAtOnce(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{resourceLimits: {maxNodesTotal: 9000}}")
+	for i := range 300 {
+		set, zone := fmt.Sprintf("s-%03d", i), map[string]string{corev1.LabelTopologyZone: string(rune('a' + i%3))}
+		w.set(t, set, 4, 9, midsize(), zone)
+		for k := range 4 {
+			w.member(t, set, fmt.Sprint(set, "-", k), epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), zone)
+		}
+	}
+	for i := range 500 {
+		p := pending(fmt.Sprintf("p-%03d", i), epoch.Add(-time.Minute), resources("cpu", fmt.Sprintf("%dm", 100+i%100)))
+		p.Labels = map[string]string{"app": fmt.Sprint(i % 100)}
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, MinDomains: new(int32(9)),
+			LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels},
+		}}
+		w.must(t, w.Put(p))
+	}
+	began := time.Now()
+	w.once(t)
+	if told, took := len(w.told("NotTriggerScaleUp")), time.Since(began); told != maxTold || took > 12*time.Second {
+		t.Errorf("%d Pods are told after %v", told, took)
+	}
+}

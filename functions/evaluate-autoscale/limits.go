@@ -163,13 +163,7 @@ func (sc *scan) underMinimum(total, one size) string {
 
 // full reports that there are as many ready Nodes as there may be: then nothing is tried (SPEC C35).
 func (sc *scan) full() bool {
-	ready := int64(0)
-	for _, n := range sc.Nodes {
-		if sc.ready(n) {
-			ready++
-		}
-	}
-	return sc.settings.MaxNodesTotal > 0 && ready >= sc.settings.MaxNodesTotal
+	return sc.settings.MaxNodesTotal > 0 && sc.readyNodes >= sc.settings.MaxNodesTotal
 }
 
 // overQuota says which limits one more Node would break, and by how much.

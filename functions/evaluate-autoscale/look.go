@@ -148,21 +148,21 @@ func (sc *scan) healthy() bool {
 	}
 	sc.state.Unneeded = nil
 	sc.tell(&sc.notes, corev1.EventTypeWarning, "ClusterUnhealthy", "Cluster is unhealthy")
-	sc.notes = append(sc.notes, plan.Log(fmt.Sprintf("Nothing is scaled while %d of %d nodes are unready", sc.unready(), len(sc.Nodes))))
+	sc.notes = append(sc.notes, plan.Log(fmt.Sprintf("Nothing is scaled while %d of %d nodes are unready", sc.unready, len(sc.Nodes))))
 	return false
 }
 
 func (sc *scan) healthyNow() bool {
-	unready := sc.unready()
-	return unready <= toleratedUnready || 100*unready <= toleratedUnreadyPart*len(sc.Nodes)
+	return sc.unready <= toleratedUnready || 100*sc.unready <= toleratedUnreadyPart*len(sc.Nodes)
 }
 
-// unready counts the Nodes that should be ready and are not. One that somebody takes away need not be.
-func (sc *scan) unready() (count int) {
+// countNodes counts the Nodes that are ready, and those that should be and are not: one that somebody takes away need not be. Every set is
+// asked about both for every kind of Pods.
+func (sc *scan) countNodes() {
 	for _, n := range sc.Nodes {
+		sc.readyNodes += int64(truth(sc.ready(n)))
 		if !sc.starting(n) && !scheduling.Ready(n, sc.settings.StartupTaints) && !slices.ContainsFunc(n.Spec.Taints, ours) && !sc.dying[n] {
-			count++
+			sc.unready++
 		}
 	}
-	return count
 }

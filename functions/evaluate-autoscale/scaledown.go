@@ -292,7 +292,7 @@ const outage = "a third of the nodes are unready"
 // tooManyUnready is the brake of scale-down: a third of the Nodes, and three at least, is an outage, not idleness
 // (RELIABILITY 2d). It holds wherever the whole cluster is unhealthy (SPEC C3).
 func (sc *scan) tooManyUnready() bool {
-	n := sc.unready()
+	n := sc.unready
 	return n >= toleratedUnready && 3*n > len(sc.Nodes)
 }
 

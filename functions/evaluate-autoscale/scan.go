@@ -40,6 +40,9 @@ type scan struct {
 	gpus     scheduling.GPUs
 	dying    map[*corev1.Node]bool // its Machine, of whatever set, is on its way out
 	guards   map[string]*guards    // disruption budgets by namespace
+	unready  int                   // Nodes that should be ready and are not
+
+	readyNodes int64
 
 	world    *scheduling.World
 	seen     []scheduling.Node     // what it was made of
@@ -114,6 +117,7 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 	}
 	sc.index()
 	sc.readOptions()
+	sc.countNodes()
 	sc.tenants()
 	return sc, nil
 }
