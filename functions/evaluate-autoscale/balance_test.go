@@ -10,7 +10,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -253,6 +256,27 @@ func TestLimitsLeaveTheNodesThatServeMost(t *testing.T) {
 		if got := w.replicas("set-a", "set-b"); !slices.Equal(got, []int32{want["a"], want["b"]}) {
 			t.Errorf("a Node of set-%s has room for two, of the other for one: %d", small, got)
 		}
+	}
+}
+
+// From the larger of similar sets no Node is taken whose time has not come (SPEC C58, D29).
+func TestBalanceTakesNoNodeBeforeItsTime(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{scaleDown: {enabled: true}, balanceSimilarNodeGroups: true}")
+	w.pool(t, "s-a", 1, 4, nil, nil)
+	w.pool(t, "s-b", 3, 4, nil, nil)
+	unneeded := map[types.UID]metav1.Time{"node-a1": metav1.NewTime(epoch.Add(-time.Hour))}
+	for _, of := range []string{"s-a/a1", "s-b/b1", "s-b/b2", "s-b/b3"} {
+		set, name, _ := strings.Cut(of, "/")
+		w.idler(t, set, name)
+		if set == "s-b" {
+			unneeded[types.UID("node-"+name)] = metav1.NewTime(epoch.Add(-time.Minute))
+		}
+	}
+	w.remember(t, autoscaling.State{Unneeded: unneeded})
+	w.scans(t, 3)
+	if got := w.tainted(); !slices.Equal(got, []string{"a1"}) {
+		t.Errorf("%v go, want a1: the others have been unneeded for a minute", got)
 	}
 }
 

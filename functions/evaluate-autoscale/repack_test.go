@@ -137,3 +137,34 @@ func TestReplacementIsForTheNodeThatGoes(t *testing.T) {
 		}
 	}
 }
+
+// Once repacking is off again, the Node that was to be replaced stays: it is used (SPEC W10).
+func TestNothingIsReplacedOnceThatIsOff(t *testing.T) {
+	t.Parallel()
+	for _, off := range []bool{false, true} {
+		w := fresh(t, "{scaleDown: {enabled: true}}")
+		w.must(t, memory.Patch(w.Server, "", "default", func(ca *autoscaling.ClusterAutoscaler) {
+			ca.Annotations = map[string]string{autoscaling.RepackAnnotation: "migration=0.001 payback=24h"}
+		}))
+		w.set(t, "dear", 1, 4, midsize(machine.AnnotationPrice, "10"), nil)
+		w.set(t, "cheap", 0, 4, map[string]string{machine.CapacityCPU: "3500m", machine.CapacityMemory: "8Gi", machine.AnnotationPrice: "1"}, nil)
+		w.member(t, "dear", "d1", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+		w.must(t, w.Put(running("p", "d1", resources("cpu", "3", "memory", "1Gi"))))
+		w.scans(t, 3)
+		if got := w.replicas("dear", "cheap"); !slices.Equal(got, []int32{1, 1}) {
+			t.Fatalf("replicas %v", got)
+		}
+		w.member(t, "cheap", "c1", w.now, resources("cpu", "3500m", "memory", "8Gi", "pods", "110"), nil)
+		if off {
+			w.must(t, memory.Patch(w.Server, "", "default", func(ca *autoscaling.ClusterAutoscaler) { ca.Annotations = nil }))
+		}
+		goes := false
+		for range 200 {
+			w.scans(t, 1)
+			goes = goes || slices.Contains(w.tainted(), "d1")
+		}
+		if goes == off {
+			t.Errorf("off %v: the dear Node goes: %v", off, goes)
+		}
+	}
+}

@@ -56,6 +56,13 @@ var scalings = []Guard{
 	{"outage-takes-removals-back", "2d", autoscale + "removal.go", `	case sc.tooManyUnready(): // whoever`, `	case false: // whoever`, "./functions/evaluate-autoscale -run=TestScenarios|TestOutage"},
 	{"stale-taints-go", "2d", autoscale + "removal.go", `	sc.dropStaleTaints()
 }`, `}`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"forgotten-taints-go-at-the-stop", "2d", autoscale + "stopped.go", `unmarked(n, removed || forgotten[n])`, `unmarked(n, removed)`, "./functions/evaluate-autoscale -run=TestScenarios|TestNoTaint"},
+	{"forgotten-taints-of-who-stays", "2d", autoscale + "stopped.go", ` = marked && !goes[n] && `, ` = marked && len(goes) >= 0 && `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"missing-headroom-in-its-turn", "2c", autoscale + "headroom.go", `range sc.inTurn(missing, nil)`, `range missing`, "./functions/evaluate-autoscale -run=TestMissingHeadroom"},
+	{"invalid-bounds-own-no-set", "2d", autoscale + "machineautoscaler.go", `first == nil && len(ma.Validate()) == 0:`, `first == nil:`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"minimum-waits-for-the-growth", "2d", autoscale + "minimum.go", ` || pendingResize(g, n) {`, ` || pendingResize(g, n) && false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"balance-takes-none-before-its-time", "2d", autoscale + "balance.go", ` && sc.held(c, r) == "" {`, ` {`, "./functions/evaluate-autoscale -run=TestBalance"},
+	{"nothing-is-replaced-once-that-is-off", "2d", autoscale + "repack.go", `	case !on, sc.nodes[`, `	case !on && false, sc.nodes[`, "./functions/evaluate-autoscale -run=TestNothingIsReplaced"},
 	{"one-change-of-a-set", "2d", autoscale + "removal.go", `	if pendingResize(g, sc.state.Groups[g.id]) || sc.undecided(g) {`, `	if sc.undecided(g) {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"what-people-let-go-is-chosen-first", "2d", autoscale + "removal.go", ` || sc.undecided(g) {
 		return // one`, ` {
