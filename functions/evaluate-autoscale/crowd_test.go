@@ -27,7 +27,7 @@ type crowd struct {
 }
 
 // seen is what the function reads of a crowd that chance makes.
-func (c crowd) seen(t testing.TB, seed uint64) (s snapshot.Snapshot) {
+func (c crowd) seen(t testing.TB, seed uint64) snapshot.Snapshot {
 	t.Helper()
 	expanders := "Price"
 	if c.preferred {
@@ -87,6 +87,12 @@ func (c crowd) seen(t testing.TB, seed uint64) (s snapshot.Snapshot) {
 		}
 		w.must(t, w.Put(p))
 	}
+	return w.reads(t)
+}
+
+// reads is what a scan reads.
+func (w *world) reads(t testing.TB) (s snapshot.Snapshot) {
+	t.Helper()
 	for rest := s.Missing(Function.Reads(s)); !rest.Empty(); rest = s.Missing(Function.Reads(s)) {
 		var err error
 		s, err = w.As(Function.Name).Observe(t.Context(), s, rest.Objects)
