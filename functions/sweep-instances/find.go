@@ -24,7 +24,7 @@ type find struct {
 	horizon time.Duration
 	in      provider.Instance
 	why     string
-	shared  bool // a Machine keeps another instance with the same tag
+	shared  bool // another instance has the same tag: a Machine's, or one that is judged by itself, as a Node may run on it
 	former  bool // a Machine is there, and says that the attempt which left it is over
 	foreign bool // without our creator's tag, or a Machine's that shows no other: only ever reported
 }
@@ -99,16 +99,23 @@ func findsIn(s snapshot.Snapshot, o owners) []find {
 		if account.Err != nil {
 			continue
 		}
-		kept := map[types.UID]bool{}
+		kept, instances := map[types.UID]bool{}, map[types.UID]int{}
 		for _, in := range account.Instances {
 			kept[in.UID] = kept[in.UID] || o.owns(key, in) == ""
+			if !in.Child {
+				instances[in.UID]++
+			}
 		}
 		for _, in := range account.Instances {
 			why := o.owns(key, in)
 			if why == "" || in.Going() {
 				continue
 			}
-			f := find{account: key, horizon: account.Horizon, in: in, why: why, shared: kept[in.UID], former: o.former(in), foreign: in.UID == ""}
+			others := instances[in.UID]
+			if !in.Child {
+				others--
+			}
+			f := find{account: key, horizon: account.Horizon, in: in, why: why, shared: kept[in.UID] || others > 0, former: o.former(in), foreign: in.UID == ""}
 			if o.alone(in) {
 				f.foreign, f.why = true, why+", which is in no list"
 			}

@@ -9,8 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
+	"github.com/machine-functions/machine-functions/test/scenario"
 )
 
 // now is when all of this is decided.
@@ -63,5 +65,29 @@ func TestAccountThatLeadsToAnotherIsRemembered(t *testing.T) {
 		if _, got := w.accounts()["cloud"]; got != want {
 			t.Errorf("another that led to %q: remembered %v, want %v", needs, got, want)
 		}
+	}
+}
+
+// What goes beside an instance of the same tag goes by its own id: a cloud that is told the tag removes that one too, though a Node runs on it.
+func TestWhatRunsIsNotNamedByItsTag(t *testing.T) {
+	t.Parallel()
+	s, _, err := scenario.Load("testdata/left-beside-what-runs.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, _, err := scenario.Observe(Function, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := 0
+	for _, a := range Decide(seen).Actions() {
+		if d, is := a.(plan.DeleteInstance); is {
+			if gone++; d.Ref.UID != "" {
+				t.Errorf("%s is removed by the tag %s", d.Ref.ID, d.Ref.UID)
+			}
+		}
+	}
+	if gone != 2 {
+		t.Errorf("%d removals, want 2", gone)
 	}
 }
