@@ -80,12 +80,14 @@ func ownersIn(s snapshot.Snapshot) owners {
 	return o
 }
 
-// listed returns all instances that an account shows.
+// listed returns all instances that an account shows; what is left of one names none.
 func listed(s snapshot.Snapshot) map[machine.InstanceID]bool {
 	ids := map[machine.InstanceID]bool{}
 	for _, account := range s.Accounts {
 		for _, in := range account.Instances {
-			ids[machine.InstanceOf(in.ProviderID)] = true
+			if in.ProviderID != "" {
+				ids[machine.InstanceOf(in.ProviderID)] = true
+			}
 		}
 	}
 	return ids
