@@ -20,11 +20,25 @@ import (
 )
 
 // A cloud that answers no scan for a while is told on all its Machines in the end, about 20 in a scan; one that is asked
-// about by itself is told at once (B19).
+// about by itself is told at once (B19). So is a Secret that leads elsewhere.
 func TestSilentCloudCostsFewWritesInAScan(t *testing.T) {
 	t.Parallel()
+	for file, cloud := range map[string]snapshot.Cloud{
+		"cloud-that-does-not-answer-proves-nothing": {Account: "kubemark", Err: &snapshot.Refusal{Message: "503 service unavailable"}},
+		"secret-that-leads-elsewhere":               {Account: "kubemark", Owner: "project-b"},
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			fewWritesInAScan(t, file, cloud)
+		})
+	}
+}
+
+// fewWritesInAScan wants that of many Machines as that of a scenario few are written in a scan, to all of which the cloud answers the same.
+func fewWritesInAScan(t *testing.T, file string, cloud snapshot.Cloud) {
+	t.Helper()
 	const machines, period = 1000, 10 * time.Second
-	silent, _, err := scenario.Load("testdata/cloud-that-does-not-answer-proves-nothing.txtar")
+	silent, _, err := scenario.Load("testdata/" + file + ".txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +53,7 @@ func TestSilentCloudCostsFewWritesInAScan(t *testing.T) {
 			next := m.DeepCopy()
 			next.Name, next.UID = fmt.Sprintf("worker-%d", k), types.UID(fmt.Sprintf("m-%d", k))
 			s.Add(next)
-			s.Clouds[next.UID] = snapshot.Cloud{Account: "kubemark", Err: &snapshot.Refusal{Message: "503 service unavailable"}}
+			s.Clouds[next.UID] = cloud
 		}
 	}
 	told := map[string]bool{}
