@@ -295,10 +295,11 @@ func pause(failures int, after time.Duration) time.Duration {
 	return min(max(after, min(retryBase<<min(failures, 10), retryMax)), machine.LongestPause)
 }
 
-// unreachable is a cloud that cannot be asked. A spec that nobody can read is final; all else may pass (B19).
+// unreachable is a cloud that cannot be asked. A spec that leads to none is final; all else may pass (B19), as what a cloud has against a
+// question.
 func (l life) unreachable() plan.Sequence {
 	e := *l.cloud.Err
-	if e.Code == provider.Invalid && l.intent == nil {
+	if e.Code == provider.Invalid && l.intent == nil && l.cloud.Account == "" {
 		return l.fail(reasonInvalid, e.Message)
 	}
 	seq, why := l.reportError(e.Message), cmp.Or(e.Message, e.Code.String())

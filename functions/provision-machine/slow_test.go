@@ -299,3 +299,33 @@ func TestCloudThatNeverTellsOfOneInstanceIsTold(t *testing.T) {
 		})
 	}
 }
+
+// What a cloud has against a question tells nothing of the spec: a Machine for which nothing was made yet waits until it answers, instead of
+// failing for good (B18, B19).
+func TestRefusedQuestionFailsNoMachine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newSlowWorld(t, nil)
+		refused := true
+		w.cloud.Fault = func(_ context.Context, c memory.Call) error {
+			if refused && c.Op == memory.OpFind {
+				return provider.Errorf(provider.Invalid, "InvalidAction: the action is not valid for this endpoint")
+			}
+			return nil
+		}
+		m := slowMachine("new", "", machine.PhaseProvisioning)
+		m.Spec.ProviderID, m.Annotations = nil, nil
+		w.put(t, m)
+		time.Sleep(2 * Young)
+		w.scan()
+		if got := w.machine("new"); machine.Phase(got) != machine.PhaseProvisioning || !unheard(got) {
+			t.Errorf("%+v", got.Status)
+		}
+		refused = false
+		time.Sleep(time.Minute)
+		w.scan()
+		if got := w.machine("new"); got.Spec.ProviderID == nil {
+			t.Errorf("no instance is made once the cloud answers: %+v", got.Status)
+		}
+	})
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -193,7 +194,7 @@ func (s Scenario) look(seen *snapshot.Snapshot, sc snapshot.Scope) {
 		if !told {
 			c.Horizon, c.Tokens = 20*time.Second, true
 		}
-		if c.Account == "" {
+		if c.Account == "" && (c.Err == nil || c.Err.Code != provider.Invalid) { // a spec that nobody can read leads to none
 			c.Account = "kubemark"
 		}
 		if c.Source == "" {
