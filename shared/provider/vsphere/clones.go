@@ -332,3 +332,19 @@ func (d *driver) means(r provider.Ref, m clone) bool {
 	}
 	return m.Mark.UID == string(r.UID)
 }
+
+// ambiguous returns an error if several instances without a mark have one id: replications keep that of the BIOS. The one that
+// is not the Machine's would be taken for it at the latest once the other is gone.
+func ambiguous(r provider.Ref, found []clone) error {
+	at := map[string]reference{}
+	for _, m := range found {
+		if other, twice := at[m.UUID]; twice && m.Mark.Cluster == "" {
+			return provider.Errorf(provider.Exhausted, "%s: %s and %s have the id that the Machine records, %s, and no mark: remove the copy from the vCenter's inventory, or set another uuid for it",
+				r.Name, other.Value, m.Ref.Value, m.UUID)
+		}
+		if m.Mark.Cluster == "" {
+			at[m.UUID] = m.Ref
+		}
+	}
+	return nil
+}

@@ -143,11 +143,22 @@ func (d *driver) settle(ctx context.Context, c *vim25.Client, r provider.Ref, re
 	}
 	step := p.Step
 	p.Task, p.Step = nil, ""
-	if info == nil || info.Error == nil { // nil: vCenters forget tasks; the instance shows what became of it
-		p.Customized = p.Customized || step == stepCustomize
+	switch {
+	case info == nil: // vCenters forget tasks; the instance shows what became of it
 		return true, nil
+	case info.State == types.TaskInfoStateError:
+		return true, d.failure(ctx, c, r, req, step, reason(info))
 	}
-	return true, d.failure(ctx, c, r, req, step, info.Error)
+	p.Customized = p.Customized || step == stepCustomize
+	return true, nil
+}
+
+// reason returns why a task failed, which a vCenter may leave out.
+func reason(info *types.TaskInfo) *types.LocalizedMethodFault {
+	if info.Error == nil {
+		return &types.LocalizedMethodFault{LocalizedMessage: "the vCenter does not say why it failed"}
+	}
+	return info.Error
 }
 
 // failure is what a task that failed means; nothing if somebody else did what it was to do.

@@ -40,6 +40,9 @@ func join(ctx context.Context, c *vim25.Client, cluster reference, group string,
 		Info:            &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: group}, Vm: append(slices.Clone(have), clone)},
 	}}}
 	task, err := object.NewClusterComputeResource(c, cluster).Reconfigure(ctx, spec, true)
+	if name(faultOf(err)) == "ManagedObjectNotFound" { // of a member that went since the list was read, not of the clone
+		return nil, provider.Errorf(provider.Unknown, "join VM group %q: %w", group, err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 
 var _ provider.PowerCycler = (*driver)(nil)
 
-// PowerCycle implements [provider.PowerCycler].
+// PowerCycle implements [provider.PowerCycler]. A clone that has yet to be started starts from power-off anyhow, when it is complete.
 func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
 	return d.call(ctx, func(ctx context.Context, c *vim25.Client) error {
 		found, err := d.named(ctx, c, r)
@@ -23,6 +23,12 @@ func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
 		}
 		if len(found) == 0 {
 			return provider.Errorf(provider.NotFound, "power-cycle %s: no instance is there", r.Name)
+		}
+		if err := ambiguous(r, found); err != nil {
+			return err
+		}
+		if found[0].state() == provider.StateIncomplete {
+			return nil
 		}
 		vm := object.NewVirtualMachine(c, found[0].Ref)
 		begin := vm.Reset

@@ -38,6 +38,9 @@ func (d *driver) remove(ctx context.Context, c *vim25.Client, r provider.Ref) er
 		}
 		return provider.Errorf(provider.NotFound, "delete %s: no instance is there", r.Name)
 	}
+	if err := ambiguous(r, found); err != nil {
+		return err
+	}
 	var errs []error
 	for _, m := range found {
 		if m.copied() {
@@ -149,17 +152,17 @@ func (d *driver) finished(ctx context.Context, c *vim25.Client, what string, tas
 		return false, err
 	}
 	info, err := await(ctx, c, task, patience)
-	switch {
-	case err != nil || info == nil:
-		return false, err
-	case info.State == types.TaskInfoStateError && name(info.Error.Fault) == "InvalidPowerState": // off already
-		return true, nil
-	case info.State == types.TaskInfoStateError && name(info.Error.Fault) == "ManagedObjectNotFound":
-		return false, nil
-	case info.State == types.TaskInfoStateError:
-		return false, failed(what, info.Error)
+	if err != nil || info == nil || info.State != types.TaskInfoStateError {
+		return info != nil && info.State == types.TaskInfoStateSuccess, err
 	}
-	return info.State == types.TaskInfoStateSuccess, nil
+	why := reason(info)
+	switch name(why.Fault) {
+	case "InvalidPowerState": // off already
+		return true, nil
+	case "ManagedObjectNotFound":
+		return false, nil
+	}
+	return false, failed(what, why)
 }
 
 // foreignDisks returns the disks of m that must outlive it: volumes of pods, which a vCenter would destroy with it

@@ -36,6 +36,9 @@ func captured(ctx context.Context, c *vim25.Client, m clone, home string) error 
 		if err := property.DefaultCollector(c).RetrieveOne(ctx, s.Snapshot, []string{"config.hardware.device"}, &then); err != nil {
 			return err
 		}
+		if len(then.Config.Hardware.Device) == 0 { // there are controllers at least
+			return provider.Errorf(provider.Unknown, "delete %s (%s): the vCenter does not tell which disks its snapshot %q holds", m.Name, m.Ref.Value, s.Name)
+		}
 		for _, disk := range m.foreign(disksOf(then.Config.Hardware.Device), home) {
 			if file, mode := backing(disk); !strings.HasPrefix(mode, "independent_") {
 				return provider.Errorf(provider.Exhausted, "delete %s (%s): its snapshot %q holds the disk %s, which is not its own and would be destroyed with it: save that disk, then remove the snapshot",
