@@ -78,9 +78,12 @@ func fillVSphere(d *draft, _ Subject) {
 const linkedClone = "linkedClone"
 
 var (
-	tagURN   = regexp.MustCompile(`^urn:vmomi:InventoryServiceTag:[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}:[^:]+$`)
+	tagURN   = regexp.MustCompile(`^urn:vmomi:InventoryServiceTag:[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}:[^:/]+$`)
 	diskName = regexp.MustCompile(`^[a-zA-Z0-9]([-_a-zA-Z0-9]{0,78}[a-zA-Z0-9])?$`)
 )
+
+// VSphereTag reports whether id has the form of a tag's (SPEC B78), and so leads to nothing else in the path of a request.
+func VSphereTag(id string) bool { return tagURN.MatchString(id) }
 
 // check holds the rules of SPEC B78.
 func (s *VSphere) check(f *findings, _ Subject) {
@@ -113,7 +116,7 @@ func (s *VSphere) checkNetwork(f *findings) {
 func (s *VSphere) checkTags(f *findings) {
 	f.atMost(at("tagIDs"), len(s.TagIDs), 10)
 	for i, id := range s.TagIDs {
-		if !tagURN.MatchString(id) {
+		if !VSphereTag(id) {
 			f.fail(field.Invalid(at("tagIDs").Index(i), id, "must be urn:vmomi:InventoryServiceTag:<uuid>:<scope>"))
 		}
 	}

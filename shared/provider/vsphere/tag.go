@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
 )
 
 // The categories of the tags that name a region and a zone, as OpenShift's installer makes them (SPEC E26).
@@ -72,6 +73,9 @@ func placed(ctx context.Context, m *tags.Manager, id string, req *request) error
 func (d *driver) attach(ctx context.Context, c *vim25.Client, ids []string, clone reference) error {
 	return d.session.tagging(ctx, c, func(m *tags.Manager) error {
 		for i, id := range ids {
+			if !providerspec.VSphereTag(id) { // a spec that was changed since nobody has checked
+				return provider.Errorf(provider.NotFound, "%s: %q: there can be no such tag; name another", at("tagIDs").Index(i), id)
+			}
 			err := m.AttachTag(ctx, id, clone)
 			if answered(err, http.StatusNotFound) {
 				return provider.Errorf(provider.NotFound, "%s: %q: there is no such tag; create it, or name another", at("tagIDs").Index(i), id)

@@ -48,8 +48,20 @@ func TestTagsFollowTheSpec(t *testing.T) {
 		}
 		return err
 	}))
-	missing := strings.Replace(first, first[len(first)-8:], "00000000", 1)
-	if err := d.Update(t.Context(), r, map[string]string{missing: ""}); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "no such tag") {
+	const prefix = "urn:vmomi:InventoryServiceTag:"
+	missing := prefix + "00000000" + first[len(prefix)+8:]
+	if err := d.Update(t.Context(), r, map[string]string{missing: ""}); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "is no such tag") {
 		t.Errorf("a tag that is not there: %v", err)
+	}
+	asked := len(w.sent)
+	for _, bad := range []string{missing + "/../../session", "team-a"} { // one leads elsewhere, the other to all tags
+		if err := d.Update(t.Context(), r, map[string]string{bad: ""}); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "can be no such tag") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	for _, sent := range w.sent[asked:] {
+		if strings.HasPrefix(sent, "/rest") || strings.HasPrefix(sent, "/api") {
+			t.Errorf("the tagging service was asked for %s", sent)
+		}
 	}
 }
