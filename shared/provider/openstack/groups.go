@@ -80,7 +80,7 @@ func (a *attempt) haveGroup(ctx context.Context) (id string, known bool, err err
 	if err == nil && id != mine && empty {
 		err = a.remove(ctx, a.compute, "delete server group "+mine, "os-server-groups/"+mine)
 	}
-	return id, true, err
+	return id, id != "", err // without one, it went meanwhile or no list shows it yet: an instance is not made in none
 }
 
 // group returns the id of the group of that name, of several the smallest, or "". Empty says that mine is one of them and has
