@@ -58,18 +58,20 @@ func (d *driver) create(ctx context.Context, c *vim25.Client, r provider.Ref, re
 	if req.Spec.Network.Devices = cards; !given {
 		return p.incomplete(r)
 	}
+	there := len(r.Progress) > 0
 	for again := false; ; again = true {
 		done, err := d.settle(ctx, c, r, req, &p)
 		if err != nil { // a task that failed is over: the next call begins the step anew
-			return p.refused(r, err)
+			return p.refused(r, there, err)
 		}
 		if !done || again && hurried(ctx) {
 			return p.incomplete(r)
 		}
 		m, finished, err := d.advance(ctx, c, r, req, &p)
+		there = there || m != nil
 		switch {
 		case err != nil:
-			return p.refused(r, err)
+			return p.refused(r, there, err)
 		case finished:
 			return d.instance(*m), nil
 		case p.Step == stepClone: // record the task before anything else: it alone leads to the clone
@@ -117,9 +119,10 @@ func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
 	return provider.Instance{UID: r.UID, Name: r.Name, Token: r.Token, State: provider.StateIncomplete, Progress: b}, nil
 }
 
-// refused is what a call leaves behind that failed. Before there was any progress nothing was made, and there is none.
-func (p progress) refused(r provider.Ref, err error) (provider.Instance, error) {
-	if len(r.Progress) == 0 {
+// refused is what a call leaves behind that failed. Where nothing is there and nothing was recorded, that is nothing: else another
+// attempt might begin elsewhere, beside the clone.
+func (p progress) refused(r provider.Ref, there bool, err error) (provider.Instance, error) {
+	if !there {
 		return provider.Instance{}, err
 	}
 	in, broken := p.incomplete(r)

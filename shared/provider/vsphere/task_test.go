@@ -164,3 +164,23 @@ func TestReplicaOfWhatCarriesNoMark(t *testing.T) {
 		t.Errorf("then Delete = %v, left %d", err, len(left))
 	}
 }
+
+// Of a clone whose first call was never answered nothing is recorded. It is there all the same when a later step is refused, and
+// the refusal must not read as one of an attempt that made nothing. Only that of the clone itself is.
+func TestRefusedStepOfACloneThatNobodyRecorded(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	r, resolved := begun(t, d, v.spec(nil))
+	r.Progress = nil
+	w.fails("PowerOnVM_Task", "NoCompatibleHost")
+	in, err := d.Create(t.Context(), r, resolved)
+	if provider.CodeOf(err) != provider.Exhausted || len(in.Progress) == 0 {
+		t.Errorf("Create = %+v, %v: it says nothing of the clone", in, err)
+	}
+	w.fails("CloneVM_Task", "NoCompatibleHost")
+	other := provider.Ref{UID: uuid.NewUUID(), Name: "worker-b", Token: "t"}
+	if in, err := d.Create(t.Context(), other, resolved); provider.CodeOf(err) != provider.Exhausted || len(in.Progress) != 0 {
+		t.Errorf("Create = %+v, %v: there is no clone", in, err)
+	}
+}
