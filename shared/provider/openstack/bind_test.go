@@ -81,3 +81,33 @@ func TestChildByItsIDIsTheClusters(t *testing.T) {
 		}
 	})
 }
+
+// A port of a Machine that people gave to another instance is that one's network: it stays until they take it away, as volumes do.
+func TestPortThatAnotherInstanceHas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, "")
+		l.up(t)
+		f.mu.Lock()
+		other := f.add("servers", map[string]any{"name": "theirs", "status": "ACTIVE", "tags": []any{}, "metadata": map[string]any{}, "flavor": map[string]any{}})
+		own := []any{}
+		for _, tag := range (tags{"ocp43-abcde"}).of(l.ref.UID, l.ref.Token) {
+			own = append(own, tag)
+		}
+		id := f.add("ports", map[string]any{"name": "p", "tags": own, "device_id": other, "revision_number": 1})
+		f.mu.Unlock()
+		var err error
+		for range 20 {
+			err = l.Delete(t.Context(), l.ref)
+			time.Sleep(30 * time.Second)
+		}
+		f.mu.Lock()
+		if provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "theirs ("+other+") has it") || len(f.things["ports"]) != 1 {
+			t.Fatalf("Delete = %v with %d ports", err, len(f.things["ports"]))
+		}
+		f.things["ports"][id].fields["device_id"] = ""
+		f.mu.Unlock()
+		l.down(t)
+	})
+}

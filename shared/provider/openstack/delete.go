@@ -141,12 +141,27 @@ func (d *driver) removeChildren(ctx context.Context, c caller, r provider.Ref) (
 	}
 	var errs []error
 	for _, p := range ports {
-		errs = append(errs, c.removePort(ctx, p))
+		errs = append(errs, d.removeUnused(ctx, c, p))
 	}
 	for _, v := range volumes {
 		errs = append(errs, c.removeVolume(ctx, v))
 	}
 	return len(errs) > 0, errors.Join(errs...)
+}
+
+// removeUnused removes a port unless people gave it to another instance, which would be cut off: it is theirs to detach.
+func (d *driver) removeUnused(ctx context.Context, c caller, p port) error {
+	if !isID(p.Device) {
+		return c.removePort(ctx, p)
+	}
+	switch s, err := c.server(ctx, p.Device); {
+	case provider.CodeOf(err) == provider.NotFound: // Nova has yet to say so to Neutron
+		return c.removePort(ctx, p)
+	case err != nil:
+		return err
+	default:
+		return provider.Errorf(provider.Exhausted, "delete port %s (%s): the instance %s (%s) has it, which is not this Machine's: detach it", p.Name, p.ID, s.Name, s.ID)
+	}
 }
 
 func (c caller) removeVolume(ctx context.Context, v volume) error {

@@ -184,3 +184,17 @@ func TestRefusedStepOfACloneThatNobodyRecorded(t *testing.T) {
 		t.Errorf("Create = %+v, %v: there is no clone", in, err)
 	}
 }
+
+// What somebody else did meanwhile, or changed so that it is to be read again, is no failure of a step.
+func TestStepThatSomebodyElseMade(t *testing.T) {
+	t.Parallel()
+	for step, fault := range map[string]types.BaseMethodFault{stepStart: &types.InvalidPowerState{}, stepConfigure: &types.ConcurrentAccess{}} {
+		v := newVCenter(t)
+		d, _ := v.wired(t, v.account())
+		r, resolved := begun(t, d, v.spec(nil))
+		r.Progress = failedTask(t, v, step, fault)
+		if in, err := proceed(t.Context(), d, r, resolved); err != nil || in.State != provider.StateRunning {
+			t.Errorf("%s: %+v, %v", step, in, err)
+		}
+	}
+}
