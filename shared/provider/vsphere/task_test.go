@@ -198,3 +198,23 @@ func TestStepThatSomebodyElseMade(t *testing.T) {
 		}
 	}
 }
+
+// A name that is taken by what nobody can see yet is that of a clone that is being made, as of a call whose answer was lost: no
+// refusal, or another attempt would begin beside it.
+func TestNameOfACloneThatIsBeingMade(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	resolved, err := d.Resolve(t.Context(), v.spec(nil))
+	must(t, err)
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	w.fails("CloneVM_Task", "DuplicateName")
+	if _, err := d.Create(t.Context(), r, resolved); provider.CodeOf(err) != provider.Unknown || !strings.Contains(err.Error(), "is being made") {
+		t.Errorf("Create = %v (%v)", err, provider.CodeOf(err))
+	}
+	w.set(nil)
+	r.Progress = failedTask(t, v, stepClone, &types.DuplicateName{})
+	if _, err := d.Create(t.Context(), r, resolved); provider.CodeOf(err) != provider.Unknown || !strings.Contains(err.Error(), "is being made") {
+		t.Errorf("Create = %v (%v)", err, provider.CodeOf(err))
+	}
+}
