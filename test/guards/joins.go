@@ -6,6 +6,8 @@ const (
 	approve = "functions/approve-node/"
 	link    = "functions/link-node/"
 	metal   = "shared/provider/metal3/"
+	vcenter = "shared/provider/vsphere/"
+	nova    = "shared/provider/openstack/"
 )
 
 // joins keep out Nodes that no Machine is known to have, and tie none to another's Machine (RELIABILITY §4, 2e).
@@ -91,4 +93,29 @@ var hosts = []Guard{
 `, "", ""},
 	{"user-data-before-a-host", "2b.5", metal + "metal3.go", `!ok && values["value"] == nil {`, `!ok && false {`, ""},
 	{"all-pages-of-hosts", "G2", metal + "hosts.go", `page.Continue == "" {`, `page.Continue == "" || true {`, ""},
+	{"task-fails-without-a-reason", "G5", vcenter + "create.go", `	case info.State == types.TaskInfoStateError:
+`, `	case info.Error != nil:
+`, "./shared/provider/vsphere -run=TestTaskThat"},
+	{"forgotten-task-customized-nothing", "2b.6", vcenter + "create.go", `	p.Task, p.Step = nil, ""
+`, `	p.Task, p.Step, p.Customized = nil, "", p.Customized || step == stepCustomize
+`, "./shared/provider/vsphere -run=TestForgottenCustom"},
+	{"name-of-a-clone-that-is-made", "2b.4", vcenter + "create.go", `		if name(faultOf(err)) == "DuplicateName" {`, `		if false {`, "./shared/provider/vsphere -run=TestNameOf"},
+	{"refused-step-of-a-clone", "2b.4", vcenter + "create.go", `		there = there || m != nil
+`, "", "./shared/provider/vsphere -run=TestRefusedStep"},
+	{"half-made-clone-is-not-started", "2b.6", vcenter + "power.go", `found[0].state() == provider.StateIncomplete {`, `false {`, "./shared/provider/vsphere -run=TestHalfMade"},
+	{"snapshot-that-is-not-told", "2b.9", vcenter + "snapshot.go", `len(then.Config.Hardware.Device) == 0 {`, `false {`, "./shared/provider/vsphere -run=TestSnapshot"},
+	{"replica-without-a-mark-stays", "2b.9", vcenter + "clones.go", `twice && m.Mark.Cluster == "" {`, `twice && m.UUID == "" {`, "./shared/provider/vsphere -run=TestReplica"},
+	{"member-that-goes-is-not-the-clone", "G5", vcenter + "group.go", `name(faultOf(err)) == "ManagedObjectNotFound" {`, `false {`, "./shared/provider/vsphere -run=TestMember"},
+	{"tag-leads-nowhere-else", "4", vcenter + "tag.go", `!providerspec.VSphereTag(id) {`, `providerspec.VSphereTag("") {`, "./shared/provider/vsphere -run=TestTagsFollow"},
+	{"addresses-of-an-attempt-stay", "2b.9", vcenter + "remove.go", `r.UID == "" || r.Attempt || d`, `r.UID == "" || d`, "./shared/provider/vsphere -run=TestNoClaim"},
+	{"claim-at-its-version", "G3", vcenter + "address.go", `		"resourceVersion": c.ResourceVersion,
+`, "", "./shared/provider/vsphere -run=TestNoClaim"},
+	{"claims-are-a-list", "G5", vcenter + "address.go", `	case err == nil && all.Kind != "IPAddressClaimList":`, `	case err == nil && all.Kind == "nothing":`, "./shared/provider/vsphere -run=TestClaimsThat"},
+	{"port-of-another-instance-stays", "2b.9", nova + "delete.go", `	if !isID(p.Device) {`, `	if p.ID != "" {`, "./shared/provider/openstack -run=TestPortThatAnother"},
+	{"ports-of-the-other-of-an-attempt", "2b.9", nova + "delete.go", `		alone = len(twins) <= 1`, `		alone = len(twins) < 9`, "./shared/provider/openstack -run=TestPortsOfTheOther"},
+	{"port-that-the-other-has", "2b.9", nova + "delete.go", `p.Device != s.ID && (p.Device != "" || !alone) {`, `p.Device != s.ID && !alone {`, "./shared/provider/openstack -run=TestPortsOfTheOther"},
+	{"port-by-its-id-is-the-clusters", "2b.9", nova + "delete.go", `	case d.tags.ownerOfPort(p).cluster:`, `	case p.ID != "":`, "./shared/provider/openstack -run=TestChildBy"},
+	{"volume-by-its-id-is-the-clusters", "2b.9", nova + "delete.go", `	case d.tags.ownerOf(v.Volume.tag).cluster:`, `	case v.Volume.ID != "":`, "./shared/provider/openstack -run=TestChildBy"},
+	{"groups-that-change-meanwhile", "G5", nova + "groups.go", `len(page) == 0 || page[0].ID != all[from].ID {`, `len(page) == 0 {`, "./shared/provider/openstack -run=TestServerGroupsThat"},
+	{"no-instance-beside-its-group", "G5", nova + "groups.go", `	return id, id != "", err`, `	return id, true, err`, "./shared/provider/openstack -run=TestServerGroupThatNoList"},
 }

@@ -72,3 +72,19 @@ func TestServerGroupsThatChangeWhileTheyAreRead(t *testing.T) {
 }
 
 func smallestID[T any](all map[string]T) string { return slices.Min(slices.Collect(maps.Keys(all))) }
+
+// TestServerGroupsThatAreNotTold: an answer without a list says nothing of what is in it; on its word a second group would be made.
+func TestServerGroupsThatAreNotTold(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	l := newLife(t, f, "")
+	f.wire = func(_ context.Context, r *http.Request, after bool) (*http.Response, error) {
+		if after && strings.HasSuffix(r.URL.Path, "os-server-groups") {
+			return reply(http.StatusOK, map[string]any{}, nil), nil
+		}
+		return nil, nil
+	}
+	if _, err := l.Resolve(t.Context(), specWith(`"serverGroupName": "spread"`)); provider.CodeOf(err) != provider.Unknown || !strings.Contains(err.Error(), "list server groups") {
+		t.Errorf("Resolve = %v (%v)", err, provider.CodeOf(err))
+	}
+}

@@ -246,7 +246,7 @@ func TestClaimsThatCannotBeListed(t *testing.T) {
 	d, _ := withPools(t, v, &pools{claims: map[string]claim{}})
 	for _, answer := range []func(http.ResponseWriter){
 		func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) },
-		func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"items": []}`) },
+		func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"kind": "IPAddressList", "items": []}`) },
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w) }))
 		t.Cleanup(s.Close)
