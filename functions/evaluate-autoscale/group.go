@@ -166,9 +166,10 @@ func (g *group) staying() (n int32) {
 
 // undecided reports that somebody lowered the target, and nobody has chosen yet who goes: beside a surplus, where the ledger still has
 // Machines made for more ordinals than are wanted. Should one of these come, another goes for it, by the set's policy. Of a ledger that a
-// newer version wrote nobody knows.
+// newer version wrote nobody knows, nor of victims that cannot be read, which hold the set (2a.3): who named another would write over them.
 func (sc *scan) undecided(g *group) bool {
-	return sc.newerLedger(g) || g.surplus() || sc.allotted(g) > g.target
+	_, unread := machine.Victims(g.set)
+	return sc.newerLedger(g) || g.surplus() || unread != nil || sc.allotted(g) > g.target
 }
 
 // newerLedger reports that a newer version wrote the ledger of a group, which says who belongs to it: nobody of it is removed (G9).

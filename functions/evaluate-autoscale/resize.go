@@ -127,7 +127,7 @@ func (sc *scan) resized(g *group, r autoscaling.Resize) plan.Action {
 	sc.withMemory(g, next)
 	victims, err := machine.Victims(g.set)
 	if err != nil {
-		victims = nil // unreadable: whoever was meant is judged again
+		victims = nil // unreadable: the set grows, and nobody is named
 	}
 	named := len(victims)
 	victims = append(victims, victimsOf(r)...)

@@ -89,7 +89,10 @@ func creations(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m
 		case tried && o.Result == plan.Exists && s.Machine(set.Namespace, a.Object.GetName()) == nil:
 			continue
 		case tried && o.Result == plan.Exists:
-			next := failedAgain(s.Now, set, l) // whoever made it another's may do so with all
+			next := forgive(set, l, m) // which nobody may have written since
+			if x := s.Machine(set.Namespace, a.Object.GetName()); !sameRow(next, x) {
+				next = failedAgain(s.Now, set, next) // whoever made it another's may do so with all
+			}
 			next.Active = l.Active.Without(k)
 			why := fmt.Sprintf("retire ordinal %d: the name %s is taken by another object", k, a.Object.GetName())
 			return []plan.Sequence{{Do: []plan.Action{commit(set, change{ledger: next, why: why})}}}

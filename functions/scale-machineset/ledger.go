@@ -307,15 +307,18 @@ func templateOf(set *machine.MachineSet) string {
 	return fmt.Sprintf("%x", sha256.Sum256(text))[:8]
 }
 
-// countFailure makes the next creation wait if x failed before it ever had a Node. Those that were created before the last
-// failure failed with that one, in whatever number and order they are removed: a row is longer only by one that was tried
-// again.
+// countFailure makes the next creation wait if x failed before it ever had a Node.
 func countFailure(now time.Time, set *machine.MachineSet, l machine.Ledger, x *machine.Machine) machine.Ledger {
-	if x.Status.NodeRef != nil || x.Status.ErrorMessage == nil ||
-		l.Failures > 0 && l.NextCreateAt != nil && x.CreationTimestamp.Time.Before(lastFailure(l)) {
+	if x.Status.NodeRef != nil || x.Status.ErrorMessage == nil || sameRow(l, x) {
 		return l
 	}
 	return failedAgain(now, set, l)
+}
+
+// sameRow reports whether what became of x is counted already. Those that were created before the last failure failed with that one,
+// in whatever number and order they are removed, or are found to be another's: a row is longer only by one that was tried again.
+func sameRow(l machine.Ledger, x *machine.Machine) bool {
+	return l.Failures > 0 && l.NextCreateAt != nil && x.CreationTimestamp.Time.Before(lastFailure(l))
 }
 
 // failedAgain makes the next creation wait, for longer each time.

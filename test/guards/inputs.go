@@ -109,5 +109,8 @@ var inputs = []Guard{
 	{"panics-of-drivers-tell-no-secrets", "4", run + "survived.go", `text := secrets.Replace(fmt.Sprint(p.Value))`, `text := fmt.Sprint(p.Value)`, ""},
 	{"victims-that-cannot-be-read-hold-the-set", "2a.9", scale + "ledger.go", `	known := err == nil || len(`, `	known := err == nil || true || len(`, ""},
 	{"victims-are-read-strictly", "2a.9", words + "ledger.go", `ReadRecord(text, &v)`, `json.Unmarshal([]byte(text), &v)`, "./functions/scale-machineset"},
-	{"who-takes-the-names-is-not-given-one-after-another", "2a.8", scale + "execute.go", `next := failedAgain(s.Now, set, l)`, `next := l`, ""},
+	{"who-takes-the-names-is-not-given-one-after-another", "2a.8", scale + "execute.go", `next = failedAgain(s.Now, set, next)`, `_ = x`, ""},
+	{"former-failures-are-over-for-taken-names", "2a.8", scale + "execute.go", `next := forgive(set, l, m)`, `next := l`, ""},
+	{"names-taken-at-once-are-one-failure", "2a.8", scale + "execute.go", `!sameRow(next, x)`, `x != nil`, ""},
+	{"victims-that-cannot-be-read-are-not-written-over", "2a.9", autoscale + "group.go", ` || unread != nil`, ` || unread != nil && false`, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
