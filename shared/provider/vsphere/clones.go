@@ -174,14 +174,12 @@ func of(refs []reference, properties ...string) types.PropertyFilterSpec {
 // tidying is what a list keeps of its time to take its view away: also of one that takes too long none may stay.
 const tidying = time.Second
 
-// inTime reads properties, and leaves time for that.
-func inTime(ctx context.Context, c *vim25.Client, of types.PropertyFilterSpec) ([]types.ObjectContent, error) {
+// early returns a context that leaves time for that.
+func early(ctx context.Context) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, end.Add(-tidying))
-		defer cancel()
+		return context.WithDeadline(ctx, end.Add(-tidying))
 	}
-	return retrieve(ctx, c, of)
+	return context.WithCancel(ctx)
 }
 
 // everywhere reads properties of every virtual machine that the account may see.
@@ -195,9 +193,15 @@ func everywhere(ctx context.Context, c *vim25.Client, properties ...string) ([]t
 	f := of([]reference{view.Returnval}, properties...)
 	f.ObjectSet[0].Skip = types.NewBool(true)
 	f.ObjectSet[0].SelectSet = []types.BaseSelectionSpec{&types.TraversalSpec{Type: "ContainerView", Path: "view"}}
-	all, err := inTime(ctx, c, f)
+	timed, cancel := early(ctx)
+	defer cancel()
+	all, err := retrieve(timed, c, f)
+	cut := err != nil && timed.Err() != nil
 	if _, left := methods.DestroyView(ctx, c, &types.DestroyView{This: view.Returnval}); err == nil && left != nil {
 		err = left // a view that stays costs the vCenter memory until the session ends
+	}
+	if cut { // what ends before the time that was given was answered: nobody answered this (RELIABILITY G6)
+		<-ctx.Done()
 	}
 	return all, err
 }

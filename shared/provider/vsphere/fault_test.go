@@ -204,6 +204,9 @@ func TestListThatTakesTooLongLeavesNoView(t *testing.T) {
 	if _, err := d.List(ctx); !errors.Is(err, context.DeadlineExceeded) || made != 1 || left != 0 {
 		t.Errorf("List = %v, %d views of %d are left", err, left, made)
 	}
+	if ctx.Err() == nil {
+		t.Error("what the time that was given cut off has ended before it: who gave it takes that for an answer (G6)")
+	}
 }
 
 // The scan reads a vCenter with the same few calls however many instances it has.
