@@ -124,8 +124,8 @@ func (m clone) blind(of string) error {
 	switch {
 	case m.UUID != "":
 		return nil
-	case codes[m.Withheld] == provider.Denied:
-		return provider.Errorf(provider.Denied, "%s of %s: the vCenter does not tell what it is (%s): let the user read it", m.Ref.Value, of, m.Withheld)
+	case codes[m.Withheld] == provider.Denied: // not with that code: who is denied one look is denied all, and others may be looked at
+		return provider.Errorf(provider.Unknown, "%s of %s: the vCenter does not tell what it is (%s): let the user read it", m.Ref.Value, of, m.Withheld)
 	}
 	return provider.Errorf(provider.Unknown, "%s of %s is %s, and the vCenter does not tell what it is: mend its host or datastore, or remove it from the vCenter's inventory",
 		m.Ref.Value, of, cmp.Or(string(m.Connection), m.Withheld, "there"))
