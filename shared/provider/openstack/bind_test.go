@@ -111,3 +111,28 @@ func TestPortThatAnotherInstanceHas(t *testing.T) {
 		l.down(t)
 	})
 }
+
+// What is still the Machine's own instance is not said to be another's: one whose removal was put off is in no list, and nobody can
+// detach anything from it.
+func TestPortOfAnInstanceThatIsPutOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, "")
+		l.up(t)
+		f.mu.Lock()
+		var former, ports []any
+		for _, tag := range (tags{"ocp43-abcde"}).of(l.ref.UID, "former") {
+			former, ports = append(former, tag), append(ports, tag)
+		}
+		put := f.add("servers", map[string]any{"name": "former", "status": "SOFT_DELETED", "tags": former, "metadata": map[string]any{}, "flavor": map[string]any{}})
+		id := f.add("ports", map[string]any{"name": "p", "tags": ports, "device_id": put, "revision_number": 1})
+		f.mu.Unlock()
+		err := l.Delete(t.Context(), provider.Ref{ID: id, Name: "p"}) // as a sweep does beside the Machine's instance
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if err != nil || f.things["ports"][id] != nil {
+			t.Errorf("Delete = %v, there %v", err, f.things["ports"][id] != nil)
+		}
+	})
+}

@@ -149,19 +149,23 @@ func (d *driver) removeChildren(ctx context.Context, c caller, r provider.Ref) (
 	return len(errs) > 0, errors.Join(errs...)
 }
 
-// removeUnused removes a port unless people gave it to another instance, which would be cut off: it is theirs to detach.
+// removeUnused removes a port unless people gave it to another instance, which would be cut off: it is theirs to detach. The Machine's own
+// has it where its removal was put off, and it is in no list.
 func (d *driver) removeUnused(ctx context.Context, c caller, p port) error {
 	if !isID(p.Device) {
 		return c.removePort(ctx, p)
 	}
-	switch s, err := c.server(ctx, p.Device); {
+	s, err := c.server(ctx, p.Device)
+	of, owner := d.tags.ownerOfPort(p), d.tags.owner(s.Tags)
+	switch {
 	case provider.CodeOf(err) == provider.NotFound: // Nova has yet to say so to Neutron
 		return c.removePort(ctx, p)
 	case err != nil:
 		return err
-	default:
-		return provider.Errorf(provider.Exhausted, "delete port %s (%s): the instance %s (%s) has it, which is not this Machine's: detach it", p.Name, p.ID, s.Name, s.ID)
+	case s.deleting() && owner.cluster && owner.uid == of.uid && of.uid != "":
+		return c.removePort(ctx, p)
 	}
+	return provider.Errorf(provider.Exhausted, "delete port %s (%s): the instance %s (%s) has it: detach it", p.Name, p.ID, s.Name, s.ID)
 }
 
 func (c caller) removeVolume(ctx context.Context, v volume) error {
