@@ -388,6 +388,8 @@ func (f *flood) send(t *testing.T, a *answers, to, kind, object, id string) {
 		status = resp.Status
 	case timedOut(err):
 		status = "never"
+	case strings.Contains(err.Error(), "http: idle connection timeout"): // it left the connection in the moment of taking it
+		status = "by its own sender"
 	case f.gone(req.URL.Host, began):
 		status = "by a killed process"
 	default:
