@@ -40,9 +40,10 @@ var (
 		{"shared/beside", false, nil},
 		{"shared/cluster", false, core},
 		{"shared/flights", false, nil},
-		{"shared/cluster/*", false, append(slices.Clone(core), "shared/cluster", "shared/flights")},
+		{"shared/webhook", false, nil},
+		{"shared/cluster/*", false, append(slices.Clone(core), "shared/cluster", "shared/flights", "shared/webhook")},
 		{"shared/provider/drivers", false, append(slices.Clone(vocabulary), "shared/provider/*")}, // the table of drivers
-		{"shared/provider/kubeapi", false, vocabulary},
+		{"shared/provider/kubeapi", false, append(slices.Clone(vocabulary), "shared/webhook")},
 		{"shared/provider/throttle", false, vocabulary},
 		{"shared/provider/*", false, append(slices.Clone(vocabulary), "shared/provider/kubeapi", "shared/provider/throttle", "shared/beside")},
 		{"shared/metrics", false, core},

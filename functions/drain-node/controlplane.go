@@ -152,8 +152,7 @@ func (d drain) waiting(n *corev1.Node) bool {
 
 // barred shows why nobody's turn comes, and the API server's words about that, if it has any.
 func (d drain) barred(why, words string) []plan.Sequence {
-	note := plan.Warning(d.m, "DrainRequeued", "Node drain requeued: "+why+words).From(source)
-	return d.inQueue(machinev1beta1.ConditionSeverityWarning, d.reworded(why, words), note)
+	return d.inQueue(machinev1beta1.ConditionSeverityWarning, plan.Reworded(d.begun(), why, words), requeued(d.m, why+words))
 }
 
 // queued shows whose turn it is.

@@ -201,7 +201,7 @@ func empty(s snapshot.Snapshot, n *corev1.Node, r autoscaling.Removal) []plan.Se
 	e := evictionOf(s, n, &r.MaxGrace)
 	e.most = maxEmptied
 	if of, words := e.obstacle(); of != "" && len(e.now()) == 0 {
-		return []plan.Sequence{{Notes: []plan.Note{plan.Warning(n, "DrainRequeued", "Node drain requeued: "+of+words).From(source)}}}
+		return []plan.Sequence{{Notes: []plan.Note{requeued(n, of+words)}}}
 	}
 	return e.now()
 }

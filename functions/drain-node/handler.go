@@ -196,16 +196,13 @@ func (d drain) evict(claimed *bool) []plan.Sequence {
 // hindered shows what the drain cannot go on for, and the API server's words about that; the next event or scan tries again. An answer
 // that is worded anew each time, as with the port of the connection to a webhook that broke, is no change: who writes it wakes us for it.
 func (d drain) hindered(of, words string, notes ...plan.Note) []plan.Sequence {
-	requeued := plan.Warning(d.m, "DrainRequeued", "Node drain requeued: "+of+words).From(source)
-	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityWarning, machinev1beta1.MachineDrainError, d.reworded(of, words)), append(notes, requeued)...)
+	why := plan.Reworded(d.begun(), of, words)
+	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityWarning, machinev1beta1.MachineDrainError, why), append(notes, requeued(d.m, of+words))...)
 }
 
-// reworded returns what to show of it: what stands there, if it says the same.
-func (d drain) reworded(of, words string) string {
-	if c := d.begun(); c != nil {
-		return plan.Reworded(c.Message, of, words)
-	}
-	return of + words
+// requeued tells that Pods of o, a Machine or a Node, wait for the next try.
+func requeued(o plan.Object, why string) plan.Note {
+	return plan.Warning(o, "DrainRequeued", "Node drain requeued: "+why).From(source)
 }
 
 // drained ends the drain: provision-machine goes on from here (B17).

@@ -81,10 +81,7 @@ func (sc *scan) isVictim(m *machine.Machine) bool {
 func (sc *scan) victims() map[string][]machine.Victim {
 	all := map[string][]machine.Victim{}
 	for _, g := range sc.groups {
-		victims, err := machine.Victims(g.set)
-		if err != nil {
-			victims = nil // unreadable: the set loses nobody
-		}
+		victims, _ := machine.Victims(g.set) // unreadable: the set loses nobody
 		if r := sc.state.Groups[g.id].Resize; r != nil {
 			victims = append(victims, victimsOf(*r)...)
 		}

@@ -363,7 +363,7 @@ func givenBack(n *corev1.Node) (next *corev1.Node, changed bool) {
 func (sc *scan) dropStaleTaints() {
 	for _, n := range sc.Nodes {
 		_, current := sc.state.RemovalOf(n, machine.TaintToBeDeleted)
-		if current || sc.deleting(n) || slices.ContainsFunc(sc.state.Removals, func(r autoscaling.Removal) bool { return r.NodeUID == n.UID }) {
+		if current || sc.deleting(n) || isRemoved(sc.state.Removals, n) {
 			continue
 		}
 		if slices.ContainsFunc(sc.do, func(a plan.Action) bool { return touches(a, n) }) {

@@ -125,10 +125,7 @@ func (sc *scan) resized(g *group, r autoscaling.Resize) plan.Action {
 	next.Annotations[machine.AnnotationLastPlan] = r.Plan
 	sc.withBackoff(g, next)
 	sc.withMemory(g, next)
-	victims, err := machine.Victims(g.set)
-	if err != nil {
-		victims = nil // unreadable: the set grows, and nobody is named
-	}
+	victims, _ := machine.Victims(g.set) // unreadable: the set grows, and nobody is named
 	named := len(victims)
 	victims = append(victims, victimsOf(r)...)
 	for _, x := range sc.state.Removals {
@@ -178,10 +175,7 @@ func (sc *scan) done(g *group, r autoscaling.Resize) (notes []plan.Note) {
 
 // markLeaving marks the Machines that are on their way out: deleted, chosen by the ledger, named as victims, or about to be.
 func (sc *scan) markLeaving(g *group) {
-	victims, err := machine.Victims(g.set)
-	if err != nil {
-		victims = nil // unreadable: the set loses nobody
-	}
+	victims, _ := machine.Victims(g.set) // unreadable: the set loses nobody
 	if r := sc.state.Groups[g.id].Resize; r != nil && pendingResize(g, sc.state.Groups[g.id]) {
 		victims = append(victims, victimsOf(*r)...)
 	}

@@ -40,9 +40,9 @@ type scan struct {
 	gpus     scheduling.GPUs
 	dying    map[*corev1.Node]bool // its Machine, of whatever set, is on its way out
 	guards   map[string]*guards    // disruption budgets by namespace
-	unready  int                   // Nodes that should be ready and are not
 
 	readyNodes int64
+	unready    int // Nodes that should be ready and are not
 
 	world    *scheduling.World
 	seen     []scheduling.Node     // what it was made of

@@ -78,18 +78,22 @@ func ending(s snapshot.Snapshot, all []autoscaling.Removal) (followed, off []aut
 	return followed, off
 }
 
-// forgotten returns the Nodes of Machines that stay whose taint or cordon belongs to no scale-down any more: who forgot it died before it
-// gave the Node back (R-S11).
+// forgotten returns the Nodes of Machines that stay and that no scale-down is known of: where one has its taint or cordon, who forgot it
+// died before it gave the Node back (R-S11).
 func forgotten(s snapshot.Snapshot, known []autoscaling.Removal) map[*corev1.Node]bool {
 	found := machine.CandidatesOf(s.Machines, s.Nodes)
 	goes, all := dying(s, found), map[*corev1.Node]bool{}
 	for _, c := range found {
 		for _, n := range c.Nodes {
-			_, marked := givenBack(n)
-			all[n] = marked && !goes[n] && !slices.ContainsFunc(known, func(r autoscaling.Removal) bool { return r.NodeUID == n.UID })
+			all[n] = !goes[n] && !isRemoved(known, n)
 		}
 	}
 	return all
+}
+
+// isRemoved reports whether one of these removals is n's.
+func isRemoved(all []autoscaling.Removal, n *corev1.Node) bool {
+	return slices.ContainsFunc(all, func(r autoscaling.Removal) bool { return r.NodeUID == n.UID })
 }
 
 func machineOf(s snapshot.Snapshot, r autoscaling.Removal) *machine.Machine {
@@ -149,7 +153,7 @@ func marksOf(s snapshot.Snapshot, off []autoscaling.Removal, forgotten map[*core
 		room -= truth(strings.HasPrefix(string(key), "update node/"))
 	}
 	for _, n := range s.Nodes {
-		removed := slices.ContainsFunc(off, func(r autoscaling.Removal) bool { return r.NodeUID == n.UID })
+		removed := isRemoved(off, n)
 		next, changed := unmarked(n, removed || forgotten[n])
 		clean = clean && !changed
 		switch {

@@ -105,14 +105,6 @@ func (l life) keepWords(next *machine.Machine) {
 	}
 }
 
-// reworded returns what to show of a Machine whose instance is going, in the API server's words: what stands there, if it says the same.
-func (l life) reworded(of, words string) string {
-	if c := machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists); c != nil {
-		return plan.Reworded(c.Message, of, words)
-	}
-	return of + words
-}
-
 // sameGist reports whether next says of its instance what the Machine says already, but for ports, ids and the like.
 func (l life) sameGist(next *machine.Machine) bool {
 	told := func(m *machine.Machine) string {

@@ -149,9 +149,8 @@ func (l life) removeNode(n *corev1.Node) plan.Sequence {
 		return plan.Sequence{Do: []plan.Action{a}}
 	}
 	of := "node " + n.Name + " cannot be deleted: "
-	why := of + o.Message
-	seq := l.blocked(l.reworded(of, o.Message))
-	seq.Notes = append(seq.Notes, l.warning("FailedDelete", why))
+	seq := l.blocked(plan.Reworded(machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists), of, o.Message))
+	seq.Notes = append(seq.Notes, l.warning("FailedDelete", of+o.Message))
 	return seq
 }
 

@@ -285,7 +285,7 @@ type Victim struct {
 func (v Victim) Is(m *Machine) bool { return v.Name == m.Name && (v.UID == m.UID || v.UID == "") }
 
 // Victims reads AnnotationVictims of a set. Unreadable text, and fields that only a newer version knows, are an error, never an empty
-// list.
+// list: with it there are none.
 func Victims(set *MachineSet) ([]Victim, error) {
 	text, ok := set.Annotations[AnnotationVictims]
 	if !ok {

@@ -5,6 +5,8 @@ package plan
 import (
 	"regexp"
 	"strings"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
 // fleeting is what an answer may have of its own each time: an id or something encoded, a number of a port, a time of day, a
@@ -22,11 +24,13 @@ func Gist(message string) string {
 	})
 }
 
-// Reworded returns what is said of something now, in somebody else's words; but what was said, if that has the same gist: what stands
-// on an object already is not written again for the sake of a port or an id in an answer.
-func Reworded(was, of, words string) string {
-	if before, ok := strings.CutPrefix(was, of); ok && Gist(before) == Gist(words) {
-		return was
+// Reworded returns what a condition is to say of something in somebody else's words; what it says, if there is one and that has the same
+// gist: what stands on an object already is not written again for the sake of a port or an id in an answer.
+func Reworded(was *machine.Condition, of, words string) string {
+	if was != nil {
+		if before, ok := strings.CutPrefix(was.Message, of); ok && Gist(before) == Gist(words) {
+			return was.Message
+		}
 	}
 	return of + words
 }

@@ -78,9 +78,9 @@ var ends = []Guard{
 		return plan.Sequence{}
 `, "", ""},
 	{"no-late-node-of-who-lives", "2c", "shared/snapshot/snapshot.go", `	if m.DeletionTimestamp == nil || !machine.FoundNoNode(m) {`, `	if !machine.FoundNoNode(m) {`, "./functions/provision-machine"},
-	{"refused-node-is-written-once", "G11", provision + "terminate.go", `l.blocked(l.reworded(of, o.Message))`, `l.blocked(why)`, ""},
+	{"refused-node-is-written-once", "G11", provision + "terminate.go", `l.blocked(plan.Reworded(machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists), of, o.Message))`, `l.blocked(of + o.Message)`, ""},
 	{"words-are-written-once", "G11", "shared/plan/gist.go", `ok && Gist(before) == Gist(words) {`, `ok && before == words {`, "./functions/drain-node"},
-	{"names-are-no-words", "2e", "shared/plan/gist.go", `strings.CutPrefix(was, of); ok && Gist(before) == Gist(words) {`, `was, true; ok && Gist(before) == Gist(of+words) {`, "./functions/drain-node"},
+	{"names-are-no-words", "2e", "shared/plan/gist.go", `strings.CutPrefix(was.Message, of); ok && Gist(before) == Gist(words) {`, `was.Message, true; ok && Gist(before) == Gist(of+words) {`, "./functions/drain-node"},
 	{"late-node-beside-drains-that-are-stuck", "2e", drain + "reads.go", `maxDrains-min(len(nodeless), maxLate))`, `maxDrains)`, ""},
 	{"leftover-of-another-owner-stays-on-record", "2b.8", provision + "leftover.go", `!l.reached() || l.elsewhere() || `, `!l.reached() || `, "./functions/provision-machine -run=TestScenarios"},
 	{"lost-since-outlasts-a-refusal", "2e", provision + "terminate.go", `		return missingCondition(why)

@@ -57,7 +57,7 @@ var scalings = []Guard{
 	{"stale-taints-go", "2d", autoscale + "removal.go", `	sc.dropStaleTaints()
 }`, `}`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"forgotten-taints-go-at-the-stop", "2d", autoscale + "stopped.go", `unmarked(n, removed || forgotten[n])`, `unmarked(n, removed)`, "./functions/evaluate-autoscale -run=TestScenarios|TestNoTaint"},
-	{"forgotten-taints-of-who-stays", "2d", autoscale + "stopped.go", ` = marked && !goes[n] && `, ` = marked && len(goes) >= 0 && `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"forgotten-taints-of-who-stays", "2d", autoscale + "stopped.go", ` = !goes[n] && `, ` = len(goes) >= 0 && `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"missing-headroom-in-its-turn", "2c", autoscale + "headroom.go", `range sc.inTurn(missing, nil)`, `range missing`, "./functions/evaluate-autoscale -run=TestMissingHeadroom"},
 	{"invalid-bounds-own-no-set", "2d", autoscale + "machineautoscaler.go", `first == nil && len(ma.Validate()) == 0:`, `first == nil:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"minimum-waits-for-the-growth", "2d", autoscale + "minimum.go", ` || pendingResize(g, n) {`, ` || pendingResize(g, n) && false {`, "./functions/evaluate-autoscale -run=TestScenarios"},

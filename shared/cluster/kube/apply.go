@@ -18,6 +18,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
+	"github.com/machine-functions/machine-functions/shared/webhook"
 )
 
 // Apply carries out one action on objects with one request, guarded by what the action saw (RELIABILITY G3). Only when
@@ -144,7 +145,7 @@ func (c *Cluster) replaced(ctx context.Context, o plan.Object, err error) error 
 // classify gives the API server's definite answers their names. Everything else may or may not have happened.
 func classify(err error) error {
 	switch {
-	case denied(err):
+	case webhook.Denied(err): // also with 429, as KubeVirt's says to an eviction that it turns into a migration
 		return &cluster.RefusedError{Err: err}
 	case apierrors.IsAlreadyExists(err):
 		return cluster.ErrExists
@@ -157,13 +158,6 @@ func classify(err error) error {
 		return &cluster.RefusedError{Err: err}
 	}
 	return err
-}
-
-// denied reports whether an admission webhook said no: nothing was done, whatever code it chose for that, as KubeVirt's says
-// 429 to an eviction that it turns into a migration.
-func denied(err error) bool {
-	message := messageOf(err)
-	return strings.HasPrefix(message, "admission webhook ") && strings.Contains(message, " denied the request")
 }
 
 // messageOf returns what the API server itself said, or "".

@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/webhook"
 )
 
 // maxAnswer bounds what is read of one answer: some 50,000 small objects.
@@ -170,12 +170,10 @@ func classify(method string, err error) error {
 	return err
 }
 
-// denied reports whether an admission webhook said no: nothing was done, and the object is as it was, whatever code of a refusal it
-// chose. Many say 400.
+// denied reports whether an admission webhook said no with a refusal's code, whichever: the object is as it was. Many say 400.
 func denied(err error) bool {
 	s, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && s.ErrStatus.Code/100 == 4 &&
-		strings.HasPrefix(s.ErrStatus.Message, "admission webhook ") && strings.Contains(s.ErrStatus.Message, " denied the request")
+	return ok && s.ErrStatus.Code/100 == 4 && webhook.Denied(err)
 }
 
 // Again repeats f as long as others are faster: as long as its error is one of those.

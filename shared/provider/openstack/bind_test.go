@@ -9,10 +9,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
+
+// ownTags is what the fake keeps of an attempt's tags.
+func ownTags(uid types.UID, token string) (all []any) {
+	for _, tag := range (tags{"ocp43-abcde"}).of(uid, token) {
+		all = append(all, tag)
+	}
+	return all
+}
 
 // Two instances of one attempt have its ports between them. The one that is removed by its id takes its own along, and of those
 // that nobody has yet it takes what can be no other's.
@@ -24,10 +33,7 @@ func TestPortsOfTheOtherInstanceOfAnAttemptStay(t *testing.T) {
 			l := newLife(t, f, "")
 			in := l.up(t)
 			f.mu.Lock()
-			own := []any{}
-			for _, tag := range (tags{"ocp43-abcde"}).of(l.ref.UID, l.ref.Token) {
-				own = append(own, tag)
-			}
+			own := ownTags(l.ref.UID, l.ref.Token)
 			other := string(uuid.NewUUID())
 			if twin {
 				other = f.add("servers", map[string]any{"name": l.ref.Name, "status": "ACTIVE", "tags": own, "metadata": map[string]any{}, "flavor": map[string]any{}})
@@ -91,10 +97,7 @@ func TestPortThatAnotherInstanceHas(t *testing.T) {
 		l.up(t)
 		f.mu.Lock()
 		other := f.add("servers", map[string]any{"name": "theirs", "status": "ACTIVE", "tags": []any{}, "metadata": map[string]any{}, "flavor": map[string]any{}})
-		own := []any{}
-		for _, tag := range (tags{"ocp43-abcde"}).of(l.ref.UID, l.ref.Token) {
-			own = append(own, tag)
-		}
+		own := ownTags(l.ref.UID, l.ref.Token)
 		id := f.add("ports", map[string]any{"name": "p", "tags": own, "device_id": other, "revision_number": 1})
 		f.mu.Unlock()
 		var err error
@@ -121,12 +124,9 @@ func TestPortOfAnInstanceThatIsPutOff(t *testing.T) {
 		l := newLife(t, f, "")
 		l.up(t)
 		f.mu.Lock()
-		var former, ports []any
-		for _, tag := range (tags{"ocp43-abcde"}).of(l.ref.UID, "former") {
-			former, ports = append(former, tag), append(ports, tag)
-		}
+		former := ownTags(l.ref.UID, "former")
 		put := f.add("servers", map[string]any{"name": "former", "status": "SOFT_DELETED", "tags": former, "metadata": map[string]any{}, "flavor": map[string]any{}})
-		id := f.add("ports", map[string]any{"name": "p", "tags": ports, "device_id": put, "revision_number": 1})
+		id := f.add("ports", map[string]any{"name": "p", "tags": slices.Clone(former), "device_id": put, "revision_number": 1})
 		f.mu.Unlock()
 		err := l.Delete(t.Context(), provider.Ref{ID: id, Name: "p"}) // as a sweep does beside the Machine's instance
 		f.mu.Lock()
