@@ -22,9 +22,10 @@ import (
 
 // mostUnderWay is how many answers of the filter the dispatcher may wait for before it takes another event. It answers before it
 // delivers (async-handler), so nothing holds up those who send faster than everybody can be asked. A pod would end at its memory limit;
-// here the files that a process may open would be used up, and then nothing is delivered any more. A refusal loses what is too much,
-// and nothing else.
-const mostUnderWay = 5000
+// here the kernel ends it: of a listener it lets 4,096 connections wait to be accepted (net.core.somaxconn), and drops what is more, whose
+// sender tries again after 1, 3, 7, 15 and 31 s. Half of that never fills it, even if no connection can be used again. A refusal loses
+// what is too much, and nothing else.
+const mostUnderWay = 2000
 
 // starter brings Knative Eventing up, step by step.
 type starter struct {
