@@ -36,8 +36,12 @@ func (d *driver) allocate(ctx context.Context, r provider.Ref, req request) (str
 		return aws.ToString(left[k].HostId), nil
 	}
 	if len(left) > 0 { // each attempt would leave one more
-		if _, err := d.ec2.ReleaseHosts(ctx, &ec2.ReleaseHostsInput{HostIds: idsOfHosts(left)}); err != nil {
+		out, err := d.ec2.ReleaseHosts(ctx, &ec2.ReleaseHostsInput{HostIds: idsOfHosts(left)})
+		if err != nil {
 			return "", d.about(at("placement", "host", "dedicatedHost"), err)
+		}
+		if err := d.kept(ctx, r, out.Unsuccessful, left); err != nil {
+			return "", err
 		}
 	}
 	all := map[string]string{}

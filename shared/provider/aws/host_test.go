@@ -4,6 +4,7 @@ package aws
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -157,6 +158,29 @@ func TestHostThatFitsNoLongerIsGivenBack(t *testing.T) {
 				t.Errorf("Create = %+v, %v on hosts %v, at first on %s", i, err, cloud.Hosts(), first)
 			}
 		})
+	}
+}
+
+// While EC2 does not release what fits no longer, a Mac's host for its first day, no other one is allocated: each attempt would leave one
+// more that is paid for.
+func TestHostThatIsNotReleasedIsTheOnlyOne(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{}
+	d, w, r, resolved := allocated(t, cloud)
+	first := slices.Collect(maps.Keys(cloud.Hosts()))[0]
+	w.set(func(action string, next func() (*http.Response, error)) (*http.Response, error) {
+		if action == "ReleaseHosts" {
+			return page(200, "text/xml", `<ReleaseHostsResponse><unsuccessful><item><error><code>Client.HostMinAllocationPeriodUnexpired</code></error><resourceId>`+first+
+				`</resourceId></item></unsuccessful></ReleaseHostsResponse>`)(nil)
+		}
+		return next()
+	})
+	cloud.BreakHosts()
+	for _, token := range []string{"t2", "t3"} {
+		_, err := d.Create(t.Context(), provider.Ref{UID: r.UID, Name: r.Name, Token: token}, resolved)
+		if provider.CodeOf(err) != provider.Exhausted || !strings.Contains(fmt.Sprint(err), first) || !strings.Contains(fmt.Sprint(err), "Unexpired") || len(cloud.Hosts()) != 1 {
+			t.Errorf("Create = %v with %d hosts, at first %s", err, len(cloud.Hosts()), first)
+		}
 	}
 }
 
