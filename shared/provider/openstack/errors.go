@@ -26,7 +26,7 @@ func coded(doing string, err error) error {
 		return provider.ErrorAfter(e.Code, e.RetryAfter, "%s: %w", doing, e)
 	}
 	if e, ok := errors.AsType[*gophercloud.ErrUnableToReauthenticate](err); ok {
-		return coded(doing+": log in again", e.ErrReauth)
+		return refusedLogin(coded(doing+": log in again", e.ErrReauth))
 	}
 	if e, ok := errors.AsType[*gophercloud.ErrErrorAfterReauthentication](err); ok {
 		return coded(doing, e.ErrOriginal)
@@ -51,6 +51,16 @@ func coded(doing string, err error) error {
 		code = provider.Throttled
 	}
 	return provider.ErrorAfter(code, after, "%s: %w", doing, &refusal{answer.Actual, said})
+}
+
+// refusedLogin returns the error of a login as a denial if it is an answer: whatever the identity service objects to, also what it
+// does not find, a person must mend it, and it is no word of what the login was for.
+func refusedLogin(err error) error {
+	e, ok := errors.AsType[*provider.Error](err)
+	if ok && (e.Code == provider.NotFound || e.Code == provider.Invalid || e.Code == provider.Exhausted) {
+		return provider.Errorf(provider.Denied, "%w", err)
+	}
+	return err
 }
 
 // unanswered is a call that nothing of OpenStack's answered.

@@ -34,8 +34,9 @@ func (c caller) request(ctx context.Context, to *gophercloud.ServiceClient, doin
 	if _, answered := answerOf(err); !answered && ctx.Err() != nil { // also where a body was cut by it
 		err = ctx.Err()
 	}
+	_, again := errors.AsType[*gophercloud.ErrUnableToReauthenticate](err)
 	err = coded(doing, err)
-	if refusedWith(err, http.StatusUnauthorized) { // with a token, and a new one could not be had
+	if again || refusedWith(err, http.StatusUnauthorized) { // with a token, and a new one could not be had
 		c.session.note(err)
 	}
 	if _, said := errors.AsType[*refusal](err); !said && provider.CodeOf(err) == provider.Unknown && !errors.Is(err, context.Canceled) {
@@ -107,6 +108,8 @@ func page[T interface{ id() string }](ctx context.Context, c caller, to *gopherc
 		return nil, false, provider.Errorf(provider.Unknown, "%s: the answer has no %s", doing, key)
 	} else if err := json.Unmarshal(raw, &some); err != nil {
 		return nil, false, provider.Errorf(provider.Unknown, "%s: %w", doing, err)
+	} else if some == nil { // null, which no empty list is
+		return nil, false, provider.Errorf(provider.Unknown, "%s: the %s of the answer are no list", doing, key)
 	}
 	if more = follows(answer, key); more && len(some) == 0 {
 		return nil, false, provider.Errorf(provider.Unknown, "%s: an empty page says that more follow", doing)

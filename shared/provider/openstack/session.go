@@ -4,7 +4,6 @@ package openstack
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -154,11 +153,7 @@ func (s *session) login(ctx context.Context) (*services, error) {
 	client.HTTPClient = s.client
 	options := s.cloud.auth
 	if err := openstack.AuthenticateV3(ctx, client, &options, gophercloud.EndpointOpts{}); err != nil {
-		err = coded("log in to "+s.cloud.name, err)
-		if e, ok := errors.AsType[*provider.Error](err); ok && (e.Code == provider.NotFound || e.Code == provider.Invalid || e.Code == provider.Exhausted) {
-			return nil, provider.Errorf(provider.Denied, "%w", err) // whatever the identity service objects to, a person must mend it
-		}
-		return nil, err
+		return nil, refusedLogin(coded("log in to "+s.cloud.name, err))
 	}
 	return s.services(client)
 }

@@ -234,7 +234,7 @@ func (a *Addresses) list(ctx context.Context, namespace string) ([]claim, error)
 	switch {
 	case errors.Is(err, kubeapi.ErrUnserved) && a.api.Lacks(ctx, ipamGroup):
 		return nil, nil
-	case err == nil && all.Kind != "IPAddressClaimList":
+	case err == nil && (all.Kind != "IPAddressClaimList" || all.Items == nil):
 		err = fmt.Errorf("the answer is a %q and no list of them", all.Kind)
 	}
 	if err != nil {

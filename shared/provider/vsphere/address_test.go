@@ -247,6 +247,8 @@ func TestClaimsThatCannotBeListed(t *testing.T) {
 	for _, answer := range []func(http.ResponseWriter){
 		func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) },
 		func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"kind": "IPAddressList", "items": []}`) },
+		func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"kind": "IPAddressClaimList"}`) },
+		func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"kind": "IPAddressClaimList", "items": null}`) },
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w) }))
 		t.Cleanup(s.Close)
