@@ -153,9 +153,12 @@ func free(all object.VirtualDeviceList) types.BaseVirtualController {
 		}
 		n, key := 0, c.GetVirtualSCSIController().Key
 		for _, d := range all {
-			if d.GetVirtualDevice().ControllerKey == key {
-				n++
+			if at := d.GetVirtualDevice(); at.ControllerKey != key {
+				continue
+			} else if at.UnitNumber != nil && *at.UnitNumber > mostOnController { // of a controller that takes more than the SDK knows
+				n = mostOnController
 			}
+			n++
 		}
 		if n < mostOnController {
 			return c.GetVirtualSCSIController()
