@@ -278,6 +278,32 @@ func TestFewThatNoPageTellsOfAreAskedFor(t *testing.T) {
 	}
 }
 
+// Many that no page tells of are no few that went in between: the list has failed, and nobody is asked for each.
+func TestManyThatNoPageTellsOfAreNoList(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, "")
+		l.up(t)
+		one := f.only(t, "servers")
+		f.page = 100
+		for range 299 {
+			f.add("servers", maps.Clone(one))
+		}
+		f.wire = func(ctx context.Context, r *http.Request, after bool) (*http.Response, error) {
+			if after && strings.HasSuffix(r.URL.Path, "/servers/detail") && r.URL.Query().Get("marker") != "" {
+				return answers(http.StatusOK, `{"servers": []}`, nil)(ctx)
+			}
+			return nil, nil
+		}
+		before := len(f.calls)
+		_, err := l.List(t.Context())
+		if asked := len(f.calls) - before; provider.CodeOf(err) != provider.Unknown || err == nil || asked > 20 {
+			t.Errorf("List = %v after %d requests, want an error after a handful", err, asked)
+		}
+	})
+}
+
 // An image by its id is found though no list shows it: one of another project for everybody (visibility community), or one
 // that is hidden (E18).
 func TestImageThatNoListShows(t *testing.T) {

@@ -247,6 +247,7 @@ func TestClaimsThatCannotBeListed(t *testing.T) {
 	for _, answer := range []func(http.ResponseWriter){
 		func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) },
 		func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"kind": "IPAddressList", "items": []}`) },
+		func(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }, // of a proxy, which knows of no groups
 		func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"kind": "IPAddressClaimList"}`) },
 		func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"kind": "IPAddressClaimList", "items": null}`) },
 	} {
@@ -258,6 +259,19 @@ func TestClaimsThatCannotBeListed(t *testing.T) {
 		if _, err := d.List(t.Context()); provider.CodeOf(err) != provider.Unknown || !strings.Contains(err.Error(), "address claims in machines") {
 			t.Errorf("List = %v (%v)", err, provider.CodeOf(err))
 		}
+	}
+}
+
+// That a proxy has no such page says nothing of what is installed: nobody is told to install it.
+func TestClaimThatAProxyDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(s.Close)
+	a, err := NewAddresses(&rest.Config{Host: s.URL})
+	must(t, err)
+	_, err = a.claim(t.Context(), inMachines, "worker-a-claim-0-0", provider.Ref{UID: "u", Name: "worker-a"}, east)
+	if provider.CodeOf(err) != provider.Unknown || !strings.Contains(fmt.Sprint(err), "claim machines/worker-a-claim-0-0") {
+		t.Errorf("claim = %v (%v)", err, provider.CodeOf(err))
 	}
 }
 
