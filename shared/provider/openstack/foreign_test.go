@@ -80,3 +80,32 @@ func besideOthers(t *testing.T, to map[string]string) {
 		}
 	}
 }
+
+// A cluster that was restored beside the one that it is a copy of, under an id of its own, has Machines with the same UIDs, which
+// record the same instances: those are the other's (R-S3).
+func TestInstanceOfTheClusterThatWasCopiedStays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := newLife(t, f, "")
+		in := l.up(t)
+		r := l.ref
+		r.ID, r.ProviderID = in.ID, in.ProviderID
+		a := accountOf("secret")
+		a.ClusterID = "ocp43-copied"
+		copied, err := providerOf(f).Open(t.Context(), a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found, err := copied.Find(t.Context(), r); err != nil || len(found) != 0 {
+			t.Errorf("Find = %v, %v, want none", found, err)
+		}
+		for range 3 {
+			_ = copied.Delete(t.Context(), r)
+			time.Sleep(10 * time.Second)
+		}
+		if found, err := l.Find(t.Context(), r); err != nil || len(found) != 1 || f.count("ports") != 1 {
+			t.Errorf("the instance is %v, %v, with %d ports", found, err, f.count("ports"))
+		}
+	})
+}
