@@ -110,7 +110,7 @@ var hosts = []Guard{
 	{"addresses-of-an-attempt-stay", "2b.9", vcenter + "remove.go", `r.UID == "" || r.Attempt || d`, `r.UID == "" || d`, "./shared/provider/vsphere -run=TestNoClaim"},
 	{"claim-at-its-version", "G3", vcenter + "address.go", `		"resourceVersion": c.ResourceVersion,
 `, "", "./shared/provider/vsphere -run=TestNoClaim"},
-	{"claims-are-a-list", "G5", vcenter + "address.go", `	case err == nil && all.Kind != "IPAddressClaimList":`, `	case err == nil && all.Kind == "nothing":`, "./shared/provider/vsphere -run=TestClaimsThat"},
+	{"claims-are-a-list", "G5", vcenter + "address.go", `(all.Kind != "IPAddressClaimList" || all.Items == nil):`, `all.Items == nil:`, "./shared/provider/vsphere -run=TestClaimsThat"},
 	{"port-of-another-instance-stays", "2b.9", nova + "delete.go", `	if !isID(p.Device) {`, `	if p.ID != "" {`, "./shared/provider/openstack -run=TestPortThatAnother"},
 	{"ports-of-the-other-of-an-attempt", "2b.9", nova + "delete.go", `		alone = len(twins) <= 1`, `		alone = len(twins) < 9`, "./shared/provider/openstack -run=TestPortsOfTheOther"},
 	{"port-that-the-other-has", "2b.9", nova + "delete.go", `p.Device != s.ID && (p.Device != "" || !alone) {`, `p.Device != s.ID && !alone {`, "./shared/provider/openstack -run=TestPortsOfTheOther"},
@@ -118,4 +118,20 @@ var hosts = []Guard{
 	{"volume-by-its-id-is-the-clusters", "2b.9", nova + "delete.go", `	case d.tags.ownerOf(v.Volume.tag).cluster:`, `	case v.Volume.ID != "":`, "./shared/provider/openstack -run=TestChildBy"},
 	{"groups-that-change-meanwhile", "G5", nova + "groups.go", `len(page) == 0 || page[0].ID != all[from].ID {`, `len(page) == 0 {`, "./shared/provider/openstack -run=TestServerGroupsThat"},
 	{"no-instance-beside-its-group", "G5", nova + "groups.go", `	return id, id != "", err`, `	return id, true, err`, "./shared/provider/openstack -run=TestServerGroupThatNoList"},
+	{"login-that-is-gone-is-no-absence", "G5", nova + "errors.go", `		return refusedLogin(coded(doing+": log in again", e.ErrReauth))`, `		return coded(doing+": log in again", e.ErrReauth)`, "./shared/provider/openstack -run=TestLoginThatIsGone"},
+	{"login-that-is-refused-is-remembered", "2b.4", nova + "rest.go", `	if again || refusedWith(`, `	if again && false || refusedWith(`, "./shared/provider/openstack -run=TestLoginThatIsGone"},
+	{"null-is-no-list", "G5", nova + "rest.go", `	} else if some == nil {`, `	} else if false {`, "./shared/provider/openstack -run=TestListOfNothing"},
+	{"many-untold-are-no-list", "2c", nova + "things.go", `	if len(missing) > len(ids)/100+1 {`, `	if false {`, "./shared/provider/openstack -run=TestManyThatNoPage"},
+	{"null-is-no-list-of-claims", "G5", vcenter + "address.go", `(all.Kind != "IPAddressClaimList" || all.Items == nil):`, `all.Kind != "IPAddressClaimList":`, "./shared/provider/vsphere -run=TestClaimsThat"},
+	{"kind-that-a-proxy-does-not-know", "G5", vcenter + "address.go", `	case errors.Is(err, kubeapi.ErrUnserved) && a.api.Lacks(ctx, ipamGroup):
+		return nil, nil`, `	case errors.Is(err, kubeapi.ErrUnserved):
+		return nil, nil`, "./shared/provider/vsphere -run=TestClaimsThat"},
+	{"claim-that-a-proxy-does-not-know", "G5", vcenter + "address.go", `	case errors.Is(err, kubeapi.ErrUnserved) && a.api.Lacks(ctx, ipamGroup):
+		return c,`, `	case errors.Is(err, kubeapi.ErrUnserved):
+		return c,`, "./shared/provider/vsphere -run=TestClaimThatAProxy"},
+	{"place-beyond-those-that-are-known", "2c", vcenter + "clone.go", `at.UnitNumber != nil && *at.UnitNumber > mostOnController {`, `false {`, "./shared/provider/vsphere -run=TestDiskAtAHighPlace"},
+	{"instance-of-a-copied-cluster-stays", "2b.9", nova + "find.go", `	case !o.cluster:
+		return false
+`, ``, "./shared/provider/openstack -run=TestInstanceOfTheCluster"},
+	{"claim-of-its-machine", "2b.9", vcenter + "address.go", `		if o.Kind == "Machine" {`, `		if o.Kind != "" {`, "./shared/provider/vsphere -run=TestNoClaimStays"},
 }

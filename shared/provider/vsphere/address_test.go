@@ -175,6 +175,7 @@ func TestNoClaimStaysProtected(t *testing.T) {
 	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
 	second, others := newClaim(inMachines, "worker-a-claim-0-1", r, east), newClaim(inMachines, "worker-a-claim-0-2", provider.Ref{UID: "another", Name: "worker-a"}, east)
 	second.ResourceVersion = "7"
+	second.OwnerReferences = append([]metav1.OwnerReference{{Kind: "Cluster", UID: "ocp43"}}, second.OwnerReferences...) // as other tools add
 	p := &pools{claims: map[string]claim{second.Name: second, others.Name: others}, races: 1}
 	d, _ := withPools(t, v, p)
 	attempt := r
