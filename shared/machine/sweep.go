@@ -46,7 +46,8 @@ func (a SweptAccount) EmptyFor(horizon time.Duration, now time.Time) bool {
 }
 
 // LedTo notes in known, which it changes, that the credentials of the account key lead to owner. Where they led before stays
-// on record, until somebody can look into it, unless it was empty. An owner that nobody told says nothing.
+// on record, until somebody can look into it, unless it was empty: the same owner in another region, or under another id of the
+// cluster, shows other instances. An owner that nobody told says nothing.
 func LedTo(known map[string]SweptAccount, key, owner string, empty bool) {
 	a, ok := known[key]
 	if !ok || owner == "" {
@@ -62,7 +63,7 @@ func LedTo(known map[string]SweptAccount, key, owner string, empty bool) {
 	a.Owner = owner
 	known[key] = a
 	for k, former := range known {
-		if former.Of != "" && former.Owner == owner {
+		if former.Of != "" && former.Owner == owner && former.ClusterID == a.ClusterID && !OtherRegion(former.Of, key) {
 			delete(known, k)
 		}
 	}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
+
+// An account that credentials led to before is forgotten once other credentials show what is left there, and only then: one and the same
+// owner has other instances in another region, and what carries another id of the cluster is in no list of this one's (RELIABILITY 2b.10).
+func TestFormerAccountIsForgottenOnceItIsSeen(t *testing.T) {
+	t.Parallel()
+	const west, east = "Kind/west/ns/c", "Kind/east/ns/c"
+	for name, c := range map[string]struct {
+		key, owner, cluster string
+		want                bool // the former one is on record still
+	}{
+		"the same credentials lead back":       {west, "a", "abi", false},
+		"other credentials of the same region": {"Kind/west/ns/d", "a", "abi", false},
+		"another region of the same owner":     {east, "a", "abi", true},
+		"another owner":                        {"Kind/west/ns/d", "b", "abi", true},
+		"another id of the cluster":            {"Kind/west/ns/d", "a", "new", true},
+		"nobody knows whose":                   {"Kind/west/ns/d", "", "abi", true},
+	} {
+		known := map[string]machine.SweptAccount{
+			west:        {ClusterID: "abi", Owner: "b"},
+			west + "#a": {ClusterID: "abi", Owner: "a", Of: west},
+		}
+		if c.key != west {
+			known[c.key] = machine.SweptAccount{ClusterID: c.cluster}
+		}
+		machine.LedTo(known, c.key, c.owner, false)
+		if _, got := known[west+"#a"]; got != c.want {
+			t.Errorf("%s: on record are %v", name, slices.Sorted(maps.Keys(known)))
+		}
+	}
+}
