@@ -98,10 +98,20 @@ func known(s snapshot.Snapshot, inUse map[string]machine.SweptAccount, state mac
 	maps.Copy(all, state.Accounts)
 	for _, key := range slices.Sorted(maps.Keys(s.Accounts)) {
 		if seen := s.Accounts[key]; seen.Err == nil {
-			machine.LedTo(all, key, seen.Owner, all[key].EmptyFor(seen.Horizon, s.Now))
+			machine.LedTo(all, key, seen.Owner, all[key].EmptyFor(seen.Horizon, s.Now) && !within(s, key, all[key]))
 		}
 	}
 	return all
+}
+
+// within reports whether a Machine's instance is, or may be, where the credentials of the account key led to, though that was seen empty:
+// it came since.
+func within(s snapshot.Snapshot, key string, a machine.SweptAccount) bool {
+	return slices.ContainsFunc(s.Machines, func(m *machine.Machine) bool {
+		intent, err := s.Records.Intent(m)
+		there := err != nil || intent != nil && intent.Account == machine.SweptOf(key, a.ClusterID)
+		return there && m.Annotations[machine.AnnotationCloudAccount] == a.Owner
+	})
 }
 
 // untold reports whether nobody tells now to which of the cloud's accounts the credentials of a lead, though that is on record:
@@ -160,6 +170,7 @@ func (w sweep) accounts() map[string]machine.SweptAccount {
 	for _, key := range unseen(w.known) {
 		needed[w.known[key].Of] = true
 	}
+	haunted := len(hauntedIn(w.Snapshot, w.known)) > 0
 	for key, a := range all {
 		seen, asked := w.Accounts[key]
 		switch {
@@ -169,7 +180,7 @@ func (w sweep) accounts() map[string]machine.SweptAccount {
 		case a.EmptySince == nil:
 			now := metav1.NewTime(w.Now)
 			a.EmptySince = &now
-		case a.EmptyFor(seen.Horizon, w.Now) && !needed[key]:
+		case a.EmptyFor(seen.Horizon, w.Now) && !needed[key] && !haunted:
 			delete(all, key)
 			continue
 		}

@@ -28,6 +28,11 @@ func ghostsIn(s snapshot.Snapshot, known map[string]machine.SweptAccount) []*cor
 	if !allListed(s, known) {
 		return nil
 	}
+	return hauntedIn(s, known)
+}
+
+// hauntedIn returns those that are ghosts as far as the accounts tell which could be listed.
+func hauntedIn(s snapshot.Snapshot, known map[string]machine.SweptAccount) []*corev1.Node {
 	namespaces := map[string]bool{}
 	for _, a := range known {
 		namespaces[a.Namespace] = s.Serves(a.Namespace)
