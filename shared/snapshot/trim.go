@@ -3,6 +3,7 @@
 package snapshot
 
 import (
+	"encoding/binary"
 	"maps"
 	"slices"
 	"strconv"
@@ -168,7 +169,9 @@ func (c *Commons) pairs(m map[string]string) map[string]string {
 	}
 	c.buffer = c.buffer[:0]
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		c.buffer = append(append(append(append(c.buffer, k...), 0), m[k]...), 0)
+		for _, s := range []string{k, m[k]} { // with its length: a value may have any byte in it
+			c.buffer = append(binary.AppendUvarint(c.buffer, uint64(len(s))), s...)
+		}
 	}
 	return share(&c.maps, c.buffer, m)
 }

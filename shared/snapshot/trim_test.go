@@ -56,6 +56,21 @@ func TestTrimSharesWhatIsEqual(t *testing.T) {
 	}
 }
 
+// Whoever may make a Pod must not take an annotation off another's: the API server lets any byte be in a value, a zero as well.
+func TestTrimSharesNothingThatReadsAlike(t *testing.T) {
+	t.Parallel()
+	var c snapshot.Commons
+	const first, second = "cluster-autoscaler.kubernetes.io/enable-ds-eviction", "cluster-autoscaler.kubernetes.io/safe-to-evict"
+	crafted, victim := running("a", "n1", "1"), running("b", "n2", "1")
+	crafted.Annotations = map[string]string{first: "x\x00" + second + "\x00false"}
+	victim.Annotations = map[string]string{first: "x", second: "false"}
+	c.Trim(crafted)
+	c.Trim(victim)
+	if victim.Annotations[second] != "false" {
+		t.Errorf("the other pod has %q", victim.Annotations)
+	}
+}
+
 func TestTrimKeepsAResizeThatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	var c snapshot.Commons
