@@ -115,9 +115,9 @@ func within(s snapshot.Snapshot, key string, a machine.SweptAccount) bool {
 }
 
 // untold reports whether nobody tells now to which of the cloud's accounts the credentials of a lead, though that is on record:
-// what is not there may be in another.
+// what is not there may be in another. Of an account that could not be listed nothing is known anyway.
 func untold(a machine.SweptAccount, seen snapshot.Account) bool {
-	return seen.Err == nil && a.Owner != "" && seen.Owner == ""
+	return a.Owner != "" && seen.Owner == ""
 }
 
 // unseen returns the keys of the accounts that nobody can look into any more, because their credentials lead elsewhere.

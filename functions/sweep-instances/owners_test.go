@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -89,5 +91,82 @@ func TestWhatRunsIsNotNamedByItsTag(t *testing.T) {
 	}
 	if gone != 2 {
 		t.Errorf("%d removals, want 2", gone)
+	}
+}
+
+// A Machine is where the credentials led to before if its attempt was made with them, and its record says so (RELIABILITY 2b.10).
+func TestMachineIsWithinAFormerAccount(t *testing.T) {
+	t.Parallel()
+	const east, west = "Kind/east/ns/c", "Kind/west/ns/c"
+	for name, c := range map[string]struct {
+		intent, owner string
+		want          bool
+	}{
+		"made there":                          {machine.NewIntent(&machine.Machine{}, 1, west, nil).String(), "a", true},
+		"made elsewhere by these":             {machine.NewIntent(&machine.Machine{}, 1, west, nil).String(), "b", false},
+		"in another region of the same":       {machine.NewIntent(&machine.Machine{}, 1, east, nil).String(), "a", false},
+		"with an intent that nobody can read": {`{"schema":9}`, "a", true},
+	} {
+		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-0", Namespace: machine.Namespace, UID: "uid-0"}}
+		m.Annotations = map[string]string{machine.AnnotationIntent: c.intent, machine.AnnotationCloudAccount: c.owner}
+		if got := within(snapshot.Snapshot{Machines: []*machine.Machine{m}}, west, machine.SweptAccount{ClusterID: "abi", Owner: "a"}); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// Nobody is asked for an account that its credentials do not lead to any more, nor told that it does not answer (RELIABILITY 2b.10).
+func TestFormerAccountIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	s, _, err := scenario.Load("testdata/former-account-stays-on-record.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, _, err := scenario.Observe(Function, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range reads(seen).Accounts {
+		if q.Key != "kubemark" {
+			t.Errorf("%s is asked for", q.Key)
+		}
+	}
+}
+
+// A providerSpec that is no JSON would make the whole state unwritable, with all that it remembers.
+func TestSpecThatIsNoJSONIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-0", Namespace: machine.Namespace, UID: "uid-0"}}
+	m.Annotations = map[string]string{machine.AnnotationIntent: machine.NewIntent(m, 1, "cloud", nil).String()}
+	m.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(`{"kind"`)}
+	s := snapshot.Snapshot{Now: now, Machines: []*machine.Machine{m}}.Answered(stateQuery)
+	for _, a := range Decide(s).Actions() {
+		if c, is := a.(plan.Create); is && c.Object.(*corev1.ConfigMap).Data[machine.SweepKey] == "" {
+			t.Error("the state is written empty")
+		}
+	}
+}
+
+// Of many instances that Nodes run on, and of many Machines whose cloud proves nothing, a few are told of by name (RELIABILITY 2g).
+func TestFewAreToldOf(t *testing.T) {
+	t.Parallel()
+	s := lost(60)
+	s.Now = s.Now.Truncate(time.Hour)
+	s.ConfigMaps[0].Annotations = map[string]string{annotationConfirmed: s.Now.Format(time.RFC3339)}
+	for _, n := range s.Nodes {
+		n.Status.Conditions[0].Status = corev1.ConditionTrue
+		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-" + n.Name, Namespace: machine.Namespace, UID: "m-" + n.UID}}
+		m.Annotations = map[string]string{machine.AnnotationIntent: machine.NewIntent(m, 1, "a", nil).String()}
+		s.Machines = append(s.Machines, m)
+	}
+	a := s.Accounts["a"]
+	a.Insecure = "verify is false"
+	s.Accounts["a"] = a
+	told := map[string]int{}
+	for _, n := range Decide(s).Notes {
+		told[n.Reason]++
+	}
+	if told["SweepHeld"] != maxTold+1 || told["InsecureTLS"] != maxTold {
+		t.Errorf("told of %v", told)
 	}
 }

@@ -39,3 +39,34 @@ func TestFormerAccountIsForgottenOnceItIsSeen(t *testing.T) {
 		}
 	}
 }
+
+// Nothing is noted of an account that is on no record.
+func TestUnknownAccountLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	known := map[string]machine.SweptAccount{}
+	if machine.LedTo(known, "a", "owner", false); len(known) > 0 {
+		t.Errorf("on record are %v", known)
+	}
+}
+
+// Keys of which one names no region, or none at all, may be of one account (RELIABILITY 2b.10).
+func TestOtherRegionIsOneThatBothName(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"Kind/west/ns/c", "Kind/east/ns/c", true},
+		{"Kind/west/ns/c", "Kind/west/ns/d", false},
+		{"Kind/west/ns/c", "Other/west/ns/c", true},
+		{"Kind/https://a:5000/v3/west/ns/c", "Kind/https://b:5000/v3/west/ns/c", true},
+		{"Kind/west/ns/c", "Kind//ns/c", false},
+		{"Kind//ns/c", "Kind/west/ns/c", false},
+		{"kubemark", "Kind/west/ns/c", false},
+		{"Kind/west/ns/c", "kubemark", false},
+	} {
+		if got := machine.OtherRegion(c.a, c.b); got != c.want {
+			t.Errorf("%s and %s: %v, want %v", c.a, c.b, got, c.want)
+		}
+	}
+}
