@@ -129,7 +129,7 @@ func (d *decision) hindrance(c *check, t *target, f remediation) string {
 		return heldOwner
 	case c.restriction.reason != "":
 		return fmt.Sprintf(heldClosed, c.name(), c.restriction.reason)
-	case failing.Count > 0 && d.Now.Before(failing.pause()):
+	case d.Now.Before(failing.pause()): // of no failure that is long over
 		return fmt.Sprintf(heldFailed, failing.Count, metav1.GetControllerOf(t.m).Name, machine.Stamp(failing.pause()))
 	case !c.room():
 		return fmt.Sprintf(heldFlight, c.name())

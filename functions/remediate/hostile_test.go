@@ -4,6 +4,7 @@ package remediate
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -96,4 +98,17 @@ func deletes(p plan.Plan) bool {
 		}
 	}
 	return false
+}
+
+// A record of so many Nodes that are gone at once stays one that the API server takes: of annotations it takes 256 KiB.
+func TestSightingsHaveRoom(t *testing.T) {
+	t.Parallel()
+	c := &check{}
+	for k := range 5000 {
+		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: fmt.Sprint("worker-", k), UID: types.UID(fmt.Sprintf("%036d", k))}}
+		c.targets = append(c.targets, &target{m: m, verdict: verdict{reason: reasonNotFound, sight: reasonNotFound}})
+	}
+	if text := (record{Schema: recordSchema, Seen: c.sightings()}).String(); len(text) > 1<<17 {
+		t.Errorf("%d bytes", len(text))
+	}
 }
