@@ -318,7 +318,7 @@ var sweeps = []Guard{
 	{"left-is-no-instance", "2b.10", sweep + "find.go", `m == nil || !in.Child || in.Sole`, `m == nil || in.Sole`, "./functions/sweep-instances -run=TestLeft"},
 	{"left-is-no-claim", "2b.10", sweep + "find.go", `!in.Child || in.Sole || in`, `!in.Child || in`, "./functions/sweep-instances -run=TestLeft"},
 	{"ghost-waits-for-every-cloud", "G3", sweep + "ghosts.go", `max(most, a.Horizon)`, `a.Horizon`, "./functions/sweep-instances -run=TestNodesWait"},
-	{"account-that-leads-to-another-stays", "2b.10", sweep + "accounts.go", `w.Now) && !needed[key]:`, `w.Now):`, "./functions/sweep-instances -run=TestAccountThat"},
+	{"account-that-leads-to-another-stays", "2b.10", sweep + "accounts.go", `w.Now) && !needed[key] && `, `w.Now) && `, "./functions/sweep-instances -run=TestAccountThat"},
 	{"left-goes-by-its-own-id", "2b.10", sweep + "handler.go", ` && !f.former {`, ` {`, ""},
 	{"left-is-no-lost-machine", "2b.10", sweep + "find.go", `!f.foreign && !f.former {`, `!f.foreign {`, ""},
 	{"two-sightings", "2b.10", sweep + "find.go", `	return known && old && !w.Now.Before(since.Add(horizon))`, `	return since.IsZero() || known || old`, ""},

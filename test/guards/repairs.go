@@ -61,4 +61,12 @@ var repairs = []Guard{
 	{"one-master-in-flight", "2f", heal + "admit.go", `	case t.controlPlane() && d.masterInFlight():
 		return heldMaster
 `, "", ""},
+	{"late-wish-ends-no-flight", "2f", heal + "settle.go", `t != nil && t.sick(c.Now) && c.excused(t) != ""`, `t != nil && c.excused(t) != ""`, "./functions/remediate -run=TestScenarios"},
+	{"hopeless-are-not-waited-for", "2f", heal + "settle.go", `(t.sick(c.Now) || t.reason == reasonInvalid)`, `t.sick(c.Now)`, "./functions/remediate -run=TestScenarios"},
+	{"set-without-a-number", "2f", heal + "settle.go", `(set.Spec.Replicas == nil || c`, `(c`, "./functions/remediate -run=TestScenarios"},
+	{"sightings-have-room", "2f", heal + "settle.go", ` || len(seen) >= maxSightings`, ``, "./functions/remediate -run=TestSightings"},
+	{"request-of-another-check-stays", "2f", heal + "external.go", `		if strings.HasPrefix(r.Get`, `		if true || strings.HasPrefix(r.Get`, "./functions/remediate -run=TestScenarios"},
+	{"no-pods-from-a-template", "4", heal + "external.go", ` || !plan.Foreign(e.template):`, `:`, "./functions/remediate -run=TestTemplates"},
+	{"template-of-the-checks-namespace", "4", heal + "external.go", `ref.Namespace != "" && ref.Namespace != h.Namespace`, `ref.Namespace == "none"`, "./functions/remediate -run=TestTemplates"},
+	{"slots-of-others-stand", "G8", heal + "decision.go", `	return slot.By == name && m.D`, `	return m.D`, "./functions/remediate -run=TestSlots"},
 }
