@@ -71,8 +71,10 @@ type owners struct {
 
 func ownersIn(s snapshot.Snapshot) owners {
 	o := owners{byUID: map[types.UID]*machine.Machine{}, recorded: map[machine.InstanceID]bool{}, listed: listed(s), records: s.Records}
-	for _, m := range s.Machines { // one that took its instance over has what carries another's UID
-		o.byUID[machine.InstanceUID(m)] = m
+	for _, m := range s.Machines { // what carries the UID of nobody who is there is of who took it over
+		if uid := machine.InstanceUID(m); o.byUID[uid] == nil {
+			o.byUID[uid] = m
+		}
 	}
 	for _, m := range s.Machines {
 		o.byUID[m.UID] = m

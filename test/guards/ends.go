@@ -112,7 +112,7 @@ var ends = []Guard{
 	{"former-account-in-its-region", "2b.10", words + "sweep.go", ` && !OtherRegion(former.Of, key) {`, ` {`, "./shared/machine -run=TestFormerAccount"},
 	{"former-account-of-its-cluster-id", "2b.10", words + "sweep.go", ` && former.ClusterID == a.ClusterID`, ``, "./shared/machine -run=TestFormerAccount"},
 	{"region-that-both-name", "2b.10", words + "sweep.go", `return inA && inB && x != y`, `return (inA || inB) && x != y`, "./shared/machine -run=TestOtherRegion"},
-	{"tag-that-was-taken-over", "2b.10", sweep + "find.go", `o.byUID[machine.InstanceUID(m)] = m`, `o.byUID[m.UID] = m`, "./functions/sweep-instances -run=TestScenarios"},
+	{"tag-that-was-taken-over", "2b.10", sweep + "find.go", `if uid := machine.InstanceUID(m); o`, `if uid := m.UID; o`, "./functions/sweep-instances -run=TestScenarios"},
 	{"machine-that-came-since", "2b.10", sweep + "accounts.go", ` && !within(s, key, all[key]))`, `)`, "./functions/sweep-instances -run=TestScenarios"},
 	{"machine-of-another-region", "2b.10", sweep + "accounts.go", `return there && m`, `return (there || true) && m`, "./functions/sweep-instances -run=TestMachineIsWithin"},
 	{"account-of-a-node-nobody-can-judge", "2b.10", sweep + "accounts.go", ` && !haunted:`, ` && (haunted || true):`, "./functions/sweep-instances -run=TestScenarios"},
