@@ -349,15 +349,21 @@ func keepsApart(a, b *demand, host bool) bool {
 	return slices.ContainsFunc(a.far, func(t term) bool { return (t.key == corev1.LabelHostname) == host && t.pod(b.pod) })
 }
 
-// deferred returns the shapes that have to wait because another one that waits too, and comes first, must not share a
-// topology domain with them that is larger than a host.
-func (l *layout) deferred() []bool {
-	waits := make([]bool, len(l.Shapes))
+// deferred returns the shapes that have to wait because another one that waits too, has a place, and comes first, must not share a
+// topology domain with them that is larger than a host. To find a place takes a look at every Node: each shape is asked once.
+func (l *layout) deferred(hasPlace func(*demand) bool) []bool {
+	waits, asked, has := make([]bool, len(l.Shapes)), make([]bool, len(l.Shapes)), make([]bool, len(l.Shapes))
+	placed := func(a int) bool {
+		if !asked[a] {
+			asked[a], has[a] = true, hasPlace(l.Shapes[a].demand)
+		}
+		return has[a]
+	}
 	for b := range l.Shapes {
 		for a := range l.Shapes {
 			x, y := l.Shapes[a].demand, l.Shapes[b].demand
 			first := cmp.Or(cmp.Compare(priorityOf(y.pod), priorityOf(x.pod)), cmp.Compare(a, b)) < 0
-			if a != b && first && !waits[a] && (keepsApart(x, y, false) || keepsApart(y, x, false)) && l.mostTogether(x) > 0 {
+			if a != b && first && !waits[a] && (keepsApart(x, y, false) || keepsApart(y, x, false)) && placed(a) {
 				waits[b] = true
 			}
 		}

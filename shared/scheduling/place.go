@@ -144,7 +144,7 @@ func (p *Placement) lay() *layout {
 	for i, o := range p.offers {
 		l.types = append(l.types, binpack.Type{Name: o.Name, Capacity: p.free[i], Price: o.Price, Limit: o.Limit, Weight: o.Weight})
 	}
-	waits := l.deferred()
+	waits := l.deferred(func(d *demand) bool { return l.mostTogether(d) > 0 })
 	for s := range p.Shapes {
 		l.split = append(l.split, l.divide(s, waits[s]))
 	}

@@ -29,6 +29,10 @@ func aPod(name, cpu, memory string, more ...func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
+func ofApp(app string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Labels = map[string]string{"app": app} }
+}
+
 func several(n int, p *corev1.Pod) []*corev1.Pod {
 	var all []*corev1.Pod
 	for i := range n {
@@ -401,4 +405,28 @@ func TestPlaceDoesNotDependOnOrder(t *testing.T) {
 			t.Fatalf("in order %s, shuffled %s", want, got)
 		}
 	})
+}
+
+// Whether a Pod has a place takes a look at every Node: of hundreds of shapes that keep each other out of their zones each is asked once.
+func TestEachShapeIsAskedOnceForAPlace(t *testing.T) {
+	t.Parallel()
+	var waiting []*corev1.Pod
+	for i := range 20 {
+		waiting = append(waiting, aPod(fmt.Sprintf("lone-%02d", i), fmt.Sprint(i+1), "1Gi", ofApp("lone"), apartBy(zoneKey)))
+	}
+	w := NewWorld([]Node{aNode("n", "1", "1Gi", inZone("a"))}, waiting, nil)
+	p := w.Place(waiting, nil)
+	for _, has := range []bool{false, true} {
+		asked := 0
+		waits := p.layout.deferred(func(*demand) bool { asked++; return has })
+		late := 0
+		for _, is := range waits {
+			if is {
+				late++
+			}
+		}
+		if want := map[bool]int{false: 0, true: len(waiting) - 1}[has]; late != want || asked > len(waiting) {
+			t.Errorf("places %v: %d of %d shapes wait, want %d; %d were asked for", has, late, len(waits), want, asked)
+		}
+	}
 }
