@@ -138,16 +138,48 @@ func sameSlice[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// key appends what is the same for Pods that can be moved to the same places.
+// key appends what is the same for Pods that can be moved to the same places. Of the labels of a Node only those count that the Pod's
+// rules name: drivers of local volumes give each Node one of its own.
 func (m *Mover) key(key []byte, p *corev1.Pod, n int) []byte {
 	key = m.world.appendSpec(key, p)
 	if choosy(p) || len(m.world.far) > 0 {
 		key = appendMap(append(key, '\n'), p.Labels)
 	}
 	if choosy(p) {
-		key = m.world.nodes[n].looks(append(key, '\n'))
+		node := &m.world.nodes[n]
+		for _, k := range namedBy(p) {
+			if value, ok := node.Labels[k]; ok && k != corev1.LabelHostname {
+				key = append(append(append(append(append(key, '\n'), k...), '='), value...), '\n')
+			}
+		}
+		key = node.fences(key)
 	}
 	return key
+}
+
+// namedBy returns the labels of Nodes that a Pod's rules name, sorted.
+func namedBy(p *corev1.Pod) []string {
+	keys := slices.Collect(maps.Keys(p.Spec.NodeSelector))
+	for i := range p.Spec.TopologySpreadConstraints {
+		keys = append(keys, p.Spec.TopologySpreadConstraints[i].TopologyKey)
+	}
+	a := p.Spec.Affinity
+	if a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		for _, t := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			for _, r := range t.MatchExpressions {
+				keys = append(keys, r.Key)
+			}
+		}
+	}
+	terms := apartTerms(p)
+	if a != nil && a.PodAffinity != nil {
+		terms = slices.Concat(terms, a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	for _, t := range terms {
+		keys = append(keys, t.TopologyKey)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // wideKeys returns the topology keys of the shape's constraints on other Pods, the host's aside.

@@ -36,6 +36,42 @@ func TestOwnRuleDoesNotHoldAPod(t *testing.T) {
 	}
 }
 
+// Where every Node has a label of its own, as drivers of local volumes give it one, Pods with rules that name other labels are still the
+// same to a Mover: it compares each kind with each, and of fifty thousand kinds it would not come to an end.
+func TestLabelOfEachNodeMakesNoKindsOfPods(t *testing.T) {
+	t.Parallel()
+	kinds := func(key string, more ...func(*corev1.Pod)) int {
+		pods, nodes := map[int][]*corev1.Pod{}, make([]Node, 30)
+		for i := range nodes {
+			pods[i] = []*corev1.Pod{aPod(fmt.Sprintf("web-%02d", i), "1", "1Gi", slices.Concat([]func(*corev1.Pod){ofApp("web")}, more)...)}
+			nodes[i] = holding(aNode(fmt.Sprintf("n%02d", i), "4", "8Gi", inZone([]string{"a", "b", "c"}[i%3])), pods[i]...)
+			nodes[i].Labels[key] = nodes[i].Name
+		}
+		return len(NewWorld(nodes, nil, nil).NewMover(pods, nil).items)
+	}
+	const own = "topology.topolvm.io/node"
+	byOwn := func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: own, Operator: corev1.NodeSelectorOpExists}}}},
+		}}}
+	}
+	for name, tt := range map[string]struct {
+		rules []func(*corev1.Pod)
+		want  int
+	}{
+		"spread over zones":        {[]func(*corev1.Pod){spreadBy(zoneKey, 1)}, 3},
+		"apart in zones":           {[]func(*corev1.Pod){apartBy(zoneKey)}, 3},
+		"together in zones":        {[]func(*corev1.Pod){togetherBy(zoneKey)}, 3},
+		"the rule names the label": {[]func(*corev1.Pod){spreadBy(own, 1)}, 30},
+		"so does the affinity":     {[]func(*corev1.Pod){byOwn, spreadBy(zoneKey, 1)}, 30},
+		"so does the selector":     {[]func(*corev1.Pod){func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{own: "n00"} }, spreadBy(zoneKey, 1)}, 30},
+	} {
+		if got := kinds(own, tt.rules...); got != tt.want {
+			t.Errorf("%s: %d kinds of pods, want %d", name, got, tt.want)
+		}
+	}
+}
+
 // A Pod may be where the scheduler would not put it now, because others have gone since it came: it would not be let back into its
 // zone if it were evicted, and is not moved (SPEC C56, RELIABILITY 2d).
 func TestPodThatWouldNotComeBackIsNotMoved(t *testing.T) {

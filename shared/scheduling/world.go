@@ -159,6 +159,11 @@ func (n *Node) looks(b []byte) []byte {
 			b = append(append(append(append(b, k...), '='), n.Labels[k]...), '\n')
 		}
 	}
+	return n.fences(b)
+}
+
+// fences appends what keeps Pods off a node, whatever its labels are.
+func (n *Node) fences(b []byte) []byte {
 	for _, t := range n.Spec.Taints {
 		b = append(append(append(append(append(append(b, t.Key...), '='), t.Value...), ':'), t.Effect...), '\n')
 	}
