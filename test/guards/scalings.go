@@ -79,4 +79,6 @@ var scalings = []Guard{
 	{"memory-is-in-objects", "G10", autoscale + "scaledown.go", `	sc.state.Unneeded = timers
 	if`, `	sc.state.Unneeded = nil
 	if`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"kinds-of-moved-pods-by-what-they-name", "2c", "shared/scheduling/move.go", `		for _, k := range namedBy(p) {`, `		for k := range node.Labels {`, "./shared/scheduling -run=TestLabelOfEach"},
+	{"one-look-for-a-place-of-each-shape", "2c", "shared/scheduling/divide.go", `		if !asked[a] {`, `		if true {`, "./shared/scheduling -run=TestEachShape"},
 }
