@@ -82,6 +82,31 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
+// What could be read in two ways is not read at all: with the second list of those in flight, which is empty, there would be room for as
+// many more as the check allows.
+func TestRecordsOfChecksAreReadInOneWay(t *testing.T) {
+	t.Parallel()
+	const usual = `{"schema":1,"inFlight":[{"machine":"worker-a","uid":"machine-a","at":"2026-01-01T09:59:10Z"}]}`
+	if r, err := parseRecord(usual); err != nil || !r.has("machine-a") {
+		t.Fatalf("read %+v: %v", r, err)
+	}
+	for name, change := range map[string][2]string{
+		"a field twice":              {`}]}`, `}],"inFlight":[]}`},
+		"a field of a Machine twice": {`"uid":"machine-a"`, `"uid":"machine-a","uid":"machine-b"`},
+		"a field in capitals":        {`"inFlight"`, `"INFLIGHT"`},
+		"a field of nobody":          {`}]}`, `}],"x":1}`},
+		"something behind it":        {`}]}`, `}]}{}`},
+		"a newer schema":             {`"schema":1`, `"schema":2`},
+		"no schema":                  {`"schema":1,`, ``},
+		"a step before the first":    {`"at"`, `"step":-1,"at"`},
+	} {
+		text := strings.Replace(usual, change[0], change[1], 1)
+		if r, err := parseRecord(text); err == nil {
+			t.Errorf("%s: %s was read as %+v", name, text, r)
+		}
+	}
+}
+
 // Rules of a few lines that repeat themselves would take the memory of the function in each scan (2c).
 func TestRulesThatExpandAreNotUnderstood(t *testing.T) {
 	t.Parallel()

@@ -319,6 +319,42 @@ func TestRecordsAreReadInOneWay(t *testing.T) {
 			t.Errorf("%s: read %v", name, l)
 		}
 	}
+	state := func(text string) error { _, err := ParseSweepState(text); return err }
+	budget := func(text string) error {
+		_, err := ParseDisruptions(&corev1.ConfigMap{Data: map[string]string{DisruptionKey: text}})
+		return err
+	}
+	victims := func(text string) error {
+		_, err := Victims(&MachineSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationVictims: text}}})
+		return err
+	}
+	for _, of := range []struct {
+		read  func(string) error
+		usual string
+		not   []string
+	}{
+		{state, `{"schema":1,"sightings":{"a/b":"2026-01-01T00:00:00Z"}}`, []string{
+			`{"schema":1,"sightings":{"a/b":"2026-01-01T00:00:00Z"},"sightings":{}}`, `{"schema":1,"sightings":{"a/b":"2026-01-01T00:00:00Z","a/b":"2025-01-01T00:00:00Z"}}`,
+			`{"schema":1,"SIGHTINGS":{"a/b":"2026-01-01T00:00:00Z"}}`, `{"schema":1,"x":1}`, `{"schema":1}{}`, `{"schema":2}`,
+		}},
+		{budget, `{"schema":1,"slots":[{"namespace":"n","machine":"m","uid":"u","by":"b","at":"2026-01-01T00:00:00Z"}]}`, []string{
+			`{"schema":1,"slots":[{"namespace":"n","machine":"m","uid":"u","by":"b","at":"2026-01-01T00:00:00Z"}],"slots":[]}`,
+			`{"schema":1,"slots":[{"namespace":"n","machine":"m","uid":"u","uid":"v","by":"b","at":"2026-01-01T00:00:00Z"}]}`,
+			`{"schema":1,"Slots":[]}`, `{"schema":1,"x":1}`, `{"schema":1}{}`, `{"schema":2}`,
+		}},
+		{victims, `[{"name":"a","uid":"u","plan":"p"}]`, []string{
+			`[{"name":"a","uid":"u","plan":"p","name":"b"}]`, `[{"Name":"a","uid":"u","plan":"p"}]`, `[{"name":"a","uid":"u","plan":"p","x":1}]`, `[{"name":"a","uid":"u","plan":"p"}][]`,
+		}},
+	} {
+		if err := of.read(of.usual); err != nil {
+			t.Errorf("%s: %v", of.usual, err)
+		}
+		for _, text := range of.not {
+			if of.read(text) == nil {
+				t.Errorf("%s was read", text)
+			}
+		}
+	}
 	const intent = `{"schema":1,"attempt":1,"token":"t","account":"a","startedAt":"2026-01-01T00:00:00Z","outcome":"refused","outcome":""}`
 	m := &Machine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationIntent: intent}}}
 	if i, err := ParseIntent(m); err == nil {
