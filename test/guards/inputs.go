@@ -43,6 +43,8 @@ var inputs = []Guard{
 		return provider.Errorf(provider.Denied, "%q is no address`, ""},
 	{"link-local-is-no-cloud", "4", reach, `	if at.IsLinkLocalUnicast() {`, `	if false {`, ""},
 	{"api-server-is-no-cloud", "4", reach, `	if api, err := netip.ParseAddr(os.Getenv("KUBERNETES_SERVICE_HOST")); err == nil && at == plain(api) {`, `	if api, err := netip.ParseAddr(os.Getenv("KUBERNETES_SERVICE_HOST")); err == nil && at == plain(api) && false {`, ""},
+	{"ec2-is-asked-over-http", "4", "shared/provider/aws/client.go", `u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {`, `u.Host == "" {`, ""},
+	{"openstack-is-asked-over-http", "4", "shared/provider/openstack/clouds.go", ` || at.Scheme != "http" && at.Scheme != "https" || at.User`, ` || at.User`, "./shared/provider/openstack -run=TestClouds"},
 	{"aws-follows-no-redirect", "4", "shared/provider/aws/client.go", `		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 `, "", ""},
 	{"openstack-follows-no-redirect", "4", "shared/provider/openstack/session.go", `		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -64,6 +64,18 @@ func TestEndpointsThatNeedNotProveWhoTheyAre(t *testing.T) {
 	}
 }
 
+// What is no address of a host over http or https is refused before anything is sent, with the key that says it (RELIABILITY 4).
+func TestEndpointsAreAskedOverHTTP(t *testing.T) {
+	t.Parallel()
+	for _, endpoint := range []string{"ftp://ec2.test", "file:///etc/passwd", "unix:///run/ec2.sock", "gopher://ec2.test:70", "ec2.test", "//ec2.test", "https://", "https:ec2.test", ":"} {
+		keys := map[string][]byte{"aws_access_key_id": []byte("a"), "aws_secret_access_key": []byte("b"), "aws_endpoint_url": []byte(endpoint)}
+		_, err := Provider(nil).Open(t.Context(), provider.Account{Region: "r", ClusterID: "c", Credentials: keys})
+		if provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "aws_endpoint_url is no URL") {
+			t.Errorf("%q: %v", endpoint, err)
+		}
+	}
+}
+
 // elsewhere sends whoever asks to another host, and remembers who was asked.
 type elsewhere struct{ asked }
 
