@@ -19,8 +19,12 @@ import (
 	"time"
 )
 
-// product is the package that every function's process is built of.
-const product = "github.com/machine-functions/machine-functions"
+// Every function's process is built of the product, of the runtime that kn func links around it, and of what Go itself has.
+const (
+	product = "github.com/machine-functions/machine-functions"
+	server  = "knative.dev/func-go/http"
+	library = "stdlib" // as whoever looks for vulnerabilities calls it
+)
 
 func main() {
 	if err := run(os.Stdout); err != nil {
@@ -30,10 +34,16 @@ func main() {
 }
 
 func run(out io.Writer) error {
-	parts, err := modules(product)
+	parts, err := modules(product, server)
 	if err != nil {
 		return err
 	}
+	version, err := exec.Command("go", "env", "GOVERSION").Output() //nolint:noctx // it ends by itself
+	if err != nil {
+		return fmt.Errorf("which Go builds: %w", err)
+	}
+	number, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(version)), "go"), " ")
+	parts = append(parts, module{Path: library, Version: number})
 	commit, made := committed()
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", " ")
@@ -46,13 +56,14 @@ type module struct {
 	Main               bool
 }
 
-// modules returns the modules that the packages behind a package come from, each once, sorted by path.
-func modules(of string) ([]module, error) {
-	cmd := exec.Command("go", "list", "-deps", "-json=Module", of) //nolint:noctx // it ends by itself
+// modules returns the modules that the packages behind some packages come from on Linux, each once, sorted by path.
+func modules(of ...string) ([]module, error) {
+	cmd := exec.Command("go", append([]string{"list", "-deps", "-json=Module"}, of...)...) //nolint:noctx,gosec // it ends by itself; they are ours
+	cmd.Env = append(os.Environ(), "GOOS=linux")
 	cmd.Stderr = os.Stderr
 	text, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", of, err)
+		return nil, fmt.Errorf("list %v: %w", of, err)
 	}
 	var all []module
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {
@@ -60,7 +71,7 @@ func modules(of string) ([]module, error) {
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, fmt.Errorf("list %s: %w", of, err)
+			return nil, fmt.Errorf("list %v: %w", of, err)
 		}
 		if p.Module != nil && !slices.Contains(all, *p.Module) { // else of the standard library
 			all = append(all, *p.Module)
@@ -140,6 +151,9 @@ func bill(parts []module, commit string, made time.Time) document {
 		}
 		if m.Sum != "" {
 			p.Comment = "go.sum: " + m.Sum
+		}
+		if m.Path == library {
+			p.From, p.Declared = "https://go.dev/dl/go"+m.Version+".src.tar.gz", "BSD-3-Clause"
 		}
 		if m.Main {
 			p.Version, p.From, p.Declared, self = commit, "git+https://"+m.Path+"@"+commit, "Apache-2.0", p.ID

@@ -6,13 +6,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// The bill names the product with what it is built of, each module once, with the hash that go.sum has; and nothing that only
-// tests need.
+// The bill names the product with what every function's process is built of, the runtime that serves it and Go's own library among it,
+// each module once, with the hash that go.sum has; and nothing that only tests need.
 func TestBillIsWhatIsBuilt(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer
@@ -34,17 +35,21 @@ func TestBillIsWhatIsBuilt(t *testing.T) {
 		}
 		names[p.Name] = true
 		sum := strings.TrimPrefix(p.Comment, "go.sum: ")
-		if p.Name != product && !strings.Contains(string(sums), p.Name+" "+p.Version+" "+sum) {
+		if p.Name != product && p.Name != library && !strings.Contains(string(sums), p.Name+" "+p.Version+" "+sum) {
 			t.Errorf("%s %s: go.sum has no hash %q", p.Name, p.Version, sum)
 		}
 		if p.ID == "" || strings.ContainsAny(p.ID, "/_@") || p.Version == "" {
 			t.Errorf("%+v", p)
 		}
 	}
-	for _, want := range []string{product, "k8s.io/api", "github.com/openshift/api", "github.com/cloudevents/sdk-go/v2"} {
+	for _, want := range []string{product, "k8s.io/api", "github.com/openshift/api", "github.com/cloudevents/sdk-go/v2", "knative.dev/func-go"} {
 		if !names[want] {
 			t.Errorf("%s is missing", want)
 		}
+	}
+	if at := slices.IndexFunc(d.Packages, func(p part) bool { return p.Name == library }); at < 0 || "go"+d.Packages[at].Version != runtime.Version() ||
+		d.Packages[at].Refs[0].Locator != "pkg:golang/stdlib@"+d.Packages[at].Version {
+		t.Errorf("Go's own library, of %s, is not in it", runtime.Version())
 	}
 	if names["github.com/google/go-cmp"] {
 		t.Error("what only tests need is in it")
