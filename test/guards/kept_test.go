@@ -3,6 +3,7 @@
 package guards
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,12 +30,19 @@ func guardsOfKept(t *testing.T) map[string]int {
 	return named
 }
 
+// Guards that kept schedules name are some, and docs/without-a-leader.md says how often one is named.
 func TestKeptSchedulesNameGuards(t *testing.T) {
 	t.Parallel()
-	for name := range guardsOfKept(t) {
+	all := 0
+	for name, n := range guardsOfKept(t) {
+		all += n
 		if !slices.ContainsFunc(All(), func(g Guard) bool { return g.Name == name }) {
 			t.Errorf("a kept schedule names %s, which is no guard", name)
 		}
+	}
+	text, err := os.ReadFile(filepath.Join(root, "docs/without-a-leader.md"))
+	if says := fmt.Sprintf("Of those kept %d name the guard", all); err != nil || !strings.Contains(string(text), says) {
+		t.Errorf("docs/without-a-leader.md does not say %q: %v", says, err)
 	}
 }
 
