@@ -3,6 +3,8 @@
 package sim
 
 import (
+	"bytes"
+	"encoding/json"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -47,11 +49,14 @@ func TestForgedEventsDoNothing(t *testing.T) {
 		servers[i] = runner.NewServer(w.Runner(f), []string{machine.Namespace})
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	codes := map[int]int{}
+	codes, structured := map[int]int{}, 0
 	for i := range n {
-		answer := httptest.NewRecorder()
-		servers[i%len(servers)].Handle(answer, forge(r, machines).WithContext(t.Context()))
+		answer, event := httptest.NewRecorder(), forge(r, machines)
+		servers[i%len(servers)].Handle(answer, event.WithContext(t.Context()))
 		codes[answer.Code]++
+		if event.Header.Get("Ce-Id") == "" && answer.Code == http.StatusAccepted {
+			structured++
+		}
 		if answer.Code == http.StatusInternalServerError {
 			t.Fatalf("a panic after %d events", i)
 		}
@@ -59,10 +64,10 @@ func TestForgedEventsDoNothing(t *testing.T) {
 	if wrote := w.API.Writes()[writes:]; len(wrote) > 0 || len(w.Cloud.History()) != calls {
 		t.Errorf("%d writes, %d changes in the cloud: %v", len(wrote), len(w.Cloud.History())-calls, wrote[:min(5, len(wrote))])
 	}
-	if codes[http.StatusAccepted] < n/10 || codes[http.StatusBadRequest] < n/10 || codes[http.StatusOK] < n/1000 {
-		t.Errorf("the events are too much alike: %v", codes)
+	if codes[http.StatusAccepted] < n/10 || codes[http.StatusBadRequest] < n/10 || codes[http.StatusOK] < n/1000 || structured < n/100 {
+		t.Errorf("the events are too much alike: %v, %d structured ones taken", codes, structured)
 	}
-	t.Logf("%d events: %v", n, codes)
+	t.Logf("%d events: %v, %d structured ones taken", n, codes, structured)
 	w.Pass(24 * time.Hour)
 	settle(t, w, 60)
 	if left := memory.List[*machine.Machine](w.API); len(left) != 1 {
@@ -90,11 +95,31 @@ func forge(r *rand.Rand, machines []*machine.Machine) *http.Request {
 			request.Header.Set(name, value)
 		}
 	}
+	if r.IntN(8) == 0 {
+		return inOne(request)
+	}
 	switch r.IntN(20) {
 	case 0:
 		request.Header.Set(pick("ce-", "ce-_", "ce-na-me", "Ce-Any"), "x")
 	case 1:
 		request.Header.Add(pick("Ce-Name", "Ce-Type", "Content-Type"), "x")
 	}
+	return request
+}
+
+// inOne returns the event of a request in structured mode: all that it says stands in its body, the data too.
+func inOne(r *http.Request) *http.Request {
+	said := map[string]any{"data": map[string]any{"kind": "Machine", "metadata": map[string]any{"name": "worker", "deletionTimestamp": "2026-01-01T00:00:00Z"}}}
+	for header, values := range r.Header {
+		if name, is := strings.CutPrefix(strings.ToLower(header), "ce-"); is {
+			said[name] = values[0]
+		}
+	}
+	body, err := json.Marshal(said)
+	if err != nil {
+		panic(err) // of words alone
+	}
+	request := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
+	request.Header.Set("Content-Type", "application/cloudevents+json")
 	return request
 }
