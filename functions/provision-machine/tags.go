@@ -82,7 +82,7 @@ const tagPauseSchema = 1
 func tagPauseOf(m *machine.Machine) tagPause {
 	var p tagPause
 	text, ok := m.Annotations[machine.AnnotationTagsRefused]
-	if !ok || json.Unmarshal([]byte(text), &p) != nil || p.Schema > tagPauseSchema {
+	if !ok || json.Unmarshal([]byte(text), &p) != nil || p.Schema > tagPauseSchema || p.Failures < 0 {
 		return tagPause{}
 	}
 	return p

@@ -151,7 +151,7 @@ type Left struct {
 }
 
 // ParseState reads the value under StateKey; the empty text is a state without memories. It refuses unknown fields,
-// fields said twice and a newer schema.
+// fields said twice, counts below what there can be, and a newer schema.
 func ParseState(text string) (State, error) {
 	if text == "" {
 		return State{Schema: stateSchema}, nil
@@ -163,6 +163,11 @@ func ParseState(text string) (State, error) {
 	}
 	if s.Schema < stateSchema || s.Schema > leftSchema {
 		return State{}, fmt.Errorf("parse autoscaler state: schema %d, want %d to %d", s.Schema, stateSchema, leftSchema)
+	}
+	for id, g := range s.Groups { // how long to wait follows from these counts
+		if g.Failures < 0 || slices.ContainsFunc(g.Useless, func(u Useless) bool { return u.Times < 1 }) {
+			return State{}, fmt.Errorf("parse autoscaler state: group %s counts what there cannot be", id)
+		}
 	}
 	return s, nil
 }

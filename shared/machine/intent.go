@@ -70,6 +70,9 @@ func ParseIntent(m *Machine) (*Intent, error) {
 	if i.Schema != intentSchema || i.Attempt < 1 || i.Token == "" {
 		return nil, fmt.Errorf("annotation %s: schema %d attempt %d is not ours to read", AnnotationIntent, i.Schema, i.Attempt)
 	}
+	if i.Failures < 0 { // how long to wait after them follows from how many they are
+		return nil, fmt.Errorf("annotation %s: %d failures", AnnotationIntent, i.Failures)
+	}
 	return &i, nil
 }
 

@@ -77,6 +77,8 @@ func ParseLedger(text string) (Ledger, error) {
 	switch {
 	case l.Schema != ledgerSchema:
 		return Ledger{}, fmt.Errorf("parse ledger: schema %d, want %d", l.Schema, ledgerSchema)
+	case l.Failures < 0: // how long to wait after them follows from how many they are
+		return Ledger{}, fmt.Errorf("parse ledger: %d failures", l.Failures)
 	case l.Next > maxNext:
 		return Ledger{}, fmt.Errorf("parse ledger: next %d, at most %d can be", l.Next, maxNext)
 	case l.Next < 0, len(l.Active) > 0 && l.Active[len(l.Active)-1] >= l.Next:

@@ -56,6 +56,7 @@ func TestParseLedgerRefuses(t *testing.T) {
 		"more than a set can have":   `{"schema":1,"setUID":"s","next":9000000000000000000,"active":"0"}`,
 		"one more":                   `{"schema":1,"setUID":"s","next":1000000001,"active":"0"}`,
 		"descending ordinals":        `{"schema":1,"setUID":"s","next":9,"active":"3,1"}`,
+		"fewer failures than none":   `{"schema":1,"setUID":"s","next":1,"active":"0","failures":-1,"nextCreateAt":"2026-01-01T00:00:00Z"}`,
 		"a range that is a bomb":     `{"schema":1,"setUID":"s","next":9999999999,"active":"0-999999999"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,9 +183,10 @@ func TestParseIntentRefuses(t *testing.T) {
 	}
 	for name, change := range map[string][2]string{
 		"a newer schema, with the fields of today": {`"schema":1`, `"schema":2`},
-		"no schema":      {`"schema":1,`, ``},
-		"no attempt yet": {`"attempt":1`, `"attempt":0`},
-		"no token":       {`"token":"t"`, `"token":""`},
+		"no schema":                {`"schema":1,`, ``},
+		"no attempt yet":           {`"attempt":1`, `"attempt":0`},
+		"no token":                 {`"token":"t"`, `"token":""`},
+		"fewer failures than none": {`"attempt":1`, `"attempt":1,"failures":-1`},
 	} {
 		if text := strings.Replace(today, change[0], change[1], 1); read(text) == nil {
 			t.Errorf("%s: %s was read", name, text)
@@ -371,10 +373,12 @@ func FuzzRecords(f *testing.F) {
 	f.Add(`{"schema":2}`)
 	f.Add(`{"schema":1,"setUID":"s","next":-1,"active":"5-1,3"}`)
 	f.Add(`{"schema":1,"schema":2}`)
+	f.Add(`{"schema":1,"setUID":"s","next":1,"active":"0","failures":-1,"nextCreateAt":"2026-01-01T00:00:00Z"}`)
+	f.Add(`{"schema":1,"attempt":1,"token":"t","account":"a","startedAt":"2026-01-01T00:00:00Z","failures":-9223372036854775808}`)
 	f.Add(`{"schema":1,"attempt":1,"token":"t","request":` + strings.Repeat("[", 20000))
 	f.Fuzz(func(t *testing.T, text string) {
 		if l, err := ParseLedger(text); err == nil {
-			if again, err := ParseLedger(l.String()); err != nil || again.String() != l.String() {
+			if again, err := ParseLedger(l.String()); err != nil || again.String() != l.String() || l.Failures < 0 {
 				t.Errorf("ledger %q became %q: %v", text, l, err)
 			}
 		}
@@ -386,7 +390,7 @@ func FuzzRecords(f *testing.F) {
 		}
 		if i, err := ParseIntent(m); err == nil && i != nil {
 			m.Annotations[AnnotationIntent] = i.String()
-			if again, err := ParseIntent(m); err != nil || again == nil || again.String() != i.String() {
+			if again, err := ParseIntent(m); err != nil || again == nil || again.String() != i.String() || i.Failures < 0 {
 				t.Errorf("intent %q became %q, then %v: %v", text, i, again, err)
 			}
 		}
