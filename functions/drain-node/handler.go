@@ -39,32 +39,38 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	claimed := false // the control-plane slot is claimed by this plan
 	draining := map[*corev1.Node]bool{}
 	for _, m := range due(s) {
-		n := nodeOf(s, m)
-		if n == nil && machine.FoundNoNode(m) {
-			continue
-		}
-		if _, _, err := limitOf(m); err != nil {
-			p.Notes = append(p.Notes, plan.Warning(m, "FailedValidate", err.Error()).From(source))
-		}
-		if n != nil && draining[n] {
-			continue // another Machine claims the same Node: one plan is enough
-		}
-		d := drain{Snapshot: s, m: m, n: n, others: others(s, m, n)}
-		draining[n] = true
-		for _, other := range d.others {
-			draining[other] = true
-		}
-		p.Add(d.step(&claimed)...)
+		s.Apart(m, func() {
+			n := nodeOf(s, m)
+			if n == nil && machine.FoundNoNode(m) {
+				return
+			}
+			if _, _, err := limitOf(m); err != nil {
+				p.Notes = append(p.Notes, plan.Warning(m, "FailedValidate", err.Error()).From(source))
+			}
+			if n != nil && draining[n] {
+				return // another Machine claims the same Node: one plan is enough
+			}
+			d := drain{Snapshot: s, m: m, n: n, others: others(s, m, n)}
+			draining[n] = true
+			for _, other := range d.others {
+				draining[other] = true
+			}
+			p.Add(d.step(&claimed)...)
+		})
 	}
 	for _, m := range undeleted(s) {
-		next := m.DeepCopy()
-		forget(next)
-		p.Add(plan.Sequence{Do: []plan.Action{plan.UpdateStatus{Old: m, New: next, Why: "it is not being deleted: what it says of a drain is of another time"}}})
+		s.Apart(m, func() {
+			next := m.DeepCopy()
+			forget(next)
+			p.Then(plan.UpdateStatus{Old: m, New: next, Why: "it is not being deleted: what it says of a drain is of another time"})
+		})
 	}
 	for _, n := range s.Nodes {
-		if r, ok := removalOf(s, n); ok && !draining[n] {
-			p.Add(empty(s, n, r)...)
-		}
+		s.Apart(n, func() {
+			if r, ok := removalOf(s, n); ok && !draining[n] {
+				p.Add(empty(s, n, r)...)
+			}
+		})
 	}
 	return p.Untried(s.Outcomes)
 }

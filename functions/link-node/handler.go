@@ -98,21 +98,23 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	machines := machine.IndexOf(s.Machines)
 	fits := machines.NodesOf(s.Nodes)
 	for _, n := range s.Nodes {
-		ms := machines.Of(n)
-		switch {
-		case len(ms) > 1:
-			p.Notes = append(p.Notes, plan.Warning(n, "AmbiguousMachine", "more than one machine fits, nothing is written: "+names(ms)))
-		case len(ms) == 0 && s.Has(snapshot.All("Machine")):
-			p.Notes = append(p.Notes, denied(machines, fits, n)...)
-		case len(ms) == 0 || s.Request.Is("Node") && s.Request.Name != n.Name || machine.IsPaused(ms[0]):
-		case len(fits[ms[0]]) > 1:
-			p.Notes = append(p.Notes, plan.Warning(ms[0], "AmbiguousNode", "more than one node fits, no link is written: "+names(fits[ms[0]])))
-		case s.Has(snapshot.All("Machine")) || machine.IsNodeOf(ms[0], n) || named(ms[0], n):
-			p.Add(link(s, ms[0], n))
-		}
+		s.Apart(n, func() {
+			ms := machines.Of(n)
+			switch {
+			case len(ms) > 1:
+				p.Notes = append(p.Notes, plan.Warning(n, "AmbiguousMachine", "more than one machine fits, nothing is written: "+names(ms)))
+			case len(ms) == 0 && s.Has(snapshot.All("Machine")):
+				p.Notes = append(p.Notes, denied(machines, fits, n)...)
+			case len(ms) == 0 || s.Request.Is("Node") && s.Request.Name != n.Name || machine.IsPaused(ms[0]):
+			case len(fits[ms[0]]) > 1:
+				p.Notes = append(p.Notes, plan.Warning(ms[0], "AmbiguousNode", "more than one node fits, no link is written: "+names(fits[ms[0]])))
+			case s.Has(snapshot.All("Machine")) || machine.IsNodeOf(ms[0], n) || named(ms[0], n):
+				p.Add(link(s, ms[0], n))
+			}
+		})
 	}
 	for _, m := range s.Machines {
-		p.Then(counted(s, m, fits[m])...)
+		s.Apart(m, func() { p.Then(counted(s, m, fits[m])...) })
 	}
 	return p.Untried(s.Outcomes)
 }

@@ -43,7 +43,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	fresh, known := accounts{}, &claims{}
 	for _, m := range s.Machines {
 		if asked(s, m) {
-			p.Add(step(s, m, fresh, known))
+			s.Apart(m, func() { p.Add(step(s, m, fresh, known)) })
 		}
 	}
 	if a := fresh.remember(s); a != nil {
@@ -52,7 +52,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	p.Notes = append(p.Notes, clusterChanged(s)...)
 	if s.Request.Scan() || s.Request.Is("MachineSet") {
 		for _, set := range s.MachineSets {
-			p.Add(annotateCapacity(s, set), followStock(s, set))
+			s.Apart(set, func() { p.Add(annotateCapacity(s, set), followStock(s, set)) })
 		}
 	}
 	return p.Untried(s.Outcomes)

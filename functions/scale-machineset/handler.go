@@ -34,7 +34,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	all := herdOf(s)
 	for _, set := range s.MachineSets {
 		if set.DeletionTimestamp == nil && complete(s, set) { // garbage collection removes a deleted set's Machines (B39)
-			scale(&p, s, set, all)
+			s.Apart(set, func() { scale(&p, s, set, all) })
 		}
 	}
 	return p.Untried(s.Outcomes)

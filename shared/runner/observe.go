@@ -15,6 +15,9 @@ import (
 // earlier round is kept but the outcomes, and where a cloud is slow what it said ([invocation.known]).
 func (i *invocation) observe(ctx context.Context) (snapshot.Snapshot, error) {
 	s := snapshot.Snapshot{Before: i.last, Request: i.request, Invocation: i.id, Outcomes: i.outcomes, Records: i.records}
+	if i.survives {
+		s.Survive = i.poisoned
+	}
 	i.accounts, i.opened = map[string]account{}, map[lead]*opening{}
 	i.pretended.found = map[snapshot.Query]map[string]string{}
 	i.reading, i.before, i.asked = 0, i.asked, nil

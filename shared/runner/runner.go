@@ -60,10 +60,11 @@ type Runner struct {
 	// begins anew.
 	Records *machine.Records
 
-	busy    chan struct{} // one for each invocation that does more than wait for the API server; nil: any number
-	told    once[plan.Note]
-	deleted once[string]              // instances whose removal a cloud accepted
-	scanned atomic.Pointer[time.Time] // when the latest scan that carried out what it decided read last, by the API server's clock; nil: none did
+	survives bool          // a panic over one object keeps nobody from deciding about the others
+	busy     chan struct{} // one for each invocation that does more than wait for the API server; nil: any number
+	told     once[plan.Note]
+	deleted  once[string]              // instances whose removal a cloud accepted
+	scanned  atomic.Pointer[time.Time] // when the latest scan that carried out what it decided read last, by the API server's clock; nil: none did
 }
 
 // Handle runs the function for whoever woke it, until it is quiet. It returns everything that was planned. The error
@@ -154,6 +155,7 @@ type invocation struct {
 	decided    bool        // every action of a plan had its turn, whatever single ones were answered
 	unfinished bool        // something was left for later, for want of time or because an outcome is unknown
 	pretended  pretended   // by a dry run
+	poison     []plan.Note // of objects over which the decision at hand panicked
 	log        *slog.Logger
 }
 
@@ -178,7 +180,9 @@ func (i *invocation) proceed(ctx context.Context, s snapshot.Snapshot, round int
 		return false, err
 	}
 	defer done()
+	i.poison = nil
 	p := i.Function.Decide(s)
+	p.Notes = append(p.Notes, i.poison...)
 	i.record(p)
 	i.recordScenario(s, p, round)
 	i.logPlan(p, round)

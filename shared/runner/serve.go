@@ -53,6 +53,7 @@ func NewServer(r *Runner, namespaces []string) *Server {
 	}
 	s.flights.Joined = r.Metrics.Coalesced
 	r.busy = make(chan struct{}, maxBusy)
+	r.survives = true
 	return s
 }
 

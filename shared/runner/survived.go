@@ -45,3 +45,19 @@ func (c *Clouds) panicked(account, call string, secrets *unspoken, v any) error 
 	}
 	return provider.Errorf(provider.Unknown, "%s: the driver panicked: %s", call, text)
 }
+
+// poisoned takes a panic over one object, which is a fault of ours: all others are decided about, and the request about this one has not
+// succeeded. It is counted, told of the object, and logged with its stack, both once in five minutes.
+func (i *invocation) poisoned(o plan.Object, v any) {
+	p := beside.Caught(v)
+	i.Metrics.Panicked()
+	i.unfinished = true
+	note := plan.Warning(o, "ReconcileError", fmt.Sprintf("%s panicked over it, which is a fault of ours, and does nothing to it: %v", i.Function.Name, p.Value))
+	note.Source = i.Function.Name
+	i.poison = append(i.poison, note)
+	logged := note
+	logged.Reason, logged.Message = keyStack, plan.Gist(note.Message)
+	if i.told.fresh(logged, time.Now(), toldFor) {
+		i.log.Error("panic", keyObject, plan.Name(note.Object.Kind, note.Object.Namespace, note.Object.Name), keyError, p.Value, keyStack, p.Stack)
+	}
+}

@@ -49,6 +49,7 @@ type Snapshot struct {
 	Outcomes   map[plan.Key]plan.Outcome // what every action of this invocation answered so far
 	Records    *machine.Records          // what this invocation has read of records so far; nil: they are read each time
 	Served     []string                  // the namespaces that the deployment serves: Machines of others are in no list
+	Survive    func(plan.Object, any)    // is told of a panic over one object, see Apart; nil: it ends the decision
 
 	Machines               []*machine.Machine
 	MachineSets            []*machine.MachineSet
@@ -83,6 +84,19 @@ type Snapshot struct {
 	Accounts map[string]Account  // by account key: the answer to each bulk list
 
 	asked map[Query]bool
+}
+
+// Apart calls decide, which decides about o and what others do not need. That it panics over one object, a fault of ours, keeps nobody
+// from deciding about all others where somebody is told of it (2c, R-L4); what it had decided until then stands.
+func (s Snapshot) Apart(o plan.Object, decide func()) {
+	if s.Survive != nil {
+		defer func() {
+			if v := recover(); v != nil {
+				s.Survive(o, v)
+			}
+		}()
+	}
+	decide()
 }
 
 // Cloud is what the cloud of one Machine answered in this observation. Code and Message are set if the lookup
