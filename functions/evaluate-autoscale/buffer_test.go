@@ -90,3 +90,18 @@ func TestBufferTakesNoPlaceOfAPod(t *testing.T) {
 		t.Errorf("Nodes for the Pod that waits, and for the buffer: %s, want [1] [1]", got)
 	}
 }
+
+// A cluster serves the same buffer in both versions: its room is kept once (SPEC C83).
+func TestBufferOfBothVersionsIsOne(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.set(t, "s", 0, 4, midsize(), nil)
+	w.yaml(t, "{apiVersion: v1, kind: PodTemplate, metadata: {name: chunk, namespace: default, uid: template}, template: {spec: {containers: [{name: c, resources: {requests: {cpu: 3}}}]}}}")
+	for _, version := range []string{"v1beta1", "v1alpha1"} {
+		w.yaml(t, fmt.Sprintf("{apiVersion: autoscaling.x-k8s.io/%s, kind: CapacityBuffer, metadata: {name: b, namespace: default, uid: buffer}, spec: {podTemplateRef: {name: chunk}, replicas: 1}}", version))
+	}
+	w.scans(t, 2)
+	if got := w.replicas("s")[0]; got != 1 {
+		t.Errorf("%d Nodes for one place of three cores", got)
+	}
+}

@@ -38,8 +38,8 @@ func TestNodeThatDidNotHelpIsNotRepeated(t *testing.T) {
 		w.victimsGo(t)
 		w.now = w.now.Add(10 * time.Second)
 	}
-	if w.born > 2 {
-		t.Errorf("%d Nodes came in three hours", w.born)
+	if w.born != 2 {
+		t.Errorf("%d Nodes came in three hours, want 2", w.born)
 	}
 	if got := w.replicas("s"); got[0] != 1 {
 		t.Errorf("%d Nodes are there", got)
