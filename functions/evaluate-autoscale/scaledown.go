@@ -155,10 +155,8 @@ func (sc *scan) candidates(r room) (all []candidate, others []int) {
 			if why != "" {
 				sc.because(c.node, why)
 			}
-			if c.ready {
-				others = append(others, i)
-			}
-			if repacks && c.group != nil && why != "" && why != whyDisabled && c.ready {
+			others = append(others, i)
+			if repacks && c.group != nil && why != "" && why != whyDisabled {
 				c.own, c.pods = sc.moves(i)
 				sc.used = append(sc.used, c)
 			}

@@ -32,14 +32,14 @@ func (sc *scan) wave(to int32, served []*corev1.Pod) autoscaling.Wave {
 }
 
 // followWaves forgets the waves that are no longer on their way: their Nodes came and have settled, are not wanted any
-// more, or took too long. A group that is backed off, or whose request timed out, has none: its Pods look for another.
+// more, or took too long, as those of a request that timed out did. A group that is backed off has none: its Pods look for another.
 func (sc *scan) followWaves(g *group) {
 	n := sc.state.Groups[g.id]
 	if len(n.Waves) == 0 {
 		return
 	}
 	here := g.target - g.awaited() - g.settling
-	lost := sc.backedOff(g) || n.Request != nil && n.Request.TimedOut
+	lost := sc.backedOff(g)
 	var waves []autoscaling.Wave
 	for _, w := range n.Waves {
 		switch {
