@@ -85,10 +85,11 @@ func (sc *scan) wrote(n *corev1.Node) bool {
 	return false
 }
 
-// begun reports that the Machine is on its way out: by our commit, or because somebody deletes it anyway, or is about to.
+// begun reports that the Machine is on its way out: by our commit, or because somebody deletes it anyway, or is about to. One that its set
+// names is taken off the target already, whatever the state says of the write that did so, which may have had no answer.
 func (sc *scan) begun(r autoscaling.Removal) bool {
 	m := sc.machines[r.MachineUID]
-	return m == nil || m.DeletionTimestamp != nil || r.Committed != nil || sc.retired[m.UID]
+	return m == nil || m.DeletionTimestamp != nil || r.Committed != nil || sc.retired[m.UID] || sc.named[m.UID]
 }
 
 // expired reports that the Machine is gone and only its Node is left: for so long that nobody is about to remove that. A

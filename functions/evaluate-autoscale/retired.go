@@ -5,6 +5,8 @@ package evaluateautoscale
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
 // findRetired finds the Machines of a group that its ledger has chosen to go, and that nobody has deleted yet, with their Nodes: whoever
@@ -32,6 +34,23 @@ func (sc *scan) findRetired(g *group) {
 		sc.retired[m.machine.UID] = true
 		if m.node != nil {
 			sc.retired[m.node.UID] = true
+		}
+	}
+}
+
+// findNamed finds the Machines of a group that its set names to go.
+func (sc *scan) findNamed(g *group) {
+	victims, _ := machine.Victims(g.set) // unreadable: the set loses nobody
+	if len(victims) == 0 {
+		return
+	}
+	by := map[string]machine.Victim{}
+	for _, v := range victims {
+		by[v.Name] = v
+	}
+	for _, m := range g.members {
+		if v, ok := by[m.machine.Name]; ok && v.Is(m.machine) {
+			sc.named[m.machine.UID] = true
 		}
 	}
 }

@@ -37,6 +37,7 @@ type scan struct {
 	machines map[types.UID]*machine.Machine
 	goes     map[*corev1.Node]bool // its Machine, of a group, is on its way out
 	retired  map[types.UID]bool    // Machines that ledgers have chosen to go and nobody has deleted yet, and their Nodes
+	named    map[types.UID]bool    // Machines that their sets name to go
 	gpus     scheduling.GPUs
 	dying    map[*corev1.Node]bool // its Machine, of whatever set, is on its way out
 	guards   map[string]*guards    // disruption budgets by namespace
@@ -100,7 +101,7 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 	found := machine.CandidatesOf(s.Machines, s.Nodes)
 	sc := &scan{
 		Snapshot: s, settings: autoscaling.Effective(ca.Spec), before: state, state: bounded(state, s.Now), groups: groupsOf(s, found), byID: map[string]*group{},
-		of: map[types.UID]*group{}, nodes: map[types.UID]*corev1.Node{}, names: map[string]bool{}, running: map[string][]*corev1.Pod{}, machines: map[types.UID]*machine.Machine{}, goes: map[*corev1.Node]bool{}, retired: map[types.UID]bool{},
+		of: map[types.UID]*group{}, nodes: map[types.UID]*corev1.Node{}, names: map[string]bool{}, running: map[string][]*corev1.Pod{}, machines: map[types.UID]*machine.Machine{}, goes: map[*corev1.Node]bool{}, retired: map[types.UID]bool{}, named: map[types.UID]bool{},
 		dying: dying(s, found),
 		gpus:  scheduling.GPUsOf(s.MachineSets),
 	}
@@ -171,6 +172,7 @@ func (sc *scan) index() {
 	for _, g := range sc.groups {
 		sc.byID[g.id] = g
 		sc.findRetired(g)
+		sc.findNamed(g)
 		for _, m := range g.members {
 			if m.node != nil {
 				sc.of[m.node.UID] = g
