@@ -159,6 +159,19 @@ var controls = []control{
 	{"^R-S11: .*removal of node .* on record", sim.Scaling, nil, of(autoscale, keepsRemovals), nil, story, nil},
 	{"^R-L3: nobody ends it", sim.Scaling, nil, of(autoscale, keepsRemovals), nil, story, nil},
 	{"^R-S14: .* on and on$", sim.Machines, nil, of(link, restless), nil, story, nil},
+	// of a second set, which people leave alone
+	{"^R-S4: .* neighbour's ledger does not hold", sim.Machines, nil, of(scale, makesTwins), beside, story, nil},
+	{"^R-S4: .* were made of the neighbour", sim.Machines, nil, of(scale, takesForDeleted), beside, story, nil},
+	{"^R-S4: .* the neighbour's replicas", sim.Machines, nil, of(link, scales), beside, story, nil},
+	{"^R-S4: .* the neighbour has", sim.Machines, nil, of(scale, generous), beside, story, nil},
+	{"^R-S5: .* retires ordinal .* of the neighbour", sim.Machines, nil, of(scale, takesForDeleted), beside, story, nil},
+	{"^R-S6: .* deletes .* of the neighbour", sim.Machines, nil, of(scale, mistakesOrdinals), beside, story, nil},
+	{"^R-S6: .* deletes .* of the neighbour", sim.Healing, nil, of(repair, selectsAll), beside, swarm, nil},
+	{"^R-S6: .* changes whose", sim.Machines, nil, of(scale, blindToLabels), beside, story, nil},
+	{"^R-S8: .* from the neighbour's Node", sim.Scaling, nil, of(drain, evictsAnybody), beside, swarm, nil},
+	{"^R-S10: .* of the neighbour in flight", sim.Healing, nil, of(repair, selectsAll, hypochondriac), beside, story, nil},
+	{"^R-S11: .* of the neighbour$", sim.Scaling, nil, of(autoscale, taintsAnybody), beside, story, nil},
+	{"^R-L1: .* of the neighbour, which wants", sim.Machines, nil, of(scale, overlooksSecond), beside, story, nil},
 	{"^R-S14: in an hour", sim.Machines, nil, of(link, nowAndThen), nil, swarm, nil},
 }
 

@@ -11,6 +11,13 @@ func TestSwarmOfFewNodes(t *testing.T) { //nolint:paralleltest // it uses all co
 	})
 }
 
+// A second set is there, which people leave alone: nobody takes one set's Machines for the other's (R-S4, R-S5, R-S6).
+func TestSwarmBesideANeighbour(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, a neighbour", 200, 0.15, func(seed uint64) (Config, *Script) {
+		return Config{Level: Level(seed % numLevels), Steps: steps(seed), Neighbour: 1 + int(seed/numLevels%2)}, &Script{Strategy: NewSwarm(seed)}
+	})
+}
+
 // Hooks hold Machines before they are drained (R-S7).
 func TestSwarmOfHooks(t *testing.T) { //nolint:paralleltest // it uses all cores
 	campaign(t, "swarm, hooks", 200, 0.1, func(seed uint64) (Config, *Script) {

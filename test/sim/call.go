@@ -186,7 +186,9 @@ func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapsh
 		case "ConfigMap":
 			c.q.overdue = c.q.play.outwaited()
 		case "MachineSet":
-			c.q.set, c.q.rebuilds = seen.MachineSet(machine.Namespace, setName), c.q.play.rebuilds
+			if q.Name != neighbourName {
+				c.q.set, c.q.rebuilds = seen.MachineSet(machine.Namespace, setName), c.q.play.rebuilds
+			}
 		default:
 		}
 		c.q.play.replaced()

@@ -163,7 +163,7 @@ func (p *Play) mendAll() {
 		ours(&s.Spec.AuthoritativeAPI)
 		mend(&s.Spec.Template.Spec)
 	})
-	for _, m := range p.machines() {
+	for _, m := range p.first() {
 		if m.Labels[machine.LabelMachineSet] != setName && !isMaster(m) {
 			p.added++
 			p.back[m.UID] = p.born

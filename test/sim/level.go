@@ -81,6 +81,7 @@ func (p *Play) setUp() {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: credentials}, Data: map[string][]byte{"key": []byte(Canary), "userData": []byte(Canary)}}
 	p.API.PutSecret(secret)
 	p.put(p.newSet(replicas))
+	p.neighbourUp()
 	if p.other = versions[p.pick(KindWorld, len(versions))]; p.other != nil {
 		for _, f := range p.Functions {
 			p.others = append(p.others, p.other.of(f))
@@ -101,8 +102,10 @@ func (p *Play) setUp() {
 }
 
 // newSet returns the set as people make it.
-func (p *Play) newSet(replicas int32) *machine.MachineSet {
-	set := Set(setName, replicas)
+func (p *Play) newSet(replicas int32) *machine.MachineSet { return p.setNamed(setName, replicas) }
+
+func (p *Play) setNamed(name string, replicas int32) *machine.MachineSet {
+	set := Set(name, replicas)
 	set.Spec.DeletePolicy = p.policy
 	set.Spec.Template.Spec.ProviderSpec.Value = rawExtension(`{"kind":"MemoryMachineProviderSpec","secret":"` + credentials + `","type":"small"}`) // as it is stored
 	if p.hosts != nil {

@@ -72,3 +72,41 @@ func (p *Play) unheardOf(i provider.Instance) bool {
 		return machine.NodeReady(n) && slices.ContainsFunc(p.liveOf(i.UID), of)
 	})
 }
+
+// joinedPort reports whether a port may belong to its Machine's instance: what an attempt left that was over before the latest one, and has
+// no instance, does not.
+func (p *Play) joinedPort(port provider.Instance) bool {
+	live, m := p.liveOf(port.UID), p.owner(port.UID)
+	if len(live) == 0 || m == nil {
+		return len(live) > 0
+	}
+	of := func(in provider.Instance) bool { return in.Token == port.Token }
+	i := p.intentOf(m)
+	return i == nil || i.Token == port.Token || slices.ContainsFunc(live, of)
+}
+
+func (p *Play) failedOwner(i provider.Instance) bool { return p.owner(i.UID) != nil }
+
+func (p *Play) orphaned(n *corev1.Node, machines []*machine.Machine) bool {
+	for _, m := range machines {
+		if isNodeOf(m, n) || machine.ProviderID(m) == n.Spec.ProviderID {
+			return false
+		}
+	}
+	return true
+}
+
+// strays counts the Nodes of hosts that nobody had recorded before storage was restored: nobody takes them away, and they are among those that
+// maxNodesTotal counts.
+func (p *Play) strays() (n int) {
+	if !p.restored || p.hosts == nil {
+		return 0
+	}
+	machines := p.machines()
+	for _, node := range memory.List[*corev1.Node](p.API) {
+		if node.Spec.ProviderID != "" && p.orphaned(node, machines) {
+			n++
+		}
+	}
+	return n
+}

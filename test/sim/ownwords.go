@@ -74,9 +74,12 @@ func ordinalIn(l machine.Ledger, m *machine.Machine) (int, bool) {
 }
 
 // nameAt is what the Machine of an ordinal is called: it follows from the set's UID.
-func nameAt(set types.UID, k int) string {
+func nameAt(set types.UID, k int) string { return nameIn(setName, set, k) }
+
+func nameIn(name string, set types.UID, k int) string {
 	const letters = "bcdfghjklmnpqrstvwxz2456789"
-	name, sum := setName+"-", sha256.Sum256(fmt.Appendf(nil, "%s|%d", set, k))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s|%d", set, k))
+	name += "-"
 	for _, b := range sum[:5] {
 		name += string(letters[int(b)%len(letters)])
 	}

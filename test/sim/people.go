@@ -95,7 +95,7 @@ func (p *Play) does(what int) {
 			p.remove("Node", "", nodes[i].Name)
 		}
 	default:
-		all := p.machines()
+		all := p.first()
 		if i := p.pick(KindWhich, len(all)); i < len(all) {
 			p.userMachine(what, i, all[i])
 		}
@@ -206,6 +206,7 @@ func (p *Play) illness(what int) {
 		p.tracef("nobody hears of instance %s: %v", i.ID, p.silent[i.ProviderID])
 	case userVanish:
 		p.tracef("the cloud loses instance %s", i.ID)
+		p.bereave(i)
 		if p.hosts != nil {
 			p.hosts.vanish(i.ID)
 		} else {
@@ -295,7 +296,7 @@ func (p *Play) wanted(n int32) {
 }
 
 func (p *Play) deleteMachine(i int) {
-	all := p.machines()
+	all := p.first()
 	if i >= len(all) {
 		return
 	}
@@ -329,7 +330,7 @@ func (p *Play) relent() {
 	}
 	kept := false
 	for _, i := range p.instances() {
-		if p.sick[i.ProviderID] && kept {
+		if p.sick[i.ProviderID] && (kept || p.neighbours(p.owner(i.UID))) {
 			delete(p.sick, i.ProviderID)
 		}
 		kept = kept || p.sick[i.ProviderID]

@@ -98,6 +98,8 @@ func (p *Play) atWork() bool {
 	for _, m := range p.machines() {
 		i := p.intentOf(m)
 		switch {
+		case p.bereaved(m):
+			continue
 		case machine.Phase(m) == machine.PhaseFailed: // for people, or for a check that sees it twice
 			return true
 		case m.Status.ErrorReason != nil && *m.Status.ErrorReason == machinev1beta1.DeleteMachineError: // the cloud refused, and is asked less and less often
@@ -109,18 +111,16 @@ func (p *Play) atWork() bool {
 			return true
 		}
 	}
-	set := p.set()
-	if set == nil {
-		return false
-	}
-	l, err := ledgerOf(set)
-	return err == nil && later(l.NextCreateAt)
+	return slices.ContainsFunc(memory.List[*machine.MachineSet](p.API), func(set *machine.MachineSet) bool {
+		l, err := ledgerOf(set)
+		return err == nil && later(l.NextCreateAt)
+	})
 }
 
 // heals reports whether a Node is ill, or something is done about one.
 func (p *Play) heals() bool {
 	for _, n := range memory.List[*corev1.Node](p.API) {
-		if n.Spec.ProviderID != "" && !machine.NodeReady(n) {
+		if n.Spec.ProviderID != "" && !machine.NodeReady(n) && !p.ofBereaved(n) {
 			return true
 		}
 	}
@@ -227,7 +227,7 @@ func (p *Play) replaceLost() {
 	stormy := slices.ContainsFunc(memory.List[*machine.MachineHealthCheck](p.API), func(h *machine.MachineHealthCheck) bool {
 		return strings.Contains(h.Annotations[machine.AnnotationInFlight], `"storm"`)
 	})
-	for i, m := range p.machines() {
+	for i, m := range p.first() {
 		if (stormy || p.spoilt && invalid(m)) && machine.Phase(m) == machine.PhaseFailed && m.DeletionTimestamp == nil {
 			p.deleteMachine(i)
 		}
@@ -245,14 +245,19 @@ func (p *Play) wrong() string {
 			return fmt.Sprintf("R-L2: %s is still being deleted", m.Name)
 		}
 	}
-	n := 0
+	n, beside := 0, 0
 	for _, m := range machines {
-		if !isMaster(m) {
+		if p.neighbours(m) {
+			beside++
+		} else if !isMaster(m) {
 			n++
 		}
 	}
 	if n != int(*set.Spec.Replicas) {
 		return fmt.Sprintf("R-L1: %d Machines, %d are wanted", n, *set.Spec.Replicas)
+	}
+	if beside != p.Neighbour {
+		return fmt.Sprintf("R-L1: %d Machines of the neighbour, which wants %d", beside, p.Neighbour)
 	}
 	nodes := map[string]*corev1.Node{}
 	for _, n := range memory.List[*corev1.Node](p.API) {
@@ -279,7 +284,7 @@ func (p *Play) wrongMachine(m *machine.Machine, nodes map[string]*corev1.Node, l
 	switch {
 	case p.restored && isMaster(m): // that a backup has none of its instance is for people
 		return "", ""
-	case failed && p.Level == Machines:
+	case failed && (p.bereaved(m) || p.Level == Machines && !p.neighbours(m)):
 		return "", "" // nobody replaces it
 	case phase != machine.PhaseRunning:
 		return "R-L1", fmt.Sprintf("is in phase %s", phase)
@@ -339,50 +344,12 @@ func ours(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key != machine.LabelMaster })
 }
 
-// joinedPort reports whether a port may belong to its Machine's instance: what an attempt left that was over before the latest one, and has
-// no instance, does not.
-func (p *Play) joinedPort(port provider.Instance) bool {
-	live, m := p.liveOf(port.UID), p.owner(port.UID)
-	if len(live) == 0 || m == nil {
-		return len(live) > 0
-	}
-	of := func(in provider.Instance) bool { return in.Token == port.Token }
-	i := p.intentOf(m)
-	return i == nil || i.Token == port.Token || slices.ContainsFunc(live, of)
-}
-
-func (p *Play) failedOwner(i provider.Instance) bool { return p.owner(i.UID) != nil }
-
-func (p *Play) orphaned(n *corev1.Node, machines []*machine.Machine) bool {
-	for _, m := range machines {
-		if isNodeOf(m, n) || machine.ProviderID(m) == n.Spec.ProviderID {
-			return false
-		}
-	}
-	return true
-}
-
-// strays counts the Nodes of hosts that nobody had recorded before storage was restored: nobody takes them away, and they are among those that
-// maxNodesTotal counts.
-func (p *Play) strays() (n int) {
-	if !p.restored || p.hosts == nil {
-		return 0
-	}
-	machines := p.machines()
-	for _, node := range memory.List[*corev1.Node](p.API) {
-		if node.Spec.ProviderID != "" && p.orphaned(node, machines) {
-			n++
-		}
-	}
-	return n
-}
-
 // wrongLoad says which Pods wait although they could run, and which Nodes stay although nobody needs them.
 func (p *Play) wrongLoad(set *machine.MachineSet) string {
 	if p.Level < Scaling || set == nil {
 		return ""
 	}
-	full := p.masters()+p.strays()+int(*set.Spec.Replicas) >= p.mostNodes() && p.pods > int(*set.Spec.Replicas)
+	full := p.masters()+p.strays()+p.Neighbour+int(*set.Spec.Replicas) >= p.mostNodes() && p.pods > int(*set.Spec.Replicas)
 	for _, pod := range p.allPods() {
 		if pod.Spec.NodeName == "" && !full {
 			return fmt.Sprintf("R-L1: pod %s waits", pod.Name)

@@ -59,6 +59,7 @@ type watch struct {
 	collected      bool                    // Kubernetes deleted, or released, what the set owned
 	lagging        bool                    // the cloud's lists always lag
 	disturbed      bool                    // instances were ill, a clock jumped, or everything was set back
+	beside         neighbour               // the second set
 	limited        bool                    // the cloud had no room for all
 	spoilt         bool                    // people wrote a spec that no cloud can read
 	backup         struct {
@@ -83,7 +84,7 @@ func (w watch) clone() watch {
 	w.attempts, w.overAt, w.plans, w.drains, w.births = copied(w.attempts), copied(w.overAt), copied(w.plans), copied(w.drains), copied(w.births)
 	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
 	w.unanswered, w.flying, w.out, w.emptied, w.enough = copied(w.unanswered), copied(w.flying), copied(w.out), copied(w.emptied), copied(w.enough)
-	w.hidden = copied(w.hidden)
+	w.hidden, w.beside = copied(w.hidden), w.beside.clone()
 	return w
 }
 
@@ -142,6 +143,9 @@ func (p *Play) watchWrite(q *proc, a plan.Action, old plan.Object, err error) {
 		return
 	}
 	p.watchPaused(q, a, old)
+	if p.watchNeighbour(q, a, old) {
+		return
+	}
 	switch a := a.(type) {
 	case plan.Create:
 		if m, ok := a.Object.(*machine.Machine); ok {

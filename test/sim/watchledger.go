@@ -173,7 +173,7 @@ func (p *Play) mostFor(q *proc) int {
 		if m.Status.NodeRef != nil {
 			node = p.node(q.nodes, m.Status.NodeRef.Name)
 		}
-		if m.DeletionTimestamp != nil || isMaster(m) {
+		if m.DeletionTimestamp != nil || isMaster(m) || p.neighbours(m) {
 			continue
 		}
 		had := timedOut || machine.Phase(m) == machine.PhaseFailed || p.clock.Sub(m.CreationTimestamp.Time) >= 15*time.Minute

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/function"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+	"github.com/machine-functions/machine-functions/test/sim"
+)
+
+// beside puts a second set of two Machines there.
+func beside(c *sim.Config) { c.Neighbour = 2 }
+
+// selectsAll has checks select every Machine.
+func selectsAll(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		for i, h := range s.HealthChecks {
+			c := h.DeepCopy()
+			c.Spec.Selector = metav1.LabelSelector{}
+			next.HealthChecks[i] = c
+		}
+		return next
+	})
+}
+
+// blindToLabels does not see to which set the labels of a Machine say that it belongs.
+func blindToLabels(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		return machines(s, func(m *machine.Machine) { delete(m.Labels, machine.LabelMachineSet) })
+	})
+}
+
+// takesForDeleted takes every Machine for one that is told to go.
+func takesForDeleted(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		return machines(s, func(m *machine.Machine) { m.DeletionTimestamp = new(metav1.NewTime(s.Now)) })
+	})
+}
+
+// makesTwins makes a second Machine beside each.
+var makesTwins = ofMachines(alive, func(_ snapshot.Snapshot, m *machine.Machine) plan.Action {
+	twin := m.DeepCopy()
+	twin.ObjectMeta = metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name + "-twin", Labels: m.Labels, OwnerReferences: m.OwnerReferences, Finalizers: m.Finalizers}
+	return plan.Create{Object: twin, Why: "a mistake"}
+})
+
+// overlooksSecond sees one set where there are two.
+func overlooksSecond(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		next.MachineSets = slices.DeleteFunc(next.MachineSets, func(set *machine.MachineSet) bool { return set.Name != "worker" })
+		return next
+	})
+}

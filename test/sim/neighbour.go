@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// neighbourName begins as the names of the first set's Machines do.
+const neighbourName = setName + "-b"
+
+// neighbour is a second MachineSet, which people leave alone, whatever they do to the first: nothing scales it, no check selects it.
+type neighbour struct {
+	uid     types.UID
+	made    int                // Machines that were created for it
+	rebuilt bool               // its ledger was, and may have forgotten an ordinal
+	lost    map[types.UID]bool // its Machines whose instance the cloud lost, which nobody replaces
+}
+
+func (n neighbour) clone() neighbour {
+	n.lost = maps.Clone(n.lost)
+	return n
+}
+
+// neighbourUp puts it there.
+func (p *Play) neighbourUp() {
+	if p.Neighbour == 0 {
+		return
+	}
+	p.put(p.setNamed(neighbourName, int32(p.Neighbour)))
+	p.beside = neighbour{uid: p.second().UID, lost: map[types.UID]bool{}}
+	p.tracef("beside it %s wants %d", neighbourName, p.Neighbour)
+}
+
+func (p *Play) second() *machine.MachineSet {
+	return memory.Get[*machine.MachineSet](p.API, machine.Namespace, neighbourName)
+}
+
+// neighbours reports whether a Machine is the second set's.
+func (p *Play) neighbours(m *machine.Machine) bool {
+	return p.Neighbour > 0 && m != nil && ownerOf(m) == p.beside.uid
+}
+
+// first returns the Machines that are not the neighbour's.
+func (p *Play) first() []*machine.Machine {
+	all := p.machines()
+	if p.Neighbour == 0 {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), p.neighbours)
+}
+
+// bereaved reports whether a Machine is the neighbour's and has no instance that it could have: the cloud lost it, or it was missing for
+// long enough by a clock that jumped, or by storage that was restored. It stays as it is.
+func (p *Play) bereaved(m *machine.Machine) bool {
+	return p.beside.lost[m.UID] || (p.reset || p.restored) && p.neighbours(m) && machine.Phase(m) == machine.PhaseFailed
+}
+
+// ofBereaved reports the same of the Machine of a Node.
+func (p *Play) ofBereaved(n *corev1.Node) bool {
+	return p.Neighbour > 0 && slices.ContainsFunc(p.machines(), func(m *machine.Machine) bool { return p.bereaved(m) && hasNode(m, n) })
+}
+
+// bereave remembers that the cloud lost an instance.
+func (p *Play) bereave(i provider.Instance) {
+	if m := p.owner(i.UID); p.neighbours(m) {
+		p.beside.lost[m.UID] = true
+	}
+}
+
+// watchNeighbour holds that nobody does anything to the neighbour, its Machines and their Nodes but what makes them as people want them. It
+// reports whether a write is of what the first set's checks are not about.
+func (p *Play) watchNeighbour(q *proc, a plan.Action, old plan.Object) bool {
+	if p.Neighbour == 0 {
+		return false
+	}
+	switch a := a.(type) {
+	case plan.Create:
+		m, is := a.Object.(*machine.Machine)
+		if !is || !p.neighbours(m) {
+			return false
+		}
+		p.watchNeighbourMade(q, m)
+		return true
+	case plan.Update:
+		return p.watchNeighbourUpdate(q, old, a.New)
+	case plan.Delete:
+		m, is := old.(*machine.Machine)
+		if !is || !p.neighbours(m) || a.Object.GetUID() != m.UID {
+			return false
+		}
+		if !p.forgotten(m) {
+			p.violate("R-S6", "%s deletes %s of the neighbour", q, m.Name)
+		}
+		return true
+	case plan.Evict:
+		if m := p.neighbourOn(memory.Get[*corev1.Node](p.API, "", a.Pod.Spec.NodeName)); m != nil && m.DeletionTimestamp == nil {
+			p.violate("R-S8", "%s evicts %s from the neighbour's Node %s", q, a.Pod.Name, a.Pod.Spec.NodeName)
+		}
+	case plan.UpdateStatus, plan.Approve, plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
+	}
+	return false
+}
+
+// neighbourOn returns the neighbour's Machine that has a Node.
+func (p *Play) neighbourOn(n *corev1.Node) *machine.Machine {
+	for _, m := range p.machines() {
+		if p.neighbours(m) && isNodeOf(m, n) {
+			return m
+		}
+	}
+	return nil
+}
+
+// forgotten reports whether the neighbour's ledger, which was rebuilt, does not hold m: who rebuilt it had not seen m.
+func (p *Play) forgotten(m *machine.Machine) bool {
+	l, err := ledgerOf(p.second())
+	return p.beside.rebuilt && err == nil && !slices.ContainsFunc(l.Active, func(k int) bool { return p.secondName(k) == m.Name })
+}
+
+// secondName is what the neighbour's Machine of an ordinal is called.
+func (p *Play) secondName(k int) string { return nameIn(neighbourName, p.beside.uid, k) }
+
+func (p *Play) watchNeighbourMade(q *proc, m *machine.Machine) {
+	l, err := ledgerOf(p.second())
+	there := 0
+	for _, o := range p.machines() {
+		if p.neighbours(o) {
+			there++
+		}
+	}
+	p.beside.made++
+	switch at := slices.IndexFunc(l.Active, func(k int) bool { return p.secondName(k) == m.Name }); {
+	case err != nil || at < 0 && !p.beside.rebuilt:
+		p.violate("R-S4", "%s creates %s, which the neighbour's ledger does not hold", q, m.Name)
+	case p.restored || p.beside.rebuilt: // what storage, or a ledger, does not tell of is made anew, or was made
+	case p.beside.made > p.Neighbour, there > p.Neighbour:
+		p.violate("R-S4", "%s creates %s: %d were made of the neighbour, which wants %d", q, m.Name, p.beside.made, p.Neighbour)
+	}
+}
+
+func (p *Play) watchNeighbourUpdate(q *proc, old, now plan.Object) bool {
+	switch o := old.(type) {
+	case *machine.MachineSet:
+		if n, is := now.(*machine.MachineSet); is && o.UID == p.beside.uid {
+			p.watchNeighbourSet(q, o, n)
+			return true
+		}
+	case *machine.Machine:
+		if n, is := now.(*machine.Machine); is && p.neighbours(o) != p.neighbours(n) {
+			p.violate("R-S6", "%s changes whose %s is, from %q to %q", q, o.Name, ownerOf(o), ownerOf(n))
+		}
+	case *machine.MachineHealthCheck:
+		if n, is := now.(*machine.MachineHealthCheck); is {
+			p.watchNeighbourFlies(q, n)
+		}
+	case *corev1.Node:
+		n, is := now.(*corev1.Node)
+		m := p.neighbourOn(o)
+		if is && m != nil && m.DeletionTimestamp == nil && (n.Spec.Unschedulable && !o.Spec.Unschedulable || len(n.Spec.Taints) > len(o.Spec.Taints)) {
+			p.violate("R-S11", "%s cordons or taints %s, the Node of %s of the neighbour", q, o.Name, m.Name)
+		}
+	}
+	return false
+}
+
+// watchNeighbourFlies holds that a check has nothing in flight that it does not select.
+func (p *Play) watchNeighbourFlies(q *proc, h *machine.MachineHealthCheck) {
+	flying := flights(h)
+	for _, m := range p.machines() {
+		if p.neighbours(m) && flying[m.UID] {
+			p.violate("R-S10", "%s has %s of the neighbour in flight", q, m.Name)
+		}
+	}
+}
+
+// watchNeighbourSet holds that its replicas are as people want them, that no ordinal of it retires, and that it has no more than those.
+func (p *Play) watchNeighbourSet(q *proc, old, now *machine.MachineSet) {
+	if was, is := *old.Spec.Replicas, *now.Spec.Replicas; is != was {
+		p.violate("R-S4", "%s changes the neighbour's replicas from %d to %d", q, was, is)
+	}
+	if now.Annotations[machine.AnnotationLedger] == old.Annotations[machine.AnnotationLedger] {
+		return
+	}
+	p.watchVersion(q, machine.AnnotationLedger, old)
+	next, err := ledgerOf(now)
+	if err != nil {
+		p.violate("2a.1", "%s commits a ledger that nobody can read: %v", q, err)
+		return
+	}
+	before, err := ledgerOf(old)
+	if err != nil || before.SetUID != old.UID {
+		before = machine.NewLedger(old.UID)
+	}
+	p.beside.rebuilt = p.beside.rebuilt || next.Rebuilt != "" && next.Rebuilt != before.Rebuilt && before.Next > 0
+	for _, k := range before.Active {
+		if !next.Active.Has(k) && next.Rebuilt == "" {
+			p.violate("R-S5", "%s retires ordinal %d of the neighbour", q, k)
+		}
+	}
+	if len(next.Active) > p.Neighbour && next.Rebuilt == "" {
+		p.violate("R-S4", "%s: the neighbour has %d active ordinals, it wants %d", q, len(next.Active), p.Neighbour)
+	}
+}
