@@ -168,6 +168,8 @@ var controls = []control{
 	{"^R-S6: .* deletes .* of the neighbour", sim.Machines, nil, of(scale, mistakesOrdinals), beside, story, nil},
 	{"^R-S6: .* deletes .* of the neighbour", sim.Healing, nil, of(repair, selectsAll), beside, swarm, nil},
 	{"^R-S6: .* changes whose", sim.Machines, nil, of(scale, blindToLabels), beside, story, nil},
+	{"^R-S6: .* changes whose", sim.Machines, nil, of(scale, takesTheFree), moves, swarm, sim.Shifts{}},
+	{"^R-S5: .* retires ordinal .* of the neighbour", sim.Machines, nil, of(scale, takesForDeleted), moves, swarm, sim.Shifts{}},
 	{"^R-S8: .* from the neighbour's Node", sim.Scaling, nil, of(drain, evictsAnybody), beside, swarm, nil},
 	{"^R-S10: .* of the neighbour in flight", sim.Healing, nil, of(repair, selectsAll, hypochondriac), beside, story, nil},
 	{"^R-S11: .* of the neighbour$", sim.Scaling, nil, of(autoscale, taintsAnybody), beside, story, nil},

@@ -17,6 +17,20 @@ import (
 // beside puts a second set of two Machines there.
 func beside(c *sim.Config) { c.Neighbour = 2 }
 
+// moves has people move Machines from one set to the other.
+func moves(c *sim.Config) { beside(c); c.Moves = true }
+
+// takesTheFree takes Machines without an owner for the second set's.
+func takesTheFree(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		return machines(s, func(m *machine.Machine) {
+			if len(m.OwnerReferences) == 0 {
+				m.Labels[machine.LabelMachineSet] = "worker-b"
+			}
+		})
+	})
+}
+
 // selectsAll has checks select every Machine.
 func selectsAll(f function.Function) function.Function {
 	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {

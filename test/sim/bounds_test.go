@@ -18,6 +18,14 @@ func TestSwarmBesideANeighbour(t *testing.T) { //nolint:paralleltest // it uses 
 	})
 }
 
+// People move Machines from one of two sets to the other.
+func TestSwarmOfMoves(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, moves", 200, 0.15, func(seed uint64) (Config, *Script) {
+		c := Config{Level: Level(seed % numLevels), Steps: steps(seed), Neighbour: 1 + int(seed/numLevels%2), Moves: true}
+		return c, &Script{Strategy: Moves{NewSwarm(seed)}}
+	})
+}
+
 // Hooks hold Machines before they are drained (R-S7).
 func TestSwarmOfHooks(t *testing.T) { //nolint:paralleltest // it uses all cores
 	campaign(t, "swarm, hooks", 200, 0.1, func(seed uint64) (Config, *Script) {

@@ -163,15 +163,15 @@ func (p *Play) mendAll() {
 		ours(&s.Spec.AuthoritativeAPI)
 		mend(&s.Spec.Template.Spec)
 	})
-	for _, m := range p.first() {
-		if m.Labels[machine.LabelMachineSet] != setName && !isMaster(m) {
+	for _, m := range p.machines() {
+		if m.Labels[machine.LabelMachineSet] != setName && !isMaster(m) && !p.neighbours(m) {
 			p.added++
 			p.back[m.UID] = p.born
 		}
 		mended(p, m, func(o *machine.Machine) {
 			ours(&o.Spec.AuthoritativeAPI)
 			mend(&o.Spec)
-			if isMaster(o) { // no set made it
+			if isMaster(o) || p.neighbours(o) { // this set did not make it
 				return
 			}
 			for k, v := range set.Spec.Template.Labels {

@@ -18,6 +18,31 @@ func (s Hooks) Pick(p *Play, k Kind, n int) int {
 	return s.Swarm.Pick(p, k, n)
 }
 
+// Moves is a swarm in which one of three things that people do is to move a Machine from one set to the other.
+type Moves struct{ *Swarm }
+
+// Pick implements [Strategy].
+func (s Moves) Pick(p *Play, k Kind, n int) int {
+	if k == KindUser && s.rng.IntN(3) == 0 {
+		return userMove
+	}
+	return s.Swarm.Pick(p, k, n)
+}
+
+// Shifts lets people do nothing but move Machines.
+type Shifts struct{}
+
+// Pick implements [Strategy].
+func (Shifts) Pick(p *Play, k Kind, _ int) int {
+	switch {
+	case k == KindUser:
+		return userMove
+	case k == KindWhat && p.steps%20 == 0:
+		return whatUser
+	}
+	return 0
+}
+
 // Holds lets people do nothing but hold Machines by hooks and delete them, in turn.
 type Holds struct{}
 

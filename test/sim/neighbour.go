@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
@@ -60,9 +61,9 @@ func (p *Play) first() []*machine.Machine {
 }
 
 // bereaved reports whether a Machine is the neighbour's and has no instance that it could have: the cloud lost it, or it was missing for
-// long enough by a clock that jumped, or by storage that was restored. It stays as it is.
+// long enough by a clock that jumped, or by storage that was restored, or it was Failed when it came. It stays as it is.
 func (p *Play) bereaved(m *machine.Machine) bool {
-	return p.beside.lost[m.UID] || (p.reset || p.restored) && p.neighbours(m) && machine.Phase(m) == machine.PhaseFailed
+	return p.neighbours(m) && (p.beside.lost[m.UID] || (p.reset || p.restored || p.Moves) && machine.Phase(m) == machine.PhaseFailed)
 }
 
 // ofBereaved reports the same of the Machine of a Node.
@@ -95,7 +96,7 @@ func (p *Play) watchNeighbour(q *proc, a plan.Action, old plan.Object) bool {
 		return p.watchNeighbourUpdate(q, old, a.New)
 	case plan.Delete:
 		m, is := old.(*machine.Machine)
-		if !is || !p.neighbours(m) || a.Object.GetUID() != m.UID {
+		if !is || !p.neighbours(m) || a.Object.GetUID() != m.UID || p.moved(m) && p.Functions[q.fn].Name != "scale-machineset" {
 			return false
 		}
 		if !p.forgotten(m) {
@@ -103,7 +104,7 @@ func (p *Play) watchNeighbour(q *proc, a plan.Action, old plan.Object) bool {
 		}
 		return true
 	case plan.Evict:
-		if m := p.neighbourOn(memory.Get[*corev1.Node](p.API, "", a.Pod.Spec.NodeName)); m != nil && m.DeletionTimestamp == nil {
+		if m := p.neighbourOn(memory.Get[*corev1.Node](p.API, "", a.Pod.Spec.NodeName)); m != nil && m.DeletionTimestamp == nil && !p.moved(m) {
 			p.violate("R-S8", "%s evicts %s from the neighbour's Node %s", q, a.Pod.Name, a.Pod.Spec.NodeName)
 		}
 	case plan.UpdateStatus, plan.Approve, plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
@@ -121,10 +122,46 @@ func (p *Play) neighbourOn(n *corev1.Node) *machine.Machine {
 	return nil
 }
 
-// forgotten reports whether the neighbour's ledger, which was rebuilt, does not hold m: who rebuilt it had not seen m.
+// secondAt reports whether m stands at an ordinal of the neighbour.
+func (p *Play) secondAt(l machine.Ledger, k int, m *machine.Machine) bool {
+	if a, adopted := l.Adopted[k]; adopted {
+		return a.UID == m.UID
+	}
+	return p.secondName(k) == m.Name
+}
+
+// moved reports whether people ever put a Machine into a set that it was not in.
+func (p *Play) moved(m *machine.Machine) bool {
+	_, put := p.back[m.UID]
+	return put
+}
+
+// move has people put a Machine into the other set by its labels, in half of the cases without its owner, whose say would be in the way.
+func (p *Play) move() {
+	all := slices.DeleteFunc(slices.Clone(p.machines()), func(m *machine.Machine) bool { return isMaster(m) || m.DeletionTimestamp != nil })
+	i := p.pick(KindWhich, len(all))
+	if i >= len(all) {
+		return
+	}
+	m, to, freed := all[i], neighbourName, p.pick(KindWhich, 2) == 1
+	if m.Labels[machine.LabelMachineSet] == neighbourName {
+		to = setName
+		p.added++
+	}
+	p.back[m.UID] = p.born
+	p.tracef("people move %s to %s, its owner is taken away: %v", m.Name, to, freed)
+	p.change(m, func(o *machine.Machine) {
+		if metav1.SetMetaDataLabel(&o.ObjectMeta, machine.LabelMachineSet, to); freed {
+			o.OwnerReferences = nil
+		}
+	})
+}
+
+// forgotten reports whether the neighbour's ledger does not hold m: who rebuilt it had not seen m, or m was one too many after people moved
+// some.
 func (p *Play) forgotten(m *machine.Machine) bool {
 	l, err := ledgerOf(p.second())
-	return p.beside.rebuilt && err == nil && !slices.ContainsFunc(l.Active, func(k int) bool { return p.secondName(k) == m.Name })
+	return (p.beside.rebuilt || p.Moves) && err == nil && !slices.ContainsFunc(l.Active, func(k int) bool { return p.secondAt(l, k, m) })
 }
 
 // secondName is what the neighbour's Machine of an ordinal is called.
@@ -140,6 +177,7 @@ func (p *Play) watchNeighbourMade(q *proc, m *machine.Machine) {
 	}
 	p.beside.made++
 	switch at := slices.IndexFunc(l.Active, func(k int) bool { return p.secondName(k) == m.Name }); {
+	case p.Moves: // who comes late finds an ordinal that was given up for those that came
 	case err != nil || at < 0 && !p.beside.rebuilt:
 		p.violate("R-S4", "%s creates %s, which the neighbour's ledger does not hold", q, m.Name)
 	case p.restored || p.beside.rebuilt: // what storage, or a ledger, does not tell of is made anew, or was made
@@ -156,7 +194,7 @@ func (p *Play) watchNeighbourUpdate(q *proc, old, now plan.Object) bool {
 			return true
 		}
 	case *machine.Machine:
-		if n, is := now.(*machine.Machine); is && p.neighbours(o) != p.neighbours(n) {
+		if n, is := now.(*machine.Machine); is && ownerOf(o) != ownerOf(n) && !p.belongs(o, n) {
 			p.violate("R-S6", "%s changes whose %s is, from %q to %q", q, o.Name, ownerOf(o), ownerOf(n))
 		}
 	case *machine.MachineHealthCheck:
@@ -166,18 +204,47 @@ func (p *Play) watchNeighbourUpdate(q *proc, old, now plan.Object) bool {
 	case *corev1.Node:
 		n, is := now.(*corev1.Node)
 		m := p.neighbourOn(o)
-		if is && m != nil && m.DeletionTimestamp == nil && (n.Spec.Unschedulable && !o.Spec.Unschedulable || len(n.Spec.Taints) > len(o.Spec.Taints)) {
+		if is && m != nil && m.DeletionTimestamp == nil && !p.moved(m) && (n.Spec.Unschedulable && !o.Spec.Unschedulable || len(n.Spec.Taints) > len(o.Spec.Taints)) {
 			p.violate("R-S11", "%s cordons or taints %s, the Node of %s of the neighbour", q, o.Name, m.Name)
 		}
 	}
 	return false
 }
 
+// belongs reports whether a Machine's labels say that it has the owner it gets, or not the one it loses.
+func (p *Play) belongs(old, now *machine.Machine) bool {
+	of := func(m *machine.Machine) string {
+		if p.neighbours(m) {
+			return neighbourName
+		}
+		return setName
+	}
+	label := old.Labels[machine.LabelMachineSet]
+	if ownerOf(now) != "" {
+		return of(now) == label
+	}
+	return of(old) != label
+}
+
+// staysAt reports whether who stands at an ordinal of the neighbour is to stay there, or nobody was made for it yet, unless people moved
+// somebody since q began.
+func (p *Play) staysAt(q *proc, l machine.Ledger, k int) bool {
+	_, stays := l.Adopted[k]
+	stays = !stays
+	for _, m := range p.machines() {
+		if p.secondAt(l, k, m) {
+			since, put := p.back[m.UID]
+			stays = m.DeletionTimestamp == nil && p.neighbours(m) && m.Labels[machine.LabelMachineSet] == neighbourName && !(put && q.id <= since)
+		}
+	}
+	return stays
+}
+
 // watchNeighbourFlies holds that a check has nothing in flight that it does not select.
 func (p *Play) watchNeighbourFlies(q *proc, h *machine.MachineHealthCheck) {
 	flying := flights(h)
 	for _, m := range p.machines() {
-		if p.neighbours(m) && flying[m.UID] {
+		if p.neighbours(m) && flying[m.UID] && !p.moved(m) {
 			p.violate("R-S10", "%s has %s of the neighbour in flight", q, m.Name)
 		}
 	}
@@ -202,12 +269,23 @@ func (p *Play) watchNeighbourSet(q *proc, old, now *machine.MachineSet) {
 		before = machine.NewLedger(old.UID)
 	}
 	p.beside.rebuilt = p.beside.rebuilt || next.Rebuilt != "" && next.Rebuilt != before.Rebuilt && before.Next > 0
+	if next.Rebuilt != "" {
+		return
+	}
+	grown, stay := 0, 0
+	for _, k := range next.Active {
+		if _, adopted := next.Adopted[k]; before.Active.Has(k) || adopted {
+			stay++
+		} else {
+			grown++
+		}
+	}
 	for _, k := range before.Active {
-		if !next.Active.Has(k) && next.Rebuilt == "" {
+		if !next.Active.Has(k) && stay < p.Neighbour && p.staysAt(q, before, k) {
 			p.violate("R-S5", "%s retires ordinal %d of the neighbour", q, k)
 		}
 	}
-	if len(next.Active) > p.Neighbour && next.Rebuilt == "" {
+	if len(next.Active) > p.Neighbour && grown > 0 {
 		p.violate("R-S4", "%s: the neighbour has %d active ordinals, it wants %d", q, len(next.Active), p.Neighbour)
 	}
 }

@@ -50,8 +50,17 @@ const (
 	numUser
 )
 
+// userMove is what people do too where there are two sets.
+const userMove = numUser
+
 // user lets a person do something.
-func (p *Play) user() { p.does(p.pick(KindUser, numUser)) }
+func (p *Play) user() {
+	n := numUser
+	if p.Moves {
+		n++
+	}
+	p.does(p.pick(KindUser, n))
+}
 
 func (p *Play) does(what int) {
 	switch what {
@@ -88,6 +97,8 @@ func (p *Play) does(what int) {
 		p.deleteSet(p.pick(KindWhich, 3))
 	case userSick, userSilent, userVanish:
 		p.illness(what)
+	case userMove:
+		p.move()
 	case userNode:
 		nodes := memory.List[*corev1.Node](p.API)
 		if i := p.pick(KindWhich, len(nodes)); i < len(nodes) && nodes[i].Spec.ProviderID != "" {

@@ -20,7 +20,7 @@ import (
 type Swarm struct {
 	rng    *rand.Rand
 	what   [numWhat]int
-	users  [numUser]int
+	users  [numUser + 1]int
 	fault  int // out of 256
 	dear   int // the same of calls that are dear
 	faults [numVerdicts]int
