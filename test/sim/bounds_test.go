@@ -18,10 +18,10 @@ func TestSwarmBesideANeighbour(t *testing.T) { //nolint:paralleltest // it uses 
 	})
 }
 
-// People move Machines from one of two sets to the other.
+// People move Machines from one of two sets to the other; every other time the second one's selector is of the first one's Machines too.
 func TestSwarmOfMoves(t *testing.T) { //nolint:paralleltest // it uses all cores
 	campaign(t, "swarm, moves", 200, 0.15, func(seed uint64) (Config, *Script) {
-		c := Config{Level: Level(seed % numLevels), Steps: steps(seed), Neighbour: 1 + int(seed/numLevels%2), Moves: true}
+		c := Config{Level: Level(seed % numLevels), Steps: steps(seed), Neighbour: 1 + int(seed/numLevels%2), Moves: true, Broad: seed%2 == 1}
 		return c, &Script{Strategy: Moves{NewSwarm(seed)}}
 	})
 }

@@ -37,7 +37,11 @@ func (p *Play) neighbourUp() {
 	if p.Neighbour == 0 {
 		return
 	}
-	p.put(p.setNamed(neighbourName, int32(p.Neighbour)))
+	set := p.setNamed(neighbourName, int32(p.Neighbour))
+	if p.Broad {
+		set.Spec.Selector.MatchLabels = map[string]string{machine.LabelCluster: "sim"}
+	}
+	p.put(set)
 	p.beside = neighbour{uid: p.second().UID, lost: map[types.UID]bool{}}
 	p.tracef("beside it %s wants %d", neighbourName, p.Neighbour)
 }
@@ -130,10 +134,10 @@ func (p *Play) secondAt(l machine.Ledger, k int, m *machine.Machine) bool {
 	return p.secondName(k) == m.Name
 }
 
-// moved reports whether people ever put a Machine into a set that it was not in.
+// moved reports whether people ever put a Machine into a set that it was not in, or may have, since its selector is of all.
 func (p *Play) moved(m *machine.Machine) bool {
 	_, put := p.back[m.UID]
-	return put
+	return put || p.Broad
 }
 
 // move has people put a Machine into the other set by its labels, in half of the cases without its owner, whose say would be in the way.
@@ -221,9 +225,9 @@ func (p *Play) belongs(old, now *machine.Machine) bool {
 	}
 	label := old.Labels[machine.LabelMachineSet]
 	if ownerOf(now) != "" {
-		return of(now) == label
+		return of(now) == label || p.Broad && p.neighbours(now)
 	}
-	return of(old) != label
+	return of(old) != label && !(p.Broad && p.neighbours(old))
 }
 
 // staysAt reports whether who stands at an ordinal of the neighbour is to stay there, or nobody was made for it yet, unless people moved
@@ -234,7 +238,7 @@ func (p *Play) staysAt(q *proc, l machine.Ledger, k int) bool {
 	for _, m := range p.machines() {
 		if p.secondAt(l, k, m) {
 			since, put := p.back[m.UID]
-			stays = m.DeletionTimestamp == nil && p.neighbours(m) && m.Labels[machine.LabelMachineSet] == neighbourName && !(put && q.id <= since)
+			stays = m.DeletionTimestamp == nil && p.neighbours(m) && (p.Broad || m.Labels[machine.LabelMachineSet] == neighbourName) && !(put && q.id <= since)
 		}
 	}
 	return stays

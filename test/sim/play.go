@@ -96,6 +96,7 @@ type Config struct {
 	Masters   bool                                      // the control plane has Machines too
 	Early     bool                                      // people's hooks hold Machines before they are drained, not after it
 	Neighbour int                                       // Machines that a second set wants, which people leave alone; 0: there is none
+	Broad     bool                                      // the second set's selector is of all Machines
 	Moves     bool                                      // people move Machines from one set to the other
 	Nodes     int                                       // as many are allowed in all; 0: as many as there may be Machines
 	NoStory   bool                                      // people do nothing of themselves
