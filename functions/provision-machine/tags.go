@@ -5,6 +5,7 @@ package provisionmachine
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -27,6 +28,9 @@ func (l life) retag() plan.Sequence {
 	}
 	lacks, waits := l.lacking(*in), tagPauseOf(l.m)
 	switch {
+	case lacks != nil && waits.Schema > tagPauseSchema: // a newer version's, which is not written over (G9)
+		return l.tell("FailedUpdate", fmt.Sprintf("metadata.annotations[%s]: schema %d, this version reads %d: the tags are left to whoever wrote it",
+			machine.AnnotationTagsRefused, waits.Schema, tagPauseSchema))
 	case lacks == nil && waits.NotBefore.IsZero():
 		return plan.Sequence{}
 	case lacks == nil:
@@ -78,12 +82,15 @@ type tagPause struct {
 
 const tagPauseSchema = 1
 
-// tagPauseOf returns the pause of m; none where there is no record that can be read.
+// tagPauseOf returns the pause of m; none where there is no record that can be read, and of a newer version's its schema alone.
 func tagPauseOf(m *machine.Machine) tagPause {
 	var p tagPause
 	text, ok := m.Annotations[machine.AnnotationTagsRefused]
-	if !ok || json.Unmarshal([]byte(text), &p) != nil || p.Schema > tagPauseSchema || p.Failures < 0 {
+	switch {
+	case !ok || json.Unmarshal([]byte(text), &p) != nil || p.Failures < 0:
 		return tagPause{}
+	case p.Schema > tagPauseSchema:
+		return tagPause{Schema: p.Schema}
 	}
 	return p
 }

@@ -44,9 +44,10 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 		do(a)
 	}
 	for _, x := range m.alive() {
-		switch k, ok := ordinalOf(x); {
-		case ok && k < l.Next && !l.Active.Has(k) && s.Has(anew(set, x.Name)): // the set may have adopted it anew before: the next look tells
-		case ok && k < l.Next && !l.Active.Has(k):
+		k, ok := ordinalOf(x)
+		switch retired := k < l.Next && !l.Active.Has(k); {
+		case ok && retired && s.Has(anew(set, x.Name)): // the set may have adopted it anew before: the next look tells
+		case ok && retired:
 			a := plan.Delete{Object: x, IfUnchanged: true, Why: fmt.Sprintf("ordinal %d is retired", k)}
 			if o, _ := s.Outcome(a); o.Result == plan.Refused {
 				tell("delete machine %s: %s", x.Name, o.Message)

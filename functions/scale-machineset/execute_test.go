@@ -76,6 +76,20 @@ func TestRetiredMachineGoesOnlyUnchanged(t *testing.T) {
 	}
 }
 
+// Of an ordinal that this ledger has not come to yet it says nothing: who is there was made by a later one (2a.4).
+func TestOrdinalAheadOfTheLedgerIsNotRetired(t *testing.T) {
+	t.Parallel()
+	set := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "worker", Namespace: machine.Namespace, UID: "set-1"}}
+	l := machine.NewLedger("set-1")
+	x := newMachine(set, l, 1)
+	l.Next = 1
+	for _, s := range []snapshot.Snapshot{{}, snapshot.Snapshot{}.Answered(anew(set, x.Name))} {
+		if all := execute(s, set, l, members{owned: []*machine.Machine{x}}); len(all) != 0 {
+			t.Errorf("plan %v", all)
+		}
+	}
+}
+
 // Who is adopted stands in the committed ledger first: a Machine that it does not name, or has retired, is left alone (2a.6).
 func TestOrphanOutsideTheLedgerIsNotAdopted(t *testing.T) {
 	t.Parallel()
