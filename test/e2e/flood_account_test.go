@@ -93,7 +93,7 @@ func (f *flood) account(t *testing.T) account {
 	all.add(f.handled)
 	f.mu.Unlock()
 	for _, p := range f.Processes {
-		if _, is := woken[p.Name]; is || p.Name == "dead-letter" {
+		if slices.Contains(mortal, p.Name) || p.Name == "dead-letter" {
 			all.add(f.scrape(t, p))
 		}
 	}

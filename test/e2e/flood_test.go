@@ -47,7 +47,7 @@ const (
 var floodSets = []string{"flood-a", "flood-b", "flood-c"}
 
 // TestFlood sends events faster than any cluster makes them, first through the Broker, then straight at the functions, while
-// people scale and one process of every function that events wake is killed every 20 s: every request is answered in time, no Machine ever has two
+// people scale and one process of every function is killed every 20 s: every request is answered in time, no Machine ever has two
 // instances, and in the end everything is as it is wanted and nobody writes any more (R-S1, R-S2, R-S14, R-L1, R-L5). The Broker
 // may refuse events: each is 14 requests of its own, and what is too much for the machine is told apart in the report. It must
 // answer every request in time too, and may at no time stand still. `make load` runs it, FLOOD_REPORT=<file> is written then.
@@ -243,6 +243,9 @@ var woken = map[string][]string{
 	"scale-machineset": {"MachineSet", "Machine"}, "provision-machine": {"Machine", "MachineSet"}, "link-node": {"Node", "Machine"},
 	"drain-node": {"Machine", "Node"}, "remediate": {"Machine", "Node"},
 }
+
+// mortal are the functions that are killed: those that events wake, and those that only scans do.
+var mortal = append(slices.Sorted(maps.Keys(woken)), "evaluate-autoscale", "sweep-instances")
 
 // answers are what one phase was answered.
 type answers struct {
@@ -444,7 +447,7 @@ func (f *flood) kills(ctx context.Context, t *testing.T) (n int) {
 			return n
 		case <-time.After(killEvery):
 		}
-		for _, function := range slices.Sorted(maps.Keys(woken)) {
+		for _, function := range mortal {
 			p := f.Replica(function, replica)
 			f.remember(t, p)
 			f.missing(p.Address, &absence{})
