@@ -40,7 +40,7 @@ func (d *driver) allocate(ctx context.Context, r provider.Ref, req request) (str
 		if err != nil {
 			return "", d.about(at("placement", "host", "dedicatedHost"), err)
 		}
-		if err := d.kept(ctx, r, out.Unsuccessful, left); err != nil {
+		if err := d.kept(ctx, provider.Ref{}, out.Unsuccessful, left); err != nil { // also one that the Machine's own instance of before occupies
 			return "", err
 		}
 	}

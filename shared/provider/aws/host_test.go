@@ -184,6 +184,30 @@ func TestHostThatIsNotReleasedIsTheOnlyOne(t *testing.T) {
 	}
 }
 
+// Nor is one while EC2 still counts the instance of an attempt that ended on what fits no longer: a deletion would wait for that without a
+// word, but whoever allocated another now would leave the first to the Machine's end.
+func TestHostThatIsOccupiedStillIsTheOnlyOne(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{}
+	d, w, r, resolved := allocated(t, cloud)
+	i, err := proceed(t.Context(), d, r, resolved)
+	must(t, err)
+	cloud.End(i.ID)
+	first := slices.Collect(maps.Keys(cloud.Hosts()))[0]
+	w.set(func(action string, next func() (*http.Response, error)) (*http.Response, error) {
+		if action == "ReleaseHosts" {
+			return page(200, "text/xml", `<ReleaseHostsResponse><unsuccessful><item><error><code>Client.InvalidHost.Occupied</code></error><resourceId>`+first+
+				`</resourceId></item></unsuccessful></ReleaseHostsResponse>`)(nil)
+		}
+		return next()
+	})
+	cloud.BreakHosts()
+	_, err = d.Create(t.Context(), provider.Ref{UID: r.UID, Name: r.Name, Token: "t2"}, resolved)
+	if provider.CodeOf(err) != provider.Exhausted || !strings.Contains(fmt.Sprint(err), first) || len(cloud.Hosts()) != 1 {
+		t.Errorf("Create = %v with %d hosts, at first %s", err, len(cloud.Hosts()), first)
+	}
+}
+
 // Credentials of before know nothing of hosts: what they may not ask for is not there.
 func TestHostsNeedNoRightWhereThereAreNone(t *testing.T) {
 	t.Parallel()
