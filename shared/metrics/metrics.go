@@ -160,7 +160,7 @@ func (m *Metrics) Invoked(i Invocation) {
 	m.told(ctx, i)
 }
 
-// Panicked counts a fault of ours: it ended an invocation, the reading of a request, or one call of a driver.
+// Panicked counts a fault of ours: it ended an invocation, the reading of a request, the decision about one object, or one call of a driver.
 func (m *Metrics) Panicked() {
 	if m != nil {
 		m.invocations.Add(context.Background(), 1, with(keyResult.With(resultPanicked)))

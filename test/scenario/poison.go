@@ -4,6 +4,8 @@ package scenario
 
 import (
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,7 +16,7 @@ import (
 )
 
 // Poison decides each scenario of a folder, in which f writes a Machine or a MachineSet, once more, with one that cannot be copied. It stands
-// for whatever a function of ours may panic over: somebody is told of it, and the decision goes on (2c, R-L4).
+// for whatever a function of ours may panic over: somebody is told of it, and what is decided about others is decided still (2c, R-L4).
 func Poison(t *testing.T, f function.Function, folder string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.txtar"))
@@ -31,9 +33,17 @@ func Poison(t *testing.T, f function.Function, folder string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if spoil(f.Decide(seen)) {
+		before := f.Decide(seen)
+		if o := spoil(before); o != nil {
 			seen.Survive = func(plan.Object, any) { told++ }
-			f.Decide(seen)
+			after := f.Decide(seen)
+			for _, q := range before.Do {
+				for _, a := range q.Do {
+					if !about(q, o) && !slices.ContainsFunc(after.Actions(), func(b plan.Action) bool { return b.Key() == a.Key() }) {
+						t.Errorf("%s: with %s that cannot be copied nobody does %q", file, plan.NameOf(o), a.Key())
+					}
+				}
+			}
 		}
 	}
 	if told < 10 {
@@ -46,8 +56,8 @@ type dreadful struct{ runtime.Object }
 
 func (dreadful) DeepCopyObject() runtime.Object { panic("dreadful") }
 
-// spoil makes the first Machine or MachineSet that p writes one that cannot be copied, and reports whether there is one.
-func spoil(p plan.Plan) bool {
+// spoil makes the first Machine or MachineSet that p writes one that cannot be copied, and returns it; nil if there is none.
+func spoil(p plan.Plan) plan.Object {
 	for _, a := range p.Actions() {
 		var old plan.Object
 		switch a := a.(type) {
@@ -61,11 +71,16 @@ func spoil(p plan.Plan) bool {
 		switch o := old.(type) {
 		case *machine.Machine:
 			o.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte("{}"), Object: dreadful{}}
-			return true
+			return o
 		case *machine.MachineSet:
 			o.Spec.Template.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte("{}"), Object: dreadful{}}
-			return true
+			return o
 		}
 	}
-	return false
+	return nil
+}
+
+// about reports whether a sequence does something to o.
+func about(q plan.Sequence, o plan.Object) bool {
+	return slices.ContainsFunc(q.Do, func(a plan.Action) bool { return strings.Contains(string(a.Key()), plan.NameOf(o)) })
 }
