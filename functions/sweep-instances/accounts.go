@@ -105,12 +105,13 @@ func known(s snapshot.Snapshot, inUse map[string]machine.SweptAccount, state mac
 }
 
 // within reports whether a Machine's instance is, or may be, where the credentials of the account key led to, though that was seen empty:
-// it came since.
+// it came since. A Machine whose account nobody told when its call was made may be in any.
 func within(s snapshot.Snapshot, key string, a machine.SweptAccount) bool {
 	return slices.ContainsFunc(s.Machines, func(m *machine.Machine) bool {
 		intent, err := s.Records.Intent(m)
 		there := err != nil || intent != nil && intent.Account == machine.SweptOf(key, a.ClusterID)
-		return there && m.Annotations[machine.AnnotationCloudAccount] == a.Owner
+		was := m.Annotations[machine.AnnotationCloudAccount]
+		return there && (was == "" || was == a.Owner)
 	})
 }
 

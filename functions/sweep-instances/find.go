@@ -155,10 +155,11 @@ func (o owners) owns(account string, in provider.Instance) string {
 }
 
 // former reports whether in was left by an attempt before its Machine's latest, as by one whose answer was lost: nobody knew of it when the
-// next one began, which makes its own. Where something runs on it that is no leftover.
+// next one began, which makes its own. Where something runs on it that is no leftover; nor is by its token what a Machine took over, as the
+// attempts were another's.
 func (o owners) former(in provider.Instance) bool {
 	m := o.byUID[in.UID]
-	if m == nil || !in.Child || in.Sole || in.Token == "" {
+	if m == nil || in.UID != m.UID || !in.Child || in.Sole || in.Token == "" {
 		return false
 	}
 	i, err := o.records.Intent(m)

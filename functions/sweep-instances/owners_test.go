@@ -106,6 +106,7 @@ func TestMachineIsWithinAFormerAccount(t *testing.T) {
 		"made elsewhere by these":             {machine.NewIntent(&machine.Machine{}, 1, west, nil).String(), "b", false},
 		"in another region of the same":       {machine.NewIntent(&machine.Machine{}, 1, east, nil).String(), "a", false},
 		"with an intent that nobody can read": {`{"schema":9}`, "a", true},
+		"made while nobody told where":        {machine.NewIntent(&machine.Machine{}, 1, west, nil).String(), "", true},
 	} {
 		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-0", Namespace: machine.Namespace, UID: "uid-0"}}
 		m.Annotations = map[string]string{machine.AnnotationIntent: c.intent, machine.AnnotationCloudAccount: c.owner}
@@ -168,5 +169,20 @@ func TestFewAreToldOf(t *testing.T) {
 	}
 	if told["SweepHeld"] != maxTold+1 || told["InsecureTLS"] != maxTold {
 		t.Errorf("told of %v", told)
+	}
+}
+
+// What carries the tag that a Machine took over has the tokens of whoever made that: none of them is of a former attempt of its own (RELIABILITY 2b.10).
+func TestTokensOfWhoWasTakenOverAreNotFormer(t *testing.T) {
+	t.Parallel()
+	m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-0", Namespace: machine.Namespace, UID: "heir"}}
+	i := (*machine.Intent)(nil).Adopted(m, "a", "i-1", "gone", now)
+	m.Annotations = map[string]string{machine.AnnotationIntent: i.String()}
+	o := ownersIn(snapshot.Snapshot{Machines: []*machine.Machine{m}})
+	if why := o.owns("a", provider.Instance{ID: "port", UID: "gone", Child: true, Token: machine.Token("gone", 1, "a")}); why != "" {
+		t.Errorf("it has no owner: %s", why)
+	}
+	if why := o.owns("a", provider.Instance{ID: "port", UID: "heir", Child: true, Token: machine.Token("heir", 2, "a")}); why == "" {
+		t.Error("what another attempt of its own left is kept")
 	}
 }

@@ -114,7 +114,7 @@ var ends = []Guard{
 	{"region-that-both-name", "2b.10", words + "sweep.go", `return inA && inB && x != y`, `return (inA || inB) && x != y`, "./shared/machine -run=TestOtherRegion"},
 	{"tag-that-was-taken-over", "2b.10", sweep + "find.go", `if uid := machine.InstanceUID(m); o`, `if uid := m.UID; o`, "./functions/sweep-instances -run=TestScenarios"},
 	{"machine-that-came-since", "2b.10", sweep + "accounts.go", ` && !within(s, key, all[key]))`, `)`, "./functions/sweep-instances -run=TestScenarios"},
-	{"machine-of-another-region", "2b.10", sweep + "accounts.go", `return there && m`, `return (there || true) && m`, "./functions/sweep-instances -run=TestMachineIsWithin"},
+	{"machine-of-another-region", "2b.10", sweep + "accounts.go", `return there && (was`, `return (there || true) && (was`, "./functions/sweep-instances -run=TestMachineIsWithin"},
 	{"account-of-a-node-nobody-can-judge", "2b.10", sweep + "accounts.go", ` && !haunted:`, ` && (haunted || true):`, "./functions/sweep-instances -run=TestScenarios"},
 	{"intent-without-an-account", "2b.10", sweep + "accounts.go", ` || intent.Account == "" || `, ` || `, "./functions/sweep-instances -run=TestScenarios"},
 	{"spec-that-is-no-json", "2b.10", sweep + "accounts.go", `!ok && json.Valid(m.Spec.ProviderSpec.Value.Raw) {`, `!ok && (true || json.Valid(nil)) {`, "./functions/sweep-instances -run=TestSpecThatIsNoJSON"},
