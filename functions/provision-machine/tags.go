@@ -85,12 +85,15 @@ const tagPauseSchema = 1
 // tagPauseOf returns the pause of m; none where there is no record that can be read, and of a newer version's its schema alone.
 func tagPauseOf(m *machine.Machine) tagPause {
 	var p tagPause
+	var of struct {
+		Schema int `json:"schema"`
+	}
 	text, ok := m.Annotations[machine.AnnotationTagsRefused]
 	switch {
+	case ok && json.Unmarshal([]byte(text), &of) == nil && of.Schema > tagPauseSchema: // whatever its fields are
+		return tagPause{Schema: of.Schema}
 	case !ok || json.Unmarshal([]byte(text), &p) != nil || p.Failures < 0:
 		return tagPause{}
-	case p.Schema > tagPauseSchema:
-		return tagPause{Schema: p.Schema}
 	}
 	return p
 }
