@@ -132,4 +132,5 @@ var ends = []Guard{
 `, ``, "./shared/runner -run=TestPanicOver"},
 	{"poison-is-told", "2c", run + "runner.go", `	p.Notes = append(p.Notes, i.poison...)
 `, ``, "./shared/runner -run=TestPanicOver"},
+	{"tag-that-was-taken-over-is-no-attempt", "2b.10", sweep + "find.go", `m == nil || in.UID != m.UID || `, `m == nil || `, "./functions/sweep-instances"},
 }

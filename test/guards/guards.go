@@ -315,7 +315,7 @@ var sweeps = []Guard{
 	{"claim-goes-with-its-machine", "2b.10", sweep + "find.go", `in.Child && !in.Sole && `, `in.Child && `, ""},
 	{"left-once-the-instance-is-made", "2b.10", sweep + "find.go", `i.Made(m) && machine.ProviderID(m) != "" && `, `i != nil && `, ""},
 	{"left-by-an-attempt-that-is-over", "2b.10", sweep + "find.go", ` && i.Own(m) && i.Token != in.Token`, ` && i.Own(m)`, ""},
-	{"left-is-no-instance", "2b.10", sweep + "find.go", `m == nil || !in.Child || in.Sole`, `m == nil || in.Sole`, "./functions/sweep-instances -run=TestLeft"},
+	{"left-is-no-instance", "2b.10", sweep + "find.go", `in.UID != m.UID || !in.Child || in.Sole`, `in.UID != m.UID || in.Sole`, "./functions/sweep-instances -run=TestLeft"},
 	{"left-is-no-claim", "2b.10", sweep + "find.go", `!in.Child || in.Sole || in`, `!in.Child || in`, "./functions/sweep-instances -run=TestLeft"},
 	{"ghost-waits-for-every-cloud", "G3", sweep + "ghosts.go", `max(most, a.Horizon)`, `a.Horizon`, "./functions/sweep-instances -run=TestNodesWait"},
 	{"account-that-leads-to-another-stays", "2b.10", sweep + "accounts.go", `w.Now) && !needed[key] && `, `w.Now) && `, "./functions/sweep-instances -run=TestAccountThat"},
