@@ -184,14 +184,10 @@ func (sc *scan) markLeaving(g *group) {
 			victims = append(victims, machine.Victim{Name: x.Machine, UID: x.MachineUID})
 		}
 	}
-	gone := map[string]machine.Victim{}
-	for _, v := range victims {
-		gone[g.set.Namespace+"/"+v.Name] = v
-	}
+	is := namedIn(victims)
 	for i := range g.members {
 		m := g.members[i].machine
-		v, named := gone[m.Namespace+"/"+m.Name]
-		g.members[i].leaving = m.DeletionTimestamp != nil || sc.retired[m.UID] || named && v.Is(m)
+		g.members[i].leaving = m.DeletionTimestamp != nil || sc.retired[m.UID] || is(m)
 	}
 }
 

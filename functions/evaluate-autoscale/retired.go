@@ -41,16 +41,22 @@ func (sc *scan) findRetired(g *group) {
 // findNamed finds the Machines of a group that its set names to go.
 func (sc *scan) findNamed(g *group) {
 	victims, _ := machine.Victims(g.set) // unreadable: the set loses nobody
-	if len(victims) == 0 {
-		return
+	is := namedIn(victims)
+	for _, m := range g.members {
+		if is(m.machine) {
+			sc.named[m.machine.UID] = true
+		}
 	}
-	by := map[string]machine.Victim{}
+}
+
+// namedIn returns a test of whether a Machine of their set is one of the victims. Of those with one name the last counts.
+func namedIn(victims []machine.Victim) func(*machine.Machine) bool {
+	by := make(map[string]machine.Victim, len(victims))
 	for _, v := range victims {
 		by[v.Name] = v
 	}
-	for _, m := range g.members {
-		if v, ok := by[m.machine.Name]; ok && v.Is(m.machine) {
-			sc.named[m.machine.UID] = true
-		}
+	return func(m *machine.Machine) bool {
+		v, named := by[m.Name]
+		return named && v.Is(m)
 	}
 }

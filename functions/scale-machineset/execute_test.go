@@ -59,14 +59,19 @@ func TestNewMachineIsComplete(t *testing.T) {
 	}
 }
 
+// madeAt returns a set with its Machine of an ordinal, and a ledger that allocated the first one and has retired it.
+func madeAt(k int) (*machine.MachineSet, machine.Ledger, *machine.Machine) {
+	set := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "worker", Namespace: machine.Namespace, UID: "set-1"}}
+	l := machine.NewLedger("set-1")
+	l.Next = 1
+	return set, l, newMachine(set, l, k)
+}
+
 // A Machine that is retired goes only as it was seen: whoever changed it meanwhile is looked at first (2a.4). Plans do not
 // show the condition.
 func TestRetiredMachineGoesOnlyUnchanged(t *testing.T) {
 	t.Parallel()
-	set := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "worker", Namespace: machine.Namespace, UID: "set-1"}}
-	l := machine.NewLedger("set-1")
-	x := newMachine(set, l, 0)
-	l.Next = 1
+	set, l, x := madeAt(0)
 	all := execute(snapshot.Snapshot{}, set, l, members{owned: []*machine.Machine{x}})
 	if len(all) != 1 || len(all[0].Do) != 1 {
 		t.Fatalf("plan %v", all)
@@ -79,10 +84,7 @@ func TestRetiredMachineGoesOnlyUnchanged(t *testing.T) {
 // Of an ordinal that this ledger has not come to yet it says nothing: who is there was made by a later one (2a.4).
 func TestOrdinalAheadOfTheLedgerIsNotRetired(t *testing.T) {
 	t.Parallel()
-	set := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "worker", Namespace: machine.Namespace, UID: "set-1"}}
-	l := machine.NewLedger("set-1")
-	x := newMachine(set, l, 1)
-	l.Next = 1
+	set, l, x := madeAt(1)
 	for _, s := range []snapshot.Snapshot{{}, snapshot.Snapshot{}.Answered(anew(set, x.Name))} {
 		if all := execute(s, set, l, members{owned: []*machine.Machine{x}}); len(all) != 0 {
 			t.Errorf("plan %v", all)
@@ -93,13 +95,10 @@ func TestOrdinalAheadOfTheLedgerIsNotRetired(t *testing.T) {
 // Who is adopted stands in the committed ledger first: a Machine that it does not name, or has retired, is left alone (2a.6).
 func TestOrphanOutsideTheLedgerIsNotAdopted(t *testing.T) {
 	t.Parallel()
-	set := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "worker", Namespace: machine.Namespace, UID: "set-1"}}
-	l := machine.NewLedger("set-1")
-	x := newMachine(set, l, 0)
+	set, l, x := madeAt(0)
 	x.OwnerReferences = nil
 	stranger := x.DeepCopy()
 	stranger.Name = "stranger"
-	l.Next = 1
 	if all := execute(snapshot.Snapshot{}, set, l, members{orphans: []*machine.Machine{x, stranger}}); len(all) > 0 {
 		t.Errorf("plan %v", all)
 	}

@@ -171,7 +171,6 @@ func (w sweep) accounts() map[string]machine.SweptAccount {
 	for _, key := range unseen(w.known) {
 		needed[w.known[key].Of] = true
 	}
-	haunted := len(hauntedIn(w.Snapshot, w.known)) > 0
 	for key, a := range all {
 		seen, asked := w.Accounts[key]
 		switch {
@@ -181,7 +180,7 @@ func (w sweep) accounts() map[string]machine.SweptAccount {
 		case a.EmptySince == nil:
 			now := metav1.NewTime(w.Now)
 			a.EmptySince = &now
-		case a.EmptyFor(seen.Horizon, w.Now) && !needed[key] && !haunted:
+		case a.EmptyFor(seen.Horizon, w.Now) && !needed[key] && !w.haunted:
 			delete(all, key)
 			continue
 		}

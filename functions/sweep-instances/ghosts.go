@@ -22,17 +22,9 @@ func ghostKey(n *corev1.Node) string {
 }
 
 // ghostsIn returns the Nodes that have outlived their Machine: link-node marked them for one that is gone, they are not
-// Ready, and no account shows their instance (R-B31, R-S2). While an account cannot be listed nobody knows that. A Node
-// that nobody marked was never ours (S30).
+// Ready, and no account that could be listed shows their instance (R-B31, R-S2). While one cannot be, nobody knows whether they are. A
+// Node that nobody marked was never ours (S30).
 func ghostsIn(s snapshot.Snapshot, known map[string]machine.SweptAccount) []*corev1.Node {
-	if !allListed(s, known) {
-		return nil
-	}
-	return hauntedIn(s, known)
-}
-
-// hauntedIn returns those that are ghosts as far as the accounts tell which could be listed.
-func hauntedIn(s snapshot.Snapshot, known map[string]machine.SweptAccount) []*corev1.Node {
 	namespaces := map[string]bool{}
 	for _, a := range known {
 		namespaces[a.Namespace] = s.Serves(a.Namespace)

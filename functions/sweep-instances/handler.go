@@ -124,6 +124,7 @@ type sweep struct {
 	finds   []find
 	spared  int // finds beside these that may be a Machine's in a namespace that is not served
 	ghosts  []*corev1.Node
+	haunted bool // there are ghosts, or Nodes that are if no account that could not be listed shows their instance
 }
 
 func sweepOf(s snapshot.Snapshot, stored machine.SweepState) sweep {
@@ -133,7 +134,10 @@ func sweepOf(s snapshot.Snapshot, stored machine.SweepState) sweep {
 	all := findsIn(s, w.owners)
 	w.finds = slices.DeleteFunc(slices.Clone(all), func(f find) bool { return w.veiled(f.account) })
 	w.spared = len(all) - len(w.finds)
-	w.ghosts = ghostsIn(s, w.known)
+	ghosts := ghostsIn(s, w.known)
+	if w.haunted = len(ghosts) > 0; allListed(s, w.known) {
+		w.ghosts = ghosts
+	}
 	return w
 }
 

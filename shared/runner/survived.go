@@ -52,8 +52,7 @@ func (i *invocation) poisoned(o plan.Object, v any) {
 	p := beside.Caught(v)
 	i.Metrics.Panicked()
 	i.unfinished = true
-	note := plan.Warning(o, "ReconcileError", fmt.Sprintf("%s panicked over it, which is a fault of ours, and does nothing to it: %v", i.Function.Name, p.Value))
-	note.Source = i.Function.Name
+	note := plan.Warning(o, "ReconcileError", fmt.Sprintf("%s panicked over it, which is a fault of ours, and does nothing to it: %v", i.Function.Name, p.Value)).From(i.Function.Name)
 	i.poison = append(i.poison, note)
 	logged := note
 	logged.Reason, logged.Message = keyStack, plan.Gist(note.Message)

@@ -147,12 +147,7 @@ func (m *Mover) key(key []byte, p *corev1.Pod, n int) []byte {
 	}
 	if choosy(p) {
 		node := &m.world.nodes[n]
-		for _, k := range namedBy(p) {
-			if value, ok := node.Labels[k]; ok && k != corev1.LabelHostname {
-				key = append(append(append(append(append(key, '\n'), k...), '='), value...), '\n')
-			}
-		}
-		key = node.fences(key)
+		key = node.fences(node.labelled(append(key, '\n'), namedBy(p)))
 	}
 	return key
 }

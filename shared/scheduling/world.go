@@ -154,12 +154,17 @@ func (n *Node) looks(b []byte) []byte {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
+	return n.fences(n.labelled(b, keys))
+}
+
+// labelled appends those of some labels that a node has, but for its name.
+func (n *Node) labelled(b []byte, keys []string) []byte {
 	for _, k := range keys {
-		if k != corev1.LabelHostname {
-			b = append(append(append(append(b, k...), '='), n.Labels[k]...), '\n')
+		if value, ok := n.Labels[k]; ok && k != corev1.LabelHostname {
+			b = append(append(append(append(b, k...), '='), value...), '\n')
 		}
 	}
-	return n.fences(b)
+	return b
 }
 
 // fences appends what keeps Pods off a node, whatever its labels are.

@@ -115,7 +115,7 @@ var ends = []Guard{
 	{"tag-that-was-taken-over", "2b.10", sweep + "find.go", `if uid := machine.InstanceUID(m); o`, `if uid := m.UID; o`, "./functions/sweep-instances -run=TestScenarios"},
 	{"machine-that-came-since", "2b.10", sweep + "accounts.go", ` && !within(s, key, all[key]))`, `)`, "./functions/sweep-instances -run=TestScenarios"},
 	{"machine-of-another-region", "2b.10", sweep + "accounts.go", `return there && (was`, `return (there || true) && (was`, "./functions/sweep-instances -run=TestMachineIsWithin"},
-	{"account-of-a-node-nobody-can-judge", "2b.10", sweep + "accounts.go", ` && !haunted:`, ` && (haunted || true):`, "./functions/sweep-instances -run=TestScenarios"},
+	{"account-of-a-node-nobody-can-judge", "2b.10", sweep + "accounts.go", ` && !w.haunted:`, `:`, "./functions/sweep-instances -run=TestScenarios"},
 	{"intent-without-an-account", "2b.10", sweep + "accounts.go", ` || intent.Account == "" || `, ` || `, "./functions/sweep-instances -run=TestScenarios"},
 	{"spec-that-is-no-json", "2b.10", sweep + "accounts.go", `!ok && json.Valid(m.Spec.ProviderSpec.Value.Raw) {`, `!ok && (true || json.Valid(nil)) {`, "./functions/sweep-instances -run=TestSpecThatIsNoJSON"},
 	{"node-that-goes-is-no-ghost", "2b.10", sweep + "ghosts.go", `gone && n.DeletionTimestamp == nil && `, `gone && `, "./functions/sweep-instances -run=TestScenarios"},

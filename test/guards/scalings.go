@@ -79,7 +79,7 @@ var scalings = []Guard{
 	{"memory-is-in-objects", "G10", autoscale + "scaledown.go", `	sc.state.Unneeded = timers
 	if`, `	sc.state.Unneeded = nil
 	if`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"kinds-of-moved-pods-by-what-they-name", "2c", "shared/scheduling/move.go", `		for _, k := range namedBy(p) {`, `		for k := range node.Labels {`, "./shared/scheduling -run=TestLabelOfEach"},
+	{"kinds-of-moved-pods-by-what-they-name", "2c", "shared/scheduling/move.go", `node.fences(node.labelled(append(key, '\n'), namedBy(p)))`, `node.looks(append(key, '\n'))`, "./shared/scheduling -run=TestLabelOfEach"},
 	{"one-look-for-a-place-of-each-shape", "2c", "shared/scheduling/divide.go", `		if !asked[a] {`, `		if true {`, "./shared/scheduling -run=TestEachShape"},
 	{"backed-off-is-not-waited-for", "2d", autoscale + "request.go", `	if !after.Request.TimedOut && !sc.backedOff(g) {`, `	if !after.Request.TimedOut {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"timed-out-is-not-waited-for", "2d", autoscale + "request.go", `	if !after.Request.TimedOut && !sc.backedOff(g) {`, `	if !sc.backedOff(g) {`, "./functions/evaluate-autoscale -run=TestScenarios"},

@@ -259,18 +259,9 @@ func (p *Play) watchNeighbourSet(q *proc, old, now *machine.MachineSet) {
 	if was, is := *old.Spec.Replicas, *now.Spec.Replicas; is != was {
 		p.violate("R-S4", "%s changes the neighbour's replicas from %d to %d", q, was, is)
 	}
-	if now.Annotations[machine.AnnotationLedger] == old.Annotations[machine.AnnotationLedger] {
+	before, next, ok := p.committed(q, old, now)
+	if !ok {
 		return
-	}
-	p.watchVersion(q, machine.AnnotationLedger, old)
-	next, err := ledgerOf(now)
-	if err != nil {
-		p.violate("2a.1", "%s commits a ledger that nobody can read: %v", q, err)
-		return
-	}
-	before, err := ledgerOf(old)
-	if err != nil || before.SetUID != old.UID {
-		before = machine.NewLedger(old.UID)
 	}
 	p.beside.rebuilt = p.beside.rebuilt || next.Rebuilt != "" && next.Rebuilt != before.Rebuilt && before.Next > 0
 	if next.Rebuilt != "" {

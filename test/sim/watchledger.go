@@ -15,19 +15,13 @@ import (
 
 // watchLedger holds R-S4, R-S5 and R-S17 for one commit.
 func (p *Play) watchLedger(q *proc, old, now *machine.MachineSet) {
-	if now.Annotations[machine.AnnotationLedger] == old.Annotations[machine.AnnotationLedger] {
-		return
-	}
-	p.watchVersion(q, machine.AnnotationLedger, old)
-	next, err := ledgerOf(now)
-	if err != nil {
-		p.violate("2a.1", "%s commits a ledger that nobody can read: %v", q, err)
+	before, next, ok := p.committed(q, old, now)
+	if !ok {
 		return
 	}
 	for _, k := range next.Active {
 		p.ever[k] = true
 	}
-	before, err := ledgerOf(old)
 	clear(p.rebuilt) // whoever carries this ledger out carries out what was decided since
 	if next.Rebuilt != "" {
 		p.rebuilt[q.id] = true
@@ -36,9 +30,6 @@ func (p *Play) watchLedger(q *proc, old, now *machine.MachineSet) {
 			p.retired[k] = p.retired[k] || !next.Active.Has(k)
 		}
 		return
-	}
-	if err != nil || before.SetUID != old.UID {
-		before = machine.NewLedger(old.UID)
 	}
 	grown := 0
 	for _, k := range next.Active {
@@ -60,6 +51,24 @@ func (p *Play) watchLedger(q *proc, old, now *machine.MachineSet) {
 	}
 	chosen := p.watchRetired(q, old, before, next, grown)
 	p.watchVictims(q, old, before, next, chosen)
+}
+
+// committed returns the ledger that a write commits, and the one before it, which is empty if nobody can read it or it is another set's. It is
+// not ok if the write commits none, or one that nobody can read (2a.1).
+func (p *Play) committed(q *proc, old, now *machine.MachineSet) (before, next machine.Ledger, ok bool) {
+	if now.Annotations[machine.AnnotationLedger] == old.Annotations[machine.AnnotationLedger] {
+		return before, next, false
+	}
+	p.watchVersion(q, machine.AnnotationLedger, old)
+	next, err := ledgerOf(now)
+	if err != nil {
+		p.violate("2a.1", "%s commits a ledger that nobody can read: %v", q, err)
+		return before, next, false
+	}
+	if before, err = ledgerOf(old); err != nil || before.SetUID != old.UID {
+		before = machine.NewLedger(old.UID)
+	}
+	return before, next, true
 }
 
 // watchRetired holds that a Machine is retired because people, Kubernetes or another function have it go, or because it is one too
