@@ -121,11 +121,11 @@ func untold(a machine.SweptAccount, seen snapshot.Account) bool {
 	return a.Owner != "" && seen.Owner == ""
 }
 
-// unseen returns the keys of the accounts that nobody can look into any more, because their credentials lead elsewhere.
+// unseen returns the keys of the accounts that nobody can look into any more, because their credentials lead elsewhere, and no others there.
 func unseen(known map[string]machine.SweptAccount) []string {
 	var keys []string
 	for _, key := range slices.Sorted(maps.Keys(known)) {
-		if known[key].Of != "" {
+		if a := known[key]; a.Of != "" && !machine.Shown(known, a) {
 			keys = append(keys, key)
 		}
 	}
@@ -168,8 +168,8 @@ func (w sweep) blindness() plan.Sequence {
 func (w sweep) accounts() map[string]machine.SweptAccount {
 	all := maps.Clone(w.known)
 	needed := map[string]bool{}
-	for _, key := range unseen(w.known) {
-		needed[w.known[key].Of] = true
+	for _, a := range w.known {
+		needed[a.Of] = true
 	}
 	for key, a := range all {
 		seen, asked := w.Accounts[key]
@@ -186,5 +186,8 @@ func (w sweep) accounts() map[string]machine.SweptAccount {
 		}
 		all[key] = a
 	}
+	maps.DeleteFunc(all, func(_ string, a machine.SweptAccount) bool { // forgotten with those whose credentials show it
+		return machine.Shown(w.known, a) && !machine.Shown(all, a)
+	})
 	return all
 }

@@ -36,7 +36,7 @@ type SweptAccount struct {
 	// Owner is what the cloud calls the account that its credentials led to; empty if it cannot tell.
 	Owner string `json:"owner,omitempty"`
 	// Of is set where the credentials have led elsewhere since: the key of the account that has them. Nobody can see what is
-	// left there until they lead back, or others do.
+	// left there until they lead back, or others do ([Shown]).
 	Of string `json:"of,omitempty"`
 }
 
@@ -46,8 +46,8 @@ func (a SweptAccount) EmptyFor(horizon time.Duration, now time.Time) bool {
 }
 
 // LedTo notes in known, which it changes, that the credentials of the account key lead to owner. Where they led before stays
-// on record, until somebody can look into it, unless it was empty: the same owner in another region, or under another id of the
-// cluster, shows other instances. An owner that nobody told says nothing.
+// on record, until credentials of its namespace show it, unless it was empty: the same owner in another region, or under another id of
+// the cluster, shows other instances, and those of another namespace do not say whose they are. An owner that nobody told says nothing.
 func LedTo(known map[string]SweptAccount, key, owner string, empty bool) {
 	a, ok := known[key]
 	if !ok || owner == "" {
@@ -63,10 +63,25 @@ func LedTo(known map[string]SweptAccount, key, owner string, empty bool) {
 	a.Owner = owner
 	known[key] = a
 	for k, former := range known {
-		if former.Of != "" && former.Owner == owner && former.ClusterID == a.ClusterID && !OtherRegion(former.Of, key) {
+		if former.Namespace == a.Namespace && a.shows(key, former) {
 			delete(known, k)
 		}
 	}
+}
+
+// Shown reports whether credentials in known lead where those of former led before.
+func Shown(known map[string]SweptAccount, former SweptAccount) bool {
+	for key, a := range known {
+		if a.shows(key, former) {
+			return true
+		}
+	}
+	return false
+}
+
+// shows reports whether the credentials of a, whose key that is, lead where those of former led before.
+func (a SweptAccount) shows(key string, former SweptAccount) bool {
+	return a.Of == "" && former.Of != "" && a.Owner == former.Owner && a.ClusterID == former.ClusterID && !OtherRegion(former.Of, key)
 }
 
 // SweptKey returns under which key of known the instances of a cluster in an account are, or will be: the account's own, but

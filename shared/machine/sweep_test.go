@@ -11,27 +11,30 @@ import (
 )
 
 // An account that credentials led to before is forgotten once other credentials show what is left there, and only then: one and the same
-// owner has other instances in another region, and what carries another id of the cluster is in no list of this one's (RELIABILITY 2b.10).
+// owner has other instances in another region, what carries another id of the cluster is in no list of this one's, and what is left may be of
+// a namespace that is served no more (RELIABILITY 2b.10).
 func TestFormerAccountIsForgottenOnceItIsSeen(t *testing.T) {
 	t.Parallel()
 	const west, east = "Kind/west/ns/c", "Kind/east/ns/c"
 	for name, c := range map[string]struct {
 		key, owner, cluster string
+		namespace           string
 		want                bool // the former one is on record still
 	}{
-		"the same credentials lead back":       {west, "a", "abi", false},
-		"other credentials of the same region": {"Kind/west/ns/d", "a", "abi", false},
-		"another region of the same owner":     {east, "a", "abi", true},
-		"another owner":                        {"Kind/west/ns/d", "b", "abi", true},
-		"another id of the cluster":            {"Kind/west/ns/d", "a", "new", true},
-		"nobody knows whose":                   {"Kind/west/ns/d", "", "abi", true},
+		"the same credentials lead back":       {west, "a", "abi", "ns", false},
+		"other credentials of the same region": {"Kind/west/ns/d", "a", "abi", "ns", false},
+		"another region of the same owner":     {east, "a", "abi", "ns", true},
+		"another owner":                        {"Kind/west/ns/d", "b", "abi", "ns", true},
+		"another id of the cluster":            {"Kind/west/ns/d", "a", "new", "ns", true},
+		"another namespace":                    {"Kind/west/other/d", "a", "abi", "other", true},
+		"nobody knows whose":                   {"Kind/west/ns/d", "", "abi", "ns", true},
 	} {
 		known := map[string]machine.SweptAccount{
-			west:        {ClusterID: "abi", Owner: "b"},
-			west + "#a": {ClusterID: "abi", Owner: "a", Of: west},
+			west:        {Namespace: "ns", ClusterID: "abi", Owner: "b"},
+			west + "#a": {Namespace: "ns", ClusterID: "abi", Owner: "a", Of: west},
 		}
 		if c.key != west {
-			known[c.key] = machine.SweptAccount{ClusterID: c.cluster}
+			known[c.key] = machine.SweptAccount{Namespace: c.namespace, ClusterID: c.cluster}
 		}
 		machine.LedTo(known, c.key, c.owner, false)
 		if _, got := known[west+"#a"]; got != c.want {

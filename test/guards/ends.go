@@ -109,8 +109,8 @@ var ends = []Guard{
 	{"refused-question-is-no-mistake", "G5", provision + "launch.go", ` && l.cloud.Account == "" {`, ` {`, "./functions/provision-machine -run=TestRefusedQuestion"},
 	{"misled-are-told-in-turns", "2b.7", provision + "elsewhere.go", `	if l.Request.Scan() && !l.turn() {`, `	if false {`, "./functions/provision-machine -run=TestSilentCloud"},
 	{"node-that-goes-proves-nothing", "2b.9", provision + "former.go", `		if n.DeletionTimestamp == nil && machine.NodeAlive`, `		if machine.NodeAlive`, "./functions/provision-machine -run=TestScenarios"},
-	{"former-account-in-its-region", "2b.10", words + "sweep.go", ` && !OtherRegion(former.Of, key) {`, ` {`, "./shared/machine -run=TestFormerAccount"},
-	{"former-account-of-its-cluster-id", "2b.10", words + "sweep.go", ` && former.ClusterID == a.ClusterID`, ``, "./shared/machine -run=TestFormerAccount"},
+	{"former-account-in-its-region", "2b.10", words + "sweep.go", ` && !OtherRegion(former.Of, key)`, ``, "./shared/machine -run=TestFormerAccount"},
+	{"former-account-of-its-cluster-id", "2b.10", words + "sweep.go", ` && a.ClusterID == former.ClusterID`, ``, "./shared/machine -run=TestFormerAccount"},
 	{"region-that-both-name", "2b.10", words + "sweep.go", `return inA && inB && x != y`, `return (inA || inB) && x != y`, "./shared/machine -run=TestOtherRegion"},
 	{"tag-that-was-taken-over", "2b.10", sweep + "find.go", `if uid := machine.InstanceUID(m); o`, `if uid := m.UID; o`, "./functions/sweep-instances -run=TestScenarios"},
 	{"machine-that-came-since", "2b.10", sweep + "accounts.go", ` && !within(s, key, all[key]))`, `)`, "./functions/sweep-instances -run=TestScenarios"},
@@ -133,4 +133,6 @@ var ends = []Guard{
 	{"poison-is-told", "2c", run + "runner.go", `	p.Notes = append(p.Notes, i.poison...)
 `, ``, "./shared/runner -run=TestPanicOver"},
 	{"tag-that-was-taken-over-is-no-attempt", "2b.10", sweep + "find.go", `m == nil || in.UID != m.UID || `, `m == nil || `, "./functions/sweep-instances"},
+	{"former-account-of-its-namespace", "2b.10", words + "sweep.go", `former.Namespace == a.Namespace && `, ``, "./shared/machine -run=TestFormerAccount"},
+	{"former-account-until-it-is-empty", "2b.10", sweep + "accounts.go", ` && !machine.Shown(all, a)`, ``, "./functions/sweep-instances -run=TestScenarios"},
 }
