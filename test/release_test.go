@@ -121,7 +121,7 @@ func funcBuild(args []string) error {
 }
 
 func put(url, kind string, body []byte) error {
-	r, err := http.NewRequest(http.MethodPut, url, bytes.NewReader(body)) //nolint:noctx // of a program that does nothing else
+	r, err := http.NewRequest(http.MethodPut, url, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

@@ -203,13 +203,13 @@ func TestMachineOfAnotherNamespaceIsNoMember(t *testing.T) {
 	m.Namespace, m.UID, m.ResourceVersion = "other", "machine-of-another", ""
 	w.must(t, w.Put(m))
 	w.once(t)
-	for _, g := range w.decided(t, nil).groups {
-		if len(g.members) != 8 {
-			t.Errorf("%s has %d Machines, want 8", g.id, len(g.members))
-		}
-		return
+	groups := w.decided(t, nil).groups
+	if len(groups) == 0 {
+		t.Fatal("there is no group")
 	}
-	t.Error("there is no group")
+	if g := groups[0]; len(g.members) != 8 {
+		t.Errorf("%s has %d Machines, want 8", g.id, len(g.members))
+	}
 }
 
 // A taint that somebody took off is written anew, and has stood since then: what was known of the one before says nothing (SPEC C63, R-B24).

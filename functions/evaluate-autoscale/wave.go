@@ -74,14 +74,14 @@ func (sc *scan) countedOn() autoscaling.Marks {
 // displaced reports that Pods found no place on Nodes that exist or are to come, although they were counted on when Nodes
 // were asked for that are on their way. Of the Pods of a shape they come first: those that nobody counted on yet never take
 // their places.
-func (sc *scan) displaced(p scheduling.Placement) (any bool) {
+func (sc *scan) displaced(p scheduling.Placement) (unfit bool) {
 	if len(sc.counted) == 0 {
 		return false
 	}
 	for i, shape := range p.Shapes {
-		any = sc.countedFirst(shape.Pods) > p.Fit[i] || any
+		unfit = sc.countedFirst(shape.Pods) > p.Fit[i] || unfit
 	}
-	return any
+	return unfit
 }
 
 // maxRanks bounds the priorities for which Pods that were counted on are asked to give way.

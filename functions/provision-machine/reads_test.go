@@ -35,11 +35,9 @@ func TestEventsOfDeletedMachinesReadNoOtherNodes(t *testing.T) {
 			cloud := &memory.Cloud{}
 			for k := range nodes {
 				name := fmt.Sprintf("worker-%04d", k)
-				id := "gone"
+				id := "gone-" + name
 				if !gone {
 					id = cloud.Add(slowAccount, "c", provider.Instance{Name: name, UID: types.UID(name), State: provider.StateRunning})
-				} else {
-					id = "gone-" + name
 				}
 				n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-" + name)}}
 				n.Spec.ProviderID = "memory:///" + id

@@ -107,6 +107,7 @@ func inScope(s corev1.ScopedResourceSelectorRequirement, spec corev1.PodSpec, ea
 		return hasClass(s, spec.PriorityClassName)
 	case corev1.ResourceQuotaScopeCrossNamespacePodAffinity:
 		return looksAcross(spec.Affinity)
+	case corev1.ResourceQuotaScopeVolumeAttributesClass: // of claims alone
 	}
 	return false
 }
@@ -119,6 +120,7 @@ func hasClass(s corev1.ScopedResourceSelectorRequirement, class string) bool {
 		return !slices.Contains(s.Values, class)
 	case corev1.ScopeSelectorOpDoesNotExist:
 		return class == ""
+	case corev1.ScopeSelectorOpExists:
 	}
 	return class != ""
 }

@@ -170,9 +170,9 @@ func (r Result) Achieves(a Action) bool {
 	switch a.(type) {
 	case Delete, Evict, DeleteInstance:
 		return true
-	default:
-		return false
+	case Approve, Create, CreateInstance, PowerCycle, Update, UpdateInstance, UpdateStatus:
 	}
+	return false
 }
 
 var resultNames = [...]string{"Done", "Conflict", "Exists", "Gone", "Refused", "Blocked", "Failed", "Unsent"}

@@ -54,7 +54,7 @@ func TestOnlyWhatWasAcceptedIsGoing(t *testing.T) {
 				answered := 0
 				r := testRunner(function.Function{
 					Name: "look",
-					Reads: func(s snapshot.Snapshot) snapshot.Scope {
+					Reads: func(snapshot.Snapshot) snapshot.Scope {
 						return snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Machine")}, Lookups: []snapshot.Lookup{{UID: m.UID, Open: true}}}
 					},
 					Decide: func(s snapshot.Snapshot) (p plan.Plan) {

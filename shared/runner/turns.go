@@ -100,7 +100,7 @@ func (i *invocation) askInTurn(ctx context.Context, a account, all []listed, sub
 			if silent != nil {
 				c.Later = true
 				tell()
-				return nil
+				return nil //nolint:nilerr // told by Later
 			}
 			found, err := a.driver.Find(ctx, refOf(m))
 			i.Clouds.Metrics.Called("find", err)

@@ -40,9 +40,9 @@ func TestKnative(t *testing.T) {
 	k.empty(t)
 	t.Run("a shadow", k.shadow)
 	k.empty(t)
-	told("healing", "the stories of healing", func(t *testing.T) { heal(t, k.Stack) })
+	told("healing", "the stories of healing", func(t *testing.T) { heal(t, k.Stack) }) //nolint:thelper // it is the test
 	k.empty(t)
-	told("lives of Machines", "the lives of Machines", func(t *testing.T) { live(t, yard{kubectl{plane: k.ControlPlane}, k.Stack}) })
+	told("lives of Machines", "the lives of Machines", func(t *testing.T) { live(t, yard{kubectl{plane: k.ControlPlane}, k.Stack}) }) //nolint:thelper // it is the test
 	k.empty(t)
 	t.Run("a second namespace", k.secondNamespace)
 	t.Run("senders prove who they are", k.senders)

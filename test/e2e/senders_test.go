@@ -137,7 +137,7 @@ func serve(t *testing.T, env ...string) (address string) {
 	}
 	t.Cleanup(func() { _ = process.Wait() }) // it ends with the test's context
 	await(t, "the function is ready", func() string {
-		answer, err := http.Get("http://" + address + "/health/readiness") //nolint:noctx // of a process beside the test
+		answer, err := http.Get("http://" + address + "/health/readiness")
 		if err != nil {
 			return err.Error()
 		}

@@ -180,7 +180,7 @@ func (k knative) senders(t *testing.T) {
 }
 
 // undeploy takes all functions away, and no Machine knows.
-func (k knative) undeploy(t *testing.T) {
+func (k knative) undeploy(t *testing.T) { //nolint:thelper // it is the test
 	y := yard{k.kubectl, k.Stack}
 	y.set(t, "left", 1, "4c12g30d", "")
 	y.running(t, "left", 1)

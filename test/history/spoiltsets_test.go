@@ -33,7 +33,7 @@ var (
 		}
 		return all
 	}, "MachineSet")
-	createsAfterRebuild = afterRebuild(func(s snapshot.Snapshot, set *machine.MachineSet) plan.Action {
+	createsAfterRebuild = afterRebuild(func(_ snapshot.Snapshot, set *machine.MachineSet) plan.Action {
 		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name + "-extra", Labels: set.Spec.Template.Labels}}
 		return plan.Create{Object: m, Why: "a mistake"}
 	})
@@ -111,8 +111,8 @@ var (
 			clear(now.Adopted)
 		}
 	})
-	beyondBounds = resized(func(from, to int32) int32 { return to + 4 })
-	growsTwice   = resized(func(from, to int32) int32 { return min(4, to+1) })
+	beyondBounds = resized(func(_, to int32) int32 { return to + 4 })
+	growsTwice   = resized(func(_, to int32) int32 { return min(4, to+1) })
 	neverShrinks = func(f function.Function) function.Function {
 		return without(f, func(a plan.Action) bool {
 			old, now, is := updated[*machine.MachineSet](a)

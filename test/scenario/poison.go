@@ -60,7 +60,7 @@ func (dreadful) DeepCopyObject() runtime.Object { panic("dreadful") }
 func spoil(p plan.Plan) plan.Object {
 	for _, a := range p.Actions() {
 		var old plan.Object
-		switch a := a.(type) {
+		switch a := a.(type) { //nolint:gochecksumtype // others write neither
 		case plan.Update:
 			old = a.Old
 		case plan.UpdateStatus:

@@ -277,7 +277,7 @@ func (s *Strike) Pick(p *Play, k Kind, n int) int {
 		}
 	case KindVersion:
 		return p.born % n // both in turn
-	case KindWhat, KindWho, KindUser, KindWhich, KindOrder:
+	case KindWhat, KindWho, KindUser, KindWhich, KindOrder, KindTime:
 	}
 	return 0
 }

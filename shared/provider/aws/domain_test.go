@@ -18,7 +18,7 @@ func TestNobodyWaitsForAnothersDomainNames(t *testing.T) {
 	region := serve(t, &ec2.Cloud{})
 	d, w := region.wired(t, region.account())
 	asked, answer := make(chan struct{}), make(chan struct{})
-	w.set(func(action string, _ func() (*http.Response, error)) (*http.Response, error) {
+	w.set(func(_ string, _ func() (*http.Response, error)) (*http.Response, error) {
 		close(asked)
 		<-answer
 		return nil, errors.New("connection reset by peer")

@@ -19,9 +19,6 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
-// call is how long one call may take (RELIABILITY G6).
-const call = 10 * time.Second
-
 // invocation is how long after it was stamped a create may be answered: the stamp is when its invocation read (RELIABILITY G6).
 const invocation = 24 * time.Second
 

@@ -58,7 +58,7 @@ func TestWhereInstancesAskIsNoCloud(t *testing.T) {
 	}
 }
 
-func TestAPIServerIsNoCloud(t *testing.T) {
+func TestAPIServerIsNoCloud(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	for host, addresses := range map[string][]string{
 		"10.96.0.1":        {"10.96.0.1:443", "[::ffff:10.96.0.1]:443", "[64:ff9b::a60:1]:443", "[2002:a60:1::]:443", "[64:ff9b:1::a60:1%lo]:443"},
 		"fd00:10:96:0::01": {"[fd00:10:96::1]:443"},

@@ -72,7 +72,7 @@ func (p *Process) Crashed() error {
 	}
 	select {
 	case <-p.done:
-		return fmt.Errorf("%s ended by itself, %v; its log is %s", p.Name, cmp.Or(p.how, errors.New("without an error")), p.Log)
+		return fmt.Errorf("%s ended by itself, %w; its log is %s", p.Name, cmp.Or(p.how, errors.New("without an error")), p.Log)
 	default:
 		return nil
 	}
