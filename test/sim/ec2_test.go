@@ -18,9 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/machine-functions/machine-functions/functions/drain-node"
-	"github.com/machine-functions/machine-functions/functions/link-node"
-	"github.com/machine-functions/machine-functions/functions/provision-machine"
+	drainnode "github.com/machine-functions/machine-functions/functions/drain-node"
+	linknode "github.com/machine-functions/machine-functions/functions/link-node"
+	provisionmachine "github.com/machine-functions/machine-functions/functions/provision-machine"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/machine"
