@@ -45,7 +45,7 @@ func TestForeignObjects(t *testing.T) {
 	f, c := serve(t,
 		reply(200, typeJSON, requestA),
 		reply(200, typeJSON, `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"Metal3RemediationList","metadata":{},"items":[`+requestA+`]}`),
-		reply(200, typeJSON, `{}`),
+		reply(200, typeJSON, requestA),
 	)
 	for _, q := range []snapshot.Query{snapshot.One(requestKind, "ns", "a"), {Kind: requestKind, Namespace: "ns"}} {
 		s, err := c.Observe(t.Context(), snapshot.Snapshot{}, []snapshot.Query{q})

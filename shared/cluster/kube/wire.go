@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -82,7 +83,8 @@ func (c *Cluster) read(ctx context.Context, a address, query url.Values) (answer
 	return c.call(ctx, http.MethodGet, path, query, "", nil, acceptFor(a.group))
 }
 
-// write makes a request that changes something. Its answer is of no interest.
+// write makes a request that changes something. That it did is what the API server alone says: the page of a proxy, which may well be
+// of status 200, is an error that proves nothing.
 func (c *Cluster) write(ctx context.Context, method string, a address, contentType string, body any) error {
 	path, err := a.path()
 	if err != nil {
@@ -98,8 +100,23 @@ func (c *Cluster) write(ctx context.Context, method string, a address, contentTy
 	if method != http.MethodDelete {
 		query.Set("fieldManager", c.FieldManager)
 	}
-	_, err = c.call(ctx, method, path, query, contentType, text, typeJSON)
-	return err
+	said, err := c.call(ctx, method, path, query, contentType, text, typeJSON)
+	if err != nil {
+		return err
+	}
+	return said.written()
+}
+
+// written reports an error unless the answer to a write is an object, or a Status, as every one of the API server's is.
+func (a answer) written() error {
+	if _, err := a.protobuf(); err != nil {
+		return err
+	}
+	var is metav1.TypeMeta
+	if err := json.Unmarshal(a.body, &is); err != nil || is.Kind == "" || is.APIVersion == "" {
+		return errors.New("the answer to a write is no object of the API's")
+	}
+	return nil
 }
 
 // call makes one request. Its error is a *apierrors.StatusError exactly if the API server itself said no.

@@ -283,7 +283,7 @@ func TestWritesAreGuarded(t *testing.T) {
 	running.Status.Phase = new(string)
 	*running.Status.Phase = "Running"
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "v"}}
-	f, c := serve(t, reply(200, typeJSON, `{}`))
+	f, c := serve(t, reply(200, typeJSON, `{"kind":"Status","apiVersion":"v1","status":"Success"}`))
 	for _, a := range []plan.Action{
 		plan.Create{Object: old}, plan.Update{Old: old, New: changed}, plan.UpdateStatus{Old: old, New: running}, plan.Delete{Object: old},
 		plan.Delete{Object: old, IfUnchanged: true}, plan.Evict{Pod: pod}, plan.Update{Old: old, New: old},
@@ -364,6 +364,11 @@ func TestErrorsOfWrites(t *testing.T) {
 		{"webhook that does not answer", update, status(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.b": timed out`), "unclassified"},
 		{"timed out", update, status(504, metav1.StatusReasonTimeout, "slow"), "unclassified"},
 		{"cut off", update, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "unclassified"},
+		{"written", update, reply(200, typeJSON, `{"kind":"Machine","apiVersion":"machine.openshift.io/v1beta1"}`), "none"},
+		{"proxy's login page", update, reply(200, "text/html", "who are you?"), "unclassified"},
+		{"proxy's empty page", create, reply(200, typeJSON, `{}`), "unclassified"},
+		{"no page", update, reply(200, typeJSON, ""), "unclassified"},
+		{"proxy's redirect", update, elsewhere, "unclassified"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -374,6 +379,15 @@ func TestErrorsOfWrites(t *testing.T) {
 			}
 		})
 	}
+}
+
+// elsewhere sends a write to another place, where a GET of the object is answered.
+func elsewhere(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		reply(200, typeJSON, `{"kind":"Machine","apiVersion":"machine.openshift.io/v1beta1"}`)(w, r)
+		return
+	}
+	http.Redirect(w, r, r.URL.Path, http.StatusFound)
 }
 
 func TestEvictionIsBlocked(t *testing.T) {

@@ -34,7 +34,7 @@ func NewPrices(config *rest.Config) (Prices, error) {
 	}
 	return func(ctx context.Context, namespace, region string) (map[string]float64, error) {
 		var m corev1.ConfigMap
-		err := api.Do(ctx, kubeapi.Request{Method: http.MethodGet, Path: []string{"api/v1/namespaces", namespace, "configmaps", pricesName}}, &m)
+		err := api.Do(ctx, kubeapi.Request{Method: http.MethodGet, Path: []string{"api", "v1", "namespaces", namespace, "configmaps", pricesName}}, &m)
 		if errors.Is(err, kubeapi.ErrGone) {
 			return nil, nil
 		}

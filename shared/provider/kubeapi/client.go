@@ -19,6 +19,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -56,10 +57,13 @@ func New(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
-	return &Client{client, base}, nil
+	here := *client // which may be everybody's
+	here.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a write that is sent elsewhere becomes a GET there
+	return &Client{&here, base}, nil
 }
 
-// Request is one request: a path below the server's root, and a body that is written as JSON unless it is nil.
+// Request is one request: a path below the server's root, each part of which is one segment unless it is empty, and a body that is
+// written as JSON unless it is nil.
 type Request struct {
 	Method string
 	Path   []string
@@ -71,17 +75,22 @@ type Request struct {
 // error with a code where it speaks of rights or of haste, or an [apierrors.APIStatus]; an answer that something else gave
 // proves nothing and is none of these.
 func (c *Client) Do(ctx context.Context, r Request, out any) error {
+	for _, part := range r.Path {
+		if wrong := content.IsPathSegmentName(part); part != "" && len(wrong) > 0 { // it would lead elsewhere
+			return fmt.Errorf("name %q %s", part, wrong[0])
+		}
+	}
 	target := c.base.JoinPath(r.Path...)
 	target.RawQuery = r.Query.Encode()
-	var content io.Reader = http.NoBody
+	var body io.Reader = http.NoBody
 	if r.Body != nil {
 		b, err := json.Marshal(r.Body)
 		if err != nil {
 			return fmt.Errorf("write request: %w", err)
 		}
-		content = bytes.NewReader(b)
+		body = bytes.NewReader(b)
 	}
-	req, err := http.NewRequestWithContext(ctx, r.Method, target.String(), content)
+	req, err := http.NewRequestWithContext(ctx, r.Method, target.String(), body)
 	if err != nil {
 		return fmt.Errorf("write request: %w", err)
 	}

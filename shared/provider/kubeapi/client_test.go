@@ -57,6 +57,36 @@ func TestAnAnswerIsWhatWasAskedFor(t *testing.T) {
 	}
 }
 
+// What is in a path is one name, whoever wrote it: another path would be of another object, or of another namespace. Nor is a write
+// followed to where it is sent on, which would be a GET of what is there.
+func TestPathsLeadNowhereElse(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.Path)
+		if r.Method == http.MethodPatch {
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
+			return
+		}
+		_, _ = io.WriteString(w, `{"kind": "ConfigMap"}`)
+	}))
+	t.Cleanup(s.Close)
+	c, err := New(&rest.Config{Host: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"../../b/configmaps/x", "..%2fx", "..", ".", "x/y"} {
+		err := c.Do(t.Context(), Request{Method: http.MethodGet, Path: []string{"api", "v1", "namespaces", "a", "configmaps", name}}, new(corev1.ConfigMap))
+		if err == nil || len(asked) > 0 {
+			t.Errorf("%s: %v, asked %q", name, err, asked)
+		}
+		asked = nil
+	}
+	if err := c.Do(t.Context(), Request{Method: http.MethodPatch, Path: []string{"x"}, Body: 1}, new(corev1.ConfigMap)); err == nil || len(asked) != 1 {
+		t.Errorf("%v, asked %q", err, asked)
+	}
+}
+
 // Haste is told with the time to wait.
 func TestWhoAsksTooOftenIsToldWhenAgain(t *testing.T) {
 	t.Parallel()

@@ -82,7 +82,7 @@ func (c *ConfigMaps) one(ctx context.Context, r kubeapi.Request) (Object, error)
 }
 
 func (c *ConfigMaps) call(ctx context.Context, r kubeapi.Request, out any) error {
-	r.Path = append([]string{"api/v1/namespaces", Namespace, "configmaps"}, r.Path...)
+	r.Path = append([]string{"api", "v1", "namespaces", Namespace, "configmaps"}, r.Path...)
 	if err := c.api.Do(ctx, r, out); err != nil {
 		return fmt.Errorf("reach records: %w", err)
 	}

@@ -95,7 +95,7 @@ func (a *api) Patch(ctx context.Context, namespace, name string, p patch) (h hos
 }
 
 func (a *api) call(ctx context.Context, r kubeapi.Request, namespace, name string, out any) error {
-	r.Path = []string{"apis/metal3.io/v1alpha1/namespaces", namespace, "baremetalhosts", name}
+	r.Path = []string{"apis", "metal3.io", "v1alpha1", "namespaces", namespace, "baremetalhosts", name}
 	err := a.client.Do(ctx, r, out)
 	switch {
 	case err == nil:

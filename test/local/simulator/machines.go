@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -114,7 +115,7 @@ func (s *Machines) look(ctx context.Context) (world, error) {
 func onHost(m machine.Machine) bool { return m.Annotations[machine.AnnotationBareMetalHost] != "" }
 
 func (s *Machines) list(ctx context.Context, out any, path ...string) error {
-	return s.api.Do(ctx, kubeapi.Request{Method: http.MethodGet, Path: path}, out)
+	return s.api.Do(ctx, kubeapi.Request{Method: http.MethodGet, Path: append(strings.Split(path[0], "/"), path[1:]...)}, out)
 }
 
 // move is one kubelet that changes; a Node without a UID is not registered yet.
