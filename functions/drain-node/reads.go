@@ -36,20 +36,24 @@ var (
 func reads(s snapshot.Snapshot) snapshot.Scope {
 	ask := woken(s)
 	for _, m := range due(s) {
-		n := nodeOf(s, m)
-		if n == nil || held(m) {
-			continue
-		}
-		if !machine.IsNodeOf(m, n) { // is it another Machine's?
-			ask = append(ask, snapshot.All("Machine"))
-		}
-		ask = append(ask, emptying(s, m, n)...)
-		ask = append(ask, beside(s, m, n)...)
+		s.Apart(m, func() {
+			n := nodeOf(s, m)
+			if n == nil || held(m) {
+				return
+			}
+			if !machine.IsNodeOf(m, n) { // is it another Machine's?
+				ask = append(ask, snapshot.All("Machine"))
+			}
+			ask = append(ask, emptying(s, m, n)...)
+			ask = append(ask, beside(s, m, n)...)
+		})
 	}
 	for _, n := range s.Nodes {
-		if _, ok := removalOf(s, n); ok {
-			ask = append(ask, pods(s, n)...)
-		}
+		s.Apart(n, func() {
+			if _, ok := removalOf(s, n); ok {
+				ask = append(ask, pods(s, n)...)
+			}
+		})
 	}
 	return snapshot.Scope{Objects: ask}
 }

@@ -31,30 +31,37 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	}
 	known := &claims{}
 	for _, m := range s.Machines {
-		if !asked(s, m) {
-			continue
+		if asked(s, m) {
+			s.Apart(m, func() { readFor(s, m, known, &sc) })
 		}
-		if owner := machine.OwningSet(m); owner != nil && !s.Request.Scan() {
-			ask(snapshot.One("MachineSet", m.Namespace, owner.Name))
-		}
-		if lookup, ok := lookupOf(s, m); ok {
-			sc.Lookups = append(sc.Lookups, lookup)
-			if m.Spec.ProviderID == nil && m.DeletionTimestamp == nil {
-				ask(sweepQuery)
-			}
-		}
-		l := life{Snapshot: s, m: m, intent: readable(s, m), cloud: s.Clouds[m.UID], claims: known}
-		l.in = l.found()
-		ask(l.reads()...)
 	}
 	if s.Request.Scan() || s.Request.Is("MachineSet") {
 		for _, set := range s.MachineSets {
-			if capacity, stock := wantsCapacity(s, set), wantsStock(s, set); capacity || stock {
-				sc.Lookups = append(sc.Lookups, snapshot.Lookup{UID: set.UID, Type: capacity, Fresh: contradicted(s, set), Stock: stock, Open: true})
-			}
+			s.Apart(set, func() {
+				if capacity, stock := wantsCapacity(s, set), wantsStock(s, set); capacity || stock {
+					sc.Lookups = append(sc.Lookups, snapshot.Lookup{UID: set.UID, Type: capacity, Fresh: contradicted(s, set), Stock: stock, Open: true})
+				}
+			})
 		}
 	}
 	return sc
+}
+
+// readFor asks for what is decided about m with.
+func readFor(s snapshot.Snapshot, m *machine.Machine, known *claims, sc *snapshot.Scope) {
+	ask := func(q ...snapshot.Query) { sc.Objects = append(sc.Objects, q...) }
+	if owner := machine.OwningSet(m); owner != nil && !s.Request.Scan() {
+		ask(snapshot.One("MachineSet", m.Namespace, owner.Name))
+	}
+	if lookup, ok := lookupOf(s, m); ok {
+		sc.Lookups = append(sc.Lookups, lookup)
+		if m.Spec.ProviderID == nil && m.DeletionTimestamp == nil {
+			ask(sweepQuery)
+		}
+	}
+	l := life{Snapshot: s, m: m, intent: readable(s, m), cloud: s.Clouds[m.UID], claims: known}
+	l.in = l.found()
+	ask(l.reads()...)
 }
 
 // reads returns what the cloud's answer about m makes necessary to know: whose an instance is, and which Node goes with it.

@@ -25,23 +25,30 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	ask := func(q ...snapshot.Query) { sc.Objects = append(sc.Objects, q...) }
 	all := herdOf(s)
 	for _, set := range s.MachineSets {
-		if s.Request.Is("Machine") && concerns(s, set) || s.Request.Is("MachineSet") && !settled(s, set) {
-			ask(machinesOf(set))
-		}
-		if _, told := set.Spec.Template.Labels[machine.LabelCluster]; !told || misfit(s, set) != "" {
-			ask(snapshot.One("Infrastructure", "", machine.InfrastructureName)) // which may say the name, or the region, that is missing
-		}
-		again := snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true}
-		if owned := all.of(set); backwards(s, set, owned) || retires(s, set, owned) || adopts(s, set, all.free) {
-			ask(again)
-		}
-		if s.Has(again) {
-			ask(missed(s, set)...)
-			ask(retiredSince(s, set, all.free)...)
-		}
+		s.Apart(set, func() { ask(readsOf(s, set, all)...) })
 	}
 	if !s.Request.Scan() {
 		ask(nodes(s)...)
+	}
+	return sc
+}
+
+// readsOf asks for what is decided about one set with.
+func readsOf(s snapshot.Snapshot, set *machine.MachineSet, all herd) (sc []snapshot.Query) {
+	ask := func(q ...snapshot.Query) { sc = append(sc, q...) }
+	if s.Request.Is("Machine") && concerns(s, set) || s.Request.Is("MachineSet") && !settled(s, set) {
+		ask(machinesOf(set))
+	}
+	if _, told := set.Spec.Template.Labels[machine.LabelCluster]; !told || misfit(s, set) != "" {
+		ask(snapshot.One("Infrastructure", "", machine.InfrastructureName)) // which may say the name, or the region, that is missing
+	}
+	again := snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true}
+	if owned := all.of(set); backwards(s, set, owned) || retires(s, set, owned) || adopts(s, set, all.free) {
+		ask(again)
+	}
+	if s.Has(again) {
+		ask(missed(s, set)...)
+		ask(retiredSince(s, set, all.free)...)
 	}
 	return sc
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -16,7 +17,7 @@ import (
 func (i *invocation) observe(ctx context.Context) (snapshot.Snapshot, error) {
 	s := snapshot.Snapshot{Before: i.last, Request: i.request, Invocation: i.id, Outcomes: i.outcomes, Records: i.records}
 	if i.survives {
-		s.Survive = i.poisoned
+		s.Survive, s.Poison, i.poison = i.poisoned, map[plan.Ref]bool{}, nil
 	}
 	i.accounts, i.opened = map[string]account{}, map[lead]*opening{}
 	i.pretended.found = map[snapshot.Query]map[string]string{}

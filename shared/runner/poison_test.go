@@ -24,12 +24,30 @@ import (
 func TestPanicOverOneObjectIsOfThatAlone(t *testing.T) {
 	t.Parallel()
 	w := world(t, 3)
+	f := each(func(n *corev1.Node) { dreadfulOver(n) }, func(*corev1.Node) {})
+	poisoned(t, w, f)
+}
+
+// So it is where it panics while it tells what it reads of the object: that it did not read it all is no reason to decide as if there were
+// nothing else.
+func TestPanicWhileReadingIsOfOneObjectAlone(t *testing.T) {
+	t.Parallel()
+	f := each(func(*corev1.Node) {}, func(n *corev1.Node) { dreadfulOver(n) })
+	poisoned(t, world(t, 3), f)
+}
+
+func dreadfulOver(n *corev1.Node) {
+	if n.Name == "n1" {
+		panic("dreadful")
+	}
+}
+
+// each is a function that wants every Node to carry a label, with what it does before it decides about one, and when it reads for one.
+func each(decides, reads func(*corev1.Node)) function.Function {
 	f := label(func(s snapshot.Snapshot) (p plan.Plan) {
 		for _, n := range s.Nodes {
 			s.Apart(n, func() {
-				if n.Name == "n1" {
-					panic("dreadful")
-				}
+				decides(n)
 				one := s
 				one.Nodes = []*corev1.Node{n}
 				p.Add(wantLabel(one).Do...)
@@ -37,6 +55,18 @@ func TestPanicOverOneObjectIsOfThatAlone(t *testing.T) {
 		}
 		return p
 	})
+	all := f.Reads
+	f.Reads = func(s snapshot.Snapshot) snapshot.Scope {
+		for _, n := range s.Nodes {
+			s.Apart(n, func() { reads(n) })
+		}
+		return all(s)
+	}
+	return f
+}
+
+func poisoned(t *testing.T, w *memory.Server, f function.Function) {
+	t.Helper()
 	var log bytes.Buffer
 	s := NewServer(testRunner(f, w.As("label")), nil)
 	s.Runner.Log, s.Runner.Metrics = slog.New(slog.NewJSONHandler(&log, nil)), measured(t)

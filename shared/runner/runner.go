@@ -155,7 +155,7 @@ type invocation struct {
 	decided    bool        // every action of a plan had its turn, whatever single ones were answered
 	unfinished bool        // something was left for later, for want of time or because an outcome is unknown
 	pretended  pretended   // by a dry run
-	poison     []plan.Note // of objects over which the decision at hand panicked
+	poison     []plan.Note // of objects over which the function panicked with the observation at hand
 	log        *slog.Logger
 }
 
@@ -180,7 +180,6 @@ func (i *invocation) proceed(ctx context.Context, s snapshot.Snapshot, round int
 		return false, err
 	}
 	defer done()
-	i.poison = nil
 	p := i.Function.Decide(s)
 	p.Notes = append(p.Notes, i.poison...)
 	i.record(p)

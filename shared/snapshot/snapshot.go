@@ -49,7 +49,8 @@ type Snapshot struct {
 	Outcomes   map[plan.Key]plan.Outcome // what every action of this invocation answered so far
 	Records    *machine.Records          // what this invocation has read of records so far; nil: they are read each time
 	Served     []string                  // the namespaces that the deployment serves: Machines of others are in no list
-	Survive    func(plan.Object, any)    // is told of a panic over one object, see Apart; nil: it ends the decision
+	Survive    func(plan.Object, any)    // is told of a panic over one object, see Apart; nil: it ends the invocation
+	Poison     map[plan.Ref]bool         // over whom there was a panic since Survive was set; whoever sets that makes it
 
 	Machines               []*machine.Machine
 	MachineSets            []*machine.MachineSet
@@ -86,17 +87,22 @@ type Snapshot struct {
 	asked map[Query]bool
 }
 
-// Apart calls decide, which decides about o and what others do not need. That it panics over one object, a fault of ours, keeps nobody
-// from deciding about all others where somebody is told of it (2c, R-L4); what it had decided until then stands.
-func (s Snapshot) Apart(o plan.Object, decide func()) {
+// Apart calls f, which reads for o or decides about it, and does what others do not need. That it panics over one object, a fault of ours,
+// keeps nobody from all others where somebody is told of it (2c, R-L4); what it had decided until then stands. Nothing more is called
+// for that object with the same observation: what was not read of it is not absent.
+func (s Snapshot) Apart(o plan.Object, f func()) {
 	if s.Survive != nil {
+		if len(s.Poison) > 0 && s.Poison[plan.RefOf(o)] {
+			return
+		}
 		defer func() {
 			if v := recover(); v != nil {
+				s.Poison[plan.RefOf(o)] = true
 				s.Survive(o, v)
 			}
 		}()
 	}
-	decide()
+	f()
 }
 
 // Cloud is what the cloud of one Machine answered in this observation. Code and Message are set if the lookup

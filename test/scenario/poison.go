@@ -13,6 +13,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // Poison decides each scenario of a folder, in which f writes a Machine or a MachineSet, once more, with one that cannot be copied. It stands
@@ -35,8 +36,12 @@ func Poison(t *testing.T, f function.Function, folder string) {
 		}
 		before := f.Decide(seen)
 		if o := spoil(before); o != nil {
-			seen.Survive = func(plan.Object, any) { told++ }
+			seen.Survive, seen.Poison = func(plan.Object, any) { told++ }, map[plan.Ref]bool{}
 			after := f.Decide(seen)
+			seen.Poison[plan.RefOf(o)] = true
+			if lookups := f.Reads(seen).Lookups; slices.ContainsFunc(lookups, func(l snapshot.Lookup) bool { return l.UID == o.GetUID() }) {
+				t.Errorf("%s: after a panic over %s it is asked about once more", file, plan.NameOf(o))
+			}
 			for _, q := range before.Do {
 				for _, a := range q.Do {
 					if !about(q, o) && !slices.ContainsFunc(after.Actions(), func(b plan.Action) bool { return b.Key() == a.Key() }) {

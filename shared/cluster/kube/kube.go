@@ -72,8 +72,8 @@ func New(config *rest.Config, o Options) (*Cluster, error) {
 	if len(o.Namespaces) == 0 {
 		o.Namespaces = []string{machine.Namespace}
 	}
-	here := *client // which may be everybody's
-	here.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a write that is sent elsewhere becomes a GET there
+	here := *client // that one may be everybody's; a write that is sent elsewhere becomes a GET there
+	here.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c := &Cluster{
 		client: &here, base: base, Options: o, views: map[snapshot.Query]*view{},
 		places: make(chan struct{}, maxRequests), lists: flights.New[snapshot.Query, listing](0),

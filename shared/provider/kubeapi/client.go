@@ -57,8 +57,8 @@ func New(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
-	here := *client // which may be everybody's
-	here.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a write that is sent elsewhere becomes a GET there
+	here := *client // that one may be everybody's; a write that is sent elsewhere becomes a GET there
+	here.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Client{&here, base}, nil
 }
 
