@@ -79,7 +79,7 @@ func (v *view) list(ctx context.Context, c *Cluster, r plan.Resource) ([]plan.Ob
 		}
 	}
 	all := v.all
-	if len(all) < v.fewest || time.Since(v.denied) < deniedFor {
+	if len(all) < v.fewest || v.version == 0 || time.Since(v.denied) < deniedFor {
 		v.forget()
 	}
 	return all, date, err

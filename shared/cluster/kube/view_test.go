@@ -201,6 +201,14 @@ func (l *late) RoundTrip(r *http.Request) (*http.Response, error) {
 	return l.RoundTripper.RoundTrip(r)
 }
 
+// A list at a revision that is no number cannot be followed: it is read anew, and not once more behind itself.
+func TestListWithoutARevisionIsNotKept(t *testing.T) {
+	t.Parallel()
+	_, c := watching(t, podPage("x", "", "a", "b"), podPage("y", "", "a", "c"))
+	mustSee(t, c, "a at-x", "b at-x")
+	mustSee(t, c, "a at-y", "c at-y")
+}
+
 // A list that a busy server does not finish in time is gone on with by the next.
 func TestLoadingGoesOn(t *testing.T) {
 	t.Parallel()
