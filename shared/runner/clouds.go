@@ -41,6 +41,32 @@ const (
 // Secrets reads one Secret with its resourceVersion.
 type Secrets func(ctx context.Context, namespace, name string) (map[string][]byte, string, error)
 
+// once returns what reads each Secret once: many specs name the same.
+func (s Secrets) once() Secrets {
+	type read struct {
+		sync.Once
+		values  map[string][]byte
+		version string
+		err     error
+	}
+	var mu sync.Mutex
+	known := map[[2]string]*read{}
+	of := func(namespace, name string) *read {
+		mu.Lock()
+		defer mu.Unlock()
+		key := [2]string{namespace, name}
+		if known[key] == nil {
+			known[key] = &read{}
+		}
+		return known[key]
+	}
+	return func(ctx context.Context, namespace, name string) (map[string][]byte, string, error) {
+		r := of(namespace, name)
+		r.Do(func() { r.values, r.version, r.err = s(ctx, namespace, name) })
+		return r.values, r.version, r.err
+	}
+}
+
 // Clouds opens drivers and keeps them while their credentials stand. It is safe for concurrent use; what it keeps
 // only saves calls.
 type Clouds struct {
@@ -99,8 +125,8 @@ func (c *Clouds) lookup(spec json.RawMessage) (provider.Provider, string, error)
 }
 
 // named returns the account that a providerSpec names, in the namespace of its Machine, with its provider and the version of its
-// credentials.
-func (c *Clouds) named(ctx context.Context, namespace, clusterID string, spec json.RawMessage) (p provider.Provider, a provider.Account, version string, err error) {
+// credentials, as secrets reads them.
+func (c *Clouds) named(ctx context.Context, secrets Secrets, namespace, clusterID string, spec json.RawMessage) (p provider.Provider, a provider.Account, version string, err error) {
 	p, kind, err := c.lookup(spec)
 	if err != nil {
 		return p, a, "", err
@@ -111,7 +137,7 @@ func (c *Clouds) named(ctx context.Context, namespace, clusterID string, spec js
 	}
 	a = provider.Account{Kind: kind, ClusterID: clusterID, Region: region, Namespace: namespace, Secret: secret}
 	if secret != "" {
-		if a.Credentials, version, err = c.secrets(ctx, namespace, secret); err != nil {
+		if a.Credentials, version, err = secrets(ctx, namespace, secret); err != nil {
 			return p, a, "", provider.Errorf(unread(err), "credentials secret %s/%s: %w", namespace, secret, err)
 		}
 	}

@@ -40,7 +40,7 @@ func newGate() *gate {
 
 // opened opens the account that a spec names.
 func opened(ctx context.Context, c *Clouds, namespace, clusterID string, spec json.RawMessage) (account, error) {
-	p, a, version, err := c.named(ctx, namespace, clusterID, spec)
+	p, a, version, err := c.named(ctx, c.secrets, namespace, clusterID, spec)
 	if err != nil {
 		return account{}, err
 	}

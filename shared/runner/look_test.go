@@ -304,6 +304,37 @@ func TestBothClusterIDsAreOpenedAtOnce(t *testing.T) {
 }
 
 // lookups asks for all Machines, and for the instance of each.
+// Machines that have each a spec of their own, as with fixed addresses, cost one reading of the Secret that all of them name.
+func TestOneSecretOfManySpecsIsReadOnce(t *testing.T) {
+	t.Parallel()
+	cloud, api := &memory.Cloud{}, apiserver.New(time.Now)
+	for n := range 100 {
+		m := machineIn(fmt.Sprint("m", n), types.UID(fmt.Sprint(n)))
+		m.Spec.ProviderSpec.Value.Raw = fmt.Appendf(nil, `{"kind":%q,"type":"small","secret":"keys","metadata":{"address":"%d"}}`, memory.Kind, n)
+		if err := api.Put(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := testRunner(function.Function{Name: "look", Reads: inBulk, Decide: func(s snapshot.Snapshot) plan.Plan {
+		for uid, c := range s.Clouds {
+			if c.Err != nil {
+				t.Errorf("%s: %v", uid, c.Err)
+			}
+		}
+		return plan.Plan{}
+	}}, api.As("look"))
+	var reads atomic.Int32
+	r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, func(context.Context, string, string) (map[string][]byte, string, error) {
+		reads.Add(1)
+		return nil, "1", nil
+	})
+	for scan := range int32(2) {
+		if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil || reads.Load() != scan+1 {
+			t.Errorf("after scan %d: %d readings, error %v", scan, reads.Load(), err)
+		}
+	}
+}
+
 func lookups(s snapshot.Snapshot) snapshot.Scope {
 	sc := snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Machine")}}
 	for _, m := range s.Machines {

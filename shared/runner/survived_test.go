@@ -98,7 +98,7 @@ func TestEveryCallSurvivesAPanic(t *testing.T) {
 			}
 		}
 		spec := json.RawMessage(`{"kind": "` + kind + `", "type": "small"}`)
-		_, _, _, err = clouds.named(t.Context(), "machines", "c", spec)
+		_, _, _, err = clouds.named(t.Context(), clouds.secrets, "machines", "c", spec)
 		unknown("read the spec", err)
 		_, err = clouds.opened(t.Context(), p, provider.Account{ClusterID: "c"}, "1")
 		unknown("open", err)

@@ -38,7 +38,7 @@ func TestCredentialsThatCannotBeReadSayWhy(t *testing.T) {
 			clouds := NewClouds([]provider.Provider{table}, func(context.Context, string, string) (map[string][]byte, string, error) {
 				return nil, "", fmt.Errorf("secret cloud: %w", c.err)
 			})
-			if _, _, _, err := clouds.named(t.Context(), machine.Namespace, "c", json.RawMessage(`{"kind":"K"}`)); provider.CodeOf(err) != c.want {
+			if _, _, _, err := clouds.named(t.Context(), clouds.secrets, machine.Namespace, "c", json.RawMessage(`{"kind":"K"}`)); provider.CodeOf(err) != c.want {
 				t.Errorf("%v is %v, want %v", err, provider.CodeOf(err), c.want)
 			}
 		})

@@ -86,11 +86,11 @@ func leadsOf(lookups []led, sweeps []snapshot.AccountQuery) (all []lead) {
 // name finds out which accounts leads name. No cloud is asked.
 func (i *invocation) name(ctx context.Context, leads []lead) {
 	named := make([]opening, len(leads))
-	g := i.lanes(maxParallel)
+	g, secrets := i.lanes(maxParallel), i.Clouds.secrets.once()
 	for n, by := range leads {
 		g.Go(func() error {
 			o := &named[n]
-			o.provider, o.Account, o.version, o.err = i.Clouds.named(ctx, by.namespace, by.clusterID, json.RawMessage(by.spec))
+			o.provider, o.Account, o.version, o.err = i.Clouds.named(ctx, secrets, by.namespace, by.clusterID, json.RawMessage(by.spec))
 			if by.virtualIPs != "" {
 				o.VirtualIPs = strings.Split(by.virtualIPs, "|")
 			}
