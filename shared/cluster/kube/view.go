@@ -100,11 +100,11 @@ func (v *view) follow(ctx context.Context, c *Cluster, r plan.Resource) (time.Ti
 	if err != nil {
 		return a.date, err
 	}
-	now := version(meta.ResourceVersion)
-	if now == 0 || a.date.IsZero() {
-		return a.date, errors.New("the list has no revision, or no date")
+	if a.date.IsZero() {
+		return a.date, errDateless
 	}
-	if v.heard = time.Now(); now < v.version {
+	now := version(meta.ResourceVersion)
+	if v.heard = time.Now(); now < v.version { // or it says none
 		return a.date, fmt.Errorf("the storage went back from revision %d to %d", v.version, now)
 	}
 	if now == v.version {
