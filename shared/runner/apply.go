@@ -27,7 +27,7 @@ const maxParallel = 8
 // deletedFor is how long a removal that a cloud accepted is not asked for again.
 const deletedFor = 5 * time.Second
 
-// apply carries out the sequences of p side by side and adds their outcomes. It reports whether anything was tried,
+// apply carries out the sequences of p side by side and adds their outcomes. It reports whether anything was answered,
 // so that looking again makes sense, with everything that failed for reasons nobody can decide about.
 func (i *invocation) apply(ctx context.Context, p plan.Plan) (progressed bool, err error) {
 	var (
@@ -49,7 +49,7 @@ func (i *invocation) apply(ctx context.Context, p plan.Plan) (progressed bool, e
 			outcomes, err := i.carryOut(ctx, seq)
 			mu.Lock()
 			defer mu.Unlock()
-			progressed = true
+			progressed = progressed || err == nil
 			for k, o := range outcomes {
 				i.outcomes[k] = o
 				i.unfinished = i.unfinished || o.Result == plan.Failed
@@ -249,9 +249,9 @@ func cloudOutcome(instance provider.Instance, err error) plan.Outcome {
 // mostSaid bounds what is kept of a cloud's words, in bytes: they come to stand in conditions, in every object that they concern.
 const mostSaid = 4096
 
-// said returns an error's text, cut to mostSaid bytes without cutting a character.
+// said returns an error's text as an object can hold it, in UTF-8, cut to mostSaid bytes without cutting a character.
 func said(err error) string {
-	text := err.Error()
+	text := strings.ToValidUTF8(err.Error(), "\uFFFD")
 	if len(text) <= mostSaid {
 		return text
 	}

@@ -160,20 +160,23 @@ type invocation struct {
 }
 
 func (i *invocation) run(ctx context.Context) error {
+	var unclear error // about some objects, while others went on
 	for round := range maxRounds {
 		s, err := i.observe(ctx)
 		i.seen, i.rounds = s, round+1
 		if err != nil {
-			return fmt.Errorf("observe: %w", err)
+			return errors.Join(unclear, fmt.Errorf("observe: %w", err))
 		}
-		if again, err := i.proceed(ctx, s, round); !again || err != nil {
-			return err
+		again, err := i.proceed(ctx, s, round)
+		if unclear = errors.Join(unclear, err); !again {
+			return unclear
 		}
 	}
-	return fmt.Errorf("not quiet after %d rounds", maxRounds)
+	return errors.Join(unclear, fmt.Errorf("not quiet after %d rounds", maxRounds))
 }
 
-// proceed decides on s and carries out what is decided. It reports whether to look again.
+// proceed decides on s and carries out what is decided. It reports whether to look again, also with an error: that is then of some
+// objects alone.
 func (i *invocation) proceed(ctx context.Context, s snapshot.Snapshot, round int) (again bool, err error) {
 	done, err := i.begin(ctx)
 	if err != nil {

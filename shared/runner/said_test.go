@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -21,6 +22,19 @@ func TestWordsOfACloudAreCut(t *testing.T) {
 	} {
 		if len(text) > mostSaid || !strings.HasPrefix(text, "No network was found: ") || !utf8.ValidString(text) {
 			t.Errorf("%s: %d bytes are kept: %.60q", what, len(text), text)
+		}
+	}
+}
+
+// What is no UTF-8, as a proxy's page in another encoding, stands otherwise in an object than it was written: it would differ from what
+// stands there in every scan, and be written again (G11).
+func TestWordsOfACloudStandAsTheyAreWritten(t *testing.T) {
+	for _, words := range []string{"Zugriff verweigert: gesch\xfctzt", strings.Repeat("\xfc", mostSaid)} {
+		text := refusal(errors.New(words)).Message
+		written, err := json.Marshal(text)
+		var stands string
+		if err = errors.Join(err, json.Unmarshal(written, &stands)); err != nil || stands != text || len(text) > mostSaid {
+			t.Errorf("%.40q is written %.40q and stands as %.40q: %v", words, text, stands, err)
 		}
 	}
 }
