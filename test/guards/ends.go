@@ -135,4 +135,7 @@ var ends = []Guard{
 	{"tag-that-was-taken-over-is-no-attempt", "2b.10", sweep + "find.go", `m == nil || in.UID != m.UID || `, `m == nil || `, "./functions/sweep-instances"},
 	{"former-account-of-its-namespace", "2b.10", words + "sweep.go", `former.Namespace == a.Namespace && `, ``, "./shared/machine -run=TestFormerAccount"},
 	{"former-account-until-it-is-empty", "2b.10", sweep + "accounts.go", ` && !machine.Shown(all, a)`, ``, "./functions/sweep-instances -run=TestScenarios"},
+	{"what-was-not-read-is-not-absent", "G5", "shared/snapshot/snapshot.go", `len(s.Poison) > 0 && s.Poison[plan.RefOf(o)]`, `false`, "./shared/runner -run=TestPanicWhile"},
+	{"unclear-ends-no-other", "2c", run + "runner.go", `errors.Join(unclear, err); !again {`, `errors.Join(unclear, err); !again || err != nil {`, "./shared/runner -run=TestUnclear"},
+	{"one-secret-of-many-specs", "2c", run + "visit.go", `i.Clouds.secrets.once()`, `i.Clouds.secrets`, "./shared/runner -run=TestOneSecret"},
 }
