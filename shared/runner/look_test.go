@@ -304,6 +304,17 @@ func TestBothClusterIDsAreOpenedAtOnce(t *testing.T) {
 }
 
 // lookups asks for all Machines, and for the instance of each.
+// What only belongs to an instance, as a port with its tag, is no instance: whoever took it for one would record a port (2b.8).
+func TestWhatBelongsToAnInstanceIsNone(t *testing.T) {
+	t.Parallel()
+	byUID, byID := index([]provider.Instance{
+		{ID: "port", ProviderID: "memory:///port", UID: "a", Child: true}, {ID: "one", ProviderID: "memory:///one", UID: "b"}, {ID: "two", UID: "b"},
+	})
+	if len(byUID["a"]) != 0 || len(byUID["b"]) != 2 || len(byID) != 1 || byID[machine.InstanceOf("memory:///one")].ID != "one" {
+		t.Errorf("by UID %v, by id %v", byUID, byID)
+	}
+}
+
 // Machines that have each a spec of their own, as with fixed addresses, cost one reading of the Secret that all of them name.
 func TestOneSecretOfManySpecsIsReadOnce(t *testing.T) {
 	t.Parallel()

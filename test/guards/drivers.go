@@ -10,4 +10,5 @@ var drivers = []Guard{
 	{"port-without-tags-may-be-anothers", "2b.8", "shared/provider/openstack/ports.go", `token == "" && age.Abs() < launchFor {`, `token == "" && age.Abs() < 0 {`, ""},
 	{"host-that-carries-an-instance-is-not-taken", "2b.8", "shared/provider/aws/host.go", `	left = slices.DeleteFunc(left, func(h types.Host) bool { return len(h.Instances) > 0 })
 `, ``, ""},
+	{"what-belongs-to-an-instance-is-none", "2b.8", run + "list.go", `		if !in.Child {`, `		if true {`, "./shared/runner -run=TestWhatBelongs"},
 }
