@@ -27,11 +27,17 @@ func tolerates(x corev1.Toleration, t corev1.Taint) bool {
 	case "", corev1.TolerationOpEqual:
 		return x.Value == t.Value
 	case corev1.TolerationOpGt, corev1.TolerationOpLt:
-		want, err := strconv.ParseInt(x.Value, 10, 64)
-		have, bad := strconv.ParseInt(t.Value, 10, 64)
-		return err == nil && bad == nil && (x.Operator == corev1.TolerationOpGt) == (have > want) && have != want
+		want, ok := integer(x.Value)
+		have, is := integer(t.Value)
+		return ok && is && (x.Operator == corev1.TolerationOpGt) == (have > want) && have != want
 	}
 	return false
+}
+
+// integer reads a number that is written as one writes it: without zeros before it, or a plus.
+func integer(s string) (n int64, ok bool) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil && strconv.FormatInt(n, 10) == s
 }
 
 // forbids returns the first taint that keeps a Pod with these tolerations away.

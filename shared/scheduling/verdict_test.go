@@ -86,6 +86,12 @@ func waitingClaim(name, provisioner string, topologies ...corev1.TopologySelecto
 	}
 }
 
+func tolerating(key string, by corev1.TolerationOperator, value string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Tolerations = []corev1.Toleration{{Key: key, Operator: by, Value: value}}
+	}
+}
+
 func inZoneOnly(zone string) corev1.TopologySelectorTerm {
 	return corev1.TopologySelectorTerm{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: zoneKey, Values: []string{zone}}}}
 }
@@ -102,6 +108,15 @@ func TestRefused(t *testing.T) {
 		facts *Facts
 		want  string
 	}{
+		{"a number with a leading zero is none", aNode("n", "9", "9Gi", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "level", Value: "05", Effect: corev1.TaintEffectNoSchedule}}
+		}), aPod("p", "1", "1Gi", tolerating("level", corev1.TolerationOpGt, "3")), nil, "node(s) had untolerated taint {level: 05}"},
+		{"a number that is greater", aNode("n", "9", "9Gi", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "level", Value: "5", Effect: corev1.TaintEffectNoSchedule}}
+		}), aPod("p", "1", "1Gi", tolerating("level", corev1.TolerationOpGt, "3")), nil, ""},
+		{"a number that is no less", aNode("n", "9", "9Gi", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "level", Value: "3", Effect: corev1.TaintEffectNoSchedule}}
+		}), aPod("p", "1", "1Gi", tolerating("level", corev1.TolerationOpLt, "3")), nil, "node(s) had untolerated taint {level: 3}"},
 		{"a full node takes a Pod that asks for nothing", holding(aNode("n", "1", "1Gi"), aPod("x", "2", "1Gi", boundTo("n"))), aPod("p", "0", "0"), nil, ""},
 		{"a spread over everything counts nothing that runs", holding(aNode("n", "9", "9Gi"), aPod("x", "1", "1Gi", boundTo("n")), aPod("y", "1", "1Gi", boundTo("n"))),
 			aPod("p", "1", "1Gi", spreadBy(zoneKey, 1), func(p *corev1.Pod) { p.Spec.TopologySpreadConstraints[0].LabelSelector = everything }), nil, ""},
