@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/machine-functions/machine-functions/shared/binpack"
@@ -148,7 +149,7 @@ func (w *World) lookNear(d *demand) {
 	found := false
 	for i := range w.running() {
 		k := &w.kinds[i]
-		if slices.ContainsFunc(d.near, func(t term) bool { return !t.matches(k.namespace, k.labels) }) {
+		if !d.wants(k.namespace, k.labels) {
 			continue
 		}
 		for _, n := range slices.Concat(k.on, k.leaving) {
@@ -161,6 +162,11 @@ func (w *World) lookNear(d *demand) {
 		}
 	}
 	d.first = self && !found
+}
+
+// wants reports whether Pods of a namespace with such labels are company.
+func (d *demand) wants(namespace string, set labels.Set) bool {
+	return !slices.ContainsFunc(d.near, func(t term) bool { return !t.matches(namespace, set) })
 }
 
 // asksByName reports whether node affinity can tell hosts apart that are otherwise the same.
@@ -208,11 +214,12 @@ func (w *World) admitted(d *demand, n int) string {
 }
 
 // company returns why a Node's topology domains are out of the question, given what runs in them; fine if they are
-// not. A Node that is to be added is alone on its host.
-func (d *demand) company(n *corev1.Node) string {
+// not. A Node that is to be added is alone on its host, but for the Pods that come with it.
+func (d *demand) company(n *corev1.Node, own ...*corev1.Pod) string {
+	comes := slices.ContainsFunc(own, func(p *corev1.Pod) bool { return d.wants(p.Namespace, p.Labels) })
 	for i, t := range d.near {
 		value, ok := n.Labels[t.key]
-		if !ok || !d.first && !d.homes[i][value] {
+		if !ok || !d.first && !comes && !d.homes[i][value] {
 			return ReasonNear
 		}
 	}

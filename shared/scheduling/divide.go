@@ -49,14 +49,11 @@ func (v division) rows(shape int) []row {
 }
 
 // divide decides how the Pods of a shape are divided. A shape that is not planned for gets no row.
-func (l *layout) divide(s int, waits bool) division {
+func (l *layout) divide(s int) division {
 	d := l.Shapes[s].demand
 	count := len(l.Shapes[s].Pods)
 	if len(d.claims.exclusive) > 0 {
 		count = min(count, 1)
-	}
-	if waits && d.bad == "" {
-		d.bad = reasonOthers
 	}
 	keys := d.splitKeys()
 	switch {
@@ -127,15 +124,16 @@ func (l *layout) divideBy(d *demand, key string, count int) division {
 			}
 		}
 	}
-	switch {
-	case v.spread != nil && !v.spread.selfCounts:
-		return division{whole: &row{count: count, times: 1, key: key, only: v.level()}}
-	case v.spread == nil && d.first && len(v.shares) > 0:
-		v.shares = []share{slices.MaxFunc(v.shares, func(a, b share) int {
-			return cmp.Or(cmp.Compare(min(a.most, count), min(b.most, count)), cmp.Compare(a.old, b.old), cmp.Compare(a.most, b.most))
-		})}
+	if d.first {
+		v.narrow()
 	}
-	return v
+	if v.spread == nil || v.spread.selfCounts {
+		return v
+	}
+	if only := v.level(); len(only) > 0 {
+		return division{whole: &row{count: count, times: 1, key: key, only: only}}
+	}
+	return division{}
 }
 
 // nowhere stands for the Nodes without a topology key, which Pods that keep apart do not meet on. It is no label's value.
@@ -148,11 +146,11 @@ func domainOf(n *Node, key string) string {
 	return nowhere
 }
 
-// level returns the domains that are not too far ahead of the emptiest.
+// level returns the domains with room that are not too far ahead of the emptiest.
 func (v *division) level() map[string]bool {
 	values := map[string]bool{}
 	for _, s := range v.shares {
-		if s.runs-v.least() <= v.spread.maxSkew {
+		if s.most > 0 && s.runs-v.least() <= v.spread.maxSkew {
 			values[s.value] = true
 		}
 	}
@@ -351,11 +349,11 @@ func keepsApart(a, b *demand, host bool) bool {
 
 // deferred returns the shapes that have to wait because another one that waits too, has a place, and comes first, must not share a
 // topology domain with them that is larger than a host. To find a place takes a look at every Node: each shape is asked once.
-func (l *layout) deferred(hasPlace func(*demand) bool) []bool {
+func (l *layout) deferred(hasPlace func(shape int) bool) []bool {
 	waits, asked, has := make([]bool, len(l.Shapes)), make([]bool, len(l.Shapes)), make([]bool, len(l.Shapes))
 	placed := func(a int) bool {
 		if !asked[a] {
-			asked[a], has[a] = true, hasPlace(l.Shapes[a].demand)
+			asked[a], has[a] = true, hasPlace(a)
 		}
 		return has[a]
 	}

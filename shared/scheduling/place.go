@@ -144,9 +144,13 @@ func (p *Placement) lay() *layout {
 	for i, o := range p.offers {
 		l.types = append(l.types, binpack.Type{Name: o.Name, Capacity: p.free[i], Price: o.Price, Limit: o.Limit, Weight: o.Weight})
 	}
-	waits := l.deferred(func(d *demand) bool { return l.mostTogether(d) > 0 })
 	for s := range p.Shapes {
-		l.split = append(l.split, l.divide(s, waits[s]))
+		l.split = append(l.split, l.divide(s))
+	}
+	for s, waits := range l.deferred(l.hasPlace) {
+		if d := l.Shapes[s].demand; waits && d.bad == "" {
+			d.bad, l.split[s] = reasonOthers, division{}
+		}
 	}
 	l.meet()
 	l.share()
@@ -222,7 +226,7 @@ func (w *World) fitNew(d *demand, n *Node) (int, string) {
 	if why := d.admits(n.Node); why != fine {
 		return 0, why
 	}
-	if why := d.company(n.Node); why != fine {
+	if why := d.company(n.Node, n.Pods...); why != fine {
 		return 0, why
 	}
 	for _, p := range n.Pods {
@@ -319,6 +323,16 @@ func priorityOf(p *corev1.Pod) int32 {
 	return *p.Spec.Priority
 }
 
+// hasPlace reports whether a Pod of a shape would find room, were there no other shapes.
+func (l *layout) hasPlace(s int) bool {
+	v := &l.split[s]
+	if v.whole != nil {
+		return l.mostTogether(l.Shapes[s].demand) > 0
+	}
+	v.fill()
+	return slices.ContainsFunc(v.shares, func(h share) bool { return h.gets > 0 })
+}
+
 // mostTogether returns how many Pods of a shape the roomiest target takes on one host.
 func (l *layout) mostTogether(d *demand) int {
 	most := 0
@@ -326,6 +340,9 @@ func (l *layout) mostTogether(d *demand) int {
 		most = max(most, min(l.world.fit(d, n), d.size.In(l.room[b].Free)))
 	}
 	for i := range l.offers {
+		if l.offers[i].Limit <= 0 {
+			continue
+		}
 		n, _ := l.world.fitNew(d, &l.offers[i].Node)
 		most = max(most, min(n, d.size.In(l.free[i])))
 	}

@@ -89,6 +89,22 @@ func spreadBy(key string, skew int32) func(*corev1.Pod) {
 	}
 }
 
+// spreadOver spreads a Pod over zones by where others are.
+func spreadOver(app string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		spreadBy(zoneKey, 1)(p)
+		p.Spec.TopologySpreadConstraints[len(p.Spec.TopologySpreadConstraints)-1].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
+	}
+}
+
+// beside puts a Pod on a host with others.
+func beside(app string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		togetherBy(corev1.LabelHostname)(p)
+		p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
+	}
+}
+
 func offersOf(limit int, nodes ...Node) []Offer {
 	var all []Offer
 	for _, n := range nodes {
@@ -114,6 +130,12 @@ func TestPlace(t *testing.T) {
 	t.Parallel()
 	three := offersOf(9, aNode("a", "4", "8Gi"), aNode("b", "4", "8Gi", inZone("b")), aNode("c", "4", "8Gi", inZone("c")))
 	web := func(more ...func(*corev1.Pod)) *corev1.Pod { return aPod("web", "1", "1Gi", more...) }
+	lone := func(cpu string, more ...func(*corev1.Pod)) *corev1.Pod { // more important than the others, whom it keeps out of its zone
+		return aPod("lone", cpu, "1Gi", append([]func(*corev1.Pod){ofApp("web"), apartBy(zoneKey), func(p *corev1.Pod) { p.Spec.Priority = new(int32(1)) }}, more...)...)
+	}
+	full := func(zone string, count int) []Node { // and another zone as full, with none of those
+		return []Node{holding(aNode("n", "0", "0", inZone(zone)), several(count, aPod("back", "0", "0", ofApp("back")))...), aNode("m", "0", "0", inZone("b"))}
+	}
 	tests := []struct {
 		name    string
 		nodes   []Node
@@ -167,6 +189,21 @@ func TestPlace(t *testing.T) {
 		{"a node that exists comes before a new one in an emptier zone", []Node{aNode("n", "4", "8Gi", inZone("b"))}, several(1, web(spreadBy(zoneKey, 1))), three, "1 fit, 0 helped by map[], 0 left"},
 		{"without the topology key nobody meets", []Node{holding(aNode("n", "4", "8Gi", func(n *corev1.Node) { delete(n.Labels, zoneKey) }), web(apartBy(zoneKey)))},
 			several(2, web(apartBy(zoneKey))), nil, "2 fit, 0 helped by map[], 0 left"},
+		{"together in one zone, as far as nobody holds it down", nil, several(3, web(togetherBy(zoneKey), spreadBy(zoneKey, 1))), three, "0 fit, 3 helped by map[a:1], 0 left"},
+		{"together in one zone that another one holds down", []Node{aNode("n", "0", "0", inZone("b"))}, several(3, web(togetherBy(zoneKey), spreadBy(zoneKey, 2))), three[:1], "0 fit, 2 helped by map[a:1], 1 left"},
+		{"together in one zone of those that are not ahead", full("a", 2), several(9, web(togetherBy(zoneKey), spreadOver("back"))),
+			append(offersOf(2, aNode("b", "4", "8Gi", inZone("b"))), three[0], three[2]), "0 fit, 9 helped by map[c:3], 0 left"},
+		{"no zone with room is level enough", full("a", 2), several(1, web(spreadOver("back"))), three[:1], "0 fit, 0 helped by map[], 1 left"},
+		{"with company that every new node has", nil, several(5, web(beside("cache"))), offersOf(9, holding(aNode("a", "4", "8Gi"), aPod("cache", "0", "0"))), "0 fit, 5 helped by map[a:2], 0 left"},
+		{"what every new node has is other company", nil, several(5, web(beside("back"))), offersOf(9, holding(aNode("a", "4", "8Gi"), aPod("cache", "0", "0"))), "0 fit, 0 helped by map[], 5 left"},
+		{"together on one host of those that there may be", nil, several(6, web(togetherBy(corev1.LabelHostname))),
+			append(offersOf(0, aNode("large", "8", "16Gi")), three...), "0 fit, 4 helped by map[a:1], 2 left"},
+		{"nobody waits for those that are not planned for", nil, append(several(2, web()), lone("1", spreadBy("rack", 1))),
+			offersOf(9, aNode("a", "4", "8Gi", func(n *corev1.Node) { n.Labels["rack"] = "1" })), "0 fit, 2 helped by map[a:1], 1 left"},
+		{"nobody waits for those that no zone with room may have", full("a", 2), append(several(2, web()), lone("1", spreadOver("back"))), three[:1], "0 fit, 2 helped by map[a:1], 1 left"},
+		{"nobody waits for those that would be too far ahead", full("a", 2), append(several(2, web()), lone("1", spreadOver("back"), ofApp("back"))), three[:1], "0 fit, 2 helped by map[a:1], 1 left"},
+		{"nobody waits for those whose nodes there may not be", nil, append(several(2, web()), lone("8")), append(offersOf(0, aNode("large", "8", "16Gi")), three...), "0 fit, 2 helped by map[a:1], 1 left"},
+		{"they wait for those that have a place", nil, append(several(2, web()), lone("1")), three[:1], "0 fit, 1 helped by map[a:1], 2 left"},
 		{"two topology keys at once are not planned for", nil, several(2, web(spreadBy(zoneKey, 1), spreadBy("rack", 1))), three, "0 fit, 0 helped by map[], 2 left"},
 	}
 	for _, tt := range tests {
@@ -215,6 +252,7 @@ func situations(t *rapid.T) (nodes []Node, waiting []*corev1.Pod, offers []Offer
 	rules := rapid.SampledFrom([]func(*corev1.Pod){
 		func(*corev1.Pod) {}, func(*corev1.Pod) {}, spreadBy(zoneKey, 1), spreadBy(zoneKey, 2), spreadBy(corev1.LabelHostname, 1),
 		apartBy(corev1.LabelHostname), apartBy(zoneKey), togetherBy(zoneKey), togetherBy(corev1.LabelHostname),
+		func(p *corev1.Pod) { togetherBy(zoneKey)(p); spreadBy(zoneKey, 2)(p) },
 		func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{zoneKey: "b"} },
 		func(p *corev1.Pod) { p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}} },
 	})
@@ -244,7 +282,7 @@ func situations(t *rapid.T) (nodes []Node, waiting []*corev1.Pod, offers []Offer
 }
 
 func overZones(p *corev1.Pod) bool {
-	return slices.ContainsFunc(p.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool { return c.TopologyKey == zoneKey })
+	return p.Spec.Affinity == nil && slices.ContainsFunc(p.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool { return c.TopologyKey == zoneKey })
 }
 
 func TestPlacedPodsKeepEveryRule(t *testing.T) {
@@ -418,7 +456,7 @@ func TestEachShapeIsAskedOnceForAPlace(t *testing.T) {
 	p := w.Place(waiting, nil)
 	for _, has := range []bool{false, true} {
 		asked := 0
-		waits := p.layout.deferred(func(*demand) bool { asked++; return has })
+		waits := p.layout.deferred(func(int) bool { asked++; return has })
 		late := 0
 		for _, is := range waits {
 			if is {

@@ -86,17 +86,14 @@ func (w *World) left(d *demand, n int) string {
 			}
 		}
 	}
-	company := func(namespace string, set map[string]string) bool {
-		return !slices.ContainsFunc(d.near, func(t term) bool { return !t.matches(namespace, set) })
-	}
 	for i := range w.running() {
-		if k := &w.kinds[i]; company(k.namespace, k.labels) {
+		if k := &w.kinds[i]; d.wants(k.namespace, k.labels) {
 			for _, at := range slices.Concat(k.on, k.leaving) {
 				add(at, 1)
 			}
 		}
 	}
-	self := company(d.pod.Namespace, d.pod.Labels)
+	self := d.wants(d.pod.Namespace, d.pod.Labels)
 	if self {
 		add(n, -1)
 	}
