@@ -307,10 +307,10 @@ func (u *unbound) takes(v *corev1.PersistentVolume) bool {
 		!slices.ContainsFunc(u.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool { return !slices.Contains(v.Spec.AccessModes, m) })
 }
 
-// reserved reports whether a volume was set aside for the claim.
+// reserved reports whether a candidate was set aside for the claim: of those that were, all have its name.
 func (u *unbound) reserved(v *corev1.PersistentVolume) bool {
 	r := v.Spec.ClaimRef
-	return r != nil && r.Name == u.Name && r.Namespace == u.Namespace && (r.UID == "" || r.UID == u.UID)
+	return r != nil && (r.UID == "" || r.UID == u.UID)
 }
 
 func reachable(v *corev1.PersistentVolume, n *corev1.Node) bool {
