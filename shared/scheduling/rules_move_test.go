@@ -39,8 +39,8 @@ func TestMoverKeepsRules(t *testing.T) {
 		{"room for both", pod("a"), pod("b"), stays, nil, both},
 		{"room for one", pod("a"), aPod("b", "4", "1Gi"), stays, nil, first},
 		{"what takes nothing", pod("a"), pod("b"), closed, nil, none},
-		{"one port", pod("a", onPort(80)), pod("b", onPort(80)), stays, nil, first},
-		{"one disk", pod("a", onDisk("v")), pod("b", onDisk("v")), stays, nil, first},
+		{"one port", pod("a", onPort(80)), large("b", onPort(80)), stays, nil, first},
+		{"one disk", pod("a", onDisk("v")), large("b", onDisk("v")), stays, nil, first},
 		{"the first keeps the second away", pod("a", away(corev1.LabelHostname, "b")), pod("b"), stays, nil, first},
 		{"the second keeps the first away", pod("a"), pod("b", away(corev1.LabelHostname, "a")), stays, nil, first},
 		{"one on each host", pod("a", ofApp("web"), spreadBy(corev1.LabelHostname, 1)), large("b", ofApp("web"), spreadBy(corev1.LabelHostname, 1)), stays, nil, first},
@@ -70,6 +70,27 @@ func TestMoverKeepsRules(t *testing.T) {
 	}
 }
 
+// One Pod that may not come back does not make room for the next one of its kind, wherever that runs.
+func TestLevelsStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	pods := several(3, aPod("web", "1", "1Gi", ofApp("web"), spreadBy(zoneKey, 1)))
+	preferred := func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: n.Name, Effect: corev1.TaintEffectPreferNoSchedule}}
+	}
+	nodes := []Node{aNode("to", "9", "9Gi"), aNode("b", "0", "0", inZone("b"))}
+	running := map[int][]*corev1.Pod{}
+	for _, p := range pods {
+		running[len(nodes)] = []*corev1.Pod{p}
+		nodes = append(nodes, holding(aNode(p.Name, "4", "8Gi", preferred), p))
+	}
+	m := NewWorld(nodes, nil, nil).NewMover(running, []int{0})
+	for n, on := range running {
+		if why := m.Clear(n, on); why == "" {
+			t.Errorf("%s may go", nodes[n].Name)
+		}
+	}
+}
+
 // TestRunningPodsCount has a case for each thing of running Pods and their Nodes that a plan could see wrongly.
 func TestRunningPodsCount(t *testing.T) {
 	t.Parallel()
@@ -92,6 +113,12 @@ func TestRunningPodsCount(t *testing.T) {
 	}{
 		{"who leaves is not spread with", []Node{full, holding(aNode("n", "4", "8Gi"), aPod("web", "1", "1Gi", leaves))}, several(1, aPod("web", "1", "1Gi", spreadBy(zoneKey, 1))), nil, "1 fit, 0 helped by map[], 0 left"},
 		{"who leaves still is somebody to keep away from", []Node{holding(aNode("n", "4", "8Gi"), aPod("web", "1", "1Gi", leaves))}, several(1, aPod("b", "1", "1Gi", away(zoneKey, "web"))), nil, "0 fit, 0 helped by map[], 1 left"},
+		{"who is spread over everything meets nobody", []Node{full, holding(aNode("n", "4", "8Gi"), several(2, aPod("b", "1", "1Gi"))...)}, several(1, aPod("web", "1", "1Gi", spreadBy(zoneKey, 1), constraint(func(c *corev1.TopologySpreadConstraint) {
+			c.LabelSelector = &metav1.LabelSelector{}
+		}))), nil, "1 fit, 0 helped by map[], 0 left"},
+		{"a label that a constraint is by, and that is missing", []Node{full, holding(aNode("n", "4", "8Gi"), aPod("web", "1", "1Gi"))}, several(1, aPod("web", "1", "1Gi", spreadBy(zoneKey, 1), constraint(func(c *corev1.TopologySpreadConstraint) {
+			c.MatchLabelKeys = []string{"missing"}
+		}))), nil, "0 fit, 0 helped by map[], 1 left"},
 		{"a cordoned node is no node like others", []Node{full, aNode("n", "4", "8Gi", inZone("b"), func(n *corev1.Node) { n.Spec.Unschedulable = true })}, several(1, aPod("web", "1", "1Gi")), nil, "0 fit, 0 helped by map[], 1 left"},
 		{"a constraint that may be broken", []Node{full}, several(3, aPod("web", "1", "1Gi", spreadBy(zoneKey, 1), constraint(func(c *corev1.TopologySpreadConstraint) {
 			c.WhenUnsatisfiable = corev1.ScheduleAnyway

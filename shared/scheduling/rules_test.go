@@ -120,7 +120,7 @@ func TestPlaceKeepsRules(t *testing.T) {
 		{"together with one that runs", []Node{holding(aNode("n", "0", "0", inZone("c")), pod())}, several(2, pod(togetherBy(zoneKey))), three, nil, "0 fit, 2 helped by map[c:1], 0 left", ""},
 		{"with those of namespaces that are not known", nil, one(togetherBy(zoneKey), func(p *corev1.Pod) {
 			p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}
-		}), four, nil, "0 fit, 0 helped by map[], 1 left", ""},
+		}), four, &Facts{}, "0 fit, 0 helped by map[], 1 left", ""},
 		{"devices", nil, one(func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}} }), four, nil, "0 fit, 0 helped by map[], 1 left", ""},
 		{"more resources than are planned for", nil, one(func(p *corev1.Pod) {
 			for i := range 5 {
@@ -278,6 +278,10 @@ func TestVolumesThatWillDo(t *testing.T) {
 		}), factsOf(knowing("p-own")), "PVC default/p-own was not created for pod default/p (pod is not owner)"},
 		{"a label that names no zone", node, nil, factsOf(knowing("data", func(v *corev1.PersistentVolume) { v.Labels[zoneKey] = "b__" })), ""},
 		{"a node that names none", aNode("n", "9", "9Gi", func(n *corev1.Node) { delete(n.Labels, zoneKey) }), nil, factsOf(knowing("data", func(v *corev1.PersistentVolume) { v.Labels[zoneKey] = "b" })), ""},
+		{"attached by what has no driver", node, nil, factsOf(knowing("data"), limiting("n", 1), func(f *Facts) {
+			f.Volumes = append(f.Volumes, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "old"}})
+			f.Attachments = []*storagev1.VolumeAttachment{{Spec: storagev1.VolumeAttachmentSpec{Attacher: driver, NodeName: "n", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: new("old")}}}}
+		}), ""},
 		{"attached and used counts once", holding(node, aPod("x", "1", "1Gi", boundTo("n"), claiming("other"))), nil, factsOf(knowing("data"), knowing("other"), limiting("n", 2), func(f *Facts) {
 			f.Attachments = []*storagev1.VolumeAttachment{{Spec: storagev1.VolumeAttachmentSpec{Attacher: driver, NodeName: "n", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: new("of-other")}}}}
 		}), ""},
