@@ -432,3 +432,25 @@ func FuzzPack(f *testing.F) {
 		}
 	}))
 }
+
+// Items that are apart share no bin, few or many of them, however many bins less that would take.
+func TestPackKeepsItemsApart(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{2, 20, fewItems + 20} {
+		in := instance{types: []Type{{Name: "type", Capacity: Vector{100, 100, 1000}, Price: 1, Limit: 1000}}}
+		for i := range n {
+			it := Item{Name: fmt.Sprintf("item-%03d", i), Size: Vector{1, int64(1 + i%3), 1}, Count: 2}
+			for other := range i {
+				it.Apart = append(it.Apart, other)
+			}
+			in.items, in.most = append(in.items, it), append(in.most, []int{Any})
+		}
+		r := in.pack()
+		if err := in.check(r); err != nil {
+			t.Error(err)
+		}
+		if got := r.Price(in.types); got != int64(n) {
+			t.Errorf("%d items: %d bins", n, got)
+		}
+	}
+}

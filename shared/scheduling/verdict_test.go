@@ -130,6 +130,13 @@ func TestRefused(t *testing.T) {
 		{"a term of a Pod that waits means all if it selects by a label that is not there", holding(aNode("n", "9", "9Gi"), aPod("x", "1", "1Gi", boundTo("n"), func(p *corev1.Pod) { p.Namespace = "shop" })),
 			aPod("p", "1", "1Gi", avoiding(corev1.PodAffinityTerm{TopologyKey: zoneKey, LabelSelector: everything, NamespaceSelector: &metav1.LabelSelector{
 				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: metav1.LabelSelectorOpDoesNotExist}}}})), factsOf(), ReasonFar},
+		{"a term means namespaces that are not known", holding(aNode("n", "9", "9Gi"), aPod("x", "1", "1Gi", boundTo("n"), func(p *corev1.Pod) { p.Namespace = "shop" })),
+			aPod("p", "1", "1Gi", avoiding(corev1.PodAffinityTerm{TopologyKey: zoneKey, LabelSelector: everything, NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}})), &Facts{}, ReasonFar},
+		{"a spread over those of its revision", holding(aNode("n", "9", "9Gi"), aPod("p", "1", "1Gi", boundTo("n"))),
+			aPod("p", "1", "1Gi", spreadBy(zoneKey, 1), func(p *corev1.Pod) {
+				p.Labels = map[string]string{"app": "p", "revision": "2"}
+				p.Spec.TopologySpreadConstraints[0].MatchLabelKeys, p.Spec.TopologySpreadConstraints[0].MinDomains = []string{"revision"}, new(int32(2))
+			}), nil, ""},
 		{"a nominated Pod takes room from those that are no more important", holding(aNode("n", "2", "9Gi"), aPod("x", "2", "1Gi", nominatedFor("n", 5))), aPod("p", "1", "1Gi"), nil, "Insufficient cpu"},
 		{"a nominated Pod takes none from those that are", holding(aNode("n", "2", "9Gi"), aPod("x", "2", "1Gi", nominatedFor("n", -5))), aPod("p", "1", "1Gi"), nil, ""},
 		{"nobody looks at the rules of a nominated Pod against one without rules", holding(aNode("n", "9", "9Gi"),
