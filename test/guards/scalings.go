@@ -112,4 +112,15 @@ var scalings = []Guard{
 	{"backoff-is-not-prolonged", "2d", autoscale + "request.go", `		if n.BackoffUntil != nil && sc.Now.Before(n.BackoffUntil.Time) {`, `		if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"victims-are-not-given-back", "2d", autoscale + "needed.go", `!r.Drain && !sc.begun(r) && `, `!r.Drain && `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"deletions-hold-no-place-for-ever", "2d", autoscale + "removal.go", `	return sc.machines[r.MachineUID] != nil && sc.Now.Before(r.Committed.Add(maxDeletion))`, `	return sc.machines[r.MachineUID] != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"first-of-a-zone-decides", "2d", "shared/scheduling/divide.go", `	if d.first {
+		v.narrow()
+	}
+`, ``, "./shared/scheduling -run=TestPlace$"},
+	{"nobody-waits-for-who-gets-none", "2c", "shared/scheduling/place.go", `return slices.ContainsFunc(v.shares, func(h share) bool { return h.gets > 0 })`, `return true`, "./shared/scheduling -run=TestPlace$"},
+	{"nobody-waits-for-nodes-there-may-not-be", "2c", "shared/scheduling/place.go", `		if l.offers[i].Limit <= 0 {`, `		if false {`, "./shared/scheduling -run=TestPlace$"},
+	{"zone-without-room-holds-the-plan-down", "2d", "shared/scheduling/divide.go", `got < v.shares[i].gets {`, `got < 0 {`, "./shared/scheduling -run=TestPlaceKeepsRules"},
+	{"claim-of-one-pod-brings-one-node", "2d", "shared/scheduling/divide.go", `	if len(d.claims.exclusive) > 0 {`, `	if false {`, "./shared/scheduling -run=TestPlaceKeepsRules"},
+	{"closed-node-takes-nobody-who-moves", "2d", "shared/scheduling/move.go", `		if w.nodes[n].Closed {`, `		if false {`, "./shared/scheduling -run=TestMoverKeepsRules"},
+	{"ports-of-who-moves-beside", "2d", "shared/scheduling/move.go", `clash(d.ports, other.ports) || `, ``, "./shared/scheduling -run=TestMoverKeepsRules"},
+	{"who-moves-beside-keeps-away", "2d", "shared/scheduling/move.go", `shuns(d, other.demand) || `, ``, "./shared/scheduling -run=TestMoverKeepsRules"},
 }
