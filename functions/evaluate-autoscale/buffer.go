@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -54,7 +55,7 @@ func bufferReads(s snapshot.Snapshot) []snapshot.Query {
 	for _, o := range s.Foreign {
 		if b, err := autoscaling.ParseCapacityBuffer(o.Object); err == nil && isBuffer(o) && b.Ours() {
 			found = true
-			if q, ok := referred(o.GetNamespace(), b); ok {
+			if q, ok := referred(o.GetNamespace(), b); ok && len(validation.IsDNS1123Subdomain(q.Name)) == 0 { // no object has another name
 				ask = append(ask, q)
 			}
 		}
@@ -97,11 +98,12 @@ func (sc *scan) findBuffers() (pods []*corev1.Pod) {
 		}
 		b := &buffer{object: o}
 		var err error
-		if b.wish, err = autoscaling.ParseCapacityBuffer(o.Object); err != nil {
-			b.reason, b.message = "Invalid", err.Error()
-		} else if !b.wish.Ours() {
+		switch b.wish, err = autoscaling.ParseCapacityBuffer(o.Object); {
+		case !b.wish.Ours():
 			continue
-		} else {
+		case err != nil:
+			b.reason, b.message = "Invalid", err.Error()
+		default:
 			sc.fill(b, quotas, maxBuffered-len(pods))
 		}
 		sc.buffers = append(sc.buffers, b)

@@ -3,6 +3,7 @@
 package evaluateautoscale
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,9 +11,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // Buffers of many namespaces together bring no more Pods into a scan than it can plan for: those that go beyond are told, the
@@ -103,5 +107,64 @@ func TestBufferOfBothVersionsIsOne(t *testing.T) {
 	w.scans(t, 2)
 	if got := w.replicas("s")[0]; got != 1 {
 		t.Errorf("%d Nodes for one place of three cores", got)
+	}
+}
+
+// strict asks for no object whose name can be no part of a path: the API server is not asked for it, which ends the observation.
+type strict struct{ cluster.Cluster }
+
+func (c strict) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapshot.Query) (snapshot.Snapshot, error) {
+	for _, q := range queries {
+		if wrong := content.IsPathSegmentName(q.Name); len(wrong) > 0 {
+			return s, fmt.Errorf("name %q %s", q.Name, wrong[0])
+		}
+	}
+	return c.Cluster.Observe(ctx, s, queries)
+}
+
+// What a buffer refers to may have any name, also one that no object has: the buffer is told that it is not there, and everybody else
+// is served (SPEC C83).
+func TestBufferOfAnImpossibleNameStopsNobody(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a/b", "..", "%", "A b"} {
+		w := fresh(t, "{}")
+		w.through(strict{w.As(Function.Name)})
+		w.set(t, "s", 0, 4, midsize(), nil)
+		w.must(t, w.Put(pending("p", epoch.Add(-time.Minute), resources("cpu", "3"))))
+		for i, ref := range []string{"scalableRef: {apiGroup: apps, kind: Deployment, name: %q}, percentage: 10", "podTemplateRef: {name: %q}, replicas: 1"} {
+			w.yaml(t, fmt.Sprintf("{apiVersion: autoscaling.x-k8s.io/v1beta1, kind: CapacityBuffer, metadata: {name: b-%d, namespace: default, uid: buffer-%[1]d}, spec: {"+ref+"}}", i, name))
+		}
+		w.once(t)
+		if got := w.replicas("s")[0]; got != 1 {
+			t.Errorf("%q: %d Nodes for the Pod that waits, want 1", name, got)
+		}
+		for i := range 2 {
+			if got := fmt.Sprint(w.Object(bufferKind, "default", fmt.Sprint("b-", i))); !strings.Contains(got, "NotFound") {
+				t.Errorf("%q: the buffer says %s", name, got)
+			}
+		}
+	}
+}
+
+// A limit that no amount is read from is told once; a buffer of somebody else's strategy is told nothing (SPEC C83, G11).
+func TestBufferOfAnImpossibleLimitIsToldOnce(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.pool(t, "s", 0, 4, nil, nil)
+	w.yaml(t, "{apiVersion: v1, kind: PodTemplate, metadata: {name: chunk, namespace: default, uid: template}, template: {spec: {containers: [{name: c, resources: {requests: {cpu: 3}}}]}}}")
+	for i, strategy := range []string{"buffer.x-k8s.io/active-capacity", "example.com/standby"} {
+		w.yaml(t, fmt.Sprintf("{apiVersion: autoscaling.x-k8s.io/v1beta1, kind: CapacityBuffer, metadata: {name: b-%d, namespace: default, uid: buffer-%[1]d}, spec: {podTemplateRef: {name: chunk}, provisioningStrategy: %s, limits: {cpu: 1e1.5}}}", i, strategy))
+	}
+	w.scans(t, 1)
+	if got := fmt.Sprint(w.Object(bufferKind, "default", "b-0")); !strings.Contains(got, "reason:Invalid") {
+		t.Errorf("the buffer says %s", got)
+	}
+	if got := fmt.Sprint(w.Object(bufferKind, "default", "b-1")); strings.Contains(got, "status") {
+		t.Errorf("the other's says %s", got)
+	}
+	before := len(w.ours())
+	w.scans(t, 2)
+	if again := w.ours()[before:]; len(again) > 0 {
+		t.Errorf("told again: %v", again)
 	}
 }

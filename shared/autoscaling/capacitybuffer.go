@@ -35,9 +35,9 @@ type CapacityBuffer struct {
 			Kind     string `json:"kind"`
 			Name     string `json:"name"`
 		} `json:"scalableRef,omitempty"`
-		Replicas   *int32  `json:"replicas,omitempty"`
-		Percentage *int32  `json:"percentage,omitempty"`
-		Limits     Amounts `json:"limits,omitempty"`
+		Replicas   *int32          `json:"replicas,omitempty"`
+		Percentage *int32          `json:"percentage,omitempty"`
+		Limits     json.RawMessage `json:"limits,omitempty"` // Amounts, read last: what cannot be read there hides nothing else
 	} `json:"spec"`
 	Status CapacityBufferStatus `json:"status,omitzero"`
 }
@@ -70,8 +70,14 @@ func (b CapacityBuffer) Ours() bool {
 // Count returns for how many Pods room is kept: as many as the larger of replicas and percentage says, a percentage of the
 // workload's replicas being one at least, as far as the limits allow; with limits alone, as many as they allow.
 func (b CapacityBuffer) Count(scaled int32, each corev1.ResourceList) (int, error) {
+	var limits Amounts
+	if len(b.Spec.Limits) > 0 {
+		if err := json.Unmarshal(b.Spec.Limits, &limits); err != nil {
+			return 0, fmt.Errorf("limits: %w", err)
+		}
+	}
 	most, limited := int64(maxHeadroom), false
-	for name, limit := range b.Spec.Limits {
+	for name, limit := range limits {
 		if q, asks := each[name]; asks && q.Sign() > 0 {
 			most, limited = min(most, int64(min(maxHeadroom, limit.AsApproximateFloat64()/q.AsApproximateFloat64()+1e-9))), true
 		}

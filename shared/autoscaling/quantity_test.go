@@ -57,8 +57,12 @@ func TestCapacityBufferOfAHugeLimit(t *testing.T) {
 	if n, err := b.Count(0, corev1.ResourceList{"cpu": resource.MustParse("1m")}); n != 3 || err != nil {
 		t.Errorf("room for %d, error %v, want 3", n, err)
 	}
-	if b, err := ParseCapacityBuffer(map[string]any{"spec": map[string]any{"limits": map[string]any{"cpu": "1e-99999999"}}}); err == nil {
-		t.Errorf("read %+v", b)
+	b, err = ParseCapacityBuffer(map[string]any{"spec": map[string]any{"limits": map[string]any{"cpu": "1e-99999999"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := b.Count(0, corev1.ResourceList{"cpu": resource.MustParse("1m")}); err == nil {
+		t.Errorf("room for %d", n)
 	}
 }
 
