@@ -119,6 +119,9 @@ func combine(options []*option, above, base, below []int64) {
 // lowest of a rank is above the highest of the rank before, as far as there is room for it.
 func factors(lowest, highest []int64) []int64 {
 	times := slices.Repeat([]int64{1}, len(lowest))
+	if len(times) == 1 { // nothing is kept apart, whatever it costs
+		return times
+	}
 	gap := func(r int) float64 { return max(1, float64(highest[r-1])/float64(lowest[r])) }
 	gaps := 1.0
 	for r := range times[1:] {
@@ -126,7 +129,7 @@ func factors(lowest, highest []int64) []int64 {
 	}
 	room, part, factor := highestRanked/float64(slices.Max(append(highest, 1))), 1.0, 0.0
 	for ; factor < 2; part /= 2 { // of too many ranks too far apart the gaps are closed in part
-		factor = min(rankFactor, math.Pow(room/math.Pow(gaps, part), 1/float64(max(1, len(times)-1))))
+		factor = min(rankFactor, math.Pow(room/math.Pow(gaps, part), 1/float64(len(times)-1)))
 		for r := 1; r < len(times); r++ {
 			times[r] = times[r-1] * int64(factor*math.Pow(gap(r), part))
 		}

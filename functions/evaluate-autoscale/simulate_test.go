@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -443,5 +444,42 @@ func TestAnswerWaitsForNothing(t *testing.T) {
 	r := asked(t, w, question)
 	if want := (Counts{Waiting: 7, Fit: 2, Helped: 5}); r.Pods != want || !slices.ContainsFunc(r.Resize, func(g Growth) bool { return g.Group == idOf(s) && g.From == 2 && g.To == 4 }) {
 		t.Errorf("while a set is about to get two Nodes: %+v, want %+v; %+v", r.Pods, want, r.Resize)
+	}
+}
+
+// However large the Nodes are that a question speaks of, and however many sets there are to choose from by lot, there is an answer.
+func TestAnswerAboutHugeNodes(t *testing.T) {
+	t.Parallel()
+	q := Question{Expanders: []autoscaling.Expander{autoscaling.LeastWaste, autoscaling.Random}, Pods: []Pods{{Count: 1}}}
+	q.Limits = &autoscaling.ResourceLimits{Cores: &autoscaling.Range{Max: math.MaxInt32}}
+	for i := range maxAskedSets {
+		q.Sets = append(q.Sets, Set{Name: fmt.Sprint("s", i), MaxReplicas: new(int32(1)), CPU: "2e9", Memory: "16Gi"})
+	}
+	text, err := json.Marshal(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	go func() {
+		_, err := Answer(snapshot.Snapshot{Now: epoch}, text)
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("there is none after a minute")
+	}
+}
+
+// Pods of a question that are alike share what they are like: a hundred thousand of many containers have room in one process.
+func TestAskedPodsShareTheirSpec(t *testing.T) {
+	t.Parallel()
+	p := Pods{Count: 2, Spec: corev1.PodSpec{HostNetwork: true, Containers: []corev1.Container{{Name: "c", Ports: []corev1.ContainerPort{{ContainerPort: 80}}}}}}
+	all := p.all(0, epoch)
+	if a, b := &all[0].Spec.Containers[0], &all[1].Spec.Containers[0]; a != b || a.Ports[0].HostPort != 80 {
+		t.Errorf("each has its own: %p and %p, port %d of the host", a, b, a.Ports[0].HostPort)
 	}
 }
