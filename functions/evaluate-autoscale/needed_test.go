@@ -220,3 +220,29 @@ func (w *world) leaving(t testing.TB, set, name string) autoscaling.Removal {
 		MachineUID: types.UID("machine-" + name), At: metav1.NewTime(w.now.Add(-3 * time.Second)), MaxGrace: 600,
 	}
 }
+
+// The Node that a cheaper one replaces goes on its way, also when its Pods are gone by themselves: a Pod that waits gets another one,
+// or what was asked for in its place would come for nobody (SPEC W10, W13).
+func TestReplacedNodeIsNotGivenBack(t *testing.T) {
+	t.Parallel()
+	for replaced, want := range map[types.UID]int{"node-a": 1, "node-d": 0} {
+		w := fresh(t, "{scaleDown: {enabled: true}}")
+		w.must(t, memory.Patch(w.Server, "", "default", func(ca *autoscaling.ClusterAutoscaler) {
+			ca.Annotations = map[string]string{autoscaling.RepackAnnotation: "migration=0.001 payback=24h"}
+		}))
+		w.pool(t, "s", 2, 9, nil, nil)
+		w.idler(t, "s", "d")
+		w.must(t, w.Put(pod("default", "p-d", "d", resources("cpu", "2500m")), pod("default", "p", "", resources("cpu", "3"))))
+		w.remember(t, autoscaling.State{
+			Removals: []autoscaling.Removal{w.going(t, "s", "a")},
+			Repack:   &autoscaling.Repack{Node: "x", NodeUID: replaced, At: metav1.NewTime(w.now.Add(-time.Minute))},
+		})
+		w.once(t)
+		if got := w.tainted(); len(got) != want {
+			t.Errorf("while %s is being replaced: Nodes about to go %v, want %d", replaced, got, want)
+		}
+		if got := w.replicas("s")[0]; got != int32(2+want) {
+			t.Errorf("while %s is being replaced: the set has %d, want %d", replaced, got, 2+want)
+		}
+	}
+}

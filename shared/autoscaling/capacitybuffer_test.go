@@ -11,7 +11,9 @@ import (
 
 func TestCapacityBufferCounts(t *testing.T) {
 	t.Parallel()
-	each := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("1Gi")}
+	each := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("1Gi"), corev1.ResourceEphemeralStorage: resource.MustParse("0"),
+	}
 	ref := map[string]any{"kind": "Deployment", "name": "web"}
 	for _, tt := range []struct {
 		name   string
@@ -28,6 +30,8 @@ func TestCapacityBufferCounts(t *testing.T) {
 		{name: "limits alone", spec: map[string]any{"limits": map[string]any{"cpu": "2", "memory": "3Gi"}}, want: 3},
 		{name: "limits cut", spec: map[string]any{"replicas": 9, "limits": map[string]any{"cpu": "2100m"}}, want: 4},
 		{name: "limits of something else", spec: map[string]any{"limits": map[string]any{"nvidia.com/gpu": "2"}}, wrong: true},
+		{name: "limits of what nothing is asked of", spec: map[string]any{"limits": map[string]any{"ephemeral-storage": "2Gi"}}, wrong: true},
+		{name: "limits of nothing of it", spec: map[string]any{"replicas": 3, "limits": map[string]any{"ephemeral-storage": "0"}}, want: 3},
 		{name: "nothing said", spec: map[string]any{}, wrong: true},
 		{name: "percentage of a template", spec: map[string]any{"percentage": 20}, wrong: true},
 		{name: "too many", spec: map[string]any{"replicas": 10_001}, wrong: true},

@@ -20,14 +20,17 @@ func TestHeadroomIsRead(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 	for text, want := range map[string]string{
-		"3 cpu=1":                   "must read",
-		"x of cpu=1":                `"x" is no number`,
-		"10001 of cpu=1":            `"10001" is no number`,
-		"9999 of cpu=1; 2 of cpu=1": "more than 10000 pods",
-		"1 of cpu":                  `"cpu" is not NAME=VALUE`,
-		"1 of cpu=-1":               `"cpu=-1" is no amount`,
-		"1 of cpu=1 on":             "says too little",
-		"1 of on zone=a":            "says too little",
+		"3 cpu=1":                    "must read",
+		"x of cpu=1":                 `"x" is no number`,
+		"10001 of cpu=1":             `"10001" is no number`,
+		"0 of cpu=1":                 `"0" is no number`,
+		"9999 of cpu=1; -9 of cpu=1": `"-9" is no number`,
+		"9999 of cpu=1; 2 of cpu=1":  "more than 10000 pods",
+		"1 of cpu":                   `"cpu" is not NAME=VALUE`,
+		"1 of =1":                    `"=1" is not NAME=VALUE`,
+		"1 of cpu=-1":                `"cpu=-1" is no amount`,
+		"1 of cpu=1 on":              "says too little",
+		"1 of on zone=a":             "says too little",
 	} {
 		if _, err := ParseHeadroom(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", text, err, want)

@@ -23,11 +23,13 @@ func TestMarksRememberPods(t *testing.T) {
 	}
 	read := Marks{}
 	read.AddText(marks.String())
-	read.AddText("no such text")
+	for _, text := range []string{"no such text", "AA", marks.String()[:15]} { // one that was cut off is none either
+		read.AddText(text)
+	}
 	if got, want := read.String(), marks.String(); got != want || len(read) != 3 {
 		t.Errorf("read %q, wrote %q", got, want)
 	}
-	if !read.Has(pod("p1", "a")) || read.Has(pod("p1", "made anew")) || read.Has(pod("p3", "a")) {
+	if !read.Has(pod("p1", "a")) || read.Has(pod("p1", "made anew")) || read.Has(pod("p3", "a")) || read.Has(pod("p", "1a")) {
 		t.Error("other Pods than those that were added")
 	}
 }

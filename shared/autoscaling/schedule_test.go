@@ -64,6 +64,8 @@ func TestScheduleThatCannotBeRead(t *testing.T) {
 		"60 8 * * * for 10h min=1":          `minute: "60" is not between 0 and 59`,
 		"0 8 * * fri-mon for 10h min=1":     `day of the week: "fri-mon" goes backwards`,
 		"0 8 * * * for 1000h min=1":         "no duration between 1m and 744h0m0s",
+		"0 8 * * * for 59s min=1":           "no duration between 1m and 744h0m0s",
+		"0 8 * * * for -1h min=1":           "no duration between 1m and 744h0m0s",
 		"0 8 * * * for 1h max=0":            "neither min=N nor max=N",
 		"0 8 * * * for 1h min=5 max=4":      "max=4 is less than min=5",
 		"0 8 * * * for 1h min=5 min=4":      "said twice",
