@@ -265,7 +265,11 @@ func without(t *testing.T, g Guard) (simulation, tests string) {
 		packages = []string{"./" + filepath.Dir(g.File)}
 	}
 	if !*slow {
-		tests = firstFailure(t, slices.Concat(common, []string{"-short", "-timeout=3m"}, packages))
+		tests = firstFailure(t, slices.Concat(common, []string{"-short", "-timeout=6m"}, packages))
+	}
+	if tests == late { // which says nothing
+		t.Log("the tests ran out of time")
+		tests = ""
 	}
 	if *cheap || *quick && tests != "" {
 		return unread, tests
@@ -309,7 +313,7 @@ func gone(t *testing.T, g Guard) (overlay string) {
 // firstFailure runs go and returns the first thing that failed, or "".
 func firstFailure(t *testing.T, args []string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = root
@@ -317,13 +321,21 @@ func firstFailure(t *testing.T, args []string) string {
 	if err == nil {
 		return ""
 	}
-	name := ""
-	for line := range strings.Lines(string(out)) {
+	name, built := told(string(out), ctx.Err() != nil)
+	if !built {
+		t.Fatalf("%s\n%s", err, out)
+	}
+	return name
+}
+
+// told returns the first thing that failed by what go said, or that it ran out of time, which it may also have been cut off for.
+func told(out string, cut bool) (name string, built bool) {
+	for line := range strings.Lines(out) {
 		switch trimmed := strings.TrimSpace(line); {
 		case strings.Contains(line, "[build failed]"), strings.Contains(line, "[setup failed]"):
-			t.Fatalf("%s\n%s", err, out)
+			return "", false
 		case strings.HasPrefix(trimmed, "violation "):
-			return strings.SplitN(strings.TrimPrefix(trimmed, "violation "), ":", 2)[0]
+			return strings.SplitN(strings.TrimPrefix(trimmed, "violation "), ":", 2)[0], true
 		case strings.HasPrefix(trimmed, "--- FAIL: "):
 			name = strings.Fields(strings.TrimPrefix(trimmed, "--- FAIL: "))[0]
 		case strings.HasPrefix(trimmed, "panic: test timed out") && name == "":
@@ -332,10 +344,38 @@ func firstFailure(t *testing.T, args []string) string {
 			name = "panic"
 		}
 	}
-	if name == "" {
+	switch {
+	case name == "" && cut:
+		name = late
+	case name == "":
 		name = "fails"
 	}
-	return name
+	return name, true
+}
+
+// Who ran out of time has noticed nothing, and neither has what does not compile.
+func TestWhatGoSaysIsUnderstood(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		out   string
+		cut   bool
+		name  string
+		built bool
+	}{
+		{"violation R-S1: 2 instances\n--- FAIL: TestSwarm (1s)\n", false, "R-S1", true},
+		{"--- FAIL: TestScenarios (1s)\n    --- FAIL: TestScenarios/a (1s)\nFAIL\n", false, "TestScenarios/a", true},
+		{"panic: boom\n\ngoroutine 1 [running]:\n", false, "panic", true},
+		{"panic: test timed out after 6m0s\n\nrunning tests:\n\tTestScenarios (6m0s)\nFAIL\tp\t360s\n", false, late, true},
+		{"--- FAIL: TestPlan (1s)\npanic: test timed out after 6m0s\n", false, "TestPlan", true},
+		{"ok  \tp\t1s\n", true, late, true},
+		{"", true, late, true},
+		{"exit status 1\nFAIL\tp\t1s\n", false, "fails", true},
+		{"FAIL\tp [build failed]\n", false, "", false},
+	} {
+		if name, built := told(tt.out, tt.cut); name != tt.name || built != tt.built {
+			t.Errorf("of %q: %q, built %v, want %q, %v", tt.out, name, built, tt.name, tt.built)
+		}
+	}
 }
 
 // Whatever the text, about a sixteenth of the guards falls to it, and all fall to some.
