@@ -17,6 +17,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,9 +86,9 @@ func (a *signer) token(t testing.TB, header map[string]string, change func(map[s
 	var signature []byte
 	var err3 error
 	switch header["alg"] {
-	case "RS256":
+	case "RS256", "RS512": // which is not what this is
 		signature, err3 = rsa.SignPKCS1v15(rand.Reader, a.rsa, crypto.SHA256, digest[:])
-	case "ES256":
+	case "ES256", "ES384":
 		r, s, err := ecdsa.Sign(rand.Reader, a.ec, digest[:])
 		signature, err3 = append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...), err
 	case "HS256": // with the public key as the secret, as some libraries once took it
@@ -110,7 +111,7 @@ func TestSendersProveWhoTheyAre(t *testing.T) {
 	t.Parallel()
 	a := newSigner(t)
 	rs, es := map[string]string{"alg": "RS256", "kid": "rsa"}, map[string]string{"alg": "ES256", "kid": "ec"}
-	good := a.token(t, rs, nil)
+	good, half := a.token(t, rs, nil), a.token(t, es, nil)
 	for _, tt := range []struct {
 		name, token string
 		ok          bool
@@ -136,6 +137,12 @@ func TestSendersProveWhoTheyAre(t *testing.T) {
 		{"with a key nobody knows", a.token(t, map[string]string{"alg": "RS256", "kid": "other"}, nil), false},
 		{"changed", good[:len(good)-8] + "AAAAAAAA", false},
 		{"that is none", "a.b.c", false},
+		{"in two parts", good[:strings.LastIndex(good, ".")], false},
+		{"in four parts", good + ".", false},
+		{"whose header names another algorithm than was used", a.token(t, map[string]string{"alg": "RS512", "kid": "rsa"}, nil), false},
+		{"the same with the other kind of key", a.token(t, map[string]string{"alg": "ES384", "kid": "ec"}, nil), false},
+		{"with half of a signature", half[:strings.LastIndex(half, ".")+1] + b64(make([]byte, 31)), false},
+		{"longer than any is", a.token(t, rs, with("more", strings.Repeat("x", maxToken))), false},
 	} {
 		if err := a.Verify(bearing(tt.token)); (err == nil) != tt.ok || err != nil && !errors.Is(err, ErrUnauthorized) {
 			t.Errorf("a token %s: %v", tt.name, err)
