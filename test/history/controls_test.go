@@ -72,6 +72,7 @@ var controls = []control{
 	{"^R-S6: .* no check has in flight", sim.Healing, nil, of(repair, deletesMachines), nil, story, nil},
 	{"^R-S6: .* which is well", sim.Healing, nil, of(repair, hypochondriac), nil, story, nil},
 	{"^R-S6: .* which is well", sim.Healing, []byte{2}, of(repair, hypochondriac), nil, swarm, nil}, // on hosts
+	{"^R-S6: .* which is well", sim.Healing, nil, of(repair, contagious), nil, swarm, nil},
 	{"^R-S7: .* evicts .* hook holds", sim.Scaling, nil, of(drain, drainsHeld), early, swarm, sim.Holds{}},
 	{"^R-S8: .* deletes pod", sim.Scaling, nil, of(drain, deletesPods), nil, story, nil},
 	{"^R-S9: .* deletes node .* while", sim.Machines, nil, of(provision, nodeFirst), nil, story, nil},

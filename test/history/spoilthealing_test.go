@@ -41,14 +41,33 @@ func hypochondriac(f function.Function) function.Function {
 	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
 		next := s.Clone()
 		for i, n := range s.Nodes {
-			c := n.DeepCopy()
-			c.Status.Conditions = []corev1.NodeCondition{{
-				Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(sim.Start.Add(-time.Hour)),
-			}}
-			next.Nodes[i] = c
+			next.Nodes[i] = unready(n)
 		}
 		return next
 	})
+}
+
+// contagious takes every Node for one that has not been ready since an hour before the beginning, as soon as one is not.
+func contagious(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		if !slices.ContainsFunc(s.Nodes, func(n *corev1.Node) bool { return !machine.NodeReady(n) }) {
+			return s
+		}
+		next := s.Clone()
+		for i, n := range s.Nodes {
+			next.Nodes[i] = unready(n)
+		}
+		return next
+	})
+}
+
+// unready returns a Node that has not been ready since an hour before the beginning.
+func unready(n *corev1.Node) *corev1.Node {
+	c := n.DeepCopy()
+	c.Status.Conditions = []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(sim.Start.Add(-time.Hour)),
+	}}
+	return c
 }
 
 // crowds puts everything four times in flight.

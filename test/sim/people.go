@@ -207,7 +207,7 @@ func (p *Play) illness(what int) {
 		return
 	}
 	i := alive[n]
-	p.disturbed = true
+	p.disturbed, p.ailed[i.ProviderID] = true, true
 	switch what {
 	case userSick:
 		p.sick[i.ProviderID] = !p.sick[i.ProviderID]

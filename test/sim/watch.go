@@ -28,6 +28,7 @@ type watch struct {
 	added          int // Machines that people put into the set: they are there beside what the set makes
 	pods           int
 	sick, silent   map[string]bool         // by provider id
+	ailed          map[string]bool         // by provider id: were ill at some time, in whatever way
 	ordered        int                     // replicas that were ever asked for beside those that there were
 	ever           map[int]bool            // ordinals that were active in some committed ledger
 	retired        map[int]bool            // and are not any more, for a cause
@@ -80,7 +81,8 @@ func (p *Play) begin() { p.watch = watch{}.clone() }
 
 // clone returns what may be told more, while w stays as it is.
 func (w watch) clone() watch {
-	w.sick, w.silent, w.ever, w.retired, w.rebuilt = copied(w.sick), copied(w.silent), copied(w.ever), copied(w.retired), copied(w.rebuilt)
+	w.sick, w.silent, w.ailed = copied(w.sick), copied(w.silent), copied(w.ailed)
+	w.ever, w.retired, w.rebuilt = copied(w.ever), copied(w.retired), copied(w.rebuilt)
 	w.attempts, w.overAt, w.plans, w.drains, w.births = copied(w.attempts), copied(w.overAt), copied(w.plans), copied(w.drains), copied(w.births)
 	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
 	w.unanswered, w.flying, w.out, w.emptied, w.enough = copied(w.unanswered), copied(w.flying), copied(w.out), copied(w.emptied), copied(w.enough)
@@ -347,12 +349,18 @@ func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
 		p.violate("R-S6", "%s deletes %s, which no check has in flight", q, m.Name)
 	case !p.hasSlot(q, m.UID):
 		p.violate("R-S10", "%s deletes %s, which has no slot of the budget", q, m.Name)
-	case machine.Phase(m) == machine.PhaseRunning && node != nil && isNodeOf(m, node) && machine.NodeReady(node) && !p.disturbed && !p.limited:
+	case machine.Phase(m) == machine.PhaseRunning && node != nil && isNodeOf(m, node) && machine.NodeReady(node) && !p.mayAil(m):
 		p.violate("R-S6", "%s deletes %s, which is well", q, m.Name)
 	}
 	if h != nil {
 		p.watchOut(q, m, h)
 	}
+}
+
+// mayAil reports whether somebody who read m before may have seen that it was ill, though it is well now: its instance was, no room was
+// left for it, or times are not what they were.
+func (p *Play) mayAil(m *machine.Machine) bool {
+	return p.ailed[machine.ProviderID(m)] || p.reset || p.restored || p.limited
 }
 
 // watchInFlight holds R-S10 for one check, whose limit is what people wrote.
