@@ -3,7 +3,9 @@
 package openstack
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -143,13 +145,39 @@ func FuzzCoded(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body []byte, after string) {
 		err := coded("create instance", gophercloud.ErrUnexpectedResponseCode{Actual: status, Body: body, ResponseHeader: http.Header{"Retry-After": {after}}})
 		code := provider.CodeOf(err)
-		if _, understood := message(body); code.Definite() && (!understood || status < 400 || status >= 500) || code == provider.Invalid {
+		if code.Definite() && (!inItsForm(body) || status < 400 || status >= 500) || code == provider.Invalid {
 			t.Errorf("%d %q is %s", status, body, code)
 		}
 		if len(err.Error()) > 1000 {
 			t.Errorf("an error of %d bytes", len(err.Error()))
 		}
 	})
+}
+
+// inItsForm reports whether body may be an answer of OpenStack's, whatever the driver makes of it: an object in JSON in which there are words
+// where it has them.
+func inItsForm(body []byte) bool {
+	var said map[string]any
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	if d.Decode(&said) != nil {
+		return false
+	}
+	words := func(v any) bool { text, is := v.(string); return is && text != "" }
+	_, title := said["title"]
+	_, code := said["code"]
+	if words(said["NeutronError"]) || words(said["message"]) && (title || code) {
+		return true
+	}
+	for _, v := range said {
+		inner, _ := v.(map[string]any)
+		for key, v := range inner {
+			if strings.EqualFold(key, "message") && words(v) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // An answer that does not end is read to its limit, and proves nothing.
