@@ -86,9 +86,9 @@ func forge(r *rand.Rand, machines []*machine.Machine) *http.Request {
 		"Ce-Specversion": pick("1.0", "1.0", "1.0", "0.3", ""), "Ce-Id": pick("1", "2", ""), "Ce-Source": pick("https://10.0.0.1", "/"),
 		"Ce-Type":       pick("dev.knative.apiserver.ref.delete", "dev.knative.apiserver.ref.update", "dev.knative.apiserver.ref.add", "dev.knative.sources.ping", "machine.remediate.decided", "machine.autoscale.simulate"),
 		"Ce-Apiversion": pick("machine.openshift.io/v1beta1", "machine.openshift.io/v1beta1", "autoscaling.openshift.io/v1", "v1", "v1beta9", ""),
-		"Ce-Kind":       pick("Machine", "Machine", "Node", "MachineSet", "MachineHealthCheck", "ClusterAutoscaler", "Secret", "machine/../secrets"),
+		"Ce-Kind":       pick("Machine", "Machine", "Node", "MachineSet", "MachineHealthCheck", "MachineAutoscaler", "ClusterAutoscaler", "Secret", "machine/../secrets"),
 		"Ce-Namespace":  pick(machine.Namespace, machine.Namespace, "", "kube-system", "../.."),
-		"Ce-Name":       pick(m.Name, m.Status.NodeRef.Name, "worker", "default", "gone", "..", strings.Repeat("a", 300)),
+		"Ce-Name":       pick(m.Name, m.Status.NodeRef.Name, "worker", "workers", "default", "gone", "..", strings.Repeat("a", 300)),
 		"Content-Type":  pick("application/json", "application/cloudevents+json", "text/plain"),
 	} {
 		if value != "" {

@@ -152,7 +152,7 @@ func (p *Play) jump(d time.Duration) {
 		q.jumped, q.unread = q.jumped+d, q.unread+d
 	}
 	p.tracef("the clock of the API server jumps by %v", d)
-	p.reset, p.disturbed = true, true
+	p.reset = true
 	p.unbounded = p.unbounded || d > 0 // what is waited for lasts longer if it is set back
 	clear(p.unanswered)
 }
@@ -207,7 +207,7 @@ func (p *Play) illness(what int) {
 		return
 	}
 	i := alive[n]
-	p.disturbed, p.ailed[i.ProviderID] = true, true
+	p.ailed[i.ProviderID] = true
 	switch what {
 	case userSick:
 		p.sick[i.ProviderID] = !p.sick[i.ProviderID]
@@ -262,7 +262,7 @@ func (p *Play) tamper(what int) {
 		p.wanted(*p.backup.set.Spec.Replicas)
 	case what == userRestoreAll && p.backup.all != nil:
 		p.tracef("the storage of the API server is restored from a backup")
-		p.tampered, p.restored, p.disturbed = true, true, true
+		p.tampered, p.restored = true, true
 		clear(p.unanswered) // on record they are no more
 		clear(p.attempts)
 		clear(p.overAt)

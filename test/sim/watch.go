@@ -59,7 +59,6 @@ type watch struct {
 	detaches       time.Time               // when the attached volume is detached; zero: somebody needs it where it is
 	collected      bool                    // Kubernetes deleted, or released, what the set owned
 	lagging        bool                    // the cloud's lists always lag
-	disturbed      bool                    // instances were ill, a clock jumped, or everything was set back
 	beside         neighbour               // the second set
 	limited        bool                    // the cloud had no room for all
 	spoilt         bool                    // people wrote a spec that no cloud can read
@@ -349,7 +348,7 @@ func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
 		p.violate("R-S6", "%s deletes %s, which no check has in flight", q, m.Name)
 	case !p.hasSlot(q, m.UID):
 		p.violate("R-S10", "%s deletes %s, which has no slot of the budget", q, m.Name)
-	case machine.Phase(m) == machine.PhaseRunning && node != nil && isNodeOf(m, node) && machine.NodeReady(node) && !p.mayAil(m):
+	case machine.Phase(m) == machine.PhaseRunning && node != nil && isNodeOf(m, node) && machine.NodeReady(node) && !p.mayAil(m) && !p.limited: // no room was left for it
 		p.violate("R-S6", "%s deletes %s, which is well", q, m.Name)
 	}
 	if h != nil {
@@ -357,10 +356,10 @@ func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
 	}
 }
 
-// mayAil reports whether somebody who read m before may have seen that it was ill, though it is well now: its instance was, no room was
-// left for it, or times are not what they were.
+// mayAil reports whether somebody who read m before may have seen that it was ill, though it is well now: its instance was, or times are
+// not what they were.
 func (p *Play) mayAil(m *machine.Machine) bool {
-	return p.ailed[machine.ProviderID(m)] || p.reset || p.restored || p.limited
+	return p.ailed[machine.ProviderID(m)] || p.reset || p.restored
 }
 
 // watchInFlight holds R-S10 for one check, whose limit is what people wrote.

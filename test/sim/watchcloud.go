@@ -234,7 +234,7 @@ func (p *Play) tenant(m *machine.Machine) string {
 // for.
 func (p *Play) writes(m *machine.Machine) bool {
 	a, drained := p.attachment(), machine.FindCondition(m.Status.Conditions, machine.ConditionDrained)
-	if a == nil || p.disturbed || drained == nil || drained.Reason != machine.ReasonDrained || m.Status.NodeRef == nil || m.Status.NodeRef.Name != a.Spec.NodeName {
+	if a == nil || p.mayAil(m) || drained == nil || drained.Reason != machine.ReasonDrained || m.Status.NodeRef == nil || m.Status.NodeRef.Name != a.Spec.NodeName {
 		return false
 	}
 	n := memory.Get[*corev1.Node](p.API, "", a.Spec.NodeName)
