@@ -79,8 +79,8 @@ func poisoned(t *testing.T, w *memory.Server, f function.Function) {
 		t.Error("a request about the object over which it panics succeeds")
 	}
 	for _, n := range memory.List[*corev1.Node](w) {
-		if labelled := n.Labels["wanted"] != ""; labelled == (n.Name == "n1") {
-			t.Errorf("%s is labelled: %v", n.Name, labelled)
+		if labeled := n.Labels["wanted"] != ""; labeled == (n.Name == "n1") {
+			t.Errorf("%s is labeled: %v", n.Name, labeled)
 		}
 	}
 	scrape := httptest.NewRecorder()

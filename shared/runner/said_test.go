@@ -14,6 +14,7 @@ import (
 
 // What a cloud answers at length is kept in short: it comes to stand in conditions (RELIABILITY §4).
 func TestWordsOfACloudAreCut(t *testing.T) {
+	t.Parallel()
 	err := provider.Errorf(provider.Invalid, "No network was found: %s", strings.Repeat("ü", 1<<20))
 	for what, text := range map[string]string{
 		"of a call":  cloudOutcome(provider.Instance{}, err).Message,
@@ -29,6 +30,7 @@ func TestWordsOfACloudAreCut(t *testing.T) {
 // What is no UTF-8, as a proxy's page in another encoding, stands otherwise in an object than it was written: it would differ from what
 // stands there in every scan, and be written again (G11).
 func TestWordsOfACloudStandAsTheyAreWritten(t *testing.T) {
+	t.Parallel()
 	for _, words := range []string{"Zugriff verweigert: gesch\xfctzt", strings.Repeat("\xfc", mostSaid)} {
 		text := refusal(errors.New(words)).Message
 		written, err := json.Marshal(text)
@@ -41,6 +43,7 @@ func TestWordsOfACloudStandAsTheyAreWritten(t *testing.T) {
 
 // A step that failed may have made something before that, which only its Progress names: it is kept whatever the answer proves (2b.8).
 func TestProgressOfAFailedStepIsKept(t *testing.T) {
+	t.Parallel()
 	made := provider.Instance{Progress: []byte("port-1")}
 	for what, err := range map[string]error{
 		"refused": provider.Errorf(provider.Exhausted, "no room"),

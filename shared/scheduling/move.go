@@ -147,7 +147,7 @@ func (m *Mover) key(key []byte, p *corev1.Pod, n int) []byte {
 	}
 	if choosy(p) {
 		node := &m.world.nodes[n]
-		key = node.fences(node.labelled(append(key, '\n'), namedBy(p)))
+		key = node.fences(node.labeled(append(key, '\n'), namedBy(p)))
 	}
 	return key
 }

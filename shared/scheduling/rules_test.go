@@ -48,7 +48,7 @@ func tainted(n *corev1.Node) {
 	n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}
 }
 
-func labelledWith(key, value string) func(*corev1.Node) {
+func labeledWith(key, value string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Labels[key] = value }
 }
 
@@ -109,7 +109,7 @@ func TestPlaceKeepsRules(t *testing.T) {
 		{"others of the same zone constraint", nil, several(3, pod(spreadBy(zoneKey, 1), spreadBy(zoneKey, 2))), three, nil, "0 fit, 0 helped by map[], 3 left", ""},
 		{"together on a host, and spread over zones", nil, several(3, pod(togetherBy(corev1.LabelHostname), spreadBy(zoneKey, 1))), three, nil, "0 fit, 0 helped by map[], 3 left", ""},
 		{"out of the zone of others that are nowhere", nil, several(3, pod(away(zoneKey, "back"))), three, nil, "0 fit, 3 helped by map[a:1], 0 left", ""},
-		{"a zone of nodes that the pod does not select", []Node{aNode("n", "0", "0", inZone("b"))}, several(3, pod(spreadBy(zoneKey, 1), selecting("pool", "x"))), offersOf(9, aNode("a", "4", "8Gi", labelledWith("pool", "x"))), nil, "0 fit, 3 helped by map[a:1], 0 left", ""},
+		{"a zone of nodes that the pod does not select", []Node{aNode("n", "0", "0", inZone("b"))}, several(3, pod(spreadBy(zoneKey, 1), selecting("pool", "x"))), offersOf(9, aNode("a", "4", "8Gi", labeledWith("pool", "x"))), nil, "0 fit, 3 helped by map[a:1], 0 left", ""},
 		{"a zone of nodes that it does not tolerate", []Node{aNode("n", "0", "0", inZone("b"), tainted)}, several(3, pod(spreadBy(zoneKey, 1), constraint(func(c *corev1.TopologySpreadConstraint) {
 			c.NodeTaintsPolicy = new(corev1.NodeInclusionPolicyHonor)
 		}))), four, nil, "0 fit, 3 helped by map[a:1], 0 left", ""},

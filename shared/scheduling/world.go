@@ -154,11 +154,11 @@ func (n *Node) looks(b []byte) []byte {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
-	return n.fences(n.labelled(b, keys))
+	return n.fences(n.labeled(b, keys))
 }
 
-// labelled appends those of some labels that a node has, but for its name.
-func (n *Node) labelled(b []byte, keys []string) []byte {
+// labeled appends those of some labels that a node has, but for its name.
+func (n *Node) labeled(b []byte, keys []string) []byte {
 	for _, k := range keys {
 		if value, ok := n.Labels[k]; ok && k != corev1.LabelHostname {
 			b = append(append(append(append(b, k...), '='), value...), '\n')

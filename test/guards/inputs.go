@@ -62,10 +62,10 @@ var inputs = []Guard{
 	{"no-pause-is-for-ever", "2c", limits, `min(d, longest)`, `d`, ""},
 	{"keys-are-for-signatures", "4", "shared/events/keys.go", `		case k.Use != "" && k.Use != "sig":`, `		case false:`, ""},
 	{"issuer-says-its-name", "4", token, `	case issuer == "" || c.Issuer`, `	case c.Issuer`, ""},
-	{"vcenter-is-dialled-by-us", "4", "shared/provider/vsphere/transport.go", `, t.DialTLSContext, t.ForceAttemptHTTP2 = throttle.Dialer(deadline).DialContext, nil, false`, ` = throttle.Dialer(deadline).DialContext`, ""},
-	{"ec2-is-dialled-by-us", "4", "shared/provider/aws/client.go", `		DialContext:           throttle.Dialer(deadline).DialContext,
+	{"vcenter-is-dialed-by-us", "4", "shared/provider/vsphere/transport.go", `, t.DialTLSContext, t.ForceAttemptHTTP2 = throttle.Dialer(deadline).DialContext, nil, false`, ` = throttle.Dialer(deadline).DialContext`, ""},
+	{"ec2-is-dialed-by-us", "4", "shared/provider/aws/client.go", `		DialContext:           throttle.Dialer(deadline).DialContext,
 `, "", ""},
-	{"openstack-is-dialled-by-us", "4", "shared/provider/openstack/session.go", `		DialContext:           throttle.Dialer(5 * time.Second).DialContext,
+	{"openstack-is-dialed-by-us", "4", "shared/provider/openstack/session.go", `		DialContext:           throttle.Dialer(5 * time.Second).DialContext,
 `, "", ""},
 	{"tagging-session-ends", "G10", "shared/provider/vsphere/session.go", `	for ; err != nil; err = errors.Unwrap(err) {`, `	for ; err != nil; err = nil {`, "./shared/provider/vsphere -run=TestTagging"},
 	{"tagging-password-is-told-once", "4", "shared/provider/vsphere/session.go", `	if err := s.barred(); err != nil {

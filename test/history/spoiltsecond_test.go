@@ -15,7 +15,7 @@ import (
 )
 
 // beside puts a second set of two Machines there.
-func beside(c *sim.Config) { c.Neighbour = 2 }
+func beside(c *sim.Config) { c.Neighbor = 2 }
 
 // moves has people move Machines from one set to the other.
 func moves(c *sim.Config) { beside(c); c.Moves = true }

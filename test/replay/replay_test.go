@@ -217,7 +217,7 @@ func play(t *testing.T, r *Recorder, f functions.Function) {
 	}
 }
 
-// Beside what is spare, its neighbours are not.
+// Beside what is spare, its neighbors are not.
 func TestSpareIsExact(t *testing.T) {
 	t.Parallel()
 	for right, want := range map[string]bool{

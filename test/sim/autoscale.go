@@ -32,7 +32,7 @@ func (c *Config) mostNodes() int {
 	if c.Nodes > 0 {
 		return c.Nodes
 	}
-	return numMasters + mostReplicas + c.Neighbour // which the bounds of the set alone hold
+	return numMasters + mostReplicas + c.Neighbor // which the bounds of the set alone hold
 }
 
 // masters counts the Nodes of the control plane: a backup may be of a time before them.

@@ -12,16 +12,16 @@ func TestSwarmOfFewNodes(t *testing.T) { //nolint:paralleltest // it uses all co
 }
 
 // A second set is there, which people leave alone: nobody takes one set's Machines for the other's (R-S4, R-S5, R-S6).
-func TestSwarmBesideANeighbour(t *testing.T) { //nolint:paralleltest // it uses all cores
-	campaign(t, "swarm, a neighbour", 200, 0.15, func(seed uint64) (Config, *Script) {
-		return Config{Level: Level(seed % numLevels), Steps: steps(seed), Neighbour: 1 + int(seed/numLevels%2)}, &Script{Strategy: NewSwarm(seed)}
+func TestSwarmBesideANeighbor(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, a neighbor", 200, 0.15, func(seed uint64) (Config, *Script) {
+		return Config{Level: Level(seed % numLevels), Steps: steps(seed), Neighbor: 1 + int(seed/numLevels%2)}, &Script{Strategy: NewSwarm(seed)}
 	})
 }
 
 // People move Machines from one of two sets to the other; every other time the second one's selector is of the first one's Machines too.
 func TestSwarmOfMoves(t *testing.T) { //nolint:paralleltest // it uses all cores
 	campaign(t, "swarm, moves", 200, 0.15, func(seed uint64) (Config, *Script) {
-		c := Config{Level: Level(seed % numLevels), Steps: steps(seed), Neighbour: 1 + int(seed/numLevels%2), Moves: true, Broad: seed%2 == 1}
+		c := Config{Level: Level(seed % numLevels), Steps: steps(seed), Neighbor: 1 + int(seed/numLevels%2), Moves: true, Broad: seed%2 == 1}
 		return c, &Script{Strategy: Moves{NewSwarm(seed)}}
 	})
 }

@@ -186,7 +186,7 @@ func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapsh
 		case "ConfigMap":
 			c.q.overdue = c.q.play.outwaited()
 		case "MachineSet":
-			if q.Name != neighbourName {
+			if q.Name != neighborName {
 				c.q.set, c.q.rebuilds = seen.MachineSet(machine.Namespace, setName), c.q.play.rebuilds
 			}
 		default:

@@ -164,14 +164,14 @@ func (p *Play) mendAll() {
 		mend(&s.Spec.Template.Spec)
 	})
 	for _, m := range p.machines() {
-		if m.Labels[machine.LabelMachineSet] != setName && !isMaster(m) && !p.neighbours(m) {
+		if m.Labels[machine.LabelMachineSet] != setName && !isMaster(m) && !p.neighbors(m) {
 			p.added++
 			p.back[m.UID] = p.born
 		}
 		mended(p, m, func(o *machine.Machine) {
 			ours(&o.Spec.AuthoritativeAPI)
 			mend(&o.Spec)
-			if isMaster(o) || p.neighbours(o) { // this set did not make it
+			if isMaster(o) || p.neighbors(o) { // this set did not make it
 				return
 			}
 			for k, v := range set.Spec.Template.Labels {

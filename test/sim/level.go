@@ -81,7 +81,7 @@ func (p *Play) setUp() {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: credentials}, Data: map[string][]byte{"key": []byte(Canary), "userData": []byte(Canary)}}
 	p.API.PutSecret(secret)
 	p.put(p.newSet(replicas))
-	p.neighbourUp()
+	p.neighborUp()
 	if p.other = versions[p.pick(KindWorld, len(versions))]; p.other != nil {
 		for _, f := range p.Functions {
 			p.others = append(p.others, p.other.of(f))

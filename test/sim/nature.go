@@ -51,7 +51,7 @@ func (p *Play) nature() {
 func (p *Play) collectGarbage() {
 	set := p.set()
 	for _, m := range p.machines() {
-		if owner := ownerOf(m); owner != "" && m.DeletionTimestamp == nil && (set == nil || owner != set.UID) && !p.neighbours(m) {
+		if owner := ownerOf(m); owner != "" && m.DeletionTimestamp == nil && (set == nil || owner != set.UID) && !p.neighbors(m) {
 			p.remove("Machine", m.Namespace, m.Name)
 		}
 	}

@@ -100,7 +100,7 @@ func (p *Play) failing() bool {
 
 // illOf names a Machine that a check has to see to, and the Node on which it is ill; "" for one that is well.
 func (p *Play) illOf(m *machine.Machine) string {
-	if m.DeletionTimestamp != nil || isMaster(m) || p.neighbours(m) {
+	if m.DeletionTimestamp != nil || isMaster(m) || p.neighbors(m) {
 		return ""
 	}
 	var n *corev1.Node
@@ -139,7 +139,7 @@ func (p *Play) othersAreWell(ill map[string]bool) bool {
 		if m.DeletionTimestamp != nil || !ill[p.illOf(m)] && machine.Phase(m) != machine.PhaseRunning && !p.bereaved(m) {
 			return false
 		}
-		if !isMaster(m) && !p.neighbours(m) {
+		if !isMaster(m) && !p.neighbors(m) {
 			n++
 		}
 	}

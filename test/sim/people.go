@@ -341,7 +341,7 @@ func (p *Play) relent() {
 	}
 	kept := false
 	for _, i := range p.instances() {
-		if p.sick[i.ProviderID] && (kept || p.neighbours(p.owner(i.UID))) {
+		if p.sick[i.ProviderID] && (kept || p.neighbors(p.owner(i.UID))) {
 			delete(p.sick, i.ProviderID)
 		}
 		kept = kept || p.sick[i.ProviderID]

@@ -95,7 +95,7 @@ type Config struct {
 	Only      *regexp.Regexp                            // what alone counts as a violation; nil: all that is watched
 	Masters   bool                                      // the control plane has Machines too
 	Early     bool                                      // people's hooks hold Machines before they are drained, not after it
-	Neighbour int                                       // Machines that a second set wants, which people leave alone; 0: there is none
+	Neighbor int                                       // Machines that a second set wants, which people leave alone; 0: there is none
 	Broad     bool                                      // the second set's selector is of all Machines
 	Moves     bool                                      // people move Machines from one set to the other
 	Nodes     int                                       // as many are allowed in all; 0: as many as there may be Machines

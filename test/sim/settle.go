@@ -247,7 +247,7 @@ func (p *Play) wrong() string {
 	}
 	n, beside := 0, 0
 	for _, m := range machines {
-		if p.neighbours(m) {
+		if p.neighbors(m) {
 			beside++
 		} else if !isMaster(m) {
 			n++
@@ -256,8 +256,8 @@ func (p *Play) wrong() string {
 	if n != int(*set.Spec.Replicas) {
 		return fmt.Sprintf("R-L1: %d Machines, %d are wanted", n, *set.Spec.Replicas)
 	}
-	if beside != p.Neighbour {
-		return fmt.Sprintf("R-L1: %d Machines of the neighbour, which wants %d", beside, p.Neighbour)
+	if beside != p.Neighbor {
+		return fmt.Sprintf("R-L1: %d Machines of the neighbor, which wants %d", beside, p.Neighbor)
 	}
 	nodes := map[string]*corev1.Node{}
 	for _, n := range memory.List[*corev1.Node](p.API) {
@@ -284,7 +284,7 @@ func (p *Play) wrongMachine(m *machine.Machine, nodes map[string]*corev1.Node, l
 	switch {
 	case p.restored && isMaster(m): // that a backup has none of its instance is for people
 		return "", ""
-	case failed && (p.bereaved(m) || p.Level == Machines && !p.neighbours(m)):
+	case failed && (p.bereaved(m) || p.Level == Machines && !p.neighbors(m)):
 		return "", "" // nobody replaces it
 	case phase != machine.PhaseRunning:
 		return "R-L1", fmt.Sprintf("is in phase %s", phase)
@@ -349,7 +349,7 @@ func (p *Play) wrongLoad(set *machine.MachineSet) string {
 	if p.Level < Scaling || set == nil {
 		return ""
 	}
-	full := p.masters()+p.strays()+p.Neighbour+int(*set.Spec.Replicas) >= p.mostNodes() && p.pods > int(*set.Spec.Replicas)
+	full := p.masters()+p.strays()+p.Neighbor+int(*set.Spec.Replicas) >= p.mostNodes() && p.pods > int(*set.Spec.Replicas)
 	for _, pod := range p.allPods() {
 		if pod.Spec.NodeName == "" && !full {
 			return fmt.Sprintf("R-L1: pod %s waits", pod.Name)

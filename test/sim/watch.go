@@ -59,7 +59,7 @@ type watch struct {
 	detaches       time.Time               // when the attached volume is detached; zero: somebody needs it where it is
 	collected      bool                    // Kubernetes deleted, or released, what the set owned
 	lagging        bool                    // the cloud's lists always lag
-	beside         neighbour               // the second set
+	beside         neighbor               // the second set
 	limited        bool                    // the cloud had no room for all
 	spoilt         bool                    // people wrote a spec that no cloud can read
 	backup         struct {
@@ -144,7 +144,7 @@ func (p *Play) watchWrite(q *proc, a plan.Action, old plan.Object, err error) {
 		return
 	}
 	p.watchPaused(q, a, old)
-	if p.watchNeighbour(q, a, old) {
+	if p.watchNeighbor(q, a, old) {
 		return
 	}
 	switch a := a.(type) {

@@ -182,7 +182,7 @@ func (p *Play) mostFor(q *proc) int {
 		if m.Status.NodeRef != nil {
 			node = p.node(q.nodes, m.Status.NodeRef.Name)
 		}
-		if m.DeletionTimestamp != nil || isMaster(m) || p.neighbours(m) {
+		if m.DeletionTimestamp != nil || isMaster(m) || p.neighbors(m) {
 			continue
 		}
 		had := timedOut || machine.Phase(m) == machine.PhaseFailed || p.clock.Sub(m.CreationTimestamp.Time) >= 15*time.Minute

@@ -49,7 +49,7 @@ func (p *Play) watchPaused(q *proc, a plan.Action, old plan.Object) {
 	}
 	switch a := a.(type) {
 	case plan.Create:
-		if m, is := a.Object.(*machine.Machine); is && !p.neighbours(m) && p.pausedSet(q, p.set()) {
+		if m, is := a.Object.(*machine.Machine); is && !p.neighbors(m) && p.pausedSet(q, p.set()) {
 			p.violate("B7", "%s creates %s, whose set another API has the say over", q, a.Object.GetName())
 		}
 	case plan.Evict:

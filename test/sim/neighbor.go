@@ -16,117 +16,117 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
-// neighbourName begins as the names of the first set's Machines do.
-const neighbourName = setName + "-b"
+// neighborName begins as the names of the first set's Machines do.
+const neighborName = setName + "-b"
 
-// neighbour is a second MachineSet, which people leave alone, whatever they do to the first: nothing scales it, no check selects it.
-type neighbour struct {
+// neighbor is a second MachineSet, which people leave alone, whatever they do to the first: nothing scales it, no check selects it.
+type neighbor struct {
 	uid     types.UID
 	made    int                // Machines that were created for it
 	rebuilt bool               // its ledger was, and may have forgotten an ordinal
 	lost    map[types.UID]bool // its Machines whose instance the cloud lost, which nobody replaces
 }
 
-func (n neighbour) clone() neighbour {
+func (n neighbor) clone() neighbor {
 	n.lost = maps.Clone(n.lost)
 	return n
 }
 
-// neighbourUp puts it there.
-func (p *Play) neighbourUp() {
-	if p.Neighbour == 0 {
+// neighborUp puts it there.
+func (p *Play) neighborUp() {
+	if p.Neighbor == 0 {
 		return
 	}
-	set := p.setNamed(neighbourName, int32(p.Neighbour))
+	set := p.setNamed(neighborName, int32(p.Neighbor))
 	if p.Broad {
 		set.Spec.Selector.MatchLabels = map[string]string{machine.LabelCluster: "sim"}
 	}
 	p.put(set)
-	p.beside = neighbour{uid: p.second().UID, lost: map[types.UID]bool{}}
-	p.tracef("beside it %s wants %d", neighbourName, p.Neighbour)
+	p.beside = neighbor{uid: p.second().UID, lost: map[types.UID]bool{}}
+	p.tracef("beside it %s wants %d", neighborName, p.Neighbor)
 }
 
 func (p *Play) second() *machine.MachineSet {
-	return memory.Get[*machine.MachineSet](p.API, machine.Namespace, neighbourName)
+	return memory.Get[*machine.MachineSet](p.API, machine.Namespace, neighborName)
 }
 
-// neighbours reports whether a Machine is the second set's.
-func (p *Play) neighbours(m *machine.Machine) bool {
-	return p.Neighbour > 0 && m != nil && ownerOf(m) == p.beside.uid
+// neighbors reports whether a Machine is the second set's.
+func (p *Play) neighbors(m *machine.Machine) bool {
+	return p.Neighbor > 0 && m != nil && ownerOf(m) == p.beside.uid
 }
 
-// first returns the Machines that are not the neighbour's.
+// first returns the Machines that are not the neighbor's.
 func (p *Play) first() []*machine.Machine {
 	all := p.machines()
-	if p.Neighbour == 0 {
+	if p.Neighbor == 0 {
 		return all
 	}
-	return slices.DeleteFunc(slices.Clone(all), p.neighbours)
+	return slices.DeleteFunc(slices.Clone(all), p.neighbors)
 }
 
-// bereaved reports whether a Machine is the neighbour's and has no instance that it could have: the cloud lost it, or it was missing for
+// bereaved reports whether a Machine is the neighbor's and has no instance that it could have: the cloud lost it, or it was missing for
 // long enough by a clock that jumped, or by storage that was restored, or it was Failed when it came. It stays as it is.
 func (p *Play) bereaved(m *machine.Machine) bool {
-	return p.neighbours(m) && (p.beside.lost[m.UID] || (p.reset || p.restored || p.Moves) && machine.Phase(m) == machine.PhaseFailed)
+	return p.neighbors(m) && (p.beside.lost[m.UID] || (p.reset || p.restored || p.Moves) && machine.Phase(m) == machine.PhaseFailed)
 }
 
 // ofBereaved reports the same of the Machine of a Node.
 func (p *Play) ofBereaved(n *corev1.Node) bool {
-	return p.Neighbour > 0 && slices.ContainsFunc(p.machines(), func(m *machine.Machine) bool { return p.bereaved(m) && hasNode(m, n) })
+	return p.Neighbor > 0 && slices.ContainsFunc(p.machines(), func(m *machine.Machine) bool { return p.bereaved(m) && hasNode(m, n) })
 }
 
 // bereave remembers that the cloud lost an instance.
 func (p *Play) bereave(i provider.Instance) {
-	if m := p.owner(i.UID); p.neighbours(m) {
+	if m := p.owner(i.UID); p.neighbors(m) {
 		p.beside.lost[m.UID] = true
 	}
 }
 
-// watchNeighbour holds that nobody does anything to the neighbour, its Machines and their Nodes but what makes them as people want them. It
+// watchNeighbor holds that nobody does anything to the neighbor, its Machines and their Nodes but what makes them as people want them. It
 // reports whether a write is of what the first set's checks are not about.
-func (p *Play) watchNeighbour(q *proc, a plan.Action, old plan.Object) bool {
-	if p.Neighbour == 0 {
+func (p *Play) watchNeighbor(q *proc, a plan.Action, old plan.Object) bool {
+	if p.Neighbor == 0 {
 		return false
 	}
 	switch a := a.(type) {
 	case plan.Create:
 		m, is := a.Object.(*machine.Machine)
-		if !is || !p.neighbours(m) {
+		if !is || !p.neighbors(m) {
 			return false
 		}
-		p.watchNeighbourMade(q, m)
+		p.watchNeighborMade(q, m)
 		return true
 	case plan.Update:
-		return p.watchNeighbourUpdate(q, old, a.New)
+		return p.watchNeighborUpdate(q, old, a.New)
 	case plan.Delete:
 		m, is := old.(*machine.Machine)
-		if !is || !p.neighbours(m) || a.Object.GetUID() != m.UID || p.moved(m) && p.Functions[q.fn].Name != "scale-machineset" {
+		if !is || !p.neighbors(m) || a.Object.GetUID() != m.UID || p.moved(m) && p.Functions[q.fn].Name != "scale-machineset" {
 			return false
 		}
 		if !p.forgotten(m) {
-			p.violate("R-S6", "%s deletes %s of the neighbour", q, m.Name)
+			p.violate("R-S6", "%s deletes %s of the neighbor", q, m.Name)
 		}
 		return true
 	case plan.Evict:
-		if m := p.neighbourOn(memory.Get[*corev1.Node](p.API, "", a.Pod.Spec.NodeName)); m != nil && m.DeletionTimestamp == nil && !p.moved(m) {
-			p.violate("R-S8", "%s evicts %s from the neighbour's Node %s", q, a.Pod.Name, a.Pod.Spec.NodeName)
+		if m := p.neighborOn(memory.Get[*corev1.Node](p.API, "", a.Pod.Spec.NodeName)); m != nil && m.DeletionTimestamp == nil && !p.moved(m) {
+			p.violate("R-S8", "%s evicts %s from the neighbor's Node %s", q, a.Pod.Name, a.Pod.Spec.NodeName)
 		}
 	case plan.UpdateStatus, plan.Approve, plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
 	}
 	return false
 }
 
-// neighbourOn returns the neighbour's Machine that has a Node.
-func (p *Play) neighbourOn(n *corev1.Node) *machine.Machine {
+// neighborOn returns the neighbor's Machine that has a Node.
+func (p *Play) neighborOn(n *corev1.Node) *machine.Machine {
 	for _, m := range p.machines() {
-		if p.neighbours(m) && isNodeOf(m, n) {
+		if p.neighbors(m) && isNodeOf(m, n) {
 			return m
 		}
 	}
 	return nil
 }
 
-// secondAt reports whether m stands at an ordinal of the neighbour.
+// secondAt reports whether m stands at an ordinal of the neighbor.
 func (p *Play) secondAt(l machine.Ledger, k int, m *machine.Machine) bool {
 	if a, adopted := l.Adopted[k]; adopted {
 		return a.UID == m.UID
@@ -147,8 +147,8 @@ func (p *Play) move() {
 	if i >= len(all) {
 		return
 	}
-	m, to, freed := all[i], neighbourName, p.pick(KindWhich, 2) == 1
-	if m.Labels[machine.LabelMachineSet] == neighbourName {
+	m, to, freed := all[i], neighborName, p.pick(KindWhich, 2) == 1
+	if m.Labels[machine.LabelMachineSet] == neighborName {
 		to = setName
 		p.added++
 	}
@@ -161,21 +161,21 @@ func (p *Play) move() {
 	})
 }
 
-// forgotten reports whether the neighbour's ledger does not hold m: who rebuilt it had not seen m, or m was one too many after people moved
+// forgotten reports whether the neighbor's ledger does not hold m: who rebuilt it had not seen m, or m was one too many after people moved
 // some.
 func (p *Play) forgotten(m *machine.Machine) bool {
 	l, err := ledgerOf(p.second())
 	return (p.beside.rebuilt || p.Moves) && err == nil && !slices.ContainsFunc(l.Active, func(k int) bool { return p.secondAt(l, k, m) })
 }
 
-// secondName is what the neighbour's Machine of an ordinal is called.
-func (p *Play) secondName(k int) string { return nameIn(neighbourName, p.beside.uid, k) }
+// secondName is what the neighbor's Machine of an ordinal is called.
+func (p *Play) secondName(k int) string { return nameIn(neighborName, p.beside.uid, k) }
 
-func (p *Play) watchNeighbourMade(q *proc, m *machine.Machine) {
+func (p *Play) watchNeighborMade(q *proc, m *machine.Machine) {
 	l, err := ledgerOf(p.second())
 	there := 0
 	for _, o := range p.machines() {
-		if p.neighbours(o) {
+		if p.neighbors(o) {
 			there++
 		}
 	}
@@ -183,18 +183,18 @@ func (p *Play) watchNeighbourMade(q *proc, m *machine.Machine) {
 	switch at := slices.IndexFunc(l.Active, func(k int) bool { return p.secondName(k) == m.Name }); {
 	case p.Moves: // who comes late finds an ordinal that was given up for those that came
 	case err != nil || at < 0 && !p.beside.rebuilt:
-		p.violate("R-S4", "%s creates %s, which the neighbour's ledger does not hold", q, m.Name)
+		p.violate("R-S4", "%s creates %s, which the neighbor's ledger does not hold", q, m.Name)
 	case p.restored || p.beside.rebuilt: // what storage, or a ledger, does not tell of is made anew, or was made
-	case p.beside.made > p.Neighbour, there > p.Neighbour:
-		p.violate("R-S4", "%s creates %s: %d were made of the neighbour, which wants %d", q, m.Name, p.beside.made, p.Neighbour)
+	case p.beside.made > p.Neighbor, there > p.Neighbor:
+		p.violate("R-S4", "%s creates %s: %d were made of the neighbor, which wants %d", q, m.Name, p.beside.made, p.Neighbor)
 	}
 }
 
-func (p *Play) watchNeighbourUpdate(q *proc, old, now plan.Object) bool {
+func (p *Play) watchNeighborUpdate(q *proc, old, now plan.Object) bool {
 	switch o := old.(type) {
 	case *machine.MachineSet:
 		if n, is := now.(*machine.MachineSet); is && o.UID == p.beside.uid {
-			p.watchNeighbourSet(q, o, n)
+			p.watchNeighborSet(q, o, n)
 			return true
 		}
 	case *machine.Machine:
@@ -203,13 +203,13 @@ func (p *Play) watchNeighbourUpdate(q *proc, old, now plan.Object) bool {
 		}
 	case *machine.MachineHealthCheck:
 		if n, is := now.(*machine.MachineHealthCheck); is {
-			p.watchNeighbourFlies(q, n)
+			p.watchNeighborFlies(q, n)
 		}
 	case *corev1.Node:
 		n, is := now.(*corev1.Node)
-		m := p.neighbourOn(o)
+		m := p.neighborOn(o)
 		if is && m != nil && m.DeletionTimestamp == nil && !p.moved(m) && (n.Spec.Unschedulable && !o.Spec.Unschedulable || len(n.Spec.Taints) > len(o.Spec.Taints)) {
-			p.violate("R-S11", "%s cordons or taints %s, the Node of %s of the neighbour", q, o.Name, m.Name)
+			p.violate("R-S11", "%s cordons or taints %s, the Node of %s of the neighbor", q, o.Name, m.Name)
 		}
 	}
 	return false
@@ -218,19 +218,19 @@ func (p *Play) watchNeighbourUpdate(q *proc, old, now plan.Object) bool {
 // belongs reports whether a Machine's labels say that it has the owner it gets, or not the one it loses.
 func (p *Play) belongs(old, now *machine.Machine) bool {
 	of := func(m *machine.Machine) string {
-		if p.neighbours(m) {
-			return neighbourName
+		if p.neighbors(m) {
+			return neighborName
 		}
 		return setName
 	}
 	label := old.Labels[machine.LabelMachineSet]
 	if ownerOf(now) != "" {
-		return of(now) == label || p.Broad && p.neighbours(now)
+		return of(now) == label || p.Broad && p.neighbors(now)
 	}
-	return of(old) != label && !(p.Broad && p.neighbours(old))
+	return of(old) != label && !(p.Broad && p.neighbors(old))
 }
 
-// staysAt reports whether who stands at an ordinal of the neighbour is to stay there, or nobody was made for it yet, unless people moved
+// staysAt reports whether who stands at an ordinal of the neighbor is to stay there, or nobody was made for it yet, unless people moved
 // somebody since q began.
 func (p *Play) staysAt(q *proc, l machine.Ledger, k int) bool {
 	_, stays := l.Adopted[k]
@@ -238,26 +238,26 @@ func (p *Play) staysAt(q *proc, l machine.Ledger, k int) bool {
 	for _, m := range p.machines() {
 		if p.secondAt(l, k, m) {
 			since, put := p.back[m.UID]
-			stays = m.DeletionTimestamp == nil && p.neighbours(m) && (p.Broad || m.Labels[machine.LabelMachineSet] == neighbourName) && !(put && q.id <= since)
+			stays = m.DeletionTimestamp == nil && p.neighbors(m) && (p.Broad || m.Labels[machine.LabelMachineSet] == neighborName) && !(put && q.id <= since)
 		}
 	}
 	return stays
 }
 
-// watchNeighbourFlies holds that a check has nothing in flight that it does not select.
-func (p *Play) watchNeighbourFlies(q *proc, h *machine.MachineHealthCheck) {
+// watchNeighborFlies holds that a check has nothing in flight that it does not select.
+func (p *Play) watchNeighborFlies(q *proc, h *machine.MachineHealthCheck) {
 	flying := flights(h)
 	for _, m := range p.machines() {
-		if p.neighbours(m) && flying[m.UID] && !p.moved(m) {
-			p.violate("R-S10", "%s has %s of the neighbour in flight", q, m.Name)
+		if p.neighbors(m) && flying[m.UID] && !p.moved(m) {
+			p.violate("R-S10", "%s has %s of the neighbor in flight", q, m.Name)
 		}
 	}
 }
 
-// watchNeighbourSet holds that its replicas are as people want them, that no ordinal of it retires, and that it has no more than those.
-func (p *Play) watchNeighbourSet(q *proc, old, now *machine.MachineSet) {
+// watchNeighborSet holds that its replicas are as people want them, that no ordinal of it retires, and that it has no more than those.
+func (p *Play) watchNeighborSet(q *proc, old, now *machine.MachineSet) {
 	if was, is := *old.Spec.Replicas, *now.Spec.Replicas; is != was {
-		p.violate("R-S4", "%s changes the neighbour's replicas from %d to %d", q, was, is)
+		p.violate("R-S4", "%s changes the neighbor's replicas from %d to %d", q, was, is)
 	}
 	before, next, ok := p.committed(q, old, now)
 	if !ok {
@@ -276,11 +276,11 @@ func (p *Play) watchNeighbourSet(q *proc, old, now *machine.MachineSet) {
 		}
 	}
 	for _, k := range before.Active {
-		if !next.Active.Has(k) && stay < p.Neighbour && p.staysAt(q, before, k) {
-			p.violate("R-S5", "%s retires ordinal %d of the neighbour", q, k)
+		if !next.Active.Has(k) && stay < p.Neighbor && p.staysAt(q, before, k) {
+			p.violate("R-S5", "%s retires ordinal %d of the neighbor", q, k)
 		}
 	}
-	if len(next.Active) > p.Neighbour && grown > 0 {
-		p.violate("R-S4", "%s: the neighbour has %d active ordinals, it wants %d", q, len(next.Active), p.Neighbour)
+	if len(next.Active) > p.Neighbor && grown > 0 {
+		p.violate("R-S4", "%s: the neighbor has %d active ordinals, it wants %d", q, len(next.Active), p.Neighbor)
 	}
 }
