@@ -110,13 +110,13 @@ func (c *check) conditions(m *machine.Machine, n *corev1.Node) verdict {
 		what := fmt.Sprintf("%s=%s", u.Type, u.Status)
 		since := have.LastTransitionTime.Time
 		seen, before := c.record.seen(m, what, c.Now)
-		ahead := machine.TooFar(since, c.Now, 0)
-		if ahead { // by a clock that was: it counts from the first look (RELIABILITY G7)
+		unknown := since.IsZero() || machine.TooFar(since, c.Now, 0)
+		if unknown { // nobody wrote it, or a clock that was ahead: it counts from the first look (RELIABILITY G7)
 			since = seen
 		}
 		v := verdict{reason: reasonNode, due: since.Add(u.Timeout.Duration), young: c.Now.Before(since.Add(looksApart))}
 		v.message = fmt.Sprintf("node %s has %s", n.Name, what)
-		if apart := c.apart(m, u, v, since, before); apart > 0 || ahead {
+		if apart := c.apart(m, u, v, since, before); apart > 0 || unknown {
 			v.sight, v.early = what, !before
 			if twice := seen.Add(apart); twice.After(v.due) {
 				v.due = twice
