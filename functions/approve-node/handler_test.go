@@ -109,6 +109,17 @@ func TestSafetyValve(t *testing.T) {
 	}
 }
 
+// A certificate to serve under no address is of no use to a kubelet, and no address of it can be compared with the Machine's (B81).
+func TestServingWithoutAddressesNeverFits(t *testing.T) {
+	t.Parallel()
+	r := client(t, "a", 0)
+	r.Spec.SignerName, r.Spec.Username, r.Spec.Groups = certificatesv1.KubeletServingSignerName, "system:node:a", []string{"system:nodes"}
+	r.Spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth}
+	if _, err := (request{r}).claim(); err == nil || !strings.Contains(err.Error(), "without addresses") {
+		t.Error(err)
+	}
+}
+
 // A request that asks for more, or other, than a kubelet's certificate is refused with the field that says so.
 func TestRequestsThatNeverFit(t *testing.T) {
 	t.Parallel()
