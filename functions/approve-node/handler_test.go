@@ -109,6 +109,37 @@ func TestSafetyValve(t *testing.T) {
 	}
 }
 
+// Hosts that nobody gave names are all called alike: what is told of each of their requests names a few, and not all of thousands.
+func TestHostsOfOneNameAreToldInShort(t *testing.T) {
+	t.Parallel()
+	s := snapshot.Snapshot{Now: now}.Answered(allRequests).Answered(allMachines)
+	asked := client(t, "localhost.localdomain", time.Hour)
+	for k := range 1000 {
+		m := joining("localhost.localdomain")
+		m.Name = fmt.Sprintf("worker-%04d", k)
+		r := asked.DeepCopy()
+		r.Name = fmt.Sprintf("csr-%04d", k)
+		s.Machines, s.SigningRequests = append(s.Machines, m), append(s.SigningRequests, r)
+	}
+	p := Decide(s)
+	if len(p.Do)+len(p.Actions()) > 0 || len(p.Notes) != 1000 {
+		t.Fatalf("%d actions, %d notes", len(p.Actions()), len(p.Notes))
+	}
+	if told := p.Notes[0].Message; !strings.HasSuffix(told, "localhost.localdomain: worker-0000, worker-0001, worker-0002, worker-0003, worker-0004 and 995 more") {
+		t.Errorf("%d bytes: %.300s", len(told), told)
+	}
+	for _, m := range s.Machines[1:] {
+		m.Status.NodeRef = &corev1.ObjectReference{Name: "node-of-" + m.Name}
+	}
+	all := s.Machines
+	for n, want := range map[int]int{manyAlike: 1, manyAlike + 1: 0} {
+		s.Machines, s.SigningRequests = all[:n], s.SigningRequests[:1]
+		if p := Decide(s); len(p.Actions()) != want {
+			t.Errorf("%d of one name, of which one awaits its node: %d approvals, want %d", n, len(p.Actions()), want)
+		}
+	}
+}
+
 // A certificate to serve under no address is of no use to a kubelet, and no address of it can be compared with the Machine's (B81).
 func TestServingWithoutAddressesNeverFits(t *testing.T) {
 	t.Parallel()

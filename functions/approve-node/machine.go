@@ -21,6 +21,10 @@ const (
 	latest   = 2 * time.Hour
 	// linkedLately is how long a Machine's events are looked at after its last change: a kubelet asks at once.
 	linkedLately = 10 * time.Minute
+	// Hosts that nobody gave names are all called alike: of more than manyAlike it is not asked for each request which of them
+	// await a Node, and fewMachines are named.
+	manyAlike   = 100
+	fewMachines = 5
 )
 
 // known are the Machines by what a Node says of itself.
@@ -70,6 +74,9 @@ func awaited(m *machine.Machine, now time.Time) bool {
 // it of, if there is one.
 func clientOf(k known, c claim) (m *machine.Machine, why string) {
 	fit := k.byDNS[c.node]
+	if len(fit) > manyAlike {
+		return single(fit, "has the internal DNS name "+c.node)
+	}
 	if awaiting := slices.DeleteFunc(slices.Clone(fit), func(m *machine.Machine) bool { return c.objection(m) != "" }); len(awaiting) > 0 {
 		fit = awaiting
 	}
@@ -147,8 +154,11 @@ func single(fit []*machine.Machine, what string) (*machine.Machine, string) {
 		return fit[0], ""
 	}
 	var names []string
-	for _, m := range fit {
+	for _, m := range fit[:min(len(fit), fewMachines)] {
 		names = append(names, m.Name)
+	}
+	if more := len(fit) - fewMachines; more > 0 {
+		return nil, fmt.Sprintf("more than one machine %s: %s and %d more", what, strings.Join(names, ", "), more)
 	}
 	return nil, "more than one machine " + what + ": " + strings.Join(names, ", ")
 }
