@@ -138,4 +138,9 @@ var ends = []Guard{
 	{"what-was-not-read-is-not-absent", "G5", "shared/snapshot/snapshot.go", `len(s.Poison) > 0 && s.Poison[plan.RefOf(o)]`, `false`, "./shared/runner -run=TestPanicWhile"},
 	{"unclear-ends-no-other", "2c", run + "runner.go", `errors.Join(unclear, err); !again {`, `errors.Join(unclear, err); !again || err != nil {`, "./shared/runner -run=TestUnclear"},
 	{"one-secret-of-many-specs", "2c", run + "visit.go", `i.Clouds.secrets.once()`, `i.Clouds.secrets`, "./shared/runner -run=TestOneSecret"},
+	{"claim-of-a-volume-by-its-namespace", "2e", drain + "volumes.go", `c.Namespace == p.Namespace && slices`, `slices`, "./functions/drain-node -run=TestScenarios"},
+	{"silent-node-detaches-nothing", "2e", drain + "volumes.go", `	if machine.NodeUnreachable(n) {`, `	if false && machine.NodeUnreachable(n) {`, "./functions/drain-node -run=TestScenarios"},
+	{"cordoned-worker-is-no-master", "2e", drain + "controlplane.go", `n.Spec.Unschedulable && machine.IsControlPlane(n) && `, `n.Spec.Unschedulable && `, "./functions/drain-node -run=TestScenarios"},
+	{"who-stays-is-in-no-queue", "2e", drain + "controlplane.go", `machine.IsNodeOf(m, n) && m.DeletionTimestamp != nil && `, `machine.IsNodeOf(m, n) && `, "./functions/drain-node -run=TestScenarios"},
+	{"who-is-skipped-is-in-no-queue", "2e", drain + "controlplane.go", ` && !excluded &&`, ` && (true || excluded) &&`, "./functions/drain-node -run=TestScenarios"},
 }

@@ -56,6 +56,12 @@ var joins = []Guard{
 	{"same-instance-of-that-name", "2e", link + "handler.go", ` && machine.SameInstance(m, n) && `, ` && `, ""},
 	{"name-is-no-proof-beside-another-node", "2e", link + "handler.go", ` && (ref == nil || ref.Name == n.Name)`, ` && (ref == nil || true)`, ""},
 	{"paused-machine-is-not-linked", "2e", link + "handler.go", ` || machine.IsPaused(ms[0]):`, `:`, ""},
+	{"node-is-given-back-once", "2e", link + "mark.go", `	if n.Annotations[machine.AnnotationMachine] == "" && `, `	if `, "./functions/link-node -run=TestScenarios"},
+	{"annotation-names-the-machine", "2e", link + "mark.go", `	all[machine.AnnotationMachine] = m.Namespace + "/" + m.Name`, `	if all[machine.AnnotationMachine] == "" {
+		all[machine.AnnotationMachine] = m.Namespace + "/" + m.Name
+	}`, "./functions/link-node -run=TestScenarios"},
+	{"serving-under-something", "4", approve + "request.go", `	case r.serving() && names == 0:`, `	case false:`, "./functions/approve-node -run=TestServingWithout"},
+	{"hosts-of-one-name", "2c", approve + "machine.go", `	if len(fit) > manyAlike {`, `	if false {`, "./functions/approve-node -run=TestHosts"},
 }
 
 // hosts keep a host from two Machines, and other people's from any (RELIABILITY 2b, R-B33).
