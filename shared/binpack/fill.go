@@ -76,8 +76,8 @@ func (m *mixing) rank() {
 	}
 	slices.SortStableFunc(m.ranked, func(a, b int) int { return cmp.Compare(m.bound[b], m.bound[a]) })
 	m.times = 1
-	for dearest > 0 && total/dearest > float64(m.times*spread) {
-		m.times *= 2
+	for most := slices.Max(m.left) / 2; dearest > 0 && total/dearest > float64(m.times*spread) && m.times <= int(most); {
+		m.times *= 2 // of no piece there are enough for more bins
 	}
 	m.sort()
 }

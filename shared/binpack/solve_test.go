@@ -3,6 +3,8 @@
 package binpack
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -59,4 +61,24 @@ func TestBoundOfAResultIsABoundAndNoLooserThanItsPrice(t *testing.T) {
 			t.Fatalf("bound %d of a packing at %d; of all packings %d", got, r.Price(in.types), want)
 		}
 	})
+}
+
+// A type that has next to nothing of what thousands of pieces need, as one whose memory somebody gave without its unit, costs nobody else
+// the answer: as many such bins as would hold these pieces in parts are more than can be counted.
+func TestBinsOfAlmostNothingAreNoHurdle(t *testing.T) {
+	t.Parallel()
+	const gi = 1 << 30
+	types := []Type{{Name: "large", Capacity: Vector{64 * gi, 110}, Price: 10, Limit: 10}, {Name: "typo", Capacity: Vector{16, 110}, Price: 10, Limit: 100}}
+	items := []Item{{Name: "large", Size: Vector{8 * gi, 1}, Count: 5000}, {Name: "none", Size: Vector{0, 1}, Count: 1}}
+	for i := range fewItems { // more kinds than that are packed in another way
+		in := instance{items: items, types: types, most: slices.Repeat([][]int{{Any, Any}}, len(items))}
+		r := in.pack()
+		if err := in.check(r); err != nil {
+			t.Error(err)
+		}
+		if got := total(r.Left); got != 5000-8*10 {
+			t.Errorf("%d kinds: %d pieces are left over", len(items), got)
+		}
+		items = append(slices.Clone(items), Item{Name: fmt.Sprintf("none-%02d", i), Size: Vector{0, 1}, Count: 1})
+	}
 }
