@@ -168,3 +168,49 @@ func TestBufferOfAnImpossibleLimitIsToldOnce(t *testing.T) {
 		t.Errorf("told again: %v", again)
 	}
 }
+
+// A buffer that is being deleted keeps nothing free; one whose template names a Node, as that of a Pod that ran does, keeps room
+// anywhere; and what another API calls a Deployment is none of apps (SPEC C83).
+func TestBufferKeepsWhatItWants(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, meta, pod, ref string
+		want                 int32
+	}{
+		{"a buffer", "", "", "podTemplateRef: {name: chunk}, replicas: 1", 1},
+		{"a buffer that is being deleted", ", deletionTimestamp: 2026-01-01T00:00:00Z, finalizers: [example.com/keep]", "", "podTemplateRef: {name: chunk}, replicas: 1", 0},
+		{"a template that names a Node", "", "nodeName: n, ", "podTemplateRef: {name: chunk}, replicas: 1", 1},
+		{"a Deployment", "", "", "scalableRef: {apiGroup: apps, kind: Deployment, name: web}, replicas: 1", 1},
+		{"a Deployment of another API", "", "", "scalableRef: {apiGroup: example.com, kind: Deployment, name: web}, replicas: 1", 0},
+	} {
+		w := fresh(t, "{}")
+		w.set(t, "s", 0, 4, midsize(), nil)
+		w.must(t, w.Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n"}}))
+		template := "template: {metadata: {labels: {app: web}}, spec: {" + tt.pod + "containers: [{name: c, resources: {requests: {cpu: 3}}}]}}"
+		w.yaml(t, "{apiVersion: v1, kind: PodTemplate, metadata: {name: chunk, namespace: default, uid: template}, "+template+"}")
+		w.yaml(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default, uid: web}, spec: {replicas: 1, selector: {matchLabels: {app: web}}, "+template+"}}")
+		w.yaml(t, "{apiVersion: autoscaling.x-k8s.io/v1beta1, kind: CapacityBuffer, metadata: {name: b, namespace: default, uid: buffer"+tt.meta+"}, spec: {"+tt.ref+"}}")
+		w.scans(t, 2)
+		if got := w.replicas("s")[0]; got != tt.want {
+			t.Errorf("%s: %d Nodes, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Nobody is told of room before it was looked for: while all Pods that wait are new, a buffer says nothing of it (SPEC C6, C83).
+func TestBufferSaysNothingOfRoomThatNobodyLookedFor(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.set(t, "s", 0, 1, midsize(), nil)
+	w.yaml(t, "{apiVersion: v1, kind: PodTemplate, metadata: {name: chunk, namespace: default, uid: template}, template: {spec: {containers: [{name: c, resources: {requests: {cpu: 7}}}]}}}")
+	w.yaml(t, "{apiVersion: autoscaling.x-k8s.io/v1beta1, kind: CapacityBuffer, metadata: {name: b, namespace: default, uid: buffer}, spec: {podTemplateRef: {name: chunk}, replicas: 1}}")
+	w.must(t, w.Put(pending("p", epoch, resources("cpu", "3"))))
+	for _, want := range []bool{false, true} {
+		w.once(t)
+		got := fmt.Sprint(w.Object(bufferKind, "default", "b"))
+		if strings.Contains(got, "RoomIsKept") || strings.Contains(got, "RoomIsMissing") != want {
+			t.Errorf("%s: %s", w.now, got)
+		}
+		w.now = w.now.Add(10 * time.Second)
+	}
+}

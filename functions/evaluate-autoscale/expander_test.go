@@ -5,6 +5,7 @@ package evaluateautoscale
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -171,5 +172,15 @@ func TestFilesThatExpandHaveNoSay(t *testing.T) {
 	}}}}
 	if table := sc.priceTable(); table != nil || len(sc.notes) != 1 || !strings.Contains(sc.notes[0].Message, provider.ErrExpands.Error()) {
 		t.Errorf("%v, %v", table, sc.notes)
+	}
+}
+
+// What cannot be a price prices nothing: a set that says it is not the cheapest of all (SPEC B106).
+func TestPricesThatAreNone(t *testing.T) {
+	t.Parallel()
+	for _, perHour := range []float64{0, -1, 1e6, 1e300, math.Inf(1), math.NaN()} {
+		if got := milliCents(perHour); got != 0 {
+			t.Errorf("%g per hour: %d", perHour, got)
+		}
 	}
 }

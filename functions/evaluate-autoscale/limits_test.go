@@ -131,3 +131,20 @@ func TestLimitedResourcesServeTheMostPods(t *testing.T) {
 		}
 	}
 }
+
+// Nodes of which there are more than wanted count as long as they are there (SPEC C30).
+func TestSurplusCountsInTheLimits(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{resourceLimits: {cores: {min: 0, max: 12}}}")
+	w.set(t, "s", 1, 4, midsize(), nil)
+	for _, name := range []string{"a", "b", "c"} {
+		w.member(t, "s", name, epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+		w.must(t, w.Put(running("on-"+name, name, resources("cpu", "3"))))
+	}
+	w.set(t, "more", 0, 4, midsize(), nil)
+	w.must(t, w.Put(pending("p", epoch.Add(-time.Minute), resources("cpu", "3"))))
+	w.scans(t, 2)
+	if got := w.replicas("more")[0]; got != 0 {
+		t.Errorf("%d Nodes of four cores beside twelve of twelve", got)
+	}
+}

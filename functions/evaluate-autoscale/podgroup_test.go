@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
@@ -283,5 +284,35 @@ func TestLimitsAreForTheMostImportant(t *testing.T) {
 	w.scans(t, 1)
 	if got := w.replicas("small", "large"); !slices.Equal(got, []int32{1, 0}) {
 		t.Errorf("%v", got)
+	}
+}
+
+// A Pod of a group that has ended, or is about to, is none of those that it has to have: no Node comes for the rest (SPEC C31, W12).
+func TestPodsThatEndMakeNoGroupComplete(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change func(p *corev1.Pod)
+		want   int32
+	}{
+		"runs":          {func(*corev1.Pod) {}, 2},
+		"has failed":    {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, 1},
+		"has succeeded": {func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, 1},
+		"is deleted": {func(p *corev1.Pod) {
+			p.DeletionTimestamp, p.Finalizers = new(metav1.NewTime(epoch)), []string{"example.com/keep"}
+		}, 1},
+	} {
+		w := fresh(t, "{}")
+		w.set(t, "s", 1, 3, midsize(), nil)
+		w.member(t, "s", "n", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+		first, second := running("g-0", "n", resources("cpu", "3")), pending("g-1", epoch.Add(-time.Minute), resources("cpu", "3"))
+		for _, p := range []*corev1.Pod{first, second} {
+			p.Annotations = map[string]string{groupAnnotation: "g", sizeAnnotation: "2"}
+		}
+		tt.change(first)
+		w.must(t, w.Put(first, running("other", "n", resources("cpu", "3")), second))
+		w.scans(t, 2)
+		if got := w.replicas("s")[0]; got != tt.want {
+			t.Errorf("one of two Pods %s, the other waits: %d Nodes, want %d", name, got, tt.want)
+		}
 	}
 }

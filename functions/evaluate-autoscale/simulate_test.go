@@ -120,6 +120,7 @@ func TestSimulateRefusesNonsense(t *testing.T) {
 		`{"pods": [{"count": 1, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1e-99999999"}}}]}}]}`, // reading it takes hours
 		`{"pods": [{"count": 1, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1e99999999"}}}]}}]}`,  // adding to it does
 		`{"machineSets": [{"name": "x", "maxReplicas": 1, "cpu": "1e-99999999", "memory": "1Gi"}]}`,
+		`{"machineSets": [{"name": "x", "maxReplicas": 1, "cpu": "4"}]}`,
 		`{"prices": {"worker": 1}, "prices": {}}`, `{"Prices": {}}`, `{} {}`, `{"pods": ` + strings.Repeat("[", 1<<19),
 		`{"pods": [{"count": 1, "spec": {"hostname": "a", "hostname": "b"}}]}`, `{"prices": {"worker": 1, "worker": 2}}`,
 		`{"pods": [{"count": 1, "spec": {"priorityClassName": "batch"}}]}`, `{"pods": [{"count": 1, "spec": {"runtimeClassName": "kata"}}]}`,
@@ -481,5 +482,24 @@ func TestAskedPodsShareTheirSpec(t *testing.T) {
 	all := p.all(0, epoch)
 	if a, b := &all[0].Spec.Containers[0], &all[1].Spec.Containers[0]; a != b || a.Ports[0].HostPort != 80 {
 		t.Errorf("each has its own: %p and %p, port %d of the host", a, b, a.Ports[0].HostPort)
+	}
+}
+
+// What an answer costs is bounded by all Pods of a question together, and by its sets.
+func TestQuestionsOfTooMuchAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, q := range []Question{{Pods: []Pods{{Count: maxAskedPods}, {Count: 1}}}, {Sets: slices.Repeat([]Set{{Name: "s"}}, maxAskedSets+1)}} {
+		if err := q.check(); err == nil || !strings.Contains(err.Error(), "are more than") {
+			t.Errorf("%d times pods, %d sets: %v", len(q.Pods), len(q.Sets), err)
+		}
+	}
+}
+
+// Pods of a question wait, also where it is written after one that runs, or that is on its way out.
+func TestAskedPodsWait(t *testing.T) {
+	t.Parallel()
+	p := Pods{Count: 1, Metadata: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: epoch}}, Spec: corev1.PodSpec{NodeName: "n"}}
+	if got := p.all(0, epoch)[0]; !unschedulable(got) {
+		t.Errorf("on Node %q, deleted at %v", got.Spec.NodeName, got.DeletionTimestamp)
 	}
 }
