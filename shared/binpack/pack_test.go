@@ -4,6 +4,7 @@ package binpack
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -451,6 +452,110 @@ func TestPackKeepsItemsApart(t *testing.T) {
 		}
 		if got := r.Price(in.types); got != int64(n) {
 			t.Errorf("%d items: %d bins", n, got)
+		}
+	}
+}
+
+// Who made room for another leaves none to who is less important: then nobody is moved (SPEC C9).
+func TestRoomOfWhoMovedIsTheMostImportants(t *testing.T) {
+	t.Parallel()
+	in := instance{
+		items: []Item{
+			{Name: "first", Size: Vector{1, 2}, Count: 4, Priority: 2, Apart: []int{1}}, {Name: "second", Size: Vector{2, 2}, Count: 4, Priority: 2},
+			{Name: "lesser", Size: Vector{0, 3}, Count: 2},
+		},
+		bins: []Bin{{Name: "b0", Free: Vector{5, 6}}, {Name: "b1", Free: Vector{7, 1}}, {Name: "b2", Free: Vector{3, 5}}, {Name: "b3", Free: Vector{4, 4}}},
+		most: [][]int{{Any, 2, 2, Any}, {2, 0, 1, 2}, {Any, Any, 1, Any}},
+	}
+	r := in.pack()
+	held := make([][]Held, len(in.bins))
+	for _, p := range r.Puts {
+		held[p.Bin] = append(held[p.Bin], Held{p.Item, p.Count})
+	}
+	for b, holds := range held {
+		if r.Left[0] > 0 && in.checkBin(b, in.bins[b].Free, in.instead(holds, 0)) == nil {
+			t.Errorf("%d of the first are left over, and bin %d holds %v", r.Left[0], b, holds)
+		}
+	}
+}
+
+// A type of which there may be no more bins is no choice: who has only that goes into the bins that exist before who has another one.
+func TestWhoCanHaveNoNewBinGoesIntoThoseThatExist(t *testing.T) {
+	t.Parallel()
+	items := []Item{{Name: "any", Size: Vector{3}, Count: 1}, {Name: "only", Size: Vector{2}, Count: 1}}
+	types := []Type{{Name: "full", Capacity: Vector{4}, Price: 1}, {Name: "other", Capacity: Vector{4}, Price: 1, Limit: 1}}
+	for _, apart := range [][]int{nil, {1}} {
+		items[0].Apart = apart
+		r := Pack(items, []Bin{{Name: "bin", Free: Vector{4}}}, types, func(item, target int) int {
+			if item == 1 && target == 2 {
+				return 0
+			}
+			return Any
+		})
+		if want := []Put{{Bin: 0, Item: 1, Count: 1}}; !slices.Equal(r.Puts, want) || total(r.Left) > 0 {
+			t.Errorf("puts %v, left %v; want %v", r.Puts, r.Left, want)
+		}
+	}
+}
+
+// Where there may be less of all types together, a bin that takes less of that is as good as a larger one that serves more (SPEC C30).
+func TestFirstBinsServeTheMostForTheirWeight(t *testing.T) {
+	t.Parallel()
+	types := []Type{{Name: "heavy", Capacity: Vector{8}, Price: 1, Limit: 1, Weight: 4}, {Name: "light", Capacity: Vector{4}, Price: 9, Limit: 1, Weight: 1}}
+	items := []Item{{Name: "a", Size: Vector{4}, Count: 2}, {Name: "b", Size: Vector{3}, Count: 1}}
+	r := Pack(items, nil, types, func(item, target int) int { return Any * max(0, 1-(item-target)*(item-target)) })
+	if len(r.Patterns) != 2 || r.Patterns[0].Type != 1 {
+		t.Errorf("bins in the order %+v", r.Patterns)
+	}
+}
+
+// Amounts beyond all numbers are no room, and touched is who was put into.
+func TestAmountsDoNotOverflow(t *testing.T) {
+	t.Parallel()
+	v := Vector{math.MaxInt64 / 2, 1, math.MaxInt64}
+	for _, tt := range []struct{ got, want Vector }{
+		{v.Times(3), Vector{math.MaxInt64, 3, math.MaxInt64}},
+		{v.Times(-1), Vector{}},
+		{v.Plus(v), Vector{math.MaxInt64 - 1, 2, math.MaxInt64}},
+		{v.Plus(v).Plus(v), Vector{math.MaxInt64, 3, math.MaxInt64}},
+		{Vector{1}.Minus(v), Vector{}},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%v, want %v", tt.got, tt.want)
+		}
+	}
+}
+
+// Touched are the bins that something was put into, and no others: of those that were full, or closed, nobody says so.
+func TestTouchedBinsHoldSomething(t *testing.T) {
+	t.Parallel()
+	s := NewSpace([]Item{{Name: "i", Size: Vector{2}, Count: 1}}, []Bin{{Free: Vector{2}}, {Free: Vector{3}}, {Free: Vector{4}}}, func(_, bin int) int { return bin })
+	mark := s.Mark()
+	s.Close(1)
+	s.Put(0, 1)
+	var got []int
+	s.Touched(mark, func(bin int) { got = append(got, bin) })
+	if !slices.Equal(got, []int{2}) {
+		t.Errorf("touched %v, want the last bin", got)
+	}
+}
+
+// What is packed without a look at priorities counts only where nobody has the room of somebody more important, however few it leaves
+// over (SPEC C9).
+func TestFewerLeftOverAreNoExcuse(t *testing.T) {
+	t.Parallel()
+	in := instance{
+		items: []Item{
+			{Name: "first", Size: Vector{2, 1}, Count: 4, Priority: 2, Apart: []int{1}}, {Name: "second", Size: Vector{4, 4}, Count: 4, Priority: 2},
+			{Name: "lesser", Size: Vector{2, 4}, Count: 4},
+		},
+		types: []Type{{Name: "type", Capacity: Vector{4, 7}, Price: 2, Limit: 3}},
+		most:  [][]int{{Any}, {Any}, {1}},
+	}
+	r := in.pack()
+	for _, pat := range r.Patterns {
+		if r.Left[0] > 0 && in.checkBin(0, in.types[0].Capacity, in.instead(pat.Holds, 0)) == nil {
+			t.Errorf("%d of the first are left over, and a bin holds %v", r.Left[0], pat.Holds)
 		}
 	}
 }
