@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
@@ -313,6 +314,23 @@ func TestPodsThatEndMakeNoGroupComplete(t *testing.T) {
 		w.scans(t, 2)
 		if got := w.replicas("s")[0]; got != tt.want {
 			t.Errorf("one of two Pods %s, the other waits: %d Nodes, want %d", name, got, tt.want)
+		}
+	}
+}
+
+// A group that says that it can do without some of its Pods gets Nodes for as many as there may be (SPEC C31, W12).
+func TestGroupThatCanDoWithoutSomeGetsNodesForTheOthers(t *testing.T) {
+	t.Parallel()
+	for needs, want := range map[int]int32{2: 2, 3: 0} {
+		w := fresh(t, "{}")
+		w.set(t, "s", 0, 2, midsize(), nil)
+		gang(t, w, "g", 0, "3", "3", "3")
+		for i := range 3 {
+			w.must(t, memory.Patch(w.Server, "default", fmt.Sprint("g-", i), func(p *corev1.Pod) { p.Annotations[sizeAnnotation] = fmt.Sprint(needs) }))
+		}
+		w.scans(t, 2)
+		if got := w.replicas("s")[0]; got != want {
+			t.Errorf("three Pods, of which the group needs %d, and two Nodes that there may be: %d Nodes, want %d", needs, got, want)
 		}
 	}
 }

@@ -168,3 +168,40 @@ func TestNothingIsReplacedOnceThatIsOff(t *testing.T) {
 		}
 	}
 }
+
+// No cheaper Node comes for one that cannot go, because of its Pods or of their disruption budgets, nor while Pods wait: it would be paid for
+// beside it (SPEC W10).
+func TestNothingComesForANodeThatCannotGo(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		safe  string // to evict
+		allow int    // disruptions
+		waits bool
+		want  int32
+	}{
+		{"its Pod may move", "true", 1, false, 1},
+		{"its Pod may not", "false", 1, false, 0},
+		{"the budget of its Pod has no room", "true", 0, false, 0},
+		{"a Pod waits for which no Node is large enough", "true", 1, true, 0},
+	} {
+		w := fresh(t, "{scaleDown: {enabled: true}}")
+		w.must(t, memory.Patch(w.Server, "", "default", func(ca *autoscaling.ClusterAutoscaler) {
+			ca.Annotations = map[string]string{autoscaling.RepackAnnotation: "migration=0.001 payback=24h"}
+		}))
+		w.set(t, "dear", 1, 4, midsize(machine.AnnotationPrice, "10"), nil)
+		w.set(t, "cheap", 0, 4, map[string]string{machine.CapacityCPU: "3500m", machine.CapacityMemory: "8Gi", machine.AnnotationPrice: "1"}, nil)
+		w.member(t, "dear", "d1", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+		p := running("p", "d1", resources("cpu", "3", "memory", "1Gi"))
+		p.Labels, p.Annotations = map[string]string{"app": "web"}, map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": tt.safe}
+		w.must(t, w.Put(p))
+		w.yaml(t, fmt.Sprintf("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web, namespace: default, uid: web}, spec: {selector: {matchLabels: {app: web}}}, status: {disruptionsAllowed: %d}}", tt.allow))
+		if tt.waits {
+			w.must(t, w.Put(pending("large", epoch.Add(-time.Minute), resources("cpu", "100"))))
+		}
+		w.scans(t, 3)
+		if got := w.replicas("cheap")[0]; got != tt.want {
+			t.Errorf("%s: %d cheaper Nodes, want %d", tt.name, got, tt.want)
+		}
+	}
+}
