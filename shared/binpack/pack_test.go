@@ -509,7 +509,7 @@ func TestFirstBinsServeTheMostForTheirWeight(t *testing.T) {
 	}
 }
 
-// Amounts beyond all numbers are no room, and touched is who was put into.
+// Sums of amounts are the largest number there is rather than less than nothing, which would be room.
 func TestAmountsDoNotOverflow(t *testing.T) {
 	t.Parallel()
 	v := Vector{math.MaxInt64 / 2, 1, math.MaxInt64}
