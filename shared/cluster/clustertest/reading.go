@@ -19,6 +19,7 @@ import (
 
 var reading = []test{
 	{"an object that is not there is an answer", absentObject},
+	{"an object whose name none can have is not there", impossibleName},
 	{"a list sees every write before it", readAfterWrite},
 	{"a list of everything sees every write before it", everythingAfterWrite},
 	{"a list is sorted by name", sortedList},
@@ -45,6 +46,27 @@ func absentObject(t *testing.T, h Harness) {
 	node := snapshot.One("Node", "", h.Namespace+"-absent")
 	if s := h.observe(t, node); len(s.Nodes) != 0 || !s.Has(node) {
 		t.Errorf("nodes %v, asked %v", s.Nodes, s.Has(node))
+	}
+}
+
+// impossibleName is about what people, tenants among them, write where a name belongs: the claim of a Pod, the Node of a Machine. It
+// leads nowhere else, and keeps nobody from what else is asked.
+func impossibleName(t *testing.T, h Harness) {
+	create(t, h, h.machine("a"))
+	for _, name := range []string{"a/b", "..", ".", "%", "../machines/a", "a,metadata.namespace=" + h.Namespace, "a\\", "a?x=y", "a b"} {
+		asked := []snapshot.Query{
+			snapshot.One("Machine", h.Namespace, name), snapshot.One("Machine", "", name), snapshot.One("Node", "", name),
+			snapshot.One("PersistentVolumeClaim", h.Namespace, name), {Kind: "Pod", Node: name},
+		}
+		for _, q := range asked {
+			s, err := h.Cluster.Observe(t.Context(), snapshot.Snapshot{}, []snapshot.Query{q})
+			if err != nil || !s.Has(q) || s.Now.IsZero() {
+				t.Errorf("%+v: now %v, error %v", q, s.Now, err)
+			}
+			for o := range s.Objects() {
+				t.Errorf("%+v: found %s", q, plan.NameOf(o))
+			}
+		}
 	}
 }
 
