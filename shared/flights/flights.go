@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	// ErrLeft is the answer to a call whose context ended before the work that it waited for. The work goes on.
+	// ErrLeft is the answer to a call whose context ended before the work that it waited for. Work that has begun goes on.
 	ErrLeft = errors.New("gave up waiting")
 	// ErrClosed is the answer to a call whose work will never begin.
 	ErrClosed = errors.New("closed")
@@ -34,6 +34,7 @@ type Group[K comparable, V any] struct {
 // flight is one run, waiting or under way.
 type flight[V any] struct {
 	started bool
+	waiting int // how many calls wait for it
 	done    chan struct{}
 	value   V
 	err     error
@@ -49,7 +50,8 @@ func New[K comparable, V any](parallel int) *Group[K, V] {
 }
 
 // Do returns the result of a run for key that begins after Do was called, or ErrLeft when ctx ends first. The run has a
-// context of its own, with the values of one of its callers', so that a caller who leaves stops nobody else's work.
+// context of its own, with the values of one of its callers', so that a caller who leaves stops nobody else's work. One that all
+// callers have left before it could begin does not: while everything waits for what is silent, they would be ever more.
 func (g *Group[K, V]) Do(ctx context.Context, key K, run func(context.Context) (V, error)) (V, error) {
 	g.mu.Lock()
 	last := g.next[key]
@@ -61,11 +63,15 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, run func(context.Context) (
 	} else if g.Joined != nil {
 		g.Joined()
 	}
+	mine.waiting++
 	g.mu.Unlock()
 	select {
 	case <-mine.done:
 		return mine.value, mine.err
 	case <-ctx.Done():
+		g.mu.Lock()
+		mine.waiting--
+		g.mu.Unlock()
 		var none V
 		return none, ErrLeft
 	}
@@ -80,11 +86,14 @@ func (g *Group[K, V]) fly(ctx context.Context, key K, mine, last *flight[V], run
 	}
 	g.mu.Lock()
 	mine.started = true
-	closed := g.closed
+	closed, left := g.closed, mine.waiting == 0
 	g.mu.Unlock()
-	if closed {
+	switch {
+	case closed:
 		mine.err = ErrClosed
-	} else {
+	case left:
+		mine.err = ErrLeft
+	default:
 		mine.value, mine.err = run(ctx)
 	}
 	if g.slots != nil {

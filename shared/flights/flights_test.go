@@ -90,6 +90,47 @@ func TestRunsOutliveTheirCallers(t *testing.T) {
 	})
 }
 
+// What nobody waits for any more does not begin: while all places are taken by what is silent, callers come and leave, and their work
+// would keep those who come later waiting.
+func TestWhatNobodyWaitsForDoesNotBegin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := New[int, int](1)
+		began := map[int]time.Duration{}
+		start := time.Now()
+		run := func(key int) func(context.Context) (int, error) {
+			return func(context.Context) (int, error) {
+				began[key] = time.Since(start)
+				time.Sleep(10 * time.Second)
+				return key, nil
+			}
+		}
+		var callers sync.WaitGroup
+		call := func(key int, patience time.Duration) {
+			callers.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				_, _ = f.Do(ctx, key, run(key))
+			})
+			synctest.Wait()
+		}
+		call(0, time.Minute)
+		for key := range 10 {
+			call(1+key, time.Second)
+		}
+		time.Sleep(2 * time.Second)
+		call(1, time.Minute) // which somebody asks for again
+		call(11, time.Minute)
+		callers.Wait()
+		if len(began) != 3 || began[1] > 20*time.Second || began[11] > 20*time.Second {
+			t.Errorf("what began, and when: %v, want 0, 1 and 11", began)
+		}
+		if len(f.next) != 0 {
+			t.Errorf("%d flights are remembered after landing", len(f.next))
+		}
+	})
+}
+
 // Who closes waits for what is under way, whose callers may have left, and lets nothing begin that waited its turn.
 func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
