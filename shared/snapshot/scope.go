@@ -4,7 +4,6 @@ package snapshot
 
 import (
 	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -82,9 +81,10 @@ func (s Snapshot) Answered(queries ...Query) Snapshot {
 // Missing returns what sc asks beyond what s holds.
 func (s Snapshot) Missing(sc Scope) Scope {
 	var m Scope
+	known := map[Query]bool{}
 	for _, q := range sc.Objects {
-		if !s.asked[q] && !slices.Contains(m.Objects, q) {
-			m.Objects = append(m.Objects, q)
+		if !s.asked[q] && !known[q] {
+			m.Objects, known[q] = append(m.Objects, q), true
 		}
 	}
 	for _, l := range sc.Lookups {
