@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -56,8 +57,18 @@ func eventName(n plan.Note, source string) string {
 	h := sha256.Sum256(fmt.Appendf(nil, "%q", []string{
 		string(n.Object.Kind), n.Object.Namespace, n.Object.Name, string(n.Object.UID), n.Type, n.Reason, n.Message, source,
 	}))
-	name := strings.ToLower(strings.ReplaceAll(n.Object.Name, "_", "-")) // a signing request may have names that no Event may have
-	return strings.TrimRight(shorten(name, maxEventName), "-.") + "." + hex.EncodeToString(h[:eventHash])
+	suffix := "." + hex.EncodeToString(h[:eventHash])
+	name := strings.TrimRight(shorten(strings.ToLower(strings.ReplaceAll(n.Object.Name, "_", "-")), maxEventName), "-.") + suffix
+	if len(validation.NameIsDNSSubdomain(name, false)) == 0 {
+		return name
+	}
+	plain := strings.Map(func(r rune) rune { // a signing request may have names that no Event may have
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.TrimSuffix(name, suffix))
+	return cmp.Or(strings.Trim(plain, "-"), "unnamed") + suffix
 }
 
 // shorten cuts s to at most limit bytes without cutting a character.

@@ -3,11 +3,15 @@
 package clustertest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/plan"
 )
@@ -20,6 +24,7 @@ var telling = []test{
 	{"events told at the same time are all counted", tellConcurrently},
 	{"a note about no object is an error", tellNobody},
 	{"long messages are shortened", tellLong},
+	{"an event is told about an object of any name", tellOfAnyName},
 }
 
 func (h Harness) tell(t *testing.T, n plan.Note) {
@@ -134,5 +139,16 @@ func tellLong(t *testing.T, h Harness) {
 	h.tell(t, plan.Normal(m, "Update", strings.Repeat("ü", 2000)))
 	if told := h.told(t, h.Namespace, m); len(told) != 1 || len(told[0].Message) > 1024 || !strings.HasPrefix(told[0].Message, "üü") {
 		t.Errorf("events %v", told)
+	}
+}
+
+// tellOfAnyName is about signing requests: nearly everybody may make some, of names that no Event may have.
+func tellOfAnyName(t *testing.T, h Harness) {
+	for i, name := range []string{"system:node:A_b", "_a", "a..b", "-", "ä", ":::"} {
+		r := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(fmt.Sprint(h.Namespace, "-", i))}}
+		h.tell(t, plan.Warning(r, "NodeRequestRefused", "not for a Node"))
+		if told := h.told(t, "default", r); len(told) != 1 || told[0].InvolvedObject.Name != name {
+			t.Errorf("%q: events %v", name, told)
+		}
 	}
 }

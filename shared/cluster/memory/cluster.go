@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -160,6 +161,9 @@ func (c *Cluster) Tell(ctx context.Context, n plan.Note) error {
 		return err
 	}
 	at := name{e.Namespace, e.Name}
+	if wrong := validation.NameIsDNSSubdomain(e.Name, false); len(wrong) > 0 {
+		return s.wrote(c.actor, "create", events, "", at, refuse(fmt.Errorf("event %q: %s", e.Name, wrong[0])))
+	}
 	if told, ok := s.events[at]; ok {
 		told.Count++
 		told.LastTimestamp = e.LastTimestamp
