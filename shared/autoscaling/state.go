@@ -150,6 +150,9 @@ type Left struct {
 	Pods  int `json:"pods"`
 }
 
+// mostCounted is the most that a state counts: one more than the largest number that there is could not be read again.
+const mostCounted = 1_000_000
+
 // ParseState reads the value under StateKey; the empty text is a state without memories. It refuses unknown fields,
 // fields said twice, counts below what there can be, and a newer schema.
 func ParseState(text string) (State, error) {
@@ -168,6 +171,11 @@ func ParseState(text string) (State, error) {
 		if g.Failures < 0 || slices.ContainsFunc(g.Useless, func(u Useless) bool { return u.Times < 1 }) {
 			return State{}, fmt.Errorf("parse autoscaler state: group %s counts what there cannot be", id)
 		}
+		g.Failures = min(g.Failures, mostCounted)
+		for i := range g.Useless {
+			g.Useless[i].Times = min(g.Useless[i].Times, mostCounted)
+		}
+		s.Groups[id] = g
 	}
 	return s, nil
 }

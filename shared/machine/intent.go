@@ -73,6 +73,7 @@ func ParseIntent(m *Machine) (*Intent, error) {
 	if i.Failures < 0 { // how long to wait after them follows from how many they are
 		return nil, fmt.Errorf("annotation %s: %d failures", AnnotationIntent, i.Failures)
 	}
+	i.Failures = min(i.Failures, mostCounted)
 	return &i, nil
 }
 

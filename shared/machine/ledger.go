@@ -89,6 +89,7 @@ func ParseLedger(text string) (Ledger, error) {
 			return Ledger{}, fmt.Errorf("parse ledger: adopted ordinal %d beyond next %d", k, l.Next)
 		}
 	}
+	l.Failures = min(l.Failures, mostCounted)
 	return l, nil
 }
 

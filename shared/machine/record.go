@@ -9,6 +9,10 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
+// mostCounted is the most failures that a record counts: whoever writes there may write anything, and one more than the largest number
+// that there is would be a record that nobody can read again.
+const mostCounted = 1_000_000
+
 // ReadRecord decodes what functions keep in annotations and ConfigMaps. Whoever may write there may write anything: an unknown
 // field, one that is said twice or in other letters, and whatever follows the record are errors.
 func ReadRecord(text string, into any) error {

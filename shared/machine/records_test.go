@@ -194,6 +194,30 @@ func TestParseIntentRefuses(t *testing.T) {
 	}
 }
 
+// Whatever somebody wrote for a count, one more can be read again.
+func TestFailuresStayACount(t *testing.T) {
+	t.Parallel()
+	l, err := ParseLedger(`{"schema":1,"setUID":"s","next":1,"active":"0","failures":9223372036854775807,"nextCreateAt":"2026-01-01T00:00:00Z"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Failures++
+	if _, err := ParseLedger(l.String()); err != nil {
+		t.Error(err)
+	}
+	text := `{"schema":1,"attempt":1,"token":"t","account":"a","startedAt":"2026-01-01T00:00:00Z","failures":9223372036854775807}`
+	m := &Machine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationIntent: text}}}
+	i, err := ParseIntent(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.Failures++
+	m.Annotations[AnnotationIntent] = i.String()
+	if _, err := ParseIntent(m); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRecordsAreReadOnce(t *testing.T) {
 	t.Parallel()
 	m := &Machine{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
