@@ -4,6 +4,7 @@ package metrics
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -139,6 +140,7 @@ func (m *Metrics) told(ctx context.Context, i Invocation) {
 	}
 	m.skip(ctx, notes)
 	m.scalingTold(ctx, notes)
+	codes := codesOf(i.Outcomes)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for n := range notes {
@@ -148,7 +150,7 @@ func (m *Metrics) told(ctx context.Context, i Invocation) {
 		if _, fails := failed[n.Reason]; !fails || n.Object.Kind != "Machine" || m.function != provisions {
 			continue
 		}
-		f := failure{n.Reason, n.Object.Name, n.Object.Namespace, codeOf(i, n.Object)}
+		f := failure{n.Reason, n.Object.Name, n.Object.Namespace, codeOf(i, codes, n.Object)}
 		if _, known := m.failures[f]; !known && len(m.failures) >= maxFailures {
 			f.name, f.namespace = "", ""
 		}
@@ -158,11 +160,9 @@ func (m *Metrics) told(ctx context.Context, i Invocation) {
 
 // codeOf returns the class of what went wrong with a Machine: of the call in this invocation, of the lookup, or of what
 // is recorded.
-func codeOf(i Invocation, about plan.Ref) string {
-	for key, o := range i.Outcomes {
-		if (o.Result == plan.Refused || o.Result == plan.Failed || o.Result == plan.Unsent) && concerns(key, about.UID) {
-			return o.Code.String()
-		}
+func codeOf(i Invocation, codes map[types.UID]string, about plan.Ref) string {
+	if code, called := codes[about.UID]; called {
+		return code
 	}
 	c := i.Seen.Clouds[about.UID]
 	switch {
@@ -180,14 +180,20 @@ func codeOf(i Invocation, about plan.Ref) string {
 	return provider.Unknown.String()
 }
 
-// concerns reports whether an action was a call to a cloud about the Machine.
-func concerns(key plan.Key, uid types.UID) bool {
-	for _, verb := range []string{"create", "delete", "update", "power-cycle"} {
-		if strings.HasPrefix(string(key), verb+" instance "+string(uid)+" ") {
-			return true
+// codesOf returns the classes of what went wrong with calls to clouds, by the Machine that they were about.
+func codesOf(outcomes map[plan.Key]plan.Outcome) map[types.UID]string {
+	codes := map[types.UID]string{}
+	for key, o := range outcomes {
+		verb, about, isCall := strings.Cut(string(key), " instance ")
+		if !isCall || !slices.Contains([]string{"create", "delete", "update", "power-cycle"}, verb) {
+			continue
+		}
+		if o.Result == plan.Refused || o.Result == plan.Failed || o.Result == plan.Unsent {
+			uid, _, _ := strings.Cut(about, " ")
+			codes[types.UID(uid)] = o.Code.String()
 		}
 	}
-	return false
+	return codes
 }
 
 // failed returns what was counted under one reason.

@@ -249,6 +249,26 @@ func TestFailuresByReason(t *testing.T) {
 	want(t, m, "mapi_instance_delete_failed", `{name="b",`+in+`reason="Throttled"} 1`)
 }
 
+// That a cloud refuses thousands at once costs a look at each.
+func TestManyFailuresAreToldAtOnce(t *testing.T) {
+	t.Parallel()
+	m, _ := measured(t, provisions)
+	i := Invocation{Outcomes: map[plan.Key]plan.Outcome{}}
+	for k := range 5000 {
+		o := running(fmt.Sprint("m-", k))
+		i.Planned.Notes = append(i.Planned.Notes, plan.Warning(o, "FailedCreate", "no"))
+		i.Outcomes[plan.CreateInstance{Ref: provider.Ref{UID: o.UID, Token: "t"}}.Key()] = plan.Outcome{Result: plan.Refused, Code: provider.Exhausted}
+	}
+	begin := time.Now()
+	m.Invoked(i)
+	if took := time.Since(begin); took > time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if got := series(t, m, "mapi_instance_create_failed"); strings.Count(got, `reason="Exhausted"`) != maxFailures+1 {
+		t.Error("not everybody has the code of the answer")
+	}
+}
+
 func TestFailuresAreBounded(t *testing.T) {
 	t.Parallel()
 	m, _ := measured(t, provisions)
