@@ -5,9 +5,11 @@ package kube
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,6 +38,24 @@ func TestKindsThatAreNotServedAreNotAskedForAgain(t *testing.T) {
 	want := []string{"GET /apis/healthchecking.openshift.io/v1alpha1/namespaces/ns/legacymachinehealthchecks?limit=500", "GET /apis"}
 	if !slices.Equal(f.asked, want) {
 		t.Errorf("asked %q", f.asked)
+	}
+}
+
+// What nobody is asked about is true by the server's clock all the same (G7).
+func TestKindThatIsNotServedIsAbsentByTheServersClock(t *testing.T) {
+	t.Parallel()
+	behind := func(answer http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Date", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat))
+			answer(w, r)
+		}
+	}
+	_, c := serve(t, behind(reply(404, "text/plain", "404 page not found")), behind(reply(200, typeJSON, `{"apiVersion":"v1","kind":"APIGroupList","groups":[]}`)))
+	for range 2 {
+		s, err := c.Observe(t.Context(), snapshot.Snapshot{}, []snapshot.Query{snapshot.All(plan.LegacyHealthCheck)})
+		if off := time.Since(s.Now) - time.Hour; err != nil || off.Abs() > time.Minute {
+			t.Errorf("%v off the server's clock, error %v", off, err)
+		}
 	}
 }
 

@@ -422,6 +422,17 @@ func TestErrorsOfWrites(t *testing.T) {
 }
 
 // elsewhere sends a write to another place, where a GET of the object is answered.
+// An Event that expires while it is counted up is told anew.
+func TestEventThatExpires(t *testing.T) {
+	t.Parallel()
+	f, c := serve(t, status(409, metav1.StatusReasonAlreadyExists, "exists"), status(404, metav1.StatusReasonNotFound, "expired"),
+		reply(201, typeJSON, `{"kind":"Event","apiVersion":"v1"}`))
+	m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
+	if err := c.Tell(t.Context(), plan.Normal(m, "Update", "done")); err != nil || len(f.asked) != 3 {
+		t.Errorf("asked %q, error %v", f.asked, err)
+	}
+}
+
 func elsewhere(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		reply(200, typeJSON, `{"kind":"Machine","apiVersion":"machine.openshift.io/v1beta1"}`)(w, r)
