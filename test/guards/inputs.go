@@ -132,4 +132,7 @@ var inputs = []Guard{
 	{"write-of-a-driver-is-not-sent-elsewhere", "G5", "shared/provider/kubeapi/client.go", `return http.ErrUseLastResponse`, `return nil`, "./shared/provider/kubeapi -run=TestPaths"},
 	{"one-name-in-a-path", "4", "shared/provider/kubeapi/client.go", `part != "" && len(wrong) > 0`, `part != "" && len(wrong) > 99`, "./shared/provider/kubeapi -run=TestPaths"},
 	{"list-without-a-revision-is-not-kept", "G2", "shared/cluster/kube/view.go", ` || v.version == 0 || `, ` || `, "./shared/cluster/kube -run=TestListWithoutARevision"},
+	{"strange-names-stop-nobody", "2c", "shared/cluster/kube/observe.go", `	if _, err := at.path(); err != nil {`, `	if false {`, "./shared/cluster/kube -run=TestNameThat"},
+	{"another-object-is-no-absence", "G5", "shared/cluster/kube/observe.go", `	if o.GetName() != q.Name || o.GetNamespace() != q.Namespace {`, `	if false {`, "./shared/cluster/kube -run=TestNoList"},
+	{"selectors-say-one-thing", "4", "shared/cluster/kube/observe.go", `fields.EscapeValue(q.Node)`, `q.Node + fields.EscapeValue("")`, "./shared/cluster/kube -run=TestSelectors"},
 }
