@@ -138,17 +138,24 @@ func TestReplacementIsForTheNodeThatGoes(t *testing.T) {
 	}
 }
 
+// dearAndCheap returns a world that repacks, with a Node of a dear type that a cheap one may replace.
+func dearAndCheap(t *testing.T) *world {
+	t.Helper()
+	w := fresh(t, "{scaleDown: {enabled: true}}")
+	w.must(t, memory.Patch(w.Server, "", "default", func(ca *autoscaling.ClusterAutoscaler) {
+		ca.Annotations = map[string]string{autoscaling.RepackAnnotation: "migration=0.001 payback=24h"}
+	}))
+	w.set(t, "dear", 1, 4, midsize(machine.AnnotationPrice, "10"), nil)
+	w.set(t, "cheap", 0, 4, map[string]string{machine.CapacityCPU: "3500m", machine.CapacityMemory: "8Gi", machine.AnnotationPrice: "1"}, nil)
+	w.member(t, "dear", "d1", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+	return w
+}
+
 // Once repacking is off again, the Node that was to be replaced stays: it is used (SPEC W10).
 func TestNothingIsReplacedOnceThatIsOff(t *testing.T) {
 	t.Parallel()
 	for _, off := range []bool{false, true} {
-		w := fresh(t, "{scaleDown: {enabled: true}}")
-		w.must(t, memory.Patch(w.Server, "", "default", func(ca *autoscaling.ClusterAutoscaler) {
-			ca.Annotations = map[string]string{autoscaling.RepackAnnotation: "migration=0.001 payback=24h"}
-		}))
-		w.set(t, "dear", 1, 4, midsize(machine.AnnotationPrice, "10"), nil)
-		w.set(t, "cheap", 0, 4, map[string]string{machine.CapacityCPU: "3500m", machine.CapacityMemory: "8Gi", machine.AnnotationPrice: "1"}, nil)
-		w.member(t, "dear", "d1", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+		w := dearAndCheap(t)
 		w.must(t, w.Put(running("p", "d1", resources("cpu", "3", "memory", "1Gi"))))
 		w.scans(t, 3)
 		if got := w.replicas("dear", "cheap"); !slices.Equal(got, []int32{1, 1}) {
@@ -185,13 +192,7 @@ func TestNothingComesForANodeThatCannotGo(t *testing.T) {
 		{"the budget of its Pod has no room", "true", 0, false, 0},
 		{"a Pod waits for which no Node is large enough", "true", 1, true, 0},
 	} {
-		w := fresh(t, "{scaleDown: {enabled: true}}")
-		w.must(t, memory.Patch(w.Server, "", "default", func(ca *autoscaling.ClusterAutoscaler) {
-			ca.Annotations = map[string]string{autoscaling.RepackAnnotation: "migration=0.001 payback=24h"}
-		}))
-		w.set(t, "dear", 1, 4, midsize(machine.AnnotationPrice, "10"), nil)
-		w.set(t, "cheap", 0, 4, map[string]string{machine.CapacityCPU: "3500m", machine.CapacityMemory: "8Gi", machine.AnnotationPrice: "1"}, nil)
-		w.member(t, "dear", "d1", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+		w := dearAndCheap(t)
 		p := running("p", "d1", resources("cpu", "3", "memory", "1Gi"))
 		p.Labels, p.Annotations = map[string]string{"app": "web"}, map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": tt.safe}
 		w.must(t, w.Put(p))
