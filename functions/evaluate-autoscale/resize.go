@@ -44,7 +44,7 @@ func (sc *scan) settle() {
 		o, tried := sc.Outcome(update)
 		current := r.SetUID == g.set.UID && r.ResourceVersion == g.set.ResourceVersion && sc.Now.Before(r.At.Add(resizeTTL))
 		switch {
-		case tried && o.Result != plan.Done:
+		case tried && o.Result != plan.Done && o.Result != plan.Failed: // what got no clear answer may come to pass yet
 			sc.refused(g, *r, o)
 			sc.void(g, *r)
 		case current:
