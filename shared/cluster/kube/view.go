@@ -183,9 +183,9 @@ func (v *view) begin(ctx context.Context, c *Cluster, r plan.Resource, next stri
 	return coming
 }
 
-// outOfTime reports whether err says that a page did not come in time, after others did.
+// outOfTime reports whether err says that a page did not come in time, after others did of a revision from which the list can be followed.
 func (v *view) outOfTime(err error) bool {
-	return v.next != "" && errors.Is(err, context.DeadlineExceeded)
+	return v.version != 0 && v.next != "" && errors.Is(err, context.DeadlineExceeded)
 }
 
 func (v *view) forget() {

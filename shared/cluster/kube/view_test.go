@@ -214,6 +214,12 @@ func TestListWithoutARevisionIsNotKept(t *testing.T) {
 	_, c := watching(t, podPage("x", "", "a", "b"), podPage("y", "", "a", "c"))
 	mustSee(t, c, "a at-x", "b at-x")
 	mustSee(t, c, "a at-y", "c at-y")
+	_, c = watching(t, podPage("x", "one", "a"), podPage("y", "", "a", "c")) // nor are the pages that came in time
+	c.client.Transport = &late{http.DefaultTransport, 1}
+	if _, err := observePods(t, c); err == nil {
+		t.Fatal("a list without its second page is no list")
+	}
+	mustSee(t, c, "a at-y", "c at-y")
 }
 
 // A list that a busy server does not finish in time is gone on with by the next.
