@@ -303,7 +303,6 @@ func TestBothClusterIDsAreOpenedAtOnce(t *testing.T) {
 	})
 }
 
-// lookups asks for all Machines, and for the instance of each.
 // What only belongs to an instance, as a port with its tag, is no instance: whoever took it for one would record a port (2b.8).
 func TestWhatBelongsToAnInstanceIsNone(t *testing.T) {
 	t.Parallel()
@@ -346,6 +345,7 @@ func TestOneSecretOfManySpecsIsReadOnce(t *testing.T) {
 	}
 }
 
+// lookups asks for all Machines, and for the instance of each.
 func lookups(s snapshot.Snapshot) snapshot.Scope {
 	sc := snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Machine")}}
 	for _, m := range s.Machines {

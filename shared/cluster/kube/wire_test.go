@@ -421,7 +421,6 @@ func TestErrorsOfWrites(t *testing.T) {
 	}
 }
 
-// elsewhere sends a write to another place, where a GET of the object is answered.
 // An Event that expires while it is counted up is told anew.
 func TestEventThatExpires(t *testing.T) {
 	t.Parallel()
@@ -433,6 +432,7 @@ func TestEventThatExpires(t *testing.T) {
 	}
 }
 
+// elsewhere sends a write to another place, where a GET of the object is answered.
 func elsewhere(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		reply(200, typeJSON, `{"kind":"Machine","apiVersion":"machine.openshift.io/v1beta1"}`)(w, r)
