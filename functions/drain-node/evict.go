@@ -92,7 +92,7 @@ func (e *eviction) add(a plan.Evict) {
 	e.exhausted[a.Pod] = len(budgetsOf(e.seen, a.Pod, true))
 	o, tried := e.seen.Outcome(a)
 	switch {
-	case o.Result == plan.Blocked, o.Result == plan.Refused, a.Pod.Status.Phase != corev1.PodPending && len(budgetsOf(e.seen, a.Pod, false)) > 1:
+	case o.Result == plan.Blocked, o.Result == plan.Refused, o.Result == plan.Failed, a.Pod.Status.Phase != corev1.PodPending && len(budgetsOf(e.seen, a.Pod, false)) > 1:
 		e.refused = append(e.refused, a)
 	case !tried:
 		e.untried = append(e.untried, a)
