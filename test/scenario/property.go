@@ -68,8 +68,10 @@ func settle(f function.Function, s *Scenario) error {
 	return fmt.Errorf("not quiet after %d rounds, still wants\n%s", maxRounds, p)
 }
 
-// carryOut applies one sequence to the world. Some evictions are blocked and some
-// writes refused, for ever.
+const twice = "twice in a sequence"
+
+// carryOut applies one sequence to the world. Some evictions are blocked, some writes refused, and of some nobody knows whether
+// they came to pass, for ever.
 func (s *Scenario) carryOut(seq plan.Sequence, outcomes map[plan.Key]plan.Outcome) error {
 	written := map[string]bool{}
 	for _, a := range seq.Do {
@@ -77,7 +79,7 @@ func (s *Scenario) carryOut(seq plan.Sequence, outcomes map[plan.Key]plan.Outcom
 			return fmt.Errorf("%q was planned again", a.Key())
 		}
 		o := s.apply(a, written)
-		if o.Result == plan.Failed {
+		if o.Message == twice {
 			return fmt.Errorf("%q writes an object twice in a sequence", a.Key())
 		}
 		outcomes[a.Key()] = o
@@ -121,7 +123,9 @@ func (s *Scenario) write(before, after plan.Object, written map[string]bool) pla
 	have := s.object(after)
 	switch {
 	case written[name]:
-		return plan.Outcome{Result: plan.Failed}
+		return plan.Outcome{Result: plan.Failed, Message: twice}
+	case strings.HasSuffix(name, "-c"):
+		return plan.Outcome{Result: plan.Failed, Message: "timed out"}
 	case strings.HasSuffix(name, "-d"):
 		return plan.Outcome{Result: plan.Refused, Message: "denied by policy"}
 	case before == nil && have != nil:
