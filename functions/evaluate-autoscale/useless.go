@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -105,9 +106,24 @@ func (sc *scan) judge(options []*option) (learnt bool, notes []plan.Note) {
 	return learnt, notes
 }
 
-// like is a Node of a group as it is to those that are to come: empty.
+// like is a Node of a group as it is to those that are to come: empty. A Pod of a DaemonSet that did not come to it takes its room there,
+// and is nobody's company.
 func (sc *scan) like(g *group, n *corev1.Node) scheduling.Node {
-	return sc.templates().Like(g.set, scheduling.Node{Node: n, Pods: sc.running[n.Name]})
+	like := sc.templates().Like(g.set, scheduling.Node{Node: n, Pods: sc.running[n.Name]})
+	for i, p := range like.Pods {
+		came := func(x *corev1.Pod) bool { return x.Namespace == p.Namespace && contains(x.Labels, p.Labels) }
+		if len(p.Labels) > 0 && !slices.ContainsFunc(sc.running[n.Name], came) {
+			absent := *p
+			absent.Labels = nil
+			like.Pods[i] = &absent
+		}
+	}
+	return like
+}
+
+// contains reports whether labels have all that others have.
+func contains(all, some map[string]string) bool {
+	return labels.SelectorFromSet(some).Matches(labels.Set(all))
 }
 
 // cameFor returns the youngest Node of a group that came in a wave for some of a shape's Pods; nil if none did.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -119,6 +120,37 @@ func TestNodeThatDidNotHelpAtALimitIsNotRepeated(t *testing.T) {
 		told := slices.ContainsFunc(w.Events(), func(e corev1.Event) bool { return e.Reason == "NodeDidNotHelp" })
 		if w.born > 2 || !told {
 			t.Errorf("%s: %d Nodes came within an hour, told %v", name, w.born, told)
+		}
+	}
+}
+
+// A DaemonSet's Pod that does not come to a Node is no company there: Pods that want to be beside it bring one Node, and not one after
+// the other (SPEC C9). Once it comes, the set is for them again.
+func TestCompanyThatDoesNotComeIsNotPromisedAgain(t *testing.T) {
+	t.Parallel()
+	cache := running("cache", "s-001", resources("cpu", "100m"))
+	cache.Labels = map[string]string{"app": "cache", "controller-revision-hash": "1"}
+	for late, want := range map[bool]int{false: 1, true: 2} {
+		w := fresh(t, "{scaleDown: {enabled: true}}")
+		w.set(t, "s", 0, 6, midsize(), nil)
+		w.yaml(t, "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: cache, namespace: default, uid: cache}, spec: {selector: {matchLabels: {app: cache}}, "+
+			"template: {metadata: {labels: {app: cache}}, spec: {containers: [{name: c, resources: {requests: {cpu: 100m}}}]}}}}")
+		p := pending("wants", epoch.Add(-time.Minute), resources("cpu", "2"))
+		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "cache"}},
+		}}}}
+		w.must(t, w.Put(p))
+		for k := range 6 * 30 {
+			if late && k == 6*5 {
+				w.must(t, w.Put(cache, running("other", "s-001", resources("cpu", "3"))))
+			}
+			w.once(t)
+			w.comes(t, "s", resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+			w.victimsGo(t)
+			w.now = w.now.Add(10 * time.Second)
+		}
+		if w.born != want {
+			t.Errorf("it comes late: %v; %d Nodes came in half an hour, want %d", late, w.born, want)
 		}
 	}
 }
