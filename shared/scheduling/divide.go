@@ -130,10 +130,20 @@ func (l *layout) divideBy(d *demand, key string, count int) division {
 	if v.spread == nil || v.spread.selfCounts {
 		return v
 	}
-	if only := v.level(); len(only) > 0 {
-		return division{whole: &row{count: count, times: 1, key: key, only: only}}
+	only := v.level()
+	switch {
+	case len(only) == 0:
+		return division{}
+	case d.repels(key): // one in each of these
+		v.shares, v.spread = slices.DeleteFunc(v.shares, func(s share) bool { return !only[s.value] }), nil
+		return v
 	}
-	return division{}
+	return division{whole: &row{count: count, times: 1, key: key, only: only}}
+}
+
+// takesAny reports whether any domain gets Pods.
+func (v *division) takesAny() bool {
+	return slices.ContainsFunc(v.shares, func(s share) bool { return s.gets > 0 })
 }
 
 // nowhere stands for the Nodes without a topology key, which Pods that keep apart do not meet on. It is no label's value.

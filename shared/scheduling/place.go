@@ -147,13 +147,17 @@ func (p *Placement) lay() *layout {
 	for s := range p.Shapes {
 		l.split = append(l.split, l.divide(s))
 	}
-	for s, waits := range l.deferred(l.hasPlace) {
-		if d := l.Shapes[s].demand; waits && d.bad == "" {
+	l.meet()
+	l.share()
+	waits := l.deferred(l.hasPlace)
+	for s := range waits {
+		if d := l.Shapes[s].demand; waits[s] && d.bad == "" {
 			d.bad, l.split[s] = reasonOthers, division{}
 		}
 	}
-	l.meet()
-	l.share()
+	if slices.Contains(waits, true) {
+		l.share()
+	}
 	return l
 }
 
@@ -323,14 +327,22 @@ func priorityOf(p *corev1.Pod) int32 {
 	return *p.Spec.Priority
 }
 
-// hasPlace reports whether a Pod of a shape would find room, were there no other shapes.
+// hasPlace reports whether a Pod of a shape would find room, were there no other shapes, or finds some beside them: who is to come
+// elsewhere may be what lets it go where it would be too far ahead.
 func (l *layout) hasPlace(s int) bool {
-	v := &l.split[s]
+	v := l.split[s]
 	if v.whole != nil {
 		return l.mostTogether(l.Shapes[s].demand) > 0
 	}
+	if v.takesAny() {
+		return true
+	}
+	v.shares = slices.Clone(v.shares)
+	for i := range v.shares {
+		v.shares[i].comes = 0
+	}
 	v.fill()
-	return slices.ContainsFunc(v.shares, func(h share) bool { return h.gets > 0 })
+	return v.takesAny()
 }
 
 // mostTogether returns how many Pods of a shape the roomiest target takes on one host.

@@ -203,6 +203,9 @@ func TestPlace(t *testing.T) {
 		{"nobody waits for those that no zone with room may have", full("a", 2), append(several(2, web()), lone("1", spreadOver("back"))), three[:1], "0 fit, 2 helped by map[a:1], 1 left"},
 		{"nobody waits for those that would be too far ahead", full("a", 2), append(several(2, web()), lone("1", spreadOver("back"), ofApp("back"))), three[:1], "0 fit, 2 helped by map[a:1], 1 left"},
 		{"nobody waits for those whose nodes there may not be", nil, append(several(2, web()), lone("8")), append(offersOf(0, aNode("large", "8", "16Gi")), three...), "0 fit, 2 helped by map[a:1], 1 left"},
+		{"they wait for those that get a place by others that come", append(full("a", 1), aNode("o", "2", "8Gi", inZone("b"))),
+			append(several(2, web()), lone("3", spreadOver("back"), ofApp("back")), aPod("more", "2", "1Gi", ofApp("back"), spreadOver("back"), important, selecting(corev1.LabelHostname, "o"))), three[:1], "1 fit, 1 helped by map[a:1], 2 left"},
+		{"apart, and spread by where others are", nil, several(3, web(apartBy(zoneKey), spreadOver("back"))), three, "0 fit, 3 helped by map[a:1 b:1 c:1], 0 left"},
 		{"they wait for those that have a place", nil, append(several(2, web()), lone("1")), three[:1], "0 fit, 1 helped by map[a:1], 2 left"},
 		{"two topology keys at once are not planned for", nil, several(2, web(spreadBy(zoneKey, 1), spreadBy("rack", 1))), three, "0 fit, 0 helped by map[], 2 left"},
 	}

@@ -89,6 +89,7 @@ var scalings = []Guard{
 `, `
 `, "./functions/evaluate-autoscale -run=TestSetIsTriedAgain"},
 	{"useless-for-a-while", "2d", autoscale + "useless.go", `		if sc.Now.Before(u.Until.Time) {`, `		if true {`, "./functions/evaluate-autoscale -run=TestNodeThatDidNotHelpIsNotRepeated"},
+	{"company-that-did-not-come-is-none", "2d", autoscale + "useless.go", `			absent.Labels = nil`, ``, "./functions/evaluate-autoscale -run=TestCompanyThatDoesNotCome"},
 	{"judged-once-settled", "2d", autoscale + "useless.go", ` && sc.ready(m.node) && scheduling.Settled(m.node, sc.Now)`, ` && sc.ready(m.node)`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"no-wave-while-backed-off", "2d", autoscale + "wave.go", `	lost := sc.backedOff(g)`, `	lost := false`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"no-wave-that-takes-too-long", "2d", autoscale + "wave.go", ` || !sc.Now.Before(w.At.Add(g.own.MaxNodeProvisionTime)):`, `:`, "./functions/evaluate-autoscale -run=TestScenarios"},
@@ -116,7 +117,10 @@ var scalings = []Guard{
 		v.narrow()
 	}
 `, ``, "./shared/scheduling -run=TestPlace$"},
-	{"nobody-waits-for-who-gets-none", "2c", "shared/scheduling/place.go", `return slices.ContainsFunc(v.shares, func(h share) bool { return h.gets > 0 })`, `return true`, "./shared/scheduling -run=TestPlace$"},
+	{"nobody-waits-for-who-gets-none", "2c", "shared/scheduling/place.go", `	v.fill()
+	return v.takesAny()`, `	return true`, "./shared/scheduling -run=TestPlace$"},
+	{"who-comes-makes-room-for-who-is-ahead", "2d", "shared/scheduling/place.go", `	if v.takesAny() {`, `	if false {`, "./shared/scheduling -run=TestPlace$"},
+	{"one-in-each-zone-that-is-level", "2d", "shared/scheduling/divide.go", `	case d.repels(key): // one`, `	case false: // one`, "./shared/scheduling -run=TestPlace$"},
 	{"nobody-waits-for-nodes-there-may-not-be", "2c", "shared/scheduling/place.go", `		if l.offers[i].Limit <= 0 {`, `		if false {`, "./shared/scheduling -run=TestPlace$"},
 	{"zone-without-room-holds-the-plan-down", "2d", "shared/scheduling/divide.go", `got < v.shares[i].gets {`, `got < 0 {`, "./shared/scheduling -run=TestPlaceKeepsRules"},
 	{"claim-of-one-pod-brings-one-node", "2d", "shared/scheduling/divide.go", `	if len(d.claims.exclusive) > 0 {`, `	if false {`, "./shared/scheduling -run=TestPlaceKeepsRules"},
