@@ -256,6 +256,8 @@ func situations(t *rapid.T) (nodes []Node, waiting []*corev1.Pod, offers []Offer
 		func(*corev1.Pod) {}, func(*corev1.Pod) {}, spreadBy(zoneKey, 1), spreadBy(zoneKey, 2), spreadBy(corev1.LabelHostname, 1),
 		apartBy(corev1.LabelHostname), apartBy(zoneKey), togetherBy(zoneKey), togetherBy(corev1.LabelHostname),
 		func(p *corev1.Pod) { togetherBy(zoneKey)(p); spreadBy(zoneKey, 2)(p) },
+		func(p *corev1.Pod) { apartBy(zoneKey)(p); spreadOver("app-0")(p) },
+		func(p *corev1.Pod) { away(zoneKey, "app-0")(p); spreadBy(zoneKey, 1)(p) },
 		func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{zoneKey: "b"} },
 		func(p *corev1.Pod) { p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}} },
 	})
@@ -355,7 +357,7 @@ func keeps(nodes []Node, fresh int, last []*corev1.Pod) error {
 				return err
 			}
 			for _, s := range spreadsOf(p) {
-				if err := keepsSkew(nodes, fresh, i, p, s); err != nil && slices.Contains(last, p) {
+				if err := keepsSkew(nodes, fresh, i, p, s); err != nil && s.selfCounts && slices.Contains(last, p) { // whom others count for may have come later
 					return err
 				}
 			}
