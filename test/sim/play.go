@@ -85,24 +85,24 @@ type Play struct {
 
 // Config is what a schedule is about.
 type Config struct {
-	Level     Level
-	Steps     int                                       // that are scheduled before it is calm
-	Frozen    bool                                      // an invocation may be frozen
-	Exact     bool                                      // the API server stores what it would store over HTTP, which takes its time
-	Wrap      func(function.Function) function.Function // of every function; nil: as they are
-	Hosts     func(http.RoundTripper) http.RoundTripper // of the requests to hosts; nil: as they are
-	Clouds    func(provider.Provider) provider.Provider // of every cloud; nil: as it is
-	Only      *regexp.Regexp                            // what alone counts as a violation; nil: all that is watched
-	Masters   bool                                      // the control plane has Machines too
-	Early     bool                                      // people's hooks hold Machines before they are drained, not after it
+	Level    Level
+	Steps    int                                       // that are scheduled before it is calm
+	Frozen   bool                                      // an invocation may be frozen
+	Exact    bool                                      // the API server stores what it would store over HTTP, which takes its time
+	Wrap     func(function.Function) function.Function // of every function; nil: as they are
+	Hosts    func(http.RoundTripper) http.RoundTripper // of the requests to hosts; nil: as they are
+	Clouds   func(provider.Provider) provider.Provider // of every cloud; nil: as it is
+	Only     *regexp.Regexp                            // what alone counts as a violation; nil: all that is watched
+	Masters  bool                                      // the control plane has Machines too
+	Early    bool                                      // people's hooks hold Machines before they are drained, not after it
 	Neighbor int                                       // Machines that a second set wants, which people leave alone; 0: there is none
-	Broad     bool                                      // the second set's selector is of all Machines
-	Moves     bool                                      // people move Machines from one set to the other
-	Nodes     int                                       // as many are allowed in all; 0: as many as there may be Machines
-	NoStory   bool                                      // people do nothing of themselves
-	Edits     bool                                      // the story has people change objects by hand too
-	Records   *machine.Records                          // what plays before this one read, none of them at the same time; nil: nothing
-	Journal   func(Entry)                               // is told of every change of an object, and of what was refused; nil: nobody is
+	Broad    bool                                      // the second set's selector is of all Machines
+	Moves    bool                                      // people move Machines from one set to the other
+	Nodes    int                                       // as many are allowed in all; 0: as many as there may be Machines
+	NoStory  bool                                      // people do nothing of themselves
+	Edits    bool                                      // the story has people change objects by hand too
+	Records  *machine.Records                          // what plays before this one read, none of them at the same time; nil: nothing
+	Journal  func(Entry)                               // is told of every change of an object, and of what was refused; nil: nobody is
 }
 
 // queued is an event on its way to a function.

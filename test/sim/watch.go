@@ -59,7 +59,7 @@ type watch struct {
 	detaches       time.Time               // when the attached volume is detached; zero: somebody needs it where it is
 	collected      bool                    // Kubernetes deleted, or released, what the set owned
 	lagging        bool                    // the cloud's lists always lag
-	beside         neighbor               // the second set
+	beside         neighbor                // the second set
 	limited        bool                    // the cloud had no room for all
 	spoilt         bool                    // people wrote a spec that no cloud can read
 	backup         struct {
