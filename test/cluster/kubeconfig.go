@@ -29,7 +29,7 @@ func kubeconfig(args []string) int {
 	flags.Var(&groups, "group", "a group of the user (repeatable)")
 	_ = flags.Parse(args) // ExitOnError
 	if *user == "" || flags.NArg() > 0 {
-		return fail(errors.New("usage: control-plane kubeconfig --dir DIR --user NAME [--group NAME]..."))
+		return fail(errors.New("usage: control-plane kubeconfig --dir DIR --user NAME [--group NAME]*"))
 	}
 	admin, err := clientcmd.LoadFromFile(filepath.Join(*dir, "kubeconfig"))
 	if err != nil {

@@ -30,8 +30,8 @@ func (n *node) start(name, program string, args ...string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = log.Close() }() // the process has its own
-	c := exec.Command(program, args...)
+	defer func() { _ = log.Close() }()  // the process has its own
+	c := exec.Command(program, args...) //nolint:noctx // it outlives whoever starts it
 	c.Stdout, c.Stderr = log, log
 	if err := c.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)

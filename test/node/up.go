@@ -123,7 +123,7 @@ func forward(address string, port int) error {
 				return
 			}
 			go func() {
-				to, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", fmt.Sprint(port)))
+				to, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", fmt.Sprint(port))) //nolint:noctx // of this machine
 				if err != nil {
 					_ = from.Close()
 					return

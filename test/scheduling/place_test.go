@@ -75,11 +75,11 @@ func (s *scheduler) place(t *testing.T, x *situation) (v placing) {
 	old := s.takers(t, x, p)
 	y := x.copy()
 	y.Nodes = append(y.Nodes, fresh)
-	new := len(old) == 0 && slices.Contains(s.takers(t, y, p), fresh.Name)
+	comes := len(old) == 0 && slices.Contains(s.takers(t, y, p), fresh.Name)
 	switch {
-	case v.fit > 0 && len(old) == 0, v.helped > 0 && !new && len(old) == 0:
+	case v.fit > 0 && len(old) == 0, v.helped > 0 && !comes && len(old) == 0:
 		v.wrong = fmt.Sprintf("%s: %d fit and %d are helped; the scheduler would take none", p.Name, v.fit, v.helped)
-	case v.fit == 0 && len(old) > 0, v.helped == 0 && new:
+	case v.fit == 0 && len(old) > 0, v.helped == 0 && comes:
 		if why := got.Why(0, 0); strings.Contains(why, "planned for") || x.shares(p) {
 			v.refused = 1
 		} else {

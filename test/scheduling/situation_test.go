@@ -117,7 +117,7 @@ func (x *situation) sound() bool {
 	return true
 }
 
-func leaveOut[T any](try func(func(*situation)) bool, list func(*situation) *[]T) (any bool) {
+func leaveOut[T any](try func(func(*situation)) bool, list func(*situation) *[]T) (simpler bool) {
 	for i := 0; i < 100; i++ {
 		there := false
 		gone := try(func(s *situation) {
@@ -130,15 +130,15 @@ func leaveOut[T any](try func(func(*situation)) bool, list func(*situation) *[]T
 			break
 		}
 		if gone {
-			any = true
+			simpler = true
 			i--
 		}
 	}
-	return any
+	return simpler
 }
 
 // simplify takes parts away from objects, one at a time. A part reports whether there was anything to take.
-func simplify[T any](try func(func(*situation)) bool, list func(*situation) []T, parts []func(T) bool, now *situation) (any bool) {
+func simplify[T any](try func(func(*situation)) bool, list func(*situation) []T, parts []func(T) bool, now *situation) (simpler bool) {
 	for i := range list(now) {
 		for _, part := range parts {
 			there := false
@@ -147,10 +147,10 @@ func simplify[T any](try func(func(*situation)) bool, list func(*situation) []T,
 					there = part(l[i])
 				}
 			})
-			any = any || there && gone
+			simpler = simpler || there && gone
 		}
 	}
-	return any
+	return simpler
 }
 
 // clearSlice, clearMap and clearPointer empty something and report whether there was anything.

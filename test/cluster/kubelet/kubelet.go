@@ -25,8 +25,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Annotation marks the Nodes whose kubelet is played here.
-const Annotation, AnnotationValue = "kwok.x-k8s.io/node", "fake"
+const (
+	// Annotation marks the Nodes whose kubelet is played here.
+	Annotation = "kwok.x-k8s.io/node"
+	// AnnotationValue is what it has then.
+	AnnotationValue = "fake"
+)
 
 const (
 	// A lease is renewed every quarter of its duration, which makes the 10 s of a real kubelet. More often would be a load

@@ -18,7 +18,7 @@ func at(seconds int) metav1.Time {
 	return metav1.NewTime(now.Add(time.Duration(seconds) * time.Second))
 }
 
-func TestNodeStages(t *testing.T) {
+func TestNodeStages(t *testing.T) { //nolint:paralleltest // the stages are shared
 	tests := []struct {
 		name  string
 		node  *corev1.Node
@@ -40,13 +40,13 @@ func TestNodeStages(t *testing.T) {
 	}
 	stages := lifecycleOf(t, "Node")
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) { //nolint:paralleltest // the stages are shared
 			checkStage(t, stages, &lifecycle.Event{Labels: test.node.Labels, Annotations: test.node.Annotations, Data: test.node}, test.stage, test.delay)
 		})
 	}
 }
 
-func TestPodStages(t *testing.T) {
+func TestPodStages(t *testing.T) { //nolint:paralleltest // the stages are shared
 	running := corev1.PodStatus{Phase: corev1.PodRunning, StartTime: new(at(-10)), Conditions: podReady(corev1.ConditionTrue)}
 	lost := corev1.PodStatus{Phase: corev1.PodRunning, StartTime: new(at(-10)), Conditions: podReady(corev1.ConditionFalse)}
 	tests := []struct {
@@ -70,7 +70,7 @@ func TestPodStages(t *testing.T) {
 	}
 	stages := lifecycleOf(t, "Pod")
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) { //nolint:paralleltest // the stages are shared
 			pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}, Status: test.status}
 			if test.change != nil {
 				test.change(pod)
