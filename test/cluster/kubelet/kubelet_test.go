@@ -39,8 +39,8 @@ func TestNodeStages(t *testing.T) { //nolint:paralleltest // the stages are shar
 		{"an unready node stays so", unready(node(ready(corev1.ConditionFalse, -60), nil)), "", 0},
 	}
 	stages := lifecycleOf(t, "Node")
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) { //nolint:paralleltest // the stages are shared
+	for _, test := range tests { //nolint:paralleltest // the stages are shared
+		t.Run(test.name, func(t *testing.T) {
 			checkStage(t, stages, &lifecycle.Event{Labels: test.node.Labels, Annotations: test.node.Annotations, Data: test.node}, test.stage, test.delay)
 		})
 	}
@@ -69,8 +69,8 @@ func TestPodStages(t *testing.T) { //nolint:paralleltest // the stages are share
 		{"a succeeded pod is left alone", corev1.PodStatus{Phase: corev1.PodSucceeded}, ofJob, "", 0},
 	}
 	stages := lifecycleOf(t, "Pod")
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) { //nolint:paralleltest // the stages are shared
+	for _, test := range tests { //nolint:paralleltest // the stages are shared
+		t.Run(test.name, func(t *testing.T) {
 			pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}, Status: test.status}
 			if test.change != nil {
 				test.change(pod)
