@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -55,7 +54,7 @@ func bufferReads(s snapshot.Snapshot) []snapshot.Query {
 	for _, o := range s.Foreign {
 		if b, err := autoscaling.ParseCapacityBuffer(o.Object); err == nil && isBuffer(o) && b.Ours() {
 			found = true
-			if q, ok := referred(o.GetNamespace(), b); ok && len(validation.IsDNS1123Subdomain(q.Name)) == 0 { // no object has another name
+			if q, ok := referred(o.GetNamespace(), b); ok {
 				ask = append(ask, q)
 			}
 		}

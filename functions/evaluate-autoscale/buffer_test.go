@@ -3,7 +3,6 @@
 package evaluateautoscale
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,12 +10,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/machine"
-	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // Buffers of many namespaces together bring no more Pods into a scan than it can plan for: those that go beyond are told, the
@@ -110,25 +106,12 @@ func TestBufferOfBothVersionsIsOne(t *testing.T) {
 	}
 }
 
-// strict asks for no object whose name can be no part of a path: the API server is not asked for it, which ends the observation.
-type strict struct{ cluster.Cluster }
-
-func (c strict) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapshot.Query) (snapshot.Snapshot, error) {
-	for _, q := range queries {
-		if wrong := content.IsPathSegmentName(q.Name); len(wrong) > 0 {
-			return s, fmt.Errorf("name %q %s", q.Name, wrong[0])
-		}
-	}
-	return c.Cluster.Observe(ctx, s, queries)
-}
-
 // What a buffer refers to may have any name, also one that no object has: the buffer is told that it is not there, and everybody else
 // is served (SPEC C83).
 func TestBufferOfAnImpossibleNameStopsNobody(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"a/b", "..", "%", "A b"} {
 		w := fresh(t, "{}")
-		w.through(strict{w.As(Function.Name)})
 		w.set(t, "s", 0, 4, midsize(), nil)
 		w.must(t, w.Put(pending("p", epoch.Add(-time.Minute), resources("cpu", "3"))))
 		for i, ref := range []string{"scalableRef: {apiGroup: apps, kind: Deployment, name: %q}, percentage: 10", "podTemplateRef: {name: %q}, replicas: 1"} {

@@ -127,7 +127,6 @@ var scalings = []Guard{
 	{"closed-node-takes-nobody-who-moves", "2d", "shared/scheduling/move.go", `		if w.nodes[n].Closed {`, `		if false {`, "./shared/scheduling -run=TestMoverKeepsRules"},
 	{"ports-of-who-moves-beside", "2d", "shared/scheduling/move.go", `clash(d.ports, other.ports) || `, ``, "./shared/scheduling -run=TestMoverKeepsRules"},
 	{"who-moves-beside-keeps-away", "2d", "shared/scheduling/move.go", `shuns(d, other.demand) || `, ``, "./shared/scheduling -run=TestMoverKeepsRules"},
-	{"buffer-of-a-name-that-no-object-has", "2c", autoscale + "buffer.go", `len(validation.IsDNS1123Subdomain(q.Name)) == 0 {`, `len(validation.IsDNS1123Subdomain(q.Name)) >= 0 {`, "./functions/evaluate-autoscale -run=TestBufferOfAnImpossibleName"},
 	{"asked-pods-share-their-spec", "2c", autoscale + "simulate.go", `ObjectMeta: p.Metadata, Spec: spec, `, `ObjectMeta: p.Metadata, Spec: *spec.DeepCopy(), `, "./functions/evaluate-autoscale -run=TestAskedPods"},
 	{"replaced-node-is-not-given-back", "2d", autoscale + "needed.go", ` && !sc.replaced(sc.nodes[r.NodeUID])`, ``, "./functions/evaluate-autoscale -run=TestReplacedNode"},
 	{"marks-that-were-cut-off", "2c", "shared/autoscaling/marks.go", `err != nil || len(raw)%4 != 0`, `err != nil`, "./shared/autoscaling -run=TestMarks"},
