@@ -5,12 +5,12 @@ package approvenode
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -157,10 +157,7 @@ func single(fit []*machine.Machine, what string) (*machine.Machine, string) {
 	for _, m := range fit[:min(len(fit), fewMachines)] {
 		names = append(names, m.Name)
 	}
-	if more := len(fit) - fewMachines; more > 0 {
-		return nil, fmt.Sprintf("more than one machine %s: %s and %d more", what, strings.Join(names, ", "), more)
-	}
-	return nil, "more than one machine " + what + ": " + strings.Join(names, ", ")
+	return nil, "more than one machine " + what + ": " + plan.Few(names, len(fit)-len(names))
 }
 
 // named reports whether an address is a name.

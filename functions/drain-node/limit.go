@@ -5,7 +5,6 @@ package drainnode
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -97,9 +96,6 @@ func (e eviction) left() string {
 	if len(names) == 0 {
 		return ""
 	}
-	more := ""
-	if n := len(names) - fewPods; n > 0 {
-		names, more = names[:fewPods], fmt.Sprintf(" and %d more", n)
-	}
-	return "pods " + strings.Join(names, ", ") + more
+	few := names[:min(len(names), fewPods)]
+	return "pods " + plan.Few(few, len(names)-len(few))
 }

@@ -111,7 +111,8 @@ func (sc *scan) judge(options []*option) (learnt bool, notes []plan.Note) {
 func (sc *scan) like(g *group, n *corev1.Node) scheduling.Node {
 	like := sc.templates().Like(g.set, scheduling.Node{Node: n, Pods: sc.running[n.Name]})
 	for i, p := range like.Pods {
-		came := func(x *corev1.Pod) bool { return x.Namespace == p.Namespace && contains(x.Labels, p.Labels) }
+		selector := labels.SelectorFromSet(p.Labels)
+		came := func(x *corev1.Pod) bool { return x.Namespace == p.Namespace && selector.Matches(labels.Set(x.Labels)) }
 		if len(p.Labels) > 0 && !slices.ContainsFunc(sc.running[n.Name], came) {
 			absent := *p
 			absent.Labels = nil
@@ -119,11 +120,6 @@ func (sc *scan) like(g *group, n *corev1.Node) scheduling.Node {
 		}
 	}
 	return like
-}
-
-// contains reports whether labels have all that others have.
-func contains(all, some map[string]string) bool {
-	return labels.SelectorFromSet(some).Matches(labels.Set(all))
 }
 
 // cameFor returns the youngest Node of a group that came in a wave for some of a shape's Pods; nil if none did.

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
@@ -92,10 +91,8 @@ func (c *check) remediating() []machine.Condition {
 }
 
 func listed(names []string) string {
-	if more := len(names) - maxNames; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), more)
-	}
-	return strings.Join(names, ", ")
+	few := names[:min(len(names), maxNames)]
+	return plan.Few(few, len(names)-len(few))
 }
 
 // commit stores what a check has to remember.

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -33,4 +34,13 @@ func Reworded(was *machine.Condition, of, words string) string {
 		}
 	}
 	return of + words
+}
+
+// Few lists names, of which there are so many more that none is told.
+func Few(names []string, more int) string {
+	text := strings.Join(names, ", ")
+	if more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

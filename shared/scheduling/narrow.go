@@ -10,10 +10,11 @@ import (
 // narrow leaves one domain to Pods that have to follow the first of them: that which takes the most. The others hold it down
 // as far as they are there.
 func (v *division) narrow() {
-	best := -1
-	for i := range v.shares {
-		if best < 0 || v.takesMore(i, best) > 0 {
-			best = i
+	best, most := 0, 0
+	for i, s := range v.shares {
+		n, than := v.reach(i), v.shares[best]
+		if i == 0 || cmp.Or(cmp.Compare(n, most), cmp.Compare(s.old, than.old), cmp.Compare(s.most, than.most)) > 0 {
+			best, most = i, n
 		}
 	}
 	for i := range v.shares {
@@ -21,11 +22,6 @@ func (v *division) narrow() {
 			v.shares[i].most, v.shares[i].old = 0, 0
 		}
 	}
-}
-
-func (v *division) takesMore(i, j int) int {
-	a, b := &v.shares[i], &v.shares[j]
-	return cmp.Or(cmp.Compare(v.reach(i), v.reach(j)), cmp.Compare(a.old, b.old), cmp.Compare(a.most, b.most))
 }
 
 // reach returns how many Pods one domain takes if no other one takes any.
