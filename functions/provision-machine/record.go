@@ -89,7 +89,7 @@ func (l life) identity(in provider.Instance) []edit {
 		edits = append(edits, func(m *machine.Machine) { m.Spec.ProviderID = &in.ProviderID })
 	}
 	if i := l.intent; i != nil && (i.Outcome != machine.OutcomeCreated || l.unclustered() || l.moved()) {
-		done := i.Released(machine.OutcomeCreated, time.Time{})
+		done := i.Onward(l.m, in.Token).Released(machine.OutcomeCreated, time.Time{})
 		done.Instance, done.Failures, done.Code, done.Message = in.ID, 0, "", ""
 		if l.unclustered() {
 			done = done.In(l.m, l.cloud.Cluster)

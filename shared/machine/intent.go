@@ -92,6 +92,25 @@ func (i *Intent) Own(m *Machine) bool {
 // proves whose it is.
 func (i *Intent) Made(m *Machine) bool { return i.Own(m) && i.Outcome == OutcomeCreated }
 
+// mostAhead is how many attempts later than the one on record the one that made an instance is looked for.
+const mostAhead = 100
+
+// Onward returns i as the record of the attempt of m that token is of, where that is a later one: after a backup the latest on record is not
+// the latest that was made. What the one on record left carries another token then, and is known by that. For any other token it is i: no
+// attempt returns (R-S17).
+func (i Intent) Onward(m *Machine, token string) Intent {
+	if token == "" || !i.Own(m) {
+		return i
+	}
+	for ahead := 1; ahead <= mostAhead; ahead++ {
+		if Token(m.UID, i.Attempt+ahead, i.Account) == token {
+			i.Attempt, i.Token = i.Attempt+ahead, token
+			return i
+		}
+	}
+	return i
+}
+
 // Adopted returns the intent of m for an instance of account that carries another UID than m's.
 func (i *Intent) Adopted(m *Machine, account, instance string, tag types.UID, now time.Time) Intent {
 	next := Intent{Schema: intentSchema, Attempt: 1, StartedAt: metav1.NewTime(now.Truncate(time.Second))}

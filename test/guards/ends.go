@@ -143,4 +143,5 @@ var ends = []Guard{
 	{"cordoned-worker-is-no-master", "2e", drain + "controlplane.go", `n.Spec.Unschedulable && machine.IsControlPlane(n) && `, `n.Spec.Unschedulable && `, "./functions/drain-node -run=TestScenarios"},
 	{"who-stays-is-in-no-queue", "2e", drain + "controlplane.go", `machine.IsNodeOf(m, n) && m.DeletionTimestamp != nil && `, `machine.IsNodeOf(m, n) && `, "./functions/drain-node -run=TestScenarios"},
 	{"who-is-skipped-is-in-no-queue", "2e", drain + "controlplane.go", ` && !excluded &&`, ` && (true || excluded) &&`, "./functions/drain-node -run=TestScenarios"},
+	{"instance-is-of-its-attempt", "2b.8", provision + "record.go", `done := i.Onward(l.m, in.Token).Released(`, `done := i.Released(`, "./functions/provision-machine -run=TestScenarios"},
 }
