@@ -112,10 +112,11 @@ func (k *knapsack) search(at, counted int, room, worth float64) {
 			if worth > k.worth*(1+1e-12) {
 				k.keep(worth, at)
 			}
-			if !k.hopeless(at+1, room, worth) {
-				k.leave(t, counted, n)
-				k.search(at+1, counted+1, room, worth)
+			if k.hopeless(at+1, room, worth) {
+				break // with fewer it is, too: no later thing is worth more for the room
 			}
+			k.leave(t, counted, n)
+			k.search(at+1, counted+1, room, worth)
 		}
 		k.count[at] = 0
 		if k.hopeless(at+1, room, worth) {
