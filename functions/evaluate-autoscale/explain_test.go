@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/scheduling"
@@ -146,5 +147,40 @@ func BenchmarkAnswersOfManySets(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		Function.Decide(s)
+	}
+}
+
+// That no other new Nodes come cheaper is told where it is proven: room that only some of the Pods may have may leave no proof at all
+// (SPEC C24).
+func TestWhatIsNotProvenIsNotTold(t *testing.T) {
+	t.Parallel()
+	node := func(name, cpu string, taints ...corev1.Taint) scheduling.Node {
+		list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourcePods: resource.MustParse("110")}
+		return scheduling.Node{Node: &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Taints: taints}, Status: corev1.NodeStatus{Capacity: list, Allocatable: list},
+		}}
+	}
+	pod := func(name, cpu string, tolerations ...corev1.Toleration) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.PodSpec{Tolerations: tolerations, Containers: []corev1.Container{{
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
+		}}}}
+	}
+	offers := []scheduling.Offer{{Name: "four", Node: node("four", "4"), Price: 10, Limit: 9}, {Name: "three", Node: node("three", "3"), Price: 6, Limit: 9}}
+	pods := []*corev1.Pod{pod("x", "3"), pod("y-0", "2"), pod("y-1", "2"), pod("z", "1", corev1.Toleration{Key: "kept", Operator: corev1.TolerationOpExists})}
+	kept := node("kept", "64", corev1.Taint{Key: "kept", Effect: corev1.TaintEffectNoSchedule})
+	for _, tt := range []struct {
+		name  string
+		nodes []scheduling.Node
+		pods  []*corev1.Pod
+		want  string
+	}{
+		{"another packing is cheaper", []scheduling.Node{node("a", "4"), kept}, pods, "Scale-up: how much cheaper other new nodes for these pods could be is not known"},
+		{"as cheap as can be", []scheduling.Node{kept}, pods[:1], "Scale-up: in what the expanders count, no other new nodes for these pods come cheaper"},
+		{"none is new", []scheduling.Node{node("a", "4"), kept}, pods[:1], "Scale-up: in what the expanders count, no other new nodes for these pods come cheaper"},
+		{"some way above", []scheduling.Node{node("a", "4")}, pods[:3], "Scale-up: in what the expanders count, the new nodes are at most 66.7% above the proven least"},
+	} {
+		if got := distance(scheduling.NewWorld(tt.nodes, tt.pods, nil).Place(tt.pods, offers)); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
 	}
 }

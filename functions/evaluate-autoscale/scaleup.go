@@ -314,8 +314,11 @@ func (sc *scan) announce(options []*option) {
 // distance says how good the packing is that the plan follows from: how much cheaper another one could be at most.
 func distance(p scheduling.Placement) string {
 	price, bound := p.Price(), p.Bound()
-	if bound <= 0 || price <= bound {
+	switch {
+	case price <= bound:
 		return "Scale-up: in what the expanders count, no other new nodes for these pods come cheaper"
+	case bound <= 0:
+		return "Scale-up: how much cheaper other new nodes for these pods could be is not known"
 	}
 	return fmt.Sprintf("Scale-up: in what the expanders count, the new nodes are at most %.1f%% above the proven least", 100*(float64(price)/float64(bound)-1))
 }
