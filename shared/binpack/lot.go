@@ -15,7 +15,6 @@ type lot struct {
 	part    part
 	axes    []int     // of the resources in use
 	size    []Vector  // by item; only the first len(axes) amounts are used
-	least   Vector    // the least that any item needs
 	room    []Vector  // by class
 	price   []float64 // by class
 	most    [][]int32 // by class, item
@@ -65,11 +64,6 @@ func (o *offers) lot(q part) *lot {
 			}
 		}
 		slices.Sort(l.apart[k])
-		for r := range l.axes {
-			if k == 0 || l.size[k][r] < l.least[r] {
-				l.least[r] = l.size[k][r]
-			}
-		}
 	}
 	for _, t := range q.classes {
 		most := make([]int32, len(q.items))
