@@ -164,8 +164,13 @@ func (sc *scan) backoffOf(g *group) (text string, granted, differs bool) {
 		text = backoffText(sc.state.Groups[g.id])
 	}
 	_, wished := g.set.Annotations[machine.AnnotationRetryScaleUp]
-	granted = wished && sc.before.Groups[g.id].LastFailure == nil
+	granted = wished && !fails(sc.before.Groups[g.id])
 	return text, granted, granted || text != g.set.Annotations[machine.AnnotationBackoff]
+}
+
+// fails reports whether anything is remembered of a group that a wish to try again ends.
+func fails(n autoscaling.NodeGroup) bool {
+	return n.LastFailure != nil || len(n.Useless) > 0 || n.Request != nil && n.Request.TimedOut
 }
 
 // withBackoff puts the backoff of a group onto a copy of its set.
