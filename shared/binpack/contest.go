@@ -33,7 +33,7 @@ func (p *problem) relieve(s solution) solution {
 	}
 	p.brief = true
 	o := newOffers(p, p.left)
-	return o.byPart(s, p.left, p.limits(), func(q part, was solution, _ []int) solution {
+	return o.byPart(s, p.left, func(q part, was solution) solution {
 		if total(was.left) == 0 {
 			return was
 		}

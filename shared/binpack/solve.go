@@ -6,7 +6,7 @@ import "slices"
 
 // improve packs every part again in other ways, and keeps what is better.
 func (o *offers) improve(s solution, waiting, limits []int) solution {
-	return o.byPart(s, waiting, limits, func(q part, was solution, limits []int) solution {
+	return o.byPart(s, waiting, func(q part, was solution) solution {
 		if now := o.solve(q, waiting, limits); now.better(was) {
 			return now
 		}
@@ -14,15 +14,11 @@ func (o *offers) improve(s solution, waiting, limits []int) solution {
 	})
 }
 
-// byPart puts together what f makes of every part of a solution, within the limits that are left for it.
-func (o *offers) byPart(s solution, waiting, limits []int, f func(q part, was solution, limits []int) solution) solution {
-	limits = slices.Clone(limits)
+// byPart puts together what f makes of every part of a solution. Parts share no type, so that each has its limits to itself.
+func (o *offers) byPart(s solution, waiting []int, f func(q part, was solution) solution) solution {
 	out := solution{left: slices.Clone(s.left)}
 	for _, q := range o.parts(waiting) {
-		now := f(q, s.within(o, q), limits)
-		for _, pat := range now.patterns {
-			limits[pat.Type] -= pat.Times
-		}
+		now := f(q, s.within(o, q))
 		for _, i := range q.items {
 			out.left[i] = now.left[i]
 		}
