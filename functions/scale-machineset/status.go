@@ -20,6 +20,9 @@ import (
 // reasonCreate is the reason of a set whose Machines fail, by the word that its Machines have for it (R-B27).
 const reasonCreate = machinev1beta1.MachineSetStatusError(machinev1beta1.CreateMachineError)
 
+// maxSelector bounds what an API server takes as a status' labelSelector (B35).
+const maxSelector = 4096
+
 // reportStatus writes the status if it changed (B38, B41). Counts that are zero stay blank (S6).
 func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) plan.Sequence {
 	next := set.DeepCopy()
@@ -40,7 +43,9 @@ func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger
 		}
 	}
 	st.ObservedGeneration = set.Generation
-	st.LabelSelector = metav1.FormatLabelSelector(&set.Spec.Selector)
+	if st.LabelSelector = metav1.FormatLabelSelector(&set.Spec.Selector); len(st.LabelSelector) > maxSelector {
+		st.LabelSelector = "" // else the whole status would be refused
+	}
 	st.ErrorReason, st.ErrorMessage = nil, nil
 	reason, problem := problemOf(s, set, l, m)
 	if problem != "" {
