@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -195,8 +196,14 @@ func problem(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler) (reason, me
 	return "", ""
 }
 
-// setCondition puts a condition in its place and reports whether that changed anything.
+// maxMessage bounds what a condition says, in bytes: an API server refuses a status in which one has more than 32768 characters.
+const maxMessage = 4096
+
+// setCondition puts a condition in its place and reports whether that changed anything. What it says may quote what somebody wrote.
 func setCondition(all *[]metav1.Condition, c metav1.Condition, s snapshot.Snapshot) bool {
+	if len(c.Message) > maxMessage {
+		c.Message = strings.ToValidUTF8(c.Message[:maxMessage-len("…")], "") + "…"
+	}
 	c.LastTransitionTime = metav1.NewTime(s.Now.UTC().Truncate(1e9))
 	*all = slices.Clone(*all)
 	return meta.SetStatusCondition(all, c)
