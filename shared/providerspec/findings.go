@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -29,15 +30,41 @@ func (f *findings) warn(p *field.Path, format string, args ...any) {
 	f.warnings = append(f.warnings, p.String()+": "+fmt.Sprintf(format, args...))
 }
 
+// What is said of a spec quotes it, and comes to stand in each Machine that has it, and in the log.
+const (
+	maxSaid     = 1000 // bytes, of one error or warning
+	maxWarnings = 10
+)
+
 // Brief returns the first of some errors with the number of all, or "" if there is none.
 func Brief(errs field.ErrorList) string {
 	switch len(errs) {
 	case 0:
 		return ""
 	case 1:
-		return errs[0].Error()
+		return clip(errs[0].Error())
 	}
-	return fmt.Sprintf("%v (errors in all: %d)", errs[0], len(errs))
+	return fmt.Sprintf("%s (errors in all: %d)", clip(errs[0].Error()), len(errs))
+}
+
+// Few returns the first of some warnings with the number of the others.
+func Few(warnings []string) []string {
+	var few []string
+	for _, w := range warnings[:min(len(warnings), maxWarnings)] {
+		few = append(few, clip(w))
+	}
+	if more := len(warnings) - maxWarnings; more > 0 {
+		few = append(few, fmt.Sprintf("%s: %d more", root, more))
+	}
+	return few
+}
+
+// clip bounds a text that quotes a spec.
+func clip(text string) string {
+	if len(text) <= maxSaid {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxSaid-len("…")], "") + "…"
 }
 
 // need wants a value to be given.

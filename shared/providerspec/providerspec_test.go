@@ -5,9 +5,11 @@ package providerspec_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -146,6 +148,40 @@ func TestHugeSpecsAreRefused(t *testing.T) {
 	}
 }
 
+// What is said of a spec is short, whatever and however much of it is wrong or strange: it stands in the status of each Machine and in the log.
+func TestHugeSpecsAreToldInShort(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ü", 30_000)
+	var fields strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&fields, `,"x%d":1`, i)
+	}
+	for name, spec := range map[string]string{
+		"a long value":         `{"kind":"KubemarkMachineProviderSpec","flavor":"` + long + `"}`,
+		"a long name":          `{"kind":"KubemarkMachineProviderSpec","` + long + `":1}`,
+		"many unknown fields":  `{"kind":"AWSMachineProviderConfig"` + fields.String() + `}`,
+		"a long unknown field": `{"kind":"AWSMachineProviderConfig","` + long + `":1}`,
+		"a long version":       `{"kind":"AWSMachineProviderConfig","apiVersion":"` + long + `"}`,
+	} {
+		errs, warnings := providerspec.Validate(json.RawMessage(spec), admission.Subject)
+		if said := providerspec.Brief(errs); said == "" || len(said) > 1024 || !utf8.ValidString(said) {
+			t.Errorf("%s: %d bytes are said: %.100s", name, len(said), said)
+		}
+		few := providerspec.Few(warnings)
+		if len(few) > 11 || len(warnings) > 0 && few[0] == "" {
+			t.Errorf("%s: %d warnings of %d", name, len(few), len(warnings))
+		}
+		for _, w := range few {
+			if len(w) > 1024 || !utf8.ValidString(w) {
+				t.Errorf("%s: a warning of %d bytes", name, len(w))
+			}
+		}
+		if more := len(warnings) - 10; more > 0 && few[len(few)-1] != fmt.Sprintf("providerSpec.value: %d more", more) {
+			t.Errorf("%s: of %d warnings the last says %q", name, len(warnings), few[len(few)-1])
+		}
+	}
+}
+
 // FuzzValidate: up to 64 kB of anything is judged at once, whatever it is, and defaults settle after one pass.
 func FuzzValidate(f *testing.F) {
 	for _, table := range admission.Tables(f, "testdata") {
@@ -172,6 +208,9 @@ func FuzzValidate(f *testing.F) {
 			if !strings.HasPrefix(e.Field, "providerSpec.value") || strings.HasSuffix(e.Field, ".") || e.Detail == "" && e.Type != field.ErrorTypeDuplicate {
 				t.Errorf("%v names no field or says nothing", e)
 			}
+		}
+		if said := providerspec.Brief(errs); len(said) > 1024 {
+			t.Errorf("%d bytes are said: %.100s", len(said), said)
 		}
 		if again := providerspec.Default(filled, admission.Subject); !bytes.Equal(again, filled) {
 			t.Errorf("defaulted again, %s became %s", filled, again)

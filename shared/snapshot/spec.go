@@ -78,7 +78,7 @@ func (s Snapshot) JudgeSpec(o plan.Object) (problem string, warnings []string) {
 	filled, of := s.FilledSpec(o)
 	v, _ := machine.Remembered(s.Records, judgment{string(filled), of}, func() (verdict, error) {
 		errs, warnings := providerspec.Validate(filled, of)
-		return verdict{providerspec.Brief(errs), warnings}, nil
+		return verdict{providerspec.Brief(errs), providerspec.Few(warnings)}, nil
 	})
 	return v.problem, v.warnings
 }
