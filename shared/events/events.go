@@ -52,7 +52,7 @@ var (
 	nameForm    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 	kindForm    = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 	requestForm = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9._]{0,252}$`) // kubelets name their signing requests by a hash
-	versionForm = regexp.MustCompile(`^([a-z0-9.-]{1,253}/)?v[a-z0-9]{1,30}$`)
+	versionForm = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?v[a-z0-9]{1,30}$`)
 )
 
 // Parse reads the event of a request in binary or structured mode. Its error is ErrMalformed: no CloudEvent, one that can be read

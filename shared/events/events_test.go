@@ -84,6 +84,37 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Of whatever object an event is, what says which one is refused unless an API server can have sent it: it comes to stand in the path of a
+// request (RELIABILITY G1). A namespace is served, or is not, by its whole name.
+func TestWhatSaysWhichObjectIsWhatCanBe(t *testing.T) {
+	t.Parallel()
+	for header, values := range map[string][]string{
+		"Ce-Name": {
+			"a/b", "../a", "a/..", ".", "..", "-a", "a b", "a?b", "a#b", "a%2fb", `a\b`, "a:b", "a@b", "ä", strings.Repeat("a", 254),
+		},
+		"Ce-Kind":       {"machine", "Machine/status", "Machine.v1", "Machine-Set", "Machine status", "1Machine", "Mächine", "M" + strings.Repeat("a", 63)},
+		"Ce-Apiversion": {"a/b/v1", "../v1", "/v1", "v1/", "v1/../secrets", "apps/V1", "apps/v", "apps/v1 ", "apps/v1?x", "apps/v1.1", "Apps/v1", "apps", "apps/v1%2f"},
+		"Ce-Namespace":  {"openshift-machine-api-2", "openshift-machine-ap", "Openshift-Machine-Api", "openshift-machine-api/", "a/openshift-machine-api", "openshift-machine-api/.."},
+	} {
+		for _, value := range values {
+			for _, kind := range []string{"Machine", "Node", "MachineSet", "CertificateSigningRequest"} {
+				r := reference(kind, served[0], "worker-a")
+				r.Header.Set(header, value)
+				if e, err := Parse(httptest.NewRecorder(), r, served, nil); !errors.Is(err, ErrMalformed) {
+					t.Errorf("%s %q of a %s: %+v, error %v", header, value, kind, e, err)
+				}
+			}
+		}
+	}
+	for _, kind := range []string{"Machine", "Node", "MachineSet"} { // requests of kubelets alone are named so
+		for _, name := range []string{"Worker", "node-csr-c69HXe7_YcqkS1b", "a_b", "a-", "a."} {
+			if e, err := Parse(httptest.NewRecorder(), reference(kind, served[0], name), served, nil); !errors.Is(err, ErrMalformed) {
+				t.Errorf("%s %q: %+v, error %v", kind, name, e, err)
+			}
+		}
+	}
+}
+
 // A body is read to its limit and not on, whoever sends it: 64 kB, and 1 MiB where questions are asked, one of these at a time
 // (RELIABILITY 2g).
 func TestBodiesAreReadToTheirLimit(t *testing.T) {
