@@ -5,7 +5,9 @@ package machine
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +53,8 @@ func TestParseLedgerRefuses(t *testing.T) {
 		"no JSON":                    "x",
 		"an unknown field":           `{"schema":1,"setUID":"s","next":1,"active":"0","x":1}`,
 		"a newer schema":             `{"schema":2,"setUID":"s","next":1,"active":"0"}`,
+		"no schema":                  `{"setUID":"s","next":1,"active":"0"}`,
+		"a schema below the first":   `{"schema":-1,"setUID":"s","next":1,"active":"0"}`,
 		"an ordinal beyond next":     `{"schema":1,"setUID":"s","next":1,"active":"0-1"}`,
 		"an adopted one beyond next": `{"schema":1,"setUID":"s","next":2,"active":"0","adopted":{"2":{"name":"a","uid":"u"}}}`,
 		"more than a set can have":   `{"schema":1,"setUID":"s","next":9000000000000000000,"active":"0"}`,
@@ -397,11 +401,22 @@ func FuzzRecords(f *testing.F) {
 	f.Add(`{"schema":2}`)
 	f.Add(`{"schema":1,"setUID":"s","next":-1,"active":"5-1,3"}`)
 	f.Add(`{"schema":1,"schema":2}`)
+	f.Add(`{"setUID":"s","next":1,"active":"0"}`)
+	f.Add(`{"schema":1,"setUID":"s","next":9,"active":"3,1"}`)
+	f.Add(`{"schema":1,"setUID":"s","next":1,"active":"0-1"}`)
+	f.Add(`{"schema":1,"setUID":"s","next":2,"active":"0","adopted":{"2":{"name":"a","uid":"u"}}}`)
+	f.Add(`{"schema":2,"attempt":1,"token":"t","account":"a","startedAt":"2026-01-01T00:00:00Z"}`)
+	f.Add(`{"schema":1,"attempt":0,"token":"t","account":"a","startedAt":"2026-01-01T00:00:00Z"}`)
+	f.Add(`{"schema":1,"attempt":1,"token":"","account":"a","startedAt":"2026-01-01T00:00:00Z"}`)
 	f.Add(`{"schema":1,"setUID":"s","next":1,"active":"0","failures":-1,"nextCreateAt":"2026-01-01T00:00:00Z"}`)
 	f.Add(`{"schema":1,"attempt":1,"token":"t","account":"a","startedAt":"2026-01-01T00:00:00Z","failures":-9223372036854775808}`)
 	f.Add(`{"schema":1,"attempt":1,"token":"t","request":` + strings.Repeat("[", 20000))
 	f.Fuzz(func(t *testing.T, text string) {
 		if l, err := ParseLedger(text); err == nil {
+			strange := func(k int) bool { return k < 0 || k >= l.Next }
+			if l.Schema != 1 || slices.ContainsFunc(l.Active, strange) || !slices.IsSorted(l.Active) || slices.ContainsFunc(slices.Collect(maps.Keys(l.Adopted)), strange) {
+				t.Errorf("ledger %q was read: %+v", text, l)
+			}
 			if again, err := ParseLedger(l.String()); err != nil || again.String() != l.String() || l.Failures < 0 {
 				t.Errorf("ledger %q became %q: %v", text, l, err)
 			}
@@ -414,7 +429,7 @@ func FuzzRecords(f *testing.F) {
 		}
 		if i, err := ParseIntent(m); err == nil && i != nil {
 			m.Annotations[AnnotationIntent] = i.String()
-			if again, err := ParseIntent(m); err != nil || again == nil || again.String() != i.String() || i.Failures < 0 {
+			if again, err := ParseIntent(m); err != nil || again == nil || again.String() != i.String() || i.Failures < 0 || i.Schema != 1 || i.Attempt < 1 || i.Token == "" {
 				t.Errorf("intent %q became %q, then %v: %v", text, i, again, err)
 			}
 		}

@@ -137,6 +137,7 @@ func FuzzCoded(f *testing.F) {
 	for _, body := range []string{
 		`{"badRequest":{"message":"no","code":400}}`, `{"NeutronError":"gone"}`, `{"message":"x"}`, `{"forbidden":{"message":"Quota exceeded"}}`,
 		`<html>502</html>`, ``, `null`, `[]`, `{"a":{"message":5}}`, strings.Repeat(`{"a":`, 10_000), `{"message":"` + strings.Repeat("ä", 5000) + `"}`,
+		`{"title":"x","message":"` + strings.Repeat("ä", 5000) + `"}`, `{"badRequest":{"message":"` + strings.Repeat("ä", 5000) + `"}}`, `{"NeutronError":"` + strings.Repeat("ä", 5000) + `"}`,
 	} {
 		for _, status := range []int{200, 302, 403, 404, 409, 413, 429, 500, 503} {
 			f.Add(status, []byte(body), "3")
