@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What is called MB is millions of bytes; the system counts in units of 1,024.
+// What is called MB is millions of bytes; the system counts in units of 1,024. Its peak is not exact: it may be a little less later.
 func TestPeakIsInMegabytes(t *testing.T) {
 	t.Parallel()
 	peak := func() float64 {
@@ -25,7 +25,7 @@ func TestPeakIsInMegabytes(t *testing.T) {
 	}
 	before := peak()
 	got := PeakMB()
-	if after := peak(); got < before || got > after {
+	if after := peak(); got < before*0.99 || got > after*1.01 {
 		t.Errorf("a peak of %.1f MB, between one of %.1f before and one of %.1f after", got, before, after)
 	}
 }
