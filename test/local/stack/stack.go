@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,7 +50,8 @@ type Stack struct {
 
 	options   Options
 	programs  string
-	metal3    string // folder of the baremetal-operator, if it runs
+	held      []*os.File // sockets at the functions' addresses
+	metal3    string     // folder of the baremetal-operator, if it runs
 	vcenter   *vcenter.VCenter
 	openstack *openstack.OpenStack
 	started   time.Time
@@ -178,8 +178,8 @@ func (s *Stack) startProcesses(ctx context.Context) (map[string][]string, error)
 	}
 	s.Processes = append(s.Processes, simulator)
 	s.Processes = append(s.Processes, s.cloud()...)
-	addresses, err := freeAddresses(len(Functions) * s.options.Replicas)
-	if err != nil {
+	var addresses []string
+	if addresses, s.held, err = holdAddresses(len(Functions) * s.options.Replicas); err != nil {
 		return nil, err
 	}
 	for i, name := range Functions {
@@ -243,6 +243,9 @@ func (s *Stack) Stop() error {
 		all.Go(p.Stop)
 	}
 	all.Wait()
+	for _, socket := range s.held {
+		errs = append(errs, socket.Close())
+	}
 	if s.attached {
 		return errors.Join(errs...)
 	}
@@ -275,19 +278,4 @@ func (s *Stack) say(what string) {
 	if s.options.Progress != nil {
 		_, _ = fmt.Fprintf(s.options.Progress, "%6.1fs  %s\n", time.Since(s.started).Seconds(), what)
 	}
-}
-
-// freeAddresses returns so many loopback addresses that nobody listened on a moment ago. All are held until the last is
-// found: of addresses that are asked for one by one, two may be the same.
-func freeAddresses(n int) ([]string, error) {
-	addresses := make([]string, n)
-	for i := range addresses {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = l.Close() }()
-		addresses[i] = l.Addr().String()
-	}
-	return addresses, nil
 }
