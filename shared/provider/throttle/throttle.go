@@ -73,6 +73,10 @@ func (l *Limiter) Turn(ctx context.Context) error {
 		wait := turn.DelayFrom(now)
 		if deadline, ok := ctx.Deadline(); ok && now.Add(wait).After(deadline) {
 			turn.CancelAt(from)
+			if now.After(deadline) { // where much is going on, ctx ends a little later
+				<-ctx.Done()
+				return ctx.Err()
+			}
 			return provider.ErrorAfter(provider.Throttled, wait, "the cloud is asked too often with this credential: next call in %v", wait.Round(time.Millisecond))
 		}
 		if wait > 0 {

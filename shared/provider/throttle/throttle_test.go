@@ -60,6 +60,28 @@ func TestTurnThatComesTooLateIsRefusedAtOnce(t *testing.T) {
 	})
 }
 
+// overdue is a context whose time was over a moment before it says so.
+type overdue struct{ context.Context }
+
+func (c overdue) Deadline() (time.Time, bool) {
+	end, ok := c.Context.Deadline()
+	return end.Add(-5 * time.Millisecond), ok
+}
+
+// Where much is going on, a context ends a little after its deadline. Who asks in between has no time left, and is not told that
+// the cloud is asked too often: that would pass for an answer (G6).
+func TestTurnOfWhoHasNoTimeLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		time.Sleep(time.Second - time.Millisecond)
+		if err := New(10, 1).Turn(overdue{ctx}); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil {
+			t.Errorf("Turn = %v, %v", err, ctx.Err())
+		}
+	})
+}
+
 func TestCallThatEndsMeanwhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
