@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -92,10 +91,11 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	addresses, err := freeAddresses(3)
+	addresses, release, err := holdAddresses(3)
 	if err != nil {
 		return err
 	}
+	defer release()
 	ends := endpoints{dispatcher: addresses[0], ingress: addresses[1], filter: addresses[2]}
 	// Stopping is the end of alive, not of ctx: the controllers must outlive the objects that they finalize.
 	alive, kill := context.WithCancel(context.WithoutCancel(ctx))
@@ -143,20 +143,6 @@ func serviceAddresses(functions map[string][]string, ends endpoints) map[string]
 		services[name+"."+namespace] = addresses
 	}
 	return services
-}
-
-// freeAddresses returns loopback addresses on which nobody listens.
-func freeAddresses(n int) ([]string, error) {
-	var addresses []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		addresses = append(addresses, l.Addr().String())
-	}
-	return addresses, nil
 }
 
 // writeReady writes the file whose existence says that events flow; it tells where the Broker takes events and which processes run.
