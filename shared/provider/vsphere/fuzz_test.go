@@ -180,8 +180,6 @@ func FuzzCreate(f *testing.F) {
 		f.Add([]byte(progress), true)
 	}
 	f.Fuzz(func(t *testing.T, progress []byte, cloned bool) {
-		ctx, cancel := context.WithTimeout(t.Context(), margin+time.Second)
-		defer cancel()
 		uid := uuid.NewUUID()
 		r := provider.Ref{UID: uid, Name: string(uid), Token: "token-1"}
 		t.Cleanup(func() { // once nothing is done to it any more
@@ -195,15 +193,17 @@ func FuzzCreate(f *testing.F) {
 			}
 		})
 		if cloned {
-			in, err := d.create(ctx, c, r, req)
+			in, err := d.create(t.Context(), c, r, req)
 			must(t, err)
 			r.Progress = in.Progress
 			p, err := parseProgress(r)
 			must(t, err)
-			_, err = d.settle(ctx, c, r, req, &p)
+			_, err = d.settle(t.Context(), c, r, req, &p)
 			must(t, err)
 		}
 		r.Progress = progress
+		ctx, cancel := context.WithTimeout(t.Context(), margin+time.Second)
+		defer cancel()
 		in, err := d.create(ctx, c, r, req)
 		switch {
 		case err != nil && (in.ID != "" || len(in.Progress) > 0 && !json.Valid(in.Progress)):
