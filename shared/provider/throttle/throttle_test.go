@@ -61,7 +61,7 @@ func TestTurnThatComesTooLateIsRefusedAtOnce(t *testing.T) {
 }
 
 // overdue is a context whose time was over a moment before it says so.
-type overdue struct{ context.Context }
+type overdue struct{ context.Context } //nolint:containedctx // it is one
 
 func (c overdue) Deadline() (time.Time, bool) {
 	end, ok := c.Context.Deadline()
