@@ -5,6 +5,7 @@ package provisionmachine
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,11 +23,14 @@ func leftWorld(t *testing.T, at string, fault func(memory.Call) error) (w slowWo
 	t.Helper()
 	w, calls = newSlowWorld(t, nil), map[memory.Op]int{}
 	w.putLeft(t, "worker", at)
+	var mu sync.Mutex
 	w.cloud.Fault = func(_ context.Context, c memory.Call) error {
 		if c.After {
 			return nil
 		}
+		mu.Lock()
 		calls[c.Op]++
+		mu.Unlock()
 		return fault(c)
 	}
 	return w, calls
