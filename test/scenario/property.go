@@ -54,6 +54,9 @@ func settle(f function.Function, s *Scenario) error {
 		if fingerprint(seen) != before {
 			return fmt.Errorf("modified its snapshot by deciding\n%s", p)
 		}
+		if why := inadmissible(p); why != nil {
+			return why
+		}
 		if p.Quiet() {
 			return nil
 		}

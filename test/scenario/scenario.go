@@ -61,7 +61,11 @@ func check(t *testing.T, f function.Function, file string) {
 		t.Fatal(err)
 	}
 	before := fingerprint(seen)
-	got := f.Decide(seen).String()
+	decided := f.Decide(seen)
+	if why := inadmissible(decided); why != nil {
+		t.Error(why)
+	}
+	got := decided.String()
 	if again := f.Decide(seen).String(); again != got {
 		t.Errorf("not deterministic (-first +second):\n%s", cmp.Diff(got, again))
 	}
