@@ -99,7 +99,7 @@ const mostAhead = 100
 // the latest that was made. What the one on record left carries another token then, and is known by that. For any other token it is i: no
 // attempt returns (R-S17).
 func (i Intent) Onward(m *Machine, token string) Intent {
-	if token == "" || !i.Own(m) {
+	if token == "" || token == i.Token || !i.Own(m) {
 		return i
 	}
 	for ahead := 1; ahead <= mostAhead; ahead++ {
