@@ -73,7 +73,7 @@ func (l *Limiter) Turn(ctx context.Context) error {
 		wait := turn.DelayFrom(now)
 		if deadline, ok := ctx.Deadline(); ok && now.Add(wait).After(deadline) {
 			turn.CancelAt(from)
-			if now.After(deadline) { // where much is going on, ctx ends a little later
+			if !now.Before(deadline) { // where much is going on, ctx ends a little later
 				<-ctx.Done()
 				return ctx.Err()
 			}

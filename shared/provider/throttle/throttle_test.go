@@ -82,6 +82,22 @@ func TestTurnOfWhoHasNoTimeLeft(t *testing.T) {
 	})
 }
 
+func TestTurnAtTheDeadlineItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := New(10, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		time.Sleep(time.Second - 5*time.Millisecond)
+		if err := l.Turn(ctx); err != nil { // nobody has another for a while
+			t.Fatal(err)
+		}
+		if err := l.Turn(overdue{ctx}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Turn = %v", err)
+		}
+	})
+}
+
 func TestCallThatEndsMeanwhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
