@@ -35,7 +35,7 @@ func TestRecordGoesOnToTheAttemptThatMadeTheInstance(t *testing.T) {
 }
 
 // Nearly every instance is of the attempt on record: then no later one is looked for, which is a hash each, in every round of a scan.
-func TestInstanceOfTheAttemptOnRecordIsKnownAtOnce(t *testing.T) {
+func TestInstanceOfTheAttemptOnRecordIsKnownAtOnce(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
 	m := &Machine{ObjectMeta: metav1.ObjectMeta{UID: "m-0"}}
 	latest := NewIntent(m, 3, "nova", nil)
 	one := testing.AllocsPerRun(10, func() { Token(m.UID, 4, latest.Account) })
