@@ -145,6 +145,8 @@ func (c *Cluster) replaced(ctx context.Context, o plan.Object, err error) error 
 // classify gives the API server's definite answers their names. Everything else may or may not have happened.
 func classify(err error) error {
 	switch {
+	case tooLarge(err):
+		return &cluster.RefusedError{Err: err}
 	case webhook.Denied(err): // also with 429, as KubeVirt's says to an eviction that it turns into a migration
 		return &cluster.RefusedError{Err: err}
 	case apierrors.IsAlreadyExists(err):
@@ -158,6 +160,13 @@ func classify(err error) error {
 		return &cluster.RefusedError{Err: err}
 	}
 	return err
+}
+
+// tooLarge recognizes what the API server says of an object that its storage does not take, as of a Machine whose spec is nearly as large: it
+// hands on the words of etcd, or of its own client, with the code of an outage (kubernetes/kubernetes#112152).
+func tooLarge(err error) bool {
+	message := messageOf(err)
+	return strings.HasPrefix(message, "etcdserver: request is too large") || strings.Contains(message, "trying to send message larger than max")
 }
 
 // messageOf returns what the API server itself said, or "".
