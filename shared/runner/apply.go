@@ -246,7 +246,8 @@ func cloudOutcome(instance provider.Instance, err error) plan.Outcome {
 	return o
 }
 
-// mostSaid bounds what is kept of a cloud's words, in bytes: they come to stand in conditions, in every object that they concern.
+// mostSaid bounds what is kept of the words of a cloud, or of an API server, in bytes: they come to stand in conditions, in every object
+// that they concern.
 const mostSaid = 4096
 
 // said returns an error's text as an object can hold it, in UTF-8, cut to mostSaid bytes without cutting a character.
@@ -271,9 +272,9 @@ func apiOutcome(err error) (plan.Outcome, error) {
 	case errors.Is(err, cluster.ErrGone):
 		return plan.Outcome{Result: plan.Gone, Message: err.Error()}, nil
 	case isBlocked:
-		return plan.Outcome{Result: plan.Blocked, Message: blocked.Message, RetryAfter: blocked.RetryAfter}, nil
+		return plan.Outcome{Result: plan.Blocked, Message: said(blocked), RetryAfter: blocked.RetryAfter}, nil
 	case isRefused:
-		return plan.Outcome{Result: plan.Refused, Message: refused.Err.Error()}, nil
+		return plan.Outcome{Result: plan.Refused, Message: said(refused.Err)}, nil
 	}
 	return plan.Outcome{Result: plan.Failed, Message: err.Error()}, err
 }

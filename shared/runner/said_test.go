@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -23,6 +24,20 @@ func TestWordsOfACloudAreCut(t *testing.T) {
 	} {
 		if len(text) > mostSaid || !strings.HasPrefix(text, "No network was found: ") || !utf8.ValidString(text) {
 			t.Errorf("%s: %d bytes are kept: %.60q", what, len(text), text)
+		}
+	}
+}
+
+// Nor does an API server's refusal come to stand at length in objects: it repeats the value that it refuses, and webhooks say what they like.
+func TestWordsOfAnAPIServerAreCut(t *testing.T) {
+	t.Parallel()
+	words := "metadata.labels: Invalid value: " + strings.Repeat("ü\xfc", 1<<20)
+	for what, err := range map[string]error{
+		"refused": &cluster.RefusedError{Err: errors.New(words)},
+		"blocked": &cluster.BlockedError{Message: words},
+	} {
+		if o, _ := apiOutcome(err); len(o.Message) > mostSaid || !strings.HasPrefix(o.Message, "metadata.labels: ") || !utf8.ValidString(o.Message) {
+			t.Errorf("%s: %d bytes are kept: %.60q", what, len(o.Message), o.Message)
 		}
 	}
 }
