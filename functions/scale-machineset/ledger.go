@@ -75,9 +75,28 @@ func rebuild(s snapshot.Snapshot, set *machine.MachineSet, m members) machine.Le
 	return l
 }
 
-// maxAdopted is how many Machines that were made elsewhere a ledger remembers: each takes about 107 bytes, and an object has
-// 262,144 for all its annotations.
-const maxAdopted = 2_000
+// Of Machines that were made elsewhere a ledger remembers as many as it has room for: an object has 262,144 bytes for all its annotations.
+const (
+	maxAdopted      = 2_000
+	maxAdoptedBytes = 200_000
+	longestMember   = 253 + 36 + memberFrame
+	memberFrame     = 34 // what stands around a name and a UID
+)
+
+// bytesOf returns about how much room members of a ledger take.
+func bytesOf(adopted map[int]machine.Member) (n int) {
+	for _, a := range adopted {
+		n += bytesOfMember(a.Name, a.UID)
+	}
+	return n
+}
+
+func bytesOfMember(name string, uid types.UID) int { return len(name) + len(uid) + memberFrame }
+
+// full reports whether a ledger may have no room for another Machine.
+func full(adopted map[int]machine.Member) bool {
+	return len(adopted) >= maxAdopted || bytesOf(adopted) > maxAdoptedBytes-longestMember
+}
 
 // adopt gives Machines that were made elsewhere the next ordinals, and takes from them those that were retired. It returns
 // the Machines that the ledger has no room for.
@@ -91,7 +110,10 @@ func adopt(l *machine.Ledger, all []*machine.Machine) []*machine.Machine {
 			adopted[k] = a
 		}
 	}
-	n := min(len(all), max(0, maxAdopted-len(adopted)))
+	n := 0
+	for size := bytesOf(adopted); n < min(len(all), maxAdopted-len(adopted)) && size <= maxAdoptedBytes-longestMember; n++ {
+		size += bytesOfMember(all[n].Name, all[n].UID)
+	}
 	if n == 0 {
 		return all
 	}
@@ -107,10 +129,10 @@ func adopt(l *machine.Ledger, all []*machine.Machine) []*machine.Machine {
 // a stranger, whose labels match by now, and who adopts it write the set both, so that one of them looks anew (2a.6). Those
 // that the ledger has no room for are adopted all the same.
 func register(set *machine.MachineSet, l machine.Ledger, m members, why *[]string) machine.Ledger {
-	ordinalOf, mine := l.Finder(set.Name), false
+	ordinalOf, mine, size := l.Finder(set.Name), false, bytesOf(l.Adopted)
 	for _, x := range m.orphans {
 		k, ok := ordinalOf(x)
-		if _, registered := l.Adopted[k]; !ok || registered || !l.Active.Has(k) || len(l.Adopted) >= maxAdopted {
+		if _, registered := l.Adopted[k]; !ok || registered || !l.Active.Has(k) || len(l.Adopted) >= maxAdopted || size > maxAdoptedBytes-longestMember {
 			continue
 		}
 		if !mine { // until then it is the snapshot's
@@ -119,6 +141,7 @@ func register(set *machine.MachineSet, l machine.Ledger, m members, why *[]strin
 			l.Adopted, mine = adopted, true
 		}
 		l.Adopted[k] = machine.Member{Name: x.Name, UID: x.UID}
+		size += bytesOfMember(x.Name, x.UID)
 		*why = append(*why, "adopt "+x.Name)
 	}
 	return l
@@ -126,12 +149,12 @@ func register(set *machine.MachineSet, l machine.Ledger, m members, why *[]strin
 
 // crowded says that the ledger has no room for Machines that are the set's by their labels, or "".
 func crowded(set *machine.MachineSet, l machine.Ledger, m members) string {
-	if len(l.Adopted) < maxAdopted {
+	if !full(l.Adopted) {
 		return ""
 	}
 	if n := len(m.strangers(set, l)); n > 0 {
 		return fmt.Sprintf("spec.selector: %d Machines wait to be adopted, a set remembers at most %d that it did not make: "+
-			"it neither grows nor shrinks; let another set select them, or delete Machines that were adopted", n, maxAdopted)
+			"it neither grows nor shrinks; let another set select them, or delete Machines that were adopted", n, len(l.Adopted))
 	}
 	return ""
 }

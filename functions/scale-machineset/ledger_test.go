@@ -4,6 +4,7 @@ package scalemachineset
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +35,50 @@ func TestOrphansOfALargeSetAreAdoptedAsFarAsTheyFit(t *testing.T) {
 	}
 	if crowded(set, c.ledger, m) == "" {
 		t.Error("nobody is told of the rest")
+	}
+}
+
+// So they do where their names are as long as names can be: a ledger that is too large for an annotation is refused for ever.
+func TestOrphansWithLongNamesAreAdoptedAsFarAsTheyFit(t *testing.T) {
+	t.Parallel()
+	set := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "general-purpose-1a", Namespace: machine.Namespace, UID: "3f0b7d1e-8a52-4c66-9d0e-5b1f7c2a9e44"}}
+	set.Spec.Replicas = new(int32(2_000))
+	var m members
+	for k := range 2_000 {
+		uid := types.UID(fmt.Sprintf("0c8a6b1e-2f43-4d75-8e96-%012d", k))
+		x := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%0253d", k), UID: uid}}
+		if m.orphans = append(m.orphans, x); k%2 == 0 { // and some stand at an ordinal by their label
+			x.Name = machine.Name(set.Name, set.UID, k/2)
+		}
+	}
+	l := machine.NewLedger(set.UID)
+	for range 3 {
+		c := decide(snapshot.Snapshot{}, set, l, members{orphans: m.orphans, byUID: index(m.orphans)})
+		if size := len(c.ledger.String()); size > 220_000 || len(c.ledger.Adopted) < 500 && c.why != "" {
+			t.Fatalf("%d adopted, %d bytes: %s", len(c.ledger.Adopted), size, c.why)
+		}
+		l = c.ledger
+	}
+	if crowded(set, l, m) == "" {
+		t.Error("nobody is told of the rest")
+	}
+}
+
+// Nor are more written down that stand at an ordinal by their names than have room.
+func TestOrphansAtTheirOrdinalsAreWrittenDownAsFarAsTheyFit(t *testing.T) {
+	t.Parallel()
+	set := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("a", 60), Namespace: machine.Namespace, UID: "3f0b7d1e-8a52-4c66-9d0e-5b1f7c2a9e44"}}
+	set.Spec.Replicas = new(int32(2_000))
+	l := machine.NewLedger(set.UID)
+	var m members
+	for k := range 2_000 {
+		x := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: machine.Name(set.Name, set.UID, k), UID: types.UID(fmt.Sprintf("0c8a6b1e-2f43-4d75-8e96-%012d", k))}}
+		m.orphans, l.Active, l.Next = append(m.orphans, x), append(l.Active, k), k+1
+	}
+	m.byUID = index(m.orphans)
+	c := decide(snapshot.Snapshot{}, set, l, m)
+	if size := len(c.ledger.String()); size > 220_000 || len(c.ledger.Adopted) < 1_400 {
+		t.Errorf("%d written down, %d bytes", len(c.ledger.Adopted), size)
 	}
 }
 

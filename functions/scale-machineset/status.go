@@ -23,6 +23,9 @@ const reasonCreate = machinev1beta1.MachineSetStatusError(machinev1beta1.CreateM
 // maxSelector bounds what an API server takes as a status' labelSelector (B35).
 const maxSelector = 4096
 
+// maxProblem bounds what a status says is wrong, in bytes: that may quote what has hardly room in the set once, and is told of every set.
+const maxProblem = 4096
+
 // reportStatus writes the status if it changed (B38, B41). Counts that are zero stay blank (S6).
 func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) plan.Sequence {
 	next := set.DeepCopy()
@@ -48,6 +51,7 @@ func reportStatus(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger
 	}
 	st.ErrorReason, st.ErrorMessage = nil, nil
 	reason, problem := problemOf(s, set, l, m)
+	problem = plan.Cut(problem, maxProblem)
 	if problem != "" {
 		st.ErrorReason, st.ErrorMessage = &reason, &problem
 	}
@@ -116,7 +120,7 @@ func readySince(s snapshot.Snapshot, m *machine.Machine) (time.Time, bool) {
 // invalid reports a set that cannot work; nothing else happens to it.
 func invalid(set *machine.MachineSet, err error) plan.Sequence {
 	next := set.DeepCopy()
-	reason, message := machinev1beta1.InvalidConfigurationMachineSetError, err.Error()
+	reason, message := machinev1beta1.InvalidConfigurationMachineSetError, plan.Cut(err.Error(), maxProblem)
 	next.Status.ErrorReason, next.Status.ErrorMessage = &reason, &message
 	next.Status.ObservedGeneration = set.Generation
 	seq := statusIfChanged(set, next)

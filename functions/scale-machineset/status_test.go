@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -55,5 +56,45 @@ func TestSelectorsThatAreTooLongAreLeftOut(t *testing.T) {
 	}
 	if text, counted := told(4097); text != "" || !counted {
 		t.Errorf("of a selector that is too long %d characters are told, counts: %v", len(text), counted)
+	}
+}
+
+// What is wrong with a set is told in short: it quotes what somebody wrote, and a status that says that twice has no room in an object.
+func TestWhatIsWrongWithASetIsToldInShort(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*machine.MachineSet){
+		"an instance's id": func(set *machine.MachineSet) { set.Spec.Template.Spec.ProviderID = new(strings.Repeat("p", 900_000)) },
+		"a label for its Nodes": func(set *machine.MachineSet) {
+			set.Spec.Template.Spec.Labels = map[string]string{"a": strings.Repeat("ü", 400_000)}
+		},
+		"labels that do not match": func(set *machine.MachineSet) {
+			set.Spec.Template.Labels = map[string]string{"a": strings.Repeat("v", 900_000)}
+		},
+		"a selector that is not known": func(set *machine.MachineSet) {
+			set.Spec.Selector.MatchLabels = map[string]string{strings.Repeat("k", 900_000): ""}
+		},
+	} {
+		s, _, err := scenario.Load("testdata/status-leaves-zero-blank.txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, _, err := scenario.Observe(Function, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := seen.MachineSets[0].DeepCopy()
+		change(set)
+		seen.MachineSets = []*machine.MachineSet{set}
+		told := ""
+		for _, a := range Decide(seen).Actions() {
+			if u, is := a.(plan.UpdateStatus); is {
+				if next, _ := u.New.(*machine.MachineSet); next.Status.ErrorMessage != nil {
+					told = *next.Status.ErrorMessage
+				}
+			}
+		}
+		if told == "" || len(told) > 4096 || !strings.HasPrefix(told, "spec.") || !utf8.ValidString(told) {
+			t.Errorf("%s: %d bytes: %.100s", name, len(told), told)
+		}
 	}
 }

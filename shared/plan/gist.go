@@ -36,6 +36,14 @@ func Reworded(was *machine.Condition, of, words string) string {
 	return of + words
 }
 
+// Cut returns the first bytes of a text that is longer than so many, without cutting a character.
+func Cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
+}
+
 // Few lists names, of which there are so many more that none is told.
 func Few(names []string, more int) string {
 	text := strings.Join(names, ", ")
