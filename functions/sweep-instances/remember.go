@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	// maxSightings bounds the state: a ConfigMap holds 1 MiB, and a sighting takes up to some 250 bytes.
-	maxSightings = 2000
+	// maxSightings bounds the state: a ConfigMap holds 1 MiB, and a sighting takes up to some 250 bytes. Where keys are longer,
+	// maxSightingBytes bounds it.
+	maxSightings     = 2000
+	maxSightingBytes = 600_000
 	// maxTold bounds the Events of one kind in one sweep.
 	maxTold = 20
 )
@@ -48,13 +50,18 @@ func (w sweep) remember() plan.Sequence {
 	})
 	next := machine.SweepState{Schema: w.state.Schema, Accounts: w.accounts(), Sightings: map[string]metav1.Time{}}
 	var notes []plan.Note
-	unnamed, left := 0, 0
+	unnamed, left, size := 0, 0, 0
 	for _, x := range seen {
 		switch _, twice := next.Sightings[x.key]; {
-		case !twice && len(next.Sightings) == maxSightings:
+		case !twice && (len(next.Sightings) == maxSightings || size+len(x.key)+len(`"":"2026-01-01T10:00:00Z",`) > maxSightingBytes):
 			left++
 			continue
-		case twice || x.known:
+		case twice:
+			continue
+		}
+		size += len(x.key) + len(`"":"2026-01-01T10:00:00Z",`)
+		switch {
+		case x.known:
 		case len(notes) == maxTold:
 			unnamed++
 		default:
@@ -66,7 +73,7 @@ func (w sweep) remember() plan.Sequence {
 		notes = append(notes, plan.Warning(w.object(), "OrphansUnnamed", fmt.Sprintf("%d more have no owner: configmap %s names them", unnamed, machine.ConfigMapSweep)))
 	}
 	if left > 0 {
-		notes = append(notes, plan.Warning(w.object(), "OrphansNotRemembered", fmt.Sprintf("%d of %d finds are not on record, which holds the %d oldest: they stay until those are gone", left, len(seen), maxSightings)))
+		notes = append(notes, plan.Warning(w.object(), "OrphansNotRemembered", fmt.Sprintf("%d of %d finds are not on record, which holds the %d oldest: they stay until those are gone", left, len(seen), len(next.Sightings))))
 	}
 	if plan.Same(next, w.stored) {
 		return plan.Sequence{Notes: notes}

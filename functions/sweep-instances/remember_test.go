@@ -4,6 +4,7 @@ package sweepinstances
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,27 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
+
+// Where keys are long, as of an account in a Secret and instances with names as long as names can be, fewer finds have room.
+func TestFindsWithLongKeysAreBounded(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	account := "metal3/" + strings.Repeat("n", 63) + "/" + strings.Repeat("s", 253)
+	var all []provider.Instance
+	for k := range 2000 {
+		all = append(all, provider.Instance{ID: fmt.Sprintf("%0253d", k), UID: types.UID(fmt.Sprint("gone-", k)), State: provider.StateRunning, Created: now.Add(-time.Hour)})
+	}
+	w := sweep{Snapshot: snapshot.Snapshot{Now: now, Accounts: map[string]snapshot.Account{account: {Horizon: time.Minute, Instances: all}}}}
+	w.state.Schema = 1
+	w.finds = findsIn(w.Snapshot, ownersIn(w.Snapshot))
+	text, notes := remembered(t, w)
+	if len(text) > 700_000 {
+		t.Errorf("%d bytes, a ConfigMap holds %d with the accounts", len(text), 1<<20)
+	}
+	if last := notes[len(notes)-1]; last.Reason != "OrphansNotRemembered" {
+		t.Errorf("nobody is told of the rest: %v", last.Reason)
+	}
+}
 
 // A first sweep in an account with twelve thousand strange instances and five thousand strange Nodes writes what a
 // ConfigMap holds, tells of a few, and says how many it leaves for later; the oldest come first.
