@@ -4,6 +4,7 @@ package provisionmachine
 
 import (
 	"cmp"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -78,10 +79,14 @@ func (l life) takeNode() plan.Sequence {
 	var seq plan.Sequence
 	if _, kept := l.m.Annotations[machine.AnnotationNodeLabels]; !kept {
 		next := l.m.DeepCopy()
-		if err := machine.KeepNode(next, n); err != nil {
+		left, err := machine.KeepNode(next, n)
+		if err != nil {
 			return l.tell("FailedPowerCycle", err.Error())
 		}
 		seq = l.update(next, "keep what node "+n.Name+" carries")
+		if len(left) > 0 {
+			seq.Notes = []plan.Note{l.warning("FailedUpdate", "node "+n.Name+" will come back without what is too long to be kept: "+strings.Join(left, ", "))}
+		}
 	}
 	seq.Do = append(seq.Do, plan.Delete{Object: n, Why: "instance " + l.in.ID + " is off"})
 	return seq

@@ -43,6 +43,9 @@ func (c Carried) Unfit() string {
 	return wrong[0].Error() + more + ": no Node can carry that, its Nodes go without"
 }
 
+// maxCarried bounds the annotations that a Machine wants on its Node, in bytes: with those of everybody else they have 256 KiB there.
+const maxCarried = 1 << 17
+
 // Fit returns the part of c that a Node can carry, and what is wrong with the rest, each by its field and value. The API
 // server refuses a Node everything for the sake of one label. c is not modified.
 func (c Carried) Fit() (Carried, field.ErrorList) {
@@ -56,9 +59,15 @@ func (c Carried) Fit() (Carried, field.ErrorList) {
 		}
 		fit.Labels[key] = c.Labels[key]
 	}
+	size := 0
 	for _, key := range slices.Sorted(maps.Keys(c.Annotations)) {
 		if len(validation.IsQualifiedName(strings.ToLower(key))) > 0 {
 			wrong = append(wrong, field.Invalid(spec.Child("metadata", "annotations"), key, "must be the key of an annotation"))
+			continue
+		}
+		if size += len(key) + len(c.Annotations[key]); size > maxCarried {
+			size -= len(key) + len(c.Annotations[key])
+			wrong = append(wrong, field.TooLong(spec.Child("metadata", "annotations").Key(key), "", maxCarried-size))
 			continue
 		}
 		fit.Annotations[key] = c.Annotations[key]

@@ -3,6 +3,7 @@
 package machine_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,5 +39,15 @@ func TestFit(t *testing.T) {
 		`spec.taints[2].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`,
 	}, said); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// All annotations of a Node share 256 KiB: for the sake of those that are too large it would get neither labels nor taints.
+func TestAnnotationsThatFit(t *testing.T) {
+	t.Parallel()
+	c := machine.Carried{Annotations: map[string]string{"a": strings.Repeat("x", 100_000), "b": strings.Repeat("x", 100_000), "c": "small"}}
+	got, wrong := c.Fit()
+	if len(got.Annotations) != 2 || got.Annotations["b"] != "" || len(wrong) != 1 || !strings.HasPrefix(wrong[0].Error(), "spec.metadata.annotations[b]: ") || len(wrong[0].Error()) > 200 {
+		t.Errorf("%d annotations fit, wrong: %.300v", len(got.Annotations), wrong)
 	}
 }

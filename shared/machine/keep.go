@@ -15,18 +15,31 @@ import (
 // passing are annotations that say what is being done with a Node: of one that comes back it is not true any more.
 var passing = []string{AnnotationCordonedBy, AnnotationScaleDownReason}
 
-// KeepNode writes on m what n carries, for the Node that will take n's place (SPEC E36).
-func KeepNode(m *Machine, n *corev1.Node) error {
+// maxKept bounds what is kept of a Node's labels, and of its annotations, in bytes: all annotations of an object have 256 KiB, and quotes
+// take two bytes where they are kept.
+const maxKept = 1 << 16
+
+// KeepNode writes on m what n carries, for the Node that will take n's place (SPEC E36). It returns the keys of what m has no room for, which is
+// what is longest.
+func KeepNode(m *Machine, n *corev1.Node) (left []string, err error) {
 	annotations := maps.Clone(n.Annotations)
 	maps.DeleteFunc(annotations, func(k, _ string) bool { return slices.Contains(passing, k) })
 	for key, values := range map[string]map[string]string{AnnotationNodeLabels: n.Labels, AnnotationNodeAnnotations: annotations} {
 		text, err := json.Marshal(values)
+		for err == nil && len(text) > maxKept {
+			longest := slices.MaxFunc(slices.Sorted(maps.Keys(values)), func(a, b string) int { return len(values[a]) - len(values[b]) })
+			left = append(left, longest)
+			values = maps.Clone(values)
+			delete(values, longest)
+			text, err = json.Marshal(values)
+		}
 		if err != nil {
-			return fmt.Errorf("keep what node %s carries: %w", n.Name, err)
+			return nil, fmt.Errorf("keep what node %s carries: %w", n.Name, err)
 		}
 		metav1.SetMetaDataAnnotation(&m.ObjectMeta, key, string(text))
 	}
-	return nil
+	slices.Sort(left)
+	return left, nil
 }
 
 // KeptNode returns what m's Node carried before it was removed; nothing of what cannot be read.

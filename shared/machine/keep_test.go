@@ -3,7 +3,10 @@
 package machine
 
 import (
+	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,8 +24,8 @@ func TestKeptNode(t *testing.T) {
 		Labels:      map[string]string{"rack": "b12"},
 		Annotations: map[string]string{"owner": "team-a", AnnotationCordonedBy: "plan-1", AnnotationScaleDownReason: "empty"},
 	}}
-	if err := KeepNode(m, n); err != nil {
-		t.Fatal(err)
+	if left, err := KeepNode(m, n); err != nil || len(left) > 0 {
+		t.Fatal(left, err)
 	}
 	labels, annotations := KeptNode(m)
 	if !maps.Equal(labels, n.Labels) || !maps.Equal(annotations, map[string]string{"owner": "team-a"}) || !Restarting(m) {
@@ -34,5 +37,23 @@ func TestKeptNode(t *testing.T) {
 	}
 	if ForgetNode(m); len(m.Annotations) != 0 || Restarting(m) {
 		t.Errorf("left: %v", m.Annotations)
+	}
+}
+
+// All annotations of an object share 256 KiB: what a Node carries beyond what a Machine has room for is left out and named, the longest
+// first, or the Machine could not be written and its host stayed off.
+func TestKeptNodeHasRoom(t *testing.T) {
+	t.Parallel()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"rack": "b12"}, Annotations: map[string]string{"owner": "team-a"}}}
+	for i := range 4 {
+		n.Annotations[fmt.Sprint("example.com/", i)] = strings.Repeat(`"`, 25_000+i)
+	}
+	m := &Machine{}
+	left, err := KeepNode(m, n)
+	if want := []string{"example.com/1", "example.com/2", "example.com/3"}; err != nil || !slices.Equal(left, want) {
+		t.Errorf("left out %q, want %q, error %v", left, want, err)
+	}
+	if labels, annotations := KeptNode(m); labels["rack"] != "b12" || annotations["owner"] != "team-a" || len(annotations) != 2 || len(m.Annotations[AnnotationNodeAnnotations]) > 1<<16 {
+		t.Errorf("kept %v and %d annotations", labels, len(annotations))
 	}
 }
