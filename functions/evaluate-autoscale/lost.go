@@ -17,6 +17,9 @@ import (
 // revert begins the ids of plans that lower a target by what did not come.
 const revert = "revert"
 
+// mostGivenUp bounds how many of a group go at once: a set names each of them in an annotation, and all annotations have 256 KiB.
+const mostGivenUp = 500
+
 // giveUp lowers the targets of groups by what will not come (SPEC C47–C50): Machines that failed, or have had no Node
 // for longer than it may take, go by name; Machines that were never made are no longer waited for. No group falls below
 // its minimum, no Machine goes that ever had a Node, nor before the ledger has what the set grew by, and the cluster's budget
@@ -29,7 +32,7 @@ func (sc *scan) giveUp() {
 		if pendingResize(g, sc.state.Groups[g.id]) || g.target <= g.min || sc.undecided(g) {
 			continue
 		}
-		room := int(g.target - g.min)
+		room := min(int(g.target-g.min), mostGivenUp)
 		var victims []autoscaling.Lost
 		if sc.allotted(g) >= g.target { // else a lower target takes what the set grew by, whoever is named
 			victims = sc.lost(g, room)

@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
@@ -45,6 +47,28 @@ func TestNoMoreAreGivenUpAtOnceThanTheBudgetAllows(t *testing.T) {
 	w.must(t, err)
 	if got := w.replicas("x")[0]; len(victims) != 10 || got != 90 {
 		t.Errorf("of a hundred Machines that failed %d are given up at once, %d replicas are left", len(victims), got)
+	}
+}
+
+// However many Machines of a set were never made, those that are named not to come at once have room in the set's annotations.
+func TestThoseThatWereNeverMadeHaveRoom(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.pool(t, "x", 3000, 3000, nil, nil)
+	l := machine.NewLedger("set-x")
+	for k := range 3000 {
+		l.Active, l.Next = append(l.Active, k), k+1
+	}
+	w.must(t, memory.Patch(w.Server, machine.Namespace, "x", func(s *machine.MachineSet) {
+		s.Annotations[machine.AnnotationLedger] = l.String()
+	}))
+	cm := &corev1.ConfigMap{Data: map[string]string{autoscaling.StateKey: `{"schema":1,"groups":{"MachineSet/openshift-machine-api/x":{"request":{"at":"2020-01-01T00:00:00Z"}}}}`}}
+	cm.Namespace, cm.Name = machine.Namespace, machine.ConfigMapStatus
+	w.must(t, w.Put(cm))
+	w.scans(t, 2)
+	text := memory.Get[*machine.MachineSet](w.Server, machine.Namespace, "x").Annotations[machine.AnnotationVictims]
+	if got := w.replicas("x")[0]; got >= 3000 || text == "" || len(text) > 100_000 {
+		t.Errorf("%d replicas are left, who goes takes %d bytes", got, len(text))
 	}
 }
 
