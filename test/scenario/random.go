@@ -5,6 +5,7 @@ package scenario
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -23,17 +24,23 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
+// Of so many worlds one has contents as long and odd as they can be; of twice as many one has such names.
+const swells = 32
+
 // epoch is when random worlds are looked at.
 var epoch = time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
 
 // dice makes worlds. Names, ids and labels come from small pools, so that objects meet; records are good, broken or of
 // another version.
-type dice struct{ *rand.Rand }
+type dice struct {
+	*rand.Rand
+	tail string // of the names of Machines, sets and Nodes
+}
 
 // Random returns a world that nobody designed: objects that contradict each other, records that cannot be read,
 // clouds that fail. The same seed makes the same world.
 func Random(seed uint64) Scenario {
-	d := dice{rand.New(rand.NewPCG(seed, 1))}
+	d := dice{rand.New(rand.NewPCG(seed, 1)), tailOf(seed)}
 	s := Scenario{World: snapshot.Snapshot{Now: epoch, Request: d.request(), Invocation: "this-invocation", Served: []string{machine.Namespace, "n"}[:1+min(seed%4, 1)]}}
 	for range d.IntN(5) {
 		s.World.Add(d.machine())
@@ -54,7 +61,10 @@ func Random(seed uint64) Scenario {
 		}
 	}
 	s.Accounts = map[string]snapshot.Account{"kubemark": d.account(), "other": d.account()}
-	dice{rand.New(rand.NewPCG(seed, 2))}.certify(&s.World) // of its own chance, so that the rest stays as it was
+	dice{rand.New(rand.NewPCG(seed, 2)), d.tail}.certify(&s.World) // of its own chance, so that the rest stays as it was
+	if seed%swells == swells-1 {
+		dice{rand.New(rand.NewPCG(seed, 3)), d.tail}.swell(&s)
+	}
 	return s
 }
 
@@ -63,8 +73,11 @@ func (d dice) rarely() bool { return d.IntN(4) == 0 }
 func (d dice) ago() metav1.Time {
 	return metav1.NewTime(epoch.Add(-time.Duration(d.IntN(3000)) * time.Second))
 }
-func (d dice) letter() string       { return pick(d, "a", "b", "c", "d") }
-func (d dice) name() string         { return "worker-" + d.letter() }
+func (d dice) letter() string { return pick(d, "a", "b", "c", "d") }
+func (d dice) name() string   { return "worker-" + d.tail + d.letter() }
+func (d dice) named(record string) string {
+	return strings.ReplaceAll(record, "worker-", "worker-"+d.tail)
+}
 func (d dice) providerID() string   { return pick(d, "", "x://"+d.letter()) }
 func (d dice) status() string       { return pick(d, "True", "False", "Unknown") }
 func (d dice) labels() labelsOrNone { return pick(d, nil, labelsOrNone{"app": d.letter()}) }
@@ -99,7 +112,7 @@ func (d dice) meta(namespace, name string) metav1.ObjectMeta {
 
 func (d dice) annotate(m *metav1.ObjectMeta, key string, values ...string) {
 	if d.rarely() {
-		metav1.SetMetaDataAnnotation(m, key, pick(d, append(values, "", "broken", `{"schema":1}`, `{"schema":99}`)...))
+		metav1.SetMetaDataAnnotation(m, key, d.named(pick(d, append(values, "", "broken", `{"schema":1}`, `{"schema":99}`)...)))
 	}
 }
 

@@ -58,8 +58,8 @@ var schemas = sync.OnceValues(func() (map[plan.Kind]*validate.SchemaValidator, e
 	return all, nil
 })
 
-// Inadmissible returns why an API server would not admit the write of a by the schema of its kind in config/crd; nothing of what stood
-// there before, which API servers leave alone, and nothing of kinds that have none there, nor of the rules in CEL.
+// Inadmissible returns why an API server would not admit the write of a, by the schema of its kind in config/crd, where it has one there, and by
+// what it takes of any object; nothing of what stood there before, which API servers leave alone, nor of the rules in CEL.
 func Inadmissible(a plan.Action) ([]string, error) {
 	var before, after plan.Object
 	switch a := a.(type) {
@@ -77,9 +77,6 @@ func Inadmissible(a plan.Action) ([]string, error) {
 		return nil, err
 	}
 	v := all[plan.KindOf(after)]
-	if v == nil {
-		return nil, nil
-	}
 	faults, err := against(v, after)
 	if err != nil || before == nil || len(faults) == 0 {
 		return slices.Sorted(maps.Keys(faults)), err
@@ -89,23 +86,38 @@ func Inadmissible(a plan.Action) ([]string, error) {
 	return slices.Sorted(maps.Keys(faults)), err
 }
 
-// inadmissible returns an error where an API server would not admit a write of p.
+// inadmissible returns an error where an API server would not admit a write of p, or an Event.
 func inadmissible(p plan.Plan) error {
+	told := p.Notes
 	for _, seq := range p.Do {
+		told = append(told[:len(told):len(told)], seq.Notes...)
 		for _, a := range seq.Do {
 			faults, err := Inadmissible(a)
 			if err == nil && len(faults) > 0 {
-				err = fmt.Errorf("no API server admits %q: %s", a, strings.Join(faults, "; "))
+				err = fmt.Errorf("no API server admits %.1000q: %.1000s", a, strings.Join(faults, "; "))
 			}
 			if err != nil {
 				return err
 			}
 		}
 	}
+	for _, n := range told {
+		if err := untellable(n); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
+// against returns what there is against o; v is nil where its kind has no schema.
 func against(v *validate.SchemaValidator, o plan.Object) (map[string]bool, error) {
+	faults := map[string]bool{}
+	for _, e := range limits(o) {
+		faults[e.Error()] = true
+	}
+	if v == nil {
+		return faults, nil
+	}
 	text, err := json.Marshal(o)
 	if err != nil {
 		return nil, err
@@ -114,7 +126,6 @@ func against(v *validate.SchemaValidator, o plan.Object) (map[string]bool, error
 	if err := json.Unmarshal(text, &value); err != nil {
 		return nil, err
 	}
-	faults := map[string]bool{}
 	for _, e := range v.Validate(value).Errors {
 		faults[e.Error()] = true
 	}
