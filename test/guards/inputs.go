@@ -135,4 +135,13 @@ var inputs = []Guard{
 	{"strange-names-stop-nobody", "2c", "shared/cluster/kube/observe.go", `	if _, err := at.path(); err != nil {`, `	if false {`, "./shared/cluster/kube -run=TestNameThat"},
 	{"another-object-is-no-absence", "G5", "shared/cluster/kube/observe.go", `	if o.GetName() != q.Name || o.GetNamespace() != q.Namespace {`, `	if false {`, "./shared/cluster/kube -run=TestNoList"},
 	{"selectors-say-one-thing", "4", "shared/cluster/kube/observe.go", `fields.EscapeValue(q.Node)`, `q.Node + fields.EscapeValue("")`, "./shared/cluster/kube -run=TestSelectors"},
+	{"too-large-for-storage-is-refused", "G5", "shared/cluster/kube/apply.go", `	case tooLarge(err):`, `	case false && tooLarge(err):`, "./shared/cluster/kube -run=TestErrorsOfWrites"},
+	{"words-of-api-servers-are-cut", "4", run + "apply.go", `Message: said(refused.Err)}`, `Message: refused.Err.Error()}`, "./shared/runner -run=TestWordsOfAnAPIServer"},
+	{"problems-of-sets-are-told-in-short", "4", scale + "status.go", `plan.Cut(problem, maxProblem)`, `plan.Cut(problem, maxProblem<<20)`, "./functions/scale-machineset -run=TestWhatIsWrongWithASet"},
+	{"adopted-have-room", "4", scale + "ledger.go", ` && size <= maxAdoptedBytes-longestMember; n++`, `; n++`, "./functions/scale-machineset -run=TestOrphansWithLongNames"},
+	{"registered-have-room", "4", scale + "ledger.go", `size > maxAdoptedBytes-longestMember {`, `size < 0 {`, "./functions/scale-machineset -run=TestOrphansAtTheir"},
+	{"finds-have-room", "4", sweep + "remember.go", ` > maxSightingBytes):`, ` < 0):`, "./functions/sweep-instances -run=TestFindsWithLongKeys"},
+	{"kept-nodes-have-room", "4", words + "keep.go", `		for err == nil && len(text) > maxKept {`, `		for false {`, "./shared/machine -run=TestKeptNodeHasRoom"},
+	{"carried-annotations-have-room", "4", words + "carried.go", `size > maxCarried {`, `size < 0 {`, "./shared/machine -run=TestAnnotationsThatFit"},
+	{"given-up-have-room", "4", autoscale + "lost.go", `min(int(g.target-g.min), mostGivenUp)`, `min(int(g.target-g.min), mostGivenUp<<9)`, "./functions/evaluate-autoscale -run=TestThoseThatWereNeverMade"},
 }
