@@ -53,6 +53,13 @@ func (d dice) swell(s *Scenario) {
 			set.Spec.Template.Labels = pick(d, many, map[string]string{"app": strings.Repeat("v", 100_000)})
 		}
 	}
+	d.swellNodes(s)
+	for key, a := range s.Accounts {
+		s.Accounts[key] = d.swellAccount(a)
+	}
+}
+
+func (d dice) swellNodes(s *Scenario) {
 	for _, n := range s.World.Nodes {
 		if d.rarely() {
 			metav1.SetMetaDataLabel(&n.ObjectMeta, strings.Repeat("d", 253)+"/"+strings.Repeat("k", 63), strings.Repeat("v", 63))
@@ -70,9 +77,6 @@ func (d dice) swell(s *Scenario) {
 			m.Status.NodeRef = pick(d, nil, &corev1.ObjectReference{Kind: "Node", Name: n.Name, UID: n.UID})
 			m.DeletionTimestamp, n.DeletionTimestamp = nil, nil
 		}
-	}
-	for key, a := range s.Accounts {
-		s.Accounts[key] = d.swellAccount(a)
 	}
 }
 
