@@ -25,14 +25,9 @@ func KeepNode(m *Machine, n *corev1.Node) (left []string, err error) {
 	annotations := maps.Clone(n.Annotations)
 	maps.DeleteFunc(annotations, func(k, _ string) bool { return slices.Contains(passing, k) })
 	for key, values := range map[string]map[string]string{AnnotationNodeLabels: n.Labels, AnnotationNodeAnnotations: annotations} {
-		text, err := json.Marshal(values)
-		for err == nil && len(text) > maxKept {
-			longest := slices.MaxFunc(slices.Sorted(maps.Keys(values)), func(a, b string) int { return len(values[a]) - len(values[b]) })
-			left = append(left, longest)
-			values = maps.Clone(values)
-			delete(values, longest)
-			text, err = json.Marshal(values)
-		}
+		kept, gone := within(values)
+		left = append(left, gone...)
+		text, err := json.Marshal(kept)
 		if err != nil {
 			return nil, fmt.Errorf("keep what node %s carries: %w", n.Name, err)
 		}
@@ -40,6 +35,25 @@ func KeepNode(m *Machine, n *corev1.Node) (left []string, err error) {
 	}
 	slices.Sort(left)
 	return left, nil
+}
+
+// within returns the part of values that has room in an annotation, and the keys of the rest, which has the longest values.
+func within(values map[string]string) (kept map[string]string, left []string) {
+	size := func(key string) int {
+		text, _ := json.Marshal(map[string]string{key: values[key]}) // of texts it never fails
+		return len(text)
+	}
+	keys := slices.Sorted(maps.Keys(values))
+	slices.SortStableFunc(keys, func(a, b string) int { return len(values[a]) - len(values[b]) })
+	kept, room := map[string]string{}, maxKept
+	for _, key := range keys {
+		if room -= size(key); room < 0 {
+			left = append(left, key)
+			continue
+		}
+		kept[key] = values[key]
+	}
+	return kept, left
 }
 
 // KeptNode returns what m's Node carried before it was removed; nothing of what cannot be read.
