@@ -8,7 +8,6 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,6 +24,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/cluster/kube"
 	"github.com/machine-functions/machine-functions/shared/events"
 	mapi "github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/test/local/held"
 )
 
 // A function with the settings of overlays/oidc takes events that carry a token which the API server issued to the account of one of its
@@ -123,12 +123,12 @@ func serve(t *testing.T, env ...string) (address string) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	addresses, sockets, err := held.Addresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address = free.Addr().String()
-	_ = free.Close() // so that the function can have it
+	t.Cleanup(func() { _ = sockets[0].Close() })
+	address = addresses[0]
 	process := exec.CommandContext(t.Context(), program)
 	process.Env = append(append(os.Environ(), "LISTEN_ADDRESS="+address), env...)
 	process.Stderr = os.Stderr

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/machine-functions/machine-functions/test/local/controlplane"
+	"github.com/machine-functions/machine-functions/test/local/held"
 )
 
 // stopped labels a Node whose simulated kubelet is down.
@@ -234,7 +235,12 @@ func TestStartAndStop(t *testing.T) {
 		o.Dir, o.Progress = dir, t.Output()
 		return controlplane.Start(t.Context(), o)
 	}
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	addresses, sockets, err := held.Addresses(1) // nobody else is given its port once it is free again
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sockets[0].Close() })
+	taken, err := net.Listen("tcp", addresses[0])
 	if err != nil {
 		t.Fatal(err)
 	}

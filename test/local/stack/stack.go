@@ -20,6 +20,7 @@ import (
 	"github.com/machine-functions/machine-functions/test/ec2"
 	"github.com/machine-functions/machine-functions/test/local/controlplane"
 	"github.com/machine-functions/machine-functions/test/local/eventing"
+	"github.com/machine-functions/machine-functions/test/local/held"
 	"github.com/machine-functions/machine-functions/test/local/vcenter"
 	"github.com/machine-functions/machine-functions/test/openstack"
 )
@@ -179,7 +180,7 @@ func (s *Stack) startProcesses(ctx context.Context) (map[string][]string, error)
 	s.Processes = append(s.Processes, simulator)
 	s.Processes = append(s.Processes, s.cloud()...)
 	var addresses []string
-	if addresses, s.held, err = holdAddresses(len(Functions) * s.options.Replicas); err != nil {
+	if addresses, s.held, err = held.Addresses(len(Functions) * s.options.Replicas); err != nil {
 		return nil, err
 	}
 	for i, name := range Functions {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package stack
+// Package held keeps loopback addresses for those who will listen there.
+package held
 
 import (
 	"fmt"
@@ -8,11 +9,11 @@ import (
 	"syscall"
 )
 
-// holdAddresses returns so many loopback addresses on which nobody listens. Whoever asks for one of them can, again and again; who
+// Addresses returns so many loopback addresses on which nobody listens. Whoever asks for one of them can, again and again; who
 // asks for any is given none of them as long as the sockets are open, which do not listen themselves.
-func holdAddresses(n int) (addresses []string, held []*os.File, err error) {
+func Addresses(n int) (addresses []string, held []*os.File, err error) {
 	for range n {
-		address, socket, err := holdAddress()
+		address, socket, err := one()
 		if err != nil {
 			for _, h := range held {
 				_ = h.Close()
@@ -24,7 +25,7 @@ func holdAddresses(n int) (addresses []string, held []*os.File, err error) {
 	return addresses, held, nil
 }
 
-func holdAddress() (string, *os.File, error) {
+func one() (string, *os.File, error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return "", nil, err
