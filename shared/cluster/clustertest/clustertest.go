@@ -29,6 +29,11 @@ type Harness struct {
 	Clock     func() time.Time // the server's clock, to a second or two
 }
 
+// aside returns how far a time is from all that the clock showed since then: however long a busy machine takes, that is not counted.
+func (h Harness) aside(at, since time.Time) time.Duration {
+	return max(since.Sub(at), at.Sub(h.Clock()), 0)
+}
+
 type test struct {
 	promise string
 	run     func(*testing.T, Harness)

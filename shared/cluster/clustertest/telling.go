@@ -46,7 +46,7 @@ func (h Harness) told(t *testing.T, namespace string, o plan.Object) (about []co
 }
 
 func tellOnce(t *testing.T, h Harness) {
-	m := create(t, h, h.machine("a"))
+	m, since := create(t, h, h.machine("a")), h.Clock()
 	h.tell(t, plan.Warning(m, "FailedCreate", "CreateError").From("openstack_controller"))
 	told := h.told(t, h.Namespace, m)
 	if len(told) != 1 {
@@ -62,7 +62,7 @@ func tellOnce(t *testing.T, h Harness) {
 	if o := e.InvolvedObject; o.APIVersion != "machine.openshift.io/v1beta1" || o.Kind != "Machine" || o.Namespace != m.Namespace || o.Name != m.Name {
 		t.Errorf("about %+v", o)
 	}
-	if d := e.LastTimestamp.Sub(h.Clock()); d.Abs() > 5*time.Second || !e.FirstTimestamp.Equal(&e.LastTimestamp) {
+	if h.aside(e.LastTimestamp.Time, since) > 5*time.Second || !e.FirstTimestamp.Equal(&e.LastTimestamp) {
 		t.Errorf("from %v to %v", e.FirstTimestamp, e.LastTimestamp)
 	}
 	h.tell(t, plan.Normal(m, "Update", "done"))
