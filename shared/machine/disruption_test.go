@@ -47,6 +47,24 @@ func TestDisruptionsNeverExceedTheirLimits(t *testing.T) {
 	})
 }
 
+// Each limit ends what the other still allows.
+func TestEachLimitOfDisruptionsEnds(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		limits DisruptionLimits
+		over   bool // what was disrupted is
+	}{{DisruptionLimits{AtOnce: 2, PerHour: 9}, false}, {DisruptionLimits{AtOnce: 9, PerHour: 2}, true}} {
+		var d Disruptions
+		for i, want := range []bool{true, true, false} {
+			var ok bool
+			if d, ok = d.Take(Slot{UID: types.UID(fmt.Sprint(i))}, tt.limits, now, func(Slot) bool { return tt.over }); ok != want {
+				t.Errorf("%+v: after %d one more may be disrupted: %v", tt.limits, i, ok)
+			}
+		}
+	}
+}
+
 // checkLimits counts what was taken, independently of how the budget stores it.
 func checkLimits(t *rapid.T, taken []Slot, limits DisruptionLimits, now time.Time, gone map[types.UID]bool) {
 	atOnce, masters, hour := map[types.UID]bool{}, map[types.UID]bool{}, map[types.UID]bool{}
