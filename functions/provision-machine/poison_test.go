@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,14 +129,13 @@ func TestPoisonAfterACreateIsAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	for _, untokened := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			panics, creates := 0, 0
+			var panics, creates atomic.Int32 // calls come from several goroutines
 			cloud := &memory.Cloud{Untokened: untokened, Lag: 30 * time.Second}
 			cloud.Fault = func(_ context.Context, c memory.Call) error {
 				if c.Op == memory.OpCreate && c.Ref.Name == "poison" {
 					if !c.After {
-						creates++
-					} else if panics == 0 {
-						panics++
+						creates.Add(1)
+					} else if panics.CompareAndSwap(0, 1) {
 						poison()
 					}
 				}
@@ -146,11 +146,11 @@ func TestPoisonAfterACreateIsAnUnknownOutcome(t *testing.T) {
 			for _, name := range all {
 				w.put(name, "east", "")
 			}
-			for scans := 0; panics == 0 && scans < 12; scans++ {
+			for scans := 0; panics.Load() == 0 && scans < 12; scans++ {
 				w.scan()
 			}
-			if m := w.machine("poison"); panics != 1 || m.Spec.ProviderID != nil || phase(m) == machine.PhaseFailed {
-				t.Errorf("after %d panics the Machine has %v and is %s", panics, m.Spec.ProviderID, phase(m))
+			if m := w.machine("poison"); panics.Load() != 1 || m.Spec.ProviderID != nil || phase(m) == machine.PhaseFailed {
+				t.Errorf("after %d panics the Machine has %v and is %s", panics.Load(), m.Spec.ProviderID, phase(m))
 			}
 			for _, name := range all {
 				if w.machine(name).Spec.ProviderID == nil && name != "poison" {
@@ -164,8 +164,8 @@ func TestPoisonAfterACreateIsAnUnknownOutcome(t *testing.T) {
 			for _, in := range cloud.Instances() {
 				owners[in.UID]++
 			}
-			if m := w.machine("poison"); m.Spec.ProviderID == nil || owners[m.UID] != 1 || len(owners) != len(all) || untokened && creates != 1 {
-				t.Errorf("without tokens %v: recorded %v, instances %v, %d creates", untokened, m.Spec.ProviderID, owners, creates)
+			if m := w.machine("poison"); m.Spec.ProviderID == nil || owners[m.UID] != 1 || len(owners) != len(all) || untokened && creates.Load() != 1 {
+				t.Errorf("without tokens %v: recorded %v, instances %v, %d creates", untokened, m.Spec.ProviderID, owners, creates.Load())
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,11 +32,12 @@ func TestPricesFollowWithoutFlapping(t *testing.T) {
 		end     = time.Hour
 	)
 	synctest.Test(t, func(t *testing.T) {
-		api, asked := apiserver.New(time.Now), 0
+		api := apiserver.New(time.Now)
+		var asked atomic.Int32 // by several goroutines
 		cloud := &memory.Cloud{Types: []provider.InstanceType{{Name: "small", MilliCPU: 2000, Memory: 8 << 30, PriceHour: 0.1}}}
 		cloud.Fault = func(_ context.Context, c memory.Call) error {
 			if c.Op == memory.OpInstanceTypes && !c.After {
-				asked++
+				asked.Add(1)
 			}
 			return nil
 		}
@@ -70,8 +72,8 @@ func TestPricesFollowWithoutFlapping(t *testing.T) {
 		if followed < changed || followed > changed+list {
 			t.Errorf("the price of %v was written at %v", changed, followed)
 		}
-		if most := len(processes)*int(end/list) + 1; asked > most {
-			t.Errorf("%d lists of types, want %d at most", asked, most)
+		if most := len(processes)*int(end/list) + 1; int(asked.Load()) > most {
+			t.Errorf("%d lists of types, want %d at most", asked.Load(), most)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,7 +44,7 @@ func TestOrphanGoesBesideSilentClouds(t *testing.T) {
 // sweepBesideSilentClouds sweeps for half a day, where accounts open or do not, and the API server takes its time.
 func sweepBesideSilentClouds(t *testing.T, opens bool, reading time.Duration) {
 	t.Helper()
-	seen := false
+	var seen atomic.Bool
 	wait := func(ctx context.Context, account string) error {
 		switch {
 		case strings.Contains(account, "/a-silent/"), strings.Contains(account, "/b-silent/"):
@@ -51,7 +52,7 @@ func sweepBesideSilentClouds(t *testing.T, opens bool, reading time.Duration) {
 		case strings.Contains(account, "/c-slow/"):
 			select {
 			case <-time.After(8 * time.Second):
-				seen = true
+				seen.Store(true)
 			case <-ctx.Done():
 			}
 		}
@@ -95,7 +96,7 @@ func sweepBesideSilentClouds(t *testing.T, opens bool, reading time.Duration) {
 			t.Error("the orphan is there")
 		}
 	}
-	if !seen {
+	if !seen.Load() {
 		t.Error("the slow cloud is never listed")
 	}
 }
