@@ -22,26 +22,23 @@ func TestOnceWhereTheClockIsSetBack(t *testing.T) {
 	}
 }
 
-// Tens of thousands are remembered without looking at all the others for each, and forgotten when they are old.
+// What is old is forgotten, and looked for once in a while: where it were for each, tens of thousands would take their square.
 func TestOnceOfMany(t *testing.T) {
 	t.Parallel()
-	const many = 20_000
 	at := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
 	var o once[int]
-	began := time.Now()
-	for k := range many {
-		if !o.fresh(k, at, toldFor) {
-			t.Fatalf("%d is not fresh", k)
+	for k, c := range []struct {
+		after time.Duration
+		kept  int
+	}{
+		{0, 1},
+		{toldFor / 2, 2},
+		{toldFor, 2},         // the first is forgotten
+		{toldFor * 7 / 4, 3}, // the second is old, and not looked for yet
+		{toldFor * 2, 2},
+	} {
+		if !o.fresh(k, at.Add(c.after), toldFor) || len(o.last) != c.kept {
+			t.Errorf("%d: after %v %d are remembered, want %d", k, c.after, len(o.last), c.kept)
 		}
-	}
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("%d took %v", many, took)
-	}
-	for k := range 3 {
-		at = at.Add(toldFor)
-		o.fresh(many+k, at, toldFor)
-	}
-	if len(o.last) > 2 {
-		t.Errorf("%d are remembered", len(o.last))
 	}
 }
