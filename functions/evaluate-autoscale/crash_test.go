@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,19 +28,26 @@ import (
 // its process were killed.
 type crashing struct {
 	cluster.Cluster
+	mu    sync.Mutex // writes are made by several goroutines
 	left  int
 	after bool
-	seen  func()
+	seen  func() // by one at a time
 }
 
 var errKilled = errors.New("killed")
 
 // Apply counts down to the write that breaks.
 func (c *crashing) Apply(ctx context.Context, a plan.Action) error {
+	c.mu.Lock()
 	c.left--
-	if c.left != 0 {
-		defer c.seen()
-		return c.Cluster.Apply(ctx, a)
+	breaks := c.left == 0
+	c.mu.Unlock()
+	if !breaks {
+		err := c.Cluster.Apply(ctx, a)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.seen()
+		return err
 	}
 	if c.after {
 		if err := c.Cluster.Apply(ctx, a); err != nil {
