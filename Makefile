@@ -9,6 +9,9 @@ SHELL := /bin/bash
 least_go := 1.26
 # Where several goroutines meet. Everything else decides, and is tested without -race.
 racing := ./shared/runner ./shared/cluster/... ./shared/provider/kubemark ./shared/events
+# Functions whose tests have a runner write, or ask clouds, from several goroutines; what only decides, or takes minutes, is left out.
+calling := ./functions/drain-node ./functions/provision-machine ./functions/sweep-instances
+deciding := ^Test(Scenarios|Properties|FindsTakeTurns)$$
 # Modules beside the product's: Kubernetes and Knative, which ask for other versions than it does.
 nested := test/cluster test/eventing test/scheduling test/node
 tool := go tool -modfile=$(CURDIR)/tools/go.mod
@@ -82,6 +85,7 @@ test-race: go ## Race detector over the packages where goroutines meet; needs a 
 	@$(call say,race detector)
 	@[ "$$(go env CGO_ENABLED)" = 1 ] || echo "no C compiler: testing without the race detector"
 	go test -count=1 -timeout 20m $$([ "$$(go env CGO_ENABLED)" = 0 ] || echo -race) -p 1 $(racing)
+	go test -count=1 -timeout 20m $$([ "$$(go env CGO_ENABLED)" = 0 ] || echo -race) -p 1 -short -skip '$(deciding)' $(calling)
 
 .PHONY: e2e
 e2e: go ## Whole stories on a real control plane with real Knative Eventing
