@@ -141,7 +141,7 @@ var inputs = []Guard{
 	{"adopted-have-room", "4", scale + "ledger.go", ` && size <= maxAdoptedBytes-longestMember; n++`, `; n++`, "./functions/scale-machineset -run=TestOrphansWithLongNames"},
 	{"registered-have-room", "4", scale + "ledger.go", `size > maxAdoptedBytes-longestMember {`, `size < 0 {`, "./functions/scale-machineset -run=TestOrphansAtTheir"},
 	{"finds-have-room", "4", sweep + "remember.go", ` > maxSightingBytes):`, ` < 0):`, "./functions/sweep-instances -run=TestFindsWithLongKeys"},
-	{"kept-nodes-have-room", "4", words + "keep.go", `		for err == nil && len(text) > maxKept {`, `		for false {`, "./shared/machine -run=TestKeptNodeHasRoom"},
+	{"kept-nodes-have-room", "4", words + "keep.go", `room -= size(key); room < 0 {`, `room -= size(key); false {`, "./shared/machine -run=TestKeptNodeHasRoom"},
 	{"carried-annotations-have-room", "4", words + "carried.go", `size > maxCarried {`, `size < 0 {`, "./shared/machine -run=TestAnnotationsThatFit"},
 	{"given-up-have-room", "4", autoscale + "lost.go", `min(int(g.target-g.min), mostGivenUp)`, `min(int(g.target-g.min), mostGivenUp<<9)`, "./functions/evaluate-autoscale -run=TestThoseThatWereNeverMade"},
 }
