@@ -70,6 +70,7 @@ var controls = []control{
 	{"^R-S6: .* the ledger has not retired", sim.Machines, nil, of(scale, deletesMachines), nil, story, nil},
 	{"^R-S6: .* the ledger has not retired", sim.Machines, nil, of(scale, mistakesOrdinals), nil, story, nil},
 	{"^R-S6: .* no check has in flight", sim.Healing, nil, of(repair, deletesMachines), nil, story, nil},
+	{"^R-S6: .* there is no check", sim.Healing, nil, of(repair, healsUnasked), unchecks, story, sim.Uncheck{}},
 	{"^R-S6: .* which is well", sim.Healing, nil, of(repair, hypochondriac), nil, story, nil},
 	{"^R-S6: .* which is well", sim.Healing, []byte{2}, of(repair, hypochondriac), nil, swarm, nil}, // on hosts
 	{"^R-S6: .* which is well", sim.Healing, nil, of(repair, contagious), nil, swarm, nil},

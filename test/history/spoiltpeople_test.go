@@ -91,3 +91,11 @@ func ignoresPods(f function.Function) function.Function {
 		return next
 	})
 }
+
+// unchecks lets people take the check away.
+func unchecks(c *sim.Config) { c.Unchecks = true }
+
+// healsUnasked deletes Machines where no check is.
+var healsUnasked = ofMachines(func(s snapshot.Snapshot, m *machine.Machine) bool {
+	return len(s.HealthChecks) == 0 && alive(s, m)
+}, deleteMachine)

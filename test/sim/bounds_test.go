@@ -32,3 +32,10 @@ func TestSwarmOfHooks(t *testing.T) { //nolint:paralleltest // it uses all cores
 		return Config{Level: Level(seed % numLevels), Steps: steps(seed), Early: true}, &Script{Strategy: Hooks{NewSwarm(seed)}}
 	})
 }
+
+// People take the check away, and make it anew: what is ill then is nobody's to delete (R-S6).
+func TestSwarmOfChecks(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, checks", 200, 0.1, func(seed uint64) (Config, *Script) {
+		return Config{Level: Healing + Level(seed%2), Steps: steps(seed), Unchecks: true}, &Script{Strategy: Unchecks{NewSwarm(seed)}}
+	})
+}

@@ -204,3 +204,24 @@ func (p *Play) editStory() {
 		p.does(what)
 	}
 }
+
+func (p *Play) check() *machine.MachineHealthCheck {
+	return memory.Get[*machine.MachineHealthCheck](p.API, machine.Namespace, "workers")
+}
+
+// uncheck has people take the check away, or make it anew: that one knows of nothing that the former one did.
+func (p *Play) uncheck() {
+	if p.Level < Healing {
+		return
+	}
+	if h := p.check(); h != nil {
+		p.tracef("people take the check away")
+		p.unchecked = p.born
+		p.remove("MachineHealthCheck", h.Namespace, h.Name)
+		return
+	}
+	p.tracef("people make the check anew")
+	clear(p.out)
+	clear(p.flying)
+	p.put(checkOf(false))
+}

@@ -58,3 +58,34 @@ func (Holds) Pick(p *Play, k Kind, _ int) int {
 	}
 	return 0
 }
+
+// Unchecks is a swarm in which of three things that people do one is to take the check away, or to make it anew, and one that an
+// instance vanishes.
+type Unchecks struct{ *Swarm }
+
+// Pick implements [Strategy].
+func (s Unchecks) Pick(p *Play, k Kind, n int) int {
+	if k == KindUser {
+		switch s.rng.IntN(3) {
+		case 0:
+			return userCheck
+		case 1:
+			return userVanish
+		}
+	}
+	return s.Swarm.Pick(p, k, n)
+}
+
+// Uncheck lets people do nothing but take the check away, or make it anew.
+type Uncheck struct{}
+
+// Pick implements [Strategy].
+func (Uncheck) Pick(p *Play, k Kind, _ int) int {
+	switch {
+	case k == KindUser:
+		return userCheck
+	case k == KindWhat && p.steps%80 == 0:
+		return whatUser
+	}
+	return 0
+}

@@ -50,13 +50,13 @@ const (
 	numUser
 )
 
-// userMove is what people do too where there are two sets.
-const userMove = numUser
+// userMove is what people do too where there are two sets, userCheck where they take the check away. No world has both.
+const userMove, userCheck = numUser, numUser
 
 // user lets a person do something.
 func (p *Play) user() {
 	n := numUser
-	if p.Moves {
+	if p.Moves || p.Unchecks {
 		n++
 	}
 	p.does(p.pick(KindUser, n))
@@ -98,7 +98,11 @@ func (p *Play) does(what int) {
 	case userSick, userSilent, userVanish:
 		p.illness(what)
 	case userMove:
-		p.move()
+		if p.Unchecks {
+			p.uncheck()
+		} else {
+			p.move()
+		}
 	case userNode:
 		nodes := memory.List[*corev1.Node](p.API)
 		if i := p.pick(KindWhich, len(nodes)); i < len(nodes) && nodes[i].Spec.ProviderID != "" {
@@ -336,6 +340,9 @@ func (p *Play) relent() {
 		p.deleteSet(0)
 	}
 	p.mendAll()
+	if p.Unchecks && p.check() == nil {
+		p.uncheck()
+	}
 	if ca := memory.Get[*autoscaling.ClusterAutoscaler](p.API, "", autoscaling.Name); p.Level >= Scaling && (ca == nil || len(ca.Spec.Expanders) > 0) {
 		p.editSettings(false)
 	}

@@ -47,6 +47,7 @@ type watch struct {
 	rebuilds       int                     // of the ledger
 	doubts         map[doubt]bool          // what an invocation asked of a cloud and was not answered
 	runs           map[types.UID]string    // by Node: the instance that it was last Ready on
+	unchecked      int                     // the last invocation that began before people took the check away; 0: they never did
 	handed         map[types.UID]int       // by object that people gave another API the say over: the last invocation that began before
 	unanswered     map[request]time.Time   // that were to make instances: until when one may surface
 	flying         map[types.UID]time.Time // Machines that a check has in flight, or had: since when
@@ -334,32 +335,6 @@ func (p *Play) retires(set *machine.MachineSet, m *machine.Machine) bool {
 	l, err := ledgerOf(set)
 	k, ok := ordinalIn(l, m)
 	return err == nil && ok && !l.Active.Has(k) && p.retired[k]
-}
-
-func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
-	h := memory.Get[*machine.MachineHealthCheck](p.API, machine.Namespace, "workers")
-	var node *corev1.Node
-	if m.Status.NodeRef != nil { // hosts' Nodes have the hosts' names
-		node = memory.Get[*corev1.Node](p.API, "", m.Status.NodeRef.Name)
-	}
-	switch {
-	case h == nil:
-	case !flights(h)[m.UID]:
-		p.violate("R-S6", "%s deletes %s, which no check has in flight", q, m.Name)
-	case !p.hasSlot(q, m.UID):
-		p.violate("R-S10", "%s deletes %s, which has no slot of the budget", q, m.Name)
-	case machine.Phase(m) == machine.PhaseRunning && node != nil && isNodeOf(m, node) && machine.NodeReady(node) && !p.mayAil(m) && !p.limited: // no room was left for it
-		p.violate("R-S6", "%s deletes %s, which is well", q, m.Name)
-	}
-	if h != nil {
-		p.watchOut(q, m, h)
-	}
-}
-
-// mayAil reports whether somebody who read m before may have seen that it was ill, though it is well now: its instance was, or times are
-// not what they were.
-func (p *Play) mayAil(m *machine.Machine) bool {
-	return p.ailed[machine.ProviderID(m)] || p.reset || p.restored
 }
 
 // watchInFlight holds R-S10 for one check, whose limit is what people wrote.
