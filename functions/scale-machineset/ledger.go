@@ -181,6 +181,9 @@ func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m me
 	l = leave(s.Now, set, forgive(set, l, m), m, &why)
 	l = register(set, l, m, &why)
 	strangers := m.strangers(set, l)
+	if len(strangers) > 0 && full(l.Adopted) { // who is gone makes room, also where nothing else is to be written
+		l = forget(set, l, m)
+	}
 	waiting := adopt(&l, strangers)
 	for _, x := range strangers[:len(strangers)-len(waiting)] {
 		why = append(why, "adopt "+x.Name)

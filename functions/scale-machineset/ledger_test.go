@@ -82,6 +82,43 @@ func TestOrphansAtTheirOrdinalsAreWrittenDownAsFarAsTheyFit(t *testing.T) {
 	}
 }
 
+// A Machine that was adopted and is gone makes room for one that waits, though nothing else is to be written: what is told of the set
+// says so, and it would neither grow nor shrink for ever.
+func TestWhatIsGoneMakesRoom(t *testing.T) {
+	t.Parallel()
+	for name, long := range map[string]int{"many": 0, "long names": 253} {
+		set := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "worker", Namespace: machine.Namespace, UID: "set-1"}}
+		var m members
+		for k := range maxAdopted {
+			m.orphans = append(m.orphans, &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("a%0*d", max(1, long-1), k), UID: types.UID(fmt.Sprintf("0c8a6b1e-2f43-4d75-8e96-%012d", k))}})
+		}
+		l := machine.NewLedger(set.UID)
+		adopt(&l, m.orphans)
+		n := len(l.Adopted)
+		m.owned = m.orphans[:n]
+		stranger := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: "stranger", UID: "stranger"}}
+		m.orphans = []*machine.Machine{stranger}
+		set.Spec.Replicas = new(int32(n))
+		seen := func() snapshot.Snapshot {
+			m.byUID = index(append(m.owned[:len(m.owned):len(m.owned)], m.orphans...))
+			return snapshot.Snapshot{}
+		}
+		if crowded(set, l, m) == "" {
+			t.Fatalf("%s: there is room beside %d", name, n)
+		}
+		m.owned[0] = m.owned[0].DeepCopy()
+		m.owned[0].DeletionTimestamp = new(metav1.Now())
+		l = decide(seen(), set, l, m).ledger // it is on its way out
+		m.owned = m.owned[1:]
+		for range 3 {
+			l = decide(seen(), set, l, m).ledger
+		}
+		if _, ok := l.OrdinalOf(set.Name, stranger); !ok {
+			t.Errorf("%s: the stranger still waits beside %d: %s", name, len(l.Adopted), crowded(set, l, m))
+		}
+	}
+}
+
 func index(all []*machine.Machine) map[types.UID]*machine.Machine {
 	byUID := map[types.UID]*machine.Machine{}
 	for _, x := range all {
