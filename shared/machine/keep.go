@@ -16,16 +16,23 @@ import (
 var passing = []string{AnnotationCordonedBy, AnnotationScaleDownReason}
 
 // maxKept bounds what is kept of a Node's labels, and of its annotations, in bytes: all annotations of an object have 256 KiB, and quotes
-// take two bytes where they are kept.
-const maxKept = 1 << 16
+// take two bytes where they are kept. Where others take most of that, unkept is left beside what is kept.
+const (
+	maxKept = 1 << 16
+	unkept  = 1 << 14
+)
 
 // KeepNode writes on m what n carries, for the Node that will take n's place (SPEC E36). It returns the keys of what m has no room for, which is
 // what is longest.
 func KeepNode(m *Machine, n *corev1.Node) (left []string, err error) {
 	annotations := maps.Clone(n.Annotations)
 	maps.DeleteFunc(annotations, func(k, _ string) bool { return slices.Contains(passing, k) })
+	room := 1<<18 - unkept
+	for k, v := range m.Annotations {
+		room -= len(k) + len(v)
+	}
 	for key, values := range map[string]map[string]string{AnnotationNodeLabels: n.Labels, AnnotationNodeAnnotations: annotations} {
-		kept, gone := within(values)
+		kept, gone := within(values, min(maxKept, room/2))
 		left = append(left, gone...)
 		text, err := json.Marshal(kept)
 		if err != nil {
@@ -37,15 +44,15 @@ func KeepNode(m *Machine, n *corev1.Node) (left []string, err error) {
 	return left, nil
 }
 
-// within returns the part of values that has room in an annotation, and the keys of the rest, which has the longest values.
-func within(values map[string]string) (kept map[string]string, left []string) {
+// within returns the part of values that has room in an annotation of so many bytes, and the keys of the rest, which has the longest values.
+func within(values map[string]string, room int) (kept map[string]string, left []string) {
 	size := func(key string) int {
 		text, _ := json.Marshal(map[string]string{key: values[key]}) // of texts it never fails
 		return len(text)
 	}
 	keys := slices.Sorted(maps.Keys(values))
 	slices.SortStableFunc(keys, func(a, b string) int { return len(values[a]) - len(values[b]) })
-	kept, room := map[string]string{}, maxKept
+	kept = map[string]string{}
 	for _, key := range keys {
 		if room -= size(key); room < 0 {
 			left = append(left, key)

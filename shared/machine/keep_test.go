@@ -57,3 +57,20 @@ func TestKeptNodeHasRoom(t *testing.T) {
 		t.Errorf("kept %v and %d annotations", labels, len(annotations))
 	}
 }
+
+// Where a Machine has much of its own, less is kept: together they have room.
+func TestKeptNodeHasRoomBesideWhatAMachineHas(t *testing.T) {
+	t.Parallel()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"rack": "b12"}, Annotations: map[string]string{"example.com/large": strings.Repeat("x", 60_000)}}}
+	for _, own := range []int{10_000, 220_000, 262_000} {
+		m := &Machine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"example.com/own": strings.Repeat("x", own)}}}
+		left, err := KeepNode(m, n)
+		size := 0
+		for k, v := range m.Annotations {
+			size += len(k) + len(v)
+		}
+		if most := 262_144; err != nil || size > most || (own < 200_000) != (len(left) == 0) {
+			t.Errorf("beside %d bytes it takes %d, at most %d, left out %q, error %v", own, size, most, left, err)
+		}
+	}
+}
