@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -201,9 +200,7 @@ const maxMessage = 4096
 
 // setCondition puts a condition in its place and reports whether that changed anything. What it says may quote what somebody wrote.
 func setCondition(all *[]metav1.Condition, c metav1.Condition, s snapshot.Snapshot) bool {
-	if len(c.Message) > maxMessage {
-		c.Message = strings.ToValidUTF8(c.Message[:maxMessage-len("…")], "") + "…"
-	}
+	c.Message = plan.Cut(c.Message, maxMessage)
 	c.LastTransitionTime = metav1.NewTime(s.Now.UTC().Truncate(1e9))
 	*all = slices.Clone(*all)
 	return meta.SetStatusCondition(all, c)

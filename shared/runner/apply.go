@@ -252,11 +252,7 @@ const mostSaid = 4096
 
 // said returns an error's text as an object can hold it, in UTF-8, cut to mostSaid bytes without cutting a character.
 func said(err error) string {
-	text := strings.ToValidUTF8(err.Error(), "\uFFFD")
-	if len(text) <= mostSaid {
-		return text
-	}
-	return strings.ToValidUTF8(text[:mostSaid-len("…")], "") + "…"
+	return plan.Cut(strings.ToValidUTF8(err.Error(), "\uFFFD"), mostSaid)
 }
 
 func apiOutcome(err error) (plan.Outcome, error) {

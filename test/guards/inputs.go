@@ -56,7 +56,7 @@ var inputs = []Guard{
 	{"vcenter-follows-no-redirect", "4", "shared/provider/vsphere/transport.go", `	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 `, "", ""},
 	{"answers-of-clouds-end", "4", "shared/provider/throttle/throttle.go", `	answer.Body = bounded(answer)`, `	_ = bounded`, "./shared/provider/throttle ./shared/provider/aws ./shared/provider/openstack ./shared/provider/vsphere"},
-	{"words-of-clouds-are-cut", "4", "shared/runner/apply.go", `	if len(text) <= mostSaid {`, `	if len(text) > 0 {`, "./shared/runner"},
+	{"words-of-clouds-are-cut", "4", "shared/runner/apply.go", `, mostSaid)`, `, mostSaid<<20)`, "./shared/runner"},
 	{"pause-holds-whoever-waits", "2c", limits, `		if l.paused(time.Now()) <= 0 {`, `		if true {`, ""},
 	{"no-turn-is-of-a-pause", "2c", limits, `from := now.Add(max(l.paused(now), 0))`, `from := now`, ""},
 	{"no-pause-is-for-ever", "2c", limits, `min(d, longest)`, `d`, ""},
@@ -144,4 +144,6 @@ var inputs = []Guard{
 	{"kept-nodes-have-room", "4", words + "keep.go", `room -= size(key); room < 0 {`, `room -= size(key); false {`, "./shared/machine -run=TestKeptNodeHasRoom"},
 	{"carried-annotations-have-room", "4", words + "carried.go", `size > maxCarried {`, `size < 0 {`, "./shared/machine -run=TestAnnotationsThatFit"},
 	{"given-up-have-room", "4", autoscale + "lost.go", `min(int(g.target-g.min), mostGivenUp)`, `min(int(g.target-g.min), mostGivenUp<<9)`, "./functions/evaluate-autoscale -run=TestThoseThatWereNeverMade"},
+	{"who-is-gone-makes-room", "2c", scale + "ledger.go", `	if len(strangers) > 0 && full(l.Adopted) {`, `	if false {`, "./functions/scale-machineset -run=TestWhatIsGone"},
+	{"kept-beside-what-is-there-has-room", "4", words + "keep.go", `min(maxKept, room/2)`, `maxKept`, "./shared/machine -run=TestKeptNodeHasRoom"},
 }
