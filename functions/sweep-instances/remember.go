@@ -17,9 +17,10 @@ import (
 
 const (
 	// maxSightings bounds the state: a ConfigMap holds 1 MiB, and a sighting takes up to some 250 bytes. Where keys are longer,
-	// maxSightingBytes bounds it.
+	// maxSightingBytes bounds it; where the accounts' specs are long, maxStateBytes, which they share.
 	maxSightings     = 2000
 	maxSightingBytes = 600_000
+	maxStateBytes    = 1_000_000
 	// maxTold bounds the Events of one kind in one sweep.
 	maxTold = 20
 )
@@ -50,16 +51,17 @@ func (w sweep) remember() plan.Sequence {
 	})
 	next := machine.SweepState{Schema: w.state.Schema, Accounts: w.accounts(), Sightings: map[string]metav1.Time{}}
 	var notes []plan.Note
-	unnamed, left, size := 0, 0, 0
+	unnamed, left, room := 0, 0, min(maxSightingBytes, maxStateBytes-len(next.String()))
 	for _, x := range seen {
+		size := len(x.key) + len(`"":"2026-01-01T10:00:00Z",`)
 		switch _, twice := next.Sightings[x.key]; {
-		case !twice && (len(next.Sightings) == maxSightings || size+len(x.key)+len(`"":"2026-01-01T10:00:00Z",`) > maxSightingBytes):
+		case !twice && (len(next.Sightings) == maxSightings || size > room):
 			left++
 			continue
 		case twice:
 			continue
 		}
-		size += len(x.key) + len(`"":"2026-01-01T10:00:00Z",`)
+		room -= size
 		switch {
 		case x.known:
 		case len(notes) == maxTold:

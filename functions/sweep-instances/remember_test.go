@@ -39,6 +39,31 @@ func TestFindsWithLongKeysAreBounded(t *testing.T) {
 	}
 }
 
+// The accounts are on record with the specs that lead to them: where those are long, fewer finds have room.
+func TestFindsHaveRoomBesideLongSpecs(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	w := sweep{Snapshot: snapshot.Snapshot{Now: now, Accounts: map[string]snapshot.Account{}}, known: map[string]machine.SweptAccount{}}
+	for a := range 10 {
+		account := fmt.Sprintf("metal3/%s/%0253d", strings.Repeat("n", 63), a)
+		var all []provider.Instance
+		for k := range 200 {
+			all = append(all, provider.Instance{ID: fmt.Sprintf("%0253d", k), UID: types.UID(fmt.Sprint("gone-", k)), State: provider.StateRunning, Created: now.Add(-time.Hour)})
+		}
+		w.Accounts[account] = snapshot.Account{Horizon: time.Minute, Instances: all}
+		w.known[account] = machine.SweptAccount{Namespace: machine.Namespace, Spec: fmt.Appendf(nil, `{"kind":"metal3","odd":%q}`, strings.Repeat("o", 60_000))}
+	}
+	w.state.Schema = 1
+	w.finds = findsIn(w.Snapshot, ownersIn(w.Snapshot))
+	text, notes := remembered(t, w)
+	if len(text) > 1<<20 || len(text) < 900_000 {
+		t.Errorf("%d bytes, a ConfigMap holds %d", len(text), 1<<20)
+	}
+	if last := notes[len(notes)-1]; last.Reason != "OrphansNotRemembered" {
+		t.Errorf("nobody is told of the rest: %v", last.Reason)
+	}
+}
+
 // A first sweep in an account with twelve thousand strange instances and five thousand strange Nodes writes what a
 // ConfigMap holds, tells of a few, and says how many it leaves for later; the oldest come first.
 func TestManyFindsAreBounded(t *testing.T) {
