@@ -166,7 +166,7 @@ func classify(err error) error {
 // hands on the words of etcd, or of its own client, with the code of an outage (kubernetes/kubernetes#112152).
 func tooLarge(err error) bool {
 	message := messageOf(err)
-	return strings.HasPrefix(message, "etcdserver: request is too large") || strings.Contains(message, "trying to send message larger than max")
+	return strings.HasPrefix(message, "etcdserver: request is too large") || strings.HasPrefix(message, "rpc error: code = ResourceExhausted desc = trying to send message larger than max")
 }
 
 // messageOf returns what the API server itself said, or "".

@@ -394,6 +394,7 @@ func TestErrorsOfWrites(t *testing.T) {
 		{"too large", update, status(413, metav1.StatusReasonRequestEntityTooLarge, "large"), "refused"},
 		{"too large for etcd", update, status(500, "", "etcdserver: request is too large"), "refused"},
 		{"too large for etcd's client", create, status(500, "", "rpc error: code = ResourceExhausted desc = trying to send message larger than max (2160525 vs. 2097152)"), "refused"},
+		{"too large for a webhook", update, status(500, "", `failed calling webhook "w": rpc error: trying to send message larger than max (2 vs. 1)`), "unclassified"},
 		{"etcd's trouble", update, status(500, "", "etcdserver: request timed out"), "unclassified"},
 		{"proxy's conflict", update, reply(409, "text/html", "conflict"), "unclassified"},
 		{"proxy's not found", update, reply(404, "text/plain", "404 page not found"), "unclassified"},
