@@ -107,6 +107,7 @@ func (k *knapsack) search(at, counted int, room, worth float64) {
 		k.lot.steps++
 		t := &k.things[at]
 		for n := k.fit(t, counted, at); n > 0; n-- {
+			*k.lot.o.work++
 			k.count[at] = n
 			room, worth := room-float64(n)*t.weight, worth+float64(n)*t.worth
 			if worth > k.worth*(1+1e-12) {
