@@ -87,29 +87,30 @@ func adopt(l *machine.Ledger, all []*machine.Machine) []*machine.Machine {
 			adopted[k] = a
 		}
 	}
-	n := 0
-	for size := bytesOf(adopted); n < min(len(all), maxAdopted-len(adopted)) && size <= maxAdoptedBytes-longestMember; n++ {
-		size += bytesOfMember(all[n].Name, all[n].UID)
-	}
-	if n == 0 {
+	if len(all) == 0 || taken(adopted).full() {
 		return all
 	}
 	l.Adopted, l.Active = adopted, slices.Clip(l.Active)
-	for _, x := range all[:n] {
-		adopted[l.Next] = machine.Member{Name: x.Name, UID: x.UID}
+	for i, room := 0, taken(adopted); i < len(all); i++ {
+		x := machine.Member{Name: all[i].Name, UID: all[i].UID}
+		if !room.take(x) {
+			return all[i:]
+		}
+		adopted[l.Next] = x
 		l.Active, l.Next = append(l.Active, l.Next), l.Next+1
 	}
-	return all[n:]
+	return nil
 }
 
 // register writes down the orphans that stand at an ordinal by their name alone, before they get their owner: who found that name taken by
 // a stranger, whose labels match by now, and who adopts it write the set both, so that one of them looks anew (2a.6). Those
 // that the ledger has no room for are adopted all the same.
 func register(set *machine.MachineSet, l machine.Ledger, m members, why *[]string) machine.Ledger {
-	ordinalOf, mine, size := l.Finder(set.Name), false, bytesOf(l.Adopted)
+	ordinalOf, mine, room := l.Finder(set.Name), false, taken(l.Adopted)
 	for _, x := range m.orphans {
 		k, ok := ordinalOf(x)
-		if _, registered := l.Adopted[k]; !ok || registered || !l.Active.Has(k) || len(l.Adopted) >= maxAdopted || size > maxAdoptedBytes-longestMember {
+		member := machine.Member{Name: x.Name, UID: x.UID}
+		if _, registered := l.Adopted[k]; !ok || registered || !l.Active.Has(k) || !room.take(member) {
 			continue
 		}
 		if !mine { // until then it is the snapshot's
@@ -117,8 +118,7 @@ func register(set *machine.MachineSet, l machine.Ledger, m members, why *[]strin
 			maps.Copy(adopted, l.Adopted)
 			l.Adopted, mine = adopted, true
 		}
-		l.Adopted[k] = machine.Member{Name: x.Name, UID: x.UID}
-		size += bytesOfMember(x.Name, x.UID)
+		l.Adopted[k] = member
 		*why = append(*why, "adopt "+x.Name)
 	}
 	return l
@@ -126,7 +126,7 @@ func register(set *machine.MachineSet, l machine.Ledger, m members, why *[]strin
 
 // crowded says that the ledger has no room for Machines that are the set's by their labels, or "".
 func crowded(set *machine.MachineSet, l machine.Ledger, m members) string {
-	if !full(l.Adopted) {
+	if !taken(l.Adopted).full() {
 		return ""
 	}
 	if n := len(m.strangers(set, l)); n > 0 {
@@ -158,7 +158,7 @@ func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m me
 	l = leave(s.Now, set, forgive(set, l, m), m, &why)
 	l = register(set, l, m, &why)
 	strangers := m.strangers(set, l)
-	if len(strangers) > 0 && full(l.Adopted) { // who is gone makes room, also where nothing else is to be written
+	if len(strangers) > 0 && taken(l.Adopted).full() { // who is gone makes room, also where nothing else is to be written
 		l = forget(set, l, m)
 	}
 	waiting := adopt(&l, strangers)

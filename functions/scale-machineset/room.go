@@ -2,11 +2,7 @@
 
 package scalemachineset
 
-import (
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/machine-functions/machine-functions/shared/machine"
-)
+import "github.com/machine-functions/machine-functions/shared/machine"
 
 // Of Machines that were made elsewhere a ledger remembers as many as it has room for: an object has 262,144 bytes for all its annotations.
 const (
@@ -16,17 +12,30 @@ const (
 	memberFrame     = 34 // what stands around a name and a UID
 )
 
-// bytesOf returns about how much room members of a ledger take.
-func bytesOf(adopted map[int]machine.Member) (n int) {
+// room is what of it is taken.
+type room struct{ members, bytes int }
+
+func taken(adopted map[int]machine.Member) (r room) {
 	for _, a := range adopted {
-		n += bytesOfMember(a.Name, a.UID)
+		r.add(a)
 	}
-	return n
+	return r
 }
 
-func bytesOfMember(name string, uid types.UID) int { return len(name) + len(uid) + memberFrame }
+func (r *room) add(a machine.Member) {
+	r.members, r.bytes = r.members+1, r.bytes+len(a.Name)+len(a.UID)+memberFrame
+}
 
-// full reports whether a ledger may have no room for another Machine.
-func full(adopted map[int]machine.Member) bool {
-	return len(adopted) >= maxAdopted || bytesOf(adopted) > maxAdoptedBytes-longestMember
+// full reports whether there may be none for another Machine, whatever its name.
+func (r room) full() bool {
+	return r.members >= maxAdopted || r.bytes > maxAdoptedBytes-longestMember
+}
+
+// take reports whether there was room for a Machine, which has it now.
+func (r *room) take(a machine.Member) bool {
+	if r.full() {
+		return false
+	}
+	r.add(a)
+	return true
 }
