@@ -154,10 +154,10 @@ func single(fit []*machine.Machine, what string) (*machine.Machine, string) {
 		return fit[0], ""
 	}
 	var names []string
-	for _, m := range fit[:min(len(fit), fewMachines)] {
+	for _, m := range fit {
 		names = append(names, m.Name)
 	}
-	return nil, "more than one machine " + what + ": " + plan.Few(names, len(fit)-len(names))
+	return nil, "more than one machine " + what + ": " + plan.Few(names, fewMachines)
 }
 
 // named reports whether an address is a name.

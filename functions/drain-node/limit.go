@@ -96,6 +96,5 @@ func (e eviction) left() string {
 	if len(names) == 0 {
 		return ""
 	}
-	few := names[:min(len(names), fewPods)]
-	return "pods " + plan.Few(few, len(names)-len(few))
+	return "pods " + plan.Few(names, fewPods)
 }

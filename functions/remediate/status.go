@@ -66,7 +66,7 @@ func (c *check) wellbeing() machine.Condition {
 	}
 	message := c.sum.String()
 	if len(c.sum.names) > 0 {
-		message += "; sick: " + listed(c.sum.names)
+		message += "; sick: " + plan.Few(c.sum.names, maxNames)
 	}
 	return machine.False(machine.ConditionMachinesHealthy, machinev1beta1.ConditionSeverityInfo, "NotAllHealthy", message)
 }
@@ -87,12 +87,7 @@ func (c *check) remediating() []machine.Condition {
 		}
 		flying = append(flying, fmt.Sprintf("%s (%s since %s)", f.Machine, does, machine.Stamp(f.At.Time)))
 	}
-	return []machine.Condition{machine.True(machine.ConditionRemediating, "InFlight", listed(flying))}
-}
-
-func listed(names []string) string {
-	few := names[:min(len(names), maxNames)]
-	return plan.Few(few, len(names)-len(few))
+	return []machine.Condition{machine.True(machine.ConditionRemediating, "InFlight", plan.Few(flying, maxNames))}
 }
 
 // commit stores what a check has to remember.

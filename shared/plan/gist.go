@@ -44,10 +44,10 @@ func Cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }
 
-// Few lists names, of which there are so many more that none is told.
-func Few(names []string, more int) string {
-	text := strings.Join(names, ", ")
-	if more > 0 {
+// Few lists the first of some names, so many of them at most, with the number of the others.
+func Few(names []string, most int) string {
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

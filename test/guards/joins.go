@@ -18,7 +18,7 @@ var joins = []Guard{
 	{"whoever-gave-it-up-claims-no-node", "2c", words + "match.go", `theirs == byInstance && gaveUp(m) != gaveUp(o)`, `theirs == byInstance && false`, "./shared/machine -run=TestWhoseNode|TestAllAtOnce"},
 	{"request-of-a-bootstrapper", "4", approve + "handler.go", `r.serving() || asking.has(r) {`, `r.serving() || asking.has(r) || true {`, ""},
 	{"more-requests-than-machines", "4", approve + "handler.go", `pending(open, s.Now) > most {`, `pending(open, s.Now) > most*1000 {`, ""},
-	{"one-machine-of-that-name", "4", approve + "machine.go", `	return nil, "more than one machine " + what + ": " + plan.Few(names, len(fit)-len(names))`, `	return fit[0], plan.Few(names[:0], 0*len(what))`, ""},
+	{"one-machine-of-that-name", "4", approve + "machine.go", `	return nil, "more than one machine " + what + ": " + plan.Few(names, fewMachines)`, `	return fit[0], plan.Few(names[:0], 0*len(what))`, ""},
 	{"node-of-that-name-exists", "4", approve + "machine.go", `why == "" && k.Node(c.node) != nil {`, `why == "" && false {`, ""},
 	{"machine-has-its-node", "4", approve + "machine.go", `	case m.Status.NodeRef != nil:
 		return "the machine has its node already"
