@@ -73,7 +73,7 @@ sim: go ## N schedules of all functions together under faults, 1000000 unless to
 	go test -v -count=1 -timeout 24h -run 'TestSwarm|TestPriorities|TestSleeper|TestEvery|TestAllSchedules' ./test/sim -args -every 10s -times "$$(awk 'BEGIN { print $(or $(N),1000000) / 100000 }')" -seed $(or $(SEED),0)
 
 .PHONY: guards
-guards: go ## Take every guard away in turn and want tests to fail: docs/guards.md; ONLY=name; some 15 minutes
+guards: go ## Take every guard away in turn and want tests to fail: docs/guards.md; ONLY=name; two hours or more
 	go test -v -count=1 -timeout 24h -run WithoutEachGuard ./test/guards -args -remove -quick -only '$(or $(ONLY),.)' -table $(CURDIR)/docs/guards.md
 
 .PHONY: spin
