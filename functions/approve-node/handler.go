@@ -35,6 +35,8 @@ const (
 	spare = 100
 	// countedFor is how long a pending request counts for that.
 	countedFor = time.Hour
+	// mostOfOne is how many of the requests of one kubelet count: it asks for itself alone, and gets nothing but what is its own.
+	mostOfOne = 10
 	// patience is how long a request waits for what may still come, an address or a link, before that is told.
 	patience = 2 * time.Minute
 )
@@ -69,11 +71,14 @@ func meant(s snapshot.Snapshot, open []request) []request {
 	return slices.DeleteFunc(slices.Clone(open), func(r request) bool { return r.Name != s.Request.Name })
 }
 
-// pending counts the requests of the last hour.
+// pending counts the requests of the last hour, of one kubelet a few.
 func pending(open []request, now time.Time) int {
-	n := 0
+	n, of := 0, map[string]int{}
 	for _, r := range open {
-		if now.Sub(r.CreationTimestamp.Time) < countedFor {
+		if now.Sub(r.CreationTimestamp.Time) >= countedFor {
+			continue
+		}
+		if of[r.Spec.Username]++; !r.byNode() || of[r.Spec.Username] <= mostOfOne {
 			n++
 		}
 	}

@@ -31,10 +31,11 @@ const (
 type known struct {
 	snapshot.Snapshot
 	byDNS, byNode map[string][]*machine.Machine
+	serving       map[string][]*machine.Machine // those that have a Node, by their addresses and names
 }
 
 func indexOf(s snapshot.Snapshot) known {
-	k := known{s, map[string][]*machine.Machine{}, map[string][]*machine.Machine{}}
+	k := known{s, map[string][]*machine.Machine{}, map[string][]*machine.Machine{}, map[string][]*machine.Machine{}}
 	for _, m := range s.Machines {
 		for dns := range internalNames(m) {
 			k.byDNS[dns] = append(k.byDNS[dns], m)
@@ -42,8 +43,22 @@ func indexOf(s snapshot.Snapshot) known {
 		if ref := m.Status.NodeRef; ref != nil {
 			k.byNode[ref.Name] = append(k.byNode[ref.Name], m)
 		}
+		if m.Status.NodeRef != nil && m.DeletionTimestamp == nil && machine.LostAt(m) == nil { // addresses are given again
+			for _, a := range m.Status.Addresses {
+				k.serving[plain(a.Address)] = append(k.serving[plain(a.Address)], m)
+			}
+		}
 	}
 	return k
+}
+
+// another returns a Machine beside m that serves under an address or name, or nil.
+func (k known) another(m *machine.Machine, address string) *machine.Machine {
+	all := k.serving[plain(address)]
+	if i := slices.IndexFunc(all, func(o *machine.Machine) bool { return o != m }); i >= 0 {
+		return all[i]
+	}
+	return nil
 }
 
 // internalNames returns the names that the provider gave to m's instance.
@@ -118,7 +133,7 @@ func until(m *machine.Machine) time.Time {
 }
 
 // servingOf returns the Machine that a Node is linked to, if that has all the addresses that the Node wants to serve
-// under (B81).
+// under, and no other Machine with a Node has one of them (B81).
 func servingOf(k known, c claim) (m *machine.Machine, why string) {
 	n := k.Node(c.node)
 	if n == nil {
@@ -140,6 +155,14 @@ func servingOf(k known, c claim) (m *machine.Machine, why string) {
 			return !named(a) && known.UnmarshalText([]byte(a.Address)) == nil && known.Equal(ip)
 		}) {
 			return m, fmt.Sprintf("%v is no address of the machine", ip)
+		}
+	}
+	for _, address := range c.addresses() { // on vSphere a guest tells its own, other clouds may be a tenant's
+		if ofServices(address) {
+			return m, fmt.Sprintf("%q is what a Service is called, and no node", address)
+		}
+		if o := k.another(m, address); o != nil {
+			return m, fmt.Sprintf("%s is an address of machine %s/%s too", address, o.Namespace, o.Name)
 		}
 	}
 	return m, ""

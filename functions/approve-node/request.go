@@ -80,6 +80,31 @@ func (r request) claim() (claim, error) {
 	return claim{r, node, x}, r.fits(node, x)
 }
 
+// addresses are what the certificate would be served under.
+func (c claim) addresses() []string {
+	all := slices.Clone(c.DNSNames)
+	for _, ip := range c.IPAddresses {
+		all = append(all, ip.String())
+	}
+	return all
+}
+
+// plain returns an address of the network, or a name, in the one way that it is compared in.
+func plain(address string) string {
+	ip := append(x509.CertificateRequest{}.IPAddresses, nil) // the type is a network's, which nothing here touches
+	if address != "" && ip[0].UnmarshalText([]byte(address)) == nil {
+		return ip[0].String()
+	}
+	return strings.ToLower(strings.TrimSuffix(address, "."))
+}
+
+// ofServices reports whether a name is one that Services have inside a cluster, the API server's first of all, or stands for many: a
+// Machine may be called so, and where one authority signs for kubelets and the API server its Node could play that.
+func ofServices(name string) bool {
+	name = plain(name)
+	return name == "kubernetes" || name == "kubernetes.default" || strings.HasSuffix(name, ".svc") || strings.Contains(name, ".svc.") || strings.Contains(name, "*")
+}
+
 // ownKey checks that the asker has the key. It is of his own making: only one is checked that takes no time.
 func ownKey(x *x509.CertificateRequest) error {
 	if key, ok := x.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() > maxKey {

@@ -63,6 +63,9 @@ var joins = []Guard{
 	}`, "./functions/link-node -run=TestScenarios"},
 	{"serving-under-something", "4", approve + "request.go", `	case r.serving() && names == 0:`, `	case false:`, "./functions/approve-node -run=TestServingWithout"},
 	{"hosts-of-one-name", "2c", approve + "machine.go", `	if len(fit) > manyAlike {`, `	if false {`, "./functions/approve-node -run=TestHosts"},
+	{"serving-under-nobody-elses-address", "4", approve + "machine.go", `o := k.another(m, address); o != nil {`, `o := k.another(m, address); o != nil && false {`, "./functions/approve-node -run=TestServingUnder"},
+	{"serving-under-no-services-name", "4", approve + "machine.go", `		if ofServices(address) {`, `		if false {`, "./functions/approve-node -run=TestServingUnder"},
+	{"one-kubelet-holds-up-nobody", "4", approve + "handler.go", `!r.byNode() || of[r.Spec.Username] <= mostOfOne {`, `!r.byNode() || of[r.Spec.Username] > 0 {`, "./functions/approve-node -run=TestOneKubelet"},
 }
 
 // hosts keep a host from two Machines, and other people's from any (RELIABILITY 2b, R-B33).
