@@ -81,7 +81,7 @@ func connect(a provider.Account) (*clients, error) {
 		}
 		transport.TLSClientConfig.RootCAs = pool
 	}
-	limiter := throttle.Of(a.Kind+" "+a.Region+" "+value("aws_access_key_id"), perSecond, atOnce)
+	limiter := throttle.Of(strings.Join([]string{a.Kind, a.Region, value("aws_endpoint_url"), value("aws_access_key_id")}, " "), perSecond, atOnce)
 	client := &http.Client{
 		Transport:     apiOnly{throttle.Transport{Base: transport, Limiter: limiter}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -148,6 +148,24 @@ func TestHasteOfOnePausesAll(t *testing.T) {
 	}
 }
 
+// An access key's id is no secret: whoever knows it, and has a cloud of his own that says so, makes nobody else wait (RELIABILITY §4).
+func TestHasteOfAnotherEndpointPausesNobody(t *testing.T) {
+	t.Parallel()
+	mine, theirs := serve(t, &ec2.Cloud{}), serve(t, &ec2.Cloud{})
+	a, b := mine.account(), theirs.account()
+	b.Namespace, b.Region = "machines-b", a.Region
+	b.Credentials["aws_access_key_id"] = a.Credentials["aws_access_key_id"]
+	d, w := theirs.wired(t, b)
+	once(w, "DescribeInstances", 1, "too many requests")
+	if _, err := d.List(t.Context()); provider.CodeOf(err) != provider.Throttled {
+		t.Fatalf("List = %v, want Throttled", err)
+	}
+	other, _ := mine.wired(t, a)
+	ctx, cancel := context.WithTimeout(t.Context(), breather/2)
+	defer cancel()
+	must(t, other.limiter.Turn(ctx))
+}
+
 func TestFaultIsCodedAndNamesItsCause(t *testing.T) {
 	t.Parallel()
 	cloud := &ec2.Cloud{}
