@@ -5,6 +5,7 @@ package evaluateautoscale
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -248,6 +249,10 @@ func (b *buffer) status(sc *scan, missing map[types.UID]bool) *unstructured.Unst
 		return nil
 	}
 	next := b.object.DeepCopy()
+	if had, is := next.Object["status"].(map[string]any); is {
+		maps.Copy(had, content) // what it says beside that is others', or a newer version's
+		content = had
+	}
 	next.Object["status"] = content
 	return next
 }

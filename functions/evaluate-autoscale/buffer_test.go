@@ -197,3 +197,16 @@ func TestBufferSaysNothingOfRoomThatNobodyLookedFor(t *testing.T) {
 		w.now = w.now.Add(10 * time.Second)
 	}
 }
+
+// What others, or a newer version of the API, say in a buffer's status stays there.
+func TestStatusOfABufferKeepsWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.pool(t, "s", 0, 4, nil, nil)
+	w.yaml(t, "{apiVersion: v1, kind: PodTemplate, metadata: {name: chunk, namespace: default, uid: template}, template: {spec: {containers: [{name: c, resources: {requests: {cpu: 1m}}}]}}}")
+	w.yaml(t, "{apiVersion: autoscaling.x-k8s.io/v1beta1, kind: CapacityBuffer, metadata: {name: b, namespace: default, uid: buffer}, spec: {podTemplateRef: {name: chunk}, replicas: 2}, status: {replicas: 1, newer: {said: by-others}}}")
+	w.once(t)
+	if got := fmt.Sprint(w.Object(bufferKind, "default", "b")); !strings.Contains(got, "by-others") || !strings.Contains(got, "replicas:2") {
+		t.Error(got)
+	}
+}
