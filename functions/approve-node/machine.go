@@ -45,7 +45,8 @@ func indexOf(s snapshot.Snapshot) known {
 		}
 		if m.Status.NodeRef != nil && m.DeletionTimestamp == nil && machine.LostAt(m) == nil { // addresses are given again
 			for _, a := range m.Status.Addresses {
-				k.serving[plain(a.Address)] = append(k.serving[plain(a.Address)], m)
+				at := plain(a.Address)
+				k.serving[at] = append(k.serving[at], m)
 			}
 		}
 	}

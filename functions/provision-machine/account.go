@@ -67,6 +67,7 @@ func (a accounts) remember(s snapshot.Snapshot) plan.Action {
 		machine.LedTo(known, key, a[key].Owner, false)
 	}
 	state.Accounts = known
+	state, _ = state.Fitted() // sweep-instances tells
 	const why = "accounts to sweep"
 	have := s.ConfigMap(machine.Namespace, machine.ConfigMapSweep)
 	if have == nil {

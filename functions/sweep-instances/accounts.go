@@ -95,7 +95,12 @@ func (w sweep) busy(key string) bool {
 func known(s snapshot.Snapshot, inUse map[string]machine.SweptAccount, state machine.SweepState) map[string]machine.SweptAccount {
 	all := map[string]machine.SweptAccount{}
 	maps.Copy(all, inUse)
-	maps.Copy(all, state.Accounts)
+	for key, a := range state.Accounts {
+		if len(a.Spec) == 0 { // there was no room for it
+			a.Spec = inUse[key].Spec
+		}
+		all[key] = a
+	}
 	for _, key := range slices.Sorted(maps.Keys(s.Accounts)) {
 		if seen := s.Accounts[key]; seen.Err == nil {
 			machine.LedTo(all, key, seen.Owner, all[key].EmptyFor(seen.Horizon, s.Now) && !within(s, key, all[key]))

@@ -172,6 +172,9 @@ func (w sweep) failures() plan.Sequence {
 	for _, key := range slices.Sorted(maps.Keys(w.Accounts)) {
 		if err := w.Accounts[key].Err; err != nil && !w.Accounts[key].Later {
 			why := key + ": " + err.Message
+			if len(w.known[key].Spec) == 0 {
+				why = key + ": there was no room to remember the providerSpec that led to it"
+			}
 			if !w.busy(key) && w.Serves(w.known[key].Namespace) {
 				why += "; no machine uses the account any more: if nothing of this cluster is left there, take it off configmap " + machine.ConfigMapSweep
 			}

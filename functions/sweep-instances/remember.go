@@ -20,9 +20,11 @@ const (
 	// maxSightingBytes bounds it; where the accounts' specs are long, maxStateBytes, which they share.
 	maxSightings     = 2000
 	maxSightingBytes = 600_000
-	maxStateBytes    = 1_000_000
+	maxStateBytes    = machine.MaxSweepState
 	// maxTold bounds the Events of one kind in one sweep.
 	maxTold = 20
+	// fewFormers are named of the accounts for which there is no room.
+	fewFormers = 5
 )
 
 // Ranks of sightings, the most urgent first.
@@ -49,7 +51,7 @@ func (w sweep) remember() plan.Sequence {
 	slices.SortStableFunc(seen, func(a, b sighting) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), a.since.Compare(b.since.Time), a.created.Compare(b.created), cmp.Compare(a.key, b.key))
 	})
-	next := machine.SweepState{Schema: w.state.Schema, Accounts: w.accounts(), Sightings: map[string]metav1.Time{}}
+	next, former := machine.SweepState{Schema: w.state.Schema, Accounts: w.accounts(), Sightings: map[string]metav1.Time{}}.Fitted()
 	var notes []plan.Note
 	unnamed, left, room := 0, 0, min(maxSightingBytes, maxStateBytes-len(next.String()))
 	for _, x := range seen {
@@ -76,6 +78,10 @@ func (w sweep) remember() plan.Sequence {
 	}
 	if left > 0 {
 		notes = append(notes, plan.Warning(w.object(), "OrphansNotRemembered", fmt.Sprintf("%d of %d finds are not on record, which holds the %d oldest: they stay until those are gone", left, len(seen), len(next.Sightings))))
+	}
+	if len(former) > 0 {
+		notes = append(notes, plan.Warning(w.object(), "AccountsNotRemembered", fmt.Sprintf("credentials led to so many accounts of the cloud before that there is no room for all: "+
+			"see what was left in %s", plan.Few(former[:min(len(former), fewFormers)], len(former)-min(len(former), fewFormers)))))
 	}
 	if plan.Same(next, w.stored) {
 		return plan.Sequence{Notes: notes}

@@ -189,3 +189,64 @@ func remembered(t *testing.T, w sweep) (string, []plan.Note) {
 	}
 	return created.Object.(*corev1.ConfigMap).Data[machine.SweepKey], seq.Notes //nolint:forcetypeassert // it panics if not
 }
+
+// Who writes long providerSpecs keeps the others' accounts, and what is found there, on record all the same: before, the API server
+// refused the whole state, and nothing was removed anywhere (RELIABILITY §4).
+func TestLongSpecsKeepNobodyOffTheRecord(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	w := sweep{Snapshot: snapshot.Snapshot{Now: now, Accounts: map[string]snapshot.Account{}}, known: map[string]machine.SweptAccount{}}
+	for a := range 20 {
+		w.known[fmt.Sprint("theirs-", a)] = machine.SweptAccount{Namespace: "machines-b", Spec: fmt.Appendf(nil, `{"kind":"metal3","odd":%q}`, strings.Repeat("<", 60_000))}
+	}
+	for k := range 3000 { // a cloud of their own that is another each time
+		w.known[fmt.Sprint("theirs-0#", k)] = machine.SweptAccount{Namespace: "machines-b", Owner: fmt.Sprint(k), Of: "theirs-0", ClusterID: strings.Repeat("c", 200)}
+	}
+	w.known["mine#before"] = machine.SweptAccount{Namespace: machine.Namespace, Owner: "before", Of: "mine"}
+	w.known["mine"] = machine.SweptAccount{Namespace: machine.Namespace, Spec: []byte(`{"kind":"metal3"}`), Owner: "now"}
+	w.Accounts["mine"] = snapshot.Account{Owner: "now", Horizon: time.Minute, Instances: []provider.Instance{{ID: "left", UID: "gone", State: provider.StateRunning, Created: now.Add(-time.Hour)}}}
+	w.state.Schema = 1
+	w.finds = findsIn(w.Snapshot, ownersIn(w.Snapshot))
+	text, notes := remembered(t, w)
+	if len(text) > 1<<20 {
+		t.Errorf("%d bytes, a ConfigMap holds %d", len(text), 1<<20)
+	}
+	state, err := machine.ParseSweepState(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, former := state.Accounts["mine#before"]
+	if _, found := state.Sightings["mine left"]; !found || !former || string(state.Accounts["mine"].Spec) != `{"kind":"metal3"}` || state.Accounts["theirs-0"].Namespace == "" {
+		t.Errorf("what is not theirs is left out: find on record %v, former account %v, %+v", found, former, state.Accounts["mine"])
+	}
+	if last := notes[len(notes)-1]; last.Reason != "AccountsNotRemembered" || !strings.Contains(last.Message, "theirs-0#") {
+		t.Errorf("nobody is told: %v", last)
+	}
+}
+
+// An account whose spec had no room is looked into while a Machine leads to it, and what is on record stays as it is (R-S14).
+func TestAccountWithoutItsSpecIsThatOfItsMachines(t *testing.T) {
+	t.Parallel()
+	long := fmt.Sprintf(`{"kind":"metal3","odd":%q}`, strings.Repeat("o", 60_000))
+	inUse, state := map[string]machine.SweptAccount{}, machine.SweepState{Accounts: map[string]machine.SweptAccount{}}
+	for a := range 20 {
+		inUse[fmt.Sprint(a)] = machine.SweptAccount{Namespace: machine.Namespace, Spec: []byte(long)}
+	}
+	state.Accounts = inUse
+	state, _ = state.Fitted()
+	short := 0
+	for key, a := range state.Accounts {
+		if len(a.Spec) == 0 {
+			short++
+		}
+		if got := known(snapshot.Snapshot{}, inUse, state)[key]; string(got.Spec) != long {
+			t.Errorf("%s is led to by %.20q", key, got.Spec)
+		}
+	}
+	if short == 0 || len(state.Accounts) != 20 {
+		t.Errorf("%d of %d without their specs", short, len(state.Accounts))
+	}
+	if again, _ := (machine.SweepState{Accounts: known(snapshot.Snapshot{}, inUse, state)}).Fitted(); again.String() != state.String() {
+		t.Error("in the next sweep there is room for others")
+	}
+}

@@ -29,9 +29,10 @@ type SweepState struct {
 
 // SweptAccount says how to open an account again once no Machine names it any more.
 type SweptAccount struct {
-	Namespace  string          `json:"namespace"`
-	ClusterID  string          `json:"clusterID"`
-	Spec       json.RawMessage `json:"spec"` // a providerSpec that leads to it
+	Namespace string `json:"namespace"`
+	ClusterID string `json:"clusterID"`
+	// Spec is a providerSpec that leads to it; empty where there was no room for it.
+	Spec       json.RawMessage `json:"spec,omitempty"`
 	EmptySince *metav1.Time    `json:"emptySince,omitempty"`
 	// Owner is what the cloud calls the account that its credentials led to; empty if it cannot tell.
 	Owner string `json:"owner,omitempty"`

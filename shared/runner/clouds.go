@@ -36,6 +36,8 @@ const (
 	mostOpen = 1000
 	// mostAnswers bounds what is remembered of one account.
 	mostAnswers = 1000
+	// maxName bounds what a spec calls a region, a server or a cloud, and a cloud an account: all share one record.
+	maxName = 253
 )
 
 // Secrets reads one Secret with its resourceVersion.
@@ -134,6 +136,9 @@ func (c *Clouds) named(ctx context.Context, secrets Secrets, namespace, clusterI
 	region, secret, err := c.accountOf(p, spec)
 	if err != nil {
 		return p, a, "", err
+	}
+	if len(region) > maxName {
+		return p, a, "", provider.Errorf(provider.Invalid, "providerSpec.value: %.20q… and more names no region, server or cloud: it has %d characters, of which there may be %d", region, len(region), maxName)
 	}
 	a = provider.Account{Kind: kind, ClusterID: clusterID, Region: region, Namespace: namespace, Secret: secret}
 	if secret != "" {

@@ -215,7 +215,13 @@ func (p *patient) Identity(ctx context.Context) (string, error) {
 	if !can {
 		return "", nil
 	}
-	return unlessDenied(p, "identity", "", func() (string, error) { return identified.Identity(ctx) })
+	return unlessDenied(p, "identity", "", func() (string, error) {
+		owner, err := identified.Identity(ctx)
+		if err == nil && len(owner) > maxName {
+			return "", provider.Errorf(provider.Unknown, "the cloud says that the account is called %.20q… and more, of %d characters, of which there may be %d", owner, len(owner), maxName)
+		}
+		return owner, err
+	})
 }
 
 // Ended implements [provider.Ended] for drivers that do; of the others it is empty.

@@ -147,4 +147,10 @@ var inputs = []Guard{
 	{"who-is-gone-makes-room", "2c", scale + "ledger.go", `	if len(strangers) > 0 && taken(l.Adopted).full() {`, `	if false {`, "./functions/scale-machineset -run=TestWhatIsGone"},
 	{"finds-have-room-beside-specs", "4", sweep + "remember.go", `min(maxSightingBytes, maxStateBytes-len(next.String()))`, `maxSightingBytes`, "./functions/sweep-instances -run=TestFindsHaveRoom"},
 	{"kept-beside-what-is-there-has-room", "4", words + "keep.go", `min(maxKept, room/2)`, `maxKept`, "./shared/machine -run=TestKeptNodeHasRoom"},
+	{"haste-is-of-an-endpoint", "4", "shared/provider/aws/client.go", `a.Region, value("aws_endpoint_url"), value`, `a.Region, value`, "./shared/provider/aws -run=TestHaste"},
+	{"accounts-have-room", "4", sweep + "remember.go", `Sightings: map[string]metav1.Time{}}.Fitted()`, `Sightings: map[string]metav1.Time{}}, []string(nil)`, "./functions/sweep-instances -run=TestLongSpecs"},
+	{"new-account-has-room", "4", provision + "account.go", `	state, _ = state.Fitted()`, `	//`, "./functions/provision-machine -run=TestAccountIsRemembered"},
+	{"account-without-its-spec-is-looked-into", "2b.10", sweep + "accounts.go", `			a.Spec = inUse[key].Spec`, `			a.Spec = nil`, "./functions/sweep-instances -run=TestAccountWithout"},
+	{"regions-are-short", "4", run + "clouds.go", `	if len(region) > maxName {`, `	if false {`, "./shared/runner -run=TestLong"},
+	{"names-of-accounts-are-short", "4", run + "denied.go", ` && len(owner) > maxName {`, ` && false {`, "./shared/runner -run=TestLong"},
 }
