@@ -8,6 +8,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Which Node is which Machine's, while no link says so, is one rule for everybody (SPEC B5, B62, B63, S87): whoever thinks that a
@@ -104,16 +105,20 @@ func better(m *Machine, n, than *corev1.Node) bool {
 
 // Index finds Machines by what a Node says of itself.
 type Index struct {
-	byID map[InstanceID][]*Machine
-	byIP map[string][]*Machine
+	byID   map[InstanceID][]*Machine
+	byIP   map[string][]*Machine
+	byNode map[types.UID][]*Machine // those that are linked
 }
 
 // IndexOf returns the index of all these Machines.
 func IndexOf(all []*Machine) Index {
-	ix := Index{byID: make(map[InstanceID][]*Machine, len(all)), byIP: make(map[string][]*Machine, len(all))}
+	ix := Index{byID: make(map[InstanceID][]*Machine, len(all)), byIP: make(map[string][]*Machine, len(all)), byNode: make(map[types.UID][]*Machine, len(all))}
 	for _, m := range all {
 		if id := ProviderID(m); id != "" {
 			ix.byID[InstanceOf(id)] = append(ix.byID[InstanceOf(id)], m)
+		}
+		if ref := m.Status.NodeRef; ref != nil {
+			ix.byNode[ref.UID] = append(ix.byNode[ref.UID], m)
 		}
 		for _, a := range m.Status.Addresses {
 			if at := ix.byIP[a.Address]; internal(a) && (len(at) == 0 || at[len(at)-1] != m) {
@@ -126,7 +131,7 @@ func IndexOf(all []*Machine) Index {
 
 // Of returns the Machines that n fits best: those that record its instance; if there are none, those that have its first
 // internal address (S87); if there are none, those whose first internal address it has (B62). Addresses are given again, before the
-// Machine that had one is gone: see apart.
+// Machine that had one is gone: see apart. Who is linked to n keeps it from whom it fits by an address alone: that a kubelet tells.
 func (ix Index) Of(n *corev1.Node) []*Machine {
 	var found []*Machine
 	best := misfit
@@ -146,10 +151,14 @@ func (ix Index) Of(n *corev1.Node) []*Machine {
 			consider(ix.byIP[a.Address])
 		}
 	}
-	if best < byInstance {
-		return apart(found, n)
+	if best == byInstance {
+		return unlessLost(found)
 	}
-	return unlessLost(found)
+	linked := func(m *Machine) bool { return IsNodeOf(m, n) && !OtherInstance(m, n) && LostAt(m) == nil }
+	if i := slices.IndexFunc(ix.byNode[n.UID], linked); i >= 0 && len(found) > 0 {
+		return ix.byNode[n.UID][i : i+1]
+	}
+	return apart(found, n)
 }
 
 // unlessLost leaves out who gave the instance up, where others record it too.
