@@ -53,7 +53,7 @@ func (sc *scan) look() {
 }
 
 func (sc *scan) templates() scheduling.Templates {
-	return scheduling.Templates{Now: sc.Now, Daemons: sc.DaemonSets, CSINodes: sc.CSINodes, StartupTaints: sc.settings.StartupTaints, Changed: sc.changed}
+	return scheduling.Templates{Now: sc.Now, Daemons: sc.DaemonSets, Youngest: sc.youngest, CSINodes: sc.CSINodes, StartupTaints: sc.settings.StartupTaints, Changed: sc.changed}
 }
 
 // nodesOf returns the Nodes of a group that stay, with their Pods.

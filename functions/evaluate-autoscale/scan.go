@@ -3,6 +3,7 @@
 package evaluateautoscale
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -33,7 +34,8 @@ type scan struct {
 	briefs   map[string][]scheduling.Brief // the same Pods, looked at
 	unbound  []*corev1.Pod                 // that no Node has
 	buffers  []*buffer
-	leavers  map[string]bool // by Node name: some Pod is on its way out
+	leavers  map[string]bool           // by Node name: some Pod is on its way out
+	youngest map[types.UID]*corev1.Pod // by DaemonSet
 	machines map[types.UID]*machine.Machine
 	goes     map[*corev1.Node]bool // its Machine, of a group, is on its way out
 	retired  map[types.UID]bool    // Machines that ledgers have chosen to go and nobody has deleted yet, and their Nodes
@@ -129,13 +131,14 @@ func (sc *scan) tenants() {
 	at, names, counts := map[string]int{}, []string{}, []int{}
 	homes := make([]int, len(sc.Pods))
 	briefs := make([]scheduling.Brief, len(sc.Pods))
-	sc.leavers = map[string]bool{}
+	sc.leavers, sc.youngest = map[string]bool{}, map[types.UID]*corev1.Pod{}
 	var looked scheduling.Briefs
 	for i, p := range sc.Pods {
 		homes[i] = -1
 		if p.Spec.NodeName == "" {
 			sc.unbound = append(sc.unbound, p)
 		}
+		sc.compareAge(p)
 		node := sc.placeOf(p)
 		if node == "" || finished(p) || sc.expendable(p) {
 			continue
@@ -215,9 +218,25 @@ func (sc *scan) expendable(p *corev1.Pod) bool {
 	return p.Spec.Priority != nil && *p.Spec.Priority < sc.settings.PodPriorityThreshold
 }
 
-func ofDaemonSet(p *corev1.Pod) bool {
-	c := metav1.GetControllerOfNoCopy(p)
-	return c != nil && c.Kind == "DaemonSet"
+func ofDaemonSet(p *corev1.Pod) bool { return daemonSetOf(p) != nil }
+
+// daemonSetOf returns who made a Pod, if that is a DaemonSet, or nil.
+func daemonSetOf(p *corev1.Pod) *metav1.OwnerReference {
+	if c := metav1.GetControllerOfNoCopy(p); c != nil && c.Kind == "DaemonSet" {
+		return c
+	}
+	return nil
+}
+
+// compareAge keeps the youngest Pod of each DaemonSet: it asks for what the next one will.
+func (sc *scan) compareAge(p *corev1.Pod) {
+	of := daemonSetOf(p)
+	if of == nil {
+		return
+	}
+	if y := sc.youngest[of.UID]; y == nil || cmp.Or(y.CreationTimestamp.Compare(p.CreationTimestamp.Time), cmp.Compare(y.UID, p.UID)) < 0 {
+		sc.youngest[of.UID] = p
+	}
 }
 
 func (sc *scan) now() *metav1.Time {

@@ -86,9 +86,8 @@ func (sc *scan) judge(options []*option) (learnt bool, notes []plan.Note) {
 				learnt = true
 				continue
 			}
-			n, next := cameFor(sc, arrived, g, shape), g.template
-			next.Useless = sc.useless(g)
-			if n == nil || sc.placement.WhyNot(i, next) != "" {
+			n := cameFor(sc, arrived, g, shape)
+			if n == nil || sc.placement.WhyNot(i, sc.hoped(g)) != "" {
 				continue
 			}
 			if why := sc.placement.WhyNot(i, sc.like(g, n)); why != "" {
@@ -104,6 +103,16 @@ func (sc *scan) judge(options []*option) (learnt bool, notes []plan.Note) {
 		o.offer.Node.Useless = sc.useless(o.group)
 	}
 	return learnt, notes
+}
+
+// hoped is the next Node of a group as it would be thought of where no Pod of a DaemonSet has told yet what it asks for: once the Node goes,
+// with the only ones that do, nobody would know again.
+func (sc *scan) hoped(g *group) scheduling.Node {
+	t, members := sc.templates(), sc.nodesOf(g)
+	t.Youngest = nil
+	n, _ := t.Of(sc.remembering(g, members), members) // of a group that has a template
+	n.Useless = sc.useless(g)
+	return n
 }
 
 // like is a Node of a group as it is to those that are to come: empty. A Pod of a DaemonSet that did not come to it takes its room there,

@@ -23,6 +23,7 @@ const goodAfter = time.Minute
 type Templates struct {
 	Now           time.Time
 	Daemons       []*appsv1.DaemonSet
+	Youngest      map[types.UID]*corev1.Pod // of the Pods of each DaemonSet
 	CSINodes      []*storagev1.CSINode
 	StartupTaints []string           // keys that go away by themselves (SPEC C76)
 	Changed       map[types.UID]bool // sets whose next Machine has another size than their Nodes, for certain
@@ -143,41 +144,4 @@ func blank(set *machine.MachineSet) *corev1.Node {
 	n.Name = "template-of-" + set.Namespace + "-" + set.Name
 	n.Labels = map[string]string{}
 	return n
-}
-
-// DaemonPods returns the Pods that DaemonSets would run on the Node.
-func (t Templates) DaemonPods(n *corev1.Node) []*corev1.Pod {
-	var pods []*corev1.Pod
-	for _, ds := range t.Daemons {
-		if ds.DeletionTimestamp != nil {
-			continue
-		}
-		p := &corev1.Pod{ObjectMeta: *ds.Spec.Template.ObjectMeta.DeepCopy(), Spec: Complete(ds.Spec.Template.Spec)}
-		p.Namespace, p.Name = ds.Namespace, ds.Name
-		p.Spec.Tolerations = append(slices.Clone(p.Spec.Tolerations), daemonTolerations(p)...)
-		d := demand{pod: p, affinity: nodeAffinityOf(p)}
-		if d.admits(n) == fine {
-			pods = append(pods, p)
-		}
-	}
-	return pods
-}
-
-// daemonTolerations are those that the DaemonSet controller adds to every Pod.
-func daemonTolerations(p *corev1.Pod) []corev1.Toleration {
-	tolerate := func(key string, effect corev1.TaintEffect) corev1.Toleration {
-		return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
-	}
-	all := []corev1.Toleration{
-		tolerate(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute),
-		tolerate(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute),
-		tolerate(corev1.TaintNodeDiskPressure, corev1.TaintEffectNoSchedule),
-		tolerate(corev1.TaintNodeMemoryPressure, corev1.TaintEffectNoSchedule),
-		tolerate(corev1.TaintNodePIDPressure, corev1.TaintEffectNoSchedule),
-		tolerate(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule),
-	}
-	if p.Spec.HostNetwork {
-		all = append(all, tolerate(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule))
-	}
-	return all
 }

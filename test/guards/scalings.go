@@ -157,4 +157,7 @@ var scalings = []Guard{
 	{"what-is-not-proven-is-not-told", "2c", autoscale + "scaleup.go", `	case price <= bound:`, `	case bound <= 0 || price <= bound:`, "./functions/evaluate-autoscale -run=TestWhatIsNotProven"},
 	{"wish-outlives-useless-nodes", "2c", autoscale + "whynot.go", ` || len(n.Useless) > 0`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"wish-outlives-its-request", "2c", autoscale + "whynot.go", ` || n.Request != nil && n.Request.TimedOut`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"daemons-take-what-their-pods-ask-for", "2c", "shared/scheduling/daemon.go", `	if as == nil || `, `	if true || `, "./functions/evaluate-autoscale -run=TestDaemonSets"},
+	{"pods-of-former-templates-say-nothing", "2c", "shared/scheduling/daemon.go", ` || as.Labels[madeFromGeneration] != ds.Annotations[appsv1.DeprecatedTemplateGeneration]`, ``, "./shared/scheduling -run=TestDaemonPods"},
+	{"useless-though-its-daemons-told", "2c", autoscale + "useless.go", `	t.Youngest = nil` + "\n", ``, "./functions/evaluate-autoscale -run=TestDaemonSetWithoutPods"},
 }
