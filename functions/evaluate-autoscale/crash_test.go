@@ -270,3 +270,55 @@ func TestTaintStandsBeforeItsNodeIsEmpty(t *testing.T) {
 		}
 	}
 }
+
+// mute is a port that gives no answer to writes of replicas, and does not carry them out, as long as it is to.
+type mute struct {
+	cluster.Cluster
+	on, asked bool
+}
+
+// Apply looks for another plan on a set.
+func (c *mute) Apply(ctx context.Context, a plan.Action) error {
+	u, is := a.(plan.Update)
+	if s, set := u.New.(*machine.MachineSet); c.on && is && set && s.Annotations[machine.AnnotationLastPlan] != u.Old.GetAnnotations()[machine.AnnotationLastPlan] {
+		c.asked = true
+		return errKilled
+	}
+	return c.Cluster.Apply(ctx, a)
+}
+
+// A write that names a victim, and that had no answer, is made once more. Although the victim's Node has gone meanwhile it names the same
+// one: the set would choose another, which has Pods (R-S5, R-B21).
+func TestVictimWhoseNodeIsGoneStaysNamed(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{scaleDown: {enabled: true, unneededTime: 1m, delayAfterAdd: 0s}}")
+	w.set(t, "s", 2, 4, midsize(), nil)
+	for _, name := range []string{"a", "b"} {
+		w.member(t, "s", name, epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+	}
+	w.must(t, w.Put(running("full", "a", resources("cpu", "3500m"))))
+	c := &mute{Cluster: w.As(Function.Name), on: true}
+	w.through(c)
+	scan := func() {
+		if _, err := w.scan(t.Context(), snapshot.Request{}); err != nil && !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		w.now = w.now.Add(10 * time.Second)
+	}
+	for k := 0; !c.asked && k < 30; k++ {
+		scan()
+	}
+	w.must(t, w.Remove("Node", "", "b", memory.Background))
+	scan()
+	c.on = false
+	scan()
+	victims, err := machine.Victims(memory.Get[*machine.MachineSet](w.Server, machine.Namespace, "s"))
+	if got := w.replicas("s"); err != nil || got[0] != 1 || len(victims) != 1 || victims[0].Name != "b" {
+		t.Errorf("%d replicas, without %v: %v", got, victims, err)
+	}
+	w.must(t, w.Remove("Machine", machine.Namespace, "b", memory.Background))
+	scan()
+	if strings.Contains(memory.Get[*corev1.ConfigMap](w.Server, machine.Namespace, machine.ConfigMapStatus).Data[autoscaling.StateKey], "machine-b") {
+		t.Error("the removal is remembered")
+	}
+}

@@ -43,7 +43,7 @@ func (sc *scan) continueRemovals() {
 	var keep []autoscaling.Removal
 	for _, r := range sc.state.Removals {
 		n := sc.nodes[r.NodeUID]
-		if n == nil || sc.expired(r) { // done, or nothing left to remove
+		if (n == nil || sc.expired(r)) && !sc.naming(r) { // done, or nothing left to remove
 			continue
 		}
 		if why := sc.endOf(r, n); why != "" {

@@ -68,6 +68,13 @@ func pendingResize(g *group, n autoscaling.NodeGroup) bool {
 	return n.Resize != nil && n.Resize.Plan != g.set.Annotations[machine.AnnotationLastPlan]
 }
 
+// naming reports that a committed change of a group is still to name the Machine of a removal: without that name the set would choose
+// another one (R-S5).
+func (sc *scan) naming(r autoscaling.Removal) bool {
+	g, n := sc.byID[r.Group], sc.state.Groups[r.Group]
+	return g != nil && r.Committed != nil && pendingResize(g, n) && n.Resize.Plan == r.Resize
+}
+
 // void forgets a decision that can no longer be carried out. Nodes that were to be removed by it stay tainted: they
 // are decided about anew.
 func (sc *scan) void(g *group, r autoscaling.Resize) {

@@ -160,4 +160,5 @@ var scalings = []Guard{
 	{"daemons-take-what-their-pods-ask-for", "2c", "shared/scheduling/daemon.go", `	if as == nil || `, `	if true || `, "./functions/evaluate-autoscale -run=TestDaemonSets"},
 	{"pods-of-former-templates-say-nothing", "2c", "shared/scheduling/daemon.go", ` || as.Labels[madeFromGeneration] != ds.Annotations[appsv1.DeprecatedTemplateGeneration]`, ``, "./shared/scheduling -run=TestDaemonPods"},
 	{"useless-though-its-daemons-told", "2c", autoscale + "useless.go", `	t.Youngest = nil` + "\n", ``, "./functions/evaluate-autoscale -run=TestDaemonSetWithoutPods"},
+	{"victims-stay-named-without-their-nodes", "2d", autoscale + "removal.go", ` && !sc.naming(r) {`, ` {`, "./functions/evaluate-autoscale -run=TestVictimWhoseNode"},
 }
