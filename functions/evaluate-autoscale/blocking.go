@@ -14,6 +14,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
 // Annotations of Pods and Nodes that speak to the autoscaler (SPEC B.5).
@@ -81,7 +83,7 @@ func (sc *scan) blocks(p *corev1.Pod) string {
 	switch {
 	case owner == nil || !slices.Contains([]string{"ReplicationController", "Job", "ReplicaSet", "StatefulSet"}, owner.Kind):
 		return "NotReplicated"
-	case p.Namespace == metav1.NamespaceSystem && sc.Now.Before(p.CreationTimestamp.Add(systemPodAge)) && len(sc.budgetsOf(p)) == 0:
+	case p.Namespace == metav1.NamespaceSystem && sc.youngSystemPod(p) && len(sc.budgetsOf(p)) == 0:
 		return "UnmovableKubeSystemPod"
 	case safe == "false":
 		return "NotSafeToEvictAnnotation"
@@ -89,6 +91,13 @@ func (sc *scan) blocks(p *corev1.Pod) string {
 		return "LocalStorageRequested"
 	}
 	return ""
+}
+
+// youngSystemPod reports whether a Pod of kube-system is so new that it may not be moved. Of one that a clock which was ahead made nobody
+// knows: it is not (RELIABILITY G7).
+func (sc *scan) youngSystemPod(p *corev1.Pod) bool {
+	made := p.CreationTimestamp.Time
+	return sc.Now.Before(made.Add(systemPodAge)) && !machine.TooFar(made, sc.Now, 0)
 }
 
 // hasLocalStorage reports a volume that would be lost with the Node, unless the Pod says that it may be.

@@ -161,4 +161,5 @@ var scalings = []Guard{
 	{"pods-of-former-templates-say-nothing", "2c", "shared/scheduling/daemon.go", ` || as.Labels[madeFromGeneration] != ds.Annotations[appsv1.DeprecatedTemplateGeneration]`, ``, "./shared/scheduling -run=TestDaemonPods"},
 	{"useless-though-its-daemons-told", "2c", autoscale + "useless.go", `	t.Youngest = nil` + "\n", ``, "./functions/evaluate-autoscale -run=TestDaemonSetWithoutPods"},
 	{"victims-stay-named-without-their-nodes", "2d", autoscale + "removal.go", ` && !sc.naming(r) {`, ` {`, "./functions/evaluate-autoscale -run=TestVictimWhoseNode"},
+	{"system-pods-of-clocks-ahead", "G7", autoscale + "blocking.go", `!machine.TooFar(made, sc.Now, 0)`, `!machine.TooFar(made, made, 0)`, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
