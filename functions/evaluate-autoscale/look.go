@@ -72,7 +72,7 @@ func (sc *scan) leaves(n *corev1.Node) bool {
 }
 
 // waitingPods returns the Pods that need help: those that the scheduler found no place for, and those that lose theirs
-// (SPEC C5, C8, C10). A Pod that nobody makes anew ends with its Node. Of a group of Pods all wait as soon as one does.
+// (SPEC C5, C8, C10). A Pod that runs and that nobody makes anew ends with its Node. Of a group of Pods all wait as soon as one does.
 func (sc *scan) waitingPods() (waiting []*corev1.Pod) {
 	groups := map[string]bool{}
 	needs := func(p *corev1.Pod) bool { return unschedulable(p) && sc.homeless(p) && sc.oldEnough(p) }
@@ -90,7 +90,8 @@ func (sc *scan) waitingPods() (waiting []*corev1.Pod) {
 	}
 	for _, n := range sc.Nodes {
 		if sc.leaves(n) {
-			waiting = append(waiting, slices.DeleteFunc(sc.toMove(n), func(p *corev1.Pod) bool { return metav1.GetControllerOfNoCopy(p) == nil })...)
+			ends := func(p *corev1.Pod) bool { return p.Spec.NodeName != "" && metav1.GetControllerOfNoCopy(p) == nil }
+			waiting = append(waiting, slices.DeleteFunc(sc.toMove(n), ends)...)
 		}
 	}
 	return waiting

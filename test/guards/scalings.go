@@ -162,4 +162,5 @@ var scalings = []Guard{
 	{"useless-though-its-daemons-told", "2c", autoscale + "useless.go", `	t.Youngest = nil` + "\n", ``, "./functions/evaluate-autoscale -run=TestDaemonSetWithoutPods"},
 	{"victims-stay-named-without-their-nodes", "2d", autoscale + "removal.go", ` && !sc.naming(r) {`, ` {`, "./functions/evaluate-autoscale -run=TestVictimWhoseNode"},
 	{"system-pods-of-clocks-ahead", "G7", autoscale + "blocking.go", `!machine.TooFar(made, sc.Now, 0)`, `!machine.TooFar(made, made, 0)`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"who-does-not-run-ends-with-no-node", "2d", autoscale + "look.go", `return p.Spec.NodeName != "" && metav1`, `return metav1`, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
