@@ -136,9 +136,17 @@ func (t *target) controlPlane() bool {
 	return t.m.Labels[machine.LabelRole] == "master" || t.n != nil && machine.IsControlPlane(t.n)
 }
 
-// neverWorked reports whether a Machine never had a Node, or one that was never Ready.
+// neverWorked reports whether a Machine never had a Node, or one that was never Ready, or never as far as anybody saw.
 func (t *target) neverWorked() bool {
-	return t.n == nil && t.m.Status.NodeRef == nil || t.n != nil && neverReady(t.n)
+	return t.n == nil && t.m.Status.NodeRef == nil || t.n != nil && (neverReady(t.n) || t.silentSoon())
+}
+
+// silentSoon reports whether nothing is heard of a Node that was found unhealthy when it had just registered, and ever since: that its kubelet
+// is silent took away since when it was not Ready.
+func (t *target) silentSoon() bool {
+	made, told := t.n.CreationTimestamp.Time, machine.FindCondition(t.m.Status.Conditions, machine.ConditionHealthy)
+	return machine.NodeUnreachable(t.n) && told != nil && told.Status == corev1.ConditionFalse &&
+		!told.LastTransitionTime.Time.Before(made) && told.LastTransitionTime.Time.Before(made.Add(looksApart))
 }
 
 // preserved returns until when people want to look at a sick Machine (D19): a time, or so long after it was due.

@@ -80,4 +80,5 @@ var repairs = []Guard{
 	{"verdict-where-another-api-rules", "2f", heal + "status.go", `	if machine.IsPaused(m) || machine.FindCondition`, `	if machine.FindCondition`, "./functions/remediate -run=TestScenarios"},
 	{"who-goes-does-not-work", "2f", heal + "settle.go", `t.n != nil && t.reason == "" && t.m.DeletionTimestamp == nil`, `t.n != nil && t.reason == ""`, "./functions/remediate -run=TestScenarios"},
 	{"verdict-stays-on-who-goes", "2f", heal + "status.go", `	if m.DeletionTimestamp != nil || machine.IsPaused(m) || unknown`, `	if machine.IsPaused(m) || unknown`, "./functions/remediate -run=TestScenarios"},
+	{"silent-soon-never-worked", "2f", heal + "check.go", ` || t.silentSoon())`, `)`, "./functions/remediate -run=TestScenarios"},
 }
