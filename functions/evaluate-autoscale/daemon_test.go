@@ -31,8 +31,8 @@ func withAgent(t *testing.T, replicas int32) *world {
 	return w
 }
 
-// agentsCome lets time pass in steps of a scan, with Nodes that come and go, and the DaemonSet's Pods on each.
-func (w *world) agentsCome(t *testing.T, scans int) {
+// comeWith lets time pass in steps of a scan, with Nodes that come and go, and a Pod on each.
+func (w *world) comeWith(t *testing.T, pod func(node string) *corev1.Pod, scans int) {
 	t.Helper()
 	for range scans {
 		w.once(t)
@@ -44,7 +44,7 @@ func (w *world) agentsCome(t *testing.T, scans int) {
 			}
 		}
 		for _, n := range memory.List[*corev1.Node](w.Server) {
-			w.must(t, w.Put(agentOn(n.Name)))
+			w.must(t, w.Put(pod(n.Name)))
 		}
 		w.now = w.now.Add(10 * time.Second)
 	}
@@ -57,7 +57,7 @@ func TestDaemonSetsTakeWhatTheirPodsAskFor(t *testing.T) {
 	w := withAgent(t, 1)
 	w.member(t, "s", "a", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
 	w.must(t, w.Put(agentOn("a"), running("full", "a", resources("cpu", "1500m"))))
-	w.agentsCome(t, 6*60)
+	w.comeWith(t, agentOn, 6*60)
 	if w.born != 0 {
 		t.Errorf("%d Nodes came in an hour for a Pod that fits none", w.born)
 	}
@@ -67,7 +67,27 @@ func TestDaemonSetsTakeWhatTheirPodsAskFor(t *testing.T) {
 func TestDaemonSetWithoutPodsIsTriedOnce(t *testing.T) {
 	t.Parallel()
 	w := withAgent(t, 0)
-	w.agentsCome(t, 6*180)
+	w.comeWith(t, agentOn, 6*180)
+	if w.born != 2 {
+		t.Errorf("%d Nodes came in three hours for a Pod that fits none, want 2", w.born)
+	}
+}
+
+// Nor does one after the other come to a set without Nodes whose static Pods take a port: they are not remembered (SPEC C9, C13).
+func TestPortOfStaticPodsIsTriedOnce(t *testing.T) {
+	t.Parallel()
+	ports := []corev1.ContainerPort{{HostPort: 9100, ContainerPort: 9100}}
+	w := fresh(t, "{scaleDown: {enabled: true}}")
+	w.set(t, "s", 0, 6, midsize(), nil)
+	p := pending("wants", epoch.Add(-time.Minute), resources("cpu", "2"))
+	p.Spec.Containers[0].Ports = ports
+	w.must(t, w.Put(p))
+	w.comeWith(t, func(node string) *corev1.Pod {
+		p := running("static-"+node, node, resources("cpu", "100m"))
+		p.OwnerReferences, p.Annotations = nil, map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+		p.Spec.Containers[0].Ports = ports
+		return p
+	}, 6*180)
 	if w.born != 2 {
 		t.Errorf("%d Nodes came in three hours for a Pod that fits none, want 2", w.born)
 	}

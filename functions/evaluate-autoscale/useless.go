@@ -70,7 +70,8 @@ func (sc *scan) changeUseless(g *group, f func([]autoscaling.Useless) []autoscal
 }
 
 // judge looks at the Nodes that came since the last scan, and at those that were found useless and may have changed
-// meanwhile. If it learnt something, the options know it, the notes tell it, and the plan is to be made anew.
+// meanwhile. What came is remembered although it may be what the template is made from by now: once it has gone, with the Pods that came to
+// it, not all of that is known any more. If it learnt something, the options know it, the notes tell it, and the plan is to be made anew.
 func (sc *scan) judge(options []*option) (learnt bool, notes []plan.Note) {
 	arrived := sc.arrived
 	sc.arrived = nil
@@ -87,7 +88,7 @@ func (sc *scan) judge(options []*option) (learnt bool, notes []plan.Note) {
 				continue
 			}
 			n := cameFor(sc, arrived, g, shape)
-			if n == nil || sc.placement.WhyNot(i, sc.hoped(g)) != "" {
+			if n == nil {
 				continue
 			}
 			if why := sc.placement.WhyNot(i, sc.like(g, n)); why != "" {
@@ -103,16 +104,6 @@ func (sc *scan) judge(options []*option) (learnt bool, notes []plan.Note) {
 		o.offer.Node.Useless = sc.useless(o.group)
 	}
 	return learnt, notes
-}
-
-// hoped is the next Node of a group as it would be thought of where no Pod of a DaemonSet has told yet what it asks for: once the Node goes,
-// with the only ones that do, nobody would know again.
-func (sc *scan) hoped(g *group) scheduling.Node {
-	t, members := sc.templates(), sc.nodesOf(g)
-	t.Youngest = nil
-	n, _ := t.Of(sc.remembering(g, members), members) // of a group that has a template
-	n.Useless = sc.useless(g)
-	return n
 }
 
 // like is a Node of a group as it is to those that are to come: empty. A Pod of a DaemonSet that did not come to it takes its room there,

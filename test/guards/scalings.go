@@ -159,7 +159,6 @@ var scalings = []Guard{
 	{"wish-outlives-its-request", "2c", autoscale + "whynot.go", ` || n.Request != nil && n.Request.TimedOut`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"daemons-take-what-their-pods-ask-for", "2c", "shared/scheduling/daemon.go", `	if as == nil || `, `	if true || `, "./functions/evaluate-autoscale -run=TestDaemonSets"},
 	{"pods-of-former-templates-say-nothing", "2c", "shared/scheduling/daemon.go", ` || as.Labels[madeFromGeneration] != ds.Annotations[appsv1.DeprecatedTemplateGeneration]`, ``, "./shared/scheduling -run=TestDaemonPods"},
-	{"useless-though-its-daemons-told", "2c", autoscale + "useless.go", `	t.Youngest = nil` + "\n", ``, "./functions/evaluate-autoscale -run=TestDaemonSetWithoutPods"},
 	{"victims-stay-named-without-their-nodes", "2d", autoscale + "removal.go", ` && !sc.naming(r) {`, ` {`, "./functions/evaluate-autoscale -run=TestVictimWhoseNode"},
 	{"system-pods-of-clocks-ahead", "G7", autoscale + "blocking.go", `!machine.TooFar(made, sc.Now, 0)`, `!machine.TooFar(made, made, 0)`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"who-does-not-run-ends-with-no-node", "2d", autoscale + "look.go", `return p.Spec.NodeName != "" && metav1`, `return metav1`, "./functions/evaluate-autoscale -run=TestScenarios"},
