@@ -206,6 +206,16 @@ func (sc *scan) budgets() budgets {
 	return b
 }
 
+// evicted returns the Pods that have to be evicted before a candidate is empty, however unimportant they are: whoever drains it for the
+// Machine that is given up keeps to the budgets of these as well.
+func (sc *scan) evicted(c candidate) []*corev1.Pod {
+	if len(sc.lesser[c.node.Name]) == 0 { // as nearly always
+		return c.own
+	}
+	lesser := slices.DeleteFunc(slices.Clone(sc.lesser[c.node.Name]), func(p *corev1.Pod) bool { return sc.stays(p) || p.DeletionTimestamp != nil })
+	return slices.Concat(c.own, lesser)
+}
+
 // twice returns the reason if several budgets cover a Pod: the API server refuses to evict it for as long as they do, however
 // much each of them allows.
 func (sc *scan) twice(p *corev1.Pod) string { return twice(sc.charged(p)) }

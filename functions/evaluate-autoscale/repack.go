@@ -76,7 +76,7 @@ func (sc *scan) busy() bool {
 
 // movable reports whether the Pods of a Node may be moved at all, so that it can go.
 func (sc *scan) movable(c candidate) bool {
-	return !sc.newerLedger(c.group) && sc.stuck(c) == "" && sc.budgets().short(sc, c.own) == "" && c.ready
+	return !sc.newerLedger(c.group) && sc.stuck(c) == "" && sc.budgets().short(sc, sc.evicted(c)) == "" && c.ready
 }
 
 // priced reports whether a Node costs what the next one of its group does: none does that came before its set was given another type.

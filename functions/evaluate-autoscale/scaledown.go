@@ -107,7 +107,7 @@ func (sc *scan) findUnneeded(r room) (unneeded []candidate) {
 			unremovable++
 			continue
 		}
-		left.spend(sc, c.own)
+		left.spend(sc, sc.evicted(c))
 		if c.since.IsZero() {
 			c.since = sc.now().Time
 		}
@@ -127,7 +127,7 @@ func (sc *scan) unmovable(c candidate, mover *scheduling.Mover, left budgets) st
 	if mover.Taken(c.place) {
 		return whyOther + "pods of other nodes are to move here"
 	}
-	if why := left.short(sc, c.own); why != "" {
+	if why := left.short(sc, sc.evicted(c)); why != "" {
 		return why
 	}
 	if why := mover.Clear(c.place, c.pods); why != "" {

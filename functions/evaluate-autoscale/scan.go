@@ -35,6 +35,7 @@ type scan struct {
 	unbound  []*corev1.Pod                 // that no Node has
 	buffers  []*buffer
 	leavers  map[string]bool           // by Node name: some Pod is on its way out
+	lesser   map[string][]*corev1.Pod  // by Node name: Pods that run there and keep no Node
 	youngest map[types.UID]*corev1.Pod // by DaemonSet
 	machines map[types.UID]*machine.Machine
 	goes     map[*corev1.Node]bool // its Machine, of a group, is on its way out
@@ -131,7 +132,7 @@ func (sc *scan) tenants() {
 	at, names, counts := map[string]int{}, []string{}, []int{}
 	homes := make([]int, len(sc.Pods))
 	briefs := make([]scheduling.Brief, len(sc.Pods))
-	sc.leavers, sc.youngest = map[string]bool{}, map[types.UID]*corev1.Pod{}
+	sc.leavers, sc.lesser, sc.youngest = map[string]bool{}, map[string][]*corev1.Pod{}, map[types.UID]*corev1.Pod{}
 	var looked scheduling.Briefs
 	for i, p := range sc.Pods {
 		homes[i] = -1
@@ -140,7 +141,11 @@ func (sc *scan) tenants() {
 		}
 		sc.compareAge(p)
 		node := sc.placeOf(p)
-		if node == "" || finished(p) || sc.expendable(p) {
+		if node == "" || finished(p) {
+			continue
+		}
+		if sc.expendable(p) {
+			sc.lesser[p.Spec.NodeName] = append(sc.lesser[p.Spec.NodeName], p)
 			continue
 		}
 		n, known := at[node]

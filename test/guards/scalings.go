@@ -149,7 +149,7 @@ var scalings = []Guard{
 	{"surplus-counts-in-the-limits", "2d", autoscale + "limits.go", `int64(max(0, g.target-g.ready-g.unready-g.starting))`, `int64(g.target-g.ready-g.unready-g.starting)`, "./functions/evaluate-autoscale -run=TestSurplus"},
 	{"sets-that-go-are-not-waited-for", "2d", autoscale + "machineautoscaler.go", ` && m.DeletionTimestamp == nil && (set`, ` && (set`, "./functions/evaluate-autoscale -run=TestMachineAutoscalerDoes"},
 	{"nothing-comes-for-who-cannot-go", "2d", autoscale + "repack.go", ` && sc.stuck(c) == ""`, ``, "./functions/evaluate-autoscale -run=TestNothingComes"},
-	{"nothing-comes-beyond-disruption-budgets", "2d", autoscale + "repack.go", ` && sc.budgets().short(sc, c.own) == ""`, ``, "./functions/evaluate-autoscale -run=TestNothingComes"},
+	{"nothing-comes-beyond-disruption-budgets", "2d", autoscale + "repack.go", ` && sc.budgets().short(sc, sc.evicted(c)) == ""`, ``, "./functions/evaluate-autoscale -run=TestNothingComes"},
 	{"nothing-is-replaced-while-pods-wait", "2d", autoscale + "repack.go", ` || sc.busy() {`, ` {`, "./functions/evaluate-autoscale -run=TestNothingComes"},
 	{"search-ends-where-fewer-lead-nowhere", "2c", "shared/binpack/knapsack.go", `				break // with fewer`, `				continue // with fewer`, "./shared/binpack -run=TestSearchDoes"},
 	{"bound-of-a-search-that-was-cut-off", "2c", "shared/binpack/knapsack.go", `	if l.steps < k.until {`, `	if true {`, "./shared/binpack -run=TestFullestBin"},
@@ -162,4 +162,5 @@ var scalings = []Guard{
 	{"victims-stay-named-without-their-nodes", "2d", autoscale + "removal.go", ` && !sc.naming(r) {`, ` {`, "./functions/evaluate-autoscale -run=TestVictimWhoseNode"},
 	{"system-pods-of-clocks-ahead", "G7", autoscale + "blocking.go", `!machine.TooFar(made, sc.Now, 0)`, `!machine.TooFar(made, made, 0)`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"who-does-not-run-ends-with-no-node", "2d", autoscale + "look.go", `return p.Spec.NodeName != "" && metav1`, `return metav1`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"budgets-of-who-keeps-no-node", "2d", autoscale + "blocking.go", `return slices.Concat(c.own, lesser)`, `return slices.Concat(c.own, lesser[:0])`, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
