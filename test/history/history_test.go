@@ -37,6 +37,7 @@ const (
 	deletes      // people delete Machines
 	rough        // all calls fail alike, also those without which little goes on
 	restored     // the API server's storage is set back
+	emptied      // lists lack most of what there is
 	story        // nothing special: people scale up, delete a Machine, scale down
 )
 
@@ -114,6 +115,8 @@ func (c class) run(config sim.Config, seed uint64) error {
 		strategy = sim.NewRough(seed)
 	case restored:
 		strategy = sim.NewRestores(seed, config.Steps)
+	case emptied:
+		strategy = sim.Shorts{Swarm: sim.NewSwarm(seed)}
 	case swarm:
 	}
 	if c.faults != nil {

@@ -3,6 +3,7 @@
 package history
 
 import (
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -99,3 +100,24 @@ func unchecks(c *sim.Config) { c.Unchecks = true }
 var healsUnasked = ofMachines(func(s snapshot.Snapshot, m *machine.Machine) bool {
 	return len(s.HealthChecks) == 0 && alive(s, m)
 }, deleteMachine)
+
+// shorts lets lists lack most of what there is.
+func shorts(c *sim.Config) { c.Shorts = true }
+
+// believesLists does not know how much lists held the last time.
+func believesLists(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		for i, cm := range s.ConfigMaps {
+			state, err := autoscaling.ParseState(cm.Data[autoscaling.StateKey])
+			if cm.Name != machine.ConfigMapStatus || err != nil {
+				continue
+			}
+			c := cm.DeepCopy()
+			state.Seen = autoscaling.Seen{}
+			c.Data[autoscaling.StateKey] = state.String()
+			next.ConfigMaps[i] = c
+		}
+		return next
+	})
+}

@@ -52,7 +52,9 @@ func (p *Play) autoscaling() []plan.Object {
 	ma.Spec.ScaleTargetRef.APIVersion, ma.Spec.ScaleTargetRef.Kind, ma.Spec.ScaleTargetRef.Name = "machine.openshift.io/v1beta1", "MachineSet", setName
 	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: "app", UID: "app"}}
 	rs.Spec.Replicas = new(int32(1))
-	p.pods = 1
+	if p.pods = 1; p.Shorts {
+		p.pods = fewestShort
+	}
 	all := []plan.Object{p.settings(), ma, rs, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workload}}}
 	if p.hosts == nil && p.Nodes == 0 { // where there are but few hosts, or Nodes allowed, nobody can keep all Pods and lose one
 		all = append(all, budget())

@@ -6,7 +6,7 @@ import "testing"
 
 // Fewer Nodes are allowed in all than the bounds of the set allow (R-S4).
 func TestSwarmOfFewNodes(t *testing.T) { //nolint:paralleltest // it uses all cores
-	campaign(t, "swarm, few nodes", 200, 0.1, func(seed uint64) (Config, *Script) {
+	campaign(t, "swarm, few nodes", 150, 0.1, func(seed uint64) (Config, *Script) {
 		return Config{Level: Scaling, Steps: steps(seed), Nodes: numMasters + 1 + int(seed%3)}, &Script{Strategy: NewSwarm(seed)}
 	})
 }
@@ -37,5 +37,12 @@ func TestSwarmOfHooks(t *testing.T) { //nolint:paralleltest // it uses all cores
 func TestSwarmOfChecks(t *testing.T) { //nolint:paralleltest // it uses all cores
 	campaign(t, "swarm, checks", 200, 0.1, func(seed uint64) (Config, *Script) {
 		return Config{Level: Healing + Level(seed%2), Steps: steps(seed), Unchecks: true}, &Script{Strategy: Unchecks{NewSwarm(seed)}}
+	})
+}
+
+// Lists of Pods, or of Nodes, lack most of what there is for a while, as an empty cache does (R-B23, G8).
+func TestSwarmOfShortLists(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, short lists", 100, 0, func(seed uint64) (Config, *Script) {
+		return Config{Level: Scaling, Steps: steps(seed), Shorts: true}, &Script{Strategy: Shorts{NewSwarm(seed)}}
 	})
 }

@@ -92,6 +92,7 @@ type proc struct {
 	nodes   []*corev1.Node     // and these
 	pods    int                // and as many of these
 	overdue bool               // the autoscaler's records, as it last read them: a request that is open has timed out
+	short   bool               // its list, as it last read it, lacked most of what there was
 	looked  time.Time          // by the cloud's clock: when the cloud last told it what there is
 
 	set      *machine.MachineSet // as it last read it
@@ -178,6 +179,7 @@ func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapsh
 		if err := c.Answer(ctx, &seen, q); err != nil {
 			return s, err
 		}
+		seen = c.q.play.cutDown(c.q, q, seen)
 		switch q.Kind {
 		case "Pod":
 			c.q.pods = len(seen.Pods)

@@ -76,6 +76,22 @@ func (s Unchecks) Pick(p *Play, k Kind, n int) int {
 	return s.Swarm.Pick(p, k, n)
 }
 
+// Shorts is a swarm in which lists soon lack most of what there is, once there is much.
+type Shorts struct{ *Swarm }
+
+// Pick implements [Strategy].
+func (s Shorts) Pick(p *Play, k Kind, n int) int {
+	switch due := p.short.kind == "" && p.steps%20 == 19; {
+	case k == KindBefore:
+		return n - 1
+	case due && k == KindWhat:
+		return whatUser
+	case due && k == KindUser:
+		return userShort
+	}
+	return s.Swarm.Pick(p, k, n)
+}
+
 // Uncheck lets people do nothing but take the check away, or make it anew.
 type Uncheck struct{}
 

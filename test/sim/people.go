@@ -14,6 +14,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -50,13 +51,14 @@ const (
 	numUser
 )
 
-// userMove is what people do too where there are two sets, userCheck where they take the check away. No world has both.
-const userMove, userCheck = numUser, numUser
+// userMove is what people do too where there are two sets, userCheck where they take the check away, userShort is what happens to lists
+// where they may lack something. No world has two of these.
+const userMove, userCheck, userShort = numUser, numUser, numUser
 
 // user lets a person do something.
 func (p *Play) user() {
 	n := numUser
-	if p.Moves || p.Unchecks {
+	if p.Moves || p.Unchecks || p.Shorts {
 		n++
 	}
 	p.does(p.pick(KindUser, n))
@@ -98,9 +100,12 @@ func (p *Play) does(what int) {
 	case userSick, userSilent, userVanish:
 		p.illness(what)
 	case userMove:
-		if p.Unchecks {
+		switch {
+		case p.Unchecks:
 			p.uncheck()
-		} else {
+		case p.Shorts:
+			p.shorten([]plan.Kind{"Pod", "Node"}[p.pick(KindWhich, 2)])
+		default:
 			p.move()
 		}
 	case userNode:

@@ -98,6 +98,7 @@ type Config struct {
 	Neighbor int                                       // Machines that a second set wants, which people leave alone; 0: there is none
 	Broad    bool                                      // the second set's selector is of all Machines
 	Moves    bool                                      // people move Machines from one set to the other
+	Shorts   bool                                      // lists may lack most of what there is for a while; there are many Pods
 	Unchecks bool                                      // people take the check away, and make it anew
 	Nodes    int                                       // as many are allowed in all; 0: as many as there may be Machines
 	NoStory  bool                                      // people do nothing of themselves

@@ -215,7 +215,7 @@ func (p *Play) takeAway() {
 		}
 	}
 	for _, n := range memory.List[*corev1.Node](p.API) {
-		if _, _, marked := machine.AnnotatedMachine(n); !marked && !there[n.Spec.ProviderID] {
+		if _, _, marked := machine.AnnotatedMachine(n); !marked && n.Spec.ProviderID != "" && !there[n.Spec.ProviderID] {
 			p.forget(n.Spec.ProviderID)
 		}
 	}

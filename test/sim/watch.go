@@ -61,6 +61,7 @@ type watch struct {
 	collected      bool                    // Kubernetes deleted, or released, what the set owned
 	lagging        bool                    // the cloud's lists always lag
 	beside         neighbor                // the second set
+	short          shortList               // the while in which lists lack most of what there is
 	limited        bool                    // the cloud had no room for all
 	spoilt         bool                    // people wrote a spec that no cloud can read
 	backup         struct {
@@ -145,6 +146,7 @@ func (p *Play) watchWrite(q *proc, a plan.Action, old plan.Object, err error) {
 		return
 	}
 	p.watchPaused(q, a, old)
+	p.watchShort(q, a)
 	if p.watchNeighbor(q, a, old) {
 		return
 	}
