@@ -176,6 +176,9 @@ var controls = []control{
 	{"^R-S10: .* of the neighbor in flight", sim.Healing, nil, of(repair, selectsAll, hypochondriac), beside, story, nil},
 	{"^R-S11: .* of the neighbor$", sim.Scaling, nil, of(autoscale, taintsAnybody), beside, story, nil},
 	{"^R-L1: .* of the neighbor, which wants", sim.Machines, nil, of(scale, overlooksSecond), beside, story, nil},
+	// of a second namespace
+	{"^R-S4: .* the neighbor has", sim.Machines, nil, of(scale, sizesByName), apart, story, nil},
+	{"^R-S6: .* deletes .* of the neighbor", sim.Healing, nil, of(repair, checksByName), apart, swarm, nil},
 	// of lists that lack most of what there is
 	{"^R-S12: .* by a list that lost all Pods", sim.Scaling, nil, of(autoscale, believesLists), shorts, emptied, nil},
 	{"^R-S14: in an hour", sim.Machines, nil, of(link, nowAndThen), nil, swarm, nil},

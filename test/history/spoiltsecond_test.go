@@ -73,3 +73,34 @@ func overlooksSecond(f function.Function) function.Function {
 		return next
 	})
 }
+
+// apart puts the second set, and a check, in a namespace of their own, by the names of the first ones.
+func apart(c *sim.Config) { beside(c); c.Apart = true }
+
+// sizesByName knows how large a set is to be by its name, whatever its namespace.
+func sizesByName(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		most := map[string]int32{}
+		for _, set := range s.MachineSets {
+			most[set.Name] = max(most[set.Name], *set.Spec.Replicas)
+		}
+		return sets(s, func(set *machine.MachineSet) { set.Spec.Replicas = new(most[set.Name]) })
+	})
+}
+
+// checksByName knows what a check wants by its name, whatever its namespace.
+func checksByName(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		for i, h := range s.HealthChecks {
+			at := slices.IndexFunc(s.HealthChecks, func(o *machine.MachineHealthCheck) bool { return o.Name == h.Name && o.Namespace != h.Namespace })
+			if at < 0 || h.Namespace == machine.Namespace {
+				continue
+			}
+			c := h.DeepCopy()
+			c.Spec = *s.HealthChecks[at].Spec.DeepCopy()
+			next.HealthChecks[i] = c
+		}
+		return next
+	})
+}

@@ -45,7 +45,7 @@ func parse(line string) (Call, error) {
 
 // kept forgets a name that no right depends on.
 func (c Call) kept() Call {
-	if c.Namespace != machine.Namespace || !slices.Contains([]string{"configmaps", "secrets"}, c.Resource) || c.Verb == "create" || c.Verb == "list" {
+	if c.Namespace != machine.Namespace && c.Namespace != elsewhere || !slices.Contains([]string{"configmaps", "secrets"}, c.Resource) || c.Verb == "create" || c.Verb == "list" {
 		c.Name = ""
 	}
 	return c

@@ -23,7 +23,9 @@ type heard struct {
 }
 
 // as returns the API server for a function.
-func (w *World) as(function string) heard { return heard{w.API.As(function), function} }
+func (w *World) as(function string) heard {
+	return heard{w.API.As(function, w.Namespaces...), function}
+}
 
 func (h heard) tell(what any) {
 	if Asked != nil {

@@ -13,7 +13,7 @@ func TestSwarmOfFewNodes(t *testing.T) { //nolint:paralleltest // it uses all co
 
 // A second set is there, which people leave alone: nobody takes one set's Machines for the other's (R-S4, R-S5, R-S6).
 func TestSwarmBesideANeighbor(t *testing.T) { //nolint:paralleltest // it uses all cores
-	campaign(t, "swarm, a neighbor", 200, 0.15, func(seed uint64) (Config, *Script) {
+	campaign(t, "swarm, a neighbor", 150, 0.15, func(seed uint64) (Config, *Script) {
 		return Config{Level: Level(seed % numLevels), Steps: steps(seed), Neighbor: 1 + int(seed/numLevels%2)}, &Script{Strategy: NewSwarm(seed)}
 	})
 }
@@ -44,5 +44,12 @@ func TestSwarmOfChecks(t *testing.T) { //nolint:paralleltest // it uses all core
 func TestSwarmOfShortLists(t *testing.T) { //nolint:paralleltest // it uses all cores
 	campaign(t, "swarm, short lists", 100, 0, func(seed uint64) (Config, *Script) {
 		return Config{Level: Scaling, Steps: steps(seed), Shorts: true}, &Script{Strategy: Shorts{NewSwarm(seed)}}
+	})
+}
+
+// A second set is in another namespace, where everything has the names and labels that it has in the first (R-S3, R-S4, R-S6).
+func TestSwarmOfNamespaces(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, namespaces", 100, 0.15, func(seed uint64) (Config, *Script) {
+		return Config{Level: Level(seed % numLevels), Steps: steps(seed), Neighbor: 1 + int(seed/numLevels%2), Apart: true}, &Script{Strategy: NewSwarm(seed)}
 	})
 }

@@ -188,8 +188,8 @@ func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapsh
 		case "ConfigMap":
 			c.q.overdue = c.q.play.outwaited()
 		case "MachineSet":
-			if q.Name != neighborName {
-				c.q.set, c.q.rebuilds = seen.MachineSet(machine.Namespace, setName), c.q.play.rebuilds
+			if p := c.q.play; q.Name == "" || q.Name != p.secondSet() || q.Namespace != p.secondSpace() {
+				c.q.set, c.q.rebuilds = seen.MachineSet(machine.Namespace, setName), p.rebuilds
 			}
 		default:
 		}

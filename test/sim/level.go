@@ -65,7 +65,11 @@ const (
 // setUp makes the world.
 func (p *Play) setUp() {
 	c := p.Cloud
-	kind := p.pick(KindCloud, 3) // with tokens, without, bare metal
+	kinds := 3   // with tokens, without, bare metal
+	if p.Apart { // hosts are where their Machines are
+		kinds--
+	}
+	kind := p.pick(KindCloud, kinds)
 	c.Untokened = kind == withoutTokens
 	lag := p.pick(KindLag, 4)
 	c.Lag, p.lagging = []time.Duration{0, 10 * time.Second, 30 * time.Second, 30 * time.Second}[lag], lag == allLag
@@ -78,8 +82,7 @@ func (p *Play) setUp() {
 	}
 	replicas := int32(1 + p.pick(KindWorld, 3))
 	p.policy = []string{"", "Newest", "Oldest"}[p.pick(KindWorld, 3)]
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: credentials}, Data: map[string][]byte{"key": []byte(Canary), "userData": []byte(Canary)}}
-	p.API.PutSecret(secret)
+	p.API.PutSecret(secretOf(machine.Namespace, Canary))
 	p.put(p.newSet(replicas))
 	p.neighborUp()
 	if p.other = versions[p.pick(KindWorld, len(versions))]; p.other != nil {
@@ -145,7 +148,7 @@ func (p *Play) put(objects ...plan.Object) {
 	}
 }
 
-func checkOf(strict bool) plan.Object {
+func checkOf(strict bool) *machine.MachineHealthCheck {
 	h := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "workers", Annotations: map[string]string{
 		machine.AnnotationStormCooldown: "30s",
 	}}}

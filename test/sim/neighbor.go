@@ -37,17 +37,20 @@ func (p *Play) neighborUp() {
 	if p.Neighbor == 0 {
 		return
 	}
-	set := p.setNamed(neighborName, int32(p.Neighbor))
+	set := p.setNamed(p.secondSet(), int32(p.Neighbor))
+	if set.Namespace = p.secondSpace(); p.Apart {
+		p.moveIn()
+	}
 	if p.Broad {
 		set.Spec.Selector.MatchLabels = map[string]string{machine.LabelCluster: "sim"}
 	}
 	p.put(set)
 	p.beside = neighbor{uid: p.second().UID, lost: map[types.UID]bool{}}
-	p.tracef("beside it %s wants %d", neighborName, p.Neighbor)
+	p.tracef("beside it %s/%s wants %d", p.secondSpace(), p.secondSet(), p.Neighbor)
 }
 
 func (p *Play) second() *machine.MachineSet {
-	return memory.Get[*machine.MachineSet](p.API, machine.Namespace, neighborName)
+	return memory.Get[*machine.MachineSet](p.API, p.secondSpace(), p.secondSet())
 }
 
 // neighbors reports whether a Machine is the second set's.
@@ -169,7 +172,7 @@ func (p *Play) forgotten(m *machine.Machine) bool {
 }
 
 // secondName is what the neighbor's Machine of an ordinal is called.
-func (p *Play) secondName(k int) string { return nameIn(neighborName, p.beside.uid, k) }
+func (p *Play) secondName(k int) string { return nameIn(p.secondSet(), p.beside.uid, k) }
 
 func (p *Play) watchNeighborMade(q *proc, m *machine.Machine) {
 	l, err := ledgerOf(p.second())
@@ -224,6 +227,9 @@ func (p *Play) belongs(old, now *machine.Machine) bool {
 		return setName
 	}
 	label := old.Labels[machine.LabelMachineSet]
+	if old.Namespace == elsewhere { // where labels say the same
+		label = neighborName
+	}
 	if ownerOf(now) != "" {
 		return of(now) == label || p.Broad && p.neighbors(now)
 	}
@@ -238,7 +244,7 @@ func (p *Play) staysAt(q *proc, l machine.Ledger, k int) bool {
 	for _, m := range p.machines() {
 		if p.secondAt(l, k, m) {
 			since, put := p.back[m.UID]
-			stays = m.DeletionTimestamp == nil && p.neighbors(m) && (p.Broad || m.Labels[machine.LabelMachineSet] == neighborName) && !(put && q.id <= since)
+			stays = m.DeletionTimestamp == nil && p.neighbors(m) && (p.Broad || m.Labels[machine.LabelMachineSet] == p.secondSet()) && !(put && q.id <= since)
 		}
 	}
 	return stays

@@ -96,6 +96,7 @@ type Config struct {
 	Masters  bool                                      // the control plane has Machines too
 	Early    bool                                      // people's hooks hold Machines before they are drained, not after it
 	Neighbor int                                       // Machines that a second set wants, which people leave alone; 0: there is none
+	Apart    bool                                      // the second set is in a namespace of its own, and has all names and labels of the first
 	Broad    bool                                      // the second set's selector is of all Machines
 	Moves    bool                                      // people move Machines from one set to the other
 	Shorts   bool                                      // lists may lack most of what there is for a while; there are many Pods

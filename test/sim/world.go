@@ -30,6 +30,8 @@ type World struct {
 	API       *memory.Server
 	Cloud     *cloud.Cloud
 	Functions []function.Function
+	// Namespaces are those that functions serve; nil is the usual one.
+	Namespaces []string
 	// Open gives a function its view of the API; nil is the plain one. Tests put faults into it.
 	Log *slog.Logger
 
