@@ -176,6 +176,11 @@ var controls = []control{
 	{"^R-S10: .* of the neighbor in flight", sim.Healing, nil, of(repair, selectsAll, hypochondriac), beside, story, nil},
 	{"^R-S11: .* of the neighbor$", sim.Scaling, nil, of(autoscale, taintsAnybody), beside, story, nil},
 	{"^R-L1: .* of the neighbor, which wants", sim.Machines, nil, of(scale, overlooksSecond), beside, story, nil},
+	// of the budget that checks and the autoscaler share
+	{"^R-S10: .* disrupts .* without a slot", sim.Scaling, nil, of(autoscale, forgetsSlots), budget, swarm, nil},
+	{"^R-S10: .* disrupts .* at once", sim.Healing, nil, of(repair, unlimited), budget, ailing, nil},
+	{"^R-S10: .* disrupts .* at once", sim.Scaling, nil, of(autoscale, unlimited), budget, swarm, nil},
+	{"^R-S10: .* disrupts .* within an hour", sim.Scaling, nil, of(autoscale, unlimited), hourly, swarm, nil},
 	// of a second namespace
 	{"^R-S4: .* the neighbor has", sim.Machines, nil, of(scale, sizesByName), apart, story, nil},
 	{"^R-S6: .* deletes .* of the neighbor", sim.Healing, nil, of(repair, checksByName), apart, swarm, nil},

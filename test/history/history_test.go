@@ -38,6 +38,7 @@ const (
 	rough        // all calls fail alike, also those without which little goes on
 	restored     // the API server's storage is set back
 	emptied      // lists lack most of what there is
+	ailing       // there is much, and it falls ill
 	story        // nothing special: people scale up, delete a Machine, scale down
 )
 
@@ -115,6 +116,8 @@ func (c class) run(config sim.Config, seed uint64) error {
 		strategy = sim.NewRough(seed)
 	case restored:
 		strategy = sim.NewRestores(seed, config.Steps)
+	case ailing:
+		strategy = sim.NewAils(seed)
 	case emptied:
 		strategy = sim.Shorts{Swarm: sim.NewSwarm(seed)}
 	case swarm:

@@ -3,6 +3,8 @@
 package history
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -117,6 +119,42 @@ func believesLists(f function.Function) function.Function {
 			state.Seen = autoscaling.Seen{}
 			c.Data[autoscaling.StateKey] = state.String()
 			next.ConfigMaps[i] = c
+		}
+		return next
+	})
+}
+
+// budget allows one disruption at once, hourly one within an hour.
+func budget(c *sim.Config) { c.Budget, c.Hourly = 1, 3 }
+func hourly(c *sim.Config) { c.Budget, c.Hourly = 2, 1 }
+
+// unlimited does not see how many disruptions people allow.
+func unlimited(f function.Function) function.Function {
+	return disruptions(f, func(data map[string]string) {
+		delete(data, machine.DisruptionAtMax)
+		delete(data, machine.DisruptionHour)
+	})
+}
+
+// forgetsSlots stores no slot.
+func forgetsSlots(f function.Function) function.Function {
+	return written(func(old, now *corev1.ConfigMap) {
+		if now.Name == machine.ConfigMapDisrupt {
+			now.Data[machine.DisruptionKey] = ""
+		}
+	})(f)
+}
+
+// disruptions changes what the record of disruptions is read as.
+func disruptions(f function.Function, change func(map[string]string)) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		for i, cm := range s.ConfigMaps {
+			if cm.Name == machine.ConfigMapDisrupt {
+				c := cm.DeepCopy()
+				change(c.Data)
+				next.ConfigMaps[i] = c
+			}
 		}
 		return next
 	})

@@ -20,7 +20,7 @@ func TestSwarmBesideANeighbor(t *testing.T) { //nolint:paralleltest // it uses a
 
 // People move Machines from one of two sets to the other; every other time the second one's selector is of the first one's Machines too.
 func TestSwarmOfMoves(t *testing.T) { //nolint:paralleltest // it uses all cores
-	campaign(t, "swarm, moves", 200, 0.15, func(seed uint64) (Config, *Script) {
+	campaign(t, "swarm, moves", 150, 0.15, func(seed uint64) (Config, *Script) {
 		c := Config{Level: Level(seed % numLevels), Steps: steps(seed), Neighbor: 1 + int(seed/numLevels%2), Moves: true, Broad: seed%2 == 1}
 		return c, &Script{Strategy: Moves{NewSwarm(seed)}}
 	})
@@ -28,14 +28,14 @@ func TestSwarmOfMoves(t *testing.T) { //nolint:paralleltest // it uses all cores
 
 // Hooks hold Machines before they are drained (R-S7).
 func TestSwarmOfHooks(t *testing.T) { //nolint:paralleltest // it uses all cores
-	campaign(t, "swarm, hooks", 200, 0.1, func(seed uint64) (Config, *Script) {
+	campaign(t, "swarm, hooks", 150, 0.1, func(seed uint64) (Config, *Script) {
 		return Config{Level: Level(seed % numLevels), Steps: steps(seed), Early: true}, &Script{Strategy: Hooks{NewSwarm(seed)}}
 	})
 }
 
 // People take the check away, and make it anew: what is ill then is nobody's to delete (R-S6).
 func TestSwarmOfChecks(t *testing.T) { //nolint:paralleltest // it uses all cores
-	campaign(t, "swarm, checks", 200, 0.1, func(seed uint64) (Config, *Script) {
+	campaign(t, "swarm, checks", 150, 0.1, func(seed uint64) (Config, *Script) {
 		return Config{Level: Healing + Level(seed%2), Steps: steps(seed), Unchecks: true}, &Script{Strategy: Unchecks{NewSwarm(seed)}}
 	})
 }
@@ -51,5 +51,12 @@ func TestSwarmOfShortLists(t *testing.T) { //nolint:paralleltest // it uses all 
 func TestSwarmOfNamespaces(t *testing.T) { //nolint:paralleltest // it uses all cores
 	campaign(t, "swarm, namespaces", 100, 0.15, func(seed uint64) (Config, *Script) {
 		return Config{Level: Level(seed % numLevels), Steps: steps(seed), Neighbor: 1 + int(seed/numLevels%2), Apart: true}, &Script{Strategy: NewSwarm(seed)}
+	})
+}
+
+// The cluster's budget allows few disruptions, which checks and the autoscaler share (R-S10, G8).
+func TestSwarmOfFewDisruptions(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, budget", 100, 0, func(seed uint64) (Config, *Script) {
+		return Config{Level: Healing + Level(seed%2), Steps: steps(seed), Budget: 1 + int(seed/2%2), Hourly: 3 - 2*int(seed/2%2)}, &Script{Strategy: NewAils(seed)}
 	})
 }

@@ -76,6 +76,24 @@ func (s Unchecks) Pick(p *Play, k Kind, n int) int {
 	return s.Swarm.Pick(p, k, n)
 }
 
+// Ails is a swarm in which there is much, and what there is falls ill.
+type Ails struct{ *Swarm }
+
+// NewAils returns the strategy of one seed.
+func NewAils(seed uint64) Ails {
+	s := NewSwarm(seed)
+	s.ills, s.what[whatUser], s.what[whatTime] = true, max(s.what[whatUser], 3), max(s.what[whatTime], 1)
+	return Ails{s}
+}
+
+// Pick implements [Strategy].
+func (s Ails) Pick(p *Play, k Kind, n int) int {
+	if k == KindBefore {
+		return n - 1
+	}
+	return s.Swarm.Pick(p, k, n)
+}
+
 // Shorts is a swarm in which lists soon lack most of what there is, once there is much.
 type Shorts struct{ *Swarm }
 

@@ -47,6 +47,7 @@ func TestViolationsAreKeptAsPrinted(t *testing.T) {
 		"sleeper":   {Config{Level: Machines, Steps: 60, Frozen: true}, func(seed uint64) Strategy { return NewSleeper(seed, 60) }},
 		"neighbor":  {Config{Level: Machines, Steps: 60, Neighbor: 1}, func(seed uint64) Strategy { return NewSwarm(seed) }},
 		"apart":     {Config{Level: Healing, Steps: 60, Neighbor: 1, Apart: true}, func(seed uint64) Strategy { return NewSwarm(seed) }},
+		"budget":    {Config{Level: Healing, Steps: 60, Budget: 2, Hourly: 1}, func(seed uint64) Strategy { return NewAils(seed) }},
 		"moves":     {Config{Level: Machines, Steps: 60, Neighbor: 1, Moves: true}, func(seed uint64) Strategy { return Moves{NewSwarm(seed)} }},
 		"few Nodes": {Config{Level: Scaling, Steps: 60, Nodes: numMasters + 2}, func(seed uint64) Strategy { return NewSwarm(seed) }},
 		"hooks":     {Config{Level: Machines, Steps: 60, Early: true}, func(seed uint64) Strategy { return Hooks{NewSwarm(seed)} }},

@@ -97,6 +97,7 @@ func (p *Play) setUp() {
 	if p.Level >= Scaling {
 		p.put(p.autoscaling()...)
 	}
+	p.limitBudget()
 	p.before = []int{0, 1, 2, 3, 5, 8}[p.pick(KindBefore, 6)]
 	p.mastersUp()
 	p.wanted(replicas)

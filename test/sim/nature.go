@@ -137,6 +137,8 @@ func (p *Play) change(o plan.Object, f any) {
 		switch f := f.(type) {
 		case func(*corev1.Node):
 			return memory.Patch(p.API, "", o.GetName(), f)
+		case func(*corev1.ConfigMap):
+			return memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)
 		case func(*corev1.Pod):
 			return memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)
 		case func(*machine.Machine):

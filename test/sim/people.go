@@ -345,6 +345,7 @@ func (p *Play) relent() {
 		p.deleteSet(0)
 	}
 	p.mendAll()
+	p.liftBudget()
 	if p.Unchecks && p.check() == nil {
 		p.uncheck()
 	}

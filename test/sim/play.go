@@ -99,6 +99,8 @@ type Config struct {
 	Apart    bool                                      // the second set is in a namespace of its own, and has all names and labels of the first
 	Broad    bool                                      // the second set's selector is of all Machines
 	Moves    bool                                      // people move Machines from one set to the other
+	Budget   int                                       // so many Machines may automation disrupt at once; 0: as many as without people's word
+	Hourly   int                                       // and so many within an hour
 	Shorts   bool                                      // lists may lack most of what there is for a while; there are many Pods
 	Unchecks bool                                      // people take the check away, and make it anew
 	Nodes    int                                       // as many are allowed in all; 0: as many as there may be Machines

@@ -27,43 +27,44 @@ type watch struct {
 	replicas, most int // wanted now, and at most ever
 	added          int // Machines that people put into the set: they are there beside what the set makes
 	pods           int
-	sick, silent   map[string]bool         // by provider id
-	ailed          map[string]bool         // by provider id: were ill at some time, in whatever way
-	ordered        int                     // replicas that were ever asked for beside those that there were
-	ever           map[int]bool            // ordinals that were active in some committed ledger
-	retired        map[int]bool            // and are not any more, for a cause
-	chosen         map[types.UID]bool      // Machines that were retired for nothing but that others were enough
-	made           map[types.UID]bool      // Machines that were created at an active ordinal
-	back           map[types.UID]int       // Machines that people put back into the set: the last invocation that began before
-	attempts       map[types.UID]int       // by Machine: the first attempt that may be on record from now on
-	overAt         map[string]time.Time    // by token: when the attempt counted as over
-	births         map[string]birth        // by instance
-	hidden         map[string]bool         // instances that some list of the cloud left out
-	emptied        map[types.UID]bool      // Machines that drain-node called drained
-	drains         map[types.UID]bool      // Machines of the control plane whose Nodes were cordoned for it
-	plans          map[string]bool         // that changed the set's replicas
-	enough         map[string]int          // by plan: as many replicas as its maker could want
-	rebuilt        map[int]bool            // invocations that rebuilt the ledger
-	rebuilds       int                     // of the ledger
-	doubts         map[doubt]bool          // what an invocation asked of a cloud and was not answered
-	runs           map[types.UID]string    // by Node: the instance that it was last Ready on
-	unchecked      int                     // the last invocation that began before people took the check away; 0: they never did
-	handed         map[types.UID]int       // by object that people gave another API the say over: the last invocation that began before
-	unanswered     map[request]time.Time   // that were to make instances: until when one may surface
-	flying         map[types.UID]time.Time // Machines that a check has in flight, or had: since when
-	out            map[types.UID]time.Time // Machines that remediate deleted, and nothing is there for them yet: since when
-	seen           int                     // of the cloud's history
-	reset          bool                    // the API server's clock was set, be it right again or not
-	tampered       bool                    // people set records back
-	restored       bool                    // all of them
-	condemned      int                     // the first invocation that begins after people deleted the set; 0: it is as they want it
-	detaches       time.Time               // when the attached volume is detached; zero: somebody needs it where it is
-	collected      bool                    // Kubernetes deleted, or released, what the set owned
-	lagging        bool                    // the cloud's lists always lag
-	beside         neighbor                // the second set
-	short          shortList               // the while in which lists lack most of what there is
-	limited        bool                    // the cloud had no room for all
-	spoilt         bool                    // people wrote a spec that no cloud can read
+	sick, silent   map[string]bool          // by provider id
+	ailed          map[string]bool          // by provider id: were ill at some time, in whatever way
+	ordered        int                      // replicas that were ever asked for beside those that there were
+	ever           map[int]bool             // ordinals that were active in some committed ledger
+	retired        map[int]bool             // and are not any more, for a cause
+	chosen         map[types.UID]bool       // Machines that were retired for nothing but that others were enough
+	made           map[types.UID]bool       // Machines that were created at an active ordinal
+	back           map[types.UID]int        // Machines that people put back into the set: the last invocation that began before
+	attempts       map[types.UID]int        // by Machine: the first attempt that may be on record from now on
+	overAt         map[string]time.Time     // by token: when the attempt counted as over
+	births         map[string]birth         // by instance
+	hidden         map[string]bool          // instances that some list of the cloud left out
+	emptied        map[types.UID]bool       // Machines that drain-node called drained
+	drains         map[types.UID]bool       // Machines of the control plane whose Nodes were cordoned for it
+	plans          map[string]bool          // that changed the set's replicas
+	enough         map[string]int           // by plan: as many replicas as its maker could want
+	rebuilt        map[int]bool             // invocations that rebuilt the ledger
+	rebuilds       int                      // of the ledger
+	doubts         map[doubt]bool           // what an invocation asked of a cloud and was not answered
+	runs           map[types.UID]string     // by Node: the instance that it was last Ready on
+	unchecked      int                      // the last invocation that began before people took the check away; 0: they never did
+	handed         map[types.UID]int        // by object that people gave another API the say over: the last invocation that began before
+	unanswered     map[request]time.Time    // that were to make instances: until when one may surface
+	flying         map[types.UID]time.Time  // Machines that a check has in flight, or had: since when
+	out            map[types.UID]time.Time  // Machines that remediate deleted, and nothing is there for them yet: since when
+	seen           int                      // of the cloud's history
+	reset          bool                     // the API server's clock was set, be it right again or not
+	tampered       bool                     // people set records back
+	restored       bool                     // all of them
+	condemned      int                      // the first invocation that begins after people deleted the set; 0: it is as they want it
+	detaches       time.Time                // when the attached volume is detached; zero: somebody needs it where it is
+	collected      bool                     // Kubernetes deleted, or released, what the set owned
+	lagging        bool                     // the cloud's lists always lag
+	beside         neighbor                 // the second set
+	disrupted      map[types.UID]disruption // by Machine: what automation did to it
+	short          shortList                // the while in which lists lack most of what there is
+	limited        bool                     // the cloud had no room for all
+	spoilt         bool                     // people wrote a spec that no cloud can read
 	backup         struct {
 		set  *machine.MachineSet
 		all  func()
@@ -87,7 +88,7 @@ func (w watch) clone() watch {
 	w.attempts, w.overAt, w.plans, w.drains, w.births = copied(w.attempts), copied(w.overAt), copied(w.plans), copied(w.drains), copied(w.births)
 	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
 	w.unanswered, w.flying, w.out, w.emptied, w.enough = copied(w.unanswered), copied(w.flying), copied(w.out), copied(w.emptied), copied(w.enough)
-	w.hidden, w.beside = copied(w.hidden), w.beside.clone()
+	w.hidden, w.beside, w.disrupted = copied(w.hidden), w.beside.clone(), copied(w.disrupted)
 	return w
 }
 
@@ -147,6 +148,7 @@ func (p *Play) watchWrite(q *proc, a plan.Action, old plan.Object, err error) {
 	}
 	p.watchPaused(q, a, old)
 	p.watchShort(q, a)
+	p.watchBudget(q, a, old)
 	if p.watchNeighbor(q, a, old) {
 		return
 	}
