@@ -41,12 +41,9 @@ func (b *budget) take(sc *scan, r autoscaling.Removal, namespace string) bool {
 	if b.err != nil {
 		return false
 	}
-	ok := b.slots.Holds(r.MachineUID, sc.Now)
-	if !ok {
-		b.slots, ok = b.slots.Take(machine.Slot{Namespace: namespace, Machine: r.Machine, UID: r.MachineUID, By: name}, b.limits, sc.Now, sc.over)
-		b.taken = b.taken || ok
-	}
-	b.wanted[r.MachineUID] = ok
+	next, ok := b.slots.Take(machine.Slot{Namespace: namespace, Machine: r.Machine, UID: r.MachineUID, By: name}, b.limits, sc.Now, sc.over)
+	b.taken = b.taken || ok && !b.slots.Holds(r.MachineUID, sc.Now)
+	b.slots, b.wanted[r.MachineUID] = next, ok
 	return ok
 }
 

@@ -107,14 +107,18 @@ func (d Disruptions) Holds(uid types.UID, now time.Time) bool {
 
 // Take returns d with the slot want added, taken now, and without what is older than an hour. It reports false, and
 // returns d, if the limits do not allow that. Who knows that the Machine of a slot is gone, or is not disrupted after
-// all, says so by over: then it counts for its hour only.
+// all, says so by over: then it counts for its hour only. A Machine that has such a slot keeps it, if there is room for it
+// once more: it may have gone to another meanwhile.
 func (d Disruptions) Take(want Slot, l DisruptionLimits, now time.Time, over func(Slot) bool) (Disruptions, bool) {
 	want.At = metav1.NewTime(now.Truncate(time.Second))
 	next := Disruptions{Schema: disruptionSchema}
-	atOnce := 0
+	atOnce, again := 0, false
 	for _, s := range d.Slots {
 		if s.UID == want.UID && s.current(now) {
-			return d, true
+			if !over(s) {
+				return d, true
+			}
+			again = true
 		}
 		ahead := TooFar(s.At.Time, now, 0) && over(s) // taken by a clock that was ahead: its hour would never end (RELIABILITY G7)
 		if s.UID == want.UID || ahead || !now.Before(s.At.Add(time.Hour)) {
@@ -128,6 +132,9 @@ func (d Disruptions) Take(want Slot, l DisruptionLimits, now time.Time, over fun
 			return d, false
 		}
 		atOnce++
+	}
+	if again {
+		return d, atOnce < l.AtOnce
 	}
 	if atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {
 		return d, false

@@ -13,36 +13,40 @@ import (
 	"pgregory.net/rapid"
 )
 
-// However often whoever asks, no more Machines are disrupted at once, nor within an hour, than the limits say, and of the
+// However often whoever asks, also for what was given back before, no more Machines are disrupted at once, nor within an hour, than the limits say, and of the
 // control plane one (RELIABILITY G8, R-S10).
 func TestDisruptionsNeverExceedTheirLimits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		limits := DisruptionLimits{AtOnce: rapid.IntRange(0, 4).Draw(t, "at once"), PerHour: rapid.IntRange(0, 8).Draw(t, "per hour")}
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		gone := map[types.UID]bool{}
-		over := func(s Slot) bool { return gone[s.UID] }
+		gone, back := map[types.UID]bool{}, map[types.UID]bool{}
+		over := func(s Slot) bool { return gone[s.UID] || back[s.UID] }
 		var d Disruptions
 		var taken []Slot
 		for range 60 {
-			now = now.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "minutes")) * time.Minute)
-			uid := types.UID(fmt.Sprint(rapid.IntRange(0, 12).Draw(t, "machine")))
-			if rapid.IntRange(0, 9).Draw(t, "what") == 0 {
+			now = now.Add(time.Duration(rapid.IntRange(0, 8).Draw(t, "minutes")) * time.Minute)
+			uid := types.UID(fmt.Sprint(rapid.IntRange(0, 8).Draw(t, "machine")))
+			switch rapid.IntRange(0, 9).Draw(t, "what") {
+			case 0:
 				gone[uid] = true
+			case 1:
+				back[uid] = true
+				continue
 			}
 			if gone[uid] {
 				continue
 			}
 			held := d.Holds(uid, now)
 			next, ok := d.Take(Slot{UID: uid, ControlPlane: uid < "3"}, limits, now, over)
-			if ok != next.Holds(uid, now) || held && !ok {
+			if ok != next.Holds(uid, now) && !back[uid] || held && !ok && !back[uid] {
 				t.Fatalf("taken %v, held %v before and %v after", ok, held, next.Holds(uid, now))
 			}
-			d = next
+			d, back[uid] = next, back[uid] && !ok
 			if ok && !held {
 				taken = append(taken, d.Slots[len(d.Slots)-1])
 			}
-			checkLimits(t, taken, limits, now, gone)
+			checkLimits(t, taken, limits, now, over)
 		}
 	})
 }
@@ -66,13 +70,13 @@ func TestEachLimitOfDisruptionsEnds(t *testing.T) {
 }
 
 // checkLimits counts what was taken, independently of how the budget stores it.
-func checkLimits(t *rapid.T, taken []Slot, limits DisruptionLimits, now time.Time, gone map[types.UID]bool) {
+func checkLimits(t *rapid.T, taken []Slot, limits DisruptionLimits, now time.Time, over func(Slot) bool) {
 	atOnce, masters, hour := map[types.UID]bool{}, map[types.UID]bool{}, map[types.UID]bool{}
 	for _, s := range taken {
 		if now.Before(s.At.Add(time.Hour)) {
 			hour[s.UID] = true
 		}
-		if now.Before(s.At.Add(30*time.Minute)) && !gone[s.UID] {
+		if now.Before(s.At.Add(30*time.Minute)) && !over(s) {
 			atOnce[s.UID] = true
 			if s.ControlPlane {
 				masters[s.UID] = true

@@ -54,7 +54,10 @@ var repairs = []Guard{
 	{"nodes-of-the-deleted-are-no-partition", "2f", heal + "limits.go", `		if m.DeletionTimestamp == nil && m.Status`, `		if m.Status`, ""},
 	{"not-ready-for-no-time-is-no-illness", "2f", heal + "understand.go", `	case u.Timeout.Duration == 0 && u.Type == corev1.NodeReady:`, `	case false:`, ""},
 	{"slot-is-taken-once", "G8", words + "disruption.go", `		if s.UID == want.UID && s.current(now) {
-			return d, true
+			if !over(s) {
+				return d, true
+			}
+			again = true
 		}
 `, "", "./shared/machine"},
 	{"power-cycle-needs-no-set", "2f", heal + "admit.go", ` && c.does(f, t) == stepReplace`, ``, ""},
@@ -81,4 +84,5 @@ var repairs = []Guard{
 	{"who-goes-does-not-work", "2f", heal + "settle.go", `t.n != nil && t.reason == "" && t.m.DeletionTimestamp == nil`, `t.n != nil && t.reason == ""`, "./functions/remediate -run=TestScenarios"},
 	{"verdict-stays-on-who-goes", "2f", heal + "status.go", `	if m.DeletionTimestamp != nil || machine.IsPaused(m) || unknown`, `	if machine.IsPaused(m) || unknown`, "./functions/remediate -run=TestScenarios"},
 	{"silent-soon-never-worked", "2f", heal + "check.go", ` || t.silentSoon())`, `)`, "./functions/remediate -run=TestScenarios"},
+	{"slot-that-was-given-back-needs-room", "G8", words + "disruption.go", `		return d, atOnce < l.AtOnce`, `		return d, true`, "./shared/machine -run=TestDisruptions"},
 }
