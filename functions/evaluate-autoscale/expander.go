@@ -172,7 +172,7 @@ func (sc *scan) bySize(options []*option) []int64 {
 		}
 		c := o.template.Status.Allocatable
 		_, gpus := sc.gpus.In(c)
-		out[i] = max(1, c.Cpu().MilliValue()+c.Memory().Value()>>20/4+min(gpus, 1000)*1_000_000)
+		out[i] = max(1, scheduling.Amount(corev1.ResourceCPU, *c.Cpu())+scheduling.Amount(corev1.ResourceMemory, *c.Memory())>>20/4+min(gpus, 1000)*1_000_000)
 	}
 	return out
 }

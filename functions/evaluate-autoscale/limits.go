@@ -4,6 +4,7 @@ package evaluateautoscale
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -22,7 +23,8 @@ type size struct {
 }
 
 func (sc *scan) sizeOf(n *corev1.Node) size {
-	s := size{nodes: 1, cores: (n.Status.Capacity.Cpu().MilliValue() + 999) / 1000, memory: n.Status.Capacity.Memory().Value()}
+	cpu, memory := n.Status.Capacity[corev1.ResourceCPU], n.Status.Capacity[corev1.ResourceMemory]
+	s := size{nodes: 1, cores: (scheduling.Amount(corev1.ResourceCPU, cpu) + 999) / 1000, memory: scheduling.Amount(corev1.ResourceMemory, memory)}
 	g := sc.of[n.UID]
 	t := n.Labels[scheduling.AcceleratorLabel]
 	if t == "" && g != nil { // the Node is there before it carries what its set says
@@ -42,22 +44,28 @@ func (sc *scan) sizeOf(n *corev1.Node) size {
 	return s
 }
 
-// plus returns the sum with times o; times may be negative.
+// plus returns the sum with times o; times may be negative. A sum beyond all numbers is as large as there is one.
 func (s size) plus(o size, times int64) size {
-	s.nodes += times * o.nodes
-	s.cores += times * o.cores
-	s.memory += times * o.memory
+	s.nodes = added(s.nodes, times, o.nodes)
+	s.cores = added(s.cores, times, o.cores)
+	s.memory = added(s.memory, times, o.memory)
 	if len(o.gpus) > 0 {
-		sum := map[string]int64{}
-		for t, n := range s.gpus {
-			sum[t] = n
-		}
+		gpus := map[string]int64{}
+		maps.Copy(gpus, s.gpus)
 		for t, n := range o.gpus {
-			sum[t] += times * n
+			gpus[t] = added(gpus[t], times, n)
 		}
-		s.gpus = sum
+		s.gpus = gpus
 	}
 	return s
+}
+
+func added(n, times, each int64) int64 {
+	const most = math.MaxInt64 / 2 // to which a Node more may be added
+	if exact := float64(n) + float64(times)*float64(each); math.Abs(exact) >= most {
+		return int64(math.Copysign(most, exact))
+	}
+	return n + times*each
 }
 
 // total is the size of the cluster: of all its Nodes, whoever made them, with those that are wanted and not there: late

@@ -22,6 +22,39 @@ func sized(cpu, memory string) size {
 	return (&scan{}).sizeOf(n)
 }
 
+// A kubelet that tells of absurd capacity, or several, make no room (RELIABILITY §4).
+func TestAbsurdNodesMakeNoRoom(t *testing.T) {
+	t.Parallel()
+	sc := &scan{settings: autoscaling.Effective(autoscaling.ClusterAutoscalerSpec{ResourceLimits: &autoscaling.ResourceLimits{
+		Cores: &autoscaling.Range{Max: 48}, Memory: &autoscaling.Range{Max: 156},
+	}})}
+	one := sized("4", "12Gi")
+	for _, absurd := range []string{"9223372036854775", "9223372036854775807", "9e15", "92233720368547758.07k", "7Ei"} {
+		for _, odd := range []size{sized(absurd, "0"), sized("0", absurd)} {
+			for times := range int64(20_000) {
+				if count, _, limits := sc.room(size{}.plus(one, 3).plus(odd, 1+times), one); count != 0 || len(limits) == 0 {
+					t.Fatalf("%s, %d times: room for %d, in the way %q", absurd, 1+times, count, limits)
+				}
+			}
+		}
+	}
+}
+
+// A Pod that asks for more than can be counted asks for more than a Node has (RELIABILITY §4).
+func TestAbsurdRequestsBringNoNode(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{}")
+	w.pool(t, "pool", 0, 9, nil, nil)
+	for i, absurd := range []string{"10e15", "9223372036854776", "9223372036854775807", "92233720368547758.07k"} {
+		w.must(t, w.Put(pending(fmt.Sprint("cpu-", i), epoch.Add(-time.Minute), resources("cpu", absurd))))
+		w.must(t, w.Put(pending(fmt.Sprint("memory-", i), epoch.Add(-time.Minute), resources("memory", absurd))))
+	}
+	w.pass(t, time.Minute)
+	if n := w.replicas("pool")[0]; n != 0 {
+		t.Errorf("%d replicas", n)
+	}
+}
+
 // The arithmetic of the walk-through (SPEC C87, S35, S43, S83): six Nodes with 24 cores and 84 GiB, three of them
 // masters. Four more bring 40 cores of 48, 132 GiB of 156, ten Nodes of twelve; one less would leave the 20 cores that
 // have to stay, but 72 GiB of 80.

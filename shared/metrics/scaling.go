@@ -17,6 +17,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -106,8 +107,11 @@ func currentOf(name corev1.ResourceName) func(snapshot.Snapshot) []point {
 	return func(s snapshot.Snapshot) []point {
 		sum := 0.0
 		for _, n := range s.Nodes {
-			q := n.Status.Capacity[name]
-			sum += float64(q.Value()) // cores are rounded up, as the limits count them
+			amount := scheduling.Amount(name, n.Status.Capacity[name])
+			if name == corev1.ResourceCPU {
+				amount = (amount + 999) / 1000 // as the limits count them
+			}
+			sum += float64(amount)
 		}
 		return []point{{value: sum}}
 	}

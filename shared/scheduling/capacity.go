@@ -61,9 +61,6 @@ func Capacity(a map[string]string) (corev1.ResourceList, bool) {
 	return list, true
 }
 
-// mostOfAll is more than a Node has of anything: of what is above it, no whole numbers are made.
-const mostOfAll = 1e15
-
 // quantity parses an amount greater than zero.
 func quantity(s string) (resource.Quantity, bool) {
 	q, err := autoscaling.ParseQuantity(s)

@@ -34,7 +34,7 @@ func FuzzCapacity(f *testing.F) {
 				continue
 			}
 			for name, q := range n.Status.Allocatable {
-				if v := amount(name, q); q.Sign() <= 0 || v <= 0 {
+				if v := Amount(name, q); q.Sign() <= 0 || v <= 0 {
 					t.Errorf("%s of %s is %d", &q, name, v)
 				}
 			}

@@ -47,8 +47,8 @@ func (g GPUs) In(list corev1.ResourceList) (name corev1.ResourceName, count int6
 		if !g[r] || q.Sign() <= 0 {
 			continue
 		}
-		if name == "" || cmp.Or(cmp.Compare(q.Value(), count), cmp.Compare(name, r)) > 0 {
-			name, count = r, q.Value()
+		if name == "" || cmp.Or(cmp.Compare(Amount(r, q), count), cmp.Compare(name, r)) > 0 {
+			name, count = r, Amount(r, q)
 		}
 	}
 	return name, count

@@ -34,7 +34,7 @@ func (t Templates) outdated(set *machine.MachineSet, n Node) bool {
 		return false
 	}
 	has := n.Status.Capacity
-	if next.Cpu().Cmp(*has.Cpu()) != 0 || !near(next.Memory().Value(), has.Memory().Value(), memoryLost) {
+	if next.Cpu().Cmp(*has.Cpu()) != 0 || !near(Amount(corev1.ResourceMemory, *next.Memory()), Amount(corev1.ResourceMemory, *has.Memory()), memoryLost) {
 		return true
 	}
 	for name, q := range next {

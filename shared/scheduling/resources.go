@@ -118,7 +118,7 @@ func (a *axes) add(v *binpack.Vector, list corev1.ResourceList) (odd corev1.Reso
 	for i, name := range a.names[:podsAxis] { // almost all that most lists have
 		if q, ok := list[name]; ok {
 			known++
-			v[i] = plus(v[i], amount(name, q))
+			v[i] = plus(v[i], Amount(name, q))
 		}
 	}
 	if known == len(list) {
@@ -130,7 +130,7 @@ func (a *axes) add(v *binpack.Vector, list corev1.ResourceList) (odd corev1.Reso
 		if name == a.names[0] || name == a.names[1] {
 			continue
 		}
-		n := amount(name, q)
+		n := Amount(name, q)
 		if n == 0 {
 			continue
 		}
@@ -147,7 +147,7 @@ func (a *axes) add(v *binpack.Vector, list corev1.ResourceList) (odd corev1.Reso
 		if !ok {
 			return name
 		}
-		v[i] = amount(name, list[name])
+		v[i] = Amount(name, list[name])
 	}
 	return ""
 }
@@ -156,18 +156,26 @@ func (a *axes) add(v *binpack.Vector, list corev1.ResourceList) (odd corev1.Reso
 func (a *axes) node(list corev1.ResourceList) (v binpack.Vector) {
 	for i, name := range a.names {
 		if q, ok := list[name]; ok {
-			v[i] = amount(name, q)
+			v[i] = Amount(name, q)
 		}
 	}
 	return v
 }
 
-// amount is a quantity as a whole number: of thousandths for cpu, else of units. Negative ones are none.
-func amount(name corev1.ResourceName, q resource.Quantity) int64 {
+// mostOfAll is more than a Node has, or a Pod asks for, of anything. A quantity far above it would come as a negative number, or as 0.
+const mostOfAll = 1e15
+
+// Amount is a quantity as a whole number, rounded up: of thousandths for cpu, else of units. It is from 0 to 1e15 units, whatever a
+// kubelet or a Pod says.
+func Amount(name corev1.ResourceName, q resource.Quantity) int64 {
+	scale, unit := resource.Scale(0), int64(1)
 	if name == corev1.ResourceCPU {
-		return max(0, q.MilliValue())
+		scale, unit = resource.Milli, 1000
 	}
-	return max(0, q.Value())
+	if q.CmpInt64(mostOfAll) > 0 {
+		return mostOfAll * unit
+	}
+	return max(0, q.ScaledValue(scale))
 }
 
 // unlimited is room for more volumes than any node takes.

@@ -198,7 +198,7 @@ func appendRequests(b []byte, list corev1.ResourceList) []byte {
 		if ok {
 			known++
 		}
-		b = append(strconv.AppendInt(b, amount(name, q), 10), ' ')
+		b = append(strconv.AppendInt(b, Amount(name, q), 10), ' ')
 	}
 	if len(list) == known {
 		return b

@@ -59,7 +59,7 @@ func alike(a, b corev1.ResourceList, tolerance, forMemory float64) bool {
 		if name == corev1.ResourceMemory {
 			limit = forMemory
 		}
-		if !ok || !near(amount(name, q), amount(name, other), limit) {
+		if !ok || !near(Amount(name, q), Amount(name, other), limit) {
 			return false
 		}
 	}

@@ -156,13 +156,13 @@ func (w *World) lackOdd(p *corev1.Pod, n *Node, more []*corev1.Pod) string {
 	used := map[corev1.ResourceName]int64{}
 	for _, other := range slices.Concat(n.Pods, more) {
 		for name, q := range Requests(other) {
-			used[name] += amount(name, q)
+			used[name] = plus(used[name], Amount(name, q))
 		}
 	}
 	want := Requests(p)
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		has := n.Status.Allocatable[name]
-		if need := amount(name, want[name]); need > 0 && !slices.Contains(w.axes.names, name) && used[name]+need > amount(name, has) {
+		if need := Amount(name, want[name]); need > 0 && !slices.Contains(w.axes.names, name) && plus(used[name], need) > Amount(name, has) {
 			return insufficient(name)
 		}
 	}

@@ -163,4 +163,6 @@ var scalings = []Guard{
 	{"system-pods-of-clocks-ahead", "G7", autoscale + "blocking.go", `!machine.TooFar(made, sc.Now, 0)`, `!machine.TooFar(made, made, 0)`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"who-does-not-run-ends-with-no-node", "2d", autoscale + "look.go", `return p.Spec.NodeName != "" && metav1`, `return metav1`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"budgets-of-who-keeps-no-node", "2d", autoscale + "blocking.go", `return slices.Concat(c.own, lesser)`, `return slices.Concat(c.own, lesser[:0])`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"absurd-amounts-are-counted", "4", "shared/scheduling/resources.go", `	if q.CmpInt64(mostOfAll) > 0 {`, `	if false {`, "./functions/evaluate-autoscale -run=TestAbsurd"},
+	{"sums-beyond-all-numbers", "4", autoscale + "limits.go", `math.Abs(exact) >= most {`, `math.Abs(exact) < 0 {`, "./functions/evaluate-autoscale -run=TestAbsurd"},
 }
