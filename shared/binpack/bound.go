@@ -205,7 +205,7 @@ func (l *lot) columnBound() float64 {
 	if free != (Vector{}) {
 		sum -= dearest * w.worth(&free, len(l.axes))
 	}
-	if over == 0 || math.IsNaN(sum) {
+	if math.IsNaN(sum) {
 		return 0
 	}
 	return sum / over

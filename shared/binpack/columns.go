@@ -93,13 +93,11 @@ func (m *master) round(steps int) (entered bool) {
 	return entered
 }
 
-// over returns by what factor a bin may be worth more than its price, as far as could not be ruled out.
+// over returns by what factor a bin of any class may be worth more than its price, as far as could not be ruled out.
 func (m *master) over(steps int) (factor float64) {
 	for c := range m.room {
-		if m.open(c) {
-			k := m.fullest(c, m.worth, m.left, m.price[c], steps)
-			factor = max(factor, k.bound/m.price[c])
-		}
+		k := m.fullest(c, m.worth, m.left, m.price[c], steps)
+		factor = max(factor, k.bound/m.price[c])
 	}
 	return factor
 }
@@ -171,29 +169,25 @@ func (m *master) towards(x column) []float64 {
 }
 
 // byColumns packs what waits by columns: as many as the program buys whole, then the program again for the rest. What
-// is left of it at any time is also packed by mix; the best is kept.
+// is left of it at any time is also packed by mix; the best is kept. It uses up left and limits.
 func (l *lot) byColumns(left []int32, limits []int) ([]stack, []int32) {
-	left, limits = slices.Clone(left), slices.Clone(limits)
 	until := l.steps + l.o.effort(columnSteps)
 	var taken []stack
 	var known []column
 	best := l.mixed(nil, left, limits)
-	for least := 0.0; l.steps < until && (best.waits > 0 || best.cost > least*(1+1e-9)); {
+	for {
 		m := l.newMaster(left, func(c int) bool { return limits[c] > 0 }, until)
 		if m == nil || len(m.rows) == 0 {
-			break
+			return best.stacks, best.left
 		}
 		m.enterKnown(known)
-		if m.solve(); len(taken) == 0 && m.over(l.o.effort(searchSteps)) <= 1+1e-6 {
-			least = l.roundUp(m.objective()) // no packing costs less
-		}
+		m.solve()
 		known = append(known, m.basis...)
 		taken = append(taken, m.take(limits)...)
 		if now := l.mixed(taken, left, limits); now.better(best) {
 			best = now
 		}
 	}
-	return best.stacks, best.left
 }
 
 // packing is one way to pack a lot.
@@ -214,14 +208,6 @@ func (l *lot) mixed(stacks []stack, left []int32, limits []int) packing {
 	p.stacks = append(slices.Clone(stacks), l.mix(p.left, slices.Clone(limits))...)
 	p.waits, p.cost = sum(p.left), l.cost(p.stacks)
 	return p
-}
-
-// objective is what the program's columns cost.
-func (m *master) objective() (sum float64) {
-	for row, n := range m.value {
-		sum += n * m.price[m.basis[row].class]
-	}
-	return sum
 }
 
 // take buys what the program buys whole; else the column that it buys most of. What they hold waits no more.

@@ -165,4 +165,13 @@ var scalings = []Guard{
 	{"budgets-of-who-keeps-no-node", "2d", autoscale + "blocking.go", `return slices.Concat(c.own, lesser)`, `return slices.Concat(c.own, lesser[:0])`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"absurd-amounts-are-counted", "4", "shared/scheduling/resources.go", `	if q.CmpInt64(mostOfAll) > 0 {`, `	if false {`, "./functions/evaluate-autoscale -run=TestAbsurd"},
 	{"sums-beyond-all-numbers", "4", autoscale + "limits.go", `math.Abs(exact) >= most {`, `math.Abs(exact) < 0 {`, "./functions/evaluate-autoscale -run=TestAbsurd"},
+	{"columns-hold-no-more-than-waits", "2c", "shared/binpack/columns.go", `int(m.left[h.item]/h.count)`, `int(m.left[h.item])`, "./shared/binpack -run=TestColumnsHold"},
+	{"columns-that-nothing-leaves-for", "2c", "shared/binpack/columns.go", `	if leave < 0 {
+		return false
+	}
+`, ``, "./shared/binpack -run=TestColumnsOfAlmostNothing"},
+	{"steps-are-work", "2c", "shared/binpack/solve.go", `	*o.work += l.steps
+`, ``, "./shared/binpack -run=TestManyKinds"},
+	{"parts-are-no-worse-than-the-greedy", "2c", "shared/binpack/solve.go", `now.better(was)`, `true`, "./shared/binpack -run=TestPartsAre"},
+	{"bound-is-a-number", "2c", "shared/binpack/bound.go", `	if math.IsNaN(sum) {`, `	if false {`, "./shared/binpack -run=TestBoundIsANumber"},
 }
