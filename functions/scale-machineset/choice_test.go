@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -130,5 +131,83 @@ func TestRebuiltLedgerGoesOnBehindEveryMachine(t *testing.T) {
 		if l.Next <= 7 {
 			t.Errorf("one that %s at ordinal 7: the next is %d", name, l.Next)
 		}
+	}
+}
+
+// Failures are over once a Machine that came after them has a Node: that there is one, and so far has none, is no reason to make the next
+// sooner, nor that one from before them has a Node (2a.8, R-B27).
+func TestFailuresAreForgivenToWhoRuns(t *testing.T) {
+	t.Parallel()
+	set := workers(2)
+	l := ledgerOf(set, 1)
+	l.Failures, l.NextCreateAt, l.FailedTemplate = 3, new(metav1.NewTime(at.Add(time.Minute))), templateOf(set)
+	for _, c := range []struct{ after, runs bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
+		m := member(set, 0)
+		if c.after {
+			m.CreationTimestamp = metav1.NewTime(lastFailure(l).Add(time.Second))
+		}
+		if c.runs {
+			m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: "n", UID: "n"}
+		}
+		d := decide(snapshot.Snapshot{Now: at}, set, l, membersOf(set, m))
+		if forgiven := d.ledger.Failures == 0; forgiven != (c.after && c.runs) || forgiven != (len(d.ledger.Active) == 2) {
+			t.Errorf("%+v: %s", c, d.ledger)
+		}
+	}
+}
+
+// A pause that follows from no failure, as somebody wrote it there, is one all the same, and no fault of ours (R-L2).
+func TestPauseWithoutFailures(t *testing.T) {
+	t.Parallel()
+	set := workers(1)
+	m, l := member(set, 0), ledgerOf(set, 1)
+	m.DeletionTimestamp, m.Status.ErrorMessage = new(metav1.NewTime(at)), new("no such image")
+	l.NextCreateAt = new(metav1.NewTime(at.Add(time.Second)))
+	if d := decide(snapshot.Snapshot{Now: at}, set, l, membersOf(set, m)); d.ledger.Failures != 1 || len(d.ledger.Active) > 0 {
+		t.Errorf("%s: %s", d.why, d.ledger)
+	}
+}
+
+// Who is adopted anew stands at the new ordinal alone: by the retired one it would go (2a.6).
+func TestAdoptedAnewStandsAtOneOrdinal(t *testing.T) {
+	t.Parallel()
+	set := workers(1)
+	m := worker(set, "adopted")
+	m.OwnerReferences = nil // people have taken it from the set, which had let it go by then
+	l := machine.NewLedger(set.UID)
+	l.Next, l.Adopted = 4, map[int]machine.Member{3: {Name: m.Name, UID: m.UID}}
+	d := decide(snapshot.Snapshot{Now: at}, set, l, membersOf(set, m))
+	if len(d.ledger.Adopted) != 1 || d.ledger.Adopted[4].UID != m.UID || !d.ledger.Active.Has(4) {
+		t.Errorf("%s: %s", d.why, d.ledger)
+	}
+}
+
+// Who no longer matches is let go, and if its labels are mended before that it is a stranger: no ordinal of it is left by which it would
+// be deleted (2a.6).
+func TestAdoptedThatNoLongerMatchesIsForgotten(t *testing.T) {
+	t.Parallel()
+	set := workers(0)
+	m := worker(set, "adopted")
+	m.Labels["app"] = "other"
+	l := ledgerOf(set, 1)
+	l.Adopted = map[int]machine.Member{0: {Name: m.Name, UID: m.UID}}
+	if d := decide(snapshot.Snapshot{Now: at}, set, l, membersOf(set, m)); len(d.ledger.Active)+len(d.ledger.Adopted) > 0 {
+		t.Errorf("%s: %s", d.why, d.ledger)
+	}
+}
+
+// Who may not be adopted is out of the set's hands: it is not the one who goes, whatever the policy says of it (2a.6).
+func TestWhoMayNotBeAdoptedDoesNotGo(t *testing.T) {
+	t.Parallel()
+	set := workers(1)
+	first, second, orphan := member(set, 0), member(set, 1), member(set, 2)
+	first.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: "n0", UID: "n0"}
+	second.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: "n1", UID: "n1"}
+	orphan.OwnerReferences = nil // and without a Node the first to go
+	l := ledgerOf(set, 3)
+	l.Adopted = map[int]machine.Member{2: {Name: orphan.Name, UID: orphan.UID}}
+	s := snapshot.Snapshot{Now: at, Outcomes: map[plan.Key]plan.Outcome{plan.Update{Old: orphan}.Key(): {Result: plan.Refused}}}
+	if d := decide(s, set, l, membersOf(set, first, second, orphan)); len(d.ledger.Active) != 2 || !d.ledger.Active.Has(2) {
+		t.Errorf("active are %v: %s", d.ledger.Active, d.why)
 	}
 }

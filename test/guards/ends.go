@@ -144,4 +144,10 @@ var ends = []Guard{
 	{"who-stays-is-in-no-queue", "2e", drain + "controlplane.go", `machine.IsNodeOf(m, n) && m.DeletionTimestamp != nil && `, `machine.IsNodeOf(m, n) && `, "./functions/drain-node -run=TestScenarios"},
 	{"who-is-skipped-is-in-no-queue", "2e", drain + "controlplane.go", ` && !excluded &&`, ` && (true || excluded) &&`, "./functions/drain-node -run=TestScenarios"},
 	{"instance-is-of-its-attempt", "2b.8", provision + "record.go", `done := i.Onward(l.m, in.Token).Released(`, `done := i.Released(`, "./functions/provision-machine -run=TestScenarios"},
+	{"adopted-anew-stands-at-one-ordinal", "2a.6", scale + "ledger.go", `		if !anew[a.UID] {`, `		if true {`, "./functions/scale-machineset -run=TestAdoptedAnew"},
+	{"adopted-that-no-longer-matches-is-forgotten", "2a.6", scale + "ledger.go", `(x == nil || slices.Contains(m.released, x))`, `x == nil`, "./functions/scale-machineset -run=TestAdoptedThat"},
+	{"who-may-not-be-adopted-does-not-go", "2a.6", scale + "shrink.go", `		if outOfReach.Has(k) {`, `		if false {`, "./functions/scale-machineset -run=TestWhoMayNot"},
+	{"ledger-that-was-read-keeps-its-ordinals", "G4", scale + "shrink.go", `slices.DeleteFunc(slices.Clone(l.Active),`, `slices.DeleteFunc(l.Active,`, "./functions/scale-machineset -run=TestScenarios"},
+	{"ledger-that-was-read-keeps-its-members", "G4", scale + "ledger.go", `	l.Adopted = maps.Clone(l.Adopted)
+	maps`, `	maps`, "./functions/scale-machineset -run=TestScenarios"},
 }

@@ -153,4 +153,6 @@ var inputs = []Guard{
 	{"account-without-its-spec-is-looked-into", "2b.10", sweep + "accounts.go", `			a.Spec = inUse[key].Spec`, `			a.Spec = nil`, "./functions/sweep-instances -run=TestAccountWithout"},
 	{"regions-are-short", "4", run + "clouds.go", `	if len(region) > maxName {`, `	if false {`, "./shared/runner -run=TestLong"},
 	{"names-of-accounts-are-short", "4", run + "denied.go", ` && len(owner) > maxName {`, ` && false {`, "./shared/runner -run=TestLong"},
+	{"who-never-ran-forgives-nothing", "2a.8", scale + "ledger.go", `x.Status.NodeRef != nil && x.Creation`, `x.Creation`, "./functions/scale-machineset -run=TestFailuresAreForgiven"},
+	{"pause-without-failures", "2a.8", scale + "ledger.go", `	return l.Failures > 0 && l.Next`, `	return l.Next`, "./functions/scale-machineset -run=TestPauseWithout"},
 }
