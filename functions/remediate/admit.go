@@ -25,7 +25,7 @@ const (
 	heldPaused = heldBack + "another API has the say"
 	heldSkip   = heldBack + "annotation " + machine.AnnotationSkipRepair
 	heldFlight = heldBack + "as many as %s allows are in flight"
-	heldMaster = heldBack + "another one of the control plane is in flight"
+	heldMaster = heldBack + "another one of the control plane is in flight: %s of %s"
 	heldBudget = heldBack + "as many as configmap/" + machine.ConfigMapDisrupt + " allows are disrupted"
 	heldClosed = heldBack + "%s is restricted: %s"
 	heldFailed = heldBack + "%d in a row of set %s never worked, next not before %s"
@@ -69,6 +69,8 @@ func (d *decision) reserve(c *check) {
 			d.held[f.UID] = heldOwner
 		case c.restriction.reason != "":
 			d.held[f.UID] = fmt.Sprintf(heldClosed, c.name(), c.restriction.reason)
+		case t.controlPlane() && d.masterOut() != "":
+			d.held[f.UID] = d.masterOut()
 		case !d.budget.take(t):
 			d.held[f.UID] = heldBudget
 		case c.waited(f, t):
@@ -133,8 +135,8 @@ func (d *decision) hindrance(c *check, t *target, f remediation) string {
 		return fmt.Sprintf(heldFailed, failing.Count, metav1.GetControllerOf(t.m).Name, machine.Stamp(failing.pause()))
 	case !c.room():
 		return fmt.Sprintf(heldFlight, c.name())
-	case t.controlPlane() && d.masterInFlight():
-		return heldMaster
+	case t.controlPlane() && len(d.masters()) > 0:
+		return d.masters()[0].holds()
 	case !d.budget.foresee(t):
 		return heldBudget
 	}
@@ -160,7 +162,7 @@ func (c *check) room() bool {
 		}
 		limit = min(c.sum.most, share)
 	}
-	return len(c.next.InFlight) < limit && c.sum.unhealthy()+c.gone() <= c.sum.most
+	return c.flying() < limit && c.sum.unhealthy()+c.gone() <= c.sum.most
 }
 
 // due returns the sick Machines, those longest due first; whoever the check had its try with goes behind the others, the

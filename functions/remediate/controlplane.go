@@ -3,6 +3,7 @@
 package remediate
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -18,21 +19,62 @@ func (n network) succeeded(s snapshot.Snapshot, namespace string, since time.Tim
 	})
 }
 
-// masterInFlight reports whether a Machine of the control plane is in flight, in whatever check: two at once would cost
-// it its quorum (R-S10). A check that does nothing now counts with what it remembers.
-func (d *decision) masterInFlight() bool {
-	of := func(f remediation) bool { return f.ControlPlane }
+// flight is what one check has in flight.
+type flight struct {
+	*check
+	remediation
+}
+
+// masters returns what of the control plane is in flight, in whatever check: two at once would cost it its quorum (R-S10). A check that does
+// nothing now counts with what it remembers.
+func (d *decision) masters() []flight {
+	var all []flight
 	for _, c := range d.checks {
-		if slices.ContainsFunc(c.next.InFlight, of) {
-			return true
+		for _, f := range c.next.InFlight {
+			if f.ControlPlane {
+				all = append(all, flight{c, f})
+			}
 		}
 	}
 	for _, c := range d.idle {
-		if slices.ContainsFunc(c.record.InFlight, func(f remediation) bool {
-			return of(f) && d.Now.Before(f.At.Add(releaseAfter)) && !d.network.succeeded(d.Snapshot, c.h.Namespace, f.At.Time)
-		}) {
-			return true
+		for _, f := range c.record.InFlight {
+			if t := c.target(f.UID); f.ControlPlane && c.wanted(f, t) && (!c.late(f) || c.binds(f, t)) {
+				all = append(all, flight{c, f})
+			}
 		}
 	}
-	return false
+	return all
+}
+
+// masterOut says which Machine of the control plane is gone or goes, with none Ready in its place, or "". Two checks may have put one in flight
+// each at the same moment: the slot of the first is in the way of the second for half an hour only.
+func (d *decision) masterOut() string {
+	for _, f := range d.masters() {
+		if f.out(f.remediation) {
+			return f.holds()
+		}
+	}
+	return ""
+}
+
+// holds says why another one of the control plane waits for f.
+func (f flight) holds() string { return fmt.Sprintf(heldMaster, f.Machine, f.name()) }
+
+// out reports whether f's Machine is gone or goes, whether the check still selects it or not.
+func (c *check) out(f remediation) bool {
+	m := c.Machine(c.h.Namespace, f.Machine)
+	return m == nil || m.UID != f.UID || m.DeletionTimestamp != nil
+}
+
+// binds reports whether f holds up the control plane for however long it takes: its Machine is gone or goes, or the check tried something
+// that did not help. That a kubelet is silent says nothing of the member of etcd beside it: with the next one the quorum may go, for good.
+// People end it (R-S10).
+func (c *check) binds(f remediation, t *target) bool {
+	return f.ControlPlane && (c.out(f) || t != nil && !c.tried(t).IsZero())
+}
+
+// overdue reports whether f is in flight for nothing but the control plane any more.
+func (c *check) overdue(f remediation) bool {
+	t := c.target(f.UID)
+	return c.late(f) && c.binds(f, t) && !c.escalates(f, t)
 }

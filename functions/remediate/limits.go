@@ -156,11 +156,22 @@ func networkOf(s snapshot.Snapshot) network {
 	return net
 }
 
-// gone counts the remediations whose Machine is not among the selected any more.
+// flying counts the remediations that the workers wait for as well.
+func (c *check) flying() int {
+	n := 0
+	for _, f := range c.next.InFlight {
+		if !c.overdue(f) {
+			n++
+		}
+	}
+	return n
+}
+
+// gone counts those of them whose Machine is not among the selected any more.
 func (c *check) gone() int {
 	n := 0
 	for _, f := range c.next.InFlight {
-		if c.target(f.UID) == nil {
+		if c.target(f.UID) == nil && !c.overdue(f) {
 			n++
 		}
 	}

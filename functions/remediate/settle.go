@@ -3,6 +3,7 @@
 package remediate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 const (
 	// holdFor is how long a remediation counts as under way at least.
 	holdFor = time.Minute
-	// releaseAfter is when it no longer does, unless a step follows, whatever became of it (RELIABILITY 2f).
+	// releaseAfter is when it no longer does, unless a step follows or it binds the control plane (RELIABILITY 2f).
 	releaseAfter = 30 * time.Minute
 	// A set whose replacements never work gets the next one after failurePause, then after twice as long, and so on.
 	failurePause = 15 * time.Minute
@@ -47,7 +48,7 @@ func (c *check) settle() (record, []plan.Note) {
 func (c *check) proceed(f remediation) (next remediation, flies bool, notes []plan.Note) {
 	t := c.target(f.UID)
 	f.Set = replacing(f, t)
-	if !c.underWay(f, t) || t != nil && t.sick(c.Now) && c.excused(t) != "" {
+	if !c.wanted(f, t) {
 		return f, false, nil
 	}
 	escalates := c.escalates(f, t)
@@ -55,12 +56,21 @@ func (c *check) proceed(f remediation) (next remediation, flies bool, notes []pl
 	case escalates && !c.Now.Before(f.At.Add(c.policy.steps[f.Step].timeout)):
 		f.Step, f.At = f.Step+1, metav1.NewTime(c.Now.Truncate(time.Second))
 		return f, true, []plan.Note{plan.Warning(t.m, "RemediationEscalated", "the next step is "+c.does(f, t)+": "+t.message)}
-	case escalates || c.Now.Before(f.At.Add(releaseAfter)):
+	case escalates || !c.late(f) || c.binds(f, t):
 		return f, true, nil
 	case t == nil:
-		return f, false, nil
+		why := f.Machine + ": not over after " + releaseAfter.String() + ": others may go on" + c.missing(f)
+		return f, false, []plan.Note{plan.Warning(c.object(c.h), "RemediationReleased", why)}
 	}
 	return f, false, []plan.Note{plan.Warning(t.m, "RemediationReleased", "not over after "+releaseAfter.String()+": others may go on"+drainBlock(t.m))}
+}
+
+// late reports whether f holds up others longer than a remediation may.
+func (c *check) late(f remediation) bool { return !c.Now.Before(f.At.Add(releaseAfter)) }
+
+// wanted reports whether f is under way, and people do not want anything else.
+func (c *check) wanted(f remediation, t *target) bool {
+	return c.underWay(f, t) && (t == nil || !t.sick(c.Now) || c.excused(t) == "")
 }
 
 // replacing returns the set that is waited for once the Machine is gone: one that was nobody's may have been adopted since it was put in
@@ -132,6 +142,15 @@ func (c *check) sickOf(set *machine.MachineSet) int {
 		}
 	}
 	return n
+}
+
+// missing is what a set lacks in whose Machine's place none is Ready.
+func (c *check) missing(f remediation) string {
+	set := c.MachineSet(c.h.Namespace, f.Set)
+	if set == nil || set.Spec.Replicas == nil {
+		return ""
+	}
+	return fmt.Sprintf("; of machineset %s %d of %d are ready", set.Name, c.readyOf(set), *set.Spec.Replicas)
 }
 
 // drainBlock is what keeps a Machine from going.

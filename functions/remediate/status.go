@@ -30,7 +30,9 @@ func (c *check) report() plan.Sequence {
 			notes = []plan.Note{plan.Warning(c.object(c.h), "RemediationRestricted", c.restriction.message)}
 		}
 	}
-	for _, condition := range slices.Concat([]machine.Condition{allowed, c.wellbeing()}, c.remediating(), c.available()) {
+	flying := c.remediating()
+	notes = append(notes, c.tellOverdue(flying)...)
+	for _, condition := range slices.Concat([]machine.Condition{allowed, c.wellbeing()}, flying, c.available()) {
 		next.Status.Conditions = machine.SetCondition(next.Status.Conditions, condition, c.Now)
 	}
 	return c.tell(next, notes, "counted")
@@ -80,14 +82,34 @@ func (c *check) remediating() []machine.Condition {
 		return []machine.Condition{machine.False(machine.ConditionRemediating, machinev1beta1.ConditionSeverityInfo, "NothingInFlight", "")}
 	}
 	var flying []string
+	reason, end := "InFlight", ""
 	for _, f := range c.next.InFlight {
 		does := "replaced"
 		if t := c.target(f.UID); t != nil && t.m.DeletionTimestamp == nil {
 			does = c.does(f, t)
 		}
 		flying = append(flying, fmt.Sprintf("%s (%s since %s)", f.Machine, does, machine.Stamp(f.At.Time)))
+		if c.overdue(f) {
+			reason, end = reasonOverdue, fmt.Sprintf(endOverdue, f.Machine)
+		}
 	}
-	return []machine.Condition{machine.True(machine.ConditionRemediating, "InFlight", plan.Few(flying, maxNames))}
+	return []machine.Condition{machine.True(machine.ConditionRemediating, reason, plan.Few(flying, maxNames)+end)}
+}
+
+// What is told of a Machine of the control plane whose remediation is not over in time, with what ends it.
+const (
+	reasonOverdue = "ControlPlaneOverdue"
+	endOverdue    = "; no other one of the control plane is remediated before %s is well, or one made since is Ready in its place. If none shall be: take annotation " +
+		machine.AnnotationInFlight + " off the check"
+)
+
+// tellOverdue warns once that the control plane is held up until people see to it.
+func (c *check) tellOverdue(flying []machine.Condition) []plan.Note {
+	told := machine.FindCondition(c.h.Status.Conditions, machine.ConditionRemediating)
+	if len(flying) == 0 || flying[0].Reason != reasonOverdue || told != nil && told.Reason == reasonOverdue {
+		return nil
+	}
+	return []plan.Note{plan.Warning(c.object(c.h), "RemediationOverdue", flying[0].Message)}
 }
 
 // commit stores what a check has to remember.

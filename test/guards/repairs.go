@@ -61,10 +61,10 @@ var repairs = []Guard{
 		}
 `, "", "./shared/machine"},
 	{"power-cycle-needs-no-set", "2f", heal + "admit.go", ` && c.does(f, t) == stepReplace`, ``, ""},
-	{"one-master-in-flight", "2f", heal + "admit.go", `	case t.controlPlane() && d.masterInFlight():
-		return heldMaster
+	{"one-master-in-flight", "2f", heal + "admit.go", `	case t.controlPlane() && len(d.masters()) > 0:
+		return d.masters()[0].holds()
 `, "", ""},
-	{"late-wish-ends-no-flight", "2f", heal + "settle.go", `t != nil && t.sick(c.Now) && c.excused(t) != ""`, `t != nil && c.excused(t) != ""`, "./functions/remediate -run=TestScenarios"},
+	{"late-wish-ends-no-flight", "2f", heal + "settle.go", `(t == nil || !t.sick(c.Now) || c.excused(t) == "")`, `(t == nil || c.excused(t) == "")`, "./functions/remediate -run=TestScenarios"},
 	{"hopeless-are-not-waited-for", "2f", heal + "settle.go", `(t.sick(c.Now) || t.reason == reasonInvalid)`, `t.sick(c.Now)`, "./functions/remediate -run=TestScenarios"},
 	{"set-without-a-number", "2f", heal + "settle.go", `(set.Spec.Replicas == nil || c`, `(c`, "./functions/remediate -run=TestScenarios"},
 	{"sightings-have-room", "2f", heal + "settle.go", ` || len(seen) >= maxSightings`, ``, "./functions/remediate -run=TestSightings"},
@@ -78,11 +78,26 @@ var repairs = []Guard{
 	{"moment-is-no-storm", "2f", heal + "settle.go", `c.sum.waiting-c.sum.young > c.sum.most`, `c.sum.waiting > c.sum.most`, "./functions/remediate -run=TestScenarios"},
 	{"paused-check-binds-what-it-has-in-flight", "2f", heal + "decision.go", `c.name() == by && c.standsBehind(m.UID)`, `c.name() == by`, "./functions/remediate -run=TestScenarios"},
 	{"master-of-a-paused-check", "2f", heal + "controlplane.go", `	for _, c := range d.idle {`, `	for _, c := range d.idle[:0] {`, "./functions/remediate -run=TestScenarios"},
-	{"paused-check-holds-for-half-an-hour", "2f", heal + "controlplane.go", ` && d.Now.Before(f.At.Add(releaseAfter))`, ``, "./functions/remediate -run=TestScenarios"},
-	{"successor-ends-what-a-paused-check-holds", "2f", heal + "controlplane.go", ` && !d.network.succeeded(d.Snapshot, c.h.Namespace, f.At.Time)`, ``, "./functions/remediate -run=TestScenarios"},
+	{"paused-check-holds-for-half-an-hour", "2f", heal + "controlplane.go", ` && (!c.late(f) || c.binds(f, t))`, ``, "./functions/remediate -run=TestScenarios"},
+	{"successor-ends-what-a-paused-check-holds", "2f", heal + "controlplane.go", ` && c.wanted(f, t) && `, ` && `, "./functions/remediate -run=TestScenarios"},
 	{"verdict-where-another-api-rules", "2f", heal + "status.go", `	if machine.IsPaused(m) || machine.FindCondition`, `	if machine.FindCondition`, "./functions/remediate -run=TestScenarios"},
 	{"who-goes-does-not-work", "2f", heal + "settle.go", `t.n != nil && t.reason == "" && t.m.DeletionTimestamp == nil`, `t.n != nil && t.reason == ""`, "./functions/remediate -run=TestScenarios"},
 	{"verdict-stays-on-who-goes", "2f", heal + "status.go", `	if m.DeletionTimestamp != nil || machine.IsPaused(m) || unknown`, `	if machine.IsPaused(m) || unknown`, "./functions/remediate -run=TestScenarios"},
 	{"silent-soon-never-worked", "2f", heal + "check.go", ` || t.silentSoon())`, `)`, "./functions/remediate -run=TestScenarios"},
 	{"slot-that-was-given-back-needs-room", "G8", words + "disruption.go", `		return d, atOnce < l.AtOnce`, `		return d, true`, "./shared/machine -run=TestDisruptions"},
+	{"master-gone-for-long", "2f", heal + "settle.go", ` || c.binds(f, t):`, `:`, "./functions/remediate -run=TestScenarios"},
+	{"master-of-a-paused-check-gone-for-long", "2f", heal + "controlplane.go", `(!c.late(f) || c.binds(f, t))`, `!c.late(f)`, "./functions/remediate -run=TestScenarios"},
+	{"master-that-goes-binds", "2f", heal + "controlplane.go", `m.UID != f.UID || m.DeletionTimestamp != nil`, `m.UID != f.UID`, "./functions/remediate -run=TestScenarios"},
+	{"master-by-its-uid-binds", "2f", heal + "controlplane.go", `m == nil || m.UID != f.UID || `, `m == nil || `, "./functions/remediate -run=TestScenarios"},
+	{"master-that-was-tried-binds", "2f", heal + "controlplane.go", `(c.out(f) || t != nil && !c.tried(t).IsZero())`, `c.out(f)`, "./functions/remediate -run=TestScenarios"},
+	{"untried-master-is-let-go", "2f", heal + "controlplane.go", `t != nil && !c.tried(t).IsZero()`, `t != nil`, "./functions/remediate -run=TestScenarios"},
+	{"workers-are-not-bound", "2f", heal + "controlplane.go", `	return f.ControlPlane && (c.out(f)`, `	return (c.out(f)`, "./functions/remediate -run=TestScenarios"},
+	{"master-gone-holds-who-is-in-flight", "2f", heal + "admit.go", `		case t.controlPlane() && d.masterOut() != "":
+			d.held[f.UID] = d.masterOut()
+`, "", "./functions/remediate -run=TestScenarios"},
+	{"master-that-is-there-holds-nobody-in-flight", "2f", heal + "controlplane.go", `		if f.out(f.remediation) {`, `		if true {`, "./functions/remediate -run=TestScenarios"},
+	{"overdue-master-takes-no-place", "2f", heal + "admit.go", `	return c.flying() < limit`, `	return len(c.next.InFlight) < limit`, "./functions/remediate -run=TestScenarios"},
+	{"overdue-master-is-not-missing-to-workers", "2f", heal + "limits.go", `c.target(f.UID) == nil && !c.overdue(f)`, `c.target(f.UID) == nil`, "./functions/remediate -run=TestScenarios"},
+	{"overdue-is-told", "2f", heal + "status.go", `	notes = append(notes, c.tellOverdue(flying)...)
+`, "", "./functions/remediate -run=TestScenarios"},
 }
