@@ -32,3 +32,18 @@ func TestListThatGoesOnLosingIsNotBelieved(t *testing.T) {
 		t.Error("what is the same a minute later is not believed")
 	}
 }
+
+// A third of the Nodes, and three at least, is an outage: to scale-down as to who repairs Machines (RELIABILITY 2d, 2f).
+func TestThirdOfTheNodesIsAnOutage(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		unready, nodes int
+		want           bool
+	}{{2, 2, false}, {3, 8, true}, {3, 9, true}, {3, 10, false}, {4, 12, true}, {4, 13, false}} {
+		sc := &scan{unready: tt.unready}
+		sc.Nodes = make([]*corev1.Node, tt.nodes)
+		if got := sc.tooManyUnready(); got != tt.want {
+			t.Errorf("%d of %d Nodes are unready: an outage is %v", tt.unready, tt.nodes, got)
+		}
+	}
+}

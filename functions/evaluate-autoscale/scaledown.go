@@ -291,7 +291,7 @@ const outage = "a third of the nodes are unready"
 // (RELIABILITY 2d). It holds wherever the whole cluster is unhealthy (SPEC C3).
 func (sc *scan) tooManyUnready() bool {
 	n := sc.unready
-	return n >= toleratedUnready && 3*n > len(sc.Nodes)
+	return n >= toleratedUnready && 3*n >= len(sc.Nodes)
 }
 
 // beginRemovals starts to remove Nodes that have been unneeded for long enough, as far as their groups, the cluster's
