@@ -122,3 +122,49 @@ func TestEndedIsBelievedAtASecondReading(t *testing.T) {
 		}
 	}
 }
+
+// What is recorded stays the Machine's whatever else carries its tag; of what nobody recorded it is the smallest, the last attempt's while
+// others may surface (2b.7).
+func TestWhichInstanceIsTheMachines(t *testing.T) {
+	t.Parallel()
+	m := slowMachine("m", "", machine.PhaseProvisioning)
+	m.Spec.ProviderID = nil
+	now := time.Date(2026, 1, 1, 0, 1, 0, 0, time.UTC)
+	open := machine.NewIntent(m, 1, "a", []byte(`{}`))
+	open.StartedAt.Time = now.Add(-time.Second)
+	made := open.Released(machine.OutcomeCreated, now)
+	in := func(id string, uid types.UID, token string) provider.Instance {
+		return provider.Instance{ID: id, ProviderID: "k:///" + id, UID: uid, Token: token, State: provider.StateRunning, Sole: true}
+	}
+	many := func(id, token string) provider.Instance {
+		one := in(id, m.UID, token)
+		one.Sole = false
+		return one
+	}
+	for what, tt := range map[string]struct {
+		recorded string
+		intent   *machine.Intent
+		found    []provider.Instance
+		want     string
+	}{
+		"a host that is no other's, of a lost answer": {"", &open, []provider.Instance{in("i-1", m.UID, open.Token)}, "i-1"},
+		"a host that has another id since":            {"k:///i-1", &made, []provider.Instance{in("i-2", m.UID, "")}, "i-2"},
+		"another Machine's host":                      {"k:///i-1", &made, []provider.Instance{in("i-2", "other", "")}, ""},
+		"two, while others may surface":               {"", &open, []provider.Instance{many("i-1", "former"), many("i-2", open.Token)}, "i-2"},
+		"two, and nothing may surface":                {"", &made, []provider.Instance{many("i-1", "former"), many("i-2", made.Token)}, "i-1"},
+		"two, and no record":                          {"", nil, []provider.Instance{many("i-1", "former"), many("i-2", "former")}, "i-1"},
+	} {
+		l := life{m: m.DeepCopy(), intent: tt.intent, cloud: snapshot.Cloud{Account: "a", Horizon: time.Minute, Found: tt.found}}
+		l.Now = now
+		if tt.recorded != "" {
+			l.m.Spec.ProviderID = &tt.recorded
+		}
+		got := ""
+		if shown := l.shown(); shown != nil {
+			got = shown.ID
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", what, got, tt.want)
+		}
+	}
+}

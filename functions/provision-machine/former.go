@@ -40,7 +40,7 @@ func (l life) inherit() *plan.Sequence {
 		return nil
 	}
 	for _, o := range l.Machines {
-		if o.UID == in.UID || o.UID != l.m.UID && machine.SameID(machine.ProviderID(o), in.ProviderID) && l.before(o) {
+		if o.UID == in.UID || machine.SameID(machine.ProviderID(o), in.ProviderID) && l.before(o) {
 			return nil
 		}
 	}

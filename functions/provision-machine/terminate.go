@@ -124,7 +124,7 @@ func (l life) release() plan.Sequence {
 // mayComeLate reports whether a call was made for a Machine that never got its instance: one that was held up, or over which a clock was set,
 // may come after the Horizon. The Machine may be gone before any sweep has seen it, and then what comes is for the sweep.
 func (l life) mayComeLate() bool {
-	return l.cloud.Account != "" && l.intent.Called() && (l.intent.Outcome != machine.OutcomeCreated || l.intent.Unresolved())
+	return l.cloud.Account != "" && l.intent.Called() && l.intent.Outcome != machine.OutcomeCreated
 }
 
 // mayHaveOthers reports whether the host may be another Node beside the linked one: link-node saw such, or the linked one was silent before

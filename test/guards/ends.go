@@ -102,7 +102,7 @@ var ends = []Guard{
 	{"removal-is-recorded-once", "G11", provision + "leftover.go", `	case i.Holder != l.Invocation: //`, `	case false: //`, "./functions/provision-machine -run=TestScenarios"},
 	{"what-goes-is-no-duplicate", "2b.7", provision + "twin.go", ` && in.State != provider.StateDeleting {`, ` {`, "./functions/provision-machine -run=TestScenarios"},
 	{"child-is-no-duplicate", "2b.7", provision + "twin.go", `		if !in.Child && `, `		if `, "./functions/provision-machine -run=TestScenarios"},
-	{"taken-over-by-one", "2b.7", provision + "former.go", ` || o.UID != l.m.UID && machine.SameID(machine.ProviderID(o), in.ProviderID) && l.before(o) {`, ` {`, "./functions/provision-machine -run=TestScenarios"},
+	{"taken-over-by-one", "2b.7", provision + "former.go", ` || machine.SameID(machine.ProviderID(o), in.ProviderID) && l.before(o) {`, ` {`, "./functions/provision-machine -run=TestScenarios"},
 	{"copy-is-passed-no-node", "2b.9", provision + "claimant.go", ` && readable(l.Snapshot, o).Made(o)`, ``, "./functions/provision-machine -run=TestScenarios"},
 	{"not-complete-is-not-recorded", "2b.7", provision + "follow.go", ` && o.Instance.State != provider.StateIncomplete`, ``, "./functions/provision-machine -run=TestScenarios"},
 	{"unreadable-after-a-call-is-not-final", "2b.4", provision + "launch.go", ` && l.intent == nil && l.cloud.Account`, ` && l.cloud.Account`, "./functions/provision-machine -run=TestScenarios"},
@@ -150,4 +150,7 @@ var ends = []Guard{
 	{"ledger-that-was-read-keeps-its-ordinals", "G4", scale + "shrink.go", `slices.DeleteFunc(slices.Clone(l.Active),`, `slices.DeleteFunc(l.Active,`, "./functions/scale-machineset -run=TestScenarios"},
 	{"ledger-that-was-read-keeps-its-members", "G4", scale + "ledger.go", `	l.Adopted = maps.Clone(l.Adopted)
 	maps`, `	maps`, "./functions/scale-machineset -run=TestScenarios"},
+	{"unanswered-attempt-keeps-its-account", "2b.7", provision + "elsewhere.go", `i.Called() && (!i.Over() || len(i.Progress) > 0)`, `i.Called() && len(i.Progress) > 0`, "./functions/provision-machine -run=TestScenarios"},
+	{"sole-instance-of-another-machine", "2b.7", provision + "follow.go", `recorded && in.Sole && in.UID == machine.InstanceUID(l.m):`, `recorded && in.Sole:`, "./functions/provision-machine -run=TestWhichInstance"},
+	{"claim-to-another-instance", "2b.7", provision + "former.go", ` || machine.SameID(machine.ProviderID(o), in.ProviderID) && l.before(o) {`, ` || l.before(o) {`, "./functions/provision-machine -run=TestScenarios"},
 }

@@ -155,4 +155,5 @@ var inputs = []Guard{
 	{"names-of-accounts-are-short", "4", run + "denied.go", ` && len(owner) > maxName {`, ` && false {`, "./shared/runner -run=TestLong"},
 	{"who-never-ran-forgives-nothing", "2a.8", scale + "ledger.go", `x.Status.NodeRef != nil && x.Creation`, `x.Creation`, "./functions/scale-machineset -run=TestFailuresAreForgiven"},
 	{"pause-without-failures", "2a.8", scale + "ledger.go", `	return l.Failures > 0 && l.Next`, `	return l.Next`, "./functions/scale-machineset -run=TestPauseWithout"},
+	{"instance-that-nobody-looked-for", "G5", run + "wait.go", `(l.Open || !was.Open) && `, ``, "./shared/runner -run=TestAnswersStand"},
 }

@@ -100,4 +100,5 @@ var repairs = []Guard{
 	{"overdue-master-is-not-missing-to-workers", "2f", heal + "limits.go", `c.target(f.UID) == nil && !c.overdue(f)`, `c.target(f.UID) == nil`, "./functions/remediate -run=TestScenarios"},
 	{"overdue-is-told", "2f", heal + "status.go", `	notes = append(notes, c.tellOverdue(flying)...)
 `, "", "./functions/remediate -run=TestScenarios"},
+	{"first-word-by-another-clock", "2f", heal + "health.go", `n.CreationTimestamp.Add(firstWord))`, `n.CreationTimestamp.Time)`, "./functions/remediate -run=TestScenarios"},
 }
