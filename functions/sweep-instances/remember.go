@@ -81,7 +81,7 @@ func (w sweep) remember() plan.Sequence {
 	}
 	if len(former) > 0 {
 		notes = append(notes, plan.Warning(w.object(), "AccountsNotRemembered", fmt.Sprintf("credentials led to so many accounts of the cloud before that there is no room for all: "+
-			"see what was left in %s", plan.Few(former[:min(len(former), fewFormers)], len(former)-min(len(former), fewFormers)))))
+			"see what was left in %s", plan.Few(former, fewFormers))))
 	}
 	if plan.Same(next, w.stored) {
 		return plan.Sequence{Notes: notes}

@@ -219,8 +219,9 @@ func TestLongSpecsKeepNobodyOffTheRecord(t *testing.T) {
 	if _, found := state.Sightings["mine left"]; !found || !former || string(state.Accounts["mine"].Spec) != `{"kind":"metal3"}` || state.Accounts["theirs-0"].Namespace == "" {
 		t.Errorf("what is not theirs is left out: find on record %v, former account %v, %+v", found, former, state.Accounts["mine"])
 	}
-	if last := notes[len(notes)-1]; last.Reason != "AccountsNotRemembered" || !strings.Contains(last.Message, "theirs-0#") {
-		t.Errorf("nobody is told: %v", last)
+	last, words := notes[len(notes)-1], fmt.Sprintf(" and %d more", len(w.known)-len(state.Accounts)-fewFormers)
+	if last.Reason != "AccountsNotRemembered" || strings.Count(last.Message, "theirs-0#") != fewFormers || !strings.HasSuffix(last.Message, words) {
+		t.Errorf("not told as it is, with%s: %v", words, last)
 	}
 }
 
