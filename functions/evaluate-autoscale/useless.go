@@ -88,7 +88,7 @@ func (sc *scan) judge(options []*option) (learnt bool, notes []plan.Note) {
 				continue
 			}
 			n := cameFor(sc, arrived, g, shape)
-			if n == nil {
+			if n == nil || sc.placement.KeptOut(i, g.template) { // as by the Pod that came to it instead: that is not the Node's fault
 				continue
 			}
 			if why := sc.placement.WhyNot(i, sc.like(g, n)); why != "" {

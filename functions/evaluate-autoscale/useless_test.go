@@ -154,3 +154,40 @@ func TestCompanyThatDoesNotComeIsNotPromisedAgain(t *testing.T) {
 		}
 	}
 }
+
+// Whom others keep out for now is not let down by the Node that came: of two Pods that are to be in zones apart the scheduler gave it to
+// either, and once that is gone the set is for the other one (SPEC C9).
+func TestNodeThatAnotherPodTookDidHelp(t *testing.T) {
+	t.Parallel()
+	zone := map[string]string{corev1.LabelTopologyZone: "a"}
+	for _, first := range []string{"one", "two"} {
+		w := fresh(t, "{scaleDown: {enabled: true}}")
+		w.set(t, "s", 0, 6, midsize(), zone)
+		for _, name := range []string{"one", "two"} {
+			p := pending(name, epoch.Add(-time.Minute), resources("cpu", "2"))
+			p.Labels = map[string]string{"app": "x"}
+			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				TopologyKey: corev1.LabelTopologyZone, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}},
+			}}}}
+			w.must(t, w.Put(p))
+		}
+		for k := range 6 * 5 {
+			w.once(t)
+			w.comes(t, "s", resources("cpu", "4", "memory", "16Gi", "pods", "110"), zone)
+			if k == 1 {
+				w.must(t, memory.Patch(w.Server, "default", first, func(p *corev1.Pod) {
+					p.Spec.NodeName, p.Status = "s-001", corev1.PodStatus{Phase: corev1.PodRunning}
+				}))
+			}
+			w.now = w.now.Add(10 * time.Second)
+		}
+		if w.born != 1 {
+			t.Errorf("%d Nodes came", w.born)
+		}
+		if i := slices.IndexFunc(w.Events(), func(e corev1.Event) bool {
+			return strings.Contains(e.Message, "could not hold") || e.Reason == "NodeDidNotHelp"
+		}); i >= 0 {
+			t.Errorf("%s was first: %s", first, w.Events()[i].Message)
+		}
+	}
+}

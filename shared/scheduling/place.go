@@ -296,6 +296,13 @@ func (p Placement) WhyNot(shape int, n Node) string {
 	return p.world.lack(d, p.world.fresh(&n))
 }
 
+// KeptOut reports whether no Pod of a shape can come to a Node that is like n, whatever else that offers: because of Pods elsewhere, or of
+// what the Pod itself waits for.
+func (p Placement) KeptOut(shape int, n Node) bool {
+	d := p.Shapes[shape].demand
+	return d.bad != "" || d.company(n.Node, n.Pods...) != fine
+}
+
 // lack returns the first resource that there is too little of.
 func (w *World) lack(d *demand, free binpack.Vector) string {
 	for i, name := range w.axes.names {

@@ -175,4 +175,5 @@ var scalings = []Guard{
 	{"parts-are-no-worse-than-the-greedy", "2c", "shared/binpack/solve.go", `now.better(was)`, `true`, "./shared/binpack -run=TestPartsAre"},
 	{"bound-is-a-number", "2c", "shared/binpack/bound.go", `	if math.IsNaN(sum) {`, `	if false {`, "./shared/binpack -run=TestBoundIsANumber"},
 	{"third-of-the-nodes-is-an-outage", "2d", autoscale + "scaledown.go", `3*n >= len(sc.Nodes)`, `3*n > len(sc.Nodes)`, "./functions/evaluate-autoscale -run=TestThirdOf"},
+	{"who-is-kept-out-is-not-let-down", "2d", autoscale + "useless.go", ` || sc.placement.KeptOut(i, g.template) {`, ` {`, "./functions/evaluate-autoscale -run=TestNodeThatAnotherPodTook"},
 }
