@@ -154,9 +154,9 @@ func (ix Index) Of(n *corev1.Node) []*Machine {
 	if best == byInstance {
 		return unlessLost(found)
 	}
-	linked := func(m *Machine) bool { return IsNodeOf(m, n) && !OtherInstance(m, n) && LostAt(m) == nil }
-	if i := slices.IndexFunc(ix.byNode[n.UID], linked); i >= 0 && len(found) > 0 {
-		return ix.byNode[n.UID][i : i+1]
+	others := func(m *Machine) bool { return !IsNodeOf(m, n) || OtherInstance(m, n) || LostAt(m) != nil }
+	if linked := slices.DeleteFunc(slices.Clone(ix.byNode[n.UID]), others); len(linked) > 0 && len(found) > 0 {
+		found = linked
 	}
 	return apart(found, n)
 }

@@ -66,7 +66,7 @@ var joins = []Guard{
 	{"serving-under-nobody-elses-address", "4", approve + "machine.go", `o := k.another(m, address); o != nil {`, `o := k.another(m, address); o != nil && false {`, "./functions/approve-node -run=TestServingUnder"},
 	{"serving-under-no-services-name", "4", approve + "machine.go", `		if ofServices(address) {`, `		if false {`, "./functions/approve-node -run=TestServingUnder"},
 	{"one-kubelet-holds-up-nobody", "4", approve + "handler.go", `!r.byNode() || of[r.Spec.Username] <= mostOfOne {`, `!r.byNode() || of[r.Spec.Username] > 0 {`, "./functions/approve-node -run=TestOneKubelet"},
-	{"who-is-linked-keeps-its-node", "2e", words + "match.go", `linked); i >= 0 && len(found) > 0 {`, `linked); i >= 0 && false {`, "./functions/link-node -run=TestScenarios"},
+	{"who-is-linked-keeps-its-node", "2e", words + "match.go", `len(linked) > 0 && len(found) > 0 {`, `len(linked) > 0 && false {`, "./functions/link-node -run=TestScenarios"},
 }
 
 // hosts keep a host from two Machines, and other people's from any (RELIABILITY 2b, R-B33).
