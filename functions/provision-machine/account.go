@@ -3,6 +3,7 @@
 package provisionmachine
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -47,11 +48,12 @@ func (l life) rediscovered() bool {
 	return l.m.Spec.ProviderID == nil && l.intent == nil && l.in != nil && l.in.UID == machine.InstanceUID(l.m)
 }
 
-// remember writes all accounts that were asked for, in one write.
-func (a accounts) remember(s snapshot.Snapshot) plan.Action {
+// remember writes all accounts that were asked for, in one write, and tells of those that had to make room: who comes later sees nothing of
+// them.
+func (a accounts) remember(s snapshot.Snapshot) (seq plan.Sequence) {
 	state, err := sweepState(s)
 	if err != nil || len(a) == 0 {
-		return nil
+		return seq
 	}
 	known := maps.Clone(state.Accounts)
 	if known == nil {
@@ -67,21 +69,26 @@ func (a accounts) remember(s snapshot.Snapshot) plan.Action {
 		machine.LedTo(known, key, a[key].Owner, false)
 	}
 	state.Accounts = known
-	state, _ = state.Fitted() // sweep-instances tells
+	state, former := state.Fitted()
 	const why = "accounts to sweep"
 	have := s.ConfigMap(machine.Namespace, machine.ConfigMapSweep)
 	if have == nil {
-		return plan.Create{Why: why, Object: &corev1.ConfigMap{
+		seq.Do = append(seq.Do, plan.Create{Why: why, Object: &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.ConfigMapSweep},
 			Data:       map[string]string{machine.SweepKey: state.String()},
-		}}
+		}})
+		return seq
+	}
+	if len(former) > 0 {
+		seq.Notes = append(seq.Notes, plan.Warning(have, "AccountsNotRemembered", fmt.Sprintf(machine.FormersLeftOut, plan.Few(former, machine.FewFormers))))
 	}
 	next := have.DeepCopy()
 	if next.Data == nil {
 		next.Data = map[string]string{}
 	}
 	next.Data[machine.SweepKey] = state.String()
-	return plan.Update{Old: have, New: next, Why: why}
+	seq.Do = append(seq.Do, plan.Update{Old: have, New: next, Why: why})
+	return seq
 }
 
 func sweepState(s snapshot.Snapshot) (machine.SweepState, error) {

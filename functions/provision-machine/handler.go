@@ -46,9 +46,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 			s.Apart(m, func() { p.Add(step(s, m, fresh, known)) })
 		}
 	}
-	if a := fresh.remember(s); a != nil {
-		p.Then(a)
-	}
+	p.Add(fresh.remember(s))
 	p.Notes = append(p.Notes, clusterChanged(s)...)
 	if s.Request.Scan() || s.Request.Is("MachineSet") {
 		for _, set := range s.MachineSets {

@@ -23,8 +23,6 @@ const (
 	maxStateBytes    = machine.MaxSweepState
 	// maxTold bounds the Events of one kind in one sweep.
 	maxTold = 20
-	// fewFormers are named of the accounts for which there is no room.
-	fewFormers = 5
 )
 
 // Ranks of sightings, the most urgent first.
@@ -80,8 +78,7 @@ func (w sweep) remember() plan.Sequence {
 		notes = append(notes, plan.Warning(w.object(), "OrphansNotRemembered", fmt.Sprintf("%d of %d finds are not on record, which holds the %d oldest: they stay until those are gone", left, len(seen), len(next.Sightings))))
 	}
 	if len(former) > 0 {
-		notes = append(notes, plan.Warning(w.object(), "AccountsNotRemembered", fmt.Sprintf("credentials led to so many accounts of the cloud before that there is no room for all: "+
-			"see what was left in %s", plan.Few(former, fewFormers))))
+		notes = append(notes, plan.Warning(w.object(), "AccountsNotRemembered", fmt.Sprintf(machine.FormersLeftOut, plan.Few(former, machine.FewFormers))))
 	}
 	if plan.Same(next, w.stored) {
 		return plan.Sequence{Notes: notes}

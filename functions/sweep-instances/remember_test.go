@@ -219,8 +219,8 @@ func TestLongSpecsKeepNobodyOffTheRecord(t *testing.T) {
 	if _, found := state.Sightings["mine left"]; !found || !former || string(state.Accounts["mine"].Spec) != `{"kind":"metal3"}` || state.Accounts["theirs-0"].Namespace == "" {
 		t.Errorf("what is not theirs is left out: find on record %v, former account %v, %+v", found, former, state.Accounts["mine"])
 	}
-	last, words := notes[len(notes)-1], fmt.Sprintf(" and %d more", len(w.known)-len(state.Accounts)-fewFormers)
-	if last.Reason != "AccountsNotRemembered" || strings.Count(last.Message, "theirs-0#") != fewFormers || !strings.HasSuffix(last.Message, words) {
+	last, words := notes[len(notes)-1], fmt.Sprintf(" and %d more", len(w.known)-len(state.Accounts)-machine.FewFormers)
+	if last.Reason != "AccountsNotRemembered" || strings.Count(last.Message, "theirs-0#") != machine.FewFormers || !strings.HasSuffix(last.Message, words) {
 		t.Errorf("not told as it is, with%s: %v", words, last)
 	}
 }
@@ -249,5 +249,18 @@ func TestAccountWithoutItsSpecIsThatOfItsMachines(t *testing.T) {
 	}
 	if again, _ := (machine.SweepState{Accounts: known(snapshot.Snapshot{}, inUse, state)}).Fitted(); again.String() != state.String() {
 		t.Error("in the next sweep there is room for others")
+	}
+}
+
+// What a former version kept of an account without its spec, as a null, is none either: it writes the record too while both run.
+func TestSpecThatAFormerVersionKeptIsNone(t *testing.T) {
+	t.Parallel()
+	state, err := machine.ParseSweepState(`{"schema":1,"accounts":{"mine":{"namespace":"n","clusterID":"c","spec":null}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inUse := map[string]machine.SweptAccount{"mine": {Namespace: "n", ClusterID: "c", Spec: []byte(`{"kind":"metal3"}`)}}
+	if got := known(snapshot.Snapshot{}, inUse, state)["mine"]; string(got.Spec) != `{"kind":"metal3"}` {
+		t.Errorf("it is led to by %q", got.Spec)
 	}
 }

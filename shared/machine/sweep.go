@@ -164,6 +164,12 @@ func ParseSweepState(text string) (SweepState, error) {
 	if s.Schema != sweepSchema {
 		return SweepState{}, fmt.Errorf("parse sweep state: schema %d, want %d", s.Schema, sweepSchema)
 	}
+	for key, a := range s.Accounts {
+		if string(a.Spec) == "null" { // as a former version writes what it found without one
+			a.Spec = nil
+			s.Accounts[key] = a
+		}
+	}
 	return s, nil
 }
 

@@ -16,6 +16,10 @@ const (
 	maxAccounts = 700_000
 	// mostFormers is how many accounts one Secret may have led to before, where there is no room for more.
 	mostFormers = 20
+	// FewFormers are named of those that are left out.
+	FewFormers = 5
+	// FormersLeftOut is what is told of them, by whoever leaves them out.
+	FormersLeftOut = "credentials led to so many accounts of the cloud before that there is no room for all: see what was left in %s"
 )
 
 // Fitted returns s with what there is room for of its accounts, and which former ones have none. Whoever has a cloud of his own that is
