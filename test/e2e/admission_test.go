@@ -52,6 +52,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("older object", olderObject(k))
 	t.Run("misplaced field", misplacedScaleDown(k))
 	t.Run("strange GPU type", gpuTypeWarning(k))
+	t.Run("check that does nothing", inertHealthCheck(k))
 	t.Run("namespace that is not served", elsewhere(k))
 	t.Run("scale and columns", scaleAndColumns(k))
 	t.Run("defaults", defaults(k))
@@ -288,6 +289,24 @@ func gpuTypeWarning(k kubectl) func(*testing.T) {
 		out := k.mustGiven(t, object, "create", "--dry-run=server", "-f", "-")
 		if !strings.Contains(out, `spec.resourceLimits.gpus[].type should be the value of a label, got "two words"`) {
 			t.Errorf("no warning in:\n%s", out)
+		}
+	}
+}
+
+// inertHealthCheck: OpenShift takes such checks, so they are taken, with a warning (SPEC B48).
+func inertHealthCheck(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		for _, c := range []struct{ old, new, says string }{
+			{"maxUnhealthy: 40%", "maxUnhealthy: -5", "spec.maxUnhealthy: -5 is less than nothing"},
+			{"timeout: 300s", "timeout: 0h0.0s", `a timeout of "0h0.0s" for Ready`},
+			{"maxUnhealthy: 40%", "maxUnhealthy: 0", ""},
+			{"timeout: 300s", "timeout: 0h10s", ""},
+		} {
+			out := k.mustGiven(t, edit(t, "machinehealthcheck.yaml", c.old, c.new), "create", "--dry-run=server", "-f", "-")
+			if !strings.Contains(out, c.says) || strings.Contains(out, "Warning: ") != (c.says != "") {
+				t.Errorf("%s: want the warning %q:\n%s", c.new, c.says, out)
+			}
 		}
 	}
 }
