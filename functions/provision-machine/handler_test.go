@@ -67,6 +67,29 @@ func TestLooksForLostInstances(t *testing.T) {
 	}
 }
 
+// However young a Machine is, what a call for it may have made is looked for: nothing else says whether there is an instance (2b.3, 2b.4).
+func TestLooksForWhatAYoungMachineWasAskedFor(t *testing.T) {
+	t.Parallel()
+	s, _, err := scenario.Load("testdata/lost-answer-is-found.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.World.Machines[0].CreationTimestamp = metav1.NewTime(s.World.Now.Add(-Young / 2))
+	_, asked, err := scenario.Observe(Function, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked := false
+	for _, sc := range asked {
+		for _, l := range sc.Lookups {
+			looked = looked || !l.Open
+		}
+	}
+	if !looked {
+		t.Errorf("nobody looks for the instance: %+v", asked)
+	}
+}
+
 // An event about a deleted Machine asks a cloud for nothing but the removal, unless nobody knows the addresses of the instance, by which its
 // Node may have to be found (B62). Where they cannot be written the instance goes all the same.
 func TestRemovalAsksForAddressesThatAreUnknown(t *testing.T) {

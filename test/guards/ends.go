@@ -153,4 +153,6 @@ var ends = []Guard{
 	{"unanswered-attempt-keeps-its-account", "2b.7", provision + "elsewhere.go", `i.Called() && (!i.Over() || len(i.Progress) > 0)`, `i.Called() && len(i.Progress) > 0`, "./functions/provision-machine -run=TestScenarios"},
 	{"sole-instance-of-another-machine", "2b.7", provision + "follow.go", `recorded && in.Sole && in.UID == machine.InstanceUID(l.m):`, `recorded && in.Sole:`, "./functions/provision-machine -run=TestWhichInstance"},
 	{"claim-to-another-instance", "2b.7", provision + "former.go", ` || machine.SameID(machine.ProviderID(o), in.ProviderID) && l.before(o) {`, ` || l.before(o) {`, "./functions/provision-machine -run=TestScenarios"},
+	{"what-may-be-a-node-is-no-leftover", "2e", provision + "leftover.go", ` && l.onNetwork() == nil && `, ` && `, "./functions/provision-machine -run=TestScenarios"},
+	{"what-a-node-was-linked-to-is-no-leftover", "2e", provision + "leftover.go", `l.onNetwork() == nil && l.m.Status.NodeRef == nil`, `l.onNetwork() == nil`, "./functions/provision-machine -run=TestScenarios"},
 }

@@ -158,4 +158,6 @@ var inputs = []Guard{
 	{"instance-that-nobody-looked-for", "G5", run + "wait.go", `(l.Open || !was.Open) && `, ``, "./shared/runner -run=TestAnswersStand"},
 	{"who-makes-room-is-told-of", "2b.10", provision + "account.go", `	if len(former) > 0 {`, `	if false {`, "./functions/provision-machine -run=TestFormerAccounts"},
 	{"null-is-no-spec", "G9", words + "sweep.go", `		if string(a.Spec) == "null" {`, `		if false {`, "./functions/sweep-instances -run=TestSpecThatAFormer"},
+	{"young-machine-with-a-call", "2b.4", provision + "reads.go", `intent == nil && young(s, m)`, `young(s, m)`, "./functions/provision-machine -run=TestLooksForWhat"},
+	{"machine-that-waits-has-no-host", "G5", provision + "stock.go", `m.Spec.ProviderID != nil && m.DeletionTimestamp == nil ||`, `m.DeletionTimestamp == nil ||`, "./functions/provision-machine -run=TestWhoHasAHost"},
 }
