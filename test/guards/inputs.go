@@ -160,4 +160,5 @@ var inputs = []Guard{
 	{"null-is-no-spec", "G9", words + "sweep.go", `		if string(a.Spec) == "null" {`, `		if false {`, "./functions/sweep-instances -run=TestSpecThatAFormer"},
 	{"young-machine-with-a-call", "2b.4", provision + "reads.go", `intent == nil && young(s, m)`, `young(s, m)`, "./functions/provision-machine -run=TestLooksForWhat"},
 	{"machine-that-waits-has-no-host", "G5", provision + "stock.go", `m.Spec.ProviderID != nil && m.DeletionTimestamp == nil ||`, `m.DeletionTimestamp == nil ||`, "./functions/provision-machine -run=TestWhoHasAHost"},
+	{"who-is-wanted-was-not-made-anew", "2a.7", scale + "members.go", `!ok || !l.Active.Has(k) && l.MadeAnew(x, k) {`, `!ok || l.MadeAnew(x, k) {`, "./functions/scale-machineset -run=TestScenarios"},
 }
