@@ -93,7 +93,7 @@ func (d *decision) enter(c *check, t *target) {
 		d.held[t.m.UID] = why
 		return
 	}
-	if owner != nil && t.neverWorked() {
+	if owner != nil && c.neverWorked(t) {
 		c.next.Failing[owner.Name] = failure{Count: c.next.Failing[owner.Name].Count + 1, At: metav1.NewTime(d.Now)}
 	}
 	c.next.InFlight = append(c.next.InFlight, f)
@@ -146,7 +146,7 @@ func (d *decision) hindrance(c *check, t *target, f remediation) string {
 // failingSet returns what is known of the set of a Machine that never worked (R-B27).
 func (c *check) failingSet(t *target) failure {
 	owner := metav1.GetControllerOf(t.m)
-	if owner == nil || !t.neverWorked() {
+	if owner == nil || !c.neverWorked(t) {
 		return failure{}
 	}
 	return c.next.Failing[owner.Name]

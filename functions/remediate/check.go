@@ -137,16 +137,21 @@ func (t *target) controlPlane() bool {
 }
 
 // neverWorked reports whether a Machine never had a Node, or one that was never Ready, or never as far as anybody saw.
-func (t *target) neverWorked() bool {
-	return t.n == nil && t.m.Status.NodeRef == nil || t.n != nil && (neverReady(t.n) || t.silentSoon())
+func (c *check) neverWorked(t *target) bool {
+	return t.n == nil && t.m.Status.NodeRef == nil || t.n != nil && (neverReady(t.n) || c.silentSoon(t))
 }
 
 // silentSoon reports whether nothing is heard of a Node that was found unhealthy when it had just registered, and ever since: that its kubelet
-// is silent took away since when it was not Ready.
-func (t *target) silentSoon() bool {
+// is silent took away since when it was not Ready. So was one whose Machine was unhealthy before already, because a new one may take so long
+// to get its Node; else it had one that worked.
+func (c *check) silentSoon(t *target) bool {
 	made, told := t.n.CreationTimestamp.Time, machine.FindCondition(t.m.Status.Conditions, machine.ConditionHealthy)
-	return machine.NodeUnreachable(t.n) && told != nil && told.Status == corev1.ConditionFalse &&
-		!told.LastTransitionTime.Time.Before(made) && told.LastTransitionTime.Time.Before(made.Add(looksApart))
+	if !machine.NodeUnreachable(t.n) || told == nil || told.Status != corev1.ConditionFalse {
+		return false
+	}
+	since := told.LastTransitionTime.Time
+	soon, late := since.Before(made.Add(looksApart)), since.Before(made)
+	return soon && (!late || since.Before(t.m.CreationTimestamp.Add(c.startup())))
 }
 
 // preserved returns until when people want to look at a sick Machine (D19): a time, or so long after it was due.

@@ -78,13 +78,18 @@ func (c *check) judge(m *machine.Machine, n *corev1.Node) verdict {
 	return c.conditions(m, n)
 }
 
+// startup returns how long a Machine may be without a Node.
+func (c *check) startup() time.Duration {
+	if t := c.h.Spec.NodeStartupTimeout; t != nil {
+		return t.Duration
+	}
+	return startupDefault
+}
+
 // starting judges a Machine without a Node; it is told about once half of its time is gone. Where a clock that was ahead wrote since
 // when it is, that counts from the first look (RELIABILITY G7).
 func (c *check) starting(m *machine.Machine, since time.Time) verdict {
-	timeout := startupDefault
-	if t := c.h.Spec.NodeStartupTimeout; t != nil {
-		timeout = t.Duration
-	}
+	timeout := c.startup()
 	if timeout <= 0 { // never sick, but not healthy either (B53)
 		return verdict{reason: reasonStartup, message: "no node yet", early: true}
 	}

@@ -83,7 +83,7 @@ var repairs = []Guard{
 	{"verdict-where-another-api-rules", "2f", heal + "status.go", `	if machine.IsPaused(m) || machine.FindCondition`, `	if machine.FindCondition`, "./functions/remediate -run=TestScenarios"},
 	{"who-goes-does-not-work", "2f", heal + "settle.go", `t.n != nil && t.reason == "" && t.m.DeletionTimestamp == nil`, `t.n != nil && t.reason == ""`, "./functions/remediate -run=TestScenarios"},
 	{"verdict-stays-on-who-goes", "2f", heal + "status.go", `	if m.DeletionTimestamp != nil || machine.IsPaused(m) || unknown`, `	if machine.IsPaused(m) || unknown`, "./functions/remediate -run=TestScenarios"},
-	{"silent-soon-never-worked", "2f", heal + "check.go", ` || t.silentSoon())`, `)`, "./functions/remediate -run=TestScenarios"},
+	{"silent-soon-never-worked", "2f", heal + "check.go", ` || c.silentSoon(t))`, `)`, "./functions/remediate -run=TestScenarios"},
 	{"slot-that-was-given-back-needs-room", "G8", words + "disruption.go", `		return d, atOnce < l.AtOnce`, `		return d, true`, "./shared/machine -run=TestDisruptions"},
 	{"master-gone-for-long", "2f", heal + "settle.go", ` || c.binds(f, t):`, `:`, "./functions/remediate -run=TestScenarios"},
 	{"master-of-a-paused-check-gone-for-long", "2f", heal + "controlplane.go", `(!c.late(f) || c.binds(f, t))`, `!c.late(f)`, "./functions/remediate -run=TestScenarios"},
@@ -101,4 +101,5 @@ var repairs = []Guard{
 	{"overdue-is-told", "2f", heal + "status.go", `	notes = append(notes, c.tellOverdue(flying)...)
 `, "", "./functions/remediate -run=TestScenarios"},
 	{"first-word-by-another-clock", "2f", heal + "health.go", `n.CreationTimestamp.Add(firstWord))`, `n.CreationTimestamp.Time)`, "./functions/remediate -run=TestScenarios"},
+	{"silent-after-an-older-node-worked", "2f", heal + "check.go", ` && (!late || since.Before(t.m.CreationTimestamp.Add(c.startup())))`, ` && (!late || true)`, "./functions/remediate -run=TestScenarios"},
 }
