@@ -184,11 +184,14 @@ func (c *check) failing() map[string]failure {
 	return failing
 }
 
-// works reports whether a Machine that a set made since then has a Node and is well.
+// works reports whether a Machine that a set made since then, or that was repaired since, has a Node and is well.
 func (c *check) works(set string, since time.Time) bool {
+	repaired := func(t *target) bool {
+		return slices.ContainsFunc(c.record.InFlight, func(f remediation) bool { return f.UID == t.m.UID && !f.At.Time.Before(since) })
+	}
 	return slices.ContainsFunc(c.targets, func(t *target) bool {
 		owner := metav1.GetControllerOf(t.m)
-		return owner != nil && owner.Name == set && !t.m.CreationTimestamp.Time.Before(since) &&
+		return owner != nil && owner.Name == set && (!t.m.CreationTimestamp.Time.Before(since) || repaired(t)) &&
 			t.n != nil && t.reason == "" && t.m.DeletionTimestamp == nil
 	})
 }
