@@ -104,4 +104,5 @@ var repairs = []Guard{
 	{"silent-after-an-older-node-worked", "2f", heal + "check.go", ` && (!late || since.Before(t.m.CreationTimestamp.Add(c.startup())))`, ` && (!late || true)`, "./functions/remediate -run=TestScenarios"},
 	{"what-is-repaired-works", "2f", heal + "settle.go", ` || repaired(t)) &&`, ` || false && repaired(t)) &&`, "./test/sim -short -run=TestPowerCycleFirst"},
 	{"who-is-ill-does-not-work", "2f", heal + "settle.go", `t.n != nil && t.reason == "" && `, `t.n != nil && `, "./functions/remediate -run=TestScenarios"},
+	{"who-starts-is-not-ill", "2f", heal + "settle.go", ` && (t.sick(c.Now) || t.reason == reasonInvalid) && !ready(t.n) {`, ` && !ready(t.n) {`, "./functions/remediate -run=TestScenarios"},
 }
