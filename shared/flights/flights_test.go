@@ -42,6 +42,30 @@ func TestShareInvocations(t *testing.T) {
 	})
 }
 
+// However many come one after the other while it is slow, of one key one run is under way.
+func TestOneRunOfAKeyAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := New[string, int](0)
+		var all sync.WaitGroup
+		var under atomic.Int32
+		for range 10 {
+			all.Go(func() {
+				_, _ = f.Do(t.Context(), "a", func(context.Context) (int, error) {
+					if n := under.Add(1); n > 1 {
+						t.Errorf("%d runs at a time", n)
+					}
+					time.Sleep(time.Second)
+					under.Add(-1)
+					return 0, nil
+				})
+			})
+			time.Sleep(300 * time.Millisecond)
+		}
+		all.Wait()
+	})
+}
+
 // Whoever comes after a run began may know of something that it did not see: it needs another one.
 func TestNeverAnswerWithAnEarlierLook(t *testing.T) {
 	t.Parallel()

@@ -197,3 +197,26 @@ func TestDeniedToOneIsNotDeniedToAll(t *testing.T) {
 		want("a", true, false)
 	})
 }
+
+// Who is told that there is nothing was let in: what others were denied before says nothing of it any more.
+func TestWhoIsToldThatThereIsNothingWasLetIn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer error
+		denied bool
+	}{
+		"nothing there": {provider.Errorf(provider.NotFound, "no such instance"), false},
+		"an instance":   {nil, false},
+		"no answer":     {provider.Errorf(provider.Unknown, "bad gateway"), true},
+	} {
+		d := denials{to: map[string]denial{}, row: map[string]bool{}}
+		for _, of := range []string{"a", "b"} {
+			d.note(of, provider.Errorf(provider.Denied, "not that one"))
+		}
+		d.note("c", c.answer)
+		d.note("d", provider.Errorf(provider.Denied, "not that one"))
+		if err := d.standing("e"); (err != nil) != c.denied {
+			t.Errorf("%s: whoever is next is told %v", name, err)
+		}
+	}
+}

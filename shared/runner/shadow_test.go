@@ -86,3 +86,53 @@ func TestShadowRemembers(t *testing.T) {
 	}
 	invoke(43) // that is no matter of ours
 }
+
+// A dry run goes no further than to what has an answer that nobody knows: what is created or deleted is not there, or gone, at the next look.
+func TestDryRunEndsWhereAnAnswerIsNeeded(t *testing.T) {
+	t.Parallel()
+	made := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "made"}}
+	for name, deed := range map[string]func(n *corev1.Node) plan.Action{
+		"create": func(*corev1.Node) plan.Action { return plan.Create{Object: made} },
+		"delete": func(n *corev1.Node) plan.Action { return plan.Delete{Object: n} },
+		"cloud":  func(*corev1.Node) plan.Action { return plan.DeleteInstance{Account: "a"} },
+	} {
+		api := world(t, 1)
+		decided := 0
+		r := testRunner(function.Function{
+			Name: "count",
+			Reads: func(snapshot.Snapshot) snapshot.Scope {
+				return snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Node"), countsQuery}}
+			},
+			Decide: func(s snapshot.Snapshot) (p plan.Plan) {
+				decided++
+				kept := &corev1.ConfigMap{Data: map[string]string{"count": "1"}}
+				kept.Namespace, kept.Name = countsQuery.Namespace, countsQuery.Name
+				p.Then(deed(s.Node("n0")))
+				p.Then(plan.Create{Object: kept})
+				return p
+			},
+		}, api.As("count"))
+		r.DryRun, r.Shadow = true, &Shadow{}
+		if p, err := r.Handle(t.Context(), snapshot.Request{}); err != nil || decided != 1 || len(p.Do) != 2 {
+			t.Errorf("%s: decided %d times, error %v, planned\n%v", name, decided, err, p)
+		}
+	}
+}
+
+// What is wanted as it stands there is nothing to remember: what was wanted before that is forgotten.
+func TestShadowForgetsWhatIsAsItWas(t *testing.T) {
+	t.Parallel()
+	i := &invocation{Runner: &Runner{Shadow: &Shadow{}}}
+	found := &corev1.ConfigMap{Data: map[string]string{"count": "1"}}
+	found.Namespace, found.Name = countsQuery.Namespace, countsQuery.Name
+	q := queryOf(found)
+	i.pretended.found = map[snapshot.Query]map[string]string{q: found.Data}
+	for _, count := range []string{"2", "1"} {
+		next := found.DeepCopy()
+		next.Data["count"] = count
+		i.keep(found, next)
+		if _, kept := i.Shadow.kept[q]["count"]; kept != (count == "2") {
+			t.Errorf("%s is kept: %v", count, kept)
+		}
+	}
+}

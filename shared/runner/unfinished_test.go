@@ -7,7 +7,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	apiserver "github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/events"
@@ -59,5 +62,83 @@ func TestWhatIsUnclearIsDeliveredAgain(t *testing.T) {
 		if NewServer(r, []string{machine.Namespace}).Handle(w, req); w.Code != c.want {
 			t.Errorf("%s: %d, want %d", c.name, w.Code, c.want)
 		}
+	}
+}
+
+// Nor is an event done with while what was decided had no time, or came to an end that nobody knows, or was left out as the instance is
+// being changed already: it comes again.
+func TestWhatIsLeftForLaterIsDeliveredAgain(t *testing.T) {
+	t.Parallel()
+	ask := plan.UpdateInstance{Account: accountOfC, Cluster: "c", Ref: provider.Ref{UID: "worker-0", Name: "worker-0"}, Tags: map[string]string{"a": "b"}}
+	for name, c := range map[string]struct {
+		fault error
+		takes time.Duration // to decide
+		want  bool
+	}{
+		"done":         {nil, 0, false},
+		"refused":      {provider.Errorf(provider.Denied, "403 forbidden"), 0, false},
+		"unknown":      {provider.Errorf(provider.Unknown, "502 bad gateway"), 0, true},
+		"no time left": {nil, budget - mutationBudget + time.Second, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			cloud := &memory.Cloud{Fault: func(_ context.Context, call memory.Call) error {
+				if call.Op == memory.OpUpdate {
+					return c.fault
+				}
+				return nil
+			}}
+			cloud.Add(accountOfC, "c", provider.Instance{Name: "worker-0", UID: "worker-0", State: provider.StateRunning})
+			api := apiserver.New(time.Now)
+			if err := api.Put(machineIn("worker-0", "worker-0")); err != nil {
+				t.Fatal(err)
+			}
+			r := testRunner(function.Function{Name: "look", Reads: lookups, Decide: func(s snapshot.Snapshot) (p plan.Plan) {
+				time.Sleep(c.takes)
+				p.Then(ask)
+				return p.Untried(s.Outcomes)
+			}}, api.As("look"))
+			r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
+			if _, err := r.Handle(t.Context(), snapshot.Request{Kind: "Machine", Namespace: machine.Namespace, Name: "worker-0"}); (err != nil) != c.want {
+				t.Errorf("%s: error %v", name, err)
+			}
+		})
+	}
+	i := &invocation{Runner: testRunner(function.Function{}, nil), mutated: map[target]bool{}, changed: map[types.UID]bool{}}
+	if left := i.admissible([]plan.Sequence{{Do: []plan.Action{ask}}, {Do: []plan.Action{ask}}}); len(left) != 1 || !i.unfinished {
+		t.Errorf("%d changes of one instance, unfinished %v", len(left), i.unfinished)
+	}
+}
+
+// A scan is the last one only if it came to carry out what it decided: whose turn it was has not had it otherwise (R-L4).
+func TestScanThatWasCutOffIsNotTheLast(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		takes  time.Duration // to decide
+		unread bool
+		last   bool
+	}{
+		"carried out":  {0, false, true},
+		"cut off":      {budget + time.Second, false, false},
+		"nothing read": {0, true, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := testRunner(function.Function{
+				Name: "look",
+				Reads: func(snapshot.Snapshot) snapshot.Scope {
+					return snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Machine")}}
+				},
+				Decide: func(snapshot.Snapshot) plan.Plan {
+					time.Sleep(c.takes)
+					return plan.Plan{}
+				},
+			}, apiserver.New(time.Now).As("look"))
+			if c.unread {
+				r.Clock = func() time.Time { return time.Now().Add(time.Hour) }
+			}
+			_, _ = r.Handle(t.Context(), snapshot.Request{})
+			if got := r.scanned.Load() != nil; got != c.last {
+				t.Errorf("%s: it is the last %v", name, got)
+			}
+		})
 	}
 }

@@ -132,6 +132,26 @@ func TestSecretsThatWereCutAreNotTold(t *testing.T) {
 	}
 }
 
+// Of a secret that another begins with, or that another ends with the beginning of, nothing is left beside it.
+func TestSecretsThatAreAlikeAreNotToldInPart(t *testing.T) {
+	t.Parallel()
+	secrets := newUnspoken(map[string][]byte{"clouds.yaml": []byte("first: {password: canary-5e2c}\nsecond: {password: canary-5e2c-0451}\nthird: {password: 5e2c-04-of-all}\n")})
+	for said, want := range map[string]string{
+		"log in: no canary-5e2c-0451":   "log in: no (secret)",
+		"log in: no canary-5e2c":        "log in: no (secret)",
+		"log in: no CANARY canary-5e2…": "log in: no CANARY (secret)…",
+		"log in: no -5e2c-04…":          "log in: no -(secret)…",
+	} {
+		if got := secrets.Replace(said); got != want {
+			t.Errorf("%s became %s, want %s", said, got, want)
+		}
+	}
+	all := []string{"canary-5e2c-0451", "5e2c-04-of-all"}
+	if n := begun("log in: no canary-5e2c-04", all); n != len("canary-5e2c-04") {
+		t.Errorf("%d bytes are the beginning of a secret", n)
+	}
+}
+
 // What a host is started with is read when it is needed, and not told from then on, by whatever name it has there.
 func TestUserDataIsNotTold(t *testing.T) {
 	t.Parallel()

@@ -11,4 +11,9 @@ var drivers = []Guard{
 	{"host-that-carries-an-instance-is-not-taken", "2b.8", "shared/provider/aws/host.go", `	left = slices.DeleteFunc(left, func(h types.Host) bool { return len(h.Instances) > 0 })
 `, ``, ""},
 	{"what-belongs-to-an-instance-is-none", "2b.8", run + "list.go", `		if !in.Child {`, `		if true {`, "./shared/runner -run=TestWhatBelongs"},
+	{"silence-under-one-cluster-id", "G5", run + "look.go", `l.other != nil && c.Err == nil && len`, `l.other != nil && len`, "./shared/runner -run=TestSilenceUnder"},
+	{"silence-of-a-list-under-one-cluster-id", "G5", run + "list.go", `o != nil && err == nil {`, `o != nil {`, "./shared/runner -run=TestSilenceUnder"},
+	{"who-did-not-look-saw-no-absence", "G5", run + "wait.go", `(l.Open || !was.Open) && `, ``, "./shared/runner -run=TestAnswersAre"},
+	{"twin-of-what-is-recorded", "2b.8", run + "list.go", `len(c.Found) > 0 || m.Spec`, `m.Spec`, "./shared/runner -run=TestTwin"},
+	{"removal-is-of-one-account", "2b.9", run + "apply.go", `fmt.Sprint(a.Account, " ", a.Cluster, " ", a.Key()`, `fmt.Sprint(a.Key()`, "./shared/runner -run=TestRemovalIs"},
 }

@@ -161,4 +161,11 @@ var inputs = []Guard{
 	{"young-machine-with-a-call", "2b.4", provision + "reads.go", `intent == nil && young(s, m)`, `young(s, m)`, "./functions/provision-machine -run=TestLooksForWhat"},
 	{"machine-that-waits-has-no-host", "G5", provision + "stock.go", `m.Spec.ProviderID != nil && m.DeletionTimestamp == nil ||`, `m.DeletionTimestamp == nil ||`, "./functions/provision-machine -run=TestWhoHasAHost"},
 	{"who-is-wanted-was-not-made-anew", "2a.7", scale + "members.go", `!ok || !l.Active.Has(k) && l.MadeAnew(x, k) {`, `!ok || l.MadeAnew(x, k) {`, "./functions/scale-machineset -run=TestScenarios"},
+	{"secrets-that-begin-alike", "4", run + "unspoken.go", `cmp.Or(len(b)-len(a), `, `cmp.Or(len(a)-len(b), `, "./shared/runner -run=TestSecretsThatAreAlike"},
+	{"outcome-that-nobody-knows-is-delivered-again", "2g", run + "apply.go", ` || o.Result == plan.Failed
+`, `
+`, "./shared/runner -run=TestWhatIsLeft"},
+	{"too-late-is-delivered-again", "2g", run + "apply.go", `				i.unfinished = true
+				_, of`, `				_, of`, "./shared/runner -run=TestWhatIsLeft"},
+	{"scan-that-was-cut-off-is-not-the-last", "2c", run + "runner.go", `if inv.decided && req.Scan() {`, `if req.Scan() {`, "./shared/runner -run=TestScanThat"},
 }
