@@ -69,7 +69,7 @@ func TestFullestBinIsTheMostWorth(t *testing.T) {
 				sum += float64(h.count) * worth[h.item]
 			}
 			best := l.mostWorth(c, worth, left, 0, nil, l.room[c])
-			if k.bound < best*(1-1e-8) || k.bound < floor && k.bound < best {
+			if k.bound < best*(1-1e-8) || k.bound < floor && k.bound < best*(1-1e-12) {
 				t.Fatalf("bound %g, but there is a filling worth %g", k.bound, best)
 			}
 			if len(k.holds) > 0 && (math.Abs(sum-k.worth) > 1e-9 || sum <= floor) {
