@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -41,6 +42,59 @@ func TestLeftByAFormerAttempt(t *testing.T) {
 	} {
 		if got := o.former(c.in); got != c.want {
 			t.Errorf("%s: left by a former attempt %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// Of no other's attempt, that a copy of its record tells of, does anybody know whether it is over; nor was anything left in another region by
+// a Machine that has no instance on record yet: it may go on with what is there (RELIABILITY 2b.10).
+func TestNothingIsLeftByWhoMayGoOnWithIt(t *testing.T) {
+	t.Parallel()
+	const here, there = "AWSMachineProviderConfig/eu-west-1/machines/aws", "AWSMachineProviderConfig/us-east-1/machines/aws"
+	m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-0", Namespace: machine.Namespace, UID: "uid-0"}}
+	left := provider.Instance{UID: m.UID, Child: true, Token: "another"}
+	for _, c := range []struct {
+		name           string
+		of             types.UID // whose record it is
+		recorded       bool
+		former, beside bool
+	}{
+		{"its own, with its instance", m.UID, true, true, true},
+		{"its own, without one", m.UID, false, true, false},
+		{"another's", "uid-1", true, false, false},
+	} {
+		intent := machine.NewIntent(&machine.Machine{ObjectMeta: metav1.ObjectMeta{UID: c.of}}, 2, here, []byte(`{}`)).Released(machine.OutcomeCreated, now)
+		m.Annotations, m.Spec.ProviderID = map[string]string{machine.AnnotationIntent: intent.String()}, nil
+		if c.recorded {
+			m.Spec.ProviderID = new("aws:///eu-west-1a/i-1")
+		}
+		o := ownersIn(snapshot.Snapshot{Now: now, Machines: []*machine.Machine{m}, Records: machine.NewRecords()})
+		if got := o.former(left); got != c.former {
+			t.Errorf("%s: left by a former attempt %v", c.name, got)
+		}
+		if got := o.leftBy(there, m); got != c.beside {
+			t.Errorf("%s: left in another region %v", c.name, got)
+		}
+	}
+}
+
+// What a Machine may go on with stays where another instance with its tag goes: that one is named by its own id (RELIABILITY 2b.10, R-S3).
+func TestWhatAMachineKeepsIsNotNamedByItsTag(t *testing.T) {
+	t.Parallel()
+	m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-0", Namespace: machine.Namespace, UID: "uid-0"}}
+	m.Spec.ProviderID = new("memory:///i-1")
+	port := provider.Instance{ID: "port-1", Name: m.Name, UID: m.UID, Child: true}
+	for _, kept := range []bool{false, true} {
+		here := []provider.Instance{{ID: "i-2", ProviderID: "memory:///i-2", Name: m.Name, UID: m.UID, State: provider.StateRunning}}
+		if kept {
+			here = append(here, port)
+		}
+		s := snapshot.Snapshot{Now: now, Machines: []*machine.Machine{m}, Records: machine.NewRecords(), Accounts: map[string]snapshot.Account{
+			"a": {Instances: here}, "b": {Instances: []provider.Instance{{ID: "i-1", ProviderID: "memory:///i-1", Name: m.Name}}},
+		}}
+		finds := findsIn(s, ownersIn(s))
+		if len(finds) != 1 || finds[0].in.ID != "i-2" || (finds[0].deletion().Ref.UID == "") != kept {
+			t.Errorf("with a port %v: %+v", kept, finds)
 		}
 	}
 }

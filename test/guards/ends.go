@@ -155,4 +155,7 @@ var ends = []Guard{
 	{"claim-to-another-instance", "2b.7", provision + "former.go", ` || machine.SameID(machine.ProviderID(o), in.ProviderID) && l.before(o) {`, ` || l.before(o) {`, "./functions/provision-machine -run=TestScenarios"},
 	{"what-may-be-a-node-is-no-leftover", "2e", provision + "leftover.go", ` && l.onNetwork() == nil && `, ` && `, "./functions/provision-machine -run=TestScenarios"},
 	{"what-a-node-was-linked-to-is-no-leftover", "2e", provision + "leftover.go", `l.onNetwork() == nil && l.m.Status.NodeRef == nil`, `l.onNetwork() == nil`, "./functions/provision-machine -run=TestScenarios"},
+	{"attempts-of-another-are-not-over", "2b.10", sweep + "find.go", `i.Own(m) && i.Token`, `i.Token`, "./functions/sweep-instances -run=TestNothingIsLeft"},
+	{"nothing-is-left-before-an-instance-is-on-record", "2b.10", sweep + "find.go", `i.Made(m) && machine.ProviderID(m) != "" && `, `i.Made(m) && `, "./functions/sweep-instances -run=TestNothingIsLeft"},
+	{"kept-beside-what-goes", "2b.10", sweep + "find.go", `kept[in.UID] || others > 0`, `others > 0`, "./functions/sweep-instances -run=TestWhatAMachineKeeps"},
 }
