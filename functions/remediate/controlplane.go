@@ -78,3 +78,19 @@ func (c *check) overdue(f remediation) bool {
 	t := c.target(f.UID)
 	return c.late(f) && c.binds(f, t) && !c.escalates(f, t)
 }
+
+// latest returns when the step that f is at was begun, or tried once more: what binds the control plane is not let go by time, and comes to no
+// other try by being put in flight again, as a worker does. A power-cycle that is the last step, was carried out and did not help is asked for
+// every half hour.
+func (c *check) latest(f remediation, t *target) time.Time {
+	last := c.tried(t)
+	_, wished := t.m.Annotations[machine.AnnotationExternalRepair]
+	switch {
+	case !f.ControlPlane || f.Step < len(c.policy.steps)-1 || c.does(f, t) != stepPowerCycle || last.Before(f.At.Time):
+		return f.At.Time
+	case machine.TooFar(last, c.Now, 0): // by a clock that was ahead (RELIABILITY G7)
+	case wished || c.Now.Before(last.Add(releaseAfter)):
+		return last
+	}
+	return c.Now
+}

@@ -92,9 +92,9 @@ func (d *decision) over(slot machine.Slot) bool {
 		!slices.ContainsFunc(d.idle, func(c *check) bool { return c.standsBehind(m.UID) })
 }
 
-// claim is what stands on a Machine that a check remediates: check, step, begin of the step.
+// claim is what stands on a Machine that a check remediates: check, step, begin of the step, or of its latest try.
 func (c *check) claim(f remediation, t *target) string {
-	return strings.Join([]string{c.name(), c.does(f, t), machine.Stamp(f.At.Time)}, " ")
+	return strings.Join([]string{c.name(), c.does(f, t), machine.Stamp(c.latest(f, t))}, " ")
 }
 
 // free reports whether no other check than the named one remediates m: none that has it in flight stands behind its

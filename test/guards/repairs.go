@@ -105,4 +105,7 @@ var repairs = []Guard{
 	{"what-is-repaired-works", "2f", heal + "settle.go", ` || repaired(t)) &&`, ` || false && repaired(t)) &&`, "./test/sim -short -run=TestPowerCycleFirst"},
 	{"who-is-ill-does-not-work", "2f", heal + "settle.go", `t.n != nil && t.reason == "" && `, `t.n != nil && `, "./functions/remediate -run=TestScenarios"},
 	{"who-starts-is-not-ill", "2f", heal + "settle.go", ` && (t.sick(c.Now) || t.reason == reasonInvalid) && !ready(t.n) {`, ` && !ready(t.n) {`, "./functions/remediate -run=TestScenarios"},
+	{"power-cycle-of-a-master-is-not-begun-anew", "2f", heal + "controlplane.go", `	case wished || c.Now`, `	case false && wished || c.Now`, "./functions/remediate -run=TestScenarios"},
+	{"power-cycle-of-a-master-has-half-an-hour", "2f", heal + "controlplane.go", `wished || c.Now.Before(last.Add(releaseAfter)):`, `wished:`, "./functions/remediate -run=TestScenarios"},
+	{"try-by-a-clock-that-was-ahead", "G7", heal + "controlplane.go", `	case machine.TooFar(last, c.Now, 0):`, `	case false:`, "./functions/remediate -run=TestScenarios"},
 }
