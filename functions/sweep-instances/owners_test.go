@@ -99,6 +99,36 @@ func TestWhatAMachineKeepsIsNotNamedByItsTag(t *testing.T) {
 	}
 }
 
+// Whoever is only ever reported, as the hosts of an installer, makes no orphan wait for a person (RELIABILITY 2b.10, R-S2).
+func TestForeignInstancesHoldNobodyUp(t *testing.T) {
+	t.Parallel()
+	for _, foreign := range []bool{true, false} {
+		w := sweep{finds: []find{{account: "a", in: provider.Instance{ID: "orphan", UID: "uid-0"}}}}
+		for _, id := range []string{"m-0", "m-1", "m-2"} {
+			w.finds = append(w.finds, find{account: "a", in: provider.Instance{ID: id, UID: "uid-1"}, foreign: foreign})
+		}
+		if held, why := w.held(); (len(held) > 0) == foreign {
+			t.Errorf("foreign %v: held %v: %s", foreign, held, why)
+		}
+	}
+}
+
+// A Node tells by the name of its Machine of an instance only where its own is in no list: beside that the other is a twin (R-S1).
+func TestNodeOfAnotherInstanceKeepsNoTwin(t *testing.T) {
+	t.Parallel()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n0", Annotations: map[string]string{machine.AnnotationMachine: machine.Namespace + "/worker-0"}}}
+	n.Spec.ProviderID = "memory:///i-1"
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	twin := find{account: "a", in: provider.Instance{ID: "i-2", ProviderID: "memory:///i-2", Name: "worker-0"}}
+	for _, shown := range []bool{true, false} {
+		w := sweep{Snapshot: snapshot.Snapshot{Nodes: []*corev1.Node{n}}, known: map[string]machine.SweptAccount{"a": {Namespace: machine.Namespace}}}
+		w.owners.listed = map[machine.InstanceID]bool{machine.InstanceOf(n.Spec.ProviderID): shown}
+		if kept := w.readyNode(twin) != ""; kept == shown {
+			t.Errorf("the Node's own instance is shown %v: the other is kept %v", shown, kept)
+		}
+	}
+}
+
 // A Node may be an instance's of any account: the account that takes longest to show what it has says how long that is waited for (R-S2).
 func TestNodesWaitForTheLongestHorizon(t *testing.T) {
 	t.Parallel()
