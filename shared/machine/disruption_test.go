@@ -155,3 +155,19 @@ func TestSlotIsTakenOnce(t *testing.T) {
 		t.Errorf("asked for once more: %v, %+v, was %+v", ok, again, d)
 	}
 }
+
+// Who asks again for a slot that was given back has it if there is still room: another one may have taken it (RELIABILITY 2f).
+func TestSlotThatWasGivenBack(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	d := Disruptions{Slots: []Slot{{UID: "back", At: metav1.NewTime(now)}, {UID: "other", At: metav1.NewTime(now)}}}
+	for _, tt := range []struct {
+		atOnce int
+		want   bool
+	}{{1, false}, {2, true}} {
+		over := func(s Slot) bool { return s.UID == "back" }
+		if _, ok := d.Take(Slot{UID: "back"}, DisruptionLimits{AtOnce: tt.atOnce, PerHour: 9}, now, over); ok != tt.want {
+			t.Errorf("one of %d is disrupted: one more may be %v, want %v", tt.atOnce, ok, tt.want)
+		}
+	}
+}

@@ -84,7 +84,7 @@ var repairs = []Guard{
 	{"who-goes-does-not-work", "2f", heal + "settle.go", `t.n != nil && t.reason == "" && t.m.DeletionTimestamp == nil`, `t.n != nil && t.reason == ""`, "./functions/remediate -run=TestScenarios"},
 	{"verdict-stays-on-who-goes", "2f", heal + "status.go", `	if m.DeletionTimestamp != nil || machine.IsPaused(m) || unknown`, `	if machine.IsPaused(m) || unknown`, "./functions/remediate -run=TestScenarios"},
 	{"silent-soon-never-worked", "2f", heal + "check.go", ` || c.silentSoon(t))`, `)`, "./functions/remediate -run=TestScenarios"},
-	{"slot-that-was-given-back-needs-room", "G8", words + "disruption.go", `		return d, atOnce < l.AtOnce`, `		return d, true`, "./shared/machine -run=TestDisruptions"},
+	{"slot-that-was-given-back-needs-room", "G8", words + "disruption.go", `		return d, atOnce < l.AtOnce`, `		return d, true`, "./shared/machine -run=TestSlotThat"},
 	{"master-gone-for-long", "2f", heal + "settle.go", ` || c.binds(f, t):`, `:`, "./functions/remediate -run=TestScenarios"},
 	{"master-of-a-paused-check-gone-for-long", "2f", heal + "controlplane.go", `(!c.late(f) || c.binds(f, t))`, `!c.late(f)`, "./functions/remediate -run=TestScenarios"},
 	{"master-that-goes-binds", "2f", heal + "controlplane.go", `m.UID != f.UID || m.DeletionTimestamp != nil`, `m.UID != f.UID`, "./functions/remediate -run=TestScenarios"},
