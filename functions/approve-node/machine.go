@@ -42,8 +42,9 @@ func indexOf(s snapshot.Snapshot) known {
 		}
 		if ref := m.Status.NodeRef; ref != nil {
 			k.byNode[ref.Name] = append(k.byNode[ref.Name], m)
-		}
-		if m.Status.NodeRef != nil && m.DeletionTimestamp == nil && machine.LostAt(m) == nil { // addresses are given again
+			if m.DeletionTimestamp != nil || machine.LostAt(m) != nil { // its addresses are given again
+				continue
+			}
 			for _, a := range m.Status.Addresses {
 				at := plain(a.Address)
 				k.serving[at] = append(k.serving[at], m)

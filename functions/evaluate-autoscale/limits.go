@@ -24,7 +24,7 @@ type size struct {
 
 func (sc *scan) sizeOf(n *corev1.Node) size {
 	cpu, memory := n.Status.Capacity[corev1.ResourceCPU], n.Status.Capacity[corev1.ResourceMemory]
-	s := size{nodes: 1, cores: (scheduling.Amount(corev1.ResourceCPU, cpu) + 999) / 1000, memory: scheduling.Amount(corev1.ResourceMemory, memory)}
+	s := size{nodes: 1, cores: scheduling.Cores(cpu), memory: scheduling.Amount(corev1.ResourceMemory, memory)}
 	g := sc.of[n.UID]
 	t := n.Labels[scheduling.AcceleratorLabel]
 	if t == "" && g != nil { // the Node is there before it carries what its set says

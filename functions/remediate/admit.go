@@ -61,6 +61,7 @@ func (d *decision) admit() {
 
 // reserve wants slots for what is committed and not yet acted upon. The time of a step that waited begins anew.
 func (d *decision) reserve(c *check) {
+	out := d.masterOut()
 	for i, f := range c.next.InFlight {
 		t := c.target(f.UID)
 		switch {
@@ -69,8 +70,8 @@ func (d *decision) reserve(c *check) {
 			d.held[f.UID] = heldOwner
 		case c.restriction.reason != "":
 			d.held[f.UID] = fmt.Sprintf(heldClosed, c.name(), c.restriction.reason)
-		case t.controlPlane() && d.masterOut() != "":
-			d.held[f.UID] = d.masterOut()
+		case t.controlPlane() && out != "":
+			d.held[f.UID] = out
 		case !d.budget.take(t):
 			d.held[f.UID] = heldBudget
 		case c.waited(f, t):

@@ -109,7 +109,7 @@ func currentOf(name corev1.ResourceName) func(snapshot.Snapshot) []point {
 		for _, n := range s.Nodes {
 			amount := scheduling.Amount(name, n.Status.Capacity[name])
 			if name == corev1.ResourceCPU {
-				amount = (amount + 999) / 1000 // as the limits count them
+				amount = scheduling.Cores(n.Status.Capacity[name])
 			}
 			sum += float64(amount)
 		}

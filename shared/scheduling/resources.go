@@ -178,6 +178,9 @@ func Amount(name corev1.ResourceName, q resource.Quantity) int64 {
 	return max(0, q.ScaledValue(scale))
 }
 
+// Cores is how many processors a Node counts for in the limits of the cluster: begun ones count whole (SPEC C7).
+func Cores(cpu resource.Quantity) int64 { return (Amount(corev1.ResourceCPU, cpu) + 999) / 1000 }
+
 // unlimited is room for more volumes than any node takes.
 const unlimited = 1 << 20
 

@@ -92,9 +92,7 @@ var repairs = []Guard{
 	{"master-that-was-tried-binds", "2f", heal + "controlplane.go", `(c.out(f) || t != nil && !c.tried(t).IsZero())`, `c.out(f)`, "./functions/remediate -run=TestScenarios"},
 	{"untried-master-is-let-go", "2f", heal + "controlplane.go", `t != nil && !c.tried(t).IsZero()`, `t != nil`, "./functions/remediate -run=TestScenarios"},
 	{"workers-are-not-bound", "2f", heal + "controlplane.go", `	return f.ControlPlane && (c.out(f)`, `	return (c.out(f)`, "./functions/remediate -run=TestScenarios"},
-	{"master-gone-holds-who-is-in-flight", "2f", heal + "admit.go", `		case t.controlPlane() && d.masterOut() != "":
-			d.held[f.UID] = d.masterOut()
-`, "", "./functions/remediate -run=TestScenarios"},
+	{"master-gone-holds-who-is-in-flight", "2f", heal + "admit.go", `		case t.controlPlane() && out != "":`, `		case false:`, "./functions/remediate -run=TestScenarios"},
 	{"master-that-is-there-holds-nobody-in-flight", "2f", heal + "controlplane.go", `		if f.out(f.remediation) {`, `		if true {`, "./functions/remediate -run=TestScenarios"},
 	{"overdue-master-takes-no-place", "2f", heal + "admit.go", `	return c.flying() < limit`, `	return len(c.next.InFlight) < limit`, "./functions/remediate -run=TestScenarios"},
 	{"overdue-master-is-not-missing-to-workers", "2f", heal + "limits.go", `c.target(f.UID) == nil && !c.overdue(f)`, `c.target(f.UID) == nil`, "./functions/remediate -run=TestScenarios"},

@@ -138,7 +138,7 @@ func unlimited(f function.Function) function.Function {
 
 // forgetsSlots stores no slot.
 func forgetsSlots(f function.Function) function.Function {
-	return written(func(old, now *corev1.ConfigMap) {
+	return written(func(_, now *corev1.ConfigMap) {
 		if now.Name == machine.ConfigMapDisrupt {
 			now.Data[machine.DisruptionKey] = ""
 		}
