@@ -31,7 +31,7 @@ func (a accounts) remembered(l life) bool {
 	spec, of := l.FilledSpec(l.m)
 	key := machine.SweptKey(l.cloud.Account, of.ClusterID, state.Accounts, a)
 	known, ok := state.Accounts[key]
-	led := l.cloud.Owner == "" || known.Owner == l.cloud.Owner
+	led := l.cloud.Owner == "" || machine.SameOwner(known.Owner, l.cloud.Owner)
 	empty := l.m.DeletionTimestamp != nil && known.EmptySince != nil
 	if ok && led && !empty || refusedToRemember(l.Snapshot) {
 		return true

@@ -44,7 +44,7 @@ func (l life) readdressed(i machine.Intent) machine.Intent {
 // providerSpec: somebody changed the Secret. What is found there all the same has moved with them.
 func (l life) abroad() bool {
 	i, was := l.intent, l.m.Annotations[machine.AnnotationCloudAccount]
-	if was == "" || l.cloud.Owner == "" || l.cloud.Owner == was || l.in != nil || l.former != nil {
+	if was == "" || l.cloud.Owner == "" || machine.SameOwner(was, l.cloud.Owner) || l.in != nil || l.former != nil {
 		return false
 	}
 	return l.m.Spec.ProviderID != nil || unrecorded(l.Snapshot, l.m) || i.Called() && (!i.Over() || len(i.Progress) > 0)

@@ -116,7 +116,7 @@ func within(s snapshot.Snapshot, key string, a machine.SweptAccount) bool {
 		intent, err := s.Records.Intent(m)
 		there := err != nil || intent != nil && intent.Account == machine.SweptOf(key, a.ClusterID)
 		was := m.Annotations[machine.AnnotationCloudAccount]
-		return there && (was == "" || was == a.Owner)
+		return there && (was == "" || machine.SameOwner(was, a.Owner))
 	})
 }
 
@@ -148,7 +148,7 @@ func (w sweep) unserved() []string {
 func (w sweep) veiled(account string) bool {
 	return slices.ContainsFunc(w.unserved(), func(key string) bool {
 		mine, theirs := w.Accounts[account].Owner, w.known[key].Owner
-		return mine == "" || theirs == "" || mine == theirs
+		return mine == "" || theirs == "" || machine.SameOwner(mine, theirs)
 	})
 }
 

@@ -54,7 +54,7 @@ func LedTo(known map[string]SweptAccount, key, owner string, empty bool) {
 	if !ok || owner == "" {
 		return
 	}
-	if a.Owner != "" && a.Owner != owner {
+	if a.Owner != "" && !SameOwner(a.Owner, owner) {
 		if former := a; !empty {
 			former.Of, former.EmptySince = key, nil
 			known[key+"#"+a.Owner] = former
@@ -70,6 +70,14 @@ func LedTo(known map[string]SweptAccount, key, owner string, empty bool) {
 	}
 }
 
+// SameOwner reports whether two of a cloud's accounts are one: after a colon each may say in which region, which a former version left out,
+// and a driver does where the cloud has one region alone.
+func SameOwner(a, b string) bool {
+	a, in, told := strings.Cut(a, ":")
+	b, at, both := strings.Cut(b, ":")
+	return a == b && (in == at || !told || !both)
+}
+
 // Shown reports whether credentials in known lead where those of former led before.
 func Shown(known map[string]SweptAccount, former SweptAccount) bool {
 	for key, a := range known {
@@ -82,7 +90,7 @@ func Shown(known map[string]SweptAccount, former SweptAccount) bool {
 
 // shows reports whether the credentials of a, whose key that is, lead where those of former led before.
 func (a SweptAccount) shows(key string, former SweptAccount) bool {
-	return a.Of == "" && former.Of != "" && a.Owner == former.Owner && a.ClusterID == former.ClusterID && !OtherRegion(former.Of, key)
+	return a.Of == "" && former.Of != "" && SameOwner(a.Owner, former.Owner) && a.ClusterID == former.ClusterID && !OtherRegion(former.Of, key)
 }
 
 // SweptKey returns under which key of known the instances of a cluster in an account are, or will be: the account's own, but

@@ -43,6 +43,33 @@ func TestFormerAccountIsForgottenOnceItIsSeen(t *testing.T) {
 	}
 }
 
+// Regions of one owner are told apart where both records name one: what a former version wrote names none, and leads nowhere else for that.
+func TestOwnerInAnotherRegionIsAnother(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"a", "a", true},
+		{"a", "b", false},
+		{"a:west", "a:west", true},
+		{"a:west", "a:east", false},
+		{"a:west", "b:west", false},
+		{"a", "a:west", true},
+		{"a:west", "a", true},
+		{"b", "a:west", false},
+	} {
+		if got := machine.SameOwner(c.a, c.b); got != c.want {
+			t.Errorf("SameOwner(%q, %q) = %v", c.a, c.b, got)
+		}
+		known := map[string]machine.SweptAccount{"k": {Owner: c.a}}
+		machine.LedTo(known, "k", c.b, false)
+		if _, led := known["k#"+c.a]; led == c.want || known["k"].Owner != c.b {
+			t.Errorf("%q, then %q: on record are %v", c.a, c.b, known)
+		}
+	}
+}
+
 // Nothing is noted of an account that is on no record.
 func TestUnknownAccountLeadsNowhere(t *testing.T) {
 	t.Parallel()

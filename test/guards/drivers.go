@@ -16,4 +16,5 @@ var drivers = []Guard{
 	{"who-did-not-look-saw-no-absence", "G5", run + "wait.go", `(l.Open || !was.Open) && `, ``, "./shared/runner -run=TestAnswersAre"},
 	{"twin-of-what-is-recorded", "2b.8", run + "list.go", `len(c.Found) > 0 || m.Spec`, `m.Spec`, "./shared/runner -run=TestTwin"},
 	{"removal-is-of-one-account", "2b.9", run + "apply.go", `fmt.Sprint(a.Account, " ", a.Cluster, " ", a.Key()`, `fmt.Sprint(a.Key()`, "./shared/runner -run=TestRemovalIs"},
+	{"region-is-part-of-whose-account-it-is", "2b.9", "shared/provider/openstack/identity.go", `	if c.region != "" && c.project != "" {`, `	if false {`, ""},
 }

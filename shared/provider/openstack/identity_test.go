@@ -3,13 +3,17 @@
 package openstack
 
 import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
-// Whose project it is comes with the login, which every other call needs too; who cannot log in does not know it.
+// Whose project it is, and where, comes with the login, which every other call needs too; who cannot log in does not know it.
 func TestIdentityIsTheProject(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -19,8 +23,8 @@ func TestIdentityIsTheProject(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if got, err := d.(provider.Identified).Identity(t.Context()); got != own || err != nil {
-				t.Errorf("Identity = %q, %v; want %q", got, err, own)
+			if got, err := d.(provider.Identified).Identity(t.Context()); got != own+":regionOne" || err != nil {
+				t.Errorf("Identity = %q, %v; want %q", got, err, own+":regionOne")
 			}
 		}
 		if len(f.calls) != 1 {
@@ -33,6 +37,80 @@ func TestIdentityIsTheProject(t *testing.T) {
 		}
 		if got, err := stale.(provider.Identified).Identity(t.Context()); got != "" || provider.CodeOf(err) != provider.Denied {
 			t.Errorf("Identity = %q, %v; want it denied", got, err)
+		}
+	})
+}
+
+// One project may have instances in several regions, as public clouds have it, and none of them shows those of another: a Secret that
+// is edited from one to the other leads elsewhere (RELIABILITY 2b.9, R-S15).
+func TestAnotherRegionIsAnotherAccount(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		whose := func(region string) string {
+			a := accountOf("secret")
+			a.Credentials["clouds.yaml"] = bytes.ReplaceAll(a.Credentials["clouds.yaml"], []byte("region_name: regionOne"), []byte(region))
+			d, err := providerOf(newFake()).Open(t.Context(), a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			owner, err := d.(provider.Identified).Identity(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return owner
+		}
+		one, two, first := whose("region_name: regionOne"), whose("region_name: regionTwo"), whose("")
+		if one != own+":regionOne" || two != own+":regionTwo" {
+			t.Errorf("in two regions the account is %q and %q", one, two)
+		}
+		if first != two { // the catalog has it first
+			t.Errorf("without a region it is %q, want that of the first, %q", first, two)
+		}
+	})
+}
+
+// Where nobody names a region all services are of one: the instances of one region have no ports, and no volumes, in another.
+func TestServicesAreOfOneRegion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.wire = func(_ context.Context, r *http.Request, after bool) (*http.Response, error) {
+			if after || !strings.HasSuffix(r.URL.Path, "/auth/tokens") {
+				return nil, nil
+			}
+			var catalog []any
+			for kind, regions := range map[string][]string{"compute": {"b", "a"}, "network": {"a", "b"}, "image": {"a"}, "volumev3": {"a", "b"}} {
+				var endpoints []any
+				for _, region := range regions {
+					endpoints = append(endpoints, map[string]any{"interface": "public", "region": region, "url": "http://" + region + ".test/" + kind})
+				}
+				catalog = append(catalog, map[string]any{"type": kind, "endpoints": endpoints})
+			}
+			return reply(http.StatusCreated, map[string]any{"token": map[string]any{
+				"expires_at": "2100-01-01T00:00:00.000000Z", "project": map[string]any{"id": own}, "catalog": catalog,
+			}}, http.Header{"X-Subject-Token": {"t"}}), nil
+		}
+		a := accountOf("secret")
+		a.Credentials["clouds.yaml"] = bytes.ReplaceAll(a.Credentials["clouds.yaml"], []byte("region_name: regionOne"), nil)
+		c, err := readClouds(a.Credentials, a.Region)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := newSession(c, func(*cloud) (http.RoundTripper, error) { return f, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := s.connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for want, at := range map[string]string{
+			"http://b.test/compute/": made.compute.Endpoint, "http://b.test/network/v2.0/": made.network.Endpoint,
+			"http://a.test/image/v2/": made.image.Endpoint, "http://b.test/volumev3/": made.volume.Endpoint,
+		} {
+			if at != want {
+				t.Errorf("the service is at %s, want %s", at, want)
+			}
 		}
 	})
 }

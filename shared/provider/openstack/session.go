@@ -52,6 +52,7 @@ type session struct {
 type services struct {
 	compute, network, image, volume *gophercloud.ServiceClient
 	project                         string
+	region                          string // of compute, where the catalog has several
 }
 
 func newSession(c *cloud, dial dialer) (*session, error) {
@@ -171,11 +172,15 @@ func (s *session) services(client *gophercloud.ProviderClient) (*services, error
 	if err != nil {
 		return nil, provider.Errorf(provider.Unknown, "log in to %s: the catalog of services: %w", s.cloud.name, err)
 	}
+	region, several := s.region(catalog)
 	made := &services{
-		compute: s.service(client, catalog, "", "compute"),
-		network: s.service(client, catalog, "v2.0", "network"),
-		image:   s.service(client, catalog, "v2", "image"),
-		volume:  s.service(client, catalog, "", "block-storage", "volumev3", "volume"),
+		compute: s.service(client, catalog, region, "", "compute"),
+		network: s.service(client, catalog, region, "v2.0", "network"),
+		image:   s.service(client, catalog, region, "v2", "image"),
+		volume:  s.service(client, catalog, region, "", "block-storage", "volumev3", "volume"),
+	}
+	if several {
+		made.region = region
 	}
 	for name, found := range map[string]*gophercloud.ServiceClient{"compute": made.compute, "network": made.network, "image": made.image} {
 		if found == nil {
@@ -189,22 +194,46 @@ func (s *session) services(client *gophercloud.ProviderClient) (*services, error
 	return made, nil
 }
 
+// region returns the region of the instances, and whether the catalog has others: the one that is named, else the first.
+func (s *session) region(catalog *tokens.ServiceCatalog) (region string, several bool) {
+	region = s.cloud.region
+	for _, e := range catalog.Entries {
+		for _, at := range e.Endpoints {
+			is := first(at.Region, at.RegionID)
+			if e.Type != "compute" || at.Interface != s.cloud.faces || is == "" {
+				continue
+			}
+			region = first(region, is)
+			several = several || is != region
+		}
+	}
+	return region, several
+}
+
 // service returns the endpoint of the first of several types that the catalog has, with the version that its paths
-// begin with, or nil.
-func (s *session) service(client *gophercloud.ProviderClient, catalog *tokens.ServiceCatalog, version string, types ...string) *gophercloud.ServiceClient {
+// begin with, or nil. Where nobody names a region one of another does, if this one has none.
+func (s *session) service(client *gophercloud.ProviderClient, catalog *tokens.ServiceCatalog, region, version string, types ...string) *gophercloud.ServiceClient {
 	for _, kind := range types {
+		var elsewhere *gophercloud.ServiceClient
 		for _, e := range catalog.Entries {
 			for _, at := range e.Endpoints {
-				region := first(at.Region, at.RegionID)
-				if e.Type != kind || at.Interface != s.cloud.faces || s.cloud.region != "" && region != s.cloud.region {
+				here := first(at.Region, at.RegionID) == region
+				if e.Type != kind || at.Interface != s.cloud.faces || !here && (s.cloud.region != "" || elsewhere != nil) {
 					continue
 				}
 				base := strings.TrimRight(at.URL, "/") + "/"
 				if version != "" && !strings.HasSuffix(base, "/"+version+"/") {
 					base += version + "/"
 				}
-				return &gophercloud.ServiceClient{ProviderClient: client, Endpoint: base, Type: types[0]}
+				found := &gophercloud.ServiceClient{ProviderClient: client, Endpoint: base, Type: types[0]}
+				if here {
+					return found
+				}
+				elsewhere = found
 			}
+		}
+		if elsewhere != nil {
+			return elsewhere
 		}
 	}
 	return nil
