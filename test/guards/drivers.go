@@ -17,4 +17,6 @@ var drivers = []Guard{
 	{"twin-of-what-is-recorded", "2b.8", run + "list.go", `len(c.Found) > 0 || m.Spec`, `m.Spec`, "./shared/runner -run=TestTwin"},
 	{"removal-is-of-one-account", "2b.9", run + "apply.go", `fmt.Sprint(a.Account, " ", a.Cluster, " ", a.Key()`, `fmt.Sprint(a.Key()`, "./shared/runner -run=TestRemovalIs"},
 	{"region-is-part-of-whose-account-it-is", "2b.9", "shared/provider/openstack/identity.go", `	if c.region != "" && c.project != "" {`, `	if false {`, ""},
+	{"copy-is-no-machines-instance", "2b.10", "shared/provider/aws/instance.go", `	case uid == "" || copied(i):`, `	case uid == "":`, ""},
+	{"copy-is-listed-as-nobodys", "2b.10", "shared/provider/aws/instance.go", `	if copied(i) { // nobody`, `	if false { // nobody`, ""},
 }

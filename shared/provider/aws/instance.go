@@ -5,6 +5,7 @@ package aws
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -102,7 +103,15 @@ func (d *driver) named(ctx context.Context, r provider.Ref) ([]types.Instance, e
 	return slices.DeleteFunc(all, func(i types.Instance) bool { return !d.means(r, i) }), nil
 }
 
-// means reports whether r names i. What carries no Machine's tag was made by another system: it is the Machine's that
+// copied reports whether i has the tags of a Machine's instance, and was made by somebody else: backups that are restored, launch
+// templates made of an instance and whoever wants one more like it copy tags, and have client tokens of their own. Of one without a client
+// token nobody knows: clouds of this protocol may tell none.
+func copied(i types.Instance) bool {
+	token := aws.ToString(i.ClientToken)
+	return tagOf(i, tagUID) != "" && token != "" && !strings.Contains(token, zoneMark)
+}
+
+// means reports whether r names i. What carries no Machine's tag, or a copy of it, was made by another system: it is the Machine's that
 // records its provider id.
 func (d *driver) means(r provider.Ref, i types.Instance) bool {
 	uid, id := tagOf(i, tagUID), aws.ToString(i.InstanceId)
@@ -110,7 +119,7 @@ func (d *driver) means(r provider.Ref, i types.Instance) bool {
 	switch {
 	case r.Attempt && attemptOf(aws.ToString(i.ClientToken)) != r.Token:
 		return false
-	case uid == "":
+	case uid == "" || copied(i):
 		return recorded
 	case tagOf(i, d.tagCluster()) != owned:
 		return false
@@ -195,6 +204,9 @@ func (d *driver) view(i types.Instance, suffixes []string) provider.Instance {
 		Type: string(i.InstanceType), Region: d.account.Region, Zone: zoneOf(i), Addresses: addresses(i, suffixes),
 		Created: aws.ToTime(i.LaunchTime), Spot: i.InstanceLifecycle == types.InstanceLifecycleTypeSpot, Tags: map[string]string{},
 	}
+	if copied(i) { // nobody's: at most it is told of
+		in.Message, in.UID, in.Token = fmt.Sprintf("it carries a copy of the tags of machine UID %s", in.UID), "", ""
+	}
 	for _, t := range i.Tags {
 		if k := aws.ToString(t.Key); !reserved(k) {
 			in.Tags[k] = aws.ToString(t.Value)
@@ -213,7 +225,7 @@ func state(i types.Instance) provider.State {
 	if i.State == nil {
 		return provider.StatePending
 	}
-	waiting := tagOf(i, tagBalancers) != "" && tagOf(i, tagJoined) == ""
+	waiting := tagOf(i, tagBalancers) != "" && tagOf(i, tagJoined) == "" && !copied(i)
 	switch i.State.Name {
 	case types.InstanceStateNameShuttingDown, types.InstanceStateNameTerminated:
 		return provider.StateDeleting

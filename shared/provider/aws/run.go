@@ -18,15 +18,18 @@ import (
 // longestToken is what EC2 takes (https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html).
 const longestToken = 64
 
+// zoneMark stands before the zone in a client token, and in none that others make.
+const zoneMark = "."
+
 // clientToken is the attempt's token with the zone: EC2 counts a token for the zone that the request names.
 func clientToken(r provider.Ref, zone string) string {
-	token := r.Token + "." + zone
+	token := r.Token + zoneMark + zone
 	return token[:min(len(token), longestToken)]
 }
 
 // attemptOf takes the zone off a token again.
 func attemptOf(token string) string {
-	attempt, _, _ := strings.Cut(token, ".")
+	attempt, _, _ := strings.Cut(token, zoneMark)
 	return attempt
 }
 
