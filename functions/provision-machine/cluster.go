@@ -34,7 +34,7 @@ func clusterChanged(s snapshot.Snapshot) []plan.Note {
 	var first *machine.Machine
 	count := 0
 	for _, m := range s.Machines {
-		if m.Spec.ProviderID == nil || s.ClusterID(m) == name {
+		if machine.ProviderID(m) == "" || s.ClusterID(m) == name {
 			continue
 		}
 		if count++; first == nil {

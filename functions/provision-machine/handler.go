@@ -43,7 +43,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	fresh, known := accounts{}, &claims{}
 	for _, m := range s.Machines {
 		if asked(s, m) {
-			s.Apart(m, func() { p.Add(step(s, m, fresh, known)) })
+			s.Apart(m, func() { p.Add(step(s, plain(m), fresh, known)) })
 		}
 	}
 	p.Add(fresh.remember(s))

@@ -32,7 +32,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	known := &claims{}
 	for _, m := range s.Machines {
 		if asked(s, m) {
-			s.Apart(m, func() { readFor(s, m, known, &sc) })
+			s.Apart(m, func() { readFor(s, plain(m), known, &sc) })
 		}
 	}
 	if s.Request.Scan() || s.Request.Is("MachineSet") {
@@ -45,6 +45,16 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		}
 	}
 	return sc
+}
+
+// plain returns m without a providerID that is an empty text: that names no instance, which is what the rules of admission take it for.
+func plain(m *machine.Machine) *machine.Machine {
+	if m.Spec.ProviderID == nil || *m.Spec.ProviderID != "" {
+		return m
+	}
+	without := m.DeepCopy()
+	without.Spec.ProviderID = nil
+	return without
 }
 
 // readFor asks for what is decided about m with.

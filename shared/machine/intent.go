@@ -148,7 +148,7 @@ func (i Intent) In(m *Machine, cluster string) Intent {
 // nobody recorded it.
 func (r *Records) InstanceCluster(m *Machine) (id string, told bool) {
 	label, text := m.Labels[LabelCluster], m.Annotations[AnnotationIntent]
-	has := m.Spec.ProviderID != nil || len(m.Status.Addresses) > 0
+	has := ProviderID(m) != "" || len(m.Status.Addresses) > 0
 	if has && text == "" {
 		return label, false
 	}

@@ -168,4 +168,5 @@ var inputs = []Guard{
 	{"too-late-is-delivered-again", "2g", run + "apply.go", `				i.unfinished = true
 				_, of`, `				_, of`, "./shared/runner -run=TestWhatIsLeft"},
 	{"scan-that-was-cut-off-is-not-the-last", "2c", run + "runner.go", `if inv.decided && req.Scan() {`, `if req.Scan() {`, "./shared/runner -run=TestScanThat"},
+	{"empty-provider-id-names-no-instance", "2b.1", provision + "reads.go", `*m.Spec.ProviderID != "" {`, `true {`, ""},
 }
