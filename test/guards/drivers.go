@@ -19,4 +19,5 @@ var drivers = []Guard{
 	{"region-is-part-of-whose-account-it-is", "2b.9", "shared/provider/openstack/identity.go", `	if c.region != "" && c.project != "" {`, `	if false {`, ""},
 	{"copy-is-no-machines-instance", "2b.10", "shared/provider/aws/instance.go", `	case uid == "" || copied(i):`, `	case uid == "":`, ""},
 	{"copy-is-listed-as-nobodys", "2b.10", "shared/provider/aws/instance.go", `	if copied(i) { // nobody`, `	if false { // nobody`, ""},
+	{"restored-volume-is-nobodys", "2b.10", "shared/provider/openstack/things.go", `	return slices.DeleteFunc(all, volume.copied), err`, `	return all, err`, ""},
 }

@@ -126,7 +126,7 @@ var hosts = []Guard{
 	{"ports-of-the-other-of-an-attempt", "2b.9", nova + "delete.go", `		alone = len(twins) <= 1`, `		alone = len(twins) < 9`, "./shared/provider/openstack -run=TestPortsOfTheOther"},
 	{"port-that-the-other-has", "2b.9", nova + "delete.go", `p.Device != s.ID && (p.Device != "" || !alone) {`, `p.Device != s.ID && !alone {`, "./shared/provider/openstack -run=TestPortsOfTheOther"},
 	{"port-by-its-id-is-the-clusters", "2b.9", nova + "delete.go", `	case d.tags.ownerOfPort(p).cluster:`, `	case p.ID != "":`, "./shared/provider/openstack -run=TestChildBy"},
-	{"volume-by-its-id-is-the-clusters", "2b.9", nova + "delete.go", `	case d.tags.ownerOf(v.Volume.tag).cluster:`, `	case v.Volume.ID != "":`, "./shared/provider/openstack -run=TestChildBy"},
+	{"volume-by-its-id-is-the-clusters", "2b.9", nova + "delete.go", `	case d.tags.ownerOf(v.Volume.tag).cluster && !v.Volume.copied():`, `	case v.Volume.ID != "":`, "./shared/provider/openstack -run=TestChildBy"},
 	{"groups-that-change-meanwhile", "G5", nova + "groups.go", `len(page) == 0 || page[0].ID != all[from].ID {`, `len(page) == 0 {`, "./shared/provider/openstack -run=TestServerGroupsThat"},
 	{"no-instance-beside-its-group", "G5", nova + "groups.go", `	return id, id != "", err`, `	return id, true, err`, "./shared/provider/openstack -run=TestServerGroupThatNoList"},
 	{"login-that-is-gone-is-no-absence", "G5", nova + "errors.go", `		return refusedLogin(coded(doing+": log in again", e.ErrReauth))`, `		return coded(doing+": log in again", e.ErrReauth)`, "./shared/provider/openstack -run=TestLoginThatIsGone"},

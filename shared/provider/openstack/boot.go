@@ -26,7 +26,7 @@ func (a *attempt) haveVolumes(ctx context.Context) (ids map[string]string, ready
 		return nil, true, nil
 	}
 	for {
-		have, err := a.caller.volumes(ctx, map[string]string{tagUID: string(a.ref.UID), tagToken: a.ref.Token})
+		have, err := a.ownVolumes(ctx, map[string]string{tagUID: string(a.ref.UID), tagToken: a.ref.Token})
 		if err != nil {
 			return nil, false, err
 		}
@@ -41,12 +41,28 @@ func (a *attempt) haveVolumes(ctx context.Context) (ids map[string]string, ready
 			case v.Status != "available":
 				ready = false
 			}
+			if err := a.sign(ctx, v); err != nil {
+				return nil, false, err
+			}
 			ids[w.Name] = v.ID
 		}
 		if ready || !pause(ctx, time.Second) {
 			return ids, ready, nil
 		}
 	}
+}
+
+// sign writes on a volume which one it is, so that it is told from what is restored from its backups. Where that is denied nothing else
+// depends on it.
+func (a *attempt) sign(ctx context.Context, v volume) error {
+	if v.tag(tagVolume) != "" {
+		return nil
+	}
+	err := a.post(ctx, a.volume, "sign volume "+v.ID, "volumes/"+v.ID+"/metadata", map[string]any{"metadata": map[string]string{tagVolume: v.ID}}, nil)
+	if provider.CodeOf(err) == provider.Denied {
+		return nil
+	}
+	return err
 }
 
 // oldest returns the volume of a name: where two calls made one each, both take the same.

@@ -182,7 +182,7 @@ func (d *driver) children(ctx context.Context, c caller, r provider.Ref) (ports 
 		if ports, err = c.portsOf(ctx, d.tags, r.UID); err != nil {
 			return nil, nil, err
 		}
-		volumes, err = c.volumes(ctx, map[string]string{tagUID: string(r.UID), tagCluster: d.tags.cluster})
+		volumes, err = c.ownVolumes(ctx, map[string]string{tagUID: string(r.UID), tagCluster: d.tags.cluster})
 		if r.Attempt {
 			ports = slices.DeleteFunc(ports, func(p port) bool { return d.tags.ownerOfPort(p).token != r.Token })
 			volumes = slices.DeleteFunc(volumes, func(v volume) bool { return v.tag(tagToken) != r.Token })
@@ -212,7 +212,7 @@ func (d *driver) children(ctx context.Context, c caller, r provider.Ref) (ports 
 	case provider.CodeOf(err) == provider.NotFound:
 	case err != nil:
 		return nil, nil, err
-	case d.tags.ownerOf(v.Volume.tag).cluster:
+	case d.tags.ownerOf(v.Volume.tag).cluster && !v.Volume.copied():
 		volumes = append(volumes, v.Volume)
 	}
 	return ports, volumes, nil

@@ -98,7 +98,7 @@ func (f *fake) change(parts []string, asked map[string]any, match string) (int, 
 func (f *fake) make(parts []string, asked map[string]any) (int, any, http.Header) {
 	switch {
 	case len(parts) == 3 && parts[2] == "metadata":
-		return f.annotate(parts[1], asked["metadata"].(map[string]any))
+		return f.annotate(parts[0], parts[1], asked["metadata"].(map[string]any))
 	case len(parts) == 3 && parts[2] == "action":
 		return f.act(parts[1], asked)
 	case parts[0] == "ports":
@@ -135,11 +135,11 @@ func (f *fake) detach(volume string) {
 	delete(v, "server")
 }
 
-// annotate adds metadata to an instance.
-func (f *fake) annotate(id string, metadata map[string]any) (int, any, http.Header) {
-	s, ok := f.things["servers"][id]
+// annotate adds metadata to an instance or a volume.
+func (f *fake) annotate(kind, id string, metadata map[string]any) (int, any, http.Header) {
+	s, ok := f.things[kind][id]
 	if !ok {
-		return refuse(http.StatusNotFound, "itemNotFound", "Instance %s could not be found.", id)
+		return refuse(http.StatusNotFound, "itemNotFound", "%s of %s could not be found.", id, kind)
 	}
 	have, _ := s.fields["metadata"].(map[string]any)
 	all := map[string]any{}

@@ -165,7 +165,13 @@ func (d *driver) leftovers(ports []port, volumes []volume, byID, byToken map[str
 		}) bool {
 			return byID[at.Server]
 		})
-		if o := d.tags.ownerOf(v.tag); o.cluster && !attached && !byToken[o.token] {
+		switch o := d.tags.ownerOf(v.tag); {
+		case !o.cluster || attached:
+		case v.copied():
+			left := d.child(v.ID, v.Name, owner{})
+			left.Message = "it carries a copy of the metadata of volume " + v.tag(tagVolume)
+			all = append(all, left)
+		case !byToken[o.token]:
 			all = append(all, d.child(v.ID, v.Name, o))
 		}
 	}

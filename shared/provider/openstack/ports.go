@@ -117,7 +117,7 @@ func (a *attempt) removeStalePorts(ctx context.Context, all []port, made []serve
 }
 
 func (a *attempt) removeStaleVolumes(ctx context.Context, made []server) error {
-	volumes, err := a.caller.volumes(ctx, map[string]string{tagUID: string(a.ref.UID), tagCluster: a.tags.cluster})
+	volumes, err := a.ownVolumes(ctx, map[string]string{tagUID: string(a.ref.UID), tagCluster: a.tags.cluster})
 	if err != nil {
 		return err
 	}

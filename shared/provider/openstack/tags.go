@@ -20,6 +20,7 @@ const (
 	tagToken   = "machine-token"
 	tagPart    = "machine-part"   // which of the attempt's ports, or volumes, this one is
 	tagServer  = "machine-server" // on ports: goes with this instance
+	tagVolume  = "machine-volume" // on volumes: the volume's own id
 
 	longestTag = 60 // Nova's; Neutron has the same in older versions
 )

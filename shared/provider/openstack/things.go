@@ -98,6 +98,10 @@ func (v volume) id() string { return v.ID }
 
 func (v volume) tag(name string) string { return v.Metadata[name] }
 
+// copied reports whether a volume has the metadata of another: Cinder gives it to what it restores from a backup. Whose that is people know.
+// Of one that does not say its own id nobody knows: it may be new.
+func (v volume) copied() bool { return v.tag(tagVolume) != "" && v.tag(tagVolume) != v.ID }
+
 // named is anything with a name: a network, an image, a flavor, a group.
 type named struct {
 	ID      string   `json:"id"`
@@ -268,6 +272,12 @@ func union(a, b []port) []port {
 		}
 	}
 	return a
+}
+
+// ownVolumes lists volumes that carry some metadata, and no other's.
+func (c caller) ownVolumes(ctx context.Context, metadata map[string]string) ([]volume, error) {
+	all, err := c.volumes(ctx, metadata)
+	return slices.DeleteFunc(all, volume.copied), err
 }
 
 // volumes lists volumes that carry some metadata. A cloud without Cinder has none.
