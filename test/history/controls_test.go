@@ -181,6 +181,9 @@ var controls = []control{
 	{"^R-S10: .* disrupts .* at once", sim.Healing, nil, of(repair, unlimited), budget, ailing, nil},
 	{"^R-S10: .* disrupts .* at once", sim.Scaling, nil, of(autoscale, unlimited), budget, swarm, nil},
 	{"^R-S10: .* disrupts .* within an hour", sim.Scaling, nil, of(autoscale, unlimited), hourly, swarm, nil},
+	// of checks that select the control plane
+	{"^R-S10: .* disrupts .* of the control plane", sim.Healing, nil, of(repair, forgetsRoles), checked, plagued, nil},
+	{"^R-S10: .* disrupts .* of the control plane", sim.Healing, nil, of(repair, forgetsInTime), checked, plagued, nil},
 	// of a second namespace
 	{"^R-S4: .* the neighbor has", sim.Machines, nil, of(scale, sizesByName), apart, story, nil},
 	{"^R-S6: .* deletes .* of the neighbor", sim.Healing, nil, of(repair, checksByName), apart, swarm, nil},

@@ -39,6 +39,7 @@ const (
 	restored     // the API server's storage is set back
 	emptied      // lists lack most of what there is
 	ailing       // there is much, and it falls ill
+	plagued      // the same, while often there is no room for others
 	story        // nothing special: people scale up, delete a Machine, scale down
 )
 
@@ -118,6 +119,8 @@ func (c class) run(config sim.Config, seed uint64) error {
 		strategy = sim.NewRestores(seed, config.Steps)
 	case ailing:
 		strategy = sim.NewAils(seed)
+	case plagued:
+		strategy = sim.Plagues{Ails: sim.NewAils(seed)}
 	case emptied:
 		strategy = sim.Shorts{Swarm: sim.NewSwarm(seed)}
 	case swarm:

@@ -60,3 +60,10 @@ func TestSwarmOfFewDisruptions(t *testing.T) { //nolint:paralleltest // it uses 
 		return Config{Level: Healing + Level(seed%2), Steps: steps(seed), Budget: 1 + int(seed/2%2), Hourly: 3 - 2*int(seed/2%2)}, &Script{Strategy: NewAils(seed)}
 	})
 }
+
+// Checks, one or two, select the control plane: of that one Machine is out at a time, for however long (R-S10).
+func TestSwarmOfMasters(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, plagues", 100, 0, func(seed uint64) (Config, *Script) {
+		return Config{Level: Healing, Steps: steps(seed), Masters: true, Checked: 1 + int(seed%2)}, &Script{Strategy: Plagues{NewAils(seed)}}
+	})
+}

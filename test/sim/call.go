@@ -194,6 +194,7 @@ func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapsh
 		default:
 		}
 		c.q.play.replaced()
+		c.q.play.recovered()
 	}
 	if slices.ContainsFunc(queries, func(q snapshot.Query) bool { return q.Kind == "Machine" }) {
 		c.q.read = seen.Machines

@@ -123,3 +123,25 @@ func (Uncheck) Pick(p *Play, k Kind, _ int) int {
 	}
 	return 0
 }
+
+// Plagues is a swarm of what falls ill in which people often delete Machines, or take away what a check has in flight. Where one of the
+// control plane is out, it is often for long: time passes, and there is no room for another.
+type Plagues struct{ Ails }
+
+// Pick implements [Strategy].
+func (s Plagues) Pick(p *Play, k Kind, n int) int {
+	out := len(p.downed) > 0
+	switch {
+	case k == KindTime && out:
+		return n - 1
+	case k == KindWhat && out && s.rng.IntN(12) == 0:
+		return whatTime
+	case k == KindUser && out && !p.limited:
+		return userStock
+	case k == KindWhich && n == 4 && out:
+		return 1 // of userStock: for none
+	case k == KindUser && s.rng.IntN(3) == 0:
+		return []int{userDelete, userFree, userStock}[s.rng.IntN(3)]
+	}
+	return s.Ails.Pick(p, k, n)
+}

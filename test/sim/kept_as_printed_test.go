@@ -43,6 +43,7 @@ func TestViolationsAreKeptAsPrinted(t *testing.T) {
 		"restored":  {Config{Level: Machines, Steps: 60}, func(seed uint64) Strategy { return NewRestores(seed, 60) }},
 		"priority":  {Config{Level: Machines, Steps: 60}, func(seed uint64) Strategy { return NewPriorities(seed, 3, 60) }},
 		"masters":   {Config{Level: Machines, Steps: 60, Masters: true}, func(seed uint64) Strategy { return Deletes{NewSwarm(seed)} }},
+		"plagues":   {Config{Level: Healing, Steps: 200, Masters: true, Checked: 2}, func(seed uint64) Strategy { return Plagues{NewAils(seed)} }},
 		"exact":     {Config{Level: Machines, Steps: 60, Exact: true}, func(seed uint64) Strategy { return NewSwarm(seed) }},
 		"sleeper":   {Config{Level: Machines, Steps: 60, Frozen: true}, func(seed uint64) Strategy { return NewSleeper(seed, 60) }},
 		"neighbor":  {Config{Level: Machines, Steps: 60, Neighbor: 1}, func(seed uint64) Strategy { return NewSwarm(seed) }},

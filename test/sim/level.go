@@ -120,27 +120,6 @@ func (p *Play) setNamed(name string, replicas int32) *machine.MachineSet {
 	return set
 }
 
-// mastersUp puts three Nodes there that nobody's Machines are, or three Machines that no set made.
-func (p *Play) mastersUp() {
-	if p.Level < Healing && !p.Masters {
-		return
-	}
-	for i := range numMasters {
-		if p.Masters {
-			m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: fmt.Sprintf("master-%d", i), Labels: map[string]string{
-				machine.LabelCluster: "sim", machine.LabelRole: "master",
-			}}}
-			m.Spec = *p.set().Spec.Template.Spec.DeepCopy()
-			p.put(m)
-			continue
-		}
-		n := p.nodeNamed(fmt.Sprintf("master-%d", i), "", nil)
-		n.Labels[machine.LabelMaster] = ""
-		n.Spec.Taints = []corev1.Taint{{Key: machine.LabelMaster, Effect: corev1.TaintEffectNoSchedule}}
-		p.put(n)
-	}
-}
-
 func (p *Play) put(objects ...plan.Object) {
 	for _, o := range objects {
 		if err := p.journal(people, nil, o, func() error { return p.API.Put(o) }); err != nil {

@@ -32,6 +32,7 @@ func (p *Play) nature() {
 		}
 	}
 	p.collectGarbage()
+	p.succeed()
 	nodes := memory.List[*corev1.Node](p.API)
 	for _, n := range nodes {
 		if n.Spec.ProviderID != "" {
@@ -51,7 +52,7 @@ func (p *Play) nature() {
 func (p *Play) collectGarbage() {
 	set := p.set()
 	for _, m := range p.machines() {
-		if owner := ownerOf(m); owner != "" && m.DeletionTimestamp == nil && (set == nil || owner != set.UID) && !p.neighbors(m) {
+		if owner := ownerOf(m); owner != "" && m.DeletionTimestamp == nil && (set == nil || owner != set.UID) && !p.neighbors(m) && !isMaster(m) {
 			p.remove("Machine", m.Namespace, m.Name)
 		}
 	}
@@ -142,6 +143,8 @@ func (p *Play) change(o plan.Object, f any) {
 		case func(*corev1.Pod):
 			return memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)
 		case func(*machine.Machine):
+			return memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)
+		case func(*machine.MachineHealthCheck):
 			return memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)
 		case func(*machine.MachineSet):
 			return memory.Patch(p.API, o.GetNamespace(), o.GetName(), f)

@@ -51,14 +51,14 @@ const (
 	numUser
 )
 
-// userMove is what people do too where there are two sets, userCheck where they take the check away, userShort is what happens to lists
-// where they may lack something. No world has two of these.
-const userMove, userCheck, userShort = numUser, numUser, numUser
+// userMove is what people do too where there are two sets, userCheck where they take the check away, userFree where checks select the
+// control plane, userShort is what happens to lists where they may lack something. No world has two of these.
+const userMove, userCheck, userFree, userShort = numUser, numUser, numUser, numUser
 
 // user lets a person do something.
 func (p *Play) user() {
 	n := numUser
-	if p.Moves || p.Unchecks || p.Shorts {
+	if p.Moves || p.Unchecks || p.Shorts || p.Checked > 0 {
 		n++
 	}
 	p.does(p.pick(KindUser, n))
@@ -103,6 +103,8 @@ func (p *Play) does(what int) {
 		switch {
 		case p.Unchecks:
 			p.uncheck()
+		case p.Checked > 0:
+			p.release(masterChecks[p.pick(KindWhich, p.Checked)])
 		case p.Shorts:
 			p.shorten([]plan.Kind{"Pod", "Node"}[p.pick(KindWhich, 2)])
 		default:

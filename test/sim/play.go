@@ -94,6 +94,7 @@ type Config struct {
 	Clouds   func(provider.Provider) provider.Provider // of every cloud; nil: as it is
 	Only     *regexp.Regexp                            // what alone counts as a violation; nil: all that is watched
 	Masters  bool                                      // the control plane has Machines too
+	Checked  int                                       // so many checks select those too, and another controller replaces them; 0: none does
 	Early    bool                                      // people's hooks hold Machines before they are drained, not after it
 	Neighbor int                                       // Machines that a second set wants, which people leave alone; 0: there is none
 	Apart    bool                                      // the second set is in a namespace of its own, and has all names and labels of the first

@@ -124,8 +124,9 @@ func (p *Play) heals() bool {
 			return true
 		}
 	}
-	h := memory.Get[*machine.MachineHealthCheck](p.API, machine.Namespace, "workers")
-	return h != nil && h.Annotations[machine.AnnotationInFlight] != ""
+	return slices.ContainsFunc(memory.List[*machine.MachineHealthCheck](p.API), func(h *machine.MachineHealthCheck) bool {
+		return h.Namespace == machine.Namespace && h.Annotations[machine.AnnotationInFlight] != ""
+	})
 }
 
 // finish runs every invocation to its end, but the one that is frozen.
@@ -282,7 +283,7 @@ func (p *Play) wrongMachine(m *machine.Machine, nodes map[string]*corev1.Node, l
 	phase := machine.Phase(m)
 	failed := phase == machine.PhaseFailed
 	switch {
-	case p.restored && isMaster(m): // that a backup has none of its instance is for people
+	case p.restored && isMaster(m) && p.Checked == 0: // that a backup has none of its instance is for people
 		return "", ""
 	case failed && (p.bereaved(m) || p.Level == Machines && !p.neighbors(m)):
 		return "", "" // nobody replaces it

@@ -62,6 +62,8 @@ type watch struct {
 	lagging        bool                     // the cloud's lists always lag
 	beside         neighbor                 // the second set
 	disrupted      map[types.UID]disruption // by Machine: what automation did to it
+	downed         map[types.UID]time.Time  // Machines of the control plane that checks disrupted: since when another one counts as in their place
+	anew           bool                     // who makes those waits until the former is gone, and gives its name again
 	short          shortList                // the while in which lists lack most of what there is
 	limited        bool                     // the cloud had no room for all
 	spoilt         bool                     // people wrote a spec that no cloud can read
@@ -88,7 +90,7 @@ func (w watch) clone() watch {
 	w.attempts, w.overAt, w.plans, w.drains, w.births = copied(w.attempts), copied(w.overAt), copied(w.plans), copied(w.drains), copied(w.births)
 	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
 	w.unanswered, w.flying, w.out, w.emptied, w.enough = copied(w.unanswered), copied(w.flying), copied(w.out), copied(w.emptied), copied(w.enough)
-	w.hidden, w.beside, w.disrupted = copied(w.hidden), w.beside.clone(), copied(w.disrupted)
+	w.hidden, w.beside, w.disrupted, w.downed = copied(w.hidden), w.beside.clone(), copied(w.disrupted), copied(w.downed)
 	return w
 }
 
@@ -238,6 +240,11 @@ func (p *Play) watchMachine(q *proc, old, now *machine.Machine) {
 	case after.Token == before.Token && before.Called() && !bytes.Equal(after.Request, before.Request):
 		p.violate("2b.5", "%s: the request of attempt %d of %s changes", q, after.Attempt, now.Name)
 	}
+	if _, had := old.Annotations[machine.AnnotationExternalRepair]; !had && p.Functions[q.fn].Name == "remediate" {
+		if _, has := now.Annotations[machine.AnnotationExternalRepair]; has {
+			p.watchDowned(q, now)
+		}
+	}
 	was, is := machine.ProviderID(old), machine.ProviderID(now)
 	if was != "" && is != was {
 		p.violate("R-S16", "%s: the provider id of %s changes from %s to %s", q, now.Name, was, is)
@@ -350,22 +357,6 @@ func (p *Play) watchInFlight(old, h *machine.MachineHealthCheck) {
 	limit := allowed(old)
 	if text := h.Annotations[machine.AnnotationInFlight]; text != "" && json.Unmarshal([]byte(text), &r) == nil && len(r.InFlight) > limit {
 		p.violate("R-S10", "%d in flight, at most %d are allowed", len(r.InFlight), limit)
-	}
-}
-
-func isMaster(m *machine.Machine) bool { return m.Labels[machine.LabelRole] == "master" }
-
-// watchMasters holds that of the control plane no second Node is drained before the Machine of the first is gone (R-S10).
-func (p *Play) watchMasters(q *proc, n *corev1.Node) {
-	for _, m := range p.machines() {
-		if !isMaster(m) {
-			continue
-		}
-		if isNodeOf(m, n) {
-			p.drains[m.UID] = true
-		} else if p.drains[m.UID] && machine.IsControlPlane(n) {
-			p.violate("R-S10", "%s drains %s while %s of the control plane is not gone", q, n.Name, m.Name)
-		}
 	}
 }
 

@@ -14,7 +14,7 @@ func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
 	if q.id <= p.unchecked {
 		return
 	}
-	h := memory.Get[*machine.MachineHealthCheck](p.API, machine.Namespace, "workers")
+	h := p.checkWith(m)
 	var node *corev1.Node
 	if m.Status.NodeRef != nil { // hosts' Nodes have the hosts' names
 		node = memory.Get[*corev1.Node](p.API, "", m.Status.NodeRef.Name)
@@ -29,7 +29,10 @@ func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
 	case machine.Phase(m) == machine.PhaseRunning && node != nil && isNodeOf(m, node) && machine.NodeReady(node) && !p.mayAil(m) && !p.limited: // no room was left for it
 		p.violate("R-S6", "%s deletes %s, which is well", q, m.Name)
 	}
-	if h != nil {
+	switch {
+	case p.Checked > 0 && isMaster(m):
+		p.watchDowned(q, m)
+	case h != nil:
 		p.watchOut(q, m, h)
 	}
 }
