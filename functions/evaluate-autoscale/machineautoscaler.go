@@ -42,13 +42,13 @@ func bounds(s snapshot.Snapshot) plan.Plan {
 func keyOf(ma *autoscaling.MachineAutoscaler) string { return ma.Namespace + "/" + ma.Name }
 
 // targets reports whether a MachineAutoscaler wants a set, and may have it. Targets live where Machines do, whatever
-// the namespace of the MachineAutoscaler (SPEC B85). The finalizer comes first, so that bounds never outlive it.
+// the namespace of the MachineAutoscaler (SPEC B85).
 func targets(ma *autoscaling.MachineAutoscaler, set *machine.MachineSet) bool {
-	return ma.DeletionTimestamp == nil && slices.Contains(ma.Finalizers, autoscaling.Finalizer) &&
-		ma.Spec.ScaleTargetRef.IsMachineSet() && ma.Spec.ScaleTargetRef.Name == set.Name && set.Namespace == machine.Namespace
+	return ma.DeletionTimestamp == nil && ma.Spec.ScaleTargetRef.IsMachineSet() && ma.Spec.ScaleTargetRef.Name == set.Name && set.Namespace == machine.Namespace
 }
 
-// ownerOf returns the MachineAutoscaler of a set: the one that has it already, else the first that wants it (SPEC B87).
+// ownerOf returns the MachineAutoscaler of a set: the one that has it already, else the first that wants it (SPEC B87). For that one its
+// finalizer comes first, so that bounds never outlive it; who has the set may have been read before it.
 func ownerOf(s snapshot.Snapshot, set *machine.MachineSet) *autoscaling.MachineAutoscaler {
 	var first *autoscaling.MachineAutoscaler
 	for _, ma := range s.MachineAutoscalers {
@@ -56,6 +56,7 @@ func ownerOf(s snapshot.Snapshot, set *machine.MachineSet) *autoscaling.MachineA
 		case !targets(ma, set):
 		case keyOf(ma) == set.Annotations[machine.AnnotationAutoscaler]:
 			return ma
+		case !slices.Contains(ma.Finalizers, autoscaling.Finalizer):
 		case first == nil && len(ma.Validate()) == 0:
 			first = ma
 		}
