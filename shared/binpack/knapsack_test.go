@@ -85,6 +85,19 @@ func TestFullestBinIsTheMostWorth(t *testing.T) {
 	}
 }
 
+// What a search found that was cut off is no bound: what it had no steps for may be worth more.
+func TestBoundOfASearchThatWasCutOff(t *testing.T) {
+	t.Parallel()
+	items := []Item{{Name: "a", Size: Vector{3, 1}, Count: 1}, {Name: "b", Size: Vector{1, 3}, Count: 1}}
+	p := newProblem(items, nil, []Type{{Name: "type", Capacity: Vector{4, 4}, Price: 10, Limit: 2}}, func(int, int) int { return Any })
+	o := newOffers(p, p.left)
+	l := o.lot(o.parts(p.left)[0])
+	k := l.fullest(0, []float64{1, 1}, []int32{1, 1}, 0, 1)
+	if k.worth != 1 || k.bound < 2 {
+		t.Errorf("worth %g, bound %g, but both items are worth 2 and one step finds one", k.worth, k.bound)
+	}
+}
+
 // What worth that no search could confirm proves is divided by how much too much it may be.
 func TestBoundOfColumnsThatWereNotLookedForIsOneToo(t *testing.T) {
 	t.Parallel()

@@ -14,8 +14,8 @@ const (
 var joins = []Guard{
 	{"hidden-from-who-asks-alone", "G5", run + "look.go", `	if l.hidden != nil && c.Err == nil && len(c.Found) == 0 {`, `	if false {`, "./functions/provision-machine"},
 	{"name-of-who-gave-it-up", "2e", link + "handler.go", ` && (ref != nil || machine.LostAt(m) == nil)`, ``, ""},
-	{"whoever-gave-it-up-has-no-node", "2c", words + "match.go", `slices.DeleteFunc(slices.Clone(found), gaveUp)`, `found`, "./shared/machine -run=TestWhoseNode|TestAllAtOnce"},
-	{"whoever-gave-it-up-claims-no-node", "2c", words + "match.go", `theirs == byInstance && gaveUp(m) != gaveUp(o)`, `theirs == byInstance && false`, "./shared/machine -run=TestWhoseNode|TestAllAtOnce"},
+	{"whoever-gave-it-up-has-no-node", "2c", words + "match.go", `slices.DeleteFunc(slices.Clone(found), gaveUp)`, `found`, "./shared/machine -run=TestWhoseNode"},
+	{"whoever-gave-it-up-claims-no-node", "2c", words + "match.go", `theirs == byInstance && gaveUp(m) != gaveUp(o)`, `theirs == byInstance && false`, "./shared/machine -run=TestWhoseNode"},
 	{"request-of-a-bootstrapper", "4", approve + "handler.go", `r.serving() || asking.has(r) {`, `r.serving() || asking.has(r) || true {`, ""},
 	{"more-requests-than-machines", "4", approve + "handler.go", `pending(open, s.Now) > most {`, `pending(open, s.Now) > most*1000 {`, ""},
 	{"one-machine-of-that-name", "4", approve + "machine.go", `	return nil, "more than one machine " + what + ": " + plan.Few(names, fewMachines)`, `	return fit[0], plan.Few(names[:0], 0*len(what))`, ""},

@@ -12,8 +12,8 @@ var repairs = []Guard{
 `, "", ""},
 	{"another-node-of-the-instance-is-ready", "2f", heal + "limits.go", `(m))]; other != nil {`, `(m))]; other == best {`, ""},
 	{"slot-of-the-budget", "G8", heal + "repair.go", ` || !d.budget.stored.Holds(f.UID, d.Now) {`, ` {`, ""},
-	{"budget-at-once", "G8", words + "disruption.go", `	if atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {`, `	if len(next.Slots) >= l.PerHour {`, ""},
-	{"budget-per-hour", "G8", words + "disruption.go", `atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {`, `atOnce >= l.AtOnce {`, ""},
+	{"budget-at-once", "G8", words + "disruption.go", `	if atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {`, `	if len(next.Slots) >= l.PerHour {`, "./shared/machine -run=TestEachLimit"},
+	{"budget-per-hour", "G8", words + "disruption.go", `atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {`, `atOnce >= l.AtOnce {`, "./shared/machine -run=TestEachLimit"},
 	{"claim-before-remediation", "2f", heal + "repair.go", `		case t.m.Annotations[machine.AnnotationRemediatedBy] != claim:
 			all = append(all, c.take(t, claim, does))
 `, "", ""},

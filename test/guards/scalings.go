@@ -152,7 +152,7 @@ var scalings = []Guard{
 	{"nothing-comes-beyond-disruption-budgets", "2d", autoscale + "repack.go", ` && sc.budgets().short(sc, sc.evicted(c)) == ""`, ``, "./functions/evaluate-autoscale -run=TestNothingComes"},
 	{"nothing-is-replaced-while-pods-wait", "2d", autoscale + "repack.go", ` || sc.busy() {`, ` {`, "./functions/evaluate-autoscale -run=TestNothingComes"},
 	{"search-ends-where-fewer-lead-nowhere", "2c", "shared/binpack/knapsack.go", `				break // with fewer`, `				continue // with fewer`, "./shared/binpack -run=TestSearchDoes"},
-	{"bound-of-a-search-that-was-cut-off", "2c", "shared/binpack/knapsack.go", `	if l.steps < k.until {`, `	if true {`, "./shared/binpack -run=TestFullestBin"},
+	{"bound-of-a-search-that-was-cut-off", "2c", "shared/binpack/knapsack.go", `	if l.steps < k.until {`, `	if true {`, "./shared/binpack -run=TestBoundOfASearch"},
 	{"bound-of-columns-that-were-not-looked-for", "2c", "shared/binpack/bound.go", `	return sum / over`, `	return sum`, "./shared/binpack -run=TestBoundOfColumns"},
 	{"what-is-not-proven-is-not-told", "2c", autoscale + "scaleup.go", `	case price <= bound:`, `	case bound <= 0 || price <= bound:`, "./functions/evaluate-autoscale -run=TestWhatIsNotProven"},
 	{"wish-outlives-useless-nodes", "2c", autoscale + "whynot.go", ` || len(n.Useless) > 0`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
