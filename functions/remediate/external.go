@@ -38,11 +38,10 @@ func externalOf(h *machine.MachineHealthCheck) (external, error) {
 	if e.gvk.Kind, isTemplate = strings.CutSuffix(gvk.Kind, "Template"); !isTemplate {
 		return external{}, fmt.Errorf("kind %q does not end with Template", ref.Kind)
 	}
-	var known [2]bool
-	e.template, known[0] = plan.KindFor(gvk)
-	e.request, known[1] = plan.KindFor(e.gvk)
+	e.template, _ = plan.KindFor(gvk)
+	e.request, _ = plan.KindFor(e.gvk)
 	switch {
-	case !known[0] || !known[1] || !plan.Foreign(e.template):
+	case !plan.Foreign(e.template) || !plan.Foreign(e.request):
 		return external{}, fmt.Errorf("%s %s is not a kind of template", ref.APIVersion, ref.Kind)
 	case ref.Name == "":
 		return external{}, errors.New("no name")

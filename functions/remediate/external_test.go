@@ -3,6 +3,7 @@
 package remediate
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +27,8 @@ func TestTemplatesOfRemediationAlone(t *testing.T) {
 		"with the check's namespace": {corev1.ObjectReference{APIVersion: metal3, Kind: "Metal3RemediationTemplate", Name: "a", Namespace: machine.Namespace}, true},
 		"in another namespace":       {corev1.ObjectReference{APIVersion: metal3, Kind: "Metal3RemediationTemplate", Name: "a", Namespace: "kube-system"}, false},
 		"of pods":                    {corev1.ObjectReference{APIVersion: "v1", Kind: "PodTemplate", Name: "a"}, false},
+		"of too long a kind":         {corev1.ObjectReference{APIVersion: metal3, Kind: strings.Repeat("A", 60) + "Template", Name: "a"}, false},
+		"of nothing":                 {corev1.ObjectReference{APIVersion: metal3, Kind: "Template", Name: "a"}, false},
 		"without a name":             {corev1.ObjectReference{APIVersion: metal3, Kind: "Metal3RemediationTemplate"}, false},
 	} {
 		h := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "workers"}}

@@ -85,8 +85,7 @@ func (d *decision) release(verdicts map[*machine.Machine]verdict, touched map[*m
 	var all []plan.Sequence
 	for _, m := range d.Machines {
 		_, is := m.Annotations[machine.AnnotationRemediatedBy]
-		v, looked := verdicts[m]
-		if !is || looked && v.reason != "" || touched[m] || m.DeletionTimestamp != nil || machine.IsPaused(m) || d.claimed[m.UID] != nil || !d.free(m, "") {
+		if !is || verdicts[m].reason != "" || touched[m] || m.DeletionTimestamp != nil || machine.IsPaused(m) || !d.free(m, "") {
 			continue
 		}
 		next := m.DeepCopy()

@@ -126,6 +126,10 @@ func TestNodeOfAnotherInstanceKeepsNoTwin(t *testing.T) {
 		if kept := w.readyNode(twin) != ""; kept == shown {
 			t.Errorf("the Node's own instance is shown %v: the other is kept %v", shown, kept)
 		}
+		twin := find{account: "a", in: provider.Instance{ID: "i-2", ProviderID: "memory:///i-2", Name: "worker-1"}}
+		if w.readyNode(twin) != "" {
+			t.Errorf("the Node's own instance is shown %v: another Machine's is kept", shown)
+		}
 	}
 }
 
@@ -191,9 +195,12 @@ func TestMachineIsWithinAFormerAccount(t *testing.T) {
 		"in another region of the same":       {machine.NewIntent(&machine.Machine{}, 1, east, nil).String(), "a", false},
 		"with an intent that nobody can read": {`{"schema":9}`, "a", true},
 		"made while nobody told where":        {machine.NewIntent(&machine.Machine{}, 1, west, nil).String(), "", true},
+		"never made":                          {"", "", false},
 	} {
 		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-0", Namespace: machine.Namespace, UID: "uid-0"}}
-		m.Annotations = map[string]string{machine.AnnotationIntent: c.intent, machine.AnnotationCloudAccount: c.owner}
+		if m.Annotations = map[string]string{machine.AnnotationIntent: c.intent, machine.AnnotationCloudAccount: c.owner}; c.intent == "" {
+			m.Annotations = nil
+		}
 		if got := within(snapshot.Snapshot{Machines: []*machine.Machine{m}}, west, machine.SweptAccount{ClusterID: "abi", Owner: "a"}); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

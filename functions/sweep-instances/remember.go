@@ -55,10 +55,10 @@ func (w sweep) remember() plan.Sequence {
 	for _, x := range seen {
 		size := len(x.key) + len(`"":"2026-01-01T10:00:00Z",`)
 		switch _, twice := next.Sightings[x.key]; {
-		case !twice && (len(next.Sightings) == maxSightings || size > room):
-			left++
-			continue
 		case twice:
+			continue
+		case len(next.Sightings) == maxSightings || size > room:
+			left++
 			continue
 		}
 		room -= size

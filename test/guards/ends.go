@@ -158,4 +158,6 @@ var ends = []Guard{
 	{"attempts-of-another-are-not-over", "2b.10", sweep + "find.go", `i.Own(m) && i.Token`, `i.Token`, "./functions/sweep-instances -run=TestNothingIsLeft"},
 	{"nothing-is-left-before-an-instance-is-on-record", "2b.10", sweep + "find.go", `i.Made(m) && machine.ProviderID(m) != "" && `, `i.Made(m) && `, "./functions/sweep-instances -run=TestNothingIsLeft"},
 	{"kept-beside-what-goes", "2b.10", sweep + "find.go", `kept[in.UID] || others > 0`, `others > 0`, "./functions/sweep-instances -run=TestWhatAMachineKeeps"},
+	{"node-of-another-machine-keeps-no-orphan", "2b.10", sweep + "find.go", `n.Annotations[machine.AnnotationMachine] == owner && !w`, `owner != "" && !w`, "./functions/sweep-instances -run=TestNodeOfAnother"},
+	{"who-was-never-made-is-in-no-account", "2b.10", sweep + "accounts.go", `err != nil || intent != nil && intent.Account == machine`, `err != nil || intent.Account == machine`, "./functions/sweep-instances -run=TestMachineIsWithin"},
 }

@@ -140,7 +140,7 @@ var inputs = []Guard{
 	{"problems-of-sets-are-told-in-short", "4", scale + "status.go", `plan.Cut(problem, maxProblem)`, `plan.Cut(problem, maxProblem<<20)`, "./functions/scale-machineset -run=TestWhatIsWrongWithASet"},
 	{"adopted-have-room", "4", scale + "ledger.go", `!room.take(x) {`, `!room.take(x) && false {`, "./functions/scale-machineset -run=TestOrphansWithLongNames"},
 	{"registered-have-room", "4", scale + "ledger.go", ` || !room.take(member) {`, ` || !room.take(member) && false {`, "./functions/scale-machineset -run=TestOrphansAtTheir"},
-	{"finds-have-room", "4", sweep + "remember.go", ` || size > room):`, `):`, "./functions/sweep-instances -run=TestFindsWithLongKeys"},
+	{"finds-have-room", "4", sweep + "remember.go", ` || size > room:`, `:`, "./functions/sweep-instances -run=TestFindsWithLongKeys"},
 	{"kept-nodes-have-room", "4", words + "keep.go", `room -= size(key); room < 0 {`, `room -= size(key); false {`, "./shared/machine -run=TestKeptNodeHasRoom"},
 	{"carried-annotations-have-room", "4", words + "carried.go", `size > maxCarried {`, `size < 0 {`, "./shared/machine -run=TestAnnotationsThatFit"},
 	{"given-up-have-room", "4", autoscale + "lost.go", `min(int(g.target-g.min), mostGivenUp)`, `min(int(g.target-g.min), mostGivenUp<<9)`, "./functions/evaluate-autoscale -run=TestThoseThatWereNeverMade"},
