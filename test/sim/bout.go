@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,22 +25,31 @@ type Bout struct {
 	Faults    int // at most
 	Switches  int // from one invocation to another that could go on, at most
 
-	play      *Play
-	unreduced bool     // what is another schedule told in another order is played too
-	ended     func()   // is told when the invocations have ended; nil: nobody is
-	redundant bool     // the schedule that was played is another one, told in another order
-	events    []queued // that wake the functions
-	api       func()
-	cloud     func()
-	hosts     func()
-	watched   watch
-	begun     int
+	*scene
+	unreduced bool   // what is another schedule told in another order is played too
+	ended     func() // is told when the invocations have ended; nil: nobody is
+	redundant bool   // the schedule that was played is another one, told in another order
+}
+
+// scene is the world at a stage.
+type scene struct {
+	play    *Play
+	events  []queued // by function: what wakes it
+	api     func()
+	cloud   func()
+	hosts   func()
+	watched watch
+}
+
+// shares reports whether both begin at the same scene.
+func (b *Bout) shares(o *Bout) bool {
+	return b.Stage == o.Stage && b.Before == o.Before && slices.Equal(b.World, o.World) && reflect.DeepEqual(b.Config, o.Config)
 }
 
 // Prepare plays the story up to the stage.
 func (b *Bout) Prepare() {
 	due := b.due()
-	b.play = NewPlay(b.Config, &Script{Given: b.World})
+	b.scene = &scene{play: NewPlay(b.Config, &Script{Given: b.World})}
 	p := b.play
 	for n := 0; n < due || b.Before == common && p.story < b.Stage; n++ {
 		p.collect()
@@ -51,13 +61,12 @@ func (b *Bout) Prepare() {
 		p.finish()
 		p.collect()
 	}
-	b.events = nil
-	for _, fn := range b.Functions {
+	for fn := range p.Functions {
 		b.events = append(b.events, queued{fn: fn, req: b.about(fn)})
 	}
 	p.queue = nil
 	p.reach = reach{} // what the story did is none of its schedules'
-	b.api, b.cloud, b.hosts, b.begun = p.API.Backup(), p.Cloud.Backup(), p.hosts.backup(), p.born
+	b.api, b.cloud, b.hosts = p.API.Backup(), p.Cloud.Backup(), p.hosts.backup()
 	b.watched = p.watch.clone()
 }
 
@@ -133,8 +142,8 @@ func (b *Bout) Play(s *Script) error {
 	if p.records.Read() > mostRecords {
 		p.records = machine.NewRecords()
 	}
-	for _, e := range b.events {
-		p.start(e)
+	for _, fn := range b.Functions {
+		p.start(b.events[fn])
 	}
 	b.redundant = false
 	left := map[*proc]effect{} // what was done since an invocation was left that could go on

@@ -315,10 +315,13 @@ func TestAllSchedulesOfTwo(t *testing.T) { //nolint:paralleltest // it uses all 
 				}
 			}
 		}
-		for level, of := range map[Level]struct{ function, first int }{Healing: {5, 20}, Scaling: {6, 17}} {
+		for _, of := range []struct {
+			level           Level
+			function, first int
+		}{{Healing, 5, 20}, {Scaling, 6, 17}} {
 			for stage := of.first; stage < of.first+12; stage += 3 { // even and odd ones
 				for _, with := range []int{of.function, 0, 1, 3} { // itself; who makes and removes what it decides about
-					bouts = append(bouts, &Bout{Config: Config{Level: level}, World: w, Stage: stage, Functions: []int{of.function, with}})
+					bouts = append(bouts, &Bout{Config: Config{Level: of.level}, World: w, Stage: stage, Functions: []int{of.function, with}})
 				}
 			}
 		}
@@ -359,24 +362,41 @@ func exhaustAll(t *testing.T, bouts []*Bout, faults, most int, tally *tally) *en
 	var ends ends
 	var next atomic.Int64
 	var workers sync.WaitGroup
+	var scenes [][]int // the bouts that begin at each
+	for i := range bouts {
+		if i == 0 || !bouts[i].shares(bouts[i-1]) {
+			scenes = append(scenes, nil)
+		}
+		scenes[len(scenes)-1] = append(scenes[len(scenes)-1], i)
+	}
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(bouts); i = next.Add(1) - 1 {
-				b := *bouts[i]
-				b.Faults, b.Switches = faults, faults+1
-				share := most
-				switch {
-				case b.Level > Machines || len(b.World) > len(worlds[0]): // where each takes longest
-					share = max(1, most/8)
-				case b.Before != common: // the largest scopes
-					share = max(1, most/3)
+			for n := next.Add(1) - 1; int(n) < len(scenes); n = next.Add(1) - 1 {
+				told := *bouts[scenes[n][0]]
+				told.Prepare()
+				for _, i := range scenes[n] {
+					b := *bouts[i]
+					b.scene, b.Faults, b.Switches = told.scene, faults, faults+1
+					rng := rand.New(rand.NewPCG(*firstSeed, uint64(i)<<8+uint64(faults))) //nolint:gosec // to be repeated
+					exhaust(t, &b, rng, b.share(most), tally, &ends)
 				}
-				exhaust(t, &b, rand.New(rand.NewPCG(*firstSeed, uint64(i)<<8+uint64(faults))), share, tally, &ends) //nolint:gosec // to be repeated
+				told.Close()
 			}
 		})
 	}
 	workers.Wait()
 	return &ends
+}
+
+// share is how many schedules of b are played, of the most that a scope has.
+func (b *Bout) share(most int) int {
+	switch {
+	case b.Level > Machines || len(b.World) > len(worlds[0]): // where each takes longest
+		return max(1, most/8)
+	case b.Before != common: // the largest scopes
+		return max(1, most/3)
+	}
+	return most
 }
 
 // branch is a schedule that was played: others are it up to one of its choices, and there something else that is special.
@@ -404,13 +424,12 @@ func (b branch) other(i int) []byte {
 	}
 }
 
-// exhaust plays the schedules of a bout: the one in which nothing special is chosen, then all in which one choice is special, then two,
+// exhaust plays the schedules of a bout that is prepared: the one in which nothing special is chosen, then all in which one choice is special, then two,
 // and so on. Where these are too many for what is left of most, it plays some from all over them, so that early calls are struck as
 // late ones are, and goes on from those.
 func exhaust(t *testing.T, b *Bout, rng *rand.Rand, most int, tally *tally, ends *ends) {
 	t.Helper()
-	b.Prepare()
-	defer b.Close()
+	b.play.reach = reach{}
 	defer func() { tally.add(&b.play.reach) }()
 	first, ok := b.branch(t, nil, tally)
 	whole := true
