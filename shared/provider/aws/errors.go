@@ -38,14 +38,16 @@ var (
 	// instance is gone: another attempt has another token.
 	exhausted = []string{
 		"MaxSpotInstanceCountExceeded", "MaxSpotFleetRequestCountExceeded", "SpotMaxPriceTooLow", "ReservationCapacityExceeded",
-		"IncorrectInstanceState", "IncorrectState", "InvalidState", "InvalidHostState", "ResourceNotReady", "DependencyViolation", "PendingVerification",
+		"IncorrectInstanceState", "IncorrectState", "ResourceNotReady", "DependencyViolation", "PendingVerification",
 		"OperationNotPermitted", "InvalidPlacementGroup.InUse", terminated,
 	}
 )
 
-// shortages, absences and mistakes are families of codes by how they begin, end, or what they contain.
+// shortages, passing, absences and mistakes are families of codes by how they begin, end, or what they contain. What is passing is no
+// mistake though it is called invalid: the state of something, as of a Capacity Block before its time, or where a list goes on.
 var (
 	shortages = regexp.MustCompile(`^Insufficient|LimitExceeded$|TooMany`)
+	passing   = regexp.MustCompile(`^Invalid[A-Za-z]*State(\.|$)|^Invalid(Next|Pagination)Token$`)
 	absences  = regexp.MustCompile(`NotFound(Exception)?$|\.Unknown$|Unavailable$`)
 	mistakes  = regexp.MustCompile(`^(Invalid|Missing|Unsupported|Malformed|Unknown|ValidationError)`)
 )
@@ -63,6 +65,8 @@ func codeOf(code string, status int) provider.Code {
 		return provider.Exhausted
 	case status/100 != 4, code == "", code == "UnknownError":
 		return provider.Unknown
+	case passing.MatchString(code):
+		return provider.Exhausted
 	case absences.MatchString(code):
 		return provider.NotFound
 	case mistakes.MatchString(code):
