@@ -21,4 +21,5 @@ var drivers = []Guard{
 	{"copy-is-listed-as-nobodys", "2b.10", "shared/provider/aws/instance.go", `	if copied(i) { // nobody`, `	if false { // nobody`, ""},
 	{"restored-volume-is-nobodys", "2b.10", "shared/provider/openstack/things.go", `	return slices.DeleteFunc(all, volume.copied), err`, `	return all, err`, ""},
 	{"state-is-no-mistake-of-a-spec", "2b.4", "shared/provider/aws/errors.go", `	case passing.MatchString(code):`, `	case false:`, ""},
+	{"task-that-failed-is-no-mistake-of-a-spec", "2b.8", "shared/provider/vsphere/fault.go", `	if !ok || code == provider.NotFound || code == provider.Invalid {`, `	if !ok || code == provider.NotFound {`, "./shared/provider/vsphere -run=TestStepThatFailed"},
 }

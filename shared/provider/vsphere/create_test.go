@@ -76,10 +76,12 @@ func TestStepThatFailedIsTriedAgain(t *testing.T) {
 		made       bool // a clone is there
 	}{
 		{stepClone, "CloneVM_Task", &types.TaskInProgress{}, false},
+		{stepClone, "CloneVM_Task", &types.InvalidDeviceSpec{}, false}, // as where no port of the network is free
 		{stepStart, "PowerOnVM_Task", &types.InsufficientMemoryResourcesFault{}, true},
+		{stepStart, "PowerOnVM_Task", &types.InvalidDeviceBacking{}, true}, // as where the host has lost the network
 		{stepCustomize, "CustomizeVM_Task", &types.ResourceInUse{}, true},
 	} {
-		t.Run(tt.step, func(t *testing.T) {
+		t.Run(tt.step+" "+name(tt.fault), func(t *testing.T) {
 			t.Parallel()
 			v := newVCenter(t)
 			d, w := v.wired(t, v.account())

@@ -99,11 +99,12 @@ func (s *session) denied(err error) error {
 		a.Region, a.Namespace, a.Secret, keyOf(a.Region), keyOf(a.Region), err)
 }
 
-// failed is what a task that failed means.
+// failed is what a task that failed means. It was begun and done with, without success, for a reason that may pass (SPEC E27): a device is
+// called invalid where its host has no free port of the network, or has lost it, and nobody's Machine fails for that.
 func failed(what string, f *types.LocalizedMethodFault) error {
 	code, ok := codes[name(f.Fault)]
-	if !ok || code == provider.NotFound {
-		code = provider.Exhausted // it was done with, without success, for a reason that may pass (SPEC E27)
+	if !ok || code == provider.NotFound || code == provider.Invalid {
+		code = provider.Exhausted
 	}
 	message := f.LocalizedMessage
 	if message == "" {
