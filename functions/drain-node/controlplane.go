@@ -84,7 +84,7 @@ func (d drain) takeSlot(claimed *bool) (seq []plan.Sequence, wait bool) {
 		return nil, false
 	}
 	held, err := slotOf(d.Snapshot)
-	holds := err == nil && held.UID == d.m.UID
+	holds := held.UID == d.m.UID
 	if other := d.cordoned(holds); other != "" && !d.n.Spec.Unschedulable {
 		return d.queued("node " + other + " is cordoned"), true
 	}
@@ -146,7 +146,7 @@ func (d drain) waiting(n *corev1.Node) bool {
 		_, excluded := m.Annotations[machine.AnnotationExcludeDrain]
 		c := machine.FindCondition(m.Status.Conditions, machine.ConditionDrained)
 		return machine.IsNodeOf(m, n) && m.DeletionTimestamp != nil && !excluded &&
-			c != nil && c.Status == corev1.ConditionFalse && c.Reason == reasonQueued
+			c != nil && c.Reason == reasonQueued
 	})
 }
 

@@ -224,3 +224,12 @@ func blocked(t *testing.T, s *scenario.Scenario, answer plan.Outcome) int {
 		}
 	}
 }
+
+// A Pod whose eviction was accepted is waited for, also where nobody says by when it ends, as KubeVirt's, which moves before it goes.
+func TestPodThatLeavesWithoutATime(t *testing.T) {
+	t.Parallel()
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	if got := (eviction{leaving: []*corev1.Pod{p}}).progress(); got != waitsForPods {
+		t.Errorf("it %q, want %q", got, waitsForPods)
+	}
+}

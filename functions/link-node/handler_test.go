@@ -5,6 +5,11 @@ package linknode
 import (
 	"testing"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/test/scenario"
 )
 
@@ -16,4 +21,36 @@ func TestScenarios(t *testing.T) {
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	scenario.Properties(t, Function)
+}
+
+// A Node of its Machine's name and instance needs no list of Machines, also when it is made anew; where the Machine has another Node, or gave
+// the instance up, others may be meant (B63).
+func TestNodeThatNobodyElseCanBeMeantBy(t *testing.T) {
+	t.Parallel()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-a", UID: "node-2"}, Spec: corev1.NodeSpec{ProviderID: "kubemark://a"}}
+	for _, c := range []struct {
+		name, id, linked string
+		lost, want       bool
+	}{
+		{"worker-a", "kubemark://a", "", false, true},
+		{"worker-a", "kubemark://a", "worker-a", false, true},
+		{"worker-a", "kubemark://a", "worker-a", true, true},
+		{"worker-a", "kubemark://a", "", true, false},
+		{"worker-a", "kubemark://a", "worker-b", false, false},
+		{"worker-a", "kubemark://b", "", false, false},
+		{"worker-b", "kubemark://a", "", false, false},
+	} {
+		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: c.name}}
+		m.Spec.ProviderID = &c.id
+		if c.linked != "" {
+			m.Status.NodeRef = &corev1.ObjectReference{Name: c.linked, UID: "node-1"}
+		}
+		if c.lost {
+			m.Status.Phase = new(machine.PhaseFailed)
+			m.Status.Conditions = []machine.Condition{{Type: machine.ConditionInstanceExists, Status: corev1.ConditionFalse, Reason: machinev1beta1.InstanceMissingReason}}
+		}
+		if got := named(m, n); got != c.want {
+			t.Errorf("%+v: nobody else can be meant: %v", c, got)
+		}
+	}
 }

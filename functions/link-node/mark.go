@@ -22,7 +22,7 @@ func marked(m *machine.Machine, n *corev1.Node, c machine.Carried) bool {
 // that is made anew gets back what the former one carried, once: what people take off it later stays off (E36).
 func mark(m *machine.Machine, n *corev1.Node, c machine.Carried) *corev1.Node {
 	next := n.DeepCopy()
-	if n.Annotations[machine.AnnotationMachine] == "" && machine.Restarting(m) {
+	if n.Annotations[machine.AnnotationMachine] == "" {
 		labels, annotations := machine.KeptNode(m)
 		next.Labels, next.Annotations = union(labels, n.Labels), union(annotations, n.Annotations)
 	}

@@ -160,4 +160,9 @@ var ends = []Guard{
 	{"kept-beside-what-goes", "2b.10", sweep + "find.go", `kept[in.UID] || others > 0`, `others > 0`, "./functions/sweep-instances -run=TestWhatAMachineKeeps"},
 	{"node-of-another-machine-keeps-no-orphan", "2b.10", sweep + "find.go", `n.Annotations[machine.AnnotationMachine] == owner && !w`, `owner != "" && !w`, "./functions/sweep-instances -run=TestNodeOfAnother"},
 	{"who-was-never-made-is-in-no-account", "2b.10", sweep + "accounts.go", `err != nil || intent != nil && intent.Account == machine`, `err != nil || intent.Account == machine`, "./functions/sweep-instances -run=TestMachineIsWithin"},
+	{"slot-of-another-is-read", "2e", drain + "controlplane.go", `	case held.UID != m.UID:`, `	case false:`, "./functions/drain-node -run=TestScenarios"},
+	{"limit-begins-with-a-late-node", "2e", drain + "handler.go", `c == nil || c.Status == corev1.ConditionTrue {`, `c == nil {`, "./functions/drain-node -run=TestScenarios"},
+	{"second-node-by-an-event", "2e", drain + "reads.go", `!s.Request.Scan() && !s.Has(allNodes) {`, `!s.Request.Scan() {`, "./functions/drain-node -run=TestScenarios"},
+	{"nobody-waits-for-who-has-no-node", "2e", drain + "handler.go", `		if n != nil && draining[n] {`, `		if draining[n] {`, "./functions/drain-node -run=TestScenarios"},
+	{"pod-that-leaves-without-a-time", "2e", drain + "evict.go", `p.DeletionTimestamp != nil && e.seen.Now`, `e.seen.Now`, "./functions/drain-node -run=TestPodThatLeaves"},
 }

@@ -57,7 +57,7 @@ var joins = []Guard{
 	{"same-instance-of-that-name", "2e", link + "handler.go", ` && machine.SameInstance(m, n) && `, ` && `, ""},
 	{"name-is-no-proof-beside-another-node", "2e", link + "handler.go", ` && (ref == nil || ref.Name == n.Name)`, ` && (ref == nil || true)`, ""},
 	{"paused-machine-is-not-linked", "2e", link + "handler.go", ` || machine.IsPaused(ms[0]):`, `:`, ""},
-	{"node-is-given-back-once", "2e", link + "mark.go", `	if n.Annotations[machine.AnnotationMachine] == "" && `, `	if `, "./functions/link-node -run=TestScenarios"},
+	{"node-is-given-back-once", "2e", link + "mark.go", `	if n.Annotations[machine.AnnotationMachine] == "" {`, `	if true {`, "./functions/link-node -run=TestScenarios"},
 	{"annotation-names-the-machine", "2e", link + "mark.go", `	all[machine.AnnotationMachine] = m.Namespace + "/" + m.Name`, `	if all[machine.AnnotationMachine] == "" {
 		all[machine.AnnotationMachine] = m.Namespace + "/" + m.Name
 	}`, "./functions/link-node -run=TestScenarios"},
@@ -145,4 +145,8 @@ var hosts = []Guard{
 		return false
 `, ``, "./shared/provider/openstack -run=TestInstanceOfTheCluster"},
 	{"claim-of-its-machine", "2b.9", vcenter + "address.go", `		if o.Kind == "Machine" {`, `		if o.Kind != "" {`, "./shared/provider/vsphere -run=TestNoClaimStays"},
+	{"second-node-that-is-there-stays-on-record", "2e", link + "sole.go", `len(fit) == 1 && `, `len(fit) > 0 && `, "./functions/link-node -run=TestScenarios"},
+	{"second-node-alone-stays-on-record", "2e", link + "sole.go", ` && machine.IsNodeOf(m, fit[0]):`, `:`, "./functions/link-node -run=TestScenarios"},
+	{"node-is-marked-by-its-own-event", "G4", link + "handler.go", `s.Request.Is("Machine") && at != nil`, `at != nil`, "./functions/link-node -run=TestScenarios"},
+	{"older-links-are-marked", "G4", link + "handler.go", `at != nil && s.Now.Sub(at.Time) < linkedWithin`, `at != nil`, "./functions/link-node -run=TestScenarios"},
 }
