@@ -153,6 +153,16 @@ func TestSendersProveWhoTheyAre(t *testing.T) {
 	}
 }
 
+// A function that nobody named is meant by no token, also by none that is for nobody (RELIABILITY §4).
+func TestNoTokenIsForWhoHasNoName(t *testing.T) {
+	t.Parallel()
+	a := newSigner(t)
+	a.Audience = ""
+	if err := a.Verify(bearing(a.token(t, map[string]string{"alg": "RS256", "kid": "rsa"}, with("aud", "")))); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // bearing is a request with a token, or without where that is empty.
 func bearing(token string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/", nil)

@@ -109,6 +109,31 @@ func TestWhatIsLeftForLaterIsDeliveredAgain(t *testing.T) {
 	}
 }
 
+// An outcome that nobody knows stays so beside one that is clear, which comes after it (RELIABILITY 2g).
+func TestWhatIsUnknownBesideWhatIsDone(t *testing.T) {
+	t.Parallel()
+	cloud, api := &memory.Cloud{}, apiserver.New(time.Now)
+	cloud.Fault = func(_ context.Context, call memory.Call) error {
+		if call.Op == memory.OpUpdate && call.Ref.UID == "worker-0" {
+			return provider.Errorf(provider.Unknown, "502 bad gateway")
+		}
+		return nil
+	}
+	var p plan.Plan
+	for _, name := range []string{"worker-0", "worker-1"} {
+		cloud.Add(accountOfC, "c", provider.Instance{Name: name, UID: types.UID(name), State: provider.StateRunning})
+		p.Then(plan.UpdateInstance{Account: accountOfC, Cluster: "c", Ref: provider.Ref{UID: types.UID(name), Name: name}, Tags: map[string]string{"a": "b"}})
+	}
+	if err := api.Put(machineIn("worker-0", "worker-0")); err != nil {
+		t.Fatal(err)
+	}
+	r := testRunner(function.Function{Name: "look", Reads: lookups, Decide: func(s snapshot.Snapshot) plan.Plan { return p.Untried(s.Outcomes) }}, api.As("look"))
+	r.Clouds, r.Order = NewClouds([]provider.Provider{cloud.Provider()}, nil), func(int) int { return 0 }
+	if _, err := r.Handle(t.Context(), snapshot.Request{Kind: "Machine", Namespace: machine.Namespace, Name: "worker-0"}); err == nil {
+		t.Error("it is not delivered again")
+	}
+}
+
 // A scan is the last one only if it came to carry out what it decided: whose turn it was has not had it otherwise (R-L4).
 func TestScanThatWasCutOffIsNotTheLast(t *testing.T) {
 	t.Parallel()

@@ -169,4 +169,8 @@ var inputs = []Guard{
 				_, of`, `				_, of`, "./shared/runner -run=TestWhatIsLeft"},
 	{"scan-that-was-cut-off-is-not-the-last", "2c", run + "runner.go", `if inv.decided && req.Scan() {`, `if req.Scan() {`, "./shared/runner -run=TestScanThat"},
 	{"empty-provider-id-names-no-instance", "2b.1", provision + "reads.go", `*m.Spec.ProviderID != "" {`, `true {`, ""},
+	{"token-for-who-has-no-name", "2g", token, `v.Audience == "" || !slices`, `!slices`, "./shared/events -run=TestNoTokenIs"},
+	{"unknown-stays-beside-what-is-done", "2g", run + "apply.go", `i.unfinished = i.unfinished || o.Result`, `i.unfinished = o.Result`, "./shared/runner -run=TestWhatIsUnknown"},
+	{"object-of-another-name", "G5", "shared/cluster/kube/observe.go", `o.GetName() != q.Name || `, ``, "./shared/cluster/kube -run=TestNoList"},
+	{"object-of-another-namespace", "G5", "shared/cluster/kube/observe.go", ` || o.GetNamespace() != q.Namespace {`, ` {`, "./shared/cluster/kube -run=TestNoList"},
 }

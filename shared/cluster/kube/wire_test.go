@@ -146,6 +146,8 @@ func TestNoListWithoutProof(t *testing.T) {
 		"another kind":          reply(200, typeJSON, strings.Replace(fmt.Sprintf(list, ""), "MachineList", "MachineSetList", 1)),
 		"another version":       reply(200, typeJSON, strings.Replace(fmt.Sprintf(list, ""), "v1beta1", "v1", 1)),
 		"one object":            reply(200, typeJSON, `{"kind":"Machine","apiVersion":"machine.openshift.io/v1beta1"}`),
+		"another's name":        reply(200, typeJSON, `{"kind":"Machine","apiVersion":"machine.openshift.io/v1beta1","metadata":{"name":"b","namespace":"ns"}}`),
+		"another namespace's":   reply(200, typeJSON, `{"kind":"Machine","apiVersion":"machine.openshift.io/v1beta1","metadata":{"name":"a","namespace":"b"}}`),
 		"null for an item":      reply(200, typeJSON, fmt.Sprintf(list, "null")),
 		"text for an item":      reply(200, typeJSON, fmt.Sprintf(list, `"a"`)),
 		"no JSON":               reply(200, typeJSON, `{"kind":`),
