@@ -220,3 +220,17 @@ func TestWhoIsToldThatThereIsNothingWasLetIn(t *testing.T) {
 		}
 	}
 }
+
+// What a cloud cannot do is refused, so that somebody hears of it: it is no outcome that nobody knows (RELIABILITY 2g).
+func TestWhatACloudCannotDoIsRefused(t *testing.T) {
+	t.Parallel()
+	p := &patient{Driver: struct{ provider.Driver }{}, clouds: NewClouds(nil, nil), secrets: &unspoken{}}
+	for _, to := range []provider.Power{"", provider.PowerHeld, provider.PowerOn} {
+		if err := p.power(t.Context(), provider.Ref{UID: "m"}, to); provider.CodeOf(err) != provider.Invalid {
+			t.Errorf("power %q: %v", to, err)
+		}
+	}
+	if err := p.Update(t.Context(), provider.Ref{UID: "m"}, nil); provider.CodeOf(err) != provider.Invalid {
+		t.Errorf("update: %v", err)
+	}
+}
