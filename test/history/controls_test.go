@@ -133,6 +133,7 @@ var controls = []control{
 	{"^R-S7: .* is not drained", sim.Machines, nil, of(provision, takesForDrained), nil, story, nil},
 	{"^R-S7: .* is held by a hook", sim.Machines, nil, both(of(link, holds), of(provision, deletesHeld)), nil, story, nil},
 	{"^R-S7: .* a volume is attached", sim.Scaling, nil, of(drain, ignoresVolumes), nil, story, nil},
+	{"^R-S7: .* a volume is attached", sim.Scaling, nil, of(drain, ignoresVolumes), volumes, deletes, nil},
 	{"^R-S12: .* makes .* did not say", sim.Machines, untokened, of(provision, createsBlindly), nil, story, together{lost, blind}},
 	{"^R-S12: .* deletes .* did not say", sim.Machines, nil, of(provision, deletesUndrained), nil, story, unlists},
 	// of the end
@@ -184,6 +185,8 @@ var controls = []control{
 	// of checks that select the control plane
 	{"^R-S10: .* disrupts .* of the control plane", sim.Healing, nil, of(repair, forgetsRoles), checked, plagued, nil},
 	{"^R-S10: .* disrupts .* of the control plane", sim.Healing, nil, of(repair, forgetsInTime), checked, plagued, nil},
+	// of two MachineAutoscalers of one set
+	{"^B87: .* gives the set of", sim.Scaling, nil, of(autoscale, forgetsOwners), rivals, story, sim.Uncheck{}},
 	// of a second namespace
 	{"^R-S4: .* the neighbor has", sim.Machines, nil, of(scale, sizesByName), apart, story, nil},
 	{"^R-S6: .* deletes .* of the neighbor", sim.Healing, nil, of(repair, checksByName), apart, swarm, nil},

@@ -159,3 +159,16 @@ func disruptions(f function.Function, change func(map[string]string)) function.F
 		return next
 	})
 }
+
+// rivals has two MachineAutoscalers want one set.
+func rivals(c *sim.Config) { c.Rivals = true }
+
+// forgetsOwners does not see which MachineAutoscaler has a set.
+func forgetsOwners(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		return sets(s, func(set *machine.MachineSet) { delete(set.Annotations, machine.AnnotationAutoscaler) })
+	})
+}
+
+// volumes gives every Pod a volume.
+func volumes(c *sim.Config) { c.Volumes = true }

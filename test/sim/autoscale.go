@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,16 +46,19 @@ func (p *Play) masters() (n int) {
 
 // autoscaling returns what makes the set be resized: settings without long delays, and bounds.
 func (p *Play) autoscaling() []plan.Object {
-	ma := &autoscaling.MachineAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: setName}}
-	ma.Spec.MinReplicas, ma.Spec.MaxReplicas = 1, mostReplicas
-	ma.Spec.ScaleTargetRef.APIVersion, ma.Spec.ScaleTargetRef.Kind, ma.Spec.ScaleTargetRef.Name = "machine.openshift.io/v1beta1", "MachineSet", setName
 	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: "app", UID: "app"}}
 	rs.Spec.Replicas = new(int32(1))
-	if p.pods = 1; p.Shorts {
+	switch p.pods = 1; {
+	case p.Shorts:
 		p.pods = fewestShort
+	case p.Volumes:
+		p.pods = 3
 	}
-	all := []plan.Object{p.settings(), ma, rs, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workload}}}
-	if p.hosts == nil && p.Nodes == 0 { // where there are but few hosts, or Nodes allowed, nobody can keep all Pods and lose one
+	all := []plan.Object{p.settings(), autoscalerOf(setName, setName, mostReplicas), rs, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workload}}}
+	if p.Rivals {
+		all = append(all, autoscalerOf(rivals[1].name, setName, rivals[1].most))
+	}
+	if p.hosts == nil && p.Nodes == 0 && !p.Rivals { // where there are but few hosts, or Nodes allowed, nobody can keep all Pods and lose one
 		all = append(all, budget())
 	}
 	return all
@@ -173,38 +175,6 @@ func (p *Play) workloads(nodes []*corev1.Node) {
 		}
 	}
 	p.allow()
-}
-
-// volume is that of the first Pod.
-const (
-	volume      = "pv-of-app-0"
-	detachTakes = 30 * time.Second
-)
-
-// attach is what the attach/detach controller does, a while after the Pod is where it is: its volume follows it, and stays on the
-// Node until nobody there needs it.
-func (p *Play) attach(nodes []*corev1.Node) {
-	at := ""
-	if pod := memory.Get[*corev1.Pod](p.API, workload, "app-0"); pod != nil {
-		at = pod.Spec.NodeName
-	}
-	a := p.attachment()
-	switch {
-	case a == nil && at != "" && p.node(nodes, at) != nil:
-		a = &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "of-app-0"}}
-		a.Spec.NodeName, a.Spec.Source.PersistentVolumeName = at, new(volume)
-		p.put(a)
-	case a == nil || a.Spec.NodeName == at:
-		p.detaches = time.Time{}
-	case p.detaches.IsZero() && p.node(nodes, a.Spec.NodeName) != nil:
-		p.detaches = p.elsewhere().Add(detachTakes)
-	case !p.elsewhere().Before(p.detaches):
-		p.remove("VolumeAttachment", "", a.Name)
-	}
-}
-
-func (p *Play) attachment() *storagev1.VolumeAttachment {
-	return memory.Get[*storagev1.VolumeAttachment](p.API, "", "of-app-0")
 }
 
 func (p *Play) schedule(pod *corev1.Pod, nodes []*corev1.Node, on map[string]int) {

@@ -6,21 +6,21 @@ import "testing"
 
 // Fewer Nodes are allowed in all than the bounds of the set allow (R-S4).
 func TestSwarmOfFewNodes(t *testing.T) { //nolint:paralleltest // it uses all cores
-	campaign(t, "swarm, few nodes", 150, 0.1, func(seed uint64) (Config, *Script) {
+	campaign(t, "swarm, few nodes", 90, 0.1, func(seed uint64) (Config, *Script) {
 		return Config{Level: Scaling, Steps: steps(seed), Nodes: numMasters + 1 + int(seed%3)}, &Script{Strategy: NewSwarm(seed)}
 	})
 }
 
 // A second set is there, which people leave alone: nobody takes one set's Machines for the other's (R-S4, R-S5, R-S6).
 func TestSwarmBesideANeighbor(t *testing.T) { //nolint:paralleltest // it uses all cores
-	campaign(t, "swarm, a neighbor", 150, 0.15, func(seed uint64) (Config, *Script) {
+	campaign(t, "swarm, a neighbor", 120, 0.15, func(seed uint64) (Config, *Script) {
 		return Config{Level: Level(seed % numLevels), Steps: steps(seed), Neighbor: 1 + int(seed/numLevels%2)}, &Script{Strategy: NewSwarm(seed)}
 	})
 }
 
 // People move Machines from one of two sets to the other; every other time the second one's selector is of the first one's Machines too.
 func TestSwarmOfMoves(t *testing.T) { //nolint:paralleltest // it uses all cores
-	campaign(t, "swarm, moves", 150, 0.15, func(seed uint64) (Config, *Script) {
+	campaign(t, "swarm, moves", 110, 0.15, func(seed uint64) (Config, *Script) {
 		c := Config{Level: Level(seed % numLevels), Steps: steps(seed), Neighbor: 1 + int(seed/numLevels%2), Moves: true, Broad: seed%2 == 1}
 		return c, &Script{Strategy: Moves{NewSwarm(seed)}}
 	})
@@ -28,21 +28,21 @@ func TestSwarmOfMoves(t *testing.T) { //nolint:paralleltest // it uses all cores
 
 // Hooks hold Machines before they are drained (R-S7).
 func TestSwarmOfHooks(t *testing.T) { //nolint:paralleltest // it uses all cores
-	campaign(t, "swarm, hooks", 150, 0.1, func(seed uint64) (Config, *Script) {
+	campaign(t, "swarm, hooks", 110, 0.1, func(seed uint64) (Config, *Script) {
 		return Config{Level: Level(seed % numLevels), Steps: steps(seed), Early: true}, &Script{Strategy: Hooks{NewSwarm(seed)}}
 	})
 }
 
 // People take the check away, and make it anew: what is ill then is nobody's to delete (R-S6).
 func TestSwarmOfChecks(t *testing.T) { //nolint:paralleltest // it uses all cores
-	campaign(t, "swarm, checks", 150, 0.1, func(seed uint64) (Config, *Script) {
+	campaign(t, "swarm, checks", 110, 0.1, func(seed uint64) (Config, *Script) {
 		return Config{Level: Healing + Level(seed%2), Steps: steps(seed), Unchecks: true}, &Script{Strategy: Unchecks{NewSwarm(seed)}}
 	})
 }
 
 // Lists of Pods, or of Nodes, lack most of what there is for a while, as an empty cache does (R-B23, G8).
 func TestSwarmOfShortLists(t *testing.T) { //nolint:paralleltest // it uses all cores
-	campaign(t, "swarm, short lists", 100, 0, func(seed uint64) (Config, *Script) {
+	campaign(t, "swarm, short lists", 70, 0, func(seed uint64) (Config, *Script) {
 		return Config{Level: Scaling, Steps: steps(seed), Shorts: true}, &Script{Strategy: Shorts{NewSwarm(seed)}}
 	})
 }
@@ -63,7 +63,21 @@ func TestSwarmOfFewDisruptions(t *testing.T) { //nolint:paralleltest // it uses 
 
 // Checks, one or two, select the control plane: of that one Machine is out at a time, for however long (R-S10).
 func TestSwarmOfMasters(t *testing.T) { //nolint:paralleltest // it uses all cores
-	campaign(t, "swarm, plagues", 100, 0, func(seed uint64) (Config, *Script) {
+	campaign(t, "swarm, plagues", 80, 0, func(seed uint64) (Config, *Script) {
 		return Config{Level: Healing, Steps: steps(seed), Masters: true, Checked: 1 + int(seed%2)}, &Script{Strategy: Plagues{NewAils(seed)}}
+	})
+}
+
+// Two MachineAutoscalers want one set, and come and go: it is the one's that has it, whose bounds hold (R-S4, B87).
+func TestSwarmOfRivals(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, rivals", 60, 0.1, func(seed uint64) (Config, *Script) {
+		return Config{Level: Scaling, Steps: steps(seed), Rivals: true}, &Script{Strategy: Rivals{NewSwarm(seed)}}
+	})
+}
+
+// Every Pod has a volume, which is detached before the instance goes that people delete (R-S7).
+func TestSwarmOfVolumes(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, volumes", 60, 0.2, func(seed uint64) (Config, *Script) {
+		return Config{Level: Scaling, Steps: steps(seed), Volumes: true}, &Script{Strategy: Empties{NewSwarm(seed)}}
 	})
 }

@@ -140,7 +140,7 @@ func TestSwarm(t *testing.T) { //nolint:paralleltest // it uses all cores
 	for level, of := range map[Level]struct {
 		n     int
 		least float64
-	}{Machines: {2800, 0.15}, Healing: {1300, 0.15}, Scaling: {500, 0.1}} {
+	}{Machines: {2800, 0.15}, Healing: {1400, 0.15}, Scaling: {500, 0.1}} {
 		campaign(t, "swarm "+level.String(), of.n, of.least, func(seed uint64) (Config, *Script) {
 			return Config{Level: level, Steps: steps(seed)}, &Script{Strategy: NewSwarm(seed)}
 		})
@@ -150,7 +150,7 @@ func TestSwarm(t *testing.T) { //nolint:paralleltest // it uses all cores
 		return Config{Level: Level(seed % 2), Steps: few(seed)}, &Script{Strategy: NewRough(seed)}
 	})
 	// The control plane has Machines too, which people delete (R-S10).
-	campaign(t, "swarm, masters", 150, 0.2, func(seed uint64) (Config, *Script) {
+	campaign(t, "swarm, masters", 200, 0.2, func(seed uint64) (Config, *Script) {
 		return Config{Level: Level(seed % 2), Steps: steps(seed), Masters: true}, &Script{Strategy: Deletes{Strategy: NewSwarm(seed)}}
 	})
 	// The API server's storage is set back, to where records are missing of what was made (2b.3).

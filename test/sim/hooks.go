@@ -110,7 +110,35 @@ func (s Shorts) Pick(p *Play, k Kind, n int) int {
 	return s.Swarm.Pick(p, k, n)
 }
 
-// Uncheck lets people do nothing but take the check away, or make it anew.
+// Rivals is a swarm in which one of three things that people do is to delete a MachineAutoscaler of the set, or to make it anew.
+type Rivals struct{ *Swarm }
+
+// Pick implements [Strategy].
+func (s Rivals) Pick(p *Play, k Kind, n int) int {
+	if k == KindUser && s.rng.IntN(3) == 0 {
+		return userRival
+	}
+	return s.Swarm.Pick(p, k, n)
+}
+
+// Empties is a swarm of much in which of four things that people do two are to delete a Machine, and one to want more Pods or fewer.
+type Empties struct{ *Swarm }
+
+// Pick implements [Strategy].
+func (s Empties) Pick(p *Play, k Kind, n int) int {
+	switch k {
+	case KindBefore:
+		return n - 1
+	case KindUser:
+		if at := s.rng.IntN(4); at < 3 {
+			return []int{userDelete, userDelete, userLoad}[at]
+		}
+	default:
+	}
+	return s.Swarm.Pick(p, k, n)
+}
+
+// Uncheck lets people do nothing but take the check away, or a MachineAutoscaler of two, or make it anew.
 type Uncheck struct{}
 
 // Pick implements [Strategy].

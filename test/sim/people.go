@@ -52,13 +52,14 @@ const (
 )
 
 // userMove is what people do too where there are two sets, userCheck where they take the check away, userFree where checks select the
-// control plane, userShort is what happens to lists where they may lack something. No world has two of these.
-const userMove, userCheck, userFree, userShort = numUser, numUser, numUser, numUser
+// control plane, userRival where two MachineAutoscalers want the set, userShort is what happens to lists where they may lack something. No
+// world has two of these.
+const userMove, userCheck, userFree, userRival, userShort = numUser, numUser, numUser, numUser, numUser
 
 // user lets a person do something.
 func (p *Play) user() {
 	n := numUser
-	if p.Moves || p.Unchecks || p.Shorts || p.Checked > 0 {
+	if p.Moves || p.Unchecks || p.Shorts || p.Checked > 0 || p.Rivals {
 		n++
 	}
 	p.does(p.pick(KindUser, n))
@@ -105,6 +106,8 @@ func (p *Play) does(what int) {
 			p.uncheck()
 		case p.Checked > 0:
 			p.release(masterChecks[p.pick(KindWhich, p.Checked)])
+		case p.Rivals:
+			p.compete(p.pick(KindWhich, len(rivals)))
 		case p.Shorts:
 			p.shorten([]plan.Kind{"Pod", "Node"}[p.pick(KindWhich, 2)])
 		default:
@@ -132,7 +135,7 @@ func (p *Play) userMachine(what, i int, m *machine.Machine) {
 		p.tracef("people mark %s for deletion", m.Name)
 		p.change(m, func(o *machine.Machine) { metav1.SetMetaDataAnnotation(&o.ObjectMeta, machine.AnnotationDelete, "yes") })
 	case userRelease:
-		if m.DeletionTimestamp == nil {
+		if m.DeletionTimestamp == nil && !(p.Checked > 0 && isMaster(m)) { // whose owner would take it back
 			p.tracef("people take %s out of its set", m.Name)
 			p.change(m, func(o *machine.Machine) { o.OwnerReferences = nil })
 		}

@@ -103,6 +103,8 @@ type Config struct {
 	Budget   int                                       // so many Machines may automation disrupt at once; 0: as many as without people's word
 	Hourly   int                                       // and so many within an hour
 	Shorts   bool                                      // lists may lack most of what there is for a while; there are many Pods
+	Rivals   bool                                      // a second MachineAutoscaler wants the set; people delete one of them, and make it anew
+	Volumes  bool                                      // every Pod has a volume, not the first alone
 	Unchecks bool                                      // people take the check away, and make it anew
 	Nodes    int                                       // as many are allowed in all; 0: as many as there may be Machines
 	NoStory  bool                                      // people do nothing of themselves

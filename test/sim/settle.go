@@ -165,6 +165,7 @@ func (p *Play) round(n int) {
 	p.clock = p.clock.Add(d)
 	p.nature()
 	p.confirm()
+	p.makeRivals()
 	if n >= quickRounds {
 		p.takeAway()
 		p.replaceLost()
@@ -351,6 +352,7 @@ func (p *Play) wrongLoad(set *machine.MachineSet) string {
 		return ""
 	}
 	full := p.masters()+p.strays()+p.Neighbor+int(*set.Spec.Replicas) >= p.mostNodes() && p.pods > int(*set.Spec.Replicas)
+	full = full || p.Rivals && int(*set.Spec.Replicas) >= mostOf(set)
 	for _, pod := range p.allPods() {
 		if pod.Spec.NodeName == "" && !full {
 			return fmt.Sprintf("R-L1: pod %s waits", pod.Name)

@@ -47,7 +47,8 @@ type watch struct {
 	rebuilds       int                      // of the ledger
 	doubts         map[doubt]bool           // what an invocation asked of a cloud and was not answered
 	runs           map[types.UID]string     // by Node: the instance that it was last Ready on
-	unchecked      int                      // the last invocation that began before people took the check away; 0: they never did
+	unchecked      int                      // the last invocation that began before people took a check away, or what it has in flight; 0: they never did
+	remade         int                      // the last invocation that began before people made a MachineAutoscaler anew
 	handed         map[types.UID]int        // by object that people gave another API the say over: the last invocation that began before
 	unanswered     map[request]time.Time    // that were to make instances: until when one may surface
 	flying         map[types.UID]time.Time  // Machines that a check has in flight, or had: since when
@@ -57,7 +58,7 @@ type watch struct {
 	tampered       bool                     // people set records back
 	restored       bool                     // all of them
 	condemned      int                      // the first invocation that begins after people deleted the set; 0: it is as they want it
-	detaches       time.Time                // when the attached volume is detached; zero: somebody needs it where it is
+	detaches       map[string]time.Time     // by Pod: when its volume is detached; none: somebody needs it where it is
 	collected      bool                     // Kubernetes deleted, or released, what the set owned
 	lagging        bool                     // the cloud's lists always lag
 	beside         neighbor                 // the second set
@@ -90,6 +91,7 @@ func (w watch) clone() watch {
 	w.attempts, w.overAt, w.plans, w.drains, w.births = copied(w.attempts), copied(w.overAt), copied(w.plans), copied(w.drains), copied(w.births)
 	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
 	w.unanswered, w.flying, w.out, w.emptied, w.enough = copied(w.unanswered), copied(w.flying), copied(w.out), copied(w.emptied), copied(w.enough)
+	w.detaches = copied(w.detaches)
 	w.hidden, w.beside, w.disrupted, w.downed = copied(w.hidden), w.beside.clone(), copied(w.disrupted), copied(w.downed)
 	return w
 }
@@ -203,6 +205,7 @@ func (p *Play) watchUpdate(q *proc, old, now plan.Object) {
 		if o, ok := old.(*machine.MachineSet); ok {
 			p.watchLedger(q, o, n)
 			p.watchReplicas(q, o, n)
+			p.watchOwner(q, o, n)
 		}
 	case *machine.Machine:
 		if o, ok := old.(*machine.Machine); ok {

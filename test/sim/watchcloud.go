@@ -233,11 +233,11 @@ func (p *Play) tenant(m *machine.Machine) string {
 // writes reports whether a volume is attached to the Node of m, which was drained. One that nobody heard of meanwhile was not waited
 // for.
 func (p *Play) writes(m *machine.Machine) bool {
-	a, drained := p.attachment(), machine.FindCondition(m.Status.Conditions, machine.ConditionDrained)
-	if a == nil || p.mayAil(m) || drained == nil || drained.Reason != machine.ReasonDrained || m.Status.NodeRef == nil || m.Status.NodeRef.Name != a.Spec.NodeName {
+	drained := machine.FindCondition(m.Status.Conditions, machine.ConditionDrained)
+	if p.mayAil(m) || drained == nil || drained.Reason != machine.ReasonDrained || m.Status.NodeRef == nil || !p.attached(m.Status.NodeRef.Name) {
 		return false
 	}
-	n := memory.Get[*corev1.Node](p.API, "", a.Spec.NodeName)
+	n := memory.Get[*corev1.Node](p.API, "", m.Status.NodeRef.Name)
 	return n != nil && isNodeOf(m, n)
 }
 

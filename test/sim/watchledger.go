@@ -229,8 +229,8 @@ func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
 	victims, err := machine.Victims(now)
 	most := p.enough[id]
 	switch {
-	case to > from && to > mostReplicas:
-		p.violate("R-S4", "%s: %d replicas, at most %d are allowed", q, to, mostReplicas)
+	case to > from && to > mostOf(old):
+		p.violate("R-S4", "%s: %d replicas, at most %d are allowed", q, to, mostOf(old))
 	case to > from && p.masters()+to > p.mostNodes():
 		p.violate("R-S4", "%s: %d replicas and %d masters, at most %d nodes are allowed", q, to, p.masters(), p.mostNodes())
 	case to > from && to > most:
