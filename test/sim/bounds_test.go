@@ -77,7 +77,7 @@ func TestSwarmOfRivals(t *testing.T) { //nolint:paralleltest // it uses all core
 
 // Every Pod has a volume, which is detached before the instance goes that people delete (R-S7).
 func TestSwarmOfVolumes(t *testing.T) { //nolint:paralleltest // it uses all cores
-	campaign(t, "swarm, volumes", 60, 0.2, func(seed uint64) (Config, *Script) {
+	campaign(t, "swarm, volumes", 60, 0.08, func(seed uint64) (Config, *Script) {
 		return Config{Level: Scaling, Steps: steps(seed), Volumes: true}, &Script{Strategy: Empties{NewSwarm(seed)}}
 	})
 }
