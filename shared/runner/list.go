@@ -53,7 +53,7 @@ func (i *invocation) listOne(ctx context.Context, lookups []listed, subjects map
 			continue
 		}
 		c.Found = byUID[machine.InstanceUID(m)]
-		if in, known := byID[machine.InstanceOf(machine.ProviderID(m))]; len(c.Found) > 0 || m.Spec.ProviderID == nil {
+		if in, known := byID[machine.InstanceOf(machine.ProviderID(m))]; len(c.Found) > 0 || machine.ProviderID(m) == "" {
 		} else if known && (in.UID != "" || in.Name == m.Name) { // made for a Machine that this one was before, or by another system, which knows no such tag
 			c.Found = []provider.Instance{in}
 		} else if o := l.other; o != nil && err == nil {

@@ -216,12 +216,12 @@ func owned(c *snapshot.Cloud, m *machine.Machine, owner string, err error) {
 // foreign reports whether m records an instance that nothing says was made for it: it may carry another Machine's tag.
 func foreign(m *machine.Machine) bool {
 	intent, err := machine.ParseIntent(m)
-	return m.Spec.ProviderID != nil && err == nil && !intent.Made(m)
+	return machine.ProviderID(m) != "" && err == nil && !intent.Made(m)
 }
 
 // ended asks why a recorded instance that the cloud does not show is gone. That nobody says so is no obstacle.
 func ended(ctx context.Context, a account, m *machine.Machine, c *snapshot.Cloud) {
-	if c.Err != nil || len(c.Found) > 0 || m.Spec.ProviderID == nil {
+	if c.Err != nil || len(c.Found) > 0 || machine.ProviderID(m) == "" {
 		return
 	}
 	if why, err := a.driver.Ended(ctx, refOf(m)); err == nil {
@@ -311,10 +311,7 @@ func subjectsOf(s snapshot.Snapshot) map[types.UID]subject {
 // refOf names the instance of m by everything that was recorded. An intent that cannot be read records nothing: the
 // UID tag finds the instance.
 func refOf(m *machine.Machine) provider.Ref {
-	r := provider.Ref{UID: machine.InstanceUID(m), Name: m.Name}
-	if m.Spec.ProviderID != nil {
-		r.ProviderID = *m.Spec.ProviderID
-	}
+	r := provider.Ref{UID: machine.InstanceUID(m), Name: m.Name, ProviderID: machine.ProviderID(m)}
 	if intent, err := machine.ParseIntent(m); err == nil && intent != nil {
 		r.ID, r.Token, r.Progress = intent.Instance, intent.Token, intent.Progress
 	}

@@ -14,7 +14,7 @@ var drivers = []Guard{
 	{"silence-under-one-cluster-id", "G5", run + "look.go", `l.other != nil && c.Err == nil && len`, `l.other != nil && len`, "./shared/runner -run=TestSilenceUnder"},
 	{"silence-of-a-list-under-one-cluster-id", "G5", run + "list.go", `o != nil && err == nil {`, `o != nil {`, "./shared/runner -run=TestSilenceUnder"},
 	{"who-did-not-look-saw-no-absence", "G5", run + "wait.go", `(l.Open || !was.Open) && `, ``, "./shared/runner -run=TestAnswersAre"},
-	{"twin-of-what-is-recorded", "2b.8", run + "list.go", `len(c.Found) > 0 || m.Spec`, `m.Spec`, "./shared/runner -run=TestTwin"},
+	{"twin-of-what-is-recorded", "2b.8", run + "list.go", `len(c.Found) > 0 || machine`, `machine`, "./shared/runner -run=TestTwin"},
 	{"removal-is-of-one-account", "2b.9", run + "apply.go", `fmt.Sprint(a.Account, " ", a.Cluster, " ", a.Key()`, `fmt.Sprint(a.Key()`, "./shared/runner -run=TestRemovalIs"},
 	{"region-is-part-of-whose-account-it-is", "2b.9", "shared/provider/openstack/identity.go", `	if c.region != "" && c.project != "" {`, `	if false {`, ""},
 	{"copy-is-no-machines-instance", "2b.10", "shared/provider/aws/instance.go", `	case uid == "" || copied(i):`, `	case uid == "":`, ""},
@@ -22,4 +22,5 @@ var drivers = []Guard{
 	{"restored-volume-is-nobodys", "2b.10", "shared/provider/openstack/things.go", `	return slices.DeleteFunc(all, volume.copied), err`, `	return all, err`, ""},
 	{"state-is-no-mistake-of-a-spec", "2b.4", "shared/provider/aws/errors.go", `	case passing.MatchString(code):`, `	case false:`, ""},
 	{"task-that-failed-is-no-mistake-of-a-spec", "2b.8", "shared/provider/vsphere/fault.go", `	if !ok || code == provider.NotFound || code == provider.Invalid {`, `	if !ok || code == provider.NotFound {`, "./shared/provider/vsphere -run=TestStepThatFailed"},
+	{"empty-id-is-no-others-instance", "2b.8", run + "look.go", `machine.ProviderID(m) != "" && err == nil`, `m.Spec.ProviderID != nil && err == nil`, "./shared/runner -run=TestEmptyProviderID"},
 }
