@@ -71,7 +71,7 @@ func LedTo(known map[string]SweptAccount, key, owner string, empty bool) {
 }
 
 // SameOwner reports whether two of a cloud's accounts are one: after a colon each may say in which region, which a former version left out,
-// and a driver does where the cloud has one region alone.
+// and a driver does where the cloud names none.
 func SameOwner(a, b string) bool {
 	a, in, told := strings.Cut(a, ":")
 	b, at, both := strings.Cut(b, ":")

@@ -88,7 +88,7 @@ const (
 	// AnnotationIntent on a Machine is provision-machine's claim, with the frozen request to the cloud.
 	AnnotationIntent = "machine.openshift.io/provision-intent"
 	// AnnotationCloudAccount on a Machine is what the cloud calls the account in which its instance is, or may be: a project,
-	// with its region where the cloud has several, an AWS account, a vCenter. Provision-machine writes it.
+	// with its region, an AWS account, a vCenter. Provision-machine writes it.
 	AnnotationCloudAccount = "machine.openshift.io/cloud-account"
 	// AnnotationCapacityOf on a MachineSet is provision-machine's: a digest of the providerSpec that its capacity annotations are
 	// of. After "unknown:" it is one that the cloud tells no capacity of: what stands there is a person's word.

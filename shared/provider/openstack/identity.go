@@ -10,8 +10,8 @@ import (
 
 var _ provider.Identified = (*driver)(nil)
 
-// Identity implements [provider.Identified]: the id of the project, which came with the token; in a cloud of several regions, each of
-// which shows its own instances alone, with the region.
+// Identity implements [provider.Identified]: the id of the project, which came with the token, with the region, as each shows its own
+// instances alone. So it is in a cloud of one region too, which may get another.
 func (d *driver) Identity(ctx context.Context) (string, error) {
 	_, cancel, c, err := d.connect(ctx)
 	defer cancel()

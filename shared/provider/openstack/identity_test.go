@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -78,17 +79,7 @@ func TestServicesAreOfOneRegion(t *testing.T) {
 			if after || !strings.HasSuffix(r.URL.Path, "/auth/tokens") {
 				return nil, nil
 			}
-			var catalog []any
-			for kind, regions := range map[string][]string{"compute": {"b", "a"}, "network": {"a", "b"}, "image": {"a"}, "volumev3": {"a", "b"}} {
-				var endpoints []any
-				for _, region := range regions {
-					endpoints = append(endpoints, map[string]any{"interface": "public", "region": region, "url": "http://" + region + ".test/" + kind})
-				}
-				catalog = append(catalog, map[string]any{"type": kind, "endpoints": endpoints})
-			}
-			return reply(http.StatusCreated, map[string]any{"token": map[string]any{
-				"expires_at": "2100-01-01T00:00:00.000000Z", "project": map[string]any{"id": own}, "catalog": catalog,
-			}}, http.Header{"X-Subject-Token": {"t"}}), nil
+			return loggedIn(map[string][]string{"compute": {"b", "a"}, "network": {"a", "b"}, "image": {"a"}, "volumev3": {"a", "b"}})
 		}
 		a := accountOf("secret")
 		a.Credentials["clouds.yaml"] = bytes.ReplaceAll(a.Credentials["clouds.yaml"], []byte("region_name: regionOne"), nil)
@@ -111,6 +102,55 @@ func TestServicesAreOfOneRegion(t *testing.T) {
 			if at != want {
 				t.Errorf("the service is at %s, want %s", at, want)
 			}
+		}
+	})
+}
+
+// loggedIn answers a login with a catalog: the regions of each type of service, in its order.
+func loggedIn(services map[string][]string) (*http.Response, error) {
+	var catalog []any
+	for kind, regions := range services {
+		var endpoints []any
+		for _, region := range regions {
+			endpoints = append(endpoints, map[string]any{"interface": "public", "region": region, "url": "http://" + region + ".test/" + kind})
+		}
+		catalog = append(catalog, map[string]any{"type": kind, "endpoints": endpoints})
+	}
+	return reply(http.StatusCreated, map[string]any{"token": map[string]any{
+		"expires_at": "2100-01-01T00:00:00.000000Z", "project": map[string]any{"id": own}, "catalog": catalog,
+	}}, http.Header{"X-Subject-Token": {"t"}}), nil
+}
+
+// A cloud gets another region, which its catalog may have first, or takes one out of the catalog for a while. What is in the other is not
+// gone for that: whose account it is says the region also where the catalog has one alone (R-S12, R-S15).
+func TestRegionThatComesOrGoesIsAnotherAccount(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		whose := func(regions ...string) string {
+			f := newFake()
+			f.wire = func(_ context.Context, r *http.Request, after bool) (*http.Response, error) {
+				if after || !strings.HasSuffix(r.URL.Path, "/auth/tokens") {
+					return nil, nil
+				}
+				return loggedIn(map[string][]string{"compute": regions, "network": regions, "image": regions})
+			}
+			a := accountOf("secret")
+			a.Credentials["clouds.yaml"] = bytes.ReplaceAll(a.Credentials["clouds.yaml"], []byte("region_name: regionOne"), nil)
+			d, err := providerOf(f).Open(t.Context(), a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			owner, err := d.(provider.Identified).Identity(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return owner
+		}
+		if one, other := whose("a"), whose("b", "a"); machine.SameOwner(one, other) {
+			t.Errorf("a cloud of one region is %q, and with another before it %q", one, other)
+		}
+		if both, left := whose("a", "b"), whose("b"); machine.SameOwner(both, left) {
+			t.Errorf("a cloud of two regions is %q, and without the first %q", both, left)
 		}
 	})
 }

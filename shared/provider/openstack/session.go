@@ -52,7 +52,7 @@ type session struct {
 type services struct {
 	compute, network, image, volume *gophercloud.ServiceClient
 	project                         string
-	region                          string // of compute, where the catalog has several
+	region                          string // of compute
 }
 
 func newSession(c *cloud, dial dialer) (*session, error) {
@@ -172,15 +172,13 @@ func (s *session) services(client *gophercloud.ProviderClient) (*services, error
 	if err != nil {
 		return nil, provider.Errorf(provider.Unknown, "log in to %s: the catalog of services: %w", s.cloud.name, err)
 	}
-	region, several := s.region(catalog)
+	region := s.region(catalog)
 	made := &services{
+		region:  region,
 		compute: s.service(client, catalog, region, "", "compute"),
 		network: s.service(client, catalog, region, "v2.0", "network"),
 		image:   s.service(client, catalog, region, "v2", "image"),
 		volume:  s.service(client, catalog, region, "", "block-storage", "volumev3", "volume"),
-	}
-	if several {
-		made.region = region
 	}
 	for name, found := range map[string]*gophercloud.ServiceClient{"compute": made.compute, "network": made.network, "image": made.image} {
 		if found == nil {
@@ -194,20 +192,17 @@ func (s *session) services(client *gophercloud.ProviderClient) (*services, error
 	return made, nil
 }
 
-// region returns the region of the instances, and whether the catalog has others: the one that is named, else the first.
-func (s *session) region(catalog *tokens.ServiceCatalog) (region string, several bool) {
-	region = s.cloud.region
+// region returns the region of the instances: the one that is named, else that of the first endpoint that has one.
+func (s *session) region(catalog *tokens.ServiceCatalog) string {
+	region := s.cloud.region
 	for _, e := range catalog.Entries {
 		for _, at := range e.Endpoints {
-			is := first(at.Region, at.RegionID)
-			if e.Type != "compute" || at.Interface != s.cloud.faces || is == "" {
-				continue
+			if e.Type == "compute" && at.Interface == s.cloud.faces {
+				region = first(region, at.Region, at.RegionID)
 			}
-			region = first(region, is)
-			several = several || is != region
 		}
 	}
-	return region, several
+	return region
 }
 
 // service returns the endpoint of the first of several types that the catalog has, with the version that its paths
