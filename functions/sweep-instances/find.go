@@ -265,7 +265,7 @@ func (w sweep) readyNode(f find) string {
 // instance, are there as long as the cluster is.
 func made(all []provider.Instance) (n int) {
 	for _, in := range all {
-		if in.UID != "" || in.Child {
+		if in.UID != "" {
 			n++
 		}
 	}
