@@ -23,4 +23,5 @@ var drivers = []Guard{
 	{"state-is-no-mistake-of-a-spec", "2b.4", "shared/provider/aws/errors.go", `	case passing.MatchString(code):`, `	case false:`, ""},
 	{"task-that-failed-is-no-mistake-of-a-spec", "2b.8", "shared/provider/vsphere/fault.go", `	if !ok || code == provider.NotFound || code == provider.Invalid {`, `	if !ok || code == provider.NotFound {`, "./shared/provider/vsphere -run=TestStepThatFailed"},
 	{"empty-id-is-no-others-instance", "2b.8", run + "look.go", `machine.ProviderID(m) != "" && err == nil`, `m.Spec.ProviderID != nil && err == nil`, "./shared/runner -run=TestEmptyProviderID"},
+	{"spot-instance-is-not-told-by-its-token", "2b.10", "shared/provider/aws/instance.go", ` && i.InstanceLifecycle != types.InstanceLifecycleTypeSpot && token`, ` && token`, "./shared/provider/aws -run=TestSpotInstanceIs"},
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -62,5 +63,18 @@ func TestInstanceWithoutAClientTokenIsTheMachines(t *testing.T) {
 	cloud.Add("us-east-2b", "m5.large", map[string]string{tagUID: string(r.UID), d.tagCluster(): owned})
 	if found, err := d.Find(t.Context(), r); err != nil || len(found) != 1 || found[0].UID != r.UID {
 		t.Errorf("Find = %+v, %v", found, err)
+	}
+}
+
+// For a spot instance EC2 makes a request of its own, whose client token nothing promises to be the caller's: it is judged by its tags.
+func TestSpotInstanceIsTheMachinesWhateverItsToken(t *testing.T) {
+	t.Parallel()
+	i := types.Instance{ClientToken: new("0b0b8c5e"), Tags: []types.Tag{{Key: new(tagUID), Value: new("uid")}}}
+	if !copied(i) {
+		t.Error("an instance of another's client token is the Machine's")
+	}
+	i.InstanceLifecycle = types.InstanceLifecycleTypeSpot
+	if copied(i) {
+		t.Error("a spot instance is nobody's")
 	}
 }

@@ -105,10 +105,10 @@ func (d *driver) named(ctx context.Context, r provider.Ref) ([]types.Instance, e
 
 // copied reports whether i has the tags of a Machine's instance, and was made by somebody else: backups that are restored, launch
 // templates made of an instance and whoever wants one more like it copy tags, and have client tokens of their own. Of one without a client
-// token nobody knows: clouds of this protocol may tell none.
+// token nobody knows: clouds of this protocol may tell none. Nor of a spot instance: the request that EC2 makes for it may have another.
 func copied(i types.Instance) bool {
 	token := aws.ToString(i.ClientToken)
-	return tagOf(i, tagUID) != "" && token != "" && !strings.Contains(token, zoneMark)
+	return tagOf(i, tagUID) != "" && i.InstanceLifecycle != types.InstanceLifecycleTypeSpot && token != "" && !strings.Contains(token, zoneMark)
 }
 
 // means reports whether r names i. What carries no Machine's tag, or a copy of it, was made by another system: it is the Machine's that
