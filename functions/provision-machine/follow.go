@@ -144,8 +144,8 @@ const unfound = "can't find created instance"
 // lost writes into next since when the instance is missing, and fails the Machine when the Horizon has passed since.
 func (l life) lost(next *machine.Machine, since time.Time) plan.Sequence {
 	due := l.givenUp(since)
-	if n := l.runningNode(); n != nil && !l.Now.Before(due) {
-		why := "Instance not found since " + machine.Stamp(since) + ", but node " + n.Name + " on it is Ready: not given up"
+	if alive := l.aliveAllTheSame(); alive != "" && !l.Now.Before(due) {
+		why := "Instance not found since " + machine.Stamp(since) + ", but " + alive + ": not given up"
 		l.set(next, missingCondition(why))
 		seq := l.status(next, phase(l.m), "instance not found")
 		seq.Notes = append(seq.Notes, l.warning("FailedUpdate", why))
@@ -160,12 +160,15 @@ func (l life) lost(next *machine.Machine, since time.Time) plan.Sequence {
 	return l.status(next, phase(l.m), "instance not found")
 }
 
-// withCause adds to a text about an instance that is missing why it ended, if the cloud says so.
+// withCause adds to a text about an instance that is missing why it ended, if the cloud says so, and what is there in its stead.
 func (l life) withCause(text string) string {
-	if l.cloud.Ended == "" {
-		return text
+	if l.cloud.Ended != "" {
+		text += ": " + l.cloud.Ended
 	}
-	return text + ": " + l.cloud.Ended
+	if others := l.carriers(); len(others) > 0 {
+		text += ": " + l.misrecorded(others[0])
+	}
+	return text
 }
 
 // aboutToFail reports whether an instance is missing for so long that only its Node can say that it is there.

@@ -81,7 +81,7 @@ func (l life) reads() (all []snapshot.Query) {
 	} else if l.aboutToFail() {
 		all = append(all, nodeOf(l.Snapshot, l.m)...)
 	}
-	if l.doubled() {
+	if l.doubled() || l.aboutToFail() && len(l.carriers()) > 0 {
 		all = append(all, snapshot.All("Node"))
 	}
 	if leaving(l.m) && l.unproved() {

@@ -278,7 +278,7 @@ var launches = []Guard{
 	{"sole-instance-is-followed", "2b.7", provision + "follow.go", `		case recorded && in.Sole && in.UID == machine.InstanceUID(l.m):`, `		case false:`, ""},
 	{"twin-goes-by-its-id", "2b.7", provision + "twin.go", `		a.Ref = provider.Ref{Name: l.m.Name, ID: in.ID}`, `		a.Ref = provider.Ref{UID: l.m.UID, Name: l.m.Name, ID: in.ID}`, ""},
 	{"smallest-only-after-the-horizon", "2b.7", provision + "follow.go", `	if len(mine) > 1 && l.intent.Unresolved()`, `	if false && l.intent.Unresolved()`, ""},
-	{"node-that-runs-is-not-missing", "G5", provision + "follow.go", `	if n := l.runningNode(); n != nil && !l.Now.Before(due) {`, `	if n := l.runningNode(); n != nil && false {`, ""},
+	{"node-that-runs-is-not-missing", "G5", provision + "follow.go", `alive != "" && !l.Now.Before(due) {`, `alive != "" && false {`, ""},
 	{"taken-over-from-nobody-alive", "2b.7", provision + "former.go", `		if o.UID == in.UID || `, `		if `, ""},
 	{"copied-cluster-takes-over-nothing", "2b.7", provision + "former.go", `	if !l.hasNode(in.ProviderID) {`, `	if false {`, ""},
 	{"copied-record-names-no-tag", "2b.9", words + "intent.go", `i.Tag != "" && i.Made(m) {`, `i.Tag != "" {`, "./functions/provision-machine"},
