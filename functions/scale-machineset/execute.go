@@ -95,8 +95,9 @@ func creations(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m
 				next = failedAgain(s.Now, set, next) // whoever made it another's may do so with all
 			}
 			next.Active = l.Active.Without(k)
-			why := fmt.Sprintf("retire ordinal %d: the name %s is taken by another object", k, a.Object.GetName())
-			return []plan.Sequence{{Do: []plan.Action{commit(set, change{ledger: next, why: why})}}}
+			var why causes
+			why.retire(k, "the name "+a.Object.GetName()+" is taken by another object")
+			return []plan.Sequence{commit(set, change{ledger: next, why: brief(why.all), told: why.notes(set)})}
 		case tried:
 			return []plan.Sequence{{Notes: []plan.Note{
 				plan.Warning(set, "ReconcileError", fmt.Sprintf("create machine %s: %s", a.Object.GetName(), cmp.Or(o.Message, "it is there, and not the set's by its labels or its owner"))),

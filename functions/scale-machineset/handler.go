@@ -59,7 +59,8 @@ func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet, all herd)
 		return
 	}
 	if why != "" {
-		p.Then(commit(set, change{ledger: rebuild(s, set, owned), why: why}))
+		told := plan.Warning(set, eventRebuild, why+", by what is there")
+		p.Add(commit(set, change{ledger: rebuild(s, set, owned), why: why, told: []plan.Note{told}}))
 		return
 	}
 	if ledger.Rebuilt != s.Invocation { // else this invocation has done its share (2a.7)
@@ -67,7 +68,7 @@ func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet, all herd)
 			if _, wrong := ledger.Bounded(s.Now); wrong != "" {
 				p.Notes = append(p.Notes, plan.Warning(set, "ReconcileError", wrong))
 			}
-			p.Then(commit(set, next))
+			p.Add(commit(set, next))
 			return
 		}
 		work := execute(s, set, ledger, owned)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,8 +23,6 @@ const (
 	// backoffBase and backoffMax bound the pause after Machines that failed before they ever ran (2a.8, R-B27).
 	backoffBase = 10 * time.Second
 	backoffMax  = machine.LongestPause
-	// maxReasons is how many reasons of a commit are told.
-	maxReasons = 20
 )
 
 // readLedger returns the set's ledger, or why it has to be rebuilt. The error is machine.ErrNewerLedger: nothing may be
@@ -105,7 +102,7 @@ func adopt(l *machine.Ledger, all []*machine.Machine) []*machine.Machine {
 // register writes down the orphans that stand at an ordinal by their name alone, before they get their owner: who found that name taken by
 // a stranger, whose labels match by now, and who adopts it write the set both, so that one of them looks anew (2a.6). Those
 // that the ledger has no room for are adopted all the same.
-func register(set *machine.MachineSet, l machine.Ledger, m members, why *[]string) machine.Ledger {
+func register(set *machine.MachineSet, l machine.Ledger, m members, why *causes) machine.Ledger {
 	ordinalOf, mine, room := l.Finder(set.Name), false, taken(l.Adopted)
 	for _, x := range m.orphans {
 		k, ok := ordinalOf(x)
@@ -119,7 +116,7 @@ func register(set *machine.MachineSet, l machine.Ledger, m members, why *[]strin
 			l.Adopted, mine = adopted, true
 		}
 		l.Adopted[k] = member
-		*why = append(*why, "adopt "+x.Name)
+		why.adopt(x)
 	}
 	return l
 }
@@ -140,6 +137,7 @@ func crowded(set *machine.MachineSet, l machine.Ledger, m members) string {
 type change struct {
 	ledger machine.Ledger
 	why    string // empty: there is nothing to write
+	told   []plan.Note
 	// compared says that the Machines that are there were held against those that are wanted, so that victims which
 	// are still named were not needed.
 	compared bool
@@ -149,11 +147,11 @@ type change struct {
 // the policy decides among all, and so do victims, which stay until then. Nor is anybody while victims cannot be read.
 // An orphan that may not be adopted is out of the set's hands: it neither goes nor makes others go, and holds nobody up.
 func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) change {
-	var why []string
+	var why causes
 	want := wanted(set, l)
 	l, wrong := l.Bounded(s.Now)
 	if wrong != "" {
-		why = append(why, wrong)
+		why.add(wrong)
 	}
 	l = leave(s.Now, set, forgive(set, l, m), m, &why)
 	l = register(set, l, m, &why)
@@ -163,7 +161,7 @@ func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m me
 	}
 	waiting := adopt(&l, strangers)
 	for _, x := range strangers[:len(strangers)-len(waiting)] {
-		why = append(why, "adopt "+x.Name)
+		why.adopt(x)
 	}
 	if unbounded(set) != "" { // nobody goes for one that is adopted
 		want = max(want, len(l.Active))
@@ -178,14 +176,14 @@ func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m me
 	if len(waiting) == 0 { // else there are more than the ledger knows
 		l = grow(s.Now, set, l, m, want, &why)
 	}
-	if _, ok := set.Annotations[machine.AnnotationVictims]; ok && compared && len(why) == 0 {
-		why = append(why, "drop victims that nothing has to make room for")
+	if _, ok := set.Annotations[machine.AnnotationVictims]; ok && compared && len(why.all) == 0 {
+		why.add("drop victims that nothing has to make room for")
 	}
-	if len(why) > 0 {
+	if len(why.all) > 0 {
 		l.Rebuilt = ""
 		l = forget(set, l, m)
 	}
-	return change{ledger: l, why: brief(why), compared: compared}
+	return change{ledger: l, why: brief(why.all), told: why.notes(set), compared: compared}
 }
 
 // outOfReach returns the ordinals of orphans that may not be adopted: their adoption was refused in this invocation.
@@ -200,14 +198,6 @@ func outOfReach(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, 
 		}
 	}
 	return refused
-}
-
-// brief joins reasons; of many it names the first.
-func brief(why []string) string {
-	if more := len(why) - maxReasons; more > 0 {
-		why = append(slices.Clip(why[:maxReasons]), fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(why, ", ")
 }
 
 // maxReplicas bounds a set: the ledger of so many still fits into the annotations of an object, whatever was retired between
@@ -237,17 +227,17 @@ func unbounded(set *machine.MachineSet) string {
 // leave retires members that are being deleted, whose labels stopped matching, or that were adopted and are gone. A
 // member that was created for its ordinal and is absent stays: it was not created yet, or somebody removed it; either
 // way it is made again (2a.4). Of two ordinals with one Machine, by names that are alike, that one stays where it stands.
-func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, why *[]string) machine.Ledger {
+func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, why *causes) machine.Ledger {
 	ordinalOf := l.Finder(set.Name) // by what is active now; what is retired here is asked for below
 	for _, k := range l.Active {
 		x := m.at(l, set, k)
 		_, adopted := l.Adopted[k]
 		switch {
 		case x == nil && adopted:
-			l = retire(l, k, "gone", why)
+			l = replace(l, k, "gone", why)
 		case x == nil:
 		case x.DeletionTimestamp != nil:
-			l = retire(l, k, x.Name+" is being deleted", why)
+			l = replace(l, k, x.Name+" is being deleted", why)
 			l = countFailure(now, set, l, x)
 		case slices.Contains(m.released, x):
 			l = retire(l, k, x.Name+" no longer matches the selector", why)
@@ -260,13 +250,18 @@ func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, 
 	return l
 }
 
-func retire(l machine.Ledger, k int, reason string, why *[]string) machine.Ledger {
-	*why = append(*why, retired(k, reason))
+func retire(l machine.Ledger, k int, reason string, why *causes) machine.Ledger {
+	why.retire(k, reason)
 	l.Active = l.Active.Without(k)
 	return l
 }
 
-func retired(k int, reason string) string { return fmt.Sprintf("retire ordinal %d: %s", k, reason) }
+// replace retires the ordinal of a Machine that somebody else took away.
+func replace(l machine.Ledger, k int, reason string, why *causes) machine.Ledger {
+	why.add(retired(k, reason))
+	l.Active = l.Active.Without(k)
+	return l
+}
 
 // forget drops adopted members that are gone or let go. It is no reason to write by itself.
 func forget(set *machine.MachineSet, l machine.Ledger, m members) machine.Ledger {
@@ -342,7 +337,7 @@ func paused(now time.Time, set *machine.MachineSet, l machine.Ledger) string {
 
 // grow allocates ordinals up to want, unless failures demand a pause. An ordinal whose name another has is passed over:
 // names of five characters repeat in large sets, and one Machine cannot count twice.
-func grow(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, want int, why *[]string) machine.Ledger {
+func grow(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, want int, why *causes) machine.Ledger {
 	if len(l.Active) >= want || l.NextCreateAt != nil && now.Before(l.NextCreateAt.Time) {
 		return l
 	}
@@ -360,12 +355,12 @@ func grow(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, w
 			l.Active, taken[name] = append(l.Active, l.Next), true
 		}
 	}
-	*why = append(*why, fmt.Sprintf("allocate %d to have %d", want-before, want))
+	why.add(fmt.Sprintf("allocate %d to have %d", want-before, want))
 	return l
 }
 
 // commit writes the ledger. With what was compared it consumes the victims: those that it did not take are dropped (B46).
-func commit(set *machine.MachineSet, c change) plan.Action {
+func commit(set *machine.MachineSet, c change) plan.Sequence {
 	next := set.DeepCopy()
 	if next.Annotations == nil {
 		next.Annotations = map[string]string{}
@@ -374,5 +369,5 @@ func commit(set *machine.MachineSet, c change) plan.Action {
 	if c.compared {
 		delete(next.Annotations, machine.AnnotationVictims)
 	}
-	return plan.Update{Old: set, New: next, Why: c.why}
+	return plan.Sequence{Do: []plan.Action{plan.Update{Old: set, New: next, Why: c.why}}, Notes: c.told}
 }

@@ -24,7 +24,7 @@ type candidate struct {
 // shrink retires what is too much: ordinals that have no Machine yet, then the victims that evaluate-autoscale named,
 // then by annotation, then by the set's policy (B43–B46). Ties go to the lower ordinal. Ordinals out of reach are not
 // counted.
-func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []machine.Victim, outOfReach machine.Ordinals, want int, why *[]string) machine.Ledger {
+func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []machine.Victim, outOfReach machine.Ordinals, want int, why *causes) machine.Ledger {
 	surplus := len(l.Active) - len(outOfReach) - want
 	if surplus <= 0 {
 		return l
@@ -55,7 +55,11 @@ func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []mach
 	gone := map[int]bool{}
 	for _, c := range all[:surplus] {
 		gone[c.ordinal] = true
-		*why = append(*why, retired(c.ordinal, reason(set, c)))
+		if c.machine == nil {
+			why.add(retired(c.ordinal, reason(set, c)))
+			continue
+		}
+		why.retire(c.ordinal, reason(set, c))
 	}
 	l.Active = slices.DeleteFunc(slices.Clone(l.Active), func(k int) bool { return gone[k] })
 	return l

@@ -129,10 +129,10 @@ var ledgers = []Guard{
 		m.Finalizers = append(m.Finalizers, machine.Finalizer)
 	}
 `, "	m.Finalizers = slices.DeleteFunc(m.Finalizers, func(f string) bool { return f == machine.Finalizer })\n", ""},
-	{"commit-before-execution", "G4", scale + "handler.go", `			p.Then(commit(set, next))
+	{"commit-before-execution", "G4", scale + "handler.go", `			p.Add(commit(set, next))
 			return
 		}
-		work`, `			p.Then(commit(set, next))
+		work`, `			p.Add(commit(set, next))
 			p.Add(execute(s, set, next.ledger, owned)...)
 			return
 		}
@@ -142,7 +142,7 @@ var ledgers = []Guard{
 		return 0`, `	case c.machine == nil:
 		return 4`, ""},
 	{"members-on-their-way-out-leave", "2a.3", scale + "ledger.go", `		case x.DeletionTimestamp != nil:
-			l = retire(l, k, x.Name+" is being deleted", why)
+			l = replace(l, k, x.Name+" is being deleted", why)
 			l = countFailure(now, set, l, x)
 `, "", ""},
 	{"absent-is-not-deleted", "2a.4", scale + "ledger.go", `		case x == nil:

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scalemachineset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+)
+
+// What people are told on a set of what was decided. OpenShift has no Event for a Machine that its set creates, as spec.replicas
+// wants; who is taken over or has to go is chosen by the set, and who writes a ledger anew counts what is there.
+const (
+	eventAdopt   = "Adopt"
+	eventRetire  = "Retire"
+	eventRebuild = "Rebuild"
+)
+
+// maxReasons is how many reasons of a commit are told.
+const maxReasons = 20
+
+// causes are why a ledger is written.
+type causes struct {
+	all    []string
+	events [2][]string // those of which people are told: by eventAdopt, by eventRetire
+}
+
+// add is for what follows from what somebody else did or wished.
+func (c *causes) add(why string) { c.all = append(c.all, why) }
+
+func (c *causes) adopt(x *machine.Machine) {
+	c.add("adopt " + x.Name)
+	c.events[0] = append(c.events[0], "adopt "+x.Name)
+}
+
+func (c *causes) retire(k int, why string) {
+	c.add(retired(k, why))
+	c.events[1] = append(c.events[1], retired(k, why))
+}
+
+func retired(k int, why string) string { return fmt.Sprintf("retire ordinal %d: %s", k, why) }
+
+// notes returns what the set's people are told once the ledger is written.
+func (c *causes) notes(set *machine.MachineSet) (notes []plan.Note) {
+	for i, event := range []string{eventAdopt, eventRetire} {
+		if len(c.events[i]) > 0 {
+			notes = append(notes, plan.Normal(set, event, brief(c.events[i])))
+		}
+	}
+	return notes
+}
+
+// brief joins reasons; of many it names the first.
+func brief(why []string) string {
+	if more := len(why) - maxReasons; more > 0 {
+		why = append(slices.Clip(why[:maxReasons]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(why, ", ")
+}
