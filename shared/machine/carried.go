@@ -53,7 +53,11 @@ func (c Carried) Fit() (Carried, field.ErrorList) {
 	spec := field.NewPath("spec")
 	fit := Carried{Labels: map[string]string{}, Annotations: map[string]string{}}
 	for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
-		if errs := labelErrors(spec.Child("metadata", "labels"), key, c.Labels[key]); len(errs) > 0 {
+		errs := labelErrors(spec.Child("metadata", "labels"), key, c.Labels[key])
+		if key == corev1.LabelHostname { // with it all Nodes of a set would be one host to affinity, spreading and local volumes
+			errs = append(errs, field.Forbidden(spec.Child("metadata", "labels").Key(key), "names one Node, and is its kubelet's"))
+		}
+		if len(errs) > 0 {
 			wrong = append(wrong, errs...)
 			continue
 		}

@@ -17,7 +17,7 @@ func TestFit(t *testing.T) {
 	t.Parallel()
 	good := corev1.Taint{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}
 	got, wrong := machine.Carried{
-		Labels:      map[string]string{"example.com/rack": "row 7", "a b": "x", "example.com/row": "7"},
+		Labels:      map[string]string{"example.com/rack": "row 7", "a b": "x", "example.com/row": "7", "kubernetes.io/hostname": "rack-7"},
 		Annotations: map[string]string{"example.com/Note": "any text: at all", "/": "x"},
 		Taints:      []corev1.Taint{good, {Key: "k", Value: "a b", Effect: good.Effect}, {Key: "k", Effect: "Never"}},
 	}.Fit()
@@ -34,6 +34,7 @@ func TestFit(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		`spec.metadata.labels: Invalid value: "a b": must be the key of a label`,
 		`spec.metadata.labels[example.com/rack]: Invalid value: "row 7": must be the value of a label`,
+		`spec.metadata.labels[kubernetes.io/hostname]: Forbidden: names one Node, and is its kubelet's`,
 		`spec.metadata.annotations: Invalid value: "/": must be the key of an annotation`,
 		`spec.taints[1][k]: Invalid value: "a b": must be the value of a label`,
 		`spec.taints[2].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`,

@@ -173,4 +173,5 @@ var inputs = []Guard{
 	{"unknown-stays-beside-what-is-done", "2g", run + "apply.go", `i.unfinished = i.unfinished || o.Result`, `i.unfinished = o.Result`, "./shared/runner -run=TestWhatIsUnknown"},
 	{"object-of-another-name", "G5", "shared/cluster/kube/observe.go", `o.GetName() != q.Name || `, ``, "./shared/cluster/kube -run=TestNoList"},
 	{"object-of-another-namespace", "G5", "shared/cluster/kube/observe.go", ` || o.GetNamespace() != q.Namespace {`, ` {`, "./shared/cluster/kube -run=TestNoList"},
+	{"name-of-a-node-is-its-kubelets", "4", words + "carried.go", `		if key == corev1.LabelHostname {`, `		if false {`, "./shared/machine -run=TestFit"},
 }
