@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -74,6 +75,29 @@ func compare(t *testing.T, patterns map[string]*regexp.Regexp, texts []string) {
 	for expression := range patterns {
 		if !said[expression] {
 			t.Errorf("no case makes Go say %s", expression)
+		}
+	}
+}
+
+// An API server says no message that has line breaks or is longer than 5 kB, as one is that quotes such a value: it says the rule's
+// message then, or, where that has none, its expression, of which nobody learns which field is wrong and why.
+func TestWhatCannotBeQuotedIsSaidWithout(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../config/policy/*.yaml")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("found %q, %v", files, err)
+	}
+	for _, file := range append(files, "../../config/policy/common/refusing.yaml") {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range regexp.MustCompile(`(?m)^ *- (?:op|expression): `).Split(string(b), -1) {
+			_, said, quotes := strings.Cut(rule, "messageExpression: ")
+			said, _, _ = strings.Cut(said, "reason: ")
+			if quotes && regexp.MustCompile(`\\?"'\s*\+|variables\.unknown`).MatchString(said) && !strings.Contains(rule, "  message: ") {
+				t.Errorf("%s: no message beside %s", filepath.Base(file), said)
+			}
 		}
 	}
 }
