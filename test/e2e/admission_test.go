@@ -53,6 +53,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("misplaced field", misplacedScaleDown(k))
 	t.Run("strange GPU type", gpuTypeWarning(k))
 	t.Run("check that does nothing", inertHealthCheck(k))
+	t.Run("set that is ready at once", negativeMinReady(k))
 	t.Run("namespace that is not served", elsewhere(k))
 	t.Run("scale and columns", scaleAndColumns(k))
 	t.Run("defaults", defaults(k))
@@ -162,6 +163,14 @@ var badObjects = []struct {
 		[]string{"spec.template.spec.providerID must be empty", `got "kubemark://abi/i-1"`},
 	},
 	{"more replicas than a set can have", set, "replicas: 0", "replicas: 20001", []string{"spec.replicas must not be more than 20000, got 20001"}},
+	{
+		"flavor of two lines", set, "flavor: 4c12g30d", `flavor: "4c\n12g30d"`,
+		[]string{`providerSpec.value.flavor: Invalid value: "…": must be <cores>c<GiB of memory>g<GiB of disk>d`},
+	},
+	{
+		"flavor that is longer than an answer", set, "flavor: 4c12g30d", "flavor: " + strings.Repeat("4c", 35_000),
+		[]string{`providerSpec.value.flavor: Invalid value: "…": must be <cores>c<GiB of memory>g<GiB of disk>d`},
+	},
 	{"negative replicas", set, "replicas: 0", "replicas: -1", []string{"spec.replicas: Invalid value: -1"}},
 	{
 		"template with an empty cluster", set,
@@ -302,10 +311,29 @@ func inertHealthCheck(k kubectl) func(*testing.T) {
 			{"timeout: 300s", "timeout: 0h0.0s", `a timeout of "0h0.0s" for Ready`},
 			{"maxUnhealthy: 40%", "maxUnhealthy: 0", ""},
 			{"timeout: 300s", "timeout: 0h10s", ""},
+			{"status: Unknown", "status: \"True\"", "Ready=True is how a healthy Node is"},
+			{"type: Ready\n    status: \"False\"", "type: MemoryPressure\n    status: \"False\"", "MemoryPressure=False is how a healthy Node is"},
+			{"type: Ready\n    status: \"False\"", "type: MemoryPressure\n    status: \"True\"", ""},
+			{"timeout: 300s", "timeout: 1ns", `a timeout of "1ns" is less than a second`},
+			{"type: Ready\n    status: \"False\"\n    timeout: 300s", "type: Terminating\n    status: \"True\"\n    timeout: 0s", ""},
 		} {
 			out := k.mustGiven(t, edit(t, "machinehealthcheck.yaml", c.old, c.new), "create", "--dry-run=server", "-f", "-")
 			if !strings.Contains(out, c.says) || strings.Contains(out, "Warning: ") != (c.says != "") {
 				t.Errorf("%s: want the warning %q:\n%s", c.new, c.says, out)
+			}
+		}
+	}
+}
+
+// negativeMinReady: OpenShift takes it; it means no more than 0 (SPEC B37, B41).
+func negativeMinReady(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		for value, says := range map[string]string{"-5": "Warning: ", "0": "", "5": ""} {
+			object := edit(t, set, "  replicas: 0\n", "  replicas: 0\n  minReadySeconds: "+value+"\n")
+			out := k.as("jane").mustGiven(t, object, "create", "--dry-run=server", "-f", "-")
+			if !strings.Contains(out, says) || strings.Contains(out, "spec.minReadySeconds: -5 counts as 0") != (says != "") {
+				t.Errorf("minReadySeconds %s: want the warning %q:\n%s", value, says, out)
 			}
 		}
 	}

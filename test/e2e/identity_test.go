@@ -57,7 +57,10 @@ func identity(k kubectl) func(*testing.T) {
 		for change, got := range map[string]string{`"other"`: `got "other"`, `null`: `got ""`} {
 			jane.refused(t, "", []string{`cannot be changed from "cluster-a389-fmxsv"`, got}, patch(label+change+`}}}`)...)
 		}
-		k.must(t, patch(`{"spec":{"providerID":"kubemark:///two"}}`)...)
+		out = k.must(t, patch(`{"spec":{"providerID":"kubemark:///two"}}`)...)
+		if !strings.Contains(out, `Warning: `) || !strings.Contains(out, `spec.providerID was "kubemark:///one" and is "kubemark:///two" now`) {
+			t.Errorf("another instance: %s", out)
+		}
 	}
 }
 
