@@ -147,7 +147,7 @@ func (l life) lost(next *machine.Machine, since time.Time) plan.Sequence {
 	if alive := l.aliveAllTheSame(); alive != "" && !l.Now.Before(due) {
 		why := "Instance not found since " + machine.Stamp(since) + ", but " + alive + ": not given up"
 		l.set(next, missingCondition(why))
-		seq := l.status(next, phase(l.m), "instance not found")
+		seq := l.status(next, l.underWay(), "instance not found")
 		seq.Notes = append(seq.Notes, l.warning("FailedUpdate", why))
 		return seq
 	}
@@ -157,8 +157,11 @@ func (l life) lost(next *machine.Machine, since time.Time) plan.Sequence {
 		return seq
 	}
 	l.set(next, missingCondition(l.withCause("Instance not found since "+machine.Stamp(since)+", given up at "+machine.Stamp(due))))
-	return l.status(next, phase(l.m), "instance not found")
+	return l.status(next, l.underWay(), "instance not found")
 }
+
+// underWay returns the phase of a Machine whose instance is in doubt: one that was made anew, without its status, has none yet (B14).
+func (l life) underWay() string { return cmp.Or(phase(l.m), machine.PhaseProvisioning) }
 
 // withCause adds to a text about an instance that is missing why it ended, if the cloud says so, and what is there in its stead.
 func (l life) withCause(text string) string {

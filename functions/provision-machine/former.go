@@ -48,7 +48,7 @@ func (l life) inherit() *plan.Sequence {
 		why := fmt.Sprintf("instance %s carries the tag of a machine with UID %s, which does not exist, and no node of this cluster is on it: it is left alone", in.ID, in.UID)
 		next := l.m.DeepCopy()
 		l.set(next, unknown(why))
-		seq := l.status(next, phase(l.m), "the instance may be another cluster's")
+		seq := l.status(next, l.underWay(), "the instance may be another cluster's")
 		seq.Notes = append(seq.Notes, l.warning("FailedUpdate", why))
 		return &seq
 	}
