@@ -89,7 +89,7 @@ func (l local) run(ctx context.Context) error {
 	return err
 }
 
-// await returns when ctx ends, or with an error when a part of the system has ended by itself.
+// await returns when ctx ends, or with an error when a part of the system has ended by itself and cannot be started again.
 func await(ctx context.Context, s *stack.Stack) error {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
@@ -102,7 +102,7 @@ func await(ctx context.Context, s *stack.Stack) error {
 		case <-s.Eventing.Done():
 			return fmt.Errorf("eventing ended by itself; its log is %s", s.Eventing.Log)
 		case <-look.C:
-			if err := s.Crashed(); err != nil {
+			if err := s.Revive(); err != nil {
 				return err
 			}
 		}

@@ -19,6 +19,10 @@ import (
 const (
 	readyWithin = 30 * time.Second
 	stopWithin  = 5 * time.Second
+	// atOnce is how soon after its start what cannot work has ended. Whoever kills functions again and again mostly lets them live longer.
+	atOnce = 3 * time.Second
+	// mostAtOnce is how often in a row a process may end at once before it is not started again.
+	mostAtOnce = 5
 )
 
 // Process is one replica of a function, or the simulator: a child that ends with us in whatever way we end.
@@ -36,7 +40,9 @@ type Process struct {
 	cmd  *exec.Cmd
 	told bool // by us, to end
 	done chan struct{}
-	how  error // valid once done is closed
+	how  error         // valid once done is closed
+	took time.Duration // likewise: how long it lived
+	soon int           // how often in a row it ended by itself, at once
 }
 
 // Start starts the process, or starts it again after Kill. Its log is appended to.
@@ -54,10 +60,10 @@ func (p *Process) Start() error {
 	if err := p.cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", p.Name, err)
 	}
-	cmd, done := p.cmd, make(chan struct{})
+	cmd, done, began := p.cmd, make(chan struct{}), time.Now()
 	p.done, p.told, p.how = done, false, nil
 	go func() {
-		p.how = cmd.Wait()
+		p.how, p.took = cmd.Wait(), time.Since(began)
 		close(done)
 	}()
 	return nil
@@ -76,6 +82,16 @@ func (p *Process) Crashed() error {
 	default:
 		return nil
 	}
+}
+
+// again starts a process again that has ended so, or returns how it ended if it ends at once whenever it is started.
+func (p *Process) again(ended error) error {
+	if p.took >= atOnce {
+		p.soon = 0
+	} else if p.soon++; p.soon >= mostAtOnce {
+		return fmt.Errorf("%w; it ended at once %d times in a row", ended, p.soon)
+	}
+	return p.Start()
 }
 
 // PID returns the process id.

@@ -228,6 +228,25 @@ func (s *Stack) Crashed() error {
 	return errors.Join(errs...)
 }
 
+// Revive starts every function's process again that ended though nobody told it to, as Knative does, and tells of it. An error is of
+// one that ends at once again and again, or of what is no function.
+func (s *Stack) Revive() error {
+	var errs []error
+	for _, p := range s.Processes {
+		switch ended := p.Crashed(); {
+		case ended == nil:
+		case p.Address == "": // the cloud, which nobody starts again: what it remembered is gone
+			errs = append(errs, ended)
+		default:
+			err := p.again(ended)
+			if errs = append(errs, err); err == nil {
+				s.say(ended.Error() + "; it is started again")
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Kubectl runs kubectl as the administrator and returns what it prints.
 func (s *Stack) Kubectl(ctx context.Context, args ...string) (string, error) {
 	return s.ControlPlane.Kubectl(ctx, args...)
