@@ -43,15 +43,18 @@ type histogram map[string]int
 
 var bucket = regexp.MustCompile(`(?m)^machines_[a-z_]+_invocation_duration_seconds_bucket\{.*le="([^"]+)".*\} (\d+)$`)
 
-// account is what processes say of what they handled: how long it took, how often they panicked, and the dead letters by who could
-// not take them.
+// account is what processes say of what they handled: how long it took, how often they panicked, the dead letters by who could
+// not take them, and by reason what remediate and evaluate-autoscale told.
 type account struct {
 	took     histogram
 	panicked int
 	dead     map[string]int
+	decided  map[string]int
 }
 
-func newAccount() account { return account{took: histogram{}, dead: map[string]int{}} }
+func newAccount() account {
+	return account{took: histogram{}, dead: map[string]int{}, decided: map[string]int{}}
+}
 
 var panicked = regexp.MustCompile(`(?m)^machines_[a-z_]+_invocations_total\{.*result="panicked".*\} (\d+)$`)
 
@@ -70,6 +73,9 @@ func (a *account) add(b account) {
 	a.panicked += b.panicked
 	for who, n := range b.dead {
 		a.dead[who] += n
+	}
+	for what, n := range b.decided {
+		a.decided[what] += n
 	}
 	for le, n := range b.took {
 		a.took[le] += n
@@ -136,6 +142,9 @@ func (a *account) read(t *testing.T, text []byte) {
 	}
 	for _, m := range panicked.FindAllSubmatch(text, -1) {
 		a.panicked += number(m[1])
+	}
+	for _, m := range eventsTold.FindAllSubmatch(text, -1) {
+		a.decided[strings.ReplaceAll(string(m[1]), "_", "-")+" "+string(m[2])] += number(m[3])
 	}
 	for _, m := range deadLetter.FindAllSubmatch(text, -1) {
 		who := "that the filter did not answer"

@@ -47,10 +47,11 @@ const (
 var floodSets = []string{"flood-a", "flood-b", "flood-c"}
 
 // TestFlood sends events faster than any cluster makes them, first through the Broker, then straight at the functions, while
-// people scale and one process of every function is killed every 20 s: every request is answered in time, no Machine ever has two
-// instances, and in the end everything is as it is wanted and nobody writes any more (R-S1, R-S2, R-S14, R-L1, R-L5). The Broker
-// may refuse events: each is 14 requests of its own, and what is too much for the machine is told apart in the report. It must
-// answer every request in time too, and may at no time stand still. `make load` runs it, FLOOD_REPORT=<file> is written then.
+// people scale, Nodes fall ill, Pods wait, and one process of every function is killed every 20 s: every request is answered in
+// time, no Machine ever has two instances, and in the end everything is as it is wanted and nobody writes any more (R-S1, R-S2,
+// R-S14, R-L1, R-L5). The Broker may refuse events: each is 14 requests of its own, and what is too much for the machine is told
+// apart in the report. It must answer every request in time too, and may at no time stand still. `make load` runs it,
+// FLOOD_REPORT=<file> is written then.
 func TestFlood(t *testing.T) {
 	report := os.Getenv("FLOOD_REPORT")
 	if report == "" {
@@ -64,6 +65,7 @@ func TestFlood(t *testing.T) {
 	for _, name := range floodSets {
 		f.running(t, name, 5)
 	}
+	f.decidesToo(t)
 	text := f.phase(t, "through the Broker", 200, length(t, 3*time.Minute), s.Eventing.Broker)
 	text += f.phase(t, "straight at the functions", 1000, length(t, time.Minute), "")
 	calm := time.Now()
@@ -73,15 +75,23 @@ func TestFlood(t *testing.T) {
 	for i, name := range floodSets {
 		f.running(t, name, i+1)
 	}
+	f.decided(t, 1+2+3+1)
 	text += fmt.Sprintf("converged %v after the last event\n", time.Since(calm).Round(time.Second))
-	f.oneEach(t, 1+2+3)
+	f.oneEach(t, 1+2+3+1)
 	f.silent(t)
-	for _, name := range floodSets {
+	f.do(t, "delete machineautoscaler "+jobsSet+inMachines)
+	for _, name := range append(floodSets, jobsSet) {
 		f.do(t, "scale machineset "+name+inMachines+" --replicas=0")
 	}
 	f.counts(t, "Machines that are left", 0, "get machines"+inMachines+" -o jsonpath={range.items[*]}.{end}")
 	f.oneEach(t, 0)
 	said := f.account(t)
+	text += "decided: " + said.decisions() + "\n"
+	for _, what := range mustHaveDecided {
+		if said.decided[what] == 0 {
+			t.Errorf("nobody told %s: the flood shows nothing of it", what)
+		}
+	}
 	text += "dead letters: " + said.letters() + "\n"
 	text += fmt.Sprintf("violations: %d; panics: %d; requests without an answer within %v: %d; cut off by nobody who was killed: %d\n",
 		f.violations.Load(), said.panicked, answeredWithin, f.hung.Load(), f.broken.Load())
@@ -241,11 +251,19 @@ func pour(ctx context.Context, rate, most int, send func(event int)) (events int
 // woken are the functions that events wake, each with the kinds.
 var woken = map[string][]string{
 	"scale-machineset": {"MachineSet", "Machine"}, "provision-machine": {"Machine", "MachineSet"}, "link-node": {"Node", "Machine"},
-	"drain-node": {"Machine", "Node"}, "remediate": {"Machine", "Node"},
+	"drain-node": {"Machine", "Node"}, "remediate": {"Machine", "Node", "MachineHealthCheck"},
+	"evaluate-autoscale": {"ClusterAutoscaler", "MachineAutoscaler"},
 }
 
-// mortal are the functions that are killed: those that events wake, and those that only scans do.
-var mortal = append(slices.Sorted(maps.Keys(woken)), "evaluate-autoscale", "sweep-instances")
+// mortal are the functions that are killed: those that events wake, and the one that only scans do.
+var mortal = append(slices.Sorted(maps.Keys(woken)), "sweep-instances")
+
+// apiVersions are those of the kinds, as triggers filter them.
+var apiVersions = map[string]string{
+	"Node": "v1", "Machine": "machine.openshift.io/v1beta1", "MachineSet": "machine.openshift.io/v1beta1",
+	"MachineHealthCheck": "machine.openshift.io/v1beta1",
+	"ClusterAutoscaler":  "autoscaling.openshift.io/v1", "MachineAutoscaler": "autoscaling.openshift.io/v1beta1",
+}
 
 // answers are what one phase was answered.
 type answers struct {
@@ -295,10 +313,13 @@ func (f *flood) phase(t *testing.T, name string, rate int, lasts time.Duration, 
 	others.Go(func() { kills = f.kills(ctx, t) })
 	others.Go(func() { f.people(ctx, t) })
 	others.Go(func() { f.watch(ctx, t) })
+	others.Go(func() { f.sickens(ctx, t) })
+	others.Go(func() { f.works(ctx, t) })
 	names := slices.Sorted(maps.Keys(woken))
 	one := func(a *answers, broker, id string) (deliver func()) {
-		function := names[rand.IntN(len(names))]               //nolint:gosec // a load
-		kind := woken[function][rand.IntN(2)]                  //nolint:gosec // a load
+		function := names[rand.IntN(len(names))] //nolint:gosec // a load
+		kinds := woken[function]
+		kind := kinds[rand.IntN(len(kinds))]                   //nolint:gosec // a load
 		object := objects[kind][rand.IntN(len(objects[kind]))] //nolint:gosec // a load
 		return func() { f.send(t, a, cmp.Or(broker, f.address(function)), kind, object, id) }
 	}
@@ -367,13 +388,9 @@ func (f *flood) send(t *testing.T, a *answers, to, kind, object, id string) {
 		t.Error(err)
 		return
 	}
-	version := "machine.openshift.io/v1beta1"
-	if kind == "Node" {
-		version = "v1"
-	}
 	for key, value := range map[string]string{
 		"Id": id, "Specversion": "1.0", "Source": "flood", "Type": "dev.knative.apiserver.ref.update",
-		"Apiversion": version, "Kind": kind, "Name": name, "Namespace": namespace,
+		"Apiversion": apiVersions[kind], "Kind": kind, "Name": name, "Namespace": namespace,
 	} {
 		if value != "" {
 			req.Header.Set("Ce-"+key, value)
@@ -435,6 +452,8 @@ func (f *flood) objects(t *testing.T) map[string][]string {
 			return ""
 		})
 	}
+	all["MachineHealthCheck"], all["MachineAutoscaler"] = []string{"openshift-machine-api/flood"}, []string{"openshift-machine-api/" + jobsSet}
+	all["ClusterAutoscaler"] = []string{"/default"}
 	return all
 }
 
@@ -523,7 +542,7 @@ func (f *flood) oneEach(t *testing.T, want int) {
 // silent waits until nobody writes an object of ours during three scans.
 func (f *flood) silent(t *testing.T) {
 	t.Helper()
-	const versions = "get machines,machinesets,configmaps" + inMachines + " -o jsonpath={range.items[*]}{.metadata.resourceVersion},{end}"
+	const versions = "get machines,machinesets,machinehealthchecks,machineautoscalers,clusterautoscalers,configmaps" + inMachines + " -o jsonpath={range.items[*]}{.metadata.resourceVersion},{end}"
 	await(t, "nobody writes during three scans", func() string {
 		before := f.do(t, versions)
 		time.Sleep(30 * time.Second)
