@@ -5,6 +5,7 @@ package sim
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,30 @@ func TestOtherOrdersLeadNowhereElse(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A scope that is played to its end is the same with every seed, and counts so; of one that is too large only what is played in whole.
+func TestSeedsShareWhatIsWhole(t *testing.T) {
+	t.Parallel()
+	const most = 100
+	for faults, whole := range []bool{true, false} {
+		b := Bout{Stage: 8, Before: removes, Functions: []int{1, 1}, Switches: 1 + faults, Faults: faults, World: worlds[0]}
+		b.Prepare()
+		defer b.Close()
+		var alike [2]int64
+		for seed := range alike {
+			var tally tally
+			var ends ends
+			exhaust(t, &b, rand.New(rand.NewPCG(uint64(seed), 0)), most, &tally, &ends) //nolint:gosec // to be repeated
+			alike[seed] = tally.alike.Load()
+			if n := tally.played.Load(); whole != (alike[seed] == n) || whole != (ends.whole.Load() == 1) || alike[seed] > n || alike[seed] == 0 {
+				t.Errorf("%d faults: %d of %d are the same with every seed", faults, alike[seed], n)
+			}
+		}
+		if alike[0] != alike[1] {
+			t.Errorf("%d faults: %v are the same with every seed", faults, alike)
+		}
 	}
 }
 

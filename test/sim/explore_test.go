@@ -433,6 +433,12 @@ func exhaust(t *testing.T, b *Bout, rng *rand.Rand, most int, tally *tally, ends
 	defer func() { tally.add(&b.play.reach) }()
 	first, ok := b.branch(t, nil, tally)
 	whole := true
+	alike := func() { // with every seed
+		if whole && !b.redundant {
+			tally.alike.Add(1)
+		}
+	}
+	alike()
 	for level, special := []branch{first}, 1; ok && len(level) > 0; special++ {
 		total := 0
 		for _, of := range level {
@@ -458,6 +464,7 @@ func exhaust(t *testing.T, b *Bout, rng *rand.Rand, most int, tally *tally, ends
 			}
 			var of branch
 			of, ok = b.branch(t, level[at].other(want-before), tally)
+			alike()
 			next = append(next, of)
 		}
 		level = next

@@ -18,6 +18,7 @@ type tally struct {
 	wanted             int64 // 0: nobody knows yet
 	played, violations atomic.Int64
 	redundant          atomic.Int64 // that ended where they showed to be one of the others, told in another order
+	alike              atomic.Int64 // of played: the same ones with every seed
 	reach              [numDear][numFate]atomic.Int64
 	told               atomic.Bool // what was violated first, with its story
 	began              time.Time
@@ -97,6 +98,9 @@ func (c *tallies) table(w io.Writer) {
 	for _, t := range c.all {
 		if n := t.redundant.Load(); n > 0 {
 			fmt.Fprintf(w, "%-18s  %9d  more are one of these, told in another order\n", t.name, n)
+		}
+		if n := t.alike.Load(); n > 0 {
+			fmt.Fprintf(w, "%-18s  %9d  of these are the same with every seed\n", t.name, n)
 		}
 	}
 	fmt.Fprintf(w, "%-18s  %9d  %11.0f  %10d  in %v on %d cores\n", "all", played, rate(played, d), violations, d.Round(time.Second), runtime.GOMAXPROCS(0))
