@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +65,34 @@ func TestSilenceUnderOneClusterIDIsNoAbsence(t *testing.T) {
 			if (c.Err != nil) != (silent > 0) || len(c.Found) > 0 {
 				t.Errorf("in bulk %v, call %d of %d is not answered: %+v", bulk, silent, calls, c)
 			}
+		}
+	}
+}
+
+// What nobody can look for under the other id is hidden where the first shows nothing, and there alone: an instance that it shows is
+// there, and what it does not answer is told in its own words.
+func TestHiddenIsWhatNothingShows(t *testing.T) {
+	t.Parallel()
+	hidden := errors.New("no secret")
+	for name, c := range map[string]struct {
+		shown         bool
+		fault, hidden error
+		want          string // in the error
+	}{
+		"shown":                {true, nil, hidden, ""},
+		"hidden":               {false, nil, hidden, "no secret"},
+		"not answered":         {false, errors.New("502 bad gateway"), hidden, "502 bad gateway"},
+		"nothing to be hidden": {false, nil, nil, ""},
+	} {
+		cloud, m := &memory.Cloud{}, machineIn("worker-0", "worker-0")
+		if cloud.Fault = func(context.Context, memory.Call) error { return c.fault }; c.shown {
+			cloud.Add(accountOfC, "c", provider.Instance{Name: m.Name, UID: m.UID, State: provider.StateRunning})
+		}
+		i := &invocation{Runner: &Runner{Clouds: NewClouds([]provider.Provider{cloud.Provider()}, nil)}}
+		l := listed{Lookup: snapshot.Lookup{UID: m.UID}, account: both(t, i.Clouds, m)[0], hidden: c.hidden}
+		said := i.askBoth(t.Context(), subject{object: m}, l)
+		if got := said.Err; (got != nil) != (c.want != "") || got != nil && !strings.Contains(got.Message, c.want) || (len(said.Found) > 0) != c.shown {
+			t.Errorf("%s: %+v", name, said)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func (i *invocation) askBoth(ctx context.Context, sub subject, l listed) snapsho
 	if l.other != nil && c.Err == nil && len(c.Found) == 0 {
 		c = i.ask(ctx, *l.other, sub, l.Lookup)
 	}
-	if l.hidden != nil && c.Err == nil && len(c.Found) == 0 {
+	if c.Err == nil && len(c.Found) == 0 {
 		c.Err = refusal(l.hidden)
 	}
 	return c

@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,6 +132,26 @@ func TestWhatIsUnknownBesideWhatIsDone(t *testing.T) {
 	r.Clouds, r.Order = NewClouds([]provider.Provider{cloud.Provider()}, nil), func(int) int { return 0 }
 	if _, err := r.Handle(t.Context(), snapshot.Request{Kind: "Machine", Namespace: machine.Namespace, Name: "worker-0"}); err == nil {
 		t.Error("it is not delivered again")
+	}
+}
+
+// Why an invocation fails is told, also where it has something left for later besides.
+func TestCauseIsToldBesideWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	cloud := &memory.Cloud{Fault: func(context.Context, memory.Call) error { return provider.Errorf(provider.Unknown, "502 bad gateway") }}
+	api := apiserver.New(time.Now)
+	if err := api.Put(machineIn("worker-0", "worker-0")); err != nil {
+		t.Fatal(err)
+	}
+	r := testRunner(function.Function{Name: "look", Reads: lookups, Decide: func(s snapshot.Snapshot) (p plan.Plan) {
+		next := s.Machines[0].DeepCopy()
+		next.Labels = map[string]string{"a": "b"}
+		p.Then(plan.Update{Old: s.Machines[0], New: next, Why: "test"})
+		return p.Untried(s.Outcomes)
+	}}, mute{api.As("look")})
+	r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
+	if _, err := r.Handle(t.Context(), snapshot.Request{Kind: "Machine", Namespace: machine.Namespace, Name: "worker-0"}); err == nil || !strings.Contains(err.Error(), "504") {
+		t.Errorf("the invocation ends with %v", err)
 	}
 }
 

@@ -41,10 +41,10 @@ type waits struct {
 // room returns how long a scan looks at clouds now. It keeps time for changes, as long as there is, and for what is read once more
 // after them: a cloud that is silent holds up none in the others (R-L2, R-L4).
 func (i *invocation) room(ctx context.Context, reading time.Duration) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !i.request.Scan() || !ok {
+	if !i.request.Scan() {
 		return budget
 	}
+	deadline, _ := ctx.Deadline()
 	left := time.Until(deadline)
 	return min(max(left-reading-lookBudget, lookFor), left-writeBudget)
 }

@@ -24,4 +24,13 @@ var drivers = []Guard{
 	{"task-that-failed-is-no-mistake-of-a-spec", "2b.8", "shared/provider/vsphere/fault.go", `	if !ok || code == provider.NotFound || code == provider.Invalid {`, `	if !ok || code == provider.NotFound {`, "./shared/provider/vsphere -run=TestStepThatFailed"},
 	{"empty-id-is-no-others-instance", "2b.8", run + "look.go", `machine.ProviderID(m) != "" && err == nil`, `m.Spec.ProviderID != nil && err == nil`, "./shared/runner -run=TestEmptyProviderID"},
 	{"spot-instance-is-not-told-by-its-token", "2b.10", "shared/provider/aws/instance.go", ` && i.InstanceLifecycle != types.InstanceLifecycleTypeSpot && token`, ` && token`, "./shared/provider/aws -run=TestSpotInstanceIs"},
+	{"own-time-of-a-later-round-is-no-silence", "G6", run + "wait.go", `(i.rounds > 0 || time.Since(began) < hearFor):`, `(time.Since(began) < hearFor):`, "./shared/runner -run=TestOnlyOurOwn"},
+	{"silence-of-a-later-round", "G6", run + "wait.go", `ctx.Err() != nil && (i`, `(i`, "./shared/runner -run=TestOnlyOurOwn"},
+	{"silence-of-who-had-its-time", "G6", run + "wait.go", ` && (i.rounds > 0 || time.Since(began) < hearFor):`, ` && !began.IsZero():`, "./shared/runner -run=TestOnlyOurOwn"},
+	{"later-stays-later", "G5", run + "wait.go", `c.Later = c.Later || i`, `c.Later = i`, "./shared/runner -run=TestOnlyWhatWasSaid"},
+	{"what-nobody-said-does-not-stand", "G5", run + "wait.go", `!told || !l`, `told && false || !l`, "./shared/runner -run=TestOnlyWhatWasSaid"},
+	{"account-that-was-never-seen-is-told-of", "G6", run + "visit.go", ` && before.Err == nil`, ` && (true || before.Err == nil)`, "./shared/runner -run=TestAccountThat"},
+	{"whose-turn-comes-later-is-not-absent", "G5", run + "list.go", `c.Later = c.Later || seen`, `c.Later = seen`, "./shared/runner -run=TestWhoIsAsked"},
+	{"list-that-failed-is-told-of", "G6", run + "list.go", `seen.cut && c.Err`, `c.Err`, "./shared/runner -run=TestWhoGoesOn"},
+	{"throttled-cloud-is-not-asked-one-by-one", "2c", run + "list.go", ` && provider.CodeOf(err) != provider.Throttled`, ``, "./shared/runner -run=TestWhoGoesOn"},
 }

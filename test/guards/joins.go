@@ -12,7 +12,7 @@ const (
 
 // joins keep out Nodes that no Machine is known to have, and tie none to another's Machine (RELIABILITY §4, 2e).
 var joins = []Guard{
-	{"hidden-from-who-asks-alone", "G5", run + "look.go", `	if l.hidden != nil && c.Err == nil && len(c.Found) == 0 {`, `	if false {`, "./functions/provision-machine"},
+	{"hidden-from-who-asks-alone", "G5", run + "look.go", `	if c.Err == nil && len(c.Found) == 0 {`, `	if false {`, "./functions/provision-machine"},
 	{"name-of-who-gave-it-up", "2e", link + "handler.go", ` && (ref != nil || machine.LostAt(m) == nil)`, ``, ""},
 	{"whoever-gave-it-up-has-no-node", "2c", words + "match.go", `slices.DeleteFunc(slices.Clone(found), gaveUp)`, `found`, "./shared/machine -run=TestWhoseNode"},
 	{"whoever-gave-it-up-claims-no-node", "2c", words + "match.go", `theirs == byInstance && gaveUp(m) != gaveUp(o)`, `theirs == byInstance && false`, "./shared/machine -run=TestWhoseNode"},
