@@ -33,4 +33,7 @@ var drivers = []Guard{
 	{"whose-turn-comes-later-is-not-absent", "G5", run + "list.go", `c.Later = c.Later || seen`, `c.Later = seen`, "./shared/runner -run=TestWhoIsAsked"},
 	{"list-that-failed-is-told-of", "G6", run + "list.go", `seen.cut && c.Err`, `c.Err`, "./shared/runner -run=TestWhoGoesOn"},
 	{"throttled-cloud-is-not-asked-one-by-one", "2c", run + "list.go", ` && provider.CodeOf(err) != provider.Throttled`, ``, "./shared/runner -run=TestWhoGoesOn"},
+	{"way-to-deploy-goes-with-its-machine", "2b.9", "shared/provider/metal3/delete.go", ` || h.Spec.CustomDeploy != nil`, ``, "./shared/provider/metal3 -run=TestAHostThat"},
+	{"user-data-goes-with-its-machine", "2b.9", "shared/provider/metal3/delete.go", ` || h.Spec.UserData != nil`, ``, "./shared/provider/metal3 -run=TestAHostThat"},
+	{"internal-error-is-no-webhooks", "G5", "shared/cluster/kube/apply.go", ` && strings.Contains(message, "failed calling webhook ")`, ` && message != ""`, "./shared/cluster/kube -run=TestOnlyBudgets"},
 }

@@ -37,6 +37,8 @@ func TestOnlyAnAnswerInOpenStacksWordsProvesAnything(t *testing.T) {
 		{403, "<html>Blocked by the firewall</html>", "", provider.Unknown},
 		{404, `{"NeutronError": {"type": "PortNotFound", "message": "Port x could not be found.", "detail": ""}}`, "", provider.NotFound},
 		{404, `{"message": "The resource could not be found.<br />", "code": "404 Not Found", "title": "Not Found"}`, "", provider.NotFound},
+		{404, `{"message": "The resource could not be found.", "code": "404 Not Found"}`, "", provider.NotFound},
+		{404, `{"message": "The resource could not be found.", "title": "Not Found"}`, "", provider.NotFound},
 		{404, "<html>no such site</html>", "", provider.Unknown},
 		{404, `{"message": "no Route matched with those values"}`, "", provider.Unknown}, // a gateway's
 		{403, `{"message": "Forbidden", "request_id": "5a71e8e6"}`, "", provider.Unknown},
