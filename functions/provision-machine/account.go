@@ -45,7 +45,7 @@ func (a accounts) remembered(l life) bool {
 // rediscovered reports that m has an instance which a call of ours made, and no record of that: storage was set back since. Its account may
 // be on no record either, and no call may follow that brings it there: whatever else was made in it then would be in no sweep (2b.10).
 func (l life) rediscovered() bool {
-	return l.m.Spec.ProviderID == nil && l.intent == nil && l.in != nil && l.in.UID == machine.InstanceUID(l.m)
+	return machine.ProviderID(l.m) == "" && l.intent == nil && l.in != nil && l.in.UID == machine.InstanceUID(l.m)
 }
 
 // remember writes all accounts that were asked for, in one write, and tells of those that had to make room: who comes later sees nothing of

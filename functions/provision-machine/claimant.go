@@ -61,7 +61,7 @@ func (l life) passedOn(n *corev1.Node) bool {
 
 // unproved reports whether no record says that the recorded instance was made for the Machine: then the others are read
 // before it is removed.
-func (l life) unproved() bool { return l.m.Spec.ProviderID != nil && !l.intent.Made(l.m) }
+func (l life) unproved() bool { return machine.ProviderID(l.m) != "" && !l.intent.Made(l.m) }
 
 // tagged reports whether the cloud shows the recorded instance with the Machine's own tag.
 func (l life) tagged() bool {
@@ -86,7 +86,7 @@ func (l life) ended() []plan.Note {
 		return []plan.Note{l.warning("InstanceKept", fmt.Sprintf("instance %s stays: machine %s/%s records it too", machine.ProviderID(l.m), o.Namespace, o.Name))}
 	case l.former != nil:
 		return []plan.Note{l.warning("InstanceKept", fmt.Sprintf("instance %s stays: it carries the tag of a machine with UID %s", machine.ProviderID(l.m), l.former.UID))}
-	case l.intent.Called(), l.m.Spec.ProviderID != nil:
+	case l.intent.Called(), machine.ProviderID(l.m) != "":
 		return []plan.Note{l.normal("Delete", "Deleted "+l.instance())}
 	}
 	return nil

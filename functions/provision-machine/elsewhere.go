@@ -47,7 +47,7 @@ func (l life) abroad() bool {
 	if was == "" || l.cloud.Owner == "" || machine.SameOwner(was, l.cloud.Owner) || l.in != nil || l.former != nil {
 		return false
 	}
-	return l.m.Spec.ProviderID != nil || unrecorded(l.Snapshot, l.m) || i.Called() && (!i.Over() || len(i.Progress) > 0)
+	return machine.ProviderID(l.m) != "" || unrecorded(l.Snapshot, l.m) || i.Called() && (!i.Over() || len(i.Progress) > 0)
 }
 
 // owned notes on next in which of the cloud's accounts its instance is, or will be; nothing where the cloud cannot tell.

@@ -51,7 +51,7 @@ func (l life) followUnseen() plan.Sequence {
 
 func (l life) phaseWithInstance() string {
 	switch {
-	case l.m.Spec.ProviderID == nil || len(l.m.Status.Addresses) == 0 && l.in == nil:
+	case machine.ProviderID(l.m) == "" || len(l.m.Status.Addresses) == 0 && l.in == nil:
 		return phase(l.m)
 	case l.m.Status.NodeRef == nil:
 		return machine.PhaseProvisioned
@@ -71,7 +71,8 @@ func (l life) found() *provider.Instance {
 // shown returns the one of them that the cloud shows. What the attempt has yet to finish is none to record, nor what the cloud
 // found no room for: the attempt goes on (E2). One that is on record stays what it is.
 func (l life) shown() *provider.Instance {
-	id, recorded := machine.ProviderID(l.m), l.m.Spec.ProviderID != nil
+	id := machine.ProviderID(l.m)
+	recorded := id != ""
 	var mine []*provider.Instance
 	var renamed *provider.Instance
 	for k := range l.cloud.Found {
@@ -96,7 +97,7 @@ func (l life) shown() *provider.Instance {
 func (l life) made() *provider.Instance {
 	o, ok := created(l.Snapshot, l.m, l.intent)
 	done := ok && o.Result == plan.Done && o.Instance.ID != "" && o.Instance.State != provider.StateIncomplete
-	if done && (l.m.Spec.ProviderID == nil || machine.SameID(machine.ProviderID(l.m), o.Instance.ProviderID)) {
+	if done && (machine.ProviderID(l.m) == "" || machine.SameID(machine.ProviderID(l.m), o.Instance.ProviderID)) {
 		return &o.Instance
 	}
 	return nil

@@ -91,7 +91,7 @@ func (l life) runningNode() *corev1.Node {
 // doubted reports whether the cloud's word that nothing of a deleted Machine is there may be about something else: the
 // instance was missing before, or nothing says that it was made for this Machine.
 func (l life) doubted() bool {
-	return l.m.Spec.ProviderID != nil && (l.unproved() || missed(l.m)) && l.claimant() == nil
+	return machine.ProviderID(l.m) != "" && (l.unproved() || missed(l.m)) && l.claimant() == nil
 }
 
 // kept says that a Node whose instance the cloud does not know stays, with the Machine.

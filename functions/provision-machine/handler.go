@@ -43,7 +43,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	fresh, known := accounts{}, &claims{}
 	for _, m := range s.Machines {
 		if asked(s, m) {
-			s.Apart(m, func() { p.Add(step(s, plain(m), fresh, known)) })
+			s.Apart(m, func() { p.Add(step(s, m, fresh, known)) })
 		}
 	}
 	p.Add(fresh.remember(s))
@@ -85,7 +85,7 @@ func step(s snapshot.Snapshot, m *machine.Machine, fresh accounts, known *claims
 	if l.elsewhere() {
 		return l.misled()
 	}
-	if m.Spec.ProviderID == nil && l.in == nil && !unrecorded(s, m) {
+	if machine.ProviderID(m) == "" && l.in == nil && !unrecorded(s, m) {
 		return l.launchValid()
 	}
 	if l.rediscovered() && !fresh.remembered(l) {

@@ -40,7 +40,7 @@ func (l life) failed() plan.Sequence {
 // leaves reports whether the attempt of a Failed Machine may have left something that can be removed, unless an answer to it may still matter.
 func leaves(s snapshot.Snapshot, m *machine.Machine, i *machine.Intent) bool {
 	refused := i != nil && i.Outcome == machine.OutcomeRefused
-	return m.Spec.ProviderID == nil && machine.HasFinalizer(m) && refused && len(i.Progress) > 0 && !waits(s, m, i)
+	return machine.ProviderID(m) == "" && machine.HasFinalizer(m) && refused && len(i.Progress) > 0 && !waits(s, m, i)
 }
 
 // clear has the cloud remove it, under a claim: only then the Progress is forgotten, and another attempt may begin. A process that was

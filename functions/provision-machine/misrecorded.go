@@ -14,7 +14,7 @@ import (
 
 // carriers returns the instances that carry the Machine's tag, none of which it records.
 func (l life) carriers() (all []provider.Instance) {
-	if l.in != nil || l.m.Spec.ProviderID == nil {
+	if l.in != nil || machine.ProviderID(l.m) == "" {
 		return nil
 	}
 	for _, in := range l.cloud.Found {

@@ -32,7 +32,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	known := &claims{}
 	for _, m := range s.Machines {
 		if asked(s, m) {
-			s.Apart(m, func() { readFor(s, plain(m), known, &sc) })
+			s.Apart(m, func() { readFor(s, m, known, &sc) })
 		}
 	}
 	if s.Request.Scan() || s.Request.Is("MachineSet") {
@@ -47,16 +47,6 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	return sc
 }
 
-// plain returns m without a providerID that is an empty text: that names no instance, which is what the rules of admission take it for.
-func plain(m *machine.Machine) *machine.Machine {
-	if m.Spec.ProviderID == nil || *m.Spec.ProviderID != "" {
-		return m
-	}
-	without := m.DeepCopy()
-	without.Spec.ProviderID = nil
-	return without
-}
-
 // readFor asks for what is decided about m with.
 func readFor(s snapshot.Snapshot, m *machine.Machine, known *claims, sc *snapshot.Scope) {
 	ask := func(q ...snapshot.Query) { sc.Objects = append(sc.Objects, q...) }
@@ -65,7 +55,7 @@ func readFor(s snapshot.Snapshot, m *machine.Machine, known *claims, sc *snapsho
 	}
 	if lookup, ok := lookupOf(s, m); ok {
 		sc.Lookups = append(sc.Lookups, lookup)
-		if m.Spec.ProviderID == nil && m.DeletionTimestamp == nil {
+		if machine.ProviderID(m) == "" && m.DeletionTimestamp == nil {
 			ask(sweepQuery)
 		}
 	}
@@ -118,18 +108,18 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 	case machine.IsPaused(m):
 		return snapshot.Lookup{}, false
 	case m.DeletionTimestamp != nil:
-		known := m.Spec.ProviderID != nil || !open(intent) // else what surfaced, or is not complete, is recorded before it goes
+		known := machine.ProviderID(m) != "" || !open(intent) // else what surfaced, or is not complete, is recorded before it goes
 		alone := life{Snapshot: s, m: m}.takenUp()
-		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Alone: alone, Open: !s.Request.Scan() && known && !unlocated(m) && (m.Spec.ProviderID == nil || intent.Made(m) && s.OtherClusterID(m) == "")}, leaving(m) && (intent.Called() || m.Spec.ProviderID != nil || unrecorded(s, m))
+		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Alone: alone, Open: !s.Request.Scan() && known && !unlocated(m) && (machine.ProviderID(m) == "" || intent.Made(m) && s.OtherClusterID(m) == "")}, leaving(m) && (intent.Called() || machine.ProviderID(m) != "" || unrecorded(s, m))
 	case phase(m) == machine.PhaseFailed:
 		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan(), Alone: true}, leaves(s, m, intent) && validate(m) == ""
 	case !machine.HasFinalizer(m), validate(m) != "", hopeless(s, m):
 		return snapshot.Lookup{}, false
-	case tried && o.Result == plan.Done && (m.Spec.ProviderID == nil || machine.SameID(*m.Spec.ProviderID, o.Instance.ProviderID)):
+	case tried && o.Result == plan.Done && (machine.ProviderID(m) == "" || machine.SameID(machine.ProviderID(m), o.Instance.ProviderID)):
 		return snapshot.Lookup{UID: m.UID, Open: true}, true // the answer is newer than any list
 	case settled(m):
 		return snapshot.Lookup{UID: m.UID, Bulk: s.Request.Scan()}, s.Request.Scan() || cycling(m)
-	case m.Spec.ProviderID != nil, unrecorded(s, m):
+	case machine.ProviderID(m) != "", unrecorded(s, m):
 		return snapshot.Lookup{UID: m.UID}, true
 	case phase(m) == "", waits(s, m, intent):
 		return snapshot.Lookup{}, false
@@ -150,14 +140,14 @@ func young(s snapshot.Snapshot, m *machine.Machine) bool {
 
 // settled reports whether m has its instance and everything that is known of it.
 func settled(m *machine.Machine) bool {
-	return m.DeletionTimestamp == nil && m.Spec.ProviderID != nil && len(m.Status.Addresses) > 0 && machine.HasFinalizer(m) &&
+	return m.DeletionTimestamp == nil && machine.ProviderID(m) != "" && len(m.Status.Addresses) > 0 && machine.HasFinalizer(m) &&
 		(phase(m) == machine.PhaseProvisioned || phase(m) == machine.PhaseRunning) && !machine.IsPaused(m)
 }
 
 // unrecorded reports whether m has, or had, an instance that is on no record of ours: another system gave it addresses.
 // Nothing is made for it again, and nothing of it is forgotten (B17, B21).
 func unrecorded(s snapshot.Snapshot, m *machine.Machine) bool {
-	return m.Spec.ProviderID == nil && len(m.Status.Addresses) > 0 && !readable(s, m).Called()
+	return machine.ProviderID(m) == "" && len(m.Status.Addresses) > 0 && !readable(s, m).Called()
 }
 
 // leaving reports whether the instance of a deleted Machine is the next to go: the Node is drained and nobody holds it.
@@ -206,7 +196,7 @@ func created(s snapshot.Snapshot, m *machine.Machine, i *machine.Intent) (plan.O
 // a cloud would answer with the other's instance.
 func intentOf(s snapshot.Snapshot, m *machine.Machine) (*machine.Intent, error) {
 	i, err := s.Records.Intent(m)
-	if m.Spec.ProviderID == nil && !i.Own(m) {
+	if machine.ProviderID(m) == "" && !i.Own(m) {
 		return nil, err
 	}
 	return i, err

@@ -49,9 +49,9 @@ const partIdentity = "identity"
 // recordedNotes tells that an instance was made, or is as it should not be.
 func (l life) recordedNotes(in provider.Instance) []plan.Note {
 	switch {
-	case l.m.Spec.ProviderID == nil && !l.intent.Called():
+	case machine.ProviderID(l.m) == "" && !l.intent.Called():
 		return []plan.Note{l.normal("Adopt", "Took over instance "+in.ID)}
-	case l.m.Spec.ProviderID == nil:
+	case machine.ProviderID(l.m) == "":
 		return []plan.Note{l.normal("Create", "Created instance "+in.ID)}
 	case in.State != provider.StatePending && in.State != provider.StateRunning:
 		return []plan.Note{l.normal("Update", fmt.Sprintf("Instance %s is %s", in.ID, in.CloudState))}
@@ -85,7 +85,7 @@ func (l life) isRefused(a plan.Action) bool {
 // that the attempt is over, and in whose account the instance is.
 func (l life) identity(in provider.Instance) []edit {
 	var edits []edit
-	if l.m.Spec.ProviderID == nil {
+	if machine.ProviderID(l.m) == "" {
 		edits = append(edits, func(m *machine.Machine) { m.Spec.ProviderID = &in.ProviderID })
 	}
 	if i := l.intent; i != nil && (i.Outcome != machine.OutcomeCreated || l.unclustered() || l.moved()) {

@@ -33,7 +33,7 @@ func (l life) launchValid() plan.Sequence {
 // judge returns why m's spec can never work, naming field and value, and what is strange about it. Once a cloud was
 // asked for an instance, what stands in the spec decides nothing any more. Kinds without rules are left to their driver.
 func judge(s snapshot.Snapshot, m *machine.Machine) (problem string, warnings []string) {
-	if m.Spec.ProviderID != nil || readable(s, m).Called() || unrecorded(s, m) {
+	if machine.ProviderID(m) != "" || readable(s, m).Called() || unrecorded(s, m) {
 		return "", nil
 	}
 	return s.JudgeSpec(m)

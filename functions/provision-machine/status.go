@@ -37,7 +37,7 @@ const (
 // lastUpdated moves with phase, addresses and providerStatus only (B25).
 func (l life) report(to string, in *provider.Instance) plan.Sequence {
 	next := new(*l.m) // no deeper: what follows replaces, and writes into nothing
-	if in != nil || l.m.Spec.ProviderID == nil {
+	if in != nil || machine.ProviderID(l.m) == "" {
 		next.Status.ErrorReason, next.Status.ErrorMessage = nil, nil
 	}
 	switch {
@@ -51,7 +51,7 @@ func (l life) report(to string, in *provider.Instance) plan.Sequence {
 			}
 			next.Status.ErrorReason, next.Status.ErrorMessage = &reason, &message
 		}
-	case l.m.Spec.ProviderID == nil:
+	case machine.ProviderID(l.m) == "":
 		l.set(next, notThere())
 	}
 	return l.status(next, to, "")

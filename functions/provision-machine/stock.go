@@ -54,7 +54,7 @@ func followStock(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequence {
 func hosts(s snapshot.Snapshot, set *machine.MachineSet, stock provider.Stock) int32 {
 	all := int32(stock.Free)
 	for _, m := range s.Machines {
-		holds := m.Spec.ProviderID != nil && m.DeletionTimestamp == nil || slices.Contains(stock.Taken, m.Name)
+		holds := machine.ProviderID(m) != "" && m.DeletionTimestamp == nil || slices.Contains(stock.Taken, m.Name)
 		if holds && machine.Controls(set, m) {
 			all++
 		}

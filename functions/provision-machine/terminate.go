@@ -58,7 +58,7 @@ func (l life) dismantle(unreadable error) plan.Sequence {
 		return l.misled()
 	case l.moved(): // once it is gone nothing else says where it was
 		return plan.Sequence{Do: []plan.Action{l.withIntent(l.readdressed(*l.intent), "its instance is in account "+l.cloud.Account)}}
-	case l.m.Spec.ProviderID == nil && l.in != nil && l.intent.Unresolved() && !l.gone():
+	case machine.ProviderID(l.m) == "" && l.in != nil && l.intent.Unresolved() && !l.gone():
 		return l.surfaced(*l.in)
 	case l.begun() != nil && !l.gone():
 		return l.surfaced(*l.begun())
@@ -84,7 +84,7 @@ func (l life) located() plan.Sequence {
 
 // unlocated reports whether m has an instance, and nobody knows its addresses, nor its Node.
 func unlocated(m *machine.Machine) bool {
-	return m.Spec.ProviderID != nil && m.Status.NodeRef == nil && len(m.Status.Addresses) == 0
+	return machine.ProviderID(m) != "" && m.Status.NodeRef == nil && len(m.Status.Addresses) == 0
 }
 
 // release lets a Machine go of which the cloud has nothing, with its Node, once nothing can surface any more.
@@ -175,7 +175,7 @@ func (l life) instance() string {
 // gone reports whether the cloud has confirmed in this invocation that nothing of the Machine is there, or was never
 // asked to make anything: then neither credentials nor a readable spec are needed (R-B34).
 func (l life) gone() bool {
-	if !l.intent.Called() && l.m.Spec.ProviderID == nil && !unrecorded(l.Snapshot, l.m) {
+	if !l.intent.Called() && machine.ProviderID(l.m) == "" && !unrecorded(l.Snapshot, l.m) {
 		return true
 	}
 	o, tried := l.Outcome(l.removal())
@@ -197,12 +197,9 @@ func (l life) removal() plan.DeleteInstance {
 		a.Ref, a.Why = l.ownRef(), "only what carries its tag, machine "+o.Name+" records the same instance"
 		return a
 	}
-	a.Ref = provider.Ref{UID: machine.InstanceUID(l.m), Name: l.m.Name}
+	a.Ref = provider.Ref{UID: machine.InstanceUID(l.m), Name: l.m.Name, ProviderID: machine.ProviderID(l.m)}
 	if l.intent != nil {
 		a.Ref.ID, a.Ref.Token, a.Ref.Progress, a.Ref.Began = l.intent.Instance, l.intent.Token, l.intent.Progress, l.intent.StartedAt.Time
-	}
-	if l.m.Spec.ProviderID != nil {
-		a.Ref.ProviderID = *l.m.Spec.ProviderID
 	}
 	return a
 }
@@ -294,7 +291,7 @@ func (l life) surfaces() time.Time {
 
 // unseen reports whether something may surface of which neither the record nor the cloud tells yet.
 func (l life) unseen() bool {
-	return l.m.Spec.ProviderID == nil && len(l.cloud.Found) == 0 && l.cloud.Err == nil && l.Now.Before(l.surfaces())
+	return machine.ProviderID(l.m) == "" && len(l.cloud.Found) == 0 && l.cloud.Err == nil && l.Now.Before(l.surfaces())
 }
 
 // node returns the first of the Machine's Nodes, or nil.

@@ -24,7 +24,7 @@ func (l life) unfinished(in provider.Instance) bool {
 
 // begun returns the instance that the cloud shows of an attempt and that calls are still to be made for, or nil.
 func (l life) begun() *provider.Instance {
-	if l.m.Spec.ProviderID != nil {
+	if machine.ProviderID(l.m) != "" {
 		return nil
 	}
 	var mine []*provider.Instance
@@ -65,7 +65,7 @@ func (l life) announce() plan.Sequence {
 // the cloud words it.
 func (l life) stuck(o plan.Outcome) plan.Sequence {
 	told := l.m.Status.ErrorMessage
-	if l.m.Spec.ProviderID != nil || len(l.m.Status.Addresses) == 0 || o.Result != plan.Failed || told != nil && plan.Gist(*told) == plan.Gist(o.Message) {
+	if machine.ProviderID(l.m) != "" || len(l.m.Status.Addresses) == 0 || o.Result != plan.Failed || told != nil && plan.Gist(*told) == plan.Gist(o.Message) {
 		return plan.Sequence{}
 	}
 	next := l.m.DeepCopy()

@@ -24,31 +24,37 @@ const maxReasons = 20
 
 // causes are why a ledger is written.
 type causes struct {
-	all    []string
-	events [2][]string // those of which people are told: by eventAdopt, by eventRetire
+	all              []string
+	adopted, retired []string // of all, what the set chose: people are told
 }
 
 // add is for what follows from what somebody else did or wished.
 func (c *causes) add(why string) { c.all = append(c.all, why) }
 
+// adopt is for a Machine that the set takes over.
 func (c *causes) adopt(x *machine.Machine) {
 	c.add("adopt " + x.Name)
-	c.events[0] = append(c.events[0], "adopt "+x.Name)
+	c.adopted = append(c.adopted, "adopt "+x.Name)
 }
 
+// retire is for an ordinal whose Machine has to go.
 func (c *causes) retire(k int, why string) {
-	c.add(retired(k, why))
-	c.events[1] = append(c.events[1], retired(k, why))
+	c.free(k, why)
+	c.retired = append(c.retired, retired(k, why))
 }
+
+// free is for an ordinal that retires without a Machine, or whose Machine others took away.
+func (c *causes) free(k int, why string) { c.add(retired(k, why)) }
 
 func retired(k int, why string) string { return fmt.Sprintf("retire ordinal %d: %s", k, why) }
 
 // notes returns what the set's people are told once the ledger is written.
 func (c *causes) notes(set *machine.MachineSet) (notes []plan.Note) {
-	for i, event := range []string{eventAdopt, eventRetire} {
-		if len(c.events[i]) > 0 {
-			notes = append(notes, plan.Normal(set, event, brief(c.events[i])))
-		}
+	if len(c.adopted) > 0 {
+		notes = append(notes, plan.Normal(set, eventAdopt, brief(c.adopted)))
+	}
+	if len(c.retired) > 0 {
+		notes = append(notes, plan.Normal(set, eventRetire, brief(c.retired)))
 	}
 	return notes
 }

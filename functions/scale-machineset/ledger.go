@@ -233,33 +233,24 @@ func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, 
 		x := m.at(l, set, k)
 		_, adopted := l.Adopted[k]
 		switch {
-		case x == nil && adopted:
-			l = replace(l, k, "gone", why)
+		case x == nil && !adopted:
+			continue
 		case x == nil:
+			why.free(k, "gone")
 		case x.DeletionTimestamp != nil:
-			l = replace(l, k, x.Name+" is being deleted", why)
+			why.free(k, x.Name+" is being deleted")
 			l = countFailure(now, set, l, x)
 		case slices.Contains(m.released, x):
-			l = retire(l, k, x.Name+" no longer matches the selector", why)
+			why.retire(k, x.Name+" no longer matches the selector")
 		default:
-			if at, ok := ordinalOf(x); ok && at != k && l.Active.Has(at) {
-				l = retire(l, k, fmt.Sprintf("%s stands at ordinal %d", x.Name, at), why)
+			at, ok := ordinalOf(x)
+			if !ok || at == k || !l.Active.Has(at) {
+				continue
 			}
+			why.retire(k, fmt.Sprintf("%s stands at ordinal %d", x.Name, at))
 		}
+		l.Active = l.Active.Without(k)
 	}
-	return l
-}
-
-func retire(l machine.Ledger, k int, reason string, why *causes) machine.Ledger {
-	why.retire(k, reason)
-	l.Active = l.Active.Without(k)
-	return l
-}
-
-// replace retires the ordinal of a Machine that somebody else took away.
-func replace(l machine.Ledger, k int, reason string, why *causes) machine.Ledger {
-	why.add(retired(k, reason))
-	l.Active = l.Active.Without(k)
 	return l
 }
 

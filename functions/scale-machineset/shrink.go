@@ -56,10 +56,10 @@ func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []mach
 	for _, c := range all[:surplus] {
 		gone[c.ordinal] = true
 		if c.machine == nil {
-			why.add(retired(c.ordinal, reason(set, c)))
-			continue
+			why.free(c.ordinal, reason(set, c))
+		} else {
+			why.retire(c.ordinal, reason(set, c))
 		}
-		why.retire(c.ordinal, reason(set, c))
 	}
 	l.Active = slices.DeleteFunc(slices.Clone(l.Active), func(k int) bool { return gone[k] })
 	return l

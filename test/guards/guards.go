@@ -142,13 +142,10 @@ var ledgers = []Guard{
 		return 0`, `	case c.machine == nil:
 		return 4`, ""},
 	{"members-on-their-way-out-leave", "2a.3", scale + "ledger.go", `		case x.DeletionTimestamp != nil:
-			l = replace(l, k, x.Name+" is being deleted", why)
+			why.free(k, x.Name+" is being deleted")
 			l = countFailure(now, set, l, x)
 `, "", ""},
-	{"absent-is-not-deleted", "2a.4", scale + "ledger.go", `		case x == nil:
-		case x.Del`, `		case x == nil:
-			l = retire(l, k, "absent", why)
-		case x.Del`, ""},
+	{"absent-is-not-deleted", "2a.4", scale + "ledger.go", `x == nil && !adopted:`, `x == nil && !adopted && false:`, ""},
 	{"retired-stays-retired", "2a.4", scale + "ledger.go", `	for ; len(l.Active) < want; l.Next++ {
 `, `	for l.Next = 0; len(l.Active) < want; l.Next++ {
 		if l.Active.Has(l.Next) {

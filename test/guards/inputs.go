@@ -159,7 +159,7 @@ var inputs = []Guard{
 	{"who-makes-room-is-told-of", "2b.10", provision + "account.go", `	if len(former) > 0 {`, `	if false {`, "./functions/provision-machine -run=TestFormerAccounts"},
 	{"null-is-no-spec", "G9", words + "sweep.go", `		if string(a.Spec) == "null" {`, `		if false {`, "./functions/sweep-instances -run=TestSpecThatAFormer"},
 	{"young-machine-with-a-call", "2b.4", provision + "reads.go", `intent == nil && young(s, m)`, `young(s, m)`, "./functions/provision-machine -run=TestLooksForWhat"},
-	{"machine-that-waits-has-no-host", "G5", provision + "stock.go", `m.Spec.ProviderID != nil && m.DeletionTimestamp == nil ||`, `m.DeletionTimestamp == nil ||`, "./functions/provision-machine -run=TestWhoHasAHost"},
+	{"machine-that-waits-has-no-host", "G5", provision + "stock.go", `machine.ProviderID(m) != "" && m.DeletionTimestamp == nil ||`, `m.DeletionTimestamp == nil ||`, "./functions/provision-machine -run=TestWhoHasAHost"},
 	{"who-is-wanted-was-not-made-anew", "2a.7", scale + "members.go", `!ok || !l.Active.Has(k) && l.MadeAnew(x, k) {`, `!ok || l.MadeAnew(x, k) {`, "./functions/scale-machineset -run=TestScenarios"},
 	{"secrets-that-begin-alike", "4", run + "unspoken.go", `cmp.Or(len(b)-len(a), `, `cmp.Or(len(a)-len(b), `, "./shared/runner -run=TestSecretsThatAreAlike"},
 	{"outcome-that-nobody-knows-is-delivered-again", "2g", run + "apply.go", ` || o.Result == plan.Failed
@@ -168,7 +168,7 @@ var inputs = []Guard{
 	{"too-late-is-delivered-again", "2g", run + "apply.go", `				i.unfinished = true
 				_, of`, `				_, of`, "./shared/runner -run=TestWhatIsLeft"},
 	{"scan-that-was-cut-off-is-not-the-last", "2c", run + "runner.go", `if inv.decided && req.Scan() {`, `if req.Scan() {`, "./shared/runner -run=TestScanThat"},
-	{"empty-provider-id-names-no-instance", "2b.1", provision + "reads.go", `*m.Spec.ProviderID != "" {`, `true {`, ""},
+	{"empty-provider-id-names-no-instance", "2b.1", provision + "reads.go", `	case machine.ProviderID(m) != "", unrecorded`, `	case m.Spec.ProviderID != nil, unrecorded`, ""},
 	{"token-for-who-has-no-name", "2g", token, `v.Audience == "" || !slices`, `!slices`, "./shared/events -run=TestNoTokenIs"},
 	{"unknown-stays-beside-what-is-done", "2g", run + "apply.go", `i.unfinished = i.unfinished || o.Result`, `i.unfinished = o.Result`, "./shared/runner -run=TestWhatIsUnknown"},
 	{"object-of-another-name", "G5", "shared/cluster/kube/observe.go", `o.GetName() != q.Name || `, ``, "./shared/cluster/kube -run=TestNoList"},
