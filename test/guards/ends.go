@@ -125,7 +125,7 @@ var ends = []Guard{
 	{"tags-of-a-newer-version-wait", "G9", provision + "tags.go", `	case lacks != nil && waits.Schema > tagPauseSchema:`, `	case false:`, "./functions/provision-machine -run=TestScenarios"},
 	{"ordinals-ahead-of-the-ledger-stay", "2a.4", scale + "execute.go", `retired := k < l.Next && `, `retired := `, "./functions/scale-machineset -run=TestOrdinalAhead"},
 	{"one-poison-set", "2c", scale + "handler.go", `			s.Apart(set, func() { scale(&p, s, set, all) })`, `			scale(&p, s, set, all)`, "./functions/scale-machineset -run=TestPoison"},
-	{"one-poison-machine", "2c", provision + "handler.go", `			s.Apart(m, func() { p.Add(step(s, m, fresh, known)) })`, `			p.Add(step(s, plain(m), fresh, known))`, "./functions/provision-machine -run=TestPoison"},
+	{"one-poison-machine", "2c", provision + "handler.go", `			s.Apart(m, func() { p.Add(step(s, m, fresh, known)) })`, `			p.Add(step(s, m, fresh, known))`, "./functions/provision-machine -run=TestPoison"},
 	{"one-poison-capacity", "2c", provision + "handler.go", `			s.Apart(set, func() { p.Add(annotateCapacity(s, set), followStock(s, set)) })`, `			p.Add(annotateCapacity(s, set), followStock(s, set))`, "./functions/provision-machine -run=TestPoison"},
 	{"one-poison-node", "2c", "shared/snapshot/snapshot.go", `	if s.Survive != nil {`, `	if false {`, "./shared/runner ./functions/link-node ./functions/drain-node -run=TestPoison|TestPanicOver"},
 	{"poison-does-not-succeed", "2c", run + "survived.go", `	i.unfinished = true
