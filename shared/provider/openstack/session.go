@@ -5,6 +5,7 @@ package openstack
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -192,15 +193,21 @@ func (s *session) services(client *gophercloud.ProviderClient) (*services, error
 	return made, nil
 }
 
+// endpoints returns those of a type that are for where the cloud is called from, as the catalog orders them.
+func (s *session) endpoints(catalog *tokens.ServiceCatalog, kind string) (all []tokens.Endpoint) {
+	for _, e := range catalog.Entries {
+		if e.Type == kind {
+			all = append(all, e.Endpoints...)
+		}
+	}
+	return slices.DeleteFunc(all, func(at tokens.Endpoint) bool { return at.Interface != s.cloud.faces })
+}
+
 // region returns the region of the instances: the one that is named, else that of the first endpoint that has one.
 func (s *session) region(catalog *tokens.ServiceCatalog) string {
 	region := s.cloud.region
-	for _, e := range catalog.Entries {
-		for _, at := range e.Endpoints {
-			if e.Type == "compute" && at.Interface == s.cloud.faces {
-				region = first(region, at.Region, at.RegionID)
-			}
-		}
+	for _, at := range s.endpoints(catalog, "compute") {
+		region = first(region, at.Region, at.RegionID)
 	}
 	return region
 }
@@ -209,27 +216,19 @@ func (s *session) region(catalog *tokens.ServiceCatalog) string {
 // begin with, or nil. Where nobody names a region one of another does, if this one has none.
 func (s *session) service(client *gophercloud.ProviderClient, catalog *tokens.ServiceCatalog, region, version string, types ...string) *gophercloud.ServiceClient {
 	for _, kind := range types {
-		var elsewhere *gophercloud.ServiceClient
-		for _, e := range catalog.Entries {
-			for _, at := range e.Endpoints {
-				here := first(at.Region, at.RegionID) == region
-				if e.Type != kind || at.Interface != s.cloud.faces || !here && (s.cloud.region != "" || elsewhere != nil) {
-					continue
-				}
-				base := strings.TrimRight(at.URL, "/") + "/"
-				if version != "" && !strings.HasSuffix(base, "/"+version+"/") {
-					base += version + "/"
-				}
-				found := &gophercloud.ServiceClient{ProviderClient: client, Endpoint: base, Type: types[0]}
-				if here {
-					return found
-				}
-				elsewhere = found
-			}
+		all := s.endpoints(catalog, kind)
+		at := slices.IndexFunc(all, func(at tokens.Endpoint) bool { return first(at.Region, at.RegionID) == region })
+		if at < 0 && s.cloud.region == "" && len(all) > 0 {
+			at = 0
 		}
-		if elsewhere != nil {
-			return elsewhere
+		if at < 0 {
+			continue
 		}
+		base := strings.TrimRight(all[at].URL, "/") + "/"
+		if version != "" && !strings.HasSuffix(base, "/"+version+"/") {
+			base += version + "/"
+		}
+		return &gophercloud.ServiceClient{ProviderClient: client, Endpoint: base, Type: types[0]}
 	}
 	return nil
 }
