@@ -54,7 +54,7 @@ func evictionOf(s snapshot.Snapshot, n *corev1.Node, most *int64) eviction {
 		case stays(pod):
 			e.staying = append(e.staying, pod)
 		case pod.DeletionTimestamp != nil:
-			if !unreachable || s.Now.Before(pod.DeletionTimestamp.Add(unreachableGrace*time.Second)) {
+			if !unreachable || s.Now.Before(secondOf(pod)) {
 				e.leaving = append(e.leaving, pod)
 			}
 		default:
@@ -69,6 +69,16 @@ func evictionOf(s snapshot.Snapshot, n *corev1.Node, most *int64) eviction {
 		})
 	}
 	return e
+}
+
+// secondOf returns until when a Pod that is on its way out is waited for on a Node that nobody hears of: no longer than one that is evicted
+// now, whatever time to end it was given when it was deleted (B34).
+func secondOf(p *corev1.Pod) time.Time {
+	given := int64(unreachableGrace)
+	if g := p.DeletionGracePeriodSeconds; g != nil {
+		given = max(given, *g)
+	}
+	return p.DeletionTimestamp.Add(time.Duration(2*unreachableGrace-given) * time.Second)
 }
 
 // compare puts those first whose budgets allow it, by name. The first of all is asked for in every invocation, so that what

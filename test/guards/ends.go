@@ -166,4 +166,6 @@ var ends = []Guard{
 	{"nobody-waits-for-who-has-no-node", "2e", drain + "handler.go", `		if n != nil && draining[n] {`, `		if draining[n] {`, "./functions/drain-node -run=TestScenarios"},
 	{"pod-that-leaves-without-a-time", "2e", drain + "evict.go", `p.DeletionTimestamp != nil && e.seen.Now`, `e.seen.Now`, "./functions/drain-node -run=TestPodThatLeaves"},
 	{"own-instance-with-a-node-is-not-missing", "G5", provision + "misrecorded.go", `		if n := l.aliveOn(in); n != nil {`, `		if n := l.aliveOn(in); n != nil && false {`, "./functions/provision-machine -run=TestScenarios"},
+	{"time-that-nobody-takes-is-not-waited-for", "2e", drain + "evict.go", `		given = max(given, *g)
+`, ``, "./functions/drain-node -run=TestScenarios"},
 }

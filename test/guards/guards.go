@@ -374,7 +374,7 @@ var drains = []Guard{
 	{"blocked-pods-block", "2e", drain + "handler.go", `	if of, words := e.obstacle(); of != "" {`, `	if of, words := e.obstacle(); of == "never" {`, ""},
 	{"who-drains-is-not-in-the-queue", "2e", drain + "controlplane.go", ` && c.Reason == reasonQueued`, ``, ""},
 	{"limit-is-more-than-nothing", "2e", drain + "limit.go", `	if err == nil && limit <= 0 {`, `	if false {`, ""},
-	{"second-of-the-unreachable", "2e", drain + "evict.go", `pod.DeletionTimestamp.Add(unreachableGrace*time.Second)) {`, `pod.DeletionTimestamp.Add(-time.Hour)) {`, ""},
+	{"second-of-the-unreachable", "2e", drain + "evict.go", `s.Now.Before(secondOf(pod)) {`, `s.Now.Before(secondOf(pod).Add(-time.Hour)) {`, ""},
 	{"grace-of-a-pod-is-its-own", "2e", drain + "evict.go", ` && *own > *most:`, `:`, ""},
 	{"budget-of-its-namespace", "2e", drain + "evict.go", `		if b.Namespace != p.Namespace || exhausted`, `		if exhausted`, ""},
 	{"pod-that-never-ran-goes", "2e", drain + "evict.go", `a.Pod.Status.Phase != corev1.PodPending && len`, `len`, ""},
