@@ -93,6 +93,15 @@ func (sc *scan) blocks(p *corev1.Pod) string {
 	return ""
 }
 
+// outlasts returns the reason if a Pod that is being deleted ends later than one would that is evicted for a removal which begins at a time
+// (SPEC C64): who deleted it gave it more time than the settings give. To wait for it would keep the only place of a drain from all other Nodes.
+func outlasts(p *corev1.Pod, at time.Time, grace time.Duration) string {
+	if p.DeletionTimestamp == nil || !p.DeletionTimestamp.After(at.Add(maxPodEviction+grace+pastGrace)) {
+		return ""
+	}
+	return "it is being deleted and has until " + machine.Stamp(p.DeletionTimestamp.Time) + " to end"
+}
+
 // youngSystemPod reports whether a Pod of kube-system is so new that it may not be moved. Of one that a clock which was ahead made nobody
 // knows: it is not (RELIABILITY G7).
 func (sc *scan) youngSystemPod(p *corev1.Pod) bool {

@@ -190,6 +190,9 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 		if !r.Drain {
 			return fmt.Sprintf("pod %s/%s came to the empty node", p.Namespace, p.Name)
 		}
+		if why := outlasts(p, r.At.Time, time.Duration(r.MaxGrace)*time.Second); why != "" {
+			return fmt.Sprintf("pod %s/%s holds it up: %s", p.Namespace, p.Name, why)
+		}
 		if p.DeletionTimestamp != nil {
 			continue // whatever it is, it goes
 		}

@@ -280,6 +280,51 @@ func TestLeavingPodEndsNoRemoval(t *testing.T) {
 	}
 }
 
+// leavingLate is a Pod on Node a that was deleted with a day to end.
+func leavingLate() *corev1.Pod {
+	p := pod("default", "leaving", "a", resources("cpu", "500m"))
+	p.Finalizers = []string{"example.com/ends"}
+	p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(metav1.NewTime(epoch.Add(24*time.Hour))), new(int64(24*60*60))
+	return p
+}
+
+// A Node whose last Pod was given a day to end by who deleted it does not keep the only place of a drain for so long: others go, and it
+// when the Pod is about to end (SPEC C61, C64).
+func TestPodThatTakesADayToEndHoldsNoPlace(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{scaleDown: {enabled: true}}")
+	w.pool(t, "s", 3, 9, nil, nil)
+	for _, n := range []string{"a", "b", "c"} {
+		w.idler(t, "s", n)
+	}
+	w.must(t, w.Put(pod("default", "p-b", "b", resources("cpu", "900m")), pod("default", "p-c", "c", resources("cpu", "2500m")), leavingLate()))
+	w.pass(t, 11*time.Minute)
+	if got := w.tainted(); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("Nodes about to go: %v, want b", got)
+	}
+	if why := memory.Get[*corev1.Node](w.Server, "", "a").Annotations[machine.AnnotationScaleDownReason]; !strings.Contains(why, "2026-01-02T12:00:00Z") {
+		t.Errorf("Node a says %q", why)
+	}
+	w.must(t, w.Remove("Pod", "default", "p-b", memory.Force))
+	w.pass(t, time.Minute)
+	w.must(t, w.Remove("Node", "", "b", memory.Background))
+	w.must(t, w.Remove("Machine", machine.Namespace, "b", memory.Force))
+	w.now = epoch.Add(24*time.Hour - 11*time.Minute)
+	if w.pass(t, 11*time.Minute); !slices.Equal(w.tainted(), []string{"a"}) {
+		t.Errorf("once it is about to end: %v, want a", w.tainted())
+	}
+}
+
+// So it is where the Pod is deleted while its Node is drained: the Node is given back.
+func TestPodDeletedForADayEndsTheDrain(t *testing.T) {
+	t.Parallel()
+	w := going(t, 0)
+	w.must(t, w.Put(leavingLate()))
+	if w.once(t); len(w.tainted()) > 0 {
+		t.Errorf("Nodes about to go: %v", w.tainted())
+	}
+}
+
 // A limit that cannot be read is told as such, to whoever looks at the Node and at the limit.
 func TestUnreadableBudgetIsTold(t *testing.T) {
 	t.Parallel()

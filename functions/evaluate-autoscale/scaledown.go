@@ -239,10 +239,18 @@ func (sc *scan) moves(i int) (own, all []*corev1.Pod) {
 	return own, slices.Concat(own, sc.reserved[i])
 }
 
-// stuck returns the reason of the first Pod that must not be moved.
+// stuck returns the reason of the first Pod that must not be moved, or that leaves and would hold the removal up.
 func (sc *scan) stuck(c candidate) string {
 	for _, p := range c.own {
 		if why := sc.blocks(p); why != "" {
+			return blockedBy(p, why)
+		}
+	}
+	if !sc.leavers[c.node.Name] { // as nearly always
+		return ""
+	}
+	for _, p := range sc.remaining(c.node) {
+		if why := outlasts(p, sc.Now, sc.settings.MaxPodGracePeriod); why != "" {
 			return blockedBy(p, why)
 		}
 	}

@@ -176,4 +176,6 @@ var scalings = []Guard{
 	{"bound-is-a-number", "2c", "shared/binpack/bound.go", `	if math.IsNaN(sum) {`, `	if false {`, "./shared/binpack -run=TestBoundIsANumber"},
 	{"third-of-the-nodes-is-an-outage", "2d", autoscale + "scaledown.go", `3*n >= len(sc.Nodes)`, `3*n > len(sc.Nodes)`, "./functions/evaluate-autoscale -run=TestThirdOf"},
 	{"who-is-kept-out-is-not-let-down", "2d", autoscale + "useless.go", ` || sc.placement.KeptOut(i, g.template) {`, ` {`, "./functions/evaluate-autoscale -run=TestNodeThatAnotherPodTook"},
+	{"pod-that-takes-a-day-holds-no-place", "2d", autoscale + "scaledown.go", `why := outlasts(p, sc.Now, sc.settings.MaxPodGracePeriod); why != "" {`, `why := outlasts(p, sc.Now, sc.settings.MaxPodGracePeriod); false {`, "./functions/evaluate-autoscale -run=TestPodThatTakesADay"},
+	{"pod-that-takes-a-day-ends-the-drain", "2d", autoscale + "removal.go", `why := outlasts(p, r.At.Time, time.Duration(r.MaxGrace)*time.Second); why != "" {`, `why := outlasts(p, r.At.Time, time.Duration(r.MaxGrace)*time.Second); false {`, "./functions/evaluate-autoscale -run=TestPodDeletedForADay"},
 }
