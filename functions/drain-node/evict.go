@@ -17,6 +17,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -36,7 +37,8 @@ type eviction struct {
 	untried []plan.Evict  // to be evicted; those whose budget allows none come last
 	refused []plan.Evict  // not allowed now, as was asked in this invocation or can be foreseen; the first is what is told
 	leaving []*corev1.Pod // on their way out, and waited for
-	staying []*corev1.Pod // of DaemonSets and of the kubelet itself: they go with the Node
+	staying []*corev1.Pod // of DaemonSets, of the kubelet itself, or those that came back: they go with the Node
+	back    []*corev1.Pod // of these, the ones that came back
 	tried   int           // evictions from the Node that this invocation asked for, also of Pods that are going or gone by now
 	most    int           // of those in one invocation
 	seen    snapshot.Snapshot
@@ -44,8 +46,10 @@ type eviction struct {
 	exhausted map[*corev1.Pod]int
 }
 
-// evictionOf sorts the Pods on n. The grace of each Pod is its own, but never more than most.
-func evictionOf(s snapshot.Snapshot, n *corev1.Node, most *int64) eviction {
+// evictionOf sorts the Pods on n, which takes none since closed, if that is known. The grace of each Pod is its own, but never more than
+// most. Who tolerates a cordon comes back each time that it is evicted, as nothing is as free as a Node that is emptied: to go on would end
+// nothing. Such a Pod goes with the Node, as it does by kubectl drain, unless its budget is against that now (R-S8).
+func evictionOf(s snapshot.Snapshot, n *corev1.Node, most *int64, closed time.Time) eviction {
 	e := eviction{seen: s, exhausted: map[*corev1.Pod]int{}, tried: plan.EvictionsFrom(n.Name, s.Outcomes), most: maxEvictions}
 	unreachable := machine.NodeUnreachable(n)
 	for _, pod := range s.PodsOn(n.Name) {
@@ -57,6 +61,8 @@ func evictionOf(s snapshot.Snapshot, n *corev1.Node, most *int64) eviction {
 			if !unreachable || s.Now.Before(secondOf(pod)) {
 				e.leaving = append(e.leaving, pod)
 			}
+		case scheduling.CameThoughCordoned(pod, closed, s.Now) && len(budgetsOf(s, pod, true)) == 0:
+			e.staying, e.back = append(e.staying, pod), append(e.back, pod)
 		default:
 			e.add(plan.Evict{Pod: pod, GraceSeconds: grace(pod, unreachable, most), Why: "drain node " + n.Name})
 		}
@@ -208,7 +214,7 @@ func (e eviction) progress() string {
 
 // empty evicts for a scale-down. evaluate-autoscale sees the result, and takes everything back if it takes too long.
 func empty(s snapshot.Snapshot, n *corev1.Node, r autoscaling.Removal) []plan.Sequence {
-	e := evictionOf(s, n, &r.MaxGrace)
+	e := evictionOf(s, n, &r.MaxGrace, r.At.Time)
 	e.most = maxEmptied
 	if of, words := e.obstacle(); of != "" && len(e.now()) == 0 {
 		return []plan.Sequence{{Notes: []plan.Note{requeued(n, of+words)}}}
@@ -231,18 +237,22 @@ func budgetsOf(s snapshot.Snapshot, p *corev1.Pod, exhausted bool) []string {
 	return names
 }
 
-// pods asks for the Pods on n; then for the budgets of those that shall leave, or, where none is left, for the volumes.
-func pods(s snapshot.Snapshot, n *corev1.Node) []snapshot.Query {
+// pods asks for the Pods on n, which takes none since closed; then for the budgets of those that shall leave, or came back, or, where none is
+// left, for the volumes.
+func pods(s snapshot.Snapshot, n *corev1.Node, closed time.Time) []snapshot.Query {
 	on := snapshot.Query{Kind: "Pod", Node: n.Name}
 	ask := []snapshot.Query{on}
 	if !s.Has(on) {
 		return ask
 	}
-	e := evictionOf(s, n, nil)
+	e := evictionOf(s, n, nil, closed)
 	for _, p := range slices.Concat(e.untried, e.refused) {
 		ask = append(ask, snapshot.Query{Kind: "PodDisruptionBudget", Namespace: p.Pod.Namespace})
 	}
-	if len(ask) == 1 && len(e.leaving) == 0 && !machine.NodeUnreachable(n) {
+	for _, p := range e.back {
+		ask = append(ask, snapshot.Query{Kind: "PodDisruptionBudget", Namespace: p.Namespace})
+	}
+	if len(e.untried)+len(e.refused) == 0 && len(e.leaving) == 0 && !machine.NodeUnreachable(n) {
 		ask = append(ask, volumes(e.staying)...)
 	}
 	return ask

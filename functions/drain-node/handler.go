@@ -16,6 +16,7 @@ package drainnode
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -82,6 +83,7 @@ type drain struct {
 	n      *corev1.Node
 	others []*corev1.Node // of the same instance, which are emptied next
 	later  bool           // n is one of those: the drain has begun
+	back   []string       // Pods that came back to Nodes that are emptied
 }
 
 // step: skip or wait for hooks, take the slot, cordon, evict, see everything go (B28–B34, RELIABILITY 2e).
@@ -135,6 +137,22 @@ func closed(n *corev1.Node) bool {
 	return n.Spec.Unschedulable && !lent
 }
 
+// closedSince returns since when m is drained and n takes no Pods, as far as both say so: the cluster writes on n when it saw the cordon. It is
+// the zero time before that.
+func closedSince(m *machine.Machine, n *corev1.Node) time.Time {
+	c := machine.FindCondition(m.Status.Conditions, machine.ConditionDrained)
+	if c == nil || c.Status == corev1.ConditionTrue || c.Reason == reasonQueued {
+		return time.Time{}
+	}
+	since := c.LastTransitionTime.Time
+	for _, t := range n.Spec.Taints {
+		if t.Key == corev1.TaintNodeUnschedulable && t.TimeAdded != nil && t.TimeAdded.After(since) {
+			since = t.TimeAdded.Time
+		}
+	}
+	return since
+}
+
 // cordon keeps new Pods off the Node, or takes over the cordon of a plan that does. What the API server has against that is told
 // of the Machine, which waits for it.
 func (d drain) cordon() []plan.Sequence {
@@ -156,7 +174,7 @@ func (d drain) uncordoned() string { return "node " + d.n.Name + " cannot be cor
 
 // evict empties the Node, sees the volumes go, then does the same with the others of the instance.
 func (d drain) evict(claimed *bool) []plan.Sequence {
-	e := evictionOf(d.Snapshot, d.n, nil)
+	e := evictionOf(d.Snapshot, d.n, nil, closedSince(d.m, d.n))
 	var begins []plan.Note
 	if e.vain() { // the first eviction that comes to something tells it
 		begins = d.proceeds()
@@ -187,6 +205,9 @@ func (d drain) evict(claimed *bool) []plan.Sequence {
 	if !besideRead(d.Snapshot, d.m, d.n) { // the scan ends it
 		return d.shown("other nodes of its instance are looked for")
 	}
+	for _, p := range e.back {
+		d.back = append(d.back, p.Namespace+"/"+p.Name)
+	}
 	if len(d.others) > 0 {
 		d.n, d.others, d.later = d.others[0], d.others[1:], true
 		return d.empty(claimed)
@@ -194,6 +215,9 @@ func (d drain) evict(claimed *bool) []plan.Sequence {
 	linked := d.n.UID
 	if ref := d.m.Status.NodeRef; ref != nil {
 		linked = ref.UID
+	}
+	if len(d.back) > 0 {
+		begins = append(begins, plan.Warning(d.m, "DrainLeavesPods", "pods "+plan.Few(d.back, fewPods)+" tolerate the cordon, came back and go with the node").From(source))
 	}
 	return d.set(machine.NodeDrained(linked), append(begins,
 		d.note("Deleted", fmt.Sprintf("Node %q drained", d.n.Name)), d.note("DrainSucceeded", "Node drain succeeded")))

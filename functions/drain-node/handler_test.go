@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,7 +88,7 @@ func TestEveryPodHasItsTurn(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range 100 {
 		s.Invocation = fmt.Sprint(i)
-		turn := evictionOf(s, n, nil).now()
+		turn := evictionOf(s, n, nil, time.Time{}).now()
 		if len(turn) != maxEvictions {
 			t.Fatalf("%d pods in one invocation, want %d", len(turn), maxEvictions)
 		}
@@ -231,5 +232,42 @@ func TestPodThatLeavesWithoutATime(t *testing.T) {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	if got := (eviction{leaving: []*corev1.Pod{p}}).progress(); got != waitsForPods {
 		t.Errorf("it %q, want %q", got, waitsForPods)
+	}
+}
+
+// A Pod comes back to a Node that takes none: since its drain began, and its turn came, and since the cluster saw the cordon, which people
+// may have taken off in between (RELIABILITY 2e).
+func TestSinceWhenANodeTakesNoPods(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	waits := func(reason string) machine.Condition {
+		c := machine.False(machine.ConditionDrained, "Info", reason, "")
+		c.LastTransitionTime = metav1.NewTime(began)
+		return c
+	}
+	done := machine.True(machine.ConditionDrained, "Drained", "")
+	done.LastTransitionTime = metav1.NewTime(began)
+	for name, tt := range map[string]struct {
+		says  []machine.Condition
+		taint time.Time
+		want  time.Time
+	}{
+		"not begun":                     {nil, time.Time{}, time.Time{}},
+		"not begun, cordoned by people": {nil, began, time.Time{}},
+		"in the queue":                  {[]machine.Condition{waits(reasonQueued)}, began, time.Time{}},
+		"drained before":                {[]machine.Condition{done}, began, time.Time{}},
+		"begun":                         {[]machine.Condition{waits("Draining")}, time.Time{}, began},
+		"begun, cordoned before":        {[]machine.Condition{waits("Draining")}, began.Add(-time.Minute), began},
+		"begun, cordoned anew":          {[]machine.Condition{waits("Draining")}, began.Add(time.Minute), began.Add(time.Minute)},
+	} {
+		m, n := &machine.Machine{}, &corev1.Node{}
+		m.Status.Conditions = tt.says
+		n.Spec.Taints = []corev1.Taint{{Key: "another", TimeAdded: new(metav1.NewTime(began.Add(time.Hour)))}, {Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}
+		if !tt.taint.IsZero() {
+			n.Spec.Taints[1].TimeAdded = new(metav1.NewTime(tt.taint))
+		}
+		if got := closedSince(m, n); !got.Equal(tt.want) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
 	}
 }

@@ -50,8 +50,8 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	}
 	for _, n := range s.Nodes {
 		s.Apart(n, func() {
-			if _, ok := removalOf(s, n); ok {
-				ask = append(ask, pods(s, n)...)
+			if r, ok := removalOf(s, n); ok {
+				ask = append(ask, pods(s, n, r.At.Time)...)
 			}
 		})
 	}
@@ -62,7 +62,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 func emptying(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) []snapshot.Query {
 	ask := slotReads(s, m, n)
 	if closed(n) {
-		ask = append(ask, pods(s, n)...)
+		ask = append(ask, pods(s, n, closedSince(m, n))...)
 	}
 	return ask
 }

@@ -15,7 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
 
 // Annotations of Pods and Nodes that speak to the autoscaler (SPEC B.5).
@@ -49,6 +51,17 @@ func (sc *scan) remaining(n *corev1.Node) (pods []*corev1.Pod) {
 		}
 	}
 	return pods
+}
+
+// emptied reports whether nobody is on a Node any more who has to leave before it goes, but those that came back.
+func (sc *scan) emptied(r autoscaling.Removal, n *corev1.Node) bool {
+	return !slices.ContainsFunc(sc.remaining(n), func(p *corev1.Pod) bool { return !sc.cameBack(p, r) })
+}
+
+// cameBack reports whether a Pod came to a Node that is drained although that takes none, which it tolerates: to evict it would bring the next
+// one. For its Machine, once that is deleted, it is evicted as any other.
+func (sc *scan) cameBack(p *corev1.Pod, r autoscaling.Removal) bool {
+	return r.Drain && scheduling.CameThoughCordoned(p, r.At.Time, sc.Now)
 }
 
 // occupied reports whether Pods have to leave before a Node is empty.

@@ -63,7 +63,7 @@ func (sc *scan) continueRemovals() {
 		if stands && (r.Fresh || old && sc.wrote(n)) { // only now: its write may have taken any time, or have been lost
 			r.Fresh, r.At = false, *sc.now()
 		}
-		if stands && !sc.doubt && !sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 && !sc.delayed(*r, n) {
+		if stands && !sc.doubt && !sc.Now.Before(r.At.Add(settleTime)) && sc.emptied(*r, n) && !sc.delayed(*r, n) {
 			g := sc.byID[r.Group]
 			empty[g] = append(empty[g], *r)
 		}
@@ -199,7 +199,7 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 		if why := cmp.Or(sc.blocks(p), sc.twice(p)); why != "" {
 			return fmt.Sprintf("pod %s/%s cannot be moved: %s", p.Namespace, p.Name, why)
 		}
-		if !sc.Now.Before(r.At.Add(maxPodEviction)) {
+		if !sc.Now.Before(r.At.Add(maxPodEviction)) && !sc.cameBack(p, r) {
 			return fmt.Sprintf("pod %s/%s could not be evicted within %s", p.Namespace, p.Name, maxPodEviction)
 		}
 	}

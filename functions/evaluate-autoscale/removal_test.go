@@ -325,6 +325,24 @@ func TestPodDeletedForADayEndsTheDrain(t *testing.T) {
 	}
 }
 
+// A Pod that tolerates every taint comes back to the Node that it was evicted from, for there is most room: it holds no Node, and is evicted
+// once more for its Machine. One that must not be moved, and came as well, does (SPEC C63, C64).
+func TestPodThatComesBackHoldsNoNode(t *testing.T) {
+	t.Parallel()
+	for safe, want := range map[string]int32{"": 7, "false": 8} {
+		w := going(t, 0)
+		p := pod("default", "back", "a", resources("cpu", "500m"))
+		p.CreationTimestamp = metav1.NewTime(epoch.Add(-30 * time.Second))
+		p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		p.Annotations = map[string]string{safeAnnotation: safe}
+		w.must(t, w.Put(p))
+		w.once(t)
+		if got := w.replicas("s"); got[0] != want {
+			t.Errorf("with a Pod that came back and says %q: replicas %v, want %d", safe, got, want)
+		}
+	}
+}
+
 // A limit that cannot be read is told as such, to whoever looks at the Node and at the limit.
 func TestUnreadableBudgetIsTold(t *testing.T) {
 	t.Parallel()

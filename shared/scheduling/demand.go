@@ -188,7 +188,6 @@ func asksByName(p *corev1.Pod) bool {
 
 // admits returns why a Node is out of the question for the demand, whatever runs there; fine if it is not.
 func (d *demand) admits(n *corev1.Node) string {
-	unschedulable := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	if n.Spec.Unschedulable && !Tolerated(d.pod.Spec.Tolerations, unschedulable) {
 		return ReasonUnschedulable
 	}

@@ -168,4 +168,17 @@ var ends = []Guard{
 	{"own-instance-with-a-node-is-not-missing", "G5", provision + "misrecorded.go", `		if n := l.aliveOn(in); n != nil {`, `		if n := l.aliveOn(in); n != nil && false {`, "./functions/provision-machine -run=TestScenarios"},
 	{"time-that-nobody-takes-is-not-waited-for", "2e", drain + "evict.go", `		given = max(given, *g)
 `, ``, "./functions/drain-node -run=TestScenarios"},
+	{"who-comes-back-is-not-evicted-for-ever", "2e", drain + "evict.go", `s.Now) && len(budgetsOf(s, pod, true)) == 0:`, `s.Now) && false:`, "./functions/drain-node -run=TestScenarios"},
+	{"budget-of-who-came-back", "2e", drain + "evict.go", `s.Now) && len(budgetsOf(s, pod, true)) == 0:`, `s.Now):`, "./functions/drain-node -run=TestScenarios"},
+	{"budgets-of-who-came-back-are-read", "2e", drain + "evict.go", `	for _, p := range e.back {
+		ask = append(ask, snapshot.Query{Kind: "PodDisruptionBudget", Namespace: p.Namespace})
+	}
+`, ``, "./test/sim -run=TestDrainEndsThough"},
+	{"who-came-before-the-turn-did-not-come-back", "2e", drain + "handler.go", `c.Status == corev1.ConditionTrue || c.Reason == reasonQueued {
+		return time.Time{}`, `c.Status == corev1.ConditionTrue {
+		return time.Time{}`, "./functions/drain-node -run=TestSinceWhen"},
+	{"who-came-before-the-cordon-did-not-come-back", "2e", drain + "handler.go", `t.TimeAdded.After(since) {`, `false {`, "./functions/drain-node -run=TestSinceWhen"},
+	{"who-tolerates-no-cordon-is-evicted", "2e", "shared/scheduling/back.go", ` && Tolerated(p.Spec.Tolerations, unschedulable)`, ` && unschedulable.Key != ""`, "./shared/scheduling -run=TestWhoCame"},
+	{"who-was-made-before-the-cordon-is-evicted", "2e", "shared/scheduling/back.go", `made.After(since) && `, ``, "./shared/scheduling -run=TestWhoCame"},
+	{"who-was-made-by-a-clock-ahead-is-evicted", "G7", "shared/scheduling/back.go", ` && !machine.TooFar(made, now, 0)`, ` && machine.Skew > 0`, "./shared/scheduling -run=TestWhoCame"},
 }

@@ -42,10 +42,10 @@ var scalings = []Guard{
 	{"bounds-of-its-namespace", "2d", autoscale + "machineautoscaler.go", ` && set.Namespace == machine.Namespace`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"scaling-times-from-the-future-are-over", "G7", autoscale + "scan.go", `state: bounded(state, s.Now),`, `state: bounded(state, s.Now.AddDate(99, 0, 0)),`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"unmade-goes-by-its-name", "2d", autoscale + "lost.go", `append(victims, unmade[:min(never, len(unmade))]...)`, `append(victims, unmade[:0]...)`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"pods-again-after-the-taint", "2d", autoscale + "removal.go", `!sc.Now.Before(r.At.Add(settleTime)) && len(sc.remaining(n)) == 0 && `, `len(sc.remaining(n)) == 0 && `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"pods-again-after-the-taint", "2d", autoscale + "removal.go", `!sc.Now.Before(r.At.Add(settleTime)) && sc.emptied(*r, n) && `, `sc.emptied(*r, n) && `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"taint-is-seen-before-it-is-old", "2d", autoscale + "removal.go", `			r.Fresh, r.At = false, *sc.now()`, `			r.Fresh = false`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"taint-written-now-is-not-old", "2d", autoscale + "removal.go", `old && sc.wrote(n)`, `old && false`, "./functions/evaluate-autoscale -run=TestScenarios|TestTaint"},
-	{"empty-before-it-goes", "2d", autoscale + "removal.go", ` && len(sc.remaining(n)) == 0 && !sc`, ` && !sc`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"empty-before-it-goes", "2d", autoscale + "removal.go", ` && sc.emptied(*r, n) && !sc`, ` && !sc`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"minimum-at-the-commit", "2d", autoscale + "removal.go", `	sc.giveBackKept()
 `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"minimum-waits-for-the-choice", "2d", autoscale + "removal.go", `	return before >= g.target-g.min && !sc.undecided(g)`, `	return before >= g.target-g.min`, "./functions/evaluate-autoscale -run=TestScenarios"},
@@ -178,4 +178,5 @@ var scalings = []Guard{
 	{"who-is-kept-out-is-not-let-down", "2d", autoscale + "useless.go", ` || sc.placement.KeptOut(i, g.template) {`, ` {`, "./functions/evaluate-autoscale -run=TestNodeThatAnotherPodTook"},
 	{"pod-that-takes-a-day-holds-no-place", "2d", autoscale + "scaledown.go", `why := outlasts(p, sc.Now, sc.settings.MaxPodGracePeriod); why != "" {`, `why := outlasts(p, sc.Now, sc.settings.MaxPodGracePeriod); false {`, "./functions/evaluate-autoscale -run=TestPodThatTakesADay"},
 	{"pod-that-takes-a-day-ends-the-drain", "2d", autoscale + "removal.go", `why := outlasts(p, r.At.Time, time.Duration(r.MaxGrace)*time.Second); why != "" {`, `why := outlasts(p, r.At.Time, time.Duration(r.MaxGrace)*time.Second); false {`, "./functions/evaluate-autoscale -run=TestPodDeletedForADay"},
+	{"who-comes-back-holds-no-node", "2d", autoscale + "blocking.go", `return r.Drain && scheduling`, `return false && scheduling`, "./functions/evaluate-autoscale -run=TestPodThatComesBack"},
 }

@@ -4,9 +4,12 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	drainnode "github.com/machine-functions/machine-functions/functions/drain-node"
@@ -132,4 +135,63 @@ func TestEveryNodeOfTheInstanceIsDrained(t *testing.T) {
 		return
 	}
 	t.Error("the drain does not end")
+}
+
+// A Pod that tolerates the cordon comes back each time that it is evicted: the drain ends all the same, once its disruption budget allows
+// that it goes with the Node (RELIABILITY 2e, R-S8, R-L2).
+func TestDrainEndsThoughAPodComesBack(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(drainnode.Function)
+	fullNode(t, w, 1, 3600) // a Pod that takes an hour to end
+	made, grace := 0, int64(0)
+	comes := func() {
+		if slices.ContainsFunc(memory.List[*corev1.Pod](w.API), func(p *corev1.Pod) bool { return len(p.Spec.Tolerations) > 0 }) {
+			return
+		}
+		made++
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("operator-%d", made), Namespace: "default", Labels: map[string]string{"app": "operator"}},
+			Spec:       corev1.PodSpec{NodeName: "node-a", TerminationGracePeriodSeconds: &grace, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}},
+			Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+		}
+		if err := w.API.Put(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	budget := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "operator", Namespace: "default"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "operator"}}},
+		Status:     policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 100},
+	}
+	allow := func(n int32) {
+		budget.Status.DisruptionsAllowed = n
+		if err := w.API.Put(budget); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allow(100)
+	drained := func() bool {
+		return machine.Drained(memory.Get[*machine.Machine](w.API, machine.Namespace, "worker-a"))
+	}
+	look := func(scans int) {
+		for range scans {
+			comes()
+			if _, err := w.Runner(drainnode.Function).Handle(t.Context(), snapshot.Request{Kind: "Machine", Namespace: machine.Namespace, Name: "worker-a"}); err != nil {
+				t.Fatal(err)
+			}
+			w.Pass(10 * time.Second)
+		}
+	}
+	look(5)
+	allow(0)
+	if err := w.API.Remove("Pod", "default", "web-000", memory.Force); err != nil {
+		t.Fatal(err)
+	}
+	if look(5); drained() {
+		t.Error("drained although its budget allows no disruption")
+	}
+	allow(1)
+	if look(5); !drained() || made > 3 {
+		t.Errorf("drained: %v, of %d Pods", drained(), made)
+	}
 }
