@@ -128,6 +128,22 @@ func dying(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates) m
 	return all
 }
 
+// coming returns the Machines without a Node that are of no group: of a set that nobody resizes, or not now, or of none.
+func coming(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates, groups []*group) (all []*machine.Machine) {
+	resized := map[*machine.Machine]bool{}
+	for _, g := range groups {
+		for i := range g.members {
+			resized[g.members[i].machine] = true
+		}
+	}
+	for _, m := range s.Machines {
+		if !resized[m] && m.DeletionTimestamp == nil && len(found[m].Nodes) == 0 {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
 // count adds up what the group has. Whoever leaves is counted nowhere: neither in the target nor here.
 func (sc *scan) count(g *group) {
 	for _, m := range g.members {

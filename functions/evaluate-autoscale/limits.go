@@ -11,8 +11,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
 
@@ -68,7 +70,7 @@ func added(n, times, each int64) int64 {
 	return n + times*each
 }
 
-// total is the size of the cluster: of all its Nodes, whoever made them, with those that are wanted and not there: late
+// total is the size of the cluster: of all its Nodes, whoever made them, with those that are wanted and not there, by whomever: late
 // or failed ones too, which may still come or be replaced (SPEC C7, S43, R-S4).
 func (sc *scan) total() (sum size) {
 	for _, n := range sc.Nodes {
@@ -81,7 +83,22 @@ func (sc *scan) total() (sum size) {
 		}
 		sum = sum.plus(one, int64(max(0, g.target-g.ready-g.unready-g.starting)))
 	}
+	for _, m := range sc.coming {
+		sum = sum.plus(sc.sizeComing(m), 1)
+	}
 	return sum
+}
+
+// sizeComing is the size of the Node that a Machine of no group will be, as far as its set says that.
+func (sc *scan) sizeComing(m *machine.Machine) size {
+	owner := metav1.GetControllerOfNoCopy(m)
+	for _, set := range sc.MachineSets {
+		if owner != nil && set.UID == owner.UID && set.Namespace == m.Namespace {
+			list, _ := scheduling.Capacity(set.Annotations)
+			return sc.sizeOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: set.Spec.Template.Spec.Labels}, Status: corev1.NodeStatus{Capacity: list}})
+		}
+	}
+	return size{nodes: 1}
 }
 
 // staying is the size of the Nodes that are not about to go: what scale-down may take from.

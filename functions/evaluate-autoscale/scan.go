@@ -43,6 +43,7 @@ type scan struct {
 	named    map[types.UID]bool    // Machines that their sets name to go
 	gpus     scheduling.GPUs
 	dying    map[*corev1.Node]bool // its Machine, of whatever set, is on its way out
+	coming   []*machine.Machine    // of no group, without a Node
 	guards   map[string]*guards    // disruption budgets by namespace
 
 	readyNodes int64
@@ -119,6 +120,7 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 	for _, m := range s.Machines {
 		sc.machines[m.UID] = m
 	}
+	sc.coming = coming(s, found, sc.groups)
 	sc.index()
 	sc.readOptions()
 	sc.countNodes()

@@ -187,6 +187,21 @@ var controls = []control{
 	{"^R-S10: .* disrupts .* of the control plane", sim.Healing, nil, of(repair, forgetsInTime), checked, plagued, nil},
 	// of two MachineAutoscalers of one set
 	{"^B87: .* gives the set of", sim.Scaling, nil, of(autoscale, forgetsOwners), rivals, story, sim.Uncheck{}},
+	// of two sets between which the autoscaler chooses
+	{"^R-S4: .* nodes are allowed", sim.Scaling, nil, of(autoscale, countsFirst), twoSmall, loaded, nil},
+	{"^R-S4: .* are enough for the pods$", sim.Scaling, nil, of(autoscale, growsSecond), two, loaded, nil},
+	{"^R-S4: .* are enough for the pods$", sim.Scaling, nil, of(autoscale, seesNoneCome), two, loaded, nil},
+	{"^R-S4: .* replicas, at most", sim.Scaling, nil, of(autoscale, growsSecondFar), two, loaded, nil},
+	{"^R-S4: .* ordinals of the neighbor, at most", sim.Scaling, nil, of(scale, oneMore), two, loaded, nil},
+	{"^R-S4: .* were made of the neighbor", sim.Scaling, nil, of(scale, takesForDeleted), two, story, nil},
+	{"^R-S4: .* the neighbor has", sim.Scaling, nil, of(scale, generous), two, loaded, nil},
+	{"^R-S5: .* less with .* victims", sim.Scaling, nil, of(autoscale, secondWithoutVictims), two, story, nil},
+	{"^R-S5: .* retires ordinal .* of the neighbor", sim.Scaling, nil, of(scale, secondOvershoots), two, story, nil},
+	{"^R-S5: .* instead of the victim", sim.Scaling, nil, of(scale, unmarked), two, loaded, nil},
+	{"^R-S6: .* deletes .* of the neighbor", sim.Scaling, nil, of(scale, mistakesOrdinals), two, loaded, nil},
+	{"^R-L1: .* replicas of .* in the end", sim.Scaling, nil, of(autoscale, neverShrinks), two, story, nil},
+	{"^R-L1: .*pod .* waits", sim.Scaling, nil, of(autoscale, overlooksSecond), two, loaded, nil},
+	{"^R-L3: nobody scales", sim.Scaling, nil, of(autoscale, seldom), two, loaded, nil},
 	// of a second namespace
 	{"^R-S4: .* the neighbor has", sim.Machines, nil, of(scale, sizesByName), apart, story, nil},
 	{"^R-S6: .* deletes .* of the neighbor", sim.Healing, nil, of(repair, checksByName), apart, swarm, nil},
@@ -270,7 +285,7 @@ func TestEveryCheckHasAControl(t *testing.T) {
 			t.Fatal(err)
 		}
 		checks := violated.FindAllStringSubmatch(string(text), -1)
-		if strings.HasSuffix(file, "settle.go") || strings.HasSuffix(file, "removals.go") {
+		if strings.HasSuffix(file, "settle.go") || strings.HasSuffix(file, "scaled.go") || strings.HasSuffix(file, "removals.go") {
 			checks = append(checks, found.FindAllStringSubmatch(string(text), -1)...)
 		}
 		for _, c := range checks {

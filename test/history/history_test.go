@@ -40,6 +40,7 @@ const (
 	emptied      // lists lack most of what there is
 	ailing       // there is much, and it falls ill
 	plagued      // the same, while often there is no room for others
+	loaded       // Pods come and go
 	story        // nothing special: people scale up, delete a Machine, scale down
 )
 
@@ -121,6 +122,8 @@ func (c class) run(config sim.Config, seed uint64) error {
 		strategy = sim.NewAils(seed)
 	case plagued:
 		strategy = sim.Plagues{Ails: sim.NewAils(seed)}
+	case loaded:
+		strategy = sim.Loads{Swarm: sim.NewSwarm(seed)}
 	case emptied:
 		strategy = sim.Shorts{Swarm: sim.NewSwarm(seed)}
 	case swarm:

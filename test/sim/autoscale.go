@@ -4,6 +4,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,6 +32,9 @@ func (c *Config) mostNodes() int {
 	if c.Nodes > 0 {
 		return c.Nodes
 	}
+	if c.Scaled {
+		return numMasters + mostReplicas + mostBeside
+	}
 	return numMasters + mostReplicas + c.Neighbor // which the bounds of the set alone hold
 }
 
@@ -54,7 +58,7 @@ func (p *Play) autoscaling() []plan.Object {
 	case p.Volumes:
 		p.pods = 3
 	}
-	all := []plan.Object{p.settings(), autoscalerOf(setName, setName, mostReplicas), rs, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workload}}}
+	all := append(p.scaledUp(), p.settings(), autoscalerOf(setName, setName, mostReplicas), rs, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workload}})
 	if p.Rivals {
 		all = append(all, autoscalerOf(rivals[1].name, setName, rivals[1].most))
 	}
@@ -70,7 +74,13 @@ func (p *Play) settings() *autoscaling.ClusterAutoscaler {
 	short := "20s"
 	ca.Spec.ResourceLimits = &autoscaling.ResourceLimits{MaxNodesTotal: new(int32(p.mostNodes()))}
 	ca.Spec.ScaleDown = &autoscaling.ScaleDown{Enabled: true, DelayAfterAdd: &short, DelayAfterDelete: &short, DelayAfterFailure: &short, UnneededTime: &short}
+	p.choose(&ca.Spec)
 	return ca
+}
+
+// spoiltSettings reports whether they are such as nobody can follow.
+func spoiltSettings(ca *autoscaling.ClusterAutoscaler) bool {
+	return slices.Contains(ca.Spec.Expanders, spoiltExpander)
 }
 
 // editSettings deletes the autoscaler's settings, or makes them such as nobody can follow; then whoever did takes it back.
@@ -80,12 +90,12 @@ func (p *Play) editSettings(spoil bool) {
 	case ca == nil:
 		p.tracef("people make the autoscaler's settings anew")
 		p.put(p.settings())
-	case len(ca.Spec.Expanders) > 0:
+	case spoiltSettings(ca):
 		p.tracef("people mend the autoscaler's settings")
-		p.change(ca, func(o *autoscaling.ClusterAutoscaler) { o.Spec.Expanders = nil })
+		p.change(ca, func(o *autoscaling.ClusterAutoscaler) { p.choose(&o.Spec) })
 	case spoil:
 		p.tracef("people spoil the autoscaler's settings")
-		p.change(ca, func(o *autoscaling.ClusterAutoscaler) { o.Spec.Expanders = []autoscaling.Expander{"?"} })
+		p.change(ca, func(o *autoscaling.ClusterAutoscaler) { o.Spec.Expanders = []autoscaling.Expander{spoiltExpander} })
 	default:
 		p.tracef("people delete the autoscaler's settings")
 		p.remove("ClusterAutoscaler", "", autoscaling.Name)

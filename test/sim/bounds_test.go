@@ -81,3 +81,15 @@ func TestSwarmOfVolumes(t *testing.T) { //nolint:paralleltest // it uses all cor
 		return Config{Level: Scaling, Steps: steps(seed), Volumes: true}, &Script{Strategy: Empties{NewSwarm(seed)}}
 	})
 }
+
+// Each of two sets has a MachineAutoscaler, and both share maxNodesTotal, which every other time is less than their bounds: the autoscaler
+// chooses which one grows, and which one shrinks (R-S4, R-S5).
+func TestSwarmOfTwoSets(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, two sets", 60, 0.1, func(seed uint64) (Config, *Script) {
+		c := Config{Level: Scaling, Steps: steps(seed), Neighbor: 1 + int(seed%2), Scaled: true}
+		if seed%2 == 0 {
+			c.Nodes = numMasters + 2 + int(seed/2%3)
+		}
+		return c, &Script{Strategy: Loads{NewSwarm(seed)}}
+	})
+}

@@ -96,6 +96,7 @@ type proc struct {
 	looked  time.Time          // by the cloud's clock: when the cloud last told it what there is
 
 	set      *machine.MachineSet // as it last read it
+	beside   *machine.MachineSet // the second one, likewise
 	rebuilds int                 // of its ledger before that
 
 	deadline, methodBegan time.Time // of the driver's method that is being carried out, if it is of hosts
@@ -191,6 +192,7 @@ func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapsh
 			if p := c.q.play; q.Name == "" || q.Name != p.secondSet() || q.Namespace != p.secondSpace() {
 				c.q.set, c.q.rebuilds = seen.MachineSet(machine.Namespace, setName), p.rebuilds
 			}
+			c.q.beside = seen.MachineSet(c.q.play.secondSpace(), c.q.play.secondSet())
 		default:
 		}
 		c.q.play.replaced()

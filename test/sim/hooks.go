@@ -173,3 +173,14 @@ func (s Plagues) Pick(p *Play, k Kind, n int) int {
 	}
 	return s.Ails.Pick(p, k, n)
 }
+
+// Loads is a swarm in which of four things that people do one is to want more Pods or fewer.
+type Loads struct{ *Swarm }
+
+// Pick implements [Strategy].
+func (s Loads) Pick(p *Play, k Kind, n int) int {
+	if k == KindUser && s.rng.IntN(4) == 0 {
+		return userLoad
+	}
+	return s.Swarm.Pick(p, k, n)
+}

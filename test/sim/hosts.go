@@ -63,9 +63,9 @@ const (
 // enoughHosts are as many as all Machines that people may want can have.
 func (p *Play) enoughHosts() int {
 	if p.Masters {
-		return numHosts + numMasters + p.Neighbor
+		return numHosts + numMasters + p.mostBeside()
 	}
-	return numHosts + p.Neighbor
+	return numHosts + p.mostBeside()
 }
 
 func (p *Play) stockUp(n int, takes, cleans time.Duration) {

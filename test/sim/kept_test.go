@@ -335,6 +335,12 @@ var kept = []keptSchedule{
 		by:    []string{`attempt 1 made a step\)  fails`, `restored from a backup`, `claim attempt 2`, `restored from a backup`, `instance i-000005`, `the cloud loses instance i-000005`, `Failed is final`},
 		guard: "instance-is-of-its-attempt",
 	},
+	{
+		was: "R-S4: a set was handed to another API while its instance was on its way: the Node that it became counted toward maxNodesTotal only once it was there",
+		of:  Config{Level: Scaling, Steps: 500, Neighbor: 1, Scaled: true, Nodes: 6}, vector: "000000020000000200000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000041603060104040400",
+		by:    []string{`the say over the set to ClusterAPI`, `people want 4 pods`, `cloud create worker-j7t4r`, `machineset/worker-b \(1 → 2 replicas\)`, `node worker-j7t4r registers`},
+		guard: "machines-of-others-on-their-way-count",
+	},
 }
 
 func TestKeptSchedules(t *testing.T) {

@@ -182,7 +182,7 @@ func (p *Play) chapter() {
 	case p.story == 16 && ill:
 		p.illness(userSick)
 	case p.story == 16 && loads:
-		p.load(3)
+		p.load(p.many())
 	case p.story == 24 && loads:
 		p.load(1)
 	}

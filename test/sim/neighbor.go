@@ -19,16 +19,21 @@ import (
 // neighborName begins as the names of the first set's Machines do.
 const neighborName = setName + "-b"
 
-// neighbor is a second MachineSet, which people leave alone, whatever they do to the first: nothing scales it, no check selects it.
+// neighbor is a second MachineSet, which people leave alone, whatever they do to the first: no check selects it, and nothing scales it, but
+// the autoscaler where it is Scaled.
 type neighbor struct {
 	uid     types.UID
 	made    int                // Machines that were created for it
+	ordered int                // replicas that were ever asked for beside those that there were, and Machines that people had go
+	most    int                // replicas that it ever wanted
+	choice  int                // by what the autoscaler chooses between the sets
+	ever    map[int]bool       // ordinals that were active in some committed ledger
 	rebuilt bool               // its ledger was, and may have forgotten an ordinal
 	lost    map[types.UID]bool // its Machines whose instance the cloud lost, which nobody replaces
 }
 
 func (n neighbor) clone() neighbor {
-	n.lost = maps.Clone(n.lost)
+	n.lost, n.ever = maps.Clone(n.lost), maps.Clone(n.ever)
 	return n
 }
 
@@ -45,7 +50,7 @@ func (p *Play) neighborUp() {
 		set.Spec.Selector.MatchLabels = map[string]string{machine.LabelCluster: "sim"}
 	}
 	p.put(set)
-	p.beside = neighbor{uid: p.second().UID, lost: map[types.UID]bool{}}
+	p.beside = neighbor{uid: p.second().UID, lost: map[types.UID]bool{}, ever: map[int]bool{}, ordered: p.Neighbor, most: p.Neighbor}
 	p.tracef("beside it %s/%s wants %d", p.secondSpace(), p.secondSet(), p.Neighbor)
 }
 
@@ -68,9 +73,10 @@ func (p *Play) first() []*machine.Machine {
 }
 
 // bereaved reports whether a Machine is the neighbor's and has no instance that it could have: the cloud lost it, or it was missing for
-// long enough by a clock that jumped, or by storage that was restored, or it was Failed when it came. It stays as it is.
+// long enough by a clock that jumped, or by storage that was restored, or it was Failed when it came. It stays as it is, but where the set
+// is Scaled: there people replace it.
 func (p *Play) bereaved(m *machine.Machine) bool {
-	return p.neighbors(m) && (p.beside.lost[m.UID] || (p.reset || p.restored || p.Moves) && machine.Phase(m) == machine.PhaseFailed)
+	return p.neighbors(m) && !p.Scaled && (p.beside.lost[m.UID] || (p.reset || p.restored || p.Moves) && machine.Phase(m) == machine.PhaseFailed)
 }
 
 // ofBereaved reports the same of the Machine of a Node.
@@ -106,12 +112,12 @@ func (p *Play) watchNeighbor(q *proc, a plan.Action, old plan.Object) bool {
 		if !is || !p.neighbors(m) || a.Object.GetUID() != m.UID || p.moved(m) && p.Functions[q.fn].Name != "scale-machineset" {
 			return false
 		}
-		if !p.forgotten(m) {
+		if !p.forgotten(m) || p.Functions[q.fn].Name != "scale-machineset" {
 			p.violate("R-S6", "%s deletes %s of the neighbor", q, m.Name)
 		}
 		return true
 	case plan.Evict:
-		if m := p.neighborOn(memory.Get[*corev1.Node](p.API, "", a.Pod.Spec.NodeName)); m != nil && m.DeletionTimestamp == nil && !p.moved(m) {
+		if m := p.neighborOn(memory.Get[*corev1.Node](p.API, "", a.Pod.Spec.NodeName)); m != nil && m.DeletionTimestamp == nil && !p.moved(m) && !p.Scaled {
 			p.violate("R-S8", "%s evicts %s from the neighbor's Node %s", q, a.Pod.Name, a.Pod.Spec.NodeName)
 		}
 	case plan.UpdateStatus, plan.Approve, plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
@@ -135,6 +141,26 @@ func (p *Play) secondAt(l machine.Ledger, k int, m *machine.Machine) bool {
 		return a.UID == m.UID
 	}
 	return p.secondName(k) == m.Name
+}
+
+// secondOn returns who stands at an ordinal of the neighbor.
+func (p *Play) secondOn(l machine.Ledger, k int) (all []*machine.Machine) {
+	for _, m := range p.machines() {
+		if p.secondAt(l, k, m) {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// wasSecond reports whether an ordinal of m's name was ever active in the neighbor's ledger.
+func (p *Play) wasSecond(m *machine.Machine) bool {
+	for k := range p.beside.ever {
+		if p.secondName(k) == m.Name {
+			return true
+		}
+	}
+	return false
 }
 
 // moved reports whether people ever put a Machine into a set that it was not in, or may have, since its selector is of all.
@@ -165,10 +191,10 @@ func (p *Play) move() {
 }
 
 // forgotten reports whether the neighbor's ledger does not hold m: who rebuilt it had not seen m, or m was one too many after people moved
-// some.
+// some, or the autoscaler has it go.
 func (p *Play) forgotten(m *machine.Machine) bool {
 	l, err := ledgerOf(p.second())
-	return (p.beside.rebuilt || p.Moves) && err == nil && !slices.ContainsFunc(l.Active, func(k int) bool { return p.secondAt(l, k, m) })
+	return (p.beside.rebuilt || p.Moves || p.Scaled) && err == nil && !slices.ContainsFunc(l.Active, func(k int) bool { return p.secondAt(l, k, m) })
 }
 
 // secondName is what the neighbor's Machine of an ordinal is called.
@@ -178,18 +204,22 @@ func (p *Play) watchNeighborMade(q *proc, m *machine.Machine) {
 	l, err := ledgerOf(p.second())
 	there := 0
 	for _, o := range p.machines() {
-		if p.neighbors(o) {
+		if p.neighbors(o) && (o.DeletionTimestamp == nil || !p.Scaled) && !p.forgotten(o) {
 			there++
 		}
 	}
+	at := slices.IndexFunc(l.Active, func(k int) bool { return p.secondName(k) == m.Name })
+	if p.Scaled && at < 0 && err == nil && p.wasSecond(m) { // it came late, and goes again
+		return
+	}
 	p.beside.made++
-	switch at := slices.IndexFunc(l.Active, func(k int) bool { return p.secondName(k) == m.Name }); {
+	switch {
 	case p.Moves: // who comes late finds an ordinal that was given up for those that came
 	case err != nil || at < 0 && !p.beside.rebuilt:
 		p.violate("R-S4", "%s creates %s, which the neighbor's ledger does not hold", q, m.Name)
 	case p.restored || p.beside.rebuilt: // what storage, or a ledger, does not tell of is made anew, or was made
-	case p.beside.made > p.Neighbor, there > p.Neighbor:
-		p.violate("R-S4", "%s creates %s: %d were made of the neighbor, which wants %d", q, m.Name, p.beside.made, p.Neighbor)
+	case p.beside.made > p.beside.ordered, there > p.beside.most:
+		p.violate("R-S4", "%s creates %s: %d were made of the neighbor, which wants %d", q, m.Name, p.beside.made, p.beside.ordered)
 	}
 }
 
@@ -211,7 +241,7 @@ func (p *Play) watchNeighborUpdate(q *proc, old, now plan.Object) bool {
 	case *corev1.Node:
 		n, is := now.(*corev1.Node)
 		m := p.neighborOn(o)
-		if is && m != nil && m.DeletionTimestamp == nil && !p.moved(m) && (n.Spec.Unschedulable && !o.Spec.Unschedulable || len(n.Spec.Taints) > len(o.Spec.Taints)) {
+		if is && m != nil && m.DeletionTimestamp == nil && !p.moved(m) && !p.Scaled && (n.Spec.Unschedulable && !o.Spec.Unschedulable || len(n.Spec.Taints) > len(o.Spec.Taints)) {
 			p.violate("R-S11", "%s cordons or taints %s, the Node of %s of the neighbor", q, o.Name, m.Name)
 		}
 	}
@@ -262,12 +292,19 @@ func (p *Play) watchNeighborFlies(q *proc, h *machine.MachineHealthCheck) {
 
 // watchNeighborSet holds that its replicas are as people want them, that no ordinal of it retires, and that it has no more than those.
 func (p *Play) watchNeighborSet(q *proc, old, now *machine.MachineSet) {
-	if was, is := *old.Spec.Replicas, *now.Spec.Replicas; is != was {
+	was, is := *old.Spec.Replicas, *now.Spec.Replicas
+	switch {
+	case p.Scaled:
+		p.watchReplicas(q, old, now)
+	case is != was:
 		p.violate("R-S4", "%s changes the neighbor's replicas from %d to %d", q, was, is)
 	}
 	before, next, ok := p.committed(q, old, now)
 	if !ok {
 		return
+	}
+	for _, k := range next.Active {
+		p.beside.ever[k] = true
 	}
 	p.beside.rebuilt = p.beside.rebuilt || next.Rebuilt != "" && next.Rebuilt != before.Rebuilt && before.Next > 0
 	if next.Rebuilt != "" {
@@ -281,12 +318,18 @@ func (p *Play) watchNeighborSet(q *proc, old, now *machine.MachineSet) {
 			grown++
 		}
 	}
+	var chosen []*machine.Machine
 	for _, k := range before.Active {
-		if !next.Active.Has(k) && stay < p.Neighbor && p.staysAt(q, before, k) {
+		goes := !next.Active.Has(k) && p.staysAt(q, before, k)
+		if goes && p.Scaled {
+			chosen = append(chosen, p.secondOn(before, k)...)
+		}
+		if goes && stay < int(was) {
 			p.violate("R-S5", "%s retires ordinal %d of the neighbor", q, k)
 		}
 	}
-	if len(next.Active) > p.Neighbor && grown > 0 {
-		p.violate("R-S4", "%s: the neighbor has %d active ordinals, it wants %d", q, len(next.Active), p.Neighbor)
+	if len(next.Active) > int(was) && grown > 0 {
+		p.violate("R-S4", "%s: the neighbor has %d active ordinals, it wants %d", q, len(next.Active), was)
 	}
+	p.watchVictims(q, old, before, next, chosen)
 }

@@ -74,6 +74,19 @@ func ordinalIn(l machine.Ledger, m *machine.Machine) (int, bool) {
 }
 
 // nameAt is what the Machine of an ordinal is called: it follows from the set's UID.
+// ordinalOf returns the ordinal of a Machine in the ledger of the set that it is of.
+func (p *Play) ordinalOf(l machine.Ledger, m *machine.Machine) (int, bool) {
+	if l.SetUID != p.beside.uid || p.Neighbor == 0 {
+		return ordinalIn(l, m)
+	}
+	for k := range l.Next {
+		if p.secondAt(l, k, m) {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
 func nameAt(set types.UID, k int) string { return nameIn(setName, set, k) }
 
 func nameIn(name string, set types.UID, k int) string {

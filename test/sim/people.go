@@ -71,7 +71,11 @@ func (p *Play) does(what int) {
 		p.scale(int32(p.pick(KindWhich, 5)))
 	case userLoad:
 		if p.Level >= Scaling {
-			p.load(p.pick(KindWhich, mostReplicas+1))
+			n := mostReplicas + 1
+			if p.Scaled {
+				n += mostBeside
+			}
+			p.load(p.pick(KindWhich, n))
 		}
 	case userRestoreSet, userStripLedger, userRestoreAll:
 		p.tamper(what)
@@ -354,7 +358,7 @@ func (p *Play) relent() {
 	if p.Unchecks && p.check() == nil {
 		p.uncheck()
 	}
-	if ca := memory.Get[*autoscaling.ClusterAutoscaler](p.API, "", autoscaling.Name); p.Level >= Scaling && (ca == nil || len(ca.Spec.Expanders) > 0) {
+	if ca := memory.Get[*autoscaling.ClusterAutoscaler](p.API, "", autoscaling.Name); p.Level >= Scaling && (ca == nil || spoiltSettings(ca)) {
 		p.editSettings(false)
 	}
 	kept := false

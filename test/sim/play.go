@@ -98,6 +98,7 @@ type Config struct {
 	Early    bool                                      // people's hooks hold Machines before they are drained, not after it
 	Neighbor int                                       // Machines that a second set wants, which people leave alone; 0: there is none
 	Apart    bool                                      // the second set is in a namespace of its own, and has all names and labels of the first
+	Scaled   bool                                      // a MachineAutoscaler wants the second set too: the autoscaler chooses between the two
 	Broad    bool                                      // the second set's selector is of all Machines
 	Moves    bool                                      // people move Machines from one set to the other
 	Budget   int                                       // so many Machines may automation disrupt at once; 0: as many as without people's word

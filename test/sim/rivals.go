@@ -70,5 +70,8 @@ func mostOf(set *machine.MachineSet) int {
 	if err != nil {
 		return 0
 	}
+	if set.Name == neighborName {
+		return min(n, mostBeside)
+	}
 	return min(n, mostReplicas)
 }

@@ -229,6 +229,13 @@ func (p *Play) replaceLost() {
 	stormy := slices.ContainsFunc(memory.List[*machine.MachineHealthCheck](p.API), func(h *machine.MachineHealthCheck) bool {
 		return strings.Contains(h.Annotations[machine.AnnotationInFlight], `"storm"`)
 	})
+	for _, m := range p.machines() {
+		if p.Scaled && p.neighbors(m) && machine.Phase(m) == machine.PhaseFailed && m.DeletionTimestamp == nil {
+			p.beside.ordered++
+			p.tracef("people delete %s", m.Name)
+			p.remove("Machine", m.Namespace, m.Name)
+		}
+	}
 	for i, m := range p.first() {
 		if (stormy || p.spoilt && invalid(m)) && machine.Phase(m) == machine.PhaseFailed && m.DeletionTimestamp == nil {
 			p.deleteMachine(i)
@@ -258,8 +265,8 @@ func (p *Play) wrong() string {
 	if n != int(*set.Spec.Replicas) {
 		return fmt.Sprintf("R-L1: %d Machines, %d are wanted", n, *set.Spec.Replicas)
 	}
-	if beside != p.Neighbor {
-		return fmt.Sprintf("R-L1: %d Machines of the neighbor, which wants %d", beside, p.Neighbor)
+	if n := p.besideWants(); beside != n {
+		return fmt.Sprintf("R-L1: %d Machines of the neighbor, which wants %d", beside, n)
 	}
 	nodes := map[string]*corev1.Node{}
 	for _, n := range memory.List[*corev1.Node](p.API) {
@@ -350,6 +357,9 @@ func ours(n *corev1.Node) bool {
 func (p *Play) wrongLoad(set *machine.MachineSet) string {
 	if p.Level < Scaling || set == nil {
 		return ""
+	}
+	if p.Scaled {
+		return p.wrongLoads(set)
 	}
 	full := p.masters()+p.strays()+p.Neighbor+int(*set.Spec.Replicas) >= p.mostNodes() && p.pods > int(*set.Spec.Replicas)
 	full = full || p.Rivals && int(*set.Spec.Replicas) >= mostOf(set)

@@ -43,6 +43,7 @@ type watch struct {
 	drains         map[types.UID]bool       // Machines of the control plane whose Nodes were cordoned for it
 	plans          map[string]bool          // that changed the set's replicas
 	enough         map[string]int           // by plan: as many replicas as its maker could want
+	besides        map[string]int           // and as many as the other set had
 	rebuilt        map[int]bool             // invocations that rebuilt the ledger
 	rebuilds       int                      // of the ledger
 	doubts         map[doubt]bool           // what an invocation asked of a cloud and was not answered
@@ -90,7 +91,7 @@ func (w watch) clone() watch {
 	w.ever, w.retired, w.rebuilt = copied(w.ever), copied(w.retired), copied(w.rebuilt)
 	w.attempts, w.overAt, w.plans, w.drains, w.births = copied(w.attempts), copied(w.overAt), copied(w.plans), copied(w.drains), copied(w.births)
 	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
-	w.unanswered, w.flying, w.out, w.emptied, w.enough = copied(w.unanswered), copied(w.flying), copied(w.out), copied(w.emptied), copied(w.enough)
+	w.unanswered, w.flying, w.out, w.emptied, w.enough, w.besides = copied(w.unanswered), copied(w.flying), copied(w.out), copied(w.emptied), copied(w.enough), copied(w.besides)
 	w.detaches = copied(w.detaches)
 	w.hidden, w.beside, w.disrupted, w.downed = copied(w.hidden), w.beside.clone(), copied(w.disrupted), copied(w.downed)
 	return w

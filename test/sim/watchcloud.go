@@ -108,20 +108,38 @@ func (p *Play) watchCreated(q *proc, e cloud.Event) {
 		p.violate("R-S12", "%s makes %s although the cloud did not say that there is none", q, e.ID)
 	}
 	p.doubts[own] = true // whoever makes another one has to ask anew
-	if set := p.set(); set != nil && bounded && !p.tampered {
-		l, err := ledgerOf(set)
-		active := 0
-		for _, i := range p.instances() {
-			if o := p.owner(i.UID); o != nil && !i.Child && i.State != provider.StateDeleting && ownerOf(o) == set.UID {
-				if k, ok := ordinalIn(l, o); ok && err == nil && l.Active.Has(k) {
-					active++
-				}
+	if bounded && !p.tampered {
+		p.watchInstances()
+	}
+}
+
+// watchInstances holds that no more ordinals of a set have an instance than it ever wanted (R-S4).
+func (p *Play) watchInstances() {
+	if active := p.active(p.set()); active > p.most+p.added { // until all are adopted nobody is chosen to go
+		p.violate("R-S4", "%d instances of active ordinals, at most %d were ever wanted, and %d put in", active, p.most, p.added)
+	}
+	if !p.Scaled {
+		return
+	}
+	if active := p.active(p.second()); active > p.beside.most {
+		p.violate("R-S4", "%d instances of active ordinals of the neighbor, at most %d were ever wanted", active, p.beside.most)
+	}
+}
+
+// active counts the instances of active ordinals of a set.
+func (p *Play) active(set *machine.MachineSet) (n int) {
+	if set == nil {
+		return 0
+	}
+	l, err := ledgerOf(set)
+	for _, i := range p.instances() {
+		if o := p.owner(i.UID); o != nil && !i.Child && i.State != provider.StateDeleting && ownerOf(o) == set.UID {
+			if k, ok := p.ordinalOf(l, o); ok && err == nil && l.Active.Has(k) {
+				n++
 			}
 		}
-		if active > p.most+p.added { // until all are adopted nobody is chosen to go
-			p.violate("R-S4", "%d instances of active ordinals, at most %d were ever wanted, and %d put in", active, p.most, p.added)
-		}
 	}
+	return n
 }
 
 // outlived reports whether q's call was held up so long that its attempt ended before it, as was right: the Horizon had passed, and the

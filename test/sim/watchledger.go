@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"path"
 	"slices"
 	"time"
 
@@ -143,7 +144,7 @@ func (p *Play) watchVictims(q *proc, set *machine.MachineSet, before, next machi
 		return slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.Is(m) })
 	}
 	spared := func(m *machine.Machine) bool {
-		k, ok := ordinalIn(before, m)
+		k, ok := p.ordinalOf(before, m)
 		return ok && before.Active.Has(k) && next.Active.Has(k) && m.DeletionTimestamp == nil && ownerOf(m) == set.UID && victim(m)
 	}
 	other := slices.IndexFunc(chosen, func(m *machine.Machine) bool { return !victim(m) })
@@ -162,7 +163,7 @@ func (p *Play) absent(set *machine.MachineSet) (n int) {
 	}
 	n = int(*set.Spec.Replicas) - len(l.Active)
 	for _, m := range p.machines() {
-		k, ok := ordinalIn(l, m)
+		k, ok := p.ordinalOf(l, m)
 		if ok && l.Active.Has(k) && (m.DeletionTimestamp != nil || ownerOf(m) != set.UID) {
 			n++
 		}
@@ -175,22 +176,33 @@ func (p *Play) absent(set *machine.MachineSet) (n int) {
 // Failed (SPEC C49), or is awaited by a request that timed out (C47). For one that goes its set makes
 // another without being asked.
 func (p *Play) mostFor(q *proc) int {
-	timedOut := q.overdue || p.outwaited() // what it writes may close the request
 	n := max(q.pods, 1)
 	for _, m := range q.read {
-		var node *corev1.Node
-		if m.Status.NodeRef != nil {
-			node = p.node(q.nodes, m.Status.NodeRef.Name)
-		}
-		if m.DeletionTimestamp != nil || isMaster(m) || p.neighbors(m) {
-			continue
-		}
-		had := timedOut || machine.Phase(m) == machine.PhaseFailed || p.clock.Sub(m.CreationTimestamp.Time) >= 15*time.Minute
-		if node == nil && had || node != nil && !machine.NodeReady(node) {
+		if p.useless(q, m) {
 			n++
 		}
 	}
 	return n
+}
+
+// useless reports whether q read a Machine as one that serves nobody.
+func (p *Play) useless(q *proc, m *machine.Machine) bool {
+	if m.DeletionTimestamp != nil || isMaster(m) || p.neighbors(m) && !p.Scaled {
+		return false
+	}
+	if node := p.nodeOf(q, m); node != nil {
+		return !machine.NodeReady(node)
+	}
+	timedOut := q.overdue || p.outwaited() // what it writes may close the request
+	return timedOut || machine.Phase(m) == machine.PhaseFailed || p.clock.Sub(m.CreationTimestamp.Time) >= 15*time.Minute
+}
+
+// nodeOf is the Node of a Machine, as q read it.
+func (p *Play) nodeOf(q *proc, m *machine.Machine) *corev1.Node {
+	if m.Status.NodeRef == nil {
+		return nil
+	}
+	return p.node(q.nodes, m.Status.NodeRef.Name)
 }
 
 // watchPlans remembers of each change of replicas that goes on record what is enough by what its maker has read: who finds it there
@@ -204,12 +216,16 @@ func (p *Play) watchPlans(q *proc, o plan.Object) {
 	if err != nil {
 		return
 	}
-	for _, g := range s.Groups {
-		if r := g.Resize; r != nil && p.enough[r.Plan] == 0 {
-			p.enough[r.Plan] = p.mostFor(q)
+	for id, g := range s.Groups {
+		set := path.Base(id)
+		if r := g.Resize; r != nil && p.enough[planOf(set, r.Plan)] == 0 {
+			p.remember(q, planOf(set, r.Plan), s, set)
 		}
 	}
 }
+
+// planOf names what a plan changes of a set: one plan may be of two.
+func planOf(set, plan string) string { return set + "/" + plan }
 
 // watchReplicas holds what the autoscaler may do to a set (R-S4, R-S5, R-S17).
 func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
@@ -220,21 +236,25 @@ func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
 	if name := p.Functions[q.fn].Name; name != "evaluate-autoscale" {
 		p.violate("writers", "%s changes replicas", name)
 	}
-	p.wanted(int32(to))
-	id := now.Annotations[machine.AnnotationLastPlan]
+	if old.UID == p.beside.uid {
+		p.beside.grows(from, to)
+	} else {
+		p.wanted(int32(to))
+	}
+	id := planOf(now.Name, now.Annotations[machine.AnnotationLastPlan])
 	if p.plans[id] && !p.tampered {
 		p.violate("R-S17", "%s: plan %q returns", q, id)
 	}
 	p.plans[id] = true
 	victims, err := machine.Victims(now)
-	most := p.enough[id]
+	most, beside := p.enough[id], p.besides[id]
 	switch {
 	case to > from && to > mostOf(old):
 		p.violate("R-S4", "%s: %d replicas, at most %d are allowed", q, to, mostOf(old))
-	case to > from && p.masters()+to > p.mostNodes():
-		p.violate("R-S4", "%s: %d replicas and %d masters, at most %d nodes are allowed", q, to, p.masters(), p.mostNodes())
-	case to > from && to > most:
-		p.violate("R-S4", "%s: %d replicas where %d are enough for the pods", q, to, most)
+	case to > from && p.masters()+beside+to > p.mostNodes():
+		p.violate("R-S4", "%s: %d replicas and %d masters, at most %d nodes are allowed", q, beside+to, p.masters(), p.mostNodes())
+	case to > from && to > 1 && beside+to > most: // one is the minimum, whatever others have
+		p.violate("R-S4", "%s: %d replicas where %d are enough for the pods", q, beside+to, most)
 	case to < from && (err != nil || len(victims)+p.absent(old) < from-to):
 		p.violate("R-S5", "%s: %d less with %d victims", q, from-to, len(victims))
 	case to < 1:
