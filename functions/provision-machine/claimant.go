@@ -51,11 +51,22 @@ func (c *claims) to(providerID string, all []*machine.Machine) []*machine.Machin
 	return c.by[machine.InstanceOf(providerID)]
 }
 
-// passedOn reports whether n runs for another Machine by now, whose record proves it: a host that was freed has its id with whom it is
-// given to next, and its kubelet finds the Node that it had. Whose instance was lost, or is gone, had the host before.
+// passedOn reports whether n runs for another Machine by now, as that one's record proves, or the cloud says where a backup had no record
+// of it: a host that was freed has its id with whom it is given to next, and its kubelet finds the Node that it had. Whose instance was
+// lost, or is gone, had the host before.
 func (l life) passedOn(n *corev1.Node) bool {
 	return machine.NodeAlive(n, l.Now) && slices.ContainsFunc(l.Machines, func(o *machine.Machine) bool {
-		return o.UID != l.m.UID && machine.HasFinalizer(o) && machine.LostAt(o) == nil && machine.SameInstance(o, n) && readable(l.Snapshot, o).Made(o)
+		if o.UID == l.m.UID || !machine.HasFinalizer(o) || machine.LostAt(o) != nil {
+			return false
+		}
+		return machine.SameInstance(o, n) && readable(l.Snapshot, o).Made(o) || machine.ProviderID(o) == "" && l.shownAt(o, n)
+	})
+}
+
+// shownAt reports whether the cloud shows an instance that carries the tag of o where n runs.
+func (l life) shownAt(o *machine.Machine, n *corev1.Node) bool {
+	return slices.ContainsFunc(l.Clouds[o.UID].Found, func(in provider.Instance) bool {
+		return in.UID == o.UID && !in.Child && machine.SameID(in.ProviderID, n.Spec.ProviderID)
 	})
 }
 
