@@ -126,7 +126,31 @@ func (i *invocation) admissible(all []plan.Sequence) []plan.Sequence {
 		}
 		ok = append(ok, seq)
 	}
-	return ok
+	return alternating(ok)
+}
+
+// alternating lets accounts take turns among the places of the sequences that change instances: those of one that is silent take as
+// long as there is, and are many, so that whoever is behind them would need luck (R-L4). Of one account the order stays.
+func alternating(all []plan.Sequence) []plan.Sequence {
+	var places []int
+	var accounts []string // in the order in which they come
+	of := map[string][]plan.Sequence{}
+	for at, seq := range all {
+		if _, account, mutates := mutation(seq); mutates {
+			if len(of[account]) == 0 {
+				accounts = append(accounts, account)
+			}
+			places, of[account] = append(places, at), append(of[account], seq)
+		}
+	}
+	for turn := 0; len(places) > 0; turn++ {
+		for _, account := range accounts {
+			if turn < len(of[account]) {
+				all[places[0]], places = of[account][turn], places[1:]
+			}
+		}
+	}
+	return all
 }
 
 // target is what a sequence changes in a cloud: the instance of a Machine, or of several that it has the one with this id.

@@ -182,4 +182,5 @@ var ends = []Guard{
 	{"who-was-made-before-the-cordon-is-evicted", "2e", "shared/scheduling/back.go", `made.After(since) && `, ``, "./shared/scheduling -run=TestWhoCame"},
 	{"who-was-made-by-a-clock-ahead-is-evicted", "G7", "shared/scheduling/back.go", ` && !machine.TooFar(made, now, 0)`, ` && machine.Skew > 0`, "./shared/scheduling -run=TestWhoCame"},
 	{"next-of-its-host-is-who-the-cloud-shows", "2b.9", provision + "claimant.go", `machine.ProviderID(o) == "" && l.shownAt(o, n)`, `false`, ""},
+	{"accounts-take-turns", "2c", run + "apply.go", `	return alternating(ok)`, `	return ok`, "./shared/runner -run=TestAccountsTakeTurns"},
 }

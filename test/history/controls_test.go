@@ -223,6 +223,7 @@ var shownBy = map[string]string{
 var elsewhereHeld = map[string][]witness{
 	"R-L4": {
 		{"shared/runner/answered_test.go TestNobodyWaitsBehindThePoisoned", "others-first-each-time"},
+		{"shared/runner/alternating_test.go TestAccountsTakeTurns", "accounts-take-turns"},
 		{"shared/runner/turns_test.go TestInstancesThatNoListShowsAreAskedForInTurn", "longest-waiting-first"},
 	},
 	"R-L5": {{"shared/runner/answered_test.go TestEveryRequestIsAnswered", "time-for-a-request"}},
