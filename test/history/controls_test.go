@@ -200,7 +200,7 @@ var controls = []control{
 	{"^R-S5: .* instead of the victim", sim.Scaling, nil, of(scale, unmarked), two, loaded, nil},
 	{"^R-S6: .* deletes .* of the neighbor", sim.Scaling, nil, of(scale, mistakesOrdinals), two, loaded, nil},
 	{"^R-L1: .* replicas of .* in the end", sim.Scaling, nil, of(autoscale, neverShrinks), two, story, nil},
-	{"^R-L1: .*pod .* waits", sim.Scaling, nil, of(autoscale, idle), two, loaded, nil},
+	{"^R-L1: .*pod .* waits", sim.Scaling, nil, of(autoscale, overlooksSecond), two, loaded, nil},
 	{"^R-L3: nobody scales", sim.Scaling, nil, of(autoscale, seldom), two, loaded, nil},
 	// of a second namespace
 	{"^R-S4: .* the neighbor has", sim.Machines, nil, of(scale, sizesByName), apart, story, nil},

@@ -139,9 +139,9 @@ func (q *proc) readOf(set *machine.MachineSet) (all []*machine.Machine) {
 func (p *Play) wrongLoads(set *machine.MachineSet) string {
 	all, room := 0, p.mostNodes()-p.masters()-p.strays()
 	grown := true // both sets are
-	for _, s := range []*machine.MachineSet{set, p.second()} {
+	for i, s := range []*machine.MachineSet{set, p.second()} {
 		n, used := int(*s.Spec.Replicas), p.used(s)
-		if all += n; n < mostOf(s) {
+		if all += n; n < [...]int{mostReplicas, mostBeside}[i] {
 			grown = false
 		}
 		if n > max(1, used) {
