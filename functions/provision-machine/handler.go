@@ -3,7 +3,7 @@
 // Package provisionmachine gives every Machine its instance, and takes it away again before the Machine goes.
 //
 //	wakes on  Machine, MachineSet; scan
-//	reads     Machine, MachineSet, Node, Infrastructure, ConfigMap (machine-sweep-state), instances
+//	reads     Machine, MachineSet, Node, Infrastructure, Namespace (kube-system), ConfigMap (machine-sweep-state), instances
 //	writes    Machine (finalizer, intent, providerID, labels, status), MachineSet (capacity, replicas as hosts), Node (delete),
 //	          ConfigMap (machine-sweep-state); instances
 //

@@ -14,7 +14,10 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
-var infrastructure = snapshot.One("Infrastructure", "", machine.InfrastructureName)
+var (
+	infrastructure = snapshot.One("Infrastructure", "", machine.InfrastructureName)
+	system         = snapshot.One("Namespace", "", machine.NamespaceSystem)
+)
 
 // reads asks for the Machine, the ledger that allows it, then the cloud; settled Machines cost one list per account in
 // a scan and nothing when an event wakes us. Nodes are read when one has to go with its instance.
@@ -23,11 +26,11 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	ask := func(q ...snapshot.Query) { sc.Objects = append(sc.Objects, q...) }
 	switch {
 	case s.Request.Scan():
-		ask(snapshot.All("Machine"), snapshot.All("MachineSet"), infrastructure)
+		ask(snapshot.All("Machine"), snapshot.All("MachineSet"), infrastructure, system)
 	case s.Request.Is("MachineSet"):
-		ask(snapshot.One("MachineSet", s.Request.Namespace, s.Request.Name), infrastructure)
+		ask(snapshot.One("MachineSet", s.Request.Namespace, s.Request.Name), infrastructure, system)
 	case s.Request.Is("Machine"):
-		ask(snapshot.One("Machine", s.Request.Namespace, s.Request.Name), infrastructure)
+		ask(snapshot.One("Machine", s.Request.Namespace, s.Request.Name), infrastructure, system)
 	}
 	known := &claims{}
 	for _, m := range s.Machines {

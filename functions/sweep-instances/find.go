@@ -211,7 +211,7 @@ func (w sweep) held() (held map[string]bool, why string) {
 	}
 	listed := 0
 	for _, a := range w.Accounts {
-		listed += made(a.Instances)
+		listed += made(slices.DeleteFunc(slices.Clone(a.Instances), func(in provider.Instance) bool { return anothers(w.Snapshot, in) }))
 	}
 	held, latest := w.unconfirmed(keys)
 	if len(held) <= max(3, listed/10) {

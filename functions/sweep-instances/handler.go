@@ -3,7 +3,7 @@
 // Package sweepinstances removes instances, and Nodes, that no Machine owns: what lost answers and crashes left behind.
 //
 //	wakes on  sweep
-//	reads     ConfigMap (machine-sweep-state), Machine, Node, Infrastructure, instances
+//	reads     ConfigMap (machine-sweep-state), Machine, Node, Infrastructure, Namespace (kube-system), instances
 //	writes    ConfigMap (machine-sweep-state), Node (delete); instances (delete)
 //
 // It is slow to believe: an instance goes only if it had no owner in two sweeps that lie the cloud's Horizon apart, if
@@ -52,7 +52,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 		p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepFailed", err.Error()))
 		return p
 	}
-	p.Add(w.remember(), w.failures(), w.blindness(), w.insecure())
+	p.Add(w.remember(), w.failures(), w.blindness(), w.insecure(), w.neighbors())
 	held, why := w.held()
 	if why != "" {
 		p.Notes = append(p.Notes, plan.Warning(w.object(), "SweepHeld", why))
@@ -122,7 +122,8 @@ type sweep struct {
 	unclear bool                            // which ones Machines use: there may be more
 	owners  owners
 	finds   []find
-	spared  int // finds beside these that may be a Machine's in a namespace that is not served
+	others  []find // what would be among the finds, but carries another cluster's mark
+	spared  int    // finds beside these that may be a Machine's in a namespace that is not served
 	ghosts  []*corev1.Node
 	haunted bool // there are ghosts, or Nodes that are if no account that could not be listed shows their instance
 }
@@ -132,6 +133,8 @@ func sweepOf(s snapshot.Snapshot, stored machine.SweepState) sweep {
 	w := sweep{Snapshot: s, stored: stored, state: state, inUse: used(s, state), unclear: unclear(s), owners: ownersIn(s)}
 	w.known = known(s, w.inUse, state)
 	all := findsIn(s, w.owners)
+	w.others = slices.DeleteFunc(slices.Clone(all), func(f find) bool { return !anothers(s, f.in) })
+	all = slices.DeleteFunc(all, func(f find) bool { return anothers(s, f.in) })
 	w.finds = slices.DeleteFunc(slices.Clone(all), func(f find) bool { return w.veiled(f.account) })
 	w.spared = len(all) - len(w.finds)
 	ghosts := ghostsIn(s, w.known)

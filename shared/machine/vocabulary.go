@@ -151,6 +151,7 @@ const (
 	ConfigMapPriority  = "cluster-autoscaler-priority-expander"
 	ConfigMapPrices    = "cluster-autoscaler-prices"
 	InfrastructureName = "cluster"
+	NamespaceSystem    = "kube-system" // whose UID is the cluster's mark
 )
 
 // SchemeBareMetal begins the provider id of a host: baremetalhost:///namespace/name/uid (SPEC E34).

@@ -125,6 +125,7 @@ type Instance struct {
 	ID         string               `json:"id,omitempty"`         // the cloud's own id
 	ProviderID string               `json:"providerID,omitempty"` // what Node.spec.providerID will be
 	UID        types.UID            `json:"uid,omitempty"`        // the Machine UID in the instance's tag; empty if untagged
+	ClusterUID types.UID            `json:"clusterUID,omitempty"` // the mark of the cluster that made it; empty if it carries none
 	Sole       bool                 `json:"sole,omitempty"`       // nothing else can be in its place: it is its Machine's, whatever ids that has by now and wherever it runs
 	Token      string               `json:"token,omitempty"`
 	Name       string               `json:"name,omitempty"`
@@ -165,8 +166,12 @@ type InstanceType struct {
 
 // Account is what a driver is bound to.
 type Account struct {
-	Kind        string // of the providerSpec
-	ClusterID   string // tag of everything the driver makes (SPEC S79)
+	Kind      string // of the providerSpec
+	ClusterID string // tag of everything the driver makes (SPEC S79)
+	// ClusterUID is the mark of this one cluster, beside the id, which a copied configuration may give to another as well. What
+	// is made carries it, as far as the request of its attempt does: one that was begun without goes on without. Nothing is
+	// found, or removed, by it.
+	ClusterUID  types.UID
 	Region      string // or endpoint; as in the spec
 	Namespace   string // of the Machines, and of every Secret
 	Secret      string // name of the credentials Secret; empty if the cloud needs none

@@ -160,7 +160,7 @@ func unread(err error) provider.Code {
 
 // opened returns the account that was opened with this version of its credentials, or opens it.
 func (c *Clouds) opened(ctx context.Context, p provider.Provider, a provider.Account, version string) (account, error) {
-	key := strings.Join(append([]string{a.Key(), a.ClusterID}, a.VirtualIPs...), "|")
+	key := strings.Join(append([]string{a.Key(), a.ClusterID, string(a.ClusterUID)}, a.VirtualIPs...), "|")
 	c.mu.Lock()
 	o, idle := c.open[key], (*slot)(nil)
 	if o == nil {

@@ -5,7 +5,11 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -29,10 +33,14 @@ func (i *invocation) observe(ctx context.Context) (snapshot.Snapshot, error) {
 		}
 		if len(missing.Objects) > 0 {
 			began := time.Now()
-			seen, err := i.Cluster.Observe(ctx, s, missing.Objects)
+			asked, known := i.recall(missing.Objects)
+			seen, err := i.Cluster.Observe(ctx, s, asked)
 			if err != nil {
 				return s, err
 			}
+			seen.Add(known...)
+			seen = seen.Answered(missing.Objects...)
+			i.recognize(seen)
 			i.reading += time.Since(began)
 			if err := i.checkClock(seen.Now); err != nil {
 				return s, err
@@ -54,6 +62,28 @@ func (i *invocation) observe(ctx context.Context) (snapshot.Snapshot, error) {
 		return s, fmt.Errorf("%s still asks after %d readings: %+v", i.Function.Name, maxReads, rest)
 	}
 	return s, nil
+}
+
+// system is what tells the mark of the cluster (snapshot.ClusterUID).
+var system = snapshot.One("Namespace", "", machine.NamespaceSystem)
+
+// recall takes off queries, beside others, the one that this process has an answer to which never changes: the UID of a namespace
+// that is there as long as its cluster is.
+func (i *invocation) recall(queries []snapshot.Query) (asked []snapshot.Query, known []plan.Object) {
+	uid := i.system.Load()
+	at := slices.Index(queries, system)
+	if uid == nil || at < 0 || len(queries) == 1 {
+		return queries, nil
+	}
+	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: machine.NamespaceSystem, UID: *uid}}
+	return slices.Delete(slices.Clone(queries), at, at+1), []plan.Object{n}
+}
+
+// recognize remembers the mark of the cluster, once it was told.
+func (i *invocation) recognize(s snapshot.Snapshot) {
+	if i.mark = s.ClusterUID(); i.mark != "" {
+		i.system.Store(new(i.mark))
+	}
 }
 
 // checkClock refuses to decide by timers that mean nothing (RELIABILITY G7).

@@ -64,6 +64,7 @@ type Runner struct {
 	busy     chan struct{} // one for each invocation that does more than wait for the API server; nil: any number
 	told     once[plan.Note]
 	deleted  once[string]              // instances whose removal a cloud accepted
+	system   atomic.Pointer[types.UID] // of the namespace kube-system; nil: not read yet
 	scanned  atomic.Pointer[time.Time] // when the latest scan that carried out what it decided read last, by the API server's clock; nil: none did
 }
 
@@ -142,6 +143,7 @@ type invocation struct {
 	now        time.Time          // the API server's, when it was last asked
 	last       time.Time          // what it was in the scan before this one; zero if the process knows of none
 	reading    time.Duration      // that objects took in the observation at hand
+	mark       types.UID          // of the cluster (snapshot.ClusterUID), in the observation at hand
 	asked      []led              // in the observation at hand
 	before     []led              // in the one before
 	looked     time.Time          // ours, when the lookups at hand began

@@ -94,6 +94,7 @@ func (i *invocation) name(ctx context.Context, leads []lead) {
 			if by.virtualIPs != "" {
 				o.VirtualIPs = strings.Split(by.virtualIPs, "|")
 			}
+			o.ClusterUID = i.mark
 			return nil
 		})
 	}

@@ -246,6 +246,15 @@ func (s Snapshot) InfrastructureName() string {
 	return ""
 }
 
+// ClusterUID returns the mark of this one cluster, which no other has, whatever its id: the UID of its namespace kube-system. Empty
+// where that was not asked for.
+func (s Snapshot) ClusterUID() types.UID {
+	if n := find(s.Namespaces, "", machine.NamespaceSystem); n != nil {
+		return n.UID
+	}
+	return ""
+}
+
 // VirtualIPs returns the addresses that move between the cluster's Nodes, sorted, where the Infrastructure tells them, and
 // does not leave them to somebody's load balancer (SPEC E14).
 func (s Snapshot) VirtualIPs() []string {

@@ -45,6 +45,9 @@ func parse(line string) (Call, error) {
 
 // kept forgets a name that no right depends on.
 func (c Call) kept() Call {
+	if c.Resource == "namespaces" && c.Name == machine.NamespaceSystem {
+		return c
+	}
 	if c.Namespace != machine.Namespace && c.Namespace != elsewhere || !slices.Contains([]string{"configmaps", "secrets"}, c.Resource) || c.Verb == "create" || c.Verb == "list" {
 		c.Name = ""
 	}

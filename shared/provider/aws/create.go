@@ -51,7 +51,7 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 		return provider.Instance{}, err
 	}
 	if untagged(*made) { // what is new, or an answer that a token repeats, may lack them
-		made.Tags = d.tags(r, req.Spec)
+		made.Tags = d.tags(r, req)
 	}
 	if tagOf(*made, tagBalancers) == "" || tagOf(*made, tagJoined) != "" {
 		return d.launched(ctx, *made), nil

@@ -48,7 +48,7 @@ func (d *driver) allocate(ctx context.Context, r provider.Ref, req request) (str
 	if a := req.Spec.Placement.Host.DedicatedHost.DynamicHostAllocation; a != nil {
 		all = wanted(providerspec.AWS{Tags: a.Tags})
 	}
-	all[tagName], all[tagUID], all[d.tagCluster()] = r.Name, string(r.UID), owned
+	all = d.owning(all, r, req)
 	out, err := d.ec2.AllocateHosts(ctx, &ec2.AllocateHostsInput{
 		AvailabilityZone: optional(req.Zone), InstanceType: &req.Spec.InstanceType, Quantity: aws.Int32(1), AutoPlacement: types.AutoPlacementOff,
 		ClientToken:       aws.String(clientToken(r, req.Zone)),
@@ -129,7 +129,7 @@ func (d *driver) freeHosts(ctx context.Context) ([]provider.Instance, error) {
 		}
 		of := types.Instance{Tags: h.Tags}
 		all = append(all, provider.Instance{
-			ID: aws.ToString(h.HostId), UID: apitypes.UID(tagOf(of, tagUID)), Name: tagOf(of, tagName), State: provider.StateRunning,
+			ID: aws.ToString(h.HostId), UID: apitypes.UID(tagOf(of, tagUID)), ClusterUID: apitypes.UID(tagOf(of, tagMark)), Name: tagOf(of, tagName), State: provider.StateRunning,
 			CloudState: string(h.State), Zone: aws.ToString(h.AvailabilityZone), Region: d.account.Region, Created: aws.ToTime(h.AllocationTime), Child: true,
 		})
 	}

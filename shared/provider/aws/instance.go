@@ -199,7 +199,7 @@ func (d *driver) view(i types.Instance, suffixes []string) provider.Instance {
 		cloudState = string(i.State.Name)
 	}
 	in := provider.Instance{
-		ID: aws.ToString(i.InstanceId), ProviderID: providerID(i), UID: apitypes.UID(tagOf(i, tagUID)),
+		ID: aws.ToString(i.InstanceId), ProviderID: providerID(i), UID: apitypes.UID(tagOf(i, tagUID)), ClusterUID: apitypes.UID(tagOf(i, tagMark)),
 		Token: attemptOf(aws.ToString(i.ClientToken)), Name: tagOf(i, tagName), State: state(i), CloudState: cloudState,
 		Type: string(i.InstanceType), Region: d.account.Region, Zone: zoneOf(i), Addresses: addresses(i, suffixes),
 		Created: aws.ToTime(i.LaunchTime), Spot: i.InstanceLifecycle == types.InstanceLifecycleTypeSpot, Tags: map[string]string{},

@@ -27,12 +27,13 @@ type request struct {
 	Groups  []string         `json:"groups,omitempty"`
 	Root    string           `json:"root,omitempty"` // the image's root device
 	Version string           `json:"userDataVersion,omitempty"`
-	Host    string           `json:"-"` // that was allocated for the attempt
+	Mark    string           `json:"clusterUID,omitempty"` // an attempt that was begun without goes on so: a token counts for the same tags only
+	Host    string           `json:"-"`                    // that was allocated for the attempt
 }
 
 // resolve looks up everything that s selects by filters, and what only the cloud knows.
 func (d *driver) resolve(ctx context.Context, s providerspec.AWS) (request, error) {
-	req := request{Spec: s, Zone: s.Placement.AvailabilityZone}
+	req := request{Spec: s, Zone: s.Placement.AvailabilityZone, Mark: string(d.account.ClusterUID)}
 	if err := d.subnet(ctx, &req); err != nil {
 		return req, err
 	}

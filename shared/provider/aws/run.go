@@ -36,7 +36,7 @@ func attemptOf(token string) string {
 // run is the call that makes the instance: one, with its tags and its volumes'. The same for every call of an attempt.
 func (d *driver) run(r provider.Ref, req request, data []byte) *ec2.RunInstancesInput {
 	s := req.Spec
-	tags := d.tags(r, s)
+	tags := d.tags(r, req)
 	in := &ec2.RunInstancesInput{
 		ClientToken: aws.String(clientToken(r, req.Zone)), MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
 		ImageId: &s.AMI.ID, InstanceType: types.InstanceType(s.InstanceType), KeyName: optional(s.KeyName),

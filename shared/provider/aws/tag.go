@@ -21,6 +21,7 @@ import (
 const (
 	tagName      = "Name"
 	tagUID       = "machine-functions/machine-uid"
+	tagMark      = "machine-functions/cluster-uid"    // the one cluster's, whatever other has its id
 	tagBalancers = "machine-functions/load-balancers" // that the instance is to join, as type:name
 	tagJoined    = "machine-functions/joined"         // set once it has
 	tagCluster   = "kubernetes.io/cluster/"           // and the cluster's id
@@ -33,13 +34,21 @@ func (d *driver) tagCluster() string { return tagCluster + d.account.ClusterID }
 func (d *driver) ours() types.Filter { return has("tag:"+d.tagCluster(), owned) }
 
 // tags are those of a new instance, and of its volumes.
-func (d *driver) tags(r provider.Ref, s providerspec.AWS) []types.Tag {
-	all := wanted(s)
-	all[tagName], all[tagUID], all[d.tagCluster()] = r.Name, string(r.UID), owned
-	if b := balancers(s); b != "" {
+func (d *driver) tags(r provider.Ref, req request) []types.Tag {
+	all := d.owning(wanted(req.Spec), r, req)
+	if b := balancers(req.Spec); b != "" {
 		all[tagBalancers] = b
 	}
 	return pairs(all)
+}
+
+// owning adds to tags those that say whose a new thing is.
+func (d *driver) owning(all map[string]string, r provider.Ref, req request) map[string]string {
+	all[tagName], all[tagUID], all[d.tagCluster()] = r.Name, string(r.UID), owned
+	if req.Mark != "" {
+		all[tagMark] = req.Mark
+	}
+	return all
 }
 
 func pairs(all map[string]string) []types.Tag {

@@ -37,7 +37,7 @@ func newCloud(t *testing.T, h Harness) *cloud {
 	if h.Pace == 0 {
 		h.Pace = 100 * time.Millisecond
 	}
-	h.Account.ClusterID = "test-" + unique()
+	h.Account.ClusterID, h.Account.ClusterUID = "test-"+unique(), uuid.NewUUID()
 	return h.open(t, h.Account)
 }
 
@@ -60,7 +60,7 @@ func (h Harness) open(t *testing.T, a provider.Account) *cloud {
 func (c *cloud) other(t *testing.T) *cloud {
 	t.Helper()
 	a := c.Account
-	a.ClusterID = "test-" + unique()
+	a.ClusterID, a.ClusterUID = "test-"+unique(), uuid.NewUUID()
 	return c.open(t, a)
 }
 

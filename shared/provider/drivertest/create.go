@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/uuid"
+
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -20,6 +22,40 @@ var createTests = []test{
 		if i.State != provider.StatePending && i.State != provider.StateRunning {
 			t.Errorf("a new instance is %q", i.State)
 		}
+	}},
+	{"what is made carries the mark of its cluster", func(t *testing.T, c *cloud) {
+		r, mark := c.ref(), c.Account.ClusterUID
+		if first, err := c.Create(t.Context(), r, c.resolved); err == nil && first.State == provider.StateIncomplete {
+			for _, i := range c.list(t) { // what a step made, if it shows
+				if i.ClusterUID != mark {
+					t.Errorf("a step made %+v, want the mark %s", i, mark)
+				}
+			}
+		}
+		c.launch(t, r)
+		for what, all := range map[string][]provider.Instance{"found": c.find(t, r), "listed": c.list(t)} {
+			for _, i := range all {
+				if i.ClusterUID != mark {
+					t.Errorf("%s %+v, want the mark %s", what, i, mark)
+				}
+			}
+		}
+	}},
+	{"a mark of another cluster with the same id hides nothing", func(t *testing.T, c *cloud) {
+		r, a := c.ref(), c.Account
+		made, mark := c.launch(t, r), a.ClusterUID
+		a.ClusterUID = uuid.NewUUID()
+		d, err := c.Provider.Open(t.Context(), a)
+		if err != nil {
+			t.Fatalf("Open: %v", err)
+		}
+		c.eventually(t, "the other cluster lists it, with the mark that it carries", func() bool {
+			all, err := d.List(t.Context())
+			if err != nil {
+				t.Fatalf("List: %v", err)
+			}
+			return slices.ContainsFunc(all, func(i provider.Instance) bool { return i.ID == made.ID && i.ClusterUID == mark })
+		})
 	}},
 	{"create repeated makes nothing more", func(t *testing.T, c *cloud) {
 		c.needTokens(t)

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/provider/drivertest"
 	"github.com/machine-functions/machine-functions/shared/provider/memory"
@@ -24,6 +26,7 @@ type broken struct {
 	provider.Driver
 	cloud *memory.Cloud
 	wrong string
+	mark  types.UID
 }
 
 // wrongs are what is wrong, each with the test that must notice.
@@ -33,6 +36,8 @@ var wrongs = map[string]string{
 	"ignores tokens":            "create repeated makes nothing more",
 	"races":                     "create at the same time makes one instance",
 	"loses the tag":             "create makes an instance that carries the tags",
+	"forgets the mark":          "what is made carries the mark of its cluster",
+	"hides others' marks":       "a mark of another cluster with the same id hides nothing",
 	"hides the token":           "two attempts of a machine are told apart",
 	"calls all exhausted":       "create makes an instance that carries the tags",
 	"calls exhausted invalid":   "exhausted stock is said and heals",
@@ -102,8 +107,11 @@ func TestBroken(t *testing.T) {
 		}
 		p := cloud.Provider()
 		p.Open = func(ctx context.Context, a provider.Account) (provider.Driver, error) {
+			if wrong == "forgets the mark" {
+				a.ClusterUID = ""
+			}
 			d, err := cloud.Open(ctx, a)
-			b := &broken{d, cloud, wrong}
+			b := &broken{d, cloud, wrong, a.ClusterUID}
 			if wrong == "forgets without tokens" {
 				return untokened{b}, err
 			}
@@ -199,6 +207,8 @@ func (b *broken) List(ctx context.Context) ([]provider.Instance, error) {
 	switch {
 	case b.wrong == "lists every cluster" && err == nil:
 		return b.cloud.Instances(), nil
+	case b.wrong == "hides others' marks":
+		return slices.DeleteFunc(all, func(i provider.Instance) bool { return i.ClusterUID != b.mark }), err
 	case b.wrong == "lists one" && len(all) > 1:
 		return all[:1], err
 	case b.wrong == "hides what is nobody's":

@@ -51,7 +51,7 @@ func (d *driver) claim(ctx context.Context, r provider.Ref, s Spec) (Record, err
 			return Record{}, provider.Errorf(provider.Invalid, "name %q: %s", r.Name, wrong[0])
 		}
 		if o, err = (Record{
-			ID: id, Cluster: d.cluster, UID: r.UID, Token: r.Token, Name: r.Name, Spec: s, Address: address(id, ""), Created: time.Now(),
+			ID: id, Cluster: d.cluster, Mark: d.mark, UID: r.UID, Token: r.Token, Name: r.Name, Spec: s, Address: address(id, ""), Created: time.Now(),
 		}).object(); err == nil {
 			o, err = d.store.Create(ctx, o)
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -39,7 +40,7 @@ func Provider(store Store) provider.Provider {
 			if wrong := validation.IsValidLabelValue(a.ClusterID); a.ClusterID == "" || len(wrong) > 0 {
 				return nil, provider.Errorf(provider.Invalid, "cluster id %q cannot be a tag: %s", a.ClusterID, strings.Join(wrong, ", "))
 			}
-			return &driver{store: store, cluster: a.ClusterID, region: a.Region}, nil
+			return &driver{store: store, cluster: a.ClusterID, mark: a.ClusterUID, region: a.Region}, nil
 		},
 	}
 }
@@ -48,6 +49,7 @@ func Provider(store Store) provider.Provider {
 type driver struct {
 	store           Store
 	cluster, region string
+	mark            types.UID // goes into the one write that makes a record, so it is in no frozen request
 }
 
 var (

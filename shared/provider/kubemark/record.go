@@ -63,7 +63,8 @@ const (
 // written, so nobody has to be there when a timer ends.
 type Record struct {
 	ID      string
-	Cluster string // tag; empty if nobody of ours made it
+	Cluster string    // tag; empty if nobody of ours made it
+	Mark    types.UID // of the one cluster, whatever other has its id
 	UID     types.UID
 	Token   string
 	Name    string
@@ -84,7 +85,7 @@ type Record struct {
 // Load reads a record.
 func Load(o Object) (Record, error) {
 	r := Record{
-		ID: o.Name, Cluster: o.Data["cluster"], UID: types.UID(o.Data["uid"]), Token: o.Data["token"], Name: o.Data["name"],
+		ID: o.Name, Cluster: o.Data["cluster"], Mark: types.UID(o.Data["clusterUID"]), UID: types.UID(o.Data["uid"]), Token: o.Data["token"], Name: o.Data["name"],
 		Address: o.Data["address"], Fault: Fault(o.Data["fault"]), version: o.Version,
 	}
 	var err error
@@ -132,6 +133,9 @@ func (r Record) object() (Object, error) {
 			"fault": string(r.Fault), "admitted": strconv.FormatBool(r.Admitted), "registered": strconv.FormatBool(r.Registered),
 			"spec": string(spec),
 		},
+	}
+	if r.Mark != "" {
+		o.Data["clusterUID"] = string(r.Mark)
 	}
 	for key, at := range map[string]time.Time{"created": r.Created, "deleted": r.Deleted, "gone": r.Gone, "cycled": r.Cycled} {
 		if !at.IsZero() {
@@ -235,7 +239,7 @@ func (r Record) instance(now time.Time) (provider.Instance, error) {
 		"apiVersion": APIVersion, "kind": "KubemarkMachineProviderStatus", "instanceId": r.ID, "instanceState": word,
 	})
 	i := provider.Instance{
-		ID: r.ID, ProviderID: r.ProviderID(), UID: r.UID, Token: r.Token, Name: r.Name, State: state, CloudState: word,
+		ID: r.ID, ProviderID: r.ProviderID(), UID: r.UID, ClusterUID: r.Mark, Token: r.Token, Name: r.Name, State: state, CloudState: word,
 		Type: r.Spec.InstanceType().Name, Region: r.Spec.Region, Zone: r.Spec.Zone, Addresses: r.Addresses(),
 		Created: r.Created, Status: status, Tags: r.Spec.Tags,
 	}

@@ -96,7 +96,7 @@ func (c *Cloud) Open(_ context.Context, a provider.Account) (provider.Driver, er
 	if a.ClusterID == "" {
 		return nil, provider.Errorf(provider.Invalid, "open account %s: the cluster id is empty", a.Key())
 	}
-	d := &driver{cloud: c, account: a.Key(), cluster: a.ClusterID, region: a.Region}
+	d := &driver{cloud: c, account: a.Key(), cluster: a.ClusterID, mark: a.ClusterUID, region: a.Region}
 	if c.Untokened {
 		return untokened{d}, nil
 	}

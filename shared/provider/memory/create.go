@@ -22,7 +22,7 @@ func (d *driver) create(r provider.Ref, s spec) (provider.Instance, error) {
 	if err != nil {
 		return provider.Instance{}, err
 	}
-	tags := provider.Instance{UID: r.UID, Token: r.Token, Name: r.Name, Region: s.Region, Zone: s.Zone}
+	tags := provider.Instance{UID: r.UID, ClusterUID: d.mark, Token: r.Token, Name: r.Name, Region: s.Region, Zone: s.Zone}
 	if len(ports) < c.Ports {
 		port := tags
 		port.Child = true

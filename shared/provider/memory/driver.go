@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -17,6 +19,7 @@ import (
 type driver struct {
 	cloud                    *Cloud
 	account, cluster, region string
+	mark                     types.UID
 }
 
 // untokened is a driver whose Create is not idempotent.

@@ -153,10 +153,14 @@ func (d *driver) claim(r provider.Ref, s providerspec.BareMetal, c choice) patch
 	if s.UserData.Name != "" {
 		spec["userData"] = corev1.SecretReference{Name: s.UserData.Name, Namespace: d.namespace}
 	}
-	return patch{
+	p := patch{
 		Metadata: patchMetadata{c.Version, map[string]any{annotationCluster: d.cluster, annotationToken: r.Token}},
 		Spec:     spec,
 	}
+	if d.mark != "" {
+		p.Metadata.Annotations[annotationMark] = string(d.mark)
+	}
+	return p
 }
 
 // why returns what speaks against a Machine taking h, or "" (SPEC E30).

@@ -80,7 +80,7 @@ func (d *driver) release(ctx context.Context, h host) (gone bool, err error) {
 	if busy(h) {
 		return false, nil
 	}
-	p.Metadata.Annotations = map[string]any{annotationCluster: nil, annotationToken: nil, annotationHold: nil}
+	p.Metadata.Annotations = map[string]any{annotationCluster: nil, annotationMark: nil, annotationToken: nil, annotationHold: nil}
 	p.Spec = map[string]any{"consumerRef": nil}
 	_, err = d.hosts.Patch(ctx, h.Namespace, h.Name, p)
 	return err == nil, err

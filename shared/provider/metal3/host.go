@@ -8,6 +8,7 @@ import (
 
 	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -20,6 +21,7 @@ const (
 	consumerVersion = consumerGroup + "v1beta1"
 
 	annotationCluster = machine.LabelCluster
+	annotationMark    = "machine.openshift.io/cluster-uid"
 	annotationToken   = "machine.openshift.io/provision-token"
 )
 
@@ -48,7 +50,7 @@ func (d *driver) instances(hosts []host) []provider.Instance {
 func (d *driver) instance(h host) provider.Instance {
 	in := provider.Instance{
 		ID: h.Name, ProviderID: providerIDOf(h), State: state(h), CloudState: string(h.Status.Provisioning.State),
-		Token: h.Annotations[annotationToken], Message: trouble(h), Addresses: addresses(h),
+		ClusterUID: types.UID(h.Annotations[annotationMark]), Token: h.Annotations[annotationToken], Message: trouble(h), Addresses: addresses(h),
 		Power: power(h),
 	}
 	in.Again = in.State == provider.StateDeleting && !busy(h)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -52,7 +53,7 @@ func Provider(hosts Hosts) provider.Provider {
 			if a.ClusterID == "" {
 				return nil, provider.Errorf(provider.Invalid, "cluster id %q: hosts cannot be told from another cluster's", a.ClusterID)
 			}
-			return &driver{hosts: hosts, cluster: a.ClusterID, namespace: a.Namespace, secret: a.UserData}, nil
+			return &driver{hosts: hosts, cluster: a.ClusterID, mark: a.ClusterUID, namespace: a.Namespace, secret: a.UserData}, nil
 		},
 	}
 }
@@ -61,6 +62,7 @@ func Provider(hosts Hosts) provider.Provider {
 type driver struct {
 	hosts              Hosts
 	cluster, namespace string
+	mark               types.UID // goes into the one write that claims a host, so it is in no frozen request
 	secret             func(ctx context.Context, name string) (map[string][]byte, string, error)
 }
 

@@ -91,7 +91,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 func (a *attempt) makeVolume(ctx context.Context, w wantedVolume) error {
 	body := map[string]any{
-		"name": a.ref.Name + "-" + w.Name, "size": w.GiB, "metadata": a.tags.metadata(a.ref.UID, a.ref.Token, w.Name),
+		"name": a.ref.Name + "-" + w.Name, "size": w.GiB, "metadata": a.ownMetadata(w.Name),
 	}
 	set(body, "volume_type", w.Type)
 	set(body, "availability_zone", w.Zone)
@@ -139,7 +139,7 @@ func (a *attempt) order(volumes map[string]string, group string, userData []byte
 	}
 	server := map[string]any{
 		"name": a.ref.Name, "flavorRef": w.Flavor, "networks": networks,
-		"tags":     unique(slices.Concat(a.tags.of(a.ref.UID, a.ref.Token), foreign(w.Tags))),
+		"tags":     unique(slices.Concat(a.own(), foreign(w.Tags))),
 		"metadata": a.metadata(),
 	}
 	set(server, "key_name", w.Key)

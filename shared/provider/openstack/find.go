@@ -168,7 +168,7 @@ func (d *driver) leftovers(ports []port, volumes []volume, byID, byToken map[str
 		switch o := d.tags.ownerOf(v.tag); {
 		case !o.cluster || attached:
 		case v.copied():
-			left := d.child(v.ID, v.Name, owner{})
+			left := d.child(v.ID, v.Name, owner{mark: o.mark})
 			left.Message = "it carries a copy of the metadata of volume " + v.tag(tagVolume)
 			all = append(all, left)
 		case !byToken[o.token]:
@@ -179,14 +179,14 @@ func (d *driver) leftovers(ports []port, volumes []volume, byID, byToken map[str
 }
 
 func (d *driver) child(id, name string, o owner) provider.Instance {
-	return provider.Instance{ID: id, UID: o.uid, Token: o.token, Name: name, Region: d.session.cloud.region, Child: true}
+	return provider.Instance{ID: id, UID: o.uid, ClusterUID: o.mark, Token: o.token, Name: name, Region: d.session.cloud.region, Child: true}
 }
 
 // instance tells of s in the words of the contract.
 func (d *driver) instance(s server) provider.Instance {
 	o := d.tags.owner(s.Tags)
 	in := provider.Instance{
-		ID: s.ID, ProviderID: providerID(s.ID), UID: o.uid, Token: o.token, Name: s.Name, State: s.state(), CloudState: s.Status,
+		ID: s.ID, ProviderID: providerID(s.ID), UID: o.uid, ClusterUID: o.mark, Token: o.token, Name: s.Name, State: s.state(), CloudState: s.Status,
 		Type: s.Flavor.Name, Region: d.session.cloud.region, Zone: s.Zone, Addresses: s.addresses(), Created: s.Created, Message: shorten(s.Fault.Message),
 		Tags: labeled(s.Tags, s.Metadata), Again: s.forgotten() || s.withdrawn(),
 	}

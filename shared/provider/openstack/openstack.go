@@ -138,5 +138,6 @@ func providerID(id string) string { return "openstack:///" + id }
 type owner struct {
 	cluster bool // it is the cluster's
 	uid     types.UID
+	mark    types.UID // of the one cluster; empty if it carries none
 	token   string
 }

@@ -199,7 +199,7 @@ func (a *attempt) tagPorts(ctx context.Context) error {
 		if tagged(p.Tags) {
 			continue
 		}
-		p.Tags = unique(slices.Concat(a.tags.of(a.ref.UID, a.ref.Token), []string{tag(tagPart, strconv.Itoa(i))}, foreign(a.wanted.Tags), foreign(w.Tags)))
+		p.Tags = unique(slices.Concat(a.own(), []string{tag(tagPart, strconv.Itoa(i))}, foreign(a.wanted.Tags), foreign(w.Tags)))
 		err := a.tagPort(ctx, *p, p.Tags)
 		if err == nil && i > 0 && w.Body.Description != "" { // the first one's is written with the claim
 			err = a.request(ctx, a.network, "describe port "+p.ID, http.MethodPut, "ports/"+p.ID,
@@ -236,7 +236,7 @@ func (a *attempt) haveTrunks(ctx context.Context) (changed bool, err error) {
 	if !slices.ContainsFunc(a.wanted.Ports, func(w wantedPort) bool { return w.Trunk }) {
 		return false, nil
 	}
-	own := a.tags.of(a.ref.UID, a.ref.Token)
+	own := a.own()
 	tags := unique(slices.Concat(own, foreign(a.wanted.Tags)))
 	done, err := pages[named](ctx, a.caller, a.network, "list trunks", "trunks", "trunks", url.Values{"tags": {join(own)}})
 	if err != nil {

@@ -27,7 +27,7 @@ func (d *driver) Resolve(ctx context.Context, raw json.RawMessage) (json.RawMess
 		return nil, creating(err)
 	}
 	r := resolver{caller: c, spec: s, virtualIPs: d.account.VirtualIPs, wanted: wanted{
-		Key: s.KeyName, Zone: s.AvailabilityZone, UserData: s.UserDataSecret.Name, Tags: s.Tags, Metadata: s.ServerMetadata, ConfigDrive: s.ConfigDrive,
+		Key: s.KeyName, Zone: s.AvailabilityZone, UserData: s.UserDataSecret.Name, Tags: s.Tags, Metadata: s.ServerMetadata, ConfigDrive: s.ConfigDrive, Mark: string(d.account.ClusterUID),
 	}}
 	for _, part := range []func(context.Context) error{r.flavor, r.image, r.zone, r.serverGroup, r.disks, r.networks, r.ports, r.primary, r.floatingIP} {
 		if err := part(ctx); err != nil {

@@ -17,6 +17,7 @@ import (
 const (
 	tagCluster = "machine-cluster"
 	tagUID     = "machine-uid"
+	tagMark    = "machine-cluster-uid" // the one cluster's, whatever other has its id; a port has it once it has tags
 	tagToken   = "machine-token"
 	tagPart    = "machine-part"   // which of the attempt's ports, or volumes, this one is
 	tagServer  = "machine-server" // on ports: goes with this instance
@@ -46,9 +47,22 @@ func (t tags) of(uid types.UID, token string) []string {
 	return []string{tag(tagCluster, t.cluster), tag(tagUID, string(uid)), tag(tagToken, token)}
 }
 
-// metadata is what a volume carries instead.
-func (t tags) metadata(uid types.UID, token, part string) map[string]string {
-	return map[string]string{tagCluster: t.cluster, tagUID: string(uid), tagToken: token, tagPart: part}
+// own lists the tags of what the attempt makes. One that was begun without the cluster's mark goes on without.
+func (a *attempt) own() []string {
+	all := a.tags.of(a.ref.UID, a.ref.Token)
+	if a.wanted.Mark != "" {
+		all = append(all, tag(tagMark, a.wanted.Mark))
+	}
+	return all
+}
+
+// ownMetadata is what a volume carries instead.
+func (a *attempt) ownMetadata(part string) map[string]string {
+	m := map[string]string{tagCluster: a.tags.cluster, tagUID: string(a.ref.UID), tagToken: a.ref.Token, tagPart: part}
+	if a.wanted.Mark != "" {
+		m[tagMark] = a.wanted.Mark
+	}
+	return m
 }
 
 // foreign leaves out of a spec's tags those that say whose a thing is: copied from another instance, they would name its
@@ -71,7 +85,7 @@ func (t tags) owner(list []string) owner {
 }
 
 func (t tags) ownerOf(value func(name string) string) owner {
-	return owner{value(tagCluster) == t.cluster, types.UID(value(tagUID)), value(tagToken)}
+	return owner{value(tagCluster) == t.cluster, types.UID(value(tagUID)), types.UID(value(tagMark)), value(tagToken)}
 }
 
 // valueOf returns what a list of tags says under a name, or "".

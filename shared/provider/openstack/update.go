@@ -53,7 +53,7 @@ func labeled(tags []string, metadata map[string]string) map[string]string {
 // owning reports whether a tag says whose a thing is.
 func owning(t string) bool {
 	name, _, _ := strings.Cut(t, "=")
-	return slices.Contains([]string{tagCluster, tagUID, tagToken, tagPart, tagServer}, name)
+	return slices.Contains([]string{tagCluster, tagUID, tagMark, tagToken, tagPart, tagServer}, name)
 }
 
 // Update implements [provider.Updater]: one request for all metadata, one for each tag.

@@ -20,7 +20,8 @@ type wanted struct {
 	Root        *wantedVolume     `json:"root,omitempty"`
 	Disks       []wantedVolume    `json:"disks,omitempty"`
 	FloatingIP  string            `json:"floatingIP,omitempty"` // id
-	Primary     string            `json:"primary,omitempty"`    // name of the network whose address comes first
+	Mark        string            `json:"clusterUID,omitempty"`
+	Primary     string            `json:"primary,omitempty"` // name of the network whose address comes first
 }
 
 // wantedPort is a port, but for its name and its tags of ours. Body is what Neutron gets.

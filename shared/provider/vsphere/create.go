@@ -337,5 +337,5 @@ func value(r *reference) reference {
 
 // owner returns the mark of a new instance.
 func (d *driver) owner(r provider.Ref, req request) mark {
-	return mark{Cluster: d.account.ClusterID, UID: string(r.UID), Token: r.Token, Region: req.Region, Zone: req.Zone}
+	return mark{Cluster: d.account.ClusterID, UID: string(r.UID), Of: req.Mark, Token: r.Token, Region: req.Region, Zone: req.Zone}
 }

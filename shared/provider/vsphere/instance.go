@@ -33,7 +33,7 @@ type status struct {
 // instance returns the machine layer's view of m.
 func (d *driver) instance(m clone) provider.Instance {
 	i := provider.Instance{
-		ID: m.UUID, ProviderID: m.providerID(), UID: apitypes.UID(m.Mark.UID), Sole: m.Mark.UID != "", Token: m.Mark.Token, Name: m.Name,
+		ID: m.UUID, ProviderID: m.providerID(), UID: apitypes.UID(m.Mark.UID), ClusterUID: apitypes.UID(m.Mark.Of), Sole: m.Mark.UID != "", Token: m.Mark.Token, Name: m.Name,
 		State: m.state(), CloudState: string(m.Power), Region: m.Mark.Region, Zone: m.Mark.Zone,
 		Addresses: m.addresses(), Created: m.Created, Tags: valueless(m.Tags),
 	}

@@ -21,6 +21,7 @@ const (
 type mark struct {
 	Cluster string `json:"cluster"`
 	UID     string `json:"uid"`
+	Of      string `json:"clusterUID,omitempty"` // the mark of the one cluster, whatever other has its id
 	Token   string `json:"token"`
 	Region  string `json:"region,omitempty"`
 	Zone    string `json:"zone,omitempty"`

@@ -32,6 +32,7 @@ type request struct {
 	Group     *reference           `json:"group,omitempty"` // the cluster that has the group of Spec.Workspace.VMGroup
 	Region    string               `json:"region,omitempty"`
 	Zone      string               `json:"zone,omitempty"`
+	Mark      string               `json:"clusterUID,omitempty"`
 }
 
 // reference is a managed object as it is frozen.
@@ -42,7 +43,7 @@ const oldestHardware = 15
 
 // resolve looks up everything that s names.
 func (d *driver) resolve(ctx context.Context, c *vim25.Client, s providerspec.VSphere) (request, error) {
-	req := request{Spec: s}
+	req := request{Spec: s, Mark: string(d.account.ClusterUID)}
 	w := s.Workspace
 	finder := find.NewFinder(c, false)
 	dc, err := finder.DatacenterOrDefault(ctx, w.Datacenter)
