@@ -205,6 +205,8 @@ var controls = []control{
 	// of a second namespace
 	{"^R-S4: .* the neighbor has", sim.Machines, nil, of(scale, sizesByName), apart, story, nil},
 	{"^R-S6: .* deletes .* of the neighbor", sim.Healing, nil, of(repair, checksByName), apart, swarm, nil},
+	// of another cluster with the same id
+	{"^R-S3: .* which another cluster made", sim.Machines, nil, of(sweep, marksNobody), twoClusters, story, nil},
 	// of lists that lack most of what there is
 	{"^R-S12: .* by a list that lost all Pods", sim.Scaling, nil, of(autoscale, believesLists), shorts, emptied, nil},
 	{"^R-S14: in an hour", sim.Machines, nil, of(link, nowAndThen), nil, swarm, nil},

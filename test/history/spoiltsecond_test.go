@@ -3,6 +3,7 @@
 package history
 
 import (
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -100,6 +101,25 @@ func checksByName(f function.Function) function.Function {
 			c := h.DeepCopy()
 			c.Spec = *s.HealthChecks[at].Spec.DeepCopy()
 			next.HealthChecks[i] = c
+		}
+		return next
+	})
+}
+
+// twoClusters has another cluster with the same id in the account.
+func twoClusters(c *sim.Config) { c.Shared = true }
+
+// marksNobody sees no cluster's mark.
+func marksNobody(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		next.Accounts = maps.Clone(s.Accounts)
+		for key, a := range next.Accounts {
+			a.Instances = slices.Clone(a.Instances)
+			for k := range a.Instances {
+				a.Instances[k].ClusterUID = ""
+			}
+			next.Accounts[key] = a
 		}
 		return next
 	})

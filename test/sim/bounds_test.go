@@ -93,3 +93,10 @@ func TestSwarmOfTwoSets(t *testing.T) { //nolint:paralleltest // it uses all cor
 		return c, &Script{Strategy: Loads{NewSwarm(seed)}}
 	})
 }
+
+// Another cluster with the same id has an instance and a port in the account: they stay (R-S3, RELIABILITY 2b.10).
+func TestSwarmOfTwoClusters(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, two clusters", 60, 0.1, func(seed uint64) (Config, *Script) {
+		return Config{Level: Level(seed % numLevels), Steps: steps(seed), Shared: true}, &Script{Strategy: NewSwarm(seed)}
+	})
+}

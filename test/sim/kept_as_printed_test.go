@@ -54,6 +54,7 @@ func TestViolationsAreKeptAsPrinted(t *testing.T) {
 		"hooks":     {Config{Level: Machines, Steps: 60, Early: true}, func(seed uint64) Strategy { return Hooks{NewSwarm(seed)} }},
 		"checks":    {Config{Level: Healing, Steps: 60, Unchecks: true}, func(seed uint64) Strategy { return Unchecks{NewSwarm(seed)} }},
 		"two sets":  {Config{Level: Scaling, Steps: 60, Neighbor: 1, Scaled: true}, func(seed uint64) Strategy { return Loads{NewSwarm(seed)} }},
+		"shared":    {Config{Level: Machines, Steps: 60, Shared: true}, func(seed uint64) Strategy { return NewSwarm(seed) }},
 		"rivals":    {Config{Level: Scaling, Steps: 60, Rivals: true}, func(seed uint64) Strategy { return Rivals{NewSwarm(seed)} }},
 		"volumes":   {Config{Level: Scaling, Steps: 60, Volumes: true}, func(seed uint64) Strategy { return Empties{NewSwarm(seed)} }},
 		"shorts":    {Config{Level: Scaling, Steps: 60, Shorts: true}, func(seed uint64) Strategy { return Shorts{NewSwarm(seed)} }},

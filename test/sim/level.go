@@ -65,8 +65,8 @@ const (
 // setUp makes the world.
 func (p *Play) setUp() {
 	c := p.Cloud
-	kinds := 3   // with tokens, without, bare metal
-	if p.Apart { // hosts are where their Machines are
+	kinds := 3               // with tokens, without, bare metal
+	if p.Apart || p.Shared { // hosts are where their Machines are
 		kinds--
 	}
 	kind := p.pick(KindCloud, kinds)
@@ -83,6 +83,7 @@ func (p *Play) setUp() {
 	replicas := int32(1 + p.pick(KindWorld, 3))
 	p.policy = []string{"", "Newest", "Oldest"}[p.pick(KindWorld, 3)]
 	p.API.PutSecret(secretOf(machine.Namespace, Canary))
+	p.anotherUp()
 	p.put(p.newSet(replicas))
 	p.neighborUp()
 	if p.other = versions[p.pick(KindWorld, len(versions))]; p.other != nil {

@@ -104,6 +104,7 @@ type Config struct {
 	Budget   int                                       // so many Machines may automation disrupt at once; 0: as many as without people's word
 	Hourly   int                                       // and so many within an hour
 	Shorts   bool                                      // lists may lack most of what there is for a while; there are many Pods
+	Shared   bool                                      // another cluster with the same id has an instance, and a port, in the account
 	Rivals   bool                                      // a second MachineAutoscaler wants the set; people delete one of them, and make it anew
 	Volumes  bool                                      // every Pod has a volume, not the first alone
 	Unchecks bool                                      // people take the check away, and make it anew

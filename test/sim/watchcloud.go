@@ -21,12 +21,12 @@ import (
 // horizon is what the cloud's driver says.
 func (p *Play) horizon() time.Duration { return 24*time.Second + p.Cloud.Lag }
 
-// instances returns what there is, whatever lists tell.
+// instances returns what there is of this cluster, whatever lists tell.
 func (p *Play) instances() []provider.Instance {
 	if p.hosts != nil {
 		return p.hosts.instances()
 	}
-	return p.Cloud.Instances()
+	return slices.DeleteFunc(p.Cloud.Instances(), func(i provider.Instance) bool { return anothers(i.UID) })
 }
 
 // happened returns what has happened to instances since it was last looked at.
@@ -63,6 +63,8 @@ func (p *Play) watchCloud(q *proc) {
 	var removed []types.UID
 	for _, e := range events {
 		switch {
+		case e.What == cloud.Deleted && anothers(e.UID):
+			p.violate("R-S3", "%s deletes %s, which another cluster made", q, e.ID)
 		case e.What == cloud.Created && !e.Child:
 			p.watchCreated(q, e)
 		case e.What == cloud.Deleted && !e.Child:
