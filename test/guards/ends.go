@@ -183,4 +183,10 @@ var ends = []Guard{
 	{"who-was-made-by-a-clock-ahead-is-evicted", "G7", "shared/scheduling/back.go", ` && !machine.TooFar(made, now, 0)`, ` && machine.Skew > 0`, "./shared/scheduling -run=TestWhoCame"},
 	{"next-of-its-host-is-who-the-cloud-shows", "2b.9", provision + "claimant.go", `machine.ProviderID(o) == "" && l.shownAt(o, n)`, `false`, ""},
 	{"accounts-take-turns", "2c", run + "apply.go", `	return alternating(ok)`, `	return ok`, "./shared/runner -run=TestAccountsTakeTurns"},
+	{"another-clusters-stay", "2b.10", sweep + "neighbors.go", `	return in.ClusterUID != "" && in`, `	return false && in`, "./functions/sweep-instances -run=TestScenarios"},
+	{"unknown-mark-is-anothers", "2b.10", sweep + "neighbors.go", `in.ClusterUID != s.ClusterUID()`, `s.ClusterUID() != "" && in.ClusterUID != s.ClusterUID()`, "./functions/sweep-instances -run=TestScenarios"},
+	{"another-clusters-make-no-room", "2b.10", sweep + "find.go", `bool { return anothers(w.Snapshot, in) }`, `bool { return in.ID == "" && anothers(w.Snapshot, in) }`, "./functions/sweep-instances -run=TestScenarios"},
+	{"what-is-made-carries-the-mark", "2b.10", run + "visit.go", `			o.ClusterUID = i.mark
+`, ``, "./shared/runner -run=TestDriverIsToldTheMark"},
+	{"attempt-keeps-its-mark", "2b.5", "shared/provider/aws/tag.go", `	if req.Mark != "" {`, `	if req.Mark = string(d.account.ClusterUID); req.Mark != "" {`, "./shared/provider/aws -run=TestAttemptKeeps"},
 }
