@@ -46,6 +46,15 @@ func (c Carried) Unfit() string {
 // maxCarried bounds the annotations that a Machine wants on its Node, in bytes: with those of everybody else they have 256 KiB there.
 const maxCarried = 1 << 17
 
+// comeAndGo are the taints that a controller takes off a Node whose state they do not tell, or no longer: that of Nodes, of clouds, or
+// evaluate-autoscale. Carried for a Machine they would be put on and taken off for ever.
+var comeAndGo = map[string]bool{
+	corev1.TaintNodeNotReady: true, corev1.TaintNodeUnreachable: true, corev1.TaintNodeUnschedulable: true, corev1.TaintNodeMemoryPressure: true,
+	corev1.TaintNodeDiskPressure: true, corev1.TaintNodePIDPressure: true, corev1.TaintNodeNetworkUnavailable: true,
+	"node.cloudprovider.kubernetes.io/uninitialized": true, "node.cloudprovider.kubernetes.io/shutdown": true,
+	TaintToBeDeleted: true, TaintCandidate: true,
+}
+
 // Fit returns the part of c that a Node can carry, and what is wrong with the rest, each by its field and value. The API
 // server refuses a Node everything for the sake of one label. c is not modified.
 func (c Carried) Fit() (Carried, field.ErrorList) {
@@ -69,6 +78,10 @@ func (c Carried) Fit() (Carried, field.ErrorList) {
 			wrong = append(wrong, field.Invalid(spec.Child("metadata", "annotations"), key, "must be the key of an annotation"))
 			continue
 		}
+		if key == AnnotationScaleDownReason || key == AnnotationCordonedBy {
+			wrong = append(wrong, field.Forbidden(spec.Child("metadata", "annotations").Key(key), "is evaluate-autoscale's"))
+			continue
+		}
 		if size += len(key) + len(c.Annotations[key]); size > maxCarried {
 			size -= len(key) + len(c.Annotations[key])
 			wrong = append(wrong, field.TooLong(spec.Child("metadata", "annotations").Key(key), "", maxCarried-size))
@@ -81,6 +94,9 @@ func (c Carried) Fit() (Carried, field.ErrorList) {
 		errs := labelErrors(at, t.Key, t.Value)
 		if effects := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}; !slices.Contains(effects, t.Effect) {
 			errs = append(errs, field.NotSupported(at.Child("effect"), t.Effect, effects))
+		}
+		if comeAndGo[t.Key] {
+			errs = append(errs, field.Forbidden(at.Key(t.Key), "comes and goes with the state of a Node: its controller would take it off each time"))
 		}
 		if wrong = append(wrong, errs...); len(errs) == 0 {
 			fit.Taints = append(fit.Taints, t)

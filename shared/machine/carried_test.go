@@ -52,3 +52,35 @@ func TestAnnotationsThatFit(t *testing.T) {
 		t.Errorf("%d annotations fit, wrong: %.300v", len(got.Annotations), wrong)
 	}
 }
+
+// What a controller takes off whenever it does not tell the state of a Node would be put on and taken off for ever (B3, R-S14).
+func TestCarriedComesNotAndGoes(t *testing.T) {
+	t.Parallel()
+	keep := []string{"node.kubernetes.io/out-of-service", "node-role.kubernetes.io/infra", "example.com/ToBeDeletedByClusterAutoscaler"}
+	leave := []string{
+		"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/unschedulable", "node.kubernetes.io/memory-pressure",
+		"node.kubernetes.io/disk-pressure", "node.kubernetes.io/pid-pressure", "node.kubernetes.io/network-unavailable",
+		"node.cloudprovider.kubernetes.io/uninitialized", "node.cloudprovider.kubernetes.io/shutdown",
+		"ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler",
+	}
+	taint := func(key string) corev1.Taint { return corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule} }
+	for _, key := range keep {
+		if got, wrong := (machine.Carried{Taints: []corev1.Taint{taint(key)}}).Fit(); len(got.Taints) != 1 || len(wrong) != 0 {
+			t.Errorf("%s: %v, wrong: %v", key, got.Taints, wrong)
+		}
+	}
+	for _, key := range leave {
+		got, wrong := machine.Carried{Taints: []corev1.Taint{taint(key), taint("dedicated")}}.Fit()
+		want := "spec.taints[0][" + key + "]: Forbidden: comes and goes with the state of a Node: its controller would take it off each time"
+		if len(got.Taints) != 1 || got.Taints[0].Key != "dedicated" || len(wrong) != 1 || wrong[0].Error() != want {
+			t.Errorf("%s: %v, wrong: %v", key, got.Taints, wrong)
+		}
+	}
+	for _, key := range []string{"machine.openshift.io/scale-down-reason", "machine.openshift.io/cordoned-by-plan"} {
+		got, wrong := machine.Carried{Annotations: map[string]string{key: "x", "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}}.Fit()
+		want := "spec.metadata.annotations[" + key + "]: Forbidden: is evaluate-autoscale's"
+		if len(got.Annotations) != 1 || got.Annotations[key] != "" || len(wrong) != 1 || wrong[0].Error() != want {
+			t.Errorf("%s: %v, wrong: %v", key, got.Annotations, wrong)
+		}
+	}
+}

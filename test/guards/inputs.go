@@ -174,4 +174,6 @@ var inputs = []Guard{
 	{"object-of-another-name", "G5", "shared/cluster/kube/observe.go", `o.GetName() != q.Name || `, ``, "./shared/cluster/kube -run=TestNoList"},
 	{"object-of-another-namespace", "G5", "shared/cluster/kube/observe.go", ` || o.GetNamespace() != q.Namespace {`, ` {`, "./shared/cluster/kube -run=TestNoList"},
 	{"name-of-a-node-is-its-kubelets", "4", words + "carried.go", `		if key == corev1.LabelHostname {`, `		if false {`, "./shared/machine -run=TestFit"},
+	{"taints-that-come-and-go-are-not-carried", "G11", words + "carried.go", `		if comeAndGo[t.Key] {`, `		if false {`, "./shared/machine -run=TestCarriedComes"},
+	{"annotations-of-the-autoscaler-are-not-carried", "G11", words + "carried.go", `key == AnnotationScaleDownReason || key == AnnotationCordonedBy {`, `false {`, "./shared/machine -run=TestCarriedComes"},
 }
