@@ -130,8 +130,7 @@ func blocked(err error) (*cluster.BlockedError, bool) {
 // replaced turns a conflict on o into ErrGone if the name belongs to another object by now. To an eviction with the UID
 // of another Pod the server may say nothing at all: it tries again for longer than a request may take.
 func (c *Cluster) replaced(ctx context.Context, o plan.Object, err error) error {
-	silent := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
-	if !silent && !errors.Is(err, cluster.ErrConflict) {
+	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, cluster.ErrConflict) {
 		return err
 	}
 	r, at, _ := of(o)

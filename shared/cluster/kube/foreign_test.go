@@ -28,16 +28,42 @@ const (
 // A kind that a cluster does without is not asked for with every event.
 func TestKindsThatAreNotServedAreNotAskedForAgain(t *testing.T) {
 	t.Parallel()
-	f, c := serve(t, reply(404, "text/plain", "404 page not found"), reply(200, typeJSON, `{"apiVersion":"v1","kind":"APIGroupList","groups":[]}`))
-	for range 3 {
-		s, err := c.Observe(t.Context(), snapshot.Snapshot{}, []snapshot.Query{snapshot.All(plan.LegacyHealthCheck)})
-		if err != nil || s.Now.IsZero() || s.Now.Nanosecond() != 0 || !s.Has(snapshot.All(plan.LegacyHealthCheck)) {
-			t.Fatalf("now %v, error %v", s.Now, err)
+	for q, path := range map[snapshot.Query]string{
+		snapshot.All(plan.LegacyHealthCheck): "/apis/healthchecking.openshift.io/v1alpha1/namespaces/ns/legacymachinehealthchecks",
+		{Kind: requestKind, Namespace: "ns"}: requests,
+	} {
+		f, c := serve(t, reply(404, "text/plain", "404 page not found"), reply(200, typeJSON, `{"apiVersion":"v1","kind":"APIGroupList","groups":[]}`))
+		for range 3 {
+			s, err := c.Observe(t.Context(), snapshot.Snapshot{}, []snapshot.Query{q})
+			if err != nil || s.Now.IsZero() || s.Now.Nanosecond() != 0 || !s.Has(q) {
+				t.Fatalf("now %v, error %v", s.Now, err)
+			}
+		}
+		if want := []string{"GET " + path + "?limit=500", "GET /apis"}; !slices.Equal(f.asked, want) {
+			t.Errorf("asked %q", f.asked)
 		}
 	}
-	want := []string{"GET /apis/healthchecking.openshift.io/v1alpha1/namespaces/ns/legacymachinehealthchecks?limit=500", "GET /apis"}
-	if !slices.Equal(f.asked, want) {
-		t.Errorf("asked %q", f.asked)
+}
+
+// What was proven not to be served may be by now, as the rest of the cluster may be installed after the functions.
+func TestKindsThatWereNotServedAreAskedForAgain(t *testing.T) {
+	t.Parallel()
+	for ago, asked := range map[time.Duration]int{notServedFor / 2: 0, 2 * notServedFor: 1} {
+		f, c := serve(t, reply(200, typeJSON, `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"Metal3RemediationList","metadata":{},"items":[`+requestA+`]}`))
+		c.notServed.Store(requestKind, time.Now().Add(-ago))
+		s, err := c.Observe(t.Context(), snapshot.Snapshot{}, []snapshot.Query{{Kind: requestKind, Namespace: "ns"}})
+		if err != nil || len(f.asked) != asked || (s.ForeignObject(requestKind, "ns", "a") != nil) != (asked > 0) {
+			t.Errorf("proven %v ago: asked %q, error %v", ago, f.asked, err)
+		}
+	}
+}
+
+// The machine layer's own kinds are never absent: without Machines every instance would seem to be nobody's (R-S12).
+func TestOwnKindsAreServed(t *testing.T) {
+	t.Parallel()
+	_, c := serve(t, reply(404, "text/plain", "404 page not found"), reply(200, typeJSON, `{"apiVersion":"v1","kind":"APIGroupList","groups":[]}`))
+	if names, err := observeMachines(t, c); err == nil {
+		t.Errorf("machines %v where the cluster serves none", names)
 	}
 }
 
@@ -127,6 +153,10 @@ func TestForeignKindsAreOptional(t *testing.T) {
 	err := second(serve(t, reply(404, "text/plain", "404 page not found"))).Apply(t.Context(), plan.Create{Object: &a})
 	if _, refused := errors.AsType[*cluster.RefusedError](err); !refused {
 		t.Errorf("creating what is not served: %v", err)
+	}
+	err = second(serve(t, reply(502, "text/plain", "bad gateway"))).Apply(t.Context(), plan.Create{Object: &a})
+	if _, refused := errors.AsType[*cluster.RefusedError](err); refused || err == nil { // it may have been created
+		t.Errorf("creating where a proxy has no answer: %v", err)
 	}
 }
 

@@ -99,7 +99,7 @@ func (c *Cluster) answer(ctx context.Context, r plan.Resource, q snapshot.Query,
 // ask reads what q selects in its namespace, with the server's clock.
 func (c *Cluster) ask(ctx context.Context, r plan.Resource, q snapshot.Query) (all []plan.Object, date time.Time, err error) {
 	v, _ := c.notServed.Load(r.Kind)
-	if at, known := v.(time.Time); known && time.Since(at) < notServedFor {
+	if at, _ := v.(time.Time); time.Since(at) < notServedFor {
 		return nil, c.now().UTC().Truncate(time.Second), nil
 	}
 	if q.Name != "" && (q.Namespace != "" || !r.Namespaced) {

@@ -115,9 +115,11 @@ func TestListIsPagedAndFresh(t *testing.T) {
 func TestExpiredListBeginsAnew(t *testing.T) {
 	t.Parallel()
 	expired := status(410, metav1.StatusReasonExpired, "too old")
-	_, c := serve(t, page("one", "gone"), expired, page("one", "a"), page("", "b"))
-	if names, err := observeMachines(t, c); err != nil || !slices.Equal(names, []string{"a", "b"}) {
-		t.Errorf("machines %v, error %v", names, err)
+	for name, ends := range map[string]http.HandlerFunc{"expired": expired, "gone": status(410, metav1.StatusReasonGone, "too old")} {
+		_, c := serve(t, page("one", "gone"), ends, page("one", "a"), page("", "b"))
+		if names, err := observeMachines(t, c); err != nil || !slices.Equal(names, []string{"a", "b"}) {
+			t.Errorf("%s: machines %v, error %v", name, names, err)
+		}
 	}
 	f, c := serve(t, expired)
 	if names, err := observeMachines(t, c); err == nil || len(f.asked) != maxListings {
@@ -265,10 +267,12 @@ func TestAbsenceOfInfrastructures(t *testing.T) {
 		absent  bool
 	}{
 		{"no group", []http.HandlerFunc{notServed, reply(200, typeJSON, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)}, true},
+		{"another group", []http.HandlerFunc{notServed, reply(200, typeJSON, `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}]}]}`), notServed}, true},
 		{"another version", []http.HandlerFunc{notServed, groups("v2")}, true},
 		{"another resource", []http.HandlerFunc{notServed, groups("v1"), resources("proxies")}, true},
 		{"served after all", []http.HandlerFunc{notServed, groups("v1"), resources("infrastructures")}, false},
 		{"a proxy answers everything", []http.HandlerFunc{notServed}, false},
+		{"a server that begins", []http.HandlerFunc{reply(503, "text/plain", "starting"), reply(200, typeJSON, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)}, false},
 		{"forbidden", []http.HandlerFunc{status(403, metav1.StatusReasonForbidden, "no")}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -400,6 +404,7 @@ func TestErrorsOfWrites(t *testing.T) {
 		{"etcd's trouble", update, status(500, "", "etcdserver: request timed out"), "unclassified"},
 		{"proxy's conflict", update, reply(409, "text/html", "conflict"), "unclassified"},
 		{"proxy's not found", update, reply(404, "text/plain", "404 page not found"), "unclassified"},
+		{"proxy's not found of what is made", create, reply(404, "text/plain", "404 page not found"), "unclassified"},
 		{"proxy's forbidden", update, reply(403, "text/html", "forbidden"), "unclassified"},
 		{"overloaded", update, reply(429, "text/plain", "later"), "unclassified"},
 		{"failed", update, status(500, metav1.StatusReasonInternalError, "etcd"), "unclassified"},
