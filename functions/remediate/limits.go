@@ -51,11 +51,11 @@ func (s sum) String() string {
 	return fmt.Sprintf("%d of %d machines are not healthy (%s)", s.unhealthy(), s.machines, strings.Join(kinds, ", "))
 }
 
-// healthy reports whether a Machine has a Node, needs nothing now nor when a timer ends, and is neither deleted nor
-// repaired elsewhere nor just recovering (B53, R-B26, D18).
+// healthy reports whether a Machine that has a Node, and needs nothing now nor when a timer ends, is neither deleted nor
+// repaired elsewhere nor just recovering (B53, R-B26, D18). Without a Node one that stays is never judged to need nothing.
 func (t *target) healthy() bool {
 	_, repaired := t.m.Annotations[machine.AnnotationExternalRepair]
-	return t.reason == "" && t.n != nil && t.m.DeletionTimestamp == nil && !repaired && !t.requested && !t.recovering
+	return t.m.DeletionTimestamp == nil && !repaired && !t.requested && !t.recovering
 }
 
 // count tells the Machines of a check apart.
@@ -114,10 +114,7 @@ type network struct {
 // Node is not Ready and the instance is another Node by now, as a host is that got another name, it is that one: what runs there, runs.
 func (n network) nodeOf(m *machine.Machine) *corev1.Node {
 	best := n.found[m].Best
-	if best == nil || ready(best) {
-		return best
-	}
-	if other := n.alive[machine.InstanceOf(machine.ProviderID(m))]; other != nil {
+	if other := n.alive[machine.InstanceOf(machine.ProviderID(m))]; best != nil && other != nil {
 		return other
 	}
 	return best
@@ -131,7 +128,7 @@ func (n network) partitioned() bool {
 func networkOf(s snapshot.Snapshot) network {
 	net := network{nodes: len(s.Nodes), found: machine.CandidatesOf(s.Machines, s.Nodes), alive: map[machine.InstanceID]*corev1.Node{}}
 	for _, m := range s.Machines {
-		if id := machine.ProviderID(m); id != "" && net.nodeOf(m) != nil && !ready(net.nodeOf(m)) {
+		if best, id := net.found[m].Best, machine.ProviderID(m); best != nil && !ready(best) && id != "" {
 			net.alive[machine.InstanceOf(id)] = nil
 		}
 	}

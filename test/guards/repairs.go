@@ -10,7 +10,7 @@ var repairs = []Guard{
 	{"as-many-in-flight", "2f", heal + "admit.go", `	case !c.room():
 		return fmt.Sprintf(heldFlight, c.name())
 `, "", ""},
-	{"another-node-of-the-instance-is-ready", "2f", heal + "limits.go", `(m))]; other != nil {`, `(m))]; other == best {`, ""},
+	{"another-node-of-the-instance-is-ready", "2f", heal + "limits.go", `(m))]; best != nil && other != nil {`, `(m))]; best != nil && other == best {`, ""},
 	{"slot-of-the-budget", "G8", heal + "repair.go", ` || !d.budget.stored.Holds(f.UID, d.Now) {`, ` {`, ""},
 	{"budget-at-once", "G8", words + "disruption.go", `	if atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {`, `	if len(next.Slots) >= l.PerHour {`, "./shared/machine -run=TestEachLimit"},
 	{"budget-per-hour", "G8", words + "disruption.go", `atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {`, `atOnce >= l.AtOnce {`, "./shared/machine -run=TestEachLimit"},
