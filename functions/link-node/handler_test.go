@@ -8,8 +8,10 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 	"github.com/machine-functions/machine-functions/test/scenario"
 )
 
@@ -21,6 +23,35 @@ func TestScenarios(t *testing.T) {
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	scenario.Properties(t, Function)
+}
+
+// A Node that names its Machine needs no list of Machines where that one is linked to it, and only then: else nobody would link it before the
+// next scan, which is what its own event is for (B63).
+func TestNodeThatNamesItsMachineIsLinkedByItsOwnEvent(t *testing.T) {
+	t.Parallel()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a", UID: "node-1", Annotations: map[string]string{machine.AnnotationMachine: machine.Namespace + "/a"}}}
+	n.Spec.ProviderID = "kubemark://a"
+	for _, c := range []struct {
+		id     string
+		linked types.UID
+		want   bool
+	}{
+		{"kubemark://a", "node-1", true},
+		{"kubemark://a", "node-0", false},
+		{"kubemark://a", "", false},
+		{"kubemark://b", "node-1", false},
+	} {
+		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "a"}}
+		m.Spec.ProviderID = &c.id
+		if c.linked != "" {
+			m.Status.NodeRef = &corev1.ObjectReference{Name: n.Name, UID: c.linked}
+		}
+		s := snapshot.Snapshot{}
+		s.Add(m)
+		if hint, got := hintOf(s, n); got != c.want || hint != snapshot.One("Machine", machine.Namespace, "a") {
+			t.Errorf("%+v: %v is enough: %v", c, hint, got)
+		}
+	}
 }
 
 // A Node of its Machine's name and instance needs no list of Machines, also when it is made anew; where the Machine has another Node, or gave
