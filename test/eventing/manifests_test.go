@@ -180,7 +180,16 @@ func TestTriggersRoute(t *testing.T) {
 func triggerFilters(t *testing.T) map[string]eventfilter.Filter {
 	t.Helper()
 	filters := map[string]eventfilter.Filter{}
-	for _, o := range ofKind(manifests(t), "Trigger") {
+	for _, trigger := range triggers(t, manifests(t)) {
+		filters[trigger.Name] = subscriptionsapi.CreateSubscriptionsAPIFilters(zap.NewNop(), trigger.Spec.Filters)
+	}
+	return filters
+}
+
+// triggers returns the Triggers among objects, as Knative reads them.
+func triggers(t *testing.T, objects []*unstructured.Unstructured) (all []eventingv1.Trigger) {
+	t.Helper()
+	for _, o := range ofKind(objects, "Trigger") {
 		content, err := yaml.Marshal(o.Object)
 		if err != nil {
 			t.Fatal(err)
@@ -189,7 +198,7 @@ func triggerFilters(t *testing.T) map[string]eventfilter.Filter {
 		if err := yaml.Unmarshal(content, &trigger); err != nil {
 			t.Fatal(err)
 		}
-		filters[trigger.Name] = subscriptionsapi.CreateSubscriptionsAPIFilters(zap.NewNop(), trigger.Spec.Filters)
+		all = append(all, trigger)
 	}
-	return filters
+	return all
 }
