@@ -178,3 +178,78 @@ func TestNewerLedgerGrowsNoMoreWhereMachinesBringNothing(t *testing.T) {
 	w.must(t, w.Remove("Machine", machine.Namespace, "none-1", memory.Force))
 	w.growsAgain(t)
 }
+
+// Only where a newer version wrote the ledger is no more asked for beside what came in vain, and is that remembered for longer: elsewhere it is
+// taken back, or people look at it, and the set grows once the backoff is over. Nor is what is on its way in vain, nor what people wished to
+// be forgotten (C51, W15, G9).
+func TestNothingElseIsInVainForEver(t *testing.T) {
+	t.Parallel()
+	at := func(ago time.Duration) *metav1.Time { return new(metav1.NewTime(epoch.Add(-ago))) }
+	in := []types.UID{"machine-b"}
+	for name, c := range map[string]struct {
+		state          autoscaling.NodeGroup
+		age            time.Duration // of a Machine without a Node; 0: there is none
+		pods           int
+		want           int32 // replicas, of two with that Machine
+		newer          int32
+		forgets, later bool // the failure: whatever wrote the ledger
+	}{
+		"failed an hour ago": {autoscaling.NodeGroup{Failures: 1, LastFailure: at(time.Hour), BackoffUntil: at(50 * time.Minute), FailedUIDs: in}, 2 * time.Hour, 1, 3, 2, false, false},
+		"failed long ago":    {autoscaling.NodeGroup{Failures: 1, LastFailure: at(4 * time.Hour), BackoffUntil: at(3 * time.Hour), FailedUIDs: in}, 5 * time.Hour, 1, 3, 2, true, false},
+		"gone since":         {autoscaling.NodeGroup{Failures: 1, LastFailure: at(4 * time.Hour), BackoffUntil: at(3 * time.Hour)}, 0, 1, 2, 2, true, true},
+		"to be tried again":  {autoscaling.NodeGroup{FailedUIDs: in}, 2 * time.Hour, 1, 3, 3, true, true},
+		"one is on its way":  {autoscaling.NodeGroup{Request: &autoscaling.Request{At: *at(time.Minute)}}, time.Minute, 2, 3, 3, true, true},
+		"one took too long":  {autoscaling.NodeGroup{Request: &autoscaling.Request{At: *at(time.Hour), TimedOut: true}, Failures: 1, LastFailure: at(45 * time.Minute), FailedUIDs: in}, time.Hour, 1, 3, 2, false, false},
+	} {
+		for _, newer := range []bool{false, true} {
+			w := fresh(t, "{}")
+			w.set(t, "one", 1, 10, midsize(), nil)
+			w.member(t, "one", "a", epoch.Add(-9*time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+			w.must(t, w.Put(running("full", "a", resources("cpu", "3500m", "memory", "1Gi"))))
+			if c.age > 0 {
+				w.member(t, "one", "b", epoch.Add(-c.age), nil, nil)
+				w.must(t, w.Remove("Node", "", "b", memory.Force))
+				w.must(t, memory.Patch(w.Server, machine.Namespace, "one", func(s *machine.MachineSet) { s.Spec.Replicas = new(int32(2)) }))
+				w.must(t, memory.Patch(w.Server, machine.Namespace, "b", func(m *machine.Machine) {
+					m.Status.NodeRef, m.Annotations = nil, map[string]string{machine.AnnotationPreserve: ""}
+				}))
+			}
+			for i := range c.pods {
+				w.must(t, w.Put(pending(fmt.Sprint("p-", i), epoch.Add(-time.Minute), resources("cpu", "3", "memory", "1Gi"))))
+			}
+			want, forgets := c.want, true
+			if newer {
+				w.rewritten(t, "one")
+				want, forgets = c.newer, c.later
+			}
+			const group = "MachineSet/openshift-machine-api/one"
+			w.remember(t, autoscaling.State{Groups: map[string]autoscaling.NodeGroup{group: c.state}})
+			w.once(t)
+			if got := w.replicas("one"); !slices.Equal(got, []int32{want}) {
+				t.Errorf("%s, newer %v: %v replicas, want %d", name, newer, got, want)
+			}
+			if got := w.state(t).Groups[group].LastFailure == nil; got != (forgets && c.forgets) {
+				t.Errorf("%s, newer %v: the failure is forgotten: %v", name, newer, got)
+			}
+		}
+	}
+}
+
+// A wish to try again is taken off once nothing is left of what it ends, and not before (W15).
+func TestWishStaysAsLongAsAnythingFails(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		n    autoscaling.NodeGroup
+		want bool
+	}{
+		"nothing":            {autoscaling.NodeGroup{}, false},
+		"a failure":          {autoscaling.NodeGroup{LastFailure: new(metav1.NewTime(epoch))}, true},
+		"of no use":          {autoscaling.NodeGroup{Useless: []autoscaling.Useless{{}}}, true},
+		"what is on its way": {autoscaling.NodeGroup{Request: &autoscaling.Request{}}, false},
+		"what took too long": {autoscaling.NodeGroup{Request: &autoscaling.Request{TimedOut: true}}, true},
+	} {
+		if got := fails(c.n); got != c.want {
+			t.Errorf("%s: %v fails", name, got)
+		}
+	}
+}
