@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -44,13 +45,15 @@ type eviction struct {
 	seen    snapshot.Snapshot
 	// exhausted counts, of each Pod that shall leave, the budgets that allow no disruption now.
 	exhausted map[*corev1.Pod]int
+	// spent counts, of each budget, the Pods that came back and go with the Node.
+	spent map[*policyv1.PodDisruptionBudget]int32
 }
 
 // evictionOf sorts the Pods on n, which takes none since closed, if that is known. The grace of each Pod is its own, but never more than
 // most. Who tolerates a cordon comes back each time that it is evicted, as nothing is as free as a Node that is emptied: to go on would end
 // nothing. Such a Pod goes with the Node, as it does by kubectl drain, unless its budget is against that now (R-S8).
 func evictionOf(s snapshot.Snapshot, n *corev1.Node, most *int64, closed time.Time) eviction {
-	e := eviction{seen: s, exhausted: map[*corev1.Pod]int{}, tried: plan.EvictionsFrom(n.Name, s.Outcomes), most: maxEvictions}
+	e := eviction{seen: s, exhausted: map[*corev1.Pod]int{}, spent: map[*policyv1.PodDisruptionBudget]int32{}, tried: plan.EvictionsFrom(n.Name, s.Outcomes), most: maxEvictions}
 	unreachable := machine.NodeUnreachable(n)
 	for _, pod := range s.PodsOn(n.Name) {
 		switch {
@@ -61,7 +64,7 @@ func evictionOf(s snapshot.Snapshot, n *corev1.Node, most *int64, closed time.Ti
 			if !unreachable || s.Now.Before(secondOf(pod)) {
 				e.leaving = append(e.leaving, pod)
 			}
-		case scheduling.CameThoughCordoned(pod, closed, s.Now) && len(budgetsOf(s, pod, true)) == 0:
+		case scheduling.CameThoughCordoned(pod, closed, s.Now) && e.afford(pod):
 			e.staying, e.back = append(e.staying, pod), append(e.back, pod)
 		default:
 			e.add(plan.Evict{Pod: pod, GraceSeconds: grace(pod, unreachable, most), Why: "drain node " + n.Name})
@@ -75,6 +78,19 @@ func evictionOf(s snapshot.Snapshot, n *corev1.Node, most *int64, closed time.Ti
 		})
 	}
 	return e
+}
+
+// afford reports whether the budgets that an eviction of a Pod which came back would be asked of allow one more disruption each, and takes
+// that from them.
+func (e *eviction) afford(p *corev1.Pod) bool {
+	charged := scheduling.Charged(p, covering(e.seen, p))
+	if slices.ContainsFunc(charged, func(b *policyv1.PodDisruptionBudget) bool { return b.Status.DisruptionsAllowed <= e.spent[b] }) {
+		return false
+	}
+	for _, b := range charged {
+		e.spent[b]++
+	}
+	return true
 }
 
 // secondOf returns until when a Pod that is on its way out is waited for on a Node that nobody hears of: no longer than one that is evicted
@@ -222,15 +238,23 @@ func empty(s snapshot.Snapshot, n *corev1.Node, r autoscaling.Removal) []plan.Se
 	return e.now()
 }
 
+// covering returns the disruption budgets that protect p.
+func covering(s snapshot.Snapshot, p *corev1.Pod) (all []*policyv1.PodDisruptionBudget) {
+	for _, b := range s.DisruptionBudgets {
+		sel, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err == nil && b.Namespace == p.Namespace && sel.Matches(labels.Set(p.Labels)) {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
 // budgetsOf returns the names of the disruption budgets that protect p; with exhausted only of those that allow no
 // disruption now.
 func budgetsOf(s snapshot.Snapshot, p *corev1.Pod, exhausted bool) []string {
 	var names []string
-	for _, b := range s.DisruptionBudgets {
-		if b.Namespace != p.Namespace || exhausted && b.Status.DisruptionsAllowed > 0 {
-			continue
-		}
-		if sel, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil && sel.Matches(labels.Set(p.Labels)) {
+	for _, b := range covering(s, p) {
+		if !exhausted || b.Status.DisruptionsAllowed <= 0 {
 			names = append(names, b.Name)
 		}
 	}

@@ -15,6 +15,7 @@ package drainnode
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,16 +139,17 @@ func closed(n *corev1.Node) bool {
 }
 
 // closedSince returns since when m is drained and n takes no Pods, as far as both say so: the cluster writes on n when it saw the cordon. It is
-// the zero time before that.
+// the zero time before that, as who came by then was never evicted. A backup may have brought back what m says of an earlier deletion.
 func closedSince(m *machine.Machine, n *corev1.Node) time.Time {
 	c := machine.FindCondition(m.Status.Conditions, machine.ConditionDrained)
-	if c == nil || c.Status == corev1.ConditionTrue || c.Reason == reasonQueued {
+	seen := slices.IndexFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
+	if c == nil || c.Status == corev1.ConditionTrue || c.Reason == reasonQueued || seen < 0 {
 		return time.Time{}
 	}
 	since := c.LastTransitionTime.Time
-	for _, t := range n.Spec.Taints {
-		if t.Key == corev1.TaintNodeUnschedulable && t.TimeAdded != nil && t.TimeAdded.After(since) {
-			since = t.TimeAdded.Time
+	for _, later := range []*metav1.Time{m.DeletionTimestamp, n.Spec.Taints[seen].TimeAdded} {
+		if later != nil && later.After(since) {
+			since = later.Time
 		}
 	}
 	return since

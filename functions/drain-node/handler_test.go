@@ -248,26 +248,32 @@ func TestSinceWhenANodeTakesNoPods(t *testing.T) {
 	done := machine.True(machine.ConditionDrained, "Drained", "")
 	done.LastTransitionTime = metav1.NewTime(began)
 	for name, tt := range map[string]struct {
-		says  []machine.Condition
-		taint time.Time
-		want  time.Time
+		says    []machine.Condition
+		taint   time.Time
+		deleted time.Time
+		want    time.Time
 	}{
-		"not begun":                     {nil, time.Time{}, time.Time{}},
-		"not begun, cordoned by people": {nil, began, time.Time{}},
-		"in the queue":                  {[]machine.Condition{waits(reasonQueued)}, began, time.Time{}},
-		"drained before":                {[]machine.Condition{done}, began, time.Time{}},
-		"begun":                         {[]machine.Condition{waits("Draining")}, time.Time{}, began},
-		"begun, cordoned before":        {[]machine.Condition{waits("Draining")}, began.Add(-time.Minute), began},
-		"begun, cordoned anew":          {[]machine.Condition{waits("Draining")}, began.Add(time.Minute), began.Add(time.Minute)},
+		"not begun":                     {nil, time.Time{}, began, time.Time{}},
+		"not begun, cordoned by people": {nil, began, began, time.Time{}},
+		"in the queue":                  {[]machine.Condition{waits(reasonQueued)}, began, began, time.Time{}},
+		"drained before":                {[]machine.Condition{done}, began, began, time.Time{}},
+		"begun":                         {[]machine.Condition{waits("Draining")}, time.Time{}, began, began},
+		"begun, cordoned before":        {[]machine.Condition{waits("Draining")}, began.Add(-time.Minute), began, began},
+		"begun, cordoned anew":          {[]machine.Condition{waits("Draining")}, began.Add(time.Minute), began, began.Add(time.Minute)},
+		"begun in a time that a backup brought back": {[]machine.Condition{waits("Draining")}, began, began.Add(time.Hour), began.Add(time.Hour)},
 	} {
 		m, n := &machine.Machine{}, &corev1.Node{}
-		m.Status.Conditions = tt.says
+		m.Status.Conditions, m.DeletionTimestamp = tt.says, new(metav1.NewTime(tt.deleted))
 		n.Spec.Taints = []corev1.Taint{{Key: "another", TimeAdded: new(metav1.NewTime(began.Add(time.Hour)))}, {Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}
 		if !tt.taint.IsZero() {
 			n.Spec.Taints[1].TimeAdded = new(metav1.NewTime(tt.taint))
 		}
 		if got := closedSince(m, n); !got.Equal(tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+		n.Spec.Taints = n.Spec.Taints[:1]
+		if got := closedSince(m, n); !got.IsZero() {
+			t.Errorf("%s, and nobody has seen the cordon: %v", name, got)
 		}
 	}
 }

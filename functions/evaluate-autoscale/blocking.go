@@ -242,31 +242,9 @@ func (sc *scan) evicted(c candidate) []*corev1.Pod {
 // much each of them allows.
 func (sc *scan) twice(p *corev1.Pod) string { return twice(sc.charged(p)) }
 
-// charged returns the budgets that an eviction of a Pod is asked of: the API server looks at none for a Pod that does not run
-// yet (RELIABILITY 2e), nor at one that lets go of Pods that are not ready.
+// charged returns the budgets that an eviction of a Pod is asked of.
 func (sc *scan) charged(p *corev1.Pod) []*policyv1.PodDisruptionBudget {
-	if p.Status.Phase == corev1.PodPending {
-		return nil
-	}
-	all := sc.budgetsOf(p)
-	if len(all) == 1 && !podReady(p) && sparesReady(all[0]) {
-		return nil
-	}
-	return all
-}
-
-func podReady(p *corev1.Pod) bool {
-	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-// sparesReady reports whether a budget guards ready Pods only: it says so, or there are as many of them as it wants.
-func sparesReady(b *policyv1.PodDisruptionBudget) bool {
-	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil && *p == policyv1.AlwaysAllow {
-		return true
-	}
-	return b.Status.DesiredHealthy > 0 && b.Status.CurrentHealthy >= b.Status.DesiredHealthy
+	return scheduling.Charged(p, sc.budgetsOf(p))
 }
 
 func twice(all []*policyv1.PodDisruptionBudget) string {

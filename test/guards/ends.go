@@ -168,16 +168,14 @@ var ends = []Guard{
 	{"own-instance-with-a-node-is-not-missing", "G5", provision + "misrecorded.go", `		if n := l.aliveOn(in); n != nil {`, `		if n := l.aliveOn(in); n != nil && false {`, "./functions/provision-machine -run=TestScenarios"},
 	{"time-that-nobody-takes-is-not-waited-for", "2e", drain + "evict.go", `		given = max(given, *g)
 `, ``, "./functions/drain-node -run=TestScenarios"},
-	{"who-comes-back-is-not-evicted-for-ever", "2e", drain + "evict.go", `s.Now) && len(budgetsOf(s, pod, true)) == 0:`, `s.Now) && false:`, "./functions/drain-node -run=TestScenarios"},
-	{"budget-of-who-came-back", "2e", drain + "evict.go", `s.Now) && len(budgetsOf(s, pod, true)) == 0:`, `s.Now):`, "./functions/drain-node -run=TestScenarios"},
+	{"who-comes-back-is-not-evicted-for-ever", "2e", drain + "evict.go", `s.Now) && e.afford(pod):`, `s.Now) && false:`, "./functions/drain-node -run=TestScenarios"},
+	{"budget-of-who-came-back", "2e", drain + "evict.go", `s.Now) && e.afford(pod):`, `s.Now):`, "./functions/drain-node -run=TestScenarios"},
 	{"budgets-of-who-came-back-are-read", "2e", drain + "evict.go", `	for _, p := range e.back {
 		ask = append(ask, snapshot.Query{Kind: "PodDisruptionBudget", Namespace: p.Namespace})
 	}
 `, ``, "./test/sim -run=TestDrainEndsThough"},
-	{"who-came-before-the-turn-did-not-come-back", "2e", drain + "handler.go", `c.Status == corev1.ConditionTrue || c.Reason == reasonQueued {
-		return time.Time{}`, `c.Status == corev1.ConditionTrue {
-		return time.Time{}`, "./functions/drain-node -run=TestSinceWhen"},
-	{"who-came-before-the-cordon-did-not-come-back", "2e", drain + "handler.go", `t.TimeAdded.After(since) {`, `false {`, "./functions/drain-node -run=TestSinceWhen"},
+	{"who-came-before-the-turn-did-not-come-back", "2e", drain + "handler.go", ` || c.Reason == reasonQueued || seen < 0 {`, ` || seen < 0 {`, "./functions/drain-node -run=TestSinceWhen"},
+	{"who-came-before-the-cordon-did-not-come-back", "2e", drain + "handler.go", `{m.DeletionTimestamp, n.Spec.Taints[seen].TimeAdded} {`, `{m.DeletionTimestamp} {`, "./functions/drain-node -run=TestSinceWhen"},
 	{"who-tolerates-no-cordon-is-evicted", "2e", "shared/scheduling/back.go", ` && Tolerated(p.Spec.Tolerations, unschedulable)`, ` && unschedulable.Key != ""`, "./shared/scheduling -run=TestWhoCame"},
 	{"who-was-made-before-the-cordon-is-evicted", "2e", "shared/scheduling/back.go", `made.After(since) && `, ``, "./shared/scheduling -run=TestWhoCame"},
 	{"who-was-made-by-a-clock-ahead-is-evicted", "G7", "shared/scheduling/back.go", ` && !machine.TooFar(made, now, 0)`, ` && machine.Skew > 0`, "./shared/scheduling -run=TestWhoCame"},
@@ -189,4 +187,21 @@ var ends = []Guard{
 	{"what-is-made-carries-the-mark", "2b.10", run + "visit.go", `			o.ClusterUID = i.mark
 `, ``, "./shared/runner -run=TestDriverIsToldTheMark"},
 	{"attempt-keeps-its-mark", "2b.5", "shared/provider/aws/tag.go", `	if req.Mark != "" {`, `	if req.Mark = string(d.account.ClusterUID); req.Mark != "" {`, "./shared/provider/aws -run=TestAttemptKeeps"},
+	{"who-came-before-the-cordon-was-seen-did-not-come-back", "2e", drain + "handler.go", ` || seen < 0 {
+		return time.Time{}
+	}
+	since := c.LastTransitionTime.Time
+`, ` {
+		return time.Time{}
+	}
+	since := c.LastTransitionTime.Time
+	if seen < 0 {
+		return since
+	}
+`, "./functions/drain-node -run=TestScenarios|TestSinceWhen"},
+	{"who-came-before-the-deletion-did-not-come-back", "2e", drain + "handler.go", `{m.DeletionTimestamp, n.Spec.Taints[seen].TimeAdded} {`, `{n.Spec.Taints[seen].TimeAdded} {`, "./functions/drain-node -run=TestSinceWhen"},
+	{"one-disruption-is-not-spent-twice", "2e", drain + "evict.go", `		e.spent[b]++
+`, `		e.spent[b] += 0
+`, "./functions/drain-node -run=TestScenarios"},
+	{"who-came-back-and-does-not-run-yet-asks-no-budget", "2e", drain + "evict.go", `scheduling.Charged(p, covering(e.seen, p))`, `covering(e.seen, p)`, "./functions/drain-node -run=TestScenarios"},
 }

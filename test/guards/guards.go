@@ -376,7 +376,7 @@ var drains = []Guard{
 	{"limit-is-more-than-nothing", "2e", drain + "limit.go", `	if err == nil && limit <= 0 {`, `	if false {`, ""},
 	{"second-of-the-unreachable", "2e", drain + "evict.go", `s.Now.Before(secondOf(pod)) {`, `s.Now.Before(secondOf(pod).Add(-time.Hour)) {`, ""},
 	{"grace-of-a-pod-is-its-own", "2e", drain + "evict.go", ` && *own > *most:`, `:`, ""},
-	{"budget-of-its-namespace", "2e", drain + "evict.go", `		if b.Namespace != p.Namespace || exhausted`, `		if exhausted`, ""},
+	{"budget-of-its-namespace", "2e", drain + "evict.go", `err == nil && b.Namespace == p.Namespace && sel`, `err == nil && sel`, ""},
 	{"pod-that-never-ran-goes", "2e", drain + "evict.go", `a.Pod.Status.Phase != corev1.PodPending && len`, `len`, ""},
 	{"one-drain-of-a-node", "2e", drain + "handler.go", `		if n != nil && draining[n] {`, `		if false {`, ""},
 	{"drain-before-a-removal", "2e", drain + "handler.go", `ok && !draining[n] {`, `ok {`, ""},

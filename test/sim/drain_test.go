@@ -145,6 +145,13 @@ func TestDrainEndsThoughAPodComesBack(t *testing.T) {
 	fullNode(t, w, 1, 3600) // a Pod that takes an hour to end
 	made, grace := 0, int64(0)
 	comes := func() {
+		if err := memory.Patch(w.API, "", "node-a", func(n *corev1.Node) {
+			if n.Spec.Unschedulable && len(n.Spec.Taints) == 0 { // as the cluster does that saw the cordon
+				n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule, TimeAdded: new(metav1.NewTime(w.Now()))}}
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
 		if slices.ContainsFunc(memory.List[*corev1.Pod](w.API), func(p *corev1.Pod) bool { return len(p.Spec.Tolerations) > 0 }) {
 			return
 		}
