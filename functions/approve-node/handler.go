@@ -98,8 +98,8 @@ func decide(s known, r request) plan.Sequence {
 	m, why := find(s, c)
 	if why == "" {
 		a := plan.Approve{Request: r.CertificateSigningRequest, Why: fmt.Sprintf("node %s is machine %s/%s", c.node, m.Namespace, m.Name)}
-		o, tried := s.Outcome(a)
-		if !tried || o.Result != plan.Refused {
+		o, _ := s.Outcome(a)
+		if o.Result != plan.Refused {
 			return plan.Sequence{Do: []plan.Action{a}}
 		}
 		why = o.Message

@@ -128,7 +128,7 @@ func (c claim) objection(m *machine.Machine) string {
 // room for its instance: what counts is when that was last asked for, which provision-machine alone writes.
 func until(m *machine.Machine) time.Time {
 	begun := m.CreationTimestamp.Time
-	if i, err := machine.ParseIntent(m); err == nil && i.Own(m) && i.StartedAt.After(begun) {
+	if i, _ := machine.ParseIntent(m); i.Own(m) && i.StartedAt.After(begun) {
 		begun = i.StartedAt.Time
 	}
 	return begun.Add(latest)
