@@ -176,4 +176,9 @@ var inputs = []Guard{
 	{"name-of-a-node-is-its-kubelets", "4", words + "carried.go", `		if key == corev1.LabelHostname {`, `		if false {`, "./shared/machine -run=TestFit"},
 	{"taints-that-come-and-go-are-not-carried", "G11", words + "carried.go", `		if comeAndGo[t.Key] {`, `		if false {`, "./shared/machine -run=TestCarriedComes"},
 	{"annotations-of-the-autoscaler-are-not-carried", "G11", words + "carried.go", `key == AnnotationScaleDownReason || key == AnnotationCordonedBy {`, `false {`, "./shared/machine -run=TestCarriedComes"},
+	{"own-kinds-are-never-absent", "G5", "shared/cluster/kube/observe.go", ` || !cluster.Optional(r.Kind) {`, ` || !cluster.Optional(plan.LegacyHealthCheck) {`, "./shared/cluster/kube -run=TestOwnKinds"},
+	{"absence-is-a-page-that-says-so", "G5", "shared/cluster/kube/observe.go", `!ok || page.code != http.StatusNotFound || `, `!ok || page.code < http.StatusNotFound || `, "./shared/cluster/kube -run=TestAbsence"},
+	{"absence-is-asked-about-again", "G5", "shared/cluster/kube/observe.go", `time.Since(at) < notServedFor {`, `!at.IsZero() && notServedFor > 0 {`, "./shared/cluster/kube -run=TestKindsThatWereNot"},
+	{"page-refuses-no-object-of-ours", "G5", "shared/cluster/kube/apply.go", ` == http.StatusNotFound && plan.Foreign(r.Kind) {`, ` == http.StatusNotFound {`, "./shared/cluster/kube -run=TestErrorsOfWrites"},
+	{"page-of-a-proxy-refuses-nothing", "G5", "shared/cluster/kube/apply.go", `isPage && page.code == http.StatusNotFound && `, `isPage && page.code >= http.StatusNotFound && `, "./shared/cluster/kube -run=TestForeignKinds"},
 }

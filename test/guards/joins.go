@@ -37,7 +37,7 @@ var joins = []Guard{
 	{"node-asks-for-itself", "4", approve + "request.go", `r.Spec.Username != userPrefix+node || `, ``, ""},
 	{"node-has-the-group", "4", approve + "request.go", `(r.Spec.Username != userPrefix+node || !slices.Contains(r.Spec.Groups, group)):`, `r.Spec.Username != userPrefix+node:`, ""},
 	{"usages-of-a-kubelet", "4", approve + "request.go", `	case !only(r.Spec.Usages, usage):`, `	case usage == "":`, ""},
-	{"attempt-of-this-machine", "4", approve + "machine.go", ` && i.Own(m) && `, ` && `, ""},
+	{"attempt-of-this-machine", "4", approve + "machine.go", `i.Own(m) && i.Started`, `i != nil && i.Started`, ""},
 	{"decided-stays-decided", "4", approve + "request.go", `len(csr.Status.Certificate) > 0, len(csr.Status.Conditions) > 0:`, `len(csr.Status.Certificate) > 0:`, ""},
 
 	{"two-machines-link-none", "2e", link + "handler.go", `		case len(ms) > 1:`, `		case false:`, ""},
@@ -149,4 +149,7 @@ var hosts = []Guard{
 	{"second-node-alone-stays-on-record", "2e", link + "sole.go", ` && machine.IsNodeOf(m, fit[0]):`, `:`, "./functions/link-node -run=TestScenarios"},
 	{"node-is-marked-by-its-own-event", "G4", link + "handler.go", `s.Request.Is("Machine") && at != nil`, `at != nil`, "./functions/link-node -run=TestScenarios"},
 	{"older-links-are-marked", "G4", link + "handler.go", `at != nil && s.Now.Sub(at.Time) < linkedWithin`, `at != nil`, "./functions/link-node -run=TestScenarios"},
+	{"name-of-a-guest-is-no-address", "4", approve + "machine.go", `return !named(a) && known`, `return known`, "./functions/approve-node -run=TestNamesAreNoAddresses"},
+	{"groups-that-are-configured", "4", approve + "reads.go", `		b.groups = split(v)`, `		_ = split(v)`, "./functions/approve-node -run=TestGroupsThatMay"},
+	{"approved-by-all-machines", "4", approve + "handler.go", `!s.Has(allRequests) || !s.Has(allMachines) {`, `!s.Has(allRequests) {`, "./functions/approve-node -run=TestNothingIsApproved"},
 }

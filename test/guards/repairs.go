@@ -110,4 +110,7 @@ var repairs = []Guard{
 	{"set-without-a-number-is-missing-nobody", "2f", heal + "settle.go", `	if set == nil || set.Spec.Replicas == nil {`, `	if set == nil {`, "./functions/remediate -run=TestScenarios"},
 	{"template-of-a-kind", "4", heal + "external.go", `!plan.Foreign(e.template) || `, ``, "./functions/remediate -run=TestTemplates"},
 	{"request-of-a-kind", "4", heal + "external.go", ` || !plan.Foreign(e.request):`, `:`, "./functions/remediate -run=TestTemplates"},
+	{"copy-of-a-machine-has-no-node-of-its-instance", "2f", heal + "limits.go", `(m))]; best != nil && other != nil {`, `(m))]; other != nil {`, "./functions/remediate -run=TestAnotherNode"},
+	{"no-id-is-no-instance", "2f", heal + "limits.go", ` && !ready(best) && id != "" {`, ` && !ready(best) {`, "./functions/remediate -run=TestAnotherNode"},
+	{"ready-node-speaks-for-itself", "2f", heal + "limits.go", `best != nil && !ready(best) && id`, `best != nil && id`, "./functions/remediate -run=TestAnotherNode"},
 }

@@ -180,4 +180,5 @@ var scalings = []Guard{
 	{"pod-that-takes-a-day-ends-the-drain", "2d", autoscale + "removal.go", `why := outlasts(p, r.At.Time, time.Duration(r.MaxGrace)*time.Second); why != "" {`, `why := outlasts(p, r.At.Time, time.Duration(r.MaxGrace)*time.Second); false {`, "./functions/evaluate-autoscale -run=TestPodDeletedForADay"},
 	{"who-comes-back-holds-no-node", "2d", autoscale + "blocking.go", `return r.Drain && scheduling`, `return false && scheduling`, "./functions/evaluate-autoscale -run=TestPodThatComesBack"},
 	{"machines-of-others-on-their-way-count", "2d", autoscale + "limits.go", `range sc.coming {`, `range sc.coming[:0] {`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"failure-of-one-stops-no-growth", "2d", autoscale + "explain.go", `	case sc.newerLedger(g) && inVain(n):`, `	case inVain(n):`, "./functions/evaluate-autoscale -run=TestNothingElse"},
 }
