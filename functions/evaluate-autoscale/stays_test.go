@@ -187,3 +187,22 @@ func TestEmptiedNodeWhoseMachineWasChosenCountsOnce(t *testing.T) {
 		t.Errorf("there are %v replicas, want 1", got)
 	}
 }
+
+// An emptied Node whose set waits for no choice goes, however long ago it was emptied, as where nobody scanned for hours (C61, C65).
+func TestEmptiedNodeOfLongAgoGoes(t *testing.T) {
+	t.Parallel()
+	for _, ago := range []time.Duration{time.Minute, 3 * time.Hour} {
+		w := fresh(t, "{scaleDown: {enabled: true}}")
+		w.pool(t, "s", 2, 9, nil, nil)
+		w.idler(t, "s", "a")
+		w.idler(t, "s", "b")
+		w.must(t, w.Put(pod("default", "p", "a", resources("cpu", "3500m"))))
+		r := w.leaving(t, "s", "b")
+		r.At = metav1.NewTime(epoch.Add(-ago))
+		w.remember(t, autoscaling.State{Removals: []autoscaling.Removal{r}})
+		w.scans(t, 3)
+		if got, left := w.replicas("s"), w.tainted(); !slices.Equal(got, []int32{1}) || !slices.Equal(left, []string{"b"}) {
+			t.Errorf("emptied %v ago: %d replicas, %v are tainted", ago, got, left)
+		}
+	}
+}
