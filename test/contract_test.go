@@ -3,6 +3,7 @@
 package test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // set is a set of names.
@@ -205,7 +207,10 @@ func contracted(tr tree) (wrong []string) {
 	return wrong
 }
 
-// asked compares a contract with the kinds that the function's code asks for: snapshot.One and All, snapshot.Query.
+// standing are the queries that package snapshot has a name for.
+var standing = map[string]snapshot.Query{"Infrastructure": snapshot.Infrastructure, "System": snapshot.System}
+
+// asked compares a contract with the kinds that the function's code asks for: snapshot.One and All, snapshot.Query, and what is named.
 func (tr tree) asked(dir string, c contract) (wrong []string) {
 	mentioned, watched := set{}, set{}
 	for _, s := range tr.golang() {
@@ -213,7 +218,7 @@ func (tr tree) asked(dir string, c contract) (wrong []string) {
 			continue
 		}
 		ast.Inspect(s.Go, func(n ast.Node) bool {
-			if kind := kindIn(n); kind != "" {
+			if kind := cmp.Or(kindIn(n), queried(n)); kind != "" {
 				mentioned[kind] = true
 			}
 			maps.Copy(watched, watchedIn(n))
@@ -265,6 +270,10 @@ func queried(n ast.Node) string {
 		}
 		if x, ok := f.X.(*ast.Ident); ok && x.Name == "snapshot" {
 			return kindIn(n.Args[0])
+		}
+	case *ast.SelectorExpr:
+		if x, ok := n.X.(*ast.Ident); ok && x.Name == "snapshot" {
+			return string(standing[n.Sel.Name].Kind)
 		}
 	case *ast.KeyValueExpr:
 		if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Kind" {

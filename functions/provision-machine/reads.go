@@ -14,11 +14,6 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
-var (
-	infrastructure = snapshot.One("Infrastructure", "", machine.InfrastructureName)
-	system         = snapshot.One("Namespace", "", machine.NamespaceSystem)
-)
-
 // reads asks for the Machine, the ledger that allows it, then the cloud; settled Machines cost one list per account in
 // a scan and nothing when an event wakes us. Nodes are read when one has to go with its instance.
 func reads(s snapshot.Snapshot) snapshot.Scope {
@@ -26,11 +21,11 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	ask := func(q ...snapshot.Query) { sc.Objects = append(sc.Objects, q...) }
 	switch {
 	case s.Request.Scan():
-		ask(snapshot.All("Machine"), snapshot.All("MachineSet"), infrastructure, system)
+		ask(snapshot.All("Machine"), snapshot.All("MachineSet"), snapshot.Infrastructure, snapshot.System)
 	case s.Request.Is("MachineSet"):
-		ask(snapshot.One("MachineSet", s.Request.Namespace, s.Request.Name), infrastructure, system)
+		ask(snapshot.One("MachineSet", s.Request.Namespace, s.Request.Name), snapshot.Infrastructure, snapshot.System)
 	case s.Request.Is("Machine"):
-		ask(snapshot.One("Machine", s.Request.Namespace, s.Request.Name), infrastructure, system)
+		ask(snapshot.One("Machine", s.Request.Namespace, s.Request.Name), snapshot.Infrastructure, snapshot.System)
 	}
 	known := &claims{}
 	for _, m := range s.Machines {

@@ -40,7 +40,7 @@ func readsOf(s snapshot.Snapshot, set *machine.MachineSet, all herd) (sc []snaps
 		ask(machinesOf(set))
 	}
 	if _, told := set.Spec.Template.Labels[machine.LabelCluster]; !told || misfit(s, set) != "" {
-		ask(snapshot.One("Infrastructure", "", machine.InfrastructureName)) // which may say the name, or the region, that is missing
+		ask(snapshot.Infrastructure) // which may say the name, or the region, that is missing
 	}
 	again := snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true}
 	if owned := all.of(set); backwards(s, set, owned) || retires(s, set, owned) || adopts(s, set, all.free) {

@@ -16,9 +16,7 @@ import (
 )
 
 var (
-	stateQuery   = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapSweep)
-	clusterQuery = snapshot.One("Infrastructure", "", machine.InfrastructureName)
-	systemQuery  = snapshot.One("Namespace", "", machine.NamespaceSystem)
+	stateQuery = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapSweep)
 	// lastLook lists the Machines once more, after the clouds: those that came meanwhile own what came meanwhile.
 	lastLook = snapshot.Query{Kind: "Machine", Again: true}
 	// lastNodes does the same for the Nodes, before anything goes.
@@ -31,7 +29,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	if !s.Request.Scan() {
 		return snapshot.Scope{}
 	}
-	sc := snapshot.Scope{Objects: []snapshot.Query{stateQuery, clusterQuery, systemQuery, snapshot.All("Machine"), snapshot.All("Node")}}
+	sc := snapshot.Scope{Objects: []snapshot.Query{stateQuery, snapshot.Infrastructure, snapshot.System, snapshot.All("Machine"), snapshot.All("Node")}}
 	state, err := stateOf(s)
 	if !s.Has(stateQuery) || err != nil {
 		return sc

@@ -33,7 +33,7 @@ type namespaces struct {
 }
 
 func (n *namespaces) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapshot.Query) (snapshot.Snapshot, error) {
-	if slices.Contains(queries, system) {
+	if slices.Contains(queries, snapshot.System) {
 		if n.read++; n.err != nil {
 			return s, n.err
 		}
@@ -62,7 +62,7 @@ func TestDriverIsToldTheMark(t *testing.T) {
 	f := function.Function{
 		Name: "look",
 		Reads: func(s snapshot.Snapshot) snapshot.Scope {
-			sc := snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Machine"), system}}
+			sc := snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Machine"), snapshot.System}}
 			for _, m := range s.Machines {
 				sc.Lookups = append(sc.Lookups, snapshot.Lookup{UID: m.UID})
 			}

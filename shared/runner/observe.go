@@ -64,14 +64,11 @@ func (i *invocation) observe(ctx context.Context) (snapshot.Snapshot, error) {
 	return s, nil
 }
 
-// system is what tells the mark of the cluster (snapshot.ClusterUID).
-var system = snapshot.One("Namespace", "", machine.NamespaceSystem)
-
 // recall takes off queries, beside others, the one that this process has an answer to which never changes: the UID of a namespace
 // that is there as long as its cluster is.
 func (i *invocation) recall(queries []snapshot.Query) (asked []snapshot.Query, known []plan.Object) {
 	uid := i.system.Load()
-	at := slices.Index(queries, system)
+	at := slices.Index(queries, snapshot.System)
 	if uid == nil || at < 0 || len(queries) == 1 {
 		return queries, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 )
 
@@ -53,6 +54,13 @@ type AccountQuery struct {
 	Spec      string // raw providerSpec; of one Machine or remembered
 	ClusterID string
 }
+
+var (
+	// Infrastructure asks for what tells the cluster's id, and its addresses.
+	Infrastructure = One("Infrastructure", "", machine.InfrastructureName)
+	// System asks for the namespace that tells the cluster's mark ([Snapshot.ClusterUID]).
+	System = One("Namespace", "", machine.NamespaceSystem)
+)
 
 // One returns the query for one object.
 func One(k plan.Kind, namespace, name string) Query {

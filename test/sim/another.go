@@ -10,11 +10,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
 	cloud "github.com/machine-functions/machine-functions/shared/provider/memory"
-	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
-
-// systemQuery asks for the namespace whose UID is the mark of the cluster.
-var systemQuery = snapshot.One("Namespace", "", machine.NamespaceSystem)
 
 // anotherUID is the Machine's of another cluster, of which nobody here has heard.
 const anotherUID = types.UID("machine-of-another-cluster")

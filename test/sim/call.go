@@ -173,7 +173,7 @@ type port struct {
 func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapshot.Query) (snapshot.Snapshot, error) {
 	seen := s
 	for _, q := range queries {
-		if q != systemQuery { // of which nothing changes: when it is read makes no difference, and a process reads it once
+		if q != snapshot.System { // of which nothing changes: when it is read makes no difference, and a process reads it once
 			if err := c.q.step(call{what: "read", may: ofRead}); err != nil {
 				return s, err
 			}
