@@ -132,11 +132,16 @@ func sweepOf(s snapshot.Snapshot, stored machine.SweepState) sweep {
 	state := bounded(stored, s.Now)
 	w := sweep{Snapshot: s, stored: stored, state: state, inUse: used(s, state), unclear: unclear(s), owners: ownersIn(s)}
 	w.known = known(s, w.inUse, state)
-	all := findsIn(s, w.owners)
-	w.others = slices.DeleteFunc(slices.Clone(all), func(f find) bool { return !anothers(s, f.in) })
-	all = slices.DeleteFunc(all, func(f find) bool { return anothers(s, f.in) })
-	w.finds = slices.DeleteFunc(slices.Clone(all), func(f find) bool { return w.veiled(f.account) })
-	w.spared = len(all) - len(w.finds)
+	for _, f := range findsIn(s, w.owners) {
+		switch {
+		case anothers(s, f.in):
+			w.others = append(w.others, f)
+		case w.veiled(f.account):
+			w.spared++
+		default:
+			w.finds = append(w.finds, f)
+		}
+	}
 	ghosts := ghostsIn(s, w.known)
 	if w.haunted = len(ghosts) > 0; allListed(s, w.known) {
 		w.ghosts = ghosts

@@ -344,7 +344,7 @@ var sweeps = []Guard{
 		}
 `, "", ""},
 	{"account-that-its-spec-leads-to", "2b.10", run + "look.go", `	if a.Key() != machine.SweptOf(q.Key, q.ClusterID) {`, `	if false {`, ""},
-	{"namespace-that-is-not-served", "2b.10", sweep + "handler.go", `func(f find) bool { return w.veiled(f.account) })`, `func(find) bool { return false })`, ""},
+	{"namespace-that-is-not-served", "2b.10", sweep + "handler.go", `case w.veiled(f.account):`, `case false:`, ""},
 	{"same-account-of-that-namespace", "2b.10", sweep + "accounts.go", `mine == "" || theirs == "" || machine.SameOwner(mine, theirs)`, `mine == theirs && key == account`, ""},
 	{"nodes-of-that-namespace", "2b.10", sweep + "ghosts.go", `= s.Serves(a.Namespace)`, `= true`, ""},
 	{"linked-node-is-no-ghost", "2b.10", sweep + "ghosts.go", ` && !linked[n.UID]`, ` && (linked == nil || true)`, ""},
