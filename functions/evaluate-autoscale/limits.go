@@ -91,9 +91,8 @@ func (sc *scan) total() (sum size) {
 
 // sizeComing is the size of the Node that a Machine of no group will be, as far as its set says that.
 func (sc *scan) sizeComing(m *machine.Machine) size {
-	owner := metav1.GetControllerOfNoCopy(m)
-	for _, set := range sc.MachineSets {
-		if owner != nil && set.UID == owner.UID && set.Namespace == m.Namespace {
+	if owner := metav1.GetControllerOfNoCopy(m); owner != nil {
+		if set := sc.MachineSet(m.Namespace, owner.Name); set != nil && set.UID == owner.UID {
 			list, _ := scheduling.Capacity(set.Annotations)
 			return sc.sizeOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: set.Spec.Template.Spec.Labels}, Status: corev1.NodeStatus{Capacity: list}})
 		}
