@@ -38,7 +38,8 @@ type waits struct {
 	took map[string]time.Duration // by account: from when it was looked at until its last answer
 }
 
-// room returns how long a scan looks at clouds now. It keeps time for changes, as long as there is, and for what is read once more
+// room returns how long a scan looks at clouds now, of the time that is left: ctx has a deadline, as each invocation has
+// ([Runner.Handle]). It keeps time for changes, as long as there is, and for what is read once more
 // after them: a cloud that is silent holds up none in the others (R-L2, R-L4).
 func (i *invocation) room(ctx context.Context, reading time.Duration) time.Duration {
 	if !i.request.Scan() {
