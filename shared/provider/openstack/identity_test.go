@@ -79,7 +79,7 @@ func TestServicesAreOfOneRegion(t *testing.T) {
 			if after || !strings.HasSuffix(r.URL.Path, "/auth/tokens") {
 				return nil, nil
 			}
-			return loggedIn(map[string][]string{"compute": {"b", "a"}, "network": {"a", "b"}, "image": {"a"}, "volumev3": {"a", "b"}})
+			return loggedIn(map[string]any{"id": own}, map[string][]string{"compute": {"b", "a"}, "network": {"a", "b"}, "image": {"a"}, "volumev3": {"a", "b"}})
 		}
 		a := accountOf("secret")
 		a.Credentials["clouds.yaml"] = bytes.ReplaceAll(a.Credentials["clouds.yaml"], []byte("region_name: regionOne"), nil)
@@ -107,7 +107,7 @@ func TestServicesAreOfOneRegion(t *testing.T) {
 }
 
 // loggedIn answers a login with a catalog: the regions of each type of service, in its order.
-func loggedIn(services map[string][]string) (*http.Response, error) {
+func loggedIn(project map[string]any, services map[string][]string) (*http.Response, error) {
 	var catalog []any
 	for kind, regions := range services {
 		var endpoints []any
@@ -117,7 +117,7 @@ func loggedIn(services map[string][]string) (*http.Response, error) {
 		catalog = append(catalog, map[string]any{"type": kind, "endpoints": endpoints})
 	}
 	return reply(http.StatusCreated, map[string]any{"token": map[string]any{
-		"expires_at": "2100-01-01T00:00:00.000000Z", "project": map[string]any{"id": own}, "catalog": catalog,
+		"expires_at": "2100-01-01T00:00:00.000000Z", "project": project, "catalog": catalog,
 	}}, http.Header{"X-Subject-Token": {"t"}}), nil
 }
 
@@ -132,7 +132,7 @@ func TestRegionThatComesOrGoesIsAnotherAccount(t *testing.T) {
 				if after || !strings.HasSuffix(r.URL.Path, "/auth/tokens") {
 					return nil, nil
 				}
-				return loggedIn(map[string][]string{"compute": regions, "network": regions, "image": regions})
+				return loggedIn(map[string]any{"id": own}, map[string][]string{"compute": regions, "network": regions, "image": regions})
 			}
 			a := accountOf("secret")
 			a.Credentials["clouds.yaml"] = bytes.ReplaceAll(a.Credentials["clouds.yaml"], []byte("region_name: regionOne"), nil)
@@ -153,4 +153,36 @@ func TestRegionThatComesOrGoesIsAnotherAccount(t *testing.T) {
 			t.Errorf("a cloud of two regions is %q, and without the first %q", both, left)
 		}
 	})
+}
+
+// A login that is of no project says of no account whose it is, though two of them may be of one region; nor is a region written that there
+// is none of: the project alone is that of all of its regions (R-S15).
+func TestIdentitySaysWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, region string
+		project      map[string]any
+		want         string
+	}{
+		{"of no project", "a", nil, ""},
+		{"of no region", "", map[string]any{"id": own}, own},
+		{"of both", "a", map[string]any{"id": own}, own + ":a"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			f.wire = func(context.Context, *http.Request, bool) (*http.Response, error) {
+				one := []string{tt.region}
+				return loggedIn(tt.project, map[string][]string{"compute": one, "network": one, "image": one})
+			}
+			a := accountOf("secret")
+			a.Credentials["clouds.yaml"] = bytes.ReplaceAll(a.Credentials["clouds.yaml"], []byte("region_name: regionOne"), nil)
+			d, err := providerOf(f).Open(t.Context(), a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := d.(provider.Identified).Identity(t.Context()); got != tt.want || err != nil {
+				t.Errorf("%s: %q, %v; want %q", tt.name, got, err, tt.want)
+			}
+		})
+	}
 }
