@@ -36,4 +36,5 @@ var drivers = []Guard{
 	{"way-to-deploy-goes-with-its-machine", "2b.9", "shared/provider/metal3/delete.go", ` || h.Spec.CustomDeploy != nil`, ``, "./shared/provider/metal3 -run=TestAHostThat"},
 	{"user-data-goes-with-its-machine", "2b.9", "shared/provider/metal3/delete.go", ` || h.Spec.UserData != nil`, ``, "./shared/provider/metal3 -run=TestAHostThat"},
 	{"internal-error-is-no-webhooks", "G5", "shared/cluster/kube/apply.go", ` && strings.Contains(message, "failed calling webhook ")`, ` && message != ""`, "./shared/cluster/kube -run=TestOnlyBudgets"},
+	{"no-project-is-nobodys-account", "2b.9", "shared/provider/openstack/identity.go", ` && c.project != "" {`, ` {`, "./shared/provider/openstack -run=TestIdentity"},
 }

@@ -181,4 +181,5 @@ var inputs = []Guard{
 	{"absence-is-asked-about-again", "G5", "shared/cluster/kube/observe.go", `time.Since(at) < notServedFor {`, `!at.IsZero() && notServedFor > 0 {`, "./shared/cluster/kube -run=TestKindsThatWereNot"},
 	{"page-refuses-no-object-of-ours", "G5", "shared/cluster/kube/apply.go", ` == http.StatusNotFound && plan.Foreign(r.Kind) {`, ` == http.StatusNotFound {`, "./shared/cluster/kube -run=TestErrorsOfWrites"},
 	{"page-of-a-proxy-refuses-nothing", "G5", "shared/cluster/kube/apply.go", `isPage && page.code == http.StatusNotFound && `, `isPage && page.code >= http.StatusNotFound && `, "./shared/cluster/kube -run=TestForeignKinds"},
+	{"room-for-one-at-least", "2g", "shared/beside/beside.go", `max(1, n)`, `n`, "./shared/beside -run=TestGroupsAre"},
 }
