@@ -147,13 +147,14 @@ func (a Evict) Key() Key {
 	return Key("evict " + NameOf(a.Pod) + " " + string(a.Pod.UID) + from(a.Pod.Spec.NodeName))
 }
 
+// from ends the keys of evictions, and no others.
 func from(node string) string { return " from " + node }
 
 // EvictionsFrom returns how many evictions from a Node were tried, whatever became of the Pods.
 func EvictionsFrom(node string, tried map[Key]Outcome) int {
 	n := 0
 	for key := range tried {
-		if strings.HasPrefix(string(key), "evict ") && strings.HasSuffix(string(key), from(node)) {
+		if strings.HasSuffix(string(key), from(node)) {
 			n++
 		}
 	}
