@@ -56,7 +56,8 @@ func refused(at netip.Addr) error {
 			return provider.Errorf(provider.Denied, "%s is what %s answers its instances at: no cloud is asked there", at, cloud)
 		}
 	}
-	if api, err := netip.ParseAddr(os.Getenv("KUBERNETES_SERVICE_HOST")); err == nil && at == plain(api) { // of every container in a cluster
+	api, _ := netip.ParseAddr(os.Getenv("KUBERNETES_SERVICE_HOST")) // of every container in a cluster; what cannot be read is no address
+	if at == plain(api) {
 		return provider.Errorf(provider.Denied, "%s is the API server of this cluster: no cloud is asked there", at)
 	}
 	if at.IsLinkLocalUnicast() {

@@ -62,6 +62,7 @@ func TestAPIServerIsNoCloud(t *testing.T) { //nolint:paralleltest // the environ
 	for host, addresses := range map[string][]string{
 		"10.96.0.1":        {"10.96.0.1:443", "[::ffff:10.96.0.1]:443", "[64:ff9b::a60:1]:443", "[2002:a60:1::]:443", "[64:ff9b:1::a60:1%lo]:443"},
 		"fd00:10:96:0::01": {"[fd00:10:96::1]:443"},
+		"::ffff:10.96.0.1": {"10.96.0.1:443"},
 	} {
 		t.Setenv("KUBERNETES_SERVICE_HOST", host)
 		for _, address := range addresses {
@@ -98,9 +99,16 @@ func TestAddressesThatCannotBeReadAreNoClouds(t *testing.T) {
 	}
 }
 
-// What is no cluster's nor an instance's own is connected to, in those forms too.
+// What is no cluster's nor an instance's own is connected to, in those forms too; also where nobody can read where the API server is.
 func TestCloudsAreReached(t *testing.T) {
-	t.Parallel()
+	for _, host := range []string{"", "10.96.0.1", "kubernetes.default.svc"} {
+		t.Run(host, func(t *testing.T) { reachClouds(t, host) })
+	}
+}
+
+func reachClouds(t *testing.T, host string) {
+	t.Helper()
+	t.Setenv("KUBERNETES_SERVICE_HOST", host)
 	for _, address := range []string{
 		"192.0.2.1:443", "127.0.0.1:443", "[::1]:443", "[2001:db8::1]:443", "[64:ff9b::c000:201]:443", "[64:ff9b:1:c000:2:100::]:443", "[64:ff9b:1::c000:201]:443",
 		"[2002:c000:201::]:443", "[fd00:c1::1]:443", "[fd00:42::43]:443", "[fd00:a9fe:a9fe::2]:443", "[fdab:cdef:1::10]:443",

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,11 +17,19 @@ import (
 func TestOneCredentialHasOneLimiter(t *testing.T) {
 	t.Parallel()
 	a, b, c := Of("test/one", 5, 1), Of("test/one", 9, 9), Of("test/two", 5, 1)
-	if a != b {
+	if a != b || a != Of("test/one", 5, 1) {
 		t.Error("one credential has two limiters")
 	}
 	if a == c {
 		t.Error("two credentials share a limiter")
+	}
+	for i := range most + 1 {
+		Of("test/"+strconv.Itoa(i), 5, 1)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(limiters) > most {
+		t.Errorf("%d credentials are remembered, at most %d shall be", len(limiters), most)
 	}
 }
 
