@@ -206,4 +206,5 @@ var ends = []Guard{
 	{"who-came-back-and-does-not-run-yet-asks-no-budget", "2e", drain + "evict.go", `scheduling.Charged(p, covering(e.seen, p))`, `covering(e.seen, p)`, "./functions/drain-node -run=TestScenarios"},
 	{"account-that-nobody-looked-into-is-not-empty", "2b.10", sweep + "accounts.go", `		case !asked || seen.Err != nil || `, `		case seen.Err != nil || `, "./functions/sweep-instances -run=TestAccountsAre"},
 	{"account-of-an-untold-owner-is-not-empty", "2b.10", sweep + "accounts.go", `seen.Err != nil || untold(a, seen):`, `seen.Err != nil:`, "./functions/sweep-instances -run=TestAccountsAre"},
+	{"who-was-not-asked-for-had-no-turn", "2c", run + "turns.go", ` || l.Alone && ctx.Err() != nil {`, ` {`, "./shared/runner -run=TestWhoWasNotAskedFor"},
 }

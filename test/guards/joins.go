@@ -152,4 +152,10 @@ var hosts = []Guard{
 	{"name-of-a-guest-is-no-address", "4", approve + "machine.go", `return !named(a) && known`, `return known`, "./functions/approve-node -run=TestNamesAreNoAddresses"},
 	{"groups-that-are-configured", "4", approve + "reads.go", `		b.groups = split(v)`, `		_ = split(v)`, "./functions/approve-node -run=TestGroupsThatMay"},
 	{"approved-by-all-machines", "4", approve + "handler.go", `!s.Has(allRequests) || !s.Has(allMachines) {`, `!s.Has(allRequests) {`, "./functions/approve-node -run=TestNothingIsApproved"},
+	{"host-of-another-group-stays", "2b.10", metal + "host.go", ` && strings.HasPrefix(ref.APIVersion, consumerGroup)`, ` && strings.Contains(ref.APIVersion, "/")`, "./shared/provider/metal3 -run=TestHostsOf"},
+	{"host-of-another-kind-stays", "2b.10", metal + "host.go", ` && ref.Kind == consumerKind`, ``, "./shared/provider/metal3 -run=TestHostsOf"},
+	{"host-deployed-in-its-own-way-is-let-go-by-nobody", "2b.3", metal + "host.go", `h.Spec.Image != nil || h.Spec.CustomDeploy != nil || h`, `h.Spec.Image != nil || h`, "./shared/provider/metal3 -run=TestLifeOf"},
+	{"host-of-somebody-elses-way", "2b.3", metal + "create.go", `	case h.Spec.Image != nil, h.Spec.CustomDeploy != nil:`, `	case h.Spec.Image != nil:`, "./shared/provider/metal3 -run=TestHostThat"},
+	{"no-other-host-before-the-first-is-let-go", "2b.3", metal + "delete.go", `	case err != nil && !errors.Is(err, ErrGone):`, `	case false && !errors.Is(err, ErrGone):`, "./shared/provider/metal3 -run=TestNoOther"},
+	{"claim-without-an-answer-is-not-refused", "G5", metal + "create.go", `	if provider.CodeOf(refusal) != provider.Invalid || !errors`, `	if !errors`, "./shared/provider/metal3 -run=TestClaimWithout"},
 }

@@ -94,7 +94,7 @@ func choose(r provider.Ref, all []host, want providerspec.BareMetalHostSelector)
 			refused[no]++
 			continue
 		}
-		if n := rank(r.UID, h.UID); best.Name == "" || n > most {
+		if n := rank(r.UID, h.UID); n >= most {
 			best, most = h, n
 		}
 	}

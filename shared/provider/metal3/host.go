@@ -51,7 +51,7 @@ func (d *driver) instance(h host) provider.Instance {
 	in := provider.Instance{
 		ID: h.Name, ProviderID: providerIDOf(h), State: state(h), CloudState: string(h.Status.Provisioning.State),
 		ClusterUID: types.UID(h.Annotations[annotationMark]), Token: h.Annotations[annotationToken], Message: trouble(h), Addresses: addresses(h),
-		Power: power(h),
+		Power: power(h), Created: h.Status.OperationHistory.Provision.Start.Time,
 	}
 	in.Again = in.State == provider.StateDeleting && !busy(h)
 	in.CloudState = cmp.Or(in.CloudState, string(metal3v1alpha1.StateRegistering))
@@ -60,9 +60,6 @@ func (d *driver) instance(h host) provider.Instance {
 		if d.ours(h) {
 			in.ID, in.UID, in.Sole = id(h), ref.UID, true // a claim is its Machine's, also when the host was made anew
 		}
-	}
-	if start := h.Status.OperationHistory.Provision.Start; !start.IsZero() {
-		in.Created = start.Time
 	}
 	return in
 }
