@@ -42,12 +42,6 @@ func FindCondition(cs []Condition, t machinev1beta1.ConditionType) *Condition {
 	return nil
 }
 
-// IsTrue reports whether the condition of type t is present and True.
-func IsTrue(cs []Condition, t machinev1beta1.ConditionType) bool {
-	c := FindCondition(cs, t)
-	return c != nil && c.Status == corev1.ConditionTrue
-}
-
 // SeveralNodes reports whether more than one Node was seen to fit m: the others may still be there.
 func SeveralNodes(m *Machine) bool {
 	c := FindCondition(m.Status.Conditions, ConditionSoleNode)

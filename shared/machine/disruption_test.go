@@ -69,6 +69,51 @@ func TestEachLimitOfDisruptionsEnds(t *testing.T) {
 	}
 }
 
+// Whoever has a slot keeps it, though others have all that there are and whatever of the hour is spent; what was given back is its own again only
+// where there is room (G8). Workers hold up no control plane.
+func TestSlotIsKept(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	back := map[types.UID]bool{}
+	over := func(s Slot) bool { return back[s.UID] }
+	var d Disruptions
+	for _, s := range []Slot{{UID: "a"}, {UID: "b"}} {
+		d, _ = d.Take(s, DisruptionLimits{AtOnce: 2, PerHour: 2}, now, over)
+	}
+	for name, tt := range map[string]struct {
+		want  Slot
+		limit DisruptionLimits
+		back  types.UID
+		ok    bool
+	}{
+		"its own":                             {Slot{UID: "a"}, DisruptionLimits{AtOnce: 1, PerHour: 1}, "", true},
+		"given back, and others have all":     {Slot{UID: "a"}, DisruptionLimits{AtOnce: 1, PerHour: 9}, "a", false},
+		"given back, and the hour is spent":   {Slot{UID: "a"}, DisruptionLimits{AtOnce: 2, PerHour: 2}, "a", true},
+		"of the control plane beside workers": {Slot{UID: "c", ControlPlane: true}, DisruptionLimits{AtOnce: 3, PerHour: 9}, "", true},
+	} {
+		back = map[types.UID]bool{tt.back: true}
+		next, ok := d.Take(tt.want, tt.limit, now.Add(time.Minute), over)
+		if ok != tt.ok || tt.want.UID == "a" && fmt.Sprint(next) != fmt.Sprint(d) {
+			t.Errorf("%s: %v, %+v", name, ok, next)
+		}
+	}
+}
+
+// Who writes limits before anybody was disrupted stops nothing, and none at all is a limit too.
+func TestLimitsComeBeforeDisruptions(t *testing.T) {
+	t.Parallel()
+	cm := &corev1.ConfigMap{Data: map[string]string{DisruptionAtMax: "0", DisruptionHour: "0%"}}
+	if d, err := ParseDisruptions(cm); err != nil || len(d.Slots) > 0 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if l, err := ParseDisruptionLimits(cm, 10); err != nil || l != (DisruptionLimits{}) {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if _, err := ParseShare("-1", 10); err == nil {
+		t.Error("less than nothing is allowed")
+	}
+}
+
 // checkLimits counts what was taken, independently of how the budget stores it.
 func checkLimits(t *rapid.T, taken []Slot, limits DisruptionLimits, now time.Time, over func(Slot) bool) {
 	atOnce, masters, hour := map[types.UID]bool{}, map[types.UID]bool{}, map[types.UID]bool{}

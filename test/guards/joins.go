@@ -158,4 +158,13 @@ var hosts = []Guard{
 	{"host-of-somebody-elses-way", "2b.3", metal + "create.go", `	case h.Spec.Image != nil, h.Spec.CustomDeploy != nil:`, `	case h.Spec.Image != nil:`, "./shared/provider/metal3 -run=TestHostThat"},
 	{"no-other-host-before-the-first-is-let-go", "2b.3", metal + "delete.go", `	case err != nil && !errors.Is(err, ErrGone):`, `	case false && !errors.Is(err, ErrGone):`, "./shared/provider/metal3 -run=TestNoOther"},
 	{"claim-without-an-answer-is-not-refused", "G5", metal + "create.go", `	if provider.CodeOf(refusal) != provider.Invalid || !errors`, `	if !errors`, "./shared/provider/metal3 -run=TestClaimWithout"},
+	{"host-that-cannot-be-read-is-not-gone", "G5", metal + "metal3.go", `			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = []host{h}`, `			return nil, nil
+		}
+		all = []host{h}`, "./shared/provider/metal3 -run=TestHostThat"},
+	{"power-that-was-not-changed-is-told", "2e", metal + "power.go", `			if _, err := d.hosts.Patch(ctx, h.Namespace, h.Name, p); err != nil {`, `			if _, err := d.hosts.Patch(ctx, h.Namespace, h.Name, p); err != nil && false {`, "./shared/provider/metal3 -run=TestPowerThat"},
 }

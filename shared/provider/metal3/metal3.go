@@ -138,7 +138,7 @@ func (d *driver) Horizon() time.Duration { return horizon }
 // unless it records none: then OpenShift was about to give it this one (SPEC E30).
 func (d *driver) named(ctx context.Context, r provider.Ref) ([]host, error) {
 	var all []host
-	switch name, _ := nameOf(r); {
+	switch name := nameOf(r); {
 	case r.UID != "":
 		listed, err := d.hosts.List(ctx, d.namespace)
 		if err != nil {
@@ -170,9 +170,9 @@ func (d *driver) means(r provider.Ref, h host) bool {
 	}
 	// Who claims without a UID names its Machine. A host is called the same by its next consumer, and has another UID when it
 	// was made anew.
-	name, recorded := nameOf(provider.Ref{ProviderID: r.ProviderID})
+	recorded := nameOf(provider.Ref{ProviderID: r.ProviderID}) == h.Name
 	given := r.UID != "" && r.ProviderID == ""
-	return unsigned(h) && ref.Name == r.Name && (ref.Namespace == "" || ref.Namespace == h.Namespace) && (given || recorded && name == h.Name)
+	return unsigned(h) && ref.Name == r.Name && (ref.Namespace == "" || ref.Namespace == h.Namespace) && (given || recorded)
 }
 
 // unsigned reports whether a Machine has claimed h through another actuator, which names it and writes no UID.
@@ -187,17 +187,17 @@ func (d *driver) ours(h host) bool {
 	return isMachine(ref) && ref.UID != "" && (of == "" || of == d.cluster)
 }
 
-// nameOf returns the name of the host that r records, and whether it records one.
-func nameOf(r provider.Ref) (string, bool) {
+// nameOf returns the name of the host that r records, or "".
+func nameOf(r provider.Ref) string {
 	if name, _, ok := strings.Cut(r.ID, "/"); ok {
-		return name, true
+		return name
 	}
 	if rest, ok := strings.CutPrefix(r.ProviderID, machine.SchemeBareMetal); ok {
 		if parts := strings.Split(rest, "/"); len(parts) == 3 {
-			return parts[1], true
+			return parts[1]
 		}
 	}
-	return "", false
+	return ""
 }
 
 // providerIDOf is how the Node of a host is named (SPEC E34).
