@@ -102,9 +102,9 @@ func others(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) []*corev1.N
 }
 
 // mayHaveOthers reports whether m's instance, if it is known, may be another Node than n by now: it has one kubelet, which is n's while
-// that says so.
+// that says so. One that is not heard of costs a look, even if it is Ready: the node controller may have been down.
 func mayHaveOthers(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) bool {
-	return machine.ProviderID(m) != "" && !machine.NodeAlive(n, s.Now)
+	return machine.ProviderID(m) != "" && !machine.NodeHeard(n, s.Now)
 }
 
 // woken asks for what a request names, and for the Nodes of its Machines.

@@ -55,7 +55,7 @@ func (c *claims) to(providerID string, all []*machine.Machine) []*machine.Machin
 // of it: a host that was freed has its id with whom it is given to next, and its kubelet finds the Node that it had. Whose instance was
 // lost, or is gone, had the host before.
 func (l life) passedOn(n *corev1.Node) bool {
-	return machine.NodeAlive(n, l.Now) && slices.ContainsFunc(l.Machines, func(o *machine.Machine) bool {
+	return machine.NodeReady(n) && slices.ContainsFunc(l.Machines, func(o *machine.Machine) bool {
 		if o.UID == l.m.UID || !machine.HasFinalizer(o) || machine.LostAt(o) != nil {
 			return false
 		}

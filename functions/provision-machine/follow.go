@@ -153,7 +153,8 @@ func (l life) lost(next *machine.Machine, since time.Time) plan.Sequence {
 		return seq
 	}
 	if !l.Now.Before(due) {
-		seq := l.fail("", l.withCause(unfound))
+		l.set(next, missingCondition(l.withCause("Instance not found since "+machine.Stamp(since)+", given up at "+machine.Stamp(l.Now))))
+		seq := l.failAs(next, "", l.withCause(unfound))
 		seq.Notes = append(seq.Notes, l.warning("FailedUpdate", l.withCause(unfound)))
 		return seq
 	}

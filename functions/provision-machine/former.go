@@ -81,7 +81,7 @@ func (l life) hasNode(providerID string) bool {
 // there is believed. Other credentials, another project, or another cluster's id lead to a cloud that knows nothing of it.
 func (l life) runningNode() *corev1.Node {
 	for _, n := range l.nodes() {
-		if n.DeletionTimestamp == nil && machine.NodeAlive(n, l.Now) {
+		if n.DeletionTimestamp == nil && machine.NodeReady(n) {
 			return n
 		}
 	}

@@ -81,7 +81,7 @@ func (l life) reads() (all []snapshot.Query) {
 	if leaving(l.m) && (l.gone() || machine.FoundNoNode(l.m)) || l.m.DeletionTimestamp == nil && cycling(l.m) && l.wantsNode() {
 		all = append(all, nodeOf(l.Snapshot, l.m)...)
 		doubtful := func(n *corev1.Node) bool {
-			return n != nil && (!machine.IsNodeOf(l.m, n) || leaving(l.m) && machine.NodeAlive(n, l.Now))
+			return n != nil && (!machine.IsNodeOf(l.m, n) || leaving(l.m) && machine.NodeReady(n))
 		}
 		if slices.ContainsFunc(append(l.nodes(), l.LateNodeOf(l.m)), doubtful) { // is it another Machine's?
 			all = append(all, snapshot.All("Machine"))

@@ -131,7 +131,11 @@ func notCreated(why string) machine.Condition {
 
 // fail ends the Machine: Failed is final, its set or its health check replaces it (B18, B21).
 func (l life) fail(reason machinev1beta1.MachineStatusError, message string) plan.Sequence {
-	next := l.m.DeepCopy()
+	return l.failAs(l.m.DeepCopy(), reason, message)
+}
+
+// failAs ends it with the conditions of next.
+func (l life) failAs(next *machine.Machine, reason machinev1beta1.MachineStatusError, message string) plan.Sequence {
 	next.Status.ErrorReason, next.Status.ErrorMessage = nil, &message
 	next.Status.ProviderStatus = forgotten(next.Status.ProviderStatus)
 	if reason != "" {

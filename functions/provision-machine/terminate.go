@@ -136,7 +136,7 @@ func (l life) mayHaveOthers() bool {
 	drained := machine.FindCondition(l.m.Status.Conditions, machine.ConditionDrained)
 	return drained != nil && machine.ProviderID(l.m) != "" && slices.ContainsFunc(l.Nodes, func(n *corev1.Node) bool {
 		ready := machine.NodeCondition(n, corev1.NodeReady)
-		return machine.IsNodeOf(l.m, n) && !machine.NodeAlive(n, l.Now) &&
+		return machine.IsNodeOf(l.m, n) && !machine.NodeHeard(n, l.Now) &&
 			(ready == nil || ready.Status == corev1.ConditionTrue || ready.LastTransitionTime.IsZero() || ready.LastTransitionTime.Before(&drained.LastTransitionTime))
 	})
 }

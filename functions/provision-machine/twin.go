@@ -58,7 +58,7 @@ func (l life) twin(mine provider.Instance) plan.Sequence {
 // aliveOn returns the Node that runs on an instance, or nil.
 func (l life) aliveOn(in provider.Instance) *corev1.Node {
 	for _, n := range l.Nodes {
-		if machine.RunsOn(in.ProviderID, in.Addresses, n) && machine.NodeAlive(n, l.Now) {
+		if machine.RunsOn(in.ProviderID, in.Addresses, n) && machine.NodeReady(n) {
 			return n
 		}
 	}

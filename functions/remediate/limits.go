@@ -136,7 +136,7 @@ func networkOf(s snapshot.Snapshot) network {
 		if machine.NodeUnreachable(n) {
 			net.unreachable++
 		}
-		if len(net.alive) == 0 || !machine.NodeAlive(n, s.Now) {
+		if len(net.alive) == 0 || !machine.NodeReady(n) {
 			continue
 		}
 		id := machine.InstanceOf(n.Spec.ProviderID)

@@ -83,15 +83,16 @@ func NodeUnreachable(n *corev1.Node) bool {
 	return c != nil && c.Status == corev1.ConditionUnknown
 }
 
-// aliveFor is how old the last word of a kubelet may be: where nothing changes it reports every five minutes, somewhat
-// earlier or later, and says meanwhile by its lease that it lives, on which the Ready condition depends.
-const aliveFor = 10 * time.Minute
+// heardFor is how old the last report of a kubelet may be for NodeHeard: where nothing changes it reports every five minutes, somewhat
+// earlier or later, unless its nodeStatusReportFrequency says otherwise.
+const heardFor = 10 * time.Minute
 
-// NodeAlive reports whether something runs on the Node that says so: it is Ready, and its kubelet was heard of lately. Where
-// nobody marks the Nodes that are silent, Ready alone says nothing.
-func NodeAlive(n *corev1.Node, now time.Time) bool {
+// NodeHeard reports whether the Node is Ready and its kubelet reported lately. It spares a look at other Nodes and is no proof that
+// nothing runs: that a Node runs, NodeReady says. A kubelet may report as rarely as it likes, its Lease is what it lives by, and the node
+// controller makes Ready Unknown within a minute where neither is renewed.
+func NodeHeard(n *corev1.Node, now time.Time) bool {
 	c := NodeCondition(n, corev1.NodeReady)
-	return c != nil && c.Status == corev1.ConditionTrue && (c.LastHeartbeatTime.IsZero() || now.Sub(c.LastHeartbeatTime.Time) < aliveFor)
+	return NodeReady(n) && (c.LastHeartbeatTime.IsZero() || now.Sub(c.LastHeartbeatTime.Time) < heardFor)
 }
 
 // AnnotatedMachine returns the Machine that AnnotationMachine of n names; ok is false unless both parts are names that

@@ -108,7 +108,7 @@ var ends = []Guard{
 	{"unreadable-after-a-call-is-not-final", "2b.4", provision + "launch.go", ` && l.intent == nil && l.cloud.Account`, ` && l.cloud.Account`, "./functions/provision-machine -run=TestScenarios"},
 	{"refused-question-is-no-mistake", "G5", provision + "launch.go", ` && l.cloud.Account == "" {`, ` {`, "./functions/provision-machine -run=TestRefusedQuestion"},
 	{"misled-are-told-in-turns", "2b.7", provision + "elsewhere.go", `	if l.Request.Scan() && !l.turn() {`, `	if false {`, "./functions/provision-machine -run=TestSilentCloud"},
-	{"node-that-goes-proves-nothing", "2b.9", provision + "former.go", `		if n.DeletionTimestamp == nil && machine.NodeAlive`, `		if machine.NodeAlive`, "./functions/provision-machine -run=TestScenarios"},
+	{"node-that-goes-proves-nothing", "2b.9", provision + "former.go", `		if n.DeletionTimestamp == nil && machine.NodeReady`, `		if machine.NodeReady`, "./functions/provision-machine -run=TestScenarios"},
 	{"former-account-in-its-region", "2b.10", words + "sweep.go", ` && !OtherRegion(former.Of, key)`, ``, "./shared/machine -run=TestFormerAccount"},
 	{"former-account-of-its-cluster-id", "2b.10", words + "sweep.go", ` && a.ClusterID == former.ClusterID`, ``, "./shared/machine -run=TestFormerAccount"},
 	{"region-that-both-name", "2b.10", words + "sweep.go", `return inA && inB && x != y`, `return (inA || inB) && x != y`, "./shared/machine -run=TestOtherRegion"},

@@ -173,7 +173,7 @@ var ledgers = []Guard{
 	{"retired-meanwhile-is-no-stranger", "2a.6", scale + "reads.go", `		ask(retiredSince(s, set, all.free)...)`, ``, "./test/sim -run=TestMachineThatWasRetiredMeanwhileIsNotAdoptedAnew"},
 	{"read-after-its-set-is-not-deleted", "2a.1", scale + "execute.go", ` && s.Has(anew(set, x.Name)): // `, ` && false: // `, "./test/sim -run=TestMachineThatWasRetiredMeanwhileIsNotAdoptedAnew"},
 	{"next-of-its-host-keeps-its-node", "2b.9", provision + "terminate.go", `		if l.passedOn(n) {`, `		if false {`, ""},
-	{"ready-node-may-be-anothers", "2b.9", provision + "reads.go", ` || leaving(l.m) && machine.NodeAlive(n, l.Now))`, `)`, ""},
+	{"ready-node-may-be-anothers", "2b.9", provision + "reads.go", ` || leaving(l.m) && machine.NodeReady(n))`, `)`, ""},
 	{"registered-before-it-is-adopted", "2a.6", scale + "ledger.go", `	l = register(set, l, m, &why)`, ``, ""},
 	{"adopted-by-a-set-that-is-there", "2a.6", scale + "reads.go", ` || adopts(s, set, all.free) {`, ` {`, "./test/sim -run=TestMachinesOfASetThatIsGoneStayFree"},
 	{"lent-ordinal-is-nobodys-by-name", "2a.6", words + "ledger.go", `maxLabelled) && !l.lent(k) &&`, `maxLabelled) &&`, "./functions/scale-machineset"},
