@@ -98,7 +98,19 @@ func (l life) ended() []plan.Note {
 	case l.former != nil:
 		return []plan.Note{l.warning("InstanceKept", fmt.Sprintf("instance %s stays: it carries the tag of a machine with UID %s", machine.ProviderID(l.m), l.former.UID))}
 	case l.intent.Called(), machine.ProviderID(l.m) != "":
-		return []plan.Note{l.normal("Delete", "Deleted "+l.instance())}
+		return []plan.Note{l.normal("Delete", l.deleted())}
 	}
 	return nil
+}
+
+// deleted says what became of what was made for the Machine: of a call that was refused, or not answered, nobody knows that it made anything,
+// and an instance that was missing already is not what was deleted.
+func (l life) deleted() string {
+	switch {
+	case machine.ProviderID(l.m) == "":
+		return "Nothing is left of what was asked for " + l.m.Name
+	case machine.LostAt(l.m) != nil:
+		return "Nothing is left of " + l.instance() + ", which was missing before"
+	}
+	return "Deleted " + l.instance()
 }
