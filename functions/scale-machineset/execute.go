@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -30,7 +31,7 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 	tell := func(format string, args ...any) {
 		all = append(all, plan.Sequence{Notes: []plan.Note{plan.Warning(set, "ReconcileError", fmt.Sprintf(format, args...))}})
 	}
-	ordinalOf := l.Finder(set.Name)
+	ordinalOf, told := l.Finder(set.Name), committed(s, set)
 	for _, x := range m.orphans {
 		k, ok := ordinalOf(x)
 		if !ok || !l.Active.Has(k) {
@@ -53,7 +54,11 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 				tell("delete machine %s: %s", x.Name, o.Message)
 				continue
 			}
-			do(a)
+			seq := plan.Sequence{Do: []plan.Action{a}}
+			if !told { // of one that a backup brought back nobody is; whom a commit chose is told with it
+				seq.Notes = []plan.Note{plan.Normal(x, eventRetire, fmt.Sprintf("ordinal %d of %s is retired, and nothing stands there again", k, set.Name))}
+			}
+			all = append(all, seq)
 		case ok && mislabeled(x, k):
 			do(plan.Update{Old: x, New: labeled(x.DeepCopy(), k), Why: fmt.Sprintf("it stands at ordinal %d", k)})
 		}
@@ -62,6 +67,16 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 		return all // an orphan comes first: then the ordinals without a Machine are those that go
 	}
 	return append(all, creations(s, set, l, m)...)
+}
+
+// committed reports whether this invocation wrote the set's ledger.
+func committed(s snapshot.Snapshot, set *machine.MachineSet) bool {
+	for key := range s.Outcomes { // it is named by the version that it had before
+		if strings.HasPrefix(string(key), "update "+plan.NameOf(set)+"@") {
+			return true
+		}
+	}
+	return false
 }
 
 // adoption returns what became of the adoption of x in this invocation, if it was tried.
