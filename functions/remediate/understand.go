@@ -46,7 +46,7 @@ func understandCondition(u machinev1beta1.UnhealthyCondition) error {
 	case u.Timeout.Duration < 0:
 		return fmt.Errorf(".timeout: %v is less than nothing", u.Timeout.Duration)
 	case u.Timeout.Duration == 0 && u.Type == corev1.NodeReady:
-		return errors.New(".timeout: 0s, or none: whatever is not Ready for a moment would be replaced")
+		return fmt.Errorf(".timeout: 0s, or none: whatever has Ready=%s for a moment would be replaced", u.Status)
 	}
 	return nil
 }
