@@ -207,4 +207,5 @@ var ends = []Guard{
 	{"account-that-nobody-looked-into-is-not-empty", "2b.10", sweep + "accounts.go", `		case !asked || seen.Err != nil || `, `		case seen.Err != nil || `, "./functions/sweep-instances -run=TestAccountsAre"},
 	{"account-of-an-untold-owner-is-not-empty", "2b.10", sweep + "accounts.go", `seen.Err != nil || untold(a, seen):`, `seen.Err != nil:`, "./functions/sweep-instances -run=TestAccountsAre"},
 	{"who-was-not-asked-for-had-no-turn", "2c", run + "turns.go", ` || l.Alone && ctx.Err() != nil {`, ` {`, "./shared/runner -run=TestWhoWasNotAskedFor"},
+	{"silent-though-ready-is-looked-beside", "2e", words + "node.go", ` && (c.LastHeartbeatTime.IsZero() || now.Sub(c.LastHeartbeatTime.Time) < heardFor)`, ` && c != nil`, "./functions/drain-node -run=TestScenarios"},
 }
