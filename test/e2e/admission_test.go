@@ -213,7 +213,7 @@ var badObjects = []struct {
 	},
 	{"no duration", ca, "delayAfterAdd: 5m", "delayAfterAdd: soon", []string{"spec.scaleDown.delayAfterAdd", `got "soon"`}},
 	{"duration without a unit", ca, "delayAfterDelete: 5m", `delayAfterDelete: "10"`, []string{"spec.scaleDown.delayAfterDelete", `got "10"`}},
-	{"duration of an age", ca, "podPriorityThreshold: -10", "maxNodeProvisionTime: 9999999999h", []string{"spec.maxNodeProvisionTime"}},
+	{"duration of an age", ca, "podPriorityThreshold: -10", "maxNodeProvisionTime: 9999999999h", []string{"spec.maxNodeProvisionTime", "must be a duration", `got "9999999999h"`}},
 	{
 		"threshold above one", ca, "enabled: true", "enabled: true\n    utilizationThreshold: \"1.5\"",
 		[]string{"spec.scaleDown.utilizationThreshold", "strictly between 0 and 1", `got "1.5"`},
@@ -314,6 +314,9 @@ func inertHealthCheck(k kubectl) func(*testing.T) {
 			{"status: Unknown", "status: \"True\"", "Ready=True is how a healthy Node is"},
 			{"type: Ready\n    status: \"False\"", "type: MemoryPressure\n    status: \"False\"", "MemoryPressure=False is how a healthy Node is"},
 			{"type: Ready\n    status: \"False\"", "type: MemoryPressure\n    status: \"True\"", ""},
+			{"nodeStartupTimeout: 10m", "nodeStartupTimeout: 1s", `spec.nodeStartupTimeout: "1s" is less than 30s`},
+			{"nodeStartupTimeout: 10m", "nodeStartupTimeout: 30s", ""},
+			{"nodeStartupTimeout: 10m", "nodeStartupTimeout: 0s", ""},
 			{"timeout: 300s", "timeout: 1ns", `a timeout of "1ns" is less than a second`},
 			{"type: Ready\n    status: \"False\"\n    timeout: 300s", "type: Terminating\n    status: \"True\"\n    timeout: 0s", ""},
 		} {
