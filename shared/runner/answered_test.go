@@ -74,7 +74,7 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 		}
 		of := provider.Ref{UID: "worker-0", Name: "worker-0"}
 		for op, decide := range map[memory.Op]func(snapshot.Snapshot) plan.Plan{
-			memory.OpFind: creations(nil), memory.OpList: creations(nil), memory.OpCreate: creations(nil), memory.OpResolve: creations(nil),
+			memory.OpFind: creations(40, nil), memory.OpList: creations(40, nil), memory.OpCreate: creations(40, nil), memory.OpResolve: creations(40, nil),
 			memory.OpDelete:     wanted(plan.DeleteInstance{Account: accountOfC, Ref: of}),
 			memory.OpUpdate:     wanted(plan.UpdateInstance{Account: accountOfC, Ref: of}),
 			memory.OpPowerCycle: wanted(plan.PowerCycle{Account: accountOfC, Ref: of}),
@@ -94,12 +94,12 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 	})
 }
 
-// creations wants an instance for each of forty Machines that has none, whatever became of the others.
-func creations(made map[string]bool) func(snapshot.Snapshot) plan.Plan {
+// creations wants an instance for each of so many Machines that has none, whatever became of the others.
+func creations(due int, made map[string]bool) func(snapshot.Snapshot) plan.Plan {
 	return func(s snapshot.Snapshot) plan.Plan {
 		var p plan.Plan
-		for i := range 40 {
-			name := fmt.Sprintf("m-%02d", i)
+		for i := range due {
+			name := fmt.Sprintf("m-%03d", i)
 			if !made[name] {
 				ref := provider.Ref{UID: types.UID(name), Name: name, Token: name}
 				p.Then(plan.CreateInstance{Account: accountOfC, Ref: ref, Request: s.Clouds["worker-0"].Resolved})
@@ -109,33 +109,34 @@ func creations(made map[string]bool) func(snapshot.Snapshot) plan.Plan {
 	}
 }
 
-// Forty Machines are due, a cloud takes nine seconds for each, and never answers about some of them: sixteen fit into an invocation.
-// One that is never answered holds up nobody, so that each has had its turn after ⌈40/16⌉+1 ticks; even sixteen, which would take all
-// places, keep nobody from it who is behind them, as others come first each time (R-L4).
+// A cloud takes nine seconds for each of the Machines that are due, and never answers about some of them: sixteen fit into an
+// invocation. Those that are never answered hold up nobody, so that each has had its turn after ⌈n/16⌉+1 ticks, also where they would
+// take all places of most of them. Processes that remember nothing need luck for that, which comes, as others come first each time (R-L4).
 func TestNobodyWaitsBehindThePoisoned(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct {
-		poisoned func(name string) bool
-		ticks    int
-		made     int
+		due, poisoned int
+		forgets       bool
+		ticks         int
 	}{
-		"one":     {func(name string) bool { return name == "m-07" }, 40/(2*maxParallel) + 2, 39},
-		"sixteen": {func(name string) bool { return name < "m-16" }, 60, 24},
+		"one":                              {40, 1, false, 3 + 1},
+		"most":                             {160, 120, false, 10 + 1},
+		"sixteen, of processes that begin": {40, 16, true, 60},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				made, turns := map[string]bool{}, map[string]int{}
 				var mu sync.Mutex
-				for range of.ticks {
-					_ = clouded(t, func(ctx context.Context, c memory.Call) error {
+				begin := func() *Runner {
+					return cloudedRunner(t, func(ctx context.Context, c memory.Call) error {
 						if c.Op != memory.OpCreate || c.After {
 							return nil
 						}
 						mu.Lock()
 						turns[c.Ref.Name]++
 						mu.Unlock()
-						if of.poisoned(c.Ref.Name) {
+						if c.Ref.Name < fmt.Sprintf("m-%03d", of.poisoned) {
 							<-ctx.Done()
 							return ctx.Err()
 						}
@@ -147,11 +148,18 @@ func TestNobodyWaitsBehindThePoisoned(t *testing.T) {
 					}, snapshot.Lookup{Resolve: true}, func(s snapshot.Snapshot) plan.Plan {
 						mu.Lock()
 						defer mu.Unlock()
-						return creations(made)(s)
+						return creations(of.due, made)(s)
 					})
 				}
-				if len(made) != of.made || len(turns) != 40 {
-					t.Errorf("%d of %d are made, %d of 40 had their turn", len(made), of.made, len(turns))
+				r := begin()
+				for range of.ticks {
+					if of.forgets {
+						r = begin()
+					}
+					_, _ = r.Handle(t.Context(), snapshot.Request{})
+				}
+				if want := of.due - of.poisoned; len(made) != want || len(turns) != of.due {
+					t.Errorf("%d of %d are made, %d of %d had their turn", len(made), want, len(turns), of.due)
 				}
 			})
 		})

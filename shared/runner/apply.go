@@ -46,6 +46,9 @@ func (i *invocation) apply(ctx context.Context, p plan.Plan) (progressed bool, e
 				left[of] = append(left[of], seq.Do[0])
 				return nil
 			}
+			if of, _, mutates := mutation(seq); mutates {
+				i.begun.take(of)
+			}
 			outcomes, err := i.carryOut(ctx, seq)
 			mu.Lock()
 			defer mu.Unlock()
@@ -110,8 +113,9 @@ func late(ctx context.Context, seq plan.Sequence) bool {
 	return time.Until(deadline) < needs
 }
 
-// admissible leaves out sequences that would change the same Machine's instance twice in the invocation. Each time
-// others come first, so that nobody waits for ever behind those who are stuck (R-L4).
+// admissible leaves out sequences that would change the same Machine's instance twice in the invocation. Each time others come first,
+// so that nobody waits for ever behind those who are stuck: who changes instances by who has waited longest, in a process that
+// remembers it, all else by luck (R-L4).
 func (i *invocation) admissible(all []plan.Sequence) []plan.Sequence {
 	start := i.order()(max(1, len(all)))
 	var ok []plan.Sequence
@@ -126,22 +130,31 @@ func (i *invocation) admissible(all []plan.Sequence) []plan.Sequence {
 		}
 		ok = append(ok, seq)
 	}
-	return alternating(ok)
+	return i.inTurn(ok)
 }
 
-// alternating lets accounts take turns among the places of the sequences that change instances: those of one that is silent take as
-// long as there is, and are many, so that whoever is behind them would need luck (R-L4). Of one account the order stays.
-func alternating(all []plan.Sequence) []plan.Sequence {
+// inTurn lets accounts take turns among the places of the sequences that change instances, and those of an account by who has waited
+// longest: of one that is silent each takes as long as there is, and they are many, so that whoever is behind them would need luck (R-L4).
+func (i *invocation) inTurn(all []plan.Sequence) []plan.Sequence {
 	var places []int
+	var changes []plan.Sequence
+	for at, seq := range all {
+		if _, _, mutates := mutation(seq); mutates {
+			places, changes = append(places, at), append(changes, seq)
+		}
+	}
+	sortByWait(changes, &i.begun, func(seq plan.Sequence) target {
+		of, _, _ := mutation(seq)
+		return of
+	})
 	var accounts []string // in the order in which they come
 	of := map[string][]plan.Sequence{}
-	for at, seq := range all {
-		if _, account, mutates := mutation(seq); mutates {
-			if len(of[account]) == 0 {
-				accounts = append(accounts, account)
-			}
-			places, of[account] = append(places, at), append(of[account], seq)
+	for _, seq := range changes {
+		_, account, _ := mutation(seq)
+		if len(of[account]) == 0 {
+			accounts = append(accounts, account)
 		}
+		of[account] = append(of[account], seq)
 	}
 	for turn := 0; len(places) > 0; turn++ {
 		for _, account := range accounts {

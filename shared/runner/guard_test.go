@@ -45,6 +45,12 @@ func machineIn(name string, uid types.UID) *machine.Machine {
 // clouded is a world of one Machine with a cloud, and a function that looks and decides as it is told.
 func clouded(t *testing.T, fault func(context.Context, memory.Call) error, l snapshot.Lookup, decide func(snapshot.Snapshot) plan.Plan) error {
 	t.Helper()
+	_, err := cloudedRunner(t, fault, l, decide).Handle(t.Context(), snapshot.Request{})
+	return err
+}
+
+func cloudedRunner(t *testing.T, fault func(context.Context, memory.Call) error, l snapshot.Lookup, decide func(snapshot.Snapshot) plan.Plan) *Runner {
+	t.Helper()
 	cloud := &memory.Cloud{Fault: fault}
 	cloud.Add(accountOfC, "c", provider.Instance{Name: "worker-0", UID: "worker-0", State: provider.StateRunning})
 	api := apiserver.New(time.Now)
@@ -66,8 +72,7 @@ func clouded(t *testing.T, fault func(context.Context, memory.Call) error, l sna
 		Decide: decide,
 	}, api.As("look"))
 	r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
-	_, err := r.Handle(t.Context(), snapshot.Request{})
-	return err
+	return r
 }
 
 // A cloud that does not answer says nothing about what is there, whatever it was asked: by list, by Machine, by account

@@ -134,6 +134,9 @@ func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot
 		c.Err, c.Later = refusal(err), errors.Is(err, errCut) && i.unchanged(sub, nil)
 		return c
 	}
+	if ctx.Err() == nil {
+		i.looking.take(l.UID)
+	}
 	c := i.answered(ctx, a, sub, l)
 	c.Later = done() && (c.Err != nil || c.Refused != nil) && i.unchanged(sub, nil)
 	return c

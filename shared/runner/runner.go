@@ -64,6 +64,8 @@ type Runner struct {
 	busy     chan struct{} // one for each invocation that does more than wait for the API server; nil: any number
 	told     once[plan.Note]
 	deleted  once[string]              // instances whose removal a cloud accepted
+	begun    rota[target]              // whose change in a cloud was begun
+	looking  rota[types.UID]           // whose instance was looked for by itself
 	system   atomic.Pointer[types.UID] // of the namespace kube-system; nil: not read yet
 	scanned  atomic.Pointer[time.Time] // when the latest scan that carried out what it decided read last, by the API server's clock; nil: none did
 }

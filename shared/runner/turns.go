@@ -5,6 +5,7 @@ package runner
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -22,35 +23,53 @@ const mostCuts = 3
 // many, as all that another system made, and those who wait for an instance, or for its removal, need the rest of the time.
 const askFor = 3 * time.Second
 
-// turns remembers whose instance was asked for by itself, and in which order, so that everybody's turn comes (R-L4).
-// Losing it begins a new round.
-type turns struct {
+// rota remembers who had a turn, and in which order, so that who has waited longest comes first (R-L4). Losing it begins a new round.
+type rota[K comparable] struct {
 	mu    sync.Mutex
 	count int
-	last  map[types.UID]int
-	cuts  map[types.UID]int // how many times in a row it was cut off
+	last  map[K]int
 }
 
-// order sorts all by who has waited longest, and forgets everybody else.
+// mostTurns is of how many turns at least a rota knows whose they were.
+const mostTurns = 100_000
+
+func (r *rota[K]) take(k K) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last == nil {
+		r.last = map[K]int{}
+	}
+	if r.count++; len(r.last) >= 2*mostTurns {
+		maps.DeleteFunc(r.last, func(_ K, turn int) bool { return turn < r.count-mostTurns })
+	}
+	r.last[k] = r.count
+}
+
+// sortByWait sorts all by who has waited longest; those who never had a turn keep their order.
+func sortByWait[E any, K comparable](all []E, r *rota[K], key func(E) K) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	slices.SortStableFunc(all, func(a, b E) int { return cmp.Compare(r.last[key(a)], r.last[key(b)]) })
+}
+
+// turns remembers whose instance was asked for by itself, so that everybody's turn comes, and who was cut off.
+type turns struct {
+	rota[types.UID]
+	cuts map[types.UID]int // how many times in a row
+}
+
+// order sorts all by who has waited longest, and forgets of everybody else how often it was cut off.
 func (t *turns) order(all []listed) {
+	sortByWait(all, &t.rota, func(l listed) types.UID { return l.UID })
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	last, cuts := make(map[types.UID]int, len(all)), map[types.UID]int{}
+	cuts := map[types.UID]int{}
 	for _, l := range all {
-		last[l.UID] = t.last[l.UID]
 		if n := t.cuts[l.UID]; n > 0 {
 			cuts[l.UID] = n
 		}
 	}
-	t.last, t.cuts = last, cuts
-	slices.SortStableFunc(all, func(a, b listed) int { return cmp.Compare(last[a.UID], last[b.UID]) })
-}
-
-func (t *turns) take(uid types.UID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.count++
-	t.last[uid] = t.count
+	t.cuts = cuts
 }
 
 // excused reports whether a question that was cut off by our own time, or not, may wait for a later scan.

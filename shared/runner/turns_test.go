@@ -92,6 +92,54 @@ func TestInstancesThatNoListShowsAreAskedForInTurn(t *testing.T) {
 	}
 }
 
+// Of a hundred instances that are looked for one by one a cloud never tells, eight are waited for in a scan: each has had its turn after
+// ⌈100/8⌉+1 ticks (R-L4).
+func TestWhoIsLookedForInVainTakesTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const machines = 100
+		var mu sync.Mutex
+		asked := map[string]int{}
+		cloud := &memory.Cloud{Fault: func(ctx context.Context, c memory.Call) error {
+			if c.Op != memory.OpFind || c.After {
+				return nil
+			}
+			mu.Lock()
+			asked[c.Ref.Name]++
+			mu.Unlock()
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		api := apiserver.New(time.Now)
+		for k := range machines {
+			if err := api.Put(machineIn(fmt.Sprintf("worker-%03d", k), types.UID(fmt.Sprint("m-", k)))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := testRunner(function.Function{
+			Name: "look",
+			Reads: func(s snapshot.Snapshot) snapshot.Scope {
+				sc := inBulk(s)
+				for n := range sc.Lookups {
+					sc.Lookups[n].Bulk = false
+				}
+				return sc
+			},
+			Decide: func(snapshot.Snapshot) plan.Plan { return plan.Plan{} },
+		}, api.As("look"))
+		r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
+		for range (machines+maxParallel-1)/maxParallel + 1 {
+			if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		if len(asked) != machines {
+			t.Errorf("%d of %d were looked for", len(asked), machines)
+		}
+	})
+}
+
 // A cloud that is cut off each time is at fault in the end; once it has answered it is excused anew.
 func TestNobodyIsExcusedForEver(t *testing.T) {
 	t.Parallel()

@@ -180,7 +180,7 @@ var ends = []Guard{
 	{"who-was-made-before-the-cordon-is-evicted", "2e", "shared/scheduling/back.go", `made.After(since) && `, ``, "./shared/scheduling -run=TestWhoCame"},
 	{"who-was-made-by-a-clock-ahead-is-evicted", "G7", "shared/scheduling/back.go", ` && !machine.TooFar(made, now, 0)`, ` && machine.Skew > 0`, "./shared/scheduling -run=TestWhoCame"},
 	{"next-of-its-host-is-who-the-cloud-shows", "2b.9", provision + "claimant.go", `machine.ProviderID(o) == "" && l.shownAt(o, n)`, `false`, ""},
-	{"accounts-take-turns", "2c", run + "apply.go", `	return alternating(ok)`, `	return ok`, "./shared/runner -run=TestAccountsTakeTurns"},
+	{"accounts-take-turns", "2c", run + "apply.go", `	return i.inTurn(ok)`, `	return ok`, "./shared/runner -run=TestAccountsTakeTurns"},
 	{"another-clusters-stay", "2b.10", sweep + "neighbors.go", `	return in.ClusterUID != "" && in`, `	return false && in`, "./functions/sweep-instances -run=TestScenarios"},
 	{"unknown-mark-is-anothers", "2b.10", sweep + "neighbors.go", `in.ClusterUID != s.ClusterUID()`, `s.ClusterUID() != "" && in.ClusterUID != s.ClusterUID()`, "./functions/sweep-instances -run=TestScenarios"},
 	{"another-clusters-make-no-room", "2b.10", sweep + "find.go", `bool { return anothers(w.Snapshot, in) }`, `bool { return in.ID == "" && anothers(w.Snapshot, in) }`, "./functions/sweep-instances -run=TestScenarios"},
@@ -208,4 +208,8 @@ var ends = []Guard{
 	{"account-of-an-untold-owner-is-not-empty", "2b.10", sweep + "accounts.go", `seen.Err != nil || untold(a, seen):`, `seen.Err != nil:`, "./functions/sweep-instances -run=TestAccountsAre"},
 	{"who-was-not-asked-for-had-no-turn", "2c", run + "turns.go", ` || l.Alone && ctx.Err() != nil {`, ` {`, "./shared/runner -run=TestWhoWasNotAskedFor"},
 	{"silent-though-ready-is-looked-beside", "2e", words + "node.go", ` && (c.LastHeartbeatTime.IsZero() || now.Sub(c.LastHeartbeatTime.Time) < heardFor)`, ` && c != nil`, "./functions/drain-node -run=TestScenarios"},
+	{"whose-change-was-begun-had-its-turn", "2c", run + "apply.go", `i.begun.take(of)`, `_ = of`, "./shared/runner -run=TestNobodyWaitsBehindThePoisoned"},
+	{"who-was-looked-for-in-vain-had-its-turn", "2c", run + "look.go", `	if ctx.Err() == nil {
+		i.looking.take(l.UID)`, `	{
+		i.looking.take(l.UID)`, "./shared/runner -run=TestWhoIsLookedForInVainTakesTurns"},
 }
