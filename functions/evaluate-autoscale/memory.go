@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
@@ -13,7 +14,7 @@ import (
 
 // What a set's Nodes are like is kept on the set, for the time when it has none: what its annotations say of an instance
 // is more than a Node offers, and knows no zone (SPEC C13, C15). It is written along with every change of replicas, and by
-// itself when the last Node that says so goes for another reason.
+// itself when the last Node that says so is about to go: before anybody puts on it what is of its end alone.
 
 // memoryOf returns what is to be remembered of a group's Nodes; the empty text if none of them says. One that stays says
 // it rather than one that goes.
@@ -21,15 +22,29 @@ func (sc *scan) memoryOf(g *group) (text string, stays bool) {
 	t := sc.templates()
 	for _, going := range []bool{false, true} {
 		for _, m := range g.members {
-			if m.node == nil || m.leaving != going {
+			end := sc.endAhead(m)
+			if m.node == nil || (end != "") != going {
 				continue
 			}
-			if text := t.Remember(g.set, scheduling.Node{Node: m.node, Pods: sc.running[m.node.Name], Machine: m.machine}); text != "" {
+			if text := t.Remember(g.set, scheduling.Node{Node: m.node, Pods: sc.running[m.node.Name], Machine: m.machine}, end); text != "" {
 				return text, !going
 			}
 		}
 	}
 	return "", false
+}
+
+// endAhead names what a member's Node goes by: its removal, or its Machine, which goes for another reason. It is empty for one that
+// stays.
+func (sc *scan) endAhead(m member) string {
+	at := slices.IndexFunc(sc.state.Removals, func(r autoscaling.Removal) bool { return m.node != nil && r.NodeUID == m.node.UID })
+	switch {
+	case at >= 0:
+		return sc.state.Removals[at].Plan
+	case m.leaving && m.node != nil:
+		return string(m.machine.UID)
+	}
+	return ""
 }
 
 // remembering returns the set of a group as it is once what its Nodes are like was written on it, if that is what the next
@@ -60,8 +75,7 @@ func (sc *scan) withMemory(g *group, set *machine.MachineSet) {
 // keepMemory remembers the last Nodes of groups that lose them.
 func (sc *scan) keepMemory() {
 	for _, g := range sc.groups {
-		leaving := func(m member) bool { return m.node != nil && m.leaving }
-		if !slices.ContainsFunc(g.members, leaving) || pendingResize(g, sc.state.Groups[g.id]) {
+		if !slices.ContainsFunc(g.members, func(m member) bool { return sc.endAhead(m) != "" }) || pendingResize(g, sc.state.Groups[g.id]) {
 			continue
 		}
 		if _, _, differs := sc.backoffOf(g); differs {

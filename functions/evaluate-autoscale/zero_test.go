@@ -4,6 +4,7 @@ package evaluateautoscale
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -75,6 +76,61 @@ func TestSetAtZeroRemembersItsZone(t *testing.T) {
 		w.must(t, w.Put(p))
 		if got := w.once(t); w.replicas("s")[0] != want {
 			t.Errorf("%s: the Nodes were in zone a, and a Pod wants zone a: %d Nodes wanted\n%s", by, w.replicas("s"), got)
+		}
+	}
+}
+
+// What is put on a set's last Node once that is to go, as people who look after it may, is no word about the next one: a Pod that wants
+// none of it brings one. So it is where an earlier removal of the Node was taken back, after which it was changed for good (SPEC C13).
+func TestNodeThatGoesIsNoModel(t *testing.T) {
+	t.Parallel()
+	for with, change := range map[string]func(*corev1.Node){
+		"nothing": func(*corev1.Node) {},
+		"a taint": func(n *corev1.Node) {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "maintenance", Value: "true", Effect: corev1.TaintEffectNoSchedule})
+		},
+		"a label": func(n *corev1.Node) { n.Labels["decommission"] = "true" },
+	} {
+		w := fresh(t, "{scaleDown: {enabled: true, unneededTime: 1m, delayAfterAdd: 0s, delayAfterFailure: 10s}}")
+		w.set(t, "s", 1, 4, midsize(), nil)
+		w.member(t, "s", "s-1", epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), map[string]string{corev1.LabelTopologyZone: "a"})
+		goes := func() bool {
+			return slices.ContainsFunc(memory.List[*corev1.Node](w.Server), func(n *corev1.Node) bool {
+				return slices.ContainsFunc(n.Spec.Taints, func(x corev1.Taint) bool { return x.Key == machine.TaintToBeDeleted })
+			})
+		}
+		until := func(what string, done func() bool) {
+			for range 60 {
+				if done() {
+					return
+				}
+				w.scans(t, 1)
+			}
+			t.Fatalf("%s: %s: never", with, what)
+		}
+		until("to go", goes)
+		w.must(t, memory.Patch(w.Server, "", "s-1", func(n *corev1.Node) {
+			n.Annotations = map[string]string{disabledAnnotation: "true"}
+		}))
+		until("taken back", func() bool { return !goes() })
+		w.must(t, memory.Patch(w.Server, "", "s-1", func(n *corev1.Node) {
+			n.Annotations, n.Labels["pool"] = nil, "blue"
+		}))
+		until("to go again", goes)
+		w.must(t, memory.Patch(w.Server, "", "s-1", change))
+		until("at zero", func() bool {
+			w.victimsGo(t)
+			return w.replicas("s")[0] == 0 && len(memory.List[*corev1.Node](w.Server)) == 0
+		})
+		p := pending("db", w.now.Add(-time.Minute), resources("cpu", "1"))
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: "decommission", Operator: corev1.NodeSelectorOpDoesNotExist}, {Key: "pool", Operator: corev1.NodeSelectorOpIn, Values: []string{"blue"}},
+			}}},
+		}}}
+		w.must(t, w.Put(p))
+		if got := w.once(t); w.replicas("s")[0] != 1 {
+			t.Errorf("%s: the set stays at zero\n%s", with, got)
 		}
 	}
 }

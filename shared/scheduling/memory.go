@@ -29,12 +29,15 @@ type memory struct {
 	Labels      map[string]string   `json:"labels,omitempty"`
 	Taints      []corev1.Taint      `json:"taints,omitempty"`
 	Attach      map[string]int64    `json:"attach,omitempty"` // volumes, by driver
+	End         string              `json:"end,omitempty"`    // of the Node, if it was about to go: labels and taints are those of when this was first seen
 }
 
 // Remember returns what is to be remembered of a set's Node, to be kept in the set's annotation; the empty text if it
 // says nothing about the next one, because it is not ready, not for long enough, or its Machine was made of something
-// else than the next one will be. Equal Nodes give equal texts. Static Pods are taken off what it offers.
-func (t Templates) Remember(set *machine.MachineSet, n Node) string {
+// else than the next one will be. Equal Nodes that stay give equal texts. Static Pods are taken off what it offers. What is put on a Node
+// once it is going says something about that: its labels and taints stay those that the set remembers of the same end, which is empty for a
+// Node that stays.
+func (t Templates) Remember(set *machine.MachineSet, n Node, end string) string {
 	if !Ready(n.Node, t.StartupTaints) || !Settled(n.Node, t.Now) || !Equipped(set, n.Node) || !sameSpec(set, n.Machine) || t.outdated(set, n) {
 		return ""
 	}
@@ -45,9 +48,12 @@ func (t Templates) Remember(set *machine.MachineSet, n Node) string {
 			takeOff(offers, p)
 		}
 	}
-	labels := maps.Clone(like.Labels)
-	delete(labels, corev1.LabelHostname)
-	text, err := json.Marshal(memory{Of: MadeOf(set), Allocatable: autoscaling.Amounts(offers), Capacity: autoscaling.Amounts(like.Status.Capacity), Labels: labels, Taints: like.Spec.Taints, Attach: like.Attach})
+	is := memory{Of: MadeOf(set), Allocatable: autoscaling.Amounts(offers), Capacity: autoscaling.Amounts(like.Status.Capacity), Labels: maps.Clone(like.Labels), Taints: like.Spec.Taints, Attach: like.Attach, End: end}
+	delete(is.Labels, corev1.LabelHostname)
+	if was, ok := memoryOn(set); ok && end != "" && was.End == end {
+		is.Labels, is.Taints = was.Labels, was.Taints
+	}
+	text, err := json.Marshal(is)
 	if err != nil || len(text) > longestMemory { // API types marshal
 		return ""
 	}
@@ -65,12 +71,17 @@ func takeOff(offers corev1.ResourceList, p *corev1.Pod) {
 	}
 }
 
-// remembered returns a template made from what is remembered on the set, unless its Machines are made of something else
-// now. What cannot be read is no memory.
-func (t Templates) remembered(set *machine.MachineSet) (Node, bool) {
-	var was memory
+// memoryOn returns what a set remembers, unless its Machines are made of something else now. What cannot be read is no memory.
+func memoryOn(set *machine.MachineSet) (was memory, ok bool) {
 	text := set.Annotations[machine.AnnotationLastNode]
-	if text == "" || json.Unmarshal([]byte(text), &was) != nil || was.Of != MadeOf(set) || (*corev1.ResourceList)(&was.Allocatable).Cpu().IsZero() {
+	ok = text != "" && json.Unmarshal([]byte(text), &was) == nil && was.Of == MadeOf(set) && !(*corev1.ResourceList)(&was.Allocatable).Cpu().IsZero()
+	return was, ok
+}
+
+// remembered returns a template made from what is remembered on the set.
+func (t Templates) remembered(set *machine.MachineSet) (Node, bool) {
+	was, ok := memoryOn(set)
+	if !ok {
 		return Node{}, false
 	}
 	n := blank(set)

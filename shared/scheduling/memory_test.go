@@ -34,13 +34,13 @@ func TestMemoryMakesTheTemplate(t *testing.T) {
 		m.Spec.Labels, m.Spec.Taints = set.Spec.Template.Spec.Labels, set.Spec.Template.Spec.Taints
 		return n
 	}
-	if got := templates.Remember(set, of(&other, n)); got != "" {
+	if got := templates.Remember(set, of(&other, n), ""); got != "" {
 		t.Errorf("of a Machine of another kind: %s", got)
 	}
-	if got := templates.Remember(set, of(&like, aNode("young", "4", "8Gi", readySince(noon)))); got != "" {
+	if got := templates.Remember(set, of(&like, aNode("young", "4", "8Gi", readySince(noon))), ""); got != "" {
 		t.Errorf("of a Node that has not settled: %s", got)
 	}
-	set.Annotations[machine.AnnotationLastNode] = templates.Remember(set, of(&like, n))
+	set.Annotations[machine.AnnotationLastNode] = templates.Remember(set, of(&like, n), "")
 	got, ok := templates.Of(set, nil)
 	if !ok || got.Status.Allocatable.Cpu().String() != "3400m" || got.Labels[zoneKey] != "a" || len(got.Spec.Taints) != 1 || got.Spec.Taints[0].Key != "dedicated" {
 		t.Errorf("remembered %s\ngot %v", set.Annotations[machine.AnnotationLastNode], got.Node)

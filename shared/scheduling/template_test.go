@@ -37,14 +37,17 @@ func TestTemplateComesFromTheBestSource(t *testing.T) {
 	good := aNode("good", "3500m", "11Gi", readySince(noon.Add(-2*time.Minute)))
 	fresh := aNode("fresh", "3", "10Gi", readySince(noon.Add(-30*time.Second)))
 	cordoned := aNode("cordoned", "2", "10Gi", readySince(noon.Add(-2*time.Minute)), func(n *corev1.Node) { n.Spec.Unschedulable = true })
+	going := aNode("going", "1", "10Gi", readySince(noon.Add(-2*time.Minute)), func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: machine.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule}}
+	})
 	tests := []struct {
 		name        string
 		annotations map[string]string
 		members     []Node
 		want        string
 	}{
-		{"a good node", annotations, []Node{cordoned, fresh, good}, "3500m"},
-		{"else the annotations", annotations, []Node{cordoned, fresh}, "4"},
+		{"a good node", annotations, []Node{cordoned, going, fresh, good}, "3500m"},
+		{"else the annotations", annotations, []Node{cordoned, going, fresh}, "4"},
 		{"else any node", nil, []Node{fresh, cordoned}, "3"},
 		{"memory alone is not enough", map[string]string{machine.CapacityMemory: "12Gi"}, nil, ""},
 		{"nothing to go by", nil, nil, ""},
