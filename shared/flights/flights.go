@@ -33,11 +33,12 @@ type Group[K comparable, V any] struct {
 
 // flight is one run, waiting or under way.
 type flight[V any] struct {
-	started bool
-	waiting int // how many calls wait for it
-	done    chan struct{}
-	value   V
-	err     error
+	started  bool
+	waiting  int  // how many calls wait for it
+	promised bool // to somebody who does not wait
+	done     chan struct{}
+	value    V
+	err      error
 }
 
 // New returns a Group that has so many runs under way at most, of all keys together; zero is no bound.
@@ -51,7 +52,7 @@ func New[K comparable, V any](parallel int) *Group[K, V] {
 
 // Do returns the result of a run for key that begins after Do was called, or ErrLeft when ctx ends first. The run has a
 // context of its own, with the values of one of its callers', so that a caller who leaves stops nobody else's work. One that all
-// callers have left before it could begin does not: while everything waits for what is silent, they would be ever more.
+// callers have left before it could begin does not, unless it is promised: while everything waits for what is silent, they would be ever more.
 func (g *Group[K, V]) Do(ctx context.Context, key K, run func(context.Context) (V, error)) (V, error) {
 	g.mu.Lock()
 	last := g.next[key]
@@ -77,6 +78,22 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, run func(context.Context) (
 	}
 }
 
+// Promised reports whether a run for key will begin that somebody waits for: he sees to it that there is another if it fails, so nobody
+// else has to wait. It begins even if he leaves.
+func (g *Group[K, V]) Promised(key K) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	next := g.next[key]
+	if g.closed || next == nil || next.started || next.waiting == 0 {
+		return false
+	}
+	next.promised = true
+	if g.Joined != nil {
+		g.Joined()
+	}
+	return true
+}
+
 func (g *Group[K, V]) fly(ctx context.Context, key K, mine, last *flight[V], run func(context.Context) (V, error)) {
 	if last != nil {
 		<-last.done
@@ -86,7 +103,7 @@ func (g *Group[K, V]) fly(ctx context.Context, key K, mine, last *flight[V], run
 	}
 	g.mu.Lock()
 	mine.started = true
-	closed, left := g.closed, mine.waiting == 0
+	closed, left := g.closed, mine.waiting == 0 && !mine.promised
 	g.mu.Unlock()
 	switch {
 	case closed:

@@ -189,3 +189,53 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 		}
 	})
 }
+
+// Who is promised a run need not wait: it begins after he came, also if everybody leaves meanwhile, and somebody who waits is told how it
+// ended. Where nobody does, or where it has begun, nothing is promised.
+func TestPromisedRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := New[string, int](0)
+		joined, runs := 0, 0
+		f.Joined = func() { joined++ }
+		var callers sync.WaitGroup
+		call := func(ctx context.Context) {
+			callers.Go(func() {
+				_, _ = f.Do(ctx, "a", func(context.Context) (int, error) {
+					time.Sleep(time.Second)
+					runs++
+					return 0, nil
+				})
+			})
+			synctest.Wait()
+		}
+		promised := func(when string, want bool) {
+			t.Helper()
+			if got := f.Promised("a"); got != want {
+				t.Errorf("%s: promised %v", when, got)
+			}
+		}
+		promised("nobody came", false)
+		call(t.Context())
+		promised("the run has begun", false)
+		ctx, leave := context.WithCancel(t.Context())
+		call(ctx)
+		promised("somebody waits for the next", true)
+		leave()
+		synctest.Wait()
+		promised("he has left", false)
+		callers.Wait()
+		time.Sleep(time.Minute)
+		if runs != 2 || joined != 1 {
+			t.Errorf("%d runs, want that which was promised too; %d joined", runs, joined)
+		}
+		promised("all has ended", false)
+		call(t.Context())
+		call(t.Context())
+		if err := f.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		promised("it is closed", false)
+		callers.Wait()
+	})
+}

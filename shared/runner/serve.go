@@ -58,7 +58,8 @@ func NewServer(r *Runner, namespaces []string) *Server {
 }
 
 // Handle answers one request exactly once, within the patience of 18 s. Requests about the same object share an
-// invocation that began after they arrived. A GET of /metrics is answered with the metrics.
+// invocation that begins after they arrived. One of them waits for it, and is delivered again if it fails; the others are answered at
+// once, because who waits takes a place in the Broker, which has not many. A GET of /metrics is answered with the metrics.
 func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 	events.Hurry(w, r)
 	if r.Method == http.MethodGet && r.URL.Path == "/metrics" {
@@ -77,6 +78,10 @@ func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	req := snapshot.Request{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
+	if s.flights.Promised(req) {
+		s.reply(r.Context(), w, e, plan.Plan{}, nil)
+		return
+	}
 	p, err := s.join(ctx, req, func(ctx context.Context) (plan.Plan, error) { return s.handle(ctx, req) })
 	if errors.Is(err, flights.ErrLeft) {
 		s.Runner.Log.Warn("request gave up waiting", keyRequest, requestName(req), "waited", patience)

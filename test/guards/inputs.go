@@ -183,4 +183,7 @@ var inputs = []Guard{
 	{"page-of-a-proxy-refuses-nothing", "G5", "shared/cluster/kube/apply.go", `isPage && page.code == http.StatusNotFound && `, `isPage && page.code >= http.StatusNotFound && `, "./shared/cluster/kube -run=TestForeignKinds"},
 	{"room-for-one-at-least", "2g", "shared/beside/beside.go", `max(1, n)`, `n`, "./shared/beside -run=TestGroupsAre"},
 	{"api-server-alone-is-refused", "4", reach, `	if at == plain(api) {`, `	if api.IsValid() {`, "./shared/provider/throttle -run=TestClouds"},
+	{"promise-of-a-run-to-come", "G1", "shared/flights/flights.go", ` || next.started || next.waiting`, ` || next.waiting`, ""},
+	{"somebody-waits-for-what-is-promised", "2g", "shared/flights/flights.go", `next.started || next.waiting == 0 {`, `next.started {`, ""},
+	{"what-is-promised-begins", "2g", "shared/flights/flights.go", ` && !mine.promised`, ``, ""},
 }
