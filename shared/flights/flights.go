@@ -29,6 +29,7 @@ type Group[K comparable, V any] struct {
 	mu     sync.Mutex
 	next   map[K]*flight[V] // the last run of each key that has one in flight
 	closed bool
+	owed   int // how many runs that are promised have not begun
 }
 
 // flight is one run, waiting or under way.
@@ -52,7 +53,8 @@ func New[K comparable, V any](parallel int) *Group[K, V] {
 
 // Do returns the result of a run for key that begins after Do was called, or ErrLeft when ctx ends first. The run has a
 // context of its own, with the values of one of its callers', so that a caller who leaves stops nobody else's work. One that all
-// callers have left before it could begin does not, unless it is promised: while everything waits for what is silent, they would be ever more.
+// callers have left before it could begin does not, unless it is promised: while everything waits for what is silent, there would be ever
+// more of them.
 func (g *Group[K, V]) Do(ctx context.Context, key K, run func(context.Context) (V, error)) (V, error) {
 	g.mu.Lock()
 	last := g.next[key]
@@ -79,7 +81,8 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, run func(context.Context) (
 }
 
 // Promised reports whether a run for key will begin that somebody waits for: he sees to it that there is another if it fails, so nobody
-// else has to wait. It begins even if he leaves.
+// else has to wait. It begins even if he leaves. No more runs are promised at a time than may be under way: more would hold up whoever
+// comes when what was silent speaks again.
 func (g *Group[K, V]) Promised(key K) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,7 +90,13 @@ func (g *Group[K, V]) Promised(key K) bool {
 	if g.closed || next == nil || next.started || next.waiting == 0 {
 		return false
 	}
-	next.promised = true
+	if !next.promised {
+		if g.slots != nil && g.owed == cap(g.slots) {
+			return false
+		}
+		next.promised = true
+		g.owed++
+	}
 	if g.Joined != nil {
 		g.Joined()
 	}
@@ -103,6 +112,9 @@ func (g *Group[K, V]) fly(ctx context.Context, key K, mine, last *flight[V], run
 	}
 	g.mu.Lock()
 	mine.started = true
+	if mine.promised {
+		g.owed--
+	}
 	closed, left := g.closed, mine.waiting == 0 && !mine.promised
 	g.mu.Unlock()
 	switch {

@@ -226,6 +226,7 @@ func TestPromisedRuns(t *testing.T) {
 		promised("he has left", false)
 		callers.Wait()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if runs != 2 || joined != 1 {
 			t.Errorf("%d runs, want that which was promised too; %d joined", runs, joined)
 		}
@@ -237,5 +238,43 @@ func TestPromisedRuns(t *testing.T) {
 		}
 		promised("it is closed", false)
 		callers.Wait()
+	})
+}
+
+// Of many keys, all of whose callers leave while everything waits for what is silent, no more runs are promised than may be under way at
+// a time: whoever comes when it speaks again waits for one round more, not for ever so many.
+func TestPromisesAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const parallel, keys = 2, 100
+		f := New[int, int](parallel)
+		speaks, promised := make(chan struct{}), 0
+		var runs atomic.Int32
+		for round := 1; round <= 2; round++ {
+			ctx, leave := context.WithCancel(t.Context())
+			for key := range keys {
+				go func() {
+					_, _ = f.Do(ctx, key, func(context.Context) (int, error) {
+						runs.Add(1)
+						<-speaks
+						return 0, nil
+					})
+				}()
+				synctest.Wait()
+				for range 2 { // of a run that is promised, whoever comes is told
+					if f.Promised(key) {
+						promised++
+					}
+				}
+			}
+			leave()
+			for range 2 * parallel {
+				speaks <- struct{}{}
+			}
+			synctest.Wait()
+			if n := int(runs.Load()); promised != round*2*parallel || n != round*2*parallel {
+				t.Errorf("%d were promised a run, want two for each of %d; %d runs, want as many more that had begun", promised, round*parallel, n)
+			}
+		}
 	})
 }

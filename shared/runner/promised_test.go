@@ -4,10 +4,12 @@ package runner
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,6 +18,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/events"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // refusing is an API server that takes its time to refuse a write.
@@ -62,6 +65,55 @@ func TestOneWaitsForAll(t *testing.T) {
 			if answers[i] != want {
 				t.Errorf("event %d: %+v, want %+v", i, answers[i], want)
 			}
+		}
+	})
+}
+
+// A question is never told that somebody else waits for its answer: a tick, which names nothing either, waits for an invocation of its own.
+func TestQuestionsArePromisedNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := label(wantLabel)
+		f.Answer = func(snapshot.Snapshot, json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`{"fits":[]}`), nil
+		}
+		s := NewServer(testRunner(f, refusing{world(t, 1).As("label")}), nil)
+		var ticks sync.WaitGroup
+		for range 2 {
+			ticks.Go(func() { post(s, events.TypePing) })
+			synctest.Wait()
+		}
+		if w := post(s, events.TypePing); w.Code != http.StatusAccepted {
+			t.Errorf("a tick while another waits: %d", w.Code)
+		}
+		if w := post(s, events.TypeSimulate); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "fits") {
+			t.Errorf("a question meanwhile: %d %s", w.Code, w.Body)
+		}
+		ticks.Wait()
+	})
+}
+
+// What is promised when the process has to go begins as long as the one who waits for it has no answer. Where it does not any more, he is
+// sent away, and comes back to another process with what all of them knew (RELIABILITY 2g).
+func TestWhoWaitsIsToldThatNothingBegins(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(testRunner(label(wantLabel), refusing{world(t, 1).As("label")}), nil)
+		var codes [3]int
+		var all sync.WaitGroup
+		for i := range codes {
+			all.Go(func() { codes[i] = post(s, events.TypePing).Code })
+			synctest.Wait()
+		}
+		if err := s.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if w := post(s, events.TypePing); w.Code != http.StatusTooManyRequests {
+			t.Errorf("who comes later: %d", w.Code)
+		}
+		all.Wait()
+		if want := [3]int{http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusAccepted}; codes != want {
+			t.Errorf("answered %v, want %v", codes, want)
 		}
 	})
 }

@@ -59,7 +59,7 @@ func NewServer(r *Runner, namespaces []string) *Server {
 
 // Handle answers one request exactly once, within the patience of 18 s. Requests about the same object share an
 // invocation that begins after they arrived. One of them waits for it, and is delivered again if it fails; the others are answered at
-// once, because who waits takes a place in the Broker, which has not many. A GET of /metrics is answered with the metrics.
+// once, because whoever waits takes a place in the Broker, which has few. A GET of /metrics is answered with the metrics.
 func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 	events.Hurry(w, r)
 	if r.Method == http.MethodGet && r.URL.Path == "/metrics" {

@@ -186,4 +186,5 @@ var inputs = []Guard{
 	{"promise-of-a-run-to-come", "G1", "shared/flights/flights.go", ` || next.started || next.waiting`, ` || next.waiting`, ""},
 	{"somebody-waits-for-what-is-promised", "2g", "shared/flights/flights.go", `next.started || next.waiting == 0 {`, `next.started {`, ""},
 	{"what-is-promised-begins", "2g", "shared/flights/flights.go", ` && !mine.promised`, ``, ""},
+	{"promises-are-bounded", "2g", "shared/flights/flights.go", ` && g.owed == cap(g.slots)`, ` && g.owed < 0`, ""},
 }
