@@ -39,7 +39,7 @@ func TestSendersOnARealServer(t *testing.T) {
 	k.must(t, "apply", "-k", "../../config/crd")
 	k.must(t, "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
 	k.must(t, "apply", "-k", "../../config/rbac")
-	const trigger, own, account = "link-node-scan-oidc-eventing.knative.dev-trigger", "machine-functions/link-node", "serviceaccount"
+	const trigger, own, account = "link-node-oidc-eventing.knative.dev-trigger", "machine-functions/link-node", "serviceaccount"
 	k.must(t, "create", account, trigger, "-n", mapi.Namespace)
 	k.must(t, "create", account, "remediate-oidc-eventing.knative.dev-trigger", "-n", mapi.Namespace)
 	k.must(t, "create", account, trigger, "-n", "default")

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	cloudevents "github.com/cloudevents/sdk-go/v2"
 	"go.uber.org/zap"
@@ -42,28 +44,35 @@ func TestClosedConnectionsLoseNoEvent(t *testing.T) {
 	}
 }
 
-// A function that cannot do a scan is asked for it once more and no oftener: the next scan comes soon, and finds what this one missed.
-func TestTicksAreSentTwiceAtMost(t *testing.T) {
+// A function that cannot do a scan is asked for it as often as about an object, in a quarter of a minute: there is one Trigger for both. What
+// wakes at the clock alone, and whoever asks a question, is asked once more and no oftener: the first has nothing else to hear of, the second
+// costs a computation each time.
+func TestHowOftenItIsSent(t *testing.T) {
 	t.Parallel()
-	looked := 0
+	looked := map[int32]int{}
 	for _, trigger := range append(triggers(t, manifests(t)), otherTriggers(t)...) {
-		if !takesTicks(t, trigger) {
-			continue
+		want := int32(2)
+		switch takes, objects := takesTicks(t, trigger), strings.Contains(fmt.Sprint(trigger.Spec.Filters), "apiserver"); {
+		case objects:
+			want = 6
+		case !takes && trigger.Name != "evaluate-autoscale-simulate":
+			continue // decisions, for whom they inform
 		}
-		looked++
+		looked[want]++
 		t.Run(trigger.Name, func(t *testing.T) {
 			t.Parallel()
 			filter, channel := newFilter(t, http.StatusServiceUnavailable, 100), newChannel(t, trigger)
+			channel.retries.Backoff = func(int, *http.Response) time.Duration { return 0 }
 			if err := channel.send(t, filter); err == nil {
-				t.Error("who refused a tick has taken it")
+				t.Error("who refused an event has taken it")
 			}
-			if got := filter.asked.Load(); got != 2 {
-				t.Errorf("the filter was asked %d times, want 2", got)
+			if got := filter.asked.Load(); got != want {
+				t.Errorf("the filter was asked %d times, want %d", got, want)
 			}
 		})
 	}
-	if looked < 9 {
-		t.Errorf("looked at %d Triggers only", looked)
+	if looked[6] != 7 || looked[2] != 3 {
+		t.Errorf("looked at Triggers of so many tries: %v", looked)
 	}
 }
 

@@ -129,7 +129,7 @@ func TestTriggersRoute(t *testing.T) {
 		autoscaler = "autoscaling.openshift.io/v1"
 		autoscaled = "autoscaling.openshift.io/v1beta1"
 	)
-	scans := "drain-node-scan evaluate-autoscale-scan link-node-scan provision-machine-scan remediate-scan scale-machineset-scan"
+	scans := "drain-node evaluate-autoscale link-node provision-machine remediate scale-machineset"
 	tests := []struct{ verb, apiVersion, kind, want string }{
 		{"add", machine, "Machine", "drain-node link-node provision-machine remediate scale-machineset"},
 		{"update", machine, "Machine", "drain-node link-node provision-machine remediate scale-machineset"},
@@ -173,6 +173,25 @@ func TestTriggersRoute(t *testing.T) {
 		if strings.Join(got, " ") != tt.want {
 			t.Errorf("%s %s %s wakes %q, want %q", tt.verb, tt.apiVersion, tt.kind, got, tt.want)
 		}
+	}
+}
+
+// The Broker asks every Trigger about every event, a request each: a function has one, for objects and clock together. Questions have theirs,
+// because they are not asked as often.
+func TestOneTriggerEach(t *testing.T) {
+	t.Parallel()
+	of := map[string][]string{}
+	for _, trigger := range append(triggers(t, manifests(t)), triggers(t, files(t, "triggers/overlays/approve-node/trigger.yaml"))...) {
+		of[trigger.Spec.Subscriber.Ref.Name] = append(of[trigger.Spec.Subscriber.Ref.Name], trigger.Name)
+	}
+	for _, function := range slices.Sorted(maps.Keys(of)) {
+		names := slices.DeleteFunc(of[function], func(name string) bool { return name == "evaluate-autoscale-simulate" })
+		if len(names) != 1 {
+			t.Errorf("%s has the Triggers %v, want one", function, names)
+		}
+	}
+	if len(of) < 8 {
+		t.Errorf("Triggers wake %d functions only", len(of))
 	}
 }
 

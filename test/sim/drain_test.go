@@ -20,7 +20,7 @@ import (
 )
 
 // A Node may hold more Pods than one invocation can evict: each evicts ten, however they end, and comes to an end itself. One
-// that did not would be answered with a fault, and a tick is not delivered again (RELIABILITY 2e, 2c).
+// that did not would be answered with a fault, and delivered again for no reason (RELIABILITY 2e, 2c).
 func TestFullNodeIsDrainedTenByTen(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
