@@ -138,7 +138,7 @@ func (p *Play) podNamed(i int) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: fmt.Sprintf("app-%d", i), Labels: map[string]string{"app": "app"}}}
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "app", UID: types.UID("app"), Controller: new(true)}}
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(5))
-	pod.Spec.Containers = []corev1.Container{{Name: "app", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+	pod.Spec.Containers = []corev1.Container{{Name: "app", Image: "app", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("1500m"), corev1.ResourceMemory: resource.MustParse("1Gi"),
 	}}}}
 	pod.Status.Phase = corev1.PodPending

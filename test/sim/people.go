@@ -291,6 +291,7 @@ func (p *Play) tamper(what int) {
 		p.procs, p.queue = nil, nil
 		p.pass(5 * time.Minute)
 		p.backup.all()
+		p.journalRest(backup)
 		p.pods = p.backup.pods
 		p.read = len(p.API.Writes())
 		p.condemned = p.born + 1

@@ -79,8 +79,9 @@ type Play struct {
 	before    int // rounds without faults before the schedule: it is about any stage of a life
 
 	watch
-	Trace     io.Writer // nil: none
-	Violation error     // the first
+	held      map[string]plan.Object // by name: what the journal last told of each
+	Trace     io.Writer              // nil: none
+	Violation error                  // the first
 }
 
 // Config is what a schedule is about.

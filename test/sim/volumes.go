@@ -37,7 +37,7 @@ func (p *Play) attachOf(name string, nodes []*corev1.Node) {
 	switch {
 	case a == nil && at != "" && p.node(nodes, at) != nil:
 		a = &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "of-" + name}}
-		a.Spec.NodeName, a.Spec.Source.PersistentVolumeName = at, new("pv-of-"+name)
+		a.Spec.Attacher, a.Spec.NodeName, a.Spec.Source.PersistentVolumeName = "csi.example.com", at, new("pv-of-"+name)
 		p.put(a)
 	case a == nil || a.Spec.NodeName == at:
 		delete(p.detaches, name)

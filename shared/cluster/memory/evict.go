@@ -41,7 +41,7 @@ func (s *Server) evict(at name, d deletion) error {
 		n.Status.Conditions = append(slices.DeleteFunc(n.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.DisruptionTarget
 		}), corev1.PodCondition{
-			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI",
+			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting",
 			LastTransitionTime: metav1.NewTime(s.now()),
 		})
 		s.keep(pods, at, n)

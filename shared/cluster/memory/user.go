@@ -88,6 +88,19 @@ func List[T plan.Object](s *Server) []T {
 	return all
 }
 
+// Objects returns all objects, sorted by kind, namespace and name.
+func (s *Server) Objects() []plan.Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []plan.Object
+	for _, r := range s.resources() {
+		for _, at := range s.names(r.Kind) {
+			all = append(all, s.out(s.objects[r.Kind][at]))
+		}
+	}
+	return all
+}
+
 // Patch changes the object of T's kind, status included, whatever its resourceVersion. It keeps the other rules of the
 // server: generation, finalizers, metadata.
 func Patch[T plan.Object](s *Server, namespace, object string, change func(T)) error {
