@@ -28,8 +28,8 @@ func TestAccountsTakeTurns(t *testing.T) {
 	for start := range all {
 		i := &invocation{Runner: &Runner{Order: func(int) int { return start }}, mutated: map[target]bool{}, changed: map[types.UID]bool{}}
 		west, last := 0, ""
-		for at, seq := range i.admissible(all) {
-			of, account, _ := mutation(seq)
+		for at, c := range i.admissible(all) {
+			of, account := c.of, c.account
 			switch {
 			case account == "west" && at > 3:
 				t.Errorf("from %d on: %s comes %dth", start, of.uid, at)

@@ -36,20 +36,19 @@ func (i *invocation) apply(ctx context.Context, p plan.Plan) (progressed bool, e
 		errs []error
 		left = map[string][]plan.Action{} // by account
 	)
-	for _, seq := range i.admissible(p.Do) {
+	for _, c := range i.admissible(p.Do) {
 		g.Go(func() error {
-			if late(ctx, seq) {
+			if late(ctx, c) {
 				mu.Lock()
 				defer mu.Unlock()
 				i.unfinished = true
-				_, of, _ := mutation(seq)
-				left[of] = append(left[of], seq.Do[0])
+				left[c.account] = append(left[c.account], c.Do[0])
 				return nil
 			}
-			if of, _, mutates := mutation(seq); mutates {
-				i.begun.take(of)
+			if c.mutates {
+				i.begun.take(c.of)
 			}
-			outcomes, err := i.carryOut(ctx, seq)
+			outcomes, err := i.carryOut(ctx, c.Sequence)
 			mu.Lock()
 			defer mu.Unlock()
 			progressed = progressed || err == nil
@@ -65,7 +64,7 @@ func (i *invocation) apply(ctx context.Context, p plan.Plan) (progressed bool, e
 	for _, of := range slices.Sorted(maps.Keys(left)) {
 		i.log.Warn("too late to begin", keyAccount, of, keyLeft, len(left[of]), keyAction, plan.Line(left[of][0]))
 	}
-	return progressed && !late(ctx, plan.Sequence{}), err
+	return progressed && !late(ctx, change{}), err
 }
 
 // lanes carry out what does not depend on each other.
@@ -104,9 +103,9 @@ func (r *Runner) order() func(int) int {
 
 // late reports whether too little of the invocation is left to begin a sequence: it looks when the sequence's turn
 // comes, because those before it take their time. A claim that the sequence begins with is left out with it.
-func late(ctx context.Context, seq plan.Sequence) bool {
+func late(ctx context.Context, c change) bool {
 	needs := writeBudget
-	if _, _, mutates := mutation(seq); mutates {
+	if c.mutates {
 		needs = mutationBudget
 	}
 	deadline, _ := ctx.Deadline()
@@ -116,45 +115,40 @@ func late(ctx context.Context, seq plan.Sequence) bool {
 // admissible leaves out sequences that would change the same Machine's instance twice in the invocation. Each time others come first,
 // so that nobody waits for ever behind those who are stuck: who changes instances by who has waited longest, in a process that
 // remembers it, all else by luck (R-L4).
-func (i *invocation) admissible(all []plan.Sequence) []plan.Sequence {
-	start := i.order()(max(1, len(all)))
-	var ok []plan.Sequence
-	for _, seq := range slices.Concat(all[start:], all[:start]) {
-		of, _, mutates := mutation(seq)
-		if mutates && i.mutated[of] {
+func (i *invocation) admissible(all []plan.Sequence) []change {
+	var ok []change
+	for _, seq := range anyFirst(all, i.order()) {
+		c := changeOf(seq)
+		if c.mutates && i.mutated[c.of] {
 			i.unfinished = true
 			continue
 		}
-		if mutates {
-			i.mutated[of], i.changed[of.uid] = true, true
+		if c.mutates {
+			i.mutated[c.of], i.changed[c.of.uid] = true, true
 		}
-		ok = append(ok, seq)
+		ok = append(ok, c)
 	}
 	return i.inTurn(ok)
 }
 
 // inTurn lets accounts take turns among the places of the sequences that change instances, and those of an account by who has waited
 // longest: of one that is silent each takes as long as there is, and they are many, so that whoever is behind them would need luck (R-L4).
-func (i *invocation) inTurn(all []plan.Sequence) []plan.Sequence {
+func (i *invocation) inTurn(all []change) []change {
 	var places []int
-	var changes []plan.Sequence
-	for at, seq := range all {
-		if _, _, mutates := mutation(seq); mutates {
-			places, changes = append(places, at), append(changes, seq)
+	var changes []change
+	for at, c := range all {
+		if c.mutates {
+			places, changes = append(places, at), append(changes, c)
 		}
 	}
-	sortByWait(changes, &i.begun, func(seq plan.Sequence) target {
-		of, _, _ := mutation(seq)
-		return of
-	})
+	sortByWait(changes, &i.begun, func(c change) target { return c.of })
 	var accounts []string // in the order in which they come
-	of := map[string][]plan.Sequence{}
-	for _, seq := range changes {
-		_, account, _ := mutation(seq)
-		if len(of[account]) == 0 {
-			accounts = append(accounts, account)
+	of := map[string][]change{}
+	for _, c := range changes {
+		if len(of[c.account]) == 0 {
+			accounts = append(accounts, c.account)
 		}
-		of[account] = append(of[account], seq)
+		of[c.account] = append(of[c.account], c)
 	}
 	for turn := 0; len(places) > 0; turn++ {
 		for _, account := range accounts {
@@ -172,22 +166,29 @@ type target struct {
 	id  string
 }
 
-// mutation returns what a sequence changes, and in which account, if it changes an instance.
-func mutation(seq plan.Sequence) (of target, account string, mutates bool) {
+// change is a sequence with what it changes, and in which account, if it changes an instance.
+type change struct {
+	plan.Sequence
+	of      target
+	account string
+	mutates bool
+}
+
+func changeOf(seq plan.Sequence) change {
 	for _, a := range seq.Do {
 		switch a := a.(type) {
 		case plan.CreateInstance:
-			return target{uid: a.Ref.UID}, a.Account, true
+			return change{seq, target{uid: a.Ref.UID}, a.Account, true}
 		case plan.DeleteInstance:
-			return target{a.Ref.UID, a.Ref.ID}, a.Account, true
+			return change{seq, target{a.Ref.UID, a.Ref.ID}, a.Account, true}
 		case plan.UpdateInstance:
-			return target{uid: a.Ref.UID}, a.Account, true
+			return change{seq, target{uid: a.Ref.UID}, a.Account, true}
 		case plan.PowerCycle:
-			return target{uid: a.Ref.UID}, a.Account, true
+			return change{seq, target{uid: a.Ref.UID}, a.Account, true}
 		case plan.Create, plan.Update, plan.UpdateStatus, plan.Delete, plan.Evict, plan.Approve:
 		}
 	}
-	return target{}, "", false
+	return change{Sequence: seq}
 }
 
 // carryOut executes one sequence until its first failure. The error is what cannot be decided about: an answer of

@@ -127,10 +127,10 @@ func TestLateChangesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	soon, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 	defer cancel()
-	write := plan.Sequence{Do: []plan.Action{plan.Update{}}}
-	change := plan.Sequence{Do: []plan.Action{plan.Update{}, plan.CreateInstance{}}}
-	if late(soon, write) || !late(soon, change) {
-		t.Errorf("with six seconds left a write is late: %v, a change in a cloud: %v", late(soon, write), late(soon, change))
+	write := changeOf(plan.Sequence{Do: []plan.Action{plan.Update{}}})
+	create := changeOf(plan.Sequence{Do: []plan.Action{plan.Update{}, plan.CreateInstance{}}})
+	if late(soon, write) || !late(soon, create) {
+		t.Errorf("with six seconds left a write is late: %v, a change in a cloud: %v", late(soon, write), late(soon, create))
 	}
 }
 

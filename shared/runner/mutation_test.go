@@ -22,12 +22,12 @@ func TestWhatChangesAnInstance(t *testing.T) {
 		"new tags":      {plan.UpdateInstance{Account: "east", Ref: provider.Ref{UID: "m-0", ID: "i-0"}}, target{uid: "m-0"}},
 		"a power-cycle": {plan.PowerCycle{Account: "east", Ref: provider.Ref{UID: "m-0", ID: "i-0"}}, target{uid: "m-0"}},
 	} {
-		of, account, mutates := mutation(plan.Sequence{Do: []plan.Action{plan.Update{}, c.does}})
-		if of != c.want || account != "east" || !mutates {
-			t.Errorf("%s: %v in %q, %t", name, of, account, mutates)
+		got := changeOf(plan.Sequence{Do: []plan.Action{plan.Update{}, c.does}})
+		if got.of != c.want || got.account != "east" || !got.mutates {
+			t.Errorf("%s: %v in %q, %t", name, got.of, got.account, got.mutates)
 		}
 	}
-	if of, account, mutates := mutation(plan.Sequence{Do: []plan.Action{plan.Update{}, plan.Evict{}}}); of != (target{}) || account != "" || mutates {
-		t.Errorf("an eviction: %v in %q, %t", of, account, mutates)
+	if got := changeOf(plan.Sequence{Do: []plan.Action{plan.Update{}, plan.Evict{}}}); got.of != (target{}) || got.account != "" || got.mutates {
+		t.Errorf("an eviction: %v in %q, %t", got.of, got.account, got.mutates)
 	}
 }

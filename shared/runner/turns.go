@@ -52,6 +52,12 @@ func sortByWait[E any, K comparable](all []E, r *rota[K], key func(E) K) {
 	slices.SortStableFunc(all, func(a, b E) int { return cmp.Compare(r.last[key(a)], r.last[key(b)]) })
 }
 
+// anyFirst returns all in their order, from anywhere on: whoever was never in a turn comes first in some process that begins (R-L4).
+func anyFirst[E any](all []E, order func(n int) int) []E {
+	first := order(max(1, len(all)))
+	return slices.Concat(all[first:], all[:first])
+}
+
 // turns remembers whose instance was asked for by itself, so that everybody's turn comes, and who was cut off.
 type turns struct {
 	rota[types.UID]

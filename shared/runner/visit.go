@@ -144,8 +144,7 @@ func (i *invocation) visit(ctx context.Context, v *visit, subjects map[types.UID
 		})
 	}
 	if len(single) > maxParallel { // some may be waited for in vain each time (R-L4)
-		first := i.order()(len(single))
-		single = append(single[first:], single[:first]...)
+		single = anyFirst(single, i.order())
 		sortByWait(single, &i.looking, func(l listed) types.UID { return l.UID })
 	}
 	for _, l := range single {

@@ -208,7 +208,8 @@ var ends = []Guard{
 	{"account-of-an-untold-owner-is-not-empty", "2b.10", sweep + "accounts.go", `seen.Err != nil || untold(a, seen):`, `seen.Err != nil:`, "./functions/sweep-instances -run=TestAccountsAre"},
 	{"who-was-not-asked-for-had-no-turn", "2c", run + "turns.go", ` || l.Alone && ctx.Err() != nil {`, ` {`, "./shared/runner -run=TestWhoWasNotAskedFor"},
 	{"silent-though-ready-is-looked-beside", "2e", words + "node.go", ` && (c.LastHeartbeatTime.IsZero() || now.Sub(c.LastHeartbeatTime.Time) < heardFor)`, ` && c != nil`, "./functions/drain-node -run=TestScenarios"},
-	{"whose-change-was-begun-had-its-turn", "2c", run + "apply.go", `i.begun.take(of)`, `_ = of`, "./shared/runner -run=TestNobodyWaitsBehindThePoisoned"},
+	{"whose-change-was-begun-had-its-turn", "2c", run + "apply.go", `				i.begun.take(c.of)
+`, ``, "./shared/runner -run=TestNobodyWaitsBehindThePoisoned"},
 	{"who-was-looked-for-in-vain-had-its-turn", "2c", run + "look.go", `	if ctx.Err() == nil {
 		i.looking.take(l.UID)`, `	{
 		i.looking.take(l.UID)`, "./shared/runner -run=TestWhoIsLookedForInVainTakesTurns"},

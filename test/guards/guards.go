@@ -76,7 +76,8 @@ var port = []Guard{
 	{"time-for-one-call", "G6", run + "clouds.go", `	callTimeout = 10 * time.Second`, `	callTimeout = 100 * time.Hour`, ""},
 	{"scan-keeps-time-for-changes", "G6", run + "wait.go", `	return min(max(left-reading-lookBudget, lookFor), left-writeBudget)`, `	return left`, ""},
 	{"cloud-has-lanes-of-its-own", "G6", run + "look.go", `	all := i.lanes(len(visits))`, `	all := i.lanes(1)`, "./functions/provision-machine"},
-	{"turn-behind-the-silent", "G6", run + "visit.go", `		first := i.order()(len(single))`, `		first := 0`, ""},
+	{"turn-behind-the-silent", "G6", run + "visit.go", `		single = anyFirst(single, i.order())
+`, ``, ""},
 	{"silent-is-not-asked-again", "G6", run + "wait.go", `	if why := w.over[call]; why != nil {`, `	if why := w.over[call]; false {`, ""},
 	{"gone-is-no-claim", "2b.2", "shared/plan/plan.go", `	if r != Gone {
 		return r == Done
@@ -101,10 +102,10 @@ var port = []Guard{
 	{"few-accounts-are-kept-open", "2c", run + "clouds.go", `	if len(c.open) < mostOpen {`, `	if true {`, "./shared/runner -run=TestFewAccounts"},
 	{"who-is-asked-for-stays-open", "2c", run + "clouds.go", `	o.used = time.Now()
 `, "", "./shared/runner -run=TestFewAccounts"},
-	{"others-first-each-time", "2c", run + "apply.go", `	start := i.order()(max(1, len(all)))`, `	start := 0`, "./shared/runner -run=TestNobodyWaitsBehindThePoisoned"},
+	{"others-first-each-time", "2c", run + "apply.go", `range anyFirst(all, i.order()) {`, `range all {`, "./shared/runner -run=TestNobodyWaitsBehindThePoisoned"},
 	{"longest-waiting-first", "2c", run + "turns.go", `cmp.Compare(r.last[key(a)], r.last[key(b)])`, `0 * cmp.Compare(r.last[key(a)], r.last[key(b)])`, "./shared/runner -run=TestInstancesThatNoListShowsAreAskedForInTurn"},
 	{"time-for-a-request", "G6", run + "runner.go", `	budget = 24 * time.Second`, `	budget = 100 * time.Second`, "./shared/runner -run=TestEveryRequestIsAnswered"},
-	{"one-change-of-an-instance", "2c", run + "apply.go", `		if mutates && i.mutated[of] {`, `		if false && i.mutated[of] {`, ""},
+	{"one-change-of-an-instance", "2c", run + "apply.go", `		if c.mutates && i.mutated[c.of] {`, `		if false && i.mutated[c.of] {`, ""},
 	{"fresh-reads-each-round", "G2", run + "observe.go", `		missing := s.Missing(i.Function.Reads(s))
 `, `		if i.rounds > 0 && len(i.seen.MachineSets) > 0 {
 			old := i.seen

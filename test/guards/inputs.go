@@ -166,7 +166,7 @@ var inputs = []Guard{
 `, `
 `, "./shared/runner -run=TestWhatIsLeft"},
 	{"too-late-is-delivered-again", "2g", run + "apply.go", `				i.unfinished = true
-				_, of`, `				_, of`, "./shared/runner -run=TestWhatIsLeft"},
+				left`, `				left`, "./shared/runner -run=TestWhatIsLeft"},
 	{"scan-that-was-cut-off-is-not-the-last", "2c", run + "runner.go", `if inv.decided && req.Scan() {`, `if req.Scan() {`, "./shared/runner -run=TestScanThat"},
 	{"empty-provider-id-names-no-instance", "2b.1", provision + "reads.go", `	case machine.ProviderID(m) != "", unrecorded`, `	case m.Spec.ProviderID != nil, unrecorded`, ""},
 	{"token-for-who-has-no-name", "2g", token, `v.Audience == "" || !slices`, `!slices`, "./shared/events -run=TestNoTokenIs"},
