@@ -163,11 +163,12 @@ func TestNobodyIsAskedAboutBehindTheSilent(t *testing.T) {
 		}, api.As("look"))
 		r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
 		for range 50 {
+			r.looking = rota[types.UID]{} // as of a process that begins: one that goes on knows who has waited longest
 			if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
 				t.Error(err)
 			}
 		}
-		if heard < 5 { // of some 33
+		if heard < 5 { // of some 17
 			t.Errorf("heard in %d of 50 scans", heard)
 		}
 	})
