@@ -53,6 +53,12 @@ func (o *once[K]) fresh(k K, now time.Time, d time.Duration) bool {
 	if at, ok := o.last[k]; ok && now.Sub(at).Abs() < d {
 		return false
 	}
+	o.mark(k, now, d)
+	return true
+}
+
+// mark remembers that k is done now, and forgets in time what was done d ago. The caller has the lock.
+func (o *once[K]) mark(k K, now time.Time, d time.Duration) {
 	if o.last == nil {
 		o.last = map[K]time.Time{}
 	}
@@ -61,7 +67,6 @@ func (o *once[K]) fresh(k K, now time.Time, d time.Duration) bool {
 		o.swept = now
 	}
 	o.last[k] = now
-	return true
 }
 
 // lately reports whether k was done in the last d.

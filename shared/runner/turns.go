@@ -3,9 +3,7 @@
 package runner
 
 import (
-	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -25,31 +23,25 @@ const askFor = 3 * time.Second
 
 // rota remembers who had a turn, and in which order, so that who has waited longest comes first (R-L4). Losing it begins a new round.
 type rota[K comparable] struct {
-	mu    sync.Mutex
-	count int
-	last  map[K]int
+	once[K]
+	now time.Time // a clock of turns: each is one nanosecond
 }
 
-// mostTurns is of how many turns at least a rota knows whose they were.
-const mostTurns = 100_000
+// knownTurns is of how many turns at least a rota knows whose they were.
+const knownTurns = 100_000
 
 func (r *rota[K]) take(k K) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.last == nil {
-		r.last = map[K]int{}
-	}
-	if r.count++; len(r.last) >= 2*mostTurns {
-		maps.DeleteFunc(r.last, func(_ K, turn int) bool { return turn < r.count-mostTurns })
-	}
-	r.last[k] = r.count
+	r.now = r.now.Add(1)
+	r.mark(k, r.now, knownTurns)
 }
 
 // sortByWait sorts all by who has waited longest; those who never had a turn keep their order.
 func sortByWait[E any, K comparable](all []E, r *rota[K], key func(E) K) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	slices.SortStableFunc(all, func(a, b E) int { return cmp.Compare(r.last[key(a)], r.last[key(b)]) })
+	slices.SortStableFunc(all, func(a, b E) int { return r.last[key(a)].Compare(r.last[key(b)]) })
 }
 
 // anyFirst returns all in their order, from anywhere on: whoever was never in a turn comes first in some process that begins (R-L4).

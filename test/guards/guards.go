@@ -103,7 +103,7 @@ var port = []Guard{
 	{"who-is-asked-for-stays-open", "2c", run + "clouds.go", `	o.used = time.Now()
 `, "", "./shared/runner -run=TestFewAccounts"},
 	{"others-first-each-time", "2c", run + "apply.go", `range anyFirst(all, i.order()) {`, `range all {`, "./shared/runner -run=TestNobodyWaitsBehindThePoisoned"},
-	{"longest-waiting-first", "2c", run + "turns.go", `cmp.Compare(r.last[key(a)], r.last[key(b)])`, `0 * cmp.Compare(r.last[key(a)], r.last[key(b)])`, "./shared/runner -run=TestInstancesThatNoListShowsAreAskedForInTurn"},
+	{"longest-waiting-first", "2c", run + "turns.go", `r.last[key(a)].Compare(r.last[key(b)])`, `0 * r.last[key(a)].Compare(r.last[key(b)])`, "./shared/runner -run=TestInstancesThatNoListShowsAreAskedForInTurn"},
 	{"time-for-a-request", "G6", run + "runner.go", `	budget = 24 * time.Second`, `	budget = 100 * time.Second`, "./shared/runner -run=TestEveryRequestIsAnswered"},
 	{"one-change-of-an-instance", "2c", run + "apply.go", `		if c.mutates && i.mutated[c.of] {`, `		if false && i.mutated[c.of] {`, ""},
 	{"fresh-reads-each-round", "G2", run + "observe.go", `		missing := s.Missing(i.Function.Reads(s))
