@@ -68,7 +68,7 @@ func (sc *scan) nodesOf(g *group) (nodes []scheduling.Node) {
 
 // leaves reports whether a Node is being emptied: by a scale-down, or because its Machine is being deleted, or is to be.
 func (sc *scan) leaves(n *corev1.Node) bool {
-	return isRemoved(sc.state.Removals, n) || sc.deleting(n) || sc.retired[n.UID]
+	return removalOf(sc.state.Removals, n.UID) != nil || sc.deleting(n) || sc.retired[n.UID]
 }
 
 // waitingPods returns the Pods that need help: those that the scheduler found no place for, and those that lose theirs

@@ -3,10 +3,10 @@
 package evaluateautoscale
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
-	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
@@ -20,28 +20,30 @@ import (
 // it rather than one that goes.
 func (sc *scan) memoryOf(g *group) (text string, stays bool) {
 	t := sc.templates()
-	for _, going := range []bool{false, true} {
-		for _, m := range g.members {
-			end := sc.endAhead(m)
-			if m.node == nil || (end != "") != going {
-				continue
-			}
-			if text := t.Remember(g.set, scheduling.Node{Node: m.node, Pods: sc.running[m.node.Name], Machine: m.machine}, end); text != "" {
-				return text, !going
-			}
+	for _, m := range g.members {
+		end := sc.endAhead(m)
+		if m.node == nil || end != "" && text != "" {
+			continue
 		}
+		says := t.Remember(g.set, scheduling.Node{Node: m.node, Pods: sc.running[m.node.Name], Machine: m.machine}, end)
+		if says != "" && end == "" {
+			return says, true
+		}
+		text = cmp.Or(text, says)
 	}
-	return "", false
+	return text, false
 }
 
 // endAhead names what a member's Node goes by: its removal, or its Machine, which goes for another reason. It is empty for one that
 // stays.
 func (sc *scan) endAhead(m member) string {
-	at := slices.IndexFunc(sc.state.Removals, func(r autoscaling.Removal) bool { return m.node != nil && r.NodeUID == m.node.UID })
-	switch {
-	case at >= 0:
-		return sc.state.Removals[at].Plan
-	case m.leaving && m.node != nil:
+	if m.node == nil {
+		return ""
+	}
+	if r := removalOf(sc.state.Removals, m.node.UID); r != nil {
+		return r.Plan
+	}
+	if m.leaving {
 		return string(m.machine.UID)
 	}
 	return ""

@@ -367,7 +367,7 @@ func givenBack(n *corev1.Node) (next *corev1.Node, changed bool) {
 func (sc *scan) dropStaleTaints() {
 	for _, n := range sc.Nodes {
 		_, current := sc.state.RemovalOf(n, machine.TaintToBeDeleted)
-		if current || sc.deleting(n) || isRemoved(sc.state.Removals, n) {
+		if current || sc.deleting(n) || removalOf(sc.state.Removals, n.UID) != nil {
 			continue
 		}
 		if slices.ContainsFunc(sc.do, func(a plan.Action) bool { return touches(a, n) }) {

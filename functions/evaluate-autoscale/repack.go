@@ -187,7 +187,7 @@ func (sc *scan) followRepack() {
 	_, on := sc.repacking()
 	own := sc.ofGroup(sc.of[r.NodeUID])
 	over := sc.Now.After(r.At.Add(own.MaxNodeProvisionTime + own.UnneededTime + repackSlack))
-	removing := slices.ContainsFunc(sc.state.Removals, func(x autoscaling.Removal) bool { return x.NodeUID == r.NodeUID })
+	removing := removalOf(sc.state.Removals, r.NodeUID) != nil
 	switch {
 	case !on, sc.nodes[r.NodeUID] == nil && !r.Failed, r.Failed && sc.Now.After(r.At.Add(failureMemory)):
 		sc.state.Repack = nil

@@ -318,7 +318,7 @@ func (sc *scan) reply() Reply {
 		}
 	}
 	for _, x := range sc.state.Removals {
-		if !slices.ContainsFunc(sc.before.Removals, func(b autoscaling.Removal) bool { return b.NodeUID == x.NodeUID }) {
+		if removalOf(sc.before.Removals, x.NodeUID) == nil {
 			r.Remove = append(r.Remove, x.Node)
 		}
 	}

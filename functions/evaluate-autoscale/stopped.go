@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -85,15 +86,18 @@ func forgotten(s snapshot.Snapshot, known []autoscaling.Removal) map[*corev1.Nod
 	goes, all := dying(s, found), map[*corev1.Node]bool{}
 	for _, c := range found {
 		for _, n := range c.Nodes {
-			all[n] = !goes[n] && !isRemoved(known, n)
+			all[n] = !goes[n] && removalOf(known, n.UID) == nil
 		}
 	}
 	return all
 }
 
-// isRemoved reports whether one of these removals is n's.
-func isRemoved(all []autoscaling.Removal, n *corev1.Node) bool {
-	return slices.ContainsFunc(all, func(r autoscaling.Removal) bool { return r.NodeUID == n.UID })
+// removalOf returns which of these removals is of the Node with this UID, or nil.
+func removalOf(all []autoscaling.Removal, node types.UID) *autoscaling.Removal {
+	if i := slices.IndexFunc(all, func(r autoscaling.Removal) bool { return r.NodeUID == node }); i >= 0 {
+		return &all[i]
+	}
+	return nil
 }
 
 func machineOf(s snapshot.Snapshot, r autoscaling.Removal) *machine.Machine {
@@ -153,7 +157,7 @@ func marksOf(s snapshot.Snapshot, off []autoscaling.Removal, forgotten map[*core
 		room -= truth(strings.HasPrefix(string(key), "update node/"))
 	}
 	for _, n := range s.Nodes {
-		removed := isRemoved(off, n)
+		removed := removalOf(off, n.UID) != nil
 		next, changed := unmarked(n, removed || forgotten[n])
 		clean = clean && !changed
 		switch {
