@@ -147,13 +147,9 @@ func (i Intent) In(m *Machine, cluster string) Intent {
 // else m's label. Empty where there is nothing of m: what is made next gets the cluster's present id. told is false where
 // nobody recorded it.
 func (r *Records) InstanceCluster(m *Machine) (id string, told bool) {
-	label, text := m.Labels[LabelCluster], m.Annotations[AnnotationIntent]
-	has := ProviderID(m) != "" || len(m.Status.Addresses) > 0
-	if has && text == "" {
-		return label, false
-	}
+	label := m.Labels[LabelCluster]
 	i, err := r.Intent(m)
-	switch {
+	switch has := ProviderID(m) != "" || len(m.Status.Addresses) > 0; {
 	case err != nil:
 		return label, false
 	case has, i.Called() && (!i.Over() || m.DeletionTimestamp != nil):

@@ -154,6 +154,7 @@ func TestNoListWithoutProof(t *testing.T) {
 		"text for an item":      reply(200, typeJSON, fmt.Sprintf(list, `"a"`)),
 		"no JSON":               reply(200, typeJSON, `{"kind":`),
 		"no type":               reply(200, "", fmt.Sprintf(list, "")),
+		"object of no type":     reply(200, "text/plain", `{"kind":"Machine","apiVersion":"machine.openshift.io/v1beta1","metadata":{"name":"a","namespace":"ns"}}`),
 		"protobuf that is none": reply(200, typeProtobuf, fmt.Sprintf(list, "")),
 		"cut off":               cutOff,
 		"undated":               undated,
@@ -332,7 +333,7 @@ func TestWritesAreGuarded(t *testing.T) {
 	f, c := serve(t, reply(200, typeJSON, `{"kind":"Status","apiVersion":"v1","status":"Success"}`))
 	for _, a := range []plan.Action{
 		plan.Create{Object: old}, plan.Update{Old: old, New: changed}, plan.UpdateStatus{Old: old, New: running}, plan.Delete{Object: old},
-		plan.Delete{Object: old, IfUnchanged: true}, plan.Evict{Pod: pod}, plan.Update{Old: old, New: old},
+		plan.Delete{Object: old, IfUnchanged: true}, plan.Evict{Pod: pod}, plan.Evict{Pod: pod, GraceSeconds: new(int64(1))}, plan.Update{Old: old, New: old},
 	} {
 		if err := c.Apply(t.Context(), a); err != nil {
 			t.Errorf("%s: %v", a.Key(), err)
@@ -341,6 +342,7 @@ func TestWritesAreGuarded(t *testing.T) {
 	want := []string{
 		"POST " + machines + "?fieldManager=tester", "PATCH " + machines + "/a?fieldManager=tester", "PATCH " + machines + "/a/status?fieldManager=tester",
 		"DELETE " + machines + "/a", "DELETE " + machines + "/a", "POST /api/v1/namespaces/ns/pods/p/eviction?fieldManager=tester",
+		"POST /api/v1/namespaces/ns/pods/p/eviction?fieldManager=tester",
 	}
 	if !slices.Equal(f.asked, want) {
 		t.Errorf("asked %q", f.asked)
@@ -351,6 +353,7 @@ func TestWritesAreGuarded(t *testing.T) {
 		3: `{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"u"},"propagationPolicy":"Background"}`,
 		4: `{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"u","resourceVersion":"7"},"propagationPolicy":"Background"}`,
 		5: `{"kind":"Eviction","apiVersion":"policy/v1","metadata":{"name":"p","namespace":"ns"},"deleteOptions":{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"v"}}}`,
+		6: `{"kind":"Eviction","apiVersion":"policy/v1","metadata":{"name":"p","namespace":"ns"},"deleteOptions":{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":1,"preconditions":{"uid":"v"}}}`,
 	} {
 		if f.bodies[i] != want {
 			t.Errorf("body of %s: %s", f.asked[i], f.bodies[i])
@@ -397,6 +400,7 @@ func TestErrorsOfWrites(t *testing.T) {
 		{"terminating namespace", create, status(403, metav1.StatusReasonForbidden, "being terminated"), "refused"},
 		{"invalid", update, status(422, metav1.StatusReasonInvalid, "bad"), "refused"},
 		{"bad request", update, status(400, metav1.StatusReasonBadRequest, "bad"), "refused"},
+		{"not allowed", update, status(405, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method"), "refused"},
 		{"too large", update, status(413, metav1.StatusReasonRequestEntityTooLarge, "large"), "refused"},
 		{"too large for etcd", update, status(500, "", "etcdserver: request is too large"), "refused"},
 		{"too large for etcd's client", create, status(500, "", "rpc error: code = ResourceExhausted desc = trying to send message larger than max (2160525 vs. 2097152)"), "refused"},
