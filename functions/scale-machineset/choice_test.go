@@ -65,6 +65,9 @@ func TestNobodyGoesForWhatNoSetCanHave(t *testing.T) {
 		if c := decide(snapshot.Snapshot{Now: at}, set, ledgerOf(set, 2), m); len(c.ledger.Active) != 3 {
 			t.Errorf("%d replicas: %v stay of three: %s", replicas, c.ledger.Active, c.why)
 		}
+		if want := wanted(set, ledgerOf(set, 2)); want != 2 {
+			t.Errorf("%d replicas: %d are wanted of two", replicas, want)
+		}
 	}
 }
 
@@ -114,6 +117,44 @@ func TestNamesThatAreTakenArePassedOver(t *testing.T) {
 	}
 }
 
+// Two ordinals whose names are alike by chance are not both given out, also while neither has its Machine: one would count for both (2a.2).
+func TestNamesThatAreAlikeAreGivenOnce(t *testing.T) {
+	t.Parallel()
+	set := workers(2)
+	first, second, seen := 0, 0, map[string]int{}
+	for k := 0; second == 0; k++ { // some six thousand
+		name := machine.Name(set.Name, set.UID, k)
+		if at, again := seen[name]; again {
+			first, second = at, k
+		}
+		seen[name] = k
+	}
+	l := machine.NewLedger(set.UID)
+	l.Active, l.Next = machine.Ordinals{first}, second
+	if c := decide(snapshot.Snapshot{Now: at}, set, l, membersOf(set)); len(c.ledger.Active) != 2 || c.ledger.Active.Has(second) {
+		t.Errorf("%d and %d have one name, active are %v", first, second, c.ledger.Active)
+	}
+	*set.Spec.Replicas, l.Active, l.Next = int32(second-first+1), nil, first
+	if c := decide(snapshot.Snapshot{Now: at}, set, l, membersOf(set)); !c.ledger.Active.Has(first) || c.ledger.Active.Has(second) {
+		t.Errorf("%d and %d have one name, and are given out together", first, second)
+	}
+}
+
+// An orphan that is written down at its ordinal makes nobody forget who was adopted: his ordinal would get a Machine of its own, and one of
+// them go (2a.6, R-S4).
+func TestWhoIsWrittenDownForgetsNobody(t *testing.T) {
+	t.Parallel()
+	set := workers(2)
+	adopted, orphan := worker(set, "made-by-somebody"), member(set, 1)
+	orphan.OwnerReferences = nil
+	l := ledgerOf(set, 2)
+	l.Adopted = map[int]machine.Member{0: {Name: adopted.Name, UID: adopted.UID}}
+	c := decide(snapshot.Snapshot{Now: at}, set, l, membersOf(set, adopted, orphan))
+	if c.ledger.Adopted[0].UID != adopted.UID || c.ledger.Adopted[1].UID != orphan.UID || c.ledger.Next != 2 || len(l.Adopted) != 1 {
+		t.Errorf("%s: %s; the snapshot's is %v", c.why, c.ledger, l.Adopted)
+	}
+}
+
 // A ledger that is rebuilt gives no ordinal out again that any Machine has, whatever is to become of that (2a.7, R-S17).
 func TestRebuiltLedgerGoesOnBehindEveryMachine(t *testing.T) {
 	t.Parallel()
@@ -131,6 +172,10 @@ func TestRebuiltLedgerGoesOnBehindEveryMachine(t *testing.T) {
 		if l.Next <= 7 {
 			t.Errorf("one that %s at ordinal 7: the next is %d", name, l.Next)
 		}
+	}
+	l := rebuild(snapshot.Snapshot{Now: at, Invocation: "me"}, set, membersOf(set, member(set, 0)))
+	if _, err := machine.ParseLedger(l.String()); err != nil { // nobody could read it: it would be rebuilt for ever
+		t.Errorf("of one Machine, at ordinal 0: %v", err)
 	}
 }
 

@@ -217,4 +217,6 @@ var ends = []Guard{
 	{"what-a-former-end-was-remembered-of-is-over", "2d", "shared/scheduling/memory.go", `end != "" && was.End == end`, `end != "" && was.End != ""`, "./functions/evaluate-autoscale -run=TestNodeThatGoesIsNoModel"},
 	{"node-is-remembered-before-it-goes", "2d", autoscale + "memory.go", `m.node.UID); r != nil {`, `m.node.UID); false {`, "./functions/evaluate-autoscale -run=TestNodeThatGoesIsNoModel"},
 	{"node-that-is-to-go-is-no-model", "2d", "shared/scheduling/template.go", `	return !slices.ContainsFunc(n.Spec.Taints, func(x corev1.Taint) bool { return x.Key == machine.TaintToBeDeleted })`, `	return true`, "./shared/scheduling -run=TestTemplateComesFromTheBestSource"},
+	{"grace-of-an-eviction", "2e", "shared/cluster/kube/apply.go", `	options.GracePeriodSeconds = a.GraceSeconds
+`, ``, "./shared/cluster/kube -run=TestWritesAreGuarded"},
 }

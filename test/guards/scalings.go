@@ -181,4 +181,8 @@ var scalings = []Guard{
 	{"who-comes-back-holds-no-node", "2d", autoscale + "blocking.go", `return r.Drain && scheduling`, `return false && scheduling`, "./functions/evaluate-autoscale -run=TestPodThatComesBack"},
 	{"machines-of-others-on-their-way-count", "2d", autoscale + "limits.go", `range sc.coming {`, `range sc.coming[:0] {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"failure-of-one-stops-no-growth", "2d", autoscale + "explain.go", `	case sc.newerLedger(g) && inVain(n):`, `	case inVain(n):`, "./functions/evaluate-autoscale -run=TestNothingElse"},
+	{"names-that-are-alike-are-given-once", "2a.2", scale + "ledger.go", `		taken[l.Name(set.Name, k)] = true`, `		_ = k`, "./functions/scale-machineset -run=TestNamesThatAreAlike"},
+	{"who-is-written-down-forgets-nobody", "2a.6", scale + "ledger.go", `			maps.Copy(adopted, l.Adopted)
+`, ``, "./functions/scale-machineset -run=TestWhoIsWrittenDown"},
+	{"rebuilt-ledger-can-be-read", "2a.7", scale + "ledger.go", `ok && k >= l.Next {`, `ok && k > l.Next {`, "./functions/scale-machineset -run=TestRebuiltLedgerGoes"},
 }
