@@ -98,7 +98,7 @@ func (e *eviction) afford(p *corev1.Pod) bool {
 func secondOf(p *corev1.Pod) time.Time {
 	given := int64(unreachableGrace)
 	if g := p.DeletionGracePeriodSeconds; g != nil {
-		given = max(given, *g)
+		given = *g
 	}
 	return p.DeletionTimestamp.Add(time.Duration(2*unreachableGrace-given) * time.Second)
 }

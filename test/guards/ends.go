@@ -166,7 +166,7 @@ var ends = []Guard{
 	{"nobody-waits-for-who-has-no-node", "2e", drain + "handler.go", `		if n != nil && draining[n] {`, `		if draining[n] {`, "./functions/drain-node -run=TestScenarios"},
 	{"pod-that-leaves-without-a-time", "2e", drain + "evict.go", `p.DeletionTimestamp != nil && e.seen.Now`, `e.seen.Now`, "./functions/drain-node -run=TestPodThatLeaves"},
 	{"own-instance-with-a-node-is-not-missing", "G5", provision + "misrecorded.go", `		if n := l.aliveOn(in); n != nil {`, `		if n := l.aliveOn(in); n != nil && false {`, "./functions/provision-machine -run=TestScenarios"},
-	{"time-that-nobody-takes-is-not-waited-for", "2e", drain + "evict.go", `		given = max(given, *g)
+	{"time-that-nobody-takes-is-not-waited-for", "2e", drain + "evict.go", `		given = *g
 `, ``, "./functions/drain-node -run=TestScenarios"},
 	{"who-comes-back-is-not-evicted-for-ever", "2e", drain + "evict.go", `s.Now) && e.afford(pod):`, `s.Now) && false:`, "./functions/drain-node -run=TestScenarios"},
 	{"budget-of-who-came-back", "2e", drain + "evict.go", `s.Now) && e.afford(pod):`, `s.Now):`, "./functions/drain-node -run=TestScenarios"},
@@ -219,4 +219,8 @@ var ends = []Guard{
 	{"node-that-is-to-go-is-no-model", "2d", "shared/scheduling/template.go", `	return !slices.ContainsFunc(n.Spec.Taints, func(x corev1.Taint) bool { return x.Key == machine.TaintToBeDeleted })`, `	return true`, "./shared/scheduling -run=TestTemplateComesFromTheBestSource"},
 	{"grace-of-an-eviction", "2e", "shared/cluster/kube/apply.go", `	options.GracePeriodSeconds = a.GraceSeconds
 `, ``, "./shared/cluster/kube -run=TestWritesAreGuarded"},
+	{"whose-eviction-was-asked-for-is-still-there", "2e", drain + "evict.go", `	default:
+		e.leaving = append(e.leaving, a.Pod)
+`, `	default:
+`, "./functions/drain-node -run=TestWhose"},
 }
