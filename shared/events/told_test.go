@@ -3,6 +3,8 @@
 package events
 
 import (
+	"crypto"
+	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -81,6 +83,18 @@ func TestKeysThatVerifyNothing(t *testing.T) {
 	} {
 		if keys, err := parseKeys([]byte(`{"keys": [` + tt.key + `]}`)); err != nil || len(keys) != tt.want {
 			t.Errorf("%s: %d keys, want %d; %v", name, len(keys), tt.want, err)
+		}
+	}
+}
+
+// RELIABILITY §4: what no key of the issuer signed is not signed, whatever it says of itself.
+func TestWithoutAKeyNothingIsSigned(t *testing.T) {
+	t.Parallel()
+	for _, algorithm := range []string{"RS256", "ES256", "HS256", "none", ""} {
+		for name, key := range map[string]crypto.PublicKey{"none": nil, "a text": []byte("secret"), "of another kind": ed25519.PublicKey(make([]byte, 32))} {
+			if signed(algorithm, key, "text", make([]byte, 64)) {
+				t.Errorf("%s with key %s", algorithm, name)
+			}
 		}
 	}
 }

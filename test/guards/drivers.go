@@ -37,4 +37,9 @@ var drivers = []Guard{
 	{"user-data-goes-with-its-machine", "2b.9", "shared/provider/metal3/delete.go", ` || h.Spec.UserData != nil`, ``, "./shared/provider/metal3 -run=TestAHostThat"},
 	{"internal-error-is-no-webhooks", "G5", "shared/cluster/kube/apply.go", ` && strings.Contains(message, "failed calling webhook ")`, ` && message != ""`, "./shared/cluster/kube -run=TestOnlyBudgets"},
 	{"no-project-is-nobodys-account", "2b.9", "shared/provider/openstack/identity.go", ` && c.project != "" {`, ` {`, "./shared/provider/openstack -run=TestIdentity"},
+	{"token-of-what-goes-is-used-up", "2b.2", "shared/provider/kubemark/create.go", `	case rec.IsGone(now), !rec.Deleted.IsZero():`, `	case rec.IsGone(now):`, "./shared/provider/kubemark -run=TestTokenOf"},
+	{"token-of-what-vanished-is-used-up", "2b.2", "shared/provider/kubemark/create.go", `	case rec.IsGone(now), !rec.Deleted.IsZero():`, `	case !rec.Deleted.IsZero():`, "./shared/provider/kubemark -run=TestTokenOf"},
+	{"address-that-nobody-sees-is-not-free", "G5", "shared/provider/kubemark/create.go", `	taken, err := d.before(ctx, rec, map[string]string{labelAddress: rec.Address})
+	if err != nil {`, `	taken, err := d.before(ctx, rec, map[string]string{labelAddress: rec.Address})
+	if err != nil && false {`, "./shared/provider/kubemark -run=TestWhatCannot"},
 }

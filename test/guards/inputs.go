@@ -193,4 +193,11 @@ var inputs = []Guard{
 	if err != nil {
 		return err
 	}`, `	protobuf, _ := a.protobuf()`, "./shared/cluster/kube -run=TestNoList"},
+	{"without-a-key-nothing-is-signed", "4", "shared/events/token.go", `	return false
+}
+
+func (v *Verifier) accept(`, `	return true
+}
+
+func (v *Verifier) accept(`, "./shared/events -run=TestWithoutAKey"},
 }
