@@ -223,4 +223,10 @@ var ends = []Guard{
 		e.leaving = append(e.leaving, a.Pod)
 `, `	default:
 `, "./functions/drain-node -run=TestWhose"},
+	{"list-by-tags-that-failed-is-no-absence", "G5", "shared/provider/aws/remove.go", `	found, err := d.named(ctx, r)
+	if err != nil {`, `	found, err := d.named(ctx, r)
+	if err != nil && false {`, "./shared/provider/aws -run=TestWhatCouldNot"},
+	{"look-by-id-that-failed-is-no-absence", "G5", "shared/provider/aws/remove.go", `		known, err := d.known(ctx, id)
+		if err != nil {`, `		known, err := d.known(ctx, id)
+		if err != nil && false {`, "./shared/provider/aws -run=TestWhatCouldNot"},
 }

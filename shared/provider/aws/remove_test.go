@@ -124,3 +124,26 @@ func TestHostThatNoListShowsIsGivenBack(t *testing.T) {
 		t.Errorf("nothing is there, says Delete, and %d hosts are paid for", n)
 	}
 }
+
+// What could not be listed is not gone: the Machine would go, and its instance stay (R-S2, R-S12). Neither is the host under it given back.
+func TestWhatCouldNotBeListedIsNotGone(t *testing.T) {
+	t.Parallel()
+	region := serve(t, &ec2.Cloud{})
+	d, w := region.wired(t, region.account())
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t", Began: time.Now().Add(-horizon)}
+	i, err := progress{Instance: "i-0123456789abcdef0"}.incomplete(r)
+	must(t, err)
+	r.Progress = i.Progress
+	for f := range faults {
+		for n, of := range []string{"by its tag", "by its id"} {
+			once(w, "DescribeInstances", n+1, f)
+			if err := d.Delete(t.Context(), r); err == nil || provider.CodeOf(err) == provider.NotFound {
+				t.Errorf("%s of the list %s: Delete = %v", f, of, err)
+			}
+		}
+	}
+	w.set(nil)
+	if err := d.Delete(t.Context(), r); provider.CodeOf(err) != provider.NotFound {
+		t.Errorf("Delete of what is gone = %v", err)
+	}
+}
