@@ -229,4 +229,10 @@ var ends = []Guard{
 	{"look-by-id-that-failed-is-no-absence", "G5", "shared/provider/aws/remove.go", `		known, err := d.known(ctx, id)
 		if err != nil {`, `		known, err := d.known(ctx, id)
 		if err != nil && false {`, "./shared/provider/aws -run=TestWhatCouldNot"},
+	{"vcenter-that-does-not-answer-is-no-absence", "G5", "shared/provider/vsphere/remove.go", `	found, err := d.named(ctx, c, r)
+	if err != nil {`, `	found, err := d.named(ctx, c, r)
+	if err != nil && false {`, "./shared/provider/vsphere -run=TestFaultsOfADel"},
+	{"disks-that-nobody-read-are-not-destroyed", "2b.9", "shared/provider/vsphere/remove.go", `	foreign, err := foreignDisks(ctx, c, m, home)
+	if err != nil {`, `	foreign, err := foreignDisks(ctx, c, m, home)
+	if err != nil && false {`, "./shared/provider/vsphere -run=TestFaultsOfADel"},
 }

@@ -58,16 +58,17 @@ func cutBody(res *http.Response) (*http.Response, error) {
 	return res, err
 }
 
-// once lets the n-th call of a method fail.
+// once lets the n-th call of a method fail, or of all if it names none.
 func once(w *wire, method string, n int, f string) {
 	fault := faults[f]
 	var mu sync.Mutex
 	w.set(func(m string, next func() (*http.Response, error)) (*http.Response, error) {
 		mu.Lock()
-		if m == method {
+		counts := method == "" || m == method
+		if counts {
 			n--
 		}
-		hit := m == method && n == 0
+		hit := counts && n == 0
 		mu.Unlock()
 		if !hit {
 			return next()
