@@ -128,7 +128,8 @@ func TestHostThatNoListShowsIsGivenBack(t *testing.T) {
 // What could not be listed is not gone: the Machine would go, and its instance stay (R-S2, R-S12). Neither is the host under it given back.
 func TestWhatCouldNotBeListedIsNotGone(t *testing.T) {
 	t.Parallel()
-	region := serve(t, &ec2.Cloud{})
+	cloud := &ec2.Cloud{}
+	region := serve(t, cloud)
 	d, w := region.wired(t, region.account())
 	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t", Began: time.Now().Add(-horizon)}
 	i, err := progress{Instance: "i-0123456789abcdef0"}.incomplete(r)
@@ -145,5 +146,12 @@ func TestWhatCouldNotBeListedIsNotGone(t *testing.T) {
 	w.set(nil)
 	if err := d.Delete(t.Context(), r); provider.CodeOf(err) != provider.NotFound {
 		t.Errorf("Delete of what is gone = %v", err)
+	}
+	other := provider.Ref{UID: uuid.NewUUID(), Name: "made-by-another-system", ProviderID: cloud.Add("eu-west-1a", "m5.large", nil)}
+	for f := range faults {
+		once(w, "DescribeInstances", 2, f) // the first is by its tag, which it does not have
+		if found, err := d.Find(t.Context(), other); err == nil {
+			t.Errorf("%s: Find of what is recorded = %+v", f, found)
+		}
 	}
 }

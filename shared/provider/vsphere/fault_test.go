@@ -397,6 +397,11 @@ func TestCloneThatRunsIsNoAbsence(t *testing.T) {
 	if err != nil || i.State != provider.StateIncomplete || !slices.Equal(i.Progress, r.Progress) {
 		t.Errorf("Create = %+v, %v", i, err)
 	}
+	once(w, "", 1, "a proxy's page")
+	if err := d.Delete(t.Context(), r); err == nil || provider.CodeOf(err) == provider.NotFound {
+		t.Errorf("Delete = %v, though nobody could look at the clone that is being made", err)
+	}
+	w.set(nil)
 	if err := d.Delete(t.Context(), r); err != nil {
 		t.Errorf("Delete = %v, though a clone is being made", err)
 	}
