@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/throttle"
 	"github.com/machine-functions/machine-functions/test/ec2"
 )
 
@@ -267,11 +268,12 @@ func TestListCostsAHandfulOfCalls(t *testing.T) {
 	list := func(want, calls int) {
 		t.Helper()
 		before := len(w.since(0))
-		all, err := d.every(t.Context()) // without a deadline, which many wait for together with other tests
+		all, err := d.every(t.Context()) // without any deadline: many wait for it together with other tests
 		if asked := w.since(before); err != nil || len(all) != want || len(asked) != calls {
 			t.Errorf("a list of %d, %v with calls %v, want %d with %d", len(all), err, asked, want, calls)
 		}
 	}
+	w.next.(throttle.Transport).Base.(*http.Transport).ResponseHeaderTimeout = 0
 	add(1000)
 	list(1000, 1)
 	add(4000)
