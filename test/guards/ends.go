@@ -241,4 +241,12 @@ var ends = []Guard{
 	{"clone-that-nobody-looked-at-runs", "G5", "shared/provider/vsphere/remove.go", `	cloning, err := d.stopCloning(ctx, c, r)
 	if err != nil {`, `	cloning, err := d.stopCloning(ctx, c, r)
 	if err != nil && false {`, "./shared/provider/vsphere -run=TestCloneThatRuns"},
+	{"claim-that-was-not-let-go-holds-the-finalizer", "2b.9", "shared/provider/vsphere/remove.go", `		if err != nil {
+			return err
+		}
+		return provider.Errorf(provider.NotFound, "delete`, `		return provider.Errorf(provider.NotFound, "delete`, "./shared/provider/vsphere -run=TestClaimThatNobody"},
+	{"instances-of-one-id-are-left-alone", "2b.9", "shared/provider/vsphere/remove.go", `	if err := ambiguous(r, found); err != nil {
+		return err
+	}
+`, "", "./shared/provider/vsphere -run=TestReplica"},
 }

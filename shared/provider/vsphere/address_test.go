@@ -33,6 +33,8 @@ type pools struct {
 	absent bool   // nobody has installed the kinds
 	since  time.Duration
 	races  int // how many patches come too late
+
+	refuses bool // whoever writes a claim
 }
 
 func (p *pools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -62,6 +64,9 @@ func (p *pools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			all.Items = append(all.Items, p.claims[name])
 		}
 		_ = json.NewEncoder(w).Encode(all)
+	case r.Method == http.MethodPatch && p.refuses:
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, `{"kind": "Status", "reason": "Forbidden", "code": 403}`)
 	case r.Method == http.MethodPatch && (p.races > 0 || versionIn(body) != c.ResourceVersion):
 		p.races--
 		w.WriteHeader(http.StatusConflict)
@@ -194,6 +199,26 @@ func TestNoClaimStaysProtected(t *testing.T) {
 	}
 	if got := p.claims[others.Name].Finalizers; len(got) != 1 {
 		t.Errorf("another Machine's claim is protected by %v", got)
+	}
+}
+
+// SPEC E25: while nobody could let a claim go, of a Machine without an instance, nobody is told that nothing is left of it: with the Machine
+// its address would be lost to the pool.
+func TestClaimThatNobodyCouldLetGoIsLeft(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}
+	own := newClaim(inMachines, "worker-a-claim-0-0", r, east)
+	own.ResourceVersion = "7"
+	p := &pools{claims: map[string]claim{own.Name: own}, refuses: true}
+	d, _ := withPools(t, v, p)
+	err := d.Delete(t.Context(), r)
+	if code := provider.CodeOf(err); err == nil || code == provider.NotFound || !strings.Contains(err.Error(), "release address claim") {
+		t.Errorf("Delete while nobody may write the claim = %v (%v)", err, code)
+	}
+	p.set(func() { p.refuses = false })
+	if err := d.Delete(t.Context(), r); provider.CodeOf(err) != provider.NotFound || len(p.claims[own.Name].Finalizers) != 0 {
+		t.Errorf("Delete once they may = %v, the claim is protected by %v", err, p.claims[own.Name].Finalizers)
 	}
 }
 
