@@ -99,6 +99,37 @@ func TestSlotIsKept(t *testing.T) {
 	}
 }
 
+// What holds up one more: who is disrupted for half an hour, what was begun for an hour, the control plane only itself (RELIABILITY 2f).
+// Beyond that a slot that nobody gives back would keep every sick Machine there is.
+func TestSlotHoldsUpOthersForItsTime(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		ago      time.Duration
+		over, cp bool // of the slot that there is
+		limits   DisruptionLimits
+		want     Slot
+		ok       bool
+		kept     int
+	}{
+		"disrupted":                {29 * time.Minute, false, false, DisruptionLimits{AtOnce: 1, PerHour: 9}, Slot{UID: "b"}, false, 1},
+		"disrupted for too long":   {30 * time.Minute, false, false, DisruptionLimits{AtOnce: 1, PerHour: 9}, Slot{UID: "b"}, true, 2},
+		"over":                     {time.Minute, true, false, DisruptionLimits{AtOnce: 1, PerHour: 9}, Slot{UID: "b"}, true, 2},
+		"begun within the hour":    {59 * time.Minute, true, false, DisruptionLimits{AtOnce: 9, PerHour: 1}, Slot{UID: "b"}, false, 1},
+		"begun before":             {time.Hour, true, false, DisruptionLimits{AtOnce: 9, PerHour: 1}, Slot{UID: "b"}, true, 1},
+		"its own, of before":       {30 * time.Minute, false, false, DisruptionLimits{AtOnce: 9, PerHour: 1}, Slot{UID: "a"}, true, 1},
+		"a worker":                 {time.Minute, false, false, DisruptionLimits{AtOnce: 2, PerHour: 9}, Slot{UID: "b", ControlPlane: true}, true, 2},
+		"of the control plane":     {time.Minute, false, true, DisruptionLimits{AtOnce: 2, PerHour: 9}, Slot{UID: "b"}, true, 2},
+		"one of the control plane": {time.Minute, false, true, DisruptionLimits{AtOnce: 2, PerHour: 9}, Slot{UID: "b", ControlPlane: true}, false, 1},
+	} {
+		d := Disruptions{Schema: disruptionSchema, Slots: []Slot{{UID: "a", At: metav1.NewTime(now.Add(-tt.ago)), ControlPlane: tt.cp}}}
+		next, ok := d.Take(tt.want, tt.limits, now, func(Slot) bool { return tt.over })
+		if ok != tt.ok || len(next.Slots) != tt.kept {
+			t.Errorf("%s: one more may be %v, want %v; %d slots, want %d", name, ok, tt.ok, len(next.Slots), tt.kept)
+		}
+	}
+}
+
 // Who writes limits before anybody was disrupted stops nothing, and none at all is a limit too.
 func TestLimitsComeBeforeDisruptions(t *testing.T) {
 	t.Parallel()

@@ -60,6 +60,9 @@ func TestParseLedgerRefuses(t *testing.T) {
 		"more than a set can have":   `{"schema":1,"setUID":"s","next":9000000000000000000,"active":"0"}`,
 		"one more":                   `{"schema":1,"setUID":"s","next":1000000001,"active":"0"}`,
 		"descending ordinals":        `{"schema":1,"setUID":"s","next":9,"active":"3,1"}`,
+		"a range from its end":       `{"schema":1,"setUID":"s","next":9,"active":"5-3"}`,
+		"fewer ordinals than none":   `{"schema":1,"setUID":"s","next":-1,"active":""}`,
+		"an adopted one before them": `{"schema":1,"setUID":"s","next":2,"active":"0","adopted":{"-1":{"name":"a","uid":"u"}}}`,
 		"fewer failures than none":   `{"schema":1,"setUID":"s","next":1,"active":"0","failures":-1,"nextCreateAt":"2026-01-01T00:00:00Z"}`,
 		"a range that is a bomb":     `{"schema":1,"setUID":"s","next":9999999999,"active":"0-999999999"}`,
 	} {

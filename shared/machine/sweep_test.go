@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
@@ -67,6 +70,42 @@ func TestOwnerInAnotherRegionIsAnother(t *testing.T) {
 		if _, led := known["k#"+c.a]; led == c.want || known["k"].Owner != c.b {
 			t.Errorf("%q, then %q: on record are %v", c.a, c.b, known)
 		}
+	}
+}
+
+// Where credentials led before is as unseen as where they lead now: that one of them was found empty says nothing of the other. Who cannot
+// tell the owner tells of no other one, and no record of a former account shows what is left in one (RELIABILITY 2b.10).
+func TestFormerAccountIsSeenByNobody(t *testing.T) {
+	t.Parallel()
+	const key = "Kind/west/ns/c"
+	since := metav1.NewTime(time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC))
+	before := machine.SweptAccount{Namespace: "ns", ClusterID: "abi", Owner: "a", EmptySince: &since}
+	known := map[string]machine.SweptAccount{key: before}
+	if machine.LedTo(known, key, "", false); len(known) != 1 || known[key].Owner != "a" || known[key].EmptySince == nil {
+		t.Errorf("nobody told the owner: on record are %+v", known)
+	}
+	if machine.LedTo(known, key, "a", false); len(known) != 1 || known[key].EmptySince == nil {
+		t.Errorf("led where they led before: on record are %+v", known)
+	}
+	machine.LedTo(known, key, "b", false)
+	now, former := known[key], known[key+"#a"]
+	if now.Owner != "b" || now.EmptySince != nil || former.Of != key || former.Owner != "a" || former.EmptySince != nil {
+		t.Errorf("led elsewhere: %+v, before %+v", now, former)
+	}
+	if machine.Shown(known, former) {
+		t.Errorf("%+v is shown by %+v", former, known)
+	}
+	known["Kind/west/ns/d"] = machine.SweptAccount{Namespace: "ns", ClusterID: "abi", Owner: "a"}
+	if !machine.Shown(known, former) {
+		t.Errorf("%+v is not shown by %+v", former, known)
+	}
+	known = map[string]machine.SweptAccount{key: {Namespace: "ns", ClusterID: "abi"}}
+	if machine.LedTo(known, key, "a", false); len(known) != 1 || known[key].Owner != "a" {
+		t.Errorf("told for the first time: on record are %+v", known)
+	}
+	known = map[string]machine.SweptAccount{key: before}
+	if machine.LedTo(known, key, "b", true); len(known) != 1 || known[key].Owner != "b" || known[key].EmptySince != nil {
+		t.Errorf("led elsewhere from where nothing was left: %+v", known)
 	}
 }
 
