@@ -249,4 +249,8 @@ var ends = []Guard{
 		return err
 	}
 `, "", "./shared/provider/vsphere -run=TestReplica"},
+	{"owner-that-nobody-told-is-no-other", "2b.10", words + "sweep.go", `!ok || owner == "" {`, `!ok {`, "./shared/machine -run=TestFormerAccountIsSeen"},
+	{"elsewhere-is-not-empty-yet", "2b.10", words + "sweep.go", `		a.EmptySince = nil
+`, "", "./shared/machine -run=TestFormerAccountIsSeen"},
+	{"former-account-shows-no-other", "2b.10", words + "sweep.go", `return a.Of == "" && former`, `return former`, "./shared/machine -run=TestFormerAccountIsSeen"},
 }

@@ -113,4 +113,6 @@ var repairs = []Guard{
 	{"copy-of-a-machine-has-no-node-of-its-instance", "2f", heal + "limits.go", `(m))]; best != nil && other != nil {`, `(m))]; other != nil {`, "./functions/remediate -run=TestAnotherNode"},
 	{"no-id-is-no-instance", "2f", heal + "limits.go", ` && !ready(best) && id != "" {`, ` && !ready(best) {`, "./functions/remediate -run=TestAnotherNode"},
 	{"ready-node-speaks-for-itself", "2f", heal + "limits.go", `best != nil && !ready(best) && id`, `best != nil && id`, "./functions/remediate -run=TestAnotherNode"},
+	{"slot-ends-though-its-machine-drains", "2f", words + "disruption.go", `!s.current(now) || over(s) {`, `over(s) {`, "./shared/machine -run=TestSlotHoldsUp"},
+	{"hour-of-a-slot-ends", "2f", words + "disruption.go", ` || ahead || !now.Before(s.At.Add(time.Hour)) {`, ` || ahead {`, "./shared/machine -run=TestSlotHoldsUp"},
 }
