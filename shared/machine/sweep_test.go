@@ -139,3 +139,15 @@ func TestOtherRegionIsOneThatBothName(t *testing.T) {
 		}
 	}
 }
+
+// Instances that were made for a Machine and belong to none are counted, neither Nodes nor what is only reported.
+func TestOrphansAreInstancesOfMachines(t *testing.T) {
+	t.Parallel()
+	s := machine.SweepState{Sightings: map[string]metav1.Time{
+		machine.SightingKey("Kind/west/ns/c", "i-1"): {}, machine.SightingKey("Kind/west/ns/d", "i-1"): {},
+		machine.SightingKey(machine.SweptNodes, "n"): {}, machine.ForeignKey("Kind/west/ns/c", "i-2"): {},
+	}}
+	if got := s.Orphans(); got != 2 {
+		t.Errorf("%d orphans, want 2", got)
+	}
+}

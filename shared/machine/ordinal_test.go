@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"strconv"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Which ordinal a Machine has the ledger tells, asked for one or for many: the label is anybody's (R-S5), an ordinal that was lent is only
+// of whoever was adopted into it, and none is below the first: no ledger could keep it.
+func TestOrdinalIsWhatTheLedgerTells(t *testing.T) {
+	t.Parallel()
+	l := NewLedger("set-uid")
+	l.Next, l.Active = 6, Ordinals{0, 1, 2}
+	l.Adopted = map[int]Member{1: {Name: "foundling", UID: "foundling"}, 4: {Name: "leaver", UID: "leaver"}}
+	own := func(k int) string { return Name("w", l.SetUID, k) }
+	for name, c := range map[string]struct {
+		machine string
+		uid     types.UID
+		label   string
+		want    int // -1: none
+	}{
+		"created for an active one":          {own(2), "a", "2", 2},
+		"whose label is gone":                {own(2), "a", "", 2},
+		"whose label says another":           {own(2), "a", "0", 2},
+		"whose label says a lent one":        {own(2), "a", "1", 2},
+		"created for a retired one":          {own(3), "a", "3", 3},
+		"retired, and its label is gone":     {own(3), "a", "", 3},
+		"adopted":                            {"foundling", "foundling", "1", 1},
+		"adopted, and its label is gone":     {"foundling", "foundling", "", 1},
+		"adopted, and its label says 0":      {"foundling", "foundling", "0", 1},
+		"a stranger whose label says a lent": {"stranger", "stranger", "1", -1},
+		"named as an active lent one":        {own(1), "a", "", -1},
+		"named and labelled so":              {own(1), "a", "1", -1},
+		"named as a retired lent one":        {own(4), "a", "", -1},
+		"not allocated yet":                  {own(9), "a", "9", 9},
+		"not allocated, without a label":     {own(9), "a", "", -1},
+		"before the first":                   {own(-1), "a", "-1", -1},
+	} {
+		m := &Machine{ObjectMeta: metav1.ObjectMeta{Name: c.machine, UID: c.uid, Labels: map[string]string{LabelOrdinal: c.label}}}
+		for how, find := range map[string]func() (int, bool){
+			"one":  func() (int, bool) { return l.OrdinalOf("w", m) },
+			"many": func() (int, bool) { return l.Finder("w")(m) },
+		} {
+			got := "-1"
+			if k, ok := find(); ok {
+				got = strconv.Itoa(k)
+			}
+			if got != strconv.Itoa(c.want) {
+				t.Errorf("%s, asked for %s: %s, want %d", name, how, got, c.want)
+			}
+		}
+	}
+}
+
+// A victim is the Machine of that name, and of that UID where one is known: another one is not removed in its place.
+func TestVictimIsNoOtherMachine(t *testing.T) {
+	t.Parallel()
+	m := &Machine{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1"}}
+	for _, c := range []struct {
+		victim Victim
+		want   bool
+	}{
+		{Victim{Name: "a", UID: "1"}, true},
+		{Victim{Name: "a"}, true}, // not created yet when it was named
+		{Victim{Name: "a", UID: "2"}, false},
+		{Victim{Name: "b"}, false},
+		{Victim{Name: "b", UID: "1"}, false},
+	} {
+		if got := c.victim.Is(m); got != c.want {
+			t.Errorf("%+v is %s of UID %s: %v", c.victim, m.Name, m.UID, got)
+		}
+	}
+}
