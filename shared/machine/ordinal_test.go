@@ -3,7 +3,6 @@
 package machine
 
 import (
-	"strconv"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,12 +16,13 @@ func TestOrdinalIsWhatTheLedgerTells(t *testing.T) {
 	l := NewLedger("set-uid")
 	l.Next, l.Active = 6, Ordinals{0, 1, 2}
 	l.Adopted = map[int]Member{1: {Name: "foundling", UID: "foundling"}, 4: {Name: "leaver", UID: "leaver"}}
+	const none = -100
 	own := func(k int) string { return Name("w", l.SetUID, k) }
 	for name, c := range map[string]struct {
 		machine string
 		uid     types.UID
 		label   string
-		want    int // -1: none
+		want    int // none: of no ordinal
 	}{
 		"created for an active one":          {own(2), "a", "2", 2},
 		"whose label is gone":                {own(2), "a", "", 2},
@@ -33,25 +33,25 @@ func TestOrdinalIsWhatTheLedgerTells(t *testing.T) {
 		"adopted":                            {"foundling", "foundling", "1", 1},
 		"adopted, and its label is gone":     {"foundling", "foundling", "", 1},
 		"adopted, and its label says 0":      {"foundling", "foundling", "0", 1},
-		"a stranger whose label says a lent": {"stranger", "stranger", "1", -1},
-		"named as an active lent one":        {own(1), "a", "", -1},
-		"named and labelled so":              {own(1), "a", "1", -1},
-		"named as a retired lent one":        {own(4), "a", "", -1},
+		"a stranger whose label says a lent": {"stranger", "stranger", "1", none},
+		"named as an active lent one":        {own(1), "a", "", none},
+		"named and labelled so":              {own(1), "a", "1", none},
+		"named as a retired lent one":        {own(4), "a", "", none},
 		"not allocated yet":                  {own(9), "a", "9", 9},
-		"not allocated, without a label":     {own(9), "a", "", -1},
-		"before the first":                   {own(-1), "a", "-1", -1},
+		"not allocated, without a label":     {own(9), "a", "", none},
+		"before the first":                   {own(-1), "a", "-1", none},
 	} {
 		m := &Machine{ObjectMeta: metav1.ObjectMeta{Name: c.machine, UID: c.uid, Labels: map[string]string{LabelOrdinal: c.label}}}
 		for how, find := range map[string]func() (int, bool){
 			"one":  func() (int, bool) { return l.OrdinalOf("w", m) },
 			"many": func() (int, bool) { return l.Finder("w")(m) },
 		} {
-			got := "-1"
-			if k, ok := find(); ok {
-				got = strconv.Itoa(k)
+			got, ok := find()
+			if !ok {
+				got = none
 			}
-			if got != strconv.Itoa(c.want) {
-				t.Errorf("%s, asked for %s: %s, want %d", name, how, got, c.want)
+			if got != c.want {
+				t.Errorf("%s, asked for %s: %d, want %d", name, how, got, c.want)
 			}
 		}
 	}
