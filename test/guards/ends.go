@@ -254,11 +254,11 @@ var ends = []Guard{
 `, "", "./shared/machine -run=TestFormerAccountIsSeen"},
 	{"former-account-shows-no-other", "2b.10", words + "sweep.go", `return a.Of == "" && former`, `return former`, "./shared/machine -run=TestFormerAccountIsSeen"},
 	{"victim-by-its-name", "2a.9", words + "ledger.go", `return v.Name == m.Name && (v.UID`, `return (v.UID`, "./shared/machine -run=TestVictim"},
-	{"label-lends-no-ordinal", "2a.6", words + "ledger.go", `ok && err == nil && a.UID == m.UID {`, `ok && err == nil {`, "./shared/machine -run=TestOrdinalIs"},
+	{"label-lends-no-ordinal", "2a.6", words + "ledger.go", `ok && err == nil && a.UID == m.UID {`, `ok && err == nil && a.UID != "" {`, "./shared/machine -run=TestOrdinalIs"},
 	{"no-ordinal-before-the-first", "4", words + "ledger.go", `return k >= 0 && k < max(`, `return k < max(`, "./shared/machine -run=TestOrdinalIs"},
 	{"active-ordinal-that-was-lent", "2a.6", words + "ledger.go", `	for _, k := range l.Active {
 		if suffixOf(l.SetUID, k) == suffix && !l.lent(k) {`, `	for _, k := range l.Active {
 		if suffixOf(l.SetUID, k) == suffix {`, "./shared/machine -run=TestOrdinalIs"},
-	{"failed-of-something-else-has-its-node", "2e", words + "match.go", ` || c.Reason != machinev1beta1.InstanceMissingReason`, ``, "./shared/machine -run=TestLostInstance"},
+	{"failed-of-something-else-has-its-node", "2e", words + "match.go", `c.Reason != machinev1beta1.InstanceMissingReason`, `c.Reason == machinev1beta1.InstanceMissingReason+"?"`, "./shared/machine -run=TestLostInstance"},
 	{"linked-by-another-instance-keeps-nothing", "2e", words + "match.go", ` || OtherInstance(m, n) || LostAt`, ` || LostAt`, "./shared/machine -run=TestWhoseNodeOf"},
 }
