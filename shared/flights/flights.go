@@ -81,7 +81,7 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, run func(context.Context) (
 }
 
 // Promised reports whether a run for key will begin that somebody waits for: he sees to it that there is another if it fails, so nobody
-// else has to wait. It begins even if he leaves. No more runs are promised at a time than may be under way: more would hold up whoever
+// else has to wait. It begins even if he leaves, but for a Close meanwhile. No more runs are promised at a time than may be under way: more would hold up whoever
 // comes when what was silent speaks again.
 func (g *Group[K, V]) Promised(key K) bool {
 	g.mu.Lock()

@@ -233,10 +233,13 @@ func TestPromisedRuns(t *testing.T) {
 		promised("all has ended", false)
 		call(t.Context())
 		call(t.Context())
-		if err := f.Close(t.Context()); err != nil {
+		closed := make(chan error)
+		go func() { closed <- f.Close(t.Context()) }()
+		synctest.Wait()
+		promised("it is closed, and somebody waits still", false)
+		if err := <-closed; err != nil {
 			t.Error(err)
 		}
-		promised("it is closed", false)
 		callers.Wait()
 	})
 }
@@ -268,6 +271,7 @@ func TestPromisesAreBounded(t *testing.T) {
 				}
 			}
 			leave()
+			synctest.Wait()
 			for range 2 * parallel {
 				speaks <- struct{}{}
 			}
