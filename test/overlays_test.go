@@ -62,6 +62,7 @@ type object struct {
 			}
 		}
 		Subscriber        struct{ Audience string }
+		Delivery          struct{ Retry int }
 		NamespaceSelector any
 		Sink              struct {
 			Ref struct{ Kind, Name, Namespace string }
@@ -239,6 +240,9 @@ func routed(t *testing.T, got map[string]object, has func(string) bool) {
 	for key, o := range got {
 		if order := o.Metadata.Annotations["kafka.eventing.knative.dev/delivery.order"]; o.Kind == "Trigger" && (order == "ordered") != has("kafka") {
 			t.Errorf("%s delivers %q", key, order)
+		}
+		if o.Kind == "Trigger" && has("kafka") && o.Spec.Delivery.Retry != 1 { // more would hold up all that comes after
+			t.Errorf("%s is sent again %d times", key, o.Spec.Delivery.Retry)
 		}
 	}
 	// The Broker makes the CloudEvents extension partitionkey the key of Kafka's record. That the expression makes Machine/NAMESPACE/NAME of
