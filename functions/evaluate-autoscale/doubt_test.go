@@ -7,8 +7,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
 // What is believed a minute later is what was seen then, not what is left of that: a list that goes on losing is in doubt anew (RELIABILITY G8, R-B23).
@@ -44,6 +47,20 @@ func TestThirdOfTheNodesIsAnOutage(t *testing.T) {
 		sc.Nodes = make([]*corev1.Node, tt.nodes)
 		if got := sc.tooManyUnready(); got != tt.want {
 			t.Errorf("%d of %d Nodes are unready: an outage is %v", tt.unready, tt.nodes, got)
+		}
+	}
+}
+
+// Of the Nodes above a group's minimum a removal that is committed takes none: the target was lowered with it (RELIABILITY 2d).
+func TestCommittedRemovalsAreNoLongerAboveTheMinimum(t *testing.T) {
+	t.Parallel()
+	sc := &scan{machines: map[types.UID]*machine.Machine{"a": {}, "b": {}}}
+	sc.Records = machine.NewRecords()
+	g := &group{id: "g", set: &machine.MachineSet{}, target: 3, min: 2}
+	for _, committed := range []*metav1.Time{nil, {}} {
+		sc.state.Removals = []autoscaling.Removal{{Group: "g", Node: "a", MachineUID: "a", Committed: committed}, {Group: "g", Node: "b", MachineUID: "b"}}
+		if got, want := sc.tooMany(sc.state.Removals[1], g), committed == nil; got != want {
+			t.Errorf("one Node above the minimum, one removal before this one, committed %v: the minimum keeps the Node is %v", committed != nil, got)
 		}
 	}
 }

@@ -53,6 +53,7 @@ var scalings = []Guard{
 `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"no-more-given-back-than-needed", "2d", autoscale + "look.go", `, Last: sc.going[n.UID]}`, `}`, "./functions/evaluate-autoscale -run=TestAsMany"},
 	{"unready-nodes-stop-scale-down", "2d", autoscale + "scaledown.go", `	case sc.tooManyUnready():`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"committed-removals-take-nothing-more", "2d", autoscale + "removal.go", ` && !sc.begun(x)))`, `))`, "./functions/evaluate-autoscale -run=TestCommittedRemovals"},
 	{"outage-takes-removals-back", "2d", autoscale + "removal.go", `	case sc.tooManyUnready(): // whoever`, `	case false: // whoever`, "./functions/evaluate-autoscale -run=TestScenarios|TestOutage"},
 	{"stale-taints-go", "2d", autoscale + "removal.go", `	sc.dropStaleTaints()
 }`, `}`, "./functions/evaluate-autoscale -run=TestScenarios"},
