@@ -97,15 +97,35 @@ func (m *mirror) follow(t *testing.T, e Entry) string {
 		m.apply(t, plan.Delete{Object: held}) // as garbage at once: whose it was is gone
 		held = m.find(t, about)
 	}
-	if held == nil || e.After == nil {
-		if held == nil && e.After == nil {
-			return ""
-		}
-		return fmt.Sprintf("the real server holds %v, memory %v", held, e.After)
+	if held != nil && e.After != nil {
+		m.versions[e.After.GetResourceVersion()] = held.GetResourceVersion()
+		m.uids[e.After.GetUID()], m.back[held.GetUID()] = held.GetUID(), e.After.GetUID()
 	}
-	m.versions[e.After.GetResourceVersion()] = held.GetResourceVersion()
-	m.uids[e.After.GetUID()], m.back[held.GetUID()] = held.GetUID(), e.After.GetUID()
-	return cmp.Diff(plain(t, e.After), plain(t, m.returned(held)))
+	return m.differs(t, held, e.After)
+}
+
+// holds tells what differs from what an entry left there.
+func (m *mirror) holds(t *testing.T, e Entry) string {
+	t.Helper()
+	about := e.After
+	if about == nil {
+		about = e.Before
+	}
+	if !mirrors(about) {
+		return ""
+	}
+	return m.differs(t, m.find(t, about), e.After)
+}
+
+func (m *mirror) differs(t *testing.T, held, want plan.Object) string {
+	t.Helper()
+	switch {
+	case held == nil && want == nil:
+		return ""
+	case held == nil || want == nil:
+		return fmt.Sprintf("the real server holds %v, memory %v", held, want)
+	}
+	return cmp.Diff(plain(t, want), plain(t, m.returned(held)))
 }
 
 func (m *mirror) do(t *testing.T, e Entry) error {

@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -33,10 +34,12 @@ func TestSeedsOnARealServer(t *testing.T) {
 	server := serve(t)
 	var writes, refused atomic.Int64
 	scaled, restored, collected := 0, 0, 0
+	var answers [3]atomic.Int64
 	one := func(t *testing.T, seed uint64, entries []Entry) {
 		t.Helper()
 		m := newMirror(t, server, seed)
 		defer m.close(t)
+		last := map[string]Entry{}
 		for i, e := range entries {
 			if diff := m.follow(t, e); diff != "" {
 				t.Fatalf("seed %d, write %d of %d: %s\n%s", seed, i, len(entries), e, diff)
@@ -44,6 +47,19 @@ func TestSeedsOnARealServer(t *testing.T) {
 			writes.Add(1)
 			if e.Err != nil {
 				refused.Add(1)
+			}
+			for n, answered := range []string{"conflict", "gone", "exists"} {
+				if answer(e.Err) == answered {
+					answers[n].Add(1)
+				}
+			}
+			if about := cmp.Or(e.After, e.Before); about != nil {
+				last[plan.NameOf(about)] = e
+			}
+		}
+		for name, e := range last { // nor did anything else become of anybody
+			if diff := m.holds(t, e); diff != "" {
+				t.Fatalf("seed %d, in the end: %s\n%s", seed, name, diff)
 			}
 		}
 	}
@@ -72,7 +88,8 @@ func TestSeedsOnARealServer(t *testing.T) {
 	t.Cleanup(func() {
 		t.Logf("%d schedules (%d with the autoscaler, in %d all storage was restored, in %d the set was deleted), %d writes, of which %d were refused",
 			mirrored, scaled, restored, collected, writes.Load(), refused.Load())
-		if scaled == 0 || restored == 0 || collected == 0 {
+		t.Logf("answered: %d conflicts, %d gone, %d there already", answers[0].Load(), answers[1].Load(), answers[2].Load())
+		if scaled == 0 || restored == 0 || collected == 0 || answers[0].Load() == 0 {
 			t.Error("some of this was in none of them")
 		}
 	})
