@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A query that is asked several times is answered once, in the place where it was asked first, however many there are.
@@ -31,5 +33,26 @@ func TestMissingIsWhatWasAskedFirst(t *testing.T) {
 	}
 	if took > 2*time.Second {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// What was answered is not asked again, but for what has to be fresh and is not; what asks for anything is not empty.
+func TestMissingIsWhatNobodyAnswered(t *testing.T) {
+	t.Parallel()
+	s := Snapshot{Clouds: map[types.UID]Cloud{"known": {}, "fresh": {Fresh: true}}, Accounts: map[string]Account{"known": {}}}
+	got := s.Missing(Scope{
+		Lookups:  []Lookup{{UID: "known"}, {UID: "fresh", Fresh: true}, {UID: "known", Fresh: true}, {UID: "new"}},
+		Accounts: []AccountQuery{{Key: "known"}, {Key: "new"}},
+	})
+	if !slices.Equal(got.Lookups, []Lookup{{UID: "known", Fresh: true}, {UID: "new"}}) || !slices.Equal(got.Accounts, []AccountQuery{{Key: "new"}}) {
+		t.Errorf("missing %+v", got)
+	}
+	for _, sc := range []Scope{{Objects: []Query{All("Node")}}, {Lookups: got.Lookups}, {Accounts: got.Accounts}} {
+		if sc.Empty() {
+			t.Errorf("%+v is empty", sc)
+		}
+	}
+	if !(Scope{}).Empty() {
+		t.Error("nothing is something")
 	}
 }
