@@ -261,4 +261,6 @@ var ends = []Guard{
 		if suffixOf(l.SetUID, k) == suffix {`, "./shared/machine -run=TestOrdinalIs"},
 	{"failed-of-something-else-has-its-node", "2e", words + "match.go", `c.Reason != machinev1beta1.InstanceMissingReason`, `c.Reason == machinev1beta1.InstanceMissingReason+"?"`, "./shared/machine -run=TestLostInstance"},
 	{"linked-by-another-instance-keeps-nothing", "2e", words + "match.go", ` || OtherInstance(m, n) || LostAt`, ` || LostAt`, "./shared/machine -run=TestWhoseNodeOf"},
+	{"selector-that-nobody-can-read-selects-nothing", "4", "shared/snapshot/scope.go", `return err == nil && sel.Matches(`, `return err != nil || sel.Matches(`, "./shared/snapshot -run=TestQuery"},
+	{"older-node-is-late", "2e", "shared/snapshot/snapshot.go", ` && n.CreationTimestamp.After(m.DeletionTimestamp.Time) {`, ` {`, "./shared/snapshot -run=TestLateNode"},
 }
