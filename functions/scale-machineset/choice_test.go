@@ -256,3 +256,21 @@ func TestWhoMayNotBeAdoptedDoesNotGo(t *testing.T) {
 		t.Errorf("active are %v: %s", d.ledger.Active, d.why)
 	}
 }
+
+// An orphan at a retired ordinal, whose adoption was refused, is none of those that are counted: it makes room for nobody (2a.6, R-S4).
+func TestWhoStandsAtARetiredOrdinalIsNotCounted(t *testing.T) {
+	t.Parallel()
+	set := workers(1)
+	orphan := member(set, 1)
+	orphan.OwnerReferences = nil
+	s := snapshot.Snapshot{Now: at, Outcomes: map[plan.Key]plan.Outcome{plan.Update{Old: orphan}.Key(): {Result: plan.Refused}}}
+	l := ledgerOf(set, 2)
+	m := membersOf(set, orphan)
+	if got := outOfReach(s, set, l, m); !got.Has(1) || len(got) != 1 {
+		t.Errorf("at an active ordinal: %v", got)
+	}
+	l.Active = machine.Ordinals{0}
+	if got := outOfReach(s, set, l, m); len(got) != 0 {
+		t.Errorf("at a retired one: %v", got)
+	}
+}

@@ -193,7 +193,7 @@ func outOfReach(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, 
 		if o, _ := adoption(s, x); o.Result != plan.Refused {
 			continue
 		}
-		if k, ok := l.OrdinalOf(set.Name, x); ok {
+		if k, ok := l.OrdinalOf(set.Name, x); ok && l.Active.Has(k) {
 			refused = refused.With(k)
 		}
 	}

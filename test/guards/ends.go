@@ -146,6 +146,9 @@ var ends = []Guard{
 	{"instance-is-of-its-attempt", "2b.8", provision + "record.go", `done := i.Onward(l.m, in.Token).Released(`, `done := i.Released(`, "./functions/provision-machine -run=TestScenarios"},
 	{"adopted-anew-stands-at-one-ordinal", "2a.6", scale + "ledger.go", `		if !anew[a.UID] {`, `		if true {`, "./functions/scale-machineset -run=TestAdoptedAnew"},
 	{"adopted-that-no-longer-matches-is-forgotten", "2a.6", scale + "ledger.go", `(x == nil || slices.Contains(m.released, x))`, `x == nil`, "./functions/scale-machineset -run=TestAdoptedThat"},
+	{"retired-ordinal-makes-room-for-nobody", "2a.6", scale + "ledger.go", `ok && l.Active.Has(k) {
+			refused`, `ok {
+			refused`, "./functions/scale-machineset -run=TestWhoStands"},
 	{"who-may-not-be-adopted-does-not-go", "2a.6", scale + "shrink.go", `		if outOfReach.Has(k) {`, `		if false {`, "./functions/scale-machineset -run=TestWhoMayNot"},
 	{"ledger-that-was-read-keeps-its-ordinals", "G4", scale + "shrink.go", `slices.DeleteFunc(slices.Clone(l.Active),`, `slices.DeleteFunc(l.Active,`, "./functions/scale-machineset -run=TestScenarios"},
 	{"ledger-that-was-read-keeps-its-members", "G4", scale + "ledger.go", `	l.Adopted = maps.Clone(l.Adopted)
