@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -48,8 +49,8 @@ func TestWhomTheHolderOfTheSlotWaitsFor(t *testing.T) {
 		"it stays":                {&queued, false, true, true},
 	} {
 		of := func(name string) (*machine.Machine, *corev1.Node) {
-			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "node-of-" + "x", Labels: map[string]string{machine.LabelMaster: ""}}}
-			m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "x", DeletionTimestamp: &metav1.Time{}}}
+			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-of-" + name), Labels: map[string]string{machine.LabelMaster: ""}}}
+			m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), DeletionTimestamp: &metav1.Time{}}}
 			m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: n.Name, UID: n.UID}
 			return m, n
 		}
