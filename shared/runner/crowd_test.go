@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -49,13 +48,7 @@ func crowd(s *Server, n int) map[int]int {
 	answers := map[int]int{}
 	for i := range n {
 		all.Go(func() {
-			req := httptest.NewRequest(http.MethodPost, "/", nil)
-			for k, v := range map[string]string{"Specversion": "1.0", "Id": "7", "Source": "x", "Type": events.TypeRefPrefix + "update",
-				"Apiversion": "v1", "Kind": "Node", "Name": fmt.Sprintf("n%d", i)} {
-				req.Header.Set("Ce-"+k, v)
-			}
-			w := httptest.NewRecorder()
-			s.Handle(w, req)
+			w := postAbout(s, events.TypeRefPrefix+"update", snapshot.Request{APIVersion: "v1", Kind: "Node", Name: fmt.Sprintf("n%d", i)})
 			mu.Lock()
 			defer mu.Unlock()
 			answers[w.Code]++

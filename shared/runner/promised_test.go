@@ -6,9 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -45,13 +43,7 @@ func TestOneWaitsForAll(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range answers {
 			all.Go(func() {
-				req := httptest.NewRequest(http.MethodPost, "/", nil)
-				for k, v := range map[string]string{"Specversion": "1.0", "Id": fmt.Sprint(i), "Source": "x", "Type": events.TypeRefPrefix + "update",
-					"Apiversion": "v1", "Kind": "Node", "Name": "n0"} {
-					req.Header.Set("Ce-"+k, v)
-				}
-				w := httptest.NewRecorder()
-				s.Handle(w, req)
+				w := postAbout(s, events.TypeRefPrefix+"update", snapshot.Request{APIVersion: "v1", Kind: "Node", Name: "n0"})
 				answers[i] = answer{w.Code, time.Since(began) < time.Second}
 			})
 			synctest.Wait()

@@ -218,9 +218,17 @@ func TestNotesAreToldOnce(t *testing.T) {
 }
 
 func post(s *Server, eventType string) *httptest.ResponseRecorder {
+	return postAbout(s, eventType, snapshot.Request{})
+}
+
+// postAbout delivers an event about an object.
+func postAbout(s *Server, eventType string, of snapshot.Request) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(http.MethodPost, "/", nil)
-	for k, v := range map[string]string{"Ce-Specversion": "1.0", "Ce-Id": "7", "Ce-Source": "x", "Ce-Type": eventType} {
-		req.Header.Set(k, v)
+	for k, v := range map[string]string{"Specversion": "1.0", "Id": "7", "Source": "x", "Type": eventType,
+		"Apiversion": of.APIVersion, "Kind": of.Kind, "Namespace": of.Namespace, "Name": of.Name} {
+		if v != "" {
+			req.Header.Set("Ce-"+k, v)
+		}
 	}
 	w := httptest.NewRecorder()
 	s.Handle(w, req)

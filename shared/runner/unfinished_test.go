@@ -5,7 +5,6 @@ package runner
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -55,12 +54,8 @@ func TestWhatIsUnclearIsDeliveredAgain(t *testing.T) {
 			Decide: func(snapshot.Snapshot) plan.Plan { return plan.Plan{} },
 		}, api.As("look"))
 		r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
-		w, req := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil)
-		for key, value := range map[string]string{"Specversion": "1.0", "Id": "1", "Source": "x", "Type": c.kind,
-			"Apiversion": "machine.openshift.io/v1beta1", "Kind": "Machine", "Namespace": machine.Namespace, "Name": "worker-0"} {
-			req.Header.Set("Ce-"+key, value)
-		}
-		if NewServer(r, []string{machine.Namespace}).Handle(w, req); w.Code != c.want {
+		about := snapshot.Request{APIVersion: "machine.openshift.io/v1beta1", Kind: "Machine", Namespace: machine.Namespace, Name: "worker-0"}
+		if w := postAbout(NewServer(r, []string{machine.Namespace}), c.kind, about); w.Code != c.want {
 			t.Errorf("%s: %d, want %d", c.name, w.Code, c.want)
 		}
 	}
