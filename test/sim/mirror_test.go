@@ -79,10 +79,7 @@ func mirrors(o plan.Object) bool {
 // follow carries out one entry and tells what differs.
 func (m *mirror) follow(t *testing.T, e Entry) string {
 	t.Helper()
-	about := e.After
-	if about == nil {
-		about = e.Before
-	}
+	about := e.about()
 	if e.Action == nil && !mirrors(about) {
 		return ""
 	}
@@ -107,10 +104,7 @@ func (m *mirror) follow(t *testing.T, e Entry) string {
 // holds tells what differs from what an entry left there.
 func (m *mirror) holds(t *testing.T, e Entry) string {
 	t.Helper()
-	about := e.After
-	if about == nil {
-		about = e.Before
-	}
+	about := e.about()
 	if !mirrors(about) {
 		return ""
 	}
@@ -160,10 +154,7 @@ func (m *mirror) people(t *testing.T, e Entry) error {
 	if e.Err != nil {
 		return e.Err
 	}
-	want := e.After
-	if want == nil {
-		want = e.Before
-	}
+	want := e.about()
 	held := m.find(t, want)
 	if e.After == nil {
 		m.end(t, held)

@@ -53,7 +53,7 @@ func TestSeedsOnARealServer(t *testing.T) {
 					answers[n].Add(1)
 				}
 			}
-			if about := cmp.Or(e.After, e.Before); about != nil {
+			if about := e.about(); about != nil {
 				last[plan.NameOf(about)] = e
 			}
 		}
@@ -94,6 +94,9 @@ func TestSeedsOnARealServer(t *testing.T) {
 		}
 	})
 }
+
+// about is the object that an entry tells of: as it is, or as it was before it went.
+func (e Entry) about() plan.Object { return cmp.Or(e.After, e.Before) }
 
 // journalOf plays a seed in memory.
 func journalOf(t *testing.T, level Level, seed uint64) ([]Entry, *Play) {
