@@ -15,6 +15,9 @@ deciding := ^Test(Scenarios|Properties|FindsTakeTurns)$$
 # Modules beside the product's: Kubernetes and Knative, which ask for other versions than it does.
 nested := test/cluster test/eventing test/scheduling test/node
 tool := go tool -modfile=$(CURDIR)/tools/go.mod
+# What images are built with: whatever judges them goes by it.
+toolchain := $(shell awk '$$1 == "toolchain" { print $$2 }' go.mod)
+vulndb := v0.0.0-20261105234957-e22db6528018
 say = echo "== $$(date -u +%T) $(1)"
 
 .PHONY: help
@@ -179,13 +182,20 @@ verify: go ## Fail if generate or tidy would change anything
 	for module in . tools tools/func $(nested) test/node/kubernetes test/metal3; do (cd $$module && go mod tidy -diff && go mod verify); done
 
 .PHONY: vulncheck
-vulncheck: go ## Known vulnerabilities that the product reaches; asks https://vuln.go.dev, or VULNDB=a copy of it, file:// too
-	$(tool) govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...
+vulncheck: go ## Known vulnerabilities that images reach; asks https://vuln.go.dev, or VULNDB=a copy of it, file:// too
+	GOTOOLCHAIN=$(toolchain)+auto $(tool) govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...
+
+.PHONY: vulndb
+vulndb: go ## A copy of https://vuln.go.dev from the module proxy, into build/vulndb; VERSION=latest takes the newest that it has
+	@rm -rf build/vulndb
+	@from=$$(cd / && go mod download -json golang.org/x/vulndb@$(or $(VERSION),$(vulndb)) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') && \
+	  go run golang.org/x/vulndb/cmd/indexdb@$$(basename "$$from" | cut -d@ -f2) -vulns "$$from/data/osv" -out build/vulndb && \
+	  echo "make vulncheck VULNDB=file://$(CURDIR)/build/vulndb"
 
 .PHONY: sbom
 sbom: go ## The bill of materials, SPDX 2.3, into build/sbom.spdx.json
 	@mkdir -p build
-	go run ./test/sbom >build/sbom.spdx.json
+	GOTOOLCHAIN=$(toolchain)+auto go run ./test/sbom >build/sbom.spdx.json
 
 .PHONY: build
 build: go ## Build everything: the product, the control plane, eventing

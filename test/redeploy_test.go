@@ -102,6 +102,27 @@ LIVE_SERVICE=`+service+" exec "+self+` "$@"`)
 	return envs, missing == nil, string(out)
 }
 
+// Images are built with the Go that go.mod names, by whatever Go is there; whoever says which one gets it.
+func TestImagesAreBuiltWithThePinnedGo(t *testing.T) {
+	t.Parallel()
+	_, pinned, found := strings.Cut(text(t, "../go.mod"), "\ntoolchain ")
+	if !found {
+		t.Fatal("go.mod names no toolchain")
+	}
+	pinned = strings.Fields(pinned)[0]
+	for given, want := range map[string]string{"": pinned + "+auto", "local": "local"} {
+		told := filepath.Join(t.TempDir(), "told")
+		cli := filepath.Join(t.TempDir(), "func")
+		if err := os.WriteFile(cli, []byte("#!/bin/bash\nprintf %s \"$GOTOOLCHAIN\" >"+told), 0o755); err != nil { //nolint:gosec // it is run
+			t.Fatal(err)
+		}
+		run(t, "..", []string{"GOTOOLCHAIN=" + given, "FUNC_CLI=" + cli, "STAGE=" + t.TempDir()}, "tools/func/deploy.sh", "build", "link-node")
+		if got := text(t, told); got != want {
+			t.Errorf("GOTOOLCHAIN=%q: func builds with %q, want %q", given, got, want)
+		}
+	}
+}
+
 // container is a Service with one, as the API server gives it.
 func container(t *testing.T, c map[string]any, volumes ...any) string {
 	t.Helper()

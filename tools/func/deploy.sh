@@ -26,6 +26,7 @@ die() { say "$*"; exit 1; }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 module=$(sed -n 's/^module //p' "$root/go.mod")
+toolchain=$(awk '$1 == "toolchain" { print $2 }' "$root/go.mod")
 whole=machine-functions # the root: all functions in one image
 namespace=openshift-machine-api
 kubectl=${KUBECTL:-kubectl} # may be several words
@@ -134,12 +135,12 @@ stage() {
 }
 
 # func_on runs func on a staged root. It generates a module around ours whose requirements go has to complete (-mod=mod),
-# and knows no linker flags.
+# and knows no linker flags. Its own module does not say which Go builds: that is the one that go.mod names, whatever this machine has.
 func_on() {
   local verb=$1 name=$2
   shift 2
   say "$verb $name"
-  GOWORK=off GOFLAGS='-mod=mod -trimpath -ldflags=-s' "$(cli)" "$verb" --path "${STAGE:-$root/build/functions}/$name" --builder host "$@" >&2
+  GOTOOLCHAIN=${GOTOOLCHAIN:-$toolchain+auto} GOWORK=off GOFLAGS='-mod=mod -trimpath -ldflags=-s' "$(cli)" "$verb" --path "${STAGE:-$root/build/functions}/$name" --builder host "$@" >&2
 }
 
 # What a Service's container has beyond its image, each ended by a NUL: NAME=VALUE as func takes it, and !WHAT for what func has
