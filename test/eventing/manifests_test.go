@@ -52,7 +52,7 @@ func TestManifestsAreValid(t *testing.T) {
 	t.Parallel()
 	ctx := apis.WithinCreate(feature.ToContext(t.Context(), feature.Flags{feature.DeliveryTimeout: feature.Enabled, feature.OIDCAuthentication: feature.Enabled}))
 	others := files(t, "triggers/overlays/approve-node/source.yaml", "triggers/overlays/approve-node/trigger.yaml", "overlays/shadow/triggers.yaml",
-		"overlays/oidc/policy.yaml", "overlays/kafka/key.yaml", "docs/examples/tell-decisions/triggers.yaml")
+		"overlays/oidc/policy.yaml", "docs/examples/tell-decisions/triggers.yaml")
 	for _, o := range knative(append(manifests(t), others...)) {
 		typed := map[string]interface {
 			apis.Validatable
@@ -63,7 +63,6 @@ func TestManifestsAreValid(t *testing.T) {
 			"ApiServerSource": &sourcesv1.ApiServerSource{},
 			"PingSource":      &sourcesv1.PingSource{},
 			"EventPolicy":     &eventingv1alpha1.EventPolicy{},
-			"EventTransform":  &eventingv1alpha1.EventTransform{},
 		}[o.GetKind()]
 		content, err := yaml.Marshal(o.Object)
 		if err != nil {
