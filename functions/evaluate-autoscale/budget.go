@@ -42,7 +42,7 @@ func (b *budget) take(sc *scan, r autoscaling.Removal, namespace string) bool {
 		return false
 	}
 	next, ok := b.slots.Take(machine.Slot{Namespace: namespace, Machine: r.Machine, UID: r.MachineUID, By: name}, b.limits, sc.Now, sc.over)
-	b.taken = b.taken || ok && !b.slots.Holds(r.MachineUID, sc.Now)
+	b.taken = b.taken || ok && !b.slots.Holds(name, r.MachineUID, sc.Now)
 	b.slots, b.wanted[r.MachineUID] = next, ok
 	return ok
 }

@@ -41,7 +41,7 @@ func budgetOf(s snapshot.Snapshot, over func(machine.Slot) bool) *budget {
 // take wants a slot for t's Machine, which is in flight. It reports false if there is none to be had.
 func (b *budget) take(t *target) bool {
 	next, ok := b.wanted.Take(slotOf(t), b.limits, b.now, b.over)
-	if ok && !b.stored.Holds(t.m.UID, b.now) {
+	if ok && !b.stored.Holds(name, t.m.UID, b.now) {
 		b.takers = append(b.takers, t.m.Name)
 	}
 	b.wanted, b.foreseen = next, next

@@ -17,7 +17,7 @@ func (d *decision) repair(c *check, touched map[*machine.Machine]bool) []plan.Se
 	var all []plan.Sequence
 	for _, f := range c.record.InFlight {
 		t := c.target(f.UID)
-		if t == nil || !t.sick(d.Now) || touched[t.m] || d.held[f.UID] != "" || !d.budget.stored.Holds(f.UID, d.Now) {
+		if t == nil || !t.sick(d.Now) || touched[t.m] || d.held[f.UID] != "" || !d.budget.stored.Holds(name, f.UID, d.Now) {
 			continue
 		}
 		claim := c.claim(f, t)

@@ -37,7 +37,7 @@ type Disruptions struct {
 	Slots  []Slot `json:"slots,omitempty"`
 }
 
-// Slot is the permission to disrupt one Machine.
+// Slot is a function's permission to disrupt one Machine. That another has one too says nothing: it gives back its own alone.
 type Slot struct {
 	Namespace    string      `json:"namespace"`
 	Machine      string      `json:"machine"`
@@ -100,43 +100,48 @@ func ParseShare(text string, of int) (int, error) {
 	return n, err
 }
 
-// Holds reports whether the Machine of this UID has a slot that is not used up.
-func (d Disruptions) Holds(uid types.UID, now time.Time) bool {
-	return slices.ContainsFunc(d.Slots, func(s Slot) bool { return s.UID == uid && s.current(now) })
+// Holds reports whether a function has a slot for the Machine of this UID that is not used up.
+func (d Disruptions) Holds(by string, uid types.UID, now time.Time) bool {
+	return slices.ContainsFunc(d.Slots, func(s Slot) bool { return s.UID == uid && s.By == by && s.current(now) })
 }
 
 // Take returns d with the slot want added, taken now, and without what is older than an hour. It reports false, and
 // returns d, if the limits do not allow that. Who knows that the Machine of a slot is gone, or is not disrupted after
-// all, says so by over: then it counts for its hour only. A Machine that has such a slot keeps it, if there is room for it
-// once more: it may have gone to another meanwhile.
+// all, says so by over: then it counts for its hour only. A Machine whose slot is over keeps it, if there is room for it
+// once more: it may have gone to another meanwhile. However many functions have a slot for a Machine, it counts once.
 func (d Disruptions) Take(want Slot, l DisruptionLimits, now time.Time, over func(Slot) bool) (Disruptions, bool) {
 	want.At = metav1.NewTime(now.Truncate(time.Second))
 	next := Disruptions{Schema: disruptionSchema}
-	atOnce, again := 0, false
+	atOnce, lately, again := map[types.UID]bool{}, map[types.UID]bool{}, false // of other Machines
 	for _, s := range d.Slots {
-		if s.UID == want.UID && s.current(now) {
+		mine := s.UID == want.UID && s.By == want.By
+		if mine && s.current(now) {
 			if !over(s) {
 				return d, true
 			}
 			again = true
 		}
 		ahead := TooFar(s.At.Time, now, 0) && over(s) // taken by a clock that was ahead: its hour would never end (RELIABILITY G7)
-		if s.UID == want.UID || ahead || !now.Before(s.At.Add(time.Hour)) {
+		if mine || ahead || !now.Before(s.At.Add(time.Hour)) {
 			continue
 		}
 		next.Slots = append(next.Slots, s)
+		if s.UID == want.UID {
+			continue
+		}
+		lately[s.UID] = true
 		if !s.current(now) || over(s) {
 			continue
 		}
 		if s.ControlPlane && want.ControlPlane {
 			return d, false
 		}
-		atOnce++
+		atOnce[s.UID] = true
 	}
 	if again {
-		return d, atOnce < l.AtOnce
+		return d, len(atOnce) < l.AtOnce
 	}
-	if atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {
+	if len(atOnce) >= l.AtOnce || len(lately) >= l.PerHour {
 		return d, false
 	}
 	next.Slots = append(next.Slots, want)

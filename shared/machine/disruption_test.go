@@ -14,35 +14,41 @@ import (
 )
 
 // However often whoever asks, also for what was given back before, no more Machines are disrupted at once, nor within an hour, than the limits say, and of the
-// control plane one (RELIABILITY G8, R-S10).
+// control plane one. Two functions ask: each knows of its own slots alone when they are given back (RELIABILITY G8, R-S10).
 func TestDisruptionsNeverExceedTheirLimits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		limits := DisruptionLimits{AtOnce: rapid.IntRange(0, 4).Draw(t, "at once"), PerHour: rapid.IntRange(0, 8).Draw(t, "per hour")}
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		gone, back := map[types.UID]bool{}, map[types.UID]bool{}
-		over := func(s Slot) bool { return gone[s.UID] || back[s.UID] }
+		type whose struct {
+			by  string
+			uid types.UID
+		}
+		gone, back := map[types.UID]bool{}, map[whose]bool{}
+		over := func(s Slot) bool { return gone[s.UID] || back[whose{s.By, s.UID}] }
 		var d Disruptions
 		var taken []Slot
 		for range 60 {
 			now = now.Add(time.Duration(rapid.IntRange(0, 8).Draw(t, "minutes")) * time.Minute)
 			uid := types.UID(fmt.Sprint(rapid.IntRange(0, 8).Draw(t, "machine")))
+			me := whose{rapid.SampledFrom([]string{"remediate", "evaluate-autoscale"}).Draw(t, "by"), uid}
+			known := func(s Slot) bool { return gone[s.UID] || s.By == me.by && over(s) }
 			switch rapid.IntRange(0, 9).Draw(t, "what") {
 			case 0:
 				gone[uid] = true
 			case 1:
-				back[uid] = true
+				back[me] = true
 				continue
 			}
 			if gone[uid] {
 				continue
 			}
-			held := d.Holds(uid, now)
-			next, ok := d.Take(Slot{UID: uid, ControlPlane: uid < "3"}, limits, now, over)
-			if ok != next.Holds(uid, now) && !back[uid] || held && !ok && !back[uid] {
-				t.Fatalf("taken %v, held %v before and %v after", ok, held, next.Holds(uid, now))
+			held := d.Holds(me.by, uid, now)
+			next, ok := d.Take(Slot{UID: uid, By: me.by, ControlPlane: uid < "3"}, limits, now, known)
+			if after := next.Holds(me.by, uid, now); ok != after && !back[me] || held && !ok && !back[me] {
+				t.Fatalf("taken %v, held %v before and %v after", ok, held, after)
 			}
-			d, back[uid] = next, back[uid] && !ok
+			d, back[me] = next, back[me] && !ok
 			if ok && !held {
 				taken = append(taken, d.Slots[len(d.Slots)-1])
 			}
@@ -229,6 +235,30 @@ func TestSlotIsTakenOnce(t *testing.T) {
 	again, ok := d.Take(want, l, now.Add(time.Minute), none)
 	if !ok || len(again.Slots) != 1 || again.Slots[0] != d.Slots[0] {
 		t.Errorf("asked for once more: %v, %+v, was %+v", ok, again, d)
+	}
+}
+
+// A slot that another function took is none: whether that gave it back it alone knows, and then its place may be another Machine's. Who
+// takes one of his own for the same Machine takes no second place (RELIABILITY 2f).
+func TestSlotOfAnotherFunctionIsNone(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	d := Disruptions{Slots: []Slot{{UID: "a", By: "evaluate-autoscale", At: metav1.NewTime(now)}}}
+	limits, nothing := DisruptionLimits{AtOnce: 1, PerHour: 2}, func(Slot) bool { return false }
+	want := Slot{UID: "a", By: "remediate"}
+	both, ok := d.Take(want, limits, now, nothing)
+	if !ok || len(both.Slots) != 2 || d.Holds("remediate", "a", now) || !both.Holds("remediate", "a", now) {
+		t.Errorf("beside the other's: %v, %+v", ok, both)
+	}
+	mine := func(s Slot) bool { return s.By == "evaluate-autoscale" && s.UID == "a" } // given back
+	if _, ok = both.Take(Slot{UID: "b", By: "evaluate-autoscale"}, limits, now, mine); ok {
+		t.Error("b is disrupted while remediate disrupts a")
+	}
+	if d, ok = d.Take(Slot{UID: "b", By: "evaluate-autoscale"}, limits, now, mine); !ok {
+		t.Fatal("what was given back is no place")
+	}
+	if _, ok = d.Take(want, limits, now, nothing); ok {
+		t.Error("a is disrupted by the slot of who gave it back to b")
 	}
 }
 

@@ -11,9 +11,9 @@ var repairs = []Guard{
 		return fmt.Sprintf(heldFlight, c.name())
 `, "", ""},
 	{"another-node-of-the-instance-is-ready", "2f", heal + "limits.go", `(m))]; best != nil && other != nil {`, `(m))]; best != nil && other == best {`, ""},
-	{"slot-of-the-budget", "G8", heal + "repair.go", ` || !d.budget.stored.Holds(f.UID, d.Now) {`, ` {`, ""},
-	{"budget-at-once", "G8", words + "disruption.go", `	if atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {`, `	if len(next.Slots) >= l.PerHour {`, "./shared/machine -run=TestEachLimit"},
-	{"budget-per-hour", "G8", words + "disruption.go", `atOnce >= l.AtOnce || len(next.Slots) >= l.PerHour {`, `atOnce >= l.AtOnce {`, "./shared/machine -run=TestEachLimit"},
+	{"slot-of-the-budget", "G8", heal + "repair.go", ` || !d.budget.stored.Holds(name, f.UID, d.Now) {`, ` {`, ""},
+	{"budget-at-once", "G8", words + "disruption.go", `	if len(atOnce) >= l.AtOnce || len(lately) >= l.PerHour {`, `	if len(lately) >= l.PerHour {`, "./shared/machine -run=TestEachLimit"},
+	{"budget-per-hour", "G8", words + "disruption.go", `len(atOnce) >= l.AtOnce || len(lately) >= l.PerHour {`, `len(atOnce) >= l.AtOnce {`, "./shared/machine -run=TestEachLimit"},
 	{"claim-before-remediation", "2f", heal + "repair.go", `		case t.m.Annotations[machine.AnnotationRemediatedBy] != claim:
 			all = append(all, c.take(t, claim, does))
 `, "", ""},
@@ -53,7 +53,7 @@ var repairs = []Guard{
 	{"successor-is-of-the-control-plane", "2f", heal + "controlplane.go", `ready(t.n) && t.controlPlane()`, `ready(t.n)`, ""},
 	{"nodes-of-the-deleted-are-no-partition", "2f", heal + "limits.go", `		if m.DeletionTimestamp == nil && m.Status`, `		if m.Status`, ""},
 	{"not-ready-for-no-time-is-no-illness", "2f", heal + "understand.go", `	case u.Timeout.Duration == 0 && u.Type == corev1.NodeReady:`, `	case false:`, ""},
-	{"slot-is-taken-once", "G8", words + "disruption.go", `		if s.UID == want.UID && s.current(now) {
+	{"slot-is-taken-once", "G8", words + "disruption.go", `		if mine && s.current(now) {
 			if !over(s) {
 				return d, true
 			}
@@ -84,7 +84,7 @@ var repairs = []Guard{
 	{"who-goes-does-not-work", "2f", heal + "settle.go", `t.n != nil && t.reason == "" && t.m.DeletionTimestamp == nil`, `t.n != nil && t.reason == ""`, "./functions/remediate -run=TestScenarios"},
 	{"verdict-stays-on-who-goes", "2f", heal + "status.go", `	if m.DeletionTimestamp != nil || machine.IsPaused(m) || unknown`, `	if machine.IsPaused(m) || unknown`, "./functions/remediate -run=TestScenarios"},
 	{"silent-soon-never-worked", "2f", heal + "check.go", ` || c.silentSoon(t))`, `)`, "./functions/remediate -run=TestScenarios"},
-	{"slot-that-was-given-back-needs-room", "G8", words + "disruption.go", `		return d, atOnce < l.AtOnce`, `		return d, true`, "./shared/machine -run=TestSlotThat"},
+	{"slot-that-was-given-back-needs-room", "G8", words + "disruption.go", `		return d, len(atOnce) < l.AtOnce`, `		return d, true`, "./shared/machine -run=TestSlotThat"},
 	{"master-gone-for-long", "2f", heal + "settle.go", ` || c.binds(f, t):`, `:`, "./functions/remediate -run=TestScenarios"},
 	{"master-of-a-paused-check-gone-for-long", "2f", heal + "controlplane.go", `(!c.late(f) || c.binds(f, t))`, `!c.late(f)`, "./functions/remediate -run=TestScenarios"},
 	{"master-that-goes-binds", "2f", heal + "controlplane.go", `m.UID != f.UID || m.DeletionTimestamp != nil`, `m.UID != f.UID`, "./functions/remediate -run=TestScenarios"},
@@ -115,4 +115,10 @@ var repairs = []Guard{
 	{"ready-node-speaks-for-itself", "2f", heal + "limits.go", `best != nil && !ready(best) && id`, `best != nil && id`, "./functions/remediate -run=TestAnotherNode"},
 	{"slot-ends-though-its-machine-drains", "2f", words + "disruption.go", `!s.current(now) || over(s) {`, `over(s) {`, "./shared/machine -run=TestSlotHoldsUp"},
 	{"hour-of-a-slot-ends", "2f", words + "disruption.go", ` || ahead || !now.Before(s.At.Add(time.Hour)) {`, ` || ahead {`, "./shared/machine -run=TestSlotHoldsUp"},
+	{"slot-of-another-function-is-none", "G8", words + "disruption.go", `mine := s.UID == want.UID && s.By == want.By`, `mine := s.UID == want.UID`, "./shared/machine -run=TestSlotOfAnother"},
+	{"slot-of-another-function-is-not-held", "G8", words + "disruption.go", `s.UID == uid && s.By == by && s.current(now)`, `s.UID == uid && s.current(now)`, "./shared/machine -run=TestSlotOfAnother"},
+	{"machine-of-two-slots-counts-once", "2f", words + "disruption.go", `		if s.UID == want.UID {
+			continue
+		}
+`, ``, "./shared/machine -run=TestSlotOfAnother"},
 }

@@ -59,6 +59,24 @@ func (p *Play) slotAt(uid types.UID) (at time.Time) {
 	return at
 }
 
+// slotsTaken reports that the autoscaler has to wait for slots that another function took. Whether that needs them still it alone knows: to
+// others each counts for half an hour, or until its Machine is gone (RELIABILITY 2f).
+func (p *Play) slotsTaken() bool {
+	cm := p.slots()
+	d, err := machine.ParseDisruptions(cm)
+	l, bad := machine.ParseDisruptionLimits(cm, len(p.machines()))
+	if err != nil || bad != nil {
+		return false
+	}
+	taken := 0
+	for _, s := range d.Slots {
+		if s.By != "evaluate-autoscale" && d.Holds(s.By, s.UID, p.clock) && p.owner(s.UID) != nil {
+			taken++
+		}
+	}
+	return taken >= l.AtOnce
+}
+
 // disruption is what automation does to a Machine.
 type disruption struct {
 	at   time.Time // its slot

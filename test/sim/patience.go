@@ -43,7 +43,7 @@ func (p *Play) mends(w *patience, last string) {
 	}
 	load, ill, removal := p.wrongLoad(p.set()), p.ill(), p.onRecord()
 	maps.DeleteFunc(w.spent, func(what string, _ time.Duration) bool { return what != load && what != removal && !ill[what] })
-	if load != "" && load == last && !p.atWork() && !p.backedOff() {
+	if load != "" && load == last && !p.atWork() && !p.backedOff() && !p.slotsTaken() {
 		if w.spent[load] += passed; w.spent[load] > longestLoad {
 			p.violate("R-L3", "nobody scales for %v: %s", w.spent[load], load)
 		}
