@@ -5,6 +5,7 @@ package sim
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,18 +60,34 @@ func (p *Play) nobodys(i provider.Instance) bool {
 	return m == nil || !i.Child && machine.ProviderID(m) != "" && machine.ProviderID(m) != i.ProviderID
 }
 
-// unheardOf reports whether restored storage may keep the sweep from an instance, or a port, that is nobody's: it names no account to look
-// into until a Machine has a claim again, or its instance, and where a Node works people have to look.
+// unheardOf reports whether restored storage may keep the sweep from an instance, or a port, that is nobody's: it does not name the account
+// to look into until a Machine has a claim there again, or its instance, and where a Node works people have to look.
 func (p *Play) unheardOf(i provider.Instance) bool {
 	if !p.restored {
 		return false
 	}
 	state, err := machine.SweepStateIn(memory.Get[*corev1.ConfigMap](p.API, machine.Namespace, machine.ConfigMapSweep))
-	settled := slices.ContainsFunc(p.machines(), func(m *machine.Machine) bool { return !isMaster(m) && machine.ProviderID(m) != "" })
-	return err != nil || len(state.Accounts) == 0 && !settled || slices.ContainsFunc(memory.List[*corev1.Node](p.API), func(n *corev1.Node) bool {
+	account, named := p.accountOf(i), false
+	for key := range state.Accounts {
+		named = named || strings.HasPrefix(key, account)
+	}
+	settled := slices.ContainsFunc(p.machines(), func(m *machine.Machine) bool {
+		return !isMaster(m) && machine.ProviderID(m) != "" && (account == "" || strings.Contains(account, "/"+m.Namespace+"/"))
+	})
+	return err != nil || !named && !settled || slices.ContainsFunc(memory.List[*corev1.Node](p.API), func(n *corev1.Node) bool {
 		of := func(o provider.Instance) bool { return o.ProviderID == n.Spec.ProviderID && (i.Child || o.ID == i.ID) }
 		return machine.NodeReady(n) && slices.ContainsFunc(p.liveOf(i.UID), of)
 	})
+}
+
+// accountOf returns the key of the account that an instance, or a port, is in; "" where there is one alone.
+func (p *Play) accountOf(i provider.Instance) (account string) {
+	for _, e := range p.Cloud.Since(0) {
+		if e.ID == i.ID {
+			account = e.Account
+		}
+	}
+	return account
 }
 
 // joinedPort reports whether a port may belong to its Machine's instance: what an attempt left that was over before the latest one, and has
