@@ -175,8 +175,8 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 		return "its machine no longer belongs to the machine set"
 	case !sc.settings.ScaleDownEnabled:
 		return "scale-down was disabled"
-	case n.Annotations[disabledAnnotation] == "true":
-		return "scale-down of the node was disabled"
+	case sc.barred[n.UID] != "":
+		return sc.barred[n.UID]
 	case sc.tooManyUnready(): // whoever lost a Node needs this one
 		return outage
 	case sc.newerLedger(g):

@@ -156,7 +156,7 @@ func (sc *scan) candidates(r room) (all []candidate, others []int) {
 				sc.because(c.node, why)
 			}
 			others = append(others, i)
-			if repacks && c.group != nil && why != "" && why != whyDisabled {
+			if repacks && c.group != nil && why != "" && sc.barred[c.node.UID] == "" {
 				c.own, c.pods = sc.moves(i)
 				sc.used = append(sc.used, c)
 			}
@@ -222,8 +222,8 @@ func (sc *scan) mayGo(c candidate) (why string, may bool) {
 		return whyNotAutoscaled, false
 	case sc.leaves(c.node), !c.ready && sc.starting(c.node):
 		return "", false
-	case c.node.Annotations[disabledAnnotation] == "true":
-		return whyDisabled, false
+	case sc.barred[c.node.UID] != "":
+		return sc.barred[c.node.UID], false
 	case c.use.Max > sc.threshold(c) && !sc.replaced(c.node):
 		return sc.notUnderutilized(c), false
 	}

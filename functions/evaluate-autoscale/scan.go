@@ -41,6 +41,7 @@ type scan struct {
 	goes     map[*corev1.Node]bool // its Machine, of a group, is on its way out
 	retired  map[types.UID]bool    // Machines that ledgers have chosen to go and nobody has deleted yet, and their Nodes
 	named    map[types.UID]bool    // Machines that their sets name to go
+	barred   map[types.UID]string  // by Node UID: why scale-down leaves it alone
 	gpus     scheduling.GPUs
 	dying    map[*corev1.Node]bool // its Machine, of whatever set, is on its way out
 	coming   []*machine.Machine    // of no group, without a Node
@@ -105,7 +106,7 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 	found := machine.CandidatesOf(s.Machines, s.Nodes)
 	sc := &scan{
 		Snapshot: s, settings: autoscaling.Effective(ca.Spec), before: state, state: bounded(state, s.Now), groups: groupsOf(s, found), byID: map[string]*group{},
-		of: map[types.UID]*group{}, nodes: map[types.UID]*corev1.Node{}, names: map[string]bool{}, running: map[string][]*corev1.Pod{}, machines: map[types.UID]*machine.Machine{}, goes: map[*corev1.Node]bool{}, retired: map[types.UID]bool{}, named: map[types.UID]bool{},
+		of: map[types.UID]*group{}, nodes: map[types.UID]*corev1.Node{}, names: map[string]bool{}, running: map[string][]*corev1.Pod{}, machines: map[types.UID]*machine.Machine{}, goes: map[*corev1.Node]bool{}, retired: map[types.UID]bool{}, named: map[types.UID]bool{}, barred: map[types.UID]string{},
 		dying: dying(s, found),
 		gpus:  scheduling.GPUsOf(s.MachineSets),
 	}
@@ -186,6 +187,9 @@ func (sc *scan) index() {
 		for _, m := range g.members {
 			if m.node != nil {
 				sc.of[m.node.UID] = g
+				if why := bar(m); why != "" {
+					sc.barred[m.node.UID] = why
+				}
 				if m.machine.DeletionTimestamp != nil {
 					sc.goes[m.node] = true
 				}

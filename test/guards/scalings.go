@@ -186,4 +186,7 @@ var scalings = []Guard{
 	{"who-is-written-down-forgets-nobody", "2a.6", scale + "ledger.go", `			maps.Copy(adopted, l.Adopted)
 `, ``, "./functions/scale-machineset -run=TestWhoIsWrittenDown"},
 	{"rebuilt-ledger-can-be-read", "2a.7", scale + "ledger.go", `ok && k >= l.Next {`, `ok && k > l.Next {`, "./functions/scale-machineset -run=TestRebuiltLedgerGoes"},
+	{"machine-of-another-api-is-not-emptied", "2d", autoscale + "barred.go", `	case machine.IsPaused(m.machine):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"control-plane-is-not-scaled-down", "2d", autoscale + "barred.go", `	case machine.IsControlPlane(m.node):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"who-is-left-alone-is-given-back", "2d", autoscale + "removal.go", `	case sc.barred[n.UID] != "":`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
