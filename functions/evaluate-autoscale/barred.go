@@ -2,24 +2,43 @@
 
 package evaluateautoscale
 
-import "github.com/machine-functions/machine-functions/shared/machine"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
 
 // Why scale-down leaves a Node alone, however little it is used.
 const (
 	whyPaused       = whyOther + "another API has the say over its machine"
+	whyPreserved    = whyOther + "its machine is sick, and preserved by annotation " + machine.AnnotationPreserve
 	whyControlPlane = whyOther + "it is of the control plane, and no other one would come in its place"
 )
 
-// bar returns why the Node of a Machine is left alone, or "": because people want that, because another API has the say over the Machine,
+// bar returns why the Node of a Machine is left alone, or "": because people want that, or want to look at what is sick (D19), because another API has the say over the Machine,
 // whose drain and instance are that one's (SPEC B7), or because of the control plane what goes has to be replaced (R-S10).
-func bar(m member) string {
+func (sc *scan) bar(m member) string {
 	switch {
 	case m.node.Annotations[disabledAnnotation] == "true":
 		return whyDisabled
+	case sc.preserved(m):
+		return whyPreserved
 	case machine.IsPaused(m.machine):
 		return whyPaused
 	case machine.IsControlPlane(m.node):
 		return whyControlPlane
 	}
 	return ""
+}
+
+// preserved reports whether people want to look at a Machine that is sick. One that is well they keep by its Node's annotation.
+func (sc *scan) preserved(m member) bool {
+	since, failed := sc.Now, machine.Phase(m.machine) == machine.PhaseFailed
+	switch c := machine.NodeCondition(m.node, corev1.NodeReady); {
+	case failed && m.machine.Status.LastUpdated != nil:
+		since = m.machine.Status.LastUpdated.Time
+	case c != nil && !c.LastTransitionTime.IsZero():
+		since = c.LastTransitionTime.Time
+	}
+	return (failed || !machine.NodeReady(m.node)) && sc.Now.Before(machine.PreservedUntil(m.machine, since))
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -54,14 +55,15 @@ func (sc *scan) giveUp() {
 	}
 }
 
-// lost returns as many Machines as may go, of those that will not bring a Node; those that people want to look at stay.
+// lost returns as many Machines as may go, of those that will not bring a Node; those that people want to look at stay, and those that
+// another API has the say over (SPEC B7).
 func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 	if sc.budget == nil {
 		sc.budget = sc.readBudget()
 	}
 	for _, m := range g.members {
-		_, preserved := m.machine.Annotations[machine.AnnotationPreserve]
-		if len(victims) == room || m.leaving || m.came() || preserved || !sc.isLost(g, m.machine) {
+		preserved := sc.Now.Before(machine.PreservedUntil(m.machine, sc.lateAt(g, m.machine)))
+		if len(victims) == room || m.leaving || m.came() || preserved || machine.IsPaused(m.machine) || !sc.isLost(g, m.machine) {
 			continue
 		}
 		r := autoscaling.Removal{Machine: m.machine.Name, MachineUID: m.machine.UID}
@@ -79,8 +81,10 @@ func (sc *scan) isLost(g *group, m *machine.Machine) bool {
 }
 
 // late reports whether a Machine exists for longer than it may take to get its Node.
-func (sc *scan) late(g *group, m *machine.Machine) bool {
-	return !sc.Now.Before(m.CreationTimestamp.Add(g.own.MaxNodeProvisionTime))
+func (sc *scan) late(g *group, m *machine.Machine) bool { return !sc.Now.Before(sc.lateAt(g, m)) }
+
+func (sc *scan) lateAt(g *group, m *machine.Machine) time.Time {
+	return m.CreationTimestamp.Add(g.own.MaxNodeProvisionTime)
 }
 
 // unmade counts the Machines of the target that do not exist or are on their way out, and names those that scale-machineset may

@@ -187,7 +187,7 @@ func (sc *scan) index() {
 		for _, m := range g.members {
 			if m.node != nil {
 				sc.of[m.node.UID] = g
-				if why := bar(m); why != "" {
+				if why := sc.bar(m); why != "" {
 					sc.barred[m.node.UID] = why
 				}
 				if m.machine.DeletionTimestamp != nil {

@@ -105,13 +105,13 @@ func (d *decision) enter(c *check, t *target) {
 // excused says why a sick Machine is nobody's to remediate (SPEC B7), or people do not want it to be, or "".
 func (c *check) excused(t *target) string {
 	_, skip := t.m.Annotations[machine.AnnotationSkipRepair]
-	until, preserved := t.preserved()
+	until := machine.PreservedUntil(t.m, t.due)
 	switch {
 	case machine.IsPaused(t.m):
 		return heldPaused
 	case skip:
 		return heldSkip
-	case preserved && c.Now.Before(until):
+	case c.Now.Before(until):
 		return heldBack + "preserved until " + machine.Stamp(until)
 	}
 	return ""

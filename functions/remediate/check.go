@@ -4,7 +4,6 @@ package remediate
 
 import (
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -153,21 +152,3 @@ func (c *check) silentSoon(t *target) bool {
 	soon, late := since.Before(made.Add(looksApart)), since.Before(made)
 	return soon && (!late || since.Before(t.m.CreationTimestamp.Add(c.startup())))
 }
-
-// preserved returns until when people want to look at a sick Machine (D19): a time, or so long after it was due.
-func (t *target) preserved() (until time.Time, ok bool) {
-	text, ok := t.m.Annotations[machine.AnnotationPreserve]
-	if !ok || text == "false" {
-		return time.Time{}, false
-	}
-	if until, err := time.Parse(time.RFC3339, text); err == nil {
-		return until, true
-	}
-	if d, err := time.ParseDuration(text); err == nil {
-		return t.due.Add(d), true
-	}
-	return t.due.Add(preserveFor), true // whatever it says, it does not say that the Machine may go
-}
-
-// preserveFor is how long a sick Machine is preserved unless its annotation says otherwise.
-const preserveFor = 96 * time.Hour

@@ -189,4 +189,7 @@ var scalings = []Guard{
 	{"machine-of-another-api-is-not-emptied", "2d", autoscale + "barred.go", `	case machine.IsPaused(m.machine):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"control-plane-is-not-scaled-down", "2d", autoscale + "barred.go", `	case machine.IsControlPlane(m.node):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"who-is-left-alone-is-given-back", "2d", autoscale + "removal.go", `	case sc.barred[n.UID] != "":`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"sick-machine-is-preserved-from-scale-down", "2d", autoscale + "barred.go", `	case sc.preserved(m):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"preserved-machine-is-not-given-up", "2d", autoscale + "lost.go", ` || preserved || `, ` || preserved && false || `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"machine-of-another-api-is-not-given-up", "2d", autoscale + "lost.go", ` || machine.IsPaused(m.machine) || `, ` || `, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
