@@ -26,6 +26,7 @@ const (
 	heldSkip   = heldBack + "annotation " + machine.AnnotationSkipRepair
 	heldFlight = heldBack + "as many as %s allows are in flight"
 	heldMaster = heldBack + "another one of the control plane is in flight: %s of %s"
+	heldGoing  = heldBack + "another one of the control plane is being deleted: %s"
 	heldBudget = heldBack + "as many as configmap/" + machine.ConfigMapDisrupt + " allows are disrupted"
 	heldClosed = heldBack + "%s is restricted: %s"
 	heldFailed = heldBack + "%d in a row of set %s never worked, next not before %s"
@@ -61,7 +62,7 @@ func (d *decision) admit() {
 
 // reserve wants slots for what is committed and not yet acted upon. The time of a step that waited begins anew.
 func (d *decision) reserve(c *check) {
-	out := d.masterOut()
+	out := d.masterOut(c.h.Namespace)
 	for i, f := range c.next.InFlight {
 		t := c.target(f.UID)
 		switch {
@@ -138,6 +139,8 @@ func (d *decision) hindrance(c *check, t *target, f remediation) string {
 		return fmt.Sprintf(heldFlight, c.name())
 	case t.controlPlane() && len(d.masters()) > 0:
 		return d.masters()[0].holds()
+	case t.controlPlane() && d.masterGoes(t.m.Namespace) != "":
+		return d.masterGoes(t.m.Namespace)
 	case !d.budget.foresee(t):
 		return heldBudget
 	}

@@ -48,10 +48,25 @@ func (d *decision) masters() []flight {
 
 // masterOut says which Machine of the control plane is gone or goes, with none Ready in its place, or "". Two checks may have put one in flight
 // each at the same moment: the slot of the first is in the way of the second for half an hour only.
-func (d *decision) masterOut() string {
+func (d *decision) masterOut(namespace string) string {
 	for _, f := range d.masters() {
 		if f.out(f.remediation) {
 			return f.holds()
+		}
+	}
+	return d.masterGoes(namespace)
+}
+
+// masterGoes says which Machine of the control plane somebody else deleted that is still there, with none Ready in its place, or "". One that
+// a check claimed is in its flight, until people end that.
+func (d *decision) masterGoes(namespace string) string {
+	for _, m := range d.Machines {
+		t := target{m: m, n: d.network.nodeOf(m)}
+		if m.Namespace != namespace || m.DeletionTimestamp == nil || m.Annotations[machine.AnnotationRemediatedBy] != "" || !t.controlPlane() {
+			continue
+		}
+		if !d.network.succeeded(d.Snapshot, namespace, m.DeletionTimestamp.Time) {
+			return fmt.Sprintf(heldGoing, m.Name)
 		}
 	}
 	return ""

@@ -121,4 +121,8 @@ var repairs = []Guard{
 			continue
 		}
 `, ``, "./shared/machine -run=TestSlotOfAnother"},
+	{"master-waits-for-one-that-people-delete", "2f", heal + "admit.go", `	case t.controlPlane() && d.masterGoes(t.m.Namespace) != "":`, `	case false:`, "./functions/remediate -run=TestScenarios"},
+	{"master-in-flight-waits-for-one-that-people-delete", "2f", heal + "controlplane.go", `	return d.masterGoes(namespace)
+}`, `	return ""
+}`, "./functions/remediate -run=TestScenarios"},
 }
