@@ -230,6 +230,9 @@ func (e eviction) progress() string {
 
 // empty evicts for a scale-down. evaluate-autoscale sees the result, and takes everything back if it takes too long.
 func empty(s snapshot.Snapshot, n *corev1.Node, r autoscaling.Removal) []plan.Sequence {
+	if handedOver(s, r) {
+		return nil
+	}
 	e := evictionOf(s, n, &r.MaxGrace, r.At.Time)
 	e.most = maxEmptied
 	if of, words := e.obstacle(); of != "" && len(e.now()) == 0 {

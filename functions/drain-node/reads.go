@@ -51,11 +51,28 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	for _, n := range s.Nodes {
 		s.Apart(n, func() {
 			if r, ok := removalOf(s, n); ok {
-				ask = append(ask, pods(s, n, r.At.Time)...)
+				ask = append(ask, removing(s, n, r)...)
 			}
 		})
 	}
 	return snapshot.Scope{Objects: ask}
+}
+
+// removing asks for what a Node is emptied by for a scale-down: first its Machine, which a scan has read, then the Pods.
+func removing(s snapshot.Snapshot, n *corev1.Node, r autoscaling.Removal) (ask []snapshot.Query) {
+	if m := snapshot.One("Machine", r.Namespace(), r.Machine); !s.Request.Scan() && m.Namespace != "" {
+		if ask = append(ask, m); !s.Has(m) {
+			return ask
+		}
+	}
+	return append(ask, pods(s, n, r.At.Time)...)
+}
+
+// handedOver reports that another API has the say by now over the Machine of a scale-down, of which evaluate-autoscale may not know
+// yet (SPEC B7).
+func handedOver(s snapshot.Snapshot, r autoscaling.Removal) bool {
+	m := s.Machine(r.Namespace(), r.Machine)
+	return m != nil && m.UID == r.MachineUID && machine.IsPaused(m)
 }
 
 // emptying asks for what one Node is emptied by: whose turn it is, then, once it is cordoned, the Pods on it.

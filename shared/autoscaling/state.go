@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -134,6 +135,14 @@ type Removal struct {
 	MaxGrace   int64        `json:"maxGrace"`            // seconds that an evicted Pod gets at most (SPEC C64)
 	Resize     string       `json:"resize,omitempty"`    // plan that lowers replicas and names the Machine as victim
 	Committed  *metav1.Time `json:"committed,omitempty"` // when that was decided
+}
+
+// Namespace returns where the Machine is, which its group tells; "" of a group that nobody here names so.
+func (r Removal) Namespace() string {
+	if parts := strings.Split(r.Group, "/"); len(parts) == 3 {
+		return parts[1]
+	}
+	return ""
 }
 
 // Seen is how much the last believed lists held, to notice lists that lost half of it (RELIABILITY G8).

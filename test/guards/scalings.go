@@ -192,4 +192,5 @@ var scalings = []Guard{
 	{"sick-machine-is-preserved-from-scale-down", "2d", autoscale + "barred.go", `	case sc.preserved(m):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"preserved-machine-is-not-given-up", "2d", autoscale + "lost.go", ` || preserved || `, ` || preserved && false || `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"machine-of-another-api-is-not-given-up", "2d", autoscale + "lost.go", ` || machine.IsPaused(m.machine) || `, ` || `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"nobody-is-emptied-for-another-api", "2e", drain + "evict.go", `	if handedOver(s, r) {`, `	if false {`, "./functions/drain-node -run=TestScenarios"},
 }
