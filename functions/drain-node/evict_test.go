@@ -40,13 +40,15 @@ func TestWhomTheHolderOfTheSlotWaitsFor(t *testing.T) {
 		condition *machine.Condition
 		skipped   bool
 		stays     bool
+		third     bool // another Machine is queued, whose Node takes Pods
 		waits     bool
 	}{
-		"it is queued":            {&queued, false, false, false},
-		"nobody looked at it yet": {nil, false, false, true},
-		"it drains":               {&draining, false, false, true},
-		"its drain is skipped":    {&queued, true, false, true},
-		"it stays":                {&queued, false, true, true},
+		"it is queued":            {condition: &queued},
+		"nobody looked at it yet": {waits: true},
+		"it drains":               {condition: &draining, waits: true},
+		"its drain is skipped":    {condition: &queued, skipped: true, waits: true},
+		"it stays":                {condition: &queued, stays: true, waits: true},
+		"another is queued, people cordoned this Node": {stays: true, third: true, waits: true},
 	} {
 		of := func(name string) (*machine.Machine, *corev1.Node) {
 			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-of-" + name), Labels: map[string]string{machine.LabelMaster: ""}}}
@@ -66,7 +68,13 @@ func TestWhomTheHolderOfTheSlotWaitsFor(t *testing.T) {
 		if tt.stays {
 			other.DeletionTimestamp = nil
 		}
-		d := drain{Snapshot: snapshot.Snapshot{Nodes: []*corev1.Node{mine, node}, Machines: []*machine.Machine{holder, other}}, m: holder, n: mine}
+		s := snapshot.Snapshot{Nodes: []*corev1.Node{mine, node}, Machines: []*machine.Machine{holder, other}}
+		if tt.third {
+			m, n := of("master-2")
+			m.Status.Conditions = []machine.Condition{queued}
+			s.Add(m, n)
+		}
+		d := drain{Snapshot: s, m: holder, n: mine}
 		if waits := d.cordoned(true) != ""; waits != tt.waits {
 			t.Errorf("%s: it is waited for: %v", name, waits)
 		}

@@ -266,4 +266,5 @@ var ends = []Guard{
 	{"linked-by-another-instance-keeps-nothing", "2e", words + "match.go", ` || OtherInstance(m, n) || LostAt`, ` || LostAt`, "./shared/machine -run=TestWhoseNodeOf"},
 	{"selector-that-nobody-can-read-selects-nothing", "4", "shared/snapshot/scope.go", `return err == nil && sel.Matches(`, `return err != nil || sel.Matches(`, "./shared/snapshot -run=TestQuery"},
 	{"older-node-is-late", "2e", "shared/snapshot/snapshot.go", ` && n.CreationTimestamp.After(m.DeletionTimestamp.Time) {`, ` {`, "./shared/snapshot -run=TestLateNode"},
+	{"queue-is-of-that-node", "2e", drain + "controlplane.go", `machine.IsNodeOf(m, n) && m.DeletionTimestamp != nil && !excluded`, `m.DeletionTimestamp != nil && !excluded`, "./functions/drain-node -run=TestWhom"},
 }
