@@ -57,6 +57,32 @@ func TestOrdinalIsWhatTheLedgerTells(t *testing.T) {
 	}
 }
 
+// Only one whose name alone led to its ordinal was made anew, and only where its label is of a later time than the ledger: who was adopted into
+// that ordinal is known by his UID, whatever his label says (2a.7).
+func TestWhoWasMadeAnew(t *testing.T) {
+	t.Parallel()
+	l := NewLedger("set-uid")
+	l.Next, l.Adopted = 6, map[int]Member{4: {Name: "leaver", UID: "leaver"}}
+	for _, c := range []struct {
+		k     int
+		label string
+		want  bool
+	}{
+		{3, "6", true},
+		{3, "5", false},
+		{3, "3", false},
+		{3, "", false},
+		{3, "later", false},
+		{4, "4", false},
+		{4, "6", false},
+	} {
+		m := &Machine{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{LabelOrdinal: c.label}}}
+		if got := l.MadeAnew(m, c.k); got != c.want {
+			t.Errorf("ordinal %d, label %q: %v, want %v", c.k, c.label, got, c.want)
+		}
+	}
+}
+
 // A victim is the Machine of that name, and of that UID where one is known: another one is not removed in its place.
 func TestVictimIsNoOtherMachine(t *testing.T) {
 	t.Parallel()

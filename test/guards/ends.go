@@ -267,4 +267,7 @@ var ends = []Guard{
 	{"selector-that-nobody-can-read-selects-nothing", "4", "shared/snapshot/scope.go", `return err == nil && sel.Matches(`, `return err != nil || sel.Matches(`, "./shared/snapshot -run=TestQuery"},
 	{"older-node-is-late", "2e", "shared/snapshot/snapshot.go", ` && n.CreationTimestamp.After(m.DeletionTimestamp.Time) {`, ` {`, "./shared/snapshot -run=TestLateNode"},
 	{"queue-is-of-that-node", "2e", drain + "controlplane.go", `machine.IsNodeOf(m, n) && m.DeletionTimestamp != nil && !excluded`, `m.DeletionTimestamp != nil && !excluded`, "./functions/drain-node -run=TestWhom"},
+	{"who-was-adopted-is-not-made-anew", "2a.7", words + "ledger.go", `return !adopted && err == nil`, `return (true || !adopted) && err == nil`, "./functions/scale-machineset -run=TestScenarios"},
+	{"account-in-use-is-not-forgotten", "2b.10", words + "sweeproom.go", ` && a.Of != "" && formers`, ` && formers`, "./shared/machine -run=TestNoMore"},
+	{"few-former-accounts-stay", "4", words + "sweeproom.go", ` && formers[a.Of] > mostFormers {`, ` {`, "./shared/machine -run=TestNoMore"},
 }
