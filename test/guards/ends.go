@@ -270,4 +270,5 @@ var ends = []Guard{
 	{"who-was-adopted-is-not-made-anew", "2a.7", words + "ledger.go", `return !adopted && err == nil`, `return (true || !adopted) && err == nil`, "./functions/scale-machineset -run=TestScenarios"},
 	{"account-in-use-is-not-forgotten", "2b.10", words + "sweeproom.go", ` && a.Of != "" && formers`, ` && formers`, "./shared/machine -run=TestNoMore"},
 	{"few-former-accounts-stay", "4", words + "sweeproom.go", ` && formers[a.Of] > mostFormers {`, ` {`, "./shared/machine -run=TestNoMore"},
+	{"both-ids-of-the-cluster-where-nobody-told", "2b.3", "shared/snapshot/snapshot.go", ` && !told && name != id {`, ` && false && !told {`, "./shared/snapshot -run=TestUnderWhich"},
 }
