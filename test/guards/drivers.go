@@ -42,4 +42,17 @@ var drivers = []Guard{
 	{"address-that-nobody-sees-is-not-free", "G5", "shared/provider/kubemark/create.go", `	taken, err := d.before(ctx, rec, map[string]string{labelAddress: rec.Address})
 	if err != nil {`, `	taken, err := d.before(ctx, rec, map[string]string{labelAddress: rec.Address})
 	if err != nil && false {`, "./shared/provider/kubemark -run=TestWhatCannot"},
+	{"host-stays-where-instances-are-not-known", "G5", "shared/provider/aws/remove.go", `	if provider.CodeOf(none) != provider.NotFound {`, `	if none == nil {`, "./shared/provider/aws -run=TestHostStays"},
+	{"unknown-beside-one-that-ended", "2b.9", "shared/provider/aws/remove.go", `unseen = unseen || len(known)`, `unseen = len(known)`, "./shared/provider/aws -run=TestRecordedInstanceBeside"},
+	{"instance-that-its-id-alone-shows", "2b.9", "shared/provider/aws/remove.go", `		found = append(found, slices.DeleteFunc(known, func(i types.Instance) bool { return !d.means(r, i) })...)
+`, ``, "./shared/provider/aws -run=TestInstanceThatIts"},
+	{"ec2-instance-of-another-cluster", "2b.9", "shared/provider/aws/instance.go", `	case tagOf(i, d.tagCluster()) != owned:`, `	case false:`, "./shared/provider/aws -run=TestWhose"},
+	{"ec2-instance-of-another-attempt", "2b.8", "shared/provider/aws/instance.go", `	case r.Attempt && attemptOf(aws.ToString(i.ClientToken)) != r.Token:`, `	case false:`, "./shared/provider/aws -run=TestWhose"},
+	{"spec-makes-no-instance-another-clusters", "2b.6", "shared/provider/aws/tag.go", ` || strings.HasPrefix(name, tagCluster) || `, ` || `, "./shared/provider/aws -run=TestSpecDoes"},
+	{"server-of-another-cluster", "2b.9", "shared/provider/openstack/find.go", `	case !o.cluster:`, `	case false:`, "./shared/provider/openstack -run=TestWhose"},
+	{"server-of-another-attempt", "2b.8", "shared/provider/openstack/find.go", `	case r.Attempt && o.token != r.Token:`, `	case false:`, "./shared/provider/openstack -run=TestWhose"},
+	{"clone-of-another-cluster", "2b.9", "shared/provider/vsphere/clones.go", `	case m.Mark.Cluster != d.account.ClusterID:
+		return false
+`, ``, "./shared/provider/vsphere -run=TestWhose"},
+	{"clone-of-another-attempt", "2b.8", "shared/provider/vsphere/clones.go", `	case r.Attempt && m.Mark.Token != r.Token:`, `	case false:`, "./shared/provider/vsphere -run=TestWhose"},
 }

@@ -155,3 +155,61 @@ func TestWhatCouldNotBeListedIsNotGone(t *testing.T) {
 		}
 	}
 }
+
+// A list by tags may show an instance later than its id does: what the id shows, and is the Machine's, is terminated, and no absence.
+func TestInstanceThatItsIDAloneShowsIsTerminated(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{}
+	region := serve(t, cloud)
+	d, w := region.wired(t, region.account())
+	r, i, err := create(t, d, "worker-a", spec(nil))
+	must(t, err)
+	half, err := progress{Instance: i.ID}.incomplete(r)
+	must(t, err)
+	r.Progress, r.Began = half.Progress, time.Now().Add(-horizon)
+	listed := false
+	w.set(func(action string, next func() (*http.Response, error)) (*http.Response, error) {
+		if action == "DescribeInstances" && !listed {
+			listed = true
+			return page(200, "text/xml", `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><reservationSet/></DescribeInstancesResponse>`)(nil)
+		}
+		return next()
+	})
+	if err := d.Delete(t.Context(), r); err != nil || len(cloud.Live()) != 0 {
+		t.Errorf("Delete of what its id alone shows = %v, %d instances live", err, len(cloud.Live()))
+	}
+}
+
+// Of two that are recorded one that EC2 does not know yet is no absence, whatever became of the other.
+func TestRecordedInstanceBesideOneThatEnded(t *testing.T) {
+	t.Parallel()
+	const unknown = "i-0123456789abcdef0"
+	region := serve(t, &ec2.Cloud{})
+	d, _ := region.wired(t, region.account())
+	r, i, err := create(t, d, "worker-a", spec(nil))
+	must(t, err)
+	deleted(t, d, r)
+	half, err := progress{Instance: i.ID}.incomplete(r)
+	must(t, err)
+	r.ID, r.ProviderID, r.Progress, r.Began = unknown, "aws:///us-east-2a/"+unknown, half.Progress, time.Now()
+	other := r
+	other.UID = uuid.NewUUID() // whose tag leads to neither
+	for whose, r := range map[string]provider.Ref{"its own": r, "another's": other} {
+		if err := d.Delete(t.Context(), r); err != nil {
+			t.Errorf("Delete beside one that ended, %s = %v", whose, err)
+		}
+	}
+}
+
+// As long as it is not known that no instance is there, the host for it is not given back, and the error is told.
+func TestHostStaysWhereInstancesAreNotKnown(t *testing.T) {
+	t.Parallel()
+	for f := range faults {
+		cloud := &ec2.Cloud{}
+		d, w, r, _ := allocated(t, cloud)
+		once(w, "DescribeInstances", 1, f)
+		if err := d.Delete(t.Context(), r); err == nil || len(cloud.Hosts()) != 1 {
+			t.Errorf("%s: Delete = %v with %d hosts", f, err, len(cloud.Hosts()))
+		}
+	}
+}
