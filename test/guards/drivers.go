@@ -55,4 +55,7 @@ var drivers = []Guard{
 		return false
 `, ``, "./shared/provider/vsphere -run=TestWhose"},
 	{"clone-of-another-attempt", "2b.8", "shared/provider/vsphere/clones.go", `	case r.Attempt && m.Mark.Token != r.Token:`, `	case false:`, "./shared/provider/vsphere -run=TestWhose"},
+	{"ports-of-others-are-not-adopted", "2b.9", "shared/provider/openstack/delete.go", `		if p.Device != s.ID || tagged(p.Tags) ||`, `		if tagged(p.Tags) ||`, "./shared/provider/openstack -run=TestPortsOfOthers"},
+	{"ports-of-another-cluster-are-not-adopted", "2b.9", "shared/provider/openstack/delete.go", `		if p.Device != s.ID || tagged(p.Tags) ||`, `		if p.Device != s.ID ||`, "./shared/provider/openstack -run=TestPortsOfOthers"},
+	{"instance-stays-until-its-ports-are-marked", "2b.8", "shared/provider/openstack/delete.go", `	if err := d.mark(ctx, c, r, s); err != nil {`, `	if err := d.mark(ctx, c, r, s); err != nil && false {`, "./shared/provider/openstack -run=TestInstanceStays"},
 }
