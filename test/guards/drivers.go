@@ -58,4 +58,5 @@ var drivers = []Guard{
 	{"ports-of-others-are-not-adopted", "2b.9", "shared/provider/openstack/delete.go", `		if p.Device != s.ID || tagged(p.Tags) ||`, `		if tagged(p.Tags) ||`, "./shared/provider/openstack -run=TestPortsOfOthers"},
 	{"ports-of-another-cluster-are-not-adopted", "2b.9", "shared/provider/openstack/delete.go", `		if p.Device != s.ID || tagged(p.Tags) ||`, `		if p.Device != s.ID ||`, "./shared/provider/openstack -run=TestPortsOfOthers"},
 	{"instance-stays-until-its-ports-are-marked", "2b.8", "shared/provider/openstack/delete.go", `	if err := d.mark(ctx, c, r, s); err != nil {`, `	if err := d.mark(ctx, c, r, s); err != nil && false {`, "./shared/provider/openstack -run=TestInstanceStays"},
+	{"port-of-an-instance-that-runs-stays", "2b.9", "shared/provider/openstack/delete.go", `	case s.deleting() && owner.cluster && owner.uid == of.uid`, `	case owner.cluster && owner.uid == of.uid`, "./shared/provider/openstack -run=TestPortOfAnInstanceThatRuns"},
 }

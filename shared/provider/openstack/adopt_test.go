@@ -94,3 +94,40 @@ func TestInstanceStaysUntilItsPortsAreMarked(t *testing.T) {
 		}
 	}
 }
+
+// A port that an instance has is not taken from it, also of the Machine's own while that runs; one that is going away, or gone, needs it no more.
+func TestPortOfAnInstanceThatRunsStays(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status, of string // of the instance; "": it is gone, or the Machine's own
+		goes       bool
+	}{
+		"its own, which runs":     {"ACTIVE", "", false},
+		"its own, which goes":     {"SOFT_DELETED", "", true},
+		"another's, which runs":   {"ACTIVE", "other", false},
+		"another's, which goes":   {"SOFT_DELETED", "other", false},
+		"one that is gone by now": {"", "", true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			l := newLife(t, f, "")
+			uid := l.ref.UID
+			f.mu.Lock()
+			device := string(uuid.NewUUID())
+			if c.of != "" {
+				uid = uuid.NewUUID()
+			}
+			if c.status != "" {
+				device = f.add("servers", map[string]any{"name": "m", "status": c.status, "tags": ownTags(uid, "t"), "metadata": map[string]any{}, "flavor": map[string]any{}})
+			}
+			id := f.add("ports", map[string]any{"name": "p", "tags": ownTags(l.ref.UID, "t"), "device_id": device, "revision_number": 1})
+			f.mu.Unlock()
+			err := l.Delete(t.Context(), provider.Ref{ID: id, Name: "p"}) // as a sweep does
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if there := f.things["ports"][id] != nil; there == c.goes || c.goes && err != nil || !c.goes && provider.CodeOf(err) != provider.Exhausted {
+				t.Errorf("%s: Delete = %v, there %v", name, err, there)
+			}
+		})
+	}
+}
