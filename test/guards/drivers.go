@@ -59,4 +59,8 @@ var drivers = []Guard{
 	{"ports-of-another-cluster-are-not-adopted", "2b.9", "shared/provider/openstack/delete.go", `		if p.Device != s.ID || tagged(p.Tags) ||`, `		if p.Device != s.ID ||`, "./shared/provider/openstack -run=TestPortsOfOthers"},
 	{"instance-stays-until-its-ports-are-marked", "2b.8", "shared/provider/openstack/delete.go", `	if err := d.mark(ctx, c, r, s); err != nil {`, `	if err := d.mark(ctx, c, r, s); err != nil && false {`, "./shared/provider/openstack -run=TestInstanceStays"},
 	{"port-of-an-instance-that-runs-stays", "2b.9", "shared/provider/openstack/delete.go", `	case s.deleting() && owner.cluster && owner.uid == of.uid`, `	case owner.cluster && owner.uid == of.uid`, "./shared/provider/openstack -run=TestPortOfAnInstanceThatRuns"},
+	{"look-that-failed-makes-no-clone", "G5", "shared/provider/vsphere/create.go", `	m, err := d.one(ctx, c, r)
+	if err != nil {`, `	m, err := d.one(ctx, c, r)
+	if err != nil && false {`, "./shared/provider/vsphere -run=TestLookThat"},
+	{"what-was-begun-is-not-nothing", "2b.8", "shared/provider/vsphere/create.go", `there = there || m != nil`, `there = m != nil`, "./shared/provider/vsphere -run=TestLookThat"},
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -120,5 +121,24 @@ func TestWhatAVCenterTells(t *testing.T) {
 		if m := read(o); provider.CodeOf(m.blind("m")) != provider.Unknown || fault != nil && m.Withheld != name(fault) {
 			t.Errorf("%T: %v, withheld by %q", fault, m.blind("m"), m.Withheld)
 		}
+	}
+}
+
+// Whose clone could not be looked for is not without one: no other is begun. And what was begun is not said to be nothing, though no clone is
+// seen: else another attempt begins beside it (R-S1).
+func TestLookThatFailedMakesNoClone(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	r, resolved := begun(t, d, v.spec(nil))
+	before := w.count("CloneVM_Task")
+	w.fails("FindAllByUuid", "HostCommunication")
+	if in, err := d.Create(t.Context(), r, resolved); err == nil || w.count("CloneVM_Task") != before {
+		t.Errorf("Create = %+v, %v, %d more clones", in, err, w.count("CloneVM_Task")-before)
+	}
+	w.fails("CloneVM_Task", "NoCompatibleHost")
+	other := provider.Ref{UID: uuid.NewUUID(), Name: "worker-b", Token: "t", Progress: []byte(`{"tagged":true}`)}
+	if in, err := d.Create(t.Context(), other, resolved); provider.CodeOf(err) != provider.Exhausted || len(in.Progress) == 0 {
+		t.Errorf("Create = %+v, %v: it says nothing of what was begun", in, err)
 	}
 }
