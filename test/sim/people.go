@@ -4,12 +4,14 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
@@ -291,6 +293,10 @@ func (p *Play) tamper(what int) {
 		p.procs, p.queue = nil, nil
 		p.pass(5 * time.Minute)
 		p.backup.all()
+		maps.DeleteFunc(p.out, func(uid types.UID, _ time.Time) bool { // nobody deletes it any more
+			m := p.owner(uid)
+			return m != nil && m.DeletionTimestamp == nil
+		})
 		p.journalRest(backup)
 		p.pods = p.backup.pods
 		p.read = len(p.API.Writes())
