@@ -15,8 +15,9 @@ const (
 	whyControlPlane = whyOther + "it is of the control plane, and no other one would come in its place"
 )
 
-// bar returns why the Node of a Machine is left alone, or "": because people want that, or want to look at what is sick (D19), because another API has the say over the Machine,
-// whose drain and instance are that one's (SPEC B7), or because of the control plane what goes has to be replaced (R-S10).
+// bar returns why the Node of a Machine is left alone, or "": because people want that, or want to look at what is sick (D19), because another
+// API has the say over the Machine, whose drain and instance are that one's (SPEC B7), or because of the control plane what goes has to be
+// replaced (R-S10).
 func (sc *scan) bar(m member) string {
 	switch {
 	case m.node.Annotations[disabledAnnotation] == "true":

@@ -62,6 +62,9 @@ func (d *decision) admit() {
 
 // reserve wants slots for what is committed and not yet acted upon. The time of a step that waited begins anew.
 func (d *decision) reserve(c *check) {
+	if len(c.next.InFlight) == 0 { // all Machines need not be looked through
+		return
+	}
 	out := d.masterOut(c.h.Namespace)
 	for i, f := range c.next.InFlight {
 		t := c.target(f.UID)

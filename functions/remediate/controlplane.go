@@ -61,11 +61,11 @@ func (d *decision) masterOut(namespace string) string {
 // a check claimed is in its flight, until people end that.
 func (d *decision) masterGoes(namespace string) string {
 	for _, m := range d.Machines {
-		t := target{m: m, n: d.network.nodeOf(m)}
-		if m.Namespace != namespace || m.DeletionTimestamp == nil || m.Annotations[machine.AnnotationRemediatedBy] != "" || !t.controlPlane() {
+		if m.Namespace != namespace || m.DeletionTimestamp == nil || m.Annotations[machine.AnnotationRemediatedBy] != "" {
 			continue
 		}
-		if !d.network.succeeded(d.Snapshot, namespace, m.DeletionTimestamp.Time) {
+		t := target{m: m, n: d.network.nodeOf(m)}
+		if t.controlPlane() && !d.network.succeeded(d.Snapshot, namespace, m.DeletionTimestamp.Time) {
 			return fmt.Sprintf(heldGoing, m.Name)
 		}
 	}
