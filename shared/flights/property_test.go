@@ -18,16 +18,16 @@ type traffic struct {
 	now      int                    // how much has happened
 	began    map[string][]int       // when runs of each key began
 	underway map[string]int         // runs of each key
-	waiters  map[string]map[int]int // who waits for each key, and since when
+	waiters  map[string]map[int]int // who waits for each key: when each call came
 	closed   int                    // when the Group was; 0: not yet
 	promises []promise
 }
 
-// promise is an answer that work will begin, and who waited for it then.
+// promise is an answer that work will begin.
 type promise struct {
-	key string
-	at  int
-	by  map[int]int
+	key    string
+	at     int
+	waited bool // somebody did, for that work
 }
 
 // tick returns the time of what happens now. The caller holds mu.
@@ -56,7 +56,7 @@ func TestProperties(t *testing.T) {
 					kept++
 				} else if w.closed == 0 || w.closed < p.at {
 					t.Errorf("seed %d: what was promised of %s at %d never began", seed, p.key, p.at)
-				} else if broken++; len(p.by) == 0 {
+				} else if broken++; !p.waited {
 					t.Errorf("seed %d: nobody can be told that what was promised of %s at %d never began", seed, p.key, p.at)
 				}
 			}
@@ -123,13 +123,11 @@ func (w *traffic) ask(g *Group[string, int], key string) {
 	if !g.Promised(key) {
 		return
 	}
-	by := map[int]int{}
-	for i, since := range w.waiters[key] {
-		if !w.beganAfter(key, since) {
-			by[i] = since
-		}
+	waited := false
+	for _, came := range w.waiters[key] {
+		waited = waited || !w.beganAfter(key, came)
 	}
-	w.promises = append(w.promises, promise{key, w.tick(), by})
+	w.promises = append(w.promises, promise{key, w.tick(), waited})
 }
 
 // call waits for a run, and judges the answer.
