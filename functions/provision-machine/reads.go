@@ -123,12 +123,13 @@ func lookupOf(s snapshot.Snapshot, m *machine.Machine) (snapshot.Lookup, bool) {
 		return snapshot.Lookup{}, false
 	}
 	fresh := intent == nil && young(s, m)
-	return snapshot.Lookup{UID: m.UID, Open: fresh, Resolve: intent == nil || intent.Over()}, true
+	return snapshot.Lookup{UID: m.UID, New: fresh, Resolve: intent == nil || intent.Over()}, true
 }
 
 // Young is how old a Machine without a record may be to be believed that nothing was made for it: its record can only be
 // missing because the API server's storage was set back to a time before it, which takes longer (2b.3). Nor is one believed that a clock
-// made which was ahead by more than that: it may be of any age.
+// made which was ahead by more than that: it may be of any age. Clocks can be set back with the storage, as where whole machines
+// are; there a repeated call finds what it made by its token, and a cloud without tokens is asked however young a Machine is.
 const Young = time.Minute
 
 // young reports that m was made less than Young ago, by a clock that was not ahead by as much.

@@ -146,6 +146,7 @@ func (i *invocation) ask(ctx context.Context, a account, sub subject, l snapshot
 func (i *invocation) answered(ctx context.Context, a account, sub subject, l snapshot.Lookup) snapshot.Cloud {
 	c := cloudOf(a)
 	m, isMachine := sub.object.(*machine.Machine)
+	l.Open = l.Open || l.New && c.Tokens
 	if isMachine && !l.Open {
 		found, err := a.driver.Find(ctx, refOf(m))
 		i.Clouds.Metrics.Called("find", err)

@@ -40,6 +40,7 @@ type Lookup struct {
 	Bulk    bool // one list per account will do; else a Find of its own
 	Alone   bool // with Bulk: a Find of its own where the list does not come
 	Open    bool // no call at all: only which account it is, with its properties
+	New     bool // no Find where Create is idempotent by token: nobody needs to know whether there is an instance
 	Resolve bool // resolve the providerSpec too
 	Type    bool // what the cloud says about the instance type
 	Fresh   bool // of the type: in answer to this, not what it said before

@@ -271,4 +271,5 @@ var ends = []Guard{
 	{"account-in-use-is-not-forgotten", "2b.10", words + "sweeproom.go", ` && a.Of != "" && formers`, ` && formers`, "./shared/machine -run=TestNoMore"},
 	{"few-former-accounts-stay", "4", words + "sweeproom.go", ` && formers[a.Of] > mostFormers {`, ` {`, "./shared/machine -run=TestNoMore"},
 	{"both-ids-of-the-cluster-where-nobody-told", "2b.3", "shared/snapshot/snapshot.go", ` && !told && name != id {`, ` && false && !told {`, "./shared/snapshot -run=TestUnderWhich"},
+	{"machine-is-not-new-where-no-token-tells", "2b.3", "shared/runner/look.go", `l.Open || l.New && c.Tokens`, `l.Open || l.New`, "./test/sim -run=TestKeptSchedules"},
 }

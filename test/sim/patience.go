@@ -23,8 +23,8 @@ const (
 	longestLoad = time.Minute + 20*time.Second + 20*time.Second + 2*time.Minute + twoScans
 	// Pods that resist eviction, a victim that nobody deletes.
 	longestRemoval = 2*time.Minute + 5*time.Minute + twoScans
-	// The timeout of checkOf(), a second look, its power-cycle.
-	longestIll = time.Minute + time.Minute + time.Minute + twoScans
+	// The timeout of checkOf(), a second look, its cool-down after a storm, its power-cycle.
+	longestIll = time.Minute + time.Minute + 30*time.Second + time.Minute + twoScans
 )
 
 // patience is how long each thing was waited for that is wrong.
@@ -53,7 +53,7 @@ func (p *Play) mends(w *patience, last string) {
 			p.violate("R-L3", "nobody ends it for %v: %s", w.spent[removal], removal)
 		}
 	}
-	if !p.othersAreWell(ill) || p.failing() {
+	if !p.othersAreWell(ill) || p.failing() || p.cutOff() {
 		return
 	}
 	for what := range ill {
@@ -96,6 +96,24 @@ func (p *Play) failing() bool {
 		}
 	}
 	return false
+}
+
+// cutOff reports whether the check takes what is ill for a broken network (R-B23): of three Nodes, and of a third of all, nothing is heard.
+func (p *Play) cutOff() bool {
+	nodes := memory.List[*corev1.Node](p.API)
+	all, lost := len(nodes), 0
+	for _, n := range nodes {
+		if machine.NodeUnreachable(n) {
+			lost++
+		}
+	}
+	for _, m := range p.machines() {
+		ref := m.Status.NodeRef
+		if ref != nil && m.DeletionTimestamp == nil && memory.Get[*corev1.Node](p.API, "", ref.Name) == nil {
+			all, lost = all+1, lost+1
+		}
+	}
+	return lost >= 3 && 100*lost >= 33*all
 }
 
 // illOf names a Machine that a check has to see to, and the Node on which it is ill; "" for one that is well.
