@@ -112,7 +112,7 @@ func (i *invocation) known(s *snapshot.Snapshot, v *visit, subjects map[types.UI
 
 // within reports whether what was said to a lookup before is an answer to l too.
 func (l led) within(was led) bool {
-	return l.by == was.by && l.other == was.other && (l.Open || !was.Open && (l.New || !was.New)) && (was.Resolve || !l.Resolve) &&
+	return l.by == was.by && l.other == was.other && (l.Open || !was.Open) && (l.Open || l.New || !was.New) && (was.Resolve || !l.Resolve) &&
 		(was.Type || !l.Type) && (was.Fresh || !l.Fresh) && (was.Stock || !l.Stock)
 }
 
