@@ -184,3 +184,18 @@ func (s Loads) Pick(p *Play, k Kind, n int) int {
 	}
 	return s.Swarm.Pick(p, k, n)
 }
+
+// Prefers is a swarm in which every other thing that people do is one of Users.
+type Prefers struct {
+	*Swarm
+
+	Users []int
+}
+
+// Pick implements [Strategy].
+func (s Prefers) Pick(p *Play, k Kind, n int) int {
+	if k == KindUser && s.rng.IntN(2) == 0 {
+		return s.Users[s.rng.IntN(len(s.Users))]
+	}
+	return s.Swarm.Pick(p, k, n)
+}
