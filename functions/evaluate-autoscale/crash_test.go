@@ -241,6 +241,52 @@ func TestTaintThatWasTakenOffIsNotTrustedAtOnce(t *testing.T) {
 	}
 }
 
+// mortal is a port whose process is killed once it has written a Node.
+type mortal struct {
+	cluster.Cluster
+	died bool
+}
+
+// Observe is of the living.
+func (m *mortal) Observe(ctx context.Context, s snapshot.Snapshot, q []snapshot.Query) (snapshot.Snapshot, error) {
+	if m.died {
+		return s, errKilled
+	}
+	return m.Cluster.Observe(ctx, s, q)
+}
+
+// Apply writes, a Node as the last thing.
+func (m *mortal) Apply(ctx context.Context, a plan.Action) error {
+	if m.died {
+		return errKilled
+	}
+	u, is := a.(plan.Update)
+	_, node := u.New.(*corev1.Node)
+	m.died = is && node
+	return m.Cluster.Apply(ctx, a)
+}
+
+// Who writes a taint anew that somebody took off, and dies before it can say so, leaves nothing behind that calls the taint old (R-B24).
+func TestTaintWrittenAnewIsNotOldWhoeverDies(t *testing.T) {
+	t.Parallel()
+	w := going(t, 0)
+	w.must(t, memory.Patch(w.Server, "", "a", func(n *corev1.Node) { n.Spec.Taints = nil }))
+	w.through(&mortal{Cluster: w.As(Function.Name)})
+	if _, err := w.scan(t.Context(), snapshot.Request{}); !errors.Is(err, errKilled) || len(w.tainted()) != 1 {
+		t.Fatal(err, w.tainted())
+	}
+	w.through(w.As(Function.Name))
+	w.now = w.now.Add(time.Second)
+	w.once(t)
+	if got := w.replicas("s")[0]; got != 8 {
+		t.Errorf("a second later: replicas %d", got)
+	}
+	w.pass(t, 20*time.Second)
+	if got := w.replicas("s")[0]; got != 7 {
+		t.Errorf("twenty seconds later: replicas %d", got)
+	}
+}
+
 // However long the API server takes to write taints, and whoever died before, a Node counts as empty only once its taint has stood for
 // five seconds: until then the scheduler may bind a Pod that it chose the Node for before (SPEC C63, R-B24).
 func TestTaintStandsBeforeItsNodeIsEmpty(t *testing.T) {

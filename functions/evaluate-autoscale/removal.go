@@ -58,11 +58,15 @@ func (sc *scan) continueRemovals() {
 	for i := range sc.state.Removals {
 		r := &sc.state.Removals[i]
 		n := sc.nodes[r.NodeUID]
-		stands := !sc.begun(*r) && !sc.taint(*r, n)
-		old := !sc.Now.Before(r.At.Add(settleTime))
-		if stands && (r.Fresh || old && sc.wrote(n)) { // only now: its write may have taken any time, or have been lost
-			r.Fresh, r.At = false, *sc.now()
+		if sc.begun(*r) {
+			continue
 		}
+		stands := !sc.taint(*r, n)
+		old := sc.Pretended && !sc.Now.Before(r.At.Add(settleTime)) // a dry run finds no taint that it once decided on
+		if stands && r.Fresh && !old {                              // only now: its write may have taken any time, or have been lost
+			r.At = *sc.now()
+		}
+		r.Fresh = !stands // also where somebody took it off: that is remembered before it is written anew, whoever dies then (R-B24)
 		if stands && !sc.doubt && !sc.Now.Before(r.At.Add(settleTime)) && sc.emptied(*r, n) && !sc.delayed(*r, n) {
 			g := sc.byID[r.Group]
 			empty[g] = append(empty[g], *r)
@@ -72,17 +76,6 @@ func (sc *scan) continueRemovals() {
 		sc.commitRemovals(g, empty[g])
 	}
 	sc.dropStaleTaints()
-}
-
-// wrote reports that this invocation has written a Node already: its taint, perhaps, which somebody had taken off. That one has stood
-// for no longer than since then. A dry run writes nothing: in it a taint that it once decided on counts as old.
-func (sc *scan) wrote(n *corev1.Node) bool {
-	for key := range sc.Outcomes {
-		if strings.HasPrefix(string(key), "update "+plan.NameOf(n)+"@") {
-			return true
-		}
-	}
-	return false
 }
 
 // begun reports that the Machine is on its way out: by our commit, or because somebody deletes it anyway, or is about to. One that its set

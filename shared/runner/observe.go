@@ -19,7 +19,7 @@ import (
 // observe builds a fresh snapshot: it asks the function what it reads until that asks nothing new. Nothing of an
 // earlier round is kept but the outcomes, and where a cloud is slow what it said ([invocation.known]).
 func (i *invocation) observe(ctx context.Context) (snapshot.Snapshot, error) {
-	s := snapshot.Snapshot{Before: i.last, Request: i.request, Invocation: i.id, Outcomes: i.outcomes, Records: i.records}
+	s := snapshot.Snapshot{Before: i.last, Request: i.request, Invocation: i.id, Outcomes: i.outcomes, Records: i.records, Pretended: i.DryRun}
 	if i.survives {
 		s.Survive, s.Poison, i.poison = i.poisoned, map[plan.Ref]bool{}, nil
 	}

@@ -47,6 +47,7 @@ type Snapshot struct {
 	Request    Request
 	Invocation string                    // random per invocation: the holder of a claim
 	Outcomes   map[plan.Key]plan.Outcome // what every action of this invocation answered so far
+	Pretended  bool                      // by a dry run: what this invocation wanted of objects looks done, the next one finds nothing of it
 	Records    *machine.Records          // what this invocation has read of records so far; nil: they are read each time
 	Served     []string                  // the namespaces that the deployment serves: Machines of others are in no list
 	Survive    func(plan.Object, any)    // is told of a panic over one object, see Apart; nil: it ends the invocation
