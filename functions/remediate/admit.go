@@ -4,6 +4,7 @@ package remediate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +30,8 @@ const (
 	heldGoing  = heldBack + "another one of the control plane is being deleted: %s"
 	heldBudget = heldBack + "as many as configmap/" + machine.ConfigMapDisrupt + " allows are disrupted"
 	heldClosed = heldBack + "%s is restricted: %s"
+	heldSet    = heldBack + "another API has the say over machineset %s, where none would come in its place"
+	heldNewer  = heldBack + "a newer version wrote the ledger of machineset %s, where none would come in its place"
 	heldFailed = heldBack + "%d in a row of set %s never worked, next not before %s"
 )
 
@@ -72,6 +75,8 @@ func (d *decision) reserve(c *check) {
 		case t == nil || !t.sick(d.Now):
 		case c.lost(f, t):
 			d.held[f.UID] = heldOwner
+		case c.resting(f, t) != "":
+			d.held[f.UID] = c.resting(f, t)
 		case c.restriction.reason != "":
 			d.held[f.UID] = fmt.Sprintf(heldClosed, c.name(), c.restriction.reason)
 		case t.controlPlane() && out != "":
@@ -126,6 +131,22 @@ func (c *check) lost(f remediation, t *target) bool {
 	return metav1.GetControllerOf(t.m) == nil && c.does(f, t) == stepReplace
 }
 
+// resting says why no other Machine would come in the place of one that f would delete, or "": scale-machineset leaves its set alone, for
+// another API (B7) or a newer version (RELIABILITY G9). Whoever is in flight has its set read.
+func (c *check) resting(f remediation, t *target) string {
+	set := c.MachineSet(c.h.Namespace, f.Set)
+	if set == nil || c.does(f, t) != stepReplace {
+		return ""
+	}
+	if machine.IsPausedSet(set) {
+		return fmt.Sprintf(heldSet, set.Name)
+	}
+	if _, err := c.Records.Ledger(set); errors.Is(err, machine.ErrNewerLedger) {
+		return fmt.Sprintf(heldNewer, set.Name)
+	}
+	return ""
+}
+
 // hindrance says why a sick Machine is not put in flight, or "".
 func (d *decision) hindrance(c *check, t *target, f remediation) string {
 	failing := c.failingSet(t)
@@ -134,6 +155,8 @@ func (d *decision) hindrance(c *check, t *target, f remediation) string {
 		return excuse
 	case c.lost(f, t):
 		return heldOwner
+	case c.resting(f, t) != "":
+		return c.resting(f, t)
 	case c.restriction.reason != "":
 		return fmt.Sprintf(heldClosed, c.name(), c.restriction.reason)
 	case d.Now.Before(failing.pause()): // of no failure that is long over

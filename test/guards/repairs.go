@@ -125,4 +125,6 @@ var repairs = []Guard{
 	{"master-in-flight-waits-for-one-that-people-delete", "2f", heal + "controlplane.go", `	return d.masterGoes(namespace)
 }`, `	return ""
 }`, "./functions/remediate -run=TestScenarios"},
+	{"sick-machine-of-a-set-of-another-api-stays", "2f", heal + "admit.go", `	if machine.IsPausedSet(set) {`, `	if false {`, "./functions/remediate -run=TestScenarios"},
+	{"sick-machine-of-a-newer-ledger-stays", "G9", heal + "admit.go", `; errors.Is(err, machine.ErrNewerLedger) {`, `; errors.Is(err, nil) && false {`, "./functions/remediate -run=TestScenarios"},
 }
