@@ -58,10 +58,10 @@ func (d *decision) masterOut(namespace string) string {
 }
 
 // masterGoes says which Machine of the control plane somebody else deleted that is still there, with none Ready in its place, or "". One that
-// a check claimed is in its flight, until people end that.
+// a check claimed is in its flight, until people end that (see [decision.claimant]).
 func (d *decision) masterGoes(namespace string) string {
 	for _, m := range d.Machines {
-		if m.Namespace != namespace || m.DeletionTimestamp == nil || m.Annotations[machine.AnnotationRemediatedBy] != "" {
+		if m.Namespace != namespace || m.DeletionTimestamp == nil || d.claimant(m) {
 			continue
 		}
 		t := target{m: m, n: d.network.nodeOf(m)}
@@ -70,6 +70,15 @@ func (d *decision) masterGoes(namespace string) string {
 		}
 	}
 	return ""
+}
+
+// claimant reports whether the check that claimed m is there still. One of its name that was made since never had m in flight, so that
+// nobody ended anything by its having nothing in flight.
+func (d *decision) claimant(m *machine.Machine) bool {
+	return slices.ContainsFunc(slices.Concat(d.checks, d.idle), func(c *check) bool {
+		at := c.tried(&target{m: m})
+		return !at.IsZero() && !at.Before(c.h.CreationTimestamp.Time)
+	})
 }
 
 // holds says why another one of the control plane waits for f.

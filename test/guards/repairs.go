@@ -127,4 +127,5 @@ var repairs = []Guard{
 }`, "./functions/remediate -run=TestScenarios"},
 	{"sick-machine-of-a-set-of-another-api-stays", "2f", heal + "admit.go", `	if machine.IsPausedSet(set) {`, `	if false {`, "./functions/remediate -run=TestScenarios"},
 	{"sick-machine-of-a-newer-ledger-stays", "G9", heal + "admit.go", `; errors.Is(err, machine.ErrNewerLedger) {`, `; errors.Is(err, nil) && false {`, "./functions/remediate -run=TestScenarios"},
+	{"check-made-anew-ended-nothing", "2f", heal + "controlplane.go", `		return !at.IsZero() && !at.Before(c.h.CreationTimestamp.Time)`, `		return !at.IsZero()`, "./functions/remediate -run=TestScenarios"},
 }
