@@ -112,7 +112,7 @@ func (d *decision) enter(c *check, t *target) {
 }
 
 // excused says why a sick Machine is nobody's to remediate (SPEC B7), or people do not want it to be, or "".
-func (c *check) excused(t *target) string {
+func (t *target) excused(now time.Time) string {
 	_, skip := t.m.Annotations[machine.AnnotationSkipRepair]
 	until := machine.PreservedUntil(t.m, t.due)
 	switch {
@@ -120,7 +120,7 @@ func (c *check) excused(t *target) string {
 		return heldPaused
 	case skip:
 		return heldSkip
-	case c.Now.Before(until):
+	case now.Before(until):
 		return heldBack + "preserved until " + machine.Stamp(until)
 	}
 	return ""
@@ -150,7 +150,7 @@ func (c *check) resting(f remediation, t *target) string {
 // hindrance says why a sick Machine is not put in flight, or "".
 func (d *decision) hindrance(c *check, t *target, f remediation) string {
 	failing := c.failingSet(t)
-	switch excuse := c.excused(t); {
+	switch excuse := t.excused(c.Now); {
 	case excuse != "":
 		return excuse
 	case c.lost(f, t):

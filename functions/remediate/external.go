@@ -111,16 +111,17 @@ func (c *check) ask(t *target, claim string) (plan.Action, error) {
 	return plan.Create{Object: r, Why: t.message}, nil
 }
 
-// withdraw deletes the check's own requests about Machines that are well again.
+// withdraw deletes the check's own requests about Machines that are well again, or that people do not want remediated.
 func (c *check) withdraw() []plan.Sequence {
 	var all []plan.Sequence
 	for _, t := range c.targets {
 		r := c.request(t.m)
-		if r == nil || t.reason != "" || t.recovering || t.m.DeletionTimestamp != nil || r.GetDeletionTimestamp() != nil {
+		sick := t.reason != "" && (t.excused(c.Now) == "" || machine.IsPaused(t.m))
+		if r == nil || sick || t.recovering || t.m.DeletionTimestamp != nil || r.GetDeletionTimestamp() != nil {
 			continue
 		}
 		if strings.HasPrefix(r.GetAnnotations()[machine.AnnotationRemediatedBy], c.name()+" ") {
-			all = append(all, plan.Sequence{Do: []plan.Action{plan.Delete{Object: r, Why: "machine/" + t.m.Name + " is healthy again"}}})
+			all = append(all, plan.Sequence{Do: []plan.Action{plan.Delete{Object: r, Why: "machine/" + t.m.Name + " is not to be remediated any more"}}})
 		}
 	}
 	return all

@@ -79,13 +79,14 @@ func (c *check) handOver(t *target, claim string) plan.Sequence {
 	}
 }
 
-// release takes claims off Machines that are well and in no check's flight any more, with a power-cycle that was asked
-// for and never carried out.
+// release takes claims off Machines that are in no check's flight any more and well, or that people do not want remediated, with a power-cycle
+// that was asked for and never carried out.
 func (d *decision) release(verdicts map[*machine.Machine]verdict, touched map[*machine.Machine]bool) []plan.Sequence {
 	var all []plan.Sequence
 	for _, m := range d.Machines {
 		_, is := m.Annotations[machine.AnnotationRemediatedBy]
-		if !is || verdicts[m].reason != "" || touched[m] || m.DeletionTimestamp != nil || machine.IsPaused(m) || !d.free(m, "") {
+		t := target{m: m, verdict: verdicts[m]}
+		if !is || t.reason != "" && t.excused(d.Now) == "" || touched[m] || m.DeletionTimestamp != nil || machine.IsPaused(m) || !d.free(m, "") {
 			continue
 		}
 		next := m.DeepCopy()

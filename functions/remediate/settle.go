@@ -70,7 +70,7 @@ func (c *check) late(f remediation) bool { return !c.Now.Before(f.At.Add(release
 
 // wanted reports whether f is under way, and people do not want anything else.
 func (c *check) wanted(f remediation, t *target) bool {
-	return c.underWay(f, t) && (t == nil || !t.sick(c.Now) || c.excused(t) == "")
+	return c.underWay(f, t) && (t == nil || !t.sick(c.Now) || t.excused(c.Now) == "")
 }
 
 // replacing returns the set that is waited for once the Machine is gone: one that was nobody's may have been adopted since it was put in

@@ -64,7 +64,7 @@ var repairs = []Guard{
 	{"one-master-in-flight", "2f", heal + "admit.go", `	case t.controlPlane() && len(d.masters()) > 0:
 		return d.masters()[0].holds()
 `, "", ""},
-	{"late-wish-ends-no-flight", "2f", heal + "settle.go", `(t == nil || !t.sick(c.Now) || c.excused(t) == "")`, `(t == nil || c.excused(t) == "")`, "./functions/remediate -run=TestScenarios"},
+	{"late-wish-ends-no-flight", "2f", heal + "settle.go", `(t == nil || !t.sick(c.Now) || t.excused(c.Now) == "")`, `(t == nil || t.excused(c.Now) == "")`, "./functions/remediate -run=TestScenarios"},
 	{"hopeless-are-not-waited-for", "2f", heal + "settle.go", `(t.sick(c.Now) || t.reason == reasonInvalid)`, `t.sick(c.Now)`, "./functions/remediate -run=TestScenarios"},
 	{"set-without-a-number", "2f", heal + "settle.go", `(set.Spec.Replicas == nil || c`, `(c`, "./functions/remediate -run=TestScenarios"},
 	{"sightings-have-room", "2f", heal + "settle.go", ` || len(seen) >= maxSightings`, ``, "./functions/remediate -run=TestSightings"},
@@ -73,7 +73,7 @@ var repairs = []Guard{
 	{"template-of-the-checks-namespace", "4", heal + "external.go", `ref.Namespace != "" && ref.Namespace != h.Namespace`, `ref.Namespace == "none"`, "./functions/remediate -run=TestTemplates"},
 	{"slots-of-others-stand", "G8", heal + "decision.go", `	return slot.By == name && m.D`, `	return m.D`, "./functions/remediate -run=TestSlots"},
 	{"condition-without-a-time", "G7", heal + "health.go", `unknown := since.IsZero() || machine`, `unknown := machine`, "./functions/remediate -run=TestScenarios"},
-	{"sick-keep-their-claim", "2f", heal + "repair.go", `!is || verdicts[m].reason != "" || `, `!is || `, "./functions/remediate -run=TestScenarios"},
+	{"sick-keep-their-claim", "2f", heal + "repair.go", `!is || t.reason != "" && t.excused(d.Now) == "" || `, `!is || t.m == nil || `, "./functions/remediate -run=TestScenarios"},
 	{"request-while-it-recovers", "2f", heal + "external.go", ` || t.recovering || `, ` || `, "./functions/remediate -run=TestScenarios"},
 	{"moment-is-no-storm", "2f", heal + "settle.go", `c.sum.waiting-c.sum.young > c.sum.most`, `c.sum.waiting > c.sum.most`, "./functions/remediate -run=TestScenarios"},
 	{"paused-check-binds-what-it-has-in-flight", "2f", heal + "decision.go", `c.name() == by && c.standsBehind(m.UID)`, `c.name() == by`, "./functions/remediate -run=TestScenarios"},
@@ -128,4 +128,6 @@ var repairs = []Guard{
 	{"sick-machine-of-a-set-of-another-api-stays", "2f", heal + "admit.go", `	if machine.IsPausedSet(set) {`, `	if false {`, "./functions/remediate -run=TestScenarios"},
 	{"sick-machine-of-a-newer-ledger-stays", "G9", heal + "admit.go", `; errors.Is(err, machine.ErrNewerLedger) {`, `; errors.Is(err, nil) && false {`, "./functions/remediate -run=TestScenarios"},
 	{"check-made-anew-ended-nothing", "2f", heal + "controlplane.go", `		return !at.IsZero() && !at.Before(c.h.CreationTimestamp.Time)`, `		return !at.IsZero()`, "./functions/remediate -run=TestScenarios"},
+	{"preserved-is-not-power-cycled", "2f", heal + "repair.go", `t.reason != "" && t.excused(d.Now) == "" ||`, `t.reason != "" ||`, "./functions/remediate -run=TestScenarios"},
+	{"preserved-is-not-remediated-by-others", "2f", heal + "external.go", `(t.excused(c.Now) == "" || machine`, `(true || machine`, "./functions/remediate -run=TestScenarios"},
 }
