@@ -101,6 +101,7 @@ func (w *world) set(t testing.TB, name string, replicas, most int32, annotations
 	ma.Namespace, ma.Name = machine.Namespace, name
 	s := &machine.MachineSet{}
 	s.Namespace, s.Name, s.UID, s.Annotations = machine.Namespace, name, types.UID("set-"+name), annotations
+	s.CreationTimestamp = metav1.NewTime(epoch.AddDate(-9, 0, 0)) // whatever a test remembers of it was later
 	s.Spec.Replicas = new(replicas)
 	s.Spec.Template.Spec.Labels = labels
 	w.must(t, w.Put(ma, s))

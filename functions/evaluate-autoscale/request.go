@@ -130,6 +130,17 @@ func (sc *scan) backedOff(g *group) bool {
 	return until != nil && sc.Now.Before(until.Time)
 }
 
+// forgetFormer drops what became of another set, which had the name of the group's before that was made: its Nodes did not come, and this
+// one would be backed off for them, and lowered by Machines that are about to be made.
+func (sc *scan) forgetFormer(g *group) {
+	made, n := &g.set.CreationTimestamp, sc.state.Groups[g.id]
+	if n.Request != nil && n.Request.At.Before(made) || n.LastFailure.Before(made) {
+		sc.change(g, func(n *autoscaling.NodeGroup) {
+			*n = autoscaling.NodeGroup{Resize: n.Resize, Useless: n.Useless} // these say what they are of
+		})
+	}
+}
+
 // forget drops failures that are long past; but where a newer version wrote the ledger none as long as Machines are there that brought no
 // Node: nobody takes them back, and each time one more would be asked for.
 func (sc *scan) forget(g *group) {

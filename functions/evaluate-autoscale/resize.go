@@ -56,6 +56,7 @@ func (sc *scan) settle() {
 		}
 	}
 	for _, g := range sc.groups {
+		sc.forgetFormer(g)
 		sc.grantRetry(g)
 		sc.markLeaving(g)
 		sc.count(g)

@@ -193,4 +193,5 @@ var scalings = []Guard{
 	{"preserved-machine-is-not-given-up", "2d", autoscale + "lost.go", ` || preserved || `, ` || preserved && false || `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"machine-of-another-api-is-not-given-up", "2d", autoscale + "lost.go", ` || machine.IsPaused(m.machine) || `, ` || `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"nobody-is-emptied-for-another-api", "2e", drain + "evict.go", `	if handedOver(s, r) {`, `	if false {`, "./functions/drain-node -run=TestScenarios"},
+	{"set-made-anew-is-another-one", "2d", autoscale + "request.go", `n.Request.At.Before(made) || n.LastFailure.Before(made) {`, `made.IsZero() && n.LastFailure.Before(made) {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
