@@ -53,6 +53,7 @@ func (d *decision) admit() {
 			return false
 		})
 	}
+	d.remember()
 	for _, c := range d.checks {
 		d.reserve(c)
 	}

@@ -72,6 +72,21 @@ func (d *decision) masterGoes(namespace string) string {
 	return ""
 }
 
+// remember wants a slot of the budget for who goes of the control plane without a check's doing: once it is gone nothing else tells that its
+// successor is not Ready yet. Like any slot it counts for half an hour, as people may have made the successor first, or want none.
+func (d *decision) remember() {
+	for _, m := range d.Machines {
+		if m.DeletionTimestamp == nil || d.budget.err != nil || d.claimed[m.UID] != nil || d.claimant(m) {
+			continue
+		}
+		looked := slices.ContainsFunc(d.checks, func(c *check) bool { return c.target(m.UID) != nil })
+		t := &target{m: m, n: d.network.nodeOf(m)}
+		if looked && t.controlPlane() && !d.network.succeeded(d.Snapshot, m.Namespace, m.DeletionTimestamp.Time) {
+			d.budget.take(t)
+		}
+	}
+}
+
 // claimant reports whether the check that claimed m is there still. One of its name that was made since never had m in flight, so that
 // nobody ended anything by its having nothing in flight.
 func (d *decision) claimant(m *machine.Machine) bool {

@@ -130,4 +130,9 @@ var repairs = []Guard{
 	{"check-made-anew-ended-nothing", "2f", heal + "controlplane.go", `		return !at.IsZero() && !at.Before(c.h.CreationTimestamp.Time)`, `		return !at.IsZero()`, "./functions/remediate -run=TestScenarios"},
 	{"preserved-is-not-power-cycled", "2f", heal + "repair.go", `t.reason != "" && t.excused(d.Now) == "" ||`, `t.reason != "" ||`, "./functions/remediate -run=TestScenarios"},
 	{"preserved-is-not-remediated-by-others", "2f", heal + "external.go", `(t.excused(c.Now) == "" || machine`, `(true || machine`, "./functions/remediate -run=TestScenarios"},
+	{"who-people-delete-of-the-control-plane-is-remembered", "2f", heal + "admit.go", `	d.remember()
+`, ``, "./functions/remediate -run=TestScenarios"},
+	{"who-has-a-successor-is-not-remembered", "2f", heal + "controlplane.go", `t.controlPlane() && !d.network.succeeded(d.Snapshot, m.Namespace, m.DeletionTimestamp.Time) {
+			d.budget`, `t.controlPlane() {
+			d.budget`, "./functions/remediate -run=TestScenarios"},
 }
