@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -62,7 +64,7 @@ func (c *check) proceed(f remediation) (next remediation, flies bool, notes []pl
 		why := f.Machine + ": not over after " + releaseAfter.String() + ": others may go on" + c.missing(f)
 		return f, false, []plan.Note{plan.Warning(c.object(c.h), "RemediationReleased", why)}
 	}
-	return f, false, []plan.Note{plan.Warning(t.m, "RemediationReleased", "not over after "+releaseAfter.String()+": others may go on"+drainBlock(t.m))}
+	return f, false, []plan.Note{plan.Warning(t.m, "RemediationReleased", "not over after "+releaseAfter.String()+": others may go on"+block(t.m))}
 }
 
 // late reports whether f holds up others longer than a remediation may.
@@ -153,10 +155,12 @@ func (c *check) missing(f remediation) string {
 	return fmt.Sprintf("; of machineset %s %d of %d are ready", set.Name, c.readyOf(set), *set.Spec.Replicas)
 }
 
-// drainBlock is what keeps a Machine from going.
-func drainBlock(m *machine.Machine) string {
-	if d := machine.FindCondition(m.Status.Conditions, machine.ConditionDrained); d != nil && d.Message != "" && m.DeletionTimestamp != nil {
-		return "; " + d.Message
+// block is what keeps a Machine from going: Pods, or hooks before the drain or after it.
+func block(m *machine.Machine) string {
+	for _, t := range []machinev1beta1.ConditionType{machine.ConditionDrainable, machine.ConditionDrained, machine.ConditionTerminable} {
+		if c := machine.FindCondition(m.Status.Conditions, t); c != nil && c.Status == corev1.ConditionFalse && c.Message != "" && m.DeletionTimestamp != nil {
+			return "; " + c.Message
+		}
 	}
 	return ""
 }
