@@ -68,6 +68,8 @@ func ownerOf(s snapshot.Snapshot, set *machine.MachineSet) *autoscaling.MachineA
 func own(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequence {
 	owner := ownerOf(s, set)
 	switch {
+	case machine.IsPausedSet(set): // that API would take back what is written here, scan by scan (SPEC B7)
+		return plan.Sequence{}
 	case set.DeletionTimestamp != nil, owner == nil && set.Annotations[machine.AnnotationAutoscaler] == "":
 		return plan.Sequence{}
 	case owner != nil && len(owner.Validate()) > 0: // it owns the set already: its last good bounds stay
@@ -147,10 +149,11 @@ func keep(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler) plan.Sequence 
 	return tellStatus(s, ma)
 }
 
-// owns reports whether a set carries the name of a MachineAutoscaler: the set of this name, or any if it is empty.
+// owns reports whether a set carries the name of a MachineAutoscaler: the set of this name, or any if it is empty. One that another API has
+// the say over keeps nobody: it loses the name once it is ours again.
 func owns(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler, set string) bool {
 	return slices.ContainsFunc(s.MachineSets, func(m *machine.MachineSet) bool {
-		return m.Annotations[machine.AnnotationAutoscaler] == keyOf(ma) && m.DeletionTimestamp == nil && (set == "" || set == m.Name)
+		return m.Annotations[machine.AnnotationAutoscaler] == keyOf(ma) && m.DeletionTimestamp == nil && !machine.IsPausedSet(m) && (set == "" || set == m.Name)
 	})
 }
 
@@ -189,6 +192,9 @@ func problem(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler) (reason, me
 	set := s.MachineSet(machine.Namespace, ref.Name)
 	if set == nil {
 		return "FailedGetTarget", fmt.Sprintf("machineset %s/%s not found", machine.Namespace, ref.Name)
+	}
+	if machine.IsPausedSet(set) {
+		return "FailedUpdateTarget", fmt.Sprintf("another API has the say over machineset %s/%s: it is not resized", set.Namespace, set.Name)
 	}
 	if owner := ownerOf(s, set); owner != nil && owner != ma {
 		return "FailedSetOwner", fmt.Sprintf("machineset %s/%s is already owned by machineautoscaler %s", set.Namespace, set.Name, keyOf(owner))

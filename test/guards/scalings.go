@@ -194,4 +194,6 @@ var scalings = []Guard{
 	{"machine-of-another-api-is-not-given-up", "2d", autoscale + "lost.go", ` || machine.IsPaused(m.machine) || `, ` || `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"nobody-is-emptied-for-another-api", "2e", drain + "evict.go", `	if handedOver(s, r) {`, `	if false {`, "./functions/drain-node -run=TestScenarios"},
 	{"set-made-anew-is-another-one", "2d", autoscale + "request.go", `n.Request.At.Before(made) || n.LastFailure.Before(made) {`, `made.IsZero() && n.LastFailure.Before(made) {`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"set-of-another-api-gets-no-bounds", "2d", autoscale + "machineautoscaler.go", `	case machine.IsPausedSet(set):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"set-of-another-api-holds-nobody", "2d", autoscale + "machineautoscaler.go", ` && !machine.IsPausedSet(m) && `, ` && `, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
