@@ -63,4 +63,22 @@ var drivers = []Guard{
 	if err != nil {`, `	m, err := d.one(ctx, c, r)
 	if err != nil && false {`, "./shared/provider/vsphere -run=TestLookThat"},
 	{"what-was-begun-is-not-nothing", "2b.8", "shared/provider/vsphere/create.go", `there = there || m != nil`, `there = m != nil`, "./shared/provider/vsphere -run=TestLookThat"},
+	{"hosts-of-others-stay", "2b.9", "shared/provider/aws/host.go", `		which = has("host-id", r.ID)`, `		_ = has("host-id", r.ID)`, "./shared/provider/aws -run=TestWhichHostsAre"},
+	{"hosts-of-other-machines-stay", "2b.9", "shared/provider/aws/host.go", `		which, look = has("tag:"+tagUID, string(r.UID)), d.allocated`, `		look = d.allocated`, "./shared/provider/aws -run=TestWhichHostsAre"},
+	{"host-of-another-attempt-stays", "2b.8", "shared/provider/aws/host.go", `	if r.Attempt {
+		found =`, `	if false {
+		found =`, "./shared/provider/aws -run=TestWhichHostsAre"},
+	{"right-that-was-taken-away-is-no-absence-of-a-host", "G5", "shared/provider/aws/host.go", `	case r.UID != "" && p.Host == "":`, `	case r.UID != "":`, "./shared/provider/aws -run=TestHostIsNotForgotten"},
+	{"host-that-could-not-be-looked-at-is-not-gone", "G5", "shared/provider/aws/host.go", `	ids, err := d.held(ctx, r, found, p)
+	if err != nil {`, `	ids, err := d.held(ctx, r, found, p)
+	if err != nil && false {`, "./shared/provider/aws -run=TestHostWithoutAnAnswer"},
+	{"host-that-carries-an-instance-is-no-leftover", "2b.9", "shared/provider/aws/host.go", `		if len(h.Instances) > 0 {
+			continue
+		}
+`, ``, "./shared/provider/aws -run=TestHostsThatAreNoLeftovers"},
+	{"instance-that-one-page-told-is-there", "G5", "shared/provider/aws/list.go", `append(all, untold...), nil`, `all, nil`, "./shared/provider/aws -run=TestInstanceThatOnePageTold"},
+	{"instance-without-its-names-is-no-other", "G5", "shared/provider/aws/instance.go", `		in, err := d.instance(ctx, i)
+		if err != nil {`, `		in, err := d.instance(ctx, i)
+		if err != nil && false {`, "./shared/provider/aws -run=TestInstanceWhoseNames"},
+	{"what-is-not-told-is-no-address", "G5", "shared/provider/aws/instance.go", `address != "" && !slices`, `!slices`, "./shared/provider/aws -run=TestAddressesAreOf"},
 }
