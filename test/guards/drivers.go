@@ -81,4 +81,8 @@ var drivers = []Guard{
 		if err != nil {`, `		in, err := d.instance(ctx, i)
 		if err != nil && false {`, "./shared/provider/aws -run=TestInstanceWhoseNames"},
 	{"what-is-not-told-is-no-address", "G5", "shared/provider/aws/instance.go", `address != "" && !slices`, `!slices`, "./shared/provider/aws -run=TestAddressesAreOf"},
+	{"groups-that-select-nothing-are-not-the-clouds-own", "4", "shared/provider/aws/resolve.go", `		if len(req.Groups) == before {`, `		if len(req.Groups) < before {`, "./shared/provider/aws -run=TestWhatASpecSelects"},
+	{"no-instance-without-its-user-data", "2b.4", "shared/provider/aws/resolve.go", `	if !ok {
+		return nil, "", provider.Errorf(provider.Exhausted, "user data`, `	if !ok && false {
+		return nil, "", provider.Errorf(provider.Exhausted, "user data`, "./shared/provider/aws -run=TestNoInstanceWithout"},
 }
