@@ -85,4 +85,19 @@ var drivers = []Guard{
 	{"no-instance-without-its-user-data", "2b.4", "shared/provider/aws/resolve.go", `	if !ok {
 		return nil, "", provider.Errorf(provider.Exhausted, "user data`, `	if !ok && false {
 		return nil, "", provider.Errorf(provider.Exhausted, "user data`, "./shared/provider/aws -run=TestNoInstanceWithout"},
+	{"ports-by-their-instances-id-that-failed", "G5", "shared/provider/openstack/delete.go", `tag(tagServer, r.ID)); err != nil {`, `tag(tagServer, r.ID)); err != nil && false {`, "./shared/provider/openstack -run=TestLookByID"},
+	{"port-by-its-id-that-failed-is-no-absence", "G5", "shared/provider/openstack/delete.go", `	case err != nil:
+		return nil, nil, err
+	case d.tags.ownerOfPort(p).cluster:`, `	case err != nil:
+	case d.tags.ownerOfPort(p).cluster:`, "./shared/provider/openstack -run=TestLookByID"},
+	{"volume-by-its-id-that-failed-is-no-absence", "G5", "shared/provider/openstack/delete.go", `	case err != nil:
+		return nil, nil, err
+	case d.tags.ownerOf(v.`, `	case err != nil:
+	case d.tags.ownerOf(v.`, "./shared/provider/openstack -run=TestLookByID"},
+	{"instance-without-an-answer-keeps-its-volume", "G5", "shared/provider/openstack/detach.go", `		if provider.CodeOf(err) != provider.NotFound {
+			return err
+		}
+`, ``, "./shared/provider/openstack -run=TestLookByID"},
+	{"volume-of-an-instance-that-nobody-told-stays", "2b.9", "shared/provider/openstack/detach.go", `!isID(a.Instance) || `, ``, "./shared/provider/openstack -run=TestFromWhich"},
+	{"reset-is-not-reset-again", "2f", "shared/provider/openstack/delete.go", ` || s.Status == "HARD_REBOOT"`, ``, "./shared/provider/openstack -run=TestWhichInstances"},
 }
