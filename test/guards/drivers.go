@@ -100,4 +100,23 @@ var drivers = []Guard{
 `, ``, "./shared/provider/openstack -run=TestLookByID"},
 	{"volume-of-an-instance-that-nobody-told-stays", "2b.9", "shared/provider/openstack/detach.go", `!isID(a.Instance) || `, ``, "./shared/provider/openstack -run=TestFromWhich"},
 	{"reset-is-not-reset-again", "2f", "shared/provider/openstack/delete.go", ` || s.Status == "HARD_REBOOT"`, ``, "./shared/provider/openstack -run=TestWhichInstances"},
+	{"members-of-a-vm-group-stay", "G3", "shared/provider/vsphere/group.go", `append(slices.Clone(have), clone)`, `[]reference{clone}`, "./shared/provider/vsphere -run=TestWhoJoins"},
+	{"vm-group-that-is-named", "G3", "shared/provider/vsphere/group.go", `vms.Name == group {`, `vms.Name != "" {`, "./shared/provider/vsphere -run=TestWhoJoins"},
+	{"vm-group-that-could-not-be-read-is-not-written", "G5", "shared/provider/vsphere/group.go", `	if err != nil || slices.Contains(have, clone) {`, `	if err == nil && slices.Contains(have, clone) {`, "./shared/provider/vsphere -run=TestWhoJoins"},
+	{"disks-that-are-not-known-are-not-noted", "G5", "shared/provider/vsphere/create.go", `	disks, err := attached(ctx, c, m.Ref)
+	if err != nil {`, `	disks, err := attached(ctx, c, m.Ref)
+	if err != nil && false {`, "./shared/provider/vsphere -run=TestDisksAreNoted"},
+	{"place-that-is-not-known-is-not-noted", "G5", "shared/provider/vsphere/create.go", `	home, err := folderOf(ctx, c, m.Ref)
+	if err != nil {`, `	home, err := folderOf(ctx, c, m.Ref)
+	if err != nil && false {`, "./shared/provider/vsphere -run=TestDisksAreNoted"},
+	{"clone-is-changed-as-it-was-read", "G3", "shared/provider/vsphere/create.go", `	spec.ChangeVersion = m.Version
+`, ``, "./shared/provider/vsphere -run=TestDisksAreNoted"},
+	{"what-has-started-is-not-prepared-again", "G4", "shared/provider/vsphere/create.go", `	case m.Launched != nil || m.Power`, `	case m.Power`, "./shared/provider/vsphere -run=TestWhatIsPrepared"},
+	{"taken-name-without-a-look-is-no-refusal", "G5", "shared/provider/vsphere/create.go", `	if err != nil || len(found) > 0 {
+		return err
+	}
+	ref, err :=`, `	if err == nil && len(found) > 0 {
+		return err
+	}
+	ref, err :=`, "./shared/provider/vsphere -run=TestTakenName"},
 }

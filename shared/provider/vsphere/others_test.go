@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vsphere
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/providerspec"
+)
+
+// The list of a VM group is written as a whole: whoever joins one leaves its other members in it, and those of other groups alone. Who could not
+// read it writes nothing.
+func TestWhoJoinsAGroupLeavesTheOthersInIt(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	ctx, c := t.Context(), v.client(t)
+	f := find.NewFinder(c)
+	cluster, err := f.ClusterComputeResource(ctx, "/DC0/host/DC0_C0")
+	must(t, err)
+	others, err := f.VirtualMachineList(ctx, "/DC0/vm/DC0_*")
+	must(t, err)
+	first, second, clone := others[0].Reference(), others[1].Reference(), others[2].Reference()
+	for name, member := range map[string]reference{"zone-b": second, "zone-a": first} {
+		spec := types.ClusterGroupSpec{ArrayUpdateSpec: types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationEdit}}
+		if name == "zone-b" {
+			spec.Operation = types.ArrayUpdateOperationAdd
+		}
+		spec.Info = &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: name}, Vm: []reference{member}}
+		done(t)(cluster.Reconfigure(ctx, &types.ClusterConfigSpecEx{GroupSpec: []types.ClusterGroupSpec{spec}}, true))
+	}
+	for range 2 { // who is a member has joined
+		task, err := join(ctx, c, cluster.Reference(), "zone-b", clone)
+		must(t, err)
+		if task != nil {
+			must(t, object.NewTask(c, *task).Wait(ctx))
+		}
+	}
+	for group, want := range map[string][]reference{"zone-a": {first}, "zone-b": {second, clone}} {
+		if have, err := members(ctx, c, cluster.Reference(), group); err != nil || !slices.Equal(have, want) {
+			t.Errorf("%s has %v, %v; want %v", group, have, err, want)
+		}
+	}
+	d, w := v.wired(t, v.account())
+	mine, err := d.session.connect(ctx)
+	must(t, err)
+	w.fails("RetrievePropertiesEx", "HostCommunication")
+	if task, err := join(ctx, mine, cluster.Reference(), "zone-a", clone); err == nil || task != nil || w.count("ReconfigureComputeResource_Task") != 0 {
+		t.Errorf("join of a group that could not be read = %v, %v", task, err)
+	}
+}
+
+// spy tells what is sent.
+type spy struct {
+	next http.RoundTripper
+	sent func(body string)
+}
+
+func (s spy) RoundTrip(r *http.Request) (*http.Response, error) {
+	b, _ := io.ReadAll(r.Body) // a request of this process
+	r.Body = &replay{bytes.NewReader(b)}
+	s.sent(string(b))
+	return s.next.RoundTrip(r)
+}
+
+// An instance's own disks are noted once they are known: by a note of none, or of some, the others would outlive it. And a change is one of what
+// was read: somebody may have attached a disk since, which is not the instance's own.
+func TestDisksAreNotedOnceTheyAreKnown(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	r, _ := begun(t, d, v.spec(nil))
+	c, err := d.session.connect(t.Context())
+	must(t, err)
+	m, err := d.one(t.Context(), c, r)
+	must(t, err)
+	for _, method := range []string{"RetrievePropertiesEx", "RetrieveProperties"} {
+		for n := 1; n <= 2; n++ { // the disks, and where they lie
+			before := w.count(method)
+			once(w, method, n, "a proxy's page")
+			if task, err := note(t.Context(), c, *m); w.count(method) > before && (err == nil || w.count("ReconfigVM_Task") != 0) {
+				t.Errorf("note without an answer to %d. %s = %v, %v", n, method, task, err)
+			}
+		}
+	}
+	w.set(nil)
+	sent := ""
+	w.next = spy{w.next, func(body string) { sent += body }}
+	m.Version = "2026-11-27T00:00:00Z"
+	_, err = note(t.Context(), c, *m)
+	if must(t, err); !strings.Contains(sent, "<changeVersion>"+m.Version+"</changeVersion>") {
+		t.Errorf("sent was %s", sent)
+	}
+}
+
+// What has started is not prepared again, nor is what has been done done twice: an instance that people switched off would come up with other
+// settings.
+func TestWhatIsPreparedIsNotPreparedAgain(t *testing.T) {
+	t.Parallel()
+	tagged := request{Spec: providerspec.VSphere{TagIDs: []string{"t"}}}
+	for name, c := range map[string]struct {
+		req  request
+		have clone
+		p    progress
+	}{
+		"one that was launched and is off": {tagged, clone{Launched: &launched{}}, progress{}},
+		"one that runs":                    {tagged, clone{Power: types.VirtualMachinePowerStatePoweredOn}, progress{}},
+		"configured":                       {request{}, clone{Configured: byUserData}, progress{}},
+		"tagged":                           {tagged, clone{Configured: byUserData}, progress{Tagged: true}},
+		"customized":                       {request{}, clone{Configured: byCustomization}, progress{Customized: true}},
+		"being customized":                 {request{}, clone{Configured: byCustomization, Customizing: "c"}, progress{}},
+	} {
+		p := c.p
+		began, err := (&driver{}).prepare(t.Context(), nil, provider.Ref{Name: "m"}, c.req, c.have, &p) // there is no vCenter to ask
+		if began || err != nil || p != c.p {
+			t.Errorf("%s: %v, %v, %+v", name, began, err, p)
+		}
+	}
+}
+
+// A name that is taken while nobody can look at whose is no refusal: the clone may be the Machine's own, and another attempt would begin beside it
+// (R-S1).
+func TestTakenNameThatCannotBeLookedAtIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	r, _ := begun(t, d, v.spec(nil))
+	other := provider.Ref{UID: uuid.NewUUID(), Name: r.Name}
+	c, err := d.session.connect(t.Context())
+	must(t, err)
+	req := request{Folder: *v.machines(t)[r.Name].Parent}
+	if err := d.taken(t.Context(), c, r, req); err != nil {
+		t.Errorf("taken by its own = %v", err)
+	}
+	if err := d.taken(t.Context(), c, other, req); provider.CodeOf(err) != provider.Exhausted {
+		t.Errorf("taken by another's = %v", err)
+	}
+	for _, method := range []string{"FindAllByUuid", "FindChild"} {
+		w.fails(method, "HostCommunication")
+		if err := d.taken(t.Context(), c, other, req); err == nil || strings.Contains(err.Error(), "rename or remove it") {
+			t.Errorf("taken without an answer to %s = %v", method, err)
+		}
+	}
+}
