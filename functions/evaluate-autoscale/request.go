@@ -131,9 +131,13 @@ func (sc *scan) backedOff(g *group) bool {
 }
 
 // forgetFormer drops what became of another set, which had the name of the group's before that was made: its Nodes did not come, and this
-// one would be backed off for them, and lowered by Machines that are about to be made.
+// one would be backed off for them, and lowered by Machines that are about to be made. A clock that was ahead when the set was made tells
+// nothing of that: all would be forgotten until its time has come.
 func (sc *scan) forgetFormer(g *group) {
 	made, n := &g.set.CreationTimestamp, sc.state.Groups[g.id]
+	if made.After(sc.Now) {
+		return
+	}
 	if n.Request != nil && n.Request.At.Before(made) || n.LastFailure.Before(made) {
 		sc.change(g, func(n *autoscaling.NodeGroup) {
 			*n = autoscaling.NodeGroup{Resize: n.Resize, Useless: n.Useless} // these say what they are of

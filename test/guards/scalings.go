@@ -196,4 +196,8 @@ var scalings = []Guard{
 	{"set-made-anew-is-another-one", "2d", autoscale + "request.go", `n.Request.At.Before(made) || n.LastFailure.Before(made) {`, `made.IsZero() && n.LastFailure.Before(made) {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"set-of-another-api-gets-no-bounds", "2d", autoscale + "machineautoscaler.go", `	case machine.IsPausedSet(set):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"set-of-another-api-holds-nobody", "2d", autoscale + "machineautoscaler.go", ` && !machine.IsPausedSet(m) && `, ` && `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"set-of-a-clock-that-was-ahead-is-no-other", "G7", autoscale + "request.go", `	if made.After(sc.Now) {
+		return
+	}
+`, "", "./functions/evaluate-autoscale -run=TestScenarios"},
 }
