@@ -14,10 +14,11 @@ import (
 )
 
 // wantsStock reports whether a set's replicas follow its cloud's stock (E37). Only a scan looks, because no event tells
-// of a host that joins or leaves, and because it knows every Machine.
+// of a host that joins or leaves, and because it knows every Machine. A set that people paused is resized by nobody (C16).
 func wantsStock(s snapshot.Snapshot, set *machine.MachineSet) bool {
 	_, follows := set.Annotations[machine.AnnotationFollowHosts]
-	return follows && s.Request.Scan() && set.DeletionTimestamp == nil && !machine.IsPausedSet(set)
+	_, paused := set.Annotations[machine.AnnotationPausedMHC]
+	return follows && !paused && s.Request.Scan() && set.DeletionTimestamp == nil && !machine.IsPausedSet(set)
 }
 
 // followStock makes a set as large as its stock: a Machine for each that has a host, and for each host that is free. A

@@ -200,4 +200,5 @@ func (v *Verifier) accept(`, `	return true
 }
 
 func (v *Verifier) accept(`, "./shared/events -run=TestWithoutAKey"},
+	{"paused-set-follows-no-hosts", "2d", provision + "stock.go", `	return follows && !paused && `, `	return follows && (paused || !paused) && `, "./functions/provision-machine -run=TestScenarios"},
 }
