@@ -29,6 +29,7 @@ const (
 	heldMaster = heldBack + "another one of the control plane is in flight: %s of %s"
 	heldGoing  = heldBack + "another one of the control plane is being deleted: %s"
 	heldBudget = heldBack + "as many as configmap/" + machine.ConfigMapDisrupt + " allows are disrupted"
+	heldSlot   = heldBack + "another one of the control plane has the slot of configmap/" + machine.ConfigMapDisrupt + ": %s"
 	heldClosed = heldBack + "%s is restricted: %s"
 	heldSet    = heldBack + "another API has the say over machineset %s, where none would come in its place"
 	heldNewer  = heldBack + "a newer version wrote the ledger of machineset %s, where none would come in its place"
@@ -83,7 +84,7 @@ func (d *decision) reserve(c *check) {
 		case t.controlPlane() && out != "":
 			d.held[f.UID] = out
 		case !d.budget.take(t):
-			d.held[f.UID] = heldBudget
+			d.held[f.UID] = d.budget.full(t)
 		case c.waited(f, t):
 			c.next.InFlight[i].At = metav1.NewTime(d.Now.Truncate(time.Second))
 		}
@@ -169,7 +170,7 @@ func (d *decision) hindrance(c *check, t *target, f remediation) string {
 	case t.controlPlane() && d.masterGoes(t.m.Namespace) != "":
 		return d.masterGoes(t.m.Namespace)
 	case !d.budget.foresee(t):
-		return heldBudget
+		return d.budget.full(t)
 	}
 	return ""
 }

@@ -3,6 +3,7 @@
 package remediate
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -52,6 +53,16 @@ func (b *budget) take(t *target) bool {
 func (b *budget) foresee(t *target) (ok bool) {
 	b.foreseen, ok = b.foreseen.Take(slotOf(t), b.limits, b.now, b.over)
 	return ok
+}
+
+// full says why there is no slot for t's Machine: of the control plane there is one, whatever the limits are.
+func (b *budget) full(t *target) string {
+	for _, s := range b.foreseen.Slots {
+		if s.ControlPlane && t.controlPlane() && s.UID != t.m.UID && b.foreseen.Holds(s.By, s.UID, b.now) && !b.over(s) {
+			return fmt.Sprintf(heldSlot, s.Machine)
+		}
+	}
+	return heldBudget
 }
 
 func slotOf(t *target) machine.Slot {
