@@ -153,7 +153,7 @@ func keep(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler) plan.Sequence 
 // the say over keeps nobody: it loses the name once it is ours again.
 func owns(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler, set string) bool {
 	return slices.ContainsFunc(s.MachineSets, func(m *machine.MachineSet) bool {
-		return m.Annotations[machine.AnnotationAutoscaler] == keyOf(ma) && m.DeletionTimestamp == nil && !machine.IsPausedSet(m) && (set == "" || set == m.Name)
+		return m.Annotations[machine.AnnotationAutoscaler] == keyOf(ma) && !machine.IsPausedSet(m) && m.DeletionTimestamp == nil && (set == "" || set == m.Name)
 	})
 }
 
