@@ -113,8 +113,17 @@ func forgetful(f function.Function) function.Function {
 	})
 }
 
-// believesRecords takes a Machine without a record for a new one, however old it is.
+// believesRecords takes a Machine without a record for a new one, however old it is, for which no cloud has made anything.
 func believesRecords(f function.Function) function.Function {
+	asks := f.Reads
+	f.Reads = func(s snapshot.Snapshot) snapshot.Scope {
+		sc := asks(s)
+		for i := range sc.Lookups {
+			l := &sc.Lookups[i]
+			l.Open, l.New = l.Open || l.New, false
+		}
+		return sc
+	}
 	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
 		return machines(s, func(m *machine.Machine) {
 			if m.DeletionTimestamp == nil && m.Annotations[machine.AnnotationIntent] == "" {

@@ -134,7 +134,7 @@ var controls = []control{
 	{"^R-S7: .* is held by a hook", sim.Machines, nil, both(of(link, holds), of(provision, deletesHeld)), nil, story, nil},
 	{"^R-S7: .* a volume is attached", sim.Scaling, nil, of(drain, ignoresVolumes), nil, story, nil},
 	{"^R-S7: .* a volume is attached", sim.Scaling, nil, of(drain, ignoresVolumes), volumes, deletes, nil},
-	{"^R-S12: .* makes .* did not say", sim.Machines, untokened, of(provision, createsBlindly), nil, story, together{lost, blind}},
+	{"^R-S12: .* makes .* did not say", sim.Machines, untokened, of(provision, createsBlindly, believesRecords), nil, story, together{lost, blind}},
 	{"^R-S12: .* deletes .* did not say", sim.Machines, nil, of(provision, deletesUndrained), nil, story, unlists},
 	// of the end
 	{"^R-L1: .*the set is gone", sim.Machines, nil, of(scale, deletesSets), nil, story, nil},
@@ -152,7 +152,7 @@ var controls = []control{
 	{"^R-S1: .*is left, .* of that Machine", sim.Machines, untokened, both(of(provision, forgetful, keepsTwins), of(sweep, idle)), nil, story, lost},
 	{"^R-S2: .*leftover", sim.Machines, withPorts, both(of(provision, careless), of(sweep, idle)), nil, deletes, nil},
 	{"^R-S2: .*instance .* is left$", sim.Machines, nil, both(of(provision, careless), of(sweep, idle)), nil, story, nil},
-	{"^R-S2: .*instance .* is left$", sim.Machines, nil, of(sweep, idle), nil, restored, nil},
+	{"^R-S2: .*leftover", sim.Machines, nil, of(sweep, idle), nil, restored, nil},
 	{"^R-S2: .*node .* is left$", sim.Machines, nil, both(of(provision, ignoresNodes), of(sweep, idle)), nil, story, nil},
 	{"^R-S2: .* is nobody's for", sim.Machines, nil, both(of(provision, careless), of(sweep, rarely)), nil, deletes, nil},
 	{"^R-S2: .* is nobody's for", sim.Machines, nil, of(sweep, rarely), nil, restored, nil},
