@@ -59,22 +59,26 @@ func (p *Play) slotAt(uid types.UID) (at time.Time) {
 	return at
 }
 
-// slotsTaken reports that the autoscaler has to wait for slots that another function took. Whether that needs them still it alone knows: to
-// others each counts for half an hour, or until its Machine is gone (RELIABILITY 2f).
-func (p *Play) slotsTaken() bool {
+// slotsTaken reports that a function has to wait for slots that others took, or that were taken within the hour. Whether another one needs
+// its slots still it alone knows: to others each counts for half an hour, or until its Machine is gone (RELIABILITY 2f).
+func (p *Play) slotsTaken(by string) bool {
 	cm := p.slots()
 	d, err := machine.ParseDisruptions(cm)
 	l, bad := machine.ParseDisruptionLimits(cm, len(p.machines()))
 	if err != nil || bad != nil {
 		return false
 	}
-	taken := 0
+	taken, lately := 0, 0
 	for _, s := range d.Slots {
-		if s.By != "evaluate-autoscale" && d.Holds(s.By, s.UID, p.clock) && p.owner(s.UID) != nil {
+		own, there := s.By == by, p.owner(s.UID) != nil
+		if !own && there && d.Holds(s.By, s.UID, p.clock) {
 			taken++
 		}
+		if !(own && there) && p.clock.Before(s.At.Add(time.Hour)) {
+			lately++
+		}
 	}
-	return taken >= l.AtOnce
+	return taken >= l.AtOnce || lately >= l.PerHour
 }
 
 // disruption is what automation does to a Machine.

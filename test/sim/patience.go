@@ -43,7 +43,7 @@ func (p *Play) mends(w *patience, last string) {
 	}
 	load, ill, removal := p.wrongLoad(p.set()), p.ill(), p.onRecord()
 	maps.DeleteFunc(w.spent, func(what string, _ time.Duration) bool { return what != load && what != removal && !ill[what] })
-	if load != "" && load == last && !p.atWork() && !p.backedOff() && !p.slotsTaken() {
+	if load != "" && load == last && !p.atWork() && !p.backedOff() && !p.slotsTaken("evaluate-autoscale") {
 		if w.spent[load] += passed; w.spent[load] > longestLoad {
 			p.violate("R-L3", "nobody scales for %v: %s", w.spent[load], load)
 		}
@@ -53,7 +53,7 @@ func (p *Play) mends(w *patience, last string) {
 			p.violate("R-L3", "nobody ends it for %v: %s", w.spent[removal], removal)
 		}
 	}
-	if !p.othersAreWell(ill) || p.failing() || p.cutOff() {
+	if !p.othersAreWell(ill) || p.failing() || p.cutOff() || p.slotsTaken("remediate") {
 		return
 	}
 	for what := range ill {
