@@ -52,6 +52,10 @@ func Run(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("connect simulated kubelets: %w", err)
 	}
+	return run(ctx, direct)
+}
+
+func run(ctx context.Context, direct kubernetes.Interface) error {
 	stages, err := loadStages()
 	if err != nil {
 		return err
