@@ -65,8 +65,13 @@ func (b *budget) full(t *target) string {
 	return heldBudget
 }
 
+// slotOf is a slot for t's Machine. Of one that goes it is as old as its deletion: who was made since is its successor (see [decision.over]).
 func slotOf(t *target) machine.Slot {
-	return machine.Slot{Namespace: t.m.Namespace, Machine: t.m.Name, UID: t.m.UID, By: name, ControlPlane: t.controlPlane()}
+	slot := machine.Slot{Namespace: t.m.Namespace, Machine: t.m.Name, UID: t.m.UID, By: name, ControlPlane: t.controlPlane()}
+	if t.m.DeletionTimestamp != nil {
+		slot.At = *t.m.DeletionTimestamp
+	}
+	return slot
 }
 
 // commit stores the slots that are wanted.

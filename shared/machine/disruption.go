@@ -105,12 +105,14 @@ func (d Disruptions) Holds(by string, uid types.UID, now time.Time) bool {
 	return slices.ContainsFunc(d.Slots, func(s Slot) bool { return s.UID == uid && s.By == by && s.current(now) })
 }
 
-// Take returns d with the slot want added, taken now, and without what is older than an hour. It reports false, and
+// Take returns d with the slot want added, taken now, or when it says, if such a slot counts still, and without what is older than an hour. It reports false, and
 // returns d, if the limits do not allow that. Who knows that the Machine of a slot is gone, or is not disrupted after
 // all, says so by over: then it counts for its hour only. A Machine whose slot is over keeps it, if there is room for it
 // once more: it may have gone to another meanwhile. However many functions have a slot for a Machine, it counts once.
 func (d Disruptions) Take(want Slot, l DisruptionLimits, now time.Time, over func(Slot) bool) (Disruptions, bool) {
-	want.At = metav1.NewTime(now.Truncate(time.Second))
+	if want.At.IsZero() || TooFar(want.At.Time, now, 0) || !want.current(now) {
+		want.At = metav1.NewTime(now.Truncate(time.Second))
+	}
 	next := Disruptions{Schema: disruptionSchema}
 	atOnce, lately, again := map[types.UID]bool{}, map[types.UID]bool{}, false // of other Machines
 	for _, s := range d.Slots {

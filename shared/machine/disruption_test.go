@@ -277,3 +277,22 @@ func TestSlotThatWasGivenBack(t *testing.T) {
 		}
 	}
 }
+
+// A slot is as old as what it says: the deletion of a Machine that somebody else deleted. One that would not count any more, and one of a
+// clock that was ahead, is taken now.
+func TestSlotIsAsOldAsItSays(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	for _, tt := range []struct{ says, want time.Time }{
+		{time.Time{}, now},
+		{now.Add(-time.Minute), now.Add(-time.Minute)},
+		{now.Add(-29 * time.Minute), now.Add(-29 * time.Minute)},
+		{now.Add(-30 * time.Minute), now},
+		{now.Add(time.Hour), now},
+	} {
+		d, ok := Disruptions{}.Take(Slot{UID: "a", By: "b", At: metav1.NewTime(tt.says)}, DisruptionLimits{1, 1}, now, func(Slot) bool { return false })
+		if !ok || len(d.Slots) != 1 || !d.Slots[0].At.Time.Equal(tt.want) {
+			t.Errorf("at %v: %v, %v, want %v", tt.says, d.Slots, ok, tt.want)
+		}
+	}
+}

@@ -135,4 +135,8 @@ var repairs = []Guard{
 	{"who-has-a-successor-is-not-remembered", "2f", heal + "controlplane.go", `t.controlPlane() && !d.network.succeeded(d.Snapshot, m.Namespace, m.DeletionTimestamp.Time) {
 			d.budget`, `t.controlPlane() {
 			d.budget`, "./functions/remediate -run=TestScenarios"},
+	{"slot-of-who-goes-is-as-old-as-its-deletion", "2f", heal + "budget.go", `		slot.At = *t.m.DeletionTimestamp
+`, ``, "./functions/remediate -run=TestScenarios"},
+	{"slot-that-counts-no-more-is-taken-now", "2f", "shared/machine/disruption.go", ` || !want.current(now) {`, ` {`, "./shared/machine -run=TestSlotIsAsOldAsItSays"},
+	{"slot-of-a-clock-ahead-is-taken-now", "G7", "shared/machine/disruption.go", `want.At.IsZero() || TooFar(want.At.Time, now, 0) ||`, `want.At.IsZero() ||`, "./shared/machine -run=TestSlotIsAsOldAsItSays"},
 }
