@@ -140,8 +140,11 @@ func (p *Play) wrongLoads(set *machine.MachineSet) string {
 	all, room := 0, p.mostNodes()-p.masters()-p.strays()
 	grown := true // both sets are
 	for i, s := range []*machine.MachineSet{set, p.second()} {
-		n, used := int(*s.Spec.Replicas), p.used(s)
-		if all += n; n < [...]int{mostReplicas, mostBeside}[i] {
+		n, used, most := int(*s.Spec.Replicas), p.used(s), [...]int{mostReplicas, mostBeside}[i]
+		if p.Rivals {
+			most = mostOf(s)
+		}
+		if all += n; n < most {
 			grown = false
 		}
 		if n > max(1, used) {
