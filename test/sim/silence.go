@@ -23,9 +23,9 @@ const oneHourIn = 8
 const oncesIn = 2
 
 // hour holds R-S14: what ran out may be written once more, as the sweep's sightings, a set's backoff and why a Node stays, but nothing
-// again and again.
+// again and again. Where a function waits for the budget something may happen yet.
 func (p *Play) hour() {
-	if p.calls%oneHourIn > 0 {
+	if p.calls%oneHourIn > 0 || p.slotsTaken("evaluate-autoscale") || p.slotsTaken("remediate") {
 		return
 	}
 	written := map[string]int{} // by object: in how many rounds
