@@ -67,6 +67,9 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 			p.Then(plan.UpdateStatus{Old: m, New: next, Why: "it is not being deleted: what it says of a drain is of another time"})
 		})
 	}
+	for _, m := range reopened(s) {
+		s.Apart(m, func() { p.Add(drain{Snapshot: s, m: m, n: s.NodeOf(m)}.anew()...) })
+	}
 	for _, n := range s.Nodes {
 		s.Apart(n, func() {
 			if r, ok := removalOf(s, n); ok && !draining[n] {
@@ -117,6 +120,12 @@ func (d drain) empty(claimed *bool) []plan.Sequence {
 		return d.cordon()
 	}
 	return d.evict(claimed)
+}
+
+// anew takes back that the Node is drained: whatever holds the instance, it is not to go with the Pods that came since.
+func (d drain) anew() []plan.Sequence {
+	why := "node " + d.n.Name + " was drained and takes pods again: it is drained anew"
+	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining", why), requeued(d.m, why))
 }
 
 // awaitLink waits until it is known whose the Node is that registered anew under the name of the linked one.

@@ -172,6 +172,30 @@ func undeleted(s snapshot.Snapshot) []*machine.Machine {
 	return someOf(s, all, maxDrains)
 }
 
+// reopened returns the Machines whose Node was drained and takes Pods again, while a hook, or a cloud that does not remove the instance, still
+// holds them: somebody uncordoned it. Only the scan looks, which knows whether the Node is another Machine's by now.
+func reopened(s snapshot.Snapshot) []*machine.Machine {
+	var all []*machine.Machine
+	for _, m := range s.Machines {
+		if !emptied(s, m) {
+			continue
+		}
+		n := s.Node(m.Status.NodeRef.Name)
+		if machine.IsNodeOf(m, n) && n.DeletionTimestamp == nil && !n.Spec.Unschedulable && !machine.ClaimedByAnother(m, n, s.Machines) {
+			all = append(all, m)
+		}
+	}
+	return someOf(s, all, maxDrains)
+}
+
+// emptied reports whether m, which the scan asks about, is on its way out, and its Node was drained.
+func emptied(s snapshot.Snapshot, m *machine.Machine) bool {
+	if !s.Request.Scan() || m.DeletionTimestamp == nil || !machine.HasFinalizer(m) || machine.IsPaused(m) || m.Status.NodeRef == nil || !machine.Drained(m) {
+		return false
+	}
+	return machine.FindCondition(m.Status.Conditions, machine.ConditionDrained).Reason == machine.ReasonDrained
+}
+
 // wakes reports whether m is asked about.
 func wakes(s snapshot.Snapshot, m *machine.Machine) bool {
 	return s.Request.Scan() || s.Request.Is("Machine") && m.Name == s.Request.Name && m.Namespace == s.Request.Namespace
@@ -202,7 +226,7 @@ func held(m *machine.Machine) bool {
 	return excluded || len(m.Spec.LifecycleHooks.PreDrain) > 0
 }
 
-// nodes asks for the Nodes of the Machines to drain and of the current scale-downs. A Machine without a nodeRef, or whose linked
+// nodes asks for the Nodes of the Machines to drain, or drained, and of the current scale-downs. A Machine without a nodeRef, or whose linked
 // Node is gone, may have a Node that nobody linked yet (R-B31), unless it is another Machine's.
 func nodes(s snapshot.Snapshot) []snapshot.Query {
 	var ask []snapshot.Query
@@ -219,6 +243,11 @@ func nodes(s snapshot.Snapshot) []snapshot.Query {
 	if s.Request.Scan() {
 		for _, r := range stateOf(s).Removals {
 			ask = append(ask, snapshot.One("Node", "", r.Node))
+		}
+	}
+	for _, m := range s.Machines {
+		if emptied(s, m) {
+			ask = append(ask, snapshot.One("Node", "", m.Status.NodeRef.Name))
 		}
 	}
 	if len(ask) > fewNodes {

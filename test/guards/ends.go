@@ -272,4 +272,7 @@ var ends = []Guard{
 	{"few-former-accounts-stay", "4", words + "sweeproom.go", ` && formers[a.Of] > mostFormers {`, ` {`, "./shared/machine -run=TestNoMore"},
 	{"both-ids-of-the-cluster-where-nobody-told", "2b.3", "shared/snapshot/snapshot.go", ` && !told && name != id {`, ` && false && !told {`, "./shared/snapshot -run=TestUnderWhich"},
 	{"machine-is-not-new-where-no-token-tells", "2b.3", "shared/runner/look.go", `l.Open || l.New && c.Tokens`, `l.Open || l.New`, "./test/sim -run=TestKeptSchedules"},
+	{"node-that-was-opened-is-drained-anew", "2e", drain + "handler.go", `range reopened(s) {`, `range reopened(s)[:0] {`, "./functions/drain-node -run=TestScenarios"},
+	{"node-that-was-opened-for-the-next-stays", "2e", drain + "reads.go", `!n.Spec.Unschedulable && !machine.ClaimedByAnother(m, n, s.Machines) {`, `!n.Spec.Unschedulable {`, "./functions/drain-node -run=TestScenarios"},
+	{"drained-node-that-is-closed-is-let-be", "G11", drain + "reads.go", `n.DeletionTimestamp == nil && !n.Spec.Unschedulable && `, `n.DeletionTimestamp == nil && `, "./functions/drain-node -run=TestScenarios"},
 }
