@@ -12,6 +12,7 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -166,9 +167,27 @@ func (w sweep) blindness() plan.Sequence {
 	return plan.Sequence{Notes: notes}
 }
 
-// accounts returns what to remember: every account in use, or that may be, and each other one until it was empty twice, a Horizon
-// apart, while no Node is left whose instance may have been there. One whose credentials led elsewhere before is kept: they
-// may lead back.
+// alone returns how much of what was made for a Machine this account shows, and no other: where Machines have another Secret by now, or
+// those of other namespaces have one, with credentials for the same of the cloud's accounts, that one shows it as well. Of a namespace that
+// is not served nobody knows what its Machines use.
+func (w sweep) alone(key string) int {
+	mine, shown := w.Accounts[key], map[[2]string]bool{}
+	for other := range w.inUse {
+		if theirs := w.Accounts[other]; other != key && w.Serves(w.known[key].Namespace) && toldAlike(theirs.Owner, mine.Owner) {
+			for _, in := range theirs.Instances {
+				shown[[2]string{in.ID, in.ProviderID}] = true
+			}
+		}
+	}
+	return made(slices.DeleteFunc(slices.Clone(mine.Instances), func(in provider.Instance) bool { return shown[[2]string{in.ID, in.ProviderID}] }))
+}
+
+// toldAlike reports whether the cloud calls two accounts the same. Nobody knows of one that it does not tell.
+func toldAlike(a, b string) bool { return a != "" && b != "" && machine.SameOwner(a, b) }
+
+// accounts returns what to remember: every account in use, or that may be, and each other one until it was twice, a Horizon
+// apart, empty but for what one in use shows as well, while no Node is left whose instance may have been there. One whose credentials led
+// elsewhere before is kept: they may lead back.
 func (w sweep) accounts() map[string]machine.SweptAccount {
 	all := maps.Clone(w.known)
 	needed := map[string]bool{}
@@ -178,7 +197,7 @@ func (w sweep) accounts() map[string]machine.SweptAccount {
 	for key, a := range all {
 		seen, asked := w.Accounts[key]
 		switch {
-		case w.busy(key) && !needed[key] || asked && made(seen.Instances)+len(w.ghosts) > 0:
+		case w.busy(key) && !needed[key] || asked && w.alone(key)+len(w.ghosts) > 0:
 			a.EmptySince = nil
 		case !asked || seen.Err != nil || untold(a, seen):
 		case a.EmptySince == nil:

@@ -202,22 +202,37 @@ func (w sweep) believed(key string, created time.Time, horizon time.Duration) bo
 // held returns what must not be removed, because there are too many finds for accidents: more than three and more
 // than a tenth of all instances, not counting what a person has confirmed. A lost or restored set of Machines, or a
 // cloned cluster, looks like that; what former attempts of Machines left, which are there, does not.
-func (w sweep) held() (held map[string]bool, why string) {
-	var keys []string
+func (w sweep) held() (all map[string]bool, why string) {
+	things, seen, held := map[string]thing{}, map[thing]bool{}, map[thing]bool{}
 	for _, f := range w.finds {
 		if !f.foreign && !f.former {
-			keys = append(keys, f.key())
+			things[f.key()] = w.thing(f.account, f.in)
 		}
 	}
-	listed := 0
-	for _, a := range w.Accounts {
-		listed += made(slices.DeleteFunc(slices.Clone(a.Instances), func(in provider.Instance) bool { return anothers(w.Snapshot, in) }))
+	for account, a := range w.Accounts {
+		for _, in := range slices.DeleteFunc(slices.Clone(a.Instances), func(in provider.Instance) bool { return anothers(w.Snapshot, in) }) {
+			if in.UID != "" {
+				seen[w.thing(account, in)] = true
+			}
+		}
 	}
-	held, latest := w.unconfirmed(keys)
+	all, latest := w.unconfirmed(slices.Collect(maps.Keys(things)))
+	for key := range all {
+		held[things[key]] = true
+	}
+	listed := len(seen)
 	if len(held) <= max(3, listed/10) {
 		return nil, ""
 	}
-	return held, fmt.Sprintf("%d of %d instances have no owner: nothing is removed %s", len(held), listed, untilConfirmed(latest))
+	return all, fmt.Sprintf("%d of %d instances have no owner: nothing is removed %s", len(held), listed, untilConfirmed(latest))
+}
+
+// thing is an instance, or what is left of one, in one of the cloud's accounts, however many Secrets lead there; in the account of a key where
+// the cloud does not tell.
+type thing struct{ owner, id string }
+
+func (w sweep) thing(account string, in provider.Instance) thing {
+	return thing{cmp.Or(w.Accounts[account].Owner, account), cmp.Or(in.ID, in.ProviderID)}
 }
 
 // unconfirmed returns which of what is called keys no person has confirmed, and when the last of it was first seen.
@@ -251,14 +266,27 @@ func (w sweep) readyNode(f find) string {
 	if f.in.ProviderID == "" {
 		return ""
 	}
-	owner := w.known[f.account].Namespace + "/" + f.in.Name // thousands are compared with thousands
-	for _, n := range w.Nodes {
-		former := n.Annotations[machine.AnnotationMachine] == owner && !w.owners.listed[machine.InstanceOf(n.Spec.ProviderID)]
-		if (machine.RunsOn(f.in.ProviderID, f.in.Addresses, n) || former) && machine.NodeReady(n) {
-			return n.Name
+	for _, owner := range w.ownersOf(f) { // thousands are compared with thousands
+		for _, n := range w.Nodes {
+			former := n.Annotations[machine.AnnotationMachine] == owner && !w.owners.listed[machine.InstanceOf(n.Spec.ProviderID)]
+			if (machine.RunsOn(f.in.ProviderID, f.in.Addresses, n) || former) && machine.NodeReady(n) {
+				return n.Name
+			}
 		}
 	}
 	return ""
+}
+
+// ownersOf returns which Machines f may have been made for, as namespace/name: where several namespaces have credentials for one of the
+// cloud's accounts, each shows what is in it.
+func (w sweep) ownersOf(f find) []string {
+	all := []string{w.known[f.account].Namespace + "/" + f.in.Name}
+	for _, key := range slices.Sorted(maps.Keys(w.known)) {
+		if a := w.known[key]; toldAlike(w.Accounts[f.account].Owner, a.Owner) && !slices.Contains(all, a.Namespace+"/"+f.in.Name) {
+			all = append(all, a.Namespace+"/"+f.in.Name)
+		}
+	}
+	return all
 }
 
 // made returns how many of an account's instances were made for a Machine, with what is left of such: the installer's, for

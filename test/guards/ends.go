@@ -275,4 +275,11 @@ var ends = []Guard{
 	{"node-that-was-opened-is-drained-anew", "2e", drain + "handler.go", `range reopened(s) {`, `range reopened(s)[:0] {`, "./functions/drain-node -run=TestScenarios"},
 	{"node-that-was-opened-for-the-next-stays", "2e", drain + "reads.go", `!n.Spec.Unschedulable && !machine.ClaimedByAnother(m, n, s.Machines) {`, `!n.Spec.Unschedulable {`, "./functions/drain-node -run=TestScenarios"},
 	{"drained-node-that-is-closed-is-let-be", "G11", drain + "reads.go", `n.DeletionTimestamp == nil && !n.Spec.Unschedulable && `, `n.DeletionTimestamp == nil && `, "./functions/drain-node -run=TestScenarios"},
+	{"account-that-another-shows-is-empty", "2b.10", sweep + "accounts.go", `w.alone(key)+len(w.ghosts) > 0:`, `made(seen.Instances)+len(w.ghosts) > 0:`, "./functions/sweep-instances -run=TestScenarios"},
+	{"account-of-a-namespace-not-served-is-not-empty", "2b.10", sweep + "accounts.go", `other != key && w.Serves(w.known[key].Namespace) && `, `other != key && `, "./functions/sweep-instances -run=TestScenarios"},
+	{"account-of-another-owner-shows-nothing", "2b.10", sweep + "accounts.go", `a != "" && b != "" && machine.SameOwner(a, b) }`, `a != "" && b != "" }`, "./functions/sweep-instances -run=TestScenarios"},
+	{"account-that-nobody-tells-of-shows-nothing", "2b.10", sweep + "accounts.go", `{ return a != "" && b != "" && machine`, `{ return machine`, "./functions/sweep-instances -run=TestScenarios"},
+	{"instance-that-two-accounts-show-is-one", "2b.10", sweep + "find.go", `thing{cmp.Or(w.Accounts[account].Owner, account), `, `thing{account, `, "./functions/sweep-instances -run=TestScenarios"},
+	{"instances-of-two-projects-are-two", "2b.10", sweep + "find.go", `thing{cmp.Or(w.Accounts[account].Owner, account), `, `thing{"", `, "./functions/sweep-instances -run=TestScenarios"},
+	{"node-of-another-namespace-keeps-its-instance", "2b.10", sweep + "find.go", `range w.ownersOf(f) {`, `range w.ownersOf(f)[:1] {`, "./functions/sweep-instances -run=TestScenarios"},
 }
