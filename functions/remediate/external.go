@@ -5,6 +5,7 @@ package remediate
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -66,10 +67,15 @@ func (c *check) request(m *machine.Machine) *unstructured.Unstructured {
 		return nil
 	}
 	r := c.ForeignObject(c.external.request, m.Namespace, m.Name)
-	if r == nil || !slices.ContainsFunc(r.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == m.UID }) {
+	if r == nil || !about(r, m) {
 		return nil
 	}
 	return r
+}
+
+// about reports whether a request is about m.
+func about(r *unstructured.Unstructured, m *machine.Machine) bool {
+	return slices.ContainsFunc(r.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == m.UID })
 }
 
 // form returns what a request is made from. Its error says what is wrong with the template.
@@ -111,20 +117,59 @@ func (c *check) ask(t *target, claim string) (plan.Action, error) {
 	return plan.Create{Object: r, Why: t.message}, nil
 }
 
-// withdraw deletes the check's own requests about Machines that are well again, or that people do not want remediated.
-func (c *check) withdraw() []plan.Sequence {
+// withdraw deletes the requests of the named check that no check wants any more: about Machines that are well again, that people do not want
+// remediated, or that none of these checks looks at.
+func (d *decision) withdraw(by string) []plan.Sequence {
 	var all []plan.Sequence
-	for _, t := range c.targets {
-		r := c.request(t.m)
-		sick := t.reason != "" && (t.excused(c.Now) == "" || machine.IsPaused(t.m))
-		if r == nil || sick || t.recovering || t.m.DeletionTimestamp != nil || r.GetDeletionTimestamp() != nil {
+	for _, r := range d.Foreign {
+		m := d.Machine(r.GetNamespace(), r.GetName())
+		if m == nil || !about(r, m) || r.GetDeletionTimestamp() != nil || d.wants(r, m, by) {
 			continue
 		}
-		if strings.HasPrefix(r.GetAnnotations()[machine.AnnotationRemediatedBy], c.name()+" ") {
-			all = append(all, plan.Sequence{Do: []plan.Action{plan.Delete{Object: r, Why: "machine/" + t.m.Name + " is not to be remediated any more"}}})
+		if strings.HasPrefix(r.GetAnnotations()[machine.AnnotationRemediatedBy], by+" ") {
+			all = append(all, plan.Sequence{Do: []plan.Action{plan.Delete{Object: r, Why: "machine/" + m.Name + " is not to be remediated any more"}}})
 		}
 	}
 	return all
+}
+
+// wants reports whether the named check wants its request r about m to stay, or, where that check is gone, another one that would ask the same.
+func (d *decision) wants(r *unstructured.Unstructured, m *machine.Machine, by string) bool {
+	gone := d.named(by) == nil
+	return slices.ContainsFunc(d.checks, func(c *check) bool {
+		t := c.target(m.UID)
+		if t == nil || c.name() != by && !gone || c.request(m) != r {
+			return false
+		}
+		sick := t.reason != "" && (t.excused(c.Now) == "" || machine.IsPaused(m))
+		return sick || t.recovering || m.DeletionTimestamp != nil
+	})
+}
+
+// bereft returns the checks that made requests and are not there any more.
+func (d *decision) bereft() []string {
+	gone := map[string]bool{}
+	for _, r := range d.Foreign {
+		if by := claimantOf(r); by != "" && d.named(by) == nil {
+			gone[by] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(gone))
+}
+
+// named returns the check that claims speak of by this name, or nil.
+func (d *decision) named(name string) *check {
+	all := slices.Concat(d.checks, d.idle)
+	if i := slices.IndexFunc(all, func(c *check) bool { return c.name() == name }); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+// claimantOf returns the check that made a request; "" of one that a person made.
+func claimantOf(r *unstructured.Unstructured) string {
+	by, _, _ := strings.Cut(r.GetAnnotations()[machine.AnnotationRemediatedBy], " ")
+	return by
 }
 
 // available returns the two conditions of a check that has a template (B58). Whether a request could be made is known

@@ -69,8 +69,11 @@ func (d *decision) act(touched map[*machine.Machine]bool) []plan.Sequence {
 			continue
 		}
 		all = append(all, d.repair(c, touched)...)
-		all = append(all, c.withdraw()...)
+		all = append(all, d.withdraw(c.name())...)
 		all = append(all, c.report())
+	}
+	for _, gone := range d.bereft() {
+		all = append(all, d.withdraw(gone)...)
 	}
 	return all
 }

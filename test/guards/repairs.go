@@ -139,4 +139,8 @@ var repairs = []Guard{
 `, ``, "./functions/remediate -run=TestScenarios"},
 	{"slot-that-counts-no-more-is-taken-now", "2f", "shared/machine/disruption.go", ` || !want.current(now) {`, ` {`, "./shared/machine -run=TestSlotIsAsOldAsItSays"},
 	{"slot-of-a-clock-ahead-is-taken-now", "G7", "shared/machine/disruption.go", `want.At.IsZero() || TooFar(want.At.Time, now, 0) ||`, `want.At.IsZero() ||`, "./shared/machine -run=TestSlotIsAsOldAsItSays"},
+	{"requests-of-a-check-that-is-gone-are-withdrawn", "2f", heal + "handler.go", `	for _, gone := range d.bereft() {`, `	for _, gone := range d.bereft()[:0] {`, "./functions/remediate -run=TestScenarios"},
+	{"request-of-a-paused-check-stays", "2f", heal + "external.go", `by != "" && d.named(by) == nil {`, `by != "" {`, "./functions/remediate -run=TestScenarios"},
+	{"request-of-a-person-stays", "2f", heal + "external.go", `by != "" && d.named(by) == nil {`, `d.named(by) == nil {`, "./functions/remediate -run=TestScenarios"},
+	{"request-of-a-check-that-is-gone-stands-in", "2f", heal + "external.go", `gone := d.named(by) == nil`, `gone := d.named(by) == nil && false`, "./functions/remediate -run=TestScenarios"},
 }
