@@ -228,13 +228,15 @@ func (e eviction) progress() string {
 	return fmt.Sprintf("waits for pod %s/%s, which should have ended at %s", p.Namespace, p.Name, machine.Stamp(p.DeletionTimestamp.Time))
 }
 
-// empty evicts for a scale-down. evaluate-autoscale sees the result, and takes everything back if it takes too long.
+// empty evicts for a scale-down. evaluate-autoscale sees the result, and takes everything back if it takes too long. Who was bound since it
+// saw the taint stays: the scheduler chose before it did, and nobody has looked yet at whether that Pod may be moved (R-B24).
 func empty(s snapshot.Snapshot, n *corev1.Node, r autoscaling.Removal) []plan.Sequence {
 	if handedOver(s, r) {
 		return nil
 	}
 	e := evictionOf(s, n, &r.MaxGrace, r.At.Time)
 	e.most = maxEmptied
+	e.untried = slices.DeleteFunc(e.untried, func(a plan.Evict) bool { return scheduling.BoundSince(a.Pod, r.At.Time, s.Now) })
 	if of, words := e.obstacle(); of != "" && len(e.now()) == 0 {
 		return []plan.Sequence{{Notes: []plan.Note{requeued(n, of+words)}}}
 	}

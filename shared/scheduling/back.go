@@ -19,3 +19,15 @@ func CameThoughCordoned(p *corev1.Pod, since, now time.Time) bool {
 	made := p.CreationTimestamp.Time
 	return !since.IsZero() && made.After(since) && !machine.TooFar(made, now, 0) && Tolerated(p.Spec.Tolerations, unschedulable)
 }
+
+// BoundSince reports whether a Pod was bound to its Node at a time or since, as far as it says when; one that was made since was. Of what a
+// clock which was ahead says nobody knows: it was not (RELIABILITY G7).
+func BoundSince(p *corev1.Pod, since, now time.Time) bool {
+	bound := p.CreationTimestamp.Time
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(bound) {
+			bound = c.LastTransitionTime.Time
+		}
+	}
+	return !bound.IsZero() && !bound.Before(since) && !machine.TooFar(bound, now, 0)
+}

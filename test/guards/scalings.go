@@ -200,4 +200,9 @@ var scalings = []Guard{
 		return
 	}
 `, "", "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"who-came-since-the-look-is-not-evicted", "2d", "functions/drain-node/evict.go", `	e.untried = slices.DeleteFunc(e.untried, func(a plan.Evict) bool { return scheduling.BoundSince(a.Pod, r.At.Time, s.Now) })
+`, ``, "./functions/drain-node -run=TestScenarios"},
+	{"bound-in-the-second-of-the-look", "2d", "shared/scheduling/back.go", `!bound.Before(since)`, `bound.After(since)`, "./shared/scheduling -run=TestWhoWasBoundSince"},
+	{"bound-by-the-scheduler-later", "2d", "shared/scheduling/back.go", ` && c.LastTransitionTime.After(bound) {`, ` && false {`, "./shared/scheduling -run=TestWhoWasBoundSince"},
+	{"bound-by-a-clock-ahead", "G7", "shared/scheduling/back.go", `!bound.Before(since) && !machine.TooFar(bound, now, 0)`, `!bound.Before(since)`, "./shared/scheduling -run=TestWhoWasBoundSince"},
 }
