@@ -171,4 +171,13 @@ var hosts = []Guard{
 	{"host-that-lost-its-provider-id-gets-it-again", "2e", link + "mark.go", `!unnamed(m, n) && carries`, `carries`, "./functions/link-node -run=TestScenarios"},
 	{"what-is-left-out-writes-nothing", "G11", link + "handler.go", `	case marked(m, n, fit):
 `, ``, "./functions/link-node -run=TestScenarios"},
+	{"host-is-off-before-it-is-deleted", "2b.9", metal + "delete.go", `	case metal3v1alpha1.StatePoweringOffBeforeDelete: // which it gives up after some attempts
+		return true
+`, ``, "./shared/provider/metal3 -run=TestHostThatIsSwitched"},
+	{"host-of-a-former-claim-stays", "2b.9", metal + "metal3.go", `	given := r.UID != "" && `, `	given := `, "./shared/provider/metal3 -run=TestHostOfAFormer"},
+	{"host-that-stays-on-is-not-switched-off", "2b.9", metal + "delete.go", `		if !off {
+`, `		if true {
+`, "./shared/provider/metal3 -run=TestAHostThatStaysOn"},
+	{"claim-without-a-namespace-is-of-its-own", "2b.3", metal + "metal3.go", `ref.Namespace == "" || `, ``, "./shared/provider/metal3 -run=TestClaimWithoutANamespace"},
+	{"no-other-host-beside-one-that-is-taken-away", "2b.3", metal + "delete.go", `		return provider.Errorf(provider.Exhausted, "host %s is being taken away from this Machine", h.Name)`, `		return nil`, "./shared/provider/metal3 -run=TestAHostThatOthers"},
 }

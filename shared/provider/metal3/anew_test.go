@@ -50,6 +50,11 @@ func TestHostOfAnInstallerMadeAnewIsTheSameInstance(t *testing.T) {
 	if err != nil || len(found) != 1 || found[0].ProviderID != recorded {
 		t.Errorf("of %s %+v, %v", recorded, found, err)
 	}
+	for _, in := range found { // the name of its consumer proves nothing beyond what is recorded
+		if in.Sole || in.UID != "" || in.ID != "host-99" {
+			t.Errorf("it has no claim: %+v", in)
+		}
+	}
 	another := master
 	another.Name = "master-1"
 	if found, err := d.Find(t.Context(), another); err != nil || len(found) != 0 {

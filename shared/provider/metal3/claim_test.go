@@ -58,7 +58,7 @@ func TestLifeOfAClaim(t *testing.T) {
 		}
 		h := s.hosts["host-0"]
 		want := corev1.ObjectReference{APIVersion: "machine.openshift.io/v1beta1", Kind: "Machine", Namespace: "machines", Name: worker.Name, UID: worker.UID}
-		if *h.Spec.ConsumerRef != want || h.Spec.Image.URL == "" || h.Spec.UserData.Namespace != "machines" || !h.Spec.Online || s.writes != 1 {
+		if *h.Spec.ConsumerRef != want || h.Spec.Image.URL == "" || h.Spec.UserData.Namespace != "machines" || h.Spec.UserData.Name != "worker-user-data-managed" || !h.Spec.Online || s.writes != 1 {
 			t.Errorf("after %d writes the host is %+v", s.writes, h.Spec)
 		}
 		states := follow(t, d, provider.StateRunning)
@@ -229,7 +229,7 @@ func TestAHostThatOthersTakeIsNotLetGo(t *testing.T) {
 			h.Spec.Image, h.Status.Provisioning.State = &metal3v1alpha1.Image{URL: "http://192.0.2.9/other.qcow2"}, metal3v1alpha1.StateDeprovisioning
 		},
 	} {
-		s := newStock(1)
+		s := newStock(2) // the other one is no reason to leave the first alone
 		s.change(t, "host-0", func(h *host) {
 			h.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: consumerVersion, Kind: consumerKind, Namespace: "machines", Name: worker.Name}
 			h.Spec.Online, h.Status.PoweredOn = true, true
@@ -280,7 +280,8 @@ func TestAForgedChoiceTakesNothing(t *testing.T) {
 	}
 }
 
-// A host whose power people keep on is cleaned before it is let go all the same (SPEC E33).
+// A host whose power people keep on is cleaned before it is let go all the same (SPEC E33). The operator's webhook takes no change that
+// would switch it off: it would be nobody's for ever.
 func TestAHostThatStaysOnLosesItsImageFirst(t *testing.T) {
 	t.Parallel()
 	s := newStock(1)
@@ -290,7 +291,7 @@ func TestAHostThatStaysOnLosesItsImageFirst(t *testing.T) {
 	}
 	s.change(t, "host-0", func(h *host) { h.Spec.DisablePowerOff = true })
 	err := d.Delete(t.Context(), worker)
-	if h := s.hosts["host-0"]; err != nil || h.Spec.Image != nil || h.Spec.ConsumerRef == nil {
+	if h := s.hosts["host-0"]; err != nil || h.Spec.Image != nil || h.Spec.ConsumerRef == nil || !h.Spec.Online {
 		t.Errorf("%v; the host is %+v", err, h.Spec)
 	}
 }

@@ -91,6 +91,8 @@ func busy(h host) bool {
 	switch h.Status.Provisioning.State { //nolint:exhaustive // in every other state it does nothing
 	case metal3v1alpha1.StateProvisioning, metal3v1alpha1.StateProvisioned, metal3v1alpha1.StateDeprovisioning:
 		return true
+	case metal3v1alpha1.StatePoweringOffBeforeDelete: // which it gives up after some attempts
+		return true
 	case metal3v1alpha1.StateExternallyProvisioned:
 		return h.Status.PoweredOn && !h.Spec.DisablePowerOff
 	}
