@@ -24,6 +24,8 @@ const (
 	maSource = "machine_autoscaler_controller"
 	// conditionApplied says whether the bounds of a MachineAutoscaler stand on its target, or why not.
 	conditionApplied = "Applied"
+	// targetPaused is why bounds have no effect while people want the target left alone (SPEC C16).
+	targetPaused = "TargetPaused"
 )
 
 // bounds keeps the bounds of every MachineAutoscaler as annotations on its target, with the owner's name, and frees
@@ -164,7 +166,9 @@ func tellStatus(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler) plan.Seq
 	var notes []plan.Note
 	if reason, message := problem(s, ma); reason != "" {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, message
-		notes = append(notes, plan.Warning(ma, reason, message).From(maSource))
+		if reason != targetPaused { // people did that, and know
+			notes = append(notes, plan.Warning(ma, reason, message).From(maSource))
+		}
 	} else if owns(s, ma, ref.Name) {
 		next.Status.LastTargetRef = &ref
 	} else { // the annotations come first
@@ -196,8 +200,13 @@ func problem(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler) (reason, me
 	if machine.IsPausedSet(set) {
 		return "FailedUpdateTarget", fmt.Sprintf("another API has the say over machineset %s/%s: it is not resized", set.Namespace, set.Name)
 	}
-	if owner := ownerOf(s, set); owner != nil && owner != ma {
+	owner := ownerOf(s, set)
+	_, paused := set.Annotations[machine.AnnotationPausedMHC]
+	switch {
+	case owner != nil && owner != ma:
 		return "FailedSetOwner", fmt.Sprintf("machineset %s/%s is already owned by machineautoscaler %s", set.Namespace, set.Name, keyOf(owner))
+	case paused:
+		return targetPaused, fmt.Sprintf("annotation %s of machineset %s/%s: it is not resized", machine.AnnotationPausedMHC, set.Namespace, set.Name)
 	}
 	return "", ""
 }

@@ -205,4 +205,8 @@ var scalings = []Guard{
 	{"bound-in-the-second-of-the-look", "2d", "shared/scheduling/back.go", `!bound.Before(since)`, `bound.After(since)`, "./shared/scheduling -run=TestWhoWasBoundSince"},
 	{"bound-by-the-scheduler-later", "2d", "shared/scheduling/back.go", ` && c.LastTransitionTime.After(bound) {`, ` && false {`, "./shared/scheduling -run=TestWhoWasBoundSince"},
 	{"bound-by-a-clock-ahead", "G7", "shared/scheduling/back.go", `!bound.Before(since) && !machine.TooFar(bound, now, 0)`, `!bound.Before(since)`, "./shared/scheduling -run=TestWhoWasBoundSince"},
+	{"paused-target-is-told", "2d", autoscale + "machineautoscaler.go", `	case paused:
+`, `	case paused && false:
+`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"who-paused-a-target-is-not-warned", "2d", autoscale + "machineautoscaler.go", `		if reason != targetPaused { //`, `		if true { //`, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
