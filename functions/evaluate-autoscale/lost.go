@@ -56,20 +56,26 @@ func (sc *scan) giveUp() {
 }
 
 // lost returns as many Machines as may go, of those that will not bring a Node; those that people want to look at stay, and those that
-// another API has the say over (SPEC B7).
+// another API has the say over (SPEC B7). Where the cluster's budget has no slot for one, that is told.
 func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 	if sc.budget == nil {
 		sc.budget = sc.readBudget()
 	}
+	held := false
 	for _, m := range g.members {
 		preserved := sc.Now.Before(machine.PreservedUntil(m.machine, sc.lateAt(g, m.machine)))
 		if len(victims) == room || m.leaving || m.came() || preserved || machine.IsPaused(m.machine) || !sc.isLost(g, m.machine) {
 			continue
 		}
 		r := autoscaling.Removal{Machine: m.machine.Name, MachineUID: m.machine.UID}
-		if sc.budget.take(sc, r, g.set.Namespace) {
-			victims = append(victims, autoscaling.Lost{Machine: r.Machine, UID: r.MachineUID})
+		if !sc.budget.take(sc, r, g.set.Namespace) {
+			held = true
+			continue
 		}
+		victims = append(victims, autoscaling.Lost{Machine: r.Machine, UID: r.MachineUID})
+	}
+	if held {
+		sc.noSlot()
 	}
 	slices.SortFunc(victims, func(a, b autoscaling.Lost) int { return cmp.Compare(a.Machine, b.Machine) })
 	return victims

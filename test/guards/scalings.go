@@ -209,4 +209,7 @@ var scalings = []Guard{
 `, `	case paused && false:
 `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"who-paused-a-target-is-not-warned", "2d", autoscale + "machineautoscaler.go", `		if reason != targetPaused { //`, `		if true { //`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"who-fails-without-a-slot-is-told", "G8", autoscale + "lost.go", `	if held {
+`, `	if held && false {
+`, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
