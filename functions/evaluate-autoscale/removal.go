@@ -311,7 +311,7 @@ func (sc *scan) takeBack(r autoscaling.Removal, n *corev1.Node, why string) {
 	}
 }
 
-// taint marks a Node as about to go, so that nothing new is scheduled there, and reports whether it had to.
+// taint marks a Node as about to go, so that nothing new is scheduled there, and reports whether it had to. Why it stayed it says no more.
 func (sc *scan) taint(r autoscaling.Removal, n *corev1.Node) bool {
 	want := corev1.Taint{Key: machine.TaintToBeDeleted, Value: r.Plan, Effect: corev1.TaintEffectNoSchedule}
 	cordon := sc.settings.CordonNodeBeforeTerminating && !n.Spec.Unschedulable
@@ -320,6 +320,7 @@ func (sc *scan) taint(r autoscaling.Removal, n *corev1.Node) bool {
 	}
 	next := n.DeepCopy()
 	next.Spec.Taints = append(slices.DeleteFunc(next.Spec.Taints, ours), want)
+	delete(next.Annotations, machine.AnnotationScaleDownReason)
 	if cordon {
 		next.Spec.Unschedulable = true
 		if next.Annotations == nil {

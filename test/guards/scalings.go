@@ -212,4 +212,6 @@ var scalings = []Guard{
 	{"who-fails-without-a-slot-is-told", "G8", autoscale + "lost.go", `	if held {
 `, `	if held && false {
 `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"reason-goes-with-the-taint", "2d", autoscale + "removal.go", `	delete(next.Annotations, machine.AnnotationScaleDownReason)
+`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
