@@ -3,6 +3,8 @@
 package remediate
 
 import (
+	"time"
+
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -20,6 +22,9 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	switch {
 	case s.Request.Scan():
 		all = checks
+		if !checks && looksBehind(s) {
+			more = []snapshot.Query{snapshot.All("Machine")}
+		}
 	case s.Request.Is("MachineHealthCheck"):
 		all = true
 	case s.Request.Is("Machine"):
@@ -39,6 +44,15 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		}
 	}
 	return snapshot.Scope{Objects: ask}
+}
+
+// leftBehind is how often what checks left behind is looked for once all are gone.
+const leftBehind = 10 * time.Minute
+
+// looksBehind reports whether a scan without checks reads all Machines, which may carry verdicts and claims: the event that the last check is gone
+// may be lost. The first of a process does, and of the others one in a while, as whoever has no checks shall not pay for them.
+func looksBehind(s snapshot.Snapshot) bool {
+	return !s.Now.Truncate(leftBehind).Equal(s.Before.Truncate(leftBehind))
 }
 
 // machineReads asks for nothing where there is no check: with thousands of Nodes that tell how they are, one more question for

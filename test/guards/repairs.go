@@ -143,4 +143,6 @@ var repairs = []Guard{
 	{"request-of-a-paused-check-stays", "2f", heal + "external.go", `by != "" && d.named(by) == nil {`, `by != "" {`, "./functions/remediate -run=TestScenarios"},
 	{"request-of-a-person-stays", "2f", heal + "external.go", `by != "" && d.named(by) == nil {`, `d.named(by) == nil {`, "./functions/remediate -run=TestScenarios"},
 	{"request-of-a-check-that-is-gone-stands-in", "2f", heal + "external.go", `gone := d.named(by) == nil`, `gone := d.named(by) == nil && false`, "./functions/remediate -run=TestScenarios"},
+	{"checks-that-are-gone-leave-nothing-behind", "2f", heal + "reads.go", `		if !checks && looksBehind(s) {`, `		if false && looksBehind(s) {`, "./functions/remediate -run=TestScenarios"},
+	{"who-has-no-checks-pays-little", "2f", heal + "reads.go", ` && looksBehind(s) {`, ` {`, "./functions/remediate -run=TestScenarios"},
 }
