@@ -7,6 +7,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 METAL3=$(test/metal3/build.sh)
 export METAL3
+test/cluster/build.sh  # so that no test waits for compilers
+test/eventing/build.sh
 mkdir -p build
 operator=$(cd test/metal3 && go list -m -f '{{.Version}}' github.com/metal3-io/baremetal-operator)
 commit=$(git log -1 --format='commit %h')$(git diff --quiet HEAD || echo ', with changes') # asked before the files below are some
