@@ -103,6 +103,15 @@ func (l life) ended() []plan.Note {
 	return nil
 }
 
+// cordoned tells of a Node that stays, as it runs for another Machine, with the cordon of this one's drain: nothing on it tells that from a cordon of
+// people, so nobody but them takes it back.
+func (l life) cordoned(n *corev1.Node) []plan.Note {
+	if !n.Spec.Unschedulable || n.DeletionTimestamp != nil {
+		return nil
+	}
+	return []plan.Note{l.warning("NodeKept", fmt.Sprintf("node %s stays, as it is another machine's too, and is still cordoned, as for the drain of this one: unless somebody else wants that, kubectl uncordon it", n.Name))}
+}
+
 // deleted says what became of what was made for the Machine: of a call that was refused, or not answered, nobody knows that it made anything,
 // and an instance that was missing already is not what was deleted.
 func (l life) deleted() string {

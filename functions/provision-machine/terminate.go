@@ -103,7 +103,9 @@ func (l life) release() plan.Sequence {
 	if l.mayHaveOthers() && !l.Has(snapshot.All("Node")) {
 		return plan.Sequence{} // the scan, which reads all Nodes once for all Machines, lets it go
 	}
+	told := l.ended()
 	for _, n := range l.nodes() { // each that its host was, whatever it was called
+		told = append(told, l.cordoned(n)...) // of those that stay
 		if l.passedOn(n) {
 			continue
 		}
@@ -117,7 +119,7 @@ func (l life) release() plan.Sequence {
 	next := l.m.DeepCopy()
 	next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool { return f == machine.Finalizer })
 	seq := l.update(next, "nothing of it is left")
-	seq.Notes = l.ended()
+	seq.Notes = told
 	return seq
 }
 

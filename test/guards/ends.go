@@ -282,4 +282,7 @@ var ends = []Guard{
 	{"instance-that-two-accounts-show-is-one", "2b.10", sweep + "find.go", `thing{cmp.Or(w.Accounts[account].Owner, account), `, `thing{account, `, "./functions/sweep-instances -run=TestScenarios"},
 	{"instances-of-two-projects-are-two", "2b.10", sweep + "find.go", `thing{cmp.Or(w.Accounts[account].Owner, account), `, `thing{"", `, "./functions/sweep-instances -run=TestScenarios"},
 	{"node-of-another-namespace-keeps-its-instance", "2b.10", sweep + "find.go", `range w.ownersOf(f) {`, `range w.ownersOf(f)[:1] {`, "./functions/sweep-instances -run=TestScenarios"},
+	{"node-that-stays-cordoned-is-told", "2b.9", provision + "terminate.go", `		told = append(told, l.cordoned(n)...) // of those that stay
+`, ``, "./functions/provision-machine -run=TestScenarios"},
+	{"node-that-stays-open-is-not-told", "2b.9", provision + "claimant.go", `	if !n.Spec.Unschedulable || n.DeletionTimestamp != nil {`, `	if n.DeletionTimestamp != nil {`, "./functions/provision-machine -run=TestScenarios"},
 }
