@@ -40,7 +40,7 @@ func (l life) twin(mine provider.Instance) plan.Sequence {
 		a := plan.DeleteInstance{Account: l.cloud.Account, Cluster: l.cloud.Cluster, Why: "duplicate of " + mine.ID}
 		a.Ref = provider.Ref{Name: l.m.Name, ID: in.ID}
 		o, tried := l.Outcome(a)
-		n := l.aliveOn(in)
+		n := l.inUseBy(in)
 		switch {
 		case tried && !o.Result.Achieves(a):
 			tell("instance %s, a duplicate of %s, is not removed: %s", in.ID, mine.ID, cmp.Or(o.Message, o.Code.String()))
@@ -57,8 +57,17 @@ func (l life) twin(mine provider.Instance) plan.Sequence {
 
 // aliveOn returns the Node that runs on an instance, or nil.
 func (l life) aliveOn(in provider.Instance) *corev1.Node {
+	return l.nodeOn(in, machine.NodeReady)
+}
+
+// inUseBy returns the Node that runs on an instance, or may in a moment, or nil.
+func (l life) inUseBy(in provider.Instance) *corev1.Node {
+	return l.nodeOn(in, func(n *corev1.Node) bool { return machine.NodeReady(n) || machine.NodeMayRestart(n, l.Now) })
+}
+
+func (l life) nodeOn(in provider.Instance, runs func(*corev1.Node) bool) *corev1.Node {
 	for _, n := range l.Nodes {
-		if machine.RunsOn(in.ProviderID, in.Addresses, n) && machine.NodeReady(n) {
+		if machine.RunsOn(in.ProviderID, in.Addresses, n) && runs(n) {
 			return n
 		}
 	}

@@ -260,7 +260,7 @@ func untilConfirmed(latest time.Time) string {
 	return fmt.Sprintf("until annotation %s of configmap %s is %s or later", annotationConfirmed, machine.ConfigMapSweep, machine.Stamp(latest))
 }
 
-// readyNode returns the name of a Ready Node on the instance: then it is in use, whatever the records say. A Node may still
+// readyNode returns the name of a Node on the instance that is Ready, or was a moment ago: then it is in use, whatever the records say. A Node may still
 // name its instance as it was called before, and its Machine may be gone: then the Machine's name tells.
 func (w sweep) readyNode(f find) string {
 	if f.in.ProviderID == "" {
@@ -269,8 +269,12 @@ func (w sweep) readyNode(f find) string {
 	for _, owner := range w.ownersOf(f) { // thousands are compared with thousands
 		for _, n := range w.Nodes {
 			former := n.Annotations[machine.AnnotationMachine] == owner && !w.owners.listed[machine.InstanceOf(n.Spec.ProviderID)]
-			if (machine.RunsOn(f.in.ProviderID, f.in.Addresses, n) || former) && machine.NodeReady(n) {
+			on := former || machine.RunsOn(f.in.ProviderID, f.in.Addresses, n)
+			if on && machine.NodeReady(n) {
 				return n.Name
+			}
+			if on && machine.NodeMayRestart(n, w.Now) {
+				return n.Name + " (which may be restarting)"
 			}
 		}
 	}

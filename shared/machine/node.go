@@ -95,6 +95,19 @@ func NodeHeard(n *corev1.Node, now time.Time) bool {
 	return NodeReady(n) && (c.LastHeartbeatTime.IsZero() || now.Sub(c.LastHeartbeatTime.Time) < heardFor)
 }
 
+// restartFor is how long a Node that restarts is not Ready at most, as that of a host.
+const restartFor = 15 * time.Minute
+
+// NodeMayRestart reports whether the Node is not Ready, and was a moment ago: whoever looks in the one minute in which it does not say that it
+// runs knows no more than before about what it runs on. One that is new has not run yet.
+func NodeMayRestart(n *corev1.Node, now time.Time) bool {
+	c := NodeCondition(n, corev1.NodeReady)
+	if c == nil || NodeReady(n) || now.Before(n.CreationTimestamp.Add(restartFor)) {
+		return false
+	}
+	return !TooFar(c.LastTransitionTime.Time, now, 0) && now.Before(c.LastTransitionTime.Add(restartFor))
+}
+
 // AnnotatedMachine returns the Machine that AnnotationMachine of n names; ok is false unless both parts are names that
 // an object can have. The annotation is a hint: kubelets may write it.
 func AnnotatedMachine(n *corev1.Node) (namespace, name string, ok bool) {

@@ -2,7 +2,13 @@
 
 package machine
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // What a driver of ours records, or another system did, beside what a cloud controller or a kubelet says of the same instance (B5).
 func TestProviderIDsOfOneInstance(t *testing.T) {
@@ -37,5 +43,34 @@ func TestProviderIDsOfOneInstance(t *testing.T) {
 				t.Errorf("found %d by the Node", len(found))
 			}
 		})
+	}
+}
+
+// A Node that is not Ready since a moment ago may be restarting; not so one that is silent for longer, that is new, or of which a clock that was
+// ahead says since when (RELIABILITY 2b.10, G7).
+func TestNodeMayRestart(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		ready       corev1.ConditionStatus
+		since, made time.Duration // ago
+		want        bool
+	}{
+		"not ready since a moment ago":     {corev1.ConditionFalse, time.Minute, time.Hour, true},
+		"not heard of since a moment ago":  {corev1.ConditionUnknown, 14 * time.Minute, time.Hour, true},
+		"not heard of for long":            {corev1.ConditionUnknown, 15 * time.Minute, time.Hour, false},
+		"ready":                            {corev1.ConditionTrue, time.Minute, time.Hour, false},
+		"new":                              {corev1.ConditionFalse, time.Minute, time.Minute, false},
+		"new, by a clock that is ahead":    {corev1.ConditionFalse, time.Minute, -time.Hour, false},
+		"silent, by a clock that is ahead": {corev1.ConditionUnknown, -time.Hour, 2 * time.Hour, false},
+	} {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now.Add(-c.made))}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: c.ready, LastTransitionTime: metav1.NewTime(now.Add(-c.since))}}
+		if got := NodeMayRestart(n, now); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if NodeMayRestart(&corev1.Node{}, now) {
+		t.Error("a Node that says nothing of itself may restart")
 	}
 }

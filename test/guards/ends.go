@@ -285,4 +285,9 @@ var ends = []Guard{
 	{"node-that-stays-cordoned-is-told", "2b.9", provision + "terminate.go", `		told = append(told, l.cordoned(n)...) // of those that stay
 `, ``, "./functions/provision-machine -run=TestScenarios"},
 	{"node-that-stays-open-is-not-told", "2b.9", provision + "claimant.go", `	if !n.Spec.Unschedulable || n.DeletionTimestamp != nil {`, `	if n.DeletionTimestamp != nil {`, "./functions/provision-machine -run=TestScenarios"},
+	{"node-that-restarts-keeps-its-instance", "2b.10", sweep + "find.go", `if on && machine.NodeMayRestart(n, w.Now) {`, `if on && false {`, "./functions/sweep-instances -run=TestScenarios"},
+	{"node-that-restarts-keeps-a-duplicate", "2b.7", provision + "twin.go", `machine.NodeReady(n) || machine.NodeMayRestart(n, l.Now) })`, `machine.NodeReady(n) })`, "./functions/provision-machine -run=TestScenarios"},
+	{"new-node-does-not-restart", "2b.10", words + "node.go", ` || now.Before(n.CreationTimestamp.Add(restartFor)) {`, ` {`, "./shared/machine -run=TestNodeMayRestart"},
+	{"restart-does-not-last", "2b.10", words + "node.go", ` && now.Before(c.LastTransitionTime.Add(restartFor))`, ``, "./shared/machine -run=TestNodeMayRestart"},
+	{"restart-is-not-of-a-time-ahead", "G7", words + "node.go", `return !TooFar(c.LastTransitionTime.Time, now, 0) && `, `return `, "./shared/machine -run=TestNodeMayRestart"},
 }

@@ -41,7 +41,7 @@ func (p *Play) watchOrphans(since map[string]time.Time) {
 func (p *Play) orphans() map[string]bool {
 	all, machines := map[string]bool{}, p.machines()
 	for _, i := range p.instances() {
-		if i.State != provider.StateDeleting && p.nobodys(i) && !p.unheardOf(i) {
+		if i.State != provider.StateDeleting && p.nobodys(i) && !p.unheardOf(i) && !p.mayRestart(i) {
 			all["instance "+i.ID] = true
 		}
 	}
@@ -52,6 +52,13 @@ func (p *Play) orphans() map[string]bool {
 		}
 	}
 	return all
+}
+
+// mayRestart reports whether the Node on an instance may be restarting: until it has had the time to, whoever sweeps waits, and looks again.
+func (p *Play) mayRestart(i provider.Instance) bool {
+	return slices.ContainsFunc(memory.List[*corev1.Node](p.API), func(n *corev1.Node) bool {
+		return n.Spec.ProviderID == i.ProviderID && machine.NodeMayRestart(n, p.clock)
+	})
 }
 
 // nobodys reports whether an instance, or a port, has no Machine, or one that records another.
