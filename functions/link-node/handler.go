@@ -4,7 +4,7 @@
 //
 //	wakes on  Node, Machine; scan
 //	reads     Node, Machine
-//	writes    Machine (nodeRef, phase Running with it, lastUpdated, condition SoleNode), Node (labels, annotations, taints, a host's providerID)
+//	writes    Machine (nodeRef, phase Running with it, lastUpdated, condition SoleNode), Node (labels, annotations, taints, a host's providerID and cordon)
 //
 // A Node is never guessed: where more than one Machine, or more than one Node, fits, a Warning says so and no link is
 // written (B63); one says it too where name and address fit, and not the instance (B5). An event about a Node reads no other ones: it links

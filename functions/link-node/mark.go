@@ -25,6 +25,7 @@ func mark(m *machine.Machine, n *corev1.Node, c machine.Carried) *corev1.Node {
 	if n.Annotations[machine.AnnotationMachine] == "" {
 		labels, annotations := machine.KeptNode(m)
 		next.Labels, next.Annotations = union(labels, n.Labels), union(annotations, n.Annotations)
+		next.Spec.Unschedulable = n.Spec.Unschedulable || machine.WasCordoned(m)
 	}
 	for k, v := range c.Labels {
 		metav1.SetMetaDataLabel(&next.ObjectMeta, k, v)

@@ -22,7 +22,7 @@ const (
 	unkept  = 1 << 14
 )
 
-// KeepNode writes on m what n carries, for the Node that will take n's place (SPEC E36). It returns the keys of what m has no room for, which is
+// KeepNode writes on m what n carries, and that people cordoned it, for the Node that will take n's place (SPEC E36). It returns the keys of what m has no room for, which is
 // what is longest.
 func KeepNode(m *Machine, n *corev1.Node) (left []string, err error) {
 	annotations := maps.Clone(n.Annotations)
@@ -39,6 +39,10 @@ func KeepNode(m *Machine, n *corev1.Node) (left []string, err error) {
 			return nil, fmt.Errorf("keep what node %s carries: %w", n.Name, err)
 		}
 		metav1.SetMetaDataAnnotation(&m.ObjectMeta, key, string(text))
+	}
+	delete(m.Annotations, AnnotationNodeCordoned)
+	if _, lent := n.Annotations[AnnotationCordonedBy]; n.Spec.Unschedulable && !lent {
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, AnnotationNodeCordoned, "")
 	}
 	slices.Sort(left)
 	return left, nil
@@ -73,9 +77,15 @@ func KeptNode(m *Machine) (labels, annotations map[string]string) {
 	return labels, annotations
 }
 
+// WasCordoned reports whether people had cordoned m's Node before it was removed.
+func WasCordoned(m *Machine) bool {
+	_, was := m.Annotations[AnnotationNodeCordoned]
+	return was
+}
+
 // ForgetNode takes off m what KeepNode wrote, and that its host was off.
 func ForgetNode(m *Machine) {
-	for _, key := range []string{AnnotationPoweredOff, AnnotationNodeLabels, AnnotationNodeAnnotations} {
+	for _, key := range []string{AnnotationPoweredOff, AnnotationNodeLabels, AnnotationNodeAnnotations, AnnotationNodeCordoned} {
 		delete(m.Annotations, key)
 	}
 }

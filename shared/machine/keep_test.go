@@ -31,9 +31,22 @@ func TestKeptNode(t *testing.T) {
 	if !maps.Equal(labels, n.Labels) || !maps.Equal(annotations, map[string]string{"owner": "team-a"}) || !Restarting(m) {
 		t.Errorf("kept %v %v", labels, annotations)
 	}
+	if WasCordoned(m) {
+		t.Error("a Node that took Pods was cordoned")
+	}
 	m.Annotations[AnnotationNodeLabels] = "{"
 	if labels, annotations = KeptNode(m); labels != nil || len(annotations) != 1 {
 		t.Errorf("of what cannot be read there is %v %v", labels, annotations)
+	}
+	for _, people := range []bool{true, false, true} { // or a plan
+		cordoned := n.DeepCopy()
+		cordoned.Spec.Unschedulable = true
+		if people {
+			delete(cordoned.Annotations, AnnotationCordonedBy)
+		}
+		if _, err := KeepNode(m, cordoned); err != nil || WasCordoned(m) != people {
+			t.Errorf("cordoned by people %v: kept %v %v", people, WasCordoned(m), err)
+		}
 	}
 	if ForgetNode(m); len(m.Annotations) != 0 || Restarting(m) {
 		t.Errorf("left: %v", m.Annotations)

@@ -66,10 +66,12 @@ const (
 	AnnotationStrategy       = "machine.openshift.io/remediation-strategy"
 	AnnotationExternalRepair = "host.metal3.io/external-remediation"
 	// AnnotationPoweredOff is on a Machine from when its host is off and its Node gone until its Node is back; the value is
-	// the claim of whoever remediates it. AnnotationNodeLabels and AnnotationNodeAnnotations are what that Node carried.
+	// the claim of whoever remediates it. AnnotationNodeLabels and AnnotationNodeAnnotations are what that Node carried,
+	// AnnotationNodeCordoned, which is ours, says that it took no Pods.
 	AnnotationPoweredOff      = "remediation.metal3.io/powered-off-for-remediation"
 	AnnotationNodeLabels      = "remediation.metal3.io/node-labels-backup"
 	AnnotationNodeAnnotations = "remediation.metal3.io/node-annotations-backup"
+	AnnotationNodeCordoned    = "machine.openshift.io/node-was-cordoned"
 	AnnotationSkipRepair      = "cluster.x-k8s.io/skip-remediation"
 	// AnnotationBareMetalHost on a Machine names its host, as namespace/name (SPEC B.5).
 	AnnotationBareMetalHost = "metal3.io/BareMetalHost"

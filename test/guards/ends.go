@@ -290,4 +290,9 @@ var ends = []Guard{
 	{"new-node-does-not-restart", "2b.10", words + "node.go", ` || now.Before(n.CreationTimestamp.Add(restartFor)) {`, ` {`, "./shared/machine -run=TestNodeMayRestart"},
 	{"restart-does-not-last", "2b.10", words + "node.go", ` && now.Before(c.LastTransitionTime.Add(restartFor))`, ``, "./shared/machine -run=TestNodeMayRestart"},
 	{"restart-is-not-of-a-time-ahead", "G7", words + "node.go", `return !TooFar(c.LastTransitionTime.Time, now, 0) && `, `return `, "./shared/machine -run=TestNodeMayRestart"},
+	{"cordon-comes-back-with-its-node", "2e", link + "mark.go", `n.Spec.Unschedulable || machine.WasCordoned(m)`, `n.Spec.Unschedulable`, "./functions/link-node -run=TestScenarios"},
+	{"cordon-of-a-plan-does-not-come-back", "2e", words + "keep.go", `n.Spec.Unschedulable && !lent {`, `n.Spec.Unschedulable && (lent || !lent) {`, "./shared/machine -run=TestKeptNode"},
+	{"cordon-of-before-is-forgotten", "2e", words + "keep.go", `	delete(m.Annotations, AnnotationNodeCordoned)
+`, ``, "./shared/machine -run=TestKeptNode"},
+	{"cordon-is-forgotten-with-the-rest", "2e", words + "keep.go", `AnnotationNodeAnnotations, AnnotationNodeCordoned} {`, `AnnotationNodeAnnotations} {`, "./shared/machine -run=TestKeptNode"},
 }
