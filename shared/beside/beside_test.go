@@ -33,6 +33,25 @@ func TestPanicIsOfWhoeverWaits(t *testing.T) {
 	}
 }
 
+// Several may panic: none of them waits for another, and whoever waits for all of them is told of the first.
+func TestEveryPanicEnds(t *testing.T) {
+	t.Parallel()
+	g := New(1)
+	wait := func(f func() error) (p *Panic) {
+		defer func() { p = Caught(recover()) }()
+		g.Go(f)
+		return Caught(g.Wait())
+	}
+	first := wait(func() error { poisoned(); return nil })
+	if !g.mu.TryLock() {
+		t.Fatal("the next one that panics waits for ever")
+	}
+	g.mu.Unlock()
+	if next := wait(func() error { panic("more") }); first.Value != "poison" || next != first {
+		t.Errorf("first %v, then %v", first, next)
+	}
+}
+
 func poisoned() { panic("poison") }
 
 func TestFirstErrorIsReturned(t *testing.T) {

@@ -29,7 +29,7 @@ func (e *endless) Close() error { return nil }
 // (RELIABILITY §4, inputs).
 func TestAnswersAreReadToTheirLimit(t *testing.T) {
 	t.Parallel()
-	for status, most := range map[int]int{http.StatusOK: maxAnswer, http.StatusNotFound: maxRefusal, http.StatusBadGateway: maxRefusal} {
+	for status, most := range map[int]int{http.StatusOK: maxAnswer, http.StatusBadRequest: maxRefusal, http.StatusNotFound: maxRefusal, http.StatusBadGateway: maxRefusal} {
 		body := &endless{}
 		ask := func(body io.ReadCloser) ([]byte, error) {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://cloud.test", nil)

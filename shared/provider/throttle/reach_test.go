@@ -28,6 +28,14 @@ func asked(t *testing.T, address string) error {
 	return err
 }
 
+// Where nothing answers, whoever asks waits no longer than it says.
+func TestDialerEndsInTime(t *testing.T) {
+	t.Parallel()
+	if d := Dialer(3 * time.Second); d.Timeout != 3*time.Second {
+		t.Errorf("it waits for %v", d.Timeout)
+	}
+}
+
 func TestLinkLocalAddressesAreNoClouds(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{

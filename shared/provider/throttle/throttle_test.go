@@ -5,8 +5,10 @@ package throttle
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,6 +123,82 @@ func TestCallThatEndsMeanwhile(t *testing.T) {
 			t.Errorf("Turn with a context that has ended = %v", err)
 		}
 	})
+}
+
+// Who waits for a turn among others, and not for a pause, ends with its context as well.
+func TestCallThatEndsInItsTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := New(0.1, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		if err := l.Turn(ctx); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Second, cancel)
+		if err := l.Turn(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Turn = %v", err)
+		}
+	})
+}
+
+// closed tells whether a request's body was closed.
+type closed struct {
+	io.Reader
+	yes *bool
+}
+
+func (c closed) Close() error {
+	*c.yes = true
+	return nil
+}
+
+// What has no turn in time is not sent: a cloud that wants a pause would get all calls nevertheless. A change that was not sent is one
+// that did not happen.
+func TestCallWithoutATurnIsNotSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sent, l, done := 0, New(100, 10), false
+		l.Pause(30 * time.Second)
+		base := answers(func(*http.Request) *http.Response {
+			sent++
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		for _, body := range []io.ReadCloser{nil, closed{strings.NewReader("{}"), &done}} {
+			r := (&http.Request{Method: http.MethodPost, Header: http.Header{}, Body: body}).WithContext(ctx)
+			answer, err := Transport{base, l}.RoundTrip(r)
+			if answer != nil {
+				_ = answer.Body.Close()
+			}
+			if provider.CodeOf(err) != provider.Throttled || sent > 0 {
+				t.Errorf("RoundTrip = %v, %d were sent", err, sent)
+			}
+		}
+		if !done {
+			t.Error("the body of a request that was not sent is open still")
+		}
+	})
+}
+
+// silence is a cloud that does not answer.
+type silence struct{}
+
+func (silence) RoundTrip(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }
+
+func TestCallWithoutAnAnswerIsToldAsOne(t *testing.T) {
+	t.Parallel()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://cloud.test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := Transport{silence{}, New(100, 10)}.RoundTrip(r)
+	if answer != nil {
+		_ = answer.Body.Close()
+	}
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("RoundTrip = %v", err)
+	}
 }
 
 type answers func(*http.Request) *http.Response
