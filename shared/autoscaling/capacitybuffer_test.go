@@ -34,6 +34,8 @@ func TestCapacityBufferCounts(t *testing.T) {
 		{name: "limits of nothing of it", spec: map[string]any{"replicas": 3, "limits": map[string]any{"ephemeral-storage": "0"}}, want: 3},
 		{name: "nothing said", spec: map[string]any{}, wrong: true},
 		{name: "percentage of a template", spec: map[string]any{"percentage": 20}, wrong: true},
+		{name: "limits that nobody can read", spec: map[string]any{"replicas": 3, "limits": map[string]any{"cpu": "much"}}, wrong: true},
+		{name: "as many as may be", spec: map[string]any{"replicas": 10_000, "provisioningStrategy": ActiveCapacity}, want: 10_000},
 		{name: "too many", spec: map[string]any{"replicas": 10_001}, wrong: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -21,6 +21,7 @@ func TestHeadroomIsRead(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"3 cpu=1":                    "must read",
+		"3 for cpu=1":                "must read",
 		"x of cpu=1":                 `"x" is no number`,
 		"10001 of cpu=1":             `"10001" is no number`,
 		"0 of cpu=1":                 `"0" is no number`,
@@ -29,6 +30,8 @@ func TestHeadroomIsRead(t *testing.T) {
 		"1 of cpu":                   `"cpu" is not NAME=VALUE`,
 		"1 of =1":                    `"=1" is not NAME=VALUE`,
 		"1 of cpu=-1":                `"cpu=-1" is no amount`,
+		"1 of cpu=0":                 `"cpu=0" is no amount`,
+		"1 of cpu=x":                 `"cpu=x" is no amount`,
 		"1 of cpu=1 on":              "says too little",
 		"1 of on zone=a":             "says too little",
 	} {

@@ -25,7 +25,7 @@ func TestRepackingHasToPay(t *testing.T) {
 	if r, err := ParseRepacking("migration=1"); err != nil || r.Payback != 24*time.Hour {
 		t.Errorf("%+v, error %v", r, err)
 	}
-	for _, text := range []string{"", "on", "migration=-1", "migration=x", "migration=1 payback=1s", "payback=1h", "migration=1 migration=2", "migration=1e6", "migration=NaN", "migration=1 payback=8761h"} {
+	for _, text := range []string{"", "on", "migration=-1", "migration=x", "migration=1 payback=1s", "payback=1h", "migration=1 migration=2", "migration=1e6", "migration=1 cost=2", "migration=1 payback=59s", "migration=NaN", "migration=1 payback=8761h"} {
 		if r, err := ParseRepacking(text); err == nil {
 			t.Errorf("%q: %+v", text, r)
 		}

@@ -35,6 +35,13 @@ func TestScheduleOpensAndCloses(t *testing.T) {
 		{"an hour that the clocks skip", "CRON_TZ=Europe/Berlin 30 2 * * * for 2h min=5", "2026-03-29T01:10:00Z", 5, 6},
 		{"the day there", "CRON_TZ=Asia/Kolkata 0 0 * * mon for 24h min=5", "2026-01-04T18:30:00Z", 5, 6},
 		{"the day is not over there", "CRON_TZ=America/New_York 0 0 * * sun for 24h min=5", "2026-01-05T04:59:00Z", 5, 6},
+		{"another month", "0 0 1 dec * for 744h min=5", "2026-11-15T12:00:00Z", 3, 6},
+		{"another month, on either day", "0 0 13 dec fri for 1h max=1", "2026-11-13T00:10:00Z", 3, 6},
+		{"a sunday is no day of the week", "0 0 * * mon-fri for 24h min=5", "2026-01-04T12:00:00Z", 3, 6},
+		{"seven is a sunday among the days alone", "7 8 * * * for 5m min=5", "2026-01-04T08:01:00Z", 3, 6},
+		{"down to none, and to one size", "0 0 * * * for 24h min=0; 0 12 * * * for 1h min=4 max=4", "2026-01-01T12:30:00Z", 4, 4},
+		{"none", "0 0 * * * for 24h min=0", "2026-01-01T12:30:00Z", 0, 6},
+		{"a minute long, on a line of its own", "\n0 0 * * * for 1m min=5\n;\n0 1 * * * for 1m min=4", "2026-01-01T00:00:30Z", 5, 6},
 		{"a month long", "0 0 1 dec * for 744h min=5", "2026-12-31T23:59:00Z", 5, 6},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -68,6 +75,9 @@ func TestScheduleThatCannotBeRead(t *testing.T) {
 		"0 8 * * * for -1h min=1":           "no duration between 1m and 744h0m0s",
 		"0 8 * * * for 1h max=0":            "neither min=N nor max=N",
 		"0 8 * * * for 1h min=5 max=4":      "max=4 is less than min=5",
+		"0 8 * * * for 1h min=-1":           "neither min=N nor max=N",
+		"0 8 * * * for 1h max=5 max=4":      "said twice",
+		"0 8 0 * * for 1h min=1":            `day of the month: "0" is not between 1 and 31`,
 		"0 8 * * * for 1h min=5 min=4":      "said twice",
 		"0 8/0 * * * for 1h min=5":          `hour: step "0"`,
 		"0 8 * * * for 1h min=99999999999":  "neither min=N nor max=N",
@@ -76,5 +86,15 @@ func TestScheduleThatCannotBeRead(t *testing.T) {
 		if _, err := ParseSchedule(schedule); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", schedule, err, want)
 		}
+	}
+}
+
+// A schedule that cannot be read changes no bounds, and is told: nobody is resized by half of it.
+func TestScheduleThatCannotBeReadIsTold(t *testing.T) {
+	t.Parallel()
+	ma := &MachineAutoscaler{Spec: MachineAutoscalerSpec{MinReplicas: 3, MaxReplicas: 6}}
+	ma.Annotations = map[string]string{ScheduleAnnotation: "0 0 * * * for 24h max=1; nonsense"}
+	if least, most, err := ma.BoundsAt(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)); err == nil || least != 3 || most != 6 {
+		t.Errorf("%d to %d, %v", least, most, err)
 	}
 }

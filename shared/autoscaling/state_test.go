@@ -151,3 +151,13 @@ func TestRemovalOfIsThePlanInTheTaint(t *testing.T) {
 		})
 	}
 }
+
+// A group that nobody here named, as in a state that people wrote, is in no namespace.
+func TestNamespaceOfARemoval(t *testing.T) {
+	t.Parallel()
+	for group, want := range map[string]string{"MachineSet/machines/a": "machines", "a": "", "": "", "MachineSet/machines/a/b": "", "MachineSet/a": ""} {
+		if got := (Removal{Group: group}).Namespace(); got != want {
+			t.Errorf("%q: %q, want %q", group, got, want)
+		}
+	}
+}
