@@ -180,4 +180,19 @@ var hosts = []Guard{
 `, "./shared/provider/metal3 -run=TestAHostThatStaysOn"},
 	{"claim-without-a-namespace-is-of-its-own", "2b.3", metal + "metal3.go", `ref.Namespace == "" || `, ``, "./shared/provider/metal3 -run=TestClaimWithoutANamespace"},
 	{"no-other-host-beside-one-that-is-taken-away", "2b.3", metal + "delete.go", `		return provider.Errorf(provider.Exhausted, "host %s is being taken away from this Machine", h.Name)`, `		return nil`, "./shared/provider/metal3 -run=TestAHostThatOthers"},
+	{"in-its-group-before-the-start", "2b.6", vcenter + "create.go", `		if err != nil || task != nil {`, `		if err != nil {`, "./shared/provider/vsphere -run=TestOneStep"},
+	{"customized-before-the-start", "2b.6", vcenter + "create.go", `		return true, p.begin(stepCustomize,`, `		return false, p.begin(stepCustomize,`, "./shared/provider/vsphere -run=TestOneStep"},
+	{"refused-customization-is-told", "G5", vcenter + "create.go", `		task, err := customize(ctx, c, r, req, m)
+		return true, p.begin(stepCustomize, task, err)`, `		task, _ := customize(ctx, c, r, req, m)
+		return true, p.begin(stepCustomize, task, nil)`, "./shared/provider/vsphere -run=TestRefusedStepIs"},
+	{"tags-before-the-start", "2b.6", vcenter + "create.go", `		p.Tagged = err == nil
+`, `		p.Tagged = true
+`, "./shared/provider/vsphere -run=TestRefusedStepIs"},
+	{"launched-joins-no-group-again", "G4", vcenter + "create.go", `	if req.Group != nil && m.Launched == nil {`, `	if req.Group != nil {`, "./shared/provider/vsphere -run=TestLaunched"},
+	{"refused-note-is-told", "G5", vcenter + "create.go", `		task, err := note(ctx, c, *m)
+		return p.begin(stepNote, task, err)`, `		task, err := note(ctx, c, *m)
+		if err != nil {
+			return nil
+		}
+		return p.begin(stepNote, task, err)`, "./shared/provider/vsphere -run=TestStepThatCannot"},
 }
