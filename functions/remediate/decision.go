@@ -101,7 +101,7 @@ func (c *check) claim(f remediation, t *target) string {
 // claim. One that is idle does as well, and what it began goes on; one whose record only a newer version understands may
 // (RELIABILITY G9).
 func (d *decision) free(m *machine.Machine, asks string) bool {
-	by, _, _ := strings.Cut(m.Annotations[machine.AnnotationRemediatedBy], " ")
+	by := claimantOf(m)
 	if by == "" || by == asks {
 		return true
 	}

@@ -166,9 +166,9 @@ func (d *decision) named(name string) *check {
 	return nil
 }
 
-// claimantOf returns the check that made a request; "" of one that a person made.
-func claimantOf(r *unstructured.Unstructured) string {
-	by, _, _ := strings.Cut(r.GetAnnotations()[machine.AnnotationRemediatedBy], " ")
+// claimantOf returns the check that claimed a Machine, or made a request; "" if none did.
+func claimantOf(o metav1.Object) string {
+	by, _, _ := strings.Cut(o.GetAnnotations()[machine.AnnotationRemediatedBy], " ")
 	return by
 }
 

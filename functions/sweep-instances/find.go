@@ -266,16 +266,15 @@ func (w sweep) readyNode(f find) string {
 	if f.in.ProviderID == "" {
 		return ""
 	}
-	for _, owner := range w.ownersOf(f) { // thousands are compared with thousands
-		for _, n := range w.Nodes {
-			former := n.Annotations[machine.AnnotationMachine] == owner && !w.owners.listed[machine.InstanceOf(n.Spec.ProviderID)]
-			on := former || machine.RunsOn(f.in.ProviderID, f.in.Addresses, n)
-			if on && machine.NodeReady(n) {
-				return n.Name
-			}
-			if on && machine.NodeMayRestart(n, w.Now) {
-				return n.Name + " (which may be restarting)"
-			}
+	owners := w.ownersOf(f) // thousands are compared with thousands
+	for _, n := range w.Nodes {
+		former := slices.Contains(owners, n.Annotations[machine.AnnotationMachine]) && !w.owners.listed[machine.InstanceOf(n.Spec.ProviderID)]
+		on := former || machine.RunsOn(f.in.ProviderID, f.in.Addresses, n)
+		if on && machine.NodeReady(n) {
+			return n.Name
+		}
+		if on && machine.NodeMayRestart(n, w.Now) {
+			return n.Name + " (which may be restarting)"
 		}
 	}
 	return ""

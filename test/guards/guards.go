@@ -334,7 +334,7 @@ var sweeps = []Guard{
 `, "", ""},
 	{"sole-instance-is-owned", "2b.10", sweep + "find.go", `machine.ProviderID(m) != "" && !in.Sole:`, `machine.ProviderID(m) != "":`, ""},
 	{"instance-of-a-machine-that-shows-no-other", "2b.10", sweep + "find.go", `			if o.alone(in) {`, `			if false {`, ""},
-	{"ready-node-of-the-machine-keeps-its-instance", "2b.10", sweep + "find.go", `former := n.Annotations[machine.AnnotationMachine] == owner &&`, `former := false && n.Annotations[machine.AnnotationMachine] == owner &&`, ""},
+	{"ready-node-of-the-machine-keeps-its-instance", "2b.10", sweep + "find.go", `former := slices.Contains(owners, n.Annotations[machine.AnnotationMachine]) &&`, `former := false && slices.Contains(owners, n.Annotations[machine.AnnotationMachine]) &&`, ""},
 	{"kept-instance-of-the-same-tag", "2b.10", sweep + "handler.go", `	if !f.shared && `, `	if `, ""},
 	{"few-at-a-time", "G8", sweep + "handler.go", `len(deletes) < maxDeletes && `, `len(deletes) < maxDeletes*1000 && `, ""},
 	{"each-sweep-has-others-first", "2b.10", sweep + "handler.go", `w.Now.Truncate(sweepEvery).Unix()`, `0`, ""},
