@@ -51,11 +51,12 @@ func kubectlGet(live string) error {
 }
 
 // deployed stages a function and deploys it with a func that only records its arguments, over a live Service. It returns what
-// func was told of environment and account, sorted, and what deploy.sh said; no arguments if func was not called.
+// func was told of environment and account, sorted, and what deploy.sh said; no arguments if func was not called. However it ends, it
+// leaves no temporary file: the settings of a Service may hold credentials.
 func deployed(t *testing.T, name, live string, env ...string) (envs []string, called bool, said string) {
 	t.Helper()
 	dir := t.TempDir()
-	bin := filepath.Join(dir, "bin")
+	bin, temp := filepath.Join(dir, "bin"), t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -81,10 +82,13 @@ LIVE_SERVICE=`+service+" exec "+self+` "$@"`)
 	calls := filepath.Join(dir, "calls")
 	cmd := exec.CommandContext(t.Context(), "tools/func/deploy.sh", "deploy", name)
 	cmd.Dir = ".."
-	cmd.Env = append(os.Environ(), "KUBECTL=", "STAGE="+filepath.Join(dir, "stage"), "FUNC_REGISTRY=registry.example.com/f", "PATH="+bin+":"+os.Getenv("PATH"),
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "KUBECTL=", "STAGE="+filepath.Join(dir, "stage"), "FUNC_REGISTRY=registry.example.com/f", "PATH="+bin+":"+os.Getenv("PATH"),
 		"FUNC_CLI="+script("func", `printf '%s\0' "$@" >`+calls))
 	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("temporary files are left: %v, %v", left, err)
+	}
 	recorded, missing := os.ReadFile(calls)
 	if (err == nil) != (missing == nil) {
 		t.Fatalf("deploy.sh: %v, func: %v\n%s", err, missing, out)

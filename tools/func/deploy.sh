@@ -183,10 +183,11 @@ keep() {
   local name=$1 staged=${STAGE:-$root/build/functions}/$1/func.yaml live one given acts=$1
   local -A kept=()
   live=$(mktemp)
+  trap "rm -f '$live'" EXIT # it may hold credentials
   $kubectl get services.serving.knative.dev "$name" -n $namespace --ignore-not-found -o go-template="$beyond" >"$live" ||
-    { rm -f "$live"; die "which settings $name has cannot be read: func would take them away"; }
+    die "which settings $name has cannot be read: func would take them away"
   [ "$name" != $whole ] || acts=$(acting "$staged" "$live")
-  [ ${#overlays[@]} = 0 ] || overlaid "$acts" >>"$live" || { rm -f "$live"; die "the overlays ${overlays[*]} cannot be read"; }
+  [ ${#overlays[@]} = 0 ] || overlaid "$acts" >>"$live" || die "the overlays ${overlays[*]} cannot be read"
   while IFS= read -r -d '' one; do
     case $one in
       BUILT=* | ADDRESS=0.0.0.0) ;;  # func's own, of each deployment
