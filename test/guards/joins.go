@@ -77,7 +77,7 @@ var hosts = []Guard{
 	{"host-that-others-take-away", "2b.9", metal + "delete.go", `	if deployed(h) {`, `	if false {`, ""},
 	{"host-that-cannot-be-let-go", "2b.9", metal + "delete.go", `code == provider.Denied || code == provider.Invalid:`, `code == provider.Denied && code == provider.Invalid:`, ""},
 	{"host-as-it-was-recorded", "2b.5", metal + "create.go", `		if chosen == (choice{h.Name, h.UID, h.ResourceVersion}) && `, `		if chosen.Host == h.Name && `, ""},
-	{"host-is-claimed-at-its-version", "G3", metal + "create.go", `patchMetadata{c.Version, map`, `patchMetadata{"", map`, ""},
+	{"host-is-claimed-at-its-version", "G3", metal + "create.go", `patchMetadata{h.ResourceVersion, map`, `patchMetadata{"", map`, ""},
 	{"still-free-when-claimed", "2b.5", metal + "create.go", `h.ResourceVersion}) && why(h, s.HostSelector) == "" {`, `h.ResourceVersion}) {`, ""},
 	{"one-host-of-a-machine", "2b.3", metal + "create.go", `		if !d.means(provider.Ref{UID: r.UID, Name: r.Name}, h) {`, `		if true {`, ""},
 	{"consumed-host-is-not-free", "2b.3", metal + "create.go", `	case h.Spec.ConsumerRef != nil:
@@ -200,4 +200,7 @@ var hosts = []Guard{
 	if err != nil {`, `	all, err := c.ports(ctx, mark)
 	if err != nil && false {`, "./shared/provider/openstack -run=TestPortsThatOne"},
 	{"port-that-no-answer-tells", "G5", nova + "things.go", ` || answer.Port.ID == "") {`, `) {`, "./shared/provider/openstack -run=TestPortThatNoAnswer"},
+	{"host-that-others-hold-off", "2b.3", metal + "create.go", `	case heldByOthers(h):`, `	case heldByOthers(h) && false:`, "./shared/provider/metal3 -run=TestHostsThatNobodyTakes"},
+	{"claimed-host-is-not-held-off", "2b.9", metal + "create.go", `	if held(h) { //`, `	if held(h) && false { //`, "./shared/provider/metal3 -run=TestClaimedHost"},
+	{"own-hold-keeps-nobody-away", "2b.9", metal + "power.go", `key != annotationHold && `, ``, "./shared/provider/metal3 -run=TestClaimedHost"},
 }

@@ -309,6 +309,7 @@ func TestHostsThatNobodyTakes(t *testing.T) {
 		"1 not available yet":            func(h *host) { h.Status.Provisioning.State = metal3v1alpha1.StateInspecting },
 		"1 paused":                       func(h *host) { h.Annotations = map[string]string{metal3v1alpha1.PausedAnnotation: ""} },
 		"1 detached":                     func(h *host) { h.Annotations = map[string]string{metal3v1alpha1.DetachedAnnotation: ""} },
+		"1 held off":                     func(h *host) { h.Annotations = map[string]string{"reboot.metal3.io/firmware-update": ""} },
 		"1 provisioned by somebody else": func(h *host) { h.Spec.Image = &metal3v1alpha1.Image{URL: "http://192.0.2.7/a"} },
 	}
 	for want, f := range tests {

@@ -70,7 +70,7 @@ func (d *driver) create(ctx context.Context, r provider.Ref, s providerspec.Bare
 	}
 	for _, h := range all {
 		if chosen == (choice{h.Name, h.UID, h.ResourceVersion}) && why(h, s.HostSelector) == "" {
-			claimed, err := d.hosts.Patch(ctx, h.Namespace, h.Name, d.claim(r, s, chosen))
+			claimed, err := d.hosts.Patch(ctx, h.Namespace, h.Name, d.claim(r, s, h))
 			if fault(err) {
 				return passOver(r, all, h, s.HostSelector), provider.Errorf(provider.Exhausted, "claim host %s: %w", h.Name, err)
 			}
@@ -136,8 +136,8 @@ func rank(machine, host types.UID) uint64 {
 	return h.Sum64()
 }
 
-// claim is the one write that makes a host the Machine's and lets its image be written (SPEC E30, E32).
-func (d *driver) claim(r provider.Ref, s providerspec.BareMetal, c choice) patch {
+// claim is the one write that makes a host, as it was read, the Machine's and lets its image be written (SPEC E30, E32).
+func (d *driver) claim(r provider.Ref, s providerspec.BareMetal, h host) patch {
 	spec := map[string]any{
 		"consumerRef": corev1.ObjectReference{
 			APIVersion: consumerVersion, Kind: consumerKind, Namespace: d.namespace, Name: r.Name, UID: r.UID,
@@ -154,11 +154,14 @@ func (d *driver) claim(r provider.Ref, s providerspec.BareMetal, c choice) patch
 		spec["userData"] = corev1.SecretReference{Name: s.UserData.Name, Namespace: d.namespace}
 	}
 	p := patch{
-		Metadata: patchMetadata{c.Version, map[string]any{annotationCluster: d.cluster, annotationToken: r.Token}},
+		Metadata: patchMetadata{h.ResourceVersion, map[string]any{annotationCluster: d.cluster, annotationToken: r.Token}},
 		Spec:     spec,
 	}
 	if d.mark != "" {
 		p.Metadata.Annotations[annotationMark] = string(d.mark)
+	}
+	if held(h) { // for a Machine that it is not of any more
+		p.Metadata.Annotations[annotationHold] = nil
 	}
 	return p
 }
@@ -183,6 +186,8 @@ func why(h host, want providerspec.BareMetalHostSelector) string {
 		return "paused"
 	case detached:
 		return "detached"
+	case heldByOthers(h):
+		return "held off"
 	case h.Spec.Image != nil, h.Spec.CustomDeploy != nil:
 		return "provisioned by somebody else"
 	case state != metal3v1alpha1.StateReady && state != metal3v1alpha1.StateAvailable:
@@ -199,7 +204,7 @@ func tally(n int, refused map[string]int) string {
 	parts := make([]string, 0, len(refused))
 	for _, reason := range []string{
 		"not selected by hostSelector", "consumed", "being deleted", "externally provisioned", "in error", "paused", "detached",
-		"provisioned by somebody else", "not available yet",
+		"held off", "provisioned by somebody else", "not available yet",
 	} {
 		if refused[reason] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", refused[reason], reason))

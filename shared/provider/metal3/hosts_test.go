@@ -181,7 +181,7 @@ func TestClaimOnTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := driver{cluster: "abi", namespace: "machines"}
-	if _, err := hosts.Patch(t.Context(), "machines", "host-0", d.claim(worker, s, choice{"host-0", "uid", "7"})); err != nil {
+	if _, err := hosts.Patch(t.Context(), "machines", "host-0", d.claim(worker, s, host{ObjectMeta: metav1.ObjectMeta{Name: "host-0", ResourceVersion: "7"}})); err != nil {
 		t.Fatal(err)
 	}
 	want := `PATCH /apis/metal3.io/v1alpha1/namespaces/machines/baremetalhosts/host-0 application/merge-patch+json ` +

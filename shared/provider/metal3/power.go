@@ -5,6 +5,7 @@ package metal3
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
@@ -87,4 +88,15 @@ func power(h host) provider.Power {
 func held(h host) bool {
 	_, held := h.Annotations[annotationHold]
 	return held
+}
+
+// heldByOthers reports whether somebody else keeps h off: whoever took it would wait for them. Without a name of its own the annotation
+// asks for a restart, which is over soon.
+func heldByOthers(h host) bool {
+	for key := range h.Annotations {
+		if key != annotationHold && strings.HasPrefix(key, metal3v1alpha1.RebootAnnotationPrefix+"/") {
+			return true
+		}
+	}
+	return false
 }

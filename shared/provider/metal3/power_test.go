@@ -52,3 +52,17 @@ func TestReleasedHostIsNotHeldOff(t *testing.T) {
 		t.Errorf("Delete = %v, left %v", err, s.hosts["host-99"].Annotations)
 	}
 }
+
+// What held a host off for a Machine that people took it from is nobody's: the next Machine takes it off with its claim, and starts.
+func TestClaimedHostIsNotHeldOff(t *testing.T) {
+	t.Parallel()
+	s := newStock(1)
+	s.change(t, "host-0", hold)
+	d, spec := open(t, s), specOf(image)
+	if _, err := d.Create(t.Context(), chosen(t, d, worker, spec), spec); err != nil {
+		t.Fatal(err)
+	}
+	if h := s.hosts["host-0"]; h.Spec.ConsumerRef == nil || held(h) {
+		t.Errorf("consumer %+v, annotations %v", h.Spec.ConsumerRef, h.Annotations)
+	}
+}
