@@ -12,6 +12,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,13 +46,18 @@ type buffer struct {
 	message    string
 }
 
-// bufferReads asks for all CapacityBuffers, then for what they refer to, and what they are held to.
-func bufferReads(s snapshot.Snapshot) []snapshot.Query {
+// buffersQuery asks for all CapacityBuffers.
+func buffersQuery(s snapshot.Snapshot) []snapshot.Query {
 	ask := []snapshot.Query{snapshot.All(bufferKind)}
 	if s.Has(ask[0]) && !slices.ContainsFunc(s.Foreign, func(o *unstructured.Unstructured) bool { return plan.KindOf(o) == bufferKind }) {
 		ask = append(ask, snapshot.All(oldBufferKind))
 	}
-	found := false
+	return ask
+}
+
+// bufferReads asks for all CapacityBuffers, then for what they refer to, and what they are held to.
+func bufferReads(s snapshot.Snapshot) []snapshot.Query {
+	ask, found := buffersQuery(s), false
 	for _, o := range s.Foreign {
 		if b, err := autoscaling.ParseCapacityBuffer(o.Object); err == nil && isBuffer(o) && b.Ours() {
 			found = true
@@ -243,18 +249,43 @@ func (b *buffer) status(sc *scan, missing map[types.UID]bool) *unstructured.Unst
 	if !changed {
 		return nil
 	}
+	return withStatus(b.object, st)
+}
+
+// withStatus returns the object with that status, or nil if it cannot be written, which plain data can.
+func withStatus(o *unstructured.Unstructured, st autoscaling.CapacityBufferStatus) *unstructured.Unstructured {
 	var content map[string]any
 	text, err := json.Marshal(st)
-	if err != nil || json.Unmarshal(text, &content) != nil { // plain data marshals
+	if err != nil || json.Unmarshal(text, &content) != nil {
 		return nil
 	}
-	next := b.object.DeepCopy()
+	next := o.DeepCopy()
 	if had, is := next.Object["status"].(map[string]any); is {
 		maps.Copy(had, content) // what it says beside that is others', or a newer version's
 		content = had
 	}
 	next.Object["status"] = content
 	return next
+}
+
+// roomless returns the writes that tell CapacityBuffers that nobody keeps their room any more, and why: those that were told of it.
+func roomless(s snapshot.Snapshot, why string) (all []plan.Sequence) {
+	for _, o := range s.Foreign {
+		b, err := autoscaling.ParseCapacityBuffer(o.Object)
+		if !isBuffer(o) || err != nil || !b.Ours() || meta.FindStatusCondition(b.Status.Conditions, autoscaling.BufferProvisioning) == nil {
+			continue
+		}
+		c := metav1.Condition{
+			Type: autoscaling.BufferProvisioning, Status: metav1.ConditionFalse, Reason: "NothingIsScaled", Message: why, ObservedGeneration: o.GetGeneration(),
+		}
+		if !setCondition(&b.Status.Conditions, c, s) {
+			continue
+		}
+		if next := withStatus(o, b.Status); next != nil {
+			all = append(all, plan.Sequence{Do: []plan.Action{plan.UpdateStatus{Old: o, New: next, Why: why}}})
+		}
+	}
+	return all
 }
 
 // tells reports whether a status names the template that the buffer was made of.

@@ -57,15 +57,13 @@ func anyGroup(s snapshot.Snapshot) bool {
 	})
 }
 
-// boundsOf reads a set's bounds. Without a MachineAutoscaler of its own, with bounds that allow nothing, paused, where another API
-// has the say (SPEC B7), or on its way out, a set is never resized (SPEC S31, C16).
+// boundsOf reads a set's bounds. Without a MachineAutoscaler of its own, with bounds that allow nothing, or where automation may not
+// resize it at all, a set is never resized (SPEC S31, C16, B7).
 func boundsOf(s snapshot.Snapshot, set *machine.MachineSet) (least, most int32, ok bool) {
 	least, okLeast := number(set.Annotations[machine.AnnotationMinSize])
 	most, okMost := number(set.Annotations[machine.AnnotationMaxSize])
-	_, paused := set.Annotations[machine.AnnotationPausedMHC]
-	paused = paused || machine.IsPausedSet(set)
-	ok = okLeast && okMost && most > 0 && least <= most && !paused && set.DeletionTimestamp == nil
-	return least, most, ok && ownerOf(s, set) != nil
+	ok = okLeast && okMost && most > 0 && least <= most
+	return least, most, ok && machine.MayResize(set) && ownerOf(s, set) != nil
 }
 
 func number(text string) (int32, bool) {

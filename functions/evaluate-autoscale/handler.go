@@ -132,7 +132,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	case !s.Has(settingsQuery):
 	case why != "":
 		if restless(s, why) {
-			ask = append(ask, machinesQuery, nodesQuery)
+			ask = append(append(ask, machinesQuery, nodesQuery), buffersQuery(s)...)
 		}
 	default:
 		ask = append(ask, everything(s)...)

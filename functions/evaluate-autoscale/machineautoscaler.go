@@ -201,11 +201,10 @@ func problem(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler) (reason, me
 		return "FailedUpdateTarget", fmt.Sprintf("another API has the say over machineset %s/%s: it is not resized", set.Namespace, set.Name)
 	}
 	owner := ownerOf(s, set)
-	_, paused := set.Annotations[machine.AnnotationPausedMHC]
 	switch {
 	case owner != nil && owner != ma:
 		return "FailedSetOwner", fmt.Sprintf("machineset %s/%s is already owned by machineautoscaler %s", set.Namespace, set.Name, keyOf(owner))
-	case paused:
+	case machine.IsHeldSet(set):
 		return targetPaused, fmt.Sprintf("annotation %s of machineset %s/%s: it is not resized", machine.AnnotationPausedMHC, set.Namespace, set.Name)
 	}
 	return "", ""

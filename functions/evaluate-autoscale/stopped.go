@@ -26,7 +26,7 @@ const (
 
 // abandon puts everything to rest once nothing may scale any more: every scale-down that was not committed is called off, one
 // that was is followed to its end, what was measured and asked for is forgotten, so that it counts for nothing when scaling begins again, Nodes lose what
-// speaks of it, and the status says why. It has done so when the state says since when; from then on it costs nothing.
+// speaks of it, CapacityBuffers are told that nobody keeps their room, and the status says why. It has done so when the state says since when; from then on it costs nothing.
 func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
 	if !restless(s, why) || !s.Has(nodesQuery) || !s.Has(machinesQuery) {
 		return nil
@@ -46,21 +46,22 @@ func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
 		next.Groups[id] = g
 	}
 	back, marks, clean := marksOf(s, off, forgotten(s, state.Removals), why)
+	rooms := roomless(s, why)
 	now := new(metav1.NewTime(s.Now.UTC().Truncate(1e9)))
-	if clean && len(next.Removals) == 0 {
+	if clean && len(rooms) == 0 && len(next.Removals) == 0 {
 		next.Stopped = cmp.Or(state.Stopped, now)
 	}
 	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus)
 	told := tells(cm, why)
 	if told && next.String() == state.String() {
-		return marks
+		return append(rooms, marks...)
 	}
 	changed := cm.DeepCopy()
 	changed.Data[autoscaling.StateKey] = next.String()
 	if !told {
 		changed.Data[autoscaling.StatusKey] = "time: " + flow(now) + "\n" + stoppedStatus(why)
 	}
-	return append(marks, plan.Sequence{Do: append(back, plan.Update{Old: cm, New: changed, Why: "nothing is scaled any more"})})
+	return append(slices.Concat(rooms, marks), plan.Sequence{Do: append(back, plan.Update{Old: cm, New: changed, Why: "nothing is scaled any more"})})
 }
 
 // ending returns the scale-downs that are followed still, and those that are called off: one that was committed ends when its Machine

@@ -17,8 +17,7 @@ import (
 // of a host that joins or leaves, and because it knows every Machine. A set that people paused is resized by nobody (C16).
 func wantsStock(s snapshot.Snapshot, set *machine.MachineSet) bool {
 	_, follows := set.Annotations[machine.AnnotationFollowHosts]
-	_, paused := set.Annotations[machine.AnnotationPausedMHC]
-	return follows && !paused && s.Request.Scan() && set.DeletionTimestamp == nil && !machine.IsPausedSet(set)
+	return follows && s.Request.Scan() && machine.MayResize(set)
 }
 
 // followStock makes a set as large as its stock: a Machine for each that has a host, and for each host that is free. A

@@ -35,3 +35,15 @@ func IsPausedSet(set *MachineSet) bool {
 	c, _ := Paused(set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI)
 	return c.Status == corev1.ConditionTrue
 }
+
+// IsHeldSet reports whether people keep automation from resizing set (C16).
+func IsHeldSet(set *MachineSet) bool {
+	_, held := set.Annotations[AnnotationPausedMHC]
+	return held
+}
+
+// MayResize reports whether automation resizes set: neither people keep it from that, nor has another system the say over it (SPEC B7),
+// nor is it on its way out.
+func MayResize(set *MachineSet) bool {
+	return !IsHeldSet(set) && !IsPausedSet(set) && set.DeletionTimestamp == nil
+}

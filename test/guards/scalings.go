@@ -5,7 +5,7 @@ package guards
 // scalings keep what runs where it runs until its Node is empty, and decide nothing twice (RELIABILITY 2d).
 var scalings = []Guard{
 	{"state-before-deeds", "G4", autoscale + "scan.go", `		sc.do = append([]plan.Action{commit}, sc.do...)`, `		sc.do = append(sc.do, commit)`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"set-of-another-api-is-no-group", "2d", autoscale + "group.go", `paused || machine.IsPausedSet(set)`, `paused`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"set-of-another-api-is-no-group", "2d", "shared/machine/authority.go", ` && !IsPausedSet(set) &&`, ` &&`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"plan-of-this-revision", "2d", autoscale + "resize.go", `	return n.Resize != nil && n.Resize.Plan != g.set.Annotations[machine.AnnotationLastPlan]`, `	return n.Resize != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"newer-state-is-left-alone", "G9", autoscale + "stopped.go", `	if autoscaling.NewerState(cm.Data[autoscaling.StateKey]) || tells(`, `	if tells(`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"lists-that-lost-half", "G8", autoscale + "doubt.go", `	return seen.Doubt != nil`, `	return false`, "./functions/evaluate-autoscale -run=TestScenarios"},
@@ -205,8 +205,8 @@ var scalings = []Guard{
 	{"bound-in-the-second-of-the-look", "2d", "shared/scheduling/back.go", `!bound.Before(since)`, `bound.After(since)`, "./shared/scheduling -run=TestWhoWasBoundSince"},
 	{"bound-by-the-scheduler-later", "2d", "shared/scheduling/back.go", ` && c.LastTransitionTime.After(bound) {`, ` && false {`, "./shared/scheduling -run=TestWhoWasBoundSince"},
 	{"bound-by-a-clock-ahead", "G7", "shared/scheduling/back.go", `!bound.Before(since) && !machine.TooFar(bound, now, 0)`, `!bound.Before(since)`, "./shared/scheduling -run=TestWhoWasBoundSince"},
-	{"paused-target-is-told", "2d", autoscale + "machineautoscaler.go", `	case paused:
-`, `	case paused && false:
+	{"paused-target-is-told", "2d", autoscale + "machineautoscaler.go", `	case machine.IsHeldSet(set):
+`, `	case machine.IsHeldSet(set) && false:
 `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"who-paused-a-target-is-not-warned", "2d", autoscale + "machineautoscaler.go", `		if reason != targetPaused { //`, `		if true { //`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"who-fails-without-a-slot-is-told", "G8", autoscale + "lost.go", `	if held {
@@ -214,4 +214,6 @@ var scalings = []Guard{
 `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"reason-goes-with-the-taint", "2d", autoscale + "removal.go", `	delete(next.Annotations, machine.AnnotationScaleDownReason)
 `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"buffers-hear-of-the-end", "2d", autoscale + "stopped.go", `	rooms := roomless(s, why)`, `	rooms := roomless(s, why)[:0]`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"no-end-before-buffers-hear-of-it", "2d", autoscale + "stopped.go", `len(rooms) == 0 && `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
