@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/machine-functions/machine-functions/shared/beside"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -60,6 +61,9 @@ var (
 
 // killed ends an invocation where it stands.
 type killed struct{}
+
+// kill is how: a panic that is caught already, of which nobody takes the stack.
+var kill = &beside.Panic{Value: killed{}}
 
 const (
 	invocationFor = 24 * time.Second // RELIABILITY G6
@@ -116,7 +120,7 @@ type call struct {
 // step hands the turn to the scheduler before a call, and returns the error that the call ends with before its effect.
 func (q *proc) step(c call) error {
 	if q.dead || !q.hand.yield(c) || q.dead {
-		panic(killed{})
+		panic(kill)
 	}
 	p := q.play
 	began := q.since
@@ -129,7 +133,7 @@ func (q *proc) step(c call) error {
 		q.verdict = works
 		return errLate
 	case q.verdict == dies:
-		panic(killed{})
+		panic(kill)
 	case q.verdict == fails:
 		return errFault
 	case q.verdict == throttled:
@@ -157,7 +161,7 @@ func (q *proc) after() error {
 	case lost:
 		return errFault
 	case diesAfter:
-		panic(killed{})
+		panic(kill)
 	default:
 		return nil
 	}

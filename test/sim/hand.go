@@ -46,7 +46,7 @@ func (q *proc) handle() {
 	p := q.play
 	defer func() {
 		if r := recover(); r != nil {
-			if _, is := r.(killed); !is {
+			if r != any(kill) {
 				panic(r)
 			}
 			q.err = errFault
