@@ -32,14 +32,19 @@ func (sc *scan) bar(m member) string {
 	return ""
 }
 
-// preserved reports whether people want to look at a Machine that is sick. One that is well they keep by its Node's annotation.
+// preserved reports whether people want to look at a Machine that is sick, if only by the word of its health check. One that is well they keep
+// by its Node's annotation.
 func (sc *scan) preserved(m member) bool {
-	since, failed := sc.Now, machine.Phase(m.machine) == machine.PhaseFailed
+	since, failed, ready := sc.Now, machine.Phase(m.machine) == machine.PhaseFailed, machine.NodeReady(m.node)
+	told := machine.FindCondition(m.machine.Status.Conditions, machine.ConditionHealthy)
+	sick := told != nil && told.Status == corev1.ConditionFalse
 	switch c := machine.NodeCondition(m.node, corev1.NodeReady); {
 	case failed && m.machine.Status.LastUpdated != nil:
 		since = m.machine.Status.LastUpdated.Time
+	case ready && sick:
+		since = told.LastTransitionTime.Time
 	case c != nil && !c.LastTransitionTime.IsZero():
 		since = c.LastTransitionTime.Time
 	}
-	return (failed || !machine.NodeReady(m.node)) && sc.Now.Before(machine.PreservedUntil(m.machine, since))
+	return (failed || sick || !ready) && sc.Now.Before(machine.PreservedUntil(m.machine, since))
 }

@@ -216,4 +216,11 @@ var scalings = []Guard{
 `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"buffers-hear-of-the-end", "2d", autoscale + "stopped.go", `	rooms := roomless(s, why)`, `	rooms := roomless(s, why)[:0]`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"no-end-before-buffers-hear-of-it", "2d", autoscale + "stopped.go", `len(rooms) == 0 && `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"sick-by-its-check-is-preserved", "2d", autoscale + "barred.go", `(failed || sick || !ready)`, `(failed || !ready)`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"sick-by-its-check-goes-in-the-end", "2d", autoscale + "barred.go", `		since = told.LastTransitionTime.Time
+`, `		since = sc.Now
+`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"sick-by-its-check-since-then", "2d", autoscale + "barred.go", `	case ready && sick:
+`, `	case false:
+`, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
