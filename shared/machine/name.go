@@ -53,8 +53,8 @@ func SetName(machine string) string {
 }
 
 // Token returns the idempotency token of one attempt to create the instance of a Machine: 32 characters [a-v0-9],
-// stable for the same attempt and zone, never repeated by another (RELIABILITY 2b.5).
-func Token(uid types.UID, attempt int, zone string) string {
-	h := sha256.Sum256(fmt.Appendf(nil, "%s|%d|%s", uid, attempt, zone))
+// stable for the same attempt in the same account, never repeated by another (RELIABILITY 2b.5).
+func Token(uid types.UID, attempt int, account string) string {
+	h := sha256.Sum256(fmt.Appendf(nil, "%s|%d|%s", uid, attempt, account))
 	return strings.ToLower(base32.HexEncoding.EncodeToString(h[:]))[:32]
 }
