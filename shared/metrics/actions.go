@@ -94,7 +94,7 @@ func (m *Metrics) cured(ctx context.Context, s snapshot.Snapshot, o plan.Object)
 	if _, ok := o.(*machine.Machine); !ok || m.remediated == nil {
 		return
 	}
-	for _, h := range s.HealthChecks {
+	for _, h := range checks(s) {
 		if strings.Contains(h.Annotations[machine.AnnotationInFlight], string(o.GetUID())) {
 			m.remediated.Add(ctx, 1, with(keyName.With(h.Name), keyNamespace.With(h.Namespace)))
 		}

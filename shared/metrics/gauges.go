@@ -3,6 +3,7 @@
 package metrics
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -163,24 +164,41 @@ func ofSets(count func(machinev1beta1.MachineSetStatus) int32) func(snapshot.Sna
 
 func covered(s snapshot.Snapshot) []point {
 	var all []point
-	for _, h := range s.HealthChecks {
+	for _, h := range checks(s) {
 		if n := h.Status.ExpectedMachines; n != nil {
 			all = append(all, point{float64(*n), []string{h.Name, h.Namespace}})
 		}
 	}
-	return all
+	return highest(all)
 }
 
 func shortCircuit(s snapshot.Snapshot) []point {
 	var all []point
-	for _, h := range s.HealthChecks {
+	for _, h := range checks(s) {
 		value := 0.0
 		if c := machine.FindCondition(h.Status.Conditions, machinev1beta1.RemediationAllowedCondition); c != nil && c.Status == corev1.ConditionFalse && c.Reason != machine.ReasonPaused {
 			value = 1
 		}
 		all = append(all, point{value, []string{h.Name, h.Namespace}})
 	}
+	return highest(all)
+}
+
+// checks returns the health checks of both groups (SPEC B61), of which two may have one name.
+func checks(s snapshot.Snapshot) []*machine.MachineHealthCheck {
+	all := slices.Clone(s.HealthChecks)
+	for _, l := range s.LegacyHealthChecks {
+		all = append(all, &machine.MachineHealthCheck{ObjectMeta: l.ObjectMeta, Status: l.Status})
+	}
 	return all
+}
+
+// highest leaves of points with the same labels the one with the highest value.
+func highest(points []point) []point {
+	slices.SortStableFunc(points, func(a, b point) int {
+		return cmp.Or(slices.Compare(a.labels, b.labels), cmp.Compare(b.value, a.value))
+	})
+	return slices.CompactFunc(points, func(a, b point) bool { return slices.Equal(a.labels, b.labels) })
 }
 
 // up tells whether everything of a kind was read, under the name that OpenShift's alert knows.

@@ -310,6 +310,30 @@ func TestHealthChecks(t *testing.T) {
 	want(t, m, "mapi_machinehealthcheck_remediation_success_total", `{name="workers`+in+` 1`)
 }
 
+// A check of before stops remediating as one of today does, and is told as one; of two with one name the one that is stopped is (SPEC B61).
+func TestHealthChecksOfBefore(t *testing.T) {
+	t.Parallel()
+	m, _ := measured(t, remediates)
+	sick := running("a")
+	old := &machine.LegacyHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "old"}}
+	metav1.SetMetaDataAnnotation(&old.ObjectMeta, machine.AnnotationInFlight, `{"schema":1,"inFlight":[{"machine":"a","uid":"a-uid"}]}`)
+	old.Status.ExpectedMachines = new(3)
+	old.Status.Conditions = []machine.Condition{{Type: "RemediationAllowed", Status: corev1.ConditionFalse}}
+	both := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "both"}}
+	both.Status = *old.Status.DeepCopy()
+	same := &machine.LegacyHealthCheck{ObjectMeta: both.ObjectMeta}
+	same.Status.ExpectedMachines = new(2)
+	a := plan.Delete{Object: sick}
+	i := scan("MachineHealthCheck", sick, old, both, same)
+	i.Planned.Then(a)
+	i.Outcomes = map[plan.Key]plan.Outcome{a.Key(): {}}
+	m.Invoked(i)
+	in := `",namespace="` + machine.Namespace + `"}`
+	want(t, m, "mapi_machinehealthcheck_nodes_covered", `{name="both`+in+` 3`, `{name="old`+in+` 3`)
+	want(t, m, "mapi_machinehealthcheck_short_circuit", `{name="both`+in+` 1`, `{name="old`+in+` 1`)
+	want(t, m, "mapi_machinehealthcheck_remediation_success_total", `{name="old`+in+` 1`)
+}
+
 // A Node that outlived its Machine is remembered beside the instances without an owner, and is none; neither is what carries
 // no Machine's tag (RELIABILITY 2b.10).
 func TestOrphansAreInstances(t *testing.T) {
