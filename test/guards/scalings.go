@@ -223,4 +223,6 @@ var scalings = []Guard{
 	{"sick-by-its-check-since-then", "2d", autoscale + "barred.go", `	case ready && sick:
 `, `	case false:
 `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"host-under-another-name-is-not-emptied", "2d", autoscale + "barred.go", `	case sc.elsewhere(m):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"host-that-is-silent-under-both-names-goes", "2d", autoscale + "barred.go", `n.UID != m.node.UID && machine.NodeReady(n) && `, `n.UID != m.node.UID && `, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
