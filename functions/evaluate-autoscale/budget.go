@@ -3,6 +3,7 @@
 package evaluateautoscale
 
 import (
+	"errors"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,13 +26,18 @@ type budget struct {
 	wanted  map[types.UID]bool  // by Machine that asked in this scan: it has one
 	victims map[string][]machine.Victim
 	taken   bool
-	err     error // why it cannot be read: then nothing is removed
+	err     error  // why it cannot be read, or written: then nothing is removed
+	cannot  string // be read, or written
 }
 
 func (sc *scan) readBudget() *budget {
 	b := &budget{cm: sc.ConfigMap(machine.Namespace, machine.ConfigMapDisrupt), wanted: map[types.UID]bool{}, victims: sc.victims()}
 	if b.slots, b.err = machine.ParseDisruptions(b.cm); b.err == nil {
 		b.limits, b.err = machine.ParseDisruptionLimits(b.cm, len(sc.Machines))
+	}
+	b.cannot = "read"
+	if o, tried := sc.Outcome(b.store()); b.err == nil && tried && o.Result == plan.Refused { // nothing that goes with it would be done, either
+		b.err, b.cannot = errors.New(o.Message), "written"
 	}
 	return b
 }
@@ -50,8 +56,8 @@ func (b *budget) take(sc *scan, r autoscaling.Removal, namespace string) bool {
 // noSlot tells why no slot was to be had.
 func (sc *scan) noSlot() string {
 	if err := sc.budget.err; err != nil { // only people can mend it
-		why := "nothing is removed while configmap/" + machine.ConfigMapDisrupt + " cannot be read: " + clip(err.Error())
-		sc.notes = append(sc.notes, plan.Warning(sc.budget.cm, "DisruptionBudgetUnreadable", "Scale-down: "+why).From(source))
+		why := "nothing is removed while configmap/" + machine.ConfigMapDisrupt + " cannot be " + sc.budget.cannot + ": " + clip(err.Error())
+		sc.notes = append(sc.notes, plan.Warning(sc.budget.slots.In(sc.budget.cm), "DisruptionBudgetUnreadable", "Scale-down: "+why).From(source))
 		return why
 	}
 	sc.notes = append(sc.notes, plan.Log(heldBack))

@@ -200,6 +200,9 @@ func (sc *scan) refusal(g *group, total size) no {
 	if limited.reason == "" && pendingResize(g, n) && !sc.asking {
 		return no{reasonNotReady, fmt.Sprintf("it is being resized to %d", n.Resize.To)}
 	}
+	if why := sc.unwritable(g); limited.reason == "" && why != "" {
+		return no{reasonNotReady, why}
+	}
 	return limited
 }
 

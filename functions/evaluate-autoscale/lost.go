@@ -30,7 +30,7 @@ func (sc *scan) giveUp() {
 		return
 	}
 	for _, g := range sc.groups {
-		if pendingResize(g, sc.state.Groups[g.id]) || g.target <= g.min || sc.undecided(g) {
+		if pendingResize(g, sc.state.Groups[g.id]) || g.target <= g.min || sc.undecided(g) || sc.unwritable(g) != "" {
 			continue
 		}
 		room := min(int(g.target-g.min), mostGivenUp)

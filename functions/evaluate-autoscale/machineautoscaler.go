@@ -169,7 +169,7 @@ func tellStatus(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler) plan.Seq
 		if reason != targetPaused { // people did that, and know
 			notes = append(notes, plan.Warning(ma, reason, message).From(maSource))
 		}
-	} else if owns(s, ma, ref.Name) {
+	} else if set := s.MachineSet(machine.Namespace, ref.Name); owns(s, ma, ref.Name) && len(own(s, set).Do) == 0 {
 		next.Status.LastTargetRef = &ref
 	} else { // the annotations come first
 		return plan.Sequence{}
@@ -206,6 +206,9 @@ func problem(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler) (reason, me
 		return "FailedSetOwner", fmt.Sprintf("machineset %s/%s is already owned by machineautoscaler %s", set.Namespace, set.Name, keyOf(owner))
 	case machine.IsHeldSet(set):
 		return targetPaused, fmt.Sprintf("annotation %s of machineset %s/%s: it is not resized", machine.AnnotationPausedMHC, set.Namespace, set.Name)
+	}
+	if o, tried := s.Outcome(plan.Update{Old: set}); tried && o.Result == plan.Refused && len(own(s, set).Do) > 0 {
+		return "FailedUpdateTarget", fmt.Sprintf("machineset %s/%s cannot be changed: %s", set.Namespace, set.Name, o.Message)
 	}
 	return "", ""
 }

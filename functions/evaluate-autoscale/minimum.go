@@ -21,6 +21,9 @@ func (sc *scan) enforceMinimums() {
 		if g.target >= g.min || !sc.settings.EnforceNodeGroupMinSize && !sc.raised(g) || sc.backedOff(g) || pendingResize(g, n) {
 			continue
 		}
+		if sc.unwritable(g) != "" {
+			continue
+		}
 		one := size{nodes: 1}
 		if g.known {
 			one = sc.sizeOf(g.template.Node)

@@ -174,6 +174,8 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 		return outage
 	case sc.newerLedger(g):
 		return newerVersion
+	case sc.unwritable(g) != "": // it would stay drained and tainted for as long as that is so
+		return sc.unwritable(g)
 	case !sc.Now.Before(chosenBy(r)) && sc.retired[n.UID]: // scale-machineset may not delete it
 		return itselfChosen
 	case !sc.Now.Before(chosenBy(r)) && sc.undecided(g): // scale-machineset is not there

@@ -109,6 +109,15 @@ func (sc *scan) refused(g *group, r autoscaling.Resize, o plan.Outcome) {
 	}
 }
 
+// unwritable returns why a group's set cannot be changed, its size or its bounds, if the API server said so in this invocation; else "".
+// Who plans such a write all the same has nothing carried out that goes with it.
+func (sc *scan) unwritable(g *group) string {
+	if o, tried := sc.Outcome(plan.Update{Old: g.set}); tried && o.Result == plan.Refused {
+		return "its machine set cannot be changed: " + clip(o.Message)
+	}
+	return ""
+}
+
 // resize commits a new size of a group and plans the write that carries it out.
 func (sc *scan) resize(g *group, id string, to int32) {
 	sc.commitResize(g, autoscaling.Resize{Plan: id, To: to})

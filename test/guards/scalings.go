@@ -225,4 +225,10 @@ var scalings = []Guard{
 `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"host-under-another-name-is-not-emptied", "2d", autoscale + "barred.go", `	case sc.elsewhere(m):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"host-that-is-silent-under-both-names-goes", "2d", autoscale + "barred.go", `n.UID != m.node.UID && machine.NodeReady(n) && `, `n.UID != m.node.UID && `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"nothing-grows-with-a-set-that-cannot-be-changed", "2d", autoscale + "explain.go", `limited.reason == "" && why != "" {`, `false {`, "./functions/evaluate-autoscale -run=TestPodIsServed"},
+	{"nothing-is-lifted-with-a-set-that-cannot-be-changed", "2d", autoscale + "minimum.go", `		if sc.unwritable(g) != "" {`, `		if false {`, "./functions/evaluate-autoscale -run=TestPodIsServed"},
+	{"nobody-is-given-up-of-a-set-that-cannot-be-changed", "2d", autoscale + "lost.go", ` || sc.unwritable(g) != "" {`, ` {`, "./functions/evaluate-autoscale -run=TestPodIsServed"},
+	{"nothing-goes-of-a-set-that-cannot-be-changed", "2d", autoscale + "room.go", `	case sc.unwritable(c.group) != "":`, `	case false:`, "./functions/evaluate-autoscale -run=TestSetThatCannot"},
+	{"node-of-a-set-that-cannot-be-changed-is-given-back", "2d", autoscale + "removal.go", `	case sc.unwritable(g) != "": //`, `	case false: //`, "./functions/evaluate-autoscale -run=TestNodeWhoseSet"},
+	{"budget-that-cannot-be-written-holds-no-pod-up", "G8", autoscale + "budget.go", `b.err == nil && tried && o.Result == plan.Refused {`, `false && tried && o.Result == plan.Refused {`, "./functions/evaluate-autoscale -run=TestBudgetThatCannot"},
 }
