@@ -3,8 +3,8 @@
 package evaluateautoscale
 
 import (
-	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -17,21 +17,26 @@ import (
 // itself when the last Node that says so is about to go: before anybody puts on it what is of its end alone.
 
 // memoryOf returns what is to be remembered of a group's Nodes; the empty text if none of them says. One that stays says
-// it rather than one that goes.
+// it rather than one that goes, and of these the one with the fewest taints of its own.
 func (sc *scan) memoryOf(g *group) (text string, stays bool) {
-	t := sc.templates()
+	t, least := sc.templates(), math.MaxInt
 	for _, m := range g.members {
-		end := sc.endAhead(m)
-		if m.node == nil || end != "" && text != "" {
+		if m.node == nil {
+			continue
+		}
+		end, own := sc.endAhead(m), t.OwnTaints(g.set, m.node)
+		if end != "" && stays || (end == "") == stays && own >= least {
 			continue
 		}
 		says := t.Remember(g.set, scheduling.Node{Node: m.node, Pods: sc.running[m.node.Name], Machine: m.machine}, end)
-		if says != "" && end == "" {
-			return says, true
+		if says == "" {
+			continue
 		}
-		text = cmp.Or(text, says)
+		if text, stays, least = says, end == "", own; stays && own == 0 {
+			break
+		}
 	}
-	return text, false
+	return text, stays
 }
 
 // endAhead names what a member's Node goes by: its removal, or its Machine, which goes for another reason. It is empty for one that

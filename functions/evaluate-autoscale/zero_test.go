@@ -134,3 +134,63 @@ func TestNodeThatGoesIsNoModel(t *testing.T) {
 		}
 	}
 }
+
+// What people put on a set's Nodes while these are still there, to see one empty, is of that Node alone: it says nothing about the next one, be
+// it that the Node comes first of several when the set is resized, or the last one, of a set that was at zero before (SPEC C13, C14).
+func TestTaintOfOneNodeIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	capacity := resources("cpu", "4", "memory", "16Gi", "pods", "110")
+	maintain := func(n *corev1.Node) {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "maintenance", Value: "true", Effect: corev1.TaintEffectNoSchedule})
+	}
+	operated := func(n *corev1.Node) {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "operated", Effect: corev1.TaintEffectNoSchedule})
+	}
+	for _, tt := range []struct {
+		name string
+		by   func(t *testing.T, w *world)
+		want int32
+	}{
+		{"on the first of two", func(t *testing.T, w *world) {
+			t.Helper()
+			w.must(t, memory.Patch(w.Server, "", "s-1", maintain))
+		}, 1},
+		{"on both", func(t *testing.T, w *world) {
+			t.Helper()
+			w.must(t, memory.Patch(w.Server, "", "s-1", operated))
+			w.must(t, memory.Patch(w.Server, "", "s-2", operated))
+		}, 0},
+		{"on the last", func(t *testing.T, w *world) {
+			t.Helper()
+			w.comesToNothing(t)
+			w.must(t, memory.Patch(w.Server, machine.Namespace, "s", func(s *machine.MachineSet) { s.Spec.Replicas = new(int32(1)) }))
+			w.member(t, "s", "s-3", w.now, capacity, nil)
+			w.must(t, memory.Patch(w.Server, "", "s-3", maintain))
+		}, 1},
+	} {
+		w := fresh(t, "{scaleDown: {enabled: true, unneededTime: 2m, delayAfterAdd: 0s, delayAfterFailure: 10s}}")
+		w.set(t, "s", 2, 4, midsize(), nil)
+		for _, name := range []string{"s-1", "s-2"} {
+			w.member(t, "s", name, epoch.Add(-time.Hour), capacity, nil)
+		}
+		tt.by(t, w)
+		w.comesToNothing(t)
+		w.must(t, w.Put(pending("web", w.now.Add(-time.Minute), resources("cpu", "1"))))
+		if got := w.once(t); w.replicas("s")[0] != tt.want {
+			t.Errorf("%s: %d Nodes are wanted, want %d\n%s", tt.name, w.replicas("s")[0], tt.want, got)
+		}
+	}
+}
+
+// comesToNothing lets scale-down take all Nodes.
+func (w *world) comesToNothing(t *testing.T) {
+	t.Helper()
+	for range 100 {
+		w.scans(t, 1)
+		w.victimsGo(t)
+		if len(memory.List[*corev1.Node](w.Server)) == 0 {
+			return
+		}
+	}
+	t.Fatal("some Node stays")
+}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -36,7 +37,8 @@ type memory struct {
 // says nothing about the next one, because it is not ready, not for long enough, or its Machine was made of something
 // else than the next one will be. Equal Nodes that stay give equal texts. Static Pods are taken off what it offers. What is put on a Node
 // once it is going says something about that: its labels and taints stay those that the set remembers of the same end, which is empty for a
-// Node that stays.
+// Node that stays. A taint that people put on it before, to see it empty, is as little of the next one: of what the set does not say a Node
+// that goes has the taints alone that were remembered already.
 func (t Templates) Remember(set *machine.MachineSet, n Node, end string) string {
 	if !Ready(n.Node, t.StartupTaints) || !Settled(n.Node, t.Now) || !Equipped(set, n.Node) || !sameSpec(set, n.Machine) || t.outdated(set, n) {
 		return ""
@@ -52,6 +54,8 @@ func (t Templates) Remember(set *machine.MachineSet, n Node, end string) string 
 	delete(is.Labels, corev1.LabelHostname)
 	if was, ok := memoryOn(set); ok && end != "" && was.End == end {
 		is.Labels, is.Taints = was.Labels, was.Taints
+	} else if ok && end != "" {
+		is.Taints = slices.DeleteFunc(is.Taints, func(x corev1.Taint) bool { return !hasTaint(taintsOf(set), x) && !hasTaint(was.Taints, x) })
 	}
 	text, err := json.Marshal(is)
 	if err != nil || len(text) > longestMemory { // API types marshal

@@ -4,6 +4,7 @@ package scheduling
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -30,11 +31,20 @@ type Templates struct {
 }
 
 // Of returns the template of a set: made from a good Node of the set, else from what is remembered of its Nodes, else from
-// the set's annotations, else from any of its Nodes. Without any of them there is none. The members are the set's Nodes with the Pods that run there.
+// the set's annotations, else from any of its Nodes. Without any of them there is none. The members are the set's Nodes with the Pods that run
+// there. Of good Nodes it is the one with the fewest taints of its own: the next Node has none of what somebody put on one of them.
 func (t Templates) Of(set *machine.MachineSet, members []Node) (Node, bool) {
-	i := slices.IndexFunc(members, func(n Node) bool { return t.Good(set, n) })
-	if i >= 0 {
-		return t.Like(set, renewed(set, members[i])), true
+	best, least := -1, math.MaxInt
+	for i, n := range members {
+		if own := t.OwnTaints(set, n.Node); own < least && t.Good(set, n) {
+			best, least = i, own
+		}
+		if least == 0 {
+			break
+		}
+	}
+	if best >= 0 {
+		return t.Like(set, renewed(set, members[best])), true
 	}
 	if n, ok := t.remembered(set); ok {
 		return n, true
@@ -55,6 +65,27 @@ func (t Templates) Good(set *machine.MachineSet, n Node) bool {
 		return false
 	}
 	return !slices.ContainsFunc(n.Spec.Taints, func(x corev1.Taint) bool { return x.Key == machine.TaintToBeDeleted })
+}
+
+// OwnTaints counts the taints that keep Pods off a Node of a set for good, and that are not what the set says of its Nodes: somebody put them
+// on this Node, or on each.
+func (t Templates) OwnTaints(set *machine.MachineSet, n *corev1.Node) (count int) {
+	for _, x := range n.Spec.Taints {
+		if x.Effect != corev1.TaintEffectPreferNoSchedule && !t.passing(x) && !hasTaint(taintsOf(set), x) {
+			count++
+		}
+	}
+	return count
+}
+
+// taintsOf returns the taints that a set says its Nodes have.
+func taintsOf(set *machine.MachineSet) []corev1.Taint {
+	return withTaints(machine.CarriedByTemplate(set).Taints, set.Annotations[machine.CapacityTaints])
+}
+
+// hasTaint reports whether a taint of the same key and effect is among others.
+func hasTaint(all []corev1.Taint, x corev1.Taint) bool {
+	return slices.ContainsFunc(all, func(t corev1.Taint) bool { return t.MatchTaint(&x) })
 }
 
 // Settled reports whether a Node has been as it is, ready or not, for long enough to be believed.

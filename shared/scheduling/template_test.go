@@ -155,6 +155,39 @@ func TestTemplateFromAnnotations(t *testing.T) {
 	}
 }
 
+// The next Node has none of the taints that somebody put on one of those that are there, whichever of them comes first. What each of them has
+// it will have too, and what its set says; what keeps nobody off counts as little as what says something about one time (SPEC C14).
+func TestTemplateIsOfTheNodeWithTheFewestTaintsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	taint := func(key string, effect corev1.TaintEffect) corev1.Taint {
+		return corev1.Taint{Key: key, Effect: effect}
+	}
+	has := func(name string, since time.Duration, taints ...corev1.Taint) Node {
+		return aNode(name, "4", "12Gi", readySince(noon.Add(-since)), func(n *corev1.Node) { n.Labels["of"], n.Spec.Taints = name, taints })
+	}
+	kept, mine, each := taint("kept", corev1.TaintEffectNoSchedule), taint("mine", corev1.TaintEffectNoExecute), taint("each", corev1.TaintEffectNoSchedule)
+	soft, passing := taint("soft", corev1.TaintEffectPreferNoSchedule), taint(corev1.TaintNodeMemoryPressure, corev1.TaintEffectNoSchedule)
+	for _, tt := range []struct {
+		name    string
+		members []Node
+		want    string
+	}{
+		{"the second", []Node{has("a", time.Hour, mine), has("b", time.Hour), has("c", time.Hour)}, "b"},
+		{"the first, where each has one", []Node{has("a", time.Hour, each), has("b", time.Hour, each)}, "a"},
+		{"the second, where each has one", []Node{has("a", time.Hour, each, mine), has("b", time.Hour, each)}, "b"},
+		{"not one that has not settled", []Node{has("a", time.Hour, mine), has("b", time.Second)}, "a"},
+		{"the first, as its set says so", []Node{has("a", time.Hour, kept), has("b", time.Hour)}, "a"},
+		{"the first, as it keeps nobody off", []Node{has("a", time.Hour, soft), has("b", time.Hour)}, "a"},
+		{"the first, as that passes", []Node{has("a", time.Hour, passing), has("b", time.Hour)}, "a"},
+		{"the first, as its annotation says so", []Node{has("a", time.Hour, taint("listed", corev1.TaintEffectNoSchedule)), has("b", time.Hour)}, "a"},
+	} {
+		got, ok := Templates{Now: noon}.Of(aSet(map[string]string{machine.CapacityTaints: "listed=x:NoSchedule"}), tt.members)
+		if !ok || got.Labels["of"] != tt.want {
+			t.Errorf("%s: made from %q, want %q", tt.name, got.Labels["of"], tt.want)
+		}
+	}
+}
+
 // A set whose Nodes go without a taint that none can have is planned with as they will be (SPEC B2, B3, C15).
 func TestTemplateLeavesOutWhatNoNodeCanCarry(t *testing.T) {
 	t.Parallel()
