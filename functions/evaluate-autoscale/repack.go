@@ -71,7 +71,22 @@ func (sc *scan) busy() bool {
 	pending := slices.ContainsFunc(sc.groups, func(g *group) bool {
 		return pendingResize(g, sc.state.Groups[g.id]) || g.awaited() > 0 || g.surplus()
 	})
-	return pending || slices.ContainsFunc(sc.state.Removals, sc.occupies) || slices.ContainsFunc(sc.waiting, waits) || sc.halted() != ""
+	return pending || slices.ContainsFunc(sc.state.Removals, sc.occupies) || sc.halted() != "" || sc.hopes()
+}
+
+// hopes reports whether a Pod waits that has a place, or that an empty Node of some set would take once there may be another. What no Node is
+// made for waits for people, who may take weeks, and is in nobody's way.
+func (sc *scan) hopes() bool {
+	if len(sc.broken)+sc.onTheWay > 0 {
+		return true
+	}
+	for i, shape := range sc.placement.Shapes {
+		takes := func(g *group) bool { return !g.known || sc.placement.WhyNot(i, g.template) == "" }
+		if slices.ContainsFunc(shape.Pods, waits) && (sc.placement.Fit[i]+sc.placement.Helped[i] > 0 || slices.ContainsFunc(sc.groups, takes)) {
+			return true
+		}
+	}
+	return false
 }
 
 // movable reports whether the Pods of a Node may be moved at all, so that it can go.

@@ -176,29 +176,33 @@ func TestNothingIsReplacedOnceThatIsOff(t *testing.T) {
 	}
 }
 
-// No cheaper Node comes for one that cannot go, because of its Pods or of their disruption budgets, nor while Pods wait: it would be paid for
-// beside it (SPEC W10).
+// No cheaper Node comes for one that cannot go, because of its Pods or of their disruption budgets, nor while Pods wait that have a place, or
+// may get one: it would be paid for beside it. A Pod that no Node is made for keeps nothing from being cheaper (SPEC W10).
 func TestNothingComesForANodeThatCannotGo(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		safe  string // to evict
 		allow int    // disruptions
-		waits bool
+		waits string // cores that a Pod asks for
+		most  int32  // Nodes of the dear set
 		want  int32
 	}{
-		{"its Pod may move", "true", 1, false, 1},
-		{"its Pod may not", "false", 1, false, 0},
-		{"the budget of its Pod has no room", "true", 0, false, 0},
-		{"a Pod waits for which no Node is large enough", "true", 1, true, 0},
+		{"its Pod may move", "true", 1, "", 4, 1},
+		{"its Pod may not", "false", 1, "", 4, 0},
+		{"the budget of its Pod has no room", "true", 0, "", 4, 0},
+		{"a Pod waits to be bound", "true", 1, "500m", 4, 0},
+		{"a Pod waits for which there may be no Node more", "true", 1, "4", 1, 0},
+		{"a Pod waits for which no Node is large enough", "true", 1, "100", 4, 1},
 	} {
 		w := dearAndCheap(t)
+		w.must(t, memory.Patch(w.Server, machine.Namespace, "dear", func(ma *autoscaling.MachineAutoscaler) { ma.Spec.MaxReplicas = tt.most }))
 		p := running("p", "d1", resources("cpu", "3", "memory", "1Gi"))
 		p.Labels, p.Annotations = map[string]string{"app": "web"}, map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": tt.safe}
 		w.must(t, w.Put(p))
 		w.yaml(t, fmt.Sprintf("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web, namespace: default, uid: web}, spec: {selector: {matchLabels: {app: web}}}, status: {disruptionsAllowed: %d}}", tt.allow))
-		if tt.waits {
-			w.must(t, w.Put(pending("large", epoch.Add(-time.Minute), resources("cpu", "100"))))
+		if tt.waits != "" {
+			w.must(t, w.Put(pending("waits", epoch.Add(-time.Minute), resources("cpu", tt.waits))))
 		}
 		w.scans(t, 3)
 		if got := w.replicas("cheap")[0]; got != tt.want {
