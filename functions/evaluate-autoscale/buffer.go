@@ -139,7 +139,7 @@ func (sc *scan) fill(b *buffer, quotas autoscaling.Quotas, left int) {
 		b.reason, b.message = "TooMany", fmt.Sprintf("all buffers together may have room for %d pods, which leaves %d", maxBuffered, left)
 		return
 	}
-	spec := template.Spec
+	spec := unclaimed(template.Spec)
 	spec.NodeName, spec.Priority = "", new(int32(math.MinInt32)) // every Pod is served before it
 	for i := range count {
 		p := &corev1.Pod{Spec: spec}

@@ -289,7 +289,7 @@ func (p Pods) all(i int, now time.Time) []*corev1.Pod {
 	if len(p.Spec.SchedulingGates) > 0 {
 		status.Conditions[0].Reason = corev1.PodReasonSchedulingGated
 	}
-	spec := scheduling.Complete(p.Spec) // once: containers times Pods may be more than there is room for
+	spec := unclaimed(scheduling.Complete(p.Spec)) // once: containers times Pods may be more than there is room for
 	for k := range out {
 		pod := &corev1.Pod{ObjectMeta: p.Metadata, Spec: spec, Status: status}
 		pod.Namespace, pod.Name = namespace, fmt.Sprintf("%s-%06d", name, k)

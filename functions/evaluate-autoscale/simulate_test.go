@@ -315,6 +315,7 @@ func TestQuestionChangesWhatItSaysAndNothingElse(t *testing.T) {
 		{"the price of a type", `{` + pod + `, "limits": {"cores": {"min": 0, "max": 100}}, "prices": {"l.type": 0.57}}`, 1, 0.57, perHour, 0},
 		{"another maximum leaves the minimum", `{"machineSets": [{"name": "small", "maxReplicas": 20}]}`, 0, 0, perHour, 0},
 		{"another minimum", `{"machineSets": [{"name": "small", "minReplicas": 0}]}`, 0, 0, perHour, 1},
+		{"pods that get claims of their own", `{"pods": [{"count": 1, "spec": {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "fast"}}}}], "containers": [{"name": "c", "resources": {"requests": {"cpu": "7"}}}]}}], "limits": {"cores": {"min": 0, "max": 100}}}`, 1, 0.9, perHour, 0},
 		{"pods that say only limits ask for as much", `{"pods": [{"count": 1, "spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "7"}}}]}}]}`, 0, 0, perHour, 0},
 	} {
 		w := fresh(t, "{scaleDown: {enabled: true, unneededTime: 0s}, resourceLimits: {cores: {min: 0, max: 15}}}")
