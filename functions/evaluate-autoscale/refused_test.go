@@ -19,7 +19,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/plan"
 )
 
-// frozen is an API server that lets nobody make or change one set or ConfigMap, as by a policy.
+// frozen is an API server that lets nobody make or change one set, ConfigMap or Node, as by a policy.
 type frozen struct {
 	cluster.Cluster
 	name string
@@ -33,14 +33,16 @@ func (f frozen) Apply(ctx context.Context, a plan.Action) error {
 	case plan.Update:
 		o = a.Old
 	}
-	_, set := o.(*machine.MachineSet)
-	if _, cm := o.(*corev1.ConfigMap); (set || cm) && o.GetName() == f.name {
-		return &cluster.RefusedError{Err: errors.New("denied by policy")}
+	switch o.(type) {
+	case *machine.MachineSet, *corev1.ConfigMap, *corev1.Node:
+		if o.GetName() == f.name {
+			return &cluster.RefusedError{Err: errors.New("denied by policy")}
+		}
 	}
 	return f.Cluster.Apply(ctx, a)
 }
 
-// freeze lets nobody make or change a set or ConfigMap from now on.
+// freeze lets nobody make or change a set, ConfigMap or Node from now on.
 func (w *world) freeze(name string) { w.through(frozen{w.As(Function.Name), name}) }
 
 // A set whose new bounds the API server refuses does not grow, nor shrink, and its MachineAutoscaler says why. All others go on: the Pod that waits
@@ -190,5 +192,44 @@ func TestNodeWhoseSetMayNotShrinkIsGivenBack(t *testing.T) {
 	})
 	if !told {
 		t.Error("nobody was told")
+	}
+}
+
+// A Node that cannot be tainted, or given back, stays, and is told of; those that come after it by name go all the same (SPEC C63).
+func TestNodeThatCannotBeChangedKeepsNoOther(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, down string
+		tainted    bool // and uncordoned by somebody
+	}{
+		{"after a while", "unneededTime: 1m, delayAfterFailure: 1m", false},
+		{"at once", "unneededTime: 0s, delayAfterFailure: 0s", false},
+		{"tainted", "unneededTime: 1m, delayAfterFailure: 1m", true},
+	} {
+		w := fresh(t, "{scaleDown: {enabled: true, delayAfterAdd: 0s, "+tt.down+"}}")
+		w.pool(t, "a", 1, 4, nil, nil)
+		w.idler(t, "a", "a-1")
+		for tt.tainted && len(w.tainted()) == 0 {
+			w.scans(t, 1)
+		}
+		if tt.tainted {
+			w.must(t, memory.Patch(w.Server, "", "a-1", func(n *corev1.Node) { n.Spec.Unschedulable = false }))
+		}
+		w.freeze("a-1")
+		w.pool(t, "b", 1, 4, nil, nil)
+		w.idler(t, "b", "b-1")
+		for range 40 {
+			w.scans(t, 1)
+			w.victimsGo(t)
+		}
+		if got := w.replicas("a", "b"); !slices.Equal(got, []int32{1, 0}) {
+			t.Errorf("%s: replicas %v, want [1 0]", tt.name, got)
+		}
+		told := slices.ContainsFunc(w.Events(), func(e corev1.Event) bool {
+			return e.Reason == "ScaleDownFailed" && e.InvolvedObject.Name == machine.ConfigMapStatus && strings.Contains(e.Message, "denied by policy")
+		})
+		if !told {
+			t.Errorf("%s: nobody was told", tt.name)
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -174,6 +173,8 @@ func (sc *scan) hopeless(r autoscaling.Removal, n *corev1.Node, g *group) string
 		return outage
 	case sc.newerLedger(g):
 		return newerVersion
+	case sc.forbidden(n) != "":
+		return unchangeable + sc.forbidden(n)
 	case sc.unwritable(g) != "": // it would stay drained and tainted for as long as that is so
 		return sc.unwritable(g)
 	case !sc.Now.Before(chosenBy(r)) && sc.retired[n.UID]: // scale-machineset may not delete it
@@ -309,7 +310,9 @@ func (sc *scan) takeBack(r autoscaling.Removal, n *corev1.Node, why string) {
 			message = "failed to drain the node, " + message
 		}
 		sc.notes = append(sc.notes, plan.Warning(n, "ScaleDownFailed", message).From(source))
-		sc.untaint(n, "scale-down is taken back")
+		if sc.forbidden(n) == "" { // else it is tried by itself, and what goes with this is done
+			sc.untaint(n, "scale-down is taken back")
+		}
 	}
 }
 
@@ -385,12 +388,3 @@ func touches(a plan.Action, n *corev1.Node) bool {
 
 // deleting reports whether the Machine behind a Node is on its way out.
 func (sc *scan) deleting(n *corev1.Node) bool { return sc.goes[n] }
-
-// reschedule names Pods as Events list them.
-func reschedule(pods []*corev1.Pod) string {
-	var names []string
-	for _, p := range pods {
-		names = append(names, p.Name)
-	}
-	return strings.Join(names, ",")
-}

@@ -3,6 +3,7 @@
 package evaluateautoscale
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -109,11 +110,22 @@ func (sc *scan) refused(g *group, r autoscaling.Resize, o plan.Outcome) {
 	}
 }
 
-// unwritable returns why a group's set cannot be changed, its size or its bounds, if the API server said so in this invocation; else "".
-// Who plans such a write all the same has nothing carried out that goes with it.
+// unchangeable is told of a Node that cannot be tainted.
+const unchangeable = "the node cannot be changed: "
+
+// forbidden returns why an object cannot be changed, if the API server said so in this invocation; else "". Who plans such a write all the
+// same has nothing carried out that goes with it.
+func (sc *scan) forbidden(o plan.Object) string {
+	if o, tried := sc.Outcome(plan.Update{Old: o}); tried && o.Result == plan.Refused {
+		return cmp.Or(clip(o.Message), "it is refused")
+	}
+	return ""
+}
+
+// unwritable returns why a group's set cannot be changed, its size or its bounds.
 func (sc *scan) unwritable(g *group) string {
-	if o, tried := sc.Outcome(plan.Update{Old: g.set}); tried && o.Result == plan.Refused {
-		return "its machine set cannot be changed: " + clip(o.Message)
+	if why := sc.forbidden(g.set); why != "" {
+		return "its machine set cannot be changed: " + why
 	}
 	return ""
 }

@@ -54,6 +54,8 @@ func (sc *scan) held(c candidate, r room) string {
 		return least
 	case sc.newerLedger(c.group):
 		return "NewerLedger: " + newerVersion
+	case sc.forbidden(c.node) != "":
+		return whyOther + unchangeable + sc.forbidden(c.node)
 	case sc.unwritable(c.group) != "":
 		return whyOther + sc.unwritable(c.group)
 	case !sc.due(c):

@@ -369,3 +369,12 @@ func (sc *scan) begin(c candidate) bool {
 	sc.taint(r, c.node)
 	return true
 }
+
+// reschedule names Pods as Events list them.
+func reschedule(pods []*corev1.Pod) string {
+	var names []string
+	for _, p := range pods {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, ",")
+}

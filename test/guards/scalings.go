@@ -234,4 +234,7 @@ var scalings = []Guard{
 	{"taint-of-one-node-is-no-model", "2d", "shared/scheduling/template.go", `own < least && t.Good(set, n)`, `best < 0 && t.Good(set, n)`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"taint-of-one-node-is-not-remembered", "2d", autoscale + "memory.go", `(end == "") == stays && own >= least {`, `(end == "") == stays && least < math.MaxInt {`, "./functions/evaluate-autoscale -run=TestTaintOfOneNode"},
 	{"taint-of-the-last-node-is-not-remembered", "2d", "shared/scheduling/memory.go", `	} else if ok && end != "" {`, `	} else if false {`, "./functions/evaluate-autoscale -run=TestTaintOfOneNode"},
+	{"node-that-cannot-be-tainted-is-given-up", "2d", autoscale + "removal.go", `	case sc.forbidden(n) != "":`, `	case false:`, "./functions/evaluate-autoscale -run=TestNodeThatCannotBeChanged"},
+	{"node-that-cannot-be-given-back-holds-nothing-up", "2d", autoscale + "removal.go", `		if sc.forbidden(n) == "" { //`, `		if true { //`, "./functions/evaluate-autoscale -run=TestNodeThatCannotBeChanged"},
+	{"node-that-cannot-be-tainted-is-not-begun-with", "2d", autoscale + "room.go", `	case sc.forbidden(c.node) != "":`, `	case false:`, "./functions/evaluate-autoscale -run=TestNodeThatCannotBeChanged"},
 }
