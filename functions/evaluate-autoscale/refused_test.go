@@ -233,3 +233,19 @@ func TestNodeThatCannotBeChangedKeepsNoOther(t *testing.T) {
 		}
 	}
 }
+
+// Where the state cannot be made, nothing is scaled, and the ClusterAutoscaler says so: Pods that wait would learn it nowhere (SPEC C77).
+func TestStateThatCannotBeMadeIsTold(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{scaleDown: {enabled: true}}")
+	w.pool(t, "a", 0, 4, nil, nil)
+	w.must(t, w.Put(pod("default", "waits", "", resources("cpu", "3"))))
+	w.freeze(machine.ConfigMapStatus)
+	w.scans(t, 3)
+	told := slices.ContainsFunc(w.Events(), func(e corev1.Event) bool {
+		return e.InvolvedObject.Name == autoscaling.Name && e.Type == corev1.EventTypeWarning && strings.Contains(e.Message, "nothing is scaled") && strings.Contains(e.Message, "denied by policy")
+	})
+	if got := w.replicas("a")[0]; got != 0 || !told {
+		t.Errorf("%d Nodes are wanted, told: %v, of %d events", got, told, len(w.Events()))
+	}
+}

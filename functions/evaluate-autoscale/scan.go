@@ -277,6 +277,7 @@ func (sc *scan) sequences() []plan.Sequence {
 	all := sc.redo
 	if commit := sc.commit(); commit != nil {
 		sc.do = append([]plan.Action{commit}, sc.do...)
+		sc.tellUnmade(commit)
 	}
 	if sc.budget != nil && sc.budget.taken {
 		sc.do = append([]plan.Action{sc.budget.store()}, sc.do...)

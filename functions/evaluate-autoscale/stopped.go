@@ -4,6 +4,7 @@ package evaluateautoscale
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -128,6 +129,16 @@ func unreadable(s snapshot.Snapshot, err error) plan.Sequence {
 	next.Data[autoscaling.StatusKey] = "time: " + flow(metav1.NewTime(s.Now.UTC().Truncate(1e9))) + "\n" + stoppedStatus(why)
 	told.Do = []plan.Action{plan.Update{Old: cm, New: next, Why: "nothing can be scaled"}}
 	return told
+}
+
+// tellUnmade tells that nothing is scaled because the API server refuses to make the ConfigMap of the state: there is nothing whose readers
+// could be told, and Pods are told of what was done.
+func (sc *scan) tellUnmade(commit plan.Action) {
+	create, is := commit.(plan.Create)
+	if o, tried := sc.Outcome(commit); is && tried && o.Result == plan.Refused {
+		why := fmt.Sprintf("nothing is scaled: configmap %s cannot be made: %s", create.Object.GetName(), clip(o.Message))
+		sc.notes = append(sc.notes, plan.Warning(clusterAutoscaler(sc.Snapshot), "StateUnwritable", why).From(source))
+	}
 }
 
 // stoppedStatus is what people are told while nothing is scaled, beside since when.
