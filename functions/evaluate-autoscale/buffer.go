@@ -5,6 +5,7 @@ package evaluateautoscale
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -58,18 +59,30 @@ func buffersQuery(s snapshot.Snapshot) []snapshot.Query {
 // bufferReads asks for all CapacityBuffers, then for what they refer to, and what they are held to.
 func bufferReads(s snapshot.Snapshot) []snapshot.Query {
 	ask, found := buffersQuery(s), false
-	for _, o := range s.Foreign {
-		if b, err := autoscaling.ParseCapacityBuffer(o.Object); err == nil && isBuffer(o) && b.Ours() {
-			found = true
-			if q, ok := referred(o.GetNamespace(), b); ok {
-				ask = append(ask, q)
-			}
+	for o, b := range buffersOf(s) {
+		found = true
+		if q, ok := referred(o.GetNamespace(), b); ok {
+			ask = append(ask, q)
 		}
 	}
 	if found {
 		ask = append(ask, snapshot.All("ResourceQuota"))
 	}
 	return ask
+}
+
+// buffersOf yields the CapacityBuffers of our strategy that can be read, with what they say.
+func buffersOf(s snapshot.Snapshot) iter.Seq2[*unstructured.Unstructured, autoscaling.CapacityBuffer] {
+	return func(yield func(*unstructured.Unstructured, autoscaling.CapacityBuffer) bool) {
+		for _, o := range s.Foreign {
+			if !isBuffer(o) {
+				continue
+			}
+			if b, err := autoscaling.ParseCapacityBuffer(o.Object); err == nil && b.Ours() && !yield(o, b) {
+				return
+			}
+		}
+	}
 }
 
 func isBuffer(o *unstructured.Unstructured) bool {
@@ -270,9 +283,8 @@ func withStatus(o *unstructured.Unstructured, st autoscaling.CapacityBufferStatu
 
 // roomless returns the writes that tell CapacityBuffers that nobody keeps their room any more, and why: those that were told of it.
 func roomless(s snapshot.Snapshot, why string) (all []plan.Sequence) {
-	for _, o := range s.Foreign {
-		b, err := autoscaling.ParseCapacityBuffer(o.Object)
-		if !isBuffer(o) || err != nil || !b.Ours() || meta.FindStatusCondition(b.Status.Conditions, autoscaling.BufferProvisioning) == nil {
+	for o, b := range buffersOf(s) {
+		if meta.FindStatusCondition(b.Status.Conditions, autoscaling.BufferProvisioning) == nil {
 			continue
 		}
 		c := metav1.Condition{

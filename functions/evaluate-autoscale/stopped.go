@@ -27,7 +27,8 @@ const (
 
 // abandon puts everything to rest once nothing may scale any more: every scale-down that was not committed is called off, one
 // that was is followed to its end, what was measured and asked for is forgotten, so that it counts for nothing when scaling begins again, Nodes lose what
-// speaks of it, CapacityBuffers are told that nobody keeps their room, and the status says why. It has done so when the state says since when; from then on it costs nothing.
+// speaks of it, CapacityBuffers are told that nobody keeps their room, and the status says why. It has done so when the state says since when;
+// from then on it costs nothing.
 func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
 	if !restless(s, why) || !s.Has(nodesQuery) || !s.Has(machinesQuery) {
 		return nil
