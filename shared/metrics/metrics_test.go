@@ -289,21 +289,29 @@ func TestFailuresAreBounded(t *testing.T) {
 	}
 }
 
+// inFlight is what a check remembers of Machine a, which it remediates.
+const inFlight = `{"schema":1,"inFlight":[{"machine":"a","uid":"a-uid"}]}`
+
+// remediated has an invocation measured that saw these checks and deleted Machine a.
+func remediated(m *Metrics, checks ...plan.Object) {
+	sick := running("a")
+	a := plan.Delete{Object: sick}
+	i := scan("MachineHealthCheck", append(checks, sick)...)
+	i.Planned.Then(a)
+	i.Outcomes = map[plan.Key]plan.Outcome{a.Key(): {}}
+	m.Invoked(i)
+}
+
 func TestHealthChecks(t *testing.T) {
 	t.Parallel()
 	m, _ := measured(t, remediates)
-	sick := running("a")
 	h := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "workers"}}
-	metav1.SetMetaDataAnnotation(&h.ObjectMeta, machine.AnnotationInFlight, `{"schema":1,"inFlight":[{"machine":"a","uid":"a-uid"}]}`)
+	metav1.SetMetaDataAnnotation(&h.ObjectMeta, machine.AnnotationInFlight, inFlight)
 	h.Status.ExpectedMachines = new(3)
 	h.Status.Conditions = []machine.Condition{{Type: "RemediationAllowed", Status: corev1.ConditionFalse}}
 	idle := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "idle"}}
 	idle.Status.Conditions = []machine.Condition{{Type: "RemediationAllowed", Status: corev1.ConditionFalse, Reason: machine.ReasonPaused}}
-	a := plan.Delete{Object: sick}
-	i := scan("MachineHealthCheck", sick, h, idle)
-	i.Planned.Then(a)
-	i.Outcomes = map[plan.Key]plan.Outcome{a.Key(): {}}
-	m.Invoked(i)
+	remediated(m, h, idle)
 	in := `",namespace="` + machine.Namespace + `"}`
 	want(t, m, "mapi_machinehealthcheck_nodes_covered", `{name="workers`+in+` 3`)
 	want(t, m, "mapi_machinehealthcheck_short_circuit", `{name="idle`+in+` 0`, `{name="workers`+in+` 1`)
@@ -314,20 +322,15 @@ func TestHealthChecks(t *testing.T) {
 func TestHealthChecksOfBefore(t *testing.T) {
 	t.Parallel()
 	m, _ := measured(t, remediates)
-	sick := running("a")
 	old := &machine.LegacyHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "old"}}
-	metav1.SetMetaDataAnnotation(&old.ObjectMeta, machine.AnnotationInFlight, `{"schema":1,"inFlight":[{"machine":"a","uid":"a-uid"}]}`)
+	metav1.SetMetaDataAnnotation(&old.ObjectMeta, machine.AnnotationInFlight, inFlight)
 	old.Status.ExpectedMachines = new(3)
 	old.Status.Conditions = []machine.Condition{{Type: "RemediationAllowed", Status: corev1.ConditionFalse}}
 	both := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "both"}}
 	both.Status = *old.Status.DeepCopy()
 	same := &machine.LegacyHealthCheck{ObjectMeta: both.ObjectMeta}
 	same.Status.ExpectedMachines = new(2)
-	a := plan.Delete{Object: sick}
-	i := scan("MachineHealthCheck", sick, old, both, same)
-	i.Planned.Then(a)
-	i.Outcomes = map[plan.Key]plan.Outcome{a.Key(): {}}
-	m.Invoked(i)
+	remediated(m, old, both, same)
 	in := `",namespace="` + machine.Namespace + `"}`
 	want(t, m, "mapi_machinehealthcheck_nodes_covered", `{name="both`+in+` 3`, `{name="old`+in+` 3`)
 	want(t, m, "mapi_machinehealthcheck_short_circuit", `{name="both`+in+` 1`, `{name="old`+in+` 1`)
