@@ -5,6 +5,7 @@ package provisionmachine
 import (
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,10 +65,19 @@ func (l life) isTurn(at, turns int) bool {
 	return int(h.Sum32())%turns == at%turns
 }
 
-// postponed reports whether the cloud, which did not delete the instance before, is not asked again yet.
+// postponed reports whether the cloud, which did not delete the instance before, is not asked again yet. One that could not be asked refused
+// nothing: the first scan for which it answers goes on.
 func (l life) postponed() bool {
 	since, failed := l.failing()
-	return failed && !l.again(since)
+	return failed && !l.again(since) && !(unasked(l.m) && l.Request.Scan())
+}
+
+// silent begins what is said of a deleted Machine whose cloud cannot be asked.
+const silent = "the cloud cannot be asked: "
+
+// unasked reports whether that is what is said of m.
+func unasked(m *machine.Machine) bool {
+	return m.Status.ErrorMessage != nil && strings.HasPrefix(*m.Status.ErrorMessage, silent)
 }
 
 // takenUp reports whether it is asked again by this scan: by itself if it is the list that does not come.
@@ -100,6 +110,7 @@ func (l life) keepWords(next *machine.Machine) {
 	switch {
 	case have == nil || want == nil || have.Status != want.Status || have.Reason != want.Reason:
 	case (was == nil) != (is == nil) || was != nil && *was != *is:
+	case unasked(l.m) && !unasked(next): // it was asked, and refuses: that is asked for less and less often
 	case l.sameGist(next) || !l.again(have.LastTransitionTime.Time):
 		next.Status.Conditions, next.Status.ErrorMessage = l.m.Status.Conditions, l.m.Status.ErrorMessage
 	}

@@ -4,6 +4,7 @@ package provisionmachine
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,6 +159,94 @@ func TestEachMachineHasItsTurn(t *testing.T) {
 			if gap := time.Duration(longest) * period; gap > max(15*time.Minute, 200*period) {
 				t.Errorf("a scan every %v: %s waits for %v", period, m.UID, gap)
 			}
+		}
+	}
+}
+
+// A removal that failed because the cloud could not be asked is taken up by the first scan for which it can, however long it could not; one
+// that the cloud then refuses is again asked for seldom (R-L2, R-S14).
+func TestRemovalAfterASilenceIsNotLate(t *testing.T) {
+	t.Parallel()
+	s, _, err := scenario.Load("testdata/delete-that-is-refused-is-shown.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := s.World.Now
+	for silent := 1; silent < 100; silent++ {
+		m := s.World.Machines[0].DeepCopy()
+		for n := range silent {
+			w := aloneIn(s, m)
+			w.World.Now, w.World.Request, w.World.Outcomes = began.Add(time.Duration(n)*scanPeriod), snapshot.Request{}, nil
+			w.World.Clouds = map[types.UID]snapshot.Cloud{m.UID: {Account: "kubemark", Err: &snapshot.Refusal{Message: "503 service unavailable"}}}
+			m, _ = written(m, Decide(w.World))
+		}
+		refused := 0
+		for n := silent; n < silent+20; n++ {
+			w := aloneIn(s, m)
+			w.World.Now, w.World.Request, w.World.Outcomes = began.Add(time.Duration(n)*scanPeriod), snapshot.Request{}, nil
+			w.World.Before = w.World.Now.Add(-scanPeriod)
+			seen, _, err := scenario.Observe(Function, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			actions := Decide(seen).Actions()
+			if n == silent && len(actions) == 0 {
+				t.Fatalf("the cloud did not answer for %d scans, and the first one for which it does removes nothing", silent)
+			}
+			if len(actions) == 0 {
+				continue
+			}
+			refused++
+			w.World.Outcomes = map[plan.Key]plan.Outcome{actions[0].(plan.DeleteInstance).Key(): {Result: plan.Refused, Code: provider.Denied, Message: "missing permission"}}
+			m, _ = statusWrites(t, w)
+		}
+		if silent > 24 && refused > 6 {
+			t.Errorf("after %d silent scans a cloud that refuses is asked by %d of 20", silent, refused)
+		}
+	}
+}
+
+// A cloud that refused to remove something, and then says that nothing is left, does not fail any more: a Machine that still waits for what
+// may surface is asked for by the first scan after that, whatever the turns (R-L2).
+func TestRemovalAfterARefusalIsNotLate(t *testing.T) {
+	t.Parallel()
+	s, _, err := scenario.Load("testdata/delete-that-is-refused-is-shown.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := s.World.Now
+	for horizon := 50 * time.Second; horizon < 4*time.Minute; horizon += scanPeriod {
+		m := s.World.Machines[0].DeepCopy()
+		m.Spec.ProviderID = nil
+		m.Annotations[machine.AnnotationIntent] = strings.Replace(m.Annotations[machine.AnnotationIntent], `,"outcome":"created","instance":"i-1"`, "", 1)
+		i, err := machine.ParseIntent(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		until := i.SurfacesUntil(horizon)
+		port := provider.Instance{ID: "port-1", UID: m.UID, Child: true, State: provider.StateRunning}
+		asked, last := 0, began
+		for now := began; now.Before(until.Add(scanPeriod)); now = now.Add(scanPeriod) {
+			w := aloneIn(s, m)
+			w.World.Now, w.World.Request, w.World.Outcomes = now, snapshot.Request{}, map[plan.Key]plan.Outcome{}
+			cloud := snapshot.Cloud{Account: "kubemark", Horizon: horizon}
+			if asked <= 1 {
+				cloud.Found = []provider.Instance{port}
+			}
+			w.World.Clouds = map[types.UID]snapshot.Cloud{m.UID: cloud}
+			if actions := Decide(w.World).Actions(); len(actions) > 0 {
+				if d, is := actions[0].(plan.DeleteInstance); is {
+					asked, last = asked+1, now
+					w.World.Outcomes[d.Key()] = plan.Outcome{Result: plan.Refused, Code: provider.Unknown, Message: "503"}
+					if asked > 1 {
+						w.World.Outcomes[d.Key()] = plan.Outcome{Result: plan.Gone, Code: provider.NotFound}
+					}
+				}
+			}
+			m, _ = written(m, Decide(w.World))
+		}
+		if asked <= 1 || last.Before(until) {
+			t.Errorf("Horizon %v: asked %d times, the last time %v before nothing can surface any more", horizon, asked, until.Sub(last))
 		}
 	}
 }

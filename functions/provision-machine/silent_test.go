@@ -221,34 +221,46 @@ func TestDeletionEndsWithoutAList(t *testing.T) {
 // as soon as beside one that always answered (R-L2).
 func TestDeletionAfterAnOutageIsNotLate(t *testing.T) {
 	t.Parallel()
-	for k := range 8 {
-		synctest.Test(t, func(t *testing.T) {
-			w := newSlowWorld(t, nil)
-			w.cloud.Window = 10 * time.Minute
-			began := time.Now()
-			w.cloud.Fault = func(context.Context, memory.Call) error {
-				if time.Since(began) < time.Minute {
-					return provider.Errorf(provider.Unknown, "503 service unavailable")
-				}
-				return nil
-			}
-			m := deletedMachine(fmt.Sprintf("lost-%d", k))
-			m.Spec.ProviderID = nil
-			i := machine.NewIntent(m, 1, slowAccount, []byte(`{}`))
-			i.StartedAt = metav1.NewTime(began)
-			m.Annotations[machine.AnnotationIntent] = i.String()
-			w.put(t, m)
-			for w.machine(m.Name) != nil && time.Since(began) < 11*time.Minute {
-				w.scan()
-				is := w.machine(m.Name)
-				if is != nil && is.Status.ErrorMessage != nil && time.Since(began) > 2*time.Minute {
-					t.Fatalf("%v after the outage: %s", time.Since(began)-time.Minute, *is.Status.ErrorMessage)
-				}
-				time.Sleep(10 * time.Second)
-			}
-			if w.machine(m.Name) != nil {
-				t.Errorf("%s is there a minute after nothing can surface any more", m.Name)
-			}
-		})
+	for what, fails := range map[string]func(memory.Call) bool{
+		"everything":   func(memory.Call) bool { return true },
+		"the list":     func(c memory.Call) bool { return c.Op == memory.OpList },
+		"the deletion": func(c memory.Call) bool { return c.Op == memory.OpDelete },
+	} {
+		for k := range 8 {
+			t.Run(fmt.Sprintf("%s fails/%d", what, k), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { deletedInAnOutage(t, fmt.Sprintf("lost-%d", k), fails) })
+			})
+		}
+	}
+}
+
+func deletedInAnOutage(t *testing.T, name string, fails func(memory.Call) bool) {
+	t.Helper()
+	w := newSlowWorld(t, nil)
+	w.cloud.Window = 10 * time.Minute
+	began := time.Now()
+	w.cloud.Fault = func(_ context.Context, c memory.Call) error {
+		if time.Since(began) < time.Minute && fails(c) {
+			return provider.Errorf(provider.Unknown, "503 service unavailable")
+		}
+		return nil
+	}
+	m := deletedMachine(name)
+	m.Spec.ProviderID = nil
+	i := machine.NewIntent(m, 1, slowAccount, []byte(`{}`))
+	i.StartedAt = metav1.NewTime(began)
+	m.Annotations[machine.AnnotationIntent] = i.String()
+	w.put(t, m)
+	for w.machine(name) != nil && time.Since(began) < 11*time.Minute {
+		w.scan()
+		is := w.machine(name)
+		if is != nil && is.Status.ErrorMessage != nil && time.Since(began) > 2*time.Minute {
+			t.Fatalf("%v after the outage: %s", time.Since(began)-time.Minute, *is.Status.ErrorMessage)
+		}
+		time.Sleep(10 * time.Second)
+	}
+	if w.machine(name) != nil {
+		t.Errorf("%s is there a minute after nothing can surface any more", name)
 	}
 }

@@ -220,7 +220,7 @@ func (l life) remove() plan.Sequence {
 	o, tried := l.Outcome(a)
 	switch {
 	case !tried && l.cloud.Err != nil:
-		return l.undeleted("the cloud cannot be asked: " + l.cloud.Err.Message)
+		return l.undeleted(silent + l.cloud.Err.Message)
 	case !tried && l.going():
 		if seq := l.fading(); len(seq.Do) > 0 {
 			return seq
@@ -324,10 +324,11 @@ func (l life) nodes() []*corev1.Node {
 }
 
 // blocked says on the Machine why it is still there. A cloud that answers does not fail to delete it any more, but for one that
-// was asked alone since its list fails: that fails in the next round again (R-S14).
+// was asked alone since its list fails: that fails in the next round again (R-S14). One that refused and then says that nothing is left
+// is not asked less often for that (R-L2).
 func (l life) blocked(why string) plan.Sequence {
 	next := l.m.DeepCopy()
-	if l.cloud.Err == nil && l.Request.Scan() && !l.takenUp() {
+	if answered := l.gone() && !unasked(l.m); l.cloud.Err == nil && l.Request.Scan() && (answered || !l.takenUp()) {
 		l.takeBack(next)
 	}
 	l.set(next, l.unsure(why))

@@ -295,4 +295,8 @@ var ends = []Guard{
 	{"cordon-of-before-is-forgotten", "2e", words + "keep.go", `	delete(m.Annotations, AnnotationNodeCordoned)
 `, ``, "./shared/machine -run=TestKeptNode"},
 	{"cordon-is-forgotten-with-the-rest", "2e", words + "keep.go", `AnnotationNodeAnnotations, AnnotationNodeCordoned} {`, `AnnotationNodeAnnotations} {`, "./shared/machine -run=TestKeptNode"},
+	{"silence-postpones-no-removal", "2b.9", provision + "again.go", ` && !(unasked(l.m) && l.Request.Scan())`, ``, "./functions/provision-machine -run=TestRemovalAfterASilence"},
+	{"refusal-after-a-silence-is-told", "G11", provision + "again.go", `	case unasked(l.m) && !unasked(next): // it was asked, and refuses: that is asked for less and less often
+`, ``, "./functions/provision-machine -run=TestRemovalAfterASilence"},
+	{"answer-ends-a-refusal", "2b.9", provision + "terminate.go", `(answered || !l.takenUp())`, `!l.takenUp() || answered && false`, "./functions/provision-machine -run=TestRemovalAfterARefusal"},
 }
