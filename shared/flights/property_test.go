@@ -132,6 +132,7 @@ func (w *traffic) ask(g *Group[string, int], key string) {
 
 // call waits for a run, and judges the answer.
 func (w *traffic) call(t *testing.T, g *Group[string, int], i int, key string, takes, patience time.Duration, fails bool) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	w.mu.Lock()
@@ -158,6 +159,7 @@ func (w *traffic) call(t *testing.T, g *Group[string, int], i int, key string, t
 
 // run is the work: it returns when it began.
 func (w *traffic) run(ctx context.Context, t *testing.T, key string, takes time.Duration, fails bool) (int, error) {
+	t.Helper()
 	w.mu.Lock()
 	at := w.tick()
 	w.began[key] = append(w.began[key], at)

@@ -35,7 +35,7 @@ func TestOrdinalIsWhatTheLedgerTells(t *testing.T) {
 		"adopted, and its label says 0":      {"foundling", "foundling", "0", 1},
 		"a stranger whose label says a lent": {"stranger", "stranger", "1", none},
 		"named as an active lent one":        {own(1), "a", "", none},
-		"named and labelled so":              {own(1), "a", "1", none},
+		"named and labeled so":               {own(1), "a", "1", none},
 		"named as a retired lent one":        {own(4), "a", "", none},
 		"not allocated yet":                  {own(9), "a", "9", 9},
 		"not allocated, without a label":     {own(9), "a", "", none},

@@ -108,9 +108,9 @@ func TestVirtualAddressesAreTold(t *testing.T) {
 		"both":                         {infrastructure("c", openstack(both)), all},
 		"of the balancer that is ours": {infrastructure("c", openstack(managed)), all},
 		"of a balancer of one's own":   {infrastructure("c", openstack(own)), nil},
-		"in the older form":            {infrastructure("c", openstack(configv1.OpenStackPlatformStatus{APIServerInternalIP: "192.0.2.7", IngressIP: "192.0.2.5"})), all},
+		"in the older form":            {infrastructure("c", openstack(configv1.OpenStackPlatformStatus{APIServerInternalIP: "192.0.2.7", IngressIP: "192.0.2.5"})), all}, //nolint:staticcheck // the older form is read too
 		"in both forms": {infrastructure("c", openstack(configv1.OpenStackPlatformStatus{
-			APIServerInternalIPs: []string{"192.0.2.7"}, APIServerInternalIP: "192.0.2.7", IngressIPs: []string{"192.0.2.5"}, IngressIP: "192.0.2.5",
+			APIServerInternalIPs: []string{"192.0.2.7"}, APIServerInternalIP: "192.0.2.7", IngressIPs: []string{"192.0.2.5"}, IngressIP: "192.0.2.5", //nolint:staticcheck // the older form is read too
 		})), all},
 	} {
 		var s Snapshot

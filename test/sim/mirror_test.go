@@ -236,7 +236,7 @@ func (m *mirror) request(t *testing.T, method string, pod *corev1.Pod, subresour
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close() //nolint:errcheck // nothing is lost
+	defer answer.Body.Close()
 	if text, _ := io.ReadAll(answer.Body); answer.StatusCode >= http.StatusBadRequest {
 		t.Fatalf("%s %s: %s", method, url, text)
 	}

@@ -35,10 +35,7 @@ func TestAllThatIsMadeCarriesTheMark(t *testing.T) {
 					t.Errorf("no %s", kind)
 				}
 				for id, thing := range f.things[kind] {
-					var tags []string
-					for _, tag := range anyOf(thing.fields["tags"]) {
-						tags = append(tags, tag)
-					}
+					tags := anyOf(thing.fields["tags"])
 					got := valueOf(tags, tagMark)
 					if m, has := thing.fields["metadata"].(map[string]any); kind == "volumes" && has {
 						got, _ = m[tagMark].(string)

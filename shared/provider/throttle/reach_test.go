@@ -108,8 +108,8 @@ func TestAddressesThatCannotBeReadAreNoClouds(t *testing.T) {
 }
 
 // What is no cluster's nor an instance's own is connected to, in those forms too; also where nobody can read where the API server is.
-func TestCloudsAreReached(t *testing.T) {
-	for _, host := range []string{"", "10.96.0.1", "kubernetes.default.svc"} {
+func TestCloudsAreReached(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	for _, host := range []string{"", "10.96.0.1", "kubernetes.default.svc"} { //nolint:paralleltest // as above
 		t.Run(host, func(t *testing.T) { reachClouds(t, host) })
 	}
 }
