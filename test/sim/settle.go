@@ -102,7 +102,7 @@ func (p *Play) atWork() bool {
 			continue
 		case machine.Phase(m) == machine.PhaseFailed: // for people, or for a check that sees it twice
 			return true
-		case m.Status.ErrorReason != nil && *m.Status.ErrorReason == machinev1beta1.DeleteMachineError: // the cloud refused, and is asked less and less often
+		case m.Status.ErrorReason != nil && *m.Status.ErrorReason == machinev1beta1.DeleteMachineError && !unasked(m): // the cloud refused, and is asked less and less often
 			return true
 		case counts[m.UID] > 1, counts[m.UID] == 0 && machine.ProviderID(m) != "":
 			return true
@@ -115,6 +115,11 @@ func (p *Play) atWork() bool {
 		l, err := ledgerOf(set)
 		return err == nil && later(l.NextCreateAt)
 	})
+}
+
+// unasked reports whether its cloud could not be asked when m was last told of its deletion: that is over where nothing fails.
+func unasked(m *machine.Machine) bool {
+	return m.Status.ErrorMessage != nil && strings.HasPrefix(*m.Status.ErrorMessage, "the cloud cannot be asked: ")
 }
 
 // heals reports whether a Node is ill, or something is done about one.
