@@ -28,6 +28,7 @@ func TestErrorsOfCloudsTellNoSecrets(t *testing.T) {
 		"aws":       {"aws_access_key_id": []byte("AKIAEXAMPLE"), "aws_secret_access_key": []byte(secret + "\n")},
 		"vsphere":   {"vc.example.com.username": []byte("machines"), "vc.example.com.password": []byte(secret)},
 		"openstack": {"clouds.yaml": []byte(cloudsYAML)},
+		"libvirt":   {"uris": []byte("qemu+tls://machines.example.com/system"), "tls.key": []byte(secret + "\n")},
 		"a file":    {"credentials": []byte("[default]\naws_access_key_id = AKIAEXAMPLE\naws_secret_access_key = " + secret + "\n")},
 	} {
 		secrets := newUnspoken(credentials)

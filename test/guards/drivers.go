@@ -119,4 +119,27 @@ var drivers = []Guard{
 		return err
 	}
 	ref, err :=`, "./shared/provider/vsphere -run=TestTakenName"},
+	{"daemons-that-the-secret-names", "4", "shared/provider/libvirt/endpoint.go", `	if !slices.Contains(strings.Fields(string(a.Credentials[keyURIs])), a.Region) {`, `	if false && !slices.Contains(strings.Fields(string(a.Credentials[keyURIs])), a.Region) {`, "./shared/provider/libvirt -run=TestDaemonsThatTheSecret"},
+	{"lists-of-daemons-have-what-they-say", "4", "shared/provider/libvirt/wire.go", `	if _, ok := walk(shape, body); !ok {`, `	if _, ok := walk(shape, body); !ok && false {`, "./shared/provider/libvirt -run=TestPacketsThatLie"},
+	{"packets-of-daemons-are-packets", "4", "shared/provider/libvirt/wire.go", `	if size < headSize || size > mostPacket {`, `	if size < headSize {`, "./shared/provider/libvirt -run=TestPacketsThatLie"},
+	{"domain-of-another-cluster", "2b.9", "shared/provider/libvirt/domains.go", `	case m.Mark.Cluster != d.account.ClusterID || m.copied():`, `	case m.copied():`, "./shared/provider/libvirt -run=TestWhose"},
+	{"copied-domain-is-nobodys", "2b.10", "shared/provider/libvirt/domains.go", `	case m.Mark.Cluster != d.account.ClusterID || m.copied():`, `	case m.Mark.Cluster != d.account.ClusterID:`, "./shared/provider/libvirt -run=TestWhose"},
+	{"domain-of-another-attempt", "2b.8", "shared/provider/libvirt/domains.go", `	case r.Attempt && m.Mark.Token != r.Token:`, `	case false:`, "./shared/provider/libvirt -run=TestWhose"},
+	{"volume-of-another-attempt-stays", "2b.8", "shared/provider/libvirt/remove.go", `	case r.Attempt && v.Name.Token != r.Token:`, `	case false:`, "./shared/provider/libvirt -run=TestLeftover"},
+	{"volume-of-another-cluster-stays", "2b.9", "shared/provider/libvirt/domains.go", ` && n.Cluster == clusterHash(d.account.ClusterID) {`, ` {`, "./shared/provider/libvirt -run=TestLeftover"},
+	{"volume-with-a-domain-is-no-leftover", "2b.8", "shared/provider/libvirt/remove.go", `		if !had {`, `		if true {`, "./shared/provider/libvirt -run=TestLeftover"},
+	{"domain-stays-until-its-volumes-are-seen", "2b.9", "shared/provider/libvirt/remove.go", `		if active == 0 {`, `		if active < 0 {`, "./shared/provider/libvirt -run=TestPoolThatIs"},
+	{"deletion-is-noted-first", "2b.9", "shared/provider/libvirt/remove.go", `	if ours && !m.Deleting {`, `	if false {`, "./shared/provider/libvirt -run=TestPoolThatIs"},
+	{"deletion-is-ended-before-a-creation", "2b.9", "shared/provider/libvirt/create.go", `	case m.Deleting: `, `	case false: `, "./shared/provider/libvirt -run=TestDeletionThat"},
+	{"name-of-a-stranger-is-a-refusal", "2b.3", "shared/provider/libvirt/create.go", `	case other.UUID != uuidOf(r.UID):`, `	case false:`, "./shared/provider/libvirt -run=TestStranger"},
+	{"domain-with-another-mark-is-not-made-ones-own", "2b.7", "shared/provider/libvirt/create.go", `	if m.Mark.Cluster != d.account.ClusterID || m.Mark.UID != r.UID {`, `	if false {`, "./shared/provider/libvirt -run=TestMarkThat"},
+	{"what-was-recorded-of-a-domain-stays", "2b.8", "shared/provider/libvirt/create.go", `	if len(r.Progress) == 0 {`, `	if true {`, "./shared/provider/libvirt -run=TestWhatWasRecorded"},
+	{"volume-that-nobody-saw-is-not-there", "G5", "shared/provider/libvirt/volumes.go", `	case look != nil:
+		return vol, look
+`, ``, "./shared/provider/libvirt -run=TestRefusalWithout"},
+	{"volume-of-other-user-data-is-made-anew", "2b.5", "shared/provider/libvirt/volumes.go", `	if capacity != uint64(len(data)) {`, `	if capacity == 0 {`, "./shared/provider/libvirt -run=TestUserDataThat"},
+	{"domain-that-is-held-off-stays-off", "2f", "shared/provider/libvirt/power.go", `		case m.Held:`, `		case false:`, "./shared/provider/libvirt -run=TestHeldOff"},
+	{"domain-that-ran-is-not-made-again", "2b.7", "shared/provider/libvirt/domains.go", `	m.Launched = m.Launched || m.ran(libvirt.DomainShutoffReason(reason))
+`, `	_ = m.ran(libvirt.DomainShutoffReason(reason))
+`, "./shared/provider/libvirt -run=TestDomainThat"},
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/provider/aws"
 	"github.com/machine-functions/machine-functions/shared/provider/kubemark"
+	"github.com/machine-functions/machine-functions/shared/provider/libvirt"
 	"github.com/machine-functions/machine-functions/shared/provider/metal3"
 	"github.com/machine-functions/machine-functions/shared/provider/openstack"
 	"github.com/machine-functions/machine-functions/shared/provider/vsphere"
@@ -32,5 +33,5 @@ func Table(config *rest.Config) ([]provider.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []provider.Provider{aws.Provider(prices), kubemark.Provider(records), metal3.Provider(hosts), openstack.Provider(), vsphere.Provider(addresses)}, nil
+	return []provider.Provider{aws.Provider(prices), kubemark.Provider(records), libvirt.Provider(), metal3.Provider(hosts), openstack.Provider(), vsphere.Provider(addresses)}, nil
 }

@@ -71,6 +71,9 @@ func accountAt(t *testing.T, name string, s *httptest.Server) provider.Account {
 	switch name {
 	case "aws":
 		a.Credentials = map[string][]byte{"aws_access_key_id": []byte("a"), "aws_secret_access_key": []byte("b"), "aws_endpoint_url": []byte(s.URL), "aws_ca_bundle": ca}
+	case "libvirt": // whose keys are read, and kept by nobody
+		a.Region = "qemu+tls://" + s.Listener.Addr().String() + "/system"
+		a.Credentials = map[string][]byte{"uris": []byte(a.Region), "ca.crt": ca, "canary": []byte("b")}
 	case "openstack":
 		a.Region = "openstack"
 		a.Credentials = map[string][]byte{"cacert": ca, "clouds.yaml": []byte("clouds: {openstack: {auth: {auth_url: '" + s.URL + "', username: a, password: b, project_name: c}}}")}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package libvirt
+
+import (
+	"encoding/binary"
+	"encoding/xml"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/digitalocean/go-libvirt"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// dhcpHost is an address that a network reserves.
+type dhcpHost struct {
+	XMLName xml.Name `xml:"host"`
+	MAC     string   `xml:"mac,attr,omitempty"`
+	Name    string   `xml:"name,attr,omitempty"`
+	IP      string   `xml:"ip,attr,omitempty"`
+}
+
+const (
+	// mostTried is how many addresses of a range are looked at.
+	mostTried = 1 << 16
+	// mostRaces is how many others may take an address that was just free before the next call goes on.
+	mostRaces = 5
+	// nowhere in particular is where a reservation stands, as a network has one list of them.
+	nowhere = -1
+)
+
+// parseRange reads an address, or the range to take one from. The daemon reserves those of IPv4 alone by the address of a card.
+func parseRange(text string) (netip.Prefix, error) {
+	var p netip.Prefix
+	a, err := netip.ParseAddr(text)
+	if err == nil {
+		p = netip.PrefixFrom(a, a.BitLen())
+	} else if p, err = netip.ParsePrefix(text); err != nil {
+		return p, fmt.Errorf("%q is neither an address nor a range such as 192.168.126.0/24", text)
+	}
+	if !p.Addr().Is4() {
+		return p, fmt.Errorf("%q: only addresses of IPv4 can be reserved", text)
+	}
+	return p.Masked(), nil
+}
+
+// subnets returns where a network gives addresses of IPv4, and its own in each.
+func (n networkXML) subnets() (all []netip.Prefix) {
+	for _, ip := range n.IPs {
+		own, err := netip.ParseAddr(ip.Address)
+		if err != nil || !own.Is4() || ip.DHCP == nil {
+			continue
+		}
+		if p, ok := prefixOf(own, ip.Netmask, ip.Prefix); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// prefixOf reads how long the prefix of a subnet is, which may be said as a mask.
+func prefixOf(own netip.Addr, mask, prefix string) (netip.Prefix, bool) {
+	if mask == "" {
+		p, err := netip.ParsePrefix(own.String() + "/" + prefix)
+		return p, err == nil
+	}
+	m, err := netip.ParseAddr(mask)
+	if err != nil || !m.Is4() {
+		return netip.Prefix{}, false
+	}
+	b := m.As4()
+	bits := 0
+	for v := binary.BigEndian.Uint32(b[:]); v&(1<<31) != 0; v <<= 1 {
+		bits++
+	}
+	return netip.PrefixFrom(own, bits), true
+}
+
+func (n networkXML) hosts() (all []dhcpHost) {
+	for _, ip := range n.IPs {
+		if ip.DHCP != nil {
+			all = append(all, ip.DHCP.Hosts...)
+		}
+	}
+	return all
+}
+
+// reservable wants a network that can reserve an address of a range.
+func reservable(n networkXML, text string) error {
+	wanted, err := parseRange(text)
+	if err != nil {
+		return provider.Errorf(provider.Invalid, "%s: %w", at("networkInterfaceAddress"), err)
+	}
+	all := n.subnets()
+	if !slices.ContainsFunc(all, wanted.Overlaps) {
+		return provider.Errorf(provider.Exhausted, "%s: %q: network %q gives no address of it by DHCP, it has %v: name another, or change the network", at("networkInterfaceAddress"), text, n.Name, all)
+	}
+	return nil
+}
+
+// reserve has the network give the domain's card an address of the spec's range. Repeating it changes nothing: the daemon keeps one
+// address for a card, and no address for two.
+func (d *driver) reserve(l *daemon, r provider.Ref, req request) error {
+	wanted, err := parseRange(req.Spec.NetworkInterfaceAddress)
+	if err != nil {
+		return provider.Errorf(provider.Invalid, "%s: %w", at("networkInterfaceAddress"), err)
+	}
+	net, err := l.NetworkLookupByName(req.Network)
+	if err != nil {
+		return d.failed("network "+req.Network, err)
+	}
+	for range mostRaces {
+		has, err := l.describe(net)
+		if err != nil {
+			return err
+		}
+		if _, reserved := has.of(r.UID); reserved {
+			return nil
+		}
+		ip, err := has.free(wanted, r.UID)
+		if err != nil {
+			return err
+		}
+		err = l.change(net, libvirt.NetworkUpdateCommandAddLast, dhcpHost{MAC: macOf(r.UID), Name: hostname(r, req), IP: ip.String()})
+		if err == nil {
+			return nil
+		}
+		if _, refused := answered(err); !refused {
+			return err
+		}
+		has, look := l.describe(net)
+		if look != nil {
+			return look
+		}
+		if i := slices.IndexFunc(has.hosts(), func(h dhcpHost) bool { return h.Name == hostname(r, req) && h.MAC != macOf(r.UID) }); i >= 0 {
+			return provider.Errorf(provider.Exhausted, "%s: %q has the address %s of network %q already, for the card %s: remove that, or name another",
+				at("networkInterfaceHostname"), hostname(r, req), has.hosts()[i].IP, has.Name, has.hosts()[i].MAC)
+		}
+		if !slices.ContainsFunc(has.hosts(), func(h dhcpHost) bool { return h.IP == ip.String() }) {
+			return d.failed("reserve "+ip.String()+" in network "+has.Name, err)
+		}
+	}
+	return provider.Errorf(provider.Unknown, "reserve an address of %s in network %s: others were faster", wanted, req.Network)
+}
+
+// hostname is what the network calls a domain.
+func hostname(r provider.Ref, req request) string {
+	if h := req.Spec.NetworkInterfaceHostname; h != "" {
+		return h
+	}
+	return r.Name
+}
+
+// of returns what is reserved for a Machine's card.
+func (n networkXML) of(uid types.UID) (dhcpHost, bool) {
+	all := n.hosts()
+	i := slices.IndexFunc(all, func(h dhcpHost) bool { return strings.EqualFold(h.MAC, macOf(uid)) })
+	if i < 0 {
+		return dhcpHost{}, false
+	}
+	return all[i], true
+}
+
+// free returns an address that nobody has, each Machine beginning to look elsewhere, so that many at once seldom want the same.
+func (n networkXML) free(wanted netip.Prefix, uid types.UID) (netip.Addr, error) {
+	taken := map[netip.Addr]bool{}
+	for _, h := range n.hosts() {
+		if a, err := netip.ParseAddr(h.IP); err == nil {
+			taken[a] = true
+		}
+	}
+	subnets := n.subnets()
+	usable := func(a netip.Addr) bool {
+		return !taken[a] && slices.ContainsFunc(subnets, func(p netip.Prefix) bool { return p.Contains(a) && inner(p, a) })
+	}
+	size := uint64(1) << (32 - wanted.Bits())
+	b := wanted.Addr().As4()
+	first := uint64(binary.BigEndian.Uint32(b[:]))
+	start := uint64(uuidOf(uid)[0])<<8 + uint64(uuidOf(uid)[1])
+	for i := range min(size, mostTried) {
+		var at [4]byte
+		binary.BigEndian.PutUint32(at[:], uint32(first+(start+i)%size)) // within IPv4
+		if a := netip.AddrFrom4(at); usable(a) {
+			return a, nil
+		}
+	}
+	return netip.Addr{}, provider.Errorf(provider.Exhausted, "%s: network %q has no address of %s left: give a larger range, or remove reservations", at("networkInterfaceAddress"), n.Name, wanted)
+}
+
+// inner reports whether a host of a subnet may have an address: not the network's own ones.
+func inner(p netip.Prefix, a netip.Addr) bool {
+	if a == p.Addr() { // the daemon's
+		return false
+	}
+	last := p.Masked().Addr().As4()
+	v := binary.BigEndian.Uint32(last[:]) | uint32(uint64(1)<<(32-p.Bits())-1) // at most 32 bits
+	binary.BigEndian.PutUint32(last[:], v)
+	return p.Bits() >= 31 || a != p.Masked().Addr() && a != netip.AddrFrom4(last)
+}
+
+// change adds a reservation to a network, or takes it away: of what runs, and of what is kept.
+func (l *daemon) change(net libvirt.Network, how libvirt.NetworkUpdateCommand, h dhcpHost) error {
+	text, err := xml.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("describe the reservation of %s: %w", h.MAC, err)
+	}
+	active, err := l.NetworkIsActive(net)
+	if err != nil {
+		return err
+	}
+	kept, err := l.NetworkIsPersistent(net)
+	if err != nil {
+		return err
+	}
+	where := libvirt.NetworkUpdateAffectCurrent
+	if active != 0 {
+		where |= libvirt.NetworkUpdateAffectLive
+	}
+	if kept != 0 {
+		where |= libvirt.NetworkUpdateAffectConfig
+	}
+	return l.NetworkUpdateCompat(net, how, libvirt.NetworkSectionIPDhcpHost, nowhere, string(text), where)
+}
+
+// release takes a Machine's reservation away, if it has one.
+func (d *driver) release(l *daemon, network string, uid types.UID) error {
+	net, err := l.NetworkLookupByName(network)
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for refused := error(nil); ; {
+		has, err := l.describe(net)
+		if err != nil {
+			return err
+		}
+		h, reserved := has.of(uid)
+		if !reserved {
+			return nil
+		}
+		if refused != nil { // by somebody else than who was faster
+			return d.failed("release "+h.IP+" in network "+network, refused)
+		}
+		if err = l.change(net, libvirt.NetworkUpdateCommandDelete, h); err == nil {
+			return nil
+		}
+		if _, ok := answered(err); !ok {
+			return err
+		}
+		refused = err
+	}
+}

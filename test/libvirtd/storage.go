@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package libvirtd
+
+import (
+	"encoding/xml"
+	"fmt"
+	"html"
+	"path"
+
+	"github.com/digitalocean/go-libvirt"
+)
+
+// pool is a storage pool.
+type pool struct {
+	name, kind, folder string
+	active             bool
+	volumes            map[string]*volume
+}
+
+// volume is a file in a pool.
+type volume struct {
+	name, format, backing string
+	capacity              uint64
+	data                  []byte
+	known                 bool // of the administrator
+}
+
+func (p *pool) path(v *volume) string { return path.Join(p.folder, v.name) }
+
+func (p *pool) ref(v *volume) libvirt.StorageVol {
+	return libvirt.StorageVol{Pool: p.name, Name: v.name, Key: p.path(v)}
+}
+
+// pool returns a pool, which has to be active if it is to be used.
+func (d *Daemon) pool(name string, use bool) (*pool, error) {
+	p := d.pools[name]
+	switch {
+	case p == nil:
+		return nil, failure(libvirt.ErrNoStoragePool, "Storage pool not found: no storage pool with matching name '%s'", name)
+	case use && !p.active:
+		return nil, failure(libvirt.ErrOperationInvalid, "Requested operation is not valid: storage pool '%s' is not active", name)
+	}
+	return p, nil
+}
+
+// volume returns a volume of a pool.
+func (d *Daemon) volume(pool, name string) (*pool, *volume, error) {
+	p, err := d.pool(pool, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := p.volumes[name]
+	if v == nil {
+		return nil, nil, failure(libvirt.ErrNoStorageVol, "Storage volume not found: no storage vol with matching name '%s'", name)
+	}
+	return p, v, nil
+}
+
+// make makes a volume of its description.
+func (d *Daemon) make(pool, text string) (libvirt.StorageVol, error) {
+	var none libvirt.StorageVol
+	p, err := d.pool(pool, true)
+	if err != nil {
+		return none, err
+	}
+	var def struct {
+		Name     string `xml:"name"`
+		Capacity uint64 `xml:"capacity"`
+		Format   struct {
+			Type string `xml:"type,attr"`
+		} `xml:"target>format"`
+		Backing string `xml:"backingStore>path"`
+	}
+	if err := xml.Unmarshal([]byte(text), &def); err != nil || def.Name == "" || path.Base(def.Name) != def.Name || len(def.Name) > 255 {
+		return none, failure(libvirt.ErrXMLError, "XML error: volume %q: %v", def.Name, err)
+	}
+	if p.volumes[def.Name] != nil {
+		return none, failure(libvirt.ErrStorageVolExist, "storage volume '%s' exists already", def.Name)
+	}
+	if def.Backing != "" {
+		if _, base := d.at(def.Backing); base == nil {
+			return none, failure(libvirt.ErrSystemError, "Cannot access backing file '%s': No such file or directory", def.Backing)
+		}
+	}
+	if d.room == 0 {
+		return none, failure(libvirt.ErrInternalError, "internal error: Child process (qemu-img create) unexpected exit status 1: No space left on device")
+	}
+	v := &volume{name: def.Name, format: def.Format.Type, backing: def.Backing, capacity: def.Capacity}
+	p.volumes[v.name] = v
+	return p.ref(v), nil
+}
+
+// write ends an upload.
+func (d *Daemon) write(up *upload) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	up.volume.data = up.data
+}
+
+func (p *pool) describe() string {
+	return fmt.Sprintf(`<pool type='%s'><name>%s</name><target><path>%s</path></target></pool>`, p.kind, html.EscapeString(p.name), html.EscapeString(p.folder))
+}
+
+func (v *volume) describe(p *pool) string {
+	return fmt.Sprintf(`<volume type='file'><name>%s</name><key>%s</key><capacity unit='bytes'>%d</capacity><target><path>%s</path><format type='%s'/></target></volume>`,
+		html.EscapeString(v.name), html.EscapeString(p.path(v)), v.capacity, html.EscapeString(p.path(v)), v.format)
+}
+
+// Volume is what a test sees of a volume.
+type Volume struct {
+	Format, Backing string
+	Capacity        uint64
+	Data            string
+}
+
+// Volumes returns the volumes of a pool by name, but for those that the administrator made.
+func (d *Daemon) Volumes(pool string) map[string]Volume {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := map[string]Volume{}
+	for _, v := range d.pools[pool].volumes {
+		if !v.known {
+			all[v.name] = Volume{v.format, v.backing, v.capacity, string(v.data)}
+		}
+	}
+	return all
+}
+
+// AddPool makes a pool of a type. Its folder is that of its name.
+func (d *Daemon) AddPool(name, kind string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pools[name] = &pool{name: name, kind: kind, folder: "/var/lib/libvirt/" + name, active: true, volumes: map[string]*volume{}}
+}
+
+// AddVolume makes a volume as people do.
+func (d *Daemon) AddVolume(pool, name string, known bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pools[pool].volumes[name] = &volume{name: name, format: "raw", capacity: 1 << 20, known: known}
+}
+
+// Activate starts a pool or stops it.
+func (d *Daemon) Activate(pool string, active bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pools[pool].active = active
+}
