@@ -32,11 +32,11 @@ go:
 	  { echo "Go $${have#go} is too old: install Go $(least_go) or newer from https://go.dev/dl/"; exit 1; }
 
 .PHONY: run
-run: go build/local ## Start everything on this machine, until Ctrl-C; PROVIDER=aws|metal3|openstack|vsphere with that cloud
+run: go build/local ## Start everything on this machine, until Ctrl-C; PROVIDER=aws|libvirt|metal3|openstack|vsphere with that cloud
 	@exec build/local run $(if $(PROVIDER),-cloud $(PROVIDER))
 
 .PHONY: demo
-demo: go build/local ## Play a story on what `make run` started, or start it; PROVIDER=aws|metal3|openstack|vsphere plays on that cloud
+demo: go build/local ## Play a story on what `make run` started, or start it; PROVIDER=aws|libvirt|metal3|openstack|vsphere plays on that cloud
 	@exec build/local demo $(if $(PROVIDER),-cloud $(PROVIDER))
 
 .PHONY: build/local
@@ -118,6 +118,10 @@ test-metal3: go ## Bare metal against the real baremetal-operator, built once; w
 .PHONY: test-openstack
 test-openstack: go ## OpenStack against a real one, which is installed once: root, 1 GB, an hour; ARGS=-test.run=…
 	test/openstack/run.sh $(ARGS)
+
+.PHONY: test-libvirt
+test-libvirt: go ## libvirt against a real daemon, which is installed once: root; writes docs/evidence/libvirt.txt; ARGS=-test.run=…
+	test/libvirt/run.sh $(ARGS)
 
 .PHONY: load-machines
 load-machines: go ## N Machines, 1000 unless told, up and down; writes docs/evidence/load-N.txt
