@@ -18,6 +18,7 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/test/ec2"
+	"github.com/machine-functions/machine-functions/test/libvirtd"
 	"github.com/machine-functions/machine-functions/test/local/vcenter"
 	"github.com/machine-functions/machine-functions/test/openstack"
 )
@@ -34,6 +35,9 @@ func (s *Stack) buildCloud(ctx context.Context) error {
 		var err error
 		s.EC2, err = region(ctx)
 		return err
+	case "libvirt":
+		s.libvirt = libvirtd.New()
+		return s.libvirt.Start(ctx, nil)
 	case "openstack":
 		s.say("starting OpenStack (the first time it is installed, as root: minutes)")
 		var err error
@@ -45,7 +49,7 @@ func (s *Stack) buildCloud(ctx context.Context) error {
 		return err
 	case "metal3":
 	default:
-		return fmt.Errorf("unknown cloud %q: aws, metal3, openstack, vsphere, or none", s.options.Cloud)
+		return fmt.Errorf("unknown cloud %q: aws, libvirt, metal3, openstack, vsphere, or none", s.options.Cloud)
 	}
 	build := exec.CommandContext(ctx, filepath.Join(s.options.Root, "test", "metal3", "build.sh"))
 	build.Stderr = s.options.Progress
@@ -108,6 +112,10 @@ func (s *Stack) enter(ctx context.Context) error {
 		credentials.StringData = map[string]string{
 			"aws_access_key_id": "AKIAIOSFODNN7EXAMPLE", "aws_secret_access_key": "on loopback", "aws_endpoint_url": s.EC2.URL,
 		}
+	case s.libvirt != nil:
+		uri := "qemu+tcp://" + s.libvirt.Address + "/system"
+		credentials.Name, credentials.Annotations = "libvirt-credentials", map[string]string{"server": uri}
+		credentials.StringData = map[string]string{"uris": uri}
 	case s.openstack != nil:
 		clouds, err := s.openstack.Credentials()
 		if err != nil {

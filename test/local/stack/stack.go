@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/machine-functions/machine-functions/test/ec2"
+	"github.com/machine-functions/machine-functions/test/libvirtd"
 	"github.com/machine-functions/machine-functions/test/local/controlplane"
 	"github.com/machine-functions/machine-functions/test/local/eventing"
 	"github.com/machine-functions/machine-functions/test/local/held"
@@ -36,7 +37,7 @@ type Options struct {
 	Root             string    // of the repository
 	Dir              string    // for data and logs
 	Replicas         int       // of every function; 0 means 1
-	Cloud            string    // beside the simulated one: aws with a region, metal3 with hosts, openstack, vsphere with a vCenter; empty for none
+	Cloud            string    // beside the simulated one: aws with a region, libvirt with a daemon, metal3 with hosts, openstack, vsphere with a vCenter; empty for none
 	ControlPlaneArgs []string  // further flags of the control plane
 	Progress         io.Writer // what people read while they wait
 }
@@ -54,6 +55,7 @@ type Stack struct {
 	held      []*os.File // sockets at the functions' addresses
 	metal3    string     // folder of the baremetal-operator, if it runs
 	vcenter   *vcenter.VCenter
+	libvirt   *libvirtd.Daemon
 	openstack *openstack.OpenStack
 	started   time.Time
 	attached  bool // the control plane is somebody else's
@@ -271,6 +273,9 @@ func (s *Stack) Stop() error {
 	}
 	if s.ControlPlane != nil {
 		errs = append(errs, s.ControlPlane.Stop())
+	}
+	if s.libvirt != nil {
+		s.libvirt.Stop()
 	}
 	if s.vcenter != nil {
 		s.vcenter.Stop()

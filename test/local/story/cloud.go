@@ -3,7 +3,6 @@
 package story
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,19 +28,27 @@ func (s *Story) controller() string {
 	return s.Cloud + "_controller"
 }
 
-// showSet shows a command on a file with a MachineSet, in which the samples' vCenter is replaced by the one that runs here.
+// examples are what the samples of clouds that run here name instead, and the Secrets that say where they are.
+var examples = map[string]struct{ named, secret string }{
+	"libvirt": {"qemu+tls://host.example.com/system", "libvirt-credentials"},
+	"vsphere": {"vcenter.example.com", "vsphere-cloud-credentials"},
+}
+
+// showSet shows a command on a file with a MachineSet, in which the samples' vCenter or libvirt daemon is replaced by the one that runs
+// here.
 func (s *Story) showSet(verb, path string) error {
-	if s.Cloud != "vsphere" {
+	example, ok := examples[s.Cloud]
+	if !ok {
 		return s.show(verb, "-f", path)
 	}
-	host, err := s.ask("get secret vsphere-cloud-credentials" + inNamespace + " -o jsonpath={.metadata.annotations.server}")
+	server, err := s.ask("get secret " + example.secret + inNamespace + " -o jsonpath={.metadata.annotations.server}")
 	if err != nil {
-		return fmt.Errorf("no vCenter is known: %w", err)
+		return fmt.Errorf("nobody knows where the cloud is: %w", err)
 	}
-	if host == "" {
-		return errors.New("no vCenter is known: the Secret names none")
+	if server == "" {
+		return fmt.Errorf("nobody knows where the cloud is: Secret %s names no server", example.secret)
 	}
-	return s.showFilled(verb, path, "vcenter.example.com", host)
+	return s.showFilled(verb, path, example.named, server)
 }
 
 // showFilled shows a command on a copy of an object file in which words are replaced, given in pairs.
