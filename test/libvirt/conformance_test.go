@@ -17,7 +17,6 @@ import (
 	sdk "github.com/digitalocean/go-libvirt"
 
 	"github.com/machine-functions/machine-functions/shared/provider/drivertest"
-	driver "github.com/machine-functions/machine-functions/shared/provider/libvirt"
 )
 
 var reservation = regexp.MustCompile(`<host `)
@@ -88,7 +87,7 @@ func harness(t *testing.T, uri string, of map[string]any) drivertest.Harness {
 		return spec(t, uri, changes)
 	}
 	return drivertest.Harness{
-		Provider: driver.Provider(), Account: account(t, uri), Spec: spec(t, uri, of),
+		Provider: patientProvider(), Account: account(t, uri), Spec: spec(t, uri, of),
 		Invalid: []drivertest.Bad{{Spec: with("domainVcpu", "four"), Names: []string{"providerSpec.value.domainVcpu", "four"}}},
 		Missing: &drivertest.Bad{Spec: with("networkInterfaceName", "nowhere"), Names: []string{"providerSpec.value.networkInterfaceName", "nowhere", "not found"}},
 
