@@ -33,7 +33,7 @@ func TestInstancesWhileTheDaemonIsKilled(t *testing.T) { //nolint:paralleltest /
 			select {
 			case <-stop:
 				return
-			case <-time.After(1500 * time.Millisecond): // since it answers: what it starts with is half of that
+			case <-time.After(3 * time.Second): // since it answers
 				signal(t, syscall.SIGKILL)
 				killed++
 			}
