@@ -126,7 +126,7 @@ var drivers = []Guard{
 	{"copied-domain-is-nobodys", "2b.10", "shared/provider/libvirt/domains.go", `	case m.Mark.Cluster != d.account.ClusterID || m.copied():`, `	case m.Mark.Cluster != d.account.ClusterID:`, "./shared/provider/libvirt -run=TestWhose"},
 	{"domain-of-another-attempt", "2b.8", "shared/provider/libvirt/domains.go", `	case r.Attempt && m.Mark.Token != r.Token:`, `	case false:`, "./shared/provider/libvirt -run=TestWhose"},
 	{"volume-of-another-attempt-stays", "2b.8", "shared/provider/libvirt/remove.go", `	case r.Attempt && v.Name.Token != r.Token:`, `	case false:`, "./shared/provider/libvirt -run=TestLeftover"},
-	{"volume-of-another-cluster-stays", "2b.9", "shared/provider/libvirt/domains.go", ` && n.Cluster == clusterHash(d.account.ClusterID) {`, ` {`, "./shared/provider/libvirt -run=TestLeftover"},
+	{"volume-of-another-cluster-stays", "2b.9", "shared/provider/libvirt/domains.go", ` && n == n.sealed(d.account.ClusterID, host, pool.Name) {`, ` && host != "none" {`, "./shared/provider/libvirt -run=TestLeftover"},
 	{"volume-with-a-domain-is-no-leftover", "2b.8", "shared/provider/libvirt/remove.go", `		if !had {`, `		if true {`, "./shared/provider/libvirt -run=TestLeftover"},
 	{"domain-stays-until-its-volumes-are-seen", "2b.9", "shared/provider/libvirt/remove.go", `		if active == 0 {`, `		if active < 0 {`, "./shared/provider/libvirt -run=TestPoolThatIs"},
 	{"deletion-is-noted-first", "2b.9", "shared/provider/libvirt/remove.go", `	if ours && !m.Deleting {`, `	if false {`, "./shared/provider/libvirt -run=TestPoolThatIs"},
@@ -142,4 +142,6 @@ var drivers = []Guard{
 	{"domain-that-ran-is-not-made-again", "2b.7", "shared/provider/libvirt/domains.go", `	m.Launched = m.Launched || m.ran(libvirt.DomainShutoffReason(reason))
 `, `	_ = m.ran(libvirt.DomainShutoffReason(reason))
 `, "./shared/provider/libvirt -run=TestDomainThat"},
+	{"volume-of-another-host-stays", "2b.9", "shared/provider/libvirt/names.go", `cluster, host, pool, n.String()))`, `cluster, "", pool, n.String()))`, "./shared/provider/libvirt -run=TestPoolThatTwo"},
+	{"copies-of-volumes-stay", "2b.9", "shared/provider/libvirt/names.go", `cluster, host, pool, n.String()))`, `cluster, host, "", n.Mark))`, "./shared/provider/libvirt -run=TestCopiesOf"},
 }

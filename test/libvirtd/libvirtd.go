@@ -175,3 +175,10 @@ func (d *Daemon) Children() (n int) {
 func failure(number libvirt.ErrorNumber, format string, args ...any) error {
 	return libvirt.Error{Code: uint32(number), Message: fmt.Sprintf(format, args...)}
 }
+
+// Board gives the host another board, and with it another UUID.
+func (d *Daemon) Board(serial byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.host[15] = serial
+}

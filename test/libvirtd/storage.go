@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"html"
+	"maps"
 	"path"
 
 	"github.com/digitalocean/go-libvirt"
@@ -146,4 +147,14 @@ func (d *Daemon) Activate(pool string, active bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.pools[pool].active = active
+}
+
+// Share shows in a pool what another host has in its pool of the name, as one file system behind both does.
+func (d *Daemon) Share(pool string, other *Daemon) {
+	other.mu.Lock()
+	theirs := maps.Clone(other.pools[pool].volumes)
+	other.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	maps.Copy(d.pools[pool].volumes, theirs)
 }

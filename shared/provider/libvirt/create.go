@@ -128,7 +128,11 @@ func (d *driver) one(l *daemon, r provider.Ref) (*domain, error) {
 
 // begin defines the domain. Somebody else may do so at the same time: then it is defined as the same again.
 func (d *driver) begin(l *daemon, r provider.Ref, req request) error {
-	text, err := define(req, d.mark(r, req, time.Now()))
+	host, err := d.host(l)
+	if err != nil {
+		return err
+	}
+	text, err := define(req, d.mark(r, req, host, time.Now()))
 	if err != nil {
 		return err
 	}

@@ -124,10 +124,10 @@ const (
 var hasFirmwareConfig = []string{"x86_64", "i686", "aarch64"}
 
 // mark returns what a new domain carries.
-func (d *driver) mark(r provider.Ref, req request, now time.Time) mark {
+func (d *driver) mark(r provider.Ref, req request, host string, now time.Time) mark {
 	m := mark{
 		Cluster: d.account.ClusterID, Of: req.Mark, UID: r.UID, Token: r.Token, Namespace: d.account.Namespace, Name: r.Name,
-		Stem: stem(or(req.Spec.Volume.VolumeName, r.Name)), Pool: req.Pool, Hostname: req.Spec.NetworkInterfaceHostname,
+		Stem: stem(or(req.Spec.Volume.VolumeName, r.Name)), Pool: req.Pool, Host: host, Hostname: req.Spec.NetworkInterfaceHostname,
 		Autostart: req.Spec.Autostart, Created: now.UTC().Format(time.RFC3339),
 	}
 	if req.Spec.NetworkInterfaceAddress != "" {

@@ -175,8 +175,12 @@ func (v leftover) id() string { return "volume/" + v.Vol.Pool + "/" + v.Vol.Name
 
 func (v leftover) uid() types.UID { return types.UID(v.Name.UID) }
 
-// volumes returns the cluster's volumes in all pools that are active: what is in others nobody can see.
+// volumes returns the cluster's volumes of this host in all pools that are active: what is in others nobody can see.
 func (d *driver) volumes(l *daemon) (all []leftover, err error) {
+	host, err := d.host(l)
+	if err != nil {
+		return nil, err
+	}
 	pools, _, err := l.ConnectListAllStoragePools(1, libvirt.ConnectListStoragePoolsActive)
 	if err != nil {
 		return nil, err
@@ -190,7 +194,7 @@ func (d *driver) volumes(l *daemon) (all []leftover, err error) {
 			return nil, err
 		}
 		for _, vol := range vols {
-			if n, ours := parseVolume(vol.Name); ours && n.Cluster == clusterHash(d.account.ClusterID) {
+			if n, named := parseVolume(vol.Name); named && n == n.sealed(d.account.ClusterID, host, pool.Name) {
 				all = append(all, leftover{vol, n})
 			}
 		}

@@ -24,7 +24,7 @@ func FuzzDefine(f *testing.F) {
 		must(t, xmlOf(&req))
 		req.Hypervisor, req.Arch, req.Pool, req.Folder, req.Network = "kvm", "x86_64", pool, folder, network
 		d := &driver{account: provider.Account{ClusterID: cluster, Namespace: "machines"}}
-		m := d.mark(provider.Ref{UID: "u", Name: name, Token: "t"}, req, time.Unix(0, 0))
+		m := d.mark(provider.Ref{UID: "u", Name: name, Token: "t"}, req, "host", time.Unix(0, 0))
 		text, err := define(req, m)
 		must(t, err)
 		var got domain
@@ -46,7 +46,7 @@ func FuzzDefine(f *testing.F) {
 			t.Errorf("%d elements: %s", len(elements.All), text)
 		}
 		v := m.volume(roleRoot)
-		if parsed, ours := parseVolume(v); !ours || parsed.UID != "u" || parsed.Token != "t" || parsed.Cluster != clusterHash(cluster) || len(v) > 255 || strings.ContainsAny(v, "/\x00") {
+		if parsed, ours := parseVolume(v); !ours || parsed.UID != "u" || parsed.Token != "t" || parsed != parsed.sealed(cluster, "host", pool) || len(v) > 255 || strings.ContainsAny(v, "/\x00") {
 			t.Errorf("the volume is called %q", v)
 		}
 	})

@@ -33,6 +33,7 @@ type mark struct {
 	Name      string    `xml:"name,attr"`
 	Stem      string    `xml:"stem,attr"` // of its volumes' names
 	Pool      string    `xml:"pool,attr"` // with them
+	Host      string    `xml:"host,attr"` // with that
 	Hostname  string    `xml:"hostname,attr,omitempty"`
 	Network   string    `xml:"network,attr,omitempty"` // where an address is reserved for it
 	Autostart bool      `xml:"autostart,attr,omitempty"`
@@ -41,7 +42,8 @@ type mark struct {
 
 // volume returns the name of the domain's volume of a role.
 func (m mark) volume(role string) string {
-	return volumeName{m.Stem, clusterHash(m.Cluster), m.Of, string(m.UID), m.Token, role}.String()
+	n := volumeName{Stem: m.Stem, Mark: m.Of, UID: string(m.UID), Token: m.Token, Role: role}
+	return n.sealed(m.Cluster, m.Host, m.Pool).String()
 }
 
 func (m mark) created() time.Time {

@@ -51,18 +51,20 @@ const (
 	roleCloudInit = "cloudinit"
 )
 
+var roles = []string{roleRoot, roleIgnition, roleCloudInit}
+
 // volumeName says whose a volume is: libvirt keeps nothing else with one. It is written as
 //
-//	<stem>.<cluster>.<mark of the cluster>.<Machine UID>.<token>.<role>
+//	<stem>.<seal>.<mark of the cluster>.<Machine UID>.<token>.<role>
 //
 // so that what an attempt left is found by its Machine and its attempt, also without a domain.
 type volumeName struct {
-	Stem    string // for people
-	Cluster string // hash of the cluster id
-	Mark    string // of the one cluster; may be empty
-	UID     string
-	Token   string
-	Role    string
+	Stem  string // for people
+	Seal  string // says that the driver gave the name, and where
+	Mark  string // of the one cluster; may be empty
+	UID   string
+	Token string
+	Role  string
 }
 
 const (
@@ -86,7 +88,7 @@ func parseVolume(name string) (volumeName, bool) {
 }
 
 func (n volumeName) String() string {
-	return strings.Join([]string{n.Stem, n.Cluster, n.Mark, n.UID, n.Token, n.Role}, ".")
+	return strings.Join([]string{n.Stem, n.Seal, n.Mark, n.UID, n.Token, n.Role}, ".")
 }
 
 // stem is what people recognize a volume by, as far as every file system takes it for a name.
@@ -95,10 +97,13 @@ func stem(name string) string {
 	return s[:min(len(s), mostStem)]
 }
 
-// clusterHash stands for a cluster id in names of volumes.
-func clusterHash(id string) string {
-	sum := sha256.Sum256([]byte("cluster " + id))
-	return hex.EncodeToString(sum[:8])
+// sealed returns the name as the driver gives it to a cluster's volume in a pool of a host. Elsewhere the same name has another seal: what
+// hosts show of a pool that they share, and what people copied, or gave a longer name, is not the cluster's there.
+func (n volumeName) sealed(cluster, host, pool string) volumeName {
+	n.Seal = ""
+	sum := sha256.Sum256(fmt.Appendf(nil, "volume %q %q %q %q", cluster, host, pool, n.String()))
+	n.Seal = hex.EncodeToString(sum[:8])
+	return n
 }
 
 // nameable refuses a Machine whose identity cannot stand in the name of a volume: no API server gives such UIDs.

@@ -13,11 +13,11 @@ import (
 func TestNamesStayTheSame(t *testing.T) {
 	t.Parallel()
 	const uid = types.UID("6b0d1a34-0000-4000-8000-000000000001")
-	m := mark{Cluster: "cluster-a389-fmxsv", Of: "5f0c2ad6-7e53-4fb4-b1a5-1d5e0b8d2f0e", UID: uid, Token: "betq5lmarrdm3mcqddkehfq96d3d87q5", Stem: stem("worker-a")}
+	m := mark{Cluster: "cluster-a389-fmxsv", Of: "5f0c2ad6-7e53-4fb4-b1a5-1d5e0b8d2f0e", UID: uid, Token: "betq5lmarrdm3mcqddkehfq96d3d87q5", Stem: stem("worker-a"), Pool: "default", Host: "4c4c4544-0043-1046-8035-b7c04f4d3132 qemu:///system"}
 	for what, got := range map[string][2]string{
 		"UUID":    {idOf(uuidOf(uid)), "b6479316-5d94-5884-ab1a-5b7cc1965c86"},
 		"address": {macOf(uid), "52:a5:45:d1:f1:2a"},
-		"volume":  {m.volume(roleRoot), "worker-a.a655f4005cf15a39.5f0c2ad6-7e53-4fb4-b1a5-1d5e0b8d2f0e.6b0d1a34-0000-4000-8000-000000000001.betq5lmarrdm3mcqddkehfq96d3d87q5.root"},
+		"volume":  {m.volume(roleRoot), "worker-a.929aedef9ec0b61b.5f0c2ad6-7e53-4fb4-b1a5-1d5e0b8d2f0e.6b0d1a34-0000-4000-8000-000000000001.betq5lmarrdm3mcqddkehfq96d3d87q5.root"},
 	} {
 		if got[0] != got[1] {
 			t.Errorf("%s: %s, want %s", what, got[0], got[1])
@@ -34,7 +34,7 @@ func TestNamesOfVolumes(t *testing.T) {
 			for _, role := range []string{roleRoot, roleIgnition, roleCloudInit} {
 				text := m.volume(role)
 				n, ours := parseVolume(text)
-				if !ours || n.String() != text || n.Cluster != clusterHash(name) || n.Mark != of || n.UID != string(m.UID) || n.Token != "T" || n.Role != role || len(text) > 255 || strings.ContainsAny(text, "/ ") {
+				if !ours || n.String() != text || n != n.sealed(name, "", "") || n == n.sealed(name, "another host", "") || n == n.sealed(name, "", "another pool") || n.Mark != of || n.UID != string(m.UID) || n.Token != "T" || n.Role != role || len(text) > 255 || strings.ContainsAny(text, "/ ") {
 					t.Errorf("%q is read as %+v, %v", text, n, ours)
 				}
 			}
@@ -55,7 +55,7 @@ func TestHostIsAskedOnce(t *testing.T) {
 	d := opened(t, l)
 	for range 3 {
 		id, err := d.Identity(t.Context())
-		if err != nil || id != "4c4c4544-0043-1046-8035-b7c04f4d3132" {
+		if err != nil || id != "4c4c4544-0043-1046-8035-b7c04f4d3132 qemu:///system" {
 			t.Errorf("%s, %v", id, err)
 		}
 	}

@@ -104,29 +104,38 @@ func (d *driver) strip(l *daemon, m domain) error {
 	case err != nil:
 		return err
 	default:
-		active, err := l.StoragePoolIsActive(pool)
-		if err != nil {
+		if err := d.empty(l, pool, m); err != nil {
 			return err
-		}
-		if active == 0 {
-			return provider.Errorf(provider.Exhausted, "delete %s: pool %q, in which its volumes are, is not active: start it", m.Ref.Name, m.Mark.Pool)
-		}
-	}
-	all, err := d.volumes(l)
-	if err != nil {
-		return err
-	}
-	for _, v := range all {
-		if v.of(m) {
-			if err := d.discard(l, v.Vol); err != nil {
-				return err
-			}
 		}
 	}
 	if m.Mark.Network == "" {
 		return nil
 	}
 	return d.release(l, m.Mark.Network, m.Mark.UID)
+}
+
+// empty removes what was made for a domain in its pool, which has to be active.
+func (d *driver) empty(l *daemon, pool libvirt.StoragePool, m domain) error {
+	active, err := l.StoragePoolIsActive(pool)
+	if err != nil {
+		return err
+	}
+	if active == 0 {
+		return provider.Errorf(provider.Exhausted, "delete %s: pool %q, in which its volumes are, is not active: start it, or undefine it if it is gone for good", m.Ref.Name, m.Mark.Pool)
+	}
+	for _, role := range roles {
+		vol, err := l.StorageVolLookupByName(pool, m.Mark.volume(role))
+		if is(err, libvirt.ErrNoStorageVol) {
+			continue
+		}
+		if err == nil {
+			err = d.discard(l, vol)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cut switches a domain off, at once.

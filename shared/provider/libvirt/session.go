@@ -46,6 +46,7 @@ type daemon struct {
 	*libvirt.Libvirt
 	conn  *wire
 	since time.Time // when it was used last
+	host  *string   // who answers, once that was asked
 }
 
 // newSession reads the credentials; nothing is asked yet.

@@ -136,7 +136,7 @@ func TestLeftoverVolumesAreSwept(t *testing.T) {
 	of := look(t, l.Domains()["worker-a"].XML).Mark
 	later, elsewhere, gone := of, of, of
 	later.Token = machine.Token(r.UID, 2, "zone")
-	elsewhere.Cluster = "another"
+	elsewhere.Cluster, elsewhere.Pool, gone.Pool = "another", "images", "images"
 	gone.UID, gone.Token = "6b0d1a34-0000-4000-8000-000000000001", machine.Token("x", 1, "zone")
 	l.AddPool("images", "dir")
 	l.AddVolume(libvirtd.Pool, later.volume(roleIgnition), false)
