@@ -128,7 +128,7 @@ var drivers = []Guard{
 	{"volume-of-another-attempt-stays", "2b.8", "shared/provider/libvirt/remove.go", `	case r.Attempt && v.Name.Token != r.Token:`, `	case false:`, "./shared/provider/libvirt -run=TestLeftover"},
 	{"volume-of-another-cluster-stays", "2b.9", "shared/provider/libvirt/domains.go", ` && n == n.sealed(d.account.ClusterID, host, pool.Name) {`, ` && host != "none" {`, "./shared/provider/libvirt -run=TestLeftover"},
 	{"volume-with-a-domain-is-no-leftover", "2b.8", "shared/provider/libvirt/remove.go", `		if !had {`, `		if true {`, "./shared/provider/libvirt -run=TestLeftover"},
-	{"domain-stays-until-its-volumes-are-seen", "2b.9", "shared/provider/libvirt/remove.go", `		if active == 0 {`, `		if active < 0 {`, "./shared/provider/libvirt -run=TestPoolThatIs"},
+	{"domain-stays-until-its-volumes-are-seen", "2b.9", "shared/provider/libvirt/remove.go", `	if active == 0 {`, `	if active < 0 {`, "./shared/provider/libvirt -run=TestPoolThatIs"},
 	{"deletion-is-noted-first", "2b.9", "shared/provider/libvirt/remove.go", `	if ours && !m.Deleting {`, `	if false {`, "./shared/provider/libvirt -run=TestPoolThatIs"},
 	{"deletion-is-ended-before-a-creation", "2b.9", "shared/provider/libvirt/create.go", `	case m.Deleting: `, `	case false: `, "./shared/provider/libvirt -run=TestDeletionThat"},
 	{"name-of-a-stranger-is-a-refusal", "2b.3", "shared/provider/libvirt/create.go", `	case other.UUID != uuidOf(r.UID):`, `	case false:`, "./shared/provider/libvirt -run=TestStranger"},
@@ -144,4 +144,8 @@ var drivers = []Guard{
 `, "./shared/provider/libvirt -run=TestDomainThat"},
 	{"volume-of-another-host-stays", "2b.9", "shared/provider/libvirt/names.go", `cluster, host, pool, n.String()))`, `cluster, "", pool, n.String()))`, "./shared/provider/libvirt -run=TestPoolThatTwo"},
 	{"copies-of-volumes-stay", "2b.9", "shared/provider/libvirt/names.go", `cluster, host, pool, n.String()))`, `cluster, host, "", n.Mark))`, "./shared/provider/libvirt -run=TestCopiesOf"},
+	{"volumes-of-machines-are-no-bases", "4", "shared/provider/libvirt/resolve.go", `	if _, made := parseVolume(name); made {`, `	if _, made := parseVolume(name); made && false {`, "./shared/provider/libvirt -run=TestFilesThatASpec"},
+	{"bases-lie-over-nothing", "4", "shared/provider/libvirt/resolve.go", `	if has.Backing != "" || `, `	if `, "./shared/provider/libvirt -run=TestFilesThatASpec"},
+	{"bases-name-no-files", "4", "shared/provider/libvirt/resolve.go", ` || slices.Contains(linking, has.Target.Format.Type) {`, ` {`, "./shared/provider/libvirt -run=TestFilesThatASpec"},
+	{"user-data-of-volumes-is-bounded", "4", "shared/provider/libvirt/resolve.go", `	if has.Capacity.Value > mostIgnition {`, `	if has.Capacity.Value > mostIgnition && false {`, "./shared/provider/libvirt -run=TestFilesThatASpec"},
 }

@@ -3,6 +3,7 @@
 package libvirtd
 
 import (
+	"encoding/binary"
 	"encoding/xml"
 	"fmt"
 	"html"
@@ -97,6 +98,20 @@ func (d *Daemon) write(up *upload) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	up.volume.data = up.data
+	up.volume.probe()
+}
+
+// probe takes the format of a volume from what is in it, as a daemon does that looks at its pool after an upload.
+func (v *volume) probe() {
+	const magic, most = "QFI\xfb", 1 << 10
+	if len(v.data) < 20 || string(v.data[:4]) != magic {
+		return
+	}
+	at, size := binary.BigEndian.Uint64(v.data[8:]), uint64(binary.BigEndian.Uint32(v.data[16:]))
+	v.format = "qcow2"
+	if size <= most && at <= uint64(len(v.data)) && at+size <= uint64(len(v.data)) {
+		v.backing = string(v.data[at : at+size])
+	}
 }
 
 func (p *pool) describe() string {
@@ -104,8 +119,12 @@ func (p *pool) describe() string {
 }
 
 func (v *volume) describe(p *pool) string {
-	return fmt.Sprintf(`<volume type='file'><name>%s</name><key>%s</key><capacity unit='bytes'>%d</capacity><target><path>%s</path><format type='%s'/></target></volume>`,
-		html.EscapeString(v.name), html.EscapeString(p.path(v)), v.capacity, html.EscapeString(p.path(v)), v.format)
+	backing := ""
+	if v.backing != "" {
+		backing = "<backingStore><path>" + html.EscapeString(v.backing) + "</path></backingStore>"
+	}
+	return fmt.Sprintf(`<volume type='file'><name>%s</name><key>%s</key><capacity unit='bytes'>%d</capacity><target><path>%s</path><format type='%s'/></target>%s</volume>`,
+		html.EscapeString(v.name), html.EscapeString(p.path(v)), v.capacity, html.EscapeString(p.path(v)), v.format, backing)
 }
 
 // Volume is what a test sees of a volume.
@@ -140,6 +159,13 @@ func (d *Daemon) AddVolume(pool, name string, known bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.pools[pool].volumes[name] = &volume{name: name, format: "raw", capacity: 1 << 20, known: known}
+}
+
+// AddImage makes a volume as the administrator does, of a format and perhaps over another.
+func (d *Daemon) AddImage(pool, name string, as Volume) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pools[pool].volumes[name] = &volume{name: name, format: as.Format, backing: as.Backing, capacity: as.Capacity, data: []byte(as.Data), known: true}
 }
 
 // Activate starts a pool or stops it.

@@ -94,14 +94,8 @@ func (d *driver) resolve(l *daemon, s providerspec.Libvirt) (request, error) {
 	if err := d.base(l, pool, &req); err != nil {
 		return req, err
 	}
-	if key := s.IgnKey; key != "" {
-		vol, err := l.volume(pool, key)
-		if err != nil {
-			return req, d.lacks(at("ignKey"), key, err)
-		}
-		if req.UserData, err = l.StorageVolGetPath(vol); err != nil {
-			return req, err
-		}
+	if err := d.ignition(l, pool, &req); err != nil {
+		return req, err
 	}
 	return req, d.network(l, &req)
 }
@@ -132,6 +126,9 @@ func (d *driver) lacks(p *field.Path, value string, err error) error {
 	return provider.Errorf(provider.NotFound, "%s: %q: libvirt %s: %w; create it, or name another", p, value, d.account.Region, err)
 }
 
+// mostIgnition is how large a volume with user data may be: qemu reads all of it into memory of the host.
+const mostIgnition = 16 << 20
+
 // pool looks at the pool of the volumes.
 func (d *driver) pool(l *daemon, req *request) (libvirt.StoragePool, error) {
 	where := at("volume", "poolName")
@@ -158,16 +155,34 @@ func (d *driver) pool(l *daemon, req *request) (libvirt.StoragePool, error) {
 	return pool, err
 }
 
-// volume returns the volume that somebody names by its name in a pool, its key or its path.
-func (l *daemon) volume(pool libvirt.StoragePool, id string) (libvirt.StorageVol, error) {
-	vol, err := l.StorageVolLookupByName(pool, id)
-	if missing(err) {
-		vol, err = l.StorageVolLookupByKey(id)
+// volume describes the volume of the request's pool that a field names, by its name or its path. No other file of the host can be named,
+// and none that was made for a Machine: what is in those is written by specs and guests, and may be another cluster's.
+func (d *driver) volume(l *daemon, pool libvirt.StoragePool, folder string, p *field.Path, id string) (has volumeXML, err error) {
+	name := id
+	if path.IsAbs(id) && path.Dir(id) == folder {
+		name = path.Base(id)
 	}
-	if missing(err) {
-		vol, err = l.StorageVolLookupByPath(id)
+	if _, made := parseVolume(name); made {
+		return has, provider.Errorf(provider.Invalid, "%s: %q is a volume of a Machine: name one that an administrator made", p, id)
 	}
-	return vol, err
+	vol, err := l.StorageVolLookupByName(pool, name)
+	if missing(err) {
+		return has, provider.Errorf(provider.NotFound, "%s: %q: libvirt %s: pool %q: %w; create it there, have the daemon look again (virsh pool-refresh), or name another", p, id, d.account.Region, pool.Name, err)
+	}
+	if err != nil {
+		return has, err
+	}
+	text, err := l.StorageVolGetXMLDesc(vol, 0)
+	if err != nil {
+		return has, err
+	}
+	if err := understand(text, &has); err != nil {
+		return has, err
+	}
+	if u := has.Capacity.Unit; u != "bytes" && u != "" || path.Dir(has.Target.Path) != folder {
+		return has, provider.Errorf(provider.Unknown, "volume %s: the daemon tells its size in %q and its path as %q", id, u, has.Target.Path)
+	}
+	return has, nil
 }
 
 // volumeXML is a volume.
@@ -182,25 +197,19 @@ type volumeXML struct {
 			Type string `xml:"type,attr"`
 		} `xml:"format"`
 	} `xml:"target"`
+	Backing string `xml:"backingStore>path"`
 }
 
 // base looks at the volume to boot from, and says how large the domain's own is.
 func (d *driver) base(l *daemon, pool libvirt.StoragePool, req *request) error {
-	id, size := req.Spec.Volume.BaseVolumeID, req.Spec.Volume.VolumeSize
-	vol, err := l.volume(pool, id)
-	if err != nil {
-		return d.lacks(at("volume", "baseVolumeID"), id, err)
-	}
-	text, err := l.StorageVolGetXMLDesc(vol, 0)
+	id, size, where := req.Spec.Volume.BaseVolumeID, req.Spec.Volume.VolumeSize, at("volume", "baseVolumeID")
+	has, err := d.volume(l, pool, req.Folder, where, id)
 	if err != nil {
 		return err
 	}
-	var has volumeXML
-	if err := understand(text, &has); err != nil {
-		return err
-	}
-	if u := has.Capacity.Unit; u != "bytes" && u != "" || !path.IsAbs(has.Target.Path) {
-		return provider.Errorf(provider.Unknown, "volume %s: the daemon tells its size in %q and its path as %q", id, u, has.Target.Path)
+	if has.Backing != "" || slices.Contains(linking, has.Target.Format.Type) {
+		return provider.Errorf(provider.Exhausted, "%s: %q (%s) lies over %q, or may name other files of the host: make it one of its own (qemu-img convert -O qcow2), or name another",
+			where, id, has.Target.Format.Type, has.Backing)
 	}
 	req.Base, req.Format, req.Size = has.Target.Path, has.Target.Format.Type, has.Capacity.Value
 	if size == nil {
@@ -211,6 +220,23 @@ func (d *driver) base(l *daemon, pool libvirt.StoragePool, req *request) error {
 		return nil
 	}
 	return provider.Errorf(provider.Invalid, "%s: %s is less than the %d bytes of %q, and disks do not shrink", at("volume", "volumeSize"), size, req.Size, id)
+}
+
+// ignition looks at the volume with user data, if the spec names one.
+func (d *driver) ignition(l *daemon, pool libvirt.StoragePool, req *request) error {
+	key := req.Spec.IgnKey
+	if key == "" {
+		return nil
+	}
+	has, err := d.volume(l, pool, req.Folder, at("ignKey"), key)
+	if err != nil {
+		return err
+	}
+	if has.Capacity.Value > mostIgnition {
+		return provider.Errorf(provider.Exhausted, "%s: %q has %d bytes: user data has at most %d", at("ignKey"), key, has.Capacity.Value, mostIgnition)
+	}
+	req.UserData = has.Target.Path
+	return nil
 }
 
 // networkXML is a network.

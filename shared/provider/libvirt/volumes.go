@@ -5,7 +5,6 @@ package libvirt
 import (
 	"bytes"
 	"encoding/xml"
-	"slices"
 
 	"github.com/digitalocean/go-libvirt"
 
@@ -27,12 +26,13 @@ type newVolume struct {
 	Backing *backing `xml:"backingStore"`
 }
 
-// formats are those of qemu's that a base volume may have. Any other is what a daemon takes its bytes for, such as an ISO's: to qemu
-// they are a disk.
-var formats = []string{"qcow2", "qcow", "qed", "vmdk", "vdi", "vhdx", "vpc"}
+// linking are the formats of qemu's that no base volume may have: their files may name others, which not every daemon tells of.
+var linking = []string{"qcow", "qed", "vmdk", "vdi", "vhdx", "vpc"}
 
+// formatOf returns the format of a base volume. Any other than qcow2 is what a daemon takes its bytes for, such as an ISO's: to qemu they
+// are a disk.
 func formatOf(named string) string {
-	if slices.Contains(formats, named) {
+	if named == "qcow2" {
 		return named
 	}
 	return "raw"
