@@ -148,4 +148,16 @@ var drivers = []Guard{
 	{"bases-lie-over-nothing", "4", "shared/provider/libvirt/resolve.go", `	if has.Backing != "" || `, `	if `, "./shared/provider/libvirt -run=TestFilesThatASpec"},
 	{"bases-name-no-files", "4", "shared/provider/libvirt/resolve.go", ` || slices.Contains(linking, has.Target.Format.Type) {`, ` {`, "./shared/provider/libvirt -run=TestFilesThatASpec"},
 	{"user-data-of-volumes-is-bounded", "4", "shared/provider/libvirt/resolve.go", `	if has.Capacity.Value > mostIgnition {`, `	if has.Capacity.Value > mostIgnition && false {`, "./shared/provider/libvirt -run=TestFilesThatASpec"},
+	{"power-goes-before-what-waits", "2b.9", "shared/provider/libvirt/remove.go", `	if err := d.cut(l, m); err != nil {
+		return err
+	}
+	ours :=`, `	ours :=`, "./shared/provider/libvirt -run=TestDomainWithAJob"},
+	{"power-is-cut-before-it-is-noted", "2f", "shared/provider/libvirt/power.go", `		if err := d.cut(l, m); err != nil { // first: nothing else ends what the daemon waits for in it
+			return err
+		}
+`, ``, "./shared/provider/libvirt -run=TestDomainWithAJob"},
+	{"power-is-cut-of-what-was-started-meanwhile", "2f", "shared/provider/libvirt/remove.go", `	return d.cut(l, now)`, `	_ = now
+	return nil`, "./shared/provider/libvirt -run=TestDomainThatIsStarted"},
+	{"gone-is-what-the-driver-saw", "G5", "shared/provider/libvirt/libvirt.go", `	case err != nil && provider.CodeOf(err) == provider.NotFound:`, `	case false:`, "./shared/provider/libvirt -run=TestOnlyWhatWasSeen"},
+	{"reservation-of-a-domain-stays", "2b.9", "shared/provider/libvirt/remove.go", `	if !is(err, libvirt.ErrNoDomain) { // it has one`, `	if false { // it has one`, "./shared/provider/libvirt -run=TestReservationWithout"},
 }

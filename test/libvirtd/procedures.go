@@ -180,6 +180,7 @@ var procedures = map[uint32]procedure{
 		return nil, nil
 	}),
 	208: {"StorageVolUpload", (*client).begin},
+	283: call("ConnectListAllNetworks", (*Daemon).allNetworks),
 	46: call("NetworkLookupByName", func(d *Daemon, a libvirt.NetworkLookupByNameArgs) (any, error) {
 		n, err := d.network(a.Name)
 		if err != nil {

@@ -41,6 +41,12 @@ const (
 	Hung             // it is not carried out, and nothing comes
 )
 
+// numbered is what a Fault of an error's number begins at.
+const numbered Fault = 1 << 16
+
+// Number is the fault that the daemon answers with an error of a number, and does nothing.
+func Number(n libvirt.ErrorNumber) Fault { return numbered + Fault(n) }
+
 // Strike lets f say what becomes of each call, by the name of its procedure, or do something before it. Nil lets all pass.
 func (d *Daemon) Strike(f func(procedure string) Fault) {
 	d.mu.Lock()
@@ -106,6 +112,9 @@ func (c *client) take(h head, body []byte) bool {
 		return c.refuse(h, libvirt.Error{Code: uint32(libvirt.ErrRPC), Message: "unknown procedure"})
 	}
 	fate := c.daemon.fate(p.name)
+	if fate > numbered {
+		return c.refuse(h, libvirt.Error{Code: uint32(fate - numbered), Message: "struck"}) //nolint:gosec // as Number made it
+	}
 	switch fate {
 	case Lost:
 		return false

@@ -168,6 +168,13 @@ func (d *Daemon) AddImage(pool, name string, as Volume) {
 	d.pools[pool].volumes[name] = &volume{name: name, format: as.Format, backing: as.Backing, capacity: as.Capacity, data: []byte(as.Data), known: true}
 }
 
+// DropPool undefines a pool.
+func (d *Daemon) DropPool(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.pools, name)
+}
+
 // Activate starts a pool or stops it.
 func (d *Daemon) Activate(pool string, active bool) {
 	d.mu.Lock()

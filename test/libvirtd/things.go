@@ -69,6 +69,15 @@ func (d *Daemon) activePools(nothing) (any, error) {
 	return ret, nil
 }
 
+func (d *Daemon) allNetworks(nothing) (any, error) {
+	var ret libvirt.ConnectListAllNetworksRet
+	for _, n := range slices.SortedFunc(maps.Values(d.networks), func(a, b *network) int { return cmp.Compare(a.name, b.name) }) {
+		ret.Nets = append(ret.Nets, n.ref())
+		ret.Ret++
+	}
+	return ret, nil
+}
+
 // begin begins an upload, whose pieces come as a stream.
 func (c *client) begin(h head, body []byte) (any, error) {
 	var a libvirt.StorageVolUploadArgs

@@ -226,32 +226,29 @@ func (l *daemon) change(net libvirt.Network, how libvirt.NetworkUpdateCommand, h
 	return l.NetworkUpdateCompat(net, how, libvirt.NetworkSectionIPDhcpHost, nowhere, string(text), where)
 }
 
-// release takes a Machine's reservation away, if it has one.
-func (d *driver) release(l *daemon, network string, uid types.UID) error {
-	net, err := l.NetworkLookupByName(network)
-	if missing(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
+// release takes a Machine's reservation away, and reports whether it had one.
+func (d *driver) release(l *daemon, net libvirt.Network, uid types.UID) (had bool, err error) {
 	for refused := error(nil); ; {
 		has, err := l.describe(net)
+		if missing(err) { // and what it reserved
+			return had, nil
+		}
 		if err != nil {
-			return err
+			return had, err
 		}
 		h, reserved := has.of(uid)
 		if !reserved {
-			return nil
+			return had, nil
 		}
 		if refused != nil { // by somebody else than who was faster
-			return d.failed("release "+h.IP+" in network "+network, refused)
+			return true, d.failed("release "+h.IP+" in network "+net.Name, refused)
 		}
+		had = true
 		if err = l.change(net, libvirt.NetworkUpdateCommandDelete, h); err == nil {
-			return nil
+			return true, nil
 		}
 		if _, ok := answered(err); !ok {
-			return err
+			return true, err
 		}
 		refused = err
 	}

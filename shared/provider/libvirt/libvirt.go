@@ -122,9 +122,21 @@ func (d *driver) List(ctx context.Context) (all []provider.Instance, err error) 
 	return all, err
 }
 
-// Delete implements [provider.Driver].
+// Delete implements [provider.Driver]. That nothing is there is what it saw itself: of what goes beside it, such as a pool, the daemon says
+// the same.
 func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
-	return d.call(ctx, func(_ context.Context, l *daemon) error { return d.remove(l, r) })
+	gone := false
+	err := d.call(ctx, func(_ context.Context, l *daemon) (err error) {
+		gone, err = d.remove(l, r)
+		return err
+	})
+	switch {
+	case err == nil && gone:
+		return provider.Errorf(provider.NotFound, "delete %s: nothing of it is there", r.Name)
+	case err != nil && provider.CodeOf(err) == provider.NotFound:
+		return provider.Errorf(provider.Unknown, "delete %s: %v", r.Name, err)
+	}
+	return err
 }
 
 // InstanceTypes implements [provider.Driver]: a spec states its own size.

@@ -32,6 +32,9 @@ func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
 // PowerOff implements [provider.PowerSwitch]. Its host's next start does not start the domain either.
 func (d *driver) PowerOff(ctx context.Context, r provider.Ref) error {
 	return d.each(ctx, r, "power off", func(l *daemon, m domain) error {
+		if err := d.cut(l, m); err != nil { // first: nothing else ends what the daemon waits for in it
+			return err
+		}
 		if !m.Held {
 			if err := l.flag(m.Ref, spaceHeld); err != nil {
 				return d.failed("hold "+m.Ref.Name+" off", err)
@@ -40,7 +43,7 @@ func (d *driver) PowerOff(ctx context.Context, r provider.Ref) error {
 		if err := l.autostart(m.Ref, false); err != nil {
 			return d.failed("autostart of "+m.Ref.Name, err)
 		}
-		return d.cut(l, m)
+		return d.cutAgain(l, m)
 	})
 }
 

@@ -12,10 +12,10 @@ import (
 
 // remove takes every domain that r names off the daemon, and the volumes that are left of others that it names. It says that nothing is
 // there only once it saw that: what it removed itself the next call does not see.
-func (d *driver) remove(l *daemon, r provider.Ref) error {
+func (d *driver) remove(l *daemon, r provider.Ref) (gone bool, err error) {
 	found, err := d.named(l, r)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var errs []error
 	for _, m := range found {
@@ -23,15 +23,40 @@ func (d *driver) remove(l *daemon, r provider.Ref) error {
 	}
 	left, err := d.left(l, r)
 	if err != nil {
-		return errors.Join(append(errs, err)...)
+		return false, errors.Join(append(errs, err)...)
 	}
 	for _, v := range left {
 		errs = append(errs, d.discard(l, v.Vol))
 	}
-	if len(found) == 0 && len(left) == 0 {
-		return provider.Errorf(provider.NotFound, "delete %s: nothing of it is there", r.Name)
+	if len(found) > 0 || len(left) > 0 {
+		return false, errors.Join(errs...)
 	}
-	return errors.Join(errs...)
+	forgotten, err := d.forget(l, r)
+	return err == nil && !forgotten, err
+}
+
+// forget releases what networks reserve for the card of a Machine that has no domain, as where people undefined it, and reports whether
+// any did: a creation defines the domain before it reserves, so it is nobody's.
+func (d *driver) forget(l *daemon, r provider.Ref) (any bool, err error) {
+	if r.UID == "" {
+		return false, nil
+	}
+	_, err = l.DomainLookupByUUID(uuidOf(r.UID))
+	if !is(err, libvirt.ErrNoDomain) { // it has one, of another attempt or mark
+		return false, err
+	}
+	networks, _, err := l.ConnectListAllNetworks(1, 0)
+	if err != nil {
+		return false, err
+	}
+	for _, net := range networks {
+		released, err := d.release(l, net, r.UID)
+		if err != nil {
+			return false, err
+		}
+		any = any || released
+	}
+	return any, nil
 }
 
 // left returns the volumes that r names and no domain has: of the Machine, or of its attempt, or the one with r's id.
@@ -77,16 +102,19 @@ func (v leftover) named(r provider.Ref) bool {
 }
 
 // destroy removes a domain: power off, volumes, reservation, definition. The definition goes last: as long as anything is left of a
-// domain, it says whose that is.
+// domain, it says whose that is. Power goes first, which alone ends what the daemon waits for in a domain.
 func (d *driver) destroy(l *daemon, m domain) error {
+	if err := d.cut(l, m); err != nil {
+		return err
+	}
 	ours := m.Mark.Cluster == d.account.ClusterID && !m.copied()
 	if ours && !m.Deleting {
 		if err := l.flag(m.Ref, spaceDeleting); err != nil && !missing(err) && !is(err, libvirt.ErrOperationInvalid) { // or it is kept nowhere
 			return d.failed("mark "+m.Ref.Name+" as going", err)
 		}
-	}
-	if err := d.cut(l, m); err != nil {
-		return err
+		if err := d.cutAgain(l, m); err != nil {
+			return err
+		}
 	}
 	if ours {
 		if err := d.strip(l, m); err != nil {
@@ -111,7 +139,11 @@ func (d *driver) strip(l *daemon, m domain) error {
 	if m.Mark.Network == "" {
 		return nil
 	}
-	return d.release(l, m.Mark.Network, m.Mark.UID)
+	net, err := l.NetworkLookupByName(m.Mark.Network)
+	if err == nil {
+		_, err = d.release(l, net, m.Mark.UID)
+	}
+	return ignoreMissing(err)
 }
 
 // empty removes what was made for a domain in its pool, which has to be active.
@@ -155,6 +187,15 @@ func (d *driver) cut(l *daemon, m domain) error {
 		return nil
 	}
 	return d.failed("power off "+m.Ref.Name, err)
+}
+
+// cutAgain switches off what somebody else, who saw it without a flag, started meanwhile.
+func (d *driver) cutAgain(l *daemon, m domain) error {
+	now, there, err := l.read(m.Ref)
+	if err != nil || !there {
+		return err
+	}
+	return d.cut(l, now)
 }
 
 func ignoreMissing(err error) error {
