@@ -160,4 +160,13 @@ var drivers = []Guard{
 	return nil`, "./shared/provider/libvirt -run=TestDomainThatIsStarted"},
 	{"gone-is-what-the-driver-saw", "G5", "shared/provider/libvirt/libvirt.go", `	case err != nil && provider.CodeOf(err) == provider.NotFound:`, `	case false:`, "./shared/provider/libvirt -run=TestOnlyWhatWasSeen"},
 	{"reservation-of-a-domain-stays", "2b.9", "shared/provider/libvirt/remove.go", `	if !is(err, libvirt.ErrNoDomain) { // it has one`, `	if false { // it has one`, "./shared/provider/libvirt -run=TestReservationWithout"},
+	{"start-under-way-is-waited-for", "2b.7", "shared/provider/libvirt/create.go", `	case m.Starting && !m.Launched: `, `	case false: `, "./shared/provider/libvirt -run=TestStartThat"},
+	{"start-under-way-is-not-complete", "2b.7", "shared/provider/libvirt/instance.go", `	case m.Starting:`, `	case false:`, "./shared/provider/libvirt -run=TestStartThat"},
+	{"start-that-failed-is-not-noted", "2b.7", "shared/provider/libvirt/create.go", `	case !m.Launched && (now.Starting || now.Failed): `, `	case false: `, "./shared/provider/libvirt -run=TestStartThat"},
+	{"what-is-on-record-was-complete", "2b.7", "shared/provider/libvirt/domains.go", `			m.Launched = m.Launched || recorded(r, m)
+`, ``, "./shared/provider/libvirt -run=TestRecordedWithout"},
+	{"domain-of-another-spec-is-not-gone-on-with", "2b.8", "shared/provider/libvirt/create.go", `		m.Mark.Token != r.Token && !m.Launched && !m.active(): `, `		false: `, "./shared/provider/libvirt -run=TestDomainOfAnother"},
+	{"domain-that-runs-is-no-other-attempts", "2b.8", "shared/provider/libvirt/create.go", `		m.Mark.Token != r.Token && !m.Launched && !m.active(): `, `		m.Mark.Token != r.Token: `, "./shared/provider/libvirt -run=TestDomainOfAnother"},
+	{"power-cycle-restores-nothing", "2f", "shared/provider/libvirt/create.go", `uint32(libvirt.DomainStartForceBoot)`, `0`, "./shared/provider/libvirt -run=TestPowerCycleStarts"},
+	{"creation-of-what-is-held-off-waits", "2f", "shared/provider/libvirt/create.go", `		if m.Held {`, `		if false {`, "./shared/provider/libvirt -run=TestHeldOffWhile"},
 }

@@ -24,7 +24,9 @@ type domain struct {
 	text      string            // of the definition
 	metadata  map[string]string // elements by namespace
 	state     libvirt.DomainState
-	reason    libvirt.DomainShutoffReason
+	reason    int32 // of the state
+	saved     bool  // its memory is, for the next start
+	restored  bool  // of such
 	autostart bool
 	resets    int
 }
@@ -190,15 +192,27 @@ func (d *Daemon) start(m *domain) error {
 		}
 	}
 	d.ids++
-	m.state, m.Domain.ID = libvirt.DomainRunning, d.ids
+	m.state, m.reason, m.Domain.ID = libvirt.DomainRunning, 0, d.ids
+	m.restored, m.saved = m.saved, false
 	return nil
+}
+
+// boot is start from the beginning, whatever was saved.
+func (d *Daemon) boot(m *domain, flags uint32) error {
+	was := m.saved
+	m.saved = m.saved && flags&uint32(libvirt.DomainStartForceBoot) == 0
+	err := d.start(m)
+	if err != nil {
+		m.saved = was
+	}
+	return err
 }
 
 func (m *domain) stop() error {
 	if !m.active() {
 		return failure(libvirt.ErrOperationInvalid, "Requested operation is not valid: domain is not running")
 	}
-	m.state, m.reason, m.Domain.ID = libvirt.DomainShutoff, libvirt.DomainShutoffDestroyed, -1
+	m.state, m.reason, m.Domain.ID = libvirt.DomainShutoff, int32(libvirt.DomainShutoffDestroyed), -1
 	return nil
 }
 
@@ -224,6 +238,7 @@ type Seen struct {
 	State           libvirt.DomainState
 	Autostart       bool
 	Resets          int
+	Restored        bool // it goes on with what was saved
 }
 
 // Domains returns all domains by name.
@@ -232,7 +247,7 @@ func (d *Daemon) Domains() map[string]Seen {
 	defer d.mu.Unlock()
 	all := map[string]Seen{}
 	for _, m := range d.domains {
-		all[m.Domain.Name] = Seen{m.Domain.Name, uuid.UUID(m.Domain.UUID).String(), m.describe(), m.state, m.autostart, m.resets}
+		all[m.Domain.Name] = Seen{m.Domain.Name, uuid.UUID(m.Domain.UUID).String(), m.describe(), m.state, m.autostart, m.resets, m.restored}
 	}
 	return all
 }
@@ -261,7 +276,41 @@ func (d *Daemon) Set(name string, state libvirt.DomainState) {
 	defer d.mu.Unlock()
 	for _, m := range d.domains {
 		if m.Domain.Name == name {
-			m.state = state
+			m.state, m.reason = state, 0
+		}
+	}
+}
+
+// Starting puts a domain into the state in which its hypervisor is being started.
+func (d *Daemon) Starting(name string) {
+	d.Set(name, libvirt.DomainPaused)
+	d.because(name, int32(libvirt.DomainPausedStartingUp))
+}
+
+// FailStart ends that: the domain is off, as it failed.
+func (d *Daemon) FailStart(name string) {
+	d.Set(name, libvirt.DomainShutoff)
+	d.because(name, int32(libvirt.DomainShutoffFailed))
+}
+
+func (d *Daemon) because(name string, reason int32) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, m := range d.domains {
+		if m.Domain.Name == name {
+			m.reason = reason
+		}
+	}
+}
+
+// Save switches a domain off with its memory saved, as libvirt-guests does when the host is shut down.
+func (d *Daemon) Save(name string) {
+	d.Set(name, libvirt.DomainShutoff)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, m := range d.domains {
+		if m.Domain.Name == name {
+			m.saved, m.reason = true, int32(libvirt.DomainShutoffSaved)
 		}
 	}
 }

@@ -134,7 +134,7 @@ func (d *Daemon) Calls(procedures ...string) (n int) {
 
 // Writes returns how many calls there were that change something.
 func (d *Daemon) Writes() int {
-	return d.Calls("DomainDefineXMLFlags", "DomainCreate", "DomainDestroyFlags", "DomainUndefineFlags", "DomainReset", "DomainSetAutostart", "DomainSetMetadata",
+	return d.Calls("DomainDefineXMLFlags", "DomainCreate", "DomainCreateWithFlags", "DomainDestroyFlags", "DomainUndefineFlags", "DomainReset", "DomainSetAutostart", "DomainSetMetadata",
 		"StorageVolCreateXML", "StorageVolDelete", "StorageVolUpload", "NetworkUpdate")
 }
 

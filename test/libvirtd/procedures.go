@@ -69,7 +69,7 @@ var procedures = map[uint32]procedure{
 		return libvirt.DomainGetXMLDescRet{XML: m.describe()}, nil
 	}),
 	212: ofDomain("DomainGetState", func(_ *Daemon, m *domain, _ libvirt.DomainGetStateArgs) (any, error) {
-		return libvirt.DomainGetStateRet{State: int32(m.state), Reason: int32(m.reason)}, nil
+		return libvirt.DomainGetStateRet{State: int32(m.state), Reason: m.reason}, nil
 	}),
 	353: ofDomain("DomainInterfaceAddresses", func(d *Daemon, m *domain, a libvirt.DomainInterfaceAddressesArgs) (any, error) {
 		switch {
@@ -93,6 +93,10 @@ var procedures = map[uint32]procedure{
 	29: ofDomain("DomainSetAutostart", func(_ *Daemon, m *domain, a libvirt.DomainSetAutostartArgs) (any, error) {
 		m.autostart = a.Autostart != 0
 		return nil, nil
+	}),
+	196: ofDomain("DomainCreateWithFlags", func(d *Daemon, m *domain, a libvirt.DomainCreateWithFlagsArgs) (any, error) {
+		err := d.boot(m, a.Flags)
+		return libvirt.DomainCreateWithFlagsRet{Dom: m.Domain}, err
 	}),
 	9:   ofDomain("DomainCreate", func(d *Daemon, m *domain, _ libvirt.DomainCreateArgs) (any, error) { return nil, d.start(m) }),
 	234: ofDomain("DomainDestroyFlags", func(_ *Daemon, m *domain, _ libvirt.DomainDestroyFlagsArgs) (any, error) { return nil, m.stop() }),

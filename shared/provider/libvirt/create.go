@@ -48,11 +48,14 @@ func (d *driver) create(ctx context.Context, l *daemon, r provider.Ref, req requ
 			return kept(r, err)
 		}
 		return incomplete(r, stepDefine) // recorded before anything else: what is refused from here on leaves something behind
-	case m.Deleting: // as of a Machine whose deletion a restored backup knows nothing of: what was begun is ended first
+	case m.Deleting, // as of a Machine whose deletion a restored backup knows nothing of: what was begun is ended first
+		m.Mark.Token != r.Token && !m.Launched && !m.active(): // or another attempt's, of a spec that may have been another
 		if err := d.destroy(l, *m); err != nil {
 			return refused(r, stepDefine, err)
 		}
 		return incomplete(r, stepDefine)
+	case m.Starting && !m.Launched: // by somebody else, and it may fail yet
+		return incomplete(r, stepStart)
 	}
 	for _, s := range d.steps(ctx, l, r, req, *m) {
 		if m.Launched {
@@ -71,6 +74,11 @@ func (d *driver) create(ctx context.Context, l *daemon, r provider.Ref, req requ
 		return refused(r, stepNote, err)
 	case !there:
 		return refused(r, stepNote, provider.Errorf(provider.Unknown, "domain %s was removed while it was made", m.Ref.Name))
+	case !m.Launched && (now.Starting || now.Failed): // what was noted waited for a start that failed
+		if err := l.unflag(m.Ref, spaceLaunched); err != nil {
+			return refused(r, stepStart, err)
+		}
+		return incomplete(r, stepStart)
 	}
 	i, err := l.instance(now)
 	if err != nil {
@@ -103,7 +111,12 @@ func (d *driver) steps(ctx context.Context, l *daemon, r provider.Ref, req reque
 	if m.Mark.Network != "" {
 		all = append(all, step{stepAddress, func() error { return d.reserve(l, r, req) }})
 	}
-	return append(all, step{stepStart, func() error { return d.start(l, m) }}, note)
+	return append(all, step{stepStart, func() error {
+		if m.Held {
+			return provider.Errorf(provider.Exhausted, "create %s: it is held off: let it have power again", r.Name)
+		}
+		return d.start(l, m)
+	}}, note)
 }
 
 // one returns the Machine's domain, or nil. That it is another's is a refusal.
@@ -123,6 +136,7 @@ func (d *driver) one(l *daemon, r provider.Ref) (*domain, error) {
 		return nil, provider.Errorf(provider.Exhausted, "create %s: libvirt %s has domain %q with the UUID %s, which carries the mark of another Machine or none: remove it, or restore its mark",
 			r.Name, d.account.Region, ref.Name, idOf(ref.UUID))
 	}
+	m.Launched = m.Launched || recorded(r, m)
 	return &m, nil
 }
 
@@ -187,7 +201,7 @@ func (d *driver) powerOn(l *daemon, m domain) error {
 	if m.active() {
 		return nil
 	}
-	err := l.DomainCreate(m.Ref)
+	err := l.boot(m.Ref)
 	if _, refused := answered(err); !refused {
 		return err
 	}
@@ -197,10 +211,21 @@ func (d *driver) powerOn(l *daemon, m domain) error {
 		return look
 	case !there:
 		return provider.Errorf(provider.Unknown, "start %s: it was removed meanwhile", m.Ref.Name)
+	case now.Starting: // somebody else is at it
+		return provider.Errorf(provider.Unknown, "start %s: it is being started", m.Ref.Name)
 	case now.active(): // somebody else did
 		return nil
 	}
 	return d.failed("start "+m.Ref.Name, err)
+}
+
+// boot starts a domain from its beginning: what its host saved of it, as when that was shut down, is given up.
+func (l *daemon) boot(ref libvirt.Domain) error {
+	_, err := l.DomainCreateWithFlags(ref, uint32(libvirt.DomainStartForceBoot))
+	if is(err, libvirt.ErrInvalidArg) || is(err, libvirt.ErrArgumentUnsupported) || is(err, libvirt.ErrNoSupport) { // a daemon that saves nothing
+		return l.DomainCreate(ref)
+	}
+	return err
 }
 
 // hurried reports whether too little of the call is left to begin a step.

@@ -19,7 +19,10 @@ import (
 type domain struct {
 	Ref      libvirt.Domain
 	Mark     mark // empty if it carries none, or one that nobody can read
-	Launched bool
+	Noted    bool // that it was launched is written on it
+	Launched bool // it is not a creation's any more
+	Starting bool // its hypervisor is being started, which may fail yet
+	Failed   bool // it is off because that failed
 	Held     bool
 	Deleting bool
 	State    libvirt.DomainState
@@ -56,7 +59,9 @@ func (l *daemon) read(ref libvirt.Domain) (domain, bool, error) {
 		return m, false, nil
 	}
 	m.State = libvirt.DomainState(state)
-	m.Launched = m.Launched || m.ran(libvirt.DomainShutoffReason(reason))
+	m.Starting = m.State == libvirt.DomainPaused && libvirt.DomainPausedReason(reason) == libvirt.DomainPausedStartingUp
+	m.Failed = m.State == libvirt.DomainShutoff && libvirt.DomainShutoffReason(reason) == libvirt.DomainShutoffFailed
+	m.Launched = m.Noted || m.ran(libvirt.DomainShutoffReason(reason))
 	return m, err == nil, err
 }
 
@@ -75,7 +80,7 @@ func (m *domain) understand(text string) {
 	if it := has.Metadata.Mark; it != nil {
 		m.Mark = *it
 	}
-	m.Launched, m.Held, m.Deleting = has.Metadata.Launched != nil, has.Metadata.Held != nil, has.Metadata.Deleting != nil
+	m.Noted, m.Held, m.Deleting = has.Metadata.Launched != nil, has.Metadata.Held != nil, has.Metadata.Deleting != nil
 }
 
 // active reports whether a domain has power, in whatever state.
@@ -89,7 +94,8 @@ func (m domain) copied() bool {
 	return m.Mark.Cluster != "" && m.Ref.UUID != uuidOf(m.Mark.UID)
 }
 
-// named returns the domains that r names: by the Machine's UID, or by an id unless the mark is another Machine's.
+// named returns the domains that r names: by the Machine's UID, or by an id unless the mark is another Machine's. One whose id a Machine
+// records was complete once, whether or not that was written on it.
 func (d *driver) named(l *daemon, r provider.Ref) ([]domain, error) {
 	var ids []libvirt.UUID
 	if r.UID != "" {
@@ -114,25 +120,30 @@ func (d *driver) named(l *daemon, r provider.Ref) ([]domain, error) {
 			return nil, err
 		}
 		if there && d.means(r, m) {
+			m.Launched = m.Launched || recorded(r, m)
 			all = append(all, m)
 		}
 	}
 	return all, nil
 }
 
+// recorded reports whether the Machine that r is of has m's id on record.
+func recorded(r provider.Ref, m domain) bool {
+	return machine.SameID(r.ProviderID, providerID(m.Ref.UUID))
+}
+
 // means reports whether r names m. What carries no mark was made by another system, or somebody took it away: it is the Machine's that
 // records its id, or whose UID gives its UUID. What looks like a copy is nobody's.
 func (d *driver) means(r provider.Ref, m domain) bool {
-	recorded := machine.SameID(r.ProviderID, providerID(m.Ref.UUID))
 	switch {
 	case r.Attempt && m.Mark.Token != r.Token:
 		return false
 	case m.Mark.Cluster == "": // no other Machine's UID gives its UUID
-		return recorded || r.UID != "" && m.Ref.UUID == uuidOf(r.UID)
+		return recorded(r, m) || r.UID != "" && m.Ref.UUID == uuidOf(r.UID)
 	case m.Mark.Cluster != d.account.ClusterID || m.copied():
 		return false
 	case r.UID == "":
-		return recorded || r.ID == idOf(m.Ref.UUID)
+		return recorded(r, m) || r.ID == idOf(m.Ref.UUID)
 	}
 	return m.Mark.UID == r.UID
 }

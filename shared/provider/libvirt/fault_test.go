@@ -24,7 +24,7 @@ var faults = map[string]libvirtd.Fault{
 // procedures are all that the driver calls.
 var procedures = []string{
 	"AuthList", "ConnectOpen", "DomainLookupByUUID", "DomainGetXMLDesc", "DomainGetState", "DomainInterfaceAddresses", "DomainDefineXMLFlags",
-	"DomainSetMetadata", "DomainSetAutostart", "DomainCreate", "DomainDestroyFlags", "DomainUndefineFlags",
+	"DomainSetMetadata", "DomainSetAutostart", "DomainCreateWithFlags", "DomainDestroyFlags", "DomainUndefineFlags",
 	"StoragePoolLookupByName", "StoragePoolIsActive", "StorageVolLookupByName", "StorageVolCreateXML", "StorageVolGetInfo", "StorageVolUpload",
 	"StorageVolUpload end", "StorageVolDelete", "ConnectListAllStoragePools", "StoragePoolListAllVolumes", "ConnectListAllDomains",
 	"ConnectListAllNetworks", "NetworkLookupByName", "NetworkGetXMLDesc", "NetworkIsActive", "NetworkIsPersistent", "NetworkUpdate", "ConnectSupportsFeature",
@@ -303,7 +303,7 @@ func TestRefusalsOfSteps(t *testing.T) {
 // That a step was refused, and how things are since, are two answers: without the second one nothing is known.
 func TestRefusalWithoutALookProvesNothing(t *testing.T) {
 	t.Parallel()
-	for step, look := range map[string]string{"StorageVolCreateXML": "StorageVolLookupByName", "DomainCreate": "DomainGetState", "DomainDefineXMLFlags": "DomainLookupByName", "NetworkUpdate": "NetworkGetXMLDesc"} {
+	for step, look := range map[string]string{"StorageVolCreateXML": "StorageVolLookupByName", "DomainCreateWithFlags": "DomainGetState", "DomainDefineXMLFlags": "DomainLookupByName", "NetworkUpdate": "NetworkGetXMLDesc"} {
 		l := newDaemon(t)
 		d := opened(t, l)
 		resolved, err := d.Resolve(t.Context(), specOf(uriOf(l), map[string]any{"networkInterfaceAddress": "192.168.126.0/24"}))

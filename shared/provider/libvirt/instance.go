@@ -113,8 +113,10 @@ func (m domain) state() provider.State {
 		return provider.StateDeleting
 	case m.State == libvirt.DomainRunning || m.State == libvirt.DomainBlocked:
 		return provider.StateRunning
-	case m.State == libvirt.DomainNostate:
+	case m.State == libvirt.DomainNostate, m.Starting && m.Launched:
 		return provider.StatePending
+	case m.Starting:
+		return provider.StateIncomplete
 	case m.Launched || m.Mark.Cluster == "" || m.copied() || m.active():
 		return provider.StateStopped
 	}

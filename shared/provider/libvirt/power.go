@@ -25,7 +25,10 @@ func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
 			return err
 		}
 		m.State = libvirt.DomainShutoff
-		return d.powerOn(l, m)
+		if err := d.powerOn(l, m); err != nil || m.Noted {
+			return err
+		}
+		return d.failed("note the start of "+m.Ref.Name, l.flag(m.Ref, spaceLaunched))
 	})
 }
 

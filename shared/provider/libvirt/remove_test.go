@@ -33,7 +33,7 @@ func TestDomainWithAJobUnderWay(t *testing.T) {
 				switch p {
 				case "DomainDestroyFlags":
 					ended.Store(true)
-				case "DomainSetMetadata", "DomainSetAutostart", "DomainCreate", "DomainReset", "DomainUndefineFlags":
+				case "DomainSetMetadata", "DomainSetAutostart", "DomainCreateWithFlags", "DomainReset", "DomainUndefineFlags":
 					if !ended.Load() {
 						return libvirtd.Hung
 					}
