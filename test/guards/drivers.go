@@ -130,7 +130,7 @@ var drivers = []Guard{
 	{"volume-with-a-domain-is-no-leftover", "2b.8", "shared/provider/libvirt/remove.go", `		if !had {`, `		if true {`, "./shared/provider/libvirt -run=TestLeftover"},
 	{"domain-stays-until-its-volumes-are-seen", "2b.9", "shared/provider/libvirt/remove.go", `	if active == 0 {`, `	if active < 0 {`, "./shared/provider/libvirt -run=TestPoolThatIs"},
 	{"deletion-is-noted-first", "2b.9", "shared/provider/libvirt/remove.go", `	if ours && !m.Deleting {`, `	if false {`, "./shared/provider/libvirt -run=TestPoolThatIs"},
-	{"deletion-is-ended-before-a-creation", "2b.9", "shared/provider/libvirt/create.go", `	case m.Deleting: `, `	case false: `, "./shared/provider/libvirt -run=TestDeletionThat"},
+	{"deletion-is-ended-before-a-creation", "2b.9", "shared/provider/libvirt/create.go", `	case m.Deleting, `, `	case false, `, "./shared/provider/libvirt -run=TestDeletionThat"},
 	{"name-of-a-stranger-is-a-refusal", "2b.3", "shared/provider/libvirt/create.go", `	case other.UUID != uuidOf(r.UID):`, `	case false:`, "./shared/provider/libvirt -run=TestStranger"},
 	{"domain-with-another-mark-is-not-made-ones-own", "2b.7", "shared/provider/libvirt/create.go", `	if m.Mark.Cluster != d.account.ClusterID || m.Mark.UID != r.UID {`, `	if false {`, "./shared/provider/libvirt -run=TestMarkThat"},
 	{"what-was-recorded-of-a-domain-stays", "2b.8", "shared/provider/libvirt/create.go", `	if len(r.Progress) == 0 {`, `	if true {`, "./shared/provider/libvirt -run=TestWhatWasRecorded"},
@@ -139,8 +139,9 @@ var drivers = []Guard{
 `, ``, "./shared/provider/libvirt -run=TestRefusalWithout"},
 	{"volume-of-other-user-data-is-made-anew", "2b.5", "shared/provider/libvirt/volumes.go", `	if capacity != uint64(len(data)) {`, `	if capacity == 0 {`, "./shared/provider/libvirt -run=TestUserDataThat"},
 	{"domain-that-is-held-off-stays-off", "2f", "shared/provider/libvirt/power.go", `		case m.Held:`, `		case false:`, "./shared/provider/libvirt -run=TestHeldOff"},
-	{"domain-that-ran-is-not-made-again", "2b.7", "shared/provider/libvirt/domains.go", `	m.Launched = m.Launched || m.ran(libvirt.DomainShutoffReason(reason))
-`, `	_ = m.ran(libvirt.DomainShutoffReason(reason))
+	{"domain-that-ran-is-not-made-again", "2b.7", "shared/provider/libvirt/domains.go", ` || m.ran(libvirt.DomainShutoffReason(reason))
+`, `
+	_ = m.ran(libvirt.DomainShutoffReason(reason))
 `, "./shared/provider/libvirt -run=TestDomainThat"},
 	{"volume-of-another-host-stays", "2b.9", "shared/provider/libvirt/names.go", `cluster, host, pool, n.String()))`, `cluster, "", pool, n.String()))`, "./shared/provider/libvirt -run=TestPoolThatTwo"},
 	{"copies-of-volumes-stay", "2b.9", "shared/provider/libvirt/names.go", `cluster, host, pool, n.String()))`, `cluster, host, "", n.Mark))`, "./shared/provider/libvirt -run=TestCopiesOf"},
@@ -169,4 +170,7 @@ var drivers = []Guard{
 	{"domain-that-runs-is-no-other-attempts", "2b.8", "shared/provider/libvirt/create.go", `		m.Mark.Token != r.Token && !m.Launched && !m.active(): `, `		m.Mark.Token != r.Token: `, "./shared/provider/libvirt -run=TestDomainOfAnother"},
 	{"power-cycle-restores-nothing", "2f", "shared/provider/libvirt/create.go", `uint32(libvirt.DomainStartForceBoot)`, `0`, "./shared/provider/libvirt -run=TestPowerCycleStarts"},
 	{"creation-of-what-is-held-off-waits", "2f", "shared/provider/libvirt/create.go", `		if m.Held {`, `		if false {`, "./shared/provider/libvirt -run=TestHeldOffWhile"},
+	{"virtual-addresses-are-reserved-for-nobody", "2b.3", "shared/provider/libvirt/address.go", `append(leased, d.account.VirtualIPs...))`, `leased)`, "./shared/provider/libvirt -run=TestAddressesThatOthers"},
+	{"leased-addresses-are-reserved-for-nobody", "2b.3", "shared/provider/libvirt/address.go", `append(leased, d.account.VirtualIPs...))`, `append(leased[:0], d.account.VirtualIPs...))`, "./shared/provider/libvirt -run=TestAddressesThatOthers"},
+	{"virtual-addresses-are-no-instances", "2b.3", "shared/provider/libvirt/instance.go", `		if !slices.Contains(d.account.VirtualIPs, ip.Address) {`, `		if true {`, "./shared/provider/libvirt -run=TestVirtualAddresses"},
 }

@@ -21,6 +21,8 @@ type network struct {
 	active bool
 	hosts  []Host
 	leases []string // MACs, in the order in which they came
+	six    bool     // addresses of IPv6 come first
+	known  []string // addresses, to its name server
 }
 
 // Host is an address that is reserved for a card.
@@ -44,13 +46,23 @@ func (n *network) describe() string {
 	for _, h := range n.hosts {
 		fmt.Fprintf(&hosts, "<host mac='%s' name='%s' ip='%s'/>", h.MAC, html.EscapeString(h.Name), h.IP)
 	}
-	return fmt.Sprintf(`<network><name>%s</name><uuid>%s</uuid><forward mode='nat'/><ip address='%s.1' netmask='255.255.255.0'><dhcp><range start='%s.2' end='%s.254'/>%s</dhcp></ip></network>`,
-		html.EscapeString(n.name), uuid.UUID(n.uuid), n.prefix, n.prefix, n.prefix, hosts.String())
+	var known strings.Builder
+	for _, ip := range n.known {
+		fmt.Fprintf(&known, "<dns><host ip='%s'><hostname>api</hostname></host></dns>", ip)
+	}
+	if n.six {
+		known.WriteString("<ip family='ipv6' address='2001:db8::1' prefix='64'><dhcp><range start='2001:db8::100' end='2001:db8::200'/></dhcp></ip>")
+	}
+	return fmt.Sprintf(`<network><name>%s</name><uuid>%s</uuid><forward mode='nat'/>%s<ip address='%s.1' netmask='255.255.255.0'><dhcp><range start='%s.2' end='%s.254'/>%s</dhcp></ip></network>`,
+		html.EscapeString(n.name), uuid.UUID(n.uuid), known.String(), n.prefix, n.prefix, n.prefix, hosts.String())
 }
 
 // update adds a reservation, or takes it away.
-func (n *network) update(command, section uint32, text string) error {
+func (n *network) update(command, section uint32, part int32, text string) error {
 	var h Host
+	if n.six && part < 1 { // the first that gives addresses
+		return failure(libvirt.ErrXMLError, "XML error: Invalid to specify MAC address '%s' in network '%s' IPv6 static host definition", text, n.name)
+	}
 	if err := xml.Unmarshal([]byte(text), &h); err != nil || section != uint32(libvirt.NetworkSectionIPDhcpHost) {
 		return failure(libvirt.ErrXMLError, "XML error: %v", err)
 	}
@@ -88,6 +100,14 @@ func (n *network) lease(mac string) string {
 	return fmt.Sprintf("%s.%d", n.prefix, 2+at%253)
 }
 
+// given are the leases that cards have. Where one is of an address that was reserved for another since, that one gets none of it.
+func (n *network) given() (all []libvirt.NetworkDhcpLease) {
+	for _, mac := range n.leases {
+		all = append(all, libvirt.NetworkDhcpLease{Iface: n.name, Mac: libvirt.OptString{mac}, Ipaddr: n.lease(mac), Prefix: 24})
+	}
+	return all
+}
+
 // cards returns the addresses of a domain's cards.
 func (d *Daemon) cards(m *domain) (all []libvirt.DomainInterface) {
 	for i, c := range m.def.Cards {
@@ -105,6 +125,20 @@ func (d *Daemon) Reserved(name string) []Host {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.networks[name].hosts)
+}
+
+// SixFirst gives a network addresses of IPv6 before the others.
+func (d *Daemon) SixFirst(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.networks[name].six = true
+}
+
+// Name tells the name server of a network an address.
+func (d *Daemon) Name(name, ip string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.networks[name].known = append(d.networks[name].known, ip)
 }
 
 // Reserve reserves an address as people do.

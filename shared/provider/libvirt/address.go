@@ -29,8 +29,6 @@ const (
 	mostTried = 1 << 16
 	// mostRaces is how many others may take an address that was just free before the next call goes on.
 	mostRaces = 5
-	// nowhere in particular is where a reservation stands, as a network has one list of them.
-	nowhere = -1
 )
 
 // parseRange reads an address, or the range to take one from. The daemon reserves those of IPv4 alone by the address of a card.
@@ -50,16 +48,34 @@ func parseRange(text string) (netip.Prefix, error) {
 
 // subnets returns where a network gives addresses of IPv4, and its own in each.
 func (n networkXML) subnets() (all []netip.Prefix) {
-	for _, ip := range n.IPs {
-		own, err := netip.ParseAddr(ip.Address)
-		if err != nil || !own.Is4() || ip.DHCP == nil {
-			continue
-		}
-		if p, ok := prefixOf(own, ip.Netmask, ip.Prefix); ok {
+	for i := range n.IPs {
+		if p, ok := n.subnet(i); ok {
 			all = append(all, p)
 		}
 	}
 	return all
+}
+
+// subnet returns the part of a network at an index, if it gives addresses of IPv4.
+func (n networkXML) subnet(i int) (netip.Prefix, bool) {
+	ip := n.IPs[i]
+	own, err := netip.ParseAddr(ip.Address)
+	if err != nil || !own.Is4() || ip.DHCP == nil {
+		return netip.Prefix{}, false
+	}
+	return prefixOf(own, ip.Netmask, ip.Prefix)
+}
+
+// part returns the index of the part of a network that an address is in: what it reserves stands there. A daemon that is told none takes the
+// first that gives addresses, which may be of IPv6.
+func (n networkXML) part(address string) int32 {
+	a, err := netip.ParseAddr(address)
+	for i := range n.IPs {
+		if p, ok := n.subnet(i); err == nil && ok && p.Contains(a) {
+			return int32(i) //nolint:gosec // of a few
+		}
+	}
+	return -1
 }
 
 // prefixOf reads how long the prefix of a subnet is, which may be said as a mask.
@@ -121,18 +137,22 @@ func (d *driver) reserve(l *daemon, r provider.Ref, req request) error {
 		if _, reserved := has.of(r.UID); reserved {
 			return nil
 		}
-		ip, err := has.free(wanted, r.UID)
+		leased, err := l.leased(net, r.UID)
 		if err != nil {
 			return err
 		}
-		err = l.change(net, libvirt.NetworkUpdateCommandAddLast, dhcpHost{MAC: macOf(r.UID), Name: hostname(r, req), IP: ip.String()})
+		ip, err := has.free(wanted, r.UID, append(leased, d.account.VirtualIPs...))
+		if err != nil {
+			return err
+		}
+		err = l.change(net, has, libvirt.NetworkUpdateCommandAddLast, dhcpHost{MAC: macOf(r.UID), Name: dhcpName(hostname(r, req)), IP: ip.String()})
 		if err == nil {
 			return nil
 		}
 		if _, refused := answered(err); !refused {
 			return err
 		}
-		has, look := l.describe(net)
+		has, look := l.describe(net) // as it is since
 		if look != nil {
 			return look
 		}
@@ -155,6 +175,32 @@ func hostname(r provider.Ref, req request) string {
 	return r.Name
 }
 
+// dhcpName returns a name that a network can give to a card, or none: where a part of it is longer than names in DNS are, dnsmasq leaves out
+// the whole reservation.
+func dhcpName(name string) string {
+	const mostLabel = 63
+	for label := range strings.SplitSeq(name, ".") {
+		if len(label) > mostLabel {
+			return ""
+		}
+	}
+	return name
+}
+
+// leased returns the addresses of a network that other cards have now, as far as the daemon knows.
+func (l *daemon) leased(net libvirt.Network, uid types.UID) (all []string, err error) {
+	leases, _, err := l.NetworkGetDhcpLeases(net, nil, 1, 0)
+	if _, refused := answered(err); refused { // it gives none itself, or cannot tell
+		return nil, nil
+	}
+	for _, lease := range leases {
+		if !strings.EqualFold(strings.Join(lease.Mac, ""), macOf(uid)) {
+			all = append(all, lease.Ipaddr)
+		}
+	}
+	return all, err
+}
+
 // of returns what is reserved for a Machine's card.
 func (n networkXML) of(uid types.UID) (dhcpHost, bool) {
 	all := n.hosts()
@@ -165,11 +211,18 @@ func (n networkXML) of(uid types.UID) (dhcpHost, bool) {
 	return all[i], true
 }
 
-// free returns an address that nobody has, each Machine beginning to look elsewhere, so that many at once seldom want the same.
-func (n networkXML) free(wanted netip.Prefix, uid types.UID) (netip.Addr, error) {
-	taken := map[netip.Addr]bool{}
+// free returns an address that nobody has, each Machine beginning to look elsewhere, so that many at once seldom want the same. Beside what
+// the network reserves, and what its name server knows, others may have some.
+func (n networkXML) free(wanted netip.Prefix, uid types.UID, others []string) (netip.Addr, error) {
 	for _, h := range n.hosts() {
-		if a, err := netip.ParseAddr(h.IP); err == nil {
+		others = append(others, h.IP)
+	}
+	for _, h := range n.Known {
+		others = append(others, h.IP)
+	}
+	taken := map[netip.Addr]bool{}
+	for _, text := range others {
+		if a, err := netip.ParseAddr(text); err == nil {
 			taken[a] = true
 		}
 	}
@@ -188,7 +241,7 @@ func (n networkXML) free(wanted netip.Prefix, uid types.UID) (netip.Addr, error)
 			return a, nil
 		}
 	}
-	return netip.Addr{}, provider.Errorf(provider.Exhausted, "%s: network %q has no address of %s left: give a larger range, or remove reservations", at("networkInterfaceAddress"), n.Name, wanted)
+	return netip.Addr{}, provider.Errorf(provider.Exhausted, "%s: network %q has no address of %s left beside reservations, leases, and the cluster's own: give a larger range, or remove reservations", at("networkInterfaceAddress"), n.Name, wanted)
 }
 
 // inner reports whether a host of a subnet may have an address: not the network's own ones.
@@ -203,7 +256,7 @@ func inner(p netip.Prefix, a netip.Addr) bool {
 }
 
 // change adds a reservation to a network, or takes it away: of what runs, and of what is kept.
-func (l *daemon) change(net libvirt.Network, how libvirt.NetworkUpdateCommand, h dhcpHost) error {
+func (l *daemon) change(net libvirt.Network, has networkXML, how libvirt.NetworkUpdateCommand, h dhcpHost) error {
 	text, err := xml.Marshal(h)
 	if err != nil {
 		return fmt.Errorf("describe the reservation of %s: %w", h.MAC, err)
@@ -223,7 +276,7 @@ func (l *daemon) change(net libvirt.Network, how libvirt.NetworkUpdateCommand, h
 	if kept != 0 {
 		where |= libvirt.NetworkUpdateAffectConfig
 	}
-	return l.NetworkUpdateCompat(net, how, libvirt.NetworkSectionIPDhcpHost, nowhere, string(text), where)
+	return l.NetworkUpdateCompat(net, how, libvirt.NetworkSectionIPDhcpHost, has.part(h.IP), string(text), where)
 }
 
 // release takes a Machine's reservation away, and reports whether it had one.
@@ -244,7 +297,7 @@ func (d *driver) release(l *daemon, net libvirt.Network, uid types.UID) (had boo
 			return true, d.failed("release "+h.IP+" in network "+net.Name, refused)
 		}
 		had = true
-		if err = l.change(net, libvirt.NetworkUpdateCommandDelete, h); err == nil {
+		if err = l.change(net, has, libvirt.NetworkUpdateCommandDelete, h); err == nil {
 			return true, nil
 		}
 		if _, ok := answered(err); !ok {

@@ -4,6 +4,7 @@ package libvirt
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -90,5 +91,71 @@ func TestSubnets(t *testing.T) {
 		if p, err := parseRange(bad); err == nil {
 			t.Errorf("%q is %v", bad, p)
 		}
+	}
+}
+
+// Addresses that are the cluster's own, that the name server knows, and that guests lease now, are given to nobody.
+func TestAddressesThatOthersHave(t *testing.T) {
+	t.Parallel()
+	l := newDaemon(t)
+	a := accountOf(uriOf(l))
+	a.VirtualIPs = []string{"192.168.126.3", "192.168.126.4"}
+	d := openedFor(t, a)
+	l.Name(libvirtd.Network, "192.168.126.5")
+	_, in, err := created(t, d, "leases", specOf(uriOf(l), nil))
+	must(t, err)
+	if fmt.Sprint(in.Addresses[1:]) != "[{InternalIP 192.168.126.2}]" {
+		t.Fatalf("it leases %v", in.Addresses)
+	}
+	for _, last := range []int{2, 3, 4, 5} {
+		text := fmt.Sprintf("192.168.126.%d", last)
+		_, _, err := created(t, d, fmt.Sprintf("worker-%d", last), specOf(uriOf(l), map[string]any{"networkInterfaceAddress": text}))
+		wantError(t, err, provider.Exhausted, "providerSpec.value.networkInterfaceAddress", text, "leases")
+	}
+	r, _, err := created(t, d, "worker-6", specOf(uriOf(l), map[string]any{"networkInterfaceAddress": "192.168.126.0/29"}))
+	if all := l.Reserved(libvirtd.Network); err != nil || len(all) != 1 || all[0].MAC != macOf(r.UID) || all[0].IP != "192.168.126.6" && all[0].IP != "192.168.126.7" {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// An address that moves between the cluster's Nodes is none of a Machine's: its Node is looked for by those.
+func TestVirtualAddressesAreNobodys(t *testing.T) {
+	t.Parallel()
+	l := newDaemon(t)
+	a := accountOf(uriOf(l))
+	a.VirtualIPs = []string{"192.168.126.2"}
+	_, in, err := created(t, openedFor(t, a), "worker-a", specOf(uriOf(l), nil))
+	if err != nil || len(in.Addresses) != 1 {
+		t.Errorf("%v, %v", in.Addresses, err)
+	}
+}
+
+// Where a network gives addresses of IPv6 too, and names those first, the others are reserved, and released, where they stand.
+func TestNetworkWithIPv6First(t *testing.T) {
+	t.Parallel()
+	l := newDaemon(t)
+	l.SixFirst(libvirtd.Network)
+	d := opened(t, l)
+	r, _, err := created(t, d, "worker-a", specOf(uriOf(l), map[string]any{"networkInterfaceAddress": "192.168.126.51"}))
+	if all := l.Reserved(libvirtd.Network); err != nil || len(all) != 1 || all[0].IP != "192.168.126.51" {
+		t.Errorf("%v, %v", all, err)
+	}
+	removed(t, d, r)
+	if all := l.Reserved(libvirtd.Network); len(all) != 0 {
+		t.Errorf("left %v", all)
+	}
+}
+
+// A name that is too long for DNS takes the reservation with it: the address is reserved without one.
+func TestNameThatIsTooLongForDNS(t *testing.T) {
+	t.Parallel()
+	l := newDaemon(t)
+	d := opened(t, l)
+	for name, want := range map[string]string{"w-" + strings.Repeat("x", 62): "", "w-" + strings.Repeat("x", 61): "w-" + strings.Repeat("x", 61), "a.example.com": "a.example.com"} {
+		r, _, err := created(t, d, name, specOf(uriOf(l), map[string]any{"networkInterfaceAddress": "192.168.126.0/24"}))
+		if all := l.Reserved(libvirtd.Network); err != nil || len(all) != 1 || all[0].Name != want {
+			t.Errorf("%s: %v, %v", name, all, err)
+		}
+		removed(t, d, r)
 	}
 }

@@ -80,7 +80,7 @@ func (d *driver) create(ctx context.Context, l *daemon, r provider.Ref, req requ
 		}
 		return incomplete(r, stepStart)
 	}
-	i, err := l.instance(now)
+	i, err := d.instance(l, now)
 	if err != nil {
 		return refused(r, stepNote, err)
 	}

@@ -27,7 +27,7 @@ var procedures = []string{
 	"DomainSetMetadata", "DomainSetAutostart", "DomainCreateWithFlags", "DomainDestroyFlags", "DomainUndefineFlags",
 	"StoragePoolLookupByName", "StoragePoolIsActive", "StorageVolLookupByName", "StorageVolCreateXML", "StorageVolGetInfo", "StorageVolUpload",
 	"StorageVolUpload end", "StorageVolDelete", "ConnectListAllStoragePools", "StoragePoolListAllVolumes", "ConnectListAllDomains",
-	"ConnectListAllNetworks", "NetworkLookupByName", "NetworkGetXMLDesc", "NetworkIsActive", "NetworkIsPersistent", "NetworkUpdate", "ConnectSupportsFeature",
+	"ConnectListAllNetworks", "NetworkLookupByName", "NetworkGetXMLDesc", "NetworkGetDhcpLeases", "NetworkIsActive", "NetworkIsPersistent", "NetworkUpdate", "ConnectSupportsFeature",
 }
 
 // once lets the n-th call of a procedure have a fault.

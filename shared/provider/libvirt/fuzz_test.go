@@ -95,7 +95,7 @@ func FuzzFree(f *testing.F) {
 		if err != nil {
 			return
 		}
-		a, err := n.free(p, "u")
+		a, err := n.free(p, "u", nil)
 		if err != nil {
 			return
 		}

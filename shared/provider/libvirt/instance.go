@@ -72,7 +72,7 @@ func (d *driver) instances(l *daemon, all []domain) ([]provider.Instance, error)
 	g := beside.New(together)
 	for i, m := range all {
 		g.Go(func() (err error) {
-			instances[i], err = l.instance(m)
+			instances[i], err = d.instance(l, m)
 			return err
 		})
 	}
@@ -83,7 +83,7 @@ func (d *driver) instances(l *daemon, all []domain) ([]provider.Instance, error)
 }
 
 // instance returns the machine layer's view of m.
-func (l *daemon) instance(m domain) (provider.Instance, error) {
+func (d *driver) instance(l *daemon, m domain) (provider.Instance, error) {
 	i := provider.Instance{
 		ID: idOf(m.Ref.UUID), ProviderID: providerID(m.Ref.UUID), UID: m.Mark.UID, ClusterUID: types.UID(m.Mark.Of), Sole: m.Mark.UID != "", Token: m.Mark.Token, Name: m.Ref.Name,
 		State: m.state(), Power: m.power(), CloudState: words[m.State], Created: m.Mark.created(), Message: m.Garbled,
@@ -102,7 +102,11 @@ func (l *daemon) instance(m domain) (provider.Instance, error) {
 		return i, nil
 	}
 	ips, err := l.ips(m)
-	i.Addresses = append(i.Addresses, ips...)
+	for _, ip := range ips { // the cluster's own, which the host hears from a card, are on another Node tomorrow
+		if !slices.Contains(d.account.VirtualIPs, ip.Address) {
+			i.Addresses = append(i.Addresses, ip)
+		}
+	}
 	return i, err
 }
 

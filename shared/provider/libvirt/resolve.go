@@ -251,6 +251,9 @@ type networkXML struct {
 			Hosts []dhcpHost `xml:"host"`
 		} `xml:"dhcp"`
 	} `xml:"ip"`
+	Known []struct { // by its name server
+		IP string `xml:"ip,attr"`
+	} `xml:"dns>host"`
 }
 
 // network looks at the network, by its name if the spec gives one.
