@@ -120,7 +120,7 @@ var drivers = []Guard{
 	}
 	ref, err :=`, "./shared/provider/vsphere -run=TestTakenName"},
 	{"daemons-that-the-secret-names", "4", "shared/provider/libvirt/endpoint.go", `	if !slices.Contains(strings.Fields(string(a.Credentials[keyURIs])), a.Region) {`, `	if false && !slices.Contains(strings.Fields(string(a.Credentials[keyURIs])), a.Region) {`, "./shared/provider/libvirt -run=TestDaemonsThatTheSecret"},
-	{"lists-of-daemons-have-what-they-say", "4", "shared/provider/libvirt/wire.go", `	if _, ok := walk(shape, body); !ok {`, `	if _, ok := walk(shape, body); !ok && false {`, "./shared/provider/libvirt -run=TestPacketsThatLie"},
+	{"lists-of-daemons-have-what-they-say", "4", "shared/provider/libvirt/wire.go", `	if _, ok := walk(shape, body); !ok || !asked {`, `	if _, ok := walk(shape, body); !ok && !asked {`, "./shared/provider/libvirt -run=TestPacketsThatLie"},
 	{"packets-of-daemons-are-packets", "4", "shared/provider/libvirt/wire.go", `	if size < headSize || size > mostPacket {`, `	if size < headSize {`, "./shared/provider/libvirt -run=TestPacketsThatLie"},
 	{"domain-of-another-cluster", "2b.9", "shared/provider/libvirt/domains.go", `	case m.Mark.Cluster != d.account.ClusterID || m.copied():`, `	case m.copied():`, "./shared/provider/libvirt -run=TestWhose"},
 	{"copied-domain-is-nobodys", "2b.10", "shared/provider/libvirt/domains.go", `	case m.Mark.Cluster != d.account.ClusterID || m.copied():`, `	case m.Mark.Cluster != d.account.ClusterID:`, "./shared/provider/libvirt -run=TestWhose"},
@@ -173,4 +173,11 @@ var drivers = []Guard{
 	{"virtual-addresses-are-reserved-for-nobody", "2b.3", "shared/provider/libvirt/address.go", `append(leased, d.account.VirtualIPs...))`, `leased)`, "./shared/provider/libvirt -run=TestAddressesThatOthers"},
 	{"leased-addresses-are-reserved-for-nobody", "2b.3", "shared/provider/libvirt/address.go", `append(leased, d.account.VirtualIPs...))`, `append(leased[:0], d.account.VirtualIPs...))`, "./shared/provider/libvirt -run=TestAddressesThatOthers"},
 	{"virtual-addresses-are-no-instances", "2b.3", "shared/provider/libvirt/instance.go", `		if !slices.Contains(d.account.VirtualIPs, ip.Address) {`, `		if true {`, "./shared/provider/libvirt -run=TestVirtualAddresses"},
+	{"answers-of-daemons-were-asked-for", "4", "shared/provider/libvirt/wire.go", `	if _, ok := walk(shape, body); !ok || !asked {`, `	if _, ok := walk(shape, body); !ok || !asked && false {`, "./shared/provider/libvirt -run=TestPacketsThatLie"},
+	{"errors-of-daemons-have-what-they-say", "4", "shared/provider/libvirt/wire.go", `		shape = problem
+`, `		return nil
+`, "./shared/provider/libvirt -run=TestPacketsThatLie"},
+	{"packets-of-daemons-are-answers", "4", "shared/provider/libvirt/wire.go", `	if program != programRemote || kind != typeReply { // which the SDK would take for an answer all the same
+		return fmt.Errorf("a packet of kind %d of program %#x: nobody asked for it", kind, program)`, `	if program != programRemote || kind != typeReply {
+		return nil`, "./shared/provider/libvirt -run=TestPacketsThatLie"},
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
-// codes says what the daemon's errors mean for who asked. Those that are not here, and all that is no answer of the daemon's, are
+// codes says what the daemon's errors mean for who asked. None is Invalid: what a daemon does not support today, such as KVM, a machine type,
+// or storage at all, it does once its host was mended, and nobody's Machine fails for good because of a host (SPEC E2). Those that are not here, and all that is no answer of the daemon's, are
 // Unknown: an internal error, one of the system or of RPC may be that of a daemon behind this one, whose answer was lost.
 var codes = map[libvirt.ErrorNumber]provider.Code{
 	libvirt.ErrAuthFailed: provider.Denied, libvirt.ErrAuthCancelled: provider.Denied, libvirt.ErrAuthUnavailable: provider.Denied,
@@ -20,9 +21,9 @@ var codes = map[libvirt.ErrorNumber]provider.Code{
 	libvirt.ErrNoDomain: provider.NotFound, libvirt.ErrNoNetwork: provider.NotFound, libvirt.ErrNoStoragePool: provider.NotFound,
 	libvirt.ErrNoStorageVol: provider.NotFound,
 
-	libvirt.ErrXMLError: provider.Invalid, libvirt.ErrXMLDetail: provider.Invalid, libvirt.ErrXMLInvalidSchema: provider.Invalid,
-	libvirt.ErrConfigUnsupported: provider.Invalid, libvirt.ErrInvalidArg: provider.Invalid, libvirt.ErrNoSupport: provider.Invalid,
-	libvirt.ErrArgumentUnsupported: provider.Invalid, libvirt.ErrOsType: provider.Invalid,
+	libvirt.ErrXMLError: provider.Exhausted, libvirt.ErrXMLDetail: provider.Exhausted, libvirt.ErrXMLInvalidSchema: provider.Exhausted,
+	libvirt.ErrConfigUnsupported: provider.Exhausted, libvirt.ErrInvalidArg: provider.Exhausted, libvirt.ErrNoSupport: provider.Exhausted,
+	libvirt.ErrArgumentUnsupported: provider.Exhausted, libvirt.ErrOsType: provider.Exhausted,
 
 	libvirt.ErrNoMemory: provider.Exhausted, libvirt.ErrOperationFailed: provider.Exhausted, libvirt.ErrOperationInvalid: provider.Exhausted,
 	libvirt.ErrOperationTimeout: provider.Exhausted, libvirt.ErrOperationAborted: provider.Exhausted, libvirt.ErrResourceBusy: provider.Exhausted,

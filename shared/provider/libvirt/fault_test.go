@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/digitalocean/go-libvirt"
+
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/test/libvirtd"
 )
@@ -355,4 +357,28 @@ func TestWhatWasRecordedStays(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Whatever a daemon says of what it was given, the Machine does not fail for good: its host may be mended.
+func TestNoDaemonSaysThatASpecIsInvalid(t *testing.T) {
+	t.Parallel()
+	s, err := newSession(accountOf("qemu+tcp://host.example.com/system"))
+	must(t, err)
+	for number := range libvirt.ErrorNumber(200) {
+		if code := provider.CodeOf(s.coded(libvirt.Error{Code: uint32(number)})); code == provider.Invalid { //nolint:gosec // below 200
+			t.Errorf("%d is %v", number, code)
+		}
+	}
+	l := newDaemon(t)
+	d := opened(t, l)
+	resolved, err := d.Resolve(t.Context(), specOf(uriOf(l), nil))
+	must(t, err)
+	for _, number := range []libvirt.ErrorNumber{libvirt.ErrInvalidArg, libvirt.ErrConfigUnsupported, libvirt.ErrNoSupport, libvirt.ErrXMLError} {
+		once(l, "DomainDefineXMLFlags", 1, libvirtd.Number(number))
+		_, err := d.Create(t.Context(), refOf("worker-a"), resolved)
+		wantError(t, err, provider.Exhausted)
+	}
+	once(l, "StoragePoolLookupByName", 1, libvirtd.Number(libvirt.ErrNoSupport))
+	_, err = d.Resolve(t.Context(), specOf(uriOf(l), nil))
+	wantError(t, err, provider.Exhausted)
 }

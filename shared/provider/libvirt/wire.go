@@ -31,21 +31,58 @@ const (
 	programRemote = 0x20008086
 )
 
-// shapes are what answers with lists look like: u is a number of four bytes, i a UUID, s a text, […] a list. The SDK makes room for as
-// many elements as an answer says that it has, before it looks for them.
+// shapes are what the answers to all that is asked look like: u is a number of four bytes, i a UUID, s a text, […] a list, or what may be
+// there or not. The SDK makes room for as many elements, and as long a text, as an answer says that it has, before it looks for them.
 var shapes = map[uint32]string{
+	1:   "",                      // REMOTE_PROC_CONNECT_OPEN
+	2:   "",                      // REMOTE_PROC_CONNECT_CLOSE
+	7:   "s",                     // REMOTE_PROC_CONNECT_GET_CAPABILITIES
+	9:   "",                      // REMOTE_PROC_DOMAIN_CREATE
+	14:  "s",                     // REMOTE_PROC_DOMAIN_GET_XML_DESC
+	23:  "siu",                   // REMOTE_PROC_DOMAIN_LOOKUP_BY_NAME
+	24:  "siu",                   // REMOTE_PROC_DOMAIN_LOOKUP_BY_UUID
+	29:  "",                      // REMOTE_PROC_DOMAIN_SET_AUTOSTART
+	43:  "s",                     // REMOTE_PROC_NETWORK_GET_XML_DESC
+	46:  "si",                    // REMOTE_PROC_NETWORK_LOOKUP_BY_NAME
+	47:  "si",                    // REMOTE_PROC_NETWORK_LOOKUP_BY_UUID
+	60:  "u",                     // REMOTE_PROC_CONNECT_SUPPORTS_FEATURE
 	66:  "[u]",                   // REMOTE_PROC_AUTH_LIST
+	84:  "si",                    // REMOTE_PROC_STORAGE_POOL_LOOKUP_BY_NAME
+	88:  "s",                     // REMOTE_PROC_STORAGE_POOL_GET_XML_DESC
+	93:  "sss",                   // REMOTE_PROC_STORAGE_VOL_CREATE_XML
+	94:  "",                      // REMOTE_PROC_STORAGE_VOL_DELETE
+	95:  "sss",                   // REMOTE_PROC_STORAGE_VOL_LOOKUP_BY_NAME
+	96:  "sss",                   // REMOTE_PROC_STORAGE_VOL_LOOKUP_BY_KEY
+	98:  "uuuuu",                 // REMOTE_PROC_STORAGE_VOL_GET_INFO
+	99:  "s",                     // REMOTE_PROC_STORAGE_VOL_GET_XML_DESC
+	152: "u",                     // REMOTE_PROC_NETWORK_IS_ACTIVE
+	153: "u",                     // REMOTE_PROC_NETWORK_IS_PERSISTENT
+	154: "u",                     // REMOTE_PROC_STORAGE_POOL_IS_ACTIVE
+	196: "siu",                   // REMOTE_PROC_DOMAIN_CREATE_WITH_FLAGS
+	208: "",                      // REMOTE_PROC_STORAGE_VOL_UPLOAD
+	212: "uu",                    // REMOTE_PROC_DOMAIN_GET_STATE
+	231: "",                      // REMOTE_PROC_DOMAIN_UNDEFINE_FLAGS
+	234: "",                      // REMOTE_PROC_DOMAIN_DESTROY_FLAGS
+	245: "",                      // REMOTE_PROC_DOMAIN_RESET
+	264: "",                      // REMOTE_PROC_DOMAIN_SET_METADATA
 	273: "[siu]u",                // REMOTE_PROC_CONNECT_LIST_ALL_DOMAINS
 	281: "[si]u",                 // REMOTE_PROC_CONNECT_LIST_ALL_STORAGE_POOLS
 	282: "[sss]u",                // REMOTE_PROC_STORAGE_POOL_LIST_ALL_VOLUMES
+	283: "[si]u",                 // REMOTE_PROC_CONNECT_LIST_ALL_NETWORKS
+	291: "",                      // REMOTE_PROC_NETWORK_UPDATE
 	341: "[suuu[s][s]su[s][s]]u", // REMOTE_PROC_NETWORK_GET_DHCP_LEASES
+	350: "siu",                   // REMOTE_PROC_DOMAIN_DEFINE_XML_FLAGS
 	353: "[s[s][usu]]",           // REMOTE_PROC_DOMAIN_INTERFACE_ADDRESSES
 }
+
+// problem is what the SDK reads of an error: its number, its domain, that it has a text, that, how grave it is.
+const problem = "uuusu"
 
 var errStream = errors.New("a stream was ended by the daemon")
 
 // wire is a connection whose packets are looked at before the SDK does: one that is shorter than a packet can be, or longer than any is,
-// or a list that its packet has no room for, ends the connection with an error, which proves nothing.
+// or a list or a text that its packet has no room for, ends the connection with an error, which proves nothing. So does an answer to what
+// nobody asks.
 type wire struct {
 	net.Conn
 	ready []byte // of a packet that was looked at
@@ -128,16 +165,22 @@ func (w *wire) next() error {
 	if kind == typeStream && status == statusError {
 		return w.streamEnded()
 	}
-	shape, listed := shapes[procedure]
-	if !listed || program != programRemote || kind != typeReply || status != statusOK {
+	shape, asked := shapes[procedure]
+	if kind == typeStream && w.left == 0 { // the end of one
 		return nil
+	}
+	if program != programRemote || kind != typeReply { // which the SDK would take for an answer all the same
+		return fmt.Errorf("a packet of kind %d of program %#x: nobody asked for it", kind, program)
+	}
+	if status == statusError {
+		shape = problem
 	}
 	body := make([]byte, w.left)
 	if _, err := io.ReadFull(w.Conn, body); err != nil {
 		return err
 	}
-	if _, ok := walk(shape, body); !ok {
-		return fmt.Errorf("an answer of %d bytes to procedure %d lists more than it has", size, procedure)
+	if _, ok := walk(shape, body); !ok || !asked {
+		return fmt.Errorf("an answer of %d bytes to procedure %d says that it has more, or was not asked for", size, procedure)
 	}
 	w.ready, w.left = append(w.ready, body...), 0
 	return nil

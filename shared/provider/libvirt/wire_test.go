@@ -44,7 +44,7 @@ func TestPacketsComeThrough(t *testing.T) {
 	domains := append(numbers(1, 4), "a-b-"...)
 	domains = append(append(domains, make([]byte, 16)...), numbers(7, 1)...)
 	text := bytes.Join([][]byte{
-		packet(273, typeReply, statusOK, domains), packet(273, typeReply, 1, []byte("an error")), packet(14, typeReply, statusOK, bytes.Repeat([]byte("xml "), 5000)), packet(12, typeReply, statusOK, nil),
+		packet(273, typeReply, statusOK, domains), packet(273, typeReply, 1, append(numbers(1, 2, 1, 4), "what\x00\x00\x00\x02"...)), packet(14, typeReply, statusOK, append(numbers(20000), bytes.Repeat([]byte("xml "), 5000)...)), packet(94, typeReply, statusOK, nil),
 	}, nil)
 	for name, piece := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader, "halves": iotest.HalfReader} {
 		got, err := io.ReadAll(newWire(reading{from: piece(bytes.NewReader(text))}))
@@ -54,7 +54,7 @@ func TestPacketsComeThrough(t *testing.T) {
 	}
 }
 
-// What is no packet, or lists more than it has, ends the connection: the library would make room for it, or take the process with it.
+// What is no packet, or says that it has more than it has, ends the connection: the library would make room for it, or take the process with it.
 func TestPacketsThatLie(t *testing.T) {
 	t.Parallel()
 	for named, text := range map[string][]byte{
@@ -64,12 +64,16 @@ func TestPacketsThatLie(t *testing.T) {
 		"many domains":    packet(273, typeReply, statusOK, numbers(1<<31)), "many pools": packet(281, typeReply, statusOK, append(numbers(2, 0), make([]byte, 16)...)),
 		"many volumes": packet(282, typeReply, statusOK, numbers(1<<30, 0, 0, 0)), "many cards": packet(353, typeReply, statusOK, numbers(1, 0, 0, 1<<31, 0)),
 		"many kinds of authentication": packet(66, typeReply, statusOK, numbers(1<<31)), "a text without an end": packet(282, typeReply, statusOK, numbers(1, 0xffffffff)),
-		"no count": packet(273, typeReply, statusOK, nil),
+		"no count": packet(273, typeReply, statusOK, nil), "a long text": packet(7, typeReply, statusOK, numbers(0x7ffffff0)), "a long name": packet(24, typeReply, statusOK, numbers(0x7ffffff0)),
+		"a long error": packet(7, typeReply, statusError, numbers(1, 2, 1, 0x7ffffff0)), "an error without a text": packet(7, typeReply, statusError, numbers(1, 2)),
+		"a stream that is none": packet(7, typeStream, statusOK, numbers(0x7ffffff0)), "an event": packet(7, 2, statusOK, numbers(0x7ffffff0)),
+		"what nobody asked": packet(12, typeReply, statusOK, numbers(0x7ffffff0)),
 	} {
 		w := newWire(reading{from: bytes.NewReader(text)})
 		for range 2 {
-			if _, err := io.ReadAll(w); err == nil {
-				t.Errorf("%s: no error", named)
+			_, err := io.ReadAll(w)
+			if err == nil || named == "larger than any" && !strings.Contains(err.Error(), "another service") { // no room was made for it
+				t.Errorf("%s: %v", named, err)
 			}
 		}
 	}
@@ -127,9 +131,12 @@ func FuzzWire(f *testing.F) {
 				t.Fatalf("a packet of %d bytes came through", size)
 			}
 			body := all[headSize:min(int(size), len(all))]
-			shape, listed := shapes[binary.BigEndian.Uint32(all[12:])]
-			if listed && len(all) >= int(size) && binary.BigEndian.Uint32(all[4:]) == programRemote && binary.BigEndian.Uint32(all[16:]) == typeReply && binary.BigEndian.Uint32(all[24:]) == statusOK {
-				if _, ok := walk(shape, body); !ok {
+			shape, asked := shapes[binary.BigEndian.Uint32(all[12:])]
+			if binary.BigEndian.Uint32(all[24:]) == statusError {
+				shape = problem
+			}
+			if len(all) >= int(size) && binary.BigEndian.Uint32(all[4:]) == programRemote && binary.BigEndian.Uint32(all[16:]) == typeReply {
+				if _, ok := walk(shape, body); !ok || !asked {
 					t.Fatalf("%x came through as %s", body, shape)
 				}
 			}
