@@ -146,7 +146,7 @@ func TestIgnitionWithoutFirmware(t *testing.T) {
 		if len(s.Disks) != disks || disks == 2 && (s.Disks[1].Serial != "ignition" || s.Disks[1].Source.File != "/p/"+m.volume(roleIgnition)) || (s.Config.File == "") != (disks == 2) {
 			t.Errorf("%s: %+v", arch, s)
 		}
-		if strings.Contains(text, `firmware="efi"`) != (arch == "aarch64") {
+		if strings.Contains(text, `firmware="efi"`) != (arch == "aarch64") || strings.Contains(text, "<acpi>") == (disks == 2) || strings.Contains(text, "<apic>") != (arch == "x86_64") {
 			t.Errorf("%s: %s", arch, text)
 		}
 	}
@@ -228,6 +228,17 @@ func TestNetworkByItsUUID(t *testing.T) {
 	if err != nil || look(t, l.Domains()["worker-a"].XML).Network.Name != libvirtd.Network {
 		t.Errorf("%+v, %v", in, err)
 	}
+}
+
+// A network that is named in both ways is one.
+func TestNetworkOfTwoNames(t *testing.T) {
+	t.Parallel()
+	l := newDaemon(t)
+	d := opened(t, l)
+	_, err := d.Resolve(t.Context(), specOf(uriOf(l), map[string]any{"networkUUID": "01020304-0506-4708-890a-000000000000"}))
+	must(t, err)
+	_, err = d.Resolve(t.Context(), specOf(uriOf(l), map[string]any{"networkUUID": "8b1e7c4e-1111-4222-8333-444455556666"}))
+	wantError(t, err, provider.Exhausted, "providerSpec.value.networkUUID", "8b1e7c4e-1111-4222-8333-444455556666", libvirtd.Network)
 }
 
 // User data that changed while an attempt was under way is written as it is now, whole.

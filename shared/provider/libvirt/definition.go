@@ -60,8 +60,8 @@ type system struct {
 }
 
 type features struct {
-	ACPI struct{} `xml:"acpi"`
-	APIC struct{} `xml:"apic"`
+	ACPI *struct{} `xml:"acpi"`
+	APIC *struct{} `xml:"apic"`
 }
 
 type cpu struct {
@@ -147,9 +147,9 @@ func define(req request, m mark) (string, error) {
 	def.OS.Type.Arch, def.OS.Type.Name, def.OS.Boot.Device = req.Arch, "hvm", "hd"
 	switch req.Arch {
 	case "x86_64", "i686":
-		def.Features = &features{}
-	case "aarch64":
-		def.OS.Firmware = "efi"
+		def.Features = &features{ACPI: &struct{}{}, APIC: &struct{}{}}
+	case "aarch64": // whose distributions expect the tables of such firmware
+		def.OS.Firmware, def.Features = "efi", &features{ACPI: &struct{}{}}
 	}
 	switch req.Hypervisor { // the newest guests do not run on the oldest CPU that a hypervisor can show them
 	case "kvm":

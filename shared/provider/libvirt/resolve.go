@@ -270,6 +270,9 @@ func (d *driver) network(l *daemon, req *request) error {
 	if err != nil {
 		return d.lacks(where, value, err)
 	}
+	if id, said := parseUUID(req.Spec.NetworkUUID); said && id != net.UUID {
+		return provider.Errorf(provider.Exhausted, "%s: %q is not that of network %q, which is %s: name one of both", at("networkUUID"), req.Spec.NetworkUUID, net.Name, idOf(net.UUID))
+	}
 	active, err := l.NetworkIsActive(net)
 	if err != nil {
 		return err
