@@ -26,6 +26,23 @@ mount --bind /dev/pts "$state/dev/pts"
 mount --rbind "$state/dev" /dev
 ip link set lo up
 
+# qemu does not come up for guests of these names: it hangs, or takes a while to fail.
+qemu=/usr/bin/qemu-system-x86_64
+mkdir -p "$state/usr/bin"
+ln -s /usr/lib "$state/usr/lib"
+ln -s /usr/share "$state/usr/share"
+cp $qemu "$state/usr/bin/"
+cat >"$state/qemu" <<EOF
+#!/bin/bash
+case "\$*" in
+  *guest=hangs*) exec sleep 300 ;;
+  *guest=fails*) sleep 4; echo "cannot set up guest memory" >&2; exit 1 ;;
+esac
+exec -a $qemu $state$qemu "\$@"
+EOF
+chmod +x "$state/qemu"
+mount --bind "$state/qemu" $qemu
+
 # An authority, and what it signs: the daemon on loopback, and who asks.
 cd "$state/pki"
 openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority -keyout cakey.pem -out cacert.pem 2>/dev/null

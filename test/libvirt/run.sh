@@ -39,7 +39,7 @@ if [ $# = 0 ] && [ $status = 0 ]; then
     echo
     echo "passed   $(grep -cE '^ *--- PASS' "$LIBVIRT_STATE/test.log") tests, skipped $(grep -cE '^ *--- SKIP' "$LIBVIRT_STATE/test.log" || true), failed $(grep -cE '^ *--- FAIL' "$LIBVIRT_STATE/test.log" || true)"
     echo
-    grep -E '^ *--- (PASS|SKIP)|^ +(life|crash)_test.go' "$LIBVIRT_STATE/test.log"
+    grep -E '^ *--- (PASS|SKIP)|^ +(life|crash|start)_test.go' "$LIBVIRT_STATE/test.log"
   } >"$root/docs/evidence/libvirt.txt"
   echo "written: docs/evidence/libvirt.txt"
 fi
