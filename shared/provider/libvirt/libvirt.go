@@ -16,7 +16,8 @@ const (
 	// deadline bounds one call of the driver, however many requests it makes (RELIABILITY G6).
 	deadline = 10 * time.Second
 	// horizon is the 24 s of an invocation, and how long a daemon may carry out what it was asked by somebody who has left: a call
-	// waits up to 30 s for another's job on the same domain, and a start for qemu as long again. Reads do not lag.
+	// waits up to 30 s for another's job on the same domain, and a start for qemu as long again. Reads of what the
+	// driver makes do not lag.
 	horizon = 2 * time.Minute
 )
 
@@ -134,7 +135,7 @@ func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
 	case err == nil && gone:
 		return provider.Errorf(provider.NotFound, "delete %s: nothing of it is there", r.Name)
 	case err != nil && provider.CodeOf(err) == provider.NotFound:
-		return provider.Errorf(provider.Unknown, "delete %s: %v", r.Name, err)
+		return provider.Errorf(provider.Unknown, "delete %s: %w", r.Name, err)
 	}
 	return err
 }

@@ -131,9 +131,11 @@ func (s *session) close() {
 	idle := s.idle
 	s.idle, s.closed = nil, true
 	s.mu.Unlock()
+	var leaving sync.WaitGroup
 	for _, l := range idle {
-		l.leave()
+		leaving.Go(l.leave)
 	}
+	leaving.Wait()
 }
 
 // leave says goodbye, as else the daemon takes the end for an error and logs it, and closes a connection.
