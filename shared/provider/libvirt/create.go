@@ -68,6 +68,11 @@ func (d *driver) create(ctx context.Context, l *daemon, r provider.Ref, req requ
 			return refused(r, s.name, err)
 		}
 	}
+	return d.made(l, r, *m)
+}
+
+// made looks at a domain whose steps are done.
+func (d *driver) made(l *daemon, r provider.Ref, m domain) (provider.Instance, error) {
 	now, there, err := l.read(m.Ref)
 	switch {
 	case err != nil:
