@@ -58,6 +58,7 @@ func TestFilesThatASpecDoesNotReach(t *testing.T) {
 		"user data that fills a memory": {key("large.ign"), provider.Exhausted, []string{"ignKey", "large.ign", "1073741824"}},
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			_, err := d.Resolve(t.Context(), specOf(uriOf(l), tt.change))
 			wantError(t, err, tt.code, tt.names...)
 		})

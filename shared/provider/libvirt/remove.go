@@ -37,7 +37,7 @@ func (d *driver) remove(l *daemon, r provider.Ref) (gone bool, err error) {
 
 // forget releases what networks reserve for the card of a Machine that has no domain, as where people undefined it, and reports whether
 // any did: a creation defines the domain before it reserves, so it is nobody's.
-func (d *driver) forget(l *daemon, r provider.Ref) (any bool, err error) {
+func (d *driver) forget(l *daemon, r provider.Ref) (had bool, err error) {
 	if r.UID == "" {
 		return false, nil
 	}
@@ -54,9 +54,9 @@ func (d *driver) forget(l *daemon, r provider.Ref) (any bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		any = any || released
+		had = had || released
 	}
-	return any, nil
+	return had, nil
 }
 
 // left returns the volumes that r names and no domain has: of the Machine, or of its attempt, or the one with r's id.
