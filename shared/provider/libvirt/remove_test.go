@@ -3,7 +3,6 @@
 package libvirt
 
 import (
-	"context"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -84,10 +83,10 @@ func TestOnlyWhatWasSeenIsGone(t *testing.T) {
 	for _, procedure := range procedures {
 		t.Run(procedure, func(t *testing.T) {
 			t.Parallel()
+			l := newDaemon(t)
+			d := opened(t, l)
 			for _, number := range numbers {
 				for n := 1; n <= 2; n++ {
-					l := newDaemon(t)
-					d := opened(t, l)
 					r, _, err := created(t, d, "worker-a", specOf(uriOf(l), map[string]any{"networkInterfaceAddress": "192.168.126.0/24"}))
 					must(t, err)
 					once(l, procedure, n, libvirtd.Number(number))
@@ -97,7 +96,8 @@ func TestOnlyWhatWasSeenIsGone(t *testing.T) {
 					if provider.CodeOf(err) == provider.NotFound && !own {
 						t.Errorf("%d at call %d: %v", number, n, err)
 					}
-					must(t, d.Close(context.Background()))
+					l.Strike(nil)
+					removed(t, d, r)
 				}
 			}
 		})
