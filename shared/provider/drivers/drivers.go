@@ -8,6 +8,7 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/provider/aws"
+	"github.com/machine-functions/machine-functions/shared/provider/azure"
 	"github.com/machine-functions/machine-functions/shared/provider/kubemark"
 	"github.com/machine-functions/machine-functions/shared/provider/libvirt"
 	"github.com/machine-functions/machine-functions/shared/provider/metal3"
@@ -33,5 +34,5 @@ func Table(config *rest.Config) ([]provider.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []provider.Provider{aws.Provider(prices), kubemark.Provider(records), libvirt.Provider(), metal3.Provider(hosts), openstack.Provider(), vsphere.Provider(addresses)}, nil
+	return []provider.Provider{aws.Provider(prices), azure.Provider(), kubemark.Provider(records), libvirt.Provider(), metal3.Provider(hosts), openstack.Provider(), vsphere.Provider(addresses)}, nil
 }

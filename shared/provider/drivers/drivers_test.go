@@ -74,6 +74,9 @@ func accountAt(t *testing.T, name string, s *httptest.Server) provider.Account {
 	case "libvirt": // whose keys are read, and kept by nobody
 		a.Region = "qemu+tls://" + s.Listener.Addr().String() + "/system"
 		a.Credentials = map[string][]byte{"uris": []byte(a.Region), "ca.crt": ca, "canary": []byte("b")}
+	case "azure": // whose hosts nobody chooses
+		id := []byte("2f9bb1a5-7e40-4d0c-8f0e-5a1e6a1f2b3c")
+		a.Credentials = map[string][]byte{"azure_subscription_id": id, "azure_tenant_id": id, "azure_client_id": id, "azure_client_secret": []byte("b"), "azure_resourcegroup": []byte("g")}
 	case "openstack":
 		a.Region = "openstack"
 		a.Credentials = map[string][]byte{"cacert": ca, "clouds.yaml": []byte("clouds: {openstack: {auth: {auth_url: '" + s.URL + "', username: a, password: b, project_name: c}}}")}

@@ -38,6 +38,8 @@ func (s *Stack) buildCloud(ctx context.Context) error {
 	case "libvirt":
 		s.libvirt = libvirtd.New()
 		return s.libvirt.Start(ctx, nil)
+	case "azure":
+		return s.startAzure(ctx)
 	case "openstack":
 		s.say("starting OpenStack (the first time it is installed, as root: minutes)")
 		var err error
@@ -49,7 +51,7 @@ func (s *Stack) buildCloud(ctx context.Context) error {
 		return err
 	case "metal3":
 	default:
-		return fmt.Errorf("unknown cloud %q: aws, libvirt, metal3, openstack, vsphere, or none", s.options.Cloud)
+		return fmt.Errorf("unknown cloud %q: aws, azure, libvirt, metal3, openstack, vsphere, or none", s.options.Cloud)
 	}
 	build := exec.CommandContext(ctx, filepath.Join(s.options.Root, "test", "metal3", "build.sh"))
 	build.Stderr = s.options.Progress
@@ -116,6 +118,8 @@ func (s *Stack) enter(ctx context.Context) error {
 		uri := "qemu+tcp://" + s.libvirt.Address + "/system"
 		credentials.Name, credentials.Annotations = "libvirt-credentials", map[string]string{"server": uri}
 		credentials.StringData = map[string]string{"uris": uri}
+	case s.azure != nil:
+		credentials.Name, credentials.StringData = "azure-cloud-credentials", s.azure.Credentials
 	case s.openstack != nil:
 		clouds, err := s.openstack.Credentials()
 		if err != nil {

@@ -37,7 +37,7 @@ type Options struct {
 	Root             string    // of the repository
 	Dir              string    // for data and logs
 	Replicas         int       // of every function; 0 means 1
-	Cloud            string    // beside the simulated one: aws with a region, libvirt with a daemon, metal3 with hosts, openstack, vsphere with a vCenter; empty for none
+	Cloud            string    // beside the simulated one: aws with a region, azure with a resource group, libvirt with a daemon, metal3 with hosts, openstack, vsphere with a vCenter; empty for none
 	ControlPlaneArgs []string  // further flags of the control plane
 	Progress         io.Writer // what people read while they wait
 }
@@ -57,6 +57,7 @@ type Stack struct {
 	vcenter   *vcenter.VCenter
 	libvirt   *libvirtd.Daemon
 	openstack *openstack.OpenStack
+	azure     *azure
 	started   time.Time
 	attached  bool // the control plane is somebody else's
 }
@@ -195,7 +196,7 @@ func (s *Stack) startProcesses(ctx context.Context) (map[string][]string, error)
 			s.Processes = append(s.Processes, &Process{
 				Name: name, Replica: replica, Address: address, Log: logPath(s.Logs, name, replica),
 				path: filepath.Join(s.programs, "function"),
-				env:  append(os.Environ(), "FUNCTION="+name, "LISTEN_ADDRESS="+address, "KUBECONFIG="+identity),
+				env:  append(s.environ(), "FUNCTION="+name, "LISTEN_ADDRESS="+address, "KUBECONFIG="+identity),
 			})
 		}
 	}
@@ -285,6 +286,9 @@ func (s *Stack) Stop() error {
 	}
 	if s.EC2 != nil {
 		s.EC2.Stop()
+	}
+	if s.azure != nil {
+		s.azure.process.Stop()
 	}
 	errs = append(errs, s.keepLog())
 	for _, dir := range []string{"cluster", "programs", "identities"} {

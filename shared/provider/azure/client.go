@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azure
+
+import (
+	"cmp"
+	"crypto/tls"
+	"net/http"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/throttle"
+)
+
+// Azure fills the bucket of a subscription's reads with 25 tokens a second and holds 250, those of its changes with 10 and 200
+// (https://learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling). Others share them.
+const (
+	perSecond = 20
+	atOnce    = 100
+)
+
+// client speaks to one resource group with one credential. The SDK repeats nothing: a call that failed is judged here.
+type client struct {
+	http     *http.Client
+	arm      *arm.Client
+	limiter  *throttle.Limiter // of everybody who uses this credential
+	endpoint string            // of one of Azure's own clouds
+
+	subscription, group, location string // in small letters
+	network                       string // the resource group of networks, where a spec names none
+}
+
+// The forms of what becomes part of a path, or of a tag's name. Azure's own rules are narrower.
+var (
+	names         = regexp.MustCompile(`^[A-Za-z0-9_(][\w.()-]{0,89}$`)
+	subscriptions = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	locations     = regexp.MustCompile(`^[a-z][a-z0-9]{1,31}$`)
+	tenants       = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.-]{0,252}$`)
+)
+
+// connect reads the credentials; nothing is asked yet. The Secret holds, as OpenShift's does, azure_subscription_id,
+// azure_tenant_id, azure_client_id, azure_client_secret, azure_region and azure_resourcegroup; a spec may name another location and
+// resource group. In place of azure_client_secret may stand azure_federated_token_file, the path of a service account's token.
+func connect(a provider.Account) (*client, error) {
+	secret := a.Namespace + "/" + a.Secret
+	value := func(key string) string { return strings.TrimSpace(string(a.Credentials[key])) } // echo ends with a newline
+	lacks := func(key, why string) error {
+		return provider.Errorf(provider.Denied, "credentials secret %s: key %s %s", secret, key, why)
+	}
+	location, group, _ := strings.Cut(a.Region, "/")
+	c := &client{
+		subscription: strings.ToLower(value("azure_subscription_id")), network: strings.ToLower(value("azure_resourcegroup")),
+		location: cmp.Or(location, normal(value("azure_region"))),
+	}
+	c.group = cmp.Or(group, c.network)
+	c.network = cmp.Or(c.network, c.group)
+	switch {
+	case !subscriptions.MatchString(c.subscription):
+		return nil, lacks("azure_subscription_id", "holds no id of a subscription: set it")
+	case !tenants.MatchString(value("azure_tenant_id")):
+		return nil, lacks("azure_tenant_id", "holds no tenant: set it")
+	case value("azure_client_id") == "":
+		return nil, lacks("azure_client_id", "is missing: add it")
+	case !locations.MatchString(c.location):
+		return nil, provider.Errorf(provider.Invalid, "%s: %q is no location: name one, or have key azure_region of secret %s name it",
+			at("location"), c.location, secret)
+	case !names.MatchString(c.group) || !names.MatchString(c.network):
+		return nil, provider.Errorf(provider.Invalid, "%s: %q is no resource group: name one, or have key azure_resourcegroup of secret %s name it",
+			at("resourceGroup"), c.group, secret)
+	}
+	id := []string{a.Kind, value("azure_tenant_id"), c.subscription, value("azure_client_id"), value("azure_client_secret"), value("azure_federated_token_file")}
+	c.limiter = throttle.Of(strings.Join(id, " "), perSecond, atOnce)
+	c.http = &http.Client{
+		Transport:     throttle.Transport{Base: transport(), Limiter: c.limiter},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c, c.signIn(value, lacks)
+}
+
+func transport() *http.Transport {
+	return &http.Transport{
+		DialContext:           throttle.Dialer(deadline).DialContext,
+		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
+		Proxy:                 http.ProxyFromEnvironment,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   10,
+		IdleConnTimeout:       90 * time.Second,
+		ResponseHeaderTimeout: deadline,
+	}
+}
+
+// sovereign returns the cloud that a location is in, of three: no spec and no Secret leads anywhere else.
+func sovereign(location string) cloud.Configuration {
+	switch {
+	case strings.HasPrefix(location, "china"):
+		return cloud.AzureChina
+	case strings.HasPrefix(location, "usgov"), strings.HasPrefix(location, "usdod"):
+		return cloud.AzureGovernment
+	}
+	return cloud.AzurePublic
+}
+
+// tokenFolders are where service accounts' tokens for Azure are mounted. No Secret has any other file sent away.
+var tokenFolders = []string{"/var/run/secrets/azure/tokens/", "/var/run/secrets/openshift/serviceaccount/"}
+
+// signIn makes what gets tokens, and what calls with them.
+func (c *client) signIn(value func(string) string, lacks func(key, why string) error) error {
+	options := policy.ClientOptions{
+		Cloud: sovereign(c.location), Transport: c.http, Retry: policy.RetryOptions{MaxRetries: -1}, Telemetry: policy.TelemetryOptions{Disabled: true},
+	}
+	tenant, id, file := value("azure_tenant_id"), value("azure_client_id"), value("azure_federated_token_file")
+	var credential azcore.TokenCredential
+	var err error
+	switch secret := value("azure_client_secret"); {
+	case secret != "":
+		credential, err = azidentity.NewClientSecretCredential(tenant, id, secret, &azidentity.ClientSecretCredentialOptions{
+			ClientOptions: options, DisableInstanceDiscovery: true,
+		})
+	case file == "":
+		return lacks("azure_client_secret", "is missing: add it, or azure_federated_token_file")
+	case !mounted(file):
+		return lacks("azure_federated_token_file", "is no path below "+strings.Join(tokenFolders, " or "))
+	default:
+		credential, err = azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
+			ClientOptions: options, ClientID: id, TenantID: tenant, TokenFilePath: file, DisableInstanceDiscovery: true,
+		})
+	}
+	if err != nil {
+		return lacks("azure_tenant_id", "or one beside it is refused: "+shorten(err.Error()))
+	}
+	if c.arm, err = arm.NewClient("machine-functions", "v1.0.0", credential, &arm.ClientOptions{ClientOptions: options, DisableRPRegistration: true}); err != nil {
+		return provider.Errorf(provider.Invalid, "%w", err)
+	}
+	c.endpoint = strings.TrimSuffix(c.arm.Endpoint(), "/")
+	return nil
+}
+
+func mounted(file string) bool {
+	for _, folder := range tokenFolders {
+		if strings.HasPrefix(path.Clean(file), folder) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azure
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// An instance is made in steps, each of which is on record before the next: its public address, its network interface, then the
+// instance, which nobody's call ever changes: it is asked for as what is not there yet (If-None-Match). What a step makes is named after
+// the Machine, and looked for before it is asked for. So each may be repeated by anybody.
+
+// progress names what an attempt has made so far.
+type progress struct {
+	Address  string `json:"address,omitempty"`
+	Card     string `json:"card,omitempty"`
+	Instance string `json:"instance,omitempty"` // Azure's own id of it
+}
+
+func parseProgress(r provider.Ref) (p progress, err error) {
+	if len(r.Progress) == 0 {
+		return p, nil
+	}
+	if err := json.Unmarshal(r.Progress, &p); err != nil {
+		return p, provider.Errorf(provider.Unknown, "progress of %s: %w", r.Name, err)
+	}
+	return p, nil
+}
+
+func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return provider.Instance{}, fmt.Errorf("write progress: %w", err)
+	}
+	return provider.Instance{UID: r.UID, Name: r.Name, Token: r.Token, State: provider.StateIncomplete, Progress: text}, nil
+}
+
+// nameable are the names that an instance of Linux can have.
+var nameable = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,62}[a-z0-9])?$`)
+
+// create makes the next step.
+func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provider.Instance, error) {
+	if !nameable.MatchString(r.Name) {
+		return provider.Instance{}, provider.Errorf(provider.Invalid, "metadata.name: %q: Azure's instances have names of at most 64 characters", r.Name)
+	}
+	p, err := parseProgress(r)
+	if err != nil {
+		return provider.Instance{}, err
+	}
+	have, err := d.at(ctx, d.id(instanceKind, r.Name))
+	if err == nil {
+		return d.existing(ctx, r, p, have)
+	}
+	if !gone(err) {
+		return provider.Instance{}, err
+	}
+	if req.Spec.PublicIP {
+		if made, err := d.haveAddress(ctx, r, req); err != nil || made {
+			p.Address = addressName(r.Name)
+			return p.after(r, err)
+		}
+		p.Address = addressName(r.Name)
+	}
+	if made, err := d.haveCard(ctx, r, req); err != nil || made {
+		p.Card = cardName(r.Name)
+		return p.after(r, err)
+	}
+	p.Card = cardName(r.Name)
+	return d.launch(ctx, r, req, p)
+}
+
+// after is the answer to a step that was made, or failed.
+func (p progress) after(r provider.Ref, err error) (provider.Instance, error) {
+	if err != nil {
+		return provider.Instance{}, err
+	}
+	return p.incomplete(r)
+}
+
+// launch asks for the instance.
+func (d *driver) launch(ctx context.Context, r provider.Ref, req request, p progress) (provider.Instance, error) {
+	data, _, err := d.userData(ctx, req.Spec.UserDataSecret.Name)
+	if err != nil {
+		return provider.Instance{}, err
+	}
+	wanted, err := d.order(r, req, data)
+	if err != nil {
+		return provider.Instance{}, err
+	}
+	id := d.id(instanceKind, r.Name)
+	made, err := put(ctx, d.client, id, wanted, map[string]string{"If-None-Match": "*"})
+	if refused(err, http.StatusPreconditionFailed) || refused(err, http.StatusConflict) { // somebody was faster, perhaps
+		have, lookup := d.at(ctx, id)
+		if lookup == nil {
+			return d.existing(ctx, r, p, have)
+		}
+		if !gone(lookup) {
+			return provider.Instance{}, provider.Errorf(provider.Unknown, "look for what is there already: %v", d.coded(lookup))
+		}
+	}
+	if err != nil {
+		return provider.Instance{}, err
+	}
+	p.Instance = made.Properties.VMID
+	return p.incomplete(r)
+}
+
+// existing is the answer where an instance of that name is there already.
+func (d *driver) existing(ctx context.Context, r provider.Ref, p progress, i instance) (provider.Instance, error) {
+	switch {
+	case i.tag(tagUID) != string(r.UID) || copied(i.thing, i.called()) || !d.ours(i.thing):
+		return provider.Instance{}, d.foreign("an instance", i.thing)
+	case i.tag(tagToken) != r.Token:
+		return provider.Instance{}, provider.Errorf(provider.Exhausted, "the instance %s of another attempt for this Machine is there", r.Name)
+	}
+	p.Instance = i.Properties.VMID
+	state, code, message := i.state()
+	switch {
+	case i.Properties.State == creating, i.Properties.State == deleting: // what failed goes, and is made anew
+		return p.incomplete(r)
+	case state == provider.StateFailed && code == provider.Exhausted:
+		if err := d.drop(ctx, i.ID); err != nil {
+			return provider.Instance{}, err
+		}
+		return provider.Instance{}, provider.Errorf(provider.Exhausted, "Azure in %s found no room for the instance: %s", d.location, message)
+	}
+	return d.launched(ctx, i), nil
+}
+
+// launched is the view of an instance that is there: a read that fails would refuse the attempt that made it, so its addresses are left
+// to the next list.
+func (d *driver) launched(ctx context.Context, i instance) provider.Instance {
+	cards, addresses, err := d.connections(ctx, []instance{i})
+	if err != nil {
+		cards, addresses = nil, nil
+	}
+	return d.view(i, cards, addresses)
+}
+
+// haveAddress makes the public address unless it is there, and reports whether it did, or it is not ready yet.
+func (d *driver) haveAddress(ctx context.Context, r provider.Ref, req request) (made bool, err error) {
+	id := d.id(addressKind, addressName(r.Name))
+	have, err := get[address](ctx, d.client, id, nil)
+	switch {
+	case err == nil && !d.belongs(r, have.thing, addressName):
+		return false, d.foreign("a public address", have.thing)
+	case err == nil && have.tag(tagToken) == r.Token && have.Properties.State != failed:
+		return have.Properties.State != succeeded, nil
+	case err != nil && !gone(err):
+		return false, err
+	}
+	_, err = put(ctx, d.client, id, d.addressOrder(r, req), nil)
+	return true, d.about(at("publicIP"), err)
+}
+
+// haveCard does so with the network interface.
+func (d *driver) haveCard(ctx context.Context, r provider.Ref, req request) (made bool, err error) {
+	id := d.id(cardKind, cardName(r.Name))
+	have, err := get[card](ctx, d.client, id, nil)
+	switch {
+	case err == nil && !d.belongs(r, have.thing, cardName):
+		return false, d.foreign("a network interface", have.thing)
+	case err == nil && have.Properties.Instance != nil && !have.Properties.Instance.is(d.id(instanceKind, r.Name)):
+		return false, d.foreign("a network interface", have.thing)
+	case err == nil && have.tag(tagToken) == r.Token && have.Properties.State != failed:
+		return have.Properties.State != succeeded, nil
+	case err != nil && !gone(err):
+		return false, err
+	}
+	_, err = put(ctx, d.client, id, d.cardOrder(r, req), nil)
+	return true, d.about(at("subnet"), err)
+}
+
+// belongs reports whether what is there under the name that r's would have is r's.
+func (d *driver) belongs(r provider.Ref, t thing, name func(string) string) bool {
+	return t.tag(tagUID) == string(r.UID) && d.ours(t) && strings.EqualFold(t.called(), name(t.tag(tagMachine)))
+}
+
+// foreign is a thing of somebody else's that has the name of the Machine's, or of one of its own: nobody touches it.
+func (d *driver) foreign(what string, t thing) error {
+	const says = "resource group %s has %s %s that is not this Machine's: it stays as it is; remove it, or give the Machine another name"
+	return provider.Errorf(provider.Exhausted, says, d.group, what, t.called())
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azure
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/machine-functions/machine-functions/shared/beside"
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// at reads an instance with how it is now.
+func (d *driver) at(ctx context.Context, id string) (instance, error) {
+	return get[instance](ctx, d.client, id, map[string]string{"$expand": "instanceView"})
+}
+
+// named returns the instances that r names: what has its name, or is recorded, is asked for by its id, which never lags; and the list is
+// looked through where that does not lead to what r means.
+func (d *driver) named(ctx context.Context, r provider.Ref) ([]instance, error) {
+	var all []instance
+	for _, id := range d.idsOf(r) {
+		i, err := d.at(ctx, id)
+		switch {
+		case gone(err), groupless(err) && d.records(r):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if d.means(r, i) {
+			all = append(all, i)
+		}
+	}
+	if len(all) > 0 || r.UID == "" && r.ID == "" {
+		return d.shown(ctx, all)
+	}
+	listed, err := d.listed(ctx)
+	if groupless(err) && d.records(r) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range listed {
+		if !d.means(r, l) {
+			continue
+		}
+		i, err := d.at(ctx, l.ID)
+		if gone(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if d.means(r, i) {
+			all = append(all, i)
+		}
+	}
+	return d.shown(ctx, all)
+}
+
+// idsOf returns the ids of the instances that r may name: in the driver's subscription, in whatever group.
+func (d *driver) idsOf(r provider.Ref) (all []string) {
+	add := func(id string) {
+		if !slices.ContainsFunc(all, func(have string) bool { return strings.EqualFold(have, id) }) {
+			all = append(all, id)
+		}
+	}
+	if nameable.MatchString(r.Name) {
+		add(d.id(instanceKind, r.Name))
+	}
+	id := strings.TrimPrefix(r.ProviderID, scheme)
+	if id != r.ProviderID && providerID(id) != "" && ids.MatchString(id) && strings.HasPrefix(strings.ToLower(id), "/subscriptions/"+d.subscription+"/") {
+		add(id)
+	}
+	return all
+}
+
+// records reports whether r's record says that its instance was in the driver's resource group: where that is gone, so is the instance.
+func (d *driver) records(r provider.Ref) bool {
+	under := strings.ToLower(scheme + d.id(instanceKind, ""))
+	return strings.HasPrefix(strings.ToLower(r.ProviderID), under)
+}
+
+// means reports whether r names i. What carries no Machine's tag, or a copy of it, was made by another system: it is the Machine's that
+// records its provider id. Of two that had one name Azure's own id tells which is meant.
+func (d *driver) means(r provider.Ref, i instance) bool {
+	uid := i.tag(tagUID)
+	same := strings.EqualFold(r.ID, i.Properties.VMID)
+	recorded := machine.SameID(r.ProviderID, providerID(i.ID)) && (same || !subscriptions.MatchString(strings.ToLower(r.ID)))
+	switch {
+	case r.Attempt && i.tag(tagToken) != r.Token:
+		return false
+	case uid == "" || copied(i.thing, i.called()):
+		return recorded
+	case !d.ours(i.thing):
+		return false
+	case r.UID == "":
+		return recorded || same
+	}
+	return uid == string(r.UID)
+}
+
+// listed returns every instance of the resource group and the location, without how it is now.
+func (d *driver) listed(ctx context.Context) ([]instance, error) {
+	found, err := all[instance](ctx, d.client, ask{method: http.MethodGet, id: strings.TrimSuffix(d.id(instanceKind, ""), "/")})
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range found {
+		if !i.told() {
+			return nil, errStrange
+		}
+	}
+	return slices.DeleteFunc(found, func(i instance) bool { return !d.here(i.thing) }), nil
+}
+
+// instances tells of what was found, with its addresses.
+func (d *driver) instances(ctx context.Context, found []instance) ([]provider.Instance, error) {
+	cards, addresses, err := d.connections(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	var all []provider.Instance
+	for _, i := range found {
+		all = append(all, d.view(i, cards, addresses))
+	}
+	return all, nil
+}
+
+// connections returns the cards and public addresses of instances, by id in small letters. One that is gone has no address.
+func (d *driver) connections(ctx context.Context, found []instance) (map[string]card, map[string]address, error) {
+	cards, addresses := map[string]card{}, map[string]address{}
+	for _, i := range found {
+		for _, of := range i.cards() {
+			c, err := get[card](ctx, d.client, of.ID, nil)
+			if gone(err) {
+				continue
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			cards[strings.ToLower(of.ID)] = c
+			for _, a := range c.Properties.Addresses {
+				if a.Properties.Public == nil {
+					continue
+				}
+				public, err := get[address](ctx, d.client, a.Properties.Public.ID, nil)
+				if err != nil && !gone(err) {
+					return nil, nil, err
+				}
+				addresses[strings.ToLower(a.Properties.Public.ID)] = public
+			}
+		}
+	}
+	return cards, addresses, nil
+}
+
+// every lists the instances of the cluster, and what is left of some: five lists side by side, whatever the number of instances.
+func (d *driver) every(ctx context.Context) ([]provider.Instance, error) {
+	var (
+		found     []instance
+		views     map[string]*view
+		cards     []card
+		addresses []address
+		disks     []disk
+	)
+	g, side := beside.WithContext(ctx)
+	g.Go(func() (err error) { found, err = d.listed(side); return err })
+	g.Go(func() (err error) { views, err = d.views(side); return err })
+	g.Go(func() (err error) { cards, err = things[card](side, d, cardKind); return err })
+	g.Go(func() (err error) { addresses, err = things[address](side, d, addressKind); return err })
+	g.Go(func() (err error) { disks, err = things[disk](side, d, diskKind); return unlessHidden(err) })
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	byCard, byAddress, tokens := map[string]card{}, map[string]address{}, map[string]bool{}
+	for _, c := range cards {
+		byCard[strings.ToLower(c.ID)] = c
+	}
+	for _, a := range addresses {
+		byAddress[strings.ToLower(a.ID)] = a
+	}
+	var all []provider.Instance
+	for _, i := range found {
+		if !d.ours(i.thing) {
+			continue
+		}
+		i.Properties.View = views[strings.ToLower(i.ID)]
+		tokens[i.tag(tagToken)] = true
+		all = append(all, d.view(i, byCard, byAddress))
+	}
+	left := d.leftovers(cards, addresses, disks)
+	left = slices.DeleteFunc(left, func(in provider.Instance) bool { return in.Token != "" && tokens[in.Token] })
+	return append(all, left...), nil
+}
+
+// things lists what there is of a kind in the resource group and the location.
+func things[T interface{ told() bool }](ctx context.Context, d *driver, kind string) ([]T, error) {
+	found, err := all[T](ctx, d.client, ask{method: http.MethodGet, id: strings.TrimSuffix(d.id(kind, ""), "/")})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range found {
+		if !t.told() {
+			return nil, errStrange
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azure
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// How instances are now, whether they have power above all, no list of a resource group tells. There is a list of the subscription that
+// does, which credentials for one group may not be allowed to read. Then nobody looks at the one instance either: what is written about
+// a Machine would change with whoever asked.
+
+const (
+	// deniedFor is how long nobody asks again for what was denied, or did not come.
+	deniedFor = 10 * time.Minute
+	// viewsFor is how long a list of all that a subscription has is waited for: where it has too much the others must not suffer by it.
+	viewsFor = 4 * time.Second
+)
+
+// states remembers whether the list may be read. Losing it costs a call.
+type states struct {
+	mu    sync.Mutex
+	may   bool
+	until time.Time // it may not, or nobody knows
+}
+
+// known returns what was found out, and whether anything was.
+func (s *states) known() (may, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.may, s.may || time.Now().Before(s.until)
+}
+
+func (s *states) note(may bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.may, s.until = may, time.Now().Add(deniedFor)
+}
+
+// views returns how instances are now, by id in small letters; none if that is denied, or takes too long.
+func (d *driver) views(ctx context.Context) (map[string]*view, error) {
+	if may, known := d.states.known(); known && !may {
+		return nil, nil
+	}
+	list := "/subscriptions/" + d.subscription + "/providers/" + instanceKind
+	short, cancel := context.WithTimeout(ctx, viewsFor)
+	defer cancel()
+	found, err := all[instance](short, d.client, ask{method: http.MethodGet, id: list, query: map[string]string{"statusOnly": "true"}})
+	late := short.Err() != nil && ctx.Err() == nil
+	if err != nil && late || refused(err, http.StatusForbidden) && provider.CodeOf(d.coded(err)) == provider.Denied {
+		d.states.note(false)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.states.note(true)
+	views := make(map[string]*view, len(found))
+	for _, i := range found {
+		views[strings.ToLower(i.ID)] = i.Properties.View
+	}
+	return views, nil
+}
+
+// shown leaves out of instances what lists do not show either.
+func (d *driver) shown(ctx context.Context, all []instance) ([]instance, error) {
+	if len(all) == 0 {
+		return all, nil
+	}
+	may, known := d.states.known()
+	if !known {
+		if _, err := d.views(ctx); err != nil {
+			return nil, err
+		}
+		may, _ = d.states.known()
+	}
+	if !may {
+		for k := range all {
+			all[k].Properties.View = nil
+		}
+	}
+	return all, nil
+}

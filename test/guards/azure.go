@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guards
+
+// azure keeps what is made at Azure one, its Machine's, and nobody else's (RELIABILITY 2b, 4).
+var azure = []Guard{
+	{"azure-instance-is-create-only", "2b.6", "shared/provider/azure/create.go", `map[string]string{"If-None-Match": "*"}`, `nil`, "./shared/provider/azure -run=TestInstanceThatCameMeanwhile"},
+	{"azure-tags-in-the-same-call", "2b.6", "shared/provider/azure/order.go", `	i := instance{thing: thing{Location: d.location, Tags: d.tags(r, req)}}`, `	i := instance{thing: thing{Location: d.location}}`, "./shared/provider/azure -run=TestEveryField"},
+	{"azure-takes-its-interface-along", "2b.8", "shared/provider/azure/order.go", `&cardReference{Primary: true, Delete: remove}`, `&cardReference{Primary: true}`, "./shared/provider/azure -run=TestEveryField"},
+	{"azure-takes-its-disk-along", "2b.8", "shared/provider/azure/order.go", `Create: "FromImage", Delete: remove, `, `Create: "FromImage", `, "./shared/provider/azure -run=TestEveryField"},
+	{"azure-takes-its-address-along", "2b.8", "shared/provider/azure/order.go", `, Properties: &publicReference{remove}`, ``, "./shared/provider/azure -run=TestEveryField"},
+	{"azure-what-is-somebody-elses-is-no-instance-of-ours", "2b.9", "shared/provider/azure/create.go", `	case i.tag(tagUID) != string(r.UID) || copied(i.thing, i.called()) || !d.ours(i.thing):`, `	case false:`, "./shared/provider/azure -run=TestWhatIsSomebody"},
+	{"azure-interface-of-somebody-else-stays", "2b.9", "shared/provider/azure/create.go", `	case err == nil && !d.belongs(r, have.thing, cardName):`, `	case false:`, "./shared/provider/azure -run=TestWhatIsSomebody"},
+	{"azure-address-of-somebody-else-stays", "2b.9", "shared/provider/azure/create.go", `	case err == nil && !d.belongs(r, have.thing, addressName):`, `	case false:`, "./shared/provider/azure -run=TestWhatIsSomebody"},
+	{"azure-instance-without-room-is-made-anew", "2b.8", "shared/provider/azure/create.go", `	case state == provider.StateFailed && code == provider.Exhausted:`, `	case state == provider.StateFailed && code == provider.Exhausted && false:`, "./shared/provider/azure -run=TestInstanceThatFoundNoRoomIsMade"},
+	{"azure-instance-of-another-cluster", "2b.9", "shared/provider/azure/find.go", `	case !d.ours(i.thing):`, `	case false:`, "./shared/provider/azure -run=TestWhoseInstance"},
+	{"azure-instance-of-another-attempt", "2b.8", "shared/provider/azure/find.go", `	case r.Attempt && i.tag(tagToken) != r.Token:`, `	case false:`, "./shared/provider/azure -run=TestWhoseInstance"},
+	{"azure-copy-is-no-machines-instance", "2b.10", "shared/provider/azure/find.go", `	case uid == "" || copied(i.thing, i.called()):`, `	case uid == "":`, "./shared/provider/azure -run=TestWhoseInstance"},
+	{"azure-another-one-of-that-name", "2b.9", "shared/provider/azure/find.go", ` && (same || !subscriptions.MatchString(strings.ToLower(r.ID)))`, ``, "./shared/provider/azure -run=TestWhoseInstance"},
+	{"azure-copy-is-listed-as-nobodys", "2b.10", "shared/provider/azure/instance.go", `	if copied(i.thing, i.called()) { // nobody`, `	if false { // nobody`, "./shared/provider/azure -run=TestCopyIsNobodys"},
+	{"azure-disk-that-is-kept-stays", "2b.10", "shared/provider/azure/children.go", `	kept := strings.Fields(c.tag(tagKept))`, `	kept := []string(nil)`, "./shared/provider/azure -run=TestDiskThatIsKept"},
+	{"azure-disk-made-of-another-stays", "2b.10", "shared/provider/azure/children.go", ` || !strings.EqualFold(name[:len(of)+1], of+"_") {`, ` {`, "./shared/provider/azure -run=TestWhoseChild"},
+	{"azure-child-of-another-attempt", "2b.8", "shared/provider/azure/children.go", `	case !d.made(c), r.Attempt && c.tag(tagToken) != r.Token:`, `	case !d.made(c):`, "./shared/provider/azure -run=TestWhoseChild"},
+	{"azure-leftover-that-is-used-again", "2b.10", "shared/provider/azure/children.go", `		return c.user == "" && strings.EqualFold(r.ID, c.name())`, `		return strings.EqualFold(r.ID, c.name())`, "./shared/provider/azure -run=TestWhoseChild"},
+	{"azure-what-is-used-is-no-leftover", "2b.10", "shared/provider/azure/children.go", `		if c.user != "" || !d.made(c) {`, `		if !d.made(c) {`, "./shared/provider/azure -run=TestInterfaceLeads"},
+	{"azure-interface-leads-to-its-instance", "2b.9", "shared/provider/azure/remove.go", `	if c.user == "" || c.kind == addressKind {`, `	if c.user != "another" {`, "./shared/provider/azure -run=TestInterfaceLeads"},
+	{"azure-takes-along-what-others-made", "2b.8", "shared/provider/azure/remove.go", `	if said, err := d.takeAlong(ctx, i); said || err != nil {`, `	if said, err := false, error(nil); said || err != nil {`, "./shared/provider/azure -run=TestInstanceOfAnotherSystem"},
+	{"azure-group-that-is-gone-is-no-absence", "G5", "shared/provider/azure/errors.go", `r.status == http.StatusNotFound && (r.code == "ResourceNotFound" || r.code == "NotFound")`, `r.status == http.StatusNotFound`, "./shared/provider/azure -run=TestWhatIsAnAbsence"},
+	{"azure-not-found-is-said-of-what-was-asked-for", "G5", "shared/provider/azure/azure.go", `	if e, ok := errors.AsType[*provider.Error](err); ok && e.Code == provider.NotFound {`, `	if e, ok := errors.AsType[*provider.Error](err); ok && e.Code == provider.NotFound && false {`, "./shared/provider/azure -run=TestNotFoundOfSomethingElse"},
+	{"azure-answer-without-a-list-is-none", "G5", "shared/provider/azure/arm.go", `		if p.Value == nil {
+			return nil, errStrange`, `		if p.Value == nil {
+			return nil, nil`, "./shared/provider/azure -run=TestAnswersThatSayNothing"},
+	{"azure-answer-without-a-state-is-none", "G5", "shared/provider/azure/arm.go", `	err := c.do(ctx, ask{method: http.MethodGet, id: id, query: query}, &t)
+	if err == nil && !t.told() {`, `	err := c.do(ctx, ask{method: http.MethodGet, id: id, query: query}, &t)
+	if false {`, "./shared/provider/azure -run=TestAnswersThatSayNothing"},
+	{"azure-page-of-a-proxy-is-no-answer", "G5", "shared/provider/azure/arm.go", `	case kind == "text/html":`, `	case false:`, "./shared/provider/azure -run=TestPageOfAProxy"},
+	{"azure-what-is-under-way-is-no-refusal", "2b.4", "shared/provider/azure/errors.go", `	case busy.MatchString(code), status/100 != 4:`, `	case status/100 != 4:`, "./shared/provider/azure -run=TestCodesOfErrors"},
+	{"azure-quota-is-no-mistake-of-a-spec", "2b.4", "shared/provider/azure/errors.go", `	case shortages.MatchString(code), code`, `	case code`, "./shared/provider/azure -run=TestCodesOfErrors"},
+	{"azure-tags-of-others-stay", "G3", "shared/provider/azure/tag.go", `		header["If-Match"] = i.Etag`, `		_ = header`, "./shared/provider/azure -run=TestTagsOfOthers"},
+	{"azure-spec-makes-no-instance-anothers", "2b.6", "shared/provider/azure/tag.go", `strings.HasPrefix(name, tagPrefix) || strings.HasPrefix(name, tagCluster) || `, `strings.HasPrefix(name, tagPrefix) || `, "./shared/provider/azure -run=TestSpecDoes"},
+	{"azure-attempt-keeps-its-mark", "2b.5", "shared/provider/azure/tag.go", `	if req.Mark != "" {`, `	if req.Mark = string(d.account.ClusterUID); req.Mark != "" {`, "./shared/provider/azure -run=TestAttemptKeeps"},
+	{"azure-states-that-may-not-be-read", "G11", "shared/provider/azure/states.go", `	if !may {`, `	if !may && false {`, "./shared/provider/azure -run=TestStatesThatMayNot"},
+	{"azure-lists-stay-at-azure", "4", "shared/provider/azure/arm.go", `		if !strings.HasPrefix(strings.ToLower(p.Next), strings.ToLower(c.endpoint)+"/") {`, `		if false {`, "./shared/provider/azure -run=TestListsStay"},
+	{"azure-ids-are-paths", "4", "shared/provider/azure/arm.go", `	if !ids.MatchString(a.id) {`, `	if false {`, "./shared/provider/azure -run=TestIDsThatAreNone"},
+	{"azure-names-are-no-paths", "4", "shared/provider/azure/resolve.go", `		if part.value != "" && !names.MatchString(part.value) {`, `		if false {`, "./shared/provider/azure -run=TestWhatCannotBe"},
+	{"azure-sends-no-other-file-as-a-token", "4", "shared/provider/azure/client.go", `	case !mounted(file):`, `	case false:`, "./shared/provider/azure -run=TestWhichFiles"},
+	{"azure-locations-are-words", "4", "shared/provider/azure/client.go", `	case !locations.MatchString(c.location):`, `	case false:`, "./shared/provider/azure -run=TestNoSpecNamesAHost"},
+	{"azure-follows-no-redirect", "4", "shared/provider/azure/client.go", `		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+`, ``, "./shared/provider/azure -run=TestClientGoes"},
+	{"azure-is-dialed-by-us", "4", "shared/provider/azure/client.go", `		DialContext:           throttle.Dialer(deadline).DialContext,
+`, ``, "./shared/provider/azure -run=TestClientGoes"},
+	{"azure-speaks-no-old-tls", "4", "shared/provider/azure/client.go", `MinVersion: tls.VersionTLS12`, `MinVersion: tls.VersionTLS10`, "./shared/provider/azure -run=TestClientGoes"},
+	{"azure-keeps-no-credentials", "4", "shared/provider/azure/azure.go", `	a.Credentials = nil // which nobody reads again
+`, ``, "./shared/provider/azure -run=TestDriverTells"},
+	{"azure-haste-is-of-a-credential", "4", "shared/provider/azure/client.go", `value("azure_client_secret"), value("azure_federated_token_file")}`, `value("azure_federated_token_file")}`, "./shared/provider/azure -run=TestHasteOfAnotherSecret"},
+	{"azure-states-that-take-too-long", "G6", "shared/provider/azure/states.go", `	if err != nil && late || refused(`, `	if err != nil && late && false || refused(`, "./shared/provider/azure -run=TestStatesThatTake"},
+	{"azure-disks-that-may-not-be-read", "G5", "shared/provider/azure/children.go", `	if refused(err, http.StatusForbidden) {`, `	if refused(err, http.StatusForbidden) && false {`, "./shared/provider/azure -run=TestCredentialsThatMayNot"},
+	{"azure-what-is-denied-is-no-absence", "G5", "shared/provider/azure/children.go", `things[T](ctx, d, kind)
+	if groupless(err) && d.records(r) {`, `things[T](ctx, d, kind)
+	if err != nil {`, "./shared/provider/azure -run=TestCredentialsThatMayNot"},
+}
