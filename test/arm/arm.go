@@ -276,3 +276,20 @@ func (c *Cloud) KeepDisk(instance, name string) {
 		}
 	}
 }
+
+// TakeOff detaches a disk from an instance that runs, as a person does.
+func (c *Cloud) TakeOff(instance, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	storage := c.there(ID(Instances, instance)).body.object("properties").in("storageProfile")
+	var rest []any
+	for _, d := range storage.list("dataDisks") {
+		if d.text("name") != name {
+			rest = append(rest, d)
+		}
+	}
+	storage["dataDisks"] = rest
+	disk := c.there(ID(Disks, name))
+	delete(disk.body, "managedBy")
+	disk.body.in("properties")["diskState"] = "Unattached"
+}

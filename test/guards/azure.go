@@ -18,11 +18,11 @@ var azure = []Guard{
 	{"azure-copy-is-no-machines-instance", "2b.10", "shared/provider/azure/find.go", `	case uid == "" || copied(i.thing, i.called()):`, `	case uid == "":`, "./shared/provider/azure -run=TestWhoseInstance"},
 	{"azure-another-one-of-that-name", "2b.9", "shared/provider/azure/find.go", ` && (same || !subscriptions.MatchString(strings.ToLower(r.ID)))`, ``, "./shared/provider/azure -run=TestWhoseInstance"},
 	{"azure-copy-is-listed-as-nobodys", "2b.10", "shared/provider/azure/instance.go", `	if copied(i.thing, i.called()) { // nobody`, `	if false { // nobody`, "./shared/provider/azure -run=TestCopyIsNobodys"},
-	{"azure-disk-that-is-kept-stays", "2b.10", "shared/provider/azure/children.go", `	kept := strings.Fields(c.tag(tagKept))`, `	kept := []string(nil)`, "./shared/provider/azure -run=TestDiskThatIsKept"},
-	{"azure-disk-made-of-another-stays", "2b.10", "shared/provider/azure/children.go", ` || !strings.EqualFold(name[:len(of)+1], of+"_") {`, ` {`, "./shared/provider/azure -run=TestWhoseChild"},
-	{"azure-child-of-another-attempt", "2b.8", "shared/provider/azure/children.go", `	case !d.made(c), r.Attempt && c.tag(tagToken) != r.Token:`, `	case !d.made(c):`, "./shared/provider/azure -run=TestWhoseChild"},
+	{"azure-disk-that-is-kept-stays", "2b.10", "shared/provider/azure/children.go", `	kept = slices.ContainsFunc(strings.Fields(c.tag(tagKept)), is)`, `	kept = false`, "./shared/provider/azure -run=TestDiskThatIsKept"},
+	{"azure-disk-made-of-another-stays", "2b.10", "shared/provider/azure/children.go", `	is := func(suffix string) bool { return strings.EqualFold(name, of+"_"+suffix) }`, `	is := func(string) bool { return strings.HasPrefix(name, of+"_") }`, "./shared/provider/azure -run=TestWhoseChild"},
+	{"azure-child-of-another-attempt", "2b.8", "shared/provider/azure/children.go", `	case !made && !(kept && r.Attempt), r.Attempt && c.tag(tagToken) != r.Token:`, `	case !made && !(kept && r.Attempt):`, "./shared/provider/azure -run=TestWhoseChild"},
 	{"azure-leftover-that-is-used-again", "2b.10", "shared/provider/azure/children.go", `		return c.user == "" && strings.EqualFold(r.ID, c.name())`, `		return strings.EqualFold(r.ID, c.name())`, "./shared/provider/azure -run=TestWhoseChild"},
-	{"azure-what-is-used-is-no-leftover", "2b.10", "shared/provider/azure/children.go", `		if c.user != "" || !d.made(c) {`, `		if !d.made(c) {`, "./shared/provider/azure -run=TestInterfaceLeads"},
+	{"azure-what-is-used-is-no-leftover", "2b.10", "shared/provider/azure/children.go", `		if made, _ := d.made(c); c.user != "" || !made {`, `		if made, _ := d.made(c); !made {`, "./shared/provider/azure -run=TestInterfaceLeads"},
 	{"azure-interface-leads-to-its-instance", "2b.9", "shared/provider/azure/remove.go", `	if c.user == "" || c.kind == addressKind {`, `	if c.user != "another" {`, "./shared/provider/azure -run=TestInterfaceLeads"},
 	{"azure-takes-along-what-others-made", "2b.8", "shared/provider/azure/remove.go", `	if said, err := d.takeAlong(ctx, i); said || err != nil {`, `	if said, err := false, error(nil); said || err != nil {`, "./shared/provider/azure -run=TestInstanceOfAnotherSystem"},
 	{"azure-group-that-is-gone-is-no-absence", "G5", "shared/provider/azure/errors.go", `r.status == http.StatusNotFound && (r.code == "ResourceNotFound" || r.code == "NotFound")`, `r.status == http.StatusNotFound`, "./shared/provider/azure -run=TestWhatIsAnAbsence"},
@@ -58,4 +58,8 @@ var azure = []Guard{
 	{"azure-what-is-denied-is-no-absence", "G5", "shared/provider/azure/children.go", `things[T](ctx, d, kind)
 	if groupless(err) && d.records(r) {`, `things[T](ctx, d, kind)
 	if err != nil {`, "./shared/provider/azure -run=TestCredentialsThatMayNot"},
+	{"azure-leftovers-name-is-no-machines", "2b.8", "shared/provider/azure/children.go", ` && !leftover(r.ID) {`, ` {`, "./shared/provider/azure -run=TestLeftoversGoByWhat"},
+	{"azure-copy-hides-no-leftover", "2b.10", "shared/provider/azure/find.go", `		if !copied(i.thing, i.called()) { // a copy`, `		if true { // a copy`, "./shared/provider/azure -run=TestCopyHides"},
+	{"azure-disk-that-was-taken-off-is-no-leftover", "2b.10", "shared/provider/azure/find.go", `bool { return in.Token != "" && tokens[in.Token] })`, `bool { return false })`, "./shared/provider/azure -run=TestDiskThatWasTakenOff"},
+	{"azure-kept-disk-outlives-no-attempt", "2b.8", "shared/provider/azure/children.go", `	case !made && !(kept && r.Attempt), r`, `	case !made && !(kept && false), r`, "./shared/provider/azure -run=TestWhoseChild"},
 }

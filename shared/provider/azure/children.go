@@ -39,30 +39,30 @@ func childOfDisk(k disk) child {
 	return child{thing: k.thing, kind: diskKind, guid: k.Properties.GUID, created: moment(k.Properties.Created), user: k.Owner}
 }
 
-// made reports whether the driver made a child for a Machine, as far as its tags and its name say. What people want kept is nobody's, and
-// so is what carries a copy of tags.
-func (d *driver) made(c child) bool {
+// made reports whether the driver made a child for a Machine, as far as its tags and its name say, and whether it is a disk that people
+// want kept: that is nobody's leftover. Nor is what carries a copy of tags: a disk is known by its whole name, which a tag says.
+func (d *driver) made(c child) (made, kept bool) {
 	of, name := c.tag(tagMachine), c.called()
 	if !d.ours(c.thing) || !d.here(c.thing) || c.tag(tagUID) == "" || of == "" {
-		return false
+		return false, false
 	}
+	is := func(suffix string) bool { return strings.EqualFold(name, of+"_"+suffix) }
 	switch c.kind {
 	case cardKind:
-		return strings.EqualFold(name, cardName(of))
+		return strings.EqualFold(name, cardName(of)), false
 	case addressKind:
-		return strings.EqualFold(name, addressName(of))
+		return strings.EqualFold(name, addressName(of)), false
 	}
-	if len(name) <= len(of) || !strings.EqualFold(name[:len(of)+1], of+"_") {
-		return false
-	}
-	kept := strings.Fields(c.tag(tagKept))
-	return !slices.ContainsFunc(kept, func(suffix string) bool { return strings.EqualFold(suffix, name[len(of)+1:]) })
+	kept = slices.ContainsFunc(strings.Fields(c.tag(tagKept)), is)
+	return !kept && (strings.EqualFold(name, systemDisk(of)) || slices.ContainsFunc(strings.Fields(c.tag(tagDisks)), is)), kept
 }
 
-// meansChild reports whether r names a child.
+// meansChild reports whether r names a child. A disk that is to be kept outlives its Machine, and not the attempt that came to nothing:
+// the next one makes it anew, under the same name.
 func (d *driver) meansChild(r provider.Ref, c child) bool {
+	made, kept := d.made(c)
 	switch {
-	case !d.made(c), r.Attempt && c.tag(tagToken) != r.Token:
+	case !made && !(kept && r.Attempt), r.Attempt && c.tag(tagToken) != r.Token:
 		return false
 	case r.UID == "": // what is used again since somebody called it a leftover is none
 		return c.user == "" && strings.EqualFold(r.ID, c.name())
@@ -73,7 +73,7 @@ func (d *driver) meansChild(r provider.Ref, c child) bool {
 // leftovers are the children of the cluster that nothing uses.
 func (d *driver) leftovers(cards []card, addresses []address, disks []disk) (all []provider.Instance) {
 	for _, c := range children(cards, addresses, disks) {
-		if c.user != "" || !d.made(c) {
+		if made, _ := d.made(c); c.user != "" || !made {
 			continue
 		}
 		all = append(all, provider.Instance{
@@ -97,8 +97,11 @@ func children(cards []card, addresses []address, disks []disk) (all []child) {
 	return all
 }
 
+// leftover reports whether an id is that of a child, as lists tell it, whose name is no Machine's.
+func leftover(id string) bool { return strings.Contains(id, "/") }
+
 // childrenOf returns the children that r names, disks first, then cards, then addresses. Those of a Machine are asked for by their names,
-// which never lags; where nobody says how it is called, and of a leftover, by lists.
+// and its further disks, which its spec names, by what a list leads to; where nobody says how it is called, and of a leftover, by lists.
 func (d *driver) childrenOf(ctx context.Context, r provider.Ref) ([]child, error) {
 	var (
 		cards     []card
@@ -106,11 +109,8 @@ func (d *driver) childrenOf(ctx context.Context, r provider.Ref) ([]child, error
 		disks     []disk
 	)
 	g, side := beside.WithContext(ctx)
-	if nameable.MatchString(r.Name) && r.UID != "" {
-		g.Go(func() (err error) {
-			disks, err = one[disk](side, d, r, d.id(diskKind, systemDisk(r.Name)))
-			return unlessHidden(err)
-		})
+	if nameable.MatchString(r.Name) && r.UID != "" && !leftover(r.ID) {
+		g.Go(func() (err error) { disks, err = d.disksOf(side, r); return unlessHidden(err) })
 		g.Go(func() (err error) { cards, err = one[card](side, d, r, d.id(cardKind, cardName(r.Name))); return err })
 		g.Go(func() (err error) {
 			addresses, err = one[address](side, d, r, d.id(addressKind, addressName(r.Name)))
@@ -125,6 +125,29 @@ func (d *driver) childrenOf(ctx context.Context, r provider.Ref) ([]child, error
 		return nil, err
 	}
 	return slices.DeleteFunc(children(cards, addresses, disks), func(c child) bool { return !d.meansChild(r, c) }), nil
+}
+
+// disksOf returns the disk that a Machine's instance boots from, and those of its further ones that a list leads to and that are there.
+func (d *driver) disksOf(ctx context.Context, r provider.Ref) ([]disk, error) {
+	all, err := one[disk](ctx, d, r, d.id(diskKind, systemDisk(r.Name)))
+	if err != nil {
+		return nil, err
+	}
+	listed, err := many[disk](ctx, d, r, diskKind)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range listed {
+		if strings.EqualFold(k.called(), systemDisk(r.Name)) || !d.meansChild(r, childOfDisk(k)) {
+			continue
+		}
+		there, err := one[disk](ctx, d, r, k.ID)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, there...)
+	}
+	return all, nil
 }
 
 // unlessHidden returns an error about disks unless they may not be read, as with the rights that OpenShift asks for: those go

@@ -128,7 +128,7 @@ func TestEveryFieldArrives(t *testing.T) {
 	}
 	i, card, address := cloud.Body(arm.Instances, "worker-a"), cloud.Body(arm.Cards, "worker-a-nic"), cloud.Body(arm.Addresses, "worker-a-ip")
 	tags := map[string]any{
-		"team": "a", tagUID: string(r.UID), tagMachine: "worker-a", tagToken: r.Token, tagMark: string(a.ClusterUID), tagKept: "kept", tagCluster + clusterID: owned,
+		"team": "a", tagUID: string(r.UID), tagMachine: "worker-a", tagToken: r.Token, tagMark: string(a.ClusterUID), tagDisks: "logs kept", tagKept: "kept", tagCluster + clusterID: owned,
 	}
 	for _, c := range []struct {
 		of   any
@@ -291,25 +291,32 @@ func TestWhatCannotBeHonoredIsRefused(t *testing.T) {
 		code   provider.Code
 		names  []string
 	}{
-		"type of an image":           {map[string]any{"image": map[string]any{"publisher": "p", "offer": "o", "sku": "s", "version": "v", "type": "ID"}}, provider.Invalid, []string{"image.type", "ID"}},
-		"a plan without market":      {map[string]any{"image": map[string]any{"resourceID": "/resourceGroups/g/providers/x/y/z", "type": "MarketplaceWithPlan"}}, provider.Invalid, []string{"image.type", "MarketplaceWithPlan"}},
-		"an image that is no id":     {map[string]any{"image": map[string]any{"resourceID": "/resourceGroups/g/../x?y=z"}}, provider.Invalid, []string{"image.resourceID", "/resourceGroups/g/../x?y=z"}},
-		"spot with a reservation":    {map[string]any{"spotVMOptions": map[string]any{}, "capacityReservationGroupID": reserved}, provider.Invalid, []string{"capacityReservationGroupID", "spotVMOptions"}},
-		"spot in a set":              {map[string]any{"spotVMOptions": map[string]any{}, "zone": "", "availabilitySet": "workers-as"}, provider.Invalid, []string{"availabilitySet", "workers-as", "spotVMOptions"}},
-		"a load balancer":            {map[string]any{"publicLoadBalancer": "absent"}, provider.NotFound, []string{"publicLoadBalancer", "absent"}},
-		"one without a pool":         {map[string]any{"internalLoadBalancer": "empty"}, provider.NotFound, []string{"internalLoadBalancer", "empty", "pool"}},
-		"a rule that it lacks":       {map[string]any{"publicLoadBalancer": "cluster-fz2xk", "natRule": 1}, provider.NotFound, []string{"natRule", "1"}},
-		"a security group":           {map[string]any{"securityGroup": "absent"}, provider.NotFound, []string{"securityGroup", "absent"}},
-		"an app security group":      {map[string]any{"applicationSecurityGroups": []string{"web", "absent"}}, provider.NotFound, []string{"applicationSecurityGroups[1]", "absent"}},
-		"an availability set":        {map[string]any{"availabilitySet": "absent", "zone": ""}, provider.NotFound, []string{"availabilitySet", "absent"}},
-		"a path for a group":         {map[string]any{"securityGroup": "a/b"}, provider.Invalid, []string{"securityGroup", "a/b"}},
-		"a path for an app group":    {map[string]any{"applicationSecurityGroups": []string{"a?b"}}, provider.Invalid, []string{"applicationSecurityGroups[0]", "a?b"}},
-		"an identity that is none":   {map[string]any{"managedIdentity": "a b"}, provider.Invalid, []string{"managedIdentity", "a b"}},
-		"a tag of Azure's":           {map[string]any{"tags": map[string]string{"Microsoft.x": "y"}}, provider.Invalid, []string{"tags", "Microsoft.x"}},
-		"a tag twice":                {map[string]any{"tags": map[string]string{"team": "y", "Team": "z"}}, provider.Invalid, []string{"tags", "twice"}},
-		"a long value":               {map[string]any{"tags": map[string]string{"team": strings.Repeat("x", 257)}}, provider.Invalid, []string{"tags", "team", "256"}},
-		"too many tags":              {map[string]any{"tags": tags}, provider.Invalid, []string{"tags", "52", "50"}},
-		"user data that is missing":  {map[string]any{"userDataSecret": map[string]any{"name": "absent"}}, provider.Exhausted, []string{"machines/absent"}},
+		"type of an image":                  {map[string]any{"image": map[string]any{"publisher": "p", "offer": "o", "sku": "s", "version": "v", "type": "ID"}}, provider.Invalid, []string{"image.type", "ID"}},
+		"a plan without market":             {map[string]any{"image": map[string]any{"resourceID": "/resourceGroups/g/providers/x/y/z", "type": "MarketplaceWithPlan"}}, provider.Invalid, []string{"image.type", "MarketplaceWithPlan"}},
+		"an image that is no id":            {map[string]any{"image": map[string]any{"resourceID": "/resourceGroups/g/../x?y=z"}}, provider.Invalid, []string{"image.resourceID", "/resourceGroups/g/../x?y=z"}},
+		"spot with a reservation":           {map[string]any{"spotVMOptions": map[string]any{}, "capacityReservationGroupID": reserved}, provider.Invalid, []string{"capacityReservationGroupID", "spotVMOptions"}},
+		"spot in a set":                     {map[string]any{"spotVMOptions": map[string]any{}, "zone": "", "availabilitySet": "workers-as"}, provider.Invalid, []string{"availabilitySet", "workers-as", "spotVMOptions"}},
+		"a load balancer":                   {map[string]any{"publicLoadBalancer": "absent"}, provider.NotFound, []string{"publicLoadBalancer", "absent"}},
+		"one without a pool":                {map[string]any{"internalLoadBalancer": "empty"}, provider.NotFound, []string{"internalLoadBalancer", "empty", "pool"}},
+		"a rule that it lacks":              {map[string]any{"publicLoadBalancer": "cluster-fz2xk", "natRule": 1}, provider.NotFound, []string{"natRule", "1"}},
+		"a security group":                  {map[string]any{"securityGroup": "absent"}, provider.NotFound, []string{"securityGroup", "absent"}},
+		"an app security group":             {map[string]any{"applicationSecurityGroups": []string{"web", "absent"}}, provider.NotFound, []string{"applicationSecurityGroups[1]", "absent"}},
+		"an availability set":               {map[string]any{"availabilitySet": "absent", "zone": ""}, provider.NotFound, []string{"availabilitySet", "absent"}},
+		"a path for a group":                {map[string]any{"securityGroup": "a/b"}, provider.Invalid, []string{"securityGroup", "a/b"}},
+		"a path for an app group":           {map[string]any{"applicationSecurityGroups": []string{"a?b"}}, provider.Invalid, []string{"applicationSecurityGroups[0]", "a?b"}},
+		"an identity that is none":          {map[string]any{"managedIdentity": "a b"}, provider.Invalid, []string{"managedIdentity", "a b"}},
+		"a tag of Azure's":                  {map[string]any{"tags": map[string]string{"Microsoft.x": "y"}}, provider.Invalid, []string{"tags", "Microsoft.x"}},
+		"a tag twice":                       {map[string]any{"tags": map[string]string{"team": "y", "Team": "z"}}, provider.Invalid, []string{"tags", "twice"}},
+		"a long value":                      {map[string]any{"tags": map[string]string{"team": strings.Repeat("x", 257)}}, provider.Invalid, []string{"tags", "team", "256"}},
+		"too many tags":                     {map[string]any{"tags": tags}, provider.Invalid, []string{"tags", "52", "50"}},
+		"user data that is missing":         {map[string]any{"userDataSecret": map[string]any{"name": "absent"}}, provider.Exhausted, []string{"machines/absent"}},
+		"a data disk named as the system's": {map[string]any{"dataDisks": []any{map[string]any{"nameSuffix": "osdisk", "diskSizeGB": 64, "lun": 0, "deletionPolicy": "Detach"}}}, provider.Invalid, []string{"dataDisks[0].nameSuffix", "osdisk"}},
+		"suffixes too long for a tag": {map[string]any{"dataDisks": []any{
+			map[string]any{"nameSuffix": strings.Repeat("a", 70), "diskSizeGB": 64, "lun": 0, "deletionPolicy": "Detach"},
+			map[string]any{"nameSuffix": strings.Repeat("b", 70), "diskSizeGB": 64, "lun": 1, "deletionPolicy": "Detach"},
+			map[string]any{"nameSuffix": strings.Repeat("c", 70), "diskSizeGB": 64, "lun": 2, "deletionPolicy": "Delete"},
+			map[string]any{"nameSuffix": strings.Repeat("d", 70), "diskSizeGB": 64, "lun": 3, "deletionPolicy": "Delete"},
+		}}, provider.Invalid, []string{"dataDisks", "283", "256"}},
 		"a key for a disk unsaid":    {booting(map[string]any{"managedDisk": map[string]any{"securityProfile": map[string]any{"diskEncryptionSet": map[string]any{"id": "/x"}}}}), provider.Invalid, []string{"diskEncryptionSet", "/x"}},
 		"an ephemeral disk with key": {booting(map[string]any{"cachingType": "ReadOnly", "diskSettings": map[string]any{"ephemeralStorageLocation": "Local"}, "managedDisk": map[string]any{"diskEncryptionSet": map[string]any{"id": "/x"}}}), provider.Invalid, []string{"diskEncryptionSet"}},
 	} {

@@ -159,7 +159,8 @@ func (d *driver) connections(ctx context.Context, found []instance) (map[string]
 	return cards, addresses, nil
 }
 
-// every lists the instances of the cluster, and what is left of some: five lists side by side, whatever the number of instances.
+// every lists the instances of the cluster, and what is left of some: five lists side by side, whatever the number of instances, and a
+// look at each that failed, where that is not told.
 func (d *driver) every(ctx context.Context) ([]provider.Instance, error) {
 	var (
 		found     []instance
@@ -184,13 +185,21 @@ func (d *driver) every(ctx context.Context) ([]provider.Instance, error) {
 	for _, a := range addresses {
 		byAddress[strings.ToLower(a.ID)] = a
 	}
+	for k := range found {
+		found[k].Properties.View = views[strings.ToLower(found[k].ID)]
+	}
+	found, err := d.failures(ctx, found)
+	if err != nil {
+		return nil, err
+	}
 	var all []provider.Instance
 	for _, i := range found {
 		if !d.ours(i.thing) {
 			continue
 		}
-		i.Properties.View = views[strings.ToLower(i.ID)]
-		tokens[i.tag(tagToken)] = true
+		if !copied(i.thing, i.called()) { // a copy has nothing of what is the original's
+			tokens[i.tag(tagToken)] = true
+		}
 		all = append(all, d.view(i, byCard, byAddress))
 	}
 	left := d.leftovers(cards, addresses, disks)

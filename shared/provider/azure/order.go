@@ -19,7 +19,9 @@ import (
 // What belongs to an instance is named after it, as OpenShift does: what is there under such a name can be asked for, whatever lists show.
 func cardName(machine string) string    { return machine + "-nic" }
 func addressName(machine string) string { return machine + "-ip" }
-func systemDisk(machine string) string  { return machine + "_OSDisk" }
+func systemDisk(machine string) string  { return machine + "_" + systemSuffix }
+
+const systemSuffix = "OSDisk"
 
 const remove = "Delete" // what becomes of it when the instance is removed
 

@@ -99,6 +99,11 @@ func judge(s providerspec.Azure) error {
 	case s.OSDisk.DiskSettings.EphemeralStorageLocation != "" && s.OSDisk.ManagedDisk.DiskEncryptionSet != nil:
 		return provider.Errorf(provider.Invalid, "%s: does not go with an ephemeral disk", at("osDisk", "managedDisk", "diskEncryptionSet"))
 	}
+	for k, disk := range s.DataDisks {
+		if strings.EqualFold(disk.NameSuffix, systemSuffix) {
+			return provider.Errorf(provider.Invalid, "%s: %q is that of the disk which it boots from", at("dataDisks").Index(k).Child("nameSuffix"), disk.NameSuffix)
+		}
+	}
 	for k, name := range s.ApplicationSecurityGroups {
 		if !names.MatchString(name) {
 			return provider.Errorf(provider.Invalid, "%s: %q is no name of a resource", at("applicationSecurityGroups").Index(k), name)

@@ -13,8 +13,9 @@ import (
 )
 
 // How instances are now, whether they have power above all, no list of a resource group tells. There is a list of the subscription that
-// does, which credentials for one group may not be allowed to read. Then nobody looks at the one instance either: what is written about
-// a Machine would change with whoever asked.
+// does, which credentials for one group may not be allowed to read. Then nobody is told the power of the one instance either: what is
+// written about a Machine would change with whoever asked. Of one whose latest change failed everybody asks that instance itself, in lists
+// and looks alike: whether it runs, and whether it will, decides about its Machine.
 
 const (
 	// deniedFor is how long nobody asks again for what was denied, or did not come.
@@ -27,7 +28,9 @@ const (
 type states struct {
 	mu    sync.Mutex
 	may   bool
-	until time.Time // it may not, or nobody knows
+	until time.Time        // it may not, or nobody knows
+	last  map[string]*view // what was told
+	at    time.Time        // when
 }
 
 // known returns what was found out, and whether anything was.
@@ -43,7 +46,25 @@ func (s *states) note(may bool) {
 	s.may, s.until = may, time.Now().Add(deniedFor)
 }
 
-// views returns how instances are now, by id in small letters; none if that is denied, or takes too long.
+// keep remembers what was told now.
+func (s *states) keep(views map[string]*view) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last, s.at = views, time.Now()
+}
+
+// kept returns what was told not long ago, or nil.
+func (s *states) kept() map[string]*view {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.at) > deniedFor {
+		return nil
+	}
+	return s.last
+}
+
+// views returns how instances are now, by id in small letters; none if that is denied, or takes too long. An answer that fails costs
+// nobody the other lists either, where it is known what was told not long ago.
 func (d *driver) views(ctx context.Context) (map[string]*view, error) {
 	if may, known := d.states.known(); known && !may {
 		return nil, nil
@@ -58,6 +79,9 @@ func (d *driver) views(ctx context.Context) (map[string]*view, error) {
 		return nil, nil
 	}
 	if err != nil {
+		if last := d.states.kept(); last != nil && ctx.Err() == nil {
+			return last, nil
+		}
 		return nil, err
 	}
 	d.states.note(true)
@@ -65,7 +89,27 @@ func (d *driver) views(ctx context.Context) (map[string]*view, error) {
 	for _, i := range found {
 		views[strings.ToLower(i.ID)] = i.Properties.View
 	}
+	d.states.keep(views)
 	return views, nil
+}
+
+// failures looks at each instance of ours whose latest change failed and that views tell nothing of. One that is gone is listed no more.
+func (d *driver) failures(ctx context.Context, found []instance) ([]instance, error) {
+	var all []instance
+	for _, i := range found {
+		if i.Properties.State == failed && i.Properties.View == nil && d.ours(i.thing) {
+			now, err := d.at(ctx, i.ID)
+			if gone(err) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			i = now
+		}
+		all = append(all, i)
+	}
+	return d.shown(ctx, all)
 }
 
 // shown leaves out of instances what lists do not show either.
@@ -82,7 +126,9 @@ func (d *driver) shown(ctx context.Context, all []instance) ([]instance, error) 
 	}
 	if !may {
 		for k := range all {
-			all[k].Properties.View = nil
+			if all[k].Properties.State != failed {
+				all[k].Properties.View = nil
+			}
 		}
 	}
 	return all, nil

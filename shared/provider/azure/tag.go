@@ -24,7 +24,8 @@ const (
 	tagMachine = tagPrefix + "machine"     // its name, of which names of resources are made: on another one the tags are a copy
 	tagMark    = tagPrefix + "cluster-uid" // the one cluster's, whatever other has its id
 	tagToken   = tagPrefix + "token"       // of the attempt
-	tagKept    = tagPrefix + "kept"        // suffixes of the data disks that outlive their instance
+	tagDisks   = tagPrefix + "disks"       // suffixes of its data disks, by which whoever has no spec knows them
+	tagKept    = tagPrefix + "kept"        // of those that outlive their instance
 	tagCluster = "kubernetes.io_cluster."  // and the cluster's id
 	owned      = "owned"
 )
@@ -41,21 +42,24 @@ func (d *driver) tags(r provider.Ref, req request) map[string]string {
 	if req.Mark != "" {
 		all[tagMark] = req.Mark
 	}
-	if kept := keeps(req.Spec); kept != "" {
-		all[tagKept] = kept
+	if disks, kept := suffixes(req.Spec); disks != "" {
+		if all[tagDisks] = disks; kept != "" {
+			all[tagKept] = kept
+		}
 	}
 	return all
 }
 
-// keeps are the suffixes of disks that stay when the Machine goes: whoever removes leftovers has no spec.
-func keeps(s providerspec.Azure) string {
-	var all []string
+// suffixes are those of the data disks, and of the ones that stay when the Machine goes.
+func suffixes(s providerspec.Azure) (disks, kept string) {
+	var all, stay []string
 	for _, d := range s.DataDisks {
+		all = append(all, d.NameSuffix)
 		if d.DeletionPolicy == detach {
-			all = append(all, d.NameSuffix)
+			stay = append(stay, d.NameSuffix)
 		}
 	}
-	return strings.Join(all, " ")
+	return strings.Join(all, " "), strings.Join(stay, " ")
 }
 
 // wanted are the spec's own tags.
@@ -78,7 +82,7 @@ func reserved(name string) bool {
 // What Azure takes (https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources).
 const (
 	mostTags     = 50
-	ourTags      = 6
+	ourTags      = 7
 	longestTag   = 512
 	longestValue = 256
 )
@@ -100,6 +104,9 @@ func taggable(s providerspec.Azure) error {
 		default:
 			seen[lower] = true
 		}
+	}
+	if disks, _ := suffixes(s); len(disks) > longestValue {
+		return provider.Errorf(provider.Invalid, "%s: the suffixes have %d characters together; a tag says them, which has %d", at("dataDisks"), len(disks), longestValue)
 	}
 	if n := len(s.Tags); n > mostTags-ourTags {
 		return provider.Errorf(provider.Invalid, "%s: there are %d; Azure takes %d, and %d say whose the instance is", p, n, mostTags, ourTags)

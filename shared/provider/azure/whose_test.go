@@ -66,7 +66,7 @@ func TestWhoseInstanceItIs(t *testing.T) {
 // Which disk, network interface or address a call is about: what carries all tags, under the name that goes with them, and is not kept.
 func TestWhoseChildItIs(t *testing.T) {
 	t.Parallel()
-	ours := map[string]string{tagUID: "mine", tagMachine: "worker-a", tagToken: "t", tagKept: "data kept", tagCluster + "prod": owned}
+	ours := map[string]string{tagUID: "mine", tagMachine: "worker-a", tagToken: "t", tagDisks: "logs data kept", tagKept: "data kept", tagCluster + "prod": owned}
 	with := func(key, value string) map[string]string {
 		all := maps.Clone(ours)
 		all[key] = value
@@ -86,6 +86,10 @@ func TestWhoseChildItIs(t *testing.T) {
 		"another disk":                     {byTag, diskKind, "Worker-A_logs", ours, false, true},
 		"a disk that is kept":              {byTag, diskKind, "worker-a_data", ours, false, false},
 		"a disk that is kept, in capitals": {byTag, diskKind, "worker-a_KEPT", ours, false, false},
+		"a disk restored from its":         {byTag, diskKind, "worker-a_OSDisk-restored-20260101", ours, false, false},
+		"a disk that no spec had":          {byTag, diskKind, "worker-a_backup", ours, false, false},
+		"a kept disk of the attempt":       {provider.Ref{UID: "mine", Attempt: true, Token: "t"}, diskKind, "worker-a_data", ours, false, true},
+		"a kept disk of another attempt":   {provider.Ref{UID: "mine", Attempt: true, Token: "u"}, diskKind, "worker-a_data", ours, false, false},
 		"a disk made of its":               {byTag, diskKind, "restored", ours, false, false},
 		"one whose name begins like it":    {byTag, diskKind, "worker-abc_OSDisk", ours, false, false},
 		"an interface of another name":     {byTag, cardKind, "worker-a-nic2", ours, false, false},
