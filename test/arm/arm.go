@@ -29,6 +29,7 @@ type Cloud struct {
 	Lag      time.Duration // how long lists show what was
 	Boot     time.Duration // from Creating to Succeeded
 	Shutdown time.Duration // from Deleting until it is gone
+	Linger   time.Duration // how much longer than their instance disks are there that go along with it
 	Page     int           // most resources in one page; 0: all
 	Bare     bool          // disks do not get the tags of their instance
 
@@ -50,8 +51,9 @@ type thing struct {
 	order   int
 	body    object
 	made    time.Time
-	leaving time.Time // its removal began
-	gone    time.Time // lists may show it for a while yet
+	leaving time.Time     // its removal began
+	lasts   time.Duration // from there until it is gone, if not as long as the Cloud says
+	gone    time.Time     // lists may show it for a while yet
 	power   string
 	fails   string // the code with which its creation ends
 	failed  string

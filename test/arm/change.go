@@ -3,6 +3,7 @@
 package arm
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -31,8 +32,9 @@ func (k *call) makeInstance(name string, model any, onlyNew bool) (object, *refu
 	if no := c.sound(body, name); no != nil {
 		return nil, no
 	}
+	conflict := c.conflicts(body)
 	t := c.add(id, body)
-	if t.fails = c.later; t.fails != "" && strings.HasPrefix(t.fails, "OS") {
+	if t.fails = cmp.Or(c.later, conflict); t.fails != "" && strings.HasPrefix(t.fails, "OS") {
 		t.power, t.fails = "running", ""
 		t.failed = c.later
 	}
@@ -63,16 +65,22 @@ func (c *Cloud) sound(body object, name string) *refusal {
 	if linux := system.object("linuxConfiguration"); len(linux.object("ssh").list("publicKeys")) == 0 && system.text("adminPassword") == "" {
 		return refuse(http.StatusBadRequest, "InvalidParameter", "Authentication using either SSH or by user name and password must be enabled in Linux profile.")
 	}
-	storage := p.object("storageProfile")
-	for _, d := range append([]object{storage.object("osDisk")}, storage.list("dataDisks")...) {
-		if have := c.there(ID(Disks, d.text("name"))); have != nil {
-			return refuse(http.StatusConflict, "ConflictingUserInput", "Disk '%s' already exists in resource group %s.", d.text("name"), Group)
-		}
-	}
 	if most := 50; len(body.object("tags")) > most {
 		return refuse(http.StatusBadRequest, "InvalidTags", "The tags have more than %d names.", most)
 	}
 	return nil
+}
+
+// conflicts returns the code with which an instance fails after it was accepted because a disk of its is there
+// (https://github.com/kubernetes-sigs/cluster-api-provider-azure/issues/1008).
+func (c *Cloud) conflicts(body object) string {
+	storage := body.object("properties").object("storageProfile")
+	for _, d := range append([]object{storage.object("osDisk")}, storage.list("dataDisks")...) {
+		if c.there(ID(Disks, d.text("name"))) != nil {
+			return "ConflictingUserInput"
+		}
+	}
+	return ""
 }
 
 // update is a PATCH of an instance: what it has takes the place of what was there, all tags included.

@@ -106,7 +106,7 @@ func (c *Cloud) pass() {
 			continue
 		}
 		if !t.leaving.IsZero() {
-			if now.Sub(t.leaving) >= c.Shutdown {
+			if now.Sub(t.leaving) >= cmp.Or(t.lasts, c.Shutdown) {
 				c.end(t)
 			}
 			continue

@@ -34,7 +34,7 @@ var azure = []Guard{
 	if err == nil && !t.told() {`, `	err := c.do(ctx, ask{method: http.MethodGet, id: id, query: query}, &t)
 	if false {`, "./shared/provider/azure -run=TestAnswersThatSayNothing"},
 	{"azure-page-of-a-proxy-is-no-answer", "G5", "shared/provider/azure/arm.go", `	case kind == "text/html":`, `	case false:`, "./shared/provider/azure -run=TestPageOfAProxy"},
-	{"azure-what-is-under-way-is-no-refusal", "2b.4", "shared/provider/azure/errors.go", `	case busy.MatchString(code), status/100 != 4:`, `	case status/100 != 4:`, "./shared/provider/azure -run=TestCodesOfErrors"},
+	{"azure-what-is-under-way-is-no-refusal", "2b.4", "shared/provider/azure/errors.go", `	case busy.MatchString(code), unasked`, `	case unasked`, "./shared/provider/azure -run=TestCodesOfErrors"},
 	{"azure-quota-is-no-mistake-of-a-spec", "2b.4", "shared/provider/azure/errors.go", `	case shortages.MatchString(code), code`, `	case code`, "./shared/provider/azure -run=TestCodesOfErrors"},
 	{"azure-tags-of-others-stay", "G3", "shared/provider/azure/tag.go", `		header["If-Match"] = i.Etag`, `		_ = header`, "./shared/provider/azure -run=TestTagsOfOthers"},
 	{"azure-spec-makes-no-instance-anothers", "2b.6", "shared/provider/azure/tag.go", `strings.HasPrefix(name, tagPrefix) || strings.HasPrefix(name, tagCluster) || `, `strings.HasPrefix(name, tagPrefix) || `, "./shared/provider/azure -run=TestSpecDoes"},
@@ -62,4 +62,12 @@ var azure = []Guard{
 	{"azure-copy-hides-no-leftover", "2b.10", "shared/provider/azure/find.go", `		if !copied(i.thing, i.called()) { // a copy`, `		if true { // a copy`, "./shared/provider/azure -run=TestCopyHides"},
 	{"azure-disk-that-was-taken-off-is-no-leftover", "2b.10", "shared/provider/azure/find.go", `bool { return in.Token != "" && tokens[in.Token] })`, `bool { return false })`, "./shared/provider/azure -run=TestDiskThatWasTakenOff"},
 	{"azure-kept-disk-outlives-no-attempt", "2b.8", "shared/provider/azure/children.go", `	case !made && !(kept && r.Attempt), r`, `	case !made && !(kept && false), r`, "./shared/provider/azure -run=TestWhoseChild"},
+	{"azure-failures-are-looked-at", "G11", "shared/provider/azure/states.go", `	if i.Properties.State != failed || i.Properties.View != nil || !d.ours(i.thing) {`, `	if true {`, "./shared/provider/azure -run=TestFailuresAreTold"},
+	{"azure-failures-are-told", "G11", "shared/provider/azure/states.go", `			if all[k].Properties.State != failed {`, `			if true {`, "./shared/provider/azure -run=TestFailuresAreTold"},
+	{"azure-disks-on-their-way-out-are-waited-for", "2b.8", "shared/provider/azure/create.go", `	if waits, err := d.haveNoDisks(ctx, r, wanted); waits || err != nil {`, `	if waits, err := false, error(nil); waits || err != nil {`, "./shared/provider/azure -run=TestDisksThatAreThere"},
+	{"azure-kept-disk-of-another-attempt-stays", "2b.9", "shared/provider/azure/create.go", `(made || kept && have.tag(tagToken) == r.Token)`, `(made || kept)`, "./shared/provider/azure -run=TestDisksThatAreThere"},
+	{"azure-disk-of-somebody-else-stays", "2b.9", "shared/provider/azure/create.go", `		case !mine || c.user != "":`, `		case !mine && c.user != "":`, "./shared/provider/azure -run=TestDisksThatAreThere"},
+	{"azure-kept-disk-of-an-instance-that-failed-goes", "2b.8", "shared/provider/azure/create.go", `made || kept && have`, `made || false && kept && have`, "./shared/provider/azure -run=TestKeptDiskOfAFailed"},
+	{"azure-what-nobody-knows-is-no-mistake-of-a-spec", "2b.4", "shared/provider/azure/errors.go", ` && wrong.MatchString(code):`, `:`, "./shared/provider/azure -run=TestCodesOfErrors"},
+	{"azure-request-that-took-too-long-is-no-refusal", "2b.4", "shared/provider/azure/errors.go", ` status == http.StatusRequestTimeout,`, ``, "./shared/provider/azure -run=TestCodesOfErrors"},
 }

@@ -94,6 +94,9 @@ func (d *driver) launch(ctx context.Context, r provider.Ref, req request, p prog
 	if err != nil {
 		return provider.Instance{}, err
 	}
+	if waits, err := d.haveNoDisks(ctx, r, wanted); waits || err != nil {
+		return p.after(r, err)
+	}
 	id := d.id(instanceKind, r.Name)
 	made, err := put(ctx, d.client, id, wanted, map[string]string{"If-None-Match": "*"})
 	if refused(err, http.StatusPreconditionFailed) || refused(err, http.StatusConflict) { // somebody was faster, perhaps
@@ -129,7 +132,7 @@ func (d *driver) existing(ctx context.Context, r provider.Ref, p progress, i ins
 		if err := d.drop(ctx, i.ID); err != nil {
 			return provider.Instance{}, err
 		}
-		return provider.Instance{}, provider.Errorf(provider.Exhausted, "Azure in %s found no room for the instance: %s", d.location, message)
+		return provider.Instance{}, provider.Errorf(provider.Exhausted, "Azure in %s could not make the instance: %s", d.location, message)
 	}
 	return d.launched(ctx, i), nil
 }
@@ -142,6 +145,35 @@ func (d *driver) launched(ctx context.Context, i instance) provider.Instance {
 		cards, addresses = nil, nil
 	}
 	return d.view(i, cards, addresses)
+}
+
+// haveNoDisks removes what an instance of the Machine's left under the names of the disks that the next one gets, and reports whether
+// something of it is still there: Azure would accept that instance and let it fail. What is kept, and another attempt's, stays: perhaps
+// that one ran. Where disks may not be read Azure says so itself.
+func (d *driver) haveNoDisks(ctx context.Context, r provider.Ref, wanted instance) (waits bool, err error) {
+	for _, w := range append([]osDisk{*wanted.Properties.Storage.OS}, wanted.Properties.Storage.Data...) {
+		have, err := get[disk](ctx, d.client, d.id(diskKind, w.Name), nil)
+		if gone(err) || unlessHidden(err) == nil && err != nil {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		c := childOfDisk(have)
+		made, kept := d.made(c)
+		mine := (made || kept && have.tag(tagToken) == r.Token) && have.tag(tagUID) == string(r.UID)
+		switch {
+		case have.Properties.State == deleting, strings.EqualFold(c.user, d.id(instanceKind, r.Name)):
+		case !mine || c.user != "":
+			return false, d.foreign("a disk", have.thing)
+		default:
+			if err := d.drop(ctx, have.ID); err != nil {
+				return false, err
+			}
+		}
+		waits = true
+	}
+	return waits, nil
 }
 
 // haveAddress makes the public address unless it is there, and reports whether it did, or it is not ready yet.

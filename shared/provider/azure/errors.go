@@ -68,7 +68,7 @@ var (
 	throttled = []string{"TooManyRequests", "SubscriptionRequestsThrottled", "ResourceRequestsThrottled", "OperationThrottled", "RequestThrottled", "ServerBusy"}
 	denied    = regexp.MustCompile(`^(AuthorizationFailed|LinkedAuthorizationFailed|LinkedAccessCheckFailed|AuthorizationPermissionMismatch|Forbidden|` +
 		`ScopeLocked|RequestDisallowedBy\w+|\w*AuthenticationToken\w*|AuthenticationFailed\w*|InvalidSubscriptionId|SubscriptionNotFound|` +
-		`\w*DisabledSubscription|SubscriptionNotRegistered|` +
+		`\w*DisabledSubscription|SubscriptionNotRegistered\w*|InvalidSubscriptionRegistrationState|FailedIdentityOperation|KeyVault\w*Forbidden|` +
 		`MissingSubscriptionRegistration|MissingRegistrationForLocation|ResourcePurchaseValidationFailed|MarketplacePurchaseEligibilityFailed)$`)
 	// shortages are stock, quota and addresses, whatever their HTTP status, so that no Machine fails because of them (SPEC E2).
 	shortages = regexp.MustCompile(`^(SkuNotAvailable|NotAvailableForSubscription|AllocationFailed|ZonalAllocationFailed|` +
@@ -77,16 +77,23 @@ var (
 	// busy are refusals because of something that is under way: perhaps this very thing.
 	busy = regexp.MustCompile(`^(AnotherOperationInProgress|ConcurrentRequestConflict|OperationPreempted|PreemptedByAnotherOperation|` +
 		`RetryableError\w*|ReferencedResourceNotProvisioned|Canceled\w*)$`)
+	// unasked are answers that say nothing about what was asked for: they come now and then, and to a version of the API that is not there.
+	unasked  = regexp.MustCompile(`^(NoRegisteredProviderFound|InvalidApiVersionParameter|InvalidResourceType|UnsupportedApiVersion|\w*Timeout|\w*TimedOut)$`)
 	absences = regexp.MustCompile(`NotFound$|^InvalidResourceReference$|^ParentResourceNotFound$`)
 	// inUse are what is said of what still hangs on something else; a network interface is kept for three minutes for an instance that failed.
 	inUse = regexp.MustCompile(`^(NicReservedForAnotherV[mM]|NicInUse|PublicIPAddressCannotBeDeleted|InUse\w*|\w+InUse|DiskAttached\w*|OperationNotAllowed)$`)
 	quota = regexp.MustCompile(`(?i)quota|exceed\w* .*(limit|cores)|capacity`)
+	// wrong are what no repetition mends: a Machine fails by these alone.
+	wrong = regexp.MustCompile(`^(Invalid\w*|BadRequest|\w*NotSupported\w*|\w*Unsupported\w*|\w*NotPermitted\w*|\w*TooLarge|\w*TooLong|Missing\w*Parameter\w*)$`)
+	// unlocked is what a subscription has to be given before: a person's act.
+	unlocked = regexp.MustCompile(`(?i)feature is not enabled for this subscription|not registered for`)
 )
 
 // passing are the statuses of refusals that may pass.
-var passing = []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusGone, http.StatusRequestTimeout, http.StatusLocked}
+var passing = []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusGone, http.StatusLocked}
 
-// codeOf says what an error of Azure's means. What says that a request is wrong is Invalid; a conflict, or what nobody knows, may pass.
+// codeOf says what an error of Azure's means. Only what is known to say that a request is wrong is Invalid; a conflict, or what nobody
+// knows, may pass. A request that took too long may have been done.
 func codeOf(status int, code, message string) provider.Code {
 	switch {
 	case status == http.StatusTooManyRequests, slices.Contains(throttled, code):
@@ -95,7 +102,7 @@ func codeOf(status int, code, message string) provider.Code {
 		return provider.Denied
 	case shortages.MatchString(code), code == "OperationNotAllowed" && quota.MatchString(message):
 		return provider.Exhausted
-	case busy.MatchString(code), status/100 != 4:
+	case busy.MatchString(code), unasked.MatchString(code), status == http.StatusRequestTimeout, status/100 != 4:
 		return provider.Unknown
 	case inUse.MatchString(code):
 		return provider.Exhausted
@@ -103,10 +110,12 @@ func codeOf(status int, code, message string) provider.Code {
 		return provider.Denied
 	case status == http.StatusNotFound, absences.MatchString(code):
 		return provider.NotFound
-	case slices.Contains(passing, status):
-		return provider.Exhausted
+	case unlocked.MatchString(message):
+		return provider.Denied
+	case !slices.Contains(passing, status) && wrong.MatchString(code):
+		return provider.Invalid
 	}
-	return provider.Invalid
+	return provider.Exhausted
 }
 
 // gone reports whether Azure's own answer is that the resource which was asked for does not exist. That its group does not is no answer

@@ -3,8 +3,10 @@
 package azure
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -77,21 +79,18 @@ func (i instance) state() (provider.State, provider.Code, string) {
 	return provider.StateRunning, 0, ""
 }
 
-// ended is the state of an instance whose latest change failed for a reason.
+// ended is the state of an instance whose latest change failed for a reason. What never had power goes and is made anew, whatever the
+// reason, as without room, but for what is wrong with its spec.
 func (i instance) ended(reason, message string) (provider.State, provider.Code, string) {
-	short := shortages.MatchString(reason)
 	switch power := i.power(); {
 	case power == "running" || power == "starting":
 		return provider.StateRunning, 0, message
-	case power != "" && power != "unknown" && !short: // it had power, and may have it again
+	case power != "" && power != "unknown" && !shortages.MatchString(reason): // it had power, and may have it again
 		return provider.StateStopped, 0, message
-	case short:
-		return provider.StateFailed, provider.Exhausted, message
+	case codeOf(http.StatusBadRequest, reason, message) == provider.Invalid:
+		return provider.StateFailed, 0, message
 	}
-	if message == "" {
-		message = "Azure does not say why"
-	}
-	return provider.StateFailed, 0, message
+	return provider.StateFailed, provider.Exhausted, cmp.Or(message, "Azure does not say why")
 }
 
 // cloudState is Azure's own word, as OpenShift writes it.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/machine-functions/machine-functions/shared/beside"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -95,19 +96,31 @@ func (d *driver) views(ctx context.Context) (map[string]*view, error) {
 
 // failures looks at each instance of ours whose latest change failed and that views tell nothing of. One that is gone is listed no more.
 func (d *driver) failures(ctx context.Context, found []instance) ([]instance, error) {
-	var all []instance
-	for _, i := range found {
-		if i.Properties.State == failed && i.Properties.View == nil && d.ours(i.thing) {
-			now, err := d.at(ctx, i.ID)
-			if gone(err) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			i = now
+	const most = 8 // side by side
+	absent := make([]bool, len(found))
+	g, side := beside.WithContext(ctx)
+	g.SetLimit(most)
+	for k, i := range found {
+		if i.Properties.State != failed || i.Properties.View != nil || !d.ours(i.thing) {
+			continue
 		}
-		all = append(all, i)
+		g.Go(func() error {
+			now, err := d.at(side, i.ID)
+			if absent[k] = gone(err); absent[k] {
+				return nil
+			}
+			found[k] = now
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	var all []instance
+	for k, i := range found {
+		if !absent[k] {
+			all = append(all, i)
+		}
 	}
 	return d.shown(ctx, all)
 }
