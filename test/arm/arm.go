@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +30,7 @@ type Cloud struct {
 	Lag      time.Duration // how long lists show what was
 	Boot     time.Duration // from Creating to Succeeded
 	Shutdown time.Duration // from Deleting until it is gone
+	Change   time.Duration // from Updating to what a PATCH of an instance says
 	Linger   time.Duration // how much longer than their instance disks are there that go along with it
 	Page     int           // most resources in one page; 0: all
 	Bare     bool          // disks do not get the tags of their instance
@@ -54,6 +56,8 @@ type thing struct {
 	leaving time.Time     // its removal began
 	lasts   time.Duration // from there until it is gone, if not as long as the Cloud says
 	gone    time.Time     // lists may show it for a while yet
+	patch   object        // that is under way
+	patched time.Time
 	power   string
 	fails   string // the code with which its creation ends
 	failed  string
@@ -294,4 +298,42 @@ func (c *Cloud) TakeOff(instance, name string) {
 	disk := c.there(ID(Disks, name))
 	delete(disk.body, "managedBy")
 	disk.body.in("properties")["diskState"] = "Unattached"
+}
+
+// Hang lets a public address hang on something else, by what follows /providers/ in its id, or on nothing.
+func (c *Cloud) Hang(address, on string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.there(ID(Addresses, address)).body.in("properties")
+	delete(p, "ipConfiguration")
+	if on != "" {
+		p["ipConfiguration"] = object{"id": path.Join(ID(on, ""))}
+	}
+	for _, t := range c.things {
+		for _, a := range t.body.object("properties").list("ipConfigurations") {
+			if a.object("properties").object("publicIPAddress").text("id") == ID(Addresses, address) {
+				delete(a.in("properties"), "publicIPAddress")
+			}
+		}
+	}
+}
+
+// Lend gives a network interface to another instance.
+func (c *Cloud) Lend(card, instance string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id := ID(Cards, card)
+	for _, t := range c.things {
+		network := t.body.object("properties").object("networkProfile")
+		var rest []any
+		for _, n := range network.list("networkInterfaces") {
+			if n.text("id") != id {
+				rest = append(rest, n)
+			}
+		}
+		if len(network) > 0 {
+			network["networkInterfaces"] = rest
+		}
+	}
+	c.there(id).body.in("properties")["virtualMachine"] = object{"id": ID(Instances, instance)}
 }

@@ -98,11 +98,14 @@ func (k *call) update(name string, model any, etag string) (object, *refusal) {
 		return nil, refuse(http.StatusPreconditionFailed, "PreconditionFailed", "The resource was changed.")
 	case !t.leaving.IsZero():
 		return nil, refuse(http.StatusConflict, "OperationNotAllowed", "The request failed due to conflict with a concurrent request: the resource is being deleted.")
-	case t.body.object("properties").text("provisioningState") == "Creating":
+	case t.body.object("properties").text("provisioningState") == "Creating", t.patch != nil:
 		return nil, refuse(http.StatusConflict, "AnotherOperationInProgress", "Another operation on this resource is in progress.")
 	}
-	t.body.merge(patch)
-	c.etag(t)
+	if p := patch.object("properties").object("storageProfile").object("osDisk"); len(p) > 0 && p.text("createOption") == "" {
+		return nil, refuse(http.StatusBadRequest, "InvalidParameter", "Required parameter 'osDisk.createOption' is missing (null).")
+	}
+	t.patch, t.patched = patch, time.Now()
+	c.pass()
 	return t.shown(false), nil
 }
 

@@ -53,6 +53,8 @@ func offers() []object {
 			"vCPUs", "24", "MemoryGB", "220", "GPUs", "1", "CpuArchitectureType", "x64"),
 		size("Standard_NG32ads_V620_v1", nil, nil, "vCPUs", "32", "MemoryGB", "64", "GPUs", "1", "CpuArchitectureType", "x64"),
 		size("Standard_M8-2ms", nil, nil, "vCPUs", "8", "vCPUsAvailable", "2", "MemoryGB", "218.75", "CpuArchitectureType", "x64"),
+		size("Standard_D64_v2", zones, []any{object{"type": "Location", "values": []any{Location}, "restrictionInfo": object{"locations": []any{Location}}, "reasonCode": "NotAvailableForSubscription"}},
+			"vCPUs", "64", "MemoryGB", "256"),
 		size("Standard_Odd", nil, nil, "vCPUs", "many", "MemoryGB", "NaN"),
 	}
 }

@@ -120,6 +120,11 @@ func (c *Cloud) pass() {
 				t.failed, t.power = t.fails, ""
 			}
 		}
+		if t.patch != nil && now.Sub(t.patched) >= c.Change {
+			t.body.merge(t.patch)
+			t.patch = nil
+			c.etag(t)
+		}
 		if t.failed != "" {
 			p["provisioningState"] = "Failed"
 		}
@@ -205,6 +210,10 @@ func (t *thing) shown(view bool) object {
 	}
 	if kind != Instances {
 		return o
+	}
+	if t.patch != nil && t.leaving.IsZero() {
+		o.merge(t.patch.clone())
+		o.in("properties")["provisioningState"] = "Updating"
 	}
 	delete(p.object("osProfile"), "customData") // nobody is told
 	if view {

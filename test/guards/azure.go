@@ -23,8 +23,10 @@ var azure = []Guard{
 	{"azure-child-of-another-attempt", "2b.8", "shared/provider/azure/children.go", `	case !made && !(kept && r.Attempt), r.Attempt && c.tag(tagToken) != r.Token:`, `	case !made && !(kept && r.Attempt):`, "./shared/provider/azure -run=TestWhoseChild"},
 	{"azure-leftover-that-is-used-again", "2b.10", "shared/provider/azure/children.go", `		return c.user == "" && strings.EqualFold(r.ID, c.name())`, `		return strings.EqualFold(r.ID, c.name())`, "./shared/provider/azure -run=TestWhoseChild"},
 	{"azure-what-is-used-is-no-leftover", "2b.10", "shared/provider/azure/children.go", `		if made, _ := d.made(c); c.user != "" || !made {`, `		if made, _ := d.made(c); !made {`, "./shared/provider/azure -run=TestInterfaceLeads"},
-	{"azure-interface-leads-to-its-instance", "2b.9", "shared/provider/azure/remove.go", `	if c.user == "" || c.kind == addressKind {`, `	if c.user != "another" {`, "./shared/provider/azure -run=TestInterfaceLeads"},
-	{"azure-takes-along-what-others-made", "2b.8", "shared/provider/azure/remove.go", `	if said, err := d.takeAlong(ctx, i); said || err != nil {`, `	if said, err := false, error(nil); said || err != nil {`, "./shared/provider/azure -run=TestInstanceOfAnotherSystem"},
+	{"azure-interface-leads-to-its-instance", "2b.9", "shared/provider/azure/remove.go", `	if c.user == "" {
+`, `	if c.user != "another" {
+`, "./shared/provider/azure -run=TestInterfaceLeads"},
+	{"azure-takes-along-what-others-made", "2b.8", "shared/provider/azure/remove.go", `	if waits, err := d.takeAlong(ctx, i); waits || err != nil {`, `	if waits, err := false, error(nil); waits || err != nil {`, "./shared/provider/azure -run=TestInstanceOfAnotherSystem"},
 	{"azure-group-that-is-gone-is-no-absence", "G5", "shared/provider/azure/errors.go", `r.status == http.StatusNotFound && (r.code == "ResourceNotFound" || r.code == "NotFound")`, `r.status == http.StatusNotFound`, "./shared/provider/azure -run=TestWhatIsAnAbsence"},
 	{"azure-not-found-is-said-of-what-was-asked-for", "G5", "shared/provider/azure/azure.go", `	if e, ok := errors.AsType[*provider.Error](err); ok && e.Code == provider.NotFound {`, `	if e, ok := errors.AsType[*provider.Error](err); ok && e.Code == provider.NotFound && false {`, "./shared/provider/azure -run=TestNotFoundOfSomethingElse"},
 	{"azure-answer-without-a-list-is-none", "G5", "shared/provider/azure/arm.go", `		if p.Value == nil {
@@ -54,7 +56,7 @@ var azure = []Guard{
 `, ``, "./shared/provider/azure -run=TestDriverTells"},
 	{"azure-haste-is-of-a-credential", "4", "shared/provider/azure/client.go", `value("azure_client_secret"), value("azure_federated_token_file")}`, `value("azure_federated_token_file")}`, "./shared/provider/azure -run=TestHasteOfAnotherSecret"},
 	{"azure-states-that-take-too-long", "G6", "shared/provider/azure/states.go", `	if err != nil && late || refused(`, `	if err != nil && late && false || refused(`, "./shared/provider/azure -run=TestStatesThatTake"},
-	{"azure-disks-that-may-not-be-read", "G5", "shared/provider/azure/children.go", `	if refused(err, http.StatusForbidden) {`, `	if refused(err, http.StatusForbidden) && false {`, "./shared/provider/azure -run=TestCredentialsThatMayNot"},
+	{"azure-disks-that-may-not-be-read", "G5", "shared/provider/azure/children.go", `r.status == http.StatusForbidden && r.code == "AuthorizationFailed" && !d.disks.Load()`, `false && !d.disks.Load()`, "./shared/provider/azure -run=TestCredentialsThatMayNot"},
 	{"azure-what-is-denied-is-no-absence", "G5", "shared/provider/azure/children.go", `things[T](ctx, d, kind)
 	if groupless(err) && d.records(r) {`, `things[T](ctx, d, kind)
 	if err != nil {`, "./shared/provider/azure -run=TestCredentialsThatMayNot"},
@@ -70,4 +72,31 @@ var azure = []Guard{
 	{"azure-kept-disk-of-an-instance-that-failed-goes", "2b.8", "shared/provider/azure/create.go", `made || kept && have`, `made || false && kept && have`, "./shared/provider/azure -run=TestKeptDiskOfAFailed"},
 	{"azure-what-nobody-knows-is-no-mistake-of-a-spec", "2b.4", "shared/provider/azure/errors.go", ` && wrong.MatchString(code):`, `:`, "./shared/provider/azure -run=TestCodesOfErrors"},
 	{"azure-request-that-took-too-long-is-no-refusal", "2b.4", "shared/provider/azure/errors.go", ` status == http.StatusRequestTimeout,`, ``, "./shared/provider/azure -run=TestCodesOfErrors"},
+	{"azure-removal-cuts-no-change-short", "2b.8", "shared/provider/azure/remove.go", `	if i.Properties.State == creating || i.Properties.State == updating {`, `	if false {`, "./shared/provider/azure -run=TestInstanceOfAnotherSystem"},
+	{"azure-address-that-is-used-elsewhere-stays", "2b.9", "shared/provider/azure/remove.go", `		return !gone(err) && of.Properties.State != deleting, false, unlessGone(err)`, `		return of.Properties.State == "None", false, unlessGone(err)`, "./shared/provider/azure -run=TestAddressThatIsUsed"},
+	{"azure-instance-that-no-read-shows-yet", "2b.9", "shared/provider/azure/azure.go", ` && !d.unseen(r) {`, ` {`, "./shared/provider/azure -run=TestInstanceThatNoRead"},
+	{"azure-what-is-there-already-is-no-refusal", "2b.4", "shared/provider/azure/create.go", ` || refused(err, http.StatusPreconditionFailed) { // which`, ` { // which`, "./shared/provider/azure -run=TestInstanceThatIsThereAndNotSeen"},
+	{"azure-right-that-was-lost-is-no-absence", "G5", "shared/provider/azure/children.go", ` && !d.disks.Load() {`, ` {`, "./shared/provider/azure -run=TestRightToRead"},
+	{"azure-provider-id-of-another-cluster", "2b.9", "shared/provider/azure/find.go", `		return recorded && d.mayBeNamed(i.thing)`, `		return recorded`, "./shared/provider/azure -run=TestWrittenProviderID"},
+	{"azure-credentials-stay-in-their-cloud", "4", "shared/provider/azure/client.go", `	if realm(c.location) != realm(home) {`, `	if false {`, "./shared/provider/azure -run=TestSpecLeadsToNoOther"},
+	{"azure-login-of-another-is-waited-for-in-time", "G6", "shared/provider/azure/login.go", `	case <-ctx.Done():`, `	case <-context.Background().Done():`, "./shared/provider/azure -run=TestLoginOfAnother"},
+	{"azure-states-that-fail-once", "G11", "shared/provider/azure/states.go", `last != nil && ctx.Err() == nil {`, `last != nil && false {`, "./shared/provider/azure -run=TestStatesThatFailOnce"},
+	{"azure-tag-in-other-letters-is-there", "G3", "shared/provider/azure/tag.go", `!there && i.tag(name) == value && value != "" {`, `!there && false {`, "./shared/provider/azure -run=TestTagInOther"},
+	{"azure-interface-that-another-instance-has-stays", "2b.9", "shared/provider/azure/create.go", `	case err == nil && have.Properties.Instance != nil && !`, `	case err == nil && have.Properties.Instance != nil && false && !`, "./shared/provider/azure -run=TestStepsGoOn"},
+	{"azure-instance-of-another-attempt-is-not-taken", "2b.8", "shared/provider/azure/create.go", `	case i.tag(tagToken) != r.Token:`, `	case false:`, "./shared/provider/azure -run=TestStepsGoOn"},
+	{"azure-interface-of-a-former-attempt-is-made-anew", "2b.8", "shared/provider/azure/create.go", `		return false, d.foreign("a network interface", have.thing)
+	case err == nil && have.tag(tagToken) == r.Token && `, `		return false, d.foreign("a network interface", have.thing)
+	case err == nil && `, "./shared/provider/azure -run=TestStepsGoOn"},
+	{"azure-interface-is-waited-for", "2b.8", "shared/provider/azure/create.go", `		return have.Properties.State != succeeded, nil
+	case err != nil && !gone(err):
+		return false, err
+	}
+	_, err = put(ctx, d.client, id, d.cardOrder(r, req), nil)`, `		return false, nil
+	case err != nil && !gone(err):
+		return false, err
+	}
+	_, err = put(ctx, d.client, id, d.cardOrder(r, req), nil)`, "./shared/provider/azure -run=TestStepsGoOn"},
+	{"azure-another-location-is-another-account", "2b.9", "shared/provider/azure/find.go", `bool { return !d.here(i.thing) }), nil`, `bool { return false }), nil`, "./shared/provider/azure -run=TestInstanceOfAnotherLocation"},
+	{"azure-another-subscription-is-not-asked", "4", "shared/provider/azure/find.go", ` && strings.HasPrefix(strings.ToLower(id), "/subscriptions/"+d.subscription+"/") {`, ` {`, "./shared/provider/azure -run=TestIDsThatAreNone"},
+	{"azure-group-is-not-there-whatever-its-name", "G5", "shared/provider/azure/find.go", `		case gone(err), groupless(err) && d.records(r):`, `		case gone(err), groupless(err):`, "./shared/provider/azure -run=TestGroupThatIsNotThere"},
 }

@@ -37,14 +37,19 @@ const (
 // versionOf returns which version of the API is asked about an id. The first that makes instances create-only is 2024-03-01.
 func versionOf(id string) string {
 	switch {
-	case strings.Contains(id, "/"+diskKind):
+	case within(id, diskKind):
 		return "2023-10-02"
-	case strings.Contains(id, "/"+skuKind):
+	case within(id, skuKind):
 		return "2021-07-01"
-	case strings.Contains(id, "/Microsoft.Network/"):
+	case within(id, "Microsoft.Network/"):
 		return "2023-11-01"
 	}
 	return "2024-03-01"
+}
+
+// within reports whether an id is of a kind. Azure may spell it in other letters.
+func within(id, kind string) bool {
+	return strings.Contains(strings.ToLower(id), "/"+strings.ToLower(kind))
 }
 
 // idIn returns the id of a resource in a resource group of the subscription.
@@ -81,6 +86,9 @@ func (c *client) do(ctx context.Context, a ask, into any) error {
 }
 
 func (c *client) send(ctx context.Context, a ask, to string, into any) error {
+	if err := c.logins.ready(ctx); err != nil {
+		return err
+	}
 	req, err := runtime.NewRequest(ctx, a.method, to)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -43,6 +44,8 @@ type driver struct {
 	*client
 	account provider.Account
 	states  states
+	disks   atomic.Bool // may be read
+	ended   endings
 }
 
 var (
@@ -144,7 +147,7 @@ func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
 		none, err = d.remove(ctx, r)
 		return err
 	})
-	if err == nil && none {
+	if err == nil && none && !d.unseen(r) {
 		return provider.Errorf(provider.NotFound, "delete %s: no instance is there", r.Name)
 	}
 	return absent(fmt.Sprintf("delete %s", r.Name), err)

@@ -4,6 +4,7 @@ package azure
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -110,14 +111,14 @@ func (d *driver) childrenOf(ctx context.Context, r provider.Ref) ([]child, error
 	)
 	g, side := beside.WithContext(ctx)
 	if nameable.MatchString(r.Name) && r.UID != "" && !leftover(r.ID) {
-		g.Go(func() (err error) { disks, err = d.disksOf(side, r); return unlessHidden(err) })
+		g.Go(func() (err error) { disks, err = d.disksOf(side, r); return d.unlessHidden(err) })
 		g.Go(func() (err error) { cards, err = one[card](side, d, r, d.id(cardKind, cardName(r.Name))); return err })
 		g.Go(func() (err error) {
 			addresses, err = one[address](side, d, r, d.id(addressKind, addressName(r.Name)))
 			return err
 		})
 	} else {
-		g.Go(func() (err error) { disks, err = many[disk](side, d, r, diskKind); return unlessHidden(err) })
+		g.Go(func() (err error) { disks, err = many[disk](side, d, r, diskKind); return d.unlessHidden(err) })
 		g.Go(func() (err error) { cards, err = many[card](side, d, r, cardKind); return err })
 		g.Go(func() (err error) { addresses, err = many[address](side, d, r, addressKind); return err })
 	}
@@ -151,9 +152,13 @@ func (d *driver) disksOf(ctx context.Context, r provider.Ref) ([]disk, error) {
 }
 
 // unlessHidden returns an error about disks unless they may not be read, as with the rights that OpenShift asks for: those go
-// along with their instances, and one that outlives its own is found by who may.
-func unlessHidden(err error) error {
-	if refused(err, http.StatusForbidden) {
+// along with their instances. Who could read them before has lost a right, which says nothing about disks.
+func (d *driver) unlessHidden(err error) error {
+	if err == nil {
+		d.disks.Store(true)
+		return nil
+	}
+	if r, ok := errors.AsType[*refusal](err); ok && r.status == http.StatusForbidden && r.code == "AuthorizationFailed" && !d.disks.Load() {
 		return nil
 	}
 	return err

@@ -32,6 +32,7 @@ const (
 type client struct {
 	http     *http.Client
 	arm      *arm.Client
+	logins   *logins
 	limiter  *throttle.Limiter // of everybody who uses this credential
 	endpoint string            // of one of Azure's own clouds
 
@@ -39,7 +40,8 @@ type client struct {
 	network                       string // the resource group of networks, where a spec names none
 }
 
-// The forms of what becomes part of a path, or of a tag's name. Azure's own rules are narrower.
+// The forms of what becomes part of a path, or of a tag's name. Azure's own rules are narrower, but that resource groups may have letters
+// of any script.
 var (
 	names         = regexp.MustCompile(`^[A-Za-z0-9_(][\w.()-]{0,89}$`)
 	subscriptions = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
@@ -56,10 +58,11 @@ func connect(a provider.Account) (*client, error) {
 	lacks := func(key, why string) error {
 		return provider.Errorf(provider.Denied, "credentials secret %s: key %s %s", secret, key, why)
 	}
-	location, group, _ := strings.Cut(a.Region, "/")
+	location, group, _ := strings.Cut(a.Region, "/") // of the spec
+	home := normal(value("azure_region"))
 	c := &client{
 		subscription: strings.ToLower(value("azure_subscription_id")), network: strings.ToLower(value("azure_resourcegroup")),
-		location: cmp.Or(location, normal(value("azure_region"))),
+		location: cmp.Or(location, home),
 	}
 	c.group = cmp.Or(group, c.network)
 	c.network = cmp.Or(c.network, c.group)
@@ -70,12 +73,23 @@ func connect(a provider.Account) (*client, error) {
 		return nil, lacks("azure_tenant_id", "holds no tenant: set it")
 	case value("azure_client_id") == "":
 		return nil, lacks("azure_client_id", "is missing: add it")
+	case c.location == "":
+		return nil, lacks("azure_region", "is missing: add it, or name the location in the spec")
+	case c.group == "":
+		return nil, lacks("azure_resourcegroup", "is missing: add it, or name the resource group in the spec")
 	case !locations.MatchString(c.location):
 		return nil, provider.Errorf(provider.Invalid, "%s: %q is no location: name one, or have key azure_region of secret %s name it",
 			at("location"), c.location, secret)
 	case !names.MatchString(c.group) || !names.MatchString(c.network):
 		return nil, provider.Errorf(provider.Invalid, "%s: %q is no resource group: name one, or have key azure_resourcegroup of secret %s name it",
 			at("resourceGroup"), c.group, secret)
+	}
+	if realm(c.location) != realm(home) { // else the credentials would go to who runs another
+		if home == "" {
+			return nil, lacks("azure_region", "is missing: add it, as "+c.location+" is not in the public cloud")
+		}
+		const says = "%s: %q is in another of Azure's clouds than %s, which key azure_region of secret %s names"
+		return nil, provider.Errorf(provider.Invalid, says, at("location"), c.location, home, secret)
 	}
 	id := []string{a.Kind, value("azure_tenant_id"), c.subscription, value("azure_client_id"), value("azure_client_secret"), value("azure_federated_token_file")}
 	c.limiter = throttle.Of(strings.Join(id, " "), perSecond, atOnce)
@@ -98,15 +112,26 @@ func transport() *http.Transport {
 	}
 }
 
-// sovereign returns the cloud that a location is in, of three: no spec and no Secret leads anywhere else.
-func sovereign(location string) cloud.Configuration {
+// The clouds that there are, each with logins of its own: no Secret leads anywhere else, and no spec out of the one of its Secret.
+const (
+	public     = "public"
+	china      = "china"
+	government = "government"
+)
+
+// realm returns the cloud that a location is in.
+func realm(location string) string {
 	switch {
 	case strings.HasPrefix(location, "china"):
-		return cloud.AzureChina
+		return china
 	case strings.HasPrefix(location, "usgov"), strings.HasPrefix(location, "usdod"):
-		return cloud.AzureGovernment
+		return government
 	}
-	return cloud.AzurePublic
+	return public
+}
+
+func sovereign(location string) cloud.Configuration {
+	return map[string]cloud.Configuration{china: cloud.AzureChina, government: cloud.AzureGovernment, public: cloud.AzurePublic}[realm(location)]
 }
 
 // tokenFolders are where service accounts' tokens for Azure are mounted. No Secret has any other file sent away.
@@ -137,7 +162,8 @@ func (c *client) signIn(value func(string) string, lacks func(key, why string) e
 	if err != nil {
 		return lacks("azure_tenant_id", "or one beside it is refused: "+shorten(err.Error()))
 	}
-	if c.arm, err = arm.NewClient("machine-functions", "v1.0.0", credential, &arm.ClientOptions{ClientOptions: options, DisableRPRegistration: true}); err != nil {
+	c.logins = &logins{credential: credential, scope: options.Cloud.Services[cloud.ResourceManager].Audience + "/.default"}
+	if c.arm, err = arm.NewClient("machine-functions", "v1.0.0", c.logins, &arm.ClientOptions{ClientOptions: options, DisableRPRegistration: true}); err != nil {
 		return provider.Errorf(provider.Invalid, "%w", err)
 	}
 	c.endpoint = strings.TrimSuffix(c.arm.Endpoint(), "/")

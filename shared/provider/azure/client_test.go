@@ -45,8 +45,6 @@ func TestWhereInstancesAre(t *testing.T) {
 		{"westus", "eastus2", "Shared", "westus", "shared", "shared", ""},
 		{"", "East US 2", "Shared", "eastus2", "shared", "shared", ""},
 		{"/own", "eastus2", "", "eastus2", "own", "own", ""},
-		{"", "", "Shared", "", "", "", "azure_region"},
-		{"westus", "eastus2", "", "", "", "", "azure_resourcegroup"},
 		{"west us?", "eastus2", "Shared", "", "", "", "west us?"},
 		{"westus/a b", "eastus2", "Shared", "", "", "", "a b"},
 		{"westus/..", "eastus2", "Shared", "", "", "", ".."},
@@ -80,6 +78,7 @@ func TestNoSpecNamesAHost(t *testing.T) {
 	} {
 		a := account()
 		a.Region = location
+		a.Credentials["azure_region"] = []byte(location)
 		a.Credentials["azure_endpoint_url"] = []byte("https://example.com")
 		d, err := open(a)
 		if err != nil || d.endpoint != want {
@@ -95,6 +94,32 @@ func TestNoSpecNamesAHost(t *testing.T) {
 		}
 		if _, err := open(a); provider.CodeOf(err) != provider.Invalid || !strings.Contains(err.Error(), "location") {
 			t.Errorf("%s: Open = %v", location, err)
+		}
+	}
+}
+
+// The credentials go to the cloud that their Secret is of: no spec has them sent to who runs another one (RELIABILITY §4).
+func TestSpecLeadsToNoOtherCloud(t *testing.T) {
+	t.Parallel()
+	for home, code := range map[string]provider.Code{"eastus2": provider.Invalid, "": provider.Denied, "usgovvirginia": provider.Invalid} {
+		a := account()
+		a.Region = "chinaeast/" + arm.Group
+		a.Credentials["azure_region"] = []byte(home)
+		if _, err := open(a); provider.CodeOf(err) != code || !strings.Contains(fmt.Sprint(err), "chinaeast") {
+			t.Errorf("%q: Open = %v (%v)", home, err, provider.CodeOf(err))
+		}
+	}
+}
+
+// What the Secret lacks and the spec does not say is mended in the Secret: no Machine fails for good by it.
+func TestSecretThatNamesNoPlace(t *testing.T) {
+	t.Parallel()
+	for key, region := range map[string]string{"azure_region": "", "azure_resourcegroup": "eastus2"} {
+		a := account()
+		a.Region = region
+		delete(a.Credentials, key)
+		if _, err := open(a); provider.CodeOf(err) != provider.Denied || !strings.Contains(fmt.Sprint(err), key) {
+			t.Errorf("%s: Open = %v", key, err)
 		}
 	}
 }

@@ -104,7 +104,7 @@ func (d *driver) launch(ctx context.Context, r provider.Ref, req request, p prog
 		if lookup == nil {
 			return d.existing(ctx, r, p, have)
 		}
-		if !gone(lookup) {
+		if !gone(lookup) || refused(err, http.StatusPreconditionFailed) { // which says that it is there
 			return provider.Instance{}, provider.Errorf(provider.Unknown, "look for what is there already: %v", d.coded(lookup))
 		}
 	}
@@ -153,7 +153,7 @@ func (d *driver) launched(ctx context.Context, i instance) provider.Instance {
 func (d *driver) haveNoDisks(ctx context.Context, r provider.Ref, wanted instance) (waits bool, err error) {
 	for _, w := range append([]osDisk{*wanted.Properties.Storage.OS}, wanted.Properties.Storage.Data...) {
 		have, err := get[disk](ctx, d.client, d.id(diskKind, w.Name), nil)
-		if gone(err) || unlessHidden(err) == nil && err != nil {
+		if gone(err) || err != nil && d.unlessHidden(err) == nil {
 			continue
 		}
 		if err != nil {

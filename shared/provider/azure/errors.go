@@ -125,6 +125,14 @@ func gone(err error) bool {
 	return ok && r.status == http.StatusNotFound && (r.code == "ResourceNotFound" || r.code == "NotFound")
 }
 
+// unlessGone returns an error unless it says that.
+func unlessGone(err error) error {
+	if gone(err) {
+		return nil
+	}
+	return err
+}
+
 // groupless reports whether the resource group itself does not exist.
 func groupless(err error) bool {
 	r, ok := errors.AsType[*refusal](err)
@@ -181,6 +189,7 @@ func (d *driver) loginRefused(err *azidentity.AuthenticationFailedError) error {
 	said := shorten(firstOf(answer.Text))
 	switch {
 	case res.StatusCode == http.StatusTooManyRequests:
+		d.limiter.Pause(max(after, breather))
 		return provider.ErrorAfter(provider.Throttled, after, "log in to Azure with secret %s: %s", secret, said)
 	case res.StatusCode/100 != 4, answer.Code == "temporarily_unavailable":
 		return provider.ErrorAfter(provider.Unknown, after, "log in to Azure with secret %s: %s", secret, said)

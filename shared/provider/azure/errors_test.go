@@ -144,11 +144,12 @@ func TestGroupThatIsNotThereIsNoAbsence(t *testing.T) {
 	must(t, err)
 	cloud.RemoveGroup()
 	for what, call := range map[string]func() error{
-		"List":       func() error { _, err := d.List(t.Context()); return err },
-		"Find":       func() error { _, err := d.Find(t.Context(), r); return err },
-		"Delete":     func() error { return d.Delete(t.Context(), r) },
-		"Update":     func() error { return d.Update(t.Context(), r, map[string]string{"a": "b"}) },
-		"PowerCycle": func() error { return d.PowerCycle(t.Context(), r) },
+		"List":         func() error { _, err := d.List(t.Context()); return err },
+		"Find":         func() error { _, err := d.Find(t.Context(), r); return err },
+		"Find by name": func() error { _, err := d.Find(t.Context(), provider.Ref{Name: r.Name}); return err },
+		"Delete":       func() error { return d.Delete(t.Context(), r) },
+		"Update":       func() error { return d.Update(t.Context(), r, map[string]string{"a": "b"}) },
+		"PowerCycle":   func() error { return d.PowerCycle(t.Context(), r) },
 	} {
 		if err := call(); err == nil || provider.CodeOf(err) == provider.NotFound || !strings.Contains(err.Error(), "ResourceGroupNotFound") {
 			t.Errorf("%s = %v (%v)", what, err, provider.CodeOf(err))
@@ -213,7 +214,7 @@ func TestIDsThatAreNone(t *testing.T) {
 	if sent := w.since(0); len(sent) > 0 {
 		t.Errorf("asked for %v", sent)
 	}
-	for _, id := range []string{"azure:///subscriptions/" + arm.Subscription + "/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/../x", "azure:///x", "aws:///z/i-1", "azure://" + arm.ID(arm.Instances, "a?b")} {
+	for _, id := range []string{"azure:///subscriptions/" + arm.Subscription + "/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/../x", "azure:///x", "azure:///subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/x", "aws:///z/i-1", "azure://" + arm.ID(arm.Instances, "a?b")} {
 		if all := d.idsOf(provider.Ref{ProviderID: id}); len(all) > 0 {
 			t.Errorf("%s leads to %v", id, all)
 		}

@@ -3,7 +3,9 @@
 package azure
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -172,5 +174,66 @@ func TestRequestThatTookTooLongIsNoRefusal(t *testing.T) {
 	r.Progress = in.Progress
 	if _, err := d.Create(t.Context(), r, resolved); provider.CodeOf(err).Definite() || err == nil {
 		t.Errorf("Create = %v (%v)", err, provider.CodeOf(err))
+	}
+}
+
+// What a step finds is this attempt's, ready, and nobody else's, or the next step is not made (2b.8).
+func TestStepsGoOnWithWhatIsTheirOwn(t *testing.T) {
+	t.Parallel()
+	cloud := &arm.Cloud{}
+	d, w := wired(t, cloud, account())
+	resolved, err := d.Resolve(t.Context(), spec(nil))
+	must(t, err)
+	r := provider.Ref{UID: "uid-1", Name: "worker-a", Token: "t"}
+	in, err := d.Create(t.Context(), r, resolved)
+	must(t, err)
+	r.Progress = in.Progress
+	w.set(func(op string, next func() (*http.Response, error)) (*http.Response, error) {
+		res, err := next()
+		if err == nil && op == "InterfacesClient.Get" {
+			text, _ := io.ReadAll(res.Body)
+			res.Body = io.NopCloser(bytes.NewReader(bytes.ReplaceAll(text, []byte(`"Succeeded"`), []byte(`"Updating"`))))
+		}
+		return res, err
+	})
+	if in, err := d.Create(t.Context(), r, resolved); err != nil || in.State != provider.StateIncomplete || len(cloud.Names(arm.Instances)) > 0 {
+		t.Errorf("with an interface that is not ready Create = %+v, %v", in, err)
+	}
+	w.set(nil)
+	next := r
+	next.Token = "next"
+	_, err = d.Create(t.Context(), next, resolved)
+	must(t, err)
+	if is := dig(cloud.Body(arm.Cards, "worker-a-nic"), "tags", tagToken); is != "next" {
+		t.Errorf("the interface of a former attempt is used as it is, with the token %v", is)
+	}
+	if in, err := proceed(t.Context(), d, next, resolved); err != nil || in.Token != "next" {
+		t.Fatalf("Create = %+v, %v", in, err)
+	}
+	if in, err := d.Create(t.Context(), r, resolved); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "another attempt") {
+		t.Errorf("of another attempt's instance Create = %+v, %v", in, err)
+	}
+	cloud.Add("rescue", nil)
+	cloud.Lend("worker-a-nic", "rescue")
+	must(t, d.drop(t.Context(), d.id(instanceKind, "worker-a")))
+	before := cloud.Body(arm.Cards, "worker-a-nic")
+	_, err = proceed(t.Context(), d, next, resolved)
+	if diff := cmp.Diff(before, cloud.Body(arm.Cards, "worker-a-nic")); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "not this Machine's") || diff != "" {
+		t.Errorf("with an interface that another instance has Create = %v; it was changed:\n%s", err, diff)
+	}
+}
+
+// What is in another location is another account's, though the resource group is the same: no two list it, or sweep it.
+func TestInstanceOfAnotherLocationIsNotListed(t *testing.T) {
+	t.Parallel()
+	cloud := &arm.Cloud{}
+	d, _ := wired(t, cloud, account())
+	_, _, err := create(t, d, "worker-a", spec(nil))
+	must(t, err)
+	a := account()
+	a.Region = "westus/" + arm.Group
+	west, _ := wired(t, cloud, a)
+	if all, err := west.List(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("List = %+v, %v", all, err)
 	}
 }

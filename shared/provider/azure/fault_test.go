@@ -3,11 +3,13 @@
 package azure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -337,6 +339,63 @@ func TestLoginThatHangsEndsAtItsDeadline(t *testing.T) {
 			t.Errorf("%s: List = %v", at, err)
 		}
 		cancel()
+	}
+}
+
+// Whoever waits for another call's login waits no longer than it may itself; and what one logs in for, all have.
+func TestLoginOfAnotherIsWaitedForInTime(t *testing.T) {
+	t.Parallel()
+	cloud := &arm.Cloud{}
+	d, _ := wired(t, cloud, account())
+	hangs := make(chan struct{})
+	d.http.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		if arm.Operation(r) == "login" {
+			select {
+			case <-hangs:
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			}
+		}
+		return cloud.RoundTrip(r)
+	})
+	first := make(chan error, 1)
+	go func() {
+		_, err := d.Find(context.Background(), provider.Ref{UID: "uid-1", Name: "worker-a"})
+		first <- err
+	}()
+	time.Sleep(10 * time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	if _, err := d.Find(ctx, provider.Ref{UID: "uid-1", Name: "worker-b"}); provider.CodeOf(err) != provider.Unknown || time.Since(begin) > 5*time.Second {
+		t.Errorf("after %v Find = %v", time.Since(begin), err)
+	}
+	close(hangs)
+	must(t, <-first)
+	if _, err := d.List(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := len(slices.DeleteFunc(cloud.Calls(), func(op string) bool { return op != "login" })); n > 3 { // its three requests
+		t.Errorf("%d requests of logins", n)
+	}
+}
+
+// A list of states that is refused for haste, or fails, costs nobody the other lists: what was told before still holds.
+func TestStatesThatFailOnce(t *testing.T) {
+	t.Parallel()
+	cloud := &arm.Cloud{}
+	d, w := wired(t, cloud, account())
+	_, _, err := create(t, d, "worker-a", spec(nil))
+	must(t, err)
+	cloud.Power("worker-a", "deallocated")
+	for _, f := range []string{"", "unavailable", "too many requests"} {
+		once(w, "VirtualMachinesClient.NewListAllPager", 1, cmp.Or(f, "unavailable"))
+		if f == "" {
+			w.set(nil)
+		}
+		if all, err := d.List(t.Context()); err != nil || len(all) != 1 || all[0].State != provider.StateStopped {
+			t.Errorf("%s: List = %+v, %v", f, all, err)
+		}
 	}
 }
 

@@ -95,13 +95,24 @@ func (d *driver) means(r provider.Ref, i instance) bool {
 	case r.Attempt && i.tag(tagToken) != r.Token:
 		return false
 	case uid == "" || copied(i.thing, i.called()):
-		return recorded
+		return recorded && d.mayBeNamed(i.thing)
 	case !d.ours(i.thing):
 		return false
 	case r.UID == "":
 		return recorded || same
 	}
 	return uid == string(r.UID)
+}
+
+// mayBeNamed reports whether a Machine can say that what carries no tag of it is its own: what carries the cluster's; and in the driver's
+// resource group what carries no other cluster's. Whoever writes Machines has not the whole subscription.
+func (d *driver) mayBeNamed(t thing) bool {
+	others := false
+	for name := range t.Tags {
+		others = others || strings.HasPrefix(strings.ToLower(name), tagCluster)
+	}
+	inside := strings.HasPrefix(strings.ToLower(t.ID), strings.ToLower(d.id(instanceKind, "")))
+	return d.ours(t) || inside && !others
 }
 
 // listed returns every instance of the resource group and the location, without how it is now.
@@ -174,7 +185,7 @@ func (d *driver) every(ctx context.Context) ([]provider.Instance, error) {
 	g.Go(func() (err error) { views, err = d.views(side); return err })
 	g.Go(func() (err error) { cards, err = things[card](side, d, cardKind); return err })
 	g.Go(func() (err error) { addresses, err = things[address](side, d, addressKind); return err })
-	g.Go(func() (err error) { disks, err = things[disk](side, d, diskKind); return unlessHidden(err) })
+	g.Go(func() (err error) { disks, err = things[disk](side, d, diskKind); return d.unlessHidden(err) })
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}

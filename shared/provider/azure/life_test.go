@@ -289,8 +289,11 @@ func TestDiskThatIsKeptIsNoLeftover(t *testing.T) {
 // What another system made takes its disk and its network interface along, though nobody can tell afterwards whose they were.
 func TestInstanceOfAnotherSystemTakesAlongWhatIsIts(t *testing.T) {
 	t.Parallel()
-	cloud := &arm.Cloud{}
+	cloud := &arm.Cloud{Change: 20 * time.Millisecond}
 	d, _ := wired(t, cloud, account())
+	failed := cloud.Add("worker-failed", map[string]string{tagCluster + clusterID: owned})
+	cloud.Fail("worker-failed", "VMExtensionProvisioningError")
+	deleted(t, d, provider.Ref{UID: "uid-2", Name: "worker-failed", ProviderID: providerID(failed)})
 	id := cloud.Add("worker-old", map[string]string{tagCluster + clusterID: owned})
 	stays := cloud.Add("worker-other", map[string]string{tagCluster + clusterID: owned})
 	deleted(t, d, provider.Ref{UID: "uid-1", Name: "worker-old", ProviderID: providerID(id)})

@@ -4,8 +4,12 @@ package azure
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -37,10 +41,40 @@ func (d *driver) end(ctx context.Context, i instance) error {
 	if i.Properties.State == deleting {
 		return nil
 	}
-	if said, err := d.takeAlong(ctx, i); said || err != nil {
+	if waits, err := d.takeAlong(ctx, i); waits || err != nil {
 		return err
 	}
-	return d.drop(ctx, i.ID)
+	if err := d.drop(ctx, i.ID); err != nil {
+		return err
+	}
+	d.ended.note(i.Properties.VMID)
+	return nil
+}
+
+// endings are instances whose removal this process began: of them an answer that they are not there is believed at once. Losing it
+// costs time.
+type endings struct {
+	mu  sync.Mutex
+	ids map[string]time.Time
+}
+
+func (e *endings) note(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.ids, func(_ string, at time.Time) bool { return time.Since(at) > horizon })
+	if e.ids == nil {
+		e.ids = map[string]time.Time{}
+	}
+	e.ids[strings.ToLower(id)] = time.Now()
+}
+
+// unseen reports whether what r records may be so new that a read by its id does not lead to it: Azure looks for it in a copy of
+// its own first, which lags.
+func (d *driver) unseen(r provider.Ref) bool {
+	d.ended.mu.Lock()
+	defer d.ended.mu.Unlock()
+	_, ended := d.ended.ids[strings.ToLower(r.ID)]
+	return r.UID != "" && r.ProviderID != "" && !r.Attempt && !ended && r.Fresh(time.Now(), horizon)
 }
 
 // clear begins the removal of what is left, and reports whether there is nothing of it. An address that a network interface holds goes
@@ -48,7 +82,7 @@ func (d *driver) end(ctx context.Context, i instance) error {
 func (d *driver) clear(ctx context.Context, r provider.Ref, left []child) (none bool, err error) {
 	var free []child
 	for _, c := range left {
-		used, ended, err := d.used(ctx, r, c)
+		used, ended, err := d.used(ctx, r, c, free)
 		if ended || err != nil {
 			return false, err
 		}
@@ -67,10 +101,22 @@ func (d *driver) clear(ctx context.Context, r provider.Ref, left []child) (none 
 	return len(free) == 0, nil
 }
 
-// used reports whether an instance uses a child. One that no list shows yet, and that r means, ends.
-func (d *driver) used(ctx context.Context, r provider.Ref, c child) (used, ended bool, err error) {
-	if c.user == "" || c.kind == addressKind {
+// used reports whether an instance uses a child. One that no list shows yet, and that r means, ends. An address is used by what it hangs
+// on, unless that is a network interface that goes too, or went.
+func (d *driver) used(ctx context.Context, r provider.Ref, c child, free []child) (used, ended bool, err error) {
+	if c.user == "" {
 		return false, false, nil
+	}
+	if c.kind == addressKind {
+		on, _, _ := strings.Cut(c.user, "/ipConfigurations/")
+		if slices.ContainsFunc(free, func(f child) bool { return strings.EqualFold(f.ID, on) }) {
+			return false, false, nil
+		}
+		if !strings.Contains(strings.ToLower(on), strings.ToLower("/"+cardKind+"/")) {
+			return true, false, nil
+		}
+		of, err := get[card](ctx, d.client, on, nil)
+		return !gone(err) && of.Properties.State != deleting, false, unlessGone(err)
 	}
 	i, err := d.at(ctx, c.user)
 	switch {
@@ -85,14 +131,22 @@ func (d *driver) used(ctx context.Context, r provider.Ref, c child) (used, ended
 }
 
 // takeAlong lets an instance that another system made take its disk and its network interfaces along when it goes, and reports whether
-// that had to be said. Nobody could tell afterwards whose they were: they carry no Machine's tag.
-func (d *driver) takeAlong(ctx context.Context, i instance) (said bool, err error) {
-	if i.tag(tagUID) != "" || i.Properties.State != succeeded || i.Properties.Storage == nil || i.Properties.Storage.OS == nil {
+// that is not so yet. Nobody could tell afterwards whose they were: they carry no Machine's tag. It goes once a read shows that it does,
+// and not while it is changed, which a removal would cut short.
+func (d *driver) takeAlong(ctx context.Context, i instance) (waits bool, err error) {
+	if i.tag(tagUID) != "" || i.Properties.Storage == nil || i.Properties.Storage.OS == nil {
 		return false, nil
+	}
+	if i.Properties.State == creating || i.Properties.State == updating {
+		return true, nil
 	}
 	next := instanceProperties{}
 	if boot := i.Properties.Storage.OS; !strings.EqualFold(boot.Delete, remove) && boot.Local == nil {
-		next.Storage = &storage{OS: &osDisk{Delete: remove}}
+		disk := &osDisk{Name: boot.Name, Create: boot.Create, Delete: remove}
+		if boot.Stored != nil {
+			disk.Stored = &managedDisk{ID: boot.Stored.ID}
+		}
+		next.Storage = &storage{OS: disk}
 	}
 	missing := false
 	var cards []cardRef

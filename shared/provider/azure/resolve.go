@@ -206,7 +206,7 @@ func (d *driver) missing(p *field.Path, what, name, group string, err error) err
 	return d.about(p, err)
 }
 
-var authorizedKey = regexp.MustCompile(`^(ssh-(rsa|ed25519)|ecdsa-sha2-nistp(256|384|521)) [A-Za-z0-9+/=]{16,}( .*)?$`)
+var authorizedKey = regexp.MustCompile(`^ssh-(rsa|ed25519) [A-Za-z0-9+/=]{16,}( .*)?$`)
 
 // sshKeyOf reads the key of a spec, which OpenShift has in base64.
 func sshKeyOf(text string) (string, error) {
@@ -216,7 +216,7 @@ func sshKeyOf(text string) (string, error) {
 	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	key := strings.TrimSpace(string(decoded))
 	if err != nil || !authorizedKey.MatchString(key) {
-		return "", provider.Errorf(provider.Invalid, "%s: must be the line of a public key, as in authorized_keys, in base64", at("sshPublicKey"))
+		return "", provider.Errorf(provider.Invalid, "%s: must be the line of a public key of RSA or ED25519, as in authorized_keys, in base64", at("sshPublicKey"))
 	}
 	return key, nil
 }

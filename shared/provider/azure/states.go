@@ -70,6 +70,9 @@ func (d *driver) views(ctx context.Context) (map[string]*view, error) {
 	if may, known := d.states.known(); known && !may {
 		return nil, nil
 	}
+	if err := d.logins.ready(ctx); err != nil { // which takes none of the time that the list has
+		return nil, err
+	}
 	list := "/subscriptions/" + d.subscription + "/providers/" + instanceKind
 	short, cancel := context.WithTimeout(ctx, viewsFor)
 	defer cancel()
@@ -80,6 +83,7 @@ func (d *driver) views(ctx context.Context) (map[string]*view, error) {
 		return nil, nil
 	}
 	if err != nil {
+		err = d.coded(err)
 		if last := d.states.kept(); last != nil && ctx.Err() == nil {
 			return last, nil
 		}

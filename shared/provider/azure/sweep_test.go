@@ -3,7 +3,11 @@
 package azure
 
 import (
+	"net/http"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/test/arm"
@@ -94,5 +98,159 @@ func TestDiskThatWasTakenOffIsNoLeftover(t *testing.T) {
 	deleted(t, d, r)
 	if left := cloud.Names(arm.Disks); len(left) != 0 { // with its Machine it goes
 		t.Errorf("left are %v", left)
+	}
+}
+
+// What somebody uses elsewhere stays, and keeps no Machine from going: a public address on a load balancer, or on a network interface that
+// another instance has.
+func TestAddressThatIsUsedElsewhereStays(t *testing.T) {
+	t.Parallel()
+	for what, move := range map[string]func(*arm.Cloud){
+		"a load balancer": func(c *arm.Cloud) {
+			c.Hang("worker-a-ip", "Microsoft.Network/loadBalancers/lb/frontendIPConfigurations/f")
+		},
+		"a rescue instance":  func(c *arm.Cloud) { c.Keep(arm.Cards, "worker-a-nic", true); c.Lend("worker-a-nic", "rescue") },
+		"another interface":  func(c *arm.Cloud) { c.Hang("worker-a-ip", arm.Cards+"/rescue-nic/ipConfigurations/0") },
+		"none any more, yet": func(c *arm.Cloud) { c.Hang("worker-a-ip", "") },
+	} {
+		cloud := &arm.Cloud{}
+		d, _ := wired(t, cloud, account())
+		cloud.Add("rescue", nil)
+		r, _, err := create(t, d, "worker-a", spec(map[string]any{"publicIP": true}))
+		must(t, err)
+		cloud.Keep(arm.Addresses, "worker-a-ip", true)
+		move(cloud)
+		deleted(t, d, r)
+		if left := cloud.Names(arm.Addresses); (len(left) == 0) != (what == "none any more, yet") {
+			t.Errorf("%s: left are %v", what, left)
+		}
+	}
+}
+
+// What is on record and new is not gone because a read does not lead to it: Azure looks for it in a copy of its own first, which lags.
+func TestInstanceThatNoReadShowsYetIsThere(t *testing.T) {
+	t.Parallel()
+	cloud := &arm.Cloud{}
+	d, w := wired(t, cloud, account())
+	r, in, err := create(t, d, "worker-a", spec(nil))
+	must(t, err)
+	w.set(func(op string, next func() (*http.Response, error)) (*http.Response, error) {
+		switch {
+		case strings.HasSuffix(op, ".Get"):
+			return says(404, "application/json", errorJSON("ResourceNotFound", "The Resource was not found."))(nil)
+		case strings.Contains(op, "List"):
+			return says(200, "application/json", `{"value":[]}`)(nil)
+		}
+		return next()
+	})
+	r.ID, r.ProviderID, r.Began = in.ID, in.ProviderID, time.Now()
+	must(t, d.Delete(t.Context(), r))
+	old := r
+	old.Began = time.Now().Add(-horizon)
+	if err := d.Delete(t.Context(), old); provider.CodeOf(err) != provider.NotFound {
+		t.Errorf("Delete of what is long there = %v", err)
+	}
+	w.set(nil)
+	deleted(t, d, r) // whose removal was begun: no more is waited for
+}
+
+// That an instance is there already is Azure's word, whatever a read says after it (2b.4).
+func TestInstanceThatIsThereAndNotSeenIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	cloud := &arm.Cloud{}
+	d, w := wired(t, cloud, account())
+	resolved, err := d.Resolve(t.Context(), spec(nil))
+	must(t, err)
+	r := provider.Ref{UID: "uid-1", Name: "worker-a", Token: "t"}
+	in, err := d.Create(t.Context(), r, resolved)
+	must(t, err)
+	r.Progress = in.Progress
+	once(w, "VirtualMachinesClient.BeginCreateOrUpdate", 1, "the answer is lost")
+	if _, err := d.Create(t.Context(), r, resolved); provider.CodeOf(err) != provider.Unknown {
+		t.Fatal(err)
+	}
+	w.set(func(op string, next func() (*http.Response, error)) (*http.Response, error) {
+		if op == "VirtualMachinesClient.Get" || op == "DisksClient.Get" {
+			return says(404, "application/json", errorJSON("ResourceNotFound", "The Resource was not found."))(nil)
+		}
+		return next()
+	})
+	if _, err := d.Create(t.Context(), r, resolved); provider.CodeOf(err) != provider.Unknown || err == nil {
+		t.Errorf("Create = %v (%v)", err, provider.CodeOf(err))
+	}
+}
+
+// Who could read disks and may no more has lost a right: that is no word about disks (G5).
+func TestRightToReadDisksThatWasLost(t *testing.T) {
+	t.Parallel()
+	cloud := &arm.Cloud{}
+	d, w := wired(t, cloud, account())
+	r, _, err := create(t, d, "worker-a", spec(nil))
+	must(t, err)
+	cloud.KeepDisk("worker-a", "worker-a_OSDisk")
+	must(t, d.drop(t.Context(), d.id(instanceKind, "worker-a")))
+	all, err := d.List(t.Context())
+	must(t, err)
+	if len(all) != 1 || !all[0].Child {
+		t.Fatalf("listed %+v", all)
+	}
+	w.set(func(op string, next func() (*http.Response, error)) (*http.Response, error) {
+		if strings.HasPrefix(op, "DisksClient.") {
+			return says(403, "application/json", errorJSON("AuthorizationFailed", "The client does not have authorization."))(nil)
+		}
+		return next()
+	})
+	if _, err := d.List(t.Context()); provider.CodeOf(err) != provider.Denied {
+		t.Errorf("List = %v", err)
+	}
+	if err := d.Delete(t.Context(), r); provider.CodeOf(err) != provider.Denied {
+		t.Errorf("Delete = %v", err)
+	}
+}
+
+// No Machine has an instance of another cluster removed by writing its provider id, nor one beyond the resource group that says nothing.
+func TestWrittenProviderIDLeadsToNoOtherCluster(t *testing.T) {
+	t.Parallel()
+	cloud := &arm.Cloud{}
+	d, _ := wired(t, cloud, account())
+	id := cloud.Add("theirs", map[string]string{tagCluster + "other": owned})
+	deleted(t, d, provider.Ref{UID: "uid-1", Name: "worker-a", ProviderID: providerID(id)})
+	if left := cloud.Names(arm.Instances); !slices.Equal(left, []string{"theirs"}) {
+		t.Errorf("left are %v", left)
+	}
+	beyond := thing{ID: d.idIn("payroll", instanceKind, "db")}
+	if d.mayBeNamed(beyond) {
+		t.Error("what is beyond the resource group may be named")
+	}
+	if beyond.Tags = map[string]string{d.tagCluster(): owned}; !d.mayBeNamed(beyond) {
+		t.Error("what is the cluster's may not")
+	}
+}
+
+// A tag that is there in other letters with the same value is there: Azure may keep its letters, and nothing is changed for ever.
+func TestTagInOtherLettersIsThere(t *testing.T) {
+	t.Parallel()
+	cloud := &arm.Cloud{}
+	d, _ := wired(t, cloud, account())
+	r, _, err := create(t, d, "worker-a", spec(nil))
+	must(t, err)
+	cloud.Tag(arm.Instances, "worker-a", map[string]string{"CostCenter": "7"})
+	n := cloud.Writes()
+	must(t, d.Update(t.Context(), r, map[string]string{"costcenter": "7"}))
+	if cloud.Writes() != n {
+		t.Error("it is written")
+	}
+	must(t, d.Update(t.Context(), r, map[string]string{"costcenter": "8"}))
+	if cloud.Writes() != n+1 {
+		t.Error("another value is not")
+	}
+}
+
+// Azure takes keys of RSA and of ED25519.
+func TestKeysThatAzureDoesNotTake(t *testing.T) {
+	t.Parallel()
+	const ecdsa = "ZWNkc2Etc2hhMi1uaXN0cDI1NiBBQUFBRTJWalpITmhMWE5vWVRJdGJtbHpkSEF5TlRZQUFBQUlibWx6ZEhBeU5UWUFBQUJCQk0="
+	if _, err := sshKeyOf(ecdsa); provider.CodeOf(err) != provider.Invalid {
+		t.Errorf("it is taken: %v", err)
 	}
 }

@@ -153,6 +153,9 @@ func (d *driver) retag(ctx context.Context, i instance, tags map[string]string) 
 		if reserved(name) {
 			continue
 		}
+		if _, there := i.Tags[name]; !there && i.tag(name) == value && value != "" { // under a name in other letters, which Azure may keep
+			continue
+		}
 		maps.DeleteFunc(next, func(have, _ string) bool { return have != name && strings.EqualFold(have, name) })
 		next[name] = value
 	}

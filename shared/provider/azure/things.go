@@ -55,6 +55,7 @@ func (r *ref) is(id string) bool { return r != nil && strings.EqualFold(r.ID, id
 const (
 	succeeded = "Succeeded"
 	creating  = "Creating"
+	updating  = "Updating"
 	deleting  = "Deleting"
 	failed    = "Failed"
 )

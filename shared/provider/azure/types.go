@@ -82,7 +82,7 @@ func (d *driver) InstanceTypes(ctx context.Context) (types []provider.InstanceTy
 
 // offered reads the capacity of a size. Some sizes have fewer CPUs than their hardware, and say both.
 func (d *driver) offered(o offer) provider.InstanceType {
-	if o.Kind != "virtualMachines" || o.Name == "" {
+	if o.Kind != "virtualMachines" || o.Name == "" || o.barred() {
 		return provider.InstanceType{}
 	}
 	cpus := o.capability("vCPUsAvailable")
@@ -103,6 +103,16 @@ func (d *driver) offered(o offer) provider.InstanceType {
 		}
 	}
 	return it
+}
+
+// barred reports whether this subscription may not have a size anywhere in the location.
+func (o offer) barred() bool {
+	for _, r := range o.Restrictions {
+		if r.Type == "Location" {
+			return true
+		}
+	}
+	return false
 }
 
 // byAMD are the sizes whose GPUs are AMD's: Azure tells no maker (https://learn.microsoft.com/azure/virtual-machines/sizes/overview).

@@ -40,6 +40,8 @@ func TestWhoseInstanceItIs(t *testing.T) {
 		"shared with the cluster":               {byTag, with(map[string]string{tagCluster + "prod": "shared"}), false},
 		"a copy":                                {byTag, with(map[string]string{tagMachine: "worker-b"}), false},
 		"a copy that is recorded":               {recording, with(map[string]string{tagMachine: "worker-b"}), true},
+		"another cluster's, and recorded":       {recording, map[string]string{tagCluster + "test": owned}, false},
+		"the cluster's, and recorded":           {recording, map[string]string{tagCluster + "prod": owned}, true},
 		"without tags":                          {byTag, nil, false},
 		"without tags, and recorded":            {recording, nil, true},
 		"without tags, and another is recorded": {provider.Ref{UID: "mine", ID: id, ProviderID: providerID(arm.ID(arm.Instances, "worker-b"))}, nil, false},
@@ -56,7 +58,7 @@ func TestWhoseInstanceItIs(t *testing.T) {
 		"a leftover by its id, without tags":    {provider.Ref{ID: id}, nil, false},
 	} {
 		i := instance{thing: thing{ID: at, Name: "worker-a", Tags: c.tags}, Properties: instanceProperties{VMID: id}}
-		d := &driver{account: provider.Account{ClusterID: "prod"}}
+		d := &driver{account: provider.Account{ClusterID: "prod"}, client: &client{subscription: arm.Subscription, group: arm.Group}}
 		if got := d.means(c.ref, i); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
