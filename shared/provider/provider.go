@@ -198,5 +198,6 @@ type Provider struct {
 	Account func(spec json.RawMessage) (region, secret string, err error)
 	// InstanceType returns the name of the type that the spec asks for, and of the capacity what the spec itself states.
 	InstanceType func(spec json.RawMessage) (InstanceType, error)
+	AnyCase      bool // names of types are the same in whatever letters
 	Open         Open
 }

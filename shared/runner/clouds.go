@@ -266,7 +266,9 @@ func (c *Clouds) instanceType(ctx context.Context, a account, spec json.RawMessa
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(all, func(t provider.InstanceType) bool { return t.Name == want.Name })
+	i := slices.IndexFunc(all, func(t provider.InstanceType) bool {
+		return t.Name == want.Name || p.AnyCase && strings.EqualFold(t.Name, want.Name)
+	})
 	if i < 0 {
 		return nil, provider.Errorf(provider.NotFound, "instance type %q is unknown to the cloud", want.Name)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/azure"
 	"github.com/machine-functions/machine-functions/shared/provider/memory"
 )
 
@@ -67,6 +68,29 @@ func TestSpecStatesSomeOfItsCapacity(t *testing.T) {
 				t.Errorf("%+v, %v; want %+v", got, err, c.want)
 			}
 		})
+	}
+}
+
+// A cloud that does not tell capitals from small letters has a type in whatever letters a spec names it, and no other one has.
+func TestTypeInOtherLetters(t *testing.T) {
+	t.Parallel()
+	for _, anyCase := range []bool{true, false} {
+		clouds := NewClouds([]provider.Provider{{
+			Name: "memory", Kinds: []string{memory.Kind}, AnyCase: anyCase,
+			InstanceType: func(json.RawMessage) (provider.InstanceType, error) {
+				return provider.InstanceType{Name: "Standard_D4s_V3"}, nil
+			},
+		}}, nil)
+		a := account{types: func(context.Context, struct{}, time.Time) ([]provider.InstanceType, error) {
+			return []provider.InstanceType{{Name: "Standard_D4s_v3", MilliCPU: 4000, Memory: 16 << 30}}, nil
+		}}
+		got, err := clouds.instanceType(t.Context(), a, fmt.Appendf(nil, `{"kind":%q}`, memory.Kind), time.Time{})
+		if anyCase != (err == nil && got != nil && got.MilliCPU == 4000) || !anyCase && provider.CodeOf(err) != provider.NotFound {
+			t.Errorf("in any letters %v: %+v, %v", anyCase, got, err)
+		}
+	}
+	if !azure.Provider().AnyCase {
+		t.Error("Azure tells them apart")
 	}
 }
 

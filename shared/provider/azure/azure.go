@@ -35,7 +35,8 @@ func Provider() provider.Provider {
 			s, err := decode(spec)
 			return provider.InstanceType{Name: s.VMSize}, err
 		},
-		Open: func(_ context.Context, a provider.Account) (provider.Driver, error) { return open(a) },
+		AnyCase: true,
+		Open:    func(_ context.Context, a provider.Account) (provider.Driver, error) { return open(a) },
 	}
 }
 
