@@ -56,7 +56,7 @@ var azure = []Guard{
 `, ``, "./shared/provider/azure -run=TestDriverTells"},
 	{"azure-haste-is-of-a-credential", "4", "shared/provider/azure/client.go", `value("azure_client_secret"), value("azure_federated_token_file")}`, `value("azure_federated_token_file")}`, "./shared/provider/azure -run=TestHasteOfAnotherSecret"},
 	{"azure-states-that-take-too-long", "G6", "shared/provider/azure/states.go", `	if err != nil && late || refused(`, `	if err != nil && late && false || refused(`, "./shared/provider/azure -run=TestStatesThatTake"},
-	{"azure-disks-that-may-not-be-read", "G5", "shared/provider/azure/children.go", `r.status == http.StatusForbidden && r.code == "AuthorizationFailed" && !d.disks.Load()`, `false && !d.disks.Load()`, "./shared/provider/azure -run=TestCredentialsThatMayNot"},
+	{"azure-disks-that-may-not-be-read", "G5", "shared/provider/azure/children.go", `r.status == http.StatusForbidden && r.code == "AuthorizationFailed" && !d.disks.Load()`, `r.status == http.StatusForbidden && r.code == "None" && !d.disks.Load()`, "./shared/provider/azure -run=TestCredentialsThatMayNot"},
 	{"azure-what-is-denied-is-no-absence", "G5", "shared/provider/azure/children.go", `things[T](ctx, d, kind)
 	if groupless(err) && d.records(r) {`, `things[T](ctx, d, kind)
 	if err != nil {`, "./shared/provider/azure -run=TestCredentialsThatMayNot"},
@@ -99,4 +99,7 @@ var azure = []Guard{
 	{"azure-another-location-is-another-account", "2b.9", "shared/provider/azure/find.go", `bool { return !d.here(i.thing) }), nil`, `bool { return false }), nil`, "./shared/provider/azure -run=TestInstanceOfAnotherLocation"},
 	{"azure-another-subscription-is-not-asked", "4", "shared/provider/azure/find.go", ` && strings.HasPrefix(strings.ToLower(id), "/subscriptions/"+d.subscription+"/") {`, ` {`, "./shared/provider/azure -run=TestIDsThatAreNone"},
 	{"azure-group-is-not-there-whatever-its-name", "G5", "shared/provider/azure/find.go", `		case gone(err), groupless(err) && d.records(r):`, `		case gone(err), groupless(err):`, "./shared/provider/azure -run=TestGroupThatIsNotThere"},
+	{"azure-removal-is-begun-once", "2b.9", "shared/provider/azure/remove.go", `	if i.Properties.State == deleting {
+		d.ended`, `	if false {
+		d.ended`, "./shared/provider/azure -run=TestRemovalIsBegunOnce"},
 }

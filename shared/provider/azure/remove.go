@@ -39,6 +39,7 @@ func (d *driver) remove(ctx context.Context, r provider.Ref) (none bool, err err
 // end begins the removal of an instance.
 func (d *driver) end(ctx context.Context, i instance) error {
 	if i.Properties.State == deleting {
+		d.ended.note(i.Properties.VMID)
 		return nil
 	}
 	if waits, err := d.takeAlong(ctx, i); waits || err != nil {
@@ -51,7 +52,7 @@ func (d *driver) end(ctx context.Context, i instance) error {
 	return nil
 }
 
-// endings are instances whose removal this process began: of them an answer that they are not there is believed at once. Losing it
+// endings are instances whose removal this process began, or saw: of them an answer that they are not there is believed at once. Losing it
 // costs time.
 type endings struct {
 	mu  sync.Mutex

@@ -154,6 +154,25 @@ func TestInstanceThatNoReadShowsYetIsThere(t *testing.T) {
 	deleted(t, d, r) // whose removal was begun: no more is waited for
 }
 
+// A removal that another process began is begun once, and over when the instance is gone, new as it may be.
+func TestRemovalIsBegunOnce(t *testing.T) {
+	t.Parallel()
+	cloud := &arm.Cloud{Shutdown: 50 * time.Millisecond}
+	one, w := wired(t, cloud, account())
+	r, in, err := create(t, one, "worker-a", spec(nil))
+	must(t, err)
+	r.ID, r.ProviderID, r.Began = in.ID, in.ProviderID, time.Now()
+	must(t, one.Delete(t.Context(), r))
+	must(t, one.Delete(t.Context(), r))
+	another, v := wired(t, cloud, account())
+	must(t, another.Delete(t.Context(), r))
+	deleted(t, another, r)
+	begun := slices.DeleteFunc(append(w.since(0), v.since(0)...), func(op string) bool { return op != "VirtualMachinesClient.BeginDelete" })
+	if len(begun) != 1 {
+		t.Errorf("it is begun %d times", len(begun))
+	}
+}
+
 // That an instance is there already is Azure's word, whatever a read says after it (2b.4).
 func TestInstanceThatIsThereAndNotSeenIsNoRefusal(t *testing.T) {
 	t.Parallel()
