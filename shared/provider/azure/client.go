@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/log"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
@@ -48,6 +49,9 @@ var (
 	locations     = regexp.MustCompile(`^[a-z][a-z0-9]{1,31}$`)
 	tenants       = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.-]{0,252}$`)
 )
+
+// The SDK writes what it asks and is answered where its environment says so: nobody switches that on here (RELIABILITY §4).
+func init() { log.SetListener(nil) }
 
 // connect reads the credentials; nothing is asked yet. The Secret holds, as OpenShift's does, azure_subscription_id,
 // azure_tenant_id, azure_client_id, azure_client_secret, azure_region and azure_resourcegroup; a spec may name another location and
