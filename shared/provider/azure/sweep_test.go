@@ -157,7 +157,7 @@ func TestInstanceThatNoReadShowsYetIsThere(t *testing.T) {
 // A removal that another process began is begun once, and over when the instance is gone, new as it may be.
 func TestRemovalIsBegunOnce(t *testing.T) {
 	t.Parallel()
-	cloud := &arm.Cloud{Shutdown: 50 * time.Millisecond}
+	cloud := &arm.Cloud{Shutdown: 2 * time.Second}
 	one, w := wired(t, cloud, account())
 	r, in, err := create(t, one, "worker-a", spec(nil))
 	must(t, err)
