@@ -32,11 +32,11 @@ go:
 	  { echo "Go $${have#go} is too old: install Go $(least_go) or newer from https://go.dev/dl/"; exit 1; }
 
 .PHONY: run
-run: go build/local ## Start everything on this machine, until Ctrl-C; PROVIDER=aws|azure|libvirt|metal3|openstack|vsphere with that cloud
+run: go build/local ## Start everything on this machine, until Ctrl-C; PROVIDER=aws|azure|libvirt|metal3|openstack|ovirt|vsphere with that cloud
 	@exec build/local run $(if $(PROVIDER),-cloud $(PROVIDER))
 
 .PHONY: demo
-demo: go build/local ## Play a story on what `make run` started, or start it; PROVIDER=aws|azure|libvirt|metal3|openstack|vsphere plays on that cloud
+demo: go build/local ## Play a story on what `make run` started, or start it; PROVIDER=aws|azure|libvirt|metal3|openstack|ovirt|vsphere plays on that cloud
 	@exec build/local demo $(if $(PROVIDER),-cloud $(PROVIDER))
 
 .PHONY: build/local
@@ -49,7 +49,7 @@ test: go ## All tests, the fast ones first; what CI runs
 	go vet ./...
 	@$(call say,unit and scenario tests)
 	go test -short -count=1 -shuffle=on -timeout 15m ./...
-	go test -count=1 -timeout 15m ./shared/provider/vsphere ./shared/provider/openstack ./shared/provider/azure # every fault, and thousands of Machines: half a minute each
+	go test -count=1 -timeout 15m ./shared/provider/vsphere ./shared/provider/openstack ./shared/provider/azure ./shared/provider/ovirt # every fault, and thousands of Machines: half a minute each
 	@$(call say,simulation: schedules of the real functions)
 	go test -v -count=1 -timeout 20m -run 'TestSwarm|TestPriorities|TestSleeper|TestEvery|TestAllSchedules|TestForged' ./test/sim
 	go test -count=1 -timeout 20m -run 'TestConverged|TestCallsOfAThousand' ./test/sim # in full

@@ -24,7 +24,7 @@ var (
 func rowsToProve() []string {
 	rows := rowsOf([]span{
 		{"S", 1, 79}, {"S", 84, 94}, {"B", 1, 83}, {"D", 12, 20}, {"W", 19, 19}, {"C", 52, 52},
-		{"E", 1, 40}, {"E", 45, 45}, {"E", 47, 47},
+		{"E", 1, 40}, {"E", 43, 45}, {"E", 47, 47},
 		{"2a.", 1, 10}, {"2b.", 1, 11},
 	}...)
 	for _, guard := range []string{"ledger", "two-looks", "partition", "re-check", "budget", "claim", "control-plane", "never-worked", "not-ours", "quiet"} {

@@ -29,6 +29,7 @@ func TestErrorsOfCloudsTellNoSecrets(t *testing.T) {
 		"vsphere":   {"vc.example.com.username": []byte("machines"), "vc.example.com.password": []byte(secret)},
 		"openstack": {"clouds.yaml": []byte(cloudsYAML)},
 		"libvirt":   {"uris": []byte("qemu+tls://machines.example.com/system"), "tls.key": []byte(secret + "\n")},
+		"ovirt":     {"ovirt_url": []byte("https://keystone:5000/ovirt-engine/api"), "ovirt_username": []byte("machines"), "ovirt_password": []byte(secret)},
 		"a file":    {"credentials": []byte("[default]\naws_access_key_id = AKIAEXAMPLE\naws_secret_access_key = " + secret + "\n")},
 	} {
 		secrets := newUnspoken(credentials)
@@ -98,6 +99,7 @@ func TestNamesOfCloudsAreNoSecrets(t *testing.T) {
 		"openstack": {"clouds.yaml": []byte(cloudsYAML)},
 		"JSON":      {"clouds.yaml": []byte(`{"clouds": {"private": {"auth": {"username": "machines", "password": "canary-5e2c"}, "region_name": "RegionOne", "interface": "public"}}}`)},
 		"vsphere":   {"vc.private.example.com.username": []byte("machines"), "vc.private.example.com.password": []byte("canary-5e2c")},
+		"ovirt":     {"ovirt_url": []byte("https://keystone:5000/v3"), "ovirt_username": []byte("machines"), "ovirt_password": []byte("canary-5e2c"), "ovirt_insecure": []byte("true")},
 	} {
 		secrets := newUnspoken(credentials)
 		const said = "log in to private-token: no public endpoint in RegionOne of https://keystone:5000/v3 for machines of production"

@@ -180,4 +180,46 @@ var drivers = []Guard{
 	{"packets-of-daemons-are-answers", "4", "shared/provider/libvirt/wire.go", `	if program != programRemote || kind != typeReply { // which the SDK would take for an answer all the same
 		return fmt.Errorf("a packet of kind %d of program %#x: nobody asked for it", kind, program)`, `	if program != programRemote || kind != typeReply {
 		return nil`, "./shared/provider/libvirt -run=TestPacketsThatLie"},
+	{"name-alone-makes-no-instance-a-machines", "2b.3", "shared/provider/ovirt/create.go", `	if slices.ContainsFunc(all, func(i instance) bool { return d.means(provider.Ref{UID: r.UID}, i) }) {`, `	if len(all) > 0 {`, "./shared/provider/ovirt -run=TestStrangerOf"},
+	{"engines-instance-of-another-cluster", "2b.9", "shared/provider/ovirt/find.go", `	case i.Mark.Cluster != d.account.ClusterID:
+		return false
+`, ``, "./shared/provider/ovirt -run=TestConformance/plain"},
+	{"engines-instance-of-another-attempt", "2b.8", "shared/provider/ovirt/find.go", `	case r.Attempt && i.Mark.Token != r.Token:`, `	case false:`, "./shared/provider/ovirt -run=TestConformance/plain"},
+	{"clone-of-an-engines-instance-is-a-copy", "2b.10", "shared/provider/ovirt/instance.go", `bool { return i.Mark.ID != "" && i.Mark.ID != i.ID }`, `bool { return false }`, "./shared/provider/ovirt -run=TestCopyIs"},
+	{"volumes-of-pods-outlive-the-engines-instance", "2b.9", "shared/provider/ovirt/remove.go", `slices.DeleteFunc(all, i.owns)`, `all[:0]`, "./shared/provider/ovirt -run=TestForeignDisks"},
+	{"disks-of-an-instance-that-others-made-stay", "2b.9", "shared/provider/ovirt/remove.go", `	return bool(a.Bootable)
+`, `	return true
+`, "./shared/provider/ovirt -run=TestDisksOfOthers"},
+	{"disk-of-the-living-is-no-leftover", "2b.10", "shared/provider/ovirt/ovirt.go", `			if !alive[k.uid()] {`, `			if true {`, "./shared/provider/ovirt -run=TestDiskOfALiving"},
+	{"copy-of-a-disk-is-nobodys", "2b.10", "shared/provider/ovirt/wire.go", ` || m.ID != k.ID {`, ` {`, "./shared/provider/ovirt -run=TestCopyOfADisk"},
+	{"disk-of-another-attempt-stays", "2b.8", "shared/provider/ovirt/remove.go", `	if r.Attempt {`, `	if false {`, "./shared/provider/ovirt -run=TestDiskThatIsLeft"},
+	{"pages-of-the-engine-overlap", "G5", "shared/provider/ovirt/rest.go", `(len(some) == 0 || some[0].id() != all[len(all)-1].id())`, `len(some) == 0`, "./shared/provider/ovirt -run=TestListThatChanges"},
+	{"engines-list-that-is-not-there", "G5", "shared/provider/ovirt/rest.go", `	case provider.CodeOf(err) == provider.NotFound: //`, `	case false: //`, "./shared/provider/ovirt -run=TestListThatIsNot"},
+	{"empty-list-of-the-engine-has-nothing-else", "G5", "shared/provider/ovirt/rest.go", `	if !ok && len(answer) == 0 {`, `	if !ok {`, "./shared/provider/ovirt -run=TestListsThatAre"},
+	{"null-is-no-list-of-the-engine", "G5", "shared/provider/ovirt/rest.go", `	if some == nil { //`, `	if false { //`, "./shared/provider/ovirt -run=TestListsThatAre"},
+	{"refusal-is-in-the-engines-own-form", "G5", "shared/provider/ovirt/errors.go", `	if json.Unmarshal(body, &f) != nil || f.Reason == "" && f.Detail == "" {`, `	if json.Unmarshal(body, &f) != nil && false {`, "./shared/provider/ovirt -run=FuzzJudge"},
+	{"disks-of-the-engine-that-are-not-known-are-not-noted", "G5", "shared/provider/ovirt/steps.go", `	all, err := d.attached(ctx, i)
+	if err != nil {
+	m := i.Mark
+	m.ID = i.ID`, `	all, err := d.attached(ctx, i)
+	if err != nil && false {
+	m := i.Mark
+	m.ID = i.ID`, "./shared/provider/ovirt -run=TestDisksAreNoted"},
+	{"redirect-of-an-engine-is-told", "4", "shared/provider/ovirt/errors.go", `	case res.StatusCode >= http.StatusMultipleChoices && res.StatusCode < http.StatusBadRequest:`, `	case false:`, "./shared/provider/ovirt -run=TestRedirectsAre"},
+	{"engine-is-asked-by-https-alone", "4", "shared/provider/ovirt/credentials.go", `	case u.Scheme != "https":`, `	case false:`, "./shared/provider/ovirt -run=TestSecretsThat"},
+	{"ids-of-an-engine-are-uuids", "4", "shared/provider/ovirt/spec.go", `		if !uuids.MatchString(id) {`, `		if false {`, "./shared/provider/ovirt -run=TestConformance/plain"},
+	{"names-in-searches-are-words", "4", "shared/provider/ovirt/spec.go", `	if !words.MatchString(s.TemplateName) {`, `	if false {`, "./shared/provider/ovirt -run=TestConformance/plain"},
+	{"engine-echoes-no-password", "4", "shared/provider/ovirt/session.go", `	text = strings.ReplaceAll(text, s.password, "(secret)")
+`, ``, "./shared/provider/ovirt -run=TestNothingSecret"},
+	{"refused-password-is-not-tried-again", "2c", "shared/provider/ovirt/session.go", `s.reason != nil && left > 0`, `s.reason != nil && left > refusedFor`, "./shared/provider/ovirt -run=TestRefusedCredentials"},
+	{"comment-is-a-mark-as-a-whole", "2b.3", "shared/provider/ovirt/mark.go", ` || head != prefix(m.Cluster, m.UID)`, ``, "./shared/provider/ovirt -run=FuzzMarked"},
+	{"disks-that-are-being-made-are-waited-for", "2c", "shared/provider/ovirt/create.go", `	case i.Status == "image_locked": //`, `	case false: //`, "./shared/provider/ovirt -run=TestOneStep"},
+	{"disk-that-grows-is-waited-for", "2c", "shared/provider/ovirt/steps.go", `		case a.Disk.Status == "locked":`, `		case false:`, "./shared/provider/ovirt -run=TestDiskThatGrows"},
+	{"instance-that-the-engine-took-back-is-told", "2b.4", "shared/provider/ovirt/create.go", `		case i == nil && p.ID != "": //`, `		case false: //`, "./shared/provider/ovirt -run=TestInstanceThatTheEngine"},
+	{"busy-engine-refuses-nothing", "2b.8", "shared/provider/ovirt/create.go", `	if busy(err) {`, `	if false {`, "./shared/provider/ovirt -run=TestBusyIs"},
+	{"what-is-being-removed-is-not-created", "2b.9", "shared/provider/ovirt/create.go", `	case i.Mark.Leaving:
+		return false,`, `	case false:
+		return false,`, "./shared/provider/ovirt -run=TestCreateOfWhat"},
+	{"engines-state-is-no-mistake-of-a-spec", "2b.4", "shared/provider/ovirt/errors.go", ` && !strings.EqualFold(r.reason, "Operation Failed")`, ``, "./shared/provider/ovirt -run=TestCodesOf"},
+	{"addresses-are-those-of-the-engines-cards", "4", "shared/provider/ovirt/instance.go", `		if !own[strings.ToLower(reported.MAC.Address)] {`, `		if false {`, "./shared/provider/ovirt -run=TestAddressesAre"},
 }

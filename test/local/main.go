@@ -39,7 +39,7 @@ func command(ctx context.Context, args []string) error {
 	}
 	flags := flag.NewFlagSet("local "+name, flag.ContinueOnError)
 	replicas := flags.Int("replicas", 1, "processes of every function")
-	cloud := flags.String("cloud", "", "whose instances there are beside simulated ones, and whose story is played: aws, azure, libvirt, metal3, openstack, vsphere")
+	cloud := flags.String("cloud", "", "whose instances there are beside simulated ones, and whose story is played: aws, azure, libvirt, metal3, openstack, ovirt, vsphere")
 	dir := flags.String("dir", filepath.Join("build", "run"), "folder for data and logs")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -59,7 +59,7 @@ func command(ctx context.Context, args []string) error {
 	case "demo":
 		return l.demo(ctx)
 	}
-	return fmt.Errorf("usage: local run|demo [-cloud aws|azure|libvirt|metal3|openstack|vsphere] [-replicas N] [-dir DIR]; got %q", name)
+	return fmt.Errorf("usage: local run|demo [-cloud aws|azure|libvirt|metal3|openstack|ovirt|vsphere] [-replicas N] [-dir DIR]; got %q", name)
 }
 
 // local is one installation in one folder.

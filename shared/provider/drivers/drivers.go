@@ -13,6 +13,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider/libvirt"
 	"github.com/machine-functions/machine-functions/shared/provider/metal3"
 	"github.com/machine-functions/machine-functions/shared/provider/openstack"
+	"github.com/machine-functions/machine-functions/shared/provider/ovirt"
 	"github.com/machine-functions/machine-functions/shared/provider/vsphere"
 )
 
@@ -34,5 +35,5 @@ func Table(config *rest.Config) ([]provider.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []provider.Provider{aws.Provider(prices), azure.Provider(), kubemark.Provider(records), libvirt.Provider(), metal3.Provider(hosts), openstack.Provider(), vsphere.Provider(addresses)}, nil
+	return []provider.Provider{aws.Provider(prices), azure.Provider(), kubemark.Provider(records), libvirt.Provider(), metal3.Provider(hosts), openstack.Provider(), ovirt.Provider(), vsphere.Provider(addresses)}, nil
 }

@@ -30,7 +30,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"aws", "openstack", "vsphere"} {
+	for _, name := range []string{"aws", "openstack", "ovirt", "vsphere"} {
 		p := table[slices.IndexFunc(table, func(p provider.Provider) bool { return p.Name == name })]
 		for version, ok := range map[uint16]bool{tls.VersionTLS11: false, tls.VersionTLS12: true} {
 			t.Run(name+" "+tls.VersionName(version), func(t *testing.T) {
@@ -80,6 +80,9 @@ func accountAt(t *testing.T, name string, s *httptest.Server) provider.Account {
 	case "openstack":
 		a.Region = "openstack"
 		a.Credentials = map[string][]byte{"cacert": ca, "clouds.yaml": []byte("clouds: {openstack: {auth: {auth_url: '" + s.URL + "', username: a, password: b, project_name: c}}}")}
+	case "ovirt":
+		a.Region = ""
+		a.Credentials = map[string][]byte{"ovirt_url": []byte(s.URL + "/ovirt-engine/api"), "ovirt_username": []byte("a"), "ovirt_password": []byte("b"), "ovirt_ca_bundle": ca}
 	case "vsphere":
 		a.Region = host + ":" + port
 		a.Credentials = map[string][]byte{host + ".username": []byte("a"), host + ".password": []byte("b"), host + ".port": []byte(port), host + ".ca": ca}

@@ -23,13 +23,13 @@ func TestDriversTellNoCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"aws", "azure", "libvirt", "openstack", "vsphere"} {
+	for _, name := range []string{"aws", "azure", "libvirt", "openstack", "ovirt", "vsphere"} {
 		s := httptest.NewTLSServer(http.NotFoundHandler())
 		t.Cleanup(s.Close)
 		a := accountAt(t, name, s)
 		for key, value := range a.Credentials {
 			text := strings.Replace(string(value), "password: b", "password: canary", 1)
-			if key == "aws_secret_access_key" || key == "azure_client_secret" || key == "canary" || strings.HasSuffix(key, ".password") {
+			if key == "aws_secret_access_key" || key == "azure_client_secret" || key == "canary" || strings.HasSuffix(key, "password") {
 				text = "canary"
 			}
 			a.Credentials[key] = []byte(text)

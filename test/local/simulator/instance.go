@@ -23,7 +23,7 @@ const (
 )
 
 // active are the clouds' words for an instance that runs, in small letters.
-var active = []string{"active", "running", "poweredon", "provisioned", "externally provisioned", "unmanaged"}
+var active = []string{"active", "running", "poweredon", "provisioned", "externally provisioned", "unmanaged", "up"}
 
 // moves returns what has to change, in the order of the Machines. A kubelet registers when its instance starts: a Node that
 // somebody deleted stays away, unless the instance was off since. Nodes that it did not register are not its own, whatever they are called.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/test/ec2"
+	"github.com/machine-functions/machine-functions/test/engine"
 	"github.com/machine-functions/machine-functions/test/libvirtd"
 	"github.com/machine-functions/machine-functions/test/local/vcenter"
 	"github.com/machine-functions/machine-functions/test/openstack"
@@ -45,13 +46,16 @@ func (s *Stack) buildCloud(ctx context.Context) error {
 		var err error
 		s.openstack, err = openstack.Start(ctx, s.options.Root, s.options.Progress)
 		return err
+	case "ovirt":
+		s.engine = slow().Serve()
+		return nil
 	case "vsphere":
 		var err error
 		s.vcenter, err = vcenter.Start(ctx)
 		return err
 	case "metal3":
 	default:
-		return fmt.Errorf("unknown cloud %q: aws, azure, libvirt, metal3, openstack, vsphere, or none", s.options.Cloud)
+		return fmt.Errorf("unknown cloud %q: aws, azure, libvirt, metal3, openstack, ovirt, vsphere, or none", s.options.Cloud)
 	}
 	build := exec.CommandContext(ctx, filepath.Join(s.options.Root, "test", "metal3", "build.sh"))
 	build.Stderr = s.options.Progress
@@ -72,6 +76,13 @@ func region(ctx context.Context) (*ec2.Region, error) {
 		})
 	}
 	return cloud.Serve(ctx)
+}
+
+// slow is an engine whose disks and instances take the seconds that can be seen.
+func slow() *engine.Engine {
+	e := engine.New()
+	e.Lock, e.Boot, e.Halt = 3*time.Second, 10*time.Second, 3*time.Second
+	return e
 }
 
 // cloudsAPI are the steps that install what the cloud's objects are.
@@ -126,6 +137,11 @@ func (s *Stack) enter(ctx context.Context) error {
 			return err
 		}
 		credentials.Name, credentials.Data = "openstack-cloud-credentials", map[string][]byte{"clouds.yaml": clouds}
+	case s.engine != nil:
+		credentials.Name = "ovirt-credentials"
+		credentials.StringData = map[string]string{
+			"ovirt_url": s.engine.URL, "ovirt_username": engine.User, "ovirt_password": "on loopback", "ovirt_ca_bundle": string(s.engine.CA), "ovirt_insecure": "false",
+		}
 	case s.vcenter != nil:
 		host, port, err := net.SplitHostPort(s.vcenter.Host)
 		if err != nil {

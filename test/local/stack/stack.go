@@ -19,6 +19,7 @@ import (
 
 	"github.com/machine-functions/machine-functions/test/ec2"
 	"github.com/machine-functions/machine-functions/test/libvirtd"
+	"github.com/machine-functions/machine-functions/test/engine"
 	"github.com/machine-functions/machine-functions/test/local/controlplane"
 	"github.com/machine-functions/machine-functions/test/local/eventing"
 	"github.com/machine-functions/machine-functions/test/local/held"
@@ -37,7 +38,7 @@ type Options struct {
 	Root             string    // of the repository
 	Dir              string    // for data and logs
 	Replicas         int       // of every function; 0 means 1
-	Cloud            string    // beside the simulated one: aws with a region, azure with a resource group, libvirt with a daemon, metal3 with hosts, openstack, vsphere with a vCenter; empty for none
+	Cloud            string    // beside the simulated one: aws with a region, azure with a resource group, libvirt with a daemon, metal3 with hosts, openstack, ovirt with an engine, vsphere with a vCenter; empty for none
 	ControlPlaneArgs []string  // further flags of the control plane
 	Progress         io.Writer // what people read while they wait
 }
@@ -56,6 +57,7 @@ type Stack struct {
 	metal3    string     // folder of the baremetal-operator, if it runs
 	vcenter   *vcenter.VCenter
 	libvirt   *libvirtd.Daemon
+	engine    *engine.Served
 	openstack *openstack.OpenStack
 	azure     *azure
 	started   time.Time
@@ -277,6 +279,9 @@ func (s *Stack) Stop() error {
 	}
 	if s.libvirt != nil {
 		s.libvirt.Stop()
+	}
+	if s.engine != nil {
+		s.engine.Stop()
 	}
 	if s.vcenter != nil {
 		s.vcenter.Stop()

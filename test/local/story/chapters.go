@@ -75,7 +75,7 @@ func (s *Story) before() error {
 }
 
 func (s *Story) mistake() error {
-	s.tell("The set names a network that does not exist. Its Machine stays Provisioning, and says why.\n")
+	s.tell("The set names a network, or on oVirt an affinity group, that does not exist. Its Machine stays Provisioning, and says why.\n")
 	const set = "cluster-a389-fmxsv-worker"
 	if err := s.showSet("apply", s.broken()); err != nil {
 		return err

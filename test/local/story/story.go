@@ -15,7 +15,7 @@ import (
 // Story is one performance. Every chapter checks what it shows: Play fails when the system does something else.
 type Story struct {
 	Root    string // of the repository: the samples are played as they are
-	Cloud   string // aws, azure and metal3 for theirs, else OpenStack's: libvirt, openstack, vsphere, or empty with simulated instances
+	Cloud   string // aws, azure and metal3 for theirs, else OpenStack's: libvirt, openstack, ovirt, vsphere, or empty with simulated instances
 	Kubectl func(ctx context.Context, args ...string) (string, error)
 	Out     io.Writer // nil plays without telling
 	// Unhurried plays the Job as the walk-through has it, with pods that work for 300 seconds: where a scan may take twenty
@@ -34,7 +34,7 @@ type chapter struct {
 }
 
 // tales are the walk-throughs by cloud.
-var tales = map[string][]chapter{"": chapters, "libvirt": chapters, "openstack": chapters, "vsphere": chapters, "metal3": bareMetal, "aws": workshop, "azure": azure}
+var tales = map[string][]chapter{"": chapters, "libvirt": chapters, "openstack": chapters, "ovirt": chapters, "vsphere": chapters, "metal3": bareMetal, "aws": workshop, "azure": azure}
 
 // Play plays all chapters in order and returns what went wrong first.
 func (s *Story) Play(ctx context.Context) error {

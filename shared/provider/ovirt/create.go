@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ovirt
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// progress is what the next step needs to know: the instance, and which steps are done that leave no trace in a list. If it is lost, they are
+// looked at again, which changes nothing.
+type progress struct {
+	ID   string   `json:"id,omitempty"`
+	Done []string `json:"done,omitempty"`
+}
+
+func parseProgress(r provider.Ref) (p progress, err error) {
+	if len(r.Progress) == 0 {
+		return p, nil
+	}
+	if err := json.Unmarshal(r.Progress, &p); err != nil {
+		return p, provider.Errorf(provider.Unknown, "progress of %s: %w", r.Name, err)
+	}
+	return p, nil
+}
+
+// progressOf returns what r records, as far as it can be read: of a record that nobody can read the UID alone leads to what there is.
+func progressOf(r provider.Ref) progress {
+	p, err := parseProgress(r)
+	if err != nil {
+		return progress{}
+	}
+	return p
+}
+
+// incomplete is what a creation looks like that has further steps.
+func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
+	b, err := json.Marshal(p)
+	if err != nil {
+		return provider.Instance{}, fmt.Errorf("write progress: %w", err)
+	}
+	return provider.Instance{UID: r.UID, Name: r.Name, Token: r.Token, State: provider.StateIncomplete, Progress: b}, nil
+}
+
+// refused is what a call leaves behind that failed. Where nothing is there and nothing was recorded, that is nothing: else another attempt
+// might begin elsewhere, beside the instance.
+func (p progress) refused(r provider.Ref, there bool, err error) (provider.Instance, error) {
+	if !there {
+		return provider.Instance{}, err
+	}
+	in, broken := p.incomplete(r)
+	if broken != nil {
+		return provider.Instance{}, err
+	}
+	return in, err
+}
+
+// mostRounds is how many looks one call takes: a creation has five at most without a wait, and one that goes in circles ends so.
+const mostRounds = 8
+
+// hurried reports whether too little of the call is left to begin a step.
+func hurried(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ok && time.Until(end) < margin
+}
+
+// create makes the next steps, as far as none has to be waited for. Which they are follows from the instance itself, so that steps may be lost,
+// repeated, or made by several at once: of an instance that two ask for the engine makes one, because it makes no second of a name in a data
+// center.
+func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provider.Instance, error) {
+	p, err := parseProgress(r)
+	if err != nil {
+		return provider.Instance{}, err
+	}
+	there := len(r.Progress) > 0
+	for round := 0; ; round++ {
+		i, err := d.one(ctx, r, p)
+		there = there || i != nil
+		switch {
+		case err != nil:
+			return p.refused(r, there, err)
+		case i == nil && p.ID != "": // the engine removes what it cannot finish: its disks, as where the room ended
+			p = progress{}
+			return p.refused(r, there, provider.Errorf(provider.Exhausted, "create %s: the engine took the instance back that it was making: its events say why", r.Name))
+		case i != nil && i.Mark.Launched && !i.Mark.Leaving:
+			return d.told(*i), nil
+		case round > 0 && hurried(ctx), round == mostRounds:
+			return p.incomplete(r)
+		}
+		waits, err := d.step(ctx, r, req, i, &p)
+		if err != nil {
+			return p.refused(r, there, err)
+		}
+		if waits || i == nil { // record what was made before anything else
+			return p.incomplete(r)
+		}
+	}
+}
+
+// one returns the Machine's instance, or nil. Two cannot be in one data center; of those in several the first counts, so that everybody goes on
+// with the same.
+func (d *driver) one(ctx context.Context, r provider.Ref, p progress) (*instance, error) {
+	found, err := d.named(ctx, provider.Ref{UID: r.UID, ID: p.ID, Name: r.Name})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// step begins what is missing of i, and reports whether it has to be waited for.
+func (d *driver) step(ctx context.Context, r provider.Ref, req request, i *instance, p *progress) (waits bool, err error) {
+	switch {
+	case i == nil:
+		return d.begin(ctx, r, req, p)
+	case i.Mark.Leaving:
+		return false, provider.Errorf(provider.Unknown, "create %s: its instance is being removed", r.Name)
+	}
+	p.ID = i.ID
+	switch {
+	case i.Status == "image_locked": // its disks are being made, or resized
+		return true, nil
+	case i.Status != "down":
+		err = d.launched(ctx, *i)
+	case i.Mark.ID == "":
+		waits, err = d.prepare(ctx, r, req, *i, p)
+	default:
+		err = d.start(ctx, *i)
+	}
+	if busy(err) {
+		return true, nil
+	}
+	if provider.CodeOf(err) == provider.NotFound { // a part of it: whether it is there itself, the next look says
+		err = provider.Errorf(provider.Exhausted, "%w", err)
+	}
+	return waits, err
+}
+
+// begin asks for the instance. Whose it is stands in the same request.
+func (d *driver) begin(ctx context.Context, r provider.Ref, req request, p *progress) (bool, error) {
+	body, err := d.wanted(ctx, r, req)
+	if err != nil {
+		return false, err
+	}
+	var made reference
+	err = d.session.ask(ctx, "create "+r.Name, http.MethodPost, "/vms", url.Values{"clone": {strconv.FormatBool(clones(req.Spec))}}, body, &made)
+	switch {
+	case says(err, "already in use"):
+		return d.taken(ctx, r)
+	case err != nil:
+		return false, err
+	case !uuids.MatchString(made.ID):
+		return false, provider.Errorf(provider.Unknown, "create %s: the answer has no id", r.Name)
+	}
+	p.ID = made.ID
+	return false, nil
+}
+
+// wanted is the request for an instance (SPEC E43).
+func (d *driver) wanted(ctx context.Context, r provider.Ref, req request) (content, error) {
+	s := req.Spec
+	data, err := d.userData(ctx, s.UserDataSecret.Name)
+	if err != nil {
+		return nil, err
+	}
+	comment, err := d.owner(r, req).comment()
+	if err != nil {
+		return nil, err
+	}
+	body := content{
+		"name": r.Name, "comment": comment, "description": fmt.Sprintf("Machine %s/%s of cluster %s", d.account.Namespace, r.Name, d.account.ClusterID),
+		"cluster": reference{s.ClusterID}, "template": reference{req.Template}, "type": s.Type,
+		"initialization": content{"custom_script": data, "host_name": r.Name},
+	}
+	if s.InstanceTypeID != "" {
+		body["instance_type"] = reference{s.InstanceTypeID}
+	} else {
+		body["memory"] = s.MemoryMB << 20
+		body["cpu"] = content{"topology": content{"sockets": s.CPU.Sockets, "cores": s.CPU.Cores, "threads": s.CPU.Threads}}
+	}
+	if s.GuaranteedMemoryMB > 0 {
+		body["memory_policy"] = content{"guaranteed": s.GuaranteedMemoryMB << 20}
+	}
+	if s.Hugepages > 0 {
+		body["custom_properties"] = content{"custom_property": []content{{"name": "hugepages", "value": strconv.FormatInt(s.Hugepages, 10)}}}
+	}
+	if len(req.Hosts) > 0 {
+		var hosts []reference
+		for _, id := range req.Hosts {
+			hosts = append(hosts, reference{id})
+		}
+		body["placement_policy"] = content{"affinity": "migratable", "hosts": content{"host": hosts}}
+	}
+	if disks := copies(req); disks != nil {
+		body["disk_attachments"] = content{"disk_attachment": disks}
+	}
+	return body, nil
+}
+
+// copies says how the disks differ from the template's, if they do.
+func copies(req request) (all []content) {
+	s := req.Spec
+	if s.Format == "" && s.Sparse == nil && s.StorageDomainID == "" {
+		return nil
+	}
+	for _, id := range req.Disks {
+		k := content{"id": id}
+		if s.Format != "" {
+			k["format"] = s.Format
+		}
+		if s.Sparse != nil {
+			k["sparse"] = *s.Sparse
+		}
+		if s.StorageDomainID != "" {
+			k["storage_domains"] = content{"storage_domain": []reference{{s.StorageDomainID}}}
+		}
+		all = append(all, content{"disk": k})
+	}
+	return all
+}
+
+// userData reads what the guest gets at its first start: Ignition or cloud-init, as the template's operating system has it.
+func (d *driver) userData(ctx context.Context, secret string) (string, error) {
+	values, _, err := d.account.UserData(ctx, secret)
+	if err != nil {
+		return "", provider.Errorf(provider.Exhausted, "user data secret %s/%s: %w", d.account.Namespace, secret, err)
+	}
+	data, ok := values["userData"]
+	if !ok {
+		return "", provider.Errorf(provider.Exhausted, "user data secret %s/%s has no key userData: add it", d.account.Namespace, secret)
+	}
+	if !utf8.Valid(data) {
+		return "", provider.Errorf(provider.Exhausted, "user data secret %s/%s: key userData is no text, such as one that is compressed, and the engine takes no other", d.account.Namespace, secret)
+	}
+	return string(data), nil
+}
+
+// taken is a name that exists in the data center: as that of the Machine's own, made by somebody faster, or of a stranger.
+func (d *driver) taken(ctx context.Context, r provider.Ref) (bool, error) {
+	all, err := d.instances(ctx, "find "+r.Name, "name="+r.Name)
+	if err != nil {
+		return false, err
+	}
+	all = slices.DeleteFunc(all, func(i instance) bool { return i.Name != r.Name })
+	if slices.ContainsFunc(all, func(i instance) bool { return d.means(provider.Ref{UID: r.UID}, i) }) {
+		return true, nil
+	}
+	if len(all) == 0 {
+		return false, provider.Errorf(provider.Unknown, "create %s: its name is taken by an instance that is being made, or is just gone", r.Name)
+	}
+	return false, provider.Errorf(provider.Exhausted, "create %s: the engine has a virtual machine of that name (%s) that is not this Machine's: rename or remove it", r.Name, all[0].ID)
+}

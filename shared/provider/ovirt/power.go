@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ovirt
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+var _ provider.PowerCycler = (*driver)(nil)
+
+// PowerCycle implements [provider.PowerCycler]. An instance that has yet to be started starts from power-off anyhow, when it is complete.
+func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
+	return d.call(ctx, func(ctx context.Context) error {
+		found, err := d.named(ctx, r)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 || found[0].copied() {
+			return provider.Errorf(provider.NotFound, "power-cycle %s: no instance is there", r.Name)
+		}
+		return d.cycle(ctx, found[0])
+	})
+}
+
+func (d *driver) cycle(ctx context.Context, i instance) error {
+	switch state := i.state(); {
+	case state == provider.StateIncomplete, state == provider.StateDeleting:
+		return nil
+	case i.Status == "down", i.Status == "suspended":
+		return d.start(ctx, i)
+	}
+	err := d.session.ask(ctx, "power-cycle "+i.Name, http.MethodPost, i.at("/reset"), nil, content{}, nil)
+	switch {
+	case refusedWith(err, http.StatusConflict) && (i.Status == "wait_for_launch" || i.Status == "reboot_in_progress"): // it starts just now
+		return nil
+	case refusedWith(err, http.StatusNotFound), refusedWith(err, http.StatusMethodNotAllowed):
+		return provider.Errorf(provider.Exhausted, "%w: the engine knows no reset, which came with oVirt 4.4.6: upgrade it, or stop and start the instance by hand", err)
+	}
+	return err
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ovirt
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// remove takes every instance that r names further on its way out, and then the disks that outlived one.
+func (d *driver) remove(ctx context.Context, r provider.Ref) error {
+	found, err := d.named(ctx, r)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return d.clear(ctx, r)
+	}
+	var errs []error
+	for _, i := range found {
+		errs = append(errs, d.dismiss(ctx, r, i))
+	}
+	return errors.Join(errs...)
+}
+
+// dismiss makes the next step of the removal of i: it is noted, stopped, rid of disks that are not its own, removed.
+func (d *driver) dismiss(ctx context.Context, r provider.Ref, i instance) error {
+	if i.copied() {
+		return provider.Errorf(provider.Exhausted, "delete %s: %s has the Machine's mark and the id that it records, but the mark is another instance's: "+
+			"a copy is left alone; remove it, or empty its comment", r.Name, i.ID)
+	}
+	if i.Status == "image_locked" { // the engine changes nothing of it before its disks are ready
+		return nil
+	}
+	if i.Mark.UID != "" && !i.Mark.Leaving {
+		m := i.Mark
+		m.Leaving = true
+		if err := passing(d.write(ctx, i, m)); err != nil {
+			return err
+		}
+	}
+	if i.Status != "down" {
+		return d.stop(ctx, i)
+	}
+	freed, err := d.free(ctx, i)
+	if !freed || err != nil {
+		return passing(err)
+	}
+	return passing(d.session.ask(ctx, "delete "+i.Name, http.MethodDelete, i.at(), nil, nil, nil))
+}
+
+// passing returns err unless it is none for long: somebody else is at it, or it is gone. The next call looks again.
+func passing(err error) error {
+	if busy(err) || refusedWith(err, http.StatusNotFound) {
+		return nil
+	}
+	return err
+}
+
+// stop cuts the power of i.
+func (d *driver) stop(ctx context.Context, i instance) error {
+	err := d.session.ask(ctx, "stop "+i.Name, http.MethodPost, i.at("/stop"), nil, content{}, nil)
+	if says(err, "not running", "is down") {
+		return nil
+	}
+	if err != nil && (i.Status == "unknown" || i.Status == "not_responding") {
+		return provider.ErrorAfter(provider.CodeOf(err), after(err), "%w: %s", err, i.message())
+	}
+	return passing(err)
+}
+
+// free takes the disks off i that must outlive it: volumes of pods, which the engine would remove with it (R-B29). It reports whether there is
+// none left.
+func (d *driver) free(ctx context.Context, i instance) (bool, error) {
+	for range 2 { // one may be attached meanwhile
+		all, err := d.attached(ctx, i)
+		if err != nil {
+			return false, err
+		}
+		foreign := slices.DeleteFunc(all, i.owns)
+		if len(foreign) == 0 {
+			return true, nil
+		}
+		for _, a := range foreign {
+			q := url.Values{"detach_only": {"true"}}
+			if err := d.session.ask(ctx, "detach disk "+a.ID+" from "+i.Name, http.MethodDelete, i.at("/diskattachments/", a.ID), q, nil, nil); err != nil && !refusedWith(err, http.StatusNotFound) {
+				return false, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// owns reports whether a disk is i's own: those noted before it was first started; all of one that never was; of one that another system made
+// what it boots from.
+func (i instance) owns(a attachment) bool {
+	switch {
+	case i.Mark.ID != "":
+		return slices.Contains(i.Mark.Disks, a.ID)
+	case i.Mark.UID != "":
+		return true
+	}
+	return bool(a.Bootable)
+}
+
+// clear removes the disks that outlived what r names, and returns NotFound once there are none.
+func (d *driver) clear(ctx context.Context, r provider.Ref) error {
+	var (
+		left []disk
+		err  error
+	)
+	switch {
+	case r.UID != "":
+		left, err = d.loose(ctx, string(r.UID))
+	case uuids.MatchString(r.ID):
+		left, err = d.loose(ctx, "")
+		left = slices.DeleteFunc(left, func(k disk) bool { return !strings.EqualFold(k.ID, r.ID) })
+	}
+	if err != nil {
+		return err
+	}
+	if r.Attempt {
+		left = slices.DeleteFunc(left, func(k disk) bool { return k.mark().Token != r.Token })
+	}
+	if len(left) == 0 {
+		return provider.Errorf(provider.NotFound, "delete %s: no instance is there", r.Name)
+	}
+	var errs []error
+	for _, k := range left {
+		if k.Status != "locked" {
+			errs = append(errs, passing(d.session.ask(ctx, "delete disk "+k.ID+" of "+r.Name, http.MethodDelete, "/disks/"+k.ID, nil, nil, nil)))
+		}
+	}
+	return errors.Join(errs...)
+}

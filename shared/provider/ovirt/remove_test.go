@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ovirt
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// A volume of a Pod that is attached when its Node goes is detached first: the engine would remove it (R-B29).
+func TestForeignDisksOutliveTheInstance(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		l := newLife(t, w, "")
+		in := l.up(t)
+		volume, late := w.Attach(in.ID), ""
+		w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
+			res, err := next()
+			if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/diskattachments/") && late == "" {
+				late = w.Attach(in.ID) // which comes while the first goes
+			}
+			return res, err
+		})
+		l.gone(t)
+		if left := w.Disks(); !slices.Equal(left, []string{volume, late}) {
+			t.Errorf("disks %v are left, want %s, %s", left, volume, late)
+		}
+	})
+}
+
+// Of an instance that another system made goes what it boots from; all else is kept.
+func TestDisksOfOthersInstances(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		l := newLife(t, w, "")
+		id := w.Make("worker-b", "a comment", l.account.ClusterID)
+		volume := w.Attach(id)
+		l.ref = provider.Ref{UID: l.ref.UID, Name: "worker-b", ProviderID: scheme + id}
+		l.gone(t)
+		if left := w.Disks(); w.has(id) || !slices.Equal(left, []string{volume}) {
+			t.Errorf("disks %v are left, want %s", left, volume)
+		}
+		if slices.Contains(w.Calls(), "PUT /vms/*") {
+			t.Error("the comment of somebody else's instance was changed")
+		}
+	})
+}
+
+// A disk that outlived its instance is listed as what is left of its Machine's, by whichever sweep, and goes by the Machine's UID or its own id.
+func TestDiskThatIsLeftBehindIsFoundAndRemoved(t *testing.T) {
+	t.Parallel()
+	for _, byID := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWire()
+			l := newLife(t, w, "")
+			in := l.up(t)
+			w.Leak(true)
+			for w.has(in.ID) {
+				must(t, l.Delete(t.Context(), l.ref))
+				time.Sleep(2 * time.Second)
+			}
+			all, err := l.List(t.Context())
+			must(t, err)
+			if len(all) != 1 || !all[0].Child || all[0].UID != l.ref.UID || all[0].ClusterUID != l.account.ClusterUID || all[0].Token != l.ref.Token || all[0].ID != w.Disks()[0] {
+				t.Fatalf("listed %+v", all)
+			}
+			if found, err := l.Find(t.Context(), l.ref); err != nil || len(found) != 0 {
+				t.Errorf("found %+v, %v", found, err)
+			}
+			other := l.ref
+			other.Token, other.Attempt = "another", true
+			if err := l.Delete(t.Context(), other); provider.CodeOf(err) != provider.NotFound || len(w.Disks()) != 1 {
+				t.Errorf("Delete of another attempt = %v", err)
+			}
+			if byID {
+				l.ref = provider.Ref{ID: all[0].ID}
+			}
+			if err := l.Delete(t.Context(), l.ref); err != nil {
+				t.Errorf("Delete = %v", err)
+			}
+			l.gone(t)
+			if left := w.Disks(); len(left) != 0 {
+				t.Errorf("disks %v are left", left)
+			}
+		})
+	}
+}
+
+// A copy of a disk that people make has its alias and its description: it is nobody's, as is what only looks like ours.
+func TestCopyOfADiskIsNobodys(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		l := newLife(t, w, "")
+		p := prefix(l.account.ClusterID, string(l.ref.UID))
+		said := func(cluster, id string) string {
+			return `{"cluster": "` + cluster + `", "uid": "` + string(l.ref.UID) + `", "token": "t", "id": "` + id + `"}`
+		}
+		w.Float(p+"1", said(l.account.ClusterID, "5a0e0007-0000-4000-9000-0000000000ff"))
+		w.Float(p+"1", "")
+		w.Float(p+"1", said("another", "%s"))
+		mine := w.Float(p+"1", said(l.account.ClusterID, "%s"))
+		all, err := l.List(t.Context())
+		must(t, err)
+		if len(all) != 1 || all[0].ID != mine || all[0].UID != l.ref.UID || !all[0].Child {
+			t.Errorf("listed %+v", all)
+		}
+		l.gone(t)
+		if left := w.Disks(); len(left) != 3 || slices.Contains(left, mine) {
+			t.Errorf("disks %v are left", left)
+		}
+	})
+}
+
+// A disk of an instance that is there is no leftover, whatever the search for disks says.
+func TestDiskOfALivingInstanceIsNoLeftover(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		l := newLife(t, w, "")
+		l.up(t)
+		w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
+			if q := r.URL.Query(); strings.HasSuffix(r.URL.Path, "/disks") {
+				q.Set("search", strings.ReplaceAll(q.Get("search"), " and number_of_vms=0", ""))
+				r.URL.RawQuery = q.Encode()
+			}
+			return next()
+		})
+		all, err := l.List(t.Context())
+		must(t, err)
+		if len(all) != 1 || all[0].Child {
+			t.Errorf("listed %+v", all)
+		}
+	})
+}
+
+// What the engine does not remove is told, in its words, until people mend it.
+func TestRemovalThatIsRefusedIsTold(t *testing.T) {
+	t.Parallel()
+	for call, want := range map[string]string{
+		"unknown":   "Cannot stop VM. VM is in Unknown status. (409): the engine does not know whether it runs: see to its host",
+		"protected": "Delete protection is enabled",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWire()
+			l := newLife(t, w, "")
+			in := l.up(t)
+			if call == "unknown" {
+				w.Set(in.ID, "unknown", "")
+			} else {
+				w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
+					if r.Method == http.MethodDelete {
+						return faulty(http.StatusConflict, "[Cannot remove VM. Delete protection is enabled. In order to delete, disable Delete protection first.]"), nil
+					}
+					return next()
+				})
+			}
+			var err error
+			for range 5 {
+				err = l.Delete(t.Context(), l.ref)
+				time.Sleep(2 * time.Second)
+			}
+			if provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), want) {
+				t.Errorf("Delete = %v", err)
+			}
+			if call == "unknown" {
+				w.Set(in.ID, "down", "")
+			}
+			w.set(nil)
+			l.gone(t)
+		})
+	}
+}
+
+// What is being removed is no creation that goes on.
+func TestCreateOfWhatIsBeingRemoved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		w.Halt = time.Minute
+		l := newLife(t, w, "")
+		l.up(t)
+		must(t, l.Delete(t.Context(), l.ref))
+		found, err := l.Find(t.Context(), l.ref)
+		must(t, err)
+		if len(found) != 1 || found[0].State != provider.StateDeleting || !found[0].Again {
+			t.Errorf("found %+v", found)
+		}
+		if in, err := l.Create(t.Context(), l.ref, l.resolved); provider.CodeOf(err) != provider.Unknown || !strings.Contains(fmt.Sprint(err), "is being removed") {
+			t.Errorf("Create = %+v, %v", in, err)
+		}
+	})
+}
+
+// A power-cycle resets what runs, starts what is down, and lets alone what starts, or goes.
+func TestPowerCycle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		l := newLife(t, w, "")
+		in := l.up(t)
+		for _, c := range []struct{ status, call string }{
+			{"up", "POST /vms/*/reset"}, {"paused", "POST /vms/*/reset"}, {"down", "POST /vms/*/start"}, {"suspended", "POST /vms/*/start"},
+		} {
+			w.Set(in.ID, c.status, "")
+			must(t, l.PowerCycle(t.Context(), l.ref))
+			if calls := w.Calls(); calls[len(calls)-1] != c.call {
+				t.Errorf("%s: %s", c.status, calls[len(calls)-1])
+			}
+			time.Sleep(5 * time.Second)
+			if i := w.Instances()[0]; i.Status != "up" {
+				t.Errorf("after %s it is %s", c.status, i.Status)
+			}
+		}
+		w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/reset") {
+				return faulty(http.StatusNotFound, "no such action"), nil
+			}
+			return next()
+		})
+		if err := l.PowerCycle(t.Context(), l.ref); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "4.4.6") {
+			t.Errorf("of an old engine: %v", err)
+		}
+		must(t, l.Delete(t.Context(), l.ref))
+		writes := w.Writes()
+		must(t, l.PowerCycle(t.Context(), l.ref))
+		if w.Writes() != writes {
+			t.Error("what is being removed was reset")
+		}
+	})
+}
