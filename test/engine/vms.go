@@ -190,7 +190,7 @@ func (e *Engine) drop(i *instance) (string, content, *fault) {
 	switch {
 	case i.status == "image_locked":
 		return "", nil, failed("Cannot remove VM: VM is locked. Please try again in a few minutes.")
-	case i.status != "down":
+	case !slices.Contains([]string{"down", "image_illegal", "unassigned"}, i.status):
 		return "", nil, failed("Cannot remove VM. VM is running.")
 	case text(i.fields, "delete_protected") == "true":
 		return "", nil, failed("Cannot remove VM. Delete protection is enabled. In order to delete, disable Delete protection first.")
@@ -203,7 +203,7 @@ func (e *Engine) drop(i *instance) (string, content, *fault) {
 
 // act does what changes the state of an instance.
 func (e *Engine) act(i *instance, what string, _ request) (string, content, *fault) {
-	running := i.status != "down" && i.status != "image_locked" && i.status != "suspended"
+	running := !slices.Contains([]string{"down", "image_locked", "image_illegal", "unassigned", "suspended"}, i.status)
 	switch {
 	case what == "start" && i.status == "image_locked":
 		return "", nil, failed("Cannot run VM. VM is locked. Please try again later.")

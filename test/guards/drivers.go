@@ -186,12 +186,10 @@ var drivers = []Guard{
 `, ``, "./shared/provider/ovirt -run=TestConformance/plain"},
 	{"engines-instance-of-another-attempt", "2b.8", "shared/provider/ovirt/find.go", `	case r.Attempt && i.Mark.Token != r.Token:`, `	case false:`, "./shared/provider/ovirt -run=TestConformance/plain"},
 	{"clone-of-an-engines-instance-is-a-copy", "2b.10", "shared/provider/ovirt/instance.go", `bool { return i.Mark.ID != "" && i.Mark.ID != i.ID }`, `bool { return false }`, "./shared/provider/ovirt -run=TestCopyIs"},
-	{"volumes-of-pods-outlive-the-engines-instance", "2b.9", "shared/provider/ovirt/remove.go", `slices.DeleteFunc(all, i.owns)`, `all[:0]`, "./shared/provider/ovirt -run=TestForeignDisks"},
-	{"disks-of-an-instance-that-others-made-stay", "2b.9", "shared/provider/ovirt/remove.go", `	return bool(a.Bootable)
-`, `	return true
-`, "./shared/provider/ovirt -run=TestDisksOfOthers"},
-	{"disk-of-the-living-is-no-leftover", "2b.10", "shared/provider/ovirt/ovirt.go", `			if !alive[k.uid()] {`, `			if true {`, "./shared/provider/ovirt -run=TestDiskOfALiving"},
-	{"copy-of-a-disk-is-nobodys", "2b.10", "shared/provider/ovirt/wire.go", ` || m.ID != k.ID {`, ` {`, "./shared/provider/ovirt -run=TestCopyOfADisk"},
+	{"volumes-of-pods-outlive-the-engines-instance", "2b.9", "shared/provider/ovirt/remove.go", `slices.DeleteFunc(slices.Clone(all), i.owns)`, `all[:0]`, "./shared/provider/ovirt -run=TestForeignDisks"},
+	{"disks-of-an-instance-that-others-made-stay", "2b.9", "shared/provider/ovirt/remove.go", `	return bool(a.Bootable) ||`, `	return true ||`, "./shared/provider/ovirt -run=TestDisksOfOthers"},
+	{"disk-of-the-living-is-no-leftover", "2b.10", "shared/provider/ovirt/ovirt.go", `			if !slices.ContainsFunc(found, k.belongs) {`, `			if true || slices.ContainsFunc(found, k.belongs) {`, "./shared/provider/ovirt -run=TestDiskOfALiving"},
+	{"copy-of-a-disk-is-nobodys", "2b.10", "shared/provider/ovirt/wire.go", `	if m.ID != k.ID {`, `	if false {`, "./shared/provider/ovirt -run=TestCopyOfADisk"},
 	{"disk-of-another-attempt-stays", "2b.8", "shared/provider/ovirt/remove.go", `	if r.Attempt {`, `	if false {`, "./shared/provider/ovirt -run=TestDiskThatIsLeft"},
 	{"pages-of-the-engine-overlap", "G5", "shared/provider/ovirt/rest.go", `(len(some) == 0 || some[0].id() != all[len(all)-1].id())`, `len(some) == 0`, "./shared/provider/ovirt -run=TestListThatChanges"},
 	{"engines-list-that-is-not-there", "G5", "shared/provider/ovirt/rest.go", `	case provider.CodeOf(err) == provider.NotFound: //`, `	case false: //`, "./shared/provider/ovirt -run=TestListThatIsNot"},
@@ -205,6 +203,13 @@ var drivers = []Guard{
 	if err != nil && false {
 	m := i.Mark
 	m.ID = i.ID`, "./shared/provider/ovirt -run=TestDisksAreNoted"},
+	{"disks-of-the-engine-that-are-not-known-are-not-noted", "G5", "shared/provider/ovirt/steps.go", `	if err != nil {
+		return m, err
+	}
+	for`, `	if err != nil && false {
+		return m, err
+	}
+	for`, "./shared/provider/ovirt -run=TestDisksAreNoted"},
 	{"redirect-of-an-engine-is-told", "4", "shared/provider/ovirt/errors.go", `	case res.StatusCode >= http.StatusMultipleChoices && res.StatusCode < http.StatusBadRequest:`, `	case false:`, "./shared/provider/ovirt -run=TestRedirectsAre"},
 	{"engine-is-asked-by-https-alone", "4", "shared/provider/ovirt/credentials.go", `	case u.Scheme != "https":`, `	case false:`, "./shared/provider/ovirt -run=TestSecretsThat"},
 	{"ids-of-an-engine-are-uuids", "4", "shared/provider/ovirt/spec.go", `		if !uuids.MatchString(id) {`, `		if false {`, "./shared/provider/ovirt -run=TestConformance/plain"},
@@ -222,4 +227,10 @@ var drivers = []Guard{
 		return false,`, "./shared/provider/ovirt -run=TestCreateOfWhat"},
 	{"engines-state-is-no-mistake-of-a-spec", "2b.4", "shared/provider/ovirt/errors.go", ` && !strings.EqualFold(r.reason, "Operation Failed")`, ``, "./shared/provider/ovirt -run=TestCodesOf"},
 	{"addresses-are-those-of-the-engines-cards", "4", "shared/provider/ovirt/instance.go", `		if !own[strings.ToLower(reported.MAC.Address)] {`, `		if false {`, "./shared/provider/ovirt -run=TestAddressesAre"},
+	{"what-has-no-id-in-its-mark-owns-no-volume", "2b.9", "shared/provider/ovirt/remove.go", ` && strings.HasPrefix(a.Disk.Alias, prefix(m.Cluster, m.UID))`, ``, "./shared/provider/ovirt -run=TestVolumeOfWhat"},
+	{"what-the-engine-lacks-is-not-the-instance", "G5", "shared/provider/ovirt/remove.go", `present(d.dismiss(ctx, r, i))`, `d.dismiss(ctx, r, i)`, "./shared/provider/ovirt -run=TestWhatTheEngineMisses"},
+	{"disk-of-a-former-attempt-is-a-leftover", "2b.10", "shared/provider/ovirt/instance.go", ` && m.Token == i.Mark.Token`, ``, "./shared/provider/ovirt -run=TestDiskOfAFormer"},
+	{"mark-names-its-instance-before-anything-else", "2b.10", "shared/provider/ovirt/create.go", `	case i.Mark.ID == "":`, `	case false:`, "./shared/provider/ovirt -run=TestCloneOfWhat"},
+	{"disks-of-an-engine-have-their-names-at-once", "2b.10", "shared/provider/ovirt/create.go", `"alias": prefix(d.account.ClusterID, string(r.UID)) +`, `"alias": "rhcos" +`, "./shared/provider/ovirt -run=TestDiskOfWhatTheEngine"},
+	{"status-that-nobody-knows-is-no-start", "2b.4", "shared/provider/ovirt/create.go", `	case i.Status != "down": //`, `	case false: //`, "./shared/provider/ovirt -run=TestStatusThat"},
 }

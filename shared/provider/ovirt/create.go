@@ -106,14 +106,15 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 	}
 }
 
-// one returns the Machine's instance, or nil. Two cannot be in one data center; of those in several the first counts, so that everybody goes on
-// with the same.
+// one returns the Machine's instance, or nil. Two cannot be in one data center; of those in several that counts which is recorded, else the
+// first, so that everybody goes on with the same.
 func (d *driver) one(ctx context.Context, r provider.Ref, p progress) (*instance, error) {
 	found, err := d.named(ctx, provider.Ref{UID: r.UID, ID: p.ID, Name: r.Name})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return &found[0], nil
+	n := slices.IndexFunc(found, func(i instance) bool { return i.ID == p.ID })
+	return &found[max(0, n)], nil
 }
 
 // step begins what is missing of i, and reports whether it has to be waited for.
@@ -128,12 +129,16 @@ func (d *driver) step(ctx context.Context, r provider.Ref, req request, i *insta
 	switch {
 	case i.Status == "image_locked": // its disks are being made, or resized
 		return true, nil
-	case i.Status != "down":
+	case i.running():
 		err = d.launched(ctx, *i)
+	case i.Status != "down": // a word that nobody knows, or none
+		return true, nil
 	case i.Mark.ID == "":
-		waits, err = d.prepare(ctx, r, req, *i, p)
+		err = d.note(ctx, *i)
 	default:
-		err = d.start(ctx, *i)
+		if waits, err = d.prepare(ctx, r, req, *i, p); !waits && err == nil {
+			err = d.start(ctx, *i)
+		}
 	}
 	if busy(err) {
 		return true, nil
@@ -199,20 +204,16 @@ func (d *driver) wanted(ctx context.Context, r provider.Ref, req request) (conte
 		}
 		body["placement_policy"] = content{"affinity": "migratable", "hosts": content{"host": hosts}}
 	}
-	if disks := copies(req); disks != nil {
-		body["disk_attachments"] = content{"disk_attachment": disks}
-	}
+	body["disk_attachments"] = content{"disk_attachment": d.copies(r, req)}
 	return body, nil
 }
 
-// copies says how the disks differ from the template's, if they do.
-func copies(req request) (all []content) {
+// copies says how the disks differ from the template's: in their names above all, by which one that outlives its instance is known from the
+// beginning.
+func (d *driver) copies(r provider.Ref, req request) (all []content) {
 	s := req.Spec
-	if s.Format == "" && s.Sparse == nil && s.StorageDomainID == "" {
-		return nil
-	}
-	for _, id := range req.Disks {
-		k := content{"id": id}
+	for n, id := range req.Disks {
+		k := content{"id": id, "alias": prefix(d.account.ClusterID, string(r.UID)) + strconv.Itoa(n+1)}
 		if s.Format != "" {
 			k["format"] = s.Format
 		}

@@ -38,7 +38,7 @@ func TestEveryFieldArrives(t *testing.T) {
 		i := w.Instances()[0]
 		want := `{"cluster":{"id":"` + engine.Cluster + `"},"comment":"…","cpu":{"topology":{"cores":4,"sockets":1,"threads":1}},
 			"custom_properties":{"custom_property":[{"name":"hugepages","value":"1048576"}]},"description":"Machine openshift-machine-api/worker-a of cluster ocp43-abcde",
-			"disk_attachments":{"disk_attachment":[{"disk":{"format":"raw","id":"5a0e0007-0000-4000-9000-000000000001","sparse":false,"storage_domains":{"storage_domain":[{"id":"` + engine.StorageDomain + `"}]}}}]},
+			"disk_attachments":{"disk_attachment":[{"disk":{"alias":"`+prefix(l.account.ClusterID, string(l.ref.UID))+`1","format":"raw","id":"5a0e0007-0000-4000-9000-000000000001","sparse":false,"storage_domains":{"storage_domain":[{"id":"` + engine.StorageDomain + `"}]}}}]},
 			"initialization":{"custom_script":"{\"ignition\":{\"version\":\"3.2.0\"}}","host_name":"worker-a"},"memory":17142120448,"memory_policy":{"guaranteed":8589934592},"name":"worker-a",
 			"placement_policy":{"affinity":"migratable","hosts":{"host":[{"id":"5a0e0011-0000-4000-8000-000000000001"}]}},"template":{"id":"5a0e0003-0000-4000-8000-000000000001"},"type":"high_performance"}`
 		var asked map[string]any
@@ -65,7 +65,7 @@ func TestWhatTheSpecLeavesOutIsTheTemplates(t *testing.T) {
 		l := newLife(t, w, typed+`, "type": "desktop", "network_interfaces": null, "os_disk": {"size_gb": 16}`)
 		in := l.up(t)
 		i := w.Instances()[0]
-		for _, name := range []string{"cpu", "memory", "memory_policy", "custom_properties", "disk_attachments", "placement_policy"} {
+		for _, name := range []string{"cpu", "memory", "memory_policy", "custom_properties", "placement_policy"} {
 			if v, said := i.Fields[name]; said {
 				t.Errorf("%s is %v", name, v)
 			}
@@ -106,8 +106,8 @@ func TestOneStepAfterTheOther(t *testing.T) {
 		}
 		want := []string{
 			"POST /vms",
-			"PUT /vms/*/diskattachments/*",
-			"DELETE /vms/*/nics/*; POST /vms/*/nics; POST /tags; POST /vms/*/tags; POST /clusters/*/affinitygroups/*/vms; POST /vms/*/autopincpuandnumanodes; PUT /vms/*; POST /vms/*/start; PUT /vms/*",
+			"PUT /vms/*; PUT /vms/*/diskattachments/*",
+			"DELETE /vms/*/nics/*; POST /vms/*/nics; POST /tags; POST /vms/*/tags; POST /clusters/*/affinitygroups/*/vms; POST /vms/*/autopincpuandnumanodes; POST /vms/*/start; PUT /vms/*",
 		}
 		if diff := cmp.Diff(want, steps); diff != "" {
 			t.Errorf("changes of each call (-want +got):\n%s", diff)
@@ -143,7 +143,7 @@ func TestDisksAreNoted(t *testing.T) {
 		l := newLife(t, w, "")
 		left := 4
 		w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
-			if w.count("POST /vms/*/tags") > 0 && left > 0 && strings.HasSuffix(r.URL.Path, "/diskattachments") {
+			if w.count("POST /vms") > 0 && left > 0 && strings.HasSuffix(r.URL.Path, "/diskattachments") {
 				left--
 				return answered(http.StatusOK, "application/json", "{"), nil
 			}
@@ -154,7 +154,7 @@ func TestDisksAreNoted(t *testing.T) {
 			if in.State == provider.StateIncomplete {
 				l.ref.Progress = in.Progress
 			}
-			if err != nil && (w.Instances()[0].Status != "down" || w.count("PUT /vms/*") != 0) {
+			if err != nil && (w.Instances()[0].Status != "down" || w.Writes() != 1) {
 				t.Errorf("after %v it is %+v", err, w.Instances()[0])
 			}
 			time.Sleep(time.Second)
@@ -414,6 +414,8 @@ func TestStates(t *testing.T) {
 		{"migrating", launched, provider.StateRunning},
 		{"unknown", launched, provider.StateRunning},
 		{"powering_down", launched, provider.StateRunning},
+		{"unassigned", ours, provider.StateIncomplete},
+		{"unassigned", launched, provider.StateRunning},
 		{"paused", launched, provider.StateStopped},
 		{"suspended", launched, provider.StateStopped},
 		{"up", mark{Cluster: "c", UID: "u", ID: "a", Leaving: true}, provider.StateDeleting},

@@ -135,7 +135,8 @@ func (d *driver) means(r provider.Ref, i instance) bool {
 	return i.Mark.UID == string(r.UID)
 }
 
-// loose returns the disks that were made for instances of the cluster, or of one Machine, and are attached to none.
+// loose returns the disks that were made for instances of the cluster, or of one Machine, and are attached to none. Of the cluster's are those
+// that are called so and have no mark, too: whose they are people have to say, who may have changed it.
 func (d *driver) loose(ctx context.Context, uid string) ([]disk, error) {
 	p := prefix(d.account.ClusterID, uid)
 	all, err := search[disk](ctx, d.session, "list disks left behind", "/disks", "disk", "alias="+p+"* and number_of_vms=0", "")
@@ -143,8 +144,14 @@ func (d *driver) loose(ctx context.Context, uid string) ([]disk, error) {
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(k disk) bool {
-		m := k.mark()
-		return !uuids.MatchString(k.ID) || m.Cluster != d.account.ClusterID || m.UID == "" || uid != "" && m.UID != uid
+		m, said := k.mark(), k.described()
+		switch {
+		case !uuids.MatchString(k.ID):
+			return true
+		case said.Cluster == "" && said.UID == "":
+			return uid != "" || !strings.HasPrefix(k.Alias, p)
+		}
+		return m.Cluster != d.account.ClusterID || m.UID == "" || uid != "" && m.UID != uid
 	}), nil
 }
 

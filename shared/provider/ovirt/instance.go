@@ -52,29 +52,57 @@ func (d *driver) told(i instance) provider.Instance {
 // leftover returns the view of a disk whose instance is gone.
 func (d *driver) leftover(k disk) provider.Instance {
 	m := k.mark()
-	return provider.Instance{
+	in := provider.Instance{
 		ID: k.ID, UID: apitypes.UID(m.UID), ClusterUID: apitypes.UID(m.Of), Token: m.Token, Name: k.Alias, State: provider.StateStopped, CloudState: k.Status, Child: true,
 	}
+	if m.UID == "" {
+		in.Message = "a disk that is called as those of the cluster's instances, and its description does not say of which Machine: remove it if nobody needs it"
+	}
+	return in
+}
+
+// belongs reports whether k has the mark of i, or at least its name.
+func (k disk) belongs(i instance) bool {
+	m := k.mark()
+	switch {
+	case i.Mark.UID == "" || i.copied():
+		return false
+	case slices.Contains(i.Mark.Disks, k.ID):
+		return true
+	case m.UID == "":
+		return strings.HasPrefix(k.Alias, prefix(i.Mark.Cluster, i.Mark.UID))
+	}
+	return m.UID == i.Mark.UID && m.Token == i.Mark.Token
+}
+
+// running reports whether i was started, by what the engine says: these words are of what has a process, or had one that goes on.
+func (i instance) running() bool {
+	switch i.Status {
+	case "wait_for_launch", "powering_up", "restoring_state", "up", "migrating", "reboot_in_progress", "powering_down", "not_responding", "unknown", "paused", "suspended", "saving_state":
+		return true
+	}
+	return false
 }
 
 // state is what the engine's word means:
 //
-//	down, image_locked                            Incomplete until it was started once, then Stopped
+//	down, image_locked                            Stopped
 //	wait_for_launch, powering_up, restoring_state Pending
 //	up, migrating, reboot_in_progress             Running
 //	powering_down, not_responding, unknown, …     Running: its process may do something
 //	paused, suspended, saving_state               Stopped: it does nothing until people let it
 //
-// and Deleting from the first call of Delete on.
+// until it was started once what does not run is Incomplete, and from the first call of Delete on all is Deleting. A paused process goes on by itself where its
+// storage comes back: Stopped is no proof that it does nothing any more.
 func (i instance) state() provider.State {
 	if i.Mark.Leaving && !i.copied() {
 		return provider.StateDeleting
 	}
+	if i.Mark.UID != "" && !i.Mark.Launched && !i.copied() && !i.running() {
+		return provider.StateIncomplete
+	}
 	switch i.Status {
 	case "down", "image_locked":
-		if i.Mark.UID != "" && !i.Mark.Launched && !i.copied() {
-			return provider.StateIncomplete
-		}
 		return provider.StateStopped
 	case "wait_for_launch", "powering_up", "restoring_state":
 		return provider.StatePending

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -116,7 +117,8 @@ func (d *driver) Find(ctx context.Context, r provider.Ref) (found []provider.Ins
 	return found, err
 }
 
-// List implements [provider.Driver]. Disks come first: whose instance is made meanwhile is no leftover.
+// List implements [provider.Driver]. Disks come first: whose instance is made meanwhile is no leftover. What an attempt before the instance's
+// left is one.
 func (d *driver) List(ctx context.Context) (all []provider.Instance, err error) {
 	err = d.call(ctx, func(ctx context.Context) error {
 		disks, err := d.loose(ctx, "")
@@ -127,13 +129,11 @@ func (d *driver) List(ctx context.Context) (all []provider.Instance, err error) 
 		if err != nil {
 			return err
 		}
-		alive := map[string]bool{}
 		for _, i := range found {
-			alive[i.Mark.UID] = true
 			all = append(all, d.told(i))
 		}
 		for _, k := range disks {
-			if !alive[k.uid()] {
+			if !slices.ContainsFunc(found, k.belongs) {
 				all = append(all, d.leftover(k))
 			}
 		}

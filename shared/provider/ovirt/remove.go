@@ -24,9 +24,17 @@ func (d *driver) remove(ctx context.Context, r provider.Ref) error {
 	}
 	var errs []error
 	for _, i := range found {
-		errs = append(errs, d.dismiss(ctx, r, i))
+		errs = append(errs, present(d.dismiss(ctx, r, i)))
 	}
 	return errors.Join(errs...)
+}
+
+// present returns err of what was listed: whatever part of it the engine lacks, it is not gone before a list says so.
+func present(err error) error {
+	if provider.CodeOf(err) == provider.NotFound {
+		return provider.Errorf(provider.Unknown, "%w", err)
+	}
+	return err
 }
 
 // dismiss makes the next step of the removal of i: it is noted, stopped, rid of disks that are not its own, removed.
@@ -38,15 +46,21 @@ func (d *driver) dismiss(ctx context.Context, r provider.Ref, i instance) error 
 	if i.Status == "image_locked" { // the engine changes nothing of it before its disks are ready
 		return nil
 	}
-	if i.Mark.UID != "" && !i.Mark.Leaving {
-		m := i.Mark
-		m.Leaving = true
-		if err := passing(d.write(ctx, i, m)); err != nil {
+	if i.Mark.UID != "" && (!i.Mark.Leaving || i.Mark.ID == "") {
+		m, err := d.known(ctx, i)
+		if err != nil {
 			return err
 		}
+		m.Leaving = true
+		if err := d.write(ctx, i, m); err != nil {
+			return passing(err)
+		}
+		i.Mark = m
 	}
 	if i.Status != "down" {
-		return d.stop(ctx, i)
+		if off, err := d.stop(ctx, i); !off {
+			return err
+		}
 	}
 	freed, err := d.free(ctx, i)
 	if !freed || err != nil {
@@ -63,16 +77,16 @@ func passing(err error) error {
 	return err
 }
 
-// stop cuts the power of i.
-func (d *driver) stop(ctx context.Context, i instance) error {
-	err := d.session.ask(ctx, "stop "+i.Name, http.MethodPost, i.at("/stop"), nil, content{}, nil)
+// stop cuts the power of i, and reports whether it was off before, whatever its status says: as where its disks are broken.
+func (d *driver) stop(ctx context.Context, i instance) (off bool, err error) {
+	err = d.session.ask(ctx, "stop "+i.Name, http.MethodPost, i.at("/stop"), nil, content{}, nil)
 	if says(err, "not running", "is down") {
-		return nil
+		return true, nil
 	}
 	if err != nil && (i.Status == "unknown" || i.Status == "not_responding") {
-		return provider.ErrorAfter(provider.CodeOf(err), after(err), "%w: %s", err, i.message())
+		return false, provider.ErrorAfter(provider.CodeOf(err), after(err), "%w: %s", err, i.message())
 	}
-	return passing(err)
+	return false, passing(err)
 }
 
 // free takes the disks off i that must outlive it: volumes of pods, which the engine would remove with it (R-B29). It reports whether there is
@@ -83,9 +97,9 @@ func (d *driver) free(ctx context.Context, i instance) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		foreign := slices.DeleteFunc(all, i.owns)
+		foreign := slices.DeleteFunc(slices.Clone(all), i.owns)
 		if len(foreign) == 0 {
-			return true, nil
+			return true, d.describe(ctx, i, all)
 		}
 		for _, a := range foreign {
 			q := url.Values{"detach_only": {"true"}}
@@ -97,16 +111,36 @@ func (d *driver) free(ctx context.Context, i instance) (bool, error) {
 	return false, nil
 }
 
-// owns reports whether a disk is i's own: those noted before it was first started; all of one that never was; of one that another system made
-// what it boots from.
-func (i instance) owns(a attachment) bool {
-	switch {
-	case i.Mark.ID != "":
-		return slices.Contains(i.Mark.Disks, a.ID)
-	case i.Mark.UID != "":
-		return true
+// describe gives the disks of i their marks, where it did not come to that: one that outlives it is found by them. A disk that takes none, as
+// what is broken, goes without.
+func (d *driver) describe(ctx context.Context, i instance, all []attachment) error {
+	for _, a := range all {
+		if i.Mark.UID == "" || a.Disk.mark().UID != "" {
+			continue
+		}
+		description, err := describing(i.Mark, a)
+		if err != nil {
+			return err
+		}
+		err = d.session.ask(ctx, "name disk of "+i.Name, http.MethodPut, i.at("/diskattachments/", a.ID), nil, content{"disk": content{"description": description}}, nil)
+		if err != nil && (busy(err) || !provider.CodeOf(err).Definite()) {
+			return err
+		}
 	}
-	return bool(a.Bootable)
+	return nil
+}
+
+// owns reports whether a disk is i's own: one that has its mark, or was noted; before that one that is called so, or that i boots from. Of one
+// that another system made it is what it boots from.
+func (i instance) owns(a attachment) bool {
+	m := i.Mark
+	switch {
+	case m.UID != "" && a.Disk.mark().UID == m.UID, slices.Contains(m.Disks, a.ID):
+		return true
+	case m.ID != "":
+		return false
+	}
+	return bool(a.Bootable) || m.UID != "" && strings.HasPrefix(a.Disk.Alias, prefix(m.Cluster, m.UID))
 }
 
 // clear removes the disks that outlived what r names, and returns NotFound once there are none.

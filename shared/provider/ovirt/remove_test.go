@@ -106,12 +106,12 @@ func TestCopyOfADiskIsNobodys(t *testing.T) {
 			return `{"cluster": "` + cluster + `", "uid": "` + string(l.ref.UID) + `", "token": "t", "id": "` + id + `"}`
 		}
 		w.Float(p+"1", said(l.account.ClusterID, "5a0e0007-0000-4000-9000-0000000000ff"))
-		w.Float(p+"1", "")
+		bare := w.Float(p+"1", "what people wrote")
 		w.Float(p+"1", said("another", "%s"))
 		mine := w.Float(p+"1", said(l.account.ClusterID, "%s"))
 		all, err := l.List(t.Context())
 		must(t, err)
-		if len(all) != 1 || all[0].ID != mine || all[0].UID != l.ref.UID || !all[0].Child {
+		if len(all) != 2 || all[0].ID != bare || all[0].UID != "" || all[1].ID != mine || all[1].UID != l.ref.UID || !all[0].Child || !all[1].Child {
 			t.Errorf("listed %+v", all)
 		}
 		l.gone(t)

@@ -50,7 +50,7 @@ func (d *driver) prepare(ctx context.Context, r provider.Ref, req request, i ins
 		}
 		p.Done = append(p.Done, step.name)
 	}
-	return false, d.note(ctx, i)
+	return false, nil
 }
 
 // naming says which field of the spec a refusal is about.
@@ -79,7 +79,7 @@ func (d *driver) attached(ctx context.Context, i instance) ([]attachment, error)
 	return all, nil
 }
 
-// disks gives the disks their names, by which one that outlives its instance is found, and the first its size.
+// disks gives the disks their marks, by which one that outlives its instance is found, and the first its size.
 func (d *driver) disks(ctx context.Context, r provider.Ref, req request, i instance) (waits bool, err error) {
 	all, err := d.attached(ctx, i)
 	if err != nil {
@@ -88,12 +88,10 @@ func (d *driver) disks(ctx context.Context, r provider.Ref, req request, i insta
 	if len(all) == 0 {
 		return false, provider.Errorf(provider.Unknown, "list disks of %s: it has none, and is made of a template that has", i.Name)
 	}
-	m := d.owner(r, req)
 	for n, a := range all {
-		m.ID = a.ID
-		description, err := json.Marshal(m)
+		description, err := describing(i.Mark, a)
 		if err != nil {
-			return false, fmt.Errorf("write mark: %w", err)
+			return false, err
 		}
 		alias := prefix(d.account.ClusterID, string(r.UID)) + strconv.Itoa(n+1)
 		larger := bool(a.Bootable) && int64(a.Disk.Size) < req.Spec.OSDisk.SizeGB<<30
@@ -102,10 +100,10 @@ func (d *driver) disks(ctx context.Context, r provider.Ref, req request, i insta
 			return true, nil
 		case a.Disk.Status == "illegal":
 			return false, provider.Errorf(provider.Exhausted, "create %s: its disk %s is illegal: the engine's events say why", i.Name, a.ID)
-		case a.Disk.Alias == alias && a.Disk.Description == string(description) && !larger:
+		case a.Disk.Alias == alias && a.Disk.Description == description && !larger:
 			continue
 		}
-		change := content{"alias": alias, "description": string(description)}
+		change := content{"alias": alias, "description": description}
 		if larger {
 			change["provisioned_size"] = req.Spec.OSDisk.SizeGB << 30
 		}
@@ -118,6 +116,15 @@ func (d *driver) disks(ctx context.Context, r provider.Ref, req request, i insta
 		}
 	}
 	return false, nil
+}
+
+// describing returns what stands in the description of one of the disks that the instance with this mark has.
+func describing(m mark, a attachment) (string, error) {
+	b, err := json.Marshal(mark{Cluster: m.Cluster, UID: m.UID, Of: m.Of, Token: m.Token, ID: a.ID})
+	if err != nil {
+		return "", fmt.Errorf("write mark: %w", err)
+	}
+	return string(b), nil
 }
 
 // cards replaces the template's network cards by one for each of the spec; without any the template's stay.
@@ -234,18 +241,33 @@ func (d *driver) pin(ctx context.Context, req request, i instance) error {
 	return naming(at("auto_pinning_policy"), req.Spec.AutoPinningPolicy, err)
 }
 
-// note writes down that i is complete, and which disks are its own: Delete removes those only.
+// note writes down which instance the mark is of, and which disks are its own.
 func (d *driver) note(ctx context.Context, i instance) error {
-	all, err := d.attached(ctx, i)
+	m, err := d.known(ctx, i)
 	if err != nil {
 		return err
 	}
-	m := i.Mark
-	m.ID = i.ID
-	for _, a := range all {
-		m.Disks = append(m.Disks, a.ID)
-	}
 	return d.write(ctx, i, m)
+}
+
+// known returns the mark of i with its id and its own disks, as it was noted, or else as things are. A mark without them says nothing of what
+// became of i since: it may have been started, and the note of it lost.
+func (d *driver) known(ctx context.Context, i instance) (mark, error) {
+	m := i.Mark
+	if m.ID != "" {
+		return m, nil
+	}
+	all, err := d.attached(ctx, i)
+	if err != nil {
+		return m, err
+	}
+	for _, a := range all {
+		if i.owns(a) {
+			m.Disks = append(m.Disks, a.ID)
+		}
+	}
+	m.ID = i.ID
+	return m, nil
 }
 
 // start lets i run: with its user data, as it never did before.
@@ -257,22 +279,13 @@ func (d *driver) start(ctx context.Context, i instance) error {
 	return err
 }
 
-// launched writes down that i was started: from now on it is no creation that could go on. Of one that people started before it was complete
-// those disks are its own which were named as such, and what it boots from.
+// launched writes down that i was started, be it by people: from now on it is no creation that could go on.
 func (d *driver) launched(ctx context.Context, i instance) error {
-	m := i.Mark
-	if m.ID == "" {
-		all, err := d.attached(ctx, i)
-		if err != nil {
-			return err
-		}
-		for _, a := range all {
-			if bool(a.Bootable) || strings.HasPrefix(a.Disk.Alias, prefix(m.Cluster, m.UID)) {
-				m.Disks = append(m.Disks, a.ID)
-			}
-		}
+	m, err := d.known(ctx, i)
+	if err != nil {
+		return err
 	}
-	m.ID, m.Launched = i.ID, true
+	m.Launched = true
 	return d.write(ctx, i, m)
 }
 

@@ -116,15 +116,21 @@ func (k disk) id() string { return k.ID }
 
 // mark returns the mark that stands in the description. A disk that people copy has it too, and another id: it is nobody's.
 func (k disk) mark() mark {
-	var m mark
-	if json.Unmarshal([]byte(k.Description), &m) != nil || m.ID != k.ID {
+	m := k.described()
+	if m.ID != k.ID {
 		return mark{}
 	}
 	return m
 }
 
-// uid returns the UID of the Machine whose instance the disk was made for, or "".
-func (k disk) uid() string { return k.mark().UID }
+// described returns the mark in the description, whosever disk it was made for.
+func (k disk) described() mark {
+	var m mark
+	if json.Unmarshal([]byte(k.Description), &m) != nil {
+		return mark{}
+	}
+	return m
+}
 
 // named is anything of which only id and name count.
 type named struct {

@@ -111,6 +111,11 @@ func TestOthersAskForTheSame(t *testing.T) {
 	theirs := e.Instances()[1]
 	want := as(theirs.Fields).(map[string]any)
 	got := as(mine.Fields).(map[string]any)
+	copied := got["disk_attachments"].(map[string]any)["disk_attachment"].([]any)[0].(map[string]any)["disk"].(map[string]any)
+	if copied["alias"] != prefix(d.account.ClusterID, string(r.UID))+"1" { // which the client cannot give
+		t.Errorf("the disk is called %v", copied["alias"])
+	}
+	delete(copied, "alias")
 	for _, fields := range []map[string]any{want, got} {
 		delete(fields, "name")
 		delete(fields, "comment")
