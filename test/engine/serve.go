@@ -125,7 +125,12 @@ func (e *Engine) read(r *http.Request) (content, error) {
 	return body, err
 }
 
+// refuse answers with a fault, but nothing is said of one thing that is missing.
 func (e *Engine) refuse(w http.ResponseWriter, r *http.Request, f *fault) {
+	if f.status == http.StatusNotFound && r.Method != http.MethodPost {
+		w.WriteHeader(f.status)
+		return
+	}
 	e.write(w, r, f.status, "fault", content{"reason": f.reason, "detail": f.detail})
 }
 

@@ -3,6 +3,7 @@
 package ovirt
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,6 +101,9 @@ func (s *session) judge(doing string, res *http.Response, body []byte) error {
 	if res.StatusCode == http.StatusUnauthorized {
 		return &refusal{status: res.StatusCode, reason: http.StatusText(res.StatusCode)}
 	}
+	if res.StatusCode == http.StatusNotFound && len(bytes.TrimSpace(body)) == 0 { // as the engine says it of one thing
+		return s.refused(doing, res.StatusCode, faultBody{Reason: http.StatusText(res.StatusCode)})
+	}
 	var f faultBody
 	if json.Unmarshal(body, &f) != nil || f.Reason == "" && f.Detail == "" {
 		return provider.ErrorAfter(provider.Unknown, throttle.After(res.Header), "%s: %d %s, and no fault of an engine's: see what answers in its place, such as a proxy",
@@ -129,7 +133,7 @@ func codeOf(r *refusal) provider.Code {
 	switch {
 	case r.status >= http.StatusInternalServerError || r.status < http.StatusBadRequest:
 		return provider.Unknown
-	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden, strings.Contains(strings.ToLower(r.detail), "not authorized"):
+	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden, denies(r.detail):
 		return provider.Denied
 	case r.status == http.StatusNotFound:
 		return provider.NotFound
@@ -139,6 +143,12 @@ func codeOf(r *refusal) provider.Code {
 		return provider.Invalid
 	}
 	return provider.Exhausted
+}
+
+// denies reports whether a sentence is about what a user may do.
+func denies(detail string) bool {
+	detail = strings.ToLower(detail)
+	return strings.Contains(detail, "not authorized") || strings.Contains(detail, "insufficient permissions")
 }
 
 // coded gives an error of the wire its code. Only a fault of the engine's proves anything: silence may hide a request that worked.

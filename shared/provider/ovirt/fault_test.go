@@ -138,7 +138,7 @@ func oneLife(t *testing.T, call string, n int, name string) {
 			}
 			wait := time.Second
 			if provider.CodeOf(err) == provider.Denied {
-				wait = 2 * refusedFor
+				wait = after(err) + time.Second
 			}
 			time.Sleep(wait)
 		}

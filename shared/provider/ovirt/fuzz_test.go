@@ -67,7 +67,7 @@ func FuzzJudge(f *testing.F) {
 			return
 		}
 		var fault struct{ Reason, Detail string }
-		readable := json.Unmarshal([]byte(body), &fault) == nil && (fault.Reason != "" || fault.Detail != "")
+		readable := json.Unmarshal([]byte(body), &fault) == nil && (fault.Reason != "" || fault.Detail != "") || status == http.StatusNotFound && strings.TrimSpace(body) == ""
 		if code := provider.CodeOf(err); code != provider.Unknown && !readable && status > 299 || code == provider.NotFound && status != http.StatusNotFound {
 			t.Errorf("%d %q is %v: %v", status, body, code, err)
 		}

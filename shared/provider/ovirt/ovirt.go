@@ -66,7 +66,7 @@ func open(a provider.Account, dial dialer) (*driver, error) {
 
 // call does one bounded step; every error gets a code.
 func (d *driver) call(ctx context.Context, step func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, deadline)
+	ctx, cancel := context.WithTimeout(ctx, deadline-farewell)
 	defer cancel()
 	d.session.enter()
 	defer d.session.leave(ctx)

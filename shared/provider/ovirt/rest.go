@@ -38,7 +38,7 @@ func (s *session) ask(ctx context.Context, doing, method, path string, q url.Val
 	}
 	err := s.denied("it does not take the token that it gave")
 	s.distrust(ctx, err)
-	return provider.ErrorAfter(provider.Denied, refusedFor, "%s: %w", doing, err)
+	return provider.ErrorAfter(provider.Denied, distrustedFor, "%s: %w", doing, err)
 }
 
 func (s *session) send(ctx context.Context, doing, token, method, path string, q url.Values, body, answer any) error {
@@ -60,6 +60,7 @@ func (s *session) send(ctx context.Context, doing, token, method, path string, q
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Accept-Language", "en-US") // of the sentences in which it refuses
 	req.Header.Set("Version", "4")
+	req.Header.Set("Filter", "false") // else searches of a user who is no administrator find whatever he may see
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

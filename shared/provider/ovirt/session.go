@@ -19,14 +19,18 @@ import (
 )
 
 const (
-	// refusedFor is how long an engine that refused the credentials is not asked again with the same: it locks an account after
-	// five wrong passwords.
-	refusedFor = time.Minute
+	// distrustedFor is how long an engine is not asked again that does not take the token which it gave.
+	distrustedFor = time.Minute
+	// refusedFor is how long an engine that refused the credentials is not asked again with the same, twice as long after each further
+	// time, and an hour at most: it locks an account, which others may use too, after five wrong passwords in a row, however far apart.
+	refusedFor, refusedForLongest = 10 * time.Minute, time.Hour
 	// perSecond and atOnce are what one user may ask. People work with the engine beside, whose every answer is a few queries to
 	// its database.
 	perSecond, atOnce = 30, 60
 	// margin is what a call keeps to answer in time.
 	margin = 2 * time.Second
+	// farewell is what is left for a token to be given back.
+	farewell = time.Second
 )
 
 // dialer returns the wire to an engine.
@@ -57,7 +61,8 @@ type session struct {
 
 	turn   chan struct{} // held while somebody logs in; guards what follows
 	token  string
-	barred time.Time // when the credentials were refused
+	barred time.Time // until when nobody logs in, because the credentials were refused
+	wait   time.Duration
 	reason error
 
 	mu     sync.Mutex
@@ -104,7 +109,7 @@ func (s *session) leave(ctx context.Context) {
 	last := s.closed && s.calls == 0
 	s.mu.Unlock()
 	if last {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), margin)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 		defer cancel()
 		_ = s.logout(ctx) // the engine ends it when nobody has used it for long
 	}
@@ -142,18 +147,20 @@ func (s *session) bearer(ctx context.Context, stale string) (string, error) {
 	if s.token != "" && s.token != stale {
 		return s.token, nil
 	}
-	if left := refusedFor - time.Since(s.barred); s.reason != nil && left > 0 {
+	if left := time.Until(s.barred); s.reason != nil && left > 0 {
 		return "", provider.ErrorAfter(provider.Denied, left, "%w", s.reason)
 	}
 	s.token = ""
 	token, err := s.login(ctx)
 	if err != nil {
 		if provider.CodeOf(err) == provider.Denied {
-			s.barred, s.reason = time.Now(), err
+			s.wait = min(max(refusedFor, 2*s.wait), refusedForLongest)
+			s.barred, s.reason = time.Now().Add(s.wait), err
+			err = provider.ErrorAfter(provider.Denied, s.wait, "%w", err)
 		}
 		return "", err
 	}
-	s.token, s.reason = token, nil
+	s.token, s.reason, s.wait = token, nil, 0
 	return token, nil
 }
 
@@ -162,7 +169,7 @@ func (s *session) distrust(ctx context.Context, refusal error) {
 	unlock, err := s.lock(ctx)
 	defer unlock()
 	if err == nil {
-		s.token, s.barred, s.reason = "", time.Now(), refusal
+		s.token, s.barred, s.reason = "", time.Now().Add(distrustedFor), refusal
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -46,8 +47,7 @@ func TestTokenIsRenewed(t *testing.T) {
 	})
 }
 
-// Credentials that are refused, be it at the login or by an engine that does not take the token it gave, are not tried again for a minute:
-// an account would be locked.
+// Credentials that are refused, be it at the login or by an engine that does not take the token it gave, are not tried again for a while.
 func TestRefusedCredentialsAreNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string]func(w *wire){
@@ -80,17 +80,73 @@ func TestRefusedCredentialsAreNotTriedAgain(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			after = retryAfter(err)
-			if n := w.logins(); n > 2 || after <= 50*time.Second || after > time.Minute {
+			bar := refusedFor
+			if name == "token" {
+				bar = distrustedFor
+			}
+			if n := w.logins(); n > 2 || after <= bar-10*time.Second || after > bar {
 				t.Errorf("%s: %d logins, try again after %v", name, n, after)
 			}
 			w.set(nil)
 			w.Password = "canary"
-			time.Sleep(refusedFor)
+			time.Sleep(bar)
 			if _, err := d.List(t.Context()); err != nil {
-				t.Errorf("%s: after a minute: %v", name, err)
+				t.Errorf("%s: after %v: %v", name, bar, err)
 			}
 		})
 	}
+}
+
+// An engine locks an account after five wrong passwords in a row, however far apart: a wrong one is tried ever more seldom, and a new Secret at once.
+func TestWrongPasswordIsTriedEverMoreSeldom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		d, err := w.provider().Open(t.Context(), accountOf())
+		must(t, err)
+		w.Password = "another"
+		var tried []int
+		for minute := range 181 {
+			if _, err := d.List(t.Context()); provider.CodeOf(err) != provider.Denied || after(err) <= 0 {
+				t.Fatalf("List = %v, again after %v", err, after(err))
+			}
+			if n := w.logins(); n > len(tried) {
+				tried = append(tried, minute)
+			}
+			time.Sleep(time.Minute)
+		}
+		if want := []int{0, 10, 30, 70, 130}; !slices.Equal(tried, want) {
+			t.Errorf("tried in the minutes %v, want %v", tried, want)
+		}
+		account := accountOf()
+		account.Credentials[keyPassword] = []byte("another")
+		d, err = w.provider().Open(t.Context(), account)
+		must(t, err)
+		if _, err := d.List(t.Context()); err != nil {
+			t.Errorf("with the new password: %v", err)
+		}
+	})
+}
+
+// A call ends in time also where its session is closed and the engine is silent.
+func TestLastCallOfASessionEndsInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		l := newLife(t, w, "")
+		must(t, l.Close(t.Context()))
+		w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/sso/oauth/token") {
+				return next()
+			}
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		began := time.Now()
+		if _, err := l.List(t.Context()); provider.CodeOf(err) != provider.Unknown || time.Since(began) > deadline {
+			t.Errorf("List = %v after %v", err, time.Since(began))
+		}
+	})
 }
 
 func retryAfter(err error) time.Duration { return after(err) }
