@@ -43,7 +43,7 @@ type OvirtDisk struct {
 	SizeGB int64 `json:"size_gb,omitempty"`
 }
 
-// OvirtNetworkInterface is one network card. Without any the template's are kept.
+// OvirtNetworkInterface is one network card. Without any the template's are kept, or with an instance type that one's.
 type OvirtNetworkInterface struct {
 	VNICProfileID string `json:"vnic_profile_id,omitempty"`
 }

@@ -51,11 +51,14 @@ func (e *Engine) tagsOf(i *instance, r request) (string, content, *fault) {
 		}
 		return "tag", content{"id": e.tagOf(name).id, "name": name}, nil
 	}
-	var all []content
+	return e.list(r, "tag", e.tagsIn(i))
+}
+
+func (e *Engine) tagsIn(i *instance) (all []content) {
 	for _, name := range i.tags {
 		all = append(all, content{"id": e.tagOf(name).id, "name": name})
 	}
-	return e.list(r, "tag", all)
+	return all
 }
 
 func (e *Engine) allTags(r request) (string, content, *fault) {

@@ -67,6 +67,9 @@ func (e *Engine) shown(i *instance, follow []string) content {
 	if slices.Contains(follow, "nics") {
 		c["nics"] = within("nic", e.cardsOf(i))
 	}
+	if slices.Contains(follow, "tags") {
+		c["tags"] = within("tag", e.tagsIn(i))
+	}
 	if slices.Contains(follow, "reported_devices") {
 		c["reported_devices"] = within("reported_device", reported(i))
 	}
@@ -125,6 +128,9 @@ func (e *Engine) add(r request) (string, content, *fault) {
 	}
 	e.disks = append(e.disks, i.disks...)
 	for _, of := range t.cards {
+		if text(r.body, "instance_type", "id") != "" { // whose cards count, and it has none
+			break
+		}
 		i.cards = append(i.cards, e.card(of.name, of.profile))
 	}
 	e.instances = append(e.instances, i)
@@ -229,7 +235,7 @@ func (e *Engine) act(i *instance, what string, _ request) (string, content, *fau
 				i.status, i.ip = "down", ""
 			}
 		})
-	case what == "reset" && !running:
+	case what == "reset" && (!running || slices.Contains([]string{"paused", "not_responding", "unknown", "saving_state", "restoring_state"}, i.status)):
 		return "", nil, failed("Cannot reset VM. VM is not running.")
 	case what == "reset":
 		e.boot(i, "reboot_in_progress")

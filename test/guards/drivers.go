@@ -216,7 +216,7 @@ var drivers = []Guard{
 	{"names-in-searches-are-words", "4", "shared/provider/ovirt/spec.go", `	if !words.MatchString(s.TemplateName) {`, `	if false {`, "./shared/provider/ovirt -run=TestConformance/plain"},
 	{"engine-echoes-no-password", "4", "shared/provider/ovirt/session.go", `	text = strings.ReplaceAll(text, s.password, "(secret)")
 `, ``, "./shared/provider/ovirt -run=TestNothingSecret"},
-	{"refused-password-is-not-tried-again", "2c", "shared/provider/ovirt/session.go", `s.reason != nil && left > 0`, `s.reason != nil && left > refusedFor`, "./shared/provider/ovirt -run=TestRefusedCredentials"},
+	{"refused-password-is-not-tried-again", "2c", "shared/provider/ovirt/session.go", `s.reason != nil && left > 0`, `s.reason != nil && left > refusedForLongest`, "./shared/provider/ovirt -run=TestRefusedCredentials"},
 	{"comment-is-a-mark-as-a-whole", "2b.3", "shared/provider/ovirt/mark.go", ` || head != prefix(m.Cluster, m.UID)`, ``, "./shared/provider/ovirt -run=FuzzMarked"},
 	{"disks-that-are-being-made-are-waited-for", "2c", "shared/provider/ovirt/create.go", `	case i.Status == "image_locked": //`, `	case false: //`, "./shared/provider/ovirt -run=TestOneStep"},
 	{"disk-that-grows-is-waited-for", "2c", "shared/provider/ovirt/steps.go", `		case a.Disk.Status == "locked":`, `		case false:`, "./shared/provider/ovirt -run=TestDiskThatGrows"},
@@ -232,5 +232,14 @@ var drivers = []Guard{
 	{"disk-of-a-former-attempt-is-a-leftover", "2b.10", "shared/provider/ovirt/instance.go", ` && m.Token == i.Mark.Token`, ``, "./shared/provider/ovirt -run=TestDiskOfAFormer"},
 	{"mark-names-its-instance-before-anything-else", "2b.10", "shared/provider/ovirt/create.go", `	case i.Mark.ID == "":`, `	case false:`, "./shared/provider/ovirt -run=TestCloneOfWhat"},
 	{"disks-of-an-engine-have-their-names-at-once", "2b.10", "shared/provider/ovirt/create.go", `"alias": prefix(d.account.ClusterID, string(r.UID)) +`, `"alias": "rhcos" +`, "./shared/provider/ovirt -run=TestDiskOfWhatTheEngine"},
+	{"wrong-password-is-tried-ever-more-seldom", "2c", "shared/provider/ovirt/session.go", `max(refusedFor, 2*s.wait)`, `max(refusedFor, s.wait)`, "./shared/provider/ovirt -run=TestWrongPassword"},
+	{"engines-searches-are-not-filtered", "2b.10", "shared/provider/ovirt/find.go", ` || !i.tagged(tag)`, ``, "./shared/provider/ovirt -run=TestOthersAre"},
+	{"engine-that-does-not-end-is-told", "2b.4", "shared/provider/ovirt/create.go", `	if waits && err == nil {`, `	if waits && err == nil && false {`, "./shared/provider/ovirt -run=TestLockThat"},
+	{"size-that-does-not-come-is-told", "2b.4", "shared/provider/ovirt/steps.go", `			if p.Resized == mostResizes {`, `			if false {`, "./shared/provider/ovirt -run=TestResizeThat"},
+	{"instance-without-network-cards-is-not-started", "2b.4", "shared/provider/ovirt/steps.go", `		if len(all) == 0 {
+			return provider.Errorf(provider.Exhausted, "%s: there is none`, `		if false {
+			return provider.Errorf(provider.Exhausted, "%s: there is none`, "./shared/provider/ovirt -run=TestInstanceWithoutNetwork"},
+	{"denied-tag-ends-no-creation", "2b.4", "shared/provider/ovirt/steps.go", `refused && provider.CodeOf(err) == provider.Denied`, `refused && false`, "./shared/provider/ovirt -run=TestTagThat"},
+	{"user-data-for-an-engine-is-not-too-large", "4", "shared/provider/ovirt/create.go", `	if len(data) > mostUserData {`, `	if false {`, "./shared/provider/ovirt -run=TestUserDataThatIs"},
 	{"status-that-nobody-knows-is-no-start", "2b.4", "shared/provider/ovirt/create.go", `	case i.Status != "down": //`, `	case false: //`, "./shared/provider/ovirt -run=TestStatusThat"},
 }

@@ -174,7 +174,6 @@ func harness(w *wire, more string, typed bool) drivertest.Harness {
 			{Spec: specWith(`"template_name": null`), Names: []string{"providerSpec.value.template_name"}},
 			{Spec: specWith(`"template_name": "rhcos or name=other"`), Names: []string{"providerSpec.value.template_name", "rhcos or name=other"}},
 			{Spec: specWith(`"cluster_id": "../../vms"`), Names: []string{"providerSpec.value.cluster_id", "../../vms"}},
-			{Spec: specWith(`"os_disk": {"size_gb": 10}`), Names: []string{"providerSpec.value.os_disk.size_gb", "10", "16", "do not shrink"}},
 			{Spec: specWith(`"clone": false, "format": "raw"`), Names: []string{"providerSpec.value.format", "raw", "clone"}},
 			{Spec: specWith(`"type": "desktop", "sparse": false`), Names: []string{"providerSpec.value.sparse", "clone"}},
 			{Spec: specWith(`"memory_mb": 9007199254740993, "cpu": {"sockets": 1, "cores": 1, "threads": 1}, "instance_type_id": null`), Names: []string{"providerSpec.value.memory_mb", "9007199254740993"}},

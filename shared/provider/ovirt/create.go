@@ -19,9 +19,33 @@ import (
 // progress is what the next step needs to know: the instance, and which steps are done that leave no trace in a list. If it is lost, they are
 // looked at again, which changes nothing.
 type progress struct {
-	ID   string   `json:"id,omitempty"`
-	Done []string `json:"done,omitempty"`
+	ID      string   `json:"id,omitempty"`
+	Done    []string `json:"done,omitempty"`
+	Resized int      `json:"resized,omitempty"` // how often the engine took the size of the first disk
+	At      int      `json:"at,omitempty"`      // what is waited for
+	Since   int64    `json:"since,omitempty"`   // when that began, in seconds
 }
+
+// patience is how long an engine may be at one thing before it is told that it does not end: disks of hundreds of GiB are copied meanwhile.
+const patience = time.Hour
+
+// waits notes that the creation waits, and is an error once it does so for too long at one step.
+func (p *progress) waits(r provider.Ref) error {
+	at := len(p.Done) + 1
+	if p.ID != "" {
+		at++
+	}
+	if p.At != at {
+		p.At, p.Since = at, time.Now().Unix()
+	}
+	if time.Since(time.Unix(p.Since, 0)) < patience {
+		return nil
+	}
+	return provider.Errorf(provider.Exhausted, "create %s: %s", r.Name, stuck)
+}
+
+// stuck is what people can do about an engine that does not end what it began.
+const stuck = "the engine has been at it for an hour: its events say whether that goes on; what stays locked after a task that failed its administrator frees with unlock_entity.sh"
 
 func parseProgress(r provider.Ref) (p progress, err error) {
 	if len(r.Progress) == 0 {
@@ -97,6 +121,9 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 			return p.incomplete(r)
 		}
 		waits, err := d.step(ctx, r, req, i, &p)
+		if waits && err == nil {
+			err = p.waits(r)
+		}
 		if err != nil {
 			return p.refused(r, there, err)
 		}
@@ -121,24 +148,12 @@ func (d *driver) one(ctx context.Context, r provider.Ref, p progress) (*instance
 func (d *driver) step(ctx context.Context, r provider.Ref, req request, i *instance, p *progress) (waits bool, err error) {
 	switch {
 	case i == nil:
-		return d.begin(ctx, r, req, p)
+		waits, err = d.begin(ctx, r, req, p)
 	case i.Mark.Leaving:
 		return false, provider.Errorf(provider.Unknown, "create %s: its instance is being removed", r.Name)
-	}
-	p.ID = i.ID
-	switch {
-	case i.Status == "image_locked": // its disks are being made, or resized
-		return true, nil
-	case i.running():
-		err = d.launched(ctx, *i)
-	case i.Status != "down": // a word that nobody knows, or none
-		return true, nil
-	case i.Mark.ID == "":
-		err = d.note(ctx, *i)
 	default:
-		if waits, err = d.prepare(ctx, r, req, *i, p); !waits && err == nil {
-			err = d.start(ctx, *i)
-		}
+		p.ID = i.ID
+		waits, err = d.further(ctx, r, req, *i, p)
 	}
 	if busy(err) {
 		return true, nil
@@ -147,6 +162,24 @@ func (d *driver) step(ctx context.Context, r provider.Ref, req request, i *insta
 		err = provider.Errorf(provider.Exhausted, "%w", err)
 	}
 	return waits, err
+}
+
+// further begins what is missing of i, which is there.
+func (d *driver) further(ctx context.Context, r provider.Ref, req request, i instance, p *progress) (waits bool, err error) {
+	switch {
+	case i.Status == "image_locked": // its disks are being made, or resized
+		return true, nil
+	case i.running():
+		return false, d.launched(ctx, i, *p)
+	case i.Status != "down": // a word that nobody knows, or none
+		return true, nil
+	case i.Mark.ID == "":
+		return false, d.note(ctx, i)
+	}
+	if waits, err := d.prepare(ctx, r, req, i, p); waits || err != nil {
+		return waits, err
+	}
+	return false, d.start(ctx, i)
 }
 
 // begin asks for the instance. Whose it is stands in the same request.
@@ -228,6 +261,9 @@ func (d *driver) copies(r provider.Ref, req request) (all []content) {
 	return all
 }
 
+// mostUserData is what other clouds take as well: refusals of an engine may quote what they are about, and up to this length it is known as what nobody is told.
+const mostUserData = 64 << 10
+
 // userData reads what the guest gets at its first start: Ignition or cloud-init, as the template's operating system has it.
 func (d *driver) userData(ctx context.Context, secret string) (string, error) {
 	values, _, err := d.account.UserData(ctx, secret)
@@ -237,6 +273,10 @@ func (d *driver) userData(ctx context.Context, secret string) (string, error) {
 	data, ok := values["userData"]
 	if !ok {
 		return "", provider.Errorf(provider.Exhausted, "user data secret %s/%s has no key userData: add it", d.account.Namespace, secret)
+	}
+	if len(data) > mostUserData {
+		return "", provider.Errorf(provider.Exhausted, "user data secret %s/%s: key userData has %d bytes, of which there may be %d: let Ignition fetch what is large",
+			d.account.Namespace, secret, len(data), mostUserData)
 	}
 	if !utf8.Valid(data) {
 		return "", provider.Errorf(provider.Exhausted, "user data secret %s/%s: key userData is no text, such as one that is compressed, and the engine takes no other", d.account.Namespace, secret)

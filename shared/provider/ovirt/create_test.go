@@ -38,7 +38,7 @@ func TestEveryFieldArrives(t *testing.T) {
 		i := w.Instances()[0]
 		want := `{"cluster":{"id":"` + engine.Cluster + `"},"comment":"…","cpu":{"topology":{"cores":4,"sockets":1,"threads":1}},
 			"custom_properties":{"custom_property":[{"name":"hugepages","value":"1048576"}]},"description":"Machine openshift-machine-api/worker-a of cluster ocp43-abcde",
-			"disk_attachments":{"disk_attachment":[{"disk":{"alias":"`+prefix(l.account.ClusterID, string(l.ref.UID))+`1","format":"raw","id":"5a0e0007-0000-4000-9000-000000000001","sparse":false,"storage_domains":{"storage_domain":[{"id":"` + engine.StorageDomain + `"}]}}}]},
+			"disk_attachments":{"disk_attachment":[{"disk":{"alias":"` + prefix(l.account.ClusterID, string(l.ref.UID)) + `1","format":"raw","id":"5a0e0007-0000-4000-9000-000000000001","sparse":false,"storage_domains":{"storage_domain":[{"id":"` + engine.StorageDomain + `"}]}}}]},
 			"initialization":{"custom_script":"{\"ignition\":{\"version\":\"3.2.0\"}}","host_name":"worker-a"},"memory":17142120448,"memory_policy":{"guaranteed":8589934592},"name":"worker-a",
 			"placement_policy":{"affinity":"migratable","hosts":{"host":[{"id":"5a0e0011-0000-4000-8000-000000000001"}]}},"template":{"id":"5a0e0003-0000-4000-8000-000000000001"},"type":"high_performance"}`
 		var asked map[string]any
@@ -62,7 +62,7 @@ func TestWhatTheSpecLeavesOutIsTheTemplates(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWire()
-		l := newLife(t, w, typed+`, "type": "desktop", "network_interfaces": null, "os_disk": {"size_gb": 16}`)
+		l := newLife(t, w, typed+`, "type": "desktop", "os_disk": {"size_gb": 16}`)
 		in := l.up(t)
 		i := w.Instances()[0]
 		for _, name := range []string{"cpu", "memory", "memory_policy", "custom_properties", "placement_policy"} {
@@ -70,7 +70,7 @@ func TestWhatTheSpecLeavesOutIsTheTemplates(t *testing.T) {
 				t.Errorf("%s is %v", name, v)
 			}
 		}
-		if in.Type != engine.InstanceType || !slices.Equal(i.Profiles, []string{engine.OtherProfile}) || i.Pinned || i.Groups != nil || !slices.Equal(i.Sizes, []int64{16 << 30}) {
+		if in.Type != engine.InstanceType || i.Pinned || i.Groups != nil || !slices.Equal(i.Sizes, []int64{16 << 30}) {
 			t.Errorf("made %+v, told %+v", i, in)
 		}
 	})

@@ -66,12 +66,16 @@ func (d *driver) others(ctx context.Context) (all []instance, err error) {
 		return nil, nil
 	}
 	unmarked := func(i instance) bool { return i.Mark.Cluster == "" }
-	for _, follow := range []string{"", details} {
+	for _, follow := range []string{"", details + ",tags"} {
 		if all, err = d.seen(ctx, "list instances with tag "+tag, "tag="+tag, follow); err != nil || !slices.ContainsFunc(all, unmarked) {
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(all, func(i instance) bool { return !unmarked(i) }), nil
+	return slices.DeleteFunc(all, func(i instance) bool { return !unmarked(i) || !i.tagged(tag) }), nil
+}
+
+func (i instance) tagged(tag string) bool {
+	return slices.ContainsFunc(i.Tags.All, func(t named) bool { return t.Name == tag })
 }
 
 func sorted(all map[string]instance) []instance {

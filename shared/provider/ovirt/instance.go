@@ -120,6 +120,9 @@ func (i instance) message() string {
 	case "down", "paused", "suspended":
 		return shorten(cmp.Or(i.StopReason, i.StatusDetail))
 	}
+	if i.Mark.Untagged {
+		return "the user of the credentials may not give it the cluster's tag: openshift-install does not find it when it destroys the cluster"
+	}
 	return ""
 }
 

@@ -26,7 +26,9 @@ type mark struct {
 	ID       string   `json:"id,omitempty"`       // of the instance, once it is complete but for its start, or of the disk: a copy has another
 	Disks    []string `json:"disks,omitempty"`    // the instance's own, with ID
 	Launched bool     `json:"launched,omitempty"` // it has been started
+	Untagged bool     `json:"untagged,omitempty"` // with Launched: the user of the credentials may not give it the cluster's tag
 	Leaving  bool     `json:"leaving,omitempty"`  // Delete was called
+	Since    int64    `json:"since,omitempty"`    // when, in seconds; with Leaving
 }
 
 // short returns a word that stands for text in searches.

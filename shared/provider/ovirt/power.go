@@ -21,16 +21,35 @@ func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
 		if len(found) == 0 || found[0].copied() {
 			return provider.Errorf(provider.NotFound, "power-cycle %s: no instance is there", r.Name)
 		}
-		return d.cycle(ctx, found[0])
+		return present(d.cycle(ctx, r, found[0]))
 	})
 }
 
-func (d *driver) cycle(ctx context.Context, i instance) error {
+// hung reports whether the engine does not count i among those that run, although it is not off. A start would let what is suspended go on where
+// it was.
+func (i instance) hung() bool {
+	switch i.Status {
+	case "paused", "suspended", "not_responding", "unknown", "saving_state", "restoring_state":
+		return true
+	}
+	return false
+}
+
+func (d *driver) cycle(ctx context.Context, r provider.Ref, i instance) error {
 	switch state := i.state(); {
 	case state == provider.StateIncomplete, state == provider.StateDeleting:
 		return nil
-	case i.Status == "down", i.Status == "suspended":
+	case i.Status == "down":
 		return d.start(ctx, i)
+	case i.hung():
+		off, err := d.stop(ctx, i)
+		if off {
+			return d.start(ctx, i)
+		}
+		if err != nil {
+			return err
+		}
+		return provider.Errorf(provider.Unknown, "power-cycle %s: it is %s, of which the engine resets none: it is being stopped, and started next time", r.Name, i.Status)
 	}
 	err := d.session.ask(ctx, "power-cycle "+i.Name, http.MethodPost, i.at("/reset"), nil, content{}, nil)
 	switch {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -44,14 +45,14 @@ func (d *driver) dismiss(ctx context.Context, r provider.Ref, i instance) error 
 			"a copy is left alone; remove it, or empty its comment", r.Name, i.ID)
 	}
 	if i.Status == "image_locked" { // the engine changes nothing of it before its disks are ready
-		return nil
+		return i.locked(r)
 	}
 	if i.Mark.UID != "" && (!i.Mark.Leaving || i.Mark.ID == "") {
 		m, err := d.known(ctx, i)
 		if err != nil {
 			return err
 		}
-		m.Leaving = true
+		m.Leaving, m.Since = true, time.Now().Unix()
 		if err := d.write(ctx, i, m); err != nil {
 			return passing(err)
 		}
@@ -67,6 +68,18 @@ func (d *driver) dismiss(ctx context.Context, r provider.Ref, i instance) error 
 		return passing(err)
 	}
 	return passing(d.session.ask(ctx, "delete "+i.Name, http.MethodDelete, i.at(), nil, nil, nil))
+}
+
+// locked is no error before it lasts: of what is made, or removed, the engine does not say how far it is.
+func (i instance) locked(r provider.Ref) error {
+	began := time.UnixMilli(int64(i.Created))
+	if i.Mark.Leaving {
+		began = time.Unix(i.Mark.Since, 0)
+	}
+	if began.Unix() <= 0 || time.Since(began) < patience {
+		return nil
+	}
+	return provider.Errorf(provider.Exhausted, "delete %s: it is locked: %s", r.Name, stuck)
 }
 
 // passing returns err unless it is none for long: somebody else is at it, or it is gone. The next call looks again.
@@ -103,7 +116,7 @@ func (d *driver) free(ctx context.Context, i instance) (bool, error) {
 		}
 		for _, a := range foreign {
 			q := url.Values{"detach_only": {"true"}}
-			if err := d.session.ask(ctx, "detach disk "+a.ID+" from "+i.Name, http.MethodDelete, i.at("/diskattachments/", a.ID), q, nil, nil); err != nil && !refusedWith(err, http.StatusNotFound) {
+			if err := d.session.ask(ctx, "detach disk "+a.ID+" from "+i.Name, http.MethodDelete, i.at("/diskattachments/", a.ID), q, nil, nil); err != nil && !refusedWith(err, http.StatusNotFound) && !says(err, "not attached") {
 				return false, err
 			}
 		}

@@ -201,7 +201,7 @@ func TestCreateOfWhatIsBeingRemoved(t *testing.T) {
 	})
 }
 
-// A power-cycle resets what runs, starts what is down, and lets alone what starts, or goes.
+// A power-cycle resets what runs, starts what is down, stops and starts what hangs, and lets alone what starts, or goes.
 func TestPowerCycle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -209,13 +209,21 @@ func TestPowerCycle(t *testing.T) {
 		l := newLife(t, w, "")
 		in := l.up(t)
 		for _, c := range []struct{ status, call string }{
-			{"up", "POST /vms/*/reset"}, {"paused", "POST /vms/*/reset"}, {"down", "POST /vms/*/start"}, {"suspended", "POST /vms/*/start"},
+			{"up", "POST /vms/*/reset"}, {"down", "POST /vms/*/start"}, {"paused", "POST /vms/*/stop"}, {"suspended", "POST /vms/*/stop"}, {"not_responding", "POST /vms/*/stop"},
 		} {
 			w.Set(in.ID, c.status, "")
-			must(t, l.PowerCycle(t.Context(), l.ref))
+			err := l.PowerCycle(t.Context(), l.ref)
 			if calls := w.Calls(); calls[len(calls)-1] != c.call {
 				t.Errorf("%s: %s", c.status, calls[len(calls)-1])
 			}
+			if c.call == "POST /vms/*/stop" {
+				if provider.CodeOf(err) != provider.Unknown || !strings.Contains(err.Error(), "started next time") {
+					t.Errorf("%s: PowerCycle = %v", c.status, err)
+				}
+				time.Sleep(5 * time.Second)
+				err = l.PowerCycle(t.Context(), l.ref)
+			}
+			must(t, err)
 			time.Sleep(5 * time.Second)
 			if i := w.Instances()[0]; i.Status != "up" {
 				t.Errorf("after %s it is %s", c.status, i.Status)
@@ -223,7 +231,7 @@ func TestPowerCycle(t *testing.T) {
 		}
 		w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
 			if strings.HasSuffix(r.URL.Path, "/reset") {
-				return faulty(http.StatusNotFound, "no such action"), nil
+				return answered(http.StatusNotFound, "", ""), nil
 			}
 			return next()
 		})

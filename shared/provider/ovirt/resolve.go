@@ -130,19 +130,14 @@ func (d *driver) template(ctx context.Context, s providerspec.Ovirt, in center) 
 	return t, nil
 }
 
-// inspect judges the disks of the template, and returns their ids.
+// inspect judges the disks of the template, and returns their ids. One that is larger than the spec's stays so: disks do not shrink.
 func (d *driver) inspect(ctx context.Context, s providerspec.Ovirt, t template) ([]string, error) {
 	all, err := page[attachment](ctx, d.session, "list disks of template "+t.Name, "/templates/"+t.ID+"/diskattachments", "disk_attachment", url.Values{"follow": {"disk"}})
 	if err != nil {
 		return nil, err
 	}
-	boot := slices.IndexFunc(all, func(a attachment) bool { return bool(a.Bootable) })
-	if boot < 0 {
-		return nil, provider.Errorf(provider.Invalid, "%s: %q has no disk to boot from", at("template_name"), s.TemplateName)
-	}
-	if have, want := int64(all[boot].Disk.Size), s.OSDisk.SizeGB<<30; want < have {
-		return nil, provider.Errorf(provider.Invalid, "%s: %d is less than the %d GiB of template %q, and disks do not shrink",
-			at("os_disk", "size_gb"), s.OSDisk.SizeGB, (have+1<<30-1)>>30, s.TemplateName)
+	if !slices.ContainsFunc(all, func(a attachment) bool { return bool(a.Bootable) }) {
+		return nil, provider.Errorf(provider.Exhausted, "%s: %q has no disk to boot from: mend it, or name another", at("template_name"), s.TemplateName)
 	}
 	var disks []string
 	for _, a := range all {

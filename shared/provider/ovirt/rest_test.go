@@ -154,6 +154,7 @@ func TestCodesOfRefusals(t *testing.T) {
 		{422, "x", "y", provider.Invalid},
 		{400, "Operation Failed", "[Cannot add VM. Storage Domain cannot be accessed.]", provider.Exhausted},
 		{400, "Operation Failed", "[User is not authorized to perform this action.]", provider.Denied},
+		{400, "Operation Failed", "Query execution failed due to insufficient permissions.", provider.Denied},
 		{403, "Operation Failed", "query execution failed due to insufficient permissions.", provider.Denied},
 		{404, "Operation Failed", "Entity not found: VM", provider.NotFound},
 		{409, "Operation Failed", "[Cannot add VM. Low disk space on Storage Domain data.]", provider.Exhausted},

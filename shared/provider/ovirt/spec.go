@@ -5,6 +5,7 @@ package ovirt
 import (
 	"encoding/json"
 	"regexp"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -39,6 +40,7 @@ func parse(raw json.RawMessage) (providerspec.Ovirt, error) {
 	if err != nil {
 		return s, provider.Refused(provider.Invalid, err)
 	}
+	lower(&s)
 	for p, id := range ids(s) {
 		if !uuids.MatchString(id) {
 			return s, provider.Errorf(provider.Invalid, "%s: %q is no id of an oVirt engine, which is a UUID", p, id)
@@ -82,6 +84,17 @@ func processorsOf(s providerspec.Ovirt) int64 {
 		n *= max(0, of)
 	}
 	return n
+}
+
+// lower writes the ids of s as the engine does, by which some are compared.
+func lower(s *providerspec.Ovirt) {
+	for _, id := range []*string{&s.ClusterID, &s.InstanceTypeID, &s.StorageDomainID} {
+		*id = strings.ToLower(*id)
+	}
+	for n := range s.NetworkInterfaces {
+		id := &s.NetworkInterfaces[n].VNICProfileID
+		*id = strings.ToLower(*id)
+	}
 }
 
 // ids yields the fields of s that are ids, sorted as they stand in it.

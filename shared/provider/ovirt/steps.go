@@ -5,6 +5,7 @@ package ovirt
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -25,6 +26,7 @@ const (
 	stepTag   = "tag"
 	stepGroup = "affinity groups"
 	stepPin   = "pin CPUs"
+	noTag     = "no tag" // beside stepTag: it was denied
 )
 
 // prepare makes what comes before the first start, step by step, and reports whether one has to be waited for.
@@ -33,9 +35,9 @@ func (d *driver) prepare(ctx context.Context, r provider.Ref, req request, i ins
 		name string
 		do   func() (waits bool, err error)
 	}{
-		{stepDisks, func() (bool, error) { return d.disks(ctx, r, req, i) }},
+		{stepDisks, func() (bool, error) { return d.disks(ctx, r, req, i, p) }},
 		{stepCards, func() (bool, error) { return false, d.cards(ctx, req, i) }},
-		{stepTag, func() (bool, error) { return false, d.attach(ctx, i) }},
+		{stepTag, func() (bool, error) { return false, d.attach(ctx, i, p) }},
 		{stepGroup, func() (bool, error) { return false, d.join(ctx, req, i) }},
 		{stepPin, func() (bool, error) { return false, d.pin(ctx, req, i) }},
 	} {
@@ -79,8 +81,11 @@ func (d *driver) attached(ctx context.Context, i instance) ([]attachment, error)
 	return all, nil
 }
 
+// mostResizes is how often the engine is asked in a row for a size that it takes: what becomes of it later, it says in its events alone.
+const mostResizes = 3
+
 // disks gives the disks their marks, by which one that outlives its instance is found, and the first its size.
-func (d *driver) disks(ctx context.Context, r provider.Ref, req request, i instance) (waits bool, err error) {
+func (d *driver) disks(ctx context.Context, r provider.Ref, req request, i instance, p *progress) (waits bool, err error) {
 	all, err := d.attached(ctx, i)
 	if err != nil {
 		return false, err
@@ -105,11 +110,19 @@ func (d *driver) disks(ctx context.Context, r provider.Ref, req request, i insta
 		}
 		change := content{"alias": alias, "description": description}
 		if larger {
+			if p.Resized == mostResizes {
+				p.Resized = 0
+				return false, naming(at("os_disk", "size_gb"), req.Spec.OSDisk.SizeGB, provider.Errorf(provider.Exhausted,
+					"create %s: the engine took this size %d times, and its disk %s has %d bytes: the engine's events say why", i.Name, mostResizes, a.ID, a.Disk.Size))
+			}
 			change["provisioned_size"] = req.Spec.OSDisk.SizeGB << 30
 		}
 		err = d.session.ask(ctx, "name disk of "+i.Name, http.MethodPut, i.at("/diskattachments/", a.ID), nil, content{"disk": change}, nil)
 		if err != nil && larger {
 			return false, naming(at("os_disk", "size_gb"), req.Spec.OSDisk.SizeGB, err)
+		}
+		if larger && err == nil {
+			p.Resized++
 		}
 		if err != nil || larger { // which takes its time
 			return err == nil, err
@@ -127,15 +140,19 @@ func describing(m mark, a attachment) (string, error) {
 	return string(b), nil
 }
 
-// cards replaces the template's network cards by one for each of the spec; without any the template's stay.
+// cards replaces the template's network cards by one for each of the spec; without any the template's stay, or with an instance type that
+// one's. One without any would never join.
 func (d *driver) cards(ctx context.Context, req request, i instance) error {
 	want := req.Spec.NetworkInterfaces
-	if len(want) == 0 {
-		return nil
-	}
 	all, err := page[card](ctx, d.session, "list network interfaces of "+i.Name, i.at("/nics"), "nic", nil)
 	if err != nil {
 		return err
+	}
+	if len(want) == 0 {
+		if len(all) == 0 {
+			return provider.Errorf(provider.Exhausted, "%s: there is none, and neither the template nor the instance type gives %s one: name a vNIC profile", at("network_interfaces"), i.Name)
+		}
+		return nil
 	}
 	have := map[string]bool{}
 	for _, c := range all {
@@ -180,12 +197,22 @@ func kept(want []providerspec.OvirtNetworkInterface, c card) bool {
 // nameOf returns what the n-th network card is called, as OpenShift does.
 func nameOf(n int) string { return "nic" + strconv.Itoa(n+1) }
 
-// attach gives i the cluster's tag, by which OpenShift's installer removes what a cluster had.
-func (d *driver) attach(ctx context.Context, i instance) error {
+// attach gives i the cluster's tag, by which OpenShift's installer removes what a cluster had. Tags are of the whole engine: who may not make
+// or give them has instances without.
+func (d *driver) attach(ctx context.Context, i instance, p *progress) error {
 	tag := d.tag()
 	if tag == "" {
 		return nil
 	}
+	err := d.give(ctx, i, tag)
+	if _, refused := errors.AsType[*refusal](err); refused && provider.CodeOf(err) == provider.Denied {
+		p.Done = append(p.Done, noTag)
+		return nil
+	}
+	return err
+}
+
+func (d *driver) give(ctx context.Context, i instance, tag string) error {
 	there := func(path string) (bool, error) {
 		all, err := page[named](ctx, d.session, "list tags", path, "tag", nil)
 		return slices.ContainsFunc(all, func(t named) bool { return t.Name == tag }), err
@@ -280,12 +307,12 @@ func (d *driver) start(ctx context.Context, i instance) error {
 }
 
 // launched writes down that i was started, be it by people: from now on it is no creation that could go on.
-func (d *driver) launched(ctx context.Context, i instance) error {
+func (d *driver) launched(ctx context.Context, i instance, p progress) error {
 	m, err := d.known(ctx, i)
 	if err != nil {
 		return err
 	}
-	m.Launched = true
+	m.Launched, m.Untagged = true, slices.Contains(p.Done, noTag)
 	return d.write(ctx, i, m)
 }
 

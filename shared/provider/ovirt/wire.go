@@ -58,7 +58,10 @@ type instance struct {
 	Created      number    `json:"creation_time"` // milliseconds
 	Cluster      reference `json:"cluster"`
 	InstanceType reference `json:"instance_type"`
-	Cards        struct {
+	Tags         struct {
+		All []named `json:"tag"`
+	} `json:"tags"`
+	Cards struct {
 		All []card `json:"nic"`
 	} `json:"nics"`
 	Reported struct {
