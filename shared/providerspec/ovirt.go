@@ -80,6 +80,7 @@ func (s *Ovirt) checkSize(f *findings) {
 		if s.CPU != nil || s.MemoryMB != 0 {
 			f.fail(field.Invalid(at("instance_type_id"), id, "excludes cpu and memory_mb"))
 		}
+		f.atLeast(at("guaranteed_memory_mb"), s.GuaranteedMemoryMB, 0)
 		return
 	}
 	f.atLeast(at("memory_mb"), s.MemoryMB, 1)

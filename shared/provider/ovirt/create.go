@@ -45,7 +45,8 @@ func (p *progress) waits(r provider.Ref) error {
 }
 
 // stuck is what people can do about an engine that does not end what it began.
-const stuck = "the engine has been at it for an hour: its events say whether that goes on; what stays locked after a task that failed its administrator frees with unlock_entity.sh"
+const stuck = "the engine has been at it for an hour: its events say whether that goes on; " +
+	"what stays locked after a task that failed its administrator frees with unlock_entity.sh"
 
 func parseProgress(r provider.Ref) (p progress, err error) {
 	if len(r.Progress) == 0 {
@@ -261,7 +262,8 @@ func (d *driver) copies(r provider.Ref, req request) (all []content) {
 	return all
 }
 
-// mostUserData is what other clouds take as well: refusals of an engine may quote what they are about, and up to this length it is known as what nobody is told.
+// mostUserData is what other clouds take as well: refusals of an engine may quote what they are about, and up to this length it is known as what
+// nobody is told.
 const mostUserData = 64 << 10
 
 // userData reads what the guest gets at its first start: Ignition or cloud-init, as the template's operating system has it.

@@ -294,6 +294,9 @@ func TestEngineProvesWhoItIs(t *testing.T) {
 	} {
 		d := openAt(t, s, c.change)
 		_, err := d.List(t.Context())
+		for n := 0; err != nil && provider.CodeOf(err) == provider.Unknown && n < 5; n++ { // a handshake may take its time
+			_, err = d.List(t.Context())
+		}
 		if c.trusts != (err == nil) || !c.trusts && (provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), keyBundle)) {
 			t.Errorf("%s: List = %v", c.name, err)
 		}
