@@ -154,7 +154,11 @@ func oneLife(t *testing.T, call string, n int, name string) {
 		return err == nil && in.State != provider.StateIncomplete, err
 	})
 	all := w.Instances()
-	if i := all[0]; len(i.Groups) != 1 || len(i.Tags) != 1 || i.Sizes[0] != 31<<30 || len(i.Profiles) != 1 || len(i.Disks) != 1 {
+	tags := 1
+	if *hit && name == "403" && strings.HasSuffix(call, "/tags") { // who is denied it goes without
+		tags = 0
+	}
+	if i := all[0]; len(i.Groups) != 1 || len(i.Tags) != tags || i.Sizes[0] != 31<<30 || len(i.Profiles) != 1 || len(i.Disks) != 1 {
 		t.Errorf("%s of %s (%d): %+v", name, call, n, i)
 	}
 	volume := w.Attach(all[0].ID)
