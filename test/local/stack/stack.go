@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/machine-functions/machine-functions/test/ec2"
-	"github.com/machine-functions/machine-functions/test/libvirtd"
 	"github.com/machine-functions/machine-functions/test/engine"
+	"github.com/machine-functions/machine-functions/test/libvirtd"
 	"github.com/machine-functions/machine-functions/test/local/controlplane"
 	"github.com/machine-functions/machine-functions/test/local/eventing"
 	"github.com/machine-functions/machine-functions/test/local/held"
