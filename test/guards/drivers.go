@@ -196,13 +196,6 @@ var drivers = []Guard{
 	{"empty-list-of-the-engine-has-nothing-else", "G5", "shared/provider/ovirt/rest.go", `	if !ok && len(answer) == 0 {`, `	if !ok {`, "./shared/provider/ovirt -run=TestListsThatAre"},
 	{"null-is-no-list-of-the-engine", "G5", "shared/provider/ovirt/rest.go", `	if some == nil { //`, `	if false { //`, "./shared/provider/ovirt -run=TestListsThatAre"},
 	{"refusal-is-in-the-engines-own-form", "G5", "shared/provider/ovirt/errors.go", `	if json.Unmarshal(body, &f) != nil || f.Reason == "" && f.Detail == "" {`, `	if json.Unmarshal(body, &f) != nil && false {`, "./shared/provider/ovirt -run=FuzzJudge"},
-	{"disks-of-the-engine-that-are-not-known-are-not-noted", "G5", "shared/provider/ovirt/steps.go", `	all, err := d.attached(ctx, i)
-	if err != nil {
-	m := i.Mark
-	m.ID = i.ID`, `	all, err := d.attached(ctx, i)
-	if err != nil && false {
-	m := i.Mark
-	m.ID = i.ID`, "./shared/provider/ovirt -run=TestDisksAreNoted"},
 	{"disks-of-the-engine-that-are-not-known-are-not-noted", "G5", "shared/provider/ovirt/steps.go", `	if err != nil {
 		return m, err
 	}
