@@ -4,6 +4,7 @@ package remediate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -94,7 +95,7 @@ func (c *check) restricted(b *budget) restriction {
 	case b.err != nil:
 		return restriction{"DisruptionBudgetUnreadable", "nothing is remediated: " + b.err.Error()}
 	case c.network.partitioned():
-		return restriction{"NodesUnreachable", fmt.Sprintf("%d of %d nodes are unreachable: nothing is remediated", c.network.unreachable, c.network.nodes)}
+		return restriction{"NodesUnreachable", c.network.String()}
 	case c.sum.unhealthy() > c.sum.most:
 		return restriction{machinev1beta1.TooManyUnhealthyReason, fmt.Sprintf("%v, more than maxUnhealthy %d allows: nothing is remediated", c.sum, c.sum.most)}
 	case s != nil && s.Over != nil:
@@ -105,9 +106,10 @@ func (c *check) restricted(b *budget) restriction {
 
 // network is how much of the whole cluster is heard of, and whose its Nodes are.
 type network struct {
-	unreachable, nodes int
-	found              map[*machine.Machine]machine.Candidates
-	alive              map[machine.InstanceID]*corev1.Node // by the instance, where a Machine's Node is not Ready
+	unreachable []string // names of Nodes
+	nodes       int
+	found       map[*machine.Machine]machine.Candidates
+	alive       map[machine.InstanceID]*corev1.Node // by the instance, where a Machine's Node is not Ready
 }
 
 // nodeOf returns m's Node, as [snapshot.Snapshot.NodeOf] does: that looks at every Node for one Machine, too much for all. Where that
@@ -121,20 +123,40 @@ func (n network) nodeOf(m *machine.Machine) *corev1.Node {
 }
 
 func (n network) partitioned() bool {
-	return n.unreachable >= partitionNodes && n.unreachable*100 >= n.nodes*partitionPercent
+	return len(n.unreachable) >= partitionNodes && len(n.unreachable)*100 >= n.nodes*partitionPercent
 }
 
-// networkOf counts the Nodes that nothing is heard of. One that vanished counts like them (R-B23).
+// String tells who is not heard of, and how people say of whom that will stay so.
+func (n network) String() string {
+	names := slices.Sorted(slices.Values(n.unreachable))
+	more := ""
+	if len(names) > partitionNodes {
+		names, more = names[:partitionNodes], " …"
+	}
+	return fmt.Sprintf("%d of %d nodes are unreachable (%s%s): nothing is remediated; for a node that will not return, delete its machine, or the node where it has none",
+		len(n.unreachable), n.nodes, strings.Join(names, ", "), more)
+}
+
+// networkOf counts the Nodes that nothing is heard of. One that vanished counts like them (R-B23), unless the cloud itself says that its
+// instance is gone: such a Node tells nothing of the network, and never comes back.
 func networkOf(s snapshot.Snapshot) network {
 	net := network{nodes: len(s.Nodes), found: machine.CandidatesOf(s.Machines, s.Nodes), alive: map[machine.InstanceID]*corev1.Node{}}
+	lost := map[*corev1.Node]bool{}
 	for _, m := range s.Machines {
 		if best, id := net.found[m].Best, machine.ProviderID(m); best != nil && !ready(best) && id != "" {
 			net.alive[machine.InstanceOf(id)] = nil
 		}
+		if best := net.found[m].Best; best != nil && machine.LostAt(m) != nil {
+			lost[best] = true
+		}
 	}
 	for _, n := range s.Nodes {
-		if machine.NodeUnreachable(n) {
-			net.unreachable++
+		switch {
+		case !machine.NodeUnreachable(n):
+		case lost[n]:
+			net.nodes--
+		default:
+			net.unreachable = append(net.unreachable, n.Name)
 		}
 		if len(net.alive) == 0 || !machine.NodeReady(n) {
 			continue
@@ -145,8 +167,11 @@ func networkOf(s snapshot.Snapshot) network {
 		}
 	}
 	for _, m := range s.Machines {
+		if machine.LostAt(m) != nil {
+			continue
+		}
 		if m.DeletionTimestamp == nil && m.Status.NodeRef != nil && net.nodeOf(m) == nil {
-			net.unreachable++
+			net.unreachable = append(net.unreachable, m.Status.NodeRef.Name)
 			net.nodes++
 		}
 	}

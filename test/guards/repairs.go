@@ -145,4 +145,8 @@ var repairs = []Guard{
 	{"request-of-a-check-that-is-gone-stands-in", "2f", heal + "external.go", `gone := d.named(by) == nil`, `gone := d.named(by) == nil && false`, "./functions/remediate -run=TestScenarios"},
 	{"checks-that-are-gone-leave-nothing-behind", "2f", heal + "reads.go", `		if !checks && looksBehind(s) {`, `		if false && looksBehind(s) {`, "./functions/remediate -run=TestScenarios"},
 	{"who-has-no-checks-pays-little", "2f", heal + "reads.go", ` && looksBehind(s) {`, ` {`, "./functions/remediate -run=TestScenarios"},
+	{"lost-instances-are-no-partition", "2f", heal + "limits.go", `		if machine.LostAt(m) != nil {
+			continue`, `		if false {
+			continue`, ""},
+	{"nodes-of-lost-instances-are-no-partition", "2f", heal + "limits.go", `			lost[best] = true`, `			lost[best] = false`, ""},
 }
