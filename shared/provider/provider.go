@@ -53,7 +53,7 @@ type Untokened interface {
 // another one tomorrow, where nothing of what was made today is, or is missing.
 type Identified interface {
 	// Identity returns what the cloud calls the account that the credentials lead to, the same for as long as they do; empty
-	// if this cloud cannot tell. It writes nothing, and costs a call at most once in the driver's life.
+	// if this cloud cannot tell. It writes nothing, and costs a call at most once in the driver's life, once anything was created there.
 	Identity(ctx context.Context) (string, error)
 }
 

@@ -126,7 +126,7 @@ var drivers = []Guard{
 	{"copied-domain-is-nobodys", "2b.10", "shared/provider/libvirt/domains.go", `	case m.Mark.Cluster != d.account.ClusterID || m.copied():`, `	case m.Mark.Cluster != d.account.ClusterID:`, "./shared/provider/libvirt -run=TestWhose"},
 	{"domain-of-another-attempt", "2b.8", "shared/provider/libvirt/domains.go", `	case r.Attempt && m.Mark.Token != r.Token:`, `	case false:`, "./shared/provider/libvirt -run=TestWhose"},
 	{"volume-of-another-attempt-stays", "2b.8", "shared/provider/libvirt/remove.go", `	case r.Attempt && v.Name.Token != r.Token:`, `	case false:`, "./shared/provider/libvirt -run=TestLeftover"},
-	{"volume-of-another-cluster-stays", "2b.9", "shared/provider/libvirt/domains.go", ` && n == n.sealed(d.account.ClusterID, host, pool.Name) {`, ` && host != "none" {`, "./shared/provider/libvirt -run=TestLeftover"},
+	{"volume-of-another-cluster-stays", "2b.9", "shared/provider/libvirt/domains.go", ` && n == n.sealed(d.account.ClusterID, host.Name, pool.Name) {`, ` && host.Name != "none" {`, "./shared/provider/libvirt -run=TestLeftover"},
 	{"volume-with-a-domain-is-no-leftover", "2b.8", "shared/provider/libvirt/remove.go", `		if !had {`, `		if true {`, "./shared/provider/libvirt -run=TestLeftover"},
 	{"domain-stays-until-its-volumes-are-seen", "2b.9", "shared/provider/libvirt/remove.go", `	if active == 0 {`, `	if active < 0 {`, "./shared/provider/libvirt -run=TestPoolThatIs"},
 	{"deletion-is-noted-first", "2b.9", "shared/provider/libvirt/remove.go", `	if ours && !m.Deleting {`, `	if false {`, "./shared/provider/libvirt -run=TestPoolThatIs"},
@@ -180,6 +180,8 @@ var drivers = []Guard{
 	{"packets-of-daemons-are-answers", "4", "shared/provider/libvirt/wire.go", `	if program != programRemote || kind != typeReply { // which the SDK would take for an answer all the same
 		return fmt.Errorf("a packet of kind %d of program %#x: nobody asked for it", kind, program)`, `	if program != programRemote || kind != typeReply {
 		return nil`, "./shared/provider/libvirt -run=TestPacketsThatLie"},
+	{"host-is-whom-it-keeps", "2b.10", "shared/provider/libvirt/identity.go", `	pool, err := l.StoragePoolLookupByName(anchor)`, `	pool, err := l.StoragePoolLookupByName("none")`, "./shared/provider/libvirt -run=TestHost"},
+	{"host-keeps-what-was-recorded", "2b.10", "shared/provider/libvirt/identity.go", `	if told := d.session.called(); told.Name != "" {`, `	if told := d.session.called(); told.Name == "none" {`, "./shared/provider/libvirt -run=TestHostIsWho"},
 	{"name-alone-makes-no-instance-a-machines", "2b.3", "shared/provider/ovirt/create.go", `	if slices.ContainsFunc(all, func(i instance) bool { return d.means(provider.Ref{UID: r.UID}, i) }) {`, `	if len(all) > 0 {`, "./shared/provider/ovirt -run=TestStrangerOf"},
 	{"engines-instance-of-another-cluster", "2b.9", "shared/provider/ovirt/find.go", `	case i.Mark.Cluster != d.account.ClusterID:
 		return false

@@ -135,7 +135,7 @@ func (d *Daemon) Calls(procedures ...string) (n int) {
 // Writes returns how many calls there were that change something.
 func (d *Daemon) Writes() int {
 	return d.Calls("DomainDefineXMLFlags", "DomainCreate", "DomainCreateWithFlags", "DomainDestroyFlags", "DomainUndefineFlags", "DomainReset", "DomainSetAutostart", "DomainSetMetadata",
-		"StorageVolCreateXML", "StorageVolDelete", "StorageVolUpload", "NetworkUpdate")
+		"StoragePoolDefineXML", "StorageVolCreateXML", "StorageVolDelete", "StorageVolUpload", "NetworkUpdate")
 }
 
 // Full leaves no room for another volume, or gives it back.
@@ -176,9 +176,11 @@ func failure(number libvirt.ErrorNumber, format string, args ...any) error {
 	return libvirt.Error{Code: uint32(number), Message: fmt.Sprintf(format, args...)}
 }
 
-// Board gives the host another board, and with it another UUID.
+// Board gives the host another board, and with it another UUID, and starts the daemon anew: one that reads no UUID of a board, and invents
+// one at each start, looks the same.
 func (d *Daemon) Board(serial byte) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.host[15] = serial
+	d.mu.Unlock()
+	d.Disconnect()
 }

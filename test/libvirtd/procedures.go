@@ -116,8 +116,15 @@ var procedures = map[uint32]procedure{
 	}),
 	281: call("ConnectListAllStoragePools", (*Daemon).activePools),
 	84: call("StoragePoolLookupByName", func(d *Daemon, a libvirt.StoragePoolLookupByNameArgs) (any, error) {
-		_, err := d.pool(a.Name, false)
-		return libvirt.StoragePoolLookupByNameRet{Pool: libvirt.StoragePool{Name: a.Name}}, err
+		p, err := d.pool(a.Name, false)
+		if err != nil {
+			return nil, err
+		}
+		return libvirt.StoragePoolLookupByNameRet{Pool: libvirt.StoragePool{Name: a.Name, UUID: p.uuid}}, nil
+	}),
+	77: call("StoragePoolDefineXML", func(d *Daemon, a libvirt.StoragePoolDefineXMLArgs) (any, error) {
+		p, err := d.definePool(a.XML)
+		return libvirt.StoragePoolDefineXMLRet{Pool: p}, err
 	}),
 	88: call("StoragePoolGetXMLDesc", func(d *Daemon, a libvirt.StoragePoolGetXMLDescArgs) (any, error) {
 		p, err := d.pool(a.Pool.Name, false)

@@ -11,11 +11,13 @@ import (
 	"path"
 
 	"github.com/digitalocean/go-libvirt"
+	"github.com/google/uuid"
 )
 
 // pool is a storage pool.
 type pool struct {
 	name, kind, folder string
+	uuid               libvirt.UUID
 	active             bool
 	volumes            map[string]*volume
 }
@@ -44,6 +46,34 @@ func (d *Daemon) pool(name string, use bool) (*pool, error) {
 		return nil, failure(libvirt.ErrOperationInvalid, "Requested operation is not valid: storage pool '%s' is not active", name)
 	}
 	return p, nil
+}
+
+// definePool keeps a pool, which is not active. One of the same name and UUID it is already.
+func (d *Daemon) definePool(text string) (libvirt.StoragePool, error) {
+	var def struct {
+		Type   string `xml:"type,attr"`
+		Name   string `xml:"name"`
+		UUID   string `xml:"uuid"`
+		Folder string `xml:"target>path"`
+	}
+	id, err := uuid.UUID{}, xml.Unmarshal([]byte(text), &def)
+	if err == nil {
+		id, err = uuid.Parse(def.UUID)
+	}
+	if err != nil {
+		return libvirt.StoragePool{}, failure(libvirt.ErrXMLError, "XML error: %v", err)
+	}
+	it := &pool{name: def.Name, kind: def.Type, folder: def.Folder, uuid: libvirt.UUID(id), volumes: map[string]*volume{}}
+	for _, other := range d.pools {
+		switch same := other.uuid == it.uuid; {
+		case same != (other.name == it.name):
+			return libvirt.StoragePool{}, failure(libvirt.ErrOperationFailed, "operation failed: pool '%s' is already defined with uuid %s", other.name, uuid.UUID(other.uuid))
+		case same:
+			it = other
+		}
+	}
+	d.pools[it.name] = it
+	return libvirt.StoragePool{Name: it.name, UUID: it.uuid}, nil
 }
 
 // volume returns a volume of a pool.

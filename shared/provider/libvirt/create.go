@@ -147,7 +147,7 @@ func (d *driver) one(l *daemon, r provider.Ref) (*domain, error) {
 
 // begin defines the domain. Somebody else may do so at the same time: then it is defined as the same again.
 func (d *driver) begin(l *daemon, r provider.Ref, req request) error {
-	host, err := d.host(l)
+	host, err := d.keep(l)
 	if err != nil {
 		return err
 	}

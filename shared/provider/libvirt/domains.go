@@ -205,7 +205,7 @@ func (d *driver) volumes(l *daemon) (all []leftover, err error) {
 			return nil, err
 		}
 		for _, vol := range vols {
-			if n, named := parseVolume(vol.Name); named && n == n.sealed(d.account.ClusterID, host, pool.Name) {
+			if n, named := parseVolume(vol.Name); named && n == n.sealed(d.account.ClusterID, host.Name, pool.Name) {
 				all = append(all, leftover{vol, n})
 			}
 		}

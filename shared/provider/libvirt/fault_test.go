@@ -237,7 +237,7 @@ func TestConnectionsThatWaitedForLong(t *testing.T) {
 func TestCallsWaitForTheirTurn(t *testing.T) {
 	t.Parallel()
 	l := newDaemon(t)
-	d := opened(t, l)
+	d := openedFor(t, accountOf(strings.Replace(uriOf(l), "127.0.0.1", "localhost", 1))) // the limiter of the others' daemons is another
 	d.session.limiter.Pause(time.Minute)
 	_, err := d.List(t.Context())
 	wantError(t, err, provider.Throttled)

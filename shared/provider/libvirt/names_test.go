@@ -47,19 +47,3 @@ func TestNamesOfVolumes(t *testing.T) {
 		}
 	}
 }
-
-// A host says who it is once: it does not change while it is connected to.
-func TestHostIsAskedOnce(t *testing.T) {
-	t.Parallel()
-	l := newDaemon(t)
-	d := opened(t, l)
-	for range 3 {
-		id, err := d.Identity(t.Context())
-		if err != nil || id != "4c4c4544-0043-1046-8035-b7c04f4d3132 qemu:///system" {
-			t.Errorf("%s, %v", id, err)
-		}
-	}
-	if n := l.Calls("ConnectGetCapabilities"); n != 1 {
-		t.Errorf("%d calls", n)
-	}
-}

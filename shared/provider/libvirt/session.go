@@ -38,7 +38,7 @@ type session struct {
 	mu     sync.Mutex
 	idle   []*daemon
 	closed bool
-	host   *string // what it calls itself, once it was asked
+	host   identity // as it was told last
 }
 
 // daemon is one connection.
@@ -46,7 +46,7 @@ type daemon struct {
 	*libvirt.Libvirt
 	conn  *wire
 	since time.Time // when it was used last
-	host  *string   // who answers, once that was asked
+	host  identity  // who answers, once that is sure
 }
 
 // newSession reads the credentials; nothing is asked yet.
