@@ -36,6 +36,7 @@ type Daemon struct {
 	pools    map[string]*pool
 	networks map[string]*network
 	ids      int32
+	polkit   bool
 	strike   func(procedure string) Fault
 	calls    map[string]int
 	clients  map[net.Conn]bool
@@ -136,6 +137,13 @@ func (d *Daemon) Calls(procedures ...string) (n int) {
 func (d *Daemon) Writes() int {
 	return d.Calls("DomainDefineXMLFlags", "DomainCreate", "DomainCreateWithFlags", "DomainDestroyFlags", "DomainUndefineFlags", "DomainReset", "DomainSetAutostart", "DomainSetMetadata",
 		"StoragePoolDefineXML", "StorageVolCreateXML", "StorageVolDelete", "StorageVolUpload", "NetworkUpdate")
+}
+
+// Polkit has the daemon ask polkit about each client, as a socket does that is for others than root.
+func (d *Daemon) Polkit() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.polkit = true
 }
 
 // Full leaves no room for another volume, or gives it back.

@@ -35,9 +35,12 @@ const networkUpdateInOrder = 16
 
 // procedures are those that the driver calls, by their numbers in remote_protocol.x.
 var procedures = map[uint32]procedure{
-	1:  call("ConnectOpen", func(*Daemon, nothing) (any, error) { return nil, nil }),
-	2:  call("ConnectClose", func(*Daemon, nothing) (any, error) { return nil, nil }),
-	66: call("AuthList", func(*Daemon, nothing) (any, error) { return libvirt.AuthListRet{Types: []libvirt.AuthType{0}}, nil }),
+	1: call("ConnectOpen", func(*Daemon, nothing) (any, error) { return nil, nil }),
+	2: call("ConnectClose", func(*Daemon, nothing) (any, error) { return nil, nil }),
+	66: call("AuthList", func(d *Daemon, _ nothing) (any, error) {
+		return libvirt.AuthListRet{Types: []libvirt.AuthType{libvirt.AuthType(2 * flag(d.polkit))}}, nil // none, or polkit
+	}),
+	70: call("AuthPolkit", func(*Daemon, nothing) (any, error) { return libvirt.AuthPolkitRet{Complete: 1}, nil }),
 	7:  call("ConnectGetCapabilities", (*Daemon).capabilities),
 	60: call("ConnectSupportsFeature", func(_ *Daemon, a libvirt.ConnectSupportsFeatureArgs) (any, error) {
 		return libvirt.ConnectSupportsFeatureRet{Supported: flag(a.Feature == networkUpdateInOrder)}, nil

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/digitalocean/go-libvirt"
+
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/test/libvirtd"
 )
@@ -250,4 +252,24 @@ func TestDaemonThatTurnsClientsAway(t *testing.T) {
 			t.Errorf("%q: %v", sends, err)
 		}
 	}
+}
+
+// A socket for others than root has polkit asked about them, which takes them or does not.
+func TestPolkit(t *testing.T) {
+	t.Parallel()
+	l := newDaemon(t)
+	l.Polkit()
+	d := opened(t, l)
+	if _, err := d.List(t.Context()); err != nil || l.Calls("AuthPolkit") != 1 {
+		t.Errorf("%v", err)
+	}
+	must(t, d.Close(t.Context()))
+	l.Strike(func(p string) libvirtd.Fault {
+		if p == "AuthPolkit" {
+			return libvirtd.Number(libvirt.ErrAuthCancelled)
+		}
+		return libvirtd.None
+	})
+	_, err := opened(t, l).List(t.Context())
+	wantError(t, err, provider.Denied, Secret)
 }

@@ -47,6 +47,7 @@ var shapes = map[uint32]string{
 	47:  "si",                    // REMOTE_PROC_NETWORK_LOOKUP_BY_UUID
 	60:  "u",                     // REMOTE_PROC_CONNECT_SUPPORTS_FEATURE
 	66:  "[u]",                   // REMOTE_PROC_AUTH_LIST
+	70:  "u",                     // REMOTE_PROC_AUTH_POLKIT
 	77:  "si",                    // REMOTE_PROC_STORAGE_POOL_DEFINE_XML
 	84:  "si",                    // REMOTE_PROC_STORAGE_POOL_LOOKUP_BY_NAME
 	88:  "s",                     // REMOTE_PROC_STORAGE_POOL_GET_XML_DESC
