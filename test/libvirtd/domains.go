@@ -28,7 +28,7 @@ type domain struct {
 	saved     bool  // its memory is, for the next start
 	restored  bool  // of such
 	autostart bool
-	resets    int
+	starts    int
 }
 
 // definition is what counts of a domain's.
@@ -96,7 +96,7 @@ func (d *Daemon) define(text string) (*domain, error) {
 		return nil, failure(libvirt.ErrXMLError, "XML error: %v", err)
 	}
 	if old := d.domains[m.Domain.UUID]; old != nil {
-		m.state, m.reason, m.autostart, m.Domain.ID, m.resets = old.state, old.reason, old.autostart, old.Domain.ID, old.resets
+		m.state, m.reason, m.autostart, m.Domain.ID, m.starts = old.state, old.reason, old.autostart, old.Domain.ID, old.starts
 	}
 	d.domains[m.Domain.UUID] = m
 	return m, nil
@@ -192,6 +192,7 @@ func (d *Daemon) start(m *domain) error {
 		}
 	}
 	d.ids++
+	m.starts++
 	m.state, m.reason, m.Domain.ID = libvirt.DomainRunning, 0, d.ids
 	m.restored, m.saved = m.saved, false
 	return nil
@@ -237,7 +238,7 @@ type Seen struct {
 	Name, UUID, XML string
 	State           libvirt.DomainState
 	Autostart       bool
-	Resets          int
+	Starts          int
 	Restored        bool // it goes on with what was saved
 }
 
@@ -247,7 +248,7 @@ func (d *Daemon) Domains() map[string]Seen {
 	defer d.mu.Unlock()
 	all := map[string]Seen{}
 	for _, m := range d.domains {
-		all[m.Domain.Name] = Seen{m.Domain.Name, uuid.UUID(m.Domain.UUID).String(), m.describe(), m.state, m.autostart, m.resets, m.restored}
+		all[m.Domain.Name] = Seen{m.Domain.Name, uuid.UUID(m.Domain.UUID).String(), m.describe(), m.state, m.autostart, m.starts, m.restored}
 	}
 	return all
 }

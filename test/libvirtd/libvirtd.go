@@ -135,7 +135,7 @@ func (d *Daemon) Calls(procedures ...string) (n int) {
 
 // Writes returns how many calls there were that change something.
 func (d *Daemon) Writes() int {
-	return d.Calls("DomainDefineXMLFlags", "DomainCreate", "DomainCreateWithFlags", "DomainDestroyFlags", "DomainUndefineFlags", "DomainReset", "DomainSetAutostart", "DomainSetMetadata",
+	return d.Calls("DomainDefineXMLFlags", "DomainCreate", "DomainCreateWithFlags", "DomainDestroyFlags", "DomainUndefineFlags", "DomainSetAutostart", "DomainSetMetadata",
 		"StoragePoolDefineXML", "StorageVolCreateXML", "StorageVolDelete", "StorageVolUpload", "NetworkUpdate")
 }
 

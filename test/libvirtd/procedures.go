@@ -103,13 +103,6 @@ var procedures = map[uint32]procedure{
 	}),
 	9:   ofDomain("DomainCreate", func(d *Daemon, m *domain, _ libvirt.DomainCreateArgs) (any, error) { return nil, d.start(m) }),
 	234: ofDomain("DomainDestroyFlags", func(_ *Daemon, m *domain, _ libvirt.DomainDestroyFlagsArgs) (any, error) { return nil, m.stop() }),
-	245: ofDomain("DomainReset", func(_ *Daemon, m *domain, _ libvirt.DomainResetArgs) (any, error) {
-		if !m.active() {
-			return nil, failure(libvirt.ErrOperationInvalid, "Requested operation is not valid: domain is not running")
-		}
-		m.resets++
-		return nil, nil
-	}),
 	231: ofDomain("DomainUndefineFlags", func(d *Daemon, m *domain, a libvirt.DomainUndefineFlagsArgs) (any, error) {
 		if a.Flags&libvirt.DomainUndefineNvram != 0 { // as the test driver, and older ones
 			return nil, failure(libvirt.ErrInvalidArg, "unsupported flags (0x%x) in function testDomainUndefineFlags", a.Flags)

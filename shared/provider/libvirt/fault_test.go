@@ -115,11 +115,10 @@ func TestLostAnswersProveNothing(t *testing.T) {
 		if fault == libvirtd.Hung {
 			continue
 		}
-		for _, procedure := range []string{"DomainDestroyFlags", "DomainSetMetadata", "DomainSetAutostart", "DomainReset"} {
+		for _, procedure := range []string{"DomainDestroyFlags", "DomainSetMetadata", "DomainSetAutostart", "DomainCreateWithFlags"} {
 			once(l, procedure, 1, fault)
 			do := d.PowerOff
-			if procedure == "DomainReset" {
-				must(t, d.PowerOn(t.Context(), r))
+			if procedure == "DomainCreateWithFlags" {
 				do = d.PowerCycle
 			}
 			if err := do(t.Context(), r); err == nil {
@@ -127,6 +126,7 @@ func TestLostAnswersProveNothing(t *testing.T) {
 			}
 			l.Strike(nil)
 			must(t, d.PowerOn(t.Context(), r))
+			must(t, d.PowerCycle(t.Context(), r))
 		}
 		for _, procedure := range []string{"DomainLookupByUUID", "DomainGetXMLDesc", "DomainGetState", "ConnectListAllDomains", "StoragePoolListAllVolumes"} {
 			once(l, procedure, 1, fault)

@@ -18,10 +18,8 @@ func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
 			return provider.Errorf(provider.Exhausted, "power-cycle %s: it is held off: let it have power again", m.Ref.Name)
 		case m.state() == provider.StateIncomplete:
 			return nil
-		case m.state() == provider.StateRunning:
-			return d.failed("reset "+m.Ref.Name, l.DomainReset(m.Ref, 0))
 		}
-		if err := d.cut(l, m); err != nil { // paused, for instance: a reset would leave it so
+		if err := d.cut(l, m); err != nil { // no reset: that waits for the domain's job, and leaves what is paused so
 			return err
 		}
 		m.State = libvirt.DomainShutoff
@@ -37,6 +35,11 @@ func (d *driver) PowerOff(ctx context.Context, r provider.Ref) error {
 	return d.each(ctx, r, "power off", func(l *daemon, m domain) error {
 		if err := d.cut(l, m); err != nil { // first: nothing else ends what the daemon waits for in it
 			return err
+		}
+		if m.Launched && !m.Noted { // who started it was cut off: when its host starts anew nothing else would say that it ran
+			if err := l.flag(m.Ref, spaceLaunched); err != nil {
+				return d.failed("note that "+m.Ref.Name+" ran", err)
+			}
 		}
 		if !m.Held {
 			if err := l.flag(m.Ref, spaceHeld); err != nil {

@@ -36,9 +36,10 @@ func (d *driver) remove(l *daemon, r provider.Ref) (gone bool, err error) {
 }
 
 // forget releases what networks reserve for the card of a Machine that has no domain, as where people undefined it, and reports whether
-// any did: a creation defines the domain before it reserves, so it is nobody's.
+// any did: a creation defines the domain before it reserves, so it is nobody's. It says nothing of an attempt: what is to remove but one of
+// those comes as late as it likes, between the looks of which another may have begun.
 func (d *driver) forget(l *daemon, r provider.Ref) (had bool, err error) {
-	if r.UID == "" {
+	if r.UID == "" || r.Attempt {
 		return false, nil
 	}
 	_, err = l.DomainLookupByUUID(uuidOf(r.UID))

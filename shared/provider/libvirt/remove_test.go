@@ -20,6 +20,12 @@ func TestDomainWithAJobUnderWay(t *testing.T) {
 	for what, do := range map[string]func(*driver, provider.Ref) error{
 		"Delete":   func(d *driver, r provider.Ref) error { return d.Delete(t.Context(), r) },
 		"PowerOff": func(d *driver, r provider.Ref) error { return d.PowerOff(t.Context(), r) },
+		"PowerCycle": func(d *driver, r provider.Ref) error {
+			if err := d.PowerCycle(t.Context(), r); err != nil {
+				return err
+			}
+			return d.PowerOff(t.Context(), r)
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -32,7 +38,7 @@ func TestDomainWithAJobUnderWay(t *testing.T) {
 				switch p {
 				case "DomainDestroyFlags":
 					ended.Store(true)
-				case "DomainSetMetadata", "DomainSetAutostart", "DomainCreateWithFlags", "DomainReset", "DomainUndefineFlags":
+				case "DomainSetMetadata", "DomainSetAutostart", "DomainCreateWithFlags", "DomainUndefineFlags":
 					if !ended.Load() {
 						return libvirtd.Hung
 					}
@@ -137,6 +143,11 @@ func TestReservationWithoutADomain(t *testing.T) {
 	}
 	r, _, err = created(t, d, "master-0", spec)
 	must(t, err)
+	once(l, "DomainLookupByUUID", 2, libvirtd.Number(libvirt.ErrNoDomain)) // as between two attempts
+	if err := d.Delete(t.Context(), provider.Ref{UID: r.UID, Token: "another", Attempt: true}); provider.CodeOf(err) != provider.NotFound || len(l.Reserved(libvirtd.Network)) != 2 {
+		t.Errorf("%v, %v", err, l.Reserved(libvirtd.Network))
+	}
+	l.Strike(nil)
 	if err := d.Delete(t.Context(), provider.Ref{UID: r.UID, Token: "another", Attempt: true}); provider.CodeOf(err) != provider.NotFound || len(l.Reserved(libvirtd.Network)) != 2 {
 		t.Errorf("%v, %v", err, l.Reserved(libvirtd.Network))
 	}

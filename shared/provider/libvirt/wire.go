@@ -65,7 +65,6 @@ var shapes = map[uint32]string{
 	212: "uu",                    // REMOTE_PROC_DOMAIN_GET_STATE
 	231: "",                      // REMOTE_PROC_DOMAIN_UNDEFINE_FLAGS
 	234: "",                      // REMOTE_PROC_DOMAIN_DESTROY_FLAGS
-	245: "",                      // REMOTE_PROC_DOMAIN_RESET
 	264: "",                      // REMOTE_PROC_DOMAIN_SET_METADATA
 	273: "[siu]u",                // REMOTE_PROC_CONNECT_LIST_ALL_DOMAINS
 	281: "[si]u",                 // REMOTE_PROC_CONNECT_LIST_ALL_STORAGE_POOLS
