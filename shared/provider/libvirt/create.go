@@ -15,7 +15,8 @@ import (
 
 // progress says that something may be there; what it is the domain says itself.
 type progress struct {
-	Step string `json:"step"` // that was begun last
+	Step  string `json:"step"`            // that was begun last
+	Since int64  `json:"since,omitempty"` // when it was first seen to be under way, in seconds, where that is waited for
 }
 
 // The steps of a creation, in their order. The domain comes first, before anything that is its: it carries the marks, no two have one
@@ -55,7 +56,14 @@ func (d *driver) create(ctx context.Context, l *daemon, r provider.Ref, req requ
 		}
 		return incomplete(r, stepDefine)
 	case m.Starting && !m.Launched: // by somebody else, and it may fail yet
-		return incomplete(r, stepStart)
+		now, err := l.await(ctx, *m)
+		if err != nil {
+			return refused(r, stepStart, err)
+		}
+		if now.Starting {
+			return waits(r, now)
+		}
+		m = &now
 	}
 	for _, s := range d.steps(ctx, l, r, req, *m) {
 		if m.Launched {
@@ -241,7 +249,11 @@ func hurried(ctx context.Context) bool {
 
 // incomplete is what a creation looks like that has further steps.
 func incomplete(r provider.Ref, began string) (provider.Instance, error) {
-	b, err := json.Marshal(progress{began})
+	return progress{Step: began}.incomplete(r)
+}
+
+func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
+	b, err := json.Marshal(p)
 	if err != nil {
 		return provider.Instance{}, fmt.Errorf("write progress: %w", err)
 	}
@@ -250,7 +262,11 @@ func incomplete(r provider.Ref, began string) (provider.Instance, error) {
 
 // refused is what a call leaves behind that failed where something is there.
 func refused(r provider.Ref, began string, err error) (provider.Instance, error) {
-	in, broken := incomplete(r, began)
+	return progress{Step: began}.refused(r, err)
+}
+
+func (p progress) refused(r provider.Ref, err error) (provider.Instance, error) {
+	in, broken := p.incomplete(r)
 	if broken != nil {
 		return provider.Instance{}, err
 	}

@@ -106,10 +106,17 @@ func (n volumeName) sealed(cluster, host, pool string) volumeName {
 	return n
 }
 
-// nameable refuses a Machine whose identity cannot stand in the name of a volume: no API server gives such UIDs.
+// mostName is how long a domain's name may be: of the 255 bytes that a file's may have the daemon adds up to eleven, as in "_VARS.qcow2".
+const mostName = 244
+
+// nameable refuses a Machine whose identity cannot stand in the name of a volume, as no API server gives such UIDs, or its name not in those
+// of the daemon's files.
 func nameable(r provider.Ref, mark string) error {
 	if !isWord.MatchString(string(r.UID)) || !isWord.MatchString(r.Token) || mark != "" && !isWord.MatchString(mark) {
 		return provider.Errorf(provider.Invalid, "create %s: UID %q, token %q, mark %q: each must be a word of at most 40 characters", r.Name, r.UID, r.Token, mark)
+	}
+	if len(r.Name) > mostName {
+		return provider.Errorf(provider.Invalid, "create %s: a domain's name has at most %d bytes, this one has %d: use shorter names of Machines", r.Name, mostName, len(r.Name))
 	}
 	return nil
 }

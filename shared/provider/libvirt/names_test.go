@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
 // What follows from a Machine's UID stays the same for ever: by it its domain, card and volumes are found that former versions made.
@@ -45,5 +47,17 @@ func TestNamesOfVolumes(t *testing.T) {
 		if n, ours := parseVolume(text); ours {
 			t.Errorf("%q is read as %+v", text, n)
 		}
+	}
+}
+
+// A name that the daemon's files have no room for is refused before anything is made.
+func TestNameThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	l := newDaemon(t)
+	d := opened(t, l)
+	_, _, err := created(t, d, strings.Repeat("w", mostName+1), specOf(uriOf(l), nil))
+	wantError(t, err, provider.Invalid, "244 bytes", "245")
+	if _, _, err := created(t, d, strings.Repeat("w", mostName), specOf(uriOf(l), nil)); err != nil || len(l.Domains()) != 1 {
+		t.Errorf("%v, %d domains", err, len(l.Domains()))
 	}
 }

@@ -3,9 +3,11 @@
 package libvirt
 
 import (
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/digitalocean/go-libvirt"
 
@@ -35,7 +37,17 @@ func TestStartThatIsUnderWay(t *testing.T) {
 	if err != nil || in.State != provider.StateIncomplete || l.Writes() != writes { // which would wait for it
 		t.Errorf("Create = %+v, %v", in, err)
 	}
-	l.FailStart("worker-a")
+	r.Progress = in.Progress
+	again, err := d.Create(t.Context(), r, resolved)
+	if err != nil || string(again.Progress) != string(in.Progress) {
+		t.Errorf("it waits since %s, then %s, %v", in.Progress, again.Progress, err)
+	}
+	r.Progress = fmt.Appendf(nil, `{"step":"start","since":%d}`, time.Now().Add(-longestStart).Unix())
+	_, err = d.Create(t.Context(), r, resolved)
+	wantError(t, err, provider.Exhausted, "worker-a", "starting for ten minutes", "virsh destroy worker-a")
+	time.AfterFunc(time.Second, func() { l.FailStart("worker-a") })
+	_, err = d.Create(t.Context(), r, resolved) // in one call
+	wantError(t, err, provider.Exhausted, "Cannot allocate memory")
 	l.Memory(1 << 20)
 	if in, err = proceed(t.Context(), d, &r, resolved); err != nil || in.State != provider.StateRunning {
 		t.Errorf("after it failed: %+v, %v", in, err)
@@ -92,6 +104,22 @@ func TestRecordedWithoutANote(t *testing.T) {
 	must(t, d.PowerCycle(t.Context(), r))
 	if m := l.Domains()["worker-a"]; m.State != libvirt.DomainRunning || !strings.Contains(m.XML, spaceLaunched) {
 		t.Errorf("it is %+v", m)
+	}
+}
+
+// Held off, it is one that ran to who lists it too, after its host has started anew.
+func TestHeldOffWithoutANote(t *testing.T) {
+	t.Parallel()
+	l := newDaemon(t)
+	d := opened(t, l)
+	r, in, err := created(t, d, "worker-a", specOf(uriOf(l), nil))
+	must(t, err)
+	r.ProviderID = in.ProviderID
+	_ = l.Define(strings.ReplaceAll(l.Domains()["worker-a"].XML, spaceLaunched, "https://example.com/other")) // it runs already, which is no matter
+	must(t, d.PowerOff(t.Context(), r))
+	l.Set("worker-a", libvirt.DomainShutoff)
+	if all, err := d.List(t.Context()); err != nil || len(all) != 1 || all[0].State != provider.StateStopped || all[0].Power != provider.PowerHeld {
+		t.Errorf("listed %+v, %v", all, err)
 	}
 }
 

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package libvirt
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+const (
+	// patience is how long one call waits for a start that is under way: most are over sooner, and then no new call is needed.
+	patience = 4 * time.Second
+	// lookAgain is how long it looks away at most.
+	lookAgain = 500 * time.Millisecond
+	// longestStart is how long a start is waited for before it is told that it does not end: a daemon asks a hypervisor for some 30 s.
+	longestStart = 10 * time.Minute
+)
+
+// await waits for a while for the start of m that is under way, and returns what m is then.
+func (l *daemon) await(ctx context.Context, m domain) (domain, error) {
+	end := time.Now().Add(patience)
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, lookAgain) {
+		now, there, err := l.read(m.Ref)
+		switch {
+		case err != nil:
+			return now, err
+		case !there:
+			return now, provider.Errorf(provider.Unknown, "domain %s was removed while it was started", m.Ref.Name)
+		case !now.Starting || hurried(ctx) || time.Now().Add(wait).After(end):
+			return now, nil
+		}
+		select {
+		case <-ctx.Done():
+			return now, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// waits is what a creation looks like whose start is under way, and an error once that is so for too long.
+func waits(r provider.Ref, m domain) (provider.Instance, error) {
+	var p progress
+	if err := json.Unmarshal(r.Progress, &p); err != nil || p.Since == 0 { // what says nothing begins now
+		p.Since = time.Now().Unix()
+	}
+	p.Step = stepStart
+	if time.Since(time.Unix(p.Since, 0)) < longestStart {
+		return p.incomplete(r)
+	}
+	return p.refused(r, provider.Errorf(provider.Exhausted,
+		"create %s: domain %s has been starting for ten minutes: what its host waits for, such as a share that does not answer, its log says; virsh destroy %s ends it", r.Name, m.Ref.Name, m.Ref.Name))
+}
