@@ -172,7 +172,7 @@ var drivers = []Guard{
 	{"creation-of-what-is-held-off-waits", "2f", "shared/provider/libvirt/create.go", `		if m.Held {`, `		if false {`, "./shared/provider/libvirt -run=TestHeldOffWhile"},
 	{"virtual-addresses-are-reserved-for-nobody", "2b.3", "shared/provider/libvirt/address.go", `append(leased, d.account.VirtualIPs...))`, `leased)`, "./shared/provider/libvirt -run=TestAddressesThatOthers"},
 	{"leased-addresses-are-reserved-for-nobody", "2b.3", "shared/provider/libvirt/address.go", `append(leased, d.account.VirtualIPs...))`, `append(leased[:0], d.account.VirtualIPs...))`, "./shared/provider/libvirt -run=TestAddressesThatOthers"},
-	{"virtual-addresses-are-no-instances", "2b.3", "shared/provider/libvirt/instance.go", `		if !slices.Contains(d.account.VirtualIPs, ip.Address) {`, `		if true {`, "./shared/provider/libvirt -run=TestVirtualAddresses"},
+	{"virtual-addresses-are-no-instances", "2b.3", "shared/provider/libvirt/instance.go", `		if !d.virtual(ip.Address) {`, `		if true {`, "./shared/provider/libvirt -run=TestVirtualAddresses"},
 	{"answers-of-daemons-were-asked-for", "4", "shared/provider/libvirt/wire.go", `	if _, ok := walk(shape, body); !ok || !asked {`, `	if _, ok := walk(shape, body); !ok || !asked && false {`, "./shared/provider/libvirt -run=TestPacketsThatLie"},
 	{"errors-of-daemons-have-what-they-say", "4", "shared/provider/libvirt/wire.go", `		shape = problem
 `, `		return nil
@@ -182,6 +182,15 @@ var drivers = []Guard{
 		return nil`, "./shared/provider/libvirt -run=TestPacketsThatLie"},
 	{"host-is-whom-it-keeps", "2b.10", "shared/provider/libvirt/identity.go", `	pool, err := l.StoragePoolLookupByName(anchor)`, `	pool, err := l.StoragePoolLookupByName("none")`, "./shared/provider/libvirt -run=TestHost"},
 	{"host-keeps-what-was-recorded", "2b.10", "shared/provider/libvirt/identity.go", `	if told := d.session.called(); told.Name != "" {`, `	if told := d.session.called(); told.Name == "none" {`, "./shared/provider/libvirt -run=TestHostIsWho"},
+	{"addresses-are-looked-for-in-the-network", "2b.3", "shared/provider/libvirt/address.go", `		both = subnet.Masked()`, `		_ = subnet.Masked()`, "./shared/provider/libvirt -run=TestRangeThatIs"},
+	{"start-that-hangs-is-told", "2b.4", "shared/provider/libvirt/start.go", `	if time.Since(time.Unix(p.Since, 0)) < longestStart {`, `	if true {`, "./shared/provider/libvirt -run=TestStartThatIs"},
+	{"start-under-way-is-waited-for-in-the-call", "2c", "shared/provider/libvirt/start.go", `		case !now.Starting || hurried(ctx) || time.Now().Add(wait).After(end):`, `		case true || time.Now().Add(wait).After(end):`, "./shared/provider/libvirt -run=TestStartThatIs"},
+	{"sockets-ask-polkit", "4", "shared/provider/libvirt/wire.go", `	70:  "u",                     // REMOTE_PROC_AUTH_POLKIT
+`, ``, "./shared/provider/libvirt -run=TestPolkit"},
+	{"late-removal-of-an-attempt-takes-no-address", "2b.8", "shared/provider/libvirt/remove.go", `	if r.UID == "" || r.Attempt {`, `	if r.UID == "" {`, "./shared/provider/libvirt -run=TestReservationWithout"},
+	{"what-is-held-off-has-run", "2b.7", "shared/provider/libvirt/power.go", `		if m.Launched && !m.Noted { //`, `		if false { //`, "./shared/provider/libvirt -run=TestHeldOffWithoutANote"},
+	{"virtual-addresses-are-addresses", "2b.3", "shared/provider/libvirt/instance.go", `its.Unmap() == ip`, `its == ip && text == address`, "./shared/provider/libvirt -run=TestVirtualAddresses"},
+	{"names-of-domains-are-names-of-files", "2b.4", "shared/provider/libvirt/names.go", `	if len(r.Name) > mostName {`, `	if false {`, "./shared/provider/libvirt -run=TestNameThatIsTooLong$"},
 	{"name-alone-makes-no-instance-a-machines", "2b.3", "shared/provider/ovirt/create.go", `	if slices.ContainsFunc(all, func(i instance) bool { return d.means(provider.Ref{UID: r.UID}, i) }) {`, `	if len(all) > 0 {`, "./shared/provider/ovirt -run=TestStrangerOf"},
 	{"engines-instance-of-another-cluster", "2b.9", "shared/provider/ovirt/find.go", `	case i.Mark.Cluster != d.account.ClusterID:
 		return false

@@ -25,7 +25,7 @@ type dhcpHost struct {
 }
 
 const (
-	// mostTried is how many addresses of a range are looked at.
+	// mostTried is how many addresses of a range are looked at in each part of a network.
 	mostTried = 1 << 16
 	// mostRaces is how many others may take an address that was just free before the next call goes on.
 	mostRaces = 5
@@ -226,22 +226,35 @@ func (n networkXML) free(wanted netip.Prefix, uid types.UID, others []string) (n
 			taken[a] = true
 		}
 	}
-	subnets := n.subnets()
-	usable := func(a netip.Addr) bool {
-		return !taken[a] && slices.ContainsFunc(subnets, func(p netip.Prefix) bool { return p.Contains(a) && inner(p, a) })
+	for _, subnet := range n.subnets() {
+		if a, ok := within(wanted, subnet, uid, taken); ok {
+			return a, nil
+		}
 	}
-	size := uint64(1) << (32 - wanted.Bits())
-	b := wanted.Addr().As4()
+	return netip.Addr{}, provider.Errorf(provider.Exhausted, "%s: network %q has no address of %s left beside reservations, leases, and the cluster's own: give a larger range, or remove reservations", at("networkInterfaceAddress"), n.Name, wanted)
+}
+
+// within returns an address of a range that a subnet gives and nobody has. Of two prefixes that overlap one lies in the other.
+func within(wanted, subnet netip.Prefix, uid types.UID, taken map[netip.Addr]bool) (netip.Addr, bool) {
+	if !wanted.Overlaps(subnet) {
+		return netip.Addr{}, false
+	}
+	both := wanted
+	if subnet.Bits() > wanted.Bits() {
+		both = subnet.Masked()
+	}
+	size := uint64(1) << (32 - both.Bits())
+	b := both.Addr().As4()
 	first := uint64(binary.BigEndian.Uint32(b[:]))
 	start := uint64(uuidOf(uid)[0])<<8 + uint64(uuidOf(uid)[1])
 	for i := range min(size, mostTried) {
 		var at [4]byte
 		binary.BigEndian.PutUint32(at[:], uint32(first+(start+i)%size)) // within IPv4
-		if a := netip.AddrFrom4(at); usable(a) {
-			return a, nil
+		if a := netip.AddrFrom4(at); !taken[a] && inner(subnet, a) {
+			return a, true
 		}
 	}
-	return netip.Addr{}, provider.Errorf(provider.Exhausted, "%s: network %q has no address of %s left beside reservations, leases, and the cluster's own: give a larger range, or remove reservations", at("networkInterfaceAddress"), n.Name, wanted)
+	return netip.Addr{}, false
 }
 
 // inner reports whether a host of a subnet may have an address: not the network's own ones.

@@ -4,6 +4,7 @@ package libvirt
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -44,6 +45,32 @@ func TestRangeOfAddresses(t *testing.T) {
 	r, _, err := created(t, d, "worker-late", spec)
 	wantError(t, err, provider.Exhausted, "providerSpec.value.networkInterfaceAddress", "192.168.126.0/29", libvirtd.Network)
 	removed(t, d, r)
+}
+
+// A range may be much larger than the network: an address is one of both.
+func TestRangeThatIsLarger(t *testing.T) {
+	t.Parallel()
+	var n networkXML
+	must(t, understand(`<network><name>n</name><ip address='172.16.0.1' prefix='30'><dhcp/></ip><ip address='10.77.0.1' prefix='24'><dhcp/></ip></network>`, &n))
+	for text, of := range map[string]string{"10.0.0.0/8": "10.77.0.0/24", "0.0.0.0/0": "172.16.0.2/32", "10.77.0.128/25": "10.77.0.128/25", "172.16.0.0/12": "172.16.0.2/32"} {
+		wanted, err := parseRange(text)
+		must(t, err)
+		a, err := n.free(wanted, "6b0d1a34-0000-4000-8000-000000000001", nil)
+		if err != nil || !netip.MustParsePrefix(of).Contains(a) {
+			t.Errorf("%s: %s, %v", text, a, err)
+		}
+	}
+	for taken, want := range map[string]string{"172.16.0.2": "10.77.0.0/24", "172.16.0.3": "172.16.0.2/32"} {
+		a, err := n.free(netip.MustParsePrefix("0.0.0.0/0"), "a", []string{taken})
+		if err != nil || !netip.MustParsePrefix(want).Contains(a) {
+			t.Errorf("beside %s: %s, %v", taken, a, err)
+		}
+	}
+	if a, err := n.free(netip.MustParsePrefix("10.0.0.0/9"), "a", nil); err != nil {
+		t.Errorf("%s, %v", a, err)
+	}
+	_, err := n.free(netip.MustParsePrefix("172.16.0.0/16"), "a", []string{"172.16.0.2"})
+	wantError(t, err, provider.Exhausted, "172.16.0.0/16")
 }
 
 // An address, or a name, that somebody else has is not taken from him.
@@ -124,9 +151,16 @@ func TestVirtualAddressesAreNobodys(t *testing.T) {
 	l := newDaemon(t)
 	a := accountOf(uriOf(l))
 	a.VirtualIPs = []string{"192.168.126.2"}
-	_, in, err := created(t, openedFor(t, a), "worker-a", specOf(uriOf(l), nil))
+	d := openedFor(t, a)
+	_, in, err := created(t, d, "worker-a", specOf(uriOf(l), nil))
 	if err != nil || len(in.Addresses) != 1 {
 		t.Errorf("%v, %v", in.Addresses, err)
+	}
+	d.account.VirtualIPs = []string{"2001:DB8:0::7", "::ffff:192.168.126.9", "nonsense"}
+	for address, want := range map[string]bool{"2001:db8::7": true, "192.168.126.9": true, "2001:db8::8": false, "": false} {
+		if got := d.virtual(address); got != want {
+			t.Errorf("%q: %v", address, got)
+		}
 	}
 }
 

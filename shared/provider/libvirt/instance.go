@@ -103,11 +103,20 @@ func (d *driver) instance(l *daemon, m domain) (provider.Instance, error) {
 	}
 	ips, err := l.ips(m)
 	for _, ip := range ips { // the cluster's own, which the host hears from a card, are on another Node tomorrow
-		if !slices.Contains(d.account.VirtualIPs, ip.Address) {
+		if !d.virtual(ip.Address) {
 			i.Addresses = append(i.Addresses, ip)
 		}
 	}
 	return i, err
+}
+
+// virtual reports whether an address is one of the cluster's own, in whatever letters that is written.
+func (d *driver) virtual(address string) bool {
+	ip, err := netip.ParseAddr(address)
+	return err == nil && slices.ContainsFunc(d.account.VirtualIPs, func(text string) bool {
+		its, err := netip.ParseAddr(text)
+		return err == nil && its.Unmap() == ip
+	})
 }
 
 // state tells a domain that was switched off from one that has yet to be started. Only Create can go on with the latter.
