@@ -4,6 +4,7 @@ package libvirt
 
 import (
 	"fmt"
+	"regexp"
 	"sync"
 	"syscall"
 	"testing"
@@ -86,4 +87,33 @@ func TestInstancesWhileTheDaemonIsKilled(t *testing.T) { //nolint:paralleltest /
 	if left := connect(t, "qemu:///system").ours(t, "ocp43", "ocp43", "rhcos-ocp43"); left != 0 {
 		t.Errorf("%d volumes and reservations are left", left)
 	}
+}
+
+// A host is the same after its daemon has started anew, also where that reads no UUID of a board and invents one.
+func TestHostIsTheSameAfterwards(t *testing.T) { //nolint:paralleltest // it kills the daemon
+	d, r, _ := begun(t, "recorded") // defined, so that the host keeps who it is
+	capabilities := regexp.MustCompile(`<uuid>[^<]*</uuid>`)
+	told := func() string {
+		text, err := connect(t, "qemu:///system").Capabilities()
+		must(t, err)
+		return capabilities.FindString(string(text))
+	}
+	identity := func(d provider.Driver) (id string, err error) { return d.(provider.Identified).Identity(t.Context()) }
+	before, err := identity(d)
+	must(t, err)
+	says := told()
+	signal(t, syscall.SIGKILL)
+	eventually(t, "the daemon answers", time.Minute, func() bool {
+		_, err := d.List(t.Context())
+		return err == nil
+	})
+	again, err := driver.Provider().Open(t.Context(), account(t, "qemu+tls://127.0.0.1/system"))
+	must(t, err)
+	after, err := identity(again)
+	must(t, err)
+	if before != after || before == "" {
+		t.Errorf("it was %q, and is %q", before, after)
+	}
+	t.Logf("its capabilities said %s, and say %s", says, told())
+	eventually(t, "it is gone", time.Minute, func() bool { return provider.CodeOf(again.Delete(t.Context(), r)) == provider.NotFound })
 }
