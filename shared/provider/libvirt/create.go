@@ -58,7 +58,7 @@ func (d *driver) create(ctx context.Context, l *daemon, r provider.Ref, req requ
 	case m.Starting && !m.Launched: // by somebody else, and it may fail yet
 		now, err := l.await(ctx, *m)
 		if err != nil {
-			return refused(r, stepStart, err)
+			return starting(r).refused(r, err)
 		}
 		if now.Starting {
 			return waits(r, now)

@@ -40,13 +40,20 @@ func (l *daemon) await(ctx context.Context, m domain) (domain, error) {
 	}
 }
 
+// starting is the progress of a start that is under way, since when it was seen to be. What is recorded of anything else says nothing of that.
+func starting(r provider.Ref) (p progress) {
+	if err := json.Unmarshal(r.Progress, &p); err != nil || p.Step != stepStart {
+		return progress{Step: stepStart}
+	}
+	return p
+}
+
 // waits is what a creation looks like whose start is under way, and an error once that is so for too long.
 func waits(r provider.Ref, m domain) (provider.Instance, error) {
-	var p progress
-	if err := json.Unmarshal(r.Progress, &p); err != nil || p.Since == 0 { // what says nothing begins now
+	p := starting(r)
+	if p.Since == 0 {
 		p.Since = time.Now().Unix()
 	}
-	p.Step = stepStart
 	if time.Since(time.Unix(p.Since, 0)) < longestStart {
 		return p.incomplete(r)
 	}

@@ -38,7 +38,13 @@ func TestStartThatIsUnderWay(t *testing.T) {
 		t.Errorf("Create = %+v, %v", in, err)
 	}
 	r.Progress = in.Progress
+	once(l, "DomainGetState", 2, libvirtd.Refused)
 	again, err := d.Create(t.Context(), r, resolved)
+	if err == nil || string(again.Progress) != string(in.Progress) {
+		t.Errorf("it waits since %s, then %s, %v", in.Progress, again.Progress, err)
+	}
+	l.Strike(nil)
+	again, err = d.Create(t.Context(), r, resolved)
 	if err != nil || string(again.Progress) != string(in.Progress) {
 		t.Errorf("it waits since %s, then %s, %v", in.Progress, again.Progress, err)
 	}
