@@ -55,7 +55,7 @@ var azure = []Guard{
 	{"azure-keeps-no-credentials", "4", "shared/provider/azure/azure.go", `	a.Credentials = nil // which nobody reads again
 `, ``, "./shared/provider/azure -run=TestDriverTells"},
 	{"azure-haste-is-of-a-credential", "4", "shared/provider/azure/client.go", `value("azure_client_secret"), value("azure_federated_token_file")}`, `value("azure_federated_token_file")}`, "./shared/provider/azure -run=TestHasteOfAnotherSecret"},
-	{"azure-states-that-take-too-long", "G6", "shared/provider/azure/states.go", `	if err != nil && late || refused(`, `	if err != nil && late && false || refused(`, "./shared/provider/azure -run=TestStatesThatTake"},
+	{"azure-states-that-take-too-long", "G6", "shared/provider/azure/states.go", `context.WithTimeout(ctx, viewsFor)`, `context.WithTimeout(ctx, deadline)`, "./shared/provider/azure -run=TestStatesThatTake"},
 	{"azure-disks-that-may-not-be-read", "G5", "shared/provider/azure/children.go", `r.status == http.StatusForbidden && r.code == "AuthorizationFailed" && !d.disks.Load()`, `r.status == http.StatusForbidden && r.code == "None" && !d.disks.Load()`, "./shared/provider/azure -run=TestCredentialsThatMayNot"},
 	{"azure-what-is-denied-is-no-absence", "G5", "shared/provider/azure/children.go", `things[T](ctx, d, kind)
 	if groupless(err) && d.records(r) {`, `things[T](ctx, d, kind)
@@ -80,7 +80,7 @@ var azure = []Guard{
 	{"azure-provider-id-of-another-cluster", "2b.9", "shared/provider/azure/find.go", `		return recorded && d.mayBeNamed(i.thing)`, `		return recorded`, "./shared/provider/azure -run=TestWrittenProviderID"},
 	{"azure-credentials-stay-in-their-cloud", "4", "shared/provider/azure/client.go", `	if realm(c.location) != realm(home) {`, `	if false {`, "./shared/provider/azure -run=TestSpecLeadsToNoOther"},
 	{"azure-login-of-another-is-waited-for-in-time", "G6", "shared/provider/azure/login.go", `	case <-ctx.Done():`, `	case <-context.Background().Done():`, "./shared/provider/azure -run=TestLoginOfAnother"},
-	{"azure-states-that-fail-once", "G11", "shared/provider/azure/states.go", `last != nil && ctx.Err() == nil {`, `last != nil && false {`, "./shared/provider/azure -run=TestStatesThatFailOnce"},
+	{"azure-states-that-fail-once", "G11", "shared/provider/azure/states.go", `last != nil {`, `last != nil && false {`, "./shared/provider/azure -run=TestStatesThatFailOnce"},
 	{"azure-tag-in-other-letters-is-there", "G3", "shared/provider/azure/tag.go", `!there && i.tag(name) == value && value != "" {`, `!there && false {`, "./shared/provider/azure -run=TestTagInOther"},
 	{"azure-interface-that-another-instance-has-stays", "2b.9", "shared/provider/azure/create.go", `	case err == nil && have.Properties.Instance != nil && !`, `	case err == nil && have.Properties.Instance != nil && false && !`, "./shared/provider/azure -run=TestStepsGoOn"},
 	{"azure-instance-of-another-attempt-is-not-taken", "2b.8", "shared/provider/azure/create.go", `	case i.tag(tagToken) != r.Token:`, `	case false:`, "./shared/provider/azure -run=TestStepsGoOn"},
@@ -102,4 +102,6 @@ var azure = []Guard{
 	{"azure-removal-is-begun-once", "2b.9", "shared/provider/azure/remove.go", `	if i.Properties.State == deleting {
 		d.ended`, `	if false {
 		d.ended`, "./shared/provider/azure -run=TestRemovalIsBegunOnce"},
+	{"azure-haste-of-states-is-its-own", "G6", "shared/provider/azure/client.go", `throttle.Transport{Base: p.Base, Limiter: p.aside}`, `throttle.Transport{Base: p.Base, Limiter: p.Limiter}`, "./shared/provider/azure -run=TestStatesThatFailFrom"},
+	{"azure-state-that-nobody-knows-changes-no-record", "G11", "shared/provider/azure/instance.go", ` && i.power() == "" && d.states.doubt() {`, ` && false {`, "./shared/provider/azure -run=TestStatesThatFailFrom"},
 }

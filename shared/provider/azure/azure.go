@@ -119,6 +119,9 @@ func (d *driver) Find(ctx context.Context, r provider.Ref) (found []provider.Ins
 	err = d.call(ctx, func(ctx context.Context) error {
 		all, err := d.named(ctx, r)
 		if err == nil {
+			all, err = d.shown(ctx, all)
+		}
+		if err == nil {
 			found, err = d.instances(ctx, all)
 		}
 		return err

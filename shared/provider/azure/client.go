@@ -35,6 +35,7 @@ type client struct {
 	arm      *arm.Client
 	logins   *logins
 	limiter  *throttle.Limiter // of everybody who uses this credential
+	aside    *throttle.Limiter // of the list of states, besides: Azure counts it by itself, and others ask for it as well
 	endpoint string            // of one of Azure's own clouds
 
 	subscription, group, location string // in small letters
@@ -97,11 +98,34 @@ func connect(a provider.Account) (*client, error) {
 	}
 	id := []string{a.Kind, value("azure_tenant_id"), c.subscription, value("azure_client_id"), value("azure_client_secret"), value("azure_federated_token_file")}
 	c.limiter = throttle.Of(strings.Join(id, " "), perSecond, atOnce)
+	c.aside = throttle.Of(strings.Join(append(id, "states"), " "), perSecond, atOnce)
 	c.http = &http.Client{
-		Transport:     throttle.Transport{Base: transport(), Limiter: c.limiter},
+		Transport:     c.paced(transport()),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c, c.signIn(value, lacks)
+}
+
+// pacer sends requests when it is their turn. That the list of states is asked for too often pauses nothing but that list.
+type pacer struct {
+	throttle.Transport
+	aside *throttle.Limiter
+	path  string // of that list
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (p pacer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.EqualFold(r.URL.Path, p.path) {
+		return p.Transport.RoundTrip(r)
+	}
+	if err := p.Limiter.Turn(r.Context()); err != nil { // of all reads it is one
+		return nil, err
+	}
+	return throttle.Transport{Base: p.Base, Limiter: p.aside}.RoundTrip(r)
+}
+
+func (c *client) paced(base http.RoundTripper) pacer {
+	return pacer{throttle.Transport{Base: base, Limiter: c.limiter}, c.aside, c.statesID()}
 }
 
 func transport() *http.Transport {

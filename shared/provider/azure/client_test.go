@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
-	"github.com/machine-functions/machine-functions/shared/provider/throttle"
 	"github.com/machine-functions/machine-functions/test/arm"
 )
 
@@ -155,7 +154,7 @@ func TestClientGoesNowhereElse(t *testing.T) {
 	if err := d.http.CheckRedirect(nil, nil); err != http.ErrUseLastResponse { //nolint:errorlint // the very one
 		t.Errorf("redirects: %v", err)
 	}
-	limited, ok := d.http.Transport.(throttle.Transport)
+	limited, ok := d.http.Transport.(pacer)
 	if !ok || limited.Limiter != d.limiter {
 		t.Fatalf("the transport is %T", d.http.Transport)
 	}
@@ -217,7 +216,7 @@ func TestLifeOverTheNetwork(t *testing.T) {
 	over := func(believed bool) *driver {
 		d, err := open(account())
 		must(t, err)
-		limited, _ := d.http.Transport.(throttle.Transport)
+		limited, _ := d.http.Transport.(pacer)
 		base, _ := limited.Base.(*http.Transport)
 		base.Proxy = http.ProxyURL(at)
 		if believed {

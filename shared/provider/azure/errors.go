@@ -145,6 +145,17 @@ func refused(err error, status int) bool {
 	return ok && r.status == status
 }
 
+// meant returns what an error of a request means, and after which time to ask again.
+func meant(err error) (provider.Code, time.Duration) {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return codeOf(r.status, r.code, r.message), r.after
+	}
+	if e, ok := errors.AsType[*provider.Error](err); ok {
+		return e.Code, e.RetryAfter
+	}
+	return provider.Unknown, 0
+}
+
 // coded gives an error of a call its code.
 func (d *driver) coded(err error) error {
 	where := "Azure in " + d.location

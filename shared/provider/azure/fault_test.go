@@ -204,7 +204,7 @@ func TestFaultIsCodedAndNamesItsCause(t *testing.T) {
 	}
 }
 
-// A list that is cut off is no list, be it one of instances, of what belongs to them, or of how they are.
+// A list that is cut off is no list, be it one of instances or of what belongs to them; of how they are it tells nothing then.
 func TestPageThatDoesNotComeIsAnError(t *testing.T) {
 	t.Parallel()
 	cloud := &arm.Cloud{Page: 1}
@@ -214,11 +214,20 @@ func TestPageThatDoesNotComeIsAnError(t *testing.T) {
 		must(t, err)
 	}
 	for f := range faults {
-		for _, list := range []string{"VirtualMachinesClient.NewListPager", "VirtualMachinesClient.NewListAllPager", "InterfacesClient.NewListPager", "PublicIPAddressesClient.NewListPager", "DisksClient.NewListByResourceGroupPager"} {
+		for _, list := range []string{"VirtualMachinesClient.NewListPager", "InterfacesClient.NewListPager", "PublicIPAddressesClient.NewListPager", "DisksClient.NewListByResourceGroupPager"} {
 			d, w := wired(t, cloud, account())
 			once(w, list, 3, f)
 			if all, err := d.List(t.Context()); err == nil {
 				t.Errorf("%s of %s: List = %d instances", f, list, len(all))
+			}
+		}
+		d, w := wired(t, cloud, account())
+		once(w, "VirtualMachinesClient.NewListAllPager", 3, f)
+		all, err := d.List(t.Context())
+		must(t, err)
+		for _, in := range all {
+			if in.CloudState != "" {
+				t.Errorf("%s of the list of states: %s is %s", f, in.Name, in.CloudState)
 			}
 		}
 	}

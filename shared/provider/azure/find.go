@@ -35,7 +35,7 @@ func (d *driver) named(ctx context.Context, r provider.Ref) ([]instance, error) 
 		}
 	}
 	if len(all) > 0 || r.UID == "" && r.ID == "" {
-		return d.shown(ctx, all)
+		return all, nil
 	}
 	listed, err := d.listed(ctx)
 	if groupless(err) && d.records(r) {
@@ -59,7 +59,7 @@ func (d *driver) named(ctx context.Context, r provider.Ref) ([]instance, error) 
 			all = append(all, i)
 		}
 	}
-	return d.shown(ctx, all)
+	return all, nil
 }
 
 // idsOf returns the ids of the instances that r may name: in the driver's subscription, in whatever group.

@@ -131,6 +131,10 @@ func (d *driver) view(i instance, cards map[string]card, addresses map[string]ad
 			in.Tags[name] = value
 		}
 	}
+	if i.Properties.State == succeeded && i.power() == "" && d.states.doubt() { // what is on record of it stays
+		in.CloudState = ""
+		return in
+	}
 	in.Status, _ = json.Marshal(providerStatus{i.ID, in.CloudState}) // strings only
 	return in
 }

@@ -565,7 +565,7 @@ func TestPanicSideBySideIsTheCallers(t *testing.T) {
 func TestAnswersThatSayNothing(t *testing.T) {
 	t.Parallel()
 	for body, operations := range map[string][]string{
-		`{}`:                 {"VirtualMachinesClient.Get", "VirtualMachinesClient.NewListPager", "VirtualMachinesClient.NewListAllPager", "InterfacesClient.NewListPager", "DisksClient.NewListByResourceGroupPager"},
+		`{}`:                 {"VirtualMachinesClient.Get", "VirtualMachinesClient.NewListPager", "InterfacesClient.NewListPager", "DisksClient.NewListByResourceGroupPager"},
 		`{"value":[{}]}`:     {"VirtualMachinesClient.NewListPager", "InterfacesClient.NewListPager", "PublicIPAddressesClient.NewListPager", "DisksClient.NewListByResourceGroupPager"},
 		`null`:               {"VirtualMachinesClient.Get", "VirtualMachinesClient.NewListPager"},
 		`{"id":"/x/y"}`:      {"VirtualMachinesClient.Get"},

@@ -15,23 +15,26 @@ import (
 
 // How instances are now, whether they have power above all, no list of a resource group tells. There is a list of the subscription that
 // does, which credentials for one group may not be allowed to read. Then nobody is told the power of the one instance either: what is
-// written about a Machine would change with whoever asked. Of one whose latest change failed everybody asks that instance itself, in lists
+// written about a Machine would change with whoever asked. While nobody knows, what is on record of it stays. Of one whose latest change failed everybody asks that instance itself, in lists
 // and looks alike: whether it runs, and whether it will, decides about its Machine.
 
 const (
 	// deniedFor is how long nobody asks again for what was denied, or did not come.
 	deniedFor = 10 * time.Minute
+	// doubtFor is how long nobody asks again for what failed, unless Azure says when.
+	doubtFor = time.Minute
 	// viewsFor is how long a list of all that a subscription has is waited for: where it has too much the others must not suffer by it.
 	viewsFor = 4 * time.Second
 )
 
 // states remembers whether the list may be read. Losing it costs a call.
 type states struct {
-	mu    sync.Mutex
-	may   bool
-	until time.Time        // it may not, or nobody knows
-	last  map[string]*view // what was told
-	at    time.Time        // when
+	mu      sync.Mutex
+	may     bool
+	until   time.Time        // it may not, or nobody knows
+	doubted bool             // nobody knows
+	last    map[string]*view // what was told
+	at      time.Time        // when
 }
 
 // known returns what was found out, and whether anything was.
@@ -41,17 +44,25 @@ func (s *states) known() (may, known bool) {
 	return s.may, s.may || time.Now().Before(s.until)
 }
 
-func (s *states) note(may bool) {
+// doubt reports whether nobody knows now how instances are, though it may be told in a while.
+func (s *states) doubt() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.may, s.until = may, time.Now().Add(deniedFor)
+	return s.doubted
 }
 
 // keep remembers what was told now.
 func (s *states) keep(views map[string]*view) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last, s.at = views, time.Now()
+	s.may, s.doubted, s.last, s.at = true, false, views, time.Now()
+}
+
+// withhold remembers for a while that nothing is told.
+func (s *states) withhold(d time.Duration, doubted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.may, s.doubted, s.until = false, doubted, time.Now().Add(d)
 }
 
 // kept returns what was told not long ago, or nil.
@@ -64,8 +75,8 @@ func (s *states) kept() map[string]*view {
 	return s.last
 }
 
-// views returns how instances are now, by id in small letters; none if that is denied, or takes too long. An answer that fails costs
-// nobody the other lists either, where it is known what was told not long ago.
+// views returns how instances are now, by id in small letters; none if nobody tells. Whatever becomes of this list costs nobody anything
+// else: what was told not long ago holds, else nobody knows for a while.
 func (d *driver) views(ctx context.Context) (map[string]*view, error) {
 	if may, known := d.states.known(); known && !may {
 		return nil, nil
@@ -73,29 +84,35 @@ func (d *driver) views(ctx context.Context) (map[string]*view, error) {
 	if err := d.logins.ready(ctx); err != nil { // which takes none of the time that the list has
 		return nil, err
 	}
-	list := "/subscriptions/" + d.subscription + "/providers/" + instanceKind
 	short, cancel := context.WithTimeout(ctx, viewsFor)
 	defer cancel()
-	found, err := all[instance](short, d.client, ask{method: http.MethodGet, id: list, query: map[string]string{"statusOnly": "true"}})
-	late := short.Err() != nil && ctx.Err() == nil
-	if err != nil && late || refused(err, http.StatusForbidden) && provider.CodeOf(d.coded(err)) == provider.Denied {
-		d.states.note(false)
+	found, err := all[instance](short, d.client, ask{method: http.MethodGet, id: d.statesID(), query: map[string]string{"statusOnly": "true"}})
+	if err == nil {
+		views := make(map[string]*view, len(found))
+		for _, i := range found {
+			views[strings.ToLower(i.ID)] = i.Properties.View
+		}
+		d.states.keep(views)
+		return views, nil
+	}
+	if ctx.Err() != nil { // that time was the caller's
+		return nil, ctx.Err()
+	}
+	code, after := meant(err)
+	if late := short.Err() != nil; late || code == provider.Denied && refused(err, http.StatusForbidden) {
+		d.states.withhold(deniedFor, false)
 		return nil, nil
 	}
-	if err != nil {
-		err = d.coded(err)
-		if last := d.states.kept(); last != nil && ctx.Err() == nil {
-			return last, nil
-		}
-		return nil, err
+	if last := d.states.kept(); last != nil {
+		return last, nil
 	}
-	d.states.note(true)
-	views := make(map[string]*view, len(found))
-	for _, i := range found {
-		views[strings.ToLower(i.ID)] = i.Properties.View
-	}
-	d.states.keep(views)
-	return views, nil
+	d.states.withhold(max(after, doubtFor), true)
+	return nil, nil
+}
+
+// statesID is the list of all instances that a subscription has.
+func (c *client) statesID() string {
+	return "/subscriptions/" + c.subscription + "/providers/" + instanceKind
 }
 
 // failures looks at each instance of ours whose latest change failed and that views tell nothing of. One that is gone is listed no more.
