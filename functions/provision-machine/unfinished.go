@@ -16,10 +16,11 @@ import (
 // It is not recorded before the attempt is over, which may have to make another. But its Machine says where it is and what it waits
 // for, so that its Node is approved and linked (B83), and it never goes undrained (2e).
 
-// unfinished reports whether in is what an attempt has not come to its end with.
+// unfinished reports whether in is what an attempt has not come to its end with. What the cloud found no room for is nobody's instance, however
+// its attempt ended: where it could not be removed it is what that left. One of another attempt may have run, as where a backup says less.
 func (l life) unfinished(in provider.Instance) bool {
 	roomless := in.State == provider.StateFailed && in.Code == provider.Exhausted
-	return in.State == provider.StateIncomplete || roomless && l.intent != nil && !l.intent.Over() && in.Token == l.intent.Token && len(l.intent.Progress) > 0
+	return in.State == provider.StateIncomplete || roomless && l.intent != nil && in.Token == l.intent.Token && len(l.intent.Progress) > 0
 }
 
 // begun returns the instance that the cloud shows of an attempt and that calls are still to be made for, or nil.

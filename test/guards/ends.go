@@ -299,4 +299,5 @@ var ends = []Guard{
 	{"refusal-after-a-silence-is-told", "G11", provision + "again.go", `	case unasked(l.m) && !unasked(next): // it was asked, and refuses: that is asked for less and less often
 `, ``, "./functions/provision-machine -run=TestRemovalAfterASilence"},
 	{"answer-ends-a-refusal", "2b.9", provision + "terminate.go", `(answered || !l.takenUp())`, `!l.takenUp() || answered && false`, "./functions/provision-machine -run=TestRemovalAfterARefusal"},
+	{"what-found-no-room-is-no-instance", "2b.8", provision + "unfinished.go", `roomless && l.intent != nil &&`, `roomless && l.intent != nil && !l.intent.Over() &&`, "./functions/provision-machine -run=TestScenarios"},
 }
