@@ -74,7 +74,7 @@ var azure = []Guard{
 	{"azure-request-that-took-too-long-is-no-refusal", "2b.4", "shared/provider/azure/errors.go", ` status == http.StatusRequestTimeout,`, ``, "./shared/provider/azure -run=TestCodesOfErrors"},
 	{"azure-removal-cuts-no-change-short", "2b.8", "shared/provider/azure/remove.go", `	if i.Properties.State == creating || i.Properties.State == updating {`, `	if false {`, "./shared/provider/azure -run=TestInstanceOfAnotherSystem"},
 	{"azure-address-that-is-used-elsewhere-stays", "2b.9", "shared/provider/azure/remove.go", `		return !gone(err) && of.Properties.State != deleting, false, unlessGone(err)`, `		return of.Properties.State == "None", false, unlessGone(err)`, "./shared/provider/azure -run=TestAddressThatIsUsed"},
-	{"azure-instance-that-no-read-shows-yet", "2b.9", "shared/provider/azure/azure.go", ` && !d.unseen(r) {`, ` {`, "./shared/provider/azure -run=TestInstanceThatNoRead"},
+	{"azure-instance-that-no-read-shows-yet", "2b.9", "shared/provider/azure/remove.go", `	if d.unseen(r) {`, `	if false {`, "./shared/provider/azure -run=TestInstanceThatNoRead"},
 	{"azure-what-is-there-already-is-no-refusal", "2b.4", "shared/provider/azure/create.go", ` || refused(err, http.StatusPreconditionFailed) { // which`, ` { // which`, "./shared/provider/azure -run=TestInstanceThatIsThereAndNotSeen"},
 	{"azure-right-that-was-lost-is-no-absence", "G5", "shared/provider/azure/children.go", ` && !d.disks.Load() {`, ` {`, "./shared/provider/azure -run=TestRightToRead"},
 	{"azure-provider-id-of-another-cluster", "2b.9", "shared/provider/azure/find.go", `		return recorded && d.mayBeNamed(i.thing)`, `		return recorded`, "./shared/provider/azure -run=TestWrittenProviderID"},
@@ -104,4 +104,5 @@ var azure = []Guard{
 		d.ended`, "./shared/provider/azure -run=TestRemovalIsBegunOnce"},
 	{"azure-haste-of-states-is-its-own", "G6", "shared/provider/azure/client.go", `throttle.Transport{Base: p.Base, Limiter: p.aside}`, `throttle.Transport{Base: p.Base, Limiter: p.Limiter}`, "./shared/provider/azure -run=TestStatesThatFailFrom"},
 	{"azure-state-that-nobody-knows-changes-no-record", "G11", "shared/provider/azure/instance.go", ` && i.power() == "" && d.states.doubt() {`, ` && false {`, "./shared/provider/azure -run=TestStatesThatFailFrom"},
+	{"azure-instance-of-an-attempt-that-no-read-shows-yet", "2b.9", "shared/provider/azure/remove.go", `		id, recorded = p.Instance, p.Instance != ""`, `		id = p.Instance`, "./shared/provider/azure -run=TestInstanceOfAnAttempt"},
 }

@@ -108,10 +108,7 @@ func (d *driver) Create(ctx context.Context, r provider.Ref, resolved json.RawMe
 		i, err = d.create(ctx, r, req)
 		return err
 	})
-	if err != nil {
-		return provider.Instance{}, err
-	}
-	return i, nil
+	return i, err
 }
 
 // Find implements [provider.Driver].
@@ -151,7 +148,7 @@ func (d *driver) Delete(ctx context.Context, r provider.Ref) error {
 		none, err = d.remove(ctx, r)
 		return err
 	})
-	if err == nil && none && !d.unseen(r) {
+	if err == nil && none {
 		return provider.Errorf(provider.NotFound, "delete %s: no instance is there", r.Name)
 	}
 	return absent(fmt.Sprintf("delete %s", r.Name), err)

@@ -42,6 +42,15 @@ func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
 	return provider.Instance{UID: r.UID, Name: r.Name, Token: r.Token, State: provider.StateIncomplete, Progress: text}, nil
 }
 
+// refused is what a step leaves behind that is over without success.
+func (p progress) refused(r provider.Ref, err error) (provider.Instance, error) {
+	in, broken := p.incomplete(r)
+	if broken != nil {
+		return provider.Instance{}, err
+	}
+	return in, err
+}
+
 // nameable are the names that an instance of Linux can have.
 var nameable = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,62}[a-z0-9])?$`)
 
@@ -132,7 +141,8 @@ func (d *driver) existing(ctx context.Context, r provider.Ref, p progress, i ins
 		if err := d.drop(ctx, i.ID); err != nil {
 			return provider.Instance{}, err
 		}
-		return provider.Instance{}, provider.Errorf(provider.Exhausted, "Azure in %s could not make the instance: %s", d.location, message)
+		p.Instance = ""
+		return p.refused(r, provider.Errorf(provider.Exhausted, "Azure in %s could not make the instance: %s", d.location, message))
 	}
 	return d.launched(ctx, i), nil
 }

@@ -69,17 +69,21 @@ func (e *endings) note(id string) {
 	e.ids[strings.ToLower(id)] = time.Now()
 }
 
-// unseen reports whether what r records may be so new that a read by its id does not lead to it: Azure looks for it in a copy of
-// its own first, which lags.
+// unseen reports whether the instance that r records may be so new that a read by its id does not lead to it: Azure looks for it in a copy
+// of its own first, which lags. That of an attempt, or of one that is not over, is in its Progress.
 func (d *driver) unseen(r provider.Ref) bool {
+	id, recorded := r.ID, r.ProviderID != "" && !r.Attempt
+	if p, err := parseProgress(r); !recorded && err == nil {
+		id, recorded = p.Instance, p.Instance != ""
+	}
 	d.ended.mu.Lock()
 	defer d.ended.mu.Unlock()
-	_, ended := d.ended.ids[strings.ToLower(r.ID)]
-	return r.UID != "" && r.ProviderID != "" && !r.Attempt && !ended && r.Fresh(time.Now(), horizon)
+	_, ended := d.ended.ids[strings.ToLower(id)]
+	return r.UID != "" && recorded && !ended && r.Fresh(time.Now(), horizon)
 }
 
 // clear begins the removal of what is left, and reports whether there is nothing of it. An address that a network interface holds goes
-// after that.
+// after that, and nothing while an instance may be getting it that no read shows yet.
 func (d *driver) clear(ctx context.Context, r provider.Ref, left []child) (none bool, err error) {
 	var free []child
 	for _, c := range left {
@@ -90,6 +94,9 @@ func (d *driver) clear(ctx context.Context, r provider.Ref, left []child) (none 
 		if !used {
 			free = append(free, c)
 		}
+	}
+	if d.unseen(r) {
+		return false, nil
 	}
 	for _, c := range free {
 		if (c.kind == addressKind) != (free[0].kind == addressKind) { // they are in order

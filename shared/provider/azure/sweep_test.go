@@ -154,6 +154,38 @@ func TestInstanceThatNoReadShowsYetIsThere(t *testing.T) {
 	deleted(t, d, r) // whose removal was begun: no more is waited for
 }
 
+// So is one that an attempt has asked for, and nothing else has on record yet: its network interface is not taken from it, and no other
+// attempt begins before it is known (2b.8).
+func TestInstanceOfAnAttemptThatNoReadShowsYetIsThere(t *testing.T) {
+	t.Parallel()
+	cloud := &arm.Cloud{}
+	d, w := wired(t, cloud, account())
+	r, _ := begun(t, d, spec(nil))
+	w.set(func(op string, next func() (*http.Response, error)) (*http.Response, error) {
+		switch {
+		case op == "VirtualMachinesClient.Get":
+			return says(404, "application/json", errorJSON("ResourceNotFound", "The Resource was not found."))(nil)
+		case op == "VirtualMachinesClient.NewListPager":
+			return says(200, "application/json", `{"value":[]}`)(nil)
+		}
+		return next()
+	})
+	r.Began = time.Now()
+	attempt := r
+	attempt.Attempt = true
+	for _, of := range []provider.Ref{r, attempt} {
+		before := cloud.Writes()
+		if err := d.Delete(t.Context(), of); err != nil || cloud.Writes() != before {
+			t.Errorf("Delete = %v, and %d writes", err, cloud.Writes()-before)
+		}
+	}
+	w.set(nil)
+	deleted(t, d, attempt) // whose removal was begun: no more is waited for
+	if left := cloud.Names(arm.Instances, arm.Cards, arm.Disks); len(left) > 0 {
+		t.Errorf("left are %v", left)
+	}
+}
+
 // A removal that another process began is begun once, and over when the instance is gone, new as it may be.
 func TestRemovalIsBegunOnce(t *testing.T) {
 	t.Parallel()
