@@ -337,3 +337,20 @@ func (c *Cloud) Lend(card, instance string) {
 	}
 	c.there(id).body.in("properties")["virtualMachine"] = object{"id": ID(Instances, instance)}
 }
+
+// Strand removes an instance and leaves a disk of its that says it is in use yet.
+func (c *Cloud) Strand(instance, disk string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pass()
+	id := ID(Instances, instance)
+	for key := range c.things {
+		if strings.EqualFold(key, id) {
+			delete(c.things, key)
+		}
+	}
+	for _, t := range c.things { // as its network interface is free
+		delete(t.body.in("properties"), "virtualMachine")
+	}
+	c.there(ID(Disks, disk)).body["managedBy"] = id
+}

@@ -66,7 +66,7 @@ var azure = []Guard{
 	{"azure-kept-disk-outlives-no-attempt", "2b.8", "shared/provider/azure/children.go", `	case !made && !(kept && r.Attempt), r`, `	case !made && !(kept && false), r`, "./shared/provider/azure -run=TestWhoseChild"},
 	{"azure-failures-are-looked-at", "G11", "shared/provider/azure/states.go", `	if i.Properties.State != failed || i.Properties.View != nil || !d.ours(i.thing) {`, `	if true {`, "./shared/provider/azure -run=TestFailuresAreTold"},
 	{"azure-failures-are-told", "G11", "shared/provider/azure/states.go", `			if all[k].Properties.State != failed {`, `			if true {`, "./shared/provider/azure -run=TestFailuresAreTold"},
-	{"azure-disks-on-their-way-out-are-waited-for", "2b.8", "shared/provider/azure/create.go", `	if waits, err := d.haveNoDisks(ctx, r, wanted); waits || err != nil {`, `	if waits, err := false, error(nil); waits || err != nil {`, "./shared/provider/azure -run=TestDisksThatAreThere"},
+	{"azure-disks-on-their-way-out-are-waited-for", "2b.8", "shared/provider/azure/create.go", `	if waits, err := d.haveNoDisks(ctx, r, wanted); waits != "" || err != nil {`, `	if waits, err := "", error(nil); waits != "" || err != nil {`, "./shared/provider/azure -run=TestDisksThatAreThere"},
 	{"azure-kept-disk-of-another-attempt-stays", "2b.9", "shared/provider/azure/create.go", `(made || kept && have.tag(tagToken) == r.Token)`, `(made || kept)`, "./shared/provider/azure -run=TestDisksThatAreThere"},
 	{"azure-disk-of-somebody-else-stays", "2b.9", "shared/provider/azure/create.go", `		case !mine || c.user != "":`, `		case !mine && c.user != "":`, "./shared/provider/azure -run=TestDisksThatAreThere"},
 	{"azure-kept-disk-of-an-instance-that-failed-goes", "2b.8", "shared/provider/azure/create.go", `made || kept && have`, `made || false && kept && have`, "./shared/provider/azure -run=TestKeptDiskOfAFailed"},
@@ -84,18 +84,10 @@ var azure = []Guard{
 	{"azure-tag-in-other-letters-is-there", "G3", "shared/provider/azure/tag.go", `!there && i.tag(name) == value && value != "" {`, `!there && false {`, "./shared/provider/azure -run=TestTagInOther"},
 	{"azure-interface-that-another-instance-has-stays", "2b.9", "shared/provider/azure/create.go", `	case err == nil && have.Properties.Instance != nil && !`, `	case err == nil && have.Properties.Instance != nil && false && !`, "./shared/provider/azure -run=TestStepsGoOn"},
 	{"azure-instance-of-another-attempt-is-not-taken", "2b.8", "shared/provider/azure/create.go", `	case i.tag(tagToken) != r.Token:`, `	case false:`, "./shared/provider/azure -run=TestStepsGoOn"},
-	{"azure-interface-of-a-former-attempt-is-made-anew", "2b.8", "shared/provider/azure/create.go", `		return false, d.foreign("a network interface", have.thing)
-	case err == nil && have.tag(tagToken) == r.Token && `, `		return false, d.foreign("a network interface", have.thing)
+	{"azure-interface-of-a-former-attempt-is-made-anew", "2b.8", "shared/provider/azure/create.go", `		return false, "", d.foreign("a network interface", have.thing)
+	case err == nil && have.tag(tagToken) == r.Token && `, `		return false, "", d.foreign("a network interface", have.thing)
 	case err == nil && `, "./shared/provider/azure -run=TestStepsGoOn"},
-	{"azure-interface-is-waited-for", "2b.8", "shared/provider/azure/create.go", `		return have.Properties.State != succeeded, nil
-	case err != nil && !gone(err):
-		return false, err
-	}
-	_, err = put(ctx, d.client, id, d.cardOrder(r, req), nil)`, `		return false, nil
-	case err != nil && !gone(err):
-		return false, err
-	}
-	_, err = put(ctx, d.client, id, d.cardOrder(r, req), nil)`, "./shared/provider/azure -run=TestStepsGoOn"},
+	{"azure-interface-is-waited-for", "2b.8", "shared/provider/azure/create.go", `		return false, untilReady(have.Properties.State, "the network interface"), nil`, `		return false, "", nil`, "./shared/provider/azure -run=TestStepsGoOn"},
 	{"azure-another-location-is-another-account", "2b.9", "shared/provider/azure/find.go", `bool { return !d.here(i.thing) }), nil`, `bool { return false }), nil`, "./shared/provider/azure -run=TestInstanceOfAnotherLocation"},
 	{"azure-another-subscription-is-not-asked", "4", "shared/provider/azure/find.go", ` && strings.HasPrefix(strings.ToLower(id), "/subscriptions/"+d.subscription+"/") {`, ` {`, "./shared/provider/azure -run=TestIDsThatAreNone"},
 	{"azure-group-is-not-there-whatever-its-name", "G5", "shared/provider/azure/find.go", `		case gone(err), groupless(err) && d.records(r):`, `		case gone(err), groupless(err):`, "./shared/provider/azure -run=TestGroupThatIsNotThere"},
@@ -105,4 +97,5 @@ var azure = []Guard{
 	{"azure-haste-of-states-is-its-own", "G6", "shared/provider/azure/client.go", `throttle.Transport{Base: p.Base, Limiter: p.aside}`, `throttle.Transport{Base: p.Base, Limiter: p.Limiter}`, "./shared/provider/azure -run=TestStatesThatFailFrom"},
 	{"azure-state-that-nobody-knows-changes-no-record", "G11", "shared/provider/azure/instance.go", ` && i.power() == "" && d.states.doubt() {`, ` && false {`, "./shared/provider/azure -run=TestStatesThatFailFrom"},
 	{"azure-instance-of-an-attempt-that-no-read-shows-yet", "2b.9", "shared/provider/azure/remove.go", `		id, recorded = p.Instance, p.Instance != ""`, `		id = p.Instance`, "./shared/provider/azure -run=TestInstanceOfAnAttempt"},
+	{"azure-wait-that-does-not-end-is-told", "2b.4", "shared/provider/azure/progress.go", `		if time.Since(time.Unix(p.Since, 0)) > patience {`, `		if false {`, "./shared/provider/azure -run=TestWhatDoesNotEnd"},
 }

@@ -47,6 +47,7 @@ type driver struct {
 	states  states
 	disks   atomic.Bool // may be read
 	ended   endings
+	pause   time.Duration // before a second look at what takes a while
 }
 
 var (
@@ -68,7 +69,7 @@ func open(a provider.Account) (*driver, error) {
 		return nil, err
 	}
 	a.Credentials = nil // which nobody reads again
-	return &driver{client: c, account: a}, nil
+	return &driver{client: c, account: a, pause: lookAgain}, nil
 }
 
 // call does one bounded step; every error gets a code.

@@ -186,7 +186,7 @@ func wired(t *testing.T, cloud http.RoundTripper, a provider.Account) (*driver, 
 	d, err := open(a)
 	must(t, err)
 	w := &wire{next: cloud}
-	d.http.Transport = w
+	d.http.Transport, d.pause = w, time.Millisecond
 	return d, w
 }
 

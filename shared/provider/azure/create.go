@@ -4,8 +4,6 @@ package azure
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -16,40 +14,6 @@ import (
 // An instance is made in steps, each of which is on record before the next: its public address, its network interface, then the
 // instance, which nobody's call ever changes: it is asked for as what is not there yet (If-None-Match). What a step makes is named after
 // the Machine, and looked for before it is asked for. So each may be repeated by anybody.
-
-// progress names what an attempt has made so far.
-type progress struct {
-	Address  string `json:"address,omitempty"`
-	Card     string `json:"card,omitempty"`
-	Instance string `json:"instance,omitempty"` // Azure's own id of it
-}
-
-func parseProgress(r provider.Ref) (p progress, err error) {
-	if len(r.Progress) == 0 {
-		return p, nil
-	}
-	if err := json.Unmarshal(r.Progress, &p); err != nil {
-		return p, provider.Errorf(provider.Unknown, "progress of %s: %w", r.Name, err)
-	}
-	return p, nil
-}
-
-func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
-	text, err := json.Marshal(p)
-	if err != nil {
-		return provider.Instance{}, fmt.Errorf("write progress: %w", err)
-	}
-	return provider.Instance{UID: r.UID, Name: r.Name, Token: r.Token, State: provider.StateIncomplete, Progress: text}, nil
-}
-
-// refused is what a step leaves behind that is over without success.
-func (p progress) refused(r provider.Ref, err error) (provider.Instance, error) {
-	in, broken := p.incomplete(r)
-	if broken != nil {
-		return provider.Instance{}, err
-	}
-	return in, err
-}
 
 // nameable are the names that an instance of Linux can have.
 var nameable = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,62}[a-z0-9])?$`)
@@ -63,48 +27,52 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 	if err != nil {
 		return provider.Instance{}, err
 	}
+	return d.patiently(ctx, r, &p, func() (provider.Instance, string, error) { return d.step(ctx, r, req, &p) })
+}
+
+// step makes one, or tells what has to be waited for before it.
+func (d *driver) step(ctx context.Context, r provider.Ref, req request, p *progress) (in provider.Instance, waits string, err error) {
 	have, err := d.at(ctx, d.id(instanceKind, r.Name))
 	if err == nil {
 		return d.existing(ctx, r, p, have)
 	}
 	if !gone(err) {
-		return provider.Instance{}, err
+		return in, "", err
 	}
 	if req.Spec.PublicIP {
-		if made, err := d.haveAddress(ctx, r, req); err != nil || made {
-			p.Address = addressName(r.Name)
-			return p.after(r, err)
+		made, waits, err := d.haveAddress(ctx, r, req)
+		if p.Address = addressName(r.Name); made || waits != "" || err != nil {
+			return p.after(r, waits, err)
 		}
-		p.Address = addressName(r.Name)
 	}
-	if made, err := d.haveCard(ctx, r, req); err != nil || made {
-		p.Card = cardName(r.Name)
-		return p.after(r, err)
+	made, waits, err := d.haveCard(ctx, r, req)
+	if p.Card = cardName(r.Name); made || waits != "" || err != nil {
+		return p.after(r, waits, err)
 	}
-	p.Card = cardName(r.Name)
 	return d.launch(ctx, r, req, p)
 }
 
-// after is the answer to a step that was made, or failed.
-func (p progress) after(r provider.Ref, err error) (provider.Instance, error) {
-	if err != nil {
-		return provider.Instance{}, err
+// after is the answer to a step that was made, or failed, or has to wait.
+func (p *progress) after(r provider.Ref, waits string, err error) (in provider.Instance, _ string, _ error) {
+	if waits != "" || err != nil {
+		return in, waits, err
 	}
-	return p.incomplete(r)
+	in, err = p.incomplete(r)
+	return in, "", err
 }
 
 // launch asks for the instance.
-func (d *driver) launch(ctx context.Context, r provider.Ref, req request, p progress) (provider.Instance, error) {
+func (d *driver) launch(ctx context.Context, r provider.Ref, req request, p *progress) (in provider.Instance, waits string, err error) {
 	data, _, err := d.userData(ctx, req.Spec.UserDataSecret.Name)
 	if err != nil {
-		return provider.Instance{}, err
+		return in, "", err
 	}
 	wanted, err := d.order(r, req, data)
 	if err != nil {
-		return provider.Instance{}, err
+		return in, "", err
 	}
-	if waits, err := d.haveNoDisks(ctx, r, wanted); waits || err != nil {
-		return p.after(r, err)
+	if waits, err := d.haveNoDisks(ctx, r, wanted); waits != "" || err != nil {
+		return in, waits, err
 	}
 	id := d.id(instanceKind, r.Name)
 	made, err := put(ctx, d.client, id, wanted, map[string]string{"If-None-Match": "*"})
@@ -114,37 +82,40 @@ func (d *driver) launch(ctx context.Context, r provider.Ref, req request, p prog
 			return d.existing(ctx, r, p, have)
 		}
 		if !gone(lookup) || refused(err, http.StatusPreconditionFailed) { // which says that it is there
-			return provider.Instance{}, provider.Errorf(provider.Unknown, "look for what is there already: %v", d.coded(lookup))
+			return in, "", provider.Errorf(provider.Unknown, "look for what is there already: %v", d.coded(lookup))
 		}
 	}
 	if err != nil {
-		return provider.Instance{}, err
+		return in, "", err
 	}
 	p.Instance = made.Properties.VMID
-	return p.incomplete(r)
+	return p.after(r, "", nil)
 }
 
 // existing is the answer where an instance of that name is there already.
-func (d *driver) existing(ctx context.Context, r provider.Ref, p progress, i instance) (provider.Instance, error) {
+func (d *driver) existing(ctx context.Context, r provider.Ref, p *progress, i instance) (in provider.Instance, waits string, err error) {
 	switch {
 	case i.tag(tagUID) != string(r.UID) || copied(i.thing, i.called()) || !d.ours(i.thing):
-		return provider.Instance{}, d.foreign("an instance", i.thing)
+		return in, "", d.foreign("an instance", i.thing)
 	case i.tag(tagToken) != r.Token:
-		return provider.Instance{}, provider.Errorf(provider.Exhausted, "the instance %s of another attempt for this Machine is there", r.Name)
+		return in, "", provider.Errorf(provider.Exhausted, "the instance %s of another attempt for this Machine is there", r.Name)
 	}
 	p.Instance = i.Properties.VMID
 	state, code, message := i.state()
 	switch {
-	case i.Properties.State == creating, i.Properties.State == deleting: // what failed goes, and is made anew
-		return p.incomplete(r)
+	case i.Properties.State == creating:
+		return in, "for Azure to make the instance", nil
+	case i.Properties.State == deleting: // what failed goes, and is made anew
+		return in, "for the instance that failed to go", nil
 	case state == provider.StateFailed && code == provider.Exhausted:
 		if err := d.drop(ctx, i.ID); err != nil {
-			return provider.Instance{}, err
+			return in, "", err
 		}
 		p.Instance = ""
-		return p.refused(r, provider.Errorf(provider.Exhausted, "Azure in %s could not make the instance: %s", d.location, message))
+		in, err := p.refused(r, provider.Errorf(provider.Exhausted, "Azure in %s could not make the instance: %s", d.location, message))
+		return in, "", err
 	}
-	return d.launched(ctx, i), nil
+	return d.launched(ctx, i), "", nil
 }
 
 // launched is the view of an instance that is there: a read that fails would refuse the attempt that made it, so its addresses are left
@@ -157,67 +128,77 @@ func (d *driver) launched(ctx context.Context, i instance) provider.Instance {
 	return d.view(i, cards, addresses)
 }
 
-// haveNoDisks removes what an instance of the Machine's left under the names of the disks that the next one gets, and reports whether
-// something of it is still there: Azure would accept that instance and let it fail. What is kept, and another attempt's, stays: perhaps
+// haveNoDisks removes what an instance of the Machine's left under the names of the disks that the next one gets, and tells which of
+// them is still there: Azure would accept that instance and let it fail. What is kept, and another attempt's, stays: perhaps
 // that one ran. Where disks may not be read Azure says so itself.
-func (d *driver) haveNoDisks(ctx context.Context, r provider.Ref, wanted instance) (waits bool, err error) {
+func (d *driver) haveNoDisks(ctx context.Context, r provider.Ref, wanted instance) (waits string, err error) {
 	for _, w := range append([]osDisk{*wanted.Properties.Storage.OS}, wanted.Properties.Storage.Data...) {
 		have, err := get[disk](ctx, d.client, d.id(diskKind, w.Name), nil)
 		if gone(err) || err != nil && d.unlessHidden(err) == nil {
 			continue
 		}
 		if err != nil {
-			return false, err
+			return "", err
 		}
 		c := childOfDisk(have)
 		made, kept := d.made(c)
 		mine := (made || kept && have.tag(tagToken) == r.Token) && have.tag(tagUID) == string(r.UID)
 		switch {
-		case have.Properties.State == deleting, strings.EqualFold(c.user, d.id(instanceKind, r.Name)):
+		case have.Properties.State == deleting:
+		case strings.EqualFold(c.user, d.id(instanceKind, r.Name)):
+			waits = "for Azure to take disk " + w.Name + " off an instance that is gone"
+			continue
 		case !mine || c.user != "":
-			return false, d.foreign("a disk", have.thing)
+			return "", d.foreign("a disk", have.thing)
 		default:
 			if err := d.drop(ctx, have.ID); err != nil {
-				return false, err
+				return "", err
 			}
 		}
-		waits = true
+		waits = "for disk " + w.Name + " to go"
 	}
 	return waits, nil
 }
 
-// haveAddress makes the public address unless it is there, and reports whether it did, or it is not ready yet.
-func (d *driver) haveAddress(ctx context.Context, r provider.Ref, req request) (made bool, err error) {
+// haveAddress makes the public address unless it is there, and reports whether it did, or tells that it is not ready yet.
+func (d *driver) haveAddress(ctx context.Context, r provider.Ref, req request) (made bool, waits string, err error) {
 	id := d.id(addressKind, addressName(r.Name))
 	have, err := get[address](ctx, d.client, id, nil)
 	switch {
 	case err == nil && !d.belongs(r, have.thing, addressName):
-		return false, d.foreign("a public address", have.thing)
+		return false, "", d.foreign("a public address", have.thing)
 	case err == nil && have.tag(tagToken) == r.Token && have.Properties.State != failed:
-		return have.Properties.State != succeeded, nil
+		return false, untilReady(have.Properties.State, "the public address"), nil
 	case err != nil && !gone(err):
-		return false, err
+		return false, "", err
 	}
 	_, err = put(ctx, d.client, id, d.addressOrder(r, req), nil)
-	return true, d.about(at("publicIP"), err)
+	return true, "", d.about(at("publicIP"), err)
 }
 
 // haveCard does so with the network interface.
-func (d *driver) haveCard(ctx context.Context, r provider.Ref, req request) (made bool, err error) {
+func (d *driver) haveCard(ctx context.Context, r provider.Ref, req request) (made bool, waits string, err error) {
 	id := d.id(cardKind, cardName(r.Name))
 	have, err := get[card](ctx, d.client, id, nil)
 	switch {
 	case err == nil && !d.belongs(r, have.thing, cardName):
-		return false, d.foreign("a network interface", have.thing)
+		return false, "", d.foreign("a network interface", have.thing)
 	case err == nil && have.Properties.Instance != nil && !have.Properties.Instance.is(d.id(instanceKind, r.Name)):
-		return false, d.foreign("a network interface", have.thing)
+		return false, "", d.foreign("a network interface", have.thing)
 	case err == nil && have.tag(tagToken) == r.Token && have.Properties.State != failed:
-		return have.Properties.State != succeeded, nil
+		return false, untilReady(have.Properties.State, "the network interface"), nil
 	case err != nil && !gone(err):
-		return false, err
+		return false, "", err
 	}
 	_, err = put(ctx, d.client, id, d.cardOrder(r, req), nil)
-	return true, d.about(at("subnet"), err)
+	return true, "", d.about(at("subnet"), err)
+}
+
+func untilReady(state, what string) string {
+	if state == succeeded {
+		return ""
+	}
+	return "for " + what + " to be ready"
 }
 
 // belongs reports whether what is there under the name that r's would have is r's.

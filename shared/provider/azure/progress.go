@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azure
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
+)
+
+// progress names what an attempt has made so far.
+type progress struct {
+	Address  string `json:"address,omitempty"`
+	Card     string `json:"card,omitempty"`
+	Instance string `json:"instance,omitempty"` // Azure's own id of it
+	Waits    string `json:"waits,omitempty"`    // for what
+	Since    int64  `json:"since,omitempty"`    // when that began, in seconds
+}
+
+func parseProgress(r provider.Ref) (p progress, err error) {
+	if len(r.Progress) == 0 {
+		return p, nil
+	}
+	if err := json.Unmarshal(r.Progress, &p); err != nil {
+		return p, provider.Errorf(provider.Unknown, "progress of %s: %w", r.Name, err)
+	}
+	return p, nil
+}
+
+func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return provider.Instance{}, fmt.Errorf("write progress: %w", err)
+	}
+	return provider.Instance{UID: r.UID, Name: r.Name, Token: r.Token, State: provider.StateIncomplete, Progress: text}, nil
+}
+
+// refused is what a step leaves behind that is over without success.
+func (p progress) refused(r provider.Ref, err error) (provider.Instance, error) {
+	in, broken := p.incomplete(r)
+	if broken != nil {
+		return provider.Instance{}, err
+	}
+	return in, err
+}
+
+const (
+	// lookAgain is how long one call waits for what takes a while: the next call costs a claim, and its end, on the Machine.
+	lookAgain = 4 * time.Second
+	// margin is what a call needs after that.
+	margin = 3 * time.Second
+	// patience is how long Azure may be at one thing before it is told that it does not end. Most takes a minute, a system that does not
+	// report twenty.
+	patience = 30 * time.Minute
+)
+
+// patiently makes a step, and once more if it had to wait. What it waits for is on record, and an error once that takes too long.
+func (d *driver) patiently(ctx context.Context, r provider.Ref, p *progress, step func() (provider.Instance, string, error)) (provider.Instance, error) {
+	for again := false; ; again = true {
+		in, waits, err := step()
+		if waits == "" || err != nil {
+			return in, err
+		}
+		if p.Waits != waits {
+			p.Waits, p.Since = waits, time.Now().Unix()
+		}
+		if time.Since(time.Unix(p.Since, 0)) > patience {
+			return p.refused(r, provider.Errorf(provider.Exhausted, "create %s: waiting %s has taken %v: see what Azure's activity log says of it", r.Name, waits, patience))
+		}
+		if again || !d.sleep(ctx) {
+			return p.incomplete(r)
+		}
+	}
+}
+
+// sleep waits for a while and reports whether it did, and there is time for more.
+func (d *driver) sleep(ctx context.Context) bool {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < d.pause+margin {
+		return false
+	}
+	timer := time.NewTimer(d.pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
