@@ -170,13 +170,15 @@ func (c *client) signIn(value func(string) string, lacks func(key, why string) e
 	options := policy.ClientOptions{
 		Cloud: sovereign(c.location), Transport: c.http, Retry: policy.RetryOptions{MaxRetries: -1}, Telemetry: policy.TelemetryOptions{Disabled: true},
 	}
+	login := options
+	login.Transport = sender{c.http}
 	tenant, id, file := value("azure_tenant_id"), value("azure_client_id"), value("azure_federated_token_file")
 	var credential azcore.TokenCredential
 	var err error
 	switch secret := value("azure_client_secret"); {
 	case secret != "":
 		credential, err = azidentity.NewClientSecretCredential(tenant, id, secret, &azidentity.ClientSecretCredentialOptions{
-			ClientOptions: options, DisableInstanceDiscovery: true,
+			ClientOptions: login, DisableInstanceDiscovery: true,
 		})
 	case file == "":
 		return lacks("azure_client_secret", "is missing: add it, or azure_federated_token_file")
@@ -184,7 +186,7 @@ func (c *client) signIn(value func(string) string, lacks func(key, why string) e
 		return lacks("azure_federated_token_file", "is no path below "+strings.Join(tokenFolders, " or "))
 	default:
 		credential, err = azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
-			ClientOptions: options, ClientID: id, TenantID: tenant, TokenFilePath: file, DisableInstanceDiscovery: true,
+			ClientOptions: login, ClientID: id, TenantID: tenant, TokenFilePath: file, DisableInstanceDiscovery: true,
 		})
 	}
 	if err != nil {

@@ -4,7 +4,9 @@ package azure
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/machine-functions/machine-functions/shared/beside"
+	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
 // logins gets tokens for everybody who calls. The pipeline lets one call log in while the others wait, whatever their time: here whoever
@@ -76,13 +79,34 @@ func (l *logins) begin(ctx context.Context, now *login) {
 }
 
 func (l *logins) ask(ctx context.Context, o policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	token, err := l.credential.GetToken(ctx, o)
+	var unsent error
+	token, err := l.credential.GetToken(context.WithValue(ctx, unsentKey{}, &unsent), o)
+	if err != nil && unsent != nil {
+		return token, unsent
+	}
 	if err == nil {
 		l.mu.Lock()
 		l.token = token
 		l.mu.Unlock()
 	}
 	return token, err
+}
+
+// unsentKey is where a login's context keeps what was said here of a request that was not sent: its library hands on no error.
+type unsentKey struct{}
+
+// sender sends the requests of logins.
+type sender struct{ *http.Client }
+
+// Do implements [policy.Transporter].
+func (s sender) Do(r *http.Request) (*http.Response, error) {
+	res, err := s.Client.Do(r)
+	if e, coded := errors.AsType[*provider.Error](err); coded {
+		if unsent, ok := r.Context().Value(unsentKey{}).(*error); ok {
+			*unsent = provider.ErrorAfter(e.Code, e.RetryAfter, "log in to Azure: %w", e)
+		}
+	}
+	return res, err
 }
 
 // GetToken implements [azcore.TokenCredential] with the token that is there, unless Azure asks for another one.
