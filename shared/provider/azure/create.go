@@ -4,6 +4,7 @@ package azure
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"regexp"
 	"strings"
@@ -86,7 +87,7 @@ func (d *driver) launch(ctx context.Context, r provider.Ref, req request, p *pro
 		}
 	}
 	if err != nil {
-		return in, "", err
+		return in, "", notYet(err, p.Card)
 	}
 	p.Instance = made.Properties.VMID
 	return p.after(r, "", nil)
@@ -191,7 +192,16 @@ func (d *driver) haveCard(ctx context.Context, r provider.Ref, req request) (mad
 		return false, "", err
 	}
 	_, err = put(ctx, d.client, id, d.cardOrder(r, req), nil)
-	return true, "", d.about(at("subnet"), err)
+	return true, "", d.about(at("subnet"), notYet(err, addressName(r.Name)))
+}
+
+// notYet takes from a refusal that what this attempt made a moment ago is not there: Azure looks for it in a copy that lags.
+func notYet(err error, own string) error {
+	r, ok := errors.AsType[*refusal](err)
+	if ok && codeOf(r.status, r.code, r.message) == provider.NotFound && strings.Contains(strings.ToLower(r.message), strings.ToLower("/"+own)) {
+		return provider.Errorf(provider.Exhausted, "Azure does not find yet what it has just made: %s", r.message)
+	}
+	return err
 }
 
 func untilReady(state, what string) string {

@@ -4,9 +4,11 @@ package azure
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/machine-functions/machine-functions/shared/beside"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -147,27 +149,67 @@ func (d *driver) connections(ctx context.Context, found []instance) (map[string]
 	cards, addresses := map[string]card{}, map[string]address{}
 	for _, i := range found {
 		for _, of := range i.cards() {
-			c, err := get[card](ctx, d.client, of.ID, nil)
-			if gone(err) {
-				continue
-			}
-			if err != nil {
+			if err := known(ctx, d, cards, of.ID); err != nil {
 				return nil, nil, err
 			}
-			cards[strings.ToLower(of.ID)] = c
-			for _, a := range c.Properties.Addresses {
+			for _, a := range cards[strings.ToLower(of.ID)].Properties.Addresses {
 				if a.Properties.Public == nil {
 					continue
 				}
-				public, err := get[address](ctx, d.client, a.Properties.Public.ID, nil)
-				if err != nil && !gone(err) {
+				if err := known(ctx, d, addresses, a.Properties.Public.ID); err != nil {
 					return nil, nil, err
 				}
-				addresses[strings.ToLower(a.Properties.Public.ID)] = public
 			}
 		}
 	}
 	return cards, addresses, nil
+}
+
+// known reads a thing, by its id in small letters. What is gone is none; nor is what lies in another resource group that may not be read.
+func known[T interface{ told() bool }](ctx context.Context, d *driver, all map[string]T, id string) error {
+	t, err := get[T](ctx, d.client, id, nil)
+	switch {
+	case gone(err), d.outside(id) && refused(err, http.StatusForbidden):
+		return nil
+	case err != nil:
+		return err
+	}
+	all[strings.ToLower(id)] = t
+	return nil
+}
+
+// outside reports whether an id is of another resource group: no list of the driver's has it.
+func (d *driver) outside(id string) bool {
+	return !strings.HasPrefix(strings.ToLower(id), strings.ToLower("/subscriptions/"+d.subscription+"/resourceGroups/"+d.group+"/"))
+}
+
+// beyond adds to cards and addresses those of instances that are in other resource groups, as a look finds them there.
+func (d *driver) beyond(ctx context.Context, found []instance, cards map[string]card, addresses map[string]address) error {
+	public := func(a ipConfiguration) bool { return a.Properties.Public != nil && d.outside(a.Properties.Public.ID) }
+	away := func(c cardRef) bool {
+		return d.outside(c.ID) || slices.ContainsFunc(cards[strings.ToLower(c.ID)].Properties.Addresses, public)
+	}
+	var abroad []instance
+	for _, i := range found {
+		if d.ours(i.thing) && slices.ContainsFunc(i.cards(), away) {
+			abroad = append(abroad, i)
+		}
+	}
+	const most = 8 // side by side
+	var mu sync.Mutex
+	g, side := beside.WithContext(ctx)
+	g.SetLimit(most)
+	for _, i := range abroad {
+		g.Go(func() error {
+			c, a, err := d.connections(side, []instance{i})
+			mu.Lock()
+			defer mu.Unlock()
+			maps.Copy(cards, c)
+			maps.Copy(addresses, a)
+			return err
+		})
+	}
+	return g.Wait()
 }
 
 // every lists the instances of the cluster, and what is left of some: five lists side by side, whatever the number of instances, and a
@@ -201,6 +243,9 @@ func (d *driver) every(ctx context.Context) ([]provider.Instance, error) {
 	}
 	found, err := d.failures(ctx, found)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.beyond(ctx, found, byCard, byAddress); err != nil {
 		return nil, err
 	}
 	var all []provider.Instance

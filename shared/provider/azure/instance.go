@@ -16,11 +16,11 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
-// providerID is what Nodes of an instance say (SPEC E40). Azure's cloud controller writes subscription and group in small letters too.
+// providerID is what Nodes of an instance say (SPEC E40); empty for what is none. Azure's cloud controller writes subscription and group in small letters too.
 func providerID(id string) string {
 	parts := strings.Split(id, "/") // "", subscriptions, …, resourceGroups, …, providers, Microsoft.Compute, virtualMachines, …
 	const whole = 9
-	if len(parts) != whole {
+	if len(parts) != whole || !strings.EqualFold(parts[6]+"/"+parts[7], instanceKind) {
 		return ""
 	}
 	return scheme + "/subscriptions/" + strings.ToLower(parts[2]) + "/resourceGroups/" + strings.ToLower(parts[4]) + "/providers/" + instanceKind + "/" + parts[8]

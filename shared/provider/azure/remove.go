@@ -4,6 +4,7 @@ package azure
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -98,15 +99,14 @@ func (d *driver) clear(ctx context.Context, r provider.Ref, left []child) (none 
 	if d.unseen(r) {
 		return false, nil
 	}
+	held := slices.ContainsFunc(free, func(c child) bool { return c.kind == cardKind })
+	var refusals []error
 	for _, c := range free {
-		if (c.kind == addressKind) != (free[0].kind == addressKind) { // they are in order
-			break
-		}
-		if err := d.drop(ctx, c.ID); err != nil {
-			return false, err
+		if c.kind != addressKind || !held {
+			refusals = append(refusals, d.drop(ctx, c.ID)) // which costs none of the others anything
 		}
 	}
-	return len(free) == 0, nil
+	return len(free) == 0, errors.Join(refusals...)
 }
 
 // used reports whether an instance uses a child. One that no list shows yet, and that r means, ends. An address is used by what it hangs
