@@ -58,7 +58,9 @@ const (
 )
 
 // patiently makes a step, and once more if it had to wait. What it waits for is on record, and an error once that takes too long.
-func (d *driver) patiently(ctx context.Context, r provider.Ref, p *progress, step func() (provider.Instance, string, error)) (provider.Instance, error) {
+func (d *driver) patiently(
+	ctx context.Context, r provider.Ref, p *progress, step func() (provider.Instance, string, error),
+) (provider.Instance, error) {
 	for again := false; ; again = true {
 		in, waits, err := step()
 		if waits == "" || err != nil {
@@ -68,7 +70,8 @@ func (d *driver) patiently(ctx context.Context, r provider.Ref, p *progress, ste
 			p.Waits, p.Since = waits, time.Now().Unix()
 		}
 		if time.Since(time.Unix(p.Since, 0)) > patience {
-			return p.refused(r, provider.Errorf(provider.Exhausted, "create %s: waiting %s has taken %v: see what Azure's activity log says of it", r.Name, waits, patience))
+			const says = "create %s: waiting %s has taken %v: see what Azure's activity log says of it"
+			return p.refused(r, provider.Errorf(provider.Exhausted, says, r.Name, waits, patience))
 		}
 		if again || !d.sleep(ctx) {
 			return p.incomplete(r)

@@ -15,8 +15,8 @@ import (
 
 // How instances are now, whether they have power above all, no list of a resource group tells. There is a list of the subscription that
 // does, which credentials for one group may not be allowed to read. Then nobody is told the power of the one instance either: what is
-// written about a Machine would change with whoever asked. While nobody knows, what is on record of it stays. Of one whose latest change failed everybody asks that instance itself, in lists
-// and looks alike: whether it runs, and whether it will, decides about its Machine.
+// written about a Machine would change with whoever asked. While nobody knows, what is on record of it stays. Of one whose latest change
+// failed everybody asks that instance itself, in lists and looks alike: whether it runs, and whether it will, decides about its Machine.
 
 const (
 	// deniedFor is how long nobody asks again for what was denied, or did not come.
