@@ -5,9 +5,7 @@ package machine
 import (
 	"crypto/sha256"
 	"encoding/base32"
-	"fmt"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -52,9 +50,16 @@ func SetName(machine string) string {
 	return ""
 }
 
+// tokens encodes five bytes in eight characters.
+var tokens = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv")
+
 // Token returns the idempotency token of one attempt to create the instance of a Machine: 32 characters [a-v0-9],
 // stable for the same attempt in the same account, never repeated by another (RELIABILITY 2b.5).
 func Token(uid types.UID, attempt int, account string) string {
-	h := sha256.Sum256(fmt.Appendf(nil, "%s|%d|%s", uid, attempt, account))
-	return strings.ToLower(base32.HexEncoding.EncodeToString(h[:]))[:32]
+	var text [256]byte // whoever looks at an intent asks for it again
+	of := append(strconv.AppendInt(append(append(text[:0], uid...), '|'), int64(attempt), 10), '|')
+	h := sha256.Sum256(append(of, account...))
+	var token [32]byte
+	tokens.Encode(token[:], h[:20])
+	return string(token[:])
 }

@@ -159,6 +159,19 @@ func TestTokensDifferByAttempt(t *testing.T) {
 	}
 }
 
+// Tokens are on record, and clouds know them: another version makes the same ones.
+func TestTokensStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	for got, want := range map[string]string{
+		Token("a", 1, "zone"):                       "ooon3etl96n0ftrqbeepjjsl55767266",
+		Token("b", 12, strings.Repeat("zone", 100)): "4pcrdceikcqbrrhetqhdj6lfc6nisapl",
+	} {
+		if got != want {
+			t.Errorf("%s, was %s", got, want)
+		}
+	}
+}
+
 func TestIntentSurvivesItsText(t *testing.T) {
 	t.Parallel()
 	m := &Machine{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
