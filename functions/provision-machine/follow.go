@@ -98,7 +98,8 @@ func (l life) made() *provider.Instance {
 	o, ok := created(l.Snapshot, l.m, l.intent)
 	done := ok && o.Result == plan.Done && o.Instance.ID != "" && o.Instance.State != provider.StateIncomplete
 	if done && (machine.ProviderID(l.m) == "" || machine.SameID(machine.ProviderID(l.m), o.Instance.ProviderID)) {
-		return &o.Instance
+		in := o.Instance
+		return &in
 	}
 	return nil
 }
