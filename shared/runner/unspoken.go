@@ -5,6 +5,7 @@ package runner
 import (
 	"cmp"
 	"encoding/base64"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,14 +28,16 @@ const (
 // untold is what is said where nobody knows what is secret.
 const untold = "(not told: there is too much in the credentials to know what of it is secret)"
 
-// unspoken takes the secrets of an account out of texts. Nil knows none. It is safe for concurrent use.
+// unspoken takes the secrets of an account out of texts. Nil knows none. It is safe for concurrent use. What is secret is found out when
+// a text is to be told first: where nothing goes wrong there is none.
 type unspoken struct {
 	mu       sync.Mutex
-	own      []string  // of the credentials, in all spellings
-	of       []started // what hosts were started with, the latest last
-	all      []string  // of both, the longest first, so that none is left half
-	replacer *strings.Replacer
-	mute     bool // too much is secret
+	unread   map[string][]byte // the credentials, until then
+	own      []string          // of them, in all spellings
+	of       []started         // what hosts were started with, the latest last
+	all      []string          // of both, the longest first, so that none is left half
+	replacer *strings.Replacer // of all; nil: to be made, with all
+	mute     bool              // too much is secret
 }
 
 // started is the user data of one Secret.
@@ -44,11 +47,16 @@ type started struct {
 }
 
 // newUnspoken knows the secrets of a credentials Secret: what stands there under the name of a secret, and what stands in a value
-// of it, such as a clouds.yaml, in or below what has such a name. User names and addresses stay: they tell what to mend.
+// of it, such as a clouds.yaml, in or below what has such a name. User names and addresses stay: they tell what to mend. Nobody changes
+// the values any more.
 func newUnspoken(credentials map[string][]byte) *unspoken {
-	u := &unspoken{}
+	return &unspoken{unread: maps.Clone(credentials)}
+}
+
+// read finds out what is secret in the credentials. The caller has the lock.
+func (u *unspoken) read() {
 	found := map[string]bool{}
-	for name, value := range credentials {
+	for name, value := range u.unread {
 		if secretive(name) {
 			found[string(value)] = true
 		}
@@ -73,8 +81,7 @@ func newUnspoken(credentials map[string][]byte) *unspoken {
 			}
 		}
 	}
-	u.sort()
-	return u
+	u.unread = nil
 }
 
 // userData makes known what a Secret with user data holds, as a whole and from its beginning, in place of what it held before. What stands
@@ -99,7 +106,7 @@ func (u *unspoken) userData(name, version string, values map[string][]byte) {
 	if u.of = append(u.of, now); len(u.of) > mostRemembered {
 		u.of = slices.Delete(u.of, 0, 1)
 	}
-	u.sort()
+	u.replacer = nil
 }
 
 // written returns how user data may be written: as it is, in one line, quoted, in base64, each also without the white space around it.
@@ -110,30 +117,27 @@ func written(text string) (forms []string) {
 	return slices.DeleteFunc(forms, func(f string) bool { return len(f) < shortestUserData })
 }
 
-// sort makes what Replace uses.
-func (u *unspoken) sort() {
-	all := slices.Clone(u.own) // none is changed that Replace may have
-	for _, o := range u.of {
-		all = append(all, o.forms...)
-	}
-	slices.SortFunc(all, func(a, b string) int {
-		return cmp.Or(len(b)-len(a), strings.Compare(a, b))
-	})
-	u.all, u.replacer = slices.Compact(all), nil
-}
-
-// known returns the secrets, and what replaces them, made by the first who asks: nobody asks where nothing goes wrong.
-func (u *unspoken) known() ([]string, *strings.Replacer) {
+// known returns the secrets, the longest first, so that none is left half, and what replaces them; or that too much is secret.
+func (u *unspoken) known() (all []string, _ *strings.Replacer, mute bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.read()
 	if u.replacer == nil {
+		all := slices.Clone(u.own) // none is changed that Replace may have
+		for _, o := range u.of {
+			all = append(all, o.forms...)
+		}
+		slices.SortFunc(all, func(a, b string) int {
+			return cmp.Or(len(b)-len(a), strings.Compare(a, b))
+		})
+		u.all = slices.Compact(all)
 		var pairs []string
 		for _, f := range u.all {
 			pairs = append(pairs, f, "(secret)")
 		}
 		u.replacer = strings.NewReplacer(pairs...)
 	}
-	return u.all, u.replacer
+	return u.all, u.replacer, u.mute
 }
 
 // mostText is how much of a text is looked into, in bytes.
@@ -144,16 +148,16 @@ const cut = "…"
 
 // Replace returns text without secrets, and without the beginnings of secrets that were cut with it.
 func (u *unspoken) Replace(text string) string {
-	switch {
-	case u == nil || text == "":
+	if u == nil || text == "" {
 		return text
-	case u.mute:
+	}
+	all, replacer, mute := u.known()
+	if mute {
 		return untold
 	}
 	if len(text) > mostText { // of which less is kept anyway
 		text = strings.ToValidUTF8(text[:mostText], "") + cut
 	}
-	all, replacer := u.known()
 	parts := strings.Split(replacer.Replace(text), cut)
 	for i, part := range parts[:len(parts)-1] {
 		if n := begun(part, all); n > 0 {

@@ -216,7 +216,8 @@ func TestSecretsAreBounded(t *testing.T) {
 		u.userData(fmt.Sprint("worker-", i), "1", map[string][]byte{"userData": []byte(repeated + fmt.Sprint(i)), "large": make([]byte, 1<<20)})
 	}
 	size := 0
-	for _, f := range u.all {
+	all, _, _ := u.known()
+	for _, f := range all {
 		size += len(f)
 	}
 	u.userData("worker-92", "1", nil) // which is read again
