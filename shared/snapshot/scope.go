@@ -4,6 +4,7 @@ package snapshot
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -76,10 +77,11 @@ func (s Snapshot) Has(q Query) bool { return s.asked[q] }
 
 // Answered returns s with queries marked as answered. It is for whoever builds a snapshot.
 func (s Snapshot) Answered(queries ...Query) Snapshot {
-	asked := maps.Clone(s.asked)
-	if asked == nil {
-		asked = map[Query]bool{}
+	if !slices.ContainsFunc(queries, func(q Query) bool { return !s.asked[q] }) {
+		return s
 	}
+	asked := make(map[Query]bool, len(s.asked)+len(queries))
+	maps.Copy(asked, s.asked)
 	for _, q := range queries {
 		asked[q] = true
 	}
