@@ -72,15 +72,6 @@ const mostShared = 10000
 func campaign(t *testing.T, name string, n int, least float64, schedule func(seed uint64) (Config, *Script)) {
 	t.Helper()
 	n = max(1, int(float64(n)**times))
-	for i := range uint64(min(n, mostKeepable)) {
-		c, s := schedule(*firstSeed + i)
-		p := NewPlay(c, s)
-		var trace strings.Builder
-		p.Trace = &trace
-		if p.Run() == nil { // else it is told below
-			keepable(t, name, c, p.Vector(), trace.String())
-		}
-	}
 	tally, end := counted.begin(name, int64(n))
 	defer end()
 	var next atomic.Int64
@@ -114,6 +105,15 @@ func campaign(t *testing.T, name string, n int, least float64, schedule func(see
 				}
 			}
 		})
+	}
+	for i := range uint64(min(n, mostKeepable)) { // beside them: no core waits for it
+		c, s := schedule(*firstSeed + i)
+		p := NewPlay(c, s)
+		var trace strings.Builder
+		p.Trace = &trace
+		if p.Run() == nil { // else a worker tells of it
+			keepable(t, name, c, p.Vector(), trace.String())
+		}
 	}
 	workers.Wait()
 	hit, mean := tally.sum(), least*float64(n)
@@ -358,7 +358,6 @@ func (e *ends) String() string {
 // exhaustAll plays the schedules of all bouts, of each at most so many.
 func exhaustAll(t *testing.T, bouts []*Bout, faults, most int, tally *tally) *ends {
 	t.Helper()
-	keepableBouts(t, bouts, faults)
 	var ends ends
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -371,10 +370,11 @@ func exhaustAll(t *testing.T, bouts []*Bout, faults, most int, tally *tally) *en
 	}
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			for n := next.Add(1) - 1; int(n) < len(scenes); n = next.Add(1) - 1 {
-				told := *bouts[scenes[n][0]]
+			for n := next.Add(1); int(n) <= len(scenes); n = next.Add(1) {
+				scene := scenes[len(scenes)-int(n)] // the last take longest: in the end nobody waits for them
+				told := *bouts[scene[0]]
 				told.Prepare()
-				for _, i := range scenes[n] {
+				for _, i := range scene {
 					b := *bouts[i]
 					b.scene, b.Faults, b.Switches = told.scene, faults, faults+1
 					rng := rand.New(rand.NewPCG(*firstSeed, uint64(i)<<8+uint64(faults))) //nolint:gosec // to be repeated
@@ -384,6 +384,7 @@ func exhaustAll(t *testing.T, bouts []*Bout, faults, most int, tally *tally) *en
 			}
 		})
 	}
+	keepableBouts(t, bouts, faults)
 	workers.Wait()
 	return &ends
 }
