@@ -106,7 +106,7 @@ func (d *decision) enter(c *check, t *target) {
 		return
 	}
 	if owner != nil && c.neverWorked(t) {
-		c.next.Failing[owner.Name] = failure{Count: c.next.Failing[owner.Name].Count + 1, At: metav1.NewTime(d.Now)}
+		c.next.Failing[owner.UID] = failure{Count: c.next.Failing[owner.UID].Count + 1, At: metav1.NewTime(d.Now)}
 	}
 	c.next.InFlight = append(c.next.InFlight, f)
 	d.claimed[t.m.UID] = c
@@ -181,7 +181,7 @@ func (c *check) failingSet(t *target) failure {
 	if owner == nil || !c.neverWorked(t) {
 		return failure{}
 	}
-	return c.next.Failing[owner.Name]
+	return c.next.Failing[owner.UID]
 }
 
 // room reports whether one more Machine may be in flight, and be missing, without more being unhealthy than may be.

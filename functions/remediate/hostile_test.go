@@ -38,7 +38,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add(`{"schema":2}`, "50%", "replace", "5m", "40%", int64(0), "", "In", "worker")
 	f.Add(`{"schema":1,"seen":{"machine-a":{"what":"","at":"9999-12-31T23:59:59-12:00"}}}`, "-1", "power-cycle=10m,replace", "-5m", "-1", int64(-1), "a b", "NotIn", "x")
 	f.Add(`{"schema":1,"inFlight":[{"machine":"worker-a","uid":"machine-a","at":"2026-01-01T09:59:10Z","step":9223372036854775807}]}`, "1%", "template", "0s", "101%", int64(1), "", "DoesNotExist", "")
-	f.Add(`{"schema":1,"failing":{"worker":{"count":-9223372036854775808,"at":"2026-01-01T09:00:00Z"}},"storm":{"since":"2026-01-01T09:00:00Z","over":null}}`,
+	f.Add(`{"schema":1,"failing":{"set-1":{"count":-9223372036854775808,"at":"2026-01-01T09:00:00Z"}},"storm":{"since":"2026-01-01T09:00:00Z","over":null}}`,
 		"9223372036854775807%", "replace=1m", "2562047h", "2147483647", int64(time.Hour), "a/b/c", "Gt", "1")
 	f.Fuzz(func(t *testing.T, record, inFlight, steps, cooldown, most string, timeout int64, key, operator, value string) {
 		h := usual.DeepCopy()

@@ -26,7 +26,7 @@ type record struct {
 	Schema   int                    `json:"schema"`
 	InFlight []remediation          `json:"inFlight,omitempty"`
 	Seen     map[types.UID]sighting `json:"seen,omitempty"`    // by Machine: what has to be seen twice
-	Failing  map[string]failure     `json:"failing,omitempty"` // by set: what was made there never worked (R-B27)
+	Failing  map[types.UID]failure  `json:"failing,omitempty"` // by set: what was made there never worked (R-B27)
 	Storm    *storm                 `json:"storm,omitempty"`
 }
 

@@ -178,8 +178,8 @@ func (c *check) sightings() map[types.UID]sighting {
 }
 
 // failing keeps what is known of sets whose Machines never worked, until one does.
-func (c *check) failing() map[string]failure {
-	failing := map[string]failure{}
+func (c *check) failing() map[types.UID]failure {
+	failing := map[types.UID]failure{}
 	for set, f := range c.record.Failing {
 		if c.Now.Before(f.At.Add(forgetAfter)) && !c.works(set, f.At.Time) {
 			failing[set] = f
@@ -189,13 +189,13 @@ func (c *check) failing() map[string]failure {
 }
 
 // works reports whether a Machine that a set made since then, or that was repaired since, has a Node and is well.
-func (c *check) works(set string, since time.Time) bool {
+func (c *check) works(set types.UID, since time.Time) bool {
 	repaired := func(t *target) bool {
 		return slices.ContainsFunc(c.record.InFlight, func(f remediation) bool { return f.UID == t.m.UID && !f.At.Time.Before(since) })
 	}
 	return slices.ContainsFunc(c.targets, func(t *target) bool {
 		owner := metav1.GetControllerOf(t.m)
-		return owner != nil && owner.Name == set && (!t.m.CreationTimestamp.Time.Before(since) || repaired(t)) &&
+		return owner != nil && owner.UID == set && (!t.m.CreationTimestamp.Time.Before(since) || repaired(t)) &&
 			t.n != nil && t.reason == "" && t.m.DeletionTimestamp == nil
 	})
 }
