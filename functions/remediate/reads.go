@@ -12,7 +12,11 @@ import (
 // reads stops after one Machine and its Node where no check finds the Machine due. Whoever counts, or acts, reads all
 // Machines and all Nodes, the budget, what remediates from outside, and the sets whose Machines are being replaced.
 func reads(s snapshot.Snapshot) snapshot.Scope {
-	ask := []snapshot.Query{snapshot.All("MachineHealthCheck"), snapshot.All(legacyKind)}
+	ask := []snapshot.Query{snapshot.All("MachineHealthCheck")}
+	if s.Request.Scan() && !s.Has(ask[0]) { // metrics tell of them where those of before cannot be read
+		return snapshot.Scope{Objects: ask}
+	}
+	ask = append(ask, snapshot.All(legacyKind))
 	if len(s.LegacyHealthChecks) > 0 {
 		ask = append(ask, rulesQuery)
 	}

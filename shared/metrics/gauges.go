@@ -65,7 +65,7 @@ var (
 			provisions, "mapi_machine_created_timestamp_seconds", "When a Machine was created; those without a phase are left out.", "Machine", scanned,
 			[]string{"name", "namespace", "spec_provider_id", "node", "api_version", "phase"}, machinesCreated,
 		},
-		{provisions, "mapi_mao_collector_up", "Whether the last scan could read all objects.", "", scanned, []string{"kind"}, up("Machine", "mapi_machine_items")},
+		{provisions, "mapi_mao_collector_up", "Whether the last scan could read all objects.", "", scanned, []string{"kind"}, up(kindUp{"Machine", "mapi_machine_items"})},
 		{scales, "mapi_machineset_items", "MachineSets.", "MachineSet", scanned, nil, setItems},
 		{
 			scales, "mapi_machineset_created_timestamp_seconds", "When a MachineSet was created.", "MachineSet", scanned,
@@ -74,10 +74,11 @@ var (
 		{scales, "mapi_machine_set_status_replicas", "Machines of a MachineSet.", "MachineSet", scanned, named, ofSets(func(st machinev1beta1.MachineSetStatus) int32 { return st.Replicas })},
 		{scales, "mapi_machine_set_status_replicas_ready", "Machines of a MachineSet whose Node is Ready.", "MachineSet", scanned, named, ofSets(func(st machinev1beta1.MachineSetStatus) int32 { return st.ReadyReplicas })},
 		{scales, "mapi_machine_set_status_replicas_available", "Machines of a MachineSet whose Node was Ready for minReadySeconds.", "MachineSet", scanned, named, ofSets(func(st machinev1beta1.MachineSetStatus) int32 { return st.AvailableReplicas })},
-		{scales, "mapi_mao_collector_up", "Whether the last scan could read all objects.", "", scanned, []string{"kind"}, up("MachineSet", "mapi_machineset_items")},
+		{scales, "mapi_mao_collector_up", "Whether the last scan could read all objects.", "", scanned, []string{"kind"}, up(kindUp{"MachineSet", "mapi_machineset_items"})},
 		{remediates, "mapi_machinehealthcheck_nodes_covered", "Machines that a MachineHealthCheck looks at.", "MachineHealthCheck", scanned, named, covered},
 		{remediates, "mapi_machinehealthcheck_short_circuit", "Whether a MachineHealthCheck is kept from remediating (0: no, 1: yes).", "MachineHealthCheck", scanned, named, shortCircuit},
-		{remediates, "mapi_mao_collector_up", "Whether the last scan could read all objects.", "", scanned, []string{"kind"}, up("MachineHealthCheck", "mapi_machinehealthcheck_items")},
+		{remediates, "mapi_mao_collector_up", "Whether the last scan could read all objects.", "", scanned, []string{"kind"}, up(
+			kindUp{"MachineHealthCheck", "mapi_machinehealthcheck_items"}, kindUp{plan.LegacyHealthCheck, "mapi_legacymachinehealthcheck_items"})},
 		{autoscales, "cluster_autoscaler_unschedulable_pods_count", "Pods that the scheduler found no Node for.", "Pod", scanned, nil, unschedulable},
 		{autoscales, "cluster_autoscaler_cluster_safe_to_autoscale", "Whether enough Nodes are ready for scaling (0: no, 1: yes).", "Pod", scanned, nil, safe},
 		{sweeps, "machines_sweep_instances_orphans", "Instances that no Machine owns.", "", swept, nil, orphans},
@@ -201,14 +202,24 @@ func highest(points []point) []point {
 	return slices.CompactFunc(points, func(a, b point) bool { return slices.Equal(a.labels, b.labels) })
 }
 
-// up tells whether everything of a kind was read, under the name that OpenShift's alert knows.
-func up(k plan.Kind, name string) func(snapshot.Snapshot) []point {
+// kindUp is a kind under the name that OpenShift's alert knows.
+type kindUp struct {
+	kind plan.Kind
+	name string
+}
+
+// up tells of each kind whether everything of it was read.
+func up(kinds ...kindUp) func(snapshot.Snapshot) []point {
 	return func(s snapshot.Snapshot) []point {
-		value := 0.0
-		if s.Has(snapshot.All(k)) {
-			value = 1
+		var all []point
+		for _, k := range kinds {
+			value := 0.0
+			if s.Has(snapshot.All(k.kind)) {
+				value = 1
+			}
+			all = append(all, point{value, []string{k.name}})
 		}
-		return []point{{value, []string{name}}}
+		return all
 	}
 }
 

@@ -337,6 +337,17 @@ func TestHealthChecksOfBefore(t *testing.T) {
 	want(t, m, "mapi_machinehealthcheck_remediation_success_total", `{name="old`+in+` 1`)
 }
 
+// Where the checks of before cannot be read, those of today are told, and that of the others nobody knows.
+func TestHealthChecksOfBeforeThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	m, _ := measured(t, remediates)
+	h := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "workers"}}
+	h.Status.ExpectedMachines = new(3)
+	m.Invoked(scan("MachineHealthCheck", h))
+	want(t, m, "mapi_machinehealthcheck_nodes_covered", `{name="workers",namespace="`+machine.Namespace+`"} 3`)
+	want(t, m, "mapi_mao_collector_up", `{kind="mapi_legacymachinehealthcheck_items"} 0`, `{kind="mapi_machinehealthcheck_items"} 1`)
+}
+
 // A Node that outlived its Machine is remembered beside the instances without an owner, and is none; neither is what carries
 // no Machine's tag (RELIABILITY 2b.10).
 func TestOrphansAreInstances(t *testing.T) {
