@@ -24,6 +24,25 @@ type rule struct {
 	Annotations      map[string]string
 }
 
+// clouds are the functions that have drivers of clouds, as function.go lists them.
+var clouds = regexp.MustCompile(`(?m)^\s*(\w+)\.Function\.Name:\s*{\w+\.Function, drivers\.Table}`)
+
+// Whoever asks a cloud may be refused.
+func TestRefusedCredentialsAreToldOfWhoeverAsksClouds(t *testing.T) {
+	t.Parallel()
+	ask := clouds.FindAllStringSubmatch(text(t, filepath.Join("..", "function.go")), -1)
+	if len(ask) < 2 {
+		t.Fatalf("%d functions ask clouds", len(ask))
+	}
+	for _, r := range alerts(t) {
+		for _, f := range ask {
+			if r.Alert == "CloudCredentialsRefused" && !strings.Contains(strings.ReplaceAll(r.Expr, "_", ""), "machines"+f[1]+"cloudcallstotal") {
+				t.Errorf("%s does not look at %s", r.Alert, f[1])
+			}
+		}
+	}
+}
+
 func alerts(t *testing.T) (all []rule) {
 	t.Helper()
 	var rules struct {
