@@ -181,7 +181,7 @@ func reopened(s snapshot.Snapshot) []*machine.Machine {
 			continue
 		}
 		n := s.Node(m.Status.NodeRef.Name)
-		if machine.IsNodeOf(m, n) && n.DeletionTimestamp == nil && !n.Spec.Unschedulable && !machine.ClaimedByAnother(m, n, s.Machines) {
+		if machine.TakesPods(m, n) && !machine.ClaimedByAnother(m, n, s.Machines) {
 			all = append(all, m)
 		}
 	}
@@ -190,10 +190,7 @@ func reopened(s snapshot.Snapshot) []*machine.Machine {
 
 // emptied reports whether m, which the scan asks about, is on its way out, and its Node was drained.
 func emptied(s snapshot.Snapshot, m *machine.Machine) bool {
-	if !s.Request.Scan() || m.DeletionTimestamp == nil || !machine.HasFinalizer(m) || machine.IsPaused(m) || m.Status.NodeRef == nil || !machine.Drained(m) {
-		return false
-	}
-	return machine.FindCondition(m.Status.Conditions, machine.ConditionDrained).Reason == machine.ReasonDrained
+	return s.Request.Scan() && m.DeletionTimestamp != nil && machine.HasFinalizer(m) && !machine.IsPaused(m) && machine.NodeDrainedOf(m)
 }
 
 // wakes reports whether m is asked about.

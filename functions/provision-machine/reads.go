@@ -72,6 +72,9 @@ func (l life) reads() (all []snapshot.Query) {
 	if l.doubled() || l.aboutToFail() && len(l.carriers()) > 0 {
 		all = append(all, snapshot.All("Node"))
 	}
+	if leaving(l.m) && !l.gone() {
+		all = append(all, drainedOf(l.Snapshot, l.m)...)
+	}
 	if leaving(l.m) && l.unproved() {
 		all = append(all, claimQuery)
 	}
@@ -169,6 +172,25 @@ func nodeOf(s snapshot.Snapshot, m *machine.Machine) []snapshot.Query {
 		return []snapshot.Query{linked}
 	}
 	return append(all, linked)
+}
+
+// drainedOf asks for the Node that was drained for m, whose instance is the next to go: it may take Pods again. Whose it is by then matters
+// only if it does.
+func drainedOf(s snapshot.Snapshot, m *machine.Machine) []snapshot.Query {
+	switch {
+	case !machine.NodeDrainedOf(m):
+		return nil
+	case s.Request.Scan():
+		return []snapshot.Query{snapshot.All("Node")}
+	case takesPods(s, m):
+		return []snapshot.Query{snapshot.One("Node", "", m.Status.NodeRef.Name), snapshot.All("Machine")}
+	}
+	return []snapshot.Query{snapshot.One("Node", "", m.Status.NodeRef.Name)}
+}
+
+// takesPods reports whether the Node that was drained for m is open to Pods.
+func takesPods(s snapshot.Snapshot, m *machine.Machine) bool {
+	return machine.NodeDrainedOf(m) && machine.TakesPods(m, s.Node(m.Status.NodeRef.Name))
 }
 
 // waits reports whether another's claim or a backoff forbids any call now. The backoff after a refusal is over when

@@ -40,7 +40,7 @@ func TestEventsOfDeletedMachinesReadNoOtherNodes(t *testing.T) {
 					id = cloud.Add(slowAccount, "c", provider.Instance{Name: name, UID: types.UID(name), State: provider.StateRunning})
 				}
 				n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-" + name)}}
-				n.Spec.ProviderID = "memory:///" + id
+				n.Spec.ProviderID, n.Spec.Unschedulable = "memory:///"+id, k < deleted
 				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.Now()}}
 				if err := api.Put(n); err != nil {
 					t.Fatal(err)

@@ -183,7 +183,7 @@ func TestDeletionEndsWithoutAList(t *testing.T) {
 		var none *machine.Intent
 		i := none.Adopted(adopted, slowAccount, "gone", "former-uid", time.Now())
 		adopted.Annotations[machine.AnnotationIntent] = i.String()
-		former := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "former", UID: "node-1"}, Spec: corev1.NodeSpec{ProviderID: "memory:///gone"}}
+		former := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "former", UID: "node-1"}, Spec: corev1.NodeSpec{ProviderID: "memory:///gone", Unschedulable: true}}
 		w.put(t, former)
 		former, _ = w.api.Object("Node", "", "former").(*corev1.Node)
 		renamed.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: "former", UID: former.UID}

@@ -64,12 +64,17 @@ func (l life) dismantle(unreadable error) plan.Sequence {
 		return l.surfaced(*l.begun())
 	case !l.gone() && l.unseen(): // what surfaces is recorded first: its Node has to be found, drained and deleted
 		return l.blocked(l.lostAnswer())
-	case !l.gone() && l.LateNodeOf(l.m) != nil: // drain-node drains it
+	case !l.gone() && (l.LateNodeOf(l.m) != nil || l.reopened()): // drain-node drains it
 		return plan.Sequence{}
 	case !l.gone():
 		return l.remove()
 	}
 	return l.release()
+}
+
+// reopened reports whether the Node that was drained takes Pods again, as somebody uncordoned it before the last hook was taken off.
+func (l life) reopened() bool {
+	return takesPods(l.Snapshot, l.m) && !machine.ClaimedByAnother(l.m, l.Node(l.m.Status.NodeRef.Name), l.Machines)
 }
 
 // located writes the addresses of an instance that is to go before any were on record: a Node that names no instance is found by nothing else.

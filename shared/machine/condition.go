@@ -95,6 +95,17 @@ func FoundNoNode(m *Machine) bool {
 	return Drained(m) && (c.Reason == ReasonNoNode || c.Reason == ReasonNodeGone)
 }
 
+// NodeDrainedOf reports whether m is linked to a Node, and counts as drained because that is empty.
+func NodeDrainedOf(m *Machine) bool {
+	c := FindCondition(m.Status.Conditions, ConditionDrained)
+	return m.Status.NodeRef != nil && Drained(m) && c.Reason == ReasonDrained
+}
+
+// TakesPods reports whether n is the Node that m is linked to, is to stay, and takes new Pods.
+func TakesPods(m *Machine, n *corev1.Node) bool {
+	return IsNodeOf(m, n) && n.DeletionTimestamp == nil && !n.Spec.Unschedulable
+}
+
 // SetCondition returns cs with want in place of the condition of its type. The transition time is now if the status
 // differs from what stood there, else it is kept; an equal condition changes nothing, then cs itself is returned. The
 // input is not modified.

@@ -273,8 +273,8 @@ var ends = []Guard{
 	{"both-ids-of-the-cluster-where-nobody-told", "2b.3", "shared/snapshot/snapshot.go", ` && !told && name != id {`, ` && false && !told {`, "./shared/snapshot -run=TestUnderWhich"},
 	{"machine-is-not-new-where-no-token-tells", "2b.3", "shared/runner/look.go", `l.Open || l.New && c.Tokens`, `l.Open || l.New`, "./test/sim -run=TestKeptSchedules"},
 	{"node-that-was-opened-is-drained-anew", "2e", drain + "handler.go", `range reopened(s) {`, `range reopened(s)[:0] {`, "./functions/drain-node -run=TestScenarios"},
-	{"node-that-was-opened-for-the-next-stays", "2e", drain + "reads.go", `!n.Spec.Unschedulable && !machine.ClaimedByAnother(m, n, s.Machines) {`, `!n.Spec.Unschedulable {`, "./functions/drain-node -run=TestScenarios"},
-	{"drained-node-that-is-closed-is-let-be", "G11", drain + "reads.go", `n.DeletionTimestamp == nil && !n.Spec.Unschedulable && `, `n.DeletionTimestamp == nil && `, "./functions/drain-node -run=TestScenarios"},
+	{"node-that-was-opened-for-the-next-stays", "2e", drain + "reads.go", `machine.TakesPods(m, n) && !machine.ClaimedByAnother(m, n, s.Machines) {`, `machine.TakesPods(m, n) {`, "./functions/drain-node -run=TestScenarios"},
+	{"drained-node-that-is-closed-is-let-be", "G11", words + "condition.go", `n.DeletionTimestamp == nil && !n.Spec.Unschedulable`, `n.DeletionTimestamp == nil`, "./functions/drain-node -run=TestScenarios"},
 	{"account-that-another-shows-is-empty", "2b.10", sweep + "accounts.go", `w.alone(key)+len(w.ghosts) > 0:`, `made(seen.Instances)+len(w.ghosts) > 0:`, "./functions/sweep-instances -run=TestScenarios"},
 	{"account-of-a-namespace-not-served-is-not-empty", "2b.10", sweep + "accounts.go", `other != key && w.Serves(w.known[key].Namespace) && `, `other != key && `, "./functions/sweep-instances -run=TestScenarios"},
 	{"account-of-another-owner-shows-nothing", "2b.10", sweep + "accounts.go", `a != "" && b != "" && machine.SameOwner(a, b) }`, `a != "" && b != "" }`, "./functions/sweep-instances -run=TestScenarios"},
@@ -300,4 +300,6 @@ var ends = []Guard{
 `, ``, "./functions/provision-machine -run=TestRemovalAfterASilence"},
 	{"answer-ends-a-refusal", "2b.9", provision + "terminate.go", `(answered || !l.takenUp())`, `!l.takenUp() || answered && false`, "./functions/provision-machine -run=TestRemovalAfterARefusal"},
 	{"what-found-no-room-is-no-instance", "2b.8", provision + "unfinished.go", `roomless && l.intent != nil &&`, `roomless && l.intent != nil && !l.intent.Over() &&`, "./functions/provision-machine -run=TestScenarios"},
+	{"opened-node-is-drained-before-its-instance-goes", "2e", provision + "terminate.go", `(l.LateNodeOf(l.m) != nil || l.reopened())`, `(l.LateNodeOf(l.m) != nil)`, "./functions/provision-machine -run=TestScenarios"},
+	{"node-that-was-opened-for-the-next-holds-nothing", "2e", provision + "terminate.go", `takesPods(l.Snapshot, l.m) && !machine.ClaimedByAnother(l.m, l.Node(l.m.Status.NodeRef.Name), l.Machines)`, `takesPods(l.Snapshot, l.m)`, "./functions/provision-machine -run=TestScenarios"},
 }
