@@ -38,8 +38,8 @@ const source = "machine-drain-controller"
 // Decide takes every Machine that has to be drained, and every Node that a scale-down wants empty, one step further.
 func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
-	claimed := false // the control-plane slot is claimed by this plan
-	draining := map[*corev1.Node]bool{}
+	claimed := false                    // the control-plane slot is claimed by this plan
+	draining := map[*corev1.Node]bool{} // those of deleted Machines: whether one of these has it emptied
 	for _, m := range due(s) {
 		s.Apart(m, func() {
 			n := nodeOf(s, m)
@@ -53,9 +53,8 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 				return // another Machine claims the same Node: one plan is enough
 			}
 			d := drain{Snapshot: s, m: m, n: n, others: others(s, m, n)}
-			draining[n] = true
-			for _, other := range d.others {
-				draining[other] = true
+			for _, its := range append([]*corev1.Node{n}, d.others...) {
+				draining[its] = draining[its] || !held(m) // another Machine of it that no hook holds is not kept waiting
 			}
 			p.Add(d.step(&claimed)...)
 		})
@@ -72,7 +71,8 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	}
 	for _, n := range s.Nodes {
 		s.Apart(n, func() {
-			if r, ok := removalOf(s, n); ok && !draining[n] {
+			_, deleted := draining[n]
+			if r, ok := removalOf(s, n); ok && !deleted {
 				p.Add(empty(s, n, r)...)
 			}
 		})

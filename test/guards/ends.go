@@ -74,9 +74,7 @@ var ends = []Guard{
 	{"unfinished-node-is-kept", "2e", words + "intent.go", ` && m.Status.NodeRef == nil
 }`, `
 }`, "./functions/provision-machine"},
-	{"instance-waits-for-a-late-node", "2e", provision + "terminate.go", `	case !l.gone() && l.LateNodeOf(l.m) != nil: // drain-node drains it
-		return plan.Sequence{}
-`, "", ""},
+	{"instance-waits-for-a-late-node", "2e", provision + "terminate.go", `(l.LateNodeOf(l.m) != nil || l.reopened())`, `l.reopened()`, ""},
 	{"no-late-node-of-who-lives", "2c", "shared/snapshot/snapshot.go", `	if m.DeletionTimestamp == nil || !machine.FoundNoNode(m) {`, `	if !machine.FoundNoNode(m) {`, "./functions/provision-machine"},
 	{"refused-node-is-written-once", "G11", provision + "terminate.go", `l.blocked(plan.Reworded(machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists), of, o.Message))`, `l.blocked(of + o.Message)`, ""},
 	{"words-are-written-once", "G11", "shared/plan/gist.go", `ok && Gist(before) == Gist(words) {`, `ok && before == words {`, "./functions/drain-node"},

@@ -380,7 +380,7 @@ var drains = []Guard{
 	{"budget-of-its-namespace", "2e", drain + "evict.go", `err == nil && b.Namespace == p.Namespace && sel`, `err == nil && sel`, ""},
 	{"pod-that-never-ran-goes", "2e", drain + "evict.go", `a.Pod.Status.Phase != corev1.PodPending && len`, `len`, ""},
 	{"one-drain-of-a-node", "2e", drain + "handler.go", `		if n != nil && draining[n] {`, `		if false {`, ""},
-	{"drain-before-a-removal", "2e", drain + "handler.go", `ok && !draining[n] {`, `ok {`, ""},
+	{"drain-before-a-removal", "2e", drain + "handler.go", `ok && !deleted {`, `ok && (true || deleted) {`, ""},
 	{"hooks-before-the-drain", "2e", drain + "handler.go", `	case len(d.m.Spec.LifecycleHooks.PreDrain) > 0:`, `	case false:`, ""},
 	{"cordon-before-evictions", "2e", drain + "handler.go", `	if !closed(d.n) {
 		return d.cordon()
