@@ -46,6 +46,7 @@ type verdict struct {
 	early   bool      // not worth telling yet
 	sight   string    // what has to be seen twice; empty: once is enough
 	young   bool      // not yet for looksApart: it makes no storm
+	cycled  bool      // its host is power-cycled, and not by a step of the check
 }
 
 func (v verdict) sick(now time.Time) bool { return !v.due.IsZero() && now.After(v.due) }
@@ -72,6 +73,7 @@ func (c *check) judge(m *machine.Machine, n *corev1.Node) verdict {
 	case n == nil:
 		since, before := c.record.seen(m, reasonNotFound, c.Now)
 		v := verdict{reason: reasonNotFound, due: since.Add(looksApart), sight: reasonNotFound, early: !before}
+		v = c.startsOver(m, v, reasonNotFound, since)
 		v.message = "node " + m.Status.NodeRef.Name + " not found" + v.span(since)
 		return v
 	}
@@ -104,6 +106,24 @@ func (c *check) starting(m *machine.Machine, since time.Time) verdict {
 	return v
 }
 
+// startsOver gives a Machine whose host is power-cycled the time of one that starts, from the first look at what it lacks: the Node is taken
+// away with the power, and a host boots for long. Whom the check has claimed is under its steps, which have times of their own.
+func (c *check) startsOver(m *machine.Machine, v verdict, what string, first time.Time) verdict {
+	_, wished := m.Annotations[machine.AnnotationExternalRepair]
+	v.cycled = (wished || machine.Restarting(m)) && claimantOf(m) != c.name()
+	if !v.cycled {
+		return v
+	}
+	v.sight = what
+	switch until := first.Add(c.startup()); {
+	case c.startup() <= 0: // as of one that starts
+		v.due = time.Time{}
+	case until.After(v.due):
+		v.due = until
+	}
+	return v
+}
+
 // conditions judges a Node; of several conditions that match, the one that is due first speaks.
 func (c *check) conditions(m *machine.Machine, n *corev1.Node) verdict {
 	var first verdict
@@ -126,6 +146,9 @@ func (c *check) conditions(m *machine.Machine, n *corev1.Node) verdict {
 			if twice := seen.Add(apart); twice.After(v.due) {
 				v.due = twice
 			}
+		}
+		if v = c.startsOver(m, v, what, seen); v.cycled {
+			v.early = !before
 		}
 		v.message += v.span(since)
 		if first.reason == "" || v.due.Before(first.due) {
@@ -174,10 +197,17 @@ func invalid(m *machine.Machine) bool {
 
 // span tells since when, and until when; while nobody remembers the first look, which would move, neither.
 func (v verdict) span(since time.Time) string {
-	if v.early {
-		return ""
+	text := ""
+	if !v.early {
+		text = sinceWhen(since)
 	}
-	return sinceWhen(since) + ", due " + machine.Stamp(v.due)
+	if !v.early && !v.due.IsZero() {
+		text += ", due " + machine.Stamp(v.due)
+	}
+	if v.cycled {
+		text += ", while its host is power-cycled"
+	}
+	return text
 }
 
 func sinceWhen(t time.Time) string { return " since " + machine.Stamp(t) }

@@ -149,4 +149,6 @@ var repairs = []Guard{
 			continue`, `		if false {
 			continue`, ""},
 	{"nodes-of-lost-instances-are-no-partition", "2f", heal + "limits.go", `			lost[best] = true`, `			lost[best] = false`, ""},
+	{"power-cycled-by-people-starts-over", "2f", heal + "health.go", `(wished || machine.Restarting(m)) && claimantOf`, `(wished && false) && claimantOf`, "./functions/remediate -run=TestScenarios"},
+	{"steps-of-the-check-keep-their-times", "2f", heal + "health.go", ` && claimantOf(m) != c.name()`, ``, "./functions/remediate -run=TestScenarios"},
 }
