@@ -60,10 +60,13 @@ func (c *check) judge(m *machine.Machine, n *corev1.Node) verdict {
 	switch {
 	case m.DeletionTimestamp != nil:
 		return verdict{}
-	case machine.Phase(m) == machine.PhaseFailed && invalid(m): // its replacement would fail as well (R-B27)
+	case machine.Phase(m) == machine.PhaseFailed && invalid(m) && !c.outlived(m): // its replacement would fail as well (R-B27)
 		return verdict{reason: reasonInvalid, message: "the spec can never work, a replacement would not help"}
 	case machine.Phase(m) == machine.PhaseFailed:
 		v := verdict{reason: reasonFailed, message: "phase Failed since " + machine.Stamp(updated), due: updated}
+		if invalid(m) {
+			v.message += ", of another template than its set has now"
+		}
 		if machine.TooFar(updated, c.Now, 0) { // by a clock that was ahead (RELIABILITY G7)
 			v.due = c.Now.Add(-time.Second)
 		}

@@ -5,12 +5,14 @@ package remediate
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // reads stops after one Machine and its Node where no check finds the Machine due. Whoever counts, or acts, reads all
-// Machines and all Nodes, the budget, what remediates from outside, and the sets whose Machines are being replaced.
+// Machines and all Nodes, the budget, what remediates from outside, and the sets whose Machines are ill or being replaced.
 func reads(s snapshot.Snapshot) snapshot.Scope {
 	ask := []snapshot.Query{snapshot.All("MachineHealthCheck")}
 	if s.Request.Scan() && !s.Has(ask[0]) { // metrics tell of them where those of before cannot be read
@@ -46,6 +48,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		for _, h := range s.LegacyHealthChecks {
 			ask = append(ask, setReads(h.Namespace, h.Annotations)...)
 		}
+		ask = append(ask, templateReads(s)...)
 	}
 	return snapshot.Scope{Objects: ask}
 }
@@ -107,6 +110,19 @@ func pressing(s snapshot.Snapshot, m *machine.Machine) bool {
 		}
 	}
 	return false
+}
+
+// templateReads asks for the sets of Machines that Failed, or were told to be ill: from another template another one may be made.
+func templateReads(s snapshot.Snapshot) []snapshot.Query {
+	var ask []snapshot.Query
+	for _, m := range s.Machines {
+		told := machine.FindCondition(m.Status.Conditions, machine.ConditionHealthy)
+		ill := machine.Phase(m) == machine.PhaseFailed || told != nil && told.Status == corev1.ConditionFalse
+		if set := machine.OwningSet(m); set != nil && ill {
+			ask = append(ask, snapshot.One("MachineSet", m.Namespace, set.Name))
+		}
+	}
+	return ask
 }
 
 // setReads asks for the sets whose Machines a check has in flight.

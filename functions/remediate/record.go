@@ -49,7 +49,8 @@ type sighting struct {
 // failure counts remediations in a row of Machines of one set that never worked.
 type failure struct {
 	Count int         `json:"count"`
-	At    metav1.Time `json:"at"` // of the last
+	At    metav1.Time `json:"at"`           // of the last
+	Of    string      `json:"of,omitempty"` // a digest of the set's template at the last; empty: nobody knows it
 }
 
 // storm is a time when more was sick than may be. Over is when it ended: then the cool-down begins.

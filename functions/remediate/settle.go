@@ -177,15 +177,22 @@ func (c *check) sightings() map[types.UID]sighting {
 	return seen
 }
 
-// failing keeps what is known of sets whose Machines never worked, until one does.
+// failing keeps what is known of sets whose Machines never worked, until one does, or the set makes others.
 func (c *check) failing() map[types.UID]failure {
 	failing := map[types.UID]failure{}
 	for set, f := range c.record.Failing {
-		if c.Now.Before(f.At.Add(forgetAfter)) && !c.works(set, f.At.Time) {
+		if c.Now.Before(f.At.Add(forgetAfter)) && !c.works(set, f.At.Time) && !c.another(set, f) {
 			failing[set] = f
 		}
 	}
 	return failing
+}
+
+// another reports whether a set has another template by now than what f is of.
+func (c *check) another(uid types.UID, f failure) bool {
+	return f.Of != "" && slices.ContainsFunc(c.MachineSets, func(set *machine.MachineSet) bool {
+		return set.UID == uid && machine.TemplateOf(set) != f.Of
+	})
 }
 
 // works reports whether a Machine that a set made since then, or that was repaired since, has a Node and is well.

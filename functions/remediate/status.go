@@ -129,7 +129,7 @@ func (c *check) commit() plan.Sequence {
 // never found unhealthy carries no condition, unless its health is that of another Node than the linked one.
 func (d *decision) show(m *machine.Machine, v verdict) plan.Sequence {
 	have := machine.FindCondition(m.Status.Conditions, machine.ConditionHealthy)
-	unknown := v.reason == reasonStartup && !d.whole // a Node that nobody linked may be there: whoever reads all says so
+	unknown := (v.reason == reasonStartup || v.reason == reasonInvalid) && !d.whole // of a Node that nobody linked, or the set: whoever reads all says so
 	if m.DeletionTimestamp != nil || machine.IsPaused(m) || unknown || have == nil && (v.reason == "" && v.message == "" || v.early) {
 		return plan.Sequence{}
 	}

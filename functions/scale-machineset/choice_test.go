@@ -185,7 +185,7 @@ func TestFailuresAreForgivenToWhoRuns(t *testing.T) {
 	t.Parallel()
 	set := workers(2)
 	l := ledgerOf(set, 1)
-	l.Failures, l.NextCreateAt, l.FailedTemplate = 3, new(metav1.NewTime(at.Add(time.Minute))), templateOf(set)
+	l.Failures, l.NextCreateAt, l.FailedTemplate = 3, new(metav1.NewTime(at.Add(time.Minute))), machine.TemplateOf(set)
 	for _, c := range []struct{ after, runs bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
 		m := member(set, 0)
 		if c.after {

@@ -3,8 +3,6 @@
 package scalemachineset
 
 import (
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -275,7 +273,7 @@ func forgive(set *machine.MachineSet, l machine.Ledger, m members) machine.Ledge
 	if l.Failures == 0 || l.NextCreateAt == nil {
 		return l
 	}
-	over := l.FailedTemplate != "" && l.FailedTemplate != templateOf(set)
+	over := l.FailedTemplate != "" && l.FailedTemplate != machine.TemplateOf(set)
 	for _, x := range m.owned {
 		over = over || x.Status.NodeRef != nil && x.CreationTimestamp.After(lastFailure(l))
 	}
@@ -286,15 +284,6 @@ func forgive(set *machine.MachineSet, l machine.Ledger, m members) machine.Ledge
 }
 
 func lastFailure(l machine.Ledger) time.Time { return l.NextCreateAt.Add(-pauseAfter(l.Failures)) }
-
-// templateOf returns a digest of what the set makes its Machines from.
-func templateOf(set *machine.MachineSet) string {
-	text, err := json.Marshal(set.Spec.Template.Spec)
-	if err != nil { // what was decoded can be encoded
-		return ""
-	}
-	return fmt.Sprintf("%x", sha256.Sum256(text))[:8]
-}
 
 // countFailure makes the next creation wait if x failed before it ever had a Node.
 func countFailure(now time.Time, set *machine.MachineSet, l machine.Ledger, x *machine.Machine) machine.Ledger {
@@ -313,7 +302,7 @@ func sameRow(l machine.Ledger, x *machine.Machine) bool {
 // failedAgain makes the next creation wait, for longer each time.
 func failedAgain(now time.Time, set *machine.MachineSet, l machine.Ledger) machine.Ledger {
 	l.Failures++
-	l.NextCreateAt, l.FailedTemplate = new(metav1.NewTime(now.Add(pauseAfter(l.Failures)))), templateOf(set)
+	l.NextCreateAt, l.FailedTemplate = new(metav1.NewTime(now.Add(pauseAfter(l.Failures)))), machine.TemplateOf(set)
 	return l
 }
 

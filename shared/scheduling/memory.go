@@ -3,12 +3,10 @@
 package scheduling
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,7 +38,7 @@ type memory struct {
 // Node that stays. A taint that people put on it before, to see it empty, is as little of the next one: of what the set does not say a Node
 // that goes has the taints alone that were remembered already.
 func (t Templates) Remember(set *machine.MachineSet, n Node, end string) string {
-	if !Ready(n.Node, t.StartupTaints) || !Settled(n.Node, t.Now) || !Equipped(set, n.Node) || !sameSpec(set, n.Machine) || t.outdated(set, n) {
+	if !Ready(n.Node, t.StartupTaints) || !Settled(n.Node, t.Now) || !Equipped(set, n.Node) || !machine.SameSpec(set, n.Machine) || t.outdated(set, n) {
 		return ""
 	}
 	like := t.Like(set, renewed(set, n))
@@ -109,16 +107,6 @@ func MadeOf(set *machine.MachineSet) string {
 	}
 	digest := sha256.Sum256(text)
 	return hex.EncodeToString(digest[:5])
-}
-
-// sameSpec reports whether a Machine asks its cloud for what the set's next one will ask for.
-func sameSpec(set *machine.MachineSet, m *machine.Machine) bool {
-	a, b := raw(set.Spec.Template.Spec.ProviderSpec.Value), raw(m.Spec.ProviderSpec.Value)
-	if bytes.Equal(a, b) {
-		return true
-	}
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 func raw(v *runtime.RawExtension) []byte {

@@ -151,4 +151,8 @@ var repairs = []Guard{
 	{"nodes-of-lost-instances-are-no-partition", "2f", heal + "limits.go", `			lost[best] = true`, `			lost[best] = false`, ""},
 	{"power-cycled-by-people-starts-over", "2f", heal + "health.go", `(wished || machine.Restarting(m)) && claimantOf`, `(wished && false) && claimantOf`, "./functions/remediate -run=TestScenarios"},
 	{"steps-of-the-check-keep-their-times", "2f", heal + "health.go", ` && claimantOf(m) != c.name()`, ``, "./functions/remediate -run=TestScenarios"},
+	{"mended-template-replaces-what-failed-for-ever", "2f", heal + "health.go", ` && !c.outlived(m): // its`, `: // its`, "./functions/remediate -run=TestScenarios"},
+	{"failures-end-with-their-template", "2f", heal + "settle.go", ` && !c.another(set, f) {`, ` {`, "./functions/remediate -run=TestScenarios"},
+	{"who-reads-the-set-tells-what-failed-for-ever", "2f", heal + "status.go", `(v.reason == reasonStartup || v.reason == reasonInvalid) && !d.whole`, `v.reason == reasonStartup && !d.whole`, "./functions/remediate -run=TestScenarios"},
+	{"set-made-anew-outlives-nothing", "2f", heal + "check.go", `set != nil && machine.Controls(set, m) {`, `set != nil {`, "./functions/remediate -run=TestScenarios"},
 }
