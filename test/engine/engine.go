@@ -55,6 +55,7 @@ type Engine struct {
 	busy      bool
 	spoils    bool
 	leaks     bool
+	frozen    bool
 }
 
 // event is what happens by itself.
@@ -167,6 +168,9 @@ func (e *Engine) Spoil(spoils bool) { e.set(&e.spoils, spoils) }
 
 // Leak lets disks outlive their instances.
 func (e *Engine) Leak(leaks bool) { e.set(&e.leaks, leaks) }
+
+// Freeze lets no virtual machine be edited, or lets them again: the engine judges the whole of one whatever is changed of it.
+func (e *Engine) Freeze(frozen bool) { e.set(&e.frozen, frozen) }
 
 func (e *Engine) set(field *bool, value bool) {
 	e.mu.Lock()

@@ -106,6 +106,9 @@ func (e *Engine) attachments(i *instance, r request) (string, content, *fault) {
 	d := i.disks[n]
 	switch r.Method {
 	case http.MethodDelete:
+		if i.status != "up" && i.status != "down" {
+			return "", nil, failed("Cannot detach Virtual Disk. VM is neither Up nor Down.")
+		}
 		i.disks = slices.Delete(i.disks, n, n+1)
 		if r.URL.Query().Get("detach_only") == "false" {
 			e.disks = slices.DeleteFunc(e.disks, func(other *disk) bool { return other == d })

@@ -186,6 +186,9 @@ func (e *Engine) edit(i *instance, r request) (string, content, *fault) {
 	if i.status == "image_locked" {
 		return "", nil, failed("Cannot edit VM. VM is locked. Please try again later.")
 	}
+	if e.frozen {
+		return "", nil, failed("Cannot edit VM. At least one of the pinned Hosts is not in the same cluster.")
+	}
 	for name, v := range r.body {
 		i.fields[name] = v
 	}
@@ -222,11 +225,9 @@ func (e *Engine) act(i *instance, what string, _ request) (string, content, *fau
 		return "", nil, failed("Cannot run VM: The following disks are locked: %s. Please try again in a few minutes.", i.disks[0].alias)
 	case what == "start":
 		e.boot(i, "wait_for_launch")
-	case what == "stop" && i.status == "unknown":
-		return "", nil, failed("Cannot stop VM. VM is in Unknown status.")
 	case what == "stop" && i.status == "image_locked":
 		return "", nil, failed("Cannot stop VM. VM is locked. Please try again later.")
-	case what == "stop" && !running && i.status != "suspended":
+	case what == "stop" && (!running && i.status != "suspended" || i.status == "unknown"): // of which the engine does not know that it runs
 		return "", nil, failed("Cannot stop VM. VM is not running.")
 	case what == "stop":
 		i.status = "powering_down"
@@ -237,6 +238,7 @@ func (e *Engine) act(i *instance, what string, _ request) (string, content, *fau
 		})
 	case what == "reset" && (!running || slices.Contains([]string{"paused", "not_responding", "unknown", "saving_state", "restoring_state"}, i.status)):
 		return "", nil, failed("Cannot reset VM. VM is not running.")
+	case what == "reset" && i.status == "powering_down": // which it takes, and the end comes all the same
 	case what == "reset":
 		e.boot(i, "reboot_in_progress")
 	case what == "autopincpuandnumanodes":

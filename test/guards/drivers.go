@@ -246,4 +246,13 @@ var drivers = []Guard{
 	{"denied-tag-ends-no-creation", "2b.4", "shared/provider/ovirt/steps.go", `refused && provider.CodeOf(err) == provider.Denied`, `refused && false`, "./shared/provider/ovirt -run=TestTagThat"},
 	{"user-data-for-an-engine-is-not-too-large", "4", "shared/provider/ovirt/create.go", `	if len(data) > mostUserData {`, `	if false {`, "./shared/provider/ovirt -run=TestUserDataThatIs"},
 	{"status-that-nobody-knows-is-no-start", "2b.4", "shared/provider/ovirt/create.go", `	case i.Status != "down": //`, `	case false: //`, "./shared/provider/ovirt -run=TestStatusThat"},
+	{"refused-note-ends-no-removal", "2b.9", "shared/provider/ovirt/remove.go", `		if refuses(err) { // for ever`, `		if false { // for ever`, "./shared/provider/ovirt -run=TestNoteThatIsRefusedEndsNoRemoval"},
+	{"refused-note-loses-no-volume", "2b.9", "shared/provider/ovirt/remove.go", `!a.Disk.belongs(i) }) {`, `false && !a.Disk.belongs(i) }) {`, "./shared/provider/ovirt -run=TestNoteThatIsRefusedLoses"},
+	{"refused-note-ends-no-creation", "2b.4", "shared/provider/ovirt/create.go", `		if refuses(err) && i.Mark.ID == i.ID {`, `		if false {`, "./shared/provider/ovirt -run=TestNoteThatIsRefusedEndsNoCreation"},
+	{"what-may-run-is-not-off", "2b.9", "shared/provider/ovirt/remove.go", `	case err != nil && (i.Status == "unknown" || i.Status == "not_responding"):`, `	case idle:
+		return true, nil
+	case false:`, "./shared/provider/ovirt -run=TestWhatNobodyKnows"},
+	{"volume-is-detached-of-what-is-off-alone", "2b.9", "shared/provider/ovirt/remove.go", `		if off, err := d.off(ctx, i); !off || err != nil {`, `		if off, err := d.off(ctx, i); false && !off || err != nil {`, "./shared/provider/ovirt -run=TestVolumeIsDetached"},
+	{"steps-of-another-instance-are-not-done", "2b.4", "shared/provider/ovirt/create.go", `		if p.ID != i.ID {`, `		if p.ID = i.ID; false {`, "./shared/provider/ovirt -run=TestStepsOfAnother"},
+	{"what-is-powering-down-is-not-reset", "2b.4", "shared/provider/ovirt/power.go", `, "powering_down":`, `:`, "./shared/provider/ovirt -run=TestPowerCycleOf"},
 }

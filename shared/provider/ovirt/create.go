@@ -24,6 +24,8 @@ type progress struct {
 	Resized int      `json:"resized,omitempty"` // how often the engine took the size of the first disk
 	At      int      `json:"at,omitempty"`      // what is waited for
 	Since   int64    `json:"since,omitempty"`   // when that began, in seconds
+
+	runs bool // the engine does not let that be written down
 }
 
 // patience is how long an engine may be at one thing before it is told that it does not end: disks of hundreds of GiB are copied meanwhile.
@@ -116,7 +118,7 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 		case i == nil && p.ID != "": // the engine removes what it cannot finish: its disks, as where the room ended
 			p = progress{}
 			return p.refused(r, there, provider.Errorf(provider.Exhausted, "create %s: the engine took the instance back that it was making: its events say why", r.Name))
-		case i != nil && i.Mark.Launched && !i.Mark.Leaving:
+		case i != nil && (i.Mark.Launched || p.runs) && !i.Mark.Leaving:
 			return d.told(*i), nil
 		case round > 0 && hurried(ctx), round == mostRounds:
 			return p.incomplete(r)
@@ -153,7 +155,9 @@ func (d *driver) step(ctx context.Context, r provider.Ref, req request, i *insta
 	case i.Mark.Leaving:
 		return false, provider.Errorf(provider.Unknown, "create %s: its instance is being removed", r.Name)
 	default:
-		p.ID = i.ID
+		if p.ID != i.ID { // what was done of another is not of this one
+			*p = progress{ID: i.ID}
+		}
 		waits, err = d.further(ctx, r, req, *i, p)
 	}
 	if busy(err) {
@@ -171,7 +175,11 @@ func (d *driver) further(ctx context.Context, r provider.Ref, req request, i ins
 	case i.Status == "image_locked": // its disks are being made, or resized
 		return true, nil
 	case i.running():
-		return false, d.launched(ctx, i, *p)
+		err := d.launched(ctx, i, *p)
+		if refuses(err) && i.Mark.ID == i.ID { // which is for the whole of it, and may be for ever
+			p.runs, err = true, nil
+		}
+		return false, err
 	case i.Status != "down": // a word that nobody knows, or none
 		return true, nil
 	case i.Mark.ID == "":

@@ -60,6 +60,13 @@ func busy(err error) bool {
 	return refusedWith(err, http.StatusConflict) && says(err, "locked", "in progress", "is being", "please try again later", "during a ")
 }
 
+// refuses reports whether the engine said that it does not do it, and nothing else is at the same thing.
+func refuses(err error) bool {
+	_, said := errors.AsType[*refusal](err)
+	code := provider.CodeOf(err)
+	return said && !busy(err) && (code == provider.Exhausted || code == provider.Denied || code == provider.Invalid)
+}
+
 // engineOnly makes what no engine answers an error that says so.
 type engineOnly struct{ next http.RoundTripper }
 

@@ -25,11 +25,11 @@ func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
 	})
 }
 
-// hung reports whether the engine does not count i among those that run, although it is not off. A start would let what is suspended go on where
-// it was.
+// hung reports whether a reset does not bring i back: the engine does not count it among those that run, although it is not off, or it is being
+// stopped, after which nobody starts it. A start would let what is suspended go on where it was.
 func (i instance) hung() bool {
 	switch i.Status {
-	case "paused", "suspended", "not_responding", "unknown", "saving_state", "restoring_state":
+	case "paused", "suspended", "not_responding", "unknown", "saving_state", "restoring_state", "powering_down":
 		return true
 	}
 	return false
@@ -42,11 +42,7 @@ func (d *driver) cycle(ctx context.Context, r provider.Ref, i instance) error {
 	case i.Status == "down":
 		return d.start(ctx, i)
 	case i.hung():
-		off, err := d.stop(ctx, i)
-		if off {
-			return d.start(ctx, i)
-		}
-		if err != nil {
+		if _, err := d.stop(ctx, i); err != nil {
 			return err
 		}
 		return provider.Errorf(provider.Unknown, "power-cycle %s: it is %s, of which the engine resets none: it is being stopped, and started next time", r.Name, i.Status)

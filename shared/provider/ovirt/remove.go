@@ -53,7 +53,11 @@ func (d *driver) dismiss(ctx context.Context, r provider.Ref, i instance) error 
 			return err
 		}
 		m.Leaving, m.Since = true, time.Now().Unix()
-		if err := d.write(ctx, i, m); err != nil {
+		err = d.write(ctx, i, m)
+		if refuses(err) { // for ever, it may be: no removal ends for that
+			err = d.unnoted(ctx, i, err)
+		}
+		if err != nil {
 			return passing(err)
 		}
 		i.Mark = m
@@ -68,6 +72,22 @@ func (d *driver) dismiss(ctx context.Context, r provider.Ref, i instance) error 
 		return passing(err)
 	}
 	return passing(d.session.ask(ctx, "delete "+i.Name, http.MethodDelete, i.at(), nil, nil, nil))
+}
+
+// unnoted returns the refusal of a note on i, unless what i owns is known without: it was noted before, or each of its disks is called so. What is
+// not may be a volume.
+func (d *driver) unnoted(ctx context.Context, i instance, refusal error) error {
+	if i.Mark.ID != "" {
+		return nil
+	}
+	all, err := d.attached(ctx, i)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, func(a attachment) bool { return !a.Disk.belongs(i) }) {
+		return refusal
+	}
+	return nil
 }
 
 // locked is no error before it lasts: of what is made, or removed, the engine does not say how far it is.
@@ -90,14 +110,20 @@ func passing(err error) error {
 	return err
 }
 
-// stop cuts the power of i, and reports whether it was off before, whatever its status says: as where its disks are broken.
+// still reports whether the engine's word for i is one of what surely has no process, as where its disks are broken.
+func (i instance) still() bool {
+	return slices.Contains([]string{"", "down", "unassigned", "image_illegal"}, i.Status)
+}
+
+// stop cuts the power of i, and reports whether it was off before. That it "is not running" the engine says too where it has not heard of the
+// host: then it may run, and nothing is taken away from it.
 func (d *driver) stop(ctx context.Context, i instance) (off bool, err error) {
 	err = d.session.ask(ctx, "stop "+i.Name, http.MethodPost, i.at("/stop"), nil, content{}, nil)
-	if says(err, "not running", "is down") {
-		return true, nil
-	}
-	if err != nil && (i.Status == "unknown" || i.Status == "not_responding") {
+	switch idle := says(err, "not running"); {
+	case err != nil && (i.Status == "unknown" || i.Status == "not_responding"):
 		return false, provider.ErrorAfter(provider.CodeOf(err), after(err), "%w: %s", err, i.message())
+	case idle:
+		return i.still(), nil
 	}
 	return false, passing(err)
 }
@@ -114,6 +140,9 @@ func (d *driver) free(ctx context.Context, i instance) (bool, error) {
 		if len(foreign) == 0 {
 			return true, d.describe(ctx, i, all)
 		}
+		if off, err := d.off(ctx, i); !off || err != nil { // people, or its host, may have brought it back
+			return false, err
+		}
 		for _, a := range foreign {
 			q := url.Values{"detach_only": {"true"}}
 			if err := d.session.ask(ctx, "detach disk "+a.ID+" from "+i.Name, http.MethodDelete, i.at("/diskattachments/", a.ID), q, nil, nil); err != nil && !refusedWith(err, http.StatusNotFound) && !says(err, "not attached") {
@@ -122,6 +151,12 @@ func (d *driver) free(ctx context.Context, i instance) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// off looks at i once more, and reports whether it surely has no process.
+func (d *driver) off(ctx context.Context, i instance) (bool, error) {
+	all, err := d.seen(ctx, "look at "+i.Name, "id="+strings.ToLower(i.ID), "")
+	return slices.ContainsFunc(all, func(now instance) bool { return now.ID == i.ID && now.still() }), err
 }
 
 // describe gives the disks of i their marks, where it did not come to that: one that outlives it is found by them. A disk that takes none, as

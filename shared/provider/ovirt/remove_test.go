@@ -147,7 +147,7 @@ func TestDiskOfALivingInstanceIsNoLeftover(t *testing.T) {
 func TestRemovalThatIsRefusedIsTold(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{
-		"unknown":   "Cannot stop VM. VM is in Unknown status. (409): the engine does not know whether it runs: see to its host",
+		"unknown":   "Cannot stop VM. VM is not running. (409): the engine does not know whether it runs: see to its host",
 		"protected": "Delete protection is enabled",
 	} {
 		synctest.Test(t, func(t *testing.T) {
