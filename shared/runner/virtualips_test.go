@@ -37,6 +37,7 @@ func TestDriverIsToldTheVirtualIPs(t *testing.T) {
 	}{
 		{"of the cluster", &configv1.PlatformStatus{OpenStack: &status}, "10.0.0.5 10.0.0.7 fd00::5"},
 		{"of somebody's load balancer", &configv1.PlatformStatus{OpenStack: &theirs}, ""},
+		{"of oVirt's", &configv1.PlatformStatus{Ovirt: &configv1.OvirtPlatformStatus{APIServerInternalIPs: []string{"10.0.0.5"}, IngressIPs: []string{"10.0.0.7"}}}, "10.0.0.5 10.0.0.7"},
 		{"another platform", nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

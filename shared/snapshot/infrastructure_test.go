@@ -97,6 +97,9 @@ func TestVirtualAddressesAreTold(t *testing.T) {
 	own, managed := both, both
 	own.LoadBalancer, managed.LoadBalancer = balancer(configv1.LoadBalancerTypeUserManaged), balancer(configv1.LoadBalancerTypeOpenShiftManagedDefault)
 	all := []string{"192.0.2.5", "192.0.2.7"}
+	ovirt := configv1.OvirtPlatformStatus{APIServerInternalIPs: all[:1], IngressIPs: all[1:]}
+	theirs := ovirt
+	theirs.LoadBalancer = &configv1.OvirtPlatformLoadBalancer{Type: configv1.LoadBalancerTypeUserManaged}
 	for name, c := range map[string]struct {
 		have *configv1.Infrastructure
 		want []string
@@ -108,6 +111,10 @@ func TestVirtualAddressesAreTold(t *testing.T) {
 		"both":                         {infrastructure("c", openstack(both)), all},
 		"of the balancer that is ours": {infrastructure("c", openstack(managed)), all},
 		"of a balancer of one's own":   {infrastructure("c", openstack(own)), nil},
+		"of oVirt":                     {infrastructure("c", &configv1.PlatformStatus{Ovirt: &ovirt}), all},
+		"of a balancer beside oVirt":   {infrastructure("c", &configv1.PlatformStatus{Ovirt: &theirs}), nil},
+		"of bare metal":              {infrastructure("c", &configv1.PlatformStatus{BareMetal: &configv1.BareMetalPlatformStatus{APIServerInternalIPs: all[:1], IngressIPs: all[1:]}}), all},
+		"of oVirt in the older form":   {infrastructure("c", &configv1.PlatformStatus{Ovirt: &configv1.OvirtPlatformStatus{APIServerInternalIP: all[0], IngressIP: all[1]}}), all}, //nolint:staticcheck // the older form is read too
 		"in the older form":            {infrastructure("c", openstack(configv1.OpenStackPlatformStatus{APIServerInternalIP: "192.0.2.7", IngressIP: "192.0.2.5"})), all}, //nolint:staticcheck // the older form is read too
 		"in both forms": {infrastructure("c", openstack(configv1.OpenStackPlatformStatus{
 			APIServerInternalIPs: []string{"192.0.2.7"}, APIServerInternalIP: "192.0.2.7", IngressIPs: []string{"192.0.2.5"}, IngressIP: "192.0.2.5", //nolint:staticcheck // the older form is read too

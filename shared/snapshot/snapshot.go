@@ -260,16 +260,27 @@ func (s Snapshot) ClusterUID() types.UID {
 // does not leave them to somebody's load balancer (SPEC E14).
 func (s Snapshot) VirtualIPs() []string {
 	i := find(s.Infrastructures, "", machine.InfrastructureName)
-	if i == nil || i.Status.PlatformStatus == nil || i.Status.PlatformStatus.OpenStack == nil {
+	if i == nil || i.Status.PlatformStatus == nil {
 		return nil
 	}
-	p := i.Status.PlatformStatus.OpenStack
-	if p.LoadBalancer != nil && p.LoadBalancer.Type == configv1.LoadBalancerTypeUserManaged {
-		return nil
-	}
-	all := slices.Concat(p.APIServerInternalIPs, p.IngressIPs, []string{p.APIServerInternalIP, p.IngressIP}) //nolint:staticcheck // the single ones are the older form, which older clusters have
+	all := moving(*i.Status.PlatformStatus)
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(ip string) bool { return ip == "" })
+}
+
+// moving returns them as the platform's installer writes them: each has fields of its own, which say the same, and single ones, which older
+// clusters have.
+func moving(of configv1.PlatformStatus) []string {
+	theirs := func(kind configv1.PlatformLoadBalancerType) bool { return kind == configv1.LoadBalancerTypeUserManaged }
+	switch openstack, ovirt, metal := of.OpenStack, of.Ovirt, of.BareMetal; {
+	case openstack != nil && !(openstack.LoadBalancer != nil && theirs(openstack.LoadBalancer.Type)):
+		return slices.Concat(openstack.APIServerInternalIPs, openstack.IngressIPs, []string{openstack.APIServerInternalIP, openstack.IngressIP}) //nolint:staticcheck // the older form is read too
+	case ovirt != nil && !(ovirt.LoadBalancer != nil && theirs(ovirt.LoadBalancer.Type)):
+		return slices.Concat(ovirt.APIServerInternalIPs, ovirt.IngressIPs, []string{ovirt.APIServerInternalIP, ovirt.IngressIP}) //nolint:staticcheck // the older form is read too
+	case metal != nil && !(metal.LoadBalancer != nil && theirs(metal.LoadBalancer.Type)): // which hosts of libvirt are to an installer
+		return slices.Concat(metal.APIServerInternalIPs, metal.IngressIPs, []string{metal.APIServerInternalIP, metal.IngressIP}) //nolint:staticcheck // the older form is read too
+	}
+	return nil
 }
 
 // find searches a sorted list.

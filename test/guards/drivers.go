@@ -255,4 +255,6 @@ var drivers = []Guard{
 	{"volume-is-detached-of-what-is-off-alone", "2b.9", "shared/provider/ovirt/remove.go", `		if off, err := d.off(ctx, i); !off || err != nil {`, `		if off, err := d.off(ctx, i); false && !off || err != nil {`, "./shared/provider/ovirt -run=TestVolumeIsDetached"},
 	{"steps-of-another-instance-are-not-done", "2b.4", "shared/provider/ovirt/create.go", `		if p.ID != i.ID {`, `		if p.ID = i.ID; false {`, "./shared/provider/ovirt -run=TestStepsOfAnother"},
 	{"what-is-powering-down-is-not-reset", "2b.4", "shared/provider/ovirt/power.go", `, "powering_down":`, `:`, "./shared/provider/ovirt -run=TestPowerCycleOf"},
+	{"virtual-addresses-are-no-engines-instances", "4", "shared/provider/ovirt/instance.go", `		seen[ip.Unmap()] = true`, `		seen[ip.Unmap()] = false`, "./shared/provider/ovirt -run=TestAddressesAre"},
+	{"removal-asks-an-engine-for-no-details", "2b.9", "shared/provider/ovirt/remove.go", `d.named(ctx, r, "")`, `d.named(ctx, r, details)`, "./shared/provider/ovirt -run=TestDetailsThatFail"},
 }

@@ -139,7 +139,7 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 // one returns the Machine's instance, or nil. Two cannot be in one data center; of those in several that counts which is recorded, else the
 // first, so that everybody goes on with the same.
 func (d *driver) one(ctx context.Context, r provider.Ref, p progress) (*instance, error) {
-	found, err := d.named(ctx, provider.Ref{UID: r.UID, ID: p.ID, Name: r.Name})
+	found, err := d.named(ctx, provider.Ref{UID: r.UID, ID: p.ID, Name: r.Name}, "")
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -296,7 +296,7 @@ func (d *driver) userData(ctx context.Context, secret string) (string, error) {
 
 // taken is a name that exists in the data center: as that of the Machine's own, made by somebody faster, or of a stranger.
 func (d *driver) taken(ctx context.Context, r provider.Ref) (bool, error) {
-	all, err := d.instances(ctx, "find "+r.Name, "name="+r.Name)
+	all, err := d.seen(ctx, "find "+r.Name, "name="+r.Name, "")
 	if err != nil {
 		return false, err
 	}

@@ -384,10 +384,10 @@ func TestAddressesAreTheCards(t *testing.T) {
 	t.Parallel()
 	var i instance
 	must(t, json.Unmarshal([]byte(`{"id": "a", "name": "worker-a", "nics": {"nic": [{"mac": {"address": "56:6F:00:00:00:01"}}, {}]}, "reported_devices": {"reported_device": [
-		{"name": "br-ex", "mac": {"address": "56:6f:00:00:00:01"}, "ips": {"ip": [{"address": "192.0.2.4"}, {"address": "192.0.2.4"}, {"address": "192.0.2.9"}, {"address": "fe80::1"}, {"address": "2001:db8::4"}, {"address": "127.0.0.1"}, {"address": "x"}]}},
+		{"name": "br-ex", "mac": {"address": "56:6f:00:00:00:01"}, "ips": {"ip": [{"address": "192.0.2.4"}, {"address": "192.0.2.4"}, {"address": "192.0.2.9"}, {"address": "::ffff:192.0.2.9"}, {"address": "2001:db8::5"}, {"address": "fe80::1"}, {"address": "2001:db8::4"}, {"address": "127.0.0.1"}, {"address": "x"}]}},
 		{"name": "veth0", "mac": {"address": "0a:58:00:00:00:01"}, "ips": {"ip": [{"address": "10.128.0.1"}]}}, {"name": "tun0", "ips": {"ip": [{"address": "10.129.0.1"}]}}]}}`), &i))
 	want := []corev1.NodeAddress{{Type: corev1.NodeInternalDNS, Address: "worker-a"}, {Type: corev1.NodeInternalIP, Address: "192.0.2.4"}, {Type: corev1.NodeInternalIP, Address: "2001:db8::4"}}
-	if diff := cmp.Diff(want, i.addresses([]string{"192.0.2.9"})); diff != "" {
+	if diff := cmp.Diff(want, i.addresses([]string{"192.0.2.9", "2001:DB8:0::5"})); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}
 }

@@ -13,15 +13,12 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
-// details are what is told of an instance beside itself: its network cards, and what the guest says of them.
+// details are what is told of an instance beside itself: its network cards, and what the guest says of them. They cost the engine more questions for
+// each, one that fails fails the whole list, and what is made, removed or power-cycled needs none.
 const details = "nics,reported_devices"
 
-// instances returns those that the engine finds. Only lists are asked: one that could have had an instance proves that it is not there, which
+// seen returns the instances that the engine finds. Only lists are asked: one that could have had an instance proves that it is not there, which
 // no 404 does, as proxies write those too (RELIABILITY G5).
-func (d *driver) instances(ctx context.Context, doing, asked string) ([]instance, error) {
-	return d.seen(ctx, doing, asked, details)
-}
-
 func (d *driver) seen(ctx context.Context, doing, asked, follow string) ([]instance, error) {
 	all, err := search[instance](ctx, d.session, doing, "/vms", "vm", asked, follow)
 	if err != nil {
@@ -38,7 +35,7 @@ func (d *driver) seen(ctx context.Context, doing, asked, follow string) ([]insta
 
 // everyone returns every instance of the cluster: those with its mark, and those that have nothing but its tag, which other systems made.
 func (d *driver) everyone(ctx context.Context) ([]instance, error) {
-	ours, err := d.instances(ctx, "list instances", "comment="+prefix(d.account.ClusterID, "")+"*")
+	ours, err := d.seen(ctx, "list instances", "comment="+prefix(d.account.ClusterID, "")+"*", details)
 	if err != nil {
 		return nil, err
 	}
@@ -82,11 +79,12 @@ func sorted(all map[string]instance) []instance {
 	return slices.SortedFunc(maps.Values(all), func(a, b instance) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// named returns the instances that r names: by the Machine's UID, or by an id unless the mark is another Machine's.
-func (d *driver) named(ctx context.Context, r provider.Ref) ([]instance, error) {
+// named returns the instances that r names: by the Machine's UID, or by an id unless the mark is another Machine's. They are told with what is
+// followed.
+func (d *driver) named(ctx context.Context, r provider.Ref, follow string) ([]instance, error) {
 	found := map[string]instance{}
 	for _, asked := range d.questions(r) {
-		all, err := d.instances(ctx, "find "+r.Name, asked)
+		all, err := d.seen(ctx, "find "+r.Name, asked, follow)
 		if err != nil {
 			return nil, err
 		}

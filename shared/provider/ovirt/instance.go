@@ -137,14 +137,19 @@ func (i instance) addresses(moving []string) []corev1.NodeAddress {
 	for _, c := range i.Cards.All {
 		own[strings.ToLower(c.MAC.Address)] = c.MAC.Address != ""
 	}
-	seen := map[netip.Addr]bool{}
+	seen := map[netip.Addr]bool{} // or nobody's
+	for _, text := range moving {
+		ip, _ := netip.ParseAddr(text)
+		seen[ip.Unmap()] = true
+	}
 	for _, reported := range i.Reported.All {
 		if !own[strings.ToLower(reported.MAC.Address)] {
 			continue
 		}
 		for _, a := range reported.IPs.All {
 			ip, err := netip.ParseAddr(a.Address)
-			if err != nil || ip.Zone() != "" || ip.IsLinkLocalUnicast() || ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast() || seen[ip] || slices.Contains(moving, ip.String()) {
+			ip = ip.Unmap()
+			if err != nil || ip.Zone() != "" || ip.IsLinkLocalUnicast() || ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast() || seen[ip] {
 				continue
 			}
 			seen[ip] = true

@@ -108,7 +108,7 @@ func (d *driver) Create(ctx context.Context, r provider.Ref, resolved json.RawMe
 // Find implements [provider.Driver].
 func (d *driver) Find(ctx context.Context, r provider.Ref) (found []provider.Instance, err error) {
 	err = d.call(ctx, func(ctx context.Context) error {
-		all, err := d.named(ctx, r)
+		all, err := d.named(ctx, r, details)
 		for _, i := range all {
 			found = append(found, d.told(i))
 		}

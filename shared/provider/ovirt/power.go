@@ -14,7 +14,7 @@ var _ provider.PowerCycler = (*driver)(nil)
 // PowerCycle implements [provider.PowerCycler]. An instance that has yet to be started starts from power-off anyhow, when it is complete.
 func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
 	return d.call(ctx, func(ctx context.Context) error {
-		found, err := d.named(ctx, r)
+		found, err := d.named(ctx, r, "")
 		if err != nil {
 			return err
 		}

@@ -177,3 +177,22 @@ func TestStepsOfAnotherInstanceAreMadeAgain(t *testing.T) {
 		}
 	})
 }
+
+// What an engine says of network cards and guests is needed by nobody who makes, removes or power-cycles an instance.
+func TestDetailsThatFailStopNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		l := newLife(t, w, "")
+		w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
+			if r.URL.Query().Get("follow") != "" && strings.HasSuffix(r.URL.Path, "/vms") {
+				return faulty(http.StatusInternalServerError, "Problem fetching reported_devices"), nil
+			}
+			return next()
+		})
+		proceed(t, l, l.ref, l.resolved)
+		time.Sleep(time.Minute)
+		must(t, l.PowerCycle(t.Context(), l.ref))
+		l.gone(t)
+	})
+}

@@ -16,7 +16,7 @@ import (
 
 // remove takes every instance that r names further on its way out, and then the disks that outlived one.
 func (d *driver) remove(ctx context.Context, r provider.Ref) error {
-	found, err := d.named(ctx, r)
+	found, err := d.named(ctx, r, "")
 	if err != nil {
 		return err
 	}
