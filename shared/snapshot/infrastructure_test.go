@@ -113,9 +113,9 @@ func TestVirtualAddressesAreTold(t *testing.T) {
 		"of a balancer of one's own":   {infrastructure("c", openstack(own)), nil},
 		"of oVirt":                     {infrastructure("c", &configv1.PlatformStatus{Ovirt: &ovirt}), all},
 		"of a balancer beside oVirt":   {infrastructure("c", &configv1.PlatformStatus{Ovirt: &theirs}), nil},
-		"of bare metal":              {infrastructure("c", &configv1.PlatformStatus{BareMetal: &configv1.BareMetalPlatformStatus{APIServerInternalIPs: all[:1], IngressIPs: all[1:]}}), all},
+		"of bare metal":                {infrastructure("c", &configv1.PlatformStatus{BareMetal: &configv1.BareMetalPlatformStatus{APIServerInternalIPs: all[:1], IngressIPs: all[1:]}}), all},
 		"of oVirt in the older form":   {infrastructure("c", &configv1.PlatformStatus{Ovirt: &configv1.OvirtPlatformStatus{APIServerInternalIP: all[0], IngressIP: all[1]}}), all}, //nolint:staticcheck // the older form is read too
-		"in the older form":            {infrastructure("c", openstack(configv1.OpenStackPlatformStatus{APIServerInternalIP: "192.0.2.7", IngressIP: "192.0.2.5"})), all}, //nolint:staticcheck // the older form is read too
+		"in the older form":            {infrastructure("c", openstack(configv1.OpenStackPlatformStatus{APIServerInternalIP: "192.0.2.7", IngressIP: "192.0.2.5"})), all},          //nolint:staticcheck // the older form is read too
 		"in both forms": {infrastructure("c", openstack(configv1.OpenStackPlatformStatus{
 			APIServerInternalIPs: []string{"192.0.2.7"}, APIServerInternalIP: "192.0.2.7", IngressIPs: []string{"192.0.2.5"}, IngressIP: "192.0.2.5", //nolint:staticcheck // the older form is read too
 		})), all},

@@ -306,6 +306,15 @@ func (e *Engine) Set(id, status, comment string) {
 	}
 }
 
+// Protect lets nobody remove an instance.
+func (e *Engine) Protect(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if i := e.instance(id); i != nil {
+		i.fields["delete_protected"] = "true"
+	}
+}
+
 func (e *Engine) instance(id string) *instance {
 	n := slices.IndexFunc(e.instances, func(i *instance) bool { return i.id == id })
 	if n < 0 {

@@ -53,6 +53,7 @@ func (e *Engine) shown(i *instance, follow []string) content {
 		"id": i.id, "href": root + "/vms/" + i.id, "name": i.name, "status": i.status, "cluster": content{"id": i.cluster}, "template": content{"id": i.template},
 		"creation_time": i.created.UnixMilli(), "comment": text(i.fields, "comment"), "description": text(i.fields, "description"), "type": cmp.Or(text(i.fields, "type"), "server"),
 		"memory": max(gib, whole(i.fields, "memory")), "(tag)": i.tags,
+		"delete_protected": text(i.fields, "delete_protected") == "true",
 		"cpu": topology(int(max(1, whole(i.fields, "cpu", "topology", "sockets"))), int(max(1, whole(i.fields, "cpu", "topology", "cores"))), int(max(1, whole(i.fields, "cpu", "topology", "threads")))),
 		"os":  content{"type": "rhcos_x64"}, "memory_policy": content{"guaranteed": max(gib, whole(i.fields, "memory_policy", "guaranteed")), "max": int64(64 * gib), "ballooning": true},
 	}

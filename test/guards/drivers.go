@@ -236,7 +236,7 @@ var drivers = []Guard{
 	{"disk-of-a-former-attempt-is-a-leftover", "2b.10", "shared/provider/ovirt/instance.go", ` && m.Token == i.Mark.Token`, ``, "./shared/provider/ovirt -run=TestDiskOfAFormer"},
 	{"mark-names-its-instance-before-anything-else", "2b.10", "shared/provider/ovirt/create.go", `	case i.Mark.ID == "":`, `	case false:`, "./shared/provider/ovirt -run=TestCloneOfWhat"},
 	{"disks-of-an-engine-have-their-names-at-once", "2b.10", "shared/provider/ovirt/create.go", `"alias": prefix(d.account.ClusterID, string(r.UID)) +`, `"alias": "rhcos" +`, "./shared/provider/ovirt -run=TestDiskOfWhatTheEngine"},
-	{"wrong-password-is-tried-ever-more-seldom", "2c", "shared/provider/ovirt/session.go", `max(refusedFor, 2*s.wait)`, `max(refusedFor, s.wait)`, "./shared/provider/ovirt -run=TestWrongPassword"},
+	{"wrong-password-is-tried-ever-more-seldom", "2c", "shared/provider/ovirt/session.go", `max(first, 2*s.wait)`, `max(first, s.wait)`, "./shared/provider/ovirt -run=TestWrongPassword"},
 	{"engines-searches-are-not-filtered", "2b.10", "shared/provider/ovirt/find.go", ` || !i.tagged(tag)`, ``, "./shared/provider/ovirt -run=TestOthersAre"},
 	{"engine-that-does-not-end-is-told", "2b.4", "shared/provider/ovirt/create.go", `	if waits && err == nil {`, `	if waits && err == nil && false {`, "./shared/provider/ovirt -run=TestLockThat"},
 	{"size-that-does-not-come-is-told", "2b.4", "shared/provider/ovirt/steps.go", `			if p.Resized == mostResizes {`, `			if false {`, "./shared/provider/ovirt -run=TestResizeThat"},
@@ -257,4 +257,5 @@ var drivers = []Guard{
 	{"what-is-powering-down-is-not-reset", "2b.4", "shared/provider/ovirt/power.go", `, "powering_down":`, `:`, "./shared/provider/ovirt -run=TestPowerCycleOf"},
 	{"virtual-addresses-are-no-engines-instances", "4", "shared/provider/ovirt/instance.go", `		seen[ip.Unmap()] = true`, `		seen[ip.Unmap()] = false`, "./shared/provider/ovirt -run=TestAddressesAre"},
 	{"removal-asks-an-engine-for-no-details", "2b.9", "shared/provider/ovirt/remove.go", `d.named(ctx, r, "")`, `d.named(ctx, r, details)`, "./shared/provider/ovirt -run=TestDetailsThatFail"},
+	{"what-is-protected-is-not-stopped", "2b.9", "shared/provider/ovirt/remove.go", `	if i.Protected { //`, `	if false { //`, "./shared/provider/ovirt -run=TestWhatIsProtected"},
 }

@@ -200,7 +200,7 @@ func (d *driver) begin(ctx context.Context, r provider.Ref, req request, p *prog
 	var made reference
 	err = d.session.ask(ctx, "create "+r.Name, http.MethodPost, "/vms", url.Values{"clone": {strconv.FormatBool(clones(req.Spec))}}, body, &made)
 	switch {
-	case says(err, "already in use"):
+	case says(err, "name is already in use"):
 		return d.taken(ctx, r)
 	case err != nil:
 		return false, err

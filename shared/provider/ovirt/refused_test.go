@@ -196,3 +196,49 @@ func TestDetailsThatFailStopNothing(t *testing.T) {
 		l.gone(t)
 	})
 }
+
+// What people protect from removal runs on, with its volumes.
+func TestWhatIsProtectedRunsOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		l := newLife(t, w, "")
+		in := l.up(t)
+		w.Attach(in.ID)
+		w.Protect(in.ID)
+		for range 3 {
+			if err := l.Delete(t.Context(), l.ref); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "Delete protection is enabled") {
+				t.Errorf("Delete = %v", err)
+			}
+			time.Sleep(time.Minute)
+		}
+		if i := w.Instances()[0]; i.Status != "up" || len(i.Disks) != 2 {
+			t.Errorf("it is %+v", i)
+		}
+	})
+}
+
+// Refusals hold the names of what they are about: a start that found no room is no start, and what else is in use is no name that is taken.
+func TestWordsOfARefusalAreReadWhole(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		l := newLife(t, w, "")
+		w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
+			switch {
+			case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/api/vms") && len(l.ref.Progress) == 0:
+				return faulty(http.StatusConflict, "[Cannot add VM. MAC Address 56:6f:00:00:00:01 is already in use.]"), nil
+			case strings.HasSuffix(r.URL.Path, "/start"):
+				return faulty(http.StatusConflict, "[Cannot run VM. There is no host that satisfies current scheduling constraints., The host a did not, as VM b is running there.]"), nil
+			}
+			return next()
+		})
+		if _, err := l.Create(t.Context(), l.ref, l.resolved); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "MAC Address") {
+			t.Errorf("Create = %v", err)
+		}
+		l.ref.Progress = []byte("{}")
+		if _, err := l.again(t, 20, time.Second); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "no host that satisfies") {
+			t.Errorf("Create = %v", err)
+		}
+	})
+}

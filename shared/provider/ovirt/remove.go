@@ -44,6 +44,9 @@ func (d *driver) dismiss(ctx context.Context, r provider.Ref, i instance) error 
 		return provider.Errorf(provider.Exhausted, "delete %s: %s has the Machine's mark and the id that it records, but the mark is another instance's: "+
 			"a copy is left alone; remove it, or empty its comment", r.Name, i.ID)
 	}
+	if i.Protected { // nothing else is done to it, as no removal will follow
+		return provider.Errorf(provider.Exhausted, "delete %s: Delete protection is enabled for it in the engine: disable that there", r.Name)
+	}
 	if i.Status == "image_locked" { // the engine changes nothing of it before its disks are ready
 		return i.locked(r)
 	}

@@ -22,8 +22,10 @@ const (
 	// distrustedFor is how long an engine is not asked again that does not take the token which it gave.
 	distrustedFor = time.Minute
 	// refusedFor is how long an engine that refused the credentials is not asked again with the same, twice as long after each further
-	// time, and an hour at most: it locks an account, which others may use too, after five wrong passwords in a row, however far apart.
+	// time, and an hour at most: it locks an account of its own, which others may use too, after five wrong passwords in a row, however far
+	// apart. A directory beside it that does not answer it tells apart from a wrong password by no code: then it is deniedFor.
 	refusedFor, refusedForLongest = 10 * time.Minute, time.Hour
+	deniedFor, deniedForLongest   = time.Minute, 10 * time.Minute
 	// perSecond and atOnce are what one user may ask. People work with the engine beside, whose every answer is a few queries to
 	// its database.
 	perSecond, atOnce = 30, 60
@@ -154,7 +156,8 @@ func (s *session) bearer(ctx context.Context, stale string) (string, error) {
 	token, err := s.login(ctx)
 	if err != nil {
 		if provider.CodeOf(err) == provider.Denied {
-			s.wait = min(max(refusedFor, 2*s.wait), refusedForLongest)
+			first, longest := s.pauses()
+			s.wait = min(max(first, 2*s.wait), longest)
 			s.barred, s.reason = time.Now().Add(s.wait), err
 			err = provider.ErrorAfter(provider.Denied, s.wait, "%w", err)
 		}
@@ -162,6 +165,14 @@ func (s *session) bearer(ctx context.Context, stale string) (string, error) {
 	}
 	s.token, s.reason, s.wait = token, nil, 0
 	return token, nil
+}
+
+// pauses are the first, and the longest, after credentials that were refused.
+func (s *session) pauses() (first, longest time.Duration) {
+	if _, profile, _ := strings.Cut(s.user, "@"); strings.HasPrefix(profile, "internal") {
+		return refusedFor, refusedForLongest
+	}
+	return deniedFor, deniedForLongest
 }
 
 // distrust remembers that the engine does not take a token which it has just given: so it will not take the next.
@@ -194,6 +205,7 @@ func (s *session) login(ctx context.Context) (string, error) {
 		code = said.Error
 	}
 	switch {
+	case readable && strings.Contains(strings.ToLower(said.Error), "timed out"): // a directory did not answer it
 	case status == http.StatusUnauthorized, readable && slices.Contains(refusals, code):
 		return "", s.denied(s.plain(said.Error))
 	case readable && status == http.StatusOK && said.Token != "" && code == "":

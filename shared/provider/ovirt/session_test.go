@@ -371,3 +371,38 @@ func TestInstancesMetadataIsNotAsked(t *testing.T) {
 		t.Errorf("List = %v", err)
 	}
 }
+
+// An engine says access_denied as well where a directory does not answer it: its users are let in again soon after, and nobody is denied by what
+// says that it took too long.
+func TestDirectoryThatIsDownKeepsNobodyOutForLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		w.Password = ""
+		account, down := accountOf(), `{"error_code": "access_denied", "error": "Cannot authenticate user 'machines@corp': Unable to log in."}`
+		account.Credentials[keyUser] = []byte("machines@corp")
+		d, err := w.provider().Open(t.Context(), account)
+		must(t, err)
+		w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
+			if down != "" {
+				return answered(http.StatusBadRequest, "application/json", down), nil
+			}
+			return next()
+		})
+		for range 31 {
+			if _, err := d.List(t.Context()); provider.CodeOf(err) != provider.Denied {
+				t.Fatalf("List = %v", err)
+			}
+			time.Sleep(time.Minute)
+		}
+		down = ""
+		time.Sleep(10 * time.Minute)
+		_, err = d.List(t.Context())
+		must(t, err)
+		w.Forget()
+		down = `{"error_code": "access_denied", "error": "Cannot authenticate user 'machines@corp': The authentication request timed out.."}`
+		if _, err := d.List(t.Context()); provider.CodeOf(err) != provider.Unknown {
+			t.Errorf("List = %v", err)
+		}
+	})
+}

@@ -300,7 +300,7 @@ func (d *driver) known(ctx context.Context, i instance) (mark, error) {
 // start lets i run: with its user data, as it never did before.
 func (d *driver) start(ctx context.Context, i instance) error {
 	err := d.session.ask(ctx, "start "+i.Name, http.MethodPost, i.at("/start"), nil, content{}, nil)
-	if says(err, "is running", "already running") { // somebody was faster
+	if says(err, "vm is running.") { // somebody was faster
 		return nil
 	}
 	return err

@@ -58,6 +58,7 @@ type instance struct {
 	Created      number    `json:"creation_time"` // milliseconds
 	Cluster      reference `json:"cluster"`
 	InstanceType reference `json:"instance_type"`
+	Protected    truth     `json:"delete_protected"`
 	Tags         struct {
 		All []named `json:"tag"`
 	} `json:"tags"`
