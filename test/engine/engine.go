@@ -56,6 +56,7 @@ type Engine struct {
 	spoils    bool
 	leaks     bool
 	frozen    bool
+	saves     bool
 }
 
 // event is what happens by itself.
@@ -168,6 +169,9 @@ func (e *Engine) Spoil(spoils bool) { e.set(&e.spoils, spoils) }
 
 // Leak lets disks outlive their instances.
 func (e *Engine) Leak(leaks bool) { e.set(&e.leaks, leaks) }
+
+// Save begins a backup of every virtual machine, or ends it: nothing is stopped meanwhile, but by force.
+func (e *Engine) Save(saves bool) { e.set(&e.saves, saves) }
 
 // Freeze lets no virtual machine be edited, or lets them again: the engine judges the whole of one whatever is changed of it.
 func (e *Engine) Freeze(frozen bool) { e.set(&e.frozen, frozen) }

@@ -54,8 +54,8 @@ func (e *Engine) shown(i *instance, follow []string) content {
 		"creation_time": i.created.UnixMilli(), "comment": text(i.fields, "comment"), "description": text(i.fields, "description"), "type": cmp.Or(text(i.fields, "type"), "server"),
 		"memory": max(gib, whole(i.fields, "memory")), "(tag)": i.tags,
 		"delete_protected": text(i.fields, "delete_protected") == "true",
-		"cpu": topology(int(max(1, whole(i.fields, "cpu", "topology", "sockets"))), int(max(1, whole(i.fields, "cpu", "topology", "cores"))), int(max(1, whole(i.fields, "cpu", "topology", "threads")))),
-		"os":  content{"type": "rhcos_x64"}, "memory_policy": content{"guaranteed": max(gib, whole(i.fields, "memory_policy", "guaranteed")), "max": int64(64 * gib), "ballooning": true},
+		"cpu":              topology(int(max(1, whole(i.fields, "cpu", "topology", "sockets"))), int(max(1, whole(i.fields, "cpu", "topology", "cores"))), int(max(1, whole(i.fields, "cpu", "topology", "threads")))),
+		"os":               content{"type": "rhcos_x64"}, "memory_policy": content{"guaranteed": max(gib, whole(i.fields, "memory_policy", "guaranteed")), "max": int64(64 * gib), "ballooning": true},
 	}
 	if id := text(i.fields, "instance_type", "id"); id != "" {
 		c["instance_type"] = content{"id": id}
@@ -212,7 +212,7 @@ func (e *Engine) drop(i *instance) (string, content, *fault) {
 }
 
 // act does what changes the state of an instance.
-func (e *Engine) act(i *instance, what string, _ request) (string, content, *fault) {
+func (e *Engine) act(i *instance, what string, r request) (string, content, *fault) {
 	running := !slices.Contains([]string{"down", "image_locked", "image_illegal", "unassigned", "suspended"}, i.status)
 	switch {
 	case what == "start" && i.status == "image_locked":
@@ -230,6 +230,8 @@ func (e *Engine) act(i *instance, what string, _ request) (string, content, *fau
 		return "", nil, failed("Cannot stop VM. VM is locked. Please try again later.")
 	case what == "stop" && (!running && i.status != "suspended" || i.status == "unknown"): // of which the engine does not know that it runs
 		return "", nil, failed("Cannot stop VM. VM is not running.")
+	case what == "stop" && e.saves && r.body["force"] != true:
+		return "", nil, failed("Cannot stop VM. The VM is during a backup operation.")
 	case what == "stop":
 		i.status = "powering_down"
 		e.after(e.Halt, func() {

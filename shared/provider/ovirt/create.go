@@ -22,32 +22,35 @@ type progress struct {
 	ID      string   `json:"id,omitempty"`
 	Done    []string `json:"done,omitempty"`
 	Resized int      `json:"resized,omitempty"` // how often the engine took the size of the first disk
-	At      int      `json:"at,omitempty"`      // what is waited for
+	At      string   `json:"step,omitempty"`    // what is waited for
 	Since   int64    `json:"since,omitempty"`   // when that began, in seconds
 
 	runs bool // the engine does not let that be written down
 }
 
-// patience is how long an engine may be at one thing before it is told that it does not end: disks of hundreds of GiB are copied meanwhile.
-const patience = time.Hour
+// patience is how long an engine may be at one thing before that is told, and each toldEvery again: disks of hundreds of GiB are copied meanwhile.
+const patience, toldEvery = time.Hour, 5 * time.Minute
 
-// waits notes that the creation waits, and is an error once it does so for too long at one step.
-func (p *progress) waits(r provider.Ref) error {
-	at := len(p.Done) + 1
-	if p.ID != "" {
-		at++
+// waits notes that the creation waits, and for what, and tells what lasts. That is no refusal, after however many the attempt would be over: the
+// engine is at it, and what it made would be copied once more. Who noted it may have had another clock.
+func (p *progress) waits(r provider.Ref, i *instance) error {
+	at := "request"
+	if i != nil {
+		at = fmt.Sprintf("%s after %d steps, %d sizes", i.Status, len(p.Done), p.Resized)
 	}
-	if p.At != at {
+	since := time.Since(time.Unix(p.Since, 0))
+	if p.At != at || since < 0 {
 		p.At, p.Since = at, time.Now().Unix()
-	}
-	if time.Since(time.Unix(p.Since, 0)) < patience {
 		return nil
 	}
-	return provider.Errorf(provider.Exhausted, "create %s: %s", r.Name, stuck)
+	if since < patience {
+		return nil
+	}
+	return provider.ErrorAfter(provider.Throttled, toldEvery, "create %s: %s", r.Name, stuck)
 }
 
 // stuck is what people can do about an engine that does not end what it began.
-const stuck = "the engine has been at it for an hour: its events say whether that goes on; " +
+const stuck = "the engine is at it for long: its events say whether that goes on; " +
 	"what stays locked after a task that failed its administrator frees with unlock_entity.sh"
 
 func parseProgress(r provider.Ref) (p progress, err error) {
@@ -125,7 +128,7 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 		}
 		waits, err := d.step(ctx, r, req, i, &p)
 		if waits && err == nil {
-			err = p.waits(r)
+			err = p.waits(r, i)
 		}
 		if err != nil {
 			return p.refused(r, there, err)

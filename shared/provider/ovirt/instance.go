@@ -117,6 +117,10 @@ func (i instance) message() string {
 	switch i.Status {
 	case "unknown", "not_responding":
 		return "the engine does not know whether it runs: see to its host"
+	case "image_locked":
+		if i.Mark.Leaving {
+			return "it is locked: " + stuck
+		}
 	case "down", "paused", "suspended":
 		return shorten(cmp.Or(i.StopReason, i.StatusDetail))
 	}

@@ -28,7 +28,6 @@ type mark struct {
 	Launched bool     `json:"launched,omitempty"` // it has been started
 	Untagged bool     `json:"untagged,omitempty"` // with Launched: the user of the credentials may not give it the cluster's tag
 	Leaving  bool     `json:"leaving,omitempty"`  // Delete was called
-	Since    int64    `json:"since,omitempty"`    // when, in seconds; with Leaving
 }
 
 // short returns a word that stands for text in searches.

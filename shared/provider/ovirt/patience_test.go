@@ -49,44 +49,74 @@ func TestNameThatIsLockedIsWaitedFor(t *testing.T) {
 	})
 }
 
-// What the engine never ends is told after an hour, while it is made and while it is removed.
+// What the engine does not end is told after an hour, and ends no attempt; what goes on is made.
 func TestLockThatDoesNotEndIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWire()
-		w.Lock = 1000 * time.Hour
+		w.Lock = 3 * time.Hour
 		l := newLife(t, w, "")
 		if in, err := l.again(t, 50, time.Minute); err != nil || in.State != provider.StateIncomplete {
 			t.Errorf("Create = %+v, %v", in, err)
 		}
+		for range 20 {
+			in, err := l.again(t, 1, 5*time.Minute)
+			if err != nil && (provider.CodeOf(err) != provider.Throttled || after(err) != toldEvery || in.State != provider.StateIncomplete || !strings.Contains(err.Error(), "unlock_entity.sh")) {
+				t.Fatalf("Create = %+v, %v", in, err)
+			}
+		}
+		if _, err := l.again(t, 1, time.Minute); err == nil {
+			t.Error("after two hours it is not told")
+		}
 		must(t, l.Delete(t.Context(), l.ref))
-		if in, err := l.again(t, 20, time.Minute); provider.CodeOf(err) != provider.Exhausted || in.State != provider.StateIncomplete || !strings.Contains(err.Error(), "unlock_entity.sh") {
+		time.Sleep(time.Hour)
+		w.Lock = time.Second
+		l.up(t)
+	})
+}
+
+// A copy and what follows it are two steps, however long each takes; a clock that was ahead is not waited for.
+func TestStepsAreWaitedForOneByOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		w.Lock = 50 * time.Minute
+		l := newLife(t, w, "")
+		if in, err := l.again(t, 105, time.Minute); err != nil || in.State == provider.StateIncomplete {
 			t.Errorf("Create = %+v, %v", in, err)
 		}
-		if err := l.Delete(t.Context(), l.ref); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "unlock_entity.sh") {
-			t.Errorf("Delete = %v", err)
+		p := progress{At: "request", Since: time.Now().Add(48 * time.Hour).Unix()}
+		must(t, p.waits(l.ref, nil))
+		time.Sleep(2 * time.Hour)
+		if err := p.waits(l.ref, nil); provider.CodeOf(err) != provider.Throttled {
+			t.Errorf("waits = %v", err)
 		}
 	})
 }
 
-// A removal that the engine does not end is told an hour after it began.
-func TestRemovalThatDoesNotEndIsTold(t *testing.T) {
+// Of what is locked as it goes is said what people can do, and it is no error: the Machine tells by its own time. A backup that hangs stops nothing.
+func TestWhatIsLockedAsItGoes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWire()
 		l := newLife(t, w, "")
-		l.up(t)
-		time.Sleep(10 * time.Hour)
-		w.Halt = 100 * time.Hour
-		w.Set(w.Instances()[0].ID, "down", "")
-		for range 50 {
-			must(t, l.Delete(t.Context(), l.ref))
-			time.Sleep(time.Minute)
+		in := l.up(t)
+		time.Sleep(48 * time.Hour)
+		w.Save(true)
+		must(t, l.Delete(t.Context(), l.ref))
+		time.Sleep(time.Minute)
+		if i := w.Instances()[0]; i.Status != "down" {
+			t.Errorf("it is %s", i.Status)
 		}
-		time.Sleep(time.Hour)
-		if err := l.Delete(t.Context(), l.ref); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "it is locked") {
-			t.Errorf("Delete = %v", err)
+		w.Set(in.ID, "image_locked", "")
+		must(t, l.Delete(t.Context(), l.ref))
+		found, err := l.Find(t.Context(), l.ref)
+		must(t, err)
+		if found[0].CloudState != "image_locked" || found[0].State != provider.StateDeleting || !strings.Contains(found[0].Message, "unlock_entity.sh") {
+			t.Errorf("found %+v", found[0])
 		}
+		w.Set(in.ID, "down", "")
+		l.gone(t)
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -47,15 +46,15 @@ func (d *driver) dismiss(ctx context.Context, r provider.Ref, i instance) error 
 	if i.Protected { // nothing else is done to it, as no removal will follow
 		return provider.Errorf(provider.Exhausted, "delete %s: Delete protection is enabled for it in the engine: disable that there", r.Name)
 	}
-	if i.Status == "image_locked" { // the engine changes nothing of it before its disks are ready
-		return i.locked(r)
+	if i.Status == "image_locked" { // the engine changes nothing of it before its disks are ready: what lasts the Machine tells by its own time
+		return nil
 	}
 	if i.Mark.UID != "" && (!i.Mark.Leaving || i.Mark.ID == "") {
 		m, err := d.known(ctx, i)
 		if err != nil {
 			return err
 		}
-		m.Leaving, m.Since = true, time.Now().Unix()
+		m.Leaving = true
 		err = d.write(ctx, i, m)
 		if refuses(err) { // for ever, it may be: no removal ends for that
 			err = d.unnoted(ctx, i, err)
@@ -93,18 +92,6 @@ func (d *driver) unnoted(ctx context.Context, i instance, refusal error) error {
 	return nil
 }
 
-// locked is no error before it lasts: of what is made, or removed, the engine does not say how far it is.
-func (i instance) locked(r provider.Ref) error {
-	began := time.UnixMilli(int64(i.Created))
-	if i.Mark.Leaving {
-		began = time.Unix(i.Mark.Since, 0)
-	}
-	if began.Unix() <= 0 || time.Since(began) < patience {
-		return nil
-	}
-	return provider.Errorf(provider.Exhausted, "delete %s: it is locked: %s", r.Name, stuck)
-}
-
 // passing returns err unless it is none for long: somebody else is at it, or it is gone. The next call looks again.
 func passing(err error) error {
 	if busy(err) || refusedWith(err, http.StatusNotFound) {
@@ -122,6 +109,9 @@ func (i instance) still() bool {
 // host: then it may run, and nothing is taken away from it.
 func (d *driver) stop(ctx context.Context, i instance) (off bool, err error) {
 	err = d.session.ask(ctx, "stop "+i.Name, http.MethodPost, i.at("/stop"), nil, content{}, nil)
+	if says(err, "backup") { // which may hang, and ends with the instance anyway
+		err = d.session.ask(ctx, "stop "+i.Name, http.MethodPost, i.at("/stop"), nil, content{"force": true}, nil)
+	}
 	switch idle := says(err, "not running"); {
 	case err != nil && (i.Status == "unknown" || i.Status == "not_responding"):
 		return false, provider.ErrorAfter(provider.CodeOf(err), after(err), "%w: %s", err, i.message())
