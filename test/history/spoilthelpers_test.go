@@ -87,13 +87,19 @@ var answersItself = written(func(_, now *machine.Machine) {
 	}
 })
 
-// takesForDrained takes every Machine for one whose Node is drained.
+// takesForDrained takes every Machine for one whose Node is drained, and cordoned since.
 func takesForDrained(f function.Function) function.Function {
 	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
-		return machines(s, func(m *machine.Machine) {
+		next := machines(s, func(m *machine.Machine) {
 			c := machine.True(machine.ConditionDrained, machine.ReasonDrained, "")
 			m.Status.Conditions = machine.SetCondition(m.Status.Conditions, c, s.Now)
 		})
+		for i, n := range next.Nodes {
+			c := n.DeepCopy()
+			c.Spec.Unschedulable = true
+			next.Nodes[i] = c
+		}
+		return next
 	})
 }
 
