@@ -3,6 +3,7 @@
 package provisionmachine
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"strings"
@@ -191,6 +192,9 @@ func (l life) answered(o plan.Outcome) plan.Sequence {
 	i := *l.intent
 	switch o.Result {
 	case plan.Done:
+		if len(i.Progress) > 0 && bytes.Equal(i.Progress, o.Instance.Progress) { // it waits: this write would wake it at once
+			return plan.Sequence{Do: []plan.Action{l.withIntent(i.Released(machine.OutcomePartial, l.Now.Add(retryBase)), fmt.Sprintf("attempt %d waits", i.Attempt))}}
+		}
 		i.Progress = o.Instance.Progress
 		return plan.Sequence{Do: []plan.Action{l.withIntent(i.Released(machine.OutcomePartial, time.Time{}), fmt.Sprintf("attempt %d made a step", i.Attempt))}}
 	case plan.Unsent:
