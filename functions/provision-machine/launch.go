@@ -192,11 +192,7 @@ func (l life) answered(o plan.Outcome) plan.Sequence {
 	i := *l.intent
 	switch o.Result {
 	case plan.Done:
-		if len(i.Progress) > 0 && bytes.Equal(i.Progress, o.Instance.Progress) { // it waits: this write would wake it at once
-			return plan.Sequence{Do: []plan.Action{l.withIntent(i.Released(machine.OutcomePartial, l.Now.Add(retryBase)), fmt.Sprintf("attempt %d waits", i.Attempt))}}
-		}
-		i.Progress = o.Instance.Progress
-		return plan.Sequence{Do: []plan.Action{l.withIntent(i.Released(machine.OutcomePartial, time.Time{}), fmt.Sprintf("attempt %d made a step", i.Attempt))}}
+		return l.stepped(i, o.Instance.Progress)
 	case plan.Unsent:
 		return l.unsent(i, o)
 	case plan.Refused:
@@ -215,6 +211,17 @@ func (l life) answered(o plan.Outcome) plan.Sequence {
 	seq := plan.Sequence{Do: []plan.Action{l.withIntent(i.Released("", again), "no clear answer: "+o.Message)}}
 	seq.Notes = []plan.Note{l.warning("FailedCreate", o.Message)}
 	return seq
+}
+
+// stepped records how far the attempt is. The write wakes the function, which goes on at once; where the progress is as it was the call had to
+// wait, and the next one would too: it comes after a pause, whatever wakes the function meanwhile.
+func (l life) stepped(i machine.Intent, progress []byte) plan.Sequence {
+	what, again := "made a step", time.Time{}
+	if bytes.Equal(i.Progress, progress) {
+		what, again = "waits", l.Now.Add(retryBase)
+	}
+	i.Progress = progress
+	return plan.Sequence{Do: []plan.Action{l.withIntent(i.Released(machine.OutcomePartial, again), fmt.Sprintf("attempt %d %s", i.Attempt, what))}}
 }
 
 // unsent ends the claim of a call that was not sent: the attempt is as it was before it.

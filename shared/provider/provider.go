@@ -20,7 +20,8 @@ type Driver interface {
 	// matches nothing is Exhausted or NotFound, because the cloud's side may be mended (SPEC S22).
 	Resolve(ctx context.Context, spec json.RawMessage) (json.RawMessage, error)
 	// Create makes the next step towards the instance of r.Token. State Incomplete with Progress means: record the
-	// progress and call again. On a driver with tokens, repeating it never makes a second instance. An error that is
+	// progress and call again: at once where it is another than before, as after each step that was made, and after a pause where
+	// it is as it was, because the call only waited. On a driver with tokens, repeating it never makes a second instance. An error that is
 	// [Code.Definite] may come with Progress too, which takes the place of what r has: a step that failed is over.
 	Create(ctx context.Context, r Ref, resolved json.RawMessage) (Instance, error)
 	// Find returns every live instance with r's id or r's UID tag; without r.UID those of the cluster with r's id, whosever

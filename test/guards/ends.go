@@ -300,4 +300,5 @@ var ends = []Guard{
 	{"what-found-no-room-is-no-instance", "2b.8", provision + "unfinished.go", `roomless && l.intent != nil &&`, `roomless && l.intent != nil && !l.intent.Over() &&`, "./functions/provision-machine -run=TestScenarios"},
 	{"opened-node-is-drained-before-its-instance-goes", "2e", provision + "terminate.go", `(l.LateNodeOf(l.m) != nil || l.reopened())`, `(l.LateNodeOf(l.m) != nil)`, "./functions/provision-machine -run=TestScenarios"},
 	{"node-that-was-opened-for-the-next-holds-nothing", "2e", provision + "terminate.go", `takesPods(l.Snapshot, l.m) && !machine.ClaimedByAnother(l.m, l.Node(l.m.Status.NodeRef.Name), l.Machines)`, `takesPods(l.Snapshot, l.m)`, "./functions/provision-machine -run=TestScenarios"},
+	{"step-that-waits-pauses", "G11", provision + "launch.go", `	if bytes.Equal(i.Progress, progress) {`, `	if bytes.Equal(i.Progress, progress) && false {`, "./functions/provision-machine -run=TestScenarios"},
 }

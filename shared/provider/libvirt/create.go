@@ -22,6 +22,7 @@ type progress struct {
 // The steps of a creation, in their order. The domain comes first, before anything that is its: it carries the marks, no two have one
 // UUID or name, and whatever is made for it is found through it.
 const (
+	stepClear   = "clear" // what another attempt left
 	stepDefine  = "define"
 	stepDisk    = "disk"
 	stepData    = "user data"
@@ -52,9 +53,9 @@ func (d *driver) create(ctx context.Context, l *daemon, r provider.Ref, req requ
 	case m.Deleting, // as of a Machine whose deletion a restored backup knows nothing of: what was begun is ended first
 		m.Mark.Token != r.Token && !m.Launched && !m.active(): // or another attempt's, of a spec that may have been another
 		if err := d.destroy(l, *m); err != nil {
-			return refused(r, stepDefine, err)
+			return refused(r, stepClear, err)
 		}
-		return incomplete(r, stepDefine)
+		return incomplete(r, stepClear)
 	case m.Starting && !m.Launched: // by somebody else, and it may fail yet
 		now, err := l.await(ctx, *m)
 		if err != nil {

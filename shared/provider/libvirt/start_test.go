@@ -144,6 +144,12 @@ func TestDomainOfAnotherAttempt(t *testing.T) {
 	wantError(t, err, provider.Exhausted, "Cannot allocate memory")
 	l.Memory(1 << 20)
 	r.Token, r.Progress = machine.Token(r.UID, 2, "zone"), nil
+	first, err := d.Create(t.Context(), r, two)
+	must(t, err)
+	r.Progress = first.Progress
+	if next, err := d.Create(t.Context(), r, two); err != nil || string(next.Progress) == string(first.Progress) { // as of a call that waited
+		t.Errorf("removed, then defined: progress %s, then %s, %v", first.Progress, next.Progress, err)
+	}
 	in, err := proceed(t.Context(), d, &r, two)
 	if s := look(t, l.Domains()["worker-a"].XML); err != nil || in.State != provider.StateRunning || in.Token != r.Token || s.Memory != "16384" || l.Children() != 2 {
 		t.Errorf("%+v, %v, %+v, %d children", in, err, s, l.Children())

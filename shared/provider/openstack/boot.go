@@ -35,6 +35,7 @@ func (a *attempt) haveVolumes(ctx context.Context) (ids map[string]string, ready
 			v, ok := oldest(have, w.Name)
 			switch {
 			case !ok:
+				a.latest = "volume " + w.Name
 				return nil, false, a.makeVolume(ctx, w)
 			case v.Status == "error":
 				return nil, false, provider.Errorf(provider.Exhausted, "volume %s (%s) is in the state error: Cinder found no place for it, or could not read the image", v.Name, v.ID)

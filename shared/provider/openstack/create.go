@@ -33,10 +33,12 @@ const launchFor = time.Minute
 const reserve = 4 * time.Second
 
 // progress is what a creation has made so far: the ids of its ports, in the order of the spec. Refused is the claim of the latest
-// request that nothing comes of, because the cloud said so: whoever knows that need not wait for the claim to run out.
+// request that nothing comes of, because the cloud said so: whoever knows that need not wait for the claim to run out. Made is the latest
+// thing besides ports that was made, which nobody reads: after it the next call need not wait.
 type progress struct {
 	Ports   []string `json:"ports"`
 	Refused string   `json:"refused,omitempty"`
+	Made    string   `json:"made,omitempty"`
 }
 
 func (p progress) record() []byte {
@@ -74,6 +76,7 @@ type attempt struct {
 	wanted  wanted
 	ports   []port // as the spec has them
 	refused string // see progress
+	latest  string // see progress.Made
 }
 
 // after returns the progress after a step that failed, or nil where it is as it was.
@@ -99,6 +102,7 @@ func (a *attempt) step(ctx context.Context) (provider.Instance, error) {
 		return a.incomplete(), err
 	}
 	if changed, err := a.dressPorts(ctx); err != nil || changed {
+		a.latest = "floating IP and trunks"
 		return a.incomplete(), err
 	}
 	group, known, err := a.haveGroup(ctx)
@@ -140,7 +144,7 @@ func rank(s server) int {
 }
 
 func (a *attempt) incomplete() provider.Instance {
-	p := progress{Ports: []string{}, Refused: a.refused}
+	p := progress{Ports: []string{}, Refused: a.refused, Made: a.latest}
 	for _, have := range a.ports {
 		p.Ports = append(p.Ports, have.ID)
 	}

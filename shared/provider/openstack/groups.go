@@ -72,6 +72,7 @@ func (a *attempt) haveGroup(ctx context.Context) (id string, known bool, err err
 	if err := a.post(ctx, a.compute, "create server group "+a.wanted.NewGroup, "os-server-groups", body, &answer); err != nil {
 		return "", false, err
 	}
+	a.latest = "server group"
 	if !pause(ctx, groupsWithin) {
 		return "", false, nil
 	}

@@ -58,7 +58,7 @@ func (a *attempt) recordedPorts(all []port) error {
 		}
 		a.ports = append(a.ports, all[i])
 	}
-	a.refused = p.Refused
+	a.refused, a.latest = p.Refused, p.Made
 	return nil
 }
 
