@@ -76,6 +76,10 @@ func (l life) takeNode() plan.Sequence {
 	if n.DeletionTimestamp != nil || !machine.IsNodeOf(l.m, n) { // one that registered meanwhile is not the one that was off
 		return plan.Sequence{}
 	}
+	a := plan.Delete{Object: n, Why: "instance " + l.in.ID + " is off"}
+	if o, tried := l.Outcome(a); tried && o.Result == plan.Refused {
+		return l.tell("FailedPowerCycle", "node "+n.Name+" cannot be deleted, and instance "+l.in.ID+" stays off until it is gone: "+o.Message)
+	}
 	var seq plan.Sequence
 	if _, kept := l.m.Annotations[machine.AnnotationNodeLabels]; !kept {
 		next := l.m.DeepCopy()
@@ -88,7 +92,7 @@ func (l life) takeNode() plan.Sequence {
 			seq.Notes = []plan.Note{l.warning("FailedUpdate", "node "+n.Name+" will come back without what is too long to be kept: "+strings.Join(left, ", "))}
 		}
 	}
-	seq.Do = append(seq.Do, plan.Delete{Object: n, Why: "instance " + l.in.ID + " is off"})
+	seq.Do = append(seq.Do, a)
 	return seq
 }
 
