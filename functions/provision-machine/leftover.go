@@ -63,8 +63,13 @@ func (l life) clear() plan.Sequence {
 	case o.Result == plan.Gone:
 		i.Progress = nil
 		return released(0, fmt.Sprintf("nothing of attempt %d is left", i.Attempt))
-	case o.Result == plan.Done:
+	case o.Result == plan.Done && l.Now.Before(i.StartedAt.Add(longRemoval)):
 		return released(retryBase, "what was "+a.Why+", is going")
+	case o.Result == plan.Done: // it may be for ever
+		seq := released(unclearMax, "what was "+a.Why+", is going")
+		why := "what was " + a.Why + " at " + machine.Stamp(i.StartedAt.Time) + ", is still going: no other attempt begins before it is gone"
+		seq.Notes = []plan.Note{l.warning("FailedCreate", why)}
+		return seq
 	}
 	again := pause(i.Failures, o.RetryAfter)
 	i.Failures++

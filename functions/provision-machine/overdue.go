@@ -4,6 +4,7 @@ package provisionmachine
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
 // longRemoval is how long a removal that the cloud accepted takes without a word: virtual instances are gone within a minute
@@ -63,24 +65,28 @@ func (l life) fading() plan.Sequence {
 	return plan.Sequence{}
 }
 
-// overdue returns why a removal that takes too long is not over, in the cloud's words; empty if it does not, or if nobody
-// asked the cloud how far it is (R-L2, 2b.9).
+// overdue returns why a removal that takes too long is not over, in the cloud's words, be it that of the instance or of what that left; empty
+// if it does not, or if nobody asked the cloud how far it is (R-L2, 2b.9).
 func (l life) overdue() string {
 	since := l.removing()
 	if l.Now.Before(since.Add(longRemoval)) {
 		return ""
 	}
-	for _, in := range l.cloud.Found {
-		if in.Child {
-			continue
-		}
-		why := "the cloud has been removing the instance since " + machine.Stamp(since) + ", it is in state " + cmp.Or(in.CloudState, string(in.State))
-		if in.Message != "" {
-			why += ": " + in.Message
-		}
-		return why
+	if len(l.cloud.Found) == 0 {
+		return ""
 	}
-	return ""
+	in, what, it := l.cloud.Found[0], "the instance", "it"
+	if n := slices.IndexFunc(l.cloud.Found, func(in provider.Instance) bool { return !in.Child }); n >= 0 {
+		in = l.cloud.Found[n]
+	} else {
+		in = slices.MinFunc(l.cloud.Found, func(a, b provider.Instance) int { return cmp.Compare(a.ID, b.ID) })
+		what, it = "what the instance left", in.ID
+	}
+	why := "the cloud has been removing " + what + " since " + machine.Stamp(since) + ", " + it + " is in state " + cmp.Or(in.CloudState, string(in.State))
+	if in.Message != "" {
+		why += ": " + in.Message
+	}
+	return why
 }
 
 // slow says on the Machine that its removal takes too long, and nothing before that.
