@@ -32,7 +32,7 @@ func (d *driver) remove(ctx context.Context, r provider.Ref) error {
 // present returns err of what was listed: whatever part of it the engine lacks, it is not gone before a list says so.
 func present(err error) error {
 	if provider.CodeOf(err) == provider.NotFound {
-		return provider.Errorf(provider.Unknown, "%w", err)
+		return provider.ErrorAfter(provider.Unknown, after(err), "%w", err)
 	}
 	return err
 }

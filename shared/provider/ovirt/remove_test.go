@@ -181,6 +181,14 @@ func TestRemovalThatIsRefusedIsTold(t *testing.T) {
 	}
 }
 
+// What an instance lacks is no absence of it, and is asked for when the engine says.
+func TestWhatAPartLacksIsAskedForAsLate(t *testing.T) {
+	t.Parallel()
+	if err := present(provider.ErrorAfter(provider.NotFound, time.Minute, "a disk is gone")); provider.CodeOf(err) != provider.Unknown || after(err) != time.Minute {
+		t.Errorf("present = %v after %v", err, after(err))
+	}
+}
+
 // What is being removed is no creation that goes on.
 func TestCreateOfWhatIsBeingRemoved(t *testing.T) {
 	t.Parallel()
