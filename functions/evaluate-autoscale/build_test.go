@@ -104,7 +104,14 @@ func (w *world) set(t testing.TB, name string, replicas, most int32, annotations
 	s.CreationTimestamp = metav1.NewTime(epoch.AddDate(-9, 0, 0)) // whatever a test remembers of it was later
 	s.Spec.Replicas = new(replicas)
 	s.Spec.Template.Spec.Labels = labels
+	selects(s)
 	w.must(t, w.Put(ma, s))
+}
+
+// selects gives a set the selector of its own template, without which nobody makes Machines for it.
+func selects(s *machine.MachineSet) {
+	s.Spec.Template.Labels = map[string]string{"set": s.Name}
+	s.Spec.Selector = metav1.LabelSelector{MatchLabels: s.Spec.Template.Labels}
 }
 
 // member makes a Machine of a set with a Node that is ready since it was made.
@@ -113,6 +120,7 @@ func (w *world) member(t testing.TB, set, name string, ready time.Time, capacity
 	s := memory.Get[*machine.MachineSet](w.Server, machine.Namespace, set)
 	m := &machine.Machine{}
 	m.Namespace, m.Name, m.UID, m.CreationTimestamp = machine.Namespace, name, types.UID("machine-"+name), metav1.NewTime(ready.Add(-time.Minute))
+	m.Labels = s.Spec.Template.Labels
 	m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s, machineSetKind)}
 	m.Status.Phase = new(machine.PhaseRunning)
 	m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: name, UID: types.UID("node-" + name)}

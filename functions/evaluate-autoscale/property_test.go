@@ -94,6 +94,7 @@ func (d dice) set(w *world, name string, state *autoscaling.State) {
 	set := &machine.MachineSet{}
 	set.Namespace, set.Name, set.UID = machine.Namespace, name, types.UID(name)
 	set.Spec.Replicas = new(int32(d.n("replicas", 0, 4)))
+	selects(set)
 	set.Annotations = map[string]string{machine.AnnotationVCPU: anyOf(d, "cpu", "2", "4"), machine.AnnotationMemoryMb: "8192"}
 	if !d.rarely("no price") {
 		set.Annotations[machine.AnnotationPrice] = anyOf(d, "price", "0.1", "0.4")
@@ -129,6 +130,7 @@ func (d dice) set(w *world, name string, state *autoscaling.State) {
 func (d dice) machine(w *world, set *machine.MachineSet, name string, state *autoscaling.State) {
 	m := &machine.Machine{}
 	m.Namespace, m.Name, m.UID, m.CreationTimestamp = machine.Namespace, name, types.UID("machine-"+name), d.ago("machine")
+	m.Labels = set.Spec.Template.Labels
 	m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "machine.openshift.io/v1beta1", Kind: "MachineSet", Name: set.Name, UID: set.UID, Controller: new(true)}}
 	m.Status.Phase = new(anyOf(d, "phase", machine.PhaseRunning, machine.PhaseProvisioning, machine.PhaseFailed))
 	if d.rarely("no node") {

@@ -218,7 +218,8 @@ func (q Question) limits(found *autoscaling.ResourceLimits) *autoscaling.Resourc
 func (m Set) put(s *snapshot.Snapshot, changed map[types.UID]bool) error {
 	set := &machine.MachineSet{}
 	set.Namespace, set.Name, set.UID = machine.Namespace, m.Name, types.UID("simulated-"+m.Name)
-	set.Spec.Replicas = new(int32)
+	own := map[string]string{"set": m.Name} // nobody makes Machines for a set without a selector
+	set.Spec.Replicas, set.Spec.Template.Labels, set.Spec.Selector.MatchLabels = new(int32), own, own
 	if found := s.MachineSet(machine.Namespace, m.Name); found != nil {
 		set = found.DeepCopy()
 	}
@@ -242,7 +243,6 @@ func (m Set) put(s *snapshot.Snapshot, changed map[types.UID]bool) error {
 		return errors.New("cpu and memory together say how large its Nodes are")
 	}
 	if m.Labels != nil {
-		set.Spec.Template.Spec.Labels = maps.Clone(set.Spec.Template.Spec.Labels)
 		if set.Spec.Template.Spec.Labels == nil {
 			set.Spec.Template.Spec.Labels = map[string]string{}
 		}

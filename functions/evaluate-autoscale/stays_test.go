@@ -110,8 +110,8 @@ func TestSetGrowsWhoseMachineDoesNotGo(t *testing.T) {
 			s.UID, l.Adopted = "restored", map[int]machine.Member{0: {Name: l.Name("x", 0), UID: types.UID("machine-" + l.Name("x", 0))}}
 		}, 1},
 		"ledger of long ago": {machine.Ordinals{}, func(l *machine.Ledger, _ *machine.MachineSet, _ *machine.Machine) { l.Next = 1 }, 1},
-		"one is to be let go": {machine.Ordinals{1}, func(_ *machine.Ledger, s *machine.MachineSet, _ *machine.Machine) {
-			s.Spec.Selector.MatchLabels = map[string]string{"set": "x"}
+		"one is to be let go": {machine.Ordinals{1}, func(_ *machine.Ledger, _ *machine.MachineSet, m *machine.Machine) {
+			delete(m.Labels, "set")
 		}, 1},
 		"one was adopted anew": {machine.Ordinals{1}, func(_ *machine.Ledger, _ *machine.MachineSet, m *machine.Machine) {
 			m.Labels[machine.LabelOrdinal] = "7"
@@ -125,7 +125,7 @@ func TestSetGrowsWhoseMachineDoesNotGo(t *testing.T) {
 			n := l.Name("x", k)
 			w.idler(t, "x", n)
 			w.must(t, w.Put(pod("default", n, n, resources("cpu", "3500m"))))
-			w.must(t, memory.Patch(w.Server, machine.Namespace, n, func(m *machine.Machine) { m.Labels = map[string]string{machine.LabelOrdinal: fmt.Sprint(k)} }))
+			w.must(t, memory.Patch(w.Server, machine.Namespace, n, func(m *machine.Machine) { m.Labels[machine.LabelOrdinal] = fmt.Sprint(k) }))
 		}
 		w.must(t, w.Put(pod("default", "p", "", resources("cpu", "3"))))
 		set, m := memory.Get[*machine.MachineSet](w.Server, machine.Namespace, "x"), memory.Get[*machine.Machine](w.Server, machine.Namespace, l.Name("x", 0))

@@ -98,7 +98,7 @@ func (w *world) machines(t testing.TB) {
 		}
 		for n := len(mine); n < int(*set.Spec.Replicas); n++ {
 			w.born++
-			m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: fmt.Sprintf("%s-%05d", set.Name, w.born)}}
+			m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: fmt.Sprintf("%s-%05d", set.Name, w.born), Labels: set.Spec.Template.Labels}}
 			m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, machineSetKind)}
 			w.must(t, w.Put(m))
 		}

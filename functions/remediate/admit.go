@@ -31,7 +31,7 @@ const (
 	heldBudget = heldBack + "as many as configmap/" + machine.ConfigMapDisrupt + " allows are disrupted"
 	heldSlot   = heldBack + "another one of the control plane has the slot of configmap/" + machine.ConfigMapDisrupt + ": %s"
 	heldClosed = heldBack + "%s is restricted: %s"
-	heldSet    = heldBack + "another API has the say over machineset %s, where none would come in its place"
+	heldSet    = heldBack + "none would come in its place: %s"
 	heldNewer  = heldBack + "a newer version wrote the ledger of machineset %s, where none would come in its place"
 	heldFailed = heldBack + "%d in a row of set %s never worked, next not before %s"
 )
@@ -137,15 +137,15 @@ func (c *check) lost(f remediation, t *target) bool {
 	return metav1.GetControllerOf(t.m) == nil && c.does(f, t) == stepReplace
 }
 
-// resting says why no other Machine would come in the place of one that f would delete, or "": scale-machineset leaves its set alone, for
-// another API (B7) or a newer version (RELIABILITY G9). Whoever is in flight has its set read.
+// resting says why no other Machine would come in the place of one that f would delete, or "": scale-machineset makes none
+// for its set, or leaves it to a newer version (RELIABILITY G9). Whoever is in flight has its set read.
 func (c *check) resting(f remediation, t *target) string {
 	set := c.MachineSet(c.h.Namespace, f.Set)
 	if set == nil || c.does(f, t) != stepReplace {
 		return ""
 	}
-	if machine.IsPausedSet(set) {
-		return fmt.Sprintf(heldSet, set.Name)
+	if why := machine.Unserved(set); why != "" {
+		return fmt.Sprintf(heldSet, why)
 	}
 	if _, err := c.Records.Ledger(set); errors.Is(err, machine.ErrNewerLedger) {
 		return fmt.Sprintf(heldNewer, set.Name)

@@ -12,11 +12,7 @@
 package scalemachineset
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -47,7 +43,7 @@ func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet, all herd)
 		p.Add(statusIfChanged(set, next))
 		return
 	}
-	selector, err := selectorOf(set)
+	selector, err := machine.SelectorOf(set)
 	if err != nil {
 		p.Add(invalid(set, err))
 		return
@@ -84,18 +80,4 @@ func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet, all herd)
 // status waits.
 func untried(s snapshot.Snapshot, work []plan.Sequence) bool {
 	return len(plan.Plan{Do: work}.Untried(s.Outcomes).Actions()) > 0
-}
-
-// selectorOf returns the set's selector. Its error names the field and the value.
-func selectorOf(set *machine.MachineSet) (labels.Selector, error) {
-	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
-	switch template := labels.Set(set.Spec.Template.Labels); {
-	case err != nil:
-		return nil, fmt.Errorf("spec.selector: %w", err)
-	case selector.Empty():
-		return nil, fmt.Errorf("spec.selector: empty, it would match every Machine")
-	case !selector.Matches(template):
-		return nil, fmt.Errorf("spec.selector: %q does not match spec.template.metadata.labels %q", selector, template)
-	}
-	return selector, nil
 }

@@ -171,7 +171,7 @@ func concerns(s snapshot.Snapshot, set *machine.MachineSet) bool {
 	if m.DeletionTimestamp != nil {
 		return active
 	}
-	selector, err := selectorOf(set)
+	selector, err := machine.SelectorOf(set)
 	return err != nil || !active || mislabeled(m, k) || !machine.Controls(set, m) || !selector.Matches(labels.Set(m.Labels))
 }
 

@@ -8,6 +8,8 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Paused returns the condition Paused of a Machine or MachineSet; shown is false where its API has no authorities.
@@ -42,8 +44,34 @@ func IsHeldSet(set *MachineSet) bool {
 	return held
 }
 
-// MayResize reports whether automation resizes set: neither people keep it from that, nor has another system the say over it (SPEC B7),
-// nor is it on its way out.
-func MayResize(set *MachineSet) bool {
-	return !IsHeldSet(set) && !IsPausedSet(set) && set.DeletionTimestamp == nil
+// MayResize reports whether automation resizes set: people do not keep it from that, and somebody makes its Machines.
+func MayResize(set *MachineSet) bool { return !IsHeldSet(set) && Unserved(set) == "" }
+
+// Unserved says why no Machine of set is made, nor replaced, whatever its ledger says, or "": another system has the say over it (SPEC
+// B7), it is on its way out, or its selector is none that it could go by. Who takes Machines of such a set away shrinks it for good.
+func Unserved(set *MachineSet) string {
+	if IsPausedSet(set) {
+		return "another API has the say over machineset " + set.Name
+	}
+	if set.DeletionTimestamp != nil {
+		return "machineset " + set.Name + " is being deleted"
+	}
+	if _, err := SelectorOf(set); err != nil {
+		return "machineset " + set.Name + " makes no machines: " + err.Error()
+	}
+	return ""
+}
+
+// SelectorOf returns the selector of set. Its error names the field and the value.
+func SelectorOf(set *MachineSet) (labels.Selector, error) {
+	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
+	switch template := labels.Set(set.Spec.Template.Labels); {
+	case err != nil:
+		return nil, fmt.Errorf("spec.selector: %w", err)
+	case selector.Empty():
+		return nil, fmt.Errorf("spec.selector: empty, it would match every Machine")
+	case !selector.Matches(template):
+		return nil, fmt.Errorf("spec.selector: %q does not match spec.template.metadata.labels %q", selector, template)
+	}
+	return selector, nil
 }

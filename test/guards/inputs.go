@@ -200,7 +200,7 @@ func (v *Verifier) accept(`, `	return true
 }
 
 func (v *Verifier) accept(`, "./shared/events -run=TestWithoutAKey"},
-	{"paused-set-follows-no-hosts", "2d", "shared/machine/authority.go", `	return !IsHeldSet(set) && `, `	return `, "./functions/provision-machine -run=TestScenarios"},
+	{"paused-set-follows-no-hosts", "2d", "shared/machine/authority.go", `{ return !IsHeldSet(set) && `, `{ return `, "./functions/provision-machine -run=TestScenarios"},
 	{"call-without-a-turn-is-not-sent", "2c", limits, `	if err := t.Limiter.Turn(r.Context()); err != nil {`, `	if err := t.Limiter.Turn(r.Context()); err != nil && false {`, "./shared/provider/throttle -run=TestCallWithoutATurn"},
 	{"turn-of-who-has-left-is-none", "2c", limits, `			if err := sleep(ctx, wait); err != nil {`, `			if err := sleep(ctx, wait); err != nil && false {`, "./shared/provider/throttle -run=TestCallThatEnds"},
 	{"every-panic-ends", "2g", "shared/beside/beside.go", `				defer g.mu.Unlock()

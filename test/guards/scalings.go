@@ -5,7 +5,7 @@ package guards
 // scalings keep what runs where it runs until its Node is empty, and decide nothing twice (RELIABILITY 2d).
 var scalings = []Guard{
 	{"state-before-deeds", "G4", autoscale + "scan.go", `		sc.do = append([]plan.Action{commit}, sc.do...)`, `		sc.do = append(sc.do, commit)`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"set-of-another-api-is-no-group", "2d", "shared/machine/authority.go", ` && !IsPausedSet(set) &&`, ` &&`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"set-of-another-api-is-no-group", "2d", "shared/machine/authority.go", `	if IsPausedSet(set) {`, `	if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"plan-of-this-revision", "2d", autoscale + "resize.go", `	return n.Resize != nil && n.Resize.Plan != g.set.Annotations[machine.AnnotationLastPlan]`, `	return n.Resize != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"newer-state-is-left-alone", "G9", autoscale + "stopped.go", `	if autoscaling.NewerState(cm.Data[autoscaling.StateKey]) || tells(`, `	if tells(`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"lists-that-lost-half", "G8", autoscale + "doubt.go", `	return seen.Doubt != nil`, `	return false`, "./functions/evaluate-autoscale -run=TestScenarios"},
@@ -237,4 +237,6 @@ var scalings = []Guard{
 	{"node-that-cannot-be-tainted-is-given-up", "2d", autoscale + "removal.go", `	case sc.forbidden(n) != "":`, `	case false:`, "./functions/evaluate-autoscale -run=TestNodeThatCannotBeChanged"},
 	{"node-that-cannot-be-given-back-holds-nothing-up", "2d", autoscale + "removal.go", `		if sc.forbidden(n) == "" { //`, `		if true { //`, "./functions/evaluate-autoscale -run=TestNodeThatCannotBeChanged"},
 	{"node-that-cannot-be-tainted-is-not-begun-with", "2d", autoscale + "room.go", `	case sc.forbidden(c.node) != "":`, `	case false:`, "./functions/evaluate-autoscale -run=TestNodeThatCannotBeChanged"},
+	{"set-that-is-deleted-is-not-healed", "2f", words + "authority.go", `	if set.DeletionTimestamp != nil {`, `	if false {`, "./functions/remediate -run=TestScenarios"},
+	{"set-without-a-selector-is-not-healed", "2f", words + "authority.go", `	if _, err := SelectorOf(set); err != nil {`, `	if _, err := SelectorOf(set); false {`, "./functions/remediate -run=TestScenarios"},
 }
