@@ -10,8 +10,10 @@ import (
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // candidate is an active ordinal that may have to go.
@@ -19,12 +21,15 @@ type candidate struct {
 	ordinal int
 	machine *machine.Machine // nil: never created
 	victim  bool             // named by evaluate-autoscale
+	sick    bool             // it failed, or does not work
 }
 
 // shrink retires what is too much: ordinals that have no Machine yet, then the victims that evaluate-autoscale named,
-// then by annotation, then by the set's policy (B43–B46). Ties go to the lower ordinal. Ordinals out of reach are not
+// then by annotation, then who is sick, then by the set's policy (B43–B46). Ties go to the lower ordinal. Ordinals out of reach are not
 // counted.
-func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []machine.Victim, outOfReach machine.Ordinals, want int, why *causes) machine.Ledger {
+func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []machine.Victim, outOfReach machine.Ordinals, want int,
+	sick func(*machine.Machine) bool, why *causes,
+) machine.Ledger {
 	surplus := len(l.Active) - len(outOfReach) - want
 	if surplus <= 0 {
 		return l
@@ -42,6 +47,7 @@ func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []mach
 		if c.machine != nil {
 			v, ok := named[c.machine.Name]
 			c.victim = ok && v.Is(c.machine)
+			c.sick = sick(c.machine)
 		}
 		all = append(all, c)
 	}
@@ -74,8 +80,35 @@ func class(c candidate) int {
 		return 1
 	case marked(c.machine):
 		return 2
+	case c.sick:
+		return 3
 	}
-	return 3
+	return 4
+}
+
+// sickAfter is how long a Node that was Ready is not before its Machine counts as sick.
+const sickAfter = time.Minute
+
+// sickIn returns who does not work: whoever failed, is in flight of a MachineHealthCheck, or has a Node that was Ready and has not been for a
+// minute. Who scales a set down loses that one, and not one that works beside one that its health check deletes next. Who merely joins
+// is none of them: which goes of those is the policy's word.
+func sickIn(s snapshot.Snapshot) func(*machine.Machine) bool {
+	return func(m *machine.Machine) bool {
+		if m.Status.ErrorReason != nil || m.Status.ErrorMessage != nil || m.Annotations[machine.AnnotationRemediatedBy] != "" {
+			return true
+		}
+		ref := m.Status.NodeRef
+		if ref == nil {
+			return false
+		}
+		n := s.Node(ref.Name)
+		if n == nil || n.UID != ref.UID {
+			return false
+		}
+		c := machine.NodeCondition(n, corev1.NodeReady)
+		joins := c == nil || !c.LastTransitionTime.After(n.CreationTimestamp.Add(sickAfter)) // a kubelet says first of itself that it is not
+		return !joins && c.Status != corev1.ConditionTrue && !s.Now.Before(c.LastTransitionTime.Add(sickAfter))
+	}
 }
 
 // unread says that nobody knows who was named to go, or "": the policy would choose another, who works, and the emptied one stay.
@@ -94,6 +127,8 @@ func reason(set *machine.MachineSet, c candidate) string {
 		return c.machine.Name + " is the autoscaler's victim"
 	case 2:
 		return c.machine.Name + " is marked for deletion"
+	case 3:
+		return c.machine.Name + " does not work"
 	}
 	policy := cmp.Or(set.Spec.DeletePolicy, string(machinev1beta1.RandomMachineSetDeletePolicy))
 	return c.machine.Name + " by policy " + policy

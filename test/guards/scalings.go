@@ -239,4 +239,5 @@ var scalings = []Guard{
 	{"node-that-cannot-be-tainted-is-not-begun-with", "2d", autoscale + "room.go", `	case sc.forbidden(c.node) != "":`, `	case false:`, "./functions/evaluate-autoscale -run=TestNodeThatCannotBeChanged"},
 	{"set-that-is-deleted-is-not-healed", "2f", words + "authority.go", `	if set.DeletionTimestamp != nil {`, `	if false {`, "./functions/remediate -run=TestScenarios"},
 	{"set-without-a-selector-is-not-healed", "2f", words + "authority.go", `	if _, err := SelectorOf(set); err != nil {`, `	if _, err := SelectorOf(set); false {`, "./functions/remediate -run=TestScenarios"},
+	{"who-does-not-work-goes-first", "2a.3", scale + "shrink.go", `	case c.sick:`, `	case false:`, "./functions/scale-machineset -run=TestScenarios"},
 }
