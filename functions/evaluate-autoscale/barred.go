@@ -15,6 +15,7 @@ const (
 	whyElsewhere    = whyOther + "another node, which is ready, fits its machine as well"
 	whyPaused       = whyOther + "another API has the say over its machine"
 	whyPreserved    = whyOther + "its machine is sick, and preserved by annotation " + machine.AnnotationPreserve
+	whySkipped      = whyOther + "its machine is sick, and left as it is by annotation " + machine.AnnotationSkipRepair
 	whyControlPlane = whyOther + "it is of the control plane, and no other one would come in its place"
 )
 
@@ -26,7 +27,7 @@ func (sc *scan) bar(m member) string {
 	case m.node.Annotations[disabledAnnotation] == "true":
 		return whyDisabled
 	case sc.preserved(m):
-		return whyPreserved
+		return word(skipped(m.machine), whySkipped, whyPreserved)
 	case sc.elsewhere(m):
 		return whyElsewhere
 	case machine.IsPaused(m.machine):
@@ -37,8 +38,8 @@ func (sc *scan) bar(m member) string {
 	return ""
 }
 
-// preserved reports whether people want to look at a Machine that is sick, if only by the word of its health check. One that is well they keep
-// by its Node's annotation.
+// preserved reports whether people want to look at a Machine that is sick, if only by the word of its health check, or do not want it to be
+// healed. One that is well they keep by its Node's annotation.
 func (sc *scan) preserved(m member) bool {
 	since, failed, ready := sc.Now, machine.Phase(m.machine) == machine.PhaseFailed, machine.NodeReady(m.node)
 	told := machine.FindCondition(m.machine.Status.Conditions, machine.ConditionHealthy)
@@ -51,7 +52,7 @@ func (sc *scan) preserved(m member) bool {
 	case c != nil && !c.LastTransitionTime.IsZero():
 		since = c.LastTransitionTime.Time
 	}
-	return (failed || sick || !ready) && sc.Now.Before(machine.PreservedUntil(m.machine, since))
+	return (failed || sick || !ready) && (skipped(m.machine) || sc.Now.Before(machine.PreservedUntil(m.machine, since)))
 }
 
 // elsewhere reports whether a Machine runs Pods on another Node than the one that it is linked to, as where its host got another name: with

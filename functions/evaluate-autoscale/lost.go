@@ -63,7 +63,7 @@ func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 	}
 	held := false
 	for _, m := range g.members {
-		preserved := sc.Now.Before(machine.PreservedUntil(m.machine, sc.lateAt(g, m.machine)))
+		preserved := skipped(m.machine) || sc.Now.Before(machine.PreservedUntil(m.machine, sc.lateAt(g, m.machine)))
 		if len(victims) == room || m.leaving || m.came() || preserved || machine.IsPaused(m.machine) || !sc.isLost(g, m.machine) {
 			continue
 		}
@@ -88,6 +88,12 @@ func (sc *scan) isLost(g *group, m *machine.Machine) bool {
 
 // late reports whether a Machine exists for longer than it may take to get its Node.
 func (sc *scan) late(g *group, m *machine.Machine) bool { return !sc.Now.Before(sc.lateAt(g, m)) }
+
+// skipped reports that people do not want a Machine to be taken away because it is sick.
+func skipped(m *machine.Machine) bool {
+	_, skip := m.Annotations[machine.AnnotationSkipRepair]
+	return skip
+}
 
 func (sc *scan) lateAt(g *group, m *machine.Machine) time.Time {
 	return m.CreationTimestamp.Add(g.own.MaxNodeProvisionTime)

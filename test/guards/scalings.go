@@ -237,6 +237,7 @@ var scalings = []Guard{
 	{"node-that-cannot-be-tainted-is-given-up", "2d", autoscale + "removal.go", `	case sc.forbidden(n) != "":`, `	case false:`, "./functions/evaluate-autoscale -run=TestNodeThatCannotBeChanged"},
 	{"node-that-cannot-be-given-back-holds-nothing-up", "2d", autoscale + "removal.go", `		if sc.forbidden(n) == "" { //`, `		if true { //`, "./functions/evaluate-autoscale -run=TestNodeThatCannotBeChanged"},
 	{"node-that-cannot-be-tainted-is-not-begun-with", "2d", autoscale + "room.go", `	case sc.forbidden(c.node) != "":`, `	case false:`, "./functions/evaluate-autoscale -run=TestNodeThatCannotBeChanged"},
+	{"sick-machine-that-is-skipped-is-not-scaled-down", "2d", autoscale + "barred.go", `(skipped(m.machine) || `, `(`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"set-that-is-deleted-is-not-healed", "2f", words + "authority.go", `	if set.DeletionTimestamp != nil {`, `	if false {`, "./functions/remediate -run=TestScenarios"},
 	{"set-without-a-selector-is-not-healed", "2f", words + "authority.go", `	if _, err := SelectorOf(set); err != nil {`, `	if _, err := SelectorOf(set); false {`, "./functions/remediate -run=TestScenarios"},
 	{"who-does-not-work-goes-first", "2a.3", scale + "shrink.go", `	case c.sick:`, `	case false:`, "./functions/scale-machineset -run=TestScenarios"},
