@@ -23,8 +23,8 @@ const mostGivenUp = 500
 
 // giveUp lowers the targets of groups by what will not come (SPEC C47–C50): Machines that failed, or have had no Node
 // for longer than it may take, go by name; Machines that were never made are no longer waited for. No group falls below
-// its minimum, no Machine goes that ever had a Node, nor before the ledger has what the set grew by, and the cluster's budget
-// bounds how many go. A list of Nodes that is not believed proves nothing.
+// its minimum, no Machine goes that had a Node unless the cloud says that its instance is gone, nor before the ledger has what the set
+// grew by, and the cluster's budget bounds how many go. A list of Nodes that is not believed proves nothing.
 func (sc *scan) giveUp() {
 	if sc.doubt {
 		return
@@ -56,15 +56,15 @@ func (sc *scan) giveUp() {
 }
 
 // lost returns as many Machines as may go, of those that will not bring a Node; those that people want to look at stay, and those that
-// another API has the say over (SPEC B7). Where the cluster's budget has no slot for one, that is told.
+// another API (SPEC B7) or a MachineHealthCheck has in hand. Where the cluster's budget has no slot for one, that is told.
 func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 	if sc.budget == nil {
 		sc.budget = sc.readBudget()
 	}
 	held := false
 	for _, m := range g.members {
-		preserved := skipped(m.machine) || sc.Now.Before(machine.PreservedUntil(m.machine, sc.lateAt(g, m.machine)))
-		if len(victims) == room || m.leaving || m.came() || preserved || machine.IsPaused(m.machine) || !sc.isLost(g, m.machine) {
+		preserved := skipped(m.machine) || sc.Now.Before(machine.PreservedUntil(m.machine, sc.goesAt(g, m.machine)))
+		if len(victims) == room || m.leaving || m.awaits() || healed(m.machine) || preserved || machine.IsPaused(m.machine) || !sc.isLost(g, m.machine) {
 			continue
 		}
 		r := autoscaling.Removal{Machine: m.machine.Name, MachineUID: m.machine.UID}
@@ -88,6 +88,23 @@ func (sc *scan) isLost(g *group, m *machine.Machine) bool {
 
 // late reports whether a Machine exists for longer than it may take to get its Node.
 func (sc *scan) late(g *group, m *machine.Machine) bool { return !sc.Now.Before(sc.lateAt(g, m)) }
+
+// goesAt returns when a Machine without a Node is to go: once its instance is gone, else when it is late.
+func (sc *scan) goesAt(g *group, m *machine.Machine) time.Time {
+	if at := machine.LostAt(m); at != nil {
+		return at.Time
+	}
+	return sc.lateAt(g, m)
+}
+
+// awaits reports that a Node may be the Machine's, or come back: it had one, and the cloud does not say that its instance is gone. That is
+// final: no Node comes of it, and without a MachineHealthCheck nobody else takes the Machine off the target.
+func (m member) awaits() bool { return m.may || m.came() && machine.LostAt(m.machine) == nil }
+
+// healed reports that a MachineHealthCheck had a Node's Machine in flight before it was given up: the check replaces it, and the target stays.
+func healed(m *machine.Machine) bool {
+	return m.Status.NodeRef != nil && m.Annotations[machine.AnnotationRemediatedBy] != ""
+}
 
 // skipped reports that people do not want a Machine to be taken away because it is sick.
 func skipped(m *machine.Machine) bool {

@@ -182,7 +182,7 @@ func (sc *scan) allNodes() (c nodeCounts) {
 		}
 	}
 	for _, g := range sc.groups {
-		c.LongUnregistered += int(g.late)
+		c.LongUnregistered += int(g.late + g.gone)
 		c.Unregistered += g.unregistered()
 	}
 	return c
@@ -219,7 +219,7 @@ func (sc *scan) statusOf(g *group, healthy bool) groupStatus {
 			s.ScaleDown.Candidates++
 		}
 	}
-	c.LongUnregistered, c.Unregistered = int(g.late), g.unregistered()
+	c.LongUnregistered, c.Unregistered = int(g.late+g.gone), g.unregistered()
 	s.Health.Target, s.Health.MinSize, s.Health.MaxSize = &g.target, &g.min, &g.max
 	s.ScaleDown.Status = word(s.ScaleDown.Candidates > 0, "CandidatesPresent", "NoCandidates")
 	switch {
