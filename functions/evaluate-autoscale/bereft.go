@@ -4,6 +4,7 @@ package evaluateautoscale
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,11 +43,16 @@ func (sc *scan) bereft(g *group) string {
 		g.set.Name, name, more, machine.Stamp(first.Add(g.own.MaxNodeProvisionTime)))
 }
 
-// bereaved tells the Pods that have a place on Nodes that are to come of groups of which a Node is gone.
+// bereaved tells the Pods that have a place on Nodes that are to come of groups of which a Node is gone, or of sets that are no groups.
 func (sc *scan) bereaved(tell func(pods []*corev1.Pod, why func() string)) {
 	texts, pods := map[*group]string{}, map[*group][]*corev1.Pod{}
 	for _, g := range sc.groups {
 		if text := sc.bereft(g); text != "" {
+			texts[g] = text
+		}
+	}
+	for _, g := range sc.strangers {
+		if text := sc.foreseen(g); text != "" {
 			texts[g] = text
 		}
 	}
@@ -60,7 +66,7 @@ func (sc *scan) bereaved(tell func(pods []*corev1.Pod, why func() string)) {
 			pods[at.group] = append(pods[at.group], waiting...)
 		}
 	}
-	for _, g := range sc.groups {
+	for _, g := range slices.Concat(sc.groups, sc.strangers) {
 		tell(pods[g], func() string { return texts[g] })
 	}
 }

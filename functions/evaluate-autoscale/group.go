@@ -81,15 +81,17 @@ func replicasOf(set *machine.MachineSet) int32 {
 
 func idOf(set *machine.MachineSet) string { return "MachineSet/" + set.Namespace + "/" + set.Name }
 
-// groupsOf returns the groups, sorted by id, without what depends on the state.
-func groupsOf(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates) []*group {
+// groupsOf returns the groups, and the sets that are none, each sorted by id, without what depends on the state.
+func groupsOf(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates) (groups, others []*group) {
 	byUID := map[types.UID]*group{}
-	var groups []*group
 	for _, set := range s.MachineSets {
-		if least, most, ok := boundsOf(s, set); ok {
-			g := &group{id: idOf(set), set: set, min: least, max: most, target: replicasOf(set)}
+		least, most, ok := boundsOf(s, set)
+		g := &group{id: idOf(set), set: set, min: least, max: most, target: replicasOf(set)}
+		byUID[set.UID] = g
+		if ok {
 			groups = append(groups, g)
-			byUID[set.UID] = g
+		} else {
+			others = append(others, g)
 		}
 	}
 	for _, m := range s.Machines {
@@ -104,8 +106,10 @@ func groupsOf(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates
 		c := found[m]
 		g.members = append(g.members, member{machine: m, node: c.Only(), may: len(c.Nodes) > 0})
 	}
-	slices.SortFunc(groups, func(a, b *group) int { return cmp.Compare(a.id, b.id) })
-	return groups
+	for _, list := range [][]*group{groups, others} {
+		slices.SortFunc(list, func(a, b *group) int { return cmp.Compare(a.id, b.id) })
+	}
+	return groups, others
 }
 
 // has reports whether a Machine belongs to the group.
@@ -122,22 +126,6 @@ func dying(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates) m
 		}
 		for _, n := range found[m].Nodes {
 			all[n] = true
-		}
-	}
-	return all
-}
-
-// coming returns the Machines without a Node that are of no group: of a set that nobody resizes, or not now, or of none.
-func coming(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates, groups []*group) (all []*machine.Machine) {
-	resized := map[*machine.Machine]bool{}
-	for _, g := range groups {
-		for i := range g.members {
-			resized[g.members[i].machine] = true
-		}
-	}
-	for _, m := range s.Machines {
-		if !resized[m] && m.DeletionTimestamp == nil && len(found[m].Nodes) == 0 {
-			all = append(all, m)
 		}
 	}
 	return all

@@ -11,10 +11,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
-	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
 
@@ -87,17 +85,6 @@ func (sc *scan) total() (sum size) {
 		sum = sum.plus(sc.sizeComing(m), 1)
 	}
 	return sum
-}
-
-// sizeComing is the size of the Node that a Machine of no group will be, as far as its set says that.
-func (sc *scan) sizeComing(m *machine.Machine) size {
-	if owner := metav1.GetControllerOfNoCopy(m); owner != nil {
-		if set := sc.MachineSet(m.Namespace, owner.Name); set != nil && set.UID == owner.UID {
-			list, _ := scheduling.Capacity(set.Annotations)
-			return sc.sizeOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: set.Spec.Template.Spec.Labels}, Status: corev1.NodeStatus{Capacity: list}})
-		}
-	}
-	return size{nodes: 1}
 }
 
 // staying is the size of the Nodes that are not about to go: what scale-down may take from.

@@ -33,7 +33,10 @@ func (sc *scan) look() {
 		sc.places = append(sc.places, place{node: n, group: sc.of[n.UID]})
 	}
 	templates := sc.templates()
-	for _, g := range sc.groups {
+	for _, g := range slices.Concat(sc.groups, sc.strangers) {
+		if g.upcoming == 0 && sc.byID[g.id] != g {
+			continue // there may be many, and nothing is made of them
+		}
 		members := sc.nodesOf(g)
 		g.template, g.known = templates.Of(sc.remembering(g, members), members)
 		for i := range g.upcoming {

@@ -22,30 +22,31 @@ import (
 // committed, before anything that follows from it.
 type scan struct {
 	snapshot.Snapshot
-	settings autoscaling.Settings
-	before   autoscaling.State // as found
-	state    autoscaling.State // as it is to be
-	groups   []*group
-	byID     map[string]*group
-	of       map[types.UID]*group          // by Node UID
-	nodes    map[types.UID]*corev1.Node    // by UID
-	names    map[string]bool               // of Nodes
-	running  map[string][]*corev1.Pod      // by Node name: Pods that take room there
-	briefs   map[string][]scheduling.Brief // the same Pods, looked at
-	unbound  []*corev1.Pod                 // that no Node has
-	buffers  []*buffer
-	leavers  map[string]bool           // by Node name: some Pod is on its way out
-	lesser   map[string][]*corev1.Pod  // by Node name: Pods that run there and keep no Node
-	youngest map[types.UID]*corev1.Pod // by DaemonSet
-	machines map[types.UID]*machine.Machine
-	goes     map[*corev1.Node]bool // its Machine, of a group, is on its way out
-	retired  map[types.UID]bool    // Machines that ledgers have chosen to go and nobody has deleted yet, and their Nodes
-	named    map[types.UID]bool    // Machines that their sets name to go
-	barred   map[types.UID]string  // by Node UID: why scale-down leaves it alone
-	gpus     scheduling.GPUs
-	dying    map[*corev1.Node]bool // its Machine, of whatever set, is on its way out
-	coming   []*machine.Machine    // of no group, without a Node
-	guards   map[string]*guards    // disruption budgets by namespace
+	settings  autoscaling.Settings
+	before    autoscaling.State // as found
+	state     autoscaling.State // as it is to be
+	groups    []*group
+	strangers []*group // sets that are none
+	byID      map[string]*group
+	of        map[types.UID]*group          // by Node UID
+	nodes     map[types.UID]*corev1.Node    // by UID
+	names     map[string]bool               // of Nodes
+	running   map[string][]*corev1.Pod      // by Node name: Pods that take room there
+	briefs    map[string][]scheduling.Brief // the same Pods, looked at
+	unbound   []*corev1.Pod                 // that no Node has
+	buffers   []*buffer
+	leavers   map[string]bool           // by Node name: some Pod is on its way out
+	lesser    map[string][]*corev1.Pod  // by Node name: Pods that run there and keep no Node
+	youngest  map[types.UID]*corev1.Pod // by DaemonSet
+	machines  map[types.UID]*machine.Machine
+	goes      map[*corev1.Node]bool // its Machine, of a group, is on its way out
+	retired   map[types.UID]bool    // Machines that ledgers have chosen to go and nobody has deleted yet, and their Nodes
+	named     map[types.UID]bool    // Machines that their sets name to go
+	barred    map[types.UID]string  // by Node UID: why scale-down leaves it alone
+	gpus      scheduling.GPUs
+	dying     map[*corev1.Node]bool // its Machine, of whatever set, is on its way out
+	coming    []*machine.Machine    // of no group, without a Node
+	guards    map[string]*guards    // disruption budgets by namespace
 
 	readyNodes int64
 	unready    int // Nodes that should be ready and are not
@@ -104,8 +105,9 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 		return nil, err
 	}
 	found := machine.CandidatesOf(s.Machines, s.Nodes)
+	groups, strangers := groupsOf(s, found)
 	sc := &scan{
-		Snapshot: s, settings: autoscaling.Effective(ca.Spec), before: state, state: bounded(state, s.Now), groups: groupsOf(s, found), byID: map[string]*group{},
+		Snapshot: s, settings: autoscaling.Effective(ca.Spec), before: state, state: bounded(state, s.Now), groups: groups, strangers: strangers, byID: map[string]*group{},
 		of: map[types.UID]*group{}, nodes: map[types.UID]*corev1.Node{}, names: map[string]bool{}, running: map[string][]*corev1.Pod{}, machines: map[types.UID]*machine.Machine{}, goes: map[*corev1.Node]bool{}, retired: map[types.UID]bool{}, named: map[types.UID]bool{}, barred: map[types.UID]string{},
 		dying: dying(s, found),
 		gpus:  scheduling.GPUsOf(s.MachineSets),
@@ -124,6 +126,7 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 	sc.coming = coming(s, found, sc.groups)
 	sc.index()
 	sc.readOptions()
+	sc.foresee()
 	sc.countNodes()
 	sc.tenants()
 	return sc, nil

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluateautoscale
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// Machines that become Nodes although their sets are none that are resized, or not now: people hold them, their bounds are not written
+// yet, another API has the say over them. Their Nodes count toward the limits of the cluster, and Pods wait for them as they do for
+// those of a group: else Nodes would be bought that nobody needs a minute later (R-B16, R-S4).
+
+// coming returns the Machines without a Node that are of no group: of a set that nobody resizes, or not now, or of none.
+func coming(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates, groups []*group) (all []*machine.Machine) {
+	resized := map[*machine.Machine]bool{}
+	for _, g := range groups {
+		for i := range g.members {
+			resized[g.members[i].machine] = true
+		}
+	}
+	for _, m := range s.Machines {
+		if !resized[m] && m.DeletionTimestamp == nil && len(found[m].Nodes) == 0 {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// sizeComing is the size of the Node that a Machine of no group will be, as far as its set says that.
+func (sc *scan) sizeComing(m *machine.Machine) size {
+	if owner := metav1.GetControllerOfNoCopy(m); owner != nil {
+		if set := sc.MachineSet(m.Namespace, owner.Name); set != nil && set.UID == owner.UID {
+			list, _ := scheduling.Capacity(set.Annotations)
+			return sc.sizeOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: set.Spec.Template.Spec.Labels}, Status: corev1.NodeStatus{Capacity: list}})
+		}
+	}
+	return size{nodes: 1}
+}
+
+// foresee counts the Nodes of sets that are no groups that Pods may wait for: of Machines that are there, and of those that a set makes that
+// is new, both for as long as a Node may take. What an older set does not make nobody counts on: here no request is remembered that would
+// time out.
+func (sc *scan) foresee() {
+	for _, g := range sc.strangers {
+		g.own, _ = sc.settings.Options(g.set.Annotations)
+		unmade := g.target
+		for _, m := range g.members {
+			unmade -= int32(truth(m.machine.DeletionTimestamp == nil))
+			g.upcoming += int32(truth(sc.joins(g, m)))
+		}
+		if machine.Unserved(g.set) == "" && sc.Now.Before(sc.madeBy(g)) {
+			g.upcoming += max(0, unmade)
+		}
+		g.upcoming = min(g.upcoming, maxUpcoming)
+	}
+}
+
+// madeBy returns until when a set that is no group may be making its first Machines.
+func (sc *scan) madeBy(g *group) time.Time {
+	return g.set.CreationTimestamp.Add(g.own.MaxNodeProvisionTime)
+}
+
+// joins reports that a Machine of a set that is no group is about to be a Node, as far as anybody knows.
+func (sc *scan) joins(g *group, m member) bool {
+	switch {
+	case m.machine.DeletionTimestamp != nil, machine.Phase(m.machine) == machine.PhaseFailed, sc.late(g, m.machine):
+		return false
+	case m.node != nil:
+		return !sc.ready(m.node) && sc.starting(m.node)
+	}
+	return !m.came()
+}
+
+// foreseen says of a set that is no group which of its Machines Pods wait for, and for how long at most, or "": nobody asked for Nodes for
+// them, so that nothing else that is theirs tells them.
+func (sc *scan) foreseen(g *group) string {
+	if g.upcoming == 0 {
+		return ""
+	}
+	what, last := "its first machines are being made", sc.madeBy(g)
+	for _, m := range g.members {
+		if at := sc.lateAt(g, m.machine); sc.joins(g, m) && at.After(last) {
+			what, last = "machine "+m.machine.Name+" is on its way", at
+		}
+	}
+	return fmt.Sprintf("it waits for a node of %s, which is not resized: %s, and awaited until %s", g.set.Name, what, machine.Stamp(last))
+}
