@@ -81,7 +81,7 @@ var controls = []control{
 	{"^R-S10: .* of the control plane", sim.Machines, nil, of(drain, blindToMasters), masters, deletes, nil},
 	{"^R-S10: .* in flight, at most", sim.Healing, nil, of(repair, hypochondriac, crowds), nil, story, nil},
 	{"^R-S10: .* others are not replaced", sim.Healing, nil, of(repair, hypochondriac, forgetsWhoGoes), nil, swarm, nil},
-	{"^R-S10: .* others are not replaced", sim.Healing, nil, of(repair, hypochondriac, forgetsWhoIsGone), nil, rough, nil},
+	{"^R-S10: .* others are not replaced", sim.Healing, oneByOne, of(repair, hypochondriac, forgetsWhoIsGone), nil, ailing, nil},
 	{"^R-S13: a secret is told: .*update", sim.Machines, nil, of(provision, logsSecrets), nil, story, nil},
 	{"^R-S13: a secret is told", sim.Machines, nil, of(provision, tellsSecrets), nil, story, nil},
 	{"^R-S13: a secret is told: .*\\[99 97 110 ", sim.Machines, nil, nil, saysBytes, story, nil},

@@ -15,11 +15,13 @@ import (
 	"github.com/machine-functions/machine-functions/test/sim"
 )
 
-// Worlds in which a mistake can show: the next version runs beside today's, instances have ports, the newest goes first.
+// Worlds in which a mistake can show: the next version runs beside today's, instances have ports, the newest goes first, one
+// is replaced at a time.
 var (
 	withNewer = []byte{0, 0, 0, 0, 0, 1, 0, 2}
 	withPorts = []byte{0, 0, 1}
-	newest    = []byte{0, 0, 0, 0, 0, 2, 1} // goes first
+	newest    = []byte{0, 0, 0, 0, 0, 2, 1}       // goes first
+	oneByOne  = []byte{0, 0, 0, 2, 0, 2, 0, 0, 1} // of three, and instances take long to boot
 )
 
 type mistake = func(function.Function) function.Function
