@@ -79,6 +79,32 @@ func (sc *scan) joins(g *group, m member) bool {
 	return !m.came()
 }
 
+// countedOnStrangers returns the sets that are no groups for whose Nodes Pods wait: none once a Pod that one of them would hold has waited for
+// longer than a Node may take. Whoever makes these Machines anew, each time they fail, would have it wait for ever (C45).
+func (sc *scan) countedOnStrangers(t scheduling.Templates) (all []*group) {
+	var nodes []scheduling.Node
+	for _, g := range sc.strangers {
+		if g.upcoming > 0 {
+			all = append(all, g)
+			nodes = append(nodes, sc.awaitedNodes(g, t)...)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	patience := sc.ofGroup(nil).MaxNodeProvisionTime
+	tired, _ := divided(sc.waiting, func(p *corev1.Pod) bool {
+		return waits(p) && (sc.Now.Sub(p.CreationTimestamp.Time) >= patience || machine.TooFar(p.CreationTimestamp.Time, sc.Now, 0))
+	})
+	if len(tired) > 0 && leftOver(sc.fit(scheduling.NewWorld(nodes, tired, sc.facts()), tired, nil)) < len(tired) {
+		for _, g := range all {
+			g.upcoming = 0
+		}
+		return nil
+	}
+	return all
+}
+
 // foreseen says of a set that is no group which of its Machines Pods wait for, and for how long at most, or "": nobody asked for Nodes for
 // them, so that nothing else that is theirs tells them.
 func (sc *scan) foreseen(g *group) string {

@@ -33,26 +33,37 @@ func (sc *scan) look() {
 		sc.places = append(sc.places, place{node: n, group: sc.of[n.UID]})
 	}
 	templates := sc.templates()
-	for _, g := range slices.Concat(sc.groups, sc.strangers) {
-		if g.upcoming == 0 && sc.byID[g.id] != g {
-			continue // there may be many, and nothing is made of them
-		}
-		members := sc.nodesOf(g)
-		g.template, g.known = templates.Of(sc.remembering(g, members), members)
-		for i := range g.upcoming {
-			if !g.known {
-				break
-			}
-			n := g.template.DeepCopy()
-			n.Name = fmt.Sprintf("upcoming-%s-%d", g.set.Name, i)
-			n.Labels[corev1.LabelHostname] = n.Name
-			nodes = append(nodes, scheduling.Node{Node: n, Pods: g.template.Pods, Attach: g.template.Attach})
-			sc.places = append(sc.places, place{node: n, group: g, fresh: true})
+	come := func(g *group) {
+		for _, n := range sc.awaitedNodes(g, templates) {
+			nodes = append(nodes, n)
+			sc.places = append(sc.places, place{node: n.Node, group: g, fresh: true})
 		}
 	}
+	for _, g := range sc.groups {
+		come(g)
+	}
 	sc.waiting = append(sc.waitingPods(), sc.headroom()...)
+	for _, g := range sc.countedOnStrangers(templates) {
+		come(g)
+	}
 	sc.seen = nodes
 	sc.world = scheduling.NewWorld(nodes, sc.waiting, sc.facts())
+}
+
+// awaitedNodes returns the Nodes of a group that are to come, and gives it its template.
+func (sc *scan) awaitedNodes(g *group, t scheduling.Templates) (nodes []scheduling.Node) {
+	members := sc.nodesOf(g)
+	g.template, g.known = t.Of(sc.remembering(g, members), members)
+	for i := range g.upcoming {
+		if !g.known {
+			break
+		}
+		n := g.template.DeepCopy()
+		n.Name = fmt.Sprintf("upcoming-%s-%d", g.set.Name, i)
+		n.Labels[corev1.LabelHostname] = n.Name
+		nodes = append(nodes, scheduling.Node{Node: n, Pods: g.template.Pods, Attach: g.template.Attach})
+	}
+	return nodes
 }
 
 func (sc *scan) templates() scheduling.Templates {

@@ -191,6 +191,8 @@ var scalings = []Guard{
 	{"new-set-on-its-way-takes-pods", "2d", autoscale + "coming.go", `max(0, unmade)`, `0 * unmade`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"old-set-that-makes-nothing-takes-none", "2d", autoscale + "coming.go", ` && sc.Now.Before(sc.madeBy(g)) {`, ` {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"set-that-nobody-serves-takes-none", "2d", autoscale + "coming.go", `machine.Unserved(g.set) == "" && sc`, `sc`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"who-waited-in-vain-waits-no-more", "2d", autoscale + "coming.go", `	if len(tired) > 0 && leftOver`, `	if false && leftOver`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"who-fits-nowhere-is-nobody-in-vain", "2d", autoscale + "coming.go", `, nil)) < len(tired) {`, `, nil)) <= len(tired) {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"failure-of-one-stops-no-growth", "2d", autoscale + "explain.go", `	case sc.newerLedger(g) && inVain(n):`, `	case inVain(n):`, "./functions/evaluate-autoscale -run=TestNothingElse"},
 	{"names-that-are-alike-are-given-once", "2a.2", scale + "ledger.go", `		taken[l.Name(set.Name, k)] = true`, `		_ = k`, "./functions/scale-machineset -run=TestNamesThatAreAlike"},
 	{"who-is-written-down-forgets-nobody", "2a.6", scale + "ledger.go", `			maps.Copy(adopted, l.Adopted)
