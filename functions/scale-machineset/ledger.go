@@ -169,7 +169,7 @@ func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m me
 	known := err == nil || len(l.Active)-len(refused) <= want // who goes, if anybody has to
 	compared := len(refused) == len(m.orphans) && len(waiting) == 0 && known
 	if compared {
-		l = shrink(set, l, m, victims, refused, want, sickIn(s), &why)
+		l = shrink(set, l, m, victims, refused, want, s, &why)
 	}
 	if len(waiting) == 0 { // else there are more than the ledger knows
 		l = grow(s.Now, set, l, m, want, &why)

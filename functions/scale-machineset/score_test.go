@@ -26,7 +26,7 @@ func TestScoreOfWhoFailed(t *testing.T) {
 		"without any": {machinev1beta1.MachineStatus{NodeRef: node}, 20},
 		"no Node":     {machinev1beta1.MachineStatus{}, 40},
 	} {
-		if got := score(&machine.MachineSet{}, &machine.Machine{Status: c.status}, time.Time{}); got != c.want {
+		if got := score(&machine.MachineSet{}, candidate{machine: &machine.Machine{Status: c.status}}, time.Time{}); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

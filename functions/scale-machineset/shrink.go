@@ -22,13 +22,15 @@ type candidate struct {
 	machine *machine.Machine // nil: never created
 	victim  bool             // named by evaluate-autoscale
 	sick    bool             // it failed, or does not work
+	kept    bool             // people want it as it is
+	bare    bool             // nothing is on record as made for it, and by the policy such a one goes first
 }
 
 // shrink retires what is too much: ordinals that have no Machine yet, then the victims that evaluate-autoscale named,
 // then by annotation, then who is sick, then by the set's policy (B43–B46). Ties go to the lower ordinal. Ordinals out of reach are not
 // counted.
 func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []machine.Victim, outOfReach machine.Ordinals, want int,
-	sick func(*machine.Machine) bool, why *causes,
+	s snapshot.Snapshot, why *causes,
 ) machine.Ledger {
 	surplus := len(l.Active) - len(outOfReach) - want
 	if surplus <= 0 {
@@ -47,7 +49,7 @@ func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []mach
 		if c.machine != nil {
 			v, ok := named[c.machine.Name]
 			c.victim = ok && v.Is(c.machine)
-			c.sick = sick(c.machine)
+			c.sick, c.kept, c.bare = sick(s, c.machine), kept(c.machine, s.Now), bare(set, c.machine)
 		}
 		all = append(all, c)
 	}
@@ -55,7 +57,7 @@ func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []mach
 	slices.SortStableFunc(all, func(a, b candidate) int {
 		return cmp.Or(
 			cmp.Compare(class(a), class(b)),
-			-cmp.Compare(score(set, a.machine, newest), score(set, b.machine, newest)),
+			-cmp.Compare(score(set, a, newest), score(set, b, newest)),
 			cmp.Compare(a.ordinal, b.ordinal))
 	})
 	gone := map[int]bool{}
@@ -80,35 +82,64 @@ func class(c candidate) int {
 		return 1
 	case marked(c.machine):
 		return 2
-	case c.sick:
+	case c.bare:
 		return 3
+	case c.sick:
+		return 4
 	}
-	return 4
+	return 5
 }
 
-// sickAfter is how long a Node that was Ready is not before its Machine counts as sick.
-const sickAfter = time.Minute
+// bare reports that nothing is lost with m, in a set in which who has no Node goes first (B43).
+func bare(set *machine.MachineSet, m *machine.Machine) bool {
+	return policyOf(set) == string(machinev1beta1.RandomMachineSetDeletePolicy) && m.Status.NodeRef == nil && m.Spec.ProviderID == nil && !failed(m)
+}
 
-// sickIn returns who does not work: whoever failed, is in flight of a MachineHealthCheck, or has a Node that was Ready and has not been for a
-// minute. Who scales a set down loses that one, and not one that works beside one that its health check deletes next. Who merely joins
-// is none of them: which goes of those is the policy's word.
-func sickIn(s snapshot.Snapshot) func(*machine.Machine) bool {
-	return func(m *machine.Machine) bool {
-		if m.Status.ErrorReason != nil || m.Status.ErrorMessage != nil || m.Annotations[machine.AnnotationRemediatedBy] != "" {
-			return true
-		}
-		ref := m.Status.NodeRef
-		if ref == nil {
-			return false
-		}
-		n := s.Node(ref.Name)
-		if n == nil || n.UID != ref.UID {
-			return false
-		}
-		c := machine.NodeCondition(n, corev1.NodeReady)
-		joins := c == nil || !c.LastTransitionTime.After(n.CreationTimestamp.Add(sickAfter)) // a kubelet says first of itself that it is not
-		return !joins && c.Status != corev1.ConditionTrue && !s.Now.Before(c.LastTransitionTime.Add(sickAfter))
+func policyOf(set *machine.MachineSet) string {
+	return cmp.Or(set.Spec.DeletePolicy, string(machinev1beta1.RandomMachineSetDeletePolicy))
+}
+
+func failed(m *machine.Machine) bool {
+	return m.Status.ErrorReason != nil || m.Status.ErrorMessage != nil
+}
+
+// sickAfter is how long a Node that was Ready is not before its Machine counts as sick: who merely boots anew is back by then, and health
+// checks usually wait for as long. joinsFor is how long a kubelet that has registered may say first that it is not.
+const (
+	sickAfter = 5 * time.Minute
+	joinsFor  = time.Minute
+)
+
+// sick reports that m does not work: it failed, is in flight of a MachineHealthCheck, or has a Node that was Ready and has not been for
+// five minutes. Who scales a set down loses that one, and not one that works beside one that its health check deletes next. Who merely
+// joins is none of them, nor whose host people power-cycle, nor whom they keep, sick as it is: which goes of those is the policy's word.
+func sick(s snapshot.Snapshot, m *machine.Machine) bool {
+	_, wished := m.Annotations[machine.AnnotationExternalRepair]
+	switch claimed := m.Annotations[machine.AnnotationRemediatedBy] != ""; {
+	case kept(m, s.Now):
+		return false
+	case claimed || failed(m):
+		return true
+	case wished || machine.Restarting(m):
+		return false
 	}
+	ref := m.Status.NodeRef
+	if ref == nil {
+		return false
+	}
+	n := s.Node(ref.Name)
+	if n == nil || n.UID != ref.UID {
+		return false
+	}
+	c := machine.NodeCondition(n, corev1.NodeReady)
+	joins := c == nil || !c.LastTransitionTime.After(n.CreationTimestamp.Add(joinsFor))
+	return !joins && c.Status != corev1.ConditionTrue && !s.Now.Before(c.LastTransitionTime.Add(sickAfter))
+}
+
+// kept reports that people want to look at m, or to keep it, sick as it is.
+func kept(m *machine.Machine, now time.Time) bool {
+	_, skipped := m.Annotations[machine.AnnotationSkipRepair]
+	return skipped || now.Before(machine.PreservedUntil(m, now))
 }
 
 // unread says that nobody knows who was named to go, or "": the policy would choose another, who works, and the emptied one stay.
@@ -127,11 +158,10 @@ func reason(set *machine.MachineSet, c candidate) string {
 		return c.machine.Name + " is the autoscaler's victim"
 	case 2:
 		return c.machine.Name + " is marked for deletion"
-	case 3:
+	case 4:
 		return c.machine.Name + " does not work"
 	}
-	policy := cmp.Or(set.Spec.DeletePolicy, string(machinev1beta1.RandomMachineSetDeletePolicy))
-	return c.machine.Name + " by policy " + policy
+	return c.machine.Name + " by policy " + policyOf(set)
 }
 
 // marked reports the delete annotation or its old alias, with any value that is not empty (B45).
@@ -144,11 +174,12 @@ const ageScale = 8_640_000.0
 
 // score ranks a Machine by the set's policy; the highest goes first (B43, B44). Ages count from the newest Machine, so
 // that the order does not depend on when it is asked for.
-func score(set *machine.MachineSet, m *machine.Machine, newest time.Time) float64 {
+func score(set *machine.MachineSet, c candidate, newest time.Time) float64 {
+	m := c.machine
 	if m == nil {
 		return 0
 	}
-	if m.Status.ErrorReason != nil || m.Status.ErrorMessage != nil {
+	if failed(m) && !c.kept {
 		return 100
 	}
 	age := newest.Sub(m.CreationTimestamp.Time).Seconds()

@@ -257,4 +257,9 @@ var scalings = []Guard{
 	{"set-that-is-deleted-is-not-healed", "2f", words + "authority.go", `	if set.DeletionTimestamp != nil {`, `	if false {`, "./functions/remediate -run=TestScenarios"},
 	{"set-without-a-selector-is-not-healed", "2f", words + "authority.go", `	if _, err := SelectorOf(set); err != nil {`, `	if _, err := SelectorOf(set); false {`, "./functions/remediate -run=TestScenarios"},
 	{"who-does-not-work-goes-first", "2a.3", scale + "shrink.go", `	case c.sick:`, `	case false:`, "./functions/scale-machineset -run=TestScenarios"},
+	{"who-boots-anew-is-not-sick", "2a.3", scale + "shrink.go", `sickAfter = 5 * time.Minute`, `sickAfter = time.Minute`, "./functions/scale-machineset -run=TestScenarios"},
+	{"who-is-kept-does-not-go-first", "2a.3", scale + "shrink.go", `	case kept(m, s.Now):`, `	case false:`, "./functions/scale-machineset -run=TestScenarios"},
+	{"who-is-kept-has-not-failed", "2a.3", scale + "shrink.go", `failed(m) && !c.kept`, `failed(m)`, "./functions/scale-machineset -run=TestScenarios"},
+	{"who-is-power-cycled-is-not-sick", "2a.3", scale + "shrink.go", `	case wished || machine.Restarting(m):`, `	case wished && machine.Restarting(m):`, "./functions/scale-machineset -run=TestScenarios"},
+	{"who-has-nothing-goes-before-who-is-sick", "2a.3", scale + "shrink.go", `	case c.bare:`, `	case false:`, "./functions/scale-machineset -run=TestScenarios"},
 }
