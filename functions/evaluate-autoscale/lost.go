@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,7 +65,7 @@ func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 	held := false
 	for _, m := range g.members {
 		preserved := skipped(m.machine) || sc.Now.Before(machine.PreservedUntil(m.machine, sc.goesAt(g, m.machine)))
-		if len(victims) == room || m.leaving || m.awaits() || healed(m.machine) || preserved || machine.IsPaused(m.machine) || !sc.isLost(g, m.machine) {
+		if len(victims) == room || m.leaving || m.awaits() || healed(m.machine, sc.Now) || preserved || machine.IsPaused(m.machine) || !sc.isLost(g, m.machine) {
 			continue
 		}
 		r := autoscaling.Removal{Machine: m.machine.Name, MachineUID: m.machine.UID}
@@ -101,9 +102,18 @@ func (sc *scan) goesAt(g *group, m *machine.Machine) time.Time {
 // final: no Node comes of it, and without a MachineHealthCheck nobody else takes the Machine off the target.
 func (m member) awaits() bool { return m.may || m.came() && machine.LostAt(m.machine) == nil }
 
+// healedFor is how long after its latest step a MachineHealthCheck counts as having a Machine in hand: it counts it no longer itself.
+const healedFor = 30 * time.Minute
+
 // healed reports that a MachineHealthCheck had a Node's Machine in flight before it was given up: the check replaces it, and the target stays.
-func healed(m *machine.Machine) bool {
-	return m.Status.NodeRef != nil && m.Annotations[machine.AnnotationRemediatedBy] != ""
+// One that hands it over, or cannot take it away, has nobody replace it after all.
+func healed(m *machine.Machine, now time.Time) bool {
+	claim := m.Annotations[machine.AnnotationRemediatedBy]
+	if m.Status.NodeRef == nil || claim == "" {
+		return false
+	}
+	at, err := time.Parse(time.RFC3339, claim[strings.LastIndex(claim, " ")+1:])
+	return err != nil || now.Before(at.Add(healedFor))
 }
 
 // skipped reports that people do not want a Machine to be taken away because it is sick.
