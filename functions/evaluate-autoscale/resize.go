@@ -59,6 +59,7 @@ func (sc *scan) settle() {
 	for _, g := range sc.groups {
 		sc.forgetFormer(g)
 		sc.grantRetry(g)
+		sc.noticeLowered(g)
 		sc.markLeaving(g)
 		sc.count(g)
 		sc.followRequest(g)

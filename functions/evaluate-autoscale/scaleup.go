@@ -62,7 +62,7 @@ func (sc *scan) scaleUp() bool {
 	}
 	sc.resizing = true
 	sc.announce(options)
-	id := sc.planID("grow", planText(options))
+	id := sc.planID(growth, planText(options))
 	for _, o := range options {
 		if o.more > 0 {
 			sc.grow(o, id, sc.together(served[o.group]))

@@ -253,6 +253,7 @@ var scalings = []Guard{
 	{"instance-that-is-gone-is-not-awaited", "2d", autoscale + "lost.go", `m.came() && machine.LostAt(m.machine) == nil }`, `m.came() }`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"machine-in-flight-is-not-given-up", "2d", autoscale + "lost.go", ` || healed(m.machine, sc.Now) || `, ` || `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"machine-in-flight-for-ever-is-given-up", "2d", autoscale + "lost.go", `err != nil || now.Before(at.Add(healedFor))`, `true || err != nil || now.Before(at.Add(healedFor))`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"lowered-again-is-a-failure", "2d", autoscale + "lowered.go", `g.target >= most || sc`, `true || sc`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"skipped-machine-is-not-given-up", "2d", autoscale + "lost.go", `preserved := skipped(m.machine) || `, `preserved := `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"sick-machine-that-is-skipped-is-not-scaled-down", "2d", autoscale + "barred.go", `(skipped(m.machine) || `, `(`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"set-that-is-deleted-is-not-healed", "2f", words + "authority.go", `	if set.DeletionTimestamp != nil {`, `	if false {`, "./functions/remediate -run=TestScenarios"},
