@@ -27,7 +27,7 @@ func (sc *scan) look() {
 		if sc.leaves(n) {
 			closed, pods, briefs = true, nil, nil // they need a place elsewhere
 		} else {
-			shown, _ = givenBack(n) // a taint of ours that no scale-down holds any more goes with this scan
+			shown, _ = sc.mine.givenBack(n) // a taint of ours that no scale-down holds any more goes with this scan
 		}
 		nodes = append(nodes, scheduling.Node{Node: shown, Pods: pods, Briefs: briefs, Closed: closed, Last: sc.going[n.UID]})
 		sc.places = append(sc.places, place{node: n, group: sc.of[n.UID]})
@@ -171,7 +171,7 @@ func (sc *scan) healthyNow() bool {
 func (sc *scan) countNodes() {
 	for _, n := range sc.Nodes {
 		sc.readyNodes += int64(truth(sc.ready(n)))
-		if !sc.starting(n) && !scheduling.Ready(n, sc.settings.StartupTaints) && !slices.ContainsFunc(n.Spec.Taints, ours) && !sc.dying[n] {
+		if !sc.starting(n) && !scheduling.Ready(n, sc.settings.StartupTaints) && !slices.ContainsFunc(n.Spec.Taints, isRemoval) && !sc.dying[n] {
 			sc.unready++
 		}
 	}

@@ -271,7 +271,7 @@ func (w *world) keeps(before map[string]int32) error {
 		}
 	}
 	for _, n := range memory.List[*corev1.Node](w.Server) {
-		if _, current := state.RemovalOf(n, machine.TaintToBeDeleted); !current && slices.ContainsFunc(n.Spec.Taints, ours) {
+		if _, current := state.RemovalOf(n, machine.TaintToBeDeleted); !current && slices.ContainsFunc(n.Spec.Taints, isRemoval) {
 			return fmt.Errorf("node %s carries a taint without a plan", n.Name)
 		}
 	}

@@ -324,7 +324,7 @@ func (sc *scan) taint(r autoscaling.Removal, n *corev1.Node) bool {
 		return false
 	}
 	next := n.DeepCopy()
-	next.Spec.Taints = append(slices.DeleteFunc(next.Spec.Taints, ours), want)
+	next.Spec.Taints = append(slices.DeleteFunc(next.Spec.Taints, isRemoval), want)
 	delete(next.Annotations, machine.AnnotationScaleDownReason)
 	if cordon {
 		next.Spec.Unschedulable = true
@@ -337,28 +337,13 @@ func (sc *scan) taint(r autoscaling.Removal, n *corev1.Node) bool {
 	return true
 }
 
-func ours(t corev1.Taint) bool { return t.Key == machine.TaintToBeDeleted }
+func isRemoval(t corev1.Taint) bool { return t.Key == machine.TaintToBeDeleted }
 
 // untaint gives a Node back. A cordon that somebody else made stays.
 func (sc *scan) untaint(n *corev1.Node, why string) {
-	if next, changed := givenBack(n); changed {
+	if next, changed := sc.mine.givenBack(n); changed {
 		sc.do = append(sc.do, plan.Update{Old: n, New: next, Why: why})
 	}
-}
-
-// givenBack returns a Node without the taint and the cordon of a removal, and whether it had any.
-func givenBack(n *corev1.Node) (next *corev1.Node, changed bool) {
-	_, cordoned := n.Annotations[machine.AnnotationCordonedBy]
-	if !slices.ContainsFunc(n.Spec.Taints, ours) && !cordoned {
-		return n, false
-	}
-	next = n.DeepCopy()
-	next.Spec.Taints = slices.DeleteFunc(next.Spec.Taints, ours)
-	if cordoned {
-		next.Spec.Unschedulable = false
-		delete(next.Annotations, machine.AnnotationCordonedBy)
-	}
-	return next, true
 }
 
 // dropStaleTaints frees Nodes whose taint belongs to no current plan (R-S11). Those of Machines that are being
@@ -372,7 +357,7 @@ func (sc *scan) dropStaleTaints() {
 		if slices.ContainsFunc(sc.do, func(a plan.Action) bool { return touches(a, n) }) {
 			continue
 		}
-		if next, stale := givenBack(n); stale {
+		if next, stale := sc.mine.givenBack(n); stale {
 			a := plan.Update{Old: n, New: next, Why: "no plan stands behind the taint"}
 			sc.redo = append(sc.redo, plan.Sequence{Do: []plan.Action{a}, Notes: []plan.Note{
 				plan.Normal(n, "ClusterAutoscalerCleanup", "marking the node as schedulable").From(source),

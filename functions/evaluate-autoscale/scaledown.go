@@ -341,13 +341,16 @@ func (sc *scan) patience(c candidate) time.Duration {
 
 func (sc *scan) due(c candidate) bool { return !sc.Now.Before(c.since.Add(sc.patience(c))) }
 
+// down begins the ids of plans that remove a Node, which its taint names.
+const down = "down"
+
 // heldBack is logged when the cluster's budget stops scale-down.
 const heldBack = "Scale-down: nothing more is removed while as many machines are disrupted as configmap/" + machine.ConfigMapDisrupt + " allows"
 
 // begin writes the plan to remove a Node and taints it, if the cluster's budget has a slot. Nothing is evicted here.
 func (sc *scan) begin(c candidate) bool {
 	r := autoscaling.Removal{
-		Plan: sc.planID("down", string(c.node.UID)), Group: c.group.id, Node: c.node.Name, NodeUID: c.node.UID,
+		Plan: sc.planID(down, string(c.node.UID)), Group: c.group.id, Node: c.node.Name, NodeUID: c.node.UID,
 		At: *sc.now(), Fresh: true, Drain: c.drain, MaxGrace: int64(sc.settings.MaxPodGracePeriod / time.Second),
 	}
 	for _, m := range c.group.members {

@@ -45,8 +45,9 @@ type scan struct {
 	barred    map[types.UID]string  // by Node UID: why scale-down leaves it alone
 	gpus      scheduling.GPUs
 	dying     map[*corev1.Node]bool // its Machine, of whatever set, is on its way out
-	coming    []*machine.Machine    // of no group, without a Node
-	guards    map[string]*guards    // disruption budgets by namespace
+	mine      mine
+	coming    []*machine.Machine // of no group, without a Node
+	guards    map[string]*guards // disruption budgets by namespace
 
 	readyNodes int64
 	unready    int // Nodes that should be ready and are not
@@ -109,8 +110,8 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 	sc := &scan{
 		Snapshot: s, settings: autoscaling.Effective(ca.Spec), before: state, state: bounded(state, s.Now), groups: groups, strangers: strangers, byID: map[string]*group{},
 		of: map[types.UID]*group{}, nodes: map[types.UID]*corev1.Node{}, names: map[string]bool{}, running: map[string][]*corev1.Pod{}, machines: map[types.UID]*machine.Machine{}, goes: map[*corev1.Node]bool{}, retired: map[types.UID]bool{}, named: map[types.UID]bool{}, barred: map[types.UID]string{},
-		dying: dying(s, found),
-		gpus:  scheduling.GPUsOf(s.MachineSets),
+		dying: dying(s, found), mine: mineOf(found),
+		gpus: scheduling.GPUsOf(s.MachineSets),
 	}
 	sc.state.Stopped = nil
 	if sc.state.Groups == nil {

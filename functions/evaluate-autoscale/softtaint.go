@@ -32,7 +32,7 @@ func (sc *scan) softTaint(unneeded []candidate) {
 	room := maxSoftTaints - sc.nodesWritten()
 	for _, n := range sc.Nodes {
 		at, wanted := since[n.UID]
-		marked := slices.ContainsFunc(n.Spec.Taints, isCandidate)
+		marked := sc.mine.isMarked(n)
 		if wanted == marked || room < 1 || sc.touched(n) || sc.leaves(n) {
 			continue
 		}

@@ -47,7 +47,8 @@ func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
 		g.Request, g.Resize, g.Waves = nil, nil, nil
 		next.Groups[id] = g
 	}
-	back, marks, clean := marksOf(s, off, forgotten(s, state.Removals), why)
+	found := machine.CandidatesOf(s.Machines, s.Nodes)
+	back, marks, clean := marksOf(s, off, forgotten(s, found, state.Removals), mineOf(found), why)
 	rooms := roomless(s, why)
 	now := new(metav1.NewTime(s.Now.UTC().Truncate(1e9)))
 	if clean && len(rooms) == 0 && len(next.Removals) == 0 {
@@ -82,15 +83,12 @@ func ending(s snapshot.Snapshot, all []autoscaling.Removal) (followed, off []aut
 	return followed, off
 }
 
-// forgotten returns the Nodes of Machines that stay and that no scale-down is known of: where one has its taint or cordon, who forgot it
+// forgotten returns the Nodes that go with no Machine and that no scale-down is known of: where one has its taint or cordon, who forgot it
 // died before it gave the Node back (R-S11).
-func forgotten(s snapshot.Snapshot, known []autoscaling.Removal) map[*corev1.Node]bool {
-	found := machine.CandidatesOf(s.Machines, s.Nodes)
+func forgotten(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates, known []autoscaling.Removal) map[*corev1.Node]bool {
 	goes, all := dying(s, found), map[*corev1.Node]bool{}
-	for _, c := range found {
-		for _, n := range c.Nodes {
-			all[n] = !goes[n] && removalOf(known, n.UID) == nil
-		}
+	for _, n := range s.Nodes {
+		all[n] = !goes[n] && removalOf(known, n.UID) == nil
 	}
 	return all
 }
@@ -164,14 +162,14 @@ func restless(s snapshot.Snapshot, why string) bool {
 // marksOf returns the writes that take off Nodes what speaks of scale-down: of those that are given back, before their
 // removals are forgotten; of the others, and of those that were forgotten before, each by itself, as many as one invocation may write. It
 // reports whether all Nodes are clean already.
-func marksOf(s snapshot.Snapshot, off []autoscaling.Removal, forgotten map[*corev1.Node]bool, why string) (back []plan.Action, marks []plan.Sequence, clean bool) {
+func marksOf(s snapshot.Snapshot, off []autoscaling.Removal, forgotten map[*corev1.Node]bool, own mine, why string) (back []plan.Action, marks []plan.Sequence, clean bool) {
 	room, clean := maxExplained, true
 	for key := range s.Outcomes {
 		room -= truth(strings.HasPrefix(string(key), "update node/"))
 	}
 	for _, n := range s.Nodes {
 		removed := removalOf(off, n.UID) != nil
-		next, changed := unmarked(n, removed || forgotten[n])
+		next, changed := own.unmarked(n, removed || forgotten[n])
 		clean = clean && !changed
 		switch {
 		case !changed:
@@ -183,18 +181,4 @@ func marksOf(s snapshot.Snapshot, off []autoscaling.Removal, forgotten map[*core
 		}
 	}
 	return back, marks, clean
-}
-
-// unmarked returns a Node without what speaks of scale-down, and whether that changed it; with the taint and the cordon of a
-// removal only if that was called off.
-func unmarked(n *corev1.Node, removed bool) (next *corev1.Node, changed bool) {
-	next = n.DeepCopy()
-	if removed {
-		next, changed = givenBack(next)
-	}
-	_, explained := n.Annotations[machine.AnnotationScaleDownReason]
-	delete(next.Annotations, machine.AnnotationScaleDownReason)
-	marked := slices.ContainsFunc(n.Spec.Taints, isCandidate)
-	next.Spec.Taints = slices.DeleteFunc(next.Spec.Taints, isCandidate)
-	return next, changed || explained || marked
 }

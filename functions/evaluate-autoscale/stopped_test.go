@@ -238,7 +238,7 @@ func TestNoTaintOutlivesWhatLetItScale(t *testing.T) {
 				w.now = w.now.Add(10 * time.Second)
 			}
 			for _, n := range memory.List[*corev1.Node](w.Server) {
-				if _, found := givenBack(n); found {
+				if _, found := (mine{}).givenBack(n); found {
 					t.Errorf("%s, killed at write %d: Node %s keeps %v", name, at, n.Name, n.Spec.Taints)
 				}
 			}

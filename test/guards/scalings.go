@@ -264,4 +264,8 @@ var scalings = []Guard{
 	{"who-is-kept-has-not-failed", "2a.3", scale + "shrink.go", `failed(m) && !c.kept`, `failed(m)`, "./functions/scale-machineset -run=TestScenarios"},
 	{"who-is-power-cycled-is-not-sick", "2a.3", scale + "shrink.go", `	case wished || machine.Restarting(m):`, `	case wished && machine.Restarting(m):`, "./functions/scale-machineset -run=TestScenarios"},
 	{"who-has-nothing-goes-before-who-is-sick", "2a.3", scale + "shrink.go", `	case c.bare:`, `	case false:`, "./functions/scale-machineset -run=TestScenarios"},
+	{"taint-of-another-autoscaler-stays", "2d", autoscale + "mine.go", `strings.HasPrefix(t.Value, down+"-"))`, `strings.HasPrefix(t.Value, ""))`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"taint-of-ours-goes-without-its-machine", "2d", autoscale + "mine.go", `(own[n] || strings`, `(own[n] || false && strings`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"soft-taint-of-another-autoscaler-stays", "2d", autoscale + "mine.go", `	return own[n] && slices`, `	return slices`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"nodes-of-another-api-are-not-ours", "2d", autoscale + "mine.go", `all[n] || !machine.IsPaused(m)`, `m != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
