@@ -57,6 +57,7 @@ type Engine struct {
 	leaks     bool
 	frozen    bool
 	saves     bool
+	old       bool
 }
 
 // event is what happens by itself.
@@ -175,6 +176,9 @@ func (e *Engine) Save(saves bool) { e.set(&e.saves, saves) }
 
 // Freeze lets no virtual machine be edited, or lets them again: the engine judges the whole of one whatever is changed of it.
 func (e *Engine) Freeze(frozen bool) { e.set(&e.frozen, frozen) }
+
+// Age lets clusters be of a compatibility level before 4.6, which knows no reset, or again of a later one.
+func (e *Engine) Age(old bool) { e.set(&e.old, old) }
 
 func (e *Engine) set(field *bool, value bool) {
 	e.mu.Lock()

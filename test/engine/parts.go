@@ -145,8 +145,11 @@ func (e *Engine) looseDisks(r request) (string, content, *fault) {
 		if r.Method != http.MethodDelete {
 			return "disk", shownDisk(d), nil
 		}
-		if e.holders(d) > 0 {
+		switch {
+		case e.holders(d) > 0:
 			return "", nil, failed("Cannot remove Virtual Disk. The disk is attached to a VM.")
+		case d.status == "locked":
+			return "", nil, failed("Cannot remove Virtual Disk: The following disks are locked: %s. Please try again in a few minutes.", d.alias)
 		}
 		e.disks = slices.Delete(e.disks, n, n+1)
 		return "action", content{"status": "complete"}, nil

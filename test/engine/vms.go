@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // vms answers about virtual machines.
@@ -137,7 +138,7 @@ func (e *Engine) add(r request) (string, content, *fault) {
 	e.instances = append(e.instances, i)
 	e.after(e.Lock, func() {
 		if e.spoils {
-			e.erase(i)
+			e.erase(i, 0)
 			return
 		}
 		i.status = "down"
@@ -172,15 +173,26 @@ func (d *disk) differ(k content) {
 	}
 }
 
-// erase removes an instance with its disks.
-func (e *Engine) erase(i *instance) {
+// erase removes an instance at once, and its disks, which are locked and nobody's meanwhile, when that takes its time. Those that leak are broken
+// then.
+func (e *Engine) erase(i *instance, takes time.Duration) {
 	e.instances = slices.DeleteFunc(e.instances, func(other *instance) bool { return other == i })
 	for id, all := range e.members {
 		e.members[id] = slices.DeleteFunc(all, func(member string) bool { return member == i.id })
 	}
-	if !e.leaks {
-		e.disks = slices.DeleteFunc(e.disks, func(d *disk) bool { return slices.Contains(i.disks, d) })
+	leaks := e.leaks
+	for _, d := range i.disks {
+		d.status = "locked"
 	}
+	e.after(takes, func() {
+		if !leaks {
+			e.disks = slices.DeleteFunc(e.disks, func(d *disk) bool { return slices.Contains(i.disks, d) })
+			return
+		}
+		for _, d := range i.disks {
+			d.status = "illegal"
+		}
+	})
 }
 
 func (e *Engine) edit(i *instance, r request) (string, content, *fault) {
@@ -205,8 +217,7 @@ func (e *Engine) drop(i *instance) (string, content, *fault) {
 	case text(i.fields, "delete_protected") == "true":
 		return "", nil, failed("Cannot remove VM. Delete protection is enabled. In order to delete, disable Delete protection first.")
 	}
-	i.status = "image_locked"
-	e.after(e.Halt, func() { e.erase(i) })
+	e.erase(i, e.Halt)
 	e.catchUp()
 	return "action", content{"status": "complete"}, nil
 }
@@ -228,6 +239,8 @@ func (e *Engine) act(i *instance, what string, r request) (string, content, *fau
 		e.boot(i, "wait_for_launch")
 	case what == "stop" && i.status == "image_locked":
 		return "", nil, failed("Cannot stop VM. VM is locked. Please try again later.")
+	case what == "stop" && (i.status == "saving_state" || i.status == "restoring_state"):
+		return "", nil, failed("Cannot stop VM. VM is in saving/restoring state.\n-Please try again when the VM is either up or down.")
 	case what == "stop" && (!running && i.status != "suspended" || i.status == "unknown"): // of which the engine does not know that it runs
 		return "", nil, failed("Cannot stop VM. VM is not running.")
 	case what == "stop" && e.saves && r.body["force"] != true:
@@ -239,8 +252,10 @@ func (e *Engine) act(i *instance, what string, r request) (string, content, *fau
 				i.status, i.ip = "down", ""
 			}
 		})
-	case what == "reset" && (!running || slices.Contains([]string{"paused", "not_responding", "unknown", "saving_state", "restoring_state"}, i.status)):
-		return "", nil, failed("Cannot reset VM. VM is not running.")
+	case what == "reset" && e.old:
+		return "", nil, failed("") // in no words
+	case what == "reset" && (!running || slices.Contains([]string{"paused", "not_responding", "unknown", "saving_state", "restoring_state", "wait_for_launch"}, i.status)):
+		return "", nil, failed("Cannot reset VM because the VM is in %s status.", i.status)
 	case what == "reset" && i.status == "powering_down": // which it takes, and the end comes all the same
 	case what == "reset":
 		e.boot(i, "reboot_in_progress")

@@ -258,4 +258,7 @@ var drivers = []Guard{
 	{"virtual-addresses-are-no-engines-instances", "4", "shared/provider/ovirt/instance.go", `		seen[ip.Unmap()] = true`, `		seen[ip.Unmap()] = false`, "./shared/provider/ovirt -run=TestAddressesAre"},
 	{"removal-asks-an-engine-for-no-details", "2b.9", "shared/provider/ovirt/remove.go", `d.named(ctx, r, "")`, `d.named(ctx, r, details)`, "./shared/provider/ovirt -run=TestDetailsThatFail"},
 	{"what-is-protected-is-not-stopped", "2b.9", "shared/provider/ovirt/remove.go", `	if i.Protected { //`, `	if false { //`, "./shared/provider/ovirt -run=TestWhatIsProtected"},
+	{"what-is-being-saved-is-not-power-cycled", "2b.4", "shared/provider/ovirt/power.go", `	case i.Status == "saving_state" || i.Status == "restoring_state": //`, `	case false: //`, "./shared/provider/ovirt -run=TestWhatIsBeingSaved"},
+	{"words-within-others-are-no-engines-sentence", "2b.4", "shared/provider/ovirt/errors.go", `" is locked.", `, `"locked", `, "./shared/provider/ovirt -run=TestSentencesOf"},
+	{"reset-that-is-refused-in-no-words-is-told", "4", "shared/provider/ovirt/power.go", ` && silent(err):`, ` && false:`, "./shared/provider/ovirt -run=TestResetThat"},
 }

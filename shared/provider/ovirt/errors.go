@@ -27,11 +27,20 @@ type refusal struct {
 
 // Error tells what the engine said.
 func (r *refusal) Error() string {
-	text := strings.Trim(r.detail, "[]")
+	text := r.sentence()
 	if text == "" {
 		text = r.reason
 	}
 	return fmt.Sprintf("%s (%d)", text, r.status)
+}
+
+// sentence returns what the engine said, which may be nothing.
+func (r *refusal) sentence() string { return strings.Trim(r.detail, "[]") }
+
+// silent reports whether the engine refused, and not in words.
+func silent(err error) bool {
+	r, ok := errors.AsType[*refusal](err)
+	return ok && r.sentence() == ""
 }
 
 // refusedWith reports whether the engine refused with this status.
@@ -55,9 +64,11 @@ func says(err error, some ...string) bool {
 	return false
 }
 
-// busy reports whether the engine refused because something else is at the same thing: the step waits, and is no failure.
+// busy reports whether the engine refused because something else is at the same thing: the step waits, and is no failure. Each of these is a
+// sentence of the engine's, as names may stand in others.
 func busy(err error) bool {
-	return refusedWith(err, http.StatusConflict) && says(err, "locked", "in progress", "is being", "please try again later", "during a ")
+	return refusedWith(err, http.StatusConflict) && says(err, "operation is currently in progress.", " is locked.", " are locked: ", "please try again later",
+		"please try again in a few minutes", "vm is being ", "is currently being created", "please wait for the operation to finish", "during a backup operation.", "in saving/restoring state.")
 }
 
 // refuses reports whether the engine said that it does not do it, and nothing else is at the same thing.

@@ -80,15 +80,19 @@ func sorted(all map[string]instance) []instance {
 }
 
 // named returns the instances that r names: by the Machine's UID, or by an id unless the mark is another Machine's. They are told with what is
-// followed.
+// followed. What one search has shown, no other has to.
 func (d *driver) named(ctx context.Context, r provider.Ref, follow string) ([]instance, error) {
-	found := map[string]instance{}
+	found, shown := map[string]instance{}, map[string]bool{}
 	for _, asked := range d.questions(r) {
+		if shown[asked] {
+			continue
+		}
 		all, err := d.seen(ctx, "find "+r.Name, asked, follow)
 		if err != nil {
 			return nil, err
 		}
 		for _, i := range all {
+			shown[byID(i.ID)] = true
 			if d.means(r, i) {
 				found[i.ID] = i
 			}
@@ -108,7 +112,7 @@ func (d *driver) questions(r provider.Ref) []string {
 		all = append(all, "comment="+prefix(d.account.ClusterID, string(r.UID))+"*")
 	}
 	for _, id := range []string{r.ID, strings.TrimPrefix(r.ProviderID, scheme), progressOf(r).ID} {
-		if asked := "id=" + strings.ToLower(id); uuids.MatchString(id) && !slices.Contains(all, asked) {
+		if asked := byID(id); uuids.MatchString(id) && !slices.Contains(all, asked) {
 			all = append(all, asked)
 		}
 	}
@@ -117,6 +121,9 @@ func (d *driver) questions(r provider.Ref) []string {
 	}
 	return all
 }
+
+// byID is the search for an id.
+func byID(id string) string { return "id=" + strings.ToLower(id) }
 
 // means reports whether r names i. What carries no mark was made by another system: it is the Machine's that records its id. What looks like a
 // copy is the Machine's only as long as nothing else is, and is never removed.

@@ -29,7 +29,7 @@ func (d *driver) PowerCycle(ctx context.Context, r provider.Ref) error {
 // stopped, after which nobody starts it. A start would let what is suspended go on where it was.
 func (i instance) hung() bool {
 	switch i.Status {
-	case "paused", "suspended", "not_responding", "unknown", "saving_state", "restoring_state", "powering_down":
+	case "paused", "suspended", "not_responding", "unknown", "powering_down":
 		return true
 	}
 	return false
@@ -41,6 +41,8 @@ func (d *driver) cycle(ctx context.Context, r provider.Ref, i instance) error {
 		return nil
 	case i.Status == "down":
 		return d.start(ctx, i)
+	case i.Status == "saving_state" || i.Status == "restoring_state": // which ends by itself
+		return provider.Errorf(provider.Unknown, "power-cycle %s: it is %s, of which the engine stops and resets none: wait until that ends", r.Name, i.Status)
 	case i.hung():
 		if _, err := d.stop(ctx, i); err != nil {
 			return err
@@ -51,6 +53,8 @@ func (d *driver) cycle(ctx context.Context, r provider.Ref, i instance) error {
 	switch {
 	case refusedWith(err, http.StatusConflict) && (i.Status == "wait_for_launch" || i.Status == "reboot_in_progress"): // it starts just now
 		return nil
+	case refusedWith(err, http.StatusConflict) && silent(err):
+		return provider.Errorf(provider.Exhausted, "%w: the engine does not say why: reset needs the compatibility level 4.6 of its cluster: raise it, or stop and start the instance by hand", err)
 	case refusedWith(err, http.StatusNotFound), refusedWith(err, http.StatusMethodNotAllowed):
 		return provider.Errorf(provider.Exhausted, "%w: the engine knows no reset, which came with oVirt 4.4.6: upgrade it, or stop and start the instance by hand", err)
 	}

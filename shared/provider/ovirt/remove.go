@@ -148,7 +148,7 @@ func (d *driver) free(ctx context.Context, i instance) (bool, error) {
 
 // off looks at i once more, and reports whether it surely has no process.
 func (d *driver) off(ctx context.Context, i instance) (bool, error) {
-	all, err := d.seen(ctx, "look at "+i.Name, "id="+strings.ToLower(i.ID), "")
+	all, err := d.seen(ctx, "look at "+i.Name, byID(i.ID), "")
 	return slices.ContainsFunc(all, func(now instance) bool { return now.ID == i.ID && now.still() }), err
 }
 
