@@ -3,6 +3,8 @@
 package providerspec
 
 import (
+	"regexp"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -48,19 +50,41 @@ type OvirtNetworkInterface struct {
 	VNICProfileID string `json:"vnic_profile_id,omitempty"`
 }
 
+// mostOvirt is what an amount may be: 2^30 MiB of memory, or GiB of disk, which no engine has; mostOvirtCPU is what each factor of a topology may be.
+const mostOvirt, mostOvirtCPU = 1 << 30, 1 << 10
+
+var (
+	ovirtID   = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+	ovirtName = regexp.MustCompile(`^[\p{L}\p{N}._+-]+$`)
+)
+
 func fillOvirt(d *draft, _ Subject) {
 	d.fillIn("userDataSecret", "name", userData)
 	d.fillIn("credentialsSecret", "name", "ovirt-credentials")
 	d.fill("type", "server")
 }
 
-// check holds rules of our own (SPEC B79, E43).
+// Copies reports whether the disks are copies of the template's: as the spec says, else by its type, as OpenShift documents it.
+func (s *Ovirt) Copies() bool {
+	if s.Clone != nil {
+		return *s.Clone
+	}
+	return s.Type != "desktop"
+}
+
+// check holds rules of our own (SPEC B79, E43): above all, nothing but ids and words leads into requests and searches.
 func (s *Ovirt) check(f *findings, _ Subject) {
 	f.need(at("cluster_id"), s.ClusterID, "must be the id of an oVirt cluster")
+	f.ovirtID(at("cluster_id"), s.ClusterID)
+	f.ovirtID(at("instance_type_id"), s.InstanceTypeID)
+	f.ovirtID(at("storage_domain_id"), s.StorageDomainID)
 	f.need(at("template_name"), s.TemplateName, "must name a template")
+	if n := s.TemplateName; n != "" && !ovirtName.MatchString(n) {
+		f.fail(field.Invalid(at("template_name"), n, "must be letters, digits, '.', '_', '+' or '-'"))
+	}
 	f.need(at("userDataSecret", "name"), s.UserDataSecret.Name, "must name a Secret")
 	f.need(at("credentialsSecret", "name"), s.CredentialsSecret.Name, "must name a Secret")
-	f.atLeast(at("os_disk", "size_gb"), s.OSDisk.SizeGB, 1)
+	f.between(at("os_disk", "size_gb"), s.OSDisk.SizeGB, 1, mostOvirt)
 	f.need(at("type"), s.Type, "must be desktop, server or high_performance")
 	f.oneOf(at("type"), s.Type, "desktop", "server", "high_performance")
 	f.oneOf(at("auto_pinning_policy"), s.AutoPinningPolicy, "none", "resize_and_pin")
@@ -69,9 +93,32 @@ func (s *Ovirt) check(f *findings, _ Subject) {
 		f.fail(field.Invalid(at("hugepages"), h, "must be 2048 or 1048576"))
 	}
 	for i, n := range s.NetworkInterfaces {
-		f.need(at("network_interfaces").Index(i).Child("vnic_profile_id"), n.VNICProfileID, "must be the id of a vNIC profile")
+		p := at("network_interfaces").Index(i).Child("vnic_profile_id")
+		f.need(p, n.VNICProfileID, "must be the id of a vNIC profile")
+		f.ovirtID(p, n.VNICProfileID)
 	}
+	s.checkThin(f)
 	s.checkSize(f)
+}
+
+// ovirtID wants an id of an engine, or none.
+func (f *findings) ovirtID(p *field.Path, id string) {
+	if id != "" && !ovirtID.MatchString(id) {
+		f.fail(field.Invalid(p, id, "must be an id of an oVirt engine, which is a UUID"))
+	}
+}
+
+// checkThin: disks that depend on the template's are layers of format cow, which are sparse.
+func (s *Ovirt) checkThin(f *findings) {
+	if s.Copies() {
+		return
+	}
+	if s.Format == "raw" {
+		f.fail(field.Invalid(at("format"), s.Format, "needs clone: true, as a disk that depends on its template's is of format cow"))
+	}
+	if s.Sparse != nil && !*s.Sparse {
+		f.fail(field.Invalid(at("sparse"), false, "needs clone: true, as a disk that depends on its template's is sparse"))
+	}
 }
 
 // checkSize: an instance type says everything, or else CPU and memory do.
@@ -80,16 +127,16 @@ func (s *Ovirt) checkSize(f *findings) {
 		if s.CPU != nil || s.MemoryMB != 0 {
 			f.fail(field.Invalid(at("instance_type_id"), id, "excludes cpu and memory_mb"))
 		}
-		f.atLeast(at("guaranteed_memory_mb"), s.GuaranteedMemoryMB, 0)
+		f.between(at("guaranteed_memory_mb"), s.GuaranteedMemoryMB, 0, mostOvirt)
 		return
 	}
-	f.atLeast(at("memory_mb"), s.MemoryMB, 1)
+	f.between(at("memory_mb"), s.MemoryMB, 1, mostOvirt)
 	f.between(at("guaranteed_memory_mb"), s.GuaranteedMemoryMB, 0, max(0, s.MemoryMB))
 	if s.CPU == nil {
 		f.fail(field.Required(at("cpu"), "give instance_type_id, or cpu and memory_mb"))
 		return
 	}
-	f.atLeast(at("cpu", "sockets"), s.CPU.Sockets, 1)
-	f.atLeast(at("cpu", "cores"), s.CPU.Cores, 1)
-	f.atLeast(at("cpu", "threads"), s.CPU.Threads, 1)
+	f.between(at("cpu", "sockets"), s.CPU.Sockets, 1, mostOvirtCPU)
+	f.between(at("cpu", "cores"), s.CPU.Cores, 1, mostOvirtCPU)
+	f.between(at("cpu", "threads"), s.CPU.Threads, 1, mostOvirtCPU)
 }

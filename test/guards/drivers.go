@@ -216,8 +216,8 @@ var drivers = []Guard{
 	for`, "./shared/provider/ovirt -run=TestDisksAreNoted"},
 	{"redirect-of-an-engine-is-told", "4", "shared/provider/ovirt/errors.go", `	case res.StatusCode >= http.StatusMultipleChoices && res.StatusCode < http.StatusBadRequest:`, `	case false:`, "./shared/provider/ovirt -run=TestRedirectsAre"},
 	{"engine-is-asked-by-https-alone", "4", "shared/provider/ovirt/credentials.go", `	case u.Scheme != "https":`, `	case false:`, "./shared/provider/ovirt -run=TestSecretsThat"},
-	{"ids-of-an-engine-are-uuids", "4", "shared/provider/ovirt/spec.go", `		if !uuids.MatchString(id) {`, `		if false {`, "./shared/provider/ovirt -run=TestConformance/plain"},
-	{"names-in-searches-are-words", "4", "shared/provider/ovirt/spec.go", `	if !words.MatchString(s.TemplateName) {`, `	if false {`, "./shared/provider/ovirt -run=TestConformance/plain"},
+	{"ids-of-an-engine-are-uuids", "4", "shared/providerspec/ovirt.go", `	if id != "" && !ovirtID.MatchString(id) {`, `	if false {`, "./shared/provider/ovirt -run=TestConformance/plain"},
+	{"names-in-searches-are-words", "4", "shared/providerspec/ovirt.go", `	if n := s.TemplateName; n != "" && !ovirtName.MatchString(n) {`, `	if n := ""; n != "" {`, "./shared/provider/ovirt -run=TestConformance/plain"},
 	{"engine-echoes-no-password", "4", "shared/provider/ovirt/session.go", `	text = strings.ReplaceAll(text, s.password, "(secret)")
 `, ``, "./shared/provider/ovirt -run=TestNothingSecret"},
 	{"refused-password-is-not-tried-again", "2c", "shared/provider/ovirt/session.go", `s.reason != nil && left > 0`, `s.reason != nil && left > refusedForLongest`, "./shared/provider/ovirt -run=TestRefusedCredentials"},

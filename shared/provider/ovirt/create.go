@@ -201,7 +201,7 @@ func (d *driver) begin(ctx context.Context, r provider.Ref, req request, p *prog
 		return false, err
 	}
 	var made reference
-	err = d.session.ask(ctx, "create "+r.Name, http.MethodPost, "/vms", url.Values{"clone": {strconv.FormatBool(clones(req.Spec))}}, body, &made)
+	err = d.session.ask(ctx, "create "+r.Name, http.MethodPost, "/vms", url.Values{"clone": {strconv.FormatBool(req.Spec.Copies())}}, body, &made)
 	switch {
 	case says(err, "name is already in use"):
 		return d.taken(ctx, r)

@@ -294,7 +294,7 @@ func TestCapacityOfASpec(t *testing.T) {
 	for more, want := range map[string]provider.InstanceType{
 		``:    {Arch: "amd64", MilliCPU: 4000, Memory: 16348 << 20, Disk: 31 << 30},
 		typed: {Name: "5a0e0006-0000-4000-8000-000000000001", Arch: "amd64", Disk: 31 << 30},
-		`"cpu": {"sockets": 9223372036854775807, "cores": 2, "threads": 2}, "memory_mb": 9223372036854775807`: {Arch: "amd64", MilliCPU: most * 1000, Memory: most << 20, Disk: 31 << 30},
+		`"cpu": {"sockets": 9223372036854775807, "cores": 2, "threads": 2}, "memory_mb": 9223372036854775807`: {Arch: "amd64", MilliCPU: mostOf * 2 * 2 * 1000, Memory: most << 20, Disk: 31 << 30},
 		`"cpu": {"sockets": -1, "cores": 2, "threads": 2}, "memory_mb": -1`:                                   {Arch: "amd64", Memory: -1 << 20, Disk: 31 << 30},
 	} {
 		got, err := instanceType(specWith(more))

@@ -34,56 +34,11 @@ func decode(raw json.RawMessage) (providerspec.Ovirt, error) {
 	return s, provider.Refused(provider.Invalid, err)
 }
 
-// parse reads a spec that can be resolved.
+// parse reads a spec that can be resolved. Its ids are UUIDs and its template's name is a word, so that nothing else comes into a request.
 func parse(raw json.RawMessage) (providerspec.Ovirt, error) {
 	s, err := providerspec.ReadValid[providerspec.Ovirt](raw, Kind)
-	if err != nil {
-		return s, provider.Refused(provider.Invalid, err)
-	}
 	lower(&s)
-	for p, id := range ids(s) {
-		if !uuids.MatchString(id) {
-			return s, provider.Errorf(provider.Invalid, "%s: %q is no id of an oVirt engine, which is a UUID", p, id)
-		}
-	}
-	if !words.MatchString(s.TemplateName) {
-		return s, provider.Errorf(provider.Invalid, "%s: %q is no name of a template: it has other characters than letters, digits, '.', '_', '+' and '-'", at("template_name"), s.TemplateName)
-	}
-	for _, a := range amounts(s) {
-		if a.n > most {
-			return s, provider.Errorf(provider.Invalid, "%s: %d is more than any engine gives", a.at, a.n)
-		}
-	}
-	return s, thin(s)
-}
-
-// most is what an amount of a spec may be: 2^30 MiB of memory, or GiB of disk, and no product of three passes what can be counted.
-const most = 1 << 30
-
-// amount is a number of a spec.
-type amount struct {
-	at *field.Path
-	n  int64
-}
-
-func amounts(s providerspec.Ovirt) []amount {
-	all := []amount{{at("memory_mb"), s.MemoryMB}, {at("guaranteed_memory_mb"), s.GuaranteedMemoryMB}, {at("os_disk", "size_gb"), s.OSDisk.SizeGB}}
-	if s.CPU != nil {
-		all = append(all, amount{at("cpu"), processorsOf(s)})
-	}
-	return all
-}
-
-// processorsOf returns how many CPUs s states; of absurd numbers one that is too large.
-func processorsOf(s providerspec.Ovirt) int64 {
-	n := int64(1)
-	for _, of := range []int64{s.CPU.Sockets, s.CPU.Cores, s.CPU.Threads} {
-		if of > most || n > most {
-			return most + 1
-		}
-		n *= max(0, of)
-	}
-	return n
+	return s, provider.Refused(provider.Invalid, err)
 }
 
 // lower writes the ids of s as the engine does, by which some are compared.
@@ -97,47 +52,8 @@ func lower(s *providerspec.Ovirt) {
 	}
 }
 
-// ids yields the fields of s that are ids, sorted as they stand in it.
-func ids(s providerspec.Ovirt) func(func(*field.Path, string) bool) {
-	return func(yield func(*field.Path, string) bool) {
-		if !yield(at("cluster_id"), s.ClusterID) {
-			return
-		}
-		if s.InstanceTypeID != "" && !yield(at("instance_type_id"), s.InstanceTypeID) {
-			return
-		}
-		if s.StorageDomainID != "" && !yield(at("storage_domain_id"), s.StorageDomainID) {
-			return
-		}
-		for i, n := range s.NetworkInterfaces {
-			if !yield(at("network_interfaces").Index(i).Child("vnic_profile_id"), n.VNICProfileID) {
-				return
-			}
-		}
-	}
-}
-
-// thin refuses disks that only a clone can have: those that depend on the template's are layers of format cow, which are sparse.
-func thin(s providerspec.Ovirt) error {
-	if clones(s) {
-		return nil
-	}
-	if s.Format == "raw" {
-		return provider.Errorf(provider.Invalid, "%s: %q needs clone: true: a disk that depends on its template's is of format cow", at("format"), s.Format)
-	}
-	if s.Sparse != nil && !*s.Sparse {
-		return provider.Errorf(provider.Invalid, "%s: false needs clone: true: a disk that depends on its template's is sparse", at("sparse"))
-	}
-	return nil
-}
-
-// clones reports whether the disks are copies of the template's: as the spec says, else by its type, as OpenShift documents it.
-func clones(s providerspec.Ovirt) bool {
-	if s.Clone != nil {
-		return *s.Clone
-	}
-	return s.Type != "desktop"
-}
+// most bounds the amounts of a spec that nobody has judged, and mostOf the factors of its topology: nothing is more than can be counted.
+const most, mostOf = 1 << 30, 1 << 10
 
 // instanceType returns the capacity that a spec states; with an instance type the engine is asked for that.
 func instanceType(raw json.RawMessage) (provider.InstanceType, error) {
@@ -147,7 +63,10 @@ func instanceType(raw json.RawMessage) (provider.InstanceType, error) {
 	}
 	it := provider.InstanceType{Name: s.InstanceTypeID, Arch: arch, Memory: min(s.MemoryMB, most) << 20, Disk: min(s.OSDisk.SizeGB, most) << 30}
 	if s.CPU != nil {
-		it.MilliCPU = min(processorsOf(s), most) * 1000
+		it.MilliCPU = 1000
+		for _, n := range []int64{s.CPU.Sockets, s.CPU.Cores, s.CPU.Threads} {
+			it.MilliCPU *= max(0, min(n, mostOf))
+		}
 	}
 	return it, nil
 }
