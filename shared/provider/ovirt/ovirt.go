@@ -68,8 +68,7 @@ func open(a provider.Account, dial dialer) (*driver, error) {
 func (d *driver) call(ctx context.Context, step func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline-farewell)
 	defer cancel()
-	d.session.enter()
-	defer d.session.leave(ctx)
+	defer d.session.stay.Enter(ctx)()
 	if err := ctx.Err(); err != nil {
 		return provider.Errorf(provider.Unknown, "%w", err)
 	}
@@ -166,7 +165,7 @@ func (d *driver) Horizon() time.Duration { return horizon }
 func (d *driver) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	return provider.Coded(d.session.end(ctx))
+	return provider.Coded(d.session.stay.Close(ctx))
 }
 
 // Insecure implements [provider.Insecure].

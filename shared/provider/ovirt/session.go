@@ -67,9 +67,9 @@ type session struct {
 	wait   time.Duration
 	reason error
 
+	stay provider.Stay // of the token
+
 	mu     sync.Mutex
-	calls  int  // that are under way
-	closed bool // nobody keeps a token
 	known  bool // which engine it is
 	engine string
 }
@@ -81,6 +81,7 @@ func newSession(a provider.Account, dial dialer) (*session, error) {
 	}
 	a.Credentials = nil
 	s := &session{account: a, user: c.user, password: c.password, api: c.api, insecure: c.insecure, page: pageSize, turn: make(chan struct{}, 1)}
+	s.stay.Leave, s.stay.Within = s.logout, farewell
 	s.client = http.Client{
 		Transport: engineOnly{throttle.Transport{Base: dial(c.tls), Limiter: throttle.Of("ovirt|"+c.api.String()+"|"+c.user, perSecond, atOnce)}},
 		Timeout:   deadline,
@@ -95,38 +96,6 @@ func (s *session) beside(path string) string {
 	u := *s.api
 	u.Path = strings.TrimSuffix(u.Path, "/api") + path
 	return u.String()
-}
-
-// enter begins a call.
-func (s *session) enter() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls++
-}
-
-// leave ends one. Of a session that is closed the last gives the token back.
-func (s *session) leave(ctx context.Context) {
-	s.mu.Lock()
-	s.calls--
-	last := s.closed && s.calls == 0
-	s.mu.Unlock()
-	if last {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-		defer cancel()
-		_ = s.logout(ctx) // the engine ends it when nobody has used it for long
-	}
-}
-
-// end gives the token back, as soon as no call is under way.
-func (s *session) end(ctx context.Context) error {
-	s.mu.Lock()
-	s.closed = true
-	idle := s.calls == 0
-	s.mu.Unlock()
-	if !idle {
-		return nil
-	}
-	return s.logout(ctx)
 }
 
 // lock waits for the turn to log in, no longer than ctx.

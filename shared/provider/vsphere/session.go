@@ -43,10 +43,10 @@ type session struct {
 	refused time.Time // when the credentials were refused
 	reason  error
 
+	stay provider.Stay // of the login: what a call reads in pieces ends with it
+
 	mu     sync.Mutex
 	logins int
-	calls  int  // that are under way
-	closed bool // nobody stays logged in
 }
 
 // newSession reads the credentials; nothing is asked yet. The Secret holds, as OpenShift's does, the keys
@@ -81,7 +81,9 @@ func newSession(a provider.Account) (*session, error) {
 	}
 	guard(&client.Client, transport, throttle.Of(a.Kind+" "+a.Region+" "+name, perSecond, atOnce))
 	a.Credentials = nil // which nobody reads again
-	return &session{account: a, user: url.UserPassword(name, password), soap: client, turn: make(chan struct{}, 1)}, nil
+	s := &session{account: a, user: url.UserPassword(name, password), soap: client, turn: make(chan struct{}, 1)}
+	s.stay.Leave, s.stay.Within = s.logout, margin
+	return s, nil
 }
 
 // keyOf returns what the keys of a server's credentials begin with: its name without the port, which no Secret's key may

@@ -65,8 +65,7 @@ func open(_ context.Context, a provider.Account, addresses *Addresses) (provider
 func (d *driver) call(ctx context.Context, step func(context.Context, *vim25.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	d.session.enter()
-	defer d.session.leave(ctx)
+	defer d.session.stay.Enter(ctx)()
 	c, err := d.session.connect(ctx)
 	if err == nil {
 		err = step(ctx, c)
@@ -156,7 +155,7 @@ func (d *driver) Horizon() time.Duration { return horizon }
 func (d *driver) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	if err := d.session.end(ctx); err != nil {
+	if err := d.session.stay.Close(ctx); err != nil {
 		return d.session.coded(err)
 	}
 	return nil
