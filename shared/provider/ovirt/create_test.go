@@ -222,9 +222,7 @@ func TestStrangerOfTheSameName(t *testing.T) {
 func TestCopyIsNobodysInstance(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		in := l.up(t)
+		w, l, in := started(t)
 		cloned := w.Make("a-clone", w.Instances()[0].Comment)
 		found, err := l.Find(t.Context(), l.ref)
 		must(t, err)
@@ -342,10 +340,7 @@ func TestNoHostHasRoom(t *testing.T) {
 func TestInstanceThatPeopleStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		in, err := l.Create(t.Context(), l.ref, l.resolved)
-		must(t, err)
+		w, l, in := begun(t)
 		time.Sleep(2 * time.Second)
 		i := w.Instances()[0]
 		w.Set(i.ID, "up", "")

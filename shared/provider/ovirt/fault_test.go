@@ -185,9 +185,7 @@ func TestNoFaultIsAbsence(t *testing.T) {
 			continue // said by the engine: it is no absence either
 		}
 		synctest.Test(t, func(t *testing.T) {
-			w := newWire()
-			l := newLife(t, w, "")
-			l.up(t)
+			w, l, _ := started(t)
 			w.set(func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 				return f.answer(r.Context())
 			})

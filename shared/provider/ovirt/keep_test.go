@@ -29,10 +29,7 @@ func (l *life) leak(t *testing.T) {
 func TestVolumeOfWhatPeopleStartedOutlivesIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		_, err := l.Create(t.Context(), l.ref, l.resolved)
-		must(t, err)
+		w, l, _ := begun(t)
 		time.Sleep(2 * time.Second)
 		i := w.Instances()[0]
 		w.Set(i.ID, "up", "")
@@ -50,10 +47,7 @@ type late struct{}
 func TestNoteThatComesLateLosesNoVolume(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		in, err := l.Create(t.Context(), l.ref, l.resolved)
-		must(t, err)
+		w, l, in := begun(t)
 		time.Sleep(30 * time.Second)
 		bare := w.Instances()[0].Comment
 		r := l.ref
@@ -80,10 +74,7 @@ func TestNoteThatComesLateLosesNoVolume(t *testing.T) {
 func TestSlowRemovalLosesNoVolume(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		in, err := l.Create(t.Context(), l.ref, l.resolved)
-		must(t, err)
+		w, l, in := begun(t)
 		time.Sleep(30 * time.Second)
 		held, first, done := make(chan struct{}), true, make(chan error)
 		w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
@@ -117,9 +108,7 @@ func TestWhatTheEngineMissesIsNotTheInstance(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"unknown", "not_responding", "up", "down"} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWire()
-			l := newLife(t, w, "")
-			in := l.up(t)
+			w, l, in := started(t)
 			w.Set(in.ID, status, "")
 			w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
 				if r.Method == http.MethodDelete || strings.HasSuffix(r.URL.Path, "/stop") {
@@ -138,10 +127,7 @@ func TestWhatTheEngineMissesIsNotTheInstance(t *testing.T) {
 func TestDiskOfWhatWasNeverCompleteIsFoundAndRemoved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		_, err := l.Create(t.Context(), l.ref, l.resolved)
-		must(t, err)
+		w, l, _ := begun(t)
 		time.Sleep(time.Minute)
 		l.leak(t)
 		all, err := l.List(t.Context())
@@ -183,9 +169,7 @@ func TestDiskOfWhatTheEngineTakesBackIsTold(t *testing.T) {
 func TestDiskOfAFormerAttemptIsALeftover(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		l.up(t)
+		w, l, _ := started(t)
 		l.leak(t)
 		left := w.Disks()[0]
 		l.ref = provider.Ref{UID: l.ref.UID, Name: l.ref.Name, Token: "t2"}
@@ -230,9 +214,7 @@ func TestWhatDoesNotRunIsRemoved(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"image_illegal", "unassigned"} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWire()
-			l := newLife(t, w, "")
-			in := l.up(t)
+			w, l, in := started(t)
 			w.Set(in.ID, status, "")
 			l.gone(t)
 			if w.has(in.ID) || len(w.Disks()) != 0 {
@@ -246,16 +228,13 @@ func TestWhatDoesNotRunIsRemoved(t *testing.T) {
 func TestStatusThatNobodyKnowsIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		in, err := l.Create(t.Context(), l.ref, l.resolved)
-		must(t, err)
+		w, l, in := begun(t)
 		time.Sleep(5 * time.Second)
 		id := w.Instances()[0].ID
 		w.Set(id, "unassigned", "")
 		l.ref.Progress = in.Progress
 		writes := w.Writes()
-		if in, err = l.Create(t.Context(), l.ref, l.resolved); err != nil || in.State != provider.StateIncomplete || w.Writes() != writes {
+		if in, err := l.Create(t.Context(), l.ref, l.resolved); err != nil || in.State != provider.StateIncomplete || w.Writes() != writes {
 			t.Errorf("Create = %+v, %v after %d changes", in, err, w.Writes()-writes)
 		}
 		w.Set(id, "down", "")

@@ -71,6 +71,24 @@ func (l *life) up(t *testing.T) provider.Instance {
 	return provider.Instance{}
 }
 
+// begun is an engine at the first step of a creation.
+func begun(t *testing.T) (*wire, *life, provider.Instance) {
+	t.Helper()
+	w := newWire()
+	l := newLife(t, w, "")
+	in, err := l.Create(t.Context(), l.ref, l.resolved)
+	must(t, err)
+	return w, l, in
+}
+
+// started is an engine with an instance that runs.
+func started(t *testing.T) (*wire, *life, provider.Instance) {
+	t.Helper()
+	w := newWire()
+	l := newLife(t, w, "")
+	return w, l, l.up(t)
+}
+
 // gone calls Delete until nothing is left.
 func (l *life) gone(t *testing.T) {
 	t.Helper()

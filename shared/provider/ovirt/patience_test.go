@@ -98,9 +98,7 @@ func TestStepsAreWaitedForOneByOne(t *testing.T) {
 func TestWhatIsLockedAsItGoes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		in := l.up(t)
+		w, l, in := started(t)
 		time.Sleep(48 * time.Hour)
 		w.Save(true)
 		must(t, l.Delete(t.Context(), l.ref))

@@ -43,10 +43,7 @@ func TestNoteThatIsRefusedEndsNoRemoval(t *testing.T) {
 func TestNoteThatIsRefusedLosesNoVolume(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		_, err := l.Create(t.Context(), l.ref, l.resolved)
-		must(t, err)
+		w, l, _ := begun(t)
 		time.Sleep(time.Minute)
 		id := w.Instances()[0].ID
 		volume := w.Attach(id)
@@ -94,9 +91,7 @@ func TestNoteThatIsRefusedEndsNoCreation(t *testing.T) {
 func TestWhatNobodyKnowsToRunLosesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		in := l.up(t)
+		w, l, in := started(t)
 		volume := w.Attach(in.ID)
 		w.Set(in.ID, "unknown", "")
 		if err := l.PowerCycle(t.Context(), l.ref); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "see to its host") {
@@ -115,9 +110,7 @@ func TestWhatNobodyKnowsToRunLosesNothing(t *testing.T) {
 func TestVolumeIsDetachedOfWhatIsOffAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		in := l.up(t)
+		w, l, in := started(t)
 		volume := w.Attach(in.ID)
 		w.Set(in.ID, "down", "")
 		w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
@@ -139,9 +132,7 @@ func TestVolumeIsDetachedOfWhatIsOffAlone(t *testing.T) {
 func TestPowerCycleOfWhatIsPoweringDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		in := l.up(t)
+		w, l, in := started(t)
 		w.Halt = 90 * time.Second
 		w.Set(in.ID, "paused", "")
 		for n := range 3 {
@@ -201,9 +192,7 @@ func TestDetailsThatFailStopNothing(t *testing.T) {
 func TestWhatIsProtectedRunsOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		in := l.up(t)
+		w, l, in := started(t)
 		w.Attach(in.ID)
 		w.Protect(in.ID)
 		for range 3 {

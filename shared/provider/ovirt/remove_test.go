@@ -18,9 +18,7 @@ import (
 func TestForeignDisksOutliveTheInstance(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		in := l.up(t)
+		w, l, in := started(t)
 		volume, late := w.Attach(in.ID), ""
 		w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
 			res, err := next()
@@ -60,9 +58,7 @@ func TestDiskThatIsLeftBehindIsFoundAndRemoved(t *testing.T) {
 	t.Parallel()
 	for _, byID := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWire()
-			l := newLife(t, w, "")
-			in := l.up(t)
+			w, l, in := started(t)
 			w.Leak(true)
 			for w.has(in.ID) {
 				must(t, l.Delete(t.Context(), l.ref))
@@ -125,9 +121,7 @@ func TestCopyOfADiskIsNobodys(t *testing.T) {
 func TestDiskOfALivingInstanceIsNoLeftover(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		l.up(t)
+		w, l, _ := started(t)
 		w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
 			if q := r.URL.Query(); strings.HasSuffix(r.URL.Path, "/disks") {
 				q.Set("search", strings.ReplaceAll(q.Get("search"), " and number_of_vms=0", ""))
@@ -151,9 +145,7 @@ func TestRemovalThatIsRefusedIsTold(t *testing.T) {
 		"protected": "Delete protection is enabled",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWire()
-			l := newLife(t, w, "")
-			in := l.up(t)
+			w, l, in := started(t)
 			if call == "unknown" {
 				w.Set(in.ID, "unknown", "")
 			} else {
@@ -213,9 +205,7 @@ func TestCreateOfWhatIsBeingRemoved(t *testing.T) {
 func TestPowerCycle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		in := l.up(t)
+		w, l, in := started(t)
 		for _, c := range []struct{ status, call string }{
 			{"up", "POST /vms/*/reset"}, {"down", "POST /vms/*/start"}, {"paused", "POST /vms/*/stop"}, {"suspended", "POST /vms/*/stop"}, {"not_responding", "POST /vms/*/stop"},
 		} {

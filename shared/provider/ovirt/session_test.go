@@ -33,9 +33,7 @@ func (w *wire) logins() (n int) {
 func TestTokenIsRenewed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		l.up(t)
+		w, l, _ := started(t)
 		before := w.logins()
 		w.Forget()
 		if found, err := l.Find(t.Context(), l.ref); err != nil || len(found) != 1 {

@@ -41,9 +41,7 @@ func TestWhatIsBeingSavedIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"saving_state", "restoring_state"} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWire()
-			l := newLife(t, w, "")
-			in := l.up(t)
+			w, l, in := started(t)
 			w.Set(in.ID, status, "")
 			writes := w.Writes()
 			if err := l.PowerCycle(t.Context(), l.ref); provider.CodeOf(err) != provider.Unknown || !strings.Contains(err.Error(), status) || w.Writes() != writes {
@@ -81,9 +79,7 @@ func TestResetThatTheClusterDoesNotKnow(t *testing.T) {
 func TestDisksGoAfterTheInstance(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		l.up(t)
+		w, l, _ := started(t)
 		w.Halt = time.Minute
 		must(t, l.Delete(t.Context(), l.ref))
 		time.Sleep(2 * time.Minute)
@@ -107,9 +103,7 @@ func TestDisksGoAfterTheInstance(t *testing.T) {
 func TestWhatIsFoundIsNotSearchedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLife(t, w, "")
-		in := l.up(t)
+		w, l, in := started(t)
 		searches := w.count("GET /vms")
 		if found, err := l.Find(t.Context(), l.ref); err != nil || len(found) != 1 || w.count("GET /vms") != searches+1 {
 			t.Errorf("found %+v, %v after %d searches", found, err, w.count("GET /vms")-searches)
