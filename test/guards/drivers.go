@@ -133,7 +133,7 @@ var drivers = []Guard{
 	{"deletion-is-ended-before-a-creation", "2b.9", "shared/provider/libvirt/create.go", `	case m.Deleting, `, `	case false, `, "./shared/provider/libvirt -run=TestDeletionThat"},
 	{"name-of-a-stranger-is-a-refusal", "2b.3", "shared/provider/libvirt/create.go", `	case other.UUID != uuidOf(r.UID):`, `	case false:`, "./shared/provider/libvirt -run=TestStranger"},
 	{"domain-with-another-mark-is-not-made-ones-own", "2b.7", "shared/provider/libvirt/create.go", `	if m.Mark.Cluster != d.account.ClusterID || m.Mark.UID != r.UID {`, `	if false {`, "./shared/provider/libvirt -run=TestMarkThat"},
-	{"what-was-recorded-of-a-domain-stays", "2b.8", "shared/provider/libvirt/create.go", `	if len(r.Progress) == 0 {`, `	if true {`, "./shared/provider/libvirt -run=TestWhatWasRecorded"},
+	{"what-was-recorded-of-a-domain-stays", "2b.8", "shared/provider/libvirt/create.go", `, len(r.Progress) > 0, err)`, `, false, err)`, "./shared/provider/libvirt -run=TestWhatWasRecorded"},
 	{"volume-that-nobody-saw-is-not-there", "G5", "shared/provider/libvirt/volumes.go", `	case look != nil:
 		return vol, look
 `, ``, "./shared/provider/libvirt -run=TestRefusalWithout"},

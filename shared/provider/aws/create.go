@@ -4,7 +4,6 @@ package aws
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -22,19 +21,9 @@ type progress struct {
 	Host     string `json:"host,omitempty"`
 }
 
-func parseProgress(r provider.Ref) (p progress, err error) {
-	if len(r.Progress) == 0 {
-		return p, nil
-	}
-	if err := json.Unmarshal(r.Progress, &p); err != nil {
-		return p, provider.Errorf(provider.Unknown, "progress of %s: %w", r.Name, err)
-	}
-	return p, nil
-}
-
 // create makes the instance, and lets it join its load balancers once it runs.
 func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provider.Instance, error) {
-	p, err := parseProgress(r)
+	p, err := provider.ProgressOf[progress](r)
 	if err != nil {
 		return provider.Instance{}, err
 	}
@@ -43,7 +32,7 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 		if err != nil {
 			return provider.Instance{}, err
 		}
-		return progress{Host: host}.incomplete(r) // recorded before it is used
+		return provider.Incomplete(r, progress{Host: host}) // recorded before it is used
 	}
 	req.Host = p.Host
 	made, err := d.made(ctx, r, req, p.Instance)
@@ -59,15 +48,7 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 	if p.Instance != "" && made.State != nil && made.State.Name == types.InstanceStateNameRunning {
 		return d.joined(ctx, *made)
 	}
-	return progress{Instance: aws.ToString(made.InstanceId), Host: p.Host}.incomplete(r)
-}
-
-func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
-	b, err := json.Marshal(p)
-	if err != nil {
-		return provider.Instance{}, fmt.Errorf("write progress: %w", err)
-	}
-	return provider.Instance{UID: r.UID, Name: r.Name, Token: r.Token, State: provider.StateIncomplete, Progress: b}, nil
+	return provider.Incomplete(r, progress{Instance: aws.ToString(made.InstanceId), Host: p.Host})
 }
 
 // made returns the instance of an attempt: the recorded one as it is now, or what the token stands for.

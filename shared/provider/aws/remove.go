@@ -16,7 +16,7 @@ import (
 
 // remove terminates every instance that r names, then gives back the host that was allocated for it (SPEC E10).
 func (d *driver) remove(ctx context.Context, r provider.Ref) error {
-	p, _ := parseProgress(r) // where nobody can read it, the tags lead to what there is
+	p, _ := provider.ProgressOf[progress](r) // where nobody can read it, the tags lead to what there is
 	none := d.terminate(ctx, r, p)
 	if provider.CodeOf(none) != provider.NotFound {
 		return none

@@ -76,7 +76,7 @@ func TestHalfMadeInstanceThatEC2DoesNotKnow(t *testing.T) {
 	region := serve(t, &ec2.Cloud{})
 	d, _ := region.wired(t, region.account())
 	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t", Began: time.Now()}
-	i, err := progress{Instance: "i-0123456789abcdef0"}.incomplete(r)
+	i, err := provider.Incomplete(r, progress{Instance: "i-0123456789abcdef0"})
 	must(t, err)
 	r.Progress = i.Progress
 	if err := d.Delete(t.Context(), r); err != nil {
@@ -95,7 +95,7 @@ func TestHalfMadeInstanceThatShowsNoTagsYet(t *testing.T) {
 	region := serve(t, cloud)
 	d, _ := region.wired(t, region.account())
 	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t", Began: time.Now()}
-	i, err := progress{Instance: idsOf(provider.Ref{ProviderID: cloud.Add("eu-west-1a", "m5.large", nil)})[0]}.incomplete(r)
+	i, err := provider.Incomplete(r, progress{Instance: idsOf(provider.Ref{ProviderID: cloud.Add("eu-west-1a", "m5.large", nil)})[0]})
 	must(t, err)
 	r.Progress = i.Progress
 	if err := d.Delete(t.Context(), r); err != nil || len(cloud.Live()) != 1 {
@@ -132,7 +132,7 @@ func TestWhatCouldNotBeListedIsNotGone(t *testing.T) {
 	region := serve(t, cloud)
 	d, w := region.wired(t, region.account())
 	r := provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t", Began: time.Now().Add(-horizon)}
-	i, err := progress{Instance: "i-0123456789abcdef0"}.incomplete(r)
+	i, err := provider.Incomplete(r, progress{Instance: "i-0123456789abcdef0"})
 	must(t, err)
 	r.Progress = i.Progress
 	for f := range faults {
@@ -164,7 +164,7 @@ func TestInstanceThatItsIDAloneShowsIsTerminated(t *testing.T) {
 	d, w := region.wired(t, region.account())
 	r, i, err := create(t, d, "worker-a", spec(nil))
 	must(t, err)
-	half, err := progress{Instance: i.ID}.incomplete(r)
+	half, err := provider.Incomplete(r, progress{Instance: i.ID})
 	must(t, err)
 	r.Progress, r.Began = half.Progress, time.Now().Add(-horizon)
 	listed := false
@@ -189,7 +189,7 @@ func TestRecordedInstanceBesideOneThatEnded(t *testing.T) {
 	r, i, err := create(t, d, "worker-a", spec(nil))
 	must(t, err)
 	deleted(t, d, r)
-	half, err := progress{Instance: i.ID}.incomplete(r)
+	half, err := provider.Incomplete(r, progress{Instance: i.ID})
 	must(t, err)
 	r.ID, r.ProviderID, r.Progress, r.Began = unknown, "aws:///us-east-2a/"+unknown, half.Progress, time.Now()
 	other := r

@@ -24,7 +24,7 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 	if !nameable.MatchString(r.Name) {
 		return provider.Instance{}, provider.Errorf(provider.Invalid, "metadata.name: %q: Azure's instances have names of at most 64 characters", r.Name)
 	}
-	p, err := parseProgress(r)
+	p, err := provider.ProgressOf[progress](r)
 	if err != nil {
 		return provider.Instance{}, err
 	}
@@ -58,7 +58,7 @@ func (p *progress) after(r provider.Ref, waits string, err error) (in provider.I
 	if waits != "" || err != nil {
 		return in, waits, err
 	}
-	in, err = p.incomplete(r)
+	in, err = provider.Incomplete(r, p)
 	return in, "", err
 }
 
@@ -113,7 +113,7 @@ func (d *driver) existing(ctx context.Context, r provider.Ref, p *progress, i in
 			return in, "", err
 		}
 		p.Instance = ""
-		in, err := p.refused(r, provider.Errorf(provider.Exhausted, "Azure in %s could not make the instance: %s", d.location, message))
+		in, err := provider.Halted(r, p, true, provider.Errorf(provider.Exhausted, "Azure in %s could not make the instance: %s", d.location, message))
 		return in, "", err
 	}
 	return d.launched(ctx, i), "", nil

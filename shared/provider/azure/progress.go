@@ -4,8 +4,6 @@ package azure
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -18,33 +16,6 @@ type progress struct {
 	Instance string `json:"instance,omitempty"` // Azure's own id of it
 	Waits    string `json:"waits,omitempty"`    // for what
 	Since    int64  `json:"since,omitempty"`    // when that began, in seconds
-}
-
-func parseProgress(r provider.Ref) (p progress, err error) {
-	if len(r.Progress) == 0 {
-		return p, nil
-	}
-	if err := json.Unmarshal(r.Progress, &p); err != nil {
-		return p, provider.Errorf(provider.Unknown, "progress of %s: %w", r.Name, err)
-	}
-	return p, nil
-}
-
-func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
-	text, err := json.Marshal(p)
-	if err != nil {
-		return provider.Instance{}, fmt.Errorf("write progress: %w", err)
-	}
-	return provider.Instance{UID: r.UID, Name: r.Name, Token: r.Token, State: provider.StateIncomplete, Progress: text}, nil
-}
-
-// refused is what a step leaves behind that is over without success.
-func (p progress) refused(r provider.Ref, err error) (provider.Instance, error) {
-	in, broken := p.incomplete(r)
-	if broken != nil {
-		return provider.Instance{}, err
-	}
-	return in, err
 }
 
 const (
@@ -71,10 +42,10 @@ func (d *driver) patiently(
 		}
 		if time.Since(time.Unix(p.Since, 0)) > patience {
 			const says = "create %s: waiting %s has taken %v: see what Azure's activity log says of it"
-			return p.refused(r, provider.Errorf(provider.Exhausted, says, r.Name, waits, patience))
+			return provider.Halted(r, p, true, provider.Errorf(provider.Exhausted, says, r.Name, waits, patience))
 		}
 		if again || !d.sleep(ctx) {
-			return p.incomplete(r)
+			return provider.Incomplete(r, p)
 		}
 	}
 }

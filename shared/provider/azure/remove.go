@@ -74,7 +74,7 @@ func (e *endings) note(id string) {
 // of its own first, which lags. That of an attempt, or of one that is not over, is in its Progress.
 func (d *driver) unseen(r provider.Ref) bool {
 	id, recorded := r.ID, r.ProviderID != "" && !r.Attempt
-	if p, err := parseProgress(r); !recorded && err == nil {
+	if p, err := provider.ProgressOf[progress](r); !recorded && err == nil {
 		id, recorded = p.Instance, p.Instance != ""
 	}
 	d.ended.mu.Lock()

@@ -4,8 +4,6 @@ package libvirt
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/digitalocean/go-libvirt"
@@ -59,7 +57,7 @@ func (d *driver) create(ctx context.Context, l *daemon, r provider.Ref, req requ
 	case m.Starting && !m.Launched: // by somebody else, and it may fail yet
 		now, err := l.await(ctx, *m)
 		if err != nil {
-			return starting(r).refused(r, err)
+			return provider.Halted(r, starting(r), true, err)
 		}
 		if now.Starting {
 			return waits(r, now)
@@ -250,35 +248,16 @@ func hurried(ctx context.Context) bool {
 
 // incomplete is what a creation looks like that has further steps.
 func incomplete(r provider.Ref, began string) (provider.Instance, error) {
-	return progress{Step: began}.incomplete(r)
-}
-
-func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
-	b, err := json.Marshal(p)
-	if err != nil {
-		return provider.Instance{}, fmt.Errorf("write progress: %w", err)
-	}
-	return provider.Instance{UID: r.UID, Name: r.Name, Token: r.Token, State: provider.StateIncomplete, Progress: b}, nil
+	return provider.Incomplete(r, progress{Step: began})
 }
 
 // refused is what a call leaves behind that failed where something is there.
 func refused(r provider.Ref, began string, err error) (provider.Instance, error) {
-	return progress{Step: began}.refused(r, err)
-}
-
-func (p progress) refused(r provider.Ref, err error) (provider.Instance, error) {
-	in, broken := p.incomplete(r)
-	if broken != nil {
-		return provider.Instance{}, err
-	}
-	return in, err
+	return provider.Halted(r, progress{Step: began}, true, err)
 }
 
 // kept is what a call leaves behind that failed where nothing is seen: what was recorded stays so, as else another attempt might begin
 // elsewhere beside it.
 func kept(r provider.Ref, err error) (provider.Instance, error) {
-	if len(r.Progress) == 0 {
-		return provider.Instance{}, err
-	}
-	return refused(r, stepDefine, err)
+	return provider.Halted(r, progress{Step: stepDefine}, len(r.Progress) > 0, err)
 }

@@ -55,8 +55,8 @@ func waits(r provider.Ref, m domain) (provider.Instance, error) {
 		p.Since = time.Now().Unix()
 	}
 	if time.Since(time.Unix(p.Since, 0)) < longestStart {
-		return p.incomplete(r)
+		return provider.Incomplete(r, p)
 	}
-	return p.refused(r, provider.Errorf(provider.Exhausted,
+	return provider.Halted(r, p, true, provider.Errorf(provider.Exhausted,
 		"create %s: domain %s has been starting for ten minutes: what its host waits for, such as a share that does not answer, its log says; virsh destroy %s ends it", r.Name, m.Ref.Name, m.Ref.Name))
 }

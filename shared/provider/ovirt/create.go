@@ -4,7 +4,6 @@ package ovirt
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -53,45 +52,13 @@ func (p *progress) waits(r provider.Ref, i *instance) error {
 const stuck = "the engine is at it for long: its events say whether that goes on; " +
 	"what stays locked after a task that failed its administrator frees with unlock_entity.sh"
 
-func parseProgress(r provider.Ref) (p progress, err error) {
-	if len(r.Progress) == 0 {
-		return p, nil
-	}
-	if err := json.Unmarshal(r.Progress, &p); err != nil {
-		return p, provider.Errorf(provider.Unknown, "progress of %s: %w", r.Name, err)
-	}
-	return p, nil
-}
-
 // progressOf returns what r records, as far as it can be read: of a record that nobody can read the UID alone leads to what there is.
 func progressOf(r provider.Ref) progress {
-	p, err := parseProgress(r)
+	p, err := provider.ProgressOf[progress](r)
 	if err != nil {
 		return progress{}
 	}
 	return p
-}
-
-// incomplete is what a creation looks like that has further steps.
-func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
-	b, err := json.Marshal(p)
-	if err != nil {
-		return provider.Instance{}, fmt.Errorf("write progress: %w", err)
-	}
-	return provider.Instance{UID: r.UID, Name: r.Name, Token: r.Token, State: provider.StateIncomplete, Progress: b}, nil
-}
-
-// refused is what a call leaves behind that failed. Where nothing is there and nothing was recorded, that is nothing: else another attempt
-// might begin elsewhere, beside the instance.
-func (p progress) refused(r provider.Ref, there bool, err error) (provider.Instance, error) {
-	if !there {
-		return provider.Instance{}, err
-	}
-	in, broken := p.incomplete(r)
-	if broken != nil {
-		return provider.Instance{}, err
-	}
-	return in, err
 }
 
 // mostRounds is how many looks one call takes: a creation has five at most without a wait, and one that goes in circles ends so.
@@ -107,7 +74,7 @@ func hurried(ctx context.Context) bool {
 // repeated, or made by several at once: of an instance that two ask for the engine makes one, because it makes no second of a name in a data
 // center.
 func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provider.Instance, error) {
-	p, err := parseProgress(r)
+	p, err := provider.ProgressOf[progress](r)
 	if err != nil {
 		return provider.Instance{}, err
 	}
@@ -117,24 +84,24 @@ func (d *driver) create(ctx context.Context, r provider.Ref, req request) (provi
 		there = there || i != nil
 		switch {
 		case err != nil:
-			return p.refused(r, there, err)
+			return provider.Halted(r, p, there, err)
 		case i == nil && p.ID != "": // the engine removes what it cannot finish: its disks, as where the room ended
 			p = progress{}
-			return p.refused(r, there, provider.Errorf(provider.Exhausted, "create %s: the engine took the instance back that it was making: its events say why", r.Name))
+			return provider.Halted(r, p, there, provider.Errorf(provider.Exhausted, "create %s: the engine took the instance back that it was making: its events say why", r.Name))
 		case i != nil && (i.Mark.Launched || p.runs) && !i.Mark.Leaving:
 			return d.told(*i), nil
 		case round > 0 && hurried(ctx), round == mostRounds:
-			return p.incomplete(r)
+			return provider.Incomplete(r, p)
 		}
 		waits, err := d.step(ctx, r, req, i, &p)
 		if waits && err == nil {
 			err = p.waits(r, i)
 		}
 		if err != nil {
-			return p.refused(r, there, err)
+			return provider.Halted(r, p, there, err)
 		}
 		if waits || i == nil { // record what was made before anything else
-			return p.incomplete(r)
+			return provider.Incomplete(r, p)
 		}
 	}
 }

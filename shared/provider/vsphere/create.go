@@ -4,8 +4,6 @@ package vsphere
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/vmware/govmomi/object"
@@ -47,7 +45,7 @@ const (
 // create makes the next step. What it is follows from the instance itself, so that steps may be lost, repeated, or made
 // by several at once: of a clone that two ask for the vCenter makes one, because names are unique in a folder.
 func (d *driver) create(ctx context.Context, c *vim25.Client, r provider.Ref, req request) (provider.Instance, error) {
-	p, err := parseProgress(r)
+	p, err := provider.ProgressOf[progress](r)
 	if err != nil {
 		return provider.Instance{}, err
 	}
@@ -56,38 +54,28 @@ func (d *driver) create(ctx context.Context, c *vim25.Client, r provider.Ref, re
 		return provider.Instance{}, err
 	}
 	if req.Spec.Network.Devices = cards; !given {
-		return p.incomplete(r)
+		return provider.Incomplete(r, p)
 	}
 	there := len(r.Progress) > 0
 	for again := false; ; again = true {
 		done, err := d.settle(ctx, c, r, req, &p)
 		if err != nil { // a task that failed is over: the next call begins the step anew
-			return p.refused(r, there, err)
+			return provider.Halted(r, p, there, err)
 		}
 		if !done || again && hurried(ctx) {
-			return p.incomplete(r)
+			return provider.Incomplete(r, p)
 		}
 		m, finished, err := d.advance(ctx, c, r, req, &p)
 		there = there || m != nil
 		switch {
 		case err != nil:
-			return p.refused(r, there, err)
+			return provider.Halted(r, p, there, err)
 		case finished:
 			return d.instance(*m), nil
 		case p.Step == stepClone: // record the task before anything else: it alone leads to the clone
-			return p.incomplete(r)
+			return provider.Incomplete(r, p)
 		}
 	}
-}
-
-func parseProgress(r provider.Ref) (p progress, err error) {
-	if len(r.Progress) == 0 {
-		return p, nil
-	}
-	if err := json.Unmarshal(r.Progress, &p); err != nil {
-		return p, provider.Errorf(provider.Unknown, "progress of %s: %w", r.Name, err)
-	}
-	return p, nil
 }
 
 // advance begins the next step, and reports whether there is none.
@@ -108,28 +96,6 @@ const margin = 2 * time.Second
 func hurried(ctx context.Context) bool {
 	end, ok := ctx.Deadline()
 	return ok && time.Until(end) < margin
-}
-
-// incomplete is what a creation looks like that has further steps.
-func (p progress) incomplete(r provider.Ref) (provider.Instance, error) {
-	b, err := json.Marshal(p)
-	if err != nil {
-		return provider.Instance{}, fmt.Errorf("write progress: %w", err)
-	}
-	return provider.Instance{UID: r.UID, Name: r.Name, Token: r.Token, State: provider.StateIncomplete, Progress: b}, nil
-}
-
-// refused is what a call leaves behind that failed. Where nothing is there and nothing was recorded, that is nothing: else another
-// attempt might begin elsewhere, beside the clone.
-func (p progress) refused(r provider.Ref, there bool, err error) (provider.Instance, error) {
-	if !there {
-		return provider.Instance{}, err
-	}
-	in, broken := p.incomplete(r)
-	if broken != nil {
-		return provider.Instance{}, err
-	}
-	return in, err
 }
 
 // settle waits for the task that runs, if there is one, and reports whether it ended.

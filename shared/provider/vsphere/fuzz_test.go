@@ -172,14 +172,14 @@ func FuzzCreate(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, progress := range []string{
+	for _, recorded := range []string{
 		"", "null", "[", "{}", `{"step":"clone"}`, `{"step":"clone","task":{"type":"Task","value":"task-0"}}`, `{"step":7}`, `{"task":{}}`,
 		`{"step":"power on","task":{"type":"VirtualMachine","value":"vm-1"}}`, `{"step":"x","task":{"type":"../x","value":"<a>"}}`, `{"customized":true,"tagged":true}`,
 	} {
-		f.Add([]byte(progress), false)
-		f.Add([]byte(progress), true)
+		f.Add([]byte(recorded), false)
+		f.Add([]byte(recorded), true)
 	}
-	f.Fuzz(func(t *testing.T, progress []byte, cloned bool) {
+	f.Fuzz(func(t *testing.T, recorded []byte, cloned bool) {
 		uid := uuid.NewUUID()
 		r := provider.Ref{UID: uid, Name: string(uid), Token: "token-1"}
 		t.Cleanup(func() { // once nothing is done to it any more
@@ -196,12 +196,12 @@ func FuzzCreate(f *testing.F) {
 			in, err := d.create(t.Context(), c, r, req)
 			must(t, err)
 			r.Progress = in.Progress
-			p, err := parseProgress(r)
+			p, err := provider.ProgressOf[progress](r)
 			must(t, err)
 			_, err = d.settle(t.Context(), c, r, req, &p)
 			must(t, err)
 		}
-		r.Progress = progress
+		r.Progress = recorded
 		ctx, cancel := context.WithTimeout(t.Context(), margin+time.Second)
 		defer cancel()
 		in, err := d.create(ctx, c, r, req)

@@ -101,7 +101,7 @@ func (d *driver) stopCloning(ctx context.Context, c *vim25.Client, r provider.Re
 
 // cloning returns the clone task that r records. Of a record that nobody can read the UID alone leads to what there is.
 func cloning(r provider.Ref) (reference, bool) {
-	p, err := parseProgress(r)
+	p, err := provider.ProgressOf[progress](r)
 	if err == nil && p.Task != nil && p.Step == stepClone {
 		return *p.Task, true
 	}

@@ -4,8 +4,6 @@ package vsphere
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"reflect"
 	"testing"
 	"time"
@@ -54,21 +52,6 @@ func TestTaskIsOver(t *testing.T) {
 	}
 	if !ended(nil) {
 		t.Error("what is forgotten is waited for")
-	}
-}
-
-// A call that failed says what is there; where nothing is, it says nothing, so that another attempt may begin elsewhere.
-func TestRefusedCallSaysWhatIsThere(t *testing.T) {
-	t.Parallel()
-	refusal, p := errors.New("no"), progress{Step: stepStart, Tagged: true}
-	in, err := p.refused(provider.Ref{UID: "u"}, false, refusal)
-	if !errors.Is(err, refusal) || !reflect.DeepEqual(in, provider.Instance{}) {
-		t.Errorf("where nothing is: %+v, %v", in, err)
-	}
-	in, err = p.refused(provider.Ref{UID: "u", Name: "m", Token: "t"}, true, refusal)
-	var told progress
-	if !errors.Is(err, refusal) || json.Unmarshal(in.Progress, &told) != nil || told != p || in.State != provider.StateIncomplete || in.UID != "u" || in.Token != "t" {
-		t.Errorf("where something is: %+v, %v", in, err)
 	}
 }
 
