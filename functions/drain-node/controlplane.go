@@ -3,6 +3,7 @@
 package drainnode
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func slotOf(s snapshot.Snapshot) (slot, error) {
 		return slot{}, nil
 	}
 	var held slot
-	err := machine.ReadRecord(cm.Data[slotKey], &held)
+	err := cmp.Or(machine.Newer(cm.Data[slotKey], slotSchema), machine.ReadRecord(cm.Data[slotKey], &held))
 	switch {
 	case err != nil:
 	case held.Schema != slotSchema:
@@ -88,7 +89,10 @@ func (d drain) takeSlot(claimed *bool) (seq []plan.Sequence, wait bool) {
 	if other := d.cordoned(holds); other != "" && !d.n.Spec.Unschedulable {
 		return d.queued("node " + other + " is cordoned"), true
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, machine.ErrNewer): // who follows other advice lets two drain at a time
+		return d.barred(err.Error()+": it is left alone, and nobody disrupts the control plane meanwhile", ""), true
+	case err != nil:
 		return d.barred(err.Error()+": mend it or remove it, until then nobody disrupts the control plane", ""), true
 	}
 	if holds {

@@ -179,7 +179,7 @@ func (sc *scan) undecided(g *group) bool {
 // newerLedger reports that a newer version wrote the ledger of a group, which says who belongs to it: nobody of it is removed (G9).
 func (sc *scan) newerLedger(g *group) bool {
 	_, err := sc.Records.Ledger(g.set)
-	return errors.Is(err, machine.ErrNewerLedger)
+	return errors.Is(err, machine.ErrNewer)
 }
 
 // allotted counts the ordinals that the ledger has Machines made for, but for those whose Machine is on its way out, or an orphan: for that

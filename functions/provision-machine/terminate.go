@@ -4,6 +4,7 @@ package provisionmachine
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -52,6 +53,8 @@ func (l life) dismantle(unreadable error) plan.Sequence {
 	switch {
 	case l.intent.ClaimedByOther(l.Invocation, l.Now):
 		return plan.Sequence{}
+	case errors.Is(unreadable, machine.ErrNewer):
+		return l.blocked(unreadable.Error() + ": it is left to that version, and the machine stays")
 	case unreadable != nil:
 		return l.blocked(unreadable.Error() + ": mend or remove it once no instance of this Machine exists")
 	case l.elsewhere():

@@ -147,7 +147,7 @@ func (c *check) resting(f remediation, t *target) string {
 	if why := machine.Unserved(set); why != "" {
 		return fmt.Sprintf(heldSet, why)
 	}
-	if _, err := c.Records.Ledger(set); errors.Is(err, machine.ErrNewerLedger) {
+	if _, err := c.Records.Ledger(set); errors.Is(err, machine.ErrNewer) {
 		return fmt.Sprintf(heldNewer, set.Name)
 	}
 	return ""

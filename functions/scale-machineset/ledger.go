@@ -23,7 +23,7 @@ const (
 	backoffMax  = machine.LongestPause
 )
 
-// readLedger returns the set's ledger, or why it has to be rebuilt. The error is machine.ErrNewerLedger: nothing may be
+// readLedger returns the set's ledger, or why it has to be rebuilt. The error is machine.ErrNewer: nothing may be
 // done to the set.
 func readLedger(s snapshot.Snapshot, set *machine.MachineSet, m members) (l machine.Ledger, rebuild string, err error) {
 	_, ok := set.Annotations[machine.AnnotationLedger]
@@ -32,7 +32,7 @@ func readLedger(s snapshot.Snapshot, set *machine.MachineSet, m members) (l mach
 	}
 	l, err = s.Records.Ledger(set)
 	switch {
-	case errors.Is(err, machine.ErrNewerLedger):
+	case errors.Is(err, machine.ErrNewer):
 		return l, "", err
 	case !ok:
 		return l, "ledger is missing: rebuild it", nil

@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -57,14 +58,15 @@ type Intent struct {
 	Progress []byte          `json:"progress,omitempty"` // the driver's own: ids of children and tasks
 }
 
-// ParseIntent reads the intent of m; nil if it has none, which means that no call to a cloud was ever made for m.
+// ParseIntent reads the intent of m; nil if it has none, which means that no call to a cloud was ever made for m. A newer schema, whatever its
+// fields, is ErrNewer.
 func ParseIntent(m *Machine) (*Intent, error) {
 	text, ok := m.Annotations[AnnotationIntent]
 	if !ok {
 		return nil, nil
 	}
 	var i Intent
-	if err := ReadRecord(text, &i); err != nil {
+	if err := cmp.Or(Newer(text, intentSchema), ReadRecord(text, &i)); err != nil {
 		return nil, fmt.Errorf("annotation %s: %w", AnnotationIntent, err)
 	}
 	if i.Schema != intentSchema || i.Attempt < 1 || i.Token == "" {

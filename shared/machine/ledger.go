@@ -3,8 +3,8 @@
 package machine
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,9 +16,6 @@ import (
 
 // ledgerSchema is the version written; a higher one found belongs to a newer revision (RELIABILITY G9).
 const ledgerSchema = 1
-
-// ErrNewerLedger says that a newer version wrote a ledger: whoever reads it leaves its set alone (RELIABILITY G9).
-var ErrNewerLedger = errors.New("ledger of a newer version")
 
 const (
 	// maxOrdinals bounds what one ledger may hold active, and how many of the latest ordinals are searched for a Machine
@@ -62,16 +59,10 @@ func NewLedger(setUID types.UID) Ledger {
 }
 
 // ParseLedger reads a ledger. It refuses unknown fields, a newer schema, more ordinals than a set ever has, and active ones
-// that were never allocated, so that what it returns can be executed. A newer schema, whatever its fields, is ErrNewerLedger.
+// that were never allocated, so that what it returns can be executed. A newer schema, whatever its fields, is ErrNewer.
 func ParseLedger(text string) (Ledger, error) {
 	var l Ledger
-	var version struct {
-		Schema int `json:"schema"`
-	}
-	if err := json.Unmarshal([]byte(text), &version); err == nil && version.Schema > ledgerSchema {
-		return Ledger{}, fmt.Errorf("parse ledger: schema %d, want %d: %w", version.Schema, ledgerSchema, ErrNewerLedger)
-	}
-	if err := ReadRecord(text, &l); err != nil {
+	if err := cmp.Or(Newer(text, ledgerSchema), ReadRecord(text, &l)); err != nil {
 		return Ledger{}, fmt.Errorf("parse ledger: %w", err)
 	}
 	switch {

@@ -3,7 +3,9 @@
 package machine
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	kjson "sigs.k8s.io/json"
@@ -12,6 +14,21 @@ import (
 // mostCounted is the most failures that a record counts: whoever writes there may write anything, and one more than the largest number
 // that there is would be a record that nobody can read again.
 const mostCounted = 1_000_000
+
+// ErrNewer says that a newer version wrote a record: whoever reads it leaves it alone, with what it is of, and asks nobody to mend it
+// (RELIABILITY G9).
+var ErrNewer = errors.New("a newer version wrote it")
+
+// Newer returns an ErrNewer where a record says that its schema is above the one that is known, whatever its fields, else nil.
+func Newer(text string, known int) error {
+	var version struct {
+		Schema int `json:"schema"`
+	}
+	if err := json.Unmarshal([]byte(text), &version); err != nil || version.Schema <= known {
+		return nil //nolint:nilerr // who reads the record says what is wrong with it
+	}
+	return fmt.Errorf("schema %d, want %d: %w", version.Schema, known, ErrNewer)
+}
 
 // ReadRecord decodes what functions keep in annotations and ConfigMaps. Whoever may write there may write anything: an unknown
 // field, one that is said twice or in other letters, and whatever follows the record are errors.

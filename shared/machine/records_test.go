@@ -263,7 +263,7 @@ func TestRecordsAreReadOnce(t *testing.T) {
 		if i, err := known.Intent(m); i != nil || err == nil {
 			t.Errorf("an intent that cannot be read: %v, %v", i, err)
 		}
-		if _, err := known.Ledger(set); !errors.Is(err, ErrNewerLedger) {
+		if _, err := known.Ledger(set); !errors.Is(err, ErrNewer) {
 			t.Errorf("a newer ledger: %v", err)
 		}
 		if s, err := known.Sweep(&corev1.ConfigMap{}); err != nil || s.Schema != sweepSchema {

@@ -120,7 +120,7 @@ var port = []Guard{
 }
 
 var ledgers = []Guard{
-	{"newer-ledger-is-left-alone", "G9", words + "ledger.go", `version.Schema > ledgerSchema {`, `version.Schema > ledgerSchema+9 {`, "./functions/scale-machineset ./shared/machine"},
+	{"newer-ledger-is-left-alone", "G9", words + "ledger.go", `Newer(text, ledgerSchema)`, `Newer(text, ledgerSchema+9)`, "./functions/scale-machineset ./shared/machine"},
 	{"newer-intent-is-left-alone", "G9", words + "intent.go", `i.Schema != intentSchema || `, ``, ""},
 	{"adopted-only-by-the-ledger", "2a.6", scale + "execute.go", `		if !ok || !l.Active.Has(k) {`, `		if !ok {`, ""},
 	{"retired-only-unchanged", "G3", scale + "execute.go", `IfUnchanged: true, `, ``, ""},

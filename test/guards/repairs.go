@@ -126,7 +126,7 @@ var repairs = []Guard{
 }`, `	return ""
 }`, "./functions/remediate -run=TestScenarios"},
 	{"sick-machine-of-a-set-of-another-api-stays", "2f", heal + "admit.go", `	if why := machine.Unserved(set); why != "" {`, `	if why := machine.Unserved(set); false {`, "./functions/remediate -run=TestScenarios"},
-	{"sick-machine-of-a-newer-ledger-stays", "G9", heal + "admit.go", `; errors.Is(err, machine.ErrNewerLedger) {`, `; errors.Is(err, nil) && false {`, "./functions/remediate -run=TestScenarios"},
+	{"sick-machine-of-a-newer-ledger-stays", "G9", heal + "admit.go", `; errors.Is(err, machine.ErrNewer) {`, `; errors.Is(err, nil) && false {`, "./functions/remediate -run=TestScenarios"},
 	{"check-made-anew-ended-nothing", "2f", heal + "controlplane.go", `		return !at.IsZero() && !at.Before(c.h.CreationTimestamp.Time)`, `		return !at.IsZero()`, "./functions/remediate -run=TestScenarios"},
 	{"preserved-is-not-power-cycled", "2f", heal + "repair.go", `t.reason != "" && t.excused(d.Now) == "" ||`, `t.reason != "" ||`, "./functions/remediate -run=TestScenarios"},
 	{"preserved-is-not-remediated-by-others", "2f", heal + "external.go", `(t.excused(c.Now) == "" || machine`, `(true || machine`, "./functions/remediate -run=TestScenarios"},

@@ -267,5 +267,7 @@ var scalings = []Guard{
 	{"taint-of-another-autoscaler-stays", "2d", autoscale + "mine.go", `strings.HasPrefix(t.Value, down+"-"))`, `strings.HasPrefix(t.Value, ""))`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"taint-of-ours-goes-without-its-machine", "2d", autoscale + "mine.go", `(own[n] || strings`, `(own[n] || false && strings`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"soft-taint-of-another-autoscaler-stays", "2d", autoscale + "mine.go", `	return own[n] && slices`, `	return slices`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"newer-intent-is-not-advised-away", "G9", provision + "terminate.go", `	case errors.Is(unreadable, machine.ErrNewer):`, `	case errors.Is(nil, machine.ErrNewer):`, "./functions/provision-machine -run=TestScenarios"},
+	{"newer-slot-is-not-advised-away", "2e", drain + "controlplane.go", `	case errors.Is(err, machine.ErrNewer):`, `	case errors.Is(nil, machine.ErrNewer):`, "./functions/drain-node -run=TestScenarios"},
 	{"nodes-of-another-api-are-not-ours", "2d", autoscale + "mine.go", `all[n] || !machine.IsPaused(m)`, `m != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
