@@ -212,12 +212,20 @@ func inVain(n autoscaling.NodeGroup) bool {
 	return n.Request != nil && n.Request.TimedOut || n.LastFailure != nil && len(n.FailedUIDs) > 0
 }
 
-// maxed is the answer of a group that may have no Node beside so many more than it has.
+// maxed is the answer of a group that may have no Node beside so many more than it has. Machines that have none, and are not given up, hold
+// places all the same: that is told, as it may be for ever.
 func (g *group) maxed(more int32) no {
 	if g.target+more < g.max {
 		return no{}
 	}
-	return no{reasonMax, fmt.Sprintf("%d of %d", g.target+more, g.max)}
+	limit := fmt.Sprintf("%d of %d", g.target+more, g.max)
+	if n := g.failed + g.late; n > 0 {
+		limit += fmt.Sprintf(", %d of them without a node", n)
+	}
+	if g.gone > 0 {
+		limit += fmt.Sprintf(", %d without an instance", g.gone)
+	}
+	return no{reasonMax, limit}
 }
 
 // limited is the answer of a group that limits of a cluster of a size leave no Node.

@@ -269,5 +269,6 @@ var scalings = []Guard{
 	{"soft-taint-of-another-autoscaler-stays", "2d", autoscale + "mine.go", `	return own[n] && slices`, `	return slices`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"newer-intent-is-not-advised-away", "G9", provision + "terminate.go", `	case errors.Is(unreadable, machine.ErrNewer):`, `	case errors.Is(nil, machine.ErrNewer):`, "./functions/provision-machine -run=TestScenarios"},
 	{"newer-slot-is-not-advised-away", "2e", drain + "controlplane.go", `	case errors.Is(err, machine.ErrNewer):`, `	case errors.Is(nil, machine.ErrNewer):`, "./functions/drain-node -run=TestScenarios"},
+	{"who-holds-a-place-without-a-node-is-told", "2d", autoscale + "explain.go", `n := g.failed + g.late; n > 0 {`, `n := g.failed + g.late; false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"nodes-of-another-api-are-not-ours", "2d", autoscale + "mine.go", `all[n] || !machine.IsPaused(m)`, `m != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
