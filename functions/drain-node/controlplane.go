@@ -102,8 +102,8 @@ func (d drain) takeSlot(claimed *bool) (seq []plan.Sequence, wait bool) {
 		return d.queued("machine " + held.Name + " goes first"), true
 	}
 	claim := d.claim()
-	if o, tried := d.Outcome(claim); tried && o.Result == plan.Refused {
-		return d.barred("configmap "+machine.ConfigMapDisrupt+", which says whose turn it is, cannot be written: ", o.Message), true
+	if why, refused := d.Refused(claim); refused {
+		return d.barred("configmap "+machine.ConfigMapDisrupt+", which says whose turn it is, cannot be written: ", why), true
 	}
 	if *claimed {
 		return nil, true

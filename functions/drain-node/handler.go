@@ -171,11 +171,11 @@ func (d drain) cordon() []plan.Sequence {
 	next.Spec.Unschedulable = true
 	delete(next.Annotations, machine.AnnotationCordonedBy)
 	a := plan.Update{Old: d.n, New: next, Why: "cordon for machine " + d.m.Name}
-	if o, tried := d.Outcome(a); tried && o.Result == plan.Refused {
+	if why, refused := d.Refused(a); refused {
 		if d.late() {
-			return d.timedOut(d.uncordoned() + o.Message)
+			return d.timedOut(d.uncordoned() + why)
 		}
-		return d.hindered(d.uncordoned(), o.Message)
+		return d.hindered(d.uncordoned(), why)
 	}
 	return []plan.Sequence{{Do: []plan.Action{a}, Notes: []plan.Note{d.note("DrainProceeds", "Node drain proceeds")}}}
 }

@@ -36,8 +36,8 @@ func (sc *scan) readBudget() *budget {
 		b.limits, b.err = machine.ParseDisruptionLimits(b.cm, len(sc.Machines))
 	}
 	b.cannot = "read"
-	if o, tried := sc.Outcome(b.store()); b.err == nil && tried && o.Result == plan.Refused { // nothing that goes with it would be done, either
-		b.err, b.cannot = errors.New(o.Message), "written"
+	if why, refused := sc.Refused(b.store()); b.err == nil && refused { // nothing that goes with it would be done, either
+		b.err, b.cannot = errors.New(why), "written"
 	}
 	return b
 }

@@ -207,8 +207,8 @@ func problem(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler) (reason, me
 	case machine.IsHeldSet(set):
 		return targetPaused, fmt.Sprintf("annotation %s of machineset %s/%s: it is not resized", machine.AnnotationPausedMHC, set.Namespace, set.Name)
 	}
-	if o, tried := s.Outcome(plan.Update{Old: set}); tried && o.Result == plan.Refused && len(own(s, set).Do) > 0 {
-		return "FailedUpdateTarget", fmt.Sprintf("machineset %s/%s cannot be changed: %s", set.Namespace, set.Name, o.Message)
+	if why, refused := s.Refused(plan.Update{Old: set}); refused && len(own(s, set).Do) > 0 {
+		return "FailedUpdateTarget", fmt.Sprintf("machineset %s/%s cannot be changed: %s", set.Namespace, set.Name, why)
 	}
 	return "", ""
 }

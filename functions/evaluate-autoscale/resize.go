@@ -117,8 +117,8 @@ const unchangeable = "the node cannot be changed: "
 // forbidden returns why an object cannot be changed, if the API server said so in this invocation; else "". Who plans such a write all the
 // same has nothing carried out that goes with it.
 func (sc *scan) forbidden(o plan.Object) string {
-	if o, tried := sc.Outcome(plan.Update{Old: o}); tried && o.Result == plan.Refused {
-		return cmp.Or(clip(o.Message), "it is refused")
+	if why, refused := sc.Refused(plan.Update{Old: o}); refused {
+		return cmp.Or(clip(why), "it is refused")
 	}
 	return ""
 }

@@ -134,8 +134,8 @@ func unreadable(s snapshot.Snapshot, err error) plan.Sequence {
 // could be told, and Pods are told of what was done.
 func (sc *scan) tellUnmade(commit plan.Action) {
 	create, is := commit.(plan.Create)
-	if o, tried := sc.Outcome(commit); is && tried && o.Result == plan.Refused {
-		why := fmt.Sprintf("nothing is scaled: configmap %s cannot be made: %s", create.Object.GetName(), clip(o.Message))
+	if why, refused := sc.Refused(commit); is && refused {
+		why = fmt.Sprintf("nothing is scaled: configmap %s cannot be made: %s", create.Object.GetName(), clip(why))
 		sc.notes = append(sc.notes, plan.Warning(clusterAutoscaler(sc.Snapshot), "StateUnwritable", why).From(source))
 	}
 }

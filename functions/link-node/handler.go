@@ -154,10 +154,10 @@ func link(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) plan.Sequence
 		seq.Notes = append(seq.Notes, plan.Warning(m, "FailedUpdate", "left out on node "+n.Name+": "+wrong.ToAggregate().Error()))
 	}
 	a := plan.Update{Old: n, New: mark(m, n, fit), Why: fmt.Sprintf("node of machine %s/%s", m.Namespace, m.Name)}
-	switch o, tried := s.Outcome(a); {
+	switch why, refused := s.Refused(a); {
 	case marked(m, n, fit):
-	case tried && o.Result == plan.Refused:
-		seq.Notes = append(seq.Notes, plan.Warning(m, "FailedUpdate", "node "+n.Name+" cannot be given what the spec wants: "+o.Message))
+	case refused:
+		seq.Notes = append(seq.Notes, plan.Warning(m, "FailedUpdate", "node "+n.Name+" cannot be given what the spec wants: "+why))
 	default:
 		seq.Do = append(seq.Do, a)
 	}

@@ -100,6 +100,6 @@ func refusedToRemember(s snapshot.Snapshot) bool {
 	if have := s.ConfigMap(machine.Namespace, machine.ConfigMapSweep); have != nil {
 		a = plan.Update{Old: have, New: have}
 	}
-	o, tried := s.Outcome(a)
-	return tried && o.Result == plan.Refused
+	_, refused := s.Refused(a)
+	return refused
 }

@@ -26,17 +26,17 @@ func (l life) recordInstance(in provider.Instance) plan.Sequence {
 	if all == nil {
 		return plan.Sequence{}
 	}
-	o, tried := l.Outcome(*all)
-	if !tried || o.Result != plan.Refused {
+	why, refused := l.Refused(*all)
+	if !refused {
 		return plan.Sequence{Do: []plan.Action{*all}, Notes: l.recordedNotes(in)}
 	}
-	told := []plan.Note{l.warning("FailedUpdate", "what is known of instance "+in.ID+" cannot be written: "+o.Message)}
+	told := []plan.Note{l.warning("FailedUpdate", "what is known of instance "+in.ID+" cannot be written: "+why)}
 	alone := l.edited(identity, partIdentity, "instance "+in.ID+", its identity alone")
 	switch {
 	case alone == nil:
 		return plan.Sequence{Notes: told}
 	case l.isRefused(*alone):
-		seq := l.unrecordable(in, o.Message)
+		seq := l.unrecordable(in, why)
 		seq.Notes = append(seq.Notes, told...)
 		return seq
 	}
@@ -77,8 +77,8 @@ func (l life) surfaced(in provider.Instance) plan.Sequence {
 }
 
 func (l life) isRefused(a plan.Action) bool {
-	o, tried := l.Outcome(a)
-	return tried && o.Result == plan.Refused
+	_, refused := l.Refused(a)
+	return refused
 }
 
 // identity returns what has to be on record before anything else: the id, which is written once and never changes (R-S16),

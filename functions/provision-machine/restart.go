@@ -77,8 +77,8 @@ func (l life) takeNode() plan.Sequence {
 		return plan.Sequence{}
 	}
 	a := plan.Delete{Object: n, Why: "instance " + l.in.ID + " is off"}
-	if o, tried := l.Outcome(a); tried && o.Result == plan.Refused {
-		return l.tell("FailedPowerCycle", "node "+n.Name+" cannot be deleted, and instance "+l.in.ID+" stays off until it is gone: "+o.Message)
+	if why, refused := l.Refused(a); refused {
+		return l.tell("FailedPowerCycle", "node "+n.Name+" cannot be deleted, and instance "+l.in.ID+" stays off until it is gone: "+why)
 	}
 	var seq plan.Sequence
 	if _, kept := l.m.Annotations[machine.AnnotationNodeLabels]; !kept {

@@ -154,13 +154,13 @@ func (l life) mayHaveOthers() bool {
 // removeNode deletes the Node of an instance that is gone. What the API server has against that is told of the Machine.
 func (l life) removeNode(n *corev1.Node) plan.Sequence {
 	a := plan.Delete{Object: n, Why: "the instance of " + l.m.Name + " is gone"}
-	o, tried := l.Outcome(a)
-	if !tried || o.Result != plan.Refused {
+	why, refused := l.Refused(a)
+	if !refused {
 		return plan.Sequence{Do: []plan.Action{a}}
 	}
 	of := "node " + n.Name + " cannot be deleted: "
-	seq := l.blocked(plan.Reworded(machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists), of, o.Message))
-	seq.Notes = append(seq.Notes, l.warning("FailedDelete", of+o.Message))
+	seq := l.blocked(plan.Reworded(machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists), of, why))
+	seq.Notes = append(seq.Notes, l.warning("FailedDelete", of+why))
 	return seq
 }
 

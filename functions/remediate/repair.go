@@ -46,8 +46,8 @@ func (c *check) take(t *target, claim, does string) plan.Sequence {
 	}
 	metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationExternalRepair, "")
 	a := plan.Update{Old: t.m, New: next, Why: t.message}
-	if o, tried := c.Outcome(a); tried && o.Result == plan.Refused {
-		return plan.Sequence{Notes: []plan.Note{plan.Warning(t.m, "ExternalAnnotationFailed", o.Message)}}
+	if why, refused := c.Refused(a); refused {
+		return plan.Sequence{Notes: []plan.Note{plan.Warning(t.m, "ExternalAnnotationFailed", why)}}
 	}
 	return plan.Sequence{
 		Do:    []plan.Action{a},
@@ -58,8 +58,8 @@ func (c *check) take(t *target, claim, does string) plan.Sequence {
 // replace deletes a Machine as it was seen; its set makes another (B56).
 func (c *check) replace(t *target) plan.Sequence {
 	a := plan.Delete{Object: t.m, IfUnchanged: true, Why: t.message}
-	if o, tried := c.Outcome(a); tried && o.Result == plan.Refused {
-		return plan.Sequence{Notes: []plan.Note{plan.Warning(t.m, "MachineDeletionFailed", o.Message)}}
+	if why, refused := c.Refused(a); refused {
+		return plan.Sequence{Notes: []plan.Note{plan.Warning(t.m, "MachineDeletionFailed", why)}}
 	}
 	return plan.Sequence{
 		Do:    []plan.Action{a},

@@ -50,8 +50,8 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 		case ok && retired && s.Has(anew(set, x.Name)): // the set may have adopted it anew before: the next look tells
 		case ok && retired:
 			a := plan.Delete{Object: x, IfUnchanged: true, Why: fmt.Sprintf("ordinal %d is retired", k)}
-			if o, _ := s.Outcome(a); o.Result == plan.Refused {
-				tell("delete machine %s: %s", x.Name, o.Message)
+			if why, refused := s.Refused(a); refused {
+				tell("delete machine %s: %s", x.Name, why)
 				continue
 			}
 			seq := plan.Sequence{Do: []plan.Action{a}}

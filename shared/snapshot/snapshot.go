@@ -154,6 +154,12 @@ func (s Snapshot) Outcome(a plan.Action) (plan.Outcome, bool) {
 	return o, ok
 }
 
+// Refused reports whether action a was refused in this invocation, and with what words.
+func (s Snapshot) Refused(a plan.Action) (why string, refused bool) {
+	o, tried := s.Outcome(a)
+	return o.Message, tried && o.Result == plan.Refused
+}
+
 // Machine returns the Machine, or nil.
 func (s Snapshot) Machine(namespace, name string) *machine.Machine {
 	return find(s.Machines, namespace, name)

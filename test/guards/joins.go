@@ -195,7 +195,7 @@ var hosts = []Guard{
 			return nil
 		}
 		return p.begin(stepNote, task, err)`, "./shared/provider/vsphere -run=TestStepThatCannot"},
-	{"mark-without-an-answer-blames-no-spec", "G5", link + "handler.go", `	case tried && o.Result == plan.Refused:`, `	case tried || o.Result == plan.Refused:`, "./functions/link-node -run=TestScenarios"},
+	{"mark-without-an-answer-blames-no-spec", "G5", "shared/snapshot/snapshot.go", `tried && o.Result == plan.Refused`, `tried || o.Result == plan.Refused`, "./functions/link-node -run=TestScenarios"},
 	{"ports-that-one-list-does-not-tell", "G5", nova + "things.go", `	all, err := c.ports(ctx, mark)
 	if err != nil {`, `	all, err := c.ports(ctx, mark)
 	if err != nil && false {`, "./shared/provider/openstack -run=TestPortsThatOne"},

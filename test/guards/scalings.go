@@ -242,7 +242,7 @@ var scalings = []Guard{
 	{"nobody-is-given-up-of-a-set-that-cannot-be-changed", "2d", autoscale + "lost.go", ` || sc.unwritable(g) != "" {`, ` {`, "./functions/evaluate-autoscale -run=TestPodIsServed"},
 	{"nothing-goes-of-a-set-that-cannot-be-changed", "2d", autoscale + "room.go", `	case sc.unwritable(c.group) != "":`, `	case false:`, "./functions/evaluate-autoscale -run=TestSetThatCannot"},
 	{"node-of-a-set-that-cannot-be-changed-is-given-back", "2d", autoscale + "removal.go", `	case sc.unwritable(g) != "": //`, `	case false: //`, "./functions/evaluate-autoscale -run=TestNodeWhoseSet"},
-	{"budget-that-cannot-be-written-holds-no-pod-up", "G8", autoscale + "budget.go", `b.err == nil && tried && o.Result == plan.Refused {`, `false && tried && o.Result == plan.Refused {`, "./functions/evaluate-autoscale -run=TestBudgetThatCannot"},
+	{"budget-that-cannot-be-written-holds-no-pod-up", "G8", autoscale + "budget.go", `b.err == nil && refused {`, `false && refused {`, "./functions/evaluate-autoscale -run=TestBudgetThatCannot"},
 	{"taint-of-one-node-is-no-model", "2d", "shared/scheduling/template.go", `own < least && t.Good(set, n)`, `best < 0 && t.Good(set, n)`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"taint-of-one-node-is-not-remembered", "2d", autoscale + "memory.go", `(end == "") == stays && own >= least {`, `(end == "") == stays && least < math.MaxInt {`, "./functions/evaluate-autoscale -run=TestTaintOfOneNode"},
 	{"taint-of-the-last-node-is-not-remembered", "2d", "shared/scheduling/memory.go", `	} else if ok && end != "" {`, `	} else if false {`, "./functions/evaluate-autoscale -run=TestTaintOfOneNode"},
