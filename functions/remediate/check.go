@@ -35,6 +35,7 @@ type check struct {
 	restriction restriction // why nothing at all is remediated
 	idles       restriction // why the check is not even asked
 	network     network
+	left        withdrawal // of its requests
 }
 
 // target is one Machine with what the check says about it.

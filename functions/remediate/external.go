@@ -118,20 +118,33 @@ func (c *check) ask(t *target, claim string) (plan.Action, error) {
 }
 
 // withdraw deletes the requests of the named check that no check wants any more: about Machines that are well again, that people do not want
-// remediated, or that none of these checks looks at.
-func (d *decision) withdraw(by string) []plan.Sequence {
-	var all []plan.Sequence
+// remediated, or that none of these checks looks at. Where the API server refuses that, the Machine tells: somebody else goes on remediating it.
+func (d *decision) withdraw(by string) (all []plan.Sequence, left withdrawal) {
 	for _, r := range d.Foreign {
 		m := d.Machine(r.GetNamespace(), r.GetName())
-		if m == nil || !about(r, m) || r.GetDeletionTimestamp() != nil || d.wants(r, m, by) {
+		if claimantOf(r) != by || m == nil || !about(r, m) || r.GetDeletionTimestamp() != nil || d.wants(r, m, by) {
 			continue
 		}
-		if strings.HasPrefix(r.GetAnnotations()[machine.AnnotationRemediatedBy], by+" ") {
-			all = append(all, plan.Sequence{Do: []plan.Action{plan.Delete{Object: r, Why: "machine/" + m.Name + " is not to be remediated any more"}}})
+		left.wanted = true
+		a := plan.Delete{Object: r, Why: "machine/" + m.Name + " is not to be remediated any more"}
+		if why, refused := d.Refused(a); refused {
+			left.refused = plan.NameOf(r) + " cannot be deleted, though " + a.Why + ": " + why
+			all = append(all, plan.Sequence{Notes: []plan.Note{plan.Warning(m, reasonStays, left.refused)}})
+			continue
 		}
+		all = append(all, plan.Sequence{Do: []plan.Action{a}})
 	}
-	return all
+	return all, left
 }
+
+// withdrawal is what is left to be withdrawn of a check's requests.
+type withdrawal struct {
+	wanted  bool
+	refused string // why not the last of them, if that was tried
+}
+
+// reasonStays is told of a request that nobody wants any more and that is there.
+const reasonStays = "ExternalRemediationRequestDeletionFailed"
 
 // wants reports whether the named check wants its request r about m to stay, or, where that check is gone, another one that would ask the same.
 func (d *decision) wants(r *unstructured.Unstructured, m *machine.Machine, by string) bool {
@@ -172,8 +185,8 @@ func claimantOf(o metav1.Object) string {
 	return by
 }
 
-// available returns the two conditions of a check that has a template (B58). Whether a request could be made is known
-// only when one was: until then what stands there stands.
+// available returns the two conditions of a check that has a template (B58). Whether a request could be made, or withdrawn, is known
+// only when that was tried: until then what stands there stands.
 func (c *check) available() []machine.Condition {
 	if c.external.name == "" {
 		return nil
@@ -183,6 +196,16 @@ func (c *check) available() []machine.Condition {
 		template = machine.False(template.Type, machinev1beta1.ConditionSeverityError, machinev1beta1.ExternalRemediationTemplateNotFound, err.Error())
 	}
 	conditions := []machine.Condition{template}
+	stood := machine.FindCondition(c.h.Status.Conditions, machinev1beta1.ExternalRemediationRequestAvailable)
+	switch {
+	case c.left.refused != "":
+		return append(conditions, machine.True(machinev1beta1.ExternalRemediationRequestAvailable, reasonStays, c.left.refused))
+	case stood == nil || stood.Reason != reasonStays:
+	case c.left.wanted: // this time it may go
+		return conditions
+	default:
+		conditions = append(conditions, machine.True(machinev1beta1.ExternalRemediationRequestAvailable, "", ""))
+	}
 	for _, f := range c.record.InFlight {
 		t := c.target(f.UID)
 		if t == nil || c.does(f, t) != stepTemplate {

@@ -69,11 +69,13 @@ func (d *decision) act(touched map[*machine.Machine]bool) []plan.Sequence {
 			continue
 		}
 		all = append(all, d.repair(c, touched)...)
-		all = append(all, d.withdraw(c.name())...)
-		all = append(all, c.report())
+		withdrawn, left := d.withdraw(c.name())
+		c.left = left
+		all = append(append(all, withdrawn...), c.report())
 	}
 	for _, gone := range d.bereft() {
-		all = append(all, d.withdraw(gone)...)
+		withdrawn, _ := d.withdraw(gone)
+		all = append(all, withdrawn...)
 	}
 	return all
 }

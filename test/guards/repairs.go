@@ -68,7 +68,7 @@ var repairs = []Guard{
 	{"hopeless-are-not-waited-for", "2f", heal + "settle.go", `(t.sick(c.Now) || t.reason == reasonInvalid)`, `t.sick(c.Now)`, "./functions/remediate -run=TestScenarios"},
 	{"set-without-a-number", "2f", heal + "settle.go", `(set.Spec.Replicas == nil || c`, `(c`, "./functions/remediate -run=TestScenarios"},
 	{"sightings-have-room", "2f", heal + "settle.go", ` || len(seen) >= maxSightings`, ``, "./functions/remediate -run=TestSightings"},
-	{"request-of-another-check-stays", "2f", heal + "external.go", `		if strings.HasPrefix(r.Get`, `		if true || strings.HasPrefix(r.Get`, "./functions/remediate -run=TestScenarios"},
+	{"request-of-another-check-stays", "2f", heal + "external.go", `		if claimantOf(r) != by || m`, `		if m`, "./functions/remediate -run=TestScenarios"},
 	{"no-pods-from-a-template", "4", heal + "external.go", `	case !plan.Foreign(e.template) || !plan.Foreign(e.request):`, `	case false:`, "./functions/remediate -run=TestTemplates"},
 	{"template-of-the-checks-namespace", "4", heal + "external.go", `ref.Namespace != "" && ref.Namespace != h.Namespace`, `ref.Namespace == "none"`, "./functions/remediate -run=TestTemplates"},
 	{"slots-of-others-stand", "G8", heal + "decision.go", `	return slot.By == name && m.D`, `	return m.D`, "./functions/remediate -run=TestSlots"},

@@ -270,5 +270,7 @@ var scalings = []Guard{
 	{"newer-intent-is-not-advised-away", "G9", provision + "terminate.go", `	case errors.Is(unreadable, machine.ErrNewer):`, `	case errors.Is(nil, machine.ErrNewer):`, "./functions/provision-machine -run=TestScenarios"},
 	{"newer-slot-is-not-advised-away", "2e", drain + "controlplane.go", `	case errors.Is(err, machine.ErrNewer):`, `	case errors.Is(nil, machine.ErrNewer):`, "./functions/drain-node -run=TestScenarios"},
 	{"who-holds-a-place-without-a-node-is-told", "2d", autoscale + "explain.go", `n := g.failed + g.late; n > 0 {`, `n := g.failed + g.late; false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"request-that-stays-is-told", "2f", heal + "external.go", `why, refused := d.Refused(a); refused {`, `why, refused := d.Refused(a); refused && false {`, "./functions/remediate -run=TestScenarios"},
+	{"word-of-a-request-stands-until-it-is-answered", "2f", heal + "external.go", `	case c.left.wanted: //`, `	case false: //`, "./functions/remediate -run=TestScenarios"},
 	{"nodes-of-another-api-are-not-ours", "2d", autoscale + "mine.go", `all[n] || !machine.IsPaused(m)`, `m != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
