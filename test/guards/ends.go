@@ -76,7 +76,7 @@ var ends = []Guard{
 }`, "./functions/provision-machine"},
 	{"instance-waits-for-a-late-node", "2e", provision + "terminate.go", `(l.LateNodeOf(l.m) != nil || l.reopened())`, `l.reopened()`, ""},
 	{"no-late-node-of-who-lives", "2c", "shared/snapshot/snapshot.go", `	if m.DeletionTimestamp == nil || !machine.FoundNoNode(m) {`, `	if !machine.FoundNoNode(m) {`, "./functions/provision-machine"},
-	{"refused-node-is-written-once", "G11", provision + "terminate.go", `l.blocked(plan.Reworded(machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists), of, o.Message))`, `l.blocked(of + o.Message)`, ""},
+	{"refused-node-is-written-once", "G11", provision + "terminate.go", `l.blocked(plan.Reworded(machine.FindCondition(l.m.Status.Conditions, machine.ConditionInstanceExists), of, why))`, `l.blocked(of + why)`, ""},
 	{"words-are-written-once", "G11", "shared/plan/gist.go", `ok && Gist(before) == Gist(words) {`, `ok && before == words {`, "./functions/drain-node"},
 	{"names-are-no-words", "2e", "shared/plan/gist.go", `strings.CutPrefix(was.Message, of); ok && Gist(before) == Gist(words) {`, `was.Message, true; ok && Gist(before) == Gist(of+words) {`, "./functions/drain-node"},
 	{"late-node-beside-drains-that-are-stuck", "2e", drain + "reads.go", `maxDrains-min(len(nodeless), maxLate))`, `maxDrains)`, ""},

@@ -359,8 +359,8 @@ var drains = []Guard{
 	{"slot-of-that-very-machine", "2e", drain + "controlplane.go", `holder != nil && holder.UID == held.UID`, `holder != nil`, ""},
 	{"removal-of-the-empty-evicts-nobody", "2e", drain + "reads.go", `	return r, ok && r.Drain && `, `	return r, ok && `, ""},
 	{"slot-names-its-holder", "2e", drain + "controlplane.go", `	case held.Namespace == "" || held.Name == "" || held.UID == "":`, `	case false:`, ""},
-	{"broken-slot-lets-nobody-go", "2e", drain + "controlplane.go", `	if err != nil {
-		return d.barred(`, `	if err != nil && false {
+	{"broken-slot-lets-nobody-go", "2e", drain + "controlplane.go", `	case err != nil:
+		return d.barred(`, `	case err != nil && false:
 		return d.barred(`, ""},
 	{"queue-is-no-part-of-the-drain", "2e", drain + "handler.go", ` && d.waited(have) && c.Reason != have.Reason {`, ` && false {`, ""},
 	{"limit-begins-with-a-later-turn", "2e", drain + "limit.go", ` || have.Reason == reasonAgain && d.later`, ``, ""},
