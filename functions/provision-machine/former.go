@@ -5,6 +5,7 @@ package provisionmachine
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,7 +17,8 @@ import (
 
 // A Machine that is made anew from its manifest, as a backup is restored, has another UID than the one in the tag of the
 // instance that it records. It takes that instance over, openly, when the Machine of the tag is gone, nobody else records
-// the instance, and it is a Node of this cluster: a cluster that was copied leaves the instances of the other alone.
+// the instance, and it is a Node of this cluster: a cluster that was copied leaves the instances of the other alone, though Nodes
+// were copied with it.
 
 // foreignTag returns the recorded instance where it carries the tag of another Machine, or nil.
 func (l life) foreignTag() *provider.Instance {
@@ -44,8 +46,12 @@ func (l life) inherit() *plan.Sequence {
 			return nil
 		}
 	}
-	if !l.hasNode(in.ProviderID) {
+	if !l.hasNode(*in) {
 		why := fmt.Sprintf("instance %s carries the tag of a machine with UID %s, which does not exist, and no node of this cluster is on it: it is left alone", in.ID, in.UID)
+		if l.marked(*in) {
+			why = fmt.Sprintf("instance %s carries the tag of a machine with UID %s, which does not exist, and the mark of another cluster, "+
+				"and no node that is older than %s in this cluster is Ready on it: it is left alone", in.ID, in.UID, provenAfter)
+		}
 		next := l.m.DeepCopy()
 		l.set(next, unknown(why))
 		seq := l.status(next, l.underWay(), "the instance may be another cluster's")
@@ -73,8 +79,22 @@ func (l life) before(o *machine.Machine) bool {
 	return o.UID < l.m.UID
 }
 
-func (l life) hasNode(providerID string) bool {
-	return slices.ContainsFunc(l.Nodes, func(n *corev1.Node) bool { return machine.SameID(n.Spec.ProviderID, providerID) })
+// provenAfter is how old, in this cluster, a Node that is Ready has to be to prove that its kubelet reports here: the node controller
+// makes a copy, which has the status of the other cluster's Node, Unknown after a minute.
+const provenAfter = 2 * time.Minute
+
+// marked reports whether in carries the mark of another cluster. Where our own is not known, any is taken for another's.
+func (l life) marked(in provider.Instance) bool {
+	return in.ClusterUID != "" && in.ClusterUID != l.ClusterUID()
+}
+
+// hasNode reports whether a Node proves that in is this cluster's. Where in carries the mark of another, which may live, only one
+// does that runs here: a mere object may be a copy.
+func (l life) hasNode(in provider.Instance) bool {
+	return slices.ContainsFunc(l.Nodes, func(n *corev1.Node) bool {
+		runs := machine.NodeReady(n) && l.Now.Sub(n.CreationTimestamp.Time) > provenAfter
+		return machine.SameID(n.Spec.ProviderID, in.ProviderID) && (runs || !l.marked(in))
+	})
 }
 
 // runningNode returns that of the Machine's Nodes which says that it runs: then no answer of a cloud that the instance is not

@@ -278,7 +278,7 @@ var launches = []Guard{
 	{"smallest-only-after-the-horizon", "2b.7", provision + "follow.go", `	if len(mine) > 1 && l.intent.Unresolved()`, `	if false && l.intent.Unresolved()`, ""},
 	{"node-that-runs-is-not-missing", "G5", provision + "follow.go", `alive != "" && !l.Now.Before(due) {`, `alive != "" && false {`, ""},
 	{"taken-over-from-nobody-alive", "2b.7", provision + "former.go", `		if o.UID == in.UID || `, `		if `, ""},
-	{"copied-cluster-takes-over-nothing", "2b.7", provision + "former.go", `	if !l.hasNode(in.ProviderID) {`, `	if false {`, ""},
+	{"copied-cluster-takes-over-nothing", "2b.7", provision + "former.go", `	if !l.hasNode(*in) {`, `	if false {`, ""},
 	{"copied-record-names-no-tag", "2b.9", words + "intent.go", `i.Tag != "" && i.Made(m) {`, `i.Tag != "" {`, "./functions/provision-machine"},
 	{"instance-keeps-its-cluster-id", "2b.3", words + "intent.go", `			return i.Cluster, true`, `			return label, false`, "./shared/runner"},
 	{"cluster-id-of-the-time", "2b.3", "shared/snapshot/snapshot.go", `		if id, _ := s.Records.InstanceCluster(m); id != "" {`, `		if id, _ := s.Records.InstanceCluster(m); id == "" {`, "./shared/runner"},
