@@ -60,6 +60,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("explain", explain(k))
 	t.Run("owners of fields", fieldOwners(k))
 	t.Run("records in manifests", recordsInManifests(k))
+	t.Run("records outlive", recordsOutlive(k))
 	t.Run("repair", repair(k))
 	t.Run("hooks while deleting", hooksWhileDeleting(k))
 	t.Run("older Machine", olderMachine(k))

@@ -62,6 +62,58 @@ func recordsInManifests(k kubectl) func(*testing.T) {
 	}
 }
 
+// recordsOutlive: who replaces an object by a manifest of before, as tools do that carry Git into a cluster with all rights, or
+// changes something beside, takes no record away, a check's list of what it has in flight neither (RELIABILITY §4). To take the
+// record away, and nothing else, is a word of its own: of whoever may write a check, and of those who may repair.
+func recordsOutlive(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		const in = "-n=openshift-machine-api"
+		k.must(t, "create", "clusterrole", "see-checks", "--verb=get", "--resource=machinehealthchecks.machine.openshift.io,legacymachinehealthchecks.healthchecking.openshift.io")
+		k.must(t, "create", "clusterrolebinding", "see-checks", "--clusterrole=see-checks", "--serviceaccount=openshift-machine-api:remediate") // for kubectl
+		legacy, _, _ := strings.Cut(edit(t, "machinehealthcheck-v1alpha1.yaml", "name: example", "name: kept"), "---")
+		for name, c := range map[string]struct{ object, manifest, writer, record, change string }{
+			"set":          {"machineset/kept", strings.ReplaceAll(edit(t, set, "replicas: 0", "replicas: 1"), "general-purpose-1a", "kept"), "scale-machineset", "ledger", `"replicas":2`},
+			"Machine":      {"machine/kept", strings.Replace(machine, "name: by-hand", "name: kept", 1), "provision-machine", "provision-intent", `"taints":[]`},
+			"check":        {"mhc/kept", edit(t, healthCheck, "name: workers", "name: kept"), "remediate", "in-flight", `"maxUnhealthy":1`},
+			"legacy check": {"legacymachinehealthchecks/kept", legacy, "remediate", "in-flight", `"selector":{"matchLabels":{"color":"red"}}`},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				key := "machine.openshift.io/" + c.record
+				shown := []string{in, "get", c.object, "-o", `jsonpath={.metadata.annotations.machine\.openshift\.io/` + c.record + "}"}
+				given := strings.Replace(c.manifest, "metadata:\n", "metadata:\n  annotations: {example.com/note: seen}\n", 1)
+				k.mustGiven(t, given, "create", "-f", "-")
+				writer := k.asFunction(c.writer)
+				writer.must(t, in, "annotate", c.object, key+"=first")
+				for who, user := range map[string]kubectl{"jane": k.as("jane"), "rosa": k.as("rosa"), "one of system:masters": k} {
+					user.mustGiven(t, given, "replace", "-f", "-")
+					user.mustGiven(t, c.manifest, "replace", "-f", "-")
+					user.mustGiven(t, c.manifest, "replace", "-f", "-") // as a tool that carries Git does each time: nothing differs but the record
+					user.must(t, in, "patch", c.object, "--type=merge", "-p", `{"metadata":{"annotations":{"`+key+`":null}},"spec":{`+c.change+`}}`)
+					user.must(t, in, "patch", c.object, "--type=merge", "-p", `{"metadata":{"annotations":{"`+key+`":null},"labels":{"color":"red"}}}`)
+					user.must(t, in, "annotate", c.object, key+"-", "example.com/empty=")
+					user.must(t, in, "patch", c.object, "--type=merge", "-p", `{"metadata":{"annotations":null}}`)
+					if got := k.must(t, shown...); got != "first" {
+						t.Errorf("%s took the record away, it is %q", who, got)
+						writer.must(t, in, "annotate", "--overwrite", c.object, key+"=first")
+					}
+				}
+				for who, may := range map[string]bool{"jane": c.writer == "remediate", "rosa": true} {
+					k.as(who).must(t, in, "annotate", c.object, key+"-")
+					if got := k.must(t, shown...); (got == "") != may {
+						t.Errorf("%s takes the record alone away: it is %q", who, got)
+					}
+					writer.must(t, in, "annotate", "--overwrite", c.object, key+"=first")
+				}
+				if writer.must(t, in, "annotate", c.object, key+"-"); k.must(t, shown...) != "" {
+					t.Error("its writer cannot take it away")
+				}
+			})
+		}
+	}
+}
+
 // repair: an administrator of the cluster, of whatever group, repairs by hand what only functions write; so does whoever has
 // the verb alone.
 func repair(k kubectl) func(*testing.T) {
