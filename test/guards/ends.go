@@ -303,7 +303,6 @@ var ends = []Guard{
 	{"step-that-waits-pauses", "G11", provision + "launch.go", `	if bytes.Equal(i.Progress, progress) {`, `	if bytes.Equal(i.Progress, progress) && false {`, "./functions/provision-machine -run=TestScenarios"},
 	{"what-goes-for-long-is-told", "2b.8", provision + "leftover.go", ` && l.Now.Before(i.StartedAt.Add(longRemoval)):`, `:`, "./functions/provision-machine -run=TestScenarios"},
 	{"node-that-keeps-a-host-off-is-told", "G11", provision + "restart.go", `if why, refused := l.Refused(a); refused {`, `if why, refused := l.Refused(a); refused && false {`, "./functions/provision-machine -run=TestScenarios"},
-	{"node-that-keeps-a-host-off-is-told", "G11", provision + "restart.go", `tried && o.Result == plan.Refused {`, `tried && false && o.Result == plan.Refused {`, "./functions/provision-machine -run=TestScenarios"},
 	{"copied-node-is-no-proof", "2b.7", provision + "former.go", `machine.NodeReady(n) && l.Now.Sub(`, `l.Now.Sub(`, "./functions/provision-machine -run=TestScenarios"},
 	{"copied-node-says-ready-for-a-while", "2b.7", provision + "former.go", ` && l.Now.Sub(n.CreationTimestamp.Time) > provenAfter`, ``, "./functions/provision-machine -run=TestScenarios"},
 	{"mark-of-this-cluster-is-no-others", "2b.7", provision + "former.go", ` && in.ClusterUID != l.ClusterUID()`, ``, "./functions/provision-machine -run=TestScenarios"},
