@@ -118,12 +118,6 @@ func (c *check) setOf(m *machine.Machine) *machine.MachineSet {
 	return nil
 }
 
-// outlived reports whether m is of another template than its set has by now.
-func (c *check) outlived(m *machine.Machine) bool {
-	set := c.setOf(m)
-	return set != nil && !machine.SameSpec(set, m)
-}
-
 // does returns what the step that f is at does about its Machine. What Failed has no host to power on and off (B57).
 func (c *check) does(f remediation, t *target) string {
 	for _, s := range c.policy.steps[min(f.Step, len(c.policy.steps)-1):] {

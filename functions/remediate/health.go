@@ -60,12 +60,12 @@ func (c *check) judge(m *machine.Machine, n *corev1.Node) verdict {
 	switch {
 	case m.DeletionTimestamp != nil:
 		return verdict{}
-	case machine.Phase(m) == machine.PhaseFailed && invalid(m) && !c.outlived(m): // its replacement would fail as well (R-B27)
+	case hopeless(m) && !c.outlived(m): // its replacement would fail as well (R-B27)
 		return verdict{reason: reasonInvalid, message: "the spec can never work, a replacement would not help"}
 	case machine.Phase(m) == machine.PhaseFailed:
 		v := verdict{reason: reasonFailed, message: "phase Failed since " + machine.Stamp(updated), due: updated}
-		if invalid(m) {
-			v.message += ", of another template than its set has now"
+		if hopeless(m) {
+			v.message += ", made before its set's template was changed"
 		}
 		if machine.TooFar(updated, c.Now, 0) { // by a clock that was ahead (RELIABILITY G7)
 			v.due = c.Now.Add(-time.Second)
@@ -194,8 +194,9 @@ func (c *check) apart(m *machine.Machine, u machinev1beta1.UnhealthyCondition, v
 	return looksApart
 }
 
-func invalid(m *machine.Machine) bool {
-	return m.Status.ErrorReason != nil && *m.Status.ErrorReason == machinev1beta1.InvalidConfigurationMachineError
+// hopeless reports whether m Failed because what it asks for can never work.
+func hopeless(m *machine.Machine) bool {
+	return machine.Phase(m) == machine.PhaseFailed && m.Status.ErrorReason != nil && *m.Status.ErrorReason == machinev1beta1.InvalidConfigurationMachineError
 }
 
 // span tells since when, and until when; while nobody remembers the first look, which would move, neither.

@@ -25,7 +25,7 @@ const (
 type record struct {
 	Schema   int                    `json:"schema"`
 	InFlight []remediation          `json:"inFlight,omitempty"`
-	Seen     map[types.UID]sighting `json:"seen,omitempty"`    // by Machine: what has to be seen twice
+	Seen     map[types.UID]sighting `json:"seen,omitempty"`    // by Machine: what has to be seen twice; by set: see [check.template]
 	Failing  map[types.UID]failure  `json:"failing,omitempty"` // by set: what was made there never worked (R-B27)
 	Storm    *storm                 `json:"storm,omitempty"`
 }
@@ -40,10 +40,10 @@ type remediation struct {
 	ControlPlane bool        `json:"controlPlane,omitempty"`
 }
 
-// sighting is the first look at something.
+// sighting is the first look at something. The time is zero where it was so at the first look at all.
 type sighting struct {
 	What string      `json:"what"`
-	At   metav1.Time `json:"at"`
+	At   metav1.Time `json:"at,omitzero"`
 }
 
 // failure counts remediations in a row of Machines of one set that never worked.
@@ -98,8 +98,17 @@ func (r record) why() string {
 	if len(names) > 0 {
 		why = "in flight: " + strings.Join(names, ", ")
 	}
-	if len(r.Seen) > 0 {
-		why += fmt.Sprintf("; %d seen once", len(r.Seen))
+	looks := 0
+	for key := range r.Seen {
+		if !isOfSet(key) {
+			looks++
+		}
+	}
+	if looks > 0 {
+		why += fmt.Sprintf("; %d seen once", looks)
+	}
+	if sets := len(r.Seen) - looks; sets > 0 {
+		why += fmt.Sprintf("; templates of %d sets", sets)
 	}
 	if r.Storm != nil {
 		why += "; storm since " + machine.Stamp(r.Storm.Since.Time)

@@ -41,6 +41,7 @@ func (c *check) settle() (record, []plan.Note) {
 		}
 	}
 	next.Seen = c.sightings()
+	c.templates(next.Seen)
 	next.Failing = c.failing()
 	return next, notes
 }

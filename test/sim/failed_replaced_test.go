@@ -13,8 +13,8 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
-// failedAtTheMinimum is the kept schedule in which people spoil the spec of a set's only Machine. Here no check replaces what failed of that,
-// as if the template were spoilt too (R-B27), and the set may not be smaller: for the Pod that waits it grows, then the Failed Machine goes (SPEC C49).
+// failedAtTheMinimum is the kept schedule in which people spoil the spec of a set's only Machine. Nobody replaces what failed of that
+// (R-B27), and the set may not be smaller: for the Pod that waits it grows, then the Failed Machine goes (SPEC C49).
 const failedAtTheMinimum = "R-S4: people spoilt the only Machine of a set at its minimum"
 
 func playFailedAtTheMinimum(t *testing.T, wrap func(function.Function) function.Function) (string, error) {
@@ -43,7 +43,7 @@ func playFailedAtTheMinimum(t *testing.T, wrap func(function.Function) function.
 	return "", nil
 }
 
-// readsNoSet has f never see a MachineSet.
+// readsNoSet has f never see a MachineSet: then it remembers no template, a write that the schedule does not know.
 func readsNoSet(f function.Function) function.Function {
 	reads := f.Reads
 	f.Reads = func(s snapshot.Snapshot) snapshot.Scope {
