@@ -106,11 +106,8 @@ func (d *decision) enter(c *check, t *target) {
 		return
 	}
 	if owner != nil && c.neverWorked(t) {
-		next := failure{Count: c.next.Failing[owner.UID].Count + 1, At: metav1.NewTime(d.Now)}
-		if set := c.setOf(t.m); set != nil {
-			next.Of = machine.TemplateOf(set)
-		}
-		c.next.Failing[owner.UID] = next
+		c.next.Failing[owner.UID] = failure{Count: c.next.Failing[owner.UID].Count + 1, At: metav1.NewTime(d.Now)}
+		c.keepTemplate(c.next.Seen, owner.UID)
 	}
 	c.next.InFlight = append(c.next.InFlight, f)
 	d.claimed[t.m.UID] = c

@@ -8,15 +8,19 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
 // bounded returns r as it counts at now: nothing of it happened later. A clock that was ahead, and was set back, must not hold up
-// what waits for a second look, a step or a cool-down until that time comes again (RELIABILITY G7). r is not modified.
+// what waits for a second look, a step or a cool-down until that time comes again (RELIABILITY G7). Templates are where they
+// are looked for, in a record that former versions read. r is not modified.
 func (r record) bounded(now time.Time) record {
 	at := func(t metav1.Time) metav1.Time { return machine.Past(t, now) }
-	r.InFlight, r.Seen, r.Failing = slices.Clone(r.InFlight), maps.Clone(r.Seen), maps.Clone(r.Failing)
+	seen := map[types.UID]sighting{}
+	maps.Copy(seen, r.Seen)
+	r.InFlight, r.Seen, r.Failing = slices.Clone(r.InFlight), seen, maps.Clone(r.Failing)
 	for i := range r.InFlight {
 		r.InFlight[i].At = at(r.InFlight[i].At)
 	}
@@ -25,8 +29,10 @@ func (r record) bounded(now time.Time) record {
 		r.Seen[uid] = s
 	}
 	for set, f := range r.Failing {
-		f.At = at(f.At)
-		r.Failing[set] = f
+		if _, known := r.Seen[ofSet(set)]; f.Of != "" && !known {
+			r.Seen[ofSet(set)] = sighting{What: f.Of}
+		}
+		r.Failing[set] = failure{Count: f.Count, At: at(f.At)}
 	}
 	if r.Storm != nil {
 		s := storm{Since: at(r.Storm.Since)}

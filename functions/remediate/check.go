@@ -106,18 +106,6 @@ func (c *check) object(h *machine.MachineHealthCheck) plan.Object {
 // target returns the Machine of this UID, if the check selects it, or nil.
 func (c *check) target(uid types.UID) *target { return c.byUID[uid] }
 
-// setOf returns the set that controls m, as far as it was read, or nil.
-func (c *check) setOf(m *machine.Machine) *machine.MachineSet {
-	owner := machine.OwningSet(m)
-	if owner == nil {
-		return nil
-	}
-	if set := c.MachineSet(m.Namespace, owner.Name); set != nil && machine.Controls(set, m) {
-		return set
-	}
-	return nil
-}
-
 // does returns what the step that f is at does about its Machine. What Failed has no host to power on and off (B57).
 func (c *check) does(f remediation, t *target) string {
 	for _, s := range c.policy.steps[min(f.Step, len(c.policy.steps)-1):] {

@@ -137,3 +137,33 @@ func TestSightingsHaveRoom(t *testing.T) {
 		t.Errorf("%d bytes", len(text))
 	}
 }
+
+// A version of before reads what is written today, or each check with a failure on record would be idle after the way back.
+func TestFormerVersionsReadTheRecord(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	r, err := parseRecord(`{"schema":1,"inFlight":[{"machine":"worker-a","uid":"machine-a","set":"worker","at":"2026-01-01T09:59:10Z"}],
+		"seen":{"machine-b":{"what":"NodeNotFound","at":"2026-01-01T09:59:10Z"},"machineset/set-0":{"what":"0badc0de"}},
+		"failing":{"set-1":{"count":3,"at":"2026-01-01T09:47:00Z","of":"925b25e9"}},"storm":{"since":"2026-01-01T09:47:00Z"}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type sighting struct {
+		What string      `json:"what"`
+		At   metav1.Time `json:"at"`
+	}
+	var former struct {
+		Schema   int                 `json:"schema"`
+		InFlight []remediation       `json:"inFlight"`
+		Seen     map[string]sighting `json:"seen"`
+		Failing  map[string]struct {
+			Count int         `json:"count"`
+			At    metav1.Time `json:"at"`
+		} `json:"failing"`
+		Storm *storm `json:"storm"`
+	}
+	text := r.bounded(now).String()
+	if err := machine.ReadRecord(text, &former); err != nil || former.Failing["set-1"].Count != 3 || former.Seen["machineset/set-1"].What != "925b25e9" {
+		t.Errorf("%s: %v", text, err)
+	}
+}

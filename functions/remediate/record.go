@@ -50,7 +50,7 @@ type sighting struct {
 type failure struct {
 	Count int         `json:"count"`
 	At    metav1.Time `json:"at"`           // of the last
-	Of    string      `json:"of,omitempty"` // a digest of the set's template at the last; empty: nobody knows it
+	Of    string      `json:"of,omitempty"` // its set's template as one version wrote it here, which those before cannot read: see [record.bounded]
 }
 
 // storm is a time when more was sick than may be. Over is when it ended: then the cool-down begins.

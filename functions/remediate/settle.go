@@ -40,9 +40,8 @@ func (c *check) settle() (record, []plan.Note) {
 			next.InFlight = append(next.InFlight, f)
 		}
 	}
-	next.Seen = c.sightings()
-	c.templates(next.Seen)
-	next.Failing = c.failing()
+	next.Seen, next.Failing = c.sightings(), c.failing()
+	c.templates(next)
 	return next, notes
 }
 
@@ -182,18 +181,11 @@ func (c *check) sightings() map[types.UID]sighting {
 func (c *check) failing() map[types.UID]failure {
 	failing := map[types.UID]failure{}
 	for set, f := range c.record.Failing {
-		if c.Now.Before(f.At.Add(forgetAfter)) && !c.works(set, f.At.Time) && !c.another(set, f) {
+		if c.Now.Before(f.At.Add(forgetAfter)) && !c.works(set, f.At.Time) && !c.another(set) {
 			failing[set] = f
 		}
 	}
 	return failing
-}
-
-// another reports whether a set has another template by now than what f is of.
-func (c *check) another(uid types.UID, f failure) bool {
-	return f.Of != "" && slices.ContainsFunc(c.MachineSets, func(set *machine.MachineSet) bool {
-		return set.UID == uid && machine.TemplateOf(set) != f.Of
-	})
 }
 
 // works reports whether a Machine that a set made since then, or that was repaired since, has a Node and is well.

@@ -12,7 +12,8 @@ import (
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
-// ofSets begins the keys of templates among what was seen: a version that knows no such keys reads the record, and leaves them out.
+// ofSets begins the keys of templates among what was seen: a former version, which knows no such keys, can read the record and leaves them
+// out. A field of their own it could not read.
 const ofSets = "machineset/"
 
 // ofSet is where a record has the template of the set of this UID.
@@ -46,9 +47,25 @@ func (c *check) outlived(m *machine.Machine) bool {
 	return owner != nil && m.CreationTimestamp.Time.Before(c.template(owner.UID).At.Time)
 }
 
-// templates adds to seen the templates of sets that made what can never work, for as long as that is there, or a Machine that may yet turn
-// out to be so.
-func (c *check) templates(seen map[types.UID]sighting) {
+// another reports whether a set has another template by now than it had at the last look.
+func (c *check) another(set types.UID) bool {
+	last, known := c.record.Seen[ofSet(set)]
+	return known && c.template(set).What != last.What
+}
+
+// keepTemplate adds to seen the template of a set, as far as it is known.
+func (c *check) keepTemplate(seen map[types.UID]sighting, set types.UID) {
+	if of := c.template(set); of.What != "" {
+		seen[ofSet(set)] = of
+	}
+}
+
+// templates adds to next the templates of sets that failures are counted of, and of those that made what can never work, for as long as that is
+// there, or a Machine that may yet turn out to be so.
+func (c *check) templates(next record) {
+	for set := range next.Failing {
+		c.keepTemplate(next.Seen, set)
+	}
 	for _, t := range c.targets {
 		owner := machine.OwningSet(t.m)
 		if owner == nil {
@@ -58,8 +75,6 @@ func (c *check) templates(seen map[types.UID]sighting) {
 		if !hopeless(t.m) && (!known || t.n != nil || t.m.Status.NodeRef != nil) {
 			continue
 		}
-		if of := c.template(owner.UID); of.What != "" {
-			seen[ofSet(owner.UID)] = of
-		}
+		c.keepTemplate(next.Seen, owner.UID)
 	}
 }

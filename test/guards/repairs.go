@@ -152,10 +152,11 @@ var repairs = []Guard{
 	{"power-cycled-by-people-starts-over", "2f", heal + "health.go", `(wished || machine.Restarting(m)) && claimantOf`, `(wished && false) && claimantOf`, "./functions/remediate -run=TestScenarios"},
 	{"steps-of-the-check-keep-their-times", "2f", heal + "health.go", ` && claimantOf(m) != c.name()`, ``, "./functions/remediate -run=TestScenarios"},
 	{"mended-template-replaces-what-failed-for-ever", "2f", heal + "health.go", ` && !c.outlived(m): // its`, `: // its`, "./functions/remediate -run=TestScenarios"},
-	{"failures-end-with-their-template", "2f", heal + "settle.go", ` && !c.another(set, f) {`, ` {`, "./functions/remediate -run=TestScenarios"},
+	{"failures-end-with-their-template", "2f", heal + "settle.go", ` && !c.another(set) {`, ` {`, "./functions/remediate -run=TestScenarios"},
 	{"who-reads-the-set-tells-what-failed-for-ever", "2f", heal + "status.go", `(v.reason == reasonStartup || v.reason == reasonInvalid) && !d.whole`, `v.reason == reasonStartup && !d.whole`, "./functions/remediate -run=TestScenarios"},
 	{"set-made-anew-outlives-nothing", "2f", heal + "template.go", `		if s.UID != set {`, `		if false {`, "./functions/remediate -run=TestScenarios"},
 	{"first-look-at-a-template-mends-nothing", "2f", heal + "template.go", `		case !known:`, `		case !known && false:`, "./functions/remediate -run=TestScenarios"},
 	{"what-was-made-since-the-mend-stays", "2f", heal + "template.go", `m.CreationTimestamp.Time.Before(c.template(owner.UID).At.Time)`, `c.template(owner.UID).At.After(time.Time{})`, "./functions/remediate -run=TestScenarios"},
 	{"mend-is-remembered-for-who-starts", "2f", heal + "template.go", `(!known || t.n != nil || t.m.Status.NodeRef != nil)`, `(!known || true)`, "./functions/remediate -run=TestScenarios"},
+	{"former-versions-read-the-failures", "G9", heal + "ahead.go", `failure{Count: f.Count, At: at(f.At)}`, `failure{Count: f.Count, At: at(f.At), Of: f.Of}`, "./functions/remediate -run=TestFormerVersionsReadTheRecord"},
 }
