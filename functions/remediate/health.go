@@ -3,6 +3,7 @@
 package remediate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -25,6 +26,9 @@ const (
 	firstWord = 10 * time.Second
 	// startupDefault is how long a Machine may be without a Node unless its check says otherwise (B48).
 	startupDefault = 10 * time.Minute
+	// cycledFor is how long a power-cycle may take where a Machine may start for ever: nobody may carry out what people wished, or have
+	// forgotten, and hosts that check their memory boot in half an hour.
+	cycledFor = time.Hour
 )
 
 // Reasons of a Machine's health condition.
@@ -118,10 +122,7 @@ func (c *check) startsOver(m *machine.Machine, v verdict, what string, first tim
 		return v
 	}
 	v.sight = what
-	switch until := first.Add(c.startup()); {
-	case c.startup() <= 0: // as of one that starts
-		v.due = time.Time{}
-	case until.After(v.due):
+	if until := first.Add(cmp.Or(c.startup(), cycledFor)); until.After(v.due) {
 		v.due = until
 	}
 	return v

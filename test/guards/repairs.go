@@ -159,4 +159,5 @@ var repairs = []Guard{
 	{"what-was-made-since-the-mend-stays", "2f", heal + "template.go", `m.CreationTimestamp.Time.Before(c.template(owner.UID).At.Time)`, `c.template(owner.UID).At.After(time.Time{})`, "./functions/remediate -run=TestScenarios"},
 	{"mend-is-remembered-for-who-starts", "2f", heal + "template.go", `(!known || t.n != nil || t.m.Status.NodeRef != nil)`, `(!known || true)`, "./functions/remediate -run=TestScenarios"},
 	{"former-versions-read-the-failures", "G9", heal + "ahead.go", `failure{Count: f.Count, At: at(f.At)}`, `failure{Count: f.Count, At: at(f.At), Of: f.Of}`, "./functions/remediate -run=TestFormerVersionsReadTheRecord"},
+	{"wish-that-nobody-carries-out-ends", "2f", heal + "health.go", `cmp.Or(c.startup(), cycledFor)`, `cmp.Or(c.startup(), 1000*cycledFor)`, "./functions/remediate -run=TestScenarios"},
 }
