@@ -41,16 +41,31 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	ask = append(ask, more...)
 	if all {
 		ask = append(ask, snapshot.All("Machine"), snapshot.All("Node"), budgetQuery)
+		sets := templateReads(s)
 		for _, h := range s.HealthChecks {
-			ask = append(ask, setReads(h.Namespace, h.Annotations)...)
+			sets = append(sets, setReads(h.Namespace, h.Annotations)...)
 			ask = append(ask, externalReads(h)...)
 		}
 		for _, h := range s.LegacyHealthChecks {
-			ask = append(ask, setReads(h.Namespace, h.Annotations)...)
+			sets = append(sets, setReads(h.Namespace, h.Annotations)...)
 		}
-		ask = append(ask, templateReads(s)...)
+		ask = append(ask, few(sets)...)
 	}
 	return snapshot.Scope{Objects: ask}
+}
+
+// fewSets are asked for by name; more of them, as in a storm, are one list.
+const fewSets = 20
+
+func few(sets []snapshot.Query) []snapshot.Query {
+	distinct := map[snapshot.Query]bool{}
+	for _, q := range sets {
+		distinct[q] = true
+	}
+	if len(distinct) > fewSets {
+		return []snapshot.Query{snapshot.All("MachineSet")}
+	}
+	return sets
 }
 
 // leftBehind is how often what checks left behind is looked for once all are gone.
