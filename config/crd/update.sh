@@ -5,7 +5,8 @@
 #   config/crd/update.sh            writes the files beside this script
 #   config/crd/update.sh --verify   fails, showing the difference, if they are not what it would write
 #
-# One thing is changed: infrastructures accept the platform kubemark (SPEC S94).
+# Two things are changed: infrastructures accept the platform kubemark (SPEC S94), and a MachineSet whose replicas are left out is
+# given them by config/policy/replicas.yaml, which an API server asks after it has filled in what definitions say.
 set -eu
 cd "$(dirname "$0")"
 
@@ -39,6 +40,14 @@ awk '
   END { exit !found }
 ' "$work/infrastructures.yaml" >"$work/config.openshift.io_infrastructures.yaml"
 rm "$work/infrastructures.yaml"
+
+awk '
+  /^              [a-zA-Z]/ { field = $1 }
+  field == "replicas:" && $0 == "                default: 1" { found = 1; next }
+  { print }
+  END { exit !found }
+' "$work/machine.openshift.io_machinesets.yaml" >"$work/machinesets.yaml"
+mv "$work/machinesets.yaml" "$work/machine.openshift.io_machinesets.yaml"
 
 for file in "$work"/*; do
   if [ "${1:-}" = --verify ]; then

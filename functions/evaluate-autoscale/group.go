@@ -72,13 +72,6 @@ func number(text string) (int32, bool) {
 	return int32(n), err == nil && n >= 0
 }
 
-func replicasOf(set *machine.MachineSet) int32 {
-	if set.Spec.Replicas == nil {
-		return 1 // as the API server defaults it
-	}
-	return *set.Spec.Replicas
-}
-
 func idOf(set *machine.MachineSet) string { return "MachineSet/" + set.Namespace + "/" + set.Name }
 
 // groupsOf returns the groups, and the sets that are none, each sorted by id, without what depends on the state.
@@ -86,7 +79,7 @@ func groupsOf(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates
 	byUID := map[types.UID]*group{}
 	for _, set := range s.MachineSets {
 		least, most, ok := boundsOf(s, set)
-		g := &group{id: idOf(set), set: set, min: least, max: most, target: replicasOf(set)}
+		g := &group{id: idOf(set), set: set, min: least, max: most, target: machine.Replicas(set)}
 		byUID[set.UID] = g
 		if ok {
 			groups = append(groups, g)

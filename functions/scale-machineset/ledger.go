@@ -134,6 +134,7 @@ func crowded(set *machine.MachineSet, l machine.Ledger, m members) string {
 // change is what the next write of a set's ledger does.
 type change struct {
 	ledger machine.Ledger
+	want   int    // what spec.replicas becomes where it is left out
 	why    string // empty: there is nothing to write
 	told   []plan.Note
 	// compared says that the Machines that are there were held against those that are wanted, so that victims which
@@ -150,6 +151,9 @@ func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m me
 	l, wrong := l.Bounded(s.Now)
 	if wrong != "" {
 		why.add(wrong)
+	}
+	if set.Spec.Replicas == nil {
+		why.add(fmt.Sprintf("spec.replicas is left out: it is %d", want))
 	}
 	l = leave(s.Now, set, forgive(set, l, m), m, &why)
 	l = register(set, l, m, &why)
@@ -181,7 +185,7 @@ func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m me
 		l.Rebuilt = ""
 		l = forget(set, l, m)
 	}
-	return change{ledger: l, why: brief(why.all), told: why.notes(set), compared: compared}
+	return change{ledger: l, want: want, why: brief(why.all), told: why.notes(set), compared: compared}
 }
 
 // outOfReach returns the ordinals of orphans that may not be adopted: their adoption was refused in this invocation.
@@ -206,7 +210,7 @@ const maxReplicas = 20_000
 func wanted(set *machine.MachineSet, l machine.Ledger) int {
 	switch n := set.Spec.Replicas; {
 	case n == nil:
-		return 1
+		return int(machine.Replicas(set))
 	case *n < 0 || *n > maxReplicas:
 		return len(l.Active)
 	default:
@@ -346,6 +350,9 @@ func commit(set *machine.MachineSet, c change) plan.Sequence {
 		next.Annotations = map[string]string{}
 	}
 	next.Annotations[machine.AnnotationLedger] = c.ledger.String()
+	if next.Spec.Replicas == nil { // kubectl scale and the column DESIRED know no set without a number
+		next.Spec.Replicas = new(int32(c.want)) //nolint:gosec // at most what a ledger holds
+	}
 	if c.compared {
 		delete(next.Annotations, machine.AnnotationVictims)
 	}

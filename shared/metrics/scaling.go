@@ -141,9 +141,7 @@ func boundOfGroups(annotation string) func(snapshot.Snapshot) []point {
 
 func targetOfGroups(s snapshot.Snapshot) (all []point) {
 	resized(s, func(id string, set *machine.MachineSet) {
-		if set.Spec.Replicas != nil {
-			all = append(all, point{float64(*set.Spec.Replicas), []string{id}})
-		}
+		all = append(all, point{float64(machine.Replicas(set)), []string{id}})
 	})
 	return all
 }
@@ -253,10 +251,10 @@ func (m *Metrics) openScaling(i *instruments) {
 func (m *Metrics) resizedBy(ctx context.Context, a plan.Update) {
 	before, ok := a.Old.(*machine.MachineSet)
 	after, isSet := a.New.(*machine.MachineSet)
-	if m.scaling.up == nil || !ok || !isSet || before.Spec.Replicas == nil || after.Spec.Replicas == nil {
+	if m.scaling.up == nil || !ok || !isSet {
 		return
 	}
-	switch n := int64(*after.Spec.Replicas) - int64(*before.Spec.Replicas); {
+	switch n := int64(machine.Replicas(after)) - int64(machine.Replicas(before)); {
 	case n > 0:
 		m.scaling.up.Add(ctx, n)
 		if gpus, err := strconv.Atoi(cmp.Or(after.Annotations[machine.CapacityGPUCount], after.Annotations[machine.AnnotationGPU])); err == nil && gpus > 0 {

@@ -273,4 +273,6 @@ var scalings = []Guard{
 	{"request-that-stays-is-told", "2f", heal + "external.go", `why, refused := d.Refused(a); refused {`, `why, refused := d.Refused(a); refused && false {`, "./functions/remediate -run=TestScenarios"},
 	{"word-of-a-request-stands-until-it-is-answered", "2f", heal + "external.go", `	case c.left.wanted: //`, `	case false: //`, "./functions/remediate -run=TestScenarios"},
 	{"nodes-of-another-api-are-not-ours", "2d", autoscale + "mine.go", `all[n] || !machine.IsPaused(m)`, `m != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"left-out-is-as-it-was", "2a.1", words + "replicas.go", `err == nil && l.SetUID == set.UID {`, `err == nil && l.SetUID == "" {`, "./functions/scale-machineset -run=TestScenarios"},
+	{"left-out-is-filled-in", "2a.1", scale + "ledger.go", `	if set.Spec.Replicas == nil {`, `	if false {`, "./functions/scale-machineset -run=TestScenarios"},
 }

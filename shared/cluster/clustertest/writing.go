@@ -26,7 +26,7 @@ var writing = []test{
 	{"a kubelet creates its node with its status", nodeWithStatus},
 	{"a create that breaks the rules of metadata is refused", createRefused},
 	{"kinds of kubernetes itself refuse finalizers without a domain", unqualifiedFinalizer},
-	{"a set without replicas has one", defaultReplicas},
+	{"a set without replicas is kept without", replicasLeftOut},
 	{"an update writes what differs", updateWrites},
 	{"an update that changes nothing writes nothing", emptyUpdate},
 	{"an update at an old version is ErrConflict and changes nothing", staleUpdate},
@@ -125,10 +125,10 @@ func unqualifiedFinalizer(t *testing.T, h Harness) {
 	create(t, h, m)
 }
 
-func defaultReplicas(t *testing.T, h Harness) {
+func replicasLeftOut(t *testing.T, h Harness) {
 	set := create(t, h, h.machineSet("a"))
-	if set.Spec.Replicas == nil || *set.Spec.Replicas != 1 {
-		t.Errorf("replicas %v", set.Spec.Replicas)
+	if set.Spec.Replicas != nil {
+		t.Errorf("replicas are %d, and were left out", *set.Spec.Replicas)
 	}
 }
 

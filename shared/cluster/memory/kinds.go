@@ -58,8 +58,6 @@ func (s *Server) dated(o *certificatesv1.CertificateSigningRequest) *certificate
 
 func withDefaults(o plan.Object) {
 	switch o := o.(type) {
-	case *machine.MachineSet:
-		fill(&o.Spec.Replicas, 1)
 	case *machine.MachineHealthCheck:
 		fill(&o.Spec.MaxUnhealthy, intstr.FromString("100%"))
 		fill(&o.Spec.NodeStartupTimeout, metav1.Duration{Duration: 10 * time.Minute})

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+// replicasLeftOut: a manifest without spec.replicas takes no Machine away, however it is written, and makes a set of one, or of its
+// autoscaler's minimum (SPEC B37, as Cluster API). kubectl scale knows the set at once.
+func replicasLeftOut(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		const in = "-n=openshift-machine-api"
+		jane := k.as("jane")
+		number := edit(t, set, "replicas: 0", "replicas: 5")
+		number = strings.ReplaceAll(number, "general-purpose-1a", "left-out")
+		bare := strings.Replace(number, "  replicas: 5\n", "", 1)
+		bounded := strings.Replace(strings.ReplaceAll(bare, "left-out", "bounded"), "metadata:\n",
+			"metadata:\n  annotations: {machine.openshift.io/cluster-api-autoscaler-node-group-min-size: \"3\"}\n", 1)
+		const shown = "jsonpath={.spec.replicas}"
+		for manifest, want := range map[string]string{bare: "1", bounded: "3", number: "5"} {
+			k.eventually(t, "a new set has the replicas "+want, func() bool {
+				return jane.mustGiven(t, manifest, "create", "--dry-run=server", "-o", shown, "-f", "-") == want
+			})
+		}
+		jane.mustGiven(t, bare, "create", "-f", "-")
+		if out := jane.must(t, in, "scale", "machineset", "left-out", "--replicas=7"); !strings.Contains(out, "scaled") {
+			t.Errorf("scale said %q", out)
+		}
+		for _, how := range [][]string{
+			{"replace"}, {"apply"}, {"apply", "--server-side", "--force-conflicts", "--field-manager=git"},
+		} {
+			jane.mustGiven(t, bare, append(how, "-f", "-")...)
+			if got := k.must(t, in, "get", "machineset", "left-out", "-o", shown); got != "7" {
+				t.Errorf("after %q without replicas there are %s, want 7", how, got)
+			}
+		}
+		jane.mustGiven(t, number, "apply", "--server-side", "--force-conflicts", "--field-manager=git", "-f", "-")
+		jane.mustGiven(t, bare, "apply", "--server-side", "--force-conflicts", "--field-manager=git", "-f", "-")
+		if got := k.must(t, in, "get", "machineset", "left-out", "-o", shown); got != "5" {
+			t.Errorf("whom the field belonged to leaves it out, and there are %s, want 5", got)
+		}
+		jane.must(t, in, "patch", "machineset", "left-out", "--type=merge", "-p", `{"spec":{"replicas":null}}`)
+		if got := k.must(t, in, "get", "machineset", "left-out", "-o", shown); got != "5" {
+			t.Errorf("patched to null there are %s, want 5", got)
+		}
+	}
+}
