@@ -69,6 +69,8 @@ type object struct {
 		}
 		Config struct{ Kind, Name, Namespace string }
 		From   []struct{ Ref struct{ Kind, Name string } }
+
+		Variables []struct{ Expression string }
 	}
 	Subjects []struct{ Name, Namespace string }
 }
@@ -195,6 +197,12 @@ func installed(t *testing.T, got map[string]object, names []string) {
 	}
 	if _, ok := got["MutatingAdmissionPolicy /placement.machine-functions"]; ok != has("placement") {
 		t.Errorf("Pods are placed: %v", ok)
+	}
+	for _, name := range []string{"served-namespace", "served-namespace-stays"} {
+		policy := got["ValidatingAdmissionPolicy /"+name+".machine-functions"]
+		if v := policy.Spec.Variables; len(v) != 1 || strings.Contains(v[0].Expression, "'machines-b'") != has("namespaces") {
+			t.Errorf("policy %s knows the namespaces %v", name, v)
+		}
 	}
 	routed(t, got, has)
 }

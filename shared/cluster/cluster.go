@@ -26,7 +26,8 @@ type Cluster interface {
 	Apply(ctx context.Context, a plan.Action) error
 	// Tell records a Kubernetes Event, or counts up the one told before.
 	Tell(ctx context.Context, n plan.Note) error
-	// Ready is nil if the server answers whoever asks; it takes no rights.
+	// Ready is nil if the server answers. Until it was nil once, it is an error too that the server forbids to list Machines in a namespace
+	// that the deployment serves: the error names it.
 	Ready(ctx context.Context) error
 	// Secret reads one Secret with its resourceVersion. A Secret that is not there is ErrGone.
 	Secret(ctx context.Context, namespace, name string) (data map[string][]byte, version string, err error)

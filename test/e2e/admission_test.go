@@ -57,6 +57,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("namespace that is not served", elsewhere(k))
 	t.Run("scale and columns", scaleAndColumns(k))
 	t.Run("replicas left out", replicasLeftOut(k))
+	t.Run("served namespace stays", servedNamespaceStays(k))
 	t.Run("defaults", defaults(k))
 	t.Run("explain", explain(k))
 	t.Run("owners of fields", fieldOwners(k))

@@ -48,3 +48,21 @@ func replicasLeftOut(k kubectl) func(*testing.T) {
 		}
 	}
 }
+
+// servedNamespaceStays: who deletes a namespace that the functions serve has to say that it is meant.
+func servedNamespaceStays(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		const name, word = "openshift-machine-api", "machine.openshift.io/may-be-deleted"
+		remove := []string{"delete", "namespace", name, "--dry-run=server"}
+		k.eventually(t, "a served namespace stays", func() bool {
+			_, err := k.run("", remove...)
+			return err != nil && strings.Contains(err.Error(), "kubectl annotate namespace "+name+" "+word+"=")
+		})
+		k.must(t, "create", "namespace", "of-nobody")
+		k.must(t, "delete", "namespace", "of-nobody", "--dry-run=server")
+		k.must(t, "annotate", "namespace", name, word+"=")
+		k.must(t, remove...)
+		k.must(t, "annotate", "namespace", name, word+"-")
+	}
+}

@@ -205,4 +205,5 @@ func (v *Verifier) accept(`, "./shared/events -run=TestWithoutAKey"},
 	{"turn-of-who-has-left-is-none", "2c", limits, `			if err := sleep(ctx, wait); err != nil {`, `			if err := sleep(ctx, wait); err != nil && false {`, "./shared/provider/throttle -run=TestCallThatEnds"},
 	{"every-panic-ends", "2g", "shared/beside/beside.go", `				defer g.mu.Unlock()
 `, ``, "./shared/beside -run=TestEveryPanic"},
+	{"ready-where-it-may-look", "G5", "shared/cluster/kube/ready.go", `		if apierrors.IsForbidden(err) {`, `		if false && apierrors.IsForbidden(err) {`, "./shared/cluster/kube -run=TestReady"},
 }

@@ -40,6 +40,7 @@ type Cluster struct {
 	// notServed says when a kind was last proven not to be served. Losing it costs a request.
 	notServed sync.Map // plan.Kind → time.Time
 	views     map[snapshot.Query]*view
+	admitted  atomic.Bool   // that it may look where it serves is proven
 	places    chan struct{} // one for each request that is under way
 	lists     *flights.Group[snapshot.Query, listing]
 }

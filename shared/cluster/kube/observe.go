@@ -257,13 +257,6 @@ func (c *Cluster) discover(ctx context.Context, path string, into runtime.Object
 	return a.date, a.object(schema.GroupVersionKind{Version: "v1", Kind: kind}, into)
 }
 
-// Ready asks for the server's version, which every account may read. It waits for no other request: to be busy is no
-// reason to be taken out of service.
-func (c *Cluster) Ready(ctx context.Context) error {
-	_, err := c.callNow(ctx, http.MethodGet, versionPath, nil, "", nil, "application/json")
-	return err
-}
-
 // Secret reads one Secret. No error holds any of it.
 func (c *Cluster) Secret(ctx context.Context, namespace, name string) (data map[string][]byte, version string, err error) {
 	group := corev1.SchemeGroupVersion

@@ -75,7 +75,7 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 			}
 			synctest.Wait()
 			begin := time.Now()
-			if err := c.Ready(t.Context()); err != nil || time.Since(begin) > api.takes {
+			if err := c.Ready(t.Context()); err != nil || time.Since(begin) > 2*api.takes { // it lists Machines first
 				t.Errorf("ready after %v: %v", time.Since(begin), err)
 			}
 			all.Wait()
