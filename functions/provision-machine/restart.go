@@ -23,11 +23,12 @@ import (
 //	off, Node gone            → the Machine is marked, with the claim of the remediation
 //	marked                    → power on
 //	held, and nobody wishes   → marked, and power on
-//	on, Node back and marked  → marks and wish go; link-node has given the Node back what it carried
+//	on, Node back and marked  → marks and wish go; link-node has given the Node back what it carried. Where the wish was taken back it
+//	                            is the Node that was there before, of which nobody hears until its kubelet is up
 func (l life) restart() plan.Sequence {
-	claim, off := l.m.Annotations[machine.AnnotationPoweredOff]
+	done, off := l.m.Annotations[machine.AnnotationPoweredOff]
 	held := l.in.Power == provider.PowerHeld
-	begins := wantsPowerCycle(l.m) && (!off || claim != l.m.Annotations[machine.AnnotationRemediatedBy])
+	begins := wantsPowerCycle(l.m) && (!off || wishOf(done) != wishOf(l.m.Annotations[machine.AnnotationRemediatedBy]))
 	switch {
 	case begins && !held:
 		return l.power(provider.PowerHeld, "as "+machine.AnnotationExternalRepair+" wishes", l.underClaim)
@@ -45,6 +46,15 @@ func (l life) restart() plan.Sequence {
 		return plan.Sequence{}
 	}
 	return l.welcome()
+}
+
+// wishOf tells one wish from the next: each claim that asks for a power-cycle is one. Any other, as of a check that is about to replace a
+// Machine whose host people power-cycle, is none, nor does it end theirs.
+func wishOf(claim string) string {
+	if fields := strings.Fields(claim); len(fields) > 1 && fields[1] == "power-cycle" {
+		return claim
+	}
+	return ""
 }
 
 // power switches the instance's power, as a sequence of its own, once in an invocation.
@@ -99,7 +109,7 @@ func (l life) takeNode() plan.Sequence {
 // welcome ends the power-cycle when the Node is back, with what the former one carried.
 func (l life) welcome() plan.Sequence {
 	n := l.node()
-	if n == nil || n.DeletionTimestamp != nil || n.Annotations[machine.AnnotationMachine] == "" {
+	if n == nil || n.DeletionTimestamp != nil || n.Annotations[machine.AnnotationMachine] == "" || machine.NodeUnreachable(n) {
 		return plan.Sequence{}
 	}
 	next := l.m.DeepCopy()

@@ -185,6 +185,11 @@ var controls = []control{
 	// of checks that select the control plane
 	{"^R-S10: .* disrupts .* of the control plane", sim.Healing, nil, of(repair, forgetsRoles), checked, plagued, nil},
 	{"^R-S10: .* disrupts .* of the control plane", sim.Healing, nil, of(repair, forgetsInTime), checked, plagued, nil},
+	// of people who have things power-cycled
+	{"^R-S6: .* whose host people power-cycle", sim.Healing, []byte{2}, of(repair, blindToPower), cycles, cycled, nil},
+	{"^E36: .* calls the power-cycle", sim.Healing, []byte{2}, of(provision, welcomesAtOnce), cycles, cycled, nil},
+	{"^E36: the power of .* goes", sim.Healing, []byte{2}, of(provision, forgetsPower), cycles, cycled, nil},
+	{"^R-S11: .*is power-cycled on", sim.Healing, nil, of(provision, keepsPower), cycles, cycled, nil},
 	// of two MachineAutoscalers of one set
 	{"^B87: .* gives the set of", sim.Scaling, nil, of(autoscale, forgetsOwners), rivals, story, sim.Uncheck{}},
 	// of two sets between which the autoscaler chooses

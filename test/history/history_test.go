@@ -41,6 +41,7 @@ const (
 	ailing       // there is much, and it falls ill
 	plagued      // the same, while often there is no room for others
 	loaded       // Pods come and go
+	cycled       // people have things power-cycled
 	story        // nothing special: people scale up, delete a Machine, scale down
 )
 
@@ -126,6 +127,8 @@ func (c class) run(config sim.Config, seed uint64) error {
 		strategy = sim.Loads{Swarm: sim.NewSwarm(seed)}
 	case emptied:
 		strategy = sim.Shorts{Swarm: sim.NewSwarm(seed)}
+	case cycled:
+		strategy = sim.NewCycles(seed)
 	case swarm:
 	}
 	if c.faults != nil {

@@ -40,6 +40,13 @@ func TestSwarmOfChecks(t *testing.T) { //nolint:paralleltest // it uses all core
 	})
 }
 
+// People have hosts and instances power-cycled, which boot for longer than a check's timeouts (R-S6, E36).
+func TestSwarmOfCycles(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, cycles", 60, 0.05, func(seed uint64) (Config, *Script) {
+		return Config{Level: Healing + Level(seed%4/3), Steps: steps(seed), Cycles: true}, &Script{Strategy: NewCycles(seed)}
+	})
+}
+
 // Lists of Pods, or of Nodes, lack most of what there is for a while, as an empty cache does (R-B23, G8).
 func TestSwarmOfShortLists(t *testing.T) { //nolint:paralleltest // it uses all cores
 	campaign(t, "swarm, short lists", 70, 0, func(seed uint64) (Config, *Script) {

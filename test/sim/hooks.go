@@ -76,6 +76,32 @@ func (s Unchecks) Pick(p *Play, k Kind, n int) int {
 	return s.Swarm.Pick(p, k, n)
 }
 
+// Cycles is a swarm of much in which every other thing that people do is to have something power-cycled, and time passes until it is.
+type Cycles struct{ *Swarm }
+
+// NewCycles returns the strategy of one seed.
+func NewCycles(seed uint64) Cycles {
+	s := NewSwarm(seed)
+	s.what[whatUser], s.what[whatTime], s.what[whatNature] = max(s.what[whatUser], 2), 3, 3
+	return Cycles{s}
+}
+
+// Pick implements [Strategy].
+func (s Cycles) Pick(p *Play, k Kind, n int) int {
+	switch k {
+	case KindBefore:
+		return n - 1
+	case KindTime:
+		return s.rng.IntN(min(n, withinInvocation+2)) // what takes five minutes is over
+	case KindUser:
+		if s.rng.IntN(2) == 0 {
+			return userCycle
+		}
+	default:
+	}
+	return s.Swarm.Pick(p, k, n)
+}
+
 // Ails is a swarm in which there is much, and what there is falls ill.
 type Ails struct{ *Swarm }
 

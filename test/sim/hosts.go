@@ -156,8 +156,21 @@ func (h *hosts) operate() {
 		case !h.play.elsewhere().Before(due):
 			delete(h.operations, name)
 			h.change(name, to)
+			h.powered(o, h.all[name])
 			h.play.tracef("the operator makes %s %s, powered: %v", name, h.all[name].Status.Provisioning.State, h.all[name].Status.PoweredOn)
 		}
+	}
+}
+
+// powered tells that the power of a host goes, or comes, while somebody has it.
+func (h *hosts) powered(old, now metal) {
+	uid := consumerOf(now)
+	switch provisioned := metal3v1alpha1.StateProvisioned; {
+	case uid == "" || old.Status.Provisioning.State != provisioned || now.Status.Provisioning.State != provisioned:
+	case old.Status.PoweredOn && !now.Status.PoweredOn:
+		h.play.poweredOff(uid, now.Name)
+	case !old.Status.PoweredOn && now.Status.PoweredOn:
+		h.play.poweredOn(providerIDOf(now))
 	}
 }
 

@@ -99,6 +99,7 @@ func (p *Play) setUp() {
 		p.put(p.autoscaling()...)
 	}
 	p.limitBudget()
+	p.holdsPower()
 	p.before = []int{0, 1, 2, 3, 5, 8}[p.pick(KindBefore, 6)]
 	p.mastersUp()
 	p.wanted(replicas)
@@ -129,6 +130,9 @@ func (p *Play) put(objects ...plan.Object) {
 	}
 }
 
+// mayStartFor is how long checks leave a Machine without a Node.
+const mayStartFor = 5 * time.Minute
+
 func checkOf(strict bool) *machine.MachineHealthCheck {
 	h := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "workers", Annotations: map[string]string{
 		machine.AnnotationStormCooldown: "30s",
@@ -139,7 +143,7 @@ func checkOf(strict bool) *machine.MachineHealthCheck {
 		h.Annotations[machine.AnnotationMaxInFlight] = "1"
 		h.Annotations[machine.AnnotationSteps] = "power-cycle=1m,replace"
 	}
-	h.Spec.NodeStartupTimeout = &metav1.Duration{Duration: 5 * time.Minute}
+	h.Spec.NodeStartupTimeout = &metav1.Duration{Duration: mayStartFor}
 	for _, status := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown} {
 		h.Spec.UnhealthyConditions = append(h.Spec.UnhealthyConditions, machinev1beta1.UnhealthyCondition{
 			Type: corev1.NodeReady, Status: status, Timeout: metav1.Duration{Duration: time.Minute},

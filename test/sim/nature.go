@@ -26,7 +26,7 @@ func (p *Play) nature() {
 	}
 	instances := p.instances()
 	for _, i := range instances {
-		if !i.Child && i.State == provider.StateRunning && !p.known(i.ProviderID) && !p.silent[i.ProviderID] {
+		if !i.Child && i.State == provider.StateRunning && !p.known(i.ProviderID) && !p.silent[i.ProviderID] && !p.boots(i.ProviderID) {
 			p.tracef("node %s registers for %s", i.Name, i.ProviderID)
 			p.register(i)
 		}
@@ -90,7 +90,7 @@ func (p *Play) register(i provider.Instance) {
 func (p *Play) pulse(n *corev1.Node, alive bool) {
 	want := corev1.ConditionTrue
 	switch {
-	case !alive || p.silent[n.Spec.ProviderID]:
+	case !alive || p.silent[n.Spec.ProviderID] || p.boots(n.Spec.ProviderID):
 		want = corev1.ConditionUnknown
 	case p.sick[n.Spec.ProviderID]:
 		want = corev1.ConditionFalse

@@ -54,14 +54,14 @@ const (
 )
 
 // userMove is what people do too where there are two sets, userCheck where they take the check away, userFree where checks select the
-// control plane, userRival where two MachineAutoscalers want the set, userShort is what happens to lists where they may lack something. No
-// world has two of these.
-const userMove, userCheck, userFree, userRival, userShort = numUser, numUser, numUser, numUser, numUser
+// control plane, userRival where two MachineAutoscalers want the set, userShort is what happens to lists where they may lack something,
+// userCycle where people power-cycle. No world has two of these.
+const userMove, userCheck, userFree, userRival, userShort, userCycle = numUser, numUser, numUser, numUser, numUser, numUser
 
 // user lets a person do something.
 func (p *Play) user() {
 	n := numUser
-	if p.Moves || p.Unchecks || p.Shorts || p.Checked > 0 || p.Rivals {
+	if p.Moves || p.Unchecks || p.Shorts || p.Checked > 0 || p.Rivals || p.Cycles {
 		n++
 	}
 	p.does(p.pick(KindUser, n))
@@ -116,6 +116,8 @@ func (p *Play) does(what int) {
 			p.compete(p.pick(KindWhich, len(rivals)))
 		case p.Shorts:
 			p.shorten([]plan.Kind{"Pod", "Node"}[p.pick(KindWhich, 2)])
+		case p.Cycles:
+			p.onOne(p.cycle)
 		default:
 			p.move()
 		}
@@ -130,6 +132,14 @@ func (p *Play) does(what int) {
 		if i := p.pick(KindWhich, len(all)); i < len(all) {
 			p.userMachine(what, i, all[i])
 		}
+	}
+}
+
+// onOne lets people do something to one of the first set's Machines.
+func (p *Play) onOne(do func(*machine.Machine)) {
+	all := p.first()
+	if i := p.pick(KindWhich, len(all)); i < len(all) {
+		do(all[i])
 	}
 }
 

@@ -94,6 +94,9 @@ func (p *Play) atWork() bool {
 			counts[i.UID]++
 		}
 	}
+	if p.restarts() {
+		return true
+	}
 	later := func(t *metav1.Time) bool { return t != nil && p.clock.Before(t.Time) }
 	for _, m := range p.machines() {
 		i := p.intentOf(m)
@@ -310,6 +313,8 @@ func (p *Play) wrongMachine(m *machine.Machine, nodes map[string]*corev1.Node, l
 		return "R-L1", "has a Node that is not Ready"
 	case m.Annotations[machine.AnnotationRemediatedBy] != "":
 		return "R-S11", "keeps the claim of a check"
+	case p.Cycles && cycling(m):
+		return "R-S11", "is power-cycled on and on"
 	}
 	return "", ""
 }

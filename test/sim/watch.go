@@ -69,6 +69,7 @@ type watch struct {
 	short          shortList                // the while in which lists lack most of what there is
 	limited        bool                     // the cloud had no room for all
 	spoilt         bool                     // people wrote a spec that no cloud can read
+	cycles                                  // of power
 	backup         struct {
 		set  *machine.MachineSet
 		all  func()
@@ -92,7 +93,7 @@ func (w watch) clone() watch {
 	w.attempts, w.overAt, w.plans, w.drains, w.births = copied(w.attempts), copied(w.overAt), copied(w.plans), copied(w.drains), copied(w.births)
 	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
 	w.unanswered, w.flying, w.out, w.emptied, w.enough, w.besides = copied(w.unanswered), copied(w.flying), copied(w.out), copied(w.emptied), copied(w.enough), copied(w.besides)
-	w.detaches = copied(w.detaches)
+	w.detaches, w.cycles = copied(w.detaches), w.cycles.clone()
 	w.hidden, w.beside, w.disrupted, w.downed = copied(w.hidden), w.beside.clone(), copied(w.disrupted), copied(w.downed)
 	return w
 }
@@ -237,6 +238,8 @@ func (p *Play) watchMachine(q *proc, old, now *machine.Machine) {
 	if old.Annotations[machine.AnnotationIntent] != now.Annotations[machine.AnnotationIntent] {
 		p.watchVersion(q, machine.AnnotationIntent, old)
 	}
+	p.watchWish(old, now)
+	p.watchWelcome(q, old, now)
 	before, after := p.intentOf(old), p.intentOf(now)
 	p.watchAttempt(q, now, before, after)
 	switch {

@@ -24,6 +24,8 @@ func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
 		p.violate("R-S6", "%s deletes %s, though there is no check", q, m.Name)
 	case !flights(h)[m.UID]:
 		p.violate("R-S6", "%s deletes %s, which no check has in flight", q, m.Name)
+	case p.cycledByPeople(m):
+		p.violate("R-S6", "%s deletes %s, whose host people power-cycle", q, m.Name)
 	case !p.hasSlot(q, m.UID):
 		p.violate("R-S10", "%s deletes %s, which has no slot of the budget", q, m.Name)
 	case machine.Phase(m) == machine.PhaseRunning && node != nil && isNodeOf(m, node) && machine.NodeReady(node) && !p.mayAil(m) && !p.limited: // no room was left for it
@@ -37,8 +39,8 @@ func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
 	}
 }
 
-// mayAil reports whether somebody who read m before may have seen that it was ill, though it is well now: its instance was, or times are
-// not what they were.
+// mayAil reports whether somebody who read m before may have seen that it was ill, though it is well now: its instance was, or was to be
+// power-cycled, or times are not what they were.
 func (p *Play) mayAil(m *machine.Machine) bool {
-	return p.ailed[machine.ProviderID(m)] || p.reset || p.restored
+	return p.ailed[machine.ProviderID(m)] || p.reset || p.restored || p.Cycles && p.minds[m.UID] > 0
 }

@@ -70,6 +70,9 @@ func (p *Play) watchCloud(q *proc) {
 		case e.What == cloud.Deleted && !e.Child:
 			p.watchDeleted(q, e)
 			removed = append(removed, e.UID)
+		case e.What == cloud.Cycled:
+			p.poweredOff(e.UID, e.Name)
+			p.poweredOn("memory:///" + e.ID)
 		case e.What == stolen:
 			p.violate("R-S3", "%s takes %s from whom it belongs to", q, e.ID)
 		}
