@@ -56,6 +56,7 @@ func (l life) launch() plan.Sequence {
 		return l.missing() // somebody took the providerID off the Machine
 	case i.Outdated(l.m):
 		return l.giveUp()
+	case l.taken(): // it goes on
 	case l.leftover():
 		return l.clear()
 	case l.cloud.Refused != nil && (i == nil || i.Over()):
@@ -86,6 +87,8 @@ func (l life) attempt() plan.Sequence {
 	switch i := l.intent; {
 	case i == nil:
 		next = machine.NewIntent(l.m, 1, l.cloud.Account, l.cloud.Resolved).In(l.m, l.cloud.Cluster)
+	case l.taken():
+		next = *i
 	case i.Over():
 		next = machine.NewIntent(l.m, i.Attempt+1, l.cloud.Account, l.cloud.Resolved).In(l.m, l.cloud.Cluster)
 		if !i.Edited(l.m) {
@@ -248,10 +251,10 @@ func (l life) refuse(r refusal) plan.Sequence {
 }
 
 // outcome returns what the refusal of i's latest call makes of the attempt: the end, unless it may pass and the attempt
-// has something to lose. While a call before it may still make an instance, its token keeps the next one from making
-// another; a spec that can never work is told at once.
+// has something to lose, such as what may be a Node by now. While a call before it may still make an instance, its token keeps
+// the next one from making another; a spec that can never work is told at once.
 func (l life) outcome(i machine.Intent, code provider.Code) string {
-	if code != provider.Invalid && l.surfacing(i) || len(i.Progress) > 0 && passes(code, i.Failures+1) {
+	if code != provider.Invalid && (l.surfacing(i) || l.joins()) || len(i.Progress) > 0 && passes(code, i.Failures+1) {
 		return machine.OutcomePartial
 	}
 	return machine.OutcomeRefused

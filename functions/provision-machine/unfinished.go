@@ -46,6 +46,17 @@ func (l life) onNetwork() *provider.Instance {
 	return in
 }
 
+// joins reports whether it is a Node, or may be one whenever its kubelet is up: whoever removes it without a drain may end Pods.
+func (l life) joins() bool {
+	return l.onNetwork() != nil || l.m.Status.NodeRef != nil && l.begun() != nil
+}
+
+// taken reports whether the cloud has refused to finish it for good, or did before it could be seen: it goes with its Machine alone, drained, and
+// until then the same attempt goes on. One that was given up because the spec was edited, after no refusal that counts, goes while it is no Node.
+func (l life) taken() bool {
+	return l.intent.Over() && l.reached() && l.joins() && (l.intent.Failures > 0 || l.m.Status.NodeRef != nil)
+}
+
 // announce shows where it is, and takes that back when it is there no more: an address may be another's by then.
 func (l life) announce() plan.Sequence {
 	next := new(*l.m) // no deeper: what follows replaces, and writes into nothing

@@ -97,10 +97,11 @@ var azure = []Guard{
 	{"azure-haste-of-states-is-its-own", "G6", "shared/provider/azure/client.go", `throttle.Transport{Base: p.Base, Limiter: p.aside}`, `throttle.Transport{Base: p.Base, Limiter: p.Limiter}`, "./shared/provider/azure -run=TestStatesThatFailFrom"},
 	{"azure-state-that-nobody-knows-changes-no-record", "G11", "shared/provider/azure/instance.go", ` && i.power() == "" && d.states.doubt() {`, ` && false {`, "./shared/provider/azure -run=TestStatesThatFailFrom"},
 	{"azure-instance-of-an-attempt-that-no-read-shows-yet", "2b.9", "shared/provider/azure/remove.go", `		id, recorded = p.Instance, p.Instance != ""`, `		id = p.Instance`, "./shared/provider/azure -run=TestInstanceOfAnAttempt"},
-	{"azure-wait-that-does-not-end-is-told", "2b.4", "shared/provider/azure/progress.go", `		if time.Since(time.Unix(p.Since, 0)) > patience {`, `		if false {`, "./shared/provider/azure -run=TestWhatDoesNotEnd"},
+	{"azure-wait-that-does-not-end-is-told", "2b.4", "shared/provider/azure/progress.go", `		if since > patience {`, `		if false {`, "./shared/provider/azure -run=TestWhatDoesNotEnd"},
 	{"azure-what-is-no-instance-is-not-asked-for", "2b.9", "shared/provider/azure/instance.go", ` || !strings.EqualFold(parts[6]+"/"+parts[7], instanceKind) {`, ` {`, "./shared/provider/azure -run=TestProviderIDOfSomethingElse"},
 	{"azure-what-was-just-made-may-not-be-found-yet", "2b.8", "shared/provider/azure/create.go", `notYet(err, p.Card)`, `err`, "./shared/provider/azure -run=TestWhatWasJustMade"},
 	{"azure-disk-that-stays-keeps-nothing-else", "2b.8", "shared/provider/azure/remove.go", `		if c.kind != addressKind || !held {`, `		if c.kind == free[0].kind || held && false {`, "./shared/provider/azure -run=TestDiskThatDoesNotGo"},
 	{"azure-login-that-was-not-sent-leads-to-nothing", "2b.4", "shared/provider/azure/login.go", `	if err != nil && unsent != nil {`, `	if false {`, "./shared/provider/azure -run=TestLoginThatWasNotSent"},
 	{"azure-addresses-elsewhere-are-listed", "G11", "shared/provider/azure/find.go", `	if err := d.beyond(ctx, found, byCard, byAddress); err != nil {`, `	if false {`, "./shared/provider/azure -run=TestAddressesInAnotherGroup"},
+	{"azure-wait-that-lasts-ends-no-attempt", "2e", "shared/provider/azure/progress.go", `provider.ErrorAfter(provider.Throttled, toldEvery, says`, `provider.Errorf(provider.Exhausted, says`, "./shared/provider/azure -run=TestWhatDoesNotEnd"},
 }

@@ -306,7 +306,12 @@ var ends = []Guard{
 	{"copied-node-is-no-proof", "2b.7", provision + "former.go", `machine.NodeReady(n) && l.Now.Sub(`, `l.Now.Sub(`, "./functions/provision-machine -run=TestScenarios"},
 	{"copied-node-says-ready-for-a-while", "2b.7", provision + "former.go", ` && l.Now.Sub(n.CreationTimestamp.Time) > provenAfter`, ``, "./functions/provision-machine -run=TestScenarios"},
 	{"mark-of-this-cluster-is-no-others", "2b.7", provision + "former.go", ` && in.ClusterUID != l.ClusterUID()`, ``, "./functions/provision-machine -run=TestScenarios"},
-	{"node-that-keeps-a-host-off-is-told", "G11", provision + "restart.go", `tried && o.Result == plan.Refused {`, `tried && false && o.Result == plan.Refused {`, "./functions/provision-machine -run=TestScenarios"},
 	{"power-cycle-lasts-until-the-kubelet-is-up", "2f", provision + "restart.go", ` || machine.NodeUnreachable(n) {`, ` {`, "./functions/provision-machine -run=TestScenarios"},
 	{"power-goes-once-for-a-wish", "2f", provision + "restart.go", `	if fields := strings.Fields(claim); len(fields) > 1 && fields[1] == "power-cycle" {`, `	if fields := strings.Fields(claim); len(fields) >= 0 {`, "./functions/provision-machine -run=TestScenarios"},
+	{"what-may-be-a-node-is-taken", "2e", provision + "launch.go", `	case l.taken(): // it goes on
+`, ``, "./functions/provision-machine -run=TestScenarios"},
+	{"no-other-attempt-beside-what-may-be-a-node", "2b.4", provision + "launch.go", `	case l.taken():
+		next = *i
+`, ``, "./functions/provision-machine -run=TestScenarios"},
+	{"what-may-be-a-node-is-not-refused", "2e", provision + "launch.go", `(l.surfacing(i) || l.joins())`, `l.surfacing(i)`, "./functions/provision-machine -run=TestScenarios"},
 }

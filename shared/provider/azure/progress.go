@@ -23,12 +23,14 @@ const (
 	lookAgain = 4 * time.Second
 	// margin is what a call needs after that.
 	margin = 3 * time.Second
-	// patience is how long Azure may be at one thing before it is told that it does not end. Most takes a minute, a system that does not
-	// report twenty.
-	patience = 30 * time.Minute
+	// patience is how long Azure may be at one thing before that is told, and each toldEvery again. Most takes a minute, a system that does
+	// not report twenty.
+	patience, toldEvery = 30 * time.Minute, 5 * time.Minute
 )
 
-// patiently makes a step, and once more if it had to wait. What it waits for is on record, and an error once that takes too long.
+// patiently makes a step, and once more if it had to wait. What it waits for is on record, and told once that takes long. That is no refusal,
+// after however many the attempt would be over: Azure is at it, and an instance that it is making may be a Node. Who noted since when may have had
+// another clock.
 func (d *driver) patiently(
 	ctx context.Context, r provider.Ref, p *progress, step func() (provider.Instance, string, error),
 ) (provider.Instance, error) {
@@ -37,12 +39,13 @@ func (d *driver) patiently(
 		if waits == "" || err != nil {
 			return in, err
 		}
-		if p.Waits != waits {
-			p.Waits, p.Since = waits, time.Now().Unix()
+		since := time.Since(time.Unix(p.Since, 0))
+		if p.Waits != waits || since < 0 {
+			p.Waits, p.Since, since = waits, time.Now().Unix(), 0
 		}
-		if time.Since(time.Unix(p.Since, 0)) > patience {
-			const says = "create %s: waiting %s has taken %v: see what Azure's activity log says of it"
-			return provider.Halted(r, p, true, provider.Errorf(provider.Exhausted, says, r.Name, waits, patience))
+		if since > patience {
+			const says = "create %s: waiting %s takes more than %v: see what Azure's activity log says of it"
+			return provider.Halted(r, p, true, provider.ErrorAfter(provider.Throttled, toldEvery, says, r.Name, waits, patience))
 		}
 		if again || !d.sleep(ctx) {
 			return provider.Incomplete(r, p)
