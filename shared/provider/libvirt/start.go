@@ -15,8 +15,8 @@ const (
 	patience = 4 * time.Second
 	// lookAgain is how long it looks away at most.
 	lookAgain = 500 * time.Millisecond
-	// longestStart is how long a start is waited for before it is told that it does not end: a daemon asks a hypervisor for some 30 s.
-	longestStart = 10 * time.Minute
+	// longestStart is how long a start is waited for before that is told, and each toldEvery again: a daemon asks a hypervisor for some 30 s.
+	longestStart, toldEvery = 10 * time.Minute, 5 * time.Minute
 )
 
 // await waits for a while for the start of m that is under way, and returns what m is then.
@@ -48,15 +48,17 @@ func starting(r provider.Ref) (p progress) {
 	return p
 }
 
-// waits is what a creation looks like whose start is under way, and an error once that is so for too long.
+// waits is what a creation looks like whose start is under way, and tells what lasts. That is no refusal, after however many the attempt would be
+// over: the next one would wait for the same. Who noted since when may have had another clock.
 func waits(r provider.Ref, m domain) (provider.Instance, error) {
 	p := starting(r)
-	if p.Since == 0 {
-		p.Since = time.Now().Unix()
+	since := time.Since(time.Unix(p.Since, 0))
+	if p.Since == 0 || since < 0 {
+		p.Since, since = time.Now().Unix(), 0
 	}
-	if time.Since(time.Unix(p.Since, 0)) < longestStart {
+	if since < longestStart {
 		return provider.Incomplete(r, p)
 	}
-	return provider.Halted(r, p, true, provider.Errorf(provider.Exhausted,
-		"create %s: domain %s has been starting for ten minutes: what its host waits for, such as a share that does not answer, its log says; virsh destroy %s ends it", r.Name, m.Ref.Name, m.Ref.Name))
+	return provider.Halted(r, p, true, provider.ErrorAfter(provider.Throttled, toldEvery,
+		"create %s: domain %s has been starting for more than ten minutes: what its host waits for, such as a share that does not answer, its log says; virsh destroy %s ends it", r.Name, m.Ref.Name, m.Ref.Name))
 }

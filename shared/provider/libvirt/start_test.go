@@ -50,7 +50,13 @@ func TestStartThatIsUnderWay(t *testing.T) {
 	}
 	r.Progress = fmt.Appendf(nil, `{"step":"start","since":%d}`, time.Now().Add(-longestStart).Unix())
 	_, err = d.Create(t.Context(), r, resolved)
-	wantError(t, err, provider.Exhausted, "worker-a", "starting for ten minutes", "virsh destroy worker-a")
+	wantError(t, err, provider.Throttled, "worker-a", "starting for more than ten minutes", "virsh destroy worker-a")
+	ahead := fmt.Appendf(nil, `{"step":"start","since":%d}`, time.Now().Add(48*time.Hour).Unix()) // by another clock
+	from := r
+	from.Progress = ahead
+	if again, err = d.Create(t.Context(), from, resolved); err != nil || string(again.Progress) == string(ahead) {
+		t.Errorf("it waits since %s, %v", again.Progress, err)
+	}
 	time.AfterFunc(time.Second, func() { l.FailStart("worker-a") })
 	_, err = d.Create(t.Context(), r, resolved) // in one call
 	wantError(t, err, provider.Exhausted, "Cannot allocate memory")
