@@ -274,7 +274,9 @@ func (l life) record(i machine.Intent, outcome string, code provider.Code, messa
 	if code == provider.Exhausted && after > 0 { // the cloud says when it may have room: then that is soon enough (SPEC E31)
 		wait = max(min(after, machine.LongestPause), min(wait, restock))
 	}
-	i.Failures++
+	if code != provider.Throttled || after < pause(i.Failures, 0) {
+		i.Failures++ // else the cloud itself asks for so long a pause that no longer one has to follow, and no attempt is nearer its end
+	}
 	i = i.Released(outcome, l.Now.Add(wait))
 	if after == 0 { // else the cloud says when it may be asked again, whatever for
 		i.Generation = l.m.Generation

@@ -42,8 +42,10 @@ type Intent struct {
 	// Generation is the Machine's that NotBefore is for; 0 if it holds for any spec.
 	Generation int64 `json:"generation,omitempty"`
 
-	Outcome  string `json:"outcome,omitempty"`
-	Failures int    `json:"failures,omitempty"` // refusals, and answers that were none, in a row
+	Outcome string `json:"outcome,omitempty"`
+	// Failures are refusals, and answers that were none, in a row, steps between them included: a step that is made and refused in turns is tried
+	// ever more seldom. What a cloud puts off for at least as long as that would is not counted.
+	Failures int    `json:"failures,omitempty"`
 	Code     string `json:"code,omitempty"`     // of the refusal
 	Message  string `json:"message,omitempty"`  // of the refusal, in the cloud's words
 	Instance string `json:"instance,omitempty"` // the cloud's id, with OutcomeCreated

@@ -314,4 +314,5 @@ var ends = []Guard{
 		next = *i
 `, ``, "./functions/provision-machine -run=TestScenarios"},
 	{"what-may-be-a-node-is-not-refused", "2e", provision + "launch.go", `(l.surfacing(i) || l.joins())`, `l.surfacing(i)`, "./functions/provision-machine -run=TestScenarios"},
+	{"long-wait-is-no-refusal", "2b.8", provision + "launch.go", `	if code != provider.Throttled || after < pause(i.Failures, 0) {`, `	if true {`, "./functions/provision-machine -run=TestScenarios"},
 }
