@@ -67,7 +67,10 @@ func (l life) clear() plan.Sequence {
 		return released(retryBase, "what was "+a.Why+", is going")
 	case o.Result == plan.Done: // it may be for ever
 		seq := released(unclearMax, "what was "+a.Why+", is going")
-		why := "what was " + a.Why + " at " + machine.Stamp(i.StartedAt.Time) + ", is still going: no other attempt begins before it is gone"
+		why := "what was " + a.Why + " at " + machine.Stamp(i.StartedAt.Time) + ", is still going"
+		if phase(l.m) != machine.PhaseFailed {
+			why += ": no other attempt begins before it is gone"
+		}
 		seq.Notes = []plan.Note{l.warning("FailedCreate", why)}
 		return seq
 	}
