@@ -82,7 +82,12 @@ func (l life) overdue() string {
 		in = slices.MinFunc(l.cloud.Found, func(a, b provider.Instance) int { return cmp.Compare(a.ID, b.ID) })
 		what, it = "what the instance left", in.ID
 	}
-	why := "the cloud has been removing " + what + " since " + machine.Stamp(since) + ", " + it + " is in state " + cmp.Or(in.CloudState, string(in.State))
+	why := "the cloud has been removing " + what + " since " + machine.Stamp(since) + ", " + it
+	if state := cmp.Or(in.CloudState, string(in.State)); state != "" {
+		why += " is in state " + state
+	} else { // as of what cannot run
+		why += " is there"
+	}
 	if in.Message != "" {
 		why += ": " + in.Message
 	}
