@@ -3,6 +3,8 @@
 package provisionmachine
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,6 +40,37 @@ func TestStrangerAtTheAddressOfALinkedMachineStays(t *testing.T) {
 		got := l.nodes()
 		if len(got) != 1 || (got[0] == own) != linked {
 			t.Errorf("linked %v: %d Nodes go, the first is %s", linked, len(got), got[0].Name)
+		}
+	}
+}
+
+// A scan reads the Nodes of instances that are going one by one, while they are few: one that never goes costs no list of all Nodes each time.
+func TestScanReadsFewNodesOneByOne(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, fewNodes, fewNodes + 1} {
+		s := snapshot.Snapshot{Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+		for k := range n {
+			name := fmt.Sprintf("m-%d", k)
+			m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{
+				Name: name, Namespace: machine.Namespace, UID: types.UID(name), DeletionTimestamp: new(metav1.NewTime(s.Now)), Finalizers: []string{machine.Finalizer},
+			}}
+			uid := types.UID("node-" + name)
+			m.Spec.ProviderID = new("kubemark://" + name)
+			m.Status.Phase = new(machine.PhaseDeleting)
+			m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: name, UID: uid}
+			drained := machine.NodeDrained(uid)
+			m.Status.Conditions = []machine.Condition{drained}
+			s.Machines = append(s.Machines, m)
+		}
+		var one int
+		asked := reads(s).Objects
+		for _, q := range asked {
+			if q.Kind == "Node" && q.Name != "" {
+				one++
+			}
+		}
+		if all := slices.Contains(asked, snapshot.All("Node")); all != (n > fewNodes) || one != n && !all || one > 0 && all {
+			t.Errorf("of %d Nodes %d are read by name, all: %v", n, one, all)
 		}
 	}
 }

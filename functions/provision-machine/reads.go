@@ -42,7 +42,26 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 			})
 		}
 	}
+	sc.Objects = listed(sc.Objects)
 	return sc
+}
+
+// fewNodes is how many Nodes are read one by one before one list is cheaper.
+const fewNodes = 20
+
+// listed returns ask with one list in the place of many single Nodes.
+func listed(ask []snapshot.Query) []snapshot.Query {
+	var named int
+	single := func(q snapshot.Query) bool { return q.Kind == "Node" && q.Name != "" }
+	for _, q := range ask {
+		if single(q) {
+			named++
+		}
+	}
+	if named <= fewNodes {
+		return ask
+	}
+	return append(slices.DeleteFunc(ask, single), snapshot.All("Node"))
 }
 
 // readFor asks for what is decided about m with.
@@ -180,8 +199,6 @@ func drainedOf(s snapshot.Snapshot, m *machine.Machine) []snapshot.Query {
 	switch {
 	case !machine.NodeDrainedOf(m):
 		return nil
-	case s.Request.Scan():
-		return []snapshot.Query{snapshot.All("Node")}
 	case takesPods(s, m):
 		return []snapshot.Query{snapshot.One("Node", "", m.Status.NodeRef.Name), snapshot.All("Machine")}
 	}
