@@ -109,7 +109,7 @@ func (i instance) still() bool {
 // host: then it may run, and nothing is taken away from it.
 func (d *driver) stop(ctx context.Context, i instance) (off bool, err error) {
 	err = d.session.ask(ctx, "stop "+i.Name, http.MethodPost, i.at("/stop"), nil, content{}, nil)
-	if says(err, "backup") { // which may hang, and ends with the instance anyway
+	if says(err, "the vm is during a backup operation") { // which may hang, and ends with the instance anyway
 		err = d.session.ask(ctx, "stop "+i.Name, http.MethodPost, i.at("/stop"), nil, content{"force": true}, nil)
 	}
 	switch idle := says(err, "not running"); {

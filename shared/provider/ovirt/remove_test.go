@@ -4,6 +4,7 @@ package ovirt
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -241,6 +242,31 @@ func TestPowerCycle(t *testing.T) {
 		must(t, l.PowerCycle(t.Context(), l.ref))
 		if w.Writes() != writes {
 			t.Error("what is being removed was reset")
+		}
+	})
+}
+
+// An instance that is called after backups is stopped as any other: force is for one that is being saved.
+func TestNameIsNoBackup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		l := newLife(t, w, "")
+		l.up(t)
+		var stops, forced int
+		w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
+			if !strings.HasSuffix(r.URL.Path, "/stop") {
+				return next()
+			}
+			stops++
+			if b, err := io.ReadAll(r.Body); err != nil || strings.Contains(string(b), "force") {
+				forced++
+			}
+			return faulty(http.StatusConflict, "[Cannot stop VM. backup-worker-a is being migrated.]"), nil
+		})
+		_ = l.Delete(t.Context(), l.ref) // whether it is refused does not matter here
+		if stops != 1 || forced > 0 {
+			t.Errorf("%d stops, of which %d by force", stops, forced)
 		}
 	})
 }
