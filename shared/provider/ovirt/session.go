@@ -23,9 +23,10 @@ const (
 	distrustedFor = time.Minute
 	// refusedFor is how long an engine that refused the credentials is not asked again with the same, twice as long after each further
 	// time, and an hour at most: it locks an account of its own, which others may use too, after five wrong passwords in a row, however far
-	// apart. A directory beside it that does not answer it tells apart from a wrong password by no code: then it is deniedFor.
+	// apart. A directory beside it that does not answer it tells apart from a wrong password by no code: then it is deniedFor, as directories lock
+	// accounts after five wrong ones in a quarter of an hour.
 	refusedFor, refusedForLongest = 10 * time.Minute, time.Hour
-	deniedFor, deniedForLongest   = time.Minute, 10 * time.Minute
+	deniedFor, deniedForLongest   = 5 * time.Minute, 10 * time.Minute
 	// perSecond and atOnce are what one user may ask. People work with the engine beside, whose every answer is a few queries to
 	// its database.
 	perSecond, atOnce = 30, 60
@@ -138,7 +139,7 @@ func (s *session) bearer(ctx context.Context, stale string) (string, error) {
 
 // pauses are the first, and the longest, after credentials that were refused.
 func (s *session) pauses() (first, longest time.Duration) {
-	if _, profile, _ := strings.Cut(s.user, "@"); strings.HasPrefix(profile, "internal") {
+	if profile := s.user[strings.LastIndex(s.user, "@")+1:]; strings.HasPrefix(profile, "internal") { // such as admin@ovirt@internalsso
 		return refusedFor, refusedForLongest
 	}
 	return deniedFor, deniedForLongest

@@ -404,3 +404,15 @@ func TestDirectoryThatIsDownKeepsNobodyOutForLong(t *testing.T) {
 		}
 	})
 }
+
+// Whose account the engine itself locks is known by what follows the last @, as users of its own have one in their names (Keycloak).
+func TestUsersOfTheEngineItself(t *testing.T) {
+	t.Parallel()
+	for user, want := range map[string]time.Duration{
+		"admin@internal": refusedFor, "admin@ovirt@internalsso": refusedFor, "machines@corp": deniedFor, "me@internal.corp@corp": deniedFor,
+	} {
+		if first, _ := (&session{user: user}).pauses(); first != want {
+			t.Errorf("%s: the first pause is %v, want %v", user, first, want)
+		}
+	}
+}
