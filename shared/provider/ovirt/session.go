@@ -68,7 +68,7 @@ type session struct {
 	wait   time.Duration
 	reason error
 
-	stay provider.Stay // of the token
+	stay throttle.Stay // of the token
 
 	mu     sync.Mutex
 	known  bool // which engine it is

@@ -43,7 +43,7 @@ type session struct {
 	refused time.Time // when the credentials were refused
 	reason  error
 
-	stay provider.Stay // of the login: what a call reads in pieces ends with it
+	stay throttle.Stay // of the login: what a call reads in pieces ends with it
 
 	mu     sync.Mutex
 	logins int

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package provider_test
+package throttle_test
 
 import (
 	"context"
@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/machine-functions/machine-functions/shared/provider"
+	"github.com/machine-functions/machine-functions/shared/provider/throttle"
 )
 
 // What is kept is given back once: when the driver is closed, by the last call that is under way then, and after that by each that comes later.
 func TestStayEndsWithItsLastCall(t *testing.T) {
 	t.Parallel()
 	left, refusal := 0, errors.New("no")
-	s := provider.Stay{Within: time.Minute, Leave: func(ctx context.Context) error {
+	s := throttle.Stay{Within: time.Minute, Leave: func(ctx context.Context) error {
 		left++
 		if ctx.Err() != nil {
 			t.Errorf("there is no time to leave: %v", ctx.Err())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package provider
+package throttle
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Stay is what a [Closer] keeps at its cloud, such as a session: it is given back as soon as the driver is closed and no call is under way. The two
+// Stay is what a [provider.Closer] keeps at its cloud, such as a session: it is given back as soon as the driver is closed and no call is under way. The two
 // fields are set before anybody calls.
 type Stay struct {
 	Leave  func(context.Context) error // gives it back; who calls after it begins anew
