@@ -46,18 +46,22 @@ func (sc *scan) sizeComing(m *machine.Machine) size {
 }
 
 // foresee counts the Nodes of sets that are no groups that Pods may wait for: of Machines that are there, and of those that a set makes that
-// is new, both for as long as a Node may take. What an older set does not make nobody counts on: here no request is remembered that would
-// time out.
+// is new, both for as long as a Node may take. Here no request is remembered that would time out: an older set counts only while some of its
+// Nodes work, or Pods would wait for one whose Machines never become Nodes, and are made anew (C45).
 func (sc *scan) foresee() {
 	for _, g := range sc.strangers {
 		g.own, _ = sc.settings.Options(g.set.Annotations)
-		unmade := g.target
+		unmade, works := g.target, false
 		for _, m := range g.members {
 			unmade -= int32(truth(m.machine.DeletionTimestamp == nil))
 			g.upcoming += int32(truth(sc.joins(g, m)))
+			works = works || m.node != nil && sc.ready(m.node)
 		}
-		if machine.Unserved(g.set) == "" && sc.Now.Before(sc.madeBy(g)) {
+		switch young := sc.Now.Before(sc.madeBy(g)); {
+		case young && machine.Unserved(g.set) == "":
 			g.upcoming += max(0, unmade)
+		case !young && !works:
+			g.upcoming = 0
 		}
 		g.upcoming = min(g.upcoming, maxUpcoming)
 	}

@@ -59,7 +59,7 @@ func (sc *scan) awaitedNodes(g *group, t scheduling.Templates) (nodes []scheduli
 			break
 		}
 		n := g.template.DeepCopy()
-		n.Name = fmt.Sprintf("upcoming-%s-%d", g.set.Name, i)
+		n.Name = fmt.Sprintf("upcoming-%s-%s-%d", g.set.Namespace, g.set.Name, i)
 		n.Labels[corev1.LabelHostname] = n.Name
 		nodes = append(nodes, scheduling.Node{Node: n, Pods: g.template.Pods, Attach: g.template.Attach})
 	}

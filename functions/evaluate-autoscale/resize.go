@@ -78,10 +78,13 @@ func (sc *scan) naming(r autoscaling.Removal) bool {
 	return g != nil && r.Committed != nil && pendingResize(g, n) && n.Resize.Plan == r.Resize
 }
 
-// void forgets a decision that can no longer be carried out. Nodes that were to be removed by it stay tainted: they
-// are decided about anew.
+// void forgets a decision that can no longer be carried out, and the wave of Nodes that were never asked for with it. Nodes that were to be
+// removed by it stay tainted: they are decided about anew.
 func (sc *scan) void(g *group, r autoscaling.Resize) {
-	sc.change(g, func(n *autoscaling.NodeGroup) { n.Resize = nil })
+	sc.change(g, func(n *autoscaling.NodeGroup) {
+		n.Resize = nil
+		n.Waves = slices.DeleteFunc(slices.Clone(n.Waves), func(w autoscaling.Wave) bool { return w.To > r.From && r.To > r.From })
+	})
 	for i := range sc.state.Removals {
 		if sc.state.Removals[i].Resize == r.Plan {
 			sc.state.Removals[i].Resize, sc.state.Removals[i].Committed = "", nil

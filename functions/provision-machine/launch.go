@@ -123,7 +123,7 @@ func (l life) attempt() plan.Sequence {
 // giveUp ends an attempt that was refused midway and whose request nobody wants any more. What it made goes next.
 func (l life) giveUp() plan.Sequence {
 	over := l.intent.Released(machine.OutcomeRefused, time.Time{})
-	over.Failures = 0
+	over.Failures, over.Code, over.Message = 0, "", "" // the cloud refused nothing: it goes on no more
 	return plan.Sequence{Do: []plan.Action{l.withIntent(over, fmt.Sprintf("the spec was edited since attempt %d was refused", over.Attempt))}}
 }
 
@@ -278,7 +278,7 @@ func (l life) record(i machine.Intent, outcome string, code provider.Code, messa
 		i.Failures++ // else the cloud itself asks for so long a pause that no longer one has to follow, and no attempt is nearer its end
 	}
 	i = i.Released(outcome, l.Now.Add(wait))
-	if after == 0 { // else the cloud says when it may be asked again, whatever for
+	if after == 0 || outcome == machine.OutcomePartial { // else the cloud says when it may be asked again, whatever for
 		i.Generation = l.m.Generation
 	}
 	i.Code, i.Message = code.String(), message

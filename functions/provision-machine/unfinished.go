@@ -54,7 +54,7 @@ func (l life) joins() bool {
 // taken reports whether the cloud has refused to finish it for good, or did before it could be seen: it goes with its Machine alone, drained, and
 // until then the same attempt goes on. One that was given up because the spec was edited, after no refusal that counts, goes while it is no Node.
 func (l life) taken() bool {
-	return l.intent.Over() && l.reached() && l.joins() && (l.intent.Failures > 0 || l.m.Status.NodeRef != nil)
+	return l.intent.Over() && l.reached() && l.joins() && (l.intent.Failures > 0 && l.intent.Code != "" || l.m.Status.NodeRef != nil)
 }
 
 // announce shows where it is, and takes that back when it is there no more: an address may be another's by then.

@@ -49,7 +49,8 @@ func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []mach
 		if c.machine != nil {
 			v, ok := named[c.machine.Name]
 			c.victim = ok && v.Is(c.machine)
-			c.sick, c.kept, c.bare = sick(s, c.machine), kept(c.machine, s.Now), bare(set, c.machine)
+			c.sick, c.kept = sick(s, c.machine), kept(c.machine, s.Now)
+			c.bare = bare(set, c.machine) && !c.kept
 		}
 		all = append(all, c)
 	}
@@ -190,7 +191,7 @@ func score(set *machine.MachineSet, c candidate, newest time.Time) float64 {
 	case string(machinev1beta1.NewestMachineSetDeletePolicy):
 		return 100 - oldest - 1
 	}
-	if m.Status.NodeRef == nil {
+	if m.Status.NodeRef == nil && !c.kept {
 		return 40
 	}
 	return 20
