@@ -190,6 +190,9 @@ var controls = []control{
 	{"^E36: .* calls the power-cycle", sim.Healing, []byte{2}, of(provision, welcomesAtOnce), cycles, cycled, nil},
 	{"^E36: the power of .* goes", sim.Healing, []byte{2}, of(provision, forgetsPower), cycles, cycled, nil},
 	{"^R-S11: .*is power-cycled on", sim.Healing, nil, of(provision, keepsPower), cycles, cycled, nil},
+	// of people who make the set one that nobody makes Machines for
+	{"^R-S6: .* which nobody replaces", sim.Healing, nil, of(repair, servesAll), unserves, unserved, nil},
+	{"^R-S4: .* that nobody makes Machines for", sim.Scaling, nil, of(autoscale, servesAll), unserves, unserved, nil},
 	// of two MachineAutoscalers of one set
 	{"^B87: .* gives the set of", sim.Scaling, nil, of(autoscale, forgetsOwners), rivals, story, sim.Uncheck{}},
 	// of two sets between which the autoscaler chooses

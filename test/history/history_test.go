@@ -42,6 +42,7 @@ const (
 	plagued      // the same, while often there is no room for others
 	loaded       // Pods come and go
 	cycled       // people have things power-cycled
+	unserved     // people spoil what the set selects
 	story        // nothing special: people scale up, delete a Machine, scale down
 )
 
@@ -129,6 +130,8 @@ func (c class) run(config sim.Config, seed uint64) error {
 		strategy = sim.Shorts{Swarm: sim.NewSwarm(seed)}
 	case cycled:
 		strategy = sim.NewCycles(seed)
+	case unserved:
+		strategy = sim.Unserves{Ails: sim.NewAils(seed)}
 	case swarm:
 	}
 	if c.faults != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
+	"github.com/machine-functions/machine-functions/test/sim"
 )
 
 var (
@@ -212,5 +213,23 @@ func overwritesNewer(f function.Function) function.Function {
 				delete(set.Annotations, machine.AnnotationLedger)
 			}
 		})
+	})
+}
+
+// unserves lets people spoil what the set selects.
+func unserves(c *sim.Config) { c.Unserves = true }
+
+// servesAll takes every set for one that somebody makes Machines for.
+func servesAll(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		for i, set := range s.MachineSets {
+			c := set.DeepCopy()
+			c.DeletionTimestamp = nil
+			c.Spec.Selector.MatchLabels = map[string]string{machine.LabelMachineSet: set.Name}
+			c.Spec.Template.Labels = c.Spec.Selector.MatchLabels
+			next.MachineSets[i] = c
+		}
+		return next
 	})
 }

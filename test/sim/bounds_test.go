@@ -47,6 +47,13 @@ func TestSwarmOfCycles(t *testing.T) { //nolint:paralleltest // it uses all core
 	})
 }
 
+// People make the set one that nobody makes Machines for, and mend that: meanwhile a check deletes none of its Machines (R-S6).
+func TestSwarmOfUnserved(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, unserved", 60, 0, func(seed uint64) (Config, *Script) {
+		return Config{Level: Healing + Level(seed%4/3), Steps: steps(seed), Unserves: true}, &Script{Strategy: Unserves{NewAils(seed)}}
+	})
+}
+
 // Lists of Pods, or of Nodes, lack most of what there is for a while, as an empty cache does (R-B23, G8).
 func TestSwarmOfShortLists(t *testing.T) { //nolint:paralleltest // it uses all cores
 	campaign(t, "swarm, short lists", 70, 0, func(seed uint64) (Config, *Script) {

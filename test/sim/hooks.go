@@ -102,6 +102,23 @@ func (s Cycles) Pick(p *Play, k Kind, n int) int {
 	return s.Swarm.Pick(p, k, n)
 }
 
+// Unserves is a swarm of what falls ill in which of six things that people do two are to spoil what the set selects, or to mend it, and one
+// to delete the set, or to let it go.
+type Unserves struct{ Ails }
+
+// Pick implements [Strategy].
+func (s Unserves) Pick(p *Play, k Kind, n int) int {
+	if k == KindUser {
+		switch s.rng.IntN(6) {
+		case 0, 1:
+			return userUnserve
+		case 2:
+			return userSet
+		}
+	}
+	return s.Ails.Pick(p, k, n)
+}
+
 // Ails is a swarm in which there is much, and what there is falls ill.
 type Ails struct{ *Swarm }
 

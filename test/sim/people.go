@@ -55,13 +55,13 @@ const (
 
 // userMove is what people do too where there are two sets, userCheck where they take the check away, userFree where checks select the
 // control plane, userRival where two MachineAutoscalers want the set, userShort is what happens to lists where they may lack something,
-// userCycle where people power-cycle. No world has two of these.
-const userMove, userCheck, userFree, userRival, userShort, userCycle = numUser, numUser, numUser, numUser, numUser, numUser
+// userCycle where people power-cycle, userUnserve where they spoil what the set selects. No world has two of these.
+const userMove, userCheck, userFree, userRival, userShort, userCycle, userUnserve = numUser, numUser, numUser, numUser, numUser, numUser, numUser
 
 // user lets a person do something.
 func (p *Play) user() {
 	n := numUser
-	if p.Moves || p.Unchecks || p.Shorts || p.Checked > 0 || p.Rivals || p.Cycles {
+	if p.Moves || p.Unchecks || p.Shorts || p.Checked > 0 || p.Rivals || p.Cycles || p.Unserves {
 		n++
 	}
 	p.does(p.pick(KindUser, n))
@@ -118,6 +118,8 @@ func (p *Play) does(what int) {
 			p.shorten([]plan.Kind{"Pod", "Node"}[p.pick(KindWhich, 2)])
 		case p.Cycles:
 			p.onOne(p.cycle)
+		case p.Unserves:
+			p.unserve(p.pick(KindWhich, 3))
 		default:
 			p.move()
 		}
@@ -370,6 +372,7 @@ func (p *Play) relent() {
 	for p.condemned > 0 {
 		p.deleteSet(0)
 	}
+	p.serveAgain()
 	p.mendAll()
 	p.liftBudget()
 	if p.Unchecks && p.check() == nil {

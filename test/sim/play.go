@@ -109,6 +109,7 @@ type Config struct {
 	Rivals   bool                                      // a second MachineAutoscaler wants the set; people delete one of them, and make it anew
 	Volumes  bool                                      // every Pod has a volume, not the first alone
 	Unchecks bool                                      // people take the check away, and make it anew
+	Unserves bool                                      // people make the set one that nobody makes Machines for, and mend that
 	Cycles   bool                                      // people have hosts and instances power-cycled, which take their time to boot
 	Nodes    int                                       // as many are allowed in all; 0: as many as there may be Machines
 	NoStory  bool                                      // people do nothing of themselves

@@ -68,6 +68,7 @@ type watch struct {
 	anew           bool                     // who makes those waits until the former is gone, and gives its name again
 	short          shortList                // the while in which lists lack most of what there is
 	limited        bool                     // the cloud had no room for all
+	unselected     int                      // the first invocation that begins after people spoilt what the set selects; 0: it selects its Machines
 	spoilt         bool                     // people wrote a spec that no cloud can read
 	cycles                                  // of power
 	backup         struct {

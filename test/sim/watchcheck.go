@@ -26,6 +26,8 @@ func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
 		p.violate("R-S6", "%s deletes %s, which no check has in flight", q, m.Name)
 	case p.cycledByPeople(m):
 		p.violate("R-S6", "%s deletes %s, whose host people power-cycle", q, m.Name)
+	case p.unserved(q, m):
+		p.violate("R-S6", "%s deletes %s, which nobody replaces", q, m.Name)
 	case !p.hasSlot(q, m.UID):
 		p.violate("R-S10", "%s deletes %s, which has no slot of the budget", q, m.Name)
 	case machine.Phase(m) == machine.PhaseRunning && node != nil && isNodeOf(m, node) && machine.NodeReady(node) && !p.mayAil(m) && !p.limited: // no room was left for it

@@ -249,6 +249,8 @@ func (p *Play) watchReplicas(q *proc, old, now *machine.MachineSet) {
 	victims, err := machine.Victims(now)
 	most, beside := p.enough[id], p.besides[id]
 	switch {
+	case machine.Unserved(old) != "":
+		p.violate("R-S4", "%s gives %d replicas to %s, a set that nobody makes Machines for", q, to, old.Name)
 	case to > from && to > mostOf(old):
 		p.violate("R-S4", "%s: %d replicas, at most %d are allowed", q, to, mostOf(old))
 	case to > from && p.masters()+beside+to > p.mostNodes():
