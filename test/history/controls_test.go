@@ -193,6 +193,8 @@ var controls = []control{
 	// of people who make the set one that nobody makes Machines for
 	{"^R-S6: .* which nobody replaces", sim.Healing, nil, of(repair, servesAll), unserves, unserved, nil},
 	{"^R-S4: .* that nobody makes Machines for", sim.Scaling, nil, of(autoscale, servesAll), unserves, unserved, nil},
+	// of a cloud that loses many at once
+	{"^R-L1: .*is in phase", sim.Healing, nil, of(repair, saysNothing), losses, losing, nil},
 	// of two MachineAutoscalers of one set
 	{"^B87: .* gives the set of", sim.Scaling, nil, of(autoscale, forgetsOwners), rivals, story, sim.Uncheck{}},
 	// of two sets between which the autoscaler chooses

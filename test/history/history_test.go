@@ -43,6 +43,7 @@ const (
 	loaded       // Pods come and go
 	cycled       // people have things power-cycled
 	unserved     // people spoil what the set selects
+	losing       // a cloud loses many instances at once
 	story        // nothing special: people scale up, delete a Machine, scale down
 )
 
@@ -132,6 +133,8 @@ func (c class) run(config sim.Config, seed uint64) error {
 		strategy = sim.NewCycles(seed)
 	case unserved:
 		strategy = sim.Unserves{Ails: sim.NewAils(seed)}
+	case losing:
+		strategy = sim.Losses{Ails: sim.NewAils(seed)}
 	case swarm:
 	}
 	if c.faults != nil {

@@ -84,3 +84,14 @@ var crowds = written(func(_, h *machine.MachineHealthCheck) {
 	}
 	h.Annotations[machine.AnnotationInFlight] = string(text)
 })
+
+// losses lets a cloud lose many instances at once.
+func losses(c *sim.Config) { c.Losses = true }
+
+// saysNothing never says why a check replaces nothing.
+func saysNothing(f function.Function) function.Function {
+	return without(f, func(a plan.Action) bool {
+		u, is := a.(plan.UpdateStatus)
+		return is && plan.KindOf(u.New) == "MachineHealthCheck"
+	})
+}

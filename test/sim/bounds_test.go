@@ -54,6 +54,13 @@ func TestSwarmOfUnserved(t *testing.T) { //nolint:paralleltest // it uses all co
 	})
 }
 
+// A cloud loses many instances at once, and nobody deletes what Failed: a check has all of it replaced, or says why not (R-L1, R-L3).
+func TestSwarmOfLosses(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, losses", 60, 0, func(seed uint64) (Config, *Script) {
+		return Config{Level: Healing + Level(seed%4/3), Steps: steps(seed), Losses: true}, &Script{Strategy: Losses{NewAils(seed)}}
+	})
+}
+
 // Lists of Pods, or of Nodes, lack most of what there is for a while, as an empty cache does (R-B23, G8).
 func TestSwarmOfShortLists(t *testing.T) { //nolint:paralleltest // it uses all cores
 	campaign(t, "swarm, short lists", 70, 0, func(seed uint64) (Config, *Script) {

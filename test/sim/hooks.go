@@ -119,6 +119,23 @@ func (s Unserves) Pick(p *Play, k Kind, n int) int {
 	return s.Ails.Pick(p, k, n)
 }
 
+// Losses is a swarm of much in which of four things that people do, or that happen to them, one is that the cloud loses many, and one that
+// more are wanted.
+type Losses struct{ Ails }
+
+// Pick implements [Strategy].
+func (s Losses) Pick(p *Play, k Kind, n int) int {
+	if k == KindUser {
+		switch s.rng.IntN(4) {
+		case 0:
+			return userLose
+		case 1:
+			return userScale
+		}
+	}
+	return s.Ails.Pick(p, k, n)
+}
+
 // Ails is a swarm in which there is much, and what there is falls ill.
 type Ails struct{ *Swarm }
 

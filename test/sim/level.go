@@ -93,7 +93,9 @@ func (p *Play) setUp() {
 		p.tracef("version %s runs beside today's", p.other.name)
 	}
 	if p.Level >= Healing {
-		p.put(checkOf(p.pick(KindWorld, 2) == 1))
+		h := checkOf(p.pick(KindWorld, 2) == 1)
+		p.replacesFewer(h)
+		p.put(h)
 	}
 	if p.Level >= Scaling {
 		p.put(p.autoscaling()...)

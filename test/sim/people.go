@@ -17,7 +17,6 @@ import (
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
-	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
 // What people do, and what happens to them. Kept schedules know it by number: what is new comes last.
@@ -55,13 +54,16 @@ const (
 
 // userMove is what people do too where there are two sets, userCheck where they take the check away, userFree where checks select the
 // control plane, userRival where two MachineAutoscalers want the set, userShort is what happens to lists where they may lack something,
-// userCycle where people power-cycle, userUnserve where they spoil what the set selects. No world has two of these.
-const userMove, userCheck, userFree, userRival, userShort, userCycle, userUnserve = numUser, numUser, numUser, numUser, numUser, numUser, numUser
+// userCycle where people power-cycle, userUnserve where they spoil what the set selects, userLose where a cloud loses many at once. No world has two of these.
+const (
+	userMove, userCheck, userFree, userRival, userShort = numUser, numUser, numUser, numUser, numUser
+	userCycle, userUnserve, userLose                    = numUser, numUser, numUser
+)
 
 // user lets a person do something.
 func (p *Play) user() {
 	n := numUser
-	if p.Moves || p.Unchecks || p.Shorts || p.Checked > 0 || p.Rivals || p.Cycles || p.Unserves {
+	if p.Moves || p.Unchecks || p.Shorts || p.Checked > 0 || p.Rivals || p.Cycles || p.Unserves || p.Losses {
 		n++
 	}
 	p.does(p.pick(KindUser, n))
@@ -118,6 +120,8 @@ func (p *Play) does(what int) {
 			p.shorten([]plan.Kind{"Pod", "Node"}[p.pick(KindWhich, 2)])
 		case p.Cycles:
 			p.onOne(p.cycle)
+		case p.Losses:
+			p.loseMany(p.pick(KindWhich, 3))
 		case p.Unserves:
 			p.unserve(p.pick(KindWhich, 3))
 		default:
@@ -228,12 +232,7 @@ func (p *Play) limit(n int) {
 
 // illness strikes an instance, or heals it.
 func (p *Play) illness(what int) {
-	var alive []provider.Instance
-	for _, i := range p.instances() {
-		if !i.Child && i.State == provider.StateRunning {
-			alive = append(alive, i)
-		}
-	}
+	alive := p.alive()
 	n := p.pick(KindWhich, len(alive))
 	if n >= len(alive) {
 		return
@@ -248,15 +247,7 @@ func (p *Play) illness(what int) {
 		p.silent[i.ProviderID] = !p.silent[i.ProviderID]
 		p.tracef("nobody hears of instance %s: %v", i.ID, p.silent[i.ProviderID])
 	case userVanish:
-		p.tracef("the cloud loses instance %s", i.ID)
-		p.bereave(i)
-		if p.hosts != nil {
-			p.hosts.vanish(i.ID)
-		} else {
-			p.Cloud.Vanish(i.ID)
-		}
-		p.seen += len(p.happened())
-		p.forget(i.ProviderID)
+		p.vanish(i)
 	}
 }
 

@@ -110,6 +110,7 @@ type Config struct {
 	Volumes  bool                                      // every Pod has a volume, not the first alone
 	Unchecks bool                                      // people take the check away, and make it anew
 	Unserves bool                                      // people make the set one that nobody makes Machines for, and mend that
+	Losses   bool                                      // the cloud loses many at once, and nobody deletes what Failed; checks may replace fewer, or all
 	Cycles   bool                                      // people have hosts and instances power-cycled, which take their time to boot
 	Nodes    int                                       // as many are allowed in all; 0: as many as there may be Machines
 	NoStory  bool                                      // people do nothing of themselves

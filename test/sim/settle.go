@@ -245,7 +245,7 @@ func (p *Play) replaceLost() {
 		}
 	}
 	for i, m := range p.first() {
-		if (stormy || p.spoilt && invalid(m)) && machine.Phase(m) == machine.PhaseFailed && m.DeletionTimestamp == nil {
+		if (stormy && !p.Losses || p.spoilt && invalid(m)) && machine.Phase(m) == machine.PhaseFailed && m.DeletionTimestamp == nil {
 			p.deleteMachine(i)
 		}
 	}
@@ -300,6 +300,8 @@ func (p *Play) wrongMachine(m *machine.Machine, nodes map[string]*corev1.Node, l
 	failed := phase == machine.PhaseFailed
 	switch {
 	case p.restored && isMaster(m) && p.Checked == 0: // that a backup has none of its instance is for people
+		return "", ""
+	case p.toldWhyNot(m): // people are to look
 		return "", ""
 	case failed && (p.bereaved(m) || p.Level == Machines && !p.neighbors(m)):
 		return "", "" // nobody replaces it
