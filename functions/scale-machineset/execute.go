@@ -52,6 +52,8 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 			a := plan.Delete{Object: x, IfUnchanged: true, Why: fmt.Sprintf("ordinal %d is retired", k)}
 			if why, refused := s.Refused(a); refused {
 				tell("delete machine %s: %s", x.Name, why)
+				stays := fmt.Sprintf("ordinal %d of %s is retired, but it cannot be deleted: %s", k, set.Name, why)
+				all = append(all, plan.Sequence{Notes: []plan.Note{plan.Warning(x, "FailedDelete", stays)}})
 				continue
 			}
 			seq := plan.Sequence{Do: []plan.Action{a}}

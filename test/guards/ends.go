@@ -317,4 +317,5 @@ var ends = []Guard{
 	{"attempt-that-was-given-up-goes-on-no-more", "2b.8", provision + "unfinished.go", `l.intent.Failures > 0 && l.intent.Code != ""`, `l.intent.Failures > 0`, "./functions/provision-machine -run=TestScenarios"},
 	{"edit-ends-a-wait", "2b.8", provision + "launch.go", `if after == 0 || outcome == machine.OutcomePartial {`, `if after == 0 {`, "./functions/provision-machine -run=TestScenarios"},
 	{"long-wait-is-no-refusal", "2b.8", provision + "launch.go", `	if code != provider.Throttled || after < pause(i.Failures, 0) {`, `	if true {`, "./functions/provision-machine -run=TestScenarios"},
+	{"retired-that-stays-is-told", "2a.4", scale + "execute.go", `plan.Warning(x, "FailedDelete", stays)`, `plan.Warning(set, "FailedDelete", stays)`, "./functions/scale-machineset -run=TestScenarios"},
 }

@@ -195,6 +195,11 @@ var controls = []control{
 	{"^R-S4: .* that nobody makes Machines for", sim.Scaling, nil, of(autoscale, servesAll), unserves, unserved, nil},
 	// of a cloud that loses many at once
 	{"^R-L1: .*is in phase", sim.Healing, nil, of(repair, saysNothing), losses, losing, nil},
+	// of a policy that keeps something
+	{"^R-L2: .* and nobody says so", sim.Healing, nil, of(provision, mute), keeps, kept, nil},
+	{"^R-L2: .* and nobody says so", sim.Healing, nil, of(repair, mute), keeps, kept, nil},
+	{"^R-S14: while a policy keeps", sim.Healing, nil, of(link, restless), keeps, kept, nil},
+	{"^R-L3: what a policy keeps", sim.Healing, nil, of(provision, waitsForPolicies), keeps, kept, nil},
 	// of two MachineAutoscalers of one set
 	{"^B87: .* gives the set of", sim.Scaling, nil, of(autoscale, forgetsOwners), rivals, story, sim.Uncheck{}},
 	// of two sets between which the autoscaler chooses

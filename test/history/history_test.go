@@ -44,6 +44,7 @@ const (
 	cycled       // people have things power-cycled
 	unserved     // people spoil what the set selects
 	losing       // a cloud loses many instances at once
+	kept         // a policy keeps something
 	story        // nothing special: people scale up, delete a Machine, scale down
 )
 
@@ -135,6 +136,8 @@ func (c class) run(config sim.Config, seed uint64) error {
 		strategy = sim.Unserves{Ails: sim.NewAils(seed)}
 	case losing:
 		strategy = sim.Losses{Ails: sim.NewAils(seed)}
+	case kept:
+		strategy = sim.Keeps{Ails: sim.NewAils(seed)}
 	case swarm:
 	}
 	if c.faults != nil {

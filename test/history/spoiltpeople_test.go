@@ -3,6 +3,9 @@
 package history
 
 import (
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
@@ -172,3 +175,36 @@ func forgetsOwners(f function.Function) function.Function {
 
 // volumes gives every Pod a volume.
 func volumes(c *sim.Config) { c.Volumes = true }
+
+// keeps lets a policy keep something.
+func keeps(c *sim.Config) { c.Keeps = true }
+
+// deniedBy reports whether a Machine says that a policy denied something.
+func deniedBy(m *machine.Machine) bool {
+	return slices.ContainsFunc(m.Status.Conditions, func(c machine.Condition) bool { return strings.Contains(c.Message, "webhook denied") })
+}
+
+// mute says nothing of what a policy denied.
+func mute(f function.Function) function.Function {
+	return planned(without(f, func(a plan.Action) bool {
+		u, _ := a.(plan.UpdateStatus)
+		m, is := u.New.(*machine.Machine)
+		return is && deniedBy(m)
+	}), func(_ snapshot.Snapshot, p plan.Plan) plan.Plan {
+		p.Notes = nil
+		for i := range p.Do {
+			p.Do[i].Notes = nil
+		}
+		return p
+	})
+}
+
+// waitsForPolicies does nothing while a policy denies what is wanted of one Machine.
+func waitsForPolicies(f function.Function) function.Function {
+	return planned(f, func(s snapshot.Snapshot, p plan.Plan) plan.Plan {
+		if slices.ContainsFunc(s.Machines, deniedBy) {
+			return plan.Plan{}
+		}
+		return p
+	})
+}

@@ -61,6 +61,13 @@ func TestSwarmOfLosses(t *testing.T) { //nolint:paralleltest // it uses all core
 	})
 }
 
+// A policy refuses for long that one Machine or Node is deleted, or one Pod evicted: nothing else waits for that, and it is told (R-L2, R-L3).
+func TestSwarmOfPolicies(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, policies", 60, 0, func(seed uint64) (Config, *Script) {
+		return Config{Level: Healing + Level(seed%4/3), Steps: steps(seed), Keeps: true}, &Script{Strategy: Keeps{NewAils(seed)}}
+	})
+}
+
 // Lists of Pods, or of Nodes, lack most of what there is for a while, as an empty cache does (R-B23, G8).
 func TestSwarmOfShortLists(t *testing.T) { //nolint:paralleltest // it uses all cores
 	campaign(t, "swarm, short lists", 70, 0, func(seed uint64) (Config, *Script) {

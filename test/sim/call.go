@@ -219,7 +219,12 @@ func (c port) Apply(ctx context.Context, a plan.Action) error {
 	p := c.q.play
 	p.watchSecrets(c.q, a)
 	old := p.current(a)
-	c.q.err = p.journal(p.Functions[c.q.fn].Name, a, plan.Subject(a), func() error { return c.heard.Apply(ctx, a) })
+	c.q.err = p.journal(p.Functions[c.q.fn].Name, a, plan.Subject(a), func() error {
+		if err := p.keeps(a); err != nil {
+			return err
+		}
+		return c.heard.Apply(ctx, a)
+	})
 	p.watchWrite(c.q, a, old, c.q.err)
 	if err := c.q.after(); err != nil {
 		return err
@@ -230,6 +235,7 @@ func (c port) Apply(ctx context.Context, a plan.Action) error {
 // Tell implements cluster.Cluster. What is told changes nothing, so it is no step.
 func (c port) Tell(ctx context.Context, n plan.Note) error {
 	c.q.play.told(n.Reason + ": " + n.Message)
+	c.q.play.hears(n.Object, n.Message)
 	if c.q.play.quietly {
 		c.tell(n)
 		return nil

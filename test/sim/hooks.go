@@ -136,6 +136,25 @@ func (s Losses) Pick(p *Play, k Kind, n int) int {
 	return s.Ails.Pick(p, k, n)
 }
 
+// Keeps is a swarm of what falls ill in which a policy keeps something for most of the time, and people delete Machines,
+// or scale.
+type Keeps struct{ Ails }
+
+// Pick implements [Strategy].
+func (s Keeps) Pick(p *Play, k Kind, n int) int {
+	if k == KindUser {
+		switch at := s.rng.IntN(8); {
+		case at < 3 && p.kept == nil, at == 0:
+			return userKeep
+		case at < 4:
+			return userDelete
+		case at < 6:
+			return userScale
+		}
+	}
+	return s.Ails.Pick(p, k, n)
+}
+
 // Ails is a swarm in which there is much, and what there is falls ill.
 type Ails struct{ *Swarm }
 

@@ -118,7 +118,7 @@ func (p *Play) cutOff() bool {
 
 // illOf names a Machine that a check has to see to, and the Node on which it is ill; "" for one that is well.
 func (p *Play) illOf(m *machine.Machine) string {
-	if m.DeletionTimestamp != nil || isMaster(m) || p.neighbors(m) {
+	if m.DeletionTimestamp != nil || isMaster(m) || p.neighbors(m) || p.stuck(m) {
 		return ""
 	}
 	var n *corev1.Node

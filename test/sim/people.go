@@ -54,16 +54,17 @@ const (
 
 // userMove is what people do too where there are two sets, userCheck where they take the check away, userFree where checks select the
 // control plane, userRival where two MachineAutoscalers want the set, userShort is what happens to lists where they may lack something,
-// userCycle where people power-cycle, userUnserve where they spoil what the set selects, userLose where a cloud loses many at once. No world has two of these.
+// userCycle where people power-cycle, userUnserve where they spoil what the set selects, userLose where a cloud loses many at once, userKeep
+// where a policy keeps one object. No world has two of these.
 const (
 	userMove, userCheck, userFree, userRival, userShort = numUser, numUser, numUser, numUser, numUser
-	userCycle, userUnserve, userLose                    = numUser, numUser, numUser
+	userCycle, userUnserve, userLose, userKeep          = numUser, numUser, numUser, numUser
 )
 
 // user lets a person do something.
 func (p *Play) user() {
 	n := numUser
-	if p.Moves || p.Unchecks || p.Shorts || p.Checked > 0 || p.Rivals || p.Cycles || p.Unserves || p.Losses {
+	if p.Moves || p.Unchecks || p.Shorts || p.Checked > 0 || p.Rivals || p.Cycles || p.Unserves || p.Losses || p.Keeps {
 		n++
 	}
 	p.does(p.pick(KindUser, n))
@@ -122,6 +123,8 @@ func (p *Play) does(what int) {
 			p.onOne(p.cycle)
 		case p.Losses:
 			p.loseMany(p.pick(KindWhich, 3))
+		case p.Keeps:
+			p.keep(p.pick(KindWhich, 3))
 		case p.Unserves:
 			p.unserve(p.pick(KindWhich, 3))
 		default:

@@ -111,6 +111,7 @@ type Config struct {
 	Unchecks bool                                      // people take the check away, and make it anew
 	Unserves bool                                      // people make the set one that nobody makes Machines for, and mend that
 	Losses   bool                                      // the cloud loses many at once, and nobody deletes what Failed; checks may replace fewer, or all
+	Keeps    bool                                      // a policy of people refuses for long that one object is deleted, or evicted
 	Cycles   bool                                      // people have hosts and instances power-cycled, which take their time to boot
 	Nodes    int                                       // as many are allowed in all; 0: as many as there may be Machines
 	NoStory  bool                                      // people do nothing of themselves

@@ -41,6 +41,10 @@ func (p *Play) settle() {
 		if round == quickRounds { // what a process remembers for a while, it does by a clock that stands still here
 			clear(p.warm)
 		}
+		if p.kept != nil && (round == keptFor || round > quickRounds && last == "" && p.kept.refused == 0) {
+			p.permit(last)
+			idle = 0
+		}
 		p.round(round)
 		p.watchOrphans(orphans)
 		if p.Violation != nil {
@@ -56,7 +60,7 @@ func (p *Play) settle() {
 			p.wake(q)
 			continue
 		}
-		if last == "" && p.sleeper() == nil && p.quiet() {
+		if last == "" && p.sleeper() == nil && p.kept == nil && p.quiet() {
 			p.hour()
 			return
 		}
@@ -253,7 +257,7 @@ func (p *Play) replaceLost() {
 
 // wrong says what is not as it is wanted after the invariant that it is of, or "".
 func (p *Play) wrong() string {
-	set, machines := p.set(), p.machines()
+	set, machines := p.set(), p.unstuck()
 	if set == nil {
 		return "R-L1: the set is gone"
 	}
@@ -270,7 +274,7 @@ func (p *Play) wrong() string {
 			n++
 		}
 	}
-	if n != int(*set.Spec.Replicas) {
+	if least := int(*set.Spec.Replicas) - (len(p.machines()) - len(machines)); n != int(*set.Spec.Replicas) && !(p.kept != nil && least <= n && n <= int(*set.Spec.Replicas)) {
 		return fmt.Sprintf("R-L1: %d Machines, %d are wanted", n, *set.Spec.Replicas)
 	}
 	if n := p.besideWants(); beside != n {
@@ -289,7 +293,7 @@ func (p *Play) wrong() string {
 			return rule + ": " + m.Name + " " + why
 		}
 	}
-	if why := p.leftovers(machines, nodes); why != "" {
+	if why := p.leftovers(p.machines(), nodes); why != "" || p.kept != nil {
 		return why
 	}
 	return cmp.Or(p.wrongLoad(set), p.onRecord())
@@ -349,7 +353,7 @@ func (p *Play) leftovers(machines []*machine.Machine, nodes map[string]*corev1.N
 	}
 	for _, n := range nodes {
 		switch {
-		case n.Spec.ProviderID == "":
+		case n.Spec.ProviderID == "", p.ofKept(n):
 		case p.restored && p.hosts != nil: // no cloud's node controller knows of what nobody had recorded
 		case p.orphaned(n, machines):
 			return fmt.Sprintf("R-S2: node %s is left", n.Name)

@@ -69,6 +69,7 @@ type watch struct {
 	short          shortList                // the while in which lists lack most of what there is
 	limited        bool                     // the cloud had no room for all
 	unselected     int                      // the first invocation that begins after people spoilt what the set selects; 0: it selects its Machines
+	kept           *hold                    // what a policy keeps; nil: nothing
 	spoilt         bool                     // people wrote a spec that no cloud can read
 	cycles                                  // of power
 	backup         struct {
@@ -94,6 +95,9 @@ func (w watch) clone() watch {
 	w.attempts, w.overAt, w.plans, w.drains, w.births = copied(w.attempts), copied(w.overAt), copied(w.plans), copied(w.drains), copied(w.births)
 	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
 	w.unanswered, w.flying, w.out, w.emptied, w.enough, w.besides = copied(w.unanswered), copied(w.flying), copied(w.out), copied(w.emptied), copied(w.enough), copied(w.besides)
+	if w.kept != nil {
+		w.kept = new(*w.kept)
+	}
 	w.detaches, w.cycles = copied(w.detaches), w.cycles.clone()
 	w.hidden, w.beside, w.disrupted, w.downed = copied(w.hidden), w.beside.clone(), copied(w.disrupted), copied(w.downed)
 	return w
@@ -171,6 +175,7 @@ func (p *Play) watchWrite(q *proc, a plan.Action, old plan.Object, err error) {
 	case plan.Delete:
 		p.watchDelete(q, old, a)
 	case plan.UpdateStatus:
+		p.hearsStatus(a)
 		if m, ok := a.New.(*machine.Machine); ok && p.Functions[q.fn].Name == "drain-node" && isDrained(m) {
 			p.emptied[m.UID] = true
 		}
