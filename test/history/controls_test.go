@@ -195,6 +195,9 @@ var controls = []control{
 	{"^R-S4: .* that nobody makes Machines for", sim.Scaling, nil, of(autoscale, servesAll), unserves, unserved, nil},
 	// of a cloud that loses many at once
 	{"^R-L1: .*is in phase", sim.Healing, nil, of(repair, saysNothing), losses, losing, nil},
+	// of people who spoil a template, and mend it late
+	{"^R-S6: .* whose template nobody mended", sim.Healing, nil, of(repair, triesAgain), spoils, spoiling, nil},
+	{"^R-L1: .*is in phase", sim.Healing, nil, of(repair, seesNoTemplates), spoils, spoiling, nil},
 	// of a policy that keeps something
 	{"^R-L2: .* and nobody says so", sim.Healing, nil, of(provision, mute), keeps, kept, nil},
 	{"^R-L2: .* and nobody says so", sim.Healing, nil, of(repair, mute), keeps, kept, nil},

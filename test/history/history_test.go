@@ -45,6 +45,7 @@ const (
 	unserved     // people spoil what the set selects
 	losing       // a cloud loses many instances at once
 	kept         // a policy keeps something
+	spoiling     // people spoil a template, and mend it late
 	story        // nothing special: people scale up, delete a Machine, scale down
 )
 
@@ -138,6 +139,8 @@ func (c class) run(config sim.Config, seed uint64) error {
 		strategy = sim.Losses{Ails: sim.NewAils(seed)}
 	case kept:
 		strategy = sim.Keeps{Ails: sim.NewAils(seed)}
+	case spoiling:
+		strategy = sim.Spoils{Swarm: sim.NewSwarm(seed)}
 	case swarm:
 	}
 	if c.faults != nil {

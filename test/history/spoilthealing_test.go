@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -93,5 +94,26 @@ func saysNothing(f function.Function) function.Function {
 	return without(f, func(a plan.Action) bool {
 		u, is := a.(plan.UpdateStatus)
 		return is && plan.KindOf(u.New) == "MachineHealthCheck"
+	})
+}
+
+// spoils lets people spoil a template, and mend it late.
+func spoils(c *sim.Config) { c.Spoils = true }
+
+// triesAgain takes what can never work for what failed this time.
+func triesAgain(f function.Function) function.Function {
+	return readMachines(f, func(m *machine.Machine) {
+		if m.Status.ErrorReason != nil {
+			m.Status.ErrorReason = new(machinev1beta1.CreateMachineError)
+		}
+	})
+}
+
+// seesNoTemplates reads no set.
+func seesNoTemplates(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		next.MachineSets = nil
+		return next
 	})
 }

@@ -68,6 +68,13 @@ func TestSwarmOfPolicies(t *testing.T) { //nolint:paralleltest // it uses all co
 	})
 }
 
+// People spoil a template and mend it late: a check replaces what failed of it, and nothing of it before (R-B27).
+func TestSwarmOfTemplates(t *testing.T) { //nolint:paralleltest // it uses all cores
+	campaign(t, "swarm, templates", 60, 0, func(seed uint64) (Config, *Script) {
+		return Config{Level: Healing, Steps: steps(seed), Spoils: true}, &Script{Strategy: Spoils{NewSwarm(seed)}}
+	})
+}
+
 // Lists of Pods, or of Nodes, lack most of what there is for a while, as an empty cache does (R-B23, G8).
 func TestSwarmOfShortLists(t *testing.T) { //nolint:paralleltest // it uses all cores
 	campaign(t, "swarm, short lists", 70, 0, func(seed uint64) (Config, *Script) {

@@ -5,6 +5,7 @@ package sim
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,6 +82,7 @@ func (p *Play) edit(what int) {
 	case userMendTemplate:
 		spoil := p.pick(KindWhich, 2) == 1
 		p.tracef("people edit the template's spec, what the cloud reads: %v", spoil)
+		p.templateSeen = time.Time{}
 		p.editSet(func(s *machine.MachineSet) { p.respell(&s.Spec.Template.Spec, spoil) })
 	case userByHand:
 		p.byHand(set, p.pick(KindWhich, 4))
@@ -160,8 +162,9 @@ func (p *Play) mendAll() {
 		}
 	}
 	mended(p, set, func(s *machine.MachineSet) {
-		ours(&s.Spec.AuthoritativeAPI)
-		mend(&s.Spec.Template.Spec)
+		if ours(&s.Spec.AuthoritativeAPI); !p.Spoils {
+			mend(&s.Spec.Template.Spec)
+		}
 	})
 	for _, m := range p.machines() {
 		if m.Labels[machine.LabelMachineSet] != setName && !isMaster(m) && !p.neighbors(m) {
@@ -169,8 +172,9 @@ func (p *Play) mendAll() {
 			p.back[m.UID] = p.born
 		}
 		mended(p, m, func(o *machine.Machine) {
-			ours(&o.Spec.AuthoritativeAPI)
-			mend(&o.Spec)
+			if ours(&o.Spec.AuthoritativeAPI); !p.Spoils || !invalid(o) || o.DeletionTimestamp != nil {
+				mend(&o.Spec)
+			}
 			if isMaster(o) || p.neighbors(o) { // this set did not make it
 				return
 			}

@@ -155,6 +155,20 @@ func (s Keeps) Pick(p *Play, k Kind, n int) int {
 	return s.Ails.Pick(p, k, n)
 }
 
+// Spoils is a swarm in which of six things that people do two are to spoil the template, or to mend it, one to scale and one to delete a
+// Machine.
+type Spoils struct{ *Swarm }
+
+// Pick implements [Strategy].
+func (s Spoils) Pick(p *Play, k Kind, n int) int {
+	if k == KindUser {
+		if at := s.rng.IntN(6); at < 4 {
+			return []int{userMendTemplate, userMendTemplate, userScale, userDelete}[at]
+		}
+	}
+	return s.Swarm.Pick(p, k, n)
+}
+
 // Ails is a swarm in which there is much, and what there is falls ill.
 type Ails struct{ *Swarm }
 

@@ -53,7 +53,7 @@ func (p *Play) mends(w *patience, last string) {
 			p.violate("R-L3", "nobody ends it for %v: %s", w.spent[removal], removal)
 		}
 	}
-	if !p.othersAreWell(ill) || p.cyclesAny() || p.tooMany() || p.failing() || p.cutOff() || p.slotsTaken("remediate") {
+	if !p.othersAreWell(ill) || p.cyclesAny() || p.tooMany() || p.spoils() || p.failing() || p.cutOff() || p.slotsTaken("remediate") {
 		return
 	}
 	for what := range ill {

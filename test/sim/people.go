@@ -98,6 +98,7 @@ func (p *Play) does(what int) {
 		}
 	case userTemplate:
 		p.tracef("people edit the template")
+		p.templateSeen = time.Time{}
 		p.editSet(func(s *machine.MachineSet) {
 			s.Spec.Template.Annotations = map[string]string{"edited": fmt.Sprint(p.steps)}
 		})

@@ -112,6 +112,7 @@ type Config struct {
 	Unserves bool                                      // people make the set one that nobody makes Machines for, and mend that
 	Losses   bool                                      // the cloud loses many at once, and nobody deletes what Failed; checks may replace fewer, or all
 	Keeps    bool                                      // a policy of people refuses for long that one object is deleted, or evicted
+	Spoils   bool                                      // a template that people spoilt is mended late, and what failed of it is for the check
 	Cycles   bool                                      // people have hosts and instances power-cycled, which take their time to boot
 	Nodes    int                                       // as many are allowed in all; 0: as many as there may be Machines
 	NoStory  bool                                      // people do nothing of themselves

@@ -45,6 +45,7 @@ func (p *Play) settle() {
 			p.permit(last)
 			idle = 0
 		}
+		p.mendLate(round)
 		p.round(round)
 		p.watchOrphans(orphans)
 		if p.Violation != nil {
@@ -249,7 +250,7 @@ func (p *Play) replaceLost() {
 		}
 	}
 	for i, m := range p.first() {
-		if (stormy && !p.Losses || p.spoilt && invalid(m)) && machine.Phase(m) == machine.PhaseFailed && m.DeletionTimestamp == nil {
+		if (stormy && !p.Losses || p.handles(m)) && machine.Phase(m) == machine.PhaseFailed && m.DeletionTimestamp == nil {
 			p.deleteMachine(i)
 		}
 	}

@@ -70,6 +70,8 @@ type watch struct {
 	limited        bool                     // the cloud had no room for all
 	unselected     int                      // the first invocation that begins after people spoilt what the set selects; 0: it selects its Machines
 	kept           *hold                    // what a policy keeps; nil: nothing
+	templateSeen   time.Time                // when a check first wrote what it remembers after it read the set's template; zero: it did not yet
+	forCheck       map[types.UID]bool       // Machines that failed of a template, and were seen by the check before that was mended
 	spoilt         bool                     // people wrote a spec that no cloud can read
 	cycles                                  // of power
 	backup         struct {
@@ -95,7 +97,7 @@ func (w watch) clone() watch {
 	w.attempts, w.overAt, w.plans, w.drains, w.births = copied(w.attempts), copied(w.overAt), copied(w.plans), copied(w.drains), copied(w.births)
 	w.chosen, w.made, w.back, w.doubts, w.runs, w.handed = copied(w.chosen), copied(w.made), copied(w.back), copied(w.doubts), copied(w.runs), copied(w.handed)
 	w.unanswered, w.flying, w.out, w.emptied, w.enough, w.besides = copied(w.unanswered), copied(w.flying), copied(w.out), copied(w.emptied), copied(w.enough), copied(w.besides)
-	if w.kept != nil {
+	if w.forCheck = copied(w.forCheck); w.kept != nil {
 		w.kept = new(*w.kept)
 	}
 	w.detaches, w.cycles = copied(w.detaches), w.cycles.clone()
@@ -222,6 +224,7 @@ func (p *Play) watchUpdate(q *proc, old, now plan.Object) {
 	case *machine.MachineHealthCheck:
 		if o, ok := old.(*machine.MachineHealthCheck); ok {
 			p.watchInFlight(o, n)
+			p.sawTemplate(q)
 		}
 	case *corev1.Node:
 		if o, ok := old.(*corev1.Node); ok && n.Spec.Unschedulable && !o.Spec.Unschedulable && p.Functions[q.fn].Name == "drain-node" {

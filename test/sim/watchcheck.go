@@ -26,6 +26,8 @@ func (p *Play) causedByCheck(q *proc, m *machine.Machine) {
 		p.violate("R-S6", "%s deletes %s, which no check has in flight", q, m.Name)
 	case p.cycledByPeople(m):
 		p.violate("R-S6", "%s deletes %s, whose host people power-cycle", q, m.Name)
+	case p.unmended(m):
+		p.violate("R-S6", "%s deletes %s, whose template nobody mended", q, m.Name)
 	case p.unserved(q, m):
 		p.violate("R-S6", "%s deletes %s, which nobody replaces", q, m.Name)
 	case !p.hasSlot(q, m.UID):
