@@ -67,8 +67,17 @@ func OtherInstance(m *Machine, n *corev1.Node) bool {
 	return ProviderID(m) != "" && n.Spec.ProviderID != "" && !SameInstance(m, n)
 }
 
+// bears reports whether n has the name that m knows its Node by, or its instance where it never had one, and nothing says that it is of
+// another instance. A name alone links nobody, but it speaks against an address alone: hosts that come back exchange addresses, and what a
+// cloud once saw of one is not renewed.
+func bears(m *Machine, n *corev1.Node) bool {
+	ref := m.Status.NodeRef
+	return (ref != nil && ref.Name == n.Name || ref == nil && called(m, n.Name)) && !OtherInstance(m, n) && LostAt(m) == nil
+}
+
 // ClaimedByAnother reports whether n is another Machine's than m: it is linked to that one, or fits that one better, or as well
-// and that one lives. Whoever copies a Machine copies the id of its instance with it (R-S3), and addresses are given again.
+// and that one lives, or it has that one's name, and m only its address. Whoever copies a Machine copies the id of its instance with it
+// (R-S3), and addresses are given again.
 func ClaimedByAnother(m *Machine, n *corev1.Node, all []*Machine) bool {
 	mine := fitsBy(m, n)
 	return slices.ContainsFunc(all, func(o *Machine) bool {
@@ -78,6 +87,9 @@ func ClaimedByAnother(m *Machine, n *corev1.Node, all []*Machine) bool {
 		theirs := fitsBy(o, n)
 		if mine == byInstance && theirs == byInstance && gaveUp(m) != gaveUp(o) {
 			return gaveUp(m)
+		}
+		if mine > misfit && mine < byInstance && bears(o, n) && !bears(m, n) {
+			return true
 		}
 		return IsNodeOf(o, n) || theirs > mine || theirs == mine && theirs > misfit && o.DeletionTimestamp == nil
 	})
@@ -108,17 +120,24 @@ type Index struct {
 	byID   map[InstanceID][]*Machine
 	byIP   map[string][]*Machine
 	byNode map[types.UID][]*Machine // those that are linked
+	byName map[string][]*Machine    // those that know their Node, or their instance, by it
 }
 
 // IndexOf returns the index of all these Machines.
 func IndexOf(all []*Machine) Index {
-	ix := Index{byID: make(map[InstanceID][]*Machine, len(all)), byIP: make(map[string][]*Machine, len(all)), byNode: make(map[types.UID][]*Machine, len(all))}
+	ix := Index{
+		byID: make(map[InstanceID][]*Machine, len(all)), byIP: make(map[string][]*Machine, len(all)),
+		byNode: make(map[types.UID][]*Machine, len(all)), byName: make(map[string][]*Machine, len(all)),
+	}
 	for _, m := range all {
 		if id := ProviderID(m); id != "" {
 			ix.byID[InstanceOf(id)] = append(ix.byID[InstanceOf(id)], m)
 		}
 		if ref := m.Status.NodeRef; ref != nil {
 			ix.byNode[ref.UID] = append(ix.byNode[ref.UID], m)
+		}
+		for _, name := range namesOf(m) {
+			ix.byName[name] = append(ix.byName[name], m)
 		}
 		for _, a := range m.Status.Addresses {
 			if at := ix.byIP[a.Address]; internal(a) && (len(at) == 0 || at[len(at)-1] != m) {
@@ -131,7 +150,8 @@ func IndexOf(all []*Machine) Index {
 
 // Of returns the Machines that n fits best: those that record its instance; if there are none, those that have its first
 // internal address (S87); if there are none, those whose first internal address it has (B62). Addresses are given again, before the
-// Machine that had one is gone: see apart. Who is linked to n keeps it from whom it fits by an address alone: that a kubelet tells.
+// Machine that had one is gone: see apart. Who is linked to n keeps it from whom it fits by an address alone: that a kubelet tells. Where an
+// address speaks for some, and the name of n for others, they are all returned: nobody guesses (B63).
 func (ix Index) Of(n *corev1.Node) []*Machine {
 	var found []*Machine
 	best := misfit
@@ -157,6 +177,8 @@ func (ix Index) Of(n *corev1.Node) []*Machine {
 	others := func(m *Machine) bool { return !IsNodeOf(m, n) || OtherInstance(m, n) || LostAt(m) != nil }
 	if linked := slices.DeleteFunc(slices.Clone(ix.byNode[n.UID]), others); len(linked) > 0 && len(found) > 0 {
 		found = linked
+	} else if borne := func(m *Machine) bool { return bears(m, n) }; len(found) > 0 && !slices.ContainsFunc(found, borne) {
+		found = append(found, slices.DeleteFunc(slices.Clone(ix.byName[n.Name]), func(m *Machine) bool { return !borne(m) })...)
 	}
 	return apart(found, n)
 }
@@ -189,9 +211,21 @@ func (ix Index) Denied(n *corev1.Node) (all []*Machine) {
 
 // called reports whether m's instance has this name, its own or one that its cloud gave it.
 func called(m *Machine, name string) bool {
-	return m.Name == name || slices.ContainsFunc(m.Status.Addresses, func(a corev1.NodeAddress) bool {
-		return (a.Type == corev1.NodeHostName || a.Type == corev1.NodeInternalDNS) && a.Address == name
-	})
+	return m.Name == name || slices.ContainsFunc(m.Status.Addresses, func(a corev1.NodeAddress) bool { return isName(a) && a.Address == name })
+}
+
+// namesOf returns every name that a Node may bear for m, each once: see bears.
+func namesOf(m *Machine) []string {
+	if ref := m.Status.NodeRef; ref != nil {
+		return []string{ref.Name}
+	}
+	all := []string{m.Name}
+	for _, a := range m.Status.Addresses {
+		if isName(a) && !slices.Contains(all, a.Address) {
+			all = append(all, a.Address)
+		}
+	}
+	return all
 }
 
 // apart returns those of several Machines at n's address that n can be of. One that is being deleted has for itself what it is linked
@@ -275,7 +309,8 @@ func CandidatesOf(machines []*Machine, nodes []*corev1.Node) map[*Machine]Candid
 		}
 		fit := ix.Of(n)
 		deleted := func(m *Machine) bool { return m.DeletionTimestamp != nil }
-		if living := slices.DeleteFunc(slices.Clone(fit), deleted); len(living) > 0 {
+		contested := slices.ContainsFunc(fit, func(m *Machine) bool { return fitsBy(m, n) == misfit }) // its name speaks for another than its address
+		if living := slices.DeleteFunc(slices.Clone(fit), deleted); len(living) > 0 && !contested {
 			fit = living
 		}
 		for _, m := range fit {
@@ -283,13 +318,17 @@ func CandidatesOf(machines []*Machine, nodes []*corev1.Node) map[*Machine]Candid
 			if IsNodeOf(m, c.Best) {
 				continue
 			}
-			if (len(fit) == 1 || deleted(m)) && better(m, n, c.Best) { // else another that lives claims it
+			if (len(fit) == 1 || deleted(m) && !contested) && better(m, n, c.Best) { // else another that lives claims it
 				c.Best = n
 			}
 			all[m] = Candidates{append(c.Nodes, n), c.Best, c.shared || len(fit) > 1}
 		}
 	}
 	return all
+}
+
+func isName(a corev1.NodeAddress) bool {
+	return (a.Type == corev1.NodeHostName || a.Type == corev1.NodeInternalDNS) && a.Address != ""
 }
 
 func internal(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP && a.Address != "" }

@@ -45,6 +45,17 @@ func linkedTo(m *Machine, node string) *Machine {
 	return m
 }
 
+// formerly makes m one that was linked to a Node of this name, of which the object is gone.
+func formerly(m *Machine, node string) *Machine {
+	m.Status.NodeRef = &corev1.ObjectReference{Name: node, UID: "former"}
+	return m
+}
+
+func host(m *Machine, name string) *Machine {
+	m.Status.Addresses = append(m.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeHostName, Address: name})
+	return m
+}
+
 func deleted(m *Machine) *Machine {
 	m.DeletionTimestamp = &metav1.Time{}
 	return m
@@ -92,6 +103,15 @@ func TestWhoseNode(t *testing.T) {
 		{"gave it up, and another that goes records it", []*Machine{lost(at("a", "x")), deleted(at("b", "x"))}, []*corev1.Node{joined("n", "x", true)}, "", ""},
 		{"both gave it up", []*Machine{lost(at("a", "x")), lost(at("b", "x"))}, []*corev1.Node{joined("n", "x", true)}, "", ""},
 		{"both go", []*Machine{deleted(at("a", "", "1")), deleted(at("b", "", "1"))}, []*corev1.Node{joined("n", "", true, "1")}, "", "n"},
+		{"its address, and another's former name", []*Machine{at("a", "", "1"), formerly(at("b", "", "2"), "n")}, []*corev1.Node{joined("n", "", true, "1")}, "", ""},
+		{"its address and former name, another's former name", []*Machine{formerly(at("a", "", "1"), "n"), formerly(at("b", "", "2"), "n")}, []*corev1.Node{joined("n", "", true, "1")}, "n", "n"},
+		{"its address, and another's instance's name", []*Machine{at("a", "", "1"), host(at("b", "", "2"), "n")}, []*corev1.Node{joined("n", "", true, "1")}, "", ""},
+		{"its address, and the name of one that has another node", []*Machine{at("a", "", "1"), formerly(host(at("b", "", "2"), "n"), "m")}, []*corev1.Node{joined("n", "", true, "1")}, "n", "n"},
+		{"its address, and the name of one that lost its instance", []*Machine{at("a", "", "1"), lost(formerly(at("b", "", "2"), "n"))}, []*corev1.Node{joined("n", "", true, "1")}, "n", "n"},
+		{"its address, and the name of one that goes", []*Machine{at("a", "", "1"), deleted(formerly(at("b", "", "2"), "n"))}, []*corev1.Node{joined("n", "", true, "1")}, "", ""},
+		{"goes, and another's former name is its address's", []*Machine{deleted(at("a", "", "1")), formerly(at("b", "", "2"), "n")}, []*corev1.Node{joined("n", "", true, "1")}, "", ""},
+		{"its former name, and another's address", []*Machine{formerly(at("a", "", "1"), "n"), at("b", "", "2")}, []*corev1.Node{joined("n", "", true, "2")}, "", ""},
+		{"its instance, and another's former name", []*Machine{at("a", "x", "1"), formerly(at("b", "", "2"), "n")}, []*corev1.Node{joined("n", "x", true, "1")}, "n", "n"},
 		{"two nodes, one ready", []*Machine{at("a", "", "1")}, []*corev1.Node{joined("m", "", false, "1"), joined("n", "", true, "1")}, "", "n"},
 		{"two nodes, one of the instance", []*Machine{at("a", "x", "1")}, []*corev1.Node{joined("m", "", true, "1"), joined("n", "x", false)}, "", "n"},
 	} {
@@ -159,6 +179,8 @@ func TestAllAtOnceAsOneByOne(t *testing.T) {
 			m := at(name, pick("id", "", "x", "y"), pick("ip", "1", "2", "3"), pick("ip", "1", "2", "3"))
 			if node := pick("linked to", "", "", "na", "gone"); node != "" {
 				linkedTo(m, node)
+			} else if node := pick("was linked to", "", "na", "nb"); node != "" {
+				formerly(m, node)
 			}
 			if rapid.Bool().Draw(t, "lost") {
 				lost(m)

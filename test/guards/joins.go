@@ -203,4 +203,7 @@ var hosts = []Guard{
 	{"host-that-others-hold-off", "2b.3", metal + "create.go", `	case heldByOthers(h):`, `	case heldByOthers(h) && false:`, "./shared/provider/metal3 -run=TestHostsThatNobodyTakes"},
 	{"claimed-host-is-not-held-off", "2b.9", metal + "create.go", `	if held(h) { //`, `	if held(h) && false { //`, "./shared/provider/metal3 -run=TestClaimedHost"},
 	{"own-hold-keeps-nobody-away", "2b.9", metal + "power.go", `key != annotationHold && `, ``, "./shared/provider/metal3 -run=TestClaimedHost"},
+	{"name-of-another-speaks-against-an-address", "2e", words + "match.go", `len(found) > 0 && !slices.ContainsFunc(found, borne) {`, `len(found) > 0 && !slices.ContainsFunc(found, borne) && false {`, "./functions/link-node -run=TestScenarios"},
+	{"name-of-another-is-drained-for-nobody-else", "2e", words + "match.go", `if mine > misfit && mine < byInstance && bears(o, n) && !bears(m, n) {`, `if mine > misfit && mine < byInstance && bears(o, n) && !bears(m, n) && false {`, "./shared/machine -run=TestWhoseNode"},
+	{"who-goes-keeps-the-node-of-its-name", "2e", words + "match.go", `len(living) > 0 && !contested {`, `len(living) > 0 {`, "./shared/machine -run=TestWhoseNode"},
 }
