@@ -206,4 +206,7 @@ var hosts = []Guard{
 	{"name-of-another-speaks-against-an-address", "2e", words + "match.go", `len(found) > 0 && !slices.ContainsFunc(found, borne) {`, `len(found) > 0 && !slices.ContainsFunc(found, borne) && false {`, "./functions/link-node -run=TestScenarios"},
 	{"name-of-another-is-drained-for-nobody-else", "2e", words + "match.go", `if mine > misfit && mine < byInstance && bears(o, n) && !bears(m, n) {`, `if mine > misfit && mine < byInstance && bears(o, n) && !bears(m, n) && false {`, "./shared/machine -run=TestWhoseNode"},
 	{"who-goes-keeps-the-node-of-its-name", "2e", words + "match.go", `len(living) > 0 && !contested {`, `len(living) > 0 {`, "./shared/machine -run=TestWhoseNode"},
+	{"answer-without-a-list-is-none", "2c", "shared/provider/aws/instance.go", `if page.Reservations == nil {`, `if page.Reservations == nil && false {`, "./shared/provider/aws -run=TestAnswerWithoutAList"},
+	{"domain-names-hide-no-instance", "2c", "shared/provider/aws/domain.go", `case ctx.Err() == nil && (ok || provider`, `case false && (ok || provider`, "./shared/provider/aws -run=TestNoInstanceIsHidden"},
+	{"secret-that-names-no-place-fails-nobody", "4", "shared/provider/azure/client.go", `case home != "" && !locations.MatchString(home): //`, `case home == "?": //`, "./shared/provider/azure -run=TestWhoNamesWhat"},
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
 // domainsFor is how long the domain names of a network are believed.
@@ -31,7 +33,8 @@ type suffixes struct {
 	read  time.Time
 }
 
-// suffixes returns the domain names that a network gives its instances beside the cloud's own.
+// suffixes returns the domain names that a network gives its instances beside the cloud's own. They are no more than further names: where
+// they cannot be read the ones of before count, and none where the account may not read them. Who gets an error may try again.
 func (d *driver) suffixes(ctx context.Context, vpc string) ([]string, error) {
 	if vpc == "" {
 		return nil, nil
@@ -46,7 +49,11 @@ func (d *driver) suffixes(ctx context.Context, vpc string) ([]string, error) {
 		return have.names, nil
 	}
 	names, err := d.dhcp(ctx, vpc)
-	if err != nil {
+	switch have, ok := d.domains.known[vpc]; {
+	case err == nil:
+	case ctx.Err() == nil && (ok || provider.CodeOf(d.coded(err)) == provider.Denied):
+		names = have.names
+	default:
 		return nil, fmt.Errorf("domain names of %s: %w", vpc, err)
 	}
 	d.domains.known[vpc] = suffixes{names, time.Now()}

@@ -9,8 +9,43 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/test/ec2"
 )
+
+// Domain names are further names and nothing more: that they cannot be read hides no instance (R-S2).
+func TestNoInstanceIsHiddenByDomainNames(t *testing.T) {
+	t.Parallel()
+	for action, refusal := range map[string]string{"DescribeVpcs": "UnauthorizedOperation", "DescribeDhcpOptions": "RequestLimitExceeded"} {
+		cloud := &ec2.Cloud{}
+		region := serve(t, cloud)
+		d, w := region.wired(t, region.account())
+		resolved, err := d.Resolve(t.Context(), spec(nil))
+		must(t, err)
+		i, err := d.Create(t.Context(), provider.Ref{UID: uuid.NewUUID(), Name: "worker-a", Token: "t"}, resolved)
+		must(t, err)
+		addresses := len(i.Addresses)
+		if refusal == "UnauthorizedOperation" { // as of a process that begins
+			clear(d.domains.known)
+			addresses-- // the name in the network's own domain
+		}
+		for vpc, have := range d.domains.known {
+			d.domains.known[vpc] = suffixes{have.names, have.read.Add(-domainsFor)}
+		}
+		w.set(func(a string, next func() (*http.Response, error)) (*http.Response, error) {
+			if a == action {
+				return page(403, "text/xml", errorXML(refusal, "no"))(nil)
+			}
+			return next()
+		})
+		all, err := d.List(t.Context())
+		if err != nil || len(all) != 1 || len(all[0].Addresses) != addresses {
+			t.Errorf("%s of %s: List = %+v, %v; it had addresses %v", refusal, action, all, err, i.Addresses)
+		}
+	}
+}
 
 // Who has no more time gives up, though somebody else waits for the domain names of the network still (RELIABILITY R-L5).
 func TestNobodyWaitsForAnothersDomainNames(t *testing.T) {

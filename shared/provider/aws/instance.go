@@ -35,10 +35,23 @@ func (d *driver) describe(ctx context.Context, filters ...types.Filter) ([]types
 		if err != nil {
 			return nil, err
 		}
-		d.whose.learn(page.Reservations)
-		for _, r := range page.Reservations {
-			all = append(all, r.Instances...)
+		found, err := d.told(page)
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// told returns the instances of an answer. One that does not list any is no answer: a proxy sends such, and nobody knows of what.
+func (d *driver) told(page *ec2.DescribeInstancesOutput) (all []types.Instance, err error) {
+	if page.Reservations == nil {
+		return nil, provider.Errorf(provider.Unknown, "DescribeInstances was answered without a reservationSet")
+	}
+	d.whose.learn(page.Reservations)
+	for _, r := range page.Reservations {
+		all = append(all, r.Instances...)
 	}
 	return all, nil
 }
@@ -49,11 +62,8 @@ func (d *driver) page(ctx context.Context, filters ...types.Filter) (all []types
 	if err != nil {
 		return nil, false, err
 	}
-	d.whose.learn(out.Reservations)
-	for _, r := range out.Reservations {
-		all = append(all, r.Instances...)
-	}
-	return all, aws.ToString(out.NextToken) != "", nil
+	all, err = d.told(out)
+	return all, aws.ToString(out.NextToken) != "", err
 }
 
 // live leaves out what is gone.

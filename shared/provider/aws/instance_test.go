@@ -98,6 +98,26 @@ func TestInstanceThatCouldNotBeLookedForIsNotRestarted(t *testing.T) {
 	}
 }
 
+// An answer that lists nothing at all is none: neither is an instance gone by it, nor is the account empty (R-S1, R-S2).
+func TestAnswerWithoutAList(t *testing.T) {
+	t.Parallel()
+	region := serve(t, &ec2.Cloud{})
+	d, w := region.wired(t, region.account())
+	r := provider.Ref{UID: "mine", ID: "i-0123456789abcdef0"}
+	w.set(func(string, func() (*http.Response, error)) (*http.Response, error) {
+		return page(200, "text/xml", `<DescribeInstancesResponse/>`)(nil)
+	})
+	if all, err := d.List(t.Context()); err == nil {
+		t.Errorf("List = %v", all)
+	}
+	if all, err := d.Find(t.Context(), r); err == nil {
+		t.Errorf("Find = %v", all)
+	}
+	if err := d.Delete(t.Context(), r); err == nil || provider.CodeOf(err) == provider.NotFound {
+		t.Errorf("Delete = %v", err)
+	}
+}
+
 // An instance that is off is started, which a reboot does not; one that runs is rebooted, and one that has ended neither.
 func TestHowAnInstanceIsPowerCycled(t *testing.T) {
 	t.Parallel()

@@ -100,11 +100,7 @@ func (d *driver) known(ctx context.Context, id string) ([]types.Instance, error)
 	if err != nil {
 		return nil, err
 	}
-	var all []types.Instance
-	for _, v := range out.Reservations {
-		all = append(all, v.Instances...)
-	}
-	return all, nil
+	return d.told(out)
 }
 
 // untagged reports whether nothing says yet whose an instance is.

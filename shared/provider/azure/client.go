@@ -5,6 +5,7 @@ package azure
 import (
 	"cmp"
 	"crypto/tls"
+	"fmt"
 	"net/http"
 	"path"
 	"regexp"
@@ -64,13 +65,10 @@ func connect(a provider.Account) (*client, error) {
 		return provider.Errorf(provider.Denied, "credentials secret %s: key %s %s", secret, key, why)
 	}
 	location, group, _ := strings.Cut(a.Region, "/") // of the spec
-	home := normal(value("azure_region"))
-	c := &client{
-		subscription: strings.ToLower(value("azure_subscription_id")), network: strings.ToLower(value("azure_resourcegroup")),
-		location: cmp.Or(location, home),
-	}
-	c.group = cmp.Or(group, c.network)
-	c.network = cmp.Or(c.network, c.group)
+	home, homes := normal(value("azure_region")), strings.ToLower(value("azure_resourcegroup"))
+	c := &client{subscription: strings.ToLower(value("azure_subscription_id")), location: cmp.Or(location, home)}
+	c.group = cmp.Or(group, homes)
+	c.network = cmp.Or(homes, c.group)
 	switch {
 	case !subscriptions.MatchString(c.subscription):
 		return nil, lacks("azure_subscription_id", "holds no id of a subscription: set it")
@@ -82,10 +80,14 @@ func connect(a provider.Account) (*client, error) {
 		return nil, lacks("azure_region", "is missing: add it, or name the location in the spec")
 	case c.group == "":
 		return nil, lacks("azure_resourcegroup", "is missing: add it, or name the resource group in the spec")
+	case home != "" && !locations.MatchString(home): // the Secret's is mended there: no spec is wrong, and no Machine fails for good
+		return nil, lacks("azure_region", fmt.Sprintf("says %q, which is no location", home))
+	case homes != "" && !names.MatchString(homes):
+		return nil, lacks("azure_resourcegroup", fmt.Sprintf("says %q, which is no resource group", homes))
 	case !locations.MatchString(c.location):
 		return nil, provider.Errorf(provider.Invalid, "%s: %q is no location: name one, or have key azure_region of secret %s name it",
 			at("location"), c.location, secret)
-	case !names.MatchString(c.group) || !names.MatchString(c.network):
+	case !names.MatchString(c.group):
 		return nil, provider.Errorf(provider.Invalid, "%s: %q is no resource group: name one, or have key azure_resourcegroup of secret %s name it",
 			at("resourceGroup"), c.group, secret)
 	}
@@ -93,8 +95,8 @@ func connect(a provider.Account) (*client, error) {
 		if home == "" {
 			return nil, lacks("azure_region", "is missing: add it, as "+c.location+" is not in the public cloud")
 		}
-		const says = "%s: %q is in another of Azure's clouds than %s, which key azure_region of secret %s names"
-		return nil, provider.Errorf(provider.Invalid, says, at("location"), c.location, home, secret)
+		const says = "%s: %q is in another of Azure's clouds than %s, which key azure_region of secret %s names: mend the one that is wrong"
+		return nil, provider.Errorf(provider.Denied, says, at("location"), c.location, home, secret)
 	}
 	id := []string{a.Kind, value("azure_tenant_id"), c.subscription, value("azure_client_id"), value("azure_client_secret"), value("azure_federated_token_file")}
 	c.limiter = throttle.Of(strings.Join(id, " "), perSecond, atOnce)

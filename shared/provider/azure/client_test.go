@@ -100,7 +100,7 @@ func TestNoSpecNamesAHost(t *testing.T) {
 // The credentials go to the cloud that their Secret is of: no spec has them sent to who runs another one (RELIABILITY §4).
 func TestSpecLeadsToNoOtherCloud(t *testing.T) {
 	t.Parallel()
-	for home, code := range map[string]provider.Code{"eastus2": provider.Invalid, "": provider.Denied, "usgovvirginia": provider.Invalid} {
+	for home, code := range map[string]provider.Code{"eastus2": provider.Denied, "": provider.Denied, "usgovvirginia": provider.Denied} {
 		a := account()
 		a.Region = "chinaeast/" + arm.Group
 		a.Credentials["azure_region"] = []byte(home)
@@ -119,6 +119,30 @@ func TestSecretThatNamesNoPlace(t *testing.T) {
 		delete(a.Credentials, key)
 		if _, err := open(a); provider.CodeOf(err) != provider.Denied || !strings.Contains(fmt.Sprint(err), key) {
 			t.Errorf("%s: Open = %v", key, err)
+		}
+	}
+}
+
+// So is what the Secret says and no place has as its name; what the spec says is the spec's.
+func TestWhoNamesWhatIsNoPlace(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		region, key, value string
+		code               provider.Code
+	}{
+		{"", "azure_region", "east-us2", provider.Denied},
+		{"eastus2", "azure_region", "east-us2", provider.Denied},
+		{"eastus2", "azure_resourcegroup", "my group!", provider.Denied},
+		{"eastus2/clusters", "azure_resourcegroup", "my group!", provider.Denied},
+		{"east-us2", "azure_region", "eastus2", provider.Invalid},
+		{"eastus2/my group!", "azure_resourcegroup", "clusters", provider.Invalid},
+		{"eastus2/my group!", "azure_resourcegroup", "", provider.Invalid},
+	} {
+		a := account()
+		a.Region = c.region
+		a.Credentials[c.key] = []byte(c.value)
+		if _, err := open(a); provider.CodeOf(err) != c.code || !strings.Contains(fmt.Sprint(err), c.key) {
+			t.Errorf("%+v: Open = %v", c, err)
 		}
 	}
 }
