@@ -11,8 +11,9 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
-// reads stops after one Machine and its Node where no check finds the Machine due. Whoever counts, or acts, reads all
-// Machines and all Nodes, the budget, what remediates from outside, and the sets whose Machines are ill or being replaced.
+// reads stops after one Machine and its Node where no check finds the Machine due. Whoever counts, or acts, is a scan: it reads all
+// Machines and all Nodes, the budget, what remediates from outside, and the sets whose Machines are ill or being replaced. Where all
+// Nodes fall ill together each event would read, and keep, as much.
 func reads(s snapshot.Snapshot) snapshot.Scope {
 	ask := []snapshot.Query{snapshot.All("MachineHealthCheck")}
 	if s.Request.Scan() && !s.Has(ask[0]) { // metrics tell of them where those of before cannot be read
@@ -24,7 +25,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	}
 	checks := len(s.HealthChecks)+len(s.LegacyHealthChecks) > 0
 	var more []snapshot.Query
-	all := false
+	all, wide := false, false
 	switch {
 	case s.Request.Scan():
 		all = checks
@@ -32,11 +33,14 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 			more = []snapshot.Query{snapshot.All("Machine")}
 		}
 	case s.Request.Is("MachineHealthCheck"):
-		all = true
+		wide = true
 	case s.Request.Is("Machine"):
-		more, all = machineReads(s, checks)
+		more, wide = machineReads(s, checks)
 	case s.Request.Is("Node"):
-		more, all = nodeReads(s, checks)
+		more, wide = nodeReads(s, checks)
+	}
+	if wide {
+		return snapshot.Scope{Scan: true}
 	}
 	ask = append(ask, more...)
 	if all {

@@ -20,6 +20,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/events"
 	"github.com/machine-functions/machine-functions/shared/flights"
+	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -69,6 +70,59 @@ func TestWaitingForASharedListTurnsNobodyAway(t *testing.T) {
 			t.Errorf("answers %v, want all accepted", got)
 		}
 	})
+}
+
+// wide is a function whose events, once they looked at their Node, leave all to a scan.
+func wide(scans *atomic.Int64) function.Function {
+	return function.Function{
+		Name: "wide",
+		Reads: func(s snapshot.Snapshot) snapshot.Scope {
+			one := snapshot.One("Node", "", s.Request.Name)
+			switch {
+			case s.Request.Scan():
+				return snapshot.Scope{Objects: []snapshot.Query{snapshot.All("Node")}}
+			case s.Has(one):
+				return snapshot.Scope{Scan: true}
+			}
+			return snapshot.Scope{Objects: []snapshot.Query{one}}
+		},
+		Decide: func(s snapshot.Snapshot) plan.Plan {
+			if !s.Request.Scan() {
+				panic("an event decides what a scan should")
+			}
+			scans.Add(1)
+			return wantLabel(s)
+		},
+	}
+}
+
+// However many objects fall ill together, their events share scans, of which one is under way at a time: else each keeps a list of all
+// objects for as long as it waits, and the function is killed for its memory in the outage that it is there for (RELIABILITY 2g).
+func TestEventsThatConcernAllShareAScan(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var scans atomic.Int64
+		api := world(t, 200)
+		s := NewServer(testRunner(wide(&scans), sharing{api.As("wide"), time.Second, flights.New[string, snapshot.Snapshot](0)}), nil)
+		got := crowd(s, 200)
+		if got[http.StatusAccepted]+got[http.StatusOK] != 200 || got[http.StatusOK] == 0 {
+			t.Errorf("answers %v", got)
+		}
+		if n := scans.Load(); n > 4 { // two, of two rounds each
+			t.Errorf("%d decisions", n)
+		}
+	})
+}
+
+// Without others beside it an invocation is the scan that it asks for.
+func TestEventIsTheScanThatItAsksFor(t *testing.T) {
+	t.Parallel()
+	var scans atomic.Int64
+	api := world(t, 3)
+	p, err := testRunner(wide(&scans), api.As("wide")).Handle(t.Context(), snapshot.Request{APIVersion: "v1", Kind: "Node", Name: "n1"})
+	if err != nil || len(p.Do) != 3 || scans.Load() == 0 {
+		t.Errorf("%v: planned\n%v", err, p)
+	}
 }
 
 // crowded is an API server that takes its time to write, and counts how many writes are there at a time.

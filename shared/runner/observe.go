@@ -4,6 +4,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -15,6 +16,9 @@ import (
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
+
+// errScan is of an invocation that leaves all to a scan.
+var errScan = errors.New("a scan decides it")
 
 // observe builds a fresh snapshot: it asks the function what it reads until that asks nothing new. Nothing of an
 // earlier round is kept but the outcomes, and where a cloud is slow what it said ([invocation.known]).
@@ -30,6 +34,9 @@ func (i *invocation) observe(ctx context.Context) (snapshot.Snapshot, error) {
 		missing := s.Missing(i.Function.Reads(s))
 		if missing.Empty() {
 			return s, nil
+		}
+		if missing.Scan {
+			return s, errScan
 		}
 		if len(missing.Objects) > 0 {
 			began := time.Now()

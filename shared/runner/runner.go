@@ -60,8 +60,9 @@ type Runner struct {
 	// begins anew.
 	Records *machine.Records
 
-	survives bool          // a panic over one object keeps nobody from deciding about the others
-	busy     chan struct{} // one for each invocation that does more than wait for the API server; nil: any number
+	scan     func(context.Context) (plan.Plan, error) // for invocations that leave all to one; nil: each has its own
+	survives bool                                     // a panic over one object keeps nobody from deciding about the others
+	busy     chan struct{}                            // one for each invocation that does more than wait for the API server; nil: any number
 	told     once[plan.Note]
 	deleted  once[string]              // instances whose removal a cloud accepted
 	begun    rota[target]              // whose change in a cloud was begun
@@ -93,6 +94,12 @@ func (r *Runner) Handle(ctx context.Context, req snapshot.Request) (plan.Plan, e
 	}
 	start := time.Now()
 	err := inv.run(ctx)
+	switch leaves := errors.Is(err, errScan); {
+	case leaves && r.scan != nil:
+		return r.scan(ctx)
+	case leaves:
+		return r.Handle(ctx, snapshot.Request{})
+	}
 	if inv.unfinished && err == nil && !req.Scan() {
 		err = errors.New("not finished in one invocation")
 	}

@@ -53,8 +53,18 @@ func NewServer(r *Runner, namespaces []string) *Server {
 	}
 	s.flights.Joined = r.Metrics.Coalesced
 	r.busy = make(chan struct{}, maxBusy)
-	r.survives = true
+	r.survives, r.scan = true, s.scan
 	return s
+}
+
+// scan has a scan decide what woke an invocation. Those that come to it meanwhile share one with each other, and with the clock's: one
+// of them waits for it, so that there are never more than two, however many objects fall ill together.
+func (s *Server) scan(ctx context.Context) (plan.Plan, error) {
+	var scan snapshot.Request
+	if s.flights.Promised(scan) {
+		return plan.Plan{}, nil
+	}
+	return s.join(ctx, scan, func(ctx context.Context) (plan.Plan, error) { return s.handle(ctx, scan) })
 }
 
 // Handle answers one request exactly once, within the patience of 18 s. Requests about the same object share an

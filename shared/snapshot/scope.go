@@ -19,6 +19,9 @@ type Scope struct {
 	Objects  []Query
 	Lookups  []Lookup
 	Accounts []AccountQuery
+	// Scan says that what woke the function concerns all of the cluster: a scan decides it in place of this invocation, one for all that ask
+	// for it meanwhile. Of thousands of Nodes that fall ill together each says the same.
+	Scan bool
 }
 
 // Query selects objects of one kind. It is comparable: the same Query is answered once per observation. Queries are
@@ -108,12 +111,13 @@ func (s Snapshot) Missing(sc Scope) Scope {
 			m.Accounts = append(m.Accounts, a)
 		}
 	}
+	m.Scan = sc.Scan && !s.Request.Scan()
 	return m
 }
 
 // Empty reports whether sc asks nothing.
 func (sc Scope) Empty() bool {
-	return len(sc.Objects) == 0 && len(sc.Lookups) == 0 && len(sc.Accounts) == 0
+	return len(sc.Objects) == 0 && len(sc.Lookups) == 0 && len(sc.Accounts) == 0 && !sc.Scan
 }
 
 // Selects reports whether q asks for o. A label selector that does not parse selects nothing.

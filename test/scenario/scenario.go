@@ -161,6 +161,11 @@ func Observe(f function.Function, s Scenario) (snapshot.Snapshot, []snapshot.Sco
 		if missing.Empty() {
 			return seen, asked, nil
 		}
+		if missing.Scan {
+			s.World.Request = snapshot.Request{}
+			scan, more, err := Observe(f, s)
+			return scan, append(asked, more...), err
+		}
 		asked = append(asked, missing)
 		for _, q := range missing.Objects {
 			for o := range s.World.Objects() {
