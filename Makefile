@@ -50,6 +50,7 @@ test: go ## All tests, the fast ones first; what CI runs
 	@$(call say,unit and scenario tests)
 	go test -short -count=1 -shuffle=on -timeout 15m ./...
 	go test -count=1 -timeout 15m ./shared/provider/vsphere ./shared/provider/openstack ./shared/provider/azure ./shared/provider/ovirt # every fault, and thousands of Machines: half a minute each
+	go test -count=1 -timeout 15m ./test/bench/scan # each function in the memory that its manifest gives it, with 5,000 Machines
 	@$(call say,simulation: schedules of the real functions)
 	go test -v -count=1 -timeout 20m -run 'TestSwarm|TestPriorities|TestSleeper|TestEvery|TestAllSchedules|TestForged' ./test/sim
 	go test -count=1 -timeout 20m -run 'TestConverged|TestCallsOfAThousand' ./test/sim # in full

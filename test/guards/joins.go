@@ -210,4 +210,5 @@ var hosts = []Guard{
 	{"domain-names-hide-no-instance", "2c", "shared/provider/aws/domain.go", `case ctx.Err() == nil && (ok || provider`, `case false && (ok || provider`, "./shared/provider/aws -run=TestNoInstanceIsHidden"},
 	{"secret-that-names-no-place-fails-nobody", "4", "shared/provider/azure/client.go", `case home != "" && !locations.MatchString(home): //`, `case home == "?": //`, "./shared/provider/azure -run=TestWhoNamesWhat"},
 	{"events-that-concern-all-share-a-scan", "2g", run + "runner.go", `case leaves && r.scan != nil:`, `case leaves && r.scan != nil && false:`, "./shared/runner -run=TestEventsThatConcernAll"},
+	{"images-of-nodes-take-no-memory", "2g", "shared/cluster/kube/observe.go", `n.Status.Images = nil`, `_ = n`, "./shared/cluster/kube -run=TestProtobufList"},
 }

@@ -116,9 +116,6 @@ func (c *Cluster) ask(ctx context.Context, r plan.Resource, q snapshot.Query) (a
 	if err == nil && date.IsZero() {
 		err = errDateless
 	}
-	for _, o := range all {
-		clean(o)
-	}
 	return all, date, err
 }
 
@@ -141,8 +138,12 @@ func (c *Cluster) absent(ctx context.Context, r plan.Resource, err error) (time.
 // errDateless is about an answer of which nobody knows when it was true.
 var errDateless = errors.New("the answer has no date")
 
-// clean leaves out what no function wants to know: the kind, where the Go type says it, and who wrote which field.
+// clean leaves out what no function wants to know: the kind, where the Go type says it, who wrote which field, and of a Node the images that
+// it has, which are two thirds of it. Writes are merge patches: what is not known here stays as it is there.
 func clean(o plan.Object) {
+	if n, ok := o.(*corev1.Node); ok {
+		n.Status.Images = nil
+	}
 	if _, untyped := o.(*unstructured.Unstructured); !untyped {
 		o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	}
@@ -177,6 +178,7 @@ func (c *Cluster) get(ctx context.Context, r plan.Resource, q snapshot.Query) ([
 	if !q.Selects(o) {
 		return nil, a.date, nil
 	}
+	clean(o)
 	return []plan.Object{o}, a.date, nil
 }
 
@@ -201,6 +203,9 @@ func (c *Cluster) pages(ctx context.Context, r plan.Resource, q snapshot.Query) 
 		page, meta, err := a.page(r)
 		if err != nil {
 			return nil, a.date, err
+		}
+		for _, o := range page { // of each page: of all there would be twice as much for a moment
+			clean(o)
 		}
 		all = append(all, page...)
 		if meta.Continue == "" {

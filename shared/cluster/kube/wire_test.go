@@ -296,6 +296,7 @@ func TestProtobufList(t *testing.T) {
 		list.Items = append(list.Items, corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%03d", i), Labels: map[string]string{"a": "b"}},
 			Spec:       corev1.NodeSpec{ProviderID: "kubemark://" + strings.Repeat("x", i)},
+			Status:     corev1.NodeStatus{Images: []corev1.ContainerImage{{SizeBytes: 1}}},
 		})
 	}
 	raw, err := list.Marshal()
@@ -312,6 +313,9 @@ func TestProtobufList(t *testing.T) {
 	s, err := c.Observe(t.Context(), snapshot.Snapshot{}, all)
 	if err != nil || len(s.Nodes) != 300 || s.Nodes[299].Spec.ProviderID != list.Items[299].Spec.ProviderID || s.Nodes[7].Labels["a"] != "b" {
 		t.Errorf("%d nodes, error %v", len(s.Nodes), err)
+	}
+	if images := s.Nodes[0].Status.Images; images != nil {
+		t.Errorf("a node is kept with its images: %v", images)
 	}
 	for cut := 1; cut < len(body); cut += 97 {
 		_, c := serve(t, reply(200, typeProtobuf, body[:len(body)-cut]))
