@@ -16,9 +16,6 @@ var (
 	settings    = snapshot.One("ConfigMap", machine.Namespace, name)
 )
 
-// fewNodes is how many Nodes are read one by one before listing them all is cheaper.
-const fewNodes = 20
-
 // reads stops after the one object that woke us unless it is an open request, or a Machine that a request may wait for;
 // and after the requests while none is open. Nodes are read by name; all of them are counted only where there are
 // requests enough for the count to matter (B82).
@@ -43,7 +40,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		return sc
 	}
 	ask(settings, allMachines)
-	if len(open) > spare || len(meant(s, open)) > fewNodes {
+	if len(open) > spare {
 		ask(snapshot.All("Node"))
 		return sc
 	}
@@ -52,6 +49,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 			ask(snapshot.One("Node", "", c.node))
 		}
 	}
+	sc.Objects = snapshot.Few(sc.Objects, "Node")
 	return sc
 }
 

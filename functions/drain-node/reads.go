@@ -20,8 +20,6 @@ const (
 	maxDrains = 50
 	// maxLate is how many of those that had no Node have their turn in a scan however many drains there are: they may be stuck.
 	maxLate = 10
-	// fewNodes is how many Nodes are read one by one before one list is cheaper.
-	fewNodes = 20
 	// settle is how old a scale-down must be before it is drained for: evaluate-autoscale has then seen the Pods that
 	// came before its taint (SPEC C63, R-B24).
 	settle = 5 * time.Second
@@ -247,10 +245,7 @@ func nodes(s snapshot.Snapshot) []snapshot.Query {
 			ask = append(ask, snapshot.One("Node", "", m.Status.NodeRef.Name))
 		}
 	}
-	if len(ask) > fewNodes {
-		return []snapshot.Query{allNodes}
-	}
-	return ask
+	return snapshot.Few(ask, "Node")
 }
 
 // unlinked returns the Node that registered anew under the name of m's linked one and does not say yet which instance it

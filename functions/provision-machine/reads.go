@@ -42,26 +42,8 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 			})
 		}
 	}
-	sc.Objects = listed(sc.Objects)
+	sc.Objects = snapshot.Few(sc.Objects, "Node")
 	return sc
-}
-
-// fewNodes is how many Nodes are read one by one before one list is cheaper.
-const fewNodes = 20
-
-// listed returns ask with one list in the place of many single Nodes.
-func listed(ask []snapshot.Query) []snapshot.Query {
-	var named int
-	single := func(q snapshot.Query) bool { return q.Kind == "Node" && q.Name != "" }
-	for _, q := range ask {
-		if single(q) {
-			named++
-		}
-	}
-	if named <= fewNodes {
-		return ask
-	}
-	return append(slices.DeleteFunc(ask, single), snapshot.All("Node"))
 }
 
 // readFor asks for what is decided about m with.

@@ -53,23 +53,9 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		for _, h := range s.LegacyHealthChecks {
 			sets = append(sets, setReads(h.Namespace, h.Annotations)...)
 		}
-		ask = append(ask, few(sets)...)
+		ask = append(ask, snapshot.Few(sets, "MachineSet")...)
 	}
 	return snapshot.Scope{Objects: ask}
-}
-
-// fewSets are asked for by name; more of them, as in a storm, are one list.
-const fewSets = 20
-
-func few(sets []snapshot.Query) []snapshot.Query {
-	distinct := map[snapshot.Query]bool{}
-	for _, q := range sets {
-		distinct[q] = true
-	}
-	if len(distinct) > fewSets {
-		return []snapshot.Query{snapshot.All("MachineSet")}
-	}
-	return sets
 }
 
 // leftBehind is how often what checks left behind is looked for once all are gone.

@@ -13,9 +13,6 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
-// fewNodes is how many Nodes are read one by one before listing them all is cheaper.
-const fewNodes = 20
-
 // reads asks for the set before its Machines, so that the list is never older than the ledger. Where a Machine stands
 // at an ordinal that the ledger has not allocated, the set is read again: if that still does not know it, then the
 // ledger went backwards (RELIABILITY 2a.7). So it is before a Machine is deleted or adopted for it; who
@@ -206,10 +203,7 @@ func nodes(s snapshot.Snapshot) []snapshot.Query {
 			}
 		}
 	}
-	if len(ask) > fewNodes {
-		return []snapshot.Query{snapshot.All("Node")}
-	}
-	return ask
+	return snapshot.Few(ask, "Node")
 }
 
 func backwards(s snapshot.Snapshot, set *machine.MachineSet, owned []*machine.Machine) bool {

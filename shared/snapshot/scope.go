@@ -75,6 +75,26 @@ func One(k plan.Kind, namespace, name string) Query {
 // All returns the query for every object of a kind.
 func All(k plan.Kind) Query { return Query{Kind: k} }
 
+// few is how many objects are read one by one before one list of them all is cheaper, for the API server too.
+const few = 20
+
+// Few returns ask with All(k) at its end in the place of the objects of k that it names, where those are more than 20 different ones: what
+// was read has them either way, Has knows of those alone that were asked for. Whatever else is asked stays as it is, in its order. ask is
+// not modified.
+func Few(ask []Query, k plan.Kind) []Query {
+	single := func(q Query) bool { return q.Name != "" && q == One(k, q.Namespace, q.Name) }
+	named := map[Query]bool{}
+	for _, q := range ask {
+		if single(q) {
+			named[q] = true
+		}
+	}
+	if len(named) <= few {
+		return ask
+	}
+	return append(slices.DeleteFunc(slices.Clone(ask), single), All(k))
+}
+
 // Has reports whether q was answered in this observation: then what is not in the snapshot was not there.
 func (s Snapshot) Has(q Query) bool { return s.asked[q] }
 

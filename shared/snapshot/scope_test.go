@@ -36,6 +36,26 @@ func TestMissingIsWhatWasAskedFirst(t *testing.T) {
 	}
 }
 
+// Objects that are named one by one are one list where they are many; how often each is named, and what else is asked, changes nothing.
+func TestFewAreNamedMoreAreOneList(t *testing.T) {
+	t.Parallel()
+	others := []Query{{Kind: "Machine", Namespace: "ns"}, One("MachineSet", "ns", "n-0"), {Kind: "Node", Name: "n-0", Again: true}}
+	for nodes, listed := range map[int]bool{0: false, few: false, few + 1: true} {
+		ask := slices.Clone(others[:2])
+		for k := range 2 * nodes {
+			ask = append(ask, One("Node", "", fmt.Sprint("n-", k%nodes)))
+		}
+		ask = append(ask, others[2])
+		before, want := slices.Clone(ask), ask
+		if listed {
+			want = append(slices.Clone(others), All("Node"))
+		}
+		if got := Few(ask, "Node"); !slices.Equal(got, want) || !slices.Equal(ask, before) {
+			t.Errorf("of %d nodes it asks %v", nodes, got)
+		}
+	}
+}
+
 // What was answered is not asked again, but for what has to be fresh and is not; what asks for anything is not empty.
 func TestMissingIsWhatNobodyAnswered(t *testing.T) {
 	t.Parallel()
