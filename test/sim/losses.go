@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,13 +45,13 @@ func (p *Play) loseMany(how int) {
 	}
 }
 
-// mostIll is the share of its Machines that a check may replace at once where it is one that replaces fewer than all.
+// mostIll is the share of its Machines, in percent, that a check may replace at once where it is one that replaces fewer than all.
 const mostIll = 40
 
 // replacesFewer chooses whether a check may replace fewer Machines than all.
 func (p *Play) replacesFewer(h *machine.MachineHealthCheck) {
 	if p.Losses && p.Level == Healing && p.pick(KindWorld, 2) == 1 {
-		h.Spec.MaxUnhealthy = new(intstr.FromString("40%"))
+		h.Spec.MaxUnhealthy = new(intstr.FromString(strconv.Itoa(mostIll) + "%"))
 	}
 }
 
