@@ -49,6 +49,25 @@ const (
 	story        // nothing special: people scale up, delete a Machine, scale down
 )
 
+// strategies choose the schedule of a seed, in so many steps.
+var strategies = map[how]func(seed uint64, steps int) sim.Strategy{
+	swarm:    func(seed uint64, _ int) sim.Strategy { return sim.NewSwarm(seed) },
+	delayed:  func(seed uint64, steps int) sim.Strategy { return sim.NewSleeper(seed, steps) },
+	deletes:  func(seed uint64, _ int) sim.Strategy { return sim.Deletes{Strategy: sim.NewSwarm(seed)} },
+	rough:    func(seed uint64, _ int) sim.Strategy { return sim.NewRough(seed) },
+	restored: func(seed uint64, steps int) sim.Strategy { return sim.NewRestores(seed, steps) },
+	emptied:  func(seed uint64, _ int) sim.Strategy { return sim.Shorts{Swarm: sim.NewSwarm(seed)} },
+	ailing:   func(seed uint64, _ int) sim.Strategy { return sim.NewAils(seed) },
+	plagued:  func(seed uint64, _ int) sim.Strategy { return sim.Plagues{Ails: sim.NewAils(seed)} },
+	loaded:   func(seed uint64, _ int) sim.Strategy { return sim.Loads{Swarm: sim.NewSwarm(seed)} },
+	cycled:   func(seed uint64, _ int) sim.Strategy { return sim.NewCycles(seed) },
+	unserved: func(seed uint64, _ int) sim.Strategy { return sim.Unserves{Ails: sim.NewAils(seed)} },
+	losing:   func(seed uint64, _ int) sim.Strategy { return sim.Losses{Ails: sim.NewAils(seed)} },
+	kept:     func(seed uint64, _ int) sim.Strategy { return sim.Keeps{Ails: sim.NewAils(seed)} },
+	spoiling: func(seed uint64, _ int) sim.Strategy { return sim.Spoils{Swarm: sim.NewSwarm(seed)} },
+	story:    func(uint64, int) sim.Strategy { return together{} },
+}
+
 // schedules is how many are tried until the naive implementation breaks, and how many ours has to stand.
 const schedules = 1000
 
@@ -111,37 +130,10 @@ func (c class) spoil(config *sim.Config) {
 
 // run plays one schedule.
 func (c class) run(config sim.Config, seed uint64) error {
-	var strategy sim.Strategy = sim.NewSwarm(seed)
-	switch c.how {
-	case delayed:
-		config.Frozen, strategy = true, sim.NewSleeper(seed, config.Steps)
-	case deletes:
-		strategy = sim.Deletes{Strategy: strategy}
-	case story:
-		config.Steps, strategy = 3000, together{}
-	case rough:
-		strategy = sim.NewRough(seed)
-	case restored:
-		strategy = sim.NewRestores(seed, config.Steps)
-	case ailing:
-		strategy = sim.NewAils(seed)
-	case plagued:
-		strategy = sim.Plagues{Ails: sim.NewAils(seed)}
-	case loaded:
-		strategy = sim.Loads{Swarm: sim.NewSwarm(seed)}
-	case emptied:
-		strategy = sim.Shorts{Swarm: sim.NewSwarm(seed)}
-	case cycled:
-		strategy = sim.NewCycles(seed)
-	case unserved:
-		strategy = sim.Unserves{Ails: sim.NewAils(seed)}
-	case losing:
-		strategy = sim.Losses{Ails: sim.NewAils(seed)}
-	case kept:
-		strategy = sim.Keeps{Ails: sim.NewAils(seed)}
-	case spoiling:
-		strategy = sim.Spoils{Swarm: sim.NewSwarm(seed)}
-	case swarm:
+	strategy := strategies[c.how](seed, config.Steps)
+	config.Frozen = config.Frozen || c.how == delayed
+	if c.how == story {
+		config.Steps = 3000
 	}
 	if c.faults != nil {
 		strategy = together{c.faults, strategy}
