@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Stay is what a [provider.Closer] keeps at its cloud, such as a session: it is given back as soon as the driver is closed and no call is under way. The two
-// fields are set before anybody calls.
+// Stay is what a [provider.Closer] keeps at its cloud, such as a session: it is given back as soon as the driver is closed and no call is
+// under way. The two fields are set before anybody calls.
 type Stay struct {
 	Leave  func(context.Context) error // gives it back; who calls after it begins anew
 	Within time.Duration               // how long that may take after the last call
