@@ -27,7 +27,7 @@ func (sc *scan) bar(m member) string {
 	case m.node.Annotations[disabledAnnotation] == "true":
 		return whyDisabled
 	case sc.preserved(m):
-		return word(skipped(m.machine), whySkipped, whyPreserved)
+		return word(machine.Skipped(m.machine), whySkipped, whyPreserved)
 	case sc.elsewhere(m):
 		return whyElsewhere
 	case machine.IsPaused(m.machine):
@@ -41,18 +41,10 @@ func (sc *scan) bar(m member) string {
 // preserved reports whether people want to look at a Machine that is sick, if only by the word of its health check, or do not want it to be
 // healed. One that is well they keep by its Node's annotation.
 func (sc *scan) preserved(m member) bool {
-	since, failed, ready := sc.Now, machine.Phase(m.machine) == machine.PhaseFailed, machine.NodeReady(m.node)
 	told := machine.FindCondition(m.machine.Status.Conditions, machine.ConditionHealthy)
+	failed, ready := machine.Phase(m.machine) == machine.PhaseFailed, machine.NodeReady(m.node)
 	sick := told != nil && told.Status == corev1.ConditionFalse
-	switch c := machine.NodeCondition(m.node, corev1.NodeReady); {
-	case failed && m.machine.Status.LastUpdated != nil:
-		since = m.machine.Status.LastUpdated.Time
-	case ready && sick:
-		since = told.LastTransitionTime.Time
-	case c != nil && !c.LastTransitionTime.IsZero():
-		since = c.LastTransitionTime.Time
-	}
-	return (failed || sick || !ready) && (skipped(m.machine) || sc.Now.Before(machine.PreservedUntil(m.machine, since)))
+	return (failed || sick || !ready) && machine.Kept(m.machine, machine.SickSince(m.machine, m.node), sc.Now)
 }
 
 // elsewhere reports whether a Machine runs Pods on another Node than the one that it is linked to, as where its host got another name: with

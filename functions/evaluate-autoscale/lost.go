@@ -64,7 +64,7 @@ func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 	}
 	held := false
 	for _, m := range g.members {
-		preserved := skipped(m.machine) || sc.Now.Before(machine.PreservedUntil(m.machine, sc.goesAt(g, m.machine)))
+		preserved := machine.Kept(m.machine, sc.goesAt(g, m.machine), sc.Now)
 		if len(victims) == room || m.leaving || m.awaits() || healed(m.machine, sc.Now) || preserved || machine.IsPaused(m.machine) || !sc.isLost(g, m.machine) {
 			continue
 		}
@@ -114,12 +114,6 @@ func healed(m *machine.Machine, now time.Time) bool {
 	}
 	at, err := time.Parse(time.RFC3339, claim[strings.LastIndex(claim, " ")+1:])
 	return err != nil || now.Before(at.Add(healedFor))
-}
-
-// skipped reports that people do not want a Machine to be taken away because it is sick.
-func skipped(m *machine.Machine) bool {
-	_, skip := m.Annotations[machine.AnnotationSkipRepair]
-	return skip
 }
 
 func (sc *scan) lateAt(g *group, m *machine.Machine) time.Time {

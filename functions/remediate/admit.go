@@ -116,12 +116,11 @@ func (d *decision) enter(c *check, t *target) {
 
 // excused says why a sick Machine is nobody's to remediate (SPEC B7), or people do not want it to be, or "".
 func (t *target) excused(now time.Time) string {
-	_, skip := t.m.Annotations[machine.AnnotationSkipRepair]
 	until := machine.PreservedUntil(t.m, t.due)
 	switch {
 	case machine.IsPaused(t.m):
 		return heldPaused
-	case skip:
+	case machine.Skipped(t.m):
 		return heldSkip
 	case now.Before(until):
 		return heldBack + "preserved until " + machine.Stamp(until)

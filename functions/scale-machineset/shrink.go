@@ -139,8 +139,7 @@ func sick(s snapshot.Snapshot, m *machine.Machine) bool {
 
 // kept reports that people want to look at m, or to keep it, sick as it is.
 func kept(m *machine.Machine, now time.Time) bool {
-	_, skipped := m.Annotations[machine.AnnotationSkipRepair]
-	return skipped || now.Before(machine.PreservedUntil(m, now))
+	return machine.Kept(m, now, now)
 }
 
 // unread says that nobody knows who was named to go, or "": the policy would choose another, who works, and the emptied one stay.

@@ -231,10 +231,10 @@ var scalings = []Guard{
 	{"buffers-hear-of-the-end", "2d", autoscale + "stopped.go", `	rooms := roomless(s, why)`, `	rooms := roomless(s, why)[:0]`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"no-end-before-buffers-hear-of-it", "2d", autoscale + "stopped.go", `len(rooms) == 0 && `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"sick-by-its-check-is-preserved", "2d", autoscale + "barred.go", `(failed || sick || !ready)`, `(failed || !ready)`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"sick-by-its-check-goes-in-the-end", "2d", autoscale + "barred.go", `		since = told.LastTransitionTime.Time
-`, `		since = sc.Now
+	{"sick-by-its-check-goes-in-the-end", "2d", words + "preserve.go", `		return told.LastTransitionTime.Time
+`, `		return time.Now()
 `, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"sick-by-its-check-since-then", "2d", autoscale + "barred.go", `	case ready && sick:
+	{"sick-by-its-check-since-then", "2d", words + "preserve.go", `	case told != nil && told.Status == corev1.ConditionFalse:
 `, `	case false:
 `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"host-under-another-name-is-not-emptied", "2d", autoscale + "barred.go", `	case sc.elsewhere(m):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
@@ -256,8 +256,8 @@ var scalings = []Guard{
 	{"machine-in-flight-is-not-given-up", "2d", autoscale + "lost.go", ` || healed(m.machine, sc.Now) || `, ` || `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"machine-in-flight-for-ever-is-given-up", "2d", autoscale + "lost.go", `err != nil || now.Before(at.Add(healedFor))`, `true || err != nil || now.Before(at.Add(healedFor))`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"lowered-again-is-a-failure", "2d", autoscale + "lowered.go", `g.target >= most || sc`, `true || sc`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"skipped-machine-is-not-given-up", "2d", autoscale + "lost.go", `preserved := skipped(m.machine) || `, `preserved := `, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"sick-machine-that-is-skipped-is-not-scaled-down", "2d", autoscale + "barred.go", `(skipped(m.machine) || `, `(`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"skipped-machine-is-not-given-up", "2d", autoscale + "lost.go", `preserved := machine.Kept(m.machine, sc.goesAt(g, m.machine), sc.Now)`, `preserved := sc.Now.Before(machine.PreservedUntil(m.machine, sc.goesAt(g, m.machine)))`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"sick-machine-that-is-skipped-is-not-scaled-down", "2d", autoscale + "barred.go", `machine.Kept(m.machine, machine.SickSince(m.machine, m.node), sc.Now)`, `sc.Now.Before(machine.PreservedUntil(m.machine, machine.SickSince(m.machine, m.node)))`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"set-that-is-deleted-is-not-healed", "2f", words + "authority.go", `	if set.DeletionTimestamp != nil {`, `	if false {`, "./functions/remediate -run=TestScenarios"},
 	{"set-without-a-selector-is-not-healed", "2f", words + "authority.go", `	if _, err := SelectorOf(set); err != nil {`, `	if _, err := SelectorOf(set); false {`, "./functions/remediate -run=TestScenarios"},
 	{"who-does-not-work-goes-first", "2a.3", scale + "shrink.go", `	case c.sick:`, `	case false:`, "./functions/scale-machineset -run=TestScenarios"},
