@@ -49,7 +49,7 @@ func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []mach
 		if c.machine != nil {
 			v, ok := named[c.machine.Name]
 			c.victim = ok && v.Is(c.machine)
-			c.sick, c.kept = sick(s, c.machine), kept(c.machine, s.Now)
+			c.sick, c.kept = sick(s, c.machine), kept(s, c.machine)
 			c.bare = bare(set, c.machine) && !c.kept
 		}
 		all = append(all, c)
@@ -117,19 +117,15 @@ const (
 func sick(s snapshot.Snapshot, m *machine.Machine) bool {
 	_, wished := m.Annotations[machine.AnnotationExternalRepair]
 	switch claimed := m.Annotations[machine.AnnotationRemediatedBy] != ""; {
-	case kept(m, s.Now):
+	case kept(s, m):
 		return false
 	case claimed || failed(m):
 		return true
 	case wished || machine.Restarting(m):
 		return false
 	}
-	ref := m.Status.NodeRef
-	if ref == nil {
-		return false
-	}
-	n := s.Node(ref.Name)
-	if n == nil || n.UID != ref.UID {
+	n := nodeOf(s, m)
+	if n == nil {
 		return false
 	}
 	c := machine.NodeCondition(n, corev1.NodeReady)
@@ -137,9 +133,9 @@ func sick(s snapshot.Snapshot, m *machine.Machine) bool {
 	return !joins && c.Status != corev1.ConditionTrue && !s.Now.Before(c.LastTransitionTime.Add(sickAfter))
 }
 
-// kept reports that people want to look at m, or to keep it, sick as it is.
-func kept(m *machine.Machine, now time.Time) bool {
-	return machine.Kept(m, now, now)
+// kept reports that people want to look at m, or to keep it, sick as it is: for no longer than others wait for that.
+func kept(s snapshot.Snapshot, m *machine.Machine) bool {
+	return machine.Kept(m, machine.SickSince(m, nodeOf(s, m)), s.Now)
 }
 
 // unread says that nobody knows who was named to go, or "": the policy would choose another, who works, and the emptied one stay.

@@ -105,13 +105,23 @@ func misfit(s snapshot.Snapshot, set *machine.MachineSet) string {
 	return ""
 }
 
-// readySince returns since when the Node of m is Ready. A Node of the same name with another UID is another Node.
-func readySince(s snapshot.Snapshot, m *machine.Machine) (time.Time, bool) {
-	if m.Status.NodeRef == nil {
-		return time.Time{}, false
+// nodeOf returns the Node that m is linked to, as far as it was read, or nil. A Node of the same name with another UID is another Node.
+func nodeOf(s snapshot.Snapshot, m *machine.Machine) *corev1.Node {
+	ref := m.Status.NodeRef
+	if ref == nil {
+		return nil
 	}
-	n := s.Node(m.Status.NodeRef.Name)
-	if n == nil || n.UID != m.Status.NodeRef.UID || !machine.NodeReady(n) {
+	n := s.Node(ref.Name)
+	if n == nil || n.UID != ref.UID {
+		return nil
+	}
+	return n
+}
+
+// readySince returns since when the Node of m is Ready.
+func readySince(s snapshot.Snapshot, m *machine.Machine) (time.Time, bool) {
+	n := nodeOf(s, m)
+	if n == nil || !machine.NodeReady(n) {
 		return time.Time{}, false
 	}
 	return machine.NodeCondition(n, corev1.NodeReady).LastTransitionTime.Time, true

@@ -262,7 +262,7 @@ var scalings = []Guard{
 	{"set-without-a-selector-is-not-healed", "2f", words + "authority.go", `	if _, err := SelectorOf(set); err != nil {`, `	if _, err := SelectorOf(set); false {`, "./functions/remediate -run=TestScenarios"},
 	{"who-does-not-work-goes-first", "2a.3", scale + "shrink.go", `	case c.sick:`, `	case false:`, "./functions/scale-machineset -run=TestScenarios"},
 	{"who-boots-anew-is-not-sick", "2a.3", scale + "shrink.go", `sickAfter = 5 * time.Minute`, `sickAfter = time.Minute`, "./functions/scale-machineset -run=TestScenarios"},
-	{"who-is-kept-does-not-go-first", "2a.3", scale + "shrink.go", `	case kept(m, s.Now):`, `	case false:`, "./functions/scale-machineset -run=TestScenarios"},
+	{"who-is-kept-does-not-go-first", "2a.3", scale + "shrink.go", `	case kept(s, m):`, `	case false:`, "./functions/scale-machineset -run=TestScenarios"},
 	{"who-is-kept-has-not-failed", "2a.3", scale + "shrink.go", `failed(m) && !c.kept`, `failed(m)`, "./functions/scale-machineset -run=TestScenarios"},
 	{"who-is-kept-has-a-node", "2a.3", scale + "shrink.go", `m.Status.NodeRef == nil && !c.kept {`, `m.Status.NodeRef == nil {`, "./functions/scale-machineset -run=TestScenarios"},
 	{"who-is-kept-is-something", "2a.3", scale + "shrink.go", `c.bare = bare(set, c.machine) && !c.kept`, `c.bare = bare(set, c.machine)`, "./functions/scale-machineset -run=TestScenarios"},
@@ -279,4 +279,5 @@ var scalings = []Guard{
 	{"nodes-of-another-api-are-not-ours", "2d", autoscale + "mine.go", `all[n] || !machine.IsPaused(m)`, `m != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"left-out-is-as-it-was", "2a.1", words + "replicas.go", `err == nil && l.SetUID == set.UID {`, `err == nil && l.SetUID == "" {`, "./functions/scale-machineset -run=TestScenarios"},
 	{"left-out-is-filled-in", "2a.1", scale + "ledger.go", `	if set.Spec.Replicas == nil {`, `	if false {`, "./functions/scale-machineset -run=TestScenarios"},
+	{"who-is-kept-goes-in-the-end", "2a.3", scale + "shrink.go", `machine.SickSince(m, nodeOf(s, m)), s.Now)`, `s.Now, s.Now)`, "./functions/scale-machineset -run=TestScenarios"},
 }
