@@ -87,6 +87,70 @@ func TestNobodyGoesWhileOthersWaitForRoom(t *testing.T) {
 	}
 }
 
+// Only what makes a set twice as large makes the next creation wait, and only where somebody is let go: not what another set has by now, nor
+// what is going, nor a set that needs no other Machine (R-B23).
+func TestWhoIsLetGoHoldsTheSetUp(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		replicas, now, before int
+		change                func(*machine.Machine) // of those of before
+		until                 *metav1.Time           // when the next may be created already
+		held                  bool
+	}{
+		"most at once":       {replicas: 8, now: 5, held: true},
+		"half":               {replicas: 10, now: 5},
+		"few of a small set": {replicas: 4, now: 4},
+		"most one by one":    {replicas: 8, now: 1, before: 4, held: true},
+		"nobody now":         {replicas: 8, before: 6},
+		"those of before are another's": {replicas: 8, now: 1, before: 6, change: func(m *machine.Machine) {
+			m.OwnerReferences = []metav1.OwnerReference{{Kind: "MachineSet", Name: "other", UID: "other", Controller: new(true)}}
+		}},
+		"those of before are going":                {replicas: 8, now: 1, before: 6, change: func(m *machine.Machine) { m.DeletionTimestamp = new(metav1.NewTime(at)) }},
+		"those of before are in another namespace": {replicas: 8, now: 1, before: 6, change: func(m *machine.Machine) { m.Namespace = "other" }},
+		"those of before are nobody's":             {replicas: 8, now: 1, before: 6, change: func(m *machine.Machine) { m.Name = "own" }},
+		"a pause is over":                          {replicas: 8, now: 5, until: new(metav1.NewTime(at)), held: true},
+	} {
+		set := workers(int32(c.replicas)) //nolint:gosec // a few
+		l, all := ledgerOf(set, c.before+c.replicas), []*machine.Machine(nil)
+		for k := range c.before + c.replicas {
+			m := member(set, k)
+			if k < c.before {
+				m.OwnerReferences, m.Labels, l.Active = nil, nil, l.Active.Without(k)
+				if c.change != nil {
+					c.change(m)
+				}
+			} else if k < c.before+c.now {
+				delete(m.Labels, "app")
+			}
+			all = append(all, m)
+		}
+		l.NextCreateAt = c.until
+		next := decide(snapshot.Snapshot{Now: at}, set, l, membersOf(set, all...)).ledger
+		held := next.NextCreateAt != nil && next.NextCreateAt.Equal(new(metav1.NewTime(at.Add(letGoPause))))
+		if grown := len(next.Active) == c.replicas; held != c.held || grown == held {
+			t.Errorf("%s: held up %v, %v stand then", name, held, next.Active)
+		}
+		if told := paused(at, set, next) != ""; told != c.held {
+			t.Errorf("%s: it is told: %v", name, told)
+		}
+	}
+	set, all := workers(2), []*machine.Machine(nil)
+	for k := range 8 { // and scaled down with them
+		if all = append(all, member(set, k)); k < 6 {
+			delete(all[k].Labels, "app")
+		}
+	}
+	if next := decide(snapshot.Snapshot{Now: at}, set, ledgerOf(set, 8), membersOf(set, all...)).ledger; next.NextCreateAt != nil || len(next.Active) != 2 {
+		t.Errorf("a set that has what it wants waits until %v, with %v", next.NextCreateAt, next.Active)
+	}
+	pause := new(metav1.NewTime(at.Add(10 * time.Second)))
+	l := ledgerOf(set, 8)
+	l.NextCreateAt, set.Spec.Replicas = pause, new(int32(8))
+	if next := decide(snapshot.Snapshot{Now: at}, set, l, membersOf(set, all...)).ledger; !next.NextCreateAt.Equal(pause) {
+		t.Errorf("a pause that is begun lasts until %v", next.NextCreateAt)
+	}
+}
+
 // A Machine that ran before it failed says nothing of the next: that is made at once (2a.8).
 func TestMachineThatRanMakesNobodyWait(t *testing.T) {
 	t.Parallel()

@@ -155,7 +155,10 @@ func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m me
 	if set.Spec.Replicas == nil {
 		why.add(fmt.Sprintf("spec.replicas is left out: it is %d", want))
 	}
-	l = leave(s.Now, set, forgive(set, l, m), m, &why)
+	l, released := leave(s.Now, set, forgive(set, l, m), m, &why)
+	if released {
+		l = hold(s.Now, set, l, m, want, &why)
+	}
 	l = register(set, l, m, &why)
 	strangers := m.strangers(set, l)
 	if len(strangers) > 0 && taken(l.Adopted).full() { // who is gone makes room, also where nothing else is to be written
@@ -228,8 +231,9 @@ func unbounded(set *machine.MachineSet) string {
 
 // leave retires members that are being deleted, whose labels stopped matching, or that were adopted and are gone. A
 // member that was created for its ordinal and is absent stays: it was not created yet, or somebody removed it; either
-// way it is made again (2a.4). Of two ordinals with one Machine, by names that are alike, that one stays where it stands.
-func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, why *causes) machine.Ledger {
+// way it is made again (2a.4). Of two ordinals with one Machine, by names that are alike, that one stays where it stands. It reports whether
+// a Machine is let go for its labels.
+func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, why *causes) (next machine.Ledger, released bool) {
 	ordinalOf := l.Finder(set.Name) // by what is active now; what is retired here is asked for below
 	for _, k := range l.Active {
 		x := m.at(l, set, k)
@@ -244,6 +248,7 @@ func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, 
 			l = countFailure(now, set, l, x)
 		case slices.Contains(m.released, x):
 			why.retire(k, x.Name+" no longer matches the selector")
+			released = true
 		default:
 			at, ok := ordinalOf(x)
 			if !ok || at == k || !l.Active.Has(at) {
@@ -253,7 +258,7 @@ func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, 
 		}
 		l.Active = l.Active.Without(k)
 	}
-	return l
+	return l, released
 }
 
 // forget drops adopted members that are gone or let go. It is no reason to write by itself.
@@ -310,10 +315,14 @@ func failedAgain(now time.Time, set *machine.MachineSet, l machine.Ledger) machi
 	return l
 }
 
-// paused returns why a set has fewer Machines than it wants, if failures have made it pause, or "".
+// paused returns why a set has fewer Machines than it wants, if failures, or labels that many of them lost, have made it pause, or "".
 func paused(now time.Time, set *machine.MachineSet, l machine.Ledger) string {
 	if len(l.Active) >= wanted(set, l) || l.NextCreateAt == nil || !now.Before(l.NextCreateAt.Time) {
 		return ""
+	}
+	if l.Failures == 0 {
+		return "metadata.labels: more than half of the Machines lost those that the set selects by, and are nobody's: the next is created after " +
+			machine.Stamp(l.NextCreateAt.Time) + "; whoever has them again by then is adopted"
 	}
 	return fmt.Sprintf("%d Machines in a row failed before they had a Node, or became another's: the next is created after %s",
 		l.Failures, machine.Stamp(l.NextCreateAt.Time))

@@ -16,6 +16,7 @@ type members struct {
 	owned    []*machine.Machine // controlled by the set, with labels that match
 	released []*machine.Machine // controlled by the set, with labels that no longer match
 	orphans  []*machine.Machine // without a controller, alive, with labels that match
+	free     []*machine.Machine // without a controller, whosever: the orphans and all others
 	byName   map[string]*machine.Machine
 	byUID    map[types.UID]*machine.Machine
 }
@@ -51,7 +52,7 @@ func herdOf(s snapshot.Snapshot) herd {
 }
 
 func (h herd) membersOf(set *machine.MachineSet, selector labels.Selector) members {
-	var m members
+	m := members{free: h.free}
 	for _, x := range h.of(set) {
 		if x.DeletionTimestamp != nil || selector.Matches(labels.Set(x.Labels)) {
 			m.owned = append(m.owned, x)
