@@ -28,9 +28,6 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 	for _, x := range m.released {
 		do(plan.Update{Old: x, New: withoutOwner(x, set), Why: "labels no longer match " + set.Name})
 	}
-	tell := func(format string, args ...any) {
-		all = append(all, plan.Sequence{Notes: []plan.Note{plan.Warning(set, "ReconcileError", fmt.Sprintf(format, args...))}})
-	}
 	ordinalOf, told := l.Finder(set.Name), committed(s, set)
 	for _, x := range m.orphans {
 		k, ok := ordinalOf(x)
@@ -39,28 +36,17 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 		}
 		a := plan.Update{Old: x, New: owned(x.DeepCopy(), set, k), Why: "adopted by " + set.Name}
 		if o, _ := adoption(s, x); o.Result == plan.Refused {
-			tell("adopt machine %s: %s", x.Name, o.Message)
+			all = append(all, plan.Sequence{Notes: []plan.Note{plan.Warning(set, "ReconcileError", fmt.Sprintf("adopt machine %s: %s", x.Name, o.Message))}})
 			continue
 		}
 		do(a)
 	}
 	for _, x := range m.alive() {
 		k, ok := ordinalOf(x)
-		switch retired := k < l.Next && !l.Active.Has(k); {
-		case ok && retired && s.Has(anew(set, x.Name)): // the set may have adopted it anew before: the next look tells
-		case ok && retired:
-			a := plan.Delete{Object: x, IfUnchanged: true, Why: fmt.Sprintf("ordinal %d is retired", k)}
-			if why, refused := s.Refused(a); refused {
-				tell("delete machine %s: %s", x.Name, why)
-				stays := fmt.Sprintf("ordinal %d of %s is retired, but it cannot be deleted: %s", k, set.Name, why)
-				all = append(all, plan.Sequence{Notes: []plan.Note{plan.Warning(x, "FailedDelete", stays)}})
-				continue
-			}
-			seq := plan.Sequence{Do: []plan.Action{a}}
-			if !told { // of one that a backup brought back nobody is; whom a commit chose is told with it
-				seq.Notes = []plan.Note{plan.Normal(x, eventRetire, fmt.Sprintf("ordinal %d of %s is retired, and nothing stands there again", k, set.Name))}
-			}
-			all = append(all, seq)
+		switch {
+		case ok && l.Retired(k) && s.Has(anew(set, x.Name)): // the set may have adopted it anew before: the next look tells
+		case ok && l.Retired(k):
+			all = append(all, remove(s, set, x, k, told))
 		case ok && mislabeled(x, k):
 			do(plan.Update{Old: x, New: labeled(x.DeepCopy(), k), Why: fmt.Sprintf("it stands at ordinal %d", k)})
 		}
@@ -69,6 +55,23 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 		return all // an orphan comes first: then the ordinals without a Machine are those that go
 	}
 	return append(all, creations(s, set, l, m)...)
+}
+
+// remove deletes x, whose ordinal k is retired, as it was read, or tells that it stays. Whom a commit of this invocation chose is told with it.
+func remove(s snapshot.Snapshot, set *machine.MachineSet, x *machine.Machine, k int, told bool) plan.Sequence {
+	a := plan.Delete{Object: x, IfUnchanged: true, Why: fmt.Sprintf("ordinal %d is retired", k)}
+	if why, refused := s.Refused(a); refused {
+		stays := fmt.Sprintf("ordinal %d of %s is retired, but it cannot be deleted: %s", k, set.Name, why)
+		return plan.Sequence{Notes: []plan.Note{
+			plan.Warning(set, "ReconcileError", fmt.Sprintf("delete machine %s: %s", x.Name, why)),
+			plan.Warning(x, "FailedDelete", stays),
+		}}
+	}
+	seq := plan.Sequence{Do: []plan.Action{a}}
+	if !told { // as of one that a backup brought back
+		seq.Notes = []plan.Note{plan.Normal(x, eventRetire, fmt.Sprintf("ordinal %d of %s is retired, and nothing stands there again", k, set.Name))}
+	}
+	return seq
 }
 
 // committed reports whether this invocation wrote the set's ledger.

@@ -38,7 +38,7 @@ func letGo(set *machine.MachineSet, l machine.Ledger, m members) int {
 		if x.Namespace != set.Namespace || x.DeletionTimestamp != nil || m.byUID[x.UID] != nil {
 			continue
 		}
-		if k, ok := ordinalOf(x); ok && !l.Active.Has(k) {
+		if k, ok := ordinalOf(x); ok && l.Retired(k) {
 			n++
 		}
 	}

@@ -68,26 +68,32 @@ func woken(s snapshot.Snapshot) []snapshot.Query {
 	return nil
 }
 
+// ledgerOn returns the ledger that stands on the set, and whether it can be read and is the set's own.
+func ledgerOn(s snapshot.Snapshot, set *machine.MachineSet) (l machine.Ledger, own bool) {
+	l, err := s.Records.Ledger(set)
+	return l, err == nil && l.SetUID == set.UID
+}
+
 // retires reports that a Machine of the set has to go by the ledger that was read before the Machines were: it may have been
 // released and adopted anew since, and stand at another ordinal (2a.1). Who adopts it after the set is read again finds it
 // changed by its release, so that its deletion fails.
 func retires(s snapshot.Snapshot, set *machine.MachineSet, owned []*machine.Machine) bool {
-	l, err := s.Records.Ledger(set)
-	if err != nil || l.SetUID != set.UID {
+	l, own := ledgerOn(s, set)
+	if !own {
 		return false
 	}
 	ordinalOf := l.Finder(set.Name)
 	return slices.ContainsFunc(owned, func(m *machine.Machine) bool {
 		k, ok := ordinalOf(m)
-		return ok && m.DeletionTimestamp == nil && k < l.Next && !l.Active.Has(k)
+		return ok && m.DeletionTimestamp == nil && l.Retired(k)
 	})
 }
 
 // adopts reports that a Machine without an owner stands at an ordinal of the set that was read before the Machines were: people may
 // have deleted it since, and kept its Machines. One with an owner that is no more is deleted by garbage collection (2a.6).
 func adopts(s snapshot.Snapshot, set *machine.MachineSet, free []*machine.Machine) bool {
-	l, err := s.Records.Ledger(set)
-	if err != nil || l.SetUID != set.UID || len(free) == 0 {
+	l, own := ledgerOn(s, set)
+	if !own || len(free) == 0 {
 		return false
 	}
 	ordinalOf := l.Finder(set.Name)
@@ -100,8 +106,8 @@ func adopts(s snapshot.Snapshot, set *machine.MachineSet, free []*machine.Machin
 // missed asks for the Machines that the set, as it was read after the list of them, says it adopted, and that are not in the list, or
 // with labels that do not match, or as another's: they may have come, or come back, since (2a.6).
 func missed(s snapshot.Snapshot, set *machine.MachineSet) (ask []snapshot.Query) {
-	l, err := s.Records.Ledger(set)
-	if err != nil || l.SetUID != set.UID {
+	l, own := ledgerOn(s, set)
+	if !own {
 		return nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
@@ -121,14 +127,14 @@ func missed(s snapshot.Snapshot, set *machine.MachineSet) (ask []snapshot.Query)
 // retiredSince asks for the Machines that had no owner in the list of them and stand at an ordinal that the set, as it was read after that,
 // has retired: whoever was adopted and retired in between is no stranger, to be adopted anew (2a.6).
 func retiredSince(s snapshot.Snapshot, set *machine.MachineSet, free []*machine.Machine) (ask []snapshot.Query) {
-	l, err := s.Records.Ledger(set)
-	if err != nil || l.SetUID != set.UID {
+	l, own := ledgerOn(s, set)
+	if !own {
 		return nil
 	}
 	ordinalOf := l.Finder(set.Name)
 	for _, m := range free {
 		k, ok := ordinalOf(m)
-		if ok && m.Namespace == set.Namespace && m.DeletionTimestamp == nil && k < l.Next && !l.Active.Has(k) {
+		if ok && m.Namespace == set.Namespace && m.DeletionTimestamp == nil && l.Retired(k) {
 			ask = append(ask, anew(set, m.Name))
 		}
 	}
@@ -154,9 +160,9 @@ func complete(s snapshot.Snapshot, set *machine.MachineSet) bool {
 // reading: nothing does if the ledger holds as many as are wanted and the Machine is where the ledger says, or gone
 // where it says so. Who is ready is counted by the scan.
 func concerns(s snapshot.Snapshot, set *machine.MachineSet) bool {
-	l, err := s.Records.Ledger(set)
+	l, own := ledgerOn(s, set)
 	_, victims := set.Annotations[machine.AnnotationVictims]
-	if err != nil || l.SetUID != set.UID || victims || len(l.Active) != wanted(set, l) {
+	if !own || victims || len(l.Active) != wanted(set, l) {
 		return true
 	}
 	m := s.Machine(s.Request.Namespace, s.Request.Name)
@@ -176,9 +182,9 @@ func concerns(s snapshot.Snapshot, set *machine.MachineSet) bool {
 // nothing is wanted that was not done, and this invocation has done nothing. To count its Machines again for it would be
 // another write, and that another event; who became ready is counted by the scan.
 func settled(s snapshot.Snapshot, set *machine.MachineSet) bool {
-	l, err := s.Records.Ledger(set)
+	l, own := ledgerOn(s, set)
 	_, victims := set.Annotations[machine.AnnotationVictims]
-	return err == nil && l.SetUID == set.UID && l.Rebuilt == "" && !victims && len(s.Outcomes) == 0 && set.Status.ObservedGeneration == set.Generation &&
+	return own && l.Rebuilt == "" && !victims && len(s.Outcomes) == 0 && set.Status.ObservedGeneration == set.Generation &&
 		len(l.Active) == wanted(set, l) && int(set.Status.Replicas) == len(l.Active)
 }
 
@@ -207,8 +213,8 @@ func nodes(s snapshot.Snapshot) []snapshot.Query {
 }
 
 func backwards(s snapshot.Snapshot, set *machine.MachineSet, owned []*machine.Machine) bool {
-	l, err := s.Records.Ledger(set)
-	return err == nil && l.SetUID == set.UID && beyond(l, set, owned)
+	l, own := ledgerOn(s, set)
+	return own && beyond(l, set, owned)
 }
 
 // beyond reports whether one of the set's own Machines stands at an ordinal that l has not allocated.

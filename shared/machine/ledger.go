@@ -101,6 +101,9 @@ func (l Ledger) Name(set string, k int) string {
 	return Name(set, l.SetUID, k)
 }
 
+// Retired reports whether k was allocated and is not active any more: nothing stands there again.
+func (l Ledger) Retired(k int) bool { return k < l.Next && !l.Active.Has(k) }
+
 // MadeAnew reports that m has but the name of the Machine that k, an ordinal which is not active, stood for: its label says one that
 // was not allocated yet. The ledger is from before m was released and adopted anew (RELIABILITY 2a.7).
 func (l Ledger) MadeAnew(m *Machine, k int) bool {

@@ -121,7 +121,7 @@ var ends = []Guard{
 	{"insecure-have-few-words", "2g", sweep + "insecure.go", `len(notes) < maxTold && `, ``, "./functions/sweep-instances -run=TestFewAreToldOf"},
 	{"values-are-not-run-together", "4", "shared/snapshot/trim.go", `append(binary.AppendUvarint(c.buffer, uint64(len(s))), s...)`, `append(append(c.buffer, s...), binary.MaxVarintLen16-3)`, "./shared/snapshot -run=TestTrimShares"},
 	{"tags-of-a-newer-version-wait", "G9", provision + "tags.go", `	case lacks != nil && waits.Schema > tagPauseSchema:`, `	case false:`, "./functions/provision-machine -run=TestScenarios"},
-	{"ordinals-ahead-of-the-ledger-stay", "2a.4", scale + "execute.go", `retired := k < l.Next && `, `retired := `, "./functions/scale-machineset -run=TestOrdinalAhead"},
+	{"ordinals-ahead-of-the-ledger-stay", "2a.4", words + "ledger.go", `return k < l.Next && !l.Active`, `return !l.Active`, "./functions/scale-machineset -run=TestOrdinalAhead"},
 	{"one-poison-set", "2c", scale + "handler.go", `			s.Apart(set, func() { scale(&p, s, set, all) })`, `			scale(&p, s, set, all)`, "./functions/scale-machineset -run=TestPoison"},
 	{"one-poison-machine", "2c", provision + "handler.go", `			s.Apart(m, func() { p.Add(step(s, m, fresh, known)) })`, `			p.Add(step(s, m, fresh, known))`, "./functions/provision-machine -run=TestPoison"},
 	{"one-poison-capacity", "2c", provision + "handler.go", `			s.Apart(set, func() { p.Add(annotateCapacity(s, set), followStock(s, set)) })`, `			p.Add(annotateCapacity(s, set), followStock(s, set))`, "./functions/provision-machine -run=TestPoison"},

@@ -281,6 +281,6 @@ var scalings = []Guard{
 	{"left-out-is-filled-in", "2a.1", scale + "ledger.go", `	if set.Spec.Replicas == nil {`, `	if false {`, "./functions/scale-machineset -run=TestScenarios"},
 	{"who-is-kept-goes-in-the-end", "2a.3", scale + "shrink.go", `machine.SickSince(m, nodeOf(s, m)), s.Now)`, `s.Now, s.Now)`, "./functions/scale-machineset -run=TestScenarios"},
 	{"labels-that-most-lost-hold-creations-up", "G8", scale + "letgo.go", `n < fewestLetGo || 2*n <= want || `, `true || `, "./functions/scale-machineset -run=TestScenarios"},
-	{"who-was-let-go-before-counts", "G8", scale + "letgo.go", `; ok && !l.Active.Has(k) {`, `; ok && l.Active.Has(k) {`, "./functions/scale-machineset -run=TestScenarios"},
+	{"who-was-let-go-before-counts", "G8", scale + "letgo.go", `; ok && l.Retired(k) {`, `; ok && l.Active.Has(k) {`, "./functions/scale-machineset -run=TestScenarios"},
 	{"pause-for-labels-is-made-no-longer", "G8", scale + "letgo.go", `l.NextCreateAt != nil && now.Before(l.NextCreateAt.Time) {`, `false {`, "./functions/scale-machineset -run=TestWhoIsLetGo"},
 }
