@@ -75,12 +75,8 @@ func (d *decision) reserve(c *check) {
 		t := c.target(f.UID)
 		switch {
 		case t == nil || !t.sick(d.Now):
-		case c.lost(f, t):
-			d.held[f.UID] = heldOwner
-		case c.resting(f, t) != "":
-			d.held[f.UID] = c.resting(f, t)
-		case c.restriction.reason != "":
-			d.held[f.UID] = fmt.Sprintf(heldClosed, c.name(), c.restriction.reason)
+		case c.barred(f, t) != "":
+			d.held[f.UID] = c.barred(f, t)
 		case t.controlPlane() && out != "":
 			d.held[f.UID] = out
 		case !d.budget.take(t):
@@ -128,6 +124,19 @@ func (t *target) excused(now time.Time) string {
 	return ""
 }
 
+// barred says why f waits, in flight or not, whatever else is in flight, or "".
+func (c *check) barred(f remediation, t *target) string {
+	switch why := c.resting(f, t); {
+	case c.lost(f, t):
+		return heldOwner
+	case why != "":
+		return why
+	case c.restriction.reason != "":
+		return fmt.Sprintf(heldClosed, c.name(), c.restriction.reason)
+	}
+	return ""
+}
+
 // lost reports that f would delete a Machine that no controller replaces (B56).
 func (c *check) lost(f remediation, t *target) bool {
 	return metav1.GetControllerOf(t.m) == nil && c.does(f, t) == stepReplace
@@ -155,12 +164,8 @@ func (d *decision) hindrance(c *check, t *target, f remediation) string {
 	switch excuse := t.excused(c.Now); {
 	case excuse != "":
 		return excuse
-	case c.lost(f, t):
-		return heldOwner
-	case c.resting(f, t) != "":
-		return c.resting(f, t)
-	case c.restriction.reason != "":
-		return fmt.Sprintf(heldClosed, c.name(), c.restriction.reason)
+	case c.barred(f, t) != "":
+		return c.barred(f, t)
 	case d.Now.Before(failing.pause()): // of no failure that is long over
 		return fmt.Sprintf(heldFailed, failing.Count, metav1.GetControllerOf(t.m).Name, machine.Stamp(failing.pause()))
 	case !c.room():

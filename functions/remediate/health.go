@@ -163,13 +163,7 @@ func (c *check) conditions(m *machine.Machine, n *corev1.Node) verdict {
 }
 
 // ready reports whether there is a Node and it is Ready.
-func ready(n *corev1.Node) bool {
-	if n == nil {
-		return false
-	}
-	c := machine.NodeCondition(n, corev1.NodeReady)
-	return c != nil && c.Status == corev1.ConditionTrue
-}
+func ready(n *corev1.Node) bool { return n != nil && machine.NodeReady(n) }
 
 // neverReady reports whether n was not Ready since it registered: what a kubelet says of itself first is that it is not,
 // and the time of that stays until it is.

@@ -34,6 +34,9 @@ type sum struct {
 
 func (s sum) unhealthy() int { return s.machines - s.healthy }
 
+// ill counts those that make a storm: not who only starts, nor what may be over in a moment.
+func (s sum) ill() int { return s.sick + s.waiting - s.young }
+
 // String tells the unhealthy Machines apart.
 func (s sum) String() string {
 	var kinds []string

@@ -206,10 +206,10 @@ func (f failure) pause() time.Time {
 }
 
 // storm returns the storm that the check is in, or was in until a moment ago: more Machines are ill than may be, or
-// the network is broken. Machines that only start make no storm, nor does what may be over in a moment.
+// the network is broken.
 func (c *check) storm() *storm {
 	s, now := c.record.Storm, metav1.NewTime(c.Now.Truncate(time.Second))
-	raging := c.sum.most > 0 && c.sum.sick+c.sum.waiting-c.sum.young > c.sum.most || c.network.partitioned()
+	raging := c.sum.most > 0 && c.sum.ill() > c.sum.most || c.network.partitioned()
 	switch {
 	case c.policy.cooldown == 0:
 		return nil

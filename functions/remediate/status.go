@@ -26,7 +26,7 @@ func (c *check) report() plan.Sequence {
 	if c.restriction.reason != "" {
 		next.Status.RemediationsAllowed = 0
 		allowed = machine.False(allowed.Type, machinev1beta1.ConditionSeverityWarning, c.restriction.reason, c.restriction.message)
-		if c.restriction.reason != machinev1beta1.TooManyUnhealthyReason || c.sum.sick+c.sum.waiting-c.sum.young > 0 { // a set that grows is no reason to warn
+		if c.restriction.reason != machinev1beta1.TooManyUnhealthyReason || c.sum.ill() > 0 { // a set that grows is no reason to warn
 			notes = []plan.Note{plan.Warning(c.object(c.h), "RemediationRestricted", c.restriction.message)}
 		}
 	}

@@ -75,7 +75,7 @@ var repairs = []Guard{
 	{"condition-without-a-time", "G7", heal + "health.go", `unknown := since.IsZero() || machine`, `unknown := machine`, "./functions/remediate -run=TestScenarios"},
 	{"sick-keep-their-claim", "2f", heal + "repair.go", `!is || t.reason != "" && t.excused(d.Now) == "" || `, `!is || t.m == nil || `, "./functions/remediate -run=TestScenarios"},
 	{"request-while-it-recovers", "2f", heal + "external.go", ` || t.recovering || `, ` || `, "./functions/remediate -run=TestScenarios"},
-	{"moment-is-no-storm", "2f", heal + "settle.go", `c.sum.waiting-c.sum.young > c.sum.most`, `c.sum.waiting > c.sum.most`, "./functions/remediate -run=TestScenarios"},
+	{"moment-is-no-storm", "2f", heal + "limits.go", `s.waiting - s.young }`, `s.waiting }`, "./functions/remediate -run=TestScenarios"},
 	{"paused-check-binds-what-it-has-in-flight", "2f", heal + "decision.go", `c.name() == by && c.standsBehind(m.UID)`, `c.name() == by`, "./functions/remediate -run=TestScenarios"},
 	{"master-of-a-paused-check", "2f", heal + "controlplane.go", `	for _, c := range d.idle {`, `	for _, c := range d.idle[:0] {`, "./functions/remediate -run=TestScenarios"},
 	{"paused-check-holds-for-half-an-hour", "2f", heal + "controlplane.go", ` && (!c.late(f) || c.binds(f, t))`, ``, "./functions/remediate -run=TestScenarios"},
