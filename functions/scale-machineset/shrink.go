@@ -36,6 +36,29 @@ func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []mach
 	if surplus <= 0 {
 		return l
 	}
+	all := candidates(s, set, l, m, victims, outOfReach)
+	newest := newestOf(all)
+	slices.SortStableFunc(all, func(a, b candidate) int {
+		return cmp.Or(
+			cmp.Compare(a.class(), b.class()),
+			-cmp.Compare(score(set, a, newest), score(set, b, newest)),
+			cmp.Compare(a.ordinal, b.ordinal))
+	})
+	gone := map[int]bool{}
+	for _, c := range all[:surplus] {
+		gone[c.ordinal] = true
+		if c.machine == nil {
+			why.free(c.ordinal, reason(set, c))
+		} else {
+			why.retire(c.ordinal, reason(set, c))
+		}
+	}
+	l.Active = slices.DeleteFunc(slices.Clone(l.Active), func(k int) bool { return gone[k] })
+	return l
+}
+
+// candidates returns who of the ledger may have to go: everybody within reach.
+func candidates(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members, victims []machine.Victim, outOfReach machine.Ordinals) []candidate {
 	named := map[string]machine.Victim{}
 	for _, v := range victims {
 		named[v.Name] = v
@@ -54,41 +77,35 @@ func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []mach
 		}
 		all = append(all, c)
 	}
-	newest := newestOf(all)
-	slices.SortStableFunc(all, func(a, b candidate) int {
-		return cmp.Or(
-			cmp.Compare(class(a), class(b)),
-			-cmp.Compare(score(set, a, newest), score(set, b, newest)),
-			cmp.Compare(a.ordinal, b.ordinal))
-	})
-	gone := map[int]bool{}
-	for _, c := range all[:surplus] {
-		gone[c.ordinal] = true
-		if c.machine == nil {
-			why.free(c.ordinal, reason(set, c))
-		} else {
-			why.retire(c.ordinal, reason(set, c))
-		}
-	}
-	l.Active = slices.DeleteFunc(slices.Clone(l.Active), func(k int) bool { return gone[k] })
-	return l
+	return all
 }
 
-// class orders by what the removal costs and by who asked for it.
-func class(c candidate) int {
+// class is why a candidate goes before others, by what its removal costs and by who asked for it: the lower goes first.
+type class int
+
+const (
+	neverCreated class = iota
+	victim
+	markedForDeletion
+	nothingOnRecord
+	doesNotWork
+	byPolicy
+)
+
+func (c candidate) class() class {
 	switch {
 	case c.machine == nil:
-		return 0
+		return neverCreated
 	case c.victim:
-		return 1
+		return victim
 	case marked(c.machine):
-		return 2
+		return markedForDeletion
 	case c.bare:
-		return 3
+		return nothingOnRecord
 	case c.sick:
-		return 4
+		return doesNotWork
 	}
-	return 5
+	return byPolicy
 }
 
 // bare reports that nothing is lost with m, in a set in which who has no Node goes first (B43).
@@ -147,15 +164,16 @@ func unread(set *machine.MachineSet) string {
 }
 
 func reason(set *machine.MachineSet, c candidate) string {
-	switch class(c) {
-	case 0:
+	switch c.class() {
+	case neverCreated:
 		return "never created"
-	case 1:
+	case victim:
 		return c.machine.Name + " is the autoscaler's victim"
-	case 2:
+	case markedForDeletion:
 		return c.machine.Name + " is marked for deletion"
-	case 4:
+	case doesNotWork:
 		return c.machine.Name + " does not work"
+	case nothingOnRecord, byPolicy:
 	}
 	return c.machine.Name + " by policy " + policyOf(set)
 }

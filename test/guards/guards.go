@@ -140,8 +140,8 @@ var ledgers = []Guard{
 		work`, ""},
 	{"all-machines-were-read", "2a.3", scale + "handler.go", ` && complete(s, set) {`, ` {`, ""},
 	{"never-created-goes-first", "2a.3", scale + "shrink.go", `	case c.machine == nil:
-		return 0`, `	case c.machine == nil:
-		return 4`, ""},
+		return neverCreated`, `	case c.machine == nil:
+		return doesNotWork`, ""},
 	{"members-on-their-way-out-leave", "2a.3", scale + "ledger.go", `		case x.DeletionTimestamp != nil:
 			why.free(k, x.Name+" is being deleted")
 			l = countFailure(now, set, l, x)
@@ -187,7 +187,7 @@ var ledgers = []Guard{
 	{"pause-from-the-future-is-over", "2a.8", words + "ahead.go", `!TooFar(l.NextCreateAt.Time, now, LongestPause) {`, `true {`, "./functions/scale-machineset"},
 	{"pause-after-failures", "2a.8", scale + "ledger.go", `	if len(l.Active) >= want || l.NextCreateAt != nil && now.Before(l.NextCreateAt.Time) {`, `	if len(l.Active) >= want {`, ""},
 	{"victims-go-first", "2a.9", scale + "shrink.go", `	case c.victim:
-		return 1
+		return victim
 `, "", ""},
 	{"deleted-set-does-nothing", "2a.10", scale + "handler.go", `set.DeletionTimestamp == nil && `, ``, ""},
 	{"names-that-are-taken-are-passed-over", "2a.2", scale + "ledger.go", `		taken[name] = true
