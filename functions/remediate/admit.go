@@ -25,6 +25,7 @@ const (
 	heldOwner  = heldBack + "no controller would replace it"
 	heldPaused = heldBack + "another API has the say"
 	heldSkip   = heldBack + "annotation " + machine.AnnotationSkipRepair
+	heldRuns   = heldBack + "its node is Ready, so the instance that was not found runs: delete the machine by hand if it shall go"
 	heldFlight = heldBack + "as many as %s allows are in flight"
 	heldMaster = heldBack + "another one of the control plane is in flight: %s of %s"
 	heldGoing  = heldBack + "another one of the control plane is being deleted: %s"
@@ -110,7 +111,8 @@ func (d *decision) enter(c *check, t *target) {
 	delete(d.held, t.m.UID)
 }
 
-// excused says why a sick Machine is nobody's to remediate (SPEC B7), or people do not want it to be, or "".
+// excused says why a sick Machine is nobody's to remediate (SPEC B7), or people do not want it to be, or "". A cloud that answered with
+// empty lists for a while leaves a fleet that Failed for good and works: what runs is not drained for what was said once.
 func (t *target) excused(now time.Time) string {
 	until := machine.PreservedUntil(t.m, t.due)
 	switch {
@@ -120,6 +122,8 @@ func (t *target) excused(now time.Time) string {
 		return heldSkip
 	case now.Before(until):
 		return heldBack + "preserved until " + machine.Stamp(until)
+	case t.runs:
+		return heldRuns
 	}
 	return ""
 }

@@ -51,6 +51,7 @@ type verdict struct {
 	sight   string    // what has to be seen twice; empty: once is enough
 	young   bool      // not yet for looksApart: it makes no storm
 	cycled  bool      // its host is power-cycled, and not by a step of the check
+	runs    bool      // it Failed because the cloud did not show its instance, whose Node is Ready all the same
 }
 
 func (v verdict) sick(now time.Time) bool { return !v.due.IsZero() && now.After(v.due) }
@@ -68,6 +69,11 @@ func (c *check) judge(m *machine.Machine, n *corev1.Node) verdict {
 		return verdict{reason: reasonInvalid, message: "the spec can never work, a replacement would not help"}
 	case machine.Phase(m) == machine.PhaseFailed:
 		v := verdict{reason: reasonFailed, message: "phase Failed since " + machine.Stamp(updated), due: updated}
+		if v.runs = machine.LostAt(m) != nil && ready(n); v.runs {
+			if ill := c.conditions(m, n); ill.reason != "" {
+				return ill
+			}
+		}
 		if hopeless(m) {
 			v.message += ", made before its set's template was changed"
 		}

@@ -160,4 +160,6 @@ var repairs = []Guard{
 	{"mend-is-remembered-for-who-starts", "2f", heal + "template.go", `(!known || t.n != nil || t.m.Status.NodeRef != nil)`, `(!known || true)`, "./functions/remediate -run=TestScenarios"},
 	{"former-versions-read-the-failures", "G9", heal + "ahead.go", `failure{Count: f.Count, At: at(f.At)}`, `failure{Count: f.Count, At: at(f.At), Of: f.Of}`, "./functions/remediate -run=TestFormerVersionsReadTheRecord"},
 	{"wish-that-nobody-carries-out-ends", "2f", heal + "health.go", `cmp.Or(c.startup(), cycledFor)`, `cmp.Or(c.startup(), 1000*cycledFor)`, "./functions/remediate -run=TestScenarios"},
+	{"what-runs-though-it-failed-is-not-drained", "2f", heal + "health.go", `v.runs = machine.LostAt(m) != nil && ready(n); v.runs {`, `v.runs = false; v.runs {`, "./functions/remediate -run=TestScenarios"},
+	{"what-runs-though-it-failed-is-judged-by-its-node", "2f", heal + "health.go", `ill := c.conditions(m, n); ill.reason != ""`, `ill := c.conditions(m, n); ill.reason == "none"`, "./functions/remediate -run=TestScenarios"},
 }
