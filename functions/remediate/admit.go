@@ -33,6 +33,7 @@ const (
 	heldSlot   = heldBack + "another one of the control plane has the slot of configmap/" + machine.ConfigMapDisrupt + ": %s"
 	heldClosed = heldBack + "%s is restricted: %s"
 	heldSet    = heldBack + "none would come in its place: %s"
+	heldVain   = heldBack + "its node is heard of, and what set %s makes does not come: see its machines without a node"
 	heldNewer  = heldBack + "a newer version wrote the ledger of machineset %s, where none would come in its place"
 	heldFailed = heldBack + "%d in a row of set %s never worked, next not before %s"
 )
@@ -147,8 +148,11 @@ func (c *check) lost(f remediation, t *target) bool {
 }
 
 // resting says why no other Machine would come in the place of one that f would delete, or "": scale-machineset makes none
-// for its set, or leaves it to a newer version (RELIABILITY G9). Whoever is in flight has its set read.
+// for its set, or leaves it to a newer version (RELIABILITY G9), or the cloud has no room. Whoever is in flight has its set read.
 func (c *check) resting(f remediation, t *target) string {
+	if c.does(f, t) == stepReplace && t.heard() && c.vain(t) {
+		return fmt.Sprintf(heldVain, f.Set)
+	}
 	set := c.MachineSet(c.h.Namespace, f.Set)
 	if set == nil || c.does(f, t) != stepReplace {
 		return ""

@@ -113,6 +113,7 @@ type network struct {
 	nodes       int
 	found       map[*machine.Machine]machine.Candidates
 	alive       map[machine.InstanceID]*corev1.Node // by the instance, where a Machine's Node is not Ready
+	refused     map[setID]bool                      // sets for one of whose Machines the cloud has no room
 }
 
 // nodeOf returns m's Node, as [snapshot.Snapshot.NodeOf] does: that looks at every Node for one Machine, too much for all. Where that
@@ -143,7 +144,7 @@ func (n network) String() string {
 // networkOf counts the Nodes that nothing is heard of. One that vanished counts like them (R-B23), unless the cloud itself says that its
 // instance is gone: such a Node tells nothing of the network, and never comes back.
 func networkOf(s snapshot.Snapshot) network {
-	net := network{nodes: len(s.Nodes), found: machine.CandidatesOf(s.Machines, s.Nodes), alive: map[machine.InstanceID]*corev1.Node{}}
+	net := network{nodes: len(s.Nodes), found: machine.CandidatesOf(s.Machines, s.Nodes), alive: map[machine.InstanceID]*corev1.Node{}, refused: refusedIn(s)}
 	lost := map[*corev1.Node]bool{}
 	for _, m := range s.Machines {
 		if best, id := net.found[m].Best, machine.ProviderID(m); best != nil && !ready(best) && id != "" {

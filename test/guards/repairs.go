@@ -162,4 +162,12 @@ var repairs = []Guard{
 	{"wish-that-nobody-carries-out-ends", "2f", heal + "health.go", `cmp.Or(c.startup(), cycledFor)`, `cmp.Or(c.startup(), 1000*cycledFor)`, "./functions/remediate -run=TestScenarios"},
 	{"what-runs-though-it-failed-is-not-drained", "2f", heal + "health.go", `v.runs = machine.LostAt(m) != nil && ready(n); v.runs {`, `v.runs = false; v.runs {`, "./functions/remediate -run=TestScenarios"},
 	{"what-runs-though-it-failed-is-judged-by-its-node", "2f", heal + "health.go", `ill := c.conditions(m, n); ill.reason != ""`, `ill := c.conditions(m, n); ill.reason == "none"`, "./functions/remediate -run=TestScenarios"},
+	{"no-room-holds-what-is-heard-of", "2f", heal + "admit.go", `t.heard() && c.vain(t) {`, `t.heard() && c.vain(t) && false {`, "./functions/remediate -run=TestScenarios"},
+	{"no-room-loses-nothing-with-the-silent", "2f", heal + "admit.go", ` && t.heard() && c.vain(t) {`, ` && c.vain(t) {`, "./functions/remediate -run=TestScenarios"},
+	{"room-of-its-own-namespace", "2f", heal + "vain.go", `refused[setID{m.Namespace, set.UID}] = true`, `refused[setID{machine.Namespace, set.UID}] = true`, "./functions/remediate -run=TestScenarios"},
+	{"no-room-is-of-now", "2f", heal + "vain.go", ` && machine.Phase(m) != machine.PhaseFailed {`, ` {`, "./functions/remediate -run=TestScenarios"},
+	{"no-room-for-who-goes-is-over", "2f", heal + "vain.go", `			m.DeletionTimestamp == nil && machine`, `			machine`, "./functions/remediate -run=TestScenarios"},
+	{"next-try-shows-itself-first", "2f", heal + "vain.go", ` || failing && slices`, ` || failing && false && slices`, "./functions/remediate -run=TestScenarios"},
+	{"try-that-goes-is-no-answer", "2f", heal + "vain.go", ` || former.m.DeletionTimestamp != nil && former.m.Status.NodeRef == nil)`, `)`, "./functions/remediate -run=TestScenarios"},
+	{"try-of-what-worked-tells-nothing", "2f", heal + "vain.go", ` || failing && slices`, ` || (failing || true) && slices`, "./functions/remediate -run=TestScenarios"},
 }

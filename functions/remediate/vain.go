@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remediate
+
+import (
+	"slices"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
+)
+
+// setID tells sets apart: what a Machine says of its owner is of its own namespace.
+type setID struct {
+	namespace string
+	uid       types.UID
+}
+
+// refusedIn returns the sets that have a Machine which never had a Node, and which the cloud refuses to make for want of room. What Failed
+// says nothing of now: nobody asks the cloud for it any more.
+func refusedIn(s snapshot.Snapshot) map[setID]bool {
+	refused := map[setID]bool{}
+	for _, m := range s.Machines {
+		why, set := m.Status.ErrorReason, machine.OwningSet(m)
+		if set != nil && why != nil && *why == machinev1beta1.InsufficientResourcesMachineError && m.Status.NodeRef == nil &&
+			m.DeletionTimestamp == nil && machine.Phase(m) != machine.PhaseFailed {
+			refused[setID{m.Namespace, set.UID}] = true
+		}
+	}
+	return refused
+}
+
+// heard reports whether a Machine has a Node that worked and that is heard of: its Pods may run, ill as it is.
+func (t *target) heard() bool { return t.n != nil && !machine.NodeUnreachable(t.n) && !neverReady(t.n) }
+
+// vain reports whether nothing comes now of what t's set makes, as far as anybody knows: the cloud has no room for one of its Machines; or one
+// is being replaced where the last ones never worked, and that in its place has yet to show more.
+func (c *check) vain(t *target) bool {
+	set := machine.OwningSet(t.m)
+	if set == nil {
+		return false
+	}
+	_, failing := c.next.Failing[set.UID]
+	return c.network.refused[setID{t.m.Namespace, set.UID}] || failing && slices.ContainsFunc(c.next.InFlight, func(f remediation) bool {
+		former := c.target(f.UID)
+		return f.Set == set.Name && (former == nil || former.m.DeletionTimestamp != nil && former.m.Status.NodeRef == nil)
+	})
+}
