@@ -19,6 +19,10 @@ import (
 // there is only ever one (R-S10).
 const usualInFlight = 3
 
+// vanishedPercent bounds them for Machines whose instance is gone, where that is more: nothing runs that waiting could spare, and half of a
+// spot fleet shall be back within the hour. It is no more, in case that a cloud says so of what is only cut off.
+const vanishedPercent = 10
+
 // Why a sick Machine is not remediated now. Texts without counts: they stand on every Machine of a storm.
 const (
 	heldBack   = "not remediated: "
@@ -176,7 +180,7 @@ func (d *decision) hindrance(c *check, t *target, f remediation) string {
 		return c.barred(f, t)
 	case d.Now.Before(failing.pause()): // of no failure that is long over
 		return fmt.Sprintf(heldFailed, failing.Count, metav1.GetControllerOf(t.m).Name, machine.Stamp(failing.pause()))
-	case !c.room():
+	case !c.room(t):
 		return fmt.Sprintf(heldFlight, c.name())
 	case t.controlPlane() && len(d.masters()) > 0:
 		return d.masters()[0].holds()
@@ -197,17 +201,25 @@ func (c *check) failingSet(t *target) failure {
 	return c.next.Failing[owner.UID]
 }
 
-// room reports whether one more Machine may be in flight, and be missing, without more being unhealthy than may be.
-func (c *check) room() bool {
-	limit := min(c.sum.most, usualInFlight)
-	if c.policy.maxInFlight != "" {
+// room reports whether one more Machine, t, may be in flight, and be missing, without more being unhealthy than may be.
+func (c *check) room(t *target) bool {
+	limit := usualInFlight
+	switch {
+	case c.policy.maxInFlight != "":
 		share, err := machine.ParseShare(c.policy.maxInFlight, c.sum.machines)
 		if err != nil {
 			return false // policyOf read it
 		}
-		limit = min(c.sum.most, share)
+		limit = share
+	case t.vanished():
+		limit = max(usualInFlight, c.sum.machines*vanishedPercent/100)
 	}
-	return c.flying() < limit && c.sum.unhealthy()+c.gone() <= c.sum.most
+	return c.flying() < min(c.sum.most, limit) && c.sum.unhealthy()+c.gone() <= c.sum.most
+}
+
+// vanished reports whether nothing runs of a Machine: its cloud says that the instance is gone, and nobody hears of a Node.
+func (t *target) vanished() bool {
+	return machine.LostAt(t.m) != nil && (t.n == nil || machine.NodeUnreachable(t.n))
 }
 
 // due returns the sick Machines, those longest due first; whoever the check had its try with goes behind the others, the

@@ -7,7 +7,7 @@ var repairs = []Guard{
 	{"sick-only-unchanged", "G3", heal + "repair.go", `IfUnchanged: true, `, ``, ""},
 	{"paused-machine-is-not-remediated", "2f", heal + "admit.go", `	case machine.IsPaused(t.m):`, `	case false:`, ""},
 	{"set-that-adopted-what-is-in-flight", "2f", heal + "settle.go", `f.Set = replacing(f, t)`, `_ = replacing(f, t)`, ""},
-	{"as-many-in-flight", "2f", heal + "admit.go", `	case !c.room():
+	{"as-many-in-flight", "2f", heal + "admit.go", `	case !c.room(t):
 		return fmt.Sprintf(heldFlight, c.name())
 `, "", ""},
 	{"another-node-of-the-instance-is-ready", "2f", heal + "limits.go", `(m))]; best != nil && other != nil {`, `(m))]; best != nil && other == best {`, ""},
@@ -170,4 +170,6 @@ var repairs = []Guard{
 	{"next-try-shows-itself-first", "2f", heal + "vain.go", ` || failing && slices`, ` || failing && false && slices`, "./functions/remediate -run=TestScenarios"},
 	{"try-that-goes-is-no-answer", "2f", heal + "vain.go", ` || former.m.DeletionTimestamp != nil && former.m.Status.NodeRef == nil)`, `)`, "./functions/remediate -run=TestScenarios"},
 	{"try-of-what-worked-tells-nothing", "2f", heal + "vain.go", ` || failing && slices`, ` || (failing || true) && slices`, "./functions/remediate -run=TestScenarios"},
+	{"vanished-do-not-wait-three-by-three", "2f", heal + "admit.go", `	case t.vanished():`, `	case t.vanished() && false:`, "./functions/remediate -run=TestScenarios"},
+	{"three-of-what-may-run", "2f", heal + "admit.go", `	case t.vanished():`, `	case t.vanished() || true:`, "./functions/remediate -run=TestScenarios"},
 }
