@@ -173,8 +173,8 @@ func (p *Play) absent(set *machine.MachineSet) (n int) {
 
 // mostFor returns how many replicas are enough for the Pods that q has read, be it one: a replica for each, and one for each Machine that it
 // read as one that serves nobody. Its Node is not Ready; or there is none, although it had the autoscaler's time to become one, or is
-// Failed (SPEC C49), or is awaited by a request that timed out (C47). For one that goes its set makes
-// another without being asked.
+// Failed (SPEC C49), or is awaited by a request that timed out (C47). For one that goes its set makes another without being asked: nobody
+// waits for that one either, where the request is of before, and none but it is left that could stand for the minimum.
 func (p *Play) mostFor(q *proc) int {
 	n := max(q.pods, 1)
 	for _, m := range q.read {
@@ -182,8 +182,15 @@ func (p *Play) mostFor(q *proc) int {
 			n++
 		}
 	}
+	stays := func(m *machine.Machine) bool { return m.DeletionTimestamp == nil && !isMaster(m) && (p.Scaled || !p.neighbors(m)) }
+	if p.timedOut(q) && !slices.ContainsFunc(q.read, stays) {
+		n++
+	}
 	return n
 }
+
+// timedOut reports whether a request is open that timed out, as q read it, or as it is on record: what q writes may close it.
+func (p *Play) timedOut(q *proc) bool { return q.overdue || p.outwaited() }
 
 // useless reports whether q read a Machine as one that serves nobody.
 func (p *Play) useless(q *proc, m *machine.Machine) bool {
@@ -193,8 +200,7 @@ func (p *Play) useless(q *proc, m *machine.Machine) bool {
 	if node := p.nodeOf(q, m); node != nil {
 		return !machine.NodeReady(node)
 	}
-	timedOut := q.overdue || p.outwaited() // what it writes may close the request
-	return timedOut || machine.Phase(m) == machine.PhaseFailed || p.clock.Sub(m.CreationTimestamp.Time) >= 15*time.Minute
+	return p.timedOut(q) || machine.Phase(m) == machine.PhaseFailed || p.clock.Sub(m.CreationTimestamp.Time) >= 15*time.Minute
 }
 
 // nodeOf is the Node of a Machine, as q read it.
