@@ -4,11 +4,13 @@ package evaluateautoscale
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
@@ -46,25 +48,37 @@ func (sc *scan) sizeComing(m *machine.Machine) size {
 }
 
 // foresee counts the Nodes of sets that are no groups that Pods may wait for: of Machines that are there, and of those that a set makes that
-// is new, both for as long as a Node may take. Here no request is remembered that would time out: an older set counts only while some of its
-// Nodes work, or Pods would wait for one whose Machines never become Nodes, and are made anew (C45).
+// is new. As for a group it is remembered since when a set's Nodes are awaited, whoever makes its Machines anew meanwhile, and they count for
+// as long as a Node may take from then: else Pods would wait for ever for what never comes, and nobody would try another set (C45).
 func (sc *scan) foresee() {
+	requests := map[string]autoscaling.NodeGroup{}
 	for _, g := range sc.strangers {
 		g.own, _ = sc.settings.Options(g.set.Annotations)
-		unmade, works := g.target, false
+		unmade, awaited := g.target, g.target
 		for _, m := range g.members {
+			joins := sc.joins(g, m)
 			unmade -= int32(truth(m.machine.DeletionTimestamp == nil))
-			g.upcoming += int32(truth(sc.joins(g, m)))
-			works = works || m.node != nil && sc.ready(m.node)
+			awaited -= int32(truth(m.machine.DeletionTimestamp == nil && !joins && (m.came() || machine.Phase(m.machine) == machine.PhaseFailed)))
+			g.upcoming += int32(truth(joins))
 		}
-		switch young := sc.Now.Before(sc.madeBy(g)); {
-		case young && machine.Unserved(g.set) == "":
+		if sc.Now.Before(sc.madeBy(g)) && machine.Unserved(g.set) == "" {
 			g.upcoming += max(0, unmade)
-		case !young && !works:
+		}
+		g.upcoming = min(g.upcoming, max(0, awaited), maxUpcoming)
+		if awaited <= 0 {
+			continue
+		}
+		r, made := sc.state.Groups[g.id].Request, &g.set.CreationTimestamp
+		if r == nil || r.At.Before(made) && !made.After(sc.Now) { // it is of a former set of this name
+			r = &autoscaling.Request{At: *sc.now()}
+		}
+		requests[g.id] = autoscaling.NodeGroup{Request: r}
+		if !sc.Now.Before(r.At.Add(g.own.MaxNodeProvisionTime)) {
 			g.upcoming = 0
 		}
-		g.upcoming = min(g.upcoming, maxUpcoming)
 	}
+	maps.DeleteFunc(sc.state.Groups, func(id string, _ autoscaling.NodeGroup) bool { return sc.byID[id] == nil })
+	maps.Copy(sc.state.Groups, requests)
 }
 
 // madeBy returns until when a set that is no group may be making its first Machines.
@@ -83,32 +97,6 @@ func (sc *scan) joins(g *group, m member) bool {
 	return !m.came()
 }
 
-// countedOnStrangers returns the sets that are no groups for whose Nodes Pods wait: none once a Pod that one of them would hold has waited for
-// longer than a Node may take. Whoever makes these Machines anew, each time they fail, would have it wait for ever (C45).
-func (sc *scan) countedOnStrangers(t scheduling.Templates) (all []*group) {
-	var nodes []scheduling.Node
-	for _, g := range sc.strangers {
-		if g.upcoming > 0 {
-			all = append(all, g)
-			nodes = append(nodes, sc.awaitedNodes(g, t)...)
-		}
-	}
-	if len(nodes) == 0 {
-		return nil
-	}
-	patience := sc.ofGroup(nil).MaxNodeProvisionTime
-	tired, _ := divided(sc.waiting, func(p *corev1.Pod) bool {
-		return waits(p) && (sc.Now.Sub(p.CreationTimestamp.Time) >= patience || machine.TooFar(p.CreationTimestamp.Time, sc.Now, 0))
-	})
-	if len(tired) > 0 && leftOver(sc.fit(scheduling.NewWorld(nodes, tired, sc.facts()), tired, nil)) < len(tired) {
-		for _, g := range all {
-			g.upcoming = 0
-		}
-		return nil
-	}
-	return all
-}
-
 // foreseen says of a set that is no group which of its Machines Pods wait for, and for how long at most, or "": nobody asked for Nodes for
 // them, so that nothing else that is theirs tells them.
 func (sc *scan) foreseen(g *group) string {
@@ -120,6 +108,9 @@ func (sc *scan) foreseen(g *group) string {
 		if at := sc.lateAt(g, m.machine); sc.joins(g, m) && at.After(last) {
 			what, last = "machine "+m.machine.Name+" is on its way", at
 		}
+	}
+	if end := sc.state.Groups[g.id].Request.At.Add(g.own.MaxNodeProvisionTime); end.Before(last) {
+		last = end
 	}
 	return fmt.Sprintf("it waits for a node of %s, which is not resized: %s, and awaited until %s", g.set.Name, what, machine.Stamp(last))
 }

@@ -42,10 +42,12 @@ func (sc *scan) look() {
 	for _, g := range sc.groups {
 		come(g)
 	}
-	sc.waiting = append(sc.waitingPods(), sc.headroom()...)
-	for _, g := range sc.countedOnStrangers(templates) {
-		come(g)
+	for _, g := range sc.strangers {
+		if g.upcoming > 0 {
+			come(g)
+		}
 	}
+	sc.waiting = append(sc.waitingPods(), sc.headroom()...)
 	sc.seen = nodes
 	sc.world = scheduling.NewWorld(nodes, sc.waiting, sc.facts())
 }

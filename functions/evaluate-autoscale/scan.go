@@ -293,8 +293,8 @@ func (sc *scan) sequences() []plan.Sequence {
 // else is.
 func (sc *scan) tidy() {
 	slices.SortFunc(sc.state.Removals, byNodeName)
-	drop := func(id string, g autoscaling.NodeGroup) bool {
-		return sc.byID[id] == nil || g.Resize == nil && g.Request == nil && g.LastFailure == nil && len(g.FailedUIDs) == 0 && len(g.Waves) == 0 && len(g.Useless) == 0
+	drop := func(_ string, g autoscaling.NodeGroup) bool {
+		return g.Resize == nil && g.Request == nil && g.LastFailure == nil && len(g.FailedUIDs) == 0 && len(g.Waves) == 0 && len(g.Useless) == 0
 	}
 	maps.DeleteFunc(sc.state.Groups, drop)
 	if sc.state.String() == sc.before.String() {
