@@ -4,12 +4,16 @@ package evaluateautoscale
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/plan"
 )
+
+// lifting begins the ids of plans that make groups as large as their minimum.
+const lifting = "minimum"
 
 // enforceMinimums lifts groups to their minimum (SPEC C36, B107): all of them if the settings say so, else those whose
 // minimum a schedule raises now, because that is what the schedule is for (W9). Backoff and the limits of the cluster
@@ -41,8 +45,9 @@ func (sc *scan) enforceMinimums() {
 			fmt.Sprintf("Scale-up: setting group %s size to %d instead of %d (max: %d)", g.id, to, g.target, g.max))
 		sc.change(g, func(n *autoscaling.NodeGroup) {
 			n.Request = &autoscaling.Request{At: *sc.now()}
+			n.Waves = append(slices.Clone(n.Waves), sc.wave(to, nil)) // for nobody: should somebody lower the set meanwhile, that is noticed
 		})
-		sc.resize(g, sc.planID("minimum", g.id), to)
+		sc.resize(g, sc.planID(lifting, g.id), to)
 		sc.lifted = append(sc.lifted, &option{group: g, more: int32(more)})
 		sc.state.LastScaleUp = sc.now()
 	}

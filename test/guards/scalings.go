@@ -283,4 +283,5 @@ var scalings = []Guard{
 	{"pause-for-labels-is-made-no-longer", "G8", scale + "letgo.go", `l.NextCreateAt != nil && now.Before(l.NextCreateAt.Time) {`, `false {`, "./functions/scale-machineset -run=TestWhoIsLetGo"},
 	{"awaited-since-before-its-machines", "2d", autoscale + "coming.go", `		if r == nil || r.At`, `		if true || r.At`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"former-set-was-awaited-for-itself", "2d", autoscale + "coming.go", ` || r.At.Before(made) && !made`, ` || false && !made`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"lifted-set-that-is-lowered-is-left-alone", "2d", autoscale + "lowered.go", ` && !strings.HasPrefix(last, lifting+"-") {`, ` {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
