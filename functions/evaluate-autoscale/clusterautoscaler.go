@@ -23,6 +23,15 @@ const (
 
 // report tells in the ClusterAutoscaler's status whether its settings are in effect, once for every change of them.
 func report(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) []plan.Sequence {
+	t, changed := validity(s, ca)
+	if !changed {
+		return nil
+	}
+	return []plan.Sequence{t.sequence(s)}
+}
+
+// validity is what is to be told of the settings, and whether the status does not say so yet.
+func validity(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (t telling, changed bool) {
 	c := metav1.Condition{Type: conditionValid, Status: metav1.ConditionTrue, Reason: "SuccessfulUpdate", ObservedGeneration: ca.Generation}
 	effect := machine.Namespace + "/cluster-autoscaler-" + ca.Name
 	note := plan.Normal(ca, "SuccessfulUpdate", "Updated ClusterAutoscaler deployment: "+effect)
@@ -34,14 +43,13 @@ func report(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) []plan.Seque
 	case meta.FindStatusCondition(ca.Status.Conditions, conditionValid) == nil:
 		note = plan.Normal(ca, "SuccessfulCreate", "Created ClusterAutoscaler deployment: "+effect)
 	}
-	notes := []plan.Note{note.From(caSource)}
+	t.notes = []plan.Note{note.From(caSource)}
 	if warnings := strings.Join(ca.Warnings(), "; "); len(errs) == 0 && warnings != "" {
 		c.Message = warnings
-		notes = append(notes, plan.Warning(ca, "FailedValidation", warnings).From(caSource))
+		t.notes = append(t.notes, plan.Warning(ca, "FailedValidation", warnings).From(caSource))
 	}
 	next := ca.DeepCopy()
-	if !setCondition(&next.Status.Conditions, c, s) {
-		return nil
-	}
-	return []plan.Sequence{{Do: []plan.Action{plan.UpdateStatus{Old: ca, New: next, Why: c.Reason}}, Notes: notes}}
+	changed = setCondition(&next.Status.Conditions, c, s)
+	t.c, t.source, t.write = c, caSource, plan.UpdateStatus{Old: ca, New: next, Why: c.Reason}
+	return t, changed
 }

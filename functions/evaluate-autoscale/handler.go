@@ -38,7 +38,9 @@ const source = "cluster-autoscaler"
 
 // Decide keeps the bounds of MachineAutoscalers on their sets; where those are settled, it evaluates the cluster.
 func Decide(s snapshot.Snapshot) plan.Plan {
-	p := bounds(s).Untried(s.Outcomes)
+	p := bounds(s)
+	p.Add(notePruned(s))
+	p = p.Untried(s.Outcomes)
 	if !p.Quiet() || s.Request.Is("MachineAutoscaler") {
 		return p
 	}

@@ -159,29 +159,35 @@ func owns(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler, set string) bo
 	})
 }
 
+// tellStatus tells in the status of a MachineAutoscaler what became of it.
 func tellStatus(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler) plan.Sequence {
+	t, changed := applied(s, ma)
+	if !changed {
+		return plan.Sequence{Notes: t.notes}
+	}
+	return t.sequence(s)
+}
+
+// applied is what is to be told of a MachineAutoscaler's bounds, and whether its status does not say so yet.
+func applied(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler) (t telling, changed bool) {
 	ref := ma.Spec.ScaleTargetRef
 	next := ma.DeepCopy()
 	c := metav1.Condition{Type: conditionApplied, Status: metav1.ConditionTrue, Reason: "SuccessfulUpdate", ObservedGeneration: ma.Generation}
-	var notes []plan.Note
 	if reason, message := problem(s, ma); reason != "" {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, message
 		if reason != targetPaused { // people did that, and know
-			notes = append(notes, plan.Warning(ma, reason, message).From(maSource))
+			t.notes = append(t.notes, plan.Warning(ma, reason, message).From(maSource))
 		}
 	} else if set := s.MachineSet(machine.Namespace, ref.Name); owns(s, ma, ref.Name) && len(own(s, set).Do) == 0 {
 		next.Status.LastTargetRef = &ref
 	} else { // the annotations come first
-		return plan.Sequence{}
+		return t, false
 	}
-	changed := setCondition(&next.Status.Conditions, c, s)
-	if was := ma.Status.LastTargetRef; next.Status.LastTargetRef != nil && (was == nil || *was != *next.Status.LastTargetRef) {
-		changed = true
-	}
-	if !changed {
-		return plan.Sequence{Notes: notes}
-	}
-	return plan.Sequence{Do: []plan.Action{plan.UpdateStatus{Old: ma, New: next, Why: c.Reason}}, Notes: notes}
+	changed = setCondition(&next.Status.Conditions, c, s)
+	was := ma.Status.LastTargetRef
+	t.other = next.Status.LastTargetRef != nil && (was == nil || *was != *next.Status.LastTargetRef)
+	t.c, t.source, t.write = c, maSource, plan.UpdateStatus{Old: ma, New: next, Why: c.Reason}
+	return t, changed || t.other
 }
 
 // problem returns why a MachineAutoscaler has no effect, if so.

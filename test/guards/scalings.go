@@ -284,4 +284,7 @@ var scalings = []Guard{
 	{"awaited-since-before-its-machines", "2d", autoscale + "coming.go", `		if r == nil || r.At`, `		if true || r.At`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"former-set-was-awaited-for-itself", "2d", autoscale + "coming.go", ` || r.At.Before(made) && !made`, ` || false && !made`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"lifted-set-that-is-lowered-is-left-alone", "2d", autoscale + "lowered.go", ` && !strings.HasPrefix(last, lifting+"-") {`, ` {`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"what-is-pruned-is-written-once", "2d", autoscale + "pruned.go", `day && !t.other:`, `day && false:`, "./functions/evaluate-autoscale -run=TestWhatIsPruned"},
+	{"what-is-pruned-is-told-once", "2d", autoscale + "pruned.go", `	case was == digest:`, `	case was == digest && false:`, "./functions/evaluate-autoscale -run=TestWhatIsPruned"},
+	{"pruned-is-what-was-written", "2d", autoscale + "pruned.go", `!tried || out.Result != plan.Done`, `!tried || out.Result == plan.Done`, "./functions/evaluate-autoscale -run=TestWhatIsPruned"},
 }
