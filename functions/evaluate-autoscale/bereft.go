@@ -43,16 +43,19 @@ func (sc *scan) bereft(g *group) string {
 		g.set.Name, name, more, machine.Stamp(first.Add(g.own.MaxNodeProvisionTime)))
 }
 
+// awaitedFor says what Pods wait for that nobody asked for: a Node in the place of one that is gone, or one of a set that is no group; or "".
+func (sc *scan) awaitedFor(g *group) string {
+	if sc.byID[g.id] == nil {
+		return sc.foreseen(g)
+	}
+	return sc.bereft(g)
+}
+
 // bereaved tells the Pods that have a place on Nodes that are to come of groups of which a Node is gone, or of sets that are no groups.
 func (sc *scan) bereaved(tell func(pods []*corev1.Pod, why func() string)) {
 	texts, pods := map[*group]string{}, map[*group][]*corev1.Pod{}
-	for _, g := range sc.groups {
-		if text := sc.bereft(g); text != "" {
-			texts[g] = text
-		}
-	}
-	for _, g := range sc.strangers {
-		if text := sc.foreseen(g); text != "" {
+	for _, g := range slices.Concat(sc.groups, sc.strangers) {
+		if text := sc.awaitedFor(g); text != "" {
 			texts[g] = text
 		}
 	}

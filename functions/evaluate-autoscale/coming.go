@@ -13,38 +13,29 @@ import (
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
-	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // Machines that become Nodes although their sets are none that are resized, or not now: people hold them, their bounds are not written
 // yet, another API has the say over them. Their Nodes count toward the limits of the cluster, and Pods wait for them as they do for
 // those of a group: else Nodes would be bought that nobody needs a minute later (R-B16, R-S4).
 
-// coming returns the Machines without a Node that are of no group: of a set that nobody resizes, or not now, or of none.
-func coming(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates, groups []*group) (all []*machine.Machine) {
-	resized := map[*machine.Machine]bool{}
-	for _, g := range groups {
-		for i := range g.members {
-			resized[g.members[i].machine] = true
-		}
+// coming is the size of the Nodes that Machines without one will be that are of no group: of a set that nobody resizes, or not now, as far as
+// that set says it, or of none.
+func (sc *scan) coming() (sum size) {
+	for _, g := range sc.strangers {
+		list, _ := scheduling.Capacity(g.set.Annotations)
+		one := sc.sizeOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: g.set.Spec.Template.Spec.Labels}, Status: corev1.NodeStatus{Capacity: list}})
+		sum = sum.plus(one, withoutNode(g.members))
 	}
-	for _, m := range s.Machines {
-		if !resized[m] && m.DeletionTimestamp == nil && len(found[m].Nodes) == 0 {
-			all = append(all, m)
-		}
-	}
-	return all
+	return sum.plus(size{nodes: 1}, withoutNode(sc.lone))
 }
 
-// sizeComing is the size of the Node that a Machine of no group will be, as far as its set says that.
-func (sc *scan) sizeComing(m *machine.Machine) size {
-	if owner := metav1.GetControllerOfNoCopy(m); owner != nil {
-		if set := sc.MachineSet(m.Namespace, owner.Name); set != nil && set.UID == owner.UID {
-			list, _ := scheduling.Capacity(set.Annotations)
-			return sc.sizeOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: set.Spec.Template.Spec.Labels}, Status: corev1.NodeStatus{Capacity: list}})
-		}
+// withoutNode counts the Machines that stay and that no Node is linked to, nor may be.
+func withoutNode(members []member) (n int64) {
+	for _, m := range members {
+		n += int64(truth(m.machine.DeletionTimestamp == nil && !m.may))
 	}
-	return size{nodes: 1}
+	return n
 }
 
 // foresee counts the Nodes of sets that are no groups that Pods may wait for: of Machines that are there, and of those that a set makes that

@@ -74,8 +74,8 @@ func number(text string) (int32, bool) {
 
 func idOf(set *machine.MachineSet) string { return "MachineSet/" + set.Namespace + "/" + set.Name }
 
-// groupsOf returns the groups, and the sets that are none, each sorted by id, without what depends on the state.
-func groupsOf(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates) (groups, others []*group) {
+// groupsOf returns the groups, and the sets that are none, each sorted by id, without what depends on the state, and the Machines of no set.
+func groupsOf(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates) (groups, others []*group, alone []member) {
 	byUID := map[types.UID]*group{}
 	for _, set := range s.MachineSets {
 		least, most, ok := boundsOf(s, set)
@@ -88,21 +88,22 @@ func groupsOf(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates
 		}
 	}
 	for _, m := range s.Machines {
-		owner := metav1.GetControllerOfNoCopy(m)
-		if owner == nil {
-			continue
-		}
-		g := byUID[owner.UID]
-		if g == nil || g.set.Namespace != m.Namespace { // an owner is of the Machine's own namespace, whatever a copy in another says
-			continue
+		var g *group
+		if owner := metav1.GetControllerOfNoCopy(m); owner != nil {
+			g = byUID[owner.UID]
 		}
 		c := found[m]
-		g.members = append(g.members, member{machine: m, node: c.Only(), may: len(c.Nodes) > 0})
+		x := member{machine: m, node: c.Only(), may: len(c.Nodes) > 0}
+		if g == nil || g.set.Namespace != m.Namespace { // an owner is of the Machine's own namespace, whatever a copy in another says
+			alone = append(alone, x)
+			continue
+		}
+		g.members = append(g.members, x)
 	}
 	for _, list := range [][]*group{groups, others} {
 		slices.SortFunc(list, func(a, b *group) int { return cmp.Compare(a.id, b.id) })
 	}
-	return groups, others
+	return groups, others, alone
 }
 
 // has reports whether a Machine belongs to the group.

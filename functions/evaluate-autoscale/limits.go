@@ -71,6 +71,7 @@ func added(n, times, each int64) int64 {
 // total is the size of the cluster: of all its Nodes, whoever made them, with those that are wanted and not there, by whomever: late
 // or failed ones too, which may still come or be replaced (SPEC C7, S43, R-S4).
 func (sc *scan) total() (sum size) {
+	sum = sc.coming()
 	for _, n := range sc.Nodes {
 		sum = sum.plus(sc.sizeOf(n), 1)
 	}
@@ -80,9 +81,6 @@ func (sc *scan) total() (sum size) {
 			one = sc.sizeOf(g.template.Node)
 		}
 		sum = sum.plus(one, int64(max(0, g.target-g.ready-g.unready-g.starting)))
-	}
-	for _, m := range sc.coming {
-		sum = sum.plus(sc.sizeComing(m), 1)
 	}
 	return sum
 }

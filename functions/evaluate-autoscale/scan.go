@@ -27,6 +27,7 @@ type scan struct {
 	state     autoscaling.State // as it is to be
 	groups    []*group
 	strangers []*group // sets that are none
+	lone      []member // Machines of no set
 	byID      map[string]*group
 	of        map[types.UID]*group          // by Node UID
 	nodes     map[types.UID]*corev1.Node    // by UID
@@ -46,7 +47,6 @@ type scan struct {
 	gpus      scheduling.GPUs
 	dying     map[*corev1.Node]bool // its Machine, of whatever set, is on its way out
 	mine      mine
-	coming    []*machine.Machine // of no group, without a Node
 	guards    map[string]*guards // disruption budgets by namespace
 
 	readyNodes int64
@@ -106,9 +106,9 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 		return nil, err
 	}
 	found := machine.CandidatesOf(s.Machines, s.Nodes)
-	groups, strangers := groupsOf(s, found)
+	groups, strangers, alone := groupsOf(s, found)
 	sc := &scan{
-		Snapshot: s, settings: autoscaling.Effective(ca.Spec), before: state, state: bounded(state, s.Now), groups: groups, strangers: strangers, byID: map[string]*group{},
+		Snapshot: s, settings: autoscaling.Effective(ca.Spec), before: state, state: bounded(state, s.Now), groups: groups, strangers: strangers, lone: alone, byID: map[string]*group{},
 		of: map[types.UID]*group{}, nodes: map[types.UID]*corev1.Node{}, names: map[string]bool{}, running: map[string][]*corev1.Pod{}, machines: map[types.UID]*machine.Machine{}, goes: map[*corev1.Node]bool{}, retired: map[types.UID]bool{}, named: map[types.UID]bool{}, barred: map[types.UID]string{},
 		dying: dying(s, found), mine: mineOf(found),
 		gpus: scheduling.GPUsOf(s.MachineSets),
@@ -124,7 +124,6 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 	for _, m := range s.Machines {
 		sc.machines[m.UID] = m
 	}
-	sc.coming = coming(s, found, sc.groups)
 	sc.index()
 	sc.readOptions()
 	sc.foresee()

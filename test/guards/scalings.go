@@ -180,7 +180,7 @@ var scalings = []Guard{
 	{"pod-that-takes-a-day-holds-no-place", "2d", autoscale + "scaledown.go", `why := outlasts(p, sc.Now, sc.settings.MaxPodGracePeriod); why != "" {`, `why := outlasts(p, sc.Now, sc.settings.MaxPodGracePeriod); false {`, "./functions/evaluate-autoscale -run=TestPodThatTakesADay"},
 	{"pod-that-takes-a-day-ends-the-drain", "2d", autoscale + "removal.go", `why := outlasts(p, r.At.Time, time.Duration(r.MaxGrace)*time.Second); why != "" {`, `why := outlasts(p, r.At.Time, time.Duration(r.MaxGrace)*time.Second); false {`, "./functions/evaluate-autoscale -run=TestPodDeletedForADay"},
 	{"who-comes-back-holds-no-node", "2d", autoscale + "blocking.go", `return r.Drain && scheduling`, `return false && scheduling`, "./functions/evaluate-autoscale -run=TestPodThatComesBack"},
-	{"machines-of-others-on-their-way-count", "2d", autoscale + "limits.go", `range sc.coming {`, `range sc.coming[:0] {`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"machines-of-others-on-their-way-count", "2d", autoscale + "limits.go", `	sum = sc.coming()`, `	sum = size{}`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"strangers-on-their-way-take-pods", "2d", autoscale + "coming.go", `joins := sc.joins(g, m)`, `joins := sc.joins(g, m) && false`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"stranger-that-is-late-takes-none", "2d", autoscale + "coming.go", `machine.PhaseFailed, sc.late(g, m.machine):`, `machine.PhaseFailed:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"stranger-that-failed-takes-none", "2d", autoscale + "coming.go", `machine.Phase(m.machine) == machine.PhaseFailed, sc`, `sc`, "./functions/evaluate-autoscale -run=TestScenarios"},
