@@ -182,7 +182,9 @@ func (p *Play) mostFor(q *proc) int {
 			n++
 		}
 	}
-	stays := func(m *machine.Machine) bool { return m.DeletionTimestamp == nil && !isMaster(m) && (p.Scaled || !p.neighbors(m)) }
+	stays := func(m *machine.Machine) bool {
+		return m.DeletionTimestamp == nil && !isMaster(m) && (p.Scaled || !p.neighbors(m))
+	}
 	if p.timedOut(q) && !slices.ContainsFunc(q.read, stays) {
 		n++
 	}
