@@ -169,8 +169,14 @@ func grace(p *corev1.Pod, unreachable bool, most *int64) *int64 {
 // now returns the evictions to ask for next, side by side; once there are none, every Pod was asked for or the
 // invocation has done its share.
 func (e eviction) now() []plan.Sequence {
-	var all []plan.Sequence
-	for _, a := range e.untried[:min(len(e.untried), maxEvictions, max(0, e.most-e.tried))] {
+	return asked(e.untried[:min(len(e.untried), maxEvictions, max(0, e.most-e.tried))])
+}
+
+// all returns the evictions of whoever was not asked yet, side by side, however many they are.
+func (e eviction) all() []plan.Sequence { return asked(e.untried) }
+
+func asked(evictions []plan.Evict) (all []plan.Sequence) {
+	for _, a := range evictions {
 		all = append(all, plan.Sequence{Do: []plan.Action{a}})
 	}
 	return all

@@ -190,14 +190,20 @@ func (d drain) evict(claimed *bool) []plan.Sequence {
 	if e.vain() { // the first eviction that comes to something tells it
 		begins = d.proceeds()
 	}
-	if left := e.left(); left != "" && d.late() {
-		return d.timedOut("there are still " + left)
+	now, left := e.now(), e.left()
+	if left != "" && d.late() {
+		if now = e.all(); len(now) == 0 {
+			return d.timedOut("there are still " + left)
+		}
 	}
-	if now := e.now(); len(now) > 0 {
+	if len(now) > 0 {
 		if machine.Phase(d.m) != machine.PhaseDeleting { // nobody's Pods go before everybody can see why (B27)
 			return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining", e.after(len(now))), begins...)
 		}
 		now[0].Notes = begins
+		if d.overdue(inVain) {
+			now = append(now, d.timedOut("there are still "+left)...)
+		}
 		return now
 	}
 	if of, words := e.obstacle(); of != "" {

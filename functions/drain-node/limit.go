@@ -19,6 +19,9 @@ const (
 	reasonQueued = "Queued"
 	// reasonAgain is of a drain that has begun, and waits for the turn of a later Node of the instance.
 	reasonAgain = "QueuedAgain"
+	// inVain is how long a late drain waits for the answers to its evictions. After that it ends together with them: an invocation whose
+	// evictions a webhook keeps waiting never comes to know them all.
+	inVain = 10 * time.Minute
 	// fewPods is how many Pods a message names.
 	fewPods = 5
 )
@@ -67,11 +70,15 @@ func forget(m *machine.Machine) {
 	m.Status.Conditions = slices.DeleteFunc(m.Status.Conditions, func(c machine.Condition) bool { return c.Type == machine.ConditionDrained })
 }
 
-// late reports whether the drain has reached its limit.
-func (d drain) late() bool {
+// late reports whether the drain has reached its limit. It ends with those Pods alone that this invocation has asked to leave, however many
+// they are: who asks may have been away, or slow, until now.
+func (d drain) late() bool { return d.overdue(0) }
+
+// overdue reports whether the drain has been late for so long.
+func (d drain) overdue(by time.Duration) bool {
 	limit, limited, _ := limitOf(d.m)
 	began := d.begun()
-	return limited && began != nil && !d.Now.Before(began.LastTransitionTime.Add(limit))
+	return limited && began != nil && !d.Now.Before(began.LastTransitionTime.Add(limit).Add(by))
 }
 
 // timedOut ends the drain with what is left to do: no Pod is deleted against its budget, but the instance goes,

@@ -18,6 +18,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/runner"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
+	"github.com/machine-functions/machine-functions/test/scenario"
 )
 
 // A drain that waits in the queue with a later Node of the instance has begun with the first one: it says so once, whatever it waited for
@@ -124,5 +125,35 @@ func TestDrainThatWaitsWithALaterNodeIsQuietAndEnds(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A webhook may keep the evictions of a late drain waiting for longer than any invocation lasts: ten minutes later the drain ends together
+// with them, whatever becomes of them. Before that their answers end it.
+func TestLateDrainWhoseEvictionsGetNoAnswerEnds(t *testing.T) {
+	t.Parallel()
+	for late, ends := range map[time.Duration]bool{inVain - time.Second: false, inVain: true} {
+		s, _, err := scenario.Load("testdata/limit-reached-while-nobody-looked.txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.World.Now = s.World.Now.Add(late)
+		seen, _, err := scenario.Observe(Function, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked, ended := 0, false
+		for _, a := range Decide(seen).Actions() {
+			switch a := a.(type) { //nolint:gochecksumtype // nothing else is wanted
+			case plan.Evict:
+				asked++
+			case plan.UpdateStatus:
+				m, is := a.New.(*machine.Machine)
+				ended = is && machine.Drained(m)
+			}
+		}
+		if asked != 12 || ended != ends {
+			t.Errorf("%v late: %d of 12 Pods asked, ended %t", late, asked, ended)
+		}
 	}
 }

@@ -172,4 +172,6 @@ var repairs = []Guard{
 	{"try-of-what-worked-tells-nothing", "2f", heal + "vain.go", ` || failing && slices`, ` || (failing || true) && slices`, "./functions/remediate -run=TestScenarios"},
 	{"vanished-do-not-wait-three-by-three", "2f", heal + "admit.go", `	case t.vanished():`, `	case t.vanished() && false:`, "./functions/remediate -run=TestScenarios"},
 	{"three-of-what-may-run", "2f", heal + "admit.go", `	case t.vanished():`, `	case t.vanished() || true:`, "./functions/remediate -run=TestScenarios"},
+	{"late-drain-asks-everybody", "2e", drain + "handler.go", `if now = e.all(); len(now) == 0 {`, `if now = nil; len(now) == 0 {`, "./functions/drain-node -run=TestScenarios"},
+	{"late-drain-without-answers-ends", "2e", drain + "handler.go", `if d.overdue(inVain) {`, `if false {`, "./functions/drain-node -run=TestLateDrain"},
 }
