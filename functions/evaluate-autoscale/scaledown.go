@@ -50,6 +50,7 @@ func (sc *scan) scaleDown() {
 		return
 	}
 	sc.occupy()
+	sc.beginAnew()
 	r := sc.shrinkable()
 	unneeded := sc.findUnneeded(r)
 	timers := map[types.UID]metav1.Time{}

@@ -287,4 +287,6 @@ var scalings = []Guard{
 	{"what-is-pruned-is-written-once", "2d", autoscale + "pruned.go", `day && !t.other:`, `day && false:`, "./functions/evaluate-autoscale -run=TestWhatIsPruned"},
 	{"what-is-pruned-is-told-once", "2d", autoscale + "pruned.go", `	case was == digest:`, `	case was == digest && false:`, "./functions/evaluate-autoscale -run=TestWhatIsPruned"},
 	{"pruned-is-what-was-written", "2d", autoscale + "pruned.go", `!tried || out.Result != plan.Done`, `!tried || out.Result == plan.Done`, "./functions/evaluate-autoscale -run=TestWhatIsPruned"},
+	{"unwatched-timers-begin-anew", "2d", autoscale + "unwatched.go", `sc.Now.Sub(sc.Before) <= unwatched {`, `sc.Now.Sub(sc.Before) > 0 {`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"timer-of-another-process-goes-on", "2d", autoscale + "unwatched.go", `return !since.After(sc.Before) && `, `return `, "./functions/evaluate-autoscale -run=TestScenarios"},
 }
