@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 )
 
 var (
@@ -27,7 +28,8 @@ type Group[K comparable, V any] struct {
 
 	slots  chan struct{} // one for each run at a time; nil: any number
 	mu     sync.Mutex
-	next   map[K]*flight[V] // the last run of each key that has one in flight
+	next   map[K]*flight[V]         // the last run of each key that has one in flight
+	under  map[*flight[V]]time.Time // since when runs are under way
 	closed bool
 	owed   int // how many runs that are promised have not begun
 }
@@ -44,7 +46,7 @@ type flight[V any] struct {
 
 // New returns a Group that has so many runs under way at most, of all keys together; zero is no bound.
 func New[K comparable, V any](parallel int) *Group[K, V] {
-	g := &Group[K, V]{next: map[K]*flight[V]{}}
+	g := &Group[K, V]{next: map[K]*flight[V]{}, under: map[*flight[V]]time.Time{}}
 	if parallel > 0 {
 		g.slots = make(chan struct{}, parallel)
 	}
@@ -112,6 +114,7 @@ func (g *Group[K, V]) fly(ctx context.Context, key K, mine, last *flight[V], run
 	}
 	g.mu.Lock()
 	mine.started = true
+	g.under[mine] = time.Now()
 	if mine.promised {
 		g.owed--
 	}
@@ -129,11 +132,22 @@ func (g *Group[K, V]) fly(ctx context.Context, key K, mine, last *flight[V], run
 		<-g.slots
 	}
 	g.mu.Lock()
+	delete(g.under, mine)
 	if g.next[key] == mine {
 		delete(g.next, key)
 	}
 	g.mu.Unlock()
 	close(mine.done)
+}
+
+// Longest returns for how long the oldest run that is under way has been so; zero if there is none.
+func (g *Group[K, V]) Longest() (longest time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, since := range g.under {
+		longest = max(longest, time.Since(since))
+	}
+	return longest
 }
 
 // Close lets no further run begin, and waits for those under way, also where their callers have left, as long as ctx does.

@@ -29,6 +29,9 @@ const (
 	maxBusy = 20
 	// askAgain is when to ask a question again that had no place, or was not answered in time.
 	askAgain = 10 * time.Second
+	// stuck is how long an invocation is under way that will not end. Its budget is 24 s, which no decision looks at: one about thousands of
+	// Nodes may take minutes where others need the processor.
+	stuck = 15 * time.Minute
 	// maxTold bounds what is logged of an error that quotes what a stranger sent.
 	maxTold = 512
 )
@@ -219,4 +222,13 @@ func (s *Server) Stop(ctx context.Context) error {
 func (s *Server) Ready(ctx context.Context) (bool, error) {
 	err := s.Runner.Cluster.Ready(ctx)
 	return err == nil, err
+}
+
+// Alive reports whether every invocation of the process ends. One that does not holds up all that come about the same object, and ticks for
+// ever: only another process ends that, which is safe at any time.
+func (s *Server) Alive(context.Context) (bool, error) {
+	if longest := s.flights.Longest(); longest >= stuck {
+		return false, fmt.Errorf("an invocation has been under way for %v", longest.Round(time.Second))
+	}
+	return true, nil
 }

@@ -206,4 +206,5 @@ func (v *Verifier) accept(`, "./shared/events -run=TestWithoutAKey"},
 	{"every-panic-ends", "2g", "shared/beside/beside.go", `				defer g.mu.Unlock()
 `, ``, "./shared/beside -run=TestEveryPanic"},
 	{"ready-where-it-may-look", "G5", "shared/cluster/kube/ready.go", `		if apierrors.IsForbidden(err) {`, `		if false && apierrors.IsForbidden(err) {`, "./shared/cluster/kube -run=TestReady"},
+	{"process-that-hangs-is-not-alive", "2g", run + "serve.go", `longest >= stuck {`, `longest < 0 {`, "./shared/runner -run=TestProcessWith"},
 }
