@@ -66,8 +66,8 @@ func removing(s snapshot.Snapshot, n *corev1.Node, r autoscaling.Removal) (ask [
 	return append(ask, pods(s, n, r.At.Time)...)
 }
 
-// handedOver reports that another API has the say by now over the Machine of a scale-down, of which evaluate-autoscale may not know
-// yet (SPEC B7).
+// handedOver reports that the Machine of a scale-down is paused by now, by another API or by people, of which evaluate-autoscale may not
+// know yet (SPEC B7).
 func handedOver(s snapshot.Snapshot, r autoscaling.Removal) bool {
 	m := s.Machine(r.Namespace(), r.Machine)
 	return m != nil && m.UID == r.MachineUID && machine.IsPaused(m)

@@ -13,7 +13,7 @@ import (
 // Why scale-down leaves a Node alone, however little it is used.
 const (
 	whyElsewhere    = whyOther + "another node, which is ready, fits its machine as well"
-	whyPaused       = whyOther + "another API has the say over its machine"
+	whyPaused       = whyOther + "its machine is paused: "
 	whyPreserved    = whyOther + "its machine is sick, and preserved by annotation " + machine.AnnotationPreserve
 	whySkipped      = whyOther + "its machine is sick, and left as it is by annotation " + machine.AnnotationSkipRepair
 	whyControlPlane = whyOther + "it is of the control plane, and no other one would come in its place"
@@ -31,7 +31,7 @@ func (sc *scan) bar(m member) string {
 	case sc.elsewhere(m):
 		return whyElsewhere
 	case machine.IsPaused(m.machine):
-		return whyPaused
+		return whyPaused + machine.WhyPaused(m.machine)
 	case machine.IsControlPlane(m.node):
 		return whyControlPlane
 	}

@@ -211,7 +211,7 @@ func problem(s snapshot.Snapshot, ma *autoscaling.MachineAutoscaler) (reason, me
 	case owner != nil && owner != ma:
 		return "FailedSetOwner", fmt.Sprintf("machineset %s/%s is already owned by machineautoscaler %s", set.Namespace, set.Name, keyOf(owner))
 	case machine.IsHeldSet(set):
-		return targetPaused, fmt.Sprintf("annotation %s of machineset %s/%s: it is not resized", machine.AnnotationPausedMHC, set.Namespace, set.Name)
+		return targetPaused, fmt.Sprintf("annotation %s of machineset %s/%s: it is not resized", machine.AnnotationPaused, set.Namespace, set.Name)
 	}
 	if why, refused := s.Refused(plan.Update{Old: set}); refused && len(own(s, set).Do) > 0 {
 		return "FailedUpdateTarget", fmt.Sprintf("machineset %s/%s cannot be changed: %s", set.Namespace, set.Name, why)

@@ -20,7 +20,7 @@ func mineOf(found map[*machine.Machine]machine.Candidates) mine {
 	all := mine{}
 	for m, c := range found {
 		for _, n := range c.Nodes {
-			all[n] = all[n] || !machine.IsPaused(m)
+			all[n] = all[n] || !machine.OtherAPI(m)
 		}
 	}
 	return all

@@ -207,7 +207,7 @@ func (l life) status(next *machine.Machine, to, why string) plan.Sequence {
 	st := &next.Status
 	l.set(next, hooks(machine.ConditionDrainable, l.m.Spec.LifecycleHooks.PreDrain))
 	l.set(next, hooks(machine.ConditionTerminable, l.m.Spec.LifecycleHooks.PreTerminate))
-	if c, shown := machine.Paused(l.m.Spec.AuthoritativeAPI, l.m.Status.AuthoritativeAPI); shown {
+	if c, shown := machine.PausedMachine(l.m); shown {
 		l.set(next, c)
 	}
 	if what, timed := l.overtaken(next); timed {
@@ -235,15 +235,18 @@ func (l life) set(next *machine.Machine, c machine.Condition) {
 	next.Status.Conditions = machine.SetCondition(next.Status.Conditions, c, l.Now)
 }
 
-// pause shows that another API has the say; nothing else happens (B7).
+// pause shows that another API has the say, or that people paused the Machine, and tells it once; nothing else happens (B7).
 func (l life) pause() plan.Sequence {
 	next := l.m.DeepCopy()
-	c, _ := machine.Paused(l.m.Spec.AuthoritativeAPI, l.m.Status.AuthoritativeAPI)
+	c, _ := machine.PausedMachine(l.m)
 	l.set(next, c)
 	if plan.Same(l.m.Status, next.Status) {
 		return plan.Sequence{}
 	}
-	return plan.Sequence{Do: []plan.Action{plan.UpdateStatus{Old: l.m, New: next, Why: c.Message}}}
+	return plan.Sequence{
+		Do:    []plan.Action{plan.UpdateStatus{Old: l.m, New: next, Why: c.Message}},
+		Notes: []plan.Note{plan.Normal(l.m, machine.ReasonPaused, c.Message)},
+	}
 }
 
 // hooks returns the condition that says whether lifecycle hooks hold the Machine (B26).

@@ -27,7 +27,6 @@ const vanishedPercent = 10
 const (
 	heldBack   = "not remediated: "
 	heldOwner  = heldBack + "no controller would replace it"
-	heldPaused = heldBack + "another API has the say"
 	heldSkip   = heldBack + "annotation " + machine.AnnotationSkipRepair
 	heldRuns   = heldBack + "its node is Ready, so the instance that was not found runs: delete the machine by hand if it shall go"
 	heldFlight = heldBack + "as many as %s allows are in flight"
@@ -122,7 +121,7 @@ func (t *target) excused(now time.Time) string {
 	until := machine.PreservedUntil(t.m, t.due)
 	switch {
 	case machine.IsPaused(t.m):
-		return heldPaused
+		return heldBack + machine.WhyPaused(t.m)
 	case machine.Skipped(t.m):
 		return heldSkip
 	case now.Before(until):

@@ -48,12 +48,12 @@ func newDecision(s snapshot.Snapshot) *decision {
 
 // add adds a check, unless people paused it (B50) or are done with it.
 func (d *decision) add(c *check, err error) {
-	_, paused := c.h.Annotations[machine.AnnotationPausedMHC]
+	_, paused := c.h.Annotations[machine.AnnotationPaused]
 	switch {
 	case c.h.DeletionTimestamp != nil:
 		d.done++
 	case paused:
-		c.idles = restriction{machine.ReasonPaused, "nothing is remediated: annotation " + machine.AnnotationPausedMHC}
+		c.idles = restriction{machine.ReasonPaused, "nothing is remediated: annotation " + machine.AnnotationPaused}
 		d.idle = append(d.idle, c)
 	case err != nil:
 		c.idles = restriction{"NotUnderstood", "nothing is remediated: " + err.Error()}

@@ -41,7 +41,7 @@ func (c *check) report() plan.Sequence {
 // refuse writes into the status why the check is idle. Next to a newer version it writes nothing.
 func (c *check) refuse() plan.Sequence {
 	severity, notes := machinev1beta1.ConditionSeverityError, []plan.Note{plan.Warning(c.object(c.h), "RemediationRestricted", c.idles.message)}
-	if _, paused := c.h.Annotations[machine.AnnotationPausedMHC]; paused { // people did that, and know
+	if _, paused := c.h.Annotations[machine.AnnotationPaused]; paused { // people did that, and know
 		severity, notes = machinev1beta1.ConditionSeverityInfo, nil
 	}
 	if c.newer {

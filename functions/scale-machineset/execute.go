@@ -163,7 +163,7 @@ func owned(m *machine.Machine, set *machine.MachineSet, k int) *machine.Machine 
 	m = labeled(m, k)
 	r, _ := plan.ResourceOf("MachineSet")
 	m.OwnerReferences = append(m.OwnerReferences, *metav1.NewControllerRef(set, r.Group.WithKind(string(r.Kind))))
-	if !slices.Contains(m.Finalizers, machine.Finalizer) {
+	if !slices.Contains(m.Finalizers, machine.Finalizer) && !machine.IsPaused(m) { // whoever moves it may have taken that off
 		m.Finalizers = append(m.Finalizers, machine.Finalizer)
 	}
 	return m

@@ -27,8 +27,8 @@ type candidate struct {
 }
 
 // shrink retires what is too much: ordinals that have no Machine yet, then the victims that evaluate-autoscale named,
-// then by annotation, then who is sick, then by the set's policy (B43–B46). Ties go to the lower ordinal. Ordinals out of reach are not
-// counted.
+// then by annotation, then who is sick, then by the set's policy, and who is paused last (B43–B46). Ties go to the lower ordinal. Ordinals
+// out of reach are not counted.
 func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []machine.Victim, outOfReach machine.Ordinals, want int,
 	s snapshot.Snapshot, why *causes,
 ) machine.Ledger {
@@ -90,6 +90,7 @@ const (
 	nothingOnRecord
 	doesNotWork
 	byPolicy
+	leftAlone
 )
 
 func (c candidate) class() class {
@@ -100,6 +101,8 @@ func (c candidate) class() class {
 		return victim
 	case marked(c.machine):
 		return markedForDeletion
+	case machine.IsPaused(c.machine): // it would only be asked to go
+		return leftAlone
 	case c.bare:
 		return nothingOnRecord
 	case c.sick:

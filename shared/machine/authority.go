@@ -26,10 +26,42 @@ func Paused(spec, status machinev1beta1.MachineAuthority) (c Condition, shown bo
 	}
 }
 
-// IsPaused reports whether another system has the say over m.
-func IsPaused(m *Machine) bool {
+// IsPaused reports that nobody here touches m, nor its instance: neither has to stand still for a tool that moves Machines elsewhere. It
+// stays m's instance, which nobody takes for an orphan.
+func IsPaused(m *Machine) bool { return WhyPaused(m) != "" }
+
+// WhyPaused says why m is paused, or "": another API has the say over it, or people said so by the annotation, as Cluster API knows it. With
+// that on a set automation merely does not resize it (C16).
+func WhyPaused(m *Machine) string {
+	if OtherAPI(m) {
+		return "another API has the say"
+	}
+	if _, paused := m.Annotations[AnnotationPaused]; paused {
+		return "annotation " + AnnotationPaused
+	}
+	return ""
+}
+
+// OtherAPI reports whether another system has the say over m (SPEC B7).
+func OtherAPI(m *Machine) bool {
 	c, _ := Paused(m.Spec.AuthoritativeAPI, m.Status.AuthoritativeAPI)
 	return c.Status == corev1.ConditionTrue
+}
+
+// PausedMachine returns the condition Paused of m; shown is false where m was never paused, and its API has no authorities.
+func PausedMachine(m *Machine) (c Condition, shown bool) {
+	c, shown = Paused(m.Spec.AuthoritativeAPI, m.Status.AuthoritativeAPI)
+	why := WhyPaused(m)
+	switch {
+	case OtherAPI(m):
+	case why != "" && m.DeletionTimestamp != nil:
+		return True(ConditionPaused, ReasonPaused, why+": it is not drained, and its instance stays, until that is taken off"), true
+	case why != "":
+		return True(ConditionPaused, ReasonPaused, why+": nothing is done to the machine, nor to its instance"), true
+	case !shown && FindCondition(m.Status.Conditions, ConditionPaused) != nil:
+		return False(ConditionPaused, "", "NotPaused", ""), true
+	}
+	return c, shown
 }
 
 // IsPausedSet reports whether another system has the say over set.
@@ -40,7 +72,7 @@ func IsPausedSet(set *MachineSet) bool {
 
 // IsHeldSet reports whether people keep automation from resizing set (C16).
 func IsHeldSet(set *MachineSet) bool {
-	_, held := set.Annotations[AnnotationPausedMHC]
+	_, held := set.Annotations[AnnotationPaused]
 	return held
 }
 

@@ -48,7 +48,8 @@ func SeveralNodes(m *Machine) bool {
 	return c != nil && c.Status == corev1.ConditionFalse
 }
 
-// ReasonPaused is why a MachineHealthCheck that people paused remediates nothing; it is no fault, and alarms nobody.
+// ReasonPaused is why a MachineHealthCheck that people paused remediates nothing, and why nobody touches a Machine that they paused; it is
+// no fault, and alarms nobody.
 const ReasonPaused = "Paused"
 
 // Reasons of ConditionDrained: the Node is empty; there was none to drain, never one or none any more.

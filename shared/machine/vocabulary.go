@@ -62,7 +62,7 @@ const (
 	AnnotationMinSize        = "machine.openshift.io/cluster-api-autoscaler-node-group-min-size"
 	AnnotationMaxSize        = "machine.openshift.io/cluster-api-autoscaler-node-group-max-size"
 	AnnotationAutoscaler     = "autoscaling.openshift.io/machineautoscaler"
-	AnnotationPausedMHC      = "cluster.x-k8s.io/paused"
+	AnnotationPaused         = "cluster.x-k8s.io/paused"
 	AnnotationStrategy       = "machine.openshift.io/remediation-strategy"
 	AnnotationExternalRepair = "host.metal3.io/external-remediation"
 	// AnnotationPoweredOff is on a Machine from when its host is off and its Node gone until its Node is back; the value is

@@ -126,7 +126,7 @@ var ledgers = []Guard{
 	{"retired-only-unchanged", "G3", scale + "execute.go", `IfUnchanged: true, `, ``, ""},
 	{"ledger-of-this-set", "2a.1", scale + "ledger.go", `	case l.SetUID != set.UID:`, `	case false:`, ""},
 	{"names-follow-from-the-set", "2a.2", words + "name.go", `sha256.Sum256([]byte(string(uid) + "|" + strconv.Itoa(k)))`, `sha256.Sum256([]byte("|" + strconv.Itoa(k)))`, "./shared/machine ./functions/scale-machineset"},
-	{"born-with-a-finalizer", "2a.2", scale + "execute.go", `	if !slices.Contains(m.Finalizers, machine.Finalizer) {
+	{"born-with-a-finalizer", "2a.2", scale + "execute.go", `	if !slices.Contains(m.Finalizers, machine.Finalizer) && !machine.IsPaused(m) { // whoever moves it may have taken that off
 		m.Finalizers = append(m.Finalizers, machine.Finalizer)
 	}
 `, "	m.Finalizers = slices.DeleteFunc(m.Finalizers, func(f string) bool { return f == machine.Finalizer })\n", ""},

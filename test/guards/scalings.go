@@ -274,7 +274,7 @@ var scalings = []Guard{
 	{"who-holds-a-place-without-a-node-is-told", "2d", autoscale + "explain.go", `n := g.failed + g.late; n > 0 {`, `n := g.failed + g.late; false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"request-that-stays-is-told", "2f", heal + "external.go", `why, refused := d.Refused(a); refused {`, `why, refused := d.Refused(a); refused && false {`, "./functions/remediate -run=TestScenarios"},
 	{"word-of-a-request-stands-until-it-is-answered", "2f", heal + "external.go", `	case c.left.wanted: //`, `	case false: //`, "./functions/remediate -run=TestScenarios"},
-	{"nodes-of-another-api-are-not-ours", "2d", autoscale + "mine.go", `all[n] || !machine.IsPaused(m)`, `m != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"nodes-of-another-api-are-not-ours", "2d", autoscale + "mine.go", `all[n] || !machine.OtherAPI(m)`, `m != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"left-out-is-as-it-was", "2a.1", words + "replicas.go", `err == nil && l.SetUID == set.UID {`, `err == nil && l.SetUID == "" {`, "./functions/scale-machineset -run=TestScenarios"},
 	{"left-out-is-filled-in", "2a.1", scale + "ledger.go", `	if set.Spec.Replicas == nil {`, `	if false {`, "./functions/scale-machineset -run=TestScenarios"},
 	{"who-is-kept-goes-in-the-end", "2a.3", scale + "shrink.go", `machine.SickSince(m, nodeOf(s, m)), s.Now)`, `s.Now, s.Now)`, "./functions/scale-machineset -run=TestScenarios"},
@@ -289,4 +289,5 @@ var scalings = []Guard{
 	{"pruned-is-what-was-written", "2d", autoscale + "pruned.go", `!tried || out.Result != plan.Done`, `!tried || out.Result == plan.Done`, "./functions/evaluate-autoscale -run=TestWhatIsPruned"},
 	{"unwatched-timers-begin-anew", "2d", autoscale + "unwatched.go", `sc.Now.Sub(sc.Before) <= unwatched {`, `sc.Now.Sub(sc.Before) > 0 {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"timer-of-another-process-goes-on", "2d", autoscale + "unwatched.go", `return !since.After(sc.Before) && `, `return `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"paused-machine-goes-last", "2a.5", scale + "shrink.go", `	case machine.IsPaused(c.machine): //`, `	case false: //`, "./functions/scale-machineset -run=TestScenarios"},
 }

@@ -222,7 +222,7 @@ func (d dice) check() plan.Object {
 	if sel := d.selector(); sel != nil {
 		h.Spec.Selector = *sel
 	}
-	d.annotate(&h.ObjectMeta, machine.AnnotationPausedMHC)
+	d.annotate(&h.ObjectMeta, machine.AnnotationPaused)
 	d.annotate(&h.ObjectMeta, machine.AnnotationStrategy, "external-baremetal")
 	d.annotate(&h.ObjectMeta, machine.AnnotationInFlight, records...)
 	d.annotate(&h.ObjectMeta, machine.AnnotationMaxInFlight, "1", "100%", "100%")
