@@ -51,8 +51,18 @@ func (l life) underClaim(a plan.PowerCycle) plan.Sequence {
 		}
 	}
 	next := l.m.DeepCopy()
-	next.Annotations[machine.AnnotationExternalRepair] = l.Invocation + claimUntil + machine.Stamp(l.Now.Add(cycleAgain))
+	next.Annotations[machine.AnnotationExternalRepair] = l.claim()
+	delete(next.Annotations, machine.AnnotationPoweredOff) // of the wish before
 	return plan.Sequence{Do: []plan.Action{plan.Update{Old: l.m, New: next, Why: "claim the power-cycle"}, a}}
+}
+
+func (l life) claim() string {
+	return l.Invocation + claimUntil + machine.Stamp(l.Now.Add(cycleAgain))
+}
+
+// taken reports that the wish was claimed once: people's next one, which they write over it, was not.
+func taken(m *machine.Machine) bool {
+	return strings.Contains(m.Annotations[machine.AnnotationExternalRepair], claimUntil)
 }
 
 // claimUntil stands in the value of the annotation between the invocation that claims the wish and the claim's end.

@@ -23,12 +23,13 @@ import (
 //	off, Node gone            → the Machine is marked, with the claim of the remediation
 //	marked                    → power on
 //	held, and nobody wishes   → marked, and power on
+//	on, marked, wished anew   → claimed, and held off once more: the host hangs while it boots, say
 //	on, Node back and marked  → marks and wish go; link-node has given the Node back what it carried. Where the wish was taken back it
 //	                            is the Node that was there before, of which nobody hears until its kubelet is up
 func (l life) restart() plan.Sequence {
 	done, off := l.m.Annotations[machine.AnnotationPoweredOff]
 	held := l.in.Power == provider.PowerHeld
-	begins := wantsPowerCycle(l.m) && (!off || wishOf(done) != wishOf(l.m.Annotations[machine.AnnotationRemediatedBy]))
+	begins := wantsPowerCycle(l.m) && (!off || !taken(l.m) || wishOf(done) != wishOf(l.m.Annotations[machine.AnnotationRemediatedBy]))
 	switch {
 	case begins && !held:
 		return l.power(provider.PowerHeld, "as "+machine.AnnotationExternalRepair+" wishes", l.underClaim)
@@ -71,9 +72,13 @@ func (l life) power(to provider.Power, why string, as func(plan.PowerCycle) plan
 	}
 }
 
+// markedOff returns the Machine with the mark that its host is off, which any wish is met by.
 func (l life) markedOff() *machine.Machine {
 	next := l.m.DeepCopy()
 	metav1.SetMetaDataAnnotation(&next.ObjectMeta, machine.AnnotationPoweredOff, l.m.Annotations[machine.AnnotationRemediatedBy])
+	if wantsPowerCycle(next) && !taken(next) {
+		next.Annotations[machine.AnnotationExternalRepair] = l.claim()
+	}
 	return next
 }
 
