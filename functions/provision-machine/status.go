@@ -205,7 +205,7 @@ func unknown(why string) machine.Condition {
 // status completes next with the phase, the hooks' conditions (B26) and lastUpdated, and writes it if it differs.
 func (l life) status(next *machine.Machine, to, why string) plan.Sequence {
 	st := &next.Status
-	l.set(next, hooks(machine.ConditionDrainable, l.m.Spec.LifecycleHooks.PreDrain))
+	l.set(next, l.drainable())
 	l.set(next, hooks(machine.ConditionTerminable, l.m.Spec.LifecycleHooks.PreTerminate))
 	if c, shown := machine.PausedMachine(l.m); shown {
 		l.set(next, c)

@@ -29,7 +29,7 @@ func (l life) terminate(unreadable error) plan.Sequence {
 	case phase(l.m) != machine.PhaseDeleting:
 		return l.status(l.m.DeepCopy(), machine.PhaseDeleting, "")
 	case !machine.Drained(l.m) && l.hooksMoved():
-		return l.status(l.m.DeepCopy(), machine.PhaseDeleting, "other hooks")
+		return l.awaitDrain()
 	case !machine.Drained(l.m):
 		return plan.Sequence{}
 	case len(l.m.Spec.LifecycleHooks.PreTerminate) > 0:
@@ -45,7 +45,28 @@ func (l life) hooksMoved() bool {
 		have := machine.FindCondition(l.m.Status.Conditions, want.Type)
 		return have != nil && (have.Status != want.Status || have.Message != want.Message)
 	}
-	return moved(hooks(machine.ConditionDrainable, l.m.Spec.LifecycleHooks.PreDrain)) || moved(hooks(machine.ConditionTerminable, l.m.Spec.LifecycleHooks.PreTerminate))
+	return moved(l.drainable()) || moved(hooks(machine.ConditionTerminable, l.m.Spec.LifecycleHooks.PreTerminate))
+}
+
+// awaitDrain shows what holds the drain: other hooks, or that nobody drains, which is told as well.
+func (l life) awaitDrain() plan.Sequence {
+	c := l.drainable()
+	seq := l.status(l.m.DeepCopy(), machine.PhaseDeleting, "what the drain waits for")
+	if c.Reason == reasonUndrained {
+		seq.Notes = []plan.Note{l.warning(reasonUndrained, c.Message)}
+	}
+	return seq
+}
+
+// drainable says whether hooks hold the drain, or that drain-node, which begins it, has said nothing for long.
+func (l life) drainable() machine.Condition {
+	c := hooks(machine.ConditionDrainable, l.m.Spec.LifecycleHooks.PreDrain)
+	if at := l.m.DeletionTimestamp; c.Status == corev1.ConditionTrue && at != nil && !l.Now.Before(at.Add(longWordOfDrain)) &&
+		machine.FindCondition(l.m.Status.Conditions, machine.ConditionDrained) == nil {
+		c.Reason = reasonUndrained
+		c.Message = "drain-node has said nothing since " + machine.Stamp(at.Time) + ": does it run, and is " + l.m.Namespace + " in its MACHINE_NAMESPACES?"
+	}
+	return c
 }
 
 // dismantle has the cloud remove what was made for a Machine that is drained and that no hook holds.
@@ -173,6 +194,12 @@ func (l life) announced() bool {
 // wordOfDrain is how long drain-node takes at most, when nothing is wrong, to say something about a drain: where it missed the
 // event, its next scan does.
 const wordOfDrain = 15 * time.Second
+
+// longWordOfDrain is how long it takes at most where very many drain at once. After that it does not run, or not for this namespace.
+const longWordOfDrain = 10 * time.Minute
+
+// reasonUndrained is why a deleted Machine waits whose drain nobody begins.
+const reasonUndrained = "DrainNotBegun"
 
 // instance names what was there, as far as it is on record.
 func (l life) instance() string {
