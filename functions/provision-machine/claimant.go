@@ -53,13 +53,16 @@ func (c *claims) to(providerID string, all []*machine.Machine) []*machine.Machin
 
 // passedOn reports whether n runs for another Machine by now, as that one's record proves, or the cloud says where a backup had no record
 // of it: a host that was freed has its id with whom it is given to next, and its kubelet finds the Node that it had. Whose instance was
-// lost, or is gone, had the host before.
+// lost, or is gone, had the host before. A Node that names no instance is also left to another one that is linked to it, and has an instance of
+// its own: it is Ready without ours.
 func (l life) passedOn(n *corev1.Node) bool {
 	return machine.NodeReady(n) && slices.ContainsFunc(l.Machines, func(o *machine.Machine) bool {
 		if o.UID == l.m.UID || !machine.HasFinalizer(o) || machine.LostAt(o) != nil {
 			return false
 		}
-		return machine.SameInstance(o, n) && readable(l.Snapshot, o).Made(o) || machine.ProviderID(o) == "" && l.shownAt(o, n)
+		apart := machine.ProviderID(o) != "" && !machine.SameID(machine.ProviderID(o), machine.ProviderID(l.m)) && o.DeletionTimestamp == nil
+		return machine.SameInstance(o, n) && readable(l.Snapshot, o).Made(o) || machine.ProviderID(o) == "" && l.shownAt(o, n) ||
+			apart && n.Spec.ProviderID == "" && machine.IsNodeOf(o, n)
 	})
 }
 
