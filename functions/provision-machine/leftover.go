@@ -65,9 +65,9 @@ func (l life) clear() plan.Sequence {
 		return released(0, fmt.Sprintf("nothing of attempt %d is left", i.Attempt))
 	case o.Result == plan.Done && l.Now.Before(i.StartedAt.Add(longRemoval)):
 		return released(retryBase, "what was "+a.Why+", is going")
-	case o.Result == plan.Done: // it may be for ever
+	case o.Result == plan.Done: // it may be for ever; of a cloud that could not be asked for as long the first answer says so, too
 		seq := released(unclearMax, "what was "+a.Why+", is going")
-		why := "what was " + a.Why + " at " + machine.Stamp(i.StartedAt.Time) + ", is still going"
+		why := "what was " + a.Why + " at " + machine.Stamp(i.StartedAt.Time) + ", is not gone yet"
 		if phase(l.m) != machine.PhaseFailed {
 			why += ": no other attempt begins before it is gone"
 		}
