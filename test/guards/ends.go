@@ -320,4 +320,9 @@ var ends = []Guard{
 	{"retired-that-stays-is-told", "2a.4", scale + "execute.go", `plan.Warning(x, "FailedDelete", stays)`, `plan.Warning(set, "FailedDelete", stays)`, "./functions/scale-machineset -run=TestScenarios"},
 	{"machine-that-people-paused", "2b.1", "shared/machine/authority.go", `[AnnotationPaused]; paused {`, `[AnnotationPaused]; paused && false {`, "./functions/provision-machine ./functions/drain-node -run=TestScenarios"},
 	{"moved-machine-gets-no-finalizer", "2a.2", scale + "execute.go", `, machine.Finalizer) && !machine.IsPaused(m) {`, `, machine.Finalizer) {`, "./functions/scale-machineset -run=TestScenarios"},
+	{"next-wish-is-carried-out", "2f", provision + "restart.go", `(!off || !taken(l.m) || `, `(!off || `, "./functions/provision-machine -run=TestScenarios"},
+	{"wish-of-a-host-that-is-off-is-met", "2f", provision + "restart.go", `	if wantsPowerCycle(next) && !taken(next) {`, `	if false {`, "./functions/provision-machine -run=TestScenarios"},
+	{"mark-goes-with-the-next-claim", "2f", provision + "power.go", `	delete(next.Annotations, machine.AnnotationPoweredOff) // of`, `	// of`, "./functions/provision-machine -run=TestScenarios"},
+	{"that-nobody-drains-is-told", "2e", provision + "terminate.go", `at != nil && !l.Now.Before(at.Add(longWordOfDrain)) &&`, `at != nil && false &&`, "./functions/provision-machine -run=TestScenarios"},
+	{"node-of-two-stays-with-who-runs", "2b.9", provision + "claimant.go", `apart && n.Spec.ProviderID`, `false && apart && n.Spec.ProviderID`, "./functions/provision-machine -run=TestScenarios"},
 }
