@@ -108,15 +108,44 @@ func (l life) runningNode() *corev1.Node {
 	return nil
 }
 
-// doubted reports whether the cloud's word that nothing of a deleted Machine is there may be about something else: the
-// instance was missing before, or nothing says that it was made for this Machine.
+// doubted reports whether the cloud's word that nothing of a deleted Machine is there may be about something else: no cloud has
+// accepted to remove it, the instance was missing before, or nothing says that it was made for this Machine. Whose rights were cut, or
+// whose tags were taken off, is not found either while it runs.
 func (l life) doubted() bool {
-	return machine.ProviderID(l.m) != "" && (l.unproved() || missed(l.m)) && l.claimant() == nil
+	return machine.ProviderID(l.m) != "" && (l.unproved() || !removed(l.m)) && l.claimant() == nil
+}
+
+// reasonRemoved stands in the condition of an instance whose removal its cloud has accepted while a Node on it was Ready: what is not found
+// after that is gone. Whatever is said of the instance later takes its place.
+const reasonRemoved = "InstanceRemoved"
+
+// removed reports whether a cloud has accepted to remove the instance of m, or has shown it on its way out for long.
+func removed(m *machine.Machine) bool {
+	c := machine.FindCondition(m.Status.Conditions, machine.ConditionInstanceExists)
+	return c != nil && c.Status == corev1.ConditionTrue && (c.Reason == reasonRemoved || c.Reason == string(reasonDelete))
+}
+
+// mayBeDoubted reports whether the linked Node may be Ready still when the cloud says that the instance, which it removes, is gone.
+func (l life) mayBeDoubted() bool {
+	if l.m.Status.NodeRef == nil || removed(l.m) {
+		return false
+	}
+	n := l.Node(l.m.Status.NodeRef.Name)
+	return n == nil || machine.NodeReady(n)
+}
+
+// alive returns that of the Machine's Nodes which says that it runs, and for nobody else. The node controller says within a minute what has
+// lost its instance.
+func (l life) alive() *corev1.Node {
+	if n := l.runningNode(); n != nil && !l.passedOn(n) {
+		return n
+	}
+	return nil
 }
 
 // kept says that a Node whose instance the cloud does not know stays, with the Machine.
 func (l life) kept(n *corev1.Node) plan.Sequence {
-	why := fmt.Sprintf("the cloud knows no instance %s, but node %s on it is Ready: neither is removed", machine.ProviderID(l.m), n.Name)
+	why := fmt.Sprintf("the cloud knows no instance %s, but node %s on it is Ready: neither is removed as long as it is", machine.ProviderID(l.m), n.Name)
 	next := l.m.DeepCopy()
 	l.set(next, missingCondition(why))
 	seq := l.status(next, machine.PhaseDeleting, why)

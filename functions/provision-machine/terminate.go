@@ -125,7 +125,7 @@ func (l life) release() plan.Sequence {
 		return l.blocked(l.lostAnswer())
 	}
 	if l.doubted() {
-		if n := l.runningNode(); n != nil {
+		if n := l.alive(); n != nil {
 			return l.kept(n)
 		}
 	}
@@ -261,7 +261,7 @@ func (l life) remove() plan.Sequence {
 			return seq
 		}
 		return l.slow()
-	case !tried && l.postponed():
+	case !tried && (l.postponed() || removed(l.m) && !l.Request.Scan()): // the event may be that of our own last write
 		return plan.Sequence{}
 	case !tried:
 		return plan.Sequence{Do: []plan.Action{a}}
@@ -289,15 +289,19 @@ func (l life) undeleted(why string) plan.Sequence {
 	return seq
 }
 
-// accepted takes back what undeleted said.
+// accepted takes back what undeleted said, and remembers where a Node that is Ready would be in doubt otherwise.
 func (l life) accepted() plan.Sequence {
 	next := l.m.DeepCopy()
-	if l.takeBack(next) {
-		if machine.LostAt(l.m) != nil {
+	failed := l.takeBack(next)
+	switch {
+	case machine.LostAt(l.m) != nil:
+		if failed {
 			l.set(next, missingCondition(unfound))
-		} else {
-			l.set(next, machine.True(machine.ConditionInstanceExists, "", ""))
 		}
+	case l.mayBeDoubted():
+		l.set(next, machine.True(machine.ConditionInstanceExists, reasonRemoved, "the cloud removes the instance"))
+	case failed:
+		l.set(next, machine.True(machine.ConditionInstanceExists, "", ""))
 	}
 	if seq := l.status(next, machine.PhaseDeleting, "the instance is going"); len(seq.Do) > 0 {
 		return seq

@@ -325,4 +325,8 @@ var ends = []Guard{
 	{"mark-goes-with-the-next-claim", "2f", provision + "power.go", `	delete(next.Annotations, machine.AnnotationPoweredOff) // of`, `	// of`, "./functions/provision-machine -run=TestScenarios"},
 	{"that-nobody-drains-is-told", "2e", provision + "terminate.go", `at != nil && !l.Now.Before(at.Add(longWordOfDrain)) &&`, `at != nil && false &&`, "./functions/provision-machine -run=TestScenarios"},
 	{"node-of-two-stays-with-who-runs", "2b.9", provision + "claimant.go", `apart && n.Spec.ProviderID`, `false && apart && n.Spec.ProviderID`, "./functions/provision-machine -run=TestScenarios"},
+	{"what-was-not-removed-may-run", "2b.9", provision + "former.go", ` || !removed(l.m))`, `)`, "./functions/provision-machine -run=TestScenarios"},
+	{"what-was-removed-is-gone", "2b.9", provision + "former.go", `c.Reason == reasonRemoved || `, ``, "./functions/provision-machine -run=TestScenarios"},
+	{"node-of-the-next-holds-nobody", "2b.9", provision + "former.go", ` && !l.passedOn(n) {`, ` {`, "./functions/provision-machine -run=TestScenarios"},
+	{"own-word-asks-for-no-removal", "R-S14", provision + "terminate.go", ` || removed(l.m) && !l.Request.Scan()): //`, `): //`, "./functions/provision-machine -run=TestScenarios"},
 }
