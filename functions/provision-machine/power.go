@@ -45,10 +45,8 @@ func (l life) powerCycle() plan.Sequence {
 
 // underClaim does something to the power of the instance that the wish asks for, unless another invocation is about to.
 func (l life) underClaim(a plan.PowerCycle) plan.Sequence {
-	if _, until, _ := strings.Cut(l.m.Annotations[machine.AnnotationExternalRepair], claimUntil); until != "" {
-		if t, err := time.Parse(time.RFC3339, until); err == nil && l.Now.Before(t) && !machine.TooFar(t, l.Now, cycleAgain) {
-			return plan.Sequence{}
-		}
+	if l.Now.Before(l.claimedUntil()) {
+		return plan.Sequence{}
 	}
 	next := l.m.DeepCopy()
 	next.Annotations[machine.AnnotationExternalRepair] = l.claim()
@@ -63,6 +61,16 @@ func (l life) claim() string {
 // taken reports that the wish was claimed once: people's next one, which they write over it, was not.
 func taken(m *machine.Machine) bool {
 	return strings.Contains(m.Annotations[machine.AnnotationExternalRepair], claimUntil)
+}
+
+// claimedUntil returns when the claim of a wish is, or was, over; zero if there is none that a right clock can have written.
+func (l life) claimedUntil() time.Time {
+	_, until, _ := strings.Cut(l.m.Annotations[machine.AnnotationExternalRepair], claimUntil)
+	t, err := time.Parse(time.RFC3339, until)
+	if err != nil || machine.TooFar(t, l.Now, cycleAgain) {
+		return time.Time{}
+	}
+	return t
 }
 
 // claimUntil stands in the value of the annotation between the invocation that claims the wish and the claim's end.

@@ -5,6 +5,7 @@ package provisionmachine
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,7 +20,8 @@ import (
 //
 //	wished                    → claimed, and held off
 //	held, but on              → wait
-//	off, Node there           → what the Node carries is written on the Machine, then the Node goes: its pods run nowhere
+//	off, Node reports         → wait: what says "off" may be of before, or wrong, and the node controller knows within a minute
+//	off, Node silent          → what the Node carries is written on the Machine, then the Node goes: its pods run nowhere
 //	off, Node gone            → the Machine is marked, with the claim of the remediation
 //	marked                    → power on
 //	held, and nobody wishes   → marked, and power on
@@ -82,6 +84,10 @@ func (l life) markedOff() *machine.Machine {
 	return next
 }
 
+// falling is how long, after the claim of the wish, a Node may say that it runs before that is told: until the host is off, and the node
+// controller has noticed.
+const falling = time.Minute
+
 // takeNode removes the Node of an instance that is off, and marks the Machine when it is gone.
 func (l life) takeNode() plan.Sequence {
 	n := l.node()
@@ -90,6 +96,12 @@ func (l life) takeNode() plan.Sequence {
 	}
 	if n.DeletionTimestamp != nil || !machine.IsNodeOf(l.m, n) { // one that registered meanwhile is not the one that was off
 		return plan.Sequence{}
+	}
+	if machine.NodeReports(n) {
+		if l.Now.Before(l.claimedUntil().Add(falling)) {
+			return plan.Sequence{}
+		}
+		return l.tell("FailedPowerCycle", "instance "+l.in.ID+" is said to be off, and node "+n.Name+" reports: it is not deleted, nor has the instance power again, until nobody hears of it")
 	}
 	a := plan.Delete{Object: n, Why: "instance " + l.in.ID + " is off"}
 	if why, refused := l.Refused(a); refused {

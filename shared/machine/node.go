@@ -83,6 +83,13 @@ func NodeUnreachable(n *corev1.Node) bool {
 	return c != nil && c.Status == corev1.ConditionUnknown
 }
 
+// NodeReports reports whether the Node's kubelet says how it is, well or not, as far as the node controller knows: that calls a Node
+// Unknown within a minute of the last word. One of which nothing was ever heard does not report.
+func NodeReports(n *corev1.Node) bool {
+	c := NodeCondition(n, corev1.NodeReady)
+	return c != nil && c.Status != corev1.ConditionUnknown
+}
+
 // heardFor is how old the last report of a kubelet may be for NodeHeard: where nothing changes it reports every five minutes, somewhat
 // earlier or later, unless its nodeStatusReportFrequency says otherwise.
 const heardFor = 10 * time.Minute

@@ -328,5 +328,8 @@ var ends = []Guard{
 	{"what-was-not-removed-may-run", "2b.9", provision + "former.go", ` || !removed(l.m))`, `)`, "./functions/provision-machine -run=TestScenarios"},
 	{"what-was-removed-is-gone", "2b.9", provision + "former.go", `c.Reason == reasonRemoved || `, ``, "./functions/provision-machine -run=TestScenarios"},
 	{"node-of-the-next-holds-nobody", "2b.9", provision + "former.go", ` && !l.passedOn(n) {`, ` {`, "./functions/provision-machine -run=TestScenarios"},
-	{"own-word-asks-for-no-removal", "R-S14", provision + "terminate.go", ` || removed(l.m) && !l.Request.Scan()): //`, `): //`, "./functions/provision-machine -run=TestScenarios"},
+	{"own-word-asks-for-no-removal", "G11", provision + "terminate.go", ` || removed(l.m) && !l.Request.Scan()): //`, `): //`, "./functions/provision-machine -run=TestScenarios"},
+	{"node-that-reports-is-not-taken", "2f", provision + "restart.go", `	if machine.NodeReports(n) {`, `	if false {`, "./functions/provision-machine -run=TestScenarios"},
+	{"host-that-falls-is-not-told", "G11", provision + "restart.go", `		if l.Now.Before(l.claimedUntil().Add(falling)) {`, `		if false {`, "./functions/provision-machine -run=TestScenarios"},
+	{"host-that-is-left-alone-is-not-off", "2f", "shared/provider/metal3/host.go", ` && !(held(h) && unattended(h) != "") {`, ` {`, "./shared/provider/metal3 -run=TestPower"},
 }

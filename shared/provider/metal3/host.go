@@ -64,14 +64,15 @@ func (d *driver) instance(h host) provider.Instance {
 	return in
 }
 
-// state is where a claimed host is on its way (SPEC E32, E33, E35). An error is no end: the operator tries again.
+// state is where a claimed host is on its way (SPEC E32, E33, E35). An error is no end: the operator tries again. Nobody looks whether a
+// host that is left alone is off since it is held: its status may be of before.
 func state(h host) provider.State {
 	if h.DeletionTimestamp != nil || !deployed(h) {
 		return provider.StateDeleting
 	}
 	switch h.Status.Provisioning.State { //nolint:exhaustive // every other state is one on the way
 	case metal3v1alpha1.StateProvisioned, metal3v1alpha1.StateExternallyProvisioned:
-		if !h.Status.PoweredOn && (!h.Spec.Online || held(h)) {
+		if !h.Status.PoweredOn && (!h.Spec.Online || held(h)) && !(held(h) && unattended(h) != "") {
 			return provider.StateStopped
 		}
 		return provider.StateRunning
@@ -88,15 +89,14 @@ func state(h host) provider.State {
 }
 
 // trouble is why a host does not get on, in the operator's words, or because people told the operator to leave it alone.
-func trouble(h host) string {
-	_, paused := h.Annotations[metal3v1alpha1.PausedAnnotation]
-	_, detached := h.Annotations[metal3v1alpha1.DetachedAnnotation]
-	switch {
-	case h.Status.ErrorMessage != "":
-		return h.Status.ErrorMessage
-	case paused:
+func trouble(h host) string { return cmp.Or(h.Status.ErrorMessage, unattended(h)) }
+
+// unattended says that people told the operator to leave a host alone; empty if nobody did.
+func unattended(h host) string {
+	if _, paused := h.Annotations[metal3v1alpha1.PausedAnnotation]; paused {
 		return "the host is paused: nothing happens to it while annotation " + metal3v1alpha1.PausedAnnotation + " is there"
-	case detached:
+	}
+	if _, detached := h.Annotations[metal3v1alpha1.DetachedAnnotation]; detached {
 		return "the host is detached: nothing happens to it while annotation " + metal3v1alpha1.DetachedAnnotation + " is there"
 	}
 	return ""

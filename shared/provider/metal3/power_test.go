@@ -19,9 +19,17 @@ func TestPower(t *testing.T) {
 		want   provider.Power
 		state  provider.State
 	}{
-		"it runs":                      {func(*host) {}, provider.PowerOn, provider.StateRunning},
-		"it was asked to be off":       {hold, provider.PowerHeld, provider.StateRunning},
-		"it is off":                    {func(h *host) { hold(h); h.Status.PoweredOn = false }, provider.PowerHeld, provider.StateStopped},
+		"it runs":                {func(*host) {}, provider.PowerOn, provider.StateRunning},
+		"it was asked to be off": {hold, provider.PowerHeld, provider.StateRunning},
+		"it is off":              {func(h *host) { hold(h); h.Status.PoweredOn = false }, provider.PowerHeld, provider.StateStopped},
+		"it is paused as it was off": {func(h *host) {
+			hold(h)
+			h.Annotations[metal3v1alpha1.PausedAnnotation], h.Status.PoweredOn = "", false
+		}, provider.PowerHeld, provider.StateRunning},
+		"it is detached as it was off": {func(h *host) {
+			hold(h)
+			h.Annotations[metal3v1alpha1.DetachedAnnotation], h.Status.PoweredOn = "", false
+		}, provider.PowerHeld, provider.StateRunning},
 		"it lost its power by itself":  {func(h *host) { h.Status.PoweredOn = false }, provider.PowerOn, provider.StateRunning},
 		"it is off on purpose":         {func(h *host) { h.Spec.Online, h.Status.PoweredOn = false, false }, "", provider.StateStopped},
 		"it shall be off":              {func(h *host) { h.Spec.Online = false }, "", provider.StateRunning},
