@@ -122,7 +122,7 @@ func copied(i types.Instance) bool {
 }
 
 // means reports whether r names i. What carries no Machine's tag, or a copy of it, was made by another system: it is the Machine's that
-// records its provider id.
+// records its provider id. What is recorded and carries the Machine's own tag stays its own where somebody took the cluster's off.
 func (d *driver) means(r provider.Ref, i types.Instance) bool {
 	uid, id := tagOf(i, tagUID), aws.ToString(i.InstanceId)
 	recorded := machine.SameID(r.ProviderID, providerID(i))
@@ -132,11 +132,18 @@ func (d *driver) means(r provider.Ref, i types.Instance) bool {
 	case uid == "" || copied(i):
 		return recorded
 	case tagOf(i, d.tagCluster()) != owned:
-		return false
+		return recorded && uid == string(r.UID) && !d.anothers(i)
 	case r.UID == "":
 		return recorded || r.ID == id
 	}
 	return uid == string(r.UID)
+}
+
+// anothers reports whether a tag says that i is another cluster's.
+func (d *driver) anothers(i types.Instance) bool {
+	return slices.ContainsFunc(i.Tags, func(t types.Tag) bool {
+		return strings.HasPrefix(aws.ToString(t.Key), tagCluster) && aws.ToString(t.Key) != d.tagCluster()
+	})
 }
 
 func tagOf(i types.Instance, key string) string {

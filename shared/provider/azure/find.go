@@ -88,7 +88,8 @@ func (d *driver) records(r provider.Ref) bool {
 }
 
 // means reports whether r names i. What carries no Machine's tag, or a copy of it, was made by another system: it is the Machine's that
-// records its provider id. Of two that had one name Azure's own id tells which is meant.
+// records its provider id. Of two that had one name Azure's own id tells which is meant. What is recorded and carries the
+// Machine's own tag stays its own where somebody took the cluster's off.
 func (d *driver) means(r provider.Ref, i instance) bool {
 	uid := i.tag(tagUID)
 	same := strings.EqualFold(r.ID, i.Properties.VMID)
@@ -99,11 +100,21 @@ func (d *driver) means(r provider.Ref, i instance) bool {
 	case uid == "" || copied(i.thing, i.called()):
 		return recorded && d.mayBeNamed(i.thing)
 	case !d.ours(i.thing):
-		return false
+		return recorded && uid == string(r.UID) && !d.anothers(i.thing)
 	case r.UID == "":
 		return recorded || same
 	}
 	return uid == string(r.UID)
+}
+
+// anothers reports whether a tag says that t is another cluster's.
+func (d *driver) anothers(t thing) bool {
+	for name := range t.Tags {
+		if strings.HasPrefix(strings.ToLower(name), tagCluster) && !strings.EqualFold(name, d.tagCluster()) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayBeNamed reports whether a Machine can say that what carries no tag of it is its own: what carries the cluster's; and in the driver's

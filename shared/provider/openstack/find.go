@@ -96,8 +96,8 @@ func (d *driver) means(r provider.Ref, s server) bool {
 		return false
 	case !tagged(s.Tags):
 		return recorded
-	case !o.cluster:
-		return false
+	case !o.cluster: // somebody took its tag off, unless another's is there
+		return recorded && r.UID != "" && r.UID == o.uid && valueOf(s.Tags, tagCluster) == ""
 	case r.UID == "" || o.uid == "":
 		return recorded || r.ID == s.ID
 	}
