@@ -52,6 +52,9 @@ var (
 	mistakes  = regexp.MustCompile(`^(Invalid|Missing|Unsupported|Malformed|Unknown|ValidationError)`)
 )
 
+// profile is in the message about an instance profile that is not there, or not yet: EC2 has no code of its own for that.
+var profile = regexp.MustCompile(`(?i)iam ?instance ?profile`)
+
 // codeOf says what an error code of EC2 means (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html).
 // Shortages are quota and stock, whatever their HTTP status, so that no Machine fails because of them (SPEC E2, E12).
 // A code that nobody knows is a refusal if the status says so, and may pass.
@@ -120,6 +123,9 @@ func (d *driver) coded(err error) error {
 		return d.unanswered(after, err)
 	}
 	code := codeOf(api.ErrorCode(), status)
+	if code == provider.Invalid && profile.MatchString(api.ErrorMessage()) {
+		code = provider.NotFound
+	}
 	if code == provider.Throttled { // EC2 sends no Retry-After, which the transport would see
 		after = max(after, breather)
 		d.limiter.Pause(after)

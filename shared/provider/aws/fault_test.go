@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -238,6 +240,26 @@ func TestCodesOfErrors(t *testing.T) {
 	} {
 		if got := codeOf(code, want.status); got != want.code {
 			t.Errorf("%s = %v, want %v", code, got, want.code)
+		}
+	}
+}
+
+// An instance profile that was just made is not known everywhere, and one that is made anew is away for a moment: EC2 calls both a
+// parameter that is invalid. No Machine fails for it, as for no other thing that is missing (SPEC S22).
+func TestInstanceProfileThatIsNotThereIsNoMistake(t *testing.T) {
+	t.Parallel()
+	d := &driver{account: provider.Account{Region: "z"}}
+	for message, want := range map[string]provider.Code{
+		"Value (worker) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name":   provider.NotFound,
+		"Value (arn:aws:x) for parameter iamInstanceProfile.arn is invalid. Invalid IAM Instance Profile ARN":  provider.NotFound,
+		"Value (m9.huge) for parameter instanceType is invalid. Instance profile of another kind is no reason": provider.Invalid,
+	} {
+		err := d.coded(&smithyhttp.ResponseError{
+			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusBadRequest}},
+			Err:      &smithy.GenericAPIError{Code: "InvalidParameterValue", Message: message},
+		})
+		if got := provider.CodeOf(err); got != want {
+			t.Errorf("%s: %v, want %v", message, got, want)
 		}
 	}
 }
