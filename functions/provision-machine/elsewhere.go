@@ -79,8 +79,8 @@ func (l life) misledBySecret() plan.Sequence {
 	if l.Request.Scan() && !l.turn() {
 		return plan.Sequence{}
 	}
-	message := fmt.Sprintf("the credentials lead to account %s of the cloud, but the instance is in account %s: give the Secret credentials of that one",
-		l.cloud.Owner, l.m.Annotations[machine.AnnotationCloudAccount])
+	message := fmt.Sprintf("the credentials lead to account %s of the cloud, but the instance is in account %s: give the Secret credentials of that one, "+
+		"or, where it is gone for good, take annotation %s off", l.cloud.Owner, l.m.Annotations[machine.AnnotationCloudAccount], machine.AnnotationCloudAccount)
 	next := l.m.DeepCopy()
 	l.set(next, unknown(message))
 	seq := l.status(next, phase(l.m), message)
