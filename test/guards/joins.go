@@ -141,8 +141,8 @@ var hosts = []Guard{
 		return c,`, `	case errors.Is(err, kubeapi.ErrUnserved):
 		return c,`, "./shared/provider/vsphere -run=TestClaimThatAProxy"},
 	{"place-beyond-those-that-are-known", "2c", vcenter + "clone.go", `at.UnitNumber != nil && *at.UnitNumber > mostOnController {`, `false {`, "./shared/provider/vsphere -run=TestDiskAtAHighPlace"},
-	{"instance-of-a-copied-cluster-stays", "2b.9", nova + "find.go", `	case !o.cluster:
-		return false
+	{"instance-of-a-copied-cluster-stays", "2b.9", nova + "find.go", `	case !o.cluster: // somebody took its tag off, unless another's is there
+		return recorded && r.UID != "" && r.UID == o.uid && valueOf(s.Tags, tagCluster) == ""
 `, ``, "./shared/provider/openstack -run=TestInstanceOfTheCluster"},
 	{"claim-of-its-machine", "2b.9", vcenter + "address.go", `		if o.Kind == "Machine" {`, `		if o.Kind != "" {`, "./shared/provider/vsphere -run=TestNoClaimStays"},
 	{"second-node-that-is-there-stays-on-record", "2e", link + "sole.go", `len(fit) == 1 && `, `len(fit) > 0 && `, "./functions/link-node -run=TestScenarios"},
