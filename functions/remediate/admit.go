@@ -213,7 +213,8 @@ func (c *check) room(t *target) bool {
 	case t.vanished():
 		limit = max(usualInFlight, c.sum.machines*vanishedPercent/100)
 	}
-	return c.flying() < min(c.sum.most, limit) && c.sum.unhealthy()+c.gone() <= c.sum.most
+	limit = min(c.sum.most, limit)
+	return c.flying() < limit && c.sum.unhealthy()+c.gone() <= c.sum.most
 }
 
 // vanished reports whether nothing runs of a Machine: its cloud says that the instance is gone, and nobody hears of a Node.
