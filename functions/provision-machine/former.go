@@ -125,13 +125,18 @@ func removed(m *machine.Machine) bool {
 	return c != nil && c.Status == corev1.ConditionTrue && (c.Reason == reasonRemoved || c.Reason == string(reasonDelete))
 }
 
-// mayBeDoubted reports whether the linked Node may be Ready still when the cloud says that the instance, which it removes, is gone.
+// mayBeDoubted reports whether a Node of the instance, linked or not, may be Ready still when the cloud, which removes it, says that it is gone.
 func (l life) mayBeDoubted() bool {
-	if l.m.Status.NodeRef == nil || removed(l.m) {
+	switch ref := l.m.Status.NodeRef; {
+	case removed(l.m):
 		return false
+	case ref == nil: // all Nodes are read when it is gone
+		drained := machine.FindCondition(l.m.Status.Conditions, machine.ConditionDrained)
+		return drained != nil && drained.Reason == machine.ReasonDrained
+	default:
+		n := l.Node(ref.Name)
+		return n == nil || machine.NodeReady(n)
 	}
-	n := l.Node(l.m.Status.NodeRef.Name)
-	return n == nil || machine.NodeReady(n)
 }
 
 // alive returns that of the Machine's Nodes which says that it runs, and for nobody else. The node controller says within a minute what has

@@ -115,7 +115,12 @@ func failed(what string, f *types.LocalizedMethodFault) error {
 func unfound(err error) bool {
 	_, none := errors.AsType[*find.NotFoundError](err)
 	_, noDefault := errors.AsType[*find.DefaultNotFoundError](err)
+	return none || noDefault || severalFound(err)
+}
+
+// severalFound reports whether a search found more than one.
+func severalFound(err error) bool {
 	_, several := errors.AsType[*find.MultipleFoundError](err)
 	_, manyDefaults := errors.AsType[*find.DefaultMultipleFoundError](err)
-	return none || noDefault || several || manyDefaults
+	return several || manyDefaults
 }

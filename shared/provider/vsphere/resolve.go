@@ -81,14 +81,21 @@ func (d *driver) resolve(ctx context.Context, c *vim25.Client, s providerspec.VS
 	return req, d.place(ctx, c, &req)
 }
 
-// missing says which field names what the vCenter lacks, or has more than once.
+// missing says which field names what the vCenter lacks, or has more than once. Of several that have the very name one goes away again; a
+// pattern that fits several is wrong as long as it stands (not so SPEC E27).
 func (d *driver) missing(p *field.Path, value string, err error) error {
+	several := severalFound(err)
 	err = d.session.coded(err)
-	remedy := map[provider.Code]string{provider.NotFound: "create it, or name another", provider.Invalid: "give its full path"}[provider.CodeOf(err)]
-	if remedy == "" {
+	code, remedy := provider.CodeOf(err), "create it, or name another"
+	switch {
+	case code != provider.NotFound:
 		return err
+	case several && strings.ContainsAny(value, "*?["):
+		code, remedy = provider.Invalid, "give the full path of one"
+	case several:
+		remedy = "take the others away, or give its full path"
 	}
-	return provider.Errorf(provider.CodeOf(err), "%s: %q: %w; %s", p, value, err, remedy)
+	return provider.Errorf(code, "%s: %q: %w; %s", p, value, err, remedy)
 }
 
 // inspect judges the template, and chooses the snapshot of a linked clone.
