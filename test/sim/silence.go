@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
 // silences are how far apart the rounds are of an hour in which nothing is wrong and nothing happens. What writes in every other minute
@@ -14,6 +16,9 @@ import (
 var silences = []time.Duration{
 	time.Minute, time.Minute, 2 * time.Minute, 3 * time.Minute, 5 * time.Minute, 8 * time.Minute, 13 * time.Minute, 27 * time.Minute,
 }
+
+// unscanned is from when on the autoscaler takes the times of Nodes that nobody needs for unwatched, and begins them anew: that it writes.
+const unscanned = 5 * time.Minute
 
 // oneHourIn is in how many schedules one goes on for that hour: it takes a sixth of the time of one.
 const oneHourIn = 8
@@ -36,6 +41,9 @@ func (p *Play) hour() {
 		now := map[string]bool{}
 		for _, w := range p.API.Writes()[before:] {
 			now[w.Resource+"/"+w.Name] = true
+		}
+		if d > unscanned {
+			delete(now, "configmaps/"+machine.ConfigMapStatus)
 		}
 		for _, what := range slices.Sorted(maps.Keys(now)) {
 			if written[what]++; written[what] > oncesIn {
