@@ -186,7 +186,7 @@ var controls = []control{
 	{"^R-S10: .* disrupts .* of the control plane", sim.Healing, nil, of(repair, forgetsRoles), checked, plagued, nil},
 	{"^R-S10: .* disrupts .* of the control plane", sim.Healing, nil, of(repair, forgetsInTime), checked, plagued, nil},
 	// of people who have things power-cycled
-	{"^R-S6: .* whose host people power-cycle", sim.Healing, []byte{2}, of(repair, blindToPower), cycles, cycled, nil},
+	{"^R-S6: .* whose host people power-cycle", sim.Healing, nil, of(repair, blindToPower), cycles, cycled, nil},
 	{"^E36: .* calls the power-cycle", sim.Healing, []byte{2}, of(provision, welcomesAtOnce), cycles, cycled, nil},
 	{"^E36: the power of .* goes", sim.Healing, []byte{2}, of(provision, forgetsPower), cycles, cycled, nil},
 	{"^R-S11: .*is power-cycled on", sim.Healing, nil, of(provision, keepsPower), cycles, cycled, nil},
@@ -251,8 +251,8 @@ var elsewhereHeld = map[string][]witness{
 
 type witness struct{ test, guard string }
 
-// mostTries is how many schedules a control may take.
-const mostTries = 300
+// mostTries is how many schedules a control may take. The mistakes that show most rarely do in one of some 250.
+const mostTries = 3000
 
 func TestControls(t *testing.T) {
 	t.Parallel()
