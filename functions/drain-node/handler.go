@@ -96,12 +96,14 @@ func (d drain) step(claimed *bool) []plan.Sequence {
 	switch {
 	case excluded:
 		return d.drained("DrainSkipped", d.note("DrainSkipped", "Node drain skipped"))
-	case d.n == nil && d.m.Status.NodeRef == nil:
+	case d.n == nil && d.m.Status.NodeRef == nil && d.doubted() == nil:
 		return d.drained(machine.ReasonNoNode, d.note("DrainSkipped", "Node drain skipped"))
 	case len(d.m.Spec.LifecycleHooks.PreDrain) > 0:
 		return d.shown("hooks before the drain", d.note("DrainBlocked", "Drain blocked by pre-drain hooks: "+hooks(d.m)))
 	case d.n == nil && unlinked(d.Snapshot, d.m) != nil:
-		return d.awaitLink()
+		return d.awaitLink("node " + d.m.Status.NodeRef.Name + ", which registered anew,")
+	case d.n == nil && d.doubted() != nil:
+		return d.awaitLink("node " + d.doubted().Name + ", which may be this machine's or another's,")
 	case d.n == nil: // gone (B31)
 		return d.set(machine.NodeGone(d.m.Status.NodeRef.UID), []plan.Note{d.note("DrainSucceeded", "Node drain succeeded")})
 	}
@@ -128,12 +130,19 @@ func (d drain) anew() []plan.Sequence {
 	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining", why), requeued(d.m, why))
 }
 
-// awaitLink waits until it is known whose the Node is that registered anew under the name of the linked one.
-func (d drain) awaitLink() []plan.Sequence {
+// doubted returns the Node that may be the Machine's, as far as anybody knows, and on which Pods may run; or nil.
+func (d drain) doubted() *corev1.Node {
+	if !d.Has(snapshot.All("Machine")) || !d.Has(allNodes) {
+		return nil
+	}
+	return machine.CandidatesOf(d.Machines, d.Nodes)[d.m].Doubted()
+}
+
+// awaitLink waits until it is known whose a Node is: one that registered anew under the name of the linked one, or that fits several Machines.
+func (d drain) awaitLink(node string) []plan.Sequence {
 	if seq := d.begin(); seq != nil {
 		return seq
 	}
-	node := "node " + d.m.Status.NodeRef.Name + ", which registered anew,"
 	if d.late() {
 		return d.timedOut(node + " is not linked to its machine")
 	}

@@ -36,6 +36,9 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	for _, m := range due(s) {
 		s.Apart(m, func() {
 			n := nodeOf(s, m)
+			if n == nil && slices.ContainsFunc(s.Nodes, func(n *corev1.Node) bool { return machine.Bears(m, n) }) { // is it in doubt?
+				ask = append(ask, allNodes, snapshot.All("Machine"))
+			}
 			if n == nil || held(m) {
 				return
 			}

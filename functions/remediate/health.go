@@ -40,6 +40,8 @@ const (
 	reasonNode     = "UnhealthyNode"
 	// reasonAnother is of one that is healthy by another Node than the linked one.
 	reasonAnother = "AnotherNode"
+	// reasonDoubted is of one of which nobody knows whether a Node that is heard of is its own.
+	reasonDoubted = "AmbiguousNode"
 )
 
 // verdict is what a check says about a Machine. Without a reason it is: healthy.
@@ -81,6 +83,8 @@ func (c *check) judge(m *machine.Machine, n *corev1.Node) verdict {
 			v.due = c.Now.Add(-time.Second)
 		}
 		return v
+	case n == nil && c.network.found[m].Doubted() != nil: // what runs there is not nobody's: link-node tells why it is not linked
+		return verdict{reason: reasonDoubted, message: "node " + c.network.found[m].Doubted().Name + " may be its, or another machine's"}
 	case n == nil && m.Status.NodeRef == nil:
 		return c.starting(m, updated)
 	case n == nil:

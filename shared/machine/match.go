@@ -67,12 +67,11 @@ func OtherInstance(m *Machine, n *corev1.Node) bool {
 	return ProviderID(m) != "" && n.Spec.ProviderID != "" && !SameInstance(m, n)
 }
 
-// bears reports whether n has the name that m knows its Node by, or its instance where it never had one, and nothing says that it is of
+// Bears reports whether n has the name that m knows its Node by, or its instance where it never had one, and nothing says that it is of
 // another instance. A name alone links nobody, but it speaks against an address alone: hosts that come back exchange addresses, and what a
 // cloud once saw of one is not renewed.
-func bears(m *Machine, n *corev1.Node) bool {
-	ref := m.Status.NodeRef
-	return (ref != nil && ref.Name == n.Name || ref == nil && called(m, n.Name)) && !OtherInstance(m, n) && LostAt(m) == nil
+func Bears(m *Machine, n *corev1.Node) bool {
+	return slices.Contains(namesOf(m), n.Name) && !OtherInstance(m, n) && LostAt(m) == nil
 }
 
 // ClaimedByAnother reports whether n is another Machine's than m: it is linked to that one, or fits that one better, or as well
@@ -88,7 +87,7 @@ func ClaimedByAnother(m *Machine, n *corev1.Node, all []*Machine) bool {
 		if mine == byInstance && theirs == byInstance && gaveUp(m) != gaveUp(o) {
 			return gaveUp(m)
 		}
-		if mine > misfit && mine < byInstance && bears(o, n) && !bears(m, n) {
+		if mine > misfit && mine < byInstance && Bears(o, n) && !Bears(m, n) {
 			return true
 		}
 		return IsNodeOf(o, n) || theirs > mine || theirs == mine && theirs > misfit && o.DeletionTimestamp == nil
@@ -177,7 +176,7 @@ func (ix Index) Of(n *corev1.Node) []*Machine {
 	others := func(m *Machine) bool { return !IsNodeOf(m, n) || OtherInstance(m, n) || LostAt(m) != nil }
 	if linked := slices.DeleteFunc(slices.Clone(ix.byNode[n.UID]), others); len(linked) > 0 && len(found) > 0 {
 		found = linked
-	} else if borne := func(m *Machine) bool { return bears(m, n) }; len(found) > 0 && !slices.ContainsFunc(found, borne) {
+	} else if borne := func(m *Machine) bool { return Bears(m, n) }; len(found) > 0 && !slices.ContainsFunc(found, borne) {
 		found = append(found, slices.DeleteFunc(slices.Clone(ix.byName[n.Name]), func(m *Machine) bool { return !borne(m) })...)
 	}
 	return apart(found, n)
@@ -214,16 +213,18 @@ func called(m *Machine, name string) bool {
 	return m.Name == name || slices.ContainsFunc(m.Status.Addresses, func(a corev1.NodeAddress) bool { return isName(a) && a.Address == name })
 }
 
-// namesOf returns every name that a Node may bear for m, each once: see bears.
-func namesOf(m *Machine) []string {
+// namesOf returns every name that a Node may bear for m, each once: see [Bears]. Its own name is one where no cloud tells another.
+func namesOf(m *Machine) (all []string) {
 	if ref := m.Status.NodeRef; ref != nil {
 		return []string{ref.Name}
 	}
-	all := []string{m.Name}
 	for _, a := range m.Status.Addresses {
 		if isName(a) && !slices.Contains(all, a.Address) {
 			all = append(all, a.Address)
 		}
+	}
+	if len(all) == 0 {
+		return []string{m.Name}
 	}
 	return all
 }
@@ -273,6 +274,17 @@ type Candidates struct {
 	Nodes  []*corev1.Node
 	Best   *corev1.Node // the linked one, else what FittingNode returns
 	shared bool         // with another Machine that fits as well
+}
+
+// Doubted returns a Node that may be the Machine's, though nobody knows, and that is not known to be silent: what runs on it is not nobody's. Or nil.
+func (c Candidates) Doubted() *corev1.Node {
+	if c.Best != nil || !c.shared {
+		return nil
+	}
+	if i := slices.IndexFunc(c.Nodes, func(n *corev1.Node) bool { return !NodeUnreachable(n) }); i >= 0 {
+		return c.Nodes[i]
+	}
+	return nil
 }
 
 // Only returns the Node that nobody doubts, or nil.

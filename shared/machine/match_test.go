@@ -112,6 +112,7 @@ func TestWhoseNode(t *testing.T) {
 		{"goes, and another's former name is its address's", []*Machine{deleted(at("a", "", "1")), formerly(at("b", "", "2"), "n")}, []*corev1.Node{joined("n", "", true, "1")}, "", ""},
 		{"its former name, and another's address", []*Machine{formerly(at("a", "", "1"), "n"), at("b", "", "2")}, []*corev1.Node{joined("n", "", true, "2")}, "", ""},
 		{"its instance, and another's former name", []*Machine{at("a", "x", "1"), formerly(at("b", "", "2"), "n")}, []*corev1.Node{joined("n", "x", true, "1")}, "n", "n"},
+		{"its address, and the name of a machine whose cloud tells another", []*Machine{at("a", "", "1"), host(at("n", "", "2"), "localhost")}, []*corev1.Node{joined("n", "", true, "1")}, "n", "n"},
 		{"two nodes, one ready", []*Machine{at("a", "", "1")}, []*corev1.Node{joined("m", "", false, "1"), joined("n", "", true, "1")}, "", "n"},
 		{"two nodes, one of the instance", []*Machine{at("a", "x", "1")}, []*corev1.Node{joined("m", "", true, "1"), joined("n", "x", false)}, "", "n"},
 	} {
