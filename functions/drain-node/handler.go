@@ -38,8 +38,9 @@ const source = "machine-drain-controller"
 // Decide takes every Machine that has to be drained, and every Node that a scale-down wants empty, one step further.
 func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
-	claimed := false                    // the control-plane slot is claimed by this plan
-	draining := map[*corev1.Node]bool{} // those of deleted Machines: whether one of these has it emptied
+	claimed := false                                  // the control-plane slot is claimed by this plan
+	var found map[*machine.Machine]machine.Candidates // of all, once somebody has no Node
+	draining := map[*corev1.Node]bool{}               // those of deleted Machines: whether one of these has it emptied
 	for _, m := range due(s) {
 		s.Apart(m, func() {
 			n := nodeOf(s, m)
@@ -53,6 +54,12 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 				return // another Machine claims the same Node: one plan is enough
 			}
 			d := drain{Snapshot: s, m: m, n: n, others: others(s, m, n)}
+			if n == nil {
+				if found == nil {
+					found = candidates(s)
+				}
+				d.doubted = found[m].Doubted()
+			}
 			for _, its := range append([]*corev1.Node{n}, d.others...) {
 				draining[its] = draining[its] || !held(m) // another Machine of it that no hook holds is not kept waiting
 			}
@@ -83,11 +90,12 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 // drain is one Machine in one decision. Without a Node there is nothing to empty.
 type drain struct {
 	snapshot.Snapshot
-	m      *machine.Machine
-	n      *corev1.Node
-	others []*corev1.Node // of the same instance, which are emptied next
-	later  bool           // n is one of those: the drain has begun
-	back   []string       // Pods that came back to Nodes that are emptied
+	m       *machine.Machine
+	n       *corev1.Node
+	doubted *corev1.Node   // without n: it may be the Machine's, as far as anybody knows, and Pods may run on it
+	others  []*corev1.Node // of the same instance, which are emptied next
+	later   bool           // n is one of those: the drain has begun
+	back    []string       // Pods that came back to Nodes that are emptied
 }
 
 // step: skip or wait for hooks, take the slot, cordon, evict, see everything go (B28–B34, RELIABILITY 2e).
@@ -96,14 +104,14 @@ func (d drain) step(claimed *bool) []plan.Sequence {
 	switch {
 	case excluded:
 		return d.drained("DrainSkipped", d.note("DrainSkipped", "Node drain skipped"))
-	case d.n == nil && d.m.Status.NodeRef == nil && d.doubted() == nil:
+	case d.n == nil && d.m.Status.NodeRef == nil && d.doubted == nil:
 		return d.drained(machine.ReasonNoNode, d.note("DrainSkipped", "Node drain skipped"))
 	case len(d.m.Spec.LifecycleHooks.PreDrain) > 0:
 		return d.shown("hooks before the drain", d.note("DrainBlocked", "Drain blocked by pre-drain hooks: "+hooks(d.m)))
 	case d.n == nil && unlinked(d.Snapshot, d.m) != nil:
 		return d.awaitLink("node " + d.m.Status.NodeRef.Name + ", which registered anew,")
-	case d.n == nil && d.doubted() != nil:
-		return d.awaitLink("node " + d.doubted().Name + ", which may be this machine's or another's,")
+	case d.n == nil && d.doubted != nil:
+		return d.awaitLink("node " + d.doubted.Name + ", which may be this machine's or another's,")
 	case d.n == nil: // gone (B31)
 		return d.set(machine.NodeGone(d.m.Status.NodeRef.UID), []plan.Note{d.note("DrainSucceeded", "Node drain succeeded")})
 	}
@@ -128,14 +136,6 @@ func (d drain) empty(claimed *bool) []plan.Sequence {
 func (d drain) anew() []plan.Sequence {
 	why := "node " + d.n.Name + " was drained and takes pods again: it is drained anew"
 	return d.undrained(machine.False(machine.ConditionDrained, machinev1beta1.ConditionSeverityInfo, "Draining", why), requeued(d.m, why))
-}
-
-// doubted returns the Node that may be the Machine's, as far as anybody knows, and on which Pods may run; or nil.
-func (d drain) doubted() *corev1.Node {
-	if !d.Has(snapshot.All("Machine")) || !d.Has(allNodes) {
-		return nil
-	}
-	return machine.CandidatesOf(d.Machines, d.Nodes)[d.m].Doubted()
 }
 
 // awaitLink waits until it is known whose a Node is: one that registered anew under the name of the linked one, or that fits several Machines.

@@ -36,7 +36,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	for _, m := range due(s) {
 		s.Apart(m, func() {
 			n := nodeOf(s, m)
-			if n == nil && slices.ContainsFunc(s.Nodes, func(n *corev1.Node) bool { return machine.Bears(m, n) }) { // is it in doubt?
+			if n == nil && !allRead(s) && slices.ContainsFunc(s.Nodes, func(n *corev1.Node) bool { return machine.Bears(m, n) }) { // is it in doubt?
 				ask = append(ask, allNodes, snapshot.All("Machine"))
 			}
 			if n == nil || held(m) {
@@ -57,6 +57,17 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 		})
 	}
 	return snapshot.Scope{Objects: ask}
+}
+
+// allRead reports whether all Machines and all Nodes are known.
+func allRead(s snapshot.Snapshot) bool { return s.Has(allNodes) && s.Has(snapshot.All("Machine")) }
+
+// candidates returns the Nodes that may be each Machine's; of none before all are known.
+func candidates(s snapshot.Snapshot) map[*machine.Machine]machine.Candidates {
+	if !allRead(s) {
+		return map[*machine.Machine]machine.Candidates{}
+	}
+	return machine.CandidatesOf(s.Machines, s.Nodes)
 }
 
 // removing asks for what a Node is emptied by for a scale-down: first its Machine, which a scan has read, then the Pods.

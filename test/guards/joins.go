@@ -211,7 +211,7 @@ var hosts = []Guard{
 	{"secret-that-names-no-place-fails-nobody", "4", "shared/provider/azure/client.go", `case home != "" && !locations.MatchString(home): //`, `case home == "?": //`, "./shared/provider/azure -run=TestWhoNamesWhat"},
 	{"events-that-concern-all-share-a-scan", "2g", run + "runner.go", `case leaves && r.scan != nil:`, `case leaves && r.scan != nil && false:`, "./shared/runner -run=TestEventsThatConcernAll"},
 	{"images-of-nodes-take-no-memory", "2g", "shared/cluster/kube/observe.go", `n.Status.Images = nil`, `_ = n`, "./shared/cluster/kube -run=TestProtobufList"},
-	{"node-in-doubt-is-awaited", "2e", drain + "handler.go", `	case d.n == nil && d.m.Status.NodeRef == nil && d.doubted() == nil:`, `	case d.n == nil && d.m.Status.NodeRef == nil:`, "./functions/drain-node -run=TestScenarios"},
+	{"node-in-doubt-is-awaited", "2e", drain + "handler.go", `	case d.n == nil && d.m.Status.NodeRef == nil && d.doubted == nil:`, `	case d.n == nil && d.m.Status.NodeRef == nil:`, "./functions/drain-node -run=TestScenarios"},
 	{"event-sees-the-node-in-doubt", "2e", drain + "reads.go", `return machine.Bears(m, n) }) { //`, `return false && machine.Bears(m, n) }) { //`, "./functions/drain-node -run=TestScenarios"},
 	{"node-in-doubt-is-not-missing", "2e", heal + "health.go", `	case n == nil && c.network.found[m].Doubted() != nil: //`, `	case false: //`, "./functions/remediate -run=TestScenarios"},
 }
