@@ -37,8 +37,8 @@ type telling struct {
 // may be another one by then, and then nothing is told along with it.
 func (t telling) sequence(s snapshot.Snapshot) plan.Sequence {
 	digest, day := t.digest(s.Now)
-	switch was, _, _ := strings.Cut(prunedOf(s)[t.write.Old.GetUID()], " "); {
-	case prunedOf(s)[t.write.Old.GetUID()] == digest+" "+day && !t.other:
+	switch was, tried, _ := strings.Cut(prunedOf(s)[t.write.Old.GetUID()], " "); {
+	case was == digest && tried == day && !t.other:
 		return plan.Sequence{}
 	case was == digest:
 		return plan.Sequence{Do: []plan.Action{t.write}}

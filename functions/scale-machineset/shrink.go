@@ -176,7 +176,7 @@ func reason(set *machine.MachineSet, c candidate) string {
 		return c.machine.Name + " is marked for deletion"
 	case doesNotWork:
 		return c.machine.Name + " does not work"
-	case nothingOnRecord, byPolicy:
+	case nothingOnRecord, byPolicy, leftAlone:
 	}
 	return c.machine.Name + " by policy " + policyOf(set)
 }

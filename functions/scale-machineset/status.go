@@ -107,15 +107,12 @@ func misfit(s snapshot.Snapshot, set *machine.MachineSet) string {
 
 // nodeOf returns the Node that m is linked to, as far as it was read, or nil. A Node of the same name with another UID is another Node.
 func nodeOf(s snapshot.Snapshot, m *machine.Machine) *corev1.Node {
-	ref := m.Status.NodeRef
-	if ref == nil {
-		return nil
+	if ref := m.Status.NodeRef; ref != nil {
+		if n := s.Node(ref.Name); machine.IsNodeOf(m, n) {
+			return n
+		}
 	}
-	n := s.Node(ref.Name)
-	if n == nil || n.UID != ref.UID {
-		return nil
-	}
-	return n
+	return nil
 }
 
 // readySince returns since when the Node of m is Ready.
