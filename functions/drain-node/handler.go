@@ -38,9 +38,9 @@ const source = "machine-drain-controller"
 // Decide takes every Machine that has to be drained, and every Node that a scale-down wants empty, one step further.
 func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
-	claimed := false                                  // the control-plane slot is claimed by this plan
-	var found map[*machine.Machine]machine.Candidates // of all, once somebody has no Node
-	draining := map[*corev1.Node]bool{}               // those of deleted Machines: whether one of these has it emptied
+	claimed := false // the control-plane slot is claimed by this plan
+	inDoubt := doubts{Snapshot: s}
+	draining := map[*corev1.Node]bool{} // those of deleted Machines: whether one of these has it emptied
 	for _, m := range due(s) {
 		s.Apart(m, func() {
 			n := nodeOf(s, m)
@@ -53,13 +53,7 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 			if n != nil && draining[n] {
 				return // another Machine claims the same Node: one plan is enough
 			}
-			d := drain{Snapshot: s, m: m, n: n, others: others(s, m, n)}
-			if n == nil {
-				if found == nil {
-					found = candidates(s)
-				}
-				d.doubted = found[m].Doubted()
-			}
+			d := drain{Snapshot: s, m: m, n: n, others: others(s, m, n), doubted: inDoubt.of(m, n)}
 			for _, its := range append([]*corev1.Node{n}, d.others...) {
 				draining[its] = draining[its] || !held(m) // another Machine of it that no hook holds is not kept waiting
 			}

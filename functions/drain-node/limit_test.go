@@ -144,7 +144,7 @@ func TestLateDrainWhoseEvictionsGetNoAnswerEnds(t *testing.T) {
 		}
 		asked, ended := 0, false
 		for _, a := range Decide(seen).Actions() {
-			switch a := a.(type) { //nolint:gochecksumtype // nothing else is wanted
+			switch a := a.(type) {
 			case plan.Evict:
 				asked++
 			case plan.UpdateStatus:

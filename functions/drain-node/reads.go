@@ -62,12 +62,21 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 // allRead reports whether all Machines and all Nodes are known.
 func allRead(s snapshot.Snapshot) bool { return s.Has(allNodes) && s.Has(snapshot.All("Machine")) }
 
-// candidates returns the Nodes that may be each Machine's; of none before all are known.
-func candidates(s snapshot.Snapshot) map[*machine.Machine]machine.Candidates {
-	if !allRead(s) {
-		return map[*machine.Machine]machine.Candidates{}
+// doubts finds whose Nodes are in doubt, of all Machines at once, when the first of them asks.
+type doubts struct {
+	snapshot.Snapshot
+	found map[*machine.Machine]machine.Candidates
+}
+
+// of returns what may be the Node of m, as far as all are known, where n, its Node, is nil; or nil.
+func (d *doubts) of(m *machine.Machine, n *corev1.Node) *corev1.Node {
+	if n != nil || !allRead(d.Snapshot) {
+		return nil
 	}
-	return machine.CandidatesOf(s.Machines, s.Nodes)
+	if d.found == nil {
+		d.found = machine.CandidatesOf(d.Machines, d.Nodes)
+	}
+	return d.found[m].Doubted()
 }
 
 // removing asks for what a Node is emptied by for a scale-down: first its Machine, which a scan has read, then the Pods.

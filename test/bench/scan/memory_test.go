@@ -57,11 +57,11 @@ func TestFunctionsFitIntoTheirMemory(t *testing.T) { //nolint:paralleltest // ot
 	if testing.Short() {
 		machines /= 10
 	}
-	for _, of := range []struct {
+	for _, of := range []struct { //nolint:paralleltest // see above
 		function, way string
 		ill           bool
 	}{{"scale-machineset", "scans", false}, {"remediate", "scans", false}, {"link-node", "scans", false}, {"drain-node", "scans", false}, {"remediate", "storm", true}} {
-		t.Run(of.function+" "+of.way, func(t *testing.T) { //nolint:paralleltest // see above
+		t.Run(of.function+" "+of.way, func(t *testing.T) {
 			a, err := newAPI(inventory(machines, of.ill))
 			if err != nil {
 				t.Fatal(err)
@@ -280,7 +280,7 @@ func managed(writers int) (all []metav1.ManagedFieldsEntry) {
 	}
 	raw, _ := json.Marshal(map[string]any{"f:metadata": fields}) // strings only
 	for i := range writers {
-		all = append(all, metav1.ManagedFieldsEntry{Manager: fmt.Sprint("writer-", i), Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: raw}})
+		all = append(all, metav1.ManagedFieldsEntry{Manager: fmt.Sprint("writer-", i), Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(raw))})
 	}
 	return all
 }
