@@ -228,7 +228,7 @@ var scalings = []Guard{
 `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"buffers-hear-of-the-end", "2d", autoscale + "stopped.go", `	rooms := roomless(s, why)`, `	rooms := roomless(s, why)[:0]`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"no-end-before-buffers-hear-of-it", "2d", autoscale + "stopped.go", `len(rooms) == 0 && `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"sick-by-its-check-is-preserved", "2d", autoscale + "barred.go", `(failed || sick || !ready)`, `(failed || !ready)`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"sick-by-its-check-is-preserved", "2d", autoscale + "barred.go", `(failed || sick || !ready)`, `(failed || sick && !failed && !ready || !ready)`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"sick-by-its-check-goes-in-the-end", "2d", words + "preserve.go", `		return told.LastTransitionTime.Time
 `, `		return time.Now()
 `, "./functions/evaluate-autoscale -run=TestScenarios"},

@@ -143,6 +143,10 @@ func TestReservationWithoutADomain(t *testing.T) {
 	}
 	r, _, err = created(t, d, "master-0", spec)
 	must(t, err)
+	once(l, "DomainLookupByUUID", 1, libvirtd.Number(libvirt.ErrNoDomain)) // which came between two looks
+	if err := d.Delete(t.Context(), provider.Ref{UID: r.UID}); provider.CodeOf(err) != provider.NotFound || len(l.Reserved(libvirtd.Network)) != 2 {
+		t.Errorf("%v, %v", err, l.Reserved(libvirtd.Network))
+	}
 	once(l, "DomainLookupByUUID", 2, libvirtd.Number(libvirt.ErrNoDomain)) // as between two attempts
 	if err := d.Delete(t.Context(), provider.Ref{UID: r.UID, Token: "another", Attempt: true}); provider.CodeOf(err) != provider.NotFound || len(l.Reserved(libvirtd.Network)) != 2 {
 		t.Errorf("%v, %v", err, l.Reserved(libvirtd.Network))
