@@ -39,37 +39,68 @@ func withoutNode(members []member) (n int64) {
 }
 
 // foresee counts the Nodes of sets that are no groups that Pods may wait for: of Machines that are there, and of those that a set makes that
-// is new. As for a group it is remembered since when a set's Nodes are awaited, whoever makes its Machines anew meanwhile, and they count for
-// as long as a Node may take from then: else Pods would wait for ever for what never comes, and nobody would try another set (C45).
+// is new. It is remembered since when a set's Nodes are awaited, whoever makes its Machines anew meanwhile, and they count for
+// as long as a Node may take from then: else Pods would wait for ever for what never comes, and nobody would try another set (C45). Machines
+// that are late are awaited no more, as those of a group.
 func (sc *scan) foresee() {
-	requests := map[string]autoscaling.NodeGroup{}
+	sc.disown()
+	awaited := map[string]autoscaling.NodeGroup{}
 	for _, g := range sc.strangers {
 		g.own, _ = sc.settings.Options(g.set.Annotations)
-		unmade, awaited := g.target, g.target
+		unmade, joining := g.target, int32(0)
 		for _, m := range g.members {
-			joins := sc.joins(g, m)
 			unmade -= int32(truth(m.machine.DeletionTimestamp == nil))
-			awaited -= int32(truth(m.machine.DeletionTimestamp == nil && !joins && (m.came() || machine.Phase(m.machine) == machine.PhaseFailed)))
-			g.upcoming += int32(truth(joins))
+			joining += int32(truth(sc.joins(g, m)))
 		}
+		if unmade+joining <= 0 {
+			continue
+		}
+		g.upcoming = joining
 		if sc.Now.Before(sc.madeBy(g)) && machine.Unserved(g.set) == "" {
 			g.upcoming += max(0, unmade)
 		}
-		g.upcoming = min(g.upcoming, max(0, awaited), maxUpcoming)
-		if awaited <= 0 {
-			continue
-		}
-		r, made := sc.state.Groups[g.id].Request, &g.set.CreationTimestamp
-		if r == nil || r.At.Before(made) && !made.After(sc.Now) { // it is of a former set of this name
-			r = &autoscaling.Request{At: *sc.now()}
-		}
-		requests[g.id] = autoscaling.NodeGroup{Request: r}
-		if !sc.Now.Before(r.At.Add(g.own.MaxNodeProvisionTime)) {
+		g.upcoming = min(g.upcoming, unmade+joining, maxUpcoming)
+		w := sc.awaitedSince(g)
+		awaited[g.id] = autoscaling.NodeGroup{Waves: []autoscaling.Wave{w}}
+		if !sc.Now.Before(w.At.Add(g.own.MaxNodeProvisionTime)) {
 			g.upcoming = 0
 		}
 	}
 	maps.DeleteFunc(sc.state.Groups, func(id string, _ autoscaling.NodeGroup) bool { return sc.byID[id] == nil })
-	maps.Copy(sc.state.Groups, requests)
+	maps.Copy(sc.state.Groups, awaited)
+}
+
+// awaitedSince returns since when the Nodes of a set that is no group are awaited, and for how many Machines: since people made it larger, or
+// it first lacked some. It is a wave for nobody without a request, which is a group's.
+func (sc *scan) awaitedSince(g *group) autoscaling.Wave {
+	n, at, made := sc.state.Groups[g.id], sc.now(), &g.set.CreationTimestamp
+	switch w := ofNobody(n); {
+	case w != nil && g.target <= w.To:
+		at = &w.At
+	case n.Request != nil: // it was a group, or an earlier revision wrote it
+		at = &n.Request.At
+	}
+	if at.Before(made) && !made.After(sc.Now) { // it is of a former set of this name
+		at = sc.now()
+	}
+	return autoscaling.Wave{At: *at, To: g.target}
+}
+
+// ofNobody returns the wave that is remembered of a set that is no group, or nil. One of a group that says so little has its Nodes.
+func ofNobody(n autoscaling.NodeGroup) *autoscaling.Wave {
+	if n.Request != nil || n.Resize != nil || len(n.Waves) != 1 || n.Waves[0].Pods != "" {
+		return nil
+	}
+	return &n.Waves[0]
+}
+
+// disown forgets what was awaited of sets before they were groups: the autoscaler did not ask for it, and begins a request of its own.
+func (sc *scan) disown() {
+	for _, g := range sc.groups {
+		if ofNobody(sc.state.Groups[g.id]) != nil {
+			sc.change(g, func(n *autoscaling.NodeGroup) { n.Waves = nil })
+		}
+	}
 }
 
 // madeBy returns until when a set that is no group may be making its first Machines.
@@ -100,7 +131,7 @@ func (sc *scan) foreseen(g *group) string {
 			what, last = "machine "+m.machine.Name+" is on its way", at
 		}
 	}
-	if end := sc.state.Groups[g.id].Request.At.Add(g.own.MaxNodeProvisionTime); end.Before(last) {
+	if end := sc.state.Groups[g.id].Waves[0].At.Add(g.own.MaxNodeProvisionTime); end.Before(last) {
 		last = end
 	}
 	return fmt.Sprintf("it waits for a node of %s, which is not resized: %s, and awaited until %s", g.set.Name, what, machine.Stamp(last))

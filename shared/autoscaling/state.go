@@ -103,7 +103,8 @@ type Request struct {
 }
 
 // Wave is Nodes that were asked for at once, with the Pods that had a place once they are there: these Pods bring no
-// other Nodes while the wave is on its way, whatever another packing makes of them.
+// other Nodes while the wave is on its way, whatever another packing makes of them. Of a set that is not resized it is since when its Nodes
+// are awaited, for so many Machines, with no Pods and no Request.
 type Wave struct {
 	At   metav1.Time `json:"at"`
 	To   int32       `json:"to"`   // Machines that the set was to have with them
