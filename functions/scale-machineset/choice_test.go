@@ -4,6 +4,7 @@ package scalemachineset
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -291,17 +292,122 @@ func TestAdoptedAnewStandsAtOneOrdinal(t *testing.T) {
 	}
 }
 
-// Who no longer matches is let go, and if its labels are mended before that it is a stranger: no ordinal of it is left by which it would
-// be deleted (2a.6).
-func TestAdoptedThatNoLongerMatchesIsForgotten(t *testing.T) {
+// Who is let go for its labels is written down as that, whether the set made or adopted it, for as long as the set controls it: should they
+// come back before its owner is taken off, it is adopted anew. One that was chosen to go goes, whatever became of its labels meanwhile (2a.6).
+func TestWhoIsLetGoDoesNotGo(t *testing.T) {
 	t.Parallel()
-	set := workers(0)
-	m := worker(set, "adopted")
-	m.Labels["app"] = "other"
-	l := ledgerOf(set, 1)
-	l.Adopted = map[int]machine.Member{0: {Name: m.Name, UID: m.UID}}
-	if d := decide(snapshot.Snapshot{Now: at}, set, l, membersOf(set, m)); len(d.ledger.Active)+len(d.ledger.Adopted) > 0 {
+	const relabeled = "other"
+	for name, c := range map[string]struct {
+		adopted  bool
+		replicas int32 // of the two that there are before
+		stays    bool
+	}{
+		"made for its ordinal": {replicas: 2, stays: true},
+		"adopted":              {adopted: true, replicas: 2, stays: true},
+		"chosen":               {replicas: 1},
+		"chosen and adopted":   {adopted: true, replicas: 1},
+	} {
+		set := workers(2)
+		l, x, y := ledgerOf(set, 2), member(set, 0), member(set, 1)
+		if c.adopted {
+			x = worker(set, "adopted")
+			l.Adopted = map[int]machine.Member{0: {Name: x.Name, UID: x.UID}}
+		}
+		x.Annotations = map[string]string{machine.AnnotationDelete: "yes"}
+		label := func(to string) { x.Labels = map[string]string{"app": to} }
+		next := func() { l = decide(snapshot.Snapshot{Now: at}, set, l, membersOf(set, x, y)).ledger }
+		deleted := func() (all []string) {
+			for _, seq := range execute(snapshot.Snapshot{Now: at}, set, l, membersOf(set, x, y)) {
+				for _, a := range seq.Do {
+					if d, is := a.(plan.Delete); is {
+						all = append(all, d.Object.GetName())
+					}
+				}
+			}
+			return all
+		}
+		*set.Spec.Replicas = c.replicas
+		if c.stays {
+			label(relabeled)
+		}
+		next()
+		label(relabeled)
+		if got := deleted(); l.Active.Has(0) || len(got) > 0 {
+			t.Errorf("%s: without its label %v are deleted by %s", name, got, l)
+		}
+		if *set.Spec.Replicas++; !c.stays {
+			next() // for another reason the ledger is written meanwhile
+		}
+		label("worker")
+		next()
+		if got := deleted(); slices.Contains(got, x.Name) == c.stays || slices.Contains(got, y.Name) {
+			t.Errorf("%s: once the label is back %v are deleted by %s", name, got, l)
+		}
+		if k, ok := l.OrdinalOf(set.Name, x); c.stays && (!ok || !l.Active.Has(k) || len(l.Adopted) != 1) {
+			t.Errorf("%s: once the label is back the ledger is %s", name, l)
+		}
+	}
+}
+
+// A ledger that is rebuilt says what is there: whoever no longer matches is let go by the next commit, which writes that down (2a.6, 2a.7).
+func TestRebuiltLedgerLetsNobodyGo(t *testing.T) {
+	t.Parallel()
+	set := workers(2)
+	x, y := member(set, 0), member(set, 1)
+	x.Labels["app"] = "other"
+	l := rebuild(snapshot.Snapshot{Now: at}, set, membersOf(set, x, y))
+	if !l.Active.Has(0) || !l.Active.Has(1) {
+		t.Fatalf("rebuilt it is %s", l)
+	}
+	if l = decide(snapshot.Snapshot{Now: at}, set, l, membersOf(set, x, y)).ledger; l.Active.Has(0) || !l.Adopted[0].LetGo() {
+		t.Errorf("the next is %s", l)
+	}
+}
+
+// Once its owner is off it is forgotten that a Machine was let go.
+func TestWhoIsFreeIsForgotten(t *testing.T) {
+	t.Parallel()
+	set := workers(3)
+	x := member(set, 0)
+	x.OwnerReferences, x.Labels = nil, nil
+	l := ledgerOf(set, 2)
+	l.Active, l.Adopted = machine.Ordinals{1}, map[int]machine.Member{0: {Name: x.Name}}
+	if d := decide(snapshot.Snapshot{Now: at}, set, l, membersOf(set, x, member(set, 1))); len(d.ledger.Adopted) > 0 {
 		t.Errorf("%s: %s", d.why, d.ledger)
+	}
+}
+
+// Nobody is let go whom the ledger has no room for: he is once those before him are free (2a.6).
+func TestNobodyIsLetGoBeforeThereIsRoom(t *testing.T) {
+	t.Parallel()
+	const n = maxAdopted + 5
+	set := workers(n)
+	l, all := ledgerOf(set, n), make([]*machine.Machine, n)
+	for k := range all {
+		all[k] = member(set, k)
+		all[k].Labels["app"] = "other"
+	}
+	for _, left := range []int{5, 0} {
+		l = decide(snapshot.Snapshot{Now: at}, set, l, membersOf(set, all...)).ledger
+		if len(l.Active) != left {
+			t.Fatalf("%d of %d stay, want %d", len(l.Active), n, left)
+		}
+		for _, seq := range execute(snapshot.Snapshot{Now: at}, set, l, membersOf(set, all...)) {
+			for _, a := range seq.Do {
+				u, is := a.(plan.Update)
+				if !is {
+					t.Fatalf("%s", a)
+				}
+				for k := range all {
+					if all[k].Name == u.New.GetName() {
+						all[k] = u.New.(*machine.Machine) //nolint:forcetypeassert // it is one
+					}
+				}
+			}
+		}
+	}
+	if free := membersOf(set, all...).released; len(free) > 0 {
+		t.Errorf("%d are the set's still", len(free))
 	}
 }
 

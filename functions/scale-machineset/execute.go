@@ -25,10 +25,13 @@ const maxCreates = 20
 func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) []plan.Sequence {
 	var all []plan.Sequence
 	do := func(a plan.Action) { all = append(all, plan.Sequence{Do: []plan.Action{a}}) }
+	ordinalOf, told := l.Finder(set.Name), committed(s, set)
 	for _, x := range m.released {
+		if k, ok := ordinalOf(x); ok && l.Active.Has(k) { // the ledger is to say first that it is let go
+			continue
+		}
 		do(plan.Update{Old: x, New: withoutOwner(x, set), Why: "labels no longer match " + set.Name})
 	}
-	ordinalOf, told := l.Finder(set.Name), committed(s, set)
 	for _, x := range m.orphans {
 		k, ok := ordinalOf(x)
 		if !ok || !l.Active.Has(k) {

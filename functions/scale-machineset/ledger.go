@@ -10,7 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -47,7 +46,7 @@ func readLedger(s snapshot.Snapshot, set *machine.MachineSet, m members) (l mach
 }
 
 // rebuild returns the ledger that says what is there: no Machine is created or deleted for it. Ordinals of Machines
-// that are on their way out, or that the set let go, stay retired.
+// that are on their way out stay retired; whoever no longer matches is let go by the next commit, which says so.
 func rebuild(s snapshot.Snapshot, set *machine.MachineSet, m members) machine.Ledger {
 	l := machine.NewLedger(set.UID)
 	l.Rebuilt = s.Invocation
@@ -66,6 +65,11 @@ func rebuild(s snapshot.Snapshot, set *machine.MachineSet, m members) machine.Le
 			strangers = append(strangers, x)
 		}
 	}
+	for _, x := range m.released {
+		if k, ok := ordinalOf(x); ok {
+			l.Active = l.Active.With(k)
+		}
+	}
 	adopt(&l, strangers)
 	return l
 }
@@ -73,12 +77,12 @@ func rebuild(s snapshot.Snapshot, set *machine.MachineSet, m members) machine.Le
 // adopt gives Machines that were made elsewhere the next ordinals, and takes from them those that were retired. It returns
 // the Machines that the ledger has no room for.
 func adopt(l *machine.Ledger, all []*machine.Machine) []*machine.Machine {
-	adopted, anew := map[int]machine.Member{}, map[types.UID]bool{}
+	adopted, anew := map[int]machine.Member{}, map[machine.Member]bool{}
 	for _, x := range all {
-		anew[x.UID] = true
+		anew[machine.Member{Name: x.Name, UID: x.UID}], anew[machine.Member{Name: x.Name}] = true, true
 	}
 	for k, a := range l.Adopted {
-		if !anew[a.UID] {
+		if !anew[a] {
 			adopted[k] = a
 		}
 	}
@@ -231,9 +235,15 @@ func unbounded(set *machine.MachineSet) string {
 
 // leave retires members that are being deleted, whose labels stopped matching, or that were adopted and are gone. A
 // member that was created for its ordinal and is absent stays: it was not created yet, or somebody removed it; either
-// way it is made again (2a.4). Of two ordinals with one Machine, by names that are alike, that one stays where it stands. It reports whether
-// a Machine is let go for its labels.
+// way it is made again (2a.4). Of two ordinals with one Machine, by names that are alike, that one stays where it stands. Who is let go for its
+// labels is written down as that (2a.6); whom the ledger has no room for is let go later. It reports whether a Machine is let go.
 func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, why *causes) (next machine.Ledger, released bool) {
+	if len(m.released) > 0 {
+		if l = forget(set, l, m); l.Adopted == nil { // who was let go before makes room
+			l.Adopted = map[int]machine.Member{}
+		}
+	}
+	room := taken(l.Adopted)
 	ordinalOf := l.Finder(set.Name) // by what is active now; what is retired here is asked for below
 	for _, k := range l.Active {
 		x := m.at(l, set, k)
@@ -247,6 +257,11 @@ func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, 
 			why.free(k, x.Name+" is being deleted")
 			l = countFailure(now, set, l, x)
 		case slices.Contains(m.released, x):
+			gone := machine.Member{Name: x.Name}
+			if !adopted && !room.take(gone) {
+				continue
+			}
+			l.Adopted[k] = gone
 			why.retire(k, x.Name+" no longer matches the selector")
 			released = true
 		default:
@@ -261,12 +276,15 @@ func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, 
 	return l, released
 }
 
-// forget drops adopted members that are gone or let go. It is no reason to write by itself.
+// forget drops adopted members that are gone, and those that were let go once the set controls them no more. It is no reason to write by itself.
 func forget(set *machine.MachineSet, l machine.Ledger, m members) machine.Ledger {
 	l.Adopted = maps.Clone(l.Adopted)
-	maps.DeleteFunc(l.Adopted, func(k int, _ machine.Member) bool {
-		x := m.at(l, set, k)
-		return !l.Active.Has(k) && (x == nil || slices.Contains(m.released, x))
+	maps.DeleteFunc(l.Adopted, func(k int, a machine.Member) bool {
+		if a.LetGo() {
+			x := m.byName[a.Name]
+			return x == nil || metav1.GetControllerOfNoCopy(x) == nil
+		}
+		return !l.Active.Has(k) && m.at(l, set, k) == nil
 	})
 	return l
 }

@@ -37,7 +37,8 @@ type Ledger struct {
 	Next   int       `json:"next"`
 	Active Ordinals  `json:"active"`
 	// Adopted are the Machines at ordinals that they were not created for; each stays until it is gone, also when its
-	// ordinal is retired, because nothing else says which Machine has to go.
+	// ordinal is retired, because nothing else says which Machine has to go. One without a UID was let go for its labels: it stands
+	// nowhere as long as it is the set's, so that it does not go should they come back.
 	Adopted      map[int]Member `json:"adopted,omitempty"`
 	Failures     int            `json:"failures,omitempty"`
 	NextCreateAt *metav1.Time   `json:"nextCreateAt,omitempty"`
@@ -52,6 +53,9 @@ type Member struct {
 	Name string    `json:"name"`
 	UID  types.UID `json:"uid"`
 }
+
+// LetGo reports that the Machine was let go for its labels, from the ordinal that it is remembered at.
+func (m Member) LetGo() bool { return m.UID == "" }
 
 // NewLedger returns the empty ledger of a set.
 func NewLedger(setUID types.UID) Ledger {
@@ -127,6 +131,11 @@ func (l Ledger) OrdinalOf(set string, m *Machine) (int, bool) {
 			return k, true
 		}
 	}
+	for _, a := range l.Adopted {
+		if a.LetGo() && a.Name == m.Name {
+			return 0, false
+		}
+	}
 	if err == nil && l.tells(set, m, k) {
 		return k, true
 	}
@@ -135,14 +144,21 @@ func (l Ledger) OrdinalOf(set string, m *Machine) (int, bool) {
 
 // Finder returns OrdinalOf for many Machines: what it has to search for it searches once.
 func (l Ledger) Finder(set string) func(*Machine) (int, bool) {
-	byUID := map[types.UID]int{}
+	byUID, letGo := map[types.UID]int{}, map[string]bool{}
 	for k, a := range l.Adopted {
-		byUID[a.UID] = k
+		if a.LetGo() {
+			letGo[a.Name] = true
+		} else {
+			byUID[a.UID] = k
+		}
 	}
 	var byName map[string]int
 	return func(m *Machine) (int, bool) {
 		if k, ok := byUID[m.UID]; ok {
 			return k, true
+		}
+		if letGo[m.Name] {
+			return 0, false
 		}
 		if k, err := strconv.Atoi(m.Labels[LabelOrdinal]); err == nil && l.tells(set, m, k) {
 			return k, true

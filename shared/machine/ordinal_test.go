@@ -14,10 +14,10 @@ import (
 func TestOrdinalIsWhatTheLedgerTells(t *testing.T) {
 	t.Parallel()
 	l := NewLedger("set-uid")
-	l.Next, l.Active = 6, Ordinals{0, 1, 2}
-	l.Adopted = map[int]Member{1: {Name: "foundling", UID: "foundling"}, 4: {Name: "leaver", UID: "leaver"}}
-	const none = -100
+	l.Next, l.Active = 8, Ordinals{0, 1, 2}
 	own := func(k int) string { return Name("w", l.SetUID, k) }
+	l.Adopted = map[int]Member{1: {Name: "foundling", UID: "foundling"}, 4: {Name: "leaver", UID: "leaver"}, 5: {Name: own(5)}, 7: {Name: own(6)}}
+	const none = -100
 	for name, c := range map[string]struct {
 		machine string
 		uid     types.UID
@@ -37,6 +37,10 @@ func TestOrdinalIsWhatTheLedgerTells(t *testing.T) {
 		"named as an active lent one":        {own(1), "a", "", none},
 		"named and labeled so":               {own(1), "a", "1", none},
 		"named as a retired lent one":        {own(4), "a", "", none},
+		"let go":                             {own(5), "a", "5", none},
+		"let go, and its label is gone":      {own(5), "a", "", none},
+		"let go where it was adopted":        {own(6), "a", "7", none},
+		"let go, and its label says its own": {own(6), "a", "6", none},
 		"not allocated yet":                  {own(9), "a", "9", 9},
 		"not allocated, without a label":     {own(9), "a", "", none},
 		"before the first":                   {own(-1), "a", "-1", none},

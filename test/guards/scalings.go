@@ -281,6 +281,15 @@ var scalings = []Guard{
 	{"labels-that-most-lost-hold-creations-up", "G8", scale + "letgo.go", `n < fewestLetGo || 2*n <= want || `, `true || `, "./functions/scale-machineset -run=TestScenarios"},
 	{"who-was-let-go-before-counts", "G8", scale + "letgo.go", `; ok && l.Retired(k) {`, `; ok && l.Active.Has(k) {`, "./functions/scale-machineset -run=TestScenarios"},
 	{"pause-for-labels-is-made-no-longer", "G8", scale + "letgo.go", `l.NextCreateAt != nil && now.Before(l.NextCreateAt.Time) {`, `false {`, "./functions/scale-machineset -run=TestWhoIsLetGo"},
+	{"let-go-until-its-owner-is-off", "2a.6", scale + "ledger.go", `x == nil || metav1.GetControllerOfNoCopy(x) == nil`, `x == nil || x != nil`, "./functions/scale-machineset -run=TestWhoIsLetGo"},
+	{"who-is-free-makes-room", "2a.6", scale + "ledger.go", `x == nil || metav1.GetControllerOfNoCopy(x) == nil`, `x == nil && x != nil`, "./functions/scale-machineset -run=TestWhoIsFree"},
+	{"nobody-is-let-go-without-room", "2a.6", scale + "ledger.go", `!room.take(gone) {`, `!room.take(gone) && false {`, "./functions/scale-machineset -run=TestNobodyIsLetGo"},
+	{"nobody-is-released-before-the-ledger-says-so", "2a.6", scale + "execute.go", `ok && l.Active.Has(k) { // the ledger`, `ok && l.Active.Has(k) && false { // the ledger`, "./functions/scale-machineset -run=TestNobodyIsLetGo"},
+	{"rebuilt-ledger-lets-nobody-go", "2a.7", scale + "ledger.go", `	for _, x := range m.released {
+`, `	for _, x := range m.released[:0] {
+`, "./functions/scale-machineset -run=TestRebuiltLedgerLets"},
+	{"let-go-stands-nowhere", "2a.6", words + "ledger.go", `		if a.LetGo() && a.Name == m.Name {`, `		if a.LetGo() && a.Name == "" {`, "./shared/machine -run=TestOrdinalIs"},
+	{"let-go-stands-nowhere-among-many", "2a.6", words + "ledger.go", `		if letGo[m.Name] {`, `		if false {`, "./shared/machine -run=TestOrdinalIs"},
 	{"awaited-since-before-its-machines", "2d", autoscale + "coming.go", `	case n.Request != nil: // it was`, `	case false: // it was`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"former-set-was-awaited-for-itself", "2d", autoscale + "coming.go", `	if at.Before(made) && !made`, `	if false && !made`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"stranger-that-is-late-is-awaited-no-more", "2d", autoscale + "coming.go", `			unmade -= int32(truth(m.machine.DeletionTimestamp == nil))`, `			unmade -= int32(truth(m.machine.DeletionTimestamp == nil && (m.came() || !sc.late(g, m.machine))))`, "./functions/evaluate-autoscale -run=TestScenarios"},

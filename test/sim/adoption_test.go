@@ -317,3 +317,45 @@ func (d deniesChanges) Apply(ctx context.Context, a plan.Action) error {
 	}
 	return d.Cluster.Apply(ctx, a)
 }
+
+// Labels that come back once the ledger has let a Machine go, and before its owner is taken off, make it no Machine that was chosen to go: the one
+// that was made for it goes, which has no Node (2a.6, R-S5).
+func TestLabelsThatComeBackBeforeTheReleaseKeepTheMachine(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(scalemachineset.Function)
+	if err := errors.Join(w.API.Put(Set("worker", 2)), w.Tick(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	all := memory.List[*machine.Machine](w.API)
+	change := func(name string, f func(*machine.Machine)) {
+		if err := memory.Patch(w.API, machine.Namespace, name, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range all {
+		change(m.Name, func(x *machine.Machine) { x.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: m.Name} })
+	}
+	change(all[0].Name, func(m *machine.Machine) { m.Labels = nil })
+	r := w.Runner(scalemachineset.Function)
+	r.Cluster = deniesChanges{r.Cluster, all[0].Name}
+	if _, err := r.Handle(t.Context(), snapshot.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	change(all[0].Name, func(m *machine.Machine) { m.Labels = all[0].Labels })
+	if err := w.Tick(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stay := 0
+	for _, m := range memory.List[*machine.Machine](w.API) {
+		if m.DeletionTimestamp == nil {
+			stay++
+			continue
+		}
+		if m.UID == all[0].UID || m.UID == all[1].UID {
+			t.Errorf("%s goes, which nobody chose", m.Name)
+		}
+	}
+	if stay != 2 {
+		t.Errorf("%d Machines stay of 2 that are wanted", stay)
+	}
+}

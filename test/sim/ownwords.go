@@ -54,11 +54,16 @@ func isDrained(m *machine.Machine) bool {
 }
 
 // ordinalIn returns the ordinal of m in what a ledger says: the one that m was adopted into, else the one whose Machine has m's name
-// (RELIABILITY 2a.2). One that the ledger has not allocated is known by the label.
+// (RELIABILITY 2a.2). One that the ledger has not allocated is known by the label; whom it has let go stands nowhere (2a.6).
 func ordinalIn(l machine.Ledger, m *machine.Machine) (int, bool) {
 	for k, a := range l.Adopted {
 		if a.UID == m.UID {
 			return k, true
+		}
+	}
+	for _, a := range l.Adopted {
+		if a.UID == "" && a.Name == m.Name {
+			return 0, false
 		}
 	}
 	label, err := strconv.Atoi(m.Labels[machine.LabelOrdinal])
