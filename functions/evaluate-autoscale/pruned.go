@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -64,6 +63,9 @@ func notePruned(s snapshot.Snapshot) plan.Sequence {
 		return plan.Sequence{}
 	}
 	known := prunedOf(s)
+	if len(s.Outcomes) == 0 && len(known) == 0 {
+		return plan.Sequence{}
+	}
 	next, notes := map[types.UID]string{}, []plan.Note(nil)
 	look := func(o plan.Object, has []metav1.Condition, t telling, changed bool) {
 		uid := o.GetUID()
@@ -94,24 +96,13 @@ func notePruned(s snapshot.Snapshot) plan.Sequence {
 	if maps.Equal(next, known) {
 		return plan.Sequence{}
 	}
-	text, err := json.Marshal(next)
-	if err != nil { // strings marshal
-		return plan.Sequence{}
+	text := ""
+	if len(next) > 0 {
+		b, err := json.Marshal(next)
+		if err != nil { // strings marshal
+			return plan.Sequence{}
+		}
+		text = string(b)
 	}
-	const why = "what is pruned"
-	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus)
-	if cm == nil {
-		created := &corev1.ConfigMap{Data: map[string]string{prunedKey: string(text)}}
-		created.Namespace, created.Name = machine.Namespace, machine.ConfigMapStatus
-		return plan.Sequence{Do: []plan.Action{plan.Create{Object: created, Why: why}}, Notes: notes}
-	}
-	changed := cm.DeepCopy()
-	if changed.Data == nil {
-		changed.Data = map[string]string{}
-	}
-	changed.Data[prunedKey] = string(text)
-	if len(next) == 0 {
-		delete(changed.Data, prunedKey)
-	}
-	return plan.Sequence{Do: []plan.Action{plan.Update{Old: cm, New: changed, Why: why}}, Notes: notes}
+	return plan.Sequence{Do: []plan.Action{storing(s, map[string]string{prunedKey: text}, "what is pruned")}, Notes: notes}
 }

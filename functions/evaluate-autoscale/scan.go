@@ -319,18 +319,8 @@ func (sc *scan) commit() plan.Action {
 	if now := sc.state.String(); now != sc.before.String() || state == "" {
 		state = now
 	}
-	if cm == nil {
-		created := &corev1.ConfigMap{Data: map[string]string{autoscaling.StateKey: state, autoscaling.StatusKey: status}}
-		created.Namespace, created.Name = machine.Namespace, machine.ConfigMapStatus
-		return plan.Create{Object: created, Why: "remember"}
-	}
-	if found[autoscaling.StateKey] == state && found[autoscaling.StatusKey] == status {
+	if cm != nil && found[autoscaling.StateKey] == state && found[autoscaling.StatusKey] == status {
 		return nil
 	}
-	next := cm.DeepCopy()
-	if next.Data == nil {
-		next.Data = map[string]string{}
-	}
-	next.Data[autoscaling.StateKey], next.Data[autoscaling.StatusKey] = state, status
-	return plan.Update{Old: cm, New: next, Why: "remember"}
+	return storing(sc.Snapshot, map[string]string{autoscaling.StateKey: state, autoscaling.StatusKey: status}, "remember")
 }

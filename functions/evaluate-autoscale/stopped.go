@@ -54,17 +54,15 @@ func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
 	if clean && len(rooms) == 0 && len(next.Removals) == 0 {
 		next.Stopped = cmp.Or(state.Stopped, now)
 	}
-	cm := s.ConfigMap(machine.Namespace, machine.ConfigMapStatus)
-	told := tells(cm, why)
+	told := tells(s.ConfigMap(machine.Namespace, machine.ConfigMapStatus), why)
 	if told && next.String() == state.String() {
 		return append(rooms, marks...)
 	}
-	changed := cm.DeepCopy()
-	changed.Data[autoscaling.StateKey] = next.String()
+	data := map[string]string{autoscaling.StateKey: next.String()}
 	if !told {
-		changed.Data[autoscaling.StatusKey] = "time: " + flow(now) + "\n" + stoppedStatus(why)
+		data[autoscaling.StatusKey] = "time: " + flow(now) + "\n" + stoppedStatus(why)
 	}
-	return append(slices.Concat(rooms, marks), plan.Sequence{Do: append(back, plan.Update{Old: cm, New: changed, Why: "nothing is scaled any more"})})
+	return append(slices.Concat(rooms, marks), plan.Sequence{Do: append(back, storing(s, data, "nothing is scaled any more"))})
 }
 
 // ending returns the scale-downs that are followed still, and those that are called off: one that was committed ends when its Machine
@@ -124,9 +122,8 @@ func unreadable(s snapshot.Snapshot, err error) plan.Sequence {
 	if autoscaling.NewerState(cm.Data[autoscaling.StateKey]) || tells(cm, why) {
 		return told
 	}
-	next := cm.DeepCopy()
-	next.Data[autoscaling.StatusKey] = "time: " + flow(metav1.NewTime(s.Now.UTC().Truncate(1e9))) + "\n" + stoppedStatus(why)
-	told.Do = []plan.Action{plan.Update{Old: cm, New: next, Why: "nothing can be scaled"}}
+	status := "time: " + flow(metav1.NewTime(s.Now.UTC().Truncate(1e9))) + "\n" + stoppedStatus(why)
+	told.Do = []plan.Action{storing(s, map[string]string{autoscaling.StatusKey: status}, "nothing can be scaled")}
 	return told
 }
 
