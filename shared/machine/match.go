@@ -321,8 +321,7 @@ func CandidatesOf(machines []*Machine, nodes []*corev1.Node) map[*Machine]Candid
 		}
 		fit := ix.Of(n)
 		deleted := func(m *Machine) bool { return m.DeletionTimestamp != nil }
-		contested := slices.ContainsFunc(fit, func(m *Machine) bool { return fitsBy(m, n) == misfit }) // its name speaks for another than its address
-		if living := slices.DeleteFunc(slices.Clone(fit), deleted); len(living) > 0 && !contested {
+		if living := slices.DeleteFunc(slices.Clone(fit), deleted); len(living) > 0 && !contested(fit, n) {
 			fit = living
 		}
 		for _, m := range fit {
@@ -330,13 +329,20 @@ func CandidatesOf(machines []*Machine, nodes []*corev1.Node) map[*Machine]Candid
 			if IsNodeOf(m, c.Best) {
 				continue
 			}
-			if (len(fit) == 1 || deleted(m) && !contested) && better(m, n, c.Best) { // else another that lives claims it
+			if better(m, n, c.Best) && !ClaimedByAnother(m, n, fit) {
 				c.Best = n
 			}
 			all[m] = Candidates{append(c.Nodes, n), c.Best, c.shared || len(fit) > 1}
 		}
 	}
 	return all
+}
+
+// contested reports whether the name of n speaks for some of the Machines that it may be of, and its address alone for others.
+func contested(fit []*Machine, n *corev1.Node) bool {
+	bears := func(m *Machine) bool { return Bears(m, n) }
+	other := func(m *Machine) bool { return fitsBy(m, n) < byInstance && !bears(m) }
+	return slices.ContainsFunc(fit, bears) && slices.ContainsFunc(fit, other)
 }
 
 func isName(a corev1.NodeAddress) bool {

@@ -109,6 +109,8 @@ func TestWhoseNode(t *testing.T) {
 		{"its address, and the name of one that has another node", []*Machine{at("a", "", "1"), formerly(host(at("b", "", "2"), "n"), "m")}, []*corev1.Node{joined("n", "", true, "1")}, "n", "n"},
 		{"its address, and the name of one that lost its instance", []*Machine{at("a", "", "1"), lost(formerly(at("b", "", "2"), "n"))}, []*corev1.Node{joined("n", "", true, "1")}, "n", "n"},
 		{"its address, and the name of one that goes", []*Machine{at("a", "", "1"), deleted(formerly(at("b", "", "2"), "n"))}, []*corev1.Node{joined("n", "", true, "1")}, "", ""},
+		{"its address, and the name of one that goes and has it as well", []*Machine{at("a", "", "1"), deleted(formerly(at("b", "", "1"), "n"))}, []*corev1.Node{joined("n", "", true, "1")}, "", ""},
+		{"goes, of its name, and another that goes", []*Machine{deleted(formerly(at("a", "", "1"), "n")), deleted(at("b", "", "1"))}, []*corev1.Node{joined("n", "", true, "1")}, "", "n"},
 		{"goes, and another's former name is its address's", []*Machine{deleted(at("a", "", "1")), formerly(at("b", "", "2"), "n")}, []*corev1.Node{joined("n", "", true, "1")}, "", ""},
 		{"its former name, and another's address", []*Machine{formerly(at("a", "", "1"), "n"), at("b", "", "2")}, []*corev1.Node{joined("n", "", true, "2")}, "", ""},
 		{"its instance, and another's former name", []*Machine{at("a", "x", "1"), formerly(at("b", "", "2"), "n")}, []*corev1.Node{joined("n", "x", true, "1")}, "n", "n"},
