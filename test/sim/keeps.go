@@ -80,7 +80,7 @@ func (p *Play) keeps(a plan.Action) error {
 		o = a.Object
 	case plan.Evict:
 		o = a.Pod
-	default:
+	case plan.Create, plan.Update, plan.UpdateStatus, plan.Approve, plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
 		return nil
 	}
 	if p.kept == nil || plan.KindOf(o) != p.kept.kind || o.GetName() != p.kept.name {
