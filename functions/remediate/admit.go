@@ -47,6 +47,7 @@ func (d *decision) admit() {
 	for _, c := range d.checks {
 		c.next, c.settled = c.settle()
 		c.restriction = c.restricted(d.budget)
+		c.giveWay()
 		c.next.InFlight = slices.DeleteFunc(c.next.InFlight, func(f remediation) bool {
 			t := c.target(f.UID)
 			if t == nil {
@@ -97,7 +98,7 @@ func (d *decision) enter(c *check, t *target) {
 	if d.claimed[t.m.UID] != nil || !d.free(t.m, c.name()) { // it is remediated, and says by whom
 		return
 	}
-	f := remediation{Machine: t.m.Name, UID: t.m.UID, At: metav1.NewTime(d.Now), ControlPlane: t.controlPlane()}
+	f := remediation{Machine: t.m.Name, UID: t.m.UID, At: metav1.NewTime(d.Now), Step: c.entry(t), ControlPlane: t.controlPlane()}
 	owner := metav1.GetControllerOf(t.m)
 	if set := machine.OwningSet(t.m); set != nil {
 		f.Set = set.Name
@@ -109,6 +110,9 @@ func (d *decision) enter(c *check, t *target) {
 	if owner != nil && c.neverWorked(t) {
 		c.next.Failing[owner.UID] = failure{Count: c.next.Failing[owner.UID].Count + 1, At: metav1.NewTime(d.Now)}
 		c.keepTemplate(c.next.Seen, owner.UID)
+	}
+	if _, tried, _ := claimOn(t.m); f.Step > 0 && tried != c.does(f, t) {
+		c.settled = append(c.settled, c.escalated(f, t))
 	}
 	c.next.InFlight = append(c.next.InFlight, f)
 	d.claimed[t.m.UID] = c
@@ -153,7 +157,7 @@ func (c *check) lost(f remediation, t *target) bool {
 // resting says why no other Machine would come in the place of one that f would delete, or "": scale-machineset makes none
 // for its set, or leaves it to a newer version (RELIABILITY G9), or the cloud has no room. Whoever is in flight has its set read.
 func (c *check) resting(f remediation, t *target) string {
-	if c.does(f, t) == stepReplace && t.heard() && c.vain(t) {
+	if c.inVain(f, t) {
 		return fmt.Sprintf(heldVain, f.Set)
 	}
 	set := c.MachineSet(c.h.Namespace, f.Set)
@@ -239,13 +243,38 @@ func (c *check) due() []*target {
 
 // tried returns when the step began that the check claimed a Machine for; the zero time if it did not.
 func (c *check) tried(t *target) time.Time {
-	fields := strings.Fields(t.m.Annotations[machine.AnnotationRemediatedBy])
-	if len(fields) != 3 || fields[0] != c.name() {
-		return time.Time{}
+	if by, _, at := claimOn(t.m); by == c.name() {
+		return at
+	}
+	return time.Time{}
+}
+
+// claimOn returns what the claim on a Machine says: the check, what its step does, and when that began; nothing of what no check wrote.
+func claimOn(m *machine.Machine) (by, does string, at time.Time) {
+	fields := strings.Fields(m.Annotations[machine.AnnotationRemediatedBy])
+	if len(fields) != 3 {
+		return "", "", time.Time{}
 	}
 	at, err := time.Parse(time.RFC3339, fields[2])
 	if err != nil {
-		return time.Time{} // not of ours
+		return "", "", time.Time{}
 	}
-	return at
+	return fields[0], fields[1], at
+}
+
+// entry returns the step at which a Machine is put in flight: it goes on after the one that it was claimed for last, whoever did that, once that
+// had its time, and stays at the last. Its claim is taken off once it is well: until then nothing is tried again that did not help, however
+// often a flight of it ends.
+func (c *check) entry(t *target) int {
+	_, does, at := claimOn(t.m)
+	for i, s := range slices.Backward(c.policy.steps) {
+		switch {
+		case s.does != does:
+		case c.Now.Before(at.Add(s.timeout)):
+			return 0
+		default:
+			return min(i+1, len(c.policy.steps)-1)
+		}
+	}
+	return 0
 }

@@ -57,7 +57,7 @@ func (c *check) proceed(f remediation) (next remediation, flies bool, notes []pl
 	switch {
 	case escalates && !c.Now.Before(f.At.Add(c.policy.steps[f.Step].timeout)):
 		f.Step, f.At = f.Step+1, metav1.NewTime(c.Now.Truncate(time.Second))
-		return f, true, []plan.Note{plan.Warning(t.m, "RemediationEscalated", "the next step is "+c.does(f, t)+": "+t.message)}
+		return f, true, []plan.Note{c.escalated(f, t)}
 	case escalates || !c.late(f) || c.binds(f, t):
 		return f, true, nil
 	case t == nil:
@@ -65,6 +65,11 @@ func (c *check) proceed(f remediation) (next remediation, flies bool, notes []pl
 		return f, false, []plan.Note{plan.Warning(c.object(c.h), "RemediationReleased", why)}
 	}
 	return f, false, []plan.Note{plan.Warning(t.m, "RemediationReleased", "not over after "+releaseAfter.String()+": others may go on"+block(t.m))}
+}
+
+// escalated tells that the step that f is at follows.
+func (c *check) escalated(f remediation, t *target) plan.Note {
+	return plan.Warning(t.m, "RemediationEscalated", "the next step is "+c.does(f, t)+": "+t.message)
 }
 
 // late reports whether f holds up others longer than a remediation may.

@@ -3,12 +3,14 @@
 package remediate
 
 import (
+	"fmt"
 	"slices"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -47,4 +49,29 @@ func (c *check) vain(t *target) bool {
 		former := c.target(f.UID)
 		return f.Set == set.Name && (former == nil || former.m.DeletionTimestamp != nil && former.m.Status.NodeRef == nil)
 	})
+}
+
+// inVain reports whether f would delete a Machine whose Node is heard of, and nothing would come in its place.
+func (c *check) inVain(f remediation, t *target) bool {
+	return c.does(f, t) == stepReplace && t.heard() && c.vain(t)
+}
+
+// giveWay ends the flights whose places others shall have: nothing would come in place of the Machine. Who was claimed for its step stays in flight,
+// as it may be deleted by whoever looked a moment ago; so does what binds the control plane.
+func (c *check) giveWay() {
+	var stay []remediation
+	for _, f := range c.next.InFlight {
+		t, why := c.target(f.UID), ""
+		switch {
+		case t == nil || !t.sick(c.Now) || c.began(f, t) || c.binds(f, t):
+		case c.inVain(f, t):
+			why = fmt.Sprintf(heldVain, f.Set)
+		}
+		if why == "" {
+			stay = append(stay, f)
+			continue
+		}
+		c.settled = append(c.settled, plan.Warning(t.m, "RemediationReleased", why+": others may go on"))
+	}
+	c.next.InFlight = stay
 }

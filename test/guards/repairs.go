@@ -162,14 +162,24 @@ var repairs = []Guard{
 	{"wish-that-nobody-carries-out-ends", "2f", heal + "health.go", `cmp.Or(c.startup(), cycledFor)`, `cmp.Or(c.startup(), 1000*cycledFor)`, "./functions/remediate -run=TestScenarios"},
 	{"what-runs-though-it-failed-is-not-drained", "2f", heal + "health.go", `v.runs = machine.LostAt(m) != nil && ready(n); v.runs {`, `v.runs = false; v.runs {`, "./functions/remediate -run=TestScenarios"},
 	{"what-runs-though-it-failed-is-judged-by-its-node", "2f", heal + "health.go", `ill := c.conditions(m, n); ill.reason != ""`, `ill := c.conditions(m, n); ill.reason == "none"`, "./functions/remediate -run=TestScenarios"},
-	{"no-room-holds-what-is-heard-of", "2f", heal + "admit.go", `t.heard() && c.vain(t) {`, `t.heard() && c.vain(t) && false {`, "./functions/remediate -run=TestScenarios"},
-	{"no-room-loses-nothing-with-the-silent", "2f", heal + "admit.go", ` && t.heard() && c.vain(t) {`, ` && c.vain(t) {`, "./functions/remediate -run=TestScenarios"},
+	{"no-room-holds-what-is-heard-of", "2f", heal + "vain.go", `t.heard() && c.vain(t)
+`, `t.heard() && c.vain(t) && false
+`, "./functions/remediate -run=TestScenarios"},
+	{"no-room-loses-nothing-with-the-silent", "2f", heal + "vain.go", ` && t.heard() && c.vain(t)
+`, ` && c.vain(t)
+`, "./functions/remediate -run=TestScenarios"},
 	{"room-of-its-own-namespace", "2f", heal + "vain.go", `refused[setID{m.Namespace, set.UID}] = true`, `refused[setID{machine.Namespace, set.UID}] = true`, "./functions/remediate -run=TestScenarios"},
 	{"no-room-is-of-now", "2f", heal + "vain.go", ` && machine.Phase(m) != machine.PhaseFailed {`, ` {`, "./functions/remediate -run=TestScenarios"},
 	{"no-room-for-who-goes-is-over", "2f", heal + "vain.go", `			m.DeletionTimestamp == nil && machine`, `			machine`, "./functions/remediate -run=TestScenarios"},
 	{"next-try-shows-itself-first", "2f", heal + "vain.go", ` || failing && slices`, ` || failing && false && slices`, "./functions/remediate -run=TestScenarios"},
 	{"try-that-goes-is-no-answer", "2f", heal + "vain.go", ` || former.m.DeletionTimestamp != nil && former.m.Status.NodeRef == nil)`, `)`, "./functions/remediate -run=TestScenarios"},
 	{"try-of-what-worked-tells-nothing", "2f", heal + "vain.go", ` || failing && slices`, ` || (failing || true) && slices`, "./functions/remediate -run=TestScenarios"},
+	{"who-waits-in-vain-gives-way", "2f", heal + "vain.go", `		case c.inVain(f, t):`, `		case false:`, "./functions/remediate -run=TestScenarios"},
+	{"who-goes-gives-no-way", "2f", heal + "vain.go", `t == nil || !t.sick(c.Now) || c.began`, `t == nil || c.began`, "./functions/remediate -run=TestScenarios"},
+	{"who-is-claimed-gives-no-way", "2f", heal + "vain.go", ` || c.began(f, t) || c.binds(f, t):`, ` || c.binds(f, t):`, "./functions/remediate -run=TestScenarios"},
+	{"master-gives-no-way", "2f", heal + "vain.go", ` || c.began(f, t) || c.binds(f, t):`, ` || c.began(f, t):`, "./functions/remediate -run=TestScenarios"},
+	{"what-did-not-help-is-not-begun-anew", "2f", heal + "admit.go", `Step: c.entry(t), `, ``, "./functions/remediate -run=TestScenarios"},
+	{"step-has-its-time-before-the-next", "2f", heal + "admit.go", `		case c.Now.Before(at.Add(s.timeout)):`, `		case c.Now.Before(at):`, "./functions/remediate -run=TestScenarios"},
 	{"vanished-do-not-wait-three-by-three", "2f", heal + "admit.go", `	case t.vanished():`, `	case t.vanished() && false:`, "./functions/remediate -run=TestScenarios"},
 	{"three-of-what-may-run", "2f", heal + "admit.go", `	case t.vanished():`, `	case t.vanished() || true:`, "./functions/remediate -run=TestScenarios"},
 	{"late-drain-asks-everybody", "2e", drain + "handler.go", `if now = e.all(); len(now) == 0 {`, `if now = nil; len(now) == 0 {`, "./functions/drain-node -run=TestScenarios"},

@@ -67,6 +67,59 @@ func TestPowerCycleFirst(t *testing.T) {
 	}
 }
 
+// Where the cloud has no room for another Machine, who was power-cycled in vain is held before it is replaced. It is power-cycled once and no more,
+// however long that takes, and the one place of the check is for others meanwhile; once there is room it is replaced (D15, D17, 2f.ledger).
+func TestPowerCycledOnceWhereThereIsNoRoom(t *testing.T) {
+	t.Parallel()
+	h := check("100%", map[string]string{machine.AnnotationSteps: "power-cycle=10m,replace", machine.AnnotationMaxInFlight: "1"})
+	h.Spec.NodeStartupTimeout = &metav1.Duration{}
+	w := clinic(t, 3, h)
+	before := memory.List[*machine.Machine](w.API)
+	full := true
+	w.Cloud.Fault = func(_ context.Context, c cloud.Call) error {
+		if full && c.Op == cloud.OpCreate {
+			return provider.Errorf(provider.Exhausted, "no capacity in zone a")
+		}
+		return nil
+	}
+	err := memory.Patch(w.API, machine.Namespace, "worker", func(s *machine.MachineSet) { s.Spec.Replicas = new(int32(4)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	strike(t, w, 2, corev1.ConditionFalse)
+	for range 6 * 60 * 3 {
+		if err := w.Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, m := range before {
+		if n, want := cycled(w, m.UID), min(1, max(0, 2-i)); n != want {
+			t.Errorf("%s was power-cycled %d times in three hours, want %d", m.Name, n, want)
+		}
+	}
+	if n := deletions(w); n != 0 {
+		t.Errorf("%d were deleted while there was no room", n)
+	}
+	released := int32(0)
+	for _, e := range w.API.Events() {
+		if e.Reason == "RemediationReleased" {
+			released += e.Count
+		}
+	}
+	if released != 2 {
+		t.Errorf("RemediationReleased was told %d times, want once of each", released)
+	}
+	full = false
+	for range 6 * 60 {
+		if err := w.Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if running(w) != 4 || deletions(w) != 2 || cycled(w, before[0].UID)+cycled(w, before[1].UID) != 2 {
+		t.Errorf("%d run, want 4; %d were deleted, want 2; %s", running(w), deletions(w), state(w))
+	}
+}
+
 // cycled counts how often the cloud powered the instance of a Machine off and on.
 func cycled(w *World, uid types.UID) int {
 	n := 0
