@@ -227,7 +227,7 @@ func (t *target) vanished() bool {
 }
 
 // due returns the sick Machines, those longest due first; whoever the check had its try with goes behind the others, the
-// latest try last.
+// latest try last, and behind them who was in flight until now.
 func (c *check) due() []*target {
 	var due []*target
 	for _, t := range c.targets {
@@ -235,8 +235,14 @@ func (c *check) due() []*target {
 			due = append(due, t)
 		}
 	}
+	flew := func(t *target) int {
+		if c.record.has(t.m.UID) {
+			return 1
+		}
+		return 0
+	}
 	slices.SortStableFunc(due, func(a, b *target) int {
-		return cmp.Or(c.tried(a).Compare(c.tried(b)), a.due.Compare(b.due), cmp.Compare(a.m.Name, b.m.Name))
+		return cmp.Or(cmp.Compare(flew(a), flew(b)), c.tried(a).Compare(c.tried(b)), a.due.Compare(b.due), cmp.Compare(a.m.Name, b.m.Name))
 	})
 	return due
 }

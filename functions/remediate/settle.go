@@ -107,8 +107,20 @@ func (c *check) waited(f remediation, t *target) bool {
 	if f.Step >= len(c.policy.steps)-1 || c.began(f, t) || c.Now.Before(f.At.Add(holdFor)) {
 		return false
 	}
+	return toldHeld(t) || !c.Now.Before(f.At.Add(c.policy.steps[f.Step].timeout))
+}
+
+// toldHeld reports whether a Machine says that it was not remediated at the last look.
+func toldHeld(t *target) bool {
 	told := machine.FindCondition(t.m.Status.Conditions, machine.ConditionHealthy)
-	return told != nil && strings.Contains(told.Message, heldBack) || !c.Now.Before(f.At.Add(c.policy.steps[f.Step].timeout))
+	return told != nil && strings.Contains(told.Message, heldBack)
+}
+
+// missed reports whether a step with a timeout was not begun for as long as it may take, and nothing holds it back: its claim may be refused, and
+// as its time begins anew each time, that would never be over.
+func (c *check) missed(f remediation, t *target) bool {
+	return f.Step < len(c.policy.steps)-1 && !c.began(f, t) && !toldHeld(t) && c.barred(f, t) == "" &&
+		!c.Now.Before(f.At.Add(c.policy.steps[f.Step].timeout))
 }
 
 // underWay reports whether a Machine is not healthy yet or going, or gone without its set having all Machines ready

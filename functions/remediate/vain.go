@@ -56,8 +56,8 @@ func (c *check) inVain(f remediation, t *target) bool {
 	return c.does(f, t) == stepReplace && t.heard() && c.vain(t)
 }
 
-// giveWay ends the flights whose places others shall have: nothing would come in place of the Machine. Who was claimed for its step stays in flight,
-// as it may be deleted by whoever looked a moment ago; so does what binds the control plane.
+// giveWay ends the flights whose places others shall have: nothing would come in place of the Machine, or its step was never begun. Who was claimed
+// for its step stays in flight, as it may be deleted by whoever looked a moment ago; so does what binds the control plane.
 func (c *check) giveWay() {
 	var stay []remediation
 	for _, f := range c.next.InFlight {
@@ -66,6 +66,8 @@ func (c *check) giveWay() {
 		case t == nil || !t.sick(c.Now) || c.began(f, t) || c.binds(f, t):
 		case c.inVain(f, t):
 			why = fmt.Sprintf(heldVain, f.Set)
+		case c.missed(f, t):
+			why = "not begun after " + c.policy.steps[f.Step].timeout.String()
 		}
 		if why == "" {
 			stay = append(stay, f)

@@ -178,6 +178,14 @@ var repairs = []Guard{
 	{"who-goes-gives-no-way", "2f", heal + "vain.go", `t == nil || !t.sick(c.Now) || c.began`, `t == nil || c.began`, "./functions/remediate -run=TestScenarios"},
 	{"who-is-claimed-gives-no-way", "2f", heal + "vain.go", ` || c.began(f, t) || c.binds(f, t):`, ` || c.binds(f, t):`, "./functions/remediate -run=TestScenarios"},
 	{"master-gives-no-way", "2f", heal + "vain.go", ` || c.began(f, t) || c.binds(f, t):`, ` || c.began(f, t):`, "./functions/remediate -run=TestScenarios"},
+	{"step-that-is-never-begun-gives-way", "2f", heal + "vain.go", `		case c.missed(f, t):`, `		case false:`, "./functions/remediate -run=TestScenarios"},
+	{"step-that-is-held-was-not-missed", "2f", heal + "settle.go", ` && c.barred(f, t) == "" &&`, ` &&`, "./functions/remediate -run=TestScenarios"},
+	{"step-that-was-held-was-not-missed", "2f", heal + "settle.go", ` && !toldHeld(t) && c.barred`, ` && c.barred`, "./functions/remediate -run=TestScenarios"},
+	{"who-flew-goes-behind", "2f", heal + "admit.go", `			return 1
+		}
+		return 0`, `			return 0
+		}
+		return 0`, "./functions/remediate -run=TestScenarios"},
 	{"what-did-not-help-is-not-begun-anew", "2f", heal + "admit.go", `Step: c.entry(t), `, ``, "./functions/remediate -run=TestScenarios"},
 	{"step-has-its-time-before-the-next", "2f", heal + "admit.go", `		case c.Now.Before(at.Add(s.timeout)):`, `		case c.Now.Before(at):`, "./functions/remediate -run=TestScenarios"},
 	{"vanished-do-not-wait-three-by-three", "2f", heal + "admit.go", `	case t.vanished():`, `	case t.vanished() && false:`, "./functions/remediate -run=TestScenarios"},
