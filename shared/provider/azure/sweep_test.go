@@ -162,10 +162,10 @@ func TestInstanceOfAnAttemptThatNoReadShowsYetIsThere(t *testing.T) {
 	d, w := wired(t, cloud, account())
 	r, _ := begun(t, d, spec(nil))
 	w.set(func(op string, next func() (*http.Response, error)) (*http.Response, error) {
-		switch {
-		case op == "VirtualMachinesClient.Get":
+		switch op {
+		case "VirtualMachinesClient.Get":
 			return says(404, "application/json", errorJSON("ResourceNotFound", "The Resource was not found."))(nil)
-		case op == "VirtualMachinesClient.NewListPager":
+		case "VirtualMachinesClient.NewListPager":
 			return says(200, "application/json", `{"value":[]}`)(nil)
 		}
 		return next()
