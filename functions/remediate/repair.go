@@ -3,6 +3,8 @@
 package remediate
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,10 +93,23 @@ func (d *decision) release(verdicts map[*machine.Machine]verdict, touched map[*m
 		}
 		next := m.DeepCopy()
 		withdrawPowerCycle(next)
-		delete(next.Annotations, machine.AnnotationRemediatedBy)
+		if !d.recovering(m) {
+			delete(next.Annotations, machine.AnnotationRemediatedBy)
+		}
+		if maps.Equal(m.Annotations, next.Annotations) {
+			continue
+		}
 		all = append(all, plan.Sequence{Do: []plan.Action{plan.Update{Old: m, New: next, Why: "remediation is over"}}})
 	}
 	return all
+}
+
+// recovering reports whether a check has yet to see m well for as long as it asks for: what was tried is not forgotten before.
+func (d *decision) recovering(m *machine.Machine) bool {
+	return slices.ContainsFunc(d.checks, func(c *check) bool {
+		t := c.target(m.UID)
+		return t != nil && t.recovering
+	})
 }
 
 // withdrawPowerCycle takes the wish for a power-cycle off m if the claim on m asked for it.

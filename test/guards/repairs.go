@@ -188,6 +188,7 @@ var repairs = []Guard{
 		return 0`, "./functions/remediate -run=TestScenarios"},
 	{"what-did-not-help-is-not-begun-anew", "2f", heal + "admit.go", `Step: c.entry(t), `, ``, "./functions/remediate -run=TestScenarios"},
 	{"step-has-its-time-before-the-next", "2f", heal + "admit.go", `		case c.Now.Before(at.Add(s.timeout)):`, `		case c.Now.Before(at):`, "./functions/remediate -run=TestScenarios"},
+	{"who-recovers-keeps-its-claim", "2f", heal + "repair.go", `		if !d.recovering(m) {`, `		if true {`, "./functions/remediate -run=TestScenarios"},
 	{"vanished-do-not-wait-three-by-three", "2f", heal + "admit.go", `	case t.vanished():`, `	case t.vanished() && false:`, "./functions/remediate -run=TestScenarios"},
 	{"three-of-what-may-run", "2f", heal + "admit.go", `	case t.vanished():`, `	case t.vanished() || true:`, "./functions/remediate -run=TestScenarios"},
 	{"late-drain-asks-everybody", "2e", drain + "handler.go", `if now = e.all(); len(now) == 0 {`, `if now = nil; len(now) == 0 {`, "./functions/drain-node -run=TestScenarios"},
