@@ -98,7 +98,8 @@ func (d *decision) enter(c *check, t *target) {
 	if d.claimed[t.m.UID] != nil || !d.free(t.m, c.name()) { // it is remediated, and says by whom
 		return
 	}
-	f := remediation{Machine: t.m.Name, UID: t.m.UID, At: metav1.NewTime(d.Now), Step: c.entry(t), ControlPlane: t.controlPlane()}
+	step, at := c.entry(t)
+	f := remediation{Machine: t.m.Name, UID: t.m.UID, At: metav1.NewTime(at), Step: step, ControlPlane: t.controlPlane()}
 	owner := metav1.GetControllerOf(t.m)
 	if set := machine.OwningSet(t.m); set != nil {
 		f.Set = set.Name
@@ -268,19 +269,21 @@ func claimOn(m *machine.Machine) (by, does string, at time.Time) {
 	return fields[0], fields[1], at
 }
 
-// entry returns the step at which a Machine is put in flight: it goes on after the one that it was claimed for last, whoever did that, once that
-// had its time, and stays at the last. Its claim is taken off once it is well: until then nothing is tried again that did not help, however
-// often a flight of it ends.
-func (c *check) entry(t *target) int {
-	_, does, at := claimOn(t.m)
+// entry returns the step at which a Machine is put in flight, and since when. It goes on with the step that it was claimed for last, until that had
+// its time, then with the next, whoever tried the former, and stays at the last. Its claim is taken off once it is well: until then nothing is tried
+// again that did not help, however often a flight of it ends.
+func (c *check) entry(t *target) (step int, at time.Time) {
+	by, does, tried := claimOn(t.m)
 	for i, s := range slices.Backward(c.policy.steps) {
 		switch {
 		case s.does != does:
-		case c.Now.Before(at.Add(s.timeout)):
-			return 0
+		case !c.Now.Before(tried.Add(cmp.Or(s.timeout, releaseAfter))):
+			return min(i+1, len(c.policy.steps)-1), c.Now
+		case by == c.name() && !tried.After(c.Now):
+			return i, tried
 		default:
-			return min(i+1, len(c.policy.steps)-1)
+			return 0, c.Now
 		}
 	}
-	return 0
+	return 0, c.Now
 }

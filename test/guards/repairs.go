@@ -186,8 +186,12 @@ var repairs = []Guard{
 		return 0`, `			return 0
 		}
 		return 0`, "./functions/remediate -run=TestScenarios"},
-	{"what-did-not-help-is-not-begun-anew", "2f", heal + "admit.go", `Step: c.entry(t), `, ``, "./functions/remediate -run=TestScenarios"},
-	{"step-has-its-time-before-the-next", "2f", heal + "admit.go", `		case c.Now.Before(at.Add(s.timeout)):`, `		case c.Now.Before(at):`, "./functions/remediate -run=TestScenarios"},
+	{"what-did-not-help-is-not-begun-anew", "2f", heal + "admit.go", `Step: step, Control`, `Step: 0 * step, Control`, "./functions/remediate -run=TestScenarios"},
+	{"step-has-its-time-before-the-next", "2f", heal + "admit.go", `		case !c.Now.Before(tried.Add(cmp.Or(s.timeout, releaseAfter))):`, `		case true:`, "./functions/remediate -run=TestScenarios"},
+	{"step-that-is-forgotten-goes-on", "2f", heal + "admit.go", `return i, tried`, `return i, c.Now`, "./functions/remediate -run=TestScenarios"},
+	{"last-step-that-is-forgotten-goes-on", "2f", heal + "admit.go", `tried.Add(cmp.Or(s.timeout, releaseAfter))`, `tried.Add(s.timeout)`, "./functions/remediate -run=TestScenarios"},
+	{"step-of-another-check-does-not-go-on", "2f", heal + "admit.go", `		case by == c.name() && !tried`, `		case by != "" && !tried`, "./functions/remediate -run=TestScenarios"},
+	{"step-of-a-clock-ahead-does-not-go-on", "G7", heal + "admit.go", ` && !tried.After(c.Now):`, `:`, "./functions/remediate -run=TestScenarios"},
 	{"who-recovers-keeps-its-claim", "2f", heal + "repair.go", `		if !d.recovering(m) {`, `		if true {`, "./functions/remediate -run=TestScenarios"},
 	{"vanished-do-not-wait-three-by-three", "2f", heal + "admit.go", `	case t.vanished():`, `	case t.vanished() && false:`, "./functions/remediate -run=TestScenarios"},
 	{"three-of-what-may-run", "2f", heal + "admit.go", `	case t.vanished():`, `	case t.vanished() || true:`, "./functions/remediate -run=TestScenarios"},
