@@ -32,6 +32,7 @@ const (
 	heldFlight = heldBack + "as many as %s allows are in flight"
 	heldMaster = heldBack + "another one of the control plane is in flight: %s of %s"
 	heldGoing  = heldBack + "another one of the control plane is being deleted: %s"
+	heldUnread = heldBack + "what %s has in flight cannot be read, and may be of the control plane"
 	heldBudget = heldBack + "as many as configmap/" + machine.ConfigMapDisrupt + " allows are disrupted"
 	heldSlot   = heldBack + "another one of the control plane has the slot of configmap/" + machine.ConfigMapDisrupt + ": %s"
 	heldClosed = heldBack + "%s is restricted: %s"

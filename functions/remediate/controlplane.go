@@ -58,8 +58,12 @@ func (d *decision) masterOut(namespace string) string {
 }
 
 // masterGoes says which Machine of the control plane somebody else deleted that is still there, with none Ready in its place, or "". One that
-// a check claimed is in its flight, until people end that (see [decision.claimant]).
+// a check claimed is in its flight, until people end that (see [decision.claimant]). Where a check's flight cannot be read, a Machine of the
+// control plane may be gone that nothing else tells of: it says that.
 func (d *decision) masterGoes(namespace string) string {
+	if i := slices.IndexFunc(d.idle, func(c *check) bool { return c.newer }); i >= 0 {
+		return fmt.Sprintf(heldUnread, d.idle[i].name())
+	}
 	for _, m := range d.Machines {
 		if m.Namespace != namespace || m.DeletionTimestamp == nil || d.claimant(m) {
 			continue
@@ -87,12 +91,12 @@ func (d *decision) remember() {
 	}
 }
 
-// claimant reports whether the check that claimed m is there still. One of its name that was made since never had m in flight, so that
-// nobody ended anything by its having nothing in flight.
+// claimant reports whether the check that claimed m is there still, and what it has in flight can be read. One of its name that was made since
+// never had m in flight, so that nobody ended anything by its having nothing in flight.
 func (d *decision) claimant(m *machine.Machine) bool {
 	return slices.ContainsFunc(slices.Concat(d.checks, d.idle), func(c *check) bool {
 		at := c.tried(&target{m: m})
-		return !at.IsZero() && !at.Before(c.h.CreationTimestamp.Time)
+		return !c.newer && !at.IsZero() && !at.Before(c.h.CreationTimestamp.Time)
 	})
 }
 

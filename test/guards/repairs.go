@@ -127,7 +127,9 @@ var repairs = []Guard{
 }`, "./functions/remediate -run=TestScenarios"},
 	{"sick-machine-of-a-set-of-another-api-stays", "2f", heal + "admit.go", `	if why := machine.Unserved(set); why != "" {`, `	if why := machine.Unserved(set); false {`, "./functions/remediate -run=TestScenarios"},
 	{"sick-machine-of-a-newer-ledger-stays", "G9", heal + "admit.go", `; errors.Is(err, machine.ErrNewer) {`, `; errors.Is(err, nil) && false {`, "./functions/remediate -run=TestScenarios"},
-	{"check-made-anew-ended-nothing", "2f", heal + "controlplane.go", `		return !at.IsZero() && !at.Before(c.h.CreationTimestamp.Time)`, `		return !at.IsZero()`, "./functions/remediate -run=TestScenarios"},
+	{"check-made-anew-ended-nothing", "2f", heal + "controlplane.go", `		return !c.newer && !at.IsZero() && !at.Before(c.h.CreationTimestamp.Time)`, `		return !c.newer && !at.IsZero()`, "./functions/remediate -run=TestScenarios"},
+	{"master-waits-for-a-record-that-is-not-read", "G9", heal + "controlplane.go", `func(c *check) bool { return c.newer }); i >= 0 {`, `func(c *check) bool { return c.newer }); i >= 0 && false {`, "./functions/remediate -run=TestScenarios"},
+	{"record-that-is-not-read-ended-nothing", "G9", heal + "controlplane.go", `		return !c.newer && !at.IsZero()`, `		return !at.IsZero()`, "./functions/remediate -run=TestScenarios"},
 	{"preserved-is-not-power-cycled", "2f", heal + "repair.go", `t.reason != "" && t.excused(d.Now) == "" ||`, `t.reason != "" ||`, "./functions/remediate -run=TestScenarios"},
 	{"preserved-is-not-remediated-by-others", "2f", heal + "external.go", `(t.excused(c.Now) == "" || machine`, `(true || machine`, "./functions/remediate -run=TestScenarios"},
 	{"who-people-delete-of-the-control-plane-is-remembered", "2f", heal + "admit.go", `	d.remember()
