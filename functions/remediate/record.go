@@ -3,6 +3,7 @@
 package remediate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -64,7 +65,7 @@ func parseRecord(text string) (record, error) {
 		return record{Schema: recordSchema}, nil
 	}
 	var r record
-	if err := machine.ReadRecord(text, &r); err != nil {
+	if err := cmp.Or(machine.Newer(text, recordSchema), machine.ReadRecord(text, &r)); err != nil {
 		return record{}, err
 	}
 	if r.Schema != recordSchema {

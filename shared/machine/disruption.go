@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,13 +52,13 @@ type Slot struct {
 type DisruptionLimits struct{ AtOnce, PerHour int }
 
 // ParseDisruptions reads the budget of a ConfigMap, which may be nil: nothing was disrupted yet. It refuses unknown
-// fields and a newer schema.
+// fields; a newer schema, whatever its fields, is ErrNewer.
 func ParseDisruptions(cm *corev1.ConfigMap) (Disruptions, error) {
 	if cm == nil || cm.Data[DisruptionKey] == "" {
 		return Disruptions{Schema: disruptionSchema}, nil
 	}
 	var d Disruptions
-	if err := ReadRecord(cm.Data[DisruptionKey], &d); err != nil {
+	if err := cmp.Or(Newer(cm.Data[DisruptionKey], disruptionSchema), ReadRecord(cm.Data[DisruptionKey], &d)); err != nil {
 		return Disruptions{}, fmt.Errorf("configmap %s key %s: %w", cm.Name, DisruptionKey, err)
 	}
 	if d.Schema != disruptionSchema {

@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -159,14 +160,14 @@ func SweepStateIn(cm *corev1.ConfigMap) (SweepState, error) {
 	return ParseSweepState(cm.Data[SweepKey])
 }
 
-// ParseSweepState reads a state; the empty text is a state without memories. It refuses unknown fields and a newer
-// schema.
+// ParseSweepState reads a state; the empty text is a state without memories. It refuses unknown fields; a newer
+// schema, whatever its fields, is ErrNewer.
 func ParseSweepState(text string) (SweepState, error) {
 	if text == "" {
 		return SweepState{Schema: sweepSchema}, nil
 	}
 	var s SweepState
-	if err := ReadRecord(text, &s); err != nil {
+	if err := cmp.Or(Newer(text, sweepSchema), ReadRecord(text, &s)); err != nil {
 		return SweepState{}, fmt.Errorf("parse sweep state: %w", err)
 	}
 	if s.Schema != sweepSchema {
