@@ -99,6 +99,14 @@ func recordsOutlive(k kubectl) func(*testing.T) {
 						writer.must(t, in, "annotate", "--overwrite", c.object, key+"=first")
 					}
 				}
+				stale := strings.Replace(c.manifest, "metadata:\n", "metadata:\n  annotations: {"+key+": zeroth}\n", 1) // an export of before
+				for _, user := range []string{"jane", "rosa"} {
+					k.as(user).refused(t, stale, []string{key + "] is written by " + c.writer + ` only, not by "` + user + `": leave it out`}, "replace", "-f", "-")
+				}
+				copied := strings.Replace(strings.ReplaceAll(stale, ": kept", ": copied"), "{"+key, "{example.com/note: seen, "+key, 1)
+				if got := k.mustGiven(t, copied, "create", "--dry-run=server", "-o", "jsonpath={.metadata.annotations}", "-f", "-"); strings.Contains(got, "zeroth") {
+					t.Errorf("a copy has another's record: %s", got)
+				}
 				for who, may := range map[string]bool{"jane": c.writer == "remediate", "rosa": true} {
 					k.as(who).must(t, in, "annotate", c.object, key+"-")
 					if got := k.must(t, shown...); (got == "") != may {
