@@ -61,9 +61,16 @@ func (l life) passedOn(n *corev1.Node) bool {
 			return false
 		}
 		apart := machine.ProviderID(o) != "" && !machine.SameID(machine.ProviderID(o), machine.ProviderID(l.m)) && o.DeletionTimestamp == nil
-		return machine.SameInstance(o, n) && readable(l.Snapshot, o).Made(o) || machine.ProviderID(o) == "" && l.shownAt(o, n) ||
+		return machine.SameInstance(o, n) && l.madeFor(o) || machine.ProviderID(o) == "" && l.shownAt(o, n) ||
 			apart && n.Spec.ProviderID == "" && machine.IsNodeOf(o, n)
 	})
+}
+
+// madeFor reports whether o's record says that its instance was made for it, or cannot be read, as one that a newer version wrote: then a Node is
+// as good as proved to be o's, since to delete it wrongly takes its Pods, and to leave it wrongly takes a word of people.
+func (l life) madeFor(o *machine.Machine) bool {
+	i, err := intentOf(l.Snapshot, o)
+	return err != nil || i.Made(o)
 }
 
 // shownAt reports whether the cloud shows an instance that carries the tag of o where n runs.
