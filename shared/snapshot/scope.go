@@ -96,29 +96,28 @@ func Few(ask []Query, k plan.Kind) []Query {
 }
 
 // Has reports whether q was answered in this observation: then what is not in the snapshot was not there.
-func (s Snapshot) Has(q Query) bool { return s.asked[q] }
+func (s Snapshot) Has(q Query) bool { return s.asked.has(q) }
 
 // Answered returns s with queries marked as answered. It is for whoever builds a snapshot.
 func (s Snapshot) Answered(queries ...Query) Snapshot {
-	if !slices.ContainsFunc(queries, func(q Query) bool { return !s.asked[q] }) {
+	if !slices.ContainsFunc(queries, func(q Query) bool { return !s.asked.has(q) }) {
 		return s
 	}
-	asked := make(map[Query]bool, len(s.asked)+len(queries))
-	maps.Copy(asked, s.asked)
+	s.asked = s.asked.clone()
 	for _, q := range queries {
-		asked[q] = true
+		s.asked.add(q)
 	}
-	s.asked = asked
 	return s
 }
 
 // Missing returns what sc asks beyond what s holds.
 func (s Snapshot) Missing(sc Scope) Scope {
 	var m Scope
-	known := map[Query]bool{}
+	var known querySet
 	for _, q := range sc.Objects {
-		if !s.asked[q] && !known[q] {
-			m.Objects, known[q] = append(m.Objects, q), true
+		if !s.asked.has(q) && !known.has(q) {
+			m.Objects = append(m.Objects, q)
+			known.add(q)
 		}
 	}
 	for _, l := range sc.Lookups {
@@ -159,3 +158,26 @@ func (q Query) Selects(o plan.Object) bool {
 func (q Query) places(pod *corev1.Pod) bool {
 	return (q.Node == "" || pod.Spec.NodeName == q.Node) && (!q.Unbound || pod.Spec.NodeName == "")
 }
+
+// querySet is a set of them: a list as long as it takes less to compare them than to hash one. The zero querySet is empty.
+type querySet struct {
+	list []Query
+	more map[Query]bool // beyond few
+}
+
+func (s *querySet) has(q Query) bool { return slices.Contains(s.list, q) || s.more[q] }
+
+func (s *querySet) add(q Query) {
+	switch {
+	case s.has(q):
+	case len(s.list) < few:
+		s.list = append(s.list, q)
+	case s.more == nil:
+		s.more = map[Query]bool{q: true}
+	default:
+		s.more[q] = true
+	}
+}
+
+// clone returns a set that add changes without changing s.
+func (s *querySet) clone() querySet { return querySet{slices.Clip(s.list), maps.Clone(s.more)} }

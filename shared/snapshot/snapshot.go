@@ -85,7 +85,7 @@ type Snapshot struct {
 	Clouds   map[types.UID]Cloud // by Machine (or MachineSet) UID: the answer to each Lookup
 	Accounts map[string]Account  // by account key: the answer to each bulk list
 
-	asked map[Query]bool
+	asked querySet
 }
 
 // Apart calls f, which reads for o or decides about it, and does what others do not need. That it panics over one object, a fault of ours,
