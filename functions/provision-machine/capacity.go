@@ -5,7 +5,7 @@ package provisionmachine
 import (
 	"cmp"
 	"crypto/sha256"
-	"fmt"
+	"encoding/hex"
 	"maps"
 	"slices"
 	"strconv"
@@ -24,7 +24,7 @@ const unknownTo = "unknown:"
 // what stands there is a person's word: the event about a change may have been lost, or the cloud did not answer then, and prices
 // change by themselves (E4). What a cloud said lately will do, so that scans cost it no calls.
 func wantsCapacity(s snapshot.Snapshot, set *machine.MachineSet) bool {
-	return set.DeletionTimestamp == nil && !machine.IsPausedSet(set) && (s.Request.Is("MachineSet") || outdated(s, set) || ours(set))
+	return set.DeletionTimestamp == nil && !machine.IsPausedSet(set) && (s.Request.Is("MachineSet") || ours(set) || outdated(s, set))
 }
 
 // ours reports whether the capacity of a set is what its cloud told.
@@ -62,7 +62,8 @@ var sizes = []string{machine.AnnotationVCPU, machine.AnnotationMemoryMb, machine
 // specOf returns a digest of what the set asks of its cloud: it decides which instance type is meant, and whose.
 func specOf(s snapshot.Snapshot, set *machine.MachineSet) string {
 	spec, _ := s.FilledSpec(set)
-	return fmt.Sprintf("%x", sha256.Sum256(spec))[:16]
+	sum := sha256.Sum256(spec)
+	return hex.EncodeToString(sum[:8])
 }
 
 // annotateCapacity writes what the cloud says about the set's instance type, so that evaluate-autoscale can plan

@@ -168,26 +168,26 @@ func (a Approve) Key() Key {
 
 // Key returns the Machine's UID and the attempt's token.
 func (a CreateInstance) Key() Key {
-	return Key(fmt.Sprintf("create instance %s %s", a.Ref.UID, a.Ref.Token))
+	return Key("create instance " + string(a.Ref.UID) + " " + a.Ref.Token)
 }
 
 // Key returns the Machine's UID and the instance's id, or the token of the attempt that alone is meant: what is said of that is said of
 // nothing else.
 func (a DeleteInstance) Key() Key {
 	if a.Ref.Attempt {
-		return Key(fmt.Sprintf("delete instance %s of attempt %s", a.Ref.UID, a.Ref.Token))
+		return Key("delete instance " + string(a.Ref.UID) + " of attempt " + a.Ref.Token)
 	}
-	return Key(fmt.Sprintf("delete instance %s %s", a.Ref.UID, cmp.Or(a.Ref.ID, a.Ref.ProviderID)))
+	return Key("delete instance " + string(a.Ref.UID) + " " + cmp.Or(a.Ref.ID, a.Ref.ProviderID))
 }
 
 // Key returns the Machine's UID and the instance's id.
 func (a UpdateInstance) Key() Key {
-	return Key(fmt.Sprintf("update instance %s %s", a.Ref.UID, a.Ref.ID))
+	return Key("update instance " + string(a.Ref.UID) + " " + a.Ref.ID)
 }
 
 // Key returns the Machine's UID and the instance's id.
 func (a PowerCycle) Key() Key {
-	return Key(fmt.Sprintf("%s instance %s %s", a.verb(), a.Ref.UID, a.Ref.ID))
+	return Key(a.verb() + " instance " + string(a.Ref.UID) + " " + a.Ref.ID)
 }
 
 func (a PowerCycle) verb() string {
