@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/machine-functions/machine-functions/shared/plan"
 )
 
@@ -66,6 +68,9 @@ func tells(v reflect.Value) bool {
 	case reflect.Pointer, reflect.Interface:
 		return !v.IsNil() && tells(v.Elem())
 	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[metav1.Time]() {
+			return false
+		}
 		for i := range v.NumField() {
 			if tells(v.Field(i)) {
 				return true
