@@ -7,15 +7,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 )
 
-// adopted returns what a change of before into after leaves behind, if the server is trusting and before is the very
-// object that it holds: then the merge patch that package kube would send changes nothing but what differs, and the
+// adopted returns what a change of before into after leaves behind, if the server is trusting and before is the very object that it holds,
+// or did until somebody else changed it: then the merge patch that package kube would send changes nothing but what differs, and the
 // result is after, with the status or with everything but the status of before. nil sends the patch its usual way.
 func (s *Server) adopted(r plan.Resource, at name, before, after plan.Object, subresource string) plan.Object {
-	if !s.Trusting || s.objects[r.Kind][at] != before || after.GetResourceVersion() != before.GetResourceVersion() {
+	version := before.GetResourceVersion()
+	if held := s.objects[r.Kind][at]; !s.Trusting || held != before && held != nil && held.GetResourceVersion() == version || after.GetResourceVersion() != version {
 		return nil
 	}
 	status := subresource != ""
@@ -70,7 +72,7 @@ func shallow[T any](o *T) *T {
 	return &n
 }
 
-// adopt stores n, which is nobody else's.
+// adopt stores n, which is nobody else's, in the place of old.
 func (c *Cluster) adopt(r plan.Resource, at name, old, n plan.Object, subresource string) error {
 	s := c.server
 	if subresource != "" && plan.Same(statusOf(old), statusOf(n)) {
@@ -79,8 +81,15 @@ func (c *Cluster) adopt(r plan.Resource, at name, old, n plan.Object, subresourc
 	if subresource == "" && maps.Equal(old.GetAnnotations(), n.GetAnnotations()) && plan.Same(old, n) { // most changes are of records
 		return nil
 	}
-	s.commitTrusted(r, at, old, n, subresource)
-	return s.wrote(c.actor, "patch", r, subresource, at, nil)
+	switch s.objects[r.Kind][at] {
+	case nil:
+		return s.wrote(c.actor, "patch", r, subresource, at, cluster.ErrGone)
+	case old:
+		s.commitTrusted(r, at, old, n, subresource)
+		return s.wrote(c.actor, "patch", r, subresource, at, nil)
+	default:
+		return s.wrote(c.actor, "patch", r, subresource, at, cluster.ErrConflict)
+	}
 }
 
 // commitTrusted is commit for objects that were made of what is stored: their metadata is what it was but for labels,
