@@ -103,7 +103,7 @@ func (s Snapshot) Answered(queries ...Query) Snapshot {
 	if !slices.ContainsFunc(queries, func(q Query) bool { return !s.asked.has(q) }) {
 		return s
 	}
-	s.asked = s.asked.clone()
+	s.asked = s.asked.clone(len(queries))
 	for _, q := range queries {
 		s.asked.add(q)
 	}
@@ -179,5 +179,7 @@ func (s *querySet) add(q Query) {
 	}
 }
 
-// clone returns a set that add changes without changing s.
-func (s *querySet) clone() querySet { return querySet{slices.Clip(s.list), maps.Clone(s.more)} }
+// clone returns a set that add changes without changing s, with room for n more.
+func (s *querySet) clone(n int) querySet {
+	return querySet{append(make([]Query, 0, len(s.list)+n), s.list...), maps.Clone(s.more)}
+}

@@ -16,19 +16,17 @@ import (
 // roleMaster is the value of the role label that makes a Machine one of the control plane (SPEC B32).
 const roleMaster = "master"
 
-// ProviderSpec returns what a Machine, or the template of a MachineSet, asks of its cloud as it is written, with what
-// defaults and rules look at beside it. The spec of any other object is empty.
-func (s Snapshot) ProviderSpec(o plan.Object) (json.RawMessage, providerspec.Subject) {
-	of := providerspec.Subject{Name: o.GetName(), Namespace: o.GetNamespace(), ClusterID: s.ClusterID(o), Region: s.region()}
+// written returns what a Machine, or the template of a MachineSet, asks of its cloud as it is written, with what defaults look at beside
+// it: all but a name. The spec of any other object is empty.
+func (s Snapshot) written(o plan.Object) (json.RawMessage, providerspec.Subject) {
+	of := providerspec.Subject{Namespace: o.GetNamespace(), ClusterID: s.ClusterID(o), Region: s.region()}
 	var value *runtime.RawExtension
-	labels, node := o.GetLabels(), map[string]string{}
+	var labels, node map[string]string
 	switch o := o.(type) {
 	case *machine.Machine:
-		value, node = o.Spec.ProviderSpec.Value, o.Spec.Labels
+		value, labels, node = o.Spec.ProviderSpec.Value, o.Labels, o.Spec.Labels
 	case *machine.MachineSet:
-		value, node = o.Spec.Template.Spec.ProviderSpec.Value, o.Spec.Template.Spec.Labels
-		labels = o.Spec.Template.Labels
-		of.Name = machine.Name(o.Name, o.UID, 0) // its Machines have names as long as this
+		value, labels, node = o.Spec.Template.Spec.ProviderSpec.Value, o.Spec.Template.Labels, o.Spec.Template.Spec.Labels
 	}
 	if value == nil {
 		return nil, of
@@ -60,14 +58,13 @@ type (
 	}
 )
 
-// FilledSpec returns what [Snapshot.ProviderSpec] does with the defaults of a cluster that has no admission policies (SPEC B75,
-// B76, B78), as drivers get it. Most Machines ask for what their set's template asks for, so each spec is filled in once.
+// FilledSpec returns what a Machine, or the template of a MachineSet, asks of its cloud with the defaults of a cluster that has no
+// admission policies (SPEC B75, B76, B78), as drivers get it, with what these look at beside it: all but a name. Most Machines ask for
+// what their set's template asks for, so each spec is filled in once.
 func (s Snapshot) FilledSpec(o plan.Object) (json.RawMessage, providerspec.Subject) {
-	raw, of := s.ProviderSpec(o)
-	nameless := of
-	nameless.Name = "" // defaults do not depend on it
-	filled, _ := machine.Remembered(s.Records, filling{string(raw), nameless}, func() (json.RawMessage, error) {
-		return providerspec.Default(raw, nameless), nil
+	raw, of := s.written(o)
+	filled, _ := machine.Remembered(s.Records, filling{string(raw), of}, func() (json.RawMessage, error) {
+		return providerspec.Default(raw, of), nil
 	})
 	return filled, of
 }
@@ -76,6 +73,10 @@ func (s Snapshot) FilledSpec(o plan.Object) (json.RawMessage, providerspec.Subje
 // (SPEC B72–B79).
 func (s Snapshot) JudgeSpec(o plan.Object) (problem string, warnings []string) {
 	filled, of := s.FilledSpec(o)
+	of.Name = o.GetName()
+	if set, ok := o.(*machine.MachineSet); ok {
+		of.Name = machine.Name(set.Name, set.UID, 0) // its Machines have names as long as this
+	}
 	v, _ := machine.Remembered(s.Records, judgment{string(filled), of}, func() (verdict, error) {
 		errs, warnings := providerspec.Validate(filled, of)
 		return verdict{providerspec.Brief(errs), providerspec.Few(warnings)}, nil
