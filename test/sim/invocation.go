@@ -93,6 +93,11 @@ func (p *Play) remembering(c provider.Provider) provider.Provider {
 		})
 		return a.region, a.secret, err
 	}
+	type typeText struct{ cloud, spec string }
+	typeOf := c.InstanceType
+	c.InstanceType = func(spec json.RawMessage) (provider.InstanceType, error) {
+		return machine.Remembered(p.records, typeText{c.Name, string(spec)}, func() (provider.InstanceType, error) { return typeOf(spec) })
+	}
 	return c
 }
 
