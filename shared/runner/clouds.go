@@ -158,17 +158,41 @@ func unread(err error) provider.Code {
 	return provider.Unknown
 }
 
+// slotOf tells the accounts that are kept open apart.
+func slotOf(a provider.Account) string {
+	return strings.Join(append([]string{a.Key(), a.ClusterID, string(a.ClusterUID)}, a.VirtualIPs...), "|")
+}
+
+// standing returns the account if it is open with this version of its credentials, and nobody is about to change that.
+func (c *Clouds) standing(a provider.Account, version string) (account, bool) {
+	c.mu.Lock()
+	o := c.find(slotOf(a))
+	c.mu.Unlock()
+	if o == nil {
+		return account{}, false
+	}
+	return o.peek(version)
+}
+
+// find returns the slot of an account that somebody asks for, or nil if there is none yet. The caller has the lock.
+func (c *Clouds) find(key string) *slot {
+	o := c.open[key]
+	if o != nil {
+		o.used = time.Now()
+	}
+	return o
+}
+
 // opened returns the account that was opened with this version of its credentials, or opens it.
 func (c *Clouds) opened(ctx context.Context, p provider.Provider, a provider.Account, version string) (account, error) {
-	key := strings.Join(append([]string{a.Key(), a.ClusterID, string(a.ClusterUID)}, a.VirtualIPs...), "|")
+	key := slotOf(a)
 	c.mu.Lock()
-	o, idle := c.open[key], (*slot)(nil)
+	o, idle := c.find(key), (*slot)(nil)
 	if o == nil {
 		idle = c.leave()
-		o = &slot{turn: make(chan struct{}, 1)}
+		o = &slot{turn: make(chan struct{}, 1), used: time.Now()}
 		c.open[key] = o
 	}
-	o.used = time.Now()
 	c.mu.Unlock()
 	if idle != nil {
 		_ = idle.close(ctx) // nobody depends on it

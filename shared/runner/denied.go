@@ -275,6 +275,17 @@ func (o *slot) take(ctx context.Context) error {
 	}
 }
 
+// peek returns the account if it is open with this version of its credentials, and nobody is about to change that.
+func (o *slot) peek(version string) (a account, open bool) {
+	select {
+	case o.turn <- struct{}{}:
+		defer func() { <-o.turn }()
+		return o.account, o.done && o.version == version
+	default:
+		return a, false
+	}
+}
+
 // get returns the account for a version of its credentials, and opens it if that is not done yet.
 func (o *slot) get(ctx context.Context, version string, open func() (account, error)) (account, error) {
 	if err := o.take(ctx); err != nil {

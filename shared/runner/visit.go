@@ -191,14 +191,16 @@ func (i *invocation) open(ctx context.Context, leads []lead) {
 }
 
 func (i *invocation) openOne(ctx context.Context, o *opening, spec json.RawMessage) (account, error) {
-	ctx, done, err := i.wait(ctx, o.account, "open")
-	if err != nil {
-		return o.account, err
-	}
-	defer done()
-	a, err := i.Clouds.opened(ctx, o.provider, o.Account, o.version)
-	if err != nil {
-		return o.account, err
+	a, open := i.Clouds.standing(o.Account, o.version)
+	if !open { // it is waited for
+		ctx, done, err := i.wait(ctx, o.account, "open")
+		if err != nil {
+			return o.account, err
+		}
+		defer done()
+		if a, err = i.Clouds.opened(ctx, o.provider, o.Account, o.version); err != nil {
+			return o.account, err
+		}
 	}
 	a.tags = tagsOf(a, spec)
 	i.opening.Lock()
