@@ -114,9 +114,16 @@ func (s Snapshot) Answered(queries ...Query) Snapshot {
 func (s Snapshot) Missing(sc Scope) Scope {
 	var m Scope
 	var known querySet
-	for _, q := range sc.Objects {
-		if !s.asked.has(q) && !known.has(q) {
-			m.Objects = append(m.Objects, q)
+	for n, q := range sc.Objects {
+		if s.asked.has(q) || known.has(q) {
+			continue
+		}
+		if m.Objects == nil {
+			m.Objects = make([]Query, 0, len(sc.Objects)-n)
+		}
+		if m.Objects = append(m.Objects, q); len(m.Objects) <= few {
+			known.list = m.Objects
+		} else {
 			known.add(q)
 		}
 	}
