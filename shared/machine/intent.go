@@ -129,7 +129,7 @@ func (i *Intent) Adopted(m *Machine, account, instance string, tag types.UID, no
 
 // InstanceUID returns the UID in the tag of m's instance: its own, but for one that was taken over.
 func InstanceUID(m *Machine) types.UID {
-	if !strings.Contains(m.Annotations[AnnotationIntent], `"tag":"`) { // nearly every Machine's has none
+	if !strings.Contains(m.Annotations[AnnotationIntent], `g":"`) { // nearly every Machine's has no tag; quotes are many, and to begin with one takes time
 		return m.UID
 	}
 	if i, err := ParseIntent(m); err == nil && i.Tag != "" && i.Made(m) {
