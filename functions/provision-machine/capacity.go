@@ -150,11 +150,13 @@ func untold(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequence {
 // follow keeps copies of sizes under the new keys true to next's sizes, where was has the same under both: they were copied
 // for a MachineAutoscaler, and are read first.
 func follow(next, was map[string]string) {
+	same := machine.CopiedCapacity(was)
+	maps.DeleteFunc(same, func(key, value string) bool { return was[key] != value })
+	if len(same) == 0 { // as in most sets
+		return
+	}
 	copies := machine.CopiedCapacity(next)
-	for key, value := range machine.CopiedCapacity(was) {
-		if was[key] != value {
-			continue
-		}
+	for key := range same {
 		if copied, ok := copies[key]; ok {
 			next[key] = copied
 		} else {
