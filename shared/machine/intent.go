@@ -68,7 +68,11 @@ func ParseIntent(m *Machine) (*Intent, error) {
 		return nil, nil
 	}
 	var i Intent
-	if err := cmp.Or(Newer(text, intentSchema), ReadRecord(text, &i)); err != nil {
+	err := ReadRecord(text, &i)
+	if err != nil || i.Schema != intentSchema { // as in hardly any
+		err = cmp.Or(Newer(text, intentSchema), err)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("annotation %s: %w", AnnotationIntent, err)
 	}
 	if i.Schema != intentSchema || i.Attempt < 1 || i.Token == "" {
