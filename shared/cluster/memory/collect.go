@@ -77,14 +77,17 @@ func owns(uid types.UID, o plan.Object) bool {
 	return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == uid })
 }
 
-// resources returns all kinds that there are objects of.
+// resources returns all kinds that there are objects of, or were. Nobody changes the result.
 func (s *Server) resources() []plan.Resource {
-	var all []plan.Resource
+	if len(s.kinds) == len(s.objects) { // to which kinds are only added
+		return s.kinds
+	}
+	s.kinds = nil
 	for _, k := range slices.Sorted(maps.Keys(s.objects)) {
 		r, _ := plan.ResourceOf(k)
-		all = append(all, r)
+		s.kinds = append(s.kinds, r)
 	}
-	return all
+	return s.kinds
 }
 
 // names returns the names of all objects of a kind, sorted. Nobody changes the result.

@@ -37,6 +37,7 @@ type Server struct {
 	born     int64 // how many objects ever were: the next UID
 	objects  map[plan.Kind]map[name]plan.Object
 	sorted   map[plan.Kind][]name // the names of those kinds to which nothing was added, and of which nothing went, since they were sorted
+	kinds    []plan.Resource      // of objects, sorted; fewer if some were added since
 	secrets  map[name]*corev1.Secret
 	events   map[name]*corev1.Event
 	writes   []Write
