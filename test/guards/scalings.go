@@ -102,6 +102,7 @@ var scalings = []Guard{
 	{"named-already-is-taken-off-once", "2d", autoscale + "removal.go", ` || sc.named[m.UID]`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"who-is-named-is-not-spared", "2d", autoscale + "removal.go", `	if err != nil || slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.UID == r.MachineUID }) {`, `	if err != nil || len(victims) < 0 {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"void-removals-are-decided-anew", "2d", autoscale + "resize.go", `		if sc.state.Removals[i].Resize == r.Plan {`, `		if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"lowered-set-is-not-lowered-again", "2d", autoscale + "resize.go", `if r.To < r.From && r.SetUID == g.set.UID && g.target == r.To {`, `if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"nobody-is-given-up-below-the-minimum", "2d", autoscale + "lost.go", ` || g.target <= g.min || `, ` || `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"given-up-down-to-the-minimum", "2d", autoscale + "lost.go", `		if len(victims) == room || m.leaving`, `		if m.leaving`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"given-up-once", "2d", autoscale + "lost.go", `room || m.leaving || `, `room || `, "./functions/evaluate-autoscale -run=TestScenarios"},
