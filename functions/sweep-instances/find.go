@@ -26,7 +26,7 @@ type find struct {
 	why     string
 	shared  bool // another instance has the same tag: a Machine's, or one that is judged by itself, as a Node may run on it
 	former  bool // a Machine is there, and says that the attempt which left it is over
-	foreign bool // without our creator's tag, or a Machine's that shows no other: only ever reported
+	foreign bool // without our creator's tag, or what a Machine may run on or have taken over: only ever reported
 }
 
 func (f find) key() string {
@@ -67,10 +67,11 @@ type owners struct {
 	recorded map[machine.InstanceID]bool
 	listed   map[machine.InstanceID]bool
 	records  *machine.Records
+	unread   *machine.Machine // one of which nobody knows whose instance it took over, if there is such a Machine
 }
 
 func ownersIn(s snapshot.Snapshot) owners {
-	o := owners{byUID: map[types.UID]*machine.Machine{}, recorded: map[machine.InstanceID]bool{}, listed: listed(s), records: s.Records}
+	o := owners{byUID: map[types.UID]*machine.Machine{}, recorded: map[machine.InstanceID]bool{}, listed: listed(s), records: s.Records, unread: unread(s)}
 	for _, m := range s.Machines { // what carries the UID of nobody who is there is of who took it over
 		if uid := machine.InstanceUID(m); o.byUID[uid] == nil {
 			o.byUID[uid] = m
@@ -83,6 +84,37 @@ func ownersIn(s snapshot.Snapshot) owners {
 		}
 	}
 	return o
+}
+
+// unread returns a Machine whose intent, with the UID in the tag of what it took over, nobody can read, as it is another version's or spoilt;
+// nil if there is none. Of one whose instance is shown with its own UID the tag is known.
+func unread(s snapshot.Snapshot) *machine.Machine {
+	var tags map[machine.InstanceID]types.UID
+	for _, m := range s.Machines {
+		if _, err := s.Records.Intent(m); err == nil {
+			continue
+		}
+		if tags == nil {
+			tags = tagsIn(s)
+		}
+		if id := machine.ProviderID(m); id == "" || tags[machine.InstanceOf(id)] != m.UID {
+			return m
+		}
+	}
+	return nil
+}
+
+// tagsIn returns the UID in the tag of each instance that an account shows.
+func tagsIn(s snapshot.Snapshot) map[machine.InstanceID]types.UID {
+	tags := map[machine.InstanceID]types.UID{}
+	for _, account := range s.Accounts {
+		for _, in := range account.Instances {
+			if in.ProviderID != "" && !in.Child {
+				tags[machine.InstanceOf(in.ProviderID)] = in.UID
+			}
+		}
+	}
+	return tags
 }
 
 // listed returns all instances that an account shows; what is left of one names none.
@@ -125,6 +157,9 @@ func findsIn(s snapshot.Snapshot, o owners) []find {
 			f := find{account: key, horizon: account.Horizon, in: in, why: why, shared: kept[in.UID] || others > 0, former: o.former(in), foreign: in.UID == ""}
 			if o.alone(in) {
 				f.foreign, f.why = true, why+", which is in no list"
+			}
+			if o.unread != nil && in.UID != "" && o.byUID[in.UID] == nil {
+				f.foreign, f.why = true, fmt.Sprintf("%s, but nobody can read the intent of machine %s, which may have taken it over", why, o.unread.Name)
 			}
 			all = append(all, f)
 		}

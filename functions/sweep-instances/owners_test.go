@@ -277,3 +277,36 @@ func TestTokensOfWhoWasTakenOverAreNotFormer(t *testing.T) {
 		t.Error("what another attempt of its own left is kept")
 	}
 }
+
+// Whose intent nobody can read may go on with what carries the tag that it took over: that is reported, and stays, unless its instance is shown with
+// the Machine's own UID (RELIABILITY 2b.10, G9).
+func TestTagThatNobodyCanReadMayBeTakenOver(t *testing.T) {
+	t.Parallel()
+	port := provider.Instance{ID: "port", UID: "gone", Child: true}
+	for name, c := range map[string]struct {
+		intent, records string
+		tag             types.UID
+		stays           bool
+	}{
+		"another's tag is shown": {`{"schema":9}`, "memory:///i-1", "gone", true},
+		"no tag is shown":        {`{"schema":9}`, "memory:///i-1", "", true},
+		"it is not shown":        {`{"schema":9}`, "memory:///i-2", "heir", true},
+		"none is on record":      {`{"schema":9}`, "", "heir", true},
+		"the intent is spoilt":   {`{"schema"`, "", "heir", true},
+		"its own tag is shown":   {`{"schema":9}`, "memory:///i-1", "heir", false},
+	} {
+		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-0", Namespace: machine.Namespace, UID: "heir"}}
+		m.Annotations = map[string]string{machine.AnnotationIntent: c.intent}
+		if c.records != "" {
+			m.Spec.ProviderID = &c.records
+		}
+		s := snapshot.Snapshot{Machines: []*machine.Machine{m}, Records: machine.NewRecords(), Accounts: map[string]snapshot.Account{
+			"a": {Instances: []provider.Instance{{ID: "i-1", ProviderID: "memory:///i-1", UID: c.tag}, port}},
+		}}
+		for _, f := range findsIn(s, ownersIn(s)) {
+			if f.in.ID == port.ID && f.foreign != c.stays {
+				t.Errorf("%s: the port is only reported %v, want %v: %s", name, f.foreign, c.stays, f.why)
+			}
+		}
+	}
+}

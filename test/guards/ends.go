@@ -112,6 +112,8 @@ var ends = []Guard{
 	{"former-account-of-its-cluster-id", "2b.10", words + "sweep.go", ` && a.ClusterID == former.ClusterID`, ``, "./shared/machine -run=TestFormerAccount"},
 	{"region-that-both-name", "2b.10", words + "sweep.go", `return inA && inB && x != y`, `return (inA || inB) && x != y`, "./shared/machine -run=TestOtherRegion"},
 	{"tag-that-was-taken-over", "2b.10", sweep + "find.go", `if uid := machine.InstanceUID(m); o`, `if uid := m.UID; o`, "./functions/sweep-instances -run=TestScenarios"},
+	{"tag-that-nobody-can-read", "G9", sweep + "find.go", `			if o.unread != nil && `, `			if false && o.unread != nil && `, "./functions/sweep-instances -run=TestScenarios"},
+	{"tag-that-is-not-shown-is-unknown", "G9", sweep + "find.go", `id == "" || tags[machine.InstanceOf(id)] != m.UID {`, `id == "" {`, "./functions/sweep-instances -run=TestScenarios"},
 	{"machine-that-came-since", "2b.10", sweep + "accounts.go", ` && !within(s, key, all[key]))`, `)`, "./functions/sweep-instances -run=TestScenarios"},
 	{"machine-of-another-region", "2b.10", sweep + "accounts.go", `return there && (was`, `return (there || true) && (was`, "./functions/sweep-instances -run=TestMachineIsWithin"},
 	{"account-of-a-node-nobody-can-judge", "2b.10", sweep + "accounts.go", ` && !w.haunted:`, `:`, "./functions/sweep-instances -run=TestScenarios"},
