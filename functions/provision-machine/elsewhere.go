@@ -41,13 +41,14 @@ func (l life) readdressed(i machine.Intent) machine.Intent {
 }
 
 // abroad reports whether the credentials lead to another of the cloud's accounts than on record, though nobody changed the
-// providerSpec: somebody changed the Secret. What is found there all the same has moved with them.
+// providerSpec: somebody changed the Secret. What is found there all the same has moved with them. An attempt without an instance, whose
+// providerSpec people led to another account since, is for another to judge.
 func (l life) abroad() bool {
 	i, was := l.intent, l.m.Annotations[machine.AnnotationCloudAccount]
 	if was == "" || l.cloud.Owner == "" || machine.SameOwner(was, l.cloud.Owner) || l.in != nil || l.former != nil {
 		return false
 	}
-	return machine.ProviderID(l.m) != "" || unrecorded(l.Snapshot, l.m) || i.Called() && (!i.Over() || len(i.Progress) > 0)
+	return machine.ProviderID(l.m) != "" || unrecorded(l.Snapshot, l.m) || i.Called() && (!i.Over() || len(i.Progress) > 0) && i.Account == l.cloud.Account
 }
 
 // owned notes on next in which of the cloud's accounts its instance is, or will be; nothing where the cloud cannot tell.

@@ -92,6 +92,9 @@ var ends = []Guard{
 	{"leftover-names-no-instance", "2b.10", sweep + "find.go", `			if in.ProviderID != "" {`, `			if true {`, "./functions/sweep-instances -run=TestScenarios"},
 	{"copy-elsewhere-is-not-the-instance", "2b.9", provision + "elsewhere.go", `(id == "" || machine.SameID(in.ProviderID, id))`, `(id == "" || true)`, "./functions/provision-machine -run=TestScenarios"},
 	{"refused-attempt-follows-its-secret", "2b.4", provision + "elsewhere.go", `i.Called() && (!i.Over() || len(i.Progress) > 0)`, `i.Called()`, "./functions/provision-machine -run=TestScenarios"},
+	{"attempt-in-a-former-region-is-over", "2b.4", provision + "elsewhere.go", ` && i.Account == l.cloud.Account
+`, `
+`, "./functions/provision-machine -run=TestScenarios"},
 	{"other-name-of-a-former-account", "2b.7", provision + "elsewhere.go", ` || l.former != nil {`, ` {`, "./functions/provision-machine -run=TestScenarios"},
 	{"deletion-is-no-edit", "2b.9", words + "intent.go", ` && m.DeletionTimestamp == nil && i.Outcome`, ` && i.Outcome`, "./functions/provision-machine -run=TestScenarios"},
 	{"lost-answer-is-not-given-up", "2b.4", words + "intent.go", ` && !i.Unresolved() && m.Status`, ` && m.Status`, "./functions/provision-machine -run=TestScenarios"},
