@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,7 +96,7 @@ func (sc *scan) blocks(p *corev1.Pod) string {
 	}
 	owner := metav1.GetControllerOfNoCopy(p)
 	switch {
-	case owner == nil || !slices.Contains([]string{"ReplicationController", "Job", "ReplicaSet", "StatefulSet"}, owner.Kind):
+	case owner == nil || !replicates(owner):
 		return "NotReplicated"
 	case p.Namespace == metav1.NamespaceSystem && sc.youngSystemPod(p) && len(sc.budgetsOf(p)) == 0:
 		return "UnmovableKubeSystemPod"
@@ -104,6 +106,24 @@ func (sc *scan) blocks(p *corev1.Pod) string {
 		return "LocalStorageRequested"
 	}
 	return ""
+}
+
+// replicates reports whether a controller makes a Pod anew that is evicted. Of a kind of the same name in another API group nobody knows
+// (SPEC C69, C71).
+func replicates(owner *metav1.OwnerReference) bool {
+	group, _, named := strings.Cut(owner.APIVersion, "/")
+	if !named {
+		group = corev1.GroupName
+	}
+	switch owner.Kind {
+	case "ReplicationController":
+		return group == corev1.GroupName
+	case "ReplicaSet", "StatefulSet":
+		return group == appsv1.GroupName
+	case "Job":
+		return group == batchv1.GroupName
+	}
+	return false
 }
 
 // outlasts returns the reason if a Pod that is being deleted ends later than one would that is evicted for a removal which begins at a time

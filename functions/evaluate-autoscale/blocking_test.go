@@ -19,9 +19,9 @@ func TestWhichPodsBlock(t *testing.T) {
 	annotated := func(key, value string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, key, value) }
 	}
-	of := func(kind string) func(*corev1.Pod) {
+	of := func(version, kind string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
-			p.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: "x", Controller: new(true)}}
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: "x", Controller: new(true)}}
 		}
 	}
 	volume := func(v corev1.VolumeSource) func(*corev1.Pod) {
@@ -40,10 +40,13 @@ func TestWhichPodsBlock(t *testing.T) {
 		want  string
 	}{
 		{"of a ReplicaSet", nil, false, ""},
-		{"of a Job", []func(*corev1.Pod){of("Job")}, false, ""},
-		{"of a StatefulSet", []func(*corev1.Pod){of("StatefulSet")}, false, ""},
-		{"of a ReplicationController", []func(*corev1.Pod){of("ReplicationController")}, false, ""},
-		{"of something else", []func(*corev1.Pod){of("Workflow")}, false, "NotReplicated"},
+		{"of a Job", []func(*corev1.Pod){of("batch/v1", "Job")}, false, ""},
+		{"of a StatefulSet", []func(*corev1.Pod){of("apps/v1", "StatefulSet")}, false, ""},
+		{"of a ReplicationController", []func(*corev1.Pod){of("v1", "ReplicationController")}, false, ""},
+		{"of something else", []func(*corev1.Pod){of("argoproj.io/v1alpha1", "Workflow")}, false, "NotReplicated"},
+		{"of a Job of another group", []func(*corev1.Pod){of("batch.volcano.sh/v1alpha1", "Job")}, false, "NotReplicated"},
+		{"of a StatefulSet of another group", []func(*corev1.Pod){of("apps.kruise.io/v1beta1", "StatefulSet")}, false, "NotReplicated"},
+		{"of a ReplicaSet of another group", []func(*corev1.Pod){of("example.com/v1", "ReplicaSet")}, false, "NotReplicated"},
 		{"of nobody", []func(*corev1.Pod){func(p *corev1.Pod) { p.OwnerReferences = nil }}, false, "NotReplicated"},
 		{"of nobody, but safe", []func(*corev1.Pod){func(p *corev1.Pod) { p.OwnerReferences = nil }, annotated(safeAnnotation, "true")}, false, ""},
 		{"safe beats local storage", []func(*corev1.Pod){local, annotated(safeAnnotation, "true")}, false, ""},
@@ -61,7 +64,7 @@ func TestWhichPodsBlock(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}
-			of("ReplicaSet")(p)
+			of("apps/v1", "ReplicaSet")(p)
 			for _, f := range tt.made {
 				f(p)
 			}
