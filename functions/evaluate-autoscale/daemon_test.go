@@ -14,7 +14,7 @@ import (
 
 // agentOn is the Pod of a DaemonSet on a Node, for which admission asks for two cores: its template says a tenth of one.
 func agentOn(node string) *corev1.Pod {
-	p := running("agent-"+node, node, resources("cpu", "2"))
+	p := running("agent-"+node, node, resources("cpu", "1900m"))
 	p.Labels = map[string]string{"app": "agent"}
 	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "agent", Controller: new(true)}}
 	return p

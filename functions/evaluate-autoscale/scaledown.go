@@ -225,7 +225,7 @@ func (sc *scan) mayGo(c candidate) (why string, may bool) {
 		return "", false
 	case sc.barred[c.node.UID] != "":
 		return sc.barred[c.node.UID], false
-	case c.use.Max > sc.threshold(c) && !sc.replaced(c.node):
+	case c.use.Max >= sc.threshold(c) && !sc.replaced(c.node):
 		return sc.notUnderutilized(c), false
 	}
 	return "", true
