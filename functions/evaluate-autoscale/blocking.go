@@ -26,6 +26,7 @@ import (
 const (
 	safeAnnotation     = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 	volumesAnnotation  = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+	daemonAnnotation   = "cluster-autoscaler.kubernetes.io/daemonset-pod" // "true": counts as a DaemonSet's, whoever made it
 	delayAnnotation    = "cluster-autoscaler.kubernetes.io/pod-scale-up-delay"
 	disabledAnnotation = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 )

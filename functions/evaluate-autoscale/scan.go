@@ -232,7 +232,10 @@ func (sc *scan) expendable(p *corev1.Pod) bool {
 	return p.Spec.Priority != nil && *p.Spec.Priority < sc.settings.PodPriorityThreshold
 }
 
-func ofDaemonSet(p *corev1.Pod) bool { return daemonSetOf(p) != nil }
+// ofDaemonSet reports whether a Pod is of a DaemonSet, or whoever keeps one such Pod on each Node says that it counts as one (SPEC C70).
+func ofDaemonSet(p *corev1.Pod) bool {
+	return daemonSetOf(p) != nil || p.Annotations[daemonAnnotation] == "true"
+}
 
 // daemonSetOf returns who made a Pod, if that is a DaemonSet, or nil.
 func daemonSetOf(p *corev1.Pod) *metav1.OwnerReference {
