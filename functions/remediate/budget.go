@@ -26,6 +26,7 @@ type budget struct {
 	wanted   machine.Disruptions // stored, with slots for what is in flight
 	foreseen machine.Disruptions // wanted, with slots for what will be in flight next
 	takers   []string            // Machines whose slots are wanted and not stored
+	ahead    bool                // a time that is stored lies too far ahead
 	over     func(machine.Slot) bool
 	err      error // why it cannot be read: then nothing is remediated
 }
@@ -33,6 +34,7 @@ type budget struct {
 func budgetOf(s snapshot.Snapshot, over func(machine.Slot) bool) *budget {
 	b := &budget{cm: s.ConfigMap(machine.Namespace, machine.ConfigMapDisrupt), now: s.Now, over: over}
 	if b.stored, b.err = machine.ParseDisruptions(b.cm); b.err == nil {
+		b.stored, b.ahead = b.stored.Bounded(s.Now)
 		b.limits, b.err = machine.ParseDisruptionLimits(b.cm, len(s.Machines))
 	}
 	b.wanted, b.foreseen = b.stored, b.stored
@@ -76,10 +78,14 @@ func slotOf(t *target) machine.Slot {
 
 // commit stores the slots that are wanted.
 func (b *budget) commit() plan.Sequence {
-	if len(b.takers) == 0 {
+	why, next := "slots for "+strings.Join(b.takers, ", "), b.wanted.In(b.cm)
+	switch {
+	case len(b.takers) > 0:
+	case b.ahead && b.err == nil:
+		why = "times that lie too far ahead"
+	default:
 		return plan.Sequence{}
 	}
-	why, next := "slots for "+strings.Join(b.takers, ", "), b.wanted.In(b.cm)
 	if b.cm == nil {
 		return plan.Sequence{Do: []plan.Action{plan.Create{Object: next, Why: why}}}
 	}

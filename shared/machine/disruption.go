@@ -101,6 +101,18 @@ func ParseShare(text string, of int) (int, error) {
 	return n, err
 }
 
+// Bounded returns d with no slot taken later than now, and whether one was: it was taken by a clock that was ahead, and would hold others up until
+// that time comes again, and for its half hour beyond (RELIABILITY G7). d is not modified.
+func (d Disruptions) Bounded(now time.Time) (bounded Disruptions, changed bool) {
+	d.Slots = slices.Clone(d.Slots)
+	for i, s := range d.Slots {
+		if TooFar(s.At.Time, now, 0) {
+			d.Slots[i].At, changed = metav1.NewTime(now.Truncate(time.Second)), true
+		}
+	}
+	return d, changed
+}
+
 // Holds reports whether a function has a slot for the Machine of this UID that is not used up.
 func (d Disruptions) Holds(by string, uid types.UID, now time.Time) bool {
 	return slices.ContainsFunc(d.Slots, func(s Slot) bool { return s.UID == uid && s.By == by && s.current(now) })

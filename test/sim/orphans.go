@@ -98,10 +98,11 @@ func (p *Play) accountOf(i provider.Instance) (account string) {
 }
 
 // joinedPort reports whether a port may belong to its Machine's instance: what an attempt left that was over before the latest one, and has
-// no instance, does not.
+// no instance, does not. Of a Machine that Failed, as its instance is lost, what the latest attempt left goes with the Machine: of a cloud
+// without tokens that may be a port which nobody knew of once storage was restored.
 func (p *Play) joinedPort(port provider.Instance) bool {
 	live, m := p.liveOf(port.UID), p.owner(port.UID)
-	if len(live) == 0 || m == nil {
+	if m == nil || len(live) == 0 && machine.Phase(m) != machine.PhaseFailed {
 		return len(live) > 0
 	}
 	of := func(in provider.Instance) bool { return in.Token == port.Token }
