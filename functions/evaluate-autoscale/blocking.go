@@ -86,6 +86,20 @@ func (sc *scan) toMove(n *corev1.Node) (pods []*corev1.Pod) {
 	return pods
 }
 
+// succeeded returns the Pods on a Node that leave and that a StatefulSet makes anew once they are gone, under the same name and with the same volumes:
+// the next one needs a place, which may be here alone. A ReplicaSet's Pod has its successor already.
+func (sc *scan) succeeded(n *corev1.Node) (pods []*corev1.Pod) {
+	if !sc.leavers[n.Name] { // as nearly always
+		return nil
+	}
+	for _, p := range sc.running[n.Name] {
+		if owner := metav1.GetControllerOfNoCopy(p); p.DeletionTimestamp != nil && !sc.stays(p) && owner != nil && owner.Kind == "StatefulSet" {
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}
+
 // blocks returns why a Pod must not be moved for a scale-down, budgets aside (SPEC C70–C74).
 func (sc *scan) blocks(p *corev1.Pod) string {
 	safe := p.Annotations[safeAnnotation]

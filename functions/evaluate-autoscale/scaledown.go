@@ -234,10 +234,11 @@ func (sc *scan) mayGo(c candidate) (why string, may bool) {
 // moves returns the Pods that have to leave a place if its Node goes, and all that have to find another one then.
 func (sc *scan) moves(i int) (own, all []*corev1.Pod) {
 	own = sc.toMove(sc.places[i].node)
-	if len(sc.reserved[i]) == 0 {
+	next := sc.succeeded(sc.places[i].node)
+	if len(sc.reserved[i]) == 0 && len(next) == 0 {
 		return own, own
 	}
-	return own, slices.Concat(own, sc.reserved[i])
+	return own, slices.Concat(own, next, sc.reserved[i])
 }
 
 // stuck returns the reason of the first Pod that must not be moved, or that leaves and would hold the removal up.
