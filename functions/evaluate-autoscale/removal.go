@@ -139,14 +139,15 @@ func spared(r autoscaling.Removal, set *machine.MachineSet, m *machine.Machine, 
 	return late || !pending && kept(set, m)
 }
 
-// kept reports that the ledger, whose commit drops the victims that it does not take, still wants the Machine.
+// kept reports that the ledger, whose commit drops the victims that it does not take, still wants the Machine, and no more than the set does:
+// else nobody has chosen yet.
 func kept(set *machine.MachineSet, m *machine.Machine) bool {
 	l, err := machine.ParseLedger(set.Annotations[machine.AnnotationLedger])
 	if err != nil || m == nil {
 		return false
 	}
 	k, ok := l.OrdinalOf(set.Name, m)
-	return ok && l.Active.Has(k)
+	return ok && l.Active.Has(k) && (set.Spec.Replicas == nil || len(l.Active) <= int(*set.Spec.Replicas))
 }
 
 const (

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -68,6 +69,7 @@ func (c *check) giveWay() {
 			why = fmt.Sprintf(heldVain, f.Set)
 		case c.missed(f, t):
 			why = "not begun after " + c.policy.steps[f.Step].timeout.String()
+			c.discount(t)
 		}
 		if why == "" {
 			stay = append(stay, f)
@@ -76,4 +78,17 @@ func (c *check) giveWay() {
 		c.settled = append(c.settled, plan.Warning(t.m, "RemediationReleased", why+": others may go on"))
 	}
 	c.next.InFlight = stay
+}
+
+// discount takes back that what t's set makes failed once more, which was counted when t was put in flight: nothing was tried on it (R-B27).
+func (c *check) discount(t *target) {
+	owner := metav1.GetControllerOf(t.m)
+	if owner == nil || !c.neverWorked(t) {
+		return
+	}
+	if was := c.next.Failing[owner.UID]; was.Count > 1 {
+		c.next.Failing[owner.UID] = failure{Count: was.Count - 1, At: was.At}
+		return
+	}
+	delete(c.next.Failing, owner.UID)
 }

@@ -141,6 +141,7 @@ var repairs = []Guard{
 			d.budget`, `t.controlPlane() {
 			d.budget`, "./functions/remediate -run=TestScenarios"},
 	{"slot-ahead-counts-from-now", "G7", heal + "budget.go", `b.stored, b.ahead = b.stored.Bounded(s.Now)`, `b.ahead = false`, "./functions/remediate -run=TestScenarios"},
+	{"never-begun-is-no-failure", "2f", heal + "vain.go", `			c.discount(t)`, ``, "./functions/remediate -run=TestScenarios"},
 	{"slot-of-who-goes-is-as-old-as-its-deletion", "2f", heal + "budget.go", `		slot.At = *t.m.DeletionTimestamp
 `, ``, "./functions/remediate -run=TestScenarios"},
 	{"slot-that-counts-no-more-is-taken-now", "2f", "shared/machine/disruption.go", ` || !want.current(now) {`, ` {`, "./shared/machine -run=TestSlotIsAsOldAsItSays"},

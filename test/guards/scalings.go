@@ -103,6 +103,7 @@ var scalings = []Guard{
 	{"who-is-named-is-not-spared", "2d", autoscale + "removal.go", `	if err != nil || slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.UID == r.MachineUID }) {`, `	if err != nil || len(victims) < 0 {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"void-removals-are-decided-anew", "2d", autoscale + "resize.go", `		if sc.state.Removals[i].Resize == r.Plan {`, `		if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"lowered-set-is-not-lowered-again", "2d", autoscale + "resize.go", `if r.To < r.From && r.SetUID == g.set.UID && g.target == r.To {`, `if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"spared-once-others-are-chosen", "2d", autoscale + "removal.go", ` && (set.Spec.Replicas == nil || len(l.Active) <= int(*set.Spec.Replicas))`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"used-as-much-as-the-threshold-stays", "2d", autoscale + "scaledown.go", `c.use.Max >= sc.threshold(c)`, `c.use.Max > sc.threshold(c)`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"next-pod-of-a-statefulset-needs-a-place", "2d", autoscale + "scaledown.go", `slices.Concat(own, next, sc.reserved[i])`, `slices.Concat(own, sc.reserved[i])`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"pod-that-says-so-is-of-a-daemonset", "2d", autoscale + "scan.go", `|| p.Annotations[daemonAnnotation] == "true"`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
