@@ -150,8 +150,7 @@ func finished(p *corev1.Pod) bool {
 
 func stays(p *corev1.Pod) bool {
 	_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
-	owner := metav1.GetControllerOf(p)
-	return mirror || owner != nil && owner.Kind == "DaemonSet"
+	return mirror || scheduling.OfDaemonSet(p)
 }
 
 func grace(p *corev1.Pod, unreachable bool, most *int64) *int64 {

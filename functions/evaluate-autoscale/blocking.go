@@ -26,7 +26,6 @@ import (
 const (
 	safeAnnotation     = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 	volumesAnnotation  = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
-	daemonAnnotation   = "cluster-autoscaler.kubernetes.io/daemonset-pod" // "true": counts as a DaemonSet's, whoever made it
 	delayAnnotation    = "cluster-autoscaler.kubernetes.io/pod-scale-up-delay"
 	disabledAnnotation = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 )
@@ -43,7 +42,7 @@ const (
 // stays reports whether a Pod keeps its Node neither alive nor occupied: it goes with the Node (SPEC C67, C68, C70).
 func (sc *scan) stays(p *corev1.Pod) bool {
 	_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
-	return mirror || ofDaemonSet(p) || p.DeletionTimestamp != nil && !sc.Now.Before(p.DeletionTimestamp.Add(pastGrace))
+	return mirror || scheduling.OfDaemonSet(p) || p.DeletionTimestamp != nil && !sc.Now.Before(p.DeletionTimestamp.Add(pastGrace))
 }
 
 // remaining returns the Pods on a Node that have to leave before it is empty.

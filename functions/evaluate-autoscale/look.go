@@ -120,7 +120,7 @@ func (sc *scan) comesAlong(p *corev1.Pod) bool {
 
 // homeless reports whether a Pod has no place, and Nodes may be added for it.
 func (sc *scan) homeless(p *corev1.Pod) bool {
-	return sc.placeOf(p) == "" && !finished(p) && !sc.expendable(p) && !ofDaemonSet(p)
+	return sc.placeOf(p) == "" && !finished(p) && !sc.expendable(p) && !scheduling.OfDaemonSet(p)
 }
 
 // gated reports whether somebody has asked the scheduler not to look at a Pod yet.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
 
 // complete refuses Pods that name a class and leave out what admission would take from it: classes are not read, and who
@@ -42,7 +44,7 @@ func (sc *scan) overlooked() (all []Unplaced) {
 // overlooks returns why no Node is added for a Pod that has no place (SPEC C5, C8).
 func (sc *scan) overlooks(p *corev1.Pod) string {
 	switch {
-	case p.DeletionTimestamp != nil || finished(p) || ofDaemonSet(p) || sc.placeOf(p) != "":
+	case p.DeletionTimestamp != nil || finished(p) || scheduling.OfDaemonSet(p) || sc.placeOf(p) != "":
 		return ""
 	case gated(p):
 		return "behind the scheduling gate " + p.Spec.SchedulingGates[0].Name

@@ -288,7 +288,7 @@ func (w *world) machinesOf(s *machine.MachineSet) (n int) {
 // emptied wants no Pod that counts on the Node of a victim.
 func (w *world) emptied(v machine.Victim) error {
 	for _, p := range memory.List[*corev1.Pod](w.Server) {
-		if p.Spec.NodeName == v.Name && !ofDaemonSet(p) && !finished(p) {
+		if p.Spec.NodeName == v.Name && !scheduling.OfDaemonSet(p) && !finished(p) {
 			return fmt.Errorf("%s is a victim and holds pod %s", v.Name, p.Name)
 		}
 	}

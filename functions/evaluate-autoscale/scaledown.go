@@ -211,7 +211,7 @@ func (sc *scan) utilization(place int) scheduling.Utilization {
 	if !sc.settings.IgnoreDaemonSetsUtilization && !sc.leavers[n.Name] {
 		return sc.promised.Utilization(place, nil, nil)
 	}
-	daemons := func(p *corev1.Pod) bool { return sc.settings.IgnoreDaemonSetsUtilization && ofDaemonSet(p) }
+	daemons := func(p *corev1.Pod) bool { return sc.settings.IgnoreDaemonSetsUtilization && scheduling.OfDaemonSet(p) }
 	return sc.promised.Utilization(place, func(p *corev1.Pod) bool { return !left(p) && !daemons(p) }, daemons)
 }
 
@@ -225,7 +225,7 @@ func (sc *scan) mayGo(c candidate) (why string, may bool) {
 		return "", false
 	case sc.barred[c.node.UID] != "":
 		return sc.barred[c.node.UID], false
-	case c.use.Max >= sc.threshold(c) && !sc.replaced(c.node):
+	case c.use.Max > 0 && c.use.Max >= sc.threshold(c) && !sc.replaced(c.node): // with a threshold of 0 what is empty goes
 		return sc.notUnderutilized(c), false
 	}
 	return "", true

@@ -210,7 +210,7 @@ func (sc *scan) placeOf(p *corev1.Pod) string {
 	if sc.names[p.Status.NominatedNodeName] {
 		return p.Status.NominatedNodeName
 	}
-	if !ofDaemonSet(p) {
+	if !scheduling.OfDaemonSet(p) {
 		return ""
 	}
 	return scheduling.NodeNamed(p)
@@ -232,22 +232,9 @@ func (sc *scan) expendable(p *corev1.Pod) bool {
 	return p.Spec.Priority != nil && *p.Spec.Priority < sc.settings.PodPriorityThreshold
 }
 
-// ofDaemonSet reports whether a Pod is of a DaemonSet, or whoever keeps one such Pod on each Node says that it counts as one (SPEC C70).
-func ofDaemonSet(p *corev1.Pod) bool {
-	return daemonSetOf(p) != nil || p.Annotations[daemonAnnotation] == "true"
-}
-
-// daemonSetOf returns who made a Pod, if that is a DaemonSet, or nil.
-func daemonSetOf(p *corev1.Pod) *metav1.OwnerReference {
-	if c := metav1.GetControllerOfNoCopy(p); c != nil && c.Kind == "DaemonSet" {
-		return c
-	}
-	return nil
-}
-
 // compareAge keeps the youngest Pod of each DaemonSet: it asks for what the next one will.
 func (sc *scan) compareAge(p *corev1.Pod) {
-	of := daemonSetOf(p)
+	of := scheduling.DaemonSetOf(p)
 	if of == nil {
 		return
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/runner"
+	"github.com/machine-functions/machine-functions/shared/scheduling"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -142,7 +143,7 @@ func (w *world) drain(t testing.TB) {
 			continue
 		}
 		for _, p := range memory.List[*corev1.Pod](w.Server) {
-			if p.Spec.NodeName != n.Name || ofDaemonSet(p) {
+			if p.Spec.NodeName != n.Name || scheduling.OfDaemonSet(p) {
 				continue
 			}
 			w.must(t, w.Remove("Pod", p.Namespace, p.Name, memory.Force))
@@ -170,7 +171,7 @@ func (w *world) schedule(t testing.TB) {
 		free[n.Name] = n.Status.Allocatable.Cpu().MilliValue() - 592 // the agents
 	}
 	for _, p := range pods {
-		if !ofDaemonSet(p) && !finished(p) {
+		if !scheduling.OfDaemonSet(p) && !finished(p) {
 			free[p.Spec.NodeName] -= p.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
 		}
 	}

@@ -34,7 +34,10 @@ type budget struct {
 func budgetOf(s snapshot.Snapshot, over func(machine.Slot) bool) *budget {
 	b := &budget{cm: s.ConfigMap(machine.Namespace, machine.ConfigMapDisrupt), now: s.Now, over: over}
 	if b.stored, b.err = machine.ParseDisruptions(b.cm); b.err == nil {
-		b.stored, b.ahead = b.stored.Bounded(s.Now)
+		b.stored, b.ahead = b.stored.Bounded(s.Now, func(slot machine.Slot) bool {
+			m := s.Machine(slot.Namespace, slot.Machine)
+			return (m == nil || m.UID != slot.UID) && over(slot) // what is in flight is not known yet
+		})
 		b.limits, b.err = machine.ParseDisruptionLimits(b.cm, len(s.Machines))
 	}
 	b.wanted, b.foreseen = b.stored, b.stored

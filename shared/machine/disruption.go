@@ -101,12 +101,12 @@ func ParseShare(text string, of int) (int, error) {
 	return n, err
 }
 
-// Bounded returns d with no slot taken later than now, and whether one was: it was taken by a clock that was ahead, and would hold others up until
-// that time comes again, and for its half hour beyond (RELIABILITY G7). d is not modified.
-func (d Disruptions) Bounded(now time.Time) (bounded Disruptions, changed bool) {
+// Bounded returns d with no slot that counts still taken later than now, and whether one was: it was taken by a clock that was ahead, and would hold
+// others up until that time comes again, and for its half hour beyond (RELIABILITY G7). What is over, Take drops. d is not modified.
+func (d Disruptions) Bounded(now time.Time, over func(Slot) bool) (bounded Disruptions, changed bool) {
 	d.Slots = slices.Clone(d.Slots)
 	for i, s := range d.Slots {
-		if TooFar(s.At.Time, now, 0) {
+		if TooFar(s.At.Time, now, 0) && !over(s) {
 			d.Slots[i].At, changed = metav1.NewTime(now.Truncate(time.Second)), true
 		}
 	}

@@ -140,7 +140,8 @@ var repairs = []Guard{
 	{"who-has-a-successor-is-not-remembered", "2f", heal + "controlplane.go", `t.controlPlane() && !d.network.succeeded(d.Snapshot, m.Namespace, m.DeletionTimestamp.Time) {
 			d.budget`, `t.controlPlane() {
 			d.budget`, "./functions/remediate -run=TestScenarios"},
-	{"slot-ahead-counts-from-now", "G7", heal + "budget.go", `b.stored, b.ahead = b.stored.Bounded(s.Now)`, `b.ahead = false`, "./functions/remediate -run=TestScenarios"},
+	{"slot-ahead-counts-from-now", "G7", words + "disruption.go", `d.Slots[i].At, changed = metav1.NewTime(now.Truncate(time.Second)), true`, `changed = changed || i < 0`, "./functions/remediate -run=TestScenarios"},
+	{"slot-ahead-of-the-gone-is-dropped", "G7", words + "disruption.go", `TooFar(s.At.Time, now, 0) && !over(s) {`, `TooFar(s.At.Time, now, 0) {`, "./functions/remediate -run=TestScenarios"},
 	{"never-begun-is-no-failure", "2f", heal + "vain.go", `			c.discount(t)`, ``, "./functions/remediate -run=TestScenarios"},
 	{"slot-of-who-goes-is-as-old-as-its-deletion", "2f", heal + "budget.go", `		slot.At = *t.m.DeletionTimestamp
 `, ``, "./functions/remediate -run=TestScenarios"},
