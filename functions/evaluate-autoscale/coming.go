@@ -5,10 +5,12 @@ package evaluateautoscale
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/machine"
@@ -41,7 +43,7 @@ func withoutNode(members []member) (n int64) {
 // foresee counts the Nodes of sets that are no groups that Pods may wait for: of Machines that are there, and of those that a set makes that
 // is new. It is remembered since when a set's Nodes are awaited, whoever makes its Machines anew meanwhile, and they count for
 // as long as a Node may take from then: else Pods would wait for ever for what never comes, and nobody would try another set (C45). Machines
-// that are late are awaited no more, as those of a group.
+// that are late are awaited no more, as those of a group, nor is who takes the place of one.
 func (sc *scan) foresee() {
 	sc.disown()
 	awaited := map[string]autoscaling.NodeGroup{}
@@ -52,30 +54,57 @@ func (sc *scan) foresee() {
 			unmade -= int32(truth(m.machine.DeletionTimestamp == nil))
 			joining += int32(truth(sc.joins(g, m)))
 		}
-		if unmade+joining <= 0 {
+		late, replaced := sc.missed(g, unmade+joining)
+		places := unmade + joining - int32(len(replaced))
+		if places <= 0 && len(late)+len(replaced) == 0 {
+			continue
+		}
+		w := sc.awaitedSince(g, places > 0)
+		awaited[g.id] = autoscaling.NodeGroup{Waves: []autoscaling.Wave{w}, FailedUIDs: slices.Sorted(slices.Values(append(late, replaced...)))}
+		if places <= 0 || !sc.Now.Before(w.At.Add(g.own.MaxNodeProvisionTime)) {
 			continue
 		}
 		g.upcoming = joining
 		if sc.Now.Before(sc.madeBy(g)) && machine.Unserved(g.set) == "" {
 			g.upcoming += max(0, unmade)
 		}
-		g.upcoming = min(g.upcoming, unmade+joining, maxUpcoming)
-		w := sc.awaitedSince(g)
-		awaited[g.id] = autoscaling.NodeGroup{Waves: []autoscaling.Wave{w}}
-		if !sc.Now.Before(w.At.Add(g.own.MaxNodeProvisionTime)) {
-			g.upcoming = 0
-		}
+		g.upcoming = min(g.upcoming, places, maxUpcoming)
 	}
 	maps.DeleteFunc(sc.state.Groups, func(id string, _ autoscaling.NodeGroup) bool { return sc.byID[id] == nil })
 	maps.Copy(sc.state.Groups, awaited)
 }
 
+// mostLate bounds what is remembered of a set that is no group.
+const mostLate = 100
+
+// missed returns the Machines of a set that is no group that are late, and those that were and are gone: of these no more than the set has
+// places without a Node, as each that is made anew takes the place of one.
+func (sc *scan) missed(g *group, places int32) (late, replaced []types.UID) {
+	stays := map[types.UID]bool{}
+	for _, m := range g.members {
+		if m.machine.DeletionTimestamp != nil {
+			continue
+		}
+		stays[m.machine.UID] = true
+		if !m.came() && sc.late(g, m.machine) && len(late) < mostLate {
+			late = append(late, m.machine.UID)
+		}
+	}
+	for _, uid := range sc.state.Groups[g.id].FailedUIDs {
+		if !stays[uid] && len(replaced) < int(places) {
+			replaced = append(replaced, uid)
+		}
+	}
+	return late, replaced
+}
+
 // awaitedSince returns since when the Nodes of a set that is no group are awaited, and for how many Machines: since people made it larger, or
-// it first lacked some. It is a wave for nobody without a request, which is a group's.
-func (sc *scan) awaitedSince(g *group) autoscaling.Wave {
+// it first lacked some; for no Machine while none is. It is a wave for nobody without a request, which is a group's.
+func (sc *scan) awaitedSince(g *group, some bool) autoscaling.Wave {
 	n, at, made := sc.state.Groups[g.id], sc.now(), &g.set.CreationTimestamp
+	to := g.target * int32(truth(some))
 	switch w := ofNobody(n); {
-	case w != nil && g.target <= w.To:
+	case w != nil && to <= w.To:
 		at = &w.At
 	case n.Request != nil: // it was a group, or an earlier revision wrote it
 		at = &n.Request.At
@@ -83,7 +112,7 @@ func (sc *scan) awaitedSince(g *group) autoscaling.Wave {
 	if at.Before(made) && !made.After(sc.Now) { // it is of a former set of this name
 		at = sc.now()
 	}
-	return autoscaling.Wave{At: *at, To: g.target}
+	return autoscaling.Wave{At: *at, To: to}
 }
 
 // ofNobody returns the wave that is remembered of a set that is no group, or nil. One of a group that says so little has its Nodes.
@@ -98,7 +127,12 @@ func ofNobody(n autoscaling.NodeGroup) *autoscaling.Wave {
 func (sc *scan) disown() {
 	for _, g := range sc.groups {
 		if ofNobody(sc.state.Groups[g.id]) != nil {
-			sc.change(g, func(n *autoscaling.NodeGroup) { n.Waves = nil })
+			sc.change(g, func(n *autoscaling.NodeGroup) {
+				n.Waves = nil
+				if n.LastFailure == nil {
+					n.FailedUIDs = nil
+				}
+			})
 		}
 	}
 }

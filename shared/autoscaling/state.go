@@ -73,7 +73,7 @@ type NodeGroup struct {
 	LastFailure  *metav1.Time `json:"lastFailure,omitempty"`
 	BackoffUntil *metav1.Time `json:"backoffUntil,omitempty"`
 	Reason       string       `json:"reason,omitempty"` // of the backoff
-	FailedUIDs   []types.UID  `json:"failed,omitempty"` // Machines whose failure was counted, sorted
+	FailedUIDs   []types.UID  `json:"failed,omitempty"` // Machines whose failure was counted, sorted; of a set that is not resized those that were late
 }
 
 // Resize is a committed change of a set's replicas. It is executed once the set carries Plan in its annotation, and
@@ -104,7 +104,7 @@ type Request struct {
 
 // Wave is Nodes that were asked for at once, with the Pods that had a place once they are there: these Pods bring no
 // other Nodes while the wave is on its way, whatever another packing makes of them. Of a set that is not resized it is since when its Nodes
-// are awaited, for so many Machines, with no Pods and no Request.
+// are awaited, for so many Machines (0: for none now), with no Pods and no Request.
 type Wave struct {
 	At   metav1.Time `json:"at"`
 	To   int32       `json:"to"`   // Machines that the set was to have with them

@@ -450,7 +450,10 @@ func TestWhatTheStateRemembersIsMeasured(t *testing.T) {
 		before.Removals = append(before.Removals, autoscaling.Removal{Node: name, NodeUID: types.UID(name), At: metav1.NewTime(start.Add(-time.Minute))})
 	}
 	after := before
-	after.Groups = map[string]autoscaling.NodeGroup{group: {FailedUIDs: []types.UID{"broken", "known", "late", "later"}}}
+	after.Groups = map[string]autoscaling.NodeGroup{
+		group: {LastFailure: new(metav1.NewTime(start)), FailedUIDs: []types.UID{"broken", "known", "late", "later"}},
+		"MachineSet/openshift-machine-api/fixed": {FailedUIDs: []types.UID{"stranger"}}, // that is late in a set that is not resized: nobody scaled up
+	}
 	after.Removals = before.Removals[2:]
 	written := func(s autoscaling.State) *corev1.ConfigMap {
 		cm := &corev1.ConfigMap{Data: map[string]string{autoscaling.StateKey: s.String()}}

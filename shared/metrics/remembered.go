@@ -28,6 +28,9 @@ func (m *Metrics) remembered(ctx context.Context, s snapshot.Snapshot, a plan.Up
 		return
 	}
 	for id, g := range after.Groups {
+		if g.LastFailure == nil { // nothing failed, or it is a set that is not resized
+			continue
+		}
 		for _, uid := range g.FailedUIDs {
 			if !slices.Contains(before.Groups[id].FailedUIDs, uid) {
 				m.scaling.uncreated.Add(ctx, 1, with(keyReason.With(whyUncreated(s, uid))))

@@ -199,7 +199,7 @@ var scalings = []Guard{
 	{"old-set-that-makes-nothing-takes-none", "2d", autoscale + "coming.go", `		if sc.Now.Before(sc.madeBy(g)) && machine`, `		if machine`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"set-that-nobody-serves-takes-none", "2d", autoscale + "coming.go", `sc.madeBy(g)) && machine.Unserved(g.set) == "" {`, `sc.madeBy(g)) {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"void-growth-leaves-no-wave", "2d", autoscale + "resize.go", `return w.To > r.From && r.To > r.From`, `return w.To > r.From && r.To < r.From`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"who-waited-in-vain-waits-no-more", "2d", autoscale + "coming.go", `		if !sc.Now.Before(w.At.Add`, `		if false && sc.Now.Before(w.At.Add`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"who-waited-in-vain-waits-no-more", "2d", autoscale + "coming.go", `places <= 0 || !sc.Now.Before(w.At.Add`, `places <= 0 || false && sc.Now.Before(w.At.Add`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"failure-of-one-stops-no-growth", "2d", autoscale + "explain.go", `	case sc.newerLedger(g) && inVain(n):`, `	case inVain(n):`, "./functions/evaluate-autoscale -run=TestNothingElse"},
 	{"names-that-are-alike-are-given-once", "2a.2", scale + "ledger.go", `		taken[l.Name(set.Name, k)] = true`, `		_ = k`, "./functions/scale-machineset -run=TestNamesThatAreAlike"},
 	{"who-is-written-down-forgets-nobody", "2a.6", scale + "ledger.go", `			maps.Copy(adopted, l.Adopted)
@@ -300,8 +300,12 @@ var scalings = []Guard{
 	{"awaited-since-before-its-machines", "2d", autoscale + "coming.go", `	case n.Request != nil: // it was`, `	case false: // it was`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"former-set-was-awaited-for-itself", "2d", autoscale + "coming.go", `	if at.Before(made) && !made`, `	if false && !made`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"stranger-that-is-late-is-awaited-no-more", "2d", autoscale + "coming.go", `			unmade -= int32(truth(m.machine.DeletionTimestamp == nil))`, `			unmade -= int32(truth(m.machine.DeletionTimestamp == nil && (m.came() || !sc.late(g, m.machine))))`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"set-that-grew-is-awaited-anew", "2d", autoscale + "coming.go", `	case w != nil && g.target <= w.To:`, `	case w != nil:`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"who-is-made-anew-is-awaited-as-before", "2d", autoscale + "coming.go", `	case w != nil && g.target <= w.To:`, `	case w != nil && false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"set-that-grew-is-awaited-anew", "2d", autoscale + "coming.go", `	case w != nil && to <= w.To:`, `	case w != nil:`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"who-is-made-anew-is-awaited-as-before", "2d", autoscale + "coming.go", `	case w != nil && to <= w.To:`, `	case w != nil && false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"who-replaces-a-late-one-takes-none", "2d", autoscale + "coming.go", `	places := unmade + joining - int32(len(replaced))`, `	places := unmade + joining`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"late-one-that-is-there-is-not-replaced", "2d", autoscale + "coming.go", `!stays[uid] && `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"late-one-is-awaited-for-nobody", "2d", autoscale + "coming.go", `	to := g.target * int32(truth(some))`, `	to := g.target + 0*int32(truth(some))`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"late-stranger-is-no-failed-scale-up", "2d", "shared/metrics/remembered.go", `if g.LastFailure == nil {`, `if false {`, "./shared/metrics -run=TestWhatTheStateRemembers"},
 	{"what-others-asked-for-is-no-request", "2d", autoscale + "coming.go", `autoscaling.NodeGroup{Waves: []`, `autoscaling.NodeGroup{Request: &autoscaling.Request{At: w.At}, Waves: []`, "./functions/evaluate-autoscale -run=TestWhatWasAwaited"},
 	{"what-others-asked-for-is-no-wave", "2d", autoscale + "coming.go", `	sc.disown()
 `, ``, "./functions/evaluate-autoscale -run=TestWhatWasAwaited"},
