@@ -451,7 +451,7 @@ func TestWhatTheStateRemembersIsMeasured(t *testing.T) {
 	}
 	after := before
 	after.Groups = map[string]autoscaling.NodeGroup{
-		group: {LastFailure: new(metav1.NewTime(start)), FailedUIDs: []types.UID{"broken", "known", "late", "later"}},
+		group:                                    {LastFailure: new(metav1.NewTime(start)), FailedUIDs: []types.UID{"broken", "known", "late", "later"}},
 		"MachineSet/openshift-machine-api/fixed": {FailedUIDs: []types.UID{"stranger"}}, // that is late in a set that is not resized: nobody scaled up
 	}
 	after.Removals = before.Removals[2:]
