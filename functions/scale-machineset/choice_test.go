@@ -380,7 +380,7 @@ func TestWhoIsFreeIsForgotten(t *testing.T) {
 // Nobody is let go whom the ledger has no room for: he is once those before him are free (2a.6).
 func TestNobodyIsLetGoBeforeThereIsRoom(t *testing.T) {
 	t.Parallel()
-	const n = maxAdopted + 5
+	const n = maxAdopted + spareMembers + 5
 	set := workers(n)
 	l, all := ledgerOf(set, n), make([]*machine.Machine, n)
 	for k := range all {
@@ -408,6 +408,32 @@ func TestNobodyIsLetGoBeforeThereIsRoom(t *testing.T) {
 	}
 	if free := membersOf(set, all...).released; len(free) > 0 {
 		t.Errorf("%d are the set's still", len(free))
+	}
+}
+
+// A set that adopted as many as its ledger can remember lets go whoever loses its labels all the same: people who take them off to look at a
+// Machine get another one in its place (2a.6).
+func TestFullLedgerLetsGo(t *testing.T) {
+	t.Parallel()
+	for name, long := range map[string]int{"many": 1, "long names": 252} {
+		set := workers(0)
+		l, all := ledgerOf(set, 1), []*machine.Machine{member(set, 0)}
+		for k := range maxAdopted {
+			x := member(set, k+1)
+			x.Name, x.UID = fmt.Sprintf("a%0*d", long, k), types.UID(fmt.Sprintf("0c8a6b1e-2f43-4d75-8e96-%012d", k))
+			all = append(all, x)
+		}
+		adopt(&l, all[1:])
+		all = all[:1+len(l.Adopted)]
+		set.Spec.Replicas = new(int32(len(all)))
+		all[0].Labels["app"] = "other"
+		c := decide(snapshot.Snapshot{Now: at}, set, l, membersOf(set, all...))
+		if c.ledger.Active.Has(0) || !c.ledger.Adopted[0].LetGo() {
+			t.Errorf("%s: it is kept beside %d: %s", name, len(all), c.why)
+		}
+		if size := len(c.ledger.String()); size > 220_000 {
+			t.Errorf("%s: the ledger has %d bytes", name, size)
+		}
 	}
 }
 

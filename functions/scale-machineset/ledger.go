@@ -258,7 +258,7 @@ func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, 
 			l = countFailure(now, set, l, x)
 		case slices.Contains(m.released, x):
 			gone := machine.Member{Name: x.Name}
-			if !adopted && !room.take(gone) {
+			if !adopted && !room.spare(gone) {
 				continue
 			}
 			l.Adopted[k] = gone

@@ -10,6 +10,7 @@ const (
 	maxAdoptedBytes = 200_000
 	longestMember   = 253 + 36 + memberFrame
 	memberFrame     = 34 // what stands around a name and a UID
+	spareMembers    = 50 // for those that are let go: they are out of it again once nothing controls them
 )
 
 // room is what of it is taken.
@@ -34,6 +35,16 @@ func (r room) full() bool {
 // take reports whether there was room for a Machine, which has it now.
 func (r *room) take(a machine.Member) bool {
 	if r.full() {
+		return false
+	}
+	r.add(a)
+	return true
+}
+
+// spare is take for a Machine that is let go, for which some room is kept: of a set that adopted as many as it can it would be controlled for
+// ever, and nobody would take its place.
+func (r *room) spare(a machine.Member) bool {
+	if r.members >= maxAdopted+spareMembers || r.bytes > maxAdoptedBytes+(spareMembers-1)*longestMember {
 		return false
 	}
 	r.add(a)

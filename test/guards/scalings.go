@@ -290,7 +290,7 @@ var scalings = []Guard{
 	{"pause-for-labels-is-made-no-longer", "G8", scale + "letgo.go", `l.NextCreateAt != nil && now.Before(l.NextCreateAt.Time) {`, `false {`, "./functions/scale-machineset -run=TestWhoIsLetGo"},
 	{"let-go-until-its-owner-is-off", "2a.6", scale + "ledger.go", `x == nil || metav1.GetControllerOfNoCopy(x) == nil`, `x == nil || x != nil`, "./functions/scale-machineset -run=TestWhoIsLetGo"},
 	{"who-is-free-makes-room", "2a.6", scale + "ledger.go", `x == nil || metav1.GetControllerOfNoCopy(x) == nil`, `x == nil && x != nil`, "./functions/scale-machineset -run=TestWhoIsFree"},
-	{"nobody-is-let-go-without-room", "2a.6", scale + "ledger.go", `!room.take(gone) {`, `!room.take(gone) && false {`, "./functions/scale-machineset -run=TestNobodyIsLetGo"},
+	{"nobody-is-let-go-without-room", "2a.6", scale + "ledger.go", `!room.spare(gone) {`, `!room.spare(gone) && false {`, "./functions/scale-machineset -run=TestNobodyIsLetGo"},
 	{"nobody-is-released-before-the-ledger-says-so", "2a.6", scale + "execute.go", `ok && l.Active.Has(k) { // the ledger`, `ok && l.Active.Has(k) && false { // the ledger`, "./functions/scale-machineset -run=TestNobodyIsLetGo"},
 	{"rebuilt-ledger-lets-nobody-go", "2a.7", scale + "ledger.go", `	for _, x := range m.released {
 `, `	for _, x := range m.released[:0] {
