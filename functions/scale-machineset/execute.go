@@ -117,7 +117,7 @@ func creations(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m
 			if x := s.Machine(set.Namespace, a.Object.GetName()); !sameRow(next, x) {
 				next = failedAgain(s.Now, set, next) // whoever made it another's may do so with all
 			}
-			next.Active = l.Active.Without(k)
+			next.Active, next.Rebuilt = l.Active.Without(k), "" // whoever rebuilt it makes nobody
 			var why causes
 			why.retire(k, "the name "+a.Object.GetName()+" is taken by another object")
 			return []plan.Sequence{commit(set, change{ledger: next, why: brief(why.all), told: why.notes(set)})}

@@ -139,6 +139,7 @@ var inputs = []Guard{
 	{"words-of-api-servers-are-cut", "4", run + "apply.go", `Message: said(refused.Err)}`, `Message: refused.Err.Error()}`, "./shared/runner -run=TestWordsOfAnAPIServer"},
 	{"problems-of-sets-are-told-in-short", "4", scale + "status.go", `plan.Cut(problem, maxProblem)`, `plan.Cut(problem, maxProblem<<20)`, "./functions/scale-machineset -run=TestWhatIsWrongWithASet"},
 	{"adopted-have-room", "4", scale + "ledger.go", `!room.take(x) {`, `!room.take(x) && false {`, "./functions/scale-machineset -run=TestOrphansWithLongNames"},
+	{"name-taken-is-no-rebuild", "2a.7", scale + "execute.go", `next.Active, next.Rebuilt = l.Active.Without(k), "" //`, `next.Active = l.Active.Without(k) //`, "./functions/scale-machineset ./test/sim -run=TestScenarios|TestKeptSchedules"},
 	{"let-go-have-room-kept", "2a.6", scale + "ledger.go", `!room.spare(gone)`, `!room.take(gone)`, "./functions/scale-machineset -run=TestFullLedger"},
 	{"registered-have-room", "4", scale + "ledger.go", ` || !room.take(member) {`, ` || !room.take(member) && false {`, "./functions/scale-machineset -run=TestOrphansAtTheir"},
 	{"finds-have-room", "4", sweep + "remember.go", ` || size > room:`, `:`, "./functions/sweep-instances -run=TestFindsWithLongKeys"},
