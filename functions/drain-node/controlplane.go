@@ -3,7 +3,6 @@
 package drainnode
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,12 +41,8 @@ func slotOf(s snapshot.Snapshot) (slot, error) {
 		return slot{}, nil
 	}
 	var held slot
-	err := cmp.Or(machine.Newer(cm.Data[slotKey], slotSchema), machine.ReadRecord(cm.Data[slotKey], &held))
-	switch {
-	case err != nil:
-	case held.Schema != slotSchema:
-		err = fmt.Errorf("schema %d, want %d", held.Schema, slotSchema)
-	case held.Namespace == "" || held.Name == "" || held.UID == "":
+	err := machine.ReadSchema(cm.Data[slotKey], &held, &held.Schema, slotSchema)
+	if err == nil && (held.Namespace == "" || held.Name == "" || held.UID == "") {
 		err = errors.New("it names no machine")
 	}
 	if err != nil {

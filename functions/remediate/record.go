@@ -3,7 +3,6 @@
 package remediate
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -65,11 +64,8 @@ func parseRecord(text string) (record, error) {
 		return record{Schema: recordSchema}, nil
 	}
 	var r record
-	if err := cmp.Or(machine.Newer(text, recordSchema), machine.ReadRecord(text, &r)); err != nil {
+	if err := machine.ReadSchema(text, &r, &r.Schema, recordSchema); err != nil {
 		return record{}, err
-	}
-	if r.Schema != recordSchema {
-		return record{}, fmt.Errorf("schema %d, want %d", r.Schema, recordSchema)
 	}
 	if slices.ContainsFunc(r.InFlight, func(f remediation) bool { return f.Step < 0 }) {
 		return record{}, fmt.Errorf("a step below 0")

@@ -3,7 +3,6 @@
 package machine
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,11 +57,8 @@ func ParseDisruptions(cm *corev1.ConfigMap) (Disruptions, error) {
 		return Disruptions{Schema: disruptionSchema}, nil
 	}
 	var d Disruptions
-	if err := cmp.Or(Newer(cm.Data[DisruptionKey], disruptionSchema), ReadRecord(cm.Data[DisruptionKey], &d)); err != nil {
+	if err := ReadSchema(cm.Data[DisruptionKey], &d, &d.Schema, disruptionSchema); err != nil {
 		return Disruptions{}, fmt.Errorf("configmap %s key %s: %w", cm.Name, DisruptionKey, err)
-	}
-	if d.Schema != disruptionSchema {
-		return Disruptions{}, fmt.Errorf("configmap %s key %s: schema %d, want %d", cm.Name, DisruptionKey, d.Schema, disruptionSchema)
 	}
 	return d, nil
 }

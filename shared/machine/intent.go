@@ -3,7 +3,6 @@
 package machine
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -68,15 +67,11 @@ func ParseIntent(m *Machine) (*Intent, error) {
 		return nil, nil
 	}
 	var i Intent
-	err := ReadRecord(text, &i)
-	if err != nil || i.Schema != intentSchema { // as in hardly any
-		err = cmp.Or(Newer(text, intentSchema), err)
-	}
-	if err != nil {
+	if err := ReadSchema(text, &i, &i.Schema, intentSchema); err != nil {
 		return nil, fmt.Errorf("annotation %s: %w", AnnotationIntent, err)
 	}
-	if i.Schema != intentSchema || i.Attempt < 1 || i.Token == "" {
-		return nil, fmt.Errorf("annotation %s: schema %d attempt %d is not ours to read", AnnotationIntent, i.Schema, i.Attempt)
+	if i.Attempt < 1 || i.Token == "" {
+		return nil, fmt.Errorf("annotation %s: attempt %d with token %q is not ours to read", AnnotationIntent, i.Attempt, i.Token)
 	}
 	if i.Failures < 0 { // how long to wait after them follows from how many they are
 		return nil, fmt.Errorf("annotation %s: %d failures", AnnotationIntent, i.Failures)

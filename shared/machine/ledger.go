@@ -3,7 +3,6 @@
 package machine
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -66,12 +65,10 @@ func NewLedger(setUID types.UID) Ledger {
 // that were never allocated, so that what it returns can be executed. A newer schema, whatever its fields, is ErrNewer.
 func ParseLedger(text string) (Ledger, error) {
 	var l Ledger
-	if err := cmp.Or(Newer(text, ledgerSchema), ReadRecord(text, &l)); err != nil {
+	if err := ReadSchema(text, &l, &l.Schema, ledgerSchema); err != nil {
 		return Ledger{}, fmt.Errorf("parse ledger: %w", err)
 	}
 	switch {
-	case l.Schema != ledgerSchema:
-		return Ledger{}, fmt.Errorf("parse ledger: schema %d, want %d", l.Schema, ledgerSchema)
 	case l.Failures < 0: // how long to wait after them follows from how many they are
 		return Ledger{}, fmt.Errorf("parse ledger: %d failures", l.Failures)
 	case l.Next > maxNext:

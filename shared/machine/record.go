@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,22 +20,32 @@ const mostCounted = 1_000_000
 // (RELIABILITY G9).
 var ErrNewer = errors.New("a newer version wrote it")
 
-// Newer returns an ErrNewer where a record says that its schema is above the one that is known, whatever its fields, else nil.
-func Newer(text string, known int) error {
-	var version struct {
-		Schema int `json:"schema"`
-	}
-	if err := json.Unmarshal([]byte(text), &version); err != nil || version.Schema <= known {
-		return nil //nolint:nilerr // who reads the record says what is wrong with it
-	}
-	return fmt.Errorf("schema %d, want %d: %w", version.Schema, known, ErrNewer)
-}
-
 // ReadRecord decodes what functions keep in annotations and ConfigMaps. Whoever may write there may write anything: an unknown
 // field, one that is said twice or in other letters, and whatever follows the record are errors.
 func ReadRecord(text string, into any) error {
 	wrong, err := kjson.UnmarshalStrict([]byte(text), into)
 	return errors.Join(append(wrong, err)...)
+}
+
+// ReadSchema is ReadRecord for a record that says its schema, in a field of it that schema points to. One above own is ErrNewer, whatever its
+// fields; any other but own is an error, too.
+func ReadSchema(text string, into any, schema *int, own int) error {
+	err := ReadRecord(text, into)
+	if err == nil && *schema == own {
+		return nil
+	}
+	return cmp.Or(newer(text, own), err, fmt.Errorf("schema %d, want %d", *schema, own))
+}
+
+// newer returns an ErrNewer where a record says that its schema is above own, whatever else it says, else nil.
+func newer(text string, own int) error {
+	var version struct {
+		Schema int `json:"schema"`
+	}
+	if err := json.Unmarshal([]byte(text), &version); err != nil || version.Schema <= own {
+		return nil //nolint:nilerr // who reads the record says what is wrong with it
+	}
+	return fmt.Errorf("schema %d, want %d: %w", version.Schema, own, ErrNewer)
 }
 
 // Records reads records, each text once: whoever decides asks for one many times for each time that it changes. What was read

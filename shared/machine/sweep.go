@@ -3,7 +3,6 @@
 package machine
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -167,11 +166,8 @@ func ParseSweepState(text string) (SweepState, error) {
 		return SweepState{Schema: sweepSchema}, nil
 	}
 	var s SweepState
-	if err := cmp.Or(Newer(text, sweepSchema), ReadRecord(text, &s)); err != nil {
+	if err := ReadSchema(text, &s, &s.Schema, sweepSchema); err != nil {
 		return SweepState{}, fmt.Errorf("parse sweep state: %w", err)
-	}
-	if s.Schema != sweepSchema {
-		return SweepState{}, fmt.Errorf("parse sweep state: schema %d, want %d", s.Schema, sweepSchema)
 	}
 	for key, a := range s.Accounts {
 		if string(a.Spec) == "null" { // as a former version writes what it found without one

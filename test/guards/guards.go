@@ -120,8 +120,8 @@ var port = []Guard{
 }
 
 var ledgers = []Guard{
-	{"newer-ledger-is-left-alone", "G9", words + "ledger.go", `Newer(text, ledgerSchema)`, `Newer(text, ledgerSchema+9)`, "./functions/scale-machineset ./shared/machine"},
-	{"newer-intent-is-left-alone", "G9", words + "intent.go", `i.Schema != intentSchema || `, ``, ""},
+	{"newer-record-is-left-alone", "G9", words + "record.go", `cmp.Or(newer(text, own), err,`, `cmp.Or(err,`, "./functions/scale-machineset ./shared/machine"},
+	{"record-of-another-schema-is-not-read", "G9", words + "record.go", `	if err == nil && *schema == own {`, `	if err == nil {`, "./shared/machine"},
 	{"adopted-only-by-the-ledger", "2a.6", scale + "execute.go", `		if !ok || !l.Active.Has(k) {`, `		if !ok {`, ""},
 	{"retired-only-unchanged", "G3", scale + "execute.go", `IfUnchanged: true, `, ``, ""},
 	{"ledger-of-this-set", "2a.1", scale + "ledger.go", `	case l.SetUID != set.UID:`, `	case false:`, ""},

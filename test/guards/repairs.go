@@ -130,9 +130,6 @@ var repairs = []Guard{
 	{"check-made-anew-ended-nothing", "2f", heal + "controlplane.go", `		return !c.newer && !at.IsZero() && !at.Before(c.h.CreationTimestamp.Time)`, `		return !c.newer && !at.IsZero()`, "./functions/remediate -run=TestScenarios"},
 	{"master-waits-for-a-record-that-is-not-read", "G9", heal + "controlplane.go", `func(c *check) bool { return c.newer }); i >= 0 {`, `func(c *check) bool { return c.newer }); i >= 0 && false {`, "./functions/remediate -run=TestScenarios"},
 	{"record-that-is-not-read-ended-nothing", "G9", heal + "controlplane.go", `		return !c.newer && !at.IsZero()`, `		return !at.IsZero()`, "./functions/remediate -run=TestScenarios"},
-	{"newer-flight-is-not-told-as-a-mistake", "G9", heal + "record.go", `Newer(text, recordSchema)`, `Newer(text, recordSchema+9)`, "./functions/remediate -run=TestScenarios"},
-	{"newer-budget-is-not-told-as-a-mistake", "G9", words + "disruption.go", `Newer(cm.Data[DisruptionKey], disruptionSchema)`, `Newer(cm.Data[DisruptionKey], disruptionSchema+9)`, "./functions/remediate -run=TestScenarios"},
-	{"newer-sweep-is-not-told-as-a-mistake", "G9", words + "sweep.go", `Newer(text, sweepSchema)`, `Newer(text, sweepSchema+9)`, "./functions/sweep-instances -run=TestScenarios"},
 	{"preserved-is-not-power-cycled", "2f", heal + "repair.go", `t.reason != "" && t.excused(d.Now) == "" ||`, `t.reason != "" ||`, "./functions/remediate -run=TestScenarios"},
 	{"preserved-is-not-remediated-by-others", "2f", heal + "external.go", `(t.excused(c.Now) == "" || machine`, `(true || machine`, "./functions/remediate -run=TestScenarios"},
 	{"who-people-delete-of-the-control-plane-is-remembered", "2f", heal + "admit.go", `	d.remember()
