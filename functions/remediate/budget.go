@@ -81,14 +81,16 @@ func slotOf(t *target) machine.Slot {
 
 // commit stores the slots that are wanted.
 func (b *budget) commit() plan.Sequence {
-	why, next := "slots for "+strings.Join(b.takers, ", "), b.wanted.In(b.cm)
+	var why string
 	switch {
 	case len(b.takers) > 0:
+		why = "slots for " + strings.Join(b.takers, ", ")
 	case b.ahead && b.err == nil:
 		why = "times that lie too far ahead"
 	default:
 		return plan.Sequence{}
 	}
+	next := b.wanted.In(b.cm)
 	if b.cm == nil {
 		return plan.Sequence{Do: []plan.Action{plan.Create{Object: next, Why: why}}}
 	}

@@ -29,7 +29,7 @@ func TestEveryRemovalCompiles(t *testing.T) {
 			dirs = append(dirs, dir)
 		}
 	}
-	c := checker{positions: position.NewFileSet(), parsed: map[string]*ast.File{}}
+	c := checker{positions: position.NewFileSet(), listed: map[string]*build.Package{}, parsed: map[string]*ast.File{}}
 	c.imports = importer.ForCompiler(c.positions, "gc", exported(t, dirs))
 	for _, g := range All() {
 		text, err := os.ReadFile(filepath.Join(root, g.File))
@@ -69,17 +69,20 @@ func exported(t *testing.T, dirs []string) importer.Lookup {
 type checker struct {
 	positions *position.FileSet
 	imports   types.Importer
+	listed    map[string]*build.Package // by directory
 	parsed    map[string]*ast.File
 }
 
 func (c checker) check(file, text string) error {
 	dir := filepath.Join(root, filepath.Dir(file))
-	list, err := build.ImportDir(dir, 0)
-	if err != nil {
-		return err
+	if c.listed[dir] == nil {
+		var err error
+		if c.listed[dir], err = build.ImportDir(dir, 0); err != nil {
+			return err
+		}
 	}
 	var files []*ast.File
-	for _, name := range list.GoFiles {
+	for _, name := range c.listed[dir].GoFiles {
 		path := filepath.Join(dir, name)
 		if name == filepath.Base(file) {
 			changed, err := parser.ParseFile(c.positions, file, text, parser.SkipObjectResolution)
@@ -90,12 +93,13 @@ func (c checker) check(file, text string) error {
 			continue
 		}
 		if c.parsed[path] == nil {
+			var err error
 			if c.parsed[path], err = parser.ParseFile(c.positions, path, nil, parser.SkipObjectResolution); err != nil {
 				return err
 			}
 		}
 		files = append(files, c.parsed[path])
 	}
-	_, err = (&types.Config{Importer: c.imports}).Check(list.ImportPath, c.positions, files, nil)
+	_, err := (&types.Config{Importer: c.imports}).Check(c.listed[dir].ImportPath, c.positions, files, nil)
 	return err
 }
