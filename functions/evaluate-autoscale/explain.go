@@ -188,7 +188,7 @@ func (sc *scan) refusal(g *group, total size) no {
 	case g.target >= g.max:
 		return g.maxed(0)
 	case g.ill():
-		return no{reasonNotReady, fmt.Sprintf("%d of %d nodes are unready", g.unready+g.failed, g.target)}
+		return no{reasonNotReady, fmt.Sprintf("%d of %d nodes are unready", g.unready+g.fallen, g.target)}
 	case !g.known:
 		return no{reasonNotReady, "the size of its nodes is not known"}
 	case g.surplus(): // what it is about to lose is not known yet (SPEC C46)

@@ -34,6 +34,7 @@ type group struct {
 	starting int32 // Nodes that are not ready yet
 	unready  int32 // Nodes that are not ready any more
 	failed   int32 // Machines that will never have a Node
+	fallen   int32 // those of them that had one
 	gone     int32 // those of them of which the cloud says that their instance is gone
 	late     int32 // Machines without a Node for longer than it may take
 	upcoming int32 // Nodes that Pods may wait for
@@ -139,6 +140,7 @@ func (sc *scan) count(g *group) {
 			g.unready++
 		case machine.Phase(m.machine) == machine.PhaseFailed:
 			g.failed++
+			g.fallen += int32(truth(m.came()))
 			g.gone += int32(truth(machine.LostAt(m.machine) != nil))
 		case sc.late(g, m.machine):
 			g.late++

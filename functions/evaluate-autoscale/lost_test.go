@@ -107,3 +107,30 @@ func BenchmarkGivenUp(b *testing.B) {
 		})
 	}
 }
+
+// Machines that failed before they had a Node say nothing of the Nodes that their set has: it is backed off for them, and grows after that, although at its
+// minimum nobody gives them up (C4, C46). With those that failed under their Nodes it is sick.
+func TestSetWhoseMachinesNeverCameGrows(t *testing.T) {
+	t.Parallel()
+	for _, came := range []bool{false, true} {
+		w := fresh(t, "{}")
+		w.pool(t, "s", 4, 20, nil, nil)
+		w.must(t, memory.Patch(w.Server, machine.Namespace, "s", func(ma *autoscaling.MachineAutoscaler) { ma.Spec.MinReplicas = 4 }))
+		w.scans(t, 2)
+		set := memory.Get[*machine.MachineSet](w.Server, machine.Namespace, "s")
+		for k := range 4 {
+			m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: fmt.Sprint("f", k), Labels: set.Spec.Template.Labels, CreationTimestamp: metav1.NewTime(epoch.Add(-time.Hour))}}
+			m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, machineSetKind)}
+			m.Status.Phase = new(machine.PhaseFailed)
+			if came {
+				m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: m.Name, UID: types.UID(m.Name)}
+			}
+			w.must(t, w.Put(m))
+		}
+		w.must(t, w.Put(pod("default", "waits", "", resources("cpu", "3"))))
+		w.pass(t, 20*time.Minute)
+		if grew := w.replicas("s")[0] > 4; grew == came {
+			t.Errorf("its Machines had Nodes %v: it grew %v", came, grew)
+		}
+	}
+}

@@ -294,7 +294,7 @@ func (sc *scan) withinMinimums(empty []autoscaling.Removal) (all, left []autosca
 
 // recount counts a group again after its target and its members have changed together.
 func (sc *scan) recount(g *group) {
-	g.ready, g.starting, g.unready, g.failed, g.gone, g.late = 0, 0, 0, 0, 0, 0
+	g.ready, g.starting, g.unready, g.failed, g.fallen, g.gone, g.late = 0, 0, 0, 0, 0, 0, 0
 	sc.count(g)
 	g.upcoming = min(g.upcoming, g.awaited())
 }

@@ -194,9 +194,9 @@ func (g *group) unregistered() int {
 }
 
 // ill reports that so many Nodes of a group that should be ready are not that it is not safe to grow (SPEC C4). Those
-// that have not come, in time or not, are not among them (C46).
+// that have not come, in time or not, or because their Machine failed, are not among them (C46): the group is backed off for these.
 func (g *group) ill() bool {
-	missing := g.unready + g.failed
+	missing := g.unready + g.fallen
 	return missing > toleratedUnready && 100*missing > toleratedUnreadyPart*g.target
 }
 

@@ -358,7 +358,7 @@ var drains = []Guard{
 	{"one-of-the-control-plane", "2e", drain + "controlplane.go", `	if !machine.IsControlPlane(d.n) {`, `	if true {`, ""},
 	{"slot-of-that-very-machine", "2e", drain + "controlplane.go", `holder != nil && holder.UID == held.UID`, `holder != nil`, ""},
 	{"removal-of-the-empty-evicts-nobody", "2e", drain + "reads.go", `	return r, ok && r.Drain && `, `	return r, ok && `, ""},
-	{"slot-names-its-holder", "2e", drain + "controlplane.go", `	case held.Namespace == "" || held.Name == "" || held.UID == "":`, `	case false:`, ""},
+	{"slot-names-its-holder", "2e", drain + "controlplane.go", `	if err == nil && (held.Namespace == "" || held.Name == "" || held.UID == "") {`, `	if false {`, ""},
 	{"broken-slot-lets-nobody-go", "2e", drain + "controlplane.go", `	case err != nil:
 		return d.barred(`, `	case err != nil && false:
 		return d.barred(`, ""},
