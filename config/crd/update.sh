@@ -6,7 +6,7 @@
 #   config/crd/update.sh --verify   fails, showing the difference, if they are not what it would write
 #
 # Two things are changed: infrastructures accept the platform kubemark (SPEC S94), and a MachineSet whose replicas are left out is
-# given them by config/policy/replicas.yaml, which an API server asks after it has filled in what definitions say.
+# given them by config/policy/replicas.yaml, which an API server asks after it has filled in what definitions say, or by scale-machineset.
 set -eu
 cd "$(dirname "$0")"
 

@@ -57,7 +57,7 @@ func scale(p *plan.Plan, s snapshot.Snapshot, set *machine.MachineSet, all herd)
 	if why != "" {
 		told := plan.Warning(set, eventRebuild, why+", by what is there")
 		l := rebuild(s, set, owned)
-		p.Add(commit(set, change{ledger: l, want: len(l.Active), why: why, told: []plan.Note{told}}))
+		p.Add(commit(set, change{ledger: l, want: leftOut(set, l, owned), why: why, told: []plan.Note{told}}))
 		return
 	}
 	if ledger.Rebuilt != s.Invocation { // else this invocation has done its share (2a.7)

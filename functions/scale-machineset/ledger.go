@@ -157,6 +157,7 @@ func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m me
 		why.add(wrong)
 	}
 	if set.Spec.Replicas == nil {
+		want = leftOut(set, l, m)
 		why.add(fmt.Sprintf("spec.replicas is left out: it is %d", want))
 	}
 	l, released := leave(s.Now, set, forgive(set, l, m), m, &why)
@@ -223,6 +224,15 @@ func wanted(set *machine.MachineSet, l machine.Ledger) int {
 	default:
 		return int(*n)
 	}
+}
+
+// leftOut returns what spec.replicas becomes where it is left out: as it is. As long as no ledger of the set's own says that, it is
+// every Machine that the set has or is to adopt, so that none of them goes for a number that nobody wrote (R-S4); a new set has one.
+func leftOut(set *machine.MachineSet, l machine.Ledger, m members) int {
+	if !machine.Unsized(set) {
+		return len(l.Active)
+	}
+	return max(1, len(l.Active)+len(m.orphans))
 }
 
 // unbounded says that spec.replicas is a number that no set can have, or "".

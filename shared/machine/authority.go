@@ -76,8 +76,9 @@ func IsHeldSet(set *MachineSet) bool {
 	return held
 }
 
-// MayResize reports whether automation resizes set: people do not keep it from that, and somebody makes its Machines.
-func MayResize(set *MachineSet) bool { return !IsHeldSet(set) && Unserved(set) == "" }
+// MayResize reports whether automation resizes set: people do not keep it from that, somebody makes its Machines, and it is known how many
+// it wants now.
+func MayResize(set *MachineSet) bool { return !IsHeldSet(set) && !Unsized(set) && Unserved(set) == "" }
 
 // Unserved says why no Machine of set is made, nor replaced, whatever its ledger says, or "": another system has the say over it (SPEC
 // B7), it is on its way out, or its selector is none that it could go by. Who takes Machines of such a set away shrinks it for good.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// replicasLeftOut: a manifest without spec.replicas takes no Machine away, however it is written, and makes a set of one, or of its
-// autoscaler's minimum (SPEC B37, as Cluster API). kubectl scale knows the set at once.
+// replicasLeftOut: a manifest without spec.replicas takes no Machine away, however it is written (SPEC B37, as Cluster API), and makes a set of its
+// autoscaler's minimum, or of what scale-machineset says later. kubectl scale knows the set at once.
 func replicasLeftOut(k kubectl) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
@@ -20,12 +20,16 @@ func replicasLeftOut(k kubectl) func(*testing.T) {
 		bounded := strings.Replace(strings.ReplaceAll(bare, "left-out", "bounded"), "metadata:\n",
 			"metadata:\n  annotations: {machine.openshift.io/cluster-api-autoscaler-node-group-min-size: \"3\"}\n", 1)
 		const shown = "jsonpath={.spec.replicas}"
-		for manifest, want := range map[string]string{bare: "1", bounded: "3", number: "5"} {
+		for manifest, want := range map[string]string{bare: "", bounded: "3", number: "5"} {
 			k.eventually(t, "a new set has the replicas "+want, func() bool {
 				return jane.mustGiven(t, manifest, "create", "--dry-run=server", "-o", shown, "-f", "-") == want
 			})
 		}
 		jane.mustGiven(t, bare, "create", "-f", "-")
+		jane.mustGiven(t, bare, "apply", "-f", "-")
+		if got := k.must(t, in, "get", "machineset", "left-out", "-o", shown); got != "" {
+			t.Errorf("before scale-machineset has said how many there are %s", got)
+		}
 		if out := jane.must(t, in, "scale", "machineset", "left-out", "--replicas=7"); !strings.Contains(out, "scaled") {
 			t.Errorf("scale said %q", out)
 		}
