@@ -26,6 +26,7 @@ var (
 	guardsNamed = regexp.MustCompile("\\bguards? `[a-z-]+`(?:, `[a-z-]+`)*")
 	packagesOf  = regexp.MustCompile("`([a-z0-9/-]+/[a-z0-9-]+)`:? ((?:(?:Test|Fuzz)\\w+(?:, )?)+)")
 	quoted      = regexp.MustCompile("`([^`]+)`")
+	kubectlOn   = regexp.MustCompile("kubectl (?:-n \\S+ |--\\S+ )*(?:get|describe|scale|annotate|label|patch|edit|delete|wait) (?:--\\S+ )*([^\\s`]+)")
 )
 
 // A test, or a file of tests, that a document names is there: who reads that something is tested can look.
@@ -72,6 +73,34 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 				t.Errorf("%s: there is no %s", document, name)
 			}
 		}
+	}
+}
+
+// What a document has people tell kubectl is about our objects also where Cluster API has kinds of the same names, which kubectl takes
+// for meant: it takes the first group in the alphabet.
+func TestDocumentsTellKubectlTheGroup(t *testing.T) {
+	t.Parallel()
+	documents, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, found := []string{"machine", "machines", "machineset", "machinesets", "machinehealthcheck", "machinehealthchecks", "mhc"}, 0
+	for _, document := range append(documents, "../README.md") {
+		for _, m := range kubectlOn.FindAllStringSubmatch(text(t, document), -1) {
+			for kind := range strings.SplitSeq(m[1], ",") {
+				kind, _, _ = strings.Cut(kind, "/")
+				name, group, _ := strings.Cut(kind, ".")
+				if slices.Contains(shared, name) {
+					found++
+					if group != "machine.openshift.io" {
+						t.Errorf("%s: %q says nothing of the group", document, m[0])
+					}
+				}
+			}
+		}
+	}
+	if found < 40 {
+		t.Errorf("only %d are found", found)
 	}
 }
 
