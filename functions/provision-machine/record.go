@@ -90,7 +90,10 @@ func (l life) identity(in provider.Instance) []edit {
 	}
 	if i := l.intent; i != nil && (i.Outcome != machine.OutcomeCreated || l.unclustered() || l.moved()) {
 		done := i.Onward(l.m, in.Token).Released(machine.OutcomeCreated, time.Time{})
-		done.Instance, done.Failures, done.Code, done.Message = in.ID, 0, "", ""
+		done.Failures, done.Code, done.Message = 0, "", ""
+		if !i.Made(l.m) || i.Instance == "" { // else what was made for it, whatever people led it to since
+			done.Instance = in.ID
+		}
 		if l.unclustered() {
 			done = done.In(l.m, l.cloud.Cluster)
 		}

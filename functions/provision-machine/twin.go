@@ -5,6 +5,7 @@ package provisionmachine
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -26,17 +27,27 @@ func (l life) twins(mine provider.Instance) []provider.Instance {
 
 // doubled reports whether there are such: then their Nodes are looked at.
 func (l life) doubled() bool {
-	return l.m.DeletionTimestamp == nil && l.in != nil && len(l.twins(*l.in)) > 0
+	return l.m.DeletionTimestamp == nil && l.in != nil && slices.ContainsFunc(l.twins(*l.in), func(in provider.Instance) bool { return !l.leftBehind(in) })
+}
+
+// leftBehind reports whether in was the Machine's before people led spec.providerID to another.
+func (l life) leftBehind(in provider.Instance) bool {
+	return l.intent.LeftBehind(l.m, in.ID, in.ProviderID, in.UID)
 }
 
 // twin removes such an instance, one in each look: what a lost answer left behind (2b.7). One that a Node runs on is told of,
-// and kept: somebody copied an instance with its tags, and nobody drains what is no Machine's (R-S7, 2b.10).
+// and kept: somebody copied an instance with its tags, and nobody drains what is no Machine's (R-S7, 2b.10). So is one that people led the
+// Machine away from: they may need what is on it.
 func (l life) twin(mine provider.Instance) plan.Sequence {
 	var seq plan.Sequence
 	tell := func(format string, args ...any) {
 		seq.Notes = append(seq.Notes, l.warning("DuplicateInstance", fmt.Sprintf(format, args...)))
 	}
 	for _, in := range l.twins(mine) {
+		if l.leftBehind(in) {
+			tell("instance %s carries this machine's tag too, and was its own before spec.providerID was changed to that of %s: it is left alone as long as the machine is there", in.ID, mine.ID)
+			continue
+		}
 		a := plan.DeleteInstance{Account: l.cloud.Account, Cluster: l.cloud.Cluster, Why: "duplicate of " + mine.ID}
 		a.Ref = provider.Ref{Name: l.m.Name, ID: in.ID}
 		o, tried := l.Outcome(a)

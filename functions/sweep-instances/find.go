@@ -157,6 +157,8 @@ func findsIn(s snapshot.Snapshot, o owners) []find {
 			f := find{account: key, horizon: account.Horizon, in: in, why: why, shared: kept[in.UID] || others > 0, former: o.former(in), foreign: in.UID == ""}
 			if o.alone(in) {
 				f.foreign, f.why = true, why+", which is in no list"
+			} else if o.leftBehind(in) {
+				f.foreign, f.why = true, why+" since somebody changed its spec.providerID, and recorded this one before"
 			}
 			if o.unread != nil && in.UID != "" && o.byUID[in.UID] == nil {
 				f.foreign, f.why = true, fmt.Sprintf("%s, but nobody can read the intent of machine %s, which may have taken it over", why, o.unread.Name)
@@ -213,6 +215,16 @@ func (o owners) leftBy(account string, m *machine.Machine) bool {
 func (o owners) alone(in provider.Instance) bool {
 	m := o.byUID[in.UID]
 	return m != nil && !in.Child && !o.listed[machine.InstanceOf(machine.ProviderID(m))]
+}
+
+// leftBehind reports whether in was its Machine's before people led spec.providerID to another: they may need what is on it.
+func (o owners) leftBehind(in provider.Instance) bool {
+	m := o.byUID[in.UID]
+	if m == nil {
+		return false
+	}
+	i, err := o.records.Intent(m)
+	return err == nil && i.LeftBehind(m, in.ID, in.ProviderID, in.UID)
 }
 
 // ripe returns the finds of which two sightings, a Horizon apart, are on record, and that are older than that.

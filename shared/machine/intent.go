@@ -95,6 +95,14 @@ func (i *Intent) Own(m *Machine) bool {
 // proves whose it is.
 func (i *Intent) Made(m *Machine) bool { return i.Own(m) && i.Outcome == OutcomeCreated }
 
+// LeftBehind reports whether an instance, of which these are the cloud's id, the providerID and the UID in its tag, was m's before people led
+// spec.providerID to another: i says of m itself that it was made for it, or taken over. An answer that was lost leaves no such, as id and
+// providerID are written in one write. Once m took over what carries another tag, what carries its own UID was made for it before.
+func (i *Intent) LeftBehind(m *Machine, id, providerID string, tag types.UID) bool {
+	another := i.Made(m) && ProviderID(m) != "" && providerID != "" && !SameID(ProviderID(m), providerID)
+	return another && (id == i.Instance || i.Tag != "" && tag == m.UID)
+}
+
 // mostAhead is how many attempts later than the one on record the one that made an instance is looked for.
 const mostAhead = 100
 

@@ -460,3 +460,42 @@ func FuzzRecords(f *testing.F) {
 		}
 	})
 }
+
+// What a Machine's own record says was made for it, or taken over, was its own before people led spec.providerID elsewhere (R-S16). A copied
+// record says so of another Machine, and one that is not over of nothing.
+func TestLeftBehindIsWhatItsOwnRecordSays(t *testing.T) {
+	t.Parallel()
+	m := &Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-0", UID: "uid-0"}}
+	m.Spec.ProviderID = new("x:///i-9")
+	made := NewIntent(m, 1, "a", nil)
+	made.Outcome, made.Instance = OutcomeCreated, "i-1"
+	over, copied := made, made
+	over.Instance, over.Tag = "i-9", "uid-gone"
+	copied.Token = Token("uid-other", 1, "a")
+	open := made
+	open.Outcome = ""
+	for name, c := range map[string]struct {
+		intent         *Intent
+		id, providerID string
+		tag            types.UID
+		want           bool
+	}{
+		"made for it":               {&made, "i-1", "x:///i-1", m.UID, true},
+		"what it records":           {&made, "i-1", "x:///i-9", m.UID, false},
+		"of a lost answer":          {&made, "i-2", "x:///i-2", m.UID, false},
+		"only belongs to one":       {&made, "i-1", "", m.UID, false},
+		"by a copied record":        {&copied, "i-1", "x:///i-1", m.UID, false},
+		"by one that is not over":   {&open, "i-1", "x:///i-1", m.UID, false},
+		"without a record":          {nil, "i-1", "x:///i-1", m.UID, false},
+		"its own, another's served": {&over, "i-1", "x:///i-1", m.UID, true},
+		"another's beside that":     {&over, "i-2", "x:///i-2", "uid-gone", false},
+	} {
+		if got := c.intent.LeftBehind(m, c.id, c.providerID, c.tag); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	m.Spec.ProviderID = nil
+	if made.LeftBehind(m, "i-1", "x:///i-1", m.UID) {
+		t.Error("a Machine that records nothing was led nowhere")
+	}
+}

@@ -114,6 +114,23 @@ func TestTwinOfWhatIsRecordedIsFound(t *testing.T) {
 	})
 }
 
+// Who repairs leads a Machine to another instance, while what was made for it has its tag still: both are found, as where it is asked for
+// by itself.
+func TestWhatPeopleLedAMachineToIsFound(t *testing.T) {
+	t.Parallel()
+	cloud := &memory.Cloud{}
+	m := machineIn("worker-0", "worker-0")
+	cloud.Add(accountOfC, "c", provider.Instance{Name: m.Name, UID: m.UID, State: provider.StateRunning})
+	m.Spec.ProviderID = new("memory:///" + cloud.Add(accountOfC, "c", provider.Instance{Name: m.Name, UID: "gone", State: provider.StateRunning}))
+	i := &invocation{Runner: &Runner{Clouds: NewClouds([]provider.Provider{cloud.Provider()}, nil)}}
+	l := listed{Lookup: snapshot.Lookup{UID: m.UID, Bulk: true}, account: both(t, i.Clouds, m)[0]}
+	i.list(t.Context(), []listed{l}, map[types.UID]subject{m.UID: {object: m}}, func(_ types.UID, c snapshot.Cloud) {
+		if len(c.Found) != 2 {
+			t.Errorf("found %+v", c.Found)
+		}
+	})
+}
+
 // Whatever is on record of an instance is told to the cloud that is asked for it.
 func TestEverythingRecordedNamesAnInstance(t *testing.T) {
 	t.Parallel()

@@ -53,9 +53,10 @@ func (i *invocation) listOne(ctx context.Context, lookups []listed, subjects map
 			continue
 		}
 		c.Found = byUID[machine.InstanceUID(m)]
-		if in, known := byID[machine.InstanceOf(machine.ProviderID(m))]; len(c.Found) > 0 || machine.ProviderID(m) == "" {
-		} else if known && (in.UID != "" || in.Name == m.Name) { // made for a Machine that this one was before, or by another system, which knows no such tag
-			c.Found = []provider.Instance{in}
+		in, known := byID[machine.InstanceOf(machine.ProviderID(m))]
+		if other := known && in.UID != machine.InstanceUID(m); other && (in.UID != "" || in.Name == m.Name) { // made for a Machine that this one was before, or by another system, which knows no such tag
+			c.Found = append(slices.Clip(c.Found), in) // beside its own, where people led it away from that
+		} else if len(c.Found) > 0 || machine.ProviderID(m) == "" {
 		} else if o := l.other; o != nil && err == nil {
 			elsewhere[o.id()] = append(elsewhere[o.id()], listed{Lookup: l.Lookup, account: *o})
 		} else if l.hidden != nil {
