@@ -50,7 +50,7 @@ func (l life) inherit() *plan.Sequence {
 		why := fmt.Sprintf("instance %s carries the tag of a machine with UID %s, which does not exist, and no node of this cluster is on it: it is left alone", in.ID, in.UID)
 		if l.marked(*in) {
 			why = fmt.Sprintf("instance %s carries the tag of a machine with UID %s, which does not exist, and the mark of another cluster, "+
-				"and no node that is older than %s in this cluster is Ready on it: it is left alone", in.ID, in.UID, provenAfter)
+				"and no node that names it and is older than %s in this cluster is Ready: it is left alone", in.ID, in.UID, provenAfter)
 		}
 		next := l.m.DeepCopy()
 		l.set(next, unknown(why))
@@ -89,12 +89,20 @@ func (l life) marked(in provider.Instance) bool {
 }
 
 // hasNode reports whether a Node proves that in is this cluster's. Where in carries the mark of another, which may live, only one
-// does that runs here: a mere object may be a copy.
+// does that names it and runs here: a mere object may be a copy. Where it does not, one that runs here and names no instance does
+// too, as where nobody writes that, if all else fits.
 func (l life) hasNode(in provider.Instance) bool {
 	return slices.ContainsFunc(l.Nodes, func(n *corev1.Node) bool {
-		runs := machine.NodeReady(n) && l.Now.Sub(n.CreationTimestamp.Time) > provenAfter
-		return machine.SameID(n.Spec.ProviderID, in.ProviderID) && (runs || !l.marked(in))
+		runs, marked := machine.NodeReady(n) && l.Now.Sub(n.CreationTimestamp.Time) > provenAfter, l.marked(in)
+		return machine.SameID(n.Spec.ProviderID, in.ProviderID) && (runs || !marked) || runs && !marked && l.looksLike(in, n)
 	})
+}
+
+// looksLike reports whether n, which names no other instance, has the name and an address of in, and is no other Machine's. One alone says
+// little: a copy of a cluster has the same names, and networks apart have the same addresses.
+func (l life) looksLike(in provider.Instance, n *corev1.Node) bool {
+	return machine.RunsOn(in.ProviderID, in.Addresses, n) && machine.Called(in.Name, in.Addresses, n.Name) &&
+		!machine.ClaimedByAnother(l.m, n, l.Machines)
 }
 
 // runningNode returns that of the Machine's Nodes which says that it runs: then no answer of a cloud that the instance is not

@@ -209,8 +209,11 @@ func (ix Index) Denied(n *corev1.Node) (all []*Machine) {
 }
 
 // called reports whether m's instance has this name, its own or one that its cloud gave it.
-func called(m *Machine, name string) bool {
-	return m.Name == name || slices.ContainsFunc(m.Status.Addresses, func(a corev1.NodeAddress) bool { return isName(a) && a.Address == name })
+func called(m *Machine, name string) bool { return Called(m.Name, m.Status.Addresses, name) }
+
+// Called reports whether name is an instance's own, or among its addresses, as a cloud names what it made.
+func Called(own string, addresses []corev1.NodeAddress, name string) bool {
+	return own == name || slices.ContainsFunc(addresses, func(a corev1.NodeAddress) bool { return isName(a) && a.Address == name })
 }
 
 // namesOf returns every name that a Node may bear for m, each once: see [Bears]. Its own name is one where no cloud tells another.

@@ -108,6 +108,12 @@ var ends = []Guard{
 	{"left-behind-by-a-repair-is-left-alone", "2b.10", sweep + "find.go", `			} else if o.leftBehind(in) {`, `			} else if false {`, "./functions/sweep-instances -run=TestScenarios"},
 	{"left-behind-for-what-was-taken-over", "2b.10", words + "intent.go", ` && (id == i.Instance || i.Tag != "" && tag == m.UID)`, ` && id == i.Instance && tag != ""`, "./functions/sweep-instances -run=TestScenarios"},
 	{"left-behind-by-its-own-record", "2b.7", words + "intent.go", `	another := i.Made(m) && `, `	another := i != nil && `, "./shared/machine -run=TestLeftBehind"},
+	{"address-alone-is-no-proof", "2b.7", provision + "former.go", ` && machine.Called(in.Name, in.Addresses, n.Name) &&`, ` &&`, "./functions/provision-machine -run=TestScenarios"},
+	{"name-alone-is-no-proof", "2b.7", provision + "former.go", `	return machine.RunsOn(in.ProviderID, in.Addresses, n) && `, `	return `, "./functions/provision-machine -run=TestScenarios"},
+	{"node-of-another-is-no-proof", "2b.7", provision + "former.go", `, n.Name) &&
+		!machine.ClaimedByAnother(l.m, n, l.Machines)`, `, n.Name)`, "./functions/provision-machine -run=TestScenarios"},
+	{"looks-are-no-proof-against-a-mark", "2b.7", provision + "former.go", ` || runs && !marked && `, ` || runs && `, "./functions/provision-machine -run=TestScenarios"},
+	{"looks-prove-once-it-runs-here", "2b.7", provision + "former.go", ` || runs && !marked && `, ` || !marked && `, "./functions/provision-machine -run=TestScenarios"},
 	{"taken-over-by-one", "2b.7", provision + "former.go", ` || machine.SameID(machine.ProviderID(o), in.ProviderID) && l.before(o) {`, ` {`, "./functions/provision-machine -run=TestScenarios"},
 	{"copy-is-passed-no-node", "2b.9", provision + "claimant.go", ` && l.madeFor(o)`, ``, "./functions/provision-machine -run=TestScenarios"},
 	{"newer-intent-keeps-its-node", "G9", provision + "claimant.go", `	return err != nil || i.Made(o)`, `	return err == nil && i.Made(o)`, "./functions/provision-machine -run=TestScenarios"},

@@ -359,3 +359,44 @@ func TestLabelsThatComeBackBeforeTheReleaseKeepTheMachine(t *testing.T) {
 		t.Errorf("%d Machines stay of 2 that are wanted", stay)
 	}
 }
+
+// A set and its Machines are restored one by one, with other UIDs, where nobody writes spec.providerID on Nodes, as on libvirt and oVirt: the Machines
+// take their instances over, are linked, and no health check finds them without a Node (R-S3, B62).
+func TestRestoredMachinesWhoseNodesNameNoInstance(t *testing.T) {
+	t.Parallel()
+	w := clinic(t, 2, check("100%", nil))
+	machines, nodes, before := memory.List[*machine.Machine](w.API), memory.List[*corev1.Node](w.API), w.Cloud.Instances()
+	for _, n := range nodes {
+		if err := memory.Patch(w.API, "", n.Name, func(n *corev1.Node) { n.Spec.ProviderID = "" }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.API.Remove("MachineSet", machine.Namespace, "worker", memory.Orphan); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range machines {
+		err := errors.Join(memory.Patch(w.API, m.Namespace, m.Name, func(m *machine.Machine) { m.Finalizers = nil }), w.API.Remove("Machine", m.Namespace, m.Name, memory.Background))
+		anew := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, Labels: m.Labels}, Spec: m.Spec}
+		if err = errors.Join(err, w.API.Put(anew)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.API.Put(Set("worker", 2)); err != nil {
+		t.Fatal(err)
+	}
+	w.Pass(3 * time.Minute)
+	for range 6 * 20 { // without the kubelets, which say whose instance they run on here
+		w.Pass(10 * time.Second)
+		for _, f := range w.Functions {
+			if _, err := w.Runner(f).Handle(t.Context(), snapshot.Request{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if after := w.Cloud.Instances(); running(w) != 2 || len(after) != len(before) || after[0].ID != before[0].ID || after[1].ID != before[1].ID {
+		t.Errorf("%s, instances %+v, were %+v", state(w), after, before)
+	}
+	if n := deletions(w); n != 0 {
+		t.Errorf("%d Machines were deleted as sick", n)
+	}
+}
