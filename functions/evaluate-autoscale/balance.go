@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
 
@@ -61,17 +62,30 @@ func (sc *scan) costsAlike() func(a, b *group) bool {
 	}
 }
 
+// prioritiesAlike returns whether two groups have the same priority, as far as anybody asks for priorities and they can be read.
+func (sc *scan) prioritiesAlike() func(a, b *group) bool {
+	ranks := map[*group]int64{}
+	if cm := sc.ConfigMap(machine.Namespace, machine.ConfigMapPriority); cm != nil && slices.Contains(sc.settings.Expanders, autoscaling.Priority) {
+		priorities, _ := parsePriorities(cm.Data[prioritiesKey]) // what cannot be read is told when the cluster grows
+		for _, g := range sc.groups {
+			ranks[g] = rankOf(g.id, priorities)
+		}
+	}
+	return func(a, b *group) bool { return ranks[a] == ranks[b] }
+}
+
 // evenOut brings to the front of the Nodes that may go the one whose group is the largest among the groups similar to
-// that of the first: what balance brought, balance takes (SPEC D29). It changes nothing between Nodes of which one is
-// empty and the other is not, and takes none that has to stay for a reason of its own.
+// that of the first that the expanders like as well: what balance brought, balance takes (SPEC D29). It changes nothing
+// between Nodes of which one is empty and the other is not, and takes none that has to stay for a reason of its own.
 func (sc *scan) evenOut(rest []candidate, r room) {
 	if !sc.settings.BalanceSimilarNodeGroups {
 		return
 	}
 	size := func(g *group) int32 { return g.target - r.less[g] }
-	first, best, costsAlike := rest[0], 0, sc.costsAlike()
+	first, best, costsAlike, prioritiesAlike := rest[0], 0, sc.costsAlike(), sc.prioritiesAlike()
+	liked := func(a, b *group) bool { return prioritiesAlike(a, b) && costsAlike(a, b) }
 	for i, c := range rest {
-		if size(c.group) > size(rest[best].group) && c.drain == first.drain && sc.alike(first.group, c.group) && costsAlike(first.group, c.group) && sc.held(c, r) == "" {
+		if size(c.group) > size(rest[best].group) && c.drain == first.drain && sc.alike(first.group, c.group) && liked(first.group, c.group) && sc.held(c, r) == "" {
 			best = i
 		}
 	}

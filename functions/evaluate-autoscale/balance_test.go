@@ -132,6 +132,40 @@ func TestBalanceKeepsTheCheaperSetWhateverOthersCost(t *testing.T) {
 	}
 }
 
+// What people prefer is larger because they prefer it: balance takes none of its Nodes for the sake of a set of lower priority, as it
+// brings that none on the way up (SPEC B113, D29).
+func TestBalanceKeepsTheSetThatPeoplePrefer(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, expanders, priorities, want string }{
+		{"preferred", "[Priority]", `50: [s-b]\n10: [s-a]\n`, "a1"},
+		{"not named", "[Priority]", `50: [s-b]\n`, "a1"},
+		{"whatever it costs", "[Price, Priority]", `50: [s-b]\n10: [s-a]\n`, "a1"},
+		{"of one priority", "[Priority]", `50: [s-.]\n`, "b1"},
+		{"nobody asks for it", "[LeastWaste]", `50: [s-b]\n10: [s-a]\n`, "b1"},
+		{"unreadable", "[Priority]", `50: ['[']\n`, "b1"},
+		{"none is named", "[Priority]", `50: [other]\n`, "b1"},
+	}
+	for _, tt := range tests {
+		w := fresh(t, "{scaleDown: {enabled: true}, balanceSimilarNodeGroups: true, expanders: "+tt.expanders+"}")
+		w.yaml(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: cluster-autoscaler-priority-expander, namespace: openshift-machine-api, uid: p}, data: {priorities: "`+tt.priorities+`"}}`)
+		w.set(t, "s-a", 1, 4, midsize(machine.AnnotationPrice, "1"), nil)
+		w.set(t, "s-b", 3, 4, midsize(machine.AnnotationPrice, "1"), nil)
+		for _, of := range []string{"s-a/a1", "s-b/b1", "s-b/b2", "s-b/b3"} {
+			set, name, _ := strings.Cut(of, "/")
+			w.member(t, set, name, epoch.Add(-time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), nil)
+			w.must(t, w.Put(running("on-"+name, name, resources("cpu", "1"))))
+		}
+		for range 90 {
+			if w.scans(t, 1); len(w.tainted()) > 0 {
+				break
+			}
+		}
+		if got := w.tainted(); !slices.Equal(got, []string{tt.want}) {
+			t.Errorf("%s: %v go first, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
 // What balance costs a scan that may remove Nodes grows with their number, whether or not a set that is full has a price.
 func BenchmarkBalanceOnTheWayDown(b *testing.B) {
 	for _, price := range []string{"2", ""} {

@@ -305,14 +305,9 @@ func (sc *scan) byPriority(options []*option) []int64 {
 	out := make([]int64, len(options))
 	matched := false
 	for i, o := range options {
-		out[i] = math.MaxInt64
-		for _, p := range priorities {
-			if p.of.MatchString(o.id) {
-				out[i], matched = -int64(p.priority), true
-				break
-			}
-		}
-		if out[i] == math.MaxInt64 {
+		if out[i] = rankOf(o.id, priorities); out[i] < math.MaxInt64 {
+			matched = true
+		} else {
 			sc.notes = append(sc.notes, plan.Warning(cm, "PriorityConfigMapNotMatchedGroup",
 				fmt.Sprintf("Priority expander: node group %s not found in priority expander configuration. The group is used last.", o.id)).From(source))
 		}
@@ -321,6 +316,16 @@ func (sc *scan) byPriority(options []*option) []int64 {
 		return nil
 	}
 	return out
+}
+
+// rankOf returns the rank of a group's highest priority, that of a group without one after all others.
+func rankOf(id string, priorities []prioritized) int64 {
+	for _, p := range priorities {
+		if p.of.MatchString(id) {
+			return -int64(p.priority)
+		}
+	}
+	return math.MaxInt64
 }
 
 // prioritized is a pattern of group ids with their priority.

@@ -63,6 +63,7 @@ var scalings = []Guard{
 	{"invalid-bounds-own-no-set", "2d", autoscale + "machineautoscaler.go", `first == nil && len(ma.Validate()) == 0:`, `first == nil:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"minimum-waits-for-the-growth", "2d", autoscale + "minimum.go", ` || pendingResize(g, n) {`, ` || pendingResize(g, n) && false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"balance-takes-none-before-its-time", "2d", autoscale + "balance.go", ` && sc.held(c, r) == "" {`, ` {`, "./functions/evaluate-autoscale -run=TestBalance"},
+	{"balance-keeps-the-set-that-people-prefer", "2d", autoscale + "balance.go", `return ranks[a] == ranks[b]`, `return true`, "./functions/evaluate-autoscale -run=TestBalance"},
 	{"nothing-is-replaced-once-that-is-off", "2d", autoscale + "repack.go", `	case !on, sc.nodes[`, `	case !on && false, sc.nodes[`, "./functions/evaluate-autoscale -run=TestNothingIsReplaced"},
 	{"one-change-of-a-set", "2d", autoscale + "removal.go", `	if pendingResize(g, sc.state.Groups[g.id]) || sc.undecided(g) {`, `	if sc.undecided(g) {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"what-people-let-go-is-chosen-first", "2d", autoscale + "removal.go", ` || sc.undecided(g) {
