@@ -202,7 +202,7 @@ func (sc *scan) pricesOf(options []*option) (out []int64, unknown *option) {
 
 // priceOf returns what a Node of a group costs per hour, in thousandths of a cent: what the set says, else what the
 // table says of the group, the set or the instance type; 0 if nobody does.
-func priceOf(g *group, table map[string]float64) int64 {
+func priceOf(g *group, table map[string]*float64) int64 {
 	if price := pricedBy(g.set); price > 0 {
 		return price
 	}
@@ -219,20 +219,21 @@ func pricedBy(set *machine.MachineSet) int64 {
 }
 
 // tablePrice returns what a table says that a Node of a group costs; 0 if it says nothing.
-func tablePrice(g *group, table map[string]float64) int64 {
+func tablePrice(g *group, table map[string]*float64) int64 {
 	if len(table) == 0 {
 		return 0
 	}
 	for _, key := range append([]string{g.id, g.set.Name, g.typeOfTemplate()}, g.typesOfMachines()...) {
-		if f, ok := table[key]; ok && key != "" {
-			return milliCents(f)
+		if f := table[key]; f != nil && key != "" { // one that is left blank is none
+			return milliCents(*f)
 		}
 	}
 	return 0
 }
 
+// milliCents returns a price in thousandths of a cent; of what costs nothing it is one, as 0 is for what has no price.
 func milliCents(perHour float64) int64 {
-	if !(perHour > 0 && perHour < 1e6) {
+	if !(perHour >= 0 && perHour < 1e6) {
 		return 0
 	}
 	return max(1, int64(math.Round(perHour*1e5)))
@@ -270,18 +271,18 @@ func (g *group) typesOfMachines() []string {
 // readPrices makes the table of prices known.
 func (sc *scan) readPrices() {
 	if sc.prices == nil {
-		sc.prices = map[string]float64{}
+		sc.prices = map[string]*float64{}
 		maps.Copy(sc.prices, sc.priceTable())
 	}
 }
 
 // priceTable reads prices for sets whose cloud tells none. One that cannot be read prices nothing.
-func (sc *scan) priceTable() map[string]float64 {
+func (sc *scan) priceTable() map[string]*float64 {
 	cm := sc.ConfigMap(machine.Namespace, machine.ConfigMapPrices)
 	if cm == nil {
 		return nil
 	}
-	var table map[string]float64
+	var table map[string]*float64
 	if err := provider.ReadYAML(cm.Data[pricesKey], &table); err != nil {
 		sc.notes = append(sc.notes, plan.Warning(cm, "PriceConfigMapInvalid", fmt.Sprintf("wrong configuration in prices: %v", err)).From(source))
 		return nil

@@ -28,16 +28,18 @@ func TestPriceOfATypeThatIsNoLabel(t *testing.T) {
 	machine.SetWord(m, machine.LabelInstanceType, flavor)
 	g := &group{set: &machine.MachineSet{}, members: []member{{machine: m}}}
 	for _, name := range []string{flavor, "SCS-4V-16-100"} {
-		if got := priceOf(g, map[string]float64{name: 0.2}); got != milliCents(0.2) {
+		if got := priceOf(g, map[string]*float64{name: new(0.2)}); got != milliCents(0.2) {
 			t.Errorf("%s costs %d", name, got)
 		}
 	}
-	if got := priceOf(g, map[string]float64{"SCS-8V:32": 0.2}); got != 0 {
+	if got := priceOf(g, map[string]*float64{"SCS-8V:32": new(0.2)}); got != 0 {
 		t.Errorf("a price of another type is taken: %d", got)
 	}
-	g.set.Annotations = map[string]string{machine.AnnotationPrice: "0"}
-	if got := priceOf(g, map[string]float64{flavor: 0.2}); got != milliCents(0.2) {
-		t.Errorf("nothing is no price, the table has one: %d", got)
+	for price, want := range map[string]float64{"": 0.2, "none": 0.2, "-1": 0.2, "0": 0, "0.0": 0, "0.1": 0.1} {
+		g.set.Annotations = map[string]string{machine.AnnotationPrice: price}
+		if got := priceOf(g, map[string]*float64{flavor: new(0.2)}); got != milliCents(want) {
+			t.Errorf("the set says %q, the table 0.2: %d", price, got)
+		}
 	}
 }
 
@@ -178,7 +180,7 @@ func TestFilesThatExpandHaveNoSay(t *testing.T) {
 // What cannot be a price prices nothing: a set that says it is not the cheapest of all (SPEC B106).
 func TestPricesThatAreNone(t *testing.T) {
 	t.Parallel()
-	for _, perHour := range []float64{0, -1, 1e6, 1e300, math.Inf(1), math.NaN()} {
+	for _, perHour := range []float64{-1, -1e-9, 1e6, 1e300, math.Inf(1), math.NaN()} {
 		if got := milliCents(perHour); got != 0 {
 			t.Errorf("%g per hour: %d", perHour, got)
 		}

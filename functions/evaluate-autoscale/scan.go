@@ -65,9 +65,9 @@ type scan struct {
 	going    map[types.UID]bool // Nodes that only get Pods which have no place elsewhere
 	outcome
 
-	prices    map[string]float64   // what the table says
+	prices    map[string]*float64  // what the table says
 	asking    bool                 // a question is being answered: nothing is waited for
-	asked     map[string]float64   // what a question says in its place
+	asked     map[string]*float64  // what a question says in its place
 	changed   map[types.UID]bool   // sets that a question gives another size than their Nodes have
 	ranked    bool                 // an expander ranks the groups: what the packing compares is no cost
 	saves     bool                 // the plan is of Nodes that take little of what is limited: others cost less

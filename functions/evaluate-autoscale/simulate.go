@@ -30,7 +30,7 @@ type Question struct {
 	Sets      []Set                       `json:"machineSets,omitempty"`
 	Limits    *autoscaling.ResourceLimits `json:"limits,omitempty"`
 	Expanders []autoscaling.Expander      `json:"expanders,omitempty"`
-	Prices    map[string]float64          `json:"prices,omitempty"` // per hour, by set, group id or instance type
+	Prices    map[string]*float64         `json:"prices,omitempty"` // per hour, by set, group id or instance type
 }
 
 // Pods are Count Pods that wait, all alike.
@@ -153,7 +153,7 @@ func (q Question) check() error {
 		}
 	}
 	for key, f := range q.Prices {
-		if milliCents(f) == 0 {
+		if f == nil || milliCents(*f) == 0 {
 			return errors.New("prices: " + key + " has none")
 		}
 	}

@@ -116,7 +116,7 @@ func TestSimulateRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	for _, question := range []string{
 		``, `[]`, `{"apply": true}`, `{"pods": [{"count": 0}]}`, `{"pods": [{"count": 100001}]}`, `{"machineSets": [{"name": "x"}]}`,
-		`{"expanders": ["MostPods"]}`, `{"limits": {"cores": {"min": 5, "max": 1}}}`, `{"prices": {"worker": -1}}`,
+		`{"expanders": ["MostPods"]}`, `{"limits": {"cores": {"min": 5, "max": 1}}}`, `{"prices": {"worker": -1}}`, `{"prices": {"worker": null}}`,
 		`{"pods": [{"count": 1, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1e-99999999"}}}]}}]}`, // reading it takes hours
 		`{"pods": [{"count": 1, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1e99999999"}}}]}}]}`,  // adding to it does
 		`{"machineSets": [{"name": "x", "maxReplicas": 1, "cpu": "1e-99999999", "memory": "1Gi"}]}`,
