@@ -115,9 +115,9 @@ func (sc *scan) answersOfPlan() func(shape int) string {
 	told := map[int]string{}
 	return func(shape int) string {
 		if told[shape] == "" {
-			all := slices.Clone(sc.refusing)
+			all := sc.refusedTo(shape, sc.refusing)
 			for k, o := range sc.options {
-				n := sc.unfit(shape, k)
+				n := sc.unfit(shape, o.group, sc.placement.Why(shape, k))
 				if n.reason == "" {
 					n = o.maxed(o.more)
 				}
@@ -135,12 +135,12 @@ func (sc *scan) answersOfPlan() func(shape int) string {
 
 // answers are what all groups say to the Pods of a shape.
 func (sc *scan) answers(shape int, refusals []answer) []answer {
-	all := slices.Clone(refusals)
+	all := sc.refusedTo(shape, refusals)
 	for k, o := range sc.options {
 		if slices.ContainsFunc(refusals, func(a answer) bool { return a.group == o.group }) {
 			continue // it grew in this scan, and cannot any further
 		}
-		n := sc.unfit(shape, k)
+		n := sc.unfit(shape, o.group, sc.placement.Why(shape, k))
 		switch {
 		case n.reason == "" && sc.full():
 			n = no{reasonNodes, "max " + strconv.FormatInt(sc.settings.MaxNodesTotal, 10)}
@@ -152,15 +152,31 @@ func (sc *scan) answers(shape int, refusals []answer) []answer {
 	return all
 }
 
-// unfit is why an empty new Node of an option takes no Pod of a shape.
-func (sc *scan) unfit(shape, option int) no {
-	n, o := no{reason: sc.placement.Why(shape, option)}, sc.options[option]
+// refusedTo returns what groups that cannot grow say to the Pods of a shape. What none of their Nodes would hold, however many there may be,
+// is told that first: who raises a maximum for it, or waits for the end of a backoff, does so in vain. Pods elsewhere come and go.
+func (sc *scan) refusedTo(shape int, refusals []answer) []answer {
+	all := slices.Clone(refusals)
+	for i, a := range all {
+		g := a.group
+		if !g.known || sc.placement.KeptOut(shape, g.template) {
+			continue
+		}
+		if why := sc.placement.WhyNot(shape, g.template); why != "" {
+			all[i].no = sc.unfit(shape, g, why)
+		}
+	}
+	return all
+}
+
+// unfit is the reason why an empty new Node of a group takes no Pod of a shape, with what stands against it.
+func (sc *scan) unfit(shape int, g *group, why string) no {
+	n := no{reason: why}
 	resource, short := strings.CutPrefix(n.reason, "Insufficient ")
 	switch {
 	case n.reason == scheduling.ReasonUseless:
-		n.limit = sc.uselessText(o.group, sc.placement.Shapes[shape].Digest)
+		n.limit = sc.uselessText(g, sc.placement.Shapes[shape].Digest)
 	case short:
-		n.limit = lacking(corev1.ResourceName(resource), sc.placement.Shapes[shape].Pods[0], o.template)
+		n.limit = lacking(corev1.ResourceName(resource), sc.placement.Shapes[shape].Pods[0], g.template)
 	}
 	return n
 }

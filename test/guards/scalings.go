@@ -280,6 +280,8 @@ var scalings = []Guard{
 	{"soft-taint-of-another-autoscaler-stays", "2d", autoscale + "mine.go", `	return own[n] && slices`, `	return slices`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"newer-intent-is-not-advised-away", "G9", provision + "terminate.go", `	case errors.Is(unreadable, machine.ErrNewer):`, `	case errors.Is(nil, machine.ErrNewer):`, "./functions/provision-machine -run=TestScenarios"},
 	{"newer-slot-is-not-advised-away", "2e", drain + "controlplane.go", `	case errors.Is(err, machine.ErrNewer):`, `	case errors.Is(nil, machine.ErrNewer):`, "./functions/drain-node -run=TestScenarios"},
+	{"what-no-node-holds-is-told-first", "2d", autoscale + "explain.go", `WhyNot(shape, g.template); why != "" {`, `WhyNot(shape, g.template); false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"pods-elsewhere-come-and-go", "2d", autoscale + "explain.go", `		if !g.known || sc.placement.KeptOut(shape, g.template) {`, `		if !g.known {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"who-holds-a-place-without-a-node-is-told", "2d", autoscale + "explain.go", `n := g.failed + g.late; n > 0 {`, `n := g.failed + g.late; false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"request-that-stays-is-told", "2f", heal + "external.go", `why, refused := d.Refused(a); refused {`, `why, refused := d.Refused(a); refused && false {`, "./functions/remediate -run=TestScenarios"},
 	{"word-of-a-request-stands-until-it-is-answered", "2f", heal + "external.go", `	case c.left.wanted: //`, `	case false: //`, "./functions/remediate -run=TestScenarios"},
