@@ -3,6 +3,7 @@
 package evaluateautoscale
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +66,23 @@ func (sc *scan) lostGPU(n *corev1.Node) (name corev1.ResourceName, lost bool) {
 		return "", false
 	}
 	return corev1.ResourceName(machine.GPUType(a)), true
+}
+
+// due is when a Node has been unneeded for long enough to go; one that is not ready has a time of its own (SPEC C58). Where that is the
+// shorter one, it runs from when the Node ceased to be ready: what is kept warm does not go for a moment's silence.
+func (sc *scan) due(c candidate) time.Time {
+	o, is := sc.ofGroup(c.group), machine.NodeCondition(c.node, corev1.NodeReady)
+	ready, unready := c.since.Add(o.UnneededTime), c.since.Add(o.UnreadyTime)
+	switch {
+	case c.ready:
+		return ready
+	case !unready.Before(ready):
+		return unready
+	case is == nil || is.Status == corev1.ConditionTrue: // since when it takes no Pods nobody says
+		return ready
+	}
+	unready = slices.MaxFunc([]time.Time{unready, is.LastTransitionTime.Add(o.UnreadyTime)}, time.Time.Compare)
+	return slices.MinFunc([]time.Time{ready, unready}, time.Time.Compare)
 }
 
 const (

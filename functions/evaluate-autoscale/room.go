@@ -58,12 +58,12 @@ func (sc *scan) held(c candidate, r room) string {
 		return whyOther + unchangeable + sc.forbidden(c.node)
 	case sc.unwritable(c.group) != "":
 		return whyOther + sc.unwritable(c.group)
-	case !sc.due(c):
+	case sc.Now.Before(sc.due(c)):
 		reason := "NotUnneededLongEnough"
 		if !c.ready {
 			reason = "NotUnreadyLongEnough"
 		}
-		return fmt.Sprintf("%s%s%s, due %s", reason, unneededSince, machine.Stamp(c.since), machine.Stamp(c.since.Add(sc.patience(c))))
+		return fmt.Sprintf("%s%s%s, due %s", reason, unneededSince, machine.Stamp(c.since), machine.Stamp(sc.due(c)))
 	case r.halted != "":
 		return r.halted
 	case r.removals < 1, c.drain && r.drains < 1:

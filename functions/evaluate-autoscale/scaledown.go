@@ -333,16 +333,6 @@ func (sc *scan) beginRemovals(unneeded []candidate, r room) {
 	}
 }
 
-// patience is how long a Node has to be unneeded before it goes.
-func (sc *scan) patience(c candidate) time.Duration {
-	if !c.ready {
-		return sc.ofGroup(c.group).UnreadyTime
-	}
-	return sc.ofGroup(c.group).UnneededTime
-}
-
-func (sc *scan) due(c candidate) bool { return !sc.Now.Before(c.since.Add(sc.patience(c))) }
-
 // down begins the ids of plans that remove a Node, which its taint names.
 const down = "down"
 

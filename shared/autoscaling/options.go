@@ -36,22 +36,16 @@ type Options struct {
 func (s Settings) Options(annotations map[string]string) (o Options, wrong []string) {
 	o = Options{
 		UtilizationThreshold: s.UtilizationThreshold, GPUUtilizationThreshold: gpuThreshold, UnneededTime: s.UnneededTime,
-		MaxNodeProvisionTime: s.MaxNodeProvisionTime, MaxNodeStartupTime: startupTime,
+		UnreadyTime: unreadyTime, MaxNodeProvisionTime: s.MaxNodeProvisionTime, MaxNodeStartupTime: startupTime,
 	}
-	own := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(annotations)) {
 		option, ok := strings.CutPrefix(name, OptionsPrefix)
 		if !ok {
 			continue
 		}
-		own[option] = true
 		if err := o.set(option, annotations[name]); err != nil {
-			own[option] = false
 			wrong = append(wrong, fmt.Sprintf("metadata.annotations[%s]: %v", name, err))
 		}
-	}
-	if !own["scaledownunreadytime"] {
-		o.UnreadyTime = max(o.UnneededTime, unreadyTime)
 	}
 	return o, wrong
 }

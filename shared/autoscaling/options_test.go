@@ -30,7 +30,7 @@ func TestOptionsOfASet(t *testing.T) {
 		"threshold":                   {"scaledownutilizationthreshold", "0.8", with(func(o *Options) { o.UtilizationThreshold = 0.8 }), ""},
 		"threshold of GPUs":           {"scaledowngpuutilizationthreshold", "0", with(func(o *Options) { o.GPUUtilizationThreshold = 0 }), ""},
 		"unneeded":                    {"scaledownunneededtime", "1m", with(func(o *Options) { o.UnneededTime = time.Minute }), ""},
-		"unneeded longer than wont":   {"scaledownunneededtime", "1h", with(func(o *Options) { o.UnneededTime, o.UnreadyTime = time.Hour, time.Hour }), ""},
+		"unneeded longer than wont":   {"scaledownunneededtime", "1h", with(func(o *Options) { o.UnneededTime = time.Hour }), ""},
 		"unready":                     {"scaledownunreadytime", "2m", with(func(o *Options) { o.UnreadyTime = 2 * time.Minute }), ""},
 		"provision":                   {"maxnodeprovisiontime", "1h", with(func(o *Options) { o.MaxNodeProvisionTime = time.Hour }), ""},
 		"startup":                     {"maxnodestartuptime", "30m", with(func(o *Options) { o.MaxNodeStartupTime = 30 * time.Minute }), ""},

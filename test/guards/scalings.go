@@ -105,6 +105,7 @@ var scalings = []Guard{
 	{"void-removals-are-decided-anew", "2d", autoscale + "resize.go", `		if sc.state.Removals[i].Resize == r.Plan {`, `		if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"lowered-set-is-not-lowered-again", "2d", autoscale + "resize.go", `if r.To < r.From && r.SetUID == g.set.UID && g.target == r.To {`, `if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"spared-once-others-are-chosen", "2d", autoscale + "removal.go", ` && (set.Spec.Replicas == nil || len(l.Active) <= int(*set.Spec.Replicas))`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"warm-node-goes-for-no-moment", "2d", autoscale + "options.go", `{unready, is.LastTransitionTime.Add(o.UnreadyTime)}`, `{unready, unready}`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"used-as-much-as-the-threshold-stays", "2d", autoscale + "scaledown.go", `c.use.Max >= sc.threshold(c)`, `c.use.Max > sc.threshold(c)`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"empty-goes-with-a-threshold-of-zero", "2d", autoscale + "scaledown.go", `case c.use.Max > 0 && `, `case `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"next-pod-of-a-statefulset-needs-a-place", "2d", autoscale + "scaledown.go", `slices.Concat(own, next, sc.reserved[i])`, `slices.Concat(own, sc.reserved[i])`, "./functions/evaluate-autoscale -run=TestScenarios"},
