@@ -4,6 +4,7 @@ package evaluateautoscale
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,7 @@ type budget struct {
 	limits  machine.DisruptionLimits
 	slots   machine.Disruptions // stored, with those that are wanted
 	wanted  map[types.UID]bool  // by Machine that asked in this scan: it has one
+	refused machine.Slot        // the last one that was not to be had
 	victims map[string][]machine.Victim
 	taken   bool
 	err     error  // why it cannot be read, or written: then nothing is removed
@@ -47,7 +49,11 @@ func (b *budget) take(sc *scan, r autoscaling.Removal, namespace string) bool {
 	if b.err != nil {
 		return false
 	}
-	next, ok := b.slots.Take(machine.Slot{Namespace: namespace, Machine: r.Machine, UID: r.MachineUID, By: name}, b.limits, sc.Now, sc.over)
+	want := machine.Slot{Namespace: namespace, Machine: r.Machine, UID: r.MachineUID, By: name}
+	next, ok := b.slots.Take(want, b.limits, sc.Now, sc.over)
+	if !ok {
+		b.refused = want
+	}
 	b.taken = b.taken || ok && !b.slots.Holds(name, r.MachineUID, sc.Now)
 	b.slots, b.wanted[r.MachineUID] = next, ok
 	return ok
@@ -60,8 +66,22 @@ func (sc *scan) noSlot() string {
 		sc.notes = append(sc.notes, plan.Warning(sc.budget.slots.In(sc.budget.cm), "DisruptionBudgetUnreadable", "Scale-down: "+why).From(source))
 		return why
 	}
-	sc.notes = append(sc.notes, plan.Log(heldBack))
-	return heldBack
+	why := sc.budget.spent(sc)
+	sc.notes = append(sc.notes, plan.Log(why))
+	return why
+}
+
+// spent tells which of the limits left no slot: that of an hour, with until when, or else that of as many at once, until some of them are gone.
+func (b *budget) spent(sc *scan) string {
+	const held, allows = "Scale-down: nothing more is removed ", "configmap/" + machine.ConfigMapDisrupt + " allows "
+	until, spent := b.slots.HourSpent(b.refused, b.limits, sc.Now, sc.over)
+	switch {
+	case !spent:
+		return fmt.Sprintf("%swhile as many machines are disrupted as %sat once: %d", held, allows, b.limits.AtOnce)
+	case until.IsZero():
+		return held + "while " + allows + "none within an hour"
+	}
+	return fmt.Sprintf("%suntil %s, as many machines were disrupted as %swithin an hour: %d", held, machine.Stamp(until), allows, b.limits.PerHour)
 }
 
 // over reports that the Machine of a slot is gone, or was given back. One that is decided about in this scan was not, whatever is to be

@@ -336,9 +336,6 @@ func (sc *scan) beginRemovals(unneeded []candidate, r room) {
 // down begins the ids of plans that remove a Node, which its taint names.
 const down = "down"
 
-// heldBack is logged when the cluster's budget stops scale-down.
-const heldBack = "Scale-down: nothing more is removed while as many machines are disrupted as configmap/" + machine.ConfigMapDisrupt + " allows"
-
 // begin writes the plan to remove a Node and taints it, if the cluster's budget has a slot. Nothing is evicted here.
 func (sc *scan) begin(c candidate) bool {
 	r := autoscaling.Removal{

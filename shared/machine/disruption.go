@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -157,6 +159,27 @@ func (d Disruptions) Take(want Slot, l DisruptionLimits, now time.Time, over fun
 	}
 	next.Slots = append(next.Slots, want)
 	return next, true
+}
+
+// HourSpent reports whether the limit of an hour leaves no slot for want, however many there may be at once, and until when: the zero time
+// where it never leaves one.
+func (d Disruptions) HourSpent(want Slot, l DisruptionLimits, now time.Time, over func(Slot) bool) (until time.Time, spent bool) {
+	l.AtOnce = math.MaxInt
+	if _, ok := d.Take(want, l, now, over); ok {
+		return time.Time{}, false
+	}
+	last := map[types.UID]time.Time{} // of other Machines: when they count no more
+	for _, s := range d.Slots {
+		ahead := TooFar(s.At.Time, now, 0) && over(s)
+		if end := s.At.Add(time.Hour); s.UID != want.UID && !ahead && end.After(now) && end.After(last[s.UID]) {
+			last[s.UID] = end
+		}
+	}
+	ends := slices.SortedFunc(maps.Values(last), time.Time.Compare)
+	if i := len(ends) - l.PerHour; i >= 0 && i < len(ends) {
+		until = ends[i]
+	}
+	return until, true
 }
 
 // In returns cm, or a new ConfigMap if it is nil, with the budget in its place. cm is not modified.

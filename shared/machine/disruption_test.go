@@ -75,6 +75,38 @@ func TestEachLimitOfDisruptionsEnds(t *testing.T) {
 	}
 }
 
+// Of an hour that is spent it is known when the next slot comes free: as soon as Take has one, and no sooner (G8).
+func TestHourThatIsSpentEnds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+		slot := rapid.Custom(func(t *rapid.T) Slot {
+			age := rapid.OneOf(rapid.IntRange(0, 70), rapid.Just(-3000)) // the last by a clock that was ahead
+			at := now.Add(-time.Duration(age.Draw(t, "age")) * time.Minute)
+			return Slot{UID: types.UID(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(t, "machine")), By: rapid.SampledFrom([]string{"x", "y"}).Draw(t, "by"), At: metav1.NewTime(at)}
+		})
+		d := Disruptions{Slots: rapid.SliceOfN(slot, 0, 12).Draw(t, "slots")}
+		limits, want := DisruptionLimits{AtOnce: rapid.IntRange(0, 3).Draw(t, "at once"), PerHour: rapid.IntRange(0, 4).Draw(t, "per hour")}, Slot{UID: "a", By: "x"}
+		over := func(s Slot) bool { return s.UID > "c" }
+		until, spent := d.HourSpent(want, limits, now, over)
+		hour := DisruptionLimits{AtOnce: 100, PerHour: limits.PerHour}
+		_, fits := d.Take(want, hour, now, over)
+		switch {
+		case spent == fits:
+			t.Fatalf("spent: %v, though there is a slot: %v", spent, fits)
+		case !spent || limits.PerHour == 0:
+			if !until.IsZero() {
+				t.Fatalf("until %s", until)
+			}
+			return
+		}
+		_, sooner := d.Take(want, hour, until.Add(-time.Second), over)
+		if _, then := d.Take(want, hour, until, over); sooner || !then || !until.After(now) {
+			t.Fatalf("a slot comes free at %s: %v, a second before: %v", until, then, sooner)
+		}
+	})
+}
+
 // Whoever has a slot keeps it, though others have all that there are and whatever of the hour is spent; what was given back is its own again only
 // where there is room (G8). Workers hold up no control plane.
 func TestSlotIsKept(t *testing.T) {
