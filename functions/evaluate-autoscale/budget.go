@@ -36,6 +36,7 @@ func (sc *scan) readBudget() *budget {
 	b := &budget{cm: sc.ConfigMap(machine.Namespace, machine.ConfigMapDisrupt), wanted: map[types.UID]bool{}, victims: sc.victims()}
 	if b.slots, b.err = machine.ParseDisruptions(b.cm); b.err == nil {
 		b.limits, b.err = machine.ParseDisruptionLimits(b.cm, len(sc.Machines))
+		b.limits = b.limits.BesideHealing()
 	}
 	b.cannot = "read"
 	if why, refused := sc.Refused(b.store()); b.err == nil && refused { // nothing that goes with it would be done, either
@@ -73,7 +74,7 @@ func (sc *scan) noSlot() string {
 
 // spent tells which of the limits left no slot: that of an hour, with until when, or else that of as many at once, until some of them are gone.
 func (b *budget) spent(sc *scan) string {
-	const held, allows = "Scale-down: nothing more is removed ", "configmap/" + machine.ConfigMapDisrupt + " allows "
+	const held, allows = "Scale-down: nothing more is removed ", "configmap/" + machine.ConfigMapDisrupt + " allows scale-down "
 	until, spent := b.slots.HourSpent(b.refused, b.limits, sc.Now, sc.over)
 	switch {
 	case !spent:

@@ -65,6 +65,12 @@ func ParseDisruptions(cm *corev1.ConfigMap) (Disruptions, error) {
 	return d, nil
 }
 
+// BesideHealing returns what whoever saves Machines may take of the limits: a quarter of each, as far as that is a whole Machine, is kept for those that
+// are ill, else who wants slots all the time leaves none to health checks.
+func (l DisruptionLimits) BesideHealing() DisruptionLimits {
+	return DisruptionLimits{AtOnce: l.AtOnce - l.AtOnce/4, PerHour: l.PerHour - l.PerHour/4}
+}
+
 // ParseDisruptionLimits reads the limits for a cluster of so many Machines. Unless the ConfigMap says otherwise a tenth
 // of them, at least five, may be disrupted at once, and half of them, at least twenty and at most a thousand, within an
 // hour.

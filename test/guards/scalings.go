@@ -310,6 +310,8 @@ var scalings = []Guard{
 	{"stranger-that-is-late-is-awaited-no-more", "2d", autoscale + "coming.go", `			unmade -= int32(truth(m.machine.DeletionTimestamp == nil))`, `			unmade -= int32(truth(m.machine.DeletionTimestamp == nil && (m.came() || !sc.late(g, m.machine))))`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"set-that-grew-is-awaited-anew", "2d", autoscale + "coming.go", `	case w != nil && to <= w.To:`, `	case w != nil:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"who-is-made-anew-is-awaited-as-before", "2d", autoscale + "coming.go", `	case w != nil && to <= w.To:`, `	case w != nil && false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"healing-has-its-part-of-the-budget", "G8", autoscale + "budget.go", `		b.limits = b.limits.BesideHealing()
+`, ``, "./functions/evaluate-autoscale -run=TestNoMoreAre"},
 	{"who-never-came-makes-no-set-sick", "2d", autoscale + "status.go", `g.unready + g.fallen`, `g.unready + g.failed`, "./functions/evaluate-autoscale -run=TestSetWhoseMachines"},
 	{"who-replaces-a-late-one-takes-none", "2d", autoscale + "coming.go", `	places := unmade + joining - int32(len(replaced))`, `	places := unmade + joining`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"late-one-that-is-there-is-not-replaced", "2d", autoscale + "coming.go", `!stays[uid] && `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
