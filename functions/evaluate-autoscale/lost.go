@@ -57,19 +57,28 @@ func (sc *scan) giveUp() {
 }
 
 // lost returns as many Machines as may go, of those that will not bring a Node; those that people want to look at stay, and those that
-// another API (SPEC B7) or a MachineHealthCheck has in hand. Where the cluster's budget has no slot for one, that is told.
+// another API (SPEC B7) or a MachineHealthCheck has in hand. Where the cluster's budget has no slot for one, that is told. One that has no
+// instance disrupts nobody: it takes no slot, and no more of these are on their way out than the budget allows at once, of all sets.
 func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 	if sc.budget == nil {
 		sc.budget = sc.readBudget()
 	}
 	held := false
+	empty := sc.emptyLeaving()
 	for _, m := range g.members {
 		preserved := machine.Kept(m.machine, sc.goesAt(g, m.machine), sc.Now)
 		if len(victims) == room || m.leaving || m.awaits() || healed(m.machine, sc.Now) || preserved || machine.IsPaused(m.machine) || !sc.isLost(g, m.machine) {
 			continue
 		}
 		r := autoscaling.Removal{Machine: m.machine.Name, MachineUID: m.machine.UID}
-		if !sc.budget.take(sc, r, g.set.Namespace) {
+		switch {
+		case m.empty():
+			if sc.budget.err != nil || empty >= sc.budget.limits.AtOnce {
+				held = sc.budget.err != nil || held
+				continue
+			}
+			empty++
+		case !sc.budget.take(sc, r, g.set.Namespace):
 			held = true
 			continue
 		}
@@ -80,6 +89,20 @@ func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 	}
 	slices.SortFunc(victims, func(a, b autoscaling.Lost) int { return cmp.Compare(a.Machine, b.Machine) })
 	return victims
+}
+
+// empty reports that a Machine never had an instance, nor a Node, as far as is on record: nothing runs on it.
+func (m member) empty() bool { return !m.came() && machine.ProviderID(m.machine) == "" }
+
+// emptyLeaving counts the Machines without an instance that are on their way out, for as long as a slot of the budget would count.
+func (sc *scan) emptyLeaving() (n int) {
+	for _, g := range sc.groups {
+		for _, m := range g.members {
+			gone := m.machine.DeletionTimestamp
+			n += int(truth(m.leaving && m.empty() && (gone == nil || sc.Now.Before(gone.Add(healedFor)))))
+		}
+	}
+	return n
 }
 
 // isLost reports that a Machine without a Node failed, or had none for longer than it may take.

@@ -51,6 +51,26 @@ func TestNoMoreAreGivenUpAtOnceThanTheBudgetAllows(t *testing.T) {
 	}
 }
 
+// A Machine that is given up before it had an instance disrupts nobody: it takes no slot of the budget, which a set whose cloud has no room would use up
+// for the hour; one that has an instance takes one (G8).
+func TestWhoHasNoInstanceTakesNoSlot(t *testing.T) {
+	t.Parallel()
+	for _, made := range []bool{false, true} {
+		w := allFailed(t, 4)
+		for _, m := range memory.List[*machine.Machine](w.Server) {
+			if made {
+				w.must(t, memory.Patch(w.Server, m.Namespace, m.Name, func(m *machine.Machine) { m.Spec.ProviderID = new("memory:///" + m.Name) }))
+			}
+		}
+		w.scans(t, 3)
+		d, err := machine.ParseDisruptions(memory.Get[*corev1.ConfigMap](w.Server, machine.Namespace, machine.ConfigMapDisrupt))
+		w.must(t, err)
+		if got := w.replicas("x")[0]; got != 0 || len(d.Slots) > 0 != made {
+			t.Errorf("with instances %v: %d replicas are left, %d slots taken", made, got, len(d.Slots))
+		}
+	}
+}
+
 // However many Machines of a set were never made, those that are named not to come at once have room in the set's annotations.
 func TestThoseThatWereNeverMadeHaveRoom(t *testing.T) {
 	t.Parallel()

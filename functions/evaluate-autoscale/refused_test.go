@@ -143,7 +143,7 @@ func TestBudgetThatCannotBeWrittenHoldsNoPodUp(t *testing.T) {
 	w.pool(t, "a", 1, 4, nil, map[string]string{"pool": "a"})
 	w.idler(t, "a", "a-1")
 	w.must(t, memory.Patch(w.Server, machine.Namespace, "a-1", func(m *machine.Machine) {
-		m.Status.Phase, m.Status.NodeRef = new(machine.PhaseFailed), nil
+		m.Status.Phase, m.Status.NodeRef, m.Spec.ProviderID = new(machine.PhaseFailed), nil, new("memory:///a-1")
 	}))
 	w.must(t, w.Remove("Node", "", "a-1", memory.Background))
 	w.pool(t, "b", 0, 4, nil, map[string]string{"pool": "b"})

@@ -68,6 +68,9 @@ func (p *Play) slotsTaken(by string) bool {
 	if err != nil || bad != nil {
 		return false
 	}
+	if by == "evaluate-autoscale" {
+		l = l.BesideHealing()
+	}
 	taken, lately := 0, 0
 	for _, s := range d.Slots {
 		own, there := s.By == by, p.owner(s.UID) != nil
