@@ -49,7 +49,6 @@ func (sc *scan) enforceMinimums() {
 		})
 		sc.resize(g, sc.planID(lifting, g.id), to)
 		sc.lifted = append(sc.lifted, &option{group: g, more: int32(more)})
-		sc.state.LastScaleUp = sc.now()
 	}
 }
 

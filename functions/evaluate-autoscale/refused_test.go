@@ -80,6 +80,41 @@ func TestSetThatCannotBeChangedHoldsNoOtherUp(t *testing.T) {
 	}
 }
 
+// A set that is refused to grow cools nothing down, however often that is tried: an idle Node of another set goes. Where one set of those that
+// were to grow together did, scale-down waits as after any growth (SPEC C33, C53).
+func TestRefusedGrowthCoolsNothingDown(t *testing.T) {
+	t.Parallel()
+	for _, grows := range []bool{false, true} {
+		w := fresh(t, "{scaleDown: {enabled: true, unneededTime: 5m, delayAfterAdd: 1h}}")
+		for _, set := range []string{"a", "b", "c"} {
+			w.pool(t, set, 0, 4, nil, map[string]string{"pool": set})
+		}
+		w.must(t, memory.Patch(w.Server, machine.Namespace, "a", func(s *machine.MachineSet) { s.Spec.Replicas = new(int32(1)) }))
+		w.idler(t, "a", "a-1")
+		w.scans(t, 2)
+		w.freeze("b")
+		for _, set := range []string{"b", "c"} {
+			if set == "c" && !grows {
+				continue
+			}
+			p := pod("default", "waits-for-"+set, "", resources("cpu", "3500m"))
+			p.Spec.NodeSelector = map[string]string{"pool": set}
+			w.must(t, w.Put(p))
+		}
+		for range 120 {
+			w.scans(t, 1)
+			w.victimsGo(t)
+		}
+		want := []int32{0, 0, 0}
+		if grows {
+			want = []int32{1, 0, 1}
+		}
+		if got := w.replicas("a", "b", "c"); !slices.Equal(got, want) {
+			t.Errorf("another set grows %v: replicas %v, want %v", grows, got, want)
+		}
+	}
+}
+
 // A Pod that would have a Node of a set that cannot be changed gets one of another that does for it as well (SPEC C33).
 func TestPodIsServedBesideASetThatCannotBeChanged(t *testing.T) {
 	t.Parallel()

@@ -66,6 +66,20 @@ func (sc *scan) settle() {
 	}
 }
 
+// noteGrowths notes when the cluster last grew, once that was carried out: a growth that is refused, or void, cools nothing down (SPEC C53).
+// By itself that is no reason to write. Of a set that is resized no more it is not known, and taken for carried out.
+func (sc *scan) noteGrowths() {
+	last := sc.state.LastScaleUp
+	for id, n := range sc.state.Groups {
+		if g := sc.byID[id]; g == nil || !pendingResize(g, n) {
+			last = n.GrownSince(last)
+		}
+	}
+	if last != sc.state.LastScaleUp {
+		sc.state.LastScaleUp, sc.before.LastScaleUp = last, last
+	}
+}
+
 // pendingResize reports that a committed change of a group was not carried out yet.
 func pendingResize(g *group, n autoscaling.NodeGroup) bool {
 	return n.Resize != nil && n.Resize.Plan != g.set.Annotations[machine.AnnotationLastPlan]

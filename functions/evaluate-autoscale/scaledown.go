@@ -283,7 +283,7 @@ func (sc *scan) coolingDown() string {
 		delay time.Duration
 		after string
 	}{
-		{sc.state.LastScaleUp, sc.settings.DelayAfterAdd, "scale-up"},
+		{sc.state.ScaledUp(), sc.settings.DelayAfterAdd, "scale-up"},
 		{sc.state.LastScaleDown, sc.settings.DelayAfterDelete, "scale-down"},
 		{sc.state.LastFailure, sc.settings.DelayAfterFailure, "failed scale-down"},
 	} {

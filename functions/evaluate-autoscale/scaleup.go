@@ -68,7 +68,6 @@ func (sc *scan) scaleUp() bool {
 			sc.grow(o, id, sc.together(served[o.group]))
 		}
 	}
-	sc.state.LastScaleUp = sc.now()
 	sc.tellPods(options)
 	return true
 }

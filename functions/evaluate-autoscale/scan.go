@@ -125,6 +125,7 @@ func newScan(s snapshot.Snapshot, ca *autoscaling.ClusterAutoscaler) (*scan, err
 		sc.machines[m.UID] = m
 	}
 	sc.index()
+	sc.noteGrowths()
 	sc.readOptions()
 	sc.foresee()
 	sc.countNodes()

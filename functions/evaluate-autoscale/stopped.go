@@ -35,7 +35,7 @@ func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
 	}
 	state, _ := s.AutoscalerState() // restless has read it
 	next := autoscaling.State{
-		Schema: state.Schema, LastScaleUp: state.LastScaleUp, LastScaleDown: state.LastScaleDown, LastFailure: state.LastFailure,
+		Schema: state.Schema, LastScaleUp: state.ScaledUp(), LastScaleDown: state.LastScaleDown, LastFailure: state.LastFailure,
 		Seen: autoscaling.Seen{Nodes: state.Seen.Nodes, Pods: state.Seen.Pods},
 	}
 	var off []autoscaling.Removal

@@ -34,7 +34,7 @@ const (
 type State struct {
 	Schema int `json:"schema"`
 
-	LastScaleUp   *metav1.Time `json:"lastScaleUp,omitempty"`
+	LastScaleUp   *metav1.Time `json:"lastScaleUp,omitempty"` // but for what Groups say of growths
 	LastScaleDown *metav1.Time `json:"lastScaleDown,omitempty"`
 	LastFailure   *metav1.Time `json:"lastFailure,omitempty"` // of a scale-down
 
@@ -212,6 +212,24 @@ func (s State) String() string {
 		return ""
 	}
 	return string(b) + "\n"
+}
+
+// ScaledUp returns when the cluster last grew, or was to; nil if it never did.
+func (s State) ScaledUp() *metav1.Time {
+	last := s.LastScaleUp
+	for _, g := range s.Groups {
+		last = g.GrownSince(last)
+	}
+	return last
+}
+
+// GrownSince returns when the group's committed change was decided, if that makes it larger and is later than last; else last.
+func (g NodeGroup) GrownSince(last *metav1.Time) *metav1.Time {
+	if r := g.Resize; r != nil && r.To > r.From && (last == nil || last.Before(&r.At)) {
+		at := r.At
+		return &at
+	}
+	return last
 }
 
 // RemovalOf returns the current plan to remove n, and whether there is one: its id is the value of n's taint with

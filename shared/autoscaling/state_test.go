@@ -161,3 +161,21 @@ func TestNamespaceOfARemoval(t *testing.T) {
 		}
 	}
 }
+
+// The cluster last grew when its last growth was decided, of which the set alone knows until the next write (SPEC C53).
+func TestScaledUp(t *testing.T) {
+	t.Parallel()
+	at := func(minute int) *metav1.Time { return new(metav1.NewTime(time.Date(2026, 1, 1, 12, minute, 0, 0, time.UTC))) }
+	s := State{LastScaleUp: at(1), Groups: map[string]NodeGroup{
+		"grown":  {Resize: &Resize{From: 1, To: 2, At: *at(3)}},
+		"before": {Resize: &Resize{From: 1, To: 2, At: *at(2)}},
+		"shrunk": {Resize: &Resize{From: 2, To: 1, At: *at(4)}},
+		"none":   {},
+	}}
+	if got := s.ScaledUp(); !got.Equal(at(3)) {
+		t.Errorf("grown at %v, want %v", got, at(3))
+	}
+	if got := (State{}).ScaledUp(); got != nil {
+		t.Errorf("a cluster that never grew did at %v", got)
+	}
+}

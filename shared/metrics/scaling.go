@@ -186,7 +186,7 @@ func cooldown(s snapshot.Snapshot) []point {
 		return nil
 	}
 	within := func(t *metav1.Time, d time.Duration) bool { return t != nil && s.Now.Before(t.Add(d)) }
-	if within(state.LastScaleUp, e.DelayAfterAdd) || within(state.LastScaleDown, e.DelayAfterDelete) || within(state.LastFailure, e.DelayAfterFailure) {
+	if within(state.ScaledUp(), e.DelayAfterAdd) || within(state.LastScaleDown, e.DelayAfterDelete) || within(state.LastFailure, e.DelayAfterFailure) {
 		return []point{{value: 1}}
 	}
 	return []point{{value: 0}}
@@ -195,8 +195,8 @@ func cooldown(s snapshot.Snapshot) []point {
 func lastActivity(s snapshot.Snapshot) []point {
 	all := []point{{float64(s.Now.Unix()), []string{"main"}}}
 	state, ok := stateOf(s)
-	if ok && state.LastScaleUp != nil {
-		all = append(all, point{seconds(*state.LastScaleUp), []string{"scaleUp"}})
+	if last := state.ScaledUp(); ok && last != nil {
+		all = append(all, point{seconds(*last), []string{"scaleUp"}})
 	}
 	if ok && state.LastScaleDown != nil {
 		all = append(all, point{seconds(*state.LastScaleDown), []string{"scaleDown"}})

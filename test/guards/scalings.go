@@ -121,6 +121,9 @@ var scalings = []Guard{
 	{"counted-with-its-request", "2d", autoscale + "request.go", `if failed || late || seen {`, `if failed || late {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"backoff-is-not-prolonged", "2d", autoscale + "request.go", `		if n.BackoffUntil != nil && sc.Now.Before(n.BackoffUntil.Time) {`, `		if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"victims-are-not-given-back", "2d", autoscale + "needed.go", `!r.Drain && !sc.begun(r) && `, `!r.Drain && `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"growths-are-noted-before-they-are-forgotten", "2d", autoscale + "scan.go", `	sc.noteGrowths()
+`, ``, "./functions/evaluate-autoscale -run=TestRefusedGrowth"},
+	{"refused-growths-are-not-noted", "2d", autoscale + "resize.go", `g == nil || !pendingResize(g, n) {`, `g == nil || g != nil {`, "./functions/evaluate-autoscale -run=TestRefusedGrowth"},
 	{"deletions-hold-no-place-for-ever", "2d", autoscale + "removal.go", `	return sc.machines[r.MachineUID] != nil && sc.Now.Before(r.Committed.Add(maxDeletion))`, `	return sc.machines[r.MachineUID] != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"first-of-a-zone-decides", "2d", "shared/scheduling/divide.go", `	if d.first {
 		v.narrow()
