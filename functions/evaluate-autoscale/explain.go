@@ -214,12 +214,28 @@ func (sc *scan) refusal(g *group, total size) no {
 	}
 	limited := sc.limited(g, total)
 	if limited.reason == "" && pendingResize(g, n) && !sc.asking {
-		return no{reasonNotReady, fmt.Sprintf("it is being resized to %d", n.Resize.To)}
+		return beingResized(*n.Resize)
 	}
 	if why := sc.unwritable(g); limited.reason == "" && why != "" {
 		return no{reasonNotReady, why}
 	}
 	return limited
+}
+
+func beingResized(r autoscaling.Resize) no {
+	return no{reasonNotReady, fmt.Sprintf("it is being resized to %d", r.To)}
+}
+
+// shrinkTime is how long others wait for a set to be made smaller. Where that has no answer, the next scan waits no more.
+const shrinkTime = 5 * time.Second
+
+// shrinking reports that a group does not grow for no other reason than that it was decided a moment ago to make it smaller. Once that is
+// carried out the next look follows at once, and has its Nodes to choose from.
+func (sc *scan) shrinking() bool {
+	return slices.ContainsFunc(sc.refusing, func(a answer) bool {
+		r := sc.state.Groups[a.group.id].Resize
+		return r != nil && a.no == beingResized(*r) && sc.Now.Before(r.At.Add(shrinkTime))
+	})
 }
 
 // inVain reports that what a group was asked for did not come: a Machine was not made in time, or one that was brought no Node, as far as

@@ -47,6 +47,10 @@ func (sc *scan) scaleUp() bool {
 	sc.options = sc.growing()
 	options := sc.options
 	served := sc.cheapen(options, sc.plan(options))
+	if len(served) > 0 && sc.shrinking() { // nor can one that is just being made smaller
+		sc.unsettled, sc.resizing = true, true
+		return true
+	}
 	if most := sc.settings.MaxNodesTotal; most > 0 && sc.planned.nodes >= most && sum(sc.placement.Left) > 0 {
 		sc.tell(&sc.notes, corev1.EventTypeWarning, "MaxNodesTotalReached", fmt.Sprintf("Max total nodes in cluster reached: %d", most))
 	}

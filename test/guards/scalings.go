@@ -124,6 +124,8 @@ var scalings = []Guard{
 	{"growths-are-noted-before-they-are-forgotten", "2d", autoscale + "scan.go", `	sc.noteGrowths()
 `, ``, "./functions/evaluate-autoscale -run=TestRefusedGrowth"},
 	{"refused-growths-are-not-noted", "2d", autoscale + "resize.go", `g == nil || !pendingResize(g, n) {`, `g == nil || g != nil {`, "./functions/evaluate-autoscale -run=TestRefusedGrowth"},
+	{"shrinking-sets-are-waited-for", "2d", autoscale + "scaleup.go", `	if len(served) > 0 && sc.shrinking() {`, `	if false {`, "./functions/evaluate-autoscale -run=TestShrinkingSet"},
+	{"shrinking-sets-are-not-waited-for-in-vain", "2d", autoscale + "explain.go", ` && a.no == beingResized(*r) && sc.Now.Before(r.At.Add(shrinkTime))`, ` && a.no == beingResized(*r)`, "./functions/evaluate-autoscale -run=TestNobodyWaitsForASetThatShrinks"},
 	{"deletions-hold-no-place-for-ever", "2d", autoscale + "removal.go", `	return sc.machines[r.MachineUID] != nil && sc.Now.Before(r.Committed.Add(maxDeletion))`, `	return sc.machines[r.MachineUID] != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"first-of-a-zone-decides", "2d", "shared/scheduling/divide.go", `	if d.first {
 		v.narrow()
