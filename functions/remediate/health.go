@@ -22,6 +22,8 @@ const (
 	// has two minutes left.
 	shortTimeout    = time.Minute
 	looksApartShort = 10 * time.Second
+	// terminating is the condition of a Node whose instance the cloud is about to take away, as an agent on it heard (SPEC B60).
+	terminating = corev1.NodeConditionType("Terminating")
 	// firstWord is how much later than its Node a kubelet's first word may be: they are of two clocks.
 	firstWord = 10 * time.Second
 	// startupDefault is how long a Machine may be without a Node unless its check says otherwise (B48).
@@ -53,6 +55,7 @@ type verdict struct {
 	sight   string    // what has to be seen twice; empty: once is enough
 	young   bool      // not yet for looksApart: it makes no storm
 	cycled  bool      // its host is power-cycled, and not by a step of the check
+	leaves  bool      // its instance is about to be taken away, whatever is done
 	runs    bool      // it Failed because the cloud did not show its instance, whose Node is Ready all the same
 }
 
@@ -153,7 +156,7 @@ func (c *check) conditions(m *machine.Machine, n *corev1.Node) verdict {
 		if unknown { // nobody wrote it, or a clock that was ahead: it counts from the first look (RELIABILITY G7)
 			since = seen
 		}
-		v := verdict{reason: reasonNode, due: since.Add(u.Timeout.Duration), young: c.Now.Before(since.Add(looksApart))}
+		v := verdict{reason: reasonNode, due: since.Add(u.Timeout.Duration), young: c.Now.Before(since.Add(looksApart)), leaves: leaves(m, u)}
 		v.message = fmt.Sprintf("node %s has %s", n.Name, what)
 		if apart := c.apart(m, u, v, since, before); apart > 0 || unknown {
 			v.sight, v.early = what, !before
@@ -170,6 +173,13 @@ func (c *check) conditions(m *machine.Machine, n *corev1.Node) verdict {
 		}
 	}
 	return first
+}
+
+// leaves reports whether a condition says that an instance is about to be taken away, of a Machine whose instance may be, by a check that wastes
+// no time over it (SPEC B60).
+func leaves(m *machine.Machine, u machinev1beta1.UnhealthyCondition) bool {
+	_, may := m.Labels[machine.LabelInterruptible]
+	return may && u.Type == terminating && u.Status == corev1.ConditionTrue && u.Timeout.Duration < shortTimeout
 }
 
 // ready reports whether there is a Node and it is Ready.

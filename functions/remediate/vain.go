@@ -52,9 +52,10 @@ func (c *check) vain(t *target) bool {
 	})
 }
 
-// inVain reports whether f would delete a Machine whose Node is heard of, and nothing would come in its place.
+// inVain reports whether f would delete a Machine whose Node is heard of, and nothing would come in its place. What is taken away anyway goes:
+// holding it spares nothing, and its Pods would be cut off (SPEC B60).
 func (c *check) inVain(f remediation, t *target) bool {
-	return c.does(f, t) == stepReplace && t.heard() && c.vain(t)
+	return c.does(f, t) == stepReplace && !t.leaves && t.heard() && c.vain(t)
 }
 
 // giveWay ends the flights whose places others shall have: nothing would come in place of the Machine, or its step was never begun. Who was claimed

@@ -167,6 +167,9 @@ var repairs = []Guard{
 	{"wish-that-nobody-carries-out-ends", "2f", heal + "health.go", `cmp.Or(c.startup(), cycledFor)`, `cmp.Or(c.startup(), 1000*cycledFor)`, "./functions/remediate -run=TestScenarios"},
 	{"what-runs-though-it-failed-is-not-drained", "2f", heal + "health.go", `v.runs = machine.LostAt(m) != nil && ready(n); v.runs {`, `v.runs = false; v.runs {`, "./functions/remediate -run=TestScenarios"},
 	{"what-runs-though-it-failed-is-judged-by-its-node", "2f", heal + "health.go", `ill := c.conditions(m, n); ill.reason != ""`, `ill := c.conditions(m, n); ill.reason == "none"`, "./functions/remediate -run=TestScenarios"},
+	{"no-room-holds-nothing-that-is-taken-away", "2f", heal + "vain.go", ` && !t.leaves &&`, ` &&`, "./functions/remediate -run=TestScenarios"},
+	{"taken-away-is-what-may-be", "2f", heal + "health.go", `	return may && u.Type == terminating`, `	return (may || true) && u.Type == terminating`, "./functions/remediate -run=TestScenarios"},
+	{"taken-away-is-what-terminates", "2f", heal + "health.go", `may && u.Type == terminating && u.Status`, `may && u.Status`, "./functions/remediate -run=TestScenarios"},
 	{"no-room-holds-what-is-heard-of", "2f", heal + "vain.go", `t.heard() && c.vain(t)
 `, `t.heard() && c.vain(t) && false
 `, "./functions/remediate -run=TestScenarios"},
