@@ -17,7 +17,7 @@ import (
 var budgetQuery = snapshot.One("ConfigMap", machine.Namespace, machine.ConfigMapDisrupt)
 
 // budget is how many Machines of the whole cluster automation may disrupt (RELIABILITY G8). Every remediation needs a
-// slot, stored before it acts.
+// slot, stored before it acts, but for what is [spent].
 type budget struct {
 	cm       *corev1.ConfigMap
 	now      time.Time
@@ -46,6 +46,9 @@ func budgetOf(s snapshot.Snapshot, over func(machine.Slot) bool) *budget {
 
 // take wants a slot for t's Machine, which is in flight. It reports false if there is none to be had.
 func (b *budget) take(t *target) bool {
+	if spent(t) {
+		return true
+	}
 	next, ok := b.wanted.Take(slotOf(t), b.limits, b.now, b.over)
 	if ok && !b.stored.Holds(name, t.m.UID, b.now) {
 		b.takers = append(b.takers, t.m.Name)
@@ -56,9 +59,19 @@ func (b *budget) take(t *target) bool {
 
 // foresee reports whether t's Machine could have a slot as well once it is in flight.
 func (b *budget) foresee(t *target) (ok bool) {
+	if spent(t) {
+		return true
+	}
 	b.foreseen, ok = b.foreseen.Take(slotOf(t), b.limits, b.now, b.over)
 	return ok
 }
+
+// lets reports whether t's Machine has the slot that it needs, stored.
+func (b *budget) lets(t *target) bool { return spent(t) || b.stored.Holds(name, t.m.UID, b.now) }
+
+// spent reports that a slot would spare nothing: the instance is about to be taken away, whoever has slots, and its Pods be cut off. How many
+// of these go at once is for their check to say, in case that what tells of them errs. The control plane has one slot, and keeps to it (R-S10).
+func spent(t *target) bool { return t.leaves && !t.controlPlane() }
 
 // full says why there is no slot for t's Machine: of the control plane there is one, whatever the limits are.
 func (b *budget) full(t *target) string {

@@ -13,13 +13,13 @@ import (
 	"github.com/machine-functions/machine-functions/shared/plan"
 )
 
-// repair makes the next step of what is in flight, if the Machine is still sick and holds a slot of the budget: claim
+// repair makes the next step of what is in flight, if the Machine is still sick and the budget lets it: claim
 // it, then act. touched are the Machines that are written in this round already.
 func (d *decision) repair(c *check, touched map[*machine.Machine]bool) []plan.Sequence {
 	var all []plan.Sequence
 	for _, f := range c.record.InFlight {
 		t := c.target(f.UID)
-		if t == nil || !t.sick(d.Now) || touched[t.m] || d.held[f.UID] != "" || !d.budget.stored.Holds(name, f.UID, d.Now) {
+		if t == nil || !t.sick(d.Now) || touched[t.m] || d.held[f.UID] != "" || !d.budget.lets(t) {
 			continue
 		}
 		claim := c.claim(f, t)

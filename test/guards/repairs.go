@@ -11,7 +11,20 @@ var repairs = []Guard{
 		return fmt.Sprintf(heldFlight, c.name())
 `, "", ""},
 	{"another-node-of-the-instance-is-ready", "2f", heal + "limits.go", `(m))]; best != nil && other != nil {`, `(m))]; best != nil && other == best {`, ""},
-	{"slot-of-the-budget", "G8", heal + "repair.go", ` || !d.budget.stored.Holds(name, f.UID, d.Now) {`, ` {`, ""},
+	{"slot-of-the-budget", "G8", heal + "repair.go", ` || !d.budget.lets(t) {`, ` {`, ""},
+	{"taken-away-needs-no-slot", "2f", heal + "budget.go", `	if spent(t) {
+		return true
+	}
+	next, ok :=`, `	next, ok :=`, "./functions/remediate -run=TestScenarios"},
+	{"taken-away-foresees-no-slot", "2f", heal + "budget.go", `	if spent(t) {
+		return true
+	}
+	b.foreseen, ok`, `	b.foreseen, ok`, "./functions/remediate -run=TestScenarios"},
+	{"taken-away-goes-without-a-slot", "2f", heal + "budget.go", `return spent(t) || b.stored`, `return b.stored`, "./functions/remediate -run=TestScenarios"},
+	{"master-that-is-taken-away-needs-its-slot", "R-S10", heal + "budget.go", `return t.leaves && !t.controlPlane() }`, `return t.leaves }`, "./functions/remediate -run=TestScenarios"},
+	{"taken-away-is-said-in-a-hurry", "2f", heal + "health.go", ` && u.Timeout.Duration < shortTimeout
+}`, `
+}`, "./functions/remediate -run=TestScenarios"},
 	{"budget-at-once", "G8", words + "disruption.go", `	if len(atOnce) >= l.AtOnce || len(lately) >= l.PerHour {`, `	if len(lately) >= l.PerHour {`, "./shared/machine -run=TestEachLimit"},
 	{"budget-per-hour", "G8", words + "disruption.go", `len(atOnce) >= l.AtOnce || len(lately) >= l.PerHour {`, `len(atOnce) >= l.AtOnce {`, "./shared/machine -run=TestEachLimit"},
 	{"claim-before-remediation", "2f", heal + "repair.go", `		case t.m.Annotations[machine.AnnotationRemediatedBy] != claim:
