@@ -21,7 +21,7 @@ var repairs = []Guard{
 	}
 	b.foreseen, ok`, `	b.foreseen, ok`, "./functions/remediate -run=TestScenarios"},
 	{"taken-away-goes-without-a-slot", "2f", heal + "budget.go", `return spent(t) || b.stored`, `return b.stored`, "./functions/remediate -run=TestScenarios"},
-	{"master-that-is-taken-away-needs-its-slot", "R-S10", heal + "budget.go", `return t.leaves && !t.controlPlane() }`, `return t.leaves }`, "./functions/remediate -run=TestScenarios"},
+	{"master-that-is-taken-away-needs-its-slot", "2f", heal + "budget.go", `return t.leaves && !t.controlPlane() }`, `return t.leaves }`, "./functions/remediate -run=TestScenarios"},
 	{"taken-away-is-said-in-a-hurry", "2f", heal + "health.go", ` && u.Timeout.Duration < shortTimeout
 }`, `
 }`, "./functions/remediate -run=TestScenarios"},
