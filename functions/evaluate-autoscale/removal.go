@@ -303,6 +303,7 @@ func (sc *scan) recount(g *group) {
 func (sc *scan) takeBack(r autoscaling.Removal, n *corev1.Node, why string) {
 	sc.state.LastFailure = sc.now()
 	sc.dropTimer(r.NodeUID)
+	sc.noteUnharmed(r)
 	message := "Scale-down: node " + r.Node + " stays: " + why
 	sc.tell(&sc.notes, corev1.EventTypeWarning, "ScaleDownFailed", message)
 	if n != nil {

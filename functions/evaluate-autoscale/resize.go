@@ -25,8 +25,12 @@ const resizeTTL = time.Minute
 
 // planID names a decision: the same for the same decision in the same second, whoever takes it.
 func (sc *scan) planID(prefix string, about ...string) string {
+	return planIDAt(sc.now().Time, prefix, about...)
+}
+
+func planIDAt(at time.Time, prefix string, about ...string) string {
 	h := sha256.New()
-	fmt.Fprintln(h, sc.now().Unix(), about)
+	fmt.Fprintln(h, at.Unix(), about)
 	return prefix + "-" + hex.EncodeToString(h.Sum(nil)[:5])
 }
 

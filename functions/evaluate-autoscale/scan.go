@@ -86,6 +86,7 @@ type scan struct {
 	young     bool                 // all Pods that wait are so new that more are awaited
 	used      []candidate          // Nodes that stay because they are used
 	budget    *budget
+	unharmed  []autoscaling.Removal // taken back in this scan, and nobody was disrupted
 
 	do    []plan.Action   // to be done once the state is committed, in this order
 	told  []plan.Note     // once it was done
@@ -270,7 +271,7 @@ func (sc *scan) sequences() []plan.Sequence {
 	sc.tidy()
 	all := sc.redo
 	if commit := sc.commit(); commit != nil {
-		sc.do = append([]plan.Action{commit}, sc.do...)
+		sc.do = slices.Concat([]plan.Action{commit}, sc.giveSlotsBack(), sc.do)
 		sc.tellUnmade(commit)
 	}
 	if sc.budget != nil && sc.budget.taken {

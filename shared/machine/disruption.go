@@ -188,6 +188,12 @@ func (d Disruptions) HourSpent(want Slot, l DisruptionLimits, now time.Time, ove
 	return until, true
 }
 
+// Without returns d without some of its slots: of what they were taken for nothing was done. d is not modified.
+func (d Disruptions) Without(some func(Slot) bool) Disruptions {
+	d.Slots = slices.DeleteFunc(slices.Clone(d.Slots), some)
+	return d
+}
+
 // In returns cm, or a new ConfigMap if it is nil, with the budget in its place. cm is not modified.
 func (d Disruptions) In(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	next := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: ConfigMapDisrupt}}

@@ -117,6 +117,16 @@ var scalings = []Guard{
 	{"never-made-of-the-minimum-stay", "2d", autoscale + "lost.go", `max(0, min(room-less, never))`, `max(0, never)`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"never-made-by-the-ledger-of-the-set", "2d", autoscale + "lost.go", ` || l.SetUID != g.set.UID {`, ` {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"slots-of-others-are-theirs", "G8", autoscale + "budget.go", `	return s.By == name && m.`, `	return m.`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"slot-of-who-drained-counts-on", "G8", autoscale + "calledoff.go", `	if !r.Drain && !sc.begun(r) {`, `	if !sc.begun(r) {`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"slot-of-who-is-named-counts-on", "G8", autoscale + "calledoff.go", `	if !r.Drain && !sc.begun(r) {`, `	if !r.Drain {`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"slot-is-given-back-by-who-took-it", "G8", autoscale + "calledoff.go", `		return s.By == name && slices`, `		return slices`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"slot-of-an-earlier-removal-counts-on", "G8", autoscale + "calledoff.go", ` && planIDAt(s.At.Time, down, string(r.NodeUID)) == r.Plan
+`, `
+`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"slot-is-given-back-once-the-state-says-so", "G8", autoscale + "scan.go", `slices.Concat([]plan.Action{commit}, sc.giveSlotsBack(), sc.do)`, `slices.Concat(sc.giveSlotsBack(), []plan.Action{commit}, sc.do)`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"slots-are-given-back", "G8", autoscale + "removal.go", `	sc.noteUnharmed(r)
+`, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"slots-are-written-once", "G8", autoscale + "calledoff.go", ` || b.err != nil || b.taken {`, ` || b.err != nil {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"slots-of-who-is-deleted", "G8", autoscale + "budget.go", ` && m.DeletionTimestamp == nil && !sc.retired`, ` && !sc.retired`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"counted-with-its-request", "2d", autoscale + "request.go", `if failed || late || seen {`, `if failed || late {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"backoff-is-not-prolonged", "2d", autoscale + "request.go", `		if n.BackoffUntil != nil && sc.Now.Before(n.BackoffUntil.Time) {`, `		if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},

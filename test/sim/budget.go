@@ -86,8 +86,9 @@ func (p *Play) slotsTaken(by string) bool {
 
 // disruption is what automation does to a Machine.
 type disruption struct {
-	at   time.Time // its slot
-	over bool
+	at      time.Time // its slot
+	over    bool
+	evicted bool // a Pod of its Node was
 }
 
 // watchBudget holds that automation disrupts no more Machines at once, nor within an hour, than the cluster's budget allows (R-S10). Where
@@ -99,6 +100,9 @@ func (p *Play) watchBudget(q *proc, a plan.Action, old plan.Object) {
 	for uid, d := range p.disrupted {
 		d.over = d.over || !p.isDisrupted(uid)
 		p.disrupted[uid] = d
+		if d.over && !d.evicted && p.owner(uid) != nil && p.slotAt(uid).IsZero() { // called off before anybody was disrupted, and given back
+			delete(p.disrupted, uid)
+		}
 	}
 	switch a := a.(type) {
 	case plan.Delete:
@@ -115,7 +119,14 @@ func (p *Play) watchBudget(q *proc, a plan.Action, old plan.Object) {
 				p.disrupts(q, m)
 			}
 		}
-	case plan.Create, plan.UpdateStatus, plan.Evict, plan.Approve, plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
+	case plan.Evict:
+		for _, m := range p.machines() {
+			if d, is := p.disrupted[m.UID]; is && m.Status.NodeRef != nil && m.Status.NodeRef.Name == a.Pod.Spec.NodeName {
+				d.evicted = true
+				p.disrupted[m.UID] = d
+			}
+		}
+	case plan.Create, plan.UpdateStatus, plan.Approve, plan.CreateInstance, plan.DeleteInstance, plan.UpdateInstance, plan.PowerCycle:
 	}
 }
 
