@@ -25,7 +25,8 @@ const mostGivenUp = 500
 // giveUp lowers the targets of groups by what will not come (SPEC C47–C50): Machines that failed, or have had no Node
 // for longer than it may take, go by name; Machines that were never made are no longer waited for. No group falls below
 // its minimum, no Machine goes that had a Node unless the cloud says that its instance is gone, nor before the ledger has what the set
-// grew by, and the cluster's budget bounds how many go. A list of Nodes that is not believed proves nothing.
+// grew by, and the cluster's budget bounds how many go. Of the control plane what is gone has to be replaced (R-S10). A list of Nodes that
+// is not believed proves nothing.
 func (sc *scan) giveUp() {
 	if sc.doubt {
 		return
@@ -40,7 +41,7 @@ func (sc *scan) giveUp() {
 			victims = sc.lost(g, room)
 		}
 		less := len(victims)
-		if r := sc.state.Groups[g.id].Request; r != nil && r.TimedOut {
+		if r := sc.state.Groups[g.id].Request; r != nil && r.TimedOut && !ofControlPlane(g.set) {
 			never, unmade := sc.unmade(g)
 			never = max(0, min(room-less, never))
 			less += never
@@ -66,8 +67,8 @@ func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 	held := false
 	empty := sc.emptyLeaving()
 	for _, m := range g.members {
-		preserved := machine.Kept(m.machine, sc.goesAt(g, m.machine), sc.Now)
-		if len(victims) == room || m.leaving || m.awaits() || healed(m.machine, sc.Now) || preserved || machine.IsPaused(m.machine) || !sc.isLost(g, m.machine) {
+		preserved, replaced := machine.Kept(m.machine, sc.goesAt(g, m.machine), sc.Now), machine.OfControlPlane(m.machine, m.node)
+		if len(victims) == room || m.leaving || m.awaits() || healed(m.machine, sc.Now) || preserved || machine.IsPaused(m.machine) || replaced || !sc.isLost(g, m.machine) {
 			continue
 		}
 		r := autoscaling.Removal{Machine: m.machine.Name, MachineUID: m.machine.UID}
@@ -103,6 +104,14 @@ func (sc *scan) emptyLeaving() (n int) {
 		}
 	}
 	return n
+}
+
+// ofControlPlane reports whether the Machines that a set makes are of the control plane: what was never made may be in the place of one that
+// a health check deleted.
+func ofControlPlane(set *machine.MachineSet) bool {
+	m := &machine.Machine{Spec: set.Spec.Template.Spec}
+	m.Labels = set.Spec.Template.Labels
+	return machine.OfControlPlane(m, nil)
 }
 
 // isLost reports that a Machine without a Node failed, or had none for longer than it may take.

@@ -133,7 +133,7 @@ func maxUnhealthy(h *machine.MachineHealthCheck, machines int) (int, error) {
 }
 
 func (t *target) controlPlane() bool {
-	return t.m.Labels[machine.LabelRole] == "master" || t.n != nil && machine.IsControlPlane(t.n)
+	return machine.OfControlPlane(t.m, t.n)
 }
 
 // neverWorked reports whether a Machine never had a Node, or one that was never Ready, or never as far as anybody saw.

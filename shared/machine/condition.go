@@ -154,8 +154,18 @@ func NodeReady(n *corev1.Node) bool {
 }
 
 // IsControlPlane reports whether the Node carries a control-plane role (SPEC B32).
-func IsControlPlane(n *corev1.Node) bool {
-	_, cp := n.Labels[LabelControlPlane]
-	_, master := n.Labels[LabelMaster]
+func IsControlPlane(n *corev1.Node) bool { return ofControlPlane(n.Labels) }
+
+// OfControlPlane reports whether m is of the control plane: by its role, by what its spec gives its Node, or by that Node, nil if that is
+// not known.
+func OfControlPlane(m *Machine, n *corev1.Node) bool {
+	return m.Labels[LabelRole] == roleMaster || ofControlPlane(m.Spec.Labels) || n != nil && IsControlPlane(n)
+}
+
+const roleMaster = "master"
+
+func ofControlPlane(labels map[string]string) bool {
+	_, cp := labels[LabelControlPlane]
+	_, master := labels[LabelMaster]
 	return cp || master
 }

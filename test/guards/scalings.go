@@ -228,6 +228,8 @@ var scalings = []Guard{
 	{"who-is-left-alone-is-given-back", "2d", autoscale + "removal.go", `	case sc.barred[n.UID] != "":`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"sick-machine-is-preserved-from-scale-down", "2d", autoscale + "barred.go", `	case sc.preserved(m):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"preserved-machine-is-not-given-up", "2d", autoscale + "lost.go", ` || preserved || `, ` || preserved && false || `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"control-plane-is-not-given-up", "2d", autoscale + "lost.go", ` || replaced || `, ` || replaced && false || `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"never-made-of-the-control-plane-stay", "2d", autoscale + "lost.go", ` && !ofControlPlane(g.set) {`, ` && (true || !ofControlPlane(g.set)) {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"machine-of-another-api-is-not-given-up", "2d", autoscale + "lost.go", ` || machine.IsPaused(m.machine) || `, ` || `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"nobody-is-emptied-for-another-api", "2e", drain + "evict.go", `	if handedOver(s, r) {`, `	if false {`, "./functions/drain-node -run=TestScenarios"},
 	{"set-made-anew-is-another-one", "2d", autoscale + "request.go", `n.Request.At.Before(made) || n.LastFailure.Before(made) {`, `made.IsZero() && n.LastFailure.Before(made) {`, "./functions/evaluate-autoscale -run=TestScenarios"},
