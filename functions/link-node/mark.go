@@ -13,9 +13,9 @@ import (
 )
 
 // marked reports whether n carries everything that m wants: the annotation that names m, the labels and annotations
-// of m's spec (B2), its taints by key and effect (B3). What n carries beyond that is nobody's business here.
+// of m's spec (B2), its taints by key and effect (B3), but for startup taints. What n carries beyond that is nobody's business here.
 func marked(m *machine.Machine, n *corev1.Node, c machine.Carried) bool {
-	return !unnamed(m, n) && carries(n.Labels, c.Labels) && carries(n.Annotations, wanted(m, c)) && len(missing(c, n)) == 0
+	return !unnamed(m, n) && carries(n.Labels, c.Labels) && carries(n.Annotations, wanted(m, c)) && len(missing(m, c, n)) == 0
 }
 
 // mark returns n with everything that m wants; labels and annotations of the same key are overwritten (B64, S29). A Node
@@ -33,7 +33,7 @@ func mark(m *machine.Machine, n *corev1.Node, c machine.Carried) *corev1.Node {
 	for k, v := range wanted(m, c) {
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, k, v)
 	}
-	next.Spec.Taints = append(next.Spec.Taints, missing(c, n)...)
+	next.Spec.Taints = append(next.Spec.Taints, missing(m, c, n)...)
 	if unnamed(m, n) {
 		next.Spec.ProviderID = machine.ProviderID(m)
 	}
@@ -72,11 +72,13 @@ func carries(has, wants map[string]string) bool {
 	return true
 }
 
-func missing(c machine.Carried, n *corev1.Node) []corev1.Taint {
+// missing returns the taints that n lacks. Those that are taken off once it has started come with the annotation that names m, and no more.
+func missing(m *machine.Machine, c machine.Carried, n *corev1.Node) []corev1.Taint {
 	var add []corev1.Taint
+	named := n.Annotations[machine.AnnotationMachine] == m.Namespace+"/"+m.Name
 	for _, t := range c.Taints {
 		same := func(have corev1.Taint) bool { return have.MatchTaint(&t) }
-		if !slices.ContainsFunc(n.Spec.Taints, same) && !slices.ContainsFunc(add, same) {
+		if !(named && machine.StartupTaint(t.Key)) && !slices.ContainsFunc(n.Spec.Taints, same) && !slices.ContainsFunc(add, same) {
 			add = append(add, t)
 		}
 	}

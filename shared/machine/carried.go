@@ -55,6 +55,12 @@ var comeAndGo = map[string]bool{
 	TaintToBeDeleted: true, TaintCandidate: true,
 }
 
+// StartupTaint reports whether a taint of this key says by itself that its Node is still starting (SPEC C76): whoever that waits for takes
+// it off, once.
+func StartupTaint(key string) bool {
+	return strings.HasPrefix(key, "startup-taint.cluster-autoscaler.kubernetes.io/") || strings.HasPrefix(key, "ignore-taint.cluster-autoscaler.kubernetes.io/")
+}
+
 // Fit returns the part of c that a Node can carry, and what is wrong with the rest, each by its field and value. The API
 // server refuses a Node everything for the sake of one label. c is not modified.
 func (c Carried) Fit() (Carried, field.ErrorList) {

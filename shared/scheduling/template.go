@@ -112,15 +112,11 @@ func Ready(n *corev1.Node, startupTaints []string) bool {
 // uninitialized is the key of the taint that a Node has until its cloud's controller has seen to it.
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// Prefixes of taint keys with a meaning of their own (SPEC C76).
-const (
-	startupPrefix = "startup-taint.cluster-autoscaler.kubernetes.io/"
-	ignorePrefix  = "ignore-taint.cluster-autoscaler.kubernetes.io/"
-	statusPrefix  = "status-taint.cluster-autoscaler.kubernetes.io/"
-)
+// statusPrefix begins the keys of taints that leave a Node ready (SPEC C76).
+const statusPrefix = "status-taint.cluster-autoscaler.kubernetes.io/"
 
 func starting(t corev1.Taint, keys []string) bool {
-	return slices.Contains(keys, t.Key) || strings.HasPrefix(t.Key, startupPrefix) || strings.HasPrefix(t.Key, ignorePrefix)
+	return slices.Contains(keys, t.Key) || machine.StartupTaint(t.Key)
 }
 
 // passing reports whether a taint says something about one Node at one time, not about its group (SPEC C14).

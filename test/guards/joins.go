@@ -167,6 +167,8 @@ var hosts = []Guard{
 		}
 		all = []host{h}`, "./shared/provider/metal3 -run=TestHostThat"},
 	{"power-that-was-not-changed-is-told", "2e", metal + "power.go", `			if _, err := d.hosts.Patch(ctx, h.Namespace, h.Name, p); err != nil {`, `			if _, err := d.hosts.Patch(ctx, h.Namespace, h.Name, p); err != nil && false {`, "./shared/provider/metal3 -run=TestPowerThat"},
+	{"startup-taint-is-not-put-back", "G11", link + "mark.go", `!(named && machine.StartupTaint(t.Key)) && `, `(!named || true) && `, "./functions/link-node -run=TestScenarios"},
+	{"startup-taint-comes-with-the-name", "2e", link + "mark.go", `!(named && machine.StartupTaint(t.Key)) && `, `(!named || true) && !machine.StartupTaint(t.Key) && `, "./functions/link-node -run=TestScenarios"},
 	{"label-without-a-value-is-put-on", "2e", link + "mark.go", `if got, ok := has[k]; !ok || got != v {`, `if has[k] != v {`, "./functions/link-node -run=TestScenarios"},
 	{"host-that-lost-its-provider-id-gets-it-again", "2e", link + "mark.go", `!unnamed(m, n) && carries`, `carries`, "./functions/link-node -run=TestScenarios"},
 	{"what-is-left-out-writes-nothing", "G11", link + "handler.go", `	case marked(m, n, fit):
