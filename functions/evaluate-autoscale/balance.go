@@ -74,18 +74,30 @@ func (sc *scan) prioritiesAlike() func(a, b *group) bool {
 	return func(a, b *group) bool { return ranks[a] == ranks[b] }
 }
 
+// working returns how many Nodes of a group take Pods and are not to go.
+func (sc *scan) working() func(*group) int32 {
+	less := map[*group]int32{}
+	for _, r := range sc.state.Removals {
+		if n := sc.nodes[r.NodeUID]; n != nil && sc.ready(n) && !sc.begun(r) {
+			less[sc.byID[r.Group]]++
+		}
+	}
+	return func(g *group) int32 { return g.ready - less[g] }
+}
+
 // evenOut brings to the front of the Nodes that may go the one whose group is the largest among the groups similar to
-// that of the first that the expanders like as well: what balance brought, balance takes (SPEC D29). It changes nothing
-// between Nodes of which one is empty and the other is not, and takes none that has to stay for a reason of its own.
+// that of the first that the expanders like as well: what balance brought, balance takes (SPEC D29). The largest is what has most Nodes that
+// take Pods, however many are wanted: a zone that lost most of its Nodes does not lose the last one. It changes nothing between Nodes of which
+// one is empty, or takes Pods, and the other is not, or does not, and takes none that has to stay for a reason of its own.
 func (sc *scan) evenOut(rest []candidate, r room) {
 	if !sc.settings.BalanceSimilarNodeGroups {
 		return
 	}
-	size := func(g *group) int32 { return g.target - r.less[g] }
-	first, best, costsAlike, prioritiesAlike := rest[0], 0, sc.costsAlike(), sc.prioritiesAlike()
+	first, best, size, costsAlike, prioritiesAlike := rest[0], 0, sc.working(), sc.costsAlike(), sc.prioritiesAlike()
+	like := func(c candidate) bool { return c.drain == first.drain && c.ready == first.ready }
 	liked := func(a, b *group) bool { return prioritiesAlike(a, b) && costsAlike(a, b) }
 	for i, c := range rest {
-		if size(c.group) > size(rest[best].group) && c.drain == first.drain && sc.alike(first.group, c.group) && liked(first.group, c.group) && sc.held(c, r) == "" {
+		if size(c.group) > size(rest[best].group) && like(c) && sc.alike(first.group, c.group) && liked(first.group, c.group) && sc.held(c, r) == "" {
 			best = i
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
@@ -311,6 +312,66 @@ func TestBalanceTakesNoNodeBeforeItsTime(t *testing.T) {
 	w.scans(t, 3)
 	if got := w.tainted(); !slices.Equal(got, []string{"a1"}) {
 		t.Errorf("%v go, want a1: the others have been unneeded for a minute", got)
+	}
+}
+
+// What is compared is what takes Pods: of a zone that lost most of its Nodes none goes that works while the other one has more (SPEC D29). One
+// that takes no Pods makes way for none that does.
+func TestBalanceCountsTheNodesThatWork(t *testing.T) {
+	t.Parallel()
+	for silent, want := range map[string]string{"": "a1", "a2 a3": "b1", "b1": "b1", "a1 a2": "b1"} {
+		w := fresh(t, "{scaleDown: {enabled: true, unneededTime: 1m}, balanceSimilarNodeGroups: true}")
+		w.pool(t, "zone-a", 3, 4, nil, nil)
+		w.pool(t, "zone-b", 2, 4, nil, nil)
+		w.pool(t, "full", 5, 5, nil, nil)
+		unneeded := map[types.UID]metav1.Time{"node-b1": metav1.NewTime(epoch.Add(-3 * time.Hour)), "node-a1": metav1.NewTime(epoch.Add(-2 * time.Hour))}
+		for _, n := range []string{"a1", "a2", "a3", "b1", "b2"} {
+			w.idler(t, "zone-"+n[:1], n)
+			w.must(t, w.Put(pod("default", "p-"+n, n, resources("cpu", "1"))))
+			if strings.Contains(silent, n) {
+				w.must(t, memory.Patch(w.Server, "", n, func(n *corev1.Node) {
+					n.Status.Conditions[0].Status, n.Status.Conditions[0].LastTransitionTime = corev1.ConditionUnknown, metav1.NewTime(epoch.Add(-time.Hour))
+				}))
+			}
+		}
+		for i := range 5 {
+			n := fmt.Sprint("full-", i)
+			w.member(t, "full", n, epoch.Add(-9*time.Hour), resources("cpu", "4", "memory", "16Gi", "pods", "110"), map[string]string{"x": "y"})
+			w.must(t, w.Put(pod("default", "p-"+n, n, resources("cpu", "3800m"))))
+		}
+		w.remember(t, autoscaling.State{Unneeded: unneeded})
+		w.scans(t, 1)
+		if got := w.tainted(); !slices.Equal(got, []string{want}) {
+			t.Errorf("silent %q: %v go, want %s", silent, got, want)
+		}
+	}
+}
+
+// Of similar sets that are idle as many stay of each, of those that go in one scan and of those that go in the next (SPEC D29).
+func TestBalanceCountsTheNodesThatAreToGo(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{scaleDown: {enabled: true}, balanceSimilarNodeGroups: true, resourceLimits: {cores: {min: 8, max: 100}}}")
+	unneeded := map[types.UID]metav1.Time{}
+	for i, zone := range []string{"a", "b"} {
+		w.pool(t, "zone-"+zone, 3, 4, nil, nil)
+		for k := range 3 {
+			name := fmt.Sprint(zone, k)
+			w.idler(t, "zone-"+zone, name)
+			unneeded[types.UID("node-"+name)] = metav1.NewTime(epoch.Add(-time.Duration(2-i) * time.Hour))
+		}
+	}
+	w.yaml(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: machine-disruption, namespace: openshift-machine-api, uid: d}, data: {max-at-once: "3"}}`)
+	w.remember(t, autoscaling.State{Unneeded: unneeded})
+	w.scans(t, 1)
+	if got := w.tainted(); len(got) != 3 || !slices.ContainsFunc(got, func(n string) bool { return n[0] == 'b' }) {
+		t.Errorf("%v are the first to go", got)
+	}
+	for range 12 {
+		w.scans(t, 3)
+		w.victimsGo(t)
+	}
+	if got := w.replicas("zone-a", "zone-b"); !slices.Equal(got, []int32{1, 1}) {
+		t.Errorf("%d stay", got)
 	}
 }
 

@@ -64,6 +64,9 @@ var scalings = []Guard{
 	{"minimum-waits-for-the-growth", "2d", autoscale + "minimum.go", ` || pendingResize(g, n) {`, ` || pendingResize(g, n) && false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"balance-takes-none-before-its-time", "2d", autoscale + "balance.go", ` && sc.held(c, r) == "" {`, ` {`, "./functions/evaluate-autoscale -run=TestBalance"},
 	{"balance-keeps-the-set-that-people-prefer", "2d", autoscale + "balance.go", `return ranks[a] == ranks[b]`, `return true`, "./functions/evaluate-autoscale -run=TestBalance"},
+	{"balance-counts-what-takes-pods", "2d", autoscale + "balance.go", `return g.ready - less[g] }`, `return g.target - less[g] }`, "./functions/evaluate-autoscale -run=TestBalance"},
+	{"balance-counts-what-is-to-go", "2d", autoscale + "balance.go", `return g.ready - less[g] }`, `return g.ready }`, "./functions/evaluate-autoscale -run=TestBalance"},
+	{"balance-spares-what-works-for-what-does-not", "2d", autoscale + "balance.go", ` && c.ready == first.ready }`, ` }`, "./functions/evaluate-autoscale -run=TestBalance"},
 	{"nothing-is-replaced-once-that-is-off", "2d", autoscale + "repack.go", `	case !on, sc.nodes[`, `	case !on && false, sc.nodes[`, "./functions/evaluate-autoscale -run=TestNothingIsReplaced"},
 	{"one-change-of-a-set", "2d", autoscale + "removal.go", `	if pendingResize(g, sc.state.Groups[g.id]) || sc.undecided(g) {`, `	if sc.undecided(g) {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"what-people-let-go-is-chosen-first", "2d", autoscale + "removal.go", ` || sc.undecided(g) {
