@@ -87,14 +87,16 @@ func (sc *scan) working() func(*group) int32 {
 
 // evenOut brings to the front of the Nodes that may go the one whose group is the largest among the groups similar to
 // that of the first that the expanders like as well: what balance brought, balance takes (SPEC D29). The largest is what has most Nodes that
-// take Pods, however many are wanted: a zone that lost most of its Nodes does not lose the last one. It changes nothing between Nodes of which
-// one is empty, or takes Pods, and the other is not, or does not, and takes none that has to stay for a reason of its own.
+// take Pods, however many are wanted: a zone that lost most of its Nodes does not lose the last one. It changes nothing between two Nodes
+// of which only one is empty, takes Pods, or is sick, and takes none that has to stay for a reason of its own.
 func (sc *scan) evenOut(rest []candidate, r room) {
 	if !sc.settings.BalanceSimilarNodeGroups {
 		return
 	}
 	first, best, size, costsAlike, prioritiesAlike := rest[0], 0, sc.working(), sc.costsAlike(), sc.prioritiesAlike()
-	like := func(c candidate) bool { return c.drain == first.drain && c.ready == first.ready }
+	like := func(c candidate) bool {
+		return c.drain == first.drain && c.ready == first.ready && c.sick == first.sick
+	}
 	liked := func(a, b *group) bool { return prioritiesAlike(a, b) && costsAlike(a, b) }
 	for i, c := range rest {
 		if size(c.group) > size(rest[best].group) && like(c) && sc.alike(first.group, c.group) && liked(first.group, c.group) && sc.held(c, r) == "" {

@@ -37,6 +37,7 @@ type candidate struct {
 	use   scheduling.Utilization
 	since time.Time // unneeded, as far as known
 	ready bool
+	sick  bool  // its health check may have it replaced soon
 	kept  bool  // by a minimum, or by a ledger that cannot be read, whoever needs it
 	price int64 // while some Node is being replaced, else 0
 }
@@ -82,15 +83,17 @@ func (sc *scan) dropTimer(uid types.UID) {
 	sc.state.Unneeded = rest
 }
 
-// findUnneeded returns the Nodes that could all go together, in the order in which they would: those that were
-// unneeded before come first, so that times are not lost to the order, then empty ones (SPEC C54–C57). Those that minimums
+// findUnneeded returns the Nodes that could all go together, in the order in which they would: those that are sick come first, to which no
+// Pods move, then those that were unneeded before, so that times are not lost to the order, then empty ones (SPEC C54–C57). Those that minimums
 // keep, or ledgers of a newer version, come last: a Node that cannot go anyway takes no place that another one needs to go.
 func (sc *scan) findUnneeded(r room) (unneeded []candidate) {
 	all, others := sc.candidates(r)
 	destinations := append(make([]int, 0, len(others)+len(all)), others...)
 	pods := make(map[int][]*corev1.Pod, len(all))
 	for _, c := range slices.Backward(all) {
-		destinations = append(destinations, c.place)
+		if !c.sick {
+			destinations = append(destinations, c.place)
+		}
 	}
 	for _, c := range all {
 		pods[c.place] = c.pods
@@ -140,7 +143,7 @@ func (sc *scan) unmovable(c candidate, mover *scheduling.Mover, left budgets) st
 // candidates returns the Nodes that are used little enough, in the order in which they are tried, and the places of
 // all other Nodes that Pods may move to, the fullest first.
 func (sc *scan) candidates(r room) (all []candidate, others []int) {
-	use := make([]scheduling.Utilization, len(sc.places))
+	use, sick := make([]scheduling.Utilization, len(sc.places)), sc.sick()
 	repacks := clusterAutoscaler(sc.Snapshot).Annotations[autoscaling.RepackAnnotation] != ""
 	for i, p := range sc.places {
 		if p.fresh {
@@ -156,7 +159,9 @@ func (sc *scan) candidates(r room) (all []candidate, others []int) {
 			if why != "" {
 				sc.because(c.node, why)
 			}
-			others = append(others, i)
+			if !sick[p.node.UID] {
+				others = append(others, i)
+			}
 			if repacks && c.group != nil && why != "" && sc.barred[c.node.UID] == "" {
 				c.own, c.pods = sc.moves(i)
 				sc.used = append(sc.used, c)
@@ -169,13 +174,13 @@ func (sc *scan) candidates(r room) (all []candidate, others []int) {
 		if since, ok := sc.state.Unneeded[p.node.UID]; ok {
 			c.since = since.Time
 		}
-		c.kept = sc.least(c, r) != "" || sc.newerLedger(c.group)
+		c.kept, c.sick = sc.least(c, r) != "" || sc.newerLedger(c.group), sick[p.node.UID]
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(
 			cmp.Compare(truth(sc.replaced(b.node)), truth(sc.replaced(a.node))), // what it is replaced by must not go before it
-			cmp.Compare(truth(a.kept), truth(b.kept)), cmp.Compare(b.price, a.price), compareSince(a.since, b.since), cmp.Compare(truth(len(a.pods) > 0), truth(len(b.pods) > 0)),
+			cmp.Compare(truth(a.kept), truth(b.kept)), cmp.Compare(truth(b.sick), truth(a.sick)), cmp.Compare(b.price, a.price), compareSince(a.since, b.since), cmp.Compare(truth(len(a.pods) > 0), truth(len(b.pods) > 0)),
 			cmp.Compare(a.use.Max, b.use.Max), cmp.Compare(a.node.Name, b.node.Name))
 	})
 	slices.SortFunc(others, func(a, b int) int {
