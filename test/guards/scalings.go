@@ -4,7 +4,7 @@ package guards
 
 // scalings keep what runs where it runs until its Node is empty, and decide nothing twice (RELIABILITY 2d).
 var scalings = []Guard{
-	{"state-before-deeds", "G4", autoscale + "scan.go", `		sc.do = append([]plan.Action{commit}, sc.do...)`, `		sc.do = append(sc.do, commit)`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"state-before-deeds", "G4", autoscale + "scan.go", `slices.Concat([]plan.Action{commit}, sc.giveSlotsBack(), sc.do)`, `slices.Concat(sc.giveSlotsBack(), sc.do, []plan.Action{commit})`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"set-of-another-api-is-no-group", "2d", "shared/machine/authority.go", `	if IsPausedSet(set) {`, `	if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"plan-of-this-revision", "2d", autoscale + "resize.go", `	return n.Resize != nil && n.Resize.Plan != g.set.Annotations[machine.AnnotationLastPlan]`, `	return n.Resize != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"newer-state-is-left-alone", "G9", autoscale + "stopped.go", `	if autoscaling.NewerState(cm.Data[autoscaling.StateKey]) || tells(`, `	if tells(`, "./functions/evaluate-autoscale -run=TestScenarios"},
@@ -291,7 +291,7 @@ var scalings = []Guard{
 	{"machine-in-flight-is-not-given-up", "2d", autoscale + "lost.go", ` || healed(m.machine, sc.Now) || `, ` || `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"machine-in-flight-for-ever-is-given-up", "2d", autoscale + "lost.go", `err != nil || now.Before(at.Add(healedFor))`, `true || err != nil || now.Before(at.Add(healedFor))`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"lowered-again-is-a-failure", "2d", autoscale + "lowered.go", `g.target >= most || sc`, `true || sc`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"skipped-machine-is-not-given-up", "2d", autoscale + "lost.go", `preserved := machine.Kept(m.machine, sc.goesAt(g, m.machine), sc.Now)`, `preserved := sc.Now.Before(machine.PreservedUntil(m.machine, sc.goesAt(g, m.machine)))`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"skipped-machine-is-not-given-up", "2d", autoscale + "lost.go", `preserved, replaced := machine.Kept(m.machine, sc.goesAt(g, m.machine), sc.Now), `, `preserved, replaced := sc.Now.Before(machine.PreservedUntil(m.machine, sc.goesAt(g, m.machine))), `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"sick-machine-that-is-skipped-is-not-scaled-down", "2d", autoscale + "barred.go", `machine.Kept(m.machine, machine.SickSince(m.machine, m.node), sc.Now)`, `sc.Now.Before(machine.PreservedUntil(m.machine, machine.SickSince(m.machine, m.node)))`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"set-that-is-deleted-is-not-healed", "2f", words + "authority.go", `	if set.DeletionTimestamp != nil {`, `	if false {`, "./functions/remediate -run=TestScenarios"},
 	{"set-without-a-selector-is-not-healed", "2f", words + "authority.go", `	if _, err := SelectorOf(set); err != nil {`, `	if _, err := SelectorOf(set); false {`, "./functions/remediate -run=TestScenarios"},
