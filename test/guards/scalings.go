@@ -67,7 +67,6 @@ var scalings = []Guard{
 	{"balance-counts-what-takes-pods", "2d", autoscale + "balance.go", `return g.ready - less[g] }`, `return g.target - less[g] }`, "./functions/evaluate-autoscale -run=TestBalance"},
 	{"balance-counts-what-is-to-go", "2d", autoscale + "balance.go", `return g.ready - less[g] }`, `return g.ready }`, "./functions/evaluate-autoscale -run=TestBalance"},
 	{"balance-spares-what-works-for-what-does-not", "2d", autoscale + "balance.go", ` && c.ready == first.ready`, ``, "./functions/evaluate-autoscale -run=TestBalance"},
-	{"balance-spares-what-works-for-what-is-sick", "2f", autoscale + "balance.go", ` && c.sick == first.sick`, ``, "./functions/evaluate-autoscale -run=Sick"},
 	{"sick-node-goes-first", "2f", autoscale + "scaledown.go", `cmp.Compare(truth(b.sick), truth(a.sick)), `, ``, "./functions/evaluate-autoscale -run=Sick"},
 	{"nobody-moves-to-a-sick-node", "2f", autoscale + "scaledown.go", `			if !sick[p.node.UID] {`, `			if true {`, "./functions/evaluate-autoscale -run=Sick"},
 	{"nobody-moves-to-a-sick-candidate", "2f", autoscale + "scaledown.go", `		if !c.sick {`, `		if true {`, "./functions/evaluate-autoscale -run=Sick"},
