@@ -21,13 +21,14 @@ type candidate struct {
 	ordinal int
 	machine *machine.Machine // nil: never created
 	victim  bool             // named by evaluate-autoscale
+	emptied bool             // its Node is being emptied by an autoscaler
 	sick    bool             // it failed, or does not work
 	kept    bool             // people want it as it is
 	bare    bool             // nothing is on record as made for it, and by the policy such a one goes first
 }
 
 // shrink retires what is too much: ordinals that have no Machine yet, then the victims that evaluate-autoscale named,
-// then by annotation, then who is sick, then by the set's policy, and who is paused last (B43–B46). Ties go to the lower ordinal. Ordinals
+// then by annotation, then whose Node is being emptied, then who is sick, then by the set's policy, and who is paused last (B43–B46). Ties go to the lower ordinal. Ordinals
 // out of reach are not counted.
 func shrink(set *machine.MachineSet, l machine.Ledger, m members, victims []machine.Victim, outOfReach machine.Ordinals, want int,
 	s snapshot.Snapshot, why *causes,
@@ -74,6 +75,7 @@ func candidates(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, 
 			c.victim = ok && v.Is(c.machine)
 			c.sick, c.kept = sick(s, c.machine), kept(s, c.machine)
 			c.bare = bare(set, c.machine) && !c.kept
+			c.emptied = emptied(s, c.machine) && !c.kept
 		}
 		all = append(all, c)
 	}
@@ -88,6 +90,7 @@ const (
 	victim
 	markedForDeletion
 	nothingOnRecord
+	beingEmptied
 	doesNotWork
 	byPolicy
 	leftAlone
@@ -105,6 +108,8 @@ func (c candidate) class() class {
 		return leftAlone
 	case c.bare:
 		return nothingOnRecord
+	case c.emptied:
+		return beingEmptied
 	case c.sick:
 		return doesNotWork
 	}
@@ -122,6 +127,12 @@ func policyOf(set *machine.MachineSet) string {
 
 func failed(m *machine.Machine) bool {
 	return m.Status.ErrorReason != nil || m.Status.ErrorMessage != nil
+}
+
+// emptied reports that an autoscaler is about to remove m's Node: who scales the set down meanwhile loses that one, and not a full one beside it.
+func emptied(s snapshot.Snapshot, m *machine.Machine) bool {
+	n := nodeOf(s, m)
+	return n != nil && slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == machine.TaintToBeDeleted })
 }
 
 // sickAfter is how long a Node that was Ready is not before its Machine counts as sick: who merely boots anew is back by then, and health
@@ -174,6 +185,8 @@ func reason(set *machine.MachineSet, c candidate) string {
 		return c.machine.Name + " is the autoscaler's victim"
 	case markedForDeletion:
 		return c.machine.Name + " is marked for deletion"
+	case beingEmptied:
+		return c.machine.Name + " is being emptied by the autoscaler"
 	case doesNotWork:
 		return c.machine.Name + " does not work"
 	case nothingOnRecord, byPolicy, leftAlone:

@@ -355,5 +355,6 @@ var scalings = []Guard{
 	{"pruned-is-what-was-written", "2d", autoscale + "pruned.go", `!tried || out.Result != plan.Done`, `!tried || out.Result == plan.Done`, "./functions/evaluate-autoscale -run=TestWhatIsPruned"},
 	{"unwatched-timers-begin-anew", "2d", autoscale + "unwatched.go", `sc.Now.Sub(sc.Before) <= unwatched {`, `sc.Now.Sub(sc.Before) > 0 {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"timer-of-another-process-goes-on", "2d", autoscale + "unwatched.go", `return !since.After(sc.Before) && `, `return `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"who-is-being-emptied-goes-first", "2a.5", scale + "shrink.go", `	case c.emptied:`, `	case false:`, "./functions/scale-machineset -run=TestScenarios"},
 	{"paused-machine-goes-last", "2a.5", scale + "shrink.go", `	case machine.IsPaused(c.machine): //`, `	case false: //`, "./functions/scale-machineset -run=TestScenarios"},
 }
