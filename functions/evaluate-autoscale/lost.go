@@ -100,7 +100,7 @@ func (sc *scan) emptyLeaving() (n int) {
 	for _, g := range sc.groups {
 		for _, m := range g.members {
 			gone := m.machine.DeletionTimestamp
-			n += int(truth(m.leaving && m.empty() && (gone == nil || sc.Now.Before(gone.Add(healedFor)))))
+			n += truth(m.leaving && m.empty() && (gone == nil || sc.Now.Before(gone.Add(healedFor))))
 		}
 	}
 	return n

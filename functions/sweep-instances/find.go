@@ -154,20 +154,25 @@ func findsIn(s snapshot.Snapshot, o owners) []find {
 			if !in.Child {
 				others--
 			}
-			f := find{account: key, horizon: account.Horizon, in: in, why: why, shared: kept[in.UID] || others > 0, former: o.former(in), foreign: in.UID == ""}
-			if o.alone(in) {
-				f.foreign, f.why = true, why+", which is in no list"
-			} else if o.leftBehind(in) {
-				f.foreign, f.why = true, why+" since somebody changed its spec.providerID, and recorded this one before"
-			}
-			if o.unread != nil && in.UID != "" && o.byUID[in.UID] == nil {
-				f.foreign, f.why = true, fmt.Sprintf("%s, but nobody can read the intent of machine %s, which may have taken it over", why, o.unread.Name)
-			}
-			all = append(all, f)
+			doubt := o.doubt(in)
+			all = append(all, find{account: key, horizon: account.Horizon, in: in, why: why + doubt, shared: kept[in.UID] || others > 0, former: o.former(in), foreign: in.UID == "" || doubt != ""})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b find) int { return cmp.Compare(a.key(), b.key()) })
 	return all
+}
+
+// doubt says why in is left alone although no Machine owns it, as the rest of the sentence that says so; empty: it is not.
+func (o owners) doubt(in provider.Instance) string {
+	switch {
+	case o.unread != nil && in.UID != "" && o.byUID[in.UID] == nil:
+		return fmt.Sprintf(", but nobody can read the intent of machine %s, which may have taken it over", o.unread.Name)
+	case o.alone(in):
+		return ", which is in no list"
+	case o.leftBehind(in):
+		return " since somebody changed its spec.providerID, and recorded this one before"
+	}
+	return ""
 }
 
 // owns says why no Machine owns in, which account shows; empty: one does. A Machine that has recorded no instance yet may be about to

@@ -165,7 +165,9 @@ func TestNamespaceOfARemoval(t *testing.T) {
 // The cluster last grew when its last growth was decided, of which the set alone knows until the next write (SPEC C53).
 func TestScaledUp(t *testing.T) {
 	t.Parallel()
-	at := func(minute int) *metav1.Time { return new(metav1.NewTime(time.Date(2026, 1, 1, 12, minute, 0, 0, time.UTC))) }
+	at := func(minute int) *metav1.Time {
+		return new(metav1.NewTime(time.Date(2026, 1, 1, 12, minute, 0, 0, time.UTC)))
+	}
 	s := State{LastScaleUp: at(1), Groups: map[string]NodeGroup{
 		"grown":  {Resize: &Resize{From: 1, To: 2, At: *at(3)}},
 		"before": {Resize: &Resize{From: 1, To: 2, At: *at(2)}},

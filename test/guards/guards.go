@@ -333,7 +333,7 @@ var sweeps = []Guard{
 		return fmt.Sprintf("machine %s records %s", m.Name, machine.ProviderID(m))
 `, "", ""},
 	{"sole-instance-is-owned", "2b.10", sweep + "find.go", `machine.ProviderID(m) != "" && !in.Sole:`, `machine.ProviderID(m) != "":`, ""},
-	{"instance-of-a-machine-that-shows-no-other", "2b.10", sweep + "find.go", `			if o.alone(in) {`, `			if false {`, ""},
+	{"instance-of-a-machine-that-shows-no-other", "2b.10", sweep + "find.go", `	case o.alone(in):`, `	case false:`, ""},
 	{"ready-node-of-the-machine-keeps-its-instance", "2b.10", sweep + "find.go", `former := slices.Contains(owners, n.Annotations[machine.AnnotationMachine]) &&`, `former := false && slices.Contains(owners, n.Annotations[machine.AnnotationMachine]) &&`, ""},
 	{"kept-instance-of-the-same-tag", "2b.10", sweep + "handler.go", `	if !f.shared && `, `	if `, ""},
 	{"few-at-a-time", "G8", sweep + "handler.go", `len(deletes) < maxDeletes && `, `len(deletes) < maxDeletes*1000 && `, ""},
@@ -351,7 +351,7 @@ var sweeps = []Guard{
 	{"linked-node-is-no-ghost", "2b.10", sweep + "ghosts.go", ` && !linked[n.UID]`, ` && (linked == nil || true)`, ""},
 	{"intent-nobody-can-read-keeps-accounts", "2b.10", sweep + "accounts.go", `		return err != nil || intent`, `		return err == nil && intent`, ""},
 	{"machine-without-a-spec-keeps-accounts", "2b.10", sweep + "accounts.go", `err != nil || intent != nil && m.Spec.ProviderSpec.Value == nil`, `err != nil || intent != nil && false`, ""},
-	{"foreign-instances-are-left-alone", "2b.10", sweep + "find.go", `foreign: in.UID == ""}`, `foreign: false}`, ""},
+	{"foreign-instances-are-left-alone", "2b.10", sweep + "find.go", `foreign: in.UID == "" || doubt != ""})`, `foreign: doubt != ""})`, ""},
 }
 
 var drains = []Guard{

@@ -91,7 +91,7 @@ func TestSlowRemovalLosesNoVolume(t *testing.T) {
 		proceed(t, l, r, l.resolved)
 		volume := w.Attach(w.Instances()[0].ID)
 		close(held)
-		_ = <-done // what is changed at the same time may be refused
+		<-done // what is changed at the same time may be refused
 		w.set(nil)
 		if m, _ := marked(w.Instances()[0].Comment); m.ID == "" || !slices.Equal(m.Disks, w.Instances()[0].Disks[:1]) {
 			t.Errorf("noted %+v", m)

@@ -381,7 +381,7 @@ func TestDirectoryThatIsDownKeepsNobodyOutForLong(t *testing.T) {
 		account.Credentials[keyUser] = []byte("machines@corp")
 		d, err := w.provider().Open(t.Context(), account)
 		must(t, err)
-		w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
+		w.set(func(_ *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
 			if down != "" {
 				return answered(http.StatusBadRequest, "application/json", down), nil
 			}
