@@ -64,8 +64,7 @@ func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 	if sc.budget == nil {
 		sc.budget = sc.readBudget()
 	}
-	held := false
-	empty := sc.emptyLeaving()
+	held, empty := false, -1
 	for _, m := range g.members {
 		preserved, replaced := machine.Kept(m.machine, sc.goesAt(g, m.machine), sc.Now), machine.OfControlPlane(m.machine, m.node)
 		if len(victims) == room || m.leaving || m.awaits() || healed(m.machine, sc.Now) || preserved || machine.IsPaused(m.machine) || replaced || !sc.isLost(g, m.machine) {
@@ -74,6 +73,9 @@ func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 		r := autoscaling.Removal{Machine: m.machine.Name, MachineUID: m.machine.UID}
 		switch {
 		case m.empty():
+			if empty < 0 { // most sets have none
+				empty = sc.emptyLeaving()
+			}
 			if sc.budget.err != nil || empty >= sc.budget.limits.AtOnce {
 				held = sc.budget.err != nil || held
 				continue

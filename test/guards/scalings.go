@@ -340,7 +340,7 @@ var scalings = []Guard{
 `, ``, "./functions/evaluate-autoscale -run=TestNoMoreAre"},
 	{"who-has-no-instance-takes-no-slot", "G8", autoscale + "lost.go", `		case m.empty():`, `		case false:`, "./functions/evaluate-autoscale -run=TestWhoHasNoInstance"},
 	{"who-has-no-instance-goes-with-few", "G8", autoscale + "lost.go", ` || empty >= sc.budget.limits.AtOnce {`, ` {`, "./functions/evaluate-autoscale -run=TestNoMoreAre"},
-	{"who-has-no-instance-and-does-not-go-counts", "G8", autoscale + "lost.go", `	empty := sc.emptyLeaving()`, `	empty := 0 * sc.emptyLeaving()`, "./functions/evaluate-autoscale -run=TestNoMoreAre"},
+	{"who-has-no-instance-and-does-not-go-counts", "G8", autoscale + "lost.go", `				empty = sc.emptyLeaving()`, `				empty = 0 * sc.emptyLeaving()`, "./functions/evaluate-autoscale -run=TestNoMoreAre"},
 	{"who-never-came-makes-no-set-sick", "2d", autoscale + "status.go", `g.unready + g.fallen`, `g.unready + g.failed`, "./functions/evaluate-autoscale -run=TestSetWhoseMachines"},
 	{"who-replaces-a-late-one-takes-none", "2d", autoscale + "coming.go", `	places := unmade + joining - int32(len(replaced))`, `	places := unmade + joining`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"late-one-that-is-there-is-not-replaced", "2d", autoscale + "coming.go", `!stays[uid] && `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
