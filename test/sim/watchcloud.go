@@ -109,7 +109,7 @@ func (p *Play) watchCreated(q *proc, e cloud.Event) {
 		p.violate("R-S1", "%s makes %s for %s, which has %s", q, e.ID, e.Name, machine.ProviderID(m))
 	}
 	own := doubt{proc: q.id, uid: e.UID, made: true}
-	if p.doubts[own] || p.doubtful(q, e.UID) && (m == nil || !p.unmade(q, m)) {
+	if p.doubts[own] || p.doubtful(q, e.UID) && !p.unmade(q, e.UID) {
 		p.violate("R-S12", "%s makes %s although the cloud did not say that there is none", q, e.ID)
 	}
 	p.doubts[own] = true // whoever makes another one has to ask anew
@@ -154,14 +154,23 @@ func (p *Play) outlived(q *proc, e cloud.Event) bool {
 	return !over.IsZero() && !over.Before(q.began.Add(p.horizon()-time.Second)) // times on record are of whole seconds
 }
 
-// unmade reports whether the API server's word is enough that nothing was made for m: it is new, without a record until now (2b.3).
-// Then no cloud is asked about it, and a list that failed is of others. Whoever saw it so has an invocation's time to begin the call,
-// and a call's for it, however clocks were set meanwhile.
-func (p *Play) unmade(q *proc, m *machine.Machine) bool {
-	_, asked := p.doubts[doubt{proc: q.id, uid: m.UID}]
+// unmade reports whether the API server's word is enough that nothing was made for a Machine: it is new, without a record until now
+// (2b.3). Then no cloud is asked about it, and a list that failed is of others. Whoever saw it so has an invocation's time to begin the
+// call, and a call's for it, however clocks were set meanwhile; who was frozen before it has as long as that took.
+func (p *Play) unmade(q *proc, uid types.UID) bool {
+	if _, asked := p.doubts[doubt{proc: q.id, uid: uid}]; asked {
+		return false
+	}
+	if q.frozen {
+		return slices.ContainsFunc(q.read, func(m *machine.Machine) bool { return m.UID == uid && p.intentOf(m) == nil })
+	}
+	m := p.owner(uid)
+	if m == nil {
+		return false
+	}
 	i := p.intentOf(m)
 	age := p.clock.Sub(m.CreationTimestamp.Time) - q.jumped
-	return !asked && i != nil && i.Attempt == 1 && age.Abs() < provisionmachine.Young+invocationFor+cloudCallFor
+	return i != nil && i.Attempt == 1 && age.Abs() < provisionmachine.Young+invocationFor+cloudCallFor
 }
 
 // watchDeleted holds R-S3 and R-S7 for an instance that is told to go.
