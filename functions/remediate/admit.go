@@ -272,23 +272,19 @@ func claimOn(m *machine.Machine) (by, does string, at time.Time) {
 
 // entry returns the step at which a Machine is put in flight, and since when. It goes on with the step that it was claimed for last, until that had
 // its time, then with the next, whoever tried the former, and stays at the last. Its claim is taken off once it is well: until then nothing is tried
-// again that did not help, however often a flight of it ends. Of steps of one kind the claim does not say which it was: the first that has time left
-// goes on if none before it had, else it is begun.
+// again that did not help, however often a flight of it ends.
 func (c *check) entry(t *target) (step int, at time.Time) {
 	by, does, tried := claimOn(t.m)
-	over := false
-	for i, s := range c.policy.steps {
+	for i, s := range slices.Backward(c.policy.steps) {
 		switch {
 		case s.does != does:
 		case !c.Now.Before(tried.Add(cmp.Or(s.timeout, releaseAfter))):
-			step, over = min(i+1, len(c.policy.steps)-1), true
-		case over:
-			return i, c.Now
+			return min(i+1, len(c.policy.steps)-1), c.Now
 		case by == c.name() && !tried.After(c.Now):
 			return i, tried
 		default:
 			return 0, c.Now
 		}
 	}
-	return step, c.Now
+	return 0, c.Now
 }

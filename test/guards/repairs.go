@@ -208,7 +208,7 @@ var repairs = []Guard{
 		}
 		return 0`, "./functions/remediate -run=TestScenarios"},
 	{"what-did-not-help-is-not-begun-anew", "2f", heal + "admit.go", `Step: step, Control`, `Step: 0 * step, Control`, "./functions/remediate -run=TestScenarios"},
-	{"which-of-two-steps-alike-is-unknown", "2f", heal + "admit.go", `			return i, c.Now`, `			return i, tried`, "./functions/remediate -run=TestScenarios"},
+	{"of-steps-alike-the-last-was-tried", "2f", heal + "admit.go", `for i, s := range slices.Backward(c.policy.steps) {`, `for i, s := range c.policy.steps {`, "./functions/remediate -run=TestScenarios"},
 	{"step-has-its-time-before-the-next", "2f", heal + "admit.go", `		case !c.Now.Before(tried.Add(cmp.Or(s.timeout, releaseAfter))):`, `		case true:`, "./functions/remediate -run=TestScenarios"},
 	{"step-that-is-forgotten-goes-on", "2f", heal + "admit.go", `return i, tried`, `return i, c.Now`, "./functions/remediate -run=TestScenarios"},
 	{"last-step-that-is-forgotten-goes-on", "2f", heal + "admit.go", `tried.Add(cmp.Or(s.timeout, releaseAfter))`, `tried.Add(s.timeout)`, "./functions/remediate -run=TestScenarios"},
