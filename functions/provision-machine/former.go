@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -41,6 +42,9 @@ func (l life) inherit() *plan.Sequence {
 	if in == nil {
 		return nil
 	}
+	if in.UID == l.m.UID { // it took another's over since, and was led back
+		return l.takeOver(*in, "", fmt.Sprintf("Took over instance %s again, which was made for it", in.ID))
+	}
 	for _, o := range l.Machines {
 		if o.UID == in.UID || machine.SameID(machine.ProviderID(o), in.ProviderID) && l.before(o) {
 			return nil
@@ -58,12 +62,16 @@ func (l life) inherit() *plan.Sequence {
 		seq.Notes = append(seq.Notes, l.warning("FailedUpdate", why))
 		return &seq
 	}
-	i := l.intent.Adopted(l.m, l.cloud.Account, in.ID, in.UID, l.Now).In(l.m, l.cloud.Cluster)
-	seq := plan.Sequence{
+	return l.takeOver(*in, in.UID, fmt.Sprintf("Took over instance %s, which was made for a machine with UID %s that is gone", in.ID, in.UID))
+}
+
+// takeOver records in, with the tag that it carries if that is another's, as the Machine's.
+func (l life) takeOver(in provider.Instance, tag types.UID, told string) *plan.Sequence {
+	i := l.intent.Adopted(l.m, l.cloud.Account, in.ID, tag, l.Now).In(l.m, l.cloud.Cluster)
+	return &plan.Sequence{
 		Do:    []plan.Action{l.withIntent(i, "takes over instance "+in.ID)},
-		Notes: []plan.Note{l.normal("Adopt", fmt.Sprintf("Took over instance %s, which was made for a machine with UID %s that is gone", in.ID, in.UID))},
+		Notes: []plan.Note{l.normal("Adopt", told)},
 	}
-	return &seq
 }
 
 // before reports whether o has the better claim to the instance that both record, which carries neither's tag: the one that
@@ -89,12 +97,12 @@ func (l life) marked(in provider.Instance) bool {
 }
 
 // hasNode reports whether a Node proves that in is this cluster's. Where in carries the mark of another, which may live, only one
-// does that names it and runs here: a mere object may be a copy. Where it does not, one that runs here and names no instance does
+// does that names it and runs here: a mere object may be a copy. Where it carries ours, one that runs here and names no instance does
 // too, as where nobody writes that, if all else fits.
 func (l life) hasNode(in provider.Instance) bool {
 	return slices.ContainsFunc(l.Nodes, func(n *corev1.Node) bool {
-		runs, marked := machine.NodeReady(n) && l.Now.Sub(n.CreationTimestamp.Time) > provenAfter, l.marked(in)
-		return machine.SameID(n.Spec.ProviderID, in.ProviderID) && (runs || !marked) || runs && !marked && l.looksLike(in, n)
+		runs, ours := machine.NodeReady(n) && l.Now.Sub(n.CreationTimestamp.Time) > provenAfter, in.ClusterUID != "" && !l.marked(in)
+		return machine.SameID(n.Spec.ProviderID, in.ProviderID) && (runs || !l.marked(in)) || runs && ours && l.looksLike(in, n)
 	})
 }
 
