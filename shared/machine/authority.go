@@ -80,11 +80,14 @@ func IsHeldSet(set *MachineSet) bool {
 // it wants now.
 func MayResize(set *MachineSet) bool { return !IsHeldSet(set) && !Unsized(set) && Unserved(set) == "" }
 
-// Unserved says why no Machine of set is made, nor replaced, whatever its ledger says, or "": another system has the say over it (SPEC
-// B7), it is on its way out, or its selector is none that it could go by. Who takes Machines of such a set away shrinks it for good.
+// Unserved says why no Machine of set is made, nor replaced, whatever its ledger says, or "": another system has the say over it, or
+// over whatever it makes (SPEC B7), it is on its way out, or its selector is none that it could go by. Who takes Machines of such a set away shrinks it for good.
 func Unserved(set *MachineSet) string {
 	if IsPausedSet(set) {
 		return "another API has the say over machineset " + set.Name
+	}
+	if c, _ := Paused(set.Spec.Template.Spec.AuthoritativeAPI, ""); c.Status == corev1.ConditionTrue {
+		return "the template of machineset " + set.Name + " gives another API the say over its machines"
 	}
 	if set.DeletionTimestamp != nil {
 		return "machineset " + set.Name + " is being deleted"
