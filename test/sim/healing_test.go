@@ -30,7 +30,8 @@ import (
 func clinic(t *testing.T, machines int32, check plan.Object) *World {
 	t.Helper()
 	w := NewWorld(scalemachineset.Function, provisionmachine.Function, linknode.Function, drainnode.Function, remediate.Function)
-	if err := w.API.Put(Set("worker", machines), check); err != nil {
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: machine.NamespaceSystem, UID: "this-cluster"}}
+	if err := w.API.Put(system, Set("worker", machines), check); err != nil {
 		t.Fatal(err)
 	}
 	settle(t, w, 20)
