@@ -87,7 +87,7 @@ func awaited(m *machine.Machine, now time.Time) bool {
 }
 
 // clientOf returns the Machine that a new Node is of: the only one that its provider says has the Node's name and whose
-// Node may ask now (B80); a cloud gives a name again. It says why the Node may not join; then the Machine is the one to tell
+// Node may ask now (B80); a cloud gives a name again, and no other that lives may be linked to a Node of it. It says why the Node may not join; then the Machine is the one to tell
 // it of, if there is one.
 func clientOf(k known, c claim) (m *machine.Machine, why string) {
 	fit := k.byDNS[c.node]
@@ -101,11 +101,19 @@ func clientOf(k known, c claim) (m *machine.Machine, why string) {
 	if m == nil {
 		return nil, why
 	}
-	if why = c.objection(m); why == "" && k.Node(c.node) != nil {
+	switch why = c.objection(m); {
+	case why != "":
+	case k.Node(c.node) != nil:
 		why = "a node of that name exists"
+	case slices.ContainsFunc(k.byNode[c.node], lives):
+		why = "another machine is linked to a node of that name, which is not there now"
 	}
 	return m, why
 }
+
+// lives reports whether the Node of m may come back under its name, whose certificate is nobody else's until then: while its host is
+// power-cycled, say. Machines of several namespaces may be called alike, and a tenant's cloud calls an instance as it likes.
+func lives(m *machine.Machine) bool { return m.DeletionTimestamp == nil && machine.LostAt(m) == nil }
 
 // objection says why no Node of m may join with such a request, if so.
 func (c claim) objection(m *machine.Machine) string {

@@ -19,7 +19,9 @@ var joins = []Guard{
 	{"request-of-a-bootstrapper", "4", approve + "handler.go", `r.serving() || asking.has(r) {`, `r.serving() || asking.has(r) || true {`, ""},
 	{"more-requests-than-machines", "4", approve + "handler.go", `pending(open, s.Now) > most {`, `pending(open, s.Now) > most*1000 {`, ""},
 	{"one-machine-of-that-name", "4", approve + "machine.go", `	return nil, "more than one machine " + what + ": " + plan.Few(names, fewMachines)`, `	return fit[0], plan.Few(names[:0], 0*len(what))`, ""},
-	{"node-of-that-name-exists", "4", approve + "machine.go", `why == "" && k.Node(c.node) != nil {`, `why == "" && false {`, ""},
+	{"node-of-that-name-exists", "4", approve + "machine.go", `case k.Node(c.node) != nil:`, `case k.Node(c.node) != nil && false:`, ""},
+	{"node-of-that-name-may-come-back", "4", approve + "machine.go", `	case slices.ContainsFunc(k.byNode[c.node], lives):`, `	case slices.ContainsFunc(k.byNode[c.node], lives) && false:`, "./functions/approve-node -run=TestScenarios"},
+	{"name-of-what-is-lost-is-free", "G4", approve + "machine.go", ` && machine.LostAt(m) == nil }`, ` }`, "./functions/approve-node -run=TestScenarios"},
 	{"machine-has-its-node", "4", approve + "machine.go", `	case m.Status.NodeRef != nil:
 		return "the machine has its node already"
 `, "", ""},
