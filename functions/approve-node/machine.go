@@ -42,7 +42,7 @@ func indexOf(s snapshot.Snapshot) known {
 		}
 		if ref := m.Status.NodeRef; ref != nil {
 			k.byNode[ref.Name] = append(k.byNode[ref.Name], m)
-			if m.DeletionTimestamp != nil || machine.LostAt(m) != nil { // its addresses are given again
+			if !lives(m) { // its addresses are given again
 				continue
 			}
 			for _, a := range m.Status.Addresses {
@@ -87,8 +87,8 @@ func awaited(m *machine.Machine, now time.Time) bool {
 }
 
 // clientOf returns the Machine that a new Node is of: the only one that its provider says has the Node's name and whose
-// Node may ask now (B80); a cloud gives a name again, and no other that lives may be linked to a Node of it. It says why the Node may not join; then the Machine is the one to tell
-// it of, if there is one.
+// Node may ask now (B80); a cloud gives a name again, and no other that lives may be linked to a Node of it. It says why
+// the Node may not join; then the Machine is the one to tell it of, if there is one.
 func clientOf(k known, c claim) (m *machine.Machine, why string) {
 	fit := k.byDNS[c.node]
 	if len(fit) > manyAlike {
@@ -111,8 +111,9 @@ func clientOf(k known, c claim) (m *machine.Machine, why string) {
 	return m, why
 }
 
-// lives reports whether the Node of m may come back under its name, whose certificate is nobody else's until then: while its host is
-// power-cycled, say. Machines of several namespaces may be called alike, and a tenant's cloud calls an instance as it likes.
+// lives reports whether the Node of m may come back, under its name and addresses, which are nobody else's until then: while
+// its host is power-cycled, say. Machines of several namespaces may be called alike, and a tenant's cloud calls an instance
+// as it likes.
 func lives(m *machine.Machine) bool { return m.DeletionTimestamp == nil && machine.LostAt(m) == nil }
 
 // objection says why no Node of m may join with such a request, if so.

@@ -100,9 +100,11 @@ func (l life) marked(in provider.Instance) bool {
 // does that names it and runs here: a mere object may be a copy. Where it carries ours, one that runs here and names no instance does
 // too, as where nobody writes that, if all else fits.
 func (l life) hasNode(in provider.Instance) bool {
+	marked := l.marked(in)
+	ours := in.ClusterUID != "" && !marked
 	return slices.ContainsFunc(l.Nodes, func(n *corev1.Node) bool {
-		runs, ours := machine.NodeReady(n) && l.Now.Sub(n.CreationTimestamp.Time) > provenAfter, in.ClusterUID != "" && !l.marked(in)
-		return machine.SameID(n.Spec.ProviderID, in.ProviderID) && (runs || !l.marked(in)) || runs && ours && l.looksLike(in, n)
+		runs := machine.NodeReady(n) && l.Now.Sub(n.CreationTimestamp.Time) > provenAfter
+		return machine.SameID(n.Spec.ProviderID, in.ProviderID) && (runs || !marked) || runs && ours && l.looksLike(in, n)
 	})
 }
 

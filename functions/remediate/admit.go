@@ -272,7 +272,7 @@ func claimOn(m *machine.Machine) (by, does string, at time.Time) {
 
 // entry returns the step at which a Machine is put in flight, and since when. It goes on with the step that it was claimed for last, until that had
 // its time, then with the next, whoever tried the former, and stays at the last. Its claim is taken off once it is well: until then nothing is tried
-// again that did not help, however often a flight of it ends.
+// again that did not help, however often a flight of it ends. A claim does not say which step of its kind it was: the last is meant.
 func (c *check) entry(t *target) (step int, at time.Time) {
 	by, does, tried := claimOn(t.m)
 	for i, s := range slices.Backward(c.policy.steps) {

@@ -43,8 +43,10 @@ func WhyPaused(m *Machine) string {
 }
 
 // OtherAPI reports whether another system has the say over m (SPEC B7).
-func OtherAPI(m *Machine) bool {
-	c, _ := Paused(m.Spec.AuthoritativeAPI, m.Status.AuthoritativeAPI)
+func OtherAPI(m *Machine) bool { return isPaused(m.Spec.AuthoritativeAPI, m.Status.AuthoritativeAPI) }
+
+func isPaused(spec, status machinev1beta1.MachineAuthority) bool {
+	c, _ := Paused(spec, status)
 	return c.Status == corev1.ConditionTrue
 }
 
@@ -66,8 +68,7 @@ func PausedMachine(m *Machine) (c Condition, shown bool) {
 
 // IsPausedSet reports whether another system has the say over set.
 func IsPausedSet(set *MachineSet) bool {
-	c, _ := Paused(set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI)
-	return c.Status == corev1.ConditionTrue
+	return isPaused(set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI)
 }
 
 // IsHeldSet reports whether people keep automation from resizing set (C16).
@@ -81,12 +82,13 @@ func IsHeldSet(set *MachineSet) bool {
 func MayResize(set *MachineSet) bool { return !IsHeldSet(set) && !Unsized(set) && Unserved(set) == "" }
 
 // Unserved says why no Machine of set is made, nor replaced, whatever its ledger says, or "": another system has the say over it, or
-// over whatever it makes (SPEC B7), it is on its way out, or its selector is none that it could go by. Who takes Machines of such a set away shrinks it for good.
+// over whatever it makes (SPEC B7), it is on its way out, or its selector is none that it could go by. Who takes Machines of such a
+// set away shrinks it for good.
 func Unserved(set *MachineSet) string {
 	if IsPausedSet(set) {
 		return "another API has the say over machineset " + set.Name
 	}
-	if c, _ := Paused(set.Spec.Template.Spec.AuthoritativeAPI, ""); c.Status == corev1.ConditionTrue {
+	if isPaused(set.Spec.Template.Spec.AuthoritativeAPI, "") {
 		return "the template of machineset " + set.Name + " gives another API the say over its machines"
 	}
 	if set.DeletionTimestamp != nil {

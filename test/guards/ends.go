@@ -113,7 +113,7 @@ var ends = []Guard{
 	{"node-of-another-is-no-proof", "2b.7", provision + "former.go", `, n.Name) &&
 		!machine.ClaimedByAnother(l.m, n, l.Machines)`, `, n.Name)`, "./functions/provision-machine -run=TestScenarios"},
 	{"led-back-is-its-own-again", "2b.7", provision + "former.go", `if in.UID == l.m.UID {`, `if false {`, "./functions/provision-machine -run=TestScenarios"},
-	{"looks-are-no-proof-without-a-mark", "2b.7", provision + "former.go", `in.ClusterUID != "" && !l.marked(in)`, `!l.marked(in)`, "./functions/provision-machine -run=TestScenarios"},
+	{"looks-are-no-proof-without-a-mark", "2b.7", provision + "former.go", `ours := in.ClusterUID != "" && !marked`, `ours := !marked`, "./functions/provision-machine -run=TestScenarios"},
 	{"looks-are-no-proof-against-a-mark", "2b.7", provision + "former.go", ` || runs && ours && `, ` || runs && (ours || true) && `, "./functions/provision-machine -run=TestScenarios"},
 	{"looks-prove-once-it-runs-here", "2b.7", provision + "former.go", ` || runs && ours && `, ` || ours && `, "./functions/provision-machine -run=TestScenarios"},
 	{"taken-over-by-one", "2b.7", provision + "former.go", ` || machine.SameID(machine.ProviderID(o), in.ProviderID) && l.before(o) {`, ` {`, "./functions/provision-machine -run=TestScenarios"},

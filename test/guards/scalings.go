@@ -292,7 +292,7 @@ var scalings = []Guard{
 	{"lowered-again-is-a-failure", "2d", autoscale + "lowered.go", `g.target >= most || sc`, `true || sc`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"skipped-machine-is-not-given-up", "2d", autoscale + "lost.go", `preserved, replaced := machine.Kept(m.machine, sc.goesAt(g, m.machine), sc.Now), `, `preserved, replaced := sc.Now.Before(machine.PreservedUntil(m.machine, sc.goesAt(g, m.machine))), `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"sick-machine-that-is-skipped-is-not-scaled-down", "2d", autoscale + "barred.go", `machine.Kept(m.machine, machine.SickSince(m.machine, m.node), sc.Now)`, `sc.Now.Before(machine.PreservedUntil(m.machine, machine.SickSince(m.machine, m.node)))`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"set-of-a-template-of-another-api-is-not-healed", "2f", words + "authority.go", `	if c, _ := Paused(set.Spec.Template.Spec.AuthoritativeAPI, ""); c.Status == corev1.ConditionTrue {`, `	if false {`, "./functions/remediate -run=TestScenarios"},
+	{"set-of-a-template-of-another-api-is-not-healed", "2f", words + "authority.go", `	if isPaused(set.Spec.Template.Spec.AuthoritativeAPI, "") {`, `	if false {`, "./functions/remediate -run=TestScenarios"},
 	{"set-that-is-deleted-is-not-healed", "2f", words + "authority.go", `	if set.DeletionTimestamp != nil {`, `	if false {`, "./functions/remediate -run=TestScenarios"},
 	{"set-without-a-selector-is-not-healed", "2f", words + "authority.go", `	if _, err := SelectorOf(set); err != nil {`, `	if _, err := SelectorOf(set); false {`, "./functions/remediate -run=TestScenarios"},
 	{"who-does-not-work-goes-first", "2a.3", scale + "shrink.go", `	case c.sick:`, `	case false:`, "./functions/scale-machineset -run=TestScenarios"},
