@@ -157,6 +157,19 @@ func (l life) mayBeDoubted() bool {
 	}
 }
 
+// foreign reports whether n may be the Node of an instance that the Machine only names: no record says that it was made for it, no cloud has
+// accepted to remove it, and n was there before the Machine. Whoever names an instance of which its namespace's credentials lead
+// nowhere near is told that it is gone, as one of a control plane that an installer made.
+func (l life) foreign(n *corev1.Node) bool {
+	return l.unproved() && !removed(l.m) && l.claimant() == nil && n.CreationTimestamp.Before(&l.m.CreationTimestamp)
+}
+
+// foreignKept tells of a Node that stays, as nobody knows that it is the Machine's.
+func (l life) foreignKept(n *corev1.Node) plan.Note {
+	return l.warning("NodeKept", fmt.Sprintf("node %s stays: it is older than this machine, and nothing says that instance %s was made for it. "+
+		"If its host is gone, kubectl delete it; if not, kubectl uncordon it", n.Name, machine.ProviderID(l.m)))
+}
+
 // alive returns that of the Machine's Nodes which says that it runs, and for nobody else. The node controller says within a minute what has
 // lost its instance.
 func (l life) alive() *corev1.Node {

@@ -134,6 +134,10 @@ func (l life) release() plan.Sequence {
 	}
 	told := l.ended()
 	for _, n := range l.nodes() { // each that its host was, whatever it was called
+		if l.foreign(n) {
+			told = append(told, l.foreignKept(n))
+			continue
+		}
 		told = append(told, l.cordoned(n)...) // of those that stay
 		if l.passedOn(n) {
 			continue

@@ -42,6 +42,8 @@ func identity(k kubectl) func(*testing.T) {
 			t.Errorf("a change in time: %s", out)
 		}
 		provision := k.asFunction("provision-machine")
+		jane.refused(t, "", []string{`spec.providerID is written by provision-machine only, not by "jane", who lacks the verb repair: leave it out, got "kubemark:///one"`},
+			patch(`{"spec":{"providerID":"kubemark:///one"}}`)...)
 		provision.must(t, patch(`{"spec":{"providerID":"kubemark:///one"}}`)...)
 		provision.must(t, patch(`{"spec":{"providerID":"kubemark:///one"}}`)...)
 		for change, got := range map[string]string{`"kubemark:///two"`: `got "kubemark:///two"`, `null`: `got ""`} {
@@ -61,6 +63,22 @@ func identity(k kubectl) func(*testing.T) {
 		if !strings.Contains(out, `Warning: `) || !strings.Contains(out, `spec.providerID was "kubemark:///one" and is "kubemark:///two" now`) {
 			t.Errorf("another instance: %s", out)
 		}
+	}
+}
+
+// named: a Machine that is made with the id of an instance takes that one's Node, and goes with both: who made neither needs the verb repair, as
+// one who restores Machines. Of the functions' accounts none makes one so.
+func named(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		of := strings.NewReplacer("name: by-hand", "name: named", "spec:\n", "spec:\n  providerID: kubemark:///control-plane-0\n").Replace(machine)
+		create := []string{"create", "--dry-run=server", "-f", "-"}
+		for _, who := range []kubectl{k.as("jane"), k.asFunction("scale-machineset")} {
+			who.refused(t, of, []string{"spec.providerID is written by provision-machine only, not by ", `who lacks the verb repair: leave it out, got "kubemark:///control-plane-0"`}, create...)
+		}
+		k.as("jane").mustGiven(t, strings.Replace(of, "kubemark:///control-plane-0", `""`, 1), create...)
+		k.as("rosa").mustGiven(t, of, create...)
+		k.mustGiven(t, of, create...)
 	}
 }
 

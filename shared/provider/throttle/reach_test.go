@@ -5,10 +5,16 @@ package throttle
 import (
 	"cmp"
 	"errors"
+	"net/netip"
+	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
@@ -124,6 +130,46 @@ func reachClouds(t *testing.T, host string) {
 	} {
 		if err := asked(t, address); !errors.Is(err, errReached) {
 			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// The network policy of those that act on clouds leaves out what the dialer refuses, also by NAT64: a process that was broken into dials as
+// it likes.
+func TestNetworkPolicyRefusesAsTheDialer(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("../../../config/network/egress.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var excepted []netip.Prefix
+	for document := range strings.SplitSeq(string(b), "\n---\n") {
+		var p networkingv1.NetworkPolicy
+		if err := yaml.UnmarshalStrict([]byte(document), &p); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range p.Spec.Egress {
+			for _, to := range rule.To {
+				for _, e := range to.IPBlock.Except {
+					excepted = append(excepted, netip.MustParsePrefix(e))
+				}
+			}
+		}
+	}
+	within := func(p netip.Prefix) bool {
+		return slices.ContainsFunc(excepted, func(e netip.Prefix) bool { return e.Bits() <= p.Bits() && e.Contains(p.Addr()) })
+	}
+	for p, cloud := range instancesOnly {
+		if !within(p) {
+			t.Errorf("config/network/egress.yaml lets ask %s, what %s answers its instances at", p, cloud)
+		}
+		if p.Addr().Is4() {
+			at := netip.MustParseAddr("64:ff9b::").As16()
+			four := p.Addr().As4()
+			copy(at[12:], four[:])
+			if by64 := netip.PrefixFrom(netip.AddrFrom16(at), 96+p.Bits()); !within(by64) {
+				t.Errorf("config/network/egress.yaml lets ask %s, which is %s", by64, p)
+			}
 		}
 	}
 }
