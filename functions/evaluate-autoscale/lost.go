@@ -41,7 +41,7 @@ func (sc *scan) giveUp() {
 			victims = sc.lost(g, room)
 		}
 		less := len(victims)
-		if r := sc.state.Groups[g.id].Request; r != nil && r.TimedOut && !ofControlPlane(g.set) {
+		if r := sc.state.Groups[g.id].Request; r != nil && r.TimedOut && !machine.MakesControlPlane(g.set) {
 			never, unmade := sc.unmade(g)
 			never = max(0, min(room-less, never))
 			less += never
@@ -106,14 +106,6 @@ func (sc *scan) emptyLeaving() (n int) {
 		}
 	}
 	return n
-}
-
-// ofControlPlane reports whether the Machines that a set makes are of the control plane: what was never made may be in the place of one that
-// a health check deleted.
-func ofControlPlane(set *machine.MachineSet) bool {
-	m := &machine.Machine{Spec: set.Spec.Template.Spec}
-	m.Labels = set.Spec.Template.Labels
-	return machine.OfControlPlane(m, nil)
 }
 
 // isLost reports that a Machine without a Node failed, or had none for longer than it may take.

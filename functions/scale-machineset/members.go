@@ -16,6 +16,7 @@ type members struct {
 	owned    []*machine.Machine // controlled by the set, with labels that match
 	released []*machine.Machine // controlled by the set, with labels that no longer match
 	orphans  []*machine.Machine // without a controller, alive, with labels that match
+	masters  []*machine.Machine // those that would be orphans, and are of a control plane for which the set makes none
 	free     []*machine.Machine // without a controller, whosever: the orphans and all others
 	byName   map[string]*machine.Machine
 	byUID    map[types.UID]*machine.Machine
@@ -61,7 +62,11 @@ func (h herd) membersOf(set *machine.MachineSet, selector labels.Selector) membe
 		}
 	}
 	for _, x := range h.free {
-		if x.Namespace == set.Namespace && x.DeletionTimestamp == nil && selector.Matches(labels.Set(x.Labels)) {
+		switch {
+		case x.Namespace != set.Namespace || x.DeletionTimestamp != nil || !selector.Matches(labels.Set(x.Labels)):
+		case machine.OfControlPlane(x, nil) && !machine.MakesControlPlane(set):
+			m.masters = append(m.masters, x)
+		default:
 			m.orphans = append(m.orphans, x)
 		}
 	}

@@ -5,6 +5,7 @@ package scalemachineset
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -75,7 +76,20 @@ func problemOf(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m
 	if problem := paused(s.Now, set, l); problem != "" {
 		return reasonCreate, problem
 	}
-	return invalid, unfit(set)
+	return invalid, cmp.Or(unfit(set), unwanted(m))
+}
+
+// unwanted says that the selector finds Machines of the control plane, for which the set makes none, or "": a selector that finds all of a
+// cluster is one that somebody forgot to narrow, and what a set adopts goes with its replicas.
+func unwanted(m members) string {
+	if len(m.masters) == 0 {
+		return ""
+	}
+	names := make([]string, 0, len(m.masters))
+	for _, x := range m.masters {
+		names = append(names, x.Name)
+	}
+	return "spec.selector finds Machines of the control plane, which this set makes none for, and leaves them alone: " + strings.Join(names, ", ")
 }
 
 // foreignInstance says that the template names an instance, which none of its Machines can have, or "".

@@ -162,6 +162,13 @@ func OfControlPlane(m *Machine, n *corev1.Node) bool {
 	return m.Labels[LabelRole] == roleMaster || ofControlPlane(m.Spec.Labels) || n != nil && IsControlPlane(n)
 }
 
+// MakesControlPlane reports whether the Machines that a set makes are of the control plane.
+func MakesControlPlane(set *MachineSet) bool {
+	m := &Machine{Spec: set.Spec.Template.Spec}
+	m.Labels = set.Spec.Template.Labels
+	return OfControlPlane(m, nil)
+}
+
 const roleMaster = "master"
 
 func ofControlPlane(labels map[string]string) bool {

@@ -68,6 +68,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("older Machine", olderMachine(k))
 	t.Run("identity", identity(k))
 	t.Run("instance that is named", named(k))
+	t.Run("sets of the control plane", ofControlPlane(k))
 	t.Run("no Infrastructure", noInfrastructure(k))
 	t.Run("rights", rights(k))
 	t.Run("placement", placement(k))

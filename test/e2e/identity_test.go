@@ -82,6 +82,34 @@ func named(k kubectl) func(*testing.T) {
 	}
 }
 
+// ofControlPlane: a set that makes Machines of the control plane adopts those that are there, and removes what is more than its replicas, so
+// that who makes one, or makes one of another, has to be one who may delete Machines. Nora may all else.
+func ofControlPlane(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		k.must(t, "create", "clusterrole", "nora", "--verb=get,list,watch,create,update,patch", "--resource=*.*")
+		k.must(t, "create", "clusterrolebinding", "nora", "--clusterrole=nora", "--user=nora")
+		workers := strings.ReplaceAll(edit(t, set, "replicas: 0", "replicas: 0"), "general-purpose-1a", "noras")
+		role := strings.ReplaceAll(workers, "cluster-api-machine-role: worker", "cluster-api-machine-role: master")
+		node := strings.Replace(workers, "      metadata:\n        labels:\n", "      metadata:\n        labels:\n          node-role.kubernetes.io/control-plane: \"\"\n", 1)
+		want := []string{`spec.template is of the control plane`, `for which "nora" lacks the verb delete on machines`}
+		nora := k.as("nora")
+		nora.mustGiven(t, workers, "create", "-f", "-")
+		for _, masters := range []string{role, node} {
+			nora.refused(t, masters, want, "create", "--dry-run=server", "-f", "-")
+			k.as("jane").mustGiven(t, strings.ReplaceAll(masters, "noras", "janes"), "create", "--dry-run=server", "-f", "-")
+		}
+		patch := []string{
+			"-n", "openshift-machine-api", "patch", "machineset", "noras", "--type=merge", "-p",
+			`{"spec":{"template":{"spec":{"metadata":{"labels":{"node-role.kubernetes.io/master":""}}}}}}`,
+		}
+		nora.refused(t, "", want, patch...)
+		k.as("jane").must(t, patch...)
+		nora.must(t, "-n", "openshift-machine-api", "scale", "machineset", "noras", "--replicas=1") // as it is of the control plane by now
+		nora.must(t, "-n", "openshift-machine-api", "annotate", "machineset", "noras", "example.com/note=seen")
+	}
+}
+
 // noInfrastructure: where nobody says a region there is no default for it, and nothing else is in the way.
 func noInfrastructure(k kubectl) func(*testing.T) {
 	return func(t *testing.T) {

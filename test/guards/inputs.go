@@ -162,6 +162,9 @@ var inputs = []Guard{
 	{"null-is-no-spec", "G9", words + "sweep.go", `		if string(a.Spec) == "null" {`, `		if false {`, "./functions/sweep-instances -run=TestSpecThatAFormer"},
 	{"young-machine-with-a-call", "2b.4", provision + "reads.go", `intent == nil && young(s, m)`, `young(s, m)`, "./functions/provision-machine -run=TestLooksForWhat"},
 	{"machine-that-waits-has-no-host", "G5", provision + "stock.go", `machine.ProviderID(m) != "" && m.DeletionTimestamp == nil ||`, `m.DeletionTimestamp == nil ||`, "./functions/provision-machine -run=TestWhoHasAHost"},
+	{"control-plane-is-not-adopted-by-others", "2a.6", scale + "members.go", `machine.OfControlPlane(x, nil) && !machine.M`, `false && !machine.M`, "./functions/scale-machineset -run=TestScenarios"},
+	{"control-plane-is-adopted-by-its-own", "2a.6", scale + "members.go", ` && !machine.MakesControlPlane(set):`, `:`, "./functions/scale-machineset -run=TestScenarios"},
+	{"control-plane-by-its-template", "2a.6", words + "condition.go", `	m.Labels = set.Spec.Template.Labels`, ``, "./functions/scale-machineset -run=TestScenarios"},
 	{"who-is-wanted-was-not-made-anew", "2a.7", scale + "members.go", `!ok || !l.Active.Has(k) && l.MadeAnew(x, k) {`, `!ok || l.MadeAnew(x, k) {`, "./functions/scale-machineset -run=TestScenarios"},
 	{"secrets-that-begin-alike", "4", run + "unspoken.go", `cmp.Or(len(b)-len(a), `, `cmp.Or(len(a)-len(b), `, "./shared/runner -run=TestSecretsThatAreAlike"},
 	{"outcome-that-nobody-knows-is-delivered-again", "2g", run + "apply.go", ` || o.Result == plan.Failed
