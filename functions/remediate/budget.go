@@ -73,12 +73,16 @@ func (b *budget) lets(t *target) bool { return spent(t) || b.stored.Holds(name, 
 // of these go at once is for their check to say, in case that what tells of them errs. The control plane has one slot, and keeps to it (R-S10).
 func spent(t *target) bool { return t.leaves && !t.controlPlane() }
 
-// full says why there is no slot for t's Machine: of the control plane there is one, whatever the limits are.
+// full says why there is no slot for t's Machine: of the control plane there is one, whatever the limits are; else which of them it is that
+// leaves none.
 func (b *budget) full(t *target) string {
 	for _, s := range b.foreseen.Slots {
 		if s.ControlPlane && t.controlPlane() && s.UID != t.m.UID && b.foreseen.Holds(s.By, s.UID, b.now) && !b.over(s) {
 			return fmt.Sprintf(heldSlot, s.Machine)
 		}
+	}
+	if _, spent := b.foreseen.HourSpent(slotOf(t), b.limits, b.now, b.over); spent {
+		return heldHour
 	}
 	return heldBudget
 }
