@@ -117,7 +117,7 @@ func TestOverlaysCombine(t *testing.T) {
 	t.Parallel()
 	program := kubectl(t)
 	all := []string{"approve-node", "kafka", "namespaces", "oidc"}
-	combinations := [][]string{{"kubernetes-1.35"}, append(slices.Clone(all), "kubernetes-1.33"), append(slices.Clone(all), "placement")}
+	combinations := [][]string{{"kubernetes-1.35"}, {"openshift"}, {"openshift", "namespaces", "approve-node"}, append(slices.Clone(all), "kubernetes-1.33"), append(slices.Clone(all), "placement")}
 	for chosen := range 1 << len(all) {
 		var names []string
 		for i, name := range all {
@@ -198,6 +198,10 @@ func installed(t *testing.T, got map[string]object, names []string) {
 	if _, ok := got["MutatingAdmissionPolicy /placement.machine-functions"]; ok != has("placement") {
 		t.Errorf("Pods are placed: %v", ok)
 	}
+	_, ours := got["Namespace /"+home]
+	if _, more := got["ValidatingAdmissionPolicy /azure-private.machine-functions"]; ours == has("openshift") || more != has("openshift") {
+		t.Errorf("the namespace is ours: %v, and what asks OpenShift is there: %v", ours, more)
+	}
 	for _, name := range []string{"served-namespace", "served-namespace-stays"} {
 		policy := got["ValidatingAdmissionPolicy /"+name+".machine-functions"]
 		if v := policy.Spec.Variables; len(v) != 1 || strings.Contains(v[0].Expression, "'machines-b'") != has("namespaces") {
@@ -265,7 +269,7 @@ func routed(t *testing.T, got map[string]object, has func(string) bool) {
 func TestWhatOverlaysLeaveIsNamed(t *testing.T) {
 	t.Parallel()
 	program, named := kubectl(t), text(t, filepath.Join("..", "docs", "upgrading.md"))
-	dir := run(t, checkout(t), []string{"OVERLAYS=approve-node kafka namespaces oidc placement"}, "tools/func/deploy.sh", "manifests")
+	dir := run(t, checkout(t), []string{"OVERLAYS=approve-node kafka namespaces oidc openshift placement"}, "tools/func/deploy.sh", "manifests")
 	taken, left := render(t, program, filepath.Join("..", "config")), 0
 	maps.Copy(taken, render(t, program, filepath.Join("..", "triggers")))
 	for key, o := range render(t, program, dir) {
