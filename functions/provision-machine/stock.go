@@ -50,12 +50,14 @@ func followStock(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequence {
 	return plan.Sequence{Do: []plan.Action{plan.Update{Old: set, New: next, Why: fmt.Sprintf("as many as there are hosts, %d of them free", c.Stock.Free)}}}
 }
 
-// hosts counts what is free and what the set's Machines hold.
+// hosts counts what is free and what the set's Machines hold, with those that it is about to adopt: made anew over its Machines, it controls none
+// at first, and would give up all.
 func hosts(s snapshot.Snapshot, set *machine.MachineSet, stock provider.Stock) int32 {
 	all := int32(stock.Free)
+	selector, err := machine.SelectorOf(set)
 	for _, m := range s.Machines {
 		holds := machine.ProviderID(m) != "" && m.DeletionTimestamp == nil || slices.Contains(stock.Taken, m.Name)
-		if holds && machine.Controls(set, m) {
+		if holds && (machine.Controls(set, m) || err == nil && machine.Adopts(set, selector, m)) {
 			all++
 		}
 	}

@@ -63,11 +63,10 @@ func (h herd) membersOf(set *machine.MachineSet, selector labels.Selector) membe
 	}
 	for _, x := range h.free {
 		switch {
-		case x.Namespace != set.Namespace || x.DeletionTimestamp != nil || !selector.Matches(labels.Set(x.Labels)):
-		case machine.OfControlPlane(x, nil) && !machine.MakesControlPlane(set):
-			m.masters = append(m.masters, x)
-		default:
+		case machine.Adopts(set, selector, x):
 			m.orphans = append(m.orphans, x)
+		case machine.Selects(set, selector, x):
+			m.masters = append(m.masters, x)
 		}
 	}
 	m.byName, m.byUID = map[string]*machine.Machine{}, map[types.UID]*machine.Machine{}

@@ -113,3 +113,14 @@ func SelectorOf(set *MachineSet) (labels.Selector, error) {
 	}
 	return selector, nil
 }
+
+// Selects reports whether m lives and set, which has this selector, finds it.
+func Selects(set *MachineSet, selector labels.Selector, m *Machine) bool {
+	return m.Namespace == set.Namespace && m.DeletionTimestamp == nil && selector.Matches(labels.Set(m.Labels))
+}
+
+// Adopts reports whether set, which has this selector, takes m over once it has a turn: nobody controls it (SPEC B39). Of a control plane it does so
+// only where its template is of one (B32).
+func Adopts(set *MachineSet, selector labels.Selector, m *Machine) bool {
+	return metav1.GetControllerOfNoCopy(m) == nil && Selects(set, selector, m) && (MakesControlPlane(set) || !OfControlPlane(m, nil))
+}

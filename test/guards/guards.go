@@ -156,7 +156,7 @@ var ledgers = []Guard{
 	{"gate-of-the-ledger", "2a.5", provision + "launch.go", `	if why := l.forbidden(); why != "" {`, `	if why := l.forbidden(); why != "" && false {`, ""},
 	{"empty-selector-is-nobodys", "2a.6", words + "authority.go", `	case selector.Empty():`, `	case false:`, "./functions/scale-machineset -run=TestScenarios"},
 	{"adopted-by-uid", "2a.6", scale + "members.go", `		return m.byUID[adopted.UID]`, `		return m.byName[adopted.Name]`, ""},
-	{"adopted-in-its-namespace", "2a.6", scale + "members.go", `x.Namespace != set.Namespace || `, ``, ""},
+	{"adopted-in-its-namespace", "2a.6", words + "authority.go", `return m.Namespace == set.Namespace && m.D`, `return m.D`, "./functions/scale-machineset -run=TestScenarios"},
 	{"members-in-its-namespace", "2a.6", scale + "members.go", `controller{m.Namespace, owner.UID}`, `controller{machine.Namespace, owner.UID}`, ""},
 	{"rebuilt-by-their-names", "2a.7", scale + "ledger.go", `	ordinalOf = l.Finder(set.Name)
 	var strangers`, `	var strangers`, "./functions/scale-machineset -run=TestRebuilt"},
