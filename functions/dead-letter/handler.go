@@ -47,8 +47,7 @@ func (s *Sink) Count() uint64 { return s.count.total() }
 // the counts.
 func (s *Sink) Handle(w http.ResponseWriter, r *http.Request) {
 	events.Hurry(w, r)
-	if r.Method == http.MethodGet && r.URL.Path == "/metrics" {
-		s.count.ServeHTTP(w, r)
+	if events.Scraped(w, r, &s.count) {
 		return
 	}
 	defer s.recovered(w)

@@ -160,6 +160,12 @@ func TestSinkTellsItsCounts(t *testing.T) {
 	if got = scrape(); strings.Count(got, metric+"{") != maxSeries-1 || strings.Contains(got, secret) { // "other" is there already
 		t.Errorf("%d series, at most %d:\n%.300s", strings.Count(got, metric+"{"), maxSeries, got)
 	}
+	through := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
+	through.Header.Set("X-Forwarded-For", "192.0.2.1")
+	w := httptest.NewRecorder()
+	if sink.Handle(w, through); w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), metric) {
+		t.Errorf("through the queue-proxy: %d %.300s", w.Code, w.Body)
+	}
 	if sink.Count() != 5+2*maxSeries {
 		t.Errorf("counted %d", sink.Count())
 	}

@@ -53,6 +53,12 @@ func TestServerTellsItsMetrics(t *testing.T) {
 			t.Errorf("no line %s in\n%s", line, w.Body)
 		}
 	}
+	forwarded := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
+	forwarded.Header.Set("X-Forwarded-For", "192.0.2.1")
+	through := httptest.NewRecorder()
+	if s.Handle(through, forwarded); through.Code != http.StatusNotFound || strings.Contains(through.Body.String(), "machines_label") {
+		t.Errorf("through the queue-proxy: %d %s", through.Code, through.Body)
+	}
 	if w := get(s, "/"); w.Code != http.StatusBadRequest {
 		t.Errorf("GET / is no event: %d", w.Code)
 	}

@@ -72,11 +72,11 @@ func (s *Server) scan(ctx context.Context) (plan.Plan, error) {
 
 // Handle answers one request exactly once, within the patience of 18 s. Requests about the same object share an
 // invocation that begins after they arrived. One of them waits for it, and is delivered again if it fails; the others are answered at
-// once, because whoever waits takes a place in the Broker, which has few. A GET of /metrics is answered with the metrics.
+// once, because whoever waits takes a place in the Broker, which has few. A GET of /metrics is answered with the metrics,
+// unless it comes through a proxy.
 func (s *Server) Handle(w http.ResponseWriter, r *http.Request) {
 	events.Hurry(w, r)
-	if r.Method == http.MethodGet && r.URL.Path == "/metrics" {
-		s.Runner.Metrics.ServeHTTP(w, r)
+	if events.Scraped(w, r, s.Runner.Metrics) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
