@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -117,9 +118,19 @@ func (m *Metrics) points(f family) []point {
 func (f family) attributes(p point) []attribute.KeyValue {
 	labels := make([]attribute.KeyValue, len(f.labels))
 	for i, key := range f.labels {
-		labels[i] = attribute.String(key, p.labels[i])
+		labels[i] = attribute.String(key, short(p.labels[i]))
 	}
 	return labels
+}
+
+// maxLabel bounds a label's value, in bytes: the longest of Azure's ids has some 700.
+const maxLabel = 1 << 10
+
+func short(value string) string {
+	if len(value) > maxLabel {
+		return strings.ToValidUTF8(value[:maxLabel], "")
+	}
+	return value
 }
 
 func machineItems(s snapshot.Snapshot) []point { return []point{{value: float64(len(s.Machines))}} }

@@ -5,6 +5,7 @@ package metrics
 import (
 	"cmp"
 	"context"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -204,13 +205,20 @@ func lastActivity(s snapshot.Snapshot) []point {
 	return all
 }
 
-// unremovable counts Nodes by the first word of the reason that they carry: one of a closed set (SPEC C66).
+// reasonForm is how the reasons are written that stand on Nodes.
+var reasonForm = regexp.MustCompile(`^[A-Z][A-Za-z]{0,63}$`)
+
+// unremovable counts Nodes by the first word of the reason that they carry: one of a closed set (SPEC C66). A kubelet may write anything
+// there.
 func unremovable(s snapshot.Snapshot) (all []point) {
 	at := map[string]int{}
 	for _, n := range s.Nodes {
 		reason, _, _ := strings.Cut(n.Annotations[machine.AnnotationScaleDownReason], ":")
 		if reason == "" {
 			continue
+		}
+		if !reasonForm.MatchString(reason) {
+			reason = "other"
 		}
 		i, ok := at[reason]
 		if !ok {

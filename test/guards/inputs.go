@@ -39,6 +39,8 @@ var inputs = []Guard{
 	{"slow-dead-letters-are-answered", "2g", lost, `	events.Hurry(w, r)
 `, "", ""},
 	{"metrics-past-the-queue-proxy", "4", "shared/events/scrape.go", `	if forwarded(r) {`, `	if forwarded(r) && false {`, "./shared/events -run=TestScrapes"},
+	{"reasons-of-kubelets-are-no-labels", "4", "shared/metrics/scaling.go", `		if !reasonForm.MatchString(reason) {`, `		if !reasonForm.MatchString(reason) && false {`, "./shared/metrics -run=TestReasonsThatAreNone"},
+	{"labels-are-short", "4", "shared/metrics/gauges.go", `	if len(value) > maxLabel {`, `	if len(value) > maxLabel<<20 {`, "./shared/metrics -run=TestLabelsAreShort"},
 	{"cloud-proves-who-it-is", "4", run + "clouds.go", `	if c.StrictTLS && insecure != "" {`, `	if false {`, ""},
 	{"metadata-is-no-cloud", "4", reach, `		if p.Contains(at) {`, `		if p.Contains(at) && false {`, ""},
 	{"unspecified-is-no-cloud", "4", reach, `	if at := plain(a.Addr()); at.IsUnspecified() {`, `	if at := plain(a.Addr()); at.IsUnspecified() && false {`, ""},
