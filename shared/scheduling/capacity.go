@@ -112,9 +112,13 @@ func pairs(text string) map[string]string {
 	return out
 }
 
-// withTaints adds taints written as "k=v:Effect,k:Effect"; one of the same key and effect takes the place of the other.
+// withTaints adds taints written as "k=v:Effect,k:Effect"; one of the same key and effect takes the place of the other. It takes no
+// longer than the text is long.
 func withTaints(taints []corev1.Taint, text string) []corev1.Taint {
-	out := slices.Clone(taints)
+	out, at := slices.Clone(taints), map[taintKind]int{}
+	for i, t := range slices.Backward(out) { // of two alike the first
+		at[kindOf(t)] = i
+	}
 	for part := range strings.SplitSeq(text, ",") {
 		kv, effect, ok := strings.Cut(strings.TrimSpace(part), ":")
 		k, v, _ := strings.Cut(kv, "=")
@@ -122,11 +126,29 @@ func withTaints(taints []corev1.Taint, text string) []corev1.Taint {
 			continue
 		}
 		x := corev1.Taint{Key: k, Value: v, Effect: corev1.TaintEffect(effect)}
-		if i := slices.IndexFunc(out, func(t corev1.Taint) bool { return t.MatchTaint(&x) }); i >= 0 {
+		if i, known := at[kindOf(x)]; known {
 			out[i] = x
 			continue
 		}
+		at[kindOf(x)] = len(out)
 		out = append(out, x)
 	}
 	return out
+}
+
+// taintKind is what a Node has one taint of.
+type taintKind struct {
+	key    string
+	effect corev1.TaintEffect
+}
+
+func kindOf(t corev1.Taint) taintKind { return taintKind{t.Key, t.Effect} }
+
+// kindsOf returns of which kinds taints are.
+func kindsOf(taints []corev1.Taint) map[taintKind]bool {
+	all := make(map[taintKind]bool, len(taints))
+	for _, t := range taints {
+		all[kindOf(t)] = true
+	}
+	return all
 }

@@ -3,7 +3,11 @@
 package scheduling
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +44,37 @@ func FuzzCapacity(f *testing.F) {
 			}
 		}
 	})
+}
+
+// As many taints as an annotation has room for are read in no time: else one set would hold up the scan for all. Of the same key and effect
+// the last one counts.
+func TestManyTaintsTakeNoTime(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	text.WriteString("a=1:NoSchedule,a=2:NoExecute,")
+	for i := 0; text.Len() < 250_000; i++ {
+		fmt.Fprintf(&text, "%x.:N,", i)
+	}
+	text.WriteString("a=3:NoSchedule")
+	set := aSet(map[string]string{machine.CapacityCPU: "4", machine.CapacityMemory: "16Gi", machine.CapacityTaints: text.String()})
+	begin := time.Now()
+	n, ok := Templates{Now: noon}.Of(set, nil)
+	if took := time.Since(begin); took > time.Second { // it takes some milliseconds, or as many seconds
+		t.Errorf("it took %v", took)
+	}
+	var as []string
+	for _, x := range n.Spec.Taints {
+		if x.Key == "a" {
+			as = append(as, x.Value)
+		}
+	}
+	if !ok || len(n.Spec.Taints) < 25_000 || !slices.Equal(as, []string{"3", "2"}) {
+		t.Errorf("%t, %d taints, those of key a are %q", ok, len(n.Spec.Taints), as)
+	}
+	begin = time.Now()
+	if own := (Templates{Now: noon}).OwnTaints(set, n.Node); own != 0 || time.Since(begin) > time.Second {
+		t.Errorf("%d of its taints the set does not say, after %v", own, time.Since(begin))
+	}
 }
 
 // A selector that makes no sense selects nothing; one that does agrees with what it is made of.

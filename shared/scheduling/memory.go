@@ -53,7 +53,8 @@ func (t Templates) Remember(set *machine.MachineSet, n Node, end string) string 
 	if was, ok := memoryOn(set); ok && end != "" && was.End == end {
 		is.Labels, is.Taints = was.Labels, was.Taints
 	} else if ok && end != "" {
-		is.Taints = slices.DeleteFunc(is.Taints, func(x corev1.Taint) bool { return !hasTaint(taintsOf(set), x) && !hasTaint(was.Taints, x) })
+		says, had := kindsOf(taintsOf(set)), kindsOf(was.Taints)
+		is.Taints = slices.DeleteFunc(is.Taints, func(x corev1.Taint) bool { return !says[kindOf(x)] && !had[kindOf(x)] })
 	}
 	text, err := json.Marshal(is)
 	if err != nil || len(text) > longestMemory { // API types marshal

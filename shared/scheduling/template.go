@@ -70,8 +70,13 @@ func (t Templates) Good(set *machine.MachineSet, n Node) bool {
 // OwnTaints counts the taints that keep Pods off a Node of a set for good, and that are not what the set says of its Nodes: somebody put them
 // on this Node, or on each.
 func (t Templates) OwnTaints(set *machine.MachineSet, n *corev1.Node) (count int) {
-	for _, x := range n.Spec.Taints {
-		if x.Effect != corev1.TaintEffectPreferNoSchedule && !t.passing(x) && !hasTaint(taintsOf(set), x) {
+	lasting := slices.DeleteFunc(slices.Clone(n.Spec.Taints), func(x corev1.Taint) bool { return x.Effect == corev1.TaintEffectPreferNoSchedule || t.passing(x) })
+	if len(lasting) == 0 { // as on nearly all
+		return 0
+	}
+	says := kindsOf(taintsOf(set))
+	for _, x := range lasting {
+		if !says[kindOf(x)] {
 			count++
 		}
 	}
@@ -81,11 +86,6 @@ func (t Templates) OwnTaints(set *machine.MachineSet, n *corev1.Node) (count int
 // taintsOf returns the taints that a set says its Nodes have.
 func taintsOf(set *machine.MachineSet) []corev1.Taint {
 	return withTaints(machine.CarriedByTemplate(set).Taints, set.Annotations[machine.CapacityTaints])
-}
-
-// hasTaint reports whether a taint of the same key and effect is among others.
-func hasTaint(all []corev1.Taint, x corev1.Taint) bool {
-	return slices.ContainsFunc(all, func(t corev1.Taint) bool { return t.MatchTaint(&x) })
 }
 
 // Settled reports whether a Node has been as it is, ready or not, for long enough to be believed.
