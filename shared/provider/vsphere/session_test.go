@@ -156,13 +156,26 @@ func TestAPIServerIsNoVCenter(t *testing.T) {
 func TestSpecStatesSomeOfItsSizes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]provider.InstanceType{
-		`{"kind":"VSphereMachineProviderSpec","template":"/DC0/vm/rhcos","numCPUs":16}`:                      {Name: "rhcos", Arch: arch, MilliCPU: 16000},
-		`{"kind":"VSphereMachineProviderSpec","template":"rhcos","memoryMiB":8192}`:                          {Name: "rhcos", Arch: arch, Memory: 8 << 30},
-		`{"kind":"VSphereMachineProviderSpec","template":"rhcos","numCPUs":4,"memoryMiB":8192,"diskGiB":50}`: {Name: "rhcos", Arch: arch, MilliCPU: 4000, Memory: 8 << 30, Disk: 50 << 30},
-		`{"kind":"VSphereMachineProviderSpec"}`:                                                              {Arch: arch},
+		`{"kind":"VSphereMachineProviderSpec","template":"/DC0/vm/rhcos","numCPUs":16}`:                                           {Name: "rhcos", Arch: arch, MilliCPU: 16000},
+		`{"kind":"VSphereMachineProviderSpec","template":"rhcos","memoryMiB":8192}`:                                               {Name: "rhcos", Arch: arch, Memory: 8 << 30},
+		`{"kind":"VSphereMachineProviderSpec","template":"rhcos","numCPUs":4,"memoryMiB":8192,"diskGiB":50}`:                      {Name: "rhcos", Arch: arch, MilliCPU: 4000, Memory: 8 << 30, Disk: 50 << 30},
+		`{"kind":"VSphereMachineProviderSpec"}`:                                                                                   {Arch: arch},
+		`{"kind":"VSphereMachineProviderSpec","numCPUs":9223372036854775807,"memoryMiB":17592186048512,"diskGiB":17592186044416}`: {Arch: arch, MilliCPU: most * 1000, Memory: most << 20, Disk: most << 30},
+		`{"kind":"VSphereMachineProviderSpec","numCPUs":-9223372036854775807,"memoryMiB":-17592186044415,"diskGiB":-1}`:           {Arch: arch},
 	} {
 		if got, err := instanceType([]byte(text)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+}
+
+// A size that is more than can be counted is none that a vCenter is asked for: it would be asked for what is left of it.
+func TestSizesThatCannotBeCounted(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	for _, name := range []string{"memoryMiB", "diskGiB"} {
+		if _, err := parse(v.spec(map[string]any{name: int64(1<<44 + 4096)})); provider.CodeOf(err) != provider.Invalid || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -29,6 +29,12 @@ func parse(raw json.RawMessage) (providerspec.VSphere, error) {
 	if err != nil {
 		return s, provider.Refused(provider.Invalid, err)
 	}
+	if s.MemoryMiB > most {
+		return s, provider.Errorf(provider.Invalid, "%s: %d: must be at most %d", at("memoryMiB"), s.MemoryMiB, int64(most))
+	}
+	if s.DiskGiB > most {
+		return s, provider.Errorf(provider.Invalid, "%s: %d: must be at most %d", at("diskGiB"), s.DiskGiB, int64(most))
+	}
 	for i, d := range s.Network.Devices {
 		if err := checkDevice(d); err != nil {
 			return s, provider.Errorf(provider.Invalid, "%s: %w", at("network", "devices").Index(i), err)
@@ -37,6 +43,12 @@ func parse(raw json.RawMessage) (providerspec.VSphere, error) {
 	return s, nil
 }
 
+// most bounds the sizes of a spec, in CPUs, MiB and GiB: nothing is more than can be counted.
+const most = 1 << 30
+
+// counted returns a size of a spec that nobody has judged.
+func counted(n int64) int64 { return max(0, min(n, most)) }
+
 // instanceType returns the capacity that a spec states (SPEC E28), and its template's name: what the spec leaves out is the
 // template's, for which the vCenter is asked.
 func instanceType(raw json.RawMessage) (provider.InstanceType, error) {
@@ -44,7 +56,7 @@ func instanceType(raw json.RawMessage) (provider.InstanceType, error) {
 	if err != nil {
 		return provider.InstanceType{}, err
 	}
-	it := provider.InstanceType{Arch: arch, MilliCPU: s.NumCPUs * 1000, Memory: s.MemoryMiB << 20, Disk: s.DiskGiB << 30}
+	it := provider.InstanceType{Arch: arch, MilliCPU: counted(s.NumCPUs) * 1000, Memory: counted(s.MemoryMiB) << 20, Disk: counted(s.DiskGiB) << 30}
 	if s.Template != "" { // or the path of one
 		it.Name = path.Base(s.Template)
 	}
