@@ -23,6 +23,9 @@ import (
 // one listed decides. What a window does not say stays as in the spec; a bound that would cross the other one takes it along.
 const ScheduleAnnotation = "machine.openshift.io/schedule"
 
+// longestSchedule bounds the text of one, in bytes: some three hundred windows.
+const longestSchedule = 8 << 10
+
 // longestWindow bounds how far back the beginning of a window is looked for.
 const longestWindow = 31 * 24 * time.Hour
 
@@ -54,6 +57,9 @@ var fields = [5]struct {
 
 // ParseSchedule reads the value of a ScheduleAnnotation. Its error names the window and the part.
 func ParseSchedule(text string) (all []Window, err error) {
+	if len(text) > longestSchedule {
+		return nil, fmt.Errorf("it has %d bytes, of which there may be %d", len(text), longestSchedule)
+	}
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ';' || r == '\n' }) {
 		if strings.TrimSpace(part) == "" {
 			continue

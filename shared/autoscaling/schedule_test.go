@@ -98,3 +98,20 @@ func TestScheduleThatCannotBeReadIsTold(t *testing.T) {
 		t.Errorf("%d to %d, %v", least, most, err)
 	}
 }
+
+// A schedule is read in each scan: one that is as long as an annotation may be would take a fifth of a second of it, each time.
+func TestEndlessSchedulesAreRefused(t *testing.T) {
+	t.Parallel()
+	const window = "* * * * * for 1h min=4"
+	fits := strings.Repeat(window+";", longestSchedule/(len(window)+1))
+	if all, err := ParseSchedule(fits); err != nil || len(all) < 300 {
+		t.Errorf("%d windows, %v", len(all), err)
+	}
+	for _, text := range []string{fits + strings.Repeat(" ", longestSchedule) + window, strings.Repeat("*,", longestSchedule) + window} {
+		ma := &MachineAutoscaler{Spec: MachineAutoscalerSpec{MinReplicas: 3, MaxReplicas: 6}}
+		ma.Annotations = map[string]string{ScheduleAnnotation: text}
+		if least, most, err := ma.BoundsAt(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)); err == nil || len(err.Error()) > 200 || least != 3 || most != 6 {
+			t.Errorf("%d to %d, %.300v", least, most, err)
+		}
+	}
+}
