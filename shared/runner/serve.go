@@ -43,6 +43,7 @@ type Server struct {
 	// Senders checks who sends; nil lets everybody.
 	Senders *events.Verifier
 
+	ready    readiness
 	flights  *flights.Group[snapshot.Request, plan.Plan]
 	question chan struct{} // the one that is being answered
 	large    chan struct{} // the one that is being read; nil: none is asked here
@@ -50,7 +51,7 @@ type Server struct {
 
 // NewServer returns a server for r, whose work it bounds.
 func NewServer(r *Runner, namespaces []string) *Server {
-	s := &Server{Runner: r, Namespaces: namespaces, flights: flights.New[snapshot.Request, plan.Plan](maxInvocations), question: make(chan struct{}, 1)}
+	s := &Server{Runner: r, Namespaces: namespaces, flights: flights.New[snapshot.Request, plan.Plan](maxInvocations), question: make(chan struct{}, 1), ready: newReadiness()}
 	if r.Function.Answer != nil {
 		s.large = make(chan struct{}, 1)
 	}
@@ -216,12 +217,6 @@ func (s *Server) Stop(ctx context.Context) error {
 		return err
 	}
 	return s.Runner.Clouds.Close(ctx)
-}
-
-// Ready reports whether the function can be invoked: when it can reach the API server.
-func (s *Server) Ready(ctx context.Context) (bool, error) {
-	err := s.Runner.Cluster.Ready(ctx)
-	return err == nil, err
 }
 
 // Alive reports whether every invocation of the process ends. One that does not holds up all that come about the same object, and ticks for
