@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -124,6 +125,38 @@ func TestImagesAreBuiltWithThePinnedGo(t *testing.T) {
 		if got := text(t, told); got != want {
 			t.Errorf("GOTOOLCHAIN=%q: func builds with %q, want %q", given, got, want)
 		}
+	}
+}
+
+// What goes into an image is what go.sum says: func builds in a module of its own, whose go.sum it writes anew.
+func TestImagesAreBuiltOfWhatGoSumSays(t *testing.T) {
+	t.Parallel()
+	stage, called := t.TempDir(), filepath.Join(t.TempDir(), "called")
+	cli := filepath.Join(t.TempDir(), "func")
+	if err := os.WriteFile(cli, []byte("#!/bin/bash\ntouch "+called), 0o755); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	push := func() (string, bool) {
+		cmd := exec.CommandContext(t.Context(), "tools/func/deploy.sh", "push", "link-node")
+		cmd.Dir, cmd.Env = "..", append(os.Environ(), "FUNC_CLI="+cli, "STAGE="+stage, "FUNC_REGISTRY=registry.example.com/f", "KUBECTL=true")
+		out, err := cmd.CombinedOutput()
+		return string(out), err == nil
+	}
+	root := run(t, "..", []string{"STAGE=" + stage}, "tools/func/deploy.sh", "stage", "link-node")
+	if out, done := push(); !done {
+		t.Fatal(out)
+	}
+	if err := os.Remove(called); err != nil {
+		t.Fatalf("func was not called: %v", err)
+	}
+	sums := filepath.Join(root, "go.sum")
+	other := regexp.MustCompile(`(?m)^(k8s\.io/api v\S+ h1:).`).ReplaceAllString(text(t, sums), "${1}_")
+	if err := os.WriteFile(sums, []byte(other), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, done := push()
+	if _, err := os.Stat(called); done || err == nil || !strings.Contains(out, "k8s.io/api") {
+		t.Errorf("pushed %t, func called %t:\n%s", done, err == nil, out)
 	}
 }
 

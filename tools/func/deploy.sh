@@ -134,12 +134,13 @@ stage() {
   echo "$out"
 }
 
-# func_on runs func on a staged root. It generates a module around ours whose requirements go has to complete (-mod=mod),
-# and knows no linker flags. Its own module does not say which Go builds: that is the one that go.mod names, whatever this machine has.
+# func_on runs func on a staged root. It generates a module around ours whose requirements go has to complete (-mod=mod), with a go.sum
+# of its own: what is built of is held to ours before, where go takes it from. And func knows no linker flags. Its own module does not say which Go builds: that is the one that go.mod names, whatever this machine has.
 func_on() {
   local verb=$1 name=$2
   shift 2
   say "$verb $name"
+  (cd "${STAGE:-$root/build/functions}/$name" && GOWORK=off GOFLAGS=-mod=readonly go list -deps . >/dev/null) || die "$name is not built, for what go says above"
   GOTOOLCHAIN=${GOTOOLCHAIN:-$toolchain+auto} GOWORK=off GOFLAGS='-mod=mod -trimpath -ldflags=-s' "$(cli)" "$verb" --path "${STAGE:-$root/build/functions}/$name" --builder host "$@" >&2
 }
 
