@@ -36,8 +36,7 @@ var spare = map[string]string{
 	`(provision-machine|sweep-instances) get secrets\. openshift-machine-api (aws-cloud-|azure-cloud-|libvirt-|openstack-cloud-|ovirt-|vsphere-cloud-)credentials`: "credentials " +
 		"of clouds that are not simulated: by name, get only (test/e2e, rights)",
 	`provision-machine get secrets\. openshift-machine-api worker-user-data(-managed)?`: "user data, where a spec names it",
-	`provision-machine patch configmaps\. kubemark`:                                     "records of simulated instances: all that their writers may do",
-	`sweep-instances (create|update|patch|delete) configmaps\. kubemark`:                "records of simulated instances: sweep-instances removes what provision-machine makes",
+	`sweep-instances (update|delete) configmaps\. kubemark`:                             "records of simulated instances: sweep-instances removes what provision-machine makes",
 	`provision-machine get configmaps\. openshift-machine-api aws-prices`:               "a price list that whoever has none at hand may leave out",
 	`evaluate-autoscale get (replicasets|statefulsets)\.apps`:                           "what a CapacityBuffer may refer to, as it may to the Deployments that are recorded",
 	`evaluate-autoscale watch (nodes|pods)\.`:                                           "the view that is kept of both begins with a list (shared/cluster/kube, view)",
