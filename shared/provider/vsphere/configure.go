@@ -63,8 +63,17 @@ func (d *driver) userData(ctx context.Context, secret string) ([]byte, error) {
 	return data, nil
 }
 
+// Settings with user data, and how they are coded.
+const (
+	ofIgnition  = "guestinfo.ignition.config.data"
+	ofCloudInit = "guestinfo.userdata"
+	aboutGuest  = "guestinfo.metadata"
+	coding      = ".encoding"
+)
+
 // guestinfo is what the guest reads of its settings (SPEC E24). Ignition knows its addresses by kernel arguments;
-// other user data is for cloud-init, and addresses come by customization.
+// other user data is for cloud-init, and addresses come by customization. Of the other kind there is none, whatever a template has that was
+// made of an instance: it would be another Machine's.
 func guestinfo(name string, cards []providerspec.VSphereDevice, data []byte) []types.BaseOptionValue {
 	encode := base64.StdEncoding.EncodeToString
 	arguments := "" // in place of those of a template that was made of an instance
@@ -81,13 +90,13 @@ func guestinfo(name string, cards []providerspec.VSphereDevice, data []byte) []t
 		}
 		metadata := fmt.Sprintf("instance-id: %q\nlocal-hostname: %q\n", name, name)
 		return append(all,
-			option("guestinfo.userdata", encode(data)), option("guestinfo.userdata.encoding", "base64"),
-			option("guestinfo.metadata", encode([]byte(metadata))), option("guestinfo.metadata.encoding", "base64"),
-			option(keyConfigured, how))
+			option(ofCloudInit, encode(data)), option(ofCloudInit+coding, "base64"),
+			option(aboutGuest, encode([]byte(metadata))), option(aboutGuest+coding, "base64"),
+			option(ofIgnition, ""), option(ofIgnition+coding, ""), option(keyConfigured, how))
 	}
 	return append(all,
-		option("guestinfo.ignition.config.data", encode(data)), option("guestinfo.ignition.config.data.encoding", "base64"),
-		option(keyConfigured, byUserData))
+		option(ofIgnition, encode(data)), option(ofIgnition+coding, "base64"),
+		option(ofCloudInit, ""), option(ofCloudInit+coding, ""), option(aboutGuest, ""), option(aboutGuest+coding, ""), option(keyConfigured, byUserData))
 }
 
 // ignition reports whether user data is for Ignition.

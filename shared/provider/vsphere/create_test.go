@@ -308,6 +308,38 @@ func TestTemplatesAddressesAreNotTheClones(t *testing.T) {
 	}
 }
 
+// Nor does it have that one's user data, which has secrets in it, where its own is of the other kind.
+func TestTemplatesUserDataIsNotTheClones(t *testing.T) {
+	t.Parallel()
+	const coded, cloudInit = "guestinfo.ignition.config.data", "guestinfo.userdata"
+	v := newVCenter(t)
+	d, _ := v.wired(t, v.account())
+	for secret, stale := range map[string]map[string]string{
+		"cloud-init":       {coded: "b2xk", coded + ".encoding": "base64"},
+		"worker-user-data": {cloudInit: "b2xk", cloudInit + ".encoding": "base64", "guestinfo.metadata": "b2xk", "guestinfo.metadata.encoding": "base64"},
+	} {
+		name := "of-" + secret
+		resolved, err := d.Resolve(t.Context(), v.spec(map[string]any{"userDataSecret": map[string]any{"name": secret}}))
+		must(t, err)
+		r := provider.Ref{UID: uuid.NewUUID(), Name: name, Token: "t"}
+		in, err := d.Create(t.Context(), r, resolved)
+		must(t, err)
+		v.Edit(v.machines(t)[name].Self, func(m *simulator.VirtualMachine) { // as above
+			for key, value := range stale {
+				m.Config.ExtraConfig = append(m.Config.ExtraConfig, option(key, value))
+			}
+		})
+		r.Progress = in.Progress
+		_, err = proceed(t.Context(), d, r, resolved)
+		must(t, err)
+		for key := range stale {
+			if got := settingsOf(v.machines(t)[name])[key]; got != "" {
+				t.Errorf("%s: %s = %q of the template", secret, key, got)
+			}
+		}
+	}
+}
+
 func TestPrerequisiteThatIsMissingIsNamed(t *testing.T) {
 	t.Parallel()
 	v := newVCenter(t)
