@@ -5,6 +5,7 @@ package vsphere
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,6 +76,9 @@ func (d *driver) resolve(ctx context.Context, c *vim25.Client, s providerspec.VS
 		req.Networks = append(req.Networks, n.Reference())
 	}
 	req.Template, req.Folder, req.Pool, req.Datastore = template.Reference(), folder.Reference(), pool.Reference(), datastore.Reference()
+	if err := req.mayBeCloned(ctx, c); err != nil {
+		return req, err
+	}
 	if err := req.inspect(ctx, c); err != nil {
 		return req, err
 	}
@@ -96,6 +100,19 @@ func (d *driver) missing(p *field.Path, value string, err error) error {
 		remedy = "take the others away, or give its full path"
 	}
 	return provider.Errorf(code, "%s: %q: %w; %s", p, value, err, remedy)
+}
+
+// mayBeCloned refuses the instance of a Machine, of whatever cluster, as long as people have not made a template of it: what it was started
+// with, and what is on its disks, is not for whoever writes specs (RELIABILITY §4).
+func (req *request) mayBeCloned(ctx context.Context, c *vim25.Client) error {
+	found, err := known(ctx, c, []reference{req.Template})
+	if err != nil {
+		return err
+	}
+	if m := found[0]; !m.Template && (m.Mark.Cluster != "" || slices.Contains(m.Unreadable, keyMark)) {
+		return provider.Errorf(provider.Invalid, "%s: %q is the instance of a Machine: name a template", at("template"), req.Spec.Template)
+	}
+	return nil
 }
 
 // inspect judges the template, and chooses the snapshot of a linked clone.
