@@ -98,7 +98,7 @@ func disks(req request) []types.BlockDeviceMapping {
 			}
 			m.Ebs = &types.EbsBlockDevice{
 				DeleteOnTermination: e.DeleteOnTermination, Encrypted: e.Encrypted, KmsKeyId: optional(key),
-				Iops: number(e.Iops), Throughput: number(e.ThroughputMib), VolumeSize: number(e.VolumeSize), VolumeType: types.VolumeType(e.VolumeType),
+				Iops: rate(e.Iops), Throughput: number(e.ThroughputMib), VolumeSize: number(e.VolumeSize), VolumeType: types.VolumeType(e.VolumeType),
 			}
 			if m.Ebs.DeleteOnTermination == nil {
 				m.Ebs.DeleteOnTermination = aws.Bool(true)
@@ -107,6 +107,14 @@ func disks(req request) []types.BlockDeviceMapping {
 		all = append(all, m)
 	}
 	return all
+}
+
+// rate is a rate of operations. OpenShift's installer writes 0 where nobody asked for one; EC2 takes no 0.
+func rate(n *int64) *int32 {
+	if n != nil && *n == 0 {
+		return nil
+	}
+	return number(n)
 }
 
 func placement(req request) *types.Placement {
