@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -52,10 +53,27 @@ func (c *Cloud) on(h *host) (ids []string) {
 	return ids
 }
 
+// hostFilters are those that EC2 knows of hosts, beside their tags (API_DescribeHosts). The id is a parameter of its own.
+var hostFilters = []string{"auto-placement", "availability-zone", "client-token", "host-reservation-id", "instance-type", "state", "tag-key"}
+
 // hosts shows released ones too, as EC2 does for a while.
 func (c *Cloud) hosts(form url.Values) (any, *refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	ids := list(form, "HostId")
+	if len(ids) > 0 && form.Get("MaxResults") != "" {
+		return nil, refuse(http.StatusBadRequest, "InvalidParameterCombination", "The parameter hostIds cannot be used with the parameter maxResults")
+	}
+	for _, f := range filtersOf(form) {
+		if !slices.Contains(hostFilters, f.name) && !strings.HasPrefix(f.name, "tag:") {
+			return nil, refuse(http.StatusBadRequest, "InvalidParameterValue", "The filter '%s' is invalid", f.name)
+		}
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(c.dedicated, func(h *host) bool { return h.id == id }) {
+			return nil, refuse(http.StatusBadRequest, "InvalidHostID.NotFound", "The host ID '%s' does not exist", id)
+		}
+	}
 	type carried struct {
 		ID string `xml:"instanceId"`
 	}
@@ -72,9 +90,8 @@ func (c *Cloud) hosts(form url.Values) (any, *refusal) {
 	}
 	for _, h := range c.dedicated {
 		as := &instance{id: h.id, tags: h.tags}
-		if slices.ContainsFunc(filtersOf(form), func(f filter) bool {
-			return (f.name != "host-id" || !slices.Contains(f.values, h.id)) && !as.matches(c, f, time.Now())
-		}) {
+		other := func(f filter) bool { return !as.matches(c, f, time.Now()) }
+		if len(ids) > 0 && !slices.Contains(ids, h.id) || slices.ContainsFunc(filtersOf(form), other) {
 			continue
 		}
 		i := item{ID: h.id, Zone: h.zone, Kind: h.kind, State: "available"}

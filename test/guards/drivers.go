@@ -64,8 +64,10 @@ var drivers = []Guard{
 	if err != nil {`, `	m, err := d.one(ctx, c, r)
 	if err != nil && false {`, "./shared/provider/vsphere -run=TestLookThat"},
 	{"what-was-begun-is-not-nothing", "2b.8", "shared/provider/vsphere/create.go", `there = there || m != nil`, `there = m != nil`, "./shared/provider/vsphere -run=TestLookThat"},
-	{"hosts-of-others-stay", "2b.9", "shared/provider/aws/host.go", `		which = has("host-id", r.ID)`, `		_ = has("host-id", r.ID)`, "./shared/provider/aws -run=TestWhichHostsAre"},
-	{"hosts-of-other-machines-stay", "2b.9", "shared/provider/aws/host.go", `		which, look = has("tag:"+tagUID, string(r.UID)), d.allocated`, `		look = d.allocated`, "./shared/provider/aws -run=TestWhichHostsAre"},
+	{"host-is-asked-for-by-its-id", "2b.9", "shared/provider/aws/host.go", `&ec2.DescribeHostsInput{HostIds: []string{id}}`, `&ec2.DescribeHostsInput{Filter: []types.Filter{has("host-id", id)}}`, "./shared/provider/aws -run=TestWhichHostsAre"},
+	{"answer-without-hosts-is-no-absence", "G5", "shared/provider/aws/host.go", `		if page.Hosts == nil {`, `		if false {`, "./shared/provider/aws -run=TestHostsThatNothing"},
+	{"hosts-of-others-stay", "2b.9", "shared/provider/aws/host.go", `return !d.allocatedBy(h) || released(h)`, `return released(h)`, "./shared/provider/aws -run=TestWhichHostsAre"},
+	{"hosts-of-other-machines-stay", "2b.9", "shared/provider/aws/host.go", `		found, err = d.allocated(ctx, has("tag:"+tagUID, string(r.UID)))`, `		found, err = d.allocated(ctx)`, "./shared/provider/aws -run=TestWhichHostsAre"},
 	{"host-of-another-attempt-stays", "2b.8", "shared/provider/aws/host.go", `	if r.Attempt {
 		found =`, `	if false {
 		found =`, "./shared/provider/aws -run=TestWhichHostsAre"},

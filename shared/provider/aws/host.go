@@ -90,6 +90,9 @@ func (d *driver) allocated(ctx context.Context, filters ...types.Filter) ([]type
 // errMayNotAsk is what credentials without the right to DescribeHosts get, as long as nothing was told.
 var errMayNotAsk = errors.New("ask for hosts")
 
+// errNoHosts is an answer that does not list any. It is none: a proxy sends such, and nobody knows of what.
+var errNoHosts = errors.New("DescribeHosts was answered without a hostSet")
+
 // hosts returns the cluster's allocated hosts that filters select and that are not released.
 func (d *driver) hosts(ctx context.Context, filters ...types.Filter) ([]types.Host, error) {
 	var all []types.Host
@@ -104,8 +107,11 @@ func (d *driver) hosts(ctx context.Context, filters ...types.Filter) ([]types.Ho
 			return nil, err
 		}
 		told = true
+		if page.Hosts == nil {
+			return nil, errNoHosts
+		}
 		for _, h := range page.Hosts {
-			if h.State != types.AllocationStateReleased && h.State != types.AllocationStateReleasedPermanentFailure {
+			if !released(h) {
 				all = append(all, h)
 			}
 		}
@@ -140,21 +146,20 @@ func (d *driver) freeHosts(ctx context.Context) ([]provider.Instance, error) {
 // reports whether one is still there. EC2 keeps a host until its instance is terminated. A host does not tell which attempt it was
 // allocated for, and the next one takes it over if it fits: of one attempt's only that goes which its progress names.
 func (d *driver) release(ctx context.Context, r provider.Ref, p progress) (there bool, err error) {
-	var which types.Filter
-	look := d.hosts
+	var found []types.Host
 	switch {
 	case r.Attempt && p.Host == "":
 		return false, nil
 	case r.UID != "" && p.Host == "":
-		which, look = has("tag:"+tagUID, string(r.UID)), d.allocated
+		found, err = d.allocated(ctx, has("tag:"+tagUID, string(r.UID)))
 	case r.UID != "":
-		which = has("tag:"+tagUID, string(r.UID))
+		found, err = d.hosts(ctx, has("tag:"+tagUID, string(r.UID)))
 	case strings.HasPrefix(r.ID, "h-"):
-		which = has("host-id", r.ID)
+		found, err = d.host(ctx, r.ID)
+		found = slices.DeleteFunc(found, func(h types.Host) bool { return !d.allocatedBy(h) || released(h) })
 	default:
 		return false, nil
 	}
-	found, err := look(ctx, which)
 	if err != nil {
 		return false, err
 	}
@@ -181,11 +186,11 @@ func (d *driver) held(ctx context.Context, r provider.Ref, found []types.Host, p
 	if p.Host == "" || !fresh(r) || slices.Contains(ids, p.Host) {
 		return ids, nil
 	}
-	released, err := d.released(ctx, p.Host)
+	all, err := d.host(ctx, p.Host)
 	if err != nil {
 		return nil, err
 	}
-	if !released {
+	if !slices.ContainsFunc(all, released) { // one that EC2 does not know is too new
 		ids = append(ids, p.Host)
 	}
 	return ids, nil
@@ -236,13 +241,29 @@ func carried(hosts []types.Host, id string) (on []string) {
 	return on
 }
 
-// released reports whether EC2 shows a host as released, which it does for a while. One that it does not show is too new.
-func (d *driver) released(ctx context.Context, id string) (bool, error) {
-	out, err := d.ec2.DescribeHosts(ctx, &ec2.DescribeHostsInput{Filter: []types.Filter{has("host-id", id)}})
-	if err != nil {
-		return false, err
+// host asks for a host by its id, which is no filter that EC2 knows, and tells it in whatever state and whosever it is. None is one that
+// EC2 does not know yet, or no longer: it shows a released one for a while.
+func (d *driver) host(ctx context.Context, id string) ([]types.Host, error) {
+	out, err := d.ec2.DescribeHosts(ctx, &ec2.DescribeHostsInput{HostIds: []string{id}})
+	if refusal(err) == "InvalidHostID.NotFound" {
+		return nil, nil
 	}
-	return slices.ContainsFunc(out.Hosts, func(h types.Host) bool {
-		return h.State == types.AllocationStateReleased || h.State == types.AllocationStateReleasedPermanentFailure
-	}), nil
+	if err != nil {
+		return nil, err
+	}
+	if out.Hosts == nil {
+		return nil, errNoHosts
+	}
+	return out.Hosts, nil
+}
+
+// released reports whether h is not paid for any more.
+func released(h types.Host) bool {
+	return h.State == types.AllocationStateReleased || h.State == types.AllocationStateReleasedPermanentFailure
+}
+
+// allocatedBy reports whether h was allocated for a Machine of the cluster.
+func (d *driver) allocatedBy(h types.Host) bool {
+	of := types.Instance{Tags: h.Tags}
+	return tagOf(of, d.tagCluster()) == owned && tagOf(of, tagUID) != ""
 }

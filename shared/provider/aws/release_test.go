@@ -172,9 +172,9 @@ func TestHostsThatAreNoLeftovers(t *testing.T) {
 		if left, err := d.List(t.Context()); err != nil || len(left) != want || want == 1 && left[0].ID != id {
 			t.Errorf("%s: List = %+v, %v", state, left, err)
 		}
-		released, err := d.released(t.Context(), id)
-		if err != nil || released != (want == 0) {
-			t.Errorf("%s: released %v, %v", state, released, err)
+		all, err := d.host(t.Context(), id)
+		if err != nil || len(all) != 1 || released(all[0]) != (want == 0) {
+			t.Errorf("%s: the host is %+v, %v", state, all, err)
 		}
 	}
 	w.set(nil)
@@ -182,5 +182,25 @@ func TestHostsThatAreNoLeftovers(t *testing.T) {
 	must(t, err)
 	if left, err := d.List(t.Context()); err != nil || len(left) != 1 || left[0].ID != i.ID {
 		t.Errorf("beside the instance on its host: List = %+v, %v", left, err)
+	}
+}
+
+// An answer that does not list hosts, as of something else than EC2, says nothing of any.
+func TestHostsThatNothingTellsOfAreNotGone(t *testing.T) {
+	t.Parallel()
+	d, w, r, _ := allocated(t, &fake.Cloud{})
+	w.set(func(action string, next func() (*http.Response, error)) (*http.Response, error) {
+		if action == "DescribeHosts" {
+			return page(200, "text/xml", `<DescribeHostsResponse/>`)(nil)
+		}
+		return next()
+	})
+	_, err := d.host(t.Context(), "h-0123456789abcdef0")
+	if err == nil || provider.CodeOf(err) != provider.Unknown {
+		t.Errorf("a host by its id: %v", err)
+	}
+	r.Began = time.Now().Add(-horizon)
+	if err := d.Delete(t.Context(), r); err == nil || provider.CodeOf(err) != provider.Unknown {
+		t.Errorf("Delete = %v", err)
 	}
 }
