@@ -59,6 +59,7 @@ var inputs = []Guard{
 	{"link-local-is-no-cloud", "4", reach, `	if at.IsLinkLocalUnicast() {`, `	if false {`, ""},
 	{"api-server-is-no-cloud", "4", reach, `	if at == plain(api) {`, `	if at == plain(api) && false {`, ""},
 	{"ec2-is-asked-over-http", "4", "shared/provider/aws/client.go", `u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {`, `u.Host == "" {`, ""},
+	{"ec2-endpoint-holds-no-secret", "4", "shared/provider/aws/client.go", `err != nil || u.User != nil || `, `err != nil || `, "./shared/provider/aws -run=TestEndpointHolds"},
 	{"openstack-is-asked-over-http", "4", "shared/provider/openstack/clouds.go", ` || at.Scheme != "http" && at.Scheme != "https" || at.User`, ` || at.User`, "./shared/provider/openstack -run=TestClouds"},
 	{"aws-follows-no-redirect", "4", "shared/provider/aws/client.go", `		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 `, "", ""},

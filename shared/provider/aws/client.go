@@ -60,8 +60,8 @@ func connect(a provider.Account) (*clients, error) {
 	var endpoint *string
 	if text := value("aws_endpoint_url"); text != "" {
 		u, err := url.Parse(text)
-		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-			return nil, provider.Errorf(provider.Denied, "credentials secret %s: key aws_endpoint_url is no URL", secret)
+		if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+			return nil, provider.Errorf(provider.Denied, "credentials secret %s: key aws_endpoint_url is no URL of a host and a path alone", secret)
 		}
 		endpoint = &text
 	}

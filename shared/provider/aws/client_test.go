@@ -72,3 +72,16 @@ func TestWhiteSpaceAroundKeys(t *testing.T) {
 		t.Errorf("of an empty key: %v", err)
 	}
 }
+
+// What stands before the host of an endpoint, or after its path, may be secret, and messages tell the endpoint.
+func TestEndpointHoldsNoSecret(t *testing.T) {
+	t.Parallel()
+	for _, endpoint := range []string{"https://admin:canary@cloud.test/", "https://canary@cloud.test", "https://cloud.test/?token=canary", "https://cloud.test/#canary"} {
+		_, err := connect(provider.Account{Region: "r", Namespace: "n", Secret: "s", Credentials: map[string][]byte{
+			"aws_access_key_id": []byte("AKIAEXAMPLE"), "aws_secret_access_key": []byte("secret"), "aws_endpoint_url": []byte(endpoint),
+		}})
+		if provider.CodeOf(err) != provider.Denied || !strings.Contains(err.Error(), "key aws_endpoint_url") || strings.Contains(err.Error(), "canary") {
+			t.Errorf("of %s: %v", endpoint, err)
+		}
+	}
+}
