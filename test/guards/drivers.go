@@ -57,6 +57,9 @@ var drivers = []Guard{
 `, ``, "./shared/provider/vsphere -run=TestWhose"},
 	{"clone-of-another-attempt", "2b.8", "shared/provider/vsphere/clones.go", `	case r.Attempt && m.Mark.Token != r.Token:`, `	case false:`, "./shared/provider/vsphere -run=TestWhose"},
 	{"ports-of-others-are-not-adopted", "2b.9", "shared/provider/openstack/delete.go", `		if p.Device != s.ID || tagged(p.Tags) ||`, `		if tagged(p.Tags) ||`, "./shared/provider/openstack -run=TestPortsOfOthers"},
+	{"spec-of-what-runs-is-not-judged", "2b.9", "shared/provider/openstack/openstack.go", `			s, err := decode(spec)
+			if err == nil && (s.CloudName`, `			s, err := parse(spec, "")
+			if err == nil && (s.CloudName`, "./shared/provider/openstack -run=TestSpecOfWhat"},
 	{"ports-of-another-cluster-are-not-adopted", "2b.9", "shared/provider/openstack/delete.go", `		if p.Device != s.ID || tagged(p.Tags) ||`, `		if p.Device != s.ID ||`, "./shared/provider/openstack -run=TestPortsOfOthers"},
 	{"instance-stays-until-its-ports-are-marked", "2b.8", "shared/provider/openstack/delete.go", `	if err := d.mark(ctx, c, r, s); err != nil {`, `	if err := d.mark(ctx, c, r, s); err != nil && false {`, "./shared/provider/openstack -run=TestInstanceStays"},
 	{"port-of-an-instance-that-runs-stays", "2b.9", "shared/provider/openstack/delete.go", `	case s.deleting() && owner.cluster && owner.uid == of.uid`, `	case owner.cluster && owner.uid == of.uid`, "./shared/provider/openstack -run=TestPortOfAnInstanceThatRuns"},

@@ -37,11 +37,14 @@ func line(dial dialer) provider.Provider {
 		Name:  "openstack",
 		Kinds: []string{Kind},
 		Account: func(spec json.RawMessage) (region, secret string, err error) {
-			s, err := parse(spec, "")
+			s, err := decode(spec)
+			if err == nil && (s.CloudName == "" || s.CloudsSecret.Name == "") {
+				_, err = parse(spec, "") // which says so
+			}
 			return s.CloudName, s.CloudsSecret.Name, err
 		},
 		InstanceType: func(spec json.RawMessage) (provider.InstanceType, error) {
-			s, err := parse(spec, "")
+			s, err := decode(spec)
 			return provider.InstanceType{Name: s.Flavor}, err
 		},
 		Open: func(_ context.Context, a provider.Account) (provider.Driver, error) {
@@ -89,11 +92,17 @@ func (d *driver) Insecure() string {
 	return fmt.Sprintf("key %s: cloud %q: %s", cloudsKey, c.name, c.insecure)
 }
 
+// decode reads a spec without judging it: what has an instance, or had one, may break a rule that is newer.
+func decode(raw json.RawMessage) (providerspec.OpenStack, error) {
+	s, err := providerspec.Read[providerspec.OpenStack](raw, Kind)
+	return s, provider.Refused(provider.Invalid, err)
+}
+
 // parse reads a spec of a Machine in a namespace, if that is known.
 func parse(raw json.RawMessage, namespace string) (providerspec.OpenStack, error) {
-	s, err := providerspec.Read[providerspec.OpenStack](raw, Kind)
+	s, err := decode(raw)
 	if err != nil {
-		return s, provider.Refused(provider.Invalid, err)
+		return s, err
 	}
 	of := providerspec.Subject{Namespace: cmp.Or(namespace, s.CloudsSecret.Namespace)}
 	if errs, _ := providerspec.Validate(raw, of); len(errs) > 0 {

@@ -24,7 +24,7 @@ const bare = "tags/"
 
 // Tags implements [provider.Updater]: the spec's serverMetadata and its tags are what may change while an instance lives.
 func (*driver) Tags(spec json.RawMessage) (map[string]string, error) {
-	s, err := parse(spec, "")
+	s, err := decode(spec)
 	if err != nil {
 		return nil, err
 	}
