@@ -355,4 +355,7 @@ var ends = []Guard{
 	{"node-that-reports-is-not-taken", "2f", provision + "restart.go", `	if machine.NodeReports(n) {`, `	if false {`, "./functions/provision-machine -run=TestScenarios"},
 	{"host-that-falls-is-not-told", "G11", provision + "restart.go", `		if l.Now.Before(l.claimedUntil().Add(falling)) {`, `		if false {`, "./functions/provision-machine -run=TestScenarios"},
 	{"host-that-is-left-alone-is-not-off", "2f", "shared/provider/metal3/host.go", ` && !(held(h) && unattended(h) != "") {`, ` {`, "./shared/provider/metal3 -run=TestPower"},
+	{"host-that-was-written-in-vain-is-not-gone", "2b.1", "shared/provider/metal3/host.go", `		if written(h) {
+			return provider.StateDeleting`, `		if true {
+			return provider.StateDeleting`, "./shared/provider/metal3 -run=TestStates"},
 }

@@ -227,6 +227,7 @@ func TestAHostThatOthersTakeIsNotLetGo(t *testing.T) {
 		},
 		"on its way to another image": func(h *host) {
 			h.Spec.Image, h.Status.Provisioning.State = &metal3v1alpha1.Image{URL: "http://192.0.2.9/other.qcow2"}, metal3v1alpha1.StateDeprovisioning
+			h.Status.Provisioning.Image.URL = "http://192.0.2.9/rhcos.qcow2"
 		},
 	} {
 		s := newStock(2) // the other one is no reason to leave the first alone
@@ -354,7 +355,12 @@ func TestStates(t *testing.T) {
 		{"an installer's", metal3v1alpha1.StateUnmanaged, func(h *host) { h.Spec.Image = nil }, provider.StateRunning},
 		{"somebody else's image", metal3v1alpha1.StateExternallyProvisioned, func(h *host) { h.Spec.Image, h.Spec.ExternallyProvisioned = nil, true }, provider.StateRunning},
 		{"the image was taken away", metal3v1alpha1.StateProvisioned, func(h *host) { h.Spec.Image = nil }, provider.StateDeleting},
-		{"being cleaned", metal3v1alpha1.StateDeprovisioning, nil, provider.StateDeleting},
+		{"being cleaned", metal3v1alpha1.StateDeprovisioning, func(h *host) { h.Spec.Image = nil }, provider.StateDeleting},
+		{"being cleaned for another image", metal3v1alpha1.StateDeprovisioning, func(h *host) { h.Status.Provisioning.Image.URL = "http://192.0.2.9/b" }, provider.StateDeleting},
+		{"being cleaned for another way to deploy", metal3v1alpha1.StateDeprovisioning, func(h *host) {
+			h.Status.Provisioning.CustomDeploy = &metal3v1alpha1.CustomDeploy{Method: "install_coreos"}
+		}, provider.StateDeleting},
+		{"written in vain, and cleaned before it is written again", metal3v1alpha1.StateDeprovisioning, func(h *host) { h.Status.ErrorMessage = "no route" }, provider.StatePending},
 		{"the host itself is being deleted", metal3v1alpha1.StateProvisioned, func(h *host) { h.DeletionTimestamp = new(metav1.Now()) }, provider.StateDeleting},
 		{"an error is no end", metal3v1alpha1.StateProvisioning, func(h *host) { h.Status.ErrorMessage = "no route" }, provider.StatePending},
 	}

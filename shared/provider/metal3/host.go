@@ -79,13 +79,24 @@ func state(h host) provider.State {
 	case metal3v1alpha1.StateUnmanaged:
 		return provider.StateRunning
 	case metal3v1alpha1.StateRegistering: // again: the operator lost its provisioner's record
-		if p := h.Status.Provisioning; p.Image.URL != "" || p.CustomDeploy != nil {
+		if written(h) {
 			return provider.StateRunning
 		}
-	case metal3v1alpha1.StateDeprovisioning, metal3v1alpha1.StateDeleting, metal3v1alpha1.StatePoweringOffBeforeDelete:
+	case metal3v1alpha1.StateDeprovisioning:
+		if written(h) {
+			return provider.StateDeleting
+		}
+	case metal3v1alpha1.StateDeleting, metal3v1alpha1.StatePoweringOffBeforeDelete:
 		return provider.StateDeleting
 	}
 	return provider.StatePending
+}
+
+// written reports whether something was on the host's disks as a whole. Where writing it failed the operator cleans the host, which
+// takes minutes, and writes it again: that is no end (SPEC E35).
+func written(h host) bool {
+	p := h.Status.Provisioning
+	return p.Image.URL != "" || p.CustomDeploy != nil
 }
 
 // trouble is why a host does not get on, in the operator's words, or because people told the operator to leave it alone.
