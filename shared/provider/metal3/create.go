@@ -147,7 +147,8 @@ func (d *driver) claim(r provider.Ref, s providerspec.BareMetal, h host) patch {
 	}
 	if s.Image.URL != "" {
 		spec["image"] = metal3v1alpha1.Image{URL: s.Image.URL, Checksum: s.Image.Checksum}
-	} else {
+	}
+	if s.CustomDeploy.Method != "" {
 		spec["customDeploy"] = metal3v1alpha1.CustomDeploy{Method: s.CustomDeploy.Method}
 	}
 	if s.UserData.Name != "" {

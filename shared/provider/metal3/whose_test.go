@@ -61,6 +61,19 @@ func TestLifeOfAHostThatIsDeployedInAWayOfItsOwn(t *testing.T) {
 	})
 }
 
+// SPEC E29: a way to deploy may take an image: where a spec has both the operator is told of both, as OpenShift does.
+func TestAWayToDeployMayTakeAnImage(t *testing.T) {
+	t.Parallel()
+	s := newStock(1)
+	d, spec := open(t, s), specOf(image+`, "customDeploy": {"method": "install_coreos"}`)
+	if in, err := d.Create(t.Context(), chosen(t, d, worker, spec), spec); err != nil || in.State != provider.StatePending {
+		t.Fatalf("Create = %+v, %v", in, err)
+	}
+	if h := s.hosts["host-0"]; h.Spec.Image == nil || h.Spec.Image.URL != "http://192.0.2.9/rhcos.qcow2" || h.Spec.CustomDeploy == nil || h.Spec.CustomDeploy.Method != "install_coreos" {
+		t.Errorf("the host is %+v", h.Spec)
+	}
+}
+
 // A host that somebody is about to deploy in a way of its own is that one's, though nothing is on it yet.
 func TestHostThatSomebodyElseDeploysIsNotTaken(t *testing.T) {
 	t.Parallel()
