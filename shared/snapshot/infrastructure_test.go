@@ -100,6 +100,9 @@ func TestVirtualAddressesAreTold(t *testing.T) {
 	ovirt := configv1.OvirtPlatformStatus{APIServerInternalIPs: all[:1], IngressIPs: all[1:]}
 	theirs := ovirt
 	theirs.LoadBalancer = &configv1.OvirtPlatformLoadBalancer{Type: configv1.LoadBalancerTypeUserManaged}
+	vsphere := configv1.VSpherePlatformStatus{APIServerInternalIPs: all[:1], IngressIPs: all[1:]}
+	beside := vsphere
+	beside.LoadBalancer = &configv1.VSpherePlatformLoadBalancer{Type: configv1.LoadBalancerTypeUserManaged}
 	for name, c := range map[string]struct {
 		have *configv1.Infrastructure
 		want []string
@@ -113,6 +116,9 @@ func TestVirtualAddressesAreTold(t *testing.T) {
 		"of a balancer of one's own":   {infrastructure("c", openstack(own)), nil},
 		"of oVirt":                     {infrastructure("c", &configv1.PlatformStatus{Ovirt: &ovirt}), all},
 		"of a balancer beside oVirt":   {infrastructure("c", &configv1.PlatformStatus{Ovirt: &theirs}), nil},
+		"of vSphere":                   {infrastructure("c", &configv1.PlatformStatus{VSphere: &vsphere}), all},
+		"of a balancer beside vSphere": {infrastructure("c", &configv1.PlatformStatus{VSphere: &beside}), nil},
+		"of vSphere in the older form": {infrastructure("c", &configv1.PlatformStatus{VSphere: &configv1.VSpherePlatformStatus{APIServerInternalIP: all[0], IngressIP: all[1]}}), all}, //nolint:staticcheck // the older form is read too
 		"of bare metal":                {infrastructure("c", &configv1.PlatformStatus{BareMetal: &configv1.BareMetalPlatformStatus{APIServerInternalIPs: all[:1], IngressIPs: all[1:]}}), all},
 		"of oVirt in the older form":   {infrastructure("c", &configv1.PlatformStatus{Ovirt: &configv1.OvirtPlatformStatus{APIServerInternalIP: all[0], IngressIP: all[1]}}), all}, //nolint:staticcheck // the older form is read too
 		"in the older form":            {infrastructure("c", openstack(configv1.OpenStackPlatformStatus{APIServerInternalIP: "192.0.2.7", IngressIP: "192.0.2.5"})), all},          //nolint:staticcheck // the older form is read too

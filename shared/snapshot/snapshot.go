@@ -278,11 +278,13 @@ func (s Snapshot) VirtualIPs() []string {
 // clusters have.
 func moving(of configv1.PlatformStatus) []string {
 	theirs := func(kind configv1.PlatformLoadBalancerType) bool { return kind == configv1.LoadBalancerTypeUserManaged }
-	switch openstack, ovirt, metal := of.OpenStack, of.Ovirt, of.BareMetal; {
+	switch openstack, ovirt, vsphere, metal := of.OpenStack, of.Ovirt, of.VSphere, of.BareMetal; {
 	case openstack != nil && !(openstack.LoadBalancer != nil && theirs(openstack.LoadBalancer.Type)):
 		return slices.Concat(openstack.APIServerInternalIPs, openstack.IngressIPs, []string{openstack.APIServerInternalIP, openstack.IngressIP}) //nolint:staticcheck // the older form is read too
 	case ovirt != nil && !(ovirt.LoadBalancer != nil && theirs(ovirt.LoadBalancer.Type)):
 		return slices.Concat(ovirt.APIServerInternalIPs, ovirt.IngressIPs, []string{ovirt.APIServerInternalIP, ovirt.IngressIP}) //nolint:staticcheck // the older form is read too
+	case vsphere != nil && !(vsphere.LoadBalancer != nil && theirs(vsphere.LoadBalancer.Type)):
+		return slices.Concat(vsphere.APIServerInternalIPs, vsphere.IngressIPs, []string{vsphere.APIServerInternalIP, vsphere.IngressIP}) //nolint:staticcheck // the older form is read too
 	case metal != nil && !(metal.LoadBalancer != nil && theirs(metal.LoadBalancer.Type)): // which hosts of libvirt are to an installer
 		return slices.Concat(metal.APIServerInternalIPs, metal.IngressIPs, []string{metal.APIServerInternalIP, metal.IngressIP}) //nolint:staticcheck // the older form is read too
 	}

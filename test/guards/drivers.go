@@ -262,6 +262,7 @@ var drivers = []Guard{
 	{"steps-of-another-instance-are-not-done", "2b.4", "shared/provider/ovirt/create.go", `		if p.ID != i.ID {`, `		if p.ID = i.ID; false {`, "./shared/provider/ovirt -run=TestStepsOfAnother"},
 	{"what-is-powering-down-is-not-reset", "2b.4", "shared/provider/ovirt/power.go", `, "powering_down":`, `:`, "./shared/provider/ovirt -run=TestPowerCycleOf"},
 	{"virtual-addresses-are-no-engines-instances", "4", "shared/provider/ovirt/instance.go", `		seen[ip.Unmap()] = true`, `		seen[ip.Unmap()] = false`, "./shared/provider/ovirt -run=TestAddressesAre"},
+	{"virtual-addresses-are-no-vcenters-instances", "4", "shared/provider/vsphere/instance.go", ` || nobodys[ip.Unmap()] {`, ` {`, "./shared/provider/vsphere -run=TestVirtualAddresses"},
 	{"removal-asks-an-engine-for-no-details", "2b.9", "shared/provider/ovirt/remove.go", `d.named(ctx, r, "")`, `d.named(ctx, r, details)`, "./shared/provider/ovirt -run=TestDetailsThatFail"},
 	{"what-is-protected-is-not-stopped", "2b.9", "shared/provider/ovirt/remove.go", `	if i.Protected { //`, `	if false { //`, "./shared/provider/ovirt -run=TestWhatIsProtected"},
 	{"what-is-being-saved-is-not-power-cycled", "2b.4", "shared/provider/ovirt/power.go", `	case i.Status == "saving_state" || i.Status == "restoring_state": //`, `	case false: //`, "./shared/provider/ovirt -run=TestWhatIsBeingSaved"},

@@ -525,7 +525,19 @@ func TestAddressesAreTheGuests(t *testing.T) {
 		{DeviceConfigId: -1, IpAddress: []string{"10.128.0.1"}}, // a bridge of pods
 	}}
 	want := []corev1.NodeAddress{{Type: "InternalDNS", Address: "worker-a"}, {Type: "InternalIP", Address: "10.0.0.7"}, {Type: "InternalIP", Address: "fd00::7"}}
-	if diff := cmp.Diff(want, m.addresses()); diff != "" {
+	if diff := cmp.Diff(want, (&driver{}).instance(m).Addresses); diff != "" {
+		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+}
+
+// An address that moves between the cluster's Nodes, which a guest tells of as one of its card, is none of a Machine's: it is on another one
+// tomorrow, and Nodes are looked for by those.
+func TestVirtualAddressesAreNobodys(t *testing.T) {
+	t.Parallel()
+	m := clone{Name: "worker-a", Guest: []types.GuestNicInfo{{DeviceConfigId: 4000, IpAddress: []string{"10.0.0.5", "10.0.0.7", "fd00:0::5", "fd00::7"}}}}
+	d := &driver{account: provider.Account{VirtualIPs: []string{"::ffff:10.0.0.5", "FD00::5", "nonsense"}}}
+	want := []corev1.NodeAddress{{Type: "InternalDNS", Address: "worker-a"}, {Type: "InternalIP", Address: "10.0.0.7"}, {Type: "InternalIP", Address: "fd00::7"}}
+	if diff := cmp.Diff(want, d.instance(m).Addresses); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}
 }

@@ -35,7 +35,7 @@ func (d *driver) instance(m clone) provider.Instance {
 	i := provider.Instance{
 		ID: m.UUID, ProviderID: m.providerID(), UID: apitypes.UID(m.Mark.UID), ClusterUID: apitypes.UID(m.Mark.Of), Sole: m.Mark.UID != "", Token: m.Mark.Token, Name: m.Name,
 		State: m.state(), CloudState: string(m.Power), Region: m.Mark.Region, Zone: m.Mark.Zone,
-		Addresses: m.addresses(), Created: m.Created, Tags: valueless(m.Tags),
+		Addresses: m.addresses(d.account.VirtualIPs), Created: m.Created, Tags: valueless(m.Tags),
 	}
 	if m.copied() { // nobody's: at most it is told of
 		i.UID, i.Sole, i.Token = "", false, ""
@@ -59,17 +59,22 @@ func (m clone) state() provider.State {
 	return provider.StateIncomplete
 }
 
-// addresses are those of the guest's network cards; pods' and bridges' are not (they have no card). The name is there
-// from the beginning (SPEC E26, B80).
-func (m clone) addresses() []corev1.NodeAddress {
+// addresses are those of the guest's network cards; pods' and bridges' are not (they have no card). Those that move between Nodes
+// are of none. The name is there from the beginning (SPEC E26, B80).
+func (m clone) addresses(moving []string) []corev1.NodeAddress {
 	all := []corev1.NodeAddress{{Type: corev1.NodeInternalDNS, Address: m.Name}}
+	nobodys := map[netip.Addr]bool{}
+	for _, text := range moving {
+		ip, _ := netip.ParseAddr(text)
+		nobodys[ip.Unmap()] = true
+	}
 	for _, nic := range m.Guest {
 		if nic.DeviceConfigId < 0 {
 			continue
 		}
 		for _, address := range nic.IpAddress {
 			ip, err := netip.ParseAddr(address)
-			if err != nil || ip.IsLinkLocalUnicast() || ip.IsLoopback() {
+			if err != nil || ip.IsLinkLocalUnicast() || ip.IsLoopback() || nobodys[ip.Unmap()] {
 				continue
 			}
 			all = append(all, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip.String()})
