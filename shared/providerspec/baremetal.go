@@ -4,8 +4,10 @@ package providerspec
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -63,6 +65,9 @@ func (s *BareMetal) check(f *findings, of Subject) {
 	}
 }
 
+// integer is a number that is the value of a label, and that every reader of one takes.
+var integer = regexp.MustCompile(`^[0-9]{1,18}$`)
+
 func (r BareMetalRequirement) check(f *findings, p *field.Path) {
 	f.labelKey(p.Child("key"), r.Key)
 	values := p.Child("values")
@@ -71,9 +76,15 @@ func (r BareMetalRequirement) check(f *findings, p *field.Path) {
 		if len(r.Values) == 0 {
 			f.fail(field.Required(values, "must have at least one value"))
 		}
+		r.checkValues(f, values)
 	case "=", "==", "!=", "gt", "lt":
-		if len(r.Values) != 1 {
+		switch {
+		case len(r.Values) != 1:
 			f.fail(field.Invalid(values, strings.Join(r.Values, ", "), "must be exactly one value"))
+		case operator != "gt" && operator != "lt":
+			r.checkValues(f, values)
+		case !integer.MatchString(r.Values[0]):
+			f.fail(field.Invalid(values, r.Values[0], "must be an integer"))
 		}
 	case "exists", "!":
 		if len(r.Values) > 0 {
@@ -81,5 +92,12 @@ func (r BareMetalRequirement) check(f *findings, p *field.Path) {
 		}
 	default:
 		f.fail(field.NotSupported(p.Child("operator"), r.Operator, []string{"in", "notin", "exists", "!", "=", "==", "!=", "gt", "lt"}))
+	}
+}
+
+// checkValues wants what a label can be: no host would ever match.
+func (r BareMetalRequirement) checkValues(f *findings, p *field.Path) {
+	if slices.ContainsFunc(r.Values, func(v string) bool { return len(validation.IsValidLabelValue(v)) > 0 }) {
+		f.fail(field.Invalid(p, strings.Join(r.Values, ", "), "must be values of a label"))
 	}
 }
