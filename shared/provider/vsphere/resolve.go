@@ -69,11 +69,11 @@ func (d *driver) resolve(ctx context.Context, c *vim25.Client, s providerspec.VS
 		return req, d.missing(at("workspace", "datastore"), w.Datastore, err)
 	}
 	for i, device := range s.Network.Devices {
-		n, err := finder.Network(ctx, device.NetworkName)
+		n, err := network(ctx, c, finder, pool, device.NetworkName)
 		if err != nil {
 			return req, d.missing(at("network", "devices").Index(i).Child("networkName"), device.NetworkName, err)
 		}
-		req.Networks = append(req.Networks, n.Reference())
+		req.Networks = append(req.Networks, n)
 	}
 	req.Template, req.Folder, req.Pool, req.Datastore = template.Reference(), folder.Reference(), pool.Reference(), datastore.Reference()
 	if err := req.mayBeCloned(ctx, c); err != nil {
@@ -85,6 +85,38 @@ func (d *driver) resolve(ctx context.Context, c *vim25.Client, s providerspec.VS
 	return req, d.place(ctx, c, &req)
 }
 
+// network finds a network by its name. Where several have it, as a segment of NSX-T is one of that name, and of that path, on each
+// switch, it is the one that the hosts of the pool have.
+func network(ctx context.Context, c *vim25.Client, finder *find.Finder, pool *object.ResourcePool, name string) (reference, error) {
+	n, several := finder.Network(ctx, name)
+	if several == nil {
+		return n.Reference(), nil
+	}
+	if !severalFound(several) || strings.ContainsAny(name, pattern) {
+		return reference{}, several
+	}
+	all, err := finder.NetworkList(ctx, name)
+	if err != nil {
+		return reference{}, err
+	}
+	owner, err := pool.Owner(ctx)
+	if err != nil {
+		return reference{}, fmt.Errorf("owner of resource pool %s: %w", pool.Reference().Value, err)
+	}
+	var hosts mo.ComputeResource
+	if err := property.DefaultCollector(c).RetrieveOne(ctx, owner.Reference(), []string{"network"}, &hosts); err != nil {
+		return reference{}, fmt.Errorf("networks of %s: %w", owner.Reference().Value, err)
+	}
+	all = slices.DeleteFunc(all, func(n object.NetworkReference) bool { return !slices.Contains(hosts.Network, n.Reference()) })
+	if len(all) != 1 {
+		return reference{}, several
+	}
+	return all[0].Reference(), nil
+}
+
+// pattern are the letters of a name that may fit several.
+const pattern = "*?["
+
 // missing says which field names what the vCenter lacks, or has more than once. Of several that have the very name one goes away again; a
 // pattern that fits several is wrong as long as it stands (not so SPEC E27).
 func (d *driver) missing(p *field.Path, value string, err error) error {
@@ -94,7 +126,7 @@ func (d *driver) missing(p *field.Path, value string, err error) error {
 	switch {
 	case code != provider.NotFound:
 		return err
-	case several && strings.ContainsAny(value, "*?["):
+	case several && strings.ContainsAny(value, pattern):
 		code, remedy = provider.Invalid, "give the full path of one"
 	case several:
 		remedy = "take the others away, or give its full path"
