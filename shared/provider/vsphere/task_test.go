@@ -149,7 +149,8 @@ func TestReplicaOfWhatCarriesNoMark(t *testing.T) {
 	write(t, v, "worker-a", keyMark, "")
 	r.ID, r.ProviderID = in.ID, in.ProviderID
 	replica := copyOf(t, v, v.machines(t)["worker-a"], "replica", v.machines(t)["worker-a"].Config.Uuid)
-	for call, err := range map[string]error{"Delete": remove(ctx, d, r), "PowerCycle": d.PowerCycle(ctx, r)} {
+	tag := v.tag(t, d, "owner", "team-a", reference{})
+	for call, err := range map[string]error{"Delete": remove(ctx, d, r), "PowerCycle": d.PowerCycle(ctx, r), "Update": d.Update(ctx, r, map[string]string{tag: ""})} {
 		if provider.CodeOf(err) != provider.Exhausted || err == nil || !strings.Contains(err.Error(), replica.Self.Value) {
 			t.Errorf("%s = %v", call, err)
 		}

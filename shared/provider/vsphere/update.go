@@ -51,6 +51,9 @@ func (d *driver) Update(ctx context.Context, r provider.Ref, tags map[string]str
 		if len(found) == 0 {
 			return provider.Errorf(provider.NotFound, "tag %s: no instance is there", r.Name)
 		}
+		if err := ambiguous(r, found); err != nil {
+			return err
+		}
 		for _, m := range found {
 			if err := d.tag(ctx, c, m, tags); err != nil {
 				return err
