@@ -106,8 +106,8 @@ func (sc *scan) victims() map[string][]machine.Victim {
 	all := map[string][]machine.Victim{}
 	for _, g := range sc.groups {
 		victims, _ := machine.Victims(g.set) // unreadable: the set loses nobody
-		if r := sc.state.Groups[g.id].Resize; r != nil {
-			victims = append(victims, victimsOf(*r)...)
+		if n := sc.state.Groups[g.id]; pendingResize(g, n) {
+			victims = append(victims, victimsOf(*n.Resize)...)
 		}
 		for _, v := range victims {
 			all[v.Name] = append(all[v.Name], v)

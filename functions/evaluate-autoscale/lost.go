@@ -97,15 +97,29 @@ func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 // empty reports that a Machine never had an instance, nor a Node, as far as is on record: nothing runs on it.
 func (m member) empty() bool { return !m.came() && machine.ProviderID(m.machine) == "" }
 
-// emptyLeaving counts the Machines without an instance that are on their way out, for as long as a slot of the budget would count.
+// emptyLeaving counts the Machines without an instance that are on their way out, for as long as a slot of the budget would count: since they
+// are being deleted, or else since they were given up. Whoever deletes them may be refused that for good.
 func (sc *scan) emptyLeaving() (n int) {
 	for _, g := range sc.groups {
+		r := sc.state.Groups[g.id].Resize
+		lately := sc.lately(r)
 		for _, m := range g.members {
-			gone := m.machine.DeletionTimestamp
-			n += truth(m.leaving && m.empty() && (gone == nil || sc.Now.Before(gone.Add(healedFor))))
+			if !m.leaving || !m.empty() {
+				continue
+			}
+			if gone := m.machine.DeletionTimestamp; gone != nil {
+				n += truth(sc.Now.Before(gone.Add(healedFor)))
+				continue
+			}
+			n += truth(lately && slices.ContainsFunc(r.Lost, func(x autoscaling.Lost) bool { return x.UID == m.machine.UID }))
 		}
 	}
 	return n
+}
+
+// lately reports that a change gave Machines up for which slots of the budget would count still.
+func (sc *scan) lately(r *autoscaling.Resize) bool {
+	return r != nil && len(existed(*r)) > 0 && sc.Now.Before(r.At.Add(healedFor))
 }
 
 // isLost reports that a Machine without a Node failed, or had none for longer than it may take.

@@ -4,6 +4,7 @@ package evaluateautoscale
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ func allFailed(t testing.TB, n int) *world {
 		m := &machine.Machine{}
 		m.Namespace, m.Name, m.CreationTimestamp = machine.Namespace, l.Name("x", k), metav1.NewTime(epoch.Add(-time.Minute))
 		m.UID, m.Labels = types.UID("machine-"+m.Name), map[string]string{machine.LabelOrdinal: fmt.Sprint(k)}
+		maps.Copy(m.Labels, set.Spec.Selector.MatchLabels)
 		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, machineSetKind)}
 		m.Status.Phase = new(machine.PhaseFailed)
 		w.must(t, w.Put(m))
@@ -93,7 +95,8 @@ func TestThoseThatWereNeverMadeHaveRoom(t *testing.T) {
 	}
 }
 
-// Nor are more given up while those are there yet that the ledger has chosen for it, as whoever deletes them is refused that.
+// Nor are more given up while those are there yet that the ledger has chosen for it, as whoever deletes them is refused that; for half an hour, as
+// long as a slot would count: they may be there for ever.
 func TestNoMoreAreGivenUpWhileOthersDoNotGo(t *testing.T) {
 	t.Parallel()
 	w := allFailed(t, 100)
@@ -110,8 +113,15 @@ func TestNoMoreAreGivenUpWhileOthersDoNotGo(t *testing.T) {
 		delete(s.Annotations, machine.AnnotationVictims)
 	}))
 	w.scans(t, 6)
+	w.now = w.now.Add(25 * time.Minute)
+	w.scans(t, 6)
 	if got := w.replicas("x")[0]; got != 92 {
 		t.Errorf("of a hundred Machines that failed eight were chosen and do not go, and %d replicas are left", got)
+	}
+	w.now = w.now.Add(5 * time.Minute)
+	w.scans(t, 6)
+	if got := w.replicas("x")[0]; got != 84 {
+		t.Errorf("they were chosen half an hour ago, and %d replicas are left", got)
 	}
 }
 

@@ -281,7 +281,7 @@ func (sc *scan) sequences() []plan.Sequence {
 }
 
 // tidy drops what no longer matters. A change that was carried out is no reason to write, so it stays until something
-// else is.
+// else is; one that gave Machines up tells for a while since when they are on their way out.
 func (sc *scan) tidy() {
 	slices.SortFunc(sc.state.Removals, byNodeName)
 	drop := func(_ string, g autoscaling.NodeGroup) bool {
@@ -292,7 +292,7 @@ func (sc *scan) tidy() {
 		return
 	}
 	for id, g := range sc.state.Groups {
-		if g.Resize != nil && g.Resize.Plan == sc.byID[id].set.Annotations[machine.AnnotationLastPlan] {
+		if g.Resize != nil && !pendingResize(sc.byID[id], g) && !sc.lately(g.Resize) {
 			g.Resize = nil
 			sc.state.Groups[id] = g
 		}
