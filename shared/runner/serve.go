@@ -51,7 +51,7 @@ type Server struct {
 
 // NewServer returns a server for r, whose work it bounds.
 func NewServer(r *Runner, namespaces []string) *Server {
-	s := &Server{Runner: r, Namespaces: namespaces, flights: flights.New[snapshot.Request, plan.Plan](maxInvocations), question: make(chan struct{}, 1), ready: newReadiness()}
+	s := &Server{Runner: r, Namespaces: namespaces, flights: flights.New[snapshot.Request, plan.Plan](maxInvocations), ready: newReadiness(), question: make(chan struct{}, 1)}
 	if r.Function.Answer != nil {
 		s.large = make(chan struct{}, 1)
 	}
