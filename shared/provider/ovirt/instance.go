@@ -133,6 +133,9 @@ func (i instance) message() string {
 // copied reports whether i has a mark that was made for another: clones of an instance that people make have its comment.
 func (i instance) copied() bool { return i.Mark.ID != "" && i.Mark.ID != i.ID }
 
+// mostAddresses is how many addresses of a guest are told: it says what it likes, and a Machine has room for so many.
+const mostAddresses = 256
+
 // addresses are those of the guest's network cards, by their MAC addresses: a bridge over a card has the card's, as OVN-Kubernetes makes it, and
 // what belongs to pods has others. Addresses that move between Nodes are of none. The name is there from the beginning.
 func (i instance) addresses(moving []string) []corev1.NodeAddress {
@@ -155,6 +158,9 @@ func (i instance) addresses(moving []string) []corev1.NodeAddress {
 			ip = ip.Unmap()
 			if err != nil || ip.Zone() != "" || ip.IsLinkLocalUnicast() || ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast() || seen[ip] {
 				continue
+			}
+			if len(all) > mostAddresses {
+				return all
 			}
 			seen[ip] = true
 			all = append(all, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip.String()})

@@ -518,15 +518,24 @@ func TestStrangerOfTheSameName(t *testing.T) {
 	}
 }
 
+// What a guest says of itself is believed of its network cards alone, as far as it is an address, once, and of no more than a host has.
 func TestAddressesAreTheGuests(t *testing.T) {
 	t.Parallel()
 	m := clone{Name: "worker-a", Guest: []types.GuestNicInfo{
-		{DeviceConfigId: 4000, IpAddress: []string{"10.0.0.7", "fe80::1", "fd00::7"}},
+		{DeviceConfigId: 4000, IpAddress: []string{
+			"10.0.0.7", "fe80::1", "fd00::7", "10.0.0.7", "::ffff:10.0.0.7", "fd00::8%kubernetes.default.svc", "0.0.0.0", "224.0.0.1", "x",
+		}},
 		{DeviceConfigId: -1, IpAddress: []string{"10.128.0.1"}}, // a bridge of pods
 	}}
 	want := []corev1.NodeAddress{{Type: "InternalDNS", Address: "worker-a"}, {Type: "InternalIP", Address: "10.0.0.7"}, {Type: "InternalIP", Address: "fd00::7"}}
 	if diff := cmp.Diff(want, (&driver{}).instance(m).Addresses); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+	for n := range 10_000 {
+		m.Guest[0].IpAddress = append(m.Guest[0].IpAddress, fmt.Sprintf("10.%d.%d.1", 1+n/256, n%256))
+	}
+	if got := m.addresses(nil); len(got) != 1+mostAddresses {
+		t.Errorf("%d addresses", len(got))
 	}
 }
 
