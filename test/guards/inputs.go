@@ -44,7 +44,7 @@ var inputs = []Guard{
 	{"zones-of-guests-are-no-addresses", "4", "shared/provider/vsphere/instance.go", ` || ip.Zone() != "" || ip.IsUn`, ` || ip.IsUn`, "./shared/provider/vsphere -run=TestAddressesAre"},
 	{"addresses-of-guests-end", "4", "shared/provider/vsphere/instance.go", `			if len(all) > mostAddresses {`, `			if false {`, "./shared/provider/vsphere -run=TestAddressesAre"},
 	{"addresses-of-an-engines-guests-end", "4", "shared/provider/ovirt/instance.go", `			if len(all) > mostAddresses {`, `			if false {`, "./shared/provider/ovirt -run=TestAddressesAre"},
-	{"instance-is-no-template", "4", "shared/provider/vsphere/resolve.go", `	if m := found[0]; !m.Template && (`, `	if m := found[0]; false && (`, "./shared/provider/vsphere -run=TestInstanceOfAMachine"},
+	{"instance-is-no-template", "4", "shared/provider/vsphere/resolve.go", `	if m := found[0]; m.Mark.Cluster != "" && `, `	if m := found[0]; false && `, "./shared/provider/vsphere -run=TestInstanceOfAMachine"},
 	{"ignition-of-another-is-taken-off", "4", "shared/provider/vsphere/configure.go", `			option(ofIgnition, ""), option(ofIgnition+coding, ""), option(keyConfigured, how))`, `			option(keyConfigured, how))`, "./shared/provider/vsphere -run=TestTemplatesUserData"},
 	{"cloud-init-of-another-is-taken-off", "4", "shared/provider/vsphere/configure.go", `		option(ofCloudInit, ""), option(ofCloudInit+coding, ""), option(aboutGuest, ""), option(aboutGuest+coding, ""), option(`, `		option(`, "./shared/provider/vsphere -run=TestTemplatesUserData"},
 	{"vsphere-counts-no-more-than-can-be", "4", "shared/provider/vsphere/spec.go", `return max(0, min(n, most)) }`, `return n }`, "./shared/provider/vsphere -run=TestSpecStates"},

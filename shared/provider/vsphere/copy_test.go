@@ -139,17 +139,24 @@ func TestTemplateMadeOfAnInstanceIsNoInstance(t *testing.T) {
 	}
 }
 
-// What a Machine's instance has on its disks is for nobody who may write specs: it is cloned once people have made it a template, and not
-// before.
+// What a Machine's instance has on its disks is for nobody who may write specs: it is cloned once people have made it a template, or a copy
+// of it, and not before.
 func TestInstanceOfAMachineIsNoTemplate(t *testing.T) {
 	t.Parallel()
-	v, d, _, _ := made(t)
+	v, d, r, _ := made(t)
 	ctx := t.Context()
 	spec := v.spec(map[string]any{"template": "worker-a", "diskGiB": 0})
 	if _, err := d.Resolve(ctx, spec); provider.CodeOf(err) != provider.Invalid || !strings.Contains(err.Error(), "providerSpec.value.template") {
 		t.Errorf("an instance: %v", err)
 	}
 	vm := object.NewVirtualMachine(v.client(t), v.machines(t)["worker-a"].Self)
+	task, err := vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{InstanceUuid: string(uuid.NewUUID())})
+	done(t)(task, err)
+	if _, err := d.Resolve(ctx, spec); err != nil {
+		t.Errorf("a copy that people made: %v", err)
+	}
+	task, err = vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{InstanceUuid: string(r.UID)})
+	done(t)(task, err)
 	done(t)(vm.PowerOff(ctx))
 	must(t, vm.MarkAsTemplate(ctx))
 	if _, err := d.Resolve(ctx, spec); err != nil {

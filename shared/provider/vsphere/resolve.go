@@ -134,14 +134,14 @@ func (d *driver) missing(p *field.Path, value string, err error) error {
 	return provider.Errorf(code, "%s: %q: %w; %s", p, value, err, remedy)
 }
 
-// mayBeCloned refuses the instance of a Machine, of whatever cluster, as long as people have not made a template of it: what it was started
-// with, and what is on its disks, is not for whoever writes specs (RELIABILITY §4).
+// mayBeCloned refuses the instance of a Machine, of whatever cluster, as long as people have not made a template of it, or a copy: what it
+// was started with, and what is on its disks, is not for whoever writes specs (RELIABILITY §4).
 func (req *request) mayBeCloned(ctx context.Context, c *vim25.Client) error {
 	found, err := known(ctx, c, []reference{req.Template})
 	if err != nil {
 		return err
 	}
-	if m := found[0]; !m.Template && (m.Mark.Cluster != "" || slices.Contains(m.Unreadable, keyMark)) {
+	if m := found[0]; m.Mark.Cluster != "" && !m.copied() {
 		return provider.Errorf(provider.Invalid, "%s: %q is the instance of a Machine: name a template", at("template"), req.Spec.Template)
 	}
 	return nil
