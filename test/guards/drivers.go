@@ -69,6 +69,9 @@ var drivers = []Guard{
 	{"what-was-begun-is-not-nothing", "2b.8", "shared/provider/vsphere/create.go", `there = there || m != nil`, `there = m != nil`, "./shared/provider/vsphere -run=TestLookThat"},
 	{"host-is-asked-for-by-its-id", "2b.9", "shared/provider/aws/host.go", `&ec2.DescribeHostsInput{HostIds: []string{id}}`, `&ec2.DescribeHostsInput{Filter: []types.Filter{has("host-id", id)}}`, "./shared/provider/aws -run=TestWhichHostsAre"},
 	{"answer-without-hosts-is-no-absence", "G5", "shared/provider/aws/host.go", `		if page.Hosts == nil {`, `		if false {`, "./shared/provider/aws -run=TestHostsThatNothing"},
+	{"answer-without-balancers-is-no-absence", "G5", "shared/provider/aws/balancer.go", `	if err == nil && found.LoadBalancers == nil {`, `	if false {`, "./shared/provider/aws -run=TestInstanceStaysUntil"},
+	{"answer-without-targets-is-no-absence", "G5", "shared/provider/aws/balancer.go", `		if page.TargetGroups == nil {`, `		if false {`, "./shared/provider/aws -run=TestInstanceStaysUntil"},
+	{"answer-without-types-is-no-absence", "G5", "shared/provider/aws/types.go", `		if len(found) == 0 { //`, `		if false { //`, "./shared/provider/aws -run=TestAnswerWithoutTypes"},
 	{"hosts-of-others-stay", "2b.9", "shared/provider/aws/host.go", `return !d.allocatedBy(h) || released(h)`, `return released(h)`, "./shared/provider/aws -run=TestWhichHostsAre"},
 	{"hosts-of-other-machines-stay", "2b.9", "shared/provider/aws/host.go", `		found, err = d.allocated(ctx, has("tag:"+tagUID, string(r.UID)))`, `		found, err = d.allocated(ctx)`, "./shared/provider/aws -run=TestWhichHostsAre"},
 	{"host-of-another-attempt-stays", "2b.8", "shared/provider/aws/host.go", `	if r.Attempt {

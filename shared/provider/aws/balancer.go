@@ -116,6 +116,9 @@ func (d *driver) leave(ctx context.Context, i types.Instance) error {
 // targets returns the target groups of a network load balancer.
 func (d *driver) targets(ctx context.Context, name string) ([]networktypes.TargetGroup, error) {
 	found, err := d.network.DescribeLoadBalancers(ctx, &elbv2.DescribeLoadBalancersInput{Names: []string{name}})
+	if err == nil && found.LoadBalancers == nil {
+		return nil, unlisted("load balancer", name)
+	}
 	if refusal(err) == "LoadBalancerNotFound" || err == nil && len(found.LoadBalancers) == 0 {
 		return nil, provider.Errorf(provider.NotFound, "there is no network load balancer %q; create it, or name another", name)
 	}
@@ -129,9 +132,17 @@ func (d *driver) targets(ctx context.Context, name string) ([]networktypes.Targe
 		if err != nil {
 			return nil, fmt.Errorf("target groups of %q: %w", name, err)
 		}
+		if page.TargetGroups == nil {
+			return nil, unlisted("target groups of", name)
+		}
 		all = append(all, page.TargetGroups...)
 	}
 	return all, nil
+}
+
+// unlisted is an answer without the list that was asked for. It is none: a proxy sends such, and nobody knows of what.
+func unlisted(what, name string) error {
+	return provider.Errorf(provider.Unknown, "%s %q: the answer lists none", what, name)
 }
 
 // target names an instance as its group wants it.

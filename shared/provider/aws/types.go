@@ -28,6 +28,9 @@ func (d *driver) InstanceTypes(ctx context.Context) (all []provider.InstanceType
 		if err := g.Wait(); err != nil {
 			return err
 		}
+		if len(found) == 0 { // which no region is without
+			return provider.Errorf(provider.Unknown, "DescribeInstanceTypes was answered without a type")
+		}
 		prices, problem := map[string]float64{}, ""
 		if d.prices != nil {
 			var err error
