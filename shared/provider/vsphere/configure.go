@@ -60,7 +60,22 @@ func (d *driver) userData(ctx context.Context, secret string) ([]byte, error) {
 	if !ok {
 		return nil, provider.Errorf(provider.Exhausted, "user data secret %s/%s has no key userData: add it", d.account.Namespace, secret)
 	}
-	return data, nil
+	return plain(data), nil
+}
+
+// plain returns user data for Ignition as Ignition reads it, however often somebody has encoded it; OpenShift does so.
+func plain(data []byte) []byte {
+	for d := data; len(d) > 0; {
+		if ignition(d) {
+			return d
+		}
+		next, err := base64.StdEncoding.DecodeString(string(d))
+		if err != nil {
+			break
+		}
+		d = next
+	}
+	return data
 }
 
 // Settings with user data, and how they are coded.

@@ -4,6 +4,7 @@ package vsphere
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -245,6 +246,26 @@ func TestLinkedClone(t *testing.T) {
 	must(t, json.Unmarshal(resolved, &req))
 	if req.Snapshot == nil {
 		t.Errorf("resolved %s: no snapshot", resolved)
+	}
+}
+
+// TestEncodedUserDataIsForIgnition holds that a Secret whose user data somebody has encoded once more, or twice, is read as OpenShift does:
+// taken for cloud-init's it would never make a Node.
+func TestEncodedUserDataIsForIgnition(t *testing.T) {
+	t.Parallel()
+	encode := base64.StdEncoding.EncodeToString
+	once := encode([]byte(ignitionData))
+	cloudInit := encode([]byte("#cloud-config\n"))
+	for have, want := range map[string]string{
+		ignitionData: ignitionData, once: ignitionData, once + "\n": ignitionData, encode([]byte(once)): ignitionData,
+		"#cloud-config\n": "#cloud-config\n", cloudInit: cloudInit, "": "",
+	} {
+		d := &driver{account: provider.Account{UserData: func(context.Context, string) (map[string][]byte, string, error) {
+			return map[string][]byte{"userData": []byte(have)}, "1", nil
+		}}}
+		if got, err := d.userData(t.Context(), "worker-user-data"); err != nil || string(got) != want {
+			t.Errorf("%q is read as %q, %v", have, got, err)
+		}
 	}
 }
 
