@@ -118,6 +118,7 @@ var hosts = []Guard{
 	{"half-made-clone-is-not-started", "2b.6", vcenter + "power.go", `found[0].state() == provider.StateIncomplete {`, `false {`, "./shared/provider/vsphere -run=TestHalfMade"},
 	{"snapshot-that-is-not-told", "2b.9", vcenter + "snapshot.go", `len(then.Config.Hardware.Device) == 0 {`, `false {`, "./shared/provider/vsphere -run=TestSnapshot"},
 	{"replica-without-a-mark-stays", "2b.9", vcenter + "clones.go", `twice && m.Mark.Cluster == "" {`, `twice && m.UUID == "" {`, "./shared/provider/vsphere -run=TestReplica"},
+	{"replica-without-a-mark-gets-no-tags", "2b.9", vcenter + "update.go", `		if err := ambiguous(r, found); err != nil {`, `		if err := error(nil); err != nil {`, "./shared/provider/vsphere -run=TestReplica"},
 	{"member-that-goes-is-not-the-clone", "G5", vcenter + "group.go", `name(faultOf(err)) == "ManagedObjectNotFound" {`, `false {`, "./shared/provider/vsphere -run=TestMember"},
 	{"tag-leads-nowhere-else", "4", vcenter + "tag.go", `!providerspec.VSphereTag(id) {`, `providerspec.VSphereTag("") {`, "./shared/provider/vsphere -run=TestTagsFollow"},
 	{"addresses-of-an-attempt-stay", "2b.9", vcenter + "remove.go", `r.UID == "" || r.Attempt || d`, `r.UID == "" || d`, "./shared/provider/vsphere -run=TestNoClaim"},
