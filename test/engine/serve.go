@@ -18,7 +18,10 @@ const (
 	logout = "/ovirt-engine/services/sso-logout"
 )
 
-var anyID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+var (
+	anyID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	acts  = regexp.MustCompile(`/vms/[^/]+/(start|stop|reset)$`)
+)
 
 // request is a call with a token.
 type request struct {
@@ -125,13 +128,17 @@ func (e *Engine) read(r *http.Request) (content, error) {
 	return body, err
 }
 
-// refuse answers with a fault, but nothing is said of one thing that is missing.
+// refuse answers with a fault, but nothing is said of one thing that is missing. Of what is done to a virtual machine the fault stands within that.
 func (e *Engine) refuse(w http.ResponseWriter, r *http.Request, f *fault) {
-	if f.status == http.StatusNotFound && r.Method != http.MethodPost {
+	said := content{"reason": f.reason, "detail": f.detail}
+	switch {
+	case f.status == http.StatusNotFound && r.Method != http.MethodPost:
 		w.WriteHeader(f.status)
-		return
+	case r.Method == http.MethodPost && acts.MatchString(r.URL.Path):
+		e.write(w, r, f.status, "action", content{"status": "failed", "fault": said})
+	default:
+		e.write(w, r, f.status, "fault", said)
 	}
-	e.write(w, r, f.status, "fault", content{"reason": f.reason, "detail": f.detail})
 }
 
 // write answers as it is asked for: in XML, or JSON. What the SSO says has no name, and is always JSON.

@@ -215,7 +215,10 @@ var drivers = []Guard{
 	{"engines-list-that-is-not-there", "G5", "shared/provider/ovirt/rest.go", `	case provider.CodeOf(err) == provider.NotFound: //`, `	case false: //`, "./shared/provider/ovirt -run=TestListThatIsNot"},
 	{"empty-list-of-the-engine-has-nothing-else", "G5", "shared/provider/ovirt/rest.go", `	if !ok && len(answer) == 0 {`, `	if !ok {`, "./shared/provider/ovirt -run=TestListsThatAre"},
 	{"null-is-no-list-of-the-engine", "G5", "shared/provider/ovirt/rest.go", `	if some == nil { //`, `	if false { //`, "./shared/provider/ovirt -run=TestListsThatAre"},
-	{"refusal-is-in-the-engines-own-form", "G5", "shared/provider/ovirt/errors.go", `	if json.Unmarshal(body, &f) != nil || f.Reason == "" && f.Detail == "" {`, `	if json.Unmarshal(body, &f) != nil && false {`, "./shared/provider/ovirt -run=FuzzJudge"},
+	{"refusal-is-in-the-engines-own-form", "G5", "shared/provider/ovirt/errors.go", `	if f == (faultBody{}) {`, `	if false {`, "./shared/provider/ovirt -run=FuzzJudge"},
+	{"refused-action-has-its-fault-in-it", "G5", "shared/provider/ovirt/errors.go", `	if failed {
+		f`, `	if false {
+		f`, "./shared/provider/ovirt -run=TestCodesOf"},
 	{"disks-of-the-engine-that-are-not-known-are-not-noted", "G5", "shared/provider/ovirt/steps.go", `	if err != nil {
 		return m, err
 	}

@@ -106,12 +106,13 @@ func (e engineOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // judge returns the error of an answer, or nil.
 func (s *session) judge(doing string, res *http.Response, body []byte) error {
+	var action struct { // which comes back with its fault in it
+		Status string     `json:"status"`
+		Fault  *faultBody `json:"fault"`
+	}
+	failed := json.Unmarshal(body, &action) == nil && action.Fault != nil
 	if res.StatusCode >= http.StatusOK && res.StatusCode < http.StatusMultipleChoices {
-		var action struct {
-			Status string     `json:"status"`
-			Fault  *faultBody `json:"fault"`
-		}
-		if json.Unmarshal(body, &action) == nil && action.Fault != nil && action.Status != "complete" { // of an action that was taken and failed
+		if failed && action.Status != "complete" { // of an action that was taken and failed
 			return s.refused(doing, http.StatusConflict, *action.Fault)
 		}
 		return nil
@@ -123,7 +124,12 @@ func (s *session) judge(doing string, res *http.Response, body []byte) error {
 		return s.refused(doing, res.StatusCode, faultBody{Reason: http.StatusText(res.StatusCode)})
 	}
 	var f faultBody
-	if json.Unmarshal(body, &f) != nil || f.Reason == "" && f.Detail == "" {
+	if failed {
+		f = *action.Fault
+	} else if json.Unmarshal(body, &f) != nil {
+		f = faultBody{}
+	}
+	if f == (faultBody{}) {
 		return provider.ErrorAfter(provider.Unknown, throttle.After(res.Header), "%s: %d %s, and no fault of an engine's: see what answers in its place, such as a proxy",
 			doing, res.StatusCode, http.StatusText(res.StatusCode))
 	}

@@ -54,6 +54,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add(409, `{"reason": "Operation Failed", "detail": "[Cannot run VM. canary]"}`)
 	f.Add(400, `{"detail": "x"}`)
 	f.Add(200, `{"status": "failed", "fault": {"reason": "x"}}`)
+	f.Add(400, `{"async": "false", "status": "failed", "fault": {"reason": "Operation Failed", "detail": "[Cannot run VM. canary]"}}`)
 	f.Add(404, `<html>`)
 	f.Add(404, ``)
 	f.Add(500, `{"reason": null, "detail": 7}`)
@@ -66,8 +67,9 @@ func FuzzJudge(f *testing.F) {
 			}
 			return
 		}
-		var fault struct{ Reason, Detail string }
-		readable := json.Unmarshal([]byte(body), &fault) == nil && (fault.Reason != "" || fault.Detail != "") || status == http.StatusNotFound && strings.TrimSpace(body) == ""
+		var fault faultBody
+		var action struct{ Fault faultBody }
+		readable := json.Unmarshal([]byte(body), &fault) == nil && fault != (faultBody{}) || json.Unmarshal([]byte(body), &action) == nil && action.Fault != (faultBody{}) || status == http.StatusNotFound && strings.TrimSpace(body) == ""
 		if code := provider.CodeOf(err); code != provider.Unknown && !readable && status > 299 || code == provider.NotFound && status != http.StatusNotFound {
 			t.Errorf("%d %q is %v: %v", status, body, code, err)
 		}

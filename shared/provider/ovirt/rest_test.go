@@ -163,12 +163,15 @@ func TestCodesOfRefusals(t *testing.T) {
 		{500, "Operation Failed", "x", provider.Unknown},
 		{503, "x", "y", provider.Unknown},
 	} {
-		b, err := json.Marshal(map[string]string{"reason": c.reason, "detail": c.detail})
-		must(t, err)
-		res := answered(c.status, "application/json", "")
-		got := s.judge("do it", res, b)
-		if provider.CodeOf(got) != c.want || !strings.Contains(got.Error(), strings.Trim(c.detail, "[]")) || !strings.Contains(got.Error(), "do it") {
-			t.Errorf("%d %s: %v (%v), want %v", c.status, c.detail, got, provider.CodeOf(got), c.want)
+		fault := map[string]string{"reason": c.reason, "detail": c.detail}
+		for _, said := range []any{fault, map[string]any{"async": "false", "fault": fault, "status": "failed"}} { // as start, stop and reset have it
+			b, err := json.Marshal(said)
+			must(t, err)
+			res := answered(c.status, "application/json", "")
+			got := s.judge("do it", res, b)
+			if provider.CodeOf(got) != c.want || !strings.Contains(got.Error(), strings.Trim(c.detail, "[]")) || !strings.Contains(got.Error(), "do it") {
+				t.Errorf("%d %s: %v (%v), want %v", c.status, b, got, provider.CodeOf(got), c.want)
+			}
 		}
 	}
 	if err := s.judge("do it", answered(200, "", ""), []byte(`{"status": "failed", "fault": {"reason": "Operation Failed", "detail": "[x]"}}`)); provider.CodeOf(err) != provider.Exhausted {
