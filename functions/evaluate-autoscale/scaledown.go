@@ -38,6 +38,7 @@ type candidate struct {
 	since time.Time // unneeded, as far as known
 	ready bool
 	sick  bool  // its health check may have it replaced soon
+	first bool  // it is sick, and its time has come
 	kept  bool  // by a minimum, or by a ledger that cannot be read, whoever needs it
 	price int64 // while some Node is being replaced, else 0
 }
@@ -83,8 +84,8 @@ func (sc *scan) dropTimer(uid types.UID) {
 	sc.state.Unneeded = rest
 }
 
-// findUnneeded returns the Nodes that could all go together, in the order in which they would: those that are sick come first, to which no
-// Pods move, then those that were unneeded before, so that times are not lost to the order, then empty ones (SPEC C54–C57). Those that minimums
+// findUnneeded returns the Nodes that could all go together, in the order in which they would: those that are sick, to which no
+// Pods move, come first once they may go, then those that were unneeded before, so that times are not lost to the order, then empty ones (SPEC C54–C57). Those that minimums
 // keep, or ledgers of a newer version, come last: a Node that cannot go anyway takes no place that another one needs to go.
 func (sc *scan) findUnneeded(r room) (unneeded []candidate) {
 	all, others := sc.candidates(r)
@@ -175,12 +176,13 @@ func (sc *scan) candidates(r room) (all []candidate, others []int) {
 			c.since = since.Time
 		}
 		c.kept, c.sick = sc.least(c, r) != "" || sc.newerLedger(c.group), sick[p.node.UID]
+		c.first = c.sick && sc.mayGoNow(c, r)
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(
 			cmp.Compare(truth(sc.replaced(b.node)), truth(sc.replaced(a.node))), // what it is replaced by must not go before it
-			cmp.Compare(truth(a.kept), truth(b.kept)), cmp.Compare(truth(b.sick), truth(a.sick)), cmp.Compare(b.price, a.price), compareSince(a.since, b.since), cmp.Compare(truth(len(a.pods) > 0), truth(len(b.pods) > 0)),
+			cmp.Compare(truth(a.kept), truth(b.kept)), cmp.Compare(truth(b.first), truth(a.first)), cmp.Compare(b.price, a.price), compareSince(a.since, b.since), cmp.Compare(truth(len(a.pods) > 0), truth(len(b.pods) > 0)),
 			cmp.Compare(a.use.Max, b.use.Max), cmp.Compare(a.node.Name, b.node.Name))
 	})
 	slices.SortFunc(others, func(a, b int) int {

@@ -35,3 +35,12 @@ func (sc *scan) sick() map[types.UID]bool {
 	look(sc.lone)
 	return all
 }
+
+// mayGoNow reports that nothing of its own keeps a Node: its time has come, its set can be changed, and it is known who of that goes. One that
+// stays, as long as its health check merely tells of it, would take the places of Pods of others, and keep these.
+func (sc *scan) mayGoNow(c candidate, r room) bool {
+	if c.since.IsZero() {
+		c.since = sc.now().Time
+	}
+	return !sc.Now.Before(sc.due(c)) && sc.unwritable(c.group) == "" && r.chosen(sc, c.group)
+}

@@ -3,6 +3,7 @@
 package evaluateautoscale
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -100,6 +101,57 @@ func TestNobodyMovesToASickNode(t *testing.T) {
 					t.Errorf("a Node of set %s that is %s, with a Pod of %s cores: %v go", set, is, other, got)
 				}
 			}
+		}
+	}
+}
+
+// A sick Node that does not go yet keeps none that goes: it is not due, or it or its set cannot be changed, or of its set nobody has chosen who goes.
+// As long as its health check merely tells of it, both would stay (SPEC C57).
+func TestSickNodeThatStaysKeepsNoOther(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		idle time.Duration // so long nobody needs it; of others nobody knows it yet
+		hold func(*world)
+		pass time.Duration
+		want string
+	}{
+		{name: "it is due", idle: time.Hour, want: "ill"},
+		{name: "nobody needs it since now"},
+		{name: "its set has a longer time", idle: time.Hour, hold: func(w *world) {
+			w.must(t, memory.Patch(w.Server, machine.Namespace, "warm", func(s *machine.MachineSet) {
+				s.Annotations[autoscaling.OptionsPrefix+"scaledownunneededtime"] = "24h"
+			}))
+		}},
+		{name: "it cannot be changed", idle: time.Hour, hold: func(w *world) { w.freeze("ill") }, pass: 15 * time.Minute}, // its removal is taken back first
+		{name: "its set cannot be changed", idle: time.Hour, hold: func(w *world) {
+			w.freeze("warm")
+			w.must(t, memory.Patch(w.Server, machine.Namespace, "warm", func(ma *autoscaling.MachineAutoscaler) { ma.Spec.MaxReplicas = 6 }))
+		}},
+		{name: "nobody has chosen", idle: time.Hour, hold: func(w *world) {
+			w.idler(t, "warm", "full")
+			w.must(t, w.Put(pod("default", "f", "full", resources("cpu", "3500m"))))
+		}},
+	} {
+		w := fresh(t, "{scaleDown: {enabled: true}}")
+		w.pool(t, "s", 1, 4, nil, nil)
+		w.pool(t, "warm", 1, 4, nil, nil)
+		w.idler(t, "s", "works")
+		w.idler(t, "warm", "ill")
+		w.must(t, w.Put(pod("default", "p", "ill", resources("cpu", "1"))))
+		w.tells(t, "ill", epoch.Add(-5*time.Hour))
+		unneeded := map[types.UID]metav1.Time{"node-works": metav1.NewTime(epoch.Add(-2 * time.Hour))}
+		if tt.idle > 0 {
+			unneeded["node-ill"] = metav1.NewTime(epoch.Add(-tt.idle))
+		}
+		w.once(t) // the bounds
+		w.remember(t, autoscaling.State{Unneeded: unneeded})
+		if tt.hold != nil {
+			tt.hold(w)
+		}
+		w.pass(t, max(tt.pass, 10*time.Second))
+		if got, want := w.tainted(), cmp.Or(tt.want, "works"); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: %v go, want %s", tt.name, got, want)
 		}
 	}
 }

@@ -67,7 +67,13 @@ var scalings = []Guard{
 	{"balance-counts-what-takes-pods", "2d", autoscale + "balance.go", `return g.ready - less[g] }`, `return g.target - less[g] }`, "./functions/evaluate-autoscale -run=TestBalance"},
 	{"balance-counts-what-is-to-go", "2d", autoscale + "balance.go", `return g.ready - less[g] }`, `return g.ready }`, "./functions/evaluate-autoscale -run=TestBalance"},
 	{"balance-spares-what-works-for-what-does-not", "2d", autoscale + "balance.go", ` && c.ready == first.ready`, ``, "./functions/evaluate-autoscale -run=TestBalance"},
-	{"sick-node-goes-first", "2f", autoscale + "scaledown.go", `cmp.Compare(truth(b.sick), truth(a.sick)), `, ``, "./functions/evaluate-autoscale -run=Sick"},
+	{"sick-node-goes-first", "2f", autoscale + "scaledown.go", `cmp.Compare(truth(b.first), truth(a.first)), `, ``, "./functions/evaluate-autoscale -run=Sick"},
+	{"sick-node-that-is-not-due-keeps-no-other", "2f", autoscale + "sick.go", `return !sc.Now.Before(sc.due(c)) && sc.unwritable`, `return sc.unwritable`, "./functions/evaluate-autoscale -run=Sick"},
+	{"sick-node-is-due-since-somebody-looked", "2f", autoscale + "sick.go", `	if c.since.IsZero() {`, `	if false {`, "./functions/evaluate-autoscale -run=Sick"},
+	{"sick-node-of-a-set-that-cannot-be-changed-keeps-no-other", "2f", autoscale + "sick.go", ` && sc.unwritable(c.group) == "" && r`, ` && r`, "./functions/evaluate-autoscale -run=Sick"},
+	{"sick-node-of-a-set-that-chose-nobody-keeps-no-other", "2f", autoscale + "sick.go", ` && r.chosen(sc, c.group)
+`, `
+`, "./functions/evaluate-autoscale -run=Sick"},
 	{"nobody-moves-to-a-sick-node", "2f", autoscale + "scaledown.go", `			if !sick[p.node.UID] {`, `			if true {`, "./functions/evaluate-autoscale -run=Sick"},
 	{"nobody-moves-to-a-sick-candidate", "2f", autoscale + "scaledown.go", `		if !c.sick {`, `		if true {`, "./functions/evaluate-autoscale -run=Sick"},
 	{"who-boots-anew-takes-no-timer", "2f", autoscale + "sick.go", `sc.ready(m.node) || !sc.Now.Before(told.LastTransitionTime.Add(silentFor))`, `true`, "./functions/evaluate-autoscale -run=Sick"},
