@@ -6,12 +6,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/provider/memory"
 )
@@ -65,6 +67,53 @@ func TestDriversAreClosed(t *testing.T) {
 	}
 	if err := NewServer(&Runner{}, nil).Stop(t.Context()); err != nil {
 		t.Errorf("without clouds: %v", err)
+	}
+}
+
+// Credentials that people have taken away are kept by nobody, nor what was opened at a cloud with them; that they could not be read closes
+// nothing.
+func TestDriversAreClosedWhenTheirSecretIsGone(t *testing.T) {
+	t.Parallel()
+	var closed []string
+	var unreadable error
+	p := new(memory.Cloud).Provider()
+	p.Account = func(json.RawMessage) (string, string, error) { return "", "credentials", nil }
+	open := p.Open
+	p.Open = func(ctx context.Context, a provider.Account) (provider.Driver, error) {
+		d, err := open(ctx, a)
+		return closing{d, func() error { closed = append(closed, a.Namespace+"/"+a.ClusterID); return nil }}, err
+	}
+	clouds := NewClouds([]provider.Provider{p}, func(_ context.Context, namespace, _ string) (map[string][]byte, string, error) {
+		if namespace == "machines" && unreadable != nil {
+			return nil, "", unreadable
+		}
+		return map[string][]byte{}, "1", nil
+	})
+	use := func(namespace, clusterID string) error {
+		_, err := opened(t.Context(), clouds, namespace, clusterID, json.RawMessage(`{"kind": "`+memory.Kind+`", "type": "small"}`))
+		return err
+	}
+	for _, namespace := range []string{"machines", "machines-b"} {
+		for _, clusterID := range []string{"c", "former"} {
+			if err := use(namespace, clusterID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	unreadable = errors.New("no answer in time")
+	if err := use("machines", "c"); err == nil || len(closed) != 0 {
+		t.Errorf("unread: %v, closed %v", err, closed)
+	}
+	unreadable = fmt.Errorf("secret credentials: %w", cluster.ErrGone)
+	if err := use("machines", "c"); provider.CodeOf(err) != provider.Denied {
+		t.Errorf("gone: %v", err)
+	}
+	if slices.Sort(closed); !slices.Equal(closed, []string{"machines/c", "machines/former"}) {
+		t.Errorf("closed %v", closed)
+	}
+	unreadable = nil
+	if err := use("machines", "c"); err != nil || len(clouds.open) != 3 {
+		t.Errorf("once it is there again: %v, %d are open", err, len(clouds.open))
 	}
 }
 

@@ -142,7 +142,10 @@ func (c *Clouds) named(ctx context.Context, secrets Secrets, namespace, clusterI
 	}
 	a = provider.Account{Kind: kind, ClusterID: clusterID, Region: region, Namespace: namespace, Secret: secret}
 	if secret != "" {
-		if a.Credentials, version, err = secrets(ctx, namespace, secret); err != nil {
+		if a.Credentials, version, err = secrets(ctx, namespace, secret); errors.Is(err, cluster.ErrGone) {
+			c.forget(ctx, a.Key())
+		}
+		if err != nil {
 			return p, a, "", provider.Errorf(unread(err), "credentials secret %s/%s: %w", namespace, secret, err)
 		}
 	}
@@ -210,6 +213,22 @@ func (c *Clouds) leave() *slot {
 	idle := c.open[oldest]
 	delete(c.open, oldest)
 	return idle
+}
+
+// forget closes the accounts of this key, whose credentials people have taken away: nobody keeps these, nor what they opened at a cloud.
+func (c *Clouds) forget(ctx context.Context, key string) {
+	var gone []*slot
+	c.mu.Lock()
+	for _, at := range slices.Sorted(maps.Keys(c.open)) {
+		if strings.HasPrefix(at, key+"|") {
+			gone = append(gone, c.open[at])
+			delete(c.open, at)
+		}
+	}
+	c.mu.Unlock()
+	for _, o := range gone {
+		_ = o.close(ctx) // nobody depends on it
+	}
 }
 
 // Close closes every driver that is open.

@@ -52,6 +52,8 @@ var inputs = []Guard{
 	{"vsphere-disk-can-be-counted", "4", "shared/provider/vsphere/spec.go", `	if s.DiskGiB > most {`, `	if false {`, "./shared/provider/vsphere -run=TestSizesThat"},
 	{"schedules-end", "4", "shared/autoscaling/schedule.go", `	if len(text) > longestSchedule {`, `	if false {`, "./shared/autoscaling -run=TestEndlessSchedules"},
 	{"readiness-is-asked-once", "2g", run + "ready.go", `	if time.Since(s.ready.good) < readyFor {`, `	if false {`, "./shared/runner -run=TestManyWhoAsk"},
+	{"credentials-that-are-gone-are-kept-by-nobody", "4", run + "clouds.go", `			c.forget(ctx, a.Key())
+`, ``, "./shared/runner -run=TestDriversAreClosed"},
 	{"cloud-proves-who-it-is", "4", run + "clouds.go", `	if c.StrictTLS && insecure != "" {`, `	if false {`, ""},
 	{"metadata-is-no-cloud", "4", reach, `		if p.Contains(at) {`, `		if p.Contains(at) && false {`, ""},
 	{"unspecified-is-no-cloud", "4", reach, `	if at := plain(a.Addr()); at.IsUnspecified() {`, `	if at := plain(a.Addr()); at.IsUnspecified() && false {`, ""},
