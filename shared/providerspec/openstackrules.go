@@ -83,8 +83,8 @@ func (s *OpenStack) checkDisks(f *findings) {
 	}
 }
 
-// mostTags are what Nova takes, less the three by which the driver knows the instance.
-const mostTags = 50 - 3
+// mostTags are what Nova takes, less the four by which the driver knows the instance.
+const mostTags = 50 - 4
 
 // checkTags holds what Nova allows in the tags of an instance.
 func (s *OpenStack) checkTags(f *findings) {

@@ -3,6 +3,7 @@
 package openstack
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -67,5 +68,31 @@ func TestTagsOfAnotherBesideOurs(t *testing.T) {
 		l.down(t)
 		time.Sleep(time.Minute)
 		wantNothing(t, f, "in the end")
+	})
+}
+
+// Nova takes 50 tags, those of ours among them: a spec that admission lets through works.
+func TestMostTagsOfASpecFit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const most = 50
+		more, all := "", []string{}
+		for n := range most {
+			all = append(all, fmt.Sprintf("%q", fmt.Sprint("tag-", n)))
+			next := `"tags": [` + strings.Join(all, ", ") + `]`
+			if _, err := parse(specWith(next), "openshift-machine-api"); err != nil {
+				break
+			}
+			more = next
+		}
+		f, a := newFake(), accountOf("secret")
+		a.ClusterUID = "f6b2c5ea-2a3c-4b0e-9f1e-2f5d1d1c0a11"
+		l := lifeOf(t, f, a, more)
+		l.up(t)
+		for _, s := range f.things["servers"] {
+			if n := len(anyOf(s.fields["tags"])); n != most {
+				t.Errorf("the instance has %d tags, with as many of the spec as it may have", n)
+			}
+		}
 	})
 }
