@@ -23,6 +23,9 @@ const (
 	terminated      = "IdempotentInstanceTerminated"
 )
 
+// tooManyTags is no quota: EC2 takes 50 of one thing, whatever anybody asks for.
+const tooManyTags = "TagLimitExceeded"
+
 var (
 	throttled = []string{
 		"RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled",
@@ -64,6 +67,8 @@ func codeOf(code string, status int) provider.Code {
 		return provider.Throttled
 	case slices.Contains(refused, code):
 		return provider.Denied
+	case code == tooManyTags:
+		return provider.Invalid
 	case slices.Contains(exhausted, code), shortages.MatchString(code):
 		return provider.Exhausted
 	case status/100 != 4, code == "", code == "UnknownError":

@@ -233,6 +233,7 @@ func TestCodesOfErrors(t *testing.T) {
 		"InvalidAMIID.Unavailable":                          {400, provider.NotFound},
 		"InvalidParameterValue":                             {400, provider.Invalid},
 		"Unsupported":                                       {400, provider.Invalid},
+		"TagLimitExceeded":                                  {400, provider.Invalid}, // of one thing, which nobody raises
 		"IdempotentInstanceTerminated":                      {400, provider.Exhausted},
 		"SomethingNew":                                      {400, provider.Exhausted},
 		"InternalError":                                     {500, provider.Unknown},
