@@ -119,6 +119,7 @@ var hosts = []Guard{
 	{"snapshot-that-is-not-told", "2b.9", vcenter + "snapshot.go", `len(then.Config.Hardware.Device) == 0 {`, `false {`, "./shared/provider/vsphere -run=TestSnapshot"},
 	{"replica-without-a-mark-stays", "2b.9", vcenter + "clones.go", `twice && m.Mark.Cluster == "" {`, `twice && m.UUID == "" {`, "./shared/provider/vsphere -run=TestReplica"},
 	{"replica-without-a-mark-gets-no-tags", "2b.9", vcenter + "update.go", `		if err := ambiguous(r, found); err != nil {`, `		if err := error(nil); err != nil {`, "./shared/provider/vsphere -run=TestReplica"},
+	{"replica-without-the-original-stays", "2b.9", vcenter + "clones.go", ` && m.InstanceUUID != string(r.UID) && m.Name != r.Name {`, ` && false {`, "./shared/provider/vsphere -run=TestReplica"},
 	{"member-that-goes-is-not-the-clone", "G5", vcenter + "group.go", `name(faultOf(err)) == "ManagedObjectNotFound" {`, `false {`, "./shared/provider/vsphere -run=TestMember"},
 	{"tag-leads-nowhere-else", "4", vcenter + "tag.go", `!providerspec.VSphereTag(id) {`, `providerspec.VSphereTag("") {`, "./shared/provider/vsphere -run=TestTagsFollow"},
 	{"addresses-of-an-attempt-stay", "2b.9", vcenter + "remove.go", `r.UID == "" || r.Attempt || d`, `r.UID == "" || d`, "./shared/provider/vsphere -run=TestNoClaim"},

@@ -337,8 +337,8 @@ func (d *driver) means(r provider.Ref, m clone) bool {
 	return m.Mark.UID == string(r.UID)
 }
 
-// ambiguous returns an error if several instances without a mark have one id: replications keep that of the BIOS. The one that
-// is not the Machine's would be taken for it at the latest once the other is gone.
+// ambiguous returns an error if several instances without a mark have one id: replications keep that of the BIOS. So where the other is
+// gone, it returns one for what has nothing of the Machine but that id, neither its UID nor the name that OpenShift's instances have.
 func ambiguous(r provider.Ref, found []clone) error {
 	at := map[string]reference{}
 	for _, m := range found {
@@ -348,6 +348,10 @@ func ambiguous(r provider.Ref, found []clone) error {
 		}
 		if m.Mark.Cluster == "" {
 			at[m.UUID] = m.Ref
+		}
+		if m.Mark.Cluster == "" && m.InstanceUUID != string(r.UID) && m.Name != r.Name {
+			return provider.Errorf(provider.Exhausted, "%s: %s (%s) has the id that the Machine records, %s, but neither a mark, nor the Machine's UID or name: remove it from the vCenter's inventory if it is a copy, or else call it %s",
+				r.Name, m.Ref.Value, m.Name, m.UUID, r.Name)
 		}
 	}
 	return nil

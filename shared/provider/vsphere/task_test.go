@@ -166,6 +166,34 @@ func TestReplicaOfWhatCarriesNoMark(t *testing.T) {
 	}
 }
 
+// A replica outlives the instance that OpenShift made, with its id: once people have removed that it is all that is found by the id. What has
+// neither the UID of the Machine nor its name is not destroyed for that.
+func TestReplicaThatOutlivesTheOriginal(t *testing.T) {
+	t.Parallel()
+	v, d, r, in := made(t)
+	ctx := t.Context()
+	write(t, v, "worker-a", keyMark, "")
+	r.ID, r.ProviderID = in.ID, in.ProviderID
+	original := v.machines(t)["worker-a"]
+	replica := copyOf(t, v, original, "worker-a_replica", original.Config.Uuid)
+	vm := object.NewVirtualMachine(v.client(t), original.Self)
+	done(t)(vm.PowerOff(ctx))
+	done(t)(vm.Destroy(ctx))
+	for call, err := range map[string]error{"Delete": remove(ctx, d, r), "PowerCycle": d.PowerCycle(ctx, r)} {
+		if provider.CodeOf(err) != provider.Exhausted || err == nil || !strings.Contains(err.Error(), replica.Self.Value) {
+			t.Errorf("%s = %v", call, err)
+		}
+	}
+	left, ok := v.machines(t)["worker-a_replica"]
+	if !ok || left.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOff {
+		t.Fatalf("left %d, power %q", len(v.machines(t)), left.Runtime.PowerState)
+	}
+	done(t)(object.NewVirtualMachine(v.client(t), replica.Self).Rename(ctx, "worker-a")) // people say that it is the Machine's
+	if err := remove(ctx, d, r); provider.CodeOf(err) != provider.NotFound || len(v.machines(t)) != 0 {
+		t.Errorf("then Delete = %v, left %d", err, len(v.machines(t)))
+	}
+}
+
 // Of a clone whose first call was never answered nothing is recorded. It is there all the same when a later step is refused, and
 // the refusal must not read as one of an attempt that made nothing. Only that of the clone itself is.
 func TestRefusedStepOfACloneThatNobodyRecorded(t *testing.T) {
