@@ -23,6 +23,7 @@ import (
 const (
 	login      = "login.microsoftonline.com"
 	management = "management.azure.com"
+	port       = ":443" // which the addresses of further pages name
 )
 
 // operations are the requests that the cloud knows, by method and path, as the SDK calls them: by that name its fake servers tell them
@@ -99,7 +100,7 @@ func (c *Cloud) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.calls = append(c.calls, op)
 	c.mu.Unlock()
 	switch {
-	case r.URL.Host != management:
+	case strings.TrimSuffix(r.URL.Host, port) != management:
 		return nil, fmt.Errorf("no host is called %s", r.URL.Host)
 	case op == "":
 		return answer(r, refuse(http.StatusBadRequest, "InvalidResourceType", "%s %s: The resource type could not be found.", r.Method, r.URL.Path)), nil
@@ -177,7 +178,7 @@ func (c *Cloud) paged(res *http.Response, server http.RoundTripper, key string) 
 		}
 		query := next.Query()
 		query.Set(listing, key)
-		next.RawQuery = query.Encode()
+		next.RawQuery, next.Host = query.Encode(), management+port
 		page["nextLink"] = next.String()
 		text, _ = json.Marshal(page) // what was JSON
 	}

@@ -42,7 +42,7 @@ var azure = []Guard{
 	{"azure-spec-makes-no-instance-anothers", "2b.6", "shared/provider/azure/tag.go", `strings.HasPrefix(name, tagPrefix) || strings.HasPrefix(name, tagCluster) || `, `strings.HasPrefix(name, tagPrefix) || `, "./shared/provider/azure -run=TestSpecDoes"},
 	{"azure-attempt-keeps-its-mark", "2b.5", "shared/provider/azure/tag.go", `	if req.Mark != "" {`, `	if req.Mark = string(d.account.ClusterUID); req.Mark != "" {`, "./shared/provider/azure -run=TestAttemptKeeps"},
 	{"azure-states-that-may-not-be-read", "G11", "shared/provider/azure/states.go", `	if !may {`, `	if !may && false {`, "./shared/provider/azure -run=TestStatesThatMayNot"},
-	{"azure-lists-stay-at-azure", "4", "shared/provider/azure/arm.go", `		if !strings.HasPrefix(strings.ToLower(p.Next), strings.ToLower(c.endpoint)+"/") {`, `		if false {`, "./shared/provider/azure -run=TestListsStay"},
+	{"azure-lists-stay-at-azure", "4", "shared/provider/azure/arm.go", `|| !strings.EqualFold(there.Scheme+"://"+strings.TrimSuffix(there.Host, ":443"), c.endpoint) {`, `{`, "./shared/provider/azure -run=TestListsStay"},
 	{"azure-ids-are-paths", "4", "shared/provider/azure/arm.go", `	if !ids.MatchString(a.id) {`, `	if false {`, "./shared/provider/azure -run=TestIDsThatAreNone"},
 	{"azure-names-are-no-paths", "4", "shared/provider/azure/resolve.go", `		if part.value != "" && !names.MatchString(part.value) {`, `		if false {`, "./shared/provider/azure -run=TestWhatCannotBe"},
 	{"azure-sends-no-other-file-as-a-token", "4", "shared/provider/azure/client.go", `	case !mounted(file):`, `	case false:`, "./shared/provider/azure -run=TestWhichFiles"},

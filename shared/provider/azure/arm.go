@@ -156,13 +156,22 @@ func all[T any](ctx context.Context, c *client, a ask) (found []T, err error) {
 		if p.Next == "" {
 			return found, nil
 		}
-		if !strings.HasPrefix(strings.ToLower(p.Next), strings.ToLower(c.endpoint)+"/") {
-			return nil, provider.Errorf(provider.Unknown, "the list goes on at %q, which is not Azure's", shorten(p.Next))
+		next, elsewhere := c.further(p.Next)
+		if elsewhere != nil {
+			return nil, elsewhere
 		}
-		next := p.Next
 		p = page[T]{}
 		err = c.send(ctx, ask{method: http.MethodGet}, next, &p)
 	}
+}
+
+// further returns where a list goes on, as it can be asked for. Azure may name the port there, and leave spaces as they are.
+func (c *client) further(next string) (string, error) {
+	there, err := url.Parse(next)
+	if err != nil || there.User != nil || !strings.EqualFold(there.Scheme+"://"+strings.TrimSuffix(there.Host, ":443"), c.endpoint) {
+		return "", provider.Errorf(provider.Unknown, "the list goes on at %q, which is not Azure's", shorten(next))
+	}
+	return runtime.EncodeQueryParams(next)
 }
 
 // get reads one resource.

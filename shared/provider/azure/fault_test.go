@@ -236,7 +236,11 @@ func TestPageThatDoesNotComeIsAnError(t *testing.T) {
 // A list that goes on elsewhere is not followed: whoever is there would get the token.
 func TestListsStayAtAzure(t *testing.T) {
 	t.Parallel()
-	for _, next := range []string{"https://example.com/subscriptions", "http://management.azure.com/subscriptions", "https://management.azure.com.example.com/x", "//example.com"} {
+	for _, next := range []string{
+		"https://example.com/subscriptions", "http://management.azure.com/subscriptions", "https://management.azure.com.example.com/x", "//example.com",
+		"https://management.azure.com:8443/subscriptions", "https://management.azure.com:443@example.com/subscriptions", "https://me@management.azure.com/x",
+		"http://management.azure.com:443/subscriptions", "https://example.com:443/subscriptions",
+	} {
 		d, w := wired(t, &arm.Cloud{}, account())
 		w.set(func(op string, do func() (*http.Response, error)) (*http.Response, error) {
 			if op == "VirtualMachinesClient.NewListPager" {
@@ -246,6 +250,38 @@ func TestListsStayAtAzure(t *testing.T) {
 		})
 		if _, err := d.List(t.Context()); provider.CodeOf(err) != provider.Unknown || !strings.Contains(err.Error(), next) {
 			t.Errorf("%s: List = %v", next, err)
+		}
+	}
+}
+
+// The address at which a list goes on may name the port, and have spaces in it
+// (https://github.com/VictoriaMetrics/VictoriaMetrics/issues/6912, https://github.com/Azure/azure-sdk-for-go/pull/21296).
+func TestListsGoOnWhereAzureSays(t *testing.T) {
+	t.Parallel()
+	const at = "/subscriptions/" + arm.Subscription + "/resourceGroups/" + arm.Group + "/providers/Microsoft.Compute/virtualMachines?api-version=2024-03-01&"
+	for _, next := range []string{
+		"https://management.azure.com" + at + "$skiptoken=83afce64!/Subscriptions/X/VMs/C3D2_AADF", "https://management.azure.com:443" + at + "%24skiptoken=A%3d%3d",
+		"https://management.azure.com:443" + at + "$skiptoken=a&$filter=location eq 'eastus2'",
+	} {
+		cloud := &arm.Cloud{}
+		cloud.Add("worker-a", map[string]string{tagCluster + clusterID: owned})
+		pages := 0
+		d, _ := wired(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+			if arm.Operation(r) != "VirtualMachinesClient.NewListPager" {
+				return cloud.RoundTrip(r)
+			}
+			if pages++; pages == 1 {
+				return says(200, "application/json", fmt.Sprintf(`{"value":[],"nextLink":%q}`, next))(nil)
+			}
+			if strings.Contains(r.URL.RequestURI(), " ") {
+				t.Errorf("%s is asked for, which no request can be", r.URL)
+			}
+			return cloud.RoundTrip(r)
+		}), account())
+		all, err := d.List(t.Context())
+		must(t, err)
+		if len(all) != 1 || pages != 2 {
+			t.Errorf("%s: %d pages have %+v", next, pages, all)
 		}
 	}
 }
