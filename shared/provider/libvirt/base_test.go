@@ -67,3 +67,18 @@ func TestFilesThatASpecDoesNotReach(t *testing.T) {
 		t.Errorf("a base by its path: %v", err)
 	}
 }
+
+// A root volume that the spec wants smaller than its base is as large as that, as with OpenShift: a base that is made anew, and is larger, fails
+// no Machine.
+func TestBaseThatIsLargerStaysSo(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[string]uint64{"1Gi": 10 << 30, "10Gi": 10 << 30, "11Gi": 11 << 30} {
+		l := newDaemon(t)
+		_, _, err := created(t, opened(t, l), "worker-a", specOf(uriOf(l), map[string]any{"volume": map[string]any{"baseVolumeID": libvirtd.Base, "volumeSize": size}}))
+		must(t, err)
+		root := look(t, l.Domains()["worker-a"].XML).Mark.volume(roleRoot)
+		if got := l.Volumes(libvirtd.Pool)[root].Capacity; got != want {
+			t.Errorf("a root volume of %s over a base of 10Gi has %d bytes, want %d", size, got, want)
+		}
+	}
+}

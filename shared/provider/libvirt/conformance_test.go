@@ -78,7 +78,6 @@ func invalid(l *libvirtd.Daemon) []drivertest.Bad {
 		{Spec: with("domainMemory", int64(1)<<60), Names: []string{"providerSpec.value.domainMemory", "1152921504606846976"}},
 		{Spec: with("domainVcpu", 100000), Names: []string{"providerSpec.value.domainVcpu", "100000"}},
 		{Spec: with("volume", map[string]any{"baseVolumeID": ""}), Names: []string{"providerSpec.value.volume.baseVolumeID"}},
-		{Spec: with("volume", map[string]any{"volumeSize": "9Gi"}), Names: []string{"providerSpec.value.volume.volumeSize", "9Gi", "do not shrink"}},
 		{Spec: with("volume", map[string]any{"poolName": "ceph"}), Names: []string{"providerSpec.value.volume.poolName", "ceph", "rbd"}},
 		{Spec: with("networkUUID", "8b1e7c4e"), Names: []string{"providerSpec.value.networkUUID", "8b1e7c4e"}},
 		{Spec: with("networkInterfaceAddress", "2001:db8::/64"), Names: []string{"providerSpec.value.networkInterfaceAddress", "2001:db8::/64", "IPv4"}},

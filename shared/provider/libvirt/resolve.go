@@ -212,14 +212,10 @@ func (d *driver) base(l *daemon, pool libvirt.StoragePool, req *request) error {
 			where, id, has.Target.Format.Type, has.Backing)
 	}
 	req.Base, req.Format, req.Size = has.Target.Path, has.Target.Format.Type, has.Capacity.Value
-	if size == nil {
-		return nil
+	if size != nil { // one that is smaller than the base has its size: disks do not shrink
+		req.Size = max(req.Size, uint64(max(0, size.Value())))
 	}
-	if want := uint64(max(0, size.Value())); want >= req.Size {
-		req.Size = want
-		return nil
-	}
-	return provider.Errorf(provider.Invalid, "%s: %s is less than the %d bytes of %q, and disks do not shrink", at("volume", "volumeSize"), size, req.Size, id)
+	return nil
 }
 
 // ignition looks at the volume with user data, if the spec names one.
