@@ -8,9 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-functions/machine-functions/shared/autoscaling"
 	"github.com/machine-functions/machine-functions/shared/cluster"
@@ -111,6 +114,55 @@ func TestRefusedGrowthCoolsNothingDown(t *testing.T) {
 		}
 		if got := w.replicas("a", "b", "c"); !slices.Equal(got, want) {
 			t.Errorf("another set grows %v: replicas %v, want %v", grows, got, want)
+		}
+	}
+}
+
+// Scale-down waits after a growth whatever becomes of its set: a manifest that replaces it takes the plan's id off, and one that is made anew never had
+// it. A growth of which somebody else came first was none (SPEC C53).
+func TestGrowthCoolsDownWhateverBecomesOfItsSet(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		become func(*world, *machine.MachineSet)
+		goes   bool
+	}{
+		{name: "nothing", become: func(*world, *machine.MachineSet) {}},
+		{name: "a manifest replaces it", become: func(w *world, s *machine.MachineSet) {
+			delete(s.Annotations, machine.AnnotationLastPlan)
+			w.must(t, w.Put(s))
+		}},
+		{name: "it is made anew", become: func(w *world, s *machine.MachineSet) {
+			w.must(t, w.Remove("MachineSet", s.Namespace, s.Name, memory.Background))
+			delete(s.Annotations, machine.AnnotationLastPlan)
+			s.UID, s.ResourceVersion, s.CreationTimestamp = "anew", "", metav1.NewTime(w.now)
+			w.must(t, w.Put(s))
+		}},
+		{name: "it never was", goes: true, become: func(w *world, s *machine.MachineSet) {
+			delete(s.Annotations, machine.AnnotationLastPlan)
+			s.Spec.Replicas = new(int32(0))
+			w.must(t, w.Put(s))
+		}},
+	} {
+		w := fresh(t, "{scaleDown: {enabled: true, delayAfterAdd: 30m}}")
+		w.pool(t, "s", 2, 4, nil, nil)
+		w.pool(t, "big", 0, 4, nil, map[string]string{"kind": "big"})
+		w.idler(t, "s", "idle")
+		w.idler(t, "s", "full")
+		w.must(t, w.Put(pod("default", "f", "full", resources("cpu", "3"))))
+		p := pod("default", "waits", "", resources("cpu", "2"))
+		p.Spec.NodeSelector = map[string]string{"kind": "big"}
+		w.must(t, w.Put(p))
+		w.remember(t, autoscaling.State{Unneeded: map[types.UID]metav1.Time{"node-idle": metav1.NewTime(epoch.Add(-2 * time.Hour))}})
+		w.scans(t, 1)
+		if got := w.replicas("big"); got[0] != 1 {
+			t.Fatalf("%s: big has %v replicas", tt.name, got)
+		}
+		tt.become(w, memory.Get[*machine.MachineSet](w.Server, machine.Namespace, "big").DeepCopy())
+		w.must(t, w.Remove("Pod", "default", "waits", memory.Background))
+		w.scans(t, 4)
+		if got := w.tainted(); (len(got) > 0) != tt.goes {
+			t.Errorf("%s: %v go", tt.name, got)
 		}
 	}
 }

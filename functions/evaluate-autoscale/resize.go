@@ -70,12 +70,13 @@ func (sc *scan) settle() {
 	}
 }
 
-// noteGrowths notes when the cluster last grew, once that was carried out: a growth that is refused, or void, cools nothing down (SPEC C53).
-// By itself that is no reason to write. Of a set that is resized no more it is not known, and taken for carried out.
+// noteGrowths notes when the cluster last grew, once that was carried out: a growth that is refused, or void, cools nothing down (SPEC C53). One
+// whose set has the replicas was, though who replaced the set by a manifest took the plan's id off.
+// By itself that is no reason to write. Of a set that is resized no more, or was made anew, it is not known, and taken for carried out.
 func (sc *scan) noteGrowths() {
 	last := sc.state.LastScaleUp
 	for id, n := range sc.state.Groups {
-		if g := sc.byID[id]; g == nil || !pendingResize(g, n) {
+		if g := sc.byID[id]; g == nil || !pendingResize(g, n) || n.Resize.SetUID != g.set.UID || n.Resize.To <= g.target {
 			last = n.GrownSince(last)
 		}
 	}

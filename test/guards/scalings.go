@@ -148,6 +148,8 @@ var scalings = []Guard{
 	{"victims-are-not-given-back", "2d", autoscale + "needed.go", `!r.Drain && !sc.begun(r) && `, `!r.Drain && `, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"growths-are-noted-before-they-are-forgotten", "2d", autoscale + "scan.go", `	sc.noteGrowths()
 `, ``, "./functions/evaluate-autoscale -run=TestRefusedGrowth"},
+	{"growth-of-a-set-that-was-replaced-is-noted", "2d", autoscale + "resize.go", ` || n.Resize.To <= g.target {`, ` {`, "./functions/evaluate-autoscale -run=TestGrowthCoolsDownWhateverBecomesOfItsSet"},
+	{"growth-of-a-set-that-was-made-anew-is-noted", "2d", autoscale + "resize.go", ` || n.Resize.SetUID != g.set.UID || n`, ` || n`, "./functions/evaluate-autoscale -run=TestGrowthCoolsDownWhateverBecomesOfItsSet"},
 	{"refused-growths-are-not-noted", "2d", autoscale + "resize.go", `g == nil || !pendingResize(g, n) {`, `g == nil || g != nil {`, "./functions/evaluate-autoscale -run=TestRefusedGrowth"},
 	{"shrinking-sets-are-waited-for", "2d", autoscale + "scaleup.go", `	if len(served) > 0 && sc.shrinking() {`, `	if false {`, "./functions/evaluate-autoscale -run=TestShrinkingSet"},
 	{"shrinking-sets-are-not-waited-for-in-vain", "2d", autoscale + "explain.go", ` && a.no == beingResized(*r) && sc.Now.Before(r.At.Add(shrinkTime))`, ` && a.no == beingResized(*r)`, "./functions/evaluate-autoscale -run=TestNobodyWaitsForASetThatShrinks"},
