@@ -247,3 +247,19 @@ func TestNameOfACloneThatIsBeingMade(t *testing.T) {
 		t.Errorf("Create = %v (%v)", err, provider.CodeOf(err))
 	}
 }
+
+// A vCenter shows what it clones in its folder from the beginning, and tells nothing of it but its name. People would remove their own clone.
+func TestCloneThatIsBeingMadeIsNoStranger(t *testing.T) {
+	t.Parallel()
+	v, d, r, _ := made(t)
+	ctx := t.Context()
+	c, err := d.session.connect(ctx)
+	must(t, err)
+	at := v.machines(t)[r.Name]
+	req := request{Folder: *at.Parent}
+	vm := v.service.Context.Map.Get(at.Self).(*simulator.VirtualMachine)
+	v.service.Context.WithLock(vm, func() { vm.Config.Uuid, vm.Config.InstanceUuid, vm.Config.ExtraConfig = "", "", nil })
+	if err := d.taken(ctx, c, r, req); provider.CodeOf(err) != provider.Unknown || !strings.Contains(err.Error(), "is being made") || strings.Contains(err.Error(), "remove") {
+		t.Errorf("%v (%v)", err, provider.CodeOf(err))
+	}
+}
