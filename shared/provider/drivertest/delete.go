@@ -218,7 +218,7 @@ var deleteTests = []test{
 		for _, form := range []func(string) string{func(id string) string { return id }, inOtherWords} {
 			r := c.ref()
 			providerID, exists := c.Untagged()
-			r.Name, r.ProviderID = cmp.Or(c.UntaggedOf, r.Name), form(providerID)
+			r.Name, r.ProviderID = cmp.Or(c.UntaggedOf, c.NamedAs, r.Name), form(providerID)
 			c.eventually(t, "it is found by "+r.ProviderID, func() bool {
 				found := c.find(t, r)
 				return len(found) == 1 && found[0].ProviderID == providerID

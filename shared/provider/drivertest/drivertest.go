@@ -32,6 +32,7 @@ type Harness struct {
 	Children   func() int                                     // how many ports, disks or NICs exist, whoever owns them
 	Untagged   func() (providerID string, exists func() bool) // makes an instance that carries no tag at all
 	UntaggedOf string                                         // the Machine whose that instance is, where the cloud says so by name
+	NamedAs    string                                         // the name of that instance, where an id on record alone proves too little to remove it
 	Foreign    func(clusterID string) (providerID string)     // makes an instance of a cluster that carries no Machine's tag
 	Tags       []map[string]string                            // what Update is asked for, one after the other; any text if nil
 

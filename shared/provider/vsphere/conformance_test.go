@@ -65,6 +65,7 @@ func harness(t *testing.T, v *vcenter) drivertest.Harness {
 		Untagged: func() (string, func() bool) {
 			return untagged(t, v)
 		},
+		NamedAs:       untaggedName(t),
 		OnePerMachine: true, UniqueNames: true, TokensReused: true,
 		OwnNames: true, // there are no types (SPEC E26)
 	}
@@ -96,6 +97,10 @@ func exhaust(v *vcenter, exhausted bool) {
 	}
 }
 
+func untaggedName(t *testing.T) string {
+	return "somebody-elses-" + strings.ToLower(t.Name()[len(t.Name())-8:])
+}
+
 // untagged makes an instance as another system does.
 func untagged(t *testing.T, v *vcenter) (string, func() bool) {
 	t.Helper()
@@ -107,7 +112,7 @@ func untagged(t *testing.T, v *vcenter) (string, func() bool) {
 	pool, err := find.NewFinder(c).ResourcePool(ctx, "/DC0/host/DC0_C0/Resources")
 	must(t, err)
 	ref := pool.Reference()
-	task, err := vm.Clone(ctx, folder, "somebody-elses-"+strings.ToLower(t.Name()[len(t.Name())-8:]), types.VirtualMachineCloneSpec{Location: types.VirtualMachineRelocateSpec{Pool: &ref}})
+	task, err := vm.Clone(ctx, folder, untaggedName(t), types.VirtualMachineCloneSpec{Location: types.VirtualMachineRelocateSpec{Pool: &ref}})
 	must(t, err)
 	info, err := task.WaitForResult(ctx)
 	must(t, err)
