@@ -32,9 +32,9 @@ func fitOf(providerID string, addresses []corev1.NodeAddress, n *corev1.Node) fi
 		if SameID(providerID, n.Spec.ProviderID) {
 			return byInstance
 		}
-	case among(firstIP(n.Status.Addresses), addresses):
+	case among(firstIP(said(n)), addresses):
 		return byAddress
-	case among(firstIP(addresses), n.Status.Addresses):
+	case among(firstIP(addresses), said(n)):
 		return byFirst
 	}
 	return misfit
@@ -165,7 +165,7 @@ func (ix Index) Of(n *corev1.Node) []*Machine {
 		}
 	}
 	consider(ix.byID[InstanceOf(n.Spec.ProviderID)])
-	for _, a := range n.Status.Addresses {
+	for _, a := range said(n) {
 		if best < byInstance && internal(a) {
 			consider(ix.byIP[a.Address])
 		}
@@ -197,7 +197,7 @@ func gaveUp(m *Machine) bool { return LostAt(m) != nil && m.Status.NodeRef == ni
 // Denied returns the Machines of which n has the name and an address, while by what both record it is another instance (B5): a name and an
 // address are given again, or somebody writes the instance's id in a way that InstanceOf does not know. Who has another Node is left out.
 func (ix Index) Denied(n *corev1.Node) (all []*Machine) {
-	for _, a := range n.Status.Addresses {
+	for _, a := range said(n) {
 		for _, m := range ix.byIP[a.Address] {
 			ref := m.Status.NodeRef
 			if internal(a) && OtherInstance(m, n) && called(m, n.Name) && (ref == nil || ref.Name == n.Name) && !slices.Contains(all, m) {
@@ -346,6 +346,14 @@ func contested(fit []*Machine, n *corev1.Node) bool {
 	bears := func(m *Machine) bool { return Bears(m, n) }
 	other := func(m *Machine) bool { return fitsBy(m, n) < byInstance && !bears(m) }
 	return slices.ContainsFunc(fit, bears) && slices.ContainsFunc(fit, other)
+}
+
+// mostAddresses is how many addresses of a Node are looked at: its kubelet says what it likes, and could say those of all Machines.
+const mostAddresses = 256
+
+// said returns the addresses that n says it has, the first of them if they are very many.
+func said(n *corev1.Node) []corev1.NodeAddress {
+	return n.Status.Addresses[:min(len(n.Status.Addresses), mostAddresses)]
 }
 
 func isName(a corev1.NodeAddress) bool {

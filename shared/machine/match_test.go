@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -205,4 +206,25 @@ func TestAllAtOnceAsOneByOne(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A kubelet says what addresses it has: one that says those of all is not held against every Machine.
+func TestFirstAddressesOfANodeSpeak(t *testing.T) {
+	t.Parallel()
+	var all []*Machine
+	var ips []string
+	for i := range 2 * mostAddresses {
+		ip := fmt.Sprintf("10.0.%d.%d", i/250, i%250+1)
+		ips = append(ips, ip)
+		all = append(all, at(fmt.Sprintf("m-%d", i), "", ip))
+	}
+	n := joined("greedy", "", true, append([]string{"10.9.9.9"}, ips...)...)
+	if found := IndexOf(all).Of(n); len(found) != mostAddresses-1 {
+		t.Errorf("it fits %d machines, of which it said the addresses first, want %d", len(found), mostAddresses-1)
+	}
+	for i, m := range all {
+		if want := i < mostAddresses-1; Fits(m, n) != want {
+			t.Fatalf("machine %d fits: %v, want %v", i, !want, want)
+		}
+	}
 }
