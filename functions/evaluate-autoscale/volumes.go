@@ -12,9 +12,15 @@ import (
 
 // facts is what places depend on beside Pods and Nodes.
 func (sc *scan) facts() *scheduling.Facts {
+	var coming []corev1.ResourceList
+	for _, g := range sc.groups {
+		if g.known {
+			coming = append(coming, g.template.Status.Allocatable)
+		}
+	}
 	return &scheduling.Facts{
 		Namespaces: sc.Namespaces, Claims: sc.PersistentVolumeClaims, Volumes: sc.PersistentVolumes, Classes: sc.StorageClasses,
-		CSINodes: sc.CSINodes, Attachments: sc.VolumeAttachments, GPUs: sc.gpus,
+		CSINodes: sc.CSINodes, Attachments: sc.VolumeAttachments, GPUs: sc.gpus, Coming: coming,
 	}
 }
 

@@ -20,7 +20,15 @@ type Facts struct {
 	Classes     []*storagev1.StorageClass
 	CSINodes    []*storagev1.CSINode
 	Attachments []*storagev1.VolumeAttachment
-	GPUs        GPUs // nil: those of the vendors that are known
+	GPUs        GPUs                  // nil: those of the vendors that are known
+	Coming      []corev1.ResourceList // what new Nodes would have to give
+}
+
+func (f *Facts) coming() []corev1.ResourceList {
+	if f == nil {
+		return nil
+	}
+	return f.Coming
 }
 
 func (f *Facts) gpus() GPUs {

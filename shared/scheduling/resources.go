@@ -3,6 +3,7 @@
 package scheduling
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -27,6 +28,61 @@ func attachAxis(driver string) corev1.ResourceName { return corev1.ResourceName(
 
 func newAxes() *axes {
 	return &axes{[]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage}}
+}
+
+// axesOf gives axes to what the waiting Pods ask for. Where there are too few, what a Node has, or would have, comes first, then
+// volumes of drivers with a limit: whoever may make Pods can ask for any number of names that nobody has, and no other Pod is to be
+// left without a Node for it.
+func (w *World) axesOf(waiting []*corev1.Pod, coming []corev1.ResourceList) *axes {
+	all := newAxes()
+	for _, p := range waiting {
+		all.learn(p)
+	}
+	limited := 0
+	if w.storage != nil {
+		limited = len(w.storage.limited)
+	}
+	if len(all.names)+limited < binpack.N { // and one for GPUs
+		return all
+	}
+	has, gpus := map[corev1.ResourceName]bool{}, []corev1.ResourceName(nil)
+	note := func(list corev1.ResourceList) {
+		for name, q := range list {
+			has[name] = has[name] || q.Sign() > 0
+		}
+	}
+	for n := range w.nodes {
+		list := w.nodes[n].Status.Allocatable
+		note(list)
+		if of, count := w.gpus.In(list); count > 0 && !slices.Contains(gpus, of) {
+			gpus = append(gpus, of)
+		}
+	}
+	for _, list := range coming {
+		note(list)
+	}
+	a := newAxes()
+	for _, p := range waiting {
+		if !usual(p) {
+			list := Requests(p)
+			maps.DeleteFunc(list, func(name corev1.ResourceName, _ resource.Quantity) bool { return !has[name] })
+			a.add(new(binpack.Vector), list)
+		}
+	}
+	for _, p := range waiting {
+		if limited == 0 || len(p.Spec.Volumes) == 0 {
+			continue
+		}
+		for _, driver := range slices.Sorted(maps.Values(w.storage.attachments(p))) {
+			if w.storage.limited[driver] {
+				a.axis(attachAxis(driver))
+			}
+		}
+	}
+	for _, name := range gpus { // as long as nobody waits for them they are looked at all the same
+		a.axis(name)
+	}
+	return a // the rest goes to what running Pods have, and then to who asks first
 }
 
 // axis returns the place of a resource, making one if there is room.
@@ -58,16 +114,25 @@ func (a *axes) pod(p *corev1.Pod) (v binpack.Vector, odd corev1.ResourceName) {
 
 // learn gives an axis to whatever a Pod asks for.
 func (a *axes) learn(p *corev1.Pod) {
-	usual := plain(p)
+	if !usual(p) {
+		a.pod(p)
+	}
+}
+
+// usual reports whether a Pod asks for nothing but cpu and memory.
+func usual(p *corev1.Pod) bool {
+	if !plain(p) {
+		return false
+	}
 	for i := range p.Spec.Containers {
 		list := p.Spec.Containers[i].Resources.Requests
 		_, cpu := list[corev1.ResourceCPU]
 		_, memory := list[corev1.ResourceMemory]
-		usual = usual && (len(list) == 0 || len(list) == 1 && (cpu || memory) || len(list) == 2 && cpu && memory)
+		if len(list) != 0 && (len(list) != 1 || !cpu && !memory) && (len(list) != 2 || !cpu || !memory) {
+			return false
+		}
 	}
-	if !usual {
-		a.pod(p)
-	}
+	return true
 }
 
 // plain reports whether a Pod's requests are the sum over its containers.

@@ -68,10 +68,8 @@ type kind struct {
 // NewWorld returns the world of nodes. The waiting Pods are those that will be asked about first: what they ask for
 // gets an axis before what others have.
 func NewWorld(nodes []Node, waiting []*corev1.Pod, facts *Facts) *World {
-	w := &World{nodes: nodes, axes: newAxes(), spaces: facts.spaces(), gpus: facts.gpus(), storage: facts.storage()}
-	for _, p := range waiting {
-		w.axes.learn(p)
-	}
+	w := &World{nodes: nodes, spaces: facts.spaces(), gpus: facts.gpus(), storage: facts.storage()}
+	w.axes = w.axesOf(waiting, facts.coming())
 	w.prepare()
 	return w
 }

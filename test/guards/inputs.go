@@ -54,6 +54,10 @@ var inputs = []Guard{
 	{"readiness-is-asked-once", "2g", run + "ready.go", `	if time.Since(s.ready.good) < readyFor {`, `	if false {`, "./shared/runner -run=TestManyWhoAsk"},
 	{"credentials-that-are-gone-are-kept-by-nobody", "4", run + "clouds.go", `			c.forget(ctx, a.Key())
 `, ``, "./shared/runner -run=TestDriversAreClosed"},
+	{"names-that-nobody-has-take-no-place", "2d", "shared/scheduling/resources.go", `	if len(all.names)+limited < binpack.N {`, `	if true {`, "./shared/scheduling -run=TestNamesThat"},
+	{"names-that-nobody-has-leave-volumes-their-place", "2d", "shared/scheduling/resources.go", `		if limited == 0 || `, `		if true || `, "./shared/scheduling -run=TestNamesThat"},
+	{"names-that-nobody-has-leave-gpus-their-place", "2d", "shared/scheduling/resources.go", `	for _, name := range gpus {`, `	for _, name := range gpus[:0] {`, "./shared/scheduling -run=TestNamesThat"},
+	{"what-new-nodes-would-have-has-a-place", "2d", "functions/evaluate-autoscale/volumes.go", `, Coming: coming,`, `, Coming: coming[:0],`, "./functions/evaluate-autoscale -run=TestScenarios/names-that-nobody"},
 	{"cloud-proves-who-it-is", "4", run + "clouds.go", `	if c.StrictTLS && insecure != "" {`, `	if false {`, ""},
 	{"metadata-is-no-cloud", "4", reach, `		if p.Contains(at) {`, `		if p.Contains(at) && false {`, ""},
 	{"unspecified-is-no-cloud", "4", reach, `	if at := plain(a.Addr()); at.IsUnspecified() {`, `	if at := plain(a.Addr()); at.IsUnspecified() && false {`, ""},
