@@ -57,6 +57,7 @@ var drivers = []Guard{
 `, ``, "./shared/provider/vsphere -run=TestWhose"},
 	{"clone-of-another-attempt", "2b.8", "shared/provider/vsphere/clones.go", `	case r.Attempt && m.Mark.Token != r.Token:`, `	case false:`, "./shared/provider/vsphere -run=TestWhose"},
 	{"ports-of-others-are-not-adopted", "2b.9", "shared/provider/openstack/delete.go", `		if p.Device != s.ID || tagged(p.Tags) ||`, `		if tagged(p.Tags) ||`, "./shared/provider/openstack -run=TestPortsOfOthers"},
+	{"instance-without-a-word-of-its-tags", "G5", "shared/provider/openstack/things.go", `	if s.Tags != nil || s.unknown() {`, `	if true {`, "./shared/provider/openstack -run=TestInstanceWithoutAWord"},
 	{"spec-of-what-runs-is-not-judged", "2b.9", "shared/provider/openstack/openstack.go", `			s, err := decode(spec)
 			if err == nil && (s.CloudName`, `			s, err := parse(spec, "")
 			if err == nil && (s.CloudName`, "./shared/provider/openstack -run=TestSpecOfWhat"},

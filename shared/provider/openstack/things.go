@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -46,6 +47,27 @@ type server struct {
 }
 
 func (s server) id() string { return s.ID }
+
+// errNoTags is an answer in which an instance does not even have no tags: the header with the microversion got lost on the way.
+var errNoTags = errors.New("it tells of no tags: see whether a gateway before Nova drops the header OpenStack-API-Version")
+
+// told returns an error where whose an instance is was not said.
+func (s server) told(doing string) error {
+	if s.Tags != nil || s.unknown() {
+		return nil
+	}
+	return provider.Errorf(provider.Unknown, "%s: instance %s: %w", doing, s.ID, errNoTags)
+}
+
+// told returns servers, or an error where whose one of them is was not said.
+func told(doing string, all []server) ([]server, error) {
+	for _, s := range all {
+		if err := s.told(doing); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
 
 // unknown reports whether nobody knows how the instance is, or whose.
 func (s server) unknown() bool { return s.Status == "UNKNOWN" && s.Name == "" }
@@ -123,7 +145,10 @@ func (n named) String() string { return fmt.Sprintf("%s (%s)", cmp.Or(n.Name, "w
 func (c caller) everyServer(ctx context.Context) ([]server, error) {
 	const doing, path, key = "list instances", "servers/detail", "servers"
 	first, more, err := page[server](ctx, c, c.compute, doing, path, key, nil)
-	if err != nil || !more {
+	if err != nil {
+		return nil, err
+	}
+	if first, err = told(doing, first); err != nil || !more {
 		return first, err
 	}
 	ids, err := pages[named](ctx, c, c.compute, doing, "servers", key, url.Values{"marker": {first[len(first)-1].ID}})
@@ -159,7 +184,10 @@ func (c caller) everyServer(ctx context.Context) ([]server, error) {
 		}
 	}
 	few, err := c.untold(ctx, ids, seen)
-	return append(all, few...), err
+	if err != nil {
+		return nil, err
+	}
+	return told(doing, append(all, few...))
 }
 
 // untold gets what no page told of in detail: some are deleted in between, of which only a 404 is the proof. Many more
@@ -195,7 +223,11 @@ func carries(list, tags []string) bool {
 // servers lists instances that carry all of some tags. Cells that do not answer are left out: absence has to be proven
 // otherwise.
 func (c caller) servers(ctx context.Context, tags ...string) ([]server, error) {
-	all, err := pages[server](ctx, c, c.compute, "list instances", "servers/detail", "servers", url.Values{"tags": {join(tags)}})
+	const doing = "list instances"
+	all, err := pages[server](ctx, c, c.compute, doing, "servers/detail", "servers", url.Values{"tags": {join(tags)}})
+	if err == nil {
+		all, err = told(doing, all)
+	}
 	return slices.DeleteFunc(all, func(s server) bool { return !s.unknown() && !carries(s.Tags, tags) }), err
 }
 
@@ -210,7 +242,7 @@ func (c caller) server(ctx context.Context, id string) (server, error) {
 	if err != nil {
 		return server{}, err
 	}
-	return *answer.Server, nil
+	return *answer.Server, answer.Server.told("get instance " + id)
 }
 
 // portFields keeps the lists of ports short.
