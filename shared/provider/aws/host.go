@@ -78,7 +78,7 @@ func idsOfHosts(all []types.Host) (ids []string) {
 }
 
 // allocated returns the cluster's hosts, as hosts does, where none may ever have been allocated: whose credentials do not
-// allow to ask has none. Those that OpenShift made before it knew allocation do not.
+// allow to ask has none. Those that OpenShift made before it knew allocation do not. Nor has a cloud any that knows no hosts.
 func (d *driver) allocated(ctx context.Context, filters ...types.Filter) ([]types.Host, error) {
 	all, err := d.hosts(ctx, filters...)
 	if errors.Is(err, errMayNotAsk) {
@@ -87,7 +87,8 @@ func (d *driver) allocated(ctx context.Context, filters ...types.Filter) ([]type
 	return all, err
 }
 
-// errMayNotAsk is what credentials without the right to DescribeHosts get, as long as nothing was told.
+// errMayNotAsk is what credentials without the right to DescribeHosts get, or whoever asks a cloud that does not know it, as long as
+// nothing was told.
 var errMayNotAsk = errors.New("ask for hosts")
 
 // errNoHosts is an answer that does not list any. It is none: a proxy sends such, and nobody knows of what.
@@ -100,7 +101,7 @@ func (d *driver) hosts(ctx context.Context, filters ...types.Filter) ([]types.Ho
 	in := &ec2.DescribeHostsInput{Filter: append(filters, d.ours(), has("tag-key", tagUID)), MaxResults: aws.Int32(mostHosts)}
 	for pages := ec2.NewDescribeHostsPaginator(d.ec2, in); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
-		if refusal(err) == "UnauthorizedOperation" && !told {
+		if code := refusal(err); (code == "UnauthorizedOperation" || code == "InvalidAction") && !told {
 			return nil, fmt.Errorf("%w: %w", errMayNotAsk, err)
 		}
 		if err != nil {

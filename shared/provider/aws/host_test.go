@@ -313,3 +313,22 @@ func TestAllocationThatAnswersNoHost(t *testing.T) {
 		t.Errorf("Create = %v (%v)", err, provider.CodeOf(err))
 	}
 }
+
+// A cloud of EC2's protocol that does not know dedicated hosts has none: its instances are listed, and removed.
+func TestCloudThatKnowsNoHostsHasNone(t *testing.T) {
+	t.Parallel()
+	region := serve(t, &ec2.Cloud{})
+	d, w := region.wired(t, region.account())
+	w.set(func(action string, next func() (*http.Response, error)) (*http.Response, error) {
+		if action == "DescribeHosts" {
+			return page(400, "text/xml", errorXML("InvalidAction", "The action DescribeHosts is not valid for this web service."))(nil)
+		}
+		return next()
+	})
+	r, _, err := create(t, d, "worker-a", spec(nil))
+	must(t, err)
+	if all, err := d.List(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("List = %v, %v", all, err)
+	}
+	must(t, d.Delete(t.Context(), r))
+}
