@@ -145,6 +145,9 @@ func (s *VSphere) strange(f *findings) {
 	if linked && s.DiskGiB > 0 {
 		f.warn(at("diskGiB"), "%d has no effect, a linked clone has the disk of its template", s.DiskGiB)
 	}
+	if !linked && s.Snapshot != "" {
+		f.warn(at("snapshot"), "%q has no effect, a full clone has what its template has now", s.Snapshot)
+	}
 	for _, m := range []struct {
 		name      string
 		have, min int64
