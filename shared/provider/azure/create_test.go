@@ -237,20 +237,28 @@ func TestImagesAndWhatElseHasForms(t *testing.T) {
 	const identity = "/subscriptions/7/resourceGroups/i/providers/Microsoft.ManagedIdentity/userAssignedIdentities/x"
 	picture := []any{"properties", "storageProfile", "imageReference"}
 	const gallery = "/resourceGroups/g/providers/Microsoft.Compute/galleries/x/images/y/versions/latest"
+	const set = "/subscriptions/" + arm.Subscription + "/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/des"
 	for name, c := range map[string]struct {
 		change map[string]any
 		path   []any
 		want   any
 	}{
-		"own-gallery":     {map[string]any{"image": map[string]any{"resourceID": gallery}}, picture, map[string]any{"id": "/subscriptions/" + arm.Subscription + gallery}},
-		"other":           {map[string]any{"image": map[string]any{"resourceID": "/subscriptions/7" + gallery}}, picture, map[string]any{"id": "/subscriptions/7" + gallery}},
-		"community":       {map[string]any{"image": map[string]any{"resourceID": "/CommunityGalleries/x/Images/y/Versions/1"}}, picture, map[string]any{"communityGalleryImageId": "/CommunityGalleries/x/Images/y/Versions/1"}},
-		"shared":          {map[string]any{"image": map[string]any{"resourceID": "/SharedGalleries/x/Images/y/Versions/1"}}, picture, map[string]any{"sharedGalleryImageId": "/SharedGalleries/x/Images/y/Versions/1"}},
-		"spot":            {map[string]any{"spotVMOptions": map[string]any{}}, []any{"properties", "priority"}, "Spot"},
-		"spot-goes":       {map[string]any{"spotVMOptions": map[string]any{}}, []any{"properties", "evictionPolicy"}, "Delete"},
-		"spot-any-price":  {map[string]any{"spotVMOptions": map[string]any{}}, []any{"properties", "billingProfile"}, nil},
-		"spot-price":      {map[string]any{"spotVMOptions": map[string]any{"maxPrice": "0.05"}}, []any{"properties", "billingProfile", "maxPrice"}, 0.05},
-		"ephemeral":       {booting(map[string]any{"cachingType": "ReadOnly", "diskSettings": map[string]any{"ephemeralStorageLocation": "Local"}}), []any{"properties", "storageProfile", "osDisk", "diffDiskSettings", "option"}, "Local"},
+		"own-gallery":    {map[string]any{"image": map[string]any{"resourceID": gallery}}, picture, map[string]any{"id": "/subscriptions/" + arm.Subscription + gallery}},
+		"other":          {map[string]any{"image": map[string]any{"resourceID": "/subscriptions/7" + gallery}}, picture, map[string]any{"id": "/subscriptions/7" + gallery}},
+		"community":      {map[string]any{"image": map[string]any{"resourceID": "/CommunityGalleries/x/Images/y/Versions/1"}}, picture, map[string]any{"communityGalleryImageId": "/CommunityGalleries/x/Images/y/Versions/1"}},
+		"shared":         {map[string]any{"image": map[string]any{"resourceID": "/SharedGalleries/x/Images/y/Versions/1"}}, picture, map[string]any{"sharedGalleryImageId": "/SharedGalleries/x/Images/y/Versions/1"}},
+		"spot":           {map[string]any{"spotVMOptions": map[string]any{}}, []any{"properties", "priority"}, "Spot"},
+		"spot-goes":      {map[string]any{"spotVMOptions": map[string]any{}}, []any{"properties", "evictionPolicy"}, "Delete"},
+		"spot-any-price": {map[string]any{"spotVMOptions": map[string]any{}}, []any{"properties", "billingProfile"}, nil},
+		"spot-price":     {map[string]any{"spotVMOptions": map[string]any{"maxPrice": "0.05"}}, []any{"properties", "billingProfile", "maxPrice"}, 0.05},
+		"ephemeral":      {booting(map[string]any{"cachingType": "ReadOnly", "diskSettings": map[string]any{"ephemeralStorageLocation": "Local"}}), []any{"properties", "storageProfile", "osDisk", "diffDiskSettings", "option"}, "Local"},
+		"ephemeral-key": {
+			booting(map[string]any{
+				"cachingType": "ReadOnly", "diskSettings": map[string]any{"ephemeralStorageLocation": "Local"},
+				"managedDisk": map[string]any{"diskEncryptionSet": map[string]any{"id": set}},
+			}),
+			[]any{"properties", "storageProfile", "osDisk", "managedDisk", "diskEncryptionSet"}, map[string]any{"id": set},
+		},
 		"ultra":           {map[string]any{"ultraSSDCapability": "Enabled"}, []any{"properties", "additionalCapabilities", "ultraSSDEnabled"}, true},
 		"no-ultra":        {map[string]any{"ultraSSDCapability": "Disabled"}, []any{"properties", "additionalCapabilities", "ultraSSDEnabled"}, false},
 		"set":             {map[string]any{"availabilitySet": "workers-as", "zone": ""}, []any{"properties", "availabilitySet", "id"}, arm.ID("Microsoft.Compute/availabilitySets", "workers-as")},
@@ -317,8 +325,7 @@ func TestWhatCannotBeHonoredIsRefused(t *testing.T) {
 			map[string]any{"nameSuffix": strings.Repeat("c", 70), "diskSizeGB": 64, "lun": 2, "deletionPolicy": "Delete"},
 			map[string]any{"nameSuffix": strings.Repeat("d", 70), "diskSizeGB": 64, "lun": 3, "deletionPolicy": "Delete"},
 		}}, provider.Invalid, []string{"dataDisks", "283", "256"}},
-		"a key for a disk unsaid":    {booting(map[string]any{"managedDisk": map[string]any{"securityProfile": map[string]any{"diskEncryptionSet": map[string]any{"id": "/x"}}}}), provider.Invalid, []string{"diskEncryptionSet", "/x"}},
-		"an ephemeral disk with key": {booting(map[string]any{"cachingType": "ReadOnly", "diskSettings": map[string]any{"ephemeralStorageLocation": "Local"}, "managedDisk": map[string]any{"diskEncryptionSet": map[string]any{"id": "/x"}}}), provider.Invalid, []string{"diskEncryptionSet"}},
+		"a key for a disk unsaid": {booting(map[string]any{"managedDisk": map[string]any{"securityProfile": map[string]any{"diskEncryptionSet": map[string]any{"id": "/x"}}}}), provider.Invalid, []string{"diskEncryptionSet", "/x"}},
 	} {
 		before := len(w.since(0))
 		_, err := d.Resolve(t.Context(), spec(c.change))

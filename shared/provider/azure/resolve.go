@@ -96,8 +96,6 @@ func judge(s providerspec.Azure) error {
 	case confidential.DiskEncryptionSet.ID != "" && confidential.SecurityEncryptionType == "":
 		return provider.Errorf(provider.Invalid, "%s: %q goes with securityEncryptionType",
 			at("osDisk", "managedDisk", "securityProfile", "diskEncryptionSet", "id"), confidential.DiskEncryptionSet.ID)
-	case s.OSDisk.DiskSettings.EphemeralStorageLocation != "" && s.OSDisk.ManagedDisk.DiskEncryptionSet != nil:
-		return provider.Errorf(provider.Invalid, "%s: does not go with an ephemeral disk", at("osDisk", "managedDisk", "diskEncryptionSet"))
 	}
 	for k, disk := range s.DataDisks {
 		if strings.EqualFold(disk.NameSuffix, systemSuffix) {
