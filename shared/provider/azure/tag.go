@@ -82,7 +82,7 @@ func reserved(name string) bool {
 // What Azure takes (https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources).
 const (
 	mostTags     = 50
-	ourTags      = 7
+	ourTags      = 5 // besides those of data disks
 	longestTag   = 512
 	longestValue = 256
 )
@@ -105,11 +105,18 @@ func taggable(s providerspec.Azure) error {
 			seen[lower] = true
 		}
 	}
-	if disks, _ := suffixes(s); len(disks) > longestValue {
+	disks, kept := suffixes(s)
+	if len(disks) > longestValue {
 		return provider.Errorf(provider.Invalid, "%s: the suffixes have %d characters together; a tag says them, which has %d", at("dataDisks"), len(disks), longestValue)
 	}
-	if n := len(s.Tags); n > mostTags-ourTags {
-		return provider.Errorf(provider.Invalid, "%s: there are %d; Azure takes %d, and %d say whose the instance is", p, n, mostTags, ourTags)
+	ours := ourTags
+	for _, of := range []string{disks, kept} {
+		if of != "" {
+			ours++
+		}
+	}
+	if n := len(wanted(s)); n > mostTags-ours {
+		return provider.Errorf(provider.Invalid, "%s: there are %d; Azure takes %d, and %d say whose the instance is", p, n, mostTags, ours)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@
 package azure
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -141,6 +142,38 @@ func TestSpecDoesNotSayWhoseItIs(t *testing.T) {
 	all := d.tags(provider.Ref{Name: "worker-a", UID: "mine", Token: "t"}, request{Spec: s})
 	if want := map[string]string{"team": "a", tagMachine: "worker-a", tagUID: "mine", tagToken: "t", tagCluster + "prod": owned}; !maps.Equal(all, want) {
 		t.Errorf("a new instance has %v, want %v", all, want)
+	}
+}
+
+// Of Azure's 50 tags those say whose an instance is that it gets: a spec has as many as OpenShift lets it have, but for those that data
+// disks need.
+func TestSpecHasTheTagsThatAreLeft(t *testing.T) {
+	t.Parallel()
+	d := &driver{account: provider.Account{ClusterID: "prod"}}
+	stays, goes := providerspec.AzureDataDisk{NameSuffix: "a", DeletionPolicy: detach}, providerspec.AzureDataDisk{NameSuffix: "b", DeletionPolicy: "Delete"}
+	for _, c := range []struct {
+		tags  int
+		disks []providerspec.AzureDataDisk
+		want  int // of its instance; 0: refused
+	}{
+		{45, nil, 50}, {46, nil, 0}, {44, []providerspec.AzureDataDisk{goes}, 50}, {45, []providerspec.AzureDataDisk{goes}, 0},
+		{43, []providerspec.AzureDataDisk{goes, stays}, 50}, {44, []providerspec.AzureDataDisk{goes, stays}, 0},
+	} {
+		s := providerspec.Azure{DataDisks: c.disks, Tags: map[string]string{tagUID: "theirs"}}
+		for n := range c.tags {
+			s.Tags[fmt.Sprintf("t%d", n)] = "x"
+		}
+		err := taggable(s)
+		if c.want == 0 {
+			if provider.CodeOf(err) != provider.Invalid {
+				t.Errorf("%d tags with %d disks: %v, want Invalid", c.tags, len(c.disks), err)
+			}
+			continue
+		}
+		all := d.tags(provider.Ref{Name: "worker-a", UID: "mine", Token: "t"}, request{Spec: s, Mark: "m"})
+		if err != nil || len(all) != c.want {
+			t.Errorf("%d tags with %d disks: %v, and the instance has %d", c.tags, len(c.disks), err, len(all))
+		}
 	}
 }
 
