@@ -79,6 +79,7 @@ var azure = []Guard{
 	{"azure-right-that-was-lost-is-no-absence", "G5", "shared/provider/azure/children.go", ` && !d.disks.Load() {`, ` {`, "./shared/provider/azure -run=TestRightToRead"},
 	{"azure-provider-id-of-another-cluster", "2b.9", "shared/provider/azure/find.go", `		return recorded && d.mayBeNamed(i.thing)`, `		return recorded`, "./shared/provider/azure -run=TestWrittenProviderID"},
 	{"azure-credentials-stay-in-their-cloud", "4", "shared/provider/azure/client.go", `	if realm(c.location) != realm(home) {`, `	if false {`, "./shared/provider/azure -run=TestSpecLeadsToNoOther"},
+	{"azure-cloud-that-is-not-served", "4", "shared/provider/azure/client.go", `	case realm(home) == unserved:`, `	case false:`, "./shared/provider/azure -run=TestCloudThatIsNotServed"},
 	{"azure-login-of-another-is-waited-for-in-time", "G6", "shared/provider/azure/login.go", `	case <-ctx.Done():`, `	case <-context.Background().Done():`, "./shared/provider/azure -run=TestLoginOfAnother"},
 	{"azure-states-that-fail-once", "G11", "shared/provider/azure/states.go", `last != nil {`, `last != nil && false {`, "./shared/provider/azure -run=TestStatesThatFailOnce"},
 	{"azure-tag-in-other-letters-is-there", "G3", "shared/provider/azure/tag.go", `!there && i.tag(name) == value && value != "" {`, `!there && false {`, "./shared/provider/azure -run=TestTagInOther"},

@@ -82,6 +82,8 @@ func connect(a provider.Account) (*client, error) {
 		return nil, lacks("azure_resourcegroup", "is missing: add it, or name the resource group in the spec")
 	case home != "" && !locations.MatchString(home): // the Secret's is mended there: no spec is wrong, and no Machine fails for good
 		return nil, lacks("azure_region", fmt.Sprintf("says %q, which is no location", home))
+	case realm(home) == unserved:
+		return nil, lacks("azure_region", fmt.Sprintf("says %q, which is in a cloud that is not served", home))
 	case homes != "" && !names.MatchString(homes):
 		return nil, lacks("azure_resourcegroup", fmt.Sprintf("says %q, which is no resource group", homes))
 	case !locations.MatchString(c.location):
@@ -147,6 +149,7 @@ const (
 	public     = "public"
 	china      = "china"
 	government = "government"
+	unserved   = "unserved" // whoever runs them
 )
 
 // realm returns the cloud that a location is in.
@@ -156,6 +159,8 @@ func realm(location string) string {
 		return china
 	case strings.HasPrefix(location, "usgov"), strings.HasPrefix(location, "usdod"):
 		return government
+	case strings.HasPrefix(location, "ussec"), strings.HasPrefix(location, "usnat"):
+		return unserved
 	}
 	return public
 }

@@ -110,6 +110,24 @@ func TestSpecLeadsToNoOtherCloud(t *testing.T) {
 	}
 }
 
+// Nor are they sent to the public cloud from one that is not served: OpenShift knows one for secret data of the United States.
+func TestCloudThatIsNotServedIsAskedForNothing(t *testing.T) {
+	t.Parallel()
+	for _, home := range []string{"usseceast", "USSec West", "usnatwest"} {
+		a := account()
+		a.Region = ""
+		a.Credentials["azure_region"] = []byte(home)
+		if _, err := open(a); provider.CodeOf(err) != provider.Denied || !strings.Contains(fmt.Sprint(err), normal(home)) {
+			t.Errorf("%q: Open = %v (%v)", home, err, provider.CodeOf(err))
+		}
+		a = account()
+		a.Region = home + "/" + arm.Group
+		if _, err := open(a); err == nil {
+			t.Errorf("%q is taken for a location of %s's cloud", home, arm.Location)
+		}
+	}
+}
+
 // What the Secret lacks and the spec does not say is mended in the Secret: no Machine fails for good by it.
 func TestSecretThatNamesNoPlace(t *testing.T) {
 	t.Parallel()
