@@ -216,8 +216,28 @@ func (d *driver) wanted(ctx context.Context, r provider.Ref, req request) (conte
 		}
 		body["placement_policy"] = content{"affinity": "migratable", "hosts": content{"host": hosts}}
 	}
+	if s.Type == "high_performance" {
+		perform(body)
+	}
 	body["disk_attachments"] = content{"disk_attachment": d.copies(r, req)}
 	return body, nil
+}
+
+// perform says what people who choose high performance get from the engine's own pages, and the API does not do by itself: the host's CPU, which
+// nothing moves to another host by itself, memory that stays, a serial console and no sound.
+func perform(body content) {
+	for _, it := range []struct {
+		of, name string
+		value    any
+	}{{"cpu", "mode", "host_passthrough"}, {"memory_policy", "ballooning", false}, {"placement_policy", "affinity", "user_migratable"}, {"console", "enabled", true}} {
+		of, _ := body[it.of].(content)
+		if of == nil {
+			of = content{}
+		}
+		of[it.name] = it.value
+		body[it.of] = of
+	}
+	body["soundcard_enabled"] = false
 }
 
 // copies says how the disks differ from the template's: in their names above all, by which one that outlives its instance is known from the

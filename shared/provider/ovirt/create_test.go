@@ -37,11 +37,11 @@ func TestEveryFieldArrives(t *testing.T) {
 		})
 		l.up(t)
 		i := w.Instances()[0]
-		want := `{"cluster":{"id":"` + engine.Cluster + `"},"comment":"…","cpu":{"topology":{"cores":4,"sockets":1,"threads":1}},
+		want := `{"cluster":{"id":"` + engine.Cluster + `"},"comment":"…","console":{"enabled":true},"cpu":{"mode":"host_passthrough","topology":{"cores":4,"sockets":1,"threads":1}},
 			"custom_properties":{"custom_property":[{"name":"hugepages","value":"1048576"}]},"description":"Machine openshift-machine-api/worker-a of cluster ocp43-abcde",
 			"disk_attachments":{"disk_attachment":[{"disk":{"alias":"` + prefix(l.account.ClusterID, string(l.ref.UID)) + `1","format":"raw","id":"5a0e0007-0000-4000-9000-000000000001","sparse":false,"storage_domains":{"storage_domain":[{"id":"` + engine.StorageDomain + `"}]}}}]},
-			"initialization":{"custom_script":"{\"ignition\":{\"version\":\"3.2.0\"}}","host_name":"worker-a"},"memory":17142120448,"memory_policy":{"guaranteed":8589934592},"name":"worker-a",
-			"placement_policy":{"affinity":"migratable","hosts":{"host":[{"id":"5a0e0011-0000-4000-8000-000000000001"}]}},"template":{"id":"5a0e0003-0000-4000-8000-000000000001"},"type":"high_performance"}`
+			"initialization":{"custom_script":"{\"ignition\":{\"version\":\"3.2.0\"}}","host_name":"worker-a"},"memory":17142120448,"memory_policy":{"ballooning":false,"guaranteed":8589934592},"name":"worker-a",
+			"placement_policy":{"affinity":"user_migratable","hosts":{"host":[{"id":"5a0e0011-0000-4000-8000-000000000001"}]}},"soundcard_enabled":false,"template":{"id":"5a0e0003-0000-4000-8000-000000000001"},"type":"high_performance"}`
 		var asked map[string]any
 		must(t, json.Unmarshal([]byte(want), &asked))
 		i.Fields["comment"] = "…"

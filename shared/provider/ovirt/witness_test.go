@@ -100,8 +100,9 @@ func TestOthersAskForTheSame(t *testing.T) {
 	must(t, err)
 	params := client.NewCreateVMParams().MustWithComment(fmt.Sprint(mine.Fields["comment"])).MustWithDescription(fmt.Sprint(mine.Fields["description"])).
 		MustWithHugePages(client.VMHugePages2M).MustWithVMType(client.VMTypeHighPerformance).MustWithMemory(16348<<20).MustWithClone(true).
-		WithMemoryPolicy(client.NewMemoryPolicyParameters().MustWithGuaranteed(1024<<20)).
-		MustWithCPU(client.NewVMCPUParams().MustWithTopo(client.NewVMCPUTopoParams().MustWithSockets(1).MustWithCores(4).MustWithThreads(1))).
+		WithMemoryPolicy(client.NewMemoryPolicyParameters().MustWithGuaranteed(1024<<20).MustWithBallooning(false)).
+		WithPlacementPolicy(client.NewVMPlacementPolicyParameters().MustWithAffinity(client.VMAffinityUserMigratable)).WithSoundcardEnabled(false).WithSerialConsole(true).
+		MustWithCPU(client.NewVMCPUParams().MustWithMode(client.CPUModeHostPassthrough).MustWithTopo(client.NewVMCPUTopoParams().MustWithSockets(1).MustWithCores(4).MustWithThreads(1))).
 		MustWithInitializationParameters(`{"ignition":{"version":"3.2.0"}}`, "worker-b").
 		MustWithDisks([]client.OptionalVMDiskParameters{
 			client.MustNewBuildableVMDiskParameters(disks[0].DiskID()).MustWithSparse(false).MustWithFormat(client.ImageFormatRaw).MustWithStorageDomainID(engine.StorageDomain),
