@@ -59,12 +59,13 @@ func (sc *scan) giveUp() {
 
 // lost returns as many Machines as may go, of those that will not bring a Node; those that people want to look at stay, and those that
 // another API (SPEC B7) or a MachineHealthCheck has in hand. Where the cluster's budget has no slot for one, that is told. One that has no
-// instance disrupts nobody: it takes no slot, and no more of these are on their way out than the budget allows at once, of all sets.
+// instance disrupts nobody: it takes no slot, and no more of these are on their way out than the budget allows at once, of all sets, which is told
+// as well.
 func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 	if sc.budget == nil {
 		sc.budget = sc.readBudget()
 	}
-	held, empty := false, -1
+	held, full, empty := false, false, -1
 	for _, m := range g.members {
 		preserved, replaced := machine.Kept(m.machine, sc.goesAt(g, m.machine), sc.Now), machine.OfControlPlane(m.machine, m.node)
 		if len(victims) == room || m.leaving || m.awaits() || healed(m.machine, sc.Now) || preserved || machine.IsPaused(m.machine) || replaced || !sc.isLost(g, m.machine) {
@@ -77,7 +78,7 @@ func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 				empty = sc.emptyLeaving()
 			}
 			if sc.budget.err != nil || empty >= sc.budget.limits.AtOnce {
-				held = sc.budget.err != nil || held
+				held, full = sc.budget.err != nil || held, true
 				continue
 			}
 			empty++
@@ -89,6 +90,9 @@ func (sc *scan) lost(g *group, room int) (victims []autoscaling.Lost) {
 	}
 	if held {
 		sc.noSlot()
+	} else if full {
+		sc.notes = append(sc.notes, plan.Log(fmt.Sprintf("No more machines of %s that did not come are given up while as many without an instance are on their way out "+
+			"as configmap/%s allows scale-down at once: %d", g.id, machine.ConfigMapDisrupt, sc.budget.limits.AtOnce)))
 	}
 	slices.SortFunc(victims, func(a, b autoscaling.Lost) int { return cmp.Compare(a.Machine, b.Machine) })
 	return victims

@@ -268,6 +268,7 @@ var scalings = []Guard{
 	{"who-fails-without-a-slot-is-told", "G8", autoscale + "lost.go", `	if held {
 `, `	if held && false {
 `, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"who-fails-beside-those-that-leave-is-told", "G8", autoscale + "lost.go", `	} else if full {`, `	} else if full && false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"reason-goes-with-the-taint", "2d", autoscale + "removal.go", `	delete(next.Annotations, machine.AnnotationScaleDownReason)
 `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"buffers-hear-of-the-end", "2d", autoscale + "stopped.go", `	rooms := roomless(s, why)`, `	rooms := roomless(s, why)[:0]`, "./functions/evaluate-autoscale -run=TestScenarios"},
