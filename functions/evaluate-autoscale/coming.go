@@ -78,7 +78,8 @@ func (sc *scan) foresee() {
 const mostLate = 100
 
 // missed returns the Machines of a set that is no group that are late, and those that were and are gone: of these no more than the set has
-// places without a Node, as each that is made anew takes the place of one.
+// places without a Node, as each that is made anew takes the place of one, and the fewer the smaller people made the set. What is remembered
+// of it from when it was a group, or from before nothing was scaled for a while, tells of no such place.
 func (sc *scan) missed(g *group, places int32) (late, replaced []types.UID) {
 	stays := map[types.UID]bool{}
 	for _, m := range g.members {
@@ -90,12 +91,14 @@ func (sc *scan) missed(g *group, places int32) (late, replaced []types.UID) {
 			late = append(late, m.machine.UID)
 		}
 	}
-	for _, uid := range sc.state.Groups[g.id].FailedUIDs {
-		if !stays[uid] && len(replaced) < int(places) {
-			replaced = append(replaced, uid)
-		}
+	n := sc.state.Groups[g.id]
+	w := ofNobody(n)
+	if w == nil {
+		return late, nil
 	}
-	return late, replaced
+	gone := slices.DeleteFunc(slices.Clone(n.FailedUIDs), func(uid types.UID) bool { return stays[uid] })
+	gone = gone[min(len(gone), max(0, int(w.To-g.target))):]
+	return late, gone[:min(len(gone), max(0, int(places)))]
 }
 
 // awaitedSince returns since when the Nodes of a set that is no group are awaited, and for how many Machines: since people made it larger, or

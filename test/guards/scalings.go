@@ -356,7 +356,14 @@ var scalings = []Guard{
 	{"who-was-given-up-is-remembered-for-as-long", "G8", autoscale + "scan.go", ` && !sc.lately(g.Resize) {`, ` {`, "./functions/evaluate-autoscale -run=TestNoMoreAre"},
 	{"who-never-came-makes-no-set-sick", "2d", autoscale + "status.go", `g.unready + g.fallen`, `g.unready + g.failed`, "./functions/evaluate-autoscale -run=TestSetWhoseMachines"},
 	{"who-replaces-a-late-one-takes-none", "2d", autoscale + "coming.go", `	places := unmade + joining - int32(len(replaced))`, `	places := unmade + joining`, "./functions/evaluate-autoscale -run=TestScenarios"},
-	{"late-one-that-is-there-is-not-replaced", "2d", autoscale + "coming.go", `!stays[uid] && `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"late-one-that-is-there-is-not-replaced", "2d", autoscale + "coming.go", `return stays[uid] })`, `return false && stays[uid] })`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"late-one-that-went-with-its-place-is-not-replaced", "2d", autoscale + "coming.go", `	gone = gone[min(`, `	gone = gone[0*min(`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"late-one-of-long-ago-is-not-replaced", "2d", autoscale + "coming.go", `	if w == nil {
+`, `	if w == nil {
+		w = &autoscaling.Wave{}
+	}
+	if false {
+`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"late-one-is-awaited-for-nobody", "2d", autoscale + "coming.go", `	to := g.target * int32(truth(some))`, `	to := g.target + 0*int32(truth(some))`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"late-stranger-is-no-failed-scale-up", "2d", "shared/metrics/remembered.go", `if g.LastFailure == nil {`, `if false {`, "./shared/metrics -run=TestWhatTheStateRemembers"},
 	{"what-others-asked-for-is-no-request", "2d", autoscale + "coming.go", `autoscaling.NodeGroup{Waves: []`, `autoscaling.NodeGroup{Request: &autoscaling.Request{At: w.At}, Waves: []`, "./functions/evaluate-autoscale -run=TestWhatWasAwaited"},
