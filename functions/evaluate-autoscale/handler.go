@@ -134,7 +134,7 @@ func reads(s snapshot.Snapshot) snapshot.Scope {
 	case !s.Has(settingsQuery):
 	case why != "":
 		if restless(s, why) {
-			ask = append(append(ask, machinesQuery, nodesQuery), buffersQuery(s)...)
+			ask = append(append(ask, budgetQuery, machinesQuery, nodesQuery), buffersQuery(s)...)
 		}
 	default:
 		ask = append(ask, everything(s)...)

@@ -27,7 +27,7 @@ const (
 
 // abandon puts everything to rest once nothing may scale any more: every scale-down that was not committed is called off, one
 // that was is followed to its end, what was measured and asked for is forgotten, so that it counts for nothing when scaling begins again, Nodes lose what
-// speaks of it, CapacityBuffers are told that nobody keeps their room, and the status says why. It has done so when the state says since when;
+// speaks of it, CapacityBuffers are told that nobody keeps their room, slots of what disrupted nobody are given back, and the status says why. It has done so when the state says since when;
 // from then on it costs nothing.
 func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
 	if !restless(s, why) || !s.Has(nodesQuery) || !s.Has(machinesQuery) {
@@ -62,7 +62,7 @@ func abandon(s snapshot.Snapshot, why string) []plan.Sequence {
 	if !told {
 		data[autoscaling.StatusKey] = "time: " + flow(now) + "\n" + stoppedStatus(why)
 	}
-	return append(slices.Concat(rooms, marks), plan.Sequence{Do: append(back, storing(s, data, "nothing is scaled any more"))})
+	return append(slices.Concat(rooms, marks), plan.Sequence{Do: slices.Concat(back, []plan.Action{storing(s, data, "nothing is scaled any more")}, slotsOf(s, off))})
 }
 
 // ending returns the scale-downs that are followed still, and those that are called off: one that was committed ends when its Machine

@@ -142,6 +142,11 @@ var scalings = []Guard{
 	{"slots-are-given-back", "G8", autoscale + "removal.go", `	sc.noteUnharmed(r)
 `, ``, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"slots-are-written-once", "G8", autoscale + "calledoff.go", ` || b.err != nil || b.taken {`, ` || b.err != nil {`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"slots-are-given-back-at-the-stop", "G8", autoscale + "stopped.go", `any more")}, slotsOf(s, off))})`, `any more")})})`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"slot-of-who-drained-counts-on-at-the-stop", "G8", autoscale + "calledoff.go", `return r.Drain || r.Committed`, `return r.Committed`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"slot-of-who-leaves-counts-on-at-the-stop", "G8", autoscale + "calledoff.go", ` || leaves(s, r) })`, ` })`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"slot-of-who-is-named-counts-on-at-the-stop", "G8", autoscale + "calledoff.go", `return namedIn(victims)(m)`, `return namedIn(victims[:0])(m)`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"slot-of-who-is-chosen-counts-on-at-the-stop", "G8", autoscale + "calledoff.go", ` || err == nil && l.SetUID`, ` || false && err == nil && l.SetUID`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"slots-of-who-is-deleted", "G8", autoscale + "budget.go", ` && m.DeletionTimestamp == nil && !sc.retired`, ` && !sc.retired`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"counted-with-its-request", "2d", autoscale + "request.go", `if failed || late || seen {`, `if failed || late {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"backoff-is-not-prolonged", "2d", autoscale + "request.go", `		if n.BackoffUntil != nil && sc.Now.Before(n.BackoffUntil.Time) {`, `		if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
