@@ -65,10 +65,17 @@ func ParseDisruptions(cm *corev1.ConfigMap) (Disruptions, error) {
 	return d, nil
 }
 
-// BesideHealing returns what whoever saves Machines may take of the limits: a quarter of each, as far as that is a whole Machine, is kept for those that
-// are ill, else who wants slots all the time leaves none to health checks.
+// BesideHealing returns what whoever saves Machines may take of the limits: a quarter of each, rounded down, but one of two or three, is kept for
+// those that are ill, else who wants slots all the time leaves none to health checks.
 func (l DisruptionLimits) BesideHealing() DisruptionLimits {
-	return DisruptionLimits{AtOnce: l.AtOnce - l.AtOnce/4, PerHour: l.PerHour - l.PerHour/4}
+	return DisruptionLimits{AtOnce: besideHealing(l.AtOnce), PerHour: besideHealing(l.PerHour)}
+}
+
+func besideHealing(limit int) int {
+	if limit < 2 { // or nothing would ever be saved
+		return limit
+	}
+	return limit - max(1, limit/4)
 }
 
 // ParseDisruptionLimits reads the limits for a cluster of so many Machines. Unless the ConfigMap says otherwise a tenth

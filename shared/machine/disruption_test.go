@@ -328,3 +328,13 @@ func TestSlotIsAsOldAsItSays(t *testing.T) {
 		}
 	}
 }
+
+// A quarter of each limit is for those that are ill, one at least, but where there is only one: else nothing would ever be saved (G8).
+func TestHealingHasItsPartOfTheLimits(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[int]int{0: 0, 1: 1, 2: 1, 3: 2, 4: 3, 5: 4, 8: 6, 20: 15} {
+		if got := (DisruptionLimits{AtOnce: limit, PerHour: limit}).BesideHealing(); got.AtOnce != want || got.PerHour != want {
+			t.Errorf("of %d there are %+v beside healing, want %d", limit, got, want)
+		}
+	}
+}
