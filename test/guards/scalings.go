@@ -355,6 +355,7 @@ var scalings = []Guard{
 `, ``, "./functions/evaluate-autoscale -run=TestNoMoreAre"},
 	{"healing-has-one-of-few", "G8", words + "disruption.go", `	return limit - max(1, limit/4)`, `	return limit - limit/4`, "./shared/machine -run=TestHealingHasItsPartOfTheLimits"},
 	{"healing-has-not-the-only-one", "G8", words + "disruption.go", `	if limit < 2 { // or`, `	if limit < 1 { // or`, "./shared/machine -run=TestHealingHasItsPartOfTheLimits"},
+	{"price-of-nothing-is-told", "4", "shared/provider/aws/types.go", `if told && price == 0 {`, `if told && price < 0 {`, "./shared/provider/aws -run=TestPriceOfNothingIsTold"},
 	{"who-has-no-instance-takes-no-slot", "G8", autoscale + "lost.go", `		case m.empty():`, `		case false:`, "./functions/evaluate-autoscale -run=TestWhoHasNoInstance"},
 	{"who-has-no-instance-goes-with-few", "G8", autoscale + "lost.go", ` || empty >= sc.budget.limits.AtOnce {`, ` {`, "./functions/evaluate-autoscale -run=TestNoMoreAre"},
 	{"who-has-no-instance-and-does-not-go-counts", "G8", autoscale + "lost.go", `				empty = sc.emptyLeaving()`, `				empty = 0 * sc.emptyLeaving()`, "./functions/evaluate-autoscale -run=TestNoMoreAre"},

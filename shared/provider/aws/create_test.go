@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/provider/throttle"
 	"github.com/machine-functions/machine-functions/test/ec2"
@@ -383,6 +384,24 @@ func TestTypesHaveCapacityWithoutTheirPrice(t *testing.T) {
 	}
 	if len(all) == 0 {
 		t.Error("no types")
+	}
+}
+
+// A price of 0 is unknown here, which is told with its type, as is where it would count; other types know nothing of it (E13).
+func TestPriceOfNothingIsTold(t *testing.T) {
+	t.Parallel()
+	region := serve(t, &ec2.Cloud{})
+	d, _ := region.wired(t, region.account())
+	d.prices = func(context.Context, string, string) (map[string]float64, error) {
+		return map[string]float64{"m6g.large": 0}, nil
+	}
+	all, err := d.InstanceTypes(t.Context())
+	must(t, err)
+	for _, it := range all {
+		told := strings.Contains(it.Problem, "aws-prices") && strings.Contains(it.Problem, machine.ConfigMapPrices)
+		if it.MilliCPU == 0 || it.PriceHour != 0 || told != (it.Name == "m6g.large") {
+			t.Errorf("%+v", it)
+		}
 	}
 }
 

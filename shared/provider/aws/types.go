@@ -40,7 +40,11 @@ func (d *driver) InstanceTypes(ctx context.Context) (all []provider.InstanceType
 		}
 		for _, t := range found {
 			it := offered(t)
-			it.Zones, it.PriceHour, it.Problem = zones[it.Name], prices[it.Name], problem
+			price, told := prices[it.Name]
+			it.Zones, it.PriceHour, it.Problem = zones[it.Name], price, problem
+			if told && price == 0 {
+				it.Problem = fmt.Sprintf("ConfigMap %s/%s: key %s: %s: a price of 0, or left blank, is unknown here: say it in ConfigMap %s instead", d.account.Namespace, pricesName, d.account.Region, it.Name, machine.ConfigMapPrices)
+			}
 			if it.MilliCPU > 0 && it.Memory > 0 {
 				all = append(all, it)
 			}
