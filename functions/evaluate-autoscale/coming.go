@@ -26,7 +26,7 @@ import (
 func (sc *scan) coming() (sum size) {
 	for _, g := range sc.strangers {
 		list, _ := scheduling.Capacity(g.set.Annotations)
-		one := sc.sizeOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: g.set.Spec.Template.Spec.Labels}, Status: corev1.NodeStatus{Capacity: list}})
+		one := sc.sizeOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{scheduling.AcceleratorLabel: g.gpus}}, Status: corev1.NodeStatus{Capacity: list}})
 		sum = sum.plus(one, withoutNode(g.members))
 	}
 	return sum.plus(size{nodes: 1}, withoutNode(sc.lone))

@@ -27,6 +27,7 @@ type group struct {
 	template scheduling.Node
 	known    bool // there is a template
 	own      autoscaling.Options
+	gpus     string // the type of those that its Nodes have, if any, as far as the set says it
 
 	target   int32 // wanted Machines: what was decided, carried out or not
 	ready    int32 // Nodes that take Pods, or would if nobody had cordoned them
@@ -80,7 +81,7 @@ func groupsOf(s snapshot.Snapshot, found map[*machine.Machine]machine.Candidates
 	byUID := map[types.UID]*group{}
 	for _, set := range s.MachineSets {
 		least, most, ok := boundsOf(s, set)
-		g := &group{id: idOf(set), set: set, min: least, max: most, target: machine.Replicas(set)}
+		g := &group{id: idOf(set), set: set, min: least, max: most, target: machine.Replicas(set), gpus: scheduling.Accelerator(set)}
 		byUID[set.UID] = g
 		if ok {
 			groups = append(groups, g)

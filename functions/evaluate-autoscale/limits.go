@@ -28,7 +28,7 @@ func (sc *scan) sizeOf(n *corev1.Node) size {
 	g := sc.of[n.UID]
 	t := n.Labels[scheduling.AcceleratorLabel]
 	if t == "" && g != nil { // the Node is there before it carries what its set says
-		t = g.set.Spec.Template.Spec.Labels[scheduling.AcceleratorLabel]
+		t = g.gpus
 	}
 	if t == "" {
 		return s

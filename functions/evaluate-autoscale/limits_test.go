@@ -127,9 +127,13 @@ func TestGPUsOfEveryVendorAreLimited(t *testing.T) {
 // A Node that registered a moment ago counts before its set's labels are carried over to it (SPEC C42).
 func TestGPULimitHoldsBeforeTheNodeHasItsLabel(t *testing.T) {
 	t.Parallel()
-	for _, status := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue} {
+	for i, status := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionTrue} {
 		w := fresh(t, "{resourceLimits: {gpus: [{type: x1, min: 0, max: 1}]}}")
-		w.pool(t, "gpu", 0, 9, map[string]string{machine.CapacityGPUCount: "1"}, map[string]string{scheduling.AcceleratorLabel: "x1"})
+		capacity, labels := map[string]string{machine.CapacityGPUCount: "1"}, map[string]string{scheduling.AcceleratorLabel: "x1"}
+		if i >= 2 { // somebody else labels the Nodes: the set only says so
+			capacity[machine.CapacityLabels], labels = "other=y,"+scheduling.AcceleratorLabel+"=x1", nil
+		}
+		w.pool(t, "gpu", 0, 9, capacity, labels)
 		for i := range 2 {
 			w.must(t, w.Put(pending(fmt.Sprint("train-", i), epoch.Add(-time.Minute), resources("cpu", "3", "nvidia.com/gpu", "1"))))
 		}
@@ -139,7 +143,7 @@ func TestGPULimitHoldsBeforeTheNodeHasItsLabel(t *testing.T) {
 		w.must(t, memory.Patch(w.Server, "", "g", func(n *corev1.Node) { n.Status.Conditions[0].Status = status }))
 		w.scans(t, 2)
 		if got := w.replicas("gpu")[0]; got != 1 {
-			t.Errorf("ready %s: of GPUs, of which there may be one: %d", status, got)
+			t.Errorf("%d, ready %s: of GPUs, of which there may be one: %d", i, status, got)
 		}
 	}
 }

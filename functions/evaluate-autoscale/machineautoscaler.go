@@ -95,7 +95,7 @@ func own(s snapshot.Snapshot, set *machine.MachineSet) plan.Sequence {
 		maps.Copy(next.Annotations, newCapacityKeys(set.Annotations))
 		why = "bounds of machineautoscaler " + keyOf(owner)
 		notes = append(notes, plan.Normal(owner, "SuccessfulUpdate", "Updated MachineAutoscaler target: "+set.Namespace+"/"+set.Name).From(maSource))
-		if unlabeled(set, next.Annotations) {
+		if unlabeled(next) {
 			notes = append(notes, plan.Warning(owner, "InvalidOrMissingGPUAcceleratorLabel",
 				fmt.Sprintf("%s/%s has GPUs, but its template has no valid label %s", set.Namespace, set.Name, scheduling.AcceleratorLabel)).From(maSource))
 		}
@@ -129,9 +129,9 @@ func newCapacityKeys(a map[string]string) map[string]string {
 }
 
 // unlabeled reports a set with GPUs whose Nodes would not say of which type: limits would not count them.
-func unlabeled(set *machine.MachineSet, annotations map[string]string) bool {
-	n, err := strconv.ParseInt(annotations[machine.CapacityGPUCount], 10, 64)
-	return err == nil && n > 0 && set.Spec.Template.Spec.Labels[scheduling.AcceleratorLabel] == ""
+func unlabeled(set *machine.MachineSet) bool {
+	n, err := strconv.ParseInt(set.Annotations[machine.CapacityGPUCount], 10, 64)
+	return err == nil && n > 0 && scheduling.Accelerator(set) == ""
 }
 
 // keep gives a MachineAutoscaler its finalizer, tells in its status what became of it, and lets it go once no set

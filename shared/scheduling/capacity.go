@@ -97,6 +97,14 @@ func (t Templates) fromAnnotations(set *machine.MachineSet, members []Node) (Nod
 	return Node{Node: n, Pods: t.DaemonPods(n), Attach: t.attachLimits("")}, true
 }
 
+// Accelerator returns the type of the GPUs that a set says its Nodes have, or "": they are there before they carry the label.
+func Accelerator(set *machine.MachineSet) string {
+	if t, told := pairs(set.Annotations[machine.CapacityLabels])[AcceleratorLabel]; told {
+		return t
+	}
+	return set.Spec.Template.Spec.Labels[AcceleratorLabel]
+}
+
 func isType(label string) bool {
 	return label == corev1.LabelInstanceTypeStable || label == corev1.LabelInstanceType
 }
