@@ -22,7 +22,7 @@ func TestNamesThatNobodyHasTakeNoPlace(t *testing.T) {
 	with := func(name corev1.ResourceName) func(*corev1.Node) {
 		return func(n *corev1.Node) { n.Status.Allocatable[name] = resource.MustParse("1") }
 	}
-	bogus := aPod("bogus", "1", "1Gi", asking("x.com/a", "x.com/b", "x.com/c", "x.com/d"))
+	bogus := aPod("bogus", "1", "1Gi", asking("x.com/a", "x.com/b", "x.com/c", "x.com/d"), func(p *corev1.Pod) { p.Namespace = "another" })
 	limited := aNode("a", "4", "8Gi")
 	limited.Attach = map[string]int64{driver: 1}
 	for name, tt := range map[string]struct {
@@ -53,8 +53,9 @@ func TestNamesThatNobodyHasTakeNoPlace(t *testing.T) {
 	t.Run("GPUs of a node", func(t *testing.T) {
 		t.Parallel()
 		const gpu = "nvidia.com/gpu"
-		w := NewWorld([]Node{holding(aNode("n", "4", "8Gi", with(gpu)), aPod("runs", "1", "1Gi", asking(gpu)))}, []*corev1.Pod{bogus}, nil)
-		if u := w.Utilization(0, nil, nil); u.Resource != gpu || u.Max != 1 {
+		w := NewWorld([]Node{holding(aNode("n", "4", "8Gi", with(gpu)), aPod("runs", "1", "1Gi"))}, []*corev1.Pod{bogus}, nil)
+		w.Place([]*corev1.Pod{bogus}, nil)
+		if u := w.Utilization(0, nil, nil); u.Resource != gpu || u.Max != 0 {
 			t.Errorf("got %+v", u)
 		}
 	})
