@@ -73,6 +73,7 @@ var drivers = []Guard{
 	{"answer-without-balancers-is-no-absence", "G5", "shared/provider/aws/balancer.go", `	if err == nil && found.LoadBalancers == nil {`, `	if false {`, "./shared/provider/aws -run=TestInstanceStaysUntil"},
 	{"answer-without-targets-is-no-absence", "G5", "shared/provider/aws/balancer.go", `		if page.TargetGroups == nil {`, `		if false {`, "./shared/provider/aws -run=TestInstanceStaysUntil"},
 	{"answer-without-types-is-no-absence", "G5", "shared/provider/aws/types.go", `		if len(found) == 0 { //`, `		if false { //`, "./shared/provider/aws -run=TestAnswerWithoutTypes"},
+	{"instance-that-was-not-asked-for", "2b.9", "shared/provider/aws/create.go", `return !is(i) })`, `return !is(i) && false })`, "./shared/provider/aws -run=TestInstanceThatWasNotAsked"},
 	{"hosts-of-others-stay", "2b.9", "shared/provider/aws/host.go", `return !d.allocatedBy(h) || released(h)`, `return released(h)`, "./shared/provider/aws -run=TestWhichHostsAre"},
 	{"hosts-of-other-machines-stay", "2b.9", "shared/provider/aws/host.go", `		found, err = d.allocated(ctx, has("tag:"+tagUID, string(r.UID)))`, `		found, err = d.allocated(ctx)`, "./shared/provider/aws -run=TestWhichHostsAre"},
 	{"host-of-another-attempt-stays", "2b.8", "shared/provider/aws/host.go", `	if r.Attempt {
