@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -203,9 +204,7 @@ func (a *Addresses) take(ctx context.Context, c claim, card *providerspec.VSpher
 		return provider.Errorf(provider.Exhausted, "IPAddress %s/%s: gateway: %w", c.Namespace, c.Status.AddressRef.Name, err)
 	}
 	card.IPAddrs = append(card.IPAddrs, netip.PrefixFrom(address, g.Spec.Prefix).String())
-	if card.Gateway == "" {
-		card.Gateway = g.Spec.Gateway
-	}
+	card.Gateway = strings.TrimSpace(card.Gateway + " " + g.Spec.Gateway) // as gatewayOf reads it
 	return nil
 }
 

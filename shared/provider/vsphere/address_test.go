@@ -379,3 +379,32 @@ func TestClaimOfAnotherPoolIsTold(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Two pools of one card may give an address of each family, each with its gateway: the guest is told both, and of one family the first.
+func TestGatewaysOfBothFamiliesAreTold(t *testing.T) {
+	t.Parallel()
+	addresses := map[string]string{
+		"four":  `"address": "10.1.0.7", "prefix": 24, "gateway": "10.1.0.1"`,
+		"six":   `"address": "2001:db8::7", "prefix": 64, "gateway": "2001:db8::1"`,
+		"other": `"address": "10.1.0.8", "prefix": 24, "gateway": "10.1.0.2"`,
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"kind": "IPAddress", "spec": {%s}}`, addresses[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]])
+	}))
+	t.Cleanup(s.Close)
+	a, err := NewAddresses(&rest.Config{Host: s.URL})
+	must(t, err)
+	card := providerspec.VSphereDevice{NetworkName: "VM Network"}
+	for _, name := range []string{"four", "six", "other"} {
+		var c claim
+		c.Namespace, c.Name, c.Status.AddressRef.Name = "machines", "c", name
+		must(t, a.take(t.Context(), c, &card))
+	}
+	const want = "ip=10.1.0.7::10.1.0.1:255.255.255.0:::none ip=[2001:db8::7]::[2001:db8::1]:64:::none ip=10.1.0.8::10.1.0.1:255.255.255.0:::none"
+	if got := kernelArguments([]providerspec.VSphereDevice{card}); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if told := adapter(card); len(told.Gateway) != 1 || told.Gateway[0] != "10.1.0.1" || told.IpV6Spec == nil || len(told.IpV6Spec.Gateway) != 1 || told.IpV6Spec.Gateway[0] != "2001:db8::1" {
+		t.Errorf("the tools are told %+v, %+v", told, told.IpV6Spec)
+	}
+}

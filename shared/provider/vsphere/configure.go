@@ -190,7 +190,7 @@ func kernelArguments(cards []providerspec.VSphereDevice) string {
 				continue
 			}
 			address, gateway, mask := p.Addr().String(), "", netmask(p)
-			if g, err := parseAddress(d.Gateway); err == nil && g.Is4() == p.Addr().Is4() { // a card may have both families
+			if g := gatewayOf(d, p.Addr().Is4()); g.IsValid() { // a card may have both families
 				gateway = g.String()
 			}
 			if p.Addr().Is6() {
@@ -206,6 +206,16 @@ func kernelArguments(cards []providerspec.VSphereDevice) string {
 		}
 	}
 	return strings.Join(args, " ")
+}
+
+// gatewayOf returns the first gateway of a card in a family, if there is one: a spec names one, and each pool adds its own after a space.
+func gatewayOf(d providerspec.VSphereDevice, four bool) netip.Addr {
+	for text := range strings.FieldsSeq(d.Gateway) {
+		if g, err := parseAddress(text); err == nil && g.Is4() == four {
+			return g
+		}
+	}
+	return netip.Addr{}
 }
 
 func netmask(p netip.Prefix) string {
@@ -239,10 +249,11 @@ func adapter(d providerspec.VSphereDevice) types.CustomizationIPSettings {
 			s.Ip, s.SubnetMask = &types.CustomizationFixedIp{IpAddress: p.Addr().String()}, netmask(p)
 		}
 	}
-	if gateway, err := parseAddress(d.Gateway); err == nil && gateway.Is6() {
-		six.Gateway = []string{gateway.String()}
-	} else if err == nil {
-		s.Gateway = []string{gateway.String()}
+	if g := gatewayOf(d, false); g.IsValid() {
+		six.Gateway = []string{g.String()}
+	}
+	if g := gatewayOf(d, true); g.IsValid() {
+		s.Gateway = []string{g.String()}
 	}
 	if len(six.Ip) > 0 {
 		s.IpV6Spec = &six
