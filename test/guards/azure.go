@@ -99,6 +99,7 @@ var azure = []Guard{
 	{"azure-state-that-nobody-knows-changes-no-record", "G11", "shared/provider/azure/instance.go", ` && i.power() == "" && d.states.doubt() {`, ` && false {`, "./shared/provider/azure -run=TestStatesThatFailFrom"},
 	{"azure-instance-of-an-attempt-that-no-read-shows-yet", "2b.9", "shared/provider/azure/remove.go", `		id, recorded = p.Instance, p.Instance != ""`, `		id = p.Instance`, "./shared/provider/azure -run=TestInstanceOfAnAttempt"},
 	{"azure-wait-that-does-not-end-is-told", "2b.4", "shared/provider/azure/progress.go", `		if since > patience {`, `		if false {`, "./shared/provider/azure -run=TestWhatDoesNotEnd"},
+	{"azure-what-fails-each-time-is-told", "2b.4", "shared/provider/azure/create.go", `	if again && err == nil {`, `	if false {`, "./shared/provider/azure -run=TestWhatFailsEachTime"},
 	{"azure-what-is-no-instance-is-not-asked-for", "2b.9", "shared/provider/azure/instance.go", ` || !strings.EqualFold(parts[6]+"/"+parts[7], instanceKind) {`, ` {`, "./shared/provider/azure -run=TestProviderIDOfSomethingElse"},
 	{"azure-what-was-just-made-may-not-be-found-yet", "2b.8", "shared/provider/azure/create.go", `notYet(err, p.Card)`, `err`, "./shared/provider/azure -run=TestWhatWasJustMade"},
 	{"azure-disk-that-stays-keeps-nothing-else", "2b.8", "shared/provider/azure/remove.go", `		if c.kind != addressKind || !held {`, `		if c.kind == free[0].kind || held && false {`, "./shared/provider/azure -run=TestDiskThatDoesNotGo"},

@@ -173,8 +173,8 @@ func (d *driver) haveAddress(ctx context.Context, r provider.Ref, req request) (
 	case err != nil && !gone(err):
 		return false, "", err
 	}
-	_, err = put(ctx, d.client, id, d.addressOrder(r, req), nil)
-	return true, "", d.about(at("publicIP"), err)
+	_, failure := put(ctx, d.client, id, d.addressOrder(r, req), nil)
+	return asked(err == nil && have.tag(tagToken) == r.Token, "the public address", d.about(at("publicIP"), failure))
 }
 
 // haveCard does so with the network interface.
@@ -191,8 +191,8 @@ func (d *driver) haveCard(ctx context.Context, r provider.Ref, req request) (mad
 	case err != nil && !gone(err):
 		return false, "", err
 	}
-	_, err = put(ctx, d.client, id, d.cardOrder(r, req), nil)
-	return true, "", d.about(at("subnet"), notYet(err, addressName(r.Name)))
+	_, failure := put(ctx, d.client, id, d.cardOrder(r, req), nil)
+	return asked(err == nil && have.tag(tagToken) == r.Token, "the network interface", d.about(at("subnet"), notYet(failure, addressName(r.Name))))
 }
 
 // notYet takes from a refusal that what this attempt made a moment ago is not there: Azure looks for it in a copy that lags.
@@ -202,6 +202,15 @@ func notYet(err error, own string) error {
 		return provider.Errorf(provider.Exhausted, "Azure does not find yet what it has just made: %s", r.message)
 	}
 	return err
+}
+
+// asked is the answer to a request for what comes before the instance. Where it is not the attempt's first, what that made has failed: it is
+// waited for as what is not ready, and told once that takes long.
+func asked(again bool, what string, err error) (made bool, waits string, _ error) {
+	if again && err == nil {
+		return false, untilReady(failed, what), nil
+	}
+	return true, "", err
 }
 
 func untilReady(state, what string) string {

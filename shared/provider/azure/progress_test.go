@@ -3,8 +3,11 @@
 package azure
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +78,47 @@ func TestWhatDoesNotEndIsTold(t *testing.T) {
 		e, ok := errors.AsType[*provider.Error](err)
 		if !ok || e.Code != provider.Throttled || e.RetryAfter != toldEvery || !strings.Contains(err.Error(), of) || len(in.Progress) == 0 {
 			t.Errorf("Create = %+v, %v", in, err)
+		}
+	}
+}
+
+// What is made before the instance, and whose change fails each time, is asked for again, and told once that takes long.
+func TestWhatFailsEachTimeIsTold(t *testing.T) {
+	t.Parallel()
+	for op, of := range map[string]string{"InterfacesClient": "the network interface", "PublicIPAddressesClient": "the public address"} {
+		d, w := wired(t, &arm.Cloud{}, account())
+		resolved, err := d.Resolve(t.Context(), spec(map[string]any{"publicIP": true}))
+		must(t, err)
+		w.set(func(asked string, next func() (*http.Response, error)) (*http.Response, error) {
+			res, err := next()
+			if err == nil && asked == op+".Get" {
+				text, _ := io.ReadAll(res.Body)
+				res.Body = io.NopCloser(bytes.NewReader(bytes.ReplaceAll(text, []byte(`"Succeeded"`), []byte(`"Failed"`))))
+			}
+			return res, err
+		})
+		r := provider.Ref{UID: "uid-1", Name: "worker-a", Token: "t"}
+		var p progress
+		for range 4 {
+			in, err := d.Create(t.Context(), r, resolved)
+			must(t, err)
+			r.Progress = in.Progress
+			must(t, json.Unmarshal(in.Progress, &p))
+		}
+		puts := 0
+		for _, asked := range w.since(0) {
+			if asked == op+".BeginCreateOrUpdate" {
+				puts++
+			}
+		}
+		if puts < 3 || !strings.Contains(p.Waits, of) {
+			t.Errorf("%s is asked for %d times; it waits %q", of, puts, p.Waits)
+		}
+		p.Since -= int64(patience/time.Second) + 1
+		r.Progress, err = json.Marshal(p)
+		must(t, err)
+		if in, err := d.Create(t.Context(), r, resolved); provider.CodeOf(err) != provider.Throttled || !strings.Contains(err.Error(), of) || len(in.Progress) == 0 {
+			t.Errorf("%s: Create = %+v, %v", of, in, err)
 		}
 	}
 }
