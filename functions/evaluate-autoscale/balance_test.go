@@ -360,7 +360,7 @@ func TestBalanceCountsTheNodesThatAreToGo(t *testing.T) {
 			unneeded[types.UID("node-"+name)] = metav1.NewTime(epoch.Add(-time.Duration(2-i) * time.Hour))
 		}
 	}
-	w.yaml(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: machine-disruption, namespace: openshift-machine-api, uid: d}, data: {max-at-once: "3"}}`)
+	w.yaml(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: machine-disruption, namespace: openshift-machine-api, uid: d}, data: {max-at-once: "4"}}`)
 	w.remember(t, autoscaling.State{Unneeded: unneeded})
 	w.scans(t, 1)
 	if got := w.tainted(); len(got) != 3 || !slices.ContainsFunc(got, func(n string) bool { return n[0] == 'b' }) {
