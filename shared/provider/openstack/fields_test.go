@@ -58,7 +58,7 @@ func TestEveryField(t *testing.T) {
 			"allowed_address_pairs": [{"ip_address": "10.0.0.5"}, {"ip_address": "10.0.0.7"}]`)
 		f.wantPort(t, l.ref.Name+"-api", "e", false, `"network_id": "`+own+`", "description": "of people", "admin_state_up": true, "mac_address": "fa:16:3e:00:00:01", "security_groups": ["sg-1"],
 			"fixed_ips": [{"subnet_id": "`+subnet+`", "ip_address": "10.0.9.9"}], "allowed_address_pairs": [{"ip_address": "10.0.0.5", "mac_address": "fa:16:3e:00:00:02"}], "project_id": null`)
-		f.wantPort(t, l.ref.Name+"-4", "", true, `"network_id": "`+shared+`", "security_groups": [], "binding:vnic_type": "macvtap", "binding:profile": {"capabilities": ["switchdev"]}, "port_security_enabled": true`)
+		f.wantPort(t, l.ref.Name+"-4", "", true, `"network_id": "`+shared+`", "security_groups": ["`+guards+`"], "binding:vnic_type": "macvtap", "binding:profile": {"capabilities": ["switchdev"]}, "port_security_enabled": true`)
 		wantJSON(t, "floating IP", f.only(t, "floatingips"), `"floating_ip_address": "198.51.100.7"`)
 		if p := f.only(t, "floatingips")["port_id"]; p != f.named("ports", l.ref.Name+"-0") {
 			t.Errorf("the floating IP belongs to %v", p)

@@ -147,7 +147,7 @@ func (r *resolver) protect(p *portBody, groups *[]string) {
 	switch {
 	case p.Security != nil && !*p.Security:
 		p.SecurityGroups, p.Pairs = &[]string{}, nil
-	case groups != nil:
+	case groups != nil && len(*groups) > 0:
 		p.SecurityGroups = groups
 	case len(r.groups) > 0:
 		p.SecurityGroups = &r.groups
