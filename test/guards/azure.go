@@ -97,6 +97,7 @@ var azure = []Guard{
 		d.ended`, "./shared/provider/azure -run=TestRemovalIsBegunOnce"},
 	{"azure-haste-of-states-is-its-own", "G6", "shared/provider/azure/client.go", `throttle.Transport{Base: p.Base, Limiter: p.aside}`, `throttle.Transport{Base: p.Base, Limiter: p.Limiter}`, "./shared/provider/azure -run=TestStatesThatFailFrom"},
 	{"azure-state-that-nobody-knows-changes-no-record", "G11", "shared/provider/azure/instance.go", ` && i.power() == "" && d.states.doubt() {`, ` && false {`, "./shared/provider/azure -run=TestStatesThatFailFrom"},
+	{"azure-power-that-is-not-told-changes-no-record", "G11", "shared/provider/azure/states.go", `s.doubted || s.may`, `s.doubted`, "./shared/provider/azure -run=TestPowerThatIsNot"},
 	{"azure-instance-of-an-attempt-that-no-read-shows-yet", "2b.9", "shared/provider/azure/remove.go", `		id, recorded = p.Instance, p.Instance != ""`, `		id = p.Instance`, "./shared/provider/azure -run=TestInstanceOfAnAttempt"},
 	{"azure-wait-that-does-not-end-is-told", "2b.4", "shared/provider/azure/progress.go", `		if since > patience {`, `		if false {`, "./shared/provider/azure -run=TestWhatDoesNotEnd"},
 	{"azure-what-fails-each-time-is-told", "2b.4", "shared/provider/azure/create.go", `	if again && err == nil {`, `	if false {`, "./shared/provider/azure -run=TestWhatFailsEachTime"},

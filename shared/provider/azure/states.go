@@ -44,11 +44,11 @@ func (s *states) known() (may, known bool) {
 	return s.may, s.may || time.Now().Before(s.until)
 }
 
-// doubt reports whether nobody knows now how instances are, though it may be told in a while.
+// doubt reports whether of an instance whose power is not told now it may be in a while: where the list may be read, or nobody knows that.
 func (s *states) doubt() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.doubted
+	return s.doubted || s.may
 }
 
 // keep remembers what was told now.

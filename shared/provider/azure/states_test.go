@@ -43,6 +43,32 @@ func TestStatesThatFailFromTheBeginning(t *testing.T) {
 	}
 }
 
+// Of an instance that the list of states lacks, or tells no power of, what is on record stays (G11): lists lag one behind the other, and
+// while an instance changes Azure may leave its power out (https://github.com/Azure/azure-sdk-for-python/issues/3406).
+func TestPowerThatIsNotToldChangesNoRecord(t *testing.T) {
+	t.Parallel()
+	id := arm.ID(arm.Instances, "worker-a")
+	for _, said := range []string{
+		`{"value":[]}`, `{"value":[{"id":"` + id + `"}]}`,
+		`{"value":[{"id":"` + id + `","properties":{"instanceView":{"statuses":[{"code":"ProvisioningState/succeeded"}]}}}]}`,
+	} {
+		d, w := wired(t, &arm.Cloud{}, account())
+		_, _, err := create(t, d, "worker-a", spec(nil))
+		must(t, err)
+		w.set(func(op string, next func() (*http.Response, error)) (*http.Response, error) {
+			if op == "VirtualMachinesClient.NewListAllPager" {
+				return says(200, "application/json", said)(nil)
+			}
+			return next()
+		})
+		all, err := d.List(t.Context())
+		must(t, err)
+		if len(all) != 1 || all[0].State != provider.StateRunning || all[0].CloudState != "" || all[0].Status != nil {
+			t.Errorf("%s: List = %+v", said, all)
+		}
+	}
+}
+
 // wiredAside opens a driver to which the list of states answers with a status, and counts how often.
 func wiredAside(t *testing.T, cloud http.RoundTripper, a provider.Account, status int) (*driver, *atomic.Int32) {
 	t.Helper()
