@@ -138,7 +138,7 @@ func (d *driver) free(ctx context.Context, i instance) (bool, error) {
 		}
 		for _, a := range foreign {
 			q := url.Values{"detach_only": {"true"}}
-			if err := d.session.ask(ctx, "detach disk "+a.ID+" from "+i.Name, http.MethodDelete, i.at("/diskattachments/", a.ID), q, nil, nil); err != nil && !refusedWith(err, http.StatusNotFound) && !says(err, "not attached") {
+			if err := d.session.ask(ctx, "detach disk "+a.ID+" from "+i.Name, http.MethodDelete, i.at("/diskattachments/", a.ID), q, nil, nil); err != nil && !refusedWith(err, http.StatusNotFound) && !says(err, "not attached", "already detached") {
 				return false, err
 			}
 		}

@@ -35,6 +35,28 @@ func TestForeignDisksOutliveTheInstance(t *testing.T) {
 	})
 }
 
+// A volume that somebody else detached just then is detached, in whichever words engines say so.
+func TestVolumeThatSomebodyElseDetached(t *testing.T) {
+	t.Parallel()
+	for _, said := range []string{"The disk is already detached from VM.", "The disk is not attached to VM worker-a."} {
+		synctest.Test(t, func(t *testing.T) {
+			w, l, in := started(t)
+			volume := w.Attach(in.ID)
+			w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
+				res, err := next()
+				if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/diskattachments/") {
+					return faulty(http.StatusConflict, "[Cannot detach Virtual Disk. "+said+"]"), nil
+				}
+				return res, err
+			})
+			l.gone(t)
+			if left := w.Disks(); !slices.Equal(left, []string{volume}) {
+				t.Errorf("disks %v are left, want %s", left, volume)
+			}
+		})
+	}
+}
+
 // Of an instance that another system made goes what it boots from; all else is kept.
 func TestDisksOfOthersInstances(t *testing.T) {
 	t.Parallel()
