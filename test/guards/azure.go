@@ -37,6 +37,7 @@ var azure = []Guard{
 	if false {`, "./shared/provider/azure -run=TestAnswersThatSayNothing"},
 	{"azure-page-of-a-proxy-is-no-answer", "G5", "shared/provider/azure/arm.go", `	case kind == "text/html":`, `	case false:`, "./shared/provider/azure -run=TestPageOfAProxy"},
 	{"azure-what-is-under-way-is-no-refusal", "2b.4", "shared/provider/azure/errors.go", `	case busy.MatchString(code), unasked`, `	case unasked`, "./shared/provider/azure -run=TestCodesOfErrors"},
+	{"azure-what-is-under-way-is-no-haste", "G6", "shared/provider/azure/errors.go", ` && !busy.MatchString(code), slices`, `, slices`, "./shared/provider/azure -run=TestCodesOfErrors"},
 	{"azure-quota-is-no-mistake-of-a-spec", "2b.4", "shared/provider/azure/errors.go", `	case shortages.MatchString(code), code`, `	case code`, "./shared/provider/azure -run=TestCodesOfErrors"},
 	{"azure-tags-of-others-stay", "G3", "shared/provider/azure/tag.go", `		header["If-Match"] = i.Etag`, `		_ = header`, "./shared/provider/azure -run=TestTagsOfOthers"},
 	{"azure-spec-makes-no-instance-anothers", "2b.6", "shared/provider/azure/tag.go", `strings.HasPrefix(name, tagPrefix) || strings.HasPrefix(name, tagCluster) || `, `strings.HasPrefix(name, tagPrefix) || `, "./shared/provider/azure -run=TestSpecDoes"},

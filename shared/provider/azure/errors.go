@@ -74,7 +74,8 @@ var (
 	shortages = regexp.MustCompile(`^(SkuNotAvailable|NotAvailableForSubscription|AllocationFailed|ZonalAllocationFailed|` +
 		`Overconstrained\w*AllocationRequest|ResourceGroupNotFound|\w*Quota\w*|\w*LimitReached|\w*LimitExceeded|\w*CountExceeded|\w*Insufficient\w*|` +
 		`SubnetIsFull|SubnetFull|NoIPsAvailable|\w*CapacityExceeded|CapacityReservation\w*|ZoneNotAvailable\w*|SpotPriceTooLow|MaxSpotPriceTooLow|LowPriority\w*|\w*NotEnough\w*|AvailabilitySetFull)$`)
-	// busy are refusals because of something that is under way: perhaps this very thing.
+	// busy are refusals because of something that is under way: perhaps this very thing. Networks say so with the status of those who ask too
+	// often (https://github.com/hashicorp/terraform/issues/7986), who these are not.
 	busy = regexp.MustCompile(`^(AnotherOperationInProgress|ConcurrentRequestConflict|OperationPreempted|PreemptedByAnotherOperation|` +
 		`RetryableError\w*|ReferencedResourceNotProvisioned|Canceled\w*)$`)
 	// unasked are answers that say nothing about what was asked for: they come now and then, and to a version of the API that is not there.
@@ -96,7 +97,7 @@ var passing = []int{http.StatusConflict, http.StatusPreconditionFailed, http.Sta
 // knows, may pass. A request that took too long may have been done.
 func codeOf(status int, code, message string) provider.Code {
 	switch {
-	case status == http.StatusTooManyRequests, slices.Contains(throttled, code):
+	case status == http.StatusTooManyRequests && !busy.MatchString(code), slices.Contains(throttled, code):
 		return provider.Throttled
 	case status == http.StatusUnauthorized, denied.MatchString(code):
 		return provider.Denied

@@ -68,6 +68,8 @@ func TestCodesOfErrors(t *testing.T) {
 		{409, "AnotherOperationInProgress", "", provider.Unknown},
 		{409, "OperationPreempted", "", provider.Unknown},
 		{409, "RetryableErrorDueToAnotherOperation", "", provider.Unknown},
+		{429, "RetryableError", "", provider.Unknown},
+		{429, "ReferencedResourceNotProvisioned", "", provider.Unknown},
 		{400, "NicReservedForAnotherVm", "", provider.Exhausted},
 		{400, "NicInUse", "", provider.Exhausted},
 		{400, "PublicIPAddressCannotBeDeleted", "", provider.Exhausted},
