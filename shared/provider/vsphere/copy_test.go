@@ -152,12 +152,15 @@ func TestInstanceOfAMachineIsNoTemplate(t *testing.T) {
 	vm := object.NewVirtualMachine(v.client(t), v.machines(t)["worker-a"].Self)
 	task, err := vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{InstanceUuid: string(uuid.NewUUID())})
 	done(t)(task, err)
+	if _, err := d.Resolve(ctx, spec); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), `providerSpec.value.template: "worker-a" runs`) {
+		t.Errorf("what runs: %v", err)
+	}
+	done(t)(vm.PowerOff(ctx))
 	if _, err := d.Resolve(ctx, spec); err != nil {
 		t.Errorf("a copy that people made: %v", err)
 	}
 	task, err = vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{InstanceUuid: string(r.UID)})
 	done(t)(task, err)
-	done(t)(vm.PowerOff(ctx))
 	must(t, vm.MarkAsTemplate(ctx))
 	if _, err := d.Resolve(ctx, spec); err != nil {
 		t.Errorf("a template: %v", err)

@@ -76,10 +76,10 @@ func (d *driver) resolve(ctx context.Context, c *vim25.Client, s providerspec.VS
 		req.Networks = append(req.Networks, n)
 	}
 	req.Template, req.Folder, req.Pool, req.Datastore = template.Reference(), folder.Reference(), pool.Reference(), datastore.Reference()
-	if err := req.mayBeCloned(ctx, c); err != nil {
+	if err := req.inspect(ctx, c); err != nil {
 		return req, err
 	}
-	if err := req.inspect(ctx, c); err != nil {
+	if err := req.mayBeCloned(ctx, c); err != nil {
 		return req, err
 	}
 	return req, d.place(ctx, c, &req)
@@ -135,14 +135,18 @@ func (d *driver) missing(p *field.Path, value string, err error) error {
 }
 
 // mayBeCloned refuses the instance of a Machine, of whatever cluster, as long as people have not made a template of it, or a copy: what it
-// was started with, and what is on its disks, is not for whoever writes specs (RELIABILITY §4).
+// was started with, and what is on its disks, is not for whoever writes specs (RELIABILITY §4). Nor is what runs, as a control plane that an
+// installer made; it may be switched off.
 func (req *request) mayBeCloned(ctx context.Context, c *vim25.Client) error {
 	found, err := known(ctx, c, []reference{req.Template})
 	if err != nil {
 		return err
 	}
-	if m := found[0]; m.Mark.Cluster != "" && !m.copied() {
+	switch m := found[0]; {
+	case m.Mark.Cluster != "" && !m.copied():
 		return provider.Errorf(provider.Invalid, "%s: %q is the instance of a Machine: name a template", at("template"), req.Spec.Template)
+	case m.Power == types.VirtualMachinePowerStatePoweredOn && !m.Template:
+		return provider.Errorf(provider.Exhausted, "%s: %q runs: name a template, or switch it off", at("template"), req.Spec.Template)
 	}
 	return nil
 }
