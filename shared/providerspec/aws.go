@@ -264,6 +264,11 @@ func (s *AWS) strange(f *findings) {
 	if s.CredentialsSecret != nil && s.CredentialsSecret.Name == "" {
 		f.warn(at("credentialsSecret", "name"), "names no Secret")
 	}
+	for i, d := range s.BlockDevices {
+		if d.EBS != nil && d.EBS.DeleteOnTermination != nil && !*d.EBS.DeleteOnTermination {
+			f.warn(at("blockDevices").Index(i).Child("ebs", "deleteOnTermination"), "false leaves the volume behind when its instance goes, and nobody removes it")
+		}
+	}
 	seen, told := map[string]bool{}, map[string]bool{}
 	for _, t := range s.Tags {
 		if seen[t.Name] && !told[t.Name] {
