@@ -78,6 +78,7 @@ var azure = []Guard{
 	{"azure-instance-that-no-read-shows-yet", "2b.9", "shared/provider/azure/remove.go", `	if d.unseen(r) {`, `	if false {`, "./shared/provider/azure -run=TestInstanceThatNoRead"},
 	{"azure-what-is-there-already-is-no-refusal", "2b.4", "shared/provider/azure/create.go", ` || refused(err, http.StatusPreconditionFailed) { // which`, ` { // which`, "./shared/provider/azure -run=TestInstanceThatIsThereAndNotSeen"},
 	{"azure-right-that-was-lost-is-no-absence", "G5", "shared/provider/azure/children.go", ` && !d.disks.Load() {`, ` {`, "./shared/provider/azure -run=TestRightToRead"},
+	{"azure-empty-list-of-disks-is-no-right", "G5", "shared/provider/azure/children.go", `	if err == nil && len(listed) == 0 {`, `	if false {`, "./shared/provider/azure -run=TestEmptyListOfDisks"},
 	{"azure-provider-id-of-another-cluster", "2b.9", "shared/provider/azure/find.go", `		return recorded && d.mayBeNamed(i.thing)`, `		return recorded`, "./shared/provider/azure -run=TestWrittenProviderID"},
 	{"azure-credentials-stay-in-their-cloud", "4", "shared/provider/azure/client.go", `	if realm(c.location) != realm(home) {`, `	if false {`, "./shared/provider/azure -run=TestSpecLeadsToNoOther"},
 	{"azure-cloud-that-is-not-served", "4", "shared/provider/azure/client.go", `	case realm(home) == unserved:`, `	case false:`, "./shared/provider/azure -run=TestCloudThatIsNotServed"},

@@ -118,7 +118,7 @@ func (d *driver) childrenOf(ctx context.Context, r provider.Ref) ([]child, error
 			return err
 		})
 	} else {
-		g.Go(func() (err error) { disks, err = many[disk](side, d, r, diskKind); return d.unlessHidden(err) })
+		g.Go(func() (err error) { disks, err = many[disk](side, d, r, diskKind); return d.unlessHiddenOf(disks, err) })
 		g.Go(func() (err error) { cards, err = many[card](side, d, r, cardKind); return err })
 		g.Go(func() (err error) { addresses, err = many[address](side, d, r, addressKind); return err })
 	}
@@ -162,6 +162,14 @@ func (d *driver) unlessHidden(err error) error {
 		return nil
 	}
 	return err
+}
+
+// unlessHiddenOf is unlessHidden of a list. An empty one is no sign of a right: what may not be read Azure leaves out of lists.
+func (d *driver) unlessHiddenOf(listed []disk, err error) error {
+	if err == nil && len(listed) == 0 {
+		return nil
+	}
+	return d.unlessHidden(err)
 }
 
 // one reads a child by its name.

@@ -238,7 +238,7 @@ func (d *driver) every(ctx context.Context) ([]provider.Instance, error) {
 	g.Go(func() (err error) { views, err = d.views(side); return err })
 	g.Go(func() (err error) { cards, err = things[card](side, d, cardKind); return err })
 	g.Go(func() (err error) { addresses, err = things[address](side, d, addressKind); return err })
-	g.Go(func() (err error) { disks, err = things[disk](side, d, diskKind); return d.unlessHidden(err) })
+	g.Go(func() (err error) { disks, err = things[disk](side, d, diskKind); return d.unlessHiddenOf(disks, err) })
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}

@@ -259,6 +259,32 @@ func TestRightToReadDisksThatWasLost(t *testing.T) {
 	}
 }
 
+// An empty list of disks is no right to read them: Azure leaves out of lists what may not be read
+// (https://github.com/Azure/azure-sdk-for-go/issues/14110). What is denied after it is what OpenShift's rights deny.
+func TestEmptyListOfDisksIsNoRight(t *testing.T) {
+	t.Parallel()
+	cloud := &arm.Cloud{}
+	d, w := wired(t, cloud, account())
+	w.set(func(op string, next func() (*http.Response, error)) (*http.Response, error) {
+		switch {
+		case op == "DisksClient.NewListByResourceGroupPager":
+			return says(200, "application/json", `{"value":[]}`)(nil)
+		case strings.HasPrefix(op, "DisksClient."):
+			return says(403, "application/json", errorJSON("AuthorizationFailed", "The client does not have authorization."))(nil)
+		}
+		return next()
+	})
+	if _, err := d.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r, _, err := create(t, d, "worker-a", spec(nil))
+	must(t, err)
+	if _, err := d.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	deleted(t, d, r)
+}
+
 // No Machine has an instance of another cluster removed by writing its provider id, nor one beyond the resource group that says nothing.
 func TestWrittenProviderIDLeadsToNoOtherCluster(t *testing.T) {
 	t.Parallel()
