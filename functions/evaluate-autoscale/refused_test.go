@@ -136,6 +136,7 @@ func TestGrowthCoolsDownWhateverBecomesOfItsSet(t *testing.T) {
 			w.must(t, w.Remove("MachineSet", s.Namespace, s.Name, memory.Background))
 			delete(s.Annotations, machine.AnnotationLastPlan)
 			s.UID, s.ResourceVersion, s.CreationTimestamp = "anew", "", metav1.NewTime(w.now)
+			s.Spec.Replicas = new(int32(0))
 			w.must(t, w.Put(s))
 		}},
 		{name: "it never was", goes: true, become: func(w *world, s *machine.MachineSet) {
