@@ -194,6 +194,9 @@ var hosts = []Guard{
 	{"tags-before-the-start", "2b.6", vcenter + "create.go", `		p.Tagged = err == nil
 `, `		p.Tagged = true
 `, "./shared/provider/vsphere -run=TestRefusedStepIs"},
+	{"instance-has-the-tag-of-the-cluster", "2b.6", vcenter + "create.go", `if ofCluster != "" || len(`, `if len(`, "./shared/provider/vsphere -run=TestInstanceHasTheTag"},
+	{"tag-of-the-cluster-that-is-gone", "G5", vcenter + "tag.go", `				d.cluster.forget()
+`, ``, "./shared/provider/vsphere -run=TestInstanceHasTheTag"},
 	{"launched-joins-no-group-again", "G4", vcenter + "create.go", `	if req.Group != nil && m.Launched == nil {`, `	if req.Group != nil {`, "./shared/provider/vsphere -run=TestLaunched"},
 	{"refused-note-is-told", "G5", vcenter + "create.go", `		task, err := note(ctx, c, *m)
 		return p.begin(stepNote, task, err)`, `		task, err := note(ctx, c, *m)

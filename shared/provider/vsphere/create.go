@@ -228,11 +228,19 @@ func (d *driver) prepare(ctx context.Context, c *vim25.Client, r provider.Ref, r
 	case m.Configured == "":
 		task, err := d.configure(ctx, c, r, req, m)
 		return true, p.begin(stepConfigure, task, err)
-	case !p.Tagged && len(req.Spec.TagIDs) > 0:
-		err := d.attach(ctx, c, req.Spec.TagIDs, m.Ref)
-		p.Tagged = err == nil
-		return true, err
-	case !p.Customized && m.Customizing == "" && m.Configured == byCustomization:
+	}
+	if !p.Tagged {
+		ofCluster, err := d.ofCluster(ctx, c)
+		if err != nil {
+			return true, err
+		}
+		if ofCluster != "" || len(req.Spec.TagIDs) > 0 {
+			err = d.attach(ctx, c, req.Spec.TagIDs, ofCluster, m.Ref)
+			p.Tagged = err == nil
+			return true, err
+		}
+	}
+	if !p.Customized && m.Customizing == "" && m.Configured == byCustomization {
 		task, err := customize(ctx, c, r, req, m)
 		return true, p.begin(stepCustomize, task, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
@@ -121,7 +122,9 @@ func TestWhatIsPreparedIsNotPreparedAgain(t *testing.T) {
 		"being customized":                 {request{}, clone{Configured: byCustomization, Customizing: "c"}, progress{}},
 	} {
 		p := c.p
-		began, err := (&driver{}).prepare(t.Context(), nil, provider.Ref{Name: "m"}, c.req, c.have, &p) // there is no vCenter to ask
+		d := &driver{}
+		d.cluster.asked = time.Now()                                                          // no tag of the cluster
+		began, err := d.prepare(t.Context(), nil, provider.Ref{Name: "m"}, c.req, c.have, &p) // there is no vCenter to ask
 		if began || err != nil || p != c.p {
 			t.Errorf("%s: %v, %v, %+v", name, began, err, p)
 		}

@@ -69,7 +69,7 @@ func (d *driver) tag(ctx context.Context, c *vim25.Client, m clone, tags map[str
 	if len(lacks) == 0 {
 		return nil
 	}
-	err := d.attach(ctx, c, lacks, m.Ref)
+	err := d.attach(ctx, c, lacks, "", m.Ref)
 	if provider.CodeOf(err) == provider.NotFound { // the tag is, not the instance
 		return provider.Errorf(provider.Exhausted, "tag %s: %w", m.Name, err)
 	}

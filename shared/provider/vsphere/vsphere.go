@@ -43,6 +43,7 @@ type driver struct {
 	account   provider.Account
 	session   *session
 	addresses *Addresses
+	cluster   tagOfCluster
 }
 
 var (
