@@ -164,6 +164,9 @@ func (l life) foreign(n *corev1.Node) bool {
 	return l.unproved() && !removed(l.m) && l.claimant() == nil && n.CreationTimestamp.Before(&l.m.CreationTimestamp)
 }
 
+// mayBeKept reports whether a Node, Ready or not, would stay when the cloud, which removes its instance, says that it is gone.
+func (l life) mayBeKept() bool { return slices.ContainsFunc(l.nodes(), l.foreign) }
+
 // foreignKept tells of a Node that stays, as nobody knows that it is the Machine's.
 func (l life) foreignKept(n *corev1.Node) plan.Note {
 	return l.warning("NodeKept", fmt.Sprintf("node %s stays: it is older than this machine, and nothing says that instance %s was made for it. "+

@@ -293,7 +293,7 @@ func (l life) undeleted(why string) plan.Sequence {
 	return seq
 }
 
-// accepted takes back what undeleted said, and remembers where a Node that is Ready would be in doubt otherwise.
+// accepted takes back what undeleted said, and remembers where a Node that is Ready would be in doubt otherwise, or an older one be kept.
 func (l life) accepted() plan.Sequence {
 	next := l.m.DeepCopy()
 	failed := l.takeBack(next)
@@ -302,7 +302,7 @@ func (l life) accepted() plan.Sequence {
 		if failed {
 			l.set(next, missingCondition(unfound))
 		}
-	case l.mayBeDoubted():
+	case l.mayBeDoubted(), l.mayBeKept():
 		l.set(next, machine.True(machine.ConditionInstanceExists, reasonRemoved, "the cloud removes the instance"))
 	case failed:
 		l.set(next, machine.True(machine.ConditionInstanceExists, "", ""))
