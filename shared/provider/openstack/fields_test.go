@@ -71,6 +71,24 @@ func TestEveryField(t *testing.T) {
 	})
 }
 
+// A port whose list of security groups is empty has those of the instance (SPEC E14). Neutron takes none on a network without port security: there
+// it has none, as the spec says.
+func TestPortWithoutSecurityGroups(t *testing.T) {
+	t.Parallel()
+	for security, want := range map[any]string{nil: "guards", true: "guards", false: ""} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			guards, shared := f.named("security-groups", "ocp43-worker"), f.named("networks", "storage")
+			if security != nil {
+				f.things["networks"][shared].fields["port_security_enabled"] = security
+			}
+			l := lifeOf(t, f, accountOf("secret"), fmt.Sprintf(`"securityGroups": [{"uuid": %q}], "ports": [{"networkID": %q, "nameSuffix": "data", "securityGroups": []}]`, guards, shared))
+			l.up(t)
+			f.wantPort(t, l.ref.Name+"-data", "", false, `"network_id": "`+shared+`", "security_groups": [`+map[string]string{"guards": `"` + guards + `"`}[want]+`]`)
+		})
+	}
+}
+
 // named returns the id of what has a name.
 func (f *fake) named(kind, name string) string {
 	for id, one := range f.things[kind] {

@@ -119,7 +119,7 @@ func (r *resolver) join(n providerspec.OpenStackNetwork, network named, subnets 
 			p.Body.Pairs = append(p.Body.Pairs, addressPair{Address: ip})
 		}
 	}
-	r.protect(&p.Body, nil)
+	r.protect(&p.Body, network, nil)
 	r.wanted.Ports = append(r.wanted.Ports, p)
 }
 
@@ -142,11 +142,14 @@ func profile(texts map[string]string) map[string]any {
 	return all
 }
 
-// protect gives a port its security groups. One without port security must not name any.
-func (r *resolver) protect(p *portBody, groups *[]string) {
+// protect gives a port its security groups. One without port security must not name any; where it is the network that has none, a spec says so by
+// an empty list, which means those of the instance elsewhere.
+func (r *resolver) protect(p *portBody, network named, groups *[]string) {
 	switch {
 	case p.Security != nil && !*p.Security:
 		p.SecurityGroups, p.Pairs = &[]string{}, nil
+	case groups != nil && len(*groups) == 0 && p.Security == nil && network.Secured != nil && !*network.Secured:
+		p.SecurityGroups = groups
 	case groups != nil && len(*groups) > 0:
 		p.SecurityGroups = groups
 	case len(r.groups) > 0:
@@ -204,7 +207,7 @@ func (r *resolver) ports(ctx context.Context) error {
 		for _, pair := range s.AllowedAddressPairs {
 			p.Body.Pairs = append(p.Body.Pairs, addressPair{pair.IPAddress, pair.MACAddress})
 		}
-		r.protect(&p.Body, s.SecurityGroups)
+		r.protect(&p.Body, network, s.SecurityGroups)
 		r.wanted.Ports = append(r.wanted.Ports, p)
 	}
 	return nil

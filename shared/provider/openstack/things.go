@@ -130,8 +130,9 @@ type named struct {
 	Name    string   `json:"name"`
 	Status  string   `json:"status"`
 	Project string   `json:"project_id"`
-	Network string   `json:"network_id"` // of subnets
-	Members []string `json:"members"`    // of server groups
+	Network string   `json:"network_id"`            // of subnets
+	Secured *bool    `json:"port_security_enabled"` // of networks
+	Members []string `json:"members"`               // of server groups
 }
 
 func (n named) id() string { return n.ID }
