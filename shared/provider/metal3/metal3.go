@@ -41,12 +41,12 @@ func Provider(hosts Hosts) provider.Provider {
 		Name:  "baremetal",
 		Kinds: []string{Kind},
 		Account: func(spec json.RawMessage) (region, secret string, err error) {
-			_, err = parse(spec, "")
+			_, err = decode(spec)
 			return "", "", err
 		},
 		// A host's capacity is known once it was inspected, not before it was chosen (SPEC E37).
 		InstanceType: func(spec json.RawMessage) (provider.InstanceType, error) {
-			_, err := parse(spec, "")
+			_, err := decode(spec)
 			return provider.InstanceType{}, err
 		},
 		Open: func(_ context.Context, a provider.Account) (provider.Driver, error) {
@@ -68,14 +68,23 @@ type driver struct {
 
 var _ provider.Driver = (*driver)(nil)
 
-// parse reads a spec of a Machine in a namespace, if that is known; an unknown field is an error (SPEC E29).
-func parse(raw json.RawMessage, namespace string) (providerspec.BareMetal, error) {
+// decode reads a spec without judging it: what has a host, or had one, may break a rule that is newer.
+func decode(raw json.RawMessage) (providerspec.BareMetal, error) {
 	var s providerspec.BareMetal
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return s, provider.Errorf(provider.Invalid, "providerSpec.value: %w", err)
 	}
 	if s.Kind != Kind {
 		return s, provider.Errorf(provider.Invalid, "providerSpec.value.kind: %q is not %s", s.Kind, Kind)
+	}
+	return s, nil
+}
+
+// parse reads a spec of a Machine in a namespace, if that is known; an unknown field is an error (SPEC E29).
+func parse(raw json.RawMessage, namespace string) (providerspec.BareMetal, error) {
+	s, err := decode(raw)
+	if err != nil {
+		return s, err
 	}
 	of := providerspec.Subject{Namespace: cmp.Or(namespace, s.UserData.Namespace)}
 	if errs, _ := providerspec.Validate(raw, of); len(errs) > 0 {
