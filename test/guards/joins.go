@@ -197,6 +197,7 @@ var hosts = []Guard{
 	{"instance-has-the-tag-of-the-cluster", "2b.6", vcenter + "create.go", `if ofCluster != "" || len(`, `if len(`, "./shared/provider/vsphere -run=TestInstanceHasTheTag"},
 	{"tag-of-the-cluster-that-is-gone", "G5", vcenter + "tag.go", `				d.cluster.forget()
 `, ``, "./shared/provider/vsphere -run=TestInstanceHasTheTag"},
+	{"task-of-others-is-not-cancelled", "2b.9", vcenter + "remove.go", ` || !clones(info) {`, ` {`, "./shared/provider/vsphere -run=TestCloneThatRuns"},
 	{"launched-joins-no-group-again", "G4", vcenter + "create.go", `	if req.Group != nil && m.Launched == nil {`, `	if req.Group != nil {`, "./shared/provider/vsphere -run=TestLaunched"},
 	{"refused-note-is-told", "G5", vcenter + "create.go", `		task, err := note(ctx, c, *m)
 		return p.begin(stepNote, task, err)`, `		task, err := note(ctx, c, *m)

@@ -387,7 +387,7 @@ func TestCloneThatRunsIsNoAbsence(t *testing.T) {
 	t.Parallel()
 	v := newVCenter(t)
 	root := v.client(t).ServiceContent.RootFolder
-	running := types.TaskInfo{State: types.TaskInfoStateRunning, Cancelable: true, Entity: &root}
+	running := types.TaskInfo{State: types.TaskInfoStateRunning, Cancelable: true, Entity: &root, Name: "CloneVM_Task"}
 	d, w := v.wired(t, v.account())
 	task := &simulator.Task{Execute: func(*simulator.Task) (types.AnyType, types.BaseMethodFault) { return nil, nil }}
 	task.Self, task.Info = reference{Type: "Task", Value: "task-slow"}, running
@@ -406,6 +406,14 @@ func TestCloneThatRunsIsNoAbsence(t *testing.T) {
 	w.set(nil)
 	if err := d.Delete(t.Context(), r); err != nil {
 		t.Errorf("Delete = %v, though a clone is being made", err)
+	}
+	others := &simulator.Task{Execute: task.Execute} // of a vCenter that counts its tasks from the beginning again
+	others.Self, others.Info = reference{Type: "Task", Value: "task-of-others"}, running
+	others.Info.Name = "Destroy_Task"
+	v.service.Context.Map.Put(others)
+	r.Progress = []byte(`{"step":"clone","task":{"type":"Task","value":"task-of-others"}}`)
+	if err := d.Delete(t.Context(), r); provider.CodeOf(err) != provider.NotFound {
+		t.Errorf("Delete = %v, though the task makes no clone", err)
 	}
 	if w.count("CancelTask") != 1 || w.count("CloneVM_Task") != 0 {
 		t.Errorf("calls: %v", w.sent)

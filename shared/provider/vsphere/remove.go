@@ -7,6 +7,7 @@ import (
 	"errors"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/property"
@@ -93,10 +94,16 @@ func (d *driver) stopCloning(ctx context.Context, c *vim25.Client, r provider.Re
 		return false, nil
 	}
 	info, err := await(ctx, c, task, 0)
-	if err != nil || ended(info) {
+	if err != nil || ended(info) || !clones(info) {
 		return false, err
 	}
 	return true, cancel(ctx, c, task)
+}
+
+// clones reports whether a task makes a clone, as far as the vCenter says what it does. A record may name somebody else's: one that was set up
+// anew counts its tasks from the beginning.
+func clones(info *types.TaskInfo) bool {
+	return info.Name == "" || strings.EqualFold(info.Name, "CloneVM_Task")
 }
 
 // cloning returns the clone task that r records. Of a record that nobody can read the UID alone leads to what there is.
