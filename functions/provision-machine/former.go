@@ -158,11 +158,14 @@ func (l life) mayBeDoubted() bool {
 }
 
 // foreign reports whether n may be the Node of an instance that the Machine only names: no record says that it was made for it, no cloud has
-// accepted to remove it, and n was there before the Machine. Whoever names an instance of which its namespace's credentials lead
+// shown it, nor accepted to remove it, and n was there before the Machine. Whoever names an instance of which its namespace's credentials lead
 // nowhere near is told that it is gone, as one of a control plane that an installer made.
 func (l life) foreign(n *corev1.Node) bool {
-	return l.unproved() && !removed(l.m) && l.claimant() == nil && n.CreationTimestamp.Before(&l.m.CreationTimestamp)
+	return l.unproved() && !removed(l.m) && !l.wasShown() && l.claimant() == nil && n.CreationTimestamp.Before(&l.m.CreationTimestamp)
 }
+
+// wasShown reports whether a cloud has shown the instance of the Machine where it is, by which it has addresses.
+func (l life) wasShown() bool { return len(l.m.Status.Addresses) > 0 }
 
 // mayBeKept reports whether a Node, Ready or not, would stay when the cloud, which removes its instance, says that it is gone.
 func (l life) mayBeKept() bool { return slices.ContainsFunc(l.nodes(), l.foreign) }

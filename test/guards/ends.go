@@ -70,6 +70,7 @@ var ends = []Guard{
 	{"node-of-what-is-on-record-goes", "2e", provision + "former.go", `return l.unproved() && !removed(l.m) && `, `return !removed(l.m) && `, "./functions/provision-machine -run=TestScenarios"},
 	{"node-of-what-a-cloud-removed-goes", "2e", provision + "former.go", `return l.unproved() && !removed(l.m) && `, `return l.unproved() && `, "./functions/provision-machine -run=TestScenarios"},
 	{"removal-is-noted-beside-a-silent-node", "2e", provision + "terminate.go", `	case l.mayBeDoubted(), l.mayBeKept():`, `	case l.mayBeDoubted():`, "./functions/provision-machine -run=TestScenarios"},
+	{"node-of-what-a-cloud-showed-goes", "2e", provision + "former.go", ` && !l.wasShown()`, ``, "./functions/provision-machine -run=TestScenarios"},
 	{"node-that-came-after-its-machine-goes", "2e", provision + "former.go", ` && n.CreationTimestamp.Before(&l.m.CreationTimestamp)`, ``, "./functions/provision-machine -run=TestScenarios"},
 	{"scan-lets-a-machine-of-two-nodes-go", "2e", provision + "terminate.go", `	if machine.SeveralNodes(l.m) {`, `	if false {`, ""},
 	{"scan-lets-a-silent-node-go", "2e", provision + "terminate.go", `	if l.mayHaveOthers() && `, `	if false && `, ""},
