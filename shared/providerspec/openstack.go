@@ -128,7 +128,7 @@ type OpenStackPort struct {
 	FixedIPs            []OpenStackFixedIP     `json:"fixedIPs,omitempty"`
 	TenantID            string                 `json:"tenantID,omitempty"`
 	ProjectID           string                 `json:"projectID,omitempty"`
-	SecurityGroups      *[]string              `json:"securityGroups,omitempty"` // ids; none: those of the instance, as in OpenShift, where the network has port security
+	SecurityGroups      *[]string              `json:"securityGroups,omitempty"` // ids; none: those of the instance
 	AllowedAddressPairs []OpenStackAddressPair `json:"allowedAddressPairs,omitempty"`
 	Tags                []string               `json:"tags,omitempty"`
 	VNICType            string                 `json:"vnicType,omitempty"`

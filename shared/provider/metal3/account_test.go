@@ -8,8 +8,8 @@ import (
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
-// Once a Machine has a host its spec decides nothing: a rule that came later, or one that OpenShift does not have, neither hides the host nor
-// keeps it from being let go. What is wrong is told before one is taken.
+// Once a Machine has a host its spec decides nothing: a rule that came later, or one that OpenShift does not have, neither hides the
+// host nor keeps it from being let go. What is wrong is told before one is taken.
 func TestSpecOfWhatHasAHostIsNotJudged(t *testing.T) {
 	t.Parallel()
 	s := newStock(1)

@@ -71,8 +71,8 @@ func TestEveryField(t *testing.T) {
 	})
 }
 
-// A port whose list of security groups is empty has those of the instance (SPEC E14). Neutron takes none on a network without port security: there
-// it has none, as the spec says.
+// A port whose list of security groups is empty has those of the instance (SPEC E14). Neutron takes none on a network without port
+// security: there it has none, as the spec says.
 func TestPortWithoutSecurityGroups(t *testing.T) {
 	t.Parallel()
 	for security, want := range map[any]string{nil: "guards", true: "guards", false: ""} {

@@ -142,8 +142,8 @@ func profile(texts map[string]string) map[string]any {
 	return all
 }
 
-// protect gives a port its security groups. One without port security must not name any; where it is the network that has none, a spec says so by
-// an empty list, which means those of the instance elsewhere.
+// protect gives a port its security groups. One without port security must not name any. Where it is the network that has none, a
+// spec says so by an empty list; elsewhere that means those of the instance.
 func (r *resolver) protect(p *portBody, network named, groups *[]string) {
 	switch {
 	case p.Security != nil && !*p.Security:

@@ -350,7 +350,7 @@ func ambiguous(r provider.Ref, found []clone) error {
 			at[m.UUID] = m.Ref
 		}
 		if m.Mark.Cluster == "" && m.InstanceUUID != string(r.UID) && m.Name != r.Name {
-			return provider.Errorf(provider.Exhausted, "%s: %s (%s) has the id that the Machine records, %s, but neither a mark, nor the Machine's UID or name: remove it from the vCenter's inventory if it is a copy, or else call it %s",
+			return provider.Errorf(provider.Exhausted, "%s: %s (%s) has the id that the Machine records, %s, but neither a mark, nor the Machine's UID or name: if it is a copy remove it from the vCenter's inventory, or set another uuid for it, or else call it %s",
 				r.Name, m.Ref.Value, m.Name, m.UUID, r.Name)
 		}
 	}
