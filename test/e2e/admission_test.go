@@ -33,6 +33,9 @@ func TestAdmission(t *testing.T) {
 	k.creatable(t, older+"---"+machine)
 	k.mustGiven(t, strings.ReplaceAll(older, "infra-1a", "older"), "create", "-f", "-")
 	k.mustGiven(t, strings.NewReplacer("by-hand", "older", "flavor: 4c12g30d", "flavors: unknown").Replace(machine), "create", "-f", "-")
+	for _, kind := range []string{"MachineSet", "MachineHealthCheck"} {
+		k.mustGiven(t, "{apiVersion: machine.openshift.io/v1beta1, kind: "+kind+", metadata: {name: bare, namespace: openshift-machine-api}}", "create", "-f", "-")
+	}
 	k.mustGiven(t, strings.NewReplacer("by-hand", "nobodys", "cluster-api-cluster: cluster-a389-fmxsv", `cluster-api-cluster: ""`).Replace(machine), "create", "-f", "-")
 	k.must(t, "apply", "-k", policy)
 	k.must(t, "apply", "-k", rbac)
@@ -275,6 +278,9 @@ func olderObject(k kubectl) func(*testing.T) {
 		jane.refused(t, "", []string{`got "SomethingElse"`}, patch(`{"spec":{"template":{"spec":{"providerSpec":{"value":{"kind":"SomethingElse"}}}}}}`)...)
 		jane.must(t, patch(`{"spec":{"template":{"spec":{"providerSpec":{"value":{"kind":"KubemarkMachineProviderSpec"}}}}}}`)...)
 		jane.must(t, "-n", "openshift-machine-api", "delete", "machineset", "older")
+		for _, kind := range []string{"machineset", "machinehealthcheck"} { // without a spec, which the definitions let be
+			jane.must(t, "-n", "openshift-machine-api", "annotate", kind+".machine.openshift.io", "bare", "example.com/note=seen")
+		}
 	}
 }
 
