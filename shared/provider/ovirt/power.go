@@ -55,7 +55,7 @@ func (d *driver) cycle(ctx context.Context, r provider.Ref, i instance) error {
 		return nil
 	case refusedWith(err, http.StatusConflict) && silent(err):
 		return provider.Errorf(provider.Exhausted, "%w: the engine does not say why: reset needs the compatibility level 4.6 of its cluster: raise it, or stop and start the instance by hand", err)
-	case refusedWith(err, http.StatusNotFound), refusedWith(err, http.StatusMethodNotAllowed):
+	case refusedWith(err, http.StatusNotFound) && silent(err), refusedWith(err, http.StatusMethodNotAllowed):
 		return provider.Errorf(provider.Exhausted, "%w: the engine knows no reset, which came with oVirt 4.4.6: upgrade it, or stop and start the instance by hand", err)
 	}
 	return err

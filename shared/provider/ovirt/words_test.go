@@ -75,6 +75,23 @@ func TestResetThatTheClusterDoesNotKnow(t *testing.T) {
 	})
 }
 
+// One that says what it lacks knows reset: an instance that goes while it is reset is no reason to upgrade the engine.
+func TestResetOfWhatGoes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, l, in := started(t)
+		w.set(func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/reset") {
+				return answered(http.StatusNotFound, "application/json", `{"status": "failed", "fault": {"reason": "Operation Failed", "detail": "Entity not found: `+in.ID+`"}}`), nil
+			}
+			return next()
+		})
+		if err := l.PowerCycle(t.Context(), l.ref); provider.CodeOf(err) != provider.Unknown || strings.Contains(err.Error(), "4.4.6") {
+			t.Errorf("PowerCycle = %v", err)
+		}
+	})
+}
+
 // An engine removes the virtual machine first, and then its disks: until they are gone the removal goes on, and they are told.
 func TestDisksGoAfterTheInstance(t *testing.T) {
 	t.Parallel()
