@@ -119,8 +119,8 @@ func another(a machinev1beta1.MachineAuthority) machinev1beta1.MachineAuthority 
 
 // What a cloud can read, and what it cannot in its place.
 var (
-	spoils = strings.NewReplacer(`"type":"small"`, `"type":""`, `"checksum":"sum"`, `"checksum":""`)
-	mends  = strings.NewReplacer(`"type":""`, `"type":"small"`, `"checksum":""`, `"checksum":"sum"`)
+	spoils = strings.NewReplacer(`"type":"small"`, `"type":""`, `"checksum":"sum"`, `"checksum":7`)
+	mends  = strings.NewReplacer(`"type":""`, `"type":"small"`, `"checksum":7`, `"checksum":"sum"`)
 )
 
 // respell changes a spec: what is for the Node, or what is for the cloud, so that it cannot be read, or can be again.
