@@ -73,10 +73,10 @@ test: go ## All tests, the fast ones first; what CI runs
 	@$(MAKE) --no-print-directory e2e
 
 # N=3000 plays 7,000: in so short a run each of the 420 small scopes gets its share, while in longer ones most end before they have it:
-# N=100000 plays 102,000. How many of a run are the same with every SEED is printed at its end.
+# N=100000 plays 102,000. Another SEED is another run, but for what is the same with every seed, which is printed at the end.
 .PHONY: sim
-sim: go ## N schedules or more of all functions together under faults, 1000000 unless told; SEED is the first: N=10000000 in ten pieces is SEED=0, SEED=1000000, …
-	go test -v -count=1 -timeout 24h -run 'TestSwarm|TestPriorities|TestSleeper|TestEvery|TestAllSchedules' ./test/sim -args -every 10s -times "$$(awk 'BEGIN { print $(or $(N),1000000) / 100000 }')" -seed $(or $(SEED),0)
+sim: go ## N schedules or more of all functions together under faults, 1000000 unless told; one PART of PARTS of them: PARTS=20 with PART=0 to PART=19 are a run
+	go test -v -count=1 -timeout 24h -run 'TestSwarm|TestPriorities|TestSleeper|TestEvery|TestAllSchedules' ./test/sim -args -every 10s -times "$$(awk 'BEGIN { print $(or $(N),1000000) / 100000 }')" -seed $(or $(SEED),0) -part $(or $(PART),0) -parts $(or $(PARTS),1)
 
 .PHONY: guards
 guards: go ## Take every guard away in turn and want tests to fail: docs/guards.md; ONLY=name; two hours or more

@@ -25,6 +25,8 @@ import (
 var (
 	times     = flag.Float64("times", 1, "so many times as many schedules")
 	firstSeed = flag.Uint64("seed", 0, "the first seed")
+	parts     = flag.Int("parts", 1, "a run is played in so many parts")
+	part      = flag.Int("part", 0, "which of them, from 0: all of them play what the run does")
 	brief     = flag.Bool("brief", false, "print what is violated and nothing more")
 	every     = flag.Duration("every", 0, "how often is told how far it is; 0: never")
 )
@@ -71,10 +73,13 @@ const mostShared = 10000
 // to be struck by the schedule, but for chance: else nothing is proved of what matters most.
 func campaign(t *testing.T, name string, n int, least float64, schedule func(seed uint64) (Config, *Script)) {
 	t.Helper()
-	n = max(1, int(float64(n)**times))
+	all := max(1, int(float64(n)**times))
+	first, beyond := all**part / *parts, all*(*part+1) / *parts
+	n = beyond - first
 	tally, end := counted.begin(name, int64(n))
 	defer end()
 	var next atomic.Int64
+	next.Store(int64(first))
 	var workers sync.WaitGroup
 	var failed atomic.Bool
 	for range runtime.GOMAXPROCS(0) {
@@ -82,7 +87,7 @@ func campaign(t *testing.T, name string, n int, least float64, schedule func(see
 			known := machine.NewRecords()
 			for !failed.Load() {
 				i := next.Add(1) - 1
-				if i >= int64(n) {
+				if i >= int64(beyond) {
 					return
 				}
 				c, s := schedule(*firstSeed + uint64(i))
@@ -107,7 +112,7 @@ func campaign(t *testing.T, name string, n int, least float64, schedule func(see
 		})
 	}
 	for i := range uint64(min(n, mostKeepable)) { // beside them: no core waits for it
-		c, s := schedule(*firstSeed + i)
+		c, s := schedule(*firstSeed + uint64(first) + i)
 		p := NewPlay(c, s)
 		var trace strings.Builder
 		p.Trace = &trace
@@ -328,18 +333,18 @@ func TestAllSchedulesOfTwo(t *testing.T) { //nolint:paralleltest // it uses all 
 	}
 	tally, end := counted.begin("exhaustive", 0)
 	defer end()
-	enough, faults := int64(85000**times), 1
-	for most := int(2600 * *times); (faults == 1 || *times > 1) && tally.played.Load() < enough && !t.Failed(); most = int(enough-tally.played.Load())/len(bouts) + 1 {
+	enough, faults := int64(85000**times)/int64(*parts), 1
+	for most := int(2600 * *times); (faults == 1 || *times > 1) && tally.played.Load() < enough && !t.Failed(); most = int(enough-tally.played.Load())**parts/len(bouts) + 1 {
 		ends := exhaustAll(t, bouts, faults, most, tally)
 		t.Logf("of %d scopes with up to %d faults and %d turns: %s", len(bouts), faults, faults+1, ends)
-		if n := ends.whole.Load(); faults == 1 && *times >= 1 && n < leastWhole && !t.Failed() {
+		if n := ends.whole.Load(); faults == 1 && *times >= 1 && *parts == 1 && n < leastWhole && !t.Failed() {
 			t.Errorf("%d of %d scopes were played to their end, %d are wanted at least", n, len(bouts), leastWhole)
 		}
 		faults++
 	}
 	hit := tally.sum()
 	for of, least := range map[dear]float64{creates: 400, removes: 800, claims: 800, frees: 300} {
-		if n := hit.struckOf(of); float64(n) < least**times && !t.Failed() {
+		if n := hit.struckOf(of); float64(n) < least**times && *parts == 1 && !t.Failed() {
 			t.Errorf("of %s %d were struck, %.0f are wanted at least", dearNames[of], n, least**times)
 		}
 	}
@@ -375,6 +380,9 @@ func exhaustAll(t *testing.T, bouts []*Bout, faults, most int, tally *tally) *en
 				told := *bouts[scene[0]]
 				told.Prepare()
 				for _, i := range scene {
+					if i%*parts != *part {
+						continue
+					}
 					b := *bouts[i]
 					b.scene, b.Faults, b.Switches = told.scene, faults, faults+1
 					rng := rand.New(rand.NewPCG(*firstSeed, uint64(i)<<8+uint64(faults))) //nolint:gosec // to be repeated
