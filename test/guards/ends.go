@@ -49,6 +49,9 @@ var ends = []Guard{
 `, "", ""},
 	{"silent-token-service-is-there", "G5", "shared/provider/aws/identity.go", `c.endpoint != nil && errors.Is(err, errNoTokens) {`, `c.endpoint != nil && (err != nil || errors.Is(err, errNoTokens)) {`, ""},
 	{"balancer-that-is-gone-is-no-instance", "G5", "shared/provider/aws/aws.go", `provider.CodeOf(err) == provider.NotFound { // said`, `false { // said`, ""},
+	{"what-was-taken-over-leaves-its-targets", "2b.9", "shared/provider/aws/tag.go", `	maps.Copy(all, left(s))
+`, ``, "./shared/provider/aws -run=TestInstanceThatWasTaken"},
+	{"name-of-no-balancer-holds-no-instance", "2b.9", "shared/provider/aws/balancer.go", ` && balancerName.MatchString(b.Name) {`, ` {`, "./shared/provider/aws -run=TestInstanceThatWasTaken"},
 	{"clone-that-runs-is-not-refused", "2b.4", "shared/provider/vsphere/create.go", `	if err != nil && p.Step == stepClone {`, `	if err != nil && p.Step == "" {`, "./shared/provider/vsphere -run=TestCloneThat"},
 	{"lacking-a-file-is-no-absence", "G5", "shared/provider/vsphere/remove.go", `		case "NotFound", "FileNotFound": //`, `		case "nothing": //`, "./shared/provider/vsphere -run=TestInstanceThat"},
 	{"withheld-is-no-absence", "G5", "shared/provider/vsphere/clones.go", `	case m.UUID != "":

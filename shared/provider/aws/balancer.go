@@ -5,6 +5,8 @@ package aws
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -88,14 +90,42 @@ func (d *driver) join(ctx context.Context, i types.Instance) error {
 	return nil
 }
 
+// leaves are the network load balancers that the tags of an instance name: those that it was made for, and those of a
+// Machine that was taken over.
+func leaves(i types.Instance) (names []string) {
+	for b := range strings.FieldsSeq(tagOf(i, tagBalancers)) {
+		if name, network := strings.CutPrefix(b, "network:"); network {
+			names = append(names, name)
+		}
+	}
+	for _, t := range i.Tags {
+		if name, network := strings.CutPrefix(aws.ToString(t.Key), tagBalancer); network {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// balancerName is what a network load balancer may be called. Of any other name EC2 does not even say that there is none.
+var balancerName = regexp.MustCompile(`^[a-zA-Z0-9-]{1,32}$`)
+
+// left are the tags that name the network load balancers of a spec one by one, for an instance that another system made
+// and let join them. One that was made for a spec shows them too.
+func left(s providerspec.AWS) map[string]string {
+	all := map[string]string{}
+	for _, b := range s.LoadBalancers {
+		if b.Type == "network" && balancerName.MatchString(b.Name) {
+			all[tagBalancer+b.Name] = b.Type
+		}
+	}
+	return all
+}
+
 // leave takes an instance out of the target groups of its network load balancers, so that they send nothing to who has
 // its address next (SPEC E10). Classic ones notice by themselves. One that is gone holds nobody.
 func (d *driver) leave(ctx context.Context, i types.Instance) error {
-	for b := range strings.FieldsSeq(tagOf(i, tagBalancers)) {
-		kind, name, _ := strings.Cut(b, ":")
-		if kind != "network" {
-			continue
-		}
+	for _, name := range leaves(i) {
 		groups, err := d.targets(ctx, name)
 		if provider.CodeOf(err) == provider.NotFound {
 			continue

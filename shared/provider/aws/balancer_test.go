@@ -4,6 +4,7 @@ package aws
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -207,5 +208,52 @@ func TestInstanceThatEndsBeforeItHasJoinedSaysWhy(t *testing.T) {
 	}
 	if _, err := d.Create(t.Context(), r, resolved); provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "Volume limit exceeded") {
 		t.Errorf("Create = %v (%v)", err, provider.CodeOf(err))
+	}
+}
+
+// What OpenShift made and let join a target group by its address stays there when it goes, and whoever has the address next gets its
+// requests: the tags that the Machine's spec wants name the balancer to Delete, which has no spec (SPEC E10).
+func TestInstanceThatWasTakenOverLeavesItsLoadBalancers(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{}
+	region := serve(t, cloud)
+	d, _ := region.wired(t, region.account())
+	r := provider.Ref{UID: uuid.NewUUID(), Name: "master-0", ProviderID: cloud.Add("us-east-2b", "m5.large", map[string]string{tagName: "master-0", d.tagCluster(): owned})}
+	made, err := d.named(t.Context(), r)
+	must(t, err)
+	made[0].Tags = pairs(map[string]string{tagBalancers: "network:cluster-8trtb-rlgsx-int"})
+	must(t, d.join(t.Context(), made[0]))
+	if n := len(cloud.Targets()); n != 2 {
+		t.Fatalf("%d targets, want one by id and one by address", n)
+	}
+	want, err := d.Tags(spec(map[string]any{"loadBalancers": []any{
+		map[string]any{"name": "cluster-8trtb-rlgsx-int", "type": "network"}, map[string]any{"name": "apps", "type": "classic"}, map[string]any{"name": "no name", "type": "network"},
+	}}))
+	must(t, err)
+	must(t, d.Update(t.Context(), r, want))
+	found, err := d.Find(t.Context(), r)
+	must(t, err)
+	if len(found) != 1 || found[0].State != provider.StateRunning || !maps.Equal(found[0].Tags, want) || len(want) != 1 {
+		t.Errorf("found is %+v, want tags %v", found, want)
+	}
+	must(t, d.Delete(t.Context(), r))
+	if targets := cloud.Targets(); len(targets) != 0 || len(cloud.Live()) != 0 {
+		t.Errorf("targets %v and %d instances are left", targets, len(cloud.Live()))
+	}
+}
+
+// What was made for its balancers says so already: it is given no further tags, in every scan.
+func TestInstanceOfALoadBalancerLacksNoTags(t *testing.T) {
+	t.Parallel()
+	cloud := &ec2.Cloud{}
+	region := serve(t, cloud)
+	d, _ := region.wired(t, region.account())
+	wants := spec(balancedBy("cluster-8trtb-rlgsx-int", "network"))
+	_, i, err := create(t, d, "worker-a", wants)
+	must(t, err)
+	want, err := d.Tags(wants)
+	must(t, err)
+	if !maps.Equal(i.Tags, want) || len(want) != 1 {
+		t.Errorf("it has the tags %v, want %v", i.Tags, want)
 	}
 }

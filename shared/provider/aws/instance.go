@@ -229,6 +229,9 @@ func (d *driver) view(i types.Instance, suffixes []string) provider.Instance {
 			in.Tags[k] = aws.ToString(t.Value)
 		}
 	}
+	for _, name := range leaves(i) {
+		in.Tags[tagBalancer+name] = "network"
+	}
 	told := status{InstanceID: in.ID, InstanceState: cloudState}
 	if i.Placement != nil && aws.ToString(i.Placement.HostId) != "" {
 		told.DedicatedHost = &dedicatedHost{*i.Placement.HostId}

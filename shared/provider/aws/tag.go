@@ -23,6 +23,7 @@ const (
 	tagUID       = "machine-functions/machine-uid"
 	tagMark      = "machine-functions/cluster-uid"    // the one cluster's, whatever other has its id
 	tagBalancers = "machine-functions/load-balancers" // that the instance is to join, as type:name
+	tagBalancer  = "machine-functions/load-balancer/" // and the name of a network one that the instance is to leave, whoever let it join
 	tagJoined    = "machine-functions/joined"         // set once it has
 	tagCluster   = "kubernetes.io/cluster/"           // and the cluster's id
 	owned        = "owned"
@@ -75,13 +76,19 @@ func reserved(name string) bool {
 	return name == tagName || strings.HasPrefix(name, "machine-functions/") || strings.HasPrefix(name, tagCluster) || strings.HasPrefix(name, "aws:")
 }
 
-// Tags implements [provider.Updater].
+// Tags implements [provider.Updater]. With the spec's own go those by which Delete finds the load balancers of what another
+// system made.
 func (*driver) Tags(spec json.RawMessage) (map[string]string, error) {
 	s, err := decode(spec)
-	if err != nil || len(s.Tags) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	return wanted(s), nil
+	all := wanted(s)
+	maps.Copy(all, left(s))
+	if len(all) == 0 {
+		return nil, nil
+	}
+	return all, nil
 }
 
 // Update implements [provider.Updater].
@@ -99,7 +106,7 @@ func (d *driver) Update(ctx context.Context, r provider.Ref, tags map[string]str
 			return provider.Errorf(provider.NotFound, "tag %s: no instance is there", r.Name)
 		}
 		mine := maps.Clone(tags)
-		maps.DeleteFunc(mine, func(name, _ string) bool { return reserved(name) })
+		maps.DeleteFunc(mine, func(name, _ string) bool { return reserved(name) && !strings.HasPrefix(name, tagBalancer) })
 		if len(mine) == 0 {
 			return nil
 		}
