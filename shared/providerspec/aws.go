@@ -3,8 +3,11 @@
 package providerspec
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"strings"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -138,8 +141,30 @@ var (
 	hostID        = regexp.MustCompile(`^h-([0-9a-f]{8}|[0-9a-f]{17})$`)
 )
 
-// Most tags that a host may have.
-const maxHostTags = 50
+// A thing has 50 tags at most. Four say whose an instance, or a host, is; two more to which load balancers an instance belongs, and that
+// it has joined them.
+const (
+	maxTags         = 46
+	maxTagsBalanced = 44
+	longestTag      = 256 // characters of a value
+)
+
+// AWSTagCluster is what begins the name of a tag that says which cluster something belongs to.
+const AWSTagCluster = "kubernetes.io/cluster/"
+
+// Reserved reports whether a tag of this name says whose an instance is. A spec does not set it.
+func (t AWSTag) Reserved() bool {
+	return t.Name == "Name" || strings.HasPrefix(t.Name, "machine-functions/") || strings.HasPrefix(t.Name, AWSTagCluster) || strings.HasPrefix(t.Name, "aws:")
+}
+
+// Balancers are the load balancers as a tag of the instance holds them: each as type:name.
+func (s *AWS) Balancers() string {
+	var all []string
+	for _, b := range s.LoadBalancers {
+		all = append(all, cmp.Or(b.Type, "classic")+":"+b.Name)
+	}
+	return strings.Join(all, " ")
+}
 
 // check holds the rules of SPEC B75.
 func (s *AWS) check(f *findings, of Subject) {
@@ -158,6 +183,7 @@ func (s *AWS) check(f *findings, of Subject) {
 	}
 	s.checkMarket(f)
 	s.checkDisks(f)
+	s.checkTags(f)
 	s.checkPlacement(f, of)
 	s.strange(f)
 }
@@ -191,6 +217,23 @@ func (s *AWS) checkDisks(f *findings) {
 			continue
 		}
 		f.between(p, *d.EBS.ThroughputMib, 125, 2000)
+	}
+}
+
+// checkTags: with those by which an instance is known there are no more than EC2 takes.
+func (s *AWS) checkTags(f *findings) {
+	own, most := 0, maxTags
+	for _, t := range s.Tags {
+		if !t.Reserved() {
+			own++
+		}
+	}
+	if len(s.LoadBalancers) > 0 {
+		most = maxTagsBalanced
+	}
+	f.atMost(at("tags"), own, most)
+	if n := utf8.RuneCountInString(s.Balancers()); n > longestTag {
+		f.fail(field.Invalid(at("loadBalancers"), n, fmt.Sprintf("their types and names have more characters than the %d of a tag", longestTag)))
 	}
 }
 
@@ -240,7 +283,7 @@ func (h AWSDedicatedHost) check(f *findings, p *field.Path) {
 	case !dynamic:
 		f.fail(field.Forbidden(allocation, `allocationStrategy is not "Dynamic"`))
 	default:
-		f.atMost(allocation.Child("tags"), len(a.Tags), maxHostTags)
+		f.atMost(allocation.Child("tags"), len(a.Tags), maxTags)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // Cloud is one region. The zero Cloud is empty and knows no key. Its fields are set before it serves.
@@ -189,6 +190,20 @@ func filtersOf(form url.Values) (all []filter) {
 		}
 		all = append(all, filter{name[0], list(form, prefix+"Value")})
 	}
+}
+
+// tooMuch refuses more tags than a thing may have, and a value that is too long
+// (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html).
+func tooMuch(tags map[string]string) *refusal {
+	if len(tags) > 50 {
+		return refuse(http.StatusBadRequest, "TagLimitExceeded", "The maximum number of tags for a resource has been reached.")
+	}
+	for key, value := range tags {
+		if utf8.RuneCountInString(key) > 128 || utf8.RuneCountInString(value) > 256 {
+			return refuse(http.StatusBadRequest, "InvalidParameterValue", "Tag '%s' exceeds the maximum length of 128 characters of a key, 256 of a value", key)
+		}
+	}
+	return nil
 }
 
 // tagsOf reads Tag.N.Key and Tag.N.Value below a prefix.

@@ -36,8 +36,12 @@ func (c *Cloud) allocate(form url.Values) (any, *refusal) {
 	if c.exhausted {
 		return nil, refuse(http.StatusInternalServerError, "InsufficientHostCapacity", "There is not enough capacity to fulfill your Dedicated Host request.")
 	}
+	tags := tagsOf(form, "TagSpecification.1.")
+	if no := tooMuch(tags); no != nil {
+		return nil, no
+	}
 	h := &host{
-		id: fmt.Sprintf("h-%017x", 0xd000+len(c.dedicated)), zone: form.Get("AvailabilityZone"), kind: form.Get("InstanceType"), token: form.Get("ClientToken"), tags: tagsOf(form, "TagSpecification.1."),
+		id: fmt.Sprintf("h-%017x", 0xd000+len(c.dedicated)), zone: form.Get("AvailabilityZone"), kind: form.Get("InstanceType"), token: form.Get("ClientToken"), tags: tags,
 	}
 	c.dedicated = append(c.dedicated, h)
 	return answer(h), nil

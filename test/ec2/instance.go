@@ -58,10 +58,14 @@ func (c *Cloud) run(form url.Values) (any, *refusal) {
 	if c.exhausted {
 		return nil, refuse(http.StatusInternalServerError, "InsufficientInstanceCapacity", "We currently do not have sufficient %s capacity in the Availability Zone you requested (%s).", form.Get("InstanceType"), zone)
 	}
+	tags := tagsOf(form, "TagSpecification.1.")
+	if no := tooMuch(tags); no != nil {
+		return nil, no
+	}
 	n := len(c.instances) + 1
 	i := &instance{
 		id: fmt.Sprintf("i-%017x", 0xb000+n), zone: zone, address: fmt.Sprintf("10.0.%d.%d", n/250, n%250+1), form: form,
-		tags: tagsOf(form, "TagSpecification.1."), created: time.Now(),
+		tags: tags, created: time.Now(),
 	}
 	c.instances = append(c.instances, i)
 	if c.tokens == nil {
@@ -238,7 +242,12 @@ func (c *Cloud) tag(form url.Values) (any, *refusal) {
 		if i == nil {
 			return nil, refuse(http.StatusBadRequest, "InvalidID", "The ID '%s' is not valid", id)
 		}
-		maps.Copy(i.tags, tagsOf(form, ""))
+		tags := maps.Clone(i.tags)
+		maps.Copy(tags, tagsOf(form, ""))
+		if no := tooMuch(tags); no != nil {
+			return nil, no
+		}
+		i.tags = tags
 	}
 	return struct {
 		Return bool `xml:"return"`

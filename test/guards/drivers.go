@@ -49,7 +49,7 @@ var drivers = []Guard{
 `, ``, "./shared/provider/aws -run=TestInstanceThatIts"},
 	{"ec2-instance-of-another-cluster", "2b.9", "shared/provider/aws/instance.go", `	case tagOf(i, d.tagCluster()) != owned:`, `	case false:`, "./shared/provider/aws -run=TestWhose"},
 	{"ec2-instance-of-another-attempt", "2b.8", "shared/provider/aws/instance.go", `	case r.Attempt && attemptOf(aws.ToString(i.ClientToken)) != r.Token:`, `	case false:`, "./shared/provider/aws -run=TestWhose"},
-	{"spec-makes-no-instance-another-clusters", "2b.6", "shared/provider/aws/tag.go", ` || strings.HasPrefix(name, tagCluster) || `, ` || `, "./shared/provider/aws -run=TestSpecDoes"},
+	{"spec-makes-no-instance-another-clusters", "2b.6", "shared/providerspec/aws.go", ` || strings.HasPrefix(t.Name, AWSTagCluster) || `, ` || `, "./shared/provider/aws -run=TestSpecDoes"},
 	{"server-of-another-cluster", "2b.9", "shared/provider/openstack/find.go", `	case !o.cluster:`, `	case false:`, "./shared/provider/openstack -run=TestWhose"},
 	{"server-of-another-attempt", "2b.8", "shared/provider/openstack/find.go", `	case r.Attempt && o.token != r.Token:`, `	case false:`, "./shared/provider/openstack -run=TestWhose"},
 	{"clone-of-another-cluster", "2b.9", "shared/provider/vsphere/clones.go", `	case m.Mark.Cluster != d.account.ClusterID:

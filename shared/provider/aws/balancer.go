@@ -20,19 +20,6 @@ import (
 	"github.com/machine-functions/machine-functions/shared/providerspec"
 )
 
-// balancers are the load balancers of a spec as the instance's tag holds them: Delete has no spec.
-func balancers(s providerspec.AWS) string {
-	var all []string
-	for _, b := range s.LoadBalancers {
-		kind := b.Type
-		if kind == "" {
-			kind = "classic"
-		}
-		all = append(all, kind+":"+b.Name)
-	}
-	return strings.Join(all, " ")
-}
-
 // balanced wants every load balancer of a spec to be there: an instance that cannot join is one for nothing. Who may not
 // ask for the classic ones may still join them.
 func (d *driver) balanced(ctx context.Context, s providerspec.AWS) error {

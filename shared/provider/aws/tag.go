@@ -25,7 +25,7 @@ const (
 	tagBalancers = "machine-functions/load-balancers" // that the instance is to join, as type:name
 	tagBalancer  = "machine-functions/load-balancer/" // and the name of a network one that the instance is to leave, whoever let it join
 	tagJoined    = "machine-functions/joined"         // set once it has
-	tagCluster   = "kubernetes.io/cluster/"           // and the cluster's id
+	tagCluster   = providerspec.AWSTagCluster         // and the cluster's id
 	owned        = "owned"
 )
 
@@ -37,7 +37,7 @@ func (d *driver) ours() types.Filter { return has("tag:"+d.tagCluster(), owned) 
 // tags are those of a new instance, and of its volumes.
 func (d *driver) tags(r provider.Ref, req request) []types.Tag {
 	all := d.owning(wanted(req.Spec), r, req)
-	if b := balancers(req.Spec); b != "" {
+	if b := req.Spec.Balancers(); b != "" {
 		all[tagBalancers] = b
 	}
 	return pairs(all)
@@ -64,7 +64,7 @@ func pairs(all map[string]string) []types.Tag {
 func wanted(s providerspec.AWS) map[string]string {
 	all := map[string]string{}
 	for _, t := range s.Tags {
-		if _, seen := all[t.Name]; !seen && !reserved(t.Name) {
+		if _, seen := all[t.Name]; !seen && !t.Reserved() {
 			all[t.Name] = t.Value
 		}
 	}
@@ -73,7 +73,7 @@ func wanted(s providerspec.AWS) map[string]string {
 
 // reserved reports whether a tag says whose an instance is.
 func reserved(name string) bool {
-	return name == tagName || strings.HasPrefix(name, "machine-functions/") || strings.HasPrefix(name, tagCluster) || strings.HasPrefix(name, "aws:")
+	return providerspec.AWSTag{Name: name}.Reserved()
 }
 
 // Tags implements [provider.Updater]. With the spec's own go those by which Delete finds the load balancers of what another
