@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -109,6 +110,9 @@ type AWSEBS struct {
 	VolumeSize          *int64       `json:"volumeSize,omitempty"`
 	VolumeType          string       `json:"volumeType,omitempty"`
 }
+
+// Rated reports whether volumes of the type are asked for with a rate of operations.
+func (e AWSEBS) Rated() bool { return slices.Contains([]string{"io1", "io2", "gp3"}, e.VolumeType) }
 
 // AWSSpotMarket asks for a spot instance. MaxPrice is in dollars an hour; empty means the on-demand price.
 type AWSSpotMarket struct {
@@ -307,11 +311,10 @@ func (s *AWS) strange(f *findings) {
 	if s.CredentialsSecret != nil && s.CredentialsSecret.Name == "" {
 		f.warn(at("credentialsSecret", "name"), "names no Secret")
 	}
-	for i, d := range s.BlockDevices {
-		if d.EBS != nil && d.EBS.DeleteOnTermination != nil && !*d.EBS.DeleteOnTermination {
-			f.warn(at("blockDevices").Index(i).Child("ebs", "deleteOnTermination"), "false leaves the volume behind when its instance goes, and nobody removes it")
-		}
+	if p := s.IAMInstanceProfile; p != nil && len(p.Filters) > 0 {
+		f.warn(at("iamInstanceProfile", "filters"), "has no effect, only id or arn select a profile")
 	}
+	s.strangeDisks(f)
 	seen, told := map[string]bool{}, map[string]bool{}
 	for _, t := range s.Tags {
 		if seen[t.Name] && !told[t.Name] {
@@ -319,5 +322,23 @@ func (s *AWS) strange(f *findings) {
 			f.warn(at("tags"), "%q stands there more than once, only the first counts", t.Name)
 		}
 		seen[t.Name] = true
+	}
+}
+
+func (s *AWS) strangeDisks(f *findings) {
+	for i, d := range s.BlockDevices {
+		if d.EBS == nil {
+			continue
+		}
+		p := at("blockDevices").Index(i).Child("ebs")
+		if d.EBS.DeleteOnTermination != nil && !*d.EBS.DeleteOnTermination {
+			f.warn(p.Child("deleteOnTermination"), "false leaves the volume behind when its instance goes, and nobody removes it")
+		}
+		if d.EBS.Iops != nil && *d.EBS.Iops != 0 && !d.EBS.Rated() {
+			f.warn(p.Child("iops"), "has no effect, only volumes of type io1, io2 and gp3 have it")
+		}
+		if len(d.EBS.KMSKey.Filters) > 0 {
+			f.warn(p.Child("kmsKey", "filters"), "has no effect, only id or arn select a key")
+		}
 	}
 }

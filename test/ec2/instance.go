@@ -3,6 +3,7 @@
 package ec2
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -59,7 +60,7 @@ func (c *Cloud) run(form url.Values) (any, *refusal) {
 		return nil, refuse(http.StatusInternalServerError, "InsufficientInstanceCapacity", "We currently do not have sufficient %s capacity in the Availability Zone you requested (%s).", form.Get("InstanceType"), zone)
 	}
 	tags := tagsOf(form, "TagSpecification.1.")
-	if no := tooMuch(tags); no != nil {
+	if no := cmp.Or(tooMuch(tags), noRate(form)); no != nil {
 		return nil, no
 	}
 	n := len(c.instances) + 1
@@ -73,6 +74,17 @@ func (c *Cloud) run(form url.Values) (any, *refusal) {
 	}
 	c.tokens[key] = token{request, i}
 	return reservation(c, i), nil
+}
+
+// noRate refuses a rate of operations for volumes of a type that has none (API_EbsBlockDevice).
+func noRate(form url.Values) *refusal {
+	for n := 1; form.Has(fmt.Sprintf("BlockDeviceMapping.%d.DeviceName", n)); n++ {
+		ebs := fmt.Sprintf("BlockDeviceMapping.%d.Ebs.", n)
+		if kind := form.Get(ebs + "VolumeType"); form.Has(ebs+"Iops") && slices.Contains([]string{"gp2", "st1", "sc1", "standard"}, kind) {
+			return refuse(http.StatusBadRequest, "InvalidParameterCombination", "The parameter iops is not supported for %s volumes.", kind)
+		}
+	}
+	return nil
 }
 
 // Add makes an instance of a type as somebody else does, with these tags, and returns its provider id: those that are

@@ -23,3 +23,17 @@ func TestRateOfZeroIsNone(t *testing.T) {
 		t.Errorf("the disk is asked for with %v", form)
 	}
 }
+
+// A rate of operations is of some types of volume only: for any other EC2 refuses it, and OpenShift does not send it.
+func TestRateIsOfSomeVolumes(t *testing.T) {
+	t.Parallel()
+	for kind, sent := range map[string]string{"gp2": "", "st1": "", "": "", "gp3": "4000", "io1": "4000", "io2": "4000"} {
+		cloud := &ec2.Cloud{}
+		region := serve(t, cloud)
+		d, _ := region.wired(t, region.account())
+		_, i, err := create(t, d, "worker-a", spec(map[string]any{"blockDevices": []any{map[string]any{"ebs": map[string]any{"volumeType": kind, "iops": 4000}}}}))
+		if got := cloud.Live()[i.ID].Get("BlockDeviceMapping.1.Ebs.Iops"); err != nil || got != sent {
+			t.Errorf("%q: %v, sent are %q, want %q", kind, err, got, sent)
+		}
+	}
+}

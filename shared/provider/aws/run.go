@@ -98,7 +98,7 @@ func disks(req request) []types.BlockDeviceMapping {
 			}
 			m.Ebs = &types.EbsBlockDevice{
 				DeleteOnTermination: e.DeleteOnTermination, Encrypted: e.Encrypted, KmsKeyId: optional(key),
-				Iops: rate(e.Iops), Throughput: number(e.ThroughputMib), VolumeSize: number(e.VolumeSize), VolumeType: types.VolumeType(e.VolumeType),
+				Iops: rate(*e), Throughput: number(e.ThroughputMib), VolumeSize: number(e.VolumeSize), VolumeType: types.VolumeType(e.VolumeType),
 			}
 			if m.Ebs.DeleteOnTermination == nil {
 				m.Ebs.DeleteOnTermination = aws.Bool(true)
@@ -109,12 +109,13 @@ func disks(req request) []types.BlockDeviceMapping {
 	return all
 }
 
-// rate is a rate of operations. OpenShift's installer writes 0 where nobody asked for one; EC2 takes no 0.
-func rate(n *int64) *int32 {
-	if n != nil && *n == 0 {
+// rate is a rate of operations, where volumes of the type have one. OpenShift's installer writes 0 where nobody asked for
+// one; EC2 takes no 0.
+func rate(e providerspec.AWSEBS) *int32 {
+	if !e.Rated() || e.Iops != nil && *e.Iops == 0 {
 		return nil
 	}
-	return number(n)
+	return number(e.Iops)
 }
 
 func placement(req request) *types.Placement {
