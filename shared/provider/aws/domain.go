@@ -34,7 +34,7 @@ type suffixes struct {
 }
 
 // suffixes returns the domain names that a network gives its instances beside the cloud's own. They are no more than further names: where
-// they cannot be read the ones of before count, and none where the account may not read them. Who gets an error may try again.
+// they cannot be read the ones of before count, and none where the account may not read them, or the cloud does not know the call. Who gets an error may try again.
 func (d *driver) suffixes(ctx context.Context, vpc string) ([]string, error) {
 	if vpc == "" {
 		return nil, nil
@@ -51,13 +51,19 @@ func (d *driver) suffixes(ctx context.Context, vpc string) ([]string, error) {
 	names, err := d.dhcp(ctx, vpc)
 	switch have, ok := d.domains.known[vpc]; {
 	case err == nil:
-	case ctx.Err() == nil && (ok || provider.CodeOf(d.coded(err)) == provider.Denied):
+	case ctx.Err() == nil && (ok || d.never(err)):
 		names = have.names
 	default:
 		return nil, fmt.Errorf("domain names of %s: %w", vpc, err)
 	}
 	d.domains.known[vpc] = suffixes{names, time.Now()}
 	return names, nil
+}
+
+// never reports whether an error is the same whoever asks again: nobody may, or the cloud does not know the call.
+func (d *driver) never(err error) bool {
+	code := provider.CodeOf(d.coded(err))
+	return code == provider.Denied || code == provider.Invalid
 }
 
 func (d *driver) dhcp(ctx context.Context, vpc string) ([]string, error) {
