@@ -4,6 +4,7 @@ package providerspec
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -137,6 +138,31 @@ func fillAWS(d *draft, of Subject) {
 	}
 	if d.lacks("credentialsSecret") {
 		d.fillIn("credentialsSecret", "name", "aws-cloud-credentials")
+	}
+	d.addTags(of.Tags)
+}
+
+// addTags adds the cluster's tags to those that the spec has, but for those that it says itself. A value that is no list of tags is left to
+// the rules.
+func (d *draft) addTags(ofCluster string) {
+	var own, more []AWSTag
+	var all []json.RawMessage
+	if ofCluster == "" || json.Unmarshal([]byte(ofCluster), &more) != nil {
+		return
+	}
+	if !d.lacks("tags") && (decodeInto(d.fields["tags"], &own) != nil || decodeInto(d.fields["tags"], &all) != nil) {
+		return
+	}
+	before := len(all)
+	for _, t := range more {
+		if slices.ContainsFunc(own, func(o AWSTag) bool { return o.Name == t.Name }) {
+			continue
+		}
+		b, _ := json.Marshal(t) // words only
+		all = append(all, b)
+	}
+	if out, err := json.Marshal(all); err == nil && len(all) > before {
+		d.fields["tags"], d.changed = out, true
 	}
 }
 

@@ -16,6 +16,7 @@ type Subject struct {
 	Namespace    string
 	ClusterID    string
 	Region       string // of the cluster; empty if nobody says
+	Tags         string // of all that the cluster has on AWS, a list of [AWSTag] in JSON; empty if nobody says
 	Arch         string // of the Node; amd64 if empty
 	ControlPlane bool
 }

@@ -3,6 +3,7 @@
 package snapshot
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
@@ -132,6 +134,30 @@ func TestVirtualAddressesAreTold(t *testing.T) {
 		}
 		if got := s.VirtualIPs(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// What is made on AWS has the tags of the Infrastructure as well, as what OpenShift makes; the Machine's own come first. Those that say
+// whose an instance is are no more the Infrastructure's to say than a spec's.
+func TestTagsOfTheClusterAreOnWhatIsMade(t *testing.T) {
+	t.Parallel()
+	platform := &configv1.PlatformStatus{AWS: &configv1.AWSPlatformStatus{ResourceTags: []configv1.AWSResourceTag{{Key: "team", Value: "all"}, {Key: "cost", Value: "7"}}}}
+	for written, want := range map[string]string{
+		`{"kind":"AWSMachineProviderConfig","tags":[{"name":"team","value":"a","more":1}]}`: `[{"name":"team","value":"a","more":1},{"name":"cost","value":"7"}]`,
+		`{"kind":"AWSMachineProviderConfig"}`:                                               `[{"name":"team","value":"all"},{"name":"cost","value":"7"}]`,
+		`{"kind":"AWSMachineProviderConfig","tags":[null]}`:                                 `[null,{"name":"team","value":"all"},{"name":"cost","value":"7"}]`,
+		`{"kind":"AWSMachineProviderConfig","tags":5}`:                                      `5`,
+		`{"kind":"AzureMachineProviderSpec"}`:                                               ``,
+	} {
+		m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
+		m.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(written)}
+		var s Snapshot
+		s.Add(infrastructure("c", platform))
+		filled, _ := s.FilledSpec(m)
+		var got struct{ Tags json.RawMessage }
+		if err := json.Unmarshal(filled, &got); err != nil || string(got.Tags) != want {
+			t.Errorf("%s: %s, %v, want %s", written, got.Tags, err, want)
 		}
 	}
 }

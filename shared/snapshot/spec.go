@@ -19,7 +19,8 @@ const roleMaster = "master"
 // written returns what a Machine, or the template of a MachineSet, asks of its cloud as it is written, with what defaults look at beside
 // it: all but a name. The spec of any other object is empty.
 func (s Snapshot) written(o plan.Object) (json.RawMessage, providerspec.Subject) {
-	of := providerspec.Subject{Namespace: o.GetNamespace(), ClusterID: s.ClusterID(o), Region: s.region()}
+	of := providerspec.Subject{Namespace: o.GetNamespace(), ClusterID: s.ClusterID(o)}
+	of.Region, of.Tags = s.ofAWS()
 	var value *runtime.RawExtension
 	var labels, node map[string]string
 	switch o := o.(type) {
@@ -35,13 +36,22 @@ func (s Snapshot) written(o plan.Object) (json.RawMessage, providerspec.Subject)
 	return value.Raw, of
 }
 
-// region returns the cluster's own region where the Infrastructure says one.
-func (s Snapshot) region() string {
+// ofAWS returns what the Infrastructure says of the cluster on AWS: its region, and the tags of all that it has there, as defaults take them.
+func (s Snapshot) ofAWS() (region, tags string) {
 	i := find(s.Infrastructures, "", machine.InfrastructureName)
 	if i == nil || i.Status.PlatformStatus == nil || i.Status.PlatformStatus.AWS == nil {
-		return ""
+		return "", ""
 	}
-	return i.Status.PlatformStatus.AWS.Region
+	aws := i.Status.PlatformStatus.AWS
+	all := make([]providerspec.AWSTag, 0, len(aws.ResourceTags))
+	for _, t := range aws.ResourceTags {
+		all = append(all, providerspec.AWSTag{Name: t.Key, Value: t.Value})
+	}
+	if len(all) > 0 {
+		b, _ := json.Marshal(all) // words only
+		tags = string(b)
+	}
+	return aws.Region, tags
 }
 
 // What is remembered of providerSpecs.
