@@ -4,16 +4,25 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
-// readyFor is how long the API server is thought to answer after it did.
-const readyFor = time.Second
+const (
+	// readyFor is how long the API server is thought to answer after it did.
+	readyFor = time.Second
+	// unreadyTold is how long the log tells no more why it does not.
+	unreadyTold = time.Minute
+)
+
+// errNotReady is all that is told to who asks: what the API server says of the function's account is for the log.
+var errNotReady = errors.New("the API server does not let the function work: its log says why")
 
 // readiness is whether the API server answers, for everybody who asks.
 type readiness struct {
 	turn chan struct{} // held while it is asked; guards what follows
 	good time.Time     // when it answered last
+	told time.Time     // when the log told last why it did not
 }
 
 func newReadiness() readiness { return readiness{turn: make(chan struct{}, 1)} }
@@ -30,9 +39,13 @@ func (s *Server) Ready(ctx context.Context) (bool, error) {
 	if time.Since(s.ready.good) < readyFor {
 		return true, nil
 	}
-	err := s.Runner.Cluster.Ready(ctx)
-	if err == nil {
-		s.ready.good = time.Now()
+	if err := s.Runner.Cluster.Ready(ctx); err != nil {
+		if time.Since(s.ready.told).Abs() >= unreadyTold {
+			s.ready.told = time.Now()
+			s.Runner.Log.Warn("not ready", keyError, brief(err))
+		}
+		return false, errNotReady
 	}
-	return err == nil, err
+	s.ready.good = time.Now()
+	return true, nil
 }

@@ -3,8 +3,11 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -53,7 +56,7 @@ func TestManyWhoAskForReadinessAreOne(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		api.err = errors.New("away")
-		if ok, err := s.Ready(t.Context()); ok || !errors.Is(err, api.err) {
+		if ok, err := s.Ready(t.Context()); ok || err == nil {
 			t.Errorf("two seconds later: %v, %v", ok, err)
 		}
 		api.err = nil
@@ -63,8 +66,34 @@ func TestManyWhoAskForReadinessAreOne(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		time.Sleep(2 * time.Second)
-		if ok, err := s.Ready(ctx); ok || !errors.Is(err, context.Canceled) {
+		if ok, err := s.Ready(ctx); ok || err == nil {
 			t.Errorf("who left: %v, %v", ok, err)
 		}
+	})
+}
+
+// What the API server says about the function's account is the log's, once a minute at most, and nobody's who may ask whether it is ready.
+func TestWhyNotReadyIsForTheLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		why := `machines is forbidden: User "system:serviceaccount:machine-functions:link-node" cannot list`
+		var log bytes.Buffer
+		r := testRunner(label(wantLabel), &probed{err: errors.New(why)})
+		r.Log = slog.New(slog.NewTextHandler(&log, nil))
+		s := NewServer(r, nil)
+		asked := func(lines int, when string) {
+			t.Helper()
+			ok, err := s.Ready(t.Context())
+			if ok || err == nil || strings.Contains(err.Error(), "forbidden") {
+				t.Errorf("%s: %v, %v", when, ok, err)
+			}
+			if n := strings.Count(log.String(), "cannot list"); n != lines {
+				t.Errorf("%s: the log tells it %d times, want %d:\n%s", when, n, lines, &log)
+			}
+		}
+		asked(1, "at first")
+		asked(1, "at once again")
+		time.Sleep(time.Minute)
+		asked(2, "a minute later")
 	})
 }
