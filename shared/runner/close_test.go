@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -167,5 +169,53 @@ func TestFewAccountsAreKeptOpen(t *testing.T) {
 	}
 	if want := []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"}; len(clouds.open) != mostOpen || !slices.Equal(closed, want) {
 		t.Errorf("%d are open, closed %v", len(clouds.open), closed)
+	}
+}
+
+// Who forgets an account that is being opened may have no time to wait for that. What is opened then is closed with the others, and beside
+// another of the same account at once.
+func TestWhatIsOpenedWhileItIsForgottenIsClosed(t *testing.T) {
+	t.Parallel()
+	for name, another := range map[string]bool{"alone": false, "beside another": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var asked, closed atomic.Int32
+				slow := make(chan struct{})
+				p := new(memory.Cloud).Provider()
+				open := p.Open
+				p.Open = func(ctx context.Context, a provider.Account) (provider.Driver, error) {
+					if asked.Add(1) == 1 {
+						<-slow
+					}
+					d, err := open(ctx, a)
+					return closing{d, func() error { closed.Add(1); return nil }}, err
+				}
+				clouds := NewClouds([]provider.Provider{p}, nil)
+				use := func() {
+					if _, err := opened(t.Context(), clouds, "machines", "c", json.RawMessage(`{"kind": "`+memory.Kind+`", "type": "small"}`)); err != nil {
+						t.Error(err)
+					}
+				}
+				go use()
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				for at := range clouds.open {
+					clouds.forget(ctx, at[:strings.LastIndex(at, "|c|")])
+				}
+				if len(clouds.open) != 0 {
+					t.Fatalf("%d are open", len(clouds.open))
+				}
+				if another {
+					use()
+				}
+				close(slow)
+				synctest.Wait()
+				if err := clouds.Close(t.Context()); err != nil || asked.Load() != closed.Load() {
+					t.Errorf("%v: opened %d, closed %d", err, asked.Load(), closed.Load())
+				}
+			})
+		})
 	}
 }

@@ -200,7 +200,23 @@ func (c *Clouds) opened(ctx context.Context, p provider.Provider, a provider.Acc
 	if idle != nil {
 		_ = idle.close(ctx) // nobody depends on it
 	}
-	return o.get(ctx, version, func() (account, error) { return c.bind(ctx, p, a) })
+	got, err := o.get(ctx, version, func() (account, error) { return c.bind(ctx, p, a) })
+	if err == nil {
+		c.hold(ctx, key, o)
+	}
+	return got, err
+}
+
+// hold keeps what was opened although it was forgotten meanwhile, as who forgot it may not have waited for that: what nobody keeps nobody
+// closes.
+func (c *Clouds) hold(ctx context.Context, key string, o *slot) {
+	c.mu.Lock()
+	kept := cmp.Or(c.open[key], o)
+	c.open[key] = kept
+	c.mu.Unlock()
+	if kept != o {
+		_ = o.close(ctx) // nobody depends on it
+	}
 }
 
 // leave forgets the account that nobody has asked for the longest, if there are too many: whoever writes a providerSpec names them.

@@ -53,6 +53,8 @@ var inputs = []Guard{
 	{"vsphere-disk-can-be-counted", "4", "shared/provider/vsphere/spec.go", `	if s.DiskGiB > most {`, `	if false {`, "./shared/provider/vsphere -run=TestSizesThat"},
 	{"schedules-end", "4", "shared/autoscaling/schedule.go", `	if len(text) > longestSchedule {`, `	if false {`, "./shared/autoscaling -run=TestEndlessSchedules"},
 	{"readiness-is-asked-once", "2g", run + "ready.go", `	if time.Since(s.ready.good) < readyFor {`, `	if false {`, "./shared/runner -run=TestManyWhoAsk"},
+	{"why-not-ready-is-for-the-log", "4", run + "ready.go", `		return false, errNotReady`, `		return false, err`, "./shared/runner -run=TestWhyNotReady"},
+	{"what-is-opened-while-forgotten-is-kept", "2c", run + "clouds.go", `		c.hold(ctx, key, o)`, ``, "./shared/runner -run=TestWhatIsOpenedWhile"},
 	{"credentials-that-are-gone-are-kept-by-nobody", "4", run + "clouds.go", `			c.forget(ctx, a.Key())
 `, ``, "./shared/runner -run=TestDriversAreClosed"},
 	{"names-that-nobody-has-take-no-place", "2d", "shared/scheduling/resources.go", `	if len(all.names)+limited < binpack.N {`, `	if true {`, "./shared/scheduling -run=TestNamesThat"},
