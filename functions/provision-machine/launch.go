@@ -202,7 +202,7 @@ func (l life) answered(o plan.Outcome) plan.Sequence {
 		if after := o.Instance.Progress; len(after) > 0 {
 			i.Progress = after
 		}
-		outcome := l.outcome(i, o.Code)
+		outcome := l.outcome(i, o)
 		if i.Unanswered != nil && !l.surfacing(i) {
 			i.Unanswered = nil
 		}
@@ -250,11 +250,11 @@ func (l life) refuse(r refusal) plan.Sequence {
 	return seq
 }
 
-// outcome returns what the refusal of i's latest call makes of the attempt: the end, unless it may pass and the attempt
+// outcome returns what o, the refusal of i's latest call, makes of the attempt: the end, unless it may pass and the attempt
 // has something to lose, such as what may be a Node by now. While a call before it may still make an instance, its token keeps
 // the next one from making another; a spec that can never work is told at once.
-func (l life) outcome(i machine.Intent, code provider.Code) string {
-	if code != provider.Invalid && (l.surfacing(i) || l.joins()) || len(i.Progress) > 0 && passes(code, i.Failures+1) {
+func (l life) outcome(i machine.Intent, o plan.Outcome) string {
+	if o.Code != provider.Invalid && (l.surfacing(i) || l.joins()) || len(i.Progress) > 0 && passes(o, i.Failures+1) {
 		return machine.OutcomePartial
 	}
 	return machine.OutcomeRefused
@@ -293,13 +293,13 @@ func (l life) record(i machine.Intent, outcome string, code provider.Code, messa
 }
 
 // passes reports whether the same step may be allowed later, when it was refused so often in a row. To be asked too much
-// is no reason to remove what was made and make it anew, which asks for more.
-func passes(code provider.Code, failures int) bool {
-	switch code {
+// is no reason to remove what was made and make it anew, which asks for more; nor is room that the cloud expects later.
+func passes(o plan.Outcome, failures int) bool {
+	switch o.Code {
 	case provider.Throttled:
 		return true
 	case provider.Exhausted, provider.Denied:
-		return failures%patience != 0
+		return o.Code == provider.Exhausted && o.RetryAfter > 0 || failures%patience != 0
 	case provider.Invalid, provider.NotFound, provider.Unknown: // of what was made something is gone, or will never do
 	}
 	return false

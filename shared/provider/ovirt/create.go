@@ -150,6 +150,8 @@ func (d *driver) further(ctx context.Context, r provider.Ref, req request, i ins
 			p.runs, err = true, nil
 		}
 		return false, err
+	case i.Status == "image_illegal": // which does not end by itself
+		return false, provider.Errorf(provider.Exhausted, "create %s: its disks are illegal: the engine's events say why", i.Name)
 	case i.Status != "down": // a word that nobody knows, or none
 		return true, nil
 	case i.Mark.ID == "":
@@ -158,7 +160,19 @@ func (d *driver) further(ctx context.Context, r provider.Ref, req request, i ins
 	if waits, err := d.prepare(ctx, r, req, i, p); waits || err != nil {
 		return waits, err
 	}
-	return false, d.start(ctx, i)
+	return false, roomless(d.start(ctx, i))
+}
+
+// roomAgain is when the first start is asked for again that no host has room for.
+const roomAgain = time.Minute
+
+// roomless says of a start for which there is no room when it may be asked for again: another copy of the template would have no more, and what
+// was made waits for as long as it takes.
+func roomless(err error) error {
+	if says(err, "no host that satisfies") {
+		return provider.ErrorAfter(provider.Exhausted, roomAgain, "%w", err)
+	}
+	return err
 }
 
 // begin asks for the instance. Whose it is stands in the same request.

@@ -329,8 +329,8 @@ func TestNoHostHasRoom(t *testing.T) {
 			in, err = l.Create(t.Context(), l.ref, l.resolved)
 			l.ref.Progress = in.Progress
 		}
-		if provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "no host that satisfies") {
-			t.Errorf("Create = %v", err)
+		if provider.CodeOf(err) != provider.Exhausted || after(err) != roomAgain || !strings.Contains(err.Error(), "no host that satisfies") {
+			t.Errorf("Create = %v, to be asked again in %v", err, after(err))
 		}
 		w.Busy(false)
 		l.up(t)

@@ -244,3 +244,20 @@ func TestStatusThatNobodyKnowsIsWaitedFor(t *testing.T) {
 		}
 	})
 }
+
+// What has broken disks does not mend itself: the attempt hears so, and is over after a few such answers.
+func TestInstanceWithIllegalDisksIsARefusal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, l, in := begun(t)
+		time.Sleep(5 * time.Second)
+		w.Set(w.Instances()[0].ID, "image_illegal", "")
+		l.ref.Progress = in.Progress
+		writes := w.Writes()
+		in, err := l.Create(t.Context(), l.ref, l.resolved)
+		if provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "illegal") || in.State != provider.StateIncomplete || w.Writes() != writes {
+			t.Errorf("Create = %+v, %v after %d changes", in, err, w.Writes()-writes)
+		}
+		l.gone(t)
+	})
+}
