@@ -59,8 +59,10 @@ func (d *driver) PowerOn(ctx context.Context, r provider.Ref) error {
 		if !m.Held {
 			return nil
 		}
-		if err := d.start(l, m); err != nil {
-			return err
+		if m.state() != provider.StateIncomplete { // else its creation starts it, when it is complete
+			if err := d.start(l, m); err != nil {
+				return err
+			}
 		}
 		if err := l.unflag(m.Ref, spaceHeld); err != nil {
 			return d.failed("let "+m.Ref.Name+" have power", err)

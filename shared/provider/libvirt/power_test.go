@@ -95,5 +95,13 @@ func TestWhatIsBeingMadeIsNotCycled(t *testing.T) {
 	if m := l.Domains()["worker-a"]; m.State != libvirt.DomainShutoff || l.Children() != 0 {
 		t.Errorf("%+v", m)
 	}
+	must(t, d.PowerOff(t.Context(), r))
+	must(t, d.PowerOn(t.Context(), r)) // without its disks, or the address that is reserved for it, it would be another
+	if m := l.Domains()["worker-a"]; m.Starts != 0 || l.Children() != 0 {
+		t.Errorf("let go it is %+v", m)
+	}
+	if in, err := proceed(t.Context(), d, &r, resolved); err != nil || in.State != provider.StateRunning {
+		t.Errorf("Create = %+v, %v", in, err)
+	}
 	l.Switch(libvirtd.Network, false)
 }
