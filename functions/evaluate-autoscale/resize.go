@@ -98,12 +98,14 @@ func (sc *scan) naming(r autoscaling.Removal) bool {
 }
 
 // void forgets a decision that can no longer be carried out, and the wave of Nodes that were never asked for with it. Nodes that were to be
-// removed by it stay tainted: they are decided about anew, but for those of a set that has the replicas which were committed: who replaced it
-// by a manifest took the plan's id and the victims off, and lowered again it would lose one more.
+// removed by it stay tainted: they are decided about anew. Not so of a set that has the replicas which were committed: who replaced it
+// by a manifest took the plan's id and the victims off. Its wave is on its way, and lowered again it would lose one more.
 func (sc *scan) void(g *group, r autoscaling.Resize) {
 	sc.change(g, func(n *autoscaling.NodeGroup) {
 		n.Resize = nil
-		n.Waves = slices.DeleteFunc(slices.Clone(n.Waves), func(w autoscaling.Wave) bool { return w.To > r.From && r.To > r.From })
+		if r.To > r.From && !(r.SetUID == g.set.UID && g.target >= r.To) {
+			n.Waves = slices.DeleteFunc(slices.Clone(n.Waves), func(w autoscaling.Wave) bool { return w.To > r.From })
+		}
 	})
 	if r.To < r.From && r.SetUID == g.set.UID && g.target == r.To { // it was lowered: what is chosen now tells whom that takes
 		return

@@ -422,3 +422,34 @@ func TestMarksAreBounded(t *testing.T) {
 		t.Errorf("%d Pods of a wave are remembered beside %d", len(marks), len(sc.counted))
 	}
 }
+
+// A growth whose set has the replicas stands, though who replaced the set by a manifest took the plan's id off: its Nodes are on their way for the
+// Pods that they were asked for.
+func TestWaveOutlastsAManifest(t *testing.T) {
+	t.Parallel()
+	for name, keeps := range map[string]bool{"replaced": true, "replaced and smaller": false, "made anew": false} {
+		w := fresh(t, "{}")
+		w.set(t, "s", 0, 9, midsize(), nil)
+		w.must(t, w.Put(pending("a", epoch.Add(-time.Minute), resources("cpu", "3"))))
+		w.scans(t, 1)
+		set := memory.Get[*machine.MachineSet](w.Server, machine.Namespace, "s").DeepCopy()
+		asked := w.state(t).Groups[idOf(set)].Waves
+		if len(asked) != 1 {
+			t.Fatalf("%s: asked for %+v", name, asked)
+		}
+		w.must(t, w.Remove("Pod", "default", "a", memory.Background)) // who asks for no other
+		delete(set.Annotations, machine.AnnotationLastPlan)
+		switch name {
+		case "replaced and smaller":
+			set.Spec.Replicas = new(int32(0))
+		case "made anew":
+			w.must(t, w.Remove("MachineSet", set.Namespace, set.Name, memory.Background))
+			set.UID, set.ResourceVersion = "anew", ""
+		}
+		w.must(t, w.Put(set))
+		w.once(t)
+		if got := w.state(t).Groups[idOf(set)].Waves; slices.Equal(got, asked) != keeps || !keeps && len(got) > 0 {
+			t.Errorf("%s: the waves are %+v, were %+v", name, got, asked)
+		}
+	}
+}

@@ -345,6 +345,7 @@ var ends = []Guard{
 	{"attempt-that-was-given-up-goes-on-no-more", "2b.8", provision + "unfinished.go", `l.intent.Failures > 0 && l.intent.Code != ""`, `l.intent.Failures > 0`, "./functions/provision-machine -run=TestScenarios"},
 	{"edit-ends-a-wait", "2b.8", provision + "launch.go", `if after == 0 || outcome == machine.OutcomePartial {`, `if after == 0 {`, "./functions/provision-machine -run=TestScenarios"},
 	{"long-wait-is-no-refusal", "2b.8", provision + "launch.go", `	if code != provider.Throttled || after < pause(i.Failures, 0) {`, `	if true {`, "./functions/provision-machine -run=TestScenarios"},
+	{"room-that-comes-later-ends-no-attempt", "2b.8", provision + "launch.go", `o.Code == provider.Exhausted && o.RetryAfter > 0 || `, ``, "./functions/provision-machine -run=TestScenarios"},
 	{"retired-that-stays-is-told", "2a.4", scale + "execute.go", `plan.Warning(x, "FailedDelete", stays)`, `plan.Warning(set, "FailedDelete", stays)`, "./functions/scale-machineset -run=TestScenarios"},
 	{"machine-that-people-paused", "2b.1", "shared/machine/authority.go", `[AnnotationPaused]; paused {`, `[AnnotationPaused]; paused && false {`, "./functions/provision-machine ./functions/drain-node -run=TestScenarios"},
 	{"moved-machine-gets-no-finalizer", "2a.2", scale + "execute.go", `, machine.Finalizer) && !machine.IsPaused(m) {`, `, machine.Finalizer) {`, "./functions/scale-machineset -run=TestScenarios"},
