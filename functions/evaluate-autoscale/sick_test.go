@@ -37,11 +37,13 @@ func TestSickNodeGoesBeforeOneThatWorks(t *testing.T) {
 		silent      bool
 		annotations map[string]string
 		balance     bool
+		both        bool // may go, one after the other
 		want        string
 	}{
 		{name: "nobody is sick", want: "works"},
 		{name: "one is told to be sick", told: time.Minute, want: "ill"},
 		{name: "one is told to be sick, and of a smaller set", told: time.Minute, balance: true, want: "ill"},
+		{name: "one is told to be sick, and of a smaller set, and both may go", told: time.Minute, balance: true, both: true, want: "ill"},
 		{name: "its kubelet starts anew", told: time.Minute, silent: true, want: "works"},
 		{name: "its kubelet is silent", told: 6 * time.Minute, silent: true, want: "ill"},
 		{name: "people look at it", told: time.Minute, annotations: map[string]string{machine.AnnotationPreserve: ""}, want: "works"},
@@ -49,12 +51,13 @@ func TestSickNodeGoesBeforeOneThatWorks(t *testing.T) {
 		w := fresh(t, fmt.Sprintf("{scaleDown: {enabled: true}, balanceSimilarNodeGroups: %v}", tt.balance))
 		w.pool(t, "large", 5, 6, nil, nil)
 		w.pool(t, "small", 1, 6, nil, nil)
-		for name, cpu := range map[string]string{"works": "1", "full-1": "3", "full-2": "3500m", "full-3": "3500m", "full-4": "3500m"} {
+		little := map[bool]string{false: "1", true: "250m"}[tt.both]
+		for name, cpu := range map[string]string{"works": little, "full-1": "3", "full-2": "3500m", "full-3": "3500m", "full-4": "3500m"} {
 			w.idler(t, "large", name)
 			w.must(t, w.Put(pod("default", "p-"+name, name, resources("cpu", cpu))))
 		}
 		w.idler(t, "small", "ill")
-		w.must(t, w.Put(pod("default", "p-ill", "ill", resources("cpu", "1"))))
+		w.must(t, w.Put(pod("default", "p-ill", "ill", resources("cpu", little))))
 		if tt.told > 0 {
 			w.tells(t, "ill", epoch.Add(-tt.told))
 		}
