@@ -112,7 +112,7 @@ func (sc *scan) emptyLeaving() (n int) {
 				continue
 			}
 			if gone := m.machine.DeletionTimestamp; gone != nil {
-				n += truth(sc.Now.Before(gone.Add(healedFor)))
+				n += truth(sc.Now.Before(gone.Add(machine.SlotFor)))
 				continue
 			}
 			n += truth(lately && slices.ContainsFunc(r.Lost, func(x autoscaling.Lost) bool { return x.UID == m.machine.UID }))
@@ -123,7 +123,7 @@ func (sc *scan) emptyLeaving() (n int) {
 
 // lately reports that a change gave Machines up for which slots of the budget would count still.
 func (sc *scan) lately(r *autoscaling.Resize) bool {
-	return r != nil && len(existed(*r)) > 0 && sc.Now.Before(r.At.Add(healedFor))
+	return r != nil && len(existed(*r)) > 0 && sc.Now.Before(r.At.Add(machine.SlotFor))
 }
 
 // isLost reports that a Machine without a Node failed, or had none for longer than it may take.
@@ -146,18 +146,15 @@ func (sc *scan) goesAt(g *group, m *machine.Machine) time.Time {
 // final: no Node comes of it, and without a MachineHealthCheck nobody else takes the Machine off the target.
 func (m member) awaits() bool { return m.may || m.came() && machine.LostAt(m.machine) == nil }
 
-// healedFor is how long after its latest step a MachineHealthCheck counts as having a Machine in hand: it counts it no longer itself.
-const healedFor = 30 * time.Minute
-
 // healed reports that a MachineHealthCheck had a Node's Machine in flight before it was given up: the check replaces it, and the target stays.
-// One that hands it over, or cannot take it away, has nobody replace it after all.
+// One that hands it over, or cannot take it away, has nobody replace it after all: as long after its latest step as it has a slot it counts.
 func healed(m *machine.Machine, now time.Time) bool {
 	claim := m.Annotations[machine.AnnotationRemediatedBy]
 	if m.Status.NodeRef == nil || claim == "" {
 		return false
 	}
 	at, err := time.Parse(time.RFC3339, claim[strings.LastIndex(claim, " ")+1:])
-	return err != nil || now.Before(at.Add(healedFor))
+	return err != nil || now.Before(at.Add(machine.SlotFor))
 }
 
 func (sc *scan) lateAt(g *group, m *machine.Machine) time.Time {

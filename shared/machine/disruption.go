@@ -28,8 +28,8 @@ const (
 
 const (
 	disruptionSchema = 1
-	// slotFor is how long a slot counts as a disruption under way, even if its Machine still drains (RELIABILITY 2f).
-	slotFor = 30 * time.Minute
+	// SlotFor is how long a slot counts as a disruption under way, even if its Machine still drains (RELIABILITY 2f).
+	SlotFor = 30 * time.Minute
 )
 
 // Disruptions is the budget of the whole cluster: which Machines automation deleted lately, or has permission to
@@ -218,4 +218,4 @@ func (d Disruptions) In(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	return next
 }
 
-func (s Slot) current(now time.Time) bool { return now.Before(s.At.Add(slotFor)) }
+func (s Slot) current(now time.Time) bool { return now.Before(s.At.Add(SlotFor)) }
