@@ -3,6 +3,7 @@
 package vsphere
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -44,7 +45,8 @@ func (d *driver) configure(ctx context.Context, c *vim25.Client, r provider.Ref,
 		}
 		spec.ExtraConfig = append(spec.ExtraConfig, note)
 	}
-	if n := int32(min(s.NumCoresPerSocket, 1<<20)); n > 0 { // in range
+	// The template's number need not divide the CPUs: who gives none has one socket, as in OpenShift.
+	if n := int32(min(cmp.Or(s.NumCoresPerSocket, s.NumCPUs), 1<<20)); n > 0 { // in range
 		spec.NumCoresPerSocket = &n
 	}
 	return reconfigure(ctx, c, m, spec)

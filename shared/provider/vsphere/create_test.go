@@ -177,6 +177,33 @@ func TestEveryFieldArrives(t *testing.T) {
 	}))
 }
 
+// A template's sockets need not fit the CPUs of a spec, and a vCenter takes none that do not: a spec that says nothing of them has one socket.
+// What says nothing of CPUs either has its template's.
+func TestSocketsFitTheCPUs(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	d, w := v.wired(t, v.account())
+	r, resolved := begun(t, d, v.spec(nil))
+	c, err := d.session.connect(t.Context())
+	must(t, err)
+	var req request
+	must(t, json.Unmarshal(resolved, &req))
+	sent := ""
+	w.next = spy{w.next, func(body string) { sent = body }}
+	for _, tt := range []struct {
+		cpus, cores int64
+		want        string
+	}{{3, 0, "<numCPUs>3</numCPUs><numCoresPerSocket>3</numCoresPerSocket>"}, {4, 2, "<numCPUs>4</numCPUs><numCoresPerSocket>2</numCoresPerSocket>"}, {0, 0, ""}} {
+		m, err := d.one(t.Context(), c, r)
+		must(t, err)
+		req.Spec.NumCPUs, req.Spec.NumCoresPerSocket = tt.cpus, tt.cores
+		_, err = d.configure(t.Context(), c, r, req, *m)
+		if must(t, err); !strings.Contains(sent, tt.want) || tt.want == "" && strings.Contains(sent, "<num") {
+			t.Errorf("%d CPUs, %d cores per socket: sent was %s", tt.cpus, tt.cores, sent)
+		}
+	}
+}
+
 // A card may have addresses of both families, and a gateway of one: the other has none, instead of one that it cannot reach.
 func TestGatewayIsOfItsAddressesFamily(t *testing.T) {
 	t.Parallel()
