@@ -111,9 +111,12 @@ var drivers = []Guard{
 `, ``, "./shared/provider/openstack -run=TestLookByID"},
 	{"volume-of-an-instance-that-nobody-told-stays", "2b.9", "shared/provider/openstack/detach.go", `!isID(a.Instance) || `, ``, "./shared/provider/openstack -run=TestFromWhich"},
 	{"reset-is-not-reset-again", "2f", "shared/provider/openstack/delete.go", ` || s.Status == "HARD_REBOOT"`, ``, "./shared/provider/openstack -run=TestWhichInstances"},
-	{"members-of-a-vm-group-stay", "G3", "shared/provider/vsphere/group.go", `append(slices.Clone(have), clone)`, `[]reference{clone}`, "./shared/provider/vsphere -run=TestWhoJoins"},
+	{"members-of-a-vm-group-stay", "G3", "shared/provider/vsphere/group.go", `	want := slices.Clone(have)`, `	want := slices.Clone(have[:0])`, "./shared/provider/vsphere -run=TestWhoJoins"},
 	{"vm-group-that-is-named", "G3", "shared/provider/vsphere/group.go", `vms.Name == group {`, `vms.Name != "" {`, "./shared/provider/vsphere -run=TestWhoJoins"},
-	{"vm-group-that-could-not-be-read-is-not-written", "G5", "shared/provider/vsphere/group.go", `	if err != nil || slices.Contains(have, clone) {`, `	if err == nil && slices.Contains(have, clone) {`, "./shared/provider/vsphere -run=TestWhoJoins"},
+	{"vm-group-that-could-not-be-read-is-not-written", "G5", "shared/provider/vsphere/group.go", `	if err != nil || joined &&`, `	if joined &&`, "./shared/provider/vsphere -run=TestWhoJoins"},
+	{"whom-somebody-took-out-of-a-vm-group-is-put-back", "G3", "shared/provider/vsphere/group.go", `m.Mark.Group != groupOf(req) || `, `true || `, "./shared/provider/vsphere -run=TestWhoJoins"},
+	{"vm-group-is-looked-at-after-the-start", "G3", "shared/provider/vsphere/group.go", `joined && m.Power != types.VirtualMachinePowerStatePoweredOn {`, `joined {`, "./shared/provider/vsphere -run=TestWhoJoins"},
+	{"vm-group-is-of-one-cluster", "G3", "shared/provider/vsphere/group.go", `		if inside {`, `		if true || inside {`, "./shared/provider/vsphere -run=TestWhoJoins"},
 	{"disks-that-are-not-known-are-not-noted", "G5", "shared/provider/vsphere/create.go", `	disks, err := attached(ctx, c, m.Ref)
 	if err != nil {`, `	disks, err := attached(ctx, c, m.Ref)
 	if err != nil && false {`, "./shared/provider/vsphere -run=TestDisksAreNoted"},

@@ -204,7 +204,7 @@ func (d *driver) step(ctx context.Context, c *vim25.Client, r provider.Ref, req 
 		return err
 	}
 	if req.Group != nil && m.Launched == nil {
-		task, err := join(ctx, c, *req.Group, req.Spec.Workspace.VMGroup, m.Ref)
+		task, err := d.join(ctx, c, req, *m)
 		if err != nil || task != nil {
 			return p.begin(stepGroup, value(task), err)
 		}
@@ -320,5 +320,5 @@ func value(r *reference) reference {
 
 // owner returns the mark of a new instance.
 func (d *driver) owner(r provider.Ref, req request) mark {
-	return mark{Cluster: d.account.ClusterID, UID: string(r.UID), Of: req.Mark, Token: r.Token, Region: req.Region, Zone: req.Zone}
+	return mark{Cluster: d.account.ClusterID, UID: string(r.UID), Of: req.Mark, Token: r.Token, Region: req.Region, Zone: req.Zone, Group: groupOf(req)}
 }

@@ -4,10 +4,13 @@ package vsphere
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -27,17 +30,38 @@ func members(ctx context.Context, c *vim25.Client, cluster reference, group stri
 	return nil, provider.Errorf(provider.NotFound, "%s: the cluster has no VM group %q; create it, or name another", at("workspace", "vmGroup"), group)
 }
 
-// join adds a clone to its VM group, and reports the task that does it; none if it is a member already. The API replaces
-// the whole list: members that vanish because somebody else wrote at the same time are added again, as the group is
-// looked at before the instance starts and after.
-func join(ctx context.Context, c *vim25.Client, cluster reference, group string, clone reference) (*reference, error) {
+// groupOf names a VM group as a mark does: those of two clusters may have one name.
+func groupOf(req request) string {
+	if req.Group == nil {
+		return ""
+	}
+	return req.Group.Value + "/" + req.Spec.Workspace.VMGroup
+}
+
+// join adds a clone to its VM group, and reports the task that does it; none if it is a member already. The API replaces the whole list, on no
+// condition: whoever reads it before somebody else's write, and writes after it, takes the other out. So who joins adds all whose marks name the
+// group, and looks once more when its instance has started, for those that came while it wrote.
+func (d *driver) join(ctx context.Context, c *vim25.Client, req request, m clone) (*reference, error) {
+	cluster, group := *req.Group, req.Spec.Workspace.VMGroup
 	have, err := members(ctx, c, cluster, group)
-	if err != nil || slices.Contains(have, clone) {
+	joined := slices.Contains(have, m.Ref)
+	if err != nil || joined && m.Power != types.VirtualMachinePowerStatePoweredOn {
 		return nil, err
+	}
+	want := slices.Clone(have)
+	if !joined {
+		want = append(want, m.Ref)
+	}
+	want, err = d.belonging(ctx, c, req, want)
+	if err != nil {
+		return nil, err
+	}
+	if len(want) == len(have) {
+		return nil, nil
 	}
 	spec := &types.ClusterConfigSpecEx{GroupSpec: []types.ClusterGroupSpec{{
 		ArrayUpdateSpec: types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationEdit},
-		Info:            &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: group}, Vm: append(slices.Clone(have), clone)},
+		Info:            &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: group}, Vm: want},
 	}}}
 	task, err := object.NewClusterComputeResource(c, cluster).Reconfigure(ctx, spec, true)
 	if name(faultOf(err)) == "ManagedObjectNotFound" { // of a member that went since the list was read, not of the clone
@@ -48,4 +72,42 @@ func join(ctx context.Context, c *vim25.Client, cluster reference, group string,
 	}
 	ref := task.Reference()
 	return &ref, nil
+}
+
+// belonging adds to members of the group those whose marks name it. A copy's does not count.
+func (d *driver) belonging(ctx context.Context, c *vim25.Client, req request, members []reference) ([]reference, error) {
+	all, err := d.marked(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range all {
+		if m.Mark.Group != groupOf(req) || m.copied() || slices.Contains(members, m.Ref) {
+			continue
+		}
+		inside, err := in(ctx, c, m.Ref, *req.Group)
+		if err != nil {
+			return nil, err
+		}
+		if inside {
+			members = append(members, m.Ref)
+		}
+	}
+	return members, nil
+}
+
+// in reports whether an instance is in a cluster: people may have moved it to another, whose instances the group does not take.
+func in(ctx context.Context, c *vim25.Client, vm, cluster reference) (bool, error) {
+	var m mo.VirtualMachine
+	err := property.DefaultCollector(c).RetrieveOne(ctx, vm, []string{"resourcePool"}, &m)
+	if name(faultOf(err)) == "ManagedObjectNotFound" || err == nil && m.ResourcePool == nil {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	owner, err := object.NewResourcePool(c, *m.ResourcePool).Owner(ctx)
+	if err != nil {
+		return false, fmt.Errorf("owner of resource pool %s: %w", m.ResourcePool.Value, err)
+	}
+	return owner.Reference() == cluster, nil
 }

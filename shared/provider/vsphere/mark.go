@@ -25,6 +25,7 @@ type mark struct {
 	Token   string `json:"token"`
 	Region  string `json:"region,omitempty"`
 	Zone    string `json:"zone,omitempty"`
+	Group   string `json:"vmGroup,omitempty"` // of which it is to be a member
 }
 
 // launched names the disks that are the instance's own, by their UUIDs.
