@@ -198,6 +198,7 @@ var hosts = []Guard{
 	{"tag-of-the-cluster-that-is-gone", "G5", vcenter + "tag.go", `				d.cluster.forget()
 `, ``, "./shared/provider/vsphere -run=TestInstanceHasTheTag"},
 	{"task-of-others-is-not-cancelled", "2b.9", vcenter + "remove.go", ` || !clones(info) {`, ` {`, "./shared/provider/vsphere -run=TestCloneThatRuns"},
+	{"clone-of-another-template-is-not-cancelled", "2b.9", vcenter + "remove.go", `info.Entity.Value != p.Template {`, `false {`, "./shared/provider/vsphere -run=TestCloneThatRuns"},
 	{"launched-joins-no-group-again", "G4", vcenter + "create.go", `	if req.Group != nil && m.Launched == nil {`, `	if req.Group != nil {`, "./shared/provider/vsphere -run=TestLaunched"},
 	{"refused-note-is-told", "G5", vcenter + "create.go", `		task, err := note(ctx, c, *m)
 		return p.begin(stepNote, task, err)`, `		task, err := note(ctx, c, *m)

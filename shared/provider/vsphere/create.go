@@ -21,6 +21,7 @@ import (
 type progress struct {
 	Step       string     `json:"step,omitempty"` // what Task does
 	Task       *reference `json:"task,omitempty"`
+	Template   string     `json:"template,omitempty"` // of which the clone is made
 	Customized bool       `json:"customized,omitempty"`
 	Tagged     bool       `json:"tagged,omitempty"`
 }
@@ -197,6 +198,7 @@ func (d *driver) step(ctx context.Context, c *vim25.Client, r provider.Ref, req 
 		if name(faultOf(err)) == "DuplicateName" {
 			return d.taken(ctx, c, r, req)
 		}
+		p.Template = req.Template.Value
 		return p.begin(stepClone, task, err)
 	}
 	on := m.Power == types.VirtualMachinePowerStatePoweredOn

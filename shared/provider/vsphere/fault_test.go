@@ -409,14 +409,24 @@ func TestCloneThatRunsIsNoAbsence(t *testing.T) {
 	}
 	others := &simulator.Task{Execute: task.Execute} // of a vCenter that counts its tasks from the beginning again
 	others.Self, others.Info = reference{Type: "Task", Value: "task-of-others"}, running
-	others.Info.Name = "Destroy_Task"
 	v.service.Context.Map.Put(others)
-	r.Progress = []byte(`{"step":"clone","task":{"type":"Task","value":"task-of-others"}}`)
+	r.Progress = []byte(`{"step":"clone","task":{"type":"Task","value":"task-of-others"},"template":"vm-1"}`)
+	if err := d.Delete(t.Context(), r); err != nil {
+		t.Errorf("Delete = %v, though somebody's clone is being made", err)
+	}
+	v.service.Context.WithLock(others, func() { others.Info.Name = "Destroy_Task" })
 	if err := d.Delete(t.Context(), r); provider.CodeOf(err) != provider.NotFound {
 		t.Errorf("Delete = %v, though the task makes no clone", err)
 	}
 	if w.count("CancelTask") != 1 || w.count("CloneVM_Task") != 0 {
 		t.Errorf("calls: %v", w.sent)
+	}
+	own, _ := begun(t, d, v.spec(nil))
+	p, err := provider.ProgressOf[progress](own)
+	must(t, err)
+	info, err := await(t.Context(), v.client(t), *p.Task, patience)
+	if err != nil || info.Entity.Value != p.Template {
+		t.Errorf("a clone is recorded to be of %q, and is one of %v, %v", p.Template, info.Entity, err)
 	}
 }
 

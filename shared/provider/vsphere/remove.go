@@ -89,30 +89,24 @@ func (d *driver) release(ctx context.Context, r provider.Ref) error {
 // stopCloning cancels the clone that the recorded progress speaks of, and reports whether it still runs: nothing of it
 // can be found yet, but it will be.
 func (d *driver) stopCloning(ctx context.Context, c *vim25.Client, r provider.Ref) (bool, error) {
-	task, ok := cloning(r)
-	if !ok {
+	p, err := provider.ProgressOf[progress](r)
+	if err != nil || p.Task == nil || p.Step != stepClone { // of a record that nobody can read the UID alone leads to what there is
 		return false, nil
 	}
-	info, err := await(ctx, c, task, 0)
+	info, err := await(ctx, c, *p.Task, 0)
 	if err != nil || ended(info) || !clones(info) {
 		return false, err
 	}
-	return true, cancel(ctx, c, task)
+	if p.Template != "" && info.Entity != nil && info.Entity.Value != p.Template { // somebody else's: waited for, and let be
+		return true, nil
+	}
+	return true, cancel(ctx, c, *p.Task)
 }
 
 // clones reports whether a task makes a clone, as far as the vCenter says what it does. A record may name somebody else's: one that was set up
 // anew counts its tasks from the beginning.
 func clones(info *types.TaskInfo) bool {
 	return info.Name == "" || strings.EqualFold(info.Name, "CloneVM_Task")
-}
-
-// cloning returns the clone task that r records. Of a record that nobody can read the UID alone leads to what there is.
-func cloning(r provider.Ref) (reference, bool) {
-	p, err := provider.ProgressOf[progress](r)
-	if err == nil && p.Task != nil && p.Step == stepClone {
-		return *p.Task, true
-	}
-	return reference{}, false
 }
 
 // destroy switches m off, lets go of disks that are not its own, and destroys the rest.
