@@ -337,18 +337,17 @@ func (d *driver) means(r provider.Ref, m clone) bool {
 	return m.Mark.UID == string(r.UID)
 }
 
-// ambiguous returns an error if several instances without a mark have one id: replications keep that of the BIOS. So where the other is
-// gone, it returns one for what has nothing of the Machine but that id, neither its UID nor the name that OpenShift's instances have.
+// ambiguous returns an error if several instances have one id, and not all a mark: replications keep that of the BIOS, and what reads no settings
+// leaves out the mark. So where the other is gone, it returns one for what has nothing of the Machine but that id, neither its UID nor the name
+// that OpenShift's instances have.
 func ambiguous(r provider.Ref, found []clone) error {
-	at := map[string]reference{}
+	at := map[string]clone{}
 	for _, m := range found {
-		if other, twice := at[m.UUID]; twice && m.Mark.Cluster == "" {
-			return provider.Errorf(provider.Exhausted, "%s: %s and %s have the id that the Machine records, %s, and no mark: remove the copy from the vCenter's inventory, or set another uuid for it",
-				r.Name, other.Value, m.Ref.Value, m.UUID)
+		if other, twice := at[m.UUID]; twice && (m.Mark.Cluster == "" || other.Mark.Cluster == "") {
+			return provider.Errorf(provider.Exhausted, "%s: %s and %s have the id that the Machine records, %s, and not both a mark: remove the copy from the vCenter's inventory, or set another uuid for it",
+				r.Name, other.Ref.Value, m.Ref.Value, m.UUID)
 		}
-		if m.Mark.Cluster == "" {
-			at[m.UUID] = m.Ref
-		}
+		at[m.UUID] = m
 		if m.Mark.Cluster == "" && m.InstanceUUID != string(r.UID) && m.Name != r.Name {
 			return provider.Errorf(provider.Exhausted, "%s: %s (%s) has the id that the Machine records, %s, but neither a mark, nor the Machine's UID or name: if it is a copy remove it from the vCenter's inventory, or set another uuid for it, or else call it %s",
 				r.Name, m.Ref.Value, m.Name, m.UUID, r.Name)

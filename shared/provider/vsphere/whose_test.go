@@ -56,7 +56,8 @@ func TestWhoseInstanceItIs(t *testing.T) {
 	}
 }
 
-// Of instances without a mark several may have one id; ours are told apart by their marks.
+// Several instances may have one id. Those with marks are told apart by them; what has none, beside one that has, is a copy, or the Machine's from
+// before: nobody can know, and it would go with the Machine.
 func TestReplicasAreToldApartByTheirMarks(t *testing.T) {
 	t.Parallel()
 	marked, bare := clone{UUID: "a", Mark: mark{Cluster: "prod"}}, clone{UUID: "a"}
@@ -67,8 +68,9 @@ func TestReplicasAreToldApartByTheirMarks(t *testing.T) {
 		"one":                   {[]clone{bare}, false},
 		"two":                   {[]clone{bare, bare}, true},
 		"of two ids":            {[]clone{bare, {UUID: "b"}}, false},
-		"one of them is marked": {[]clone{marked, bare}, false},
-		"the second is marked":  {[]clone{bare, marked}, false},
+		"marked, of two ids":    {[]clone{marked, {UUID: "b"}}, false},
+		"one of them is marked": {[]clone{marked, bare}, true},
+		"the second is marked":  {[]clone{bare, marked}, true},
 		"both are marked":       {[]clone{marked, marked}, false},
 		"two beside a marked":   {[]clone{marked, bare, bare}, true},
 	} {
