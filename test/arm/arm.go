@@ -59,6 +59,7 @@ type thing struct {
 	patch   object        // that is under way
 	patched time.Time
 	power   string
+	hushed  int    // reads that leave it out yet
 	fails   string // the code with which its creation ends
 	failed  string
 }
@@ -194,6 +195,14 @@ func (c *Cloud) Power(name, power string) {
 	defer c.mu.Unlock()
 	c.pass()
 	c.there(ID(Instances, name)).power = power
+}
+
+// Hush leaves the power of an instance out of the next reads of it, as Azure may for a while.
+func (c *Cloud) Hush(name string, reads int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pass()
+	c.there(ID(Instances, name)).hushed = reads
 }
 
 // Fail lets the latest change of an instance fail with a code, as one that has run.

@@ -229,6 +229,10 @@ func (t *thing) statuses() []any {
 	if state == "failed" {
 		first["code"], first["level"], first["message"] = "ProvisioningState/failed/"+t.failed, "Error", "Allocation failed. We do not have sufficient capacity for the requested VM size in this region."
 	}
+	if t.hushed > 0 {
+		t.hushed--
+		return []any{first}
+	}
 	if t.power == "" {
 		return []any{first}
 	}

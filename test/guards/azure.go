@@ -108,5 +108,6 @@ var azure = []Guard{
 	{"azure-disk-that-stays-keeps-nothing-else", "2b.8", "shared/provider/azure/remove.go", `		if c.kind != addressKind || !held {`, `		if c.kind == free[0].kind || held && false {`, "./shared/provider/azure -run=TestDiskThatDoesNotGo"},
 	{"azure-login-that-was-not-sent-leads-to-nothing", "2b.4", "shared/provider/azure/login.go", `	if err != nil && unsent != nil {`, `	if false {`, "./shared/provider/azure -run=TestLoginThatWasNotSent"},
 	{"azure-addresses-elsewhere-are-listed", "G11", "shared/provider/azure/find.go", `	if err := d.beyond(ctx, found, byCard, byAddress); err != nil {`, `	if false {`, "./shared/provider/azure -run=TestAddressesInAnotherGroup"},
+	{"azure-power-that-is-left-out-removes-nothing", "2e", "shared/provider/azure/create.go", ` && !p.waited(doubt, doubtFor) {`, ` && false {`, "./shared/provider/azure -run=TestInstanceWhosePower"},
 	{"azure-wait-that-lasts-ends-no-attempt", "2e", "shared/provider/azure/progress.go", `provider.ErrorAfter(provider.Throttled, toldEvery, says`, `provider.Errorf(provider.Exhausted, says`, "./shared/provider/azure -run=TestWhatDoesNotEnd"},
 }

@@ -109,6 +109,11 @@ func (d *driver) existing(ctx context.Context, r provider.Ref, p *progress, i in
 	case i.Properties.State == deleting: // what failed goes, and is made anew
 		return in, "for the instance that failed to go", nil
 	case state == provider.StateFailed && code == provider.Exhausted:
+		// Without a word of its power it may run, and be a Node: Azure leaves that out now and then. What found no room never ran.
+		doubt := "for Azure to say whether instance " + p.Instance + " has power"
+		if reason, _ := i.reason(); !shortages.MatchString(reason) && !p.waited(doubt, doubtFor) {
+			return in, doubt, nil
+		}
 		if err := d.drop(ctx, i.ID); err != nil {
 			return in, "", err
 		}

@@ -54,11 +54,17 @@ func (i instance) power() string {
 	return word
 }
 
-// state returns what an instance is. One that Azure could not make has no power, and its latest change failed; where that failed and it
-// has power it runs on as before. Why a change failed is in its view: ProvisioningState/failed/AllocationFailed.
-func (i instance) state() (provider.State, provider.Code, string) {
+// reason returns why the latest change of an instance failed, which is in its view: ProvisioningState/failed/AllocationFailed.
+func (i instance) reason() (code, message string) {
 	why, message := i.word("ProvisioningState")
-	_, reason, _ := strings.Cut(why, "/")
+	_, code, _ = strings.Cut(why, "/")
+	return code, message
+}
+
+// state returns what an instance is. One that Azure could not make has no power, and its latest change failed; where that failed and it
+// has power it runs on as before.
+func (i instance) state() (provider.State, provider.Code, string) {
+	reason, message := i.reason()
 	if reason != "" {
 		message = reason + ": " + message
 	}

@@ -53,6 +53,11 @@ func (d *driver) patiently(
 	}
 }
 
+// waited reports whether an attempt has waited for one thing for so long.
+func (p *progress) waited(what string, d time.Duration) bool {
+	return p.Waits == what && time.Since(time.Unix(p.Since, 0)) >= d
+}
+
 // sleep waits for a while and reports whether it did, and there is time for more.
 func (d *driver) sleep(ctx context.Context) bool {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < d.pause+margin {

@@ -21,7 +21,8 @@ import (
 const (
 	// deniedFor is how long nobody asks again for what was denied, or did not come.
 	deniedFor = 10 * time.Minute
-	// doubtFor is how long nobody asks again for what failed, unless Azure says when.
+	// doubtFor is how long nobody asks again for what failed, unless Azure says when; and how long nothing is removed because no power of
+	// it is told.
 	doubtFor = time.Minute
 	// viewsFor is how long a list of all that a subscription has is waited for: where it has too much the others must not suffer by it.
 	viewsFor = 4 * time.Second
