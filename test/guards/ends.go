@@ -52,6 +52,11 @@ var ends = []Guard{
 	{"what-was-taken-over-leaves-its-targets", "2b.9", "shared/provider/aws/tag.go", `	maps.Copy(all, left(s))
 `, ``, "./shared/provider/aws -run=TestInstanceThatWasTaken"},
 	{"name-of-no-balancer-holds-no-instance", "2b.9", "shared/provider/aws/balancer.go", ` && balancerName.MatchString(b.Name) {`, ` {`, "./shared/provider/aws -run=TestInstanceThatWasTaken"},
+	{"rate-of-volumes-that-have-none", "2b.4", "shared/provider/aws/run.go", `!e.Rated() || `, ``, "./shared/provider/aws -run=TestRateIs"},
+	{"tags-of-ours-have-room", "2b.4", "shared/providerspec/aws.go", `	f.atMost(at("tags"), own, most)
+`, `	_, _ = own, most
+`, "./shared/providerspec -run=TestRules"},
+	{"load-balancers-fit-their-tag", "2b.4", "shared/providerspec/aws.go", `n > longestTag {`, `n < 0 {`, "./shared/providerspec -run=TestRules"},
 	{"clone-that-runs-is-not-refused", "2b.4", "shared/provider/vsphere/create.go", `	if err != nil && p.Step == stepClone {`, `	if err != nil && p.Step == "" {`, "./shared/provider/vsphere -run=TestCloneThat"},
 	{"lacking-a-file-is-no-absence", "G5", "shared/provider/vsphere/remove.go", `		case "NotFound", "FileNotFound": //`, `		case "nothing": //`, "./shared/provider/vsphere -run=TestInstanceThat"},
 	{"withheld-is-no-absence", "G5", "shared/provider/vsphere/clones.go", `	case m.UUID != "":
