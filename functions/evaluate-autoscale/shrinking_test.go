@@ -5,6 +5,7 @@ package evaluateautoscale
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -88,5 +89,22 @@ func TestNobodyWaitsForASetThatShrinksWithoutAnAnswer(t *testing.T) {
 	}
 	if got := w.replicas("hi", "lo"); !slices.Equal(got, []int32{4, 1}) {
 		t.Errorf("replicas %v, want [4 1]", got)
+	}
+}
+
+// Who was asked a moment ago for the last Node that it may have is full, not shrinking: nobody waits for it (SPEC C33).
+func TestNobodyWaitsForASetThatGrew(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, "{expanders: [Priority]}")
+	w.pool(t, "hi", 0, 1, nil, nil)
+	w.pool(t, "lo", 0, 9, nil, nil)
+	w.yaml(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: cluster-autoscaler-priority-expander, namespace: openshift-machine-api, uid: p}, data: {priorities: "50: [hi]\n10: [lo]\n"}}`)
+	for i, want := range [][]int32{{1, 0}, {1, 1}} {
+		w.must(t, w.Put(pod("default", fmt.Sprint("waits-", i), "", resources("cpu", "3"))))
+		w.once(t)
+		if got := w.replicas("hi", "lo"); !slices.Equal(got, want) {
+			t.Errorf("%d Pods: replicas %v, want %v", i+1, got, want)
+		}
+		w.now = w.now.Add(time.Second)
 	}
 }

@@ -67,6 +67,7 @@ var scalings = []Guard{
 	{"balance-counts-what-takes-pods", "2d", autoscale + "balance.go", `return g.ready - less[g] }`, `return g.target - less[g] }`, "./functions/evaluate-autoscale -run=TestBalance"},
 	{"balance-counts-what-is-to-go", "2d", autoscale + "balance.go", `return g.ready - less[g] }`, `return g.ready }`, "./functions/evaluate-autoscale -run=TestBalance"},
 	{"balance-spares-what-works-for-what-does-not", "2d", autoscale + "balance.go", ` && c.ready == first.ready`, ``, "./functions/evaluate-autoscale -run=TestBalance"},
+	{"balance-spares-what-works-for-what-is-sick", "2f", autoscale + "balance.go", ` && c.sick == first.sick`, ``, "./functions/evaluate-autoscale -run=TestSickNode"},
 	{"sick-node-goes-first", "2f", autoscale + "scaledown.go", `cmp.Compare(truth(b.first), truth(a.first)), `, ``, "./functions/evaluate-autoscale -run=Sick"},
 	{"sick-node-that-is-not-due-keeps-no-other", "2f", autoscale + "sick.go", `return !sc.Now.Before(sc.due(c)) && sc.unwritable`, `return sc.unwritable`, "./functions/evaluate-autoscale -run=Sick"},
 	{"sick-node-is-due-since-somebody-looked", "2f", autoscale + "sick.go", `	if c.since.IsZero() {`, `	if false {`, "./functions/evaluate-autoscale -run=Sick"},
@@ -159,6 +160,7 @@ var scalings = []Guard{
 	{"refused-growths-are-not-noted", "2d", autoscale + "resize.go", `g == nil || !pendingResize(g, n) || n.R`, `g == nil || g != nil || n.R`, "./functions/evaluate-autoscale -run=TestRefusedGrowth"},
 	{"shrinking-sets-are-waited-for", "2d", autoscale + "scaleup.go", `	if len(served) > 0 && sc.shrinking() {`, `	if false {`, "./functions/evaluate-autoscale -run=TestShrinkingSet"},
 	{"shrinking-sets-are-not-waited-for-in-vain", "2d", autoscale + "explain.go", ` && a.no == beingResized(*r) && sc.Now.Before(r.At.Add(shrinkTime))`, ` && a.no == beingResized(*r)`, "./functions/evaluate-autoscale -run=TestNobodyWaitsForASetThatShrinks"},
+	{"full-sets-are-not-waited-for", "2d", autoscale + "explain.go", ` && a.no == beingResized(*r) && sc.Now`, ` && sc.Now`, "./functions/evaluate-autoscale -run=TestNobodyWaitsForASetThatGrew"},
 	{"deletions-hold-no-place-for-ever", "2d", autoscale + "removal.go", `	return sc.machines[r.MachineUID] != nil && sc.Now.Before(r.Committed.Add(maxDeletion))`, `	return sc.machines[r.MachineUID] != nil`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"first-of-a-zone-decides", "2d", "shared/scheduling/divide.go", `	if d.first {
 		v.narrow()
@@ -380,6 +382,9 @@ var scalings = []Guard{
 	{"what-others-asked-for-is-no-request", "2d", autoscale + "coming.go", `autoscaling.NodeGroup{Waves: []`, `autoscaling.NodeGroup{Request: &autoscaling.Request{At: w.At}, Waves: []`, "./functions/evaluate-autoscale -run=TestWhatWasAwaited"},
 	{"what-others-asked-for-is-no-wave", "2d", autoscale + "coming.go", `	sc.disown()
 `, ``, "./functions/evaluate-autoscale -run=TestWhatWasAwaited"},
+	{"late-of-a-set-counts-once-it-is-resized", "2d", autoscale + "coming.go", `					n.FailedUIDs = nil
+`, ``, "./functions/evaluate-autoscale -run=TestWhoWasLate"},
+	{"late-of-a-set-is-not-counted-again", "2d", autoscale + "coming.go", `				if n.LastFailure == nil {`, `				if true {`, "./functions/evaluate-autoscale -run=TestWhoWasLate"},
 	{"lifted-set-that-is-lowered-is-left-alone", "2d", autoscale + "lowered.go", ` && !strings.HasPrefix(last, lifting+"-") {`, ` {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"what-is-pruned-is-written-once", "2d", autoscale + "pruned.go", `day && !t.other:`, `day && false:`, "./functions/evaluate-autoscale -run=TestWhatIsPruned"},
 	{"what-is-pruned-is-told-once", "2d", autoscale + "pruned.go", `	case was == digest:`, `	case was == digest && false:`, "./functions/evaluate-autoscale -run=TestWhatIsPruned"},
