@@ -228,7 +228,7 @@ var launches = []Guard{
 `, "", "./functions/provision-machine"},
 	{"leftovers-answer-for-themselves", "2b.9", "shared/plan/action.go", `	if a.Ref.Attempt {`, `	if false {`, "./functions/provision-machine"},
 	{"leftovers-are-told-of-before-the-end", "2b.9", provision + "handler.go", `	case l.cleared(): //`, `	case false: //`, ""},
-	{"progress-survives-a-pause", "2b.8", provision + "launch.go", `len(i.Progress) > 0 && passes(code, i.Failures+1) {`, `false {`, ""},
+	{"progress-survives-a-pause", "2b.8", provision + "launch.go", `len(i.Progress) > 0 && passes(o, i.Failures+1) {`, `false {`, ""},
 	{"progress-of-what-failed-is-kept", "2b.8", run + "apply.go", `	o.Instance.Progress = instance.Progress
 `, ``, "./shared/runner"},
 	{"horizon-blocks-the-retry", "2b.4", provision + "launch.go", `	case l.Now.Before(i.SurfacesUntil(l.cloud.Horizon)):
