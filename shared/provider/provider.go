@@ -179,7 +179,8 @@ type Account struct {
 	Credentials Credentials
 	// VirtualIPs are the cluster's addresses that move between its Nodes, sorted: those of the API and of the ingress.
 	VirtualIPs []string
-	// UserData reads one Secret of the namespace; the second result is its resourceVersion.
+	// UserData reads one Secret of the namespace; the second result is its resourceVersion. Its error is Exhausted where the Secret is not
+	// there, which people mend, and Unknown where it could not be read: no attempt is refused for that.
 	UserData func(ctx context.Context, name string) (map[string][]byte, string, error) `json:"-"`
 }
 

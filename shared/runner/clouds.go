@@ -267,7 +267,10 @@ func (c *Clouds) bind(ctx context.Context, p provider.Provider, a provider.Accou
 		if err == nil {
 			secrets.userData(name, version, values)
 		}
-		return values, version, err
+		if errors.Is(err, cluster.ErrGone) { // any other error says nothing of the Secret
+			err = provider.Refused(provider.Exhausted, err)
+		}
+		return values, version, provider.Coded(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
@@ -276,6 +277,25 @@ func TestWordsOfCloudsTellNoSecrets(t *testing.T) {
 	for _, got := range [][]provider.Instance{found, all} {
 		if err != nil || err2 != nil || len(got) != 2 || got[1].Message != "no (secret) of machines" || got[0].Message != "" {
 			t.Errorf("%+v: %v, %v", got, err, err2)
+		}
+	}
+}
+
+// User data that is not there is a refusal, until people make it. That nobody could read it is none, or an attempt would end for what passes.
+func TestUserDataThatNobodyReadIsNotRefused(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]provider.Code{
+		fmt.Errorf("secret machines/worker-user-data: %w", cluster.ErrGone): provider.Exhausted,
+		errors.New("the API server is not ready"):                           provider.Unknown,
+	} {
+		c := NewClouds(nil, func(context.Context, string, string) (map[string][]byte, string, error) { return nil, "", err })
+		table := provider.Provider{Name: "quoting", Open: func(_ context.Context, a provider.Account) (provider.Driver, error) { return quoting{account: a}, nil }}
+		a, bound := c.bind(t.Context(), table, provider.Account{})
+		if bound != nil {
+			t.Fatal(bound)
+		}
+		if _, got := a.driver.Create(t.Context(), provider.Ref{}, nil); provider.CodeOf(got) != want || got == nil || got.Error() != err.Error() {
+			t.Errorf("%v became %v (%v), want %v", err, got, provider.CodeOf(got), want)
 		}
 	}
 }

@@ -5,7 +5,6 @@ package openstack
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"sync"
 	"testing"
@@ -91,7 +90,7 @@ func (c *cloud) account() provider.Account {
 		Credentials: map[string][]byte{"clouds.yaml": c.clouds},
 		UserData: func(_ context.Context, name string) (map[string][]byte, string, error) {
 			if name != "worker-user-data" {
-				return nil, "", errors.New("not found")
+				return nil, "", provider.Errorf(provider.Exhausted, "not found")
 			}
 			return map[string][]byte{"userData": []byte(`{"ignition": {"version": "3.2.0"}}`)}, "1", nil
 		},

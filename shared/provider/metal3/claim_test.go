@@ -3,7 +3,6 @@
 package metal3
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -538,29 +537,6 @@ func TestAClaimedHostIsKnownWithoutItsAnnotations(t *testing.T) {
 	s.change(t, name, func(h *host) { h.Annotations = map[string]string{annotationCluster: "another"} })
 	if all, err := d.List(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("of another cluster, List = %+v, %v", all, err)
-	}
-}
-
-// A host that is taken for a Secret without user data boots into nothing, after its disks were written.
-func TestNoHostIsTakenWithoutUserData(t *testing.T) {
-	t.Parallel()
-	values := map[string][]byte{}
-	d, err := Provider(newStock(1)).Open(t.Context(), provider.Account{
-		Kind: Kind, ClusterID: "abi-sb5b6", Namespace: "machines",
-		UserData: func(context.Context, string) (map[string][]byte, string, error) { return values, "1", nil },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec := specOf(image + `, "userData": {"name": "worker-user-data"}`)
-	if _, err := d.Resolve(t.Context(), spec); provider.CodeOf(err) != provider.NotFound || !strings.Contains(err.Error(), `"worker-user-data": the Secret has no key userData`) {
-		t.Errorf("Resolve = %v", err)
-	}
-	for _, key := range []string{"userData", "value"} {
-		values = map[string][]byte{key: []byte("{}")}
-		if _, err := d.Resolve(t.Context(), spec); err != nil {
-			t.Errorf("with %s: %v", key, err)
-		}
 	}
 }
 

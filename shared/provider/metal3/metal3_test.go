@@ -5,7 +5,6 @@ package metal3
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"testing"
 
 	metal3v1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -56,7 +55,7 @@ func harness(s *stock) drivertest.Harness {
 
 func secrets(_ context.Context, name string) (map[string][]byte, string, error) {
 	if name != "worker-user-data-managed" {
-		return nil, "", fmt.Errorf("secret %q not found", name)
+		return nil, "", provider.Errorf(provider.Exhausted, "secret %q not found", name)
 	}
 	return map[string][]byte{"userData": []byte("{}")}, "1", nil
 }

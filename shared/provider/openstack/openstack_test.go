@@ -5,7 +5,6 @@ package openstack
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -82,8 +81,11 @@ func accountOf(password string) provider.Account {
 		Kind: Kind, Region: "openstack", Namespace: "openshift-machine-api", Secret: "openstack-cloud-credentials", ClusterID: "ocp43-abcde",
 		Credentials: map[string][]byte{"clouds.yaml": []byte(clouds)},
 		UserData: func(_ context.Context, name string) (map[string][]byte, string, error) {
+			if name == "unread" {
+				return nil, "", provider.Errorf(provider.Unknown, "the API server is not ready")
+			}
 			if name != "worker-user-data" {
-				return nil, "", errors.New("secret not found")
+				return nil, "", provider.Errorf(provider.Exhausted, "secret not found")
 			}
 			return map[string][]byte{"userData": []byte(`{"ignition": {"version": "3.2.0"}}`)}, "1", nil
 		},

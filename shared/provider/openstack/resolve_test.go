@@ -46,6 +46,7 @@ func TestFilterTrap(t *testing.T) {
 		"a server group that is not there":                    {`"serverGroupID": "nowhere"`, `providerSpec.value {serverGroupID: "nowhere"} matches no server group`},
 		"a floating IP that is not there":                     {`"floatingIP": "198.51.100.8"`, `providerSpec.value.floatingIP {address: "198.51.100.8"} matches no floating IP`},
 		"user data that is not there":                         {`"userDataSecret": {"name": "nobody-wrote-it"}`, `user data secret openshift-machine-api/nobody-wrote-it: secret not found`},
+		"user data that cannot be read":                       {`"userDataSecret": {"name": "unread"}`, `user data secret openshift-machine-api/unread: the API server is not ready`},
 		"a primary subnet that is not there":                  {`"primarySubnet": "nowhere"`, none + `providerSpec.value.primarySubnet {id: "nowhere"} matches no subnet`},
 		"a Secret of another namespace is not for the asking": {`"userDataSecret": {"name": "a", "namespace": "kube-system"}`, `providerSpec.value.userDataSecret.namespace: Invalid value: "kube-system"`},
 	} {
@@ -66,7 +67,9 @@ func TestFilterTrap(t *testing.T) {
 				if !strings.Contains(got, c.want) {
 					t.Errorf("got  %s\nwant %s", got, c.want)
 				}
-				if code := provider.CodeOf(err); err != nil && strings.HasPrefix(got, "error creating") && code != provider.NotFound && code != provider.Exhausted {
+				if code := provider.CodeOf(err); err != nil && name == "user data that cannot be read" != (code == provider.Unknown) {
+					t.Errorf("%v has the code %v", err, code)
+				} else if err != nil && strings.HasPrefix(got, "error creating") && code != provider.Unknown && code != provider.NotFound && code != provider.Exhausted {
 					t.Errorf("%v has the code %v", err, code)
 				}
 			})

@@ -285,6 +285,7 @@ func TestPrerequisiteThatIsMissingIsNamed(t *testing.T) {
 		names  []string
 	}{
 		{map[string]any{"userDataSecret": map[string]any{"name": "absent"}}, provider.Exhausted, []string{"machines/absent", "not found"}},
+		{map[string]any{"userDataSecret": map[string]any{"name": "unread"}}, provider.Unknown, []string{"machines/unread", "not ready"}},
 		{map[string]any{"userDataSecret": map[string]any{"name": "empty"}}, provider.Exhausted, []string{"machines/empty", "no key userData"}},
 		{map[string]any{"workspace": map[string]any{"vmGroup": "zone-z"}}, provider.NotFound, []string{"providerSpec.value.workspace.vmGroup", "zone-z"}},
 		{map[string]any{"tagIDs": []string{"urn:vmomi:InventoryServiceTag:5736bf56-49f5-4667-b38c-b97e09dc9578:GLOBAL"}}, provider.NotFound, []string{"providerSpec.value.tagIDs[0]", "5736bf56"}},

@@ -80,7 +80,10 @@ func (v *vcenter) account() provider.Account {
 			case "empty":
 				return nil, "1", nil
 			}
-			return nil, "", errors.New("secrets \"" + name + "\" not found")
+			if name == "unread" {
+				return nil, "", errors.New("the API server is not ready")
+			}
+			return nil, "", provider.Errorf(provider.Exhausted, "secret %s not found", name)
 		},
 	}
 }
