@@ -166,7 +166,10 @@ func (d *driver) taken(ctx context.Context, c *vim25.Client, r provider.Ref, req
 			return err
 		}
 		if len(there) == 0 || there[0].UUID == "" && there[0].Withheld == "" { // of a clone that is being made a vCenter tells the name alone
-			return provider.Errorf(provider.Unknown, "clone %s: its name is taken by %s, which is being made, or is just gone, or is out of reach", r.Name, vm.Value)
+			if len(there) > 0 && there[0].Connection != "" && there[0].Connection != types.VirtualMachineConnectionStateConnected { // a stranger, or its own
+				return provider.Errorf(provider.Unknown, "clone %s: its name is taken: %w", r.Name, there[0].blind("that name"))
+			}
+			return provider.Errorf(provider.Unknown, "clone %s: its name is taken by %s, which is being made, or is just gone", r.Name, vm.Value)
 		}
 	}
 	return provider.Errorf(provider.Exhausted, "clone %s: folder %q has a virtual machine of that name (%s) that is not this Machine's: rename or remove it",

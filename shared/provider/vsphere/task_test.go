@@ -262,4 +262,12 @@ func TestCloneThatIsBeingMadeIsNoStranger(t *testing.T) {
 	if err := d.taken(ctx, c, r, req); provider.CodeOf(err) != provider.Unknown || !strings.Contains(err.Error(), "is being made") || strings.Contains(err.Error(), "remove") {
 		t.Errorf("%v (%v)", err, provider.CodeOf(err))
 	}
+	// One that is out of reach stays so until people see to it. Whether it is the Machine's nobody can know: nothing is refused for it.
+	v.service.Context.WithLock(vm, func() { vm.Runtime.ConnectionState = types.VirtualMachineConnectionStateInaccessible })
+	err = d.taken(ctx, c, r, req)
+	for _, want := range []string{"its name is taken: " + at.Self.Value + " of that name is inaccessible", "mend its host or datastore, or remove it"} {
+		if provider.CodeOf(err) != provider.Unknown || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "being made") {
+			t.Errorf("%v (%v), want that %s", err, provider.CodeOf(err), want)
+		}
+	}
 }
