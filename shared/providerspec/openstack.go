@@ -152,7 +152,7 @@ type OpenStackAddressPair struct {
 
 // OpenStackRootVolume is the volume that the instance boots from, made from the image. DiskSize is in GiB.
 type OpenStackRootVolume struct {
-	SourceUUID       string `json:"sourceUUID,omitempty"` // of an image; counts only if the spec names none
+	SourceUUID       string `json:"sourceUUID,omitempty"` // of an image, or its name; counts instead of the spec's
 	VolumeType       string `json:"volumeType,omitempty"`
 	DiskSize         int64  `json:"diskSize,omitempty"`
 	AvailabilityZone string `json:"availabilityZone,omitempty"`

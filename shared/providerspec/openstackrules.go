@@ -16,6 +16,8 @@ func (s *OpenStack) check(f *findings, of Subject) {
 	f.need(at("flavor"), s.Flavor, "must name a flavor")
 	if s.RootVolume == nil || s.RootVolume.SourceUUID == "" {
 		f.need(at("image"), s.Image, "must name the image to boot")
+	} else if s.Image != "" && s.Image != s.RootVolume.SourceUUID {
+		f.warn(at("image"), "%q has no effect beside rootVolume.sourceUUID", s.Image)
 	}
 	if len(s.Networks)+len(s.Ports) == 0 {
 		f.fail(field.Required(at("networks"), "give networks or ports"))

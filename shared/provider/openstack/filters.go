@@ -24,13 +24,6 @@ func (q *query) add(field, param, value string) {
 	}
 }
 
-func (q *query) flag(field, param string, value *bool) {
-	if value != nil {
-		q.values.Set(param, fmt.Sprint(*value))
-		q.said = append(q.said, fmt.Sprintf("%s: %v", field, *value))
-	}
-}
-
 // String names the filter with everything that it asks for (SPEC E15).
 func (q *query) String() string { return q.at + " {" + strings.Join(q.said, ", ") + "}" }
 
@@ -48,12 +41,8 @@ func networkQuery(i int, n providerspec.OpenStackNetwork) *query {
 	q.add("id", "id", f.ID)
 	q.add("name", "name", f.Name)
 	q.add("description", "description", f.Description)
-	q.add("tenantId", "tenant_id", f.TenantID)
-	q.add("projectId", "project_id", f.ProjectID)
+	q.project(f.TenantID, f.ProjectID)
 	q.tags(f.Tags, f.TagsAny, f.NotTags, f.NotTagsAny)
-	q.add("status", "status", f.Status)
-	q.flag("adminStateUp", "admin_state_up", f.AdminState)
-	q.flag("shared", "shared", f.Shared)
 	return q
 }
 
@@ -68,8 +57,7 @@ func subnetQuery(i, j int, s providerspec.OpenStackSubnet) *query {
 	q.add("name", "name", f.Name)
 	q.add("description", "description", f.Description)
 	q.add("networkId", "network_id", f.NetworkID)
-	q.add("tenantId", "tenant_id", f.TenantID)
-	q.add("projectId", "project_id", f.ProjectID)
+	q.project(f.TenantID, f.ProjectID)
 	if f.IPVersion != 0 {
 		q.add("ipVersion", "ip_version", fmt.Sprint(f.IPVersion))
 	}
@@ -79,7 +67,6 @@ func subnetQuery(i, j int, s providerspec.OpenStackSubnet) *query {
 	q.add("ipv6RaMode", "ipv6_ra_mode", f.IPv6RAMode)
 	q.add("subnetpoolId", "subnetpool_id", f.SubnetPoolID)
 	q.tags(f.Tags, f.TagsAny, f.NotTags, f.NotTagsAny)
-	q.flag("enableDhcp", "enable_dhcp", f.EnableDHCP)
 	return q
 }
 
@@ -89,10 +76,17 @@ func groupQuery(i int, g providerspec.OpenStackSecurityGroup) *query {
 	q.add("uuid", "id", g.UUID)
 	q.add("description", "description", f.Description)
 	q.add("name", "name", first(g.Name, f.Name))
-	q.add("tenantId", "tenant_id", f.TenantID)
-	q.add("projectId", "project_id", f.ProjectID)
+	q.project(f.TenantID, f.ProjectID)
 	q.tags(f.Tags, f.TagsAny, f.NotTags, f.NotTagsAny)
 	return q
+}
+
+// project asks for the project's, by its former name only where that is all there is.
+func (q *query) project(tenant, project string) {
+	if project == "" {
+		q.add("tenantId", "tenant_id", tenant)
+	}
+	q.add("projectId", "project_id", project)
 }
 
 func (q *query) tags(all, some, notAll, notAny string) {

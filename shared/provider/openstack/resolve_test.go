@@ -32,6 +32,11 @@ func TestFilterTrap(t *testing.T) {
 		"a network without subnets":                           {`"networks": [{"filter": {"name": "storage"}}]`, "storage/"},
 		"a subnet of the network":                             {`"networks": [{"filter": {"name": "storage"}, "subnets": [{"filter": {"tags": "both"}}]}]`, "storage/storage-v4"},
 		"an address of each subnet of the network":            {`"networks": [{"filter": {"name": "ocp43-net"}, "subnets": [{"filter": {"name": "ocp43-nodes"}}, {"filter": {"name": "ocp43-both"}}]}]`, "ocp43-net/ocp43-nodes+ocp43-both"},
+		"what selects nothing is not asked for":               {`"networks": [{"filter": {"name": "storage", "status": "DOWN", "shared": false, "adminStateUp": false, "projectId": "somebody", "tenantId": "another"}, "subnets": [{"filter": {"tags": "both", "enableDhcp": false}}]}]`, "storage/storage-v4"},
+		"a tenant is a project":                               {`"networks": [{"filter": {"tenantId": "nobody"}}]`, none + `providerSpec.value.networks[0].filter {tenantId: "nobody"} matches no network`},
+		"an image of the root volume counts":                  {`"image": "nowhere", "rootVolume": {"diskSize": 20, "sourceUUID": "rhcos-ocp43"}`, "ocp43-net/ocp43-nodes"},
+		"an image beside that of the root volume does not":    {`"rootVolume": {"diskSize": 20, "sourceUUID": "nowhere"}`, `providerSpec.value.rootVolume.sourceUUID: "nowhere": no such image`},
+		"a root volume of the image":                          {`"rootVolume": {"diskSize": 20}`, "ocp43-net/ocp43-nodes"},
 		"a subnet that is not there":                          {`"networks": [{"filter": {}, "subnets": [{"filter": {"name": "nowhere", "tags": "a=b"}}]}]`, none + `providerSpec.value.networks[0].subnets[0].filter {name: "nowhere", tags: "a=b"} matches no subnet. Check the machine's configuration`},
 		"a subnet of another network":                         {`"networks": [{"filter": {"name": "storage"}, "subnets": [{"filter": {"name": "ocp43-nodes"}}]}]`, none + `providerSpec.value.networks[0].subnets[0].filter {name: "ocp43-nodes", network: "`},
 		"a network that is not there":                         {`"networks": [{"filter": {"name": "nowhere"}}]`, none + `providerSpec.value.networks[0].filter {name: "nowhere"} matches no network. Check the machine's configuration`},
@@ -69,7 +74,7 @@ func TestFilterTrap(t *testing.T) {
 				}
 				if code := provider.CodeOf(err); err != nil && name == "user data that cannot be read" != (code == provider.Unknown) {
 					t.Errorf("%v has the code %v", err, code)
-				} else if err != nil && strings.HasPrefix(got, "error creating") && code != provider.Unknown && code != provider.NotFound && code != provider.Exhausted {
+				} else if err != nil && strings.HasPrefix(got, "error creating") && code != provider.Unknown && !strings.HasSuffix(got, "no such image") && code != provider.NotFound && code != provider.Exhausted {
 					t.Errorf("%v has the code %v", err, code)
 				}
 			})
