@@ -111,6 +111,10 @@ var drivers = []Guard{
 `, ``, "./shared/provider/openstack -run=TestLookByID"},
 	{"volume-of-an-instance-that-nobody-told-stays", "2b.9", "shared/provider/openstack/detach.go", `!isID(a.Instance) || `, ``, "./shared/provider/openstack -run=TestFromWhich"},
 	{"reset-is-not-reset-again", "2f", "shared/provider/openstack/delete.go", ` || s.Status == "HARD_REBOOT"`, ``, "./shared/provider/openstack -run=TestWhichInstances"},
+	{"floating-ip-of-another-port-stays", "2b.8", "shared/provider/openstack/ports.go", `	switch answer.IP.Port {
+	case a.ports[0].ID:`, `	switch answer.IP.Port = ""; answer.IP.Port {
+	case a.ports[0].ID:`, "./shared/provider/openstack -run=TestFloating"},
+	{"floating-ip-that-another-gets-meanwhile-stays", "G3", "shared/provider/openstack/ports.go", `	if answer.IP.Revision != nil {`, `	if false {`, "./shared/provider/openstack -run=TestFloating"},
 	{"members-of-a-vm-group-stay", "G3", "shared/provider/vsphere/group.go", `	want := slices.Clone(have)`, `	want := slices.Clone(have[:0])`, "./shared/provider/vsphere -run=TestWhoJoins"},
 	{"vm-group-that-is-named", "G3", "shared/provider/vsphere/group.go", `vms.Name == group {`, `vms.Name != "" {`, "./shared/provider/vsphere -run=TestWhoJoins"},
 	{"vm-group-that-could-not-be-read-is-not-written", "G5", "shared/provider/vsphere/group.go", `	if err != nil || joined &&`, `	if joined &&`, "./shared/provider/vsphere -run=TestWhoJoins"},

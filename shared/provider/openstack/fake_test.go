@@ -95,7 +95,7 @@ func newFake() *fake {
 	f.add("subnets", map[string]any{"name": "ocp43-both", "network_id": net, "tags": []any{"both"}})
 	f.add("security-groups", map[string]any{"name": "ocp43-worker"})
 	f.add("server_groups", map[string]any{"name": "ocp43-worker"})
-	f.add("floatingips", map[string]any{"floating_ip_address": "198.51.100.7", "port_id": nil})
+	f.add("floatingips", map[string]any{"floating_ip_address": "198.51.100.7", "port_id": nil, "revision_number": 1})
 	return f
 }
 

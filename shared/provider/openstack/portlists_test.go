@@ -5,6 +5,7 @@ package openstack
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -54,6 +55,48 @@ func TestPortThatNoAnswerTells(t *testing.T) {
 			}
 			if err := l.Delete(t.Context(), provider.Ref{Name: "m", ID: id}); err == nil || provider.CodeOf(err) == provider.NotFound {
 				t.Errorf("%s: Delete = %v", name, err)
+			}
+		})
+	}
+}
+
+// A floating IP of another port stays that port's, also of one that got it between the look and the request: Neutron would move it.
+func TestFloatingIPOfAnotherPortIsNotTaken(t *testing.T) {
+	t.Parallel()
+	for _, when := range []string{"before", "between", "without revisions"} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			l := newLife(t, f, `"floatingIP": "198.51.100.7"`)
+			ip := f.only(t, "floatingips")
+			take := func() { ip["port_id"], ip["revision_number"] = "of-another", 2 }
+			switch when {
+			case "before":
+				take()
+			case "without revisions":
+				delete(ip, "revision_number")
+			}
+			f.wire = func(_ context.Context, r *http.Request, after bool) (*http.Response, error) {
+				if when == "between" && !after && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/floatingips/") {
+					take()
+				}
+				return nil, nil
+			}
+			var err error
+			for range 10 {
+				var in provider.Instance
+				if in, err = l.Create(t.Context(), l.ref, l.resolved); err != nil || in.State != provider.StateIncomplete {
+					break
+				}
+				l.ref.Progress = in.Progress
+			}
+			if when == "without revisions" {
+				if ip["port_id"] != f.named("ports", l.ref.Name+"-0") {
+					t.Errorf("%s: it belongs to %v, %v", when, ip["port_id"], err)
+				}
+				return
+			}
+			if ip["port_id"] != "of-another" || provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "floating IP 198.51.100.7 belongs to port of-another") {
+				t.Errorf("%s: it belongs to %v, %v (%v)", when, ip["port_id"], err, provider.CodeOf(err))
 			}
 		})
 	}

@@ -280,14 +280,14 @@ func (a *attempt) makeTrunk(ctx context.Context, p port) (id string, err error) 
 	return answer.Trunk.ID, err
 }
 
-// attach gives the floating IP to the first port. It is never taken away from another one.
+// attach gives the floating IP to the first port. It is never taken away from another one, nor from one that gets it meanwhile: Neutron would.
 func (a *attempt) attach(ctx context.Context) (changed bool, err error) {
 	doing := "attach floating IP " + a.wanted.FloatingIP
 	var answer struct {
 		IP struct {
-			ID      string `json:"id"`
-			Address string `json:"floating_ip_address"`
-			Port    string `json:"port_id"`
+			Address  string `json:"floating_ip_address"`
+			Port     string `json:"port_id"`
+			Revision *int   `json:"revision_number"`
 		} `json:"floatingip"`
 	}
 	if err := a.get(ctx, a.network, doing, "floatingips/"+a.wanted.FloatingIP, &answer); err != nil {
@@ -300,7 +300,13 @@ func (a *attempt) attach(ctx context.Context) (changed bool, err error) {
 	default:
 		return false, provider.Errorf(provider.Exhausted, "floating IP %s belongs to port %s", answer.IP.Address, answer.IP.Port)
 	}
-	err = a.request(ctx, a.network, doing, http.MethodPut, "floatingips/"+a.wanted.FloatingIP,
-		gophercloud.RequestOpts{JSONBody: map[string]any{"floatingip": map[string]any{"port_id": a.ports[0].ID}}})
+	opts := gophercloud.RequestOpts{JSONBody: map[string]any{"floatingip": map[string]any{"port_id": a.ports[0].ID}}}
+	if answer.IP.Revision != nil {
+		opts.MoreHeaders = map[string]string{"If-Match": fmt.Sprintf("revision_number=%d", *answer.IP.Revision)}
+	}
+	err = a.request(ctx, a.network, doing, http.MethodPut, "floatingips/"+a.wanted.FloatingIP, opts)
+	if refusedWith(err, http.StatusPreconditionFailed) { // the next call sees whose it is
+		return true, nil
+	}
 	return true, err
 }
