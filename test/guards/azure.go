@@ -97,7 +97,7 @@ var azure = []Guard{
 	{"azure-removal-is-begun-once", "2b.9", "shared/provider/azure/remove.go", `	if i.Properties.State == deleting {
 		d.ended`, `	if false {
 		d.ended`, "./shared/provider/azure -run=TestRemovalIsBegunOnce"},
-	{"azure-haste-of-states-is-its-own", "G6", "shared/provider/azure/client.go", `throttle.Transport{Base: p.Base, Limiter: p.aside}`, `throttle.Transport{Base: p.Base, Limiter: p.Limiter}`, "./shared/provider/azure -run=TestStatesThatFailFrom"},
+	{"azure-haste-of-states-is-its-own", "G6", "shared/provider/azure/client.go", `[]string{c.statesID() + "?", `, `[]string{`, "./shared/provider/azure -run=TestStatesThatFailFrom"},
 	{"azure-state-that-nobody-knows-changes-no-record", "G11", "shared/provider/azure/instance.go", ` && i.power() == "" && d.states.doubt() {`, ` && false {`, "./shared/provider/azure -run=TestStatesThatFailFrom"},
 	{"azure-power-that-is-not-told-changes-no-record", "G11", "shared/provider/azure/states.go", `s.doubted || s.may`, `s.doubted`, "./shared/provider/azure -run=TestPowerThatIsNot"},
 	{"azure-instance-of-an-attempt-that-no-read-shows-yet", "2b.9", "shared/provider/azure/remove.go", `		id, recorded = p.Instance, p.Instance != ""`, `		id = p.Instance`, "./shared/provider/azure -run=TestInstanceOfAnAttempt"},
@@ -108,6 +108,8 @@ var azure = []Guard{
 	{"azure-disk-that-stays-keeps-nothing-else", "2b.8", "shared/provider/azure/remove.go", `		if c.kind != addressKind || !held {`, `		if c.kind == free[0].kind || held && false {`, "./shared/provider/azure -run=TestDiskThatDoesNotGo"},
 	{"azure-login-that-was-not-sent-leads-to-nothing", "2b.4", "shared/provider/azure/login.go", `	if err != nil && unsent != nil {`, `	if false {`, "./shared/provider/azure -run=TestLoginThatWasNotSent"},
 	{"azure-addresses-elsewhere-are-listed", "G11", "shared/provider/azure/find.go", `	if err := d.beyond(ctx, found, byCard, byAddress); err != nil {`, `	if false {`, "./shared/provider/azure -run=TestAddressesInAnotherGroup"},
+	{"azure-haste-of-a-service-is-its-own", "G6", "shared/provider/azure/client.go", `!ok || r.everybody {`, `true || !ok || r.everybody {`, "./shared/provider/azure -run=TestHasteOfOne"},
+	{"azure-haste-of-all-services-is-everybodys", "G6", "shared/provider/azure/client.go", `!ok || r.everybody {`, `false && !ok && r.everybody {`, "./shared/provider/azure -run=TestHasteOfOne"},
 	{"azure-power-that-is-left-out-removes-nothing", "2e", "shared/provider/azure/create.go", ` && !p.waited(doubt, doubtFor) {`, ` && false {`, "./shared/provider/azure -run=TestInstanceWhosePower"},
 	{"azure-wait-that-lasts-ends-no-attempt", "2e", "shared/provider/azure/progress.go", `provider.ErrorAfter(provider.Throttled, toldEvery, says`, `provider.Errorf(provider.Exhausted, says`, "./shared/provider/azure -run=TestWhatDoesNotEnd"},
 }

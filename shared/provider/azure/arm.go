@@ -116,7 +116,7 @@ func (c *client) send(ctx context.Context, a ask, to string, into any) error {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	switch {
 	case !slices.Contains([]int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent}, res.StatusCode):
-		return refusalOf(res, text)
+		return c.hurried(req.Raw().URL, refusalOf(res, text))
 	case kind == "text/html":
 		return strange(res, kind)
 	case into == nil:

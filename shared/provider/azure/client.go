@@ -5,8 +5,10 @@ package azure
 import (
 	"cmp"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"path"
 	"regexp"
 	"strings"
@@ -36,11 +38,17 @@ type client struct {
 	arm      *arm.Client
 	logins   *logins
 	limiter  *throttle.Limiter // of everybody who uses this credential
-	aside    *throttle.Limiter // of the list of states, besides: Azure counts it by itself, and others ask for it as well
+	apart    []share           // of what Azure counts by itself, besides
 	endpoint string            // of one of Azure's own clouds
 
 	subscription, group, location string // in small letters
 	network                       string // the resource group of networks, where a spec names none
+}
+
+// share is what is asked for too often by itself.
+type share struct {
+	path    string // a part of it, in small letters
+	limiter *throttle.Limiter
 }
 
 // The forms of what becomes part of a path, or of a tag's name. Azure's own rules are narrower, but that resource groups may have letters
@@ -102,7 +110,10 @@ func connect(a provider.Account) (*client, error) {
 	}
 	id := []string{a.Kind, value("azure_tenant_id"), c.subscription, value("azure_client_id"), value("azure_client_secret"), value("azure_federated_token_file")}
 	c.limiter = throttle.Of(strings.Join(id, " "), perSecond, atOnce)
-	c.aside = throttle.Of(strings.Join(append(id, "states"), " "), perSecond, atOnce)
+	for _, path := range []string{c.statesID() + "?", "/providers/microsoft.compute/", "/providers/microsoft.network/"} { // that list others ask for as well
+		path = strings.ToLower(path)
+		c.apart = append(c.apart, share{path, throttle.Of(strings.Join(append(id, path), " "), perSecond, atOnce)})
+	}
 	c.http = &http.Client{
 		Transport:     c.paced(transport()),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -110,26 +121,56 @@ func connect(a provider.Account) (*client, error) {
 	return c, c.signIn(value, lacks)
 }
 
-// pacer sends requests when it is their turn. That the list of states is asked for too often pauses nothing but that list.
+// pacer sends requests when it is their turn. That one of Azure's services is asked for too often pauses that alone, and of the list of
+// states nothing but that list.
 type pacer struct {
 	throttle.Transport
-	aside *throttle.Limiter
-	path  string // of that list
+	of func(*url.URL) *throttle.Limiter
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (p pacer) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !strings.EqualFold(r.URL.Path, p.path) {
+	own := p.of(r.URL)
+	if own == p.Limiter {
 		return p.Transport.RoundTrip(r)
 	}
-	if err := p.Limiter.Turn(r.Context()); err != nil { // of all reads it is one
+	if err := p.Limiter.Turn(r.Context()); err != nil { // of all requests it is one
+		if r.Body != nil {
+			_ = r.Body.Close()
+		}
 		return nil, err
 	}
-	return throttle.Transport{Base: p.Base, Limiter: p.aside}.RoundTrip(r)
+	return throttle.Transport{Base: p.Base, Limiter: own}.RoundTrip(r)
 }
 
 func (c *client) paced(base http.RoundTripper) pacer {
-	return pacer{throttle.Transport{Base: base, Limiter: c.limiter}, c.aside, c.statesID()}
+	return pacer{throttle.Transport{Base: base, Limiter: c.limiter}, c.counted}
+}
+
+// counted returns the limiter of what is asked for.
+func (c *client) counted(at *url.URL) *throttle.Limiter {
+	path := strings.ToLower(at.Path) + "?"
+	for _, s := range c.apart {
+		if strings.Contains(path, s.path) {
+			return s.limiter
+		}
+	}
+	return c.limiter
+}
+
+// hurried pauses what an answer says is asked for too often: the service that was asked, unless Azure itself, or nobody who can be told
+// from it, says so.
+func (c *client) hurried(at *url.URL, err error) error {
+	code, after := meant(err)
+	if code != provider.Throttled {
+		return err
+	}
+	limiter := c.counted(at)
+	if r, ok := errors.AsType[*refusal](err); !ok || r.everybody {
+		limiter = c.limiter
+	}
+	limiter.Pause(max(after, breather))
+	return err
 }
 
 func transport() *http.Transport {

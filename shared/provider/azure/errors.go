@@ -24,6 +24,7 @@ type refusal struct {
 	status        int
 	code, message string
 	after         time.Duration
+	everybody     bool // asks too often, and not of one service alone
 }
 
 // Error tells what Azure said.
@@ -58,7 +59,21 @@ func refusalOf(res *http.Response, text []byte) error {
 	if len(e.Details) > 0 && slices.Contains(vague, e.Code) && e.Details[0].Code != "" {
 		e.Code, e.Message = e.Details[0].Code, e.Details[0].Message
 	}
-	return &refusal{res.StatusCode, e.Code, shorten(e.Message), after}
+	everybody := e.Code == "SubscriptionRequestsThrottled" || spent(res.Header)
+	return &refusal{res.StatusCode, e.Code, shorten(e.Message), after, everybody}
+}
+
+// left are the headers that say how much of what Azure itself allows, before any of its services, is left
+// (https://learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling#remaining-requests).
+var left = regexp.MustCompile(`(?i)^x-ms-ratelimit-remaining-subscription-(global-)?(reads|writes|deletes)$`)
+
+func spent(header http.Header) bool {
+	for name := range header {
+		if left.MatchString(name) && header.Get(name) == "0" {
+			return true
+		}
+	}
+	return false
 }
 
 // vague are codes that only say that there is another one.
@@ -173,9 +188,6 @@ func (d *driver) coded(err error) error {
 	code, remedy := codeOf(r.status, r.code, r.message), ""
 	if code == provider.Denied {
 		remedy = "; see to the credentials in secret " + d.account.Namespace + "/" + d.account.Secret + " and what they allow"
-	}
-	if code == provider.Throttled {
-		d.limiter.Pause(max(r.after, breather))
 	}
 	return provider.ErrorAfter(code, r.after, "%s: %w%s", where, err, remedy)
 }

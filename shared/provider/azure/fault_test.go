@@ -287,24 +287,60 @@ func TestListsGoOnWhereAzureSays(t *testing.T) {
 }
 
 // That Azure is asked too often holds for everybody who uses the credential, as long as it says, and for nobody else.
+// Of one service it holds for that alone.
 func TestHasteOfOnePausesAll(t *testing.T) {
 	t.Parallel()
 	cloud := &arm.Cloud{}
-	a := account()
-	d, w := wired(t, cloud, a)
-	once(w, "VirtualMachinesClient.NewListPager", 1, "too many requests")
-	_, err := d.List(t.Context())
-	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != provider.Throttled {
-		t.Errorf("List = %v, want Throttled", err)
+	for what, said := range map[string]struct {
+		code, left string
+		all        bool // or what is of the one service
+	}{
+		"a service":             {"OperationNotAllowed", "", false},
+		"one, and others' rest": {"OperationNotAllowed", "11998", false},
+		"Azure itself":          {"SubscriptionRequestsThrottled", "", true},
+		"Azure, by the rest":    {"TooManyRequests", "0", true},
+		"nobody who says so":    {"", "", true},
+	} {
+		a := account()
+		d, w := wired(t, cloud, a)
+		w.set(func(op string, next func() (*http.Response, error)) (*http.Response, error) {
+			if op != "LoadBalancersClient.Get" {
+				return next()
+			}
+			res, err := says(429, "application/json", errorJSON(said.code, "Too many requests."))(nil)
+			res.Header.Set("X-Ms-Ratelimit-Remaining-Subscription-Reads", said.left)
+			return res, err
+		})
+		_, err := d.Resolve(t.Context(), spec(nil))
+		if provider.CodeOf(err) != provider.Throttled {
+			t.Errorf("%s: Resolve = %v, want Throttled", what, err)
+		}
+		other, _ := wired(t, cloud, a)
+		stranger, _ := wired(t, cloud, account())
+		for kind, paused := range map[string]bool{balancerKind: true, instanceKind: said.all} {
+			if got := held(t, other, kind); got != paused {
+				t.Errorf("%s is asked too often: of another driver with this credential calls for %s are held back: %v", what, kind, got)
+			}
+			if held(t, stranger, kind) {
+				t.Errorf("%s is asked too often: of a stranger calls for %s are held back", what, kind)
+			}
+		}
 	}
-	other, _ := wired(t, cloud, a)
-	stranger, _ := wired(t, cloud, account())
+}
+
+// held reports whether a driver's call for a resource is not sent now.
+func held(t *testing.T, d *driver, kind string) bool {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), breather/2)
 	defer cancel()
-	if err := other.limiter.Turn(ctx); provider.CodeOf(err) != provider.Throttled {
-		t.Errorf("a turn of another driver with this credential = %v, want Throttled", err)
-	}
-	must(t, stranger.limiter.Turn(ctx))
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, d.endpoint+d.id(kind, "x"), nil)
+	must(t, err)
+	sent := false
+	_, err = d.paced(roundTrip(func(*http.Request) (*http.Response, error) { //nolint:bodyclose // there is none
+		sent = true
+		return nil, http.ErrServerClosed
+	})).RoundTrip(r)
+	return !sent && provider.CodeOf(err) == provider.Throttled
 }
 
 // The id of a client is no secret: whoever knows it, and has no secret of it, makes nobody else wait (RELIABILITY §4).
@@ -317,10 +353,9 @@ func TestHasteOfAnotherSecretPausesNobody(t *testing.T) {
 	if _, err := d.List(t.Context()); provider.CodeOf(err) != provider.Throttled {
 		t.Fatalf("List = %v, want Throttled", err)
 	}
-	other, _ := wired(t, &arm.Cloud{}, mine)
-	ctx, cancel := context.WithTimeout(t.Context(), breather/2)
-	defer cancel()
-	must(t, other.limiter.Turn(ctx))
+	if other, _ := wired(t, &arm.Cloud{}, mine); held(t, other, instanceKind) {
+		t.Error("calls with the secret are held back")
+	}
 }
 
 // The advice of an answer when to ask again is handed on.
