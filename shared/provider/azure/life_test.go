@@ -497,6 +497,7 @@ func TestTypesHaveCapacityAndZones(t *testing.T) {
 	want := []provider.InstanceType{
 		{Name: "Standard_D4ps_v5", Arch: "arm64", MilliCPU: 4000, Memory: 16 * gib, Zones: []string{"1", "2", "3"}},
 		{Name: "Standard_D4s_v3", Arch: "amd64", MilliCPU: 4000, Memory: 16 * gib, Disk: 32 * gib, Zones: []string{"1", "2", "3"}},
+		{Name: "Standard_D64_v2", Arch: "amd64", Problem: "Azure does not sell it to this subscription in eastus2 (NotAvailableForSubscription): ask Azure for it, or name another size"},
 		{Name: "Standard_M8-2ms", Arch: "amd64", MilliCPU: 2000, Memory: 218*gib + 3*gib/4},
 		{Name: "Standard_NC24ads_A100_v4", Arch: "amd64", MilliCPU: 24000, Memory: 220 * gib, GPU: 1, GPUType: "nvidia.com/gpu", Zones: []string{"1", "3"}},
 		{Name: "Standard_NG32ads_V620_v1", Arch: "amd64", MilliCPU: 32000, Memory: 64 * gib, GPU: 1, GPUType: "amd.com/gpu"},

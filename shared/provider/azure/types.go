@@ -5,6 +5,7 @@ package azure
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"net/http"
 	"regexp"
@@ -29,8 +30,9 @@ type offer struct {
 		Zones    []string `json:"zones"`
 	} `json:"locationInfo"`
 	Restrictions []struct {
-		Type string `json:"type"`
-		Info struct {
+		Type   string `json:"type"`
+		Reason string `json:"reasonCode"`
+		Info   struct {
 			Zones []string `json:"zones"`
 		} `json:"restrictionInfo"`
 	} `json:"restrictions"`
@@ -66,11 +68,13 @@ func (d *driver) InstanceTypes(ctx context.Context) (types []provider.InstanceTy
 			return err
 		}
 		for _, o := range found {
-			if it := d.offered(o); it.MilliCPU > 0 && it.Memory > 0 {
+			if it := d.offered(o); it.MilliCPU > 0 && it.Memory > 0 || it.Problem != "" {
 				types = append(types, it)
 			}
 		}
-		slices.SortFunc(types, func(a, b provider.InstanceType) int { return cmp.Compare(a.Name, b.Name) })
+		slices.SortFunc(types, func(a, b provider.InstanceType) int {
+			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Problem, b.Problem))
+		})
 		types = slices.CompactFunc(types, func(a, b provider.InstanceType) bool { return a.Name == b.Name })
 		return nil
 	})
@@ -80,9 +84,9 @@ func (d *driver) InstanceTypes(ctx context.Context) (types []provider.InstanceTy
 	return types, nil
 }
 
-// offered reads the capacity of a size. Some sizes have fewer CPUs than their hardware, and say both.
+// offered reads the capacity of a size. Some sizes have fewer CPUs than their hardware, and say both. Of what nobody gets there is none.
 func (d *driver) offered(o offer) provider.InstanceType {
-	if o.Kind != "virtualMachines" || o.Name == "" || o.barred() {
+	if o.Kind != "virtualMachines" || o.Name == "" {
 		return provider.InstanceType{}
 	}
 	cpus := o.capability("vCPUsAvailable")
@@ -96,6 +100,10 @@ func (d *driver) offered(o offer) provider.InstanceType {
 	if strings.EqualFold(o.text("CpuArchitectureType"), "Arm64") {
 		it.Arch = "arm64"
 	}
+	if why, barred := o.barred(); barred {
+		const says = "Azure does not sell it to this subscription in %s (%s): ask Azure for it, or name another size"
+		return provider.InstanceType{Name: it.Name, Arch: it.Arch, Problem: fmt.Sprintf(says, d.location, why)}
+	}
 	if it.GPU > 0 {
 		it.GPUType = machine.ResourceGPU
 		if byAMD.MatchString(o.Name) {
@@ -105,14 +113,14 @@ func (d *driver) offered(o offer) provider.InstanceType {
 	return it
 }
 
-// barred reports whether this subscription may not have a size anywhere in the location.
-func (o offer) barred() bool {
+// barred returns why this subscription may not have a size anywhere in the location, and whether that is so.
+func (o offer) barred() (why string, barred bool) {
 	for _, r := range o.Restrictions {
 		if r.Type == "Location" {
-			return true
+			return cmp.Or(shorten(r.Reason), "it does not say why"), true
 		}
 	}
-	return false
+	return "", false
 }
 
 // byAMD are the sizes whose GPUs are AMD's: Azure tells no maker (https://learn.microsoft.com/azure/virtual-machines/sizes/overview).

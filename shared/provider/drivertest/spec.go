@@ -79,8 +79,9 @@ var specTests = []test{
 			t.Errorf("instance types are not sorted by name: %v", all)
 		}
 		for i, it := range all {
-			if it.Name == "" || it.MilliCPU <= 0 || it.Memory <= 0 || it.Arch == "" || i > 0 && it.Name == all[i-1].Name {
-				t.Errorf("instance type %+v: no name of its own, or no capacity or architecture", it)
+			nothing := it.MilliCPU <= 0 || it.Memory <= 0
+			if it.Name == "" || nothing && it.Problem == "" || it.Arch == "" || i > 0 && it.Name == all[i-1].Name {
+				t.Errorf("instance type %+v: no name of its own, no architecture, or no capacity and no word why", it)
 			}
 		}
 	}},
