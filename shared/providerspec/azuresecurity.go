@@ -64,13 +64,14 @@ func (s AzureSecurityProfile) check(f *findings, p *field.Path, encryption strin
 		s.checkConfidential(f, p.Child("confidentialVM"), encryption)
 	case t == trustedLaunch && launch == nil:
 		f.fail(field.Required(p.Child("trustedLaunch"), `securityType is "TrustedLaunch"`))
-	case t == "" && launch != nil && launch.UEFISettings.any():
+	case t == "" && launch.Wanted():
 		f.fail(field.Invalid(p.Child("securityType"), t, "must be TrustedLaunch, because uefiSettings are enabled"))
 	}
 }
 
-func (u AzureUEFISettings) any() bool {
-	return u.SecureBoot == enabled || u.VirtualizedTrustedPlatformModule == enabled
+// Wanted reports whether anything is enabled.
+func (u *AzureUEFI) Wanted() bool {
+	return u != nil && (u.UEFISettings.SecureBoot == enabled || u.UEFISettings.VirtualizedTrustedPlatformModule == enabled)
 }
 
 func (s AzureSecurityProfile) checkConfidential(f *findings, p *field.Path, encryption string) {

@@ -325,6 +325,9 @@ func TestWhatCannotBeHonoredIsRefused(t *testing.T) {
 			map[string]any{"nameSuffix": strings.Repeat("c", 70), "diskSizeGB": 64, "lun": 2, "deletionPolicy": "Delete"},
 			map[string]any{"nameSuffix": strings.Repeat("d", 70), "diskSizeGB": 64, "lun": 3, "deletionPolicy": "Delete"},
 		}}, provider.Invalid, []string{"dataDisks", "283", "256"}},
+		"confidential, of no type": {map[string]any{"securityProfile": map[string]any{"settings": map[string]any{"confidentialVM": map[string]any{
+			"uefiSettings": map[string]any{"virtualizedTrustedPlatformModule": "Enabled"},
+		}}}}, provider.Invalid, []string{"securityProfile.settings.securityType", "confidentialVM"}},
 		"a key for a disk unsaid": {booting(map[string]any{"managedDisk": map[string]any{"securityProfile": map[string]any{"diskEncryptionSet": map[string]any{"id": "/x"}}}}), provider.Invalid, []string{"diskEncryptionSet", "/x"}},
 	} {
 		before := len(w.since(0))

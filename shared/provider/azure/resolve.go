@@ -71,6 +71,9 @@ func judge(s providerspec.Azure) error {
 			return provider.Errorf(provider.Invalid, "%s: %q is no name of a resource", part.at, part.value)
 		}
 	}
+	if p := s.SecurityProfile; p != nil && p.Settings.SecurityType == "" && p.Settings.ConfidentialVM.Wanted() { // OpenShift takes it, and protects nothing
+		return provider.Errorf(provider.Invalid, "%s: must be ConfidentialVM, because confidentialVM.uefiSettings are enabled", at("securityProfile", "settings", "securityType"))
+	}
 	i, confidential := s.Image, s.OSDisk.ManagedDisk.SecurityProfile
 	switch system := s.OSDisk.OSType; {
 	case s.Vnet == "" || s.Subnet == "":
