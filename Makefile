@@ -8,7 +8,7 @@ SHELL := /bin/bash
 
 least_go := 1.26
 # Where several goroutines meet. Everything else decides, and is tested without -race.
-racing := ./shared/runner ./shared/cluster/... ./shared/provider/kubemark ./shared/events
+racing := ./shared/runner ./shared/flights ./shared/cluster/... ./shared/provider/kubemark ./shared/events
 # Functions whose tests have a runner write, or ask clouds, from several goroutines; what only decides, or takes minutes, is left out.
 calling := ./functions/drain-node ./functions/provision-machine ./functions/sweep-instances
 deciding := ^Test(Scenarios|Properties|FindsTakeTurns)$$

@@ -110,6 +110,7 @@ func play(t *testing.T, seed uint64) *traffic {
 	}
 	all.Wait()
 	time.Sleep(time.Hour) // what was promised to those who do not wait
+	synctest.Wait()
 	if len(g.next) != 0 || g.owed != 0 || len(g.slots) != 0 {
 		t.Errorf("seed %d: %d flights, %d promises and %d places are left", seed, len(g.next), g.owed, len(g.slots))
 	}
