@@ -39,7 +39,7 @@ var (
 		{"shared/events", false, []string{"shared/plan", "shared/snapshot"}},
 		{"shared/beside", false, nil},
 		{"shared/cluster", false, core},
-		{"shared/flights", false, nil},
+		{"shared/flights", false, []string{"shared/beside"}},
 		{"shared/webhook", false, nil},
 		{"shared/cluster/*", false, append(slices.Clone(core), "shared/cluster", "shared/flights", "shared/webhook")},
 		{"shared/provider/drivers", false, append(slices.Clone(vocabulary), "shared/provider/*")}, // the table of drivers

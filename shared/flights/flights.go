@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/machine-functions/machine-functions/shared/beside"
 )
 
 var (
@@ -42,6 +44,7 @@ type flight[V any] struct {
 	done     chan struct{}
 	value    V
 	err      error
+	panicked *beside.Panic
 }
 
 // New returns a Group that has so many runs under way at most, of all keys together; zero is no bound.
@@ -56,7 +59,7 @@ func New[K comparable, V any](parallel int) *Group[K, V] {
 // Do returns the result of a run for key that begins after Do was called, or ErrLeft when ctx ends first. The run has a
 // context of its own, with the values of one of its callers', so that a caller who leaves stops nobody else's work. One that all
 // callers have left before it could begin does not, unless it is promised: while everything waits for what is silent, there would be ever
-// more of them.
+// more of them. A panic of the run is one of each who waits for it.
 func (g *Group[K, V]) Do(ctx context.Context, key K, run func(context.Context) (V, error)) (V, error) {
 	g.mu.Lock()
 	last := g.next[key]
@@ -72,6 +75,9 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, run func(context.Context) (
 	g.mu.Unlock()
 	select {
 	case <-mine.done:
+		if mine.panicked != nil {
+			panic(mine.panicked)
+		}
 		return mine.value, mine.err
 	case <-ctx.Done():
 		g.mu.Lock()
@@ -126,7 +132,7 @@ func (g *Group[K, V]) fly(ctx context.Context, key K, mine, last *flight[V], run
 	case left:
 		mine.err = ErrLeft
 	default:
-		mine.value, mine.err = run(ctx)
+		mine.land(ctx, run)
 	}
 	if g.slots != nil {
 		<-g.slots
@@ -138,6 +144,16 @@ func (g *Group[K, V]) fly(ctx context.Context, key K, mine, last *flight[V], run
 	}
 	g.mu.Unlock()
 	close(mine.done)
+}
+
+// land carries out the run.
+func (f *flight[V]) land(ctx context.Context, run func(context.Context) (V, error)) {
+	defer func() {
+		if v := recover(); v != nil {
+			f.panicked = beside.Caught(v)
+		}
+	}()
+	f.value, f.err = run(ctx)
 }
 
 // Longest returns for how long the oldest run that is under way has been so; zero if there is none.

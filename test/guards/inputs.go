@@ -220,6 +220,7 @@ var inputs = []Guard{
 	{"somebody-waits-for-what-is-promised", "2g", "shared/flights/flights.go", `next.started || next.waiting == 0 {`, `next.started {`, ""},
 	{"what-is-promised-begins", "2g", "shared/flights/flights.go", ` && !mine.promised`, ``, ""},
 	{"promises-are-bounded", "2g", "shared/flights/flights.go", ` && g.owed == cap(g.slots)`, ` && g.owed < 0`, ""},
+	{"panic-of-a-shared-run", "2g", "shared/flights/flights.go", `		if v := recover(); v != nil {`, `		if v := any(nil); v != nil {`, "./shared/flights -run=TestPanicOfARun"},
 	{"failure-is-told-beside-a-decision", "2g", "shared/events/reply.go", `	if err != nil || d == nil {`, `	if d == nil {`, "./shared/events -run=TestFailureIsTold"},
 	{"nobody-is-hurried-without-a-body", "2g", body, `	if r.Body == nil || r.Body == http.NoBody {`, `	if r.Body == nil {`, "./shared/events -run=TestNobodyIsHurried"},
 	{"object-of-no-type", "G5", "shared/cluster/kube/decode.go", `	protobuf, err := a.protobuf()
