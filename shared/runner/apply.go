@@ -300,15 +300,15 @@ func apiOutcome(err error) (plan.Outcome, error) {
 	case err == nil:
 		return plan.Outcome{}, nil
 	case errors.Is(err, cluster.ErrConflict):
-		return plan.Outcome{Result: plan.Conflict, Message: err.Error()}, nil
+		return plan.Outcome{Result: plan.Conflict, Message: said(err)}, nil
 	case errors.Is(err, cluster.ErrExists):
-		return plan.Outcome{Result: plan.Exists, Message: err.Error()}, nil
+		return plan.Outcome{Result: plan.Exists, Message: said(err)}, nil
 	case errors.Is(err, cluster.ErrGone):
-		return plan.Outcome{Result: plan.Gone, Message: err.Error()}, nil
+		return plan.Outcome{Result: plan.Gone, Message: said(err)}, nil
 	case isBlocked:
 		return plan.Outcome{Result: plan.Blocked, Message: said(blocked), RetryAfter: blocked.RetryAfter}, nil
 	case isRefused:
 		return plan.Outcome{Result: plan.Refused, Message: said(refused.Err)}, nil
 	}
-	return plan.Outcome{Result: plan.Failed, Message: err.Error()}, err
+	return plan.Outcome{Result: plan.Failed, Message: said(err)}, err
 }

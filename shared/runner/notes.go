@@ -105,7 +105,7 @@ func (i *invocation) tell(ctx context.Context, notes []plan.Note, deed bool) {
 			continue
 		}
 		if err := i.tellOne(ctx, n); err != nil {
-			i.log.Warn("event was not recorded", keyReason, n.Reason, keyError, err)
+			i.log.Warn("event was not recorded", keyReason, n.Reason, keyError, said(err))
 			continue
 		}
 		i.telling.Lock()
@@ -130,17 +130,23 @@ func (i *invocation) logPlan(p plan.Plan, round int) {
 		return
 	}
 	if i.log.Enabled(context.Background(), slog.LevelInfo) {
-		i.log.Info("plan", keyRound, round, keyPlan, summary(p))
+		for _, lines := range summary(p) {
+			i.log.Info("plan", keyRound, round, keyPlan, lines)
+		}
 	}
 }
 
-// summary is the plan without the fields it changes: names and reasons.
-func summary(p plan.Plan) []string {
-	var lines []string
+// summary is the plan without the fields it changes: names and reasons, of as many actions together as one line of the log has room for.
+func summary(p plan.Plan) (parts [][]string) {
+	size := mostSaid + 1
 	for _, a := range p.Actions() {
-		lines = append(lines, plan.Line(a))
+		line := plan.Cut(plan.Line(a), mostSaid)
+		if size += len(line); size > mostSaid {
+			parts, size = append(parts, nil), len(line)
+		}
+		parts[len(parts)-1] = append(parts[len(parts)-1], line)
 	}
-	return lines
+	return parts
 }
 
 func (i *invocation) logOutcome(a plan.Action, o plan.Outcome) {

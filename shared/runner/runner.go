@@ -112,7 +112,7 @@ func (r *Runner) Handle(ctx context.Context, req snapshot.Request) (plan.Plan, e
 	if err == nil {
 		return inv.planned, nil
 	}
-	r.Log.Warn("invocation will be repeated", keyRequest, requestName(req), keyError, err)
+	r.Log.Warn("invocation will be repeated", keyRequest, requestName(req), keyError, said(err)) // each failure has a line of its own
 	return inv.planned, &events.RetryError{Err: fmt.Errorf("%s: %w", r.Function.Name, err)}
 }
 

@@ -221,6 +221,9 @@ var inputs = []Guard{
 	{"what-is-promised-begins", "2g", "shared/flights/flights.go", ` && !mine.promised`, ``, ""},
 	{"promises-are-bounded", "2g", "shared/flights/flights.go", ` && g.owed == cap(g.slots)`, ` && g.owed < 0`, ""},
 	{"panic-of-a-shared-run", "2g", "shared/flights/flights.go", `		if v := recover(); v != nil {`, `		if v := any(nil); v != nil {`, "./shared/flights -run=TestPanicOfARun"},
+	{"failures-of-a-scan-are-logged-in-short", "4", run + "runner.go", `keyError, said(err)) // each`, `keyError, err) // each`, "./shared/runner -run=TestLinesOf"},
+	{"plans-are-logged-in-parts", "4", run + "notes.go", `size > mostSaid {`, `size > mostSaid<<20 || parts == nil {`, "./shared/runner -run=TestLinesOf"},
+	{"unclear-words-are-cut", "4", run + "apply.go", `plan.Failed, Message: said(err)}`, `plan.Failed, Message: err.Error()}`, "./shared/runner -run=TestLinesOf"},
 	{"failure-is-told-beside-a-decision", "2g", "shared/events/reply.go", `	if err != nil || d == nil {`, `	if d == nil {`, "./shared/events -run=TestFailureIsTold"},
 	{"nobody-is-hurried-without-a-body", "2g", body, `	if r.Body == nil || r.Body == http.NoBody {`, `	if r.Body == nil {`, "./shared/events -run=TestNobodyIsHurried"},
 	{"object-of-no-type", "G5", "shared/cluster/kube/decode.go", `	protobuf, err := a.protobuf()
