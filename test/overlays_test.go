@@ -190,7 +190,8 @@ func installed(t *testing.T, got map[string]object, names []string) {
 			t.Errorf("rights of %s in machines-b: %v, subjects %v", name, ok, elsewhere.Subjects)
 		}
 	}
-	for _, o := range got {
+	for key, o := range got {
+		stays(t, key, o)
 		if newer := strings.HasPrefix(o.Kind, "MutatingAdmissionPolicy"); newer && (has("kubernetes-1.33") || has("kubernetes-1.35")) {
 			t.Errorf("%s %s is for a newer Kubernetes", o.Kind, o.Metadata.Name)
 		}
@@ -209,6 +210,21 @@ func installed(t *testing.T, got map[string]object, names []string) {
 		}
 	}
 	routed(t, got, has)
+}
+
+// stays checks that no tool prunes a kind or a namespace when its manifest is gone from Git: all objects of it would go along.
+func stays(t *testing.T, key string, o object) {
+	t.Helper()
+	if o.Kind != "CustomResourceDefinition" && o.Kind != "Namespace" {
+		return
+	}
+	for name, want := range map[string]string{
+		"argocd.argoproj.io/sync-options": "Prune=false,Delete=false", "helm.sh/resource-policy": "keep", "kustomize.toolkit.fluxcd.io/prune": "disabled",
+	} {
+		if got := o.Metadata.Annotations[name]; got != want {
+			t.Errorf("%s may be pruned: %s is %q, want %q", key, name, got, want)
+		}
+	}
 }
 
 // routed checks where the sources of an installation send, and whose events the Broker takes.
@@ -302,6 +318,9 @@ func TestOverlaysBeside(t *testing.T) {
 		t.Run(filepath.Dir(folder), func(t *testing.T) {
 			t.Parallel()
 			for key, o := range render(t, program, filepath.Dir(folder)) {
+				if o.Metadata.Name != "kubemark" { // simulated, all of it
+					stays(t, key, o)
+				}
 				for _, c := range o.Spec.Template.Spec.Containers {
 					if !strings.HasPrefix(c.Image, "images.invalid/machine-functions/") {
 						t.Errorf("%s: %s", key, c.Image)
