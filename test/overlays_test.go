@@ -72,7 +72,9 @@ type object struct {
 
 		Variables []struct{ Expression string }
 	}
-	Subjects []struct{ Name, Namespace string }
+	Subjects        []struct{ Name, Namespace string }
+	AggregationRule any
+	Rules           []any
 }
 
 // delivery is what a Trigger does where a function fails.
@@ -192,6 +194,9 @@ func installed(t *testing.T, got map[string]object, names []string) {
 	}
 	for key, o := range got {
 		stays(t, key, o)
+		if o.AggregationRule != nil && o.Rules != nil { // each time it is applied they would be gone, until the controller adds them up again
+			t.Errorf("%s says rules, which are those of others", key)
+		}
 		if newer := strings.HasPrefix(o.Kind, "MutatingAdmissionPolicy"); newer && (has("kubernetes-1.33") || has("kubernetes-1.35")) {
 			t.Errorf("%s %s is for a newer Kubernetes", o.Kind, o.Metadata.Name)
 		}
