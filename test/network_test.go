@@ -29,7 +29,7 @@ type somebody struct {
 // is not: the policies are read here as the API says, with what networks differ in taken at its strictest.
 func TestNetworkLetsThroughWhatFunctionsNeed(t *testing.T) {
 	t.Parallel()
-	policies := networkPolicies(t, "egress.yaml")
+	policies := networkPolicies(t, "network/egress.yaml")
 	house := load(t, os.DirFS(".."))
 	dns := somebody{address: "10.244.0.7", labels: map[string]string{"kubernetes.io/metadata.name": "kube-system"}}
 	for _, tt := range []struct {
@@ -76,6 +76,21 @@ func TestNetworkLetsThroughWhatFunctionsNeed(t *testing.T) {
 	}
 }
 
+// OpenShift denies its own namespace all traffic (NetworkPolicy default-deny). With its overlay the adapters of sources, which are no Services,
+// get out all the same, by the labels that Eventing gives their Pods; what comes from functions is let through by config/network everywhere.
+func TestSourcesGetOutOnOpenShift(t *testing.T) {
+	t.Parallel()
+	if !strings.Contains(text(t, filepath.Join("..", "config", "overlays", "openshift", "kustomization.yaml")), "- network.yaml\n") {
+		t.Error("the overlay has no policy of the sources")
+	}
+	adapter := map[string]string{"eventing.knative.dev/source": "apiserver-source-controller", "eventing.knative.dev/sourceName": "machines"}
+	for _, p := range networkPolicies(t, "overlays/openshift/network.yaml") {
+		if !matches(t, &p.Spec.PodSelector, adapter) || len(p.Spec.Egress) != 1 || len(p.Spec.Egress[0].To)+len(p.Spec.Egress[0].Ports) != 0 {
+			t.Errorf("%s lets the source get out of %v by %v", p.Name, p.Spec.PodSelector, p.Spec.Egress)
+		}
+	}
+}
+
 // Whatever Service may be deployed from here is scraped: functions, the sink, the root. A metric that names an object's namespace keeps it:
 // otherwise Prometheus puts the Pod's there, and Machines of one name in two namespaces are one.
 func TestEveryServiceIsScraped(t *testing.T) {
@@ -101,7 +116,7 @@ func TestEveryServiceIsScraped(t *testing.T) {
 
 func networkPolicies(t *testing.T, file string) (all []networkingv1.NetworkPolicy) {
 	t.Helper()
-	for document := range strings.SplitSeq(text(t, filepath.Join("..", "config", "network", file)), "\n---\n") {
+	for document := range strings.SplitSeq(text(t, filepath.Join("..", "config", file)), "\n---\n") {
 		var p networkingv1.NetworkPolicy
 		if err := yaml.UnmarshalStrict([]byte(document), &p); err != nil {
 			t.Fatal(err)
