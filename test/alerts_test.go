@@ -3,6 +3,7 @@
 package test
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -41,6 +42,24 @@ func TestRefusedCredentialsAreToldOfWhoeverAsksClouds(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Whom the clock wakes is missed where it does nothing: its Trigger may not be Ready, which no other alert tells. approve-node is optional.
+func TestEveryFunctionIsMissed(t *testing.T) {
+	t.Parallel()
+	for _, r := range alerts(t) {
+		if r.Alert != "MachineFunctionSilent" {
+			continue
+		}
+		for _, name := range load(t, os.DirFS("..")).functions() {
+			own := `label_replace(vector(1), "function", "` + name + `", "", "")`
+			if counted := "machines_" + strings.ReplaceAll(name, "-", "_") + "_invocations_total"; name != "approve-node" && (!strings.Contains(r.Expr, own) || !strings.Contains(r.Expr, counted)) {
+				t.Errorf("nobody misses %s: %s", name, r.Expr)
+			}
+		}
+		return
+	}
+	t.Error("no alert tells of a function that does nothing")
 }
 
 func alerts(t *testing.T) (all []rule) {
