@@ -208,6 +208,9 @@ func installed(t *testing.T, got map[string]object, names []string) {
 	if _, more := got["ValidatingAdmissionPolicy /azure-private.machine-functions"]; ours == has("openshift") || more != has("openshift") {
 		t.Errorf("the namespace is ours: %v, and what asks OpenShift is there: %v", ours, more)
 	}
+	if _, ok := got["CustomResourceDefinition /infrastructures.config.openshift.io"]; ok == has("openshift") {
+		t.Errorf("the kind Infrastructure is ours: %v", ok)
+	}
 	for _, name := range []string{"served-namespace", "served-namespace-stays"} {
 		policy := got["ValidatingAdmissionPolicy /"+name+".machine-functions"]
 		if v := policy.Spec.Variables; len(v) != 1 || strings.Contains(v[0].Expression, "'machines-b'") != has("namespaces") {
