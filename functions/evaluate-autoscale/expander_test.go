@@ -186,3 +186,17 @@ func TestPricesThatAreNone(t *testing.T) {
 		}
 	}
 }
+
+// A ConfigMap of priorities that names no group has no say: the plan is the cheapest, and is told so (SPEC B113).
+func TestPrioritiesOfNoGroupHaveNoSay(t *testing.T) {
+	t.Parallel()
+	for of, says := range map[string]bool{"other": false, "s": true} {
+		w := fresh(t, "{expanders: [Priority]}")
+		w.pool(t, "s", 0, 4, nil, nil)
+		w.yaml(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: cluster-autoscaler-priority-expander, namespace: openshift-machine-api, uid: p}, data: {priorities: "50: [`+of+`$]\n"}}`)
+		w.must(t, w.Put(pod("default", "waits", "", resources("cpu", "3"))))
+		if told := strings.Contains(w.once(t).String(), "come cheaper"); told == says || w.replicas("s")[0] != 1 {
+			t.Errorf("priorities of %q: told that nothing comes cheaper: %t, replicas %v", of, told, w.replicas("s"))
+		}
+	}
+}
