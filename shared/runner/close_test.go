@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -31,6 +32,7 @@ func (c closing) Close(context.Context) error { return c.closed() }
 // A driver is closed when another takes its place, and what is open when the process ends.
 func TestDriversAreClosed(t *testing.T) {
 	t.Parallel()
+	var mu sync.Mutex
 	var closed []string
 	version, refusal := "1", errors.New("refused")
 	p := new(memory.Cloud).Provider()
@@ -41,7 +43,12 @@ func TestDriversAreClosed(t *testing.T) {
 	open := p.Open
 	p.Open = func(ctx context.Context, a provider.Account) (provider.Driver, error) {
 		d, err := open(ctx, a)
-		return closing{d, func() error { closed = append(closed, string(a.Credentials["v"])); return refusal }}, err
+		return closing{d, func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			closed = append(closed, string(a.Credentials["v"]))
+			return refusal
+		}}, err
 	}
 	clouds := NewClouds([]provider.Provider{p}, func(context.Context, string, string) (map[string][]byte, string, error) {
 		return map[string][]byte{"v": []byte(version)}, version, nil
@@ -218,4 +225,45 @@ func TestWhatIsOpenedWhileItIsForgottenIsClosed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Clouds that do not answer when the process ends keep none of fifty from being left: func-go waits 30 s for that.
+func TestAllAreLeftBesideTheSilent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const accounts = 50
+		var left atomic.Int32
+		p := new(memory.Cloud).Provider()
+		open := p.Open
+		p.Open = func(ctx context.Context, a provider.Account) (provider.Driver, error) {
+			d, err := open(ctx, a)
+			return silentAtLast{d, &left}, err
+		}
+		clouds := NewClouds([]provider.Provider{p}, nil)
+		for n := range accounts {
+			if _, err := opened(t.Context(), clouds, "machines", strconv.Itoa(n), json.RawMessage(`{"kind": "`+memory.Kind+`", "type": "small"}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if err := NewServer(&Runner{Clouds: clouds}, nil).Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || left.Load() != accounts {
+			t.Errorf("Stop = %v, %d of %d had their time", err, left.Load(), accounts)
+		}
+	})
+}
+
+// silentAtLast is a driver whose cloud does not answer when it is left.
+type silentAtLast struct {
+	provider.Driver
+	left *atomic.Int32
+}
+
+func (d silentAtLast) Close(ctx context.Context) error {
+	began := time.Now()
+	<-ctx.Done()
+	if time.Since(began) >= closeTimeout {
+		d.left.Add(1)
+	}
+	return ctx.Err()
 }

@@ -17,6 +17,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/machine-functions/machine-functions/shared/beside"
 	"github.com/machine-functions/machine-functions/shared/cluster"
 	"github.com/machine-functions/machine-functions/shared/metrics"
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -247,16 +248,16 @@ func (c *Clouds) forget(ctx context.Context, key string) {
 	}
 }
 
-// Close closes every driver that is open.
+// Close closes every driver that is open, side by side: one that is silent holds up no other.
 func (c *Clouds) Close(ctx context.Context) error {
 	c.mu.Lock()
 	open := slices.Collect(maps.Values(c.open))
 	c.mu.Unlock()
-	var errs []error
+	g := beside.New(len(open))
 	for _, o := range open {
-		errs = append(errs, o.close(ctx))
+		g.Go(func() error { return o.close(ctx) })
 	}
-	return errors.Join(errs...)
+	return g.Wait()
 }
 
 // bind opens a driver.

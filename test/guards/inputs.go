@@ -221,6 +221,7 @@ var inputs = []Guard{
 	{"what-is-promised-begins", "2g", "shared/flights/flights.go", ` && !mine.promised`, ``, ""},
 	{"promises-are-bounded", "2g", "shared/flights/flights.go", ` && g.owed == cap(g.slots)`, ` && g.owed < 0`, ""},
 	{"panic-of-a-shared-run", "2g", "shared/flights/flights.go", `		if v := recover(); v != nil {`, `		if v := any(nil); v != nil {`, "./shared/flights -run=TestPanicOfARun"},
+	{"all-are-left-side-by-side", "4", run + "clouds.go", `	g := beside.New(len(open))`, `	g := beside.New(1)`, "./shared/runner -run=TestAllAreLeft"},
 	{"failures-of-a-scan-are-logged-in-short", "4", run + "runner.go", `keyError, said(err)) // each`, `keyError, err) // each`, "./shared/runner -run=TestLinesOf"},
 	{"plans-are-logged-in-parts", "4", run + "notes.go", `size > mostSaid {`, `size > mostSaid<<20 || parts == nil {`, "./shared/runner -run=TestLinesOf"},
 	{"unclear-words-are-cut", "4", run + "apply.go", `plan.Failed, Message: said(err)}`, `plan.Failed, Message: err.Error()}`, "./shared/runner -run=TestLinesOf"},
