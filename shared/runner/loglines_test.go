@@ -44,3 +44,32 @@ func TestLinesOfTheLogAreShort(t *testing.T) {
 		}
 	}
 }
+
+// What a function tells of an object may quote it, as approve-node quotes the names in a request that a stranger made: of a megabyte the
+// beginning is logged, and remembered as told.
+func TestNotesAreLoggedInShort(t *testing.T) {
+	t.Parallel()
+	for what, notes := range map[string]func(plan.Note) plan.Plan{
+		"of a state": func(n plan.Note) plan.Plan { return plan.Plan{Notes: []plan.Note{n}} },
+		"of a deed":  func(n plan.Note) plan.Plan { return plan.Plan{Do: []plan.Sequence{{Notes: []plan.Note{n}}}} },
+	} {
+		var log bytes.Buffer
+		f := label(func(s snapshot.Snapshot) plan.Plan {
+			if len(s.Outcomes) > 0 {
+				return plan.Plan{}
+			}
+			return notes(plan.Warning(s.Nodes[0], "Refused", "organizations "+strings.Repeat("x", 1<<20)))
+		})
+		r := testRunner(f, world(t, 1).As("label"))
+		r.Log = slog.New(slog.NewJSONHandler(&log, nil))
+		_, _ = r.Handle(t.Context(), snapshot.Request{})
+		if !strings.Contains(log.String(), "organizations xxx") || log.Len() > 64<<10 {
+			t.Errorf("%s: %d bytes are logged: %.300s", what, log.Len(), log.String())
+		}
+		for n := range r.told.last {
+			if len(n.Message) > mostSaid {
+				t.Errorf("%s: %d bytes are remembered", what, len(n.Message))
+			}
+		}
+	}
+}

@@ -89,6 +89,7 @@ func (i *invocation) tell(ctx context.Context, notes []plan.Note, deed bool) {
 		if n.Source == "" {
 			n.Source = i.Function.Name
 		}
+		n.Message = plan.Cut(n.Message, mostSaid) // it may quote an object that a stranger made
 		if !deed {
 			state := n
 			state.Message = plan.Gist(n.Message) // a port or an id in it makes it no other state

@@ -223,6 +223,7 @@ var inputs = []Guard{
 	{"panic-of-a-shared-run", "2g", "shared/flights/flights.go", `		if v := recover(); v != nil {`, `		if v := any(nil); v != nil {`, "./shared/flights -run=TestPanicOfARun"},
 	{"all-are-left-side-by-side", "4", run + "clouds.go", `	g := beside.New(len(open))`, `	g := beside.New(1)`, "./shared/runner -run=TestAllAreLeft"},
 	{"failures-of-a-scan-are-logged-in-short", "4", run + "runner.go", `keyError, said(err)) // each`, `keyError, err) // each`, "./shared/runner -run=TestLinesOf"},
+	{"notes-are-logged-in-short", "4", run + "notes.go", `plan.Cut(n.Message, mostSaid)`, `plan.Cut(n.Message, mostSaid<<20)`, "./shared/runner -run=TestNotesAreLogged"},
 	{"plans-are-logged-in-parts", "4", run + "notes.go", `size > mostSaid {`, `size > mostSaid<<20 || parts == nil {`, "./shared/runner -run=TestLinesOf"},
 	{"unclear-words-are-cut", "4", run + "apply.go", `plan.Failed, Message: said(err)}`, `plan.Failed, Message: err.Error()}`, "./shared/runner -run=TestLinesOf"},
 	{"failure-is-told-beside-a-decision", "2g", "shared/events/reply.go", `	if err != nil || d == nil {`, `	if d == nil {`, "./shared/events -run=TestFailureIsTold"},
