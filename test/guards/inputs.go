@@ -221,6 +221,7 @@ var inputs = []Guard{
 	{"what-is-promised-begins", "2g", "shared/flights/flights.go", ` && !mine.promised`, ``, ""},
 	{"promises-are-bounded", "2g", "shared/flights/flights.go", ` && g.owed == cap(g.slots)`, ` && g.owed < 0`, ""},
 	{"panic-of-a-shared-run", "2g", "shared/flights/flights.go", `		if v := recover(); v != nil {`, `		if v := any(nil); v != nil {`, "./shared/flights -run=TestPanicOfARun"},
+	{"silent-watch-is-not-waited-for-each-time", "G6", "shared/cluster/kube/view.go", `IsForbidden(err) || errors.Is(err, context.DeadlineExceeded) {`, `IsForbidden(err) {`, "./shared/cluster/kube -run=TestSilentWatch"},
 	{"all-are-left-side-by-side", "4", run + "clouds.go", `	g := beside.New(len(open))`, `	g := beside.New(1)`, "./shared/runner -run=TestAllAreLeft"},
 	{"failures-of-a-scan-are-logged-in-short", "4", run + "runner.go", `keyError, said(err)) // each`, `keyError, err) // each`, "./shared/runner -run=TestLinesOf"},
 	{"notes-are-logged-in-short", "4", run + "notes.go", `plan.Cut(n.Message, mostSaid)`, `plan.Cut(n.Message, mostSaid<<20)`, "./shared/runner -run=TestNotesAreLogged"},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,4 +58,41 @@ func TestSilentEviction(t *testing.T) {
 			}
 		})
 	}
+}
+
+// watchless answers lists at once, and watches never, as a proxy does that keeps an answer until it has all of it.
+type watchless struct{ silent }
+
+func (w watchless) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Has("watch") {
+		return w.silent.RoundTrip(r)
+	}
+	revision := strconv.FormatInt(time.Now().UnixNano(), 10)
+	body := `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"` + revision + `"},"items":[{"metadata":{"name":"p","namespace":"ns"}}]}`
+	return &http.Response{
+		StatusCode: 200, Header: http.Header{"Content-Type": {typeJSON}, "Date": {time.Now().UTC().Format(http.TimeFormat)}},
+		Body: io.NopCloser(bytes.NewBufferString(body)), Request: r,
+	}, nil
+}
+
+// A watch that is not answered is not waited for by each scan: of two lists that would be nearly all the time that one has (R-L4).
+func TestSilentWatchIsNotWaitedForEachTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := keeping(t, &rest.Config{Host: "http://api", Transport: watchless{}}, Options{FieldManager: "tester", Watched: []plan.Kind{"Pod"}})
+		waited := 0
+		for range 18 { // of three minutes
+			begin := time.Now()
+			if got, err := observePods(t, c); err != nil || len(got) != 1 {
+				t.Fatalf("pods %q, error %v", got, err)
+			}
+			if time.Since(begin) > time.Second {
+				waited++
+			}
+			time.Sleep(10*time.Second - time.Since(begin))
+		}
+		if waited == 0 || waited > 3 {
+			t.Errorf("%d of 18 scans waited, want one in a minute", waited)
+		}
+	})
 }

@@ -22,7 +22,7 @@ const (
 	// keptPage is how many objects one request returns of a list that may be kept: with fewer, 150,000 Pods take too many.
 	// What one request returns is not kept.
 	keptPage = 2000
-	// deniedFor is how long a list is read anew each time after the server denied a watch.
+	// deniedFor is how long a list is read anew each time after the server denied a watch, or did not answer one in time.
 	deniedFor = time.Minute
 	// keptFor is how long a list is kept of which the server says nothing: six scans, and hardly longer than it takes to stop all
 	// API servers, restore the storage, and start them. Of a revision that has come again by then nothing else tells.
@@ -46,7 +46,7 @@ type view struct {
 	next    string        // where the next page begins; empty: all pages are here
 	common  snapshot.Commons
 	heard   time.Time // when the server last answered
-	denied  time.Time // when the server last said that this account may not watch
+	denied  time.Time // when the server last said that this account may not watch, or said nothing to a watch
 }
 
 // list returns the list as it is now, and the server's clock.
@@ -60,9 +60,6 @@ func (v *view) list(ctx context.Context, c *Cluster, r plan.Resource) ([]plan.Ob
 			return v.all, date, err
 		}
 		v.forget() // a watch proves nothing by failing: the list says what is true
-		if apierrors.IsForbidden(err) {
-			v.denied = time.Now()
-		}
 	}
 	var date time.Time
 	var err error
@@ -111,6 +108,9 @@ func (v *view) follow(ctx context.Context, c *Cluster, r plan.Resource) (time.Ti
 		return a.date, nil
 	}
 	changed, reached, err := c.changes(ctx, r, v.address(r), v.version, now)
+	if apierrors.IsForbidden(err) || errors.Is(err, context.DeadlineExceeded) {
+		v.denied = time.Now()
+	}
 	if err != nil {
 		return a.date, err
 	}
