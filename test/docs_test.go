@@ -25,6 +25,7 @@ var (
 	fileNamed   = regexp.MustCompile(`[a-z_]+_test\.go`)
 	guardsNamed = regexp.MustCompile("\\bguards? `[a-z-]+`(?:, `[a-z-]+`)*")
 	packagesOf  = regexp.MustCompile("`([a-z0-9/-]+/[a-z0-9-]+)`:? ((?:(?:Test|Fuzz)\\w+(?:, )?)+)")
+	callOfAWS   = regexp.MustCompile(`\b(ec2|elb|elbv2)\.([A-Z]\w+)Input\b`)
 	quoted      = regexp.MustCompile("`([^`]+)`")
 	kubectlOn   = regexp.MustCompile("kubectl (?:-n \\S+ |--\\S+ )*(?:get|describe|scale|annotate|label|patch|edit|delete|wait) (?:--\\S+ )*([^\\s`]+)")
 )
@@ -101,6 +102,30 @@ func TestDocumentsTellKubectlTheGroup(t *testing.T) {
 	}
 	if found < 40 {
 		t.Errorf("only %d are found", found)
+	}
+}
+
+// Whoever makes a key for EC2 reads which calls it has to allow: each that the driver can make is named.
+func TestRightsOnAWSAreNamed(t *testing.T) {
+	t.Parallel()
+	document := text(t, filepath.Join("..", "docs", "aws-semantics.md"))
+	files, err := filepath.Glob("../shared/provider/aws/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	called := set{}
+	for _, file := range files {
+		for _, m := range callOfAWS.FindAllStringSubmatch(text(t, file), -1) {
+			called[map[string]string{"ec2": "ec2:", "elb": "elasticloadbalancing:", "elbv2": "elasticloadbalancing:"}[m[1]]+m[2]] = true
+		}
+	}
+	for _, call := range called.sorted() {
+		if !strings.Contains(document, "`"+call+"`") {
+			t.Errorf("docs/aws-semantics.md does not say that the driver asks for %s", call)
+		}
+	}
+	if len(called) < 20 {
+		t.Errorf("only %q are found", called.sorted())
 	}
 }
 
