@@ -7,22 +7,22 @@ import (
 	"testing"
 )
 
-// placement: with overlays/placement the Pods of Knative and of the functions go to the control plane, before others; Pods of DaemonSets stay
+// placement: with overlays/placement the Pods of Knative and of the functions go to the control plane, OpenShift's too, before others; Pods of DaemonSets stay
 // where their Node is, whoever names a priority keeps it, and everybody else's Pods are left alone.
 func placement(k kubectl) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
 		const (
-			placed = `{"node-role.kubernetes.io/control-plane":""} system-cluster-critical 2e+09 NoSchedule`
-			chosen = `{"node-role.kubernetes.io/control-plane":""} system-node-critical 2.000001e+09 NoSchedule`
-			alone  = `  0 `
+			placed = `{"node-role.kubernetes.io/control-plane":""} system-cluster-critical 2e+09 NoSchedule NoSchedule`
+			chosen = `{"node-role.kubernetes.io/control-plane":""} system-node-critical 2.000001e+09 NoSchedule NoSchedule`
+			alone  = `  0  `
 			daemon = `{"metadata": {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "envoy", "uid": "1"}]}}`
 		)
 		k.must(t, "create", "namespace", "knative-serving")
 		k.must(t, "apply", "-f", "../../overlays/placement/policy.yaml")
 		where := func(namespace string, options ...string) string {
 			got, err := k.run("", append([]string{"run", "one", "--image=one", "-n", namespace, "--dry-run=server", "-o",
-				`jsonpath={.spec.nodeSelector} {.spec.priorityClassName} {.spec.priority} {.spec.tolerations[?(@.key=="node-role.kubernetes.io/control-plane")].effect}`}, options...)...)
+				`jsonpath={.spec.nodeSelector} {.spec.priorityClassName} {.spec.priority} {.spec.tolerations[?(@.key=="node-role.kubernetes.io/control-plane")].effect} {.spec.tolerations[?(@.key=="node-role.kubernetes.io/master")].effect}`}, options...)...)
 			if err != nil {
 				return err.Error()
 			}
