@@ -102,8 +102,11 @@ func (r region) account() provider.Account {
 			"aws_endpoint_url": []byte(r.server.URL),
 		},
 		UserData: func(_ context.Context, name string) (map[string][]byte, string, error) {
+			if name == "unread" {
+				return nil, "", errors.New("the API server is not ready")
+			}
 			if name != "worker-user-data" {
-				return nil, "", errors.New("secrets \"" + name + "\" not found")
+				return nil, "", provider.Errorf(provider.Exhausted, "secret %s not found", name)
 			}
 			return map[string][]byte{"userData": []byte(`{"ignition": {"version": "3.2.0"}}`)}, "1", nil
 		},

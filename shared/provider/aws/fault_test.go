@@ -349,9 +349,11 @@ func TestUserDataThatIsMissingIsNamed(t *testing.T) {
 	t.Parallel()
 	region := serve(t, &ec2.Cloud{})
 	d, _ := region.wired(t, region.account())
-	_, err := d.Resolve(t.Context(), spec(map[string]any{"userDataSecret": map[string]any{"name": "absent"}}))
-	if provider.CodeOf(err) != provider.Exhausted || !strings.Contains(err.Error(), "machines/absent") {
-		t.Errorf("Resolve = %v", err)
+	for name, want := range map[string]provider.Code{"absent": provider.Exhausted, "unread": provider.Unknown} {
+		_, err := d.Resolve(t.Context(), spec(map[string]any{"userDataSecret": map[string]any{"name": name}}))
+		if provider.CodeOf(err) != want || !strings.Contains(err.Error(), "machines/"+name) {
+			t.Errorf("Resolve = %v (%v), want %v", err, provider.CodeOf(err), want)
+		}
 	}
 }
 

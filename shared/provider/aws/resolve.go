@@ -143,7 +143,7 @@ func (d *driver) userData(ctx context.Context, secret string) ([]byte, string, e
 	}
 	values, version, err := d.account.UserData(ctx, secret)
 	if err != nil {
-		return nil, "", provider.Errorf(provider.Exhausted, "user data secret %s/%s: %w", d.account.Namespace, secret, err)
+		return nil, "", provider.Errorf(provider.CodeOf(err), "user data secret %s/%s: %w", d.account.Namespace, secret, err)
 	}
 	data, ok := values["userData"]
 	if !ok {

@@ -113,8 +113,11 @@ func account() provider.Account {
 			"azure_client_secret": []byte(secret + "\n"), "azure_region": []byte(arm.Location), "azure_resourcegroup": []byte(arm.Group), "azure_resource_prefix": []byte(clusterID),
 		},
 		UserData: func(_ context.Context, name string) (map[string][]byte, string, error) {
+			if name == "unread" {
+				return nil, "", errors.New("the API server is not ready")
+			}
 			if name != "worker-user-data" {
-				return nil, "", errors.New("secrets \"" + name + "\" not found")
+				return nil, "", provider.Errorf(provider.Exhausted, "secret %s not found", name)
 			}
 			return map[string][]byte{"userData": []byte(`{"ignition": {"version": "3.2.0"}}`)}, "1", nil
 		},

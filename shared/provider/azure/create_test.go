@@ -318,6 +318,7 @@ func TestWhatCannotBeHonoredIsRefused(t *testing.T) {
 		"a long value":                      {map[string]any{"tags": map[string]string{"team": strings.Repeat("x", 257)}}, provider.Invalid, []string{"tags", "team", "256"}},
 		"too many tags":                     {map[string]any{"tags": tags}, provider.Invalid, []string{"tags", "52", "50"}},
 		"user data that is missing":         {map[string]any{"userDataSecret": map[string]any{"name": "absent"}}, provider.Exhausted, []string{"machines/absent"}},
+		"user data that nobody could read":  {map[string]any{"userDataSecret": map[string]any{"name": "unread"}}, provider.Unknown, []string{"machines/unread"}},
 		"a data disk named as the system's": {map[string]any{"dataDisks": []any{map[string]any{"nameSuffix": "osdisk", "diskSizeGB": 64, "lun": 0, "deletionPolicy": "Detach"}}}, provider.Invalid, []string{"dataDisks[0].nameSuffix", "osdisk"}},
 		"suffixes too long for a tag": {map[string]any{"dataDisks": []any{
 			map[string]any{"nameSuffix": strings.Repeat("a", 70), "diskSizeGB": 64, "lun": 0, "deletionPolicy": "Detach"},

@@ -234,7 +234,7 @@ func (d *driver) userData(ctx context.Context, secret string) ([]byte, string, e
 	where := fmt.Sprintf("user data secret %s/%s", d.account.Namespace, secret)
 	values, version, err := d.account.UserData(ctx, secret)
 	if err != nil {
-		return nil, "", provider.Errorf(provider.Exhausted, "%s: %w", where, err)
+		return nil, "", provider.Errorf(provider.CodeOf(err), "%s: %w", where, err)
 	}
 	data, ok := values["userData"]
 	if !ok {

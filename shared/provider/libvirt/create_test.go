@@ -200,6 +200,7 @@ func TestPrerequisiteThatIsMissingIsNamed(t *testing.T) {
 		names  []string
 	}{
 		{map[string]any{"ignition": map[string]any{"userDataSecret": "absent"}}, provider.Exhausted, []string{"machines/absent", "not found"}},
+		{map[string]any{"ignition": map[string]any{"userDataSecret": "unread"}}, provider.Unknown, []string{"machines/unread", "not ready"}},
 		{map[string]any{"ignition": map[string]any{"userDataSecret": "empty"}}, provider.Exhausted, []string{"machines/empty", "no key userData"}},
 		{map[string]any{"ignition": nil, "cloudInit": map[string]any{"userDataSecret": "worker-user-data", "sshAccess": true}}, provider.Exhausted, []string{"providerSpec.value.cloudInit.sshAccess", "machines/worker-user-data", "ssh-publickey"}},
 		{map[string]any{"volume": map[string]any{"poolName": "nowhere"}}, provider.NotFound, []string{"providerSpec.value.volume.poolName", "nowhere", "create it"}},

@@ -44,8 +44,10 @@ func accountOf(uri string) provider.Account {
 				return map[string][]byte{"userData": []byte("#cloud-config\n"), keySSH: []byte("ssh-ed25519 AAAA core@a\n\nssh-ed25519 BBBB core@b\n")}, "1", nil
 			case "empty":
 				return nil, "1", nil
+			case "unread":
+				return nil, "", errors.New("the API server is not ready")
 			}
-			return nil, "", errors.New("secrets \"" + name + "\" not found")
+			return nil, "", provider.Errorf(provider.Exhausted, "secret %s not found", name)
 		},
 	}
 }

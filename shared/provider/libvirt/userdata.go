@@ -48,7 +48,7 @@ func (d *driver) secret(ctx context.Context, name string, access bool) (data []b
 	where := d.account.Namespace + "/" + name
 	values, _, err := d.account.UserData(ctx, name)
 	if err != nil {
-		return nil, nil, provider.Errorf(provider.Exhausted, "user data secret %s: %w", where, err)
+		return nil, nil, provider.Errorf(provider.CodeOf(err), "user data secret %s: %w", where, err)
 	}
 	data, ok := values[keyUserData]
 	if !ok || len(data) == 0 {

@@ -91,7 +91,7 @@ func accountOf() provider.Account {
 		},
 		UserData: func(_ context.Context, name string) (map[string][]byte, string, error) {
 			if name != "worker-user-data" {
-				return nil, "", fmt.Errorf("secret %s is not there", name)
+				return nil, "", provider.Errorf(provider.Exhausted, "secret %s is not there", name)
 			}
 			return map[string][]byte{"userData": []byte(`{"ignition":{"version":"3.2.0"}}`)}, "1", nil
 		},

@@ -282,7 +282,7 @@ const mostUserData = 64 << 10
 func (d *driver) userData(ctx context.Context, secret string) (string, error) {
 	values, _, err := d.account.UserData(ctx, secret)
 	if err != nil {
-		return "", provider.Errorf(provider.Exhausted, "user data secret %s/%s: %w", d.account.Namespace, secret, err)
+		return "", provider.Errorf(provider.CodeOf(err), "user data secret %s/%s: %w", d.account.Namespace, secret, err)
 	}
 	data, ok := values["userData"]
 	if !ok {

@@ -5,6 +5,7 @@ package ovirt
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -373,6 +374,20 @@ func TestUserDataThatCannotBeGiven(t *testing.T) {
 			}
 		})
 	}
+}
+
+// User data that nobody could read is no refusal: it passes.
+func TestUserDataThatNobodyCouldRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLife(t, newWire(), "")
+		l.account.UserData = func(context.Context, string) (map[string][]byte, string, error) {
+			return nil, "", errors.New("not ready")
+		}
+		if in, err := l.Create(t.Context(), l.ref, l.resolved); provider.CodeOf(err) != provider.Unknown || !strings.Contains(err.Error(), "openshift-machine-api/worker-user-data: not ready") {
+			t.Errorf("Create = %+v, %v", in, err)
+		}
+	})
 }
 
 // What a guest says of itself is believed of its network cards alone; addresses that move are nobody's.
