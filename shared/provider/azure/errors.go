@@ -63,13 +63,13 @@ func refusalOf(res *http.Response, text []byte) error {
 	return &refusal{res.StatusCode, e.Code, shorten(e.Message), after, everybody}
 }
 
-// left are the headers that say how much of what Azure itself allows, before any of its services, is left
+// allowance are the headers that say how much of what Azure itself allows, before any of its services, is left
 // (https://learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling#remaining-requests).
-var left = regexp.MustCompile(`(?i)^x-ms-ratelimit-remaining-subscription-(global-)?(reads|writes|deletes)$`)
+var allowance = regexp.MustCompile(`(?i)^x-ms-ratelimit-remaining-subscription-(global-)?(reads|writes|deletes)$`)
 
 func spent(header http.Header) bool {
 	for name := range header {
-		if left.MatchString(name) && header.Get(name) == "0" {
+		if allowance.MatchString(name) && header.Get(name) == "0" {
 			return true
 		}
 	}
