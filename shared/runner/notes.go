@@ -34,8 +34,12 @@ const (
 // toldFor is how long the same note is not told again.
 const toldFor = 5 * time.Minute
 
-// tellFor is how long one Event is waited for, and how long Events about states are recorded before the work goes on.
-const tellFor = 5 * time.Second
+const (
+	// tellFor is how long one Event is waited for, and how long Events about states are recorded before the work goes on.
+	tellFor = 5 * time.Second
+	// tellMargin is how long the last of these takes, where changes in clouds wait for it.
+	tellMargin = 250 * time.Millisecond
+)
 
 // once remembers what was done lately, so that it is not done again. Losing it repeats something harmless: an Event,
 // which the API server's record counts up, or the deletion of what is being deleted.
@@ -81,9 +85,9 @@ func (o *once[K]) lately(k K, now time.Time, d time.Duration) bool {
 // tried (SPEC S23); what only describes a state is told once in five minutes, or by a later scan where it is too much for this. An
 // Event that cannot be recorded is logged: it never stops the work. Who did not answer about one is told no other by this invocation.
 func (i *invocation) tell(ctx context.Context, notes []plan.Note, deed bool) {
-	began := time.Now()
+	end := time.Now().Add(i.timeToTell(ctx))
 	for _, n := range notes {
-		if !deed && time.Since(began) >= tellFor && !i.deaf.Load() {
+		if !deed && !time.Now().Before(end) && !i.deaf.Load() {
 			return
 		}
 		if n.Source == "" {
@@ -113,6 +117,16 @@ func (i *invocation) tell(ctx context.Context, notes []plan.Note, deed bool) {
 		i.events = append(i.events, n)
 		i.telling.Unlock()
 	}
+}
+
+// timeToTell returns how long states are told: not in the time that a change in a cloud needs, if there is one, and time for it.
+func (i *invocation) timeToTell(ctx context.Context) time.Duration {
+	deadline, _ := ctx.Deadline()
+	spare := time.Until(deadline) - mutationBudget
+	if !i.mutates || spare < 0 {
+		return tellFor
+	}
+	return min(tellFor, spare-tellMargin)
 }
 
 func (i *invocation) tellOne(ctx context.Context, n plan.Note) error {

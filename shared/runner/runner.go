@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -163,6 +164,7 @@ type invocation struct {
 	telling    sync.Mutex
 	events     []plan.Note // Kubernetes Events that were recorded
 	deaf       atomic.Bool // an Event was waited for in vain
+	mutates    bool        // the plan at hand changes instances
 	decided    bool        // every action of a plan had its turn, whatever single ones were answered
 	unfinished bool        // something was left for later, for want of time or because an outcome is unknown
 	pretended  pretended   // by a dry run
@@ -203,6 +205,7 @@ func (i *invocation) proceed(ctx context.Context, s snapshot.Snapshot, round int
 	if i.DryRun {
 		return i.pretend(p) && round+1 < maxRounds, nil
 	}
+	i.mutates = slices.ContainsFunc(p.Do, func(s plan.Sequence) bool { return changeOf(s).mutates })
 	i.tell(ctx, p.Notes, false)
 	if p.Quiet() {
 		return false, nil

@@ -10,7 +10,11 @@ import (
 	"time"
 
 	"github.com/machine-functions/machine-functions/shared/cluster"
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/provider"
+	clouds "github.com/machine-functions/machine-functions/shared/provider/memory"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
@@ -73,6 +77,47 @@ func TestManyStatesAreToldByManyScans(t *testing.T) {
 		}
 		if got := len(api.Events()); got != states+20 {
 			t.Errorf("%d Events, want %d states and 20 deeds", got, states)
+		}
+	})
+}
+
+// Beside a cloud that does not answer at all, which takes what a scan can wait, thousands of states leave it the time for a change in
+// another; and they are told meanwhile (R-L4).
+func TestManyStatesLeaveTimeForChanges(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cloud := &clouds.Cloud{Fault: func(ctx context.Context, c clouds.Call) error {
+			if c.Op == clouds.OpList {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		}}
+		api := memory.New(time.Now)
+		if err := api.Put(machineIn("worker-0", "worker-0")); err != nil {
+			t.Fatal(err)
+		}
+		changes, changed := 0, false
+		r := testRunner(function.Function{Name: "look", Reads: inBulk, Decide: func(s snapshot.Snapshot) plan.Plan {
+			var p plan.Plan
+			p.Then(plan.DeleteInstance{Account: accountOfC, Cluster: "c", Ref: provider.Ref{UID: "other"}, Why: "of a test"})
+			p = p.Untried(s.Outcomes)
+			changed = changed || p.Quiet()
+			for i := range 5000 {
+				p.Notes = append(p.Notes, plan.Warning(s.Machines[0], fmt.Sprintf("Sad%c%c%c", 'a'+i/26/26, 'a'+i/26%26, 'a'+i%26), "state"))
+			}
+			return p
+		}}, slowly{Cluster: api.As("look"), each: 50 * time.Millisecond})
+		r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
+		const scans = 10
+		for range scans {
+			changed = false
+			_, _ = r.Handle(t.Context(), snapshot.Request{})
+			if changed {
+				changes++
+			}
+		}
+		if changes != scans || len(api.Events()) < scans*10 {
+			t.Errorf("%d of %d scans made a change, and %d states were told", changes, scans, len(api.Events()))
 		}
 	})
 }
