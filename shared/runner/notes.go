@@ -85,7 +85,8 @@ func (o *once[K]) lately(k K, now time.Time, d time.Duration) bool {
 // tried (SPEC S23); what only describes a state is told once in five minutes, or by a later scan where it is too much for this. An
 // Event that cannot be recorded is logged: it never stops the work. Who did not answer about one is told no other by this invocation.
 func (i *invocation) tell(ctx context.Context, notes []plan.Note, deed bool) {
-	end := time.Now().Add(i.timeToTell(ctx))
+	most, hurried := i.timeToTell(ctx)
+	end := time.Now().Add(most)
 	for _, n := range notes {
 		if !deed && !time.Now().Before(end) && !i.deaf.Load() {
 			return
@@ -109,7 +110,11 @@ func (i *invocation) tell(ctx context.Context, notes []plan.Note, deed bool) {
 		if i.deaf.Load() {
 			continue
 		}
-		if err := i.tellOne(ctx, n); err != nil {
+		wait := tellFor
+		if hurried && !deed {
+			wait = min(wait, time.Until(end)+tellMargin/2)
+		}
+		if err := i.tellOne(ctx, n, wait); err != nil {
 			i.log.Warn("event was not recorded", keyReason, n.Reason, keyError, said(err))
 			continue
 		}
@@ -120,20 +125,21 @@ func (i *invocation) tell(ctx context.Context, notes []plan.Note, deed bool) {
 }
 
 // timeToTell returns how long states are told: not in the time that a change in a cloud needs, if there is one, and time for it.
-func (i *invocation) timeToTell(ctx context.Context) time.Duration {
+func (i *invocation) timeToTell(ctx context.Context) (most time.Duration, hurried bool) {
 	deadline, _ := ctx.Deadline()
 	spare := time.Until(deadline) - mutationBudget
 	if !i.mutates || spare < 0 {
-		return tellFor
+		return tellFor, false
 	}
-	return min(tellFor, spare-tellMargin)
+	return min(tellFor, spare-tellMargin), true
 }
 
-func (i *invocation) tellOne(ctx context.Context, n plan.Note) error {
-	ctx, cancel := context.WithTimeout(ctx, tellFor)
+// tellOne waits so long. Who does not answer in less than tellFor may be slow: others are told in a later scan, and deeds still.
+func (i *invocation) tellOne(ctx context.Context, n plan.Note, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	err := i.Cluster.Tell(ctx, n)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil && wait == tellFor {
 		i.deaf.Store(true)
 	}
 	return err

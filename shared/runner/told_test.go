@@ -51,8 +51,12 @@ type slowly struct {
 
 // Tell takes its time.
 func (c slowly) Tell(ctx context.Context, n plan.Note) error {
-	time.Sleep(c.each)
-	return c.Cluster.Tell(ctx, n)
+	select {
+	case <-time.After(c.each):
+		return c.Cluster.Tell(ctx, n)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Many states are told by several scans, so that telling takes none of them the time for its work; in the end all are told, once.
@@ -82,42 +86,48 @@ func TestManyStatesAreToldByManyScans(t *testing.T) {
 }
 
 // Beside a cloud that does not answer at all, which takes what a scan can wait, thousands of states leave it the time for a change in
-// another; and they are told meanwhile (R-L4).
+// another, and are told meanwhile; so does one that is new in each, where nobody records Events (R-L4).
 func TestManyStatesLeaveTimeForChanges(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		cloud := &clouds.Cloud{Fault: func(ctx context.Context, c clouds.Call) error {
-			if c.Op == clouds.OpList {
-				<-ctx.Done()
-			}
-			return ctx.Err()
-		}}
-		api := memory.New(time.Now)
-		if err := api.Put(machineIn("worker-0", "worker-0")); err != nil {
-			t.Fatal(err)
+	for each, told := range map[time.Duration]int{50 * time.Millisecond: 100, time.Hour: 0} {
+		synctest.Test(t, func(t *testing.T) { tellBesideASilentCloud(t, each, told) })
+	}
+}
+
+func tellBesideASilentCloud(t *testing.T, each time.Duration, told int) {
+	t.Helper()
+	cloud := &clouds.Cloud{Fault: func(ctx context.Context, c clouds.Call) error {
+		if c.Op == clouds.OpList {
+			<-ctx.Done()
 		}
-		changes, changed := 0, false
-		r := testRunner(function.Function{Name: "look", Reads: inBulk, Decide: func(s snapshot.Snapshot) plan.Plan {
-			var p plan.Plan
-			p.Then(plan.DeleteInstance{Account: accountOfC, Cluster: "c", Ref: provider.Ref{UID: "other"}, Why: "of a test"})
-			p = p.Untried(s.Outcomes)
-			changed = changed || p.Quiet()
-			for i := range 5000 {
-				p.Notes = append(p.Notes, plan.Warning(s.Machines[0], fmt.Sprintf("Sad%c%c%c", 'a'+i/26/26, 'a'+i/26%26, 'a'+i%26), "state"))
-			}
-			return p
-		}}, slowly{Cluster: api.As("look"), each: 50 * time.Millisecond})
-		r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
-		const scans = 10
-		for range scans {
-			changed = false
-			_, _ = r.Handle(t.Context(), snapshot.Request{})
-			if changed {
-				changes++
-			}
+		return ctx.Err()
+	}}
+	api := memory.New(time.Now)
+	if err := api.Put(machineIn("worker-0", "worker-0")); err != nil {
+		t.Fatal(err)
+	}
+	scan, changes, changed := 0, 0, false
+	r := testRunner(function.Function{Name: "look", Reads: inBulk, Decide: func(s snapshot.Snapshot) plan.Plan {
+		var p plan.Plan
+		p.Then(plan.DeleteInstance{Account: accountOfC, Cluster: "c", Ref: provider.Ref{UID: "other"}, Why: "of a test"})
+		p = p.Untried(s.Outcomes)
+		changed = changed || p.Quiet()
+		for i := range 5000 {
+			p.Notes = append(p.Notes, plan.Warning(s.Machines[0], fmt.Sprintf("Sad%c%c%c", 'a'+i/26/26, 'a'+i/26%26, 'a'+i%26), "state"))
 		}
-		if changes != scans || len(api.Events()) < scans*10 {
-			t.Errorf("%d of %d scans made a change, and %d states were told", changes, scans, len(api.Events()))
+		p.Notes = append(p.Notes, plan.Warning(s.Machines[0], fmt.Sprintf("New%c", 'a'+scan), "state"))
+		return p
+	}}, slowly{Cluster: api.As("look"), each: each})
+	r.Clouds = NewClouds([]provider.Provider{cloud.Provider()}, nil)
+	const scans = 10
+	for scan = range scans {
+		changed = false
+		_, _ = r.Handle(t.Context(), snapshot.Request{})
+		if changed {
+			changes++
 		}
-	})
+	}
+	if changes != scans || len(api.Events()) < told {
+		t.Errorf("an Event takes %v: %d of %d scans made a change, and %d states were told", each, changes, scans, len(api.Events()))
+	}
 }

@@ -91,7 +91,7 @@ var port = []Guard{
 			return outcomes, nil
 		}
 `, "", ""},
-	{"one-event-is-not-waited-for-long", "2c", run + "notes.go", `context.WithTimeout(ctx, tellFor)`, `context.WithTimeout(ctx, budget)`, "./shared/runner -run=TestWhoeverRecordsNoEvents"},
+	{"one-event-is-not-waited-for-long", "2c", run + "notes.go", `context.WithTimeout(ctx, wait)`, `context.WithTimeout(ctx, budget)`, "./shared/runner -run=TestWhoeverRecordsNoEvents"},
 	{"silent-events-are-asked-once", "2c", run + "notes.go", `		i.deaf.Store(true)`, `		i.deaf.Store(false)`, "./shared/runner -run=TestWhoeverRecordsNoEvents"},
 	{"many-states-are-told-later", "2c", run + "notes.go", `!time.Now().Before(end) && `, `end.IsZero() && `, "./shared/runner -run=TestManyStatesAre"},
 	{"only-what-was-accepted-is-going", "G5", run + "apply.go", `	if i.deleted.lately(key, i.now, deletedFor) {`, `	if !i.deleted.fresh(key, i.now, deletedFor) {`, "./shared/runner -run=TestOnlyWhatWasAccepted"},

@@ -229,6 +229,7 @@ var inputs = []Guard{
 	{"all-are-left-side-by-side", "4", run + "clouds.go", `	g := beside.New(len(open))`, `	g := beside.New(1)`, "./shared/runner -run=TestAllAreLeft"},
 	{"failures-of-a-scan-are-logged-in-short", "4", run + "runner.go", `keyError, said(err)) // each`, `keyError, err) // each`, "./shared/runner -run=TestLinesOf"},
 	{"states-leave-time-for-changes", "G6", run + "notes.go", `	if !i.mutates || spare < 0 {`, `	if !i.mutates || spare != 0 {`, "./shared/runner -run=TestManyStatesLeave"},
+	{"silent-event-leaves-time-for-changes", "G6", run + "notes.go", `		if hurried && !deed {`, `		if hurried && !deed && false {`, "./shared/runner -run=TestManyStatesLeave"},
 	{"notes-are-logged-in-short", "4", run + "notes.go", `plan.Cut(n.Message, mostSaid)`, `plan.Cut(n.Message, mostSaid<<20)`, "./shared/runner -run=TestNotesAreLogged"},
 	{"plans-are-logged-in-parts", "4", run + "notes.go", `size > mostSaid {`, `size > mostSaid<<20 || parts == nil {`, "./shared/runner -run=TestLinesOf"},
 	{"unclear-words-are-cut", "4", run + "apply.go", `plan.Failed, Message: said(err)}`, `plan.Failed, Message: err.Error()}`, "./shared/runner -run=TestLinesOf"},
