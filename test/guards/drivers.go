@@ -121,6 +121,8 @@ var drivers = []Guard{
 	{"whom-somebody-took-out-of-a-vm-group-is-put-back", "G3", "shared/provider/vsphere/group.go", `m.Mark.Group != groupOf(req) || `, `true || `, "./shared/provider/vsphere -run=TestWhoJoins"},
 	{"vm-group-is-looked-at-after-the-start", "G3", "shared/provider/vsphere/group.go", `joined && m.Power != types.VirtualMachinePowerStatePoweredOn {`, `joined {`, "./shared/provider/vsphere -run=TestWhoJoins"},
 	{"vm-group-is-of-one-cluster", "G3", "shared/provider/vsphere/group.go", `		if inside {`, `		if true || inside {`, "./shared/provider/vsphere -run=TestWhoJoins"},
+	{"out-of-sight-is-in-no-vm-group", "2c", "shared/provider/vsphere/group.go", `, "NoPermission":`, `:`, "./shared/provider/vsphere -run=TestWhoIsOutOfSight"},
+	{"who-joins-a-vm-group-asks-for-marks-alone", "4", "shared/provider/vsphere/group.go", `everywhere(ctx, c, keyed(keyMark), "config.instanceUuid", "config.template")`, `everywhere(ctx, c, details...)`, "./shared/provider/vsphere -run=TestWhoIsOutOfSight"},
 	{"disks-that-are-not-known-are-not-noted", "G5", "shared/provider/vsphere/create.go", `	disks, err := attached(ctx, c, m.Ref)
 	if err != nil {`, `	disks, err := attached(ctx, c, m.Ref)
 	if err != nil && false {`, "./shared/provider/vsphere -run=TestDisksAreNoted"},

@@ -74,14 +74,15 @@ func (d *driver) join(ctx context.Context, c *vim25.Client, req request, m clone
 	return &ref, nil
 }
 
-// belonging adds to members of the group those whose marks name it. A copy's does not count.
+// belonging adds to members of the group those whose marks name it. A copy's does not count. Of those that are in it no more is asked.
 func (d *driver) belonging(ctx context.Context, c *vim25.Client, req request, members []reference) ([]reference, error) {
-	all, err := d.marked(ctx, c)
+	all, err := everywhere(ctx, c, keyed(keyMark), "config.instanceUuid", "config.template")
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range all {
-		if m.Mark.Group != groupOf(req) || m.copied() || slices.Contains(members, m.Ref) {
+	for _, o := range all {
+		m := read(o)
+		if m.Mark.Cluster != d.account.ClusterID || m.Mark.Group != groupOf(req) || m.copied() || slices.Contains(members, m.Ref) {
 			continue
 		}
 		inside, err := in(ctx, c, m.Ref, *req.Group)
@@ -95,19 +96,21 @@ func (d *driver) belonging(ctx context.Context, c *vim25.Client, req request, me
 	return members, nil
 }
 
-// in reports whether an instance is in a cluster: people may have moved it to another, whose instances the group does not take.
+// in reports whether an instance is in a cluster: people may have moved it to another, whose instances the group does not take, or to where the
+// user may not look.
 func in(ctx context.Context, c *vim25.Client, vm, cluster reference) (bool, error) {
 	var m mo.VirtualMachine
+	var owner object.Reference
 	err := property.DefaultCollector(c).RetrieveOne(ctx, vm, []string{"resourcePool"}, &m)
-	if name(faultOf(err)) == "ManagedObjectNotFound" || err == nil && m.ResourcePool == nil {
+	if err == nil && m.ResourcePool != nil {
+		owner, err = object.NewResourcePool(c, *m.ResourcePool).Owner(ctx)
+	}
+	switch name(faultOf(err)) {
+	case "ManagedObjectNotFound", "NoPermission":
 		return false, nil
 	}
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("cluster of %s: %w", vm.Value, err)
 	}
-	owner, err := object.NewResourcePool(c, *m.ResourcePool).Owner(ctx)
-	if err != nil {
-		return false, fmt.Errorf("owner of resource pool %s: %w", m.ResourcePool.Value, err)
-	}
-	return owner.Reference() == cluster, nil
+	return owner != nil && owner.Reference() == cluster, nil
 }

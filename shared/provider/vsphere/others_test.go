@@ -126,6 +126,55 @@ func TestWhoJoinsAGroupLateTakesNobodyOut(t *testing.T) {
 	}
 }
 
+// Whom people have moved to where the user may read nothing keeps nobody else from a VM group, nor from an instance. Who joins asks for the marks of
+// all, and for no more.
+func TestWhoIsOutOfSightKeepsNobodyFromAGroup(t *testing.T) {
+	t.Parallel()
+	v := newVCenter(t)
+	spec := v.spec(map[string]any{"workspace": map[string]any{"vmGroup": "zone-a"}})
+	d, w := v.wired(t, v.account())
+	_, _, err := create(t, d, "worker-a", spec)
+	must(t, err)
+	cluster, err := find.NewFinder(v.client(t)).ClusterComputeResource(t.Context(), "/DC0/host/DC0_C0")
+	must(t, err)
+	done(t)(cluster.Reconfigure(t.Context(), &types.ClusterConfigSpecEx{GroupSpec: []types.ClusterGroupSpec{{
+		ArrayUpdateSpec: types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationEdit},
+		Info:            &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: "zone-a"}},
+	}}}, true))
+	moved := v.service.Context.Map.Get(v.machines(t)["worker-a"].Self).(*simulator.VirtualMachine)
+	elsewhere, err := find.NewFinder(v.client(t)).ResourcePool(t.Context(), "/DC0/host/DC0_H0/Resources")
+	must(t, err)
+	v.service.Context.WithLock(moved, func() { moved.ResourcePool = new(elsewhere.Reference()) })
+	asked, detailed := 0, 0
+	w.set(func(_ string, next func() (*http.Response, error)) (*http.Response, error) {
+		res, err := next()
+		if err != nil {
+			return res, err
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body = io.NopCloser(bytes.NewReader(body))
+		text := string(body)
+		if strings.Contains(text, moved.Self.Value+"<") && strings.Contains(text, "<name>config.changeVersion</name>") {
+			detailed++
+		}
+		if err == nil && strings.Contains(text, "<name>owner</name>") && strings.Contains(text, elsewhere.Reference().Value+"<") {
+			asked++
+			denied, err := page(http.StatusInternalServerError, "text/xml", strings.ReplaceAll(refusal, "InvalidState", "NoPermission"), "")(res)
+			denied.Request = res.Request
+			return denied, err
+		}
+		return res, err
+	})
+	_, in, err := create(t, d, "worker-b", spec)
+	if err != nil || in.State != provider.StateRunning || asked == 0 || detailed > 0 {
+		t.Errorf("the next one = %+v, %v, with %d looks at the other's pool and %d at its details", in, err, asked, detailed)
+	}
+	have, err := members(t.Context(), v.client(t), cluster.Reference(), "zone-a")
+	if want := []reference{v.machines(t)["worker-b"].Self}; err != nil || !slices.Equal(have, want) {
+		t.Errorf("the group has %v, %v, want %v", have, err, want)
+	}
+}
+
 // spy tells what is sent.
 type spy struct {
 	next http.RoundTripper
