@@ -184,8 +184,13 @@ func early(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // everywhere reads properties of every virtual machine that the account may see.
 func everywhere(ctx context.Context, c *vim25.Client, properties ...string) ([]types.ObjectContent, error) {
+	return within(ctx, c, c.ServiceContent.RootFolder, properties...)
+}
+
+// within reads them of those in a folder or a cluster.
+func within(ctx context.Context, c *vim25.Client, container reference, properties ...string) ([]types.ObjectContent, error) {
 	view, err := methods.CreateContainerView(ctx, c, &types.CreateContainerView{
-		This: *c.ServiceContent.ViewManager, Container: c.ServiceContent.RootFolder, Type: []string{"VirtualMachine"}, Recursive: true,
+		This: *c.ServiceContent.ViewManager, Container: container, Type: []string{"VirtualMachine"}, Recursive: true,
 	})
 	if err != nil {
 		return nil, err

@@ -4,13 +4,10 @@ package vsphere
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/vmware/govmomi/object"
-	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/vim25"
-	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
@@ -74,43 +71,18 @@ func (d *driver) join(ctx context.Context, c *vim25.Client, req request, m clone
 	return &ref, nil
 }
 
-// belonging adds to members of the group those whose marks name it. A copy's does not count. Of those that are in it no more is asked.
+// belonging adds to members of the group those of its cluster whose marks name it. A copy's does not count. What people have moved to another
+// cluster the group does not take, and nobody asks about it: the user may not see it there.
 func (d *driver) belonging(ctx context.Context, c *vim25.Client, req request, members []reference) ([]reference, error) {
-	all, err := everywhere(ctx, c, keyed(keyMark), "config.instanceUuid", "config.template")
+	all, err := within(ctx, c, *req.Group, keyed(keyMark), "config.instanceUuid", "config.template")
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range all {
 		m := read(o)
-		if m.Mark.Cluster != d.account.ClusterID || m.Mark.Group != groupOf(req) || m.copied() || slices.Contains(members, m.Ref) {
-			continue
-		}
-		inside, err := in(ctx, c, m.Ref, *req.Group)
-		if err != nil {
-			return nil, err
-		}
-		if inside {
+		if m.Mark.Cluster == d.account.ClusterID && m.Mark.Group == groupOf(req) && !m.copied() && !slices.Contains(members, m.Ref) {
 			members = append(members, m.Ref)
 		}
 	}
 	return members, nil
-}
-
-// in reports whether an instance is in a cluster: people may have moved it to another, whose instances the group does not take, or to where the
-// user may not look.
-func in(ctx context.Context, c *vim25.Client, vm, cluster reference) (bool, error) {
-	var m mo.VirtualMachine
-	var owner object.Reference
-	err := property.DefaultCollector(c).RetrieveOne(ctx, vm, []string{"resourcePool"}, &m)
-	if err == nil && m.ResourcePool != nil {
-		owner, err = object.NewResourcePool(c, *m.ResourcePool).Owner(ctx)
-	}
-	switch name(faultOf(err)) {
-	case "ManagedObjectNotFound", "NoPermission":
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("cluster of %s: %w", vm.Value, err)
-	}
-	return owner != nil && owner.Reference() == cluster, nil
 }
