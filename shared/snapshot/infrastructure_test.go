@@ -161,3 +161,16 @@ func TestTagsOfTheClusterAreOnWhatIsMade(t *testing.T) {
 		}
 	}
 }
+
+// The tags of the cluster are read once, not for each of thousands of Machines.
+func TestTagsOfTheClusterAreReadOnce(t *testing.T) {
+	t.Parallel()
+	aws := &configv1.AWSPlatformStatus{ResourceTags: []configv1.AWSResourceTag{{Key: "team", Value: "all"}}}
+	s := Snapshot{Records: machine.NewRecords()}
+	s.Add(infrastructure("c", &configv1.PlatformStatus{AWS: aws}))
+	_, before := s.FilledSpec(&machine.Machine{})
+	aws.ResourceTags[0].Value = "nobody reads it again"
+	if _, of := s.FilledSpec(&machine.Machine{}); of.Tags != before.Tags || of.Tags == "" {
+		t.Errorf("tags %q, before %q", of.Tags, before.Tags)
+	}
+}

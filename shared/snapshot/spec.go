@@ -5,6 +5,7 @@ package snapshot
 import (
 	"encoding/json"
 
+	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -43,19 +44,26 @@ func (s Snapshot) ofAWS() (region, tags string) {
 		return "", ""
 	}
 	aws := i.Status.PlatformStatus.AWS
-	all := make([]providerspec.AWSTag, 0, len(aws.ResourceTags))
-	for _, t := range aws.ResourceTags {
-		all = append(all, providerspec.AWSTag{Name: t.Key, Value: t.Value})
-	}
-	if len(all) > 0 {
-		b, _ := json.Marshal(all) // words only
-		tags = string(b)
+	if len(aws.ResourceTags) > 0 {
+		tags, _ = machine.Remembered(s.Records, ofCluster{i}, func() (string, error) { return listed(aws.ResourceTags), nil })
 	}
 	return aws.Region, tags
 }
 
-// What is remembered of providerSpecs.
+// listed returns tags as defaults take them.
+func listed(tags []configv1.AWSResourceTag) string {
+	all := make([]providerspec.AWSTag, 0, len(tags))
+	for _, t := range tags {
+		all = append(all, providerspec.AWSTag{Name: t.Key, Value: t.Value})
+	}
+	b, _ := json.Marshal(all) // words only
+	return string(b)
+}
+
+// What is remembered of providerSpecs, and of an Infrastructure's tags.
 type (
+	ofCluster struct{ *configv1.Infrastructure }
+
 	filling  specOf
 	judgment specOf
 	specOf   struct {

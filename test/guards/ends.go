@@ -302,6 +302,7 @@ var ends = []Guard{
 	{"account-in-use-is-not-forgotten", "2b.10", words + "sweeproom.go", ` && a.Of != "" && formers`, ` && formers`, "./shared/machine -run=TestNoMore"},
 	{"few-former-accounts-stay", "4", words + "sweeproom.go", ` && formers[a.Of] > mostFormers {`, ` {`, "./shared/machine -run=TestNoMore"},
 	{"both-ids-of-the-cluster-where-nobody-told", "2b.3", "shared/snapshot/snapshot.go", ` && !told && name != id {`, ` && false && !told {`, "./shared/snapshot -run=TestUnderWhich"},
+	{"tags-of-the-cluster-are-read-once", "4", "shared/snapshot/spec.go", `machine.Remembered(s.Records, ofCluster{i}, `, `machine.Remembered((*machine.Records)(nil), ofCluster{i}, `, "./shared/snapshot -run=TestTagsOfTheCluster"},
 	{"machine-is-not-new-where-no-token-tells", "2b.3", "shared/runner/look.go", `l.Open || l.New && c.Tokens`, `l.Open || l.New`, "./test/sim -run=TestKeptSchedules"},
 	{"node-that-was-opened-is-drained-anew", "2e", drain + "handler.go", `range reopened(s) {`, `range reopened(s)[:0] {`, "./functions/drain-node -run=TestScenarios"},
 	{"node-that-was-opened-for-the-next-stays", "2e", drain + "reads.go", `machine.TakesPods(m, n) && !machine.ClaimedByAnother(m, n, s.Machines) {`, `machine.TakesPods(m, n) {`, "./functions/drain-node -run=TestScenarios"},
