@@ -180,7 +180,7 @@ func TestFewAccountsAreKeptOpen(t *testing.T) {
 }
 
 // Who forgets an account that is being opened may have no time to wait for that. What is opened then is closed with the others, and beside
-// another of the same account at once.
+// another of the same account at once: whoever waited for it gets that one.
 func TestWhatIsOpenedWhileItIsForgottenIsClosed(t *testing.T) {
 	t.Parallel()
 	for name, another := range map[string]bool{"alone": false, "beside another": true} {
@@ -199,10 +199,13 @@ func TestWhatIsOpenedWhileItIsForgottenIsClosed(t *testing.T) {
 					return closing{d, func() error { closed.Add(1); return nil }}, err
 				}
 				clouds := NewClouds([]provider.Provider{p}, nil)
+				used := make(chan *patient, 2)
 				use := func() {
-					if _, err := opened(t.Context(), clouds, "machines", "c", json.RawMessage(`{"kind": "`+memory.Kind+`", "type": "small"}`)); err != nil {
+					a, err := opened(t.Context(), clouds, "machines", "c", json.RawMessage(`{"kind": "`+memory.Kind+`", "type": "small"}`))
+					if err != nil {
 						t.Error(err)
 					}
+					used <- a.driver
 				}
 				go use()
 				synctest.Wait()
@@ -219,6 +222,13 @@ func TestWhatIsOpenedWhileItIsForgottenIsClosed(t *testing.T) {
 				}
 				close(slow)
 				synctest.Wait()
+				for _, o := range clouds.open {
+					for range len(used) {
+						if d := <-used; d != o.account.driver {
+							t.Error("somebody uses what is closed")
+						}
+					}
+				}
 				if err := clouds.Close(t.Context()); err != nil || asked.Load() != closed.Load() {
 					t.Errorf("%v: opened %d, closed %d", err, asked.Load(), closed.Load())
 				}

@@ -202,22 +202,23 @@ func (c *Clouds) opened(ctx context.Context, p provider.Provider, a provider.Acc
 		_ = idle.close(ctx) // nobody depends on it
 	}
 	got, err := o.get(ctx, version, func() (account, error) { return c.bind(ctx, p, a) })
-	if err == nil {
-		c.hold(ctx, key, o)
+	if err == nil && !c.hold(ctx, key, o) {
+		return c.opened(ctx, p, a, version) // which is open already
 	}
 	return got, err
 }
 
 // hold keeps what was opened although it was forgotten meanwhile, as who forgot it may not have waited for that: what nobody keeps nobody
-// closes.
-func (c *Clouds) hold(ctx context.Context, key string, o *slot) {
+// closes. Where another has its place it is closed at once, and hold says so.
+func (c *Clouds) hold(ctx context.Context, key string, o *slot) (kept bool) {
 	c.mu.Lock()
-	kept := cmp.Or(c.open[key], o)
-	c.open[key] = kept
+	there := cmp.Or(c.open[key], o)
+	c.open[key] = there
 	c.mu.Unlock()
-	if kept != o {
+	if there != o {
 		_ = o.close(ctx) // nobody depends on it
 	}
+	return there == o
 }
 
 // leave forgets the account that nobody has asked for the longest, if there are too many: whoever writes a providerSpec names them.

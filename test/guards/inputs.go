@@ -54,7 +54,8 @@ var inputs = []Guard{
 	{"schedules-end", "4", "shared/autoscaling/schedule.go", `	if len(text) > longestSchedule {`, `	if false {`, "./shared/autoscaling -run=TestEndlessSchedules"},
 	{"readiness-is-asked-once", "2g", run + "ready.go", `	if time.Since(s.ready.good) < readyFor {`, `	if false {`, "./shared/runner -run=TestManyWhoAsk"},
 	{"why-not-ready-is-for-the-log", "4", run + "ready.go", `		return false, errNotReady`, `		return false, err`, "./shared/runner -run=TestWhyNotReady"},
-	{"what-is-opened-while-forgotten-is-kept", "2c", run + "clouds.go", `		c.hold(ctx, key, o)`, ``, "./shared/runner -run=TestWhatIsOpenedWhile"},
+	{"what-is-opened-while-forgotten-is-kept", "2c", run + "clouds.go", `err == nil && !c.hold(ctx, key, o)`, `false`, "./shared/runner -run=TestWhatIsOpenedWhile"},
+	{"what-is-closed-is-handed-to-nobody", "2c", run + "clouds.go", `		return c.opened(ctx, p, a, version) // which`, `		return got, nil // which`, "./shared/runner -run=TestWhatIsOpenedWhile"},
 	{"credentials-that-are-gone-are-kept-by-nobody", "4", run + "clouds.go", `			c.forget(ctx, a.Key())
 `, ``, "./shared/runner -run=TestDriversAreClosed"},
 	{"names-that-nobody-has-take-no-place", "2d", "shared/scheduling/resources.go", `	if len(all.names)+limited < binpack.N {`, `	if true {`, "./shared/scheduling -run=TestNamesThat"},
