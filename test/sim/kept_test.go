@@ -130,8 +130,7 @@ var kept = []keptSchedule{
 	{
 		was: "R-S4: a Machine was taken out of its set, put back and adopted between the readings of the Machines and of their set, and went as one that no longer matched",
 		of:  Config{Level: Machines, Steps: 80}, vector: "000000000000000000000000020000000007000000000000000000000008000000000400040201000701000000000000000000000405000002050000000000000000000000000000000000000000000000000000020300041100000000000000041400000000070800000000020600000000000100000000000000000000000000000000000000000000000000000000000000000300000019000000000000000000000300000000000000000000000000000001",
-		by:    []string{`people relabel \S+, out of the set: true`, `no longer matches the selector`, `labels no longer match`, `\(adopt \S+\)`, `adopted by worker`},
-		guard: "adopted-meanwhile-is-not-gone",
+		by: []string{`people relabel \S+, out of the set: true`, `no longer matches the selector`, `labels no longer match`, `\(adopt \S+\)`, `adopted by worker`},
 	},
 	{
 		was: "R-S7: a drained Node registered anew and was linked after its deleted Machine was read: here who had looked counted as who had not",
