@@ -75,7 +75,7 @@ func (r *resolver) flavor(ctx context.Context) error {
 func (r *resolver) image(ctx context.Context) error {
 	at, name := "providerSpec.value.image", r.spec.Image
 	if v := r.spec.RootVolume; v != nil && v.SourceUUID != "" { // which counts, as in OpenShift
-		at, name = "providerSpec.value.rootVolume.sourceUUID", r.spec.RootVolume.SourceUUID
+		at, name = "providerSpec.value.rootVolume.sourceUUID", v.SourceUUID
 	}
 	all, err := pages[named](ctx, r.caller, r.caller.services.image, "list images", "images", "images", url.Values{"name": {name}})
 	if err != nil {
