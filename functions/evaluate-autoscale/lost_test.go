@@ -41,15 +41,22 @@ func allFailed(t testing.TB, n int) *world {
 }
 
 // However many Machines of a set failed, no more are given up at once than the cluster's budget allows, of which a quarter is kept for those that are
-// ill (G8).
+// ill, whether they have instances, and so take slots, or not (G8).
 func TestNoMoreAreGivenUpAtOnceThanTheBudgetAllows(t *testing.T) {
 	t.Parallel()
-	w := allFailed(t, 100)
-	w.scans(t, 3)
-	victims, err := machine.Victims(memory.Get[*machine.MachineSet](w.Server, machine.Namespace, "x"))
-	w.must(t, err)
-	if got := w.replicas("x")[0]; len(victims) != 8 || got != 92 {
-		t.Errorf("of a hundred Machines that failed %d are given up at once, %d replicas are left", len(victims), got)
+	for _, made := range []bool{false, true} {
+		w := allFailed(t, 100)
+		for _, m := range memory.List[*machine.Machine](w.Server) {
+			if made {
+				w.must(t, memory.Patch(w.Server, m.Namespace, m.Name, func(m *machine.Machine) { m.Spec.ProviderID = new("memory:///" + m.Name) }))
+			}
+		}
+		w.scans(t, 3)
+		victims, err := machine.Victims(memory.Get[*machine.MachineSet](w.Server, machine.Namespace, "x"))
+		w.must(t, err)
+		if got := w.replicas("x")[0]; len(victims) != 8 || got != 92 {
+			t.Errorf("with instances %v: of a hundred Machines that failed %d are given up at once, %d replicas are left", made, len(victims), got)
+		}
 	}
 }
 

@@ -245,7 +245,6 @@ var drivers = []Guard{
 `, ``, "./shared/provider/ovirt -run=TestNothingSecret"},
 	{"refused-password-is-not-tried-again", "2c", "shared/provider/ovirt/session.go", `s.reason != nil && left > 0`, `s.reason != nil && left > refusedForLongest`, "./shared/provider/ovirt -run=TestRefusedCredentials"},
 	{"comment-is-a-mark-as-a-whole", "2b.3", "shared/provider/ovirt/mark.go", ` || head != prefix(m.Cluster, m.UID)`, ``, "./shared/provider/ovirt -run=FuzzMarked"},
-	{"disks-that-are-being-made-are-waited-for", "2c", "shared/provider/ovirt/create.go", `	case i.Status == "image_locked": //`, `	case false: //`, "./shared/provider/ovirt -run=TestOneStep"},
 	{"disk-that-grows-is-waited-for", "2c", "shared/provider/ovirt/steps.go", `		case a.Disk.Status == "locked":`, `		case false:`, "./shared/provider/ovirt -run=TestDiskThatGrows"},
 	{"instance-that-the-engine-took-back-is-told", "2b.4", "shared/provider/ovirt/create.go", `		case i == nil && p.ID != "": //`, `		case false: //`, "./shared/provider/ovirt -run=TestInstanceThatTheEngine"},
 	{"busy-engine-refuses-nothing", "2b.8", "shared/provider/ovirt/create.go", `	if busy(err) {`, `	if false {`, "./shared/provider/ovirt -run=TestBusyIs"},

@@ -142,8 +142,6 @@ func (d *driver) step(ctx context.Context, r provider.Ref, req request, i *insta
 // further begins what is missing of i, which is there.
 func (d *driver) further(ctx context.Context, r provider.Ref, req request, i instance, p *progress) (waits bool, err error) {
 	switch {
-	case i.Status == "image_locked": // its disks are being made, or resized
-		return true, nil
 	case i.running():
 		err := d.launched(ctx, i, *p)
 		if refuses(err) && i.Mark.ID == i.ID { // which is for the whole of it, and may be for ever
@@ -152,7 +150,7 @@ func (d *driver) further(ctx context.Context, r provider.Ref, req request, i ins
 		return false, err
 	case i.Status == "image_illegal": // which does not end by itself
 		return false, provider.Errorf(provider.Exhausted, "create %s: its disks are illegal: the engine's events say why", i.Name)
-	case i.Status != "down": // a word that nobody knows, or none
+	case i.Status != "down": // its disks are being made, or resized; a word that nobody knows, or none
 		return true, nil
 	case i.Mark.ID == "":
 		return false, d.note(ctx, i)
