@@ -266,7 +266,6 @@ var drivers = []Guard{
 			return provider.Errorf(provider.Exhausted, "%s: there is none`, `		if false {
 			return provider.Errorf(provider.Exhausted, "%s: there is none`, "./shared/provider/ovirt -run=TestInstanceWithoutNetwork"},
 	{"denied-tag-ends-no-creation", "2b.4", "shared/provider/ovirt/steps.go", `refused && provider.CodeOf(err) == provider.Denied`, `refused && false`, "./shared/provider/ovirt -run=TestTagThat"},
-	{"user-data-for-an-engine-is-not-too-large", "4", "shared/provider/ovirt/create.go", `	if len(data) > mostUserData {`, `	if false {`, "./shared/provider/ovirt -run=TestUserDataThatIs"},
 	{"status-that-nobody-knows-is-no-start", "2b.4", "shared/provider/ovirt/create.go", `	case i.Status != "down": //`, `	case false: //`, "./shared/provider/ovirt -run=TestStatusThat"},
 	{"illegal-disks-are-a-refusal", "2b.8", "shared/provider/ovirt/create.go", `	case i.Status == "image_illegal":`, `	case false:`, "./shared/provider/ovirt -run=TestInstanceWithIllegal"},
 	{"start-without-room-is-asked-for-again", "2b.8", "shared/provider/ovirt/create.go", `roomless(d.start(ctx, i))`, `d.start(ctx, i)`, "./shared/provider/ovirt -run=TestNoHostHasRoom"},

@@ -136,24 +136,13 @@ func (d *driver) image(ctx context.Context, req *request) error {
 // (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-add-user-data.html).
 const mostUserData = 16 << 10
 
-// userData reads what the guest gets at its first start. Whatever is wrong with it is mended in the Secret, not in the spec.
+// userData reads what the guest gets at its first start, if the spec names a Secret.
 func (d *driver) userData(ctx context.Context, secret string) ([]byte, string, error) {
 	if secret == "" {
 		return nil, "", nil
 	}
-	values, version, err := d.account.UserData(ctx, secret)
-	if err != nil {
-		return nil, "", provider.Errorf(provider.CodeOf(err), "user data secret %s/%s: %w", d.account.Namespace, secret, err)
-	}
-	data, ok := values["userData"]
-	if !ok {
-		return nil, "", provider.Errorf(provider.Exhausted, "user data secret %s/%s has no key userData: add it", d.account.Namespace, secret)
-	}
-	if len(data) > mostUserData {
-		return nil, "", provider.Errorf(provider.Exhausted, "user data secret %s/%s: %d bytes of userData are more than the %d that EC2 takes: let them point to the rest",
-			d.account.Namespace, secret, len(data), mostUserData)
-	}
-	return data, version, nil
+	values, version, err := d.account.Guest(ctx, secret, mostUserData)
+	return values[provider.KeyUserData], version, err
 }
 
 // about says which field an error is about. That EC2 does not let anybody in with these credentials is about none: it is

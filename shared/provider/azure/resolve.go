@@ -5,7 +5,6 @@ package azure
 import (
 	"context"
 	"encoding/base64"
-	"fmt"
 	"net/netip"
 	"regexp"
 	"strings"
@@ -226,23 +225,11 @@ func sshKeyOf(text string) (string, error) {
 // (https://learn.microsoft.com/rest/api/compute/virtual-machines/create-or-update#osprofile).
 const mostUserData = 65535
 
-// userData reads what the guest gets at its first start. Whatever is wrong with it is mended in the Secret, not in the spec.
+// userData reads what the guest gets at its first start, if the spec names a Secret.
 func (d *driver) userData(ctx context.Context, secret string) ([]byte, string, error) {
 	if secret == "" {
 		return nil, "", nil
 	}
-	where := fmt.Sprintf("user data secret %s/%s", d.account.Namespace, secret)
-	values, version, err := d.account.UserData(ctx, secret)
-	if err != nil {
-		return nil, "", provider.Errorf(provider.CodeOf(err), "%s: %w", where, err)
-	}
-	data, ok := values["userData"]
-	if !ok {
-		return nil, "", provider.Errorf(provider.Exhausted, "%s has no key userData: add it", where)
-	}
-	if len(data) > mostUserData {
-		return nil, "", provider.Errorf(provider.Exhausted, "%s: %d bytes of userData are more than the %d that Azure takes: let them point to the rest",
-			where, len(data), mostUserData)
-	}
-	return data, version, nil
+	values, version, err := d.account.Guest(ctx, secret, mostUserData)
+	return values[provider.KeyUserData], version, err
 }

@@ -15,7 +15,7 @@ import (
 
 func userDataOf(text string) func(context.Context, string) (map[string][]byte, string, error) {
 	return func(context.Context, string) (map[string][]byte, string, error) {
-		return map[string][]byte{keyUserData: []byte(text)}, "2", nil
+		return map[string][]byte{provider.KeyUserData: []byte(text)}, "2", nil
 	}
 }
 

@@ -8,15 +8,13 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/machine-functions/machine-functions/shared/provider"
 )
 
-const (
-	// keyUserData is the key of a Secret with what the guest gets at its first start.
-	keyUserData = "userData"
-	// keySSH is the key beside it with who may log in to a guest whose spec says sshAccess: one public key on a line.
-	keySSH = "ssh-publickey"
-)
+// keySSH is the key, beside the user data, with who may log in to a guest whose spec says sshAccess: one public key on a line.
+const keySSH = "ssh-publickey"
 
 // userData writes the volume with what the guest reads at its first start, if its spec hands a Secret over.
 func (d *driver) userData(ctx context.Context, l *daemon, r provider.Ref, req request, m domain) error {
@@ -46,13 +44,13 @@ func (d *driver) userData(ctx context.Context, l *daemon, r provider.Ref, req re
 // secret reads the user data, and who may log in if somebody may.
 func (d *driver) secret(ctx context.Context, name string, access bool) (data []byte, keys []string, err error) {
 	where := d.account.Namespace + "/" + name
-	values, _, err := d.account.UserData(ctx, name)
+	values, _, err := d.account.Guest(ctx, name, corev1.MaxSecretSize)
 	if err != nil {
-		return nil, nil, provider.Errorf(provider.CodeOf(err), "user data secret %s: %w", where, err)
+		return nil, nil, err
 	}
-	data, ok := values[keyUserData]
-	if !ok || len(data) == 0 {
-		return nil, nil, provider.Errorf(provider.Exhausted, "user data secret %s has no key %s: add it", where, keyUserData)
+	data = values[provider.KeyUserData]
+	if len(data) == 0 {
+		return nil, nil, provider.Errorf(provider.Exhausted, "user data secret %s: %s is empty", where, provider.KeyUserData)
 	}
 	for line := range strings.Lines(string(values[keySSH])) {
 		if line = strings.TrimSpace(line); line != "" {

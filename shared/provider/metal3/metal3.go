@@ -104,7 +104,7 @@ func (d *driver) Resolve(ctx context.Context, raw json.RawMessage) (json.RawMess
 		if err != nil {
 			return nil, provider.Errorf(provider.CodeOf(err), "providerSpec.value.userData.name: %q: %w", s.UserData.Name, err)
 		}
-		if _, ok := values["userData"]; !ok && values["value"] == nil { // what the operator reads, once the host is taken
+		if _, ok := values[provider.KeyUserData]; !ok && values["value"] == nil { // what the operator reads, once the host is taken
 			return nil, provider.Errorf(provider.NotFound, "providerSpec.value.userData.name: %q: the Secret has no key userData: add it", s.UserData.Name)
 		}
 	}

@@ -126,19 +126,9 @@ func (d *driver) userData(ctx context.Context, secret string) ([]byte, error) {
 	if secret == "" || d.account.UserData == nil {
 		return nil, nil
 	}
-	values, _, err := d.account.UserData(ctx, secret)
-	if err != nil {
-		return nil, provider.Errorf(provider.CodeOf(err), "user data secret %s/%s: %w", d.account.Namespace, secret, err)
-	}
-	text, ok := values["userData"]
-	if !ok {
-		return nil, provider.Errorf(provider.Exhausted, "user data secret %s/%s has no key userData", d.account.Namespace, secret)
-	}
 	const most = 65535 / 4 * 3 // Nova's limit is on its base64 text
-	if len(text) > most {
-		return nil, provider.Errorf(provider.Exhausted, "user data secret %s/%s: %d bytes of userData are more than the %d that Nova takes", d.account.Namespace, secret, len(text), most)
-	}
-	return text, nil
+	values, _, err := d.account.Guest(ctx, secret, most)
+	return values[provider.KeyUserData], err
 }
 
 func providerID(id string) string { return "openstack:///" + id }

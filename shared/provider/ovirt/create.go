@@ -278,18 +278,11 @@ const mostUserData = 64 << 10
 
 // userData reads what the guest gets at its first start: Ignition or cloud-init, as the template's operating system has it.
 func (d *driver) userData(ctx context.Context, secret string) (string, error) {
-	values, _, err := d.account.UserData(ctx, secret)
+	values, _, err := d.account.Guest(ctx, secret, mostUserData)
 	if err != nil {
-		return "", provider.Errorf(provider.CodeOf(err), "user data secret %s/%s: %w", d.account.Namespace, secret, err)
+		return "", err
 	}
-	data, ok := values["userData"]
-	if !ok {
-		return "", provider.Errorf(provider.Exhausted, "user data secret %s/%s has no key userData: add it", d.account.Namespace, secret)
-	}
-	if len(data) > mostUserData {
-		return "", provider.Errorf(provider.Exhausted, "user data secret %s/%s: key userData has %d bytes, of which there may be %d: let Ignition fetch what is large",
-			d.account.Namespace, secret, len(data), mostUserData)
-	}
+	data := values[provider.KeyUserData]
 	if !utf8.Valid(data) {
 		return "", provider.Errorf(provider.Exhausted, "user data secret %s/%s: key userData is no text, such as one that is compressed, and the engine takes no other", d.account.Namespace, secret)
 	}

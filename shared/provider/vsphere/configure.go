@@ -15,6 +15,7 @@ import (
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/shared/providerspec"
@@ -54,15 +55,8 @@ func (d *driver) configure(ctx context.Context, c *vim25.Client, r provider.Ref,
 
 // userData reads what the guest gets at its first start.
 func (d *driver) userData(ctx context.Context, secret string) ([]byte, error) {
-	values, _, err := d.account.UserData(ctx, secret)
-	if err != nil {
-		return nil, provider.Errorf(provider.CodeOf(err), "user data secret %s/%s: %w", d.account.Namespace, secret, err)
-	}
-	data, ok := values["userData"]
-	if !ok {
-		return nil, provider.Errorf(provider.Exhausted, "user data secret %s/%s has no key userData: add it", d.account.Namespace, secret)
-	}
-	return plain(data), nil
+	values, _, err := d.account.Guest(ctx, secret, corev1.MaxSecretSize)
+	return plain(values[provider.KeyUserData]), err
 }
 
 // plain returns user data for Ignition as Ignition reads it, however often somebody has encoded it; OpenShift does so.
