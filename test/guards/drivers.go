@@ -93,9 +93,7 @@ var drivers = []Guard{
 		if err != nil && false {`, "./shared/provider/aws -run=TestInstanceWhoseNames"},
 	{"what-is-not-told-is-no-address", "G5", "shared/provider/aws/instance.go", `address != "" && !slices`, `!slices`, "./shared/provider/aws -run=TestAddressesAreOf"},
 	{"groups-that-select-nothing-are-not-the-clouds-own", "4", "shared/provider/aws/resolve.go", `		if len(req.Groups) == before {`, `		if len(req.Groups) < before {`, "./shared/provider/aws -run=TestWhatASpecSelects"},
-	{"no-instance-without-its-user-data", "2b.4", "shared/provider/aws/resolve.go", `	if !ok {
-		return nil, "", provider.Errorf(provider.Exhausted, "user data`, `	if !ok && false {
-		return nil, "", provider.Errorf(provider.Exhausted, "user data`, "./shared/provider/aws -run=TestNoInstanceWithout"},
+	{"no-instance-without-its-user-data", "2b.4", "shared/provider/userdata.go", `	if !ok {`, `	if !ok && false {`, "./shared/provider -run=TestGuest"},
 	{"ports-by-their-instances-id-that-failed", "G5", "shared/provider/openstack/delete.go", `tag(tagServer, r.ID)); err != nil {`, `tag(tagServer, r.ID)); err != nil && false {`, "./shared/provider/openstack -run=TestLookByID"},
 	{"port-by-its-id-that-failed-is-no-absence", "G5", "shared/provider/openstack/delete.go", `	case err != nil:
 		return nil, nil, err
@@ -191,7 +189,7 @@ var drivers = []Guard{
 	{"creation-of-what-is-held-off-waits", "2f", "shared/provider/libvirt/create.go", `		if m.Held {`, `		if false {`, "./shared/provider/libvirt -run=TestHeldOffWhile"},
 	{"virtual-addresses-are-reserved-for-nobody", "2b.3", "shared/provider/libvirt/address.go", `append(leased, d.account.VirtualIPs...))`, `leased)`, "./shared/provider/libvirt -run=TestAddressesThatOthers"},
 	{"leased-addresses-are-reserved-for-nobody", "2b.3", "shared/provider/libvirt/address.go", `append(leased, d.account.VirtualIPs...))`, `append(leased[:0], d.account.VirtualIPs...))`, "./shared/provider/libvirt -run=TestAddressesThatOthers"},
-	{"virtual-addresses-are-no-instances", "2b.3", "shared/provider/libvirt/instance.go", `		if !d.virtual(ip.Address) {`, `		if true {`, "./shared/provider/libvirt -run=TestVirtualAddresses"},
+	{"virtual-addresses-are-no-instances", "2b.3", "shared/provider/libvirt/instance.go", `InternalIPs(heard, moving)`, `InternalIPs(heard, nil)`, "./shared/provider/libvirt -run=TestVirtualAddresses"},
 	{"answers-of-daemons-were-asked-for", "4", "shared/provider/libvirt/wire.go", `	if _, ok := walk(shape, body); !ok || !asked {`, `	if _, ok := walk(shape, body); !ok || !asked && false {`, "./shared/provider/libvirt -run=TestPacketsThatLie"},
 	{"errors-of-daemons-have-what-they-say", "4", "shared/provider/libvirt/wire.go", `		shape = problem
 `, `		return nil
@@ -209,7 +207,7 @@ var drivers = []Guard{
 	{"late-removal-of-an-attempt-takes-no-address", "2b.8", "shared/provider/libvirt/remove.go", `	if r.UID == "" || r.Attempt {`, `	if r.UID == "" {`, "./shared/provider/libvirt -run=TestReservationWithout"},
 	{"what-is-held-off-has-run", "2b.7", "shared/provider/libvirt/power.go", `		if m.Launched && !m.Noted { //`, `		if false { //`, "./shared/provider/libvirt -run=TestHeldOffWithoutANote"},
 	{"what-is-let-go-has-all-that-is-its", "2b.7", "shared/provider/libvirt/power.go", `		if m.state() != provider.StateIncomplete {`, `		if true {`, "./shared/provider/libvirt -run=TestWhatIsBeingMade"},
-	{"virtual-addresses-are-addresses", "2b.3", "shared/provider/libvirt/instance.go", `its.Unmap() == ip`, `its == ip && text == address`, "./shared/provider/libvirt -run=TestVirtualAddresses"},
+	{"virtual-addresses-are-addresses", "2b.3", "shared/provider/addresses.go", `		seen[ip.Unmap()] = true`, `		seen[ip] = true`, "./shared/provider -run=TestInternalIPs"},
 	{"names-of-domains-are-names-of-files", "2b.4", "shared/provider/libvirt/names.go", `	if len(r.Name) > mostName {`, `	if false {`, "./shared/provider/libvirt -run=TestNameThatIsTooLong$"},
 	{"name-alone-makes-no-instance-a-machines", "2b.3", "shared/provider/ovirt/create.go", `	if slices.ContainsFunc(all, func(i instance) bool { return d.means(provider.Ref{UID: r.UID}, i) }) {`, `	if len(all) > 0 {`, "./shared/provider/ovirt -run=TestStrangerOf"},
 	{"engines-instance-of-another-cluster", "2b.9", "shared/provider/ovirt/find.go", `	case i.Mark.Cluster != d.account.ClusterID:
@@ -278,8 +276,8 @@ var drivers = []Guard{
 	{"volume-is-detached-of-what-is-off-alone", "2b.9", "shared/provider/ovirt/remove.go", `		if off, err := d.off(ctx, i); !off || err != nil {`, `		if off, err := d.off(ctx, i); false && !off || err != nil {`, "./shared/provider/ovirt -run=TestVolumeIsDetached"},
 	{"steps-of-another-instance-are-not-done", "2b.4", "shared/provider/ovirt/create.go", `		if p.ID != i.ID {`, `		if p.ID = i.ID; false {`, "./shared/provider/ovirt -run=TestStepsOfAnother"},
 	{"what-is-powering-down-is-not-reset", "2b.4", "shared/provider/ovirt/power.go", `, "powering_down":`, `:`, "./shared/provider/ovirt -run=TestPowerCycleOf"},
-	{"virtual-addresses-are-no-engines-instances", "4", "shared/provider/ovirt/instance.go", `		seen[ip.Unmap()] = true`, `		seen[ip.Unmap()] = false`, "./shared/provider/ovirt -run=TestAddressesAre"},
-	{"virtual-addresses-are-no-vcenters-instances", "4", "shared/provider/vsphere/instance.go", ` || nobodys[ip.Unmap()] {`, ` {`, "./shared/provider/vsphere -run=TestVirtualAddresses"},
+	{"virtual-addresses-are-no-engines-instances", "4", "shared/provider/ovirt/instance.go", `InternalIPs(heard, moving)`, `InternalIPs(heard, nil)`, "./shared/provider/ovirt -run=TestAddressesAre"},
+	{"virtual-addresses-are-no-vcenters-instances", "4", "shared/provider/vsphere/instance.go", `InternalIPs(heard, moving)`, `InternalIPs(heard, nil)`, "./shared/provider/vsphere -run=TestVirtualAddresses"},
 	{"removal-asks-an-engine-for-no-details", "2b.9", "shared/provider/ovirt/remove.go", `d.named(ctx, r, "")`, `d.named(ctx, r, details)`, "./shared/provider/ovirt -run=TestDetailsThatFail"},
 	{"what-is-protected-is-not-stopped", "2b.9", "shared/provider/ovirt/remove.go", `	if i.Protected { //`, `	if false { //`, "./shared/provider/ovirt -run=TestWhatIsProtected"},
 	{"what-is-being-saved-is-not-power-cycled", "2b.4", "shared/provider/ovirt/power.go", `	case i.Status == "saving_state" || i.Status == "restoring_state": //`, `	case false: //`, "./shared/provider/ovirt -run=TestWhatIsBeingSaved"},

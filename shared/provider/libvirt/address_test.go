@@ -9,8 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/digitalocean/go-libvirt"
-
 	"github.com/machine-functions/machine-functions/shared/provider"
 	"github.com/machine-functions/machine-functions/test/libvirtd"
 )
@@ -88,19 +86,6 @@ func TestAddressThatIsTaken(t *testing.T) {
 	}
 }
 
-// Of what a daemon says of cards only addresses that others reach are told, each once.
-func TestAddressesOfCards(t *testing.T) {
-	t.Parallel()
-	got := addresses([]libvirt.DomainInterface{
-		{Name: "lo", Addrs: []libvirt.DomainIPAddr{{Addr: "127.0.0.1"}, {Addr: "::1"}}},
-		{Name: "vnet0", Addrs: []libvirt.DomainIPAddr{{Addr: "192.168.126.7"}, {Addr: "fe80::1"}, {Addr: "2001:DB8::7"}, {Addr: "0.0.0.0"}, {Addr: "fe80::1%eth0"}, {Addr: "nonsense"}}},
-		{Name: "vnet1", Addrs: []libvirt.DomainIPAddr{{Addr: "192.168.126.7"}, {Addr: "::ffff:192.168.126.8"}}},
-	})
-	if fmt.Sprint(got) != "[{InternalIP 192.168.126.7} {InternalIP 2001:db8::7} {InternalIP 192.168.126.8}]" {
-		t.Errorf("%v", got)
-	}
-}
-
 func TestSubnets(t *testing.T) {
 	t.Parallel()
 	var n networkXML
@@ -155,12 +140,6 @@ func TestVirtualAddressesAreNobodys(t *testing.T) {
 	_, in, err := created(t, d, "worker-a", specOf(uriOf(l), nil))
 	if err != nil || len(in.Addresses) != 1 {
 		t.Errorf("%v, %v", in.Addresses, err)
-	}
-	d.account.VirtualIPs = []string{"2001:DB8:0::7", "::ffff:192.168.126.9", "nonsense"}
-	for address, want := range map[string]bool{"2001:db8::7": true, "192.168.126.9": true, "2001:db8::8": false, "": false} {
-		if got := d.virtual(address); got != want {
-			t.Errorf("%q: %v", address, got)
-		}
 	}
 }
 

@@ -5,7 +5,6 @@ package libvirt
 import (
 	"encoding/json"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -101,22 +100,9 @@ func (d *driver) instance(l *daemon, m domain) (provider.Instance, error) {
 	if !m.active() {
 		return i, nil
 	}
-	ips, err := l.ips(m)
-	for _, ip := range ips { // the cluster's own, which the host hears from a card, are on another Node tomorrow
-		if !d.virtual(ip.Address) {
-			i.Addresses = append(i.Addresses, ip)
-		}
-	}
+	ips, err := l.ips(m, d.account.VirtualIPs)
+	i.Addresses = append(i.Addresses, ips...)
 	return i, err
-}
-
-// virtual reports whether an address is one of the cluster's own, in whatever letters that is written.
-func (d *driver) virtual(address string) bool {
-	ip, err := netip.ParseAddr(address)
-	return err == nil && slices.ContainsFunc(d.account.VirtualIPs, func(text string) bool {
-		its, err := netip.ParseAddr(text)
-		return err == nil && its.Unmap() == ip
-	})
 }
 
 // state tells a domain that was switched off from one that has yet to be started. Only Create can go on with the latter.
@@ -157,7 +143,7 @@ func names(m domain) []corev1.NodeAddress {
 }
 
 // ips are the addresses that the network gave to the domain's cards, or, where it gives none, under which the host hears them.
-func (l *daemon) ips(m domain) ([]corev1.NodeAddress, error) {
+func (l *daemon) ips(m domain, moving []string) ([]corev1.NodeAddress, error) {
 	for _, source := range []libvirt.DomainInterfaceAddressesSource{libvirt.DomainInterfaceAddressesSrcLease, libvirt.DomainInterfaceAddressesSrcArp} {
 		cards, err := l.DomainInterfaceAddresses(m.Ref, uint32(source), 0)
 		if _, refused := answered(err); refused { // it was switched off just now, or this daemon cannot tell
@@ -166,25 +152,15 @@ func (l *daemon) ips(m domain) ([]corev1.NodeAddress, error) {
 		if err != nil {
 			return nil, err
 		}
-		if all := addresses(cards); len(all) > 0 {
+		var heard []string
+		for _, card := range cards {
+			for _, a := range card.Addrs {
+				heard = append(heard, strings.TrimSpace(a.Addr))
+			}
+		}
+		if all := provider.InternalIPs(heard, moving); len(all) > 0 {
 			return all, nil
 		}
 	}
 	return nil, nil
-}
-
-func addresses(cards []libvirt.DomainInterface) (all []corev1.NodeAddress) {
-	for _, card := range cards {
-		for _, a := range card.Addrs {
-			ip, err := netip.ParseAddr(strings.TrimSpace(a.Addr))
-			if err != nil || ip.Zone() != "" || ip.IsLinkLocalUnicast() || ip.IsLoopback() || ip.IsUnspecified() {
-				continue
-			}
-			at := corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip.Unmap().String()}
-			if !slices.Contains(all, at) {
-				all = append(all, at)
-			}
-		}
-	}
-	return all
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -133,40 +132,23 @@ func (i instance) message() string {
 // copied reports whether i has a mark that was made for another: clones of an instance that people make have its comment.
 func (i instance) copied() bool { return i.Mark.ID != "" && i.Mark.ID != i.ID }
 
-// mostAddresses is how many addresses of a guest are told: it says what it likes, and a Machine has room for so many.
-const mostAddresses = 256
-
 // addresses are those of the guest's network cards, by their MAC addresses: a bridge over a card has the card's, as OVN-Kubernetes makes it, and
-// what belongs to pods has others. Addresses that move between Nodes are of none. The name is there from the beginning.
+// what belongs to pods has others. The name is there from the beginning.
 func (i instance) addresses(moving []string) []corev1.NodeAddress {
-	all := []corev1.NodeAddress{{Type: corev1.NodeInternalDNS, Address: i.Name}}
 	own := map[string]bool{}
 	for _, c := range i.Cards.All {
 		own[strings.ToLower(c.MAC.Address)] = c.MAC.Address != ""
 	}
-	seen := map[netip.Addr]bool{} // or nobody's
-	for _, text := range moving {
-		ip, _ := netip.ParseAddr(text)
-		seen[ip.Unmap()] = true
-	}
+	var heard []string
 	for _, reported := range i.Reported.All {
 		if !own[strings.ToLower(reported.MAC.Address)] {
 			continue
 		}
 		for _, a := range reported.IPs.All {
-			ip, err := netip.ParseAddr(a.Address)
-			ip = ip.Unmap()
-			if err != nil || ip.Zone() != "" || ip.IsLinkLocalUnicast() || ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast() || seen[ip] {
-				continue
-			}
-			if len(all) > mostAddresses {
-				return all
-			}
-			seen[ip] = true
-			all = append(all, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip.String()})
+			heard = append(heard, a.Address)
 		}
 	}
-	return all
+	return append([]corev1.NodeAddress{{Type: corev1.NodeInternalDNS, Address: i.Name}}, provider.InternalIPs(heard, moving)...)
 }
 
 // types returns the sizes that the engine has names for.

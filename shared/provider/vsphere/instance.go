@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -59,37 +58,16 @@ func (m clone) state() provider.State {
 	return provider.StateIncomplete
 }
 
-// mostAddresses is how many addresses of a guest are told: it says what it likes, and a Machine has room for so many.
-const mostAddresses = 256
-
-// addresses are those of the guest's network cards, each once; pods' and bridges' are not (they have no card). Those that move between
-// Nodes are of none. The name is there from the beginning (SPEC E26, B80).
+// addresses are those of the guest's network cards; pods' and bridges' are not (they have no card). The name is there from the beginning
+// (SPEC E26, B80).
 func (m clone) addresses(moving []string) []corev1.NodeAddress {
-	all := []corev1.NodeAddress{{Type: corev1.NodeInternalDNS, Address: m.Name}}
-	nobodys := map[netip.Addr]bool{}
-	for _, text := range moving {
-		ip, _ := netip.ParseAddr(text)
-		nobodys[ip.Unmap()] = true
-	}
+	var heard []string
 	for _, nic := range m.Guest {
-		if nic.DeviceConfigId < 0 {
-			continue
-		}
-		for _, address := range nic.IpAddress {
-			ip, err := netip.ParseAddr(address)
-			ip = ip.Unmap()
-			odd := err != nil || ip.Zone() != "" || ip.IsUnspecified() || ip.IsMulticast()
-			if odd || ip.IsLinkLocalUnicast() || ip.IsLoopback() || nobodys[ip.Unmap()] {
-				continue
-			}
-			if len(all) > mostAddresses {
-				return all
-			}
-			nobodys[ip] = true // any more
-			all = append(all, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip.String()})
+		if nic.DeviceConfigId >= 0 {
+			heard = append(heard, nic.IpAddress...)
 		}
 	}
-	return all
+	return append([]corev1.NodeAddress{{Type: corev1.NodeInternalDNS, Address: m.Name}}, provider.InternalIPs(heard, moving)...)
 }
 
 // templates returns the sizes of templates.
