@@ -310,6 +310,8 @@ func (p *Play) wrongMachine(m *machine.Machine, nodes map[string]*corev1.Node, l
 		return "", ""
 	case failed && (p.bereaved(m) || p.Level == Machines && !p.neighbors(m)):
 		return "", "" // nobody replaces it
+	case failed && live[machine.ProviderID(m)] && p.runsAfterAll(m, nodes):
+		return "", "" // nor this one
 	case phase != machine.PhaseRunning:
 		return "R-L1", fmt.Sprintf("is in phase %s", phase)
 	case !live[machine.ProviderID(m)]:
