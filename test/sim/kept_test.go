@@ -412,6 +412,11 @@ var kept = []keptSchedule{
 		of:  Config{Level: Healing, Steps: 200}, vector: "000301000002000000020000000000000003010000000000000419",
 		by: []string{`jumps by 10m0s`, `machine/worker-j7t4r \(Failed is final`, `machine/worker-j7t4r \(link to node`},
 	},
+	{
+		was: "R-S10: a clock was set back, and who was made before by it counted as coming for the Machine that a check had deleted since",
+		of:  Config{Level: Healing, Steps: 300, Cycles: true}, vector: "02000100000200020100050000000000000000000000000004070000000000000000000000000000000000000000000000000000000000041901",
+		by: []string{`jumps by -10m0s`, `delete machine/worker-bnd6h if unchanged`, `delete machine/worker-z4qd2 if unchanged`},
+	},
 }
 
 func TestKeptSchedules(t *testing.T) {

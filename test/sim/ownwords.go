@@ -193,6 +193,8 @@ func flights(h *machine.MachineHealthCheck) map[types.UID]bool {
 	return all
 }
 
+type uids = map[types.UID]bool
+
 // replaced forgets Machines that remediate deleted once they are gone and their set is whole again, or some other illness is what
 // keeps it from that. One that people took out of the set is nobody's to replace.
 func (p *Play) replaced() {
@@ -200,11 +202,11 @@ func (p *Play) replaced() {
 		return
 	}
 	set, all := p.set(), p.machines()
-	for uid, since := range p.out {
+	for uid, then := range p.out {
 		there, works := false, 0
 		for _, m := range all {
 			there = there || m.UID == uid && m.Labels[machine.LabelMachineSet] == setName
-			if set != nil && ownerOf(m) == set.UID && m.DeletionTimestamp == nil && !p.comes(m, since) {
+			if set != nil && ownerOf(m) == set.UID && m.DeletionTimestamp == nil && (then[m.UID] || !p.comes(m)) {
 				works++
 			}
 		}
@@ -215,9 +217,9 @@ func (p *Play) replaced() {
 	}
 }
 
-// comes reports whether m was made since then, and nobody knows yet how it turns out; after five minutes it is ill.
-func (p *Play) comes(m *machine.Machine, since time.Time) bool {
-	return m.CreationTimestamp.Time.After(since) && p.clock.Sub(m.CreationTimestamp.Time) < 5*time.Minute && m.Status.NodeRef == nil && machine.Phase(m) != machine.PhaseFailed
+// comes reports whether nobody knows yet how m turns out; after five minutes it is ill.
+func (p *Play) comes(m *machine.Machine) bool {
+	return p.clock.Sub(m.CreationTimestamp.Time) < 5*time.Minute && m.Status.NodeRef == nil && machine.Phase(m) != machine.PhaseFailed
 }
 
 // watchOut holds R-S10: of a check no more Machines are on their way out, or not replaced yet, than it may have in flight.
@@ -226,7 +228,11 @@ func (p *Play) watchOut(q *proc, m *machine.Machine, h *machine.MachineHealthChe
 	if _, again := p.out[m.UID]; again || p.unbounded {
 		return
 	}
-	p.out[m.UID] = p.clock
+	there := uids{}
+	for _, x := range p.machines() {
+		there[x.UID] = true
+	}
+	p.out[m.UID] = there
 	if n := len(p.out); n > allowed(h) {
 		p.violate("R-S10", "%s deletes %s while %d others are not replaced, at most %d may be out", q, m.Name, n-1, allowed(h))
 	}

@@ -300,7 +300,7 @@ func (p *Play) tamper(what int) {
 		p.procs, p.queue = nil, nil
 		p.pass(5 * time.Minute)
 		p.backup.all()
-		maps.DeleteFunc(p.out, func(uid types.UID, _ time.Time) bool { // nobody deletes it any more
+		maps.DeleteFunc(p.out, func(uid types.UID, _ uids) bool { // nobody deletes it any more
 			m := p.owner(uid)
 			return m != nil && m.DeletionTimestamp == nil
 		})

@@ -53,7 +53,7 @@ type watch struct {
 	handed         map[types.UID]int        // by object that people gave another API the say over: the last invocation that began before
 	unanswered     map[request]time.Time    // that were to make instances: until when one may surface
 	flying         map[types.UID]time.Time  // Machines that a check has in flight, or had: since when
-	out            map[types.UID]time.Time  // Machines that remediate deleted, and nothing is there for them yet: since when
+	out            map[types.UID]uids       // Machines that remediate deleted, and nothing is there for them yet: who was there then
 	seen           int                      // of the cloud's history
 	reset          bool                     // the API server's clock was set, be it right again or not
 	tampered       bool                     // people set records back
