@@ -46,6 +46,7 @@ func readsOf(s snapshot.Snapshot, set *machine.MachineSet, all herd) (sc []snaps
 	if s.Has(again) {
 		ask(missed(s, set)...)
 		ask(retiredSince(s, set, all.free)...)
+		ask(strangersSince(s, set, all.of(set))...)
 	}
 	return sc
 }
@@ -135,6 +136,22 @@ func retiredSince(s snapshot.Snapshot, set *machine.MachineSet, free []*machine.
 	for _, m := range free {
 		k, ok := ordinalOf(m)
 		if ok && m.Namespace == set.Namespace && m.DeletionTimestamp == nil && l.Retired(k) {
+			ask = append(ask, anew(set, m.Name))
+		}
+	}
+	return ask
+}
+
+// strangersSince asks for the set's own Machines that stand at no ordinal any more by the set as it was read after the list of them: whoever was
+// retired since, and has a label of another ordinal, may be on its way out, and who adopts it makes another one go for it (2a.1, 2a.6).
+func strangersSince(s snapshot.Snapshot, set *machine.MachineSet, owned []*machine.Machine) (ask []snapshot.Query) {
+	l, own := ledgerOn(s, set)
+	if !own {
+		return nil
+	}
+	ordinalOf := l.Finder(set.Name)
+	for _, m := range owned {
+		if k, ok := ordinalOf(m); m.DeletionTimestamp == nil && (!ok || !l.Active.Has(k) && l.MadeAnew(m, k)) {
 			ask = append(ask, anew(set, m.Name))
 		}
 	}

@@ -172,6 +172,7 @@ var ledgers = []Guard{
 	{"free-again-is-not-taken", "2a.2", scale + "execute.go", `plan.Exists && s.Machine(set.Namespace, a.Object.GetName()) == nil:`, `plan.Exists && false:`, ""},
 	{"of-another-set-meanwhile-is-not-gone", "2a.6", scale + "reads.go", ` || !machine.Controls(set, m)) {`, `) {`, "./test/sim -run=TestKeptSchedules"},
 	{"retired-meanwhile-is-no-stranger", "2a.6", scale + "reads.go", `		ask(retiredSince(s, set, all.free)...)`, ``, "./test/sim -run=TestMachineThatWasRetiredMeanwhileIsNotAdoptedAnew"},
+	{"stranger-meanwhile-is-not-adopted", "2a.6", scale + "reads.go", `		ask(strangersSince(s, set, all.of(set))...)`, ``, "./test/sim -run=TestMachineThatWasDeletedMeanwhileIsNotAdoptedAnew"},
 	{"read-after-its-set-is-not-deleted", "2a.1", scale + "execute.go", ` && s.Has(anew(set, x.Name)): // `, ` && false: // `, "./test/sim -run=TestMachineThatWasRetiredMeanwhileIsNotAdoptedAnew"},
 	{"next-of-its-host-keeps-its-node", "2b.9", provision + "terminate.go", `		if l.passedOn(n) {`, `		if false {`, ""},
 	{"ready-node-may-be-anothers", "2b.9", provision + "reads.go", ` || leaving(l.m) && machine.NodeReady(n))`, `)`, ""},

@@ -5,6 +5,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -174,6 +175,36 @@ func TestMachineThatWasRetiredMeanwhileIsNotAdoptedAnew(t *testing.T) {
 		if stays := m != nil && m.DeletionTimestamp == nil; err != nil || stays != rescued || l.Active.Has(1) != rescued || l.Next > 1 && !rescued {
 			t.Errorf("%v, the ledger is %+v, it stays: %v, want %v", err, l, stays, rescued)
 		}
+	}
+}
+
+// A Machine of the set that people labelled with another ordinal, and deleted while an invocation had read it, and not yet the set for the
+// second time, is not adopted at that ordinal: the one that came in its place would go for it (2a.6).
+func TestMachineThatWasDeletedMeanwhileIsNotAdoptedAnew(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(scalemachineset.Function)
+	if err := errors.Join(w.API.Put(Set("worker", 2)), w.Tick(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	machines := memory.List[*machine.Machine](w.API)
+	labelled, released := machines[0], machines[1] // one that may be adopted has the set read again
+	if err := errors.Join(
+		memory.Patch(w.API, machine.Namespace, labelled.Name, func(m *machine.Machine) { m.Labels[machine.LabelOrdinal] = "4" }),
+		memory.Patch(w.API, machine.Namespace, released.Name, func(m *machine.Machine) { m.OwnerReferences = nil }),
+	); err != nil {
+		t.Fatal(err)
+	}
+	late := w.Runner(scalemachineset.Function)
+	late.Cluster = &between{Cluster: late.Cluster, of: "Machine", and: "MachineSet", happens: func() error {
+		return errors.Join(w.API.Remove("Machine", machine.Namespace, labelled.Name, memory.Background), w.Tick(t.Context()))
+	}}
+	if _, err := late.Handle(t.Context(), snapshot.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledgerOf(memory.Get[*machine.MachineSet](w.API, machine.Namespace, "worker"))
+	stay := slices.DeleteFunc(memory.List[*machine.Machine](w.API), func(m *machine.Machine) bool { return m.DeletionTimestamp != nil })
+	if err != nil || l.Next != 3 || !l.Active.Has(2) || len(stay) != 2 {
+		t.Errorf("%v, the ledger is %+v with %d Machines that stay: want the one at ordinal 2 to stay, and no other", err, l, len(stay))
 	}
 }
 

@@ -417,6 +417,11 @@ var kept = []keptSchedule{
 		of:  Config{Level: Healing, Steps: 300, Cycles: true}, vector: "02000100000200020100050000000000000000000000000004070000000000000000000000000000000000000000000000000000000000041901",
 		by: []string{`jumps by -10m0s`, `delete machine/worker-bnd6h if unchanged`, `delete machine/worker-z4qd2 if unchanged`},
 	},
+	{
+		was: "R-S4: people labelled a Machine with another ordinal and deleted it, and who had a list from before adopted it, for which its successor went (scale-machineset)",
+		of:  Config{Steps: 120}, vector: "0000000000020001030000000000000300000400010000000000000000041200040000030400000000000000000000000000000000000300000401",
+		by: []string{`people label worker-bnd6h with ordinal 4`, `people delete worker-bnd6h`, `create machine/worker-xfh2n`},
+	},
 }
 
 func TestKeptSchedules(t *testing.T) {
