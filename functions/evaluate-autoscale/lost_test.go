@@ -18,8 +18,8 @@ import (
 	"github.com/machine-functions/machine-functions/shared/machine"
 )
 
-// allFailed is a set of so many Machines that failed, all of which its ledger has.
-func allFailed(t testing.TB, n int) *world {
+// allFailed is a set of so many Machines that failed, with instances or before they had one, all of which its ledger has.
+func allFailed(t testing.TB, n int, made bool) *world {
 	t.Helper()
 	w := fresh(t, "{}")
 	w.pool(t, "x", int32(n), int32(n), nil, nil) //nolint:gosec // thousands
@@ -31,6 +31,9 @@ func allFailed(t testing.TB, n int) *world {
 		maps.Copy(m.Labels, set.Spec.Selector.MatchLabels)
 		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, machineSetKind)}
 		m.Status.Phase = new(machine.PhaseFailed)
+		if made {
+			m.Spec.ProviderID = new("memory:///" + m.Name)
+		}
 		w.must(t, w.Put(m))
 		l.Active, l.Next = append(l.Active, k), k+1
 	}
@@ -45,12 +48,7 @@ func allFailed(t testing.TB, n int) *world {
 func TestNoMoreAreGivenUpAtOnceThanTheBudgetAllows(t *testing.T) {
 	t.Parallel()
 	for _, made := range []bool{false, true} {
-		w := allFailed(t, 100)
-		for _, m := range memory.List[*machine.Machine](w.Server) {
-			if made {
-				w.must(t, memory.Patch(w.Server, m.Namespace, m.Name, func(m *machine.Machine) { m.Spec.ProviderID = new("memory:///" + m.Name) }))
-			}
-		}
+		w := allFailed(t, 100, made)
 		w.scans(t, 3)
 		victims, err := machine.Victims(memory.Get[*machine.MachineSet](w.Server, machine.Namespace, "x"))
 		w.must(t, err)
@@ -65,12 +63,7 @@ func TestNoMoreAreGivenUpAtOnceThanTheBudgetAllows(t *testing.T) {
 func TestWhoHasNoInstanceTakesNoSlot(t *testing.T) {
 	t.Parallel()
 	for _, made := range []bool{false, true} {
-		w := allFailed(t, 4)
-		for _, m := range memory.List[*machine.Machine](w.Server) {
-			if made {
-				w.must(t, memory.Patch(w.Server, m.Namespace, m.Name, func(m *machine.Machine) { m.Spec.ProviderID = new("memory:///" + m.Name) }))
-			}
-		}
+		w := allFailed(t, 4, made)
 		w.scans(t, 3)
 		d, err := machine.ParseDisruptions(memory.Get[*corev1.ConfigMap](w.Server, machine.Namespace, machine.ConfigMapDisrupt))
 		w.must(t, err)
@@ -106,7 +99,7 @@ func TestThoseThatWereNeverMadeHaveRoom(t *testing.T) {
 // long as a slot would count: they may be there for ever.
 func TestNoMoreAreGivenUpWhileOthersDoNotGo(t *testing.T) {
 	t.Parallel()
-	w := allFailed(t, 100)
+	w := allFailed(t, 100, false)
 	w.scans(t, 3)
 	w.must(t, memory.Patch(w.Server, machine.Namespace, "x", func(s *machine.MachineSet) {
 		l, err := machine.ParseLedger(s.Annotations[machine.AnnotationLedger])
@@ -138,7 +131,7 @@ func BenchmarkGivenUp(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for range b.N {
 				b.StopTimer()
-				w := allFailed(b, n)
+				w := allFailed(b, n, false)
 				b.StartTimer()
 				w.scans(b, 2)
 			}

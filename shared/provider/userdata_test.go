@@ -40,4 +40,7 @@ func TestGuest(t *testing.T) {
 			t.Errorf("of %q, %v: %q, %s, %v", c.values, c.err, values, version, err)
 		}
 	}
+	if values, version, err := (provider.Account{}).Guest(t.Context(), "", 4); values != nil || version != "" || err != nil {
+		t.Errorf("of a spec that names no Secret: %q, %s, %v", values, version, err)
+	}
 }

@@ -80,17 +80,21 @@ func (p *Play) toldWhyNot(m *machine.Machine) bool {
 	if !p.tooMany() || p.illOf(m) == "" {
 		return false
 	}
+	return isTold(m, "not remediated: ")
+}
+
+// isTold reports whether a Machine says so of why it is ill.
+func isTold(m *machine.Machine, why string) bool {
 	told := machine.FindCondition(m.Status.Conditions, machine.ConditionHealthy)
-	return told != nil && told.Status == corev1.ConditionFalse && strings.Contains(told.Message, "not remediated: ")
+	return told != nil && told.Status == corev1.ConditionFalse && strings.Contains(told.Message, why)
 }
 
 // runsAfterAll reports whether a Machine is Failed for want of its instance, by a clock that jumped or storage that was restored, and its Node is Ready:
 // Pods run there, so that no check removes it, which is told (2f.re-check, SPEC B51).
 func (p *Play) runsAfterAll(m *machine.Machine, nodes map[string]*corev1.Node) bool {
-	told := machine.FindCondition(m.Status.Conditions, machine.ConditionHealthy)
-	if !p.reset && !p.restored || m.Status.NodeRef == nil || told == nil || told.Status != corev1.ConditionFalse {
+	if !p.reset && !p.restored || m.Status.NodeRef == nil {
 		return false
 	}
 	n := nodes[m.Status.NodeRef.Name]
-	return isNodeOf(m, n) && machine.NodeReady(n) && strings.Contains(told.Message, "not remediated: its node is Ready")
+	return isNodeOf(m, n) && machine.NodeReady(n) && isTold(m, "not remediated: its node is Ready")
 }

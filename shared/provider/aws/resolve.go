@@ -138,9 +138,6 @@ const mostUserData = 16 << 10
 
 // userData reads what the guest gets at its first start, if the spec names a Secret.
 func (d *driver) userData(ctx context.Context, secret string) ([]byte, string, error) {
-	if secret == "" {
-		return nil, "", nil
-	}
 	values, version, err := d.account.Guest(ctx, secret, mostUserData)
 	return values[provider.KeyUserData], version, err
 }

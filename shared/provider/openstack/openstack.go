@@ -123,9 +123,6 @@ func (d *driver) connect(ctx context.Context) (context.Context, context.CancelFu
 
 // userData returns what an instance boots with, or nil if the spec names no Secret. A missing Secret may come yet.
 func (d *driver) userData(ctx context.Context, secret string) ([]byte, error) {
-	if secret == "" || d.account.UserData == nil {
-		return nil, nil
-	}
 	const most = 65535 / 4 * 3 // Nova's limit is on its base64 text
 	values, _, err := d.account.Guest(ctx, secret, most)
 	return values[provider.KeyUserData], err
