@@ -68,9 +68,10 @@ func (p *Play) nobodys(i provider.Instance) bool {
 }
 
 // unheardOf reports whether restored storage may keep the sweep from an instance, or a port, that is nobody's: it does not name the account
-// to look into until a Machine has a claim there again, or its instance, and where a Node works people have to look.
+// to look into until a Machine has a claim there again, or its instance, and where a Node works people have to look. So it is with what came
+// later than the Horizon allows, to an account that no Machine used, and that had been found empty (2b.10).
 func (p *Play) unheardOf(i provider.Instance) bool {
-	if !p.restored {
+	if !p.restored && !p.overdue(i) {
 		return false
 	}
 	state, err := machine.SweepStateIn(memory.Get[*corev1.ConfigMap](p.API, machine.Namespace, machine.ConfigMapSweep))
@@ -81,10 +82,16 @@ func (p *Play) unheardOf(i provider.Instance) bool {
 	settled := slices.ContainsFunc(p.machines(), func(m *machine.Machine) bool {
 		return !isMaster(m) && machine.ProviderID(m) != "" && (account == "" || strings.Contains(account, "/"+m.Namespace+"/"))
 	})
-	return err != nil || !named && !settled || slices.ContainsFunc(memory.List[*corev1.Node](p.API), func(n *corev1.Node) bool {
+	return err != nil || !named && !settled || p.restored && slices.ContainsFunc(memory.List[*corev1.Node](p.API), func(n *corev1.Node) bool {
 		of := func(o provider.Instance) bool { return o.ProviderID == n.Spec.ProviderID && (i.Child || o.ID == i.ID) }
 		return machine.NodeReady(n) && slices.ContainsFunc(p.liveOf(i.UID), of)
 	})
+}
+
+// overdue reports whether the call that made an instance, or a port, was held up for longer than the Horizon.
+func (p *Play) overdue(i provider.Instance) bool {
+	made, known := p.births[i.ID]
+	return known && made.at.Sub(made.began) > p.horizon()
 }
 
 // accountOf returns the key of the account that an instance, or a port, is in; "" where there is one alone.

@@ -37,7 +37,7 @@ type watch struct {
 	back           map[types.UID]int        // Machines that people put back into the set: the last invocation that began before
 	attempts       map[types.UID]int        // by Machine: the first attempt that may be on record from now on
 	overAt         map[string]time.Time     // by token: when the attempt counted as over
-	births         map[string]birth         // by instance
+	births         map[string]birth         // by instance, or port
 	hidden         map[string]bool          // instances that some list of the cloud left out
 	emptied        map[types.UID]bool       // Machines that drain-node called drained
 	drains         map[types.UID]bool       // Machines of the control plane whose Nodes were cordoned for it

@@ -62,6 +62,9 @@ func (p *Play) watchCloud(q *proc) {
 	p.seen += len(events)
 	var removed []types.UID
 	for _, e := range events {
+		if e.What == cloud.Created {
+			p.births[e.ID] = birth{at: e.At, began: q.began.Add(-max(q.jumped, 0))}
+		}
 		switch {
 		case e.What == cloud.Deleted && anothers(e.UID):
 			p.violate("R-S3", "%s deletes %s, which another cluster made", q, e.ID)
@@ -94,7 +97,6 @@ func (p *Play) owner(uid types.UID) *machine.Machine {
 // watchCreated holds R-S1, R-S2 and R-S4 for a new instance.
 func (p *Play) watchCreated(q *proc, e cloud.Event) {
 	p.surfaced(e.UID)
-	p.births[e.ID] = birth{at: e.At, began: q.began.Add(-max(q.jumped, 0))}
 	m := p.owner(e.UID)
 	live := p.liveOf(e.UID)
 	bounded := !p.unbounded
@@ -206,7 +208,7 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 	}
 }
 
-// birth is when an instance was made, by the cloud's clock, and when who asked for it began, by the API server's as it was then.
+// birth is when an instance, or a port, was made, by the cloud's clock, and when who asked for it began, by the API server's as it was then.
 type birth struct{ at, began time.Time }
 
 // cutShort reports whether the attempt that made the instance of e ended as was right by the API server's clock, and q asked what there is
