@@ -42,7 +42,7 @@ func (p *Play) hour() {
 		for _, w := range p.API.Writes()[before:] {
 			now[w.Resource+"/"+w.Name] = true
 		}
-		if d > unscanned {
+		if d >= unscanned { // a round takes time, too
 			delete(now, "configmaps/"+machine.ConfigMapStatus)
 		}
 		for _, what := range slices.Sorted(maps.Keys(now)) {
