@@ -246,6 +246,9 @@ func (p *Play) watchVersion(q *proc, key string, old plan.Object) {
 func (p *Play) watchMachine(q *proc, old, now *machine.Machine) {
 	if old.Annotations[machine.AnnotationIntent] != now.Annotations[machine.AnnotationIntent] {
 		p.watchVersion(q, machine.AnnotationIntent, old)
+		if q.version == older && attemptOf(now).Outcome != "" {
+			p.surfaced(now.UID) // it tells of no call but the last that is without an answer: what another may have made is for the sweep
+		}
 	}
 	p.watchWish(old, now)
 	p.watchWelcome(q, old, now)
