@@ -156,6 +156,8 @@ var controls = []control{
 	{"^R-S2: .*node .* is left$", sim.Machines, nil, both(of(provision, ignoresNodes), of(sweep, idle)), nil, story, nil},
 	{"^R-S2: .* is nobody's for", sim.Machines, nil, both(of(provision, careless), of(sweep, rarely)), nil, deletes, nil},
 	{"^R-S2: .* is nobody's for", sim.Machines, nil, of(sweep, rarely), nil, restored, nil},
+	{"^2b.10: .* is Ready$", sim.Machines, nil, of(sweep, seesNoNodes), nil, restored, nil},
+	{"^2b.10: .* for a Horizon$", sim.Machines, nil, of(sweep, believesAtOnce), nil, restored, nil},
 	{"^R-S11: .*keeps the claim", sim.Healing, nil, of(repair, keepsClaims), nil, swarm, nil},
 	{"^R-S11: .*node .* keeps", sim.Scaling, nil, of(autoscale, keepsTaints, taintsAnybody), nil, story, nil},
 	{"^R-S11: .*node .* keeps", sim.Scaling, nil, of(autoscale, keepsRemovals, keepsTaints, taintsAnybody), nil, story, nil},

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
@@ -160,6 +162,38 @@ func rarely(f function.Function) function.Function {
 			return plan.Plan{}
 		}
 		return p
+	})
+}
+
+// believesAtOnce takes what it saw once for seen an hour ago.
+func believesAtOnce(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next, cm := s.Clone(), s.ConfigMap(machine.Namespace, machine.ConfigMapSweep)
+		state, err := machine.SweepStateIn(cm)
+		if err != nil || cm == nil {
+			return s
+		}
+		for key, since := range state.Sightings {
+			state.Sightings[key] = metav1.NewTime(since.Add(-time.Hour))
+		}
+		cm = cm.DeepCopy()
+		cm.Data[machine.SweepKey] = state.String()
+		for i, other := range next.ConfigMaps {
+			if other.Name == cm.Name && other.Namespace == cm.Namespace {
+				next.ConfigMaps[i] = cm
+			}
+		}
+		next.Now = s.Now.Add(time.Hour)
+		return next
+	})
+}
+
+// seesNoNodes takes it that nothing runs anywhere.
+func seesNoNodes(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		next.Nodes = nil
+		return next
 	})
 }
 

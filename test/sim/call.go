@@ -91,13 +91,14 @@ type proc struct {
 	verdict verdict
 	err     error
 	frozen  bool
-	skew    time.Duration      // of its clock when it last read
-	read    []*machine.Machine // as it last did
-	nodes   []*corev1.Node     // and these
-	pods    int                // and as many of these
-	overdue bool               // the autoscaler's records, as it last read them: a request that is open has timed out
-	short   bool               // its list, as it last read it, lacked most of what there was
-	looked  time.Time          // by the cloud's clock: when the cloud last told it what there is
+	skew    time.Duration        // of its clock when it last read
+	read    []*machine.Machine   // as it last did
+	nodes   []*corev1.Node       // and these
+	sighted map[string]time.Time // and since when what the sweep has on record is nobody's, by id
+	pods    int                  // and as many of these
+	overdue bool                 // the autoscaler's records, as it last read them: a request that is open has timed out
+	short   bool                 // its list, as it last read it, lacked most of what there was
+	looked  time.Time            // by the cloud's clock: when the cloud last told it what there is
 
 	set      *machine.MachineSet // as it last read it
 	beside   *machine.MachineSet // the second one, likewise
@@ -194,6 +195,9 @@ func (c port) Observe(ctx context.Context, s snapshot.Snapshot, queries []snapsh
 			c.q.nodes = seen.Nodes
 		case "ConfigMap":
 			c.q.overdue = c.q.play.outwaited()
+			if q.Name == machine.ConfigMapSweep {
+				c.q.sighted = sightings(seen.ConfigMap(q.Namespace, q.Name))
+			}
 		case "MachineSet":
 			if p := c.q.play; q.Name == "" || q.Name != p.secondSet() || q.Namespace != p.secondSpace() {
 				c.q.set, c.q.rebuilds = seen.MachineSet(machine.Namespace, setName), p.rebuilds

@@ -33,6 +33,10 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if *parts < 1 || *part < 0 || *part >= *parts || *times <= 0 {
+		fmt.Println("-part is one of 0 to -parts less one, -times more than none")
+		os.Exit(2)
+	}
 	if testing.Short() {
 		*times /= 20
 	}

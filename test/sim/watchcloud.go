@@ -179,6 +179,9 @@ func (p *Play) unmade(q *proc, uid types.UID) bool {
 func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 	m := p.owner(e.UID)
 	sweeps := p.Functions[q.fn].Name == "sweep-instances"
+	if sweeps {
+		p.watchSwept(q, e)
+	}
 	if m == nil {
 		return
 	}
@@ -206,6 +209,29 @@ func (p *Play) watchDeleted(q *proc, e cloud.Event) {
 	if p.hosts == nil && p.hidden[e.ID] { // nobody may have been shown it, and know of its Node
 		p.forget("memory:///" + e.ID)
 	}
+}
+
+// watchSwept holds 2b.10 for an instance that the sweep removes: no Node is Ready on it by what q read last, and that it is nobody's was on record
+// for a Horizon when q read that. Nobody knows how long that was after a clock was set. Times on record are of whole seconds.
+func (p *Play) watchSwept(q *proc, e cloud.Event) {
+	for _, n := range q.nodes {
+		if n.Spec.ProviderID == "memory:///"+e.ID && machine.NodeReady(n) {
+			p.violate("2b.10", "%s removes %s, on which node %s is Ready", q, e.ID, n.Name)
+		}
+	}
+	if seen, known := q.sighted[e.ID]; !p.reset && (!known || p.clock.Before(seen.Add(p.horizon()-time.Second))) {
+		p.violate("2b.10", "%s removes %s, which was not known as nobody's for a Horizon", q, e.ID)
+	}
+}
+
+// sightings returns since when what the sweep has on record is known as nobody's, by its id.
+func sightings(cm *corev1.ConfigMap) map[string]time.Time {
+	all := map[string]time.Time{}
+	state, _ := machine.SweepStateIn(cm) // who cannot read it removes nothing
+	for key, since := range state.Sightings {
+		all[key[strings.LastIndex(key, " ")+1:]] = since.Time
+	}
+	return all
 }
 
 // birth is when an instance, or a port, was made, by the cloud's clock, and when who asked for it began, by the API server's as it was then.

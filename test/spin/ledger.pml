@@ -46,7 +46,8 @@ read:
 			:: n < want ->
 				assert(!retired[seen_next]);             /* R-S17 */
 				alive[seen_next] = true;
-				next = seen_next + 1
+				next = seen_next + 1;
+				assert(alive[0] + alive[1] + alive[2] <= replicas) /* R-S4 */
 			:: n > want ->
 				if
 				:: a[0] -> alive[0] = false; retired[0] = true
@@ -64,7 +65,7 @@ read:
 	seen_rv = 0; want = 0; n = 0;
 	do
 	:: atomic { k < ORDINALS && a[k] -> exists[k] = true; k++ }
-	:: atomic { k < ORDINALS && !a[k] && k < seen_next -> exists[k] = false; k++ }
+	:: atomic { k < ORDINALS && !a[k] && k < seen_next -> assert(!exists[k] || !alive[k]); exists[k] = false; k++ } /* R-S6 */
 #ifdef NO_NEXT
 	:: atomic { k < ORDINALS && !a[k] && k >= seen_next -> assert(!exists[k] || !alive[k]); exists[k] = false; k++ }
 #else

@@ -37,7 +37,7 @@ check() {
   [[ $got == "$want" ]] || { wrong=1; echo "  wanted: $want"; }
 }
 
-check ledger.pml holds 'R-S4, R-S17' '-DSAFETY -DNOCLAIM' ''
+check ledger.pml holds 'R-S4, R-S6, R-S17' '-DSAFETY -DNOCLAIM' ''
 check ledger.pml holds 'R-L1 under weak fairness' '-DNFAIR=4' '-a -f -N settles'
 check ledger.pml fails 'without compare-and-swap' '-DSAFETY -DNOCLAIM' '' -DNO_CAS
 check ledger.pml fails 'judging what a later ledger allocated' '-DSAFETY -DNOCLAIM' '' -DNO_NEXT
