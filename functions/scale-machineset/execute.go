@@ -47,7 +47,6 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 	for _, x := range m.alive() {
 		k, ok := ordinalOf(x)
 		switch {
-		case ok && l.Retired(k) && s.Has(anew(set, x.Name)): // the set may have adopted it anew before: the next look tells
 		case ok && l.Retired(k):
 			all = append(all, remove(s, set, x, k, told))
 		case ok && mislabeled(x, k):

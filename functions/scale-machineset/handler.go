@@ -29,6 +29,9 @@ func Decide(s snapshot.Snapshot) plan.Plan {
 	var p plan.Plan
 	all := herdOf(s)
 	for _, set := range s.MachineSets {
+		if s.Changed(set) { // its Machines were read before that: the next look tells (2a.1)
+			continue
+		}
 		if set.DeletionTimestamp == nil && complete(s, set) { // garbage collection removes a deleted set's Machines (B39)
 			s.Apart(set, func() { scale(&p, s, set, all) })
 		}

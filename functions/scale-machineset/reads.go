@@ -3,7 +3,6 @@
 package scalemachineset
 
 import (
-	"cmp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,14 +38,8 @@ func readsOf(s snapshot.Snapshot, set *machine.MachineSet, all herd) (sc []snaps
 	if _, told := set.Spec.Template.Labels[machine.LabelCluster]; !told || misfit(s, set) != "" {
 		ask(snapshot.Infrastructure) // which may say the name, or the region, that is missing
 	}
-	again := snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true}
 	if owned := all.of(set); backwards(s, set, owned) || retires(s, set, owned) || adopts(s, set, all.free) {
-		ask(again)
-	}
-	if s.Has(again) {
-		ask(missed(s, set)...)
-		ask(retiredSince(s, set, all.free)...)
-		ask(strangersSince(s, set, all.of(set))...)
+		ask(snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true})
 	}
 	return sc
 }
@@ -102,65 +95,6 @@ func adopts(s snapshot.Snapshot, set *machine.MachineSet, free []*machine.Machin
 		k, ok := ordinalOf(m)
 		return ok && m.Namespace == set.Namespace && m.DeletionTimestamp == nil && l.Active.Has(k)
 	})
-}
-
-// missed asks for the Machines that the set, as it was read after the list of them, says it adopted, and that are not in the list, or
-// with labels that do not match, or as another's: they may have come, or come back, since (2a.6).
-func missed(s snapshot.Snapshot, set *machine.MachineSet) (ask []snapshot.Query) {
-	l, own := ledgerOn(s, set)
-	if !own {
-		return nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
-	if err != nil {
-		return nil
-	}
-	for k, a := range l.Adopted {
-		m := s.Machine(set.Namespace, a.Name)
-		if l.Active.Has(k) && (m == nil || m.UID != a.UID || !selector.Matches(labels.Set(m.Labels)) || !machine.Controls(set, m)) {
-			ask = append(ask, anew(set, a.Name))
-		}
-	}
-	slices.SortFunc(ask, func(a, b snapshot.Query) int { return cmp.Compare(a.Name, b.Name) })
-	return ask
-}
-
-// retiredSince asks for the Machines that had no owner in the list of them and stand at an ordinal that the set, as it was read after that,
-// has retired: whoever was adopted and retired in between is no stranger, to be adopted anew (2a.6).
-func retiredSince(s snapshot.Snapshot, set *machine.MachineSet, free []*machine.Machine) (ask []snapshot.Query) {
-	l, own := ledgerOn(s, set)
-	if !own {
-		return nil
-	}
-	ordinalOf := l.Finder(set.Name)
-	for _, m := range free {
-		k, ok := ordinalOf(m)
-		if ok && m.Namespace == set.Namespace && m.DeletionTimestamp == nil && l.Retired(k) {
-			ask = append(ask, anew(set, m.Name))
-		}
-	}
-	return ask
-}
-
-// strangersSince asks for the set's own Machines that stand at no ordinal any more by the set as it was read after the list of them: whoever was
-// retired since, and has a label of another ordinal, may be on its way out, and who adopts it makes another one go for it (2a.1, 2a.6).
-func strangersSince(s snapshot.Snapshot, set *machine.MachineSet, owned []*machine.Machine) (ask []snapshot.Query) {
-	l, own := ledgerOn(s, set)
-	if !own {
-		return nil
-	}
-	ordinalOf := l.Finder(set.Name)
-	for _, m := range owned {
-		if k, ok := ordinalOf(m); m.DeletionTimestamp == nil && (!ok || !l.Active.Has(k) && l.MadeAnew(m, k)) {
-			ask = append(ask, anew(set, m.Name))
-		}
-	}
-	return ask
-}
-
-// anew asks for a Machine of the set once more, after both were read.
-func anew(set *machine.MachineSet, name string) snapshot.Query {
-	return snapshot.Query{Kind: "Machine", Namespace: set.Namespace, Name: name, Again: true}
 }
 
 // machinesOf asks for every Machine that may belong to the set.
@@ -236,10 +170,9 @@ func backwards(s snapshot.Snapshot, set *machine.MachineSet, owned []*machine.Ma
 
 // beyond reports whether one of the set's own Machines stands at an ordinal that l has not allocated.
 func beyond(l machine.Ledger, set *machine.MachineSet, owned []*machine.Machine) bool {
-	for _, m := range owned {
-		if k, ok := l.OrdinalOf(set.Name, m); ok && k >= l.Next {
-			return true
-		}
-	}
-	return false
+	ordinalOf := l.Finder(set.Name) // of thousands that lost their labels each would be searched for alone
+	return slices.ContainsFunc(owned, func(m *machine.Machine) bool {
+		k, ok := ordinalOf(m)
+		return ok && k >= l.Next
+	})
 }

@@ -85,7 +85,8 @@ type Snapshot struct {
 	Clouds   map[types.UID]Cloud // by Machine (or MachineSet) UID: the answer to each Lookup
 	Accounts map[string]Account  // by account key: the answer to each bulk list
 
-	asked querySet
+	asked  querySet
+	former map[plan.Ref]string // the versions of objects that were read again, before that
 }
 
 // Apart calls f, which reads for o or decides about it, and does what others do not need. That it panics over one object, a fault of ours,
@@ -143,6 +144,17 @@ type Refusal struct {
 	Code       provider.Code
 	Message    string
 	RetryAfter time.Duration
+}
+
+// Changed reports whether o, which was read again, was another version of it before, or not there: what was read between the two may be older
+// than o, so that nothing is decided about o with both (RELIABILITY 2a.1).
+func (s Snapshot) Changed(o plan.Object) bool {
+	version, again := s.former[named(plan.KindOf(o), o.GetNamespace(), o.GetName())]
+	return again && version != o.GetResourceVersion()
+}
+
+func named(k plan.Kind, namespace, name string) plan.Ref {
+	return plan.Ref{Kind: k, Namespace: namespace, Name: name}
 }
 
 // Serves reports whether the Machines of a namespace are in the lists of Machines.

@@ -5,6 +5,7 @@ package snapshot
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -119,11 +120,29 @@ func (s Snapshot) Clone() Snapshot {
 // added to it is in no copy of s.
 func (s *Snapshot) Drop(q Query) {
 	all := s.lists()
-	if at, ok := listAt[q.Kind]; ok {
-		all[at].drop(q)
-		return
+	at, ok := listAt[q.Kind]
+	if !ok {
+		at = len(all) - 1
 	}
-	all[len(all)-1].drop(q)
+	if q.Again && q.Name != "" {
+		s.remember(q, all[at])
+	}
+	all[at].drop(q)
+}
+
+// remember keeps the version of what is read again: see [Snapshot.Changed].
+func (s *Snapshot) remember(q Query, all list) {
+	former := make(map[plan.Ref]string, len(s.former)+1) // the other one may be a copy's
+	maps.Copy(former, s.former)
+	former[named(q.Kind, q.Namespace, q.Name)] = ""
+	all.each(func(o plan.Object) bool {
+		if q.Selects(o) {
+			former[named(q.Kind, q.Namespace, q.Name)] = o.GetResourceVersion()
+			return false
+		}
+		return true
+	})
+	s.former = former
 }
 
 // listAt is which of the lists of a snapshot has the objects of a kind; those of a foreign kind are in the last.

@@ -5,6 +5,9 @@ package snapshot
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 )
 
@@ -53,5 +56,29 @@ func TestEachKindIsHeld(t *testing.T) {
 	}
 	if lists := len(new(Snapshot).lists()) - 1; held != lists { // foreign kinds are in the last
 		t.Errorf("%d kinds are held in %d lists", held, lists)
+	}
+}
+
+// What was read again is another version than before, or was not there, and copies know of it no more than of what they were made before (2a.1).
+func TestChanged(t *testing.T) {
+	t.Parallel()
+	of := func(name, version string) plan.Object {
+		return &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
+	}
+	again := func(name string) Query { return Query{Kind: "MachineSet", Name: name, Again: true} }
+	var s Snapshot
+	s.Add(of("a", "1"), of("b", "1"))
+	first := s
+	for _, o := range []plan.Object{of("a", "1"), of("b", "2"), of("c", "1")} {
+		s.Hold(again(o.GetName()), []plan.Object{o})
+	}
+	for _, c := range []struct {
+		of      Snapshot
+		is      plan.Object
+		changed bool
+	}{{s, of("a", "1"), false}, {s, of("b", "2"), true}, {s, of("c", "1"), true}, {s, of("d", "1"), false}, {first, of("b", "2"), false}} {
+		if c.of.Changed(c.is) != c.changed {
+			t.Errorf("%s@%s has changed: %v", c.is.GetName(), c.is.GetResourceVersion(), !c.changed)
+		}
 	}
 }

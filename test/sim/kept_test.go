@@ -93,7 +93,7 @@ var kept = []keptSchedule{
 		was: "R-S5: a set was read again after its Machines, and who had been adopted in between counted as gone",
 		of:  Config{Level: Healing, Steps: 100}, vector: "00000000000000020004000417000411000000020100010101000101000409020000000000000001010000000000030001000000000418",
 		by:    []string{`people take \S+ out of its set`, `by hand, with the set's labels: true`, `retire ordinal 0: never created`},
-		guard: "adopted-meanwhile-is-not-gone",
+		guard: "older-list-decides-nothing",
 	},
 	{
 		was: "R-S4: a Machine had not become a Node in a quarter of an hour, and another was made in its place; here both counted",
@@ -299,8 +299,7 @@ var kept = []keptSchedule{
 	{
 		was: "R-S5: people deleted a set, kept its Machines and made it anew between the readings of these and of the set; who had been adopted by then was another's in the list, and counted as gone",
 		of:  Config{Level: Machines, Steps: 40}, vector: "0000000000020000040000000000000000000200000000000000010000030000000000020000000000000200000000000000000200000000000000041a02040900000000010000040901000002000002000002",
-		by:    []string{`people take \S+ out of its set`, `people make the set anew`, `\(adopt \S+, adopt \S+, allocate`, `adopted by worker`},
-		guard: "of-another-set-meanwhile-is-not-gone",
+		by: []string{`people take \S+ out of its set`, `people make the set anew`, `\(adopt \S+, adopt \S+, allocate`, `adopted by worker`},
 	},
 	{
 		was: "R-S4: a request that had timed out was closed by the write that asked for Machines in the place of those that never came: here it was judged by what it left",
