@@ -337,8 +337,10 @@ func TestAllSchedulesOfTwo(t *testing.T) { //nolint:paralleltest // it uses all 
 	}
 	tally, end := counted.begin("exhaustive", 0)
 	defer end()
+	played := int64(-1) // of more parts than scopes some have none
 	enough, faults := int64(85000**times)/int64(*parts), 1
-	for most := int(2600 * *times); (faults == 1 || *times > 1) && tally.played.Load() < enough && !t.Failed(); most = int(enough-tally.played.Load())**parts/len(bouts) + 1 {
+	for most := int(2600 * *times); (faults == 1 || *times > 1) && tally.played.Load() < enough && tally.played.Load() > played && !t.Failed(); most = int(enough-tally.played.Load())**parts/len(bouts) + 1 {
+		played = tally.played.Load()
 		ends := exhaustAll(t, bouts, faults, most, tally)
 		t.Logf("of %d scopes with up to %d faults and %d turns: %s", len(bouts), faults, faults+1, ends)
 		if n := ends.whole.Load(); faults == 1 && *times >= 1 && *parts == 1 && n < leastWhole && !t.Failed() {
