@@ -286,24 +286,6 @@ func leave(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, 
 	return l, released
 }
 
-// forget drops adopted members that are gone, those that were let go once the set controls them no more, and those that are the set's again at the
-// ordinal that they were made for, which their names tell. It is no reason to write by itself.
-func forget(set *machine.MachineSet, l machine.Ledger, m members) machine.Ledger {
-	l.Adopted = maps.Clone(l.Adopted)
-	maps.DeleteFunc(l.Adopted, func(k int, a machine.Member) bool {
-		if a.LetGo() {
-			x := m.byName[a.Name]
-			return x == nil || metav1.GetControllerOfNoCopy(x) == nil
-		}
-		x := m.at(l, set, k)
-		if !l.Active.Has(k) {
-			return x == nil
-		}
-		return x != nil && machine.Controls(set, x) && a.Name == machine.Name(set.Name, l.SetUID, k)
-	})
-	return l
-}
-
 // pauseAfter is how long nothing is created after so many failures in a row.
 func pauseAfter(failures int) time.Duration {
 	return min(backoffBase<<min(failures-1, 10), backoffMax)

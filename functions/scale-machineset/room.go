@@ -2,7 +2,13 @@
 
 package scalemachineset
 
-import "github.com/machine-functions/machine-functions/shared/machine"
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-functions/machine-functions/shared/machine"
+)
 
 // Of Machines that were made elsewhere a ledger remembers as many as it has room for: an object has 262,144 bytes for all its annotations.
 const (
@@ -49,4 +55,22 @@ func (r *room) spare(a machine.Member) bool {
 	}
 	r.add(a)
 	return true
+}
+
+// forget drops adopted members that are gone, those that were let go once the set controls them no more, and those that are the set's again at the
+// ordinal that they were made for, which their names tell. It is no reason to write by itself.
+func forget(set *machine.MachineSet, l machine.Ledger, m members) machine.Ledger {
+	l.Adopted = maps.Clone(l.Adopted)
+	maps.DeleteFunc(l.Adopted, func(k int, a machine.Member) bool {
+		if a.LetGo() {
+			x := m.byName[a.Name]
+			return x == nil || metav1.GetControllerOfNoCopy(x) == nil
+		}
+		x := m.at(l, set, k)
+		if !l.Active.Has(k) {
+			return x == nil
+		}
+		return x != nil && machine.Controls(set, x) && a.Name == machine.Name(set.Name, l.SetUID, k)
+	})
+	return l
 }

@@ -182,7 +182,7 @@ var ends = []Guard{
 			refused`, "./functions/scale-machineset -run=TestWhoStands"},
 	{"who-may-not-be-adopted-does-not-go", "2a.6", scale + "shrink.go", `		if outOfReach.Has(k) {`, `		if false {`, "./functions/scale-machineset -run=TestWhoMayNot"},
 	{"ledger-that-was-read-keeps-its-ordinals", "G4", scale + "shrink.go", `slices.DeleteFunc(slices.Clone(l.Active),`, `slices.DeleteFunc(l.Active,`, "./functions/scale-machineset -run=TestScenarios"},
-	{"ledger-that-was-read-keeps-its-members", "G4", scale + "ledger.go", `	l.Adopted = maps.Clone(l.Adopted)
+	{"ledger-that-was-read-keeps-its-members", "G4", scale + "room.go", `	l.Adopted = maps.Clone(l.Adopted)
 	maps`, `	maps`, "./functions/scale-machineset -run=TestScenarios"},
 	{"unanswered-attempt-keeps-its-account", "2b.7", provision + "elsewhere.go", `i.Called() && (!i.Over() || len(i.Progress) > 0)`, `i.Called() && len(i.Progress) > 0`, "./functions/provision-machine -run=TestScenarios"},
 	{"sole-instance-of-another-machine", "2b.7", provision + "follow.go", `recorded && in.Sole && in.UID == machine.InstanceUID(l.m):`, `recorded && in.Sole:`, "./functions/provision-machine -run=TestWhichInstance"},

@@ -247,8 +247,7 @@ var scalings = []Guard{
 	{"who-waited-in-vain-waits-no-more", "2d", autoscale + "coming.go", `places <= 0 || !sc.Now.Before(w.At.Add`, `places <= 0 || false && sc.Now.Before(w.At.Add`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"failure-of-one-stops-no-growth", "2d", autoscale + "explain.go", `	case sc.newerLedger(g) && inVain(n):`, `	case inVain(n):`, "./functions/evaluate-autoscale -run=TestNothingElse"},
 	{"names-that-are-alike-are-given-once", "2a.2", scale + "ledger.go", `		taken[l.Name(set.Name, k)] = true`, `		_ = k`, "./functions/scale-machineset -run=TestNamesThatAreAlike"},
-	{"who-is-written-down-forgets-nobody", "2a.6", scale + "ledger.go", `			maps.Copy(adopted, l.Adopted)
-`, ``, "./functions/scale-machineset -run=TestWhoIsWrittenDown"},
+	{"who-is-written-down-forgets-nobody", "2a.6", scale + "ledger.go", `maps.Copy(adopted, l.Adopted)`, `maps.Copy(adopted, adopted)`, "./functions/scale-machineset -run=TestWhoIsWrittenDown"},
 	{"rebuilt-ledger-can-be-read", "2a.7", scale + "ledger.go", `ok && k >= l.Next {`, `ok && k > l.Next {`, "./functions/scale-machineset -run=TestRebuiltLedgerGoes"},
 	{"machine-of-another-api-is-not-emptied", "2d", autoscale + "barred.go", `	case machine.IsPaused(m.machine):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"control-plane-is-not-scaled-down", "2d", autoscale + "barred.go", `	case machine.IsControlPlane(m.node):`, `	case false:`, "./functions/evaluate-autoscale -run=TestScenarios"},
@@ -342,8 +341,8 @@ var scalings = []Guard{
 	{"labels-that-most-lost-hold-creations-up", "G8", scale + "letgo.go", `n < fewestLetGo || 2*n <= want || `, `true || `, "./functions/scale-machineset -run=TestScenarios"},
 	{"who-was-let-go-before-counts", "G8", scale + "letgo.go", `; ok && l.Retired(k) {`, `; ok && l.Active.Has(k) {`, "./functions/scale-machineset -run=TestScenarios"},
 	{"pause-for-labels-is-made-no-longer", "G8", scale + "letgo.go", `l.NextCreateAt != nil && now.Before(l.NextCreateAt.Time) {`, `false {`, "./functions/scale-machineset -run=TestWhoIsLetGo"},
-	{"let-go-until-its-owner-is-off", "2a.6", scale + "ledger.go", `x == nil || metav1.GetControllerOfNoCopy(x) == nil`, `x == nil || x != nil`, "./functions/scale-machineset -run=TestWhoIsLetGo"},
-	{"who-is-free-makes-room", "2a.6", scale + "ledger.go", `x == nil || metav1.GetControllerOfNoCopy(x) == nil`, `x == nil && x != nil`, "./functions/scale-machineset -run=TestWhoIsFree"},
+	{"let-go-until-its-owner-is-off", "2a.6", scale + "room.go", `x == nil || metav1.GetControllerOfNoCopy(x) == nil`, `x == nil || metav1.GetControllerOfNoCopy(x) != new(metav1.OwnerReference)`, "./functions/scale-machineset -run=TestWhoIsLetGo"},
+	{"who-is-free-makes-room", "2a.6", scale + "room.go", `x == nil || metav1.GetControllerOfNoCopy(x) == nil`, `x == nil && metav1.GetControllerOfNoCopy(x) == nil`, "./functions/scale-machineset -run=TestWhoIsFree"},
 	{"nobody-is-let-go-without-room", "2a.6", scale + "ledger.go", `!room.spare(gone) {`, `!room.spare(gone) && false {`, "./functions/scale-machineset -run=TestNobodyIsLetGo"},
 	{"nobody-is-released-before-the-ledger-says-so", "2a.6", scale + "execute.go", `ok && l.Active.Has(k) { // the ledger`, `ok && l.Active.Has(k) && false { // the ledger`, "./functions/scale-machineset -run=TestNobodyIsLetGo"},
 	{"rebuilt-ledger-lets-nobody-go", "2a.7", scale + "ledger.go", `	for _, x := range m.released {
