@@ -33,30 +33,6 @@ func TestRebuiltLedgerKnowsMachinesByTheirNames(t *testing.T) {
 	}
 }
 
-// Machines that lost their owner, and have it again, stand where they were made for: the ledger has room for others that people make.
-func TestThoseThatAreBackLeaveRoomForOthers(t *testing.T) {
-	t.Parallel()
-	set := workers(maxAdopted + 10)
-	l := ledgerOf(set, maxAdopted+10)
-	var all []*machine.Machine
-	for k := range maxAdopted + 10 {
-		x := member(set, k)
-		x.OwnerReferences = nil
-		all = append(all, x)
-	}
-	var why causes
-	l = register(set, l, membersOf(set, all...), &why) // people took all owners off
-	for i, x := range all {
-		all[i] = owned(x.DeepCopy(), set, i)
-	}
-	byHand := worker(set, "by-hand")
-	m := membersOf(set, append(all, byHand)...)
-	next := decide(snapshot.Snapshot{Now: at}, set, l, m).ledger
-	if _, ok := next.OrdinalOf(set.Name, byHand); !ok {
-		t.Errorf("by-hand is not adopted; the ledger remembers %d, though all stand where they were made for: %s", len(next.Adopted), crowded(set, next, m))
-	}
-}
-
 // BenchmarkBeyond looks whether the ledger of a large set went backwards, whose Machines lost their labels: in one pass over them.
 func BenchmarkBeyond(b *testing.B) {
 	for _, size := range []int{1000, 4000} {

@@ -57,8 +57,7 @@ func (r *room) spare(a machine.Member) bool {
 	return true
 }
 
-// forget drops adopted members that are gone, those that were let go once the set controls them no more, and those that are the set's again at the
-// ordinal that they were made for, which their names tell. It is no reason to write by itself.
+// forget drops adopted members that are gone, and those that were let go once the set controls them no more. It is no reason to write by itself.
 func forget(set *machine.MachineSet, l machine.Ledger, m members) machine.Ledger {
 	l.Adopted = maps.Clone(l.Adopted)
 	maps.DeleteFunc(l.Adopted, func(k int, a machine.Member) bool {
@@ -66,11 +65,7 @@ func forget(set *machine.MachineSet, l machine.Ledger, m members) machine.Ledger
 			x := m.byName[a.Name]
 			return x == nil || metav1.GetControllerOfNoCopy(x) == nil
 		}
-		x := m.at(l, set, k)
-		if !l.Active.Has(k) {
-			return x == nil
-		}
-		return x != nil && machine.Controls(set, x) && a.Name == machine.Name(set.Name, l.SetUID, k)
+		return !l.Active.Has(k) && m.at(l, set, k) == nil
 	})
 	return l
 }

@@ -164,7 +164,6 @@ var ledgers = []Guard{
 	{"ledger-from-before-an-adoption", "2a.7", scale + "members.go", `!ok || !l.Active.Has(k) && l.MadeAnew(x, k) {`, `!ok || k < 0 {`, ""},
 	{"retired-by-the-ledger-read-again", "2a.1", scale + "reads.go", ` || retires(s, set, owned)`, ``, "./test/sim -run=TestMachineThatWasAdoptedAnewStays"},
 	{"older-list-decides-nothing", "2a.1", scale + "handler.go", `if s.Changed(set) { //`, `if false { //`, "./functions/scale-machineset -run=Meanwhile|ByAnOlderList"},
-	{"back-where-it-was-made-for-is-forgotten", "2a.6", scale + "room.go", `		return x != nil && machine.Controls(set, x) && a.Name`, `		return false && machine.Controls(set, x) && a.Name`, "./functions/scale-machineset -run=TestThoseThatAreBack"},
 	{"gone-again-is-not-refused", "2a.4", scale + "execute.go", `		case tried && o.Result == plan.Done && s`, `		case false && s`, "./functions/scale-machineset -run=TestMachineThatIsGone"},
 	{"gone-again-was-made", "2a.4", scale + "execute.go", `			created++
 			continue
