@@ -99,7 +99,7 @@ func TestThoseThatWereNeverMadeHaveRoom(t *testing.T) {
 // long as a slot would count: they may be there for ever.
 func TestNoMoreAreGivenUpWhileOthersDoNotGo(t *testing.T) {
 	t.Parallel()
-	w := allFailed(t, 100, false)
+	w := allFailed(t, 100, true)
 	w.scans(t, 3)
 	w.must(t, memory.Patch(w.Server, machine.Namespace, "x", func(s *machine.MachineSet) {
 		l, err := machine.ParseLedger(s.Annotations[machine.AnnotationLedger])
