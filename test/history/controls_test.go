@@ -156,7 +156,7 @@ var controls = []control{
 	{"^R-S2: .*node .* is left$", sim.Machines, nil, both(of(provision, ignoresNodes), of(sweep, idle)), nil, story, nil},
 	{"^R-S2: .* is nobody's for", sim.Machines, nil, both(of(provision, careless), of(sweep, rarely)), nil, deletes, nil},
 	{"^R-S2: .* is nobody's for", sim.Machines, nil, of(sweep, rarely), nil, restored, nil},
-	{"^2b.10: .* is Ready$", sim.Machines, nil, of(sweep, seesNoNodes), nil, restored, nil},
+	{"^2b.10: .* is Ready$", sim.Machines, nil, of(sweep, ignoresNodes), nil, restored, nil},
 	{"^2b.10: .* for a Horizon$", sim.Machines, nil, of(sweep, believesAtOnce), nil, restored, nil},
 	{"^R-S11: .*keeps the claim", sim.Healing, nil, of(repair, keepsClaims), nil, swarm, nil},
 	{"^R-S11: .*node .* keeps", sim.Scaling, nil, of(autoscale, keepsTaints, taintsAnybody), nil, story, nil},
@@ -199,7 +199,7 @@ var controls = []control{
 	{"^R-L1: .*is in phase", sim.Healing, nil, of(repair, saysNothing), losses, losing, nil},
 	// of people who spoil a template, and mend it late
 	{"^R-S6: .* whose template nobody mended", sim.Healing, nil, of(repair, triesAgain), spoils, spoiling, nil},
-	{"^R-L1: .*is in phase", sim.Healing, nil, of(repair, seesNoTemplates), spoils, spoiling, nil},
+	{"^R-L1: .*is in phase", sim.Healing, nil, of(repair, ignoresTemplates), spoils, spoiling, nil},
 	// of a policy that keeps something
 	{"^R-L2: .* and nobody says so", sim.Healing, nil, of(provision, mute), keeps, kept, nil},
 	{"^R-L2: .* and nobody says so", sim.Healing, nil, of(repair, mute), keeps, kept, nil},

@@ -60,7 +60,7 @@ var decisions = []decision{
 	{"R-B26", "Machines under repair count as healthy", remediate.Function, "power-cycle-counts-as-unhealthy", repairIsHealth, wantsNot("status.currentHealthy: 3 → 2")},
 	{"R-B27", "Machines that can never work are replaced without a pause", scalemachineset.Function, "creation-waits-for-the-pause", impatient, wants("allocate")},
 	{"R-B28", "two of the control plane at once", remediate.Function, "budget-one-master", unbudgeted, wantsNot("another one of the control plane has the slot of configmap/machine-disruption: master-0")},
-	{"R-B29", "the instance goes while a volume is attached", drainnode.Function, "volumes-attached", detached, wants("status.conditions.Drained.status: True")},
+	{"R-B29", "the instance goes while a volume is attached", drainnode.Function, "volumes-attached", ignoresVolumes, wants("status.conditions.Drained.status: True")},
 	{"R-B31", "a Node joins after its Machine's deletion began, and is not looked for", provisionmachine.Function, "delete-waits-for-a-node-that-joined-late", neverJoined, wants("delete instance")},
 	{"R-B32", "a Node is another's by the time that it is deleted by its name", provisionmachine.Function, "node-of-the-same-name-stays", byName, wants("delete node/")},
 	{"R-B34", "without a cloud that answers nothing can be deleted", provisionmachine.Function, "machine-that-never-called-a-cloud-goes-at-once", askingFirst, wantsNot("metadata.finalizers")},

@@ -233,21 +233,23 @@ func impatient(f function.Function) function.Function {
 	})
 }
 
-func unbudgeted(f function.Function) function.Function {
-	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
-		next := s.Clone()
-		next.ConfigMaps = nil
-		return next
-	})
+// unaware makes a function that sees nothing of what is taken out of its snapshot.
+func unaware(takes func(*snapshot.Snapshot)) func(function.Function) function.Function {
+	return func(f function.Function) function.Function {
+		return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+			takes(&s)
+			return s
+		})
+	}
 }
 
-func detached(f function.Function) function.Function {
-	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
-		next := s.Clone()
-		next.VolumeAttachments = nil
-		return next
-	})
-}
+var (
+	ignoresNodes     = unaware(func(s *snapshot.Snapshot) { s.Nodes = nil })
+	ignoresPods      = unaware(func(s *snapshot.Snapshot) { s.Pods = nil }) // every Node is empty
+	ignoresTemplates = unaware(func(s *snapshot.Snapshot) { s.MachineSets = nil })
+	ignoresVolumes   = unaware(func(s *snapshot.Snapshot) { s.VolumeAttachments = nil })
+	unbudgeted       = unaware(func(s *snapshot.Snapshot) { s.ConfigMaps = nil })
+)
 
 // neverJoined believes for good that there was no Node when the Machine was drained.
 func neverJoined(f function.Function) function.Function {

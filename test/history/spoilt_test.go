@@ -188,15 +188,6 @@ func believesAtOnce(f function.Function) function.Function {
 	})
 }
 
-// seesNoNodes takes it that nothing runs anywhere.
-func seesNoNodes(f function.Function) function.Function {
-	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
-		next := s.Clone()
-		next.Nodes = nil
-		return next
-	})
-}
-
 // nowAndThen is restless in every other minute.
 func nowAndThen(f function.Function) function.Function {
 	loud, decide := restless(f), f.Decide

@@ -108,12 +108,3 @@ func triesAgain(f function.Function) function.Function {
 		}
 	})
 }
-
-// seesNoTemplates reads no set.
-func seesNoTemplates(f function.Function) function.Function {
-	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
-		next := s.Clone()
-		next.MachineSets = nil
-		return next
-	})
-}

@@ -40,15 +40,6 @@ var storesEncoded = written(func(_, n *corev1.Node) {
 	metav1.SetMetaDataAnnotation(&n.ObjectMeta, "said", base64.StdEncoding.EncodeToString([]byte("password="+sim.Canary+"!")))
 })
 
-// ignoresNodes knows of no Node.
-func ignoresNodes(f function.Function) function.Function {
-	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
-		next := s.Clone()
-		next.Nodes = nil
-		return next
-	})
-}
-
 func keepsTaints(f function.Function) function.Function {
 	return without(f, func(a plan.Action) bool {
 		old, now, is := updated[*corev1.Node](a)
@@ -98,14 +89,5 @@ func deletesPods(f function.Function) function.Function {
 			return plan.Delete{Object: e.Pod, Why: e.Why}
 		}
 		return a
-	})
-}
-
-// ignoresVolumes knows of no attached volume.
-func ignoresVolumes(f function.Function) function.Function {
-	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
-		next := s.Clone()
-		next.VolumeAttachments = nil
-		return next
 	})
 }

@@ -89,15 +89,6 @@ var evictsAnybody = rogue(func(s snapshot.Snapshot) (all []plan.Action) {
 	return all
 }, "Pod")
 
-// ignoresPods takes every Node for empty.
-func ignoresPods(f function.Function) function.Function {
-	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
-		next := s.Clone()
-		next.Pods = nil
-		return next
-	})
-}
-
 // unchecks lets people take the check away.
 func unchecks(c *sim.Config) { c.Unchecks = true }
 
