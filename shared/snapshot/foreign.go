@@ -22,20 +22,10 @@ func (s Snapshot) ForeignObject(k plan.Kind, namespace, name string) *unstructur
 
 // foreign is the list of objects of all foreign kinds.
 type foreign struct {
-	all *[]*unstructured.Unstructured
+	sorted[*unstructured.Unstructured]
 }
-
-func (l foreign) each(yield func(plan.Object) bool) bool {
-	return sorted[*unstructured.Unstructured](l).each(yield)
-}
-
-func (l foreign) clone() { *l.all = slices.Clone(*l.all) }
 
 func (l foreign) kind() plan.Kind { return "" }
-
-func (l foreign) drop(q Query) {
-	*l.all = slices.DeleteFunc(slices.Clone(*l.all), func(o *unstructured.Unstructured) bool { return q.Selects(o) })
-}
 
 // hold leaves it to drop and add: the list is of several kinds.
 func (l foreign) hold(plan.Kind, []plan.Object) bool { return false }

@@ -124,25 +124,13 @@ func (s *Snapshot) Drop(q Query) {
 	if !ok {
 		at = len(all) - 1
 	}
-	if q.Again && q.Name != "" {
-		s.remember(q, all[at])
+	version := all[at].drop(q)
+	if q.Again && q.Name != "" { // see Changed
+		former := make(map[plan.Ref]string, len(s.former)+1) // the other one may be a copy's
+		maps.Copy(former, s.former)
+		former[named(q.Kind, q.Namespace, q.Name)] = version
+		s.former = former
 	}
-	all[at].drop(q)
-}
-
-// remember keeps the version of what is read again: see [Snapshot.Changed].
-func (s *Snapshot) remember(q Query, all list) {
-	former := make(map[plan.Ref]string, len(s.former)+1) // the other one may be a copy's
-	maps.Copy(former, s.former)
-	former[named(q.Kind, q.Namespace, q.Name)] = ""
-	all.each(func(o plan.Object) bool {
-		if q.Selects(o) {
-			former[named(q.Kind, q.Namespace, q.Name)] = o.GetResourceVersion()
-			return false
-		}
-		return true
-	})
-	s.former = former
 }
 
 // listAt is which of the lists of a snapshot has the objects of a kind; those of a foreign kind are in the last.
@@ -178,7 +166,7 @@ func (s *Snapshot) lists() [28]list {
 		listOf(&s.ConfigMaps), listOf(&s.PersistentVolumes), listOf(&s.PersistentVolumeClaims),
 		listOf(&s.ReplicationControllers), listOf(&s.DaemonSets), listOf(&s.ReplicaSets), listOf(&s.StatefulSets),
 		listOf(&s.Jobs), listOf(&s.DisruptionBudgets), listOf(&s.PriorityClasses), listOf(&s.StorageClasses),
-		listOf(&s.CSINodes), listOf(&s.VolumeAttachments), listOf(&s.LegacyHealthChecks), listOf(&s.PodTemplates), listOf(&s.ResourceQuotas), listOf(&s.Deployments), foreign{&s.Foreign},
+		listOf(&s.CSINodes), listOf(&s.VolumeAttachments), listOf(&s.LegacyHealthChecks), listOf(&s.PodTemplates), listOf(&s.ResourceQuotas), listOf(&s.Deployments), foreign{listOf(&s.Foreign)},
 	}
 }
 
@@ -186,14 +174,14 @@ func (s *Snapshot) lists() [28]list {
 type list interface {
 	each(yield func(plan.Object) bool) bool
 	clone()
-	kind() plan.Kind // "": several
-	drop(Query)
+	kind() plan.Kind                    // "": several
+	drop(Query) (version string)        // of the last that went; empty if none did
 	hold(plan.Kind, []plan.Object) bool // false: of another kind
 }
 
 type sorted[T plan.Object] struct{ all *[]T }
 
-func listOf[T plan.Object](all *[]T) list { return sorted[T]{all} }
+func listOf[T plan.Object](all *[]T) sorted[T] { return sorted[T]{all} }
 
 func (l sorted[T]) each(yield func(plan.Object) bool) bool {
 	for _, o := range *l.all {
@@ -226,12 +214,15 @@ func (l sorted[T]) kind() plan.Kind {
 	return plan.KindOf(none)
 }
 
-func (l sorted[T]) drop(q Query) {
-	if len(*l.all) == 0 {
-		*l.all = slices.Clip(*l.all)
-		return
-	}
-	*l.all = slices.DeleteFunc(slices.Clone(*l.all), func(o T) bool { return q.Selects(o) })
+func (l sorted[T]) drop(q Query) (version string) {
+	*l.all = slices.DeleteFunc(slices.Clone(*l.all), func(o T) bool {
+		if !q.Selects(o) {
+			return false
+		}
+		version = o.GetResourceVersion()
+		return true
+	})
+	return version
 }
 
 // put inserts o into a sorted list; in order it is an append.
