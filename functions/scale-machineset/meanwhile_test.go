@@ -41,6 +41,17 @@ func ranchOf(t *testing.T, n int32) ranch {
 	return w
 }
 
+// running is a ranch whose n Machines work.
+func running(t *testing.T, n int32) ranch {
+	t.Helper()
+	w := ranchOf(t, n)
+	w.ok(w.scan())
+	for _, m := range w.machines() {
+		w.ok(w.runs(m.Name))
+	}
+	return w
+}
+
 func (w ranch) ok(err error) {
 	w.Helper()
 	if err != nil {
@@ -159,11 +170,7 @@ func (b *meanwhile) Observe(ctx context.Context, s snapshot.Snapshot, queries []
 // no other.
 func TestMarkedMachineGoesAlsoByAnOlderList(t *testing.T) {
 	t.Parallel()
-	w := ranchOf(t, 3)
-	w.ok(w.scan())
-	for _, m := range w.machines() {
-		w.ok(w.runs(m.Name))
-	}
+	w := running(t, 3)
 	w.ok(w.scale(2))
 	w.late(func() error { return errors.Join(w.change(left(w), mark), w.scale(1)) }) // it has committed the first, and is about to carry it out
 	w.ok(w.scan())
@@ -183,11 +190,7 @@ func left(w ranch) string {
 // A Machine that came and runs since the Machines were read was not "never created": people mark another one, which goes.
 func TestMachineThatCameMeanwhileWasCreated(t *testing.T) {
 	t.Parallel()
-	w := ranchOf(t, 2)
-	w.ok(w.scan())
-	for _, m := range w.machines() {
-		w.ok(w.runs(m.Name))
-	}
+	w := running(t, 2)
 	w.ok(w.scale(1))
 	w.ok(w.dies())
 	w.late(func() error {

@@ -12,10 +12,9 @@ import (
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
-// reads asks for the set before its Machines, so that the list is never older than the ledger. Where a Machine stands
-// at an ordinal that the ledger has not allocated, the set is read again: if that still does not know it, then the
-// ledger went backwards (RELIABILITY 2a.7). So it is before a Machine is deleted or adopted for it; who
-// is adopted, or retired, by then is looked for once more.
+// reads asks for the set before its Machines, so that the list is never older than the ledger. Before something is done by the ledger the
+// set is read again: one that was written to meanwhile is left to the next look, and of one that was not, and still does not know an
+// ordinal at which a Machine stands, the ledger went backwards (RELIABILITY 2a.7).
 func reads(s snapshot.Snapshot) snapshot.Scope {
 	sc := snapshot.Scope{Objects: woken(s)}
 	ask := func(q ...snapshot.Query) { sc.Objects = append(sc.Objects, q...) }
@@ -38,7 +37,7 @@ func readsOf(s snapshot.Snapshot, set *machine.MachineSet, all herd) (sc []snaps
 	if _, told := set.Spec.Template.Labels[machine.LabelCluster]; !told || misfit(s, set) != "" {
 		ask(snapshot.Infrastructure) // which may say the name, or the region, that is missing
 	}
-	if owned := all.of(set); backwards(s, set, owned) || retires(s, set, owned) || adopts(s, set, all.free) {
+	if acts(s, set, all) {
 		ask(snapshot.Query{Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name, Again: true})
 	}
 	return sc
@@ -68,32 +67,24 @@ func ledgerOn(s snapshot.Snapshot, set *machine.MachineSet) (l machine.Ledger, o
 	return l, err == nil && l.SetUID == set.UID
 }
 
-// retires reports that a Machine of the set has to go by the ledger that was read before the Machines were: it may have been
-// released and adopted anew since, and stand at another ordinal (2a.1). Who adopts it after the set is read again finds it
-// changed by its release, so that its deletion fails.
-func retires(s snapshot.Snapshot, set *machine.MachineSet, owned []*machine.Machine) bool {
+// acts reports that something is to be done by the ledger: one of the set's Machines stands at an ordinal that was not allocated (2a.7), or
+// has to go, unless it was released and adopted anew since, at another one (2a.1), or one without an owner stands at an ordinal of the
+// set, unless people deleted that since and kept its Machines (2a.6: with an owner that is no more it would be garbage).
+func acts(s snapshot.Snapshot, set *machine.MachineSet, all herd) bool {
 	l, own := ledgerOn(s, set)
 	if !own {
 		return false
 	}
 	ordinalOf := l.Finder(set.Name)
-	return slices.ContainsFunc(owned, func(m *machine.Machine) bool {
+	return slices.ContainsFunc(all.of(set), func(m *machine.Machine) bool {
 		k, ok := ordinalOf(m)
-		return ok && m.DeletionTimestamp == nil && l.Retired(k)
-	})
-}
-
-// adopts reports that a Machine without an owner stands at an ordinal of the set that was read before the Machines were: people may
-// have deleted it since, and kept its Machines. One with an owner that is no more is deleted by garbage collection (2a.6).
-func adopts(s snapshot.Snapshot, set *machine.MachineSet, free []*machine.Machine) bool {
-	l, own := ledgerOn(s, set)
-	if !own || len(free) == 0 {
-		return false
-	}
-	ordinalOf := l.Finder(set.Name)
-	return slices.ContainsFunc(free, func(m *machine.Machine) bool {
+		return ok && (k >= l.Next || m.DeletionTimestamp == nil && l.Retired(k))
+	}) || slices.ContainsFunc(all.free, func(m *machine.Machine) bool {
+		if m.Namespace != set.Namespace || m.DeletionTimestamp != nil {
+			return false
+		}
 		k, ok := ordinalOf(m)
-		return ok && m.Namespace == set.Namespace && m.DeletionTimestamp == nil && l.Active.Has(k)
+		return ok && l.Active.Has(k)
 	})
 }
 
@@ -161,11 +152,6 @@ func nodes(s snapshot.Snapshot) []snapshot.Query {
 		}
 	}
 	return snapshot.Few(ask, "Node")
-}
-
-func backwards(s snapshot.Snapshot, set *machine.MachineSet, owned []*machine.Machine) bool {
-	l, own := ledgerOn(s, set)
-	return own && beyond(l, set, owned)
 }
 
 // beyond reports whether one of the set's own Machines stands at an ordinal that l has not allocated.

@@ -162,7 +162,7 @@ var ledgers = []Guard{
 	var strangers`, `	var strangers`, "./functions/scale-machineset -run=TestRebuilt"},
 	{"rebuild-creates-nothing", "2a.7", scale + "handler.go", `	if ledger.Rebuilt != s.Invocation {`, `	if ledger.Rebuilt != "nobody" {`, ""},
 	{"ledger-from-before-an-adoption", "2a.7", scale + "members.go", `!ok || !l.Active.Has(k) && l.MadeAnew(x, k) {`, `!ok || k < 0 {`, ""},
-	{"retired-by-the-ledger-read-again", "2a.1", scale + "reads.go", ` || retires(s, set, owned)`, ``, "./test/sim -run=TestMachineThatWasAdoptedAnewStays"},
+	{"retired-by-the-ledger-read-again", "2a.1", scale + "reads.go", ` || m.DeletionTimestamp == nil && l.Retired(k)`, ``, "./test/sim -run=TestMachineThatWasAdoptedAnewStays"},
 	{"older-list-decides-nothing", "2a.1", scale + "handler.go", `if s.Changed(set) { //`, `if false { //`, "./functions/scale-machineset -run=Meanwhile|ByAnOlderList"},
 	{"gone-again-is-not-refused", "2a.4", scale + "execute.go", `		case tried && o.Result == plan.Done && s`, `		case false && s`, "./functions/scale-machineset -run=TestMachineThatIsGone"},
 	{"gone-again-was-made", "2a.4", scale + "execute.go", `			created++
@@ -173,7 +173,7 @@ var ledgers = []Guard{
 	{"next-of-its-host-keeps-its-node", "2b.9", provision + "terminate.go", `		if l.passedOn(n) {`, `		if false {`, ""},
 	{"ready-node-may-be-anothers", "2b.9", provision + "reads.go", ` || leaving(l.m) && machine.NodeReady(n))`, `)`, ""},
 	{"registered-before-it-is-adopted", "2a.6", scale + "ledger.go", `	l = register(set, l, m, &why)`, ``, ""},
-	{"adopted-by-a-set-that-is-there", "2a.6", scale + "reads.go", ` || adopts(s, set, all.free) {`, ` {`, "./test/sim -run=TestMachinesOfASetThatIsGoneStayFree"},
+	{"adopted-by-a-set-that-is-there", "2a.6", scale + "reads.go", `		return ok && l.Active.Has(k)`, `		return false && ok && k > 0`, "./test/sim -run=TestMachinesOfASetThatIsGoneStayFree"},
 	{"lent-ordinal-is-nobodys-by-name", "2a.6", words + "ledger.go", `maxLabelled) && !l.lent(k) &&`, `maxLabelled) &&`, "./functions/scale-machineset"},
 	{"nobody-is-made-who-goes-first", "2a.3", scale + "execute.go", `	if len(l.Active)-len(outOfReach(s, set, l, m)) > wanted(set, l) {`, `	if false {`, ""},
 	{"paused-set-is-left-alone", "2a.3", scale + "handler.go", `c.Status == corev1.ConditionTrue {`, `c.Status == "never" && corev1.ConditionTrue != "" {`, ""},
