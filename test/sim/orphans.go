@@ -106,9 +106,12 @@ func (p *Play) accountOf(i provider.Instance) (account string) {
 
 // joinedPort reports whether a port may belong to its Machine's instance: what an attempt left that was over before the latest one, and has
 // no instance, does not. Of a Machine that Failed, as its instance is lost, what the latest attempt left goes with the Machine: of a cloud
-// without tokens that may be a port which nobody knew of once storage was restored.
+// without tokens that may be a port which nobody knew of once storage was restored. So does what is of a Machine that a policy keeps.
 func (p *Play) joinedPort(port provider.Instance) bool {
 	live, m := p.liveOf(port.UID), p.owner(port.UID)
+	if m != nil && p.stuck(m) {
+		return true
+	}
 	if m == nil || len(live) == 0 && machine.Phase(m) != machine.PhaseFailed {
 		return len(live) > 0
 	}
