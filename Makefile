@@ -97,7 +97,7 @@ test-race: go ## Race detector over the packages where goroutines meet; needs a 
 .PHONY: e2e
 e2e: go ## Whole stories on a real control plane with real Knative Eventing
 	@$(call say,end to end)
-	go test -v -count=1 -timeout 60m ./test/e2e/...
+	go test -v -count=1 -timeout 60m -parallel 4 ./test/e2e # most of the time they wait
 
 .PHONY: e2e-knative
 e2e-knative: go ## The stories on a real node with real Knative: root on Linux; writes docs/evidence/e2e-knative.txt

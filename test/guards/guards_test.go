@@ -221,7 +221,7 @@ func TestWithoutEachGuard(t *testing.T) { //nolint:paralleltest // each compiles
 		}
 		t.Run(g.Name, func(t *testing.T) {
 			begin := time.Now()
-			simulation, tests := without(t, g)
+			simulation, tests := without(t, g, known[g.Name].tests)
 			if simulation == unread && told {
 				simulation = known[g.Name].simulation
 			}
@@ -255,8 +255,8 @@ func falls(guard, share string) bool {
 	return share == "" || h.Sum32()>>8%16 == 0 // the lowest bits follow the last letters
 }
 
-// without compiles and runs the tests without one guard: the cheap ones first.
-func without(t *testing.T, g Guard) (simulation, tests string) {
+// without compiles and runs the tests without one guard: the cheap ones first, of them the one that noticed last.
+func without(t *testing.T, g Guard, last string) (simulation, tests string) {
 	t.Helper()
 	// A test binary that nobody debugs links in half the time.
 	common := []string{"test", "-vet=off", "-failfast", "-ldflags=-s -w", "-overlay=" + gone(t, g)}
@@ -264,8 +264,12 @@ func without(t *testing.T, g Guard) (simulation, tests string) {
 	if len(packages) == 0 {
 		packages = []string{"./" + filepath.Dir(g.File)}
 	}
-	if !*slow {
-		tests = firstFailure(t, slices.Concat(common, []string{"-short", "-timeout=6m"}, packages))
+	short := slices.Concat(common, []string{"-short", "-timeout=6m"})
+	if !*slow && strings.HasPrefix(last, "Test") && !strings.Contains(g.Tests, "-run=") {
+		tests = firstFailure(t, slices.Concat(short, []string{"-run=" + exactly(last)}, packages))
+	}
+	if !*slow && (tests == "" || tests == late) {
+		tests = firstFailure(t, slices.Concat(short, packages))
 	}
 	if tests == late { // which says nothing
 		t.Log("the tests ran out of time")
@@ -282,6 +286,15 @@ func without(t *testing.T, g Guard) (simulation, tests string) {
 		simulation = unread
 	}
 	return simulation, tests
+}
+
+// exactly selects one test, or a part of one.
+func exactly(test string) string {
+	parts := strings.Split(test, "/")
+	for i, part := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+	}
+	return strings.Join(parts, "/")
 }
 
 // gone returns the overlay in which a guard is taken away.
