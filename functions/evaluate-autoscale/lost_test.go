@@ -99,29 +99,31 @@ func TestThoseThatWereNeverMadeHaveRoom(t *testing.T) {
 // long as a slot would count: they may be there for ever.
 func TestNoMoreAreGivenUpWhileOthersDoNotGo(t *testing.T) {
 	t.Parallel()
-	w := allFailed(t, 100, true)
-	w.scans(t, 3)
-	w.must(t, memory.Patch(w.Server, machine.Namespace, "x", func(s *machine.MachineSet) {
-		l, err := machine.ParseLedger(s.Annotations[machine.AnnotationLedger])
-		w.must(t, err)
-		victims, err := machine.Victims(s)
-		w.must(t, err)
-		l.Active = slices.DeleteFunc(l.Active, func(k int) bool {
-			return slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.Name == l.Name("x", k) })
-		})
-		s.Annotations[machine.AnnotationLedger] = l.String()
-		delete(s.Annotations, machine.AnnotationVictims)
-	}))
-	w.scans(t, 6)
-	w.now = w.now.Add(25 * time.Minute)
-	w.scans(t, 6)
-	if got := w.replicas("x")[0]; got != 92 {
-		t.Errorf("of a hundred Machines that failed eight were chosen and do not go, and %d replicas are left", got)
-	}
-	w.now = w.now.Add(5 * time.Minute)
-	w.scans(t, 6)
-	if got := w.replicas("x")[0]; got != 84 {
-		t.Errorf("they were chosen half an hour ago, and %d replicas are left", got)
+	for _, made := range []bool{false, true} {
+		w := allFailed(t, 100, made)
+		w.scans(t, 3)
+		w.must(t, memory.Patch(w.Server, machine.Namespace, "x", func(s *machine.MachineSet) {
+			l, err := machine.ParseLedger(s.Annotations[machine.AnnotationLedger])
+			w.must(t, err)
+			victims, err := machine.Victims(s)
+			w.must(t, err)
+			l.Active = slices.DeleteFunc(l.Active, func(k int) bool {
+				return slices.ContainsFunc(victims, func(v machine.Victim) bool { return v.Name == l.Name("x", k) })
+			})
+			s.Annotations[machine.AnnotationLedger] = l.String()
+			delete(s.Annotations, machine.AnnotationVictims)
+		}))
+		w.scans(t, 6)
+		w.now = w.now.Add(25 * time.Minute)
+		w.scans(t, 6)
+		if got := w.replicas("x")[0]; got != 92 {
+			t.Errorf("with instances %v: of a hundred Machines that failed eight were chosen and do not go, and %d replicas are left", made, got)
+		}
+		w.now = w.now.Add(5 * time.Minute)
+		w.scans(t, 6)
+		if got := w.replicas("x")[0]; got != 84 {
+			t.Errorf("with instances %v: they were chosen half an hour ago, and %d replicas are left", made, got)
+		}
 	}
 }
 
