@@ -114,26 +114,23 @@ const (
 	youngGPUAge = 30 * time.Second
 )
 
-// allYoung reports that Pods wait for their first place, and all of them are very new. None is that a clock which was ahead made
-// (RELIABILITY G7).
-func (sc *scan) allYoung() bool {
-	var oldest, oldestGPU time.Time
+// allYoung reports that Pods wait for their first place, and each of them is very new, as GPUs are for longer (SPEC C6). None is that a clock
+// which was ahead made (RELIABILITY G7).
+func (sc *scan) allYoung() (young bool) {
 	for _, p := range sc.waiting {
 		if !waits(p) {
 			continue
 		}
-		at := p.CreationTimestamp.Time
-		if oldest.IsZero() || at.Before(oldest) {
-			oldest = at
+		at, age := p.CreationTimestamp.Time, youngAge
+		if sc.gpus.AskedBy(p) {
+			age = youngGPUAge
 		}
-		if sc.gpus.AskedBy(p) && (oldestGPU.IsZero() || at.Before(oldestGPU)) {
-			oldestGPU = at
+		if !sc.Now.Before(at.Add(age)) || machine.TooFar(at, sc.Now, 0) {
+			return false
 		}
+		young = true
 	}
-	newer := func(t time.Time, age time.Duration) bool {
-		return !t.IsZero() && sc.Now.Before(t.Add(age)) && !machine.TooFar(t, sc.Now, 0)
-	}
-	return newer(oldest, youngAge) || !oldest.IsZero() && newer(oldestGPU, youngGPUAge)
+	return young
 }
 
 // growing returns the groups that can grow. Those that cannot say why when Pods ask (SPEC C25).

@@ -136,15 +136,18 @@ func denied(machines machine.Index, fits map[*machine.Machine][]*corev1.Node, n 
 // follows from nothing else.
 func link(s snapshot.Snapshot, m *machine.Machine, n *corev1.Node) plan.Sequence {
 	var seq plan.Sequence
-	if !machine.IsNodeOf(m, n) {
-		next := m.DeepCopy()
-		now := metav1.NewTime(s.Now)
-		next.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: n.Name, UID: n.UID}
-		next.Status.LastUpdated = &now
-		if m.DeletionTimestamp == nil && machine.Phase(m) == machine.PhaseProvisioned {
-			next.Status.Phase = new(machine.PhaseRunning)
+	if linked := machine.IsNodeOf(m, n); !linked || !machine.RoleNoted(m, n) {
+		next, why := m.DeepCopy(), "role of node "
+		machine.NoteRole(next, n, s.Now)
+		if !linked {
+			now := metav1.NewTime(s.Now)
+			next.Status.NodeRef, why = &corev1.ObjectReference{Kind: "Node", Name: n.Name, UID: n.UID}, "link to node "
+			next.Status.LastUpdated = &now
+			if m.DeletionTimestamp == nil && machine.Phase(m) == machine.PhaseProvisioned {
+				next.Status.Phase = new(machine.PhaseRunning)
+			}
 		}
-		seq.Do = append(seq.Do, plan.UpdateStatus{Old: m, New: next, Why: "link to node " + n.Name})
+		seq.Do = append(seq.Do, plan.UpdateStatus{Old: m, New: next, Why: why + n.Name})
 	}
 	if m.DeletionTimestamp != nil || n.DeletionTimestamp != nil || marked(m, n, machine.CarriedBy(m)) || beingLinked(s, m) {
 		return seq

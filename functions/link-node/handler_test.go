@@ -3,14 +3,18 @@
 package linknode
 
 import (
+	"log/slog"
 	"testing"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-functions/machine-functions/shared/cluster/memory"
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/runner"
 	"github.com/machine-functions/machine-functions/shared/snapshot"
 	"github.com/machine-functions/machine-functions/test/scenario"
 )
@@ -84,4 +88,44 @@ func TestNodeThatNobodyElseCanBeMeantBy(t *testing.T) {
 			t.Errorf("%+v: nobody else can be meant: %v", c, got)
 		}
 	}
+}
+
+// What a Node's role says of its Machine stays with the Machine, whose Node may be gone when that matters, until the Node says otherwise (B32).
+func TestRoleOfTheNodeIsNoted(t *testing.T) {
+	t.Parallel()
+	api := memory.New(time.Now)
+	ok := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := &machine.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: "cp-a", UID: "m-1"}}
+	m.Spec.ProviderID = new("kubemark://a")
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-a", Labels: map[string]string{machine.LabelControlPlane: ""}}}
+	n.Spec.ProviderID = "kubemark://a"
+	ok(api.Put(m, n))
+	after := func(writes int) *machine.Machine {
+		t.Helper()
+		before := len(api.Writes())
+		for range 3 {
+			r := &runner.Runner{Function: Function, Cluster: api.As(Function.Name), Log: slog.New(slog.DiscardHandler)}
+			_, err := r.Handle(t.Context(), snapshot.Request{})
+			ok(err)
+		}
+		if n := len(api.Writes()) - before; n != writes {
+			t.Errorf("%d writes, want %d", n, writes)
+		}
+		return memory.Get[*machine.Machine](api, machine.Namespace, "cp-a")
+	}
+	if m := after(2); !machine.OfControlPlane(m, nil) {
+		t.Errorf("it is not known to be of the control plane: %v", m.Status.Conditions)
+	}
+	ok(memory.Patch(api, "", "cp-a", func(n *corev1.Node) { delete(n.Labels, machine.LabelControlPlane) }))
+	if m := after(1); machine.OfControlPlane(m, nil) {
+		t.Errorf("it is known to be of the control plane: %v", m.Status.Conditions)
+	}
+	ok(memory.Patch(api, "", "cp-a", func(n *corev1.Node) { n.Labels = map[string]string{machine.LabelControlPlane: ""} }))
+	ok(memory.Patch(api, machine.Namespace, "cp-a", func(m *machine.Machine) { m.Labels = map[string]string{machine.LabelRole: "master"} }))
+	after(0) // it says so itself
 }

@@ -103,7 +103,7 @@ func (l life) takeNode() plan.Sequence {
 		}
 		return l.tell("FailedPowerCycle", "instance "+l.in.ID+" is said to be off, and node "+n.Name+" reports: it is not deleted, nor has the instance power again, until nobody hears of it")
 	}
-	a := plan.Delete{Object: n, Why: "instance " + l.in.ID + " is off"}
+	a := plan.Delete{Object: n, IfUnchanged: true, Why: "instance " + l.in.ID + " is off"}
 	if why, refused := l.Refused(a); refused {
 		return l.tell("FailedPowerCycle", "node "+n.Name+" cannot be deleted, and instance "+l.in.ID+" stays off until it is gone: "+why)
 	}

@@ -77,18 +77,24 @@ func (d *decision) masterGoes(namespace string) string {
 }
 
 // remember wants a slot of the budget for who goes of the control plane without a check's doing: once it is gone nothing else tells that its
-// successor is not Ready yet. Like any slot it counts for half an hour, as people may have made the successor first, or want none.
+// successor is not Ready yet, whichever of the control plane a check looks after. Like any slot it counts for half an hour, as people may have made the successor first, or want none.
 func (d *decision) remember() {
 	for _, m := range d.Machines {
 		if m.DeletionTimestamp == nil || d.budget.err != nil || d.claimed[m.UID] != nil || d.claimant(m) {
 			continue
 		}
-		looked := slices.ContainsFunc(d.checks, func(c *check) bool { return c.target(m.UID) != nil })
 		t := &target{m: m, n: d.network.nodeOf(m)}
-		if looked && t.controlPlane() && !d.network.succeeded(d.Snapshot, m.Namespace, m.DeletionTimestamp.Time) {
+		if t.controlPlane() && d.looks(m.Namespace) && !d.network.succeeded(d.Snapshot, m.Namespace, m.DeletionTimestamp.Time) {
 			d.budget.take(t)
 		}
 	}
+}
+
+// looks reports whether a check looks after Machines of this control plane.
+func (d *decision) looks(namespace string) bool {
+	return slices.ContainsFunc(d.checks, func(c *check) bool {
+		return c.h.Namespace == namespace && slices.ContainsFunc(c.targets, (*target).controlPlane)
+	})
 }
 
 // claimant reports whether the check that claimed m is there still, and what it has in flight can be read. One of its name that was made since

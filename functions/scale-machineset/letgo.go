@@ -19,13 +19,16 @@ const (
 )
 
 // hold makes the next creation wait where so many Machines were let go that another one for each would be half of the set twice. It is for a
-// commit that lets one go; a pause that is begun is made no longer.
+// commit that lets one go; a pause that is begun is made no longer, but for labels from then on: no Machine that runs ends it.
 func hold(now time.Time, set *machine.MachineSet, l machine.Ledger, m members, want int, why *causes) machine.Ledger {
 	n := letGo(set, l, m)
-	if len(l.Active) >= want || n < fewestLetGo || 2*n <= want || l.NextCreateAt != nil && now.Before(l.NextCreateAt.Time) {
+	if len(l.Active) >= want || n < fewestLetGo || 2*n <= want {
 		return l
 	}
-	l.NextCreateAt = new(metav1.NewTime(now.Add(letGoPause)))
+	l.Failures, l.FailedTemplate = 0, ""
+	if l.NextCreateAt == nil || !now.Before(l.NextCreateAt.Time) {
+		l.NextCreateAt = new(metav1.NewTime(now.Add(letGoPause)))
+	}
 	why.add(fmt.Sprintf("%d of %d are let go: create nothing before %s", n, want, machine.Stamp(l.NextCreateAt.Time)))
 	return l
 }

@@ -24,6 +24,9 @@ const (
 	ConditionHealthy = machinev1beta1.ConditionType("HealthCheckSucceeded")
 	// ConditionSoleNode is False on a Machine that more than one Node was seen to fit (B63), until only one does.
 	ConditionSoleNode = machinev1beta1.ConditionType("SoleNode")
+	// ConditionControlPlane is True on a Machine whose Node was of the control plane when it was seen last, where neither its labels nor its spec
+	// say so: the Node may be gone when that matters (B32).
+	ConditionControlPlane = machinev1beta1.ConditionType("ControlPlane")
 )
 
 // Conditions of a MachineHealthCheck of our own, beside those of SPEC B55 and B58.
@@ -157,9 +160,31 @@ func NodeReady(n *corev1.Node) bool {
 func IsControlPlane(n *corev1.Node) bool { return ofControlPlane(n.Labels) }
 
 // OfControlPlane reports whether m is of the control plane: by its role, by what its spec gives its Node, or by that Node, nil if that is
-// not known.
+// not known, as it is or was seen last.
 func OfControlPlane(m *Machine, n *corev1.Node) bool {
-	return m.Labels[LabelRole] == roleMaster || ofControlPlane(m.Spec.Labels) || n != nil && IsControlPlane(n)
+	return saysControlPlane(m) || n != nil && IsControlPlane(n) || wasControlPlane(m)
+}
+
+func saysControlPlane(m *Machine) bool {
+	return m.Labels[LabelRole] == roleMaster || ofControlPlane(m.Spec.Labels)
+}
+
+func wasControlPlane(m *Machine) bool {
+	return FindCondition(m.Status.Conditions, ConditionControlPlane) != nil
+}
+
+// RoleNoted reports whether m says what its Node n is: of the control plane or not.
+func RoleNoted(m *Machine, n *corev1.Node) bool {
+	return wasControlPlane(m) == (IsControlPlane(n) && !saysControlPlane(m))
+}
+
+// NoteRole writes down on m, whose Node n is, that this is of the control plane, where m itself does not say so, or that it is no more.
+func NoteRole(m *Machine, n *corev1.Node, now time.Time) {
+	if IsControlPlane(n) && !saysControlPlane(m) {
+		m.Status.Conditions = SetCondition(m.Status.Conditions, True(ConditionControlPlane, "NodeRole", "node "+n.Name+" is of the control plane"), now)
+		return
+	}
+	m.Status.Conditions = slices.DeleteFunc(m.Status.Conditions, func(c Condition) bool { return c.Type == ConditionControlPlane })
 }
 
 // MakesControlPlane reports whether the Machines that a set makes are of the control plane.

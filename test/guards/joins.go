@@ -48,6 +48,8 @@ var joins = []Guard{
 `, "", ""},
 	{"addresses-before-it-goes", "2e", provision + "terminate.go", `	if seq := l.located(); len(seq.Do) > 0 && `, `	if seq := l.located(); false && `, ""},
 	{"all-machines-before-a-link", "2e", link + "handler.go", `		case s.Has(snapshot.All("Machine")) || machine.IsNodeOf(ms[0], n) || named(ms[0], n):`, `		default:`, ""},
+	{"role-of-the-node-is-noted", "2f", link + "handler.go", ` || !machine.RoleNoted(m, n) {`, ` {`, "./functions/link-node -run=TestRoleOf"},
+	{"role-outlives-the-node", "2f", "shared/machine/condition.go", ` || wasControlPlane(m)`, ``, "./functions/remediate -run=TestMastersWhose"},
 	{"node-ref-says-the-uid", "2e", link + "handler.go", `Name: n.Name, UID: n.UID}`, `Name: n.Name}`, ""},
 	{"only-the-scan-sees-all-nodes", "2e", link + "sole.go", ` && s.Request.Scan() && `, ` && `, ""},
 	{"second-node-of-a-paused-machine", "2e", link + "sole.go", `	case machine.IsPaused(m):

@@ -90,6 +90,7 @@ var repairs = []Guard{
 	{"request-while-it-recovers", "2f", heal + "external.go", ` || t.recovering || `, ` || `, "./functions/remediate -run=TestScenarios"},
 	{"moment-is-no-storm", "2f", heal + "limits.go", `s.waiting - s.young }`, `s.waiting }`, "./functions/remediate -run=TestScenarios"},
 	{"paused-check-binds-what-it-has-in-flight", "2f", heal + "decision.go", `c.name() == by && c.standsBehind(m.UID)`, `c.name() == by`, "./functions/remediate -run=TestScenarios"},
+	{"master-that-no-check-selects-is-remembered", "2f", heal + "controlplane.go", `d.looks(m.Namespace)`, `slices.ContainsFunc(d.checks, func(c *check) bool { return c.target(m.UID) != nil })`, "./functions/remediate -run=TestMasterBeyond"},
 	{"master-of-a-paused-check", "2f", heal + "controlplane.go", `	for _, c := range d.idle {`, `	for _, c := range d.idle[:0] {`, "./functions/remediate -run=TestScenarios"},
 	{"paused-check-holds-for-half-an-hour", "2f", heal + "controlplane.go", ` && (!c.late(f) || c.binds(f, t))`, ``, "./functions/remediate -run=TestScenarios"},
 	{"successor-ends-what-a-paused-check-holds", "2f", heal + "controlplane.go", ` && c.wanted(f, t) && `, ` && `, "./functions/remediate -run=TestScenarios"},
@@ -147,8 +148,8 @@ var repairs = []Guard{
 	{"preserved-is-not-remediated-by-others", "2f", heal + "external.go", `(t.excused(c.Now) == "" || machine`, `(true || machine`, "./functions/remediate -run=TestScenarios"},
 	{"who-people-delete-of-the-control-plane-is-remembered", "2f", heal + "admit.go", `	d.remember()
 `, ``, "./functions/remediate -run=TestScenarios"},
-	{"who-has-a-successor-is-not-remembered", "2f", heal + "controlplane.go", `t.controlPlane() && !d.network.succeeded(d.Snapshot, m.Namespace, m.DeletionTimestamp.Time) {
-			d.budget`, `t.controlPlane() {
+	{"who-has-a-successor-is-not-remembered", "2f", heal + "controlplane.go", `t.controlPlane() && d.looks(m.Namespace) && !d.network.succeeded(d.Snapshot, m.Namespace, m.DeletionTimestamp.Time) {
+			d.budget`, `t.controlPlane() && d.looks(m.Namespace) {
 			d.budget`, "./functions/remediate -run=TestScenarios"},
 	{"slot-ahead-counts-from-now", "G7", words + "disruption.go", `d.Slots[i].At, changed = metav1.NewTime(now.Truncate(time.Second)), true`, `changed = changed || i < 0`, "./functions/remediate -run=TestScenarios"},
 	{"slot-ahead-of-the-gone-is-dropped", "G7", words + "disruption.go", `TooFar(s.At.Time, now, 0) && !over(s) {`, `TooFar(s.At.Time, now, 0) {`, "./functions/remediate -run=TestScenarios"},

@@ -338,9 +338,11 @@ var scalings = []Guard{
 	{"former-sets-ledger-says-no-number", "2a.1", scale + "handler.go", `want: leftOut(set, l, owned)`, `want: len(l.Active)`, "./functions/scale-machineset -run=TestScenarios"},
 	{"set-without-a-number-is-not-resized", "2a.1", words + "authority.go", ` && !Unsized(set) && `, ` && `, "./functions/evaluate-autoscale ./functions/provision-machine -run=TestScenarios"},
 	{"who-is-kept-goes-in-the-end", "2a.3", scale + "shrink.go", `machine.SickSince(m, nodeOf(s, m)), s.Now)`, `s.Now, s.Now)`, "./functions/scale-machineset -run=TestScenarios"},
-	{"labels-that-most-lost-hold-creations-up", "G8", scale + "letgo.go", `n < fewestLetGo || 2*n <= want || `, `true || `, "./functions/scale-machineset -run=TestScenarios"},
+	{"labels-that-most-lost-hold-creations-up", "G8", scale + "letgo.go", `n < fewestLetGo || 2*n <= want {`, `true {`, "./functions/scale-machineset -run=TestScenarios"},
 	{"who-was-let-go-before-counts", "G8", scale + "letgo.go", `; ok && l.Retired(k) {`, `; ok && l.Active.Has(k) {`, "./functions/scale-machineset -run=TestScenarios"},
-	{"pause-for-labels-is-made-no-longer", "G8", scale + "letgo.go", `l.NextCreateAt != nil && now.Before(l.NextCreateAt.Time) {`, `false {`, "./functions/scale-machineset -run=TestWhoIsLetGo"},
+	{"pause-for-labels-is-made-no-longer", "G8", scale + "letgo.go", `	if l.NextCreateAt == nil || !now.Before(l.NextCreateAt.Time) {`, `	if true {`, "./functions/scale-machineset -run=TestWhoIsLetGo"},
+	{"pause-for-labels-is-ended-by-nobody", "G8", scale + "letgo.go", `	l.Failures, l.FailedTemplate = 0, ""
+	if l.NextCreateAt == nil`, `	if l.NextCreateAt == nil`, "./functions/scale-machineset -run=TestPauseForLost"},
 	{"let-go-until-its-owner-is-off", "2a.6", scale + "room.go", `x == nil || metav1.GetControllerOfNoCopy(x) == nil`, `x == nil || metav1.GetControllerOfNoCopy(x) != new(metav1.OwnerReference)`, "./functions/scale-machineset -run=TestWhoIsLetGo"},
 	{"who-is-free-makes-room", "2a.6", scale + "room.go", `x == nil || metav1.GetControllerOfNoCopy(x) == nil`, `x == nil && metav1.GetControllerOfNoCopy(x) == nil`, "./functions/scale-machineset -run=TestWhoIsFree"},
 	{"nobody-is-let-go-without-room", "2a.6", scale + "ledger.go", `!room.spare(gone) {`, `!room.spare(gone) && false {`, "./functions/scale-machineset -run=TestNobodyIsLetGo"},
