@@ -48,6 +48,7 @@ var (
 	ofLook   = []verdict{works, fails, dies, throttled, stale}
 	ofList   = []verdict{works, fails, dies, throttled, stale, partial, emptied}
 	ofCreate = []verdict{works, fails, lost, dies, diesAfter, throttled, exhausted}
+	ofAgain  = ofCreate[:len(ofCreate)-1] // the cloud has what was made with the token, room or none
 	// An API server's reads do not lag behind its writes.
 	ofHosts     = []verdict{works, fails, dies, throttled, cut, proxied}
 	ofHostWrite = []verdict{works, fails, lost, dies, diesAfter, throttled, cut, proxied}
@@ -267,7 +268,9 @@ func (p *Play) strike(ctx context.Context, c cloud.Call) error {
 		may := ofLook
 		switch c.Op {
 		case cloud.OpCreate:
-			may = ofCreate
+			if may = ofCreate; p.answersByToken(c.Ref) {
+				may = ofAgain
+			}
 		case cloud.OpDelete, cloud.OpUpdate, cloud.OpPowerCycle, cloud.OpPowerOff, cloud.OpPowerOn:
 			may = ofDelete
 		case cloud.OpList:
@@ -286,6 +289,11 @@ func (p *Play) strike(ctx context.Context, c cloud.Call) error {
 	err := q.after()
 	p.replied(q, c, err)
 	return p.quoted(c, err)
+}
+
+// answersByToken reports whether an instance was made with r's token, and the cloud looks for that first.
+func (p *Play) answersByToken(r provider.Ref) bool {
+	return !p.Cloud.Untokened && slices.ContainsFunc(p.liveOf(r.UID), func(i provider.Instance) bool { return i.Token == r.Token })
 }
 
 // behind is how far back what a call sees lies: nothing, or as far as the cloud's lag allows.
