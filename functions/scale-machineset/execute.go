@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -24,7 +25,7 @@ const maxCreates = 20
 func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) []plan.Sequence {
 	var all []plan.Sequence
 	do := func(a plan.Action) { all = append(all, plan.Sequence{Do: []plan.Action{a}}) }
-	ordinalOf := l.Finder(set.Name)
+	ordinalOf, told := l.Finder(set.Name), committed(s, set)
 	for _, x := range m.released {
 		if k, ok := ordinalOf(x); ok && l.Active.Has(k) { // the ledger is to say first that it is let go
 			continue
@@ -47,7 +48,7 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 		k, ok := ordinalOf(x)
 		switch {
 		case ok && l.Retired(k):
-			all = append(all, remove(s, set, x, k))
+			all = append(all, remove(s, set, x, k, told))
 		case ok && mislabeled(x, k):
 			do(plan.Update{Old: x, New: labeled(x.DeepCopy(), k), Why: fmt.Sprintf("it stands at ordinal %d", k)})
 		}
@@ -58,8 +59,8 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 	return append(all, creations(s, set, l, m)...)
 }
 
-// remove deletes x, whose ordinal k is retired, as it was read, or tells that it stays.
-func remove(s snapshot.Snapshot, set *machine.MachineSet, x *machine.Machine, k int) plan.Sequence {
+// remove deletes x, whose ordinal k is retired, as it was read, or tells that it stays. Whom a commit of this invocation chose is told with it.
+func remove(s snapshot.Snapshot, set *machine.MachineSet, x *machine.Machine, k int, told bool) plan.Sequence {
 	a := plan.Delete{Object: x, IfUnchanged: true, Why: fmt.Sprintf("ordinal %d is retired", k)}
 	if why, refused := s.Refused(a); refused {
 		stays := fmt.Sprintf("ordinal %d of %s is retired, but it cannot be deleted: %s", k, set.Name, why)
@@ -68,9 +69,21 @@ func remove(s snapshot.Snapshot, set *machine.MachineSet, x *machine.Machine, k 
 			plan.Warning(x, "FailedDelete", stays),
 		}}
 	}
-	return plan.Sequence{Do: []plan.Action{a}, Notes: []plan.Note{
-		plan.Normal(x, eventRetire, fmt.Sprintf("ordinal %d of %s is retired, and nothing stands there again", k, set.Name)),
-	}}
+	seq := plan.Sequence{Do: []plan.Action{a}}
+	if !told { // as of one that a backup brought back
+		seq.Notes = []plan.Note{plan.Normal(x, eventRetire, fmt.Sprintf("ordinal %d of %s is retired, and nothing stands there again", k, set.Name))}
+	}
+	return seq
+}
+
+// committed reports whether this invocation wrote the set's ledger.
+func committed(s snapshot.Snapshot, set *machine.MachineSet) bool {
+	for key := range s.Outcomes { // it is named by the version that it had before
+		if strings.HasPrefix(string(key), "update "+plan.NameOf(set)+"@") {
+			return true
+		}
+	}
+	return false
 }
 
 // adoption returns what became of the adoption of x in this invocation, if it was tried.

@@ -123,7 +123,6 @@ var ledgers = []Guard{
 	{"newer-record-is-left-alone", "G9", words + "record.go", `cmp.Or(newer(text, own), err,`, `cmp.Or(err,`, "./functions/scale-machineset ./shared/machine"},
 	{"record-of-another-schema-is-not-read", "G9", words + "record.go", `	if err == nil && *schema == own {`, `	if err == nil {`, "./shared/machine"},
 	{"adopted-only-by-the-ledger", "2a.6", scale + "execute.go", `		if !ok || !l.Active.Has(k) {`, `		if !ok {`, ""},
-	{"who-goes-is-told", "2a.4", scale + "execute.go", `plan.Normal(x, eventRetire, `, `plan.Normal(set, eventRetire, `, "./functions/scale-machineset -run=TestWhoGoesIsTold"},
 	{"node-of-what-is-gone-only-unchanged", "G3", provision + "terminate.go", `IfUnchanged: true, `, ``, "./functions/provision-machine -run=TestScenarios"},
 	{"node-of-what-is-off-only-unchanged", "G3", provision + "restart.go", `IfUnchanged: true, `, ``, "./functions/provision-machine -run=TestScenarios"},
 	{"retired-only-unchanged", "G3", scale + "execute.go", `IfUnchanged: true, `, ``, ""},
