@@ -75,18 +75,14 @@ func (d *decision) admit() {
 
 // reserve wants slots for what is committed and not yet acted upon. The time of a step that waited begins anew.
 func (d *decision) reserve(c *check) {
-	if len(c.next.InFlight) == 0 { // all Machines need not be looked through
-		return
-	}
-	out := d.masterOut(c.h.Namespace)
 	for i, f := range c.next.InFlight {
 		t := c.target(f.UID)
 		switch {
 		case t == nil || !t.sick(d.Now):
 		case c.barred(f, t) != "":
 			d.held[f.UID] = c.barred(f, t)
-		case t.controlPlane() && out != "":
-			d.held[f.UID] = out
+		case t.controlPlane() && d.masterOut(c, f) != "":
+			d.held[f.UID] = d.masterOut(c, f)
 		case !d.budget.take(t):
 			d.held[f.UID] = d.budget.full(t)
 		case c.waited(f, t):
@@ -141,7 +137,9 @@ func (t *target) excused(now time.Time) string {
 
 // barred says why f waits, in flight or not, whatever else is in flight, or "".
 func (c *check) barred(f remediation, t *target) string {
-	switch why := c.resting(f, t); {
+	switch excuse, why := t.excused(c.Now), c.resting(f, t); {
+	case excuse != "":
+		return excuse
 	case c.lost(f, t):
 		return heldOwner
 	case why != "":
@@ -179,9 +177,7 @@ func (c *check) resting(f remediation, t *target) string {
 // hindrance says why a sick Machine is not put in flight, or "".
 func (d *decision) hindrance(c *check, t *target, f remediation) string {
 	failing := c.failingSet(t)
-	switch excuse := t.excused(c.Now); {
-	case excuse != "":
-		return excuse
+	switch {
 	case c.barred(f, t) != "":
 		return c.barred(f, t)
 	case d.Now.Before(failing.pause()): // of no failure that is long over

@@ -46,15 +46,17 @@ func (d *decision) masters() []flight {
 	return all
 }
 
-// masterOut says which Machine of the control plane is gone or goes, with none Ready in its place, or "". Two checks may have put one in flight
-// each at the same moment: the slot of the first is in the way of the second for half an hour only.
-func (d *decision) masterOut(namespace string) string {
-	for _, f := range d.masters() {
-		if f.out(f.remediation) {
-			return f.holds()
+// masterOut says which other Machine of the control plane holds up f of check c, which is in flight as well: it is gone or goes, with none Ready in
+// its place, or was tried in vain, unless f was as well. Two checks may have put one in flight each at the same moment: the slot of the first is in
+// the way of the second for half an hour only.
+func (d *decision) masterOut(c *check, f remediation) string {
+	tried := c.binds(f, c.target(f.UID))
+	for _, other := range d.masters() {
+		if other.UID != f.UID && (other.out(other.remediation) || !tried && other.binds(other.remediation, other.target(other.UID))) {
+			return other.holds()
 		}
 	}
-	return d.masterGoes(namespace)
+	return d.masterGoes(c.h.Namespace)
 }
 
 // masterGoes says which Machine of the control plane somebody else deleted that is still there, with none Ready in its place, or "". One that

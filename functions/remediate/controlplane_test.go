@@ -4,6 +4,7 @@ package remediate
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,10 +50,13 @@ func (w *ward) scans(d time.Duration) {
 	}
 }
 
-// check is one of all Machines with such labels, which may be not Ready for five minutes.
-func (w *ward) check(selector map[string]string) {
+// check is one of all Machines with such labels, which may be not Ready for five minutes, with such steps unless they are "".
+func (w *ward) check(name string, selector map[string]string, steps string) {
 	w.Helper()
-	h := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: "check", Namespace: machine.Namespace}}
+	h := &machine.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: machine.Namespace}}
+	if steps != "" {
+		h.Annotations = map[string]string{machine.AnnotationSteps: steps}
+	}
 	h.Spec.Selector.MatchLabels = selector
 	for _, s := range []corev1.ConditionStatus{"False", "Unknown"} {
 		h.Spec.UnhealthyConditions = append(h.Spec.UnhealthyConditions, machinev1beta1.UnhealthyCondition{Type: "Ready", Status: s, Timeout: metav1.Duration{Duration: 5 * time.Minute}})
@@ -78,6 +82,52 @@ func (w *ward) master(name string, labels map[string]string) {
 	}))
 }
 
+// ill makes a master's Node not Ready.
+func (w *ward) ill(name string) {
+	w.Helper()
+	w.ok(memory.Patch(w.api, "", name, func(n *corev1.Node) {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: "Ready", Status: "False", LastTransitionTime: metav1.NewTime(w.now)}}
+	}))
+}
+
+// annotate puts an annotation on a Machine, or takes it off.
+func (w *ward) annotate(name, key string, is bool) {
+	w.Helper()
+	w.ok(memory.Patch(w.api, machine.Namespace, name, func(m *machine.Machine) {
+		delete(m.Annotations, key)
+		if is {
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, key, "")
+		}
+	}))
+}
+
+// triedInVain is a control plane of three of which one was power-cycled, and is ill as before.
+func triedInVain(t *testing.T) *ward {
+	t.Helper()
+	w := wardOf(t)
+	w.check("check", nil, "power-cycle=10m,replace")
+	for _, n := range []string{"master-a", "master-b", "master-c"} {
+		w.master(n, nil)
+	}
+	w.scans(10 * time.Second)
+	w.ill("master-a")
+	w.scans(6 * time.Minute)
+	if !w.claimed("master-a") || !w.wished("master-a") {
+		t.Fatal("no power-cycle of master-a was asked for")
+	}
+	return w
+}
+
+func (w *ward) claimed(name string) bool {
+	return memory.Get[*machine.Machine](w.api, machine.Namespace, name).Annotations[machine.AnnotationRemediatedBy] != ""
+}
+
+// wished reports whether a power-cycle is to be carried out.
+func (w *ward) wished(name string) bool {
+	_, is := memory.Get[*machine.Machine](w.api, machine.Namespace, name).Annotations[machine.AnnotationExternalRepair]
+	return is
+}
+
 func (w *ward) goes(name string) bool {
 	m := memory.Get[*machine.Machine](w.api, machine.Namespace, name)
 	return m == nil || m.DeletionTimestamp != nil
@@ -87,7 +137,7 @@ func (w *ward) goes(name string) bool {
 func TestMastersWhoseNodesAreGoneGoOneByOne(t *testing.T) {
 	t.Parallel()
 	w := wardOf(t)
-	w.check(nil)
+	w.check("check", nil, "")
 	for _, n := range []string{"cp-a", "cp-b", "cp-c"} {
 		w.master(n, nil)
 	}
@@ -105,14 +155,12 @@ func TestMastersWhoseNodesAreGoneGoOneByOne(t *testing.T) {
 func TestMasterBeyondEverySelectorHoldsOthersOnceItIsGone(t *testing.T) {
 	t.Parallel()
 	w := wardOf(t)
-	w.check(map[string]string{"zone": "b"})
+	w.check("check", map[string]string{"zone": "b"}, "")
 	for _, z := range []string{"a", "b", "c"} {
 		w.master("master-"+z, map[string]string{machine.LabelRole: "master", "zone": z})
 	}
 	w.scans(10 * time.Second)
-	w.ok(memory.Patch(w.api, "", "master-b", func(n *corev1.Node) {
-		n.Status.Conditions = []corev1.NodeCondition{{Type: "Ready", Status: "False", LastTransitionTime: metav1.NewTime(w.now)}}
-	}))
+	w.ill("master-b")
 	w.scans(4 * time.Minute)
 	w.ok(w.api.Remove("Machine", machine.Namespace, "master-a", memory.Background))
 	w.scans(2 * time.Minute)
@@ -128,5 +176,101 @@ func TestMasterBeyondEverySelectorHoldsOthersOnceItIsGone(t *testing.T) {
 	w.scans(15 * time.Minute)
 	if !w.goes("master-b") {
 		t.Error("master-b stays for longer than a slot counts")
+	}
+}
+
+// A master was power-cycled in vain. People pause it, to look at it, delete it, and let it go: no other one is taken meanwhile (R-S10).
+func TestMasterThatPeoplePausedAndDeletedHoldsOthers(t *testing.T) {
+	t.Parallel()
+	w := triedInVain(t)
+	w.annotate("master-a", machine.AnnotationPaused, true)
+	w.scans(10 * time.Second)
+	w.ok(w.api.Remove("Machine", machine.Namespace, "master-a", memory.Background))
+	w.annotate("master-a", machine.AnnotationPaused, false)
+	w.ill("master-b")
+	w.scans(45 * time.Minute)
+	if w.claimed("master-b") || w.goes("master-b") {
+		t.Error("master-b is remediated while master-a goes")
+	}
+}
+
+// A master was power-cycled in vain, and people keep it to look at it, whichever way they say so: nothing is done about it, and as it is ill
+// as before, about no other one, until they take the flight off the check (R-S10).
+func TestMasterTriedInVainThatPeopleKeepHoldsOthers(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{machine.AnnotationPaused, machine.AnnotationPreserve, machine.AnnotationSkipRepair} {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			w := triedInVain(t)
+			w.annotate("master-a", key, true)
+			w.ill("master-b")
+			w.scans(45 * time.Minute)
+			if w.claimed("master-b") || w.goes("master-b") || w.goes("master-a") {
+				t.Errorf("master-a was tried in vain; goes: %v, master-b is claimed: %v, goes: %v", w.goes("master-a"), w.claimed("master-b"), w.goes("master-b"))
+			}
+			if key != machine.AnnotationPaused && w.wished("master-a") {
+				t.Error("whom people keep is still to be power-cycled")
+			}
+			if flight := memory.Get[*machine.MachineHealthCheck](w.api, machine.Namespace, "check").Annotations[machine.AnnotationInFlight]; strings.Contains(flight, "step") {
+				t.Errorf("whom people keep is escalated: %s", flight)
+			}
+			w.ok(memory.Patch(w.api, machine.Namespace, "check", func(h *machine.MachineHealthCheck) { delete(h.Annotations, machine.AnnotationInFlight) }))
+			w.scans(2 * time.Minute)
+			if !w.claimed("master-b") {
+				t.Error("master-b waits though people ended the flight of master-a")
+			}
+		})
+	}
+}
+
+// Two checks have a master in flight each, as what one of them had there was put back from a backup. One of the two is power-cycled, in vain:
+// however long that lasts, the other one is not taken beside it (R-S10).
+func TestMasterTriedInVainHoldsWhoIsInFlightInAnotherCheck(t *testing.T) {
+	t.Parallel()
+	w := wardOf(t)
+	for _, z := range []string{"a", "b", "c"} {
+		w.master("master-"+z, map[string]string{machine.LabelRole: "master", "zone": z})
+		w.check("check-"+z, map[string]string{"zone": z}, "power-cycle")
+	}
+	w.scans(10 * time.Second)
+	w.ill("master-c")
+	w.scans(6 * time.Minute)
+	w.ill("master-b")
+	w.scans(10 * time.Minute)
+	at, uid := w.now.Format(time.RFC3339), string(memory.Get[*machine.Machine](w.api, machine.Namespace, "master-b").UID)
+	w.ok(memory.Patch(w.api, machine.Namespace, "check-b", func(h *machine.MachineHealthCheck) {
+		metav1.SetMetaDataAnnotation(&h.ObjectMeta, machine.AnnotationInFlight, `{"schema":1,"inFlight":[{"machine":"master-b","uid":"`+uid+`","at":"`+at+`","controlPlane":true}]}`)
+	}))
+	w.scans(time.Hour)
+	if !w.claimed("master-c") || w.claimed("master-b") {
+		t.Errorf("claimed are: master-c %v, master-b %v; want the first alone", w.claimed("master-c"), w.claimed("master-b"))
+	}
+}
+
+// Two masters were power-cycled in vain, each by a check of its own: neither waits for the other for ever, and one of them is replaced (R-S10).
+func TestMastersTriedInVainAreReplacedOneByOne(t *testing.T) {
+	t.Parallel()
+	w := wardOf(t)
+	for _, z := range []string{"a", "b", "c"} {
+		w.master("master-"+z, map[string]string{machine.LabelRole: "master", "zone": z})
+		w.check("check-"+z, map[string]string{"zone": z}, "power-cycle=10m,replace")
+	}
+	w.scans(10 * time.Second)
+	w.ill("master-a")
+	w.ill("master-b")
+	at := w.now.Format(time.RFC3339)
+	for _, z := range []string{"a", "b"} {
+		uid := string(memory.Get[*machine.Machine](w.api, machine.Namespace, "master-"+z).UID)
+		w.ok(memory.Patch(w.api, machine.Namespace, "check-"+z, func(h *machine.MachineHealthCheck) {
+			metav1.SetMetaDataAnnotation(&h.ObjectMeta, machine.AnnotationInFlight,
+				`{"schema":1,"inFlight":[{"machine":"master-`+z+`","uid":"`+uid+`","at":"`+at+`","controlPlane":true}]}`)
+		}))
+		w.ok(memory.Patch(w.api, machine.Namespace, "master-"+z, func(m *machine.Machine) {
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, machine.AnnotationRemediatedBy, "machinehealthcheck/check-"+z+" power-cycle "+at)
+		}))
+	}
+	w.scans(time.Hour)
+	if w.goes("master-a") == w.goes("master-b") {
+		t.Errorf("go: master-a %v, master-b %v, want one of them", w.goes("master-a"), w.goes("master-b"))
 	}
 }

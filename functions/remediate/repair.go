@@ -82,18 +82,19 @@ func (c *check) handOver(t *target, claim string) plan.Sequence {
 }
 
 // release takes claims off Machines that are in no check's flight any more and well, or that people do not want remediated, with a power-cycle
-// that was asked for and never carried out.
+// that was asked for and never carried out; of what such a flight binds still, that alone.
 func (d *decision) release(verdicts map[*machine.Machine]verdict, touched map[*machine.Machine]bool) []plan.Sequence {
 	var all []plan.Sequence
 	for _, m := range d.Machines {
 		_, is := m.Annotations[machine.AnnotationRemediatedBy]
 		t := target{m: m, verdict: verdicts[m]}
-		if !is || t.reason != "" && t.excused(d.Now) == "" || touched[m] || m.DeletionTimestamp != nil || machine.IsPaused(m) || !d.free(m, "") {
+		kept, free := t.reason != "" && t.excused(d.Now) != "", d.free(m, "")
+		if !is || t.reason != "" && !kept || touched[m] || m.DeletionTimestamp != nil || machine.IsPaused(m) || !free && !kept {
 			continue
 		}
 		next := m.DeepCopy()
 		withdrawPowerCycle(next)
-		if !d.recovering(m) {
+		if free && !d.recovering(m) {
 			delete(next.Annotations, machine.AnnotationRemediatedBy)
 		}
 		if maps.Equal(m.Annotations, next.Annotations) {

@@ -75,9 +75,10 @@ func (c *check) escalated(f remediation, t *target) plan.Note {
 // late reports whether f holds up others longer than a remediation may.
 func (c *check) late(f remediation) bool { return !c.Now.Before(f.At.Add(releaseAfter)) }
 
-// wanted reports whether f is under way, and people do not want anything else.
+// wanted reports whether f is under way, and people do not want anything else. Of the control plane they may keep what was tried in vain, but not
+// have the next one taken by that: it stays ill.
 func (c *check) wanted(f remediation, t *target) bool {
-	return c.underWay(f, t) && (t == nil || !t.sick(c.Now) || t.excused(c.Now) == "")
+	return c.underWay(f, t) && (t == nil || !t.sick(c.Now) || t.excused(c.Now) == "" || c.binds(f, t))
 }
 
 // replacing returns the set that is waited for once the Machine is gone: one that was nobody's may have been adopted since it was put in
@@ -92,9 +93,9 @@ func replacing(f remediation, t *target) string {
 	return f.Set
 }
 
-// escalates reports whether a remediation that has begun has a step left, and its target is still unhealthy.
+// escalates reports whether a remediation that has begun has a step left, and its target is still unhealthy and not to be kept.
 func (c *check) escalates(f remediation, t *target) bool {
-	return f.Step < len(c.policy.steps)-1 && t != nil && t.reason != "" && c.began(f, t)
+	return f.Step < len(c.policy.steps)-1 && t != nil && t.reason != "" && t.excused(c.Now) == "" && c.began(f, t)
 }
 
 // began reports whether the step that f is at was claimed: until then nothing was tried.

@@ -77,7 +77,7 @@ var repairs = []Guard{
 	{"one-master-in-flight", "2f", heal + "admit.go", `	case t.controlPlane() && len(d.masters()) > 0:
 		return d.masters()[0].holds()
 `, "", ""},
-	{"late-wish-ends-no-flight", "2f", heal + "settle.go", `(t == nil || !t.sick(c.Now) || t.excused(c.Now) == "")`, `(t == nil || t.excused(c.Now) == "")`, "./functions/remediate -run=TestScenarios"},
+	{"late-wish-ends-no-flight", "2f", heal + "settle.go", `(t == nil || !t.sick(c.Now) || t.excused(c.Now) == "" || c.binds(f, t))`, `(t == nil || t.excused(c.Now) == "" || c.binds(f, t))`, "./functions/remediate -run=TestScenarios"},
 	{"hopeless-are-not-waited-for", "2f", heal + "settle.go", `(t.sick(c.Now) || t.reason == reasonInvalid)`, `t.sick(c.Now)`, "./functions/remediate -run=TestScenarios"},
 	{"set-without-a-number", "2f", heal + "settle.go", `(set.Spec.Replicas == nil || c`, `(c`, "./functions/remediate -run=TestScenarios"},
 	{"sightings-have-room", "2f", heal + "settle.go", ` || len(seen) >= maxSightings`, ``, "./functions/remediate -run=TestSightings"},
@@ -86,7 +86,7 @@ var repairs = []Guard{
 	{"template-of-the-checks-namespace", "4", heal + "external.go", `ref.Namespace != "" && ref.Namespace != h.Namespace`, `ref.Namespace == "none"`, "./functions/remediate -run=TestTemplates"},
 	{"slots-of-others-stand", "G8", heal + "decision.go", `	return slot.By == name && m.D`, `	return m.D`, "./functions/remediate -run=TestSlots"},
 	{"condition-without-a-time", "G7", heal + "health.go", `unknown := since.IsZero() || machine`, `unknown := machine`, "./functions/remediate -run=TestScenarios"},
-	{"sick-keep-their-claim", "2f", heal + "repair.go", `!is || t.reason != "" && t.excused(d.Now) == "" || `, `!is || t.m == nil || `, "./functions/remediate -run=TestScenarios"},
+	{"sick-keep-their-claim", "2f", heal + "repair.go", `!is || t.reason != "" && !kept || `, `!is || t.m == nil || `, "./functions/remediate -run=TestScenarios"},
 	{"request-while-it-recovers", "2f", heal + "external.go", ` || t.recovering || `, ` || `, "./functions/remediate -run=TestScenarios"},
 	{"moment-is-no-storm", "2f", heal + "limits.go", `s.waiting - s.young }`, `s.waiting }`, "./functions/remediate -run=TestScenarios"},
 	{"paused-check-binds-what-it-has-in-flight", "2f", heal + "decision.go", `c.name() == by && c.standsBehind(m.UID)`, `c.name() == by`, "./functions/remediate -run=TestScenarios"},
@@ -106,8 +106,15 @@ var repairs = []Guard{
 	{"master-that-was-tried-binds", "2f", heal + "controlplane.go", `(c.out(f) || t != nil && !c.tried(t).IsZero())`, `c.out(f)`, "./functions/remediate -run=TestScenarios"},
 	{"untried-master-is-let-go", "2f", heal + "controlplane.go", `t != nil && !c.tried(t).IsZero()`, `t != nil`, "./functions/remediate -run=TestScenarios"},
 	{"workers-are-not-bound", "2f", heal + "controlplane.go", `	return f.ControlPlane && (c.out(f)`, `	return (c.out(f)`, "./functions/remediate -run=TestScenarios"},
-	{"master-gone-holds-who-is-in-flight", "2f", heal + "admit.go", `		case t.controlPlane() && out != "":`, `		case false:`, "./functions/remediate -run=TestScenarios"},
-	{"master-that-is-there-holds-nobody-in-flight", "2f", heal + "controlplane.go", `		if f.out(f.remediation) {`, `		if true {`, "./functions/remediate -run=TestScenarios"},
+	{"master-gone-holds-who-is-in-flight", "2f", heal + "admit.go", `		case t.controlPlane() && d.masterOut(c, f) != "":`, `		case false:`, "./functions/remediate -run=TestScenarios"},
+	{"master-tried-in-vain-holds-who-is-in-flight", "2f", heal + "controlplane.go", `!tried && other.binds(other.remediation, other.target(other.UID))`, `!tried && false`, "./functions/remediate -run=TestMaster"},
+	{"masters-tried-in-vain-hold-each-other-not", "2f", heal + "controlplane.go", `!tried && other.binds`, `(!tried || true) && other.binds`, "./functions/remediate -run=TestMaster"},
+	{"kept-master-that-was-tried-binds", "2f", heal + "settle.go", ` == "" || c.binds(f, t))`, ` == "")`, "./functions/remediate -run=TestMaster"},
+	{"kept-master-is-not-escalated", "2f", heal + "settle.go", ` && t.excused(c.Now) == "" && c.began`, ` && c.began`, "./functions/remediate -run=TestMaster"},
+	{"kept-master-is-not-begun", "2f", heal + "admit.go", `	case excuse != "":`, `	case false:`, "./functions/remediate -run=TestScenarios"},
+	{"kept-master-is-not-power-cycled", "2f", heal + "repair.go", `!free && !kept {`, `!free {`, "./functions/remediate -run=TestMaster"},
+	{"kept-master-that-binds-keeps-its-claim", "2f", heal + "repair.go", `		if free && !d.recovering(m) {`, `		if !d.recovering(m) {`, "./functions/remediate -run=TestMaster"},
+	{"master-that-is-there-holds-nobody-in-flight", "2f", heal + "controlplane.go", `!tried && other.binds(other.remediation, other.target(other.UID))`, `!tried`, "./functions/remediate -run=TestScenarios"},
 	{"overdue-master-takes-no-place", "2f", heal + "admit.go", `	return c.flying() < limit`, `	return len(c.next.InFlight) < limit`, "./functions/remediate -run=TestScenarios"},
 	{"overdue-master-is-not-missing-to-workers", "2f", heal + "limits.go", `c.target(f.UID) == nil && !c.overdue(f)`, `c.target(f.UID) == nil`, "./functions/remediate -run=TestScenarios"},
 	{"overdue-is-told", "2f", heal + "status.go", `	notes = append(notes, c.tellOverdue(flying)...)
@@ -136,7 +143,7 @@ var repairs = []Guard{
 		}
 `, ``, "./shared/machine -run=TestSlotOfAnother"},
 	{"master-waits-for-one-that-people-delete", "2f", heal + "admit.go", `	case t.controlPlane() && d.masterGoes(t.m.Namespace) != "":`, `	case false:`, "./functions/remediate -run=TestScenarios"},
-	{"master-in-flight-waits-for-one-that-people-delete", "2f", heal + "controlplane.go", `	return d.masterGoes(namespace)
+	{"master-in-flight-waits-for-one-that-people-delete", "2f", heal + "controlplane.go", `	return d.masterGoes(c.h.Namespace)
 }`, `	return ""
 }`, "./functions/remediate -run=TestScenarios"},
 	{"sick-machine-of-a-set-of-another-api-stays", "2f", heal + "admit.go", `	if why := machine.Unserved(set); why != "" {`, `	if why := machine.Unserved(set); false {`, "./functions/remediate -run=TestScenarios"},
@@ -144,7 +151,7 @@ var repairs = []Guard{
 	{"check-made-anew-ended-nothing", "2f", heal + "controlplane.go", `		return !c.newer && !at.IsZero() && !at.Before(c.h.CreationTimestamp.Time)`, `		return !c.newer && !at.IsZero()`, "./functions/remediate -run=TestScenarios"},
 	{"master-waits-for-a-record-that-is-not-read", "G9", heal + "controlplane.go", `func(c *check) bool { return c.newer }); i >= 0 {`, `func(c *check) bool { return c.newer }); i >= 0 && false {`, "./functions/remediate -run=TestScenarios"},
 	{"record-that-is-not-read-ended-nothing", "G9", heal + "controlplane.go", `		return !c.newer && !at.IsZero()`, `		return !at.IsZero()`, "./functions/remediate -run=TestScenarios"},
-	{"preserved-is-not-power-cycled", "2f", heal + "repair.go", `t.reason != "" && t.excused(d.Now) == "" ||`, `t.reason != "" ||`, "./functions/remediate -run=TestScenarios"},
+	{"preserved-is-not-power-cycled", "2f", heal + "repair.go", `t.reason != "" && !kept ||`, `t.reason != "" ||`, "./functions/remediate -run=TestScenarios"},
 	{"preserved-is-not-remediated-by-others", "2f", heal + "external.go", `(t.excused(c.Now) == "" || machine`, `(true || machine`, "./functions/remediate -run=TestScenarios"},
 	{"who-people-delete-of-the-control-plane-is-remembered", "2f", heal + "admit.go", `	d.remember()
 `, ``, "./functions/remediate -run=TestScenarios"},
@@ -215,7 +222,7 @@ var repairs = []Guard{
 	{"last-step-that-is-forgotten-goes-on", "2f", heal + "admit.go", `tried.Add(cmp.Or(s.timeout, releaseAfter))`, `tried.Add(s.timeout)`, "./functions/remediate -run=TestScenarios"},
 	{"step-of-another-check-does-not-go-on", "2f", heal + "admit.go", `		case by == c.name() && !tried`, `		case by != "" && !tried`, "./functions/remediate -run=TestScenarios"},
 	{"step-of-a-clock-ahead-does-not-go-on", "G7", heal + "admit.go", ` && !tried.After(c.Now):`, `:`, "./functions/remediate -run=TestScenarios"},
-	{"who-recovers-keeps-its-claim", "2f", heal + "repair.go", `		if !d.recovering(m) {`, `		if true {`, "./functions/remediate -run=TestScenarios"},
+	{"who-recovers-keeps-its-claim", "2f", heal + "repair.go", `		if free && !d.recovering(m) {`, `		if true {`, "./functions/remediate -run=TestScenarios"},
 	{"vanished-do-not-wait-three-by-three", "2f", heal + "admit.go", `	case t.vanished():`, `	case t.vanished() && false:`, "./functions/remediate -run=TestScenarios"},
 	{"three-of-what-may-run", "2f", heal + "admit.go", `	case t.vanished():`, `	case t.vanished() || true:`, "./functions/remediate -run=TestScenarios"},
 	{"late-drain-asks-everybody", "2e", drain + "handler.go", `if now = e.all(); len(now) == 0 {`, `if now = nil; len(now) == 0 {`, "./functions/drain-node -run=TestScenarios"},
