@@ -19,7 +19,7 @@ const (
 	eventRebuild = "Rebuild"
 )
 
-// maxReasons is how many reasons of a commit are told.
+// maxReasons is how many reasons one line of the log has, or one Event.
 const maxReasons = 20
 
 // causes are why a ledger is written.
@@ -48,13 +48,13 @@ func (c *causes) free(k int, why string) { c.add(retired(k, why)) }
 
 func retired(k int, why string) string { return fmt.Sprintf("retire ordinal %d: %s", k, why) }
 
-// notes returns what the set's people are told once the ledger is written.
+// notes returns what the set's people are told once the ledger is written: whoever it chose.
 func (c *causes) notes(set *machine.MachineSet) (notes []plan.Note) {
-	if len(c.adopted) > 0 {
-		notes = append(notes, plan.Normal(set, eventAdopt, brief(c.adopted)))
+	for some := range slices.Chunk(c.adopted, maxReasons) {
+		notes = append(notes, plan.Normal(set, eventAdopt, brief(some)))
 	}
-	if len(c.retired) > 0 {
-		notes = append(notes, plan.Normal(set, eventRetire, brief(c.retired)))
+	for some := range slices.Chunk(c.retired, maxReasons) {
+		notes = append(notes, plan.Normal(set, eventRetire, brief(some)))
 	}
 	return notes
 }

@@ -59,7 +59,8 @@ func execute(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m m
 	return append(all, creations(s, set, l, m)...)
 }
 
-// remove deletes x, whose ordinal k is retired, as it was read, or tells that it stays. Whom a commit of this invocation chose is told with it.
+// remove deletes x, whose ordinal k is retired, as it was read, or tells that it stays. Where this invocation wrote the ledger, that it goes is told
+// with that: who chose it names it, as [decide] does who stood there before.
 func remove(s snapshot.Snapshot, set *machine.MachineSet, x *machine.Machine, k int, told bool) plan.Sequence {
 	a := plan.Delete{Object: x, IfUnchanged: true, Why: fmt.Sprintf("ordinal %d is retired", k)}
 	if why, refused := s.Refused(a); refused {
@@ -70,10 +71,15 @@ func remove(s snapshot.Snapshot, set *machine.MachineSet, x *machine.Machine, k 
 		}}
 	}
 	seq := plan.Sequence{Do: []plan.Action{a}}
-	if !told { // as of one that a backup brought back
-		seq.Notes = []plan.Note{plan.Normal(x, eventRetire, fmt.Sprintf("ordinal %d of %s is retired, and nothing stands there again", k, set.Name))}
+	if !told {
+		seq.Notes = []plan.Note{goes(set, x, k)}
 	}
 	return seq
+}
+
+// goes tells that x goes, as of one that a backup brought back.
+func goes(set *machine.MachineSet, x *machine.Machine, k int) plan.Note {
+	return plan.Normal(x, eventRetire, fmt.Sprintf("ordinal %d of %s is retired, and nothing stands there again", k, set.Name))
 }
 
 // committed reports whether this invocation wrote the set's ledger.

@@ -151,7 +151,7 @@ type change struct {
 // An orphan that may not be adopted is out of the set's hands: it neither goes nor makes others go, and holds nobody up.
 func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m members) change {
 	var why causes
-	want := wanted(set, l)
+	want, before := wanted(set, l), l
 	l, wrong := l.Bounded(s.Now)
 	if wrong != "" {
 		why.add(wrong)
@@ -193,7 +193,15 @@ func decide(s snapshot.Snapshot, set *machine.MachineSet, l machine.Ledger, m me
 		l.Rebuilt = ""
 		l = forget(set, l, m)
 	}
-	return change{ledger: l, want: want, why: brief(why.all), told: why.notes(set), compared: compared}
+	told := why.notes(set)
+	if ordinalOf := l.Finder(set.Name); len(why.all) > 0 {
+		for _, x := range m.alive() {
+			if k, ok := ordinalOf(x); ok && before.Retired(k) {
+				told = append(told, goes(set, x, k))
+			}
+		}
+	}
+	return change{ledger: l, want: want, why: brief(why.all), told: told, compared: compared}
 }
 
 // outOfReach returns the ordinals of orphans that may not be adopted: their adoption was refused in this invocation.

@@ -17,10 +17,7 @@ import (
 // failing is a set of six, of which five run and one failed so often that its successor is made only now.
 func failing(t *testing.T, times int, now *time.Time) ranch {
 	t.Helper()
-	set := ranchOf(t, 6).set()
-	set.UID, set.ResourceVersion = "", ""
-	w := ranch{t, memory.New(func() time.Time { return *now })}
-	w.ok(w.api.Put(set))
+	w := ranchBy(t, 6, func() time.Time { return *now })
 	for range 3 {
 		w.ok(w.scan())
 	}
@@ -84,5 +81,74 @@ func TestMasterByItsNodeIsNotAdopted(t *testing.T) {
 	}
 	if !w.stays("cp-a") {
 		t.Errorf("the Machine of a control-plane Node goes: %v", w.state())
+	}
+}
+
+// A Machine that a backup brought back to a retired ordinal goes, and that is told of it, also where the same invocation wrote the ledger for
+// another reason.
+func TestWhoGoesIsToldAlsoBesideAnotherCommit(t *testing.T) {
+	t.Parallel()
+	w := running(t, 2)
+	old := memory.Get[*machine.Machine](w.api, machine.Namespace, w.at(1)).DeepCopy()
+	w.ok(w.scale(1))
+	for range 3 {
+		w.ok(w.scan())
+	}
+	gone := w.at(0)
+	if w.stays(w.at(0)) {
+		gone = w.at(1)
+	}
+	w.ok(w.change(gone, func(m *machine.Machine) { m.Finalizers = nil }))
+	old.Name, old.UID, old.ResourceVersion = gone, "", ""
+	k := "1"
+	if gone == w.at(0) {
+		k = "0"
+	}
+	old.Labels[machine.LabelOrdinal] = k
+	w.ok(w.api.Put(old))
+	w.ok(w.scale(3))
+	before := len(w.api.Events())
+	w.ok(w.scan())
+	if w.stays(gone) {
+		t.Fatalf("it stays: %v", w.state())
+	}
+	for _, e := range w.api.Events()[before:] {
+		t.Log(e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
+		if e.InvolvedObject.Name == gone {
+			return
+		}
+	}
+	t.Errorf("nobody is told that %s goes: %v", gone, w.state())
+}
+
+// Whoever goes is named.
+func TestEachOfManyThatGoIsNamed(t *testing.T) {
+	t.Parallel()
+	w := ranchOf(t, 30)
+	for range 3 {
+		w.ok(w.scan())
+	}
+	for _, m := range w.machines() {
+		w.ok(w.runs(m.Name))
+	}
+	w.ok(w.scale(5))
+	for range 4 {
+		w.ok(w.scan())
+	}
+	told := ""
+	for _, e := range w.api.Events() {
+		told += e.InvolvedObject.Name + " " + e.Message + "\n"
+	}
+	silent, gone := 0, 0
+	for _, m := range w.machines() {
+		if m.DeletionTimestamp != nil {
+			gone++
+			if !strings.Contains(told, m.Name) {
+				silent++
+			}
+		}
+	}
+	if silent > 0 {
+		t.Errorf("%d of %d that go are named nowhere", silent, gone)
 	}
 }

@@ -31,7 +31,13 @@ type ranch struct {
 
 func ranchOf(t *testing.T, n int32) ranch {
 	t.Helper()
-	api := memory.New(time.Now)
+	return ranchBy(t, n, time.Now)
+}
+
+// ranchBy is a ranch by another clock.
+func ranchBy(t *testing.T, n int32, now func() time.Time) ranch {
+	t.Helper()
+	api := memory.New(now)
 	set := &machine.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "worker", Namespace: machine.Namespace}}
 	set.Spec.Replicas = &n
 	set.Spec.Selector.MatchLabels = map[string]string{machine.LabelMachineSet: "worker"}
