@@ -60,7 +60,8 @@ func (l life) recordedNotes(in provider.Instance) []plan.Note {
 }
 
 // surfaced goes on with a deleted Machine whose instance came out of a lost answer, or waits for further calls that nobody makes any
-// more: its identity is written, so that its Node is found (R-B31). Where that is refused the instance goes all the same, and its Node is left to sweep-instances.
+// more: its identity is written, so that its Node is found (R-B31). Where that is refused the instance goes all the same, and its Node is left
+// to sweep-instances.
 func (l life) surfaced(in provider.Instance) plan.Sequence {
 	what := "of a lost answer"
 	if in.State == provider.StateIncomplete {

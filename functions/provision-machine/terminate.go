@@ -176,7 +176,8 @@ func (l life) mayHaveOthers() bool {
 	})
 }
 
-// removeNode deletes the Node of an instance that is gone, as it was read: its host's next kubelet may be Ready there since (R-S3). What the API server has against that is told of the Machine.
+// removeNode deletes the Node of an instance that is gone, as it was read: its host's next kubelet may be Ready there since (R-S3). What the API
+// server has against that is told of the Machine.
 func (l life) removeNode(n *corev1.Node) plan.Sequence {
 	a := plan.Delete{Object: n, IfUnchanged: true, Why: "the instance of " + l.m.Name + " is gone"}
 	why, refused := l.Refused(a)

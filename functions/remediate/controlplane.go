@@ -79,7 +79,8 @@ func (d *decision) masterGoes(namespace string) string {
 }
 
 // remember wants a slot of the budget for who goes of the control plane without a check's doing: once it is gone nothing else tells that its
-// successor is not Ready yet, whichever of the control plane a check looks after. Like any slot it counts for half an hour, as people may have made the successor first, or want none.
+// successor is not Ready yet, whichever of the control plane a check looks after. Like any slot it counts for half an hour, as people may have made
+// the successor first, or want none.
 func (d *decision) remember() {
 	for _, m := range d.Machines {
 		if m.DeletionTimestamp == nil || d.budget.err != nil || d.claimed[m.UID] != nil || d.claimant(m) {
