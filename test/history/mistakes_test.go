@@ -4,6 +4,7 @@ package history
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -248,8 +249,17 @@ var (
 	ignoresPods      = unaware(func(s *snapshot.Snapshot) { s.Pods = nil }) // every Node is empty
 	ignoresTemplates = unaware(func(s *snapshot.Snapshot) { s.MachineSets = nil })
 	ignoresVolumes   = unaware(func(s *snapshot.Snapshot) { s.VolumeAttachments = nil })
-	unbudgeted       = unaware(func(s *snapshot.Snapshot) { s.ConfigMaps = nil })
 )
+
+// alone sees neither who goes of the control plane nor the slot that one of it has.
+func alone(f function.Function) function.Function {
+	return seen(f, func(s snapshot.Snapshot) snapshot.Snapshot {
+		next := s.Clone()
+		next.ConfigMaps = nil
+		next.Machines = slices.DeleteFunc(next.Machines, func(m *machine.Machine) bool { return m.DeletionTimestamp != nil })
+		return next
+	})
+}
 
 // neverJoined believes for good that there was no Node when the Machine was drained.
 func neverJoined(f function.Function) function.Function {
