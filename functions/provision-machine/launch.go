@@ -203,7 +203,7 @@ func (l life) answered(o plan.Outcome) plan.Sequence {
 			i.Progress = after
 		}
 		outcome := l.outcome(i, o)
-		if i.Unanswered != nil && !l.surfacing(i) {
+		if !l.unheard(i, o) {
 			i.Unanswered = nil
 		}
 		return l.record(i, outcome, o.Code, o.Message, o.RetryAfter)
@@ -251,19 +251,20 @@ func (l life) refuse(r refusal) plan.Sequence {
 }
 
 // outcome returns what o, the refusal of i's latest call, makes of the attempt: the end, unless it may pass and the attempt
-// has something to lose, such as what may be a Node by now. While a call before it may still make an instance, its token keeps
+// has something to lose, such as what may be a Node by now. While a call before it may have made an instance, its token keeps
 // the next one from making another; a spec that can never work is told at once.
 func (l life) outcome(i machine.Intent, o plan.Outcome) string {
-	if o.Code != provider.Invalid && (l.surfacing(i) || l.joins()) || len(i.Progress) > 0 && passes(o, i.Failures+1) {
+	if o.Code != provider.Invalid && (l.unheard(i, o) || l.joins()) || len(i.Progress) > 0 && passes(o, i.Failures+1) {
 		return machine.OutcomePartial
 	}
 	return machine.OutcomeRefused
 }
 
-// surfacing reports whether an instance of an unanswered call before the latest may still appear. A cloud that cannot be
-// asked tells no horizon.
-func (l life) surfacing(i machine.Intent) bool {
-	return i.Unanswered != nil && (l.cloud.Account == "" || l.Now.Before(i.Unanswered.Add(l.cloud.Horizon)))
+// unheard reports whether an unanswered call before the latest may have made an instance. What refuses whoever asks, before it looks at the
+// token, says nothing of that, however long ago it was: clocks jump. A cloud that cannot be asked tells no horizon.
+func (l life) unheard(i machine.Intent, o plan.Outcome) bool {
+	return i.Unanswered != nil && (o.Code == provider.Throttled || o.Code == provider.Denied ||
+		l.cloud.Account == "" || l.Now.Before(i.Unanswered.Add(l.cloud.Horizon)))
 }
 
 func (l life) record(i machine.Intent, outcome string, code provider.Code, message string, after time.Duration) plan.Sequence {

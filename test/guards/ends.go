@@ -347,7 +347,7 @@ var ends = []Guard{
 	{"no-other-attempt-beside-what-may-be-a-node", "2b.4", provision + "launch.go", `	case l.taken():
 		next = *i
 `, ``, "./functions/provision-machine -run=TestScenarios"},
-	{"what-may-be-a-node-is-not-refused", "2e", provision + "launch.go", `(l.surfacing(i) || l.joins())`, `l.surfacing(i)`, "./functions/provision-machine -run=TestScenarios"},
+	{"what-may-be-a-node-is-not-refused", "2e", provision + "launch.go", `(l.unheard(i, o) || l.joins())`, `l.unheard(i, o)`, "./functions/provision-machine -run=TestScenarios"},
 	{"attempt-that-was-given-up-goes-on-no-more", "2b.8", provision + "unfinished.go", `l.intent.Failures > 0 && l.intent.Code != ""`, `l.intent.Failures > 0`, "./functions/provision-machine -run=TestScenarios"},
 	{"edit-ends-a-wait", "2b.8", provision + "launch.go", `if after == 0 || outcome == machine.OutcomePartial {`, `if after == 0 {`, "./functions/provision-machine -run=TestScenarios"},
 	{"long-wait-is-no-refusal", "2b.8", provision + "launch.go", `	if code != provider.Throttled || after < pause(i.Failures, 0) {`, `	if true {`, "./functions/provision-machine -run=TestScenarios"},

@@ -285,6 +285,9 @@ func (p *Play) strike(ctx context.Context, c cloud.Call) error {
 		}
 		return p.quoted(c, err)
 	}
+	if c.Op == cloud.OpCreate && p.answersByToken(c.Ref) {
+		delete(p.unanswered, request{c.Ref.UID, q.id}) // what it asks for is there, and comes no more
+	}
 	p.watchCloud(q)
 	err := q.after()
 	p.replied(q, c, err)

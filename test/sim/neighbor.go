@@ -30,10 +30,11 @@ type neighbor struct {
 	ever    map[int]bool       // ordinals that were active in some committed ledger
 	rebuilt bool               // its ledger was, and may have forgotten an ordinal
 	lost    map[types.UID]bool // its Machines whose instance the cloud lost, which nobody replaces
+	lent    map[string]bool    // names of its Machines that people moved to the other set, which has them go as it likes
 }
 
 func (n neighbor) clone() neighbor {
-	n.lost, n.ever = maps.Clone(n.lost), maps.Clone(n.ever)
+	n.lost, n.ever, n.lent = maps.Clone(n.lost), maps.Clone(n.ever), maps.Clone(n.lent)
 	return n
 }
 
@@ -50,7 +51,7 @@ func (p *Play) neighborUp() {
 		set.Spec.Selector.MatchLabels = map[string]string{machine.LabelCluster: "sim"}
 	}
 	p.put(set)
-	p.beside = neighbor{uid: p.second().UID, lost: map[types.UID]bool{}, ever: map[int]bool{}, ordered: p.Neighbor, most: p.Neighbor}
+	p.beside = neighbor{uid: p.second().UID, lost: map[types.UID]bool{}, ever: map[int]bool{}, lent: map[string]bool{}, ordered: p.Neighbor, most: p.Neighbor}
 	p.tracef("beside it %s/%s wants %d", p.secondSpace(), p.secondSet(), p.Neighbor)
 }
 
@@ -180,6 +181,7 @@ func (p *Play) move() {
 	if m.Labels[machine.LabelMachineSet] == neighborName {
 		to = setName
 		p.added++
+		p.beside.lent[m.Name] = true
 	}
 	p.back[m.UID] = p.born
 	p.tracef("people move %s to %s, its owner is taken away: %v", m.Name, to, freed)
@@ -267,10 +269,10 @@ func (p *Play) belongs(old, now *machine.Machine) bool {
 }
 
 // staysAt reports whether who stands at an ordinal of the neighbor is to stay there, or nobody was made for it yet, unless people moved
-// somebody since q began.
+// somebody since q began. Whom they moved to the other set has the name until it is gone, and q may have read it as another's.
 func (p *Play) staysAt(q *proc, l machine.Ledger, k int) bool {
 	_, stays := l.Adopted[k]
-	stays = !stays
+	stays = !stays && !p.beside.lent[p.secondName(k)]
 	for _, m := range p.machines() {
 		if p.secondAt(l, k, m) {
 			since, put := p.back[m.UID]
