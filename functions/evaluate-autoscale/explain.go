@@ -63,6 +63,7 @@ func (sc *scan) explain() {
 		})
 	}
 	sc.bereaved(add)
+	sc.tellRefused(add)
 	for _, u := range sc.inTurn(first, more) {
 		sc.notes = append(sc.notes, plan.Normal(u.pod, "NotTriggerScaleUp", "pod didn't trigger scale-up: "+u.why()).From(source))
 	}

@@ -65,26 +65,27 @@ type scan struct {
 	going    map[types.UID]bool // Nodes that only get Pods which have no place elsewhere
 	outcome
 
-	prices    map[string]*float64  // what the table says
-	asking    bool                 // a question is being answered: nothing is waited for
-	asked     map[string]*float64  // what a question says in its place
-	changed   map[types.UID]bool   // sets that a question gives another size than their Nodes have
-	ranked    bool                 // an expander ranks the groups: what the packing compares is no cost
-	saves     bool                 // the plan is of Nodes that take little of what is limited: others cost less
-	broken    map[string]broken    // groups of Pods that nothing is done for, because it could not be done for all
-	spares    map[string]int       // by group of Pods: how many of them it can do without
-	members   map[string]int       // by group of Pods: how many of them wait
-	lacks     map[string]string    // by group of Pods that is incomplete: what it lacks
-	options   []*option            // groups that can grow
-	refusing  []answer             // of the others
-	lifted    []*option            // groups that grow to their minimum
-	among     *among               // what the placement leaves, once somebody asks
-	why       map[types.UID]string // by Node UID: why it is not removed
-	resizing  bool                 // the cluster grows in this scan
-	unsettled bool                 // and by what was decided earlier, of which nobody knows yet whether it can be carried out
-	doubt     bool                 // lists lost so much that they are not believed
-	young     bool                 // all Pods that wait are so new that more are awaited
-	used      []candidate          // Nodes that stay because they are used
+	prices    map[string]*float64            // what the table says
+	asking    bool                           // a question is being answered: nothing is waited for
+	asked     map[string]*float64            // what a question says in its place
+	changed   map[types.UID]bool             // sets that a question gives another size than their Nodes have
+	ranked    bool                           // an expander ranks the groups: what the packing compares is no cost
+	saves     bool                           // the plan is of Nodes that take little of what is limited: others cost less
+	broken    map[string]broken              // groups of Pods that nothing is done for, because it could not be done for all
+	spares    map[string]int                 // by group of Pods: how many of them it can do without
+	members   map[string]int                 // by group of Pods: how many of them wait
+	lacks     map[string]string              // by group of Pods that is incomplete: what it lacks
+	options   []*option                      // groups that can grow
+	refusing  []answer                       // of the others
+	lifted    []*option                      // groups that grow to their minimum
+	among     *among                         // what the placement leaves, once somebody asks
+	why       map[types.UID]string           // by Node UID: why it is not removed
+	roomy     map[types.UID]autoscaling.Held // by Pod UID: since when a Node has room for it that the scheduler does not give it
+	resizing  bool                           // the cluster grows in this scan
+	unsettled bool                           // and by what was decided earlier, of which nobody knows yet whether it can be carried out
+	doubt     bool                           // lists lost so much that they are not believed
+	young     bool                           // all Pods that wait are so new that more are awaited
+	used      []candidate                    // Nodes that stay because they are used
 	budget    *budget
 	unharmed  []autoscaling.Removal // taken back in this scan, and nobody was disrupted
 

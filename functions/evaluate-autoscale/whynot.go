@@ -87,6 +87,7 @@ func (sc *scan) writeReasons() {
 			held[n.UID] = h
 		}
 	}
+	sc.keepRoomy(held)
 	sc.state.Held = held
 	if len(held) == 0 {
 		sc.state.Held = nil

@@ -40,7 +40,7 @@ type State struct {
 
 	Groups   map[string]NodeGroup      `json:"groups,omitempty"`   // by group id: MachineSet/namespace/name
 	Unneeded map[types.UID]metav1.Time `json:"unneeded,omitempty"` // since when, by Node UID
-	Held     map[types.UID]Held        `json:"held,omitempty"`     // reasons that are not on their Nodes yet, by Node UID
+	Held     map[types.UID]Held        `json:"held,omitempty"`     // reasons that are not on their Nodes yet, by Node UID; Pods that fit a Node, by theirs
 	Removals []Removal                 `json:"removals,omitempty"` // sorted by Node name
 	Repack   *Repack                   `json:"repack,omitempty"`
 	Headroom string                    `json:"headroom,omitempty"` // the last that could be read
@@ -48,7 +48,8 @@ type State struct {
 	Seen     Seen                      `json:"seen,omitzero"`
 }
 
-// Held is a reason why a Node stays that has not held for long enough to be written on the Node.
+// Held is a reason why a Node stays that has not held for long enough to be written on the Node, or since when a Pod fits a Node that the
+// scheduler does not give it.
 type Held struct {
 	Reason string      `json:"reason"` // digest
 	Since  metav1.Time `json:"since"`

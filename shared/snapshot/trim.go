@@ -109,13 +109,24 @@ func (c *Commons) podStatus(s *corev1.PodStatus, containers, early []corev1.Cont
 	kept.AllocatedResources, kept.Resources = s.AllocatedResources, s.Resources
 	for _, x := range s.Conditions {
 		if slices.Contains(scheduled, x.Type) {
-			kept.Conditions = append(kept.Conditions, corev1.PodCondition{Type: x.Type, Status: x.Status, Reason: x.Reason})
+			kept.Conditions = append(kept.Conditions, corev1.PodCondition{Type: x.Type, Status: x.Status, Reason: x.Reason, Message: said(x)})
 		}
 	}
 	kept.ContainerStatuses, kept.InitContainerStatuses = resized(s.ContainerStatuses, containers), resized(s.InitContainerStatuses, early)
 	c.buffer = c.buffer[:0]
 	c.render(&kept)
 	*s = *share(&c.statuses, c.buffer, &kept)
+}
+
+// mostSaid bounds what is kept of the words of a scheduler, in bytes.
+const mostSaid = 400
+
+// said is what a scheduler says of a Pod that it found no place for: the Pod is told of it where nothing else says why.
+func said(x corev1.PodCondition) string {
+	if x.Type != corev1.PodScheduled || x.Status != corev1.ConditionFalse {
+		return ""
+	}
+	return strings.Clone(strings.ToValidUTF8(x.Message[:min(len(x.Message), mostSaid)], ""))
 }
 
 // resized keeps what a Node has promised to containers that are being resized in place: other than what they ask for.

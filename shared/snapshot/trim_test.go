@@ -3,6 +3,7 @@
 package snapshot_test
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -79,6 +80,29 @@ func TestTrimKeepsAResizeThatIsUnderWay(t *testing.T) {
 	c.Trim(p)
 	if st := p.Status.ContainerStatuses; len(st) != 1 || st[0].AllocatedResources.Cpu().Value() != 3 || st[0].Resources.Requests.Cpu().Value() != 1 || st[0].ImageID != "" {
 		t.Errorf("status %v", st)
+	}
+}
+
+// Of a Pod without a place is kept what the scheduler says, within bounds: the Pod is told of it where nothing else says why (SPEC W3).
+func TestTrimKeepsTheSchedulersWords(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		kind       corev1.PodConditionType
+		status     corev1.ConditionStatus
+		says, want string
+	}{
+		{corev1.PodScheduled, corev1.ConditionFalse, "no storage", "no storage"},
+		{corev1.PodScheduled, corev1.ConditionFalse, strings.Repeat("n", 399) + "ä…", strings.Repeat("n", 399)},
+		{corev1.PodScheduled, corev1.ConditionTrue, "bound", ""},
+		{corev1.PodReady, corev1.ConditionFalse, "containers with unready status", ""},
+	} {
+		var c snapshot.Commons
+		p := running("a", "", "1")
+		p.Status.Conditions = []corev1.PodCondition{{Type: tt.kind, Status: tt.status, Message: tt.says}}
+		c.Trim(p)
+		if got := p.Status.Conditions[0].Message; got != tt.want {
+			t.Errorf("%s %s: kept %q, want %q", tt.kind, tt.status, got, tt.want)
+		}
 	}
 }
 
