@@ -21,13 +21,13 @@ import (
 // yet, another API has the say over them. Their Nodes count toward the limits of the cluster, and Pods wait for them as they do for
 // those of a group: else Nodes would be bought that nobody needs a minute later (R-B16, R-S4).
 
-// coming is the size of the Nodes that Machines without one will be that are of no group: of a set that nobody resizes, or not now, as far as
-// that set says it, or of none.
+// coming is the size of the Nodes that are to come and that are of no group: of Machines of a set that nobody resizes, or not now, whether
+// it has made them or not, as far as that set says it, and of Machines of none.
 func (sc *scan) coming() (sum size) {
 	for _, g := range sc.strangers {
 		list, _ := scheduling.Capacity(g.set.Annotations)
 		one := sc.sizeOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{scheduling.AcceleratorLabel: g.gpus}}, Status: corev1.NodeStatus{Capacity: list}})
-		sum = sum.plus(one, withoutNode(g.members))
+		sum = sum.plus(one, max(withoutNode(g.members), wanting(g)))
 	}
 	return sum.plus(size{nodes: 1}, withoutNode(sc.lone))
 }
@@ -36,6 +36,18 @@ func (sc *scan) coming() (sum size) {
 func withoutNode(members []member) (n int64) {
 	for _, m := range members {
 		n += int64(truth(m.machine.DeletionTimestamp == nil && !m.may))
+	}
+	return n
+}
+
+// wanting counts the Nodes that a set wants beside those that its Machines have which stay. One whose Machines nobody makes gets none of them.
+func wanting(g *group) int64 {
+	if machine.Unserved(g.set) != "" {
+		return 0
+	}
+	n := int64(g.target)
+	for _, m := range g.members {
+		n -= int64(truth(m.machine.DeletionTimestamp == nil && m.may))
 	}
 	return n
 }

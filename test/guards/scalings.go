@@ -231,6 +231,8 @@ var scalings = []Guard{
 	{"who-comes-back-holds-no-node", "2d", autoscale + "blocking.go", `return r.Drain && scheduling`, `return false && scheduling`, "./functions/evaluate-autoscale -run=TestPodThatComesBack"},
 	{"controllers-of-other-groups-keep-the-node", "2d", autoscale + "blocking.go", `return group == batchv1.GroupName`, `return group == batchv1.GroupName || true`, "./functions/evaluate-autoscale -run=TestWhichPodsBlock"},
 	{"machines-of-others-on-their-way-count", "2d", autoscale + "limits.go", `	sum = sc.coming()`, `	sum = size{}`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"machines-of-others-not-made-yet-count", "2d", autoscale + "coming.go", `max(withoutNode(g.members), wanting(g))`, `withoutNode(g.members)`, "./functions/evaluate-autoscale -run=TestScenarios"},
+	{"machines-that-nobody-makes-do-not-count", "2d", autoscale + "coming.go", `	if machine.Unserved(g.set) != "" {`, `	if false {`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"strangers-on-their-way-take-pods", "2d", autoscale + "coming.go", `joining += int32(truth(sc.joins(g, m)))`, `joining += int32(truth(sc.joins(g, m) && false))`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"stranger-that-is-late-takes-none", "2d", autoscale + "coming.go", `machine.PhaseFailed, sc.late(g, m.machine):`, `machine.PhaseFailed:`, "./functions/evaluate-autoscale -run=TestScenarios"},
 	{"stranger-that-failed-takes-none", "2d", autoscale + "coming.go", `machine.Phase(m.machine) == machine.PhaseFailed, sc`, `sc`, "./functions/evaluate-autoscale -run=TestScenarios"},
