@@ -49,7 +49,7 @@ func (t Templates) Remember(set *machine.MachineSet, n Node, end string) string 
 		}
 	}
 	is := memory{Of: MadeOf(set), Allocatable: autoscaling.Amounts(offers), Capacity: autoscaling.Amounts(like.Status.Capacity), Labels: maps.Clone(like.Labels), Taints: like.Spec.Taints, Attach: like.Attach, End: end}
-	delete(is.Labels, corev1.LabelHostname)
+	maps.DeleteFunc(is.Labels, func(_, value string) bool { return value == like.Name }) // as the hostname, they are no Node's to come
 	if was, ok := memoryOn(set); ok && end != "" && was.End == end {
 		is.Labels, is.Taints = was.Labels, was.Taints
 	} else if ok && end != "" {

@@ -35,7 +35,7 @@ var PlatformLabels = []string{
 func (w *World) Similar(a, b Node, ignored []string) bool {
 	return alike(a.Status.Capacity, b.Status.Capacity, 0, memoryTolerance) &&
 		alike(a.Status.Allocatable, b.Status.Allocatable, freeTolerance, freeTolerance) &&
-		w.alikeFree(a, b) && sameLabels(a.Labels, b.Labels, ignored)
+		w.alikeFree(a, b) && sameLabels(a, b, ignored)
 }
 
 func (w *World) alikeFree(a, b Node) bool {
@@ -70,10 +70,11 @@ func near(a, b int64, tolerance float64) bool {
 	return float64(max(a, b)-min(a, b)) <= tolerance*float64(max(a, b))
 }
 
-func sameLabels(a, b map[string]string, ignored []string) bool {
-	covers := func(a, b map[string]string) bool {
-		for k, v := range a {
-			if other, ok := b[k]; (!ok || other != v) && !slices.Contains(ignored, k) {
+// sameLabels compares the labels of two templates, but for those that each Node has of its own.
+func sameLabels(a, b Node, ignored []string) bool {
+	covers := func(a, b Node) bool {
+		for k, v := range a.Labels {
+			if other, ok := b.Labels[k]; (!ok || other != v) && v != a.Name && !slices.Contains(ignored, k) {
 				return false
 			}
 		}

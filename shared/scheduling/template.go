@@ -130,10 +130,13 @@ func (t Templates) passing(x corev1.Taint) bool {
 	return starting(x, t.StartupTaints) || strings.HasPrefix(x.Key, statusPrefix)
 }
 
-// Like returns a template made from a Node of the set.
+// Like returns a template made from a Node of the set. What labels that Node alone has a name of its own there, as the Node has.
 func (t Templates) Like(set *machine.MachineSet, from Node) Node {
 	n := blank(set)
 	maps.Copy(n.Labels, from.Labels)
+	for _, k := range ownLabels(set, from.Node) {
+		n.Labels[k] = n.Name
+	}
 	n.Labels[corev1.LabelHostname] = n.Name
 	for _, x := range from.Spec.Taints {
 		if !t.passing(x) {
@@ -148,6 +151,21 @@ func (t Templates) Like(set *machine.MachineSet, from Node) Node {
 		}
 	}
 	return Node{Node: n, Pods: pods, Attach: t.attachLimits(from.Name)}
+}
+
+// ownLabels returns the keys of the labels that each Node has with another value: the Node's or its host's name, as drivers of volumes write
+// that live on one Node. What the set says, and what tells of a place or a type, is not the Node's own, whatever the Node is called.
+func ownLabels(set *machine.MachineSet, n *corev1.Node) (keys []string) {
+	says, also := machine.CarriedByTemplate(set).Labels, pairs(set.Annotations[machine.CapacityLabels])
+	for k, v := range n.Labels {
+		if v == "" || v != n.Name && v != n.Labels[corev1.LabelHostname] || slices.Contains(inherited, k) {
+			continue
+		}
+		if says[k] != v && also[k] != v {
+			keys = append(keys, k)
+		}
+	}
+	return keys
 }
 
 // attachLimits returns how many volumes of each driver a Node takes. One that has not said is like the others, of which

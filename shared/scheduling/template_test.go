@@ -3,6 +3,7 @@
 package scheduling
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -163,7 +164,7 @@ func TestTemplateIsOfTheNodeWithTheFewestTaintsOfItsOwn(t *testing.T) {
 		return corev1.Taint{Key: key, Effect: effect}
 	}
 	has := func(name string, since time.Duration, taints ...corev1.Taint) Node {
-		return aNode(name, "4", "12Gi", readySince(noon.Add(-since)), func(n *corev1.Node) { n.Labels["of"], n.Spec.Taints = name, taints })
+		return aNode(name, "4", "12Gi", readySince(noon.Add(-since)), func(n *corev1.Node) { n.Labels["of"], n.Spec.Taints = "like-"+name, taints })
 	}
 	kept, mine, each := taint("kept", corev1.TaintEffectNoSchedule), taint("mine", corev1.TaintEffectNoExecute), taint("each", corev1.TaintEffectNoSchedule)
 	soft, passing := taint("soft", corev1.TaintEffectPreferNoSchedule), taint(corev1.TaintNodeMemoryPressure, corev1.TaintEffectNoSchedule)
@@ -182,8 +183,8 @@ func TestTemplateIsOfTheNodeWithTheFewestTaintsOfItsOwn(t *testing.T) {
 		{"the first, as its annotation says so", []Node{has("a", time.Hour, taint("listed", corev1.TaintEffectNoSchedule)), has("b", time.Hour)}, "a"},
 	} {
 		got, ok := Templates{Now: noon}.Of(aSet(map[string]string{machine.CapacityTaints: "listed=x:NoSchedule"}), tt.members)
-		if !ok || got.Labels["of"] != tt.want {
-			t.Errorf("%s: made from %q, want %q", tt.name, got.Labels["of"], tt.want)
+		if !ok || got.Labels["of"] != "like-"+tt.want {
+			t.Errorf("%s: made from %q, want %q", tt.name, got.Labels["of"], "like-"+tt.want)
 		}
 	}
 }
@@ -204,6 +205,43 @@ func TestTemplateLeavesOutWhatNoNodeCanCarry(t *testing.T) {
 	}
 }
 
+// Each Node has labels of its own, as of volumes that live there: the next one has another value, and nothing of them is remembered. What the
+// set says of its Nodes, and what tells of a place, is not one, though a Node is called the same.
+func TestLabelsOfOneNodeAreNotItsSets(t *testing.T) {
+	t.Parallel()
+	set := aSet(map[string]string{machine.CapacityCPU: "4", machine.CapacityMemory: "12Gi", machine.CapacityLabels: "pool=a"})
+	set.Spec.Template.Spec.Labels = map[string]string{"role": "a"}
+	n := aNode("a.example.com", "4", "12Gi", readySince(noon.Add(-time.Hour)), func(n *corev1.Node) {
+		n.Labels = map[string]string{
+			corev1.LabelHostname: "a", "topology.topolvm.io/node": "a.example.com", "topology.hostpath.csi/node": "a", "node-role.kubernetes.io/worker": "",
+			zoneKey: "a", "role": "a", "pool": "a", "kept": "b",
+		}
+	})
+	of := "template-of-ns-set"
+	want := map[string]string{
+		corev1.LabelHostname: of, "topology.topolvm.io/node": of, "topology.hostpath.csi/node": of, "node-role.kubernetes.io/worker": "",
+		zoneKey: "a", "role": "a", "pool": "a", "kept": "b",
+	}
+	templates := Templates{Now: noon}
+	got, ok := templates.Of(set, []Node{n})
+	if diff := cmp.Diff(want, got.Labels); !ok || diff != "" {
+		t.Errorf("from a Node (-want +got):\n%s", diff)
+	}
+	n.Machine = &machine.Machine{}
+	n.Machine.Spec.Labels, n.Machine.Spec.Taints = set.Spec.Template.Spec.Labels, set.Spec.Template.Spec.Taints
+	set.Annotations[machine.AnnotationLastNode] = templates.Remember(set, n, "")
+	delete(want, "topology.topolvm.io/node")
+	delete(want, "topology.hostpath.csi/node")
+	got, ok = templates.Of(set, nil)
+	if diff := cmp.Diff(want, got.Labels); !ok || diff != "" {
+		t.Errorf("remembered (-want +got):\n%s", diff)
+	}
+	maps.DeleteFunc(n.Labels, func(k, _ string) bool { return k == corev1.LabelHostname }) // which a kubelet puts on last of all
+	if got, _ = templates.Of(set, []Node{n}); got.Labels["node-role.kubernetes.io/worker"] != "" {
+		t.Errorf("without a hostname: %v", got.Labels)
+	}
+}
+
 func TestSimilar(t *testing.T) {
 	t.Parallel()
 	base := aNode("a", "4", "12000Mi")
@@ -217,6 +255,7 @@ func TestSimilar(t *testing.T) {
 		{"much less memory", aNode("b", "4", "11800Mi"), false},
 		{"other cpu", aNode("b", "3990m", "12000Mi"), false},
 		{"another label", aNode("b", "4", "12000Mi", func(n *corev1.Node) { n.Labels["x"] = "y" }), false},
+		{"a label of its own", aNode("b", "4", "12000Mi", func(n *corev1.Node) { n.Labels["topology.topolvm.io/node"] = n.Name }), true},
 		{"an ignored label", aNode("b", "4", "12000Mi", func(n *corev1.Node) { n.Labels["rack"] = "y" }), true},
 		{"another resource", aNode("b", "4", "12000Mi", func(n *corev1.Node) { n.Status.Capacity[GPU] = resource.MustParse("1") }), false},
 		{"more DaemonSets", holding(aNode("b", "4", "12000Mi"), aPod("ds", "300m", "1Mi")), false},
