@@ -93,6 +93,7 @@ func (sc *scan) decide() {
 		sc.enforceMinimums()
 		sc.writeReasons()
 	}
+	sc.tellDelays()
 	sc.showBackoff()
 	sc.keepMemory()
 }

@@ -5,12 +5,10 @@ package evaluateautoscale
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/machine-functions/machine-functions/shared/machine"
 	"github.com/machine-functions/machine-functions/shared/plan"
 	"github.com/machine-functions/machine-functions/shared/scheduling"
 )
@@ -132,18 +130,6 @@ func unschedulable(p *corev1.Pod) bool {
 	return p.DeletionTimestamp == nil && p.Spec.NodeName == "" && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
 	})
-}
-
-// oldEnough reports whether a Pod has waited for as long as the settings, or its own annotation, want it to. Of one that a clock which was
-// ahead made nobody knows: it has (RELIABILITY G7). For a Node that there is no Pod is too young.
-func (sc *scan) oldEnough(p *corev1.Pod) bool {
-	delay := sc.settings.NewPodScaleUpDelay
-	if text := p.Annotations[delayAnnotation]; text != "" {
-		if own, err := time.ParseDuration(text); err == nil {
-			delay = max(delay, own)
-		}
-	}
-	return delay == 0 || sc.going != nil || sc.Now.Sub(p.CreationTimestamp.Time) > delay || machine.TooFar(p.CreationTimestamp.Time, sc.Now, 0)
 }
 
 // Health gate (SPEC C3): so many Nodes must be unready, by number and by part, that nothing is scaled at all.
