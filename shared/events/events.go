@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/machine-functions/machine-functions/shared/plan"
 )
 
 // maxHeader bounds the names and values of a request's headers. A Reference event with a token has 3 kB.
@@ -57,7 +59,8 @@ var (
 
 // Parse reads the event of a request in binary or structured mode. Its error is ErrMalformed: no CloudEvent, one that can be read
 // in two ways, an attribute of more than 1 kB or with control characters, an unknown type, more than 16 kB of headers or 64 kB of
-// body, a name that no object can have, or a namespace that is not among the allowed ones; or ErrSlow. Cluster-scoped objects have no namespace. Where questions are asked, large has a place for each body
+// body, a name that no object can have, a version that a kind which functions know does not have, or a namespace that is not among the
+// allowed ones; or ErrSlow. Cluster-scoped objects have no namespace. Where questions are asked, large has a place for each body
 // of up to 1 MiB that may be read at a time, and the error where none is left is a RetryError; elsewhere it is nil.
 func Parse(w http.ResponseWriter, r *http.Request, allowed []string, large chan struct{}) (Event, error) {
 	if n := headerSize(r.Header); n > maxHeader {
@@ -112,10 +115,23 @@ func (e Event) check(allowed []string) error {
 			return fmt.Errorf("%w: %s %.80q", ErrMalformed, f.field, f.value)
 		}
 	}
+	if want := versionsOf(e.Kind); len(want) > 0 && !slices.Contains(want, e.APIVersion) {
+		return fmt.Errorf("%w: apiversion %.80q of kind %s, want %s", ErrMalformed, e.APIVersion, e.Kind, strings.Join(want, " or "))
+	}
 	if e.Namespace != "" && !slices.Contains(allowed, e.Namespace) {
 		return fmt.Errorf("%w: namespace %.80q is not served", ErrMalformed, e.Namespace)
 	}
 	return nil
+}
+
+// versionsOf returns in which versions functions know a kind, by the word for it; none of one that they do not know.
+func versionsOf(kind string) (all []string) {
+	for _, r := range plan.Resources() {
+		if r.GVK().Kind == kind {
+			all = append(all, r.Group.String())
+		}
+	}
+	return all
 }
 
 func extension(ev *event.Event, name string) string {

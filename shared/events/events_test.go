@@ -4,6 +4,7 @@ package events
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,11 +18,17 @@ import (
 
 var served = []string{"openshift-machine-api"}
 
+// versions are those of some kinds; the others are of the Machine API.
+var versions = map[string]string{
+	"Node": "v1", "CertificateSigningRequest": "certificates.k8s.io/v1", "MachineAutoscaler": "autoscaling.openshift.io/v1beta1",
+	"ClusterAutoscaler": "autoscaling.openshift.io/v1",
+}
+
 func reference(kind, namespace, name string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"kind":"Ignored"}`))
 	for k, v := range map[string]string{
 		"Ce-Specversion": "1.0", "Ce-Id": "1", "Ce-Source": "https://api", "Ce-Type": TypeRefPrefix + "update",
-		"Ce-Apiversion": "machine.openshift.io/v1beta1", "Ce-Kind": kind, "Ce-Namespace": namespace, "Ce-Name": name,
+		"Ce-Apiversion": cmp.Or(versions[kind], "machine.openshift.io/v1beta1"), "Ce-Kind": kind, "Ce-Namespace": namespace, "Ce-Name": name,
 		"Content-Type": "application/json",
 	} {
 		if v != "" {
@@ -111,6 +118,37 @@ func TestWhatSaysWhichObjectIsWhatCanBe(t *testing.T) {
 			if e, err := Parse(httptest.NewRecorder(), reference(kind, served[0], name), served, nil); !errors.Is(err, ErrMalformed) {
 				t.Errorf("%s %q: %+v, error %v", kind, name, e, err)
 			}
+		}
+	}
+}
+
+// A version that nobody here knows of a kind is refused: its objects are other ones, or mean something else (RELIABILITY 2g). All that
+// triggers wait for are known, in both APIs of health checks, and so are kinds that functions have no word for.
+func TestVersionsOfAKindAreKnown(t *testing.T) {
+	t.Parallel()
+	const of = " of kind Machine, want machine.openshift.io/v1beta1"
+	for _, tt := range []struct{ version, kind, want string }{
+		{"machine.openshift.io/v1beta1", "Machine", ""},
+		{"machine.openshift.io/v1beta1", "MachineSet", ""},
+		{"machine.openshift.io/v1beta1", "MachineHealthCheck", ""},
+		{"healthchecking.openshift.io/v1alpha1", "MachineHealthCheck", ""},
+		{"autoscaling.openshift.io/v1beta1", "MachineAutoscaler", ""},
+		{"autoscaling.openshift.io/v1", "ClusterAutoscaler", ""},
+		{"certificates.k8s.io/v1", "CertificateSigningRequest", ""},
+		{"v1", "Node", ""},
+		{"autoscaling.x-k8s.io/v1alpha1", "CapacityBuffer", ""},
+		{"machine.openshift.io/v1beta2", "Machine", `malformed event: apiversion "machine.openshift.io/v1beta2"` + of},
+		{"cluster.x-k8s.io/v1beta1", "Machine", `malformed event: apiversion "cluster.x-k8s.io/v1beta1"` + of},
+		{"v1", "Machine", `malformed event: apiversion "v1"` + of},
+		{"v1beta9", "Node", `malformed event: apiversion "v1beta9" of kind Node, want v1`},
+		{"autoscaling.openshift.io/v1", "MachineAutoscaler", `malformed event: apiversion "autoscaling.openshift.io/v1" of kind MachineAutoscaler, want autoscaling.openshift.io/v1beta1`},
+		{"healthchecking.openshift.io/v1", "MachineHealthCheck", `malformed event: apiversion "healthchecking.openshift.io/v1" of kind MachineHealthCheck, want machine.openshift.io/v1beta1 or healthchecking.openshift.io/v1alpha1`},
+	} {
+		r := reference(tt.kind, "", "worker-a")
+		r.Header.Set("Ce-Apiversion", tt.version)
+		_, err := Parse(httptest.NewRecorder(), r, served, nil)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || err.Error() != tt.want || Status(err) != http.StatusBadRequest) {
+			t.Errorf("%s %s: %v, want %q", tt.version, tt.kind, err, tt.want)
 		}
 	}
 }

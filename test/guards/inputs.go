@@ -232,6 +232,7 @@ var inputs = []Guard{
 	{"notes-are-logged-in-short", "4", run + "notes.go", `plan.Cut(n.Message, mostSaid)`, `plan.Cut(n.Message, mostSaid<<20)`, "./shared/runner -run=TestNotesAreLogged"},
 	{"plans-are-logged-in-parts", "4", run + "notes.go", `size > mostSaid {`, `size > mostSaid<<20 || parts == nil {`, "./shared/runner -run=TestLinesOf"},
 	{"unclear-words-are-cut", "4", run + "apply.go", `plan.Failed, Message: said(err)}`, `plan.Failed, Message: err.Error()}`, "./shared/runner -run=TestLinesOf"},
+	{"versions-of-events", "2g", "shared/events/events.go", `if want := versionsOf(e.Kind); len(want) > 0 && !slices`, `if want := versionsOf(e.Kind); false && !slices`, "./shared/events -run=TestVersionsOf"},
 	{"failure-is-told-beside-a-decision", "2g", "shared/events/reply.go", `	if err != nil || d == nil {`, `	if d == nil {`, "./shared/events -run=TestFailureIsTold"},
 	{"nobody-is-hurried-without-a-body", "2g", body, `	if r.Body == nil || r.Body == http.NoBody {`, `	if r.Body == nil {`, "./shared/events -run=TestNobodyIsHurried"},
 	{"object-of-no-type", "G5", "shared/cluster/kube/decode.go", `	protobuf, err := a.protobuf()

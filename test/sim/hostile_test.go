@@ -4,6 +4,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math/rand/v2"
 	"net/http"
@@ -82,11 +83,13 @@ func forge(r *rand.Rand, machines []*machine.Machine) *http.Request {
 	body := pick("", "{}", `{"kind":"Machine","status":{"phase":"Deleting"}}`, strings.Repeat("x", 2000), `[[[[[[`,
 		`{"pods": [{"count": 9, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}]}`)
 	request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	kind := pick("Machine", "Machine", "Node", "MachineSet", "MachineHealthCheck", "MachineAutoscaler", "ClusterAutoscaler", "Secret", "machine/../secrets")
+	version := cmp.Or(map[string]string{"Node": "v1", "MachineAutoscaler": "autoscaling.openshift.io/v1beta1", "ClusterAutoscaler": "autoscaling.openshift.io/v1"}[kind], "machine.openshift.io/v1beta1")
 	for name, value := range map[string]string{
 		"Ce-Specversion": pick("1.0", "1.0", "1.0", "0.3", ""), "Ce-Id": pick("1", "2", ""), "Ce-Source": pick("https://10.0.0.1", "/"),
 		"Ce-Type":       pick("dev.knative.apiserver.ref.delete", "dev.knative.apiserver.ref.update", "dev.knative.apiserver.ref.add", "dev.knative.sources.ping", "machine.remediate.decided", "machine.autoscale.simulate"),
-		"Ce-Apiversion": pick("machine.openshift.io/v1beta1", "machine.openshift.io/v1beta1", "autoscaling.openshift.io/v1", "v1", "v1beta9", ""),
-		"Ce-Kind":       pick("Machine", "Machine", "Node", "MachineSet", "MachineHealthCheck", "MachineAutoscaler", "ClusterAutoscaler", "Secret", "machine/../secrets"),
+		"Ce-Apiversion": pick(version, version, version, "autoscaling.openshift.io/v1", "v1beta9", ""),
+		"Ce-Kind":       kind,
 		"Ce-Namespace":  pick(machine.Namespace, machine.Namespace, "", "kube-system", "../.."),
 		"Ce-Name":       pick(m.Name, m.Status.NodeRef.Name, "worker", "workers", "default", "gone", "..", strings.Repeat("a", 300)),
 		"Content-Type":  pick("application/json", "application/cloudevents+json", "text/plain"),
