@@ -5,13 +5,13 @@ package sim
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -73,13 +73,18 @@ func play(c Config, s *Script) (*Play, error) {
 // mostShared bounds what is remembered from one play to the next.
 const mostShared = 10000
 
-// campaign plays n schedules on all cores and reports the first that fails. At least so many calls that make or remove an instance have
-// to be struck by the schedule, but for chance: else nothing is proved of what matters most.
+// campaign plays n schedules, or times as many, of which each seed is another one.
 func campaign(t *testing.T, name string, n int, least float64, schedule func(seed uint64) (Config, *Script)) {
 	t.Helper()
-	all := max(1, int(float64(n)**times))
+	playAll(t, name, max(1, int(float64(n)**times)), least, schedule)
+}
+
+// playAll plays all schedules, or a part of them, on all cores and reports the first that fails. At least so many calls that make or
+// remove an instance have to be struck by the schedule, but for chance: else nothing is proved of what matters most.
+func playAll(t *testing.T, name string, all int, least float64, schedule func(seed uint64) (Config, *Script)) {
+	t.Helper()
 	first, beyond := all**part / *parts, all*(*part+1) / *parts
-	n = beyond - first
+	n := beyond - first
 	tally, end := counted.begin(name, int64(n))
 	defer end()
 	var next atomic.Int64
@@ -209,26 +214,12 @@ var upgraded = [][]byte{{1, 1, 1, 1, 1, 1, 0, 1}, {0, 0, 0, 0, 0, 1, 0, 2}}
 // storySteps is how long the story of a level is: what comes of the last chapters shows when it is calm.
 var storySteps = [...]int{Machines: 1100, Healing: 1800, Scaling: 3000}
 
-// noted is the story without anything special, of which it keeps what could become of each call, and how many events there were.
-type noted struct {
-	Lose
-	may map[int][]verdict
-}
-
-// Pick implements [Strategy].
-func (s *noted) Pick(p *Play, k Kind, n int) int {
-	if k == KindFault {
-		s.may[p.calls] = p.verdicts
-	}
-	return s.Lose.Pick(p, k, n)
-}
-
 // stories plays the story of every level in every world.
 func stories(t *testing.T, each func(c Config, world []byte, s *noted)) {
 	t.Helper()
 	for level := range Level(numLevels) {
 		for _, w := range slices.Concat(worlds, upgraded) {
-			s := &noted{may: map[int][]verdict{}}
+			s := newNoted()
 			c := Config{Level: level, Steps: storySteps[level]}
 			p, err := play(c, &Script{Given: w, Strategy: s})
 			if err != nil {
@@ -242,53 +233,34 @@ func stories(t *testing.T, each func(c Config, world []byte, s *noted)) {
 	}
 }
 
-// aPart plays so many of all, spread evenly, or times as many. Pieces of a longer run, whose first seeds are as far apart as each
-// is long, play others, until none is left.
-func aPart[T any](t *testing.T, name string, most int, least float64, all []T, schedule func(T) (Config, *Script)) {
-	t.Helper()
-	stride := max(1, int(float64(len(all))/float64(most) / *times))
-	piece := *firstSeed / uint64(100000**times)
-	campaign(t, fmt.Sprintf("%s 1/%d", name, stride), int(math.Ceil(float64(len(all)/stride) / *times)), least, func(seed uint64) (Config, *Script) {
-		i := seed - *firstSeed
-		return schedule(all[(int(i)*stride+int(i+piece)%stride)%len(all)])
-	})
-}
-
 // Every call of the whole story fails, loses its answer, sees what is old, or is the last of its process, also where two versions
 // run at once: two of Sieve's patterns at every call site (OSDI 2022).
 func TestEveryCallIsStruck(t *testing.T) { //nolint:paralleltest // it uses all cores
-	type at struct {
-		Config
-		world []byte
-		Strike
-	}
 	var all []at
-	stories(t, func(c Config, w []byte, s *noted) {
-		for _, call := range slices.Sorted(maps.Keys(s.may)) {
-			for _, v := range s.may[call][1:] {
-				all = append(all, at{c, w, Strike{Call: call, Verdict: v}})
-			}
-		}
-	})
-	aPart(t, "struck", 900, 0.02, all, func(a at) (Config, *Script) { return a.Config, &Script{Given: a.world, Strategy: &a.Strike} })
+	stories(t, func(c Config, w []byte, s *noted) { all = append(all, s.strikes(c, w, 1)...) })
+	strikeAll(t, "struck", 820, 0.02, all)
 }
 
 // Every event of the whole story is lost, comes twice, or is overtaken: Sieve's third pattern.
 func TestEveryEventIsLost(t *testing.T) { //nolint:paralleltest // it uses all cores
-	type at struct {
+	type lost struct {
 		Config
 		world []byte
 		Lose
+		cell
 	}
-	var all []at
+	var all []lost
 	stories(t, func(c Config, w []byte, s *noted) {
-		for event := range s.events {
+		for event, of := range s.woke {
 			for becomes := range numEvent {
-				all = append(all, at{c, w, Lose{Event: event + 1, Becomes: becomes}})
+				of.becomes = strconv.Itoa(becomes)
+				all = append(all, lost{c, w, Lose{Event: event + 1, Becomes: becomes}, of})
 			}
 		}
 	})
-	aPart(t, "lost", 200, 0, all, func(a at) (Config, *Script) { return a.Config, &Script{Given: a.world, Strategy: &a.Lose} })
+	aPart(t, "lost", 200, 0, all, func(a lost) cell { return a.cell }, func(a lost) (Config, *Script) {
+		return a.Config, &Script{Given: a.world, Strategy: &a.Lose}
+	})
 }
 
 // leastWhole is how many scopes make test plays to their end.
