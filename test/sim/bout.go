@@ -22,8 +22,9 @@ type Bout struct {
 	Stage     int    // rounds of the story before it; at odd ones events wake the functions, at even ones the clock does
 	Before    dear   // after that, up to the event whose invocation makes such a call; common: no further
 	Functions []int
-	Faults    int // at most
-	Switches  int // from one invocation to another that could go on, at most
+	Faults    int  // at most
+	Switches  int  // from one invocation to another that could go on, at most
+	Settles   bool // in the end everything has to be as it is wanted
 
 	*scene
 	unreduced bool   // what is another schedule told in another order is played too
@@ -179,6 +180,10 @@ func (b *Bout) Play(s *Script) error {
 	}
 	if p.Violation == nil && !b.redundant {
 		b.again()
+	}
+	if b.Settles && !b.redundant {
+		p.Script = &Script{} // what happens then is no choice
+		p.settle()
 	}
 	return p.Violation
 }

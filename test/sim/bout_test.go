@@ -13,7 +13,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-functions/machine-functions/shared/cluster/memory"
+	"github.com/machine-functions/machine-functions/shared/function"
 	"github.com/machine-functions/machine-functions/shared/machine"
+	"github.com/machine-functions/machine-functions/shared/plan"
+	"github.com/machine-functions/machine-functions/shared/snapshot"
 )
 
 // What is left out as another schedule told in another order leads nowhere where the others do not.
@@ -64,6 +67,25 @@ func TestSeedsShareWhatIsWhole(t *testing.T) {
 		}
 		if alike[0] != alike[1] {
 			t.Errorf("%d faults: %v are the same with every seed", faults, alike)
+		}
+	}
+}
+
+// A scope that goes on notices what its own functions are not to blame for: nobody links Nodes.
+func TestScopesSettle(t *testing.T) {
+	t.Parallel()
+	idle := func(f function.Function) function.Function {
+		if f.Name == "link-node" {
+			f.Decide = func(snapshot.Snapshot) plan.Plan { return plan.Plan{} }
+		}
+		return f
+	}
+	for settles, want := range map[bool]string{false: "", true: "R-L"} {
+		b := Bout{Config: Config{Wrap: idle}, World: worlds[0], Stage: 4, Functions: []int{1, 1}, Settles: settles}
+		b.Prepare()
+		defer b.Close()
+		if err := b.Play(&Script{}); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("goes on: %v: %v", settles, err)
 		}
 	}
 }

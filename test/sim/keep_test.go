@@ -196,7 +196,7 @@ func keepableBouts(t *testing.T, bouts []*Bout, faults int) {
 	t.Helper()
 	for i, of := range bouts {
 		b := *of
-		b.Faults, b.Switches = faults, faults+1
+		b.Faults, b.Switches, b.Settles = faults, faults+1, true
 		if k, _ := parsed(t, line(b, nil, errFault)); !reflect.DeepEqual(k.of, b) {
 			t.Errorf("what is printed is not all of it: %s", line(b, nil, errFault))
 		}
