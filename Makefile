@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Needs Go, git and make; to deploy, bash 4.4 or newer too. `make` lists the targets.
+# Needs Go, git and make; to test, spin and a C compiler, which are installed if they can be; to deploy, bash 4.4 or newer. `make` lists the targets.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
