@@ -196,6 +196,10 @@ var inputs = []Guard{
 	{"control-plane-is-not-adopted-by-others", "2a.6", words + "authority.go", ` && (MakesControlPlane(set) || !OfControlPlane(m, nil))`, ``, "./functions/scale-machineset -run=TestScenarios"},
 	{"control-plane-is-adopted-by-its-own", "2a.6", words + "authority.go", `(MakesControlPlane(set) || !OfC`, `(!OfC`, "./functions/scale-machineset -run=TestScenarios"},
 	{"control-plane-by-its-template", "2a.6", words + "condition.go", `	m.Labels = set.Spec.Template.Labels`, ``, "./functions/scale-machineset -run=TestScenarios"},
+	{"who-goes-beside-another-commit-is-told", "2a.4", scale + "ledger.go", `ok && before.Retired(k)`, `ok && false && before.Retired(k)`, "./functions/scale-machineset -run=TestWhoGoes"},
+	{"who-is-adopted-is-not-told-to-go", "2a.4", scale + "ledger.go", `if ordinalOf := l.Finder(set.Name); len(why.all) > 0 {`, `if ordinalOf := before.Finder(set.Name); len(why.all) > 0 {`, "./functions/scale-machineset -run=TestScenarios"},
+	{"who-goes-without-a-commit-is-told", "2a.4", scale + "execute.go", `	if !told {`, `	if false {`, "./functions/scale-machineset -run=TestScenarios"},
+	{"each-of-many-that-go-is-named", "2a.4", scale + "causes.go", `slices.Chunk(c.retired, maxReasons)`, `slices.Chunk(c.retired, len(c.retired)+1)`, "./functions/scale-machineset -run=TestEachOf"},
 	{"who-is-wanted-was-not-made-anew", "2a.7", scale + "members.go", `!ok || !l.Active.Has(k) && l.MadeAnew(x, k) {`, `!ok || l.MadeAnew(x, k) {`, "./functions/scale-machineset -run=TestScenarios"},
 	{"secrets-that-begin-alike", "4", run + "unspoken.go", `cmp.Or(len(b)-len(a), `, `cmp.Or(len(a)-len(b), `, "./shared/runner -run=TestSecretsThatAreAlike"},
 	{"outcome-that-nobody-knows-is-delivered-again", "2g", run + "apply.go", ` || o.Result == plan.Failed
