@@ -25,11 +25,14 @@ type division struct {
 // share is what one topology domain gets of a shape.
 type share struct {
 	value string
-	runs  int  // Pods that count there already
-	comes int  // Pods of other shapes that count and are to come there
-	lives bool // some Node of the domain exists
-	most  int  // Pods that could be placed there at most
-	old   int  // of them, those that Nodes take that exist
+	runs  int   // Pods that count there already
+	comes int   // Pods of other shapes that count and are to come there
+	lives bool  // some Node of the domain exists
+	most  int   // Pods that could be placed there at most
+	old   int   // of them, those that Nodes take that exist
+	open  int   // those that new Nodes take which are there for others
+	per   int   // those that one more Node takes
+	price int64 // of new Nodes for as many as may come at once
 	gets  int
 }
 
@@ -110,7 +113,7 @@ func (d *demand) togetherOnHost() bool {
 
 // divideBy divides the Pods of a shape over the domains of a key.
 func (l *layout) divideBy(d *demand, key string, count int) division {
-	v := division{key: key, count: count, shares: l.domains(d, key)}
+	v := division{key: key, count: count, shares: l.domains(d, key, count)}
 	for i := range d.spreads {
 		if s := &d.spreads[i]; s.key == key && v.spread == nil {
 			v.spread = s
@@ -167,37 +170,6 @@ func (v *division) level() map[string]bool {
 	return values
 }
 
-// domains returns the values of a topology key that Pods of the shape could run under, with the most that fit there.
-func (l *layout) domains(d *demand, key string) []share {
-	by := map[string]*share{}
-	at := func(value string) *share {
-		if by[value] == nil {
-			by[value] = &share{value: value}
-		}
-		return by[value]
-	}
-	for b, n := range l.bins {
-		value := domainOf(&l.world.nodes[n], key)
-		if fit := l.world.fit(d, n); fit > 0 {
-			s := at(value)
-			s.old = min(math.MaxInt32, s.old+min(fit, d.size.In(l.room[b].Free)))
-			s.most = s.old
-		}
-	}
-	for i := range l.offers {
-		if fit, _ := l.world.fitNew(d, &l.offers[i].Node); fit > 0 {
-			s := at(domainOf(&l.offers[i].Node, key))
-			s.most = min(math.MaxInt32, s.most+min(fit, d.size.In(l.free[i]))*min(max(0, l.offers[i].Limit), math.MaxInt16))
-		}
-	}
-	shares := make([]share, 0, len(by))
-	for _, s := range by {
-		shares = append(shares, *s)
-	}
-	slices.SortFunc(shares, func(a, b share) int { return cmp.Compare(a.value, b.value) })
-	return shares
-}
-
 // countIn counts what runs in each domain under a spread constraint. Domains of Nodes that count for the constraint
 // although they have no room are added: they hold the others down.
 func (l *layout) countIn(d *demand, s *spread, shares []share) []share {
@@ -238,8 +210,7 @@ func (d *demand) counts(s *spread, n *corev1.Node) bool {
 	return true
 }
 
-// fill gives one Pod after the other to the domain with the fewest, as far as constraint and room allow. Nodes that exist
-// come before new ones.
+// fill gives one Pod after the other to a domain, as far as constraint and room allow.
 func (v *division) fill() {
 	for i := range v.shares {
 		v.shares[i].gets = 0
@@ -266,12 +237,32 @@ func (v *division) fill() {
 // counts is what a domain holds under the constraint, with everybody who is to come.
 func (s *share) counts() int { return s.runs + s.comes + s.gets }
 
-// before reports whether a Pod goes here rather than there, where it may go to both.
+// before reports whether a Pod goes here rather than there, where it may go to both: to Nodes that exist first, then to new ones that
+// others need or that have room left, then to where one more is cheapest. Domains that are alike are filled evenly.
 func (s *share) before(t *share) bool {
-	if here, there := s.gets < s.old, t.gets < t.old; here != there {
-		return here
+	here, there := s.step(), t.step()
+	order := cmp.Compare(here, there)
+	if here == onAnother && order == 0 {
+		order = cmp.Compare(s.price, t.price)
 	}
-	return s.counts() < t.counts()
+	return cmp.Or(order, cmp.Compare(s.counts(), t.counts())) < 0
+}
+
+// Where the next Pod of a share goes.
+const (
+	onExisting = iota
+	onOpen
+	onAnother
+)
+
+func (s *share) step() int {
+	switch fresh := s.gets - s.old - s.open; {
+	case s.gets < s.old:
+		return onExisting
+	case fresh < 0 || fresh%max(1, s.per) > 0:
+		return onOpen
+	}
+	return onAnother
 }
 
 // least is what the emptiest domain holds, or zero while there are fewer domains than the constraint asks for.

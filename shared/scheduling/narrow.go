@@ -7,13 +7,13 @@ import (
 	"math"
 )
 
-// narrow leaves one domain to Pods that have to follow the first of them: that which takes the most. The others hold it down
-// as far as they are there.
+// narrow leaves one domain to Pods that have to follow the first of them: that which takes the most, then the cheapest.
+// The others hold it down as far as they are there.
 func (v *division) narrow() {
 	best, most := 0, 0
 	for i, s := range v.shares {
 		n, than := v.reach(i), v.shares[best]
-		if i == 0 || cmp.Or(cmp.Compare(n, most), cmp.Compare(s.old, than.old), cmp.Compare(s.most, than.most)) > 0 {
+		if i == 0 || cmp.Or(cmp.Compare(n, most), cmp.Compare(s.old, than.old), cmp.Compare(than.price, s.price), cmp.Compare(s.most, than.most)) > 0 {
 			best, most = i, n
 		}
 	}

@@ -60,18 +60,23 @@ const rounds = 4
 // Place finds room for the waiting Pods: on the Nodes of the world first, the rest on new Nodes of the offers. Pods of
 // higher priority are served first. A Pod whose rules are beyond what is planned for is never placed; Why says so.
 func (w *World) Place(waiting []*corev1.Pod, offers []Offer) Placement {
-	return w.place(waiting, offers, binpack.Pack)
+	l := w.lay(waiting, offers)
+	l.settle(binpack.Pack)
+	l.join(binpack.Pack)
+	return l.report()
 }
 
 // Try is Place for who asks whether Pods find room rather than what that costs: in a part of the work.
 func (w *World) Try(waiting []*corev1.Pod, offers []Offer) Placement {
-	return w.place(waiting, offers, binpack.Try)
+	l := w.lay(waiting, offers)
+	l.settle(binpack.Try)
+	return l.report()
 }
 
 // packer is a way to pack.
 type packer func([]binpack.Item, []binpack.Bin, []binpack.Type, binpack.Fits) binpack.Result
 
-func (w *World) place(waiting []*corev1.Pod, offers []Offer, by packer) Placement {
+func (w *World) lay(waiting []*corev1.Pod, offers []Offer) *layout {
 	w.sole = w.soleClaims(waiting)
 	p := Placement{Shapes: w.shapes(waiting), world: w, offers: offers}
 	for s := range p.Shapes {
@@ -84,15 +89,17 @@ func (w *World) place(waiting []*corev1.Pod, offers []Offer, by packer) Placemen
 	for s := range p.Shapes {
 		w.lookSkews(p.Shapes[s].demand, len(p.Shapes[s].Pods))
 	}
-	l := p.lay()
+	return p.lay()
+}
+
+// settle packs until every topology domain takes its share.
+func (l *layout) settle(by packer) {
 	for range rounds {
 		l.pack(by)
 		if !l.correct() {
 			break
 		}
 	}
-	l.report(&p)
-	return p
 }
 
 // fresh is what a new node has room for beside the Pods that every such node runs.
@@ -262,7 +269,8 @@ func (w *World) besides(d *demand, p *corev1.Pod, n *corev1.Node) string {
 }
 
 // report counts what became of every shape.
-func (l *layout) report(p *Placement) {
+func (l *layout) report() Placement {
+	p := *l.Placement
 	p.layout = l
 	p.Fit, p.Helped, p.Left = make([]int, len(p.Shapes)), make([]int, len(p.Shapes)), make([]int, len(p.Shapes))
 	for _, put := range l.result.Puts {
@@ -282,6 +290,7 @@ func (l *layout) report(p *Placement) {
 	for s := range p.Shapes {
 		p.Left[s] = len(p.Shapes[s].Pods) - p.Fit[s] - p.Helped[s]
 	}
+	return p
 }
 
 // Why returns why a Pod of a shape does not fit an empty new Node of an offer; the empty text if it does.
