@@ -249,7 +249,7 @@ func (d *demand) perHost(n int) int {
 	for _, s := range d.skews {
 		switch {
 		case n < 0 && s.selfCounts:
-			most = min(most, max(s.maxSkew, s.level)) // it is the emptiest, and may hold as many as any host
+			most = min(most, max(s.maxSkew, s.level)) // it is the emptiest, or the only one, and may hold as many as any host
 		case n >= 0 && s.selfCounts:
 			most = min(most, max(0, s.level-s.counts[n]))
 		case n >= 0 && s.counts[n] > s.level:

@@ -49,17 +49,14 @@ func sameGets(a, b share) bool { return a.gets == b.gets }
 func (l *layout) lookOpen() bool {
 	found := false
 	for s := range l.split {
-		v, d := &l.split[s], l.Shapes[s].demand
+		v := &l.split[s]
 		if len(v.shares) < 2 {
 			continue
 		}
 		open := map[string]int{}
 		for _, p := range l.result.Patterns {
-			node := &l.offers[p.Type].Node
-			if room := l.beside(s, p); room > 0 {
-				if fit, _ := l.world.fitNew(d, node); fit > 0 {
-					open[domainOf(node, v.key)] += min(room, fit) * p.Times
-				}
+			if slices.ContainsFunc(p.Holds, func(h binpack.Held) bool { return l.rows[h.Item].shape != s }) {
+				open[domainOf(&l.offers[p.Type].Node, v.key)] += l.takes(s, p) * p.Times
 			}
 		}
 		for i := range v.shares {
@@ -68,23 +65,6 @@ func (l *layout) lookOpen() bool {
 		}
 	}
 	return found
-}
-
-// beside returns how many Pods of a shape a new Node has room for that holds others too.
-func (l *layout) beside(shape int, p binpack.Pattern) int {
-	free, others := l.free[p.Type], false
-	for _, h := range p.Holds {
-		if of := l.rows[h.Item].shape; of != shape {
-			if others = true; l.clashOnHost(l.Shapes[of].demand, l.Shapes[shape].demand) {
-				return 0
-			}
-			free = free.Minus(l.items[h.Item].Size.Times(h.Count))
-		}
-	}
-	if !others {
-		return 0
-	}
-	return l.Shapes[shape].demand.size.In(free)
 }
 
 // kept is what a placement was, so that it can be again.

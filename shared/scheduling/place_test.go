@@ -4,6 +4,7 @@ package scheduling
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -174,7 +175,10 @@ func TestPlace(t *testing.T) {
 		{"spread over zones", nil, several(9, web(spreadBy(zoneKey, 1))), three, "0 fit, 9 helped by map[a:1 b:1 c:1], 0 left"},
 		{"spread over zones counts what runs", []Node{holding(aNode("n", "2", "8Gi"), several(2, web(spreadBy(zoneKey, 1)))...)}, several(4, web(spreadBy(zoneKey, 1))), three, "0 fit, 4 helped by map[b:1 c:1], 0 left"},
 		{"a zone without room holds the others down", nil, several(9, web(spreadBy(zoneKey, 1))), append(offersOf(9, three[0].Node, three[1].Node), Offer{Name: "c", Node: aNode("c", "1", "8Gi", inZone("c")).withZone("c"), Price: 10, Limit: 1}), "0 fit, 5 helped by map[a:1 b:1 c:1], 4 left"},
-		{"spread over hosts", nil, several(6, web(spreadBy(corev1.LabelHostname, 2))), offersOf(9, aNode("a", "4", "8Gi")), "0 fit, 6 helped by map[a:3], 0 left"},
+		{"spread over hosts", nil, several(6, web(spreadBy(corev1.LabelHostname, 2))), offersOf(9, aNode("a", "4", "8Gi")), "0 fit, 6 helped by map[a:2], 0 left"},
+		{"spread over hosts, of which others are full", nil, append(several(6, web(spreadBy(corev1.LabelHostname, 2))), aPod("db", "4", "1Gi")), offersOf(9, aNode("a", "4", "8Gi")), "0 fit, 7 helped by map[a:4], 0 left"},
+		{"spread over hosts, of which others do not count", nil, append(several(6, web(spreadBy(corev1.LabelHostname, 2), selecting(zoneKey, "a"))), aPod("db", "4", "1Gi", selecting(zoneKey, "b"))), three, "0 fit, 7 helped by map[a:2 b:1], 0 left"},
+		{"spread over more hosts than there are", nil, several(4, web(spreadBy(corev1.LabelHostname, 1), constraint(func(c *corev1.TopologySpreadConstraint) { c.MinDomains = new(int32(3)) }))), offersOf(9, aNode("a", "4", "8Gi")), "0 fit, 4 helped by map[a:4], 0 left"},
 		{"spread over hosts rises with the emptiest", []Node{aNode("n", "4", "8Gi"), aNode("m", "4", "8Gi")}, several(7, web(spreadBy(corev1.LabelHostname, 1))), nil, "7 fit, 0 helped by map[], 0 left"},
 		{"together in one zone", nil, several(9, web(togetherBy(zoneKey))), three, "0 fit, 9 helped by map[a:3], 0 left"},
 		{"together on one host, as many as it takes", nil, several(6, web(togetherBy(corev1.LabelHostname))), three, "0 fit, 4 helped by map[a:1], 2 left"},
@@ -404,13 +408,13 @@ func matching(nodes []Node, t term, value string, not *corev1.Pod) (count int) {
 	return count
 }
 
-// keepsSkew wants no domain too far ahead. Nodes that were there before take Pods before new ones come, and are
-// compared among themselves where the domain is the host.
+// keepsSkew wants no domain too far ahead. Where the domain is the host, Nodes that were there before take Pods before new ones come, and
+// all are compared with them.
 func keepsSkew(nodes []Node, fresh, at int, p *corev1.Pod, s spread) error {
 	counts := map[string]int{}
 	for i, n := range nodes {
 		old := i < len(nodes)-fresh
-		if s.key == corev1.LabelHostname && old != (at < len(nodes)-fresh) {
+		if s.key == corev1.LabelHostname && !old && i != at {
 			continue
 		}
 		here := 0
@@ -423,15 +427,14 @@ func keepsSkew(nodes []Node, fresh, at int, p *corev1.Pod, s spread) error {
 			counts[n.Labels[s.key]] += here
 		}
 	}
-	least := counts[nodes[at].Labels[s.key]]
-	for _, c := range counts {
-		least = min(least, c)
+	least, own := math.MaxInt, counts[nodes[at].Labels[s.key]]
+	for value, c := range counts {
+		if s.key != corev1.LabelHostname || value != nodes[at].Labels[s.key] || at < len(nodes)-fresh {
+			least = min(least, c)
+		}
 	}
-	if s.key == corev1.LabelHostname && at >= len(nodes)-fresh {
-		least = 0
-	}
-	if skew := counts[nodes[at].Labels[s.key]] - least; skew > s.maxSkew {
-		return fmt.Errorf("%s on %s: skew %d by %s: %v", p.Name, nodes[at].Name, skew, s.key, counts)
+	if own-least > s.maxSkew {
+		return fmt.Errorf("%s on %s: skew %d by %s: %v", p.Name, nodes[at].Name, own-least, s.key, counts)
 	}
 	return nil
 }

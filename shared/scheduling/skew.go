@@ -4,6 +4,8 @@ package scheduling
 
 import (
 	"math"
+
+	"github.com/machine-functions/machine-functions/shared/binpack"
 )
 
 // lookSkews counts, for spread constraints over hosts, what every node holds and could come to hold.
@@ -38,8 +40,12 @@ func (k *skew) rise(waiting int) {
 		lowest = min(lowest, k.counts[n])
 		highest = min(highest, k.counts[n]+room)
 	}
-	if len(k.room) == 0 || len(k.room) < k.minDomains {
+	switch {
+	case len(k.room) < k.minDomains && k.minDomains > 1:
 		lowest, highest = 0, 0
+	case len(k.room) == 0: // the first new one holds itself down
+		k.level = math.MaxInt32
+		return
 	}
 	if !k.selfCounts { // it adds nothing to what it is compared with
 		k.level = lowest + k.maxSkew
@@ -88,6 +94,11 @@ func (l *layout) correctSkews() bool {
 			if !k.selfCounts {
 				continue
 			}
+			if len(k.room) == 0 && k.level > k.maxSkew {
+				level := l.levelOfNew(s, k)
+				k.level, changed = min(k.level, level), changed || level < k.level
+				continue
+			}
 			for n, room := range k.room {
 				if got := placed[s][n]; got < min(room, k.level-k.counts[n]) {
 					k.room[n] = got
@@ -99,6 +110,33 @@ func (l *layout) correctSkews() bool {
 		}
 	}
 	return changed
+}
+
+// levelOfNew returns up to where new hosts can be filled, of which there are no others: that which takes the fewest holds the others down.
+func (l *layout) levelOfNew(shape int, k *skew) int {
+	level := math.MaxInt32
+	for _, p := range l.result.Patterns {
+		if !l.Shapes[shape].demand.counts(&k.spread, l.offers[p.Type].Node.Node) {
+			continue
+		}
+		level = min(level, l.takes(shape, p)+k.maxSkew)
+	}
+	return level
+}
+
+// takes returns how many Pods of a shape a new Node has room for, beside the others that it holds.
+func (l *layout) takes(shape int, p binpack.Pattern) int {
+	d, free := l.Shapes[shape].demand, l.free[p.Type]
+	fit, _ := l.world.fitNew(d, &l.offers[p.Type].Node)
+	for _, h := range p.Holds {
+		if of := l.rows[h.Item].shape; of != shape {
+			if l.clashOnHost(l.Shapes[of].demand, d) {
+				return 0
+			}
+			free = free.Minus(l.items[h.Item].Size.Times(h.Count))
+		}
+	}
+	return min(fit, d.size.In(free))
 }
 
 func total(counts map[int]int) (sum int) {
