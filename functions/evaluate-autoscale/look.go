@@ -19,7 +19,7 @@ func (sc *scan) look() {
 	nodes := make([]scheduling.Node, 0, len(sc.Nodes))
 	sc.places = make([]place, 0, len(sc.Nodes))
 	for _, n := range sc.Nodes {
-		closed := !sc.ready(n)
+		closed, gone := !sc.ready(n), sc.drained(n)
 		pods, briefs := sc.running[n.Name], sc.briefs[n.Name]
 		shown := n
 		if sc.leaves(n) {
@@ -27,7 +27,7 @@ func (sc *scan) look() {
 		} else {
 			shown, _ = sc.mine.givenBack(n) // a taint of ours that no scale-down holds any more goes with this scan
 		}
-		nodes = append(nodes, scheduling.Node{Node: shown, Pods: pods, Briefs: briefs, Closed: closed, Last: sc.going[n.UID]})
+		nodes = append(nodes, scheduling.Node{Node: shown, Pods: pods, Briefs: briefs, Closed: closed, Gone: gone, Last: sc.going[n.UID]})
 		sc.places = append(sc.places, place{node: n, group: sc.of[n.UID]})
 	}
 	templates := sc.templates()
@@ -83,6 +83,13 @@ func (sc *scan) nodesOf(g *group) (nodes []scheduling.Node) {
 // leaves reports whether a Node is being emptied: by a scale-down, or because its Machine is being deleted, or is to be.
 func (sc *scan) leaves(n *corev1.Node) bool {
 	return removalOf(sc.state.Removals, n.UID) != nil || sc.deleting(n) || sc.retired[n.UID]
+}
+
+// drained reports that a Node is about to be gone because its Pods are moved elsewhere: those that the scheduler spreads over it too start
+// once it is, and need no new Node, as long as nothing is late (SPEC C56).
+func (sc *scan) drained(n *corev1.Node) bool {
+	r := removalOf(sc.state.Removals, n.UID)
+	return r != nil && r.Drain && (r.Committed == nil || sc.Now.Before(r.Committed.Add(maxDeletion)))
 }
 
 // waitingPods returns the Pods that need help: those that the scheduler found no place for, and those that lose theirs

@@ -87,6 +87,15 @@ func (s *Space) Put(item, n int) int {
 	return n - left
 }
 
+// Into places a piece of an item into a bin that has room, if it may, and reports whether it did.
+func (s *Space) Into(item, bin int, may func() bool) bool {
+	if s.room(item, bin) <= 0 || !may() {
+		return false
+	}
+	s.put(item, bin, 1)
+	return true
+}
+
 // Holds returns what was put into a bin, sorted by item.
 func (s *Space) Holds(bin int) []Held { return s.holds[bin] }
 

@@ -176,7 +176,7 @@ func (l *layout) countIn(d *demand, s *spread, shares []share) []share {
 	counts := l.world.held(s)
 	for n := range l.world.nodes {
 		node := l.world.nodes[n].Node
-		if !d.counts(s, node) {
+		if l.world.nodes[n].Gone || !d.counts(s, node) {
 			continue
 		}
 		value := node.Labels[s.key]

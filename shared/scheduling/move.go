@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -30,20 +31,24 @@ type Mover struct {
 	space  *binpack.Space
 	taken  map[int]bool
 	levels map[string][]level // see levelsOf
+	hosts  map[string][]emptiest
+	moves  moves
 }
 
-// moved is a shape of Pods with the topology domains that it must not leave: whatever constraints over such domains
+// moved is a shape of Pods with the topology domains that it stays in where it can: whatever constraints over such domains
 // hold where it runs, go on to hold anywhere in the same domains.
 type moved struct {
 	*demand
 	home  map[string]string
-	picky bool // it may share no host with others, or others none with it
+	picky bool      // it may share no host with others, or others none with it
+	rules []matcher // which other Pods its place depends on
+	never bool      // no Node is planned for it, wherever it is
 }
 
 // NewMover returns a Mover for Pods that run on the given Nodes of the world. It prefers destinations in the order
 // given. A Node may be both: it can go until something was moved to it, and takes nothing once it goes.
 func (w *World) NewMover(pods map[int][]*corev1.Pod, destinations []int) *Mover {
-	m := &Mover{world: w, order: destinations, at: map[int]int{}, shapes: map[string]int{}, taken: map[int]bool{}, likes: map[*corev1.Container][]*corev1.Pod{}, levels: map[string][]level{}}
+	m := &Mover{world: w, order: destinations, at: map[int]int{}, shapes: map[string]int{}, taken: map[int]bool{}, likes: map[*corev1.Container][]*corev1.Pod{}, levels: map[string][]level{}, hosts: map[string][]emptiest{}, moves: moves{to: map[int]bool{}, away: map[int]bool{}}}
 	for i, n := range destinations {
 		m.at[n] = i
 	}
@@ -86,8 +91,9 @@ func (m *Mover) add(p *corev1.Pod, n int) {
 	for _, k := range d.wideKeys() {
 		home[k] = m.world.nodes[n].Labels[k]
 	}
+	rules, never := d.selectors(), d.bad != ""
 	d.bad = cmp.Or(d.bad, m.uprooted(d, n))
-	m.world.settle(d)
+	m.settle(d, n)
 	m.shapes[key] = len(m.items)
 	item := binpack.Item{Name: key, Size: d.size}
 	picky := len(d.ports)+len(d.disks)+len(d.far)+len(d.spreads) > 0
@@ -96,7 +102,7 @@ func (m *Mover) add(p *corev1.Pod, n int) {
 			item.Apart = append(item.Apart, i)
 		}
 	}
-	m.items, m.moved = append(m.items, item), append(m.moved, &moved{demand: d, home: home, picky: picky})
+	m.items, m.moved = append(m.items, item), append(m.moved, &moved{demand: d, home: home, picky: picky, rules: rules, never: never})
 }
 
 // shuns reports whether a Pod of a shares no host with one of b: because of a term, or of a constraint under which both count,
@@ -148,6 +154,9 @@ func (m *Mover) key(key []byte, p *corev1.Pod, n int) []byte {
 	if choosy(p) {
 		node := &m.world.nodes[n]
 		key = node.fences(node.labeled(append(key, '\n'), namedBy(p)))
+		for _, e := range m.hostsOf(p) {
+			key = strconv.AppendInt(append(key, '<'), int64(e.without(n)), 10)
+		}
 	}
 	return key
 }
@@ -190,9 +199,9 @@ func (d *demand) wideKeys() []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// settle makes the demand one of a Pod that stays in its wider domains: only terms over hosts are still to be checked, and
-// what others hold against it. While its old Node exists, that host counts as empty for spread over hosts.
-func (w *World) settle(d *demand) {
+// settle makes the demand one of a Pod on Node n that stays in its wider domains: only terms over hosts are still to be checked, and
+// what others hold against it. The emptiest host but its own holds it down, as in the simulation of Cluster Autoscaler: its Node is gone.
+func (m *Mover) settle(d *demand, n int) {
 	d.far = slices.DeleteFunc(d.far, term.wide)
 	for i := len(d.near) - 1; i >= 0; i-- {
 		if d.near[i].wide() {
@@ -201,11 +210,13 @@ func (w *World) settle(d *demand) {
 		}
 	}
 	maps.DeleteFunc(d.occupied, func(o domain, _ bool) bool { return o.key != corev1.LabelHostname })
-	d.barred = w.barredTo(d.pod, d.pod)
+	d.barred = m.world.barredTo(d.pod, d.pod)
 	d.first = false
+	hosts := m.hostsOf(d.pod)
 	for _, s := range d.spreads {
 		if s.overHosts() {
-			d.skews = append(d.skews, skew{spread: s, counts: w.held(&s), level: s.maxSkew})
+			d.skews = append(d.skews, skew{spread: s, counts: m.world.held(&s), level: hosts[0].without(n) + s.maxSkew})
+			hosts = hosts[1:]
 		}
 	}
 }
@@ -213,6 +224,9 @@ func (w *World) settle(d *demand) {
 func (m *Mover) fits(item, target int) int {
 	v := m.moved[item]
 	n := m.order[target]
+	if m.moves.asked {
+		return binpack.Any
+	}
 	node := m.world.nodes[n].Node
 	for k, value := range v.home {
 		if got, ok := node.Labels[k]; !ok || got != value {
@@ -229,20 +243,34 @@ func (m *Mover) Clear(n int, pods []*corev1.Pod) (why string) {
 	if at, ok := m.at[n]; ok {
 		m.space.Close(at)
 	}
+	away := false
+	if why, bound := m.atHome(n, pods); why != "" {
+		m.space.Undo(mark)
+		if !bound || !m.elsewhere(n, pods) {
+			m.space.Undo(mark)
+			return why
+		}
+		away = true
+	}
+	m.moves.note(m, n, pods, away)
+	m.space.Touched(mark, func(bin int) { m.taken[m.order[bin]] = true })
+	return ""
+}
+
+// atHome finds places for Pods in the domains that they are in. Of the first one that has none it says whether it is bound to others.
+func (m *Mover) atHome(n int, pods []*corev1.Pod) (why string, bound bool) {
 	for _, p := range pods {
 		i, ok := m.item(p, n)
-		if ok && m.space.Put(i, 1) > 0 {
+		if ok && !m.meetsAny(i, m.moves.away) && m.space.Put(i, 1) > 0 {
 			continue
 		}
-		m.space.Undo(mark)
 		why = ReasonNoPlace + p.Namespace + "/" + p.Name
 		if ok && m.moved[i].bad != "" {
 			why += ": " + m.moved[i].bad
 		}
-		return why
+		return why, ok && len(m.moved[i].rules) > 0
 	}
-	m.space.Touched(mark, func(bin int) { m.taken[m.order[bin]] = true })
-	return ""
+	return "", false
 }
 
 // item returns which item a Pod on Node n is a piece of.

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A Pod that keeps others of its kind out of its zone may move within it: its own rule goes with it. What another Pod holds
+// A Pod that keeps others of its kind out of its zone may move, within it or to another one: its own rule goes with it. What another Pod holds
 // against it does not (SPEC C56).
 func TestOwnRuleDoesNotHoldAPod(t *testing.T) {
 	t.Parallel()
@@ -24,7 +24,8 @@ func TestOwnRuleDoesNotHoldAPod(t *testing.T) {
 		want   string
 	}{
 		"to another Node of its zone":       {nil, "a", ""},
-		"to another zone":                   {nil, "b", ReasonNoPlace + "default/etcd"},
+		"to another zone":                   {nil, "b", ""},
+		"where somebody is apart from it":   {[]*corev1.Pod{against}, "b", ReasonNoPlace + "default/etcd"},
 		"where somebody does not want it":   {[]*corev1.Pod{against}, "a", ReasonNoPlace + "default/etcd"},
 		"beside somebody who does not care": {[]*corev1.Pod{aPod("web", "1", "1Gi")}, "a", ""},
 	} {
@@ -73,7 +74,7 @@ func TestLabelOfEachNodeMakesNoKindsOfPods(t *testing.T) {
 }
 
 // A Pod may be where the scheduler would not put it now, because others have gone since it came: it would not be let back into its
-// zone if it were evicted, and is not moved (SPEC C56, RELIABILITY 2d).
+// zone if it were evicted, and is not moved where no other one has room (SPEC C56, RELIABILITY 2d).
 func TestPodThatWouldNotComeBackIsNotMoved(t *testing.T) {
 	t.Parallel()
 	near := aPod("front", "1", "1Gi", togetherBy(zoneKey))
@@ -95,7 +96,7 @@ func TestPodThatWouldNotComeBackIsNotMoved(t *testing.T) {
 		"its own company":                {together, nil, nil, ""},
 		"its own company went elsewhere": {together, nil, several(1, together), ReasonNear},
 	} {
-		nodes := []Node{holding(aNode("from", "4", "8Gi"), tt.pod), holding(aNode("to", "9", "8Gi"), tt.here...), holding(aNode("away", "9", "8Gi", inZone("b")), tt.away...)}
+		nodes := []Node{holding(aNode("from", "4", "8Gi"), tt.pod), holding(aNode("to", "9", "8Gi"), tt.here...), holding(aNode("away", "0", "8Gi", inZone("b")), tt.away...)}
 		m := NewWorld(nodes, nil, nil).NewMover(map[int][]*corev1.Pod{0: nodes[0].Pods}, []int{1, 2, 0})
 		want := tt.want
 		if want != "" {

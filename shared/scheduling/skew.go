@@ -18,7 +18,7 @@ func (w *World) lookSkews(d *demand, waiting int) {
 		k := skew{spread: *s, counts: w.held(s), room: map[int]int{}}
 		free := w.free()
 		for n := range w.nodes {
-			if !d.counts(s, w.nodes[n].Node) {
+			if w.nodes[n].Gone || !d.counts(s, w.nodes[n].Node) {
 				continue
 			}
 			k.room[n] = 0

@@ -297,8 +297,4 @@ func TestMoverKeepsNodesThatOthersNeed(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("answers (-want +got):\n%s", diff)
 	}
-	m = NewWorld(nodes, nil, nil).NewMover(pods, []int{0, 1, 2})
-	if why := m.Clear(3, pods[3]); why != ReasonNoPlace+"default/d1" {
-		t.Errorf("a pod that is spread over zones leaves its zone: %q", why)
-	}
 }

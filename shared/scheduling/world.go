@@ -21,6 +21,7 @@ type Node struct {
 	Pods   []*corev1.Pod // that take room there; finished ones do not
 	Closed bool          // takes no Pod; what runs there counts for affinity and spread all the same
 	Last   bool          // is filled after the others
+	Gone   bool          // is as good as gone: closed, and nothing for Pods to be spread over
 	Briefs []Brief       // of the Pods, in their order, where somebody looked at them already; else nil
 
 	Machine *machine.Machine // of a Node of a set, where it is known
