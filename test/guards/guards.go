@@ -27,7 +27,7 @@ const (
 // All returns every guard.
 func All() []Guard {
 	var all []Guard
-	for _, some := range [][]Guard{port, ledgers, launches, drivers, azure, ends, sweeps, drains, repairs, scalings, inputs, joins, hosts} {
+	for _, some := range [][]Guard{port, ledgers, launches, drivers, azure, ends, sweeps, drains, repairs, scalings, moves, inputs, joins, hosts} {
 		all = append(all, some...)
 	}
 	return all
