@@ -57,12 +57,17 @@ type Opening struct {
 // rounds bounds how often quotas over topology domains are corrected by what a packing could really place.
 const rounds = 4
 
+// mostJoined bounds the work of a packing that is done once more, some ten milliseconds: of a larger one it could save little.
+const mostJoined = 2_000_000
+
 // Place finds room for the waiting Pods: on the Nodes of the world first, the rest on new Nodes of the offers. Pods of
 // higher priority are served first. A Pod whose rules are beyond what is planned for is never placed; Why says so.
 func (w *World) Place(waiting []*corev1.Pod, offers []Offer) Placement {
 	l := w.lay(waiting, offers)
 	l.settle(binpack.Pack)
-	l.join(binpack.Pack)
+	if l.Work < mostJoined {
+		l.join(binpack.Pack)
+	}
 	return l.report()
 }
 
